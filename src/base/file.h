@@ -1,0 +1,37 @@
+/* Files: whole reads with a bound, writes that are all or nothing, locks. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct buf;
+struct err;
+
+/* Reads a whole file, or standard input for "-", into *out (which is cleared first).
+ * More than max bytes is an error that names the bound. Regular files, pipes and character
+ * devices are read; a directory is an error. */
+int file_read(const char *path, size_t max, struct buf *out, struct err *e);
+int file_read_at(int dirfd, const char *name, size_t max, struct buf *out, struct err *e);
+
+/* Writes NAME.tmp beside it, optionally fsyncs, renames over NAME. With sync, the folder
+ * is fsynced too, so the new content survives power loss once this returns. */
+int file_write_atomic_at(int dirfd, const char *name, const void *bytes, size_t n, mode_t mode,
+                         bool sync, struct err *e);
+
+/* mkdir -p with this mode for the folders it makes. */
+int file_mkdirs(const char *path, mode_t mode, struct err *e);
+
+/* Opens (creating if missing, mode 0600, O_CLOEXEC) and takes an exclusive flock without
+ * waiting. Returns the descriptor, which holds the lock until its last copy is closed;
+ * -1 with *held true when somebody else has it. */
+int file_lock(const char *path, bool *held, struct err *e);
+
+/* Whether anybody holds a flock on NAME: 1 yes, 0 no (or no such file), -1 error. */
+int file_is_locked_at(int dirfd, const char *name, struct err *e);
+
+/* Everything, retrying short writes and EINTR. 0 or -1 with errno. */
+int file_write_all(int fd, const void *bytes, size_t n);
+
+#endif

@@ -1,0 +1,31 @@
+/* Text that people see, and text that is compared. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf;
+
+bool text_is_utf8(const char *s, size_t n, size_t *bad_at);
+
+/* Appends s made safe for a terminal: control bytes as \n \t \xNN, bytes that are not
+ * UTF-8 as \xNN; at most max_columns wide (0: no bound), cut with "..." . */
+void text_add_safe(struct buf *out, const char *s, size_t n, int max_columns);
+
+/* Terminal columns that a UTF-8 string takes (wide characters count 2). */
+int text_columns(const char *s);
+
+/* "*" and "?" as in a shell, over the whole string. */
+bool text_glob(const char *pattern, const char *s);
+
+/* The candidate (NULL-terminated list) nearest to word by edit distance, NULL when none is
+ * near enough to suggest. */
+const char *text_nearest(const char *word, const char *const *candidates);
+
+/* First 12 hex digits of the SHA-1 of n bytes, and a NUL, into out (13 bytes). */
+void text_sha1_12(const void *bytes, size_t n, char *out);
+/* All 40 digits and a NUL (41 bytes). */
+void text_sha1(const void *bytes, size_t n, char *out);
+
+#endif
