@@ -1,0 +1,40 @@
+# A thin door to meson, for hands that type `make`. The build itself is meson.build.
+#
+#   make                      compile into build/make
+#   make install PREFIX=...   install (default /usr/local); DESTDIR is honoured
+#   make check bench fuzz format lint
+
+PREFIX ?= /usr/local
+BUILD := build/make
+SOURCES := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
+FUZZ_SECONDS ?= 60
+
+.PHONY: all install check bench fuzz format lint clean
+
+all: $(BUILD)/build.ninja
+	ninja -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	meson setup $(BUILD) --prefix=$(PREFIX) -Dtests=false
+
+install: all
+	meson configure $(BUILD) --prefix=$(PREFIX)
+	meson install -C $(BUILD)
+
+check:
+	./check
+
+bench:
+	bench/run
+
+fuzz:
+	tools/fuzz $(FUZZ_SECONDS)
+
+format:
+	clang-format -i $(SOURCES)
+
+lint:
+	tools/lint
+
+clean:
+	rm -rf build
