@@ -1,0 +1,184 @@
+/* The durable half of the daemon: one SQLite file, state/berth.db, with every job, attempt,
+ * captured environment, jobs file and event. berthd is its only user; one connection, one
+ * thread, exclusive.
+ *
+ * One turn of the daemon is one transaction. The first write opens it, store_commit makes
+ * it durable (fsync) and costs nothing when nothing was written. After a failed write every
+ * further one of the turn fails the same way and so does store_commit, which then has rolled
+ * everything back: so a caller may look at store_commit's result alone. The store stays
+ * usable; ERR_NO_SPACE means: try the same turn's writes again when there is room.
+ * Reads see the turn's own writes. */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/job.h"
+
+struct buf;
+struct err;
+struct store;
+
+/* Opens dir/berth.db; dir must exist. The file is made when there is none; one that is there
+ * and cannot be read, is damaged or comes from a newer Berth is refused and left as it is,
+ * and e says what to do. */
+int store_open(const char *dir, struct store **out, struct err *e);
+/* Rolls back what was not committed, marks a clean end, releases everything. NULL is fine. */
+void store_close(struct store *s);
+
+int store_commit(struct store *s, struct err *e);
+void store_rollback(struct store *s);
+bool store_has_changes(const struct store *s); /* a commit would write */
+
+/* Moves the write-ahead log into the database. For idle moments: without it store_commit does
+ * so itself when the log has grown to 16 MiB. Returns at once when there is nothing to do. */
+int store_checkpoint(struct store *s, struct err *e);
+bool store_wants_checkpoint(const struct store *s); /* the log holds something */
+/* Reads the whole file for damage (store_open does so after an unclean end): slow. */
+int store_check(struct store *s, struct err *e);
+
+/* A megabyte put aside (dir/reserve), so that outcomes can be written when the disk is full.
+ * Opening makes it; release gives it up, true when it was there; restore makes it again once
+ * there is room. */
+bool store_reserve_release(struct store *s);
+int store_reserve_restore(struct store *s, struct err *e);
+
+/* --- the instance ---------------------------------------------------------------------- */
+
+const char *store_token(const struct store *s); /* 16 hex digits, made with the file */
+/* The boot id under which recovery was last completed; "" at first. Set it in the very
+ * transaction that holds what recovery found. */
+const char *store_boot_id(const struct store *s);
+int store_boot_id_set(struct store *s, const char *boot_id, struct err *e);
+/* Never given out twice, whatever is rolled back or removed. */
+uint32_t store_next_job_id(struct store *s);
+uint64_t store_next_order(struct store *s);
+
+/* --- jobs ------------------------------------------------------------------------------- */
+
+/* An attempt with the UUIDs of its cards, uuids[i] that of attempt.gpus[i]. now_mib is not
+ * kept: it reads -1. */
+struct store_attempt {
+    struct attempt attempt;
+    char *uuids[GPU_MAX]; /* owned */
+};
+void store_attempts_free(struct store_attempt *attempts, int n); /* the array too */
+
+/* Every durable field of the job but its run (the attempt functions keep that). Insert wants
+ * an id from store_next_job_id; update writes all that may change: not id, uid,
+ * submitted_us, file and key. */
+int store_job_insert(struct store *s, const struct job *job, struct err *e);
+int store_job_update(struct store *s, const struct job *job, struct err *e);
+
+/* uuids: attempt->n_gpus of them. An attempt with that number is replaced. Update keeps the
+ * cards and writes everything else. */
+int store_attempt_insert(struct store *s, uint32_t job, const struct attempt *attempt,
+                         const char *const *uuids, struct err *e);
+int store_attempt_update(struct store *s, uint32_t job, const struct attempt *attempt,
+                         struct err *e);
+
+/* The job with its last attempt as run; the caller frees it with job_free. NULL with
+ * ERR_NO_JOB when there is none. */
+struct job *store_job_load(struct store *s, uint32_t id, struct err *e);
+/* All attempts of a job in order: *out is the caller's (store_attempts_free). Returns how
+ * many, or -1. */
+int store_attempts_load(struct store *s, uint32_t job, struct store_attempt **out,
+                        struct err *e);
+
+/* Called for each job found. uuids are those of job->run's cards (NULL without a run), borrowed
+ * for the call. Not 0 ends the walk, which is then no error. The callee may read the store. */
+typedef int (*store_job_cb)(struct job *job, const char *const *uuids, void *arg);
+
+/* Every job that has not ended, by id; the callee owns each job. */
+int store_jobs_load_live(struct store *s, store_job_cb cb, void *arg, struct err *e);
+
+struct store_range {
+    uint32_t first, last; /* both included */
+};
+
+/* All conditions must hold; zero-initialised it selects everything, oldest first. */
+struct store_filter {
+    const struct store_range *ranges; /* job ids; any of them */
+    int n_ranges;                     /* 0: all ids */
+    uint32_t states;                  /* 1u << JOB_FAILED | ...; 0: any */
+    uint32_t uid;                     /* with has_uid */
+    bool has_uid;
+    uint32_t file; /* 0: any */
+    int64_t limit; /* the newest so many; 0: no bound */
+    bool newest_first;
+};
+
+/* Walks the jobs that match, by id, one at a time; each is borrowed for the call. */
+int store_jobs_select(struct store *s, const struct store_filter *filter, store_job_cb cb,
+                      void *arg, struct err *e);
+
+/* How many jobs are in each state. A pass over an index of all jobs: some 20 ms a million. */
+int store_counts(struct store *s, int64_t counts[JOB_STATES], struct err *e);
+
+/* --- environments ----------------------------------------------------------------------- */
+
+/* Keeps the bytes, once however often they come, under the id in *id (never 0). */
+int store_env_put(struct store *s, const void *bytes, size_t n, int64_t *id, struct err *e);
+int store_env_get(struct store *s, int64_t id, struct buf *out,
+                  struct err *e); /* replaces out */
+
+/* --- jobs files ------------------------------------------------------------------------- */
+
+/* The id of this user's file, made when it is new (never 0). */
+int store_file_id(struct store *s, uint32_t uid, const char *path, uint32_t *id, struct err *e);
+/* Its path; the caller frees it. NULL with e filled when there is no such file. */
+char *store_file_path(struct store *s, uint32_t file, struct err *e);
+
+/* What became of a line. */
+struct store_key {
+    const char *key; /* borrowed for the call */
+    uint32_t job;
+    int32_t line;
+    enum job_state state;
+    enum outcome outcome; /* of the last attempt, as are code and signal */
+    int32_t code;
+    int32_t signal;
+};
+typedef int (*store_key_cb)(const struct store_key *key, void *arg);
+
+/* Every job that came from this file and still counts, by id: where a key comes twice the
+ * later is the one that counts. Not 0 from cb ends the walk. */
+int store_file_keys(struct store *s, uint32_t file, store_key_cb cb, void *arg, struct err *e);
+/* --fresh: the file's ended jobs count no more for their lines. They stay in the history,
+ * with their file. */
+int store_file_forget(struct store *s, uint32_t file, struct err *e);
+
+/* --- events ----------------------------------------------------------------------------- */
+
+struct store_event {
+    int64_t seq; /* 1, 2, ...: store_event_add fills it in */
+    int64_t at_us;
+    const char *kind;
+    uint32_t job;     /* 0: none */
+    uint32_t file;    /* 0: none */
+    const char *json; /* json_len bytes, and a NUL when it was read */
+    size_t json_len;
+};
+typedef int (*store_event_cb)(const struct store_event *event, void *arg);
+
+int store_event_add(struct store *s, struct store_event *event, struct err *e);
+int64_t
+store_event_last(const struct store *s); /* seq of the newest, committed or not; 0: none */
+
+/* Events with seq > since, oldest first, at most limit (0: no bound), of this file (0: any),
+ * of any of these jobs (n_jobs 0: any). Not 0 from cb ends the walk. */
+struct store_event_filter {
+    int64_t since;
+    int64_t limit;
+    uint32_t file;
+    const uint32_t *jobs;
+    int n_jobs;
+};
+int store_events_read(struct store *s, const struct store_event_filter *filter,
+                      store_event_cb cb, void *arg, struct err *e);
+/* Drops all but the newest keep (at least 1). Numbers are not used again. */
+int store_events_trim(struct store *s, int64_t keep, struct err *e);
+
+#endif
