@@ -110,12 +110,16 @@ struct job {
     int32_t umask_bits;
     char *cancelled_by;    /* owned; NULL: nobody */
 
+    uint8_t unsaved;       /* the daemon's: what the next commit must write (turn.h) */
+
     /* queue.c's: */
     struct kind *kind;     /* the line it stands in; NULL unless pending */
     struct {
-        struct job *left, *right, *parent;
-        int color;
+        struct job *rbe_left, *rbe_right, *rbe_parent;
+        int rbe_color;
     } entry;               /* libbsd's RB_ENTRY(job), written out */
+    uint8_t filed_state;   /* the state under which it is counted */
+    uint8_t filed_place;   /* which tree holds entry */
     struct job *hash_next; /* the id table's chain */
 };
 

@@ -1,0 +1,78 @@
+/* The table of live jobs. Jobs are owned here and named by id elsewhere. Pending jobs stand
+ * in lines, one for each kind (same demand, user, priority), ordered by (order, id); a plan
+ * looks at the head of each line only. Jobs that wait for a time, held, active and ended
+ * ones stand elsewhere. Every operation is O(log n).
+ *
+ * After any change of a job's state, order, begin_us, demand, uid or priority, and before
+ * the next call here, call queue_refile: it finds the place the job now belongs to. */
+#ifndef CORE_QUEUE_H
+#define CORE_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/job.h"
+#include "core/place.h"
+
+struct queue;
+
+struct job_line { /* libbsd's RB_HEAD(job_line, job), written out */
+    struct job *rbh_root;
+};
+
+/* A line. Read it; queue.c writes it, plan.c writes blocked and checked. */
+struct kind {
+    struct demand demand;
+    uint32_t uid;
+    int32_t priority;
+    uint32_t n;             /* jobs in it, never 0 */
+    struct job_line line;   /* their tree */
+    struct job *head;       /* the first of it */
+    struct blocked blocked; /* why the head did not start in the last plan */
+    uint64_t checked;       /* ledger generation for which it is known to be feasible; 0 */
+    struct kind *hash_next;
+    size_t slot; /* in the queue's array of kinds */
+};
+
+struct queue *queue_new(void);
+void queue_free(struct queue *q); /* and every job in it */
+
+void queue_add(struct queue *q, struct job *job); /* takes it; aborts when the id is there */
+struct job *queue_remove(struct queue *q, uint32_t id); /* the caller owns it; NULL: none */
+struct job *queue_get(const struct queue *q, uint32_t id);
+void queue_refile(struct queue *q, struct job *job);
+/* Gives it this place in its line, and refiles. */
+void queue_reorder(struct queue *q, struct job *job, uint64_t order);
+/* To the back of everything: the largest order so far plus one. */
+void queue_requeue(struct queue *q, struct job *job);
+uint64_t queue_next_order(const struct queue *q); /* for a new job */
+
+size_t queue_n(const struct queue *q);
+size_t queue_count(const struct queue *q, enum job_state s);
+size_t queue_n_active(const struct queue *q); /* STARTING .. COMPLETING */
+
+/* Jobs whose begin_us has come join their lines; plan_make does it. */
+void queue_wake(struct queue *q, int64_t now_us);
+int64_t queue_next_begin_us(const struct queue *q); /* INT64_MAX: nobody waits for a time */
+
+/* Active jobs by id: for (j = queue_active(q); j; j = queue_active_next(j)). */
+struct job *queue_active(const struct queue *q);
+struct job *queue_active_next(struct job *job);
+
+/* Snapshots for listing: every job whose state is in the mask (bit 1 << state), by id, or
+ * in scheduling order (priority descending, then order; active ones first). The caller
+ * frees the array, not the jobs; *n may come out 0 with NULL. */
+#define QUEUE_ALL ((1u << JOB_STATES) - 1)
+struct job **queue_list_by_id(const struct queue *q, uint32_t states, size_t *n);
+struct job **queue_list_in_order(const struct queue *q, uint32_t states, size_t *n);
+
+/* Lines, in no order: for (i = 0; i < queue_n_kinds(q); i++) queue_kind(q, i). */
+size_t queue_n_kinds(const struct queue *q);
+struct kind *queue_kind(const struct queue *q, size_t i);
+struct job *kind_next(struct job *job); /* the one behind it in its line, or NULL */
+
+/* Recounts everything; NULL when all is well, else what is not. Slow. */
+const char *queue_check(const struct queue *q);
+
+#endif
