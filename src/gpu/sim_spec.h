@@ -1,0 +1,26 @@
+/* What cards a simulated machine has: "2", "4x80G", "2x24G,1x80G", "4x80G+nvlink". Pure;
+ * read by the simulated backend, by simjob, and by whoever wants to refuse a bad --sim
+ * before a daemon is started. */
+#ifndef GPU_SIM_SPEC_H
+#define GPU_SIM_SPEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/request.h"
+
+struct err;
+
+#define SIM_CARD_DEFAULT_MIB 24576
+
+struct sim_spec {
+    int n;                      /* 1..GPU_MAX */
+    int32_t total_mib[GPU_MAX]; /* per card */
+    bool linked[GPU_MAX];       /* card i is joined with card i + 1 by NVLink */
+};
+
+/* Groups divided by commas: COUNT or COUNTxSIZE, each with "+nvlink" behind it where the
+ * group's cards are joined two by two. 0, or -1 (ERR_USAGE) with e. */
+int sim_spec_parse(const char *text, struct sim_spec *out, struct err *e);
+
+#endif
