@@ -1,0 +1,358 @@
+/* The client's side of the socket. One read buffer; a line is looked for only in bytes that
+ * have not been looked at, so a 64 MiB answer costs one pass. Nothing here knows what a job
+ * is. */
+#include "wire/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+
+#define LINE_MAX_BYTES (64UL * 1024 * 1024)
+#define READ_CHUNK     (64UL * 1024)
+
+struct client {
+    int fd;
+    bool lost;
+    int64_t last_id;
+    struct buf in;
+    size_t taken;   /* bytes of in that are dealt with */
+    size_t scanned; /* bytes of in known to hold no further newline */
+    client_notify_fn on_notify;
+    client_answer_fn on_answer;
+    void *ctx;
+    /* the call being waited for */
+    int64_t want_id; /* 0: none */
+    bool have;
+    json_t *result;
+    struct err error;
+};
+
+struct client *
+client_from_fd(int fd)
+{
+    struct client *c = xcalloc(1, sizeof *c);
+
+    c->fd = fd;
+    return c;
+}
+
+struct client *
+client_connect(const char *path, struct err *e)
+{
+    auto_close int fd = -1;
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+    if (strlen(path) >= sizeof addr.sun_path) {
+        err_set(e, ERR_USAGE,
+                "the socket's path is longer than the %zu bytes a UNIX socket may have: %s",
+                sizeof addr.sun_path - 1, path);
+        return NULL;
+    }
+    memcpy(addr.sun_path, path, strlen(path) + 1);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        err_errno(e, ERR_FAILED, errno, "cannot make a socket");
+        return NULL;
+    }
+    if (connect(fd, (struct sockaddr *)&addr, sizeof addr) < 0) {
+        int why = errno;
+
+        if (why == EACCES || why == EPERM)
+            err_errno(e, ERR_PERMISSION, why, "may not use %s", path);
+        else
+            err_errno(e, ERR_UNREACHABLE, why, "no daemon answers at %s", path);
+        return NULL;
+    }
+    return client_from_fd(TAKE_FD(fd));
+}
+
+void
+client_free(struct client *c)
+{
+    if (!c)
+        return;
+    if (c->fd >= 0)
+        close(c->fd);
+    json_decref(c->result);
+    buf_free(&c->in);
+    free(c);
+}
+
+void
+client_cleanup(struct client **c)
+{
+    client_free(*c);
+}
+
+void
+client_json_cleanup(json_t **j)
+{
+    json_decref(*j);
+}
+
+int
+client_fd(const struct client *c)
+{
+    return c->fd;
+}
+
+void
+client_listen(struct client *c, client_notify_fn on_notify, client_answer_fn on_answer,
+              void *ctx)
+{
+    c->on_notify = on_notify;
+    c->on_answer = on_answer;
+    c->ctx = ctx;
+}
+
+static int
+lose(struct client *c, int errnum, struct err *e)
+{
+    c->lost = true;
+    if (errnum)
+        return err_errno(e, ERR_UNREACHABLE, errnum, "lost the connection to the daemon");
+    return err_set(e, ERR_UNREACHABLE, "the daemon closed the connection");
+}
+
+/* ------------------------------------------------------------------ out */
+
+static int
+send_all(struct client *c, const char *bytes, size_t n, struct err *e)
+{
+    if (c->lost)
+        return lose(c, 0, e);
+    while (n > 0) {
+        ssize_t sent = send(c->fd, bytes, n, MSG_NOSIGNAL);
+
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return lose(c, errno, e);
+        bytes += sent;
+        n -= (size_t)sent;
+    }
+    return 0;
+}
+
+static int64_t
+send_request(struct client *c, const char *method, const char *params, size_t n, struct err *e)
+{
+    auto_buf struct buf out = BUF_INIT;
+    int64_t id = ++c->last_id;
+
+    buf_reserve(&out, n + 128);
+    buf_addf(&out, "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"method\":\"%s\"", (long long)id, method);
+    if (params) {
+        buf_adds(&out, ",\"params\":");
+        buf_add(&out, params, n);
+    }
+    buf_adds(&out, "}\n");
+    if (out.len > LINE_MAX_BYTES)
+        return err_set(e, ERR_USAGE,
+                       "the request is %zu MiB; at most 64 MiB can be sent at once",
+                       out.len >> 20);
+    return send_all(c, out.data, out.len, e) < 0 ? -1 : id;
+}
+
+int64_t
+client_send(struct client *c, const char *method, json_t *params, struct err *e)
+{
+    auto_free char *text = NULL;
+    auto_json json_t *owned = params;
+
+    if (params) {
+        text = json_dumps(params, JSON_COMPACT);
+        if (!text)
+            return err_set(e, ERR_USAGE, "the request cannot be written as JSON");
+    }
+    return send_request(c, method, text, text ? strlen(text) : 0, e);
+}
+
+/* ------------------------------------------------------------------- in */
+
+static void
+read_error(json_t *error, struct err *e)
+{
+    const char *words = json_string_value(json_object_get(error, "message"));
+    const char *kind =
+        json_string_value(json_object_get(json_object_get(error, "data"), "kind"));
+    json_int_t code = json_integer_value(json_object_get(error, "code"));
+    enum err_code mapped = ERR_FAILED;
+
+    if (kind)
+        mapped = err_from_name(kind);
+    else if (code >= ERR_FAILED && code <= ERR_TIMED_OUT)
+        mapped = (enum err_code)code;
+    err_set(e, mapped, "%s", words ? words : "the daemon refused without words");
+}
+
+static void
+take_answer(struct client *c, json_t *msg)
+{
+    int64_t id = json_integer_value(json_object_get(msg, "id"));
+    json_t *result = json_object_get(msg, "result");
+    json_t *error = json_object_get(msg, "error");
+    struct err e = {0};
+
+    if (!result || (error && !json_is_null(error))) {
+        result = NULL;
+        read_error(error, &e);
+    }
+    if (c->want_id && (id == c->want_id || (id == 0 && error))) {
+        c->have = true;
+        c->result = json_incref(result);
+        c->error = e;
+    } else if (c->on_answer) {
+        c->on_answer(c->ctx, id, result, &e);
+    }
+}
+
+static int
+take_line(struct client *c, const char *line, size_t n, struct err *e)
+{
+    json_error_t why;
+    auto_json json_t *msg = json_loadb(line, n, 0, &why);
+    const char *method;
+
+    if (!msg || !json_is_object(msg)) {
+        c->lost = true;
+        return err_set(e, ERR_FAILED, "the daemon sent a line that is not a JSON object: %s",
+                       msg ? "another type" : why.text);
+    }
+    method = json_string_value(json_object_get(msg, "method"));
+    if (!method)
+        take_answer(c, msg);
+    else if (c->on_notify)
+        c->on_notify(c->ctx, method, json_object_get(msg, "params"));
+    return 0;
+}
+
+/* Stops at the answer that is waited for, so that what came behind it is delivered after
+ * the caller has seen it. */
+static int
+take_lines(struct client *c, struct err *e)
+{
+    while (c->scanned < c->in.len && !c->have) {
+        char *nl = memchr(c->in.data + c->scanned, '\n', c->in.len - c->scanned);
+        size_t start = c->taken;
+        size_t n;
+
+        if (!nl) {
+            c->scanned = c->in.len;
+            break;
+        }
+        n = (size_t)(nl - c->in.data) - start;
+        c->taken = c->scanned = start + n + 1;
+        if (n > 0 && take_line(c, c->in.data + start, n, e) < 0)
+            return -1;
+    }
+    if (c->taken > 0 && c->taken == c->in.len) {
+        buf_clear(&c->in);
+        c->taken = c->scanned = 0;
+    }
+    return 0;
+}
+
+/* Reads once. 1: got bytes, 0: nothing there (only without waiting), -1: lost. */
+static int
+read_some(struct client *c, bool wait, struct err *e)
+{
+    ssize_t n;
+
+    if (c->lost)
+        return lose(c, 0, e);
+    if (c->taken > 0 && c->taken >= c->in.len / 2) {
+        buf_drop(&c->in, c->taken);
+        c->scanned -= c->taken;
+        c->taken = 0;
+    }
+    if (c->in.len - c->taken > LINE_MAX_BYTES)
+        return err_set(e, ERR_FAILED, "the daemon sent a line of more than 64 MiB");
+    buf_reserve(&c->in, c->in.len > READ_CHUNK ? c->in.len : READ_CHUNK);
+    do
+        n = recv(c->fd, c->in.data + c->in.len, c->in.cap - c->in.len - 1,
+                 wait ? 0 : MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        return 0;
+    if (n <= 0)
+        return lose(c, n < 0 ? errno : 0, e);
+    c->in.len += (size_t)n;
+    c->in.data[c->in.len] = '\0';
+    return 1;
+}
+
+int
+client_pump(struct client *c, struct err *e)
+{
+    int rc;
+
+    do {
+        if (take_lines(c, e) < 0)
+            return -1;
+        rc = read_some(c, false, e);
+    } while (rc > 0);
+    return rc;
+}
+
+int
+client_wait(struct client *c, int timeout_ms, struct err *e)
+{
+    struct pollfd p = {.fd = c->fd, .events = POLLIN};
+
+    if (take_lines(c, e) < 0)
+        return -1;
+    if (poll(&p, 1, timeout_ms) <= 0)
+        return 0;
+    return client_pump(c, e);
+}
+
+static int
+await(struct client *c, int64_t id, json_t **result, struct err *e)
+{
+    c->want_id = id;
+    c->have = false;
+    while (!c->have) {
+        if (take_lines(c, e) < 0 || (!c->have && read_some(c, true, e) < 0)) {
+            c->want_id = 0;
+            return -1;
+        }
+    }
+    c->want_id = 0;
+    c->have = false;
+    if (!c->result) {
+        if (e)
+            *e = c->error;
+        return -1;
+    }
+    if (result)
+        *result = TAKE(c->result);
+    json_decref(TAKE(c->result));
+    return 0;
+}
+
+int
+client_call(struct client *c, const char *method, json_t *params, json_t **result,
+            struct err *e)
+{
+    int64_t id = client_send(c, method, params, e);
+
+    return id < 0 ? -1 : await(c, id, result, e);
+}
+
+int
+client_call_text(struct client *c, const char *method, const char *params, size_t n,
+                 json_t **result, struct err *e)
+{
+    int64_t id = send_request(c, method, params, n, e);
+
+    return id < 0 ? -1 : await(c, id, result, e);
+}

@@ -1,0 +1,65 @@
+/* A blocking JSON-RPC client of berthd's socket: one object per line, answers matched to
+ * questions by id, events handed to a callback whenever they come by. Used by every verb of
+ * `berth`. The descriptor is exposed so that a verb can poll it beside other things; then
+ * client_pump takes whatever has arrived without waiting. Once the connection is lost every
+ * call fails with ERR_UNREACHABLE; make a new client. */
+#ifndef WIRE_CLIENT_H
+#define WIRE_CLIENT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct client;
+struct err;
+
+/* A notification: method and params are borrowed and gone when it returns. Callbacks take
+ * note and return; they ask the daemon nothing themselves. */
+typedef void (*client_notify_fn)(void *ctx, const char *method, json_t *params);
+
+/* The answer to a client_send: result (borrowed) or, when it is NULL, the error. */
+typedef void (*client_answer_fn)(void *ctx, int64_t id, json_t *result,
+                                 const struct err *error);
+
+/* Connects to the socket at path. NULL with ERR_UNREACHABLE when nobody listens there,
+ * ERR_PERMISSION when the socket may not be used. */
+struct client *client_connect(const char *path, struct err *e);
+/* Takes over a connected stream socket. */
+struct client *client_from_fd(int fd);
+void client_free(struct client *c); /* NULL is fine */
+
+int client_fd(const struct client *c);
+
+/* Who gets notifications, and answers to client_send; either may be NULL (dropped). */
+void client_listen(struct client *c, client_notify_fn on_notify, client_answer_fn on_answer,
+                   void *ctx);
+
+/* Asks and waits for the answer. params is stolen (NULL: none). The caller owns *result
+ * (which may be NULL: not wanted). An error answer becomes e, code and words. */
+int client_call(struct client *c, const char *method, json_t *params, json_t **result,
+                struct err *e);
+
+/* The same with params as JSON text: for requests of many jobs, where building a tree first
+ * costs more than everything else. */
+int client_call_text(struct client *c, const char *method, const char *params, size_t n,
+                     json_t **result, struct err *e);
+
+/* Asks without waiting; the answer goes to on_answer in a later pump or call.
+ * Returns the question's id, or -1. */
+int64_t client_send(struct client *c, const char *method, json_t *params, struct err *e);
+
+/* Delivers every message that has arrived; waits for none. -1: the connection is lost.
+ * Call it once before polling the descriptor: messages may be here already. */
+int client_pump(struct client *c, struct err *e);
+
+/* Waits at most timeout_ms (-1: for ever) for something to arrive, then pumps. */
+int client_wait(struct client *c, int timeout_ms, struct err *e);
+
+#define auto_client __attribute__((cleanup(client_cleanup)))
+void client_cleanup(struct client **c);
+
+#define auto_json __attribute__((cleanup(client_json_cleanup)))
+void client_json_cleanup(json_t **j);
+
+#endif
