@@ -1,0 +1,48 @@
+/* cgroup v2, where it may be used: finding a subtree that this process may write, one group
+ * per attempt in it, its limits and its end. All of it is optional: on a machine without
+ * (v1, no delegation, containers) jobs are kept together by subreaper, session and mark. */
+#ifndef SYS_CGROUP_H
+#define SYS_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+
+struct cgroup_limits {
+    int32_t mem_mib; /* 0: none */
+    int32_t cpus;    /* whole cores of CPU time; 0: none */
+    int32_t pids;    /* processes and threads; 0: none */
+};
+
+/* Makes (or finds) a folder `name` in this process's own cgroup, below which groups of jobs
+ * can be made, and turns on what controllers it can get. Its absolute path into out (owned
+ * by the caller, malloc), and in *has_limits whether memory limits work there. -1 with the
+ * reason in words when there is no such place; then jobs simply run without. */
+int cgroup_find_base(const char *name, char **out, bool *has_limits, struct err *e);
+
+/* Makes the group and sets what limits its controllers allow (those that are missing are
+ * passed over). A descriptor of its folder (O_CLOEXEC, the caller's), or -1. */
+int cgroup_create(const char *path, const struct cgroup_limits *limits, struct err *e);
+
+/* Opens an existing group: its descriptor, or -1. */
+int cgroup_open(const char *path);
+
+/* KILL to everything in it at once, forks in flight included. -1 where the kernel lacks it. */
+int cgroup_kill(int fd);
+
+/* Stops or continues everything in it. -1 where that is not to be had. */
+int cgroup_freeze(int fd, bool frozen);
+
+/* Whether a living process is in it or below: 1, 0, -1 not known. */
+int cgroup_is_populated(int fd);
+
+/* How often the kernel killed in it for want of memory; 0 where it does not say. */
+int64_t cgroup_oom_kills(int fd);
+
+/* Removes the empty group with the groups that the job may have made in it. */
+int cgroup_remove(const char *path);
+
+#endif

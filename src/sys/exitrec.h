@@ -1,0 +1,44 @@
+/* The exit record of one attempt: what the shepherd writes to the file `exit`, says in its
+ * `ended` message, and the daemon reads back. One JSON object; docs/protocol.md section 4
+ * names the fields. An exit status is never invented: what does not decode is an error. */
+#ifndef SYS_EXITREC_H
+#define SYS_EXITREC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/job.h"
+
+#define EXITREC_MAX_BYTES 8192 /* longest record that is read; written ones stay below 2 KiB   \
+                                */
+
+struct buf;
+struct err;
+
+/* Plain value. ending.outcome is one of EXITED SIGNALED TIMEOUT CANCELLED NOT_STARTED.
+ * ending.code is -1 where there was none (signalled, never started). */
+struct exitrec {
+    uint32_t job;
+    int32_t attempt;
+    char boot_id[40];
+    int64_t started_us; /* wall clock; 0: the command never started */
+    struct ending ending;
+    char by[64]; /* who cancelled; "" when nobody did */
+};
+
+/* Appends one JSON object, no line end. With `event` non-NULL that becomes its first field,
+ * "event": the form of the `ended` message. */
+void exitrec_encode(const struct exitrec *r, const char *event, struct buf *out);
+
+/* Reads an object of either form. Unknown fields are ignored; a missing or impossible one
+ * (a code outside 0..255, a signal outside 1..64, an unknown outcome) is an error. */
+int exitrec_decode(const char *json, size_t n, struct exitrec *out, struct err *e);
+
+/* Reads `exit` in the folder: 1 found, 0 there is none, -1 it is there and unreadable. */
+int exitrec_read_at(int dirfd, struct exitrec *out, struct err *e);
+
+/* The `started PID` mark in an attempt's lock file: 1 and *pid, 0 no such mark, -1 error.
+ * boot_us (may be NULL) becomes when, on the boot clock, it was written; -1: not said. */
+int exitrec_started_at(int dirfd, int32_t *pid, int64_t *boot_us, struct err *e);
+
+#endif

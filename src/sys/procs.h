@@ -1,0 +1,56 @@
+/* What /proc says of processes, for whoever must find or end what a job started, and for
+ * telling whose a process is. A pid alone is never trusted: it travels with its start time. */
+#ifndef SYS_PROCS_H
+#define SYS_PROCS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct proc {
+    pid_t pid;
+    pid_t ppid;
+    pid_t pgid;
+    pid_t sid;
+    char state;           /* as in ps: R S D T Z ... */
+    uint64_t start_ticks; /* since boot; with the pid it names a process for good */
+};
+
+struct procs {
+    struct proc *v;
+    size_t n, cap;
+};
+#define PROCS_INIT                                                                             \
+    {                                                                                          \
+        NULL, 0, 0                                                                             \
+    }
+#define auto_procs __attribute__((cleanup(procs_free)))
+
+void procs_free(struct procs *ps);
+
+/* 0, or -1 when there is no such process (any more). */
+int proc_read(pid_t pid, struct proc *out);
+
+/* The value of BERTH_MARK in the process's environment into out; false when it has none,
+ * when it does not fit or when its environment may not be read. */
+bool proc_mark(pid_t pid, char *out, size_t size);
+
+/* Its path in the cgroup v2 tree ("/user.slice/..."); false when that cannot be told. */
+bool proc_cgroup(pid_t pid, char *out, size_t size);
+
+/* Sends the signal if the process is still the one that was read (same start time), through
+ * a pidfd where the kernel has them. 0, or -1 when it is gone or may not be signalled. */
+int proc_signal(const struct proc *p, int sig);
+
+/* Every process, zombies included. 0 or -1 when /proc cannot be read. */
+int procs_read_all(struct procs *out);
+
+/* All descendants of root, zombies left out. Without a full scan where the kernel keeps lists
+ * of children. One that forks meanwhile may be missed: repeat until none is found. */
+int procs_read_descendants(pid_t root, struct procs *out);
+
+/* The kernel's clock ticks for a time on the boot clock, rounded up. */
+uint64_t procs_ticks_of_boot_us(int64_t boot_us);
+
+#endif

@@ -1,0 +1,41 @@
+/* Starting a program so that the caller learns why it could not be executed. Used by the
+ * daemon for shepherds and the probe, by the shepherd for the job's command. */
+#ifndef SYS_SPAWN_H
+#define SYS_SPAWN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct err;
+
+#define SPAWN_FDS_MAX 8
+
+/* Zero-initialise with SPAWN_INIT. Everything is borrowed for the length of the call. */
+struct spawn {
+    char *const *argv;      /* NULL-terminated; argv[0] with a slash, or looked up in path */
+    char *const *envp;      /* complete environment */
+    const char *path;       /* where to look argv[0] up; NULL: the C library's default path */
+    int fds[SPAWN_FDS_MAX]; /* what become descriptors 0, 1, ... of the program */
+    int n_fds;        /* how many; all others the program has are those without O_CLOEXEC */
+    int cgroup_fd;    /* folder of the cgroup it is born into; -1: the caller's own */
+    bool new_session; /* setsid */
+    int death_signal; /* it gets this when the caller dies; 0: none */
+    /* Called in the child just before the program is executed; not 0: an errno value, and it
+     * is not executed. Must keep to what is safe after vfork. */
+    int (*before_exec)(void *ctx);
+    void *ctx;
+};
+/* clang-format off */
+#define SPAWN_INIT {.cgroup_fd = -1}
+/* clang-format on */
+
+/* Where a start failed: nothing went wrong, making the process, in the child before the
+ * program, executing the program. */
+enum spawn_stage { SPAWN_OK, SPAWN_FORK, SPAWN_CHILD, SPAWN_EXEC };
+
+/* Starts it with default signal dispositions and an empty signal mask. The pid; or -1 with
+ * *errnum and *stage saying why, nothing left running and nothing to wait for. */
+pid_t spawn_process(const struct spawn *s, int *errnum, enum spawn_stage *stage);
+
+#endif
