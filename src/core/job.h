@@ -12,7 +12,7 @@
 enum job_state {
     JOB_PENDING,
     JOB_HELD,
-    JOB_STARTING,   /* decided and durable; the command has not been seen to run yet */
+    JOB_STARTING, /* decided and durable; the command has not been seen to run yet */
     JOB_RUNNING,
     JOB_SUSPENDED,
     JOB_COMPLETING, /* its processes are gone, its VRAM is not yet known to be back */
@@ -36,7 +36,7 @@ enum outcome {
     OUTCOME_CANCELLED,   /* stopped because somebody asked */
     OUTCOME_NOT_STARTED, /* the command could not be executed: errno_value and text say why */
     OUTCOME_LOST,        /* no exit record: supervisor vanished or the machine rebooted */
-    OUTCOME_NEVER_RAN,   /* the supervisor died before the command started: safe to start again */
+    OUTCOME_NEVER_RAN, /* the supervisor died before the command started: safe to start again */
 };
 
 enum oom_kind { OOM_NONE, OOM_CUDA, OOM_HOST };
@@ -44,30 +44,30 @@ enum oom_kind { OOM_NONE, OOM_CUDA, OOM_HOST };
 /* Facts about how an attempt ended. Plain value. */
 struct ending {
     enum outcome outcome;
-    int32_t code;        /* exit code, with OUTCOME_EXITED (also kept for a TIMEOUT that exited) */
-    int32_t signal;      /* 0: none */
+    int32_t code;   /* exit code, with OUTCOME_EXITED (also kept for a TIMEOUT that exited) */
+    int32_t signal; /* 0: none */
     int32_t errno_value; /* with OUTCOME_NOT_STARTED */
     enum oom_kind oom;
     int64_t ended_us;    /* wall clock */
     int64_t run_ms;      /* on the boot clock, so no clock jump shows */
     int64_t cpu_ms;      /* -1: not known */
     int64_t max_rss_kib; /* -1: not known */
-    char text[160];      /* words: the CUDA OOM line, what could not be opened, why it is lost */
+    char text[160]; /* words: the CUDA OOM line, what could not be opened, why it is lost */
 };
 
 /* One run of a job on cards. */
 struct attempt {
-    int32_t number;              /* 1, 2, ... */
+    int32_t number; /* 1, 2, ... */
     uint8_t n_gpus;
-    uint8_t gpus[GPU_MAX];       /* indices into the ledger, in the order the job sees */
-    int32_t peak_mib[GPU_MAX];   /* per slot of gpus; -1: never attributed */
-    int32_t now_mib[GPU_MAX];    /* as last sampled; -1: not attributed */
-    int32_t vram_mib;            /* the demand of this attempt, 0: undeclared */
-    int32_t shepherd_pid;        /* 0: not known */
-    int64_t started_us;          /* wall clock, when the command started (0: not yet) */
-    int64_t util_sum;            /* of the cards' load over util_count samples */
+    uint8_t gpus[GPU_MAX];     /* indices into the ledger, in the order the job sees */
+    int32_t peak_mib[GPU_MAX]; /* per slot of gpus; -1: never attributed */
+    int32_t now_mib[GPU_MAX];  /* as last sampled; -1: not attributed */
+    int32_t vram_mib;          /* the demand of this attempt, 0: undeclared */
+    int32_t shepherd_pid;      /* 0: not known */
+    int64_t started_us;        /* wall clock, when the command started (0: not yet) */
+    int64_t util_sum;          /* of the cards' load over util_count samples */
     int32_t util_count;
-    bool warned;                 /* EXCEEDS has been said */
+    bool warned; /* EXCEEDS has been said */
     struct ending ending;
 };
 
@@ -81,7 +81,7 @@ enum reason {
     REASON_GPU_PAUSED,
     REASON_GPU_SICK,
     REASON_CPUS,
-    REASON_MEMORY,     /* host RAM */
+    REASON_MEMORY, /* host RAM */
     REASON_HELD,
     REASON_BEGIN_TIME, /* waits for its retry's time */
     REASON_PROBE,      /* no fresh word from the GPUs */
@@ -92,28 +92,31 @@ struct job {
     uint32_t uid;
     enum job_state state;
     struct request req;
-    int32_t declared_mib;  /* vram as submitted; req.demand.vram_mib may have been raised since */
-    int32_t oom_used;      /* OOM retries spent */
-    int32_t retries_used;  /* other retries spent */
-    bool cancel_asked;     /* somebody wants it stopped; survives restarts */
-    uint64_t order;        /* place in the line: smaller first within a priority; never 0 */
-    int64_t submitted_us;  /* wall clock */
-    int64_t begin_us;      /* not before this wall time; 0: at once */
-    int64_t ended_us;      /* wall clock; 0: has not */
-    int32_t attempts;      /* started so far */
-    struct attempt *run;   /* owned; the current or last attempt, NULL before the first */
-    uint32_t file;         /* jobs file it came from (store's id); 0: none */
-    int32_t line;          /* its line there, for messages; 0: none */
-    char *key;             /* owned; identity of its line in that file; NULL: none */
-    int64_t env;           /* store's id of the captured environment */
-    char *cwd;             /* owned */
+    int32_t
+        declared_mib; /* vram as submitted; req.demand.vram_mib may have been raised since */
+    int32_t oom_used; /* OOM retries spent */
+    int32_t retries_used; /* other retries spent */
+    int32_t misfires;     /* attempts in a row whose supervisor died before the command ran */
+    bool cancel_asked;    /* somebody wants it stopped; survives restarts */
+    uint64_t order;       /* place in the line: smaller first within a priority; never 0 */
+    int64_t submitted_us; /* wall clock */
+    int64_t begin_us;     /* not before this wall time; 0: at once */
+    int64_t ended_us;     /* wall clock; 0: has not */
+    int32_t attempts;     /* started so far */
+    struct attempt *run;  /* owned; the current or last attempt, NULL before the first */
+    uint32_t file;        /* jobs file it came from (store's id); 0: none */
+    int32_t line;         /* its line there, for messages; 0: none */
+    char *key;            /* owned; identity of its line in that file; NULL: none */
+    int64_t env;          /* store's id of the captured environment */
+    char *cwd;            /* owned */
     int32_t umask_bits;
-    char *cancelled_by;    /* owned; NULL: nobody */
+    char *cancelled_by; /* owned; NULL: nobody */
+    char *never_text;   /* owned; INFEASIBLE: why it can never start */
 
-    uint8_t unsaved;       /* the daemon's: what the next commit must write (turn.h) */
+    uint8_t unsaved; /* the daemon's: what the next commit must write (turn.h) */
 
     /* queue.c's: */
-    struct kind *kind;     /* the line it stands in; NULL unless pending */
+    struct kind *kind; /* the line it stands in; NULL unless pending */
     struct {
         struct job *rbe_left, *rbe_right, *rbe_parent;
         int rbe_color;
@@ -123,8 +126,8 @@ struct job {
     struct job *hash_next; /* the id table's chain */
 };
 
-struct job *job_new(void);       /* zeroed, JOB_PENDING, request_init'ed; abort on no memory */
-void job_free(struct job *job);  /* NULL is fine */
+struct job *job_new(void);      /* zeroed, JOB_PENDING, request_init'ed; abort on no memory */
+void job_free(struct job *job); /* NULL is fine */
 
 const char *job_state_name(enum job_state s);                   /* "PENDING" */
 int job_state_from_name(const char *name, enum job_state *out); /* any case; 0 or -1 */
@@ -136,7 +139,7 @@ int outcome_from_name(const char *name, enum outcome *out);
 
 /* Everything that can happen to a job. */
 enum job_event_type {
-    JOB_EV_HOLD,       /* a person */
+    JOB_EV_HOLD, /* a person */
     JOB_EV_RELEASE,
     JOB_EV_CANCEL,     /* a person, or its line is gone */
     JOB_EV_START,      /* the plan gave it cards: run is the new attempt */
@@ -145,14 +148,18 @@ enum job_event_type {
     JOB_EV_VRAM_BACK,  /* the cards are clear of it, or the wait for that is over */
     JOB_EV_INFEASIBLE, /* it can never start */
 };
+#define JOB_EVENTS (JOB_EV_INFEASIBLE + 1)
+
+/* A job whose supervisor dies this often in a row before the command runs is LOST. */
+#define JOB_MISFIRES_MAX 5
 
 struct job_event {
     enum job_event_type type;
-    int64_t wall_us;            /* now */
-    const char *by;             /* CANCEL: who; borrowed */
-    struct attempt *run;        /* START: taken over when the result is JOB_NEXT */
+    int64_t wall_us;             /* now */
+    const char *by;              /* CANCEL: who; borrowed */
+    struct attempt *run;         /* START: taken over when the result is JOB_NEXT */
     const struct ending *ending; /* ENDED */
-    const char *text;           /* INFEASIBLE: why */
+    const char *text;            /* INFEASIBLE: why */
 };
 
 enum job_verdict {
@@ -161,9 +168,13 @@ enum job_verdict {
     JOB_REFUSED, /* makes no sense in this state: *why says so */
 };
 
-/* Applies the event. Total over state x event. On ENDED it decides between COMPLETING and,
- * when VRAM_BACK comes, the final state or PENDING again (OOM retry with a raised demand,
- * retry with a begin time, requeue after LOST, NEVER_RAN). why may be NULL. */
+/* Applies the event. Total over state x event. ENDED leads to COMPLETING; VRAM_BACK from
+ * there to the final state, or to PENDING again: a retry after a CUDA OOM (at once, with a
+ * raised demand; a job that had whole cards keeps asking for whole cards), after another
+ * failure (with a begin time; a time limit is not a failure), after LOST where req.requeue
+ * says so, and after NEVER_RAN. Nothing is retried that somebody asked to cancel. A CANCEL
+ * of an active job only sets cancel_asked: how it ended is for its ENDED to say.
+ * Afterwards the caller calls queue_refile. why may be NULL. */
 enum job_verdict job_apply(struct job *job, const struct job_event *ev, const char **why);
 
 #endif
