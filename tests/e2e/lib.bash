@@ -1,0 +1,186 @@
+# What every end-to-end test stands on. `load lib` at the head of a .bats file gives each test
+#
+# - an instance of its own (BERTH_DIR below the test's temporary folder, GPU locks beside it),
+#   and a folder $WORK of its own, which is the current one;
+# - a mark in the environment, BERTH_E2E_MARK, which the daemon, the supervisors and the jobs
+#   inherit; teardown stops the daemon, then insists that nothing that bears the mark is left;
+# - waiting on events and on ends of processes, so that no test ever sleeps and hopes.
+#
+# The programs are the ones in PATH; ./check puts an installed build there.
+
+# No step of a test may take longer than this, in seconds. Sanitizer builds are slower.
+LIMIT=20
+if [ -n "${BERTH_E2E_SLOW:-}" ]; then LIMIT=60; fi
+
+E2E=$BATS_TEST_DIRNAME
+
+setup()
+{
+    ROOT=${BATS_TEST_TMPDIR:-$(mktemp -d "${BATS_TMPDIR:-/tmp}/berth-e2e.XXXXXX")}
+    export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks
+    export BERTH_E2E_MARK=$$-$BATS_TEST_NUMBER-$RANDOM$RANDOM
+    export NO_COLOR=1 LC_ALL=C.UTF-8
+    unset BERTH_SIM
+    WORK=$ROOT/work
+    mkdir -p "$BERTH_LOCK_DIR" "$WORK"
+    cd "$WORK" || return 1
+    if declare -F case_setup >/dev/null; then case_setup; fi
+}
+
+teardown()
+{
+    local left status=0
+    if [ -S "$BERTH_DIR/berth.sock" ]; then
+        timeout "$LIMIT" berth daemon stop --cancel >"$ROOT/stop.out" 2>&1 || true
+    fi
+    "$E2E/await" gone "$LIMIT" || status=1
+    if [ "$status" -ne 0 ]; then
+        left=$(marked_pids)
+        echo "# still there after the daemon was told to stop:"
+        describe_processes $left
+        kill -KILL $left 2>/dev/null
+    fi
+    if [ -z "${BATS_TEST_COMPLETED:-}" ] || [ "$status" -ne 0 ]; then
+        echo "# the daemon's log:"
+        tail -30 "$BERTH_DIR/daemon.log" 2>/dev/null
+    fi
+    cd /
+    if [ -z "${BATS_TEST_TMPDIR:-}" ]; then rm -rf "$ROOT"; fi
+    return $status
+}
+
+# The processes of this test that are alive: the daemon, its helpers, supervisors, jobs, and
+# what the test itself put in the background.
+marked_pids()
+{
+    "$E2E/await" list
+}
+
+describe_processes()
+{
+    local pid
+    for pid in "$@"; do
+        printf '#   %s: %s\n' "$pid" "$(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
+    done
+}
+
+# Starts this test's daemon with simulated cards: `start_daemon`, `start_daemon 4x80G`.
+start_daemon()
+{
+    timeout "$LIMIT" berth daemon start --sim "${1:-2}" >"$ROOT/start.out" 2>&1 ||
+        fail_with "berth daemon start --sim ${1:-2}: $(cat "$ROOT/start.out")"
+}
+
+stop_daemon()
+{
+    timeout "$LIMIT" berth daemon stop "$@"
+}
+
+daemon_pid()
+{
+    berth status --json | json daemon.pid
+}
+
+# SIGKILL, as the kernel's OOM killer does it; returns when the process is gone.
+kill_daemon()
+{
+    local pid
+    pid=$(daemon_pid)
+    kill -KILL "$pid"
+    "$E2E/await" pid "$LIMIT" "$pid"
+}
+
+# Runs a command with output and status kept apart: $status, $out, $err. It never fails.
+try()
+{
+    status=0
+    timeout "$LIMIT" "$@" >"$ROOT/out" 2>"$ROOT/err" </dev/null || status=$?
+    out=$(cat "$ROOT/out")
+    err=$(cat "$ROOT/err")
+}
+
+# Runs a jobs file to its end, as a person would: `run_file 2 jobs.txt [options]`.
+run_file()
+{
+    local sim=$1
+    shift
+    try berth run --sim "$sim" "$@"
+}
+
+# Puts a command in the background; its output is in $ROOT/NAME.out, its status is had with
+# `finish NAME`.
+background()
+{
+    local name=$1
+    shift
+    "$@" >"$ROOT/$name.out" 2>&1 </dev/null 3>&- &
+    eval "pid_of_$name=$!"
+}
+
+# Waits for a command put in the background: $status and $out.
+finish()
+{
+    local pid_name=pid_of_$1
+    status=0
+    "$E2E/await" pid "$LIMIT" "${!pid_name}" || fail_with "$1 has not ended after $LIMIT s"
+    wait "${!pid_name}" || status=$?
+    out=$(cat "$ROOT/$1.out")
+}
+
+# Waits for the first event, from the beginning of the instance, in which all the named fields
+# have these values, and prints it: `wait_for_event kind=ended job=3`. `--after SEQ` passes
+# over older ones. Fails when it does not come within the limit.
+wait_for_event()
+{
+    "$E2E/await" event "$LIMIT" "$@" || fail_with "no event with $*; there were:
+$(timeout 5 berth events 2>&1 | tail -40)"
+}
+
+# All events so far in which the named fields have these values, one JSON object per line.
+events_with()
+{
+    timeout "$LIMIT" berth events | "$E2E/await" match "$@"
+}
+
+# The sequence number of the first such event.
+seq_of()
+{
+    wait_for_event "$@" | json seq
+}
+
+# One value out of JSON on standard input: `json jobs.0.state`. Strings bare, null as `null`.
+json()
+{
+    "$E2E/await" json "$1"
+}
+
+# One field of a job as `berth show --json` has it: `job_field 3 state`.
+job_field()
+{
+    berth show "$1" --json | json "jobs.0.$2"
+}
+
+fail_with()
+{
+    echo "$*" >&2
+    return 1
+}
+
+# `is NAME ACTUAL EXPECTED`
+is()
+{
+    [ "$2" = "$3" ] || fail_with "$1 is '$2', expected '$3'"
+}
+
+# `has NAME TEXT PATTERN`: an extended regular expression is somewhere in the text.
+has()
+{
+    grep -qE -- "$3" <<<"$2" || fail_with "$1 has nothing like '$3'; it is:
+$2"
+}
+
+has_not()
+{
+    if grep -qE -- "$3" <<<"$2"; then fail_with "$1 has '$3', and should not; it is:
+$2"; fi
+}
