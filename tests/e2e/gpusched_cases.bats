@@ -6,6 +6,24 @@
 load lib
 
 # Job states and cards are asked of `show`, orders of things of the events' sequence numbers.
+# A job that must run until the test has seen something reads a line from the FIFO `gate`.
+
+case_setup()
+{
+    mkfifo gate mail
+}
+
+# Lets the job that reads the gate go on; waits until there is one.
+open_gate()
+{
+    timeout "$LIMIT" bash -c 'echo go >gate' || fail_with 'no job has come to the gate'
+}
+
+# Reads the line that a job writes to the FIFO `mail`: $mail.
+read_mail()
+{
+    mail=$(timeout "$LIMIT" head -1 mail) || fail_with 'no job has written'
+}
 
 @test "D1 an attribute block that is never closed: file, line, column; exit 2" {
     printf 'true\n[vram=8G\n' >jobs.txt
@@ -52,16 +70,14 @@ JOBS
 
 @test "D4 an undeclared job waits for a card without other jobs, and says so" {
     cat >jobs.txt <<'JOBS'
-[vram=2000] mkfifo gate; read line <gate
+[vram=2000] read line <gate
 echo alone
 JOBS
     background run berth run --sim 1 jobs.txt
-    wait_for_event kind=running job=1 >/dev/null || wait_for_event kind=started job=1
-    berth explain 2 >/dev/null 2>&1 || true
+    wait_for_event kind=started job=1
     is state "$(job_field 2 state)" PENDING
     is reason "$(job_field 2 reason)" GpuBusy
-    until [ -p gate ]; do :; done
-    echo go >gate
+    open_gate
     finish run
     is status "$status" 0
     [ "$(seq_of kind=ended job=1)" -lt "$(seq_of kind=started job=2)" ]
@@ -131,7 +147,7 @@ JOBS
 
 @test "D11 of two cards with room, the fuller one" {
     cat >jobs.txt <<'JOBS'
-[vram=16000 devices=1] mkfifo gate; read line <gate
+[vram=16000 devices=1] read line <gate
 [vram=6000] echo go >gate
 JOBS
     berth run --sim 2 --detach jobs.txt
@@ -192,14 +208,13 @@ JOBS
 }
 
 @test "D17 a line appended while it runs is run too" {
-    printf 'mkfifo gate; read line <gate\n' >jobs.txt
+    printf 'read line <gate\n' >jobs.txt
     background run berth run --sim 1 jobs.txt
     wait_for_event kind=started job=1
     printf 'echo second >second\n' >>jobs.txt
     cp jobs.txt before
     wait_for_event kind=submitted job=2
-    until [ -p gate ]; do :; done
-    echo go >gate
+    open_gate
     finish run
     is status "$status" 0
     [ -e second ]
@@ -207,15 +222,14 @@ JOBS
 }
 
 @test "D17 a pending line that is deleted is not run" {
-    printf 'mkfifo gate; read line <gate\necho x >deleted\necho x >kept\n' >jobs.txt
+    printf 'read line <gate\necho x >deleted\necho x >kept\n' >jobs.txt
     background run berth run --sim 1 jobs.txt
     wait_for_event kind=started job=1
-    printf 'mkfifo gate; read line <gate\necho x >kept\n' >new
+    printf 'read line <gate\necho x >kept\n' >new
     mv new jobs.txt
     cp jobs.txt before
     wait_for_event kind=removed job=2 || wait_for_event kind=cancelled job=2
-    until [ -p gate ]; do :; done
-    echo go >gate
+    open_gate
     finish run
     is status "$status" 0
     [ ! -e deleted ]
@@ -224,14 +238,13 @@ JOBS
 }
 
 @test "D17 pending lines that change places change places in the queue" {
-    printf 'mkfifo gate; read line <gate\necho a >>order\necho b >>order\n' >jobs.txt
+    printf 'read line <gate\necho a >>order\necho b >>order\n' >jobs.txt
     background run berth run --sim 1 jobs.txt
     wait_for_event kind=started job=1
-    printf 'mkfifo gate; read line <gate\necho b >>order\necho a >>order\n' >jobs.txt
+    printf 'read line <gate\necho b >>order\necho a >>order\n' >jobs.txt
     cp jobs.txt before
     wait_for_event kind=updated
-    until [ -p gate ]; do :; done
-    echo go >gate
+    open_gate
     finish run
     is status "$status" 0
     is order "$(paste -sd ' ' order)" 'b a'
@@ -239,13 +252,12 @@ JOBS
 }
 
 @test "D17 an edited demand of a pending line is what it is started with" {
-    printf 'mkfifo gate; read line <gate\n[vram=1G] echo x\n' >jobs.txt
+    printf 'read line <gate\n[vram=1G] echo x\n' >jobs.txt
     background run berth run --sim 1 jobs.txt
     wait_for_event kind=started job=1
-    printf 'mkfifo gate; read line <gate\n[vram=3G] echo x\n' >jobs.txt
+    printf 'read line <gate\n[vram=3G] echo x\n' >jobs.txt
     wait_for_event kind=updated job=2
-    until [ -p gate ]; do :; done
-    echo go >gate
+    open_gate
     finish run
     is status "$status" 0
     is demand "$(job_field 2 attempts.0.vram_mib)" 3072
@@ -253,18 +265,15 @@ JOBS
 }
 
 @test "D18 a broken save is said once, and touches nothing that runs or waits" {
-    printf 'mkfifo gate; read line <gate\necho x >second\n' >jobs.txt
+    printf 'read line <gate\necho x >second\n' >jobs.txt
     background run berth run --sim 1 jobs.txt
     wait_for_event kind=started job=1
     printf '[vram=8G\n' >>jobs.txt
-    until grep -q 'jobs\.txt:3:' "$ROOT/run.out"; do
-        kill -0 "$pid_of_run"
-    done
+    wait_for_output run 'jobs\.txt:3:'
     is 'state of 1' "$(job_field 1 state)" RUNNING
     is 'state of 2' "$(job_field 2 state)" PENDING
-    printf 'mkfifo gate; read line <gate\necho x >second\n' >jobs.txt
-    until [ -p gate ]; do :; done
-    echo go >gate
+    printf 'read line <gate\necho x >second\n' >jobs.txt
+    open_gate
     finish run
     is status "$status" 0
     is 'warnings' "$(grep -c 'jobs\.txt:3:' <<<"$out")" 1
@@ -290,15 +299,14 @@ JOBS
 }
 
 @test "D21 the daemon is killed while a job runs: it goes on, and is not started twice" {
-    printf '[vram=1G] echo x >>ran; mkfifo gate; read line <gate; exit 5\n' >jobs.txt
+    printf '[vram=1G] echo x >>ran; read line <gate; exit 5\n' >jobs.txt
     berth run --sim 1 --detach jobs.txt
     wait_for_event kind=started job=1
     kill_daemon
-    until [ -p gate ]; do :; done
+    start_daemon 1
     background run berth run --sim 1 jobs.txt
-    until berth status >/dev/null 2>&1; do kill -0 "$pid_of_run"; done
     is state "$(job_field 1 state)" RUNNING
-    echo go >gate
+    open_gate
     finish run
     is status "$status" 5
     is 'times run' "$(wc -l <ran)" 1
@@ -306,37 +314,35 @@ JOBS
 }
 
 @test "D21 a job that ends while no daemon is there: its code is known, it is not run again" {
-    printf '[vram=1G] echo x >>ran; echo $$ >pid; mkfifo gate; read line <gate; exit 5\n' >jobs.txt
+    printf '[vram=1G] echo x >>ran; echo $$ >mail; read line <gate; exit 5\n' >jobs.txt
     berth run --sim 1 --detach jobs.txt
-    wait_for_event kind=started job=1
-    until [ -p gate ]; do :; done
+    read_mail
     kill_daemon
-    echo go >gate
-    "$E2E/await" pid "$LIMIT" "$(cat pid)"
+    open_gate
+    "$E2E/await" pid "$LIMIT" "$mail"
     run_file 1 jobs.txt
     is status "$status" 5
     is 'times run' "$(wc -l <ran)" 1
 }
 
-# The supervisor of the only job: the parent of the job's command.
+# The supervisor of a job, given the process of the job's command.
 shepherd_of()
 {
     sed -E 's/.*\) . ([0-9]+).*/\1/' "/proc/$1/stat"
 }
 
 @test "D21 a supervisor that is killed: LOST, with the reason, and not run again unasked" {
-    printf '[vram=1G] echo x >>ran; echo $$ >pid.tmp; mv pid.tmp pid; sleep 300\n' >jobs.txt
+    printf '[vram=1G] echo x >>ran; echo $$ >mail; sleep 300\n' >jobs.txt
     background run berth run --sim 1 jobs.txt
-    wait_for_event kind=started job=1
-    until [ -e pid ]; do kill -0 "$pid_of_run"; done
-    kill -KILL "$(shepherd_of "$(cat pid)")"
+    read_mail
+    kill -KILL "$(shepherd_of "$mail")"
     finish run
     is state "$(job_field 1 state)" LOST
     is status "$status" 1
     is 'times run' "$(wc -l <ran)" 1
     has 'the reason' "$(job_field 1 text)" '[Ss]upervisor|shepherd'
     # What it had started is ended with it.
-    [ ! -e "/proc/$(cat pid)" ]
+    [ ! -e "/proc/$mail" ]
 }
 
 @test "D23 two cards: both in the mask, peaks on both" {

@@ -127,6 +127,18 @@ finish()
     out=$(cat "$ROOT/$1.out")
 }
 
+# Waits until what a background command prints has a line like PATTERN.
+wait_for_output()
+{
+    local found=0
+    # tail is told of new lines by the kernel; grep leaves at the first that fits.
+    grep -qE -m1 -- "$2" < <(exec timeout "$LIMIT" tail -n +1 -f "$ROOT/$1.out" 2>/dev/null) ||
+        found=1
+    kill $! 2>/dev/null || true
+    [ "$found" = 0 ] || fail_with "$1 never said '$2'; it said:
+$(cat "$ROOT/$1.out")"
+}
+
 # Waits for the first event, from the beginning of the instance, in which all the named fields
 # have these values, and prints it: `wait_for_event kind=ended job=3`. `--after SEQ` passes
 # over older ones. Fails when it does not come within the limit.
