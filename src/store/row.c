@@ -1,0 +1,537 @@
+/* The columns of a job and of an attempt: one table each says how a field of the struct
+ * and a column of schema.c correspond. Statements, binding and reading follow from them, so a
+ * new durable field is one line here and one step in schema.c.
+ *
+ * Bound text is borrowed: a statement must be stepped before its job changes. Whatever is read
+ * is checked, for the file may be damaged: an enumerator out of range is an error. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/parse.h"
+#include "store/internal.h"
+
+enum column_type {
+    COLUMN_I32,
+    COLUMN_U32,
+    COLUMN_I64, /* and uint64_t, whose bits are kept */
+    COLUMN_U8,
+    COLUMN_BOOL,
+    COLUMN_STATE, /* an enum, below its bound */
+    COLUMN_OUTCOME,
+    COLUMN_OOM,
+    COLUMN_TEXT,  /* char *, owned; NULL is NULL */
+    COLUMN_ARGV,  /* char **, NULL-terminated, as a JSON array */
+    COLUMN_IDS,   /* struct demand's ids and n_ids, "3,1" */
+    COLUMN_WORDS, /* struct ending's text */
+    COLUMN_CARDS, /* struct attempt's gpus with their UUIDs, "0:GPU-a,1:GPU-b" */
+    COLUMN_PEAKS, /* struct attempt's peak_mib, "100,-1"; after the cards */
+};
+
+struct column {
+    const char *name;
+    enum column_type type;
+    size_t offset;
+    bool fixed; /* never changes after the insert */
+};
+
+#define JOB(member)     offsetof(struct job, member)
+#define ATTEMPT(member) offsetof(struct attempt, member)
+
+static const struct column job_columns[] = {
+    {"id", COLUMN_U32, JOB(id), true},
+    {"uid", COLUMN_U32, JOB(uid), true},
+    {"state", COLUMN_STATE, JOB(state), false},
+    {"submitted_us", COLUMN_I64, JOB(submitted_us), true},
+    {"ended_us", COLUMN_I64, JOB(ended_us), false},
+    {"ord", COLUMN_I64, JOB(order), false},
+    {"file", COLUMN_U32, JOB(file), true},
+    {"line", COLUMN_I32, JOB(line), false},
+    {"key", COLUMN_TEXT, JOB(key), true},
+    {"name", COLUMN_TEXT, JOB(req.name), false},
+    {"env", COLUMN_I64, JOB(env), false},
+    {"umask", COLUMN_I32, JOB(umask_bits), false},
+    {"devices", COLUMN_I64, JOB(req.demand.devices), false},
+    {"gpus", COLUMN_I32, JOB(req.demand.gpus), false},
+    {"vram_mib", COLUMN_I32, JOB(req.demand.vram_mib), false},
+    {"cpus", COLUMN_I32, JOB(req.demand.cpus), false},
+    {"mem_mib", COLUMN_I32, JOB(req.demand.mem_mib), false},
+    {"exclusive", COLUMN_U8, JOB(req.demand.exclusive), false},
+    {"gpu_ids", COLUMN_IDS, JOB(req.demand), false},
+    {"priority", COLUMN_I32, JOB(req.priority), false},
+    {"oom_retries", COLUMN_I32, JOB(req.oom_retries), false},
+    {"retries", COLUMN_I32, JOB(req.retries), false},
+    {"limit_ms", COLUMN_I64, JOB(req.limit_ms), false},
+    {"grace_ms", COLUMN_I64, JOB(req.grace_ms), false},
+    {"hold", COLUMN_BOOL, JOB(req.hold), false},
+    {"cancel", COLUMN_BOOL, JOB(req.cancel), false},
+    {"requeue", COLUMN_BOOL, JOB(req.requeue), false},
+    {"declared_mib", COLUMN_I32, JOB(declared_mib), false},
+    {"oom_used", COLUMN_I32, JOB(oom_used), false},
+    {"retries_used", COLUMN_I32, JOB(retries_used), false},
+    {"cancel_asked", COLUMN_BOOL, JOB(cancel_asked), false},
+    {"begin_us", COLUMN_I64, JOB(begin_us), false},
+    {"attempts", COLUMN_I32, JOB(attempts), false},
+    {"cancelled_by", COLUMN_TEXT, JOB(cancelled_by), false},
+    {"cwd", COLUMN_TEXT, JOB(cwd), false},
+    {"log", COLUMN_TEXT, JOB(req.log), false},
+    {"command", COLUMN_TEXT, JOB(req.command), false},
+    {"argv", COLUMN_ARGV, JOB(req.argv), false},
+};
+
+static const struct column attempt_columns[] = {
+    {"number", COLUMN_I32, ATTEMPT(number), true},
+    {"cards", COLUMN_CARDS, 0, true},
+    {"peaks_mib", COLUMN_PEAKS, 0, false},
+    {"vram_mib", COLUMN_I32, ATTEMPT(vram_mib), false},
+    {"shepherd_pid", COLUMN_I32, ATTEMPT(shepherd_pid), false},
+    {"started_us", COLUMN_I64, ATTEMPT(started_us), false},
+    {"util_sum", COLUMN_I64, ATTEMPT(util_sum), false},
+    {"util_count", COLUMN_I32, ATTEMPT(util_count), false},
+    {"warned", COLUMN_BOOL, ATTEMPT(warned), false},
+    {"outcome", COLUMN_OUTCOME, ATTEMPT(ending.outcome), false},
+    {"code", COLUMN_I32, ATTEMPT(ending.code), false},
+    {"signal", COLUMN_I32, ATTEMPT(ending.signal), false},
+    {"errno", COLUMN_I32, ATTEMPT(ending.errno_value), false},
+    {"oom", COLUMN_OOM, ATTEMPT(ending.oom), false},
+    {"ended_us", COLUMN_I64, ATTEMPT(ending.ended_us), false},
+    {"run_ms", COLUMN_I64, ATTEMPT(ending.run_ms), false},
+    {"cpu_ms", COLUMN_I64, ATTEMPT(ending.cpu_ms), false},
+    {"max_rss_kib", COLUMN_I64, ATTEMPT(ending.max_rss_kib), false},
+    {"text", COLUMN_WORDS, ATTEMPT(ending.text), false},
+};
+
+#define COLUMNS(table) (int)(sizeof(table) / sizeof((table)[0]))
+
+/* The name stands for its %s, its number for %d; only what changes when changing is true. */
+static void
+row_list(struct buf *out, const struct column *c, int n, int first, bool changing,
+         void (*add)(struct buf *, const char *name, int number, const char *prefix),
+         const char *prefix)
+{
+    bool some = false;
+
+    for (int i = 0; i < n; i++) {
+        if (changing && c[i].fixed)
+            continue;
+        if (some)
+            buf_adds(out, ", ");
+        add(out, c[i].name, first + i, prefix);
+        some = true;
+    }
+}
+
+static void
+row_add_name(struct buf *out, const char *name, int number, const char *prefix)
+{
+    (void)number;
+    buf_addf(out, "%s%s", prefix, name);
+}
+
+static void
+row_add_value(struct buf *out, const char *name, int number, const char *prefix)
+{
+    (void)name;
+    (void)prefix;
+    buf_addf(out, "?%d", number);
+}
+
+static void
+row_add_assignment(struct buf *out, const char *name, int number, const char *prefix)
+{
+    (void)prefix;
+    buf_addf(out, "%s = ?%d", name, number);
+}
+
+void
+row_job_columns(struct buf *out, const char *prefix)
+{
+    row_list(out, job_columns, COLUMNS(job_columns), 1, false, row_add_name, prefix);
+}
+
+void
+row_job_values(struct buf *out)
+{
+    row_list(out, job_columns, COLUMNS(job_columns), 1, false, row_add_value, "");
+}
+
+void
+row_job_assignments(struct buf *out)
+{
+    row_list(out, job_columns, COLUMNS(job_columns), 1, true, row_add_assignment, "");
+}
+
+void
+row_attempt_columns(struct buf *out, const char *prefix)
+{
+    row_list(out, attempt_columns, COLUMNS(attempt_columns), 2, false, row_add_name, prefix);
+}
+
+void
+row_attempt_values(struct buf *out)
+{
+    row_list(out, attempt_columns, COLUMNS(attempt_columns), 2, false, row_add_value, "");
+}
+
+void
+row_attempt_assignments(struct buf *out)
+{
+    row_list(out, attempt_columns, COLUMNS(attempt_columns), 2, true, row_add_assignment, "");
+}
+
+int
+row_job_count(void)
+{
+    return COLUMNS(job_columns);
+}
+
+/* --- writing ---------------------------------------------------------------------------- */
+
+static void
+row_bind_own(sqlite3_stmt *st, int at, const struct buf *text)
+{
+    sqlite3_bind_text(st, at, buf_str(text), (int)text->len, SQLITE_TRANSIENT);
+}
+
+static void
+row_bind_argv(sqlite3_stmt *st, int at, char *const *argv)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct jsonw w;
+
+    if (!argv) {
+        sqlite3_bind_null(st, at);
+        return;
+    }
+    jsonw_init(&w, &text);
+    jsonw_array(&w);
+    for (; *argv; argv++)
+        jsonw_str(&w, *argv);
+    jsonw_end_array(&w);
+    row_bind_own(st, at, &text);
+}
+
+static void
+row_bind_ids(sqlite3_stmt *st, int at, const struct demand *d)
+{
+    auto_buf struct buf text = BUF_INIT;
+
+    if (d->n_ids == 0) {
+        sqlite3_bind_text(st, at, "", 0, SQLITE_STATIC);
+        return;
+    }
+    for (int i = 0; i < d->n_ids; i++)
+        buf_addf(&text, i ? ",%d" : "%d", d->ids[i]);
+    row_bind_own(st, at, &text);
+}
+
+static void
+row_bind_cards(sqlite3_stmt *st, int at, const struct attempt *a, const char *const *uuids)
+{
+    auto_buf struct buf text = BUF_INIT;
+
+    for (int i = 0; i < a->n_gpus; i++)
+        buf_addf(&text, i ? ",%d:%s" : "%d:%s", a->gpus[i], uuids[i]);
+    row_bind_own(st, at, &text);
+}
+
+static void
+row_bind_peaks(sqlite3_stmt *st, int at, const struct attempt *a)
+{
+    auto_buf struct buf text = BUF_INIT;
+
+    for (int i = 0; i < a->n_gpus; i++)
+        buf_addf(&text, i ? ",%" PRId32 : "%" PRId32, a->peak_mib[i]);
+    row_bind_own(st, at, &text);
+}
+
+/* One field at p into parameter `at`. */
+static void
+row_bind(sqlite3_stmt *st, int at, enum column_type type, const void *p,
+         const char *const *uuids)
+{
+    switch (type) {
+    case COLUMN_I32:
+    case COLUMN_STATE:
+    case COLUMN_OUTCOME:
+    case COLUMN_OOM:
+        sqlite3_bind_int(st, at, *(const int32_t *)p);
+        break;
+    case COLUMN_U32:
+        sqlite3_bind_int64(st, at, *(const uint32_t *)p);
+        break;
+    case COLUMN_I64:
+        sqlite3_bind_int64(st, at, *(const int64_t *)p);
+        break;
+    case COLUMN_U8:
+        sqlite3_bind_int(st, at, *(const uint8_t *)p);
+        break;
+    case COLUMN_BOOL:
+        sqlite3_bind_int(st, at, *(const bool *)p);
+        break;
+    case COLUMN_TEXT:
+        sqlite3_bind_text(st, at, *(const char *const *)p, -1, SQLITE_STATIC);
+        break;
+    case COLUMN_WORDS:
+        sqlite3_bind_text(st, at, p, -1, SQLITE_STATIC);
+        break;
+    case COLUMN_ARGV:
+        row_bind_argv(st, at, *(char *const *const *)p);
+        break;
+    case COLUMN_IDS:
+        row_bind_ids(st, at, p);
+        break;
+    case COLUMN_CARDS:
+        row_bind_cards(st, at, p, uuids);
+        break;
+    case COLUMN_PEAKS:
+        row_bind_peaks(st, at, p);
+        break;
+    }
+}
+
+_Static_assert(sizeof(enum job_state) == 4 && sizeof(enum outcome) == 4 &&
+                   sizeof(enum oom_kind) == 4,
+               "enumerators are bound as 32 bits");
+
+void
+row_bind_job(sqlite3_stmt *st, const struct job *job, bool fixed)
+{
+    for (int i = 0; i < COLUMNS(job_columns); i++) {
+        const struct column *c = &job_columns[i];
+        if (fixed || !c->fixed)
+            row_bind(st, i + 1, c->type, (const char *)job + c->offset, NULL);
+    }
+    sqlite3_bind_int64(st, 1, job->id);
+}
+
+void
+row_bind_attempt(sqlite3_stmt *st, uint32_t job, const struct attempt *attempt,
+                 const char *const *uuids)
+{
+    sqlite3_bind_int64(st, 1, job);
+    sqlite3_bind_int(st, 2, attempt->number);
+    for (int i = 0; i < COLUMNS(attempt_columns); i++) {
+        const struct column *c = &attempt_columns[i];
+        if (uuids || !c->fixed)
+            row_bind(st, i + 2, c->type, (const char *)attempt + c->offset, uuids);
+    }
+}
+
+/* --- reading ---------------------------------------------------------------------------- */
+
+static char *
+row_text(sqlite3_stmt *st, int col)
+{
+    const unsigned char *text = sqlite3_column_text(st, col);
+
+    if (!text)
+        return NULL;
+    return xstrndup((const char *)text, (unsigned long)sqlite3_column_bytes(st, col));
+}
+
+static int
+row_read_argv(sqlite3_stmt *st, int col, char ***out)
+{
+    const char *text = (const char *)sqlite3_column_text(st, col);
+    json_t *array, *item;
+    size_t i;
+
+    *out = NULL;
+    if (!text)
+        return 0;
+    array = json_loadb(text, (size_t)sqlite3_column_bytes(st, col), 0, NULL);
+    if (!json_is_array(array)) {
+        json_decref(array);
+        return -1;
+    }
+    *out = xcalloc(json_array_size(array) + 1, sizeof(char *));
+    json_array_foreach(array, i, item)(*out)[i] =
+        xstrdup(json_is_string(item) ? json_string_value(item) : "");
+    json_decref(array);
+    return 0;
+}
+
+static int
+row_read_ids(sqlite3_stmt *st, int col, struct demand *d)
+{
+    const char *text = (const char *)sqlite3_column_text(st, col);
+    int n;
+
+    if (!text || !*text)
+        return 0;
+    n = parse_index_list(text, d->ids, REQUEST_IDS_MAX, NULL);
+    if (n < 0)
+        return -1;
+    d->n_ids = (uint8_t)n;
+    return 0;
+}
+
+static int
+row_read_i32(const char *text, int32_t *out)
+{
+    int64_t v;
+
+    if (parse_int(text, INT32_MIN, INT32_MAX, &v, NULL) < 0)
+        return -1;
+    *out = (int32_t)v;
+    return 0;
+}
+
+/* "0:GPU-a" */
+static int
+row_read_card(char *text, struct store_attempt *a)
+{
+    char *colon = strchr(text, ':');
+    int32_t index;
+    int slot = a->attempt.n_gpus;
+
+    if (!colon || slot == GPU_MAX)
+        return -1;
+    *colon = '\0';
+    if (row_read_i32(text, &index) < 0 || index < 0 || index >= GPU_MAX)
+        return -1;
+    a->attempt.gpus[slot] = (uint8_t)index;
+    a->uuids[slot] = xstrdup(colon + 1);
+    a->attempt.n_gpus++;
+    return 0;
+}
+
+static int
+row_read_cards(sqlite3_stmt *st, int col, struct store_attempt *a)
+{
+    auto_free char *text = row_text(st, col);
+    char *rest = text;
+
+    if (!text)
+        return -1;
+    while (*text && rest)
+        if (row_read_card(strsep(&rest, ","), a) < 0)
+            return -1;
+    return 0;
+}
+
+static int
+row_read_peaks(sqlite3_stmt *st, int col, struct attempt *a)
+{
+    auto_free char *text = row_text(st, col);
+    char *rest = text;
+
+    for (int i = 0; i < GPU_MAX; i++)
+        a->now_mib[i] = a->peak_mib[i] = -1;
+    for (int i = 0; i < a->n_gpus; i++)
+        if (!rest || row_read_i32(strsep(&rest, ","), &a->peak_mib[i]) < 0)
+            return -1;
+    return 0;
+}
+
+static void
+row_read_words(sqlite3_stmt *st, int col, char *out, size_t size)
+{
+    const char *text = (const char *)sqlite3_column_text(st, col);
+    size_t n = strnlen(text ? text : "", size - 1);
+
+    memcpy(out, text ? text : "", n);
+    out[n] = '\0';
+}
+
+static int
+row_read_enum(sqlite3_stmt *st, int col, int bound, void *out)
+{
+    int v = sqlite3_column_int(st, col);
+
+    if (v < 0 || v >= bound)
+        return -1;
+    *(int *)out = v;
+    return 0;
+}
+
+/* One field at p from column col; 0, or -1 when the column makes no sense. */
+static int
+row_read(sqlite3_stmt *st, int col, enum column_type type, void *p)
+{
+    switch (type) {
+    case COLUMN_I32:
+        *(int32_t *)p = sqlite3_column_int(st, col);
+        return 0;
+    case COLUMN_U32:
+        *(uint32_t *)p = (uint32_t)sqlite3_column_int64(st, col);
+        return 0;
+    case COLUMN_I64:
+        *(int64_t *)p = sqlite3_column_int64(st, col);
+        return 0;
+    case COLUMN_U8:
+        *(uint8_t *)p = (uint8_t)sqlite3_column_int(st, col);
+        return 0;
+    case COLUMN_BOOL:
+        *(bool *)p = sqlite3_column_int(st, col) != 0;
+        return 0;
+    case COLUMN_STATE:
+        return row_read_enum(st, col, JOB_STATES, p);
+    case COLUMN_OUTCOME:
+        return row_read_enum(st, col, OUTCOME_NEVER_RAN + 1, p);
+    case COLUMN_OOM:
+        return row_read_enum(st, col, OOM_HOST + 1, p);
+    case COLUMN_TEXT:
+        free(*(char **)p);
+        *(char **)p = row_text(st, col);
+        return 0;
+    case COLUMN_WORDS:
+        row_read_words(st, col, p, sizeof(((struct ending *)NULL)->text));
+        return 0;
+    case COLUMN_ARGV:
+        return row_read_argv(st, col, p);
+    case COLUMN_IDS:
+        return row_read_ids(st, col, p);
+    case COLUMN_CARDS:
+        return row_read_cards(st, col, p);
+    case COLUMN_PEAKS:
+        return row_read_peaks(st, col, p);
+    }
+    return -1;
+}
+
+int
+row_read_job(sqlite3_stmt *st, struct job *job, struct err *e)
+{
+    for (int i = 0; i < COLUMNS(job_columns); i++) {
+        const struct column *c = &job_columns[i];
+        if (row_read(st, i, c->type, (char *)job + c->offset) < 0)
+            return err_set(e, ERR_FAILED, "the database is damaged: job %" PRIu32 ", %s",
+                           job->id, c->name);
+    }
+    return 0;
+}
+
+int
+row_read_attempt(sqlite3_stmt *st, int first, struct store_attempt *out, struct err *e)
+{
+    memset(out, 0, sizeof(*out));
+    for (int i = 0; i < COLUMNS(attempt_columns); i++) {
+        const struct column *c = &attempt_columns[i];
+        /* The struct's first member is the attempt; the cards go to both. */
+        if (row_read(st, first + i, c->type, (char *)out + c->offset) < 0) {
+            row_attempt_clear(out);
+            return err_set(e, ERR_FAILED, "the database is damaged: attempt %" PRId32 ", %s",
+                           out->attempt.number, c->name);
+        }
+    }
+    return 0;
+}
+
+_Static_assert(offsetof(struct store_attempt, attempt) == 0,
+               "row_read_attempt reads both with one offset");
+
+void
+row_attempt_clear(struct store_attempt *a)
+{
+    for (int i = 0; i < GPU_MAX; i++) {
+        free(a->uuids[i]);
+        a->uuids[i] = NULL;
+    }
+}

@@ -1,0 +1,132 @@
+/* The words of every statement that the store keeps prepared. Those over whole jobs and
+ * attempts are put together from the column tables in row.c, so a new column has one place. */
+#include "base/err.h"
+#include "store/internal.h"
+
+/* The last attempt rides along with its job; most jobs of a long queue have none. */
+#define LAST_ATTEMPT                                                                           \
+    " FROM jobs j LEFT JOIN attempts a ON a.job = j.id AND"                                    \
+    " a.number = (SELECT max(number) FROM attempts WHERE job = j.id)"
+/* Parameters as in jobs.c's jobs_bind_filter. */
+#define MATCHES                                                                                \
+    " WHERE j.id BETWEEN ?1 AND ?2 AND (?3 = 0 OR ?3 >> j.state & 1)"                          \
+    " AND (?4 < 0 OR j.uid = ?4) AND (?5 = 0 OR j.file = ?5)"
+
+static const char *const SQL[STMT_COUNT] = {
+    [STMT_BEGIN] = "BEGIN IMMEDIATE",
+    [STMT_COMMIT] = "COMMIT",
+    [STMT_META_GET] = "SELECT value FROM meta WHERE key = ?1",
+    [STMT_META_SET] = "INSERT OR REPLACE INTO meta(key, value) VALUES(?1, ?2)",
+    [STMT_JOBS_IDS] = "SELECT j.id FROM jobs j" MATCHES " ORDER BY j.id DESC",
+    [STMT_COUNTS] = "SELECT state, count(*) FROM jobs GROUP BY state",
+    [STMT_ENV_FIND] = "SELECT id FROM envs WHERE hash = ?1 AND bytes = ?2",
+    [STMT_ENV_ADD] = "INSERT INTO envs(hash, bytes) VALUES(?1, ?2)",
+    [STMT_ENV_GET] = "SELECT bytes FROM envs WHERE id = ?1",
+    [STMT_FILE_FIND] = "SELECT id FROM files WHERE uid = ?1 AND path = ?2",
+    [STMT_FILE_ADD] = "INSERT INTO files(uid, path) VALUES(?1, ?2)",
+    [STMT_FILE_PATH] = "SELECT path FROM files WHERE id = ?1",
+    [STMT_FILE_KEYS] =
+        "SELECT j.key, j.id, j.line, j.state, a.outcome, a.code, a.signal" LAST_ATTEMPT
+        " WHERE j.file = ?1 AND j.file <> 0 AND j.detached = 0 ORDER BY j.id",
+    [STMT_FILE_FORGET] = "UPDATE jobs SET detached = 1 WHERE file = ?1 AND file <> 0"
+                         " AND detached = 0 AND state >= ?2",
+    [STMT_EVENT_ADD] = "INSERT INTO events VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+    [STMT_EVENTS] = "SELECT seq, at_us, kind, job, file, json FROM events WHERE seq > ?1"
+                    " AND (?2 = 0 OR file = ?2) ORDER BY seq",
+    [STMT_EVENTS_TRIM] = "DELETE FROM events WHERE seq <= ?1",
+};
+
+static void
+stmt_select_jobs(struct buf *sql, const char *tail)
+{
+    buf_adds(sql, "SELECT ");
+    row_job_columns(sql, "j.");
+    buf_adds(sql, ", ");
+    row_attempt_columns(sql, "a.");
+    buf_adds(sql, LAST_ATTEMPT);
+    buf_adds(sql, tail);
+}
+
+static void
+stmt_insert_job(struct buf *sql)
+{
+    buf_adds(sql, "INSERT INTO jobs(");
+    row_job_columns(sql, "");
+    buf_adds(sql, ") VALUES(");
+    row_job_values(sql);
+    buf_adds(sql, ")");
+}
+
+static void
+stmt_insert_attempt(struct buf *sql)
+{
+    buf_adds(sql, "INSERT OR REPLACE INTO attempts(job, ");
+    row_attempt_columns(sql, "");
+    buf_adds(sql, ") VALUES(?1, ");
+    row_attempt_values(sql);
+    buf_adds(sql, ")");
+}
+
+/* The statements that are made from the column tables. */
+static void
+stmt_compose(struct buf *sql, enum stmt_id id)
+{
+    if (id == STMT_JOB_INSERT) {
+        stmt_insert_job(sql);
+    } else if (id == STMT_JOB_UPDATE) {
+        buf_adds(sql, "UPDATE jobs SET ");
+        row_job_assignments(sql);
+        buf_adds(sql, " WHERE id = ?1");
+    } else if (id == STMT_JOB_LOAD) {
+        stmt_select_jobs(sql, " WHERE j.id = ?1");
+    } else if (id == STMT_JOBS_LIVE) {
+        stmt_select_jobs(sql, " WHERE j.state < ?1 ORDER BY j.id");
+    } else if (id == STMT_JOBS_UP) {
+        stmt_select_jobs(sql, MATCHES " ORDER BY j.id");
+    } else if (id == STMT_JOBS_DOWN) {
+        stmt_select_jobs(sql, MATCHES " ORDER BY j.id DESC");
+    } else if (id == STMT_ATTEMPT_INSERT) {
+        stmt_insert_attempt(sql);
+    } else if (id == STMT_ATTEMPT_UPDATE) {
+        buf_adds(sql, "UPDATE attempts SET ");
+        row_attempt_assignments(sql);
+        buf_adds(sql, " WHERE job = ?1 AND number = ?2");
+    } else if (id == STMT_ATTEMPTS) {
+        buf_adds(sql, "SELECT ");
+        row_attempt_columns(sql, "");
+        buf_adds(sql, " FROM attempts WHERE job = ?1 ORDER BY number");
+    } else {
+        err_abort("store statement %d has no words", (int)id);
+    }
+}
+
+sqlite3_stmt *
+store_stmt(struct store *s, enum stmt_id id, struct err *e)
+{
+    sqlite3_stmt **st = &s->stmts[id];
+    auto_buf struct buf sql = BUF_INIT;
+
+    if (*st) {
+        if (sqlite3_stmt_busy(*st))
+            err_abort("store statement %d is used inside its own walk", (int)id);
+        return *st;
+    }
+    if (SQL[id])
+        buf_adds(&sql, SQL[id]);
+    else
+        stmt_compose(&sql, id);
+    if (sqlite3_prepare_v3(s->db, buf_str(&sql), -1, SQLITE_PREPARE_PERSISTENT, st, NULL) ==
+        SQLITE_OK)
+        return *st;
+    store_read_failed(s, e);
+    return NULL;
+}
+
+void
+store_stmts_free(struct store *s)
+{
+    for (int i = 0; i < STMT_COUNT; i++) {
+        sqlite3_finalize(s->stmts[i]);
+        s->stmts[i] = NULL;
+    }
+}

@@ -1,0 +1,409 @@
+/* Opening, closing, and the turn: a lazily begun transaction whose first failure fails the
+ * rest of it. Also what SQLite's errors mean to a person, and the reserve for a full disk.
+ *
+ * The log (WAL) is emptied by the daemon when it is idle, or by a commit once it has grown
+ * past its bound; SQLite's own habit of doing so every 1000 pages is off, because it would
+ * stall a turn at a moment nobody chose. */
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "store/internal.h"
+
+/* 4 KiB pages. A short log is the faster one, too: a disk block that is written again needs
+ * no new place in the file system. */
+#define WAL_IDLE_PAGES  256
+#define WAL_BOUND_PAGES 4096
+/* Damage follows a power cut, not a kill: then only a small file, whose check costs nothing
+ * that anybody notices, is looked through. */
+#define CHECK_ALWAYS_BYTES (16 << 20)
+#define RESERVE_BYTES      (1 << 20)
+
+/* --- errors ----------------------------------------------------------------------------- */
+
+static int
+store_error_damaged(const struct store *s, struct err *e, const char *why)
+{
+    return err_set(
+        e, ERR_FAILED,
+        "%s is damaged (%s); it is left as it is. Copy berth.db* to a safe place, then "
+        "try `sqlite3 berth.db .recover | sqlite3 new.db` and put new.db in its "
+        "place, or move it away to start with no jobs",
+        s->path, why);
+}
+
+static int
+store_error_full(const struct store *s, struct err *e)
+{
+    return err_set(
+        e, ERR_NO_SPACE,
+        "no space left for %s: free some on that disk; what was acknowledged is safe", s->path);
+}
+
+/* The codes that wrap a system call's errno. */
+static int
+store_error_system(const struct store *s, struct err *e)
+{
+    int errnum = sqlite3_system_errno(s->db);
+
+    if (errnum == ENOSPC || errnum == EDQUOT)
+        return store_error_full(s, e);
+    if (errnum)
+        return err_errno(e, ERR_FAILED, errnum, "%s (or berth.db-wal beside it): %s", s->path,
+                         sqlite3_errmsg(s->db));
+    return err_set(e, ERR_FAILED, "%s: %s", s->path, sqlite3_errmsg(s->db));
+}
+
+int
+store_read_failed(const struct store *s, struct err *e)
+{
+    switch (sqlite3_errcode(s->db) & 0xff) {
+    case SQLITE_FULL:
+        return store_error_full(s, e);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return store_error_damaged(s, e, sqlite3_errmsg(s->db));
+    case SQLITE_BUSY:
+        return err_set(e, ERR_FAILED,
+                       "another program has %s open: stop it, or use another --dir", s->path);
+    case SQLITE_READONLY:
+        return err_set(e, ERR_PERMISSION,
+                       "%s cannot be written: make it and its folder "
+                       "writable",
+                       s->path);
+    default:
+        return store_error_system(s, e);
+    }
+}
+
+int
+store_write_failed(struct store *s, struct err *e)
+{
+    if (s->failed.code == ERR_NONE)
+        store_read_failed(s, &s->failed);
+    if (e)
+        *e = s->failed;
+    return -1;
+}
+
+int
+store_failed(struct store *s, enum err_code code, struct err *e, const char *fmt, ...)
+{
+    va_list ap;
+    auto_buf struct buf text = BUF_INIT;
+
+    va_start(ap, fmt);
+    buf_addv(&text, fmt, ap);
+    va_end(ap);
+    if (s->failed.code == ERR_NONE)
+        err_set(&s->failed, code, "%s", buf_str(&text));
+    if (e)
+        *e = s->failed;
+    return -1;
+}
+
+/* --- the turn --------------------------------------------------------------------------- */
+
+static int
+store_step(struct store *s, enum stmt_id id, struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, id, e);
+    int rc;
+
+    if (!st)
+        return -1;
+    rc = sqlite3_step(st);
+    sqlite3_reset(st);
+    return rc == SQLITE_DONE ? 0 : store_read_failed(s, e);
+}
+
+static int
+store_begin(struct store *s, struct err *e)
+{
+    if (store_step(s, STMT_BEGIN, &s->failed) < 0) {
+        if (e)
+            *e = s->failed;
+        return -1;
+    }
+    s->in_turn = true;
+    if (!s->clean)
+        return 0;
+    s->turn_dirties = true;
+    return meta_set(s, "clean", "0", e);
+}
+
+sqlite3_stmt *
+store_write_stmt(struct store *s, enum stmt_id id, struct err *e)
+{
+    sqlite3_stmt *st;
+
+    if (s->failed.code != ERR_NONE) {
+        if (e)
+            *e = s->failed;
+        return NULL;
+    }
+    if (!s->in_turn && store_begin(s, e) < 0)
+        return NULL;
+    st = store_stmt(s, id, &s->failed);
+    if (!st && e)
+        *e = s->failed;
+    return st;
+}
+
+int
+store_write(struct store *s, sqlite3_stmt *st, struct err *e)
+{
+    int rc = sqlite3_step(st);
+
+    if (rc == SQLITE_DONE) {
+        sqlite3_reset(st);
+        return 0;
+    }
+    store_write_failed(s, e);
+    sqlite3_reset(st);
+    return -1;
+}
+
+bool
+store_has_changes(const struct store *s)
+{
+    return s->in_turn || s->failed.code != ERR_NONE;
+}
+
+void
+store_rollback(struct store *s)
+{
+    if (!sqlite3_get_autocommit(s->db))
+        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    if (s->in_turn)
+        meta_reload_boot_id(s);
+    s->in_turn = false;
+    s->turn_dirties = false;
+    s->failed.code = ERR_NONE;
+    s->env_id = 0;
+}
+
+/* The commit is durable by now, so trouble here only puts the emptying off. */
+static void
+store_bound_log(struct store *s)
+{
+    if (s->wal_pages < s->wal_bound)
+        return;
+    if (store_checkpoint(s, NULL) < 0)
+        s->wal_bound = s->wal_pages + WAL_BOUND_PAGES;
+}
+
+int
+store_commit(struct store *s, struct err *e)
+{
+    if (!store_has_changes(s))
+        return 0;
+    if (s->failed.code == ERR_NONE && meta_save_counters(s, NULL) == 0 &&
+        store_step(s, STMT_COMMIT, &s->failed) == 0) {
+        if (s->turn_dirties)
+            s->clean = false;
+        s->in_turn = s->turn_dirties = false;
+        meta_counters_saved(s);
+        store_bound_log(s);
+        return 0;
+    }
+    if (e)
+        *e = s->failed;
+    store_rollback(s);
+    return -1;
+}
+
+/* --- the log ---------------------------------------------------------------------------- */
+
+static int
+store_on_wal(void *arg, sqlite3 *db, const char *name, int pages)
+{
+    struct store *s = arg;
+
+    (void)db;
+    (void)name;
+    s->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+bool
+store_wants_checkpoint(const struct store *s)
+{
+    return s->wal_pages >= WAL_IDLE_PAGES;
+}
+
+int
+store_checkpoint(struct store *s, struct err *e)
+{
+    if (s->wal_pages == 0 || s->in_turn)
+        return 0;
+    if (sqlite3_wal_checkpoint_v2(s->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) !=
+        SQLITE_OK)
+        return store_read_failed(s, e);
+    s->wal_pages = 0;
+    s->wal_bound = WAL_BOUND_PAGES;
+    return 0;
+}
+
+/* --- the reserve ------------------------------------------------------------------------ */
+
+bool
+store_reserve_release(struct store *s)
+{
+    auto_free char *path = xasprintf("%s/reserve", s->dir);
+
+    return unlink(path) == 0;
+}
+
+int
+store_reserve_restore(struct store *s, struct err *e)
+{
+    auto_free char *path = xasprintf("%s/reserve", s->dir);
+    auto_close int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    struct stat st;
+    int errnum;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot make %s", path);
+    if (st.st_size == RESERVE_BYTES)
+        return 0;
+    errnum = posix_fallocate(fd, 0, RESERVE_BYTES);
+    if (errnum == 0)
+        return 0;
+    unlink(path);
+    return err_errno(e, ERR_FAILED, errnum, "cannot fill %s", path);
+}
+
+/* --- open and close --------------------------------------------------------------------- */
+
+/* "ok", or the first thing that is wrong. */
+int
+store_check(struct store *s, struct err *e)
+{
+    sqlite3_stmt *st = NULL;
+    const char *word;
+    int rc = -1;
+
+    if (sqlite3_prepare_v2(s->db, "PRAGMA quick_check(1)", -1, &st, NULL) != SQLITE_OK ||
+        sqlite3_step(st) != SQLITE_ROW) {
+        store_read_failed(s, e);
+    } else {
+        word = (const char *)sqlite3_column_text(st, 0);
+        rc = word && strcmp(word, "ok") == 0
+                 ? 0
+                 : store_error_damaged(s, e, word ? word : "the check says nothing");
+    }
+    sqlite3_finalize(st);
+    return rc;
+}
+
+static bool
+store_is_small(const struct store *s)
+{
+    struct stat st;
+
+    return stat(s->path, &st) == 0 && st.st_size < CHECK_ALWAYS_BYTES;
+}
+
+static bool
+store_needs_check(const struct store *s)
+{
+    return !s->clean && (strcmp(s->boot_id, clock_boot_id()) != 0 || store_is_small(s));
+}
+
+static int
+store_pragmas(struct store *s, struct err *e)
+{
+    /* Exclusive before the first access: then the log's index lives in our memory and no
+     * shared file is needed. cache_size in KiB, so that history costs the daemon no memory. */
+    static const char pragmas[] =
+        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+        "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -2048;"
+        "PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF;";
+
+    if (sqlite3_exec(s->db, pragmas, NULL, NULL, NULL) != SQLITE_OK)
+        return store_read_failed(s, e);
+    sqlite3_wal_hook(s->db, store_on_wal, s);
+    return 0;
+}
+
+static int
+store_connect(struct store *s, struct err *e)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+
+    if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK)
+        return s->db ? store_read_failed(s, e) : err_set(e, ERR_FAILED, "out of memory");
+    sqlite3_extended_result_codes(s->db, 1);
+    /* Until it is known to be sound nothing is moved into it, on the way out either. */
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    /* SQLite falls back to reading only; that would show at the first write. */
+    if (sqlite3_db_readonly(s->db, "main") == 1)
+        return err_set(e, ERR_PERMISSION,
+                       "%s cannot be written by this user: make it writable, "
+                       "or use another --dir",
+                       s->path);
+    return 0;
+}
+
+static int
+store_load(struct store *s, struct err *e)
+{
+    if (store_connect(s, e) < 0 || store_pragmas(s, e) < 0 || schema_migrate(s, e) < 0 ||
+        meta_load(s, e) < 0)
+        return -1;
+    if (store_needs_check(s) && store_check(s, e) < 0)
+        return -1;
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    return 0;
+}
+
+static void
+store_free(struct store *s)
+{
+    store_stmts_free(s);
+    sqlite3_close(s->db);
+    buf_free(&s->env_bytes);
+    free(s->path);
+    free(s->dir);
+    free(s);
+}
+
+int
+store_open(const char *dir, struct store **out, struct err *e)
+{
+    struct store *s = xcalloc(1, sizeof(*s));
+    int found;
+
+    *out = NULL;
+    s->dir = xstrdup(dir);
+    s->path = xasprintf("%s/berth.db", dir);
+    s->wal_bound = WAL_BOUND_PAGES;
+    found = schema_check_file(s->path, e);
+    if (found < 0 || (found == 0 && schema_create(s->path, e) < 0) || store_load(s, e) < 0) {
+        store_free(s);
+        return -1;
+    }
+    /* A disk that is full already is no reason not to run what is queued. */
+    store_reserve_restore(s, NULL);
+    *out = s;
+    return 0;
+}
+
+void
+store_close(struct store *s)
+{
+    if (!s)
+        return;
+    store_rollback(s);
+    /* When this cannot be written the next start looks the file through; no harm. */
+    if (!s->clean && meta_set(s, "clean", "1", NULL) == 0)
+        store_commit(s, NULL);
+    store_rollback(s);
+    store_free(s);
+}
