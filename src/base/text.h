@@ -7,6 +7,10 @@
 
 struct buf;
 
+/* Bytes of the UTF-8 character at s, of which n are there: 1..4; 0 when it is none
+ * (overlong forms, surrogates and what lies above U+10FFFF are none). */
+size_t text_utf8_len(const char *s, size_t n);
+
 bool text_is_utf8(const char *s, size_t n, size_t *bad_at);
 
 /* Appends s made safe for a terminal: control bytes as \n \t \xNN, bytes that are not

@@ -1,0 +1,192 @@
+/* Whole-file reads with a bound, atomic writes, folders and flocks. Called by the programs
+ * and by store; core and spec never come here. A descriptor made here is O_CLOEXEC; what is
+ * written atomically is either the old content or the new, never a part. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+
+#define READ_CHUNK    (64 * 1024)
+#define LOCK_TRIES    4
+#define LOCK_RETRY_NS 500000 /* four times half a millisecond */
+
+static int
+read_all(int fd, const char *path, size_t max, struct buf *out, struct err *e)
+{
+    for (;;) {
+        buf_reserve(out, READ_CHUNK);
+        ssize_t n = read(fd, out->data + out->len, out->cap - out->len - 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_errno(e, ERR_FAILED, errno, "cannot read %s", path);
+        out->len += (size_t)n;
+        out->data[out->len] = '\0';
+        if (out->len > max)
+            return err_set(e, ERR_FAILED, "%s is larger than %zu bytes, which is the most",
+                           path, max);
+        if (n == 0)
+            return 0;
+    }
+}
+
+/* Opening a pipe waits for its writer, as cat does; a socket cannot be opened at all. */
+static int
+read_opened(int fd, const char *path, size_t max, struct buf *out, struct err *e)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot read %s", path);
+    if (S_ISDIR(st.st_mode))
+        return err_set(e, ERR_FAILED, "%s is a directory, not a file", path);
+    if (S_ISREG(st.st_mode) && st.st_size > 0 && (size_t)st.st_size <= max)
+        buf_reserve(out, (size_t)st.st_size + 1);
+    return read_all(fd, path, max, out, e);
+}
+
+int
+file_read_at(int dirfd, const char *name, size_t max, struct buf *out, struct err *e)
+{
+    auto_close int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    buf_clear(out);
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open %s", name);
+    return read_opened(fd, name, max, out, e);
+}
+
+int
+file_read(const char *path, size_t max, struct buf *out, struct err *e)
+{
+    if (strcmp(path, "-") != 0)
+        return file_read_at(AT_FDCWD, path, max, out, e);
+    buf_clear(out);
+    return read_opened(STDIN_FILENO, "standard input", max, out, e);
+}
+
+int
+file_write_all(int fd, const void *bytes, size_t n)
+{
+    const char *p = bytes;
+
+    while (n > 0) {
+        ssize_t w = write(fd, p, n);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w < 0)
+            return -1;
+        p += w;
+        n -= (size_t)w;
+    }
+    return 0;
+}
+
+/* fsync of the folder that holds name: a rename lives there. */
+static int
+sync_folder_of(int dirfd, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    auto_free char *dir =
+        slash ? xstrndup(name, slash == name ? 1 : (size_t)(slash - name)) : xstrdup(".");
+    auto_close int fd = openat(dirfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd < 0 ? -1 : fsync(fd);
+}
+
+static int
+write_temp(int dirfd, const char *temp, const void *bytes, size_t n, mode_t mode, bool sync)
+{
+    auto_close int fd =
+        openat(dirfd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+
+    if (fd < 0 || file_write_all(fd, bytes, n) != 0 || (sync && fsync(fd) != 0))
+        return -1;
+    return close(TAKE_FD(fd)); /* some file systems report a full quota only here */
+}
+
+int
+file_write_atomic_at(int dirfd, const char *name, const void *bytes, size_t n, mode_t mode,
+                     bool sync, struct err *e)
+{
+    auto_free char *temp = xasprintf("%s.tmp", name);
+
+    if (write_temp(dirfd, temp, bytes, n, mode, sync) != 0 ||
+        renameat(dirfd, temp, dirfd, name) != 0) {
+        int why = errno;
+        unlinkat(dirfd, temp, 0);
+        return err_errno(e, ERR_FAILED, why, "cannot write %s", name);
+    }
+    if (sync && sync_folder_of(dirfd, name) != 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot make %s durable", name);
+    return 0;
+}
+
+int
+file_mkdirs(const char *path, mode_t mode, struct err *e)
+{
+    auto_free char *part = xstrdup(path);
+    struct stat st;
+
+    for (char *p = part + (part[0] == '/'); *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        if (part[0] && mkdir(part, mode) != 0 && errno != EEXIST)
+            return err_errno(e, ERR_FAILED, errno, "cannot make the folder %s", part);
+        *p = '/';
+    }
+    if (mkdir(path, mode) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return err_errno(e, ERR_FAILED, errno, "cannot make the folder %s", path);
+    if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+        return err_set(e, ERR_FAILED, "%s is there and is not a folder", path);
+    return 0;
+}
+
+int
+file_lock(const char *path, bool *held, struct err *e)
+{
+    auto_close int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+
+    *held = false;
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the lock %s", path);
+    /* Somebody who only looks (file_is_locked_at) is in the way for an instant: ask again. */
+    for (int tries = 0; tries < LOCK_TRIES; tries++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return TAKE_FD(fd);
+        if (errno != EWOULDBLOCK)
+            return err_errno(e, ERR_FAILED, errno, "cannot lock %s", path);
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_RETRY_NS}, NULL);
+    }
+    *held = true;
+    return err_set(e, ERR_FAILED, "%s is locked by another process", path);
+}
+
+int
+file_is_locked_at(int dirfd, const char *name, struct err *e)
+{
+    auto_close int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+
+    if (fd < 0 && errno == ENOENT)
+        return 0;
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the lock %s", name);
+    /* A shared lock for an instant: enough to be refused, and closing gives it back. */
+    if (flock(fd, LOCK_SH | LOCK_NB) == 0)
+        return 0;
+    if (errno == EWOULDBLOCK)
+        return 1;
+    return err_errno(e, ERR_FAILED, errno, "cannot look at the lock %s", name);
+}

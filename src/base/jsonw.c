@@ -1,0 +1,263 @@
+/* Writing JSON by hand. Strings go out in runs: a table says which bytes need nothing, so
+ * ordinary text is one scan and one copy. What comes out is always valid JSON, whatever
+ * bytes go in; balancing of brackets is the caller's. */
+#include "base/jsonw.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/text.h"
+
+void
+jsonw_init(struct jsonw *w, struct buf *out)
+{
+    w->out = out;
+    w->comma = false;
+}
+
+static void
+put(struct jsonw *w, const char *bytes, size_t n)
+{
+    if (w->comma)
+        buf_addc(w->out, ',');
+    buf_add(w->out, bytes, n);
+    w->comma = true;
+}
+
+static void
+open_bracket(struct jsonw *w, char c)
+{
+    put(w, &c, 1);
+    w->comma = false;
+}
+
+static void
+close_bracket(struct jsonw *w, char c)
+{
+    buf_addc(w->out, c);
+    w->comma = true;
+}
+
+void
+jsonw_object(struct jsonw *w)
+{
+    open_bracket(w, '{');
+}
+
+void
+jsonw_end_object(struct jsonw *w)
+{
+    close_bracket(w, '}');
+}
+
+void
+jsonw_array(struct jsonw *w)
+{
+    open_bracket(w, '[');
+}
+
+void
+jsonw_end_array(struct jsonw *w)
+{
+    close_bracket(w, ']');
+}
+
+/* Printable ASCII other than quote and backslash. DEL is escaped for the terminal's sake. */
+static bool
+is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+static void
+add_escaped(struct buf *out, unsigned char c)
+{
+    static const char letters[] = {
+        ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n',  ['\f'] = 'f',
+        ['\r'] = 'r', ['"'] = '"',  ['\\'] = '\\',
+    };
+    char letter = c < sizeof(letters) ? letters[c] : '\0';
+
+    if (letter) {
+        char pair[2] = {'\\', letter};
+        buf_add(out, pair, 2);
+    } else {
+        buf_addf(out, "\\u%04x", c);
+    }
+}
+
+/* The bytes that are no plain ASCII at s: one character out, its length back. */
+static size_t
+add_special(struct buf *out, const char *s, size_t n)
+{
+    size_t len = 1;
+
+    if ((unsigned char)*s < 0x80) {
+        add_escaped(out, (unsigned char)*s);
+        return 1;
+    }
+    len = text_utf8_len(s, n);
+    if (len == 0) {
+        buf_add(out, "\xef\xbf\xbd", 3); /* U+FFFD */
+        return 1;
+    }
+    buf_add(out, s, len);
+    return len;
+}
+
+void
+jsonw_strn(struct jsonw *w, const char *s, size_t n)
+{
+    size_t at = 0;
+
+    if (!s) {
+        jsonw_null(w);
+        return;
+    }
+    buf_reserve(w->out, n + 3);
+    if (w->comma)
+        buf_addc(w->out, ',');
+    buf_addc(w->out, '"');
+    while (at < n) {
+        size_t run = at;
+        while (run < n && is_plain((unsigned char)s[run]))
+            run++;
+        buf_add(w->out, s + at, run - at);
+        at = run;
+        if (at < n)
+            at += add_special(w->out, s + at, n - at);
+    }
+    buf_addc(w->out, '"');
+    w->comma = true;
+}
+
+void
+jsonw_str(struct jsonw *w, const char *s)
+{
+    jsonw_strn(w, s, s ? strlen(s) : 0);
+}
+
+void
+jsonw_key(struct jsonw *w, const char *key)
+{
+    jsonw_str(w, key);
+    buf_addc(w->out, ':');
+    w->comma = false;
+}
+
+void
+jsonw_int(struct jsonw *w, int64_t v)
+{
+    char digits[24];
+    char *p = digits + sizeof(digits);
+    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+
+    do {
+        *--p = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest);
+    if (v < 0)
+        *--p = '-';
+    put(w, p, (size_t)(digits + sizeof(digits) - p));
+}
+
+void
+jsonw_num(struct jsonw *w, double v)
+{
+    char text[40];
+
+    if (!isfinite(v)) {
+        jsonw_null(w);
+        return;
+    }
+    /* The shortest of two precisions that reads back as the same number. */
+    int n = snprintf(text, sizeof(text), "%.15g", v);
+    double back = 0;
+    if (sscanf(text, "%lf", &back) != 1 || memcmp(&back, &v, sizeof(v)) != 0)
+        n = snprintf(text, sizeof(text), "%.17g", v);
+    for (int i = 0; i < n; i++)
+        if (text[i] == ',')
+            text[i] = '.'; /* a locale's decimal comma */
+    put(w, text, (size_t)n);
+}
+
+void
+jsonw_bool(struct jsonw *w, bool v)
+{
+    if (v)
+        put(w, "true", 4);
+    else
+        put(w, "false", 5);
+}
+
+void
+jsonw_null(struct jsonw *w)
+{
+    put(w, "null", 4);
+}
+
+void
+jsonw_raw(struct jsonw *w, const char *json, size_t n)
+{
+    put(w, json, n);
+}
+
+void
+jsonw_kstr(struct jsonw *w, const char *key, const char *s)
+{
+    jsonw_key(w, key);
+    jsonw_str(w, s);
+}
+
+void
+jsonw_kint(struct jsonw *w, const char *key, int64_t v)
+{
+    jsonw_key(w, key);
+    jsonw_int(w, v);
+}
+
+void
+jsonw_kbool(struct jsonw *w, const char *key, bool v)
+{
+    jsonw_key(w, key);
+    jsonw_bool(w, v);
+}
+
+void
+jsonw_knull(struct jsonw *w, const char *key)
+{
+    jsonw_key(w, key);
+    jsonw_null(w);
+}
+
+/* Microseconds exactly, without a detour through floating point. */
+static void
+put_seconds(struct jsonw *w, int64_t wall_us)
+{
+    char text[40];
+    uint64_t us = wall_us < 0 ? 0 - (uint64_t)wall_us : (uint64_t)wall_us;
+    int n = snprintf(text, sizeof(text), "%s%llu.%06llu", wall_us < 0 ? "-" : "",
+                     (unsigned long long)(us / 1000000), (unsigned long long)(us % 1000000));
+
+    put(w, text, (size_t)n);
+}
+
+void
+jsonw_ktime(struct jsonw *w, const char *key, int64_t wall_us)
+{
+    char text[32];
+
+    jsonw_key(w, key);
+    if (wall_us == 0) {
+        jsonw_null(w);
+        return;
+    }
+    jsonw_object(w);
+    jsonw_key(w, "unix");
+    put_seconds(w, wall_us);
+    jsonw_kstr(w, "rfc3339", clock_rfc3339(wall_us, text));
+    jsonw_end_object(w);
+}
