@@ -115,3 +115,14 @@ store_file_forget(struct store *s, uint32_t file, struct err *e)
     sqlite3_bind_int(st, 2, JOB_COMPLETED);
     return store_write(s, st, e);
 }
+
+int
+store_job_detach(struct store *s, uint32_t id, struct err *e)
+{
+    sqlite3_stmt *st = store_write_stmt(s, STMT_JOB_DETACH, e);
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, id);
+    return store_write(s, st, e);
+}

@@ -40,6 +40,7 @@ enum stmt_id {
     STMT_FILE_PATH,
     STMT_FILE_KEYS,
     STMT_FILE_FORGET,
+    STMT_JOB_DETACH,
     STMT_EVENT_ADD,
     STMT_EVENTS,
     STMT_EVENTS_TRIM,
@@ -66,6 +67,7 @@ struct store {
     struct counter job_id;
     struct counter order;
     int64_t last_seq;
+    int64_t saved_seq; /* as committed */
     char token[17];
     char boot_id[STORE_BOOT_ID_BYTES];
     struct buf env_bytes; /* the environment put last, and its id: they repeat */

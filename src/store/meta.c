@@ -94,6 +94,7 @@ meta_load(struct store *s, struct err *e)
         meta_max(s, "SELECT coalesce(max(seq), 0) FROM events", &s->last_seq, e) < 0)
         return -1;
     s->clean = clean != 0;
+    s->saved_seq = s->last_seq;
     s->job_id.next = s->job_id.saved;
     s->order.next = s->order.saved;
     counter_reach(&s->job_id, (uint64_t)last_id);

@@ -30,6 +30,7 @@ static const char *const SQL[STMT_COUNT] = {
         " WHERE j.file = ?1 AND j.file <> 0 AND j.detached = 0 ORDER BY j.id",
     [STMT_FILE_FORGET] = "UPDATE jobs SET detached = 1 WHERE file = ?1 AND file <> 0"
                          " AND detached = 0 AND state >= ?2",
+    [STMT_JOB_DETACH] = "UPDATE jobs SET detached = 1 WHERE id = ?1",
     [STMT_EVENT_ADD] = "INSERT INTO events VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
     [STMT_EVENTS] = "SELECT seq, at_us, kind, job, file, json FROM events WHERE seq > ?1"
                     " AND (?2 = 0 OR file = ?2) ORDER BY seq",

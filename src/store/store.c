@@ -185,6 +185,7 @@ store_rollback(struct store *s)
     s->in_turn = false;
     s->turn_dirties = false;
     s->failed.code = ERR_NONE;
+    s->last_seq = s->saved_seq;
     s->env_id = 0;
 }
 
@@ -209,6 +210,7 @@ store_commit(struct store *s, struct err *e)
             s->clean = false;
         s->in_turn = s->turn_dirties = false;
         meta_counters_saved(s);
+        s->saved_seq = s->last_seq;
         store_bound_log(s);
         return 0;
     }

@@ -149,6 +149,8 @@ int store_file_keys(struct store *s, uint32_t file, store_key_cb cb, void *arg, 
 /* --fresh: the file's ended jobs count no more for their lines. They stay in the history,
  * with their file. */
 int store_file_forget(struct store *s, uint32_t file, struct err *e);
+/* The same for one job, ended or not. */
+int store_job_detach(struct store *s, uint32_t id, struct err *e);
 
 /* --- events ----------------------------------------------------------------------------- */
 
