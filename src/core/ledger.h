@@ -31,8 +31,9 @@ struct hold {
     int32_t now_mib;    /* measured in the newest sample; -1: not attributed */
     int32_t peak_mib;   /* -1: never attributed */
     bool unreported;    /* it has a process there whose memory nobody reports */
-    int64_t rest_mib;   /* used memory that no listed process explained, last seen beside
-                           this job; -1: not known. ledger_is_clear compares with it */
+    /* for ledger_is_clear; -1: not known */
+    int64_t rest_mib; /* used memory that no listed process explained, last seen beside it */
+    int64_t used_mib; /* used memory when it was booked */
 };
 
 /* A process that is not ours. */
@@ -132,14 +133,17 @@ int32_t demand_cpus(const struct demand *d); /* cores it books */
 /* One card's sample, which describes the card at now_us or later (so pass the time at which
  * it was asked for). A card that was UNKNOWN is UP again. Processes whose job holds nothing
  * on this card count as strangers. Calls on_excess (may be NULL) once per job and card when
- * the job is measured above its demand. */
+ * the job is measured above its demand; it must not change the ledger. now_us, ended_us and
+ * the times of the states are on one clock, whichever the caller likes. */
 void ledger_sample(struct ledger *l, int card, const struct gpu_sample *s, int64_t now_us,
                    ledger_on_excess on_excess, void *arg);
 
 /* Whether the job's memory is back on the card (on all its cards): a sample taken at or
  * after ended_us lists no process of it, and the used memory that no listed process explains
- * is at most clear_mib above what it was beside the job. A lost card is clear; where neither
- * list nor used memory is reported, the next sample will do. The caller bounds the wait. */
+ * is at most clear_mib above what it was beside the job (without a list: used memory is at
+ * most that much above what it was when the job was booked). A lost card is clear; so is one
+ * that does not report used memory, once the job is off its list. The caller bounds the
+ * wait. */
 bool ledger_is_clear(const struct ledger *l, int card, uint32_t job, int64_t ended_us);
 bool ledger_job_is_clear(const struct ledger *l, uint32_t job, int64_t ended_us);
 
