@@ -9,8 +9,9 @@
 
 #include "core/job.h"
 
-#define EXITREC_MAX_BYTES 8192 /* longest record that is read; written ones stay below 2 KiB   \
-                                */
+#define EXITREC_MAX_BYTES                                                                      \
+    8192 /* longest record that is read; written ones stay below 2 KiB                         \
+          */
 
 struct buf;
 struct err;
@@ -37,8 +38,13 @@ int exitrec_decode(const char *json, size_t n, struct exitrec *out, struct err *
 /* Reads `exit` in the folder: 1 found, 0 there is none, -1 it is there and unreadable. */
 int exitrec_read_at(int dirfd, struct exitrec *out, struct err *e);
 
-/* The `started PID` mark in an attempt's lock file: 1 and *pid, 0 no such mark, -1 error.
- * boot_us (may be NULL) becomes when, on the boot clock, it was written; -1: not said. */
+/* The mark that the shepherd leaves in the attempt's lock file just before the command is
+ * executed: `started PID`, then on lines of their own when, on the boot clock, and in which
+ * boot. Its length, 0 when it does not fit. Safe after vfork once clock_boot_id was called. */
+size_t exitrec_started_mark(int32_t pid, int64_t boot_us, char *out, size_t size);
+
+/* Reads it back: 1 and *pid, 0 no such mark, -1 error (something else stands there). boot_us
+ * (may be NULL) becomes the time; -1 where it is not said or is of another boot. */
 int exitrec_started_at(int dirfd, int32_t *pid, int64_t *boot_us, struct err *e);
 
 #endif

@@ -1,0 +1,245 @@
+/* cgroup v2 by its files. The daemon finds the base once; each shepherd makes, limits, kills
+ * and removes the group of its attempt. Nothing here is needed for correctness of outcomes:
+ * every failure is an answer that the caller lives with. */
+#include "sys/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "sys/procs.h"
+
+#define CPU_PERIOD_US 100000
+
+static int
+write_at(int dirfd, const char *name, const char *text)
+{
+    auto_close int fd = openat(dirfd, name, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    return file_write_all(fd, text, strlen(text));
+}
+
+/* The start of a control file as a string; false when it cannot be read. */
+static bool
+read_at(int dirfd, const char *name, char *out, size_t size)
+{
+    auto_close int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, out, size - 1);
+    out[n > 0 ? n : 0] = '\0';
+    return n >= 0;
+}
+
+/* The number behind "key " at the start of a line; -1 when there is none. */
+static int64_t
+number_of_key(const char *text, const char *key)
+{
+    size_t n = strlen(key);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        int64_t v;
+        if (strncmp(line, key, n) == 0 && sscanf(line + n, " %" SCNd64, &v) == 1)
+            return v;
+    }
+    return -1;
+}
+
+/* Where the v2 tree is mounted: the caller frees; NULL when it is not. The fields of a line
+ * of mountinfo: id parent dev root MOUNTPOINT options... - TYPE source options. */
+static char *
+find_mount(void)
+{
+    auto_buf struct buf text = BUF_INIT;
+    if (file_read("/proc/self/mountinfo", 4 * 1024 * 1024, &text, NULL) < 0)
+        return NULL;
+    char *rest = text.data, *line;
+    while (rest && (line = strsep(&rest, "\n")) != NULL) {
+        char point[4096];
+        const char *type = strstr(line, " - ");
+        if (type && strncmp(type, " - cgroup2 ", 11) == 0 &&
+            sscanf(line, "%*s %*s %*s %*s %4095s", point) == 1)
+            return xstrdup(point);
+    }
+    return NULL;
+}
+
+/* Lets the groups below have the controllers that are to be had, one by one: a single one
+ * that is missing would refuse them all. */
+static void
+enable_controllers(int dirfd)
+{
+    static const char *const WANTED[] = {"+memory", "+pids", "+cpu"};
+    for (size_t i = 0; i < sizeof WANTED / sizeof *WANTED; i++)
+        (void)write_at(dirfd, "cgroup.subtree_control", WANTED[i]);
+}
+
+static bool
+has_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+        if ((at == text || at[-1] == ' ') && (at[n] == '\0' || at[n] == ' ' || at[n] == '\n'))
+            return true;
+    return false;
+}
+
+/* A group with processes of its own cannot hand controllers on. If all that lives in ours is
+ * this process (a service with Delegate=yes), it steps into a leaf of its own. */
+static void
+step_aside(int own)
+{
+    char pids[64];
+    if (!read_at(own, "cgroup.procs", pids, sizeof pids))
+        return;
+    char *end;
+    if (strtol(pids, &end, 10) != getpid() || strcmp(end, "\n") != 0)
+        return;
+    if (mkdirat(own, "berthd", 0755) < 0 && errno != EEXIST)
+        return;
+    (void)write_at(own, "berthd/cgroup.procs", "0\n");
+}
+
+int
+cgroup_find_base(const char *name, char **out, bool *has_limits, struct err *e)
+{
+    char path[4096];
+    auto_free char *mount = find_mount();
+    *has_limits = false;
+    if (!mount)
+        return err_set(e, ERR_FAILED, "no cgroup v2 tree is mounted here");
+    if (!proc_cgroup(getpid(), path, sizeof path))
+        return err_set(e, ERR_FAILED, "this process is in no cgroup v2 group");
+    auto_free char *own_path = xasprintf("%s%s", mount, strcmp(path, "/") == 0 ? "" : path);
+    auto_close int own = open(own_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (own < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the cgroup %s", own_path);
+    if (mkdirat(own, name, 0755) < 0 && errno != EEXIST)
+        return err_errno(e, ERR_FAILED, errno, "the cgroup %s is not ours to divide", own_path);
+    auto_close int base = openat(own, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (base < 0 || faccessat(base, "cgroup.procs", W_OK, AT_EACCESS) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot use the cgroup %s/%s", own_path, name);
+    char controllers[512];
+    step_aside(own);
+    enable_controllers(own);
+    enable_controllers(base);
+    *has_limits = read_at(base, "cgroup.subtree_control", controllers, sizeof controllers) &&
+                  has_word(controllers, "memory");
+    *out = xasprintf("%s/%s", own_path, name);
+    return 0;
+}
+
+static void
+set_limits(int fd, const struct cgroup_limits *l)
+{
+    char text[64];
+    if (l->mem_mib > 0) {
+        snprintf(text, sizeof text, "%" PRId64, (int64_t)l->mem_mib * 1024 * 1024);
+        (void)write_at(fd, "memory.max", text);
+        (void)write_at(fd, "memory.oom.group", "1"); /* half a killed job helps nobody */
+    }
+    if (l->pids > 0) {
+        snprintf(text, sizeof text, "%d", l->pids);
+        (void)write_at(fd, "pids.max", text);
+    }
+    if (l->cpus > 0) {
+        snprintf(text, sizeof text, "%" PRId64 " %d", (int64_t)l->cpus * CPU_PERIOD_US,
+                 CPU_PERIOD_US);
+        (void)write_at(fd, "cpu.max", text);
+    }
+}
+
+int
+cgroup_open(const char *path)
+{
+    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+int
+cgroup_create(const char *path, const struct cgroup_limits *limits, struct err *e)
+{
+    if (mkdir(path, 0755) < 0 && errno != EEXIST)
+        return err_errno(e, ERR_FAILED, errno, "cannot make the cgroup %s", path);
+    int fd = cgroup_open(path);
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the cgroup %s", path);
+    /* On something that is no cgroup folder nothing may be written. */
+    if (faccessat(fd, "cgroup.procs", W_OK, AT_EACCESS) < 0) {
+        int why = errno;
+        close(fd);
+        return err_errno(e, ERR_FAILED, why, "cannot use the cgroup %s", path);
+    }
+    set_limits(fd, limits);
+    return fd;
+}
+
+int
+cgroup_kill(int fd)
+{
+    return write_at(fd, "cgroup.kill", "1");
+}
+
+int
+cgroup_freeze(int fd, bool frozen)
+{
+    return write_at(fd, "cgroup.freeze", frozen ? "1" : "0");
+}
+
+int
+cgroup_is_populated(int fd)
+{
+    char text[256];
+    if (!read_at(fd, "cgroup.events", text, sizeof text))
+        return -1;
+    return (int)number_of_key(text, "populated");
+}
+
+int64_t
+cgroup_oom_kills(int fd)
+{
+    char text[512];
+    if (!read_at(fd, "memory.events", text, sizeof text))
+        return 0;
+    int64_t n = number_of_key(text, "oom_kill");
+    return n > 0 ? n : 0;
+}
+
+/* Removes the groups below fd, deepest first; groups hold no files that would have to go. */
+static void
+remove_below(int fd, int depth)
+{
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    const struct dirent *entry;
+    while (dir && depth < 64 && (entry = readdir(dir)) != NULL) {
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+            continue;
+        auto_close int sub = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (sub >= 0)
+            remove_below(sub, depth + 1);
+        (void)unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+    }
+}
+
+int
+cgroup_remove(const char *path)
+{
+    if (rmdir(path) == 0 || errno == ENOENT)
+        return 0;
+    auto_close int fd = cgroup_open(path);
+    if (fd < 0)
+        return -1;
+    remove_below(fd, 0);
+    return rmdir(path);
+}

@@ -1,0 +1,289 @@
+/* The exit record's two forms (file and message) and the `started` mark. The shepherd
+ * encodes, the daemon decodes. Decoding trusts nothing: the file lies in a folder that a job
+ * of the same user could write to, so every field is checked for type and range. */
+#include "sys/exitrec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+
+#define STARTED_MAX_BYTES 256 /* longest lock file that makes sense */
+
+/* The outcomes a shepherd can know; LOST and NEVER_RAN are the daemon's conclusions. */
+static const struct {
+    enum outcome outcome;
+    const char *name;
+} OUTCOMES[] = {
+    {OUTCOME_EXITED, "exited"},           {OUTCOME_SIGNALED, "signaled"},
+    {OUTCOME_TIMEOUT, "timeout"},         {OUTCOME_CANCELLED, "cancelled"},
+    {OUTCOME_NOT_STARTED, "not_started"},
+};
+
+static const char *const OOMS[] = {
+    [OOM_NONE] = "none", [OOM_CUDA] = "cuda", [OOM_HOST] = "host"};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static const char *
+outcome_word(enum outcome outcome)
+{
+    for (size_t i = 0; i < COUNT(OUTCOMES); i++)
+        if (OUTCOMES[i].outcome == outcome)
+            return OUTCOMES[i].name;
+    err_abort("outcome %d has no place in an exit record", (int)outcome);
+}
+
+static void
+put_int_or_null(struct jsonw *w, const char *key, int64_t v, bool is_null)
+{
+    if (is_null)
+        jsonw_knull(w, key);
+    else
+        jsonw_kint(w, key, v);
+}
+
+void
+exitrec_encode(const struct exitrec *r, const char *event, struct buf *out)
+{
+    const struct ending *en = &r->ending;
+    struct jsonw w;
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    if (event)
+        jsonw_kstr(&w, "event", event);
+    jsonw_kint(&w, "version", 1);
+    jsonw_kint(&w, "job", r->job);
+    jsonw_kint(&w, "attempt", r->attempt);
+    jsonw_kstr(&w, "boot_id", r->boot_id);
+    jsonw_kstr(&w, "outcome", outcome_word(en->outcome));
+    put_int_or_null(&w, "code", en->code, en->code < 0);
+    put_int_or_null(&w, "signal", en->signal, en->signal == 0);
+    put_int_or_null(&w, "errno", en->errno_value, en->errno_value == 0);
+    jsonw_kstr(&w, "text", en->text);
+    jsonw_kint(&w, "started_us", r->started_us);
+    jsonw_kint(&w, "ended_us", en->ended_us);
+    jsonw_kint(&w, "run_ms", en->run_ms);
+    put_int_or_null(&w, "cpu_ms", en->cpu_ms, en->cpu_ms < 0);
+    put_int_or_null(&w, "max_rss_kib", en->max_rss_kib, en->max_rss_kib < 0);
+    jsonw_kstr(&w, "oom", OOMS[en->oom]);
+    jsonw_kstr(&w, "by", r->by);
+    jsonw_end_object(&w);
+}
+
+/* An integer field in min..max. missing: the value when it is null or not there; a missing
+ * value below min means that it must be there. */
+static int
+get_int(const json_t *o, const char *key, int64_t min, int64_t max, int64_t missing,
+        int64_t *out, struct err *e)
+{
+    const json_t *v = json_object_get(o, key);
+    bool optional = missing != INT64_MIN;
+    if (optional && (!v || json_is_null(v))) {
+        *out = missing;
+        return 0;
+    }
+    if (!json_is_integer(v))
+        return err_set(e, ERR_FAILED, "exit record: '%s' is not a whole number", key);
+    *out = json_integer_value(v);
+    if (*out < min || *out > max)
+        return err_set(e, ERR_FAILED,
+                       "exit record: '%s' is %" PRId64 ", out of %" PRId64 "..%" PRId64, key,
+                       *out, min, max);
+    return 0;
+}
+
+/* A string field, cut to what fits at a character border; missing or null is "". */
+static int
+get_text(const json_t *o, const char *key, char *out, size_t size, struct err *e)
+{
+    const json_t *v = json_object_get(o, key);
+    out[0] = '\0';
+    if (!v || json_is_null(v))
+        return 0;
+    if (!json_is_string(v))
+        return err_set(e, ERR_FAILED, "exit record: '%s' is not a string", key);
+    size_t n = json_string_length(v);
+    const char *s = json_string_value(v);
+    if (n >= size) {
+        n = size - 1;
+        while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
+            n--;
+    }
+    memcpy(out, s, n);
+    out[n] = '\0';
+    return 0;
+}
+
+static int
+get_outcome(const json_t *o, enum outcome *out, struct err *e)
+{
+    const char *name = json_string_value(json_object_get(o, "outcome"));
+    for (size_t i = 0; name && i < COUNT(OUTCOMES); i++) {
+        if (strcmp(OUTCOMES[i].name, name) == 0) {
+            *out = OUTCOMES[i].outcome;
+            return 0;
+        }
+    }
+    return err_set(e, ERR_FAILED, "exit record: no outcome that is known");
+}
+
+static int
+get_oom(const json_t *o, enum oom_kind *out, struct err *e)
+{
+    const json_t *v = json_object_get(o, "oom");
+    *out = OOM_NONE;
+    if (!v || json_is_null(v))
+        return 0;
+    const char *name = json_string_value(v);
+    for (size_t i = 0; name && i < COUNT(OOMS); i++) {
+        if (strcmp(OOMS[i], name) == 0) {
+            *out = (enum oom_kind)i;
+            return 0;
+        }
+    }
+    return err_set(e, ERR_FAILED, "exit record: 'oom' is none of none, cuda, host");
+}
+
+/* What the outcome promises must be there: an exit has a code, a signal its number. */
+static int
+check_status(const struct ending *en, struct err *e)
+{
+    if (en->outcome == OUTCOME_EXITED && en->code < 0)
+        return err_set(e, ERR_FAILED, "exit record: it exited, but has no code");
+    if (en->outcome == OUTCOME_SIGNALED && en->signal == 0)
+        return err_set(e, ERR_FAILED, "exit record: it was signalled, but has no signal");
+    return 0;
+}
+
+static int
+get_ending(const json_t *o, struct ending *en, struct err *e)
+{
+    int64_t code, sig, errnum;
+    if (get_outcome(o, &en->outcome, e) < 0 || get_oom(o, &en->oom, e) < 0 ||
+        get_int(o, "code", 0, 255, -1, &code, e) < 0 ||
+        get_int(o, "signal", 1, 64, 0, &sig, e) < 0 ||
+        get_int(o, "errno", 1, 4095, 0, &errnum, e) < 0 ||
+        get_int(o, "ended_us", 0, INT64_MAX, INT64_MIN, &en->ended_us, e) < 0 ||
+        get_int(o, "run_ms", 0, INT64_MAX, INT64_MIN, &en->run_ms, e) < 0 ||
+        get_int(o, "cpu_ms", 0, INT64_MAX, -1, &en->cpu_ms, e) < 0 ||
+        get_int(o, "max_rss_kib", 0, INT64_MAX, -1, &en->max_rss_kib, e) < 0 ||
+        get_text(o, "text", en->text, sizeof en->text, e) < 0)
+        return -1;
+    en->code = (int32_t)code;
+    en->signal = (int32_t)sig;
+    en->errno_value = (int32_t)errnum;
+    return check_status(en, e);
+}
+
+static int
+decode_object(const json_t *o, struct exitrec *r, struct err *e)
+{
+    int64_t version, job, attempt;
+    if (get_int(o, "version", 1, INT64_MAX, INT64_MIN, &version, e) < 0)
+        return -1;
+    if (version != 1)
+        return err_set(e, ERR_FAILED,
+                       "exit record: version %" PRId64 " is newer than this program", version);
+    if (get_int(o, "job", 0, UINT32_MAX, INT64_MIN, &job, e) < 0 ||
+        get_int(o, "attempt", 0, INT32_MAX, INT64_MIN, &attempt, e) < 0 ||
+        get_int(o, "started_us", 0, INT64_MAX, 0, &r->started_us, e) < 0 ||
+        get_text(o, "boot_id", r->boot_id, sizeof r->boot_id, e) < 0 ||
+        get_text(o, "by", r->by, sizeof r->by, e) < 0)
+        return -1;
+    r->job = (uint32_t)job;
+    r->attempt = (int32_t)attempt;
+    return get_ending(o, &r->ending, e);
+}
+
+int
+exitrec_decode(const char *json, size_t n, struct exitrec *out, struct err *e)
+{
+    memset(out, 0, sizeof *out);
+    if (n > EXITREC_MAX_BYTES)
+        return err_set(e, ERR_FAILED, "exit record: longer than %d bytes", EXITREC_MAX_BYTES);
+    json_error_t why;
+    json_t *o = json_loadb(json, n, JSON_REJECT_DUPLICATES, &why);
+    if (!o)
+        return err_set(e, ERR_FAILED, "exit record: %s at byte %d", why.text, why.position);
+    int rc = json_is_object(o) ? decode_object(o, out, e)
+                               : err_set(e, ERR_FAILED, "exit record: not a JSON object");
+    json_decref(o);
+    return rc;
+}
+
+/* Up to size - 1 bytes of a regular file in the folder, NUL-terminated, without following a
+ * link. The length; -1 with errno. */
+static ssize_t
+read_small_at(int dirfd, const char *name, char *out, size_t size)
+{
+    auto_close int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return -1;
+    size_t n = 0;
+    while (n < size - 1) {
+        ssize_t got = read(fd, out + n, size - 1 - n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        n += (size_t)got;
+    }
+    out[n] = '\0';
+    return (ssize_t)n;
+}
+
+int
+exitrec_read_at(int dirfd, struct exitrec *out, struct err *e)
+{
+    char bytes[EXITREC_MAX_BYTES + 2]; /* one more than is allowed, so that excess shows */
+    ssize_t n = read_small_at(dirfd, "exit", bytes, sizeof bytes);
+    if (n < 0 && errno == ENOENT)
+        return 0;
+    if (n < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot read the exit record");
+    return exitrec_decode(bytes, (size_t)n, out, e) < 0 ? -1 : 1;
+}
+
+size_t
+exitrec_started_mark(int32_t pid, int64_t boot_us, char *out, size_t size)
+{
+    int n = snprintf(out, size, "started %" PRId32 "\nboot_us %" PRId64 "\nboot_id %s\n", pid,
+                     boot_us, clock_boot_id());
+    return n > 0 && (size_t)n < size ? (size_t)n : 0;
+}
+
+int
+exitrec_started_at(int dirfd, int32_t *pid, int64_t *boot_us, struct err *e)
+{
+    char bytes[STARTED_MAX_BYTES];
+    ssize_t n = read_small_at(dirfd, "lock", bytes, sizeof bytes);
+    if (n < 0 && errno == ENOENT)
+        return 0;
+    if (n < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot read the attempt's lock file");
+    if (n == 0)
+        return 0;
+    /* Anything in the file means that a command may have started, so what cannot be read is
+     * an error, never "it did not start". */
+    int64_t at = -1;
+    char boot_id[40] = "";
+    int fields = sscanf(bytes, "started %" SCNd32 " boot_us %" SCNd64 " boot_id %39s", pid, &at,
+                        boot_id);
+    if (fields < 1 || *pid <= 0)
+        return err_set(e, ERR_FAILED, "the attempt's lock file holds no 'started PID'");
+    if (boot_us)
+        *boot_us = fields == 3 && strcmp(boot_id, clock_boot_id()) == 0 ? at : -1;
+    return 1;
+}

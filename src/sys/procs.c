@@ -1,0 +1,276 @@
+/* Reading /proc. Used by the shepherd to end everything a job started, by its sweep to end
+ * what a dead shepherd left, and by the daemon to tell whose a process on a card is.
+ * Every reader copes with the process going away in the middle. */
+#include "sys/procs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+
+#define ENVIRON_MAX_BYTES (4 * 1024 * 1024) /* the kernel's bound is a quarter of the stack's  \
+                                             */
+
+void
+procs_free(struct procs *ps)
+{
+    free(ps->v);
+    *ps = (struct procs)PROCS_INIT;
+}
+
+static void
+procs_add(struct procs *ps, const struct proc *p)
+{
+    if (ps->n == ps->cap) {
+        ps->cap = ps->cap ? ps->cap * 2 : 32;
+        ps->v = xrealloc(ps->v, ps->cap * sizeof *ps->v);
+    }
+    ps->v[ps->n++] = *p;
+}
+
+/* The whole of /proc/PID/NAME appended to out; -1 when it cannot be read. */
+static int
+read_proc_file(pid_t pid, const char *name, size_t max, struct buf *out)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    for (;;) {
+        char part[4096];
+        ssize_t n = read(fd, part, sizeof part);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        if (n == 0)
+            return 0;
+        buf_add(out, part, (size_t)n);
+        if (out->len > max)
+            return -1;
+    }
+}
+
+/* /proc/PID/stat: "pid (name) state ppid pgrp session ...", start time the 22nd field. The
+ * name may hold blanks and brackets, so everything is counted from its last bracket. */
+static int
+parse_stat(const char *text, struct proc *out)
+{
+    const char *after_name = strrchr(text, ')');
+    unsigned long long start;
+    int ppid, pgid, sid;
+    if (!after_name ||
+        sscanf(after_name,
+               ") %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+               "%*d %*d %llu",
+               &out->state, &ppid, &pgid, &sid, &start) != 5)
+        return -1;
+    out->ppid = ppid;
+    out->pgid = pgid;
+    out->sid = sid;
+    out->start_ticks = start;
+    return 0;
+}
+
+int
+proc_read(pid_t pid, struct proc *out)
+{
+    auto_buf struct buf text = BUF_INIT;
+    if (read_proc_file(pid, "stat", 16384, &text) < 0)
+        return -1;
+    out->pid = pid;
+    return parse_stat(buf_str(&text), out);
+}
+
+bool
+proc_mark(pid_t pid, char *out, size_t size)
+{
+    static const char KEY[] = "BERTH_MARK=";
+    auto_buf struct buf env = BUF_INIT;
+    if (read_proc_file(pid, "environ", ENVIRON_MAX_BYTES, &env) < 0)
+        return false;
+    for (size_t at = 0; at < env.len; at += strlen(env.data + at) + 1) {
+        const char *entry = env.data + at;
+        if (strncmp(entry, KEY, sizeof KEY - 1) != 0)
+            continue;
+        const char *value = entry + sizeof KEY - 1;
+        if (strlen(value) >= size)
+            return false;
+        memcpy(out, value, strlen(value) + 1);
+        return true;
+    }
+    return false;
+}
+
+bool
+proc_cgroup(pid_t pid, char *out, size_t size)
+{
+    auto_buf struct buf text = BUF_INIT;
+    if (read_proc_file(pid, "cgroup", 65536, &text) < 0)
+        return false;
+    const char *line = buf_str(&text);
+    while (line && strncmp(line, "0::", 3) != 0) {
+        line = strchr(line, '\n');
+        if (line)
+            line++;
+    }
+    if (!line)
+        return false;
+    size_t n = strcspn(line + 3, "\n");
+    if (n >= size)
+        return false;
+    memcpy(out, line + 3, n);
+    out[n] = '\0';
+    return true;
+}
+
+static int
+pidfd_open_raw(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+int
+proc_signal(const struct proc *p, int sig)
+{
+    struct proc now;
+    auto_close int fd = pidfd_open_raw(p->pid);
+    if (fd < 0 && errno != ENOSYS && errno != EPERM)
+        return -1;
+    /* Read after the pidfd was taken: if the start time is right, the pidfd is the one. */
+    if (proc_read(p->pid, &now) < 0 || now.start_ticks != p->start_ticks)
+        return -1;
+    if (fd < 0)
+        return kill(p->pid, sig);
+    return (int)syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0);
+}
+
+static pid_t
+pid_of_name(const char *name)
+{
+    pid_t pid = 0;
+    if (*name == '\0')
+        return 0;
+    for (; *name; name++) {
+        if (*name < '0' || *name > '9' || pid > 100000000)
+            return 0;
+        pid = pid * 10 + (*name - '0');
+    }
+    return pid;
+}
+
+int
+procs_read_all(struct procs *out)
+{
+    auto_dir DIR *dir = opendir("/proc");
+    if (!dir)
+        return -1;
+    const struct dirent *entry;
+    while ((entry = readdir(dir)) != NULL) {
+        struct proc p;
+        pid_t pid = pid_of_name(entry->d_name);
+        if (pid > 0 && proc_read(pid, &p) == 0)
+            procs_add(out, &p);
+    }
+    return 0;
+}
+
+/* Adds the children that one thread has made. -1 when the kernel keeps no such list. */
+static int
+add_children_of_thread(pid_t pid, pid_t tid, struct procs *out)
+{
+    auto_buf struct buf text = BUF_INIT;
+    char name[64];
+    snprintf(name, sizeof name, "task/%d/children", (int)tid);
+    if (read_proc_file(pid, name, SIZE_MAX - 1, &text) < 0)
+        return errno == ESRCH || kill(pid, 0) < 0 ? 0 : -1;
+    const char *at = buf_str(&text);
+    char *end;
+    for (long child = strtol(at, &end, 10); end != at; child = strtol(at, &end, 10)) {
+        struct proc p;
+        if (proc_read((pid_t)child, &p) == 0)
+            procs_add(out, &p);
+        at = end;
+    }
+    return 0;
+}
+
+static int
+add_children(pid_t pid, struct procs *out)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    auto_dir DIR *dir = opendir(path);
+    if (!dir)
+        return 0;
+    const struct dirent *entry;
+    while ((entry = readdir(dir)) != NULL) {
+        pid_t tid = pid_of_name(entry->d_name);
+        if (tid > 0 && add_children_of_thread(pid, tid, out) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void
+drop_zombies(struct procs *ps)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < ps->n; i++)
+        if (ps->v[i].state != 'Z' && ps->v[i].state != 'X')
+            ps->v[kept++] = ps->v[i];
+    ps->n = kept;
+}
+
+/* The same from a list of all processes: repeatedly takes those whose parent was taken. */
+static int
+find_descendants_by_scan(pid_t root, struct procs *out)
+{
+    auto_procs struct procs all = PROCS_INIT;
+    if (procs_read_all(&all) < 0)
+        return -1;
+    out->n = 0;
+    for (size_t i = 0; i < all.n; i++)
+        if (all.v[i].ppid == root)
+            procs_add(out, &all.v[i]);
+    for (size_t k = 0; k < out->n; k++) {
+        pid_t parent = out->v[k].pid;
+        for (size_t i = 0; i < all.n; i++)
+            if (all.v[i].ppid == parent)
+                procs_add(out, &all.v[i]);
+    }
+    drop_zombies(out);
+    return 0;
+}
+
+int
+procs_read_descendants(pid_t root, struct procs *out)
+{
+    out->n = 0;
+    if (add_children(root, out) < 0)
+        return find_descendants_by_scan(root, out);
+    /* A zombie leader may still have threads with children, so zombies are looked into. */
+    for (size_t k = 0; k < out->n; k++)
+        if (add_children(out->v[k].pid, out) < 0)
+            return find_descendants_by_scan(root, out);
+    drop_zombies(out);
+    return 0;
+}
+
+uint64_t
+procs_ticks_of_boot_us(int64_t boot_us)
+{
+    int64_t per_second = sysconf(_SC_CLK_TCK);
+    int64_t tick_us = 1000000 / per_second;
+    return (uint64_t)((boot_us + tick_us - 1) / tick_us);
+}

@@ -1,0 +1,262 @@
+/* vfork and exec with the error brought back. The child shares the parent's memory until it
+ * executes the program, so everything it needs is laid out before and it calls nothing but
+ * system calls. Into a cgroup it is born with clone3, which spares the costly move of a
+ * process between groups; where clone3 is missing it moves itself. */
+#include "sys/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <paths.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+
+#define FD_ABOVE 64 /* sources that lie among the targets are first moved up here */
+
+/* What the child reports through the pipe when it does not get to the program. */
+struct failure {
+    int stage;
+    int errnum;
+};
+
+/* All that the child needs, made by the parent. */
+struct plan {
+    const struct spawn *s;
+    char *candidates; /* owned; paths to try, each with its NUL, an empty one at the end */
+    char **sh_argv;   /* owned; argv for a file without #! line: /bin/sh, FILE, the rest */
+    pid_t parent;
+    int report_fd;  /* O_CLOEXEC: its end of file tells the parent that the program runs */
+    bool must_join; /* the cgroup has still to be entered */
+};
+
+static void
+plan_free(struct plan *p)
+{
+    free(p->candidates);
+    free(p->sh_argv);
+}
+
+static char *
+make_candidates(const char *program, const char *path)
+{
+    struct buf out = BUF_INIT;
+    if (strchr(program, '/') || *program == '\0') {
+        buf_add(&out, program, strlen(program) + 1);
+        buf_addc(&out, '\0');
+        return buf_take(&out);
+    }
+    for (const char *at = path ? path : _PATH_DEFPATH;; at++) {
+        size_t n = strcspn(at, ":");
+        if (n > 0) {
+            buf_add(&out, at, n);
+            buf_addc(&out, '/');
+        } else {
+            buf_adds(&out, "./"); /* an empty element is the working folder, and says so */
+        }
+        buf_add(&out, program, strlen(program) + 1);
+        at += n;
+        if (*at == '\0')
+            break;
+    }
+    buf_addc(&out, '\0');
+    return buf_take(&out);
+}
+
+static char **
+make_sh_argv(char *const *argv)
+{
+    size_t n = 0;
+    while (argv[n])
+        n++;
+    char **out = xcalloc(n + 2, sizeof *out);
+    out[0] = (char *)(uintptr_t)_PATH_BSHELL;
+    for (size_t i = 1; i < n; i++)
+        out[i + 1] = argv[i];
+    return out;
+}
+
+static void
+reset_signals(void)
+{
+    struct sigaction dfl = {.sa_handler = SIG_DFL};
+    for (int sig = 1; sig < NSIG; sig++)
+        if (sig != SIGKILL && sig != SIGSTOP)
+            sigaction(sig, &dfl, NULL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Gives the program its descriptors. Two steps, because a source may be another's target. */
+static int
+place_fds(const struct spawn *s)
+{
+    int from[SPAWN_FDS_MAX];
+    for (int i = 0; i < s->n_fds; i++) {
+        from[i] = s->fds[i];
+        if (from[i] < s->n_fds && from[i] != i)
+            from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, FD_ABOVE);
+        if (from[i] < 0)
+            return errno;
+    }
+    for (int i = 0; i < s->n_fds; i++) {
+        int rc = from[i] == i ? fcntl(i, F_SETFD, 0) : dup2(from[i], i);
+        if (rc < 0)
+            return errno;
+    }
+    return 0;
+}
+
+static void
+join_cgroup(int cgroup_fd)
+{
+    auto_close int fd = openat(cgroup_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0)
+        (void)file_write_all(fd, "0\n", 2); /* without it the job is merely not confined */
+}
+
+/* As execvp does it: what is not there is passed over, "may not" is remembered, a file that
+ * is no binary and has no #! line is a shell script. Returns why nothing was executed. */
+static int
+exec_first(const struct plan *p)
+{
+    int why = ENOENT;
+    for (char *at = p->candidates; *at; at += strlen(at) + 1) {
+        execve(at, p->s->argv, p->s->envp);
+        if (errno == ENOEXEC) {
+            p->sh_argv[1] = at;
+            execve(_PATH_BSHELL, p->sh_argv, p->s->envp);
+        }
+        if (errno == EACCES)
+            why = EACCES;
+        else if (errno != ENOENT && errno != ENOTDIR)
+            return errno;
+        else if (strchr(p->s->argv[0], '/'))
+            return errno;
+    }
+    return why;
+}
+
+static struct failure
+prepare_and_exec(struct plan *p)
+{
+    const struct spawn *s = p->s;
+    if (s->death_signal && prctl(PR_SET_PDEATHSIG, s->death_signal) < 0)
+        return (struct failure){SPAWN_CHILD, errno};
+    if (s->death_signal && getppid() != p->parent)
+        _exit(127); /* it died before it could be watched */
+    if (s->new_session)
+        setsid();
+    if (p->must_join)
+        join_cgroup(s->cgroup_fd);
+    reset_signals();
+    int why = place_fds(s);
+    if (why == 0 && s->before_exec)
+        why = s->before_exec(s->ctx);
+    if (why != 0)
+        return (struct failure){SPAWN_CHILD, why};
+    return (struct failure){SPAWN_EXEC, exec_first(p)};
+}
+
+_Noreturn static void
+run_child(struct plan *p)
+{
+    if (p->report_fd < SPAWN_FDS_MAX)
+        p->report_fd = fcntl(p->report_fd, F_DUPFD_CLOEXEC, FD_ABOVE);
+    struct failure f = prepare_and_exec(p);
+    (void)file_write_all(p->report_fd, &f, sizeof f);
+    _exit(127);
+}
+
+/* A process in the cgroup from birth, stopped nowhere; -1 when clone3 cannot do that here. */
+static pid_t
+clone_into_cgroup(int cgroup_fd)
+{
+    struct clone_args args = {
+        .flags = CLONE_INTO_CGROUP | CLONE_VFORK,
+        .exit_signal = SIGCHLD,
+        .cgroup = (uint64_t)cgroup_fd,
+    };
+    return (pid_t)syscall(SYS_clone3, &args, sizeof args);
+}
+
+/* Returns twice only through vfork's own rules: the child never leaves this function. */
+static pid_t
+start_child(struct plan *p)
+{
+    if (p->s->cgroup_fd >= 0) {
+        pid_t pid = clone_into_cgroup(p->s->cgroup_fd);
+        if (pid == 0)
+            run_child(p);
+        if (pid > 0)
+            return pid;
+        p->must_join = true;
+    }
+    pid_t pid = vfork();
+    if (pid == 0)
+        run_child(p);
+    return pid;
+}
+
+/* Reads what the child reported; false when it reports nothing: the program runs. */
+static bool
+read_failure(int fd, struct failure *f)
+{
+    ssize_t n;
+    do
+        n = read(fd, f, sizeof *f);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof *f;
+}
+
+pid_t
+spawn_process(const struct spawn *s, int *errnum, enum spawn_stage *stage)
+{
+    __attribute__((cleanup(plan_free))) struct plan p = {.s = s, .parent = getpid()};
+    auto_close int read_end = -1;
+    auto_close int write_end = -1;
+    int ends[2];
+    *stage = SPAWN_FORK;
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        *errnum = errno;
+        return -1;
+    }
+    read_end = ends[0];
+    write_end = p.report_fd = ends[1];
+    p.candidates = make_candidates(s->argv[0], s->path);
+    p.sh_argv = make_sh_argv(s->argv);
+
+    /* Signals wait meanwhile: a handler must not run in the child that shares our memory. */
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    pid_t pid = start_child(&p);
+    int why = errno;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (pid < 0) {
+        *errnum = why;
+        return -1;
+    }
+    close(TAKE_FD(write_end));
+    struct failure f;
+    if (!read_failure(read_end, &f)) {
+        *stage = SPAWN_OK;
+        return pid;
+    }
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    *stage = (enum spawn_stage)f.stage;
+    *errnum = f.errnum;
+    return -1;
+}
