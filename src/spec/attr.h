@@ -1,0 +1,55 @@
+/* The attributes of a job: one table of names, help and setters, from which the jobs file
+ * reads its [key=value ... word] and the command line makes its options. Adding an
+ * attribute is adding a row in attr.c. Pure. */
+#ifndef SPEC_ATTR_H
+#define SPEC_ATTR_H
+
+#include <stddef.h>
+
+struct err;
+struct request;
+
+/* Where the words come from. Some rows are open at one door only: `retries` means retries
+ * after a CUDA OOM in a jobs file, and after any failure on the command line. */
+enum attr_door {
+    ATTR_JOBS_FILE = 1,
+    ATTR_COMMAND_LINE = 2,
+};
+
+#define ATTR_ALIASES_MAX 3
+#define NAME_MAX_BYTES   128
+#define LOG_MAX_BYTES    4096
+
+struct attr {
+    const char *name;                      /* "gpu-ids"; in text `_` does as well as `-` */
+    const char *aliases[ATTR_ALIASES_MAX]; /* NULL: no more */
+    char letter;                           /* short option, 'G'; '\0': none */
+    unsigned doors;                        /* of enum attr_door */
+    const char *metavar;                   /* "SIZE"; NULL: a bare word such as `hold` */
+    const char *help;                      /* one line, no full stop */
+    int (*set)(struct request *r, const char *value, struct err *e); /* value: never NULL */
+};
+
+/* Row i of the table, in the order in which help shows them; NULL behind the last. */
+const struct attr *attr_at(size_t i);
+
+/* By name or alias, in any case; NULL when this door knows none. */
+const struct attr *attr_find(const char *name, enum attr_door door);
+
+/* As request_init, but remembers that `gpus` has not been said, so that request_validate
+ * can tell a contradiction from a default. Every door that uses attr_set starts here and
+ * ends with request_validate. */
+void request_begin(struct request *r);
+
+/* Sets one attribute from text. value NULL: the bare word (`hold`); a bare word also takes
+ * yes or no (`hold=no`). The last of several wins. Errors (ERR_USAGE) name the attribute,
+ * the value and what would be right; an unknown name suggests the nearest. */
+int attr_set(struct request *r, const char *name, const char *value, enum attr_door door,
+             struct err *e);
+
+/* What no single attribute can know: contradictions between them, and - for requests that
+ * came over the wire - every range again. Completes gpus (from gpu-ids, else 1). A command
+ * or argv must be there. ERR_USAGE. */
+int request_validate(struct request *r, struct err *e);
+
+#endif

@@ -1,0 +1,54 @@
+/* The settings of an instance: each has a key, a type, a range, a default and one line of
+ * help in one table (config.c), from which reading, checking, the sample and the manual are
+ * made. Text in, text out; the callers read and write files. Pure. */
+#ifndef SPEC_CONFIG_H
+#define SPEC_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct err;
+
+enum config_placement { PLACEMENT_PACK, PLACEMENT_SPREAD };
+enum config_gpu_env { GPU_ENV_INDEX, GPU_ENV_UUID };
+enum config_on_exceed { ON_EXCEED_WARN, ON_EXCEED_KILL };
+
+struct config {
+    int64_t margin_mib;         /* kept free on a card on top of every demand */
+    int64_t idle_threshold_mib; /* strangers' use below which a card counts as idle */
+    double spike_buffer;        /* on top of observed peaks, as a fraction */
+    double tolerance;           /* declared against measured, as a fraction */
+    int placement;              /* enum config_placement */
+    int64_t sample_ms;          /* between samples while jobs run */
+    int64_t idle_sample_ms;     /* and while none do */
+    int64_t probe_deadline_ms;  /* a probe silent for so long is replaced */
+    int64_t vram_wait_ms;       /* at most, for an ended job's VRAM to come back */
+    int64_t grace_ms;           /* between TERM and KILL, for jobs that do not say */
+    int64_t idle_exit_s;        /* a daemon that `berth run` started leaves; 0: never */
+    char **oom_patterns;        /* owned, NULL-terminated; lower case */
+    int64_t oom_retries;        /* for jobs that do not say */
+    int gpu_env;                /* enum config_gpu_env */
+    int on_exceed;              /* enum config_on_exceed */
+    int64_t pending_max;        /* jobs that may wait at once */
+    int log_level;              /* enum log_level */
+};
+
+void config_init(struct config *c); /* the defaults */
+void config_free(struct config *c); /* what it owns; not c */
+
+/* Lays the keys of a YAML (or JSON) text over *c. Unknown keys, values of the wrong type or
+ * out of range, keys said twice: ERR_USAGE with "NAME:LINE: ..." and *c untouched. */
+int config_read(struct config *c, const char *name, const char *text, size_t len,
+                struct err *e);
+
+/* One setting from the environment or an option. A list is separated by commas. */
+int config_set(struct config *c, const char *key, const char *value, struct err *e);
+
+/* Every key with its help, range and default, as a file that config_read accepts. */
+void config_sample(struct buf *out);
+
+/* Every key with its present value, as a file that config_read accepts. */
+void config_show(const struct config *c, struct buf *out);
+
+#endif

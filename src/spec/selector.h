@@ -1,0 +1,49 @@
+/* Which jobs a person means: 12, 12,14, 12-20, @ (my last), name:sweep*, user:alice,
+ * state:failed, --all. One grammar for every verb. Pure: parsing and matching only. */
+#ifndef SPEC_SELECTOR_H
+#define SPEC_SELECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+enum selector_kind {
+    SELECT_ALL,
+    SELECT_LAST,  /* @ */
+    SELECT_IDS,   /* first..last */
+    SELECT_NAME,  /* pattern, a glob */
+    SELECT_USER,  /* pattern, exact */
+    SELECT_STATE, /* pattern, a state's name in upper case */
+};
+
+struct selector_term {
+    enum selector_kind kind;
+    uint32_t first, last;
+    char *pattern; /* owned; NULL for the kinds without */
+};
+
+/* Matches what any term matches; without terms, nothing. */
+struct selector {
+    struct selector_term *terms; /* owned */
+    size_t n_terms;
+};
+
+#define SELECTOR_INIT                                                                          \
+    {                                                                                          \
+        NULL, 0                                                                                \
+    }
+#define auto_selector __attribute__((cleanup(selector_free)))
+
+/* Adds what text says to *s (initialised by the caller), so several texts are a union.
+ * ERR_USAGE, with *s as it was. */
+int selector_add(struct selector *s, const char *text, struct err *e);
+
+void selector_free(struct selector *s); /* what it owns; not s */
+
+/* name may be NULL. state_name as in "FAILED". is_last: the latest job of who asks. */
+bool selector_matches(const struct selector *s, uint32_t id, const char *name, const char *user,
+                      const char *state_name, bool is_last);
+
+#endif
