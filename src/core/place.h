@@ -23,8 +23,9 @@ enum blocked_by { BLOCKED_BY_NOTHING, BLOCKED_BY_JOB, BLOCKED_BY_STRANGER };
 /* Why not, with the numbers for a sentence. Plain value; zero is "nothing to say". */
 struct blocked {
     enum reason reason;
-    int16_t gpu;    /* the best candidate, -1: none */
-    int16_t n_room; /* cards that would do, of the demand's gpus */
+    int16_t gpu;             /* the best candidate, -1: none */
+    int16_t n_room;          /* cards that would do, of the demand's gpus */
+    enum reason card_reason; /* what that card said; Resources sums up several */
     enum blocked_by by;
     uint32_t job;         /* who holds it: the largest holder on that card; 0 */
     int32_t stranger_pid; /* 0: none is known by pid */
@@ -46,8 +47,8 @@ bool place_job(const struct demand *d, const struct ledger *l, struct placement 
  * nearest thing that would fit) are appended to why, which may be NULL. */
 bool place_feasible(const struct demand *d, const struct ledger *l, struct buf *why);
 
-/* "GpuMemory: needs 18.0 GiB + 0.5 GiB margin on one GPU; gpu 1 has 12.3 GiB free (6.2 GiB
- * short), held by job 7". The reason's name comes first unless it is NONE. */
+/* "GpuMemory: needs 18.0 GiB + 512 MiB margin on one GPU; gpu 1 has 12.3 GiB free (6.2 GiB
+ * short), held by job 7". Appended to out; nothing for NONE. */
 void blocked_text(const struct blocked *b, const struct demand *d, struct buf *out);
 
 #endif
