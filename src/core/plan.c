@@ -1,0 +1,165 @@
+/* The pass over the queue. Heads of lines are looked at in scheduling order (priority, then
+ * order); a line whose head finds no room is left for this pass, since room only shrinks
+ * while a plan is made and whoever stands behind asks for the same. So the cost follows the
+ * number of kinds and of starts, not the number of jobs. */
+#include "core/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "core/ledger.h"
+#include "core/queue.h"
+
+void
+plan_free(struct plan *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        free(p->decisions[i].text);
+    free(p->decisions);
+    *p = (struct plan)PLAN_INIT;
+}
+
+static struct decision *
+plan_add(struct plan *p, enum decision_type type, uint32_t job)
+{
+    if (p->n == p->cap) {
+        p->cap = p->cap ? p->cap * 2 : 16;
+        p->decisions = xrealloc(p->decisions, p->cap * sizeof *p->decisions);
+    }
+    struct decision *d = &p->decisions[p->n++];
+    *d = (struct decision){.type = type, .job = job};
+    return d;
+}
+
+/* The lines still in play, a binary heap: the one whose next job comes first on top. */
+
+struct lines {
+    struct job **heap;
+    size_t n;
+};
+
+static bool
+is_before(const struct job *a, const struct job *b)
+{
+    if (a->req.priority != b->req.priority)
+        return a->req.priority > b->req.priority;
+    if (a->order != b->order)
+        return a->order < b->order;
+    return a->id < b->id;
+}
+
+static void
+lines_sink(struct lines *h, size_t at)
+{
+    struct job *job = h->heap[at];
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= h->n)
+            break;
+        if (child + 1 < h->n && is_before(h->heap[child + 1], h->heap[child]))
+            child++;
+        if (!is_before(h->heap[child], job))
+            break;
+        h->heap[at] = h->heap[child];
+        at = child;
+    }
+    h->heap[at] = job;
+}
+
+static void
+lines_fill(struct lines *h, const struct queue *q)
+{
+    h->n = queue_n_kinds(q);
+    h->heap = xmalloc((h->n + 1) * sizeof(struct job *));
+    for (size_t i = 0; i < h->n; i++)
+        h->heap[i] = queue_kind(q, i)->head;
+    for (size_t i = h->n / 2; i-- > 0;)
+        lines_sink(h, i);
+}
+
+/* The top line goes on with this job; NULL: it is out of play. */
+static void
+lines_next(struct lines *h, struct job *job)
+{
+    h->heap[0] = job ? job : h->heap[--h->n];
+    if (h->n > 0)
+        lines_sink(h, 0);
+}
+
+/* Everyone in a line that can never start here, with the words why. */
+static bool
+refuse_infeasible(struct kind *k, const struct ledger *l, struct plan *p)
+{
+    auto_buf struct buf why = BUF_INIT;
+    if (k->checked == ledger_generation(l))
+        return false;
+    if (place_feasible(&k->demand, l, &why)) {
+        k->checked = ledger_generation(l);
+        return false;
+    }
+    for (struct job *job = k->head; job; job = kind_next(job))
+        plan_add(p, PLAN_INFEASIBLE, job->id)->text = xstrdup(buf_str(&why));
+    return true;
+}
+
+static bool
+start(struct job *job, struct ledger *l, struct plan *p)
+{
+    struct placement where;
+    if (!place_job(&job->req.demand, l, &where, &job->kind->blocked))
+        return false;
+    ledger_hold(l, job->id, &job->req.demand, where.gpus, where.n);
+    plan_add(p, PLAN_START, job->id)->where = where;
+    return true;
+}
+
+void
+plan_make(struct queue *q, struct ledger *l, int64_t now_us, struct plan *p)
+{
+    struct lines h;
+    plan_free(p);
+    queue_wake(q, now_us);
+    lines_fill(&h, q);
+    while (h.n > 0) {
+        struct job *job = h.heap[0];
+        if (refuse_infeasible(job->kind, l, p)) {
+            lines_next(&h, NULL);
+        } else if (start(job, l, p)) {
+            lines_next(&h, kind_next(job));
+        } else {
+            /* Here the first blocked job will get its reservation, which those behind it
+             * must respect. Until then what does not fit is passed over. */
+            lines_next(&h, NULL);
+        }
+    }
+    free(h.heap);
+    p->wake_us = queue_next_begin_us(q);
+}
+
+void
+plan_explain(const struct job *job, struct blocked *out)
+{
+    *out = (struct blocked){.gpu = -1};
+    if (job->state == JOB_HELD) {
+        out->reason = REASON_HELD;
+    } else if (job->state == JOB_PENDING && !job->kind) {
+        out->reason = REASON_BEGIN_TIME;
+        out->until_us = job->begin_us;
+    } else if (job->state == JOB_PENDING) {
+        *out = job->kind->blocked;
+        if (out->reason == REASON_NONE)
+            out->reason = REASON_PRIORITY;
+        if (job->kind->head != job)
+            out->ahead = job->kind->head->id;
+    }
+}
+
+void
+plan_explain_text(const struct job *job, struct buf *out)
+{
+    struct blocked why;
+    plan_explain(job, &why);
+    blocked_text(&why, &job->req.demand, out);
+}
