@@ -12,84 +12,88 @@
 
 struct err;
 
-#define GPU_UUID_MAX 96
-#define GPU_NAME_MAX 96
-#define GPU_BUS_MAX  32
+#define CARD_UUID_MAX 96
+#define CARD_NAME_MAX 96
+#define CARD_BUS_MAX  32
 /* Each pair of GPU_MAX cards once. */
-#define GPU_LINKS_MAX (GPU_MAX * (GPU_MAX - 1) / 2)
+#define BACKEND_LINKS_MAX (GPU_MAX * (GPU_MAX - 1) / 2)
 
-enum gpu_compute_mode { GPU_COMPUTE_DEFAULT, GPU_COMPUTE_EXCLUSIVE, GPU_COMPUTE_PROHIBITED };
+enum card_compute_mode {
+    CARD_COMPUTE_DEFAULT,
+    CARD_COMPUTE_EXCLUSIVE,
+    CARD_COMPUTE_PROHIBITED
+};
 
-/* Which fields of a gpu_card or a gpu_usage were reported. */
-enum gpu_field {
-    GPU_HAS_BUS_ID = 1 << 0,
-    GPU_HAS_MINOR = 1 << 1,
-    GPU_HAS_NUMA = 1 << 2,
-    GPU_HAS_COMPUTE_MODE = 1 << 3,
-    GPU_HAS_USED = 1 << 4,
-    GPU_HAS_UTIL = 1 << 5,
-    GPU_HAS_TEMPERATURE = 1 << 6,
-    GPU_HAS_PROCS = 1 << 7,
+/* Which fields of a card or of its use were reported. */
+enum card_field {
+    CARD_HAS_BUS_ID = 1 << 0,
+    CARD_HAS_MINOR = 1 << 1,
+    CARD_HAS_NUMA = 1 << 2,
+    CARD_HAS_COMPUTE_MODE = 1 << 3,
+    CARD_HAS_USED = 1 << 4,
+    CARD_HAS_UTIL = 1 << 5,
+    CARD_HAS_TEMPERATURE = 1 << 6,
+    CARD_HAS_PROCS = 1 << 7,
 };
 
 /* What does not change while a card is in the machine. uuid, name and total_mib are always
  * there: a card without them is left out. */
-struct gpu_card {
+struct backend_card {
     uint32_t valid;
     int32_t index; /* NVML's: PCI order */
-    char uuid[GPU_UUID_MAX];
-    char name[GPU_NAME_MAX];
-    char bus_id[GPU_BUS_MAX]; /* as in /sys/bus/pci/devices: "0000:01:00.0" */
-    int32_t minor;            /* N of /dev/nvidiaN */
+    char uuid[CARD_UUID_MAX];
+    char name[CARD_NAME_MAX];
+    char bus_id[CARD_BUS_MAX]; /* as in /sys/bus/pci/devices: "0000:01:00.0" */
+    int32_t minor;             /* N of /dev/nvidiaN */
     int32_t numa;
-    int64_t total_mib; /* what programs can have: without the driver's own reserve, where told */
-    enum gpu_compute_mode compute_mode;
+    int64_t total_mib; /* what programs can have: less the driver's own reserve, where told */
+    enum card_compute_mode compute_mode;
 };
 
 /* All cards and how they are joined. */
-struct gpu_machine {
+struct backend_machine {
     char driver[64]; /* "" when not known */
     int n;
-    struct gpu_card cards[GPU_MAX];
+    struct backend_card cards[GPU_MAX];
     int n_links;
-    uint8_t links[GPU_LINKS_MAX][2]; /* positions in cards, smaller first, no pair twice */
+    uint8_t links[BACKEND_LINKS_MAX][2]; /* positions in cards, smaller first, no pair twice */
 };
 
 /* A process on a card. */
-struct gpu_proc {
+struct backend_proc {
     int32_t pid;
     int64_t mib; /* -1: not reported */
 };
 
 /* A card at one moment. */
-struct gpu_usage {
+struct backend_usage {
     uint32_t valid;
     bool present; /* false: it has fallen off the bus and is left out of the sample */
     int64_t used_mib;
     int32_t util; /* percent */
     int32_t temperature_c;
-    int n_procs; /* with GPU_HAS_PROCS */
+    int n_procs; /* with CARD_HAS_PROCS */
     int cap_procs;
-    struct gpu_proc *procs; /* owned by the sample; kept from one sampling to the next */
+    struct backend_proc *procs; /* owned by the sample; kept from one sampling to the next */
 };
 
 /* cards[i] of the machine is use[i] here. Zero-initialise; reuse for every sampling. */
-struct gpu_sample {
-    struct gpu_usage use[GPU_MAX];
+struct backend_sample {
+    struct backend_usage use[GPU_MAX];
 };
 
-void gpu_sample_reset(struct gpu_sample *s); /* nothing reported; keeps memory */
-void gpu_sample_free(struct gpu_sample *s);  /* what it owns; not s */
+void backend_sample_reset(struct backend_sample *s); /* nothing reported; keeps memory */
+void backend_sample_free(struct backend_sample *s);  /* what it owns; not s */
 
 /* Adds a process; a pid seen before keeps the larger figure (one process is often listed
  * as compute and as graphics). */
-void gpu_usage_add(struct gpu_usage *u, int32_t pid, int64_t mib);
+void backend_usage_add(struct backend_usage *u, int32_t pid, int64_t mib);
 
 /* Adds the pair unless it is there already or joins a card with itself. */
-void gpu_machine_link(struct gpu_machine *m, int a, int b);
+void backend_machine_link(struct backend_machine *m, int a, int b);
 
 /* Where to look; NULL means the usual place. Borrowed; must outlive the backend. */
-struct gpu_config {
+struct backend_config {
     const char *nvml_path; /* BERTH_NVML; libnvidia-ml.so.1 */
     const char *smi_path;  /* BERTH_NVIDIA_SMI; nvidia-smi, searched in PATH */
     const char *sim_spec;  /* "2", "4x80G"; NULL: as the folder was made with */
@@ -99,17 +103,18 @@ struct gpu_config {
 };
 
 /* open makes *state, discover reads the cards (once, after open), sample reads their use
- * (any number of times). All return 0, or -1 with e. close takes NULL. */
-struct gpu_backend {
+ * (any number of times). All return 0, or -1 with e. Whatever open returned, close takes
+ * what it left in *state, also NULL. */
+struct backend {
     const char *name; /* as on the wire and in --backend */
-    int (*open)(const struct gpu_config *config, void **state, struct err *e);
-    int (*discover)(void *state, struct gpu_machine *out, struct err *e);
-    int (*sample)(void *state, struct gpu_sample *out, struct err *e);
+    int (*open)(const struct backend_config *config, void **state, struct err *e);
+    int (*discover)(void *state, struct backend_machine *out, struct err *e);
+    int (*sample)(void *state, struct backend_sample *out, struct err *e);
     void (*close)(void *state);
 };
 
-extern const struct gpu_backend gpu_backend_nvml;
-extern const struct gpu_backend gpu_backend_smi;
-extern const struct gpu_backend gpu_backend_sim;
+extern const struct backend backend_nvml;
+extern const struct backend backend_smi;
+extern const struct backend backend_sim;
 
 #endif

@@ -1,0 +1,62 @@
+/* What every backend needs to fill the plain values of backend.h: growing process lists
+ * that survive from one sampling to the next, and the set of joined pairs. */
+#include "gpu/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+void
+backend_sample_reset(struct backend_sample *s)
+{
+    for (int i = 0; i < GPU_MAX; i++) {
+        s->use[i].valid = 0;
+        s->use[i].present = false;
+        s->use[i].n_procs = 0;
+    }
+}
+
+void
+backend_sample_free(struct backend_sample *s)
+{
+    for (int i = 0; i < GPU_MAX; i++)
+        free(s->use[i].procs);
+    memset(s, 0, sizeof(*s));
+}
+
+void
+backend_usage_add(struct backend_usage *u, int32_t pid, int64_t mib)
+{
+    for (int i = 0; i < u->n_procs; i++) {
+        if (u->procs[i].pid == pid) {
+            if (mib > u->procs[i].mib)
+                u->procs[i].mib = mib;
+            return;
+        }
+    }
+    if (u->n_procs == u->cap_procs) {
+        u->cap_procs = u->cap_procs ? u->cap_procs * 2 : 8;
+        u->procs = xrealloc(u->procs, (size_t)u->cap_procs * sizeof(*u->procs));
+    }
+    u->procs[u->n_procs++] = (struct backend_proc){pid, mib};
+}
+
+void
+backend_machine_link(struct backend_machine *m, int a, int b)
+{
+    uint8_t low = (uint8_t)(a < b ? a : b);
+    uint8_t high = (uint8_t)(a < b ? b : a);
+
+    if (low == high)
+        return;
+    for (int i = 0; i < m->n_links; i++) {
+        if (m->links[i][0] == low && m->links[i][1] == high)
+            return;
+    }
+    if (m->n_links == BACKEND_LINKS_MAX)
+        err_abort("more links than pairs of cards");
+    m->links[m->n_links][0] = low;
+    m->links[m->n_links][1] = high;
+    m->n_links++;
+}

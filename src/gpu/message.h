@@ -1,0 +1,21 @@
+/* What the probe says, as lines of JSON: docs/protocol.md, section 3. */
+#ifndef GPU_MESSAGE_H
+#define GPU_MESSAGE_H
+
+#include <stdint.h>
+
+struct backend_machine;
+struct backend_sample;
+struct buf;
+
+/* Each appends one line with its newline. */
+void message_hello(struct buf *out, const char *backend, const struct backend_machine *m);
+void message_error(struct buf *out, const char *words);
+
+/* The name of the user whose process this is; NULL when not known. Borrowed. */
+typedef const char *(*message_user_fn)(void *arg, int32_t pid);
+
+void message_sample(struct buf *out, int64_t number, const struct backend_machine *m,
+                    const struct backend_sample *s, message_user_fn user, void *arg);
+
+#endif

@@ -1,0 +1,228 @@
+/* The NVML backend: what the cards are. nvml_sample.c reads their use. One bad card, one
+ * missing function or one field that a card does not report never takes the rest along. */
+#include "gpu/nvml.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "gpu/sysfs.h"
+
+static int
+fail(const struct nvml *nvml, const char *doing, int status, struct err *e)
+{
+    char loaded[64];
+
+    if (status != NVML_VERSION_MISMATCH)
+        return err_set(e, ERR_FAILED, "NVML cannot %s: %s (error %d)", doing,
+                       nvml_api_words(&nvml->api, status), status);
+    sysfs_driver_version(nvml->config->proc_root, loaded, sizeof(loaded));
+    return err_set(e, ERR_FAILED, "NVML cannot %s: %s (the loaded driver is %s); %s", doing,
+                   nvml_api_words(&nvml->api, status),
+                   loaded[0] ? loaded : "of another version", SYSFS_MISMATCH_ADVICE);
+}
+
+static int
+nvml_open(const struct backend_config *config, void **state, struct err *e)
+{
+    struct nvml *nvml = xcalloc(1, sizeof(*nvml));
+
+    nvml->config = config;
+    *state = nvml;
+    if (nvml_api_load(&nvml->api, config->nvml_path, e) < 0)
+        return -1;
+    int status = nvml->api.init();
+    if (status != NVML_OK)
+        return fail(nvml, "start", status, e);
+    nvml->started = true;
+    return 0;
+}
+
+static void
+pci_text(const struct nvml_pci *pci, char *out, size_t size)
+{
+    snprintf(out, size, "%04x:%02x:%02x.0", pci->domain, pci->bus, pci->device);
+}
+
+static void
+read_numbers(const struct nvml *nvml, nvml_device device, struct backend_card *card)
+{
+    const struct nvml_api *api = &nvml->api;
+    uint32_t value;
+
+    if (api->minor && api->minor(device, &value) == NVML_OK) {
+        card->minor = (int32_t)value;
+        card->valid |= CARD_HAS_MINOR;
+    }
+    /* The kernel's word is the node the card hangs on; NVML's, on machines whose cards are
+     * nodes themselves, is another. */
+    sysfs_fill_numa(nvml->config->sys_root, card);
+    if (!(card->valid & CARD_HAS_NUMA) && api->numa && api->numa(device, &value) == NVML_OK &&
+        value <= INT32_MAX) {
+        card->numa = (int32_t)value;
+        card->valid |= CARD_HAS_NUMA;
+    }
+    if (api->compute_mode && api->compute_mode(device, &value) == NVML_OK) {
+        /* 0 default, 1 exclusive to a thread (old), 2 prohibited, 3 exclusive to a process */
+        card->compute_mode = value == 2   ? CARD_COMPUTE_PROHIBITED
+                             : value == 0 ? CARD_COMPUTE_DEFAULT
+                                          : CARD_COMPUTE_EXCLUSIVE;
+        card->valid |= CARD_HAS_COMPUTE_MODE;
+    }
+}
+
+/* 0, or NVML's status when the card has no UUID or no size to be known by. */
+static int
+read_card(const struct nvml *nvml, nvml_device device, struct backend_card *card)
+{
+    const struct nvml_api *api = &nvml->api;
+    struct nvml_reading memory;
+    struct nvml_pci pci;
+
+    int status = api->uuid(device, card->uuid, sizeof(card->uuid));
+    if (status == NVML_OK)
+        status = nvml_read_memory(api, device, &memory);
+    if (status != NVML_OK)
+        return status;
+    card->total_mib = memory.total_mib;
+    if (!api->name || api->name(device, card->name, sizeof(card->name)) != NVML_OK)
+        snprintf(card->name, sizeof(card->name), "GPU");
+    memset(&pci, 0, sizeof(pci));
+    if (api->pci && api->pci(device, &pci) == NVML_OK) {
+        pci_text(&pci, card->bus_id, sizeof(card->bus_id));
+        card->valid |= CARD_HAS_BUS_ID;
+    }
+    read_numbers(nvml, device, card);
+    return NVML_OK;
+}
+
+static int
+card_at_bus(const struct backend_machine *m, const char *bus_id)
+{
+    for (int i = 0; i < m->n; i++) {
+        if ((m->cards[i].valid & CARD_HAS_BUS_ID) && strcmp(m->cards[i].bus_id, bus_id) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* Follows one link of a card: adds the pair when another card is at its far end. True when
+ * a switch is. */
+static bool
+follow_link(const struct nvml *nvml, int card, uint32_t link, struct backend_machine *m)
+{
+    const struct nvml_api *api = &nvml->api;
+    nvml_device device = nvml->devices[card];
+    uint32_t active = 0, type = 0;
+    struct nvml_pci pci;
+    char bus_id[CARD_BUS_MAX];
+
+    if (api->link_state(device, link, &active) != NVML_OK || !active)
+        return false;
+    memset(&pci, 0, sizeof(pci));
+    if (api->link_remote_pci && api->link_remote_pci(device, link, &pci) == NVML_OK) {
+        pci_text(&pci, bus_id, sizeof(bus_id));
+        int other = card_at_bus(m, bus_id);
+        if (other >= 0)
+            backend_machine_link(m, card, other);
+    }
+    return api->link_remote_type && api->link_remote_type(device, link, &type) == NVML_OK &&
+           type == NVML_REMOTE_SWITCH;
+}
+
+/* Cards on the switches of one machine reach each other directly, all with all. */
+static void
+find_links(const struct nvml *nvml, struct backend_machine *m)
+{
+    bool on_switch[GPU_MAX] = {false};
+
+    if (!nvml->api.link_state)
+        return;
+    for (int i = 0; i < m->n; i++) {
+        for (uint32_t link = 0; link < NVML_LINKS_MAX; link++)
+            on_switch[i] |= follow_link(nvml, i, link, m);
+    }
+    for (int i = 0; i < m->n; i++) {
+        for (int j = i + 1; j < m->n; j++) {
+            if (on_switch[i] && on_switch[j])
+                backend_machine_link(m, i, j);
+        }
+    }
+}
+
+/* Cards that do not answer are left out, and the first one's complaint is kept. */
+static int
+read_cards(struct nvml *nvml, uint32_t count, struct backend_machine *out)
+{
+    int complaint = NVML_OK;
+
+    for (uint32_t index = 0; index < count && out->n < GPU_MAX; index++) {
+        struct backend_card *card = &out->cards[out->n];
+        nvml_device device;
+        memset(card, 0, sizeof(*card));
+        card->index = (int32_t)index;
+        int status = nvml->api.handle(index, &device);
+        if (status == NVML_OK)
+            status = read_card(nvml, device, card);
+        if (status == NVML_OK)
+            nvml->devices[out->n++] = device;
+        else if (complaint == NVML_OK)
+            complaint = status;
+    }
+    return complaint;
+}
+
+static int
+nvml_discover(void *state, struct backend_machine *out, struct err *e)
+{
+    struct nvml *nvml = state;
+    const struct nvml_api *api = &nvml->api;
+    uint32_t count = 0;
+
+    memset(out, 0, sizeof(*out));
+    int status = api->count(&count);
+    if (status != NVML_OK)
+        return fail(nvml, "count the GPUs", status, e);
+    int complaint = read_cards(nvml, count, out);
+    if (out->n == 0 && complaint != NVML_OK)
+        return fail(nvml, "read any GPU", complaint, e);
+    if (out->n == 0)
+        return err_set(e, ERR_FAILED, "NVML is there but shows no GPU");
+    if (!api->driver_version ||
+        api->driver_version(out->driver, sizeof(out->driver)) != NVML_OK)
+        out->driver[0] = '\0';
+    find_links(nvml, out);
+    nvml->n = out->n;
+    return 0;
+}
+
+static int
+nvml_sample(void *state, struct backend_sample *out, struct err *e)
+{
+    struct nvml *nvml = state;
+
+    backend_sample_reset(out);
+    for (int i = 0; i < nvml->n; i++) {
+        int status = nvml_read_usage(nvml, nvml->devices[i], &out->use[i]);
+        if (status != NVML_OK)
+            return fail(nvml, "read the GPUs", status, e);
+    }
+    return 0;
+}
+
+static void
+nvml_close(void *state)
+{
+    struct nvml *nvml = state;
+
+    if (!nvml)
+        return;
+    if (nvml->started)
+        nvml->api.shutdown();
+    nvml_api_unload(&nvml->api);
+    free(nvml->processes);
+    free(nvml);
+}
+
+const struct backend backend_nvml = {"nvml", nvml_open, nvml_discover, nvml_sample, nvml_close};

@@ -1,0 +1,32 @@
+/* What the two halves of the NVML backend share. Nobody else includes this. */
+#ifndef GPU_NVML_H
+#define GPU_NVML_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu/backend.h"
+#include "gpu/nvml_api.h"
+
+struct nvml {
+    const struct backend_config *config;
+    struct nvml_api api;
+    bool started;
+    int n;
+    nvml_device devices[GPU_MAX];
+    void *processes; /* room for the records of one list, kept from call to call */
+    uint32_t cap_processes;
+};
+
+/* A card's memory, whichever function told it: what programs can have, and have. */
+struct nvml_reading {
+    int64_t total_mib;
+    int64_t used_mib;
+};
+int nvml_read_memory(const struct nvml_api *api, nvml_device device, struct nvml_reading *out);
+
+/* Fills u; a card that is lost stays absent. NVML_OK, or the status that says that NVML
+ * itself is of no use any more. */
+int nvml_read_usage(struct nvml *nvml, nvml_device device, struct backend_usage *u);
+
+#endif

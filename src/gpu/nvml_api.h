@@ -1,0 +1,106 @@
+/* The little of NVML's interface that Berth uses, declared anew so that it builds and runs
+ * without NVIDIA's headers: values and layouts are NVML's ABI. Functions that a library of
+ * another age lacks are NULL. */
+#ifndef GPU_NVML_API_H
+#define GPU_NVML_API_H
+
+#include <stdint.h>
+
+struct err;
+struct nvml_device_st;
+
+enum nvml_status {
+    NVML_OK = 0,
+    NVML_UNINITIALIZED = 1,
+    NVML_NOT_SUPPORTED = 3,
+    NVML_INSUFFICIENT_SIZE = 7,
+    NVML_DRIVER_NOT_LOADED = 9,
+    NVML_FUNCTION_NOT_FOUND = 13,
+    NVML_GPU_IS_LOST = 15,
+    NVML_RESET_REQUIRED = 16,
+    NVML_VERSION_MISMATCH = 18,
+};
+
+/* nvmlPciInfo_t; the older versions are shorter but agree up to `device`. */
+struct nvml_pci {
+    char bus_id_legacy[16];
+    uint32_t domain;
+    uint32_t bus;
+    uint32_t device;
+    uint32_t ids[2];
+    char bus_id[32];
+};
+
+struct nvml_memory {
+    uint64_t total;
+    uint64_t free;
+    uint64_t used;
+};
+
+struct nvml_memory_v2 {
+    uint32_t version; /* NVML_MEMORY_V2 */
+    uint64_t total;
+    uint64_t reserved; /* the driver's own; not in used here, but in nvml_memory's */
+    uint64_t free;
+    uint64_t used;
+};
+#define NVML_MEMORY_V2 ((uint32_t)sizeof(struct nvml_memory_v2) | 2u << 24)
+
+struct nvml_utilization {
+    uint32_t gpu;
+    uint32_t memory;
+};
+
+/* A process's record: the first version ends after used_bytes, so records are walked with
+ * the stride of the function that filled them. */
+struct nvml_process {
+    uint32_t pid;
+    uint64_t used_bytes; /* all ones: not reported */
+    uint32_t instances[2];
+};
+#define NVML_PROCESS_V1_SIZE 16
+#define NVML_LINKS_MAX       18
+#define NVML_REMOTE_SWITCH   2
+
+typedef struct nvml_device_st *nvml_device;
+typedef int (*nvml_processes_fn)(nvml_device, uint32_t *, void *);
+typedef int (*nvml_uint_fn)(nvml_device, uint32_t *);
+typedef int (*nvml_text_fn)(nvml_device, char *, uint32_t);
+
+enum nvml_process_kind { NVML_COMPUTE, NVML_GRAPHICS, NVML_MPS };
+#define NVML_PROCESS_KINDS    3
+#define NVML_PROCESS_VERSIONS 3 /* newest first; the last has short records */
+
+struct nvml_api {
+    void *library;
+    int (*init)(void);
+    int (*shutdown)(void);
+    const char *(*error_string)(int);
+    int (*driver_version)(char *, uint32_t);
+    nvml_processes_fn processes[NVML_PROCESS_KINDS][NVML_PROCESS_VERSIONS];
+    int (*count)(uint32_t *);
+    int (*handle)(uint32_t, nvml_device *);
+    nvml_text_fn uuid;
+    nvml_text_fn name;
+    nvml_uint_fn minor;
+    nvml_uint_fn numa;
+    nvml_uint_fn compute_mode;
+    int (*pci)(nvml_device, struct nvml_pci *);
+    int (*memory)(nvml_device, struct nvml_memory *);
+    int (*memory_v2)(nvml_device, struct nvml_memory_v2 *);
+    int (*utilization)(nvml_device, struct nvml_utilization *);
+    int (*temperature)(nvml_device, int sensor, uint32_t *);
+    int (*link_state)(nvml_device, uint32_t link, uint32_t *active);
+    int (*link_remote_pci)(nvml_device, uint32_t link, struct nvml_pci *);
+    int (*link_remote_type)(nvml_device, uint32_t link, uint32_t *type);
+};
+
+/* Loads the library (NULL: libnvidia-ml.so.1) and looks its functions up. -1 with e when it
+ * cannot be loaded or lacks what nothing works without. */
+int nvml_api_load(struct nvml_api *api, const char *path, struct err *e);
+void nvml_api_unload(struct nvml_api *api);
+
+/* NVML's own words for a status. */
+const char *nvml_api_words(const struct nvml_api *api, int status);
+
+#endif

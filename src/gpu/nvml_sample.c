@@ -1,0 +1,164 @@
+/* The NVML backend's second half: how much of a card is in use, and by whom. Called for
+ * every card at every sampling. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "gpu/nvml.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+/* More processes on one card than any machine has; beyond it the answer is nonsense. */
+#define PROCESSES_MAX 65536
+
+static int64_t
+mib_up(uint64_t bytes)
+{
+    return (int64_t)(bytes / MIB + (bytes % MIB != 0));
+}
+
+/* The first version counts the driver's reserve as used, the second apart. Programs can
+ * never have it, so it is taken off the total where it is told. */
+int
+nvml_read_memory(const struct nvml_api *api, nvml_device device, struct nvml_reading *out)
+{
+    struct nvml_memory_v2 v2 = {.version = NVML_MEMORY_V2};
+    struct nvml_memory v1;
+
+    if (api->memory_v2 && api->memory_v2(device, &v2) == NVML_OK && v2.total >= v2.reserved) {
+        out->total_mib = (int64_t)((v2.total - v2.reserved) / MIB);
+        out->used_mib = mib_up(v2.used);
+        return NVML_OK;
+    }
+    int status = api->memory(device, &v1);
+    if (status == NVML_OK) {
+        out->total_mib = (int64_t)(v1.total / MIB);
+        out->used_mib = mib_up(v1.used);
+    }
+    return status;
+}
+
+static bool
+card_is_lost(int status)
+{
+    return status == NVML_GPU_IS_LOST || status == NVML_RESET_REQUIRED;
+}
+
+static bool
+nvml_is_broken(int status)
+{
+    return status == NVML_UNINITIALIZED || status == NVML_DRIVER_NOT_LOADED ||
+           status == NVML_VERSION_MISMATCH;
+}
+
+/* Calls one function until the room suffices; processes come and go between two calls. */
+static int
+call_list(struct nvml *nvml, nvml_processes_fn list, nvml_device device, uint32_t *count)
+{
+    for (int attempt = 0; attempt < 8; attempt++) {
+        if (nvml->cap_processes == 0 || *count > nvml->cap_processes) {
+            /* Twice the room: some drivers of the 535 series write longer records. */
+            nvml->cap_processes = *count + 64;
+            nvml->processes = xrealloc(nvml->processes,
+                                       nvml->cap_processes * 2 * sizeof(struct nvml_process));
+        }
+        *count = nvml->cap_processes;
+        int status = list(device, count, nvml->processes);
+        if (status != NVML_INSUFFICIENT_SIZE)
+            return status;
+        if (*count > PROCESSES_MAX)
+            return NVML_NOT_SUPPORTED;
+        if (*count <= nvml->cap_processes)
+            *count = nvml->cap_processes + 1;
+    }
+    return NVML_INSUFFICIENT_SIZE;
+}
+
+/* Adds the records that a call left in nvml->processes. */
+static void
+add_records(const struct nvml *nvml, uint32_t count, size_t stride, struct backend_usage *u)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct nvml_process p = {.pid = 0};
+        memcpy(&p, (const char *)nvml->processes + i * stride, NVML_PROCESS_V1_SIZE);
+        if (p.pid == 0 || p.pid > INT32_MAX)
+            continue;
+        backend_usage_add(u, (int32_t)p.pid,
+                          p.used_bytes == UINT64_MAX ? -1 : mib_up(p.used_bytes));
+    }
+}
+
+/* One kind of process, by the newest function that works. */
+static int
+read_list(struct nvml *nvml, nvml_device device, enum nvml_process_kind kind,
+          struct backend_usage *u)
+{
+    int status = NVML_FUNCTION_NOT_FOUND;
+
+    for (int version = 0; version < NVML_PROCESS_VERSIONS; version++) {
+        nvml_processes_fn list = nvml->api.processes[kind][version];
+        bool is_oldest = version == NVML_PROCESS_VERSIONS - 1;
+        uint32_t count = 0;
+        if (!list)
+            continue;
+        status = call_list(nvml, list, device, &count);
+        if (status == NVML_OK)
+            add_records(nvml, count,
+                        is_oldest ? NVML_PROCESS_V1_SIZE : sizeof(struct nvml_process), u);
+        if (status != NVML_FUNCTION_NOT_FOUND)
+            break;
+    }
+    return status;
+}
+
+/* The list counts as known when compute processes were told; the other kinds are extras
+ * that many cards and libraries do not have. */
+static int
+read_processes(struct nvml *nvml, nvml_device device, struct backend_usage *u)
+{
+    int status = read_list(nvml, device, NVML_COMPUTE, u);
+
+    if (status == NVML_OK)
+        u->valid |= CARD_HAS_PROCS;
+    read_list(nvml, device, NVML_GRAPHICS, u);
+    read_list(nvml, device, NVML_MPS, u);
+    return status;
+}
+
+static int
+read_load(const struct nvml_api *api, nvml_device device, struct backend_usage *u)
+{
+    struct nvml_utilization load;
+    uint32_t celsius;
+    int status = api->utilization ? api->utilization(device, &load) : NVML_NOT_SUPPORTED;
+
+    if (status == NVML_OK) {
+        u->util = (int32_t)load.gpu;
+        u->valid |= CARD_HAS_UTIL;
+    }
+    if (api->temperature && api->temperature(device, 0, &celsius) == NVML_OK) {
+        u->temperature_c = (int32_t)celsius;
+        u->valid |= CARD_HAS_TEMPERATURE;
+    }
+    return status;
+}
+
+int
+nvml_read_usage(struct nvml *nvml, nvml_device device, struct backend_usage *u)
+{
+    struct nvml_reading memory;
+    int status = nvml_read_memory(&nvml->api, device, &memory);
+
+    if (status == NVML_OK) {
+        u->used_mib = memory.used_mib;
+        u->valid |= CARD_HAS_USED;
+    }
+    if (!card_is_lost(status) && !nvml_is_broken(status))
+        status = read_processes(nvml, device, u);
+    if (!card_is_lost(status) && !nvml_is_broken(status))
+        status = read_load(&nvml->api, device, u);
+    if (nvml_is_broken(status))
+        return status;
+    u->present = !card_is_lost(status);
+    return NVML_OK;
+}

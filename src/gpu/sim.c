@@ -1,0 +1,92 @@
+/* The simulated backend: cards that exist as a folder (sim_table.h), used by `berth simjob`
+ * processes. It can be told to misbehave as real drivers do, by words in the folder's file
+ * `fault`, which is read at every sampling. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "gpu/backend.h"
+#include "gpu/sim_table.h"
+
+static int
+sim_open(const struct backend_config *config, void **state, struct err *e)
+{
+    if (!config->sim_dir)
+        return err_set(e, ERR_USAGE, "simulated cards need a folder: --sim-dir DIR");
+    struct sim_table *t = sim_table_create(config->sim_dir, config->sim_spec, e);
+    *state = t;
+    return t ? 0 : -1;
+}
+
+static int
+sim_discover(void *state, struct backend_machine *out, struct err *e)
+{
+    const struct sim_spec *spec = sim_table_spec(state);
+
+    (void)e;
+    memset(out, 0, sizeof(*out));
+    snprintf(out->driver, sizeof(out->driver), "simulated");
+    out->n = spec->n;
+    for (int i = 0; i < spec->n; i++) {
+        struct backend_card *card = &out->cards[i];
+        card->index = i;
+        card->total_mib = spec->total_mib[i];
+        card->valid = CARD_HAS_COMPUTE_MODE;
+        card->compute_mode = CARD_COMPUTE_DEFAULT;
+        snprintf(card->name, sizeof(card->name), "Simulated GPU");
+        sim_table_uuid(state, i, card->uuid);
+        if (spec->linked[i])
+            backend_machine_link(out, i, i + 1);
+    }
+    return 0;
+}
+
+/* Does at once what cannot be reported. */
+static int
+suffer(const struct sim_faults *faults, struct err *e)
+{
+    if (faults->die)
+        raise(SIGKILL);
+    while (faults->hang)
+        pause();
+    if (faults->error)
+        return err_set(e, ERR_FAILED, "simulated GPU error (the file 'fault' asks for it)");
+    return 0;
+}
+
+static int
+sim_sample(void *state, struct backend_sample *out, struct err *e)
+{
+    const struct sim_spec *spec = sim_table_spec(state);
+    struct sim_faults faults;
+
+    if (sim_table_faults(state, &faults, e) < 0 || suffer(&faults, e) < 0)
+        return -1;
+    backend_sample_reset(out);
+    for (int i = 0; i < spec->n; i++) {
+        struct backend_usage *u = &out->use[i];
+        u->used_mib = 0;
+        u->util = 0;
+    }
+    if (sim_table_sample(state, out, e) < 0)
+        return -1;
+    for (int i = 0; i < spec->n; i++) {
+        struct backend_usage *u = &out->use[i];
+        u->present = !(faults.lost >> i & 1);
+        u->temperature_c = 35 + u->util * 2 / 5; /* 35 idle, 75 at full load */
+        u->valid = CARD_HAS_USED | CARD_HAS_UTIL | CARD_HAS_TEMPERATURE;
+        if (!faults.silent_procs)
+            u->valid |= CARD_HAS_PROCS;
+    }
+    return 0;
+}
+
+static void
+sim_close(void *state)
+{
+    sim_table_close(state);
+}
+
+const struct backend backend_sim = {"sim", sim_open, sim_discover, sim_sample, sim_close};

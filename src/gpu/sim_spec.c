@@ -1,0 +1,67 @@
+/* Reads a simulated machine's spec, "2x24G+nvlink,1x80G". Pure. */
+#include "gpu/sim_spec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+
+static int
+bad_spec(const char *text, const char *why, struct err *e)
+{
+    return err_set(e, ERR_USAGE,
+                   "'%.80s' does not describe simulated cards (%s); write 2, 4x80G or "
+                   "2x24G,1x80G",
+                   text, why);
+}
+
+/* One group, without the comma: COUNT[xSIZE][+nvlink]. */
+static int
+add_group(char *group, const char *text, struct sim_spec *out, struct err *e)
+{
+    int64_t count, mib = SIM_CARD_DEFAULT_MIB;
+    bool linked = false;
+    struct err why;
+
+    char *plus = strchr(group, '+');
+    if (plus) {
+        if (strcmp(plus, "+nvlink") != 0)
+            return bad_spec(text, "only +nvlink may follow a group", e);
+        linked = true;
+        *plus = '\0';
+    }
+    char *size = strpbrk(group, "xX");
+    if (size) {
+        *size++ = '\0';
+        if (parse_size_mib(size, &mib, &why) < 0)
+            return bad_spec(text, why.text, e);
+        if (mib > VRAM_MAX_MIB)
+            return bad_spec(text, "a card has at most 16T", e);
+    }
+    if (parse_int(group, 1, GPU_MAX, &count, NULL) < 0)
+        return bad_spec(text, "each group begins with a count from 1 to 64", e);
+    if (out->n + count > GPU_MAX)
+        return bad_spec(text, "at most 64 cards in all", e);
+    for (int64_t i = 0; i < count; i++) {
+        out->linked[out->n] = linked && i % 2 == 0 && i + 1 < count;
+        out->total_mib[out->n++] = (int32_t)mib;
+    }
+    return 0;
+}
+
+int
+sim_spec_parse(const char *text, struct sim_spec *out, struct err *e)
+{
+    auto_free char *copy = xstrdup(text);
+    char *next = copy;
+
+    memset(out, 0, sizeof(*out));
+    while (next) {
+        char *group = strsep(&next, ",");
+        if (add_group(group, text, out, e) < 0)
+            return -1;
+    }
+    return 0;
+}

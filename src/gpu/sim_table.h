@@ -1,0 +1,57 @@
+/* The folder in which simulated cards live: `cards` says what they are, `usage` who has how
+ * much of them. berth-probe makes it and reads it; every `berth simjob` writes its own part
+ * of it, under a flock, so that together they can never have more than a card holds. */
+#ifndef GPU_SIM_TABLE_H
+#define GPU_SIM_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/request.h"
+#include "gpu/sim_spec.h"
+
+struct err;
+struct sim_table;
+struct backend_sample;
+
+#define SIM_UUID_MAX 32
+
+/* Makes the folder if it is missing and writes the spec into it (NULL: it must be there
+ * already, and keeps what it says). Whoever has memory on the cards keeps it. */
+struct sim_table *sim_table_create(const char *dir, const char *spec, struct err *e);
+
+/* Opens a folder that sim_table_create made. NULL with e when there is none. */
+struct sim_table *sim_table_open(const char *dir, struct err *e);
+
+void sim_table_close(struct sim_table *t); /* NULL is fine */
+
+const struct sim_spec *sim_table_spec(const struct sim_table *t);
+/* "SPEC" as text, for people. */
+const char *sim_table_spec_text(const struct sim_table *t);
+/* "SIM-<12 hex of the folder's SHA-1>-<index>" into out (SIM_UUID_MAX bytes). */
+void sim_table_uuid(const struct sim_table *t, int card, char *out);
+
+/* What a process asks of the cards in `cards` (bit i: card i): mib on each of them, shown
+ * busy at util percent. Sets its whole share, so growing and shrinking are the same call.
+ * 0, or 1 when card *full has no room for it (then nothing has changed and *free_mib is what
+ * there was), or -1 with e. */
+int sim_table_take(struct sim_table *t, uint64_t cards, int32_t mib, int32_t util, int *full,
+                   int32_t *free_mib, struct err *e);
+
+/* Returns all of this process's memory and forgets the process. */
+int sim_table_leave(struct sim_table *t, struct err *e);
+
+/* Adds every living process's share to the sample. Costs one fstat when nobody is there. */
+int sim_table_sample(struct sim_table *t, struct backend_sample *out, struct err *e);
+
+/* What the folder's `fault` says, read now; all zero without one. */
+struct sim_faults {
+    bool hang;
+    bool die;
+    bool error;
+    bool silent_procs;
+    uint64_t lost; /* cards off the bus */
+};
+int sim_table_faults(struct sim_table *t, struct sim_faults *out, struct err *e);
+
+#endif

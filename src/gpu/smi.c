@@ -1,0 +1,150 @@
+/* The nvidia-smi backend, for machines whose NVML cannot be loaded: two runs of the program
+ * a sampling. It tells less than NVML (no links, no minor numbers) and costs a process. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "gpu/backend.h"
+#include "gpu/smi_csv.h"
+#include "gpu/smi_run.h"
+#include "gpu/sysfs.h"
+
+#define SMI_LIMIT_MS 10000
+
+struct smi {
+    const struct backend_config *config;
+    struct buf out;
+    struct backend_machine machine; /* as discovered */
+    struct backend_machine now;     /* as last listed */
+    struct backend_sample listed;
+};
+
+static const char *
+program(const struct smi *smi)
+{
+    return smi->config->smi_path ? smi->config->smi_path : "nvidia-smi";
+}
+
+static int
+run_query(struct smi *smi, const char *query, int *status, struct err *e)
+{
+    auto_free char *path = xstrdup(program(smi));
+    auto_free char *what = xstrdup(query);
+    char format[] = "--format=csv,noheader,nounits";
+    char *const argv[] = {path, what, format, NULL};
+
+    return smi_run(argv, SMI_LIMIT_MS, &smi->out, status, e);
+}
+
+static int
+fail_with_words(struct smi *smi, int status, struct err *e)
+{
+    const char *words = buf_str(&smi->out);
+    int n = (int)strcspn(words, "\n");
+
+    if (strstr(words, "version mismatch"))
+        return err_set(e, ERR_FAILED, "%s: %.*s; %s", program(smi), n, words,
+                       SYSFS_MISMATCH_ADVICE);
+    return err_set(e, ERR_FAILED, "%s ended with status %d%s%.*s", program(smi), status,
+                   n ? ": " : "", n > 300 ? 300 : n, words);
+}
+
+/* A lost card makes the status bad while the others are still listed, so rows count more
+ * than the status. */
+static int
+list_cards(struct smi *smi, struct err *e)
+{
+    int status;
+    struct err why = {.code = ERR_NONE};
+
+    if (run_query(smi, "--query-gpu=" SMI_CSV_GPU_COLUMNS, &status, e) < 0)
+        return -1;
+    int parsed = smi_csv_gpus(buf_str(&smi->out), smi->out.len, &smi->now, &smi->listed, &why);
+    if (status != 0 && (parsed < 0 || smi->now.n == 0))
+        return fail_with_words(smi, status, e);
+    if (parsed < 0)
+        return err_set(e, why.code, "%s", why.text);
+    return 0;
+}
+
+static int
+smi_open(const struct backend_config *config, void **state, struct err *e)
+{
+    struct smi *smi = xcalloc(1, sizeof(*smi));
+
+    (void)e;
+    smi->config = config;
+    *state = smi;
+    return 0;
+}
+
+static int
+smi_discover(void *state, struct backend_machine *out, struct err *e)
+{
+    struct smi *smi = state;
+
+    if (list_cards(smi, e) < 0)
+        return -1;
+    if (smi->now.n == 0)
+        return err_set(e, ERR_FAILED, "%s runs but lists no GPU", program(smi));
+    smi->machine = smi->now;
+    for (int i = 0; i < smi->machine.n; i++)
+        sysfs_fill_numa(smi->config->sys_root, &smi->machine.cards[i]);
+    sysfs_driver_version(smi->config->proc_root, smi->machine.driver,
+                         sizeof(smi->machine.driver));
+    *out = smi->machine;
+    return 0;
+}
+
+/* The use of a discovered card, found in the newest listing; absent when it is not there. */
+static void
+copy_usage(const struct smi *smi, const char *uuid, struct backend_usage *out)
+{
+    for (int i = 0; i < smi->now.n; i++) {
+        const struct backend_usage *u = &smi->listed.use[i];
+        if (strcmp(smi->now.cards[i].uuid, uuid) != 0)
+            continue;
+        out->present = true;
+        out->valid = u->valid;
+        out->used_mib = u->used_mib;
+        out->util = u->util;
+        out->temperature_c = u->temperature_c;
+    }
+}
+
+static int
+smi_sample(void *state, struct backend_sample *out, struct err *e)
+{
+    struct smi *smi = state;
+    int status;
+
+    if (list_cards(smi, e) < 0)
+        return -1;
+    backend_sample_reset(out);
+    for (int i = 0; i < smi->machine.n; i++)
+        copy_usage(smi, smi->machine.cards[i].uuid, &out->use[i]);
+    if (run_query(smi, "--query-compute-apps=" SMI_CSV_PROC_COLUMNS, &status, e) < 0)
+        return -1;
+    /* Without a good status the lists stay unknown, which is not the same as empty. */
+    if (status != 0)
+        return 0;
+    return smi_csv_procs(buf_str(&smi->out), smi->out.len, &smi->machine, out, e);
+}
+
+static void
+smi_close(void *state)
+{
+    struct smi *smi = state;
+
+    if (!smi)
+        return;
+    buf_free(&smi->out);
+    backend_sample_free(&smi->listed);
+    free(smi);
+}
+
+const struct backend backend_smi = {"nvidia-smi", smi_open, smi_discover, smi_sample,
+                                    smi_close};
