@@ -1,0 +1,141 @@
+#!/usr/bin/env bats
+# The documents say what is so: every path and name in ARCHITECTURE.md's "Where is X" table,
+# every command in the README, every verb and option in berth(1), every setting in
+# berth-config(5). Needs the programs in PATH, and the checkout in $BERTH_SOURCE.
+
+setup()
+{
+    cd "${BERTH_SOURCE:-$BATS_TEST_DIRNAME/../..}" || return 1
+    export LC_ALL=C.UTF-8
+}
+
+verbs()
+{
+    berth help | sed -nE 's/^  ([a-z]+) .*/\1/p'
+}
+
+# Options that a verb's help names, without the dashes.
+options_of()
+{
+    berth "$1" --help | grep -oE '(^|[ ,|[])--[a-z][a-z-]+' | sed -E 's/.*--//' | sort -u
+}
+
+rendered()
+{
+    mandoc -T utf8 -O width=200 "$1" | col -bx
+}
+
+# The table under the heading "Where is X", without its head.
+where_table()
+{
+    awk '/^#+ .*Where is/{on=1; next} /^#/{on=0} on && /^\|/' ARCHITECTURE.md | sed '1,2d'
+}
+
+complain()
+{
+    printf '%s\n' "$@" >&2
+    bad=1
+}
+
+@test "the programs say which verbs there are" {
+    [ "$(verbs | wc -l)" -ge 15 ]
+    verbs | grep -qx run
+}
+
+@test "every path and name in ARCHITECTURE.md's table exists" {
+    local bad=0 token n=0
+    while read -r token; do
+        n=$((n + 1))
+        case $token in
+        */* | *.c | *.h | *.md | *.build)
+            [ -e "${token%%:*}" ] || [ -e "src/${token%%:*}" ] || complain "no file $token"
+            ;;
+        *)
+            token=${token%%(*}
+            git grep -qwF -e "$token" -- src || complain "no name $token in src"
+            ;;
+        esac
+    done < <(where_table | grep -oE '`[^`]+`' | tr -d '`')
+    [ "$n" -ge 10 ] || complain "only $n names in the table 'Where is X'"
+    [ "$bad" = 0 ]
+}
+
+@test "every relative link and file named in the documents exists" {
+    local bad=0 doc target
+    for doc in README.md ARCHITECTURE.md CONTRIBUTING.md; do
+        while read -r target; do
+            [ -e "${target%%#*}" ] || complain "$doc points to $target, which is not there"
+        done < <(grep -oE '\]\([^)#:]+(#[^)]*)?\)' "$doc" | sed -E 's/^\]\((.*)\)$/\1/')
+    done
+    [ "$bad" = 0 ]
+}
+
+@test "every command in the README is a verb, and its options are that verb's" {
+    local bad=0 verb line option n=0
+    while read -r line; do
+        n=$((n + 1))
+        verb=$(awk '{print $2}' <<<"$line")
+        verbs | grep -qx -- "$verb" || {
+            complain "no verb in: $line"
+            continue
+        }
+        for option in $(sed 's/ -- .*//; s/#.*//' <<<"$line" | grep -oE ' --[a-z-]+' | tr -d ' '); do
+            options_of "$verb" | grep -qx -- "${option#--}" ||
+                berth help | grep -q -- "$option" || complain "no $option in: $line"
+        done
+    done < <(awk '/^```/{on=!on; next} on' README.md | sed -nE 's/^(\$ )?(berth [a-z].*)/\2/p')
+    [ "$n" -ge 3 ] || complain "only $n commands in the README"
+    [ "$bad" = 0 ]
+}
+
+@test "berth(1) lists every verb of berth help" {
+    local bad=0 verb
+    for verb in $(verbs); do
+        grep -qE "^\.It Cm $verb\b" man/berth.1 || complain "berth(1) says nothing of '$verb'"
+    done
+    [ "$bad" = 0 ]
+}
+
+@test "berth(1) lists no verb that is not there" {
+    local bad=0 verb
+    for verb in $(sed -nE 's/^\.It Cm ([a-z]+).*/\1/p' man/berth.1 | sort -u); do
+        verbs | grep -qx "$verb" || complain "berth(1) has '$verb', berth has not"
+    done
+    [ "$bad" = 0 ]
+}
+
+@test "berth(1) lists every option of every verb" {
+    local bad=0 verb option page
+    page=$(rendered man/berth.1)
+    for verb in $(verbs); do
+        if [ "$verb" = help ] || [ "$verb" = version ]; then continue; fi
+        for option in $(options_of "$verb"); do
+            grep -qE -- "--$option\b" <<<"$page" || complain "berth(1) has no --$option of '$verb'"
+        done
+    done
+    [ "$bad" = 0 ]
+}
+
+@test "berth-config(5) lists every setting, and no other" {
+    local bad=0 key
+    berth config sample | sed -nE 's/^#? ?([a-z_]+):.*/\1/p' | sort -u >"$BATS_TMPDIR/keys"
+    sed -nE 's/^\.It Cm ([a-z_]+).*/\1/p' man/berth-config.5 | sort -u >"$BATS_TMPDIR/paged"
+    [ -s "$BATS_TMPDIR/keys" ]
+    diff "$BATS_TMPDIR/keys" "$BATS_TMPDIR/paged"
+}
+
+@test "the manual pages are well formed" {
+    mandoc -T lint -W warning man/*.[158]
+}
+
+@test "the example jobs file is accepted" {
+    export BERTH_DIR=$BATS_TMPDIR/docs-example.$$ BERTH_LOCK_DIR=$BATS_TMPDIR
+    berth run --sim 2 --dry-run examples/jobs.txt
+    berth run --sim 2 --dry-run examples/jobs-pytorch.txt
+    berth daemon stop --cancel || true
+    rm -rf "$BERTH_DIR"
+}
+
+@test "the Python example is Python" {
+    python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' examples/train.py
+}
