@@ -1,0 +1,446 @@
+/* What is asked of the store besides single jobs: walks with a filter, environments, jobs
+ * files, events. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "support.h"
+
+struct fixture {
+    struct dir *dir;
+    struct store *s;
+};
+
+static int
+setup(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+
+    f->dir = dir_new();
+    f->s = must_open(f->dir);
+    *state = f;
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    store_close(f->s);
+    dir_free(f->dir);
+    free(f);
+    return 0;
+}
+
+/* --- walks ------------------------------------------------------------------------------ */
+
+/* Ids as they come, for comparing with a text. */
+struct seen {
+    struct buf ids;
+    int stop_after; /* 0: never */
+    int n;
+};
+
+static int
+on_job(struct job *job, const char *const *uuids, void *arg)
+{
+    struct seen *seen = arg;
+
+    assert_true((job->run != NULL) == (uuids != NULL));
+    buf_addf(&seen->ids, "%u ", job->id);
+    return ++seen->n == seen->stop_after;
+}
+
+static void
+assert_selects(struct store *s, const struct store_filter *filter, const char *ids)
+{
+    struct seen seen = {.ids = BUF_INIT};
+
+    assert_int_equal(store_jobs_select(s, filter, on_job, &seen, NULL), 0);
+    assert_string_equal(buf_str(&seen.ids), ids);
+    buf_free(&seen.ids);
+}
+
+/* Jobs 1..12: odd ones of user 1, even ones of user 2; every third FAILED, others PENDING; from
+ * 10 on of file 5. */
+static void
+add_twelve(struct store *s)
+{
+    for (uint32_t id = 1; id <= 12; id++) {
+        struct job *job = plain_job(id, "true");
+        job->uid = id % 2 ? 1 : 2;
+        job->state = id % 3 ? JOB_PENDING : JOB_FAILED;
+        job->file = id >= 10 ? 5 : 0;
+        assert_int_equal(store_job_insert(s, job, NULL), 0);
+        job_free(job);
+    }
+    must_commit(s);
+}
+
+static void
+test_select(void **state)
+{
+    struct fixture *f = *state;
+    const struct store_range two[] = {{8, 9}, {2, 4}};
+    const struct store_range overlapping[] = {{3, 5}, {4, 7}, {9, 8}, {1, 3}};
+    const struct {
+        struct store_filter filter;
+        const char *ids;
+    } cases[] = {
+        {{0}, "1 2 3 4 5 6 7 8 9 10 11 12 "},
+        {{.newest_first = true}, "12 11 10 9 8 7 6 5 4 3 2 1 "},
+        {{.limit = 3}, "10 11 12 "},
+        {{.limit = 3, .newest_first = true}, "12 11 10 "},
+        {{.limit = 100}, "1 2 3 4 5 6 7 8 9 10 11 12 "},
+        {{.ranges = two, .n_ranges = 2}, "2 3 4 8 9 "},
+        {{.ranges = two, .n_ranges = 2, .newest_first = true}, "9 8 4 3 2 "},
+        {{.ranges = two, .n_ranges = 2, .limit = 3}, "4 8 9 "},
+        {{.ranges = two, .n_ranges = 2, .limit = 3, .newest_first = true}, "9 8 4 "},
+        {{.ranges = overlapping, .n_ranges = 4}, "1 2 3 4 5 6 7 "},
+        {{.states = 1u << JOB_FAILED}, "3 6 9 12 "},
+        {{.states = 1u << JOB_FAILED, .limit = 2}, "9 12 "},
+        {{.states = 1u << JOB_FAILED | 1u << JOB_PENDING, .limit = 2}, "11 12 "},
+        {{.states = 1u << JOB_LOST}, ""},
+        {{.states = 1u << JOB_LOST, .limit = 2}, ""},
+        {{.has_uid = true, .uid = 2}, "2 4 6 8 10 12 "},
+        {{.has_uid = true, .uid = 0}, ""},
+        {{.has_uid = true, .uid = 1, .states = 1u << JOB_FAILED}, "3 9 "},
+        {{.file = 5}, "10 11 12 "},
+        {{.file = 5, .has_uid = true, .uid = 1}, "11 "},
+    };
+
+    add_twelve(f->s);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_selects(f->s, &cases[i].filter, cases[i].ids);
+}
+
+static void
+test_a_walk_can_be_ended(void **state)
+{
+    struct fixture *f = *state;
+    const struct store_range ranges[] = {{1, 2}, {4, 9}};
+    const struct store_filter filter = {.ranges = ranges, .n_ranges = 2};
+    struct seen seen = {.ids = BUF_INIT, .stop_after = 2};
+
+    add_twelve(f->s);
+    assert_int_equal(store_jobs_select(f->s, &filter, on_job, &seen, NULL), 0);
+    assert_string_equal(buf_str(&seen.ids), "1 2 ");
+    buf_free(&seen.ids);
+}
+
+struct live {
+    struct job *jobs[16];
+    char *uuid[16];
+    int n;
+};
+
+static int
+on_live(struct job *job, const char *const *uuids, void *arg)
+{
+    struct live *live = arg;
+
+    live->uuid[live->n] = uuids && job->run->n_gpus ? xstrdup(uuids[0]) : NULL;
+    live->jobs[live->n++] = job;
+    return 0;
+}
+
+/* What has not ended, each with its last attempt. */
+static void
+test_live_jobs(void **state)
+{
+    struct fixture *f = *state;
+    struct attempt first = {.number = 1, .n_gpus = 1}, second = {.number = 2, .n_gpus = 2};
+    struct live live = {.n = 0};
+
+    add_twelve(f->s);
+    assert_int_equal(store_attempt_insert(f->s, 4, &first, some_uuids(0), NULL), 0);
+    assert_int_equal(store_attempt_insert(f->s, 4, &second, some_uuids(7), NULL), 0);
+    must_commit(f->s);
+    assert_int_equal(store_jobs_load_live(f->s, on_live, &live, NULL), 0);
+    assert_int_equal(live.n, 8);
+    for (int i = 0; i < live.n; i++) {
+        assert_true(live.jobs[i]->id % 3 != 0);
+        assert_true((live.jobs[i]->run != NULL) == (live.jobs[i]->id == 4));
+        if (live.jobs[i]->id == 4) {
+            assert_int_equal(live.jobs[i]->run->number, 2);
+            assert_string_equal(live.uuid[i], some_uuids(7)[0]);
+        }
+        job_free(live.jobs[i]);
+        free(live.uuid[i]);
+    }
+}
+
+static void
+test_counts(void **state)
+{
+    struct fixture *f = *state;
+    int64_t counts[JOB_STATES];
+
+    add_twelve(f->s);
+    assert_int_equal(store_counts(f->s, counts, NULL), 0);
+    for (int i = 0; i < JOB_STATES; i++)
+        assert_int_equal(counts[i], i == JOB_PENDING ? 8 : i == JOB_FAILED ? 4 : 0);
+}
+
+/* --- environments ----------------------------------------------------------------------- */
+
+static void
+test_env_is_kept_once(void **state)
+{
+    struct fixture *f = *state;
+    static const char a[] = "A=1\0B=\xff\xfe", b[] = "A=2";
+    auto_buf struct buf out = BUF_INIT;
+    int64_t first, second, again, empty;
+
+    assert_int_equal(store_env_put(f->s, a, sizeof(a), &first, NULL), 0);
+    assert_int_equal(store_env_put(f->s, b, sizeof(b), &second, NULL), 0);
+    assert_int_equal(store_env_put(f->s, a, sizeof(a), &again, NULL), 0);
+    assert_int_equal(store_env_put(f->s, NULL, 0, &empty, NULL), 0);
+    must_commit(f->s);
+    assert_true(first != 0 && second != 0 && empty != 0 && first != second);
+    assert_true(first == again);
+    store_close(f->s);
+    f->s = must_open(f->dir);
+    assert_int_equal(store_env_put(f->s, a, sizeof(a), &again, NULL), 0);
+    assert_true(first == again);
+    assert_false(store_has_changes(f->s));
+    assert_int_equal(store_env_get(f->s, first, &out, NULL), 0);
+    assert_int_equal(out.len, sizeof(a));
+    assert_memory_equal(out.data, a, sizeof(a));
+    assert_int_equal(store_env_get(f->s, empty, &out, NULL), 0);
+    assert_int_equal(out.len, 0);
+    assert_int_equal(store_env_get(f->s, 12345, &out, NULL), -1);
+}
+
+static void
+test_large_env(void **state)
+{
+    struct fixture *f = *state;
+    size_t n = 2 << 20;
+    auto_free char *bytes = xmalloc(n);
+    auto_buf struct buf out = BUF_INIT;
+    int64_t first, again;
+
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (char)(i * 31 >> 3);
+    assert_int_equal(store_env_put(f->s, bytes, n, &first, NULL), 0);
+    assert_int_equal(store_env_put(f->s, bytes, n, &again, NULL), 0);
+    assert_true(first == again);
+    must_commit(f->s);
+    assert_int_equal(store_env_get(f->s, first, &out, NULL), 0);
+    assert_int_equal(out.len, n);
+    assert_memory_equal(out.data, bytes, n);
+}
+
+/* --- jobs files ------------------------------------------------------------------------- */
+
+static void
+add_line(struct store *s, uint32_t id, uint32_t file, const char *key, enum job_state state)
+{
+    struct job *job = plain_job(id, "true");
+
+    job->file = file;
+    job->key = xstrdup(key);
+    job->line = (int32_t)id * 10;
+    job->state = state;
+    assert_int_equal(store_job_insert(s, job, NULL), 0);
+    job_free(job);
+}
+
+static int
+on_key(const struct store_key *key, void *arg)
+{
+    buf_addf(arg, "%s=%u:%d:%s:%s:%d:%d ", key->key, key->job, key->line,
+             job_state_name(key->state), outcome_name(key->outcome), key->code, key->signal);
+    return 0;
+}
+
+static void
+assert_keys(struct store *s, uint32_t file, const char *text)
+{
+    auto_buf struct buf out = BUF_INIT;
+
+    assert_int_equal(store_file_keys(s, file, on_key, &out, NULL), 0);
+    assert_string_equal(buf_str(&out), text);
+}
+
+static void
+test_file_ids(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t mine, theirs, other, again;
+    struct err e = {0};
+
+    assert_int_equal(store_file_id(f->s, 1, "/a/jobs.txt", &mine, NULL), 0);
+    assert_int_equal(store_file_id(f->s, 2, "/a/jobs.txt", &theirs, NULL), 0);
+    assert_int_equal(store_file_id(f->s, 1, "/a/jobs.txt ", &other, NULL), 0);
+    must_commit(f->s);
+    assert_int_equal(store_file_id(f->s, 1, "/a/jobs.txt", &again, NULL), 0);
+    assert_false(store_has_changes(f->s));
+    assert_int_equal(mine, again);
+    assert_true(mine && theirs && other && mine != theirs && mine != other && theirs != other);
+    auto_free char *path = store_file_path(f->s, other, &e);
+    assert_string_equal(path, "/a/jobs.txt ");
+    assert_null(store_file_path(f->s, 999, &e));
+    assert_non_null(strstr(e.text, "999"));
+}
+
+static void
+test_file_keys(void **state)
+{
+    struct fixture *f = *state;
+    struct attempt a1 = {.number = 1, .ending = {.outcome = OUTCOME_EXITED, .code = 3}};
+    struct attempt a2 = {.number = 2, .ending = {.outcome = OUTCOME_SIGNALED, .signal = 9}};
+
+    add_line(f->s, 1, 1, "aa#1", JOB_FAILED);
+    add_line(f->s, 2, 2, "aa#1", JOB_PENDING);
+    add_line(f->s, 3, 1, "bb#1", JOB_PENDING);
+    assert_int_equal(store_attempt_insert(f->s, 1, &a1, NULL, NULL), 0);
+    assert_int_equal(store_attempt_insert(f->s, 1, &a2, NULL, NULL), 0);
+    must_commit(f->s);
+    assert_keys(f->s, 1, "aa#1=1:10:FAILED:signaled:0:9 bb#1=3:30:PENDING:none:0:0 ");
+    assert_keys(f->s, 2, "aa#1=2:20:PENDING:none:0:0 ");
+    assert_keys(f->s, 3, "");
+    assert_keys(f->s, 0, "");
+}
+
+static void
+test_forgotten_file(void **state)
+{
+    struct fixture *f = *state;
+
+    add_line(f->s, 1, 1, "aa#1", JOB_COMPLETED);
+    add_line(f->s, 2, 1, "bb#1", JOB_RUNNING);
+    add_line(f->s, 3, 2, "aa#1", JOB_COMPLETED);
+    assert_int_equal(store_file_forget(f->s, 1, NULL), 0);
+    must_commit(f->s);
+    assert_keys(f->s, 1, "bb#1=2:20:RUNNING:none:0:0 ");
+    assert_keys(f->s, 2, "aa#1=3:30:COMPLETED:none:0:0 ");
+    add_line(f->s, 4, 1, "aa#1", JOB_PENDING);
+    must_commit(f->s);
+    assert_keys(f->s, 1, "bb#1=2:20:RUNNING:none:0:0 aa#1=4:40:PENDING:none:0:0 ");
+    /* It stays in the history, with its file. */
+    assert_selects(f->s, &(struct store_filter){.file = 1}, "1 2 4 ");
+}
+
+static void
+test_detached_job(void **state)
+{
+    struct fixture *f = *state;
+    struct job *job;
+
+    add_line(f->s, 1, 1, "aa#1", JOB_RUNNING);
+    add_line(f->s, 2, 1, "bb#1", JOB_RUNNING);
+    assert_int_equal(store_job_detach(f->s, 1, NULL), 0);
+    must_commit(f->s);
+    assert_keys(f->s, 1, "bb#1=2:20:RUNNING:none:0:0 ");
+    /* For good: what becomes of it later does not bring it back. */
+    job = store_job_load(f->s, 1, NULL);
+    job->state = JOB_COMPLETED;
+    assert_int_equal(store_job_update(f->s, job, NULL), 0);
+    must_commit(f->s);
+    assert_keys(f->s, 1, "bb#1=2:20:RUNNING:none:0:0 ");
+    job_free(job);
+}
+
+/* --- events ----------------------------------------------------------------------------- */
+
+static void
+add_event(struct store *s, uint32_t job, uint32_t file, const char *json)
+{
+    struct store_event event = {
+        .at_us = 5, .kind = "started", .job = job, .file = file, .json = json};
+    int64_t last = store_event_last(s);
+
+    event.json_len = strlen(json);
+    assert_int_equal(store_event_add(s, &event, NULL), 0);
+    assert_int_equal(event.seq, last + 1);
+    assert_int_equal(store_event_last(s), last + 1);
+}
+
+static int
+on_event(const struct store_event *event, void *arg)
+{
+    assert_string_equal(event->kind, "started");
+    assert_int_equal(event->at_us, 5);
+    assert_int_equal(event->json_len, strlen(event->json));
+    buf_addf(arg, "%d:%u:%u:%s ", (int)event->seq, event->job, event->file, event->json);
+    return 0;
+}
+
+static void
+assert_events(struct store *s, const struct store_event_filter *filter, const char *text)
+{
+    auto_buf struct buf out = BUF_INIT;
+
+    assert_int_equal(store_events_read(s, filter, on_event, &out, NULL), 0);
+    assert_string_equal(buf_str(&out), text);
+}
+
+static void
+test_events(void **state)
+{
+    struct fixture *f = *state;
+    const uint32_t jobs[] = {9, 7};
+
+    add_event(f->s, 7, 1, "{}");
+    add_event(f->s, 8, 1, "{\"a\":\"\xc3\xa4\"}");
+    add_event(f->s, 9, 2, "{}");
+    must_commit(f->s);
+    add_event(f->s, 0, 0, "{}");
+    assert_events(f->s, &(struct store_event_filter){0},
+                  "1:7:1:{} 2:8:1:{\"a\":\"\xc3\xa4\"} 3:9:2:{} 4:0:0:{} ");
+    assert_events(f->s, &(struct store_event_filter){.since = 2}, "3:9:2:{} 4:0:0:{} ");
+    assert_events(f->s, &(struct store_event_filter){.since = 4}, "");
+    assert_events(f->s, &(struct store_event_filter){.limit = 1}, "1:7:1:{} ");
+    assert_events(f->s, &(struct store_event_filter){.file = 2}, "3:9:2:{} ");
+    assert_events(f->s, &(struct store_event_filter){.jobs = jobs, .n_jobs = 2},
+                  "1:7:1:{} 3:9:2:{} ");
+    assert_events(f->s, &(struct store_event_filter){.jobs = jobs, .n_jobs = 2, .limit = 1},
+                  "1:7:1:{} ");
+    assert_events(f->s, &(struct store_event_filter){.jobs = jobs, .n_jobs = 1, .file = 1}, "");
+}
+
+static void
+test_events_are_trimmed(void **state)
+{
+    struct fixture *f = *state;
+
+    for (uint32_t job = 1; job <= 10; job++)
+        add_event(f->s, job, 0, "{}");
+    assert_int_equal(store_events_trim(f->s, 20, NULL), 0);
+    assert_int_equal(store_events_trim(f->s, 2, NULL), 0);
+    must_commit(f->s);
+    assert_events(f->s, &(struct store_event_filter){0}, "9:9:0:{} 10:10:0:{} ");
+    assert_int_equal(store_events_trim(f->s, 0, NULL), 0);
+    must_commit(f->s);
+    assert_events(f->s, &(struct store_event_filter){0}, "10:10:0:{} ");
+    store_close(f->s);
+    f->s = must_open(f->dir);
+    add_event(f->s, 11, 0, "{}");
+    assert_events(f->s, &(struct store_event_filter){.since = 10}, "11:11:0:{} ");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_select),           TEST(test_a_walk_can_be_ended),
+        TEST(test_live_jobs),        TEST(test_counts),
+        TEST(test_env_is_kept_once), TEST(test_large_env),
+        TEST(test_file_ids),         TEST(test_file_keys),
+        TEST(test_forgotten_file),   TEST(test_detached_job),
+        TEST(test_events),           TEST(test_events_are_trimmed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
