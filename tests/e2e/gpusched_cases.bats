@@ -73,7 +73,7 @@ JOBS
 [vram=2000] read line <gate
 echo alone
 JOBS
-    background run berth run --sim 1 jobs.txt
+    follow_file 1 jobs.txt
     wait_for_event kind=started job=1
     is state "$(job_field 2 state)" PENDING
     is reason "$(job_field 2 reason)" GpuBusy
@@ -116,7 +116,7 @@ JOBS
 
 @test "D8 more than declared: said while it runs, and at the end" {
     printf '[vram=8000] berth simjob --vram 12000 --ramp 0 --hold 60\n' >jobs.txt
-    background run berth run --sim 1 jobs.txt
+    follow_file 1 jobs.txt
     wait_for_event kind=exceeds job=1 >exceeds
     is 'state meanwhile' "$(job_field 1 state)" RUNNING
     is 'declared' "$(json declared_mib <exceeds)" 8000
@@ -209,7 +209,7 @@ JOBS
 
 @test "D17 a line appended while it runs is run too" {
     printf 'read line <gate\n' >jobs.txt
-    background run berth run --sim 1 jobs.txt
+    follow_file 1 jobs.txt
     wait_for_event kind=started job=1
     printf 'echo second >second\n' >>jobs.txt
     cp jobs.txt before
@@ -223,7 +223,7 @@ JOBS
 
 @test "D17 a pending line that is deleted is not run" {
     printf 'read line <gate\necho x >deleted\necho x >kept\n' >jobs.txt
-    background run berth run --sim 1 jobs.txt
+    follow_file 1 jobs.txt
     wait_for_event kind=started job=1
     printf 'read line <gate\necho x >kept\n' >new
     mv new jobs.txt
@@ -239,7 +239,7 @@ JOBS
 
 @test "D17 pending lines that change places change places in the queue" {
     printf 'read line <gate\necho a >>order\necho b >>order\n' >jobs.txt
-    background run berth run --sim 1 jobs.txt
+    follow_file 1 jobs.txt
     wait_for_event kind=started job=1
     printf 'read line <gate\necho b >>order\necho a >>order\n' >jobs.txt
     cp jobs.txt before
@@ -253,7 +253,7 @@ JOBS
 
 @test "D17 an edited demand of a pending line is what it is started with" {
     printf 'read line <gate\n[vram=1G] echo x\n' >jobs.txt
-    background run berth run --sim 1 jobs.txt
+    follow_file 1 jobs.txt
     wait_for_event kind=started job=1
     printf 'read line <gate\n[vram=3G] echo x\n' >jobs.txt
     wait_for_event kind=updated job=2
@@ -266,7 +266,7 @@ JOBS
 
 @test "D18 a broken save is said once, and touches nothing that runs or waits" {
     printf 'read line <gate\necho x >second\n' >jobs.txt
-    background run berth run --sim 1 jobs.txt
+    follow_file 1 jobs.txt
     wait_for_event kind=started job=1
     printf '[vram=8G\n' >>jobs.txt
     wait_for_output run 'jobs\.txt:3:'
@@ -303,8 +303,7 @@ JOBS
     berth run --sim 1 --detach jobs.txt
     wait_for_event kind=started job=1
     kill_daemon
-    start_daemon 1
-    background run berth run --sim 1 jobs.txt
+    follow_file 1 jobs.txt
     is state "$(job_field 1 state)" RUNNING
     open_gate
     finish run
@@ -333,7 +332,7 @@ shepherd_of()
 
 @test "D21 a supervisor that is killed: LOST, with the reason, and not run again unasked" {
     printf '[vram=1G] echo x >>ran; echo $$ >mail; sleep 300\n' >jobs.txt
-    background run berth run --sim 1 jobs.txt
+    follow_file 1 jobs.txt
     read_mail
     kill -KILL "$(shepherd_of "$mail")"
     finish run

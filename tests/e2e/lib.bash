@@ -117,6 +117,15 @@ background()
     eval "pid_of_$name=$!"
 }
 
+# A jobs file followed in the background, by a daemon that is there already: `follow_file 2
+# jobs.txt`. Ends with `finish run`.
+follow_file()
+{
+    start_daemon "$1"
+    shift
+    background run berth run "$@"
+}
+
 # Waits for a command put in the background: $status and $out.
 finish()
 {
