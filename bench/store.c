@@ -226,6 +226,18 @@ bench_reads(struct store *s, uint32_t file)
     lap_print("counts by state", lap, 1);
 }
 
+static void
+remove_all(const char *dir)
+{
+    static const char *const names[] = {"berth.db", "berth.db-wal", "reserve"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        auto_free char *path = xasprintf("%s/%s", dir, names[i]);
+        unlink(path);
+    }
+    rmdir(dir);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -256,6 +268,7 @@ main(int argc, char **argv)
     lap_print("open again", lap, 1);
     store_close(s);
     getrusage(RUSAGE_SELF, &usage);
-    printf("largest memory %ld KiB; the database is left in %s\n", usage.ru_maxrss, dir);
+    printf("largest memory %ld KiB\n", usage.ru_maxrss);
+    remove_all(dir);
     return 0;
 }

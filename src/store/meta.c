@@ -82,8 +82,8 @@ counter_reach(struct counter *c, uint64_t used)
 int
 meta_load(struct store *s, struct err *e)
 {
-    uint64_t clean;
-    int64_t last_id;
+    uint64_t clean = 0;
+    int64_t last_id = 0;
 
     if (meta_get_text(s, "token", s->token, sizeof(s->token), e) < 0 ||
         meta_get_text(s, "boot_id", s->boot_id, sizeof(s->boot_id), e) < 0 ||

@@ -81,7 +81,9 @@ stmt_compose(struct buf *sql, enum stmt_id id)
     } else if (id == STMT_JOB_LOAD) {
         stmt_select_jobs(sql, " WHERE j.id = ?1");
     } else if (id == STMT_JOBS_LIVE) {
-        stmt_select_jobs(sql, " WHERE j.state < ?1 ORDER BY j.id");
+        /* Asked for in this way it looks at the index of states and not at every old job. */
+        stmt_select_jobs(sql, " WHERE j.id IN (SELECT id FROM jobs WHERE state < ?1)"
+                              " ORDER BY j.id");
     } else if (id == STMT_JOBS_UP) {
         stmt_select_jobs(sql, MATCHES " ORDER BY j.id");
     } else if (id == STMT_JOBS_DOWN) {

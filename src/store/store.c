@@ -21,7 +21,7 @@
 #define WAL_BOUND_PAGES 4096
 /* Damage follows a power cut, not a kill: then only a small file, whose check costs nothing
  * that anybody notices, is looked through. */
-#define CHECK_ALWAYS_BYTES (16 << 20)
+#define CHECK_ALWAYS_BYTES (8 << 20)
 #define RESERVE_BYTES      (1 << 20)
 
 /* --- errors ----------------------------------------------------------------------------- */
