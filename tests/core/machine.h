@@ -1,0 +1,84 @@
+/* Small machines, demands and samples for the tests of the core. */
+#ifndef TESTS_CORE_MACHINE_H
+#define TESTS_CORE_MACHINE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "core/account.h"
+#include "core/job.h"
+#include "core/ledger.h"
+#include "core/place.h"
+#include "core/plan.h"
+#include "core/queue.h"
+
+#define CARD_MIB 24576
+
+static inline void
+machine_sample(struct ledger *l, int card, int64_t used, const struct gpu_proc *procs, int n,
+               int64_t now_us)
+{
+    struct gpu_sample s = {used, 0, 40, procs, n};
+    ledger_sample(l, card, &s, now_us, NULL, NULL);
+}
+
+/* n cards with this much memory, each sampled once, idle. */
+static inline struct ledger *
+machine_new(int n, int64_t total_mib)
+{
+    struct ledger *l = ledger_new(NULL);
+    for (int i = 0; i < n; i++) {
+        struct gpu_info info = {.index = i, .minor = i, .numa = -1, .total_mib = total_mib};
+        snprintf(info.uuid, sizeof info.uuid, "GPU-%d", i);
+        ledger_add_card(l, &info);
+        machine_sample(l, i, 0, NULL, 0, 1);
+    }
+    ledger_set_known(l);
+    return l;
+}
+
+/* A stranger of this size, and nothing else, on the card. */
+static inline void
+machine_stranger(struct ledger *l, int card, int32_t pid, int32_t mib, int64_t now_us)
+{
+    struct gpu_proc p = {.pid = pid, .mib = mib, .user = "eve"};
+    machine_sample(l, card, mib, &p, 1, now_us);
+}
+
+static inline struct demand
+want(int gpus, int vram_mib)
+{
+    struct demand d;
+    demand_init(&d);
+    d.gpus = gpus;
+    d.vram_mib = vram_mib;
+    return d;
+}
+
+static inline void
+book(struct ledger *l, uint32_t job, int card, int vram_mib)
+{
+    struct demand d = want(1, vram_mib);
+    uint8_t gpu = (uint8_t)card;
+    ledger_hold(l, job, &d, &gpu, 1);
+}
+
+static inline struct job *
+new_job(uint32_t id, struct demand d)
+{
+    struct job *job = job_new();
+    job->id = id;
+    job->order = id;
+    job->req.demand = d;
+    return job;
+}
+
+#endif

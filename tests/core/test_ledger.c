@@ -1,0 +1,349 @@
+/* External use, budgets, headroom, strangers, and memory that comes back. */
+#include "machine.h"
+
+static const struct card *
+card0(const struct ledger *l)
+{
+    return ledger_card(l, 0);
+}
+
+static void
+test_empty_card_is_all_free(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    assert_int_equal(card0(l)->headroom_mib, CARD_MIB);
+    assert_int_equal(card0(l)->external_mib, 0);
+    assert_true(card0(l)->countable);
+    assert_int_equal(ledger_find_uuid(l, "GPU-0"), 0);
+    assert_int_equal(ledger_find_uuid(l, "GPU-1"), -1);
+    ledger_free(l);
+}
+
+static void
+test_budget_counts_from_the_decision(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book(l, 1, 0, 14336);
+    assert_int_equal(card0(l)->headroom_mib, CARD_MIB - 14336);
+    assert_int_equal(card0(l)->held_mib, 14336);
+    ledger_release(l, 1);
+    ledger_release(l, 1);
+    assert_int_equal(card0(l)->headroom_mib, CARD_MIB);
+    ledger_free(l);
+}
+
+static void
+test_own_use_is_not_external(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book(l, 1, 0, 8000);
+    struct gpu_proc p[] = {{.pid = 10, .mib = 3000, .job = 1}, {.pid = 11, .mib = 2000, .job = 1}};
+    machine_sample(l, 0, 5300, p, 2, 2);
+    assert_int_equal(card0(l)->external_mib, 300);
+    assert_int_equal(card0(l)->held_mib, 8000);
+    assert_int_equal(ledger_find_hold(l, 0, 1)->now_mib, 5000);
+    assert_int_equal(ledger_find_hold(l, 0, 1)->peak_mib, 5000);
+    machine_sample(l, 0, 3300, p, 1, 3);
+    assert_int_equal(ledger_find_hold(l, 0, 1)->now_mib, 3000);
+    assert_int_equal(ledger_find_hold(l, 0, 1)->peak_mib, 5000);
+    ledger_free(l);
+}
+
+struct told {
+    int n;
+    struct ledger_excess last;
+};
+
+static void
+on_excess(void *arg, const struct ledger_excess *x)
+{
+    struct told *t = arg;
+    t->n++;
+    t->last = *x;
+}
+
+static void
+sample_job(struct ledger *l, int32_t mib, int64_t now_us, struct told *t)
+{
+    struct gpu_proc p = {.pid = 10, .mib = mib, .job = 1};
+    struct gpu_sample s = {mib, 90, 60, &p, 1};
+    ledger_sample(l, 0, &s, now_us, on_excess, t);
+}
+
+static void
+test_exceeding_is_told_once_and_budgeted(void **state)
+{
+    (void)state;
+    struct told t = {0};
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book(l, 1, 0, 8000);
+    sample_job(l, 8000, 2, &t);
+    assert_int_equal(t.n, 0);
+    sample_job(l, 12001, 3, &t);
+    assert_int_equal(t.n, 1);
+    assert_int_equal(t.last.job, 1);
+    assert_int_equal(t.last.mib, 12001);
+    assert_int_equal(t.last.declared_mib, 8000);
+    assert_int_equal(card0(l)->held_mib, 13202); /* ceil(12001 * 1.1) */
+    sample_job(l, 500, 4, &t);
+    sample_job(l, 12500, 5, &t);
+    assert_int_equal(t.n, 1);
+    assert_int_equal(card0(l)->held_mib, 13750);
+    ledger_free(l);
+}
+
+static void
+test_stranger_peak_is_kept_until_it_leaves(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    machine_stranger(l, 0, 99, 10001, 2);
+    assert_int_equal(card0(l)->external_mib, 11002);
+    machine_stranger(l, 0, 99, 100, 3);
+    assert_int_equal(card0(l)->external_mib, 11002);
+    assert_int_equal(card0(l)->n_strangers, 1);
+    assert_int_equal(card0(l)->strangers[0].peak_mib, 10001);
+    assert_int_equal(card0(l)->strangers[0].mib, 100);
+    assert_int_equal(card0(l)->strangers[0].since_us, 2);
+    assert_string_equal(card0(l)->strangers[0].user, "eve");
+    machine_sample(l, 0, 0, NULL, 0, 4);
+    assert_int_equal(card0(l)->external_mib, 0);
+    assert_int_equal(card0(l)->n_strangers, 0);
+    ledger_free(l);
+}
+
+static void
+test_reused_pid_is_another_process(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    struct gpu_proc p = {.pid = 99, .mib = 10000, .start = 5};
+    machine_sample(l, 0, 10000, &p, 1, 2);
+    p.start = 6;
+    p.mib = 100;
+    machine_sample(l, 0, 100, &p, 1, 3);
+    assert_int_equal(card0(l)->external_mib, 110);
+    assert_int_equal(card0(l)->strangers[0].since_us, 3);
+    ledger_free(l);
+}
+
+static void
+test_process_listed_twice_adds_up(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    struct gpu_proc p[] = {{.pid = 99, .mib = 100}, {.pid = 99, .mib = 200}};
+    for (int64_t t = 2; t < 5; t++) {
+        machine_sample(l, 0, 300, p, 2, t);
+        assert_int_equal(card0(l)->n_strangers, 1);
+        assert_int_equal(card0(l)->strangers[0].peak_mib, 300);
+    }
+    ledger_free(l);
+}
+
+/* A job's process on a card that the job does not hold is a stranger there. */
+static void
+test_process_on_a_foreign_card(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(2, CARD_MIB);
+    book(l, 1, 0, 8000);
+    struct gpu_proc p = {.pid = 10, .mib = 3000, .job = 1};
+    machine_sample(l, 1, 3000, &p, 1, 2);
+    assert_int_equal(ledger_card(l, 1)->external_mib, 3300);
+    assert_int_equal(ledger_card(l, 1)->n_strangers, 1);
+    ledger_free(l);
+}
+
+static void
+test_unknown_used_is_not_free(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    struct gpu_proc p = {.pid = 99, .mib = -1};
+    machine_sample(l, 0, -1, NULL, 0, 2);
+    assert_false(card0(l)->countable);
+    machine_sample(l, 0, -1, &p, 1, 3);
+    assert_true(card0(l)->external_mib >= ledger_policy(l)->idle_mib);
+    p.mib = 4000;
+    machine_sample(l, 0, -1, &p, 1, 4);
+    assert_int_equal(card0(l)->external_mib, 4400);
+    ledger_free(l);
+}
+
+static void
+test_missing_list_keeps_the_last_one(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book(l, 1, 0, 8000);
+    struct gpu_proc p[] = {{.pid = 10, .mib = 3000, .job = 1}, {.pid = 99, .mib = 1000}};
+    machine_sample(l, 0, 4000, p, 2, 2);
+    machine_sample(l, 0, 9000, NULL, -1, 3);
+    assert_int_equal(ledger_find_hold(l, 0, 1)->now_mib, 3000);
+    assert_int_equal(card0(l)->n_strangers, 1);
+    assert_int_equal(card0(l)->external_mib, 6000);
+    ledger_free(l);
+}
+
+static void
+test_silent_job_takes_the_blame_up_to_its_budget(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book(l, 1, 0, 8000);
+    struct gpu_proc p[] = {{.pid = 10, .mib = -1, .job = 1}, {.pid = 99, .mib = -1}};
+    machine_sample(l, 0, 6000, p, 1, 2);
+    assert_int_equal(card0(l)->external_mib, 0);
+    assert_int_equal(ledger_find_hold(l, 0, 1)->peak_mib, -1);
+    machine_sample(l, 0, 9500, p, 1, 3);
+    assert_int_equal(card0(l)->external_mib, 1500);
+    machine_sample(l, 0, 6000, p, 2, 4);
+    assert_int_equal(card0(l)->external_mib, 6000);
+    ledger_free(l);
+}
+
+static void
+test_states_have_two_voices(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    assert_int_equal(card_state(card0(l)), GPU_UP);
+    ledger_set_admin(l, 0, GPU_PAUSED, 5);
+    ledger_set_health(l, 0, GPU_UNKNOWN, 6);
+    assert_int_equal(card_state(card0(l)), GPU_UNKNOWN);
+    assert_int_equal(card0(l)->state_since_us, 6);
+    machine_sample(l, 0, 0, NULL, 0, 7);
+    assert_int_equal(card_state(card0(l)), GPU_PAUSED);
+    ledger_set_health(l, 0, GPU_SICK, 8);
+    machine_sample(l, 0, 0, NULL, 0, 9);
+    assert_int_equal(card_state(card0(l)), GPU_SICK);
+    ledger_free(l);
+}
+
+static void
+test_host_booking(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    struct demand d = want(0, 0);
+    ledger_set_host(l, 8, 64000);
+    ledger_hold(l, 1, &d, NULL, 0);
+    d.cpus = 3;
+    d.mem_mib = 1000;
+    ledger_hold(l, 2, &d, NULL, 0);
+    assert_int_equal(ledger_cpus_held(l), 4); /* a CPU-only job that names none books one */
+    assert_int_equal(ledger_mem_held(l), 1000);
+    ledger_release(l, 2);
+    assert_int_equal(ledger_cpus_held(l), 1);
+    assert_true(ledger_holds(l, 1));
+    assert_false(ledger_holds(l, 2));
+    ledger_free(l);
+}
+
+static void
+test_restored_peak_is_budgeted(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book(l, 1, 0, 8000);
+    ledger_restore_peak(l, 0, 1, 10000);
+    assert_int_equal(card0(l)->held_mib, 11000);
+    ledger_restore_peak(l, 0, 1, 9000);
+    assert_int_equal(ledger_find_hold(l, 0, 1)->peak_mib, 10000);
+    ledger_free(l);
+}
+
+/* The driver keeps 400 MiB that no process explains, before, during and after. */
+static void
+test_clear_waits_for_process_and_memory(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    struct gpu_proc p[] = {{.pid = 10, .mib = 6000, .job = 1}, {.pid = 99, .mib = 1000}};
+    machine_sample(l, 0, 1400, p + 1, 1, 2);
+    book(l, 1, 0, 8000);
+    machine_sample(l, 0, 7400, p, 2, 3);
+    assert_false(ledger_is_clear(l, 0, 1, 10)); /* no sample since */
+    machine_sample(l, 0, 7400, p, 2, 10);
+    assert_false(ledger_is_clear(l, 0, 1, 10)); /* still listed */
+    machine_sample(l, 0, 7400, p + 1, 1, 11);
+    assert_false(ledger_is_clear(l, 0, 1, 10)); /* gone, memory is not */
+    machine_sample(l, 0, 1400 + 257, p + 1, 1, 12);
+    assert_false(ledger_is_clear(l, 0, 1, 10));
+    machine_sample(l, 0, 1400 + 256, p + 1, 1, 13);
+    assert_true(ledger_is_clear(l, 0, 1, 10));
+    p[1].mib = 9000; /* the stranger grows at the same time */
+    machine_sample(l, 0, 9400, p + 1, 1, 14);
+    assert_true(ledger_is_clear(l, 0, 1, 10));
+    assert_true(ledger_job_is_clear(l, 1, 10));
+    assert_false(ledger_job_is_clear(l, 1, 15));
+    ledger_set_health(l, 0, GPU_LOST, 15);
+    assert_true(ledger_job_is_clear(l, 1, 15));
+    ledger_free(l);
+}
+
+static void
+test_clear_without_reports(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(2, CARD_MIB);
+    book(l, 1, 0, 0);
+    machine_sample(l, 0, 9000, NULL, -1, 10);
+    assert_false(ledger_is_clear(l, 0, 1, 10));
+    machine_sample(l, 0, 200, NULL, -1, 11);
+    assert_true(ledger_is_clear(l, 0, 1, 10));
+    machine_sample(l, 0, -1, NULL, -1, 12);
+    assert_true(ledger_is_clear(l, 0, 1, 10));
+    assert_true(ledger_is_clear(l, 1, 1, 10)); /* it holds nothing there */
+    ledger_free(l);
+}
+
+static void
+test_clone_is_apart(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(2, CARD_MIB);
+    book(l, 1, 0, 8000);
+    machine_stranger(l, 1, 99, 500, 2);
+    struct ledger *copy = ledger_clone(l);
+    for (uint32_t id = 2; id < 200; id++)
+        book(copy, id, 1, 10);
+    ledger_release(copy, 1);
+    machine_stranger(copy, 1, 98, 900, 3);
+    assert_null(ledger_check(copy));
+    assert_null(ledger_check(l));
+    assert_int_equal(card0(l)->held_mib, 8000);
+    assert_int_equal(ledger_card(l, 1)->strangers[0].pid, 99);
+    assert_int_equal(ledger_card(l, 1)->n_holds, 0);
+    ledger_free(copy);
+    ledger_free(l);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_empty_card_is_all_free),
+        cmocka_unit_test(test_budget_counts_from_the_decision),
+        cmocka_unit_test(test_own_use_is_not_external),
+        cmocka_unit_test(test_exceeding_is_told_once_and_budgeted),
+        cmocka_unit_test(test_stranger_peak_is_kept_until_it_leaves),
+        cmocka_unit_test(test_reused_pid_is_another_process),
+        cmocka_unit_test(test_process_listed_twice_adds_up),
+        cmocka_unit_test(test_process_on_a_foreign_card),
+        cmocka_unit_test(test_unknown_used_is_not_free),
+        cmocka_unit_test(test_missing_list_keeps_the_last_one),
+        cmocka_unit_test(test_silent_job_takes_the_blame_up_to_its_budget),
+        cmocka_unit_test(test_states_have_two_voices),
+        cmocka_unit_test(test_host_booking),
+        cmocka_unit_test(test_restored_peak_is_budgeted),
+        cmocka_unit_test(test_clear_waits_for_process_and_memory),
+        cmocka_unit_test(test_clear_without_reports),
+        cmocka_unit_test(test_clone_is_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
