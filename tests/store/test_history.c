@@ -219,6 +219,26 @@ test_env_is_kept_once(void **state)
     assert_int_equal(store_env_get(f->s, 12345, &out, NULL), -1);
 }
 
+/* These two share the first 48 bits of their SHA-1, which is what the index holds. */
+static void
+test_envs_with_one_hash(void **state)
+{
+    struct fixture *f = *state;
+    static const char a[] = "SEED=651968", b[] = "SEED=22005730";
+    auto_buf struct buf out = BUF_INIT;
+    char hash_a[13], hash_b[13];
+    int64_t first, second;
+
+    text_sha1_12(a, strlen(a), hash_a);
+    text_sha1_12(b, strlen(b), hash_b);
+    assert_string_equal(hash_a, hash_b);
+    assert_int_equal(store_env_put(f->s, a, strlen(a), &first, NULL), 0);
+    assert_int_equal(store_env_put(f->s, b, strlen(b), &second, NULL), 0);
+    assert_true(first != second);
+    assert_int_equal(store_env_get(f->s, second, &out, NULL), 0);
+    assert_string_equal(buf_str(&out), b);
+}
+
 static void
 test_large_env(void **state)
 {

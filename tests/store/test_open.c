@@ -245,6 +245,52 @@ test_damage_is_found_after_an_unclean_end(void **state)
     dir_free(d);
 }
 
+/* What the file says about its last user's end: '1' in order, '0' not. */
+static void
+assert_clean(const struct dir *d, const char *value)
+{
+    auto_free char *path = dir_file(d, "berth.db");
+    sqlite3_stmt *st = NULL;
+    sqlite3 *db = NULL;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key = 'clean'", -1, &st, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(st, 0), value);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+}
+
+static void
+test_the_file_knows_how_its_user_ended(void **state)
+{
+    struct dir *d = dir_with_jobs(1);
+    struct store *s;
+    int status;
+    pid_t pid;
+
+    (void)state;
+    assert_clean(d, "1");
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (store_open(d->path, &s, NULL) < 0)
+            _exit(1);
+        add_plain_job(s, 2);
+        store_commit(s, NULL);
+        raise(SIGKILL);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_clean(d, "0");
+    s = must_open(d);
+    store_close(s);
+    assert_clean(d, "1");
+    dir_free(d);
+}
+
 static void
 test_nonsense_in_a_row_is_told(void **state)
 {
@@ -381,6 +427,7 @@ main(void)
         cmocka_unit_test(test_log_without_its_database_is_refused),
         cmocka_unit_test(test_damage_is_refused),
         cmocka_unit_test(test_damage_is_found_after_an_unclean_end),
+        cmocka_unit_test(test_the_file_knows_how_its_user_ended),
         cmocka_unit_test(test_nonsense_in_a_row_is_told),
         cmocka_unit_test(test_second_program_is_refused),
         cmocka_unit_test(test_folder_without_rights),
