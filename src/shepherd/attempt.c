@@ -1,0 +1,504 @@
+/* The shepherd's one job: RUNNING until the command has gone, its limit is reached or somebody
+ * cancels it; STOPPING (TERM was sent, grace runs) while something of it is left; KILLING in
+ * passes; ENDED once waitpid says that nothing is left: the record is written, `ended` said,
+ * and `recorded` waited for. Works the same with no daemon at all. main.c calls it.
+ *
+ * Invariant: the outcome comes from waitpid alone. Which of limit, cancel or shutdown came
+ * first decides what it is called; code and signal stay what they were. */
+#include "shepherd/attempt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "shepherd/command.h"
+#include "shepherd/ctl.h"
+#include "shepherd/kill.h"
+#include "shepherd/outcome.h"
+#include "shepherd/record.h"
+#include "shepherd/spec.h"
+#include "sys/cgroup.h"
+#include "sys/exitrec.h"
+#include "sys/procs.h"
+
+#define MS_US              INT64_C(1000)
+#define S_US               INT64_C(1000000)
+#define STRAGGLERS_MAX_US  (2 * S_US)  /* what a command leaves behind gets no more grace */
+#define KILL_PASS_FIRST_US (2 * MS_US) /* doubling to KILL_PASS_MAX_US */
+#define KILL_PASS_MAX_US   (100 * MS_US)
+/* A driver can hold a process where KILL does not reach it. */
+#define KILL_GIVE_UP_US    (60 * S_US)
+#define RECORDED_WAIT_US   (10 * S_US)
+#define REWRITE_FIRST_US   (100 * MS_US) /* doubling to REWRITE_MAX_US */
+#define REWRITE_MAX_US     (10 * S_US)
+#define REWRITE_GIVE_UP_US (3600 * S_US) /* a disk that stays full that long has lost more */
+#define PIDS_MAX           16384 /* threads count: far above jobs, far below a machine */
+
+enum phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_KILLING, PHASE_ENDED };
+
+struct shepherd {
+    struct spec spec;
+    struct command command;
+    struct ctl *ctl;
+    struct exitrec record; /* complete in PHASE_ENDED */
+    struct facts facts;
+    enum phase phase;
+    int sig_fd, timer_fd;
+    bool written;     /* the record is in its file */
+    bool recorded;    /* a daemon has it */
+    bool done;        /* nothing keeps the shepherd any longer */
+    unsigned passes;  /* of killing */
+    int64_t wake_us;  /* boot clock: when this phase wants to act; 0: never */
+    int64_t armed_us; /* what timer_fd is set to */
+    int64_t phase_us; /* when this phase began */
+    int64_t backoff_us;
+};
+
+static void
+enter_phase(struct shepherd *a, enum phase phase, int64_t wake_us)
+{
+    a->phase = phase;
+    a->phase_us = clock_boot_us();
+    a->wake_us = wake_us;
+}
+
+/* ---- what is said ---- */
+
+static void
+add_hello(const struct shepherd *a, struct buf *out)
+{
+    struct jsonw w;
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "event", "hello");
+    jsonw_kint(&w, "job", a->spec.job);
+    jsonw_kint(&w, "attempt", a->spec.attempt);
+    jsonw_kint(&w, "pid", getpid());
+    jsonw_kstr(&w, "phase", a->phase == PHASE_RUNNING ? "running" : "ending");
+    jsonw_kint(&w, "command_pid", a->command.pid > 0 ? a->command.pid : 0);
+    jsonw_kint(&w, "started_us", a->record.started_us);
+    jsonw_end_object(&w);
+    buf_addc(out, '\n');
+}
+
+static void
+add_started(const struct shepherd *a, struct buf *out)
+{
+    struct jsonw w;
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "event", "started");
+    jsonw_kint(&w, "command_pid", a->command.pid);
+    jsonw_kint(&w, "at_us", a->record.started_us);
+    jsonw_end_object(&w);
+    buf_addc(out, '\n');
+}
+
+static void
+add_ended(const struct shepherd *a, struct buf *out)
+{
+    exitrec_encode(&a->record, "ended", out);
+    buf_addc(out, '\n');
+}
+
+static void
+on_greet(void *ctx, struct buf *out)
+{
+    const struct shepherd *a = ctx;
+    add_hello(a, out);
+    if (a->phase == PHASE_ENDED)
+        add_ended(a, out);
+}
+
+/* ---- the end ---- */
+
+static void
+leave(struct shepherd *a)
+{
+    a->done = true;
+    if (a->spec.cgroup && a->facts.cgroup_fd >= 0)
+        (void)cgroup_remove(a->spec.cgroup);
+}
+
+/* Nobody will record it: it is made durable here, and then there is nothing left to do. */
+static void
+keep_and_leave(struct shepherd *a)
+{
+    (void)record_sync(FD_FOLDER, NULL); /* the file is there; a failing disk says no more */
+    leave(a);
+}
+
+/* Whether the attempt's folder still has a name: in one that has not, nothing can be kept. */
+static bool
+folder_is_there(void)
+{
+    struct stat st;
+    return fstat(FD_FOLDER, &st) == 0 && st.st_nlink > 0;
+}
+
+static void
+try_to_write(struct shepherd *a)
+{
+    struct err e;
+    if (record_write(FD_FOLDER, &a->record, &e) == 0) {
+        a->written = true;
+        return;
+    }
+    if (!folder_is_there() || clock_boot_us() - a->phase_us > REWRITE_GIVE_UP_US) {
+        fprintf(stderr, "berth-shepherd: job=%" PRIu32 " outcome not kept: %s\n", a->spec.job,
+                e.text);
+        leave(a);
+        return;
+    }
+    a->backoff_us = a->backoff_us ? a->backoff_us * 2 : REWRITE_FIRST_US;
+    if (a->backoff_us > REWRITE_MAX_US)
+        a->backoff_us = REWRITE_MAX_US;
+    a->wake_us = clock_boot_us() + a->backoff_us;
+}
+
+/* With the record written: waits for `recorded` as long as there is anybody to say it. */
+static void
+wait_or_leave(struct shepherd *a)
+{
+    if (a->done || !a->written)
+        return;
+    if (ctl_peers(a->ctl) == 0)
+        keep_and_leave(a);
+    else
+        a->wake_us = clock_boot_us() + RECORDED_WAIT_US;
+}
+
+static void
+say_ended(struct shepherd *a)
+{
+    auto_buf struct buf words = BUF_INIT;
+    crash_point("shepherd-before-ended");
+    if (a->command.pid < 0)
+        add_hello(a, &words); /* it never started: these are our first words */
+    add_ended(a, &words);
+    ctl_say(a->ctl, buf_str(&words), words.len);
+}
+
+/* Nothing of the job is left, or nothing came to be: puts the outcome on disk and says it. */
+static void
+end_attempt(struct shepherd *a)
+{
+    outcome_fill(&a->facts, clock_boot_us(), &a->record);
+    a->record.ending.ended_us = clock_wall_us();
+    enter_phase(a, PHASE_ENDED, 0);
+    try_to_write(a);
+    say_ended(a);
+    wait_or_leave(a);
+}
+
+/* ---- stopping ---- */
+
+static void
+kill_now(struct shepherd *a)
+{
+    if (a->phase != PHASE_KILLING) {
+        enter_phase(a, PHASE_KILLING, 0);
+        a->backoff_us = KILL_PASS_FIRST_US;
+        if (a->facts.cause != CAUSE_NONE && !a->facts.command_gone)
+            a->facts.was_killed = true;
+    }
+    /* Without cgroup.kill: what is frozen cannot fork, and KILL reaches it all the same. */
+    if (a->facts.cgroup_fd >= 0 && cgroup_kill(a->facts.cgroup_fd) < 0)
+        (void)cgroup_freeze(a->facts.cgroup_fd, true);
+    (void)kill_pass(kill_find_own, NULL, a->passes++);
+    a->wake_us = clock_boot_us() + a->backoff_us;
+    a->backoff_us *= 2;
+    if (a->backoff_us > KILL_PASS_MAX_US)
+        a->backoff_us = KILL_PASS_MAX_US;
+}
+
+static void
+stop_with_grace(struct shepherd *a, int64_t grace_us)
+{
+    if (a->phase == PHASE_STOPPING) { /* a second wish can only shorten what runs */
+        if (clock_boot_us() + grace_us < a->wake_us)
+            a->wake_us = clock_boot_us() + grace_us;
+        return;
+    }
+    if (a->phase != PHASE_RUNNING)
+        return;
+    enter_phase(a, PHASE_STOPPING, clock_boot_us() + grace_us);
+    (void)kill_signal_all(kill_find_own, NULL, SIGTERM);
+}
+
+/* The first cause stands. Of a command that has gone by itself, only the rest is stopped. */
+static void
+stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace_ms)
+{
+    if (a->phase == PHASE_ENDED)
+        return;
+    if (a->facts.cause == CAUSE_NONE && !a->facts.command_gone) {
+        a->facts.cause = cause;
+        snprintf(a->facts.by, sizeof a->facts.by, "%s", by);
+    }
+    stop_with_grace(a, grace_ms * MS_US);
+}
+
+static void
+on_cancel(void *ctx, const char *by, int64_t grace_ms)
+{
+    struct shepherd *a = ctx;
+    stop_because(a, CAUSE_CANCEL, by, grace_ms >= 0 ? grace_ms : a->spec.grace_ms);
+}
+
+static void
+on_signal(void *ctx, int sig)
+{
+    const struct shepherd *a = ctx;
+    if (!a->facts.command_gone && a->phase != PHASE_ENDED)
+        (void)kill(-a->command.pid, sig);
+}
+
+static void
+on_recorded(void *ctx)
+{
+    struct shepherd *a = ctx;
+    if (a->phase != PHASE_ENDED)
+        return;
+    a->recorded = true;
+    leave(a);
+}
+
+/* What was born elsewhere but put into our cgroup (a container) is no child of ours. */
+static bool
+cgroup_is_empty(const struct shepherd *a)
+{
+    return a->facts.cgroup_fd < 0 || cgroup_is_populated(a->facts.cgroup_fd) != 1;
+}
+
+/* Everybody that has gone is waited for; then it is seen what that leaves. */
+static void
+reap(struct shepherd *a)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid != a->command.pid)
+            continue;
+        a->facts.command_gone = true;
+        a->facts.status = status;
+        crash_point("shepherd-child-exited");
+    }
+    if (!a->facts.command_gone || a->phase == PHASE_ENDED)
+        return;
+    if (pid < 0 && errno == ECHILD && cgroup_is_empty(a)) {
+        end_attempt(a);
+    } else if (a->phase == PHASE_RUNNING) {
+        int64_t grace_us = a->spec.grace_ms * MS_US;
+        stop_with_grace(a, grace_us < STRAGGLERS_MAX_US ? grace_us : STRAGGLERS_MAX_US);
+    }
+}
+
+/* ---- time ---- */
+
+/* KILL does not end something. Says so and leaves it to the machine. */
+static void
+give_up(struct shepherd *a)
+{
+    auto_procs struct procs left = PROCS_INIT;
+    if (procs_read_descendants(getpid(), &left) == 0 && left.n > 0)
+        snprintf(a->facts.stuck, sizeof a->facts.stuck,
+                 "%zu of its processes do not end on KILL (pid %d is in state %c)", left.n,
+                 (int)left.v[0].pid, left.v[0].state);
+    end_attempt(a);
+}
+
+static void
+on_time(struct shepherd *a)
+{
+    a->wake_us = 0;
+    switch (a->phase) {
+    case PHASE_RUNNING:
+        stop_because(a, CAUSE_LIMIT, "", a->spec.grace_ms);
+        return;
+    case PHASE_STOPPING:
+        kill_now(a);
+        return;
+    case PHASE_KILLING:
+        reap(a); /* a cgroup that has become empty sends no signal */
+        if (a->phase != PHASE_KILLING)
+            return;
+        if (clock_boot_us() - a->phase_us > KILL_GIVE_UP_US)
+            give_up(a);
+        else
+            kill_now(a);
+        return;
+    case PHASE_ENDED:
+        if (a->written) {
+            keep_and_leave(a);
+            return;
+        }
+        try_to_write(a);
+        wait_or_leave(a);
+        return;
+    }
+}
+
+/* On the boot clock, so that a machine's sleep counts and a clock that is set does not. */
+static void
+arm_timer(struct shepherd *a)
+{
+    if (a->wake_us == a->armed_us)
+        return;
+    if (a->timer_fd < 0)
+        a->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    struct itimerspec when = {
+        .it_value = {.tv_sec = a->wake_us / S_US, .tv_nsec = a->wake_us % S_US * 1000},
+    };
+    if (timerfd_settime(a->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) < 0)
+        err_abort("cannot set a timer: %s", strerror(errno));
+    a->armed_us = a->wake_us;
+}
+
+/* ---- the loop ---- */
+
+static void
+describe_sender(const struct signalfd_siginfo *si, char *out, size_t size)
+{
+    snprintf(out, size, "pid %" PRIu32 ", uid %" PRIu32, si->ssi_pid, si->ssi_uid);
+}
+
+static void
+read_signals(struct shepherd *a)
+{
+    struct signalfd_siginfo si;
+    bool children = false, stop = false;
+    char sender[64];
+    while (read(a->sig_fd, &si, sizeof si) == (ssize_t)sizeof si) {
+        children |= si.ssi_signo == SIGCHLD;
+        if (si.ssi_signo == SIGTERM) {
+            stop = true;
+            describe_sender(&si, sender, sizeof sender);
+        }
+    }
+    if (children) /* first: what has ended by itself was not stopped */
+        reap(a);
+    if (stop)
+        stop_because(a, CAUSE_SHUTDOWN, sender, a->spec.grace_ms);
+}
+
+static void
+one_turn(struct shepherd *a)
+{
+    struct pollfd fds[2 + CTL_POLL_MAX];
+    arm_timer(a);
+    fds[0] = (struct pollfd){.fd = a->sig_fd, .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = a->timer_fd, .events = POLLIN};
+    size_t n = ctl_fill(a->ctl, fds + 2);
+    if (poll(fds, n + 2, -1) < 0 && errno != EINTR)
+        err_abort("poll: %s", strerror(errno));
+    if (fds[0].revents) /* before any wish to stop it, for the same reason */
+        read_signals(a);
+    if (fds[1].revents && a->wake_us && clock_boot_us() >= a->wake_us) {
+        a->armed_us = -1; /* it has fired: setting it again clears it */
+        on_time(a);
+    }
+    size_t peers = ctl_peers(a->ctl);
+    ctl_serve(a->ctl, fds + 2, n);
+    if (a->phase == PHASE_ENDED && ctl_peers(a->ctl) < peers && ctl_peers(a->ctl) == 0)
+        wait_or_leave(a);
+}
+
+/* Everything that could be sent from outside waits in a descriptor or is not looked at. */
+static int
+take_signals(void)
+{
+    sigset_t all, wanted;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGCHLD);
+    sigaddset(&wanted, SIGTERM);
+    signal(SIGCHLD, SIG_DFL); /* inherited "ignore" would lose the status */
+    int fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        err_abort("cannot take signals: %s", strerror(errno));
+    return fd;
+}
+
+static void
+open_cgroup(struct shepherd *a)
+{
+    struct cgroup_limits limits = {
+        .mem_mib = a->spec.mem_mib, .cpus = a->spec.cpus, .pids = PIDS_MAX};
+    if (a->spec.cgroup)
+        a->facts.cgroup_fd = cgroup_create(a->spec.cgroup, &limits, NULL);
+}
+
+/* The command runs: its start is told first, because somebody waits for that. */
+static void
+begin_running(struct shepherd *a)
+{
+    auto_buf struct buf words = BUF_INIT;
+    crash_point("shepherd-after-exec");
+    a->record.started_us = clock_wall_us();
+    if (a->spec.limit_ms > 0)
+        a->wake_us = a->command.boot_us + a->spec.limit_ms * MS_US;
+    add_hello(a, &words);
+    add_started(a, &words);
+    ctl_say(a->ctl, buf_str(&words), words.len);
+}
+
+static void
+start(struct shepherd *a)
+{
+    struct err e;
+    if (spec_read_at(FD_FOLDER, &a->spec, &e) < 0) {
+        a->command = (struct command){.pid = -1, .log_fd = -1};
+        snprintf(a->command.text, sizeof a->command.text, "cannot read what to run: %.120s",
+                 e.text);
+        end_attempt(a);
+        return;
+    }
+    open_cgroup(a);
+    command_start(&a->spec, FD_LOCK, a->facts.cgroup_fd, &a->command);
+    umask(077);
+    (void)chdir("/"); /* keep no file system busy */
+    if (a->command.pid > 0)
+        begin_running(a);
+    else
+        end_attempt(a);
+}
+
+int
+attempt_run(void)
+{
+    static const struct ctl_handler HANDLER = {on_greet, on_cancel, on_signal, on_recorded};
+    struct shepherd a = {.timer_fd = -1};
+    a.facts = (struct facts){.spec = &a.spec, .command = &a.command, .cgroup_fd = -1};
+    crash_point("shepherd-start");
+    (void)setsid();
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    (void)prctl(PR_SET_NAME, "berth-shepherd");
+    a.sig_fd = take_signals();
+    a.ctl = ctl_new(FD_CTL, &HANDLER, &a);
+    start(&a);
+    if (!a.done)
+        (void)ctl_listen(a.ctl, FD_FOLDER, NULL);
+    while (!a.done)
+        one_turn(&a);
+    bool kept = a.written || a.recorded;
+    ctl_free(a.ctl);
+    spec_free(&a.spec);
+    return kept ? 0 : 1;
+}

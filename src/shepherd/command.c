@@ -1,0 +1,226 @@
+/* From the spec to a running command, in this order: umask, working folder, log, standard
+ * descriptors, process, mark, exec. attempt.c calls it once. Everything that can fail for a
+ * reason a person can mend fails before the mark is written, or with the program's name. */
+#include "shepherd/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "shepherd/spec.h"
+#include "sys/exitrec.h"
+#include "sys/spawn.h"
+
+#define ARG_MAX_BYTES 131072 /* the kernel's MAX_ARG_STRLEN: one argument, its NUL counted */
+#define SCRIPT_FD     3      /* where a shell finds a text that is too long to be an argument */
+
+/* Notes why there is no command. errnum 0: the text says it all. */
+__attribute__((format(printf, 3, 4))) static void
+fail(struct command *c, int errnum, const char *fmt, ...)
+{
+    struct err e = {0};
+    char what[sizeof e.text];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    c->errnum = errnum;
+    /* The reason must survive a long path, so the path is what gets cut. */
+    const char *why = strerror(errnum);
+    int room = (int)(sizeof c->text - strlen(why) - 3);
+    snprintf(c->text, sizeof c->text, "%.*s: %s", room, what, why);
+}
+
+static int
+mkdir_of(const char *path, mode_t mode)
+{
+    auto_free char *copy = xstrdup(path);
+    return mkdir(dirname(copy), mode);
+}
+
+/* The log, opened as the user whose job it is. O_NONBLOCK only so that a FIFO without reader
+ * is an error and not a wait. */
+static int
+open_log(const struct spec *spec, struct command *c)
+{
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    int fd = open(spec->log, flags, 0666);
+    if (fd < 0 && errno == ENOENT && spec->log_mkdir && mkdir_of(spec->log, 0777) == 0)
+        fd = open(spec->log, flags, 0666);
+    if (fd < 0) {
+        fail(c, errno, "cannot open the log %s", spec->log);
+        return -1;
+    }
+    struct stat st;
+    (void)fcntl(fd, F_SETFL, O_APPEND);
+    if (fstat(fd, &st) == 0)
+        c->log_from = st.st_size;
+    c->log_fd = fd;
+    return 0;
+}
+
+static bool
+is_shell(const char *program)
+{
+    static const char *const SHELLS[] = {"sh", "dash", "bash", "ksh", "zsh"};
+    const char *slash = strrchr(program, '/');
+    const char *name = slash ? slash + 1 : program;
+    for (size_t i = 0; i < sizeof SHELLS / sizeof *SHELLS; i++)
+        if (strcmp(SHELLS[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* `sh -c TEXT` with a text longer than one argument may be: the text goes into a memory file
+ * that the shell reads as descriptor 3, which the text itself closes first. $0 and the
+ * arguments stay what they are. The file's descriptor; -1: not needed, or not to be had. */
+static int
+make_script(char *const *argv)
+{
+    static const char CLOSE_IT[] = "exec 3<&-;";
+    if (!argv[1] || !argv[2] || strcmp(argv[1], "-c") != 0 || !is_shell(argv[0]) ||
+        strlen(argv[2]) < ARG_MAX_BYTES)
+        return -1;
+    auto_close int fd = memfd_create("command", MFD_CLOEXEC);
+    if (fd < 0 || file_write_all(fd, CLOSE_IT, sizeof CLOSE_IT - 1) < 0 ||
+        file_write_all(fd, argv[2], strlen(argv[2])) < 0)
+        return -1;
+    return TAKE_FD(fd);
+}
+
+/* argv with the script's place instead of its text; the caller frees the list. */
+static char **
+argv_of_script(char *const *argv)
+{
+    static char SOURCE_IT[] = ". /dev/fd/3";
+    size_t n = 0;
+    while (argv[n])
+        n++;
+    char **out = xcalloc(n + 1, sizeof *out);
+    memcpy(out, argv, n * sizeof *out);
+    out[2] = SOURCE_IT;
+    return out;
+}
+
+static const char *
+find_env(char *const *env, const char *name)
+{
+    size_t n = strlen(name);
+    for (; *env; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env + n + 1;
+    return NULL;
+}
+
+/* The variable that is longer than the kernel takes; NULL when none is. */
+static const char *
+find_too_long(char *const *env)
+{
+    for (; *env; env++)
+        if (strlen(*env) >= ARG_MAX_BYTES)
+            return *env;
+    return NULL;
+}
+
+static void
+explain_exec(const struct spec *spec, int errnum, struct command *c)
+{
+    const char *program = spec->argv[0];
+    const char *too_long = errnum == E2BIG ? find_too_long(spec->env) : NULL;
+    if (too_long)
+        fail(c, errnum, "cannot execute '%.60s' (the variable %.*s has %zu bytes)", program,
+             (int)strcspn(too_long, "="), too_long, strlen(too_long));
+    else if (errnum == ENOENT && strchr(program, '/') && access(program, F_OK) == 0)
+        fail(c, errnum, "cannot execute '%.80s' (its interpreter is missing)", program);
+    else
+        fail(c, errnum, "cannot execute '%s'", program);
+}
+
+struct mark {
+    int lock_fd;
+    pid_t shepherd;
+};
+
+/* In the child, with the memory of the shepherd: system calls only. */
+static int
+write_started_mark(void *ctx)
+{
+    const struct mark *m = ctx;
+    char text[160];
+    size_t n = exitrec_started_mark(getpid(), clock_boot_us(), text, sizeof text);
+    ssize_t wrote = pwrite(m->lock_fd, text, n, 0);
+    if (n == 0 || wrote != (ssize_t)n)
+        return wrote < 0 ? errno : ENOSPC;
+    if (crash_is_due("shepherd-before-exec")) {
+        kill(m->shepherd, SIGKILL);
+        pause();
+    }
+    return 0;
+}
+
+static void
+spawn_command(const struct spec *spec, int lock_fd, int cgroup_fd, int null_fd,
+              struct command *c)
+{
+    auto_close int script_fd = make_script(spec->argv);
+    auto_free char **script_argv = script_fd >= 0 ? argv_of_script(spec->argv) : NULL;
+    struct mark mark = {.lock_fd = lock_fd, .shepherd = getpid()};
+    struct spawn s = {
+        .argv = script_argv ? script_argv : spec->argv,
+        .envp = spec->env,
+        .path = find_env(spec->env, "PATH"),
+        .fds = {null_fd, c->log_fd, c->log_fd, script_fd},
+        .n_fds = script_fd >= 0 ? SCRIPT_FD + 1 : SCRIPT_FD,
+        .cgroup_fd = cgroup_fd,
+        .new_session = true,
+        .death_signal = SIGKILL,
+        .before_exec = write_started_mark,
+        .ctx = &mark,
+    };
+    enum spawn_stage stage;
+    int errnum = 0;
+    (void)clock_boot_id(); /* read now, so that the child need not */
+    crash_point("shepherd-before-fork");
+    c->boot_us = clock_boot_us();
+    c->pid = spawn_process(&s, &errnum, &stage);
+    if (c->pid > 0)
+        return;
+    if (stage == SPAWN_EXEC)
+        explain_exec(spec, errnum, c);
+    else
+        fail(c, errnum,
+             stage == SPAWN_FORK ? "cannot start a process"
+                                 : "cannot note in the lock file that it starts");
+}
+
+void
+command_start(const struct spec *spec, int lock_fd, int cgroup_fd, struct command *out)
+{
+    *out = (struct command){.pid = -1, .log_fd = -1};
+    umask(spec->umask);
+    if (chdir(spec->cwd) < 0) {
+        fail(out, errno, "cannot enter the working folder %s", spec->cwd);
+        return;
+    }
+    if (open_log(spec, out) < 0)
+        return;
+    auto_close int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null_fd < 0) {
+        fail(out, errno, "cannot open /dev/null");
+        return;
+    }
+    spawn_command(spec, lock_fd, cgroup_fd, null_fd, out);
+}

@@ -1,0 +1,24 @@
+/* Starting the job's command. */
+#ifndef SHEPHERD_COMMAND_H
+#define SHEPHERD_COMMAND_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct spec;
+
+/* What came of it. Words and errno are for the exit record when pid is -1. */
+struct command {
+    pid_t pid;
+    int log_fd;      /* the caller closes; -1: was never opened */
+    off_t log_from;  /* where this attempt's output begins in it */
+    int64_t boot_us; /* when it was started */
+    int errnum;
+    char text[160];
+};
+
+/* Takes on the spec's umask and working folder, opens the log, and starts the command in a
+ * session of its own with the started mark in the lock file. cgroup_fd may be -1. */
+void command_start(const struct spec *spec, int lock_fd, int cgroup_fd, struct command *out);
+
+#endif

@@ -1,0 +1,70 @@
+/* Passes over the processes that are meant. A list of processes is old the moment it is read,
+ * so nothing here is one-shot: callers repeat until waitpid, or an empty list, says that it is
+ * done. Called by attempt.c for what a living shepherd started, by sweep.c for what a dead one
+ * left. */
+#include "shepherd/kill.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "sys/procs.h"
+
+#define PASSES_BEFORE_STOPPING 3
+#define STOP_ROUNDS_MAX        64 /* one that sleeps in the kernel never shows as stopped */
+
+int
+kill_find_own(void *ctx, struct procs *out)
+{
+    (void)ctx;
+    return procs_read_descendants(getpid(), out);
+}
+
+static void
+signal_each(const struct procs *ps, int sig)
+{
+    for (size_t i = 0; i < ps->n; i++)
+        (void)proc_signal(&ps->v[i], sig);
+}
+
+size_t
+kill_signal_all(kill_find find, void *ctx, int sig)
+{
+    auto_procs struct procs found = PROCS_INIT;
+    if (find(ctx, &found) < 0)
+        return 0;
+    signal_each(&found, sig);
+    signal_each(&found, SIGCONT);
+    return found.n;
+}
+
+/* STOP to everything until a round finds nothing that runs. */
+static void
+stop_all(kill_find find, void *ctx)
+{
+    auto_procs struct procs found = PROCS_INIT;
+    for (int round = 0; round < STOP_ROUNDS_MAX; round++) {
+        size_t running = 0;
+        if (find(ctx, &found) < 0)
+            return;
+        for (size_t i = 0; i < found.n; i++) {
+            if (found.v[i].state == 'T')
+                continue;
+            running++;
+            (void)proc_signal(&found.v[i], SIGSTOP);
+        }
+        if (running == 0)
+            return;
+    }
+}
+
+size_t
+kill_pass(kill_find find, void *ctx, unsigned pass)
+{
+    auto_procs struct procs found = PROCS_INIT;
+    if (pass >= PASSES_BEFORE_STOPPING)
+        stop_all(find, ctx);
+    if (find(ctx, &found) < 0)
+        return 1; /* not known: not done */
+    signal_each(&found, SIGKILL);
+    return found.n;
+}

@@ -1,0 +1,24 @@
+/* Ending processes for good, whatever they do against it. */
+#ifndef SHEPHERD_KILL_H
+#define SHEPHERD_KILL_H
+
+#include <stddef.h>
+
+struct procs;
+
+/* Fills out (cleared by it) with the living processes that are meant. 0, or -1 when that
+ * cannot be told. */
+typedef int (*kill_find)(void *ctx, struct procs *out);
+
+/* The descendants of this process; ctx is not used. */
+int kill_find_own(void *ctx, struct procs *out);
+
+/* Sends sig to each once, and CONT after it so that stopped ones get it too. How many. */
+size_t kill_signal_all(kill_find find, void *ctx, int sig);
+
+/* One pass of KILL; returns how many were found, 0 when none is left. `pass` counts from 0:
+ * once the first few have not been enough, everything is stopped before it is killed, because
+ * what is stopped cannot fork. */
+size_t kill_pass(kill_find find, void *ctx, unsigned pass);
+
+#endif

@@ -1,0 +1,46 @@
+/* berth-shepherd: one process beside each running job. It outlives the daemon, so that a job
+ * keeps its time limit, its end is seen and its outcome is kept whoever dies. The daemon
+ * starts it with descriptor 3 a connection, 4 the attempt's locked file, 5 the attempt's
+ * folder (docs/protocol.md, section 4); people do not call it. */
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shepherd/attempt.h"
+#include "shepherd/sweep.h"
+
+/* Nothing above standard error is for the job. */
+static void
+keep_descriptors_from_the_job(void)
+{
+    if (close_range(FD_CTL, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+        return;
+    for (int fd = FD_CTL; fd <= FD_FOLDER; fd++)
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+static int
+usage(void)
+{
+    fprintf(stderr, "berth-shepherd is started by berthd, with the attempt's descriptors.\n");
+    return 2;
+}
+
+int
+main(int argc, char **argv)
+{
+    bool sweep = argc == 2 && strcmp(argv[1], "--sweep") == 0;
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        printf("berth-shepherd %s\n", BERTH_VERSION);
+        return 0;
+    }
+    if (argc > 1 && !sweep)
+        return usage();
+    if (fcntl(FD_FOLDER, F_GETFD) < 0 || fcntl(FD_LOCK, F_GETFD) < 0)
+        return usage();
+    keep_descriptors_from_the_job();
+    return sweep ? sweep_run() : attempt_run();
+}

@@ -1,0 +1,14 @@
+/* Putting the exit record on the disk. */
+#ifndef SHEPHERD_RECORD_H
+#define SHEPHERD_RECORD_H
+
+struct err;
+struct exitrec;
+
+/* Writes `exit` in the folder (temp, rename). Not durable before record_sync. */
+int record_write(int dirfd, const struct exitrec *r, struct err *e);
+
+/* Makes it, and its name in the folder, survive power loss. */
+int record_sync(int dirfd, struct err *e);
+
+#endif

@@ -1,0 +1,123 @@
+/* Reads spec.json. Called by the shepherd at its start and by its sweep. The daemon writes the
+ * file, so what is wrong here is a defect or a damaged disk: it is said, never guessed. */
+#include "shepherd/spec.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/request.h"
+
+#define SPEC_MAX_BYTES (64 * 1024 * 1024) /* as one request on the daemon's socket */
+
+void
+spec_free(struct spec *spec)
+{
+    free(spec->argv);
+    free(spec->env);
+    free(spec->oom_patterns);
+    json_decref(spec->root);
+    memset(spec, 0, sizeof *spec);
+}
+
+static int
+get_int(const json_t *o, const char *key, int64_t min, int64_t max, int64_t missing,
+        int64_t *out, struct err *e)
+{
+    const json_t *v = json_object_get(o, key);
+    *out = missing;
+    if (!v || json_is_null(v))
+        return 0;
+    if (!json_is_integer(v) || json_integer_value(v) < min || json_integer_value(v) > max)
+        return err_set(e, ERR_FAILED, "'%s' is not a whole number in %" PRId64 "..%" PRId64,
+                       key, min, max);
+    *out = json_integer_value(v);
+    return 0;
+}
+
+/* A string; one that must be there when `required`. */
+static int
+get_text(const json_t *o, const char *key, bool required, const char **out, struct err *e)
+{
+    const json_t *v = json_object_get(o, key);
+    *out = json_string_value(v);
+    if (!*out && (required || (v && !json_is_null(v))))
+        return err_set(e, ERR_FAILED, "'%s' is not a string", key);
+    return 0;
+}
+
+/* An array of strings as a NULL-terminated list of borrowed pointers; missing is empty. */
+static int
+get_list(const json_t *o, const char *key, char ***out, struct err *e)
+{
+    const json_t *v = json_object_get(o, key);
+    if (v && !json_is_null(v) && !json_is_array(v))
+        return err_set(e, ERR_FAILED, "'%s' is not an array", key);
+    size_t n = json_array_size(v);
+    *out = xcalloc(n + 1, sizeof **out);
+    for (size_t i = 0; i < n; i++) {
+        (*out)[i] = (char *)json_string_value(json_array_get(v, i));
+        if (!(*out)[i])
+            return err_set(e, ERR_FAILED, "'%s' holds something that is not a string", key);
+    }
+    return 0;
+}
+
+static int
+get_numbers(const json_t *o, struct spec *s, struct err *e)
+{
+    int64_t job, attempt, mask, cpus, mem;
+    if (get_int(o, "job", 0, UINT32_MAX, 0, &job, e) < 0 ||
+        get_int(o, "attempt", 0, INT32_MAX, 0, &attempt, e) < 0 ||
+        get_int(o, "umask", 0, 0777, 022, &mask, e) < 0 ||
+        get_int(o, "limit_ms", 0, INT64_MAX / 2000, 0, &s->limit_ms, e) < 0 ||
+        get_int(o, "grace_ms", 0, INT64_MAX / 2000, GRACE_DEFAULT_MS, &s->grace_ms, e) < 0 ||
+        get_int(o, "cpus", 0, INT32_MAX, 0, &cpus, e) < 0 ||
+        get_int(o, "mem_mib", 0, INT32_MAX, 0, &mem, e) < 0)
+        return -1;
+    s->job = (uint32_t)job;
+    s->attempt = (int32_t)attempt;
+    s->umask = (mode_t)mask;
+    s->cpus = (int32_t)cpus;
+    s->mem_mib = (int32_t)mem;
+    return 0;
+}
+
+static int
+get_all(const json_t *o, struct spec *s, struct err *e)
+{
+    if (!json_is_object(o))
+        return err_set(e, ERR_FAILED, "not a JSON object");
+    if (get_numbers(o, s, e) < 0 || get_text(o, "mark", true, &s->mark, e) < 0 ||
+        get_text(o, "cwd", true, &s->cwd, e) < 0 || get_text(o, "log", true, &s->log, e) < 0 ||
+        get_text(o, "cgroup", false, &s->cgroup, e) < 0 ||
+        get_list(o, "argv", &s->argv, e) < 0 || get_list(o, "env", &s->env, e) < 0 ||
+        get_list(o, "oom_patterns", &s->oom_patterns, e) < 0)
+        return -1;
+    if (!s->argv[0])
+        return err_set(e, ERR_FAILED, "'argv' is empty");
+    s->log_mkdir = json_is_true(json_object_get(o, "log_mkdir"));
+    return 0;
+}
+
+int
+spec_read_at(int dirfd, struct spec *out, struct err *e)
+{
+    auto_buf struct buf text = BUF_INIT;
+    memset(out, 0, sizeof *out);
+    if (file_read_at(dirfd, "spec.json", SPEC_MAX_BYTES, &text, e) < 0)
+        return -1;
+    json_error_t why;
+    out->root = json_loadb(buf_str(&text), text.len, 0, &why);
+    if (!out->root)
+        return err_set(e, ERR_FAILED, "spec.json: %s at byte %d", why.text, why.position);
+    if (get_all(out->root, out, e) < 0) {
+        err_prefix(e, "spec.json");
+        return -1;
+    }
+    return 0;
+}

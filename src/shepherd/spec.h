@@ -1,0 +1,35 @@
+/* spec.json: what one attempt is to run, as the daemon wrote it. */
+#ifndef SHEPHERD_SPEC_H
+#define SHEPHERD_SPEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+
+/* Strings live as long as the spec. */
+struct spec {
+    uint32_t job;
+    int32_t attempt;
+    const char *mark;
+    char **argv; /* at least one element */
+    char **env;
+    const char *cwd;
+    const char *log;
+    const char *cgroup; /* NULL: none */
+    mode_t umask;
+    bool log_mkdir;   /* the log's own folder may be made (it is the instance's) */
+    int64_t limit_ms; /* 0: none */
+    int64_t grace_ms;
+    int32_t cpus;
+    int32_t mem_mib;
+    char **oom_patterns;
+    void *root; /* the parsed JSON that owns the strings */
+};
+
+/* Reads spec.json in the folder. Fields that are missing and may be have their zero value. */
+int spec_read_at(int dirfd, struct spec *out, struct err *e);
+void spec_free(struct spec *spec);
+
+#endif

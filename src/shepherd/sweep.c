@@ -1,0 +1,180 @@
+/* Finds an attempt's processes without the help of the shepherd that was their ancestor: by
+ * cgroup, by the mark in their environment, by the session of the command, and by descent
+ * from any of these. The daemon runs this (with the attempt's lock taken) before it settles
+ * an attempt that has no exit record, so that what runs again runs alone.
+ *
+ * A process is the attempt's if it bears the mark; or is the command itself (its pid, and
+ * started no later than the mark in the lock file was written, in this boot); or its
+ * session's leader is one of these; or that leader is gone and another of the session bears
+ * the mark; or its parent is one of these. A living leader that is a stranger's proves nothing:
+ * somebody may have taken a job's environment into his own shell. */
+#include "shepherd/sweep.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "shepherd/attempt.h"
+#include "shepherd/kill.h"
+#include "shepherd/spec.h"
+#include "sys/cgroup.h"
+#include "sys/exitrec.h"
+#include "sys/procs.h"
+
+#define GIVE_UP_US INT64_C(20000000)
+#define PAUSE_NS   5000000
+
+struct sweep {
+    struct spec spec;
+    int32_t command_pid; /* 0: never started, or not of this boot */
+    uint64_t command_ticks;
+};
+
+static bool
+bears_mark(const struct sweep *s, pid_t pid)
+{
+    char mark[256];
+    return proc_mark(pid, mark, sizeof mark) && strcmp(mark, s->spec.mark) == 0;
+}
+
+static bool
+is_command(const struct sweep *s, const struct proc *p)
+{
+    return s->command_pid > 0 && p->pid == s->command_pid && p->start_ticks <= s->command_ticks;
+}
+
+static ssize_t
+index_of(const struct procs *all, pid_t pid)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (all->v[i].pid == pid)
+            return (ssize_t)i;
+    return -1;
+}
+
+/* Whether process i is one of ours by what its session or its parent is. */
+static bool
+belongs_by_kin(const struct procs *all, const bool *ours, size_t i)
+{
+    const struct proc *p = &all->v[i];
+    ssize_t parent = index_of(all, p->ppid);
+    if (parent >= 0 && ours[parent])
+        return true;
+    ssize_t leader = index_of(all, p->sid);
+    if (leader >= 0 && all->v[leader].state != 'Z')
+        return ours[leader];
+    for (size_t k = 0; p->sid > 0 && k < all->n; k++)
+        if (ours[k] && all->v[k].sid == p->sid)
+            return true;
+    return false;
+}
+
+/* Adds kin until there is no more. */
+static void
+close_over_kin(const struct procs *all, bool *ours)
+{
+    bool more = true;
+    while (more) {
+        more = false;
+        for (size_t i = 0; i < all->n; i++) {
+            if (ours[i] || all->v[i].pid == 1 || all->v[i].pid == getpid())
+                continue;
+            ours[i] = belongs_by_kin(all, ours, i);
+            more |= ours[i];
+        }
+    }
+}
+
+static int
+find_left(void *ctx, struct procs *out)
+{
+    const struct sweep *s = ctx;
+    if (out->n = 0, procs_read_all(out) < 0)
+        return -1;
+    auto_free bool *ours = xcalloc(out->n + 1, sizeof *ours);
+    for (size_t i = 0; i < out->n; i++)
+        if (out->v[i].pid != 1 && out->v[i].pid != getpid())
+            ours[i] = is_command(s, &out->v[i]) || bears_mark(s, out->v[i].pid);
+    close_over_kin(out, ours);
+    size_t kept = 0;
+    for (size_t i = 0; i < out->n; i++)
+        if (ours[i] && out->v[i].state != 'Z' && out->v[i].state != 'X')
+            out->v[kept++] = out->v[i];
+    out->n = kept;
+    return 0;
+}
+
+/* Waits until the shepherd is gone, if it is not: then nobody else acts on this attempt. */
+static int
+take_lock(struct err *e)
+{
+    while (flock(FD_LOCK, LOCK_EX) < 0)
+        if (errno != EINTR)
+            return err_errno(e, ERR_FAILED, errno, "cannot take the attempt's lock");
+    return 0;
+}
+
+static int
+read_attempt(struct sweep *s, struct err *e)
+{
+    int64_t boot_us = -1;
+    if (spec_read_at(FD_FOLDER, &s->spec, e) < 0)
+        return -1;
+    int started = exitrec_started_at(FD_FOLDER, &s->command_pid, &boot_us, e);
+    if (started <= 0 || boot_us < 0)
+        s->command_pid = 0; /* a damaged mark leaves the mark in the environment */
+    else
+        s->command_ticks = procs_ticks_of_boot_us(boot_us);
+    return 0;
+}
+
+/* One pass over both; true when nothing is left. */
+static bool
+sweep_pass(struct sweep *s, int cgroup_fd, unsigned pass)
+{
+    if (cgroup_fd >= 0 && cgroup_is_populated(cgroup_fd) == 1)
+        (void)cgroup_kill(cgroup_fd);
+    size_t found = kill_pass(find_left, s, pass);
+    return found == 0 && (cgroup_fd < 0 || cgroup_is_populated(cgroup_fd) != 1);
+}
+
+static int
+sweep_all(struct sweep *s)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    int64_t until_us = clock_boot_us() + GIVE_UP_US;
+    auto_close int cgroup_fd = s->spec.cgroup ? cgroup_open(s->spec.cgroup) : -1;
+    for (unsigned pass = 0; !sweep_pass(s, cgroup_fd, pass); pass++) {
+        if (clock_boot_us() > until_us) {
+            fprintf(stderr,
+                    "berth-shepherd: job=%" PRIu32 " some of its processes do not end\n",
+                    s->spec.job);
+            return 1;
+        }
+        nanosleep(&pause, NULL);
+    }
+    if (cgroup_fd >= 0)
+        (void)cgroup_remove(s->spec.cgroup);
+    return 0;
+}
+
+int
+sweep_run(void)
+{
+    struct sweep s = {0};
+    struct err e;
+    int rc = 1;
+    if (take_lock(&e) < 0 || read_attempt(&s, &e) < 0)
+        fprintf(stderr, "berth-shepherd: %s\n", e.text);
+    else
+        rc = sweep_all(&s);
+    spec_free(&s.spec);
+    return rc;
+}
