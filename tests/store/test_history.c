@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "support.h"
 
 struct fixture {
@@ -90,6 +91,7 @@ test_select(void **state)
     struct fixture *f = *state;
     const struct store_range two[] = {{8, 9}, {2, 4}};
     const struct store_range overlapping[] = {{3, 5}, {4, 7}, {9, 8}, {1, 3}};
+    const struct store_range nested[] = {{2, 9}, {1, 5}, {3, 4}};
     const struct {
         struct store_filter filter;
         const char *ids;
@@ -104,6 +106,7 @@ test_select(void **state)
         {{.ranges = two, .n_ranges = 2, .limit = 3}, "4 8 9 "},
         {{.ranges = two, .n_ranges = 2, .limit = 3, .newest_first = true}, "9 8 4 "},
         {{.ranges = overlapping, .n_ranges = 4}, "1 2 3 4 5 6 7 "},
+        {{.ranges = nested, .n_ranges = 3}, "1 2 3 4 5 6 7 8 9 "},
         {{.states = 1u << JOB_FAILED}, "3 6 9 12 "},
         {{.states = 1u << JOB_FAILED, .limit = 2}, "9 12 "},
         {{.states = 1u << JOB_FAILED | 1u << JOB_PENDING, .limit = 2}, "11 12 "},
@@ -454,12 +457,19 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_select),           TEST(test_a_walk_can_be_ended),
-        TEST(test_live_jobs),        TEST(test_counts),
-        TEST(test_env_is_kept_once), TEST(test_large_env),
-        TEST(test_file_ids),         TEST(test_file_keys),
-        TEST(test_forgotten_file),   TEST(test_detached_job),
-        TEST(test_events),           TEST(test_events_are_trimmed),
+        TEST(test_select),
+        TEST(test_a_walk_can_be_ended),
+        TEST(test_live_jobs),
+        TEST(test_counts),
+        TEST(test_env_is_kept_once),
+        TEST(test_envs_with_one_hash),
+        TEST(test_large_env),
+        TEST(test_file_ids),
+        TEST(test_file_keys),
+        TEST(test_forgotten_file),
+        TEST(test_detached_job),
+        TEST(test_events),
+        TEST(test_events_are_trimmed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
