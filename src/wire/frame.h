@@ -1,0 +1,33 @@
+/* Cutting a byte stream into lines: one JSON object each. Used by the daemon for clients,
+ * shepherds and the probe. A line over the bound is an error of the sender, found before
+ * the bytes are kept. */
+#ifndef WIRE_FRAME_H
+#define WIRE_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+#define FRAME_MAX_CLIENT ((size_t)64 << 20) /* a jobs file of 100,000 lines is about 20 MiB */
+#define FRAME_MAX_PEER   ((size_t)4 << 20)  /* shepherd and probe messages are short */
+
+struct frame {
+    struct buf bytes;
+    size_t scanned; /* no newline before this offset */
+    size_t max;
+};
+
+void frame_init(struct frame *f, size_t max);
+void frame_free(struct frame *f);
+
+/* Room for at least n more bytes, to read into; NULL when the pending line is too long. */
+char *frame_room(struct frame *f, size_t n);
+void frame_filled(struct frame *f, size_t n);
+
+/* The next whole line (without its newline, NUL-terminated in place) or NULL. Valid until
+ * frame_done, which must be called once no more lines are wanted for now. */
+char *frame_next(struct frame *f, size_t *at, size_t *len);
+void frame_done(struct frame *f, size_t at);
+
+#endif

@@ -1,0 +1,137 @@
+/* Where an instance keeps its things; see places.h. */
+#include "wire/places.h"
+
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+
+static char *
+absolute(const char *path)
+{
+    if (path[0] == '/')
+        return xstrdup(path);
+    auto_free char *cwd = getcwd(NULL, 0);
+    return xasprintf("%s/%s", cwd ? cwd : "", path);
+}
+
+static int
+state_home(char **out, struct err *e)
+{
+    const char *xdg = getenv("XDG_STATE_HOME");
+    if (xdg && xdg[0] == '/') {
+        *out = xasprintf("%s/berth", xdg);
+        return 0;
+    }
+    const char *home = getenv("HOME");
+    if (!home || home[0] != '/') {
+        const struct passwd *pw = getpwuid(getuid());
+        home = pw ? pw->pw_dir : NULL;
+    }
+    if (!home || home[0] != '/')
+        return err_set(e, ERR_FAILED,
+                       "there is no home directory to keep the queue in; "
+                       "set HOME, or name a place with --dir DIR");
+    *out = xasprintf("%s/.local/state/berth", home);
+    return 0;
+}
+
+static char *
+runtime_socket(void)
+{
+    const char *run = getenv("XDG_RUNTIME_DIR");
+    if (run && run[0] == '/' && access(run, W_OK) == 0)
+        return xasprintf("%s/berth/berth.sock", run);
+    return xasprintf("/tmp/berth-%lu/berth.sock", (unsigned long)getuid());
+}
+
+static void
+fill(struct places *p, const char *base)
+{
+    p->state = xasprintf("%s/state", base);
+    p->logs = xasprintf("%s/logs", base);
+    p->log = xasprintf("%s/daemon.log", base);
+    p->sim = xasprintf("%s/sim", base);
+}
+
+int
+places_find(const char *dir, struct places *out, struct err *e)
+{
+    *out = (struct places){0};
+    if (!dir || !dir[0])
+        dir = getenv("BERTH_DIR");
+    if (dir && dir[0]) {
+        out->root = absolute(dir);
+        fill(out, out->root);
+        out->socket = xasprintf("%s/berth.sock", out->root);
+        return 0;
+    }
+    auto_free char *base = NULL;
+    if (state_home(&base, e))
+        return -1;
+    fill(out, base);
+    out->socket = runtime_socket();
+    return 0;
+}
+
+void
+places_free(struct places *p)
+{
+    free(p->root);
+    free(p->socket);
+    free(p->state);
+    free(p->logs);
+    free(p->log);
+    free(p->sim);
+    *p = (struct places){0};
+}
+
+/* src/<layer> of a build tree, by program: there a program's neighbours lie in sibling
+ * folders. */
+static const char *
+build_folder(const char *name)
+{
+    if (strcmp(name, "berth-shepherd") == 0)
+        return "shepherd";
+    if (strcmp(name, "berth-probe") == 0)
+        return "probe";
+    return strcmp(name, "berthd") == 0 ? "daemon" : "cli";
+}
+
+char *
+places_program(const char *name, struct err *e)
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n > 0) {
+        self[n] = '\0';
+        char *slash = strrchr(self, '/');
+        if (slash)
+            *slash = '\0';
+        char *tries[] = {
+            xasprintf("%s/%s", self, name),
+            xasprintf("%s/../libexec/berth/%s", self, name),
+            xasprintf("%s/../../bin/%s", self, name),
+            xasprintf("%s/../%s/%s", self, build_folder(name), name),
+        };
+        char *found = NULL;
+        for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+            if (!found && access(tries[i], X_OK) == 0)
+                found = TAKE(tries[i]);
+            free(tries[i]);
+        }
+        if (found)
+            return found;
+    }
+    auto_free char *installed = xasprintf("%s/%s", BERTH_LIBEXECDIR, name);
+    if (access(installed, X_OK) == 0)
+        return TAKE(installed);
+    err_set(e, ERR_FAILED, "%s is not installed beside this program nor in %s", name,
+            BERTH_LIBEXECDIR);
+    return NULL;
+}

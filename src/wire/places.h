@@ -1,0 +1,26 @@
+/* Where an instance keeps its things: docs/protocol.md section 1, in one place for the
+ * daemon and its clients. */
+#ifndef WIRE_PLACES_H
+#define WIRE_PLACES_H
+
+struct err;
+
+struct places {
+    char *root; /* the --dir given, absolute; NULL without one */
+    char *socket;
+    char *state; /* berth.db, lock, jobs/ */
+    char *logs;
+    char *log; /* the daemon's own */
+    char *sim; /* simulated cards */
+};
+
+/* dir NULL: BERTH_DIR, else the user's instance. The folders need not exist. */
+int places_find(const char *dir, struct places *out, struct err *e);
+void places_free(struct places *p);
+
+/* The program NAME (berthd, berth-shepherd, berth-probe): beside the running program, in
+ * the build tree around it, in ../libexec/berth, or where it was installed. The caller
+ * frees; NULL with words when it is nowhere. */
+char *places_program(const char *name, struct err *e);
+
+#endif
