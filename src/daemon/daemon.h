@@ -1,0 +1,60 @@
+/* What the daemon's files share: the parts of one instance and how they find each other.
+ * Each part is opaque and owned by the file of its name; nothing here is global. */
+#ifndef DAEMON_DAEMON_H
+#define DAEMON_DAEMON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "spec/config.h"
+#include "wire/places.h"
+
+struct err;
+
+struct daemon {
+    uv_loop_t *loop;
+    struct config config;
+    struct places places;
+    char instance[20];  /* random, kept in the store: part of every attempt's mark */
+    int jobs_fd;        /* the folder of attempt folders */
+    int64_t started_us; /* wall clock */
+    int64_t started_boot_us;
+    int lock_fd; /* held: one daemon per state */
+    bool ready;  /* recovery is over: jobs may start */
+    bool leaving;
+    bool leave_when_idle;
+    bool renumbered; /* card numbers here differ from the driver's: jobs get UUIDs */
+    struct recovered *recovered; /* recover.c, during start */
+    bool rebooted;               /* what the store calls running was of another boot */
+    char *cgroup_base;           /* where attempts get their cgroups; NULL: none may be made */
+    char *lock_conflict;         /* words, when another daemon has one of the cards */
+    struct gpulock *gpulocks;
+    uv_timer_t idle_timer;
+    uv_signal_t on_term, on_int;
+    uv_timer_t clear_timer; /* jobs.c: the wait for the memory of ended jobs */
+    bool stopping;          /* no new work is started; leaves when `stop_when_empty` allows */
+    bool stop_when_empty;
+    char *shepherd_program;
+
+    struct store *store;
+    struct queue *queue;
+    struct ledger *ledger;
+    struct turn *turn;
+    struct server *server;
+    struct prober *prober;
+    struct watcher *watcher;
+    struct waits *waits;
+};
+
+/* Leaves, or arms the timer to leave, when there is nothing to stay for. turn.c calls it. */
+void daemon_after_turn(struct daemon *d);
+
+/* Whether n more jobs may enter now; -1 with the reason. */
+int daemon_accepts_work(const struct daemon *d, size_t n, struct err *e);
+
+/* The name of a user, from a cache; "uid:N" when there is none. Borrowed. */
+const char *daemon_user_name(uid_t uid);
+
+#endif

@@ -1,0 +1,140 @@
+/* The environment of a job: see environ.h; the variables are listed in the design under
+ * "What the job sees". The submitter's environment comes from the store as a block of
+ * NUL-terminated K=V; ours replace theirs of the same name. */
+#include "daemon/environ.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "core/job.h"
+#include "core/ledger.h"
+#include "daemon/daemon.h"
+#include "daemon/prober.h"
+#include "store/store.h"
+
+/* Ours, one NUL-terminated K=V after the other. */
+static void
+put(struct buf *out, const char *name, const char *value)
+{
+    buf_addf(out, "%s=%s", name, value);
+    buf_addc(out, '\0');
+}
+
+static void
+put_int(struct buf *out, const char *name, int64_t value)
+{
+    buf_addf(out, "%s=%lld", name, (long long)value);
+    buf_addc(out, '\0');
+}
+
+static void
+put_cards(const struct daemon *d, const struct attempt *run, struct buf *out)
+{
+    auto_buf struct buf indices = BUF_INIT, uuids = BUF_INIT;
+    for (int i = 0; i < run->n_gpus; i++) {
+        const struct card *c = ledger_card(d->ledger, run->gpus[i]);
+        buf_addf(&indices, "%s%d", i ? "," : "", c->info.index);
+        buf_addf(&uuids, "%s%s", i ? "," : "", c->info.uuid);
+    }
+    bool by_uuid = d->config.gpu_env == GPU_ENV_UUID || d->renumbered;
+    put(out, "CUDA_VISIBLE_DEVICES", buf_str(by_uuid ? &uuids : &indices));
+    put(out, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    put(out, "NVIDIA_VISIBLE_DEVICES", run->n_gpus ? buf_str(&uuids) : "void");
+    put(out, "BERTH_GPUS", buf_str(&indices));
+    put(out, "BERTH_GPU_UUIDS", buf_str(&uuids));
+}
+
+/* A port nobody listens on now, different for every job: torch.distributed's meeting point. */
+static int
+free_port(uint32_t job)
+{
+    for (int i = 0; i < 64; i++) {
+        int port = 20000 + (int)((job * 64 + (uint32_t)i) % 12000);
+        auto_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        struct sockaddr_in a = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        if (fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0)
+            return port;
+    }
+    return 29500;
+}
+
+static void
+put_sharing(const struct daemon *d, const struct attempt *run, struct buf *out)
+{
+    if (run->n_gpus == 0 || run->vram_mib == 0)
+        return;
+    int64_t total = ledger_card(d->ledger, run->gpus[0])->info.total_mib;
+    if (total > 0) {
+        buf_addf(out, "XLA_PYTHON_CLIENT_MEM_FRACTION=%.3f",
+                 (double)run->vram_mib / (double)total);
+        buf_addc(out, '\0');
+    }
+    put(out, "TF_FORCE_GPU_ALLOW_GROWTH", "true");
+}
+
+static void
+put_ours(const struct daemon *d, const struct job *job, const char *mark, struct buf *out)
+{
+    const struct attempt *run = job->run;
+    put_cards(d, run, out);
+    put_sharing(d, run, out);
+    put(out, "BERTH_MARK", mark);
+    put_int(out, "BERTH_JOB_ID", job->id);
+    put(out, "BERTH_JOB_NAME", job->req.name ? job->req.name : "");
+    put(out, "BERTH_USER", daemon_user_name(job->uid));
+    put(out, "BERTH_SUBMIT_DIR", job->cwd);
+    put_int(out, "BERTH_VRAM_MIB", run->vram_mib);
+    put_int(out, "BERTH_CPUS", job->req.demand.cpus);
+    put_int(out, "BERTH_MEM_MIB", job->req.demand.mem_mib);
+    put_int(out, "BERTH_ATTEMPT", run->number);
+    put(out, "BERTH_SOCKET", d->places.socket);
+    if (job->req.limit_ms > 0)
+        put_int(out, "BERTH_END_TIME", (clock_wall_us() + job->req.limit_ms * 1000) / 1000000);
+    if (run->n_gpus >= 2) {
+        put(out, "MASTER_ADDR", "127.0.0.1");
+        put_int(out, "MASTER_PORT", free_port(job->id));
+    }
+    const char *sim = prober_sim_dir(d->prober);
+    if (sim)
+        put(out, "BERTH_SIM_DIR", sim);
+}
+
+static bool
+is_ours(const struct buf *ours, const char *var, size_t name_len)
+{
+    for (const char *p = ours->data; p < ours->data + ours->len; p += strlen(p) + 1)
+        if (strncmp(p, var, name_len + 1) == 0)
+            return true;
+    return false;
+}
+
+int
+environ_write(struct daemon *d, const struct job *job, const char *mark, struct jsonw *w,
+              struct err *e)
+{
+    auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
+    put_ours(d, job, mark, &ours);
+    if (job->env && store_env_get(d->store, job->env, &theirs, e))
+        return -1;
+    jsonw_array(w);
+    const char *end = theirs.data + theirs.len;
+    for (const char *p = theirs.data; p && p < end; p += strlen(p) + 1) {
+        const char *eq = strchr(p, '=');
+        if (eq && !is_ours(&ours, p, (size_t)(eq - p)))
+            jsonw_str(w, p);
+    }
+    for (const char *p = ours.data; p < ours.data + ours.len; p += strlen(p) + 1)
+        jsonw_str(w, p);
+    jsonw_end_array(w);
+    return 0;
+}

@@ -1,0 +1,33 @@
+/* The words of the event stream and of answers: writers of JSON about jobs. */
+#ifndef DAEMON_EVENTS_H
+#define DAEMON_EVENTS_H
+
+#include <stdint.h>
+
+struct attempt;
+struct buf;
+struct daemon;
+struct job;
+struct jsonw;
+struct store_event;
+
+/* The command as one string; max > 0 cuts it there, at a character's border. */
+void events_write_command(struct jsonw *w, const struct job *job, int max);
+/* "peak_mib": {"0": n, ...} */
+void events_write_peaks(struct jsonw *w, const struct attempt *run);
+/* "gpus": [indices] */
+void events_write_gpus(struct jsonw *w, const struct attempt *run);
+
+void event_submitted(struct daemon *d, const struct job *job);
+void event_started(struct daemon *d, const struct job *job);
+void event_ended(struct daemon *d, const struct job *job);
+void event_requeued(struct daemon *d, const struct job *job, int32_t vram_mib_old);
+/* held, released, updated, removed, cancelled: a kind and perhaps who */
+void event_plain(struct daemon *d, const char *kind, const struct job *job, const char *by);
+/* Not stored: why a new job waits, for followers. */
+void event_waiting(struct daemon *d, const struct job *job);
+
+/* The whole line of a stored event: its object with seq, at_us, kind and job in front. */
+void event_line(const struct store_event *row, struct buf *out);
+
+#endif

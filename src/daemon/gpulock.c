@@ -1,0 +1,98 @@
+/* Locks on cards: see gpulock.h. The files lie in /run/lock (BERTH_LOCK_DIR moves them) and
+ * belong to whoever came first; a flock needs no right to write, so any user's daemon can
+ * take a free one. The words inside are for people. */
+#include "daemon/gpulock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "daemon/daemon.h"
+
+struct gpulock {
+    struct gpulock *next;
+    int fd;
+    char uuid[80];
+};
+
+static const char *
+lock_dir(void)
+{
+    const char *dir = getenv("BERTH_LOCK_DIR");
+    if (dir && dir[0])
+        return dir;
+    return access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";
+}
+
+/* An existing file is opened without O_CREAT: in a sticky folder the kernel refuses that on
+ * somebody else's file (fs.protected_regular). */
+static int
+open_lock(const char *path, struct err *e)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == EACCES)
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT) {
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        if (fd >= 0)
+            (void)fchmod(fd, 0644);
+    }
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the card's lock %s", path);
+    return fd;
+}
+
+static int
+say_who(int fd, const char *path, struct err *e)
+{
+    char who[256];
+    ssize_t n = pread(fd, who, sizeof who - 1, 0);
+    who[n > 0 ? n : 0] = '\0';
+    who[strcspn(who, "\n")] = '\0';
+    return err_set(e, ERR_REFUSED, "another daemon has this GPU: %s (%s)",
+                   who[0] ? who : "it does not say which", path);
+}
+
+int
+gpulock_take(struct daemon *d, const char *uuid, struct err *e)
+{
+    for (const struct gpulock *l = d->gpulocks; l; l = l->next)
+        if (strcmp(l->uuid, uuid) == 0)
+            return 0;
+    auto_free char *path = xasprintf("%s/berth-gpu-%s", lock_dir(), uuid);
+    auto_close int fd = open_lock(path, e);
+    if (fd < 0)
+        return -1;
+    if (flock(fd, LOCK_EX | LOCK_NB))
+        return errno == EWOULDBLOCK ? say_who(fd, path, e)
+                                    : err_errno(e, ERR_FAILED, errno, "cannot lock %s", path);
+    auto_free char *who = xasprintf("%s uid %u pid %d state %s\n", daemon_user_name(getuid()),
+                                    getuid(), getpid(), d->places.state);
+    if (ftruncate(fd, 0) == 0)
+        (void)file_write_all(fd, who, strlen(who));
+    struct gpulock *l = xcalloc(1, sizeof *l);
+    l->fd = TAKE_FD(fd);
+    snprintf(l->uuid, sizeof l->uuid, "%s", uuid);
+    l->next = d->gpulocks;
+    d->gpulocks = l;
+    return 0;
+}
+
+void
+gpulock_free_all(struct daemon *d)
+{
+    struct gpulock *l, *next;
+    for (l = d->gpulocks; l; l = next) {
+        next = l->next;
+        close(l->fd);
+        free(l);
+    }
+    d->gpulocks = NULL;
+}

@@ -1,0 +1,428 @@
+/* Jobs as JSON: one table of fields serves whole objects (queue --json, show) and rows (the
+ * lists that people see, where 10,000 whole objects would be too slow). */
+#include "daemon/jobjson.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "core/account.h"
+#include "core/ledger.h"
+#include "core/plan.h"
+#include "daemon/daemon.h"
+#include "daemon/events.h"
+#include "daemon/launch.h"
+#include "store/store.h"
+
+static void
+time_or_null(struct jsonw *w, int64_t wall_us)
+{
+    /* jsonw_ktime writes key and value; a row wants the value alone. */
+    char text[32];
+    if (!wall_us) {
+        jsonw_null(w);
+        return;
+    }
+    jsonw_object(w);
+    jsonw_key(w, "unix");
+    jsonw_num(w, (double)wall_us / 1e6);
+    jsonw_kstr(w, "rfc3339", clock_rfc3339(wall_us, text));
+    jsonw_end_object(w);
+}
+
+static void
+int_or_null(struct jsonw *w, int64_t v, bool known)
+{
+    if (known)
+        jsonw_int(w, v);
+    else
+        jsonw_null(w);
+}
+
+static const struct ending *
+ending_of(const struct jobjson *x)
+{
+    static const struct ending none;
+    return x->job->run ? &x->job->run->ending : &none;
+}
+
+static bool
+has_ended(const struct jobjson *x)
+{
+    return job_state_is_final(x->job->state);
+}
+
+/* --- fields, in the order of an object
+ * ------------------------------------------------------------ */
+
+#define FIELD(name) static void field_##name(const struct jobjson *x, struct jsonw *w)
+
+FIELD(id)
+{
+    jsonw_int(w, x->job->id);
+}
+
+FIELD(null)
+{
+    (void)x;
+    jsonw_null(w);
+}
+
+FIELD(name)
+{
+    jsonw_str(w, x->job->req.name);
+}
+
+FIELD(user)
+{
+    jsonw_str(w, daemon_user_name(x->job->uid));
+}
+
+FIELD(uid)
+{
+    jsonw_int(w, x->job->uid);
+}
+
+FIELD(command)
+{
+    events_write_command(w, x->job, 0);
+}
+
+FIELD(state)
+{
+    jsonw_str(w, job_state_name(x->job->state));
+}
+
+FIELD(reason)
+{
+    struct blocked why;
+    plan_explain(x->job, &why);
+    if (why.reason == REASON_NONE)
+        jsonw_null(w);
+    else
+        jsonw_str(w, reason_name(why.reason));
+}
+
+FIELD(explain)
+{
+    auto_buf struct buf text = BUF_INIT;
+    if (has_ended(x))
+        job_end_text(x->job, &text);
+    else
+        plan_explain_text(x->job, &text);
+    jsonw_str(w, text.len ? buf_str(&text) : NULL);
+}
+
+FIELD(text)
+{
+    auto_buf struct buf text = BUF_INIT;
+    if (has_ended(x))
+        job_end_text(x->job, &text);
+    jsonw_str(w, text.len ? buf_str(&text) : NULL);
+}
+
+FIELD(gpus)
+{
+    const struct attempt *run = x->job->run;
+    bool holds = run && (job_state_is_active(x->job->state) || has_ended(x));
+    jsonw_array(w);
+    for (int i = 0; holds && i < run->n_gpus; i++) {
+        jsonw_object(w);
+        jsonw_kint(w, "index", run->gpus[i]);
+        jsonw_kstr(w, "uuid",
+                   x->uuids ? x->uuids[i]
+                            : ledger_card(x->daemon->ledger, run->gpus[i])->info.uuid);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
+FIELD(gpus_wanted)
+{
+    jsonw_int(w, x->job->req.demand.gpus);
+}
+
+FIELD(vram_mib)
+{
+    int_or_null(w, x->job->req.demand.vram_mib, x->job->req.demand.vram_mib > 0);
+}
+
+FIELD(declared_mib)
+{
+    int_or_null(w, x->job->declared_mib, x->job->declared_mib > 0);
+}
+
+FIELD(exclusive)
+{
+    jsonw_bool(w, x->job->req.demand.exclusive);
+}
+
+FIELD(cpus)
+{
+    int_or_null(w, x->job->req.demand.cpus, x->job->req.demand.cpus > 0);
+}
+
+FIELD(mem_mib)
+{
+    int_or_null(w, x->job->req.demand.mem_mib, x->job->req.demand.mem_mib > 0);
+}
+
+FIELD(priority)
+{
+    jsonw_int(w, x->job->req.priority);
+}
+
+FIELD(limit_ms)
+{
+    int_or_null(w, x->job->req.limit_ms, x->job->req.limit_ms > 0);
+}
+
+FIELD(submitted)
+{
+    time_or_null(w, x->job->submitted_us);
+}
+
+FIELD(started)
+{
+    time_or_null(w, x->job->run ? x->job->run->started_us : 0);
+}
+
+FIELD(ended)
+{
+    time_or_null(w, has_ended(x) ? x->job->ended_us : 0);
+}
+
+FIELD(run_ms)
+{
+    const struct attempt *run = x->job->run;
+    if (run && run->ending.outcome != OUTCOME_NONE)
+        jsonw_int(w, run->ending.run_ms);
+    else if (run && run->started_us)
+        jsonw_int(w, (clock_wall_us() - run->started_us) / 1000);
+    else
+        jsonw_null(w);
+}
+
+FIELD(exit_code)
+{
+    const struct ending *e = ending_of(x);
+    int_or_null(w, e->code, has_ended(x) && e->outcome == OUTCOME_EXITED);
+}
+
+FIELD(signal)
+{
+    const struct ending *e = ending_of(x);
+    int_or_null(w, e->signal, has_ended(x) && e->signal > 0);
+}
+
+FIELD(exit_status)
+{
+    int_or_null(w, has_ended(x) ? job_exit_status(x->job) : 0, has_ended(x));
+}
+
+FIELD(attempt)
+{
+    jsonw_int(w, x->job->attempts);
+}
+
+FIELD(peak_mib)
+{
+    const struct attempt *run = x->job->run;
+    jsonw_object(w);
+    for (int i = 0; run && i < run->n_gpus; i++) {
+        char key[12];
+        snprintf(key, sizeof key, "%d", run->gpus[i]);
+        jsonw_key(w, key);
+        int_or_null(w, run->peak_mib[i], run->peak_mib[i] >= 0);
+    }
+    jsonw_end_object(w);
+}
+
+FIELD(now_mib)
+{
+    const struct attempt *run = x->job->run;
+    int64_t sum = 0;
+    bool known = false;
+    for (int i = 0; run && i < run->n_gpus; i++) {
+        known |= run->now_mib[i] >= 0;
+        sum += run->now_mib[i] >= 0 ? run->now_mib[i] : 0;
+    }
+    int_or_null(w, sum, known && job_state_is_active(x->job->state));
+}
+
+FIELD(util)
+{
+    int util = x->job->run ? attempt_util(x->job->run) : -1;
+    int_or_null(w, util, util >= 0);
+}
+
+FIELD(verdict)
+{
+    const struct job *job = x->job;
+    enum verdict v = VERDICT_NONE;
+    if (job->state == JOB_COMPLETED && job->run)
+        v = account_verdict(job->run->vram_mib, attempt_peak_mib(job->run),
+                            (int32_t)(x->daemon->config.tolerance * 1000 + 0.5));
+    jsonw_str(w, verdict_name(v));
+}
+
+FIELD(log)
+{
+    auto_free char *log = launch_log_path(x->daemon, x->job);
+    jsonw_str(w, log);
+}
+
+FIELD(cwd)
+{
+    jsonw_str(w, x->job->cwd);
+}
+
+FIELD(file)
+{
+    struct err e;
+    auto_free char *path =
+        x->job->file ? store_file_path(x->daemon->store, x->job->file, &e) : NULL;
+    jsonw_str(w, path);
+}
+
+FIELD(line)
+{
+    int_or_null(w, x->job->line, x->job->line > 0);
+}
+
+FIELD(key)
+{
+    jsonw_str(w, x->job->key);
+}
+
+FIELD(cancelled_by)
+{
+    jsonw_str(w, x->job->cancelled_by);
+}
+
+FIELD(oom_retries)
+{
+    jsonw_int(w, x->job->req.oom_retries);
+}
+
+FIELD(retries)
+{
+    jsonw_int(w, x->job->req.retries);
+}
+
+static void
+write_attempt(struct jsonw *w, const struct attempt *a)
+{
+    const struct ending *e = &a->ending;
+    auto_buf struct buf text = BUF_INIT;
+    bool over = e->outcome != OUTCOME_NONE;
+    jsonw_object(w);
+    jsonw_kint(w, "number", a->number);
+    events_write_gpus(w, a);
+    jsonw_key(w, "vram_mib");
+    int_or_null(w, a->vram_mib, a->vram_mib > 0);
+    jsonw_ktime(w, "started", a->started_us);
+    jsonw_ktime(w, "ended", over ? e->ended_us : 0);
+    jsonw_key(w, "run_ms");
+    int_or_null(w, e->run_ms, over);
+    jsonw_kstr(w, "outcome", over ? outcome_name(e->outcome) : NULL);
+    jsonw_key(w, "exit_code");
+    int_or_null(w, e->code, e->outcome == OUTCOME_EXITED);
+    jsonw_key(w, "signal");
+    int_or_null(w, e->signal, e->signal > 0);
+    events_write_peaks(w, a);
+    if (over)
+        ending_text(e, &text);
+    jsonw_kstr(w, "text", text.len ? buf_str(&text) : NULL);
+    jsonw_end_object(w);
+}
+
+FIELD(attempts)
+{
+    const struct job *job = x->job;
+    struct store_attempt *all = NULL;
+    struct err e;
+    jsonw_array(w);
+    int n = job->attempts > 1 ? store_attempts_load(x->daemon->store, job->id, &all, &e) : 0;
+    for (int i = 0; i < n; i++)
+        if (!job->run || all[i].attempt.number != job->run->number)
+            write_attempt(w, &all[i].attempt);
+    if (n > 0)
+        store_attempts_free(all, n);
+    if (job->run)
+        write_attempt(w, job->run);
+    jsonw_end_array(w);
+}
+
+static const struct {
+    const char *name;
+    jobjson_field write;
+} fields[] = {
+    {"id", field_id},
+    {"array_task", field_null},
+    {"name", field_name},
+    {"user", field_user},
+    {"uid", field_uid},
+    {"command", field_command},
+    {"state", field_state},
+    {"reason", field_reason},
+    {"explain", field_explain},
+    {"gpus", field_gpus},
+    {"gpus_wanted", field_gpus_wanted},
+    {"vram_mib", field_vram_mib},
+    {"declared_mib", field_declared_mib},
+    {"share", field_null},
+    {"exclusive", field_exclusive},
+    {"cpus", field_cpus},
+    {"mem_mib", field_mem_mib},
+    {"priority", field_priority},
+    {"limit_ms", field_limit_ms},
+    {"submitted", field_submitted},
+    {"started", field_started},
+    {"ended", field_ended},
+    {"run_ms", field_run_ms},
+    {"exit_code", field_exit_code},
+    {"signal", field_signal},
+    {"exit_status", field_exit_status},
+    {"attempts", field_attempts},
+    {"attempt", field_attempt},
+    {"peak_mib", field_peak_mib},
+    {"now_mib", field_now_mib},
+    {"util", field_util},
+    {"verdict", field_verdict},
+    {"log", field_log},
+    {"cwd", field_cwd},
+    {"file", field_file},
+    {"line", field_line},
+    {"key", field_key},
+    {"expected_start", field_null},
+    {"cancelled_by", field_cancelled_by},
+    {"oom_retries", field_oom_retries},
+    {"retries", field_retries},
+    {"text", field_text},
+};
+#define N_FIELDS (sizeof fields / sizeof fields[0])
+
+void
+jobjson_object(const struct jobjson *x, struct jsonw *w)
+{
+    jsonw_object(w);
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        jsonw_key(w, fields[i].name);
+        fields[i].write(x, w);
+    }
+    jsonw_end_object(w);
+}
+
+jobjson_field
+jobjson_find(const char *name)
+{
+    for (size_t i = 0; i < N_FIELDS; i++)
+        if (strcmp(fields[i].name, name) == 0)
+            return fields[i].write;
+    return NULL;
+}

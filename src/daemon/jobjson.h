@@ -1,0 +1,27 @@
+/* A job as an object, or some of its fields as a row: docs/protocol.md, "A job object". */
+#ifndef DAEMON_JOBJSON_H
+#define DAEMON_JOBJSON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct daemon;
+struct err;
+struct job;
+struct jsonw;
+
+/* What the fields are asked of. */
+struct jobjson {
+    struct daemon *daemon;
+    const struct job *job;
+    const char *const *uuids; /* of job->run's cards; NULL: the ledger's */
+};
+
+/* The whole object; reads earlier attempts from the store where there are some. */
+void jobjson_object(const struct jobjson *x, struct jsonw *w);
+
+typedef void (*jobjson_field)(const struct jobjson *x, struct jsonw *w);
+/* The writer of one field's value, NULL when there is no such field. */
+jobjson_field jobjson_find(const char *name);
+
+#endif

@@ -1,0 +1,43 @@
+/* What happens to a job, as the daemon sees it: the event is applied to the core and what
+ * follows from (old state, new state) is done: booking, saving, telling. Every way in which
+ * a job can change goes through here. */
+#ifndef DAEMON_JOBS_H
+#define DAEMON_JOBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/job.h"
+
+struct daemon;
+struct err;
+struct store_event;
+
+/* A job that nobody knows yet enters the table (which owns it from now on). With an env and
+ * cwd already set; id and order are given here. If it can never run here it is INFEASIBLE at
+ * once, and *why (may be NULL, else owned by the caller) says so. */
+void jobs_add(struct daemon *d, struct job *job, char **why);
+
+/* The plan has given it cards (job_apply is done): says so. */
+void jobs_event_started(struct daemon *d, struct job *job);
+void jobs_infeasible(struct daemon *d, struct job *job, const char *text);
+
+/* Its shepherd reports. */
+void jobs_attempt_started(struct daemon *d, struct job *job, int64_t at_us);
+void jobs_attempt_ended(struct daemon *d, struct job *job, const struct ending *ending);
+
+/* COMPLETING ends when the VRAM is back (or force: when the wait for that is over). */
+void jobs_check_clear(struct daemon *d, struct job *job, bool force);
+
+/* People. by: a name for the record. -1 with e when the state does not allow it. */
+int jobs_cancel(struct daemon *d, struct job *job, const char *by);
+int jobs_hold(struct daemon *d, struct job *job, struct err *e);
+int jobs_release(struct daemon *d, struct job *job, struct err *e);
+
+/* Its end is committed: whoever waits is told, and it leaves the table. */
+void jobs_retire(struct daemon *d, struct job *job);
+
+/* The clock of COMPLETING jobs, armed while there are any. */
+void jobs_start_clear_timer(struct daemon *d);
+
+#endif

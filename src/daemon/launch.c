@@ -1,0 +1,241 @@
+/* Launching: see launch.h. Called by turn.c once the decision is committed, so a crash
+ * anywhere in here leaves an attempt that recovery finds: without a folder, or with one
+ * whose lock is free and that has no `started` mark, it never ran and starts again; with
+ * the lock held its shepherd lives. The lock is taken here and handed over open, so there
+ * is no moment in which neither side holds it. */
+#include "daemon/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "core/job.h"
+#include "core/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/environ.h"
+#include "daemon/jobs.h"
+#include "daemon/watch.h"
+#include "sys/spawn.h"
+
+char *
+launch_folder(uint32_t job, int32_t attempt, char *out)
+{
+    snprintf(out, 32, "%u.%d", job, attempt);
+    return out;
+}
+
+void
+launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt)
+{
+    static const char *const files[] = {"spec.json", "ctl.sock", "exit", "exit.tmp", "lock"};
+    char name[32];
+    auto_close int dir = openat(d->jobs_fd, launch_folder(job, attempt, name),
+                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        unlinkat(dir, files[i], 0);
+    if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR))
+        log_warn("job=%u attempt=%d folder stays: %s", job, attempt, strerror(errno));
+}
+
+char *
+launch_log_path(const struct daemon *d, const struct job *job)
+{
+    if (!job->req.log)
+        return xasprintf("%s/%u.log", d->places.logs, job->id);
+    auto_buf struct buf out = BUF_INIT;
+    if (job->req.log[0] != '/')
+        buf_addf(&out, "%s/", job->cwd ? job->cwd : "");
+    for (const char *p = job->req.log; *p; p++) {
+        if (*p != '%')
+            buf_addc(&out, *p);
+        else if (p[1] == 'j')
+            p++, buf_addf(&out, "%u", job->id);
+        else if (p[1] == 'a')
+            p++, buf_addf(&out, "%d", job->run ? job->run->number : 1);
+        else if (p[1] == '%')
+            p++, buf_addc(&out, '%');
+        else
+            buf_addc(&out, '%');
+    }
+    return buf_take(&out);
+}
+
+/* --- spec.json ---------------------------------------------------------------------------- */
+
+static void
+write_argv(struct jsonw *w, const struct job *job)
+{
+    jsonw_key(w, "argv");
+    jsonw_array(w);
+    if (job->req.argv) {
+        for (char **a = job->req.argv; *a; a++)
+            jsonw_str(w, *a);
+    } else {
+        jsonw_str(w, "/bin/sh");
+        jsonw_str(w, "-c");
+        jsonw_str(w, job->req.command);
+    }
+    jsonw_end_array(w);
+}
+
+static int
+write_spec(struct daemon *d, const struct job *job, int dir, struct err *e)
+{
+    const struct attempt *run = job->run;
+    auto_free char *log = launch_log_path(d, job);
+    auto_free char *mark = xasprintf("%s:%u.%d", d->instance, job->id, run->number);
+    auto_buf struct buf text = BUF_INIT;
+    struct jsonw w;
+    jsonw_init(&w, &text);
+    jsonw_object(&w);
+    jsonw_kint(&w, "version", 1);
+    jsonw_kint(&w, "job", job->id);
+    jsonw_kint(&w, "attempt", run->number);
+    jsonw_kstr(&w, "mark", mark);
+    write_argv(&w, job);
+    jsonw_kstr(&w, "cwd", job->cwd);
+    jsonw_key(&w, "env");
+    if (environ_write(d, job, mark, &w, e))
+        return -1;
+    jsonw_kint(&w, "umask", job->umask_bits);
+    jsonw_kstr(&w, "log", log);
+    jsonw_kint(&w, "limit_ms", job->req.limit_ms);
+    jsonw_kint(&w, "grace_ms", job->req.grace_ms);
+    if (d->cgroup_base) {
+        auto_free char *cgroup =
+            xasprintf("%s/job-%u.%d", d->cgroup_base, job->id, run->number);
+        jsonw_kstr(&w, "cgroup", cgroup);
+    }
+    jsonw_kint(&w, "cpus", job->req.demand.cpus);
+    jsonw_kint(&w, "mem_mib", job->req.demand.mem_mib);
+    jsonw_key(&w, "oom_patterns");
+    jsonw_array(&w);
+    for (char **p = d->config.oom_patterns; p && *p; p++)
+        jsonw_str(&w, *p);
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    auto_close int fd = openat(dir, "spec.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 || file_write_all(fd, text.data, text.len))
+        return err_errno(e, ERR_FAILED, errno, "cannot write spec.json");
+    return 0;
+}
+
+/* --- processes ---------------------------------------------------------------------------- */
+
+/* The pid, or -1. Its own session from the first instruction: a Ctrl-C meant for a client
+ * never reaches it. */
+static int
+spawn_shepherd(char *const argv[], int ctl, int lock, int folder, struct err *e)
+{
+    /* The job's environment is in spec.json; this one is the supervisor's own. */
+    const char *crash = getenv("BERTH_CRASH_AT");
+    auto_free char *crash_var = crash ? xasprintf("BERTH_CRASH_AT=%s", crash) : NULL;
+    char *env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", crash_var, NULL};
+    struct spawn s = SPAWN_INIT;
+    s.argv = argv;
+    s.envp = env;
+    const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, ctl, lock, folder};
+    memcpy(s.fds, fds, sizeof fds);
+    s.n_fds = sizeof fds / sizeof fds[0];
+    s.new_session = true;
+    int errnum = 0;
+    enum spawn_stage stage = SPAWN_OK;
+    pid_t pid = spawn_process(&s, &errnum, &stage);
+    if (pid < 0)
+        return err_errno(e, ERR_FAILED, errnum, "cannot start %s", argv[0]);
+    return (int)pid;
+}
+
+/* The folder with its spec and its lock, held. */
+static int
+make_folder(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
+{
+    char name[32];
+    launch_folder(job->id, job->run->number, name);
+    if (mkdirat(d->jobs_fd, name, 0700))
+        return err_errno(e, ERR_FAILED, errno, "cannot make the attempt's folder %s", name);
+    crash_point("daemon-folder-made");
+    *dir = openat(d->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*dir < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
+    if (write_spec(d, job, *dir, e))
+        return -1;
+    *lock = openat(*dir, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (*lock < 0 || flock(*lock, LOCK_EX | LOCK_NB))
+        return err_errno(e, ERR_FAILED, errno, "cannot lock the attempt's folder %s", name);
+    return 0;
+}
+
+static int
+launch(struct daemon *d, struct job *job, struct err *e)
+{
+    auto_close int dir = -1;
+    auto_close int lock = -1;
+    if (make_folder(d, job, &dir, &lock, e))
+        return -1;
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+        return err_errno(e, ERR_FAILED, errno, "cannot make a socket pair");
+    auto_close int ours = pair[0];
+    auto_close int theirs = pair[1];
+    crash_point("daemon-before-spawn");
+    char *argv[] = {d->shepherd_program, NULL};
+    int pid = spawn_shepherd(argv, theirs, lock, dir, e);
+    if (pid < 0)
+        return -1;
+    crash_point("daemon-after-spawn");
+    job->run->shepherd_pid = pid;
+    return watch_attempt(d, job, TAKE_FD(ours), e);
+}
+
+void
+launch_attempt(struct daemon *d, struct job *job)
+{
+    struct err e = {0};
+    if (launch(d, job, &e) == 0)
+        return;
+    log_error("job=%u attempt=%d event=not-launched %s", job->id, job->run->number, e.text);
+    struct ending ending = {.outcome = OUTCOME_NOT_STARTED,
+                            .ended_us = clock_wall_us(),
+                            .cpu_ms = -1,
+                            .max_rss_kib = -1};
+    snprintf(ending.text, sizeof ending.text, "%.*s", (int)sizeof ending.text - 1, e.text);
+    jobs_attempt_ended(d, job, &ending);
+}
+
+int
+launch_sweeper(struct daemon *d, uint32_t job, int32_t attempt, struct err *e)
+{
+    char name[32];
+    auto_close int dir = openat(d->jobs_fd, launch_folder(job, attempt, name),
+                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
+    auto_close int lock = openat(dir, "lock", O_RDWR | O_CLOEXEC);
+    if (lock < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the lock of %s", name);
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+        return err_errno(e, ERR_FAILED, errno, "cannot make a socket pair");
+    auto_close int ours = pair[0];
+    auto_close int theirs = pair[1];
+    char *argv[] = {d->shepherd_program, "--sweep", NULL};
+    if (spawn_shepherd(argv, theirs, lock, dir, e) < 0)
+        return -1;
+    return TAKE_FD(ours);
+}

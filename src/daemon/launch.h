@@ -1,0 +1,31 @@
+/* Starting an attempt that is durable: its folder, its environment, its shepherd. */
+#ifndef DAEMON_LAUNCH_H
+#define DAEMON_LAUNCH_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct daemon;
+struct err;
+struct job;
+
+/* Never fails towards its caller: an attempt that cannot be launched ends as NOT_STARTED
+ * with the reason, like one whose command cannot be executed. */
+void launch_attempt(struct daemon *d, struct job *job);
+
+/* Starts the sweeper of an attempt whose shepherd has died: it waits for the lock, kills
+ * what the attempt left behind and leaves. Returns a descriptor that reads end-of-file when
+ * it has gone, -1 when it could not be started. */
+int launch_sweeper(struct daemon *d, uint32_t job, int32_t attempt, struct err *e);
+
+/* The name of an attempt's folder, "12.1", into out (at least 32 bytes); returns out. */
+char *launch_folder(uint32_t job, int32_t attempt, char *out);
+
+/* Removes an attempt's folder; its lock must be free or its shepherd about to leave. */
+void launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt);
+
+/* Where a job's output goes: the pattern it asked for (%j its id, %a the attempt) or the
+ * instance's place. The caller frees. */
+char *launch_log_path(const struct daemon *d, const struct job *job);
+
+#endif

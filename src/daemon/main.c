@@ -1,0 +1,326 @@
+/* berthd: start, loop, end. Starting is a fixed order - settings, the state's lock, the
+ * store, the cards, recovery, the socket - and each step may refuse with words; nothing is
+ * promised to anybody before the last. Leaving keeps running jobs running: their shepherds
+ * need no daemon, and the next one finds them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "core/ledger.h"
+#include "core/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/gpulock.h"
+#include "daemon/options.h"
+#include "daemon/prober.h"
+#include "daemon/recover.h"
+#include "daemon/server.h"
+#include "daemon/turn.h"
+#include "daemon/waits.h"
+#include "daemon/watch.h"
+#include "store/store.h"
+#include "sys/cgroup.h"
+
+#define USER_NAME_MAX 64
+
+/* Names are asked for once: the answer may come over a network. */
+struct user_name {
+    struct user_name *next;
+    uid_t uid;
+    char name[USER_NAME_MAX];
+};
+
+const char *
+daemon_user_name(uid_t uid)
+{
+    static struct user_name *known; /* a cache, not state: dropping it changes nothing */
+    struct user_name *u;
+    for (u = known; u; u = u->next)
+        if (u->uid == uid)
+            return u->name;
+    const struct passwd *pw = getpwuid(uid);
+    u = xcalloc(1, sizeof *u);
+    u->uid = uid;
+    if (pw)
+        snprintf(u->name, sizeof u->name, "%s", pw->pw_name);
+    else
+        snprintf(u->name, sizeof u->name, "uid:%u", uid);
+    u->next = known;
+    known = u;
+    return u->name;
+}
+
+/* --- leaving
+ * --------------------------------------------------------------------------------------- */
+
+static void
+leave(struct daemon *d, const char *why)
+{
+    if (d->leaving)
+        return;
+    d->leaving = d->stopping = true;
+    log_info("event=leaving why=\"%s\" jobs=%zu", why, queue_n(d->queue));
+    server_close(d->server);
+    prober_close(d->prober);
+    watcher_close(d->watcher);
+    turn_close(d->turn);
+    uv_close((uv_handle_t *)&d->clear_timer, NULL);
+    uv_close((uv_handle_t *)&d->idle_timer, NULL);
+    uv_close((uv_handle_t *)&d->on_term, NULL);
+    uv_close((uv_handle_t *)&d->on_int, NULL);
+}
+
+static void
+on_signal(uv_signal_t *handle, int number)
+{
+    struct daemon *d = handle->data;
+    turn_run(d); /* what arrived is made durable; a failure stays with the shepherds */
+    leave(d, number == SIGINT ? "SIGINT" : "SIGTERM");
+}
+
+static void
+on_idle_over(uv_timer_t *timer)
+{
+    leave(timer->data, "idle");
+}
+
+void
+daemon_after_turn(struct daemon *d)
+{
+    if (!d->ready || d->leaving)
+        return;
+    bool empty = queue_n(d->queue) == 0;
+    if (d->stopping && (!d->stop_when_empty || empty)) {
+        leave(d, "asked to");
+        return;
+    }
+    bool idle = empty && server_client_count(d->server) == 0;
+    if (!d->leave_when_idle || d->config.idle_exit_s == 0 || !idle)
+        uv_timer_stop(&d->idle_timer);
+    else if (!uv_is_active((uv_handle_t *)&d->idle_timer))
+        uv_timer_start(&d->idle_timer, on_idle_over, (uint64_t)d->config.idle_exit_s * 1000, 0);
+}
+
+/* --- starting
+ * --------------------------------------------------------------------------------------- */
+
+static int
+open_state(struct daemon *d, struct err *e)
+{
+    bool held = false;
+    auto_free char *jobs = xasprintf("%s/jobs", d->places.state);
+    auto_free char *lock = xasprintf("%s/lock", d->places.state);
+    if (file_mkdirs(jobs, 0700, e) || file_mkdirs(d->places.logs, 0755, e))
+        return -1;
+    d->lock_fd = file_lock(lock, &held, e);
+    if (d->lock_fd < 0)
+        return held ? err_set(e, ERR_REFUSED, "a daemon is already running on %s",
+                              d->places.state)
+                    : -1;
+    d->jobs_fd = open(jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->jobs_fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open %s", jobs);
+    if (store_open(d->places.state, &d->store, e))
+        return -1;
+    snprintf(d->instance, sizeof d->instance, "%s", store_token(d->store));
+    return 0;
+}
+
+/* An instance on simulated cards stays on them while it has unfinished jobs there: a daemon
+ * that is started again without --sim must not take those jobs to real cards. */
+static char *
+choose_sim(struct daemon *d, const char *asked, struct err *e)
+{
+    auto_close int state = open(d->places.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_buf struct buf before = BUF_INIT;
+    struct err none;
+    if (file_read_at(state, "sim", 256, &before, &none))
+        buf_clear(&before);
+    if (!asked && before.len > 0 && queue_n(d->queue) > 0)
+        return xstrdup(buf_str(&before));
+    if (!asked) {
+        unlinkat(state, "sim", 0);
+        return NULL;
+    }
+    if (file_write_atomic_at(state, "sim", asked, strlen(asked), 0600, false, e))
+        log_warn("%s", e->text);
+    return xstrdup(asked);
+}
+
+static void
+make_ledger(struct daemon *d)
+{
+    struct ledger_policy p;
+    ledger_policy_init(&p);
+    p.margin_mib = (int32_t)d->config.margin_mib;
+    p.idle_mib = (int32_t)d->config.idle_threshold_mib;
+    p.spike_permille = (int32_t)(d->config.spike_buffer * 1000 + 0.5);
+    p.spread = d->config.placement == PLACEMENT_SPREAD;
+    d->ledger = ledger_new(&p);
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    ledger_set_host(d->ledger, (int32_t)sysconf(_SC_NPROCESSORS_ONLN),
+                    (int64_t)pages * page / (1024 * 1024));
+}
+
+/* Without cards there is nothing to schedule, and saying so beats a queue that never moves;
+ * but jobs that run already are looked after whatever the driver does. */
+static int
+find_cards(struct daemon *d, const struct options *o, struct err *e)
+{
+    auto_free char *sim = choose_sim(d, o->sim, e);
+    d->prober = prober_new(d, sim);
+    if (prober_start(d->prober, d->config.probe_deadline_ms, e)) {
+        if (queue_n(d->queue) == 0)
+            return -1;
+        log_error("event=no-gpus %s", e->text);
+    }
+    if (d->lock_conflict && queue_n_active(d->queue) == 0)
+        return err_set(e, ERR_REFUSED, "%s", d->lock_conflict);
+    return 0;
+}
+
+static void
+find_cgroup(struct daemon *d)
+{
+    struct err e = {0};
+    bool limits = false;
+    auto_free char *name = xasprintf("berth-%.8s", d->instance);
+    if (cgroup_find_base(name, &d->cgroup_base, &limits, &e))
+        log_info("event=no-cgroup %s", e.text);
+    else
+        log_info("event=cgroup path=%s limits=%d", d->cgroup_base, limits);
+}
+
+static void
+start_handles(struct daemon *d)
+{
+    uv_timer_init(d->loop, &d->clear_timer);
+    uv_timer_init(d->loop, &d->idle_timer);
+    uv_signal_init(d->loop, &d->on_term);
+    uv_signal_init(d->loop, &d->on_int);
+    d->clear_timer.data = d->idle_timer.data = d->on_term.data = d->on_int.data = d;
+    uv_signal_start(&d->on_term, on_signal, SIGTERM);
+    uv_signal_start(&d->on_int, on_signal, SIGINT);
+}
+
+static int
+start(struct daemon *d, const struct options *o, struct err *e)
+{
+    if (open_state(d, e))
+        return -1;
+    d->shepherd_program = places_program("berth-shepherd", e);
+    if (!d->shepherd_program)
+        return -1;
+    start_handles(d);
+    d->queue = queue_new();
+    make_ledger(d);
+    d->turn = turn_new(d);
+    d->watcher = watcher_new(d);
+    d->waits = waits_new();
+    find_cgroup(d);
+    if (recover_load(d, e) || find_cards(d, o, e))
+        return -1;
+    crash_point("daemon-before-recovery");
+    if (recover_attempts(d, e))
+        return -1;
+    crash_point("daemon-after-recovery");
+    d->server = server_open(d, e);
+    if (!d->server)
+        return -1;
+    d->ready = true;
+    turn_touch(d);
+    return 0;
+}
+
+static void
+say_ready(const struct options *o, const char *text)
+{
+    if (o->ready_fd < 0)
+        return;
+    (void)file_write_all(o->ready_fd, text, strlen(text));
+    (void)file_write_all(o->ready_fd, "\n", 1);
+    close(o->ready_fd);
+}
+
+static void
+finish(struct daemon *d)
+{
+    struct err e = {0};
+    uv_run(d->loop, UV_RUN_DEFAULT);
+    if (store_checkpoint(d->store, &e))
+        log_warn("checkpoint: %s", e.text);
+    store_close(d->store);
+    server_free(d->server);
+    prober_free(d->prober);
+    watcher_free(d->watcher);
+    waits_free(d->waits);
+    turn_free(d->turn);
+    queue_free(d->queue);
+    ledger_free(d->ledger);
+    gpulock_free_all(d);
+    config_free(&d->config);
+    places_free(&d->places);
+    free(d->shepherd_program);
+    free(d->cgroup_base);
+    free(d->lock_conflict);
+    uv_loop_close(d->loop);
+}
+
+static int
+prepare(struct daemon *d, const struct options *o, struct err *e)
+{
+    if (places_find(o->dir, &d->places, e) || options_read_config(o, &d->places, &d->config, e))
+        return -1;
+    auto_free char *base = xstrdup(d->places.log);
+    *strrchr(base, '/') = '\0';
+    if (file_mkdirs(base, 0700, e) || (o->ready_fd >= 0 && log_open(d->places.log, e)))
+        return -1;
+    log_set_level((enum log_level)d->config.log_level);
+    return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct options o;
+    struct err e = {0};
+    uv_loop_t loop;
+    struct daemon d = {.loop = &loop, .jobs_fd = -1, .lock_fd = -1};
+    log_set_program("berthd");
+    int rc = options_parse(argc, argv, &o, &e);
+    if (rc > 0)
+        return 0;
+    if (o.ready_fd >= 0)
+        fcntl(o.ready_fd, F_SETFD, FD_CLOEXEC);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGCHLD, SIG_IGN); /* shepherds and probes are watched by their sockets */
+    umask(077);
+    d.started_us = clock_wall_us();
+    d.started_boot_us = clock_boot_us();
+    d.leave_when_idle = !o.stay;
+    uv_loop_init(&loop);
+    if (rc < 0 || prepare(&d, &o, &e) || start(&d, &o, &e)) {
+        log_error("%s", e.text);
+        say_ready(&o, e.text);
+        return err_exit_status(e.code);
+    }
+    log_info("event=ready pid=%d socket=%s gpus=%d backend=%s", getpid(), d.places.socket,
+             ledger_n_cards(d.ledger),
+             prober_backend(d.prober) ? prober_backend(d.prober) : "none");
+    say_ready(&o, "ready");
+    uv_run(&loop, UV_RUN_DEFAULT);
+    finish(&d);
+    return 0;
+}

@@ -1,0 +1,208 @@
+/* `cancel`, `hold`, `release` and `wait`: what people do to jobs that are there. */
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "core/job.h"
+#include "core/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/jobs.h"
+#include "daemon/methods.h"
+#include "daemon/select.h"
+#include "daemon/waits.h"
+
+struct ids {
+    uint32_t *v;
+    size_t n, cap;
+};
+
+static void
+ids_add(struct ids *ids, uint32_t id)
+{
+    if (ids->n == ids->cap) {
+        ids->cap = ids->cap ? ids->cap * 2 : 16;
+        ids->v = xrealloc(ids->v, ids->cap * sizeof *ids->v);
+    }
+    ids->v[ids->n++] = id;
+}
+
+static void
+on_ended(struct job *job, const char *const *uuids, void *arg)
+{
+    (void)uuids;
+    ids_add(arg, job->id);
+}
+
+static void
+write_ids(struct jsonw *out, const char *key, const struct ids *ids)
+{
+    jsonw_key(out, key);
+    jsonw_array(out);
+    for (size_t i = 0; i < ids->n; i++)
+        jsonw_int(out, ids->v[i]);
+    jsonw_end_array(out);
+}
+
+/* Reads the words; an empty list is an error, because "everything" must be said. */
+static int
+read_target(struct daemon *d, const struct caller *c, const json_t *params, struct select *s,
+            struct err *e)
+{
+    if (select_read(d, c->uid, params, s, e))
+        return -1;
+    if (s->everything)
+        return err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
+    return 0;
+}
+
+/* Only its owner and root touch a job. */
+static int
+check_owner(const struct caller *c, const struct job *job, struct err *e)
+{
+    if (c->uid == job->uid || c->uid == 0)
+        return 0;
+    return err_set(e, ERR_PERMISSION, "job %u belongs to %s", job->id,
+                   daemon_user_name(job->uid));
+}
+
+/* --- cancel
+ * ---------------------------------------------------------------------------------------- */
+
+static int
+cancel(struct daemon *d, struct caller *c, const struct select *s, const json_t *params,
+       struct jsonw *out, struct err *e)
+{
+    struct ids touched = {0}, ended = {0};
+    auto_free struct job **jobs = NULL;
+    json_int_t grace = json_integer_value(json_object_get(params, "grace_ms"));
+    size_t n = select_live(d, s, &jobs);
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = check_owner(c, jobs[i], e);
+        if (rc)
+            break;
+        if (json_object_get(params, "grace_ms") && grace >= 0)
+            jobs[i]->req.grace_ms = grace;
+        if (jobs_cancel(d, jobs[i], daemon_user_name(c->uid)))
+            ids_add(&ended, jobs[i]->id);
+        else
+            ids_add(&touched, jobs[i]->id);
+    }
+    if (rc == 0 && select_ended(d, s, 0, on_ended, &ended, e))
+        rc = -1;
+    if (rc == 0 && touched.n + ended.n == 0)
+        rc = select_none(params, e);
+    if (rc == 0) {
+        jsonw_object(out);
+        write_ids(out, "ids", &touched);
+        write_ids(out, "ended", &ended);
+        jsonw_end_object(out);
+    }
+    free(touched.v);
+    free(ended.v);
+    return rc;
+}
+
+int
+method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+              struct err *e)
+{
+    struct select s;
+    int rc = read_target(d, c, params, &s, e);
+    if (rc == 0)
+        rc = cancel(d, c, &s, params, out, e);
+    select_free(&s);
+    return rc;
+}
+
+/* --- hold and release
+ * -------------------------------------------------------------------------------- */
+
+typedef int (*control_fn)(struct daemon *d, struct job *job, struct err *e);
+
+/* Jobs named one by one must all allow it; of a wider choice those that do are taken. */
+static int
+control(struct daemon *d, struct caller *c, const json_t *params, control_fn act,
+        struct jsonw *out, struct err *e)
+{
+    struct select s;
+    struct ids touched = {0};
+    auto_free struct job **jobs = NULL;
+    struct err last = {0};
+    int rc = read_target(d, c, params, &s, e);
+    size_t n = rc ? 0 : select_live(d, &s, &jobs);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = check_owner(c, jobs[i], e);
+        if (rc == 0 && act(d, jobs[i], &last) == 0)
+            ids_add(&touched, jobs[i]->id);
+    }
+    if (rc == 0 && touched.n == 0) {
+        rc = -1;
+        if (last.code)
+            *e = last;
+        else
+            select_none(params, e);
+    }
+    if (rc == 0) {
+        jsonw_object(out);
+        write_ids(out, "ids", &touched);
+        jsonw_end_object(out);
+    }
+    free(touched.v);
+    select_free(&s);
+    return rc;
+}
+
+int
+method_hold(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+            struct err *e)
+{
+    return control(d, c, params, jobs_hold, out, e);
+}
+
+int
+method_release(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+               struct err *e)
+{
+    return control(d, c, params, jobs_release, out, e);
+}
+
+/* --- wait
+ * ---------------------------------------------------------------------------------------------
+ */
+
+static void
+on_done(struct job *job, const char *const *uuids, void *arg)
+{
+    (void)uuids;
+    waits_write(arg, job);
+}
+
+int
+method_wait(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+            struct err *e)
+{
+    (void)out;
+    struct select s;
+    struct ids live = {0};
+    auto_buf struct buf done = BUF_INIT;
+    auto_free struct job **jobs = NULL;
+    int rc = read_target(d, c, params, &s, e);
+    if (rc == 0)
+        rc = select_ended(d, &s, 0, on_done, &done, e);
+    size_t n = rc ? 0 : select_live(d, &s, &jobs);
+    for (size_t i = 0; i < n; i++)
+        ids_add(&live,
+                jobs[i]->id); /* an end that is not committed yet comes with its commit */
+    if (rc == 0 && live.n == 0 && done.len == 0)
+        rc = select_none(params, e);
+    select_free(&s);
+    if (rc) {
+        free(live.v);
+        return -1;
+    }
+    waits_add(d, server_ticket(c), live.v, (int)live.n, buf_str(&done));
+    return METHOD_LATER;
+}

@@ -1,0 +1,75 @@
+/* `events`: the stream from any point on, and whoever follows it. The stored part and the
+ * live part join without gap or repetition, because both are cut at the same sequence
+ * number within one turn. */
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "daemon/daemon.h"
+#include "daemon/events.h"
+#include "daemon/methods.h"
+#include "store/store.h"
+
+static int
+on_event(const struct store_event *ev, void *arg)
+{
+    auto_buf struct buf line = BUF_INIT;
+    event_line(ev, &line);
+    jsonw_raw(arg, line.data, line.len);
+    return 0;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int
+read_filter(const json_t *params, struct follow *out, struct err *e)
+{
+    const json_t *jobs = json_object_get(params, "jobs"), *j;
+    size_t i;
+    *out =
+        (struct follow){.file = (uint32_t)json_integer_value(json_object_get(params, "file"))};
+    if (!jobs)
+        return 0;
+    if (!json_is_array(jobs))
+        return err_set(e, ERR_USAGE, "\"jobs\" must be a list of ids");
+    out->jobs = xcalloc(json_array_size(jobs) + 1, sizeof *out->jobs);
+    json_array_foreach(jobs, i, j) out->jobs[out->n_jobs++] = (uint32_t)json_integer_value(j);
+    qsort(out->jobs, (size_t)out->n_jobs, sizeof *out->jobs, compare_ids);
+    return 0;
+}
+
+int
+method_events(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+              struct err *e)
+{
+    const json_t *since = json_object_get(params, "since");
+    struct follow follow;
+    if (read_filter(params, &follow, e))
+        return -1;
+    struct store_event_filter f = {
+        .since = json_integer_value(since),
+        .limit = json_integer_value(json_object_get(params, "limit")),
+        .file = follow.file,
+        .jobs = follow.jobs,
+        .n_jobs = follow.n_jobs,
+    };
+    if (json_is_integer(since) && f.since == 0)
+        f.since = store_event_last(d->store);
+    jsonw_object(out);
+    jsonw_key(out, "events");
+    jsonw_array(out);
+    int rc = store_events_read(d->store, &f, on_event, out, e);
+    jsonw_end_array(out);
+    jsonw_kint(out, "seq", store_event_last(d->store));
+    jsonw_end_object(out);
+    if (rc == 0 && json_is_true(json_object_get(params, "follow")))
+        server_follow(c->client, &follow);
+    free(follow.jobs);
+    return rc;
+}

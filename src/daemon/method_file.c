@@ -1,0 +1,556 @@
+/* `file.sync` and `file.plan`: a jobs file as it stands now against what is known of it.
+ * Pending means: in the file, not running, not ended. So a line whose key is new becomes a
+ * job, one that is pending takes the line's attributes and place, one that is gone leaves
+ * the queue, and running or ended ones are not touched.
+ *
+ * The order of a file's pending jobs is that of its lines, within the places that they hold
+ * together: a file whose lines are shuffled moves nobody else's jobs. */
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "core/account.h"
+#include "core/ledger.h"
+#include "core/plan.h"
+#include "core/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/events.h"
+#include "daemon/jobs.h"
+#include "daemon/methods.h"
+#include "daemon/reqjson.h"
+#include "daemon/turn.h"
+#include "store/store.h"
+
+/* What is known of a key: a live job, or how one ended. */
+struct known {
+    char key[64];
+    uint32_t job;
+    enum job_state state;
+    int exit_status; /* -1: has not ended */
+    bool in_file;
+    UT_hash_handle hh;
+};
+
+struct line {
+    const char *key; /* borrowed from the request */
+    int32_t number;
+    struct request req;
+    struct known *known; /* NULL: new */
+    struct job *job;     /* live, after it was looked up or made */
+    char *refused;       /* why it can never start */
+};
+
+struct sync {
+    struct daemon *daemon;
+    struct caller *caller;
+    uint32_t file;
+    const char *path;
+    struct line *lines;
+    size_t n;
+    struct known *known;
+    struct reqjson_context context;
+    int n_new, n_updated;
+    uint32_t *removed;
+    size_t n_removed;
+};
+
+static void
+sync_free(struct sync *s)
+{
+    struct known *k, *next;
+    for (size_t i = 0; i < s->n; i++) {
+        request_free(&s->lines[i].req);
+        free(s->lines[i].refused);
+    }
+    free(s->lines);
+    free(s->removed);
+    HASH_ITER(hh, s->known, k, next)
+    {
+        HASH_DEL(s->known, k);
+        free(k);
+    }
+}
+
+/* --- reading
+ * ------------------------------------------------------------------------------------ */
+
+static int
+read_line(const json_t *j, int default_oom, struct line *line, struct err *e)
+{
+    static const char *const ours[] = {"key", "line", NULL};
+    line->key = json_string_value(json_object_get(j, "key"));
+    line->number = (int32_t)json_integer_value(json_object_get(j, "line"));
+    if (!line->key || !line->key[0] || strlen(line->key) >= sizeof((struct known *)0)->key)
+        return err_set(e, ERR_USAGE, "a line needs a \"key\" of 1 to 63 bytes");
+    if (reqjson_read(j, ours, &line->req, e))
+        return err_prefix(e, "line %d", line->number);
+    /* The larger of the two, as a line can only ask for more than the run does. */
+    if (line->req.oom_retries < default_oom)
+        line->req.oom_retries = default_oom;
+    return 0;
+}
+
+static int
+read_lines(struct sync *s, const json_t *params, struct err *e)
+{
+    const json_t *list = json_object_get(params, "jobs"), *j;
+    int default_oom = (int)json_integer_value(json_object_get(params, "oom_retries"));
+    size_t i;
+    s->path = json_string_value(json_object_get(params, "path"));
+    if (!s->path || s->path[0] != '/')
+        return err_set(e, ERR_USAGE, "\"path\" must be an absolute path");
+    if (!json_is_array(list))
+        return err_set(e, ERR_USAGE, "\"jobs\" must be a list");
+    s->lines = xcalloc(json_array_size(list) + 1, sizeof *s->lines);
+    json_array_foreach(list, i, j)
+    {
+        s->n = i + 1;
+        request_init(&s->lines[i].req);
+        if (read_line(j, default_oom, &s->lines[i], e))
+            return -1;
+    }
+    return 0;
+}
+
+static struct known *
+known_put(struct sync *s, const char *key)
+{
+    struct known *k;
+    HASH_FIND_STR(s->known, key, k);
+    if (!k) {
+        k = xcalloc(1, sizeof *k);
+        snprintf(k->key, sizeof k->key, "%s", key);
+        HASH_ADD_STR(s->known, key, k);
+    }
+    return k;
+}
+
+static int
+exit_status_of(const struct store_key *x)
+{
+    struct attempt run = {
+        .ending = {.outcome = x->outcome, .code = x->code, .signal = x->signal}};
+    const struct job job = {.state = x->state, .run = &run};
+    return job_exit_status(&job);
+}
+
+static int
+on_key(const struct store_key *x, void *arg)
+{
+    struct known *k = known_put(arg, x->key);
+    k->job = x->job;
+    k->state = x->state;
+    k->exit_status = job_state_is_final(x->state) ? exit_status_of(x) : -1;
+    return 0;
+}
+
+/* The store knows every job of the file that has been committed; what happened since in this
+ * turn is known to the table only. */
+static int
+load_known(struct sync *s, struct err *e)
+{
+    struct queue *q = s->daemon->queue;
+    size_t n;
+    if (store_file_keys(s->daemon->store, s->file, on_key, s, e))
+        return -1;
+    auto_free struct job **live = queue_list_by_id(q, QUEUE_ALL, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct job *job = live[i];
+        if (job->file != s->file || !job->key || job->unsaved & SAVE_DETACH)
+            continue;
+        struct known *k = known_put(s, job->key);
+        k->job = job->id;
+        k->state = job->state;
+        k->exit_status = job_state_is_final(job->state) ? job_exit_status(job) : -1;
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        struct line *line = &s->lines[i];
+        HASH_FIND_STR(s->known, line->key, line->known);
+        if (line->known && line->known->in_file)
+            return err_set(e, ERR_USAGE, "the key %s comes twice", line->key);
+        if (line->known)
+            line->known->in_file = true;
+    }
+    return 0;
+}
+
+/* --- applying
+ * ------------------------------------------------------------------------------------ */
+
+/* A line that never could start and has been changed so that it can is tried again. */
+static bool
+deserves_another(const struct sync *s, const struct line *line)
+{
+    return line->known->state == JOB_INFEASIBLE && !line->req.cancel &&
+           place_feasible(&line->req.demand, s->daemon->ledger, NULL);
+}
+
+static void
+add_line(struct sync *s, struct line *line)
+{
+    struct job *job = job_new();
+    request_free(&job->req);
+    job->req = line->req;
+    request_init(&line->req);
+    bool cancel = job->req.cancel;
+    job->req.cancel = false;
+    job->uid = s->caller->uid;
+    job->file = s->file;
+    job->line = line->number;
+    job->key = xstrdup(line->key);
+    reqjson_apply(&s->context, job);
+    line->job = job;
+    jobs_add(s->daemon, job, &line->refused);
+    if (cancel && !job_state_is_final(job->state))
+        jobs_cancel(s->daemon, job, "its line says so");
+    s->n_new++;
+}
+
+static bool
+same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool
+same_request(const struct request *a, const struct request *b)
+{
+    return memcmp(&a->demand, &b->demand, sizeof a->demand) == 0 &&
+           a->priority == b->priority && a->oom_retries == b->oom_retries &&
+           a->retries == b->retries && a->limit_ms == b->limit_ms &&
+           a->grace_ms == b->grace_ms && a->hold == b->hold && a->requeue == b->requeue &&
+           same_text(a->name, b->name) && same_text(a->log, b->log);
+}
+
+/* A demand that was raised after an OOM stays raised until somebody declares another. */
+static void
+keep_raised_demand(const struct job *job, struct request *fresh)
+{
+    if (job->oom_used > 0 && fresh->demand.vram_mib == job->declared_mib)
+        fresh->demand.vram_mib = job->req.demand.vram_mib;
+}
+
+static void
+take_request(struct sync *s, struct job *job, struct line *line)
+{
+    struct daemon *d = s->daemon;
+    int32_t declared = line->req.demand.vram_mib;
+    bool was_hold = job->req.hold;
+    auto_buf struct buf why = BUF_INIT;
+    struct err e;
+    keep_raised_demand(job, &line->req);
+    if (same_request(&job->req, &line->req))
+        return;
+    request_free(&job->req);
+    job->req = line->req;
+    request_init(&line->req);
+    job->req.cancel = false;
+    job->declared_mib = declared;
+    queue_refile(d->queue, job);
+    turn_save(d, job, SAVE_JOB);
+    event_plain(d, "updated", job, NULL);
+    s->n_updated++;
+    if (job->req.hold != was_hold) {
+        if (job->req.hold)
+            jobs_hold(d, job, &e);
+        else
+            jobs_release(d, job, &e);
+    }
+    if (!place_feasible(&job->req.demand, d->ledger, &why)) {
+        jobs_infeasible(d, job, buf_str(&why));
+        line->refused = xstrdup(buf_str(&why));
+    }
+}
+
+static void
+update_line(struct sync *s, struct line *line)
+{
+    struct job *job = queue_get(s->daemon->queue, line->known->job);
+    line->job = job;
+    if (!job || job_state_is_final(job->state))
+        return;
+    if (line->req.cancel) {
+        jobs_cancel(s->daemon, job, "its line says so");
+        return;
+    }
+    if (job->state != JOB_PENDING && job->state != JOB_HELD)
+        return;
+    if (job->line != line->number) {
+        job->line = line->number;
+        turn_save(s->daemon, job, SAVE_JOB);
+    }
+    take_request(s, job, line);
+}
+
+static int
+compare_orders(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static bool
+is_waiting(const struct line *line)
+{
+    return line->job && (line->job->state == JOB_PENDING || line->job->state == JOB_HELD);
+}
+
+static void
+reorder(struct sync *s)
+{
+    auto_free uint64_t *orders = xcalloc(s->n + 1, sizeof *orders);
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (is_waiting(&s->lines[i]))
+            orders[n++] = s->lines[i].job->order;
+    qsort(orders, n, sizeof *orders, compare_orders);
+    n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        if (!is_waiting(&s->lines[i]))
+            continue;
+        struct job *job = s->lines[i].job;
+        uint64_t order = orders[n++];
+        if (job->order == order)
+            continue;
+        queue_reorder(s->daemon->queue, job, order);
+        turn_save(s->daemon, job, SAVE_JOB);
+    }
+}
+
+/* A line that is gone takes its pending job with it; its key is free for a line to come. */
+static void
+remove_gone(struct sync *s)
+{
+    struct known *k, *next;
+    s->removed = xcalloc(HASH_COUNT(s->known) + 1, sizeof *s->removed);
+    HASH_ITER(hh, s->known, k, next)
+    {
+        struct job *job = k->in_file ? NULL : queue_get(s->daemon->queue, k->job);
+        if (!job || (job->state != JOB_PENDING && job->state != JOB_HELD))
+            continue;
+        jobs_cancel(s->daemon, job, "its line was removed");
+        turn_save(s->daemon, job, SAVE_DETACH);
+        s->removed[s->n_removed++] = job->id;
+    }
+}
+
+static void
+apply(struct sync *s)
+{
+    remove_gone(s);
+    for (size_t i = 0; i < s->n; i++) {
+        struct line *line = &s->lines[i];
+        if (!line->known || deserves_another(s, line))
+            add_line(s, line);
+        else
+            update_line(s, line);
+    }
+    reorder(s);
+}
+
+/* --- answering
+ * ------------------------------------------------------------------------------------ */
+
+static void
+write_line_answer(struct jsonw *out, const struct line *line)
+{
+    const struct job *job = line->job;
+    jsonw_object(out);
+    jsonw_kstr(out, "key", line->key);
+    jsonw_kint(out, "id", job ? job->id : line->known->job);
+    jsonw_kstr(out, "state", job_state_name(job ? job->state : line->known->state));
+    int status = job ? job_exit_status(job) : line->known->exit_status;
+    if (status >= 0)
+        jsonw_kint(out, "exit", status);
+    jsonw_end_object(out);
+}
+
+static void
+write_answer(const struct sync *s, struct jsonw *out)
+{
+    jsonw_object(out);
+    jsonw_kint(out, "file", s->file);
+    jsonw_kint(out, "seq", store_event_last(s->daemon->store));
+    jsonw_key(out, "lines");
+    jsonw_array(out);
+    for (size_t i = 0; i < s->n; i++)
+        write_line_answer(out, &s->lines[i]);
+    jsonw_end_array(out);
+    jsonw_kint(out, "new", s->n_new);
+    jsonw_kint(out, "updated", s->n_updated);
+    jsonw_key(out, "removed");
+    jsonw_array(out);
+    for (size_t i = 0; i < s->n_removed; i++)
+        jsonw_int(out, s->removed[i]);
+    jsonw_end_array(out);
+    jsonw_key(out, "refused");
+    jsonw_array(out);
+    for (size_t i = 0; i < s->n; i++) {
+        if (!s->lines[i].refused)
+            continue;
+        jsonw_object(out);
+        jsonw_kstr(out, "key", s->lines[i].key);
+        jsonw_kint(out, "line", s->lines[i].number);
+        jsonw_kstr(out, "error", s->lines[i].refused);
+        jsonw_end_object(out);
+    }
+    jsonw_end_array(out);
+    jsonw_end_object(out);
+}
+
+static int
+forget_ended(struct sync *s, struct err *e)
+{
+    struct known *k, *next;
+    if (store_file_forget(s->daemon->store, s->file, e))
+        return -1;
+    HASH_ITER(hh, s->known, k, next)
+    {
+        HASH_DEL(s->known, k);
+        free(k);
+    }
+    return 0;
+}
+
+static int
+run_sync(struct sync *s, json_t *params, struct jsonw *out, struct err *e)
+{
+    struct daemon *d = s->daemon;
+    if (read_lines(s, params, e) || daemon_accepts_work(d, s->n, e) ||
+        reqjson_context(d, params, &s->context, e) ||
+        store_file_id(d->store, s->caller->uid, s->path, &s->file, e))
+        return -1;
+    if (json_is_true(json_object_get(params, "fresh")) && forget_ended(s, e))
+        return -1;
+    if (load_known(s, e))
+        return -1;
+    apply(s);
+    log_info("event=file-sync file=%u path=\"%s\" lines=%zu new=%d updated=%d removed=%zu",
+             s->file, s->path, s->n, s->n_new, s->n_updated, s->n_removed);
+    write_answer(s, out);
+    turn_touch(d);
+    return 0;
+}
+
+int
+method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+                 struct err *e)
+{
+    struct sync s = {.daemon = d, .caller = c};
+    int rc = run_sync(&s, params, out, e);
+    sync_free(&s);
+    return rc;
+}
+
+/* --- a look ahead
+ * ----------------------------------------------------------------------------------- */
+
+static void
+write_waits(struct jsonw *out, struct line *line, struct ledger *ledger)
+{
+    struct blocked why = {0};
+    struct placement where;
+    auto_buf struct buf text = BUF_INIT;
+    if (!place_feasible(&line->req.demand, ledger, &text)) {
+        jsonw_kstr(out, "state", job_state_name(JOB_INFEASIBLE));
+        jsonw_kstr(out, "text", buf_str(&text));
+        return;
+    }
+    jsonw_kstr(out, "state", job_state_name(JOB_PENDING));
+    if (!place_job(&line->req.demand, ledger, &where, &why)) {
+        blocked_text(&why, &line->req.demand, &text);
+        jsonw_kstr(out, "reason", reason_name(why.reason));
+        jsonw_kstr(out, "text", buf_str(&text));
+    }
+}
+
+static void
+write_placed(struct jsonw *out, const struct placement *where)
+{
+    jsonw_kstr(out, "state", job_state_name(JOB_STARTING));
+    jsonw_key(out, "gpus");
+    jsonw_array(out);
+    for (int i = 0; i < where->n; i++)
+        jsonw_int(out, where->gpus[i]);
+    jsonw_end_array(out);
+}
+
+/* The lines as a queue of their own, planned once on a copy of the ledger. What waits in the
+ * real queue is left out: the question is where these would start. */
+static void
+plan_lines(struct sync *s, struct jsonw *out)
+{
+    struct queue *q = queue_new();
+    struct ledger *ledger = ledger_clone(s->daemon->ledger);
+    struct placement *placed = xcalloc(s->n + 1, sizeof *placed);
+    bool *starts = xcalloc(s->n + 1, sizeof *starts);
+    auto_plan struct plan p = PLAN_INIT;
+    for (size_t i = 0; i < s->n; i++) {
+        struct line *line = &s->lines[i];
+        if (line->known || line->req.hold || line->req.cancel)
+            continue;
+        struct job *job = job_new();
+        /* Numbers that no real job has, so that holds cannot meet in the copy. */
+        job->id = UINT32_MAX - (uint32_t)i;
+        job->order = i + 1;
+        job->req.demand = line->req.demand;
+        job->req.priority = line->req.priority;
+        queue_add(q, job);
+    }
+    plan_make(q, ledger, 0, &p);
+    for (size_t i = 0; i < p.n; i++) {
+        size_t at = UINT32_MAX - p.decisions[i].job;
+        if (p.decisions[i].type == PLAN_START) {
+            starts[at] = true;
+            placed[at] = p.decisions[i].where;
+        }
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        struct line *line = &s->lines[i];
+        jsonw_object(out);
+        jsonw_kstr(out, "key", line->key);
+        jsonw_kint(out, "line", line->number);
+        if (line->known) {
+            jsonw_kstr(out, "state", job_state_name(line->known->state));
+            jsonw_kint(out, "id", line->known->job);
+        } else if (line->req.cancel) {
+            jsonw_kstr(out, "state", job_state_name(JOB_CANCELLED));
+        } else if (line->req.hold) {
+            jsonw_kstr(out, "state", job_state_name(JOB_HELD));
+        } else if (starts[i]) {
+            write_placed(out, &placed[i]);
+        } else {
+            write_waits(out, line, ledger);
+        }
+        jsonw_end_object(out);
+    }
+    free(placed);
+    free(starts);
+    ledger_free(ledger);
+    queue_free(q);
+}
+
+int
+method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+                 struct err *e)
+{
+    struct sync s = {.daemon = d, .caller = c};
+    int rc = read_lines(&s, params, e);
+    if (rc == 0 && !json_is_true(json_object_get(params, "fresh")))
+        rc = store_file_id(d->store, c->uid, s.path, &s.file, e) || load_known(&s, e) ? -1 : 0;
+    if (rc == 0) {
+        jsonw_object(out);
+        jsonw_key(out, "lines");
+        jsonw_array(out);
+        plan_lines(&s, out);
+        jsonw_end_array(out);
+        jsonw_end_object(out);
+    }
+    sync_free(&s);
+    return rc;
+}

@@ -1,0 +1,105 @@
+/* `jobs`: what `queue`, `show` and every list is made of. With `fields` the answer is rows
+ * of just those, which is what lists of many thousands want. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "core/job.h"
+#include "daemon/daemon.h"
+#include "daemon/jobjson.h"
+#include "daemon/methods.h"
+#include "daemon/select.h"
+
+struct listing {
+    struct daemon *daemon;
+    struct jsonw *out;
+    jobjson_field *fields; /* NULL: whole objects */
+    size_t n_fields;
+    size_t n;
+};
+
+static void
+put_job(const struct job *job, const char *const *uuids, struct listing *l)
+{
+    const struct jobjson x = {.daemon = l->daemon, .job = job, .uuids = uuids};
+    l->n++;
+    if (!l->fields) {
+        jobjson_object(&x, l->out);
+        return;
+    }
+    jsonw_array(l->out);
+    for (size_t i = 0; i < l->n_fields; i++)
+        l->fields[i](&x, l->out);
+    jsonw_end_array(l->out);
+}
+
+static void
+on_ended(struct job *job, const char *const *uuids, void *arg)
+{
+    put_job(job, uuids, arg);
+}
+
+static int
+read_fields(const json_t *names, struct listing *l, struct err *e)
+{
+    size_t i;
+    const json_t *name;
+    if (!names)
+        return 0;
+    l->fields = xcalloc(json_array_size(names) + 1, sizeof(jobjson_field));
+    json_array_foreach(names, i, name)
+    {
+        const char *text = json_string_value(name);
+        l->fields[i] = text ? jobjson_find(text) : NULL;
+        if (!l->fields[i])
+            return err_set(e, ERR_USAGE, "a job has no field \"%s\"", text ? text : "?");
+    }
+    l->n_fields = json_array_size(names);
+    return 0;
+}
+
+/* Ended jobs come first, so that the newest lines of a list are what is going on. Words that
+ * name jobs reach into the history; no words mean the queue, unless `all` is said. */
+static int
+list(struct daemon *d, const struct select *s, const json_t *params, struct listing *l,
+     struct err *e)
+{
+    int64_t limit = json_integer_value(json_object_get(params, "limit"));
+    bool ended = !s->everything || json_is_true(json_object_get(params, "all"));
+    auto_free struct job **live = NULL;
+    if (limit < 0)
+        return err_set(e, ERR_USAGE, "\"limit\" must not be negative");
+    if (ended && select_ended(d, s, limit, on_ended, l, e))
+        return -1;
+    size_t n = select_live(d, s, &live);
+    if (limit > 0 && n > (size_t)limit)
+        n = (size_t)limit;
+    for (size_t i = 0; i < n; i++)
+        put_job(live[i], NULL, l);
+    return l->n == 0 && !s->everything ? select_none(params, e) : 0;
+}
+
+int
+method_jobs(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+            struct err *e)
+{
+    struct listing l = {.daemon = d, .out = out};
+    struct select s;
+    int rc = select_read(d, c->uid, params, &s, e);
+    if (rc == 0)
+        rc = read_fields(json_object_get(params, "fields"), &l, e);
+    if (rc == 0) {
+        jsonw_object(out);
+        jsonw_key(out, l.fields ? "rows" : "jobs");
+        jsonw_array(out);
+        rc = list(d, &s, params, &l, e);
+        jsonw_end_array(out);
+        jsonw_end_object(out);
+    }
+    free(l.fields);
+    select_free(&s);
+    return rc;
+}

@@ -1,0 +1,22 @@
+/* The table of methods; see methods.h. */
+#include "daemon/methods.h"
+
+#include <string.h>
+
+static const struct method methods[] = {
+    {"submit", method_submit, true},        {"file.sync", method_file_sync, true},
+    {"file.plan", method_file_plan, false}, {"jobs", method_jobs, false},
+    {"cancel", method_cancel, true},        {"hold", method_hold, true},
+    {"release", method_release, true},      {"wait", method_wait, false},
+    {"gpus", method_gpus, false},           {"status", method_status, false},
+    {"events", method_events, false},       {"stop", method_stop, true},
+};
+
+const struct method *
+methods_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+        if (strcmp(methods[i].name, name) == 0)
+            return &methods[i];
+    return NULL;
+}

@@ -1,0 +1,31 @@
+/* The methods of the socket, by name: docs/protocol.md section 2. Each group has a file
+ * method_*.c; this is the table that joins them. */
+#ifndef DAEMON_METHODS_H
+#define DAEMON_METHODS_H
+
+#include <stdbool.h>
+
+#include "daemon/server.h"
+
+struct method {
+    const char *name;
+    method_fn run;
+    bool changes; /* its answer says that something is durable */
+};
+
+const struct method *methods_find(const char *name); /* NULL: none */
+
+int method_submit(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_file_sync(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_file_plan(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_jobs(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_cancel(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_hold(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_release(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_wait(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_gpus(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_status(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_events(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_stop(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+
+#endif

@@ -1,0 +1,28 @@
+/* berthd's command line and settings. */
+#ifndef DAEMON_OPTIONS_H
+#define DAEMON_OPTIONS_H
+
+#include <stdbool.h>
+
+struct config;
+struct err;
+struct places;
+
+struct options {
+    const char *dir;      /* --dir */
+    const char *sim;      /* --sim */
+    const char *config;   /* --config */
+    int ready_fd;         /* --ready-fd; -1: run in the foreground, log to stderr */
+    bool stay;            /* --stay: do not leave when idle */
+    const char *sets[32]; /* --set key=value */
+    int n_sets;
+};
+
+/* 0: go on; 1: --help or --version was printed; -1: e says what is wrong. */
+int options_parse(int argc, char **argv, struct options *out, struct err *e);
+
+/* The settings: /etc/berth/config.yaml, the user's, the instance's, --config, --set. */
+int options_read_config(const struct options *o, const struct places *p, struct config *out,
+                        struct err *e);
+
+#endif

@@ -1,0 +1,467 @@
+/* The probe's keeper: see prober.h; the lines are described in docs/protocol.md section 3.
+ * One question is under way at a time; whoever wants another meanwhile gets one more
+ * afterwards, so a thousand jobs that end together cost two samples. What to do with a
+ * sample is sample.c's business. */
+#include "daemon/prober.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "core/ledger.h"
+#include "core/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/sample.h"
+#include "daemon/turn.h"
+#include "sys/spawn.h"
+#include "wire/frame.h"
+#include "wire/places.h"
+
+#define READ_SIZE        16384
+#define SLOW_MS          3000 /* an answer later than this: the cards count as unknown */
+#define RESTART_FIRST_MS 500  /* before a dead probe is replaced; doubles */
+#define RESTART_MAX_MS   30000
+
+/* The conversation with one probe process; outlives the prober's interest in it until uv has
+ * closed it. */
+struct talk {
+    uv_pipe_t pipe;        /* a socket pair: questions out, answers in */
+    struct prober *prober; /* NULL: given up */
+    struct frame in;
+};
+
+struct prober {
+    struct daemon *daemon;
+    char *sim_spec;
+    struct talk *talk;
+    pid_t pid;
+    uv_timer_t next;     /* the next sample of its own accord */
+    uv_timer_t deadline; /* the answer under way is late; then: overdue */
+    uv_timer_t restart;
+    char *backend, *driver, *error;
+    bool said_hello;
+    bool asked; /* an answer is due */
+    bool again; /* and another is wanted after it */
+    bool late;  /* SLOW_MS has passed */
+    int64_t seq;
+    int64_t asked_us;         /* boot clock, of the question under way */
+    int64_t sampled_us;       /* boot clock, of the question that was answered last */
+    int64_t unknown_since_us; /* wall clock */
+    int64_t restart_ms;
+};
+
+static int start_probe(struct prober *p, struct err *e);
+static void ask(struct prober *p);
+
+/* --- the state of knowledge ----------------------------------------------------------------
+ */
+
+static void
+set_unknown(struct prober *p, const char *why)
+{
+    struct daemon *d = p->daemon;
+    if (p->unknown_since_us)
+        return;
+    p->unknown_since_us = clock_wall_us();
+    int n = ledger_n_cards(d->ledger);
+    for (int i = 0; i < n; i++)
+        if (ledger_card(d->ledger, i)->health == GPU_UP)
+            ledger_set_health(d->ledger, i, GPU_UNKNOWN, clock_boot_us());
+    log_warn("event=gpus-unknown %s", why);
+    struct jsonw *w = turn_event(d, "gpu", NULL);
+    jsonw_kstr(w, "state", "unknown");
+    jsonw_kstr(w, "text", why);
+    turn_event_end(d);
+}
+
+static void
+set_known(struct prober *p)
+{
+    if (!p->unknown_since_us)
+        return;
+    p->unknown_since_us = 0;
+    log_info("event=gpus-known");
+    struct jsonw *w = turn_event(p->daemon, "gpu", NULL);
+    jsonw_kstr(w, "state", "up");
+    jsonw_kstr(w, "text", "the probe answers again");
+    turn_event_end(p->daemon);
+}
+
+/* --- ends ------------------------------------------------------------------------------------
+ */
+
+static void
+on_talk_closed(uv_handle_t *handle)
+{
+    struct talk *t = handle->data;
+    frame_free(&t->in);
+    free(t);
+}
+
+static void
+hang_up(struct prober *p)
+{
+    if (p->talk) {
+        p->talk->prober = NULL;
+        uv_close((uv_handle_t *)&p->talk->pipe, on_talk_closed);
+        p->talk = NULL;
+    }
+    /* A probe stuck in the driver dies when the driver lets go of it; it is not waited for. */
+    if (p->pid > 0)
+        kill(p->pid, SIGKILL);
+    p->pid = 0;
+    p->said_hello = p->asked = p->again = p->late = false;
+    uv_timer_stop(&p->deadline);
+    uv_timer_stop(&p->next);
+}
+
+static void
+on_restart(uv_timer_t *timer)
+{
+    struct prober *p = timer->data;
+    struct err e = {0};
+    if (start_probe(p, &e))
+        log_error("probe: %s", e.text);
+}
+
+static void
+replace(struct prober *p, const char *why)
+{
+    set_unknown(p, why);
+    hang_up(p);
+    p->restart_ms = p->restart_ms ? p->restart_ms * 2 : RESTART_FIRST_MS;
+    if (p->restart_ms > RESTART_MAX_MS)
+        p->restart_ms = RESTART_MAX_MS;
+    uv_timer_start(&p->restart, on_restart, (uint64_t)p->restart_ms, 0);
+}
+
+static void
+on_deadline(uv_timer_t *timer)
+{
+    struct prober *p = timer->data;
+    int64_t limit = p->daemon->config.probe_deadline_ms;
+    if (!p->late && limit > SLOW_MS) {
+        p->late = true;
+        set_unknown(p, "the probe is slow to answer");
+        uv_timer_start(&p->deadline, on_deadline, (uint64_t)(limit - SLOW_MS), 0);
+        return;
+    }
+    replace(p, "the probe does not answer; it is replaced");
+}
+
+/* --- questions -------------------------------------------------------------------------------
+ */
+
+static void
+on_next(uv_timer_t *timer)
+{
+    prober_request(timer->data);
+}
+
+static void
+arm_next(struct prober *p)
+{
+    const struct config *c = &p->daemon->config;
+    bool busy = queue_n_active(p->daemon->queue) > 0;
+    uv_timer_start(&p->next, on_next, (uint64_t)(busy ? c->sample_ms : c->idle_sample_ms), 0);
+}
+
+static void
+ask(struct prober *p)
+{
+    char line[40];
+    int n = snprintf(line, sizeof line, "sample %lld\n", (long long)++p->seq);
+    uv_buf_t b = uv_buf_init(line, (unsigned)n);
+    p->asked = true;
+    p->asked_us = clock_boot_us();
+    /* The reader may already be gone: then the end of file that follows replaces it. */
+    (void)uv_try_write((uv_stream_t *)&p->talk->pipe, &b, 1);
+    int64_t limit = p->daemon->config.probe_deadline_ms;
+    uv_timer_start(&p->deadline, on_deadline, (uint64_t)(limit < SLOW_MS ? limit : SLOW_MS), 0);
+}
+
+void
+prober_request(struct prober *p)
+{
+    if (!p->talk || !p->said_hello || p->asked)
+        p->again = true;
+    else
+        ask(p);
+}
+
+void
+prober_hurry(struct prober *p)
+{
+    uint64_t want = (uint64_t)p->daemon->config.sample_ms;
+    if (uv_is_active((uv_handle_t *)&p->next) && uv_timer_get_due_in(&p->next) > want)
+        uv_timer_start(&p->next, on_next, want, 0);
+}
+
+bool
+prober_is_fresh(struct prober *p)
+{
+    int64_t age_us = clock_boot_us() - p->sampled_us;
+    if (p->unknown_since_us || ledger_n_cards(p->daemon->ledger) == 0)
+        return true;
+    if (p->sampled_us && age_us < p->daemon->config.sample_ms * 1500)
+        return true;
+    if (queue_count(p->daemon->queue, JOB_PENDING) == 0)
+        return true;
+    if (!p->asked)
+        prober_request(p);
+    return false;
+}
+
+/* --- answers ---------------------------------------------------------------------------------
+ */
+
+static char *
+copy_or_null(const json_t *s)
+{
+    return json_is_string(s) ? xstrdup(json_string_value(s)) : NULL;
+}
+
+static void
+on_hello(struct prober *p, const json_t *msg)
+{
+    free(p->backend);
+    free(p->driver);
+    p->backend = copy_or_null(json_object_get(msg, "backend"));
+    p->driver = copy_or_null(json_object_get(msg, "driver"));
+    p->said_hello = true;
+    p->restart_ms = 0;
+    uv_timer_stop(&p->deadline);
+    sample_take_cards(p->daemon, msg);
+    p->asked = p->again = p->late = false;
+    ask(p);
+}
+
+static void
+on_sample(struct prober *p, const json_t *msg)
+{
+    if (json_integer_value(json_object_get(msg, "sample")) != p->seq)
+        return;
+    p->asked = p->late = false;
+    p->sampled_us = p->asked_us;
+    uv_timer_stop(&p->deadline);
+    free(TAKE(p->error));
+    set_known(p);
+    sample_take(p->daemon, msg, p->asked_us);
+    if (p->again) {
+        p->again = false;
+        ask(p);
+    }
+    arm_next(p);
+    if (queue_n(p->daemon->queue) > 0)
+        turn_touch(p->daemon);
+}
+
+static void
+on_line(struct prober *p, const char *line, size_t len)
+{
+    json_error_t je;
+    json_t *msg = json_loadb(line, len, 0, &je);
+    if (json_object_get(msg, "error")) {
+        free(p->error);
+        p->error = copy_or_null(json_object_get(msg, "error"));
+        log_error("probe: %s", p->error ? p->error : "?");
+    } else if (json_object_get(msg, "hello")) {
+        on_hello(p, msg);
+    } else if (json_object_get(msg, "sample")) {
+        on_sample(p, msg);
+    } else {
+        log_error("the probe speaks nonsense: %s", je.text);
+    }
+    json_decref(msg);
+}
+
+static void
+on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
+{
+    (void)suggested;
+    struct talk *t = handle->data;
+    char *room = frame_room(&t->in, READ_SIZE);
+    *out = uv_buf_init(room, room ? READ_SIZE : 0);
+}
+
+static void
+on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
+{
+    (void)b;
+    struct talk *t = stream->data;
+    if (n < 0) {
+        replace(t->prober, t->prober->error ? t->prober->error : "the probe has died");
+        return;
+    }
+    frame_filled(&t->in, (size_t)n);
+    size_t at = 0, len = 0;
+    const char *line;
+    while (t->prober && (line = frame_next(&t->in, &at, &len)))
+        on_line(t->prober, line, len);
+    frame_done(&t->in, at);
+}
+
+/* --- start -----------------------------------------------------------------------------------
+ */
+
+static int
+spawn(struct prober *p, int theirs, struct err *e)
+{
+    auto_free char *program = places_program("berth-probe", e);
+    if (!program)
+        return -1;
+    char *real[] = {program, "--backend", "auto", NULL};
+    char *sim[] = {program,     "--backend",           "sim", "--sim", p->sim_spec,
+                   "--sim-dir", p->daemon->places.sim, NULL};
+    struct spawn s = SPAWN_INIT;
+    s.argv = p->sim_spec ? sim : real;
+    s.envp = environ;
+    s.fds[0] = s.fds[1] = theirs;
+    s.fds[2] = STDERR_FILENO;
+    s.n_fds = 3;
+    s.new_session = true;
+    s.death_signal = SIGKILL;
+    int errnum = 0;
+    enum spawn_stage stage = SPAWN_OK;
+    p->pid = spawn_process(&s, &errnum, &stage);
+    if (p->pid < 0) {
+        p->pid = 0;
+        return err_errno(e, ERR_FAILED, errnum, "cannot start %s", program);
+    }
+    return 0;
+}
+
+static int
+start_probe(struct prober *p, struct err *e)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+        return err_errno(e, ERR_FAILED, errno, "cannot make a socket pair");
+    auto_close int theirs = pair[1];
+    auto_close int ours = pair[0];
+    if (spawn(p, theirs, e))
+        return -1;
+    struct talk *t = xcalloc(1, sizeof *t);
+    t->prober = p;
+    frame_init(&t->in, FRAME_MAX_PEER);
+    uv_pipe_init(p->daemon->loop, &t->pipe, 0);
+    t->pipe.data = t;
+    uv_pipe_open(&t->pipe, TAKE_FD(ours));
+    uv_read_start((uv_stream_t *)&t->pipe, on_alloc, on_read);
+    p->talk = t;
+    uv_timer_start(&p->deadline, on_deadline, (uint64_t)p->daemon->config.probe_deadline_ms, 0);
+    p->late = true; /* for a hello there is one deadline only */
+    return 0;
+}
+
+struct prober *
+prober_new(struct daemon *d, const char *sim_spec)
+{
+    struct prober *p = xcalloc(1, sizeof *p);
+    p->daemon = d;
+    p->sim_spec = sim_spec ? xstrdup(sim_spec) : NULL;
+    uv_timer_init(d->loop, &p->next);
+    uv_timer_init(d->loop, &p->deadline);
+    uv_timer_init(d->loop, &p->restart);
+    p->next.data = p->deadline.data = p->restart.data = p;
+    return p;
+}
+
+static void
+on_start_deadline(uv_timer_t *timer)
+{
+    *(bool *)timer->data = true;
+}
+
+static void
+on_timer_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+int
+prober_start(struct prober *p, int64_t deadline_ms, struct err *e)
+{
+    bool over = false;
+    uv_timer_t *timer = xcalloc(1, sizeof *timer);
+    if (start_probe(p, e)) {
+        free(timer);
+        return -1;
+    }
+    uv_timer_init(p->daemon->loop, timer);
+    timer->data = &over;
+    uv_timer_start(timer, on_start_deadline, (uint64_t)deadline_ms, 0);
+    while (!over && !p->sampled_us && !p->unknown_since_us)
+        uv_run(p->daemon->loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)timer, on_timer_closed);
+    if (p->sampled_us)
+        return 0;
+    return err_set(e, ERR_FAILED, "%s",
+                   p->error ? p->error : "the probe does not answer: is the driver stuck?");
+}
+
+void
+prober_close(struct prober *p)
+{
+    hang_up(p);
+    uv_close((uv_handle_t *)&p->next, NULL);
+    uv_close((uv_handle_t *)&p->deadline, NULL);
+    uv_close((uv_handle_t *)&p->restart, NULL);
+}
+
+void
+prober_free(struct prober *p)
+{
+    free(p->sim_spec);
+    free(p->backend);
+    free(p->driver);
+    free(p->error);
+    free(p);
+}
+
+const char *
+prober_backend(const struct prober *p)
+{
+    return p->backend;
+}
+
+const char *
+prober_driver(const struct prober *p)
+{
+    return p->driver;
+}
+
+const char *
+prober_sim_dir(const struct prober *p)
+{
+    return p->sim_spec ? p->daemon->places.sim : NULL;
+}
+
+int64_t
+prober_unknown_since_us(const struct prober *p)
+{
+    return p->unknown_since_us;
+}
+
+const char *
+prober_error(const struct prober *p)
+{
+    return p->error;
+}
+
+int64_t
+prober_sampled_us(const struct prober *p)
+{
+    return p->sampled_us;
+}

@@ -1,0 +1,155 @@
+/* Recovery: see recover.h and "Recovery" in ARCHITECTURE.md. For each attempt without an
+ * outcome the folder tells the truth: lock held, its shepherd lives, connect and go on;
+ * lock free and an exit record, apply it; neither, see watch.c. The database says only that
+ * the attempt was decided. */
+#include "daemon/recover.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "core/ledger.h"
+#include "core/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/launch.h"
+#include "daemon/turn.h"
+#include "daemon/watch.h"
+#include "store/store.h"
+
+/* An attempt under way, as it was stored: which card was which. */
+struct recovered {
+    struct recovered *next;
+    uint32_t job;
+    int n;
+    char *uuids[GPU_MAX];
+};
+
+static void
+remember_cards(struct daemon *d, const struct job *job, const char *const *uuids)
+{
+    struct recovered *r = xcalloc(1, sizeof *r);
+    r->job = job->id;
+    r->n = job->run->n_gpus;
+    for (int i = 0; i < r->n; i++)
+        r->uuids[i] = xstrdup(uuids[i]);
+    r->next = d->recovered;
+    d->recovered = r;
+}
+
+static int
+on_live(struct job *job, const char *const *uuids, void *arg)
+{
+    struct daemon *d = arg;
+    if (job_state_is_active(job->state)) {
+        /* How far it got is for its folder to say. */
+        job->state = JOB_STARTING;
+        job->run->ending = (struct ending){.outcome = OUTCOME_NONE};
+        job->run->shepherd_pid = 0;
+        remember_cards(d, job, uuids);
+    }
+    queue_add(d->queue, job);
+    return 0;
+}
+
+int
+recover_load(struct daemon *d, struct err *e)
+{
+    const char *before = store_boot_id(d->store);
+    d->rebooted = before[0] && strcmp(before, clock_boot_id()) != 0;
+    return store_jobs_load_live(d->store, on_live, d, e);
+}
+
+/* The card of this UUID; one that the machine no longer shows is entered as lost, so that
+ * the job beside it can be supervised to its end. */
+static int
+find_card(struct daemon *d, const char *uuid)
+{
+    int card = ledger_find_uuid(d->ledger, uuid);
+    if (card >= 0 || ledger_n_cards(d->ledger) == GPU_MAX)
+        return card;
+    struct gpu_info info = {.index = ledger_n_cards(d->ledger), .minor = -1, .numa = -1};
+    snprintf(info.uuid, sizeof info.uuid, "%s", uuid);
+    card = ledger_add_card(d->ledger, &info);
+    ledger_set_health(d->ledger, card, GPU_LOST, clock_boot_us());
+    log_warn("event=gpu gpu=%d uuid=%s state=lost a running job has it, the machine does not "
+             "show it",
+             card, uuid);
+    return card;
+}
+
+static void
+take_up(struct daemon *d, const struct recovered *r)
+{
+    struct job *job = queue_get(d->queue, r->job);
+    struct attempt *run = job->run;
+    int n = 0;
+    for (int i = 0; i < r->n; i++) {
+        int card = find_card(d, r->uuids[i]);
+        if (card < 0)
+            continue;
+        run->peak_mib[n] = run->peak_mib[i];
+        run->now_mib[n] = -1;
+        run->gpus[n++] = (uint8_t)card;
+    }
+    run->n_gpus = (uint8_t)n;
+    struct demand d_run = job->req.demand;
+    d_run.vram_mib = run->vram_mib;
+    ledger_hold(d->ledger, job->id, &d_run, run->gpus, n);
+    for (int i = 0; i < n; i++)
+        ledger_restore_peak(d->ledger, run->gpus[i], job->id, run->peak_mib[i]);
+    watch_recover(d, job);
+}
+
+/* Folders of attempts that are settled, or that no commit ever knew. One that is locked has
+ * a shepherd about to leave; the next start removes it. */
+static int
+remove_strays(struct daemon *d, struct err *e)
+{
+    auto_close int fd = openat(d->jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(TAKE_FD(fd));
+    if (!dir)
+        return err_errno(e, ERR_FAILED, errno, "cannot read %s/jobs", d->places.state);
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        unsigned id;
+        int attempt;
+        if (sscanf(entry->d_name, "%u.%d", &id, &attempt) != 2)
+            continue;
+        const struct job *job = queue_get(d->queue, id);
+        if (job && job->run && job->run->number == attempt)
+            continue;
+        auto_close int one =
+            openat(d->jobs_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct err ignored;
+        if (one >= 0 && file_is_locked_at(one, "lock", &ignored) == 0)
+            launch_remove_folder(d, id, attempt);
+    }
+    return 0;
+}
+
+int
+recover_attempts(struct daemon *d, struct err *e)
+{
+    size_t live = queue_n(d->queue), active = queue_n_active(d->queue);
+    if (remove_strays(d, e))
+        return -1;
+    struct recovered *next;
+    for (struct recovered *r = d->recovered; r; r = next) {
+        next = r->next;
+        take_up(d, r);
+        for (int i = 0; i < r->n; i++)
+            free(r->uuids[i]);
+        free(r);
+    }
+    d->recovered = NULL;
+    if (live > 0)
+        log_info("event=recovered jobs=%zu active=%zu rebooted=%d", live, active, d->rebooted);
+    return store_boot_id_set(d->store, clock_boot_id(), e);
+}

@@ -1,0 +1,266 @@
+/* Samples: see sample.h. A process belongs to the job whose shepherd is its ancestor: the
+ * shepherd is a subreaper, so double forks and setsid do not lead out of it. A process whose
+ * ancestry cannot be read (another pid namespace) is a stranger, never guessed at. */
+#include "daemon/sample.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "core/ledger.h"
+#include "core/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/events.h"
+#include "daemon/gpulock.h"
+#include "daemon/jobs.h"
+#include "daemon/turn.h"
+#include "daemon/watch.h"
+#include "sys/procs.h"
+
+#define ANCESTRY_MAX 64
+
+static int64_t
+int_or(const json_t *v, int64_t other)
+{
+    return json_is_number(v) ? (int64_t)json_number_value(v) : other;
+}
+
+static void
+copy_string(char *out, size_t size, const json_t *v)
+{
+    snprintf(out, size, "%s", json_is_string(v) ? json_string_value(v) : "");
+}
+
+/* --- cards
+ * ------------------------------------------------------------------------------------ */
+
+static void
+read_info(const json_t *j, struct gpu_info *info)
+{
+    *info = (struct gpu_info){0};
+    info->index = (int32_t)int_or(json_object_get(j, "index"), -1);
+    info->minor = (int32_t)int_or(json_object_get(j, "minor"), -1);
+    info->numa = (int32_t)int_or(json_object_get(j, "numa"), -1);
+    info->total_mib = int_or(json_object_get(j, "total_mib"), 0);
+    copy_string(info->uuid, sizeof info->uuid, json_object_get(j, "uuid"));
+    copy_string(info->name, sizeof info->name, json_object_get(j, "name"));
+    copy_string(info->bus_id, sizeof info->bus_id, json_object_get(j, "bus_id"));
+    const char *compute = json_string_value(json_object_get(j, "compute_mode"));
+    if (!compute || gpu_compute_from_name(compute, &info->compute))
+        info->compute = GPU_COMPUTE_UNKNOWN;
+}
+
+static void
+take_card(struct daemon *d, const struct gpu_info *info)
+{
+    struct err e = {0};
+    int card = ledger_find_uuid(d->ledger, info->uuid);
+    if (card >= 0) {
+        struct gpu_info same = *info;
+        d->renumbered |= info->index != card;
+        same.index = card; /* the number is for the life of this daemon; the UUID is the card */
+        ledger_set_info(d->ledger, card, &same);
+        return;
+    }
+    if (ledger_n_cards(d->ledger) == GPU_MAX) {
+        log_error("event=gpu-ignored gpu=%d over %d cards", info->index, GPU_MAX);
+        return;
+    }
+    struct gpu_info fresh = *info;
+    fresh.index = ledger_n_cards(d->ledger);
+    d->renumbered |= fresh.index != info->index;
+    card = ledger_add_card(d->ledger, &fresh);
+    if (gpulock_take(d, info->uuid, &e)) {
+        log_error("event=gpu-taken gpu=%d %s", card, e.text);
+        ledger_set_health(d->ledger, card, GPU_SICK, clock_boot_us());
+        if (!d->lock_conflict)
+            d->lock_conflict = xstrdup(e.text);
+    }
+    log_info("event=gpu gpu=%d uuid=%s name=\"%s\" total_mib=%lld", card, info->uuid,
+             info->name, (long long)info->total_mib);
+}
+
+void
+sample_take_cards(struct daemon *d, const json_t *hello)
+{
+    size_t i;
+    const json_t *j;
+    json_array_foreach(json_object_get(hello, "gpus"), i, j)
+    {
+        struct gpu_info info;
+        read_info(j, &info);
+        if (info.uuid[0])
+            take_card(d, &info);
+    }
+    json_array_foreach(json_object_get(hello, "links"), i, j)
+    {
+        int64_t a = int_or(json_array_get(j, 0), -1), b = int_or(json_array_get(j, 1), -1);
+        int n = ledger_n_cards(d->ledger);
+        if (a >= 0 && b >= 0 && a < n && b < n && a != b)
+            ledger_link(d->ledger, (int)a, (int)b);
+    }
+    ledger_set_known(d->ledger);
+}
+
+/* --- processes
+ * --------------------------------------------------------------------------------- */
+
+static uint32_t
+job_of_process(const struct daemon *d, pid_t pid, int64_t *start)
+{
+    struct proc p;
+    *start = 0;
+    for (int depth = 0; depth < ANCESTRY_MAX && pid > 1 && proc_read(pid, &p) == 0; depth++) {
+        if (depth == 0)
+            *start = (int64_t)p.start_ticks;
+        uint32_t job = watch_job_of_shepherd(d, pid);
+        if (job)
+            return job;
+        pid = p.ppid;
+    }
+    return 0;
+}
+
+static struct gpu_proc *
+read_procs(const struct daemon *d, const json_t *list, int32_t *n)
+{
+    size_t i;
+    const json_t *j;
+    if (!json_is_array(list)) {
+        *n = -1;
+        return NULL;
+    }
+    struct gpu_proc *procs = xcalloc(json_array_size(list) + 1, sizeof *procs);
+    json_array_foreach(list, i, j)
+    {
+        struct gpu_proc *p = &procs[i];
+        p->pid = (int32_t)int_or(json_object_get(j, "pid"), 0);
+        p->mib = (int32_t)int_or(json_object_get(j, "mib"), -1);
+        copy_string(p->user, sizeof p->user, json_object_get(j, "user"));
+        p->job = job_of_process(d, p->pid, &p->start);
+    }
+    *n = (int32_t)json_array_size(list);
+    return procs;
+}
+
+/* --- what the jobs used
+ * -------------------------------------------------------------------------- */
+
+static void
+on_excess(void *arg, const struct ledger_excess *x)
+{
+    struct daemon *d = arg;
+    struct job *job = queue_get(d->queue, x->job);
+    if (!job || !job->run)
+        return;
+    job->run->warned = true;
+    log_warn("job=%u event=exceeds gpu=%d mib=%d declared_mib=%d", x->job, x->card, x->mib,
+             x->declared_mib);
+    struct jsonw *w = turn_event(d, "exceeds", job);
+    jsonw_kint(w, "gpu", x->card);
+    jsonw_kint(w, "mib", x->mib);
+    jsonw_kint(w, "declared_mib", x->declared_mib);
+    turn_event_end(d);
+    if (d->config.on_exceed == ON_EXCEED_KILL)
+        jobs_cancel(d, job, "its own excess of VRAM");
+}
+
+/* Copies what the ledger has measured into the attempt. A peak that grew by a sixteenth is
+ * worth a write, so that an OOM retry after a crash of the daemon knows it. */
+static void
+update_usage(struct daemon *d, struct job *job)
+{
+    struct attempt *run = job->run;
+    bool grown = false;
+    for (int i = 0; i < run->n_gpus; i++) {
+        const struct card *c = ledger_card(d->ledger, run->gpus[i]);
+        const struct hold *h = ledger_find_hold(d->ledger, run->gpus[i], job->id);
+        if (!h)
+            continue;
+        run->now_mib[i] = h->now_mib;
+        grown |= h->peak_mib > run->peak_mib[i] + run->peak_mib[i] / 16;
+        run->peak_mib[i] = h->peak_mib;
+        if (c->util >= 0 && job->state == JOB_RUNNING) {
+            run->util_sum += c->util;
+            run->util_count++;
+        }
+    }
+    if (grown) {
+        turn_save(d, job, SAVE_ATTEMPT);
+        struct jsonw *w = turn_event(d, "usage", job);
+        events_write_peaks(w, run);
+        turn_event_end(d);
+    }
+}
+
+static void
+update_jobs(struct daemon *d)
+{
+    struct job *next;
+    for (struct job *job = queue_active(d->queue); job; job = next) {
+        next = queue_active_next(job);
+        if (job->run->n_gpus > 0)
+            update_usage(d, job);
+        if (job->state == JOB_COMPLETING)
+            jobs_check_clear(d, job, false);
+    }
+}
+
+/* --- one sample
+ * ---------------------------------------------------------------------------------- */
+
+static void
+take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
+{
+    const char *uuid = json_string_value(json_object_get(j, "uuid"));
+    int card = uuid ? ledger_find_uuid(d->ledger, uuid) : -1;
+    if (card < 0)
+        return;
+    struct gpu_sample s = {
+        .used_mib = int_or(json_object_get(j, "used_mib"), -1),
+        .util = (int32_t)int_or(json_object_get(j, "util"), -1),
+        .temperature_c = (int32_t)int_or(json_object_get(j, "temperature_c"), -1),
+    };
+    struct gpu_proc *procs = read_procs(d, json_object_get(j, "procs"), &s.n_procs);
+    s.procs = procs;
+    if (ledger_card(d->ledger, card)->health == GPU_LOST) {
+        ledger_set_health(d->ledger, card, GPU_UP, asked_us);
+        sample_card_event(d, card, "up", "it answers again");
+    }
+    ledger_sample(d->ledger, card, &s, asked_us, on_excess, d);
+    free(procs);
+    *seen |= UINT64_C(1) << card;
+}
+
+void
+sample_card_event(struct daemon *d, int card, const char *state, const char *text)
+{
+    const struct card *c = ledger_card(d->ledger, card);
+    log_warn("event=gpu gpu=%d uuid=%s state=%s %s", card, c->info.uuid, state, text);
+    struct jsonw *w = turn_event(d, "gpu", NULL);
+    jsonw_kint(w, "gpu", card);
+    jsonw_kstr(w, "uuid", c->info.uuid);
+    jsonw_kstr(w, "state", state);
+    jsonw_kstr(w, "text", text);
+    turn_event_end(d);
+}
+
+void
+sample_take(struct daemon *d, const json_t *sample, int64_t asked_us)
+{
+    uint64_t seen = 0;
+    size_t i;
+    const json_t *j;
+    json_array_foreach(json_object_get(sample, "gpus"), i, j) take_one(d, j, asked_us, &seen);
+    for (int c = 0; c < ledger_n_cards(d->ledger); c++) {
+        enum gpu_state health = ledger_card(d->ledger, c)->health;
+        if (seen & (UINT64_C(1) << c) || health == GPU_LOST || health == GPU_SICK)
+            continue;
+        ledger_set_health(d->ledger, c, GPU_LOST, asked_us);
+        sample_card_event(d, c, "lost", "it is missing from the machine's list: off the bus?");
+    }
+    update_jobs(d);
+}

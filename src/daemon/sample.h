@@ -1,0 +1,19 @@
+/* A sample's way into the ledger and the jobs: whose is each process, what has each job
+ * used, who exceeds, whose memory is back. */
+#ifndef DAEMON_SAMPLE_H
+#define DAEMON_SAMPLE_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+struct daemon;
+
+/* The probe's hello: which cards there are. */
+void sample_take_cards(struct daemon *d, const json_t *hello);
+/* One sample, asked for at asked_us (boot clock). */
+void sample_take(struct daemon *d, const json_t *sample, int64_t asked_us);
+
+/* Logs, stores and publishes that a card has changed its state. */
+void sample_card_event(struct daemon *d, int card, const char *state, const char *text);
+
+#endif

@@ -1,0 +1,44 @@
+/* Selectors of a request, evaluated over live jobs and the history. */
+#ifndef DAEMON_SELECT_H
+#define DAEMON_SELECT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "spec/selector.h"
+
+struct daemon;
+struct err;
+struct job;
+
+struct select {
+    struct selector selector;
+    bool everything;  /* no words were given */
+    uint32_t last_id; /* what @ means for this caller; 0: it has no job */
+    const char *user; /* only this user's; NULL: anybody's. Borrowed */
+};
+
+/* params: "select" (list of words; absent: everything), "user". */
+int select_read(struct daemon *d, uid_t caller, const json_t *params, struct select *out,
+                struct err *e);
+void select_free(struct select *s);
+
+bool select_matches(const struct select *s, const struct job *job);
+
+/* The live jobs that match, in the order of the queue. *jobs is the caller's (not the jobs). */
+size_t select_live(struct daemon *d, const struct select *s, struct job ***jobs);
+
+/* Calls cb for each ended job of the history that matches, oldest first; at most `limit` of
+ * the newest (0: all). Each is borrowed. */
+typedef void (*select_cb)(struct job *job, const char *const *uuids, void *arg);
+int select_ended(struct daemon *d, const struct select *s, int64_t limit, select_cb cb,
+                 void *arg, struct err *e);
+
+/* For verbs that need something to act on: an error that says what was not found, when the
+ * words name ids that do not exist or match nothing. */
+int select_none(const json_t *params, struct err *e);
+
+#endif

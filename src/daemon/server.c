@@ -1,0 +1,518 @@
+/* The daemon's socket. See server.h for the rule that matters: an answer leaves only after
+ * its turn is durable. Called by main.c and turn.c; the methods themselves are in
+ * method_*.c and named in methods.c. A client that does not read is dropped when too much
+ * waits for it, one that sends no newline when its line is too long; neither can hold up
+ * the loop, because every write is asynchronous. */
+#include "daemon/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "daemon/daemon.h"
+#include "daemon/methods.h"
+#include "daemon/turn.h"
+#include "daemon/waits.h"
+#include "wire/frame.h"
+
+#define READ_SIZE          65536
+#define UNREAD_MAX         ((size_t)256 << 20) /* bytes a client may leave unread */
+#define CLIENTS_MAX        1024
+#define RPC_PARSE_ERROR    -32700
+#define RPC_BAD_REQUEST    -32600
+#define RPC_UNKNOWN_METHOD -32601
+
+struct reply {
+    struct buf text; /* the whole line */
+    char *id;        /* as JSON, to make an error of it when the commit fails */
+    bool changes;    /* says that something has been made durable */
+};
+
+struct client {
+    struct client *next, *prev;
+    struct server *server;
+    uv_pipe_t pipe;
+    uid_t uid;
+    pid_t pid;
+    struct frame in;
+    struct reply *held;
+    int n_held, cap_held;
+    bool following;
+    struct follow filter;
+    bool closing;
+};
+
+struct server {
+    struct daemon *daemon;
+    uv_pipe_t listener;
+    struct client *clients;
+    int n_clients;
+    bool closing;
+};
+
+struct ticket {
+    struct client *client;
+    char *id;
+};
+
+struct outgoing {
+    uv_write_t req;
+    struct buf bytes;
+};
+
+static void
+client_free(uv_handle_t *handle)
+{
+    struct client *c = handle->data;
+    for (int i = 0; i < c->n_held; i++) {
+        buf_free(&c->held[i].text);
+        free(c->held[i].id);
+    }
+    free(c->held);
+    free(c->filter.jobs);
+    frame_free(&c->in);
+    free(c);
+}
+
+static void
+client_drop(struct client *c)
+{
+    if (c->closing)
+        return;
+    c->closing = true;
+    struct server *s = c->server;
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        s->clients = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    s->n_clients--;
+    waits_drop_client(s->daemon->waits, c);
+    uv_close((uv_handle_t *)&c->pipe, client_free);
+    turn_touch(s->daemon); /* the last one to leave may let an idle daemon go */
+}
+
+static void
+on_written(uv_write_t *req, int status)
+{
+    struct outgoing *o = (struct outgoing *)req;
+    struct client *c = req->handle->data;
+    buf_free(&o->bytes);
+    free(o);
+    if (status < 0)
+        client_drop(c);
+}
+
+/* Takes the bytes; what the socket does not take at once is written when it can. */
+static void
+client_send(struct client *c, struct buf *bytes)
+{
+    if (c->closing || bytes->len == 0) {
+        buf_free(bytes);
+        return;
+    }
+    uv_buf_t b = uv_buf_init(bytes->data, (unsigned)bytes->len);
+    int n = uv_try_write((uv_stream_t *)&c->pipe, &b, 1);
+    if (n == (int)bytes->len) {
+        buf_free(bytes);
+        return;
+    }
+    if (n > 0)
+        buf_drop(bytes, (size_t)n);
+    if (c->pipe.write_queue_size + bytes->len > UNREAD_MAX) {
+        log_warn("client=%d dropped: it left %zu MiB unread", (int)c->pid,
+                 c->pipe.write_queue_size >> 20);
+        buf_free(bytes);
+        client_drop(c);
+        return;
+    }
+    struct outgoing *o = xcalloc(1, sizeof *o);
+    o->bytes = *bytes;
+    *bytes = (struct buf)BUF_INIT;
+    b = uv_buf_init(o->bytes.data, (unsigned)o->bytes.len);
+    if (uv_write(&o->req, (uv_stream_t *)&c->pipe, &b, 1, on_written)) {
+        buf_free(&o->bytes);
+        free(o);
+        client_drop(c);
+    }
+}
+
+static struct reply *
+hold(struct client *c, char *id, bool changes)
+{
+    if (c->n_held == c->cap_held) {
+        c->cap_held = c->cap_held ? c->cap_held * 2 : 4;
+        c->held = xrealloc(c->held, (size_t)c->cap_held * sizeof *c->held);
+    }
+    struct reply *r = &c->held[c->n_held++];
+    *r = (struct reply){.text = BUF_INIT, .id = id, .changes = changes};
+    turn_touch(c->server->daemon);
+    return r;
+}
+
+static void
+write_error(struct buf *out, const char *id, int code, const char *kind, const char *text)
+{
+    struct jsonw w;
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "jsonrpc", "2.0");
+    jsonw_key(&w, "id");
+    jsonw_raw(&w, id, strlen(id));
+    jsonw_key(&w, "error");
+    jsonw_object(&w);
+    jsonw_kint(&w, "code", code);
+    jsonw_kstr(&w, "message", text);
+    if (kind) {
+        jsonw_key(&w, "data");
+        jsonw_object(&w);
+        jsonw_kstr(&w, "kind", kind);
+        jsonw_end_object(&w);
+    }
+    jsonw_end_object(&w);
+    jsonw_end_object(&w);
+    buf_addc(out, '\n');
+}
+
+static void
+write_result(struct buf *out, const char *id, const char *result, size_t n)
+{
+    buf_reserve(out, n + 64);
+    buf_adds(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    buf_adds(out, id);
+    buf_adds(out, ",\"result\":");
+    buf_add(out, result, n);
+    buf_adds(out, "}\n");
+}
+
+/* An id is a string, a number or null; anything else is answered as null. */
+static char *
+id_text(const json_t *id)
+{
+    char *text = NULL;
+    if (json_is_string(id) || json_is_integer(id))
+        text = json_dumps(id, JSON_ENCODE_ANY | JSON_COMPACT);
+    return text ? text : xstrdup("null");
+}
+
+static void
+answer_protocol_error(struct client *c, const json_t *id, int code, const char *text)
+{
+    struct reply *r = hold(c, id_text(id), false);
+    write_error(&r->text, r->id, code, "usage", text);
+}
+
+static void
+call_method(struct client *c, const struct method *m, const json_t *id, json_t *params)
+{
+    struct caller caller = {.client = c, .uid = c->uid, .pid = c->pid, .id = id};
+    auto_buf struct buf result = BUF_INIT;
+    struct jsonw w;
+    struct err e = {0};
+    jsonw_init(&w, &result);
+    int rc = m->run(c->server->daemon, &caller, params, &w, &e);
+    if (rc == METHOD_LATER)
+        return;
+    struct reply *r = hold(c, id_text(id), m->changes && rc == 0);
+    if (rc == 0)
+        write_result(&r->text, r->id, buf_str(&result), result.len);
+    else
+        write_error(&r->text, r->id, err_exit_status(e.code), err_name(e.code), e.text);
+}
+
+static void
+handle_line(struct client *c, const char *line, size_t len)
+{
+    json_error_t je;
+    json_t *root = json_loadb(line, len, 0, &je);
+    if (!root) {
+        auto_free char *text = xasprintf("not JSON: %s (byte %d)", je.text, je.position);
+        answer_protocol_error(c, NULL, RPC_PARSE_ERROR, text);
+        return;
+    }
+    const json_t *id = json_object_get(root, "id");
+    const char *name = json_string_value(json_object_get(root, "method"));
+    json_t *params = json_object_get(root, "params");
+    const struct method *m = name ? methods_find(name) : NULL;
+    if (!json_is_object(root) || !name || (params && !json_is_object(params)))
+        answer_protocol_error(c, id, RPC_BAD_REQUEST,
+                              "a request is {\"id\", \"method\": name, \"params\": {...}}");
+    else if (!m)
+        answer_protocol_error(c, id, RPC_UNKNOWN_METHOD, "no such method");
+    else
+        call_method(c, m, id, params);
+    json_decref(root);
+}
+
+static void
+on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
+{
+    (void)suggested;
+    struct client *c = handle->data;
+    char *room = frame_room(&c->in, READ_SIZE);
+    *out = uv_buf_init(room, room ? READ_SIZE : 0);
+}
+
+static void
+on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
+{
+    (void)b;
+    struct client *c = stream->data;
+    if (n < 0) {
+        if (n == UV_ENOBUFS)
+            log_warn("client=%d dropped: a line of over %zu MiB", (int)c->pid,
+                     FRAME_MAX_CLIENT >> 20);
+        client_drop(c);
+        return;
+    }
+    frame_filled(&c->in, (size_t)n);
+    size_t at = 0, len = 0;
+    const char *line;
+    while (!c->closing && (line = frame_next(&c->in, &at, &len)))
+        if (len > 0)
+            handle_line(c, line, len);
+    frame_done(&c->in, at);
+}
+
+static void
+on_closed_unused(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static bool
+identify(struct client *c)
+{
+    uv_os_fd_t fd;
+    struct ucred cred;
+    socklen_t len = sizeof cred;
+    if (uv_fileno((uv_handle_t *)&c->pipe, &fd) ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+        return false;
+    c->uid = cred.uid;
+    c->pid = cred.pid;
+    /* A user's own daemon serves that user (and root, who could anyway). */
+    return c->uid == getuid() || c->uid == 0;
+}
+
+static void
+on_connection(uv_stream_t *listener, int status)
+{
+    struct server *s = listener->data;
+    if (status < 0) {
+        log_warn("accept: %s", uv_strerror(status));
+        return;
+    }
+    struct client *c = xcalloc(1, sizeof *c);
+    c->server = s;
+    uv_pipe_init(s->daemon->loop, &c->pipe, 0);
+    c->pipe.data = c;
+    frame_init(&c->in, FRAME_MAX_CLIENT);
+    if (uv_accept(listener, (uv_stream_t *)&c->pipe) || s->closing ||
+        s->n_clients >= CLIENTS_MAX || !identify(c)) {
+        uv_close((uv_handle_t *)&c->pipe, on_closed_unused);
+        return;
+    }
+    c->next = s->clients;
+    if (c->next)
+        c->next->prev = c;
+    s->clients = c;
+    s->n_clients++;
+    uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
+}
+
+/* Binds through /proc/self/fd, so that a deep --dir is not cut off by the 108 bytes of a
+ * socket address; bound under another name and renamed, so that there is always a socket. */
+static int
+bind_socket(const char *path, struct err *e)
+{
+    auto_free char *folder = xstrdup(path);
+    char *slash = strrchr(folder, '/');
+    *slash = '\0';
+    if (file_mkdirs(folder, 0700, e))
+        return -1;
+    auto_close int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (dir < 0 || fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open %s", folder);
+    struct stat st;
+    if (fstat(dir, &st) == 0 && st.st_uid != getuid())
+        return err_set(e, ERR_PERMISSION, "%s belongs to somebody else; remove it or use --dir",
+                       folder);
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/.sock.%d", dir, getpid());
+    unlink(addr.sun_path);
+    mode_t old = umask(0177);
+    int rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
+    umask(old);
+    if (rc)
+        return err_errno(e, ERR_FAILED, errno, "cannot bind %s", path);
+    auto_free char *temp = xasprintf(".sock.%d", getpid());
+    if (renameat(dir, temp, dir, slash + 1))
+        return err_errno(e, ERR_FAILED, errno, "cannot put the socket at %s", path);
+    return TAKE_FD(fd);
+}
+
+struct server *
+server_open(struct daemon *d, struct err *e)
+{
+    int fd = bind_socket(d->places.socket, e);
+    if (fd < 0)
+        return NULL;
+    struct server *s = xcalloc(1, sizeof *s);
+    s->daemon = d;
+    uv_pipe_init(d->loop, &s->listener, 0);
+    s->listener.data = s;
+    int rc = uv_pipe_open(&s->listener, fd);
+    if (!rc)
+        rc = uv_listen((uv_stream_t *)&s->listener, 256, on_connection);
+    if (rc) {
+        err_set(e, ERR_FAILED, "cannot listen on %s: %s", d->places.socket, uv_strerror(rc));
+        return NULL;
+    }
+    return s;
+}
+
+void
+server_close(struct server *s)
+{
+    if (s->closing)
+        return;
+    s->closing = true;
+    unlink(s->daemon->places.socket);
+    uv_close((uv_handle_t *)&s->listener, NULL);
+    while (s->clients)
+        client_drop(s->clients);
+}
+
+void
+server_free(struct server *s)
+{
+    free(s);
+}
+
+int
+server_client_count(const struct server *s)
+{
+    return s->n_clients;
+}
+
+struct ticket *
+server_ticket(struct caller *c)
+{
+    struct ticket *t = xcalloc(1, sizeof *t);
+    t->client = c->client;
+    t->id = id_text(c->id);
+    return t;
+}
+
+void
+server_answer(struct ticket *t, const char *result_json)
+{
+    struct reply *r = hold(t->client, TAKE(t->id), false);
+    write_result(&r->text, r->id, result_json, strlen(result_json));
+    ticket_free(t);
+}
+
+void
+ticket_free(struct ticket *t)
+{
+    if (!t)
+        return;
+    free(t->id);
+    free(t);
+}
+
+bool
+ticket_is_of(const struct ticket *t, const struct client *client)
+{
+    return t->client == client;
+}
+
+void
+server_release(struct server *s, const struct err *failed)
+{
+    struct client *next;
+    for (struct client *c = s->clients; c; c = next) {
+        next = c->next;
+        if (c->n_held == 0)
+            continue;
+        struct buf out = BUF_INIT;
+        for (int i = 0; i < c->n_held; i++) {
+            struct reply *r = &c->held[i];
+            if (failed && r->changes)
+                write_error(&out, r->id, err_exit_status(failed->code), err_name(failed->code),
+                            failed->text);
+            else if (out.len == 0) {
+                buf_free(&out);
+                out = r->text;
+                r->text = (struct buf)BUF_INIT;
+            } else {
+                buf_add(&out, r->text.data, r->text.len);
+            }
+            buf_free(&r->text);
+            free(r->id);
+        }
+        c->n_held = 0;
+        client_send(c, &out);
+    }
+}
+
+void
+server_follow(struct client *client, struct follow *filter)
+{
+    free(client->filter.jobs);
+    client->filter = *filter;
+    filter->jobs = NULL;
+    client->following = true;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static bool
+wants(const struct client *c, uint32_t job, uint32_t file)
+{
+    if (!c->following)
+        return false;
+    if (job == 0) /* of the machine, not of a job: everybody's business */
+        return true;
+    if (c->filter.file && c->filter.file != file)
+        return false;
+    return !c->filter.jobs ||
+           bsearch(&job, c->filter.jobs, (size_t)c->filter.n_jobs, sizeof job, compare_ids);
+}
+
+void
+server_publish(struct server *s, uint32_t job, uint32_t file, const char *json, size_t n)
+{
+    struct client *next;
+    for (struct client *c = s->clients; c; c = next) {
+        next = c->next;
+        if (!wants(c, job, file))
+            continue;
+        struct buf out = BUF_INIT;
+        buf_reserve(&out, n + 64);
+        buf_adds(&out, "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":");
+        buf_add(&out, json, n);
+        buf_adds(&out, "}\n");
+        client_send(c, &out);
+    }
+}

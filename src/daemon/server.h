@@ -1,0 +1,57 @@
+/* The socket: connections, frames, JSON-RPC, who is asking. Every answer is held until the
+ * turn that made it true is committed (turn.h), then sent. */
+#ifndef DAEMON_SERVER_H
+#define DAEMON_SERVER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct buf;
+struct client;
+struct daemon;
+struct err;
+struct jsonw;
+
+/* Who asks, and for what: lives as long as the call of a method. */
+struct caller {
+    struct client *client;
+    uid_t uid; /* from the kernel */
+    pid_t pid;
+    const json_t *id; /* borrowed */
+};
+
+/* What a method returns besides 0 (the result is in *out) and -1 (e is filled). */
+#define METHOD_LATER 1 /* it kept a ticket and answers with server_answer */
+
+typedef int (*method_fn)(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+                         struct err *e);
+
+/* Binds the socket (replacing what a dead daemon left) and listens. */
+struct server *server_open(struct daemon *d, struct err *e);
+/* No new connections, no new requests; what is held is still sent. */
+void server_close(struct server *s);
+void server_free(struct server *s);
+int server_client_count(const struct server *s);
+
+/* A place in line for a later answer to this call. */
+struct ticket *server_ticket(struct caller *c);
+/* Answers and frees the ticket; result_json is one JSON value. */
+void server_answer(struct ticket *t, const char *result_json);
+void ticket_free(struct ticket *t);
+bool ticket_is_of(const struct ticket *t, const struct client *client);
+
+/* Sends what is held; with e, answers to methods that change something become this error. */
+void server_release(struct server *s, const struct err *failed);
+
+/* A follower gets every later event that its filter lets through. */
+struct follow {
+    uint32_t file;  /* 0: any */
+    uint32_t *jobs; /* owned, sorted; NULL: any */
+    int n_jobs;
+};
+void server_follow(struct client *client, struct follow *filter); /* takes filter->jobs */
+void server_publish(struct server *s, uint32_t job, uint32_t file, const char *json, size_t n);
+
+#endif

@@ -1,0 +1,415 @@
+/* The turn: see turn.h for its order, which is the whole durability argument. Methods,
+ * watcher and prober change the core and say what must be written; this file decides when,
+ * and nothing is acknowledged, launched or forgotten but from here.
+ *
+ * When a commit fails the memory is put right again: jobs that are new in this turn go,
+ * starts that were decided are undone, everything else stays marked and is tried again. */
+#include "daemon/turn.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "core/ledger.h"
+#include "core/plan.h"
+#include "core/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/events.h"
+#include "daemon/jobs.h"
+#include "daemon/launch.h"
+#include "daemon/prober.h"
+#include "daemon/server.h"
+#include "daemon/watch.h"
+#include "store/store.h"
+
+#define RETRY_MS         2000 /* after a failed commit */
+#define CHECKPOINT_MS    1000 /* of quiet before the write-ahead log is folded in */
+#define COMMAND_IN_EVENT 200
+
+struct event {
+    char kind[16];
+    uint32_t job, file;
+    int64_t at_us;
+    struct buf json; /* an object */
+};
+
+struct turn {
+    uv_idle_t idle;   /* keeps the loop from sleeping while a turn is due */
+    uv_check_t check; /* runs it */
+    uv_timer_t retry, checkpoint, wake;
+    bool due;
+    bool full;
+    struct job **unsaved;
+    size_t n_unsaved, cap_unsaved;
+    struct event *events;
+    size_t n_events, cap_events;
+    struct jsonw writer; /* of the event being written */
+};
+
+static void
+on_idle(uv_idle_t *idle)
+{
+    (void)idle;
+}
+
+static void
+on_check(uv_check_t *check)
+{
+    struct daemon *d = check->data;
+    if (!d->turn->due)
+        return;
+    turn_run(d);
+}
+
+static void
+on_timer_touch(uv_timer_t *timer)
+{
+    turn_touch(timer->data);
+}
+
+static void
+on_checkpoint(uv_timer_t *timer)
+{
+    struct daemon *d = timer->data;
+    struct err e = {0};
+    if (store_checkpoint(d->store, &e))
+        log_warn("checkpoint: %s", e.text);
+}
+
+struct turn *
+turn_new(struct daemon *d)
+{
+    struct turn *t = xcalloc(1, sizeof *t);
+    uv_idle_init(d->loop, &t->idle);
+    uv_check_init(d->loop, &t->check);
+    uv_timer_init(d->loop, &t->retry);
+    uv_timer_init(d->loop, &t->checkpoint);
+    uv_timer_init(d->loop, &t->wake);
+    t->check.data = t->retry.data = t->checkpoint.data = t->wake.data = d;
+    uv_check_start(&t->check, on_check);
+    uv_unref((uv_handle_t *)&t->check);
+    return t;
+}
+
+void
+turn_close(struct turn *t)
+{
+    uv_close((uv_handle_t *)&t->idle, NULL);
+    uv_close((uv_handle_t *)&t->check, NULL);
+    uv_close((uv_handle_t *)&t->retry, NULL);
+    uv_close((uv_handle_t *)&t->checkpoint, NULL);
+    uv_close((uv_handle_t *)&t->wake, NULL);
+}
+
+void
+turn_free(struct turn *t)
+{
+    for (size_t i = 0; i < t->n_events; i++)
+        buf_free(&t->events[i].json);
+    free(t->events);
+    free(t->unsaved);
+    free(t);
+}
+
+void
+turn_touch(struct daemon *d)
+{
+    if (!d->turn || d->turn->due)
+        return;
+    d->turn->due = true;
+    uv_idle_start(&d->turn->idle, on_idle);
+}
+
+void
+turn_save(struct daemon *d, struct job *job, unsigned what)
+{
+    struct turn *t = d->turn;
+    if (!job->unsaved) {
+        if (t->n_unsaved == t->cap_unsaved) {
+            t->cap_unsaved = t->cap_unsaved ? t->cap_unsaved * 2 : 64;
+            t->unsaved = xrealloc(t->unsaved, t->cap_unsaved * sizeof(struct job *));
+        }
+        t->unsaved[t->n_unsaved++] = job;
+    }
+    job->unsaved |= (uint8_t)what;
+    turn_touch(d);
+}
+
+struct jsonw *
+turn_event(struct daemon *d, const char *kind, const struct job *job)
+{
+    struct turn *t = d->turn;
+    if (t->n_events == t->cap_events) {
+        t->cap_events = t->cap_events ? t->cap_events * 2 : 64;
+        t->events = xrealloc(t->events, t->cap_events * sizeof *t->events);
+    }
+    struct event *ev = &t->events[t->n_events++];
+    *ev = (struct event){.at_us = clock_wall_us(), .json = BUF_INIT};
+    snprintf(ev->kind, sizeof ev->kind, "%s", kind);
+    jsonw_init(&t->writer, &ev->json);
+    jsonw_object(&t->writer);
+    if (job) {
+        ev->job = job->id;
+        ev->file = job->file;
+        jsonw_kstr(&t->writer, "user", daemon_user_name(job->uid));
+        if (job->req.name)
+            jsonw_kstr(&t->writer, "name", job->req.name);
+        jsonw_key(&t->writer, "command");
+        events_write_command(&t->writer, job, COMMAND_IN_EVENT);
+        if (job->line)
+            jsonw_kint(&t->writer, "line", job->line);
+    }
+    turn_touch(d);
+    return &t->writer;
+}
+
+void
+turn_event_end(struct daemon *d)
+{
+    jsonw_end_object(&d->turn->writer);
+}
+
+/* --- the plan ---------------------------------------------------------------------------- */
+
+static void
+start_job(struct daemon *d, struct job *job, const struct placement *where)
+{
+    /* The attempt before this one is not on the disk yet: its row first, this start next. */
+    if (job->unsaved & SAVE_ATTEMPT) {
+        ledger_release(d->ledger, job->id);
+        turn_touch(d);
+        return;
+    }
+    struct attempt *run = xcalloc(1, sizeof *run);
+    run->number = job->attempts + 1;
+    run->n_gpus = where->n;
+    memcpy(run->gpus, where->gpus, where->n);
+    for (int i = 0; i < GPU_MAX; i++)
+        run->peak_mib[i] = run->now_mib[i] = -1;
+    run->vram_mib = job->req.demand.vram_mib;
+    struct job_event ev = {.type = JOB_EV_START, .wall_us = clock_wall_us(), .run = run};
+    const char *why = NULL;
+    if (job_apply(job, &ev, &why) != JOB_NEXT)
+        err_abort("job %u was planned to start but cannot: %s", job->id, why ? why : "?");
+    queue_refile(d->queue, job);
+    turn_save(d, job, SAVE_JOB | SAVE_ATTEMPT_NEW);
+    jobs_event_started(d, job);
+}
+
+/* Heads of lines that have just been found not to start. */
+static void
+tell_why_waiting(struct daemon *d)
+{
+    for (size_t i = 0; i < queue_n_kinds(d->queue); i++) {
+        struct job *head = queue_kind(d->queue, i)->head;
+        if (head->waiting_told)
+            continue;
+        head->waiting_told = true;
+        event_waiting(d, head);
+    }
+}
+
+static void
+plan(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    uv_timer_stop(&t->wake);
+    if (d->stopping || !d->ready)
+        return;
+    int64_t now = clock_wall_us();
+    if (!prober_is_fresh(d->prober))
+        return; /* a sample is on its way; it touches the turn */
+    auto_plan struct plan p = PLAN_INIT;
+    plan_make(d->queue, d->ledger, now, &p);
+    for (size_t i = 0; i < p.n; i++) {
+        const struct decision *x = &p.decisions[i];
+        struct job *job = queue_get(d->queue, x->job);
+        if (x->type == PLAN_START)
+            start_job(d, job, &x->where);
+        else
+            jobs_infeasible(d, job, x->text);
+    }
+    tell_why_waiting(d);
+    if (p.wake_us != INT64_MAX) {
+        int64_t ms = (p.wake_us - now) / 1000 + 1;
+        uv_timer_start(&t->wake, on_timer_touch, ms > 0 ? (uint64_t)ms : 1, 0);
+    }
+}
+
+/* --- the transaction ---------------------------------------------------------------------- */
+
+static void
+write_job(struct daemon *d, struct job *job)
+{
+    struct store *s = d->store;
+    struct err e; /* errors stick to the store; store_commit tells */
+    if (job->unsaved & SAVE_INSERT)
+        store_job_insert(s, job, &e);
+    else if (job->unsaved & (SAVE_JOB | SAVE_ENDED))
+        store_job_update(s, job, &e);
+    if (job->unsaved & SAVE_DETACH)
+        store_job_detach(s, job->id, &e);
+    if (job->unsaved & SAVE_ATTEMPT_NEW) {
+        const char *uuids[GPU_MAX];
+        for (int i = 0; i < job->run->n_gpus; i++)
+            uuids[i] = ledger_card(d->ledger, job->run->gpus[i])->info.uuid;
+        store_attempt_insert(s, job->id, job->run, uuids, &e);
+    } else if (job->unsaved & SAVE_ATTEMPT) {
+        store_attempt_update(s, job->id, job->run, &e);
+    }
+}
+
+/* Stores the events and turns each into the line that followers get. */
+static void
+write_events(struct daemon *d)
+{
+    for (size_t i = 0; i < d->turn->n_events; i++) {
+        struct event *ev = &d->turn->events[i];
+        struct store_event row = {.at_us = ev->at_us,
+                                  .kind = ev->kind,
+                                  .job = ev->job,
+                                  .file = ev->file,
+                                  .json = ev->json.data,
+                                  .json_len = ev->json.len};
+        struct err e;
+        store_event_add(d->store, &row, &e);
+        struct buf line = BUF_INIT;
+        event_line(&row, &line);
+        buf_free(&ev->json);
+        ev->json = line;
+    }
+}
+
+static void
+undo_start(struct daemon *d, struct job *job)
+{
+    ledger_release(d->ledger, job->id);
+    free(job->run);
+    job->run = NULL;
+    job->attempts--;
+    job->state = JOB_PENDING;
+    job->unsaved &= (uint8_t)~SAVE_ATTEMPT_NEW;
+    queue_refile(d->queue, job);
+}
+
+/* The store has rolled back: take back what nobody has been told yet. */
+static void
+commit_failed(struct daemon *d, const struct err *e)
+{
+    struct turn *t = d->turn;
+    log_error("event=commit-failed %s", e->text);
+    if (!t->full && store_reserve_release(d->store))
+        log_warn("event=reserve-released the disk is full; outcomes are still written");
+    t->full = true;
+    size_t keep = 0;
+    for (size_t i = 0; i < t->n_unsaved; i++) {
+        struct job *job = t->unsaved[i];
+        if (job->unsaved & SAVE_ATTEMPT_NEW)
+            undo_start(d, job);
+        if (job->unsaved & SAVE_INSERT)
+            job_free(queue_remove(d->queue, job->id));
+        else
+            t->unsaved[keep++] = job;
+    }
+    t->n_unsaved = keep;
+    for (size_t i = 0; i < t->n_events; i++)
+        buf_free(&t->events[i].json);
+    t->n_events = 0;
+    struct err told = {.code = ERR_NO_SPACE};
+    err_set(&told, e->code == ERR_NO_SPACE ? ERR_NO_SPACE : ERR_FAILED,
+            "nothing was accepted: %s. Running jobs go on", e->text);
+    if (d->server)
+        server_release(d->server, &told);
+    uv_timer_start(&t->retry, on_timer_touch, RETRY_MS, 0);
+}
+
+/* What was waiting for the disk: launches, good-byes to supervisors, ends. */
+static void
+act_on_saved(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    size_t n = t->n_unsaved;
+    struct job **jobs = t->unsaved;
+    t->unsaved = NULL;
+    t->n_unsaved = t->cap_unsaved = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct job *job = jobs[i];
+        unsigned what = job->unsaved;
+        job->unsaved = 0;
+        if (what & SAVE_SETTLED)
+            watch_settled(d, job->id, job->run->number);
+        if (what & SAVE_ATTEMPT_NEW)
+            launch_attempt(d, job);
+        if (what & SAVE_ENDED)
+            jobs_retire(d, job);
+    }
+    free(jobs);
+}
+
+static void
+publish_events(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    for (size_t i = 0; i < t->n_events; i++) {
+        struct event *ev = &t->events[i];
+        server_publish(d->server, ev->job, ev->file, ev->json.data, ev->json.len);
+        buf_free(&ev->json);
+    }
+    t->n_events = 0;
+}
+
+static int
+commit(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    struct err e = {0};
+    for (size_t i = 0; i < t->n_unsaved; i++)
+        write_job(d, t->unsaved[i]);
+    write_events(d);
+    crash_point("daemon-before-commit");
+    if (store_commit(d->store, &e)) {
+        commit_failed(d, &e);
+        return -1;
+    }
+    crash_point("daemon-after-commit");
+    if (t->full) {
+        t->full = false;
+        log_info("event=disk-has-room");
+        if (store_reserve_restore(d->store, &e))
+            log_warn("reserve: %s", e.text);
+    }
+    return 0;
+}
+
+int
+turn_run(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    t->due = false;
+    uv_idle_stop(&t->idle);
+    plan(d);
+    if (commit(d))
+        return -1;
+    if (d->server) {
+        server_release(d->server, NULL);
+        publish_events(d);
+    }
+    crash_point("daemon-after-reply");
+    act_on_saved(d);
+    if (store_wants_checkpoint(d->store))
+        uv_timer_start(&t->checkpoint, on_checkpoint, CHECKPOINT_MS, 0);
+    daemon_after_turn(d);
+    return 0;
+}
+
+bool
+turn_store_is_full(const struct daemon *d)
+{
+    return d->turn->full;
+}

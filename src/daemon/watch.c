@@ -1,0 +1,447 @@
+/* Watching shepherds: see watch.h. One watch per attempt, kept in a hash by job id; it ends
+ * when the outcome is committed (watch_settled). The connection is the socket pair made at
+ * launch or, after a restart of the daemon, ctl.sock in the attempt's folder.
+ *
+ * End of file without `ended` means that the shepherd has died. Then a sweeper process
+ * waits for the lock, kills what the job left behind and leaves; only after that the folder
+ * is read: an exit record counts, else no `started` mark means that the command never ran,
+ * else the attempt is LOST. Nothing is invented. */
+#include "daemon/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include <uthash.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "core/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/jobs.h"
+#include "daemon/launch.h"
+#include "sys/exitrec.h"
+#include "wire/frame.h"
+
+#define READ_SIZE 4096
+
+/* A connection: to the shepherd, or the wait for its sweeper. Outlives its watch until uv has
+ * closed it. */
+struct link {
+    uv_pipe_t pipe;
+    struct watcher *watcher;
+    struct watch *watch; /* NULL: dropped, about to be closed */
+    struct frame in;
+    bool is_sweeper;
+};
+
+struct watch {
+    uint32_t job;
+    int32_t attempt;
+    pid_t shepherd;
+    struct link *link; /* NULL: not connected */
+    bool ended;        /* the core knows the outcome */
+    UT_hash_handle hh;
+};
+
+struct watcher {
+    struct daemon *daemon;
+    struct watch *watches;
+};
+
+static void shepherd_gone(struct watcher *w, struct watch *x);
+static void sweeper_gone(struct watcher *w, struct watch *x);
+
+struct watcher *
+watcher_new(struct daemon *d)
+{
+    struct watcher *w = xcalloc(1, sizeof *w);
+    w->daemon = d;
+    return w;
+}
+
+static void
+on_closed(uv_handle_t *handle)
+{
+    struct link *l = handle->data;
+    frame_free(&l->in);
+    free(l);
+}
+
+static void
+unlink_watch(struct watch *x)
+{
+    if (!x->link)
+        return;
+    x->link->watch = NULL;
+    uv_close((uv_handle_t *)&x->link->pipe, on_closed);
+    x->link = NULL;
+}
+
+static void
+watch_drop(struct watcher *w, struct watch *x)
+{
+    unlink_watch(x);
+    HASH_DEL(w->watches, x);
+    free(x);
+}
+
+void
+watcher_close(struct watcher *w)
+{
+    struct watch *x, *next;
+    HASH_ITER(hh, w->watches, x, next)
+    watch_drop(w, x);
+}
+
+void
+watcher_free(struct watcher *w)
+{
+    free(w);
+}
+
+static struct watch *
+find(const struct watcher *w, uint32_t job)
+{
+    struct watch *x;
+    HASH_FIND(hh, w->watches, &job, sizeof job, x);
+    return x;
+}
+
+static struct watch *
+add(struct watcher *w, const struct job *job)
+{
+    struct watch *x = find(w, job->id);
+    if (x)
+        err_abort("job %u is watched twice", job->id);
+    x = xcalloc(1, sizeof *x);
+    x->job = job->id;
+    x->attempt = job->run->number;
+    x->shepherd = job->run->shepherd_pid;
+    HASH_ADD(hh, w->watches, job, sizeof x->job, x);
+    return x;
+}
+
+/* The job of a watch, if that attempt is still its current one. */
+static struct job *
+job_of(const struct watcher *w, const struct watch *x)
+{
+    struct job *job = queue_get(w->daemon->queue, x->job);
+    return job && job->run && job->run->number == x->attempt ? job : NULL;
+}
+
+/* --- what we tell a shepherd ---------------------------------------------------------------
+ */
+
+static void
+say(struct watch *x, const char *text)
+{
+    if (!x->link || x->link->is_sweeper)
+        return;
+    uv_buf_t b = uv_buf_init((char *)text, (unsigned)strlen(text));
+    /* A short line on an idle local socket: it fits, or the peer is going. */
+    int n = uv_try_write((uv_stream_t *)&x->link->pipe, &b, 1);
+    if (n < 0 && n != UV_EPIPE && n != UV_ECONNRESET)
+        log_warn("job=%u cannot reach its supervisor: %s", x->job, uv_strerror(n));
+}
+
+static void
+say_cancel(struct watch *x, const struct job *job)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct jsonw w;
+    jsonw_init(&w, &text);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "op", "cancel");
+    jsonw_kstr(&w, "by", job->cancelled_by ? job->cancelled_by : "");
+    jsonw_kint(&w, "grace_ms", job->req.grace_ms);
+    jsonw_end_object(&w);
+    buf_addc(&text, '\n');
+    say(x, buf_str(&text));
+}
+
+void
+watch_cancel(struct daemon *d, const struct job *job)
+{
+    struct watch *x = find(d->watcher, job->id);
+    if (x)
+        say_cancel(x, job);
+}
+
+void
+watch_settled(struct daemon *d, uint32_t job, int32_t attempt)
+{
+    struct watch *x = find(d->watcher, job);
+    if (x && x->attempt == attempt) {
+        say(x, "{\"op\":\"recorded\"}\n");
+        watch_drop(d->watcher, x);
+    }
+    launch_remove_folder(d, job, attempt);
+}
+
+/* --- what a shepherd tells us ---------------------------------------------------------------
+ */
+
+static void
+on_hello(struct watcher *w, struct watch *x, const json_t *msg)
+{
+    struct job *job = job_of(w, x);
+    x->shepherd = (pid_t)json_integer_value(json_object_get(msg, "pid"));
+    if (!job)
+        return;
+    job->run->shepherd_pid = x->shepherd;
+    if (job->cancel_asked)
+        say_cancel(x, job);
+}
+
+/* A cancel that reached the shepherd before the daemon died is known from its record only. */
+static void
+take_record(struct watcher *w, struct watch *x, struct job *job, const struct exitrec *rec)
+{
+    x->ended = true;
+    if (rec->ending.outcome == OUTCOME_CANCELLED && !job->cancelled_by && rec->by[0])
+        job->cancelled_by = xstrdup(rec->by);
+    if (rec->started_us > 0)
+        jobs_attempt_started(w->daemon, job, rec->started_us);
+    jobs_attempt_ended(w->daemon, job, &rec->ending);
+}
+
+static void
+on_ended(struct watcher *w, struct watch *x, const char *line, size_t len)
+{
+    struct job *job = job_of(w, x);
+    struct exitrec rec;
+    struct err e = {0};
+    if (!job || x->ended)
+        return;
+    if (exitrec_decode(line, len, &rec, &e)) {
+        log_error("job=%u unreadable end: %s", x->job, e.text);
+        return; /* the folder will tell once the shepherd has gone */
+    }
+    take_record(w, x, job, &rec);
+}
+
+static void
+handle(struct watcher *w, struct watch *x, const char *line, size_t len)
+{
+    json_error_t je;
+    json_t *msg = json_loadb(line, len, 0, &je);
+    const char *event = json_string_value(json_object_get(msg, "event"));
+    if (!event) {
+        log_error("job=%u its supervisor speaks nonsense: %s", x->job, je.text);
+    } else if (strcmp(event, "hello") == 0) {
+        on_hello(w, x, msg);
+        int64_t started = json_integer_value(json_object_get(msg, "started_us"));
+        struct job *job = job_of(w, x);
+        if (job && started > 0)
+            jobs_attempt_started(w->daemon, job, started);
+    } else if (strcmp(event, "started") == 0) {
+        struct job *job = job_of(w, x);
+        if (job)
+            jobs_attempt_started(w->daemon, job,
+                                 json_integer_value(json_object_get(msg, "at_us")));
+    } else if (strcmp(event, "ended") == 0) {
+        on_ended(w, x, line, len);
+    }
+    json_decref(msg);
+}
+
+static void
+on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
+{
+    (void)suggested;
+    struct link *l = handle->data;
+    char *room = frame_room(&l->in, READ_SIZE);
+    *out = uv_buf_init(room, room ? READ_SIZE : 0);
+}
+
+static void
+on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
+{
+    (void)b;
+    struct link *l = stream->data;
+    if (n < 0) {
+        struct watch *x = l->watch;
+        unlink_watch(x);
+        if (l->is_sweeper)
+            sweeper_gone(l->watcher, x);
+        else
+            shepherd_gone(l->watcher, x);
+        return;
+    }
+    frame_filled(&l->in, (size_t)n);
+    size_t at = 0, len = 0;
+    const char *line;
+    while (l->watch && (line = frame_next(&l->in, &at, &len)))
+        handle(l->watcher, l->watch, line, len);
+    frame_done(&l->in, at);
+}
+
+/* Takes the descriptor. */
+static int
+open_link(struct watcher *w, struct watch *x, int fd, bool is_sweeper, struct err *e)
+{
+    struct link *l = xcalloc(1, sizeof *l);
+    l->watcher = w;
+    l->watch = x;
+    l->is_sweeper = is_sweeper;
+    frame_init(&l->in, FRAME_MAX_PEER);
+    uv_pipe_init(w->daemon->loop, &l->pipe, 0);
+    l->pipe.data = l;
+    int rc = uv_pipe_open(&l->pipe, fd);
+    if (rc) {
+        close(fd);
+        l->watch = NULL;
+        uv_close((uv_handle_t *)&l->pipe, on_closed);
+        return err_set(e, ERR_FAILED, "cannot watch job %u: %s", x->job, uv_strerror(rc));
+    }
+    x->link = l;
+    uv_read_start((uv_stream_t *)&l->pipe, on_alloc, on_read);
+    return 0;
+}
+
+int
+watch_attempt(struct daemon *d, struct job *job, int fd, struct err *e)
+{
+    struct watch *x = add(d->watcher, job);
+    return open_link(d->watcher, x, fd, false, e);
+}
+
+/* --- a shepherd that has died ----------------------------------------------------------------
+ */
+
+/* What the folder says of an attempt that nobody supervises any more: an exit record; or
+ * NEVER_RAN or LOST in rec->ending. */
+static void
+read_outcome(struct watcher *w, const struct watch *x, struct exitrec *rec)
+{
+    char name[32];
+    *rec = (struct exitrec){.ending = {.outcome = OUTCOME_NEVER_RAN,
+                                       .ended_us = clock_wall_us(),
+                                       .code = -1,
+                                       .cpu_ms = -1,
+                                       .max_rss_kib = -1}};
+    auto_close int dir = openat(w->daemon->jobs_fd, launch_folder(x->job, x->attempt, name),
+                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct err e = {0};
+    const struct ending none = rec->ending;
+    int rc = dir < 0 ? 0 : exitrec_read_at(dir, rec, &e);
+    if (rc == 1)
+        return;
+    if (rc < 0)
+        log_error("job=%u attempt=%d %s", x->job, x->attempt, e.text);
+    *rec = (struct exitrec){.ending = none};
+    int32_t pid;
+    bool rebooted = w->daemon->rebooted;
+    /* The mark is not fsynced, so its absence proves something within one boot only. */
+    if (!rebooted && rc == 0 && (dir < 0 || exitrec_started_at(dir, &pid, NULL, &e) == 0))
+        return;
+    rec->ending.outcome = OUTCOME_LOST;
+    snprintf(rec->ending.text, sizeof rec->ending.text, "%s",
+             rebooted ? "the machine went down while it ran"
+                      : "its supervisor vanished before it could record the end");
+}
+
+static void
+settle_from_folder(struct watcher *w, struct watch *x)
+{
+    struct job *job = job_of(w, x);
+    if (!job || x->ended)
+        return;
+    struct exitrec rec;
+    read_outcome(w, x, &rec);
+    log_info("job=%u attempt=%d event=settled-from-folder outcome=%s", x->job, x->attempt,
+             outcome_name(rec.ending.outcome));
+    take_record(w, x, job, &rec);
+}
+
+static void
+sweeper_gone(struct watcher *w, struct watch *x)
+{
+    settle_from_folder(w, x);
+}
+
+static void
+shepherd_gone(struct watcher *w, struct watch *x)
+{
+    struct err e = {0};
+    if (x->ended)
+        return; /* it said so and has left; the commit is under way */
+    int fd = launch_sweeper(w->daemon, x->job, x->attempt, &e);
+    if (fd >= 0 && open_link(w, x, fd, true, &e) == 0)
+        return;
+    log_error("job=%u cannot sweep up after its supervisor: %s", x->job, e.text);
+    settle_from_folder(w, x);
+}
+
+/* --- after a restart -------------------------------------------------------------------------
+ */
+
+static int
+connect_ctl(int dir)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/ctl.sock", dir);
+    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof addr))
+        return -1;
+    return TAKE_FD(fd);
+}
+
+/* A shepherd holds the lock from birth and listens a moment later; a daemon that is killed
+ * and started again between the two meets one that does not listen yet. Start-up only, and
+ * bounded: the sweeper handles whatever is left. */
+static int
+connect_young(int dir)
+{
+    const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
+    int fd = connect_ctl(dir);
+    for (int i = 0; fd < 0 && i < 40 && file_is_locked_at(dir, "lock", NULL) == 1; i++) {
+        nanosleep(&pause, NULL);
+        fd = connect_ctl(dir);
+    }
+    return fd;
+}
+
+void
+watch_recover(struct daemon *d, struct job *job)
+{
+    char name[32];
+    struct err e = {0};
+    struct watch *x = add(d->watcher, job);
+    auto_close int dir = openat(d->jobs_fd, launch_folder(job->id, job->run->number, name),
+                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 || d->rebooted) {
+        settle_from_folder(d->watcher, x);
+        return;
+    }
+    int fd = connect_young(dir);
+    if (fd >= 0 && open_link(d->watcher, x, fd, false, &e) == 0) {
+        log_info("job=%u attempt=%d event=reconnected", job->id, job->run->number);
+        return;
+    }
+    /* Dead, or so young that it does not listen yet: the sweeper waits for the lock, which a
+     * living shepherd holds to its end. */
+    shepherd_gone(d->watcher, x);
+}
+
+uint32_t
+watch_job_of_shepherd(const struct daemon *d, pid_t pid)
+{
+    const struct watch *x;
+    for (x = d->watcher->watches; x; x = x->hh.next)
+        if (x->shepherd == pid)
+            return x->job;
+    return 0;
+}

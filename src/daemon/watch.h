@@ -1,0 +1,34 @@
+/* Every attempt that has no settled outcome, and the connection to its shepherd. What a
+ * shepherd says becomes job events; a shepherd that vanishes is settled from its folder. */
+#ifndef DAEMON_WATCH_H
+#define DAEMON_WATCH_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct daemon;
+struct err;
+struct job;
+
+struct watcher *watcher_new(struct daemon *d);
+void watcher_close(struct watcher *w); /* drops every connection; the shepherds live on */
+void watcher_free(struct watcher *w);
+
+/* Watches job->run over a connected socket, which it takes (also when it fails). */
+int watch_attempt(struct daemon *d, struct job *job, int fd, struct err *e);
+
+/* For an attempt of a daemon before this one: connects to its shepherd when the lock is
+ * held; settles it from its folder when it is free. */
+void watch_recover(struct daemon *d, struct job *job);
+
+/* The outcome is committed: the shepherd may forget it, and the folder goes. */
+void watch_settled(struct daemon *d, uint32_t job, int32_t attempt);
+
+/* Tells the shepherd to end the job. Remembered and said again when it reconnects, because
+ * job->cancel_asked is. */
+void watch_cancel(struct daemon *d, const struct job *job);
+
+/* The job whose supervisor is this process, 0: none. For attributing GPU processes. */
+uint32_t watch_job_of_shepherd(const struct daemon *d, pid_t pid);
+
+#endif
