@@ -1,0 +1,98 @@
+/* Reading the daemon's answers; see answer.h. */
+#include "cli/answer.h"
+
+#include "base/buf.h"
+#include "base/parse.h"
+
+const char *
+answer_str(const json_t *object, const char *key)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+
+    return s ? s : "";
+}
+
+int64_t
+answer_int(const json_t *object, const char *key, int64_t otherwise)
+{
+    const json_t *v = json_object_get(object, key);
+
+    if (json_is_integer(v))
+        return json_integer_value(v);
+    return json_is_real(v) ? (int64_t)json_real_value(v) : otherwise;
+}
+
+bool
+answer_bool(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key));
+}
+
+int64_t
+answer_time_us(const json_t *object, const char *key)
+{
+    const json_t *unix_s = json_object_get(json_object_get(object, key), "unix");
+
+    return json_is_number(unix_s) ? (int64_t)(json_number_value(unix_s) * 1e6) : 0;
+}
+
+void
+answer_add_gpus(struct buf *out, const json_t *gpus)
+{
+    size_t i;
+    const json_t *g;
+
+    json_array_foreach(gpus, i, g)
+    {
+        const json_t *index = json_is_object(g) ? json_object_get(g, "index") : g;
+
+        if (json_is_integer(index))
+            buf_addf(out, "%s%lld", i ? "," : "", (long long)json_integer_value(index));
+    }
+}
+
+int64_t
+answer_peak(const json_t *peak_mib)
+{
+    int64_t most = -1;
+    const char *gpu;
+    json_t *mib;
+
+    json_object_foreach((json_t *)peak_mib, gpu, mib)
+    {
+        if (json_is_number(mib) && (int64_t)json_number_value(mib) > most)
+            most = (int64_t)json_number_value(mib);
+    }
+    return most;
+}
+
+void
+answer_add_peaks(struct buf *out, const json_t *peak_mib)
+{
+    char size[24];
+    const char *gpu;
+    json_t *mib;
+    bool first = true;
+
+    if (json_object_size(peak_mib) == 0) {
+        buf_adds(out, "n/a");
+        return;
+    }
+    json_object_foreach((json_t *)peak_mib, gpu, mib)
+    {
+        format_mib(json_is_number(mib) ? (int64_t)json_number_value(mib) : -1, size);
+        if (json_object_size(peak_mib) > 1)
+            buf_addf(out, "%sgpu %s: %s", first ? "" : ", ", gpu, size);
+        else
+            buf_adds(out, size);
+        first = false;
+    }
+}
+
+void
+answer_add_command(struct buf *out, const char *name, const char *command)
+{
+    if (name[0])
+        buf_addf(out, "[%s] ", name);
+    buf_adds(out, command);
+}

@@ -1,0 +1,30 @@
+/* Reading the daemon's answers: a field that is missing or of another type is simply not
+ * known, so a newer or older daemon breaks nothing. */
+#ifndef CLI_ANSWER_H
+#define CLI_ANSWER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct buf;
+
+/* "" when it is no string. Borrowed. */
+const char *answer_str(const json_t *object, const char *key);
+/* otherwise when it is no number. */
+int64_t answer_int(const json_t *object, const char *key, int64_t otherwise);
+bool answer_bool(const json_t *object, const char *key);
+/* A time object's wall time in microseconds; 0 unknown. */
+int64_t answer_time_us(const json_t *object, const char *key);
+
+/* "0,2" from [0,2] or from [{"index":0},..]; nothing when empty. */
+void answer_add_gpus(struct buf *out, const json_t *gpus);
+/* "17.5 GiB", or "gpu 0 17.5, gpu 1 3.0 GiB" for several cards, "n/a" for null. */
+void answer_add_peaks(struct buf *out, const json_t *peak_mib);
+/* The largest of a peak object, -1 when it is null or empty. */
+int64_t answer_peak(const json_t *peak_mib);
+
+/* "[name] command" or the command. */
+void answer_add_command(struct buf *out, const char *name, const char *command);
+
+#endif

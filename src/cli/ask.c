@@ -1,0 +1,52 @@
+/* One question to a running daemon; see ask.h. */
+#include "cli/ask.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "cli/cli.h"
+#include "cli/connect.h"
+#include "wire/client.h"
+
+#define IDS_SHOWN 10
+
+int
+ask_daemon(const struct cli *cli, const char *method, json_t *params, json_t **result)
+{
+    struct err e = {0};
+    auto_client struct client *c = connect_daemon(cli, &e);
+
+    *result = NULL;
+    if (!c) {
+        json_decref(params);
+        return cli_fail(&e);
+    }
+    return client_call(c, method, params, result, &e) < 0 ? cli_fail(&e) : 0;
+}
+
+json_t *
+ask_select(char *const *words, int n)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_string(words[i]));
+    return json_pack("{s:o}", "select", list);
+}
+
+void
+ask_add_jobs(struct buf *out, const json_t *ids)
+{
+    size_t n = json_array_size(ids);
+    size_t shown = n > IDS_SHOWN ? IDS_SHOWN - 1 : n;
+
+    buf_adds(out, n == 1 ? "job" : "jobs");
+    for (size_t i = 0; i < shown; i++) {
+        const char *glue = i == 0 ? " " : i == n - 1 ? " and " : ", ";
+
+        buf_addf(out, "%s%lld", glue, (long long)json_integer_value(json_array_get(ids, i)));
+    }
+    if (shown < n)
+        buf_addf(out, " and %zu more", n - shown);
+}

@@ -1,0 +1,20 @@
+/* One question to a running daemon, for the verbs that print its answer and leave. */
+#ifndef CLI_ASK_H
+#define CLI_ASK_H
+
+#include <jansson.h>
+
+struct cli;
+
+/* Connects, asks, disconnects; says in words what went wrong. params is stolen. Returns 0
+ * with *result owned by the caller, or the exit status to end with. */
+int ask_daemon(const struct cli *cli, const char *method, json_t *params, json_t **result);
+
+/* {"select": [words]} */
+json_t *ask_select(char *const *words, int n);
+
+/* "job 3", "jobs 3, 4 and 5", at most ten named. Appends. */
+struct buf;
+void ask_add_jobs(struct buf *out, const json_t *ids);
+
+#endif

@@ -1,0 +1,63 @@
+/* What every verb of `berth` shares: the global options, the shape of a verb, how an error
+ * becomes words and an exit status. A verb is one file with one cmd_ function; verbs.c has
+ * the table. Data goes to standard output, words to standard error. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct err;
+
+/* The global options, from anywhere on the command line or the environment. Borrowed. */
+struct cli {
+    const char *dir;    /* --dir; NULL: BERTH_DIR or the user's instance */
+    const char *socket; /* --socket or BERTH_SOCKET; NULL: the instance's */
+    bool json;
+};
+
+struct verb {
+    const char *name;
+    const char *help; /* one line for `berth help` */
+    /* argv[0] is the verb. Returns the program's exit status. */
+    int (*run)(struct cli *cli, int argc, char **argv);
+};
+
+extern const struct verb cli_verbs[]; /* ends with a NULL name */
+
+int cmd_run(struct cli *cli, int argc, char **argv);
+int cmd_submit(struct cli *cli, int argc, char **argv);
+int cmd_queue(struct cli *cli, int argc, char **argv);
+int cmd_show(struct cli *cli, int argc, char **argv);
+int cmd_logs(struct cli *cli, int argc, char **argv);
+int cmd_cancel(struct cli *cli, int argc, char **argv);
+int cmd_hold(struct cli *cli, int argc, char **argv);
+int cmd_release(struct cli *cli, int argc, char **argv);
+int cmd_wait(struct cli *cli, int argc, char **argv);
+int cmd_gpus(struct cli *cli, int argc, char **argv);
+int cmd_status(struct cli *cli, int argc, char **argv);
+int cmd_events(struct cli *cli, int argc, char **argv);
+int cmd_daemon(struct cli *cli, int argc, char **argv);
+int cmd_config(struct cli *cli, int argc, char **argv);
+int cmd_doctor(struct cli *cli, int argc, char **argv);
+int cmd_version(struct cli *cli, int argc, char **argv);
+int cmd_help(struct cli *cli, int argc, char **argv);
+
+/* Bare `berth`: the machine and the queue. */
+int cli_overview(struct cli *cli);
+
+/* "berth: words" to standard error; returns the error's exit status. */
+int cli_fail(const struct err *e);
+/* "berth: words" to standard error. */
+void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same for a command line that makes no sense; returns 2. */
+int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+struct buf;
+/* Writes b to standard output in one go; the exit status: 0, or 1 when it could not be
+ * written (a closed pipe is no error worth words). */
+int cli_put(const struct buf *b);
+/* Prints a JSON value and a newline to standard output. Returns the exit status. */
+int cli_put_json(const json_t *value);
+
+#endif

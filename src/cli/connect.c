@@ -1,0 +1,261 @@
+/* Reaching the daemon, and starting one. A daemon is a child that leaves us at once: own
+ * session, no descriptors of ours, its folder the root. It says "ready" (or what is wrong)
+ * on a pipe when its socket listens, so nobody polls. When two clients start a daemon at
+ * the same moment, the one that finds the lock taken says so and leaves; its client then
+ * waits for the other daemon's socket. */
+#include "cli/connect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "wire/client.h"
+#include "wire/places.h"
+
+#define READY_FD     3
+#define READY_MS     30000 /* opening a database after a crash can take its time */
+#define RACE_MS      10000 /* the winner of a race has to come up meanwhile */
+#define RACE_STEP_MS 20
+
+char *
+connect_socket_path(const struct cli *cli, struct err *e)
+{
+    struct places p;
+    char *path;
+
+    if (cli->socket)
+        return xstrdup(cli->socket);
+    if (places_find(cli->dir, &p, e) < 0)
+        return NULL;
+    path = TAKE(p.socket);
+    places_free(&p);
+    return path;
+}
+
+struct client *
+connect_daemon(const struct cli *cli, struct err *e)
+{
+    struct err why = {0};
+    auto_free char *path = connect_socket_path(cli, e);
+    struct client *c;
+
+    if (!path)
+        return NULL;
+    c = client_connect(path, &why);
+    if (c)
+        return c;
+    if (why.code == ERR_UNREACHABLE)
+        err_set(e, why.code,
+                "no daemon is running (%s); 'berth daemon start'%s starts one, "
+                "and so do 'berth run' and 'berth submit'",
+                path, cli->dir ? " with the same --dir" : "");
+    else if (e)
+        *e = why;
+    return NULL;
+}
+
+/* ------------------------------------------------------------- starting */
+
+static void
+build_argv(const struct places *p, const struct daemon_args *args, const char *program,
+           const char **out)
+{
+    int n = 0;
+
+    out[n++] = program;
+    if (p->root) {
+        out[n++] = "--dir";
+        out[n++] = p->root;
+    }
+    if (args && args->sim) {
+        out[n++] = "--sim";
+        out[n++] = args->sim;
+    }
+    if (args && args->config) {
+        out[n++] = "--config";
+        out[n++] = args->config;
+    }
+    out[n++] = "--ready-fd";
+    out[n++] = "3";
+    out[n] = NULL;
+}
+
+/* In the child: nothing of ours goes along but the pipe, which becomes descriptor 3. */
+_Noreturn static void
+exec_daemon(int ready, const char *const *argv)
+{
+    sigset_t none;
+    int null;
+
+    setsid();
+    if (chdir("/") < 0)
+        _exit(126);
+    null = open("/dev/null", O_RDWR);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+        _exit(126);
+    if (ready == READY_FD)
+        fcntl(ready, F_SETFD, 0);
+    else if (dup2(ready, READY_FD) < 0)
+        _exit(126);
+    close_range(READY_FD + 1, ~0U, 0);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    execv(argv[0], (char *const *)argv);
+    dprintf(READY_FD, "cannot execute %s: %s\n", argv[0], strerror(errno));
+    _exit(127);
+}
+
+/* Forks twice, so that the daemon is nobody's zombie. Returns the pipe's reading end. */
+static int
+spawn_daemon(const char *const *argv, struct err *e)
+{
+    int ends[2];
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot make a pipe");
+    pid = fork();
+    if (pid < 0) {
+        err_errno(e, ERR_FAILED, errno, "cannot start the daemon");
+        close(ends[0]);
+        close(ends[1]);
+        return -1;
+    }
+    if (pid == 0) {
+        if (fork() != 0)
+            _exit(0);
+        exec_daemon(ends[1], argv);
+    }
+    close(ends[1]);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return ends[0];
+}
+
+/* The daemon's one line; empty when it died without a word. */
+static int
+read_ready(int fd, struct buf *line, struct err *e)
+{
+    int64_t until = clock_boot_us() + READY_MS * 1000LL;
+
+    while (!memchr(buf_str(line), '\n', line->len)) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int64_t left_ms = (until - clock_boot_us()) / 1000;
+        char chunk[512];
+        ssize_t n;
+
+        if (left_ms <= 0)
+            return err_set(e, ERR_UNREACHABLE,
+                           "the daemon was started but is not ready after %d s",
+                           READY_MS / 1000);
+        if (poll(&p, 1, (int)left_ms) <= 0)
+            continue;
+        n = read(fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        buf_add(line, chunk, (size_t)n);
+    }
+    while (line->len > 0 && line->data[line->len - 1] == '\n')
+        line->data[--line->len] = '\0';
+    return 0;
+}
+
+/* Somebody else is starting one: its socket comes, or it does not. */
+static struct client *
+await_winner(const char *path, struct err *e)
+{
+    int64_t until = clock_boot_us() + RACE_MS * 1000LL;
+
+    for (;;) {
+        struct client *c = client_connect(path, e);
+
+        if (c || clock_boot_us() > until)
+            return c;
+        poll(NULL, 0, RACE_STEP_MS);
+    }
+}
+
+/* The daemon we started is up, or it lost a race, or it says what is wrong. */
+static struct client *
+settle_start(const struct places *p, const char *path, const char *line, bool *started,
+             struct err *e)
+{
+    auto_free char *lock = xasprintf("%s/lock", p->state);
+
+    if (strcmp(line, "ready") == 0) {
+        if (started)
+            *started = true;
+        return client_connect(path, e);
+    }
+    if (file_is_locked_at(AT_FDCWD, lock, NULL) > 0) {
+        struct client *c = await_winner(path, e);
+
+        if (c)
+            return c;
+    }
+    if (line[0])
+        err_set(e, ERR_UNREACHABLE, "the daemon did not start: %s", line);
+    else
+        err_set(e, ERR_UNREACHABLE, "the daemon died as it started; its last words are in %s",
+                p->log);
+    return NULL;
+}
+
+static struct client *
+start_daemon(const struct cli *cli, const struct daemon_args *args, const char *path,
+             bool *started, struct err *e)
+{
+    auto_free char *program = places_program("berthd", e);
+    auto_buf struct buf line = BUF_INIT;
+    const char *argv[12];
+    struct places p;
+    auto_close int ready = -1;
+    struct client *c = NULL;
+
+    if (!program || places_find(cli->dir, &p, e) < 0)
+        return NULL;
+    build_argv(&p, args, program, argv);
+    ready = spawn_daemon(argv, e);
+    if (ready >= 0 && read_ready(ready, &line, e) == 0)
+        c = settle_start(&p, path, buf_str(&line), started, e);
+    places_free(&p);
+    return c;
+}
+
+struct client *
+connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *started,
+                 struct err *e)
+{
+    auto_free char *path = connect_socket_path(cli, e);
+    struct err why = {0};
+    struct client *c;
+
+    if (started)
+        *started = false;
+    if (!path)
+        return NULL;
+    c = client_connect(path, &why);
+    if (c)
+        return c;
+    /* A socket given by name belongs to somebody's daemon: there is nothing to start. */
+    if (why.code != ERR_UNREACHABLE || cli->socket) {
+        if (e)
+            *e = why;
+        return NULL;
+    }
+    return start_daemon(cli, args, path, started, e);
+}

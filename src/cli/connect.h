@@ -1,0 +1,30 @@
+/* Reaching the daemon, and starting one. */
+#ifndef CLI_CONNECT_H
+#define CLI_CONNECT_H
+
+#include <stdbool.h>
+
+struct cli;
+struct client;
+struct err;
+
+/* What a daemon that has to be started is given; NULL: nothing special. */
+struct daemon_args {
+    const char *sim;    /* --sim SPEC */
+    const char *config; /* --config FILE */
+};
+
+/* The socket's path as the options, the environment and the user's instance say. The caller
+ * frees; NULL with e. */
+char *connect_socket_path(const struct cli *cli, struct err *e);
+
+/* Connects; never starts a daemon. Without one: ERR_UNREACHABLE, and words that say how to
+ * start it. */
+struct client *connect_daemon(const struct cli *cli, struct err *e);
+
+/* Connects, and starts a daemon first when there is none. *started (may be NULL) says which.
+ * Two callers at once end up at the same daemon. */
+struct client *connect_or_start(const struct cli *cli, const struct daemon_args *args,
+                                bool *started, struct err *e);
+
+#endif

@@ -1,0 +1,130 @@
+/* `berth daemon`: start, stop, status. Stopping waits until the daemon has gone, so that
+ * what follows in a script finds it so. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "cli/answer.h"
+#include "cli/cli.h"
+#include "cli/connect.h"
+#include "cli/opt.h"
+#include "cli/status.h"
+#include "wire/client.h"
+
+enum { OPT_CANCEL, OPT_SIM, OPT_CONFIG };
+
+static const struct opt options[] = {
+    {"cancel", 0, NULL, "stop: end the running jobs too (they go on otherwise)"},
+    {"sim", 0, "SPEC", "start: simulated GPUs, 2 or 4x80G (24 GiB each if not said)"},
+    {"config", 0, "FILE", "start: read this config"},
+    {0},
+};
+
+static const struct page page = {
+    .usage = "berth daemon start|stop|status [options]",
+    .about =
+        "The process behind the queue. 'run' and 'submit' start it when it is not there; it\n"
+        "leaves by itself when it has been idle. Jobs outlive it.",
+    .options = options,
+};
+
+struct wish {
+    struct daemon_args args;
+    bool cancel;
+};
+
+static int
+say_daemon(struct cli *cli, struct client *c, const char *lead)
+{
+    auto_json json_t *status = NULL;
+    auto_buf struct buf out = BUF_INIT;
+    struct err e = {0};
+
+    if (client_call(c, "status", NULL, &status, &e) < 0)
+        return cli_fail(&e);
+    if (cli->json)
+        return cli_put_json(status);
+    buf_adds(&out, lead);
+    status_add_daemon(status, &out);
+    return cli_put(&out);
+}
+
+static int
+start(struct cli *cli, const struct wish *w)
+{
+    struct err e = {0};
+    bool started;
+    auto_client struct client *c = connect_or_start(cli, &w->args, &started, &e);
+
+    if (!c)
+        return cli_fail(&e);
+    if (!started && (w->args.sim || w->args.config))
+        cli_say("a daemon runs already; --sim and --config count only for one that is started");
+    return say_daemon(cli, c, started ? "started\n" : "runs already\n");
+}
+
+static int
+stop(struct cli *cli, const struct wish *w)
+{
+    struct err e = {0};
+    auto_client struct client *c = connect_daemon(cli, &e);
+
+    if (!c && e.code == ERR_UNREACHABLE) {
+        cli_say("no daemon is running");
+        return 0;
+    }
+    if (!c || client_call(c, "stop", json_pack("{s:b}", "cancel", w->cancel), NULL, &e) < 0)
+        return cli_fail(&e);
+    while (client_wait(c, -1, &e) == 0)
+        continue;
+    cli_say("the daemon has stopped%s",
+            w->cancel ? ", and so have the jobs" : "; running jobs go on");
+    return 0;
+}
+
+static int
+status(struct cli *cli, const struct wish *w)
+{
+    struct err e = {0};
+    auto_client struct client *c = connect_daemon(cli, &e);
+
+    (void)w;
+    return c ? say_daemon(cli, c, "") : cli_fail(&e);
+}
+
+static const struct {
+    const char *name;
+    int (*run)(struct cli *cli, const struct wish *w);
+} actions[] = {{"start", start}, {"stop", stop}, {"status", status}};
+
+int
+cmd_daemon(struct cli *cli, int argc, char **argv)
+{
+    static const char *const names[] = {"start", "stop", "status", NULL};
+    struct opt_reader r;
+    struct wish w = {0};
+    const char *near;
+    int opt;
+
+    opt_begin(&r, cli, &page, argc, argv);
+    while ((opt = opt_next(&r)) >= 0) {
+        if (opt == OPT_CANCEL)
+            w.cancel = true;
+        else if (opt == OPT_SIM)
+            w.args.sim = r.value;
+        else
+            w.args.config = r.value;
+    }
+    if (opt == OPT_EXIT)
+        return r.status;
+    if (r.n_words != 1)
+        return cli_usage("say one of: berth daemon start, stop, status");
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        if (strcmp(actions[i].name, r.words[0]) == 0)
+            return actions[i].run(cli, &w);
+    }
+    near = text_nearest(r.words[0], names);
+    return cli_usage("the daemon knows start, stop and status%s%s%s",
+                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}

@@ -1,0 +1,302 @@
+/* `berth doctor`: looks at everything that Berth needs, one line each, with what to do about
+ * it. Nothing is changed and no daemon is started. FAIL: jobs will not run as asked. */
+#include "cli/doctor.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "cli/answer.h"
+#include "cli/cli.h"
+#include "cli/connect.h"
+#include "cli/opt.h"
+#include "cli/term.h"
+#include "wire/client.h"
+#include "wire/places.h"
+
+#define SPACE_FAIL_MIB 64
+#define SPACE_WARN_MIB 1024
+#define WATCHES_WARN   1024
+
+static const struct page page = {
+    .usage = "berth doctor",
+    .about = "Checks programs, daemon, folders, GPUs, cgroups and limits; one line each:\n"
+             "ok, warn or FAIL, and what to do. Exits 1 when something is FAIL.",
+};
+
+void
+doctor_say(struct doctor *d, enum doctor_verdict v, const char *what, const char *fmt, ...)
+{
+    static const char *const words[] = {"ok  ", "warn", "FAIL"};
+    static const char *const names[] = {"ok", "warn", "fail"};
+    static const enum style styles[] = {STYLE_GOOD, STYLE_WARN, STYLE_BAD};
+    auto_free char *text = NULL;
+    va_list ap;
+
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        err_abort("out of memory");
+    va_end(ap);
+    d->failed |= v == DOCTOR_FAIL;
+    if (d->json) {
+        json_array_append_new(d->checks, json_pack("{s:s,s:s,s:s}", "check", what, "result",
+                                                   names[v], "text", text));
+        return;
+    }
+    term_add(&d->term, &d->out, styles[v], words[v]);
+    buf_addf(&d->out, "  %-9s %s\n", what, text);
+}
+
+static void
+check_programs(struct doctor *d)
+{
+    static const char *const programs[] = {"berthd", "berth-shepherd", "berth-probe"};
+
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        struct err e = {0};
+        auto_free char *path = places_program(programs[i], &e);
+
+        if (path)
+            doctor_say(d, DOCTOR_OK, "program", "%s", path);
+        else
+            doctor_say(d, DOCTOR_FAIL, "program", "%s; install Berth whole", e.text);
+    }
+}
+
+static void
+check_daemon(struct doctor *d, const struct cli *cli)
+{
+    struct err e = {0};
+    auto_client struct client *c = connect_daemon(cli, &e);
+    auto_json json_t *status = NULL;
+    const json_t *daemon;
+
+    if (!c && e.code == ERR_UNREACHABLE) {
+        doctor_say(d, DOCTOR_OK, "daemon",
+                   "none runs; 'berth run' starts one when it is needed");
+        return;
+    }
+    if (!c || client_call(c, "status", NULL, &status, &e) < 0) {
+        doctor_say(d, DOCTOR_FAIL, "daemon", "%s", e.text);
+        return;
+    }
+    daemon = json_object_get(status, "daemon");
+    if (strcmp(answer_str(daemon, "version"), BERTH_VERSION) != 0)
+        doctor_say(
+            d, DOCTOR_WARN, "daemon",
+            "version %s runs, this is %s; 'berth daemon stop' lets the new one take over",
+            answer_str(daemon, "version"), BERTH_VERSION);
+    else
+        doctor_say(d, DOCTOR_OK, "daemon", "pid %lld answers at %s",
+                   (long long)answer_int(daemon, "pid", 0), answer_str(daemon, "socket"));
+}
+
+static bool
+is_remote(long type)
+{
+    static const unsigned long remote[] = {
+        0x6969,     /* NFS */
+        0x517b,     /* SMB */
+        0xff534d42, /* CIFS */
+        0xfe534d42, /* SMB2 */
+        0x65735546, /* FUSE: sshfs and the like */
+        0x0bd00bd0, /* Lustre */
+        0x47504653, /* GPFS */
+        0x19830326, /* BeeGFS */
+        0x00c36400, /* Ceph */
+    };
+
+    for (size_t i = 0; i < sizeof remote / sizeof remote[0]; i++) {
+        if ((unsigned long)(unsigned int)type == remote[i])
+            return true;
+    }
+    return false;
+}
+
+/* The nearest folder above path that exists: the one that decides where path will be. */
+static char *
+nearest_folder(const char *path)
+{
+    char *p = xstrdup(path);
+
+    while (access(p, F_OK) != 0) {
+        char *slash = strrchr(p, '/');
+
+        if (!slash || slash == p) {
+            free(p);
+            return xstrdup("/");
+        }
+        *slash = '\0';
+    }
+    return p;
+}
+
+static void
+check_folder(struct doctor *d, const char *what, const char *path)
+{
+    auto_free char *folder = nearest_folder(path);
+    struct statfs fs;
+    int64_t free_mib;
+    char size[24];
+
+    if (access(folder, W_OK) != 0) {
+        doctor_say(d, DOCTOR_FAIL, what, "may not write to %s; name another place with --dir",
+                   folder);
+        return;
+    }
+    if (statfs(folder, &fs) < 0) {
+        doctor_say(d, DOCTOR_WARN, what, "nothing is known about the file system of %s",
+                   folder);
+        return;
+    }
+    free_mib = (int64_t)(fs.f_bavail * (unsigned long long)fs.f_bsize >> 20);
+    format_mib(free_mib, size);
+    if (is_remote(fs.f_type))
+        doctor_say(d, DOCTOR_WARN, what,
+                   "%s is on a network file system, where locks are not to be trusted; "
+                   "name a local place with --dir or BERTH_DIR",
+                   path);
+    else if (free_mib < SPACE_WARN_MIB)
+        doctor_say(d, free_mib < SPACE_FAIL_MIB ? DOCTOR_FAIL : DOCTOR_WARN, what,
+                   "only %s are free for %s", size, path);
+    else
+        doctor_say(d, DOCTOR_OK, what, "%s, %s free", path, size);
+}
+
+static void
+check_places(struct doctor *d, const struct cli *cli)
+{
+    struct err e = {0};
+    struct places p;
+
+    if (places_find(cli->dir, &p, &e) < 0) {
+        doctor_say(d, DOCTOR_FAIL, "folder", "%s", e.text);
+        return;
+    }
+    check_folder(d, "state", p.state);
+    check_folder(d, "logs", p.logs);
+    if (strlen(p.socket) > 107)
+        doctor_say(d, DOCTOR_FAIL, "socket",
+                   "%s is longer than the 107 bytes a socket may have; "
+                   "use a shorter --dir",
+                   p.socket);
+    places_free(&p);
+}
+
+static void
+check_locks(struct doctor *d)
+{
+    const char *moved = getenv("BERTH_LOCK_DIR");
+    const char *dir = moved && moved[0] ? moved : "/run/lock";
+
+    if (access(dir, W_OK) == 0)
+        doctor_say(d, DOCTOR_OK, "locks", "%s", dir);
+    else
+        doctor_say(
+            d, DOCTOR_FAIL, "locks",
+            "may not write to %s, where each GPU has a lock; set BERTH_LOCK_DIR to a folder "
+            "that all users of these GPUs share",
+            dir);
+}
+
+static void
+check_cgroups(struct doctor *d)
+{
+    auto_buf struct buf own = BUF_INIT;
+    auto_free char *folder = NULL;
+    char *end;
+
+    if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) != 0 ||
+        file_read("/proc/self/cgroup", 65536, &own, NULL) < 0 ||
+        strncmp(buf_str(&own), "0::", 3) != 0) {
+        doctor_say(
+            d, DOCTOR_WARN, "cgroup",
+            "no cgroup v2; jobs are not confined to their --cpus and --mem, and are followed "
+            "by session and environment mark instead");
+        return;
+    }
+    end = strchr(own.data, '\n');
+    if (end)
+        *end = '\0';
+    folder = xasprintf("/sys/fs/cgroup%s", own.data + 3);
+    if (access(folder, W_OK) == 0)
+        doctor_say(d, DOCTOR_OK, "cgroup", "v2, %s is writable", folder);
+    else
+        doctor_say(d, DOCTOR_WARN, "cgroup",
+                   "v2, but %s is not ours; jobs are not confined to their --cpus and --mem. "
+                   "'systemd-run --user --scope -p Delegate=yes berth daemon start' gives a "
+                   "daemon its own",
+                   folder);
+}
+
+static void
+check_inotify(struct doctor *d)
+{
+    auto_buf struct buf text = BUF_INIT;
+    long watches;
+
+    if (file_read("/proc/sys/fs/inotify/max_user_watches", 64, &text, NULL) < 0) {
+        doctor_say(d, DOCTOR_WARN, "inotify",
+                   "not there; edits of a jobs file are seen after a second");
+        return;
+    }
+    watches = strtol(buf_str(&text), NULL, 10);
+    doctor_say(d, watches < WATCHES_WARN ? DOCTOR_WARN : DOCTOR_OK, "inotify",
+               "%ld watches allowed", watches);
+}
+
+/* Where systemd ends a user's processes at logout, a daemon in user mode goes with them. */
+static void
+check_linger(struct doctor *d)
+{
+    const char *user = getenv("USER");
+    auto_free char *flag = xasprintf("/var/lib/systemd/linger/%s", user ? user : "");
+
+    if (geteuid() == 0 || access("/run/systemd/users", F_OK) != 0)
+        return;
+    if (user && access(flag, F_OK) == 0)
+        doctor_say(d, DOCTOR_OK, "linger", "on: jobs survive a logout");
+    else
+        doctor_say(d, DOCTOR_WARN, "linger",
+                   "off: if this machine ends processes at logout, jobs end too; "
+                   "'loginctl enable-linger' keeps them");
+}
+
+int
+cmd_doctor(struct cli *cli, int argc, char **argv)
+{
+    struct opt_reader r;
+    struct doctor d = {.term = term_of_stdout()};
+    int status = 0;
+
+    if (!opt_read_none(&r, cli, &page, argc, argv))
+        return r.status;
+    d.json = cli->json;
+    d.checks = json_array();
+    check_programs(&d);
+    check_daemon(&d, cli);
+    check_places(&d, cli);
+    check_locks(&d);
+    doctor_check_gpus(&d);
+    check_cgroups(&d);
+    check_inotify(&d);
+    check_linger(&d);
+    if (cli->json) {
+        auto_json json_t *all = json_pack("{s:i,s:O}", "version", 1, "checks", d.checks);
+
+        status = cli_put_json(all);
+    } else {
+        status = cli_put(&d.out);
+    }
+    json_decref(d.checks);
+    buf_free(&d.out);
+    return d.failed ? 1 : status;
+}

@@ -1,0 +1,28 @@
+/* What the checks of `berth doctor` share. */
+#ifndef CLI_DOCTOR_H
+#define CLI_DOCTOR_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "cli/term.h"
+
+enum doctor_verdict { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
+
+struct doctor {
+    struct term term;
+    struct buf out;
+    json_t *checks;
+    bool json;
+    bool failed;
+};
+
+/* One line: the verdict, what was looked at, the finding and what to do. */
+void doctor_say(struct doctor *d, enum doctor_verdict v, const char *what, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Asks berth-probe, as the daemon would. */
+void doctor_check_gpus(struct doctor *d);
+
+#endif

@@ -1,0 +1,149 @@
+/* The cards as a table; see gpu_table.h. "n/a" is not reported, which is not 0. */
+#include "cli/gpu_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/parse.h"
+#include "base/text.h"
+#include "cli/answer.h"
+#include "cli/table.h"
+
+#define BAR_COLUMNS 12
+
+static const struct column columns[] = {
+    {"GPU", true, false},  {"NAME", false, false}, {"STATE", false, false},
+    {"USED", true, false}, {"TOTAL", true, false}, {"", false, true},
+    {"HELD", true, false}, {"FREE", true, false},  {"LOAD", true, false},
+    {"TEMP", true, true},  {"JOBS", false, false},
+};
+#define N_COLUMNS ((int)(sizeof columns / sizeof columns[0]))
+
+static void
+cell_mib(struct table *t, const json_t *gpu, const char *key)
+{
+    char size[24];
+
+    table_cell(t, STYLE_NONE, format_mib(answer_int(gpu, key, -1), size));
+}
+
+static void
+cell_number(struct table *t, const json_t *gpu, const char *key, const char *unit)
+{
+    char text[32];
+    int64_t v = answer_int(gpu, key, -1);
+
+    snprintf(text, sizeof text, "%lld%s", (long long)v, unit);
+    table_cell(t, STYLE_NONE, v < 0 ? "n/a" : text);
+}
+
+/* "####====....": used, held beyond what is used, free. */
+static void
+cell_bar(struct table *t, const struct term *term, const json_t *gpu)
+{
+    int64_t total = answer_int(gpu, "total_mib", 0);
+    int64_t used = answer_int(gpu, "used_mib", 0);
+    int64_t taken = total - answer_int(gpu, "free_mib", total);
+    char bar[BAR_COLUMNS + 1];
+
+    if (!term->tty || total <= 0) {
+        table_cell(t, STYLE_NONE, "");
+        return;
+    }
+    for (int i = 0; i < BAR_COLUMNS; i++) {
+        int64_t at = total * (2 * i + 1) / (2 * BAR_COLUMNS);
+
+        bar[i] = at < used ? '#' : at < taken ? '=' : '.';
+    }
+    bar[BAR_COLUMNS] = '\0';
+    table_cell(t, used * 10 > total * 9 ? STYLE_WARN : STYLE_GOOD, bar);
+}
+
+static void
+cell_jobs(struct table *t, const json_t *gpu)
+{
+    auto_buf struct buf ids = BUF_INIT;
+
+    answer_add_gpus(&ids, json_object_get(gpu, "jobs"));
+    table_cell(t, STYLE_NONE, buf_str(&ids));
+}
+
+static void
+add_strangers(struct buf *out, const json_t *gpu)
+{
+    size_t i;
+    json_t *p;
+
+    json_array_foreach(json_object_get(gpu, "strangers"), i, p)
+    {
+        int64_t since_us = answer_time_us(p, "since");
+        const char *user = answer_str(p, "user");
+        char size[24];
+        char span[24];
+
+        buf_addf(out, "gpu %lld: pid %lld (", (long long)answer_int(gpu, "index", 0),
+                 (long long)answer_int(p, "pid", 0));
+        text_add_safe(out, user[0] ? user : "n/a", strlen(user[0] ? user : "n/a"), 40);
+        buf_addf(out, ") uses %s", format_mib(answer_int(p, "mib", -1), size));
+        if (since_us > 0)
+            buf_addf(out, ", seen for %s",
+                     format_duration((clock_wall_us() - since_us) / 1000, span));
+        buf_adds(out, "; not a job of Berth\n");
+    }
+}
+
+void
+gpu_table_add(const json_t *result, const struct term *term, bool strangers, struct buf *out)
+{
+    const json_t *gpus = json_object_get(result, "gpus");
+    auto_table struct table *t = table_new(columns, N_COLUMNS);
+    size_t i;
+    json_t *gpu;
+
+    json_array_foreach(gpus, i, gpu)
+    {
+        const char *state = answer_str(gpu, "state");
+
+        cell_number(t, gpu, "index", "");
+        table_cell(t, STYLE_NONE, answer_str(gpu, "name"));
+        table_cell(t, strcmp(state, "up") == 0 ? STYLE_NONE : STYLE_BAD, state);
+        cell_mib(t, gpu, "used_mib");
+        cell_mib(t, gpu, "total_mib");
+        cell_bar(t, term, gpu);
+        cell_mib(t, gpu, "held_mib");
+        cell_mib(t, gpu, "free_mib");
+        cell_number(t, gpu, "util", " %");
+        cell_number(t, gpu, "temperature_c", " C");
+        cell_jobs(t, gpu);
+    }
+    if (table_rows(t) > 0)
+        table_print(t, term, out);
+    if (!strangers)
+        return;
+    json_array_foreach(gpus, i, gpu) add_strangers(out, gpu);
+}
+
+void
+gpu_table_add_summary(const json_t *gpus, struct buf *out)
+{
+    size_t n = json_array_size(gpus);
+    const json_t *first = json_array_get(gpus, 0);
+    bool same = true;
+    size_t i;
+    json_t *gpu;
+    char size[24];
+
+    if (n == 0) {
+        buf_adds(out, "no GPUs");
+        return;
+    }
+    json_array_foreach(gpus, i, gpu) same =
+        same && strcmp(answer_str(gpu, "name"), answer_str(first, "name")) == 0 &&
+        answer_int(gpu, "total_mib", 0) == answer_int(first, "total_mib", 0);
+    buf_addf(out, "%zu GPU%s (", n, n == 1 ? "" : "s");
+    text_add_safe(out, answer_str(first, "name"), strlen(answer_str(first, "name")), 40);
+    buf_addf(out, ", %s%s)", format_mib(answer_int(first, "total_mib", -1), size),
+             same ? "" : ", and others");
+}

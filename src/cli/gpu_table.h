@@ -1,0 +1,19 @@
+/* The cards as a table: for `berth gpus`, `status` and bare `berth`. */
+#ifndef CLI_GPU_TABLE_H
+#define CLI_GPU_TABLE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct buf;
+struct term;
+
+/* result: the answer of the `gpus` method (or status: an object with "gpus"). Appends the
+ * table and, with strangers, a line for each foreign process. */
+void gpu_table_add(const json_t *result, const struct term *term, bool strangers,
+                   struct buf *out);
+
+/* "2 GPUs (NVIDIA RTX 4090, 24.0 GiB)", "no GPUs". Appends. */
+void gpu_table_add_summary(const json_t *gpus, struct buf *out);
+
+#endif

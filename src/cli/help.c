@@ -1,0 +1,27 @@
+/* `berth help`: the verbs, on one screen. `berth help VERB` is `berth VERB --help`. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "cli/cli.h"
+
+static char help_word[] = "--help";
+
+int
+cmd_help(struct cli *cli, int argc, char **argv)
+{
+    auto_buf struct buf out = BUF_INIT;
+
+    for (const struct verb *v = cli_verbs; argc > 1 && v->name; v++) {
+        char *args[] = {argv[1], help_word, NULL};
+
+        if (strcmp(v->name, argv[1]) == 0 && strcmp(v->name, "help") != 0)
+            return v->run(cli, 2, args);
+    }
+    buf_adds(&out,
+             "usage: berth [--dir DIR] VERB ...      bare 'berth' shows machine and queue\n\n");
+    for (const struct verb *v = cli_verbs; v->name; v++)
+        buf_addf(&out, "  %-9s %s\n", v->name, v->help);
+    buf_adds(&out, "\n'berth VERB --help' says more. Everywhere: --dir DIR (BERTH_DIR), "
+                   "--socket PATH, --json.\n");
+    return cli_put(&out);
+}

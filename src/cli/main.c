@@ -1,0 +1,60 @@
+/* `berth`: reads the global options, finds the verb, runs it. Nothing is opened or asked
+ * before a verb wants it: starting up is part of every submit's latency. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/opt.h"
+
+static const struct verb *
+find_verb(const char *name)
+{
+    for (const struct verb *v = cli_verbs; v->name; v++) {
+        if (strcmp(v->name, name) == 0)
+            return v;
+    }
+    return NULL;
+}
+
+static int
+fail_verb(const char *word)
+{
+    const char *names[64];
+    auto_buf struct buf shown = BUF_INIT;
+    int n = 0;
+    const char *near;
+
+    for (const struct verb *v = cli_verbs; v->name && n < 63; v++)
+        names[n++] = v->name;
+    names[n] = NULL;
+    text_add_safe(&shown, word, strlen(word), 60);
+    near = text_nearest(word, names);
+    if (near)
+        return cli_usage("unknown verb '%s'; did you mean 'berth %s'?", buf_str(&shown), near);
+    return cli_usage("unknown verb '%s'; 'berth help' lists them", buf_str(&shown));
+}
+
+int
+main(int argc, char **argv)
+{
+    struct cli cli = {.socket = getenv("BERTH_SOCKET")};
+    int status = 0;
+    int at;
+    const struct verb *verb;
+
+    /* A closed pipe is told by write; the default would kill us in the middle of a file's
+     * queue with the terminal's last line half drawn. */
+    signal(SIGPIPE, SIG_IGN);
+    if (cli.socket && !cli.socket[0])
+        cli.socket = NULL;
+    at = opt_read_global(&cli, argc, argv, &status);
+    if (at == OPT_EXIT)
+        return status;
+    if (at >= argc)
+        return cli_overview(&cli);
+    verb = find_verb(argv[at]);
+    return verb ? verb->run(&cli, argc - at, argv + at) : fail_verb(argv[at]);
+}

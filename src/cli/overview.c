@@ -1,0 +1,59 @@
+/* Bare `berth`: the machine and the queue, or how to begin. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "cli/cli.h"
+#include "cli/connect.h"
+#include "cli/gpu_table.h"
+#include "cli/queue_table.h"
+#include "cli/status.h"
+#include "cli/term.h"
+#include "wire/client.h"
+
+static int
+add_overview(struct client *c, const struct term *term, struct buf *out, struct err *e)
+{
+    auto_json json_t *gpus = NULL;
+    auto_json json_t *status = NULL;
+    auto_buf struct buf table = BUF_INIT;
+    size_t n = 0;
+
+    if (client_call(c, "gpus", NULL, &gpus, e) < 0 ||
+        client_call(c, "status", NULL, &status, e) < 0 ||
+        queue_add(c, json_object(), NULL, term, &table, &n, e) < 0)
+        return -1;
+    gpu_table_add(gpus, term, true, out);
+    if (json_array_size(json_object_get(gpus, "gpus")) == 0)
+        buf_adds(out, "no GPUs\n");
+    buf_addc(out, '\n');
+    if (n > 0)
+        buf_add(out, table.data, table.len);
+    else
+        buf_adds(out, "the queue is empty\n");
+    buf_addc(out, '\n');
+    status_add_counts(status, out);
+    buf_addc(out, '\n');
+    return 0;
+}
+
+int
+cli_overview(struct cli *cli)
+{
+    struct err e = {0};
+    auto_client struct client *c = connect_daemon(cli, &e);
+    auto_buf struct buf out = BUF_INIT;
+    struct term term = term_of_stdout();
+
+    if (!c) {
+        int status = cli_fail(&e);
+
+        cli_say("'berth run jobs.txt' runs a file of commands; 'berth help' lists the verbs");
+        return status;
+    }
+    if (cli->json) {
+        auto_json json_t *status = NULL;
+
+        return client_call(c, "status", NULL, &status, &e) < 0 ? cli_fail(&e)
+                                                               : cli_put_json(status);
+    }
+    return add_overview(c, &term, &out, &e) < 0 ? cli_fail(&e) : cli_put(&out);
+}

@@ -1,0 +1,40 @@
+/* How a job's life is put into words: the lines of `berth run` and `berth show`. Pure: text
+ * out of values, no terminal and no clock, so that tests can look at every line. */
+#ifndef CLI_RENDER_H
+#define CLI_RENDER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/term.h"
+
+struct buf;
+
+enum style render_state_style(const char *state);
+bool render_state_is_final(const char *state);
+bool render_state_is_active(const char *state); /* holds cards */
+
+/* "14:02:10" local time. */
+void render_clock(struct buf *out, int64_t wall_us);
+
+/* "gpu 0", "gpu 0,2", "cpu" */
+void render_gpus(struct buf *out, const json_t *gpus);
+
+/* What stands behind `started`: "18.0 GiB of 24.0" or "whole, 24.0 GiB". */
+void render_demand(struct buf *out, const json_t *event);
+
+/* What a job that ended used, against what it said: "peak 17.5 of 18.0 GiB (97 %)", with
+ * advice when that is out of bounds. completed: only then there is advice. */
+void render_usage(struct buf *out, const json_t *event, bool completed);
+
+/* The word for how it ended: "completed", "failed exit 7", "killed signal 9", "timeout",
+ * "cancelled", "out of memory", "infeasible", "lost". *style goes with it. */
+void render_ending(struct buf *out, const json_t *event, enum style *style);
+
+/* The word and the details of an event, apart; false: nothing to show for this kind.
+ * command is what the job runs, for kinds that show it. */
+bool render_event(const json_t *event, const char *command, struct buf *word,
+                  struct buf *details, enum style *style);
+
+#endif

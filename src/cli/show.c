@@ -1,0 +1,207 @@
+/* `berth show`: everything the daemon knows about jobs, one fact a line. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/parse.h"
+#include "base/text.h"
+#include "cli/answer.h"
+#include "cli/ask.h"
+#include "cli/cli.h"
+#include "cli/opt.h"
+#include "cli/render.h"
+#include "cli/term.h"
+#include "wire/client.h"
+
+static const struct page page = {
+    .usage = "berth show SEL...",
+    .about = "Everything about jobs: attempts, cards, peaks, why it waits or ended, log path.\n"
+             "SEL: 12  12,14  12-20  @  name:x*  user:u  state:failed",
+};
+
+static void
+add_label(struct buf *out, const char *label)
+{
+    buf_addf(out, "  %-11s ", label);
+}
+
+static void
+add_text(struct buf *out, const char *label, const char *s)
+{
+    if (!s[0])
+        return;
+    add_label(out, label);
+    text_add_safe(out, s, strlen(s), 0);
+    buf_addc(out, '\n');
+}
+
+static void
+add_time(struct buf *out, const char *label, const json_t *job, const char *key)
+{
+    add_text(out, label, answer_str(json_object_get(job, key), "rfc3339"));
+}
+
+static void
+add_span(struct buf *out, const char *label, int64_t ms)
+{
+    char span[24];
+
+    if (ms > 0)
+        add_text(out, label, format_duration(ms, span));
+}
+
+static void
+add_title(const struct term *term, struct buf *out, const json_t *job)
+{
+    const char *state = answer_str(job, "state");
+    const char *reason = answer_str(job, "reason");
+    auto_buf struct buf command = BUF_INIT;
+
+    buf_addf(out, "job %lld  ", (long long)answer_int(job, "id", 0));
+    term_add(term, out, render_state_style(state), state);
+    if (reason[0])
+        buf_addf(out, " (%s)", reason);
+    buf_addc(out, '\n');
+    add_text(out, "command", answer_str(job, "command"));
+    add_text(out, "name", answer_str(job, "name"));
+}
+
+static void
+add_demand(struct buf *out, const json_t *job)
+{
+    int64_t gpus = answer_int(job, "gpus_wanted", 0);
+    int64_t vram = answer_int(job, "vram_mib", 0);
+    int64_t declared = answer_int(job, "declared_mib", vram);
+    char size[24];
+
+    add_label(out, "asks");
+    if (gpus == 0)
+        buf_adds(out, "no GPU");
+    else
+        buf_addf(out, "%lld GPU%s", (long long)gpus, gpus == 1 ? "" : "s");
+    if (gpus > 0 && vram > 0)
+        buf_addf(out, ", %s of VRAM%s", format_mib(vram, size), gpus > 1 ? " each" : "");
+    else if (gpus > 0)
+        buf_adds(out, ", whole and idle");
+    if (declared > 0 && vram != declared)
+        buf_addf(out, " (declared %s, raised since)", format_mib(declared, size));
+    if (answer_bool(job, "exclusive"))
+        buf_adds(out, ", alone");
+    if (answer_int(job, "cpus", 0) > 0)
+        buf_addf(out, ", %lld cores", (long long)answer_int(job, "cpus", 0));
+    if (answer_int(job, "mem_mib", 0) > 0)
+        buf_addf(out, ", %s of RAM", format_mib(answer_int(job, "mem_mib", 0), size));
+    buf_addc(out, '\n');
+    add_span(out, "time limit", answer_int(job, "limit_ms", 0));
+}
+
+static void
+add_outcome(struct buf *out, const json_t *job)
+{
+    add_text(out, render_state_is_final(answer_str(job, "state")) ? "ended" : "explain",
+             answer_str(job, "text")[0] ? answer_str(job, "text") : answer_str(job, "explain"));
+    if (json_is_integer(json_object_get(job, "exit_status"))) {
+        add_label(out, "exit status");
+        buf_addf(out, "%lld\n", (long long)answer_int(job, "exit_status", 0));
+    }
+    add_text(out, "by", answer_str(job, "cancelled_by"));
+}
+
+static void
+add_use(struct buf *out, const json_t *job)
+{
+    auto_buf struct buf gpus = BUF_INIT;
+    auto_buf struct buf peak = BUF_INIT;
+    const json_t *peaks = json_object_get(job, "peak_mib");
+
+    answer_add_gpus(&gpus, json_object_get(job, "gpus"));
+    add_text(out, "on gpu", buf_str(&gpus));
+    if (gpus.len || json_object_size(peaks))
+        answer_add_peaks(&peak, peaks);
+    if (peak.len && answer_str(job, "verdict")[0])
+        buf_addf(&peak, " (%s)", answer_str(job, "verdict"));
+    add_text(out, "peak VRAM", buf_str(&peak));
+    if (answer_int(job, "util", -1) >= 0) {
+        add_label(out, "GPU load");
+        buf_addf(out, "%lld %% on average\n", (long long)answer_int(job, "util", 0));
+    }
+}
+
+static void
+add_attempt(struct buf *out, const json_t *a)
+{
+    auto_buf struct buf line = BUF_INIT;
+    const char *outcome = answer_str(a, "outcome");
+    const char *text = answer_str(a, "text");
+    char label[32];
+
+    snprintf(label, sizeof label, "attempt %lld", (long long)answer_int(a, "number", 0));
+    render_gpus(&line, json_object_get(a, "gpus"));
+    buf_addf(&line, ", started %s", answer_str(json_object_get(a, "started"), "rfc3339"));
+    buf_addf(&line, ", %s", text[0] ? text : outcome[0] ? outcome : "running");
+    if (json_object_size(json_object_get(a, "peak_mib"))) {
+        buf_adds(&line, ", peak ");
+        answer_add_peaks(&line, json_object_get(a, "peak_mib"));
+    }
+    add_text(out, label, buf_str(&line));
+}
+
+static void
+add_job(const struct term *term, struct buf *out, const json_t *job)
+{
+    auto_buf struct buf from = BUF_INIT;
+    size_t i;
+    json_t *attempt;
+
+    add_title(term, out, job);
+    if (answer_str(job, "file")[0])
+        buf_addf(&from, "%s:%lld", answer_str(job, "file"),
+                 (long long)answer_int(job, "line", 0));
+    add_text(out, "from", buf_str(&from));
+    add_text(out, "user", answer_str(job, "user"));
+    add_demand(out, job);
+    add_outcome(out, job);
+    add_use(out, job);
+    add_time(out, "submitted", job, "submitted");
+    add_time(out, "started", job, "started");
+    add_time(out, "expected", job, "expected_start");
+    add_time(out, "ended at", job, "ended");
+    add_span(out, "ran for", answer_int(job, "run_ms", 0));
+    json_array_foreach(json_object_get(job, "attempts"), i, attempt) add_attempt(out, attempt);
+    add_text(out, "folder", answer_str(job, "cwd"));
+    add_text(out, "log", answer_str(job, "log"));
+}
+
+int
+cmd_show(struct cli *cli, int argc, char **argv)
+{
+    struct opt_reader r;
+    auto_json json_t *result = NULL;
+    auto_buf struct buf out = BUF_INIT;
+    struct term term = term_of_stdout();
+    json_t *params;
+    json_t *job;
+    size_t i;
+    int status;
+
+    if (!opt_read_none(&r, cli, &page, argc, argv))
+        return r.status;
+    if (r.n_words == 0)
+        return cli_usage("which job? For example: berth show 12, or @ for your last");
+    params = ask_select(r.words, r.n_words);
+    json_object_set_new(params, "all", json_true());
+    status = ask_daemon(cli, "jobs", params, &result);
+    if (status != 0)
+        return status;
+    if (cli->json) {
+        json_object_set_new(result, "version", json_integer(1));
+        return cli_put_json(result);
+    }
+    json_array_foreach(json_object_get(result, "jobs"), i, job)
+    {
+        if (i > 0)
+            buf_addc(&out, '\n');
+        add_job(&term, &out, job);
+    }
+    return cli_put(&out);
+}

@@ -1,0 +1,14 @@
+/* What `status`, `daemon status` and bare `berth` share. */
+#ifndef CLI_STATUS_H
+#define CLI_STATUS_H
+
+#include <jansson.h>
+
+struct buf;
+
+/* "daemon    pid 4711, version .., user mode, up 2h03m" and the counts. Appends. */
+void status_add_daemon(const json_t *status, struct buf *out);
+/* "3 running, 12 pending, 1 failed", "no jobs". Appends. */
+void status_add_counts(const json_t *status, struct buf *out);
+
+#endif

@@ -1,0 +1,137 @@
+/* `berth submit`: one command into the queue. Its options are the rows of the table of
+ * attributes (spec/attr.h) that the command line may say, and a few about the submission
+ * itself; the first word that is no option begins the command. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/request.h"
+#include "base/text.h"
+#include "cli/answer.h"
+#include "cli/cli.h"
+#include "cli/connect.h"
+#include "cli/jobreq.h"
+#include "cli/opt.h"
+#include "cli/submit_options.h"
+#include "cli/wait.h"
+#include "wire/client.h"
+
+struct submission {
+    struct request req;
+    struct submit_words words;
+};
+
+/* One word with blanks in it is a line of shell; anything else is an argv. */
+static int
+take_command(struct request *req, char **words, int n)
+{
+    if (n == 0)
+        return cli_usage("submit what? For example: berth submit --vram 8G -- python train.py");
+    for (int i = 0; i < n; i++) {
+        if (!text_is_utf8(words[i], strlen(words[i]), NULL))
+            return cli_usage(
+                "word %d of the command is not UTF-8; put the command into a script", i + 1);
+    }
+    if (n == 1 && strpbrk(words[0], " \t\n")) {
+        req->command = xstrdup(words[0]);
+        return 0;
+    }
+    req->argv = xcalloc((size_t)n + 1, sizeof *req->argv);
+    for (int i = 0; i < n; i++)
+        req->argv[i] = xstrdup(words[i]);
+    return 0;
+}
+
+static void
+write_params(const struct submission *s, struct buf *out)
+{
+    struct jsonw w;
+
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_key(&w, "jobs");
+    jsonw_array(&w);
+    jsonw_object(&w);
+    jobreq_add_fields(&w, &s->req);
+    jsonw_end_object(&w);
+    jsonw_end_array(&w);
+    jobreq_add_context(&w, s->words.cwd, s->words.env);
+    jsonw_end_object(&w);
+}
+
+static int
+print_id(const struct cli *cli, const struct submission *s, json_t *result)
+{
+    auto_buf struct buf out = BUF_INIT;
+    long long id =
+        (long long)json_integer_value(json_array_get(json_object_get(result, "ids"), 0));
+
+    if (cli->json) {
+        json_object_set_new(result, "version", json_integer(1));
+        json_object_set_new(result, "id", json_integer(id));
+        return cli_put_json(result);
+    }
+    if (s->words.parsable)
+        buf_addf(&out, "%lld\n", id);
+    else
+        buf_addf(&out, "job %lld submitted\n", id);
+    return cli_put(&out);
+}
+
+static int
+wait_for(struct client *c, const json_t *result, struct err *e)
+{
+    auto_json json_t *ended = NULL;
+    json_t *select = json_array();
+    size_t i;
+    json_t *id;
+
+    json_array_foreach(json_object_get(result, "ids"), i, id)
+        json_array_append_new(select, json_sprintf("%lld", (long long)json_integer_value(id)));
+    if (client_call(c, "wait", json_pack("{s:o}", "select", select), &ended, e) < 0)
+        return err_prefix(e, "the job may go on, but"), cli_fail(e);
+    return wait_highest(ended);
+}
+
+static int
+submit(struct cli *cli, const struct submission *s)
+{
+    struct err e = {0};
+    struct daemon_args args = {.sim = s->words.sim};
+    auto_client struct client *c = connect_or_start(cli, &args, NULL, &e);
+    auto_buf struct buf params = BUF_INIT;
+    auto_json json_t *result = NULL;
+    int status;
+
+    if (!c)
+        return cli_fail(&e);
+    write_params(s, &params);
+    if (client_call_text(c, "submit", params.data, params.len, &result, &e) < 0)
+        return cli_fail(&e);
+    status = print_id(cli, s, result);
+    return s->words.wait ? wait_for(c, result, &e) : status;
+}
+
+int
+cmd_submit(struct cli *cli, int argc, char **argv)
+{
+    struct submission s = {0};
+    struct opt_reader r;
+    int status = submit_read_options(&r, cli, argc, argv, &s.req, &s.words);
+
+    if (status == OPT_DONE)
+        status = take_command(&s.req, r.words, r.n_words);
+    if (status == 0 && r.n_words > 0)
+        status = submit_finish_request(&s.req);
+    if (status == 0 && r.n_words > 0)
+        status = submit(cli, &s);
+    else if (status == OPT_EXIT)
+        status = r.status;
+    submit_words_free(&s.words);
+    request_free(&s.req);
+    return status;
+}

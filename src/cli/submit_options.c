@@ -1,0 +1,151 @@
+/* The options of `submit`; see submit_options.h. The table is built at each start: some
+ * thirty pointers are cheaper than a second list that drifts from the first. */
+#include "cli/submit_options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/request.h"
+#include "cli/cli.h"
+#include "cli/opt.h"
+#include "spec/attr.h"
+
+#define OPTIONS_MAX 96
+
+enum { OWN_PARSABLE, OWN_WAIT, OWN_CHDIR, OWN_ENV, OWN_SIM, OWN_COUNT };
+
+static const struct opt own[OWN_COUNT] = {
+    [OWN_PARSABLE] = {"parsable", 0, NULL, "print only the job's id"},
+    [OWN_WAIT] = {"wait", 'W', NULL, "until it has ended; exit with its status"},
+    [OWN_CHDIR] = {"chdir", 'D', "DIR", "run it there (default: here)"},
+    [OWN_ENV] = {"env", 'e', "K=V", "set this in its environment; may be said again"},
+    [OWN_SIM] = {"sim", 0, "SPEC", "a daemon started for this gets simulated GPUs: 2, 4x80G"},
+};
+
+/* Row i of options belongs to attrs[i]; NULL: own[i]. */
+struct built {
+    struct opt options[OPTIONS_MAX];
+    const struct attr *attrs[OPTIONS_MAX];
+    int n;
+};
+
+static void
+add(struct built *b, const char *name, char letter, const struct attr *a, const char *help)
+{
+    if (b->n >= OPTIONS_MAX - 1)
+        err_abort("more than %d options", OPTIONS_MAX);
+    b->attrs[b->n] = a;
+    b->options[b->n++] = (struct opt){name, letter, a->metavar, help};
+}
+
+static void
+build(struct built *b)
+{
+    const struct attr *a;
+
+    memset(b, 0, sizeof *b);
+    for (b->n = 0; b->n < OWN_COUNT; b->n++)
+        b->options[b->n] = own[b->n];
+    for (size_t i = 0; (a = attr_at(i)); i++) {
+        if (a->doors & ATTR_COMMAND_LINE)
+            add(b, a->name, a->letter, a, a->help);
+    }
+    /* Aliases are understood, and not listed. */
+    for (size_t i = 0; (a = attr_at(i)); i++) {
+        for (int k = 0; k < ATTR_ALIASES_MAX && a->aliases[k]; k++) {
+            if (a->doors & ATTR_COMMAND_LINE)
+                add(b, a->aliases[k], 0, a, NULL);
+        }
+    }
+}
+
+static int
+add_env(struct submit_words *w, const char *entry, struct err *e)
+{
+    if (!strchr(entry, '=') || entry[0] == '=')
+        return err_set(e, ERR_USAGE, "--env: '%s' is not NAME=value", entry);
+    w->env = xrealloc(w->env, ((size_t)w->n_env + 2) * sizeof *w->env);
+    w->env[w->n_env++] = (char *)entry;
+    w->env[w->n_env] = NULL;
+    return 0;
+}
+
+static int
+take_own(struct submit_words *w, int which, const char *value, struct err *e)
+{
+    switch (which) {
+    case OWN_PARSABLE:
+        w->parsable = true;
+        break;
+    case OWN_WAIT:
+        w->wait = true;
+        break;
+    case OWN_CHDIR:
+        free(w->cwd);
+        w->cwd = realpath(value, NULL);
+        if (!w->cwd)
+            return err_errno(e, ERR_USAGE, errno, "--chdir %s", value);
+        break;
+    case OWN_ENV:
+        return add_env(w, value, e);
+    case OWN_SIM:
+        w->sim = value;
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+static const struct page page = {
+    .usage = "berth submit [options] [--] COMMAND [ARG...]",
+    .about = "Queues a command; one word with blanks is a line of shell.",
+};
+
+int
+submit_read_options(struct opt_reader *r, struct cli *cli, int argc, char **argv,
+                    struct request *req, struct submit_words *words)
+{
+    /* The reader outlives this function only for its words. */
+    struct built b;
+    struct page whole = page;
+    struct err e = {0};
+    int opt;
+
+    build(&b);
+    whole.options = b.options;
+    request_begin(req);
+    opt_begin(r, cli, &whole, argc, argv);
+    r->stop_at_word = true;
+    while ((opt = opt_next(r)) >= 0) {
+        const struct attr *a = b.attrs[opt];
+        int rc = a ? attr_set(req, a->name, r->value, ATTR_COMMAND_LINE, &e)
+                   : take_own(words, opt, r->value, &e);
+
+        if (rc < 0) {
+            r->status = cli_fail(&e);
+            return OPT_EXIT;
+        }
+    }
+    return opt;
+}
+
+int
+submit_finish_request(struct request *req)
+{
+    struct err e = {0};
+
+    return request_validate(req, &e) < 0 ? cli_fail(&e) : 0;
+}
+
+void
+submit_words_free(struct submit_words *w)
+{
+    free(w->cwd);
+    free(w->env);
+}

@@ -1,0 +1,31 @@
+/* The options of `submit`, made from the table of attributes. */
+#ifndef CLI_SUBMIT_OPTIONS_H
+#define CLI_SUBMIT_OPTIONS_H
+
+#include <stdbool.h>
+
+struct cli;
+struct opt_reader;
+struct request;
+
+/* What is about the submission, not the job. */
+struct submit_words {
+    bool parsable;
+    bool wait;
+    const char *sim; /* borrowed */
+    char *cwd;       /* owned, absolute; NULL: here */
+    char **env;      /* owned array of borrowed "K=V", NULL-terminated; or NULL */
+    int n_env;
+};
+
+/* Reads options until the command begins. OPT_DONE (r has the command's words), or OPT_EXIT
+ * with r->status. */
+int submit_read_options(struct opt_reader *r, struct cli *cli, int argc, char **argv,
+                        struct request *req, struct submit_words *words);
+
+/* What no single option can know. 0, or the exit status. */
+int submit_finish_request(struct request *req);
+
+void submit_words_free(struct submit_words *w);
+
+#endif

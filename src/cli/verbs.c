@@ -1,0 +1,33 @@
+/* The table of verbs. A new verb is a file with a cmd_ function, its prototype in cli.h and
+ * a row here. The order is that of `berth help`. */
+#include "cli/cli.h"
+#include "cli/simjob.h"
+
+static int
+run_simjob(struct cli *cli, int argc, char **argv)
+{
+    (void)cli;
+    return cmd_simjob(argc, argv);
+}
+
+const struct verb cli_verbs[] = {
+    {"run", "a file of commands, followed to its end", cmd_run},
+    {"submit", "queue one command", cmd_submit},
+    {"queue", "who runs where, who waits and why", cmd_queue},
+    {"show", "everything about a job", cmd_show},
+    {"logs", "a job's output; -f follows it", cmd_logs},
+    {"wait", "until jobs end; exits with their code", cmd_wait},
+    {"cancel", "stop jobs, or never start them", cmd_cancel},
+    {"hold", "keep waiting jobs from starting", cmd_hold},
+    {"release", "let held jobs start", cmd_release},
+    {"gpus", "the cards: memory, load, jobs, strangers", cmd_gpus},
+    {"status", "the daemon and the counts", cmd_status},
+    {"events", "what happened, as JSON lines; -f follows", cmd_events},
+    {"daemon", "start, stop, status", cmd_daemon},
+    {"config", "sample, check, show", cmd_config},
+    {"doctor", "is everything here that is needed?", cmd_doctor},
+    {"simjob", "pretend to be a GPU program (for --sim)", run_simjob},
+    {"version", "which Berth this is", cmd_version},
+    {"help", "this list", cmd_help},
+    {0},
+};

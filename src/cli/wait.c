@@ -1,0 +1,136 @@
+/* `berth wait`: blocks until the jobs have ended and exits with the highest of their
+ * statuses. The daemon answers when it is so; nothing is polled. */
+#include "cli/wait.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "cli/answer.h"
+#include "cli/ask.h"
+#include "cli/cli.h"
+#include "cli/connect.h"
+#include "cli/opt.h"
+#include "wire/client.h"
+
+enum { OPT_TIMEOUT, OPT_QUIET };
+
+static const struct opt options[] = {
+    {"timeout", 't', "TIME", "give up after this long, with exit status 7"},
+    {"quiet", 'q', NULL, "only the exit status"},
+    {0},
+};
+
+static const struct page page = {
+    .usage = "berth wait SEL... [options]",
+    .about = "Until jobs have ended; exits with their status: the code, 128+N for signal N, "
+             "124 for\n"
+             "the time limit, 130 cancelled; of several jobs the highest.",
+    .options = options,
+};
+
+struct waiter {
+    json_t *result;
+    struct err error;
+    bool done;
+};
+
+static void
+on_answer(void *ctx, int64_t id, json_t *result, const struct err *error)
+{
+    struct waiter *w = ctx;
+
+    (void)id;
+    w->done = true;
+    w->error = *error;
+    w->result = json_incref(result);
+}
+
+int
+wait_highest(const json_t *result)
+{
+    size_t i;
+    json_t *job;
+    int64_t most = 0;
+
+    json_array_foreach(json_object_get(result, "jobs"), i, job)
+    {
+        int64_t status = answer_int(job, "exit_status", 1);
+
+        most = status > most ? status : most;
+    }
+    return most > 255 ? 255 : (int)most;
+}
+
+static int
+report(const struct cli *cli, json_t *result, bool quiet)
+{
+    auto_buf struct buf out = BUF_INIT;
+    size_t i;
+    json_t *job;
+
+    if (cli->json) {
+        json_object_set_new(result, "version", json_integer(1));
+        cli_put_json(result);
+        return wait_highest(result);
+    }
+    json_array_foreach(json_object_get(result, "jobs"), i, job)
+        buf_addf(&out, "%lld  %s  %lld\n", (long long)answer_int(job, "id", 0),
+                 answer_str(job, "state"), (long long)answer_int(job, "exit_status", 1));
+    if (!quiet)
+        cli_put(&out);
+    return wait_highest(result);
+}
+
+static int
+await(struct client *c, struct waiter *w, int64_t timeout_ms, struct err *e)
+{
+    int64_t until_us = clock_boot_us() + timeout_ms * 1000;
+
+    while (!w->done) {
+        int64_t left_ms = timeout_ms < 0 ? -1 : (until_us - clock_boot_us() + 999) / 1000;
+
+        if (timeout_ms >= 0 && left_ms <= 0)
+            return err_set(e, ERR_TIMED_OUT, "still not ended; gave up waiting");
+        if (client_wait(c, left_ms > 1000000 ? 1000000 : (int)left_ms, e) < 0)
+            return w->done ? 0 : -1;
+    }
+    return 0;
+}
+
+int
+cmd_wait(struct cli *cli, int argc, char **argv)
+{
+    struct opt_reader r;
+    struct err e = {0};
+    struct waiter w = {0};
+    auto_client struct client *c = NULL;
+    int64_t timeout_ms = -1;
+    bool quiet = false;
+    int opt;
+    int status;
+
+    opt_begin(&r, cli, &page, argc, argv);
+    while ((opt = opt_next(&r)) >= 0) {
+        if (opt == OPT_QUIET)
+            quiet = true;
+        else if (parse_duration_ms(r.value, 1000, &timeout_ms, &e) < 0)
+            return cli_usage("--timeout: %s", e.text);
+    }
+    if (opt == OPT_EXIT)
+        return r.status;
+    if (r.n_words == 0)
+        return cli_usage("which jobs? For example: berth wait 12, or @ for your last");
+    c = connect_daemon(cli, &e);
+    if (!c)
+        return cli_fail(&e);
+    client_listen(c, NULL, on_answer, &w);
+    if (client_send(c, "wait", ask_select(r.words, r.n_words), &e) < 0 ||
+        await(c, &w, timeout_ms, &e) < 0)
+        return cli_fail(&e);
+    status = w.result ? report(cli, w.result, quiet) : cli_fail(&w.error);
+    json_decref(w.result);
+    return status;
+}
