@@ -117,7 +117,7 @@ job_end(struct store *s, struct job *job)
 static void
 bench_insert(struct store *s, int64_t env, uint32_t file)
 {
-    struct job **jobs = xcalloc(JOBS, sizeof(*jobs));
+    struct job **jobs = xcalloc(JOBS, sizeof(struct job *));
     struct lap lap;
 
     for (int i = 0; i < JOBS; i++)

@@ -237,7 +237,7 @@ row_bind_cards(sqlite3_stmt *st, int at, const struct attempt *a, const char *co
 {
     auto_buf struct buf text = BUF_INIT;
 
-    for (int i = 0; i < a->n_gpus; i++)
+    for (int i = 0; uuids && i < a->n_gpus; i++)
         buf_addf(&text, i ? ",%d:%s" : "%d:%s", a->gpus[i], uuids[i]);
     row_bind_own(st, at, &text);
 }

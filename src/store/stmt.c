@@ -17,7 +17,7 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_COMMIT] = "COMMIT",
     [STMT_META_GET] = "SELECT value FROM meta WHERE key = ?1",
     [STMT_META_SET] = "INSERT OR REPLACE INTO meta(key, value) VALUES(?1, ?2)",
-    [STMT_JOBS_IDS] = "SELECT j.id FROM jobs j" MATCHES " ORDER BY j.id DESC",
+    [STMT_JOBS_IDS] = ("SELECT j.id FROM jobs j" MATCHES " ORDER BY j.id DESC"),
     [STMT_COUNTS] = "SELECT state, count(*) FROM jobs GROUP BY state",
     [STMT_ENV_FIND] = "SELECT id FROM envs WHERE hash = ?1 AND bytes = ?2",
     [STMT_ENV_ADD] = "INSERT INTO envs(hash, bytes) VALUES(?1, ?2)",
@@ -26,14 +26,14 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_FILE_ADD] = "INSERT INTO files(uid, path) VALUES(?1, ?2)",
     [STMT_FILE_PATH] = "SELECT path FROM files WHERE id = ?1",
     [STMT_FILE_KEYS] =
-        "SELECT j.key, j.id, j.line, j.state, a.outcome, a.code, a.signal" LAST_ATTEMPT
-        " WHERE j.file = ?1 AND j.file <> 0 AND j.detached = 0 ORDER BY j.id",
-    [STMT_FILE_FORGET] = "UPDATE jobs SET detached = 1 WHERE file = ?1 AND file <> 0"
-                         " AND detached = 0 AND state >= ?2",
+        ("SELECT j.key, j.id, j.line, j.state, a.outcome, a.code, a.signal" LAST_ATTEMPT
+         " WHERE j.file = ?1 AND j.file <> 0 AND j.detached = 0 ORDER BY j.id"),
+    [STMT_FILE_FORGET] = ("UPDATE jobs SET detached = 1 WHERE file = ?1 AND file <> 0"
+                          " AND detached = 0 AND state >= ?2"),
     [STMT_JOB_DETACH] = "UPDATE jobs SET detached = 1 WHERE id = ?1",
     [STMT_EVENT_ADD] = "INSERT INTO events VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
-    [STMT_EVENTS] = "SELECT seq, at_us, kind, job, file, json FROM events WHERE seq > ?1"
-                    " AND (?2 = 0 OR file = ?2) ORDER BY seq",
+    [STMT_EVENTS] = ("SELECT seq, at_us, kind, job, file, json FROM events WHERE seq > ?1"
+                     " AND (?2 = 0 OR file = ?2) ORDER BY seq"),
     [STMT_EVENTS_TRIM] = "DELETE FROM events WHERE seq <= ?1",
 };
 
