@@ -333,7 +333,7 @@ assert_same_job(const struct job *a, const struct job *b)
     assert_same_text(a->cancelled_by, b->cancelled_by);
     assert_same_text(a->never_text, b->never_text);
     assert_true(!a->run == !b->run);
-    if (a->run)
+    if (a->run && b->run)
         assert_same_attempt(a->run, b->run);
 }
 

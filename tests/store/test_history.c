@@ -171,7 +171,7 @@ test_live_jobs(void **state)
     for (int i = 0; i < live.n; i++) {
         assert_true(live.jobs[i]->id % 3 != 0);
         assert_true((live.jobs[i]->run != NULL) == (live.jobs[i]->id == 4));
-        if (live.jobs[i]->id == 4) {
+        if (live.jobs[i]->id == 4 && live.jobs[i]->run) {
             assert_int_equal(live.jobs[i]->run->number, 2);
             assert_string_equal(live.uuid[i], some_uuids(7)[0]);
         }

@@ -16,7 +16,7 @@
 static struct job **
 insert_random(struct store *s, struct rng *r, int count)
 {
-    struct job **jobs = xcalloc((unsigned long)count, sizeof(*jobs));
+    struct job **jobs = xcalloc((unsigned long)count, sizeof(struct job *));
 
     for (int i = 0; i < count; i++) {
         jobs[i] = random_job(r, store_next_job_id(s));
