@@ -1,0 +1,509 @@
+/* A libnvidia-ml.so.1 that does what the file named by BERTH_FAKE_NVML says, read anew at
+ * every call, so that a test can change the machine while the probe runs. Lines:
+ *
+ *   init STATUS                    nvmlInit's answer
+ *   driver VERSION
+ *   card UUID TOTAL RESERVED USED  (MiB), the next index; BUS is 16 + the index
+ *   status INDEX STATUS            what every call about that card answers
+ *   load INDEX UTIL CELSIUS        without it: not supported
+ *   mode INDEX MODE
+ *   proc INDEX KIND PID MIB        KIND compute, graphics or mps; MIB -1: not reported
+ *   crowd INDEX N                  N compute processes, pids from 100000, 1 MiB each
+ *   noprocs INDEX                  process lists are not supported
+ *   link INDEX LINK PEER           to the card PEER, or to a switch with PEER -1
+ *   hang                           memory is never told
+ *   memory2 STATUS                 nvmlDeviceGetMemoryInfo_v2's answer
+ *
+ * With FAKE_OLD it is a library of NVML's first age: no function with a version in its name,
+ * short process records, and neither links nor minor numbers. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXPORT    __attribute__((visibility("default")))
+#define CARDS_MAX 8
+#define PROCS_MAX 1024
+#define LINKS_MAX 18
+#define MIB       (UINT64_C(1) << 20)
+
+enum { OK = 0, BAD_ARGUMENT = 2, NOT_SUPPORTED = 3, TOO_SMALL = 7, WRONG_VERSION = 25 };
+
+struct card {
+    char uuid[80];
+    unsigned long long total, reserved, used;
+    int status, util, celsius, mode;
+    bool has_load, no_procs;
+    int n_links;
+    int links[LINKS_MAX];
+    int peers[LINKS_MAX];
+};
+
+struct proc {
+    int card;
+    char kind[16];
+    unsigned pid;
+    long long mib;
+};
+
+static struct {
+    int init, memory2, n_cards, n_procs;
+    bool hang;
+    char driver[64];
+    struct card cards[CARDS_MAX];
+    struct proc procs[PROCS_MAX];
+} world;
+
+static void
+add_proc(int card, const char *kind, unsigned pid, long long mib)
+{
+    struct proc *p = &world.procs[world.n_procs++];
+
+    if (world.n_procs > PROCS_MAX || card < 0 || card >= CARDS_MAX)
+        abort();
+    p->card = card;
+    snprintf(p->kind, sizeof(p->kind), "%s", kind);
+    p->pid = pid;
+    p->mib = mib;
+}
+
+static void
+add_link(int card, int link, int peer)
+{
+    struct card *c = &world.cards[card];
+
+    c->links[c->n_links] = link;
+    c->peers[c->n_links++] = peer;
+}
+
+static bool
+read_machine_line(const char *line)
+{
+    struct card *c = &world.cards[world.n_cards];
+
+    if (sscanf(line, "card %79s %llu %llu %llu", c->uuid, &c->total, &c->reserved, &c->used) ==
+        4) {
+        world.n_cards++;
+        return true;
+    }
+    if (strcmp(line, "hang\n") == 0) {
+        world.hang = true;
+        return true;
+    }
+    return sscanf(line, "init %d", &world.init) == 1 ||
+           sscanf(line, "memory2 %d", &world.memory2) == 1 ||
+           sscanf(line, "driver %63s", world.driver) == 1;
+}
+
+static void
+read_card_line(const char *line)
+{
+    int i, a, b;
+    unsigned pid;
+    char kind[16];
+
+    if (sscanf(line, "status %d %d", &i, &a) == 2)
+        world.cards[i].status = a;
+    else if (sscanf(line, "mode %d %d", &i, &a) == 2)
+        world.cards[i].mode = a;
+    else if (sscanf(line, "noprocs %d", &i) == 1)
+        world.cards[i].no_procs = true;
+    else if (sscanf(line, "link %d %d %d", &i, &a, &b) == 3)
+        add_link(i, a, b);
+    else if (sscanf(line, "proc %d %15s %u %d", &i, kind, &pid, &a) == 4)
+        add_proc(i, kind, pid, a);
+    else if (sscanf(line, "load %d %d %d", &i, &a, &b) == 3) {
+        world.cards[i].has_load = true;
+        world.cards[i].util = a;
+        world.cards[i].celsius = b;
+    } else if (sscanf(line, "crowd %d %d", &i, &a) == 2) {
+        for (int k = 0; k < a; k++)
+            add_proc(i, "compute", 100000u + (unsigned)k, 1);
+    } else {
+        fprintf(stderr, "fake_nvml: what is '%s'?\n", line);
+        abort();
+    }
+}
+
+static void
+read_world(void)
+{
+    char line[256];
+    const char *path = getenv("BERTH_FAKE_NVML");
+    FILE *f = path ? fopen(path, "re") : NULL;
+
+    if (!f)
+        abort();
+    memset(&world, 0, sizeof(world));
+    while (fgets(line, sizeof(line), f)) {
+        if (!read_machine_line(line))
+            read_card_line(line);
+    }
+    fclose(f);
+}
+
+/* A device is the address of its card. */
+static struct card *
+card_of(void *device)
+{
+    read_world();
+    return device;
+}
+
+static int
+index_of(const struct card *c)
+{
+    return (int)(c - world.cards);
+}
+
+static int
+start(void)
+{
+    read_world();
+    return world.init;
+}
+
+EXPORT int nvmlShutdown(void);
+EXPORT const char *nvmlErrorString(int status);
+EXPORT int nvmlSystemGetDriverVersion(char *out, unsigned size);
+EXPORT int nvmlDeviceGetUUID(void *device, char *out, unsigned size);
+EXPORT int nvmlDeviceGetName(void *device, char *out, unsigned size);
+EXPORT int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *total_free_used);
+EXPORT int nvmlDeviceGetUtilizationRates(void *device, unsigned *gpu_memory);
+EXPORT int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *out);
+EXPORT int nvmlDeviceGetComputeMode(void *device, unsigned *out);
+EXPORT int nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *n, void *out);
+EXPORT int nvmlDeviceGetGraphicsRunningProcesses(void *device, unsigned *n, void *out);
+
+int
+nvmlShutdown(void)
+{
+    return OK;
+}
+
+const char *
+nvmlErrorString(int status)
+{
+    switch (status) {
+    case 9:
+        return "Driver Not Loaded";
+    case 15:
+        return "GPU is lost";
+    case 18:
+        return "Driver/library version mismatch";
+    default:
+        return "Unknown Error";
+    }
+}
+
+int
+nvmlSystemGetDriverVersion(char *out, unsigned size)
+{
+    read_world();
+    if (!world.driver[0])
+        return NOT_SUPPORTED;
+    snprintf(out, size, "%s", world.driver);
+    return OK;
+}
+
+int
+nvmlDeviceGetUUID(void *device, char *out, unsigned size)
+{
+    struct card *c = card_of(device);
+
+    snprintf(out, size, "%s", c->uuid);
+    return c->status;
+}
+
+int
+nvmlDeviceGetName(void *device, char *out, unsigned size)
+{
+    struct card *c = card_of(device);
+
+    snprintf(out, size, "Fake GPU %d", index_of(c));
+    return c->status;
+}
+
+int
+nvmlDeviceGetMemoryInfo(void *device, unsigned long long *out)
+{
+    struct card *c = card_of(device);
+
+    while (world.hang)
+        pause();
+    out[0] = c->total * MIB;
+    out[1] = (c->total - c->reserved - c->used) * MIB;
+    out[2] = (c->reserved + c->used) * MIB;
+    return c->status;
+}
+
+int
+nvmlDeviceGetUtilizationRates(void *device, unsigned *out)
+{
+    struct card *c = card_of(device);
+
+    out[0] = (unsigned)c->util;
+    out[1] = 0;
+    return c->status ? c->status : c->has_load ? OK : NOT_SUPPORTED;
+}
+
+int
+nvmlDeviceGetTemperature(void *device, int sensor, unsigned *out)
+{
+    struct card *c = card_of(device);
+
+    *out = (unsigned)c->celsius;
+    if (sensor != 0)
+        return BAD_ARGUMENT;
+    return c->status ? c->status : c->has_load ? OK : NOT_SUPPORTED;
+}
+
+int
+nvmlDeviceGetComputeMode(void *device, unsigned *out)
+{
+    struct card *c = card_of(device);
+
+    *out = (unsigned)c->mode;
+    return c->status;
+}
+
+static int
+list(void *device, const char *kind, size_t stride, unsigned *n, char *out)
+{
+    struct card *c = card_of(device);
+    unsigned room = *n, found = 0;
+
+    if (c->status || c->no_procs)
+        return c->status ? c->status : NOT_SUPPORTED;
+    for (int i = 0; i < world.n_procs; i++) {
+        const struct proc *p = &world.procs[i];
+        if (p->card != index_of(c) || strcmp(p->kind, kind) != 0)
+            continue;
+        if (found++ >= room)
+            continue;
+        uint64_t bytes = p->mib < 0 ? UINT64_MAX : (uint64_t)p->mib * MIB;
+        char *record = out + (found - 1) * stride;
+        memset(record, 0xff, stride);
+        memcpy(record, &p->pid, sizeof(p->pid));
+        memcpy(record + 8, &bytes, sizeof(bytes));
+    }
+    *n = found;
+    return found > room ? TOO_SMALL : OK;
+}
+
+int
+nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *n, void *out)
+{
+    return list(device, "compute", 16, n, out);
+}
+
+int
+nvmlDeviceGetGraphicsRunningProcesses(void *device, unsigned *n, void *out)
+{
+    return list(device, "graphics", 16, n, out);
+}
+
+static int
+count(unsigned *out)
+{
+    read_world();
+    *out = (unsigned)world.n_cards;
+    return OK;
+}
+
+static int
+handle(unsigned index, void **out)
+{
+    read_world();
+    *out = &world.cards[index];
+    return world.cards[index].status;
+}
+
+#ifdef FAKE_OLD
+
+EXPORT int nvmlInit(void);
+EXPORT int nvmlDeviceGetCount(unsigned *out);
+EXPORT int nvmlDeviceGetHandleByIndex(unsigned index, void **out);
+
+int
+nvmlInit(void)
+{
+    return start();
+}
+
+int
+nvmlDeviceGetCount(unsigned *out)
+{
+    return count(out);
+}
+
+int
+nvmlDeviceGetHandleByIndex(unsigned index, void **out)
+{
+    return handle(index, out);
+}
+
+#else
+
+struct pci {
+    char legacy[16];
+    unsigned domain, bus, device, ids[2];
+    char bus_id[32];
+};
+
+struct memory2 {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+};
+
+EXPORT int nvmlInit_v2(void);
+EXPORT int nvmlDeviceGetCount_v2(unsigned *out);
+EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out);
+EXPORT int nvmlDeviceGetMinorNumber(void *device, unsigned *out);
+EXPORT int nvmlDeviceGetNumaNodeId(void *device, unsigned *out);
+EXPORT int nvmlDeviceGetPciInfo_v3(void *device, struct pci *out);
+EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory2 *out);
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *n, void *out);
+EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *n, void *out);
+EXPORT int nvmlDeviceGetMPSComputeRunningProcesses_v2(void *device, unsigned *n, void *out);
+EXPORT int nvmlDeviceGetNvLinkState(void *device, unsigned link, unsigned *active);
+EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct pci *out);
+EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(void *device, unsigned link, unsigned *out);
+
+int
+nvmlInit_v2(void)
+{
+    return start();
+}
+
+int
+nvmlDeviceGetCount_v2(unsigned *out)
+{
+    return count(out);
+}
+
+int
+nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out)
+{
+    return handle(index, out);
+}
+
+/* Not the index, so that a test can tell them apart. */
+int
+nvmlDeviceGetMinorNumber(void *device, unsigned *out)
+{
+    struct card *c = card_of(device);
+
+    *out = (unsigned)(7 - index_of(c));
+    return c->status;
+}
+
+int
+nvmlDeviceGetNumaNodeId(void *device, unsigned *out)
+{
+    struct card *c = card_of(device);
+
+    *out = 3;
+    return c->status;
+}
+
+static void
+fill_pci(struct pci *out, unsigned bus)
+{
+    memset(out, 0, sizeof(*out));
+    out->bus = bus;
+    snprintf(out->bus_id, sizeof(out->bus_id), "00000000:%02X:00.0", bus);
+}
+
+int
+nvmlDeviceGetPciInfo_v3(void *device, struct pci *out)
+{
+    struct card *c = card_of(device);
+
+    fill_pci(out, 16 + (unsigned)index_of(c));
+    return c->status;
+}
+
+int
+nvmlDeviceGetMemoryInfo_v2(void *device, struct memory2 *out)
+{
+    struct card *c = card_of(device);
+
+    while (world.hang)
+        pause();
+    if (out->version != (sizeof(*out) | 2u << 24))
+        return WRONG_VERSION;
+    if (world.memory2)
+        return world.memory2;
+    out->total = c->total * MIB;
+    out->reserved = c->reserved * MIB;
+    out->used = c->used * MIB;
+    out->free = (c->total - c->reserved - c->used) * MIB;
+    return c->status;
+}
+
+int
+nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *n, void *out)
+{
+    return list(device, "compute", 24, n, out);
+}
+
+int
+nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *n, void *out)
+{
+    return list(device, "graphics", 24, n, out);
+}
+
+int
+nvmlDeviceGetMPSComputeRunningProcesses_v2(void *device, unsigned *n, void *out)
+{
+    return list(device, "mps", 24, n, out);
+}
+
+/* The far end of a link; false when there is no such link. */
+static bool
+find_peer(const struct card *c, unsigned link, int *peer)
+{
+    for (int i = 0; i < c->n_links; i++) {
+        if (c->links[i] == (int)link) {
+            *peer = c->peers[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+int
+nvmlDeviceGetNvLinkState(void *device, unsigned link, unsigned *active)
+{
+    int peer;
+
+    *active = find_peer(card_of(device), link, &peer);
+    return link < LINKS_MAX ? OK : BAD_ARGUMENT;
+}
+
+int
+nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct pci *out)
+{
+    int peer;
+
+    if (!find_peer(card_of(device), link, &peer))
+        return NOT_SUPPORTED;
+    fill_pci(out, peer < 0 ? 200 : 16 + (unsigned)peer);
+    return OK;
+}
+
+int
+nvmlDeviceGetNvLinkRemoteDeviceType(void *device, unsigned link, unsigned *out)
+{
+    int peer;
+
+    if (!find_peer(card_of(device), link, &peer))
+        return NOT_SUPPORTED;
+    *out = peer < 0 ? 2 : 0;
+    return OK;
+}
+
+#endif

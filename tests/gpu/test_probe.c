@@ -1,0 +1,434 @@
+/* berth-probe as the daemon sees it: lines on pipes, over each of its backends. */
+#include <pwd.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "support.h"
+
+static char *dir;
+
+static int
+setup(void **state)
+{
+    (void)state;
+    dir = support_make_dir();
+    auto_free char *script = xasprintf("%s/script", dir);
+    unsetenv("BERTH_NVML");
+    setenv("BERTH_NVIDIA_SMI", "/nowhere/nvidia-smi", 1);
+    setenv("FAKE_SMI_DIR", dir, 1);
+    return setenv("BERTH_FAKE_NVML", script, 1);
+}
+
+static int
+teardown(void **state)
+{
+    (void)state;
+    support_remove_dir(dir);
+    return 0;
+}
+
+static struct child
+start(const char *backend, const char *extra)
+{
+    const char *argv[] = {getenv("BERTH_TEST_PROBE"), "--backend", backend, extra, NULL};
+
+    return child_start(argv);
+}
+
+static struct child
+start_sim(const char *spec)
+{
+    const char *argv[] = {getenv("BERTH_TEST_PROBE"), "--sim", spec, "--sim-dir", dir, NULL};
+
+    return child_start(argv);
+}
+
+/* The user whose processes this test's children are. */
+static const char *
+me(void)
+{
+    const struct passwd *entry = getpwuid(getuid());
+
+    assert_non_null(entry);
+    return entry->pw_name;
+}
+
+static void
+test_sim_speaks_the_protocol(void **state)
+{
+    struct child c = start_sim("1x8G,1x80G");
+
+    (void)state;
+    json_t *v = child_json(&c);
+    check_int(v, "hello", 1);
+    check_str(v, "backend", "sim");
+    check_size(v, "gpus", 2);
+    check_int(v, "gpus.0.total_mib", 8192);
+    check_int(v, "gpus.1.total_mib", 81920);
+    check_str(v, "gpus.1.compute_mode", "default");
+    check_size(v, "links", 0);
+    json_decref(v);
+    assert_true(child_is_silent(&c, 50));
+    child_say(&c, "sample 5\n");
+    v = child_json(&c);
+    check_int(v, "sample", 5);
+    check_size(v, "gpus", 2);
+    check_int(v, "gpus.0.used_mib", 0);
+    check_int(v, "gpus.0.util", 0);
+    check_int(v, "gpus.0.temperature_c", 35);
+    check_size(v, "gpus.0.procs", 0);
+    json_decref(v);
+    assert_int_equal(child_end(&c), 0);
+}
+
+static void
+test_requests_in_pieces_in_heaps_and_unknown_ones(void **state)
+{
+    struct child c = start_sim("1");
+
+    (void)state;
+    json_decref(child_json(&c));
+    child_say(&c, "sample 1\nsample 2\nfuture words\nsample x\nsample 9007199254740993\nsam");
+    for (long long want = 1; want <= 3; want++) {
+        json_t *v = child_json(&c);
+        check_int(v, "sample", want < 3 ? want : 9007199254740993);
+        json_decref(v);
+    }
+    assert_true(child_is_silent(&c, 50));
+    child_say(&c, "ple 4\r\n");
+    json_t *v = child_json(&c);
+    check_int(v, "sample", 4);
+    json_decref(v);
+    assert_int_equal(child_end(&c), 0);
+}
+
+static void
+test_a_request_without_end_is_an_error(void **state)
+{
+    struct child c = start_sim("1");
+
+    (void)state;
+    json_decref(child_json(&c));
+    for (int i = 0; i < 5000; i += 10)
+        child_say(&c, "0123456789");
+    json_t *v = child_json(&c);
+    check_str(v, "error", "a request longer than 4096 bytes");
+    json_decref(v);
+    assert_int_equal(child_end(&c), 1);
+}
+
+static void
+test_no_gpu_says_what_was_tried_and_what_would_work(void **state)
+{
+    static const char *const expected[] = {"nvml: cannot load", "libnvidia-ml",
+                                           "/nowhere/nvidia-smi", "--sim 2"};
+
+    (void)state;
+    setenv("BERTH_NVML", "/nowhere/libnvidia-ml.so.1", 1);
+    struct child c = start("auto", NULL);
+    json_t *v = child_json(&c);
+    const char *words = json_string_value(json_object_get(v, "error"));
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        if (!words || !strstr(words, expected[i]))
+            fail_msg("no '%s' in: %s", expected[i], words);
+    }
+    json_decref(v);
+    assert_int_equal(child_end(&c), 1);
+}
+
+static void
+test_bad_options(void **state)
+{
+    (void)state;
+    struct child c = start("amd", NULL);
+    json_t *v = child_json(&c);
+    check_str(v, "error", "there is no backend 'amd'; there are auto, nvml, nvidia-smi, sim");
+    json_decref(v);
+    assert_int_equal(child_end(&c), 1);
+    c = start("auto", "--what");
+    assert_int_equal(child_end(&c), 2);
+    c = start("sim", NULL);
+    v = child_json(&c);
+    check_str(v, "error", "simulated cards need a folder: --sim-dir DIR");
+    json_decref(v);
+    assert_int_equal(child_end(&c), 1);
+}
+
+static void
+write_script(const char *text)
+{
+    setenv("BERTH_NVML", getenv("BERTH_TEST_NVML"), 1);
+    support_write(dir, "script", text);
+}
+
+static void
+test_nvml_names_the_users_of_processes(void **state)
+{
+    auto_free char *script = xasprintf("driver 550.54\ncard GPU-a 24576 76 500\nload 0 12 40\n"
+                                       "proc 0 compute %d 400\nproc 0 compute 2147483000 -1\n",
+                                       getpid());
+
+    (void)state;
+    write_script(script);
+    struct child c = start("auto", NULL);
+    json_t *v = child_json(&c);
+    check_str(v, "backend", "nvml");
+    check_str(v, "driver", "550.54");
+    check_int(v, "gpus.0.total_mib", 24500);
+    check_str(v, "gpus.0.bus_id", "0000:10:00.0");
+    check_int(v, "gpus.0.minor", 7);
+    json_decref(v);
+    child_say(&c, "sample 0\n");
+    v = child_json(&c);
+    check_int(v, "gpus.0.used_mib", 500);
+    check_int(v, "gpus.0.util", 12);
+    check_int(v, "gpus.0.procs.0.mib", 400);
+    check_str(v, "gpus.0.procs.0.user", me());
+    check_null(v, "gpus.0.procs.1.mib");
+    check_null(v, "gpus.0.procs.1.user");
+    json_decref(v);
+    assert_int_equal(child_end(&c), 0);
+}
+
+static void
+test_nvml_that_hangs_dies_with_its_probe(void **state)
+{
+    (void)state;
+    write_script("card GPU-a 24576 76 500\n");
+    struct child c = start("nvml", NULL);
+    json_decref(child_json(&c));
+    write_script("card GPU-a 24576 76 500\nhang\n");
+    child_say(&c, "sample 1\n");
+    assert_true(child_is_silent(&c, 200));
+    kill(c.pid, SIGKILL);
+    assert_int_equal(child_end(&c), 128 + SIGKILL);
+}
+
+static void
+test_a_driver_that_goes_away_ends_the_probe(void **state)
+{
+    (void)state;
+    write_script("card GPU-a 24576 76 500\n");
+    struct child c = start("nvml", NULL);
+    json_decref(child_json(&c));
+    write_script("card GPU-a 24576 76 500\nstatus 0 9\n");
+    child_say(&c, "sample 1\n");
+    json_t *v = child_json(&c);
+    check_str(v, "error", "NVML cannot read the GPUs: Driver Not Loaded (error 9)");
+    json_decref(v);
+    assert_int_equal(child_end(&c), 1);
+}
+
+static void
+use_fake_smi(const char *gpus, const char *procs)
+{
+    setenv("BERTH_NVML", "/nowhere/libnvidia-ml.so.1", 1);
+    setenv("BERTH_NVIDIA_SMI", getenv("BERTH_TEST_SMI"), 1);
+    support_write(dir, "gpus", gpus);
+    support_write(dir, "procs", procs);
+}
+
+#define SMI_A "0, GPU-a, 24564, 512, 93, 61, RTX, 00000000:01:00.0, Default\n"
+#define SMI_B "1, GPU-b, 24564, 0, [N/A], 30, RTX, 00000000:02:00.0, Default\n"
+
+static void
+test_nvidia_smi_is_the_second_choice(void **state)
+{
+    (void)state;
+    use_fake_smi(SMI_A SMI_B, "GPU-a, 1, 500\n");
+    struct child c = start("auto", NULL);
+    json_t *v = child_json(&c);
+    check_str(v, "backend", "nvidia-smi");
+    check_size(v, "gpus", 2);
+    check_str(v, "gpus.1.bus_id", "0000:02:00.0");
+    check_null(v, "gpus.0.minor");
+    json_decref(v);
+    child_say(&c, "sample 3\n");
+    v = child_json(&c);
+    check_int(v, "sample", 3);
+    check_int(v, "gpus.0.used_mib", 512);
+    check_int(v, "gpus.0.procs.0.pid", 1);
+    check_int(v, "gpus.0.procs.0.mib", 500);
+    check_null(v, "gpus.1.util");
+    check_size(v, "gpus.1.procs", 0);
+    json_decref(v);
+    assert_int_equal(child_end(&c), 0);
+}
+
+static void
+test_nvidia_smi_with_a_lost_card_and_without_lists(void **state)
+{
+    (void)state;
+    use_fake_smi(SMI_A SMI_B, "");
+    struct child c = start("nvidia-smi", NULL);
+    json_decref(child_json(&c));
+    use_fake_smi(
+        "Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost.\n" SMI_B, "");
+    support_write(dir, "gpus.status", "15\n");
+    support_write(dir, "procs.status", "15\n");
+    child_say(&c, "sample 1\n");
+    json_t *v = child_json(&c);
+    check_size(v, "gpus", 1);
+    check_str(v, "gpus.0.uuid", "GPU-b");
+    check_int(v, "gpus.0.temperature_c", 30);
+    check_null(v, "gpus.0.procs");
+    json_decref(v);
+    assert_int_equal(child_end(&c), 0);
+}
+
+static void
+check_smi_error(const char *gpus, const char *status, const char *words)
+{
+    use_fake_smi(gpus, "");
+    support_write(dir, "gpus.status", status);
+    struct child c = start("nvidia-smi", NULL);
+    json_t *v = child_json(&c);
+    const char *have = json_string_value(json_object_get(v, "error"));
+    if (!have || !strstr(have, words))
+        fail_msg("no '%s' in: %s", words, have);
+    json_decref(v);
+    assert_int_equal(child_end(&c), 1);
+}
+
+static void
+test_nvidia_smi_that_fails(void **state)
+{
+    (void)state;
+    check_smi_error("NVIDIA-SMI has failed because it couldn't communicate\n", "9\n",
+                    "status 9: NVIDIA-SMI has failed");
+    check_smi_error("Failed to initialize NVML: Driver/library version mismatch\n", "18\n",
+                    "reboot");
+    check_smi_error("No devices were found\n", "6\n", "No devices were found");
+    check_smi_error("No devices were found\n", "0\n", "lists no GPU");
+    check_smi_error("", "127\n", "status 127");
+}
+
+static void
+test_faults_of_simulated_cards(void **state)
+{
+    struct child c = start_sim("2");
+
+    (void)state;
+    json_decref(child_json(&c));
+    support_write(dir, "fault", "lost 0\nsilent-procs\n");
+    child_say(&c, "sample 1\n");
+    json_t *v = child_json(&c);
+    check_size(v, "gpus", 1);
+    check_int(v, "gpus.0.used_mib", 0);
+    check_null(v, "gpus.0.procs");
+    json_decref(v);
+    support_write(dir, "fault", "error\n");
+    child_say(&c, "sample 2\n");
+    v = child_json(&c);
+    assert_non_null(json_object_get(v, "error"));
+    json_decref(v);
+    assert_int_equal(child_end(&c), 1);
+}
+
+static void
+test_simulated_death_and_hanging(void **state)
+{
+    (void)state;
+    support_write(dir, "fault", "die\n");
+    struct child c = start_sim("1");
+    json_decref(child_json(&c));
+    child_say(&c, "sample 1\n");
+    assert_int_equal(child_end(&c), 128 + SIGKILL);
+    support_write(dir, "fault", "hang\n");
+    c = start_sim("1");
+    json_decref(child_json(&c));
+    child_say(&c, "sample 1\n");
+    assert_true(child_is_silent(&c, 200));
+    kill(c.pid, SIGTERM);
+    assert_int_equal(child_end(&c), 128 + SIGTERM);
+}
+
+/* Its standard input stays open here, so only its parent's death can end it. */
+static void
+test_the_probe_dies_with_its_parent(void **state)
+{
+    const char *argv[] = {getenv("BERTH_TEST_PROBE"), "--sim", "1", "--sim-dir", dir, NULL};
+    int in[2], out[2];
+    char byte;
+
+    (void)state;
+    assert_int_equal(pipe(in), 0);
+    assert_int_equal(pipe(out), 0);
+    pid_t parent = fork();
+    if (parent == 0) {
+        if (fork() == 0) {
+            if (dup2(in[0], 0) == 0 && dup2(out[1], 1) == 1)
+                execv(argv[0], (char *const *)(uintptr_t)argv);
+            _exit(1);
+        }
+        for (;;)
+            pause();
+    }
+    close(out[1]);
+    struct child probe = {.pid = 0, .in = in[1], .out = out[0]};
+    json_decref(child_json(&probe));
+    assert_true(child_is_silent(&probe, 50));
+    kill(parent, SIGKILL);
+    assert_int_equal(waitpid(parent, NULL, 0), parent);
+    assert_false(child_is_silent(&probe, 20000));
+    assert_int_equal(read(out[0], &byte, 1), 0);
+    close(in[0]);
+    close(in[1]);
+    close(out[0]);
+}
+
+static void
+test_once(void **state)
+{
+    const char *argv[] = {
+        getenv("BERTH_TEST_PROBE"), "--sim", "2", "--sim-dir", dir, "--once", NULL};
+
+    (void)state;
+    struct child c = child_start(argv);
+    json_t *v = child_json(&c);
+    check_size(v, "gpus", 2);
+    json_decref(v);
+    v = child_json(&c);
+    check_int(v, "sample", 0);
+    json_decref(v);
+    assert_int_equal(child_end(&c), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_sim_speaks_the_protocol),
+        TEST(test_requests_in_pieces_in_heaps_and_unknown_ones),
+        TEST(test_a_request_without_end_is_an_error),
+        TEST(test_no_gpu_says_what_was_tried_and_what_would_work),
+        TEST(test_bad_options),
+        TEST(test_nvml_names_the_users_of_processes),
+        TEST(test_nvml_that_hangs_dies_with_its_probe),
+        TEST(test_a_driver_that_goes_away_ends_the_probe),
+        TEST(test_nvidia_smi_is_the_second_choice),
+        TEST(test_nvidia_smi_with_a_lost_card_and_without_lists),
+        TEST(test_nvidia_smi_that_fails),
+        TEST(test_faults_of_simulated_cards),
+        TEST(test_simulated_death_and_hanging),
+        TEST(test_the_probe_dies_with_its_parent),
+        TEST(test_once),
+    };
+
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
