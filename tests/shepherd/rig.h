@@ -1,0 +1,71 @@
+/* What a daemon does around one shepherd, for tests: makes the attempt's folder and spec,
+ * starts the program, talks to it, reads what it left. Every wait is for an event, with a
+ * bound after which the test fails. */
+#ifndef TESTS_SHEPHERD_RIG_H
+#define TESTS_SHEPHERD_RIG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "sys/exitrec.h"
+
+#define RIG_WAIT_MS 30000
+
+struct rig {
+    char dir[64]; /* scratch; the attempt's folder is dir/a, its log dir/log */
+    int folder;
+    int ctl; /* our end of the socket pair; -1 once closed */
+    pid_t pid;
+    char mark[64];
+    json_t *spec;
+    const char *crash_at; /* NULL: nowhere */
+    struct buf in;        /* what came over ctl and was not taken yet */
+};
+
+/* With /bin/sh -c script as the command; script may use $T, the scratch folder. */
+void rig_open(struct rig *r, const char *script);
+void rig_close(struct rig *r); /* the shepherd must have gone */
+
+void rig_set_argv(struct rig *r, const char *const *argv);
+void rig_set_int(struct rig *r, const char *key, int64_t v);
+void rig_set_text(struct rig *r, const char *key, const char *v);
+void rig_add_env(struct rig *r, const char *entry);
+
+void rig_start(struct rig *r);
+pid_t rig_start_sweep(struct rig *r); /* a second program; its pid */
+
+/* The next message, of whatever kind, and the next that has this "event"; the caller decrefs.
+ * in keeps what is left over. */
+json_t *rig_read(int fd, struct buf *in);
+json_t *rig_await(int fd, struct buf *in, const char *event);
+bool rig_at_end(int fd); /* blocks until the peer closes; true unless it said something */
+
+int rig_connect(const struct rig *r); /* to ctl.sock, once it is there */
+void rig_say(int fd, const char *line);
+void rig_recorded(struct rig *r);
+
+/* The shepherd's wait status. */
+int rig_wait(struct rig *r);
+int rig_wait_pid(pid_t pid);
+
+/* Runs it to its end with `recorded` said; *out is the record of the `ended` message, which is
+ * checked against the file. */
+void rig_run(struct rig *r, struct exitrec *out);
+
+/* The file: 1 or 0, and started mark's pid or 0. */
+int rig_record(const struct rig *r, struct exitrec *out);
+int32_t rig_started(const struct rig *r);
+bool rig_lock_is_held(const struct rig *r);
+void rig_read_log(const struct rig *r, struct buf *out);
+
+/* A FIFO dir/name that scripts write to: makes it, and reads one line (a number) from it. */
+void rig_make_fifo(const struct rig *r, const char *name);
+long rig_read_fifo(const struct rig *r, const char *name);
+
+/* Whether that process lives (a zombie does not). */
+bool rig_lives(pid_t pid);
+
+#endif
