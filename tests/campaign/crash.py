@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+"""Kills Berth's processes at random moments and at every durable edge, and checks what must
+never break: each job runs exactly once, each recorded exit code is right, nothing is left
+behind. Standard library only.
+
+    tests/campaign/crash.py --bin DIR [--seed N] [random-daemon | random-shepherd | points]...
+
+Without a name all three run. --jobs and --kills bound the random ones. A failing run prints
+its seed; the same seed gives the same jobs and the same sequence of delays."""
+import argparse
+import collections
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+DAEMON_POINTS = ["daemon-before-commit", "daemon-after-commit", "daemon-after-reply",
+                 "daemon-folder-made", "daemon-before-spawn", "daemon-after-spawn",
+                 "daemon-before-recovery", "daemon-after-recovery"]
+SHEPHERD_POINTS = ["shepherd-start", "shepherd-before-fork", "shepherd-before-exec",
+                   "shepherd-after-exec", "shepherd-child-exited", "shepherd-before-rename",
+                   "shepherd-after-rename", "shepherd-before-ended"]
+# Before these the command has not been started, so the job must simply run; behind them it
+# may have, so it must be LOST or have its true outcome.
+NEVER_RAN_POINTS = {"shepherd-start", "shepherd-before-fork"}
+MUST_KILL = {p + ":1" for p in DAEMON_POINTS}
+ENV = ["PATH=" + os.environ["PATH"], "HOME=" + os.environ.get("HOME", "/")]
+
+
+class Failure(Exception):
+    pass
+
+
+class Daemon:
+    """One instance in a folder of its own, whose daemon can be killed and started again."""
+
+    def __init__(self, binaries, sim="4"):
+        self.binaries, self.sim = binaries, sim
+        self.dir = tempfile.mkdtemp(prefix="berth-crash-")
+        self.marks = os.path.join(self.dir, "ran")
+        os.mkdir(self.marks)
+        self.process = None
+
+    def start(self, crash_at=None, must=True):
+        """True once it is ready; False when it died before (which a crash point may want)."""
+        env = dict(os.environ, BERTH_LOCK_DIR=self.dir)
+        env.pop("BERTH_CRASH_AT", None)
+        if crash_at:
+            env["BERTH_CRASH_AT"] = crash_at
+        r, w = os.pipe()
+        self.process = subprocess.Popen(
+            [os.path.join(self.binaries, "berthd"), "--dir", self.dir, "--sim", self.sim,
+             "--stay", "--ready-fd", str(w)], pass_fds=[w], env=env)
+        os.close(w)
+        with os.fdopen(r) as pipe:
+            line = pipe.read().strip()
+        if line != "ready" and must:
+            raise Failure(f"the daemon did not start: {line or 'it died'}")
+        return line == "ready"
+
+    def kill(self, sig=signal.SIGKILL):
+        self.process.send_signal(sig)
+        self.process.wait()
+
+    def call(self, method, params):
+        """The result; None when the daemon died before it answered."""
+        s = socket.socket(socket.AF_UNIX)
+        try:
+            s.connect(os.path.join(self.dir, "berth.sock"))
+            s.sendall(json.dumps({"id": 1, "method": method, "params": params}).encode() + b"\n")
+            with s.makefile() as f:
+                line = f.readline()
+        except OSError:
+            return None
+        finally:
+            s.close()
+        if not line.endswith("\n"):
+            return None
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Failure(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def sync(self, jobs):
+        """Hands in the jobs as a file, which is safe to repeat until it is answered."""
+        return self.call("file.sync", {"path": "/campaign", "cwd": self.marks, "umask": 18,
+                                       "env": ENV, "jobs": jobs})
+
+    def fetch(self):
+        result = self.call("jobs", {"all": True, "fields": ["key", "state", "exit_status",
+                                                            "attempt", "text"]})
+        return None if result is None else {row[0]: row[1:] for row in result["rows"]}
+
+    def processes(self):
+        """Pids whose environment bears a mark of this instance."""
+        found = []
+        needle = ("BERTH_SUBMIT_DIR=" + self.marks).encode()
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    if needle in f.read().split(b"\0"):
+                        found.append(int(pid))
+            except OSError:
+                pass
+        return found
+
+    def remove(self):
+        if self.process and self.process.poll() is None:
+            self.kill()
+        for pid in self.processes():
+            os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def make_jobs(rng, n):
+    """Short jobs of several kinds. Each appends a line to a file of its own when it runs."""
+    jobs = []
+    for i in range(n):
+        code = rng.choice([0, 0, 1, 3, 7, 42, 255])
+        body = rng.choice([
+            "exit {c}",
+            "sleep 0.0{d}; exit {c}",
+            "(sleep 0.01) & exit {c}",
+            "setsid sh -c 'sleep 5' & exit {c}",
+        ]).format(c=code, d=rng.randrange(10))
+        job = {"key": f"k{i}", "line": i + 1, "command": f"echo ran >> {i}; {body}"}
+        if rng.random() < 0.5:
+            job["vram_mib"] = rng.choice([1000, 4000, 12000])
+        if rng.random() < 0.1:
+            job["gpus"] = 0
+            job.pop("vram_mib", None)
+        jobs.append((job, code))
+    return jobs
+
+
+def runs_of(daemon, i):
+    try:
+        with open(os.path.join(daemon.marks, str(i))) as f:
+            return len(f.read().splitlines())
+    except FileNotFoundError:
+        return 0
+
+
+def await_all(daemon, n, timeout_s=300):
+    """Until every job has ended. The daemon is up."""
+    ids = [row[0] for row in daemon.call("jobs", {"all": True, "fields": ["id"]})["rows"]]
+    if len(ids) != n:
+        raise Failure(f"{len(ids)} jobs instead of {n}")
+    signal.alarm(timeout_s)
+    daemon.call("wait", {"select": [f"{min(ids)}-{max(ids)}"]})
+    signal.alarm(0)
+
+
+def check_clean(daemon):
+    left = daemon.processes()
+    if left:
+        raise Failure(f"left behind: {left}")
+    folders = os.listdir(os.path.join(daemon.dir, "state", "jobs"))
+    if folders:
+        raise Failure(f"attempt folders stay: {folders}")
+    gpus = daemon.call("gpus", {})["gpus"]
+    for gpu in gpus:
+        if gpu["held_mib"] or gpu["jobs"]:
+            raise Failure(f"a card is still held: {gpu}")
+
+
+def check_exactly_once(daemon, jobs):
+    state = daemon.fetch()
+    for i, (job, code) in enumerate(jobs):
+        name, status, attempts, text = state[job["key"]]
+        want = "COMPLETED" if code == 0 else "FAILED"
+        if runs_of(daemon, i) != 1 or status != code or name != want:
+            raise Failure(f"{job}: ran {runs_of(daemon, i)} times, {name} {status} ({text}) "
+                          f"after {attempts} attempts, should be {want} {code}")
+
+
+def random_daemon(args, rng):
+    """kill -9 of the daemon at random moments under short jobs."""
+    daemon = Daemon(args.bin)
+    jobs = make_jobs(rng, args.jobs)
+    kills = 0
+    try:
+        lines = [job for job, _ in jobs]
+        while kills < args.kills:
+            daemon.start()
+            # The file grows all along, so that no kill meets an empty queue.
+            daemon.sync(lines[:len(lines) * (kills + 1) // args.kills])
+            # Not synchronisation: the moment of the kill is what is being varied.
+            time.sleep(rng.random() * args.max_delay)
+            daemon.kill()
+            kills += 1
+        daemon.start()
+        daemon.sync(lines)
+        await_all(daemon, len(jobs))
+        check_exactly_once(daemon, jobs)
+        check_clean(daemon)
+    finally:
+        daemon.remove()
+    return f"{kills} kills of the daemon under {len(jobs)} jobs"
+
+
+def random_shepherd(args, rng):
+    """kill -9 of shepherds: LOST with the reason, requeued only where asked."""
+    daemon = Daemon(args.bin)
+    n = max(20, args.jobs // 5)
+    jobs = []
+    for i in range(n):
+        requeue = i % 2 == 0
+        job = {"key": f"k{i}", "line": i + 1, "requeue": requeue, "vram_mib": 1000,
+               "command": f"echo ran >> {i}; (setsid sleep 30 &) ; "
+                          f"kill -9 $(cut -d' ' -f4 /proc/$$/stat)" if i % 4 < 2 and not
+               requeue else f"echo ran >> {i}; test -e lost{i} && exit 5; : > lost{i}; "
+                            f"kill -9 $(cut -d' ' -f4 /proc/$$/stat); sleep 30"}
+        jobs.append(job)
+    try:
+        daemon.start()
+        daemon.sync(jobs)
+        await_all(daemon, n)
+        state = daemon.fetch()
+        for i, job in enumerate(jobs):
+            name, status, attempts, text = state[job["key"]]
+            if job["requeue"]:
+                ok = name == "FAILED" and status == 5 and runs_of(daemon, i) == 2
+            else:
+                ok = name == "LOST" and "supervisor" in text and runs_of(daemon, i) == 1
+            if not ok:
+                raise Failure(f"{job}: {name} {status} ({text}), ran {runs_of(daemon, i)} times")
+        check_clean(daemon)
+    finally:
+        daemon.remove()
+    return f"{n} kills of shepherds by their own jobs"
+
+
+def one_point(args, rng, label):
+    """A crash at this edge, the nth time it is passed; then go on without."""
+    daemon = Daemon(args.bin, sim="2")
+    jobs = make_jobs(rng, 12)
+    lines = [job for job, _ in jobs]
+    try:
+        if daemon.start(crash_at=label, must=False):
+            daemon.sync(lines)
+            # Every shepherd dies before its command: the daemon would give up after a few
+            # tries each, so it is killed instead of waited for.
+            if label not in NEVER_RAN_POINTS:
+                # Until all have ended, or the daemon is gone.
+                daemon.call("wait", {"select": ["--all"]})
+        if label in MUST_KILL and daemon.process.wait() != -signal.SIGKILL:
+            raise Failure("the daemon never came by there")
+        if daemon.process.poll() is None:
+            daemon.kill()
+        daemon.start()
+        daemon.sync(lines)
+        await_all(daemon, len(jobs))
+        check_point_outcomes(daemon, jobs, label)
+        check_clean(daemon)
+    finally:
+        daemon.remove()
+
+
+def check_point_outcomes(daemon, jobs, label):
+    point = label.split(":")[0]
+    if not point.startswith("shepherd") or point in NEVER_RAN_POINTS:
+        check_exactly_once(daemon, jobs)
+        return
+    # Every shepherd has died here: what ran is not run again, and no code is invented.
+    state = daemon.fetch()
+    for i, (job, code) in enumerate(jobs):
+        name, status, attempts, text = state[job["key"]]
+        true_end = name == ("COMPLETED" if code == 0 else "FAILED") and status == code
+        lost = name == "LOST" and "supervisor" in text
+        if runs_of(daemon, i) > 1 or not (true_end or lost):
+            raise Failure(f"{job}: ran {runs_of(daemon, i)} times, {name} {status} ({text})")
+
+
+def points(args, rng):
+    """Every edge of daemon and shepherd."""
+    labels = [f"{p}:{n}" for p in DAEMON_POINTS for n in args.passes] + SHEPHERD_POINTS
+    for label in labels:
+        try:
+            one_point(args, rng, label)
+        except Failure as e:
+            raise Failure(f"at {label}: {e}") from None
+    return f"{len(labels)} crash points"
+
+
+CAMPAIGNS = collections.OrderedDict([("points", points), ("random-shepherd", random_shepherd),
+                                     ("random-daemon", random_daemon)])
+
+
+def on_alarm(number, frame):
+    raise Failure("the jobs do not end")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--bin", required=True, help="folder of the installed programs' berthd")
+    p.add_argument("--seed", type=int, default=None)
+    p.add_argument("--jobs", type=int, default=500)
+    p.add_argument("--kills", type=int, default=200)
+    p.add_argument("--max-delay", type=float, default=0.05, help="seconds before each kill")
+    p.add_argument("--passes", type=lambda s: [int(x) for x in s.split(",")], default=[1, 2, 5],
+                   help="which passes of each daemon edge crash")
+    p.add_argument("names", nargs="*", help="which campaigns: " + ", ".join(CAMPAIGNS))
+    args = p.parse_args()
+    seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1 << 30)
+    signal.signal(signal.SIGALRM, on_alarm)
+    failed = 0
+    for name in args.names or CAMPAIGNS:
+        started = time.monotonic()
+        try:
+            what = CAMPAIGNS[name](args, random.Random(seed))
+            print(f"ok   {name}: {what}, {time.monotonic() - started:.1f} s", flush=True)
+        except Failure as e:
+            failed += 1
+            print(f"FAIL {name} (--seed {seed}): {e}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
