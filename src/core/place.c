@@ -104,6 +104,7 @@ is_same_numa(const struct ledger *l, int a, int b)
 struct set {
     uint64_t mask;
     int pairs;    /* joined by NVLink */
+    int promise;  /* links of the card just taken to others that may follow it */
     bool on_node; /* all on one NUMA node */
     int ranks;    /* sum of places in the pack (or spread) order */
 };
@@ -113,6 +114,8 @@ is_better(const struct set *a, const struct set *b)
 {
     if (a->pairs != b->pairs)
         return a->pairs > b->pairs;
+    if (a->promise != b->promise)
+        return a->promise > b->promise;
     if (a->on_node != b->on_node)
         return a->on_node;
     return a->ranks < b->ranks;
@@ -122,17 +125,21 @@ is_better(const struct set *a, const struct set *b)
 static struct set
 grow_set(const struct ledger *l, const uint8_t *cards, int n, int seed, int want)
 {
-    struct set s = {UINT64_C(1) << cards[seed], 0, true, seed};
+    struct set s = {.mask = UINT64_C(1) << cards[seed], .on_node = true, .ranks = seed};
+    uint64_t all = 0;
+    for (int i = 0; i < n; i++)
+        all |= UINT64_C(1) << cards[i];
     for (int have = 1; have < want; have++) {
-        struct set best = {0, -1, false, 0};
+        struct set best = {.pairs = -1};
         for (int i = 0; i < n; i++) {
+            uint64_t links = ledger_card(l, cards[i])->links;
             uint64_t bit = UINT64_C(1) << cards[i];
             if (s.mask & bit)
                 continue;
             struct set next = {
                 .mask = s.mask | bit,
-                .pairs =
-                    s.pairs + __builtin_popcountll(ledger_card(l, cards[i])->links & s.mask),
+                .pairs = s.pairs + __builtin_popcountll(links & s.mask),
+                .promise = have + 1 < want ? __builtin_popcountll(links & all & ~s.mask) : 0,
                 .on_node = s.on_node && is_same_numa(l, cards[seed], cards[i]),
                 .ranks = s.ranks + i,
             };
@@ -148,7 +155,7 @@ grow_set(const struct ledger *l, const uint8_t *cards, int n, int seed, int want
 static uint64_t
 choose_set(const struct ledger *l, const uint8_t *cards, int n, int want)
 {
-    struct set best = {0, -1, false, 0};
+    struct set best = {.pairs = -1};
     for (int seed = 0; seed < (want == 1 ? 1 : n); seed++) {
         struct set s = grow_set(l, cards, n, seed, want);
         if (is_better(&s, &best))

@@ -115,6 +115,18 @@ start(struct job *job, struct ledger *l, struct plan *p)
     return true;
 }
 
+/* Those passed over early were told of room that others have taken since. */
+static void
+refresh_reasons(struct queue *q, const struct ledger *l)
+{
+    for (size_t i = 0; i < queue_n_kinds(q); i++) {
+        struct kind *k = queue_kind(q, i);
+        struct placement unused;
+        if (k->blocked.reason != REASON_NONE)
+            place_job(&k->demand, l, &unused, &k->blocked);
+    }
+}
+
 void
 plan_make(struct queue *q, struct ledger *l, int64_t now_us, struct plan *p)
 {
@@ -135,6 +147,8 @@ plan_make(struct queue *q, struct ledger *l, int64_t now_us, struct plan *p)
         }
     }
     free(h.heap);
+    if (p->n > 0)
+        refresh_reasons(q, l);
     p->wake_us = queue_next_begin_us(q);
 }
 

@@ -9,12 +9,18 @@ test_verdicts(void **state)
         int32_t declared, peak;
         enum verdict v;
     } cases[] = {
-        {0, 500, VERDICT_NONE},          {8000, -1, VERDICT_UNATTRIBUTED},
-        {8000, 8800, VERDICT_WITHIN},    {8000, 8801, VERDICT_UNDER},
-        {8000, 7200, VERDICT_WITHIN},    {8000, 7199, VERDICT_OVER},
-        {8000, 12000, VERDICT_UNDER},    {12000, 4000, VERDICT_OVER},
-        {8000, 0, VERDICT_OVER},         {15, 16, VERDICT_WITHIN},
-        {15, 17, VERDICT_UNDER},         {VRAM_MAX_MIB, VRAM_MAX_MIB, VERDICT_WITHIN},
+        {0, 500, VERDICT_NONE},
+        {8000, -1, VERDICT_UNATTRIBUTED},
+        {8000, 8800, VERDICT_WITHIN},
+        {8000, 8801, VERDICT_UNDER},
+        {8000, 7200, VERDICT_WITHIN},
+        {8000, 7199, VERDICT_OVER},
+        {8000, 12000, VERDICT_UNDER},
+        {12000, 4000, VERDICT_OVER},
+        {8000, 0, VERDICT_OVER},
+        {15, 16, VERDICT_WITHIN},
+        {15, 17, VERDICT_UNDER},
+        {VRAM_MAX_MIB, VRAM_MAX_MIB, VERDICT_WITHIN},
         {VRAM_MAX_MIB, INT32_MAX, VERDICT_UNDER},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)

@@ -1,7 +1,6 @@
 /* The table of state x event, every pair of it, and the ways from an ending. */
-#include "machine.h"
-
 #include "base/err.h"
+#include "machine.h"
 
 /* What each event leads to, written down a second time and in other words than job.c:
  * "!" refused, "=" ignored, "+" a new fact in the same state, else the new state. */
@@ -134,20 +133,32 @@ test_final_states(void **state)
     } cases[] = {
         {{.outcome = OUTCOME_EXITED}, JOB_COMPLETED, 0, "exit 0"},
         {{.outcome = OUTCOME_EXITED, .code = 7}, JOB_FAILED, 7, "exit 7"},
-        {{.outcome = OUTCOME_SIGNALED, .signal = 9}, JOB_FAILED, 137,
+        {{.outcome = OUTCOME_SIGNALED, .signal = 9},
+         JOB_FAILED,
+         137,
          "killed by signal 9 (KILL)"},
         {{.outcome = OUTCOME_TIMEOUT, .signal = 15}, JOB_TIMEOUT, 124, "time limit reached"},
         {{.outcome = OUTCOME_CANCELLED, .signal = 15}, JOB_CANCELLED, 130, "cancelled"},
-        {{.outcome = OUTCOME_NOT_STARTED, .errno_value = 2}, JOB_FAILED, 127,
+        {{.outcome = OUTCOME_NOT_STARTED, .errno_value = 2},
+         JOB_FAILED,
+         127,
          "could not start: No such file or directory"},
-        {{.outcome = OUTCOME_NOT_STARTED, .errno_value = 13, .text = "no way"}, JOB_FAILED, 126,
+        {{.outcome = OUTCOME_NOT_STARTED, .errno_value = 13, .text = "no way"},
+         JOB_FAILED,
+         126,
          "could not start: no way"},
-        {{.outcome = OUTCOME_NOT_STARTED, .errno_value = 12}, JOB_FAILED, 1,
+        {{.outcome = OUTCOME_NOT_STARTED, .errno_value = 12},
+         JOB_FAILED,
+         1,
          "could not start: Cannot allocate memory"},
         {{.outcome = OUTCOME_LOST, .text = "rebooted"}, JOB_LOST, 1, "lost: rebooted"},
         {{.outcome = OUTCOME_EXITED, .code = 1, .oom = OOM_CUDA, .text = "CUDA oom"},
-         JOB_OUT_OF_MEMORY, 1, "CUDA out of memory (exit 1): CUDA oom"},
-        {{.outcome = OUTCOME_SIGNALED, .signal = 9, .oom = OOM_HOST}, JOB_OUT_OF_MEMORY, 137,
+         JOB_OUT_OF_MEMORY,
+         1,
+         "CUDA out of memory (exit 1): CUDA oom"},
+        {{.outcome = OUTCOME_SIGNALED, .signal = 9, .oom = OOM_HOST},
+         JOB_OUT_OF_MEMORY,
+         137,
          "host out of memory (killed by signal 9 (KILL))"},
         {{.outcome = OUTCOME_EXITED, .oom = OOM_CUDA}, JOB_COMPLETED, 0, "exit 0"},
     };

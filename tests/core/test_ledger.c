@@ -40,7 +40,8 @@ test_own_use_is_not_external(void **state)
     (void)state;
     struct ledger *l = machine_new(1, CARD_MIB);
     book(l, 1, 0, 8000);
-    struct gpu_proc p[] = {{.pid = 10, .mib = 3000, .job = 1}, {.pid = 11, .mib = 2000, .job = 1}};
+    struct gpu_proc p[] = {{.pid = 10, .mib = 3000, .job = 1},
+                           {.pid = 11, .mib = 2000, .job = 1}};
     machine_sample(l, 0, 5300, p, 2, 2);
     assert_int_equal(card0(l)->external_mib, 300);
     assert_int_equal(card0(l)->held_mib, 8000);

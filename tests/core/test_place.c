@@ -1,0 +1,462 @@
+/* Placing one job: which cards, or which reason and which sentence. */
+#include "machine.h"
+
+/* "0,1" when it is placed there, else the reason's name. */
+static const char *
+where(const struct ledger *l, struct demand d)
+{
+    static char text[128];
+    struct placement p;
+    struct blocked why;
+    if (!place_job(&d, l, &p, &why))
+        return reason_name(why.reason);
+    text[0] = '\0';
+    for (int i = 0; i < p.n; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", i ? "," : "",
+                 p.gpus[i]);
+    return text;
+}
+
+static void
+expect_words(const struct ledger *l, struct demand d, const char *words)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct placement p;
+    struct blocked why;
+    assert_false(place_job(&d, l, &p, &why));
+    blocked_text(&why, &d, &text);
+    assert_string_equal(buf_str(&text), words);
+}
+
+static void
+expect_infeasible(const struct ledger *l, struct demand d, const char *words)
+{
+    auto_buf struct buf text = BUF_INIT;
+    assert_false(place_feasible(&d, l, &text));
+    assert_false(place_feasible(&d, l, NULL));
+    assert_string_equal(buf_str(&text), words);
+}
+
+/* Cards of 24,000 and 8,000 MiB of headroom; 6,000 takes the 8,000. */
+static void
+test_smallest_sufficient_headroom(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(2, 24000);
+    book(l, 1, 1, 16000);
+    assert_int_equal(ledger_card(l, 1)->headroom_mib, 8000);
+    assert_string_equal(where(l, want(1, 6000)), "1");
+    assert_string_equal(where(l, want(1, 7488)), "1");
+    assert_string_equal(where(l, want(1, 7489)), "0");
+    assert_string_equal(where(l, want(1, 23488)), "0");
+    assert_string_equal(where(l, want(1, 23489)), "GpuMemory");
+    ledger_free(l);
+}
+
+static void
+test_ties_take_the_lowest_index(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(4, CARD_MIB);
+    assert_string_equal(where(l, want(1, 1000)), "0");
+    assert_string_equal(where(l, want(1, 0)), "0");
+    assert_string_equal(where(l, want(2, 1000)), "0,1");
+    ledger_free(l);
+}
+
+/* 8G and 8G share gpu 0, 20G goes to gpu 1. */
+static void
+test_three_jobs_on_two_cards(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(2, CARD_MIB);
+    assert_string_equal(where(l, want(1, 8192)), "0");
+    book(l, 1, 0, 8192);
+    assert_string_equal(where(l, want(1, 8192)), "0");
+    book(l, 2, 0, 8192);
+    assert_string_equal(where(l, want(1, 20480)), "1");
+    ledger_free(l);
+}
+
+static void
+test_two_of_14g_never_share_24g(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book(l, 1, 0, 14336);
+    assert_string_equal(where(l, want(1, 14336)), "GpuMemory");
+    ledger_free(l);
+}
+
+static void
+test_small_stranger_does_not_block_a_card(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    machine_stranger(l, 0, 99, 642, 2);
+    assert_string_equal(where(l, want(1, 0)), "0");
+    machine_stranger(l, 0, 99, 930, 3);
+    assert_string_equal(where(l, want(1, 0)), "0"); /* 1,023 with the buffer */
+    machine_stranger(l, 0, 99, 931, 4);
+    assert_string_equal(where(l, want(1, 0)), "GpuBusy");
+    ledger_free(l);
+}
+
+static void
+test_growing_stranger_stops_placing(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    machine_stranger(l, 0, 99, 4000, 2);
+    assert_string_equal(where(l, want(1, 18000)), "0");
+    machine_stranger(l, 0, 99, 6000, 3);
+    assert_string_equal(where(l, want(1, 18000)), "GpuMemory");
+    expect_words(l, want(1, 18000),
+                 "GpuMemory: needs 17.6 GiB + 512 MiB margin on one GPU; gpu 0 has 17.6 GiB "
+                 "free (536 MiB short), 6.4 GiB in use outside Berth (pid 99)");
+    ledger_free(l);
+}
+
+static void
+test_whole_jobs_are_alone(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book(l, 1, 0, 0);
+    assert_string_equal(where(l, want(1, 0)), "GpuBusy");
+    assert_string_equal(where(l, want(1, 100)), "GpuBusy");
+    ledger_release(l, 1);
+    book(l, 2, 0, 100);
+    assert_string_equal(where(l, want(1, 0)), "GpuBusy");
+    assert_string_equal(where(l, want(1, 100)), "0");
+    ledger_free(l);
+}
+
+static void
+test_exclusive_counts_strangers_by_memory_only(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(2, CARD_MIB);
+    struct demand d = want(1, 8000);
+    d.exclusive = 1;
+    book(l, 1, 0, 1000);
+    machine_stranger(l, 1, 99, 5000, 2);
+    assert_string_equal(where(l, d), "1");
+    uint8_t gpu = 1;
+    ledger_hold(l, 2, &d, &gpu, 1);
+    assert_string_equal(where(l, d), "GpuBusy");
+    assert_string_equal(where(l, want(1, 100)), "0");
+    ledger_free(l);
+}
+
+static void
+test_exact_ids_in_their_order(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(4, CARD_MIB);
+    struct demand d = want(2, 8000);
+    d.n_ids = 2;
+    d.ids[0] = 3;
+    d.ids[1] = 1;
+    assert_string_equal(where(l, d), "3,1");
+    book(l, 1, 1, 20000);
+    assert_string_equal(where(l, d), "Resources");
+    expect_words(l, d,
+                 "Resources: needs 7.8 GiB + 512 MiB margin on each of gpus 3,1; 1 of them has "
+                 "room; gpu 1 has 4.5 GiB free (3.8 GiB short), held by job 1");
+    ledger_free(l);
+}
+
+static void
+test_devices_bound_the_choice(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(4, CARD_MIB);
+    struct demand d = want(1, 8000);
+    d.devices = 1u << 2 | 1u << 3;
+    assert_string_equal(where(l, d), "2");
+    book(l, 1, 2, 0);
+    book(l, 2, 3, 0);
+    assert_string_equal(where(l, d), "GpuBusy");
+    ledger_free(l);
+}
+
+static void
+test_several_cards_pack(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(4, CARD_MIB);
+    book(l, 1, 1, 4000);
+    book(l, 2, 3, 8000);
+    assert_string_equal(where(l, want(2, 10240)), "1,3");
+    assert_string_equal(where(l, want(3, 10240)), "0,1,3");
+    assert_string_equal(where(l, want(2, 0)), "0,2");
+    assert_string_equal(where(l, want(3, 0)), "Resources");
+    ledger_free(l);
+}
+
+static void
+test_spread_takes_the_largest(void **state)
+{
+    (void)state;
+    struct ledger_policy policy;
+    ledger_policy_init(&policy);
+    policy.spread = true;
+    struct ledger *l = ledger_new(&policy);
+    for (int i = 0; i < 3; i++) {
+        struct gpu_info info = {.index = i, .numa = -1, .total_mib = CARD_MIB};
+        ledger_add_card(l, &info);
+        machine_sample(l, i, 0, NULL, 0, 1);
+    }
+    book(l, 1, 0, 1000);
+    assert_string_equal(where(l, want(1, 1000)), "1");
+    book(l, 2, 1, 2000);
+    assert_string_equal(where(l, want(2, 1000)), "0,2");
+    ledger_free(l);
+}
+
+static void
+test_joined_cards_are_preferred(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(6, CARD_MIB);
+    ledger_link(l, 1, 4);
+    ledger_link(l, 2, 3);
+    ledger_link(l, 2, 5);
+    ledger_link(l, 3, 5);
+    assert_string_equal(where(l, want(1, 1000)), "0");
+    assert_string_equal(where(l, want(2, 1000)), "1,4");
+    assert_string_equal(where(l, want(3, 1000)), "2,3,5");
+    assert_string_equal(where(l, want(5, 1000)), "1,2,3,4,5");
+    book(l, 1, 4, 0);
+    assert_string_equal(where(l, want(2, 1000)), "2,3");
+    ledger_free(l);
+}
+
+static void
+test_numa_comes_after_links(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(4, CARD_MIB);
+    static const int numa[] = {0, 1, 0, 1};
+    for (int i = 0; i < 4; i++) {
+        struct gpu_info info = ledger_card(l, i)->info;
+        info.numa = numa[i];
+        ledger_set_info(l, i, &info);
+    }
+    assert_string_equal(where(l, want(2, 1000)), "0,2");
+    book(l, 1, 1, 500);
+    assert_string_equal(where(l, want(2, 1000)), "1,3");
+    ledger_link(l, 2, 3);
+    assert_string_equal(where(l, want(2, 1000)), "2,3");
+    ledger_free(l);
+}
+
+/* 64 cards all joined, any number of them: must not take exponential time. */
+static void
+test_many_cards(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(64, CARD_MIB);
+    for (int a = 0; a < 64; a++) {
+        for (int b = a + 1; b < 64; b++)
+            ledger_link(l, a, b);
+    }
+    struct demand d = want(0, 1000);
+    for (d.gpus = 1; d.gpus <= 64; d.gpus++) {
+        struct placement p;
+        assert_true(place_job(&d, l, &p, NULL));
+        assert_int_equal(p.n, d.gpus);
+        for (int i = 0; i < p.n; i++)
+            assert_int_equal(p.gpus[i], i);
+    }
+    ledger_free(l);
+}
+
+static void
+test_states_keep_work_away(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    ledger_set_admin(l, 0, GPU_PAUSED, 1);
+    expect_words(l, want(1, 0), "GpuPaused: wants an idle GPU; gpu 0 is paused");
+    ledger_set_admin(l, 0, GPU_DRAINING, 1);
+    assert_string_equal(where(l, want(1, 0)), "GpuPaused");
+    ledger_set_health(l, 0, GPU_LOST, 1);
+    expect_words(l, want(1, 0), "GpuSick: wants an idle GPU; gpu 0 is lost");
+    ledger_set_health(l, 0, GPU_SICK, 1);
+    assert_string_equal(where(l, want(1, 0)), "GpuSick");
+    ledger_set_health(l, 0, GPU_UNKNOWN, 1);
+    expect_words(l, want(1, 0), "Probe: no fresh word from gpu 0");
+    assert_string_equal(where(l, want(0, 0)), "");
+    ledger_free(l);
+}
+
+static void
+test_unread_machine_waits_for_the_probe(void **state)
+{
+    (void)state;
+    struct ledger *l = ledger_new(NULL);
+    struct demand d = want(1, 1000);
+    expect_words(l, d, "Probe: the GPUs have not been read yet");
+    assert_true(place_feasible(&d, l, NULL));
+    ledger_set_known(l);
+    assert_false(place_feasible(&d, l, NULL));
+    ledger_free(l);
+}
+
+static void
+test_unknown_memory_is_placed_by_count(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(2, 0);
+    assert_string_equal(where(l, want(1, 8000)), "0");
+    book(l, 1, 0, 8000);
+    assert_string_equal(where(l, want(1, 8000)), "1");
+    book(l, 2, 1, 8000);
+    assert_string_equal(where(l, want(1, 1)), "GpuBusy");
+    ledger_free(l);
+    l = machine_new(1, CARD_MIB);
+    machine_sample(l, 0, -1, NULL, -1, 2);
+    assert_string_equal(where(l, want(1, 30000)), "GpuMemory");
+    assert_string_equal(where(l, want(1, 8000)), "0");
+    book(l, 1, 0, 8000);
+    assert_string_equal(where(l, want(1, 8000)), "GpuBusy");
+    ledger_free(l);
+}
+
+static void
+test_compute_modes(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(2, CARD_MIB);
+    struct gpu_info info = ledger_card(l, 0)->info;
+    info.compute = GPU_COMPUTE_PROHIBITED;
+    ledger_set_info(l, 0, &info);
+    assert_string_equal(where(l, want(1, 1000)), "1");
+    info = ledger_card(l, 1)->info;
+    info.compute = GPU_COMPUTE_EXCLUSIVE;
+    ledger_set_info(l, 1, &info);
+    assert_string_equal(where(l, want(1, 1000)), "1");
+    book(l, 1, 1, 1000);
+    assert_string_equal(where(l, want(1, 1000)), "GpuBusy");
+    ledger_release(l, 1);
+    machine_stranger(l, 1, 99, 10, 2);
+    assert_string_equal(where(l, want(1, 0)), "GpuBusy");
+    expect_infeasible(l, want(2, 0), "needs 2 GPUs, but only 1 is usable; ask for at most 1");
+    ledger_free(l);
+}
+
+static void
+test_cores_and_host_memory(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    ledger_set_host(l, 8, 64000);
+    struct demand d = want(0, 0), all = want(0, 0);
+    d.cpus = 6;
+    d.mem_mib = 60000;
+    assert_string_equal(where(l, d), "");
+    ledger_hold(l, 1, &d, NULL, 0);
+    expect_words(l, d, "Cpus: needs 6 cores; 2 are free");
+    d.cpus = 1;
+    expect_words(l, d, "Memory: needs 58.6 GiB of host memory; 3.9 GiB are free");
+    all.cpus = 9;
+    expect_infeasible(l, all, "needs 9 cores, but this machine has 8");
+    d.mem_mib = 64001;
+    assert_false(place_feasible(&d, l, NULL));
+    ledger_free(l);
+}
+
+static void
+test_words_for_waiting(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(2, CARD_MIB);
+    book(l, 3, 0, 0);
+    book(l, 7, 1, 12000);
+    expect_words(l, want(1, 0), "GpuBusy: wants an idle GPU; gpu 0 is held by job 3");
+    expect_words(l, want(2, 0), "GpuBusy: wants 2 idle GPUs; gpu 0 is held by job 3");
+    expect_words(l, want(1, 18432),
+                 "GpuMemory: needs 18.0 GiB + 512 MiB margin on one GPU; gpu 1 has 12.3 GiB "
+                 "free (6.2 GiB short), held by job 7");
+    ledger_release(l, 3);
+    expect_words(l, want(2, 18432),
+                 "Resources: needs 18.0 GiB + 512 MiB margin on each of 2 GPUs; 1 of them has "
+                 "room; gpu 1 has 12.3 GiB free (6.2 GiB short), held by job 7");
+    machine_stranger(l, 0, 4711, 2000, 2);
+    expect_words(l, want(1, 0),
+                 "GpuBusy: wants an idle GPU; gpu 0 has 2.1 GiB in use outside Berth (pid "
+                 "4711)");
+    ledger_free(l);
+}
+
+static void
+test_infeasible_says_what_would_fit(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(2, 24000);
+    struct demand d = want(1, 30720);
+    expect_infeasible(l, d,
+                      "needs 30.0 GiB + 512 MiB margin on one GPU, but the largest has "
+                      "23.4 GiB; ask for at most 23488 MiB");
+    assert_true(place_feasible(&(struct demand){.gpus = 1, .vram_mib = 23488}, l, NULL));
+    assert_false(place_feasible(&(struct demand){.gpus = 1, .vram_mib = 23489}, l, NULL));
+    expect_infeasible(l, want(4, 0), "needs 4 GPUs, but only 2 are usable; ask for at most 2");
+    d = want(1, 1000);
+    d.devices = 1u << 5;
+    expect_infeasible(l, d, "needs 1 GPU, but none of the devices it names exists here");
+    d = want(2, 1000);
+    d.devices = 1u << 1;
+    expect_infeasible(
+        l, d,
+        "needs 2 GPUs, but only 1 is usable among the devices it names; ask for at most 1");
+    d = want(1, 1000);
+    d.n_ids = 1;
+    d.ids[0] = 7;
+    expect_infeasible(l, d, "gpu 7 does not exist here; there are 0-1");
+    d.n_ids = 2;
+    d.ids[0] = d.ids[1] = 1;
+    expect_infeasible(l, d, "gpu 1 is named twice");
+    machine_stranger(l, 0, 99, 20000, 2);
+    assert_true(place_feasible(&(struct demand){.gpus = 2, .vram_mib = 20000}, l, NULL));
+    ledger_set_health(l, 0, GPU_LOST, 2);
+    assert_true(place_feasible(&(struct demand){.gpus = 2, .vram_mib = 20000}, l, NULL));
+    ledger_free(l);
+    l = ledger_new(NULL);
+    ledger_set_known(l);
+    expect_infeasible(l, want(1, 0),
+                      "needs 1 GPU, but this machine has none that can be used; gpus=0 asks "
+                      "for none");
+    ledger_free(l);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_smallest_sufficient_headroom),
+        cmocka_unit_test(test_ties_take_the_lowest_index),
+        cmocka_unit_test(test_three_jobs_on_two_cards),
+        cmocka_unit_test(test_two_of_14g_never_share_24g),
+        cmocka_unit_test(test_small_stranger_does_not_block_a_card),
+        cmocka_unit_test(test_growing_stranger_stops_placing),
+        cmocka_unit_test(test_whole_jobs_are_alone),
+        cmocka_unit_test(test_exclusive_counts_strangers_by_memory_only),
+        cmocka_unit_test(test_exact_ids_in_their_order),
+        cmocka_unit_test(test_devices_bound_the_choice),
+        cmocka_unit_test(test_several_cards_pack),
+        cmocka_unit_test(test_spread_takes_the_largest),
+        cmocka_unit_test(test_joined_cards_are_preferred),
+        cmocka_unit_test(test_numa_comes_after_links),
+        cmocka_unit_test(test_many_cards),
+        cmocka_unit_test(test_states_keep_work_away),
+        cmocka_unit_test(test_unread_machine_waits_for_the_probe),
+        cmocka_unit_test(test_unknown_memory_is_placed_by_count),
+        cmocka_unit_test(test_compute_modes),
+        cmocka_unit_test(test_cores_and_host_memory),
+        cmocka_unit_test(test_words_for_waiting),
+        cmocka_unit_test(test_infeasible_says_what_would_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

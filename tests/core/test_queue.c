@@ -1,0 +1,305 @@
+/* The table of jobs, their lines, and the plan over them. */
+#include "machine.h"
+
+static void
+add(struct queue *q, uint32_t id, int priority, struct demand d)
+{
+    struct job *job = new_job(id, d);
+    job->req.priority = priority;
+    queue_add(q, job);
+}
+
+/* "1@0 2@0,1" for starts, "3!" for infeasible ones. */
+static const char *
+planned(struct queue *q, struct ledger *l, int64_t now_us)
+{
+    static char text[512];
+    auto_plan struct plan p = PLAN_INIT;
+    plan_make(q, l, now_us, &p);
+    text[0] = '\0';
+    for (size_t i = 0; i < p.n; i++) {
+        const struct decision *d = &p.decisions[i];
+        size_t at = strlen(text);
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%u", i ? " " : "", d->job);
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s",
+                               d->type == PLAN_START ? "@" : "!");
+        for (int g = 0; g < d->where.n; g++)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%d", g ? "," : "",
+                                   d->where.gpus[g]);
+    }
+    assert_null(queue_check(q));
+    assert_null(ledger_check(l));
+    return text;
+}
+
+static void
+set_state(struct queue *q, uint32_t id, enum job_state s)
+{
+    struct job *job = queue_get(q, id);
+    job->state = s;
+    queue_refile(q, job);
+}
+
+static void
+test_ids_and_counts(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    for (uint32_t id = 1; id <= 1000; id++)
+        add(q, id, 0, want(1, 1000));
+    assert_int_equal(queue_n(q), 1000);
+    assert_int_equal(queue_n_kinds(q), 1);
+    assert_int_equal(queue_get(q, 777)->id, 777);
+    assert_null(queue_get(q, 1001));
+    job_free(queue_remove(q, 777));
+    assert_null(queue_get(q, 777));
+    assert_null(queue_remove(q, 777));
+    set_state(q, 5, JOB_RUNNING);
+    set_state(q, 3, JOB_STARTING);
+    set_state(q, 9, JOB_HELD);
+    assert_int_equal(queue_count(q, JOB_PENDING), 996);
+    assert_int_equal(queue_n_active(q), 2);
+    assert_int_equal(queue_active(q)->id, 3);
+    assert_int_equal(queue_active_next(queue_active(q))->id, 5);
+    assert_null(queue_active_next(queue_get(q, 5)));
+    assert_null(queue_check(q));
+    queue_free(q);
+}
+
+static void
+test_lines_by_kind(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    add(q, 1, 0, want(1, 1000));
+    add(q, 2, 0, want(1, 2000));
+    add(q, 3, 1, want(1, 1000));
+    add(q, 4, 0, want(1, 1000));
+    assert_int_equal(queue_n_kinds(q), 3);
+    assert_ptr_equal(queue_get(q, 1)->kind, queue_get(q, 4)->kind);
+    queue_get(q, 4)->uid = 1000;
+    queue_refile(q, queue_get(q, 4));
+    assert_int_equal(queue_n_kinds(q), 4);
+    queue_get(q, 2)->req.demand.vram_mib = 1000;
+    queue_refile(q, queue_get(q, 2));
+    assert_int_equal(queue_n_kinds(q), 3);
+    assert_ptr_equal(queue_get(q, 1)->kind, queue_get(q, 2)->kind);
+    assert_null(queue_check(q));
+    queue_free(q);
+}
+
+static void
+test_order_can_be_changed(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    for (uint32_t id = 1; id <= 4; id++)
+        add(q, id, 0, want(1, 1000));
+    assert_int_equal(queue_next_order(q), 5);
+    queue_requeue(q, queue_get(q, 1));
+    struct kind *k = queue_get(q, 1)->kind;
+    assert_int_equal(k->head->id, 2);
+    queue_reorder(q, queue_get(q, 4), 1);
+    assert_int_equal(k->head->id, 4);
+    assert_int_equal(kind_next(k->head)->id, 2);
+    assert_int_equal(queue_get(q, 1)->order, 5);
+    assert_null(queue_check(q));
+    queue_free(q);
+}
+
+static void
+test_begin_times_wake(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    for (uint32_t id = 1; id <= 3; id++) {
+        struct job *job = new_job(id, want(1, 1000));
+        job->begin_us = 100 * (4 - id);
+        queue_add(q, job);
+    }
+    assert_int_equal(queue_n_kinds(q), 0);
+    assert_int_equal(queue_next_begin_us(q), 100);
+    queue_wake(q, 200);
+    assert_int_equal(queue_next_begin_us(q), 300);
+    assert_non_null(queue_get(q, 3)->kind);
+    assert_non_null(queue_get(q, 2)->kind);
+    assert_null(queue_get(q, 1)->kind);
+    queue_wake(q, 300);
+    assert_int_equal(queue_next_begin_us(q), INT64_MAX);
+    assert_null(queue_check(q));
+    queue_free(q);
+}
+
+static void
+test_listings(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    static const int priority[] = {0, 0, 5, 0, -5, 0};
+    for (uint32_t id = 6; id >= 1; id--)
+        add(q, id, priority[id - 1], want(1, 1000));
+    queue_reorder(q, queue_get(q, 2), 9);
+    set_state(q, 6, JOB_RUNNING);
+    set_state(q, 1, JOB_COMPLETED);
+    static const uint32_t in_order[] = {6, 3, 4, 2, 5, 1};
+    size_t n;
+    struct job **jobs = queue_list_in_order(q, QUEUE_ALL, &n);
+    assert_int_equal(n, 6);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(jobs[i]->id, in_order[i]);
+    free(jobs);
+    jobs = queue_list_by_id(q, 1u << JOB_PENDING, &n);
+    assert_int_equal(n, 4);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(jobs[i]->id, i + 2);
+    free(jobs);
+    assert_null(queue_list_by_id(q, 1u << JOB_LOST, &n));
+    assert_int_equal(n, 0);
+    queue_free(q);
+}
+
+static void
+test_plan_starts_what_fits(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    struct ledger *l = machine_new(2, CARD_MIB);
+    add(q, 1, 0, want(1, 8192));
+    add(q, 2, 0, want(1, 8192));
+    add(q, 3, 0, want(1, 20480));
+    add(q, 4, 0, want(1, 0));
+    assert_string_equal(planned(q, l, 1), "1@0 2@0 3@1");
+    auto_buf struct buf text = BUF_INIT;
+    plan_explain_text(queue_get(q, 4), &text);
+    assert_string_equal(buf_str(&text), "GpuBusy: wants an idle GPU; gpu 1 is held by job 3");
+    ledger_free(l);
+    queue_free(q);
+}
+
+static void
+test_plan_backfills_in_order(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    struct ledger *l = machine_new(1, CARD_MIB);
+    add(q, 1, 0, want(1, 10000));
+    add(q, 2, 0, want(1, 20000));
+    add(q, 3, 0, want(1, 8000));
+    add(q, 4, 1, want(1, 5000));
+    assert_string_equal(planned(q, l, 1), "4@0 1@0 3@0");
+    struct blocked why;
+    plan_explain(queue_get(q, 2), &why);
+    assert_int_equal(why.reason, REASON_GPU_MEMORY);
+    assert_int_equal(why.free_mib, CARD_MIB - 23000);
+    assert_int_equal(why.short_mib, 20512 - (CARD_MIB - 23000));
+    assert_int_equal(why.job, 1);
+    assert_int_equal(why.ahead, 0);
+    ledger_free(l);
+    queue_free(q);
+}
+
+static void
+test_plan_marks_the_infeasible(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    struct ledger *l = machine_new(1, 24000);
+    add(q, 1, 0, want(1, 30720));
+    add(q, 2, 0, want(1, 30720));
+    add(q, 3, 0, want(1, 1000));
+    assert_string_equal(planned(q, l, 1), "1! 2! 3@0");
+    struct gpu_info info = ledger_card(l, 0)->info;
+    info.total_mib = 40000;
+    ledger_set_info(l, 0, &info);
+    assert_null(ledger_check(l));
+    ledger_release(l, 3);
+    assert_string_equal(planned(q, l, 1), "1@0 3@0");
+    ledger_free(l);
+    queue_free(q);
+}
+
+static void
+test_look_ahead_changes_nothing(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    struct ledger *l = machine_new(1, CARD_MIB);
+    add(q, 1, 0, want(1, 0));
+    struct ledger *ahead = ledger_clone(l);
+    assert_string_equal(planned(q, ahead, 1), "1@0");
+    ledger_free(ahead);
+    assert_false(ledger_holds(l, 1));
+    assert_int_equal(queue_get(q, 1)->state, JOB_PENDING);
+    assert_string_equal(planned(q, l, 1), "1@0");
+    ledger_free(l);
+    queue_free(q);
+}
+
+static void
+test_plan_waits_for_begin_times(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    struct ledger *l = machine_new(1, CARD_MIB);
+    auto_plan struct plan p = PLAN_INIT;
+    struct job *job = new_job(1, want(1, 0));
+    job->begin_us = 500;
+    queue_add(q, job);
+    plan_make(q, l, 499, &p);
+    assert_int_equal(p.n, 0);
+    assert_int_equal(p.wake_us, 500);
+    auto_buf struct buf text = BUF_INIT;
+    plan_explain_text(job, &text);
+    assert_string_equal(buf_str(&text), "BeginTime: not before 1970-01-01T00:00:00Z");
+    plan_make(q, l, 500, &p);
+    assert_int_equal(p.n, 1);
+    assert_int_equal(p.wake_us, INT64_MAX);
+    ledger_free(l);
+    queue_free(q);
+}
+
+static void
+test_explanations(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    struct ledger *l = machine_new(1, CARD_MIB);
+    struct blocked why;
+    add(q, 1, 0, want(1, 0));
+    add(q, 2, 0, want(1, 0));
+    add(q, 3, 0, want(1, 0));
+    plan_explain(queue_get(q, 1), &why);
+    assert_int_equal(why.reason, REASON_PRIORITY);
+    assert_string_equal(planned(q, l, 1), "1@0");
+    set_state(q, 1, JOB_RUNNING);
+    plan_explain(queue_get(q, 1), &why);
+    assert_int_equal(why.reason, REASON_NONE);
+    auto_buf struct buf text = BUF_INIT;
+    plan_explain_text(queue_get(q, 3), &text);
+    assert_string_equal(buf_str(&text), "GpuBusy: wants an idle GPU; gpu 0 is held by job 1; "
+                                        "job 2, which asks for the same, is first");
+    set_state(q, 3, JOB_HELD);
+    plan_explain(queue_get(q, 3), &why);
+    assert_int_equal(why.reason, REASON_HELD);
+    ledger_free(l);
+    queue_free(q);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ids_and_counts),
+        cmocka_unit_test(test_lines_by_kind),
+        cmocka_unit_test(test_order_can_be_changed),
+        cmocka_unit_test(test_begin_times_wake),
+        cmocka_unit_test(test_listings),
+        cmocka_unit_test(test_plan_starts_what_fits),
+        cmocka_unit_test(test_plan_backfills_in_order),
+        cmocka_unit_test(test_plan_marks_the_infeasible),
+        cmocka_unit_test(test_look_ahead_changes_nothing),
+        cmocka_unit_test(test_plan_waits_for_begin_times),
+        cmocka_unit_test(test_explanations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
