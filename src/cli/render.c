@@ -42,6 +42,14 @@ render_state_style(const char *state)
     return i < 0 ? STYLE_NONE : states[i].style;
 }
 
+const char *
+render_state_static(const char *state)
+{
+    int i = find_state(state);
+
+    return i < 0 ? "PENDING" : states[i].name;
+}
+
 bool
 render_state_is_final(const char *state)
 {
@@ -202,11 +210,23 @@ render_started(const json_t *event, const char *command, struct buf *details)
         buf_addf(details, "   (attempt %lld)", (long long)answer_int(event, "attempt", 1));
 }
 
+/* The daemon's words, without what the word in front of them has said already. */
+static const char *
+fresh_words(const char *state, const char *text)
+{
+    if (strcmp(state, "CANCELLED") == 0 && strncmp(text, "cancelled", 9) == 0)
+        return text + 9 + (text[9] == ' ');
+    if (strcmp(state, "FAILED") == 0 && !strchr(text, ':') &&
+        (strncmp(text, "exit ", 5) == 0 || strncmp(text, "killed by signal ", 17) == 0))
+        return "";
+    return text;
+}
+
 static void
 render_ended(const json_t *event, const char *command, struct buf *details)
 {
     bool completed = strcmp(answer_str(event, "state"), "COMPLETED") == 0;
-    const char *text = answer_str(event, "text");
+    const char *text = fresh_words(answer_str(event, "state"), answer_str(event, "text"));
     int64_t run_ms = answer_int(event, "run_ms", -1);
     auto_buf struct buf usage = BUF_INIT;
     char span[24];
@@ -309,6 +329,18 @@ render_event(const json_t *event, const char *command, struct buf *word, struct 
         *style = STYLE_WARN;
         buf_adds(word, kind);
         buf_adds(details, answer_str(event, "text"));
+    } else if (strcmp(kind, "running") == 0) {
+        *style = STYLE_BUSY;
+        buf_adds(word, kind);
+        render_started(event, command, details);
+    } else if (strcmp(kind, "usage") == 0) {
+        *style = STYLE_DIM;
+        buf_adds(word, "vram");
+        answer_add_peaks(details, json_object_get(event, "peak_mib"));
+    } else if (strcmp(kind, "held") == 0 || strcmp(kind, "released") == 0) {
+        *style = STYLE_WARN;
+        buf_adds(word, kind);
+        buf_adds(details, command);
     } else if (strcmp(kind, "infeasible") == 0) {
         *style = STYLE_BAD;
         buf_adds(word, kind);

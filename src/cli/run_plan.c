@@ -1,0 +1,107 @@
+/* `berth run --dry-run`: what would start where, if the file were queued now. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "cli/answer.h"
+#include "cli/cli.h"
+#include "cli/render.h"
+#include "cli/run.h"
+#include "cli/table.h"
+#include "wire/client.h"
+
+static const struct column columns[] = {
+    {"LINE", true, false}, {"WOULD", false, false}, {"GPU", false, false},
+    {"VRAM", true, false}, {"WHY", false, true},    {"COMMAND", false, false},
+};
+#define N_COLUMNS ((int)(sizeof columns / sizeof columns[0]))
+
+static const char *
+would(const char *state, enum style *style)
+{
+    *style = render_state_style(state);
+    if (strcmp(state, "STARTING") == 0)
+        return "start";
+    if (strcmp(state, "PENDING") == 0)
+        return "wait";
+    if (strcmp(state, "HELD") == 0)
+        return "stay held";
+    if (strcmp(state, "INFEASIBLE") == 0)
+        return "be refused";
+    if (strcmp(state, "RUNNING") == 0)
+        return "go on";
+    if (strcmp(state, "CANCELLED") == 0)
+        return "be cancelled";
+    return render_state_is_final(state) ? "be skipped" : state;
+}
+
+static void
+add_row(struct table *t, const struct jobsfile_line *line, const json_t *answer)
+{
+    const struct demand *d = &line->req.demand;
+    auto_buf struct buf cell = BUF_INIT;
+    enum style style;
+    const char *word = would(answer_str(answer, "state"), &style);
+    char size[24];
+
+    table_cell_int(t, line->line);
+    table_cell(t, style, word);
+    answer_add_gpus(&cell, json_object_get(answer, "gpus"));
+    table_cell(t, STYLE_NONE, d->gpus == 0 ? "cpu" : buf_str(&cell));
+    table_cell(t, STYLE_NONE,
+               d->gpus == 0       ? ""
+               : d->vram_mib == 0 ? "whole"
+                                  : format_mib(d->vram_mib, size));
+    buf_clear(&cell);
+    buf_adds(&cell, answer_str(answer, "reason"));
+    if (answer_str(answer, "text")[0])
+        buf_addf(&cell, "%s%s", cell.len ? ": " : "", answer_str(answer, "text"));
+    table_cell(t, STYLE_NONE, buf_str(&cell));
+    table_cell(t, STYLE_NONE, line->req.command);
+}
+
+static int
+plan_file(struct run *run, struct run_file *f)
+{
+    auto_buf struct buf params = BUF_INIT;
+    auto_buf struct buf out = BUF_INIT;
+    auto_json json_t *result = NULL;
+    auto_table struct table *t = NULL;
+    struct err e = {0};
+    json_t *answer;
+    size_t at = 0;
+    size_t i;
+
+    run_file_write_params(run, f, run->opt.fresh, &params);
+    if (client_call_text(run->client, "file.plan", params.data, params.len, &result, &e) < 0)
+        return cli_fail(&e);
+    if (run->cli->json) {
+        json_object_set_new(result, "version", json_integer(1));
+        return cli_put_json(result);
+    }
+    t = table_new(columns, N_COLUMNS);
+    json_array_foreach(json_object_get(result, "lines"), i, answer)
+    {
+        while (at < f->parsed.n_lines &&
+               strcmp(f->parsed.lines[at].key, answer_str(answer, "key")) != 0)
+            at++;
+        if (at < f->parsed.n_lines)
+            add_row(t, &f->parsed.lines[at++], answer);
+    }
+    table_print(t, &run->term, &out);
+    return cli_put(&out);
+}
+
+int
+run_plan(struct run *run)
+{
+    int most = 0;
+
+    for (int i = 0; i < run->n_files; i++) {
+        int status = plan_file(run, &run->files[i]);
+
+        most = status > most ? status : most;
+    }
+    return most;
+}
