@@ -14,14 +14,30 @@
 #include "base/parse.h"
 #include "gpu/backend.h"
 
+/* Reads 1 to max hexadecimal digits and the character behind them; where that is '\0', the
+ * text ends there. NULL: not so. */
+static const char *
+read_hex(const char *s, size_t max, char behind, unsigned *out)
+{
+    size_t n = 0;
+
+    *out = 0;
+    for (; isxdigit((unsigned char)s[n]); n++) {
+        int digit = isdigit((unsigned char)s[n]) ? s[n] - '0' : (s[n] | 0x20) - 'a' + 10;
+        if (n == max)
+            return NULL;
+        *out = *out << 4 | (unsigned)digit;
+    }
+    return n > 0 && s[n] == behind ? s + n + 1 : NULL;
+}
+
 int
 sysfs_bus_id(const char *text, char *out, size_t size)
 {
     unsigned domain, bus, device, function;
-    int end = 0;
 
-    if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) != 4 ||
-        text[end] != '\0')
+    if (!(text = read_hex(text, 8, ':', &domain)) || !(text = read_hex(text, 2, ':', &bus)) ||
+        !(text = read_hex(text, 2, '.', &device)) || !read_hex(text, 1, '\0', &function))
         return -1;
     int n = snprintf(out, size, "%04x:%02x:%02x.%x", domain, bus, device, function);
     return n > 0 && (size_t)n < size ? 0 : -1;

@@ -32,6 +32,8 @@ test_bus_ids(void **state)
         {"[N/A]", NULL},
         {"0000:01:00", NULL},
         {"0000:01:00.0x", NULL},
+        {"000000001:01:00.0", NULL},
+        {":01:00.0", NULL},
     };
     char out[CARD_BUS_MAX];
 
