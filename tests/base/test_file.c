@@ -1,0 +1,203 @@
+/* Files against a real file system: bounds, all-or-nothing writes, folders, locks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+
+static char dir[64];
+static int dir_fd;
+
+static int
+enter(void **state)
+{
+    (void)state;
+    snprintf(dir, sizeof(dir), "/tmp/berth-test-file-XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return dir_fd < 0 ? -1 : chdir(dir);
+}
+
+static int
+leave(void **state)
+{
+    static const char *const left[] = {"f",   "f.tmp", "lock",  "fifo", "a/b/c",
+                                       "a/b", "a",     "sub/g", "sub"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+        remove(left[i]);
+    close(dir_fd);
+    return rmdir(dir);
+}
+
+static void
+reads_back_what_was_written(void **state)
+{
+    auto_buf struct buf b = BUF_INIT;
+    struct err e;
+    struct stat st;
+
+    (void)state;
+    for (int sync = 0; sync < 2; sync++) {
+        assert_int_equal(file_write_atomic_at(dir_fd, "f", "one\0two", 7, 0640, sync, &e), 0);
+        assert_int_equal(file_read("f", 7, &b, &e), 0);
+        assert_int_equal(b.len, 7);
+        assert_memory_equal(b.data, "one\0two", 8);
+    }
+    assert_int_equal(stat("f", &st), 0);
+    assert_int_equal(access("f.tmp", F_OK), -1);
+    assert_int_equal(file_write_atomic_at(dir_fd, "f", "", 0, 0640, false, &e), 0);
+    assert_int_equal(file_read_at(dir_fd, "f", 7, &b, &e), 0);
+    assert_int_equal(b.len, 0);
+}
+
+static void
+reading_has_a_bound(void **state)
+{
+    auto_buf struct buf b = BUF_INIT, big = BUF_INIT;
+    struct err e;
+
+    (void)state;
+    for (int i = 0; i < 200000; i++)
+        buf_addc(&big, (char)i);
+    assert_int_equal(file_write_atomic_at(dir_fd, "f", big.data, big.len, 0600, false, &e), 0);
+    assert_int_equal(file_read("f", big.len, &b, &e), 0);
+    assert_int_equal(b.len, big.len);
+    assert_memory_equal(b.data, big.data, big.len);
+    assert_int_equal(file_read("f", big.len - 1, &b, &e), -1);
+    assert_non_null(strstr(e.text, "199999 bytes"));
+}
+
+static void
+reading_says_what_is_wrong(void **state)
+{
+    auto_buf struct buf b = BUF_INIT;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(file_read("nothing", 10, &b, &e), -1);
+    assert_int_equal(e.code, ERR_FAILED);
+    assert_non_null(strstr(e.text, "cannot open nothing: "));
+    assert_int_equal(file_read(".", 10, &b, &e), -1);
+    assert_non_null(strstr(e.text, "is a directory"));
+}
+
+static void
+reads_a_pipe(void **state)
+{
+    auto_buf struct buf b = BUF_INIT;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(mkfifo("fifo", 0600), 0);
+    auto_close int fd = open("fifo", O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "through", 7), 7);
+    auto_close int reader = open("fifo", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(reader >= 0);
+    close(TAKE_FD(fd)); /* the reader keeps the bytes; then the pipe is at its end */
+    auto_close int stdin_copy = dup(STDIN_FILENO);
+    assert_int_equal(dup2(reader, STDIN_FILENO), STDIN_FILENO);
+    int rc = file_read("-", 100, &b, &e);
+    dup2(stdin_copy, STDIN_FILENO);
+    assert_int_equal(rc, 0);
+    assert_string_equal(b.data, "through");
+}
+
+static void
+failed_write_leaves_the_old(void **state)
+{
+    auto_buf struct buf b = BUF_INIT;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(file_write_atomic_at(dir_fd, "f", "old", 3, 0600, false, &e), 0);
+    assert_int_equal(mkdir("f.tmp", 0700), 0); /* in the way of the temporary */
+    assert_int_equal(file_write_atomic_at(dir_fd, "f", "new", 3, 0600, true, &e), -1);
+    assert_non_null(strstr(e.text, "cannot write f: "));
+    assert_int_equal(file_read("f", 10, &b, &e), 0);
+    assert_string_equal(b.data, "old");
+    assert_int_equal(file_write_atomic_at(dir_fd, "nowhere/f", "new", 3, 0600, true, &e), -1);
+    auto_close int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    if (full >= 0) {
+        assert_int_equal(file_write_all(full, "x", 1), -1);
+        assert_int_equal(errno, ENOSPC);
+    }
+}
+
+static void
+makes_folders(void **state)
+{
+    struct err e;
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(file_mkdirs("a/b/c", 0700, &e), 0);
+    assert_int_equal(file_mkdirs("a/b/c", 0700, &e), 0);
+    assert_int_equal(file_mkdirs("a/b/c/", 0700, &e), 0);
+    assert_int_equal(stat("a/b/c", &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+    assert_int_equal(file_mkdirs("/", 0700, &e), 0);
+    assert_int_equal(file_write_atomic_at(dir_fd, "f", "", 0, 0600, false, &e), 0);
+    assert_int_equal(file_mkdirs("f", 0700, &e), -1);
+    assert_non_null(strstr(e.text, "is not a folder"));
+    assert_int_equal(file_mkdirs("f/g", 0700, &e), -1);
+}
+
+static void
+locks_exclude(void **state)
+{
+    struct err e;
+    bool held;
+
+    (void)state;
+    assert_int_equal(file_is_locked_at(dir_fd, "lock", &e), 0); /* no such file */
+    int fd = file_lock("lock", &held, &e);
+    assert_true(fd >= 0);
+    assert_false(held);
+    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(file_is_locked_at(dir_fd, "lock", &e), 1);
+    assert_int_equal(file_lock("lock", &held, &e), -1);
+    assert_true(held);
+    int copy = dup(fd);
+    close(fd);
+    assert_int_equal(file_is_locked_at(dir_fd, "lock", &e), 1); /* the copy holds it */
+    close(copy);
+    assert_int_equal(file_is_locked_at(dir_fd, "lock", &e), 0);
+    fd = file_lock("lock", &held, &e);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(file_lock("nowhere/lock", &held, &e), -1);
+    assert_false(held);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(reads_back_what_was_written, enter, leave),
+        cmocka_unit_test_setup_teardown(reading_has_a_bound, enter, leave),
+        cmocka_unit_test_setup_teardown(reading_says_what_is_wrong, enter, leave),
+        cmocka_unit_test_setup_teardown(reads_a_pipe, enter, leave),
+        cmocka_unit_test_setup_teardown(failed_write_leaves_the_old, enter, leave),
+        cmocka_unit_test_setup_teardown(makes_folders, enter, leave),
+        cmocka_unit_test_setup_teardown(locks_exclude, enter, leave),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
