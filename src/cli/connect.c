@@ -86,6 +86,8 @@ build_argv(const struct places *p, const struct daemon_args *args, const char *p
         out[n++] = "--config";
         out[n++] = args->config;
     }
+    if (args && args->stay)
+        out[n++] = "--stay";
     out[n++] = "--ready-fd";
     out[n++] = "3";
     out[n] = NULL;
@@ -221,7 +223,7 @@ start_daemon(const struct cli *cli, const struct daemon_args *args, const char *
 {
     auto_free char *program = places_program("berthd", e);
     auto_buf struct buf line = BUF_INIT;
-    const char *argv[12];
+    const char *argv[14];
     struct places p;
     auto_close int ready = -1;
     struct client *c = NULL;

@@ -12,6 +12,7 @@ struct err;
 struct daemon_args {
     const char *sim;    /* --sim SPEC */
     const char *config; /* --config FILE */
+    bool stay;          /* do not leave when idle */
 };
 
 /* The socket's path as the options, the environment and the user's instance say. The caller

@@ -25,7 +25,8 @@ static const struct page page = {
     .usage = "berth daemon start|stop|status [options]",
     .about =
         "The process behind the queue. 'run' and 'submit' start it when it is not there; it\n"
-        "leaves by itself when it has been idle. Jobs outlive it.",
+        "leaves by itself when it has been idle; one that 'start' started stays. Jobs outlive "
+        "it.",
     .options = options,
 };
 
@@ -103,7 +104,7 @@ cmd_daemon(struct cli *cli, int argc, char **argv)
 {
     static const char *const names[] = {"start", "stop", "status", NULL};
     struct opt_reader r;
-    struct wish w = {0};
+    struct wish w = {.args.stay = true};
     const char *near;
     int opt;
 

@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
+#define LISTED_MANY 19
+
 enum { GLOBAL_DIR, GLOBAL_SOCKET, GLOBAL_JSON, GLOBAL_HELP };
 
 static const struct opt global_options[] = {
@@ -279,15 +281,21 @@ void
 opt_print_page(const struct page *page)
 {
     auto_buf struct buf out = BUF_INIT;
+    int listed = 0;
 
     buf_addf(&out, "usage: %s\n%s\n", page->usage, page->about);
     if (page->options && page->options[0].name)
         buf_addc(&out, '\n');
-    for (const struct opt *o = page->options; o && o->name; o++)
+    for (const struct opt *o = page->options; o && o->name; o++) {
         add_option(&out, o);
+        listed += o->help != NULL;
+    }
     if (page->notes)
         buf_addf(&out, "\n%s\n", page->notes);
+    /* A page is to fit 24 lines; the longest gives its last blank one for that. */
+    if (listed < LISTED_MANY)
+        buf_addc(&out, '\n');
     buf_adds(&out,
-             "\nEverywhere: --dir DIR, --socket PATH, --json. `berth help` lists the verbs.\n");
+             "Everywhere: --dir DIR, --socket PATH, --json. `berth help` lists the verbs.\n");
     cli_put(&out);
 }

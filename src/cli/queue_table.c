@@ -188,6 +188,8 @@ draw_reason(const struct row *row, struct buf *out)
 
     if (reason[0])
         buf_adds(out, reason);
+    else if (strcmp(row_str(row, F_STATE), "FAILED") != 0)
+        return;
     else if (json_integer_value(row->v[F_SIGNAL]) > 0)
         draw_exit(row, out);
     else if (json_integer_value(row->v[F_EXIT_CODE]) > 0)
@@ -215,7 +217,7 @@ static const struct queue_column columns[] = {
     {"priority", {"PRIORITY", true, false}, BIT(F_PRIORITY), draw_priority},
     {"reason",
      {"WHY", false, true},
-     BIT(F_REASON) | BIT(F_EXIT_CODE) | BIT(F_SIGNAL),
+     BIT(F_REASON) | BIT(F_STATE) | BIT(F_EXIT_CODE) | BIT(F_SIGNAL),
      draw_reason},
     {"exit", {"EXIT", true, false}, BIT(F_EXIT_CODE) | BIT(F_SIGNAL), draw_exit},
     {"file", {"FILE", false, false}, BIT(F_FILE), draw_file},

@@ -89,24 +89,23 @@ render_gpus(struct buf *out, const json_t *gpus)
     answer_add_gpus(out, gpus);
 }
 
-/* "17.5" of "17.5 GiB" when the other size bears the same unit, so that a pair reads
- * "17.5 of 18.0 GiB". */
+/* Two sizes with the unit said once when it is the same: "17.5 of 18.0 GiB", or with
+ * unit_first "18.0 GiB of 24.0". */
 static void
-add_pair(struct buf *out, int64_t a_mib, const char *glue, int64_t b_mib)
+add_pair(struct buf *out, int64_t a_mib, const char *glue, int64_t b_mib, bool unit_first)
 {
     char a[24];
     char b[24];
-    const char *unit_a;
-    const char *unit_b;
+    char *unit_a;
+    char *unit_b;
 
     format_mib(a_mib, a);
     format_mib(b_mib, b);
     unit_a = strchr(a, ' ');
     unit_b = strchr(b, ' ');
     if (unit_a && unit_b && strcmp(unit_a, unit_b) == 0)
-        buf_addf(out, "%.*s%s%s", (int)(unit_a - a), a, glue, b);
-    else
-        buf_addf(out, "%s%s%s", a, glue, b);
+        *(unit_first ? unit_b : unit_a) = '\0';
+    buf_addf(out, "%s%s%s", a, glue, b);
 }
 
 void
@@ -119,7 +118,7 @@ render_demand(struct buf *out, const json_t *event)
     if (json_array_size(json_object_get(event, "gpus")) == 0)
         return;
     if (demand > 0 && total > 0)
-        add_pair(out, demand, " of ", total);
+        add_pair(out, demand, " of ", total, true);
     else if (demand > 0)
         buf_adds(out, format_mib(demand, size));
     else if (total > 0)
@@ -128,18 +127,27 @@ render_demand(struct buf *out, const json_t *event)
         buf_adds(out, "whole");
 }
 
+/* A declaration that would have been right: the peak and a twentieth, as a round number. */
+static int64_t
+better_declaration(int64_t peak_mib)
+{
+    int64_t step = peak_mib < 4096 ? 10 : 100;
+
+    return (peak_mib + peak_mib / 20 + step) / step * step;
+}
+
 static void
 add_advice(struct buf *out, const char *verdict, int64_t peak, int64_t declared)
 {
-    int64_t percent = (peak - declared) * 100 / declared;
-    char size[24];
+    long long percent = (long long)((peak - declared) * 100 / declared);
+    long long better = (long long)better_declaration(peak);
 
     if (strcmp(verdict, "over") == 0)
-        buf_addf(out, ", over-declared (%lld %%): vram=%s would do, and leave room for others",
-                 (long long)percent, format_mib(peak, size));
+        buf_addf(out,
+                 ", over-declared (%lld %%): vram=%lldM would do and leave room for others",
+                 percent, better);
     else if (strcmp(verdict, "under") == 0)
-        buf_addf(out, ", UNDER-DECLARED (+%lld %%): ask for vram=%s or more",
-                 (long long)percent, format_mib(peak, size));
+        buf_addf(out, ", UNDER-DECLARED (+%lld %%): declare vram=%lldM", percent, better);
 }
 
 void
@@ -157,7 +165,7 @@ render_usage(struct buf *out, const json_t *event, bool completed)
     if (peak < 0) {
         buf_adds(out, "n/a");
     } else if (declared > 0) {
-        add_pair(out, peak, " of ", declared);
+        add_pair(out, peak, " of ", declared, false);
         buf_addf(out, " (%lld %%)", (long long)(peak * 100 / declared));
         if (completed)
             add_advice(out, answer_str(event, "verdict"), peak, declared);
@@ -273,7 +281,7 @@ render_requeued(const json_t *event, struct buf *word, struct buf *details)
         buf_adds(details, text);
     }
     if (allowed > 0)
-        buf_addf(details, " (retry %lld of %lld)", (long long)attempt, (long long)allowed);
+        buf_addf(details, " (attempt %lld of %lld)", (long long)attempt, (long long)allowed);
 }
 
 static void
@@ -282,22 +290,23 @@ render_exceeds(const json_t *event, struct buf *details)
     int64_t mib = answer_int(event, "mib", 0);
     int64_t declared = answer_int(event, "declared_mib", 0);
 
-    add_pair(details, mib, " used of ", declared);
+    add_pair(details, mib, " used of ", declared, false);
     buf_addf(details, " declared on gpu %lld", (long long)answer_int(event, "gpu", 0));
     if (declared > 0)
         buf_addf(details, " (+%lld %%)", (long long)((mib - declared) * 100 / declared));
     buf_adds(details, ": its neighbours may run out of memory");
 }
 
+/* The text may begin with the reason's name, or leave it to us. */
 static void
 render_waiting(const json_t *event, struct buf *details)
 {
     const char *reason = answer_str(event, "reason");
     const char *text = answer_str(event, "text");
 
-    buf_adds(details, reason);
-    if (text[0])
-        buf_addf(details, "%s%s", reason[0] ? ": " : "", text);
+    if (strncmp(text, reason, strlen(reason)) != 0)
+        buf_addf(details, "%s%s", reason, text[0] ? ": " : "");
+    buf_adds(details, text[0] ? text : reason);
 }
 
 bool

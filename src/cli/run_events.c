@@ -87,14 +87,16 @@ show_event(struct run *run, const struct run_job *job, const json_t *event)
     auto_buf struct buf word = BUF_INIT;
     auto_buf struct buf details = BUF_INIT;
     const char *command = job && job->command ? job->command : answer_str(event, "command");
+    int64_t at_us = answer_int(event, "at_us", 0);
     enum style style;
 
     if (!is_wanted(run, kind) || !render_event(event, command, &word, &details, &style))
         return;
     if (ends && run->opt.quiet && job && job->status == 0)
         return;
-    add_line(run, answer_int(event, "at_us", clock_wall_us()), job ? job->id : 0, style,
-             buf_str(&word), buf_str(&details), cut);
+    if (at_us <= 0)
+        at_us = clock_wall_us();
+    add_line(run, at_us, job ? job->id : 0, style, buf_str(&word), buf_str(&details), cut);
     if (strcmp(kind, "waiting") == 0 && run->waiting_said == WAITING_SAID_MAX)
         buf_adds(&run->out, "          others wait too; 'berth queue' lists them\n");
 }
@@ -154,6 +156,8 @@ note_event(struct run *run, struct run_job *job, const json_t *event)
         run_jobs_set_state(job, "PENDING");
     } else if (strcmp(kind, "held") == 0) {
         run_jobs_set_state(job, "HELD");
+    } else if (strcmp(kind, "waiting") == 0) {
+        return !render_state_is_active(job->state);
     }
     return true;
 }

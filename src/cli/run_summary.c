@@ -106,13 +106,13 @@ static void
 add_verdicts(const struct run *run, struct buf *out)
 {
     const struct part parts[] = {
-        {(size_t)run->under, "under-declared its VRAM"},
-        {(size_t)run->over, "over-declared it"},
+        {(size_t)run->under, "too low"},
+        {(size_t)run->over, "too high"},
     };
 
     if (run->under + run->over == 0)
         return;
-    buf_addc(out, ' ');
+    buf_adds(out, " Declared VRAM: ");
     add_parts(parts, 2, out);
     buf_addc(out, '.');
 }
@@ -130,6 +130,7 @@ add_wrong_line(struct run *run, const json_t *job, struct buf *out)
 {
     auto_buf struct buf word = BUF_INIT;
     auto_buf struct buf id = BUF_INIT;
+    auto_buf struct buf padded = BUF_INIT;
     const char *command = answer_str(job, "command");
     bool ran = json_array_size(json_object_get(job, "attempts")) > 0;
     enum style style;
@@ -137,8 +138,9 @@ add_wrong_line(struct run *run, const json_t *job, struct buf *out)
     render_ending(&word, job, &style);
     buf_addf(&id, "  %*lld  ", run->id_width, (long long)answer_int(job, "id", 0));
     buf_add(out, id.data, id.len);
-    term_add(&run->term, out, style, buf_str(&word));
-    buf_addf(out, "  %s  ", ran ? answer_str(job, "log") : "");
+    buf_addf(&padded, "%-15s", buf_str(&word));
+    term_add(&run->term, out, style, buf_str(&padded));
+    buf_addf(out, "  %s  ", ran ? answer_str(job, "log") : "-");
     text_add_safe(out, command, strlen(command), 80);
     buf_addc(out, '\n');
 }

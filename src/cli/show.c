@@ -113,13 +113,14 @@ add_use(struct buf *out, const json_t *job)
     auto_buf struct buf gpus = BUF_INIT;
     auto_buf struct buf peak = BUF_INIT;
     const json_t *peaks = json_object_get(job, "peak_mib");
+    const char *verdict = answer_str(job, "verdict");
 
     answer_add_gpus(&gpus, json_object_get(job, "gpus"));
     add_text(out, "on gpu", buf_str(&gpus));
     if (gpus.len || json_object_size(peaks))
         answer_add_peaks(&peak, peaks);
-    if (peak.len && answer_str(job, "verdict")[0])
-        buf_addf(&peak, " (%s)", answer_str(job, "verdict"));
+    if (strcmp(verdict, "under") == 0 || strcmp(verdict, "over") == 0)
+        buf_addf(&peak, " (%s-declared)", verdict);
     add_text(out, "peak VRAM", buf_str(&peak));
     if (answer_int(job, "util", -1) >= 0) {
         add_label(out, "GPU load");

@@ -47,7 +47,7 @@ status_add_counts(const json_t *status, struct buf *out)
         any = true;
     }
     if (!any)
-        buf_adds(out, "no jobs");
+        buf_adds(out, "no jobs waiting or running");
 }
 
 void

@@ -24,7 +24,7 @@ static const struct opt own[OWN_COUNT] = {
     [OWN_WAIT] = {"wait", 'W', NULL, "until it has ended; exit with its status"},
     [OWN_CHDIR] = {"chdir", 'D', "DIR", "run it there (default: here)"},
     [OWN_ENV] = {"env", 'e', "K=V", "set this in its environment; may be said again"},
-    [OWN_SIM] = {"sim", 0, "SPEC", "a daemon started for this gets simulated GPUs: 2, 4x80G"},
+    [OWN_SIM] = {"sim", 0, "SPEC", NULL}, /* as run's; not listed, for the page is full */
 };
 
 /* Row i of options belongs to attrs[i]; NULL: own[i]. */

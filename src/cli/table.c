@@ -133,6 +133,8 @@ print_cell(const struct layout *l, int column, const char *s, int width, enum st
     int pad = l->t->width[column] - width;
     int room = l->term->columns ? l->term->columns - *used : 0;
 
+    if (column == l->last && width == 0)
+        return;
     if (c->right)
         add_blanks(l->out, pad);
     if (column == l->last && l->term->columns && width > room) {
