@@ -212,8 +212,8 @@ memory_at(const struct simjob *job, int64_t t_us)
     int32_t mib = job->vram_mib;
 
     if (t_us < job->ramp_us) {
-        double part = (double)(t_us / STEP_US * STEP_US) / (double)job->ramp_us;
-        mib = (int32_t)(part * job->vram_mib);
+        int64_t step_us = t_us - t_us % STEP_US;
+        mib = (int32_t)((double)step_us / (double)job->ramp_us * job->vram_mib);
     }
     if (job->spike_mib && t_us >= job->spike_us && t_us < job->spike_us + SPIKE_US)
         mib += job->spike_mib;

@@ -192,6 +192,19 @@ run(struct probe *p, const struct options *o)
     return flush(p) < 0 ? 1 : 0;
 }
 
+/* Whatever the parent ignores or blocks: nvidia-smi has to be waited for (an ignored SIGCHLD
+ * would eat its status), and a broken pipe is an error here, not a death. */
+static void
+reset_signals(void)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGCHLD, SIG_DFL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -199,7 +212,7 @@ main(int argc, char **argv)
     struct probe *p = xcalloc(1, sizeof(*p));
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGPIPE, SIG_IGN);
+    reset_signals();
     if (parse_options(argc, argv, &o) < 0) {
         fputs(usage, stderr);
         free(p);

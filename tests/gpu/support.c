@@ -73,6 +73,16 @@ support_write(const char *dir, const char *name, const char *text)
         fail_msg("%s", e.text);
 }
 
+const char *
+support_path(const char *variable)
+{
+    const char *path = getenv(variable);
+
+    if (!path)
+        err_abort("%s is not set; run the tests by meson test", variable);
+    return path;
+}
+
 struct child
 child_start(const char *const *argv)
 {

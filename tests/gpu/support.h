@@ -12,6 +12,9 @@ void support_remove_dir(char *dir);
 /* DIR/NAME := text, by rename, so that no reader sees half of it. */
 void support_write(const char *dir, const char *name, const char *text);
 
+/* A variable that meson sets for these tests: where a program or a library lies. */
+const char *support_path(const char *variable);
+
 /* A child with pipes on its standard input, output and error. */
 struct child {
     pid_t pid;

@@ -32,7 +32,7 @@ setup(void **state)
     struct world *w = calloc(1, sizeof(*w));
 
     w->dir = support_make_dir();
-    w->config.nvml_path = getenv("BERTH_TEST_NVML");
+    w->config.nvml_path = support_path("BERTH_TEST_NVML");
     w->config.sys_root = w->dir;
     w->config.proc_root = w->dir;
     *state = w;
@@ -168,7 +168,7 @@ test_old_library(void **state)
 {
     struct world *w = *state;
 
-    w->config.nvml_path = getenv("BERTH_TEST_NVML_OLD");
+    w->config.nvml_path = support_path("BERTH_TEST_NVML_OLD");
     script(w, TWO_CARDS "proc 0 compute 4711 400\n"
                         "proc 0 compute 4712 -1\n"
                         "proc 0 compute 4713 5\n"

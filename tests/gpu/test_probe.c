@@ -42,7 +42,7 @@ teardown(void **state)
 static struct child
 start(const char *backend, const char *extra)
 {
-    const char *argv[] = {getenv("BERTH_TEST_PROBE"), "--backend", backend, extra, NULL};
+    const char *argv[] = {support_path("BERTH_TEST_PROBE"), "--backend", backend, extra, NULL};
 
     return child_start(argv);
 }
@@ -50,7 +50,8 @@ start(const char *backend, const char *extra)
 static struct child
 start_sim(const char *spec)
 {
-    const char *argv[] = {getenv("BERTH_TEST_PROBE"), "--sim", spec, "--sim-dir", dir, NULL};
+    const char *argv[] = {
+        support_path("BERTH_TEST_PROBE"), "--sim", spec, "--sim-dir", dir, NULL};
 
     return child_start(argv);
 }
@@ -169,7 +170,7 @@ test_bad_options(void **state)
 static void
 write_script(const char *text)
 {
-    setenv("BERTH_NVML", getenv("BERTH_TEST_NVML"), 1);
+    setenv("BERTH_NVML", support_path("BERTH_TEST_NVML"), 1);
     support_write(dir, "script", text);
 }
 
@@ -235,7 +236,7 @@ static void
 use_fake_smi(const char *gpus, const char *procs)
 {
     setenv("BERTH_NVML", "/nowhere/libnvidia-ml.so.1", 1);
-    setenv("BERTH_NVIDIA_SMI", getenv("BERTH_TEST_SMI"), 1);
+    setenv("BERTH_NVIDIA_SMI", support_path("BERTH_TEST_SMI"), 1);
     support_write(dir, "gpus", gpus);
     support_write(dir, "procs", procs);
 }
@@ -263,6 +264,21 @@ test_nvidia_smi_is_the_second_choice(void **state)
     check_int(v, "gpus.0.procs.0.mib", 500);
     check_null(v, "gpus.1.util");
     check_size(v, "gpus.1.procs", 0);
+    json_decref(v);
+    assert_int_equal(child_end(&c), 0);
+}
+
+/* As berthd does, which has no children to wait for. */
+static void
+test_nvidia_smi_under_a_parent_that_ignores_children(void **state)
+{
+    (void)state;
+    use_fake_smi(SMI_A, "");
+    signal(SIGCHLD, SIG_IGN);
+    struct child c = start("nvidia-smi", NULL);
+    signal(SIGCHLD, SIG_DFL);
+    json_t *v = child_json(&c);
+    check_size(v, "gpus", 1);
     json_decref(v);
     assert_int_equal(child_end(&c), 0);
 }
@@ -359,7 +375,8 @@ test_simulated_death_and_hanging(void **state)
 static void
 test_the_probe_dies_with_its_parent(void **state)
 {
-    const char *argv[] = {getenv("BERTH_TEST_PROBE"), "--sim", "1", "--sim-dir", dir, NULL};
+    const char *argv[] = {
+        support_path("BERTH_TEST_PROBE"), "--sim", "1", "--sim-dir", dir, NULL};
     int in[2], out[2];
     char byte;
 
@@ -393,7 +410,7 @@ static void
 test_once(void **state)
 {
     const char *argv[] = {
-        getenv("BERTH_TEST_PROBE"), "--sim", "2", "--sim-dir", dir, "--once", NULL};
+        support_path("BERTH_TEST_PROBE"), "--sim", "2", "--sim-dir", dir, "--once", NULL};
 
     (void)state;
     struct child c = child_start(argv);
@@ -421,6 +438,7 @@ main(void)
         TEST(test_nvml_that_hangs_dies_with_its_probe),
         TEST(test_a_driver_that_goes_away_ends_the_probe),
         TEST(test_nvidia_smi_is_the_second_choice),
+        TEST(test_nvidia_smi_under_a_parent_that_ignores_children),
         TEST(test_nvidia_smi_with_a_lost_card_and_without_lists),
         TEST(test_nvidia_smi_that_fails),
         TEST(test_faults_of_simulated_cards),

@@ -67,7 +67,7 @@ static struct child
 start(const char *arguments)
 {
     auto_free char *copy = xasprintf("simjob %s", arguments);
-    const char *argv[ARGS_MAX] = {getenv("BERTH_TEST_SIMJOB")};
+    const char *argv[ARGS_MAX] = {support_path("BERTH_TEST_SIMJOB")};
     char *next = copy;
     int n = 1;
 
