@@ -36,8 +36,8 @@ struct daemon {
     uv_timer_t clear_timer; /* jobs.c: the wait for the memory of ended jobs */
     bool stopping;          /* no new work is started; leaves when `stop_when_empty` allows */
     bool stop_when_empty;
-    char *shepherd_program;
 
+    struct nursery *nursery;
     struct store *store;
     struct queue *queue;
     struct ledger *ledger;

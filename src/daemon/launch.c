@@ -27,8 +27,9 @@
 #include "daemon/daemon.h"
 #include "daemon/environ.h"
 #include "daemon/jobs.h"
+#include "daemon/nursery.h"
 #include "daemon/watch.h"
-#include "sys/spawn.h"
+#include "sys/nursery.h"
 
 char *
 launch_folder(uint32_t job, int32_t attempt, char *out)
@@ -137,30 +138,6 @@ write_spec(struct daemon *d, const struct job *job, int dir, struct err *e)
 
 /* --- processes ---------------------------------------------------------------------------- */
 
-/* The pid, or -1. Its own session from the first instruction: a Ctrl-C meant for a client
- * never reaches it. */
-static int
-spawn_shepherd(char *const argv[], int ctl, int lock, int folder, struct err *e)
-{
-    /* The job's environment is in spec.json; this one is the supervisor's own. */
-    const char *crash = getenv("BERTH_CRASH_AT");
-    auto_free char *crash_var = crash ? xasprintf("BERTH_CRASH_AT=%s", crash) : NULL;
-    char *env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", crash_var, NULL};
-    struct spawn s = SPAWN_INIT;
-    s.argv = argv;
-    s.envp = env;
-    const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, ctl, lock, folder};
-    memcpy(s.fds, fds, sizeof fds);
-    s.n_fds = sizeof fds / sizeof fds[0];
-    s.new_session = true;
-    int errnum = 0;
-    enum spawn_stage stage = SPAWN_OK;
-    pid_t pid = spawn_process(&s, &errnum, &stage);
-    if (pid < 0)
-        return err_errno(e, ERR_FAILED, errnum, "cannot start %s", argv[0]);
-    return (int)pid;
-}
-
 /* The folder with its spec and its lock, held. */
 static int
 make_folder(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
@@ -194,12 +171,9 @@ launch(struct daemon *d, struct job *job, struct err *e)
     auto_close int ours = pair[0];
     auto_close int theirs = pair[1];
     crash_point("daemon-before-spawn");
-    char *argv[] = {d->shepherd_program, NULL};
-    int pid = spawn_shepherd(argv, theirs, lock, dir, e);
-    if (pid < 0)
+    if (nursery_ask(d->nursery, NURSERY_ATTEMPT, theirs, lock, dir, e))
         return -1;
     crash_point("daemon-after-spawn");
-    job->run->shepherd_pid = pid;
     return watch_attempt(d, job, TAKE_FD(ours), e);
 }
 
@@ -234,8 +208,7 @@ launch_sweeper(struct daemon *d, uint32_t job, int32_t attempt, struct err *e)
         return err_errno(e, ERR_FAILED, errno, "cannot make a socket pair");
     auto_close int ours = pair[0];
     auto_close int theirs = pair[1];
-    char *argv[] = {d->shepherd_program, "--sweep", NULL};
-    if (spawn_shepherd(argv, theirs, lock, dir, e) < 0)
+    if (nursery_ask(d->nursery, NURSERY_SWEEP, theirs, lock, dir, e))
         return -1;
     return TAKE_FD(ours);
 }

@@ -22,6 +22,7 @@
 #include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/gpulock.h"
+#include "daemon/nursery.h"
 #include "daemon/options.h"
 #include "daemon/prober.h"
 #include "daemon/recover.h"
@@ -219,8 +220,8 @@ start(struct daemon *d, const struct options *o, struct err *e)
 {
     if (open_state(d, e))
         return -1;
-    d->shepherd_program = places_program("berth-shepherd", e);
-    if (!d->shepherd_program)
+    d->nursery = nursery_new(e);
+    if (!d->nursery)
         return -1;
     start_handles(d);
     d->queue = queue_new();
@@ -271,7 +272,7 @@ finish(struct daemon *d)
     gpulock_free_all(d);
     config_free(&d->config);
     places_free(&d->places);
-    free(d->shepherd_program);
+    nursery_free(d->nursery);
     free(d->cgroup_base);
     free(d->lock_conflict);
     uv_loop_close(d->loop);

@@ -128,7 +128,6 @@ add(struct watcher *w, const struct job *job)
     x = xcalloc(1, sizeof *x);
     x->job = job->id;
     x->attempt = job->run->number;
-    x->shepherd = job->run->shepherd_pid;
     HASH_ADD(hh, w->watches, job, sizeof x->job, x);
     return x;
 }

@@ -1,7 +1,8 @@
 /* berth-shepherd: one process beside each running job. It outlives the daemon, so that a job
  * keeps its time limit, its end is seen and its outcome is kept whoever dies. The daemon
- * starts it with descriptor 3 a connection, 4 the attempt's locked file, 5 the attempt's
- * folder (docs/protocol.md, section 4); people do not call it. */
+ * starts one with --nursery, which forks all the others; each has descriptor 3 a connection,
+ * 4 the attempt's locked file, 5 the attempt's folder (docs/protocol.md, section 4). People
+ * do not call it. */
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <stdbool.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "shepherd/attempt.h"
+#include "shepherd/nursery.h"
 #include "shepherd/sweep.h"
 
 /* Nothing above standard error is for the job. */
@@ -37,6 +39,8 @@ main(int argc, char **argv)
         printf("berth-shepherd %s\n", BERTH_VERSION);
         return 0;
     }
+    if (argc == 2 && strcmp(argv[1], "--nursery") == 0)
+        return fcntl(FD_CTL, F_GETFD) < 0 ? usage() : nursery_run();
     if (argc > 1 && !sweep)
         return usage();
     if (fcntl(FD_FOLDER, F_GETFD) < 0 || fcntl(FD_LOCK, F_GETFD) < 0)
