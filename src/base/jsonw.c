@@ -18,27 +18,52 @@ jsonw_init(struct jsonw *w, struct buf *out)
     w->comma = false;
 }
 
+/* Room for n bytes and the comma that may stand in front, which is written: one check of
+ * the buffer for each value. finish() says how far it went. */
+static inline char *
+begin(struct jsonw *w, size_t n)
+{
+    struct buf *out = w->out;
+
+    if (out->cap < n + 2 || out->cap - n - 2 < out->len)
+        buf_reserve(out, n + 1);
+    if (w->comma)
+        out->data[out->len++] = ',';
+    return out->data + out->len;
+}
+
+static inline void
+finish(struct jsonw *w, const char *end)
+{
+    w->out->len = (size_t)(end - w->out->data);
+    w->out->data[w->out->len] = '\0';
+    w->comma = true;
+}
+
 static void
 put(struct jsonw *w, const char *bytes, size_t n)
 {
-    if (w->comma)
-        buf_addc(w->out, ',');
-    buf_add(w->out, bytes, n);
-    w->comma = true;
+    char *at = begin(w, n);
+
+    memcpy(at, bytes, n);
+    finish(w, at + n);
 }
 
 static void
 open_bracket(struct jsonw *w, char c)
 {
-    put(w, &c, 1);
+    char *at = begin(w, 1);
+
+    *at = c;
+    finish(w, at + 1);
     w->comma = false;
 }
 
 static void
 close_bracket(struct jsonw *w, char c)
 {
-    buf_addc(w->out, c);
-    w->comma = true;
+    w->comma = false;
+    put(w, &c, 1);
 }
 
 void
@@ -70,6 +95,33 @@ static bool
 is_plain(unsigned char c)
 {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* The top bit of each byte of v that is zero (and of some above such a one). */
+static uint64_t
+zero_bytes(uint64_t v)
+{
+    return (v - EACH(1)) & ~v & EACH(0x80);
+}
+
+/* How many bytes from s on are plain: eight at a time as long as all are. Borrows make the
+ * test err only in groups that hold a special byte anyway. */
+static size_t
+count_plain(const char *s, size_t n)
+{
+    size_t run = 0;
+
+    for (uint64_t v; run + 8 <= n; run += 8) {
+        memcpy(&v, s + run, 8);
+        if ((v & EACH(0x80)) | zero_bytes(v ^ EACH('"')) | zero_bytes(v ^ EACH('\\')) |
+            zero_bytes(v ^ EACH(0x7f)) | ((v - EACH(0x20)) & ~v & EACH(0x80)))
+            break;
+    }
+    while (run < n && is_plain((unsigned char)s[run]))
+        run++;
+    return run;
 }
 
 static void
@@ -108,30 +160,50 @@ add_special(struct buf *out, const char *s, size_t n)
     return len;
 }
 
+/* What follows the first special byte, with its quote. */
+static void
+finish_special(struct jsonw *w, const char *s, size_t n)
+{
+    size_t at = 0;
+
+    while (at < n) {
+        size_t run = count_plain(s + at, n - at);
+        buf_add(w->out, s + at, run);
+        at += run;
+        if (at < n)
+            at += add_special(w->out, s + at, n - at);
+    }
+    buf_addc(w->out, '"');
+}
+
 void
 jsonw_strn(struct jsonw *w, const char *s, size_t n)
 {
-    size_t at = 0;
+    size_t run;
+    char *at;
 
     if (!s) {
         jsonw_null(w);
         return;
     }
-    buf_reserve(w->out, n + 3);
-    if (w->comma)
-        buf_addc(w->out, ',');
-    buf_addc(w->out, '"');
-    while (at < n) {
-        size_t run = at;
-        while (run < n && is_plain((unsigned char)s[run]))
-            run++;
-        buf_add(w->out, s + at, run - at);
-        at = run;
-        if (at < n)
-            at += add_special(w->out, s + at, n - at);
-    }
-    buf_addc(w->out, '"');
-    w->comma = true;
+    run = count_plain(s, n);
+    at = begin(w, n + 2);
+    *at++ = '"';
+    memcpy(at, s, run);
+    at += run;
+    if (run == n)
+        *at++ = '"';
+    finish(w, at);
+    if (run < n)
+        finish_special(w, s + run, n - run);
+}
+
+/* Neither side of a colon has a comma. */
+static void
+put_colon(struct jsonw *w)
+{
+    w->comma = false;
+    open_bracket(w, ':');
 }
 
 void
@@ -144,8 +216,7 @@ void
 jsonw_key(struct jsonw *w, const char *key)
 {
     jsonw_str(w, key);
-    buf_addc(w->out, ':');
-    w->comma = false;
+    put_colon(w);
 }
 
 void

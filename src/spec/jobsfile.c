@@ -393,9 +393,11 @@ parse_line(struct parser *p)
 static size_t
 find_slot(const struct jobsfile *f, const uint32_t *slots, size_t mask, const char *key)
 {
-    uint64_t hash = strtoull(key, NULL, 16);
-    size_t slot = (size_t)(hash ^ hash >> 24) & mask;
+    uint64_t hash;
+    size_t slot;
 
+    memcpy(&hash, key, sizeof(hash)); /* eight of its digits, spread by Knuth's constant */
+    slot = (size_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
     while (slots[slot] && memcmp(f->lines[slots[slot] - 1].key, key, 12) != 0)
         slot = (slot + 1) & mask;
     return slot;
@@ -418,7 +420,11 @@ give_keys(struct jobsfile *f)
         size_t slot = find_slot(f, slots, size - 1, line->key);
         if (!slots[slot])
             slots[slot] = (uint32_t)i + 1;
-        snprintf(line->key + 12, sizeof(line->key) - 12, "#%u", counts[slots[slot] - 1]++);
+        uint32_t earlier = counts[slots[slot] - 1]++;
+        if (earlier == 0)
+            memcpy(line->key + 12, "#0", 3); /* nearly always, and much faster */
+        else
+            snprintf(line->key + 12, sizeof(line->key) - 12, "#%u", earlier);
     }
 }
 

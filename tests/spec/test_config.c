@@ -1,0 +1,272 @@
+/* Settings: defaults, YAML and JSON, what is refused and where, and that what is written
+ * reads back as the same settings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "spec/config.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static int
+read_text(struct config *c, const char *text, struct err *e)
+{
+    return config_read(c, "c.yaml", text, strlen(text), e);
+}
+
+static void
+has_the_promised_defaults(void **state)
+{
+    struct config c;
+    size_t n = 0;
+    double tenth = 0.1;
+
+    (void)state;
+    config_init(&c);
+    assert_int_equal(c.margin_mib, 512);
+    assert_int_equal(c.idle_threshold_mib, 1024);
+    assert_memory_equal(&c.spike_buffer, &tenth, sizeof(tenth));
+    assert_memory_equal(&c.tolerance, &tenth, sizeof(tenth));
+    assert_int_equal(c.placement, PLACEMENT_PACK);
+    assert_int_equal(c.sample_ms, 1000);
+    assert_int_equal(c.idle_sample_ms, 10000);
+    assert_int_equal(c.probe_deadline_ms, 15000);
+    assert_int_equal(c.vram_wait_ms, 10000);
+    assert_int_equal(c.grace_ms, 10000);
+    assert_int_equal(c.idle_exit_s, 300);
+    assert_int_equal(c.oom_retries, 0);
+    assert_int_equal(c.gpu_env, GPU_ENV_INDEX);
+    assert_int_equal(c.on_exceed, ON_EXCEED_WARN);
+    assert_int_equal(c.pending_max, 1000000);
+    assert_int_equal(c.log_level, LOG_LEVEL_INFO);
+    while (c.oom_patterns[n])
+        n++;
+    assert_int_equal(n, 6);
+    assert_string_equal(c.oom_patterns[0], "cuda out of memory");
+    config_free(&c);
+}
+
+static void
+reads_yaml_and_json(void **state)
+{
+    static const char *const texts[] = {
+        "# mine\nmargin_mib: 256\nplacement: Spread\nspike_buffer: 0.25\ngpu_env: uuid\n"
+        "oom_patterns:\n  - Out Of Luck\n  - 'no: more'\n",
+        "{\"margin_mib\": 256, \"placement\": \"spread\", \"spike_buffer\": 0.25,\n"
+        " \"gpu_env\": \"uuid\", \"oom_patterns\": [\"out of luck\", \"no: more\"]}\n",
+        "---\nmargin_mib: \"256\"\nplacement: spread\nspike_buffer: .25\ngpu_env: uuid\n"
+        "oom_patterns: [out of luck, \"no: more\"]\n...\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        struct config c;
+        struct err e;
+        double quarter = 0.25;
+        config_init(&c);
+        if (read_text(&c, texts[i], &e) != 0)
+            fail_msg("%s", e.text);
+        assert_int_equal(c.margin_mib, 256);
+        assert_int_equal(c.placement, PLACEMENT_SPREAD);
+        assert_memory_equal(&c.spike_buffer, &quarter, sizeof(quarter));
+        assert_int_equal(c.gpu_env, GPU_ENV_UUID);
+        assert_string_equal(c.oom_patterns[0], "out of luck");
+        assert_string_equal(c.oom_patterns[1], "no: more");
+        assert_null(c.oom_patterns[2]);
+        assert_int_equal(c.sample_ms, 1000); /* not said: stays */
+        config_free(&c);
+    }
+}
+
+static void
+empty_texts_change_nothing(void **state)
+{
+    static const char *const texts[] = {"", "\n", "# only words\n", "---\n{}\n", "{}"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        struct config c;
+        struct err e;
+        config_init(&c);
+        assert_int_equal(config_set(&c, "margin_mib", "77", &e), 0);
+        if (read_text(&c, texts[i], &e) != 0)
+            fail_msg("'%s': %s", texts[i], e.text);
+        assert_int_equal(c.margin_mib, 77);
+        config_free(&c);
+    }
+}
+
+static void
+refuses_with_place_and_range(void **state)
+{
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        {"margin_mib: -1\n",
+         "c.yaml:1: margin_mib: '-1' is not a whole number from 0 to 16777216"},
+        {"\n\nmargin_mib: 1.5\n", "c.yaml:3: margin_mib: '1.5'"},
+        {"margin_mib:\n  abc\n", "c.yaml:2: margin_mib: 'abc'"},
+        {"spike_buffer: nan\n", "c.yaml:1: spike_buffer: 'nan' is not a number from 0 to 10"},
+        {"spike_buffer: .inf\n", "spike_buffer: '.inf'"},
+        {"tolerance: 1.5\n", "tolerance: '1.5' is not a number from 0 to 1"},
+        {"placement: tight\n", "c.yaml:1: placement: 'tight' is none of pack, spread"},
+        {"sample_ms: 0\n", "from 50 to 3600000"},
+        {"sample_ms: 1000\nmargn_mib: 3\n",
+         "c.yaml:2: 'margn_mib' is not a setting; did you mean margin_mib?"},
+        {"xyzzy: 3\n", "'xyzzy' is not a setting; there are margin_mib, "},
+        {"margin_mib: 1\nmargin_mib: 1\n", "c.yaml:2: margin_mib is said twice"},
+        {"margin_mib: [1]\n", "c.yaml:1: margin_mib: a list where a single value belongs"},
+        {"margin_mib: {a: 1}\n", "margin_mib: a mapping where a single value belongs"},
+        {"margin_mib:\n", "margin_mib: an empty value"},
+        {"margin_mib: ~\n", "margin_mib: '~'"},
+        {"oom_patterns: {a: b}\n", "oom_patterns: a mapping where a list belongs"},
+        {"oom_patterns: [a, [b]]\n", "oom_patterns: it is a list of at most 64 texts"},
+        {"oom_patterns: [a, '']\n", "oom_patterns: entry 2 is 0 bytes"},
+        {"oom_patterns:\n", "oom_patterns: entry 1 is 0 bytes"},
+        {"- a\n- b\n", "c.yaml:1: settings are"},
+        {"hello\n", "c.yaml:1: settings are"},
+        {"margin_mib: 1\n---\nmargin_mib: 2\n", "settings are"},
+        {"? [a]\n: b\n", "a list where a setting's name belongs"},
+        {"margin_mib: &a 1\nsample_ms: *a\n",
+         "sample_ms: an alias where a single value belongs"},
+        {"margin_mib: 1\nsample_ms: \"2\n", "not YAML: "},
+        {"{\"margin_mib\": 1", "not YAML: "},
+        {"margin_mib: \"1\\0\"\n", "where a single value belongs"},
+        {"margin_mib: \x01\n", "not YAML"},
+        {"margin_mib: \xff\n", "not YAML"},
+    };
+    struct config c;
+
+    (void)state;
+    config_init(&c);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct err e;
+        if (read_text(&c, cases[i].text, &e) == 0)
+            fail_msg("'%s' is accepted", cases[i].text);
+        assert_int_equal(e.code, ERR_USAGE);
+        assert_memory_equal(e.text, "c.yaml:", 7);
+        if (!strstr(e.text, cases[i].error))
+            fail_msg("'%s': %s", cases[i].text, e.text);
+    }
+    assert_int_equal(c.margin_mib, 512); /* none of the good halves has been taken */
+    assert_int_equal(c.sample_ms, 1000);
+    config_free(&c);
+}
+
+static void
+lists_have_a_bound(void **state)
+{
+    struct config c;
+    struct err e;
+
+    (void)state;
+    config_init(&c);
+    for (int n = 63; n <= 66; n++) {
+        auto_buf struct buf yaml = BUF_INIT, commas = BUF_INIT;
+        buf_adds(&yaml, "oom_patterns:\n");
+        for (int i = 0; i < n; i++) {
+            buf_addf(&yaml, "- p%d\n", i);
+            buf_addf(&commas, "%sp%d", i ? "," : "", i);
+        }
+        assert_int_equal(read_text(&c, yaml.data, &e), n <= 64 ? 0 : -1);
+        assert_int_equal(config_set(&c, "oom_patterns", commas.data, &e), n <= 64 ? 0 : -1);
+    }
+    assert_int_equal(config_set(&c, "oom_patterns", "", &e), 0);
+    assert_null(c.oom_patterns[0]);
+    config_free(&c);
+}
+
+static void
+sets_single_values(void **state)
+{
+    struct config c;
+    struct err e;
+
+    (void)state;
+    config_init(&c);
+    assert_int_equal(config_set(&c, "idle_exit_s", "0", &e), 0);
+    assert_int_equal(c.idle_exit_s, 0);
+    assert_int_equal(config_set(&c, "on_exceed", "kill", &e), 0);
+    assert_int_equal(c.on_exceed, ON_EXCEED_KILL);
+    assert_int_equal(config_set(&c, "oom_patterns", "One,two three", &e), 0);
+    assert_string_equal(c.oom_patterns[0], "one");
+    assert_string_equal(c.oom_patterns[1], "two three");
+    assert_int_equal(config_set(&c, "oom_patterns", "a,,b", &e), -1);
+    assert_int_equal(config_set(&c, "margin", "1", &e), -1);
+    assert_non_null(strstr(e.text, "did you mean margin_mib?"));
+    assert_int_equal(config_set(&c, "grace_ms", "soon", &e), -1);
+    assert_string_equal(e.text, "grace_ms: 'soon' is not a whole number from 0 to 86400000");
+    config_free(&c);
+}
+
+static void
+the_sample_is_the_defaults(void **state)
+{
+    auto_buf struct buf sample = BUF_INIT, before = BUF_INIT, after = BUF_INIT;
+    struct config c;
+    struct err e;
+
+    (void)state;
+    config_init(&c);
+    config_show(&c, &before);
+    config_sample(&sample);
+    if (config_read(&c, "sample", sample.data, sample.len, &e) != 0)
+        fail_msg("%s", e.text);
+    config_show(&c, &after);
+    assert_string_equal(after.data, before.data);
+    config_free(&c);
+}
+
+static void
+what_is_shown_reads_back(void **state)
+{
+    auto_buf struct buf before = BUF_INIT, after = BUF_INIT;
+    struct config c, d;
+    struct err e;
+
+    (void)state;
+    config_init(&c);
+    assert_int_equal(
+        read_text(&c,
+                  "spike_buffer: 0.123456789\nplacement: spread\nlog_level: debug\n"
+                  "oom_patterns: [\"a\\\"b\\\\c\", \"tab\\there\", '# x', '- y']\n"
+                  "pending_max: 10\n",
+                  &e),
+        0);
+    config_show(&c, &before);
+    config_init(&d);
+    if (config_read(&d, "shown", before.data, before.len, &e) != 0)
+        fail_msg("%s in\n%s", e.text, before.data);
+    config_show(&d, &after);
+    assert_string_equal(after.data, before.data);
+    assert_memory_equal(&c.spike_buffer, &d.spike_buffer, sizeof(double));
+    assert_string_equal(d.oom_patterns[0], "a\"b\\c");
+    assert_string_equal(d.oom_patterns[1], "tab\there");
+    config_free(&c);
+    config_free(&d);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(has_the_promised_defaults),
+        cmocka_unit_test(reads_yaml_and_json),
+        cmocka_unit_test(empty_texts_change_nothing),
+        cmocka_unit_test(refuses_with_place_and_range),
+        cmocka_unit_test(lists_have_a_bound),
+        cmocka_unit_test(sets_single_values),
+        cmocka_unit_test(the_sample_is_the_defaults),
+        cmocka_unit_test(what_is_shown_reads_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+/* Selectors: what each text means to a small table of jobs, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "core/job.h"
+#include "spec/selector.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static const struct {
+    uint32_t id;
+    const char *name, *user, *state;
+    bool is_last;
+} jobs[] = {
+    {1, "sweep-1", "alice", "COMPLETED", false},    {2, "sweep-2", "bob", "FAILED", false},
+    {3, NULL, "alice", "RUNNING", false},           {12, "sweep-12", "alice", "PENDING", true},
+    {20, "a,b:c", "carol", "OUT_OF_MEMORY", false},
+};
+
+/* The ids of those that match, "1 12 ". */
+static void
+match(const struct selector *s, char *out, size_t size)
+{
+    size_t n = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < COUNT(jobs); i++)
+        if (selector_matches(s, jobs[i].id, jobs[i].name, jobs[i].user, jobs[i].state,
+                             jobs[i].is_last))
+            n += (size_t)snprintf(out + n, size - n, "%u ", jobs[i].id);
+}
+
+static void
+selects(void **state)
+{
+    static const struct {
+        const char *text, *ids;
+    } cases[] = {
+        {"12", "12 "},
+        {"1,3", "1 3 "},
+        {"2-12", "2 3 12 "},
+        {"1,3-20", "1 3 12 20 "},
+        {"2-2", "2 "},
+        {"99", ""},
+        {"4294967295", ""},
+        {"@", "12 "},
+        {"1,@", "1 12 "},
+        {"all", "1 2 3 12 20 "},
+        {"ALL", "1 2 3 12 20 "},
+        {"--all", "1 2 3 12 20 "},
+        {"name:sweep*", "1 2 12 "},
+        {"name:sweep-?", "1 2 "},
+        {"name:*", "1 2 12 20 "},
+        {"NAME:a,b:c", "20 "},
+        {"user:alice", "1 3 12 "},
+        {"user:alice,carol", "1 3 12 20 "},
+        {"user:ali*", ""},
+        {"state:failed", "2 "},
+        {"state:Running,PENDING", "3 12 "},
+        {"state:out_of_memory", "20 "},
+    };
+    char ids[64];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        auto_selector struct selector s = SELECTOR_INIT;
+        struct err e;
+        if (selector_add(&s, cases[i].text, &e) != 0)
+            fail_msg("'%s': %s", cases[i].text, e.text);
+        match(&s, ids, sizeof(ids));
+        assert_string_equal(ids, cases[i].ids);
+    }
+}
+
+static void
+several_are_a_union(void **state)
+{
+    auto_selector struct selector s = SELECTOR_INIT;
+    struct err e;
+    char ids[64];
+
+    (void)state;
+    match(&s, ids, sizeof(ids));
+    assert_string_equal(ids, "");
+    assert_int_equal(selector_add(&s, "1", &e), 0);
+    assert_int_equal(selector_add(&s, "state:failed", &e), 0);
+    assert_int_equal(selector_add(&s, "3,bad", &e), -1); /* changes nothing */
+    assert_int_equal(s.n_terms, 2);
+    match(&s, ids, sizeof(ids));
+    assert_string_equal(ids, "1 2 ");
+}
+
+static void
+refuses_with_words(void **state)
+{
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        {"", "'' lacks something; write a job's number"},
+        {"0", "'0' selects no job; write a job's number"},
+        {"4294967296", "selects no job"},
+        {"99999999999999999999", "selects no job"},
+        {"-5", "selects no job"},
+        {"5-", "is no range"},
+        {"5-0", "is no range"},
+        {"5-3", "runs backwards"},
+        {"5-3-1", "selects no job"},
+        {"3-5-7", "selects no job"},
+        {"1,,2", "lacks something"},
+        {"1,", "lacks something"},
+        {"1 2", "selects no job"},
+        {"12_3", "'12_3' names a task of an array"},
+        {"sweep", "'sweep' selects no job; write a job's number"},
+        {"name:", "lacks the name"},
+        {"user:", "lacks something"},
+        {"state:", "lacks something"},
+        {"state:faild", "'faild' is not a state; did you mean FAILED?"},
+        {"state:xyz", "there are PENDING, HELD, "},
+        {"usr:alice", "did you mean user:alice?"},
+        {"tag:x", "'tag:x' asks for a tag"},
+        {"what:x", "selects no job"},
+        {":x", "selects no job"},
+        {"a\x1b[2J", "'a\\x1B[2J' selects no job"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        auto_selector struct selector s = SELECTOR_INIT;
+        struct err e;
+        if (selector_add(&s, cases[i].text, &e) == 0)
+            fail_msg("'%s' is accepted", cases[i].text);
+        assert_int_equal(e.code, ERR_USAGE);
+        assert_int_equal(s.n_terms, 0);
+        if (!strstr(e.text, cases[i].error))
+            fail_msg("'%s': %s", cases[i].text, e.text);
+    }
+}
+
+/* The grammar's states are the scheduler's, all of them. */
+static void
+knows_every_state(void **state)
+{
+    (void)state;
+    for (int i = 0; i < JOB_STATES; i++) {
+        auto_selector struct selector s = SELECTOR_INIT;
+        char text[64];
+        struct err e;
+        snprintf(text, sizeof(text), "state:%s", job_state_name((enum job_state)i));
+        assert_int_equal(selector_add(&s, text, &e), 0);
+        assert_true(
+            selector_matches(&s, 1, NULL, NULL, job_state_name((enum job_state)i), false));
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(selects),
+        cmocka_unit_test(several_are_a_union),
+        cmocka_unit_test(refuses_with_words),
+        cmocka_unit_test(knows_every_state),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
