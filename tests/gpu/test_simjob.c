@@ -67,11 +67,10 @@ static struct child
 start(const char *arguments)
 {
     auto_free char *copy = xasprintf("simjob %s", arguments);
-    const char *argv[ARGS_MAX] = {support_path("BERTH_TEST_SIMJOB")};
+    const char *argv[ARGS_MAX] = {support_path("BERTH_TEST_BERTH")};
     char *next = copy;
     int n = 1;
 
-    strsep(&next, " ");
     while (next && n < ARGS_MAX - 1)
         argv[n++] = strsep(&next, " ");
     return child_start(argv);
