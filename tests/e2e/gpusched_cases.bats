@@ -228,7 +228,7 @@ JOBS
     printf 'read line <gate\necho x >kept\n' >new
     mv new jobs.txt
     cp jobs.txt before
-    wait_for_event kind=removed job=2 || wait_for_event kind=cancelled job=2
+    wait_for_event kind=ended job=2 state=CANCELLED
     open_gate
     finish run
     is status "$status" 0
@@ -241,13 +241,15 @@ JOBS
     printf 'read line <gate\necho a >>order\necho b >>order\n' >jobs.txt
     follow_file 1 jobs.txt
     wait_for_event kind=started job=1
-    printf 'read line <gate\necho b >>order\necho a >>order\n' >jobs.txt
+    printf 'read line <gate\necho b >>order\necho a >>order\necho c >>order\n' >new
+    mv new jobs.txt
     cp jobs.txt before
-    wait_for_event kind=updated
+    # The line that is new says that this version has been read.
+    wait_for_event kind=submitted job=4
     open_gate
     finish run
     is status "$status" 0
-    is order "$(paste -sd ' ' order)" 'b a'
+    is order "$(paste -sd ' ' order)" 'b a c'
     cmp jobs.txt before
 }
 
@@ -341,7 +343,7 @@ shepherd_of()
     is 'times run' "$(wc -l <ran)" 1
     has 'the reason' "$(job_field 1 text)" '[Ss]upervisor|shepherd'
     # What it had started is ended with it.
-    [ ! -e "/proc/$mail" ]
+    "$E2E/await" pid 0 "$mail"
 }
 
 @test "D23 two cards: both in the mask, peaks on both" {

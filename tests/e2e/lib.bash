@@ -20,7 +20,7 @@ setup()
     export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks
     export BERTH_E2E_MARK=$$-$BATS_TEST_NUMBER-$RANDOM$RANDOM
     export NO_COLOR=1 LC_ALL=C.UTF-8
-    unset BERTH_SIM
+    background_pids=
     WORK=$ROOT/work
     mkdir -p "$BERTH_LOCK_DIR" "$WORK"
     cd "$WORK" || return 1
@@ -29,7 +29,11 @@ setup()
 
 teardown()
 {
-    local left status=0
+    local left pid status=0
+    # First who would start a new daemon when the old one goes.
+    for pid in $background_pids; do
+        kill -KILL "$pid" 2>/dev/null || true
+    done
     if [ -S "$BERTH_DIR/berth.sock" ]; then
         timeout "$LIMIT" berth daemon stop --cancel >"$ROOT/stop.out" 2>&1 || true
     fi
@@ -115,6 +119,7 @@ background()
     shift
     "$@" >"$ROOT/$name.out" 2>&1 </dev/null 3>&- &
     eval "pid_of_$name=$!"
+    background_pids="$background_pids $!"
 }
 
 # A jobs file followed in the background, by a daemon that is there already: `follow_file 2
@@ -122,8 +127,7 @@ background()
 follow_file()
 {
     start_daemon "$1"
-    shift
-    background run berth run "$@"
+    background run berth run --sim "$@"
 }
 
 # Waits for a command put in the background: $status and $out.
@@ -133,18 +137,15 @@ finish()
     status=0
     "$E2E/await" pid "$LIMIT" "${!pid_name}" || fail_with "$1 has not ended after $LIMIT s"
     wait "${!pid_name}" || status=$?
+    background_pids=${background_pids/ ${!pid_name}/}
     out=$(cat "$ROOT/$1.out")
 }
 
-# Waits until what a background command prints has a line like PATTERN.
+# Waits until what a background command prints has a line like PATTERN, and prints that:
+# `wait_for_output run 'completed'`.
 wait_for_output()
 {
-    local found=0
-    # tail is told of new lines by the kernel; grep leaves at the first that fits.
-    grep -qE -m1 -- "$2" < <(exec timeout "$LIMIT" tail -n +1 -f "$ROOT/$1.out" 2>/dev/null) ||
-        found=1
-    kill $! 2>/dev/null || true
-    [ "$found" = 0 ] || fail_with "$1 never said '$2'; it said:
+    "$E2E/await" output "$LIMIT" "$ROOT/$1.out" "$2" || fail_with "$1 never said '$2'; it said:
 $(cat "$ROOT/$1.out")"
 }
 
