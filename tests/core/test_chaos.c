@@ -20,6 +20,7 @@ struct process {
     uint8_t n, gpus[GPU_MAX];
     int32_t mib[GPU_MAX];     /* on each card, in truth */
     int32_t sampled[GPU_MAX]; /* as last sampled */
+    int32_t peak[GPU_MAX];    /* the largest of those */
     bool gone;
 };
 
@@ -158,23 +159,36 @@ true_external(const struct world *w, const struct ledger *l, int card)
     return by_used > by_peaks ? by_used : by_peaks;
 }
 
+/* A job that has just been planned has no process yet: its demand counts. */
+static int64_t
+true_budget(struct world *w, const struct hold *h, int card)
+{
+    const struct process *p = process_of(w, h->job);
+    int64_t budget = h->demand_mib;
+    for (int s = 0; p && s < p->n; s++) {
+        if (p->gpus[s] == card && p->peak[s] > budget)
+            budget = ((int64_t)p->peak[s] * 11 + 9) / 10;
+    }
+    return budget;
+}
+
 static void
 check_card_choice(struct world *w, const struct ledger *l, const struct demand *d, int card)
 {
-    int64_t external = true_external(w, l, card), demands = 0;
+    int64_t external = true_external(w, l, card), budgets = 0;
     const struct card *c = ledger_card(l, card);
     CHECK(w, w->state[card] == GPU_UP);
     CHECK(w, d->n_ids || !d->devices || (d->devices >> card & 1));
     for (int i = 0; i < c->n_holds; i++) {
         CHECK(w, c->holds[i].demand_mib > 0 && !c->holds[i].exclusive);
-        demands += c->holds[i].demand_mib;
+        budgets += true_budget(w, &c->holds[i], card);
     }
     if (d->vram_mib == 0 || d->exclusive)
         CHECK(w, c->n_holds == 0);
     if (d->vram_mib == 0)
         CHECK(w, external < IDLE);
     else
-        CHECK(w, demands + d->vram_mib + MARGIN + external <= CARD_MIB);
+        CHECK(w, budgets + d->vram_mib + MARGIN + external <= CARD_MIB);
 }
 
 static void
@@ -214,12 +228,20 @@ take_start(struct world *w, struct job *job, const struct placement *where)
     CHECK(w, apply(w, job, &ev) == JOB_NEXT);
 }
 
-/* In a line nobody starts before the one in front of it. */
+/* In a line nobody starts before the one in front of it, and no line is passed over that
+ * comes first and whose head has room. */
 static void
-check_turn(struct world *w, const struct job *job)
+check_turn(struct world *w, const struct ledger *l, const struct job *job)
 {
+    struct placement unused;
     CHECK(w, job->state == JOB_PENDING);
     CHECK(w, job->kind && job->kind->head == job);
+    for (size_t i = 0; i < queue_n_kinds(w->q); i++) {
+        const struct job *other = queue_kind(w->q, i)->head;
+        if (other->req.priority > job->req.priority ||
+            (other->req.priority == job->req.priority && other->order < job->order))
+            CHECK(w, !place_job(&other->req.demand, l, &unused, NULL));
+    }
 }
 
 static void
@@ -241,13 +263,13 @@ plan(struct world *w)
     for (size_t i = 0; i < p.n; i++) {
         struct job *job = queue_get(w->q, p.decisions[i].job);
         CHECK(w, job != NULL);
-        check_turn(w, job);
         if (p.decisions[i].type == PLAN_INFEASIBLE) {
             struct job_event ev = {.type = JOB_EV_INFEASIBLE, .text = p.decisions[i].text};
             CHECK(w, apply(w, job, &ev) == JOB_NEXT);
             continue;
         }
         const struct placement *where = &p.decisions[i].where;
+        check_turn(w, replay, job);
         check_start(w, replay, job, where);
         ledger_hold(replay, job->id, &job->req.demand, where->gpus, where->n);
         take_start(w, job, where);
@@ -309,6 +331,8 @@ list_card(struct world *w, int card, struct gpu_proc *list)
             if (p->gpus[s] != card)
                 continue;
             p->sampled[s] = p->gone ? -1 : p->mib[s];
+            if (p->sampled[s] > p->peak[s])
+                p->peak[s] = p->sampled[s];
             if (p->sampled[s] < 0)
                 continue;
             w->used[card] += p->mib[s];
@@ -339,11 +363,23 @@ sample_card(struct world *w, int card)
     CHECK(w, ledger_card(w->l, card)->external_mib == true_external(w, w->l, card));
 }
 
+/* What a daemon writes down of each sample. */
+static void
+note_peaks(struct world *w)
+{
+    for (struct job *job = queue_active(w->q); job; job = queue_active_next(job)) {
+        for (int s = 0; s < job->run->n_gpus; s++)
+            job->run->peak_mib[s] =
+                ledger_find_hold(w->l, job->run->gpus[s], job->id)->peak_mib;
+    }
+}
+
 static void
 sample_all(struct world *w)
 {
     for (int i = 0; i < CARDS; i++)
         sample_card(w, i);
+    note_peaks(w);
 }
 
 static struct ending
@@ -381,13 +417,11 @@ end_one(struct world *w)
     CHECK(w, job && job_state_is_active(job->state));
     if (p->gone)
         return;
+    sample_all(w);
     p->gone = true;
     struct ending e = draw_ending(w);
-    for (int i = 0; i < p->n; i++) {
-        const struct hold *h = ledger_find_hold(w->l, p->gpus[i], p->job);
-        CHECK(w, h != NULL);
-        job->run->peak_mib[i] = h->peak_mib;
-    }
+    for (int i = 0; i < p->n; i++)
+        CHECK(w, (job->run->peak_mib[i] > 0 ? job->run->peak_mib[i] : 0) == p->peak[i]);
     struct job_event ev = {.type = JOB_EV_ENDED, .ending = &e};
     CHECK(w, apply(w, job, &ev) == JOB_NEXT);
 }
@@ -436,7 +470,7 @@ change_card(struct world *w)
     w->state[card] = s;
     ledger_set_admin(w->l, card, s == GPU_PAUSED ? s : GPU_UP, w->now_us);
     ledger_set_health(w->l, card, s == GPU_LOST ? s : GPU_UP, w->now_us);
-    sample_card(w, card);
+    sample_all(w);
 }
 
 /* A new daemon: the jobs as they were stored, the cards as they are found. */
