@@ -12,7 +12,10 @@ struct buf {
     size_t cap;
 };
 
-#define BUF_INIT {NULL, 0, 0}
+#define BUF_INIT                                                                               \
+    {                                                                                          \
+        NULL, 0, 0                                                                             \
+    }
 #define auto_buf __attribute__((cleanup(buf_free)))
 
 void buf_free(struct buf *b);
@@ -23,7 +26,7 @@ void buf_adds(struct buf *b, const char *s);
 void buf_addc(struct buf *b, char c);
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_addv(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-void buf_drop(struct buf *b, size_t n); /* removes the first n bytes */
+void buf_drop(struct buf *b, size_t n);   /* removes the first n bytes */
 const char *buf_str(const struct buf *b); /* "" when empty; borrowed */
 char *buf_take(struct buf *b);            /* the caller frees; the buffer is empty after */
 

@@ -41,19 +41,19 @@ cleanup_closedir(DIR **d)
 #define auto_dir    __attribute__((cleanup(cleanup_closedir)))
 
 /* The pointer's value, which the caller now owns; the variable becomes NULL. */
-#define TAKE(p)                                                                                  \
-    ({                                                                                           \
-        __typeof__(p) take_ = (p);                                                               \
-        (p) = NULL;                                                                              \
-        take_;                                                                                   \
+#define TAKE(p)                                                                                \
+    ({                                                                                         \
+        __typeof__(p) take_ = (p);                                                             \
+        (p) = NULL;                                                                            \
+        take_;                                                                                 \
     })
 
 /* The descriptor's value, which the caller now owns; the variable becomes -1. */
-#define TAKE_FD(fd)                                                                              \
-    ({                                                                                           \
-        int take_ = (fd);                                                                        \
-        (fd) = -1;                                                                               \
-        take_;                                                                                   \
+#define TAKE_FD(fd)                                                                            \
+    ({                                                                                         \
+        int take_ = (fd);                                                                      \
+        (fd) = -1;                                                                             \
+        take_;                                                                                 \
     })
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -246,8 +247,7 @@ jsonw_num(struct jsonw *w, double v)
     }
     /* The shortest of two precisions that reads back as the same number. */
     int n = snprintf(text, sizeof(text), "%.15g", v);
-    double back = 0;
-    if (sscanf(text, "%lf", &back) != 1 || memcmp(&back, &v, sizeof(v)) != 0)
+    if (strtod(text, NULL) != v)
         n = snprintf(text, sizeof(text), "%.17g", v);
     for (int i = 0; i < n; i++)
         if (text[i] == ',')

@@ -22,10 +22,12 @@ refuse(struct err *e, const char *s, const char *what)
 {
     auto_buf struct buf shown = BUF_INIT;
 
-    if (!*s)
-        return err_set(e, ERR_USAGE, "an empty value %s", what);
     text_add_safe(&shown, s, strlen(s), SHOWN_COLUMNS);
-    return err_set(e, ERR_USAGE, "'%s' %s", buf_str(&shown), what);
+    if (*s)
+        err_set(e, ERR_USAGE, "'%s' %s", buf_str(&shown), what);
+    else
+        err_set(e, ERR_USAGE, "an empty value %s", what);
+    return -1;
 }
 
 static bool
@@ -280,7 +282,7 @@ parse_index_set(const char *s, uint64_t *out, struct err *e)
 {
     uint64_t set = 0;
     const char *p = s;
-    int64_t first, last;
+    int64_t first = 0, last = 0;
 
     do {
         if (next_index_range(s, &p, &first, &last, e) != 0)
@@ -297,7 +299,7 @@ parse_index_list(const char *s, uint8_t *out, int max, struct err *e)
 {
     uint64_t seen = 0;
     const char *p = s;
-    int64_t first, last;
+    int64_t first = 0, last = 0;
     int n = 0;
 
     do {

@@ -499,7 +499,7 @@ add_fraction(struct buf *out, double v)
 
     for (int digits = 1; digits <= 15; digits++) {
         snprintf(text, sizeof(text), "%.*f", digits, v);
-        if (parse_double(text, 0, 1e9, &back, NULL) == 0 && memcmp(&back, &v, sizeof(v)) == 0)
+        if (parse_double(text, 0, 1e9, &back, NULL) == 0 && back == v)
             break;
     }
     buf_adds(out, text);

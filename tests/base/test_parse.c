@@ -119,7 +119,7 @@ reads_fractions(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         double v = -1;
         int rc = parse_double(cases[i].s, 0, 1000, &v, &e);
-        if (rc != (cases[i].want < 0 ? -1 : 0) || memcmp(&v, &cases[i].want, sizeof(v)) != 0)
+        if (rc != (cases[i].want < 0 ? -1 : 0) || v != cases[i].want)
             fail_msg("'%s': %d, %g", cases[i].s, rc, v);
     }
 }
