@@ -1,14 +1,13 @@
-/* The table of settings, and reading and writing them. A setting is added by a field in
- * struct config and a row here; reading, ranges, sample and `config show` follow. Values are
- * read by base/parse, so 1e3, 0x10 and nan are refused in YAML as everywhere. Called by
- * berthd and by the `config` verb. config_read is all or nothing: it works on a copy. */
+/* The table of settings, setting and writing them. A setting is added by a field in struct
+ * config and a row here; reading (config_read.c), ranges, sample and `config show` follow.
+ * Values are read by base/parse, so 1e3, 0x10 and nan are refused in YAML as everywhere.
+ * Called by berthd and by the `config` verb. */
 #include "spec/config.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <yaml.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -17,22 +16,10 @@
 #include "base/parse.h"
 #include "base/request.h"
 #include "base/text.h"
+#include "spec/config_table.h"
 
-#define PATTERNS_MAX      64
 #define PATTERN_MAX_BYTES 200
 #define SHOWN_COLUMNS     60
-
-enum type { TYPE_INT, TYPE_FRACTION, TYPE_CHOICE, TYPE_LIST };
-
-struct setting {
-    const char *key;
-    enum type type;
-    size_t offset;
-    double min, max;
-    const char *standard;   /* as written in a file; a list's patterns stand apart */
-    const char *choices[5]; /* TYPE_CHOICE: index is the value */
-    const char *help;
-};
 
 #define INT(name, min, max, standard, help)                                                    \
     {                                                                                          \
@@ -52,7 +39,7 @@ struct setting {
 #name, TYPE_LIST, offsetof(struct config, name), 0, 0, NULL, {NULL }, help             \
     }
 
-static const struct setting settings[] = {
+const struct setting config_settings[] = {
     INT(margin_mib, 0, VRAM_MAX_MIB, "512", "MiB kept free on a GPU on top of every demand"),
     INT(idle_threshold_mib, 1, VRAM_MAX_MIB, "1024",
         "a GPU is idle while other people's processes use less than this many MiB of it"),
@@ -82,7 +69,6 @@ static const struct setting settings[] = {
     CHOICE(log_level, "info", "how much the daemon's log says", "error", "warn", "info",
            "debug"),
 };
-#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
 static const char *const standard_patterns[] = {
     "cuda out of memory",       "torch.outofmemoryerror",    "cuda error: out of memory",
@@ -104,12 +90,12 @@ const_field_of(const struct setting *s, const struct config *c)
     return (const char *)c + s->offset;
 }
 
-static const struct setting *
-find_setting(const char *key)
+const struct setting *
+config_find(const char *key)
 {
-    for (size_t i = 0; i < SETTINGS; i++)
-        if (strcmp(key, settings[i].key) == 0)
-            return &settings[i];
+    for (size_t i = 0; i < CONFIG_SETTINGS; i++)
+        if (strcmp(key, config_settings[i].key) == 0)
+            return &config_settings[i];
     return NULL;
 }
 
@@ -119,16 +105,6 @@ free_list(char **list)
     for (char **p = list; p && *p; p++)
         free(*p);
     free(list);
-}
-
-static char **
-copy_list(const char *const *items, size_t n)
-{
-    char **list = xcalloc(n + 1, sizeof(*list));
-
-    for (size_t i = 0; i < n; i++)
-        list[i] = xstrdup(items[i]);
-    return list;
 }
 
 static size_t
@@ -141,6 +117,16 @@ list_len(char *const *list)
     return n;
 }
 
+static char **
+copy_list(const char *const *items, size_t n)
+{
+    char **list = xcalloc(n + 1, sizeof(*list));
+
+    for (size_t i = 0; i < n; i++)
+        list[i] = xstrdup(items[i]);
+    return list;
+}
+
 /* Patterns are sought in text in lower case. */
 static void
 lower_list(char **list)
@@ -151,15 +137,15 @@ lower_list(char **list)
                 *c = (char)(*c - 'A' + 'a');
 }
 
-static int
-set_list(const struct setting *s, struct config *c, const char *const *items, size_t n,
-         struct err *e)
+int
+config_set_list(const struct setting *s, struct config *c, const char *const *items, size_t n,
+                struct err *e)
 {
     char ***field = field_of(s, c);
 
-    if (n > PATTERNS_MAX)
+    if (n > CONFIG_LIST_MAX)
         return err_set(e, ERR_USAGE, "%s: %zu entries; the most is %d", s->key, n,
-                       PATTERNS_MAX);
+                       CONFIG_LIST_MAX);
     for (size_t i = 0; i < n; i++) {
         size_t len = strlen(items[i]);
         if (len == 0 || len > PATTERN_MAX_BYTES || !text_is_utf8(items[i], len, NULL))
@@ -178,13 +164,13 @@ static int
 set_list_text(const struct setting *s, struct config *c, const char *value, struct err *e)
 {
     auto_free char *copy = xstrdup(value);
-    const char *items[PATTERNS_MAX + 1];
+    const char *items[CONFIG_LIST_MAX + 1];
     char *rest = copy, *item;
     size_t n = 0;
 
-    while (*value && n <= PATTERNS_MAX && (item = strsep(&rest, ",")))
+    while (*value && n <= CONFIG_LIST_MAX && (item = strsep(&rest, ",")))
         items[n++] = item;
-    return set_list(s, c, items, n, e);
+    return config_set_list(s, c, items, n, e);
 }
 
 static int
@@ -217,18 +203,18 @@ set_number(const struct setting *s, struct config *c, const char *value, struct 
     return rc == 0 ? 0 : err_prefix(e, "%s", s->key);
 }
 
-static int
-refuse_key(const char *key, struct err *e)
+int
+config_refuse_key(const char *key, struct err *e)
 {
-    const char *known[SETTINGS + 1];
+    const char *known[CONFIG_SETTINGS + 1];
     auto_buf struct buf shown = BUF_INIT, list = BUF_INIT;
     const char *nearest;
 
-    for (size_t i = 0; i < SETTINGS; i++) {
-        known[i] = settings[i].key;
-        buf_addf(&list, "%s%s", i ? ", " : "", settings[i].key);
+    for (size_t i = 0; i < CONFIG_SETTINGS; i++) {
+        known[i] = config_settings[i].key;
+        buf_addf(&list, "%s%s", i ? ", " : "", config_settings[i].key);
     }
-    known[SETTINGS] = NULL;
+    known[CONFIG_SETTINGS] = NULL;
     nearest = text_nearest(key, known);
     text_add_safe(&shown, key, strlen(key), SHOWN_COLUMNS);
     if (nearest)
@@ -241,10 +227,10 @@ refuse_key(const char *key, struct err *e)
 int
 config_set(struct config *c, const char *key, const char *value, struct err *e)
 {
-    const struct setting *s = find_setting(key);
+    const struct setting *s = config_find(key);
 
     if (!s)
-        return refuse_key(key, e);
+        return config_refuse_key(key, e);
     switch (s->type) {
     case TYPE_LIST:
         return set_list_text(s, c, value, e);
@@ -263,11 +249,19 @@ config_init(struct config *c)
     struct err e;
 
     memset(c, 0, sizeof(*c));
-    for (size_t i = 0; i < SETTINGS; i++)
-        if (settings[i].type != TYPE_LIST &&
-            config_set(c, settings[i].key, settings[i].standard, &e) != 0)
+    for (size_t i = 0; i < CONFIG_SETTINGS; i++)
+        if (config_settings[i].type != TYPE_LIST &&
+            config_set(c, config_settings[i].key, config_settings[i].standard, &e) != 0)
             err_abort("a default is out of its own range: %s", e.text);
     c->oom_patterns = copy_list(standard_patterns, STANDARD_PATTERNS);
+}
+
+void
+config_copy(struct config *to, const struct config *from)
+{
+    *to = *from;
+    to->oom_patterns =
+        copy_list((const char *const *)from->oom_patterns, list_len(from->oom_patterns));
 }
 
 void
@@ -275,202 +269,6 @@ config_free(struct config *c)
 {
     free_list(c->oom_patterns);
     c->oom_patterns = NULL;
-}
-
-/* What is being read: the copy that is filled, and which keys have been seen. */
-struct reader {
-    yaml_parser_t yaml;
-    const char *name;
-    struct config next;
-    bool seen[SETTINGS];
-};
-
-/* Puts "NAME:LINE: " in front of what e says. */
-static int
-at_line(const struct reader *r, yaml_mark_t mark, struct err *e)
-{
-    auto_free char *words = xstrdup(e->text);
-
-    return err_set(e, ERR_USAGE, "%s:%zu: %s", r->name, mark.line + 1, words);
-}
-
-static int
-next_event(struct reader *r, yaml_event_t *event, struct err *e)
-{
-    if (yaml_parser_parse(&r->yaml, event))
-        return 0;
-    err_set(e, ERR_USAGE, "not YAML: %s%s%s",
-            r->yaml.problem ? r->yaml.problem : "cannot be read", r->yaml.context ? " " : "",
-            r->yaml.context ? r->yaml.context : "");
-    return at_line(r, r->yaml.problem_mark, e);
-}
-
-static const char *
-event_name(const yaml_event_t *event)
-{
-    switch ((int)event->type) {
-    case YAML_MAPPING_START_EVENT:
-        return "a mapping";
-    case YAML_SEQUENCE_START_EVENT:
-        return "a list";
-    case YAML_ALIAS_EVENT:
-        return "an alias";
-    case YAML_SCALAR_EVENT:
-        return "a single value";
-    default:
-        return "nothing";
-    }
-}
-
-/* A scalar without NUL inside, which no C string could hold. */
-static const char *
-scalar_text(const yaml_event_t *event)
-{
-    const char *text = (const char *)event->data.scalar.value;
-
-    return strlen(text) == event->data.scalar.length ? text : NULL;
-}
-
-/* One item of a list: 1 when it was the list's end instead, -1 with e. */
-static int
-read_item(struct reader *r, const struct setting *s, char **items, size_t *n, struct err *e)
-{
-    yaml_event_t event;
-    int rc = 0;
-
-    if (next_event(r, &event, e) != 0)
-        return -1;
-    const char *text = event.type == YAML_SCALAR_EVENT ? scalar_text(&event) : NULL;
-    if (event.type == YAML_SEQUENCE_END_EVENT)
-        rc = 1;
-    else if (text && *n < PATTERNS_MAX)
-        items[(*n)++] = xstrdup(text);
-    else
-        rc =
-            err_set(e, ERR_USAGE, "%s: it is a list of at most %d texts", s->key, PATTERNS_MAX);
-    if (rc < 0)
-        at_line(r, event.start_mark, e);
-    yaml_event_delete(&event);
-    return rc;
-}
-
-/* The items up to the list's end; `start` is where its first event was. */
-static int
-read_list(struct reader *r, const struct setting *s, yaml_mark_t start, struct err *e)
-{
-    char *items[PATTERNS_MAX];
-    size_t n = 0;
-    int rc;
-
-    do {
-        rc = read_item(r, s, items, &n, e);
-    } while (rc == 0);
-    if (rc == 1 && (rc = set_list(s, &r->next, (const char *const *)items, n, e)) != 0)
-        at_line(r, start, e);
-    for (size_t i = 0; i < n; i++)
-        free(items[i]);
-    return rc;
-}
-
-static int
-read_value(struct reader *r, const struct setting *s, struct err *e)
-{
-    yaml_event_t event;
-    const char *text;
-    int rc;
-
-    if (next_event(r, &event, e) != 0)
-        return -1;
-    text = event.type == YAML_SCALAR_EVENT ? scalar_text(&event) : NULL;
-    if (event.type == YAML_SEQUENCE_START_EVENT && s->type == TYPE_LIST) {
-        rc = read_list(r, s, event.start_mark, e);
-    } else if (text) {
-        const char *one[] = {text};
-        rc = s->type == TYPE_LIST ? set_list(s, &r->next, one, 1, e)
-                                  : config_set(&r->next, s->key, text, e);
-        if (rc != 0)
-            at_line(r, event.start_mark, e);
-    } else {
-        err_set(e, ERR_USAGE, "%s: %s where %s belongs", s->key, event_name(&event),
-                s->type == TYPE_LIST ? "a list" : "a single value");
-        rc = at_line(r, event.start_mark, e);
-    }
-    yaml_event_delete(&event);
-    return rc;
-}
-
-/* One key and its value. */
-static int
-read_pair(struct reader *r, const yaml_event_t *key, struct err *e)
-{
-    const char *text = key->type == YAML_SCALAR_EVENT ? scalar_text(key) : NULL;
-    const struct setting *s = text ? find_setting(text) : NULL;
-
-    if (!text) {
-        err_set(e, ERR_USAGE, "%s where a setting's name belongs", event_name(key));
-        return at_line(r, key->start_mark, e);
-    }
-    if (!s) {
-        refuse_key(text, e);
-        return at_line(r, key->start_mark, e);
-    }
-    if (r->seen[s - settings]) {
-        err_set(e, ERR_USAGE, "%s is said twice; leave one of them", s->key);
-        return at_line(r, key->start_mark, e);
-    }
-    r->seen[s - settings] = true;
-    return read_value(r, s, e);
-}
-
-/* Events from the start of the stream to its end: at most one document, a mapping. */
-static int
-read_stream(struct reader *r, struct err *e)
-{
-    bool in_mapping = false, had_mapping = false;
-
-    for (;;) {
-        yaml_event_t event;
-        int rc = 0;
-        if (next_event(r, &event, e) != 0)
-            return -1;
-        yaml_event_type_t type = event.type;
-        if (in_mapping && type == YAML_MAPPING_END_EVENT) {
-            in_mapping = false;
-        } else if (in_mapping) {
-            rc = read_pair(r, &event, e);
-        } else if (type == YAML_MAPPING_START_EVENT && !had_mapping) {
-            in_mapping = had_mapping = true;
-        } else if (type != YAML_STREAM_START_EVENT && type != YAML_STREAM_END_EVENT &&
-                   type != YAML_DOCUMENT_START_EVENT && type != YAML_DOCUMENT_END_EVENT) {
-            err_set(e, ERR_USAGE, "settings are `key: value` lines, in one document");
-            rc = at_line(r, event.start_mark, e);
-        }
-        yaml_event_delete(&event);
-        if (rc != 0 || type == YAML_STREAM_END_EVENT)
-            return rc;
-    }
-}
-
-int
-config_read(struct config *c, const char *name, const char *text, size_t len, struct err *e)
-{
-    struct reader r = {.name = name, .next = *c};
-    int rc;
-
-    if (!yaml_parser_initialize(&r.yaml))
-        err_abort("no memory for a YAML parser");
-    yaml_parser_set_input_string(&r.yaml, (const unsigned char *)text, len);
-    r.next.oom_patterns =
-        copy_list((const char *const *)c->oom_patterns, list_len(c->oom_patterns));
-    rc = read_stream(&r, e);
-    yaml_parser_delete(&r.yaml);
-    if (rc == 0) {
-        config_free(c);
-        *c = r.next;
-    } else {
-        config_free(&r.next);
-    }
-    return rc;
 }
 
 /* In double quotes, which YAML and JSON read alike. */
@@ -537,9 +335,9 @@ add_value(const struct setting *s, const struct config *c, struct buf *out)
 void
 config_show(const struct config *c, struct buf *out)
 {
-    for (size_t i = 0; i < SETTINGS; i++) {
-        buf_addf(out, "%s:", settings[i].key);
-        add_value(&settings[i], c, out);
+    for (size_t i = 0; i < CONFIG_SETTINGS; i++) {
+        buf_addf(out, "%s:", config_settings[i].key);
+        add_value(&config_settings[i], c, out);
         buf_addc(out, '\n');
     }
 }
@@ -559,7 +357,7 @@ add_range(const struct setting *s, struct buf *out)
             buf_addf(out, "%s%s", i ? " or " : "", s->choices[i]);
         break;
     case TYPE_LIST:
-        buf_addf(out, "at most %d texts", PATTERNS_MAX);
+        buf_addf(out, "at most %d texts", CONFIG_LIST_MAX);
         break;
     }
 }
@@ -572,8 +370,8 @@ config_sample(struct buf *out)
     config_init(&c);
     buf_adds(out,
              "# Settings of Berth, each with its default. A line that is left out keeps it.\n");
-    for (size_t i = 0; i < SETTINGS; i++) {
-        const struct setting *s = &settings[i];
+    for (size_t i = 0; i < CONFIG_SETTINGS; i++) {
+        const struct setting *s = &config_settings[i];
         buf_addf(out, "\n# %s\n# (", s->help);
         add_range(s, out);
         buf_addf(out, ")\n%s:", s->key);
