@@ -44,7 +44,7 @@ rig_open(struct rig *r, const char *script)
     const char *const argv[] = {"/bin/sh", "-c", script, NULL};
     char path[128];
     *r = (struct rig){.folder = -1, .ctl = -1, .pid = -1};
-    snprintf(r->dir, sizeof r->dir, "/tmp/berth-test-XXXXXX");
+    snprintf(r->dir, sizeof r->dir, "/tmp/berth-shep-XXXXXX");
     assert_non_null(mkdtemp(r->dir));
     snprintf(path, sizeof path, "%s/a", r->dir);
     assert_int_equal(mkdir(path, 0700), 0);

@@ -174,7 +174,8 @@ test_signal_goes_to_the_group(void **state)
     (void)state;
     struct exitrec rec;
     struct rig r;
-    rig_open(&r, "trap 'exit 44' USR1; (trap 'echo 1 >$T/child; exit' USR1; echo 1 >$T/ready;"
+    rig_open(&r, "trap 'exit 44' USR1; (trap '' TERM; trap 'echo 1 >$T/child; exit' USR1; echo "
+                 "1 >$T/ready;"
                  " while :; do sleep 0.01; done) & while :; do wait; done");
     rig_make_fifo(&r, "ready");
     rig_make_fifo(&r, "child");
