@@ -1,0 +1,106 @@
+/* cgroups, on machines where this process may make them; elsewhere that it says why not. */
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "sys/cgroup.h"
+#include "sys/procs.h"
+#include "sys/spawn.h"
+
+/* The base, or NULL where there is none to be had; then e has words. */
+static char *
+find_base(void)
+{
+    char *base = NULL;
+    bool has_limits;
+    struct err e = {0};
+    auto_free char *name = xasprintf("berth-unit-%d", (int)getpid());
+    if (cgroup_find_base(name, &base, &has_limits, &e) < 0)
+        assert_true(strlen(e.text) > 0);
+    return base;
+}
+
+static pid_t
+start_in(int cgroup_fd)
+{
+    int errnum;
+    enum spawn_stage stage;
+    char sh[] = "/bin/sh", c[] = "-c", script[] = "setsid sleep 1000 & wait";
+    char *const argv[] = {sh, c, script, NULL}, *const env[] = {NULL};
+    struct spawn s = SPAWN_INIT;
+    s.argv = argv;
+    s.envp = env;
+    s.cgroup_fd = cgroup_fd;
+    pid_t pid = spawn_process(&s, &errnum, &stage);
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void
+test_group_of_a_job(void **state)
+{
+    (void)state;
+    struct err e;
+    struct cgroup_limits limits = {.mem_mib = 100, .cpus = 1, .pids = 100};
+    auto_free char *base = find_base();
+    if (!base)
+        skip();
+    auto_free char *path = xasprintf("%s/job-1.1", base);
+    auto_close int fd = cgroup_create(path, &limits, &e);
+    if (fd < 0)
+        fail_msg("%s", e.text);
+    assert_int_equal(cgroup_is_populated(fd), 0);
+    pid_t pid = start_in(fd);
+    char group[512];
+    assert_true(proc_cgroup(pid, group, sizeof group));
+    assert_non_null(strstr(group, "/job-1.1"));
+    assert_int_equal(cgroup_is_populated(fd), 1);
+    assert_int_equal(cgroup_remove(path), -1); /* not while it is lived in */
+    assert_int_equal(cgroup_oom_kills(fd), 0);
+    if (cgroup_kill(fd) < 0)
+        kill(pid, SIGKILL);
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    for (int i = 0; cgroup_is_populated(fd) == 1 && i < 100000; i++)
+        sched_yield(); /* the sleeper, too, is on its way out */
+    assert_int_equal(cgroup_is_populated(fd), 0);
+    auto_free char *sub = xasprintf("%s/of-the-job", path);
+    close(cgroup_create(sub, &limits, &e));
+    assert_int_equal(cgroup_remove(path), 0);
+    assert_int_equal(cgroup_remove(path), 0);
+    assert_int_equal(cgroup_remove(base), 0);
+}
+
+static void
+test_what_is_no_group(void **state)
+{
+    (void)state;
+    struct err e;
+    struct cgroup_limits limits = {0};
+    assert_int_equal(cgroup_create("/no/such/folder/x", &limits, &e), -1);
+    assert_int_equal(cgroup_create("/tmp", &limits, &e), -1);
+    assert_true(strlen(e.text) > 0);
+    assert_int_equal(cgroup_open("/no/such/folder"), -1);
+    assert_int_equal(cgroup_is_populated(-1), -1);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_group_of_a_job),
+        cmocka_unit_test(test_what_is_no_group),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,265 @@
+/* Reading /proc, and starting programs, with real processes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "sys/procs.h"
+#include "sys/spawn.h"
+
+/* Starts it with a pipe as its standard output; *out is the reading end. */
+static pid_t
+start(char *const *argv, char *const *envp, const char *path, int *out)
+{
+    int ends[2], errnum;
+    enum spawn_stage stage;
+    struct spawn s = SPAWN_INIT;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    s.argv = argv;
+    s.envp = envp;
+    s.path = path;
+    const int fds[] = {STDIN_FILENO, ends[1], STDERR_FILENO};
+    memcpy(s.fds, fds, sizeof fds);
+    s.n_fds = 3;
+    s.new_session = true;
+    s.death_signal = SIGKILL;
+    pid_t pid = spawn_process(&s, &errnum, &stage);
+    assert_true(pid > 0);
+    assert_int_equal(stage, SPAWN_OK);
+    close(ends[1]);
+    *out = ends[0];
+    return pid;
+}
+
+static pid_t
+start_sh(char *script, char *env, int *out)
+{
+    char sh[] = "/bin/sh", c[] = "-c";
+    char *const argv[] = {sh, c, script, NULL};
+    char *const envp[] = {env, NULL};
+    return start(argv, envp, NULL, out);
+}
+
+static long
+read_number(int fd)
+{
+    char text[64] = "";
+    assert_true(read(fd, text, sizeof text - 1) > 0);
+    return strtol(text, NULL, 10);
+}
+
+static void
+end(pid_t pid, int fd)
+{
+    kill(-pid, SIGKILL);
+    close(fd);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void
+test_reading_a_process(void **state)
+{
+    (void)state;
+    char script[] = "echo 1; read x", mark[] = "BERTH_MARK=abc:1.2", value[32], group[256];
+    struct proc p, me;
+    int out;
+    pid_t pid = start_sh(script, mark, &out);
+    read_number(out);
+    assert_int_equal(proc_read(pid, &p), 0);
+    assert_int_equal(proc_read(getpid(), &me), 0);
+    assert_int_equal(p.pid, pid);
+    assert_int_equal(p.ppid, getpid());
+    assert_int_equal(p.sid, pid);
+    assert_int_equal(p.pgid, pid);
+    assert_true(p.start_ticks >= me.start_ticks);
+    assert_true(p.start_ticks <= procs_ticks_of_boot_us(clock_boot_us()));
+    assert_true(proc_mark(pid, value, sizeof value));
+    assert_string_equal(value, "abc:1.2");
+    assert_false(proc_mark(pid, value, 7)); /* does not fit */
+    assert_true(proc_cgroup(pid, group, sizeof group));
+    assert_int_equal(group[0], '/');
+    end(pid, out);
+    assert_int_equal(proc_read(pid, &p), -1);
+    assert_false(proc_mark(pid, value, sizeof value));
+}
+
+/* A name with blanks and brackets is not taken for fields. */
+static void
+test_names_that_mislead(void **state)
+{
+    (void)state;
+    char before[16] = "", name[] = "a) R 1 2 3 (b";
+    struct proc p;
+    prctl(PR_GET_NAME, before);
+    prctl(PR_SET_NAME, name);
+    assert_int_equal(proc_read(getpid(), &p), 0);
+    prctl(PR_SET_NAME, before);
+    assert_int_equal(p.ppid, getppid());
+    assert_int_equal(p.sid, getsid(0));
+}
+
+static bool
+holds(const struct procs *ps, pid_t pid)
+{
+    for (size_t i = 0; i < ps->n; i++)
+        if (ps->v[i].pid == pid)
+            return true;
+    return false;
+}
+
+static void
+test_descendants(void **state)
+{
+    (void)state;
+    char script[] = "setsid /bin/sh -c 'echo $$; sleep 1000' & wait", none[] = "A=b", value[8];
+    auto_procs struct procs found = PROCS_INIT;
+    int out;
+    pid_t pid = start_sh(script, none, &out);
+    pid_t inner = (pid_t)read_number(out);
+    assert_int_equal(procs_read_descendants(getpid(), &found), 0);
+    assert_true(holds(&found, pid));
+    assert_true(holds(&found, inner));
+    assert_false(holds(&found, getpid()));
+    assert_false(proc_mark(pid, value, sizeof value));
+    auto_procs struct procs all = PROCS_INIT;
+    assert_int_equal(procs_read_all(&all), 0);
+    assert_true(holds(&all, inner));
+    assert_true(holds(&all, getpid()));
+    kill(inner, SIGKILL);
+    kill(-inner, SIGKILL);
+    end(pid, out);
+}
+
+/* What has the pid but not the start time is somebody else. */
+static void
+test_signal_only_to_whom_was_read(void **state)
+{
+    (void)state;
+    char script[] = "echo 1; read x; sleep 1000", none[] = "A=b";
+    struct proc p;
+    int out, status;
+    pid_t pid = start_sh(script, none, &out);
+    read_number(out);
+    assert_int_equal(proc_read(pid, &p), 0);
+    struct proc other = p;
+    other.start_ticks--;
+    assert_int_equal(proc_signal(&other, SIGKILL), -1);
+    assert_int_equal(proc_signal(&p, 0), 0);
+    assert_int_equal(proc_signal(&p, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    assert_int_equal(proc_signal(&p, SIGKILL), -1);
+    close(out);
+}
+
+static void
+expect_failure(char *const *argv, const char *path, enum spawn_stage want, int want_errnum)
+{
+    int errnum = 0;
+    enum spawn_stage stage = SPAWN_OK;
+    char *const env[] = {NULL};
+    struct spawn s = SPAWN_INIT;
+    s.argv = argv;
+    s.envp = env;
+    s.path = path;
+    assert_int_equal(spawn_process(&s, &errnum, &stage), -1);
+    assert_int_equal(stage, want);
+    assert_int_equal(errnum, want_errnum);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+}
+
+static void
+test_why_it_cannot_be_executed(void **state)
+{
+    (void)state;
+    char missing[] = "/no/such/program", folder[] = "/tmp", plain[] = "/etc/passwd",
+         name[] = "no-such-program", empty[] = "";
+    char *const argv_missing[] = {missing, NULL}, *const argv_folder[] = {folder, NULL},
+                *const argv_plain[] = {plain, NULL}, *const argv_name[] = {name, NULL},
+                *const argv_empty[] = {empty, NULL};
+    expect_failure(argv_missing, NULL, SPAWN_EXEC, ENOENT);
+    expect_failure(argv_folder, NULL, SPAWN_EXEC, EACCES);
+    expect_failure(argv_plain, NULL, SPAWN_EXEC, EACCES);
+    expect_failure(argv_name, "/bin:/usr/bin", SPAWN_EXEC, ENOENT);
+    expect_failure(argv_name, NULL, SPAWN_EXEC, ENOENT);
+    expect_failure(argv_empty, "/bin", SPAWN_EXEC, ENOENT);
+}
+
+static int
+refuse(void *ctx)
+{
+    return *(int *)ctx;
+}
+
+static void
+test_before_exec_can_refuse(void **state)
+{
+    (void)state;
+    int why = ENOSPC, errnum = 0;
+    enum spawn_stage stage = SPAWN_OK;
+    char sh[] = "/bin/sh";
+    char *const argv[] = {sh, NULL}, *const env[] = {NULL};
+    struct spawn s = SPAWN_INIT;
+    s.argv = argv;
+    s.envp = env;
+    s.before_exec = refuse;
+    s.ctx = &why;
+    assert_int_equal(spawn_process(&s, &errnum, &stage), -1);
+    assert_int_equal(stage, SPAWN_CHILD);
+    assert_int_equal(errnum, ENOSPC);
+}
+
+/* Descriptors that are each other's targets all arrive. */
+static void
+test_descriptors_that_cross(void **state)
+{
+    (void)state;
+    int ends[2], errnum;
+    enum spawn_stage stage;
+    char sh[] = "/bin/sh", c[] = "-c", script[] = "echo 42 >&4; [ -e /dev/fd/5 ] || exit 9";
+    char *const argv[] = {sh, c, script, NULL}, *const env[] = {NULL};
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    int low = fcntl(ends[1], F_DUPFD_CLOEXEC, 0);
+    struct spawn s = SPAWN_INIT;
+    s.argv = argv;
+    s.envp = env;
+    const int fds[] = {2, 0, 1, ends[0], low};
+    memcpy(s.fds, fds, sizeof fds);
+    s.n_fds = 5;
+    pid_t pid = spawn_process(&s, &errnum, &stage);
+    assert_true(pid > 0);
+    assert_int_equal(read_number(ends[0]), 42);
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), 9);
+    close(low);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reading_a_process),
+        cmocka_unit_test(test_names_that_mislead),
+        cmocka_unit_test(test_descendants),
+        cmocka_unit_test(test_signal_only_to_whom_was_read),
+        cmocka_unit_test(test_why_it_cannot_be_executed),
+        cmocka_unit_test(test_before_exec_can_refuse),
+        cmocka_unit_test(test_descriptors_that_cross),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
