@@ -28,9 +28,13 @@
 #include "wire/frame.h"
 #include "wire/places.h"
 
-#define READ_SIZE        16384
-#define SLOW_MS          3000 /* an answer later than this: the cards count as unknown */
-#define RESTART_FIRST_MS 500  /* before a dead probe is replaced; doubles */
+#define READ_SIZE 16384
+#define SLOW_MS   3000 /* an answer later than this: the cards count as unknown */
+#define YOUNG_MS                                                                               \
+    100                      /* first interval after a start; doubles up to sample_ms, so that \
+                                short jobs are measured too */
+#define COST_PER_CENT    10  /* of the time at most goes into early samples */
+#define RESTART_FIRST_MS 500 /* before a dead probe is replaced; doubles */
 #define RESTART_MAX_MS   30000
 
 /* The conversation with one probe process; outlives the prober's interest in it until uv has
@@ -59,6 +63,8 @@ struct prober {
     int64_t sampled_us;       /* boot clock, of the question that was answered last */
     int64_t unknown_since_us; /* wall clock */
     int64_t restart_ms;
+    int64_t interval_ms; /* while jobs run: grows from YOUNG_MS to sample_ms */
+    int64_t cost_ms;     /* what the last answer took */
 };
 
 static int start_probe(struct prober *p, struct err *e);
@@ -169,12 +175,26 @@ on_next(uv_timer_t *timer)
     prober_request(timer->data);
 }
 
+/* While jobs run: soon after a start, then less and less often, and never so often that
+ * sampling (half a second each with nvidia-smi) becomes a load of its own. */
+static int64_t
+busy_interval(struct prober *p)
+{
+    int64_t most = p->daemon->config.sample_ms;
+    int64_t least = p->cost_ms * 100 / COST_PER_CENT;
+    int64_t ms = p->interval_ms > least ? p->interval_ms : least;
+    if (ms <= 0 || ms > most)
+        return most;
+    p->interval_ms = ms * 2;
+    return ms;
+}
+
 static void
 arm_next(struct prober *p)
 {
-    const struct config *c = &p->daemon->config;
     bool busy = queue_n_active(p->daemon->queue) > 0;
-    uv_timer_start(&p->next, on_next, (uint64_t)(busy ? c->sample_ms : c->idle_sample_ms), 0);
+    int64_t ms = busy ? busy_interval(p) : p->daemon->config.idle_sample_ms;
+    uv_timer_start(&p->next, on_next, (uint64_t)ms, 0);
 }
 
 static void
@@ -203,9 +223,9 @@ prober_request(struct prober *p)
 void
 prober_hurry(struct prober *p)
 {
-    uint64_t want = (uint64_t)p->daemon->config.sample_ms;
-    if (uv_is_active((uv_handle_t *)&p->next) && uv_timer_get_due_in(&p->next) > want)
-        uv_timer_start(&p->next, on_next, want, 0);
+    p->interval_ms = YOUNG_MS;
+    if (!p->asked)
+        arm_next(p);
 }
 
 bool
@@ -254,6 +274,7 @@ on_sample(struct prober *p, const json_t *msg)
         return;
     p->asked = p->late = false;
     p->sampled_us = p->asked_us;
+    p->cost_ms = (clock_boot_us() - p->asked_us) / 1000;
     uv_timer_stop(&p->deadline);
     free(TAKE(p->error));
     set_known(p);

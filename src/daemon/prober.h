@@ -23,7 +23,7 @@ int prober_start(struct prober *p, int64_t deadline_ms, struct err *e);
 /* Wants a sample from now or later, as soon as can be. */
 void prober_request(struct prober *p);
 
-/* Jobs run now: the next sample is not far. */
+/* A job starts: the next samples come soon. */
 void prober_hurry(struct prober *p);
 
 /* Whether the newest sample is young enough to place jobs by. If not, one is asked for and

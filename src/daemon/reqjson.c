@@ -13,8 +13,8 @@
 #include "spec/attr.h"
 #include "store/store.h"
 
-#define LIMIT_MAX_MS (INT64_C(10) * 366 * 86400 * 1000)
-#define MEM_MAX_MIB  (64 * 1024 * 1024)
+#define LIMIT_MAX_MS (INT64_C(36500) * 86400 * 1000) /* as parse_duration_ms has it */
+#define MEM_MAX_MIB  VRAM_MAX_MIB
 
 static int
 bad(struct err *e, const char *name, const char *want)

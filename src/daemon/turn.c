@@ -37,6 +37,7 @@ struct event {
     uint32_t job, file;
     int64_t at_us;
     struct buf json; /* an object */
+    struct buf line; /* with seq and the rest in front, once it is stored */
 };
 
 struct turn {
@@ -73,6 +74,22 @@ on_timer_touch(uv_timer_t *timer)
     turn_touch(timer->data);
 }
 
+/* After a failed commit. While the disk is full nothing new comes in that could tell when it
+ * has room again; the reserve, once it can be made again, does. */
+static void
+on_retry(uv_timer_t *timer)
+{
+    struct daemon *d = timer->data;
+    struct err e = {0};
+    if (store_reserve_restore(d->store, &e) == 0) {
+        d->turn->full = false;
+        log_info("event=disk-has-room");
+    } else {
+        uv_timer_start(timer, on_retry, RETRY_MS, 0);
+    }
+    turn_touch(d);
+}
+
 static void
 on_checkpoint(uv_timer_t *timer)
 {
@@ -107,11 +124,18 @@ turn_close(struct turn *t)
     uv_close((uv_handle_t *)&t->wake, NULL);
 }
 
+static void
+event_free(struct event *ev)
+{
+    buf_free(&ev->json);
+    buf_free(&ev->line);
+}
+
 void
 turn_free(struct turn *t)
 {
     for (size_t i = 0; i < t->n_events; i++)
-        buf_free(&t->events[i].json);
+        event_free(&t->events[i]);
     free(t->events);
     free(t->unsaved);
     free(t);
@@ -279,10 +303,7 @@ write_events(struct daemon *d)
                                   .json_len = ev->json.len};
         struct err e;
         store_event_add(d->store, &row, &e);
-        struct buf line = BUF_INIT;
-        event_line(&row, &line);
-        buf_free(&ev->json);
-        ev->json = line;
+        event_line(&row, &ev->line);
     }
 }
 
@@ -296,6 +317,25 @@ undo_start(struct daemon *d, struct job *job)
     job->state = JOB_PENDING;
     job->unsaved &= (uint8_t)~SAVE_ATTEMPT_NEW;
     queue_refile(d->queue, job);
+}
+
+/* Events of what was taken back go, the others wait for the commit that succeeds. */
+static void
+keep_true_events(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    size_t keep = 0;
+    for (size_t i = 0; i < t->n_events; i++) {
+        struct event *ev = &t->events[i];
+        const struct job *job = ev->job ? queue_get(d->queue, ev->job) : NULL;
+        bool undone = strcmp(ev->kind, "started") == 0 && job && job->state == JOB_PENDING;
+        buf_clear(&ev->line);
+        if ((ev->job && !job) || undone)
+            event_free(ev);
+        else
+            t->events[keep++] = *ev;
+    }
+    t->n_events = keep;
 }
 
 /* The store has rolled back: take back what nobody has been told yet. */
@@ -318,15 +358,13 @@ commit_failed(struct daemon *d, const struct err *e)
             t->unsaved[keep++] = job;
     }
     t->n_unsaved = keep;
-    for (size_t i = 0; i < t->n_events; i++)
-        buf_free(&t->events[i].json);
-    t->n_events = 0;
+    keep_true_events(d);
     struct err told = {.code = ERR_NO_SPACE};
     err_set(&told, e->code == ERR_NO_SPACE ? ERR_NO_SPACE : ERR_FAILED,
             "nothing was accepted: %s. Running jobs go on", e->text);
     if (d->server)
         server_release(d->server, &told);
-    uv_timer_start(&t->retry, on_timer_touch, RETRY_MS, 0);
+    uv_timer_start(&t->retry, on_retry, RETRY_MS, 0);
 }
 
 /* What was waiting for the disk: launches, good-byes to supervisors, ends. */
@@ -358,8 +396,8 @@ publish_events(struct daemon *d)
     struct turn *t = d->turn;
     for (size_t i = 0; i < t->n_events; i++) {
         struct event *ev = &t->events[i];
-        server_publish(d->server, ev->job, ev->file, ev->json.data, ev->json.len);
-        buf_free(&ev->json);
+        server_publish(d->server, ev->job, ev->file, ev->line.data, ev->line.len);
+        event_free(ev);
     }
     t->n_events = 0;
 }
@@ -378,12 +416,6 @@ commit(struct daemon *d)
         return -1;
     }
     crash_point("daemon-after-commit");
-    if (t->full) {
-        t->full = false;
-        log_info("event=disk-has-room");
-        if (store_reserve_restore(d->store, &e))
-            log_warn("reserve: %s", e.text);
-    }
     return 0;
 }
 

@@ -49,6 +49,7 @@ teardown()
         tail -30 "$BERTH_DIR/daemon.log" 2>/dev/null
     fi
     cd /
+    if declare -F case_teardown >/dev/null; then case_teardown; fi
     if [ -z "${BATS_TEST_TMPDIR:-}" ]; then rm -rf "$ROOT"; fi
     return $status
 }
