@@ -88,11 +88,3 @@ answer_add_peaks(struct buf *out, const json_t *peak_mib)
         first = false;
     }
 }
-
-void
-answer_add_command(struct buf *out, const char *name, const char *command)
-{
-    if (name[0])
-        buf_addf(out, "[%s] ", name);
-    buf_adds(out, command);
-}

@@ -24,7 +24,4 @@ void answer_add_peaks(struct buf *out, const json_t *peak_mib);
 /* The largest of a peak object, -1 when it is null or empty. */
 int64_t answer_peak(const json_t *peak_mib);
 
-/* "[name] command" or the command. */
-void answer_add_command(struct buf *out, const char *name, const char *command);
-
 #endif

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/file.h"
 
-static void
+__attribute__((format(printf, 1, 0))) static void
 say(const char *fmt, va_list ap)
 {
     auto_buf struct buf line = BUF_INIT;

@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/connect.h"
 #include "cli/render.h"
+#include "cli/scan.h"
 #include "cli/table.h"
 #include "wire/client.h"
 
@@ -49,9 +50,9 @@ static const char *const field_names[FIELDS] = {
     "exit_code",    "signal",   "file",    "line",   "cwd",      "log",         "command",
 };
 
-/* The values of one row by field; NULL: not asked for. */
+/* The values of one row by field; of type SCAN_NONE: not asked for. */
 struct row {
-    const json_t *v[FIELDS];
+    struct scan_value v[FIELDS];
 };
 
 struct queue_column {
@@ -63,143 +64,110 @@ struct queue_column {
 
 #define BIT(f) (1u << (f))
 
-static const char *
-row_str(const struct row *row, enum field f)
-{
-    const char *s = json_string_value(row->v[f]);
-
-    return s ? s : "";
-}
-
 static void
-add_value(struct buf *out, const json_t *v)
-{
-    if (json_is_string(v))
-        buf_adds(out, json_string_value(v));
-    else if (json_is_integer(v))
-        buf_addf(out, "%lld", (long long)json_integer_value(v));
-}
-
-static void
-add_mib(struct buf *out, const json_t *v)
+add_mib(struct buf *out, const struct scan_value *v)
 {
     char size[24];
 
-    if (json_is_integer(v))
-        buf_adds(out, format_mib(json_integer_value(v), size));
+    if (v->type == SCAN_NUMBER)
+        buf_adds(out, format_mib(scan_int(v, -1), size));
 }
 
 static void
-add_ms(struct buf *out, const json_t *v)
+add_ms(struct buf *out, const struct scan_value *v)
 {
     char span[24];
 
-    if (json_is_integer(v) && json_integer_value(v) > 0)
-        buf_adds(out, format_duration(json_integer_value(v), span));
+    if (scan_int(v, -1) >= 0)
+        buf_adds(out, format_duration(scan_int(v, 0), span));
 }
 
-#define DRAW_VALUE(fn, field)                                                                  \
+static void
+add_peaks(struct buf *out, const struct scan_value *v)
+{
+    auto_json json_t *peaks = v->type == SCAN_OBJECT ? scan_tree(v) : NULL;
+
+    if (json_object_size(peaks))
+        answer_add_peaks(out, peaks);
+}
+
+#define DRAW(fn, field, draw)                                                                  \
     static void fn(const struct row *row, struct buf *out)                                     \
     {                                                                                          \
-        add_value(out, row->v[field]);                                                         \
+        draw(out, &row->v[field]);                                                             \
     }
-DRAW_VALUE(draw_id, F_ID)
-DRAW_VALUE(draw_user, F_USER)
-DRAW_VALUE(draw_name, F_NAME)
-DRAW_VALUE(draw_state, F_STATE)
-DRAW_VALUE(draw_priority, F_PRIORITY)
-DRAW_VALUE(draw_file, F_FILE)
-DRAW_VALUE(draw_line, F_LINE)
-DRAW_VALUE(draw_cwd, F_CWD)
-DRAW_VALUE(draw_log, F_LOG)
+DRAW(draw_id, F_ID, scan_add)
+DRAW(draw_user, F_USER, scan_add)
+DRAW(draw_name, F_NAME, scan_add)
+DRAW(draw_state, F_STATE, scan_add)
+DRAW(draw_priority, F_PRIORITY, scan_add)
+DRAW(draw_file, F_FILE, scan_add)
+DRAW(draw_line, F_LINE, scan_add)
+DRAW(draw_cwd, F_CWD, scan_add)
+DRAW(draw_log, F_LOG, scan_add)
+DRAW(draw_declared, F_DECLARED, add_mib)
+DRAW(draw_now, F_NOW, add_mib)
+DRAW(draw_peak, F_PEAK, add_peaks)
+DRAW(draw_time, F_RUN_MS, add_ms)
+DRAW(draw_limit, F_LIMIT_MS, add_ms)
 
 static void
 draw_gpus(const struct row *row, struct buf *out)
 {
-    long long wanted = (long long)json_integer_value(row->v[F_GPUS_WANTED]);
+    int64_t wanted = scan_int(&row->v[F_GPUS_WANTED], -1);
 
-    if (json_array_size(row->v[F_GPUS]))
-        answer_add_gpus(out, row->v[F_GPUS]);
-    else if (row->v[F_GPUS_WANTED] && wanted == 0)
+    if (row->v[F_GPUS].len > 2) {
+        auto_json json_t *gpus = scan_tree(&row->v[F_GPUS]);
+
+        answer_add_gpus(out, gpus);
+    } else if (wanted == 0) {
         buf_adds(out, "cpu");
-    else if (wanted > 1)
-        buf_addf(out, "(%lld)", wanted);
+    } else if (wanted > 1) {
+        buf_addf(out, "(%lld)", (long long)wanted);
+    }
 }
 
 static void
 draw_vram(const struct row *row, struct buf *out)
 {
-    if (json_is_integer(row->v[F_VRAM]) && json_integer_value(row->v[F_VRAM]) > 0)
-        add_mib(out, row->v[F_VRAM]);
-    else if (json_integer_value(row->v[F_GPUS_WANTED]) > 0)
+    if (scan_int(&row->v[F_VRAM], 0) > 0)
+        add_mib(out, &row->v[F_VRAM]);
+    else if (scan_int(&row->v[F_GPUS_WANTED], 0) > 0)
         buf_adds(out, "whole");
-}
-
-static void
-draw_declared(const struct row *row, struct buf *out)
-{
-    add_mib(out, row->v[F_DECLARED]);
-}
-
-static void
-draw_peak(const struct row *row, struct buf *out)
-{
-    if (json_object_size(row->v[F_PEAK]))
-        answer_add_peaks(out, row->v[F_PEAK]);
-}
-
-static void
-draw_now(const struct row *row, struct buf *out)
-{
-    if (json_is_object(row->v[F_NOW]) && json_object_size(row->v[F_NOW]))
-        answer_add_peaks(out, row->v[F_NOW]);
-    else
-        add_mib(out, row->v[F_NOW]);
-}
-
-static void
-draw_time(const struct row *row, struct buf *out)
-{
-    add_ms(out, row->v[F_RUN_MS]);
-}
-
-static void
-draw_limit(const struct row *row, struct buf *out)
-{
-    add_ms(out, row->v[F_LIMIT_MS]);
 }
 
 static void
 draw_exit(const struct row *row, struct buf *out)
 {
-    long long number = (long long)json_integer_value(row->v[F_SIGNAL]);
-
-    if (number > 0)
-        buf_addf(out, "signal %lld", number);
+    if (scan_int(&row->v[F_SIGNAL], 0) > 0)
+        buf_addf(out, "signal %lld", (long long)scan_int(&row->v[F_SIGNAL], 0));
     else
-        add_value(out, row->v[F_EXIT_CODE]);
+        scan_add(out, &row->v[F_EXIT_CODE]);
 }
 
-/* Why it waits; for what has ended badly, how. */
+/* Why it waits; for what has failed, how. */
 static void
 draw_reason(const struct row *row, struct buf *out)
 {
-    const char *reason = row_str(row, F_REASON);
-
-    if (reason[0])
-        buf_adds(out, reason);
-    else if (strcmp(row_str(row, F_STATE), "FAILED") != 0)
+    if (row->v[F_REASON].type == SCAN_STRING)
+        scan_add(out, &row->v[F_REASON]);
+    else if (!scan_is(&row->v[F_STATE], "FAILED"))
         return;
-    else if (json_integer_value(row->v[F_SIGNAL]) > 0)
+    else if (scan_int(&row->v[F_SIGNAL], 0) > 0)
         draw_exit(row, out);
-    else if (json_integer_value(row->v[F_EXIT_CODE]) > 0)
-        buf_addf(out, "exit %lld", (long long)json_integer_value(row->v[F_EXIT_CODE]));
+    else
+        buf_addf(out, "exit %lld", (long long)scan_int(&row->v[F_EXIT_CODE], 1));
 }
 
 static void
 draw_command(const struct row *row, struct buf *out)
 {
-    answer_add_command(out, row_str(row, F_NAME), row_str(row, F_COMMAND));
+    if (row->v[F_NAME].type == SCAN_STRING && row->v[F_NAME].len > 2) {
+        buf_addc(out, '[');
+        scan_add(out, &row->v[F_NAME]);
+        buf_adds(out, "] ");
+    }
+    scan_add(out, &row->v[F_COMMAND]);
 }
 
 static const struct queue_column columns[] = {
@@ -295,60 +263,67 @@ list_fields(struct format *f)
     return list;
 }
 
-static void
-read_row(const struct format *f, const json_t *values, struct row *row)
+/* The fields come in the order in which they were asked for. */
+static bool
+read_row(const struct format *f, struct scan *rows, struct row *row)
 {
-    for (int i = 0; i < FIELDS; i++)
-        row->v[i] = f->at[i] < 0 ? NULL : json_array_get(values, (size_t)f->at[i]);
+    struct scan_value more;
+
+    if (!scan_open(rows))
+        return false;
+    for (int i = 0; i < FIELDS; i++) {
+        row->v[i] = (struct scan_value){0};
+        if (f->at[i] >= 0)
+            scan_next(rows, &row->v[i]);
+    }
+    while (scan_next(rows, &more))
+        continue;
+    scan_close(rows);
+    return true;
+}
+
+static void
+draw_row(const struct format *f, const struct row *row, struct table *t, struct buf *cell)
+{
+    for (int c = 0; c < f->n; c++) {
+        enum style style = STYLE_NONE;
+
+        buf_clear(cell);
+        f->column[c]->draw(row, cell);
+        if (f->column[c]->draw == draw_state)
+            style = render_state_style(buf_str(cell));
+        table_cell(t, style, buf_str(cell));
+    }
+}
+
+/* True: all rows are one user's. */
+static bool
+fill_table(const struct format *f, struct scan *rows, struct table *t)
+{
+    auto_buf struct buf cell = BUF_INIT;
+    struct scan_value first = {0};
+    bool one = true;
+    struct row row;
+
+    while (read_row(f, rows, &row)) {
+        const struct scan_value *user = &row.v[F_USER];
+
+        draw_row(f, &row, t, &cell);
+        if (!first.text)
+            first = *user;
+        one = one && user->text && user->len == first.len &&
+              memcmp(user->text, first.text, user->len) == 0;
+    }
+    return one;
 }
 
 /* One user's queue needs no column that repeats the name. */
 static void
-drop_single_user(struct format *f, const json_t *rows)
+hide_user(const struct format *f, struct table *t)
 {
-    const char *first = NULL;
-    size_t i;
-    json_t *values;
-
-    json_array_foreach(rows, i, values)
-    {
-        const char *user = json_string_value(json_array_get(values, (size_t)f->at[F_USER]));
-
-        if (!first)
-            first = user;
-        else if (user && strcmp(user, first) != 0)
-            return;
-    }
     for (int c = 0; c < f->n; c++) {
-        if (f->column[c]->draw != draw_user)
-            continue;
-        f->n--;
-        memmove(&f->column[c], &f->column[c + 1], (size_t)(f->n - c) * sizeof f->column[0]);
-        memmove(&f->shape[c], &f->shape[c + 1], (size_t)(f->n - c) * sizeof f->shape[0]);
-    }
-}
-
-static void
-fill_table(const struct format *f, const json_t *rows, struct table *t)
-{
-    auto_buf struct buf cell = BUF_INIT;
-    size_t i;
-    json_t *values;
-
-    json_array_foreach(rows, i, values)
-    {
-        struct row row;
-
-        read_row(f, values, &row);
-        for (int c = 0; c < f->n; c++) {
-            enum style style = STYLE_NONE;
-
-            buf_clear(&cell);
-            f->column[c]->draw(&row, &cell);
-            if (f->column[c]->draw == draw_state)
-                style = render_state_style(buf_str(&cell));
-            table_cell(t, style, buf_str(&cell));
-        }
+        if (f->column[c]->draw == draw_user)
+            table_hide(t, c);
     }
 }
 
@@ -357,23 +332,24 @@ queue_add(struct client *c, json_t *params, const char *format, const struct ter
           struct buf *out, size_t *n, struct err *e)
 {
     struct format f;
-    auto_json json_t *result = NULL;
     auto_table struct table *t = NULL;
-    json_t *rows;
+    const char *text;
+    size_t len;
+    struct scan rows;
 
     if (read_format(format ? format : usual, &f, e) < 0) {
         json_decref(params);
         return -1;
     }
     json_object_set_new(params, "fields", list_fields(&f));
-    if (client_call(c, "jobs", params, &result, e) < 0)
+    if (client_call_raw(c, "jobs", params, &text, &len, e) < 0)
         return -1;
-    rows = json_object_get(result, "rows");
-    if (!format)
-        drop_single_user(&f, rows);
-    *n = json_array_size(rows);
+    rows = (struct scan){text, text + len};
     t = table_new(f.shape, f.n);
-    fill_table(&f, rows, t);
+    if (scan_open(&rows) && scan_find(&rows, "rows") && scan_open(&rows) &&
+        fill_table(&f, &rows, t) && !format)
+        hide_user(&f, t);
+    *n = table_rows(t);
     table_print(t, term, out);
     return 0;
 }

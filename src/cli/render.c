@@ -304,9 +304,12 @@ render_waiting(const json_t *event, struct buf *details)
     const char *reason = answer_str(event, "reason");
     const char *text = answer_str(event, "text");
 
-    if (strncmp(text, reason, strlen(reason)) != 0)
-        buf_addf(details, "%s%s", reason, text[0] ? ": " : "");
-    buf_adds(details, text[0] ? text : reason);
+    if (!text[0])
+        buf_adds(details, reason);
+    else if (strncmp(text, reason, strlen(reason)) == 0)
+        buf_adds(details, text);
+    else
+        buf_addf(details, "%s: %s", reason, text);
 }
 
 bool

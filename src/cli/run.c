@@ -209,9 +209,13 @@ detach(struct run *run)
     struct run_counts c;
 
     run_jobs_count(&run->jobs, &c);
-    buf_addf(&out, "%zu job%s queued, %zu running, %zu ended", c.total - c.done,
-             c.total - c.done == 1 ? "" : "s", c.running, c.done);
-    buf_adds(&out, ". To follow them: ");
+    buf_addf(&out, "%zu job%s queued", c.total - c.done - c.running,
+             c.total - c.done - c.running == 1 ? "" : "s");
+    if (c.running)
+        buf_addf(&out, ", %zu running", c.running);
+    if (c.done)
+        buf_addf(&out, ", %zu ended", c.done);
+    buf_adds(&out, ". To follow: ");
     run_add_way_back(run, &out);
     buf_addc(&out, '\n');
     cli_put(&out);

@@ -78,12 +78,24 @@ is_wanted(struct run *run, const char *kind)
     return true;
 }
 
+/* A line that ends in a command may lose its end; one that ends in a reason may not. */
+static bool
+may_be_cut(const json_t *event)
+{
+    const char *kind = answer_str(event, "kind");
+    const char *state = answer_str(event, "state");
+
+    if (strcmp(kind, "ended") == 0)
+        return strcmp(state, "FAILED") == 0 || strcmp(state, "TIMEOUT") == 0 ||
+               strcmp(state, "CANCELLED") == 0;
+    return strcmp(kind, "started") == 0 || strcmp(kind, "running") == 0;
+}
+
 static void
 show_event(struct run *run, const struct run_job *job, const json_t *event)
 {
     const char *kind = answer_str(event, "kind");
     bool ends = strcmp(kind, "ended") == 0;
-    bool cut = ends || strcmp(kind, "started") == 0 || strcmp(kind, "running") == 0;
     auto_buf struct buf word = BUF_INIT;
     auto_buf struct buf details = BUF_INIT;
     const char *command = job && job->command ? job->command : answer_str(event, "command");
@@ -96,7 +108,8 @@ show_event(struct run *run, const struct run_job *job, const json_t *event)
         return;
     if (at_us <= 0)
         at_us = clock_wall_us();
-    add_line(run, at_us, job ? job->id : 0, style, buf_str(&word), buf_str(&details), cut);
+    add_line(run, at_us, job ? job->id : 0, style, buf_str(&word), buf_str(&details),
+             may_be_cut(event));
     if (strcmp(kind, "waiting") == 0 && run->waiting_said == WAITING_SAID_MAX)
         buf_adds(&run->out, "          others wait too; 'berth queue' lists them\n");
 }

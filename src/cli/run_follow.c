@@ -152,6 +152,7 @@ on_interrupt(struct loop *l)
         return;
     }
     l->interrupt_us = clock_boot_us();
+    l->run->progress.on = false;
     say_detached(l->run, "\nberth: Ctrl-C once more within two seconds cancels them");
 }
 

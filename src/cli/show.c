@@ -55,7 +55,6 @@ add_title(const struct term *term, struct buf *out, const json_t *job)
 {
     const char *state = answer_str(job, "state");
     const char *reason = answer_str(job, "reason");
-    auto_buf struct buf command = BUF_INIT;
 
     buf_addf(out, "job %lld  ", (long long)answer_int(job, "id", 0));
     term_add(term, out, render_state_style(state), state);

@@ -15,7 +15,6 @@
 
 struct cell {
     uint32_t at;
-    uint32_t len;
     uint16_t width;
     uint8_t style;
 };
@@ -29,6 +28,7 @@ struct table {
     size_t cap;
     int width[COLUMNS_MAX];
     bool filled[COLUMNS_MAX];
+    bool hidden[COLUMNS_MAX];
 };
 
 struct table *
@@ -61,6 +61,32 @@ table_cleanup(struct table **t)
     table_free(*t);
 }
 
+static bool
+is_plain(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] < ' ' || s[i] > '~')
+            return false;
+    }
+    return true;
+}
+
+/* Nearly all text is printable ASCII, which needs no second look at each character. */
+static int
+add_text(struct buf *out, const char *s)
+{
+    size_t n = strlen(s);
+    size_t at = out->len;
+
+    if (is_plain(s, n)) {
+        buf_add(out, s, n + 1);
+        return (int)n;
+    }
+    text_add_safe(out, s, n, 0);
+    buf_addc(out, '\0');
+    return text_columns(out->data + at);
+}
+
 void
 table_cell(struct table *t, enum style style, const char *s)
 {
@@ -78,10 +104,7 @@ table_cell(struct table *t, enum style style, const char *s)
     else if (column != t->n_columns - 1)
         s = "-";
     c->at = (uint32_t)t->text.len;
-    text_add_safe(&t->text, s, strlen(s), 0);
-    c->len = (uint32_t)(t->text.len - c->at);
-    buf_addc(&t->text, '\0');
-    width = text_columns(t->text.data + c->at);
+    width = add_text(&t->text, s);
     c->width = (uint16_t)(width > UINT16_MAX ? UINT16_MAX : width);
     c->style = (uint8_t)style;
     if (width > t->width[column])
@@ -95,6 +118,12 @@ table_cell_int(struct table *t, long long v)
 
     snprintf(text, sizeof text, "%lld", v);
     table_cell(t, STYLE_NONE, text);
+}
+
+void
+table_hide(struct table *t, int column)
+{
+    t->hidden[column] = true;
 }
 
 size_t
@@ -177,7 +206,7 @@ table_print(const struct table *t, const struct term *term, struct buf *out)
     struct layout l = {.t = t, .term = term, .out = out};
 
     for (int i = 0; i < t->n_columns; i++) {
-        l.shown[i] = t->filled[i] || !t->columns[i].optional;
+        l.shown[i] = !t->hidden[i] && (t->filled[i] || !t->columns[i].optional);
         if (l.shown[i])
             l.last = i;
     }

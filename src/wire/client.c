@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -31,6 +32,10 @@ struct client {
     /* the call being waited for */
     int64_t want_id; /* 0: none */
     bool have;
+    bool raw; /* it wants text: raw_at and raw_len in in.data, or json when it came otherwise */
+    size_t raw_at;
+    size_t raw_len;
+    char *raw_copy; /* owned; the text of a result that did not come in the usual form */
     json_t *result;
     struct err error;
 };
@@ -82,6 +87,7 @@ client_free(struct client *c)
     if (c->fd >= 0)
         close(c->fd);
     json_decref(c->result);
+    free(c->raw_copy);
     buf_free(&c->in);
     free(c);
 }
@@ -165,14 +171,13 @@ send_request(struct client *c, const char *method, const char *params, size_t n,
 int64_t
 client_send(struct client *c, const char *method, json_t *params, struct err *e)
 {
-    auto_free char *text = NULL;
-    auto_json json_t *owned = params;
+    auto_free char *text = params ? json_dumps(params, JSON_COMPACT) : NULL;
 
-    if (params) {
-        text = json_dumps(params, JSON_COMPACT);
-        if (!text)
-            return err_set(e, ERR_USAGE, "the request cannot be written as JSON");
+    if (params && !text) {
+        json_decref(params);
+        return err_set(e, ERR_USAGE, "the request cannot be written as JSON");
     }
+    json_decref(params);
     return send_request(c, method, text, text ? strlen(text) : 0, e);
 }
 
@@ -215,9 +220,28 @@ take_answer(struct client *c, json_t *msg)
     }
 }
 
+/* A result in the form in which berthd writes it is known by its first bytes. */
+static bool
+take_raw(struct client *c, const char *line, size_t n)
+{
+    char head[64];
+    int len = snprintf(head, sizeof head,
+                       "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":", (long long)c->want_id);
+
+    if (n <= (size_t)len || memcmp(line, head, (size_t)len) != 0 || line[n - 1] != '}')
+        return false;
+    c->raw_at = (size_t)(line - c->in.data) + (size_t)len;
+    c->raw_len = n - (size_t)len - 1;
+    c->have = true;
+    return true;
+}
+
 static int
 take_line(struct client *c, const char *line, size_t n, struct err *e)
 {
+    if (c->raw && take_raw(c, line, n))
+        return 0;
+
     json_error_t why;
     auto_json json_t *msg = json_loadb(line, n, 0, &why);
     const char *method;
@@ -254,7 +278,7 @@ take_lines(struct client *c, struct err *e)
         if (n > 0 && take_line(c, c->in.data + start, n, e) < 0)
             return -1;
     }
-    if (c->taken > 0 && c->taken == c->in.len) {
+    if (c->taken > 0 && c->taken == c->in.len && !c->raw) {
         buf_clear(&c->in);
         c->taken = c->scanned = 0;
     }
@@ -320,6 +344,7 @@ await(struct client *c, int64_t id, json_t **result, struct err *e)
 {
     c->want_id = id;
     c->have = false;
+    c->raw_len = 0;
     while (!c->have) {
         if (take_lines(c, e) < 0 || (!c->have && read_some(c, true, e) < 0)) {
             c->want_id = 0;
@@ -328,7 +353,7 @@ await(struct client *c, int64_t id, json_t **result, struct err *e)
     }
     c->want_id = 0;
     c->have = false;
-    if (!c->result) {
+    if (!c->result && c->raw_len == 0) {
         if (e)
             *e = c->error;
         return -1;
@@ -336,6 +361,33 @@ await(struct client *c, int64_t id, json_t **result, struct err *e)
     if (result)
         *result = TAKE(c->result);
     json_decref(TAKE(c->result));
+    return 0;
+}
+
+int
+client_call_raw(struct client *c, const char *method, json_t *params, const char **result,
+                size_t *n, struct err *e)
+{
+    auto_json json_t *tree = NULL;
+    int64_t id = client_send(c, method, params, e);
+    int rc;
+
+    if (id < 0)
+        return -1;
+    c->raw = true;
+    rc = await(c, id, &tree, e);
+    c->raw = false;
+    if (rc < 0)
+        return -1;
+    if (tree) {
+        free(c->raw_copy);
+        c->raw_copy = json_dumps(tree, JSON_COMPACT | JSON_ENCODE_ANY);
+        *n = c->raw_copy ? strlen(c->raw_copy) : 0;
+        *result = c->raw_copy ? c->raw_copy : "";
+    } else {
+        *n = c->raw_len;
+        *result = c->in.data + c->raw_at;
+    }
     return 0;
 }
 

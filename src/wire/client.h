@@ -45,6 +45,11 @@ int client_call(struct client *c, const char *method, json_t *params, json_t **r
 int client_call_text(struct client *c, const char *method, const char *params, size_t n,
                      json_t **result, struct err *e);
 
+/* The same, but the result stays JSON text: for lists so long that building a tree takes
+ * longer than drawing them. Borrowed, valid until the next call on c. */
+int client_call_raw(struct client *c, const char *method, json_t *params, const char **result,
+                    size_t *n, struct err *e);
+
 /* Asks without waiting; the answer goes to on_answer in a later pump or call.
  * Returns the question's id, or -1. */
 int64_t client_send(struct client *c, const char *method, json_t *params, struct err *e);

@@ -1,0 +1,169 @@
+/* Requests as JSON: the fields of docs/protocol.md, no defaults, the environment as it is. */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/request.h"
+#include "cli/jobreq.h"
+#include "spec/jobsfile.h"
+
+/* The lines of a jobs file as the text of their objects, sorted keys, a line each. */
+static char *
+lines_of(const char *text)
+{
+    struct jobsfile f;
+    auto_buf struct buf out = BUF_INIT;
+    struct jsonw w;
+    json_t *tree;
+    char *sorted;
+
+    assert_int_equal(jobsfile_parse("f", text, strlen(text), &f, NULL), 0);
+    jsonw_init(&w, &out);
+    jsonw_object(&w);
+    jobreq_add_lines(&w, &f);
+    jsonw_end_object(&w);
+    jobsfile_free(&f);
+    tree = json_loadb(out.data, out.len, 0, NULL);
+    assert_non_null(tree);
+    sorted = json_dumps(json_object_get(tree, "jobs"), JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(tree);
+    return sorted;
+}
+
+static void
+assert_lines(const char *text, const char *expect)
+{
+    char *got = lines_of(text);
+
+    assert_string_equal(got, expect);
+    free(got);
+}
+
+static void
+test_defaults_are_not_sent(void **state)
+{
+    (void)state;
+    assert_lines("echo \"hi\"\n", "[{\"command\":\"echo \\\"hi\\\"\",\"gpus\":1,"
+                                  "\"key\":\"399c208bfbe6#0\",\"line\":1}]");
+}
+
+static void
+test_every_attribute_is_sent(void **state)
+{
+    json_t *tree;
+    json_t *job;
+    char *text = lines_of("[vram=18G gpus=2 timeout=1.5h retries=3 priority=-5 name=n "
+                          "devices=0-1,5 exclusive cpus=4 mem=2G hold]  x\n"
+                          "[cancel gpus=0] y\n");
+
+    (void)state;
+    tree = json_loads(text, 0, NULL);
+    free(text);
+    job = json_array_get(tree, 0);
+    assert_int_equal(json_integer_value(json_object_get(job, "vram_mib")), 18432);
+    assert_int_equal(json_integer_value(json_object_get(job, "gpus")), 2);
+    assert_int_equal(json_integer_value(json_object_get(job, "limit_ms")), 5400000);
+    assert_int_equal(json_integer_value(json_object_get(job, "oom_retries")), 3);
+    assert_int_equal(json_integer_value(json_object_get(job, "priority")), -5);
+    assert_string_equal(json_string_value(json_object_get(job, "name")), "n");
+    assert_int_equal(json_array_size(json_object_get(job, "devices")), 3);
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(job, "devices"), 2)), 5);
+    assert_true(json_is_true(json_object_get(job, "exclusive")));
+    assert_int_equal(json_integer_value(json_object_get(job, "cpus")), 4);
+    assert_int_equal(json_integer_value(json_object_get(job, "mem_mib")), 2048);
+    assert_true(json_is_true(json_object_get(job, "hold")));
+    assert_null(json_object_get(job, "cancel"));
+    job = json_array_get(tree, 1);
+    assert_true(json_is_true(json_object_get(job, "cancel")));
+    assert_int_equal(json_integer_value(json_object_get(job, "gpus")), 0);
+    json_decref(tree);
+}
+
+static void
+test_exact_gpus_keep_their_order(void **state)
+{
+    struct request r;
+    auto_buf struct buf out = BUF_INIT;
+    struct jsonw w;
+    static char word[] = "a b";
+    char *argv[] = {word, NULL};
+
+    (void)state;
+    request_init(&r);
+    r.argv = argv;
+    r.demand.gpus = 2;
+    r.demand.n_ids = 2;
+    r.demand.ids[0] = 3;
+    r.demand.ids[1] = 1;
+    jsonw_init(&w, &out);
+    jsonw_object(&w);
+    jobreq_add_fields(&w, &r);
+    jsonw_end_object(&w);
+    assert_string_equal(buf_str(&out), "{\"argv\":[\"a b\"],\"gpus\":2,\"gpu_ids\":[3,1]}");
+}
+
+static bool
+has_entry(const json_t *env, const char *entry)
+{
+    size_t i;
+    json_t *v;
+
+    json_array_foreach(env, i, v)
+    {
+        if (strcmp(json_string_value(v), entry) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void
+test_context(void **state)
+{
+    static char set[] = "BERTH_TEST_B=new";
+    char *sets[] = {set, NULL};
+    auto_buf struct buf out = BUF_INIT;
+    struct jsonw w;
+    json_t *tree;
+    json_t *env;
+
+    (void)state;
+    setenv("BERTH_TEST_A", "x=y z", 1);
+    setenv("BERTH_TEST_B", "old", 1);
+    umask(027);
+    jsonw_init(&w, &out);
+    jsonw_object(&w);
+    jobreq_add_context(&w, "/some where", sets);
+    jsonw_end_object(&w);
+    tree = json_loadb(out.data, out.len, 0, NULL);
+    env = json_object_get(tree, "env");
+    assert_string_equal(json_string_value(json_object_get(tree, "cwd")), "/some where");
+    assert_int_equal(json_integer_value(json_object_get(tree, "umask")), 027);
+    assert_int_equal(umask(022), 027);
+    assert_true(has_entry(env, "BERTH_TEST_A=x=y z"));
+    assert_true(has_entry(env, "BERTH_TEST_B=new"));
+    assert_false(has_entry(env, "BERTH_TEST_B=old"));
+    json_decref(tree);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults_are_not_sent),
+        cmocka_unit_test(test_every_attribute_is_sent),
+        cmocka_unit_test(test_exact_gpus_keep_their_order),
+        cmocka_unit_test(test_context),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
