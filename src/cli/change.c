@@ -58,5 +58,7 @@ change_jobs(const struct cli *cli, const struct opt_reader *r, bool all, const c
         json_object_set_new(result, "version", json_integer(1));
         return cli_put_json(result);
     }
+    if (all)
+        json_object_del(result, "ended"); /* nobody meant those */
     return report(result, method, done);
 }

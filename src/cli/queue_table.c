@@ -220,8 +220,11 @@ find_column(const char *name, size_t n, struct err *e)
     }
     text_add_safe(&word, name, n, 40);
     near = text_nearest(buf_str(&word), names);
-    err_set(e, ERR_USAGE, "unknown column '%s'%s%s; 'berth queue --help' lists them",
-            buf_str(&word), near ? "; did you mean " : "", near ? near : "");
+    if (near)
+        err_set(e, ERR_USAGE, "unknown column '%s'; did you mean '%s'?", buf_str(&word), near);
+    else
+        err_set(e, ERR_USAGE, "unknown column '%s'; 'berth queue --help' lists them",
+                buf_str(&word));
     return NULL;
 }
 

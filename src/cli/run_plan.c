@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/render.h"
@@ -12,9 +13,12 @@
 #include "wire/client.h"
 
 static const struct column columns[] = {
-    {"LINE", true, false}, {"WOULD", false, false}, {"GPU", false, false},
-    {"VRAM", true, false}, {"WHY", false, true},    {"COMMAND", false, false},
+    {"LINE", true, false}, {"WOULD", false, false},   {"GPU", false, false},
+    {"VRAM", true, false}, {"COMMAND", false, false}, {"WHY", false, true},
 };
+/* On a terminal, so that the reason behind it is seen. */
+#define COMMAND_COLUMNS 40
+
 #define N_COLUMNS ((int)(sizeof columns / sizeof columns[0]))
 
 static const char *
@@ -37,10 +41,12 @@ would(const char *state, enum style *style)
 }
 
 static void
-add_row(struct table *t, const struct jobsfile_line *line, const json_t *answer)
+add_row(const struct run *run, struct table *t, const struct jobsfile_line *line,
+        const json_t *answer)
 {
     const struct demand *d = &line->req.demand;
     auto_buf struct buf cell = BUF_INIT;
+    const char *text = answer_str(answer, "text");
     enum style style;
     const char *word = would(answer_str(answer, "state"), &style);
     char size[24];
@@ -54,11 +60,16 @@ add_row(struct table *t, const struct jobsfile_line *line, const json_t *answer)
                : d->vram_mib == 0 ? "whole"
                                   : format_mib(d->vram_mib, size));
     buf_clear(&cell);
-    buf_adds(&cell, answer_str(answer, "reason"));
-    if (answer_str(answer, "text")[0])
-        buf_addf(&cell, "%s%s", cell.len ? ": " : "", answer_str(answer, "text"));
+    text_add_safe(&cell, line->req.command, strlen(line->req.command),
+                  run->term.tty ? COMMAND_COLUMNS : 0);
     table_cell(t, STYLE_NONE, buf_str(&cell));
-    table_cell(t, STYLE_NONE, line->req.command);
+    buf_clear(&cell);
+    buf_adds(&cell, answer_str(answer, "reason"));
+    if (strncmp(text, buf_str(&cell), cell.len) == 0)
+        buf_clear(&cell); /* the text begins with the reason */
+    if (text[0])
+        buf_addf(&cell, "%s%s", cell.len ? ": " : "", text);
+    table_cell(t, STYLE_NONE, buf_str(&cell));
 }
 
 static int
@@ -87,7 +98,7 @@ plan_file(struct run *run, struct run_file *f)
                strcmp(f->parsed.lines[at].key, answer_str(answer, "key")) != 0)
             at++;
         if (at < f->parsed.n_lines)
-            add_row(t, &f->parsed.lines[at++], answer);
+            add_row(run, t, &f->parsed.lines[at++], answer);
     }
     table_print(t, &run->term, &out);
     return cli_put(&out);

@@ -197,6 +197,8 @@ print_row(const struct layout *l, const struct cell *cells)
             print_cell(l, i, l->t->columns[i].title, text_columns(l->t->columns[i].title),
                        STYLE_DIM, &used);
     }
+    while (l->out->len > 0 && l->out->data[l->out->len - 1] == ' ')
+        l->out->len--; /* of columns behind which nothing came */
     buf_addc(l->out, '\n');
 }
 
