@@ -186,8 +186,12 @@ int
 jobs_cancel(struct daemon *d, struct job *job, const char *by)
 {
     const struct job_event ev = {.type = JOB_EV_CANCEL, .wall_us = clock_wall_us(), .by = by};
-    if (job_apply(job, &ev, NULL) != JOB_NEXT)
-        return job_state_is_final(job->state) ? -1 : 0;
+    if (job_apply(job, &ev, NULL) != JOB_NEXT) {
+        if (job_state_is_final(job->state))
+            return -1;
+        watch_cancel(d, job); /* once more, perhaps with less grace */
+        return 0;
+    }
     queue_refile(d->queue, job);
     log_info("job=%u event=cancel by=%s", job->id, by);
     if (job->state == JOB_CANCELLED) {

@@ -262,6 +262,10 @@ finish(struct daemon *d)
     if (store_checkpoint(d->store, &e))
         log_warn("checkpoint: %s", e.text);
     store_close(d->store);
+    gpulock_free_all(d);
+    close(d->lock_fd);
+    server_hang_up(d->server);
+    uv_run(d->loop, UV_RUN_DEFAULT);
     server_free(d->server);
     prober_free(d->prober);
     watcher_free(d->watcher);
@@ -269,7 +273,6 @@ finish(struct daemon *d)
     turn_free(d->turn);
     queue_free(d->queue);
     ledger_free(d->ledger);
-    gpulock_free_all(d);
     config_free(&d->config);
     places_free(&d->places);
     nursery_free(d->nursery);

@@ -33,15 +33,11 @@ start(struct nursery *n, struct err *e)
     auto_close int ours = pair[0];
     auto_close int theirs = pair[1];
     (void)setsockopt(ours, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    /* Jobs get the environment in their spec; this one is the supervisors' own. */
-    const char *crash = getenv("BERTH_CRASH_AT");
-    auto_free char *crash_var = crash ? xasprintf("BERTH_CRASH_AT=%s", crash) : NULL;
-    char *env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", crash_var, NULL};
     char *argv[] = {n->program, "--nursery", NULL};
     struct spawn s = SPAWN_INIT;
     const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, theirs};
     s.argv = argv;
-    s.envp = env;
+    s.envp = environ; /* supervisors' own; a job's is in its spec */
     memcpy(s.fds, fds, sizeof fds);
     s.n_fds = sizeof fds / sizeof fds[0];
     s.new_session = true; /* a Ctrl-C meant for somebody's terminal never reaches a shepherd */

@@ -394,6 +394,15 @@ server_close(struct server *s)
     s->closing = true;
     unlink(s->daemon->places.socket);
     uv_close((uv_handle_t *)&s->listener, NULL);
+    for (struct client *c = s->clients; c; c = c->next) {
+        uv_read_stop((uv_stream_t *)&c->pipe);
+        uv_unref((uv_handle_t *)&c->pipe);
+    }
+}
+
+void
+server_hang_up(struct server *s)
+{
     while (s->clients)
         client_drop(s->clients);
 }

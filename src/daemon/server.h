@@ -30,8 +30,10 @@ typedef int (*method_fn)(struct daemon *d, struct caller *c, json_t *params, str
 
 /* Binds the socket (replacing what a dead daemon left) and listens. */
 struct server *server_open(struct daemon *d, struct err *e);
-/* No new connections, no new requests; what is held is still sent. */
+/* No new connections and no new requests. Who is connected stays so until server_hang_up,
+ * because that is how clients see that the daemon has let go of everything. */
 void server_close(struct server *s);
+void server_hang_up(struct server *s);
 void server_free(struct server *s);
 int server_client_count(const struct server *s);
 

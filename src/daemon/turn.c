@@ -144,7 +144,7 @@ turn_free(struct turn *t)
 void
 turn_touch(struct daemon *d)
 {
-    if (!d->turn || d->turn->due)
+    if (!d->turn || d->turn->due || d->leaving)
         return;
     d->turn->due = true;
     uv_idle_start(&d->turn->idle, on_idle);

@@ -1,0 +1,111 @@
+#!/usr/bin/env bats
+# Daemons that die, machines that go down, clients that stay.
+
+load lib
+
+case_setup()
+{
+    mkfifo gate
+}
+
+open_gate()
+{
+    timeout "$LIMIT" bash -c 'echo go >gate' || fail_with 'no job has come to the gate'
+}
+
+# What a power cut leaves: no process, a state that was written under another boot id.
+cut_power()
+{
+    local pid pids
+    # Supervisors with the daemon, so that nobody is left to write down an end.
+    pids=$(for pid in $(marked_pids); do
+        case $(cat "/proc/$pid/comm") in berthd | berth-*) echo "$pid" ;; esac
+    done)
+    kill -STOP $pids
+    kill -KILL $pids
+    kill -KILL $(marked_pids) 2>/dev/null || true
+    "$E2E/await" gone "$LIMIT"
+    python3 - "$BERTH_DIR/state/berth.db" <<'PY'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+changed = db.execute("UPDATE meta SET value = ? WHERE key = 'boot_id'",
+                     ("00000000-0000-4000-8000-000000000000",)).rowcount
+db.commit()
+assert changed == 1, "the store keeps its boot id elsewhere now"
+PY
+}
+
+@test "after a reboot: LOST with the reason, requeued where asked, the queue goes on" {
+    start_daemon 2
+    berth submit --vram 1000 -- sh -c 'echo ran >>one; read line <gate'
+    berth submit --vram 1000 --requeue -- sh -c 'echo ran >>two; test "$(wc -l <two)" = 2 || read line <gate'
+    berth submit --vram 1000 --hold -- true
+    wait_for_event kind=started job=1
+    wait_for_event kind=started job=2
+    "$E2E/await" until "$LIMIT" 'berth show 2 --json' jobs.0.state RUNNING
+    cut_power
+    start_daemon 2
+    wait_for_event kind=ended job=1 state=LOST
+    has text "$(job_field 1 text)" 'machine went down'
+    wait_for_event kind=ended job=2 state=COMPLETED
+    is attempts "$(job_field 2 attempt)" 2
+    is ran "$(cat one)" ran
+    is state "$(job_field 3 state)" HELD
+}
+
+@test "kill -9 of the daemon under a follower: it is started again, and every line ends" {
+    printf '[vram=1000] read line <gate; exit 3\n[vram=1000] true\n' >jobs.txt
+    follow_file 1 jobs.txt
+    wait_for_event kind=started job=1
+    kill_daemon
+    open_gate
+    finish run
+    is status "$status" 3
+    has said "$out" '1 +failed exit 3'
+    is attempts "$(job_field 1 attempt)" 1
+}
+
+@test "a client that follows is told of an end that came while no daemon was there" {
+    printf '[vram=1000] read line <gate; exit 7\n' >jobs.txt
+    start_daemon 1
+    berth run --detach jobs.txt
+    wait_for_event kind=started job=1
+    command_pid=$(pgrep -f 'read line <gate; exit 7' | head -1)
+    kill_daemon
+    open_gate
+    "$E2E/await" pid "$LIMIT" "$command_pid"
+    try berth run --sim 1 jobs.txt
+    is status "$status" 7
+    is attempts "$(job_field 1 attempt)" 1
+}
+
+@test "one card has one daemon: the second says who has it" {
+    start_daemon 1
+    # Simulated cards get their UUIDs from the folder: the same folder, the same cards.
+    mkdir -p "$ROOT/other"
+    ln -s "$BERTH_DIR/sim" "$ROOT/other/sim"
+    status=0
+    timeout "$LIMIT" berthd --dir "$ROOT/other" --sim 1 2>err.txt || status=$?
+    is status "$status" 6
+    has words "$(cat err.txt)" "another daemon has this GPU.*$BERTH_DIR"
+}
+
+@test "simulated jobs are never taken to real cards by a daemon without --sim" {
+    start_daemon 1
+    berth submit --hold -- true
+    stop_daemon
+    timeout "$LIMIT" berth daemon start
+    is backend "$(berth gpus --json | json backend)" sim
+}
+
+@test "a cancel that the daemon did not live to see through is seen through" {
+    start_daemon 1
+    berth submit --vram 1000 --grace 60s -- sh -c 'trap "" TERM; echo up; while :; do read line <gate || :; done'
+    wait_for_event kind=started job=1
+    berth cancel 1
+    kill_daemon
+    start_daemon 1
+    # Its shepherd was told, and goes by the grace; who has no time says so again.
+    berth cancel 1 --grace 0.1s
+    wait_for_event kind=ended job=1 state=CANCELLED
+}
