@@ -2,7 +2,7 @@
  * session, no descriptors of ours, its folder the root. It says "ready" (or what is wrong)
  * on a pipe when its socket listens, so nobody polls. When two clients start a daemon at
  * the same moment, the one that finds the lock taken says so and leaves; its client then
- * waits for the other daemon's socket. */
+ * waits for the other daemon's socket, or for a daemon that is leaving to let go. */
 #include "cli/connect.h"
 
 #include <errno.h>
@@ -26,6 +26,7 @@
 #define READY_FD     3
 #define READY_MS     30000 /* opening a database after a crash can take its time */
 #define RACE_MS      10000 /* the winner of a race has to come up meanwhile */
+#define STARTS_MAX   5
 #define RACE_STEP_MS 20
 
 char *
@@ -146,13 +147,14 @@ spawn_daemon(const char *const *argv, struct err *e)
     return ends[0];
 }
 
-/* The daemon's one line; empty when it died without a word. */
+/* The daemon's one line; empty when it died without a word. Unless it is ready, that it has
+ * gone is awaited too: until then it may hold the lock that it complains of. */
 static int
 read_ready(int fd, struct buf *line, struct err *e)
 {
     int64_t until = clock_boot_us() + READY_MS * 1000LL;
 
-    while (!memchr(buf_str(line), '\n', line->len)) {
+    while (strcmp(buf_str(line), "ready\n") != 0) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         int64_t left_ms = (until - clock_boot_us()) / 1000;
         char chunk[512];
@@ -176,17 +178,25 @@ read_ready(int fd, struct buf *line, struct err *e)
     return 0;
 }
 
-/* Somebody else is starting one: its socket comes, or it does not. */
+/* Somebody else has the lock: a daemon that is coming up, whose socket will be there soon, or
+ * one that is leaving, whose lock will be free soon (then *gone). */
 static struct client *
-await_winner(const char *path, struct err *e)
+await_holder(const char *path, const char *lock, bool *gone, struct err *e)
 {
     int64_t until = clock_boot_us() + RACE_MS * 1000LL;
 
     for (;;) {
+        bool held = file_is_locked_at(AT_FDCWD, lock, NULL) > 0;
         struct client *c = client_connect(path, e);
 
         if (c || clock_boot_us() > until)
             return c;
+        if (!held) {
+            *gone = true;
+            err_set(e, ERR_UNREACHABLE, "daemons come and go at %s; none could be reached",
+                    path);
+            return NULL;
+        }
         poll(NULL, 0, RACE_STEP_MS);
     }
 }
@@ -194,7 +204,7 @@ await_winner(const char *path, struct err *e)
 /* The daemon we started is up, or it lost a race, or it says what is wrong. */
 static struct client *
 settle_start(const struct places *p, const char *path, const char *line, bool *started,
-             struct err *e)
+             bool *again, struct err *e)
 {
     auto_free char *lock = xasprintf("%s/lock", p->state);
 
@@ -204,7 +214,7 @@ settle_start(const struct places *p, const char *path, const char *line, bool *s
         return client_connect(path, e);
     }
     if (file_is_locked_at(AT_FDCWD, lock, NULL) > 0) {
-        struct client *c = await_winner(path, e);
+        struct client *c = await_holder(path, lock, again, e);
 
         if (c)
             return c;
@@ -217,9 +227,10 @@ settle_start(const struct places *p, const char *path, const char *line, bool *s
     return NULL;
 }
 
+/* *again: the daemon that was in the way is gone by now. */
 static struct client *
 start_daemon(const struct cli *cli, const struct daemon_args *args, const char *path,
-             bool *started, struct err *e)
+             bool *started, bool *again, struct err *e)
 {
     auto_free char *program = places_program("berthd", e);
     auto_buf struct buf line = BUF_INIT;
@@ -228,12 +239,13 @@ start_daemon(const struct cli *cli, const struct daemon_args *args, const char *
     auto_close int ready = -1;
     struct client *c = NULL;
 
+    *again = false;
     if (!program || places_find(cli->dir, &p, e) < 0)
         return NULL;
     build_argv(&p, args, program, argv);
     ready = spawn_daemon(argv, e);
     if (ready >= 0 && read_ready(ready, &line, e) == 0)
-        c = settle_start(&p, path, buf_str(&line), started, e);
+        c = settle_start(&p, path, buf_str(&line), started, again, e);
     places_free(&p);
     return c;
 }
@@ -259,5 +271,16 @@ connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *st
             *e = why;
         return NULL;
     }
-    return start_daemon(cli, args, path, started, e);
+    /* A refusal may be about a daemon that has left meanwhile: one that comes twice is not. */
+    for (int i = 0, refusals = 0; i < STARTS_MAX && refusals < 2; i++) {
+        bool again;
+
+        c = start_daemon(cli, args, path, started, &again, e);
+        if (!c)
+            c = client_connect(path, NULL);
+        if (c)
+            return c;
+        refusals += !again;
+    }
+    return NULL;
 }

@@ -24,7 +24,7 @@
 #define RECONNECTS_MAX    5       /* within RECONNECT_SPAN_US: then the daemon is sick */
 #define RECONNECT_SPAN_US 30000000
 #define RETRY_MS          200
-#define RETRIES           50
+#define RETRIES           10
 
 struct loop {
     struct run *run;
@@ -176,7 +176,7 @@ on_signals(struct loop *l)
 
 /* --------------------------------------------------------------- the daemon */
 
-/* The old daemon may still be leaving, and a new one may be coming up. */
+/* A daemon that died of a full disk or of memory may find some a moment later. */
 static struct client *
 connect_again(struct run *run, bool *started, struct err *e)
 {
