@@ -222,8 +222,6 @@ render_started(const json_t *event, const char *command, struct buf *details)
 static const char *
 fresh_words(const char *state, const char *text)
 {
-    if (strcmp(state, "CANCELLED") == 0 && strncmp(text, "cancelled by its line", 21) == 0)
-        return text + 13; /* "its line says so" */
     if (strcmp(state, "CANCELLED") == 0 && strncmp(text, "cancelled", 9) == 0)
         return text + 9 + (text[9] == ' ');
     if (strcmp(state, "FAILED") == 0 && !strchr(text, ':') &&

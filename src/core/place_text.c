@@ -137,8 +137,8 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
             buf_adds(out, "the GPUs have not been read yet");
         break;
     case REASON_CPUS:
-        buf_addf(out, "needs %d cores; %lld are free", d->cpus > 0 ? d->cpus : 1,
-                 (long long)b->have);
+        buf_addf(out, "needs %d core%s; %lld are free", demand_cpus(d),
+                 demand_cpus(d) == 1 ? "" : "s", (long long)b->have);
         break;
     case REASON_MEMORY:
         add_size(out, "needs ", d->mem_mib, " of host memory; ");

@@ -207,7 +207,7 @@ add_line(struct sync *s, struct line *line)
     line->job = job;
     jobs_add(s->daemon, job, &line->refused);
     if (cancel && !job_state_is_final(job->state))
-        jobs_cancel(s->daemon, job, "its line says so");
+        jobs_cancel(s->daemon, job, "the word in its line");
     s->n_new++;
 }
 
@@ -275,7 +275,7 @@ update_line(struct sync *s, struct line *line)
     if (!job || job_state_is_final(job->state))
         return;
     if (line->req.cancel) {
-        jobs_cancel(s->daemon, job, "its line says so");
+        jobs_cancel(s->daemon, job, "the word in its line");
         return;
     }
     if (job->state != JOB_PENDING && job->state != JOB_HELD)
@@ -333,7 +333,7 @@ remove_gone(struct sync *s)
         struct job *job = k->in_file ? NULL : queue_get(s->daemon->queue, k->job);
         if (!job || (job->state != JOB_PENDING && job->state != JOB_HELD))
             continue;
-        jobs_cancel(s->daemon, job, "its line was removed");
+        jobs_cancel(s->daemon, job, "an edit that removed its line");
         turn_save(s->daemon, job, SAVE_DETACH);
         s->removed[s->n_removed++] = job->id;
     }
