@@ -19,6 +19,7 @@
 #include "cli/connect.h"
 #include "cli/opt.h"
 #include "cli/term.h"
+#include "sys/cgroup.h"
 #include "wire/client.h"
 #include "wire/places.h"
 
@@ -89,6 +90,7 @@ check_daemon(struct doctor *d, const struct cli *cli)
         return;
     }
     daemon = json_object_get(status, "daemon");
+    d->simulated = strcmp(answer_str(status, "backend"), "sim") == 0;
     if (strcmp(answer_str(daemon, "version"), BERTH_VERSION) != 0)
         doctor_say(
             d, DOCTOR_WARN, "daemon",
@@ -207,34 +209,30 @@ check_locks(struct doctor *d)
             dir);
 }
 
+/* By making one, as the daemon does for its jobs. */
 static void
 check_cgroups(struct doctor *d)
 {
-    auto_buf struct buf own = BUF_INIT;
+    struct err e = {0};
     auto_free char *folder = NULL;
-    char *end;
+    bool limits = false;
 
-    if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) != 0 ||
-        file_read("/proc/self/cgroup", 65536, &own, NULL) < 0 ||
-        strncmp(buf_str(&own), "0::", 3) != 0) {
-        doctor_say(
-            d, DOCTOR_WARN, "cgroup",
-            "no cgroup v2; jobs are not confined to their --cpus and --mem, and are followed "
-            "by session and environment mark instead");
+    if (cgroup_find_base("berth-doctor", &folder, &limits, &e) < 0) {
+        doctor_say(d, DOCTOR_WARN, "cgroup",
+                   "%s; jobs are not confined to their --cpus and --mem. 'systemd-run --user "
+                   "--scope -p Delegate=yes berth daemon start' gives a daemon its own",
+                   e.text);
         return;
     }
-    end = strchr(own.data, '\n');
-    if (end)
-        *end = '\0';
-    folder = xasprintf("/sys/fs/cgroup%s", own.data + 3);
-    if (access(folder, W_OK) == 0)
-        doctor_say(d, DOCTOR_OK, "cgroup", "v2, %s is writable", folder);
+    rmdir(folder);
+    if (limits)
+        doctor_say(d, DOCTOR_OK, "cgroup", "%s can be made, with limits", folder);
     else
-        doctor_say(d, DOCTOR_WARN, "cgroup",
-                   "v2, but %s is not ours; jobs are not confined to their --cpus and --mem. "
-                   "'systemd-run --user --scope -p Delegate=yes berth daemon start' gives a "
-                   "daemon its own",
-                   folder);
+        doctor_say(
+            d, DOCTOR_WARN, "cgroup",
+            "%s can be made, but without a memory controller: jobs are ended as a whole, "
+            "not confined to their --cpus and --mem",
+            folder);
 }
 
 static void
@@ -285,7 +283,10 @@ cmd_doctor(struct cli *cli, int argc, char **argv)
     check_daemon(&d, cli);
     check_places(&d, cli);
     check_locks(&d);
-    doctor_check_gpus(&d);
+    if (d.simulated)
+        doctor_say(&d, DOCTOR_OK, "gpus", "simulated, as this daemon was started with --sim");
+    else
+        doctor_check_gpus(&d);
     check_cgroups(&d);
     check_inotify(&d);
     check_linger(&d);

@@ -16,6 +16,7 @@ struct doctor {
     json_t *checks;
     bool json;
     bool failed;
+    bool simulated; /* the running daemon has no real cards */
 };
 
 /* One line: the verdict, what was looked at, the finding and what to do. */

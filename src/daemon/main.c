@@ -262,6 +262,8 @@ finish(struct daemon *d)
     if (store_checkpoint(d->store, &e))
         log_warn("checkpoint: %s", e.text);
     store_close(d->store);
+    if (d->cgroup_base)
+        rmdir(d->cgroup_base); /* stays while jobs run in it */
     gpulock_free_all(d);
     close(d->lock_fd);
     server_hang_up(d->server);

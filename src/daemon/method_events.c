@@ -6,9 +6,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/events.h"
 #include "daemon/methods.h"
+#include "daemon/turn.h"
 #include "store/store.h"
 
 static int
@@ -44,6 +46,18 @@ read_filter(const json_t *params, struct follow *out, struct err *e)
     return 0;
 }
 
+/* Why jobs wait is not stored, so a follower that has just come is told again. */
+static void
+retell_waiting(struct daemon *d, const struct follow *f)
+{
+    for (size_t i = 0; i < queue_n_kinds(d->queue); i++) {
+        struct job *head = queue_kind(d->queue, i)->head;
+        if (!f->file || head->file == f->file)
+            head->waiting_told = false;
+    }
+    turn_touch(d);
+}
+
 int
 method_events(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
@@ -68,8 +82,10 @@ method_events(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     jsonw_end_array(out);
     jsonw_kint(out, "seq", store_event_last(d->store));
     jsonw_end_object(out);
-    if (rc == 0 && json_is_true(json_object_get(params, "follow")))
+    if (rc == 0 && json_is_true(json_object_get(params, "follow"))) {
+        retell_waiting(d, &follow);
         server_follow(c->client, &follow);
+    }
     free(follow.jobs);
     return rc;
 }

@@ -226,17 +226,30 @@ start_job(struct daemon *d, struct job *job, const struct placement *where)
     jobs_event_started(d, job);
 }
 
-/* Heads of lines that have just been found not to start. */
+static int
+compare_heads(const void *a, const void *b)
+{
+    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Heads of lines that have just been found not to start, in the order of the queue. */
 static void
 tell_why_waiting(struct daemon *d)
 {
-    for (size_t i = 0; i < queue_n_kinds(d->queue); i++) {
+    size_t kinds = queue_n_kinds(d->queue), n = 0;
+    struct job **heads = xcalloc(kinds + 1, sizeof(struct job *));
+    for (size_t i = 0; i < kinds; i++) {
         struct job *head = queue_kind(d->queue, i)->head;
-        if (head->waiting_told)
-            continue;
-        head->waiting_told = true;
-        event_waiting(d, head);
+        if (!head->waiting_told)
+            heads[n++] = head;
     }
+    qsort(heads, n, sizeof(struct job *), compare_heads);
+    for (size_t i = 0; i < n; i++) {
+        heads[i]->waiting_told = true;
+        event_waiting(d, heads[i]);
+    }
+    free(heads);
 }
 
 static void
