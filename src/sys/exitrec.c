@@ -168,7 +168,7 @@ check_status(const struct ending *en, struct err *e)
 static int
 get_ending(const json_t *o, struct ending *en, struct err *e)
 {
-    int64_t code, sig, errnum;
+    int64_t code = 0, sig = 0, errnum = 0;
     if (get_outcome(o, &en->outcome, e) < 0 || get_oom(o, &en->oom, e) < 0 ||
         get_int(o, "code", 0, 255, -1, &code, e) < 0 ||
         get_int(o, "signal", 1, 64, 0, &sig, e) < 0 ||
@@ -188,7 +188,7 @@ get_ending(const json_t *o, struct ending *en, struct err *e)
 static int
 decode_object(const json_t *o, struct exitrec *r, struct err *e)
 {
-    int64_t version, job, attempt;
+    int64_t version = 0, job = 0, attempt = 0;
     if (get_int(o, "version", 1, INT64_MAX, INT64_MIN, &version, e) < 0)
         return -1;
     if (version != 1)
