@@ -4,10 +4,10 @@
  * need no daemon, and the next one finds them. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,35 +32,6 @@
 #include "daemon/watch.h"
 #include "store/store.h"
 #include "sys/cgroup.h"
-
-#define USER_NAME_MAX 64
-
-/* Names are asked for once: the answer may come over a network. */
-struct user_name {
-    struct user_name *next;
-    uid_t uid;
-    char name[USER_NAME_MAX];
-};
-
-const char *
-daemon_user_name(uid_t uid)
-{
-    static struct user_name *known; /* a cache, not state: dropping it changes nothing */
-    struct user_name *u;
-    for (u = known; u; u = u->next)
-        if (u->uid == uid)
-            return u->name;
-    const struct passwd *pw = getpwuid(uid);
-    u = xcalloc(1, sizeof *u);
-    u->uid = uid;
-    if (pw)
-        snprintf(u->name, sizeof u->name, "%s", pw->pw_name);
-    else
-        snprintf(u->name, sizeof u->name, "uid:%u", uid);
-    u->next = known;
-    known = u;
-    return u->name;
-}
 
 /* --- leaving
  * --------------------------------------------------------------------------------------- */
@@ -203,6 +174,19 @@ find_cgroup(struct daemon *d)
         log_info("event=cgroup path=%s limits=%d", d->cgroup_base, limits);
 }
 
+/* Every client and every running job is a descriptor. After the nursery has started: jobs
+ * keep the limit of whoever started this daemon. */
+static void
+raise_descriptor_limit(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r))
+        return;
+    r.rlim_cur = r.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &r))
+        log_warn("event=descriptor-limit %s", strerror(errno));
+}
+
 static void
 start_handles(struct daemon *d)
 {
@@ -223,6 +207,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->nursery = nursery_new(e);
     if (!d->nursery)
         return -1;
+    raise_descriptor_limit();
     start_handles(d);
     d->queue = queue_new();
     make_ledger(d);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -49,7 +50,7 @@ struct prober {
     struct daemon *daemon;
     char *sim_spec;
     struct talk *talk;
-    pid_t pid;
+    int pidfd;           /* of the process, so that no other is ever killed; -1: none */
     uv_timer_t next;     /* the next sample of its own accord */
     uv_timer_t deadline; /* the answer under way is late; then: overdue */
     uv_timer_t restart;
@@ -124,9 +125,10 @@ hang_up(struct prober *p)
         p->talk = NULL;
     }
     /* A probe stuck in the driver dies when the driver lets go of it; it is not waited for. */
-    if (p->pid > 0)
-        kill(p->pid, SIGKILL);
-    p->pid = 0;
+    if (p->pidfd >= 0) {
+        (void)syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0);
+        close(TAKE_FD(p->pidfd));
+    }
     p->said_hello = p->asked = p->again = p->late = false;
     uv_timer_stop(&p->deadline);
     uv_timer_stop(&p->next);
@@ -355,11 +357,10 @@ spawn(struct prober *p, int theirs, struct err *e)
     s.death_signal = SIGKILL;
     int errnum = 0;
     enum spawn_stage stage = SPAWN_OK;
-    p->pid = spawn_process(&s, &errnum, &stage);
-    if (p->pid < 0) {
-        p->pid = 0;
+    pid_t pid = spawn_process(&s, &errnum, &stage);
+    if (pid < 0)
         return err_errno(e, ERR_FAILED, errnum, "cannot start %s", program);
-    }
+    p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     return 0;
 }
 
@@ -392,6 +393,7 @@ prober_new(struct daemon *d, const char *sim_spec)
     struct prober *p = xcalloc(1, sizeof *p);
     p->daemon = d;
     p->sim_spec = sim_spec ? xstrdup(sim_spec) : NULL;
+    p->pidfd = -1;
     uv_timer_init(d->loop, &p->next);
     uv_timer_init(d->loop, &p->deadline);
     uv_timer_init(d->loop, &p->restart);
