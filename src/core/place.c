@@ -1,10 +1,12 @@
 /* Chooses cards for one job. A card either would do or refuses with a reason; among those
  * that would do the set is chosen, else the nearest refusal is explained. At most 64 cards,
- * so everything is plain loops; the choice of a joined set grows one set from each card. */
+ * so everything is plain loops; the choice of a joined set grows one set from each card.
+ * What has room and what comes first is fit.h's to say, which the simulator asks too. */
 #include "core/place.h"
 
 #include <string.h>
 
+#include "core/fit.h"
 #include "core/gpu.h"
 #include "core/ledger.h"
 
@@ -28,10 +30,10 @@ may_use(const struct demand *d, int card)
     return !d->devices || (d->devices >> card & 1);
 }
 
-static int64_t
-need_mib(const struct demand *d, const struct ledger *l)
+static bool
+has_room(const struct demand *d, const struct ledger *l, const struct card *c)
 {
-    return (int64_t)d->vram_mib + ledger_policy(l)->margin_mib;
+    return fit_has_room(c->headroom_mib, d->vram_mib, ledger_policy(l)->margin_mib);
 }
 
 static enum reason
@@ -65,7 +67,7 @@ card_refuses(const struct demand *d, const struct ledger *l, const struct card *
         return REASON_GPU_BUSY;
     if ((wants_whole(d) || !c->countable) && c->external_mib >= ledger_policy(l)->idle_mib)
         return REASON_GPU_BUSY;
-    if (!wants_whole(d) && c->info.total_mib > 0 && c->headroom_mib < need_mib(d, l))
+    if (!wants_whole(d) && c->info.total_mib > 0 && !has_room(d, l, c))
         return REASON_GPU_MEMORY;
     return REASON_NONE;
 }
@@ -74,12 +76,11 @@ card_refuses(const struct demand *d, const struct ledger *l, const struct card *
 static bool
 comes_before(const struct demand *d, const struct ledger *l, int a, int b)
 {
-    int64_t room_a = ledger_card(l, a)->headroom_mib;
-    int64_t room_b = ledger_card(l, b)->headroom_mib;
-    bool spread = ledger_policy(l)->spread;
-    if (room_a == room_b || (wants_whole(d) && !spread))
-        return a < b;
-    return spread ? room_a > room_b : room_a < room_b;
+    enum fit_rule rule = wants_whole(d) ? FIT_FIRST : FIT_BEST;
+    if (ledger_policy(l)->spread)
+        rule = FIT_WORST;
+    return fit_precedes(rule, ledger_card(l, a)->headroom_mib, a,
+                        ledger_card(l, b)->headroom_mib, b);
 }
 
 static void
@@ -251,7 +252,7 @@ explain_cards(const struct demand *d, const struct ledger *l, int n_room, struct
     why->gpu_state = (uint8_t)card_state(near);
     why->free_mib = near->headroom_mib > 0 ? near->headroom_mib : 0;
     if (reason == REASON_GPU_MEMORY)
-        why->short_mib = need_mib(d, l) - near->headroom_mib;
+        why->short_mib = d->vram_mib + ledger_policy(l)->margin_mib - near->headroom_mib;
     if (reason == REASON_GPU_MEMORY || reason == REASON_GPU_BUSY)
         blame(l, near, why);
 }
