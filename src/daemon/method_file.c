@@ -149,6 +149,22 @@ on_key(const struct store_key *x, void *arg)
     return 0;
 }
 
+/* Joins the lines with what is known of their keys; a new key is entered too, so that its
+ * second appearance is seen. */
+static int
+match_lines(struct sync *s, struct err *e)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        struct line *line = &s->lines[i];
+        struct known *k = known_put(s, line->key);
+        if (k->in_file)
+            return err_set(e, ERR_USAGE, "the key %s comes twice", line->key);
+        k->in_file = true;
+        line->known = k->job ? k : NULL;
+    }
+    return 0;
+}
+
 /* The store knows every job of the file that has been committed; what happened since in this
  * turn is known to the table only. */
 static int
@@ -168,15 +184,7 @@ load_known(struct sync *s, struct err *e)
         k->state = job->state;
         k->exit_status = job_state_is_final(job->state) ? job_exit_status(job) : -1;
     }
-    for (size_t i = 0; i < s->n; i++) {
-        struct line *line = &s->lines[i];
-        HASH_FIND_STR(s->known, line->key, line->known);
-        if (line->known && line->known->in_file)
-            return err_set(e, ERR_USAGE, "the key %s comes twice", line->key);
-        if (line->known)
-            line->known->in_file = true;
-    }
-    return 0;
+    return match_lines(s, e);
 }
 
 /* --- applying

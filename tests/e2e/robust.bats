@@ -248,3 +248,12 @@ JOBS
     berth submit -- sh -c 'exit 2'
     wait_for_event kind=ended job=2 exit_status=2
 }
+
+@test "nonsense on the socket is answered with words, and harms nobody" {
+    start_daemon 1
+    berth submit --vram 1000 -- sh -c 'read line <gate; exit 4'
+    wait_for_event kind=started job=1
+    timeout "$LIMIT" python3 "$E2E/hostile.py" "$BERTH_DIR/berth.sock"
+    open_gate
+    wait_for_event kind=ended job=1 exit_status=4
+}
