@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "core/gpu.h"
+#include "core/ledger.h"
 #include "core/place.h"
 
 static void
