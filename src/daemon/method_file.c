@@ -458,8 +458,32 @@ method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct json
 /* --- a look ahead
  * ----------------------------------------------------------------------------------- */
 
+/* Jobs of a look ahead have numbers that no real job has, so that bookings cannot meet. */
+static uint32_t
+plan_id(size_t line)
+{
+    return UINT32_MAX - (uint32_t)line;
+}
+
+/* Such a number means a line of the file to whoever reads the words. */
 static void
-write_waits(struct jsonw *out, struct line *line, struct ledger *ledger)
+name_lines(const struct sync *s, const struct blocked *why, struct buf *text)
+{
+    size_t holder = UINT32_MAX - why->job;
+    auto_free char *job = xasprintf("job %u", why->job);
+    const char *at = text->len && holder < s->n ? strstr(text->data, job) : NULL;
+    if (!at)
+        return;
+    struct buf named = BUF_INIT;
+    buf_addf(&named, "%.*sline %d%s", (int)(at - text->data), text->data,
+             s->lines[holder].number, at + strlen(job));
+    buf_free(text);
+    *text = named;
+}
+
+static void
+write_waits(const struct sync *s, struct jsonw *out, const struct line *line,
+            struct ledger *ledger)
 {
     struct blocked why = {0};
     struct placement where;
@@ -472,6 +496,7 @@ write_waits(struct jsonw *out, struct line *line, struct ledger *ledger)
     jsonw_kstr(out, "state", job_state_name(JOB_PENDING));
     if (!place_job(&line->req.demand, ledger, &where, &why)) {
         blocked_text(&why, &line->req.demand, &text);
+        name_lines(s, &why, &text);
         jsonw_kstr(out, "reason", reason_name(why.reason));
         jsonw_kstr(out, "text", buf_str(&text));
     }
@@ -503,8 +528,7 @@ plan_lines(struct sync *s, struct jsonw *out)
         if (line->known || line->req.hold || line->req.cancel)
             continue;
         struct job *job = job_new();
-        /* Numbers that no real job has, so that holds cannot meet in the copy. */
-        job->id = UINT32_MAX - (uint32_t)i;
+        job->id = plan_id(i);
         job->order = i + 1;
         job->req.demand = line->req.demand;
         job->req.priority = line->req.priority;
@@ -512,7 +536,7 @@ plan_lines(struct sync *s, struct jsonw *out)
     }
     plan_make(q, ledger, 0, &p);
     for (size_t i = 0; i < p.n; i++) {
-        size_t at = UINT32_MAX - p.decisions[i].job;
+        size_t at = UINT32_MAX - p.decisions[i].job; /* plan_id's inverse */
         if (p.decisions[i].type == PLAN_START) {
             starts[at] = true;
             placed[at] = p.decisions[i].where;
@@ -533,7 +557,7 @@ plan_lines(struct sync *s, struct jsonw *out)
         } else if (starts[i]) {
             write_placed(out, &placed[i]);
         } else {
-            write_waits(out, line, ledger);
+            write_waits(s, out, line, ledger);
         }
         jsonw_end_object(out);
     }
