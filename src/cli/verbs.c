@@ -26,6 +26,7 @@ const struct verb cli_verbs[] = {
     {"daemon", "start, stop, status", cmd_daemon},
     {"config", "sample, check, show", cmd_config},
     {"doctor", "is everything here that is needed?", cmd_doctor},
+    {"simulate", "a workload in virtual time: waits, makespan, a timeline", cmd_simulate},
     {"simjob", "pretend to be a GPU program (for --sim)", run_simjob},
     {"version", "which Berth this is", cmd_version},
     {"help", "this list", cmd_help},

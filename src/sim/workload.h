@@ -1,0 +1,64 @@
+/* What is simulated: a list of jobs, whichever file they came from, and the machine. Plain
+ * values; the readers make them, sim.c only reads them. Times are whole seconds. */
+#ifndef SIM_WORKLOAD_H
+#define SIM_WORKLOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/node.h"
+
+struct err;
+
+struct sim_job {
+    int64_t id;
+    int64_t arrival;
+    int64_t duration; /* true run time */
+    int64_t estimate; /* what its user declared */
+    uint32_t shape;
+    uint32_t line;    /* of the file, for messages */
+    int32_t priority; /* among those who come at one instant, higher first */
+};
+
+struct workload {
+    struct sim_job *jobs; /* owned; by (arrival, priority, id) once sorted */
+    size_t n, cap;
+    struct shape *shapes; /* owned; each once */
+    size_t n_shapes, cap_shapes;
+    uint32_t *buckets; /* owned; shapes by hash */
+    size_t n_buckets;
+};
+
+/* The machine. */
+struct machine {
+    int n;
+    int32_t total_mib[GPU_MAX];
+    int32_t margin_mib;
+};
+
+#define WORKLOAD_INIT                                                                          \
+    {                                                                                          \
+        NULL, 0, 0, NULL, 0, 0, NULL, 0                                                        \
+    }
+#define auto_workload __attribute__((cleanup(workload_free)))
+
+#define WORKLOAD_TIME_MAX (INT64_C(1) << 40) /* of one time in a file: 35,000 years */
+#define WORKLOAD_JOBS_MAX 100000000
+
+void workload_free(struct workload *w); /* what it owns */
+
+/* Appends a job of this shape. job->shape is filled in here. */
+void workload_add(struct workload *w, const struct sim_job *job, const struct shape *shape);
+
+/* Other arrivals: all at 0, or times this factor (to the nearest second, halves to even). */
+void workload_batch(struct workload *w);
+void workload_scale(struct workload *w, double factor);
+
+/* Sorts, as every schedule needs it. -1: two jobs have one id. */
+int workload_sort(struct workload *w, const char *file, struct err *e);
+
+/* Whether every job fits on the empty machine; -1 with the first that does not. */
+int workload_check(const struct workload *w, const struct machine *m, const char *file,
+                   struct err *e);
+
+#endif
