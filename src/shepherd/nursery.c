@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "shepherd/attempt.h"
 #include "shepherd/sweep.h"
 #include "sys/nursery.h"
@@ -80,6 +81,7 @@ int
 nursery_run(void)
 {
     prctl(PR_SET_NAME, "berth-nursery");
+    (void)clock_boot_id();    /* read once for all of them */
     signal(SIGCHLD, SIG_IGN); /* shepherds are nobody's zombies */
     if (dup3(FD_CTL, FD_SERVED, O_CLOEXEC) < 0)
         return 1;

@@ -145,14 +145,27 @@ start_program(struct rig *r, const char *option, int ctl, int lock)
 }
 
 void
-rig_start(struct rig *r)
+rig_write_spec(const struct rig *r)
 {
     struct err e;
     auto_free char *text = json_dumps(r->spec, 0);
     if (file_write_atomic_at(r->folder, "spec.json", text, strlen(text), 0600, false, &e) < 0)
         fail_msg("%s", e.text);
-    auto_close int lock = openat(r->folder, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
+int
+rig_take_lock(const struct rig *r)
+{
+    int lock = openat(r->folder, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
+    return lock;
+}
+
+void
+rig_start(struct rig *r)
+{
+    rig_write_spec(r);
+    auto_close int lock = rig_take_lock(r);
     int pair[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     r->ctl = pair[0];

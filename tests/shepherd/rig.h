@@ -35,6 +35,8 @@ void rig_set_text(struct rig *r, const char *key, const char *v);
 void rig_add_env(struct rig *r, const char *entry);
 
 void rig_start(struct rig *r);
+void rig_write_spec(const struct rig *r); /* rig_start's first two steps */
+int rig_take_lock(const struct rig *r);
 pid_t rig_start_sweep(struct rig *r); /* a second program; its pid */
 
 /* The next message, of whatever kind, and the next that has this "event"; the caller decrefs.

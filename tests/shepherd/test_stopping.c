@@ -15,6 +15,8 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "rig.h"
+#include "sys/cgroup.h"
+#include "sys/procs.h"
 
 /* Awaits `ended`, lets the shepherd go, and returns the record from the file. */
 static void
@@ -314,6 +316,54 @@ test_cancel_after_the_command_has_gone(void **state)
     rig_close(&r);
 }
 
+/* In a cgroup of its own from birth, where there are cgroups; nothing of it stays. */
+static void
+test_cgroup_of_the_attempt(void **state)
+{
+    (void)state;
+    struct exitrec rec;
+    struct rig r;
+    char *base = NULL, group[512];
+    bool has_limits;
+    auto_free char *name = xasprintf("berth-shep-%d", (int)getpid());
+    if (cgroup_find_base(name, &base, &has_limits, NULL) < 0)
+        skip();
+    auto_free char *path = xasprintf("%s/job-12.3", base);
+    rig_open(&r, "trap '' TERM; setsid sleep 1000 & sleep 1000; sleep 1000");
+    rig_set_text(&r, "cgroup", path);
+    rig_set_int(&r, "cpus", 1);
+    rig_set_int(&r, "mem_mib", 512);
+    rig_start(&r);
+    json_t *started = rig_await(r.ctl, &r.in, "started");
+    pid_t command = (pid_t)json_integer_value(json_object_get(started, "command_pid"));
+    json_decref(started);
+    assert_true(proc_cgroup(command, group, sizeof group));
+    assert_non_null(strstr(group, "/job-12.3"));
+    assert_true(proc_cgroup(r.pid, group, sizeof group)); /* the shepherd is not confined */
+    assert_null(strstr(group, "/job-12.3"));
+    cancel(&r, 0);
+    finish(&r, &rec);
+    assert_int_equal(rec.ending.outcome, OUTCOME_CANCELLED);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(cgroup_remove(base), 0);
+    free(base);
+    rig_close(&r);
+}
+
+/* A group that cannot be had costs the confinement, not the job. */
+static void
+test_cgroup_that_is_not_to_be_had(void **state)
+{
+    (void)state;
+    struct exitrec rec;
+    struct rig r;
+    rig_open(&r, "exit 3");
+    rig_set_text(&r, "cgroup", "/no/such/group");
+    rig_run(&r, &rec);
+    assert_int_equal(rec.ending.code, 3);
+    rig_close(&r);
+}
+
 int
 main(void)
 {
@@ -331,6 +381,8 @@ main(void)
         cmocka_unit_test(test_what_is_left_gets_term_first),
         cmocka_unit_test(test_fork_bomb_does_not_win),
         cmocka_unit_test(test_cancel_after_the_command_has_gone),
+        cmocka_unit_test(test_cgroup_of_the_attempt),
+        cmocka_unit_test(test_cgroup_that_is_not_to_be_had),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

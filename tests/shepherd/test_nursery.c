@@ -1,0 +1,177 @@
+/* Shepherds that are forked from the nursery do what those that are started do. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "rig.h"
+#include "sys/nursery.h"
+#include "sys/spawn.h"
+
+struct nursery {
+    pid_t pid;
+    int fd;
+};
+
+static struct nursery
+start_nursery(void)
+{
+    int pair[2], errnum;
+    enum spawn_stage stage;
+    char option[] = "--nursery";
+    auto_free char *program = xstrdup(getenv("BERTH_SHEPHERD"));
+    char *const argv[] = {program, option, NULL}, *const env[] = {NULL};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    struct spawn s = SPAWN_INIT;
+    s.argv = argv;
+    s.envp = env;
+    const int fds[] = {0, 1, 2, pair[1]};
+    memcpy(s.fds, fds, sizeof fds);
+    s.n_fds = 4;
+    struct nursery n = {spawn_process(&s, &errnum, &stage), pair[0]};
+    assert_true(n.pid > 0);
+    close(pair[1]);
+    return n;
+}
+
+/* One packet with as many of the descriptors as n_fds says. */
+static void
+send_packet(const struct nursery *n, char kind, const int *fds, size_t n_fds)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int) * 3)];
+        struct cmsghdr align;
+    } control = {0};
+    struct iovec iov = {.iov_base = &kind, .iov_len = 1};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (n_fds > 0) {
+        msg.msg_control = control.bytes;
+        msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
+        memcpy(CMSG_DATA(c), fds, sizeof(int) * n_fds);
+    }
+    assert_int_equal(sendmsg(n->fd, &msg, MSG_NOSIGNAL), 1);
+}
+
+/* Gives the rig's attempt to the nursery; our end of its socket is r->ctl. */
+static void
+hand_over(const struct nursery *n, struct rig *r)
+{
+    int pair[2];
+    rig_write_spec(r);
+    auto_close int lock = rig_take_lock(r);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    r->ctl = pair[0];
+    const int fds[] = {pair[1], lock, r->folder};
+    send_packet(n, NURSERY_ATTEMPT, fds, 3);
+    close(pair[1]);
+}
+
+static void
+expect_code(struct rig *r, int code)
+{
+    struct exitrec rec;
+    json_decref(rig_await(r->ctl, &r->in, "ended"));
+    assert_int_equal(rig_record(r, &rec), 1);
+    assert_int_equal(rec.ending.code, code);
+    rig_recorded(r);
+    assert_true(rig_at_end(r->ctl));
+}
+
+static void
+test_several_at_once(void **state)
+{
+    (void)state;
+    struct nursery n = start_nursery();
+    struct rig rigs[8];
+    for (int i = 0; i < 8; i++) {
+        auto_free char *script = xasprintf("exit %d", 100 + i);
+        rig_open(&rigs[i], script);
+        hand_over(&n, &rigs[i]);
+    }
+    for (int i = 7; i >= 0; i--) {
+        expect_code(&rigs[i], 100 + i);
+        rig_close(&rigs[i]);
+    }
+    close(n.fd);
+    assert_int_equal(rig_wait_pid(n.pid), 0);
+}
+
+static void
+test_packets_that_make_no_sense(void **state)
+{
+    (void)state;
+    struct nursery n = start_nursery();
+    struct rig r;
+    const int fds[] = {0, 1, 2};
+    send_packet(&n, NURSERY_ATTEMPT, fds, 0);
+    send_packet(&n, NURSERY_ATTEMPT, fds, 1);
+    send_packet(&n, NURSERY_ATTEMPT, fds, 2);
+    rig_open(&r, "exit 5");
+    hand_over(&n, &r);
+    expect_code(&r, 5);
+    rig_close(&r);
+    close(n.fd);
+    assert_int_equal(rig_wait_pid(n.pid), 0);
+}
+
+/* The nursery dies: its shepherds and their jobs go on. A sweep through another works. */
+static void
+test_shepherds_outlive_it(void **state)
+{
+    (void)state;
+    struct nursery n = start_nursery();
+    struct rig r;
+    rig_open(&r, "sleep 1000");
+    hand_over(&n, &r);
+    json_t *hello = rig_await(r.ctl, &r.in, "hello");
+    pid_t shepherd = (pid_t)json_integer_value(json_object_get(hello, "pid"));
+    pid_t command = (pid_t)json_integer_value(json_object_get(hello, "command_pid"));
+    json_decref(hello);
+    kill(n.pid, SIGKILL);
+    rig_wait_pid(n.pid);
+    close(n.fd);
+    assert_true(rig_lives(shepherd));
+    assert_true(rig_lives(command));
+
+    n = start_nursery();
+    kill(shepherd, SIGKILL);
+    json_decref(rig_await(r.ctl, &r.in, "started"));
+    assert_true(rig_at_end(r.ctl));
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    auto_close int lock = openat(r.folder, "lock", O_RDWR | O_CLOEXEC);
+    const int fds[] = {pair[1], lock, r.folder};
+    send_packet(&n, NURSERY_SWEEP, fds, 3);
+    close(pair[1]);
+    assert_true(rig_at_end(pair[0])); /* the sweeper has done and gone */
+    close(pair[0]);
+    assert_false(rig_lives(command));
+    close(n.fd);
+    assert_int_equal(rig_wait_pid(n.pid), 0);
+    rig_close(&r);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_several_at_once),
+        cmocka_unit_test(test_packets_that_make_no_sense),
+        cmocka_unit_test(test_shepherds_outlive_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
