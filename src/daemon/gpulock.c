@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "daemon/daemon.h"
+#include "daemon/prober.h"
 
 struct gpulock {
     struct gpulock *next;
@@ -22,9 +23,13 @@ struct gpulock {
     char uuid[80];
 };
 
+/* Simulated cards are locked beside what simulates them: they come and go by the hundred. */
 static const char *
-lock_dir(void)
+lock_dir(const struct daemon *d)
 {
+    const char *sim = prober_sim_dir(d->prober);
+    if (sim)
+        return sim;
     const char *dir = getenv("BERTH_LOCK_DIR");
     if (dir && dir[0])
         return dir;
@@ -66,7 +71,7 @@ gpulock_take(struct daemon *d, const char *uuid, struct err *e)
     for (const struct gpulock *l = d->gpulocks; l; l = l->next)
         if (strcmp(l->uuid, uuid) == 0)
             return 0;
-    auto_free char *path = xasprintf("%s/berth-gpu-%s", lock_dir(), uuid);
+    auto_free char *path = xasprintf("%s/berth-gpu-%s", lock_dir(d), uuid);
     auto_close int fd = open_lock(path, e);
     if (fd < 0)
         return -1;
