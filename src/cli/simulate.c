@@ -197,8 +197,9 @@ say_notes(const struct simulation *sim, const struct read_notes *notes)
                 sim->format == FORMAT_SWF ? "they have no run time or no processors"
                                           : "they want no GPU, or are held or cancelled");
     if (notes->capped)
-        cli_say("%s: %zu jobs ask for more than the machine has; they get what there is",
-                sim->file, notes->capped);
+        cli_say("%s: %zu job%s for more than the machine has, and get%s what there is",
+                sim->file, notes->capped, notes->capped == 1 ? " asks" : "s ask",
+                notes->capped == 1 ? "s" : "");
 }
 
 static int

@@ -1,0 +1,121 @@
+#!/usr/bin/env bats
+# `berth simulate` as people call it: files of each kind, figures as table and JSON, schedules,
+# pictures, and the words for what is wrong. Needs no daemon. That schedules are right is
+# tests/sim's to say.
+
+setup()
+{
+    data=${BERTH_SOURCE:-$BATS_TEST_DIRNAME/../..}/tests/sim/data
+    export BERTH_DIR=$BATS_TEST_TMPDIR/no-daemon
+    cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# says STATUS WORDS COMMAND...: it ends like that, and says so on standard error.
+says()
+{
+    local status=$1 words=$2 got=0
+    shift 2
+    "$@" >out 2>err || got=$?
+    [ "$got" = "$status" ] || { echo "status $got of $*: $(cat err)"; return 1; }
+    grep -qF -- "$words" err || { echo "no '$words' in: $(cat err)"; return 1; }
+    [ ! -s out ]
+}
+
+@test "simulate: several policies are the rows of a table" {
+    berth simulate "$data/node8.csv" --policy fifo,easy-e,hrrn-e >out
+    [ "$(wc -l <out)" = 5 ]
+    sed -n 1p out | grep -q '^1000 jobs (9 on several GPUs) on 8x24G; no makespan is below 4d16h$'
+    sed -n 2p out | grep -qE '^POLICY +WAIT +P95 +P99 +MAX +MULTI +MULTI MAX +SLOWDOWN +MAKESPAN +/BOUND +VRAM$'
+    sed -n 3p out | grep -qE '^fifo +8h02m .* 68\.3%$'
+    [ ! -e "$BERTH_DIR" ]
+}
+
+@test "simulate: JSON has the figures in seconds" {
+    berth simulate "$data/node8.csv" --policy greedy --json >out
+    python3 - <<'PY'
+import json
+r = json.load(open("out"))
+assert r["version"] == 1 and r["jobs"] == 1000 and r["gpus_mib"] == [24576] * 8
+assert r["lower_bound"] == 405037 and not r["batch"] and r["margin_mib"] == 512
+p, = r["policies"]
+assert p["policy"] == "greedy" and p["wait_max"] == 306743 and p["events"] == 2000
+assert round(p["wait_mean"], 3) == 6736.803 and round(p["mem_util"], 4) == 0.7491
+assert round(p["makespan_ratio"], 4) == round(415486 / 405037, 4)
+PY
+}
+
+@test "simulate: --dump and --svg write one policy's schedule" {
+    berth simulate "$data/node8.csv" --policy easy-e --dump schedule --svg picture.svg
+    want=$(awk -F'\t' '$1=="node8" && $4=="trace" && $5=="easy-e"{print $NF}' "$data/reference.tsv")
+    [ "$(sha256sum <schedule | cut -d' ' -f1)" = "$want" ]
+    python3 - <<'PY'
+import xml.etree.ElementTree as tree
+root = tree.parse("picture.svg").getroot()
+titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")]
+assert len(titles) == 1000, len(titles)
+PY
+    says 2 "show one policy" berth simulate "$data/node8.csv" --policy easy-e,fifo --dump x
+    says 1 "cannot write /nowhere/x" berth simulate "$data/node8.csv" --dump /nowhere/x
+}
+
+@test "simulate: --batch, --scale, --margin and --gpus change what is simulated" {
+    max_of()
+    {
+        berth simulate "$data/node8.csv" --policy easy-e --json "$@" |
+            python3 -c 'import json, sys; print(json.load(sys.stdin)["policies"][0]["wait_max"])'
+    }
+    plain=$(max_of)
+    [ "$(max_of --batch)" = "$(awk -F'\t' '$1=="node8" && $4=="batch" && $5=="easy-e"{print $10}' "$data/reference.tsv")" ]
+    [ "$(max_of --scale 0.5)" -gt "$plain" ]
+    [ "$(max_of --gpus 16x24G)" -lt "$plain" ]
+    [ "$(max_of --margin 0)" = "$plain" ]
+    says 6 "needs 23.5 GiB and a margin of 600 MiB" berth simulate "$data/node8.csv" --margin 600
+}
+
+@test "simulate: a jobs file runs for its time limits, or for --duration" {
+    printf '[vram=7G time=1h] a\n[gpus=2 vram=7G] b\n[vram=7G time=2h priority=1] c\n' >jobs.txt
+    says 2 "jobs.txt:2:1: nothing says how long this runs" berth simulate jobs.txt
+    berth simulate jobs.txt --duration 30m --gpus 2x24G --dump schedule >/dev/null
+    printf '1,0,3600,0\n2,0,1800,0;1\n3,0,7200,0\n' | diff - schedule
+}
+
+@test "simulate: SWF logs; processors and memory are cut to the machine" {
+    echo '7 0 -1 60 64 -1 -1 64 90 -1 1 1 1 1 1 1 -1 -1' >log.swf
+    berth simulate log.swf --gpus 2x24G --dump schedule >/dev/null 2>err
+    echo '7,0,60,0;1' | diff - schedule
+    grep -q '^berth: log.swf: 1 job asks for more than the machine has' err
+    cp log.swf log.txt
+    berth simulate log.txt --format swf --gpus 2x24G >/dev/null 2>&1
+}
+
+@test "simulate: a mixed machine puts jobs where they fit" {
+    printf 'job_id,arrival_s,duration_s,vram_mib\n0,0,10,60000\n1,0,10,60000\n2,0,10,1000\n' >m.csv
+    berth simulate m.csv --gpus 1x24G,1x80G --dump schedule >/dev/null
+    printf '0,0,10,1\n1,10,20,1\n2,0,10,1\n' | diff - schedule
+}
+
+@test "simulate: mistakes are named with their place" {
+    printf 'job_id,arrival_s,duration_s\n0,0,10\n1,x,10\n' >bad.csv
+    says 2 "berth: bad.csv:3:3: arrival_s: 'x' is not a whole number" berth simulate bad.csv
+    printf 'job_id,arrival_s,duration_s,gpus\n0,0,10,9\n' >wide.csv
+    says 6 "wide.csv:2: job 0 needs 9 GPUs; there are 8" berth simulate wide.csv
+    : >empty.csv
+    says 2 "empty.csv:1:1: the file is empty" berth simulate empty.csv
+    echo 'arrival_s,duration_s' >none.csv
+    says 2 "none.csv: there is no job in it" berth simulate none.csv
+    says 1 "missing.csv" berth simulate missing.csv
+    says 2 "there is no policy 'easy'" berth simulate bad.csv --policy easy
+    says 2 "did you mean 'greedy'?" berth simulate bad.csv --policy gredy
+    says 2 "--gpus: '8x' does not describe" berth simulate bad.csv --gpus 8x
+    says 2 "one FILE is wanted" berth simulate
+    says 2 "'tsv' is no format" berth simulate bad.csv --format tsv
+}
+
+@test "simulate: --policy list names every policy, and all compares them" {
+    berth simulate --policy list >list
+    for name in fifo greedy greedy-wf greedy-ff whole whole-fifo easy-p easy-e hrrn-e sjf-e lpt-e aged-e; do
+        grep -qE "^$name +[a-z]" list
+    done
+    berth simulate "$data/philly8.csv" --policy all >out
+    [ "$(tail -n +3 out | awk '{print $1}')" = "$(awk '{print $1}' list)" ]
+}
