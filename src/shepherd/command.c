@@ -31,8 +31,7 @@
 __attribute__((format(printf, 3, 4))) static void
 fail(struct command *c, int errnum, const char *fmt, ...)
 {
-    struct err e = {0};
-    char what[sizeof e.text];
+    char what[1024];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);

@@ -119,7 +119,7 @@ copy_line(const char *tail, size_t n, size_t at, char *text, size_t size)
 bool
 oom_find_in_log(int log_fd, off_t from, char *const *patterns, char *text, size_t size)
 {
-    char tail[WINDOW_BYTES];
+    char tail[WINDOW_BYTES] = "";
     if (log_fd < 0 || !patterns || !patterns[0])
         return false;
     size_t n = read_tail(log_fd, from, tail);
