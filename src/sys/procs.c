@@ -17,8 +17,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 
-#define ENVIRON_MAX_BYTES (4 * 1024 * 1024) /* the kernel's bound is a quarter of the stack's  \
-                                             */
+#define ENVIRON_MAX_BYTES                                                                      \
+    (4 * 1024 * 1024) /* the kernel's bound is a quarter of the stack's                        \
+                       */
 
 void
 procs_free(struct procs *ps)

@@ -35,7 +35,7 @@ start_in(int cgroup_fd)
 {
     int errnum;
     enum spawn_stage stage;
-    char sh[] = "/bin/sh", c[] = "-c", script[] = "setsid sleep 1000 & wait";
+    char sh[] = "/bin/sh", c[] = "-c", script[] = "exec sleep 1000";
     char *const argv[] = {sh, c, script, NULL}, *const env[] = {NULL};
     struct spawn s = SPAWN_INIT;
     s.argv = argv;

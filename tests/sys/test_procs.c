@@ -71,7 +71,8 @@ static void
 test_reading_a_process(void **state)
 {
     (void)state;
-    char script[] = "echo 1; read x", mark[] = "BERTH_MARK=abc:1.2", value[32], group[256];
+    char script[] = "echo 1; exec sleep 1000", mark[] = "BERTH_MARK=abc:1.2", value[32],
+         group[256];
     struct proc p, me;
     int out;
     pid_t pid = start_sh(script, mark, &out);
@@ -122,7 +123,8 @@ static void
 test_descendants(void **state)
 {
     (void)state;
-    char script[] = "setsid /bin/sh -c 'echo $$; sleep 1000' & wait", none[] = "A=b", value[8];
+    char script[] = "setsid /bin/sh -c 'echo $$; exec sleep 1000' & wait", none[] = "A=b",
+         value[8];
     auto_procs struct procs found = PROCS_INIT;
     int out;
     pid_t pid = start_sh(script, none, &out);
@@ -146,7 +148,7 @@ static void
 test_signal_only_to_whom_was_read(void **state)
 {
     (void)state;
-    char script[] = "echo 1; read x; sleep 1000", none[] = "A=b";
+    char script[] = "echo 1; exec sleep 1000", none[] = "A=b";
     struct proc p;
     int out, status;
     pid_t pid = start_sh(script, none, &out);
