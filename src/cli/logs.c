@@ -131,17 +131,18 @@ on_ended(void *ctx, int64_t id, json_t *result, const struct err *error)
     f->ended = true;
 }
 
-/* The folder is watched too: the log appears in it when the job starts. */
+/* The folder is watched too: the log appears in it when the job starts. The descriptor, the
+ * caller's. */
 static int
-watch_log(struct follow *f, struct err *e)
+watch_log(const char *path, struct err *e)
 {
-    auto_free char *copy = xstrdup(f->path);
+    auto_free char *copy = xstrdup(path);
+    int notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 
-    f->notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (f->notify < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot watch %s", f->path);
-    inotify_add_watch(f->notify, dirname(copy), IN_CREATE | IN_MODIFY | IN_MOVED_TO);
-    return 0;
+    if (notify < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot watch %s", path);
+    inotify_add_watch(notify, dirname(copy), IN_CREATE | IN_MODIFY | IN_MOVED_TO);
+    return notify;
 }
 
 static void
@@ -183,25 +184,20 @@ static int
 show_following(struct client *c, const json_t *job, int64_t tail)
 {
     struct err e = {0};
-    auto_close int notify = -1;
-    struct follow f = {.client = c, .fd = -1, .notify = -1, .path = answer_str(job, "log")};
-    json_t *select = json_pack("{s:[o]}", "select",
-                               json_sprintf("%lld", (long long)answer_int(job, "id", 0)));
+    const char *path = answer_str(job, "log");
+    auto_close int notify = watch_log(path, &e);
+    struct follow f = {.client = c, .fd = -1, .notify = notify, .path = path};
+    json_t *select;
     int rc;
 
     client_listen(c, NULL, on_ended, &f);
-    if (watch_log(&f, &e) < 0) {
-        json_decref(select);
+    if (notify < 0 || open_log(&f, tail, &e) < 0)
         return cli_fail(&e);
-    }
-    notify = f.notify;
-    if (open_log(&f, tail, &e) < 0) {
-        json_decref(select);
-        return cli_fail(&e);
-    }
     if (f.fd < 0 && !render_state_is_final(answer_str(job, "state")))
         cli_say("job %lld has written nothing yet (%s); waiting",
                 (long long)answer_int(job, "id", 0), answer_str(job, "state"));
+    select = json_pack("{s:[o]}", "select",
+                       json_sprintf("%lld", (long long)answer_int(job, "id", 0)));
     rc = client_send(c, "wait", select, &e) < 0 ? -1 : follow_log(&f, &e);
     if (f.fd >= 0)
         close(f.fd);

@@ -134,7 +134,8 @@ take_global(struct opt_reader *r, int which)
 static int
 settle(struct opt_reader *r, int own, int global, const char *attached)
 {
-    const struct opt *o = own >= 0 ? &r->page->options[own] : &global_options[global];
+    const struct opt *o =
+        own >= 0 && r->page ? &r->page->options[own] : &global_options[global];
 
     if (fetch_value(r, o, attached) < 0)
         return OPT_EXIT;
@@ -168,7 +169,7 @@ read_letter(struct opt_reader *r)
 
     if (own < 0 && global < 0)
         return fail_option(r, "-", r->cluster - 1, strlen(r->cluster - 1));
-    o = own >= 0 ? &table[own] : &global_options[global];
+    o = own >= 0 && table ? &table[own] : &global_options[global];
     if (o->value && *r->cluster)
         attached = *r->cluster == '=' ? r->cluster + 1 : r->cluster;
     if (attached || !*r->cluster)

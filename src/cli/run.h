@@ -110,6 +110,7 @@ struct run {
     struct progress progress;
     struct watch *watch;
     int id_width;
+    char stopped_by[64]; /* who told the daemon to stop; "": nobody, as far as we know */
     int waiting_said;
     int64_t under, over; /* declared */
 };

@@ -233,7 +233,10 @@ mend(struct loop *l, struct err *e)
 {
     auto_buf struct buf back = BUF_INIT;
 
-    while (e->code == ERR_UNREACHABLE) {
+    /* Somebody wanted it so: a client that starts it again would be in the way. */
+    if (e->code == ERR_UNREACHABLE && l->run->stopped_by[0])
+        err_set(e, ERR_UNREACHABLE, "%s has stopped the daemon", l->run->stopped_by);
+    while (e->code == ERR_UNREACHABLE && !l->run->stopped_by[0]) {
         struct err again = {0};
 
         if (reconnect(l, &again) == 0)

@@ -43,7 +43,7 @@ run_jobs_get(struct run_jobs *t, int64_t id)
 
     if (job)
         return job;
-    if (t->n == t->cap)
+    if (t->n == t->cap || !t->all)
         grow(t);
     job = &t->all[t->n++];
     *job = (struct run_job){.id = id,

@@ -67,7 +67,7 @@ struct attempt {
     int64_t started_us;        /* wall clock, when the command started (0: not yet) */
     int64_t util_sum;          /* of the cards' load over util_count samples */
     int32_t util_count;
-    bool warned; /* EXCEEDS has been said */
+    bool warned;           /* EXCEEDS has been said */
     int64_t ended_boot_us; /* boot clock: when its end became known; not stored */
     struct ending ending;
 };
@@ -114,8 +114,8 @@ struct job {
     char *cancelled_by; /* owned; NULL: nobody */
     char *never_text;   /* owned; INFEASIBLE: why it can never start */
 
-    bool waiting_told;     /* the daemon's: followers know why it waits */
-    uint8_t unsaved; /* the daemon's: what the next commit must write (turn.h) */
+    bool waiting_told; /* the daemon's: followers know why it waits */
+    uint8_t unsaved;   /* the daemon's: what the next commit must write (turn.h) */
 
     /* queue.c's: */
     struct kind *kind; /* the line it stands in; NULL unless pending */

@@ -305,7 +305,8 @@ main(int argc, char **argv)
     if (rc < 0 || prepare(&d, &o, &e) || start(&d, &o, &e)) {
         log_error("%s", e.text);
         say_ready(&o, e.text);
-        return err_exit_status(e.code);
+        /* Half of an instance has been built; the kernel takes it back faster than we could. */
+        _exit(err_exit_status(e.code));
     }
     log_info("event=ready pid=%d socket=%s gpus=%d backend=%s", getpid(), d.places.socket,
              ledger_n_cards(d.ledger),

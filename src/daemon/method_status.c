@@ -156,6 +156,10 @@ method_stop(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     for (size_t i = 0; i < n; i++)
         if (!job_state_is_final(jobs[i]->state))
             jobs_cancel(d, jobs[i], daemon_user_name(c->uid));
+    struct jsonw *event = turn_event(d, "daemon", NULL);
+    jsonw_kstr(event, "state", "stopping");
+    jsonw_kstr(event, "by", daemon_user_name(c->uid));
+    turn_event_end(d);
     jsonw_object(out);
     jsonw_kint(out, "cancelled", cancel ? (int64_t)n : 0);
     jsonw_end_object(out);

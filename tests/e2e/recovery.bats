@@ -109,3 +109,21 @@ PY
     berth cancel 1 --grace 0.1s
     wait_for_event kind=ended job=1 state=CANCELLED
 }
+
+@test "a daemon that somebody stops stays stopped, and its followers say how to come back" {
+    printf '[vram=1000] read line <gate; exit 3\n' >jobs.txt
+    follow_file 1 jobs.txt
+    wait_for_event kind=started job=1
+    stop_daemon
+    finish run
+    is status "$status" 4
+    has said "$out" 'has stopped the daemon'
+    has 'way back' "$out" 'berth run'
+    try berth queue
+    is 'status of queue' "$status" 4
+    background again berth run jobs.txt
+    wait_for_output again ' running '
+    open_gate
+    finish again
+    is status "$status" 3
+}
