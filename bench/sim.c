@@ -86,8 +86,8 @@ main(int argc, char **argv)
 {
     auto_workload struct workload w = WORKLOAD_INIT;
     struct err e;
-    int64_t jobs;
-    double load_times;
+    int64_t jobs = 0;
+    double load_times = 1;
     if (argc >= 4 && strcmp(argv[1], "--run") == 0) {
         double began = now_s();
         load(argv[2], &w);

@@ -1,290 +1,159 @@
-/* Lines of entries. See lines.h for what they are. A treap's shape depends on its members
- * only (their priorities are hashes of their numbers), so nothing here is random. */
+/* Lines of entries, numbered by what they ask for, and the tree over them. What goes on
+ * within a line is treap.c's. */
 #include "core/lines.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "core/treap.h"
 
-#define BUCKETS_FIRST 64
+#define CMP(a, b) (((a) > (b)) - ((a) < (b)))
 
-void
-lines_init(struct lines *l, struct entry *entries, size_t n, const struct shape *shapes,
-           enum policy_order order)
-{
-    *l = (struct lines){.entries = entries, .n = n, .shapes = shapes, .order = order};
-    l->oldest = 1;
-    l->n_buckets = BUCKETS_FIRST;
-    l->buckets = xcalloc(l->n_buckets, sizeof *l->buckets);
-    entries[0] = (struct entry){.min_run = INT64_MAX};
-    /* Number 0 is no line. */
-    l->cap_all = 16;
-    l->all = xcalloc(l->cap_all, sizeof *l->all);
-    l->live = xcalloc(l->cap_all, sizeof *l->live);
-    l->n_all = 1;
-}
-
-void
-lines_free(struct lines *l)
-{
-    free(l->all);
-    free(l->live);
-    free(l->buckets);
-}
-
-/* The order of jobs. */
-
-static int64_t
-reckoned_run(const struct entry *e)
-{
-    return e->run > RATIO_RUN_MIN_S ? e->run : RATIO_RUN_MIN_S;
-}
-
-/* (waited + run) / run is larger where waited / run is: compared by products, exactly. */
-static int
-compare_ratio(const struct lines *l, const struct entry *a, const struct entry *b)
-{
-    __int128 x = (__int128)(l->now - a->arrival) * reckoned_run(b);
-    __int128 y = (__int128)(l->now - b->arrival) * reckoned_run(a);
-    return x == y ? 0 : x > y ? -1 : 1;
-}
-
-static int
-compare_numbers(int64_t a, int64_t b)
-{
-    return a == b ? 0 : a < b ? -1 : 1;
-}
-
-static int
-compare_longest(const struct lines *l, const struct entry *a, const struct entry *b)
-{
-    const struct shape *x = &l->shapes[a->shape], *y = &l->shapes[b->shape];
-    if (a->run != b->run)
-        return compare_numbers(b->run, a->run);
-    if (x->n != y->n)
-        return compare_numbers(y->n, x->n);
-    return compare_numbers(y->vram_mib, x->vram_mib);
-}
-
-bool
-lines_precedes(const struct lines *l, uint32_t a, uint32_t b)
-{
-    const struct entry *x = &l->entries[a], *y = &l->entries[b];
-    int order = 0;
-    switch (l->order) {
-    case ORDER_ARRIVAL:
-        break;
-    case ORDER_SHORTEST:
-        order = compare_numbers(x->run, y->run);
-        break;
-    case ORDER_LONGEST:
-        order = compare_longest(l, x, y);
-        break;
-    case ORDER_RATIO:
-        order = compare_ratio(l, x, y);
-        break;
-    }
-    return order ? order < 0 : a < b;
-}
-
-/* Treaps. */
+/* The tree over the lines: the node of [begin, end) is followed by all nodes of its left
+ * half, then by those of its right half. */
 
 static uint32_t
-priority(uint32_t who)
+middle(uint32_t begin, uint32_t end)
 {
-    uint32_t h = who * UINT32_C(0x9e3779b1);
-    h = (h ^ h >> 15) * UINT32_C(0x85ebca77);
-    return h ^ h >> 13;
+    return begin + (end - begin) / 2;
 }
 
+static uint32_t
+right_child(uint32_t node, uint32_t begin, uint32_t end)
+{
+    return node + 2 * (middle(begin, end) - begin);
+}
+
+/* Under ORDER_RATIO nothing that stays true can be said of the order; but who came first and
+ * who is shortest bound the ratios of all between them. */
 static bool
-is_above(uint32_t a, uint32_t b)
+sums_up_before(const struct lines *l, uint32_t a, uint32_t b)
 {
-    uint32_t x = priority(a), y = priority(b);
-    return x != y ? x > y : a > b;
+    return l->order == ORDER_RATIO ? a < b : lines_precedes(l, a, b);
 }
 
 static void
-update(struct entry *e, uint32_t at)
+sum_up(const struct lines *l, uint32_t node, uint32_t begin, uint32_t end, uint32_t line)
 {
-    int64_t min = e[at].run;
-    if (e[e[at].left].min_run < min)
-        min = e[e[at].left].min_run;
-    if (e[e[at].right].min_run < min)
-        min = e[e[at].right].min_run;
-    e[at].min_run = min;
-}
-
-/* Cuts root in two: what precedes who, and the rest. */
-static void
-split(const struct lines *l, uint32_t root, uint32_t who, uint32_t *before, uint32_t *behind)
-{
-    struct entry *e = l->entries;
-    if (!root) {
-        *before = *behind = 0;
+    struct summary *s = &l->tree[node];
+    if (end - begin == 1) {
+        s->first = l->all[line].first;
+        s->min_run = l->entries[l->all[line].root].min_run;
         return;
     }
-    if (lines_precedes(l, root, who)) {
-        *before = root;
-        split(l, e[root].right, who, &e[root].right, behind);
-    } else {
-        *behind = root;
-        split(l, e[root].left, who, before, &e[root].left);
-    }
-    update(e, root);
-}
-
-/* Everyone in a precedes everyone in b. */
-static uint32_t
-merge(struct entry *e, uint32_t a, uint32_t b)
-{
-    if (!a || !b)
-        return a ? a : b;
-    if (is_above(a, b)) {
-        e[a].right = merge(e, e[a].right, b);
-        update(e, a);
-        return a;
-    }
-    e[b].left = merge(e, a, e[b].left);
-    update(e, b);
-    return b;
-}
-
-static uint32_t
-insert(const struct lines *l, uint32_t root, uint32_t who)
-{
-    struct entry *e = l->entries;
-    if (!root || is_above(who, root)) {
-        split(l, root, who, &e[who].left, &e[who].right);
-        root = who;
-    } else if (lines_precedes(l, who, root)) {
-        e[root].left = insert(l, e[root].left, who);
-    } else {
-        e[root].right = insert(l, e[root].right, who);
-    }
-    update(e, root);
-    return root;
-}
-
-static uint32_t
-erase(const struct lines *l, uint32_t root, uint32_t who)
-{
-    struct entry *e = l->entries;
-    if (root == who)
-        return merge(e, e[who].left, e[who].right);
-    if (!root)
-        err_abort("entry %u is not in its line", who);
-    if (lines_precedes(l, who, root))
-        e[root].left = erase(l, e[root].left, who);
+    uint32_t mid = middle(begin, end), right = right_child(node, begin, end);
+    if (line < mid)
+        sum_up(l, node + 1, begin, mid, line);
     else
-        e[root].right = erase(l, e[root].right, who);
-    update(e, root);
-    return root;
+        sum_up(l, right, mid, end, line);
+    const struct summary *a = &l->tree[node + 1], *b = &l->tree[right];
+    bool is_b = !a->first || (b->first && sums_up_before(l, b->first, a->first));
+    s->first = is_b ? b->first : a->first;
+    s->min_run = a->min_run < b->min_run ? a->min_run : b->min_run;
 }
 
-static uint32_t
-leftmost(const struct entry *e, uint32_t root)
+/* Whether anyone below the node might precede this one. */
+static bool
+may_precede(const struct lines *l, const struct summary *s, uint32_t who)
 {
-    while (root && e[root].left)
-        root = e[root].left;
-    return root;
+    if (l->order != ORDER_RATIO)
+        return lines_precedes(l, s->first, who);
+    struct entry bound = {.arrival = l->entries[s->first].arrival, .run = s->min_run};
+    return treap_compare_ratio(l, &bound, &l->entries[who]) <= 0;
 }
 
-static uint32_t
-next_in(const struct lines *l, uint32_t root, uint32_t after, int64_t max_run)
+struct search {
+    uint32_t begin, end; /* of lines */
+    uint32_t after;
+    int64_t max_run;
+    uint32_t best;
+};
+
+static void
+search_line(const struct lines *l, const struct line *line, struct search *s)
 {
-    const struct entry *e = l->entries;
-    while (root && e[root].min_run <= max_run) {
-        if (after && !lines_precedes(l, after, root)) {
-            root = e[root].right;
-            continue;
-        }
-        uint32_t found = next_in(l, e[root].left, after, max_run);
-        if (found)
-            return found;
-        if (e[root].run <= max_run)
-            return root;
-        /* All on the right come after it as well. */
-        after = 0;
-        root = e[root].right;
+    uint32_t who = line->first;
+    if (s->after || s->max_run < INT64_MAX)
+        who = treap_next(l, line->root, s->after, s->max_run);
+    if (who && (!s->best || lines_precedes(l, who, s->best)))
+        s->best = who;
+}
+
+static void
+search(const struct lines *l, uint32_t node, uint32_t begin, uint32_t end, struct search *s)
+{
+    const struct summary *sum = &l->tree[node];
+    if (end <= s->begin || begin >= s->end || !sum->first || sum->min_run > s->max_run)
+        return;
+    if (s->best && !may_precede(l, sum, s->best))
+        return;
+    if (end - begin == 1) {
+        search_line(l, &l->all[begin], s);
+        return;
     }
-    return 0;
+    search(l, node + 1, begin, middle(begin, end), s);
+    search(l, right_child(node, begin, end), middle(begin, end), end, s);
 }
 
 uint32_t
-lines_next(const struct lines *l, const struct line *line, uint32_t after, int64_t max_run)
+lines_best(const struct lines *l, uint32_t begin, uint32_t end, uint32_t after, int64_t max_run,
+           uint32_t best)
 {
-    return next_in(l, line->root, after, max_run);
+    struct search s = {begin, end, after, max_run, best};
+    if (begin < end)
+        search(l, 0, 0, l->n_lines, &s);
+    return s.best;
 }
 
-/* Finding an entry's line. */
-
-static uint32_t
-bucket_of(const struct lines *l, uint32_t shape, int64_t run_class)
+uint32_t
+lines_above(const struct lines *l, const struct family *f, int64_t vram_mib)
 {
-    uint64_t h = ((uint64_t)shape << 40 ^ (uint64_t)run_class) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(h >> 32) & (l->n_buckets - 1);
+    uint32_t low = f->begin, high = f->end;
+    while (low < high) {
+        uint32_t mid = middle(low, high);
+        if (l->all[mid].shape->vram_mib > vram_mib)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
 }
+
+/* Coming and going. */
 
 static void
-grow(struct lines *l)
+refresh(struct lines *l, uint32_t line, int change)
 {
-    if (l->n_all == l->cap_all) {
-        l->cap_all *= 2;
-        l->all = xrealloc(l->all, l->cap_all * sizeof *l->all);
-        l->live = xrealloc(l->live, l->cap_all * sizeof *l->live);
+    struct family *f = l->families;
+    for (uint32_t n = l->n_families; n > 1;) {
+        uint32_t half = n / 2;
+        if (f[half].begin <= line) {
+            f += half;
+            n -= half;
+        } else {
+            n = half;
+        }
     }
-    if (l->n_all < l->n_buckets)
-        return;
-    free(l->buckets);
-    l->n_buckets *= 4;
-    l->buckets = xcalloc(l->n_buckets, sizeof *l->buckets);
-    for (uint32_t i = 1; i < l->n_all; i++) {
-        uint32_t *bucket = &l->buckets[bucket_of(l, l->all[i].shape_no, l->all[i].run_class)];
-        l->all[i].hash_next = *bucket;
-        *bucket = i;
-    }
-}
-
-static uint32_t
-find_line(struct lines *l, uint32_t shape, int64_t run_class)
-{
-    uint32_t i = l->buckets[bucket_of(l, shape, run_class)];
-    for (; i; i = l->all[i].hash_next) {
-        if (l->all[i].shape_no == shape && l->all[i].run_class == run_class)
-            return i;
-    }
-    grow(l);
-    uint32_t *bucket = &l->buckets[bucket_of(l, shape, run_class)];
-    i = l->n_all++;
-    l->all[i] = (struct line){.shape = &l->shapes[shape],
-                              .shape_no = shape,
-                              .run_class = run_class,
-                              .hash_next = *bucket};
-    *bucket = i;
-    return i;
+    f->n_waiting += (uint32_t)change;
+    l->n_waiting += (size_t)change;
+    sum_up(l, 0, 0, l->n_lines, line);
 }
 
 void
 lines_add(struct lines *l, uint32_t who)
 {
     struct entry *e = &l->entries[who];
+    struct line *line = &l->all[e->line];
     if (who <= l->last_added || who > l->n)
         err_abort("entry %u arrives after %u", who, l->last_added);
     l->last_added = who;
-    e->line = find_line(l, e->shape, l->order == ORDER_RATIO ? reckoned_run(e) : 0);
     e->left = e->right = 0;
     e->waits = true;
-    struct line *line = &l->all[e->line];
-    if (!line->root) {
-        line->live_at = l->n_live;
-        l->live[l->n_live++] = e->line;
-    }
     if (!line->first || lines_precedes(l, who, line->first))
         line->first = who;
-    line->root = insert(l, line->root, who);
-    l->n_waiting++;
+    line->root = treap_insert(l, line->root, who);
+    refresh(l, e->line, 1);
 }
 
 void
@@ -294,16 +163,11 @@ lines_remove(struct lines *l, uint32_t who)
     struct line *line = &l->all[e->line];
     if (!e->waits)
         err_abort("entry %u does not wait", who);
-    line->root = erase(l, line->root, who);
+    line->root = treap_erase(l, line->root, who);
     if (line->first == who)
-        line->first = leftmost(l->entries, line->root);
+        line->first = treap_first(l->entries, line->root);
     e->waits = false;
-    l->n_waiting--;
-    if (line->root)
-        return;
-    uint32_t last = l->live[--l->n_live];
-    l->live[line->live_at] = last;
-    l->all[last].live_at = line->live_at;
+    refresh(l, e->line, -1);
 }
 
 uint32_t
@@ -312,4 +176,101 @@ lines_oldest(struct lines *l)
     while (l->oldest <= l->last_added && !l->entries[l->oldest].waits)
         l->oldest++;
     return l->oldest <= l->last_added ? l->oldest : 0;
+}
+
+/* Making the lines. */
+
+/* One entry's line before lines have numbers. */
+struct place {
+    const struct shape *shape;
+    int64_t run_class; /* ORDER_RATIO: the run that all in the line are reckoned with */
+    uint32_t who;
+};
+
+/* Whole cards are a family of their own: they are given by number. */
+static int
+compare_families(const struct shape *a, const struct shape *b)
+{
+    bool whole_a = a->alone && a->vram_mib == 0, whole_b = b->alone && b->vram_mib == 0;
+    if (a->n != b->n)
+        return CMP(a->n, b->n);
+    if (a->alone != b->alone)
+        return CMP(a->alone, b->alone);
+    if (whole_a != whole_b)
+        return CMP(whole_a, whole_b);
+    return CMP(a->allowed, b->allowed);
+}
+
+static int
+compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    int order = compare_families(x->shape, y->shape);
+    if (!order)
+        order = CMP(x->shape->vram_mib, y->shape->vram_mib);
+    return order ? order : CMP(x->run_class, y->run_class);
+}
+
+/* The lines that places, sorted, make; line_of (may be NULL) is told each place's line. */
+static void
+make_lines(struct lines *l, const struct place *places, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool is_new = i == 0 || compare_places(&places[i - 1], &places[i]) != 0;
+        bool is_family = i == 0 || compare_families(places[i - 1].shape, places[i].shape) != 0;
+        if (is_family)
+            l->families[l->n_families++].begin = l->n_lines;
+        if (is_new)
+            l->all[l->n_lines++].shape = places[i].shape;
+        l->families[l->n_families - 1].end = l->n_lines;
+        l->entries[places[i].who].line = l->n_lines - 1;
+    }
+}
+
+/* Each entry is in a place of its own only where run times part the lines; else entries of
+ * one shape follow the first of it. */
+static void
+number_lines(struct lines *l, size_t n_shapes)
+{
+    bool by_run = l->order == ORDER_RATIO;
+    struct place *places = xmalloc(((by_run ? l->n : n_shapes) + 1) * sizeof *places);
+    uint32_t *firsts = xcalloc(n_shapes + 1, sizeof *firsts);
+    size_t n = 0;
+    for (uint32_t i = 1; i <= l->n; i++) {
+        const struct entry *e = &l->entries[i];
+        if (!by_run && firsts[e->shape])
+            continue;
+        firsts[e->shape] = i;
+        places[n++] =
+            (struct place){&l->shapes[e->shape], by_run ? treap_reckoned_run(e) : 0, i};
+    }
+    qsort(places, n, sizeof *places, compare_places);
+    l->all = xcalloc(n + 1, sizeof *l->all);
+    l->families = xcalloc(n_shapes + 1, sizeof *l->families);
+    make_lines(l, places, n);
+    for (uint32_t i = 1; i <= l->n && !by_run; i++)
+        l->entries[i].line = l->entries[firsts[l->entries[i].shape]].line;
+    free(places);
+    free(firsts);
+}
+
+void
+lines_init(struct lines *l, struct entry *entries, size_t n, const struct shape *shapes,
+           size_t n_shapes, enum policy_order order)
+{
+    *l = (struct lines){.entries = entries, .n = n, .shapes = shapes, .order = order};
+    l->oldest = 1;
+    entries[0] = (struct entry){.min_run = INT64_MAX};
+    number_lines(l, n_shapes);
+    l->tree = xmalloc((2 * (size_t)l->n_lines + 1) * sizeof *l->tree);
+    for (size_t i = 0; i < 2 * (size_t)l->n_lines + 1; i++)
+        l->tree[i] = (struct summary){.first = 0, .min_run = INT64_MAX};
+}
+
+void
+lines_free(struct lines *l)
+{
+    free(l->all);
+    free(l->families);
+    free(l->tree);
 }

@@ -118,14 +118,37 @@ place_sorted(const struct node *d, const struct shape *s, enum fit_rule rule)
     return cards;
 }
 
+bool
+node_packs(const struct node *d, const struct shape *s)
+{
+    /* Whole cards are all alike: by number, as place.c has it. */
+    return d->rule == FIT_BEST && !(s->alone && s->vram_mib == 0);
+}
+
+int
+node_candidates(const struct node *d, const struct shape *s, uint8_t *out)
+{
+    int n = 0;
+    for (int i = 0; i < d->n; i++) {
+        int card = d->order[i];
+        if ((s->allowed >> card & 1) && !((d->whole || s->alone) && d->n_jobs[card] > 0))
+            out[n++] = (uint8_t)card;
+    }
+    return n;
+}
+
+int64_t
+node_room(const struct node *d, const struct shape *s, int64_t free_mib)
+{
+    return free_mib - margin_of(d, s);
+}
+
 uint64_t
 node_place(const struct node *d, const struct shape *s)
 {
-    /* Whole cards are all alike: by number, as place.c has it. */
-    bool by_number = s->alone && s->vram_mib == 0 && d->rule == FIT_BEST;
-    if (d->rule == FIT_BEST && !by_number)
+    if (node_packs(d, s))
         return place_packed(d, s);
-    return place_sorted(d, s, by_number ? FIT_FIRST : d->rule);
+    return place_sorted(d, s, d->rule == FIT_BEST ? FIT_FIRST : d->rule);
 }
 
 /* Moves a card to its place after its free memory has changed. */

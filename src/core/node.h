@@ -43,6 +43,14 @@ bool node_fits(const struct node *d, const struct shape *s);       /* now */
 bool node_fits_empty(const struct node *d, const struct shape *s); /* with nobody here */
 uint64_t node_place(const struct node *d, const struct shape *s);  /* cards; 0: does not fit */
 
+/* Cards by headroom, the smallest first, on which a job of this shape could be, whatever VRAM
+ * it asks for; their number. */
+int node_candidates(const struct node *d, const struct shape *s, uint8_t *out);
+/* Whether that order is the one in which they are given: the first n that have room. */
+bool node_packs(const struct node *d, const struct shape *s);
+/* What a job of this shape may ask for on a card with this much free. */
+int64_t node_room(const struct node *d, const struct shape *s, int64_t free_mib);
+
 void node_take(struct node *d, const struct shape *s, uint64_t cards);
 void node_give(struct node *d, const struct shape *s, uint64_t cards);
 

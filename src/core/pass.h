@@ -46,7 +46,7 @@ struct pass {
 
 /* As lines_init. The node is set to the policy's rule. */
 void pass_init(struct pass *p, const struct policy *policy, struct node *node,
-               struct entry *entries, size_t n, const struct shape *shapes,
+               struct entry *entries, size_t n, const struct shape *shapes, size_t n_shapes,
                pass_on_start on_start, void *arg);
 void pass_free(struct pass *p);
 

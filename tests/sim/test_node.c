@@ -5,8 +5,9 @@
 #include "core/place.h"
 #include "support.h"
 
-#define CARDS 8
-#define STEPS 20000
+#define CARDS  8
+#define STEPS  20000
+#define SHAPES 6
 
 static uint64_t random_state = 7;
 
@@ -108,14 +109,14 @@ test_same_as_the_ledger(void **state)
     same_as_the_ledger(true, true);
 }
 
-/* The search that lines_next is to spare. */
+/* The search that lines_best is to spare. */
 static uint32_t
-plain_next(const struct lines *l, const struct line *line, uint32_t after, int64_t max_run)
+plain_best(const struct lines *l, uint32_t begin, uint32_t end, uint32_t after, int64_t max_run)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i <= l->n; i++) {
         const struct entry *e = &l->entries[i];
-        if (!e->waits || &l->all[e->line] != line || e->run > max_run)
+        if (!e->waits || e->line < begin || e->line >= end || e->run > max_run)
             continue;
         if (after && !lines_precedes(l, after, i))
             continue;
@@ -126,48 +127,89 @@ plain_next(const struct lines *l, const struct line *line, uint32_t after, int64
 }
 
 static void
+expect_best(const struct lines *l, uint32_t begin, uint32_t end, uint32_t after,
+            int64_t max_run)
+{
+    uint32_t want = plain_best(l, begin, end, after, max_run);
+    assert_int_equal(lines_best(l, begin, end, after, max_run, 0), want);
+    /* One that comes before all of them stays; one that comes after gives way. */
+    uint32_t any = 1 + draw((uint32_t)l->n);
+    bool is_better = !want || lines_precedes(l, any, want);
+    assert_int_equal(lines_best(l, begin, end, after, max_run, any), is_better ? any : want);
+}
+
+static void
 expect_lines(struct lines *l)
 {
-    size_t waiting = 0;
-    uint32_t oldest = 0;
+    size_t waiting = 0, in_families = 0;
+    uint32_t oldest = 0, line = draw(l->n_lines),
+             after = l->last_added ? 1 + draw(l->last_added) : 0;
     for (uint32_t i = 1; i <= l->n; i++) {
         waiting += l->entries[i].waits;
         if (!oldest && l->entries[i].waits)
             oldest = i;
     }
+    for (uint32_t i = 0; i < l->n_families; i++)
+        in_families += l->families[i].n_waiting;
     assert_int_equal(l->n_waiting, waiting);
+    assert_int_equal(in_families, waiting);
     assert_int_equal(lines_oldest(l), oldest);
-    for (uint32_t i = 0; i < l->n_live; i++) {
-        const struct line *line = lines_live(l, i);
-        uint32_t after = l->last_added ? 1 + draw(l->last_added) : 0;
-        int64_t max_run = draw(400);
-        assert_int_equal(line->first, plain_next(l, line, 0, INT64_MAX));
-        assert_int_equal(lines_next(l, line, 0, max_run), plain_next(l, line, 0, max_run));
-        assert_int_equal(lines_next(l, line, after, max_run),
-                         plain_next(l, line, after, max_run));
-        assert_int_equal(lines_next(l, line, after, INT64_MAX),
-                         plain_next(l, line, after, INT64_MAX));
+    expect_best(l, 0, l->n_lines, 0, INT64_MAX);
+    expect_best(l, 0, l->n_lines, after, draw(400));
+    expect_best(l, line, line + 1, after, draw(400));
+    expect_best(l, line / 2, line, 0, draw(400));
+    expect_best(l, line, l->n_lines, after, INT64_MAX);
+    assert_int_equal(l->all[line].first, plain_best(l, line, line + 1, 0, INT64_MAX));
+}
+
+/* Shapes that differ in VRAM alone are neighbours, by VRAM. */
+static void
+expect_families(const struct lines *l)
+{
+    assert_int_equal(l->n_families, 3);
+    for (uint32_t i = 0; i < l->n_families; i++) {
+        const struct family *f = &l->families[i];
+        assert_int_equal(f->begin, i ? f[-1].end : 0);
+        for (uint32_t j = f->begin; j < f->end; j++) {
+            int32_t vram = l->all[j].shape->vram_mib;
+            assert_int_equal(l->all[j].shape->n, l->all[f->begin].shape->n);
+            assert_true(j == f->begin || l->all[j - 1].shape->vram_mib <= vram);
+            assert_true(lines_above(l, f, vram) > j);
+            assert_true(lines_above(l, f, vram - 1) <= j);
+        }
     }
+    assert_int_equal(l->families[2].end, l->n_lines);
+}
+
+static uint32_t
+draw_waiting(const struct lines *l)
+{
+    uint32_t who = 1 + draw((uint32_t)l->n);
+    while (!l->entries[who].waits)
+        who = who % (uint32_t)l->n + 1;
+    return who;
 }
 
 static void
 lines_in_order(enum policy_order order)
 {
-    static const struct shape shapes[3] = {
-        {.n = 1, .vram_mib = 100}, {.n = 2, .vram_mib = 100}, {.n = 1, .vram_mib = 200}};
+    static const struct shape shapes[SHAPES] = {
+        {.n = 1, .vram_mib = 300}, {.n = 2, .vram_mib = 100}, {.n = 1, .vram_mib = 100},
+        {.n = 1, .alone = true},   {.n = 2, .vram_mib = 700}, {.n = 1, .vram_mib = 200}};
     struct entry entries[201];
     struct lines l;
     uint32_t added = 0;
     for (uint32_t i = 1; i <= 200; i++)
         entries[i] =
-            (struct entry){.arrival = i / 3 * 10, .run = 1 + draw(200), .shape = draw(3)};
-    lines_init(&l, entries, 200, shapes, order);
+            (struct entry){.arrival = i / 3 * 10, .run = 1 + draw(200), .shape = draw(SHAPES)};
+    lines_init(&l, entries, 200, shapes, SHAPES, order);
+    expect_families(&l);
     while (added < 200 || l.n_waiting > 0) {
         if (added < 200 && (l.n_waiting == 0 || draw(2))) {
             lines_add(&l, ++added);
             l.now = entries[added].arrival + draw(50);
         } else {
-            lines_remove(&l, lines_live(&l, draw(l.n_live))->first);
+            lines_remove(&l, draw_waiting(&l));
         }
         expect_lines(&l);
     }
