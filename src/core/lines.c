@@ -258,7 +258,8 @@ void
 lines_init(struct lines *l, struct entry *entries, size_t n, const struct shape *shapes,
            size_t n_shapes, enum policy_order order)
 {
-    *l = (struct lines){.entries = entries, .n = n, .shapes = shapes, .order = order};
+    *l = (struct lines){
+        .entries = entries, .n = n, .shapes = shapes, .n_shapes = n_shapes, .order = order};
     l->oldest = 1;
     entries[0] = (struct entry){.min_run = INT64_MAX};
     number_lines(l, n_shapes);

@@ -54,6 +54,7 @@ struct lines {
     struct entry *entries; /* borrowed; n of them, and [0] */
     size_t n;
     const struct shape *shapes; /* borrowed */
+    size_t n_shapes;
     enum policy_order order;
     int64_t now; /* ORDER_RATIO depends on it */
     size_t n_waiting;

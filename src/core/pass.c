@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "core/balanced.h"
 #include "core/promise.h"
 
 void
@@ -23,11 +24,14 @@ pass_init(struct pass *p, const struct policy *policy, struct node *node, struct
     node->rule = policy->fit;
     node->whole = policy->whole;
     lines_init(&p->lines, entries, n, shapes, n_shapes, policy->order);
+    if (policy->balanced)
+        p->balanced = balanced_new(p);
 }
 
 void
 pass_free(struct pass *p)
 {
+    balanced_free(p->balanced);
     lines_free(&p->lines);
     free(p->running);
 }
@@ -38,8 +42,8 @@ reserves(const struct pass *p)
     return p->policy->blocked == BLOCKED_RESERVE;
 }
 
-static void
-start(struct pass *p, uint32_t who, uint64_t cards, int64_t now)
+void
+pass_start(struct pass *p, uint32_t who, uint64_t cards, int64_t now)
 {
     node_take(p->node, pass_shape(p, who), cards);
     lines_remove(&p->lines, who);
@@ -78,7 +82,7 @@ run_heads(struct pass *p, int64_t now)
         uint64_t cards = node_place(p->node, pass_shape(p, who));
         if (!cards)
             return who;
-        start(p, who, cards, now);
+        pass_start(p, who, cards, now);
     }
     return 0;
 }
@@ -198,7 +202,7 @@ run_others(struct pass *p, int64_t now)
             return;
         if (p->promise.who && p->lines.entries[c.who].run > c.in_time)
             promise_add_beside(p, pass_shape(p, c.who), c.cards);
-        start(p, c.who, c.cards, now);
+        pass_start(p, c.who, c.cards, now);
         last = c.who;
     }
 }
@@ -207,11 +211,15 @@ void
 pass_arrive(struct pass *p, uint32_t who)
 {
     lines_add(&p->lines, who);
+    if (p->balanced)
+        balanced_arrive(p, who);
 }
 
 void
-pass_end(struct pass *p, uint32_t who, uint64_t cards, int64_t started)
+pass_end(struct pass *p, uint32_t who, uint64_t cards, int64_t started, int64_t now)
 {
+    if (p->balanced)
+        balanced_end(p, who, started, now);
     node_give(p->node, pass_shape(p, who), cards);
     if (reserves(p))
         promise_remove_running(p, who, started);
@@ -222,6 +230,10 @@ pass_run(struct pass *p, int64_t now)
 {
     p->lines.now = now;
     p->promise.who = 0;
+    if (p->balanced) {
+        balanced_run(p, now);
+        return;
+    }
     uint32_t blocked = run_heads(p, now);
     if (blocked && p->policy->blocked == BLOCKED_STOP)
         return;

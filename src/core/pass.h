@@ -33,6 +33,8 @@ struct reservation {
 
 typedef void (*pass_on_start)(void *arg, uint32_t who, uint64_t cards);
 
+struct balanced;
+
 struct pass {
     const struct policy *policy;
     struct node *node; /* borrowed */
@@ -40,6 +42,7 @@ struct pass {
     struct reservation promise; /* the last one made, for tests and explanations */
     struct running *running;    /* by (expected end, number); only if reservations need it */
     size_t n_running, cap_running;
+    struct balanced *balanced; /* owned; NULL under other policies */
     pass_on_start on_start;
     void *arg;
 };
@@ -51,8 +54,11 @@ void pass_init(struct pass *p, const struct policy *policy, struct node *node,
 void pass_free(struct pass *p);
 
 /* At one instant: every end, then every arrival, then pass_run. */
-void pass_end(struct pass *p, uint32_t who, uint64_t cards, int64_t started);
+void pass_end(struct pass *p, uint32_t who, uint64_t cards, int64_t started, int64_t now);
 void pass_arrive(struct pass *p, uint32_t who);
 void pass_run(struct pass *p, int64_t now); /* calls on_start for each start, in order */
+
+/* For a pass of another kind (balanced.h): it starts now, on these cards. */
+void pass_start(struct pass *p, uint32_t who, uint64_t cards, int64_t now);
 
 #endif

@@ -63,34 +63,46 @@ release(struct reservation *r, const struct pass *p, const struct running *run)
     return more;
 }
 
-/* When the head fits, and how the cards will stand then. Who is overdue is expected to end
- * in a second. */
 void
-promise_make(struct pass *p, uint32_t who, int64_t now)
+promise_find(const struct pass *p, const struct running *runs, size_t n, int64_t now,
+             struct reservation *r)
 {
-    struct reservation *r = &p->promise;
-    const struct shape *head = pass_shape(p, who);
+    const struct shape *head = pass_shape(p, r->who);
     size_t size = (size_t)p->node->n;
-    r->who = who;
     r->n_cards = 0;
     memcpy(r->free_mib, p->node->free_mib, size * sizeof *r->free_mib);
     memcpy(r->n_jobs, p->node->n_jobs, size * sizeof *r->n_jobs);
     for (int i = 0; i < p->node->n; i++)
         r->n_cards += node_card_does(p->node, head, i, r->free_mib[i], r->n_jobs[i]);
-    for (size_t i = 0; i < p->n_running;) {
-        int64_t end = p->running[i].expected_end;
-        r->at = end > now ? end : now + 1;
-        for (; i < p->n_running && p->running[i].expected_end <= r->at; i++)
-            r->n_cards += release(r, p, &p->running[i]);
+    for (size_t i = 0; i < n;) {
+        r->at = runs[i].expected_end > now ? runs[i].expected_end : now + 1;
+        for (; i < n && runs[i].expected_end <= r->at; i++)
+            r->n_cards += release(r, p, &runs[i]);
         if (r->n_cards >= head->n)
             return;
     }
-    err_abort("entry %u fits on no empty node", who);
+    err_abort("entry %u fits on no empty node", r->who);
 }
 
-/* How much VRAM one may take of each of these cards so that the promise still holds, -1: it
- * does not; INT64_MAX: it always does. The head can spare so many cards; what it can lose of
- * each of these is sorted, and the first too many counts. */
+void
+promise_make(struct pass *p, uint32_t who, int64_t now)
+{
+    p->promise.who = who;
+    promise_find(p, p->running, p->n_running, now, &p->promise);
+}
+
+bool
+promise_allows(const struct pass *p, const struct shape *s, uint64_t cards)
+{
+    uint8_t list[GPU_MAX];
+    int n = 0;
+    for (; cards; cards &= cards - 1)
+        list[n++] = (uint8_t)__builtin_ctzll(cards);
+    return s->vram_mib <= promise_harmless_mib(p, s, list);
+}
+
+/* The head can spare so many cards; what it can lose of each of these is sorted, and the
+ * first too many counts. */
 int64_t
 promise_harmless_mib(const struct pass *p, const struct shape *s, const uint8_t *cards)
 {
@@ -113,7 +125,6 @@ promise_harmless_mib(const struct pass *p, const struct shape *s, const uint8_t 
     return n <= spare ? INT64_MAX : limits[spare];
 }
 
-/* It will still run at the promised time. */
 void
 promise_add_beside(struct pass *p, const struct shape *s, uint64_t cards)
 {

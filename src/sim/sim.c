@@ -94,7 +94,7 @@ sim_new(const struct workload *w, const struct machine *m, const struct policy *
         sim->out.runs[i] = (struct sim_run){.start = -1};
     }
     node_init(&sim->node, m->total_mib, m->n, m->margin_mib);
-    pass_init(&sim->pass, policy, &sim->node, sim->entries, w->n, w->shapes, on_start, sim);
+    pass_init(&sim->pass, policy, &sim->node, sim->entries, w->n, w->shapes, w->n_shapes, on_start, sim);
     return sim;
 }
 
@@ -125,7 +125,7 @@ sim_step(struct sim *sim)
     while (sim->n_heap && sim->heap[0].at == sim->now) {
         uint32_t who = heap_pop(sim).who;
         const struct sim_run *run = &sim->out.runs[who - 1];
-        pass_end(&sim->pass, who, run->cards, run->start);
+        pass_end(&sim->pass, who, run->cards, run->start, sim->now);
         sim->out.events++;
     }
     while (sim->arrived < w->n && w->jobs[sim->arrived].arrival == sim->now) {
