@@ -41,6 +41,9 @@ struct balanced {
     size_t n_queue;
     uint32_t *chosen; /* of one pass */
     struct outlook *outlooks;
+    struct running *runs; /* expected_ends' */
+    size_t cap_runs;
+    int64_t runs_seen; /* the pass in which they were made */
     int64_t passes;
     int64_t card_mib;       /* what a job can have of the largest card */
     uint32_t lately, until; /* entries from lately to until - 1 came lately, */
@@ -74,6 +77,7 @@ balanced_free(struct balanced *b)
     free(b->queue);
     free(b->chosen);
     free(b->outlooks);
+    free(b->runs);
     free(b);
 }
 
@@ -149,22 +153,35 @@ compare_ends(const void *a, const void *b)
     return x->who < y->who ? -1 : x->who > y->who;
 }
 
-/* Seconds until this one fits, if running jobs end as expected and not as declared. */
-static int64_t
-drain_of(struct pass *p, uint32_t who, int64_t now)
+/* The running jobs by the ends that are expected, not declared; made once in a pass. */
+static const struct running *
+expected_ends(struct pass *p, int64_t now)
 {
     struct balanced *b = p->balanced;
-    struct reservation unused = {.who = who};
-    struct running *runs = xmalloc((p->n_running + 1) * sizeof *runs);
+    if (b->runs_seen == b->passes)
+        return b->runs;
+    b->runs_seen = b->passes;
+    if (b->cap_runs < p->n_running) {
+        b->cap_runs = p->cap_running;
+        b->runs = xrealloc(b->runs, b->cap_runs * sizeof *b->runs);
+    }
     for (size_t i = 0; i < p->n_running; i++) {
         int64_t declared = p->lines.entries[p->running[i].who].run;
         int64_t started = p->running[i].expected_end - declared;
-        runs[i] = p->running[i];
-        runs[i].expected_end = started + expect_length(&b->expect, declared, now - started);
+        b->runs[i] = p->running[i];
+        b->runs[i].expected_end = started + expect_length(&b->expect, declared, now - started);
     }
-    qsort(runs, p->n_running, sizeof *runs, compare_ends);
-    promise_find(p, runs, p->n_running, now, &unused);
-    free(runs);
+    if (p->n_running)
+        qsort(b->runs, p->n_running, sizeof *b->runs, compare_ends);
+    return b->runs;
+}
+
+/* Seconds until this one is expected to fit. */
+static int64_t
+drain_of(struct pass *p, uint32_t who, int64_t now)
+{
+    struct reservation unused = {.who = who};
+    promise_find(p, expected_ends(p, now), p->n_running, now, &unused);
     return unused.at - now;
 }
 

@@ -142,7 +142,8 @@ plan_make(struct queue *q, struct ledger *l, int64_t now_us, struct plan *p)
             lines_next(&h, kind_next(job));
         } else {
             /* Here the first blocked job will get its reservation, which those behind it
-             * must respect. Until then what does not fit is passed over. */
+             * must respect: what BLOCKED_RESERVE of policy.h is to pass.c, over the ledger's
+             * cards. Until then what does not fit is passed over, as `greedy` does. */
             lines_next(&h, NULL);
         }
     }

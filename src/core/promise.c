@@ -94,7 +94,7 @@ promise_make(struct pass *p, uint32_t who, int64_t now)
 bool
 promise_allows(const struct pass *p, const struct shape *s, uint64_t cards)
 {
-    uint8_t list[GPU_MAX];
+    uint8_t list[GPU_MAX] = {0};
     int n = 0;
     for (; cards; cards &= cards - 1)
         list[n++] = (uint8_t)__builtin_ctzll(cards);

@@ -94,7 +94,8 @@ sim_new(const struct workload *w, const struct machine *m, const struct policy *
         sim->out.runs[i] = (struct sim_run){.start = -1};
     }
     node_init(&sim->node, m->total_mib, m->n, m->margin_mib);
-    pass_init(&sim->pass, policy, &sim->node, sim->entries, w->n, w->shapes, w->n_shapes, on_start, sim);
+    pass_init(&sim->pass, policy, &sim->node, sim->entries, w->n, w->shapes, w->n_shapes,
+              on_start, sim);
     return sim;
 }
 

@@ -1,5 +1,6 @@
 /* The compact node against the ledger and place_job, which the daemon asks: the same history
  * of jobs on both, and the same cards each time. And lines against a plain search. */
+#include "core/expect.h"
 #include "core/ledger.h"
 #include "core/lines.h"
 #include "core/place.h"
@@ -226,12 +227,39 @@ test_lines(void **state)
     lines_in_order(ORDER_RATIO);
 }
 
+static void
+test_expectation(void **state)
+{
+    static struct expect x;
+    (void)state;
+    expect_init(&x);
+    /* A quarter before anything is known; between 1 and the estimate always. */
+    assert_int_equal(expect_run(&x, 4000), 1000);
+    assert_int_equal(expect_run(&x, 1), 1);
+    assert_int_equal(expect_run(&x, 0), 1);
+    /* Doubled until it is above the elapsed time. */
+    assert_int_equal(expect_length(&x, 4000, 999), 1000);
+    assert_int_equal(expect_length(&x, 4000, 1000), 2000);
+    assert_int_equal(expect_length(&x, 4000, 3900), 4000);
+    assert_int_equal(expect_length(&x, 4000, 9000), 4000);
+    /* all = 4000 * (3600 + 4000) / (14400 + 4000) = 1652; (4000 + 4 * 1652) / 5 / 4000 */
+    expect_learn(&x, 4000, 4000);
+    assert_int_equal(expect_run(&x, 4000), 2121);
+    /* Another class learns only through the ratio of all: 100 * 7600 / 18400. */
+    assert_int_equal(expect_run(&x, 100), 41);
+    for (int i = 0; i < 1000; i++)
+        expect_learn(&x, 100, 300);
+    assert_int_equal(expect_run(&x, 100), 100);
+    assert_true(expect_run(&x, 4000) > 2121);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_as_the_ledger),
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_expectation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
