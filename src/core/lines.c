@@ -110,9 +110,11 @@ uint32_t
 lines_above(const struct lines *l, const struct family *f, int64_t vram_mib)
 {
     uint32_t low = f->begin, high = f->end;
+    if (l->all[high - 1].vram_mib <= vram_mib)
+        return high;
     while (low < high) {
         uint32_t mid = middle(low, high);
-        if (l->all[mid].shape->vram_mib > vram_mib)
+        if (l->all[mid].vram_mib > vram_mib)
             high = mid;
         else
             low = mid + 1;
@@ -221,7 +223,8 @@ make_lines(struct lines *l, const struct place *places, size_t n)
         if (is_family)
             l->families[l->n_families++].begin = l->n_lines;
         if (is_new)
-            l->all[l->n_lines++].shape = places[i].shape;
+            l->all[l->n_lines++] =
+                (struct line){.shape = places[i].shape, .vram_mib = places[i].shape->vram_mib};
         l->families[l->n_families - 1].end = l->n_lines;
         l->entries[places[i].who].line = l->n_lines - 1;
     }

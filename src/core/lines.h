@@ -34,6 +34,7 @@ struct entry {
 
 struct line {
     const struct shape *shape;
+    int32_t vram_mib; /* the shape's */
     uint32_t root;
     uint32_t first;
 };

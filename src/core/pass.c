@@ -151,12 +151,13 @@ choose_beside_promise(const struct pass *p, const struct family *f, struct choic
     }
     int n = node_candidates(p->node, s, cards);
     uint32_t begin = f->begin;
-    for (int i = 0; i + s->n <= n; i++) {
+    for (int i = 0; i + s->n <= n && begin < f->end; i++) {
         int64_t room = node_room(p->node, s, p->node->free_mib[cards[i]]);
+        if (room < p->lines.all[begin].vram_mib)
+            continue;
         uint32_t end = lines_above(&p->lines, f, room);
-        if (end > begin)
-            choose_in_stretch(p, f, begin, end, &cards[i], c);
-        begin = end > begin ? end : begin;
+        choose_in_stretch(p, f, begin, end, &cards[i], c);
+        begin = end;
     }
 }
 
