@@ -228,11 +228,10 @@ check_cgroups(struct doctor *d)
     if (limits)
         doctor_say(d, DOCTOR_OK, "cgroup", "%s can be made, with limits", folder);
     else
-        doctor_say(
-            d, DOCTOR_WARN, "cgroup",
-            "%s can be made, but without a memory controller: jobs are ended as a whole, "
-            "not confined to their --cpus and --mem",
-            folder);
+        doctor_say(d, DOCTOR_WARN, "cgroup",
+                   "%s has no memory controller, so it is not used: jobs are ended as a whole, "
+                   "but not confined to their --cpus and --mem",
+                   folder);
 }
 
 static void

@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/jsonw.h"
 #include "core/job.h"
 #include "core/ledger.h"
 #include "daemon/daemon.h"
@@ -113,28 +112,27 @@ static bool
 is_ours(const struct buf *ours, const char *var, size_t name_len)
 {
     for (const char *p = ours->data; p < ours->data + ours->len; p += strlen(p) + 1)
-        if (strncmp(p, var, name_len + 1) == 0)
+        if (p[0] == var[0] && strncmp(p, var, name_len + 1) == 0)
             return true;
     return false;
 }
 
 int
-environ_write(struct daemon *d, const struct job *job, const char *mark, struct jsonw *w,
-              struct err *e)
+environ_add(struct daemon *d, const struct job *job, const char *mark, struct buf *out,
+            struct err *e)
 {
     auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
     put_ours(d, job, mark, &ours);
     if (job->env && store_env_get(d->store, job->env, &theirs, e))
         return -1;
-    jsonw_array(w);
     const char *end = theirs.data + theirs.len;
-    for (const char *p = theirs.data; p && p < end; p += strlen(p) + 1) {
-        const char *eq = strchr(p, '=');
+    for (const char *p = theirs.data; p && p < end;) {
+        size_t n = strlen(p) + 1;
+        const char *eq = memchr(p, '=', n);
         if (eq && !is_ours(&ours, p, (size_t)(eq - p)))
-            jsonw_str(w, p);
+            buf_add(out, p, n);
+        p += n;
     }
-    for (const char *p = ours.data; p < ours.data + ours.len; p += strlen(p) + 1)
-        jsonw_str(w, p);
-    jsonw_end_array(w);
+    buf_add(out, ours.data, ours.len);
     return 0;
 }

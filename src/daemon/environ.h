@@ -2,13 +2,13 @@
 #ifndef DAEMON_ENVIRON_H
 #define DAEMON_ENVIRON_H
 
+struct buf;
 struct daemon;
 struct err;
 struct job;
-struct jsonw;
 
-/* Writes the whole environment of job->run as an array of "K=V". */
-int environ_write(struct daemon *d, const struct job *job, const char *mark, struct jsonw *w,
-                  struct err *e);
+/* Appends the whole environment of job->run: "K=V", each with a NUL behind it. */
+int environ_add(struct daemon *d, const struct job *job, const char *mark, struct buf *out,
+                struct err *e);
 
 #endif

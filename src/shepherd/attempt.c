@@ -42,8 +42,11 @@
 #define KILL_PASS_FIRST_US (2 * MS_US) /* doubling to KILL_PASS_MAX_US */
 #define KILL_PASS_MAX_US   (100 * MS_US)
 /* A driver can hold a process where KILL does not reach it. */
-#define KILL_GIVE_UP_US    (60 * S_US)
-#define RECORDED_WAIT_US   (10 * S_US)
+#define KILL_GIVE_UP_US  (60 * S_US)
+#define RECORDED_WAIT_US (10 * S_US)
+#define RECORDED_SOON_US (100 * MS_US) /* a daemon that is well answers before */
+/* ctl.sock is for a daemon that comes after this one; making it costs what a short job does. */
+#define LISTEN_AFTER_US    (50 * MS_US)
 #define REWRITE_FIRST_US   (100 * MS_US) /* doubling to REWRITE_MAX_US */
 #define REWRITE_MAX_US     (10 * S_US)
 #define REWRITE_GIVE_UP_US (3600 * S_US) /* a disk that stays full that long has lost more */
@@ -67,6 +70,7 @@ struct shepherd {
     int64_t armed_us; /* what timer_fd is set to */
     int64_t phase_us; /* when this phase began */
     int64_t backoff_us;
+    int64_t listen_us; /* boot clock: when ctl.sock is made at the latest; 0: it is there */
 };
 
 static void
@@ -171,10 +175,23 @@ try_to_write(struct shepherd *a)
     a->wake_us = clock_boot_us() + a->backoff_us;
 }
 
-/* With the record written: waits for `recorded` as long as there is anybody to say it. */
+/* With the outcome noted in the lock file a daemon that dies finds it; so the file of its own
+ * is made only when nobody says `recorded` soon. */
+static void
+note_or_write(struct shepherd *a)
+{
+    if (ctl_peers(a->ctl) > 0 && record_note(FD_LOCK, &a->record) == 0)
+        a->wake_us = clock_boot_us() + RECORDED_SOON_US;
+    else
+        try_to_write(a);
+}
+
+/* Waits for `recorded` as long as there is anybody to say it; then for the disk. */
 static void
 wait_or_leave(struct shepherd *a)
 {
+    if (!a->done && !a->written && ctl_peers(a->ctl) == 0)
+        try_to_write(a);
     if (a->done || !a->written)
         return;
     if (ctl_peers(a->ctl) == 0)
@@ -201,7 +218,7 @@ end_attempt(struct shepherd *a)
     outcome_fill(&a->facts, clock_boot_us(), &a->record);
     a->record.ending.ended_us = clock_wall_us();
     enter_phase(a, PHASE_ENDED, 0);
-    try_to_write(a);
+    note_or_write(a);
     say_ended(a);
     wait_or_leave(a);
 }
@@ -397,6 +414,27 @@ read_signals(struct shepherd *a)
         stop_because(a, CAUSE_SHUTDOWN, sender, a->spec.grace_ms);
 }
 
+static int
+listen_timeout_ms(const struct shepherd *a)
+{
+    int64_t left_us = a->listen_us - clock_boot_us();
+    if (!a->listen_us)
+        return -1;
+    return left_us > 0 ? (int)(left_us / MS_US) + 1 : 0;
+}
+
+/* At once when the daemon goes, so that the next one finds us. */
+static void
+listen_if_due(struct shepherd *a)
+{
+    if (!a->listen_us || a->done)
+        return;
+    if (ctl_peers(a->ctl) > 0 && clock_boot_us() < a->listen_us)
+        return;
+    /* On a full disk there is no room for its name: again in a while. */
+    a->listen_us = ctl_listen(a->ctl, FD_FOLDER, NULL) ? clock_boot_us() + S_US : 0;
+}
+
 static void
 one_turn(struct shepherd *a)
 {
@@ -405,7 +443,7 @@ one_turn(struct shepherd *a)
     fds[0] = (struct pollfd){.fd = a->sig_fd, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = a->timer_fd, .events = POLLIN};
     size_t n = ctl_fill(a->ctl, fds + 2);
-    if (poll(fds, n + 2, -1) < 0 && errno != EINTR)
+    if (poll(fds, n + 2, listen_timeout_ms(a)) < 0 && errno != EINTR)
         err_abort("poll: %s", strerror(errno));
     if (fds[0].revents) /* before any wish to stop it, for the same reason */
         read_signals(a);
@@ -417,6 +455,7 @@ one_turn(struct shepherd *a)
     ctl_serve(a->ctl, fds + 2, n);
     if (a->phase == PHASE_ENDED && ctl_peers(a->ctl) < peers && ctl_peers(a->ctl) == 0)
         wait_or_leave(a);
+    listen_if_due(a);
 }
 
 /* Everything that could be sent from outside waits in a descriptor or is not looked at. */
@@ -487,14 +526,13 @@ attempt_run(void)
     struct shepherd a = {.timer_fd = -1};
     a.facts = (struct facts){.spec = &a.spec, .command = &a.command, .cgroup_fd = -1};
     crash_point("shepherd-start");
-    (void)setsid();
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)prctl(PR_SET_NAME, "berth-shepherd");
     a.sig_fd = take_signals();
     a.ctl = ctl_new(FD_CTL, &HANDLER, &a);
     start(&a);
-    if (!a.done)
-        (void)ctl_listen(a.ctl, FD_FOLDER, NULL);
+    a.listen_us = clock_boot_us() + LISTEN_AFTER_US;
+    listen_if_due(&a);
     while (!a.done)
         one_turn(&a);
     bool kept = a.written || a.recorded;

@@ -46,5 +46,6 @@ main(int argc, char **argv)
     if (fcntl(FD_FOLDER, F_GETFD) < 0 || fcntl(FD_LOCK, F_GETFD) < 0)
         return usage();
     keep_descriptors_from_the_job();
+    (void)setsid(); /* the nursery has one; a shepherd in it needs none of its own */
     return sweep ? sweep_run() : attempt_run();
 }

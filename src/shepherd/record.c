@@ -1,11 +1,13 @@
 /* The exit record's way to the disk, with a crash point at each of its edges. Called by
- * attempt.c. A rename is not followed by fsync here: mostly the daemon commits the outcome to
- * its database first, and then the folder goes. */
+ * attempt.c. First it is noted in the lock file; the file of its own follows when no daemon
+ * says `recorded` soon. A rename is not followed by fsync here: mostly the daemon commits the
+ * outcome to its database first, and then the folder goes. */
 #include "shepherd/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -14,6 +16,21 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "sys/exitrec.h"
+
+int
+record_note(int lock_fd, const struct exitrec *r)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct stat st;
+    buf_adds(&text, EXITREC_NOTE);
+    exitrec_encode(r, NULL, &text);
+    buf_addc(&text, '\n');
+    if (fstat(lock_fd, &st) < 0)
+        return -1;
+    crash_point("shepherd-before-note");
+    /* Short, hence whole or not there: the reader wants the line's end. */
+    return pwrite(lock_fd, text.data, text.len, st.st_size) == (ssize_t)text.len ? 0 : -1;
+}
 
 int
 record_write(int dirfd, const struct exitrec *r, struct err *e)

@@ -20,6 +20,7 @@ spec_free(struct spec *spec)
     free(spec->argv);
     free(spec->env);
     free(spec->oom_patterns);
+    free(spec->env_block);
     json_decref(spec->root);
     memset(spec, 0, sizeof *spec);
 }
@@ -104,6 +105,30 @@ get_all(const json_t *o, struct spec *s, struct err *e)
     return 0;
 }
 
+/* The environment stands behind the first line as it is handed to execve: NUL-terminated
+ * strings. As JSON it would be most of what a short job's shepherd does. */
+static int
+take_env_block(struct spec *s, const char *bytes, size_t n, struct err *e)
+{
+    size_t count = 0;
+    if (n == 0)
+        return 0; /* then "env" in the object has it */
+    if (bytes[n - 1] != '\0')
+        return err_set(e, ERR_FAILED, "the environment is cut off");
+    for (size_t i = 0; i < n; i++)
+        count += bytes[i] == '\0';
+    s->env_block = xmalloc(n);
+    memcpy(s->env_block, bytes, n);
+    free(s->env);
+    s->env = xcalloc(count + 1, sizeof *s->env);
+    char *at = s->env_block;
+    for (size_t i = 0; i < count; i++) {
+        s->env[i] = at;
+        at += strlen(at) + 1;
+    }
+    return 0;
+}
+
 int
 spec_read_at(int dirfd, struct spec *out, struct err *e)
 {
@@ -112,10 +137,13 @@ spec_read_at(int dirfd, struct spec *out, struct err *e)
     if (file_read_at(dirfd, "spec.json", SPEC_MAX_BYTES, &text, e) < 0)
         return -1;
     json_error_t why;
-    out->root = json_loadb(buf_str(&text), text.len, 0, &why);
+    const char *bytes = buf_str(&text), *line_end = memchr(bytes, '\n', text.len);
+    size_t line = line_end ? (size_t)(line_end - bytes) + 1 : text.len;
+    out->root = json_loadb(bytes, line, 0, &why);
     if (!out->root)
         return err_set(e, ERR_FAILED, "spec.json: %s at byte %d", why.text, why.position);
-    if (get_all(out->root, out, e) < 0) {
+    if (get_all(out->root, out, e) < 0 ||
+        take_env_block(out, bytes + line, text.len - line, e) < 0) {
         err_prefix(e, "spec.json");
         return -1;
     }

@@ -15,6 +15,7 @@ struct spec {
     const char *mark;
     char **argv; /* at least one element */
     char **env;
+    char *env_block; /* what env points into, when it came as a block */
     const char *cwd;
     const char *log;
     const char *cgroup; /* NULL: none */

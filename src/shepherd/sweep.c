@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -175,6 +176,8 @@ sweep_run(void)
         fprintf(stderr, "berth-shepherd: %s\n", e.text);
     else
         rc = sweep_all(&s);
+    static const char swept[] = "{\"event\":\"swept\"}\n";
+    (void)send(FD_CTL, swept, sizeof swept - 1, MSG_NOSIGNAL);
     spec_free(&s.spec);
     return rc;
 }

@@ -244,13 +244,31 @@ read_small_at(int dirfd, const char *name, char *out, size_t size)
     return (ssize_t)n;
 }
 
+/* A note without its line's end is one whose writer was stopped: no record. */
+static int
+read_note(int dirfd, char *bytes, size_t size, struct exitrec *out, struct err *e)
+{
+    if (read_small_at(dirfd, "lock", bytes, size) < 0)
+        return 0;             /* what that means is for exitrec_started_at to say */
+    const char *note = bytes; /* of a command that never started it is the first line */
+    if (strncmp(bytes, EXITREC_NOTE, strlen(EXITREC_NOTE)) != 0) {
+        note = strstr(bytes, "\n" EXITREC_NOTE);
+        note = note ? note + 1 : NULL;
+    }
+    const char *end = note ? strchr(note, '\n') : NULL;
+    if (!end)
+        return 0;
+    note += strlen(EXITREC_NOTE);
+    return exitrec_decode(note, (size_t)(end - note), out, e) < 0 ? -1 : 1;
+}
+
 int
 exitrec_read_at(int dirfd, struct exitrec *out, struct err *e)
 {
     char bytes[EXITREC_MAX_BYTES + 2]; /* one more than is allowed, so that excess shows */
     ssize_t n = read_small_at(dirfd, "exit", bytes, sizeof bytes);
     if (n < 0 && errno == ENOENT)
-        return 0;
+        return read_note(dirfd, bytes, sizeof bytes, out, e);
     if (n < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot read the exit record");
     return exitrec_decode(bytes, (size_t)n, out, e) < 0 ? -1 : 1;
@@ -273,7 +291,8 @@ exitrec_started_at(int dirfd, int32_t *pid, int64_t *boot_us, struct err *e)
         return 0;
     if (n < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot read the attempt's lock file");
-    if (n == 0)
+    /* An end that is noted without a start before it is that of a command that never began. */
+    if (n == 0 || strncmp(bytes, EXITREC_NOTE, strlen(EXITREC_NOTE)) == 0)
         return 0;
     /* Anything in the file means that a command may have started, so what cannot be read is
      * an error, never "it did not start". */

@@ -35,7 +35,10 @@ void exitrec_encode(const struct exitrec *r, const char *event, struct buf *out)
  * (a code outside 0..255, a signal outside 1..64, an unknown outcome) is an error. */
 int exitrec_decode(const char *json, size_t n, struct exitrec *out, struct err *e);
 
-/* Reads `exit` in the folder: 1 found, 0 there is none, -1 it is there and unreadable. */
+#define EXITREC_NOTE "ended " /* in front of a record that stands in the lock file */
+
+/* Reads `exit` in the folder or, where there is none, the record noted in the lock file:
+ * 1 found, 0 there is none, -1 it is there and unreadable. */
 int exitrec_read_at(int dirfd, struct exitrec *out, struct err *e);
 
 /* The mark that the shepherd leaves in the attempt's lock file just before the command is

@@ -24,7 +24,8 @@ DAEMON_POINTS = ["daemon-before-commit", "daemon-after-commit", "daemon-after-re
                  "daemon-folder-made", "daemon-before-spawn", "daemon-after-spawn",
                  "daemon-before-recovery", "daemon-after-recovery"]
 SHEPHERD_POINTS = ["shepherd-start", "shepherd-before-fork", "shepherd-before-exec",
-                   "shepherd-after-exec", "shepherd-child-exited", "shepherd-before-rename",
+                   "shepherd-after-exec", "shepherd-child-exited", "shepherd-before-note",
+                   "shepherd-before-rename",
                    "shepherd-after-rename", "shepherd-before-ended"]
 # Before these the command has not been started, so the job must simply run; behind them it
 # may have, so it must be LOST or have its true outcome.

@@ -275,7 +275,8 @@ test_crash_points(void **state)
     crash_at("shepherd-before-exec", LEFT_STARTED, false);
     crash_at("shepherd-after-exec", LEFT_STARTED, false);
     crash_at("shepherd-child-exited", LEFT_STARTED, true);
-    crash_at("shepherd-before-rename", LEFT_STARTED, true);
+    crash_at("shepherd-before-note", LEFT_STARTED, true);
+    crash_at("shepherd-before-rename", LEFT_RECORD, true);
     crash_at("shepherd-after-rename", LEFT_RECORD, true);
     crash_at("shepherd-before-ended", LEFT_RECORD, true);
 }
@@ -371,8 +372,9 @@ test_sweep_spares_strangers(void **state)
     rig_close(&r);
 }
 
-/* The attempt's folder is full: the outcome is said all the same, and is written once there is
- * room. Needs a file system of its own, so root. */
+/* The attempt's folder is full: the outcome is said all the same and stands in the lock file,
+ * which has its block already; a file of its own is written once there is room. Needs a file
+ * system of its own, so root. */
 static void
 test_full_disk(void **state)
 {
@@ -391,7 +393,8 @@ test_full_disk(void **state)
     json_t *ended = rig_await(r.ctl, &r.in, "ended");
     assert_int_equal(json_integer_value(json_object_get(ended, "code")), 13);
     json_decref(ended);
-    assert_int_equal(rig_record(&r, &rec), 0);
+    assert_int_equal(rig_record(&r, &rec), 1);
+    assert_int_equal(faccessat(r.folder, "exit", F_OK, 0), -1);
     drop_first_peer(&r); /* nobody recorded it: the shepherd must not go */
     auto_buf struct buf in = BUF_INIT;
     auto_close int late = rig_connect(&r);
@@ -399,6 +402,7 @@ test_full_disk(void **state)
     assert_int_equal(unlinkat(r.folder, "filler", 0), 0);
     close(TAKE_FD(late));
     assert_int_equal(rig_wait(&r), 0);
+    assert_int_equal(faccessat(r.folder, "exit", F_OK, 0), 0);
     assert_int_equal(rig_record(&r, &rec), 1);
     assert_int_equal(rec.ending.code, 13);
     close(r.folder);
