@@ -77,7 +77,7 @@ jobs_add(struct daemon *d, struct job *job, char **why)
 void
 jobs_event_started(struct daemon *d, struct job *job)
 {
-    log_info("job=%u event=started attempt=%d", job->id, job->run->number);
+    log_debug("job=%u event=started attempt=%d", job->id, job->run->number);
     event_started(d, job);
     if (job->run->n_gpus > 0)
         prober_hurry(d->prober);

@@ -28,6 +28,7 @@
 #include "daemon/environ.h"
 #include "daemon/jobs.h"
 #include "daemon/nursery.h"
+#include "daemon/turn.h"
 #include "daemon/watch.h"
 #include "sys/nursery.h"
 
@@ -41,14 +42,18 @@ launch_folder(uint32_t job, int32_t attempt, char *out)
 void
 launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt)
 {
-    static const char *const files[] = {"spec.json", "ctl.sock", "exit", "exit.tmp", "lock"};
+    static const char *const others[] = {"ctl.sock", "exit", "exit.tmp"}; /* there are seldom */
     char name[32];
     auto_close int dir = openat(d->jobs_fd, launch_folder(job, attempt, name),
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return;
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        unlinkat(dir, files[i], 0);
+    unlinkat(dir, "spec.json", 0);
+    unlinkat(dir, "lock", 0);
+    if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR) == 0)
+        return;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        unlinkat(dir, others[i], 0);
     if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR))
         log_warn("job=%u attempt=%d folder stays: %s", job, attempt, strerror(errno));
 }
@@ -110,9 +115,6 @@ write_spec(struct daemon *d, const struct job *job, int dir, struct err *e)
     jsonw_kstr(&w, "mark", mark);
     write_argv(&w, job);
     jsonw_kstr(&w, "cwd", job->cwd);
-    jsonw_key(&w, "env");
-    if (environ_write(d, job, mark, &w, e))
-        return -1;
     jsonw_kint(&w, "umask", job->umask_bits);
     jsonw_kstr(&w, "log", log);
     jsonw_kint(&w, "limit_ms", job->req.limit_ms);
@@ -130,6 +132,9 @@ write_spec(struct daemon *d, const struct job *job, int dir, struct err *e)
         jsonw_str(&w, *p);
     jsonw_end_array(&w);
     jsonw_end_object(&w);
+    buf_addc(&text, '\n');
+    if (environ_add(d, job, mark, &text, e))
+        return -1;
     auto_close int fd = openat(dir, "spec.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 || file_write_all(fd, text.data, text.len))
         return err_errno(e, ERR_FAILED, errno, "cannot write spec.json");
@@ -177,14 +182,27 @@ launch(struct daemon *d, struct job *job, struct err *e)
     return watch_attempt(d, job, TAKE_FD(ours), e);
 }
 
+/* The machine's trouble and not the job's: it passes, and the job is tried again. */
+bool
+launch_trouble_passes(int errnum)
+{
+    return errnum == ENOSPC || errnum == EDQUOT || errnum == EMFILE || errnum == ENFILE ||
+           errnum == ENOMEM || errnum == EAGAIN || errnum == ENOBUFS;
+}
+
 void
 launch_attempt(struct daemon *d, struct job *job)
 {
     struct err e = {0};
+    errno = 0;
     if (launch(d, job, &e) == 0)
         return;
+    int errnum = errno;
+    if (errnum == ENOSPC || errnum == EDQUOT)
+        turn_disk_full(d);
     log_error("job=%u attempt=%d event=not-launched %s", job->id, job->run->number, e.text);
-    struct ending ending = {.outcome = OUTCOME_NOT_STARTED,
+    struct ending ending = {.outcome = launch_trouble_passes(errnum) ? OUTCOME_NEVER_RAN
+                                                                     : OUTCOME_NOT_STARTED,
                             .ended_us = clock_wall_us(),
                             .cpu_ms = -1,
                             .max_rss_kib = -1};

@@ -2,6 +2,7 @@
 #ifndef DAEMON_LAUNCH_H
 #define DAEMON_LAUNCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -11,6 +12,8 @@ struct job;
 
 /* Never fails towards its caller: an attempt that cannot be launched ends as NOT_STARTED
  * with the reason, like one whose command cannot be executed. */
+bool launch_trouble_passes(int errnum); /* the machine's and not the job's */
+
 void launch_attempt(struct daemon *d, struct job *job);
 
 /* Starts the sweeper of an attempt whose shepherd has died: it waits for the lock, kills

@@ -33,8 +33,18 @@
 #include "store/store.h"
 #include "sys/cgroup.h"
 
+#define LEAVE_MS 1000
+
 /* --- leaving
  * --------------------------------------------------------------------------------------- */
+
+/* A client that does not read its answer keeps nobody here. */
+static void
+on_patience_over(uv_timer_t *timer)
+{
+    struct daemon *d = timer->data;
+    server_hang_up(d->server);
+}
 
 static void
 leave(struct daemon *d, const char *why)
@@ -43,12 +53,14 @@ leave(struct daemon *d, const char *why)
         return;
     d->leaving = d->stopping = true;
     log_info("event=leaving why=\"%s\" jobs=%zu", why, queue_n(d->queue));
+    server_release(d->server, NULL); /* what the last commit made true */
     server_close(d->server);
     prober_close(d->prober);
     watcher_close(d->watcher);
     turn_close(d->turn);
     uv_close((uv_handle_t *)&d->clear_timer, NULL);
-    uv_close((uv_handle_t *)&d->idle_timer, NULL);
+    uv_timer_start(&d->idle_timer, on_patience_over, LEAVE_MS, 0);
+    uv_unref((uv_handle_t *)&d->idle_timer);
     uv_close((uv_handle_t *)&d->on_term, NULL);
     uv_close((uv_handle_t *)&d->on_int, NULL);
 }
@@ -57,6 +69,10 @@ static void
 on_signal(uv_signal_t *handle, int number)
 {
     struct daemon *d = handle->data;
+    if (!d->ready) {
+        log_info("event=leaving why=\"signal %d during start\"", number);
+        exit(1); /* nothing was promised yet, and whoever waits for `ready` sees the end */
+    }
     turn_run(d); /* what arrived is made durable; a failure stays with the shepherds */
     leave(d, number == SIGINT ? "SIGINT" : "SIGTERM");
 }
@@ -64,6 +80,10 @@ on_signal(uv_signal_t *handle, int number)
 static void
 on_idle_over(uv_timer_t *timer)
 {
+    const struct daemon *d = timer->data;
+    if (queue_n(d->queue) > 0 || server_client_count(d->server) > 0 ||
+        server_has_callers(d->server))
+        return; /* the turn that their request makes arms the timer again */
     leave(timer->data, "idle");
 }
 
@@ -168,10 +188,17 @@ find_cgroup(struct daemon *d)
     struct err e = {0};
     bool limits = false;
     auto_free char *name = xasprintf("berth-%.8s", d->instance);
-    if (cgroup_find_base(name, &d->cgroup_base, &limits, &e))
+    if (cgroup_find_base(name, &d->cgroup_base, &limits, &e)) {
         log_info("event=no-cgroup %s", e.text);
-    else
-        log_info("event=cgroup path=%s limits=%d", d->cgroup_base, limits);
+        return;
+    }
+    log_info("event=cgroup path=%s limits=%d", d->cgroup_base, limits);
+    if (limits)
+        return;
+    /* Without controllers a group can confine nothing, and what it could end the subreaper
+     * and the mark end as well: it would only cost each job a tenth of a millisecond. */
+    rmdir(d->cgroup_base);
+    free(TAKE(d->cgroup_base));
 }
 
 /* Every client and every running job is a descriptor. After the nursery has started: jobs
@@ -251,6 +278,7 @@ finish(struct daemon *d)
         rmdir(d->cgroup_base); /* stays while jobs run in it */
     gpulock_free_all(d);
     close(d->lock_fd);
+    uv_close((uv_handle_t *)&d->idle_timer, NULL);
     server_hang_up(d->server);
     uv_run(d->loop, UV_RUN_DEFAULT);
     server_free(d->server);
@@ -298,6 +326,7 @@ main(int argc, char **argv)
     signal(SIGHUP, SIG_IGN);
     signal(SIGCHLD, SIG_IGN); /* shepherds and probes are watched by their sockets */
     umask(077);
+    unsetenv("BERTH_MARK"); /* started from within a job, it is no part of that */
     d.started_us = clock_wall_us();
     d.started_boot_us = clock_boot_us();
     d.leave_when_idle = !o.stay;

@@ -130,6 +130,18 @@ known_put(struct sync *s, const char *key)
     return k;
 }
 
+/* Its line is gone, which the store does not know before the commit. */
+static void
+known_drop(struct sync *s, const struct job *job)
+{
+    struct known *k;
+    HASH_FIND_STR(s->known, job->key, k);
+    if (!k || k->job != job->id)
+        return;
+    HASH_DEL(s->known, k);
+    free(k);
+}
+
 static int
 exit_status_of(const struct store_key *x)
 {
@@ -177,8 +189,12 @@ load_known(struct sync *s, struct err *e)
     auto_free struct job **live = queue_list_by_id(q, QUEUE_ALL, &n);
     for (size_t i = 0; i < n; i++) {
         const struct job *job = live[i];
-        if (job->file != s->file || !job->key || job->unsaved & SAVE_DETACH)
+        if (job->file != s->file || !job->key)
             continue;
+        if (job->unsaved & SAVE_DETACH) {
+            known_drop(s, job);
+            continue;
+        }
         struct known *k = known_put(s, job->key);
         k->job = job->id;
         k->state = job->state;
@@ -425,17 +441,26 @@ forget_ended(struct sync *s, struct err *e)
     return 0;
 }
 
+static size_t
+count_new(const struct sync *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n += !s->lines[i].known;
+    return n;
+}
+
 static int
 run_sync(struct sync *s, json_t *params, struct jsonw *out, struct err *e)
 {
     struct daemon *d = s->daemon;
-    if (read_lines(s, params, e) || daemon_accepts_work(d, s->n, e) ||
+    if (read_lines(s, params, e) || daemon_accepts_work(d, 0, e) ||
         reqjson_context(d, params, &s->context, e) ||
         store_file_id(d->store, s->caller->uid, s->path, &s->file, e))
         return -1;
     if (json_is_true(json_object_get(params, "fresh")) && forget_ended(s, e))
         return -1;
-    if (load_known(s, e))
+    if (load_known(s, e) || daemon_accepts_work(d, count_new(s), e))
         return -1;
     apply(s);
     log_info("event=file-sync file=%u path=\"%s\" lines=%zu new=%d updated=%d removed=%zu",

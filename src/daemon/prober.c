@@ -134,13 +134,17 @@ hang_up(struct prober *p)
     uv_timer_stop(&p->next);
 }
 
+static void replace(struct prober *p, const char *why);
+
 static void
 on_restart(uv_timer_t *timer)
 {
     struct prober *p = timer->data;
     struct err e = {0};
-    if (start_probe(p, &e))
+    if (start_probe(p, &e)) {
         log_error("probe: %s", e.text);
+        replace(p, e.text); /* again, after a longer pause */
+    }
 }
 
 static void
@@ -425,7 +429,7 @@ prober_start(struct prober *p, int64_t deadline_ms, struct err *e)
     uv_timer_init(p->daemon->loop, timer);
     timer->data = &over;
     uv_timer_start(timer, on_start_deadline, (uint64_t)deadline_ms, 0);
-    while (!over && !p->sampled_us && !p->unknown_since_us)
+    while (!over && !p->sampled_us && (p->talk || !p->unknown_since_us))
         uv_run(p->daemon->loop, UV_RUN_ONCE);
     uv_close((uv_handle_t *)timer, on_timer_closed);
     if (p->sampled_us)

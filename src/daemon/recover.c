@@ -151,5 +151,7 @@ recover_attempts(struct daemon *d, struct err *e)
     d->recovered = NULL;
     if (live > 0)
         log_info("event=recovered jobs=%zu active=%zu rebooted=%d", live, active, d->rebooted);
-    return store_boot_id_set(d->store, clock_boot_id(), e);
+    d->rebooted = false; /* what this daemon starts is of this boot */
+    (void)e;
+    return 0;
 }

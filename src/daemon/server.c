@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -331,6 +332,7 @@ on_connection(uv_stream_t *listener, int status)
         c->next->prev = c;
     s->clients = c;
     s->n_clients++;
+    turn_touch(s->daemon); /* an idle daemon has somebody now */
     uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
 }
 
@@ -417,6 +419,16 @@ int
 server_client_count(const struct server *s)
 {
     return s->n_clients;
+}
+
+bool
+server_has_callers(const struct server *s)
+{
+    uv_os_fd_t fd;
+    if (uv_fileno((const uv_handle_t *)&s->listener, &fd))
+        return false;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
 }
 
 struct ticket *

@@ -36,6 +36,7 @@ void server_close(struct server *s);
 void server_hang_up(struct server *s);
 void server_free(struct server *s);
 int server_client_count(const struct server *s);
+bool server_has_callers(const struct server *s); /* connected, and not accepted yet */
 
 /* A place in line for a later answer to this call. */
 struct ticket *server_ticket(struct caller *c);

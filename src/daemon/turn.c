@@ -45,6 +45,7 @@ struct turn {
     uv_check_t check; /* runs it */
     uv_timer_t retry, checkpoint, wake;
     bool due;
+    bool again; /* the plan wants another turn behind this one */
     bool full;
     struct job **unsaved;
     size_t n_unsaved, cap_unsaved;
@@ -207,7 +208,7 @@ start_job(struct daemon *d, struct job *job, const struct placement *where)
     /* The attempt before this one is not on the disk yet: its row first, this start next. */
     if (job->unsaved & SAVE_ATTEMPT) {
         ledger_release(d->ledger, job->id);
-        turn_touch(d);
+        d->turn->again = true;
         return;
     }
     struct attempt *run = xcalloc(1, sizeof *run);
@@ -252,16 +253,17 @@ tell_why_waiting(struct daemon *d)
     free(heads);
 }
 
-static void
+/* True when there is a plan: heads that stay in line can then be told why. */
+static bool
 plan(struct daemon *d)
 {
     struct turn *t = d->turn;
     uv_timer_stop(&t->wake);
-    if (d->stopping || !d->ready)
-        return;
+    if (d->stopping || !d->ready || t->full)
+        return false;
     int64_t now = clock_wall_us();
     if (!prober_is_fresh(d->prober))
-        return; /* a sample is on its way; it touches the turn */
+        return false; /* a sample is on its way; it touches the turn */
     auto_plan struct plan p = PLAN_INIT;
     plan_make(d->queue, d->ledger, now, &p);
     for (size_t i = 0; i < p.n; i++) {
@@ -272,11 +274,11 @@ plan(struct daemon *d)
         else
             jobs_infeasible(d, job, x->text);
     }
-    tell_why_waiting(d);
     if (p.wake_us != INT64_MAX) {
         int64_t ms = (p.wake_us - now) / 1000 + 1;
         uv_timer_start(&t->wake, on_timer_touch, ms > 0 ? (uint64_t)ms : 1, 0);
     }
+    return true;
 }
 
 /* --- the transaction ---------------------------------------------------------------------- */
@@ -351,22 +353,30 @@ keep_true_events(struct daemon *d)
     t->n_events = keep;
 }
 
+void
+turn_disk_full(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    if (!t->full && store_reserve_release(d->store))
+        log_warn("event=reserve-released the disk is full; outcomes are still written");
+    t->full = true;
+    uv_timer_start(&t->retry, on_retry, RETRY_MS, 0);
+}
+
 /* The store has rolled back: take back what nobody has been told yet. */
 static void
 commit_failed(struct daemon *d, const struct err *e)
 {
     struct turn *t = d->turn;
     log_error("event=commit-failed %s", e->text);
-    if (!t->full && store_reserve_release(d->store))
-        log_warn("event=reserve-released the disk is full; outcomes are still written");
-    t->full = true;
+    turn_disk_full(d);
     size_t keep = 0;
     for (size_t i = 0; i < t->n_unsaved; i++) {
         struct job *job = t->unsaved[i];
         if (job->unsaved & SAVE_ATTEMPT_NEW)
             undo_start(d, job);
         if (job->unsaved & SAVE_INSERT)
-            job_free(queue_remove(d->queue, job->id));
+            jobs_retire(d, job); /* who waits for it already is not left waiting */
         else
             t->unsaved[keep++] = job;
     }
@@ -377,7 +387,6 @@ commit_failed(struct daemon *d, const struct err *e)
             "nothing was accepted: %s. Running jobs go on", e->text);
     if (d->server)
         server_release(d->server, &told);
-    uv_timer_start(&t->retry, on_retry, RETRY_MS, 0);
 }
 
 /* What was waiting for the disk: launches, good-byes to supervisors, ends. */
@@ -409,7 +418,8 @@ publish_events(struct daemon *d)
     struct turn *t = d->turn;
     for (size_t i = 0; i < t->n_events; i++) {
         struct event *ev = &t->events[i];
-        server_publish(d->server, ev->job, ev->file, ev->line.data, ev->line.len);
+        if (d->server)
+            server_publish(d->server, ev->job, ev->file, ev->line.data, ev->line.len);
         event_free(ev);
     }
     t->n_events = 0;
@@ -422,6 +432,9 @@ commit(struct daemon *d)
     struct err e = {0};
     for (size_t i = 0; i < t->n_unsaved; i++)
         write_job(d, t->unsaved[i]);
+    /* With what recovery found, in whichever turn gets that onto the disk. */
+    if (d->ready && strcmp(store_boot_id(d->store), clock_boot_id()) != 0)
+        store_boot_id_set(d->store, clock_boot_id(), NULL);
     write_events(d);
     crash_point("daemon-before-commit");
     if (store_commit(d->store, &e)) {
@@ -436,15 +449,24 @@ int
 turn_run(struct daemon *d)
 {
     struct turn *t = d->turn;
+    bool planned = plan(d);
+    /* After the plan, whose own marks and events go with this very commit. */
     t->due = false;
     uv_idle_stop(&t->idle);
-    plan(d);
-    if (commit(d))
+    if (commit(d)) {
+        t->again = false; /* the retry's timer comes back */
+        if (d->stopping && !d->stop_when_empty)
+            daemon_after_turn(d);
         return -1;
-    if (d->server) {
-        server_release(d->server, NULL);
-        publish_events(d);
     }
+    if (t->again)
+        turn_touch(d);
+    t->again = false;
+    if (d->server)
+        server_release(d->server, NULL);
+    publish_events(d);
+    if (planned)
+        tell_why_waiting(d);
     crash_point("daemon-after-reply");
     act_on_saved(d);
     if (store_wants_checkpoint(d->store))

@@ -40,6 +40,9 @@ void turn_event_end(struct daemon *d);
  * refused (what was not saved stays marked). */
 int turn_run(struct daemon *d);
 
+/* A launch found no room on the disk: nothing starts until there is some. */
+void turn_disk_full(struct daemon *d);
+
 /* True while the disk is full: new work is refused before it changes anything. */
 bool turn_store_is_full(const struct daemon *d);
 

@@ -31,10 +31,12 @@
 #include "daemon/daemon.h"
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
+#include "daemon/turn.h"
 #include "sys/exitrec.h"
 #include "wire/frame.h"
 
-#define READ_SIZE 4096
+#define READ_SIZE  4096
+#define SWEEPS_MAX 5
 
 /* A connection: to the shepherd, or the wait for its sweeper. Outlives its watch until uv has
  * closed it. */
@@ -52,6 +54,8 @@ struct watch {
     pid_t shepherd;
     struct link *link; /* NULL: not connected */
     bool ended;        /* the core knows the outcome */
+    bool swept;        /* its sweeper said that it is done */
+    int sweeps;        /* sweepers that died without a word */
     UT_hash_handle hh;
 };
 
@@ -213,7 +217,14 @@ take_record(struct watcher *w, struct watch *x, struct job *job, const struct ex
         job->cancelled_by = xstrdup(rec->by);
     if (rec->started_us > 0)
         jobs_attempt_started(w->daemon, job, rec->started_us);
-    jobs_attempt_ended(w->daemon, job, &rec->ending);
+    struct ending ending = rec->ending;
+    if (ending.outcome == OUTCOME_NOT_STARTED && launch_trouble_passes(ending.errno_value)) {
+        log_warn("job=%u attempt=%d event=not-started %s", x->job, x->attempt, ending.text);
+        ending.outcome = OUTCOME_NEVER_RAN;
+        if (ending.errno_value == ENOSPC || ending.errno_value == EDQUOT)
+            turn_disk_full(w->daemon);
+    }
+    jobs_attempt_ended(w->daemon, job, &ending);
 }
 
 static void
@@ -252,6 +263,8 @@ handle(struct watcher *w, struct watch *x, const char *line, size_t len)
                                  json_integer_value(json_object_get(msg, "at_us")));
     } else if (strcmp(event, "ended") == 0) {
         on_ended(w, x, line, len);
+    } else if (strcmp(event, "swept") == 0) {
+        x->swept = true;
     }
     json_decref(msg);
 }
@@ -368,6 +381,12 @@ settle_from_folder(struct watcher *w, struct watch *x)
 static void
 sweeper_gone(struct watcher *w, struct watch *x)
 {
+    /* One that died has ended nothing, and perhaps never had the lock. */
+    if (!x->swept && x->sweeps++ < SWEEPS_MAX) {
+        log_warn("job=%u attempt=%d event=sweeper-died another is sent", x->job, x->attempt);
+        shepherd_gone(w, x);
+        return;
+    }
     settle_from_folder(w, x);
 }
 
@@ -392,7 +411,7 @@ connect_ctl(int dir)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/ctl.sock", dir);
-    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof addr))
         return -1;
     return TAKE_FD(fd);
@@ -421,8 +440,10 @@ watch_recover(struct daemon *d, struct job *job)
     struct watch *x = add(d->watcher, job);
     auto_close int dir = openat(d->jobs_fd, launch_folder(job->id, job->run->number, name),
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 || d->rebooted) {
+    if (dir < 0 || (d->rebooted && file_is_locked_at(dir, "lock", NULL) != 1)) {
         settle_from_folder(d->watcher, x);
+        if (d->rebooted) /* no memory outlives a boot; and the end belongs to this turn */
+            jobs_check_clear(d, job, true);
         return;
     }
     int fd = connect_young(dir);
