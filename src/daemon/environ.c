@@ -93,7 +93,7 @@ put_ours(const struct daemon *d, const struct job *job, const char *mark, struct
     put(out, "BERTH_USER", daemon_user_name(job->uid));
     put(out, "BERTH_SUBMIT_DIR", job->cwd);
     put_int(out, "BERTH_VRAM_MIB", run->vram_mib);
-    put_int(out, "BERTH_CPUS", job->req.demand.cpus);
+    put_int(out, "BERTH_CPUS", demand_cpus(&job->req.demand));
     put_int(out, "BERTH_MEM_MIB", job->req.demand.mem_mib);
     put_int(out, "BERTH_ATTEMPT", run->number);
     put(out, "BERTH_SOCKET", d->places.socket);

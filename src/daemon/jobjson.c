@@ -163,7 +163,8 @@ FIELD(exclusive)
 
 FIELD(cpus)
 {
-    int_or_null(w, x->job->req.demand.cpus, x->job->req.demand.cpus > 0);
+    int32_t cpus = demand_cpus(&x->job->req.demand); /* a job without GPU books one */
+    int_or_null(w, cpus, cpus > 0);
 }
 
 FIELD(mem_mib)

@@ -127,9 +127,10 @@ jobs_check_clear(struct daemon *d, struct job *job, bool force)
     if (nothing_there || ledger_job_is_clear(d->ledger, job->id, job->run->ended_boot_us)) {
         finish(d, job);
     } else if (force) {
-        log_warn("job=%u event=vram-not-back its memory is still in use; counted as a "
-                 "stranger's from now on",
-                 job->id);
+        bool silent = prober_unknown_since_us(d->prober) > 0;
+        log_warn("job=%u event=vram-wait-over %s", job->id,
+                 silent ? "the probe does not say whether its memory is back"
+                        : "its memory is still in use; counted as a stranger's from now on");
         finish(d, job);
     }
 }

@@ -54,7 +54,7 @@ read_target(struct daemon *d, const struct caller *c, const json_t *params, stru
         return -1;
     if (s->everything)
         return err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
-    return 0;
+    return select_check_ids(d, s, e);
 }
 
 /* Only its owner and root touch a job. */

@@ -72,6 +72,8 @@ list(struct daemon *d, const struct select *s, const json_t *params, struct list
     auto_free struct job **live = NULL;
     if (limit < 0)
         return err_set(e, ERR_USAGE, "\"limit\" must not be negative");
+    if (select_check_ids(d, s, e))
+        return -1;
     if (ended && select_ended(d, s, limit, on_ended, l, e))
         return -1;
     size_t n = select_live(d, s, &live);

@@ -198,7 +198,9 @@ busy_interval(struct prober *p)
 static void
 arm_next(struct prober *p)
 {
-    bool busy = queue_n_active(p->daemon->queue) > 0;
+    /* Work that waits for a stranger's memory is work too. */
+    bool busy =
+        queue_n_active(p->daemon->queue) > 0 || queue_count(p->daemon->queue, JOB_PENDING) > 0;
     int64_t ms = busy ? busy_interval(p) : p->daemon->config.idle_sample_ms;
     uv_timer_start(&p->next, on_next, (uint64_t)ms, 0);
 }

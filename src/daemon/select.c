@@ -91,10 +91,69 @@ select_matches(const struct select *s, const struct job *job)
                             job_state_name(job->state), job->id == s->last_id);
 }
 
+static bool
+is_single(const struct selector_term *t)
+{
+    return t->kind == SELECT_IDS && t->first == t->last;
+}
+
+static bool
+exists(struct daemon *d, uint32_t id)
+{
+    struct err e;
+    if (queue_get(d->queue, id))
+        return true;
+    struct job *job = store_job_load(d->store, id, &e);
+    job_free(job);
+    return job != NULL;
+}
+
+int
+select_check_ids(struct daemon *d, const struct select *s, struct err *e)
+{
+    auto_buf struct buf missing = BUF_INIT;
+    int n = 0;
+    for (size_t i = 0; i < s->selector.n_terms; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        if (!is_single(t) || exists(d, t->first))
+            continue;
+        if (++n <= 10)
+            buf_addf(&missing, "%s%u", n > 1 ? ", " : "", t->first);
+    }
+    if (n == 0)
+        return 0;
+    return err_set(e, ERR_NO_JOB, "there is no job %s%s; `berth queue --all` lists them",
+                   buf_str(&missing), n > 10 ? ", ..." : "");
+}
+
+/* Jobs that are all named by id are looked up; everything else is a walk over the queue. */
+static bool
+look_up(struct daemon *d, const struct select *s, struct job ***jobs, size_t *n)
+{
+    if (s->everything || s->selector.n_terms == 0)
+        return false;
+    for (size_t i = 0; i < s->selector.n_terms; i++)
+        if (!is_single(&s->selector.terms[i]))
+            return false;
+    *jobs = xcalloc(s->selector.n_terms, sizeof(struct job *));
+    *n = 0;
+    for (size_t i = 0; i < s->selector.n_terms; i++) {
+        struct job *job = queue_get(d->queue, s->selector.terms[i].first);
+        bool twice = false;
+        for (size_t k = 0; k < *n; k++)
+            twice |= (*jobs)[k] == job;
+        if (job && !twice && select_matches(s, job))
+            (*jobs)[(*n)++] = job;
+    }
+    return true;
+}
+
 size_t
 select_live(struct daemon *d, const struct select *s, struct job ***jobs)
 {
     size_t n, kept = 0;
+    if (look_up(d, s, jobs, &kept))
+        return kept;
     *jobs = queue_list_in_order(d->queue, QUEUE_ALL, &n);
     for (size_t i = 0; i < n; i++)
         if (select_matches(s, (*jobs)[i]))

@@ -37,6 +37,10 @@ typedef void (*select_cb)(struct job *job, const char *const *uuids, void *arg);
 int select_ended(struct daemon *d, const struct select *s, int64_t limit, select_cb cb,
                  void *arg, struct err *e);
 
+/* Ids that were named one by one (not in a range) and belong to no job: -1, and e names the
+ * first few. */
+int select_check_ids(struct daemon *d, const struct select *s, struct err *e);
+
 /* For verbs that need something to act on: an error that says what was not found, when the
  * words name ids that do not exist or match nothing. */
 int select_none(const json_t *params, struct err *e);

@@ -30,6 +30,7 @@
 
 #define READ_SIZE          65536
 #define UNREAD_MAX         ((size_t)256 << 20) /* bytes a client may leave unread */
+#define SOCKET_LOOK_MS     10000
 #define CLIENTS_MAX        1024
 #define RPC_PARSE_ERROR    -32700
 #define RPC_BAD_REQUEST    -32600
@@ -57,7 +58,10 @@ struct client {
 
 struct server {
     struct daemon *daemon;
-    uv_pipe_t listener;
+    uv_pipe_t *listener;
+    uv_timer_t look; /* whether the socket's name is still there */
+    dev_t dev;       /* of the file that bind made */
+    ino_t ino;
     struct client *clients;
     int n_clients;
     bool closing;
@@ -368,23 +372,68 @@ bind_socket(const char *path, struct err *e)
     return TAKE_FD(fd);
 }
 
+static void
+on_listener_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+/* Binds, listens, and remembers which file that made. */
+static int
+listen_anew(struct server *s, struct err *e)
+{
+    struct stat st;
+    int fd = bind_socket(s->daemon->places.socket, e);
+    if (fd < 0)
+        return -1;
+    uv_pipe_t *listener = xcalloc(1, sizeof *listener);
+    uv_pipe_init(s->daemon->loop, listener, 0);
+    listener->data = s;
+    int rc = uv_pipe_open(listener, fd);
+    if (!rc)
+        rc = uv_listen((uv_stream_t *)listener, 256, on_connection);
+    if (!rc && stat(s->daemon->places.socket, &st))
+        rc = uv_translate_sys_error(errno);
+    if (rc) {
+        uv_close((uv_handle_t *)listener, on_listener_closed);
+        return err_set(e, ERR_FAILED, "cannot listen on %s: %s", s->daemon->places.socket,
+                       uv_strerror(rc));
+    }
+    if (s->listener)
+        uv_close((uv_handle_t *)s->listener, on_listener_closed);
+    s->listener = listener;
+    s->dev = st.st_dev;
+    s->ino = st.st_ino;
+    return 0;
+}
+
+/* Cleaners of /tmp remove sockets that nobody has touched for some days. */
+static void
+on_look_at_socket(uv_timer_t *timer)
+{
+    struct server *s = timer->data;
+    struct stat st;
+    struct err e = {0};
+    if (stat(s->daemon->places.socket, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino)
+        return;
+    if (listen_anew(s, &e))
+        log_error("event=socket-gone %s", e.text);
+    else
+        log_warn("event=socket-bound-again path=%s", s->daemon->places.socket);
+}
+
 struct server *
 server_open(struct daemon *d, struct err *e)
 {
-    int fd = bind_socket(d->places.socket, e);
-    if (fd < 0)
-        return NULL;
     struct server *s = xcalloc(1, sizeof *s);
     s->daemon = d;
-    uv_pipe_init(d->loop, &s->listener, 0);
-    s->listener.data = s;
-    int rc = uv_pipe_open(&s->listener, fd);
-    if (!rc)
-        rc = uv_listen((uv_stream_t *)&s->listener, 256, on_connection);
-    if (rc) {
-        err_set(e, ERR_FAILED, "cannot listen on %s: %s", d->places.socket, uv_strerror(rc));
+    if (listen_anew(s, e)) {
+        free(s);
         return NULL;
     }
+    uv_timer_init(d->loop, &s->look);
+    s->look.data = s;
+    uv_timer_start(&s->look, on_look_at_socket, SOCKET_LOOK_MS, SOCKET_LOOK_MS);
     return s;
 }
 
@@ -395,7 +444,8 @@ server_close(struct server *s)
         return;
     s->closing = true;
     unlink(s->daemon->places.socket);
-    uv_close((uv_handle_t *)&s->listener, NULL);
+    uv_close((uv_handle_t *)&s->look, NULL);
+    uv_close((uv_handle_t *)s->listener, on_listener_closed);
     for (struct client *c = s->clients; c; c = c->next) {
         uv_read_stop((uv_stream_t *)&c->pipe);
         uv_unref((uv_handle_t *)&c->pipe);
@@ -425,7 +475,7 @@ bool
 server_has_callers(const struct server *s)
 {
     uv_os_fd_t fd;
-    if (uv_fileno((const uv_handle_t *)&s->listener, &fd))
+    if (uv_fileno((const uv_handle_t *)s->listener, &fd))
         return false;
     struct pollfd p = {.fd = fd, .events = POLLIN};
     return poll(&p, 1, 0) > 0;
