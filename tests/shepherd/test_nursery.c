@@ -157,6 +157,8 @@ test_shepherds_outlive_it(void **state)
     const int fds[] = {pair[1], lock, r.folder};
     send_packet(&n, NURSERY_SWEEP, fds, 3);
     close(pair[1]);
+    auto_buf struct buf in = BUF_INIT;
+    json_decref(rig_await(pair[0], &in, "swept"));
     assert_true(rig_at_end(pair[0])); /* the sweeper has done and gone */
     close(pair[0]);
     assert_false(rig_lives(command));
