@@ -69,8 +69,8 @@ connect_daemon(const struct cli *cli, struct err *e)
 /* ------------------------------------------------------------- starting */
 
 static void
-build_argv(const struct places *p, const struct daemon_args *args, const char *program,
-           const char **out)
+build_argv(const struct places *p, const struct daemon_args *args, const char *config,
+           const char *program, const char **out)
 {
     int n = 0;
 
@@ -83,9 +83,9 @@ build_argv(const struct places *p, const struct daemon_args *args, const char *p
         out[n++] = "--sim";
         out[n++] = args->sim;
     }
-    if (args && args->config) {
+    if (config) {
         out[n++] = "--config";
-        out[n++] = args->config;
+        out[n++] = config;
     }
     if (args && args->stay)
         out[n++] = "--stay";
@@ -227,12 +227,34 @@ settle_start(const struct places *p, const char *path, const char *line, bool *s
     return NULL;
 }
 
+/* A name that means the same from the daemon's folder, which is the root. NULL: none. */
+static int
+absolute_config(const struct daemon_args *args, char **out, struct err *e)
+{
+    auto_free char *here = NULL;
+
+    *out = NULL;
+    if (!args || !args->config)
+        return 0;
+    if (args->config[0] == '/') {
+        *out = xstrdup(args->config);
+        return 0;
+    }
+    here = getcwd(NULL, 0);
+    if (!here)
+        return err_errno(e, ERR_USAGE, errno, "--config %s: cannot tell the current folder",
+                         args->config);
+    *out = xasprintf("%s/%s", here, args->config);
+    return 0;
+}
+
 /* *again: the daemon that was in the way is gone by now. */
 static struct client *
 start_daemon(const struct cli *cli, const struct daemon_args *args, const char *path,
              bool *started, bool *again, struct err *e)
 {
     auto_free char *program = places_program("berthd", e);
+    auto_free char *config = NULL;
     auto_buf struct buf line = BUF_INIT;
     const char *argv[14];
     struct places p;
@@ -240,9 +262,9 @@ start_daemon(const struct cli *cli, const struct daemon_args *args, const char *
     struct client *c = NULL;
 
     *again = false;
-    if (!program || places_find(cli->dir, &p, e) < 0)
+    if (!program || absolute_config(args, &config, e) < 0 || places_find(cli->dir, &p, e) < 0)
         return NULL;
-    build_argv(&p, args, program, argv);
+    build_argv(&p, args, config, program, argv);
     ready = spawn_daemon(argv, e);
     if (ready >= 0 && read_ready(ready, &line, e) == 0)
         c = settle_start(&p, path, buf_str(&line), started, again, e);
