@@ -2,14 +2,18 @@
  * that the daemon's own defaults hold. */
 #include "cli/jobreq.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/request.h"
+#include "base/text.h"
+#include "cli/cli.h"
 #include "spec/jobsfile.h"
 
 extern char **environ;
@@ -99,19 +103,63 @@ is_overridden(const char *entry, char *const *set)
     return false;
 }
 
+static bool
+is_sendable(const char *entry)
+{
+    return strchr(entry, '=') && text_is_utf8(entry, strlen(entry), NULL);
+}
+
+void
+jobreq_say_unsendable(char *const *set)
+{
+    for (char **entry = environ; *entry; entry++) {
+        auto_buf struct buf name = BUF_INIT;
+
+        if (!strchr(*entry, '=') || is_sendable(*entry) || is_overridden(*entry, set))
+            continue;
+        text_add_safe(&name, *entry, strcspn(*entry, "="), 80);
+        cli_say("%s is not UTF-8 and is not passed on", buf_str(&name));
+    }
+}
+
+int
+jobreq_check_folder(const char *cwd, struct err *e)
+{
+    auto_buf struct buf shown = BUF_INIT;
+
+    if (text_is_utf8(cwd, strlen(cwd), NULL))
+        return 0;
+    text_add_safe(&shown, cwd, strlen(cwd), 0);
+    return err_set(e, ERR_USAGE, "the name of the folder %s is not UTF-8; give it another name",
+                   buf_str(&shown));
+}
+
+char *
+jobreq_current_folder(struct err *e)
+{
+    auto_free char *here = getcwd(NULL, 0);
+
+    if (!here && errno == ENOENT)
+        err_set(e, ERR_USAGE, "the current folder has gone; cd somewhere, or name one with -D");
+    else if (!here)
+        err_errno(e, ERR_USAGE, errno, "cannot tell the current folder");
+    else if (jobreq_check_folder(here, e) == 0)
+        return TAKE(here);
+    return NULL;
+}
+
 void
 jobreq_add_context(struct jsonw *w, const char *cwd, char *const *set)
 {
-    auto_free char *here = cwd ? NULL : getcwd(NULL, 0);
     mode_t bits = umask(0);
 
     umask(bits);
-    jsonw_kstr(w, "cwd", cwd ? cwd : here ? here : "/");
+    jsonw_kstr(w, "cwd", cwd);
     jsonw_kint(w, "umask", bits);
     jsonw_key(w, "env");
     jsonw_array(w);
     for (char **entry = environ; *entry; entry++) {
-        if (strchr(*entry, '=') && !is_overridden(*entry, set))
+        if (is_sendable(*entry) && !is_overridden(*entry, set))
             jsonw_str(w, *entry);
     }
     for (; set && *set; set++)

@@ -12,8 +12,19 @@ struct request;
 /* The fields of one job, into an open object. */
 void jobreq_add_fields(struct jsonw *w, const struct request *r);
 
-/* "cwd", "umask" and "env" of this process, into an open object. cwd NULL: the current
- * folder. set: NULL-terminated "K=V" that override or add to the environment; may be NULL. */
+struct err;
+
+/* The current folder, for the caller to free. NULL with e when it has gone, or when its name
+ * cannot be sent: a job that ran elsewhere would be worse than none. */
+char *jobreq_current_folder(struct err *e);
+/* 0 when the folder's name can be sent as it is, else -1 with e. */
+int jobreq_check_folder(const char *cwd, struct err *e);
+/* Says on standard error which variables are left out of every request, once for each. */
+void jobreq_say_unsendable(char *const *set);
+
+/* "cwd", "umask" and "env" of this process, into an open object. set: NULL-terminated "K=V"
+ * that override or add to the environment; may be NULL. A variable that is not UTF-8 is left
+ * out: JSON has no bytes for it. */
 void jobreq_add_context(struct jsonw *w, const char *cwd, char *const *set);
 
 /* "jobs" of a whole file with key, line and cancel, into an open object. */

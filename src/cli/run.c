@@ -14,9 +14,11 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/request.h"
+#include "base/text.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/gpu_table.h"
+#include "cli/jobreq.h"
 #include "cli/opt.h"
 #include "wire/client.h"
 
@@ -104,6 +106,15 @@ absolute_path(const char *shown)
     return xasprintf("%s/%s", strcmp(folder, "/") == 0 ? "" : folder, basename(for_name));
 }
 
+static char *
+safe_name(const char *name)
+{
+    auto_buf struct buf out = BUF_INIT;
+
+    text_add_safe(&out, name, strlen(name), 0);
+    return xstrdup(buf_str(&out));
+}
+
 static int
 load_files(struct run *run, char **names, int n)
 {
@@ -117,6 +128,7 @@ load_files(struct run *run, char **names, int n)
 
         f->shown = names[i];
         f->is_stdin = strcmp(names[i], "-") == 0;
+        f->words = safe_name(f->is_stdin ? "standard input" : names[i]);
         /* Standard input is another file each time, and nobody else's. */
         f->path = f->is_stdin ? xasprintf("/dev/stdin/%ld-%lld", (long)getpid(),
                                           (long long)clock_wall_us())
@@ -146,7 +158,7 @@ check_empty(const struct run *run)
         return 0;
     return cli_usage(
         "%s has no commands in it; write one a line, or say --watch to wait for them",
-        run->files[0].is_stdin ? "standard input" : run->files[0].shown);
+        run->files[0].words);
 }
 
 /* Says what will run on what; refuses jobs for GPUs where there are none at all. */
@@ -169,8 +181,7 @@ greet(struct run *run, bool started)
         cli_say("'berth doctor' looks closer; --sim 2 simulates two; [gpus=0] asks for none");
         return 1;
     }
-    buf_addf(&line, "%zu job%s from %s", n, n == 1 ? "" : "s",
-             run->files[0].is_stdin ? "standard input" : run->files[0].shown);
+    buf_addf(&line, "%zu job%s from %s", n, n == 1 ? "" : "s", run->files[0].words);
     if (run->n_files > 1)
         buf_addf(&line, " and %d more", run->n_files - 1);
     buf_adds(&line, "; ");
@@ -243,6 +254,10 @@ begin(struct run *run)
     bool started;
     int status;
 
+    run->cwd = jobreq_current_folder(&e);
+    if (!run->cwd)
+        return cli_fail(&e);
+    jobreq_say_unsendable(NULL);
     run->client = connect_or_start(run->cli, &run->opt.daemon, &started, &e);
     if (!run->client)
         return cli_fail(&e);
@@ -270,6 +285,7 @@ release(struct run *run)
     for (int i = 0; i < run->n_files; i++)
         run_file_free(&run->files[i]);
     free(run->files);
+    free(run->cwd);
     client_free(run->client);
     run_jobs_free(&run->jobs);
     watch_free(run->watch);

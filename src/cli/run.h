@@ -77,6 +77,7 @@ void run_jobs_count(const struct run_jobs *t, struct run_counts *out);
 
 struct run_file {
     const char *shown; /* as it was given; borrowed */
+    char *words;       /* the same, safe for a terminal */
     char *path;        /* absolute, or the name that standard input goes by */
     bool is_stdin;
     struct jobsfile parsed;
@@ -100,6 +101,7 @@ struct run {
     struct client *client;
     struct run_file *files;
     int n_files;
+    char *cwd;   /* where the jobs run: the folder it was started in */
     char **argv; /* to say how to come back */
     int argc;
     struct run_jobs jobs;

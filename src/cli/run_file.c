@@ -57,8 +57,7 @@ parse(const struct run_file *f, const struct buf *text, struct jobsfile *out, st
 {
     struct err e = {0};
 
-    if (jobsfile_parse(f->is_stdin ? "standard input" : f->shown, buf_str(text), text->len, out,
-                       &e) == 0)
+    if (jobsfile_parse(f->words, buf_str(text), text->len, out, &e) == 0)
         return 0;
     join_errors(out, words);
     if (words->len == 0)
@@ -85,7 +84,7 @@ run_file_load(struct run_file *f, bool say, struct err *e)
         buf_addc(&words, '\n');
         (void)file_write_all(STDERR_FILENO, words.data, words.len);
     }
-    return err_set(e, ERR_USAGE, "%s: nothing was queued", f->shown);
+    return err_set(e, ERR_USAGE, "%s: nothing was queued", f->words);
 }
 
 static void
@@ -148,7 +147,7 @@ run_file_write_params(const struct run *run, const struct run_file *f, bool fres
     jsonw_object(&w);
     jsonw_kstr(&w, "path", f->path);
     jobreq_add_lines(&w, &f->parsed);
-    jobreq_add_context(&w, NULL, NULL);
+    jobreq_add_context(&w, run->cwd, NULL);
     jsonw_kbool(&w, "fresh", fresh);
     if (run->opt.oom_retries >= 0)
         jsonw_kint(&w, "oom_retries", run->opt.oom_retries);
@@ -234,7 +233,7 @@ say_changes(const struct run_file *f, const json_t *result)
             buf_addf(&line, "%s%zu %s", line.len ? ", " : "", n, kinds[i]);
     }
     if (line.len)
-        cli_say("%s has changed: %s", f->shown, buf_str(&line));
+        cli_say("%s has changed: %s", f->words, buf_str(&line));
 }
 
 /* Lines whose job is another one now (--fresh, or the line is gone while it runs). */
@@ -275,5 +274,6 @@ run_file_free(struct run_file *f)
     jobsfile_free(&f->parsed);
     buf_free(&f->text);
     buf_free(&f->warned);
+    free(f->words);
     free(f->path);
 }

@@ -282,7 +282,7 @@ reload_file(struct loop *l, int i)
         mend(l, &e);
     } else {
         say_below_bar(run);
-        cli_say("%s: the queue stays as it was: %s", f->shown, e.text);
+        cli_say("%s: the queue stays as it was: %s", f->words, e.text);
     }
 }
 

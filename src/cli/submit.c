@@ -97,6 +97,22 @@ wait_for(struct client *c, const json_t *result, struct err *e)
     return wait_highest(ended);
 }
 
+/* Before a daemon is started for it. */
+static int
+find_folder(struct submit_words *words)
+{
+    struct err e = {0};
+
+    if (!words->cwd)
+        words->cwd = jobreq_current_folder(&e);
+    else if (jobreq_check_folder(words->cwd, &e) < 0)
+        return cli_fail(&e);
+    if (!words->cwd)
+        return cli_fail(&e);
+    jobreq_say_unsendable(words->env);
+    return 0;
+}
+
 static int
 submit(struct cli *cli, const struct submission *s)
 {
@@ -127,6 +143,8 @@ cmd_submit(struct cli *cli, int argc, char **argv)
         status = take_command(&s.req, r.words, r.n_words);
     if (status == 0 && r.n_words > 0)
         status = submit_finish_request(&s.req);
+    if (status == 0 && r.n_words > 0)
+        status = find_folder(&s.words);
     if (status == 0 && r.n_words > 0)
         status = submit(cli, &s);
     else if (status == OPT_EXIT)

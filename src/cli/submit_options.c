@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/request.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/opt.h"
 #include "spec/attr.h"
@@ -69,6 +70,9 @@ add_env(struct submit_words *w, const char *entry, struct err *e)
 {
     if (!strchr(entry, '=') || entry[0] == '=')
         return err_set(e, ERR_USAGE, "--env: '%s' is not NAME=value", entry);
+    if (!text_is_utf8(entry, strlen(entry), NULL))
+        return err_set(e, ERR_USAGE, "--env: %.*s is not UTF-8 and cannot be passed on",
+                       (int)strcspn(entry, "="), entry);
     w->env = xrealloc(w->env, ((size_t)w->n_env + 2) * sizeof *w->env);
     w->env[w->n_env++] = (char *)entry;
     w->env[w->n_env] = NULL;
