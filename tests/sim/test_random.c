@@ -234,7 +234,7 @@ test_wide_job_in_a_stream(void **state)
     /* Its limit is half a day, and nine tenths of what has piled up by then: a quarter of the
      * time that has passed. */
     stream_against_one("balanced", &start, &promised);
-    assert_true(start < 43200 / (1 - 0.9 / 4) + 200);
+    assert_true((double)start < 43200 / (1 - 0.9 / 4) + 200);
     assert_true(promised < 0 || start <= promised);
 }
 
