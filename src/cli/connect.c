@@ -27,7 +27,19 @@
 #define READY_MS     30000 /* opening a database after a crash can take its time */
 #define RACE_MS      10000 /* the winner of a race has to come up meanwhile */
 #define STARTS_MAX   5
+#define PATIENCE_MS  15000
 #define RACE_STEP_MS 20
+
+/* Every connection is had from here. */
+static struct client *
+connect_at(const char *path, struct err *e)
+{
+    struct client *c = client_connect(path, e);
+
+    if (c)
+        client_set_patience(c, PATIENCE_MS);
+    return c;
+}
 
 char *
 connect_socket_path(const struct cli *cli, struct err *e)
@@ -53,7 +65,7 @@ connect_daemon(const struct cli *cli, struct err *e)
 
     if (!path)
         return NULL;
-    c = client_connect(path, &why);
+    c = connect_at(path, &why);
     if (c)
         return c;
     if (why.code == ERR_UNREACHABLE)
@@ -187,7 +199,7 @@ await_holder(const char *path, const char *lock, bool *gone, struct err *e)
 
     for (;;) {
         bool held = file_is_locked_at(AT_FDCWD, lock, NULL) > 0;
-        struct client *c = client_connect(path, e);
+        struct client *c = connect_at(path, e);
 
         if (c || clock_boot_us() > until)
             return c;
@@ -211,7 +223,7 @@ settle_start(const struct places *p, const char *path, const char *line, bool *s
     if (strcmp(line, "ready") == 0) {
         if (started)
             *started = true;
-        return client_connect(path, e);
+        return connect_at(path, e);
     }
     if (file_is_locked_at(AT_FDCWD, lock, NULL) > 0) {
         struct client *c = await_holder(path, lock, again, e);
@@ -284,7 +296,7 @@ connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *st
         *started = false;
     if (!path)
         return NULL;
-    c = client_connect(path, &why);
+    c = connect_at(path, &why);
     if (c)
         return c;
     /* A socket given by name belongs to somebody's daemon: there is nothing to start. */
@@ -299,7 +311,7 @@ connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *st
 
         c = start_daemon(cli, args, path, started, &again, e);
         if (!c)
-            c = client_connect(path, NULL);
+            c = connect_at(path, NULL);
         if (c)
             return c;
         refusals += !again;

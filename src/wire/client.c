@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 struct client {
     int fd;
     bool lost;
+    int patience_ms; /* 0: endless */
     int64_t last_id;
     struct buf in;
     size_t taken;   /* bytes of in that are dealt with */
@@ -111,6 +113,17 @@ client_fd(const struct client *c)
 }
 
 void
+client_set_patience(struct client *c, int ms)
+{
+    struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000L};
+
+    c->patience_ms = ms;
+    /* A socket that cannot do it waits for ever, as before. */
+    (void)setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof tv);
+    (void)setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof tv);
+}
+
+void
 client_listen(struct client *c, client_notify_fn on_notify, client_answer_fn on_answer,
               void *ctx)
 {
@@ -123,6 +136,11 @@ static int
 lose(struct client *c, int errnum, struct err *e)
 {
     c->lost = true;
+    if (errnum == EAGAIN && c->patience_ms)
+        return err_set(
+            e, ERR_UNREACHABLE,
+            "the daemon has not answered for %.3g s; is it stopped, or its disk stuck?",
+            c->patience_ms / 1000.0);
     if (errnum)
         return err_errno(e, ERR_UNREACHABLE, errnum, "lost the connection to the daemon");
     return err_set(e, ERR_UNREACHABLE, "the daemon closed the connection");
@@ -305,7 +323,7 @@ read_some(struct client *c, bool wait, struct err *e)
         n = recv(c->fd, c->in.data + c->in.len, c->in.cap - c->in.len - 1,
                  wait ? 0 : MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) && !wait)
         return 0;
     if (n <= 0)
         return lose(c, n < 0 ? errno : 0, e);

@@ -31,6 +31,10 @@ void client_free(struct client *c); /* NULL is fine */
 
 int client_fd(const struct client *c);
 
+/* A call fails with ERR_UNREACHABLE once the daemon has been silent for so long while an
+ * answer was due, and the connection is lost. 0: wait for ever, as a new client does. */
+void client_set_patience(struct client *c, int ms);
+
 /* Who gets notifications, and answers to client_send; either may be NULL (dropped). */
 void client_listen(struct client *c, client_notify_fn on_notify, client_answer_fn on_answer,
                    void *ctx);

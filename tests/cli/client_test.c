@@ -236,6 +236,18 @@ test_nobody_there(void **state)
     assert_int_equal(e.code, ERR_USAGE);
 }
 
+static void
+test_silence_ends_a_call_that_has_patience(void **state)
+{
+    struct pair *p = *state;
+    struct err e = {0};
+
+    client_set_patience(p->client, 20);
+    assert_int_equal(client_call(p->client, "status", NULL, NULL, &e), -1);
+    assert_int_equal(e.code, ERR_UNREACHABLE);
+    assert_non_null(strstr(e.text, "has not answered for 0.02 s"));
+}
+
 int
 main(void)
 {
@@ -249,6 +261,7 @@ main(void)
         TEST(test_a_long_answer_arrives_whole),
         TEST(test_a_lost_daemon_is_unreachable),
         TEST(test_nonsense_is_an_error),
+        TEST(test_silence_ends_a_call_that_has_patience),
         cmocka_unit_test(test_nobody_there),
     };
 
