@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/connect.h"
+#include "cli/opt.h"
 #include "wire/client.h"
 
 #define IDS_SHOWN 10
@@ -33,6 +34,21 @@ ask_select(char *const *words, int n)
     for (int i = 0; i < n; i++)
         json_array_append_new(list, json_string(words[i]));
     return json_pack("{s:o}", "select", list);
+}
+
+json_t *
+ask_select_or_all(const struct opt_reader *r, bool all, const char *nothing)
+{
+    static char everything[] = "all";
+    char *all_word[] = {everything};
+
+    if (all && r->n_words > 0)
+        cli_usage("--all and a selection exclude each other");
+    else if (!all && r->n_words == 0)
+        cli_usage("%s", nothing);
+    else
+        return all ? ask_select(all_word, 1) : ask_select(r->words, r->n_words);
+    return NULL;
 }
 
 void

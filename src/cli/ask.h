@@ -3,8 +3,10 @@
 #define CLI_ASK_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 struct cli;
+struct opt_reader;
 
 /* Connects, asks, disconnects; says in words what went wrong. params is stolen. Returns 0
  * with *result owned by the caller, or the exit status to end with. */
@@ -12,6 +14,10 @@ int ask_daemon(const struct cli *cli, const char *method, json_t *params, json_t
 
 /* {"select": [words]} */
 json_t *ask_select(char *const *words, int n);
+
+/* What the words of r select, or with all (the option --all) every job. NULL, and said why,
+ * when that is nothing or both. */
+json_t *ask_select_or_all(const struct opt_reader *r, bool all, const char *nothing);
 
 /* "job 3", "jobs 3, 4 and 5", at most ten named. Appends. */
 struct buf;

@@ -55,9 +55,14 @@ void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 struct buf;
-/* Writes b to standard output in one go; the exit status: 0, or 1 when it could not be
- * written (a closed pipe is no error worth words). */
+/* Writes to standard output in one go; the exit status: 0, or 1 when it could not be written,
+ * which it says (a closed pipe is no error worth words). */
+int cli_write(const void *bytes, size_t n);
+/* 1 when some output could not be written so far, 0 when all was, or nobody wants it. */
+int cli_output_status(void);
 int cli_put(const struct buf *b);
+/* Says that there is no such verb, and which is nearest; returns 2. */
+int cli_unknown_verb(const char *word);
 /* Prints a JSON value and a newline to standard output. Returns the exit status. */
 int cli_put_json(const json_t *value);
 

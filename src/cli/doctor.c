@@ -274,7 +274,7 @@ cmd_doctor(struct cli *cli, int argc, char **argv)
     struct doctor d = {.term = term_of_stdout()};
     int status = 0;
 
-    if (!opt_read_none(&r, cli, &page, argc, argv))
+    if (!opt_read_nothing(&r, cli, &page, argc, argv))
         return r.status;
     d.json = cli->json;
     d.checks = json_array();

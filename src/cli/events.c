@@ -1,8 +1,11 @@
 /* `berth events`: the stream of what happened, one JSON object a line, as the daemon keeps
  * it. History is fetched in parts, so that it may be longer than one answer can be. */
+#include <errno.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -91,6 +94,24 @@ print_part(struct client *c, struct printer *p, int64_t *since, bool follow, str
     return (int)i;
 }
 
+/* What comes, until the daemon or the reader has gone: on a quiet machine there may be nothing
+ * to write for hours by which a closed pipe would be noticed. */
+static int
+follow_events(struct client *c, struct printer *p, struct err *e)
+{
+    struct pollfd fds[2] = {{.fd = client_fd(c), .events = POLLIN}, {.fd = STDOUT_FILENO}};
+
+    while (!p->broken) {
+        if (client_pump(c, e) < 0)
+            return -1;
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            return err_errno(e, ERR_FAILED, errno, "cannot wait");
+        if (fds[1].revents & (POLLERR | POLLHUP))
+            p->broken = true;
+    }
+    return 0;
+}
+
 static int
 print_events(struct client *c, int64_t since, bool follow, struct err *e)
 {
@@ -106,8 +127,8 @@ print_events(struct client *c, int64_t since, bool follow, struct err *e)
     }
     if (rc == 0 && follow)
         rc = print_part(c, &p, &since, true, e) < 0 ? -1 : 0;
-    while (rc == 0 && follow && !p.broken)
-        rc = client_wait(c, -1, e);
+    if (rc == 0 && follow)
+        rc = follow_events(c, &p, e);
     buf_free(&p.out);
     return p.broken ? 0 : rc;
 }
@@ -137,5 +158,5 @@ cmd_events(struct cli *cli, int argc, char **argv)
     c = connect_daemon(cli, &e);
     if (!c)
         return cli_fail(&e);
-    return print_events(c, since, follow, &e) < 0 ? cli_fail(&e) : 0;
+    return print_events(c, since, follow, &e) < 0 ? cli_fail(&e) : cli_output_status();
 }

@@ -2,9 +2,28 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "cli/cli.h"
 
 static char help_word[] = "--help";
+
+int
+cli_unknown_verb(const char *word)
+{
+    const char *names[64];
+    auto_buf struct buf shown = BUF_INIT;
+    int n = 0;
+    const char *near;
+
+    for (const struct verb *v = cli_verbs; v->name && n < 63; v++)
+        names[n++] = v->name;
+    names[n] = NULL;
+    text_add_safe(&shown, word, strlen(word), 60);
+    near = text_nearest(word, names);
+    if (near)
+        return cli_usage("unknown verb '%s'; did you mean 'berth %s'?", buf_str(&shown), near);
+    return cli_usage("unknown verb '%s'; 'berth help' lists them", buf_str(&shown));
+}
 
 int
 cmd_help(struct cli *cli, int argc, char **argv)
@@ -17,6 +36,8 @@ cmd_help(struct cli *cli, int argc, char **argv)
         if (strcmp(v->name, argv[1]) == 0 && strcmp(v->name, "help") != 0)
             return v->run(cli, 2, args);
     }
+    if (argc > 1 && argv[1][0] != '-' && strcmp(argv[1], "help") != 0)
+        return cli_unknown_verb(argv[1]);
     buf_adds(&out,
              "usage: berth [--dir DIR] VERB ...      bare 'berth' shows machine and queue\n\n");
     for (const struct verb *v = cli_verbs; v->name; v++)

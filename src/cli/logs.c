@@ -13,7 +13,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/parse.h"
 #include "cli/answer.h"
 #include "cli/ask.h"
@@ -25,12 +24,13 @@
 
 #define CHUNK 65536
 
-enum { OPT_FOLLOW, OPT_TAIL, OPT_PATH };
+enum { OPT_FOLLOW, OPT_TAIL, OPT_PATH, OPT_ALL };
 
 static const struct opt options[] = {
     {"follow", 'f', NULL, "go on until the job has ended"},
     {"tail", 'n', "N", "only the last N lines"},
     {"path", 0, NULL, "only where the file is"},
+    {"all", 'a', NULL, "of every job, also those that have ended"},
     {0},
 };
 
@@ -73,7 +73,7 @@ copy_rest(struct follow *f, struct err *e)
             return err_errno(e, ERR_FAILED, errno, "cannot read %s", f->path);
         if (n == 0)
             return 0;
-        if (file_write_all(STDOUT_FILENO, chunk, (size_t)n) < 0) {
+        if (cli_write(chunk, (size_t)n) != 0) {
             f->broken = true;
             return 0;
         }
@@ -157,8 +157,9 @@ drain(int fd)
 static int
 follow_log(struct follow *f, struct err *e)
 {
-    struct pollfd p[2] = {{.fd = f->notify, .events = POLLIN},
-                          {.fd = client_fd(f->client), .events = POLLIN}};
+    struct pollfd p[3] = {{.fd = f->notify, .events = POLLIN},
+                          {.fd = client_fd(f->client), .events = POLLIN},
+                          {.fd = STDOUT_FILENO}};
 
     while (!f->broken) {
         bool last = f->ended;
@@ -173,11 +174,20 @@ follow_log(struct follow *f, struct err *e)
             return err_prefix(e, "the job may go on, but");
         if (f->ended)
             continue;
-        if (poll(p, 2, -1) < 0 && errno != EINTR)
+        if (poll(p, 3, -1) < 0 && errno != EINTR)
             return err_errno(e, ERR_FAILED, errno, "cannot wait");
+        f->broken = (p[2].revents & (POLLERR | POLLHUP)) != 0; /* nobody reads on */
         drain(f->notify);
     }
     return 0;
+}
+
+static int
+say_no_log(const json_t *job)
+{
+    cli_say("job %lld has ended and left no log at %s", (long long)answer_int(job, "id", 0),
+            answer_str(job, "log"));
+    return 1;
 }
 
 static int
@@ -201,11 +211,9 @@ show_following(struct client *c, const json_t *job, int64_t tail)
     rc = client_send(c, "wait", select, &e) < 0 ? -1 : follow_log(&f, &e);
     if (f.fd >= 0)
         close(f.fd);
-    if (rc == 0 && f.fd < 0)
-        return cli_usage("job %lld has ended and left no log at %s",
-                         (long long)answer_int(job, "id", 0), f.path),
-               1;
-    return rc < 0 ? cli_fail(&e) : 0;
+    if (rc == 0 && f.fd < 0 && !f.broken)
+        return say_no_log(job);
+    return rc < 0 ? cli_fail(&e) : cli_output_status();
 }
 
 static int
@@ -217,14 +225,16 @@ show_whole(const json_t *job, int64_t tail)
 
     if (open_log(&f, tail, &e) < 0)
         return cli_fail(&e);
+    if (f.fd < 0 && render_state_is_final(answer_str(job, "state")))
+        return say_no_log(job);
     if (f.fd < 0) {
         cli_say("job %lld has written nothing yet (%s); its log will be %s",
                 (long long)answer_int(job, "id", 0), answer_str(job, "state"), f.path);
-        return render_state_is_final(answer_str(job, "state")) ? 1 : 0;
+        return 0;
     }
     rc = copy_rest(&f, &e);
     close(f.fd);
-    return rc < 0 ? cli_fail(&e) : 0;
+    return rc < 0 ? cli_fail(&e) : cli_output_status();
 }
 
 static int
@@ -249,16 +259,7 @@ show_all(const json_t *jobs, int64_t tail, bool path_only)
             status = show_whole(job, tail);
         most = status > most ? status : most;
     }
-    return most;
-}
-
-static json_t *
-make_params(const struct opt_reader *r)
-{
-    json_t *params = ask_select(r->words, r->n_words);
-
-    json_object_set_new(params, "all", json_true());
-    return params;
+    return most ? most : cli_output_status();
 }
 
 int
@@ -270,6 +271,8 @@ cmd_logs(struct cli *cli, int argc, char **argv)
     auto_json json_t *result = NULL;
     bool follow = false;
     bool path_only = false;
+    bool all = false;
+    json_t *params;
     int64_t tail = 0;
     json_t *jobs;
     int opt;
@@ -280,15 +283,23 @@ cmd_logs(struct cli *cli, int argc, char **argv)
             follow = true;
         else if (opt == OPT_PATH)
             path_only = true;
+        else if (opt == OPT_ALL)
+            all = true;
         else if (parse_int(r.value, 1, INT32_MAX, &tail, &e) < 0)
             return cli_usage("--tail: %s", e.text);
     }
     if (opt == OPT_EXIT)
         return r.status;
-    if (r.n_words == 0)
-        return cli_usage("which job? For example: berth logs 12 -f, or @ for your last");
+    params = ask_select_or_all(&r, all,
+                               "which job? For example: berth logs 12 -f, or @ for "
+                               "your last");
+    if (!params)
+        return 2;
+    json_object_set_new(params, "all", json_true());
     c = connect_daemon(cli, &e);
-    if (!c || client_call(c, "jobs", make_params(&r), &result, &e) < 0)
+    if (!c)
+        json_decref(params);
+    if (!c || client_call(c, "jobs", params, &result, &e) < 0)
         return cli_fail(&e);
     jobs = json_object_get(result, "jobs");
     if (!follow || path_only)

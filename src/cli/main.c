@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/opt.h"
 
@@ -17,24 +15,6 @@ find_verb(const char *name)
             return v;
     }
     return NULL;
-}
-
-static int
-fail_verb(const char *word)
-{
-    const char *names[64];
-    auto_buf struct buf shown = BUF_INIT;
-    int n = 0;
-    const char *near;
-
-    for (const struct verb *v = cli_verbs; v->name && n < 63; v++)
-        names[n++] = v->name;
-    names[n] = NULL;
-    text_add_safe(&shown, word, strlen(word), 60);
-    near = text_nearest(word, names);
-    if (near)
-        return cli_usage("unknown verb '%s'; did you mean 'berth %s'?", buf_str(&shown), near);
-    return cli_usage("unknown verb '%s'; 'berth help' lists them", buf_str(&shown));
 }
 
 int
@@ -56,5 +36,5 @@ main(int argc, char **argv)
     if (at >= argc)
         return cli_overview(&cli);
     verb = find_verb(argv[at]);
-    return verb ? verb->run(&cli, argc - at, argv + at) : fail_verb(argv[at]);
+    return verb ? verb->run(&cli, argc - at, argv + at) : cli_unknown_verb(argv[at]);
 }

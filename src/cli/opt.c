@@ -109,6 +109,10 @@ take_global(struct opt_reader *r, int which)
 {
     switch (which) {
     case GLOBAL_DIR:
+        if (!r->value[0]) {
+            r->status = cli_usage("--dir names no folder; it takes one, as in --dir /tmp/b");
+            return OPT_EXIT;
+        }
         r->cli->dir = r->value;
         break;
     case GLOBAL_SOCKET:
@@ -118,11 +122,7 @@ take_global(struct opt_reader *r, int which)
         r->cli->json = true;
         break;
     case GLOBAL_HELP:
-        r->status = 0;
-        if (r->page)
-            opt_print_page(r->page);
-        else
-            r->status = cmd_help(r->cli, 1, r->argv);
+        r->status = r->page ? opt_print_page(r->page) : cmd_help(r->cli, 1, r->argv);
         return OPT_EXIT;
     default:
         break;
@@ -229,6 +229,21 @@ opt_read_none(struct opt_reader *r, struct cli *cli, const struct page *page, in
     return opt_next(r) == OPT_DONE;
 }
 
+bool
+opt_read_nothing(struct opt_reader *r, struct cli *cli, const struct page *page, int argc,
+                 char **argv)
+{
+    auto_buf struct buf shown = BUF_INIT;
+
+    if (!opt_read_none(r, cli, page, argc, argv))
+        return false;
+    if (r->n_words == 0)
+        return true;
+    text_add_safe(&shown, r->words[0], strlen(r->words[0]), 60);
+    r->status = cli_usage("'%s' is one word too many: %s", buf_str(&shown), page->usage);
+    return false;
+}
+
 int
 opt_read_global(struct cli *cli, int argc, char **argv, int *status)
 {
@@ -278,7 +293,7 @@ add_option(struct buf *out, const struct opt *o)
     buf_addf(out, "  %-26s %s\n", buf_str(&left), o->help);
 }
 
-void
+int
 opt_print_page(const struct page *page)
 {
     auto_buf struct buf out = BUF_INIT;
@@ -298,5 +313,5 @@ opt_print_page(const struct page *page)
         buf_addc(&out, '\n');
     buf_adds(&out,
              "Everywhere: --dir DIR, --socket PATH, --json. `berth help` lists the verbs.\n");
-    cli_put(&out);
+    return cli_put(&out);
 }

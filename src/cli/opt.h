@@ -46,11 +46,15 @@ void opt_begin(struct opt_reader *r, struct cli *cli, const struct page *page, i
  * n_words hold the rest. */
 int opt_next(struct opt_reader *r);
 
-void opt_print_page(const struct page *page);
+/* The exit status of the program. */
+int opt_print_page(const struct page *page);
 
 /* For verbs with no options of their own. True: go on; false: end with r->status. */
 bool opt_read_none(struct opt_reader *r, struct cli *cli, const struct page *page, int argc,
                    char **argv);
+/* The same for verbs that take no words either. */
+bool opt_read_nothing(struct opt_reader *r, struct cli *cli, const struct page *page, int argc,
+                      char **argv);
 
 /* Reads options before the verb. Returns the index of the verb in argv (argc: none), or
  * OPT_EXIT with *status. */

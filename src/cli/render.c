@@ -150,6 +150,14 @@ add_advice(struct buf *out, const char *verdict, int64_t peak, int64_t declared)
         buf_addf(out, ", UNDER-DECLARED (+%lld %%): declare vram=%lldM", percent, better);
 }
 
+bool
+render_was_raised(const json_t *event)
+{
+    int64_t declared = answer_int(event, "declared_mib", -1);
+
+    return answer_int(event, "attempt", 1) > 1 && declared != answer_int(event, "vram_mib", 0);
+}
+
 void
 render_usage(struct buf *out, const json_t *event, bool completed)
 {
@@ -167,7 +175,8 @@ render_usage(struct buf *out, const json_t *event, bool completed)
     } else if (declared > 0) {
         add_pair(out, peak, " of ", declared, false);
         buf_addf(out, " (%lld %%)", (long long)(peak * 100 / declared));
-        if (completed)
+        if (completed &&
+            (strcmp(answer_str(event, "verdict"), "over") != 0 || !render_was_raised(event)))
             add_advice(out, answer_str(event, "verdict"), peak, declared);
     } else {
         answer_add_peaks(out, peaks);

@@ -25,6 +25,10 @@ void render_gpus(struct buf *out, const json_t *gpus);
 /* What stands behind `started`: "18.0 GiB of 24.0" or "whole, 24.0 GiB". */
 void render_demand(struct buf *out, const json_t *event);
 
+/* Berth raised this attempt's demand after an out of memory: the user did not declare it. The
+ * daemon may not say what was declared; then any later attempt counts. */
+bool render_was_raised(const json_t *event);
+
 /* What a job that ended used, against what it said: "peak 17.5 of 18.0 GiB (97 %)", with
  * advice when that is out of bounds. completed: only then there is advice. */
 void render_usage(struct buf *out, const json_t *event, bool completed);

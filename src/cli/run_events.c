@@ -145,7 +145,7 @@ note_end(struct run *run, struct run_job *job, const json_t *event)
     job->util = answer_int(event, "util", -1);
     job->before = false;
     run->under += strcmp(verdict, "under") == 0;
-    run->over += strcmp(verdict, "over") == 0;
+    run->over += strcmp(verdict, "over") == 0 && !render_was_raised(event);
 }
 
 /* Brings the job up to date. False: we knew this already. */

@@ -189,5 +189,7 @@ run_summary(struct run *run)
     buf_addc(&out, '\n');
     list_wrong(run, &out);
     cli_put(&out);
+    if (c.highest == 0)
+        return cli_output_status();
     return c.highest > 255 ? 255 : (int)c.highest;
 }

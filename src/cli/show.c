@@ -13,10 +13,16 @@
 #include "cli/term.h"
 #include "wire/client.h"
 
+static const struct opt options[] = {
+    {"all", 'a', NULL, "every job, also those that have ended"},
+    {0},
+};
+
 static const struct page page = {
-    .usage = "berth show SEL...",
+    .usage = "berth show SEL... | --all",
     .about = "Everything about jobs: attempts, cards, peaks, why it waits or ended, log path.\n"
              "SEL: 12  12,14  12-20  @  name:x*  user:u  state:failed",
+    .options = options,
 };
 
 static void
@@ -118,7 +124,8 @@ add_use(struct buf *out, const json_t *job)
     add_text(out, "on gpu", buf_str(&gpus));
     if (gpus.len || json_object_size(peaks))
         answer_add_peaks(&peak, peaks);
-    if (strcmp(verdict, "under") == 0 || strcmp(verdict, "over") == 0)
+    if (strcmp(verdict, "under") == 0 ||
+        (strcmp(verdict, "over") == 0 && !render_was_raised(job)))
         buf_addf(&peak, " (%s-declared)", verdict);
     add_text(out, "peak VRAM", buf_str(&peak));
     if (answer_int(job, "util", -1) >= 0) {
@@ -131,13 +138,14 @@ static void
 add_attempt(struct buf *out, const json_t *a)
 {
     auto_buf struct buf line = BUF_INIT;
+    const char *started = answer_str(json_object_get(a, "started"), "rfc3339");
     const char *outcome = answer_str(a, "outcome");
     const char *text = answer_str(a, "text");
     char label[32];
 
     snprintf(label, sizeof label, "attempt %lld", (long long)answer_int(a, "number", 0));
     render_gpus(&line, json_object_get(a, "gpus"));
-    buf_addf(&line, ", started %s", answer_str(json_object_get(a, "started"), "rfc3339"));
+    buf_addf(&line, ", started %s", started[0] ? started : "n/a");
     buf_addf(&line, ", %s", text[0] ? text : outcome[0] ? outcome : "running");
     if (json_object_size(json_object_get(a, "peak_mib"))) {
         buf_adds(&line, ", peak ");
@@ -181,14 +189,21 @@ cmd_show(struct cli *cli, int argc, char **argv)
     struct term term = term_of_stdout();
     json_t *params;
     json_t *job;
+    bool all = false;
     size_t i;
     int status;
+    int opt;
 
-    if (!opt_read_none(&r, cli, &page, argc, argv))
+    opt_begin(&r, cli, &page, argc, argv);
+    while ((opt = opt_next(&r)) >= 0)
+        all = true;
+    if (opt == OPT_EXIT)
         return r.status;
-    if (r.n_words == 0)
-        return cli_usage("which job? For example: berth show 12, or @ for your last");
-    params = ask_select(r.words, r.n_words);
+    params = ask_select_or_all(&r, all,
+                               "which job? For example: berth show 12, or @ for your "
+                               "last");
+    if (!params)
+        return 2;
     json_object_set_new(params, "all", json_true());
     status = ask_daemon(cli, "jobs", params, &result);
     if (status != 0)

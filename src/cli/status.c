@@ -77,7 +77,7 @@ cmd_status(struct cli *cli, int argc, char **argv)
     struct term term = term_of_stdout();
     int status;
 
-    if (!opt_read_none(&r, cli, &page, argc, argv))
+    if (!opt_read_nothing(&r, cli, &page, argc, argv))
         return r.status;
     status = ask_daemon(cli, "status", NULL, &result);
     if (status != 0)

@@ -63,12 +63,17 @@ write_params(const struct submission *s, struct buf *out)
     jsonw_end_object(&w);
 }
 
+static long long
+id_of(const json_t *result)
+{
+    return (long long)json_integer_value(json_array_get(json_object_get(result, "ids"), 0));
+}
+
 static int
 print_id(const struct cli *cli, const struct submission *s, json_t *result)
 {
     auto_buf struct buf out = BUF_INIT;
-    long long id =
-        (long long)json_integer_value(json_array_get(json_object_get(result, "ids"), 0));
+    long long id = id_of(result);
 
     if (cli->json) {
         json_object_set_new(result, "version", json_integer(1));
@@ -92,6 +97,7 @@ wait_for(struct client *c, const json_t *result, struct err *e)
 
     json_array_foreach(json_object_get(result, "ids"), i, id)
         json_array_append_new(select, json_sprintf("%lld", (long long)json_integer_value(id)));
+    client_set_patience(c, 0);
     if (client_call(c, "wait", json_pack("{s:o}", "select", select), &ended, e) < 0)
         return err_prefix(e, "the job may go on, but"), cli_fail(e);
     return wait_highest(ended);
@@ -122,6 +128,7 @@ submit(struct cli *cli, const struct submission *s)
     auto_buf struct buf params = BUF_INIT;
     auto_json json_t *result = NULL;
     int status;
+    int waited;
 
     if (!c)
         return cli_fail(&e);
@@ -129,7 +136,12 @@ submit(struct cli *cli, const struct submission *s)
     if (client_call_text(c, "submit", params.data, params.len, &result, &e) < 0)
         return cli_fail(&e);
     status = print_id(cli, s, result);
-    return s->words.wait ? wait_for(c, result, &e) : status;
+    if (cli_output_status() != 0)
+        cli_say("job %lld was queued all the same", id_of(result));
+    if (!s->words.wait)
+        return status;
+    waited = wait_for(c, result, &e);
+    return waited ? waited : cli_output_status();
 }
 
 int

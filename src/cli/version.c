@@ -14,7 +14,7 @@ cmd_version(struct cli *cli, int argc, char **argv)
     struct opt_reader r;
     auto_buf struct buf out = BUF_INIT;
 
-    if (!opt_read_none(&r, cli, &page, argc, argv))
+    if (!opt_read_nothing(&r, cli, &page, argc, argv))
         return r.status;
     if (cli->json)
         buf_adds(&out, "{\"version\":1,\"berth\":\"" BERTH_VERSION "\"}\n");

@@ -15,11 +15,12 @@
 #include "cli/opt.h"
 #include "wire/client.h"
 
-enum { OPT_TIMEOUT, OPT_QUIET };
+enum { OPT_TIMEOUT, OPT_QUIET, OPT_ALL };
 
 static const struct opt options[] = {
     {"timeout", 't', "TIME", "give up after this long, with exit status 7"},
     {"quiet", 'q', NULL, "only the exit status"},
+    {"all", 'a', NULL, "every job of mine that has not ended"},
     {0},
 };
 
@@ -64,6 +65,13 @@ wait_highest(const json_t *result)
     return most > 255 ? 255 : (int)most;
 }
 
+/* A job's failure says more than that its line could not be written. */
+static int
+worse(int status)
+{
+    return status ? status : cli_output_status();
+}
+
 static int
 report(const struct cli *cli, json_t *result, bool quiet)
 {
@@ -74,14 +82,14 @@ report(const struct cli *cli, json_t *result, bool quiet)
     if (cli->json) {
         json_object_set_new(result, "version", json_integer(1));
         cli_put_json(result);
-        return wait_highest(result);
+        return worse(wait_highest(result));
     }
     json_array_foreach(json_object_get(result, "jobs"), i, job)
         buf_addf(&out, "%lld  %s  %lld\n", (long long)answer_int(job, "id", 0),
                  answer_str(job, "state"), (long long)answer_int(job, "exit_status", 1));
     if (!quiet)
         cli_put(&out);
-    return wait_highest(result);
+    return worse(wait_highest(result));
 }
 
 static int
@@ -109,6 +117,8 @@ cmd_wait(struct cli *cli, int argc, char **argv)
     auto_client struct client *c = NULL;
     int64_t timeout_ms = -1;
     bool quiet = false;
+    bool all = false;
+    json_t *params;
     int opt;
     int status;
 
@@ -116,19 +126,25 @@ cmd_wait(struct cli *cli, int argc, char **argv)
     while ((opt = opt_next(&r)) >= 0) {
         if (opt == OPT_QUIET)
             quiet = true;
+        else if (opt == OPT_ALL)
+            all = true;
         else if (parse_duration_ms(r.value, 1000, &timeout_ms, &e) < 0)
             return cli_usage("--timeout: %s", e.text);
     }
     if (opt == OPT_EXIT)
         return r.status;
-    if (r.n_words == 0)
-        return cli_usage("which jobs? For example: berth wait 12, or @ for your last");
+    params = ask_select_or_all(&r, all,
+                               "which jobs? For example: berth wait 12, or @ for your "
+                               "last");
+    if (!params)
+        return 2;
     c = connect_daemon(cli, &e);
-    if (!c)
+    if (!c) {
+        json_decref(params);
         return cli_fail(&e);
+    }
     client_listen(c, NULL, on_answer, &w);
-    if (client_send(c, "wait", ask_select(r.words, r.n_words), &e) < 0 ||
-        await(c, &w, timeout_ms, &e) < 0)
+    if (client_send(c, "wait", params, &e) < 0 || await(c, &w, timeout_ms, &e) < 0)
         return cli_fail(&e);
     status = w.result ? report(cli, w.result, quiet) : cli_fail(&w.error);
     json_decref(w.result);
