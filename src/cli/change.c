@@ -4,10 +4,16 @@
 #include <jansson.h>
 
 #include "base/buf.h"
+#include "base/err.h"
+#include "cli/answer.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/connect.h"
 #include "cli/opt.h"
+#include "cli/render.h"
 #include "wire/client.h"
+
+#define SAID_MAX 10
 
 static int
 report(const json_t *result, const char *method, const char *done)
@@ -33,27 +39,58 @@ report(const json_t *result, const char *method, const char *done)
     return cli_put(&line);
 }
 
+/* hold and release know only jobs that have not ended; the daemon may know that those which
+ * were named have, and how. False: it does not, and nothing was said. */
+static bool
+say_ended(struct client *c, const struct opt_reader *r)
+{
+    auto_json json_t *result = NULL;
+    json_t *params = ask_select(r->words, r->n_words);
+    size_t said = 0;
+    size_t i;
+    json_t *job;
+
+    json_object_set_new(params, "all", json_true());
+    if (client_call(c, "jobs", params, &result, NULL) < 0)
+        return false;
+    json_array_foreach(json_object_get(result, "jobs"), i, job)
+    {
+        if (render_state_is_final(answer_str(job, "state")) && said++ < SAID_MAX)
+            cli_say("job %lld has ended (%s)", (long long)answer_int(job, "id", 0),
+                    answer_str(job, "state"));
+    }
+    if (said > SAID_MAX)
+        cli_say("and so have %zu more", said - SAID_MAX);
+    return said > 0;
+}
+
 int
 change_jobs(const struct cli *cli, const struct opt_reader *r, bool all, const char *method,
             long long grace_ms, const char *done)
 {
-    static char everything[] = "--all";
-    char *all_word[] = {everything};
     auto_json json_t *result = NULL;
+    auto_buf struct buf nothing = BUF_INIT;
+    auto_client struct client *c = NULL;
+    struct err e = {0};
     json_t *params;
-    int status;
 
-    if (all && r->n_words > 0)
-        return cli_usage("--all and a selection exclude each other");
-    if (!all && r->n_words == 0)
-        return cli_usage("which jobs? For example: berth %s 12, 12-20, name:x*, or --all",
-                         method);
-    params = all ? ask_select(all_word, 1) : ask_select(r->words, r->n_words);
+    buf_addf(&nothing, "which jobs? For example: berth %s 12, 12-20, name:x*, or --all",
+             method);
+    params = ask_select_or_all(r, all, buf_str(&nothing));
+    if (!params)
+        return 2;
     if (grace_ms >= 0)
         json_object_set_new(params, "grace_ms", json_integer(grace_ms));
-    status = ask_daemon(cli, method, params, &result);
-    if (status != 0)
-        return status;
+    c = connect_daemon(cli, &e);
+    if (!c) {
+        json_decref(params);
+        return cli_fail(&e);
+    }
+    if (client_call(c, method, params, &result, &e) < 0) {
+        if (e.code == ERR_NO_JOB && say_ended(c, r))
+            return err_exit_status(ERR_FAILED);
+        return cli_fail(&e);
+    }
     if (cli->json) {
         json_object_set_new(result, "version", json_integer(1));
         return cli_put_json(result);
