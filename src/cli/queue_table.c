@@ -155,6 +155,8 @@ draw_reason(const struct row *row, struct buf *out)
         return;
     else if (scan_int(&row->v[F_SIGNAL], 0) > 0)
         draw_exit(row, out);
+    else if (row->v[F_EXIT_CODE].type == SCAN_NULL)
+        buf_adds(out, "could not start");
     else
         buf_addf(out, "exit %lld", (long long)scan_int(&row->v[F_EXIT_CODE], 1));
 }
