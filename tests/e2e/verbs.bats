@@ -1,0 +1,140 @@
+#!/usr/bin/env bats
+# What the verbs say and answer when a user's machine is not as it should be: folders that have
+# gone, outputs that are full, words too many, jobs that have ended.
+
+load lib
+
+@test "a folder that has gone is refused before anything is queued" {
+    start_daemon 1
+    mkdir gone
+    echo true >jobs.txt
+    try bash -c "cd gone && rmdir ../gone && berth submit -- true"
+    is status "$status" 2
+    has words "$err" 'the current folder has gone; cd somewhere, or name one with -D'
+    mkdir gone
+    try bash -c "cd gone && rmdir ../gone && berth run $WORK/jobs.txt"
+    is status "$status" 2
+    has words "$err" 'the current folder has gone'
+    is jobs "$(berth queue --all --json | json jobs)" '[]'
+    mkdir gone
+    try bash -c "cd gone && rmdir ../gone && berth submit -D $WORK -W -- true"
+    is status "$status" 0
+    is folder "$(job_field 1 cwd)" "$WORK"
+}
+
+@test "names and values that are not UTF-8 are not altered on the way" {
+    local bad
+    start_daemon 1
+    bad=$(printf 'f\377o')
+    mkdir "$bad"
+    try bash -c "cd $bad && berth submit -- true"
+    is status "$status" 2
+    has words "$err" 'f.xFFo is not UTF-8'
+    try env "BERTH_BAD=$bad" berth submit -W --gpus 0 -- sh -c 'test "${BERTH_BAD-unset}" = unset'
+    is status "$status" 0
+    has words "$err" 'BERTH_BAD is not UTF-8 and is not passed on'
+    is lines "$(wc -l <<<"$err")" 1
+    try berth submit --env "BERTH_BAD=$bad" -- true
+    is status "$status" 2
+}
+
+@test "a config is found relative to where it was said" {
+    echo 'sample_ms: 300' >mine.yaml
+    try berth daemon start --sim 1 --config mine.yaml
+    is status "$status" 0
+    stop_daemon
+    try berth daemon start --sim 1 --config none.yaml
+    is status "$status" 4
+    has words "$err" "$WORK/none.yaml"
+}
+
+@test "output that cannot be written is an error, and a job that was queued is named" {
+    start_daemon 1
+    try bash -c 'berth submit --gpus 0 -- true >/dev/full'
+    is status "$status" 1
+    has words "$err" 'cannot write the output: No space left on device'
+    has words "$err" 'job 1 was queued'
+    wait_for_event kind=ended job=1
+    for verb in 'queue --all' 'show 1' status 'wait 1' events 'logs 1 --path' version help 'show --help'; do
+        try bash -c "berth $verb >/dev/full"
+        is "status of $verb" "$status" 1
+        has "words of $verb" "$err" 'cannot write the output: No space left on device'
+    done
+    try bash -c 'berth show 1 | true; echo ${PIPESTATUS[0]} >&2'
+    has_not words "$err" cannot
+}
+
+@test "words too many are mistakes, and so is a folder without a name" {
+    for line in 'status x' 'version x' 'daemon status x' 'help nosuch' '--dir= status' \
+        'status --dir='; do
+        # shellcheck disable=SC2086 # the words of the line are meant
+        try berth $line
+        is "status of $line" "$status" 2
+    done
+    try berth help shwo
+    has words "$err" "did you mean 'berth show'"
+    try berth help show
+    is status "$status" 0
+}
+
+@test "jobs that have ended: hold says so, queue says why, logs promise nothing, all selects" {
+    start_daemon 1
+    berth submit --gpus 0 -W -- true
+    berth submit --gpus 0 -- /nonexistent/program
+    wait_for_event kind=ended job=2 state=FAILED
+    berth submit --gpus 0 --hold -- true
+    berth cancel 3
+    wait_for_event kind=ended job=3 state=CANCELLED
+    for verb in hold release; do
+        try berth $verb 1
+        is status "$status" 1
+        has words "$err" 'job 1 has ended \(COMPLETED\)'
+        try berth $verb 99
+        is status "$status" 3
+    done
+    has queue "$(berth queue --all)" 'could not start'
+    try berth logs 3
+    is status "$status" 1
+    has words "$err" 'has ended and left no log'
+    has_not words "$err" 'will be'
+    try berth show --all
+    has out "$out" '^job 1 '
+    has out "$out" '^job 3 '
+    has_not out "$out" 'started ,'
+    try berth logs --all --path
+    is logs "$(wc -l <<<"$out")" 3
+    try berth show --all 1
+    is status "$status" 2
+}
+
+@test "wait --all waits for what has not ended" {
+    start_daemon 1
+    mkfifo gate
+    berth submit --gpus 0 -- sh -c 'read line <gate; exit 3'
+    try berth wait --all --timeout 100ms
+    is status "$status" 7
+    has words "$err" 'still not ended'
+    timeout "$LIMIT" bash -c 'echo go >gate'
+    try berth wait 1
+    is status "$status" 3
+}
+
+@test "events -f notices that its reader has gone" {
+    start_daemon 1
+    berth submit --gpus 0 -W -- true
+    background events bash -c 'berth events -f --since 0 | head -1'
+    finish events
+    is status "$status" 0
+}
+
+@test "a file's name cannot write to the terminal" {
+    local name=$'a\033[31mb.txt'
+    start_daemon 1
+    echo '[gpus=0] true' >"$name"
+    try berth run "$name"
+    is status "$status" 0
+    has words "$err" 'a.x1B\[31mb.txt'
+    has_not words "$err" $'\033'
+    try berth run "$name" --detach
+    has_not words "$out" $'\033'
+}
