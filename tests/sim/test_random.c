@@ -171,7 +171,7 @@ run_seed(uint64_t seed)
     draw_workload(&m, &w);
     for (const struct policy *p = policies; p->name; p++) {
         size_t before = n_promised;
-        print_message("seed %llu policy %s\r", (unsigned long long)seed, p->name);
+        print_message("seed %llu policy %s\n", (unsigned long long)seed, p->name);
         run_one(&w, &m, p);
         if (p->balanced)
             n_balanced += n_promised - before;
