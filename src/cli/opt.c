@@ -109,7 +109,7 @@ take_global(struct opt_reader *r, int which)
 {
     switch (which) {
     case GLOBAL_DIR:
-        if (!r->value[0]) {
+        if (r->value && !r->value[0]) {
             r->status = cli_usage("--dir names no folder; it takes one, as in --dir /tmp/b");
             return OPT_EXIT;
         }
