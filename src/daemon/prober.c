@@ -236,6 +236,14 @@ prober_hurry(struct prober *p)
         arm_next(p);
 }
 
+void
+prober_forget(struct prober *p)
+{
+    p->sampled_us = 0;
+    if (p->talk && p->said_hello)
+        prober_request(p);
+}
+
 bool
 prober_is_fresh(struct prober *p)
 {

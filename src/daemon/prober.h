@@ -26,6 +26,9 @@ void prober_request(struct prober *p);
 /* A job starts: the next samples come soon. */
 void prober_hurry(struct prober *p);
 
+/* What was sampled so far does not count: whose processes are whose is known only now. */
+void prober_forget(struct prober *p);
+
 /* Whether the newest sample is young enough to place jobs by. If not, one is asked for and
  * a turn follows it; while a probe is slow beyond patience the cards count as unknown and
  * this is true, so that work without GPUs goes on. */

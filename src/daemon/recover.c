@@ -20,6 +20,7 @@
 #include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/launch.h"
+#include "daemon/prober.h"
 #include "daemon/turn.h"
 #include "daemon/watch.h"
 #include "store/store.h"
@@ -149,6 +150,8 @@ recover_attempts(struct daemon *d, struct err *e)
         free(r);
     }
     d->recovered = NULL;
+    if (active > 0)
+        prober_forget(d->prober);
     if (live > 0)
         log_info("event=recovered jobs=%zu active=%zu rebooted=%d", live, active, d->rebooted);
     d->rebooted = false; /* what this daemon starts is of this boot */

@@ -241,9 +241,10 @@ tell_why_waiting(struct daemon *d)
     size_t kinds = queue_n_kinds(d->queue), n = 0;
     struct job **heads = xcalloc(kinds + 1, sizeof(struct job *));
     for (size_t i = 0; i < kinds; i++) {
-        struct job *head = queue_kind(d->queue, i)->head;
-        if (!head->waiting_told)
-            heads[n++] = head;
+        const struct kind *kind = queue_kind(d->queue, i);
+        /* One that was passed over for want of a commit gets its turn in the next. */
+        if (!kind->head->waiting_told && kind->blocked.reason != REASON_NONE)
+            heads[n++] = kind->head;
     }
     qsort(heads, n, sizeof(struct job *), compare_heads);
     for (size_t i = 0; i < n; i++) {

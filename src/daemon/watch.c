@@ -432,6 +432,16 @@ connect_young(int dir)
     return fd;
 }
 
+/* Who listens on ctl.sock. Its hello says so too, but a sample may come first, and then its
+ * job's processes would be taken for strangers. */
+static pid_t
+listener_of(int fd)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.pid : 0;
+}
+
 void
 watch_recover(struct daemon *d, struct job *job)
 {
@@ -447,6 +457,8 @@ watch_recover(struct daemon *d, struct job *job)
         return;
     }
     int fd = connect_young(dir);
+    if (fd >= 0)
+        x->shepherd = listener_of(fd);
     if (fd >= 0 && open_link(d->watcher, x, fd, false, &e) == 0) {
         log_info("job=%u attempt=%d event=reconnected", job->id, job->run->number);
         return;

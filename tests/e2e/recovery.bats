@@ -127,3 +127,16 @@ PY
     finish again
     is status "$status" 3
 }
+
+@test "after a restart a job's processes are still its own, not strangers" {
+    start_daemon 1
+    berth submit --vram 14G -- berth simjob --vram 13G --ramp 0 --hold 600
+    "$E2E/await" until "$LIMIT" 'berth show 1 --json' jobs.0.now_mib 13312
+    kill_daemon
+    start_daemon 1
+    "$E2E/await" until "$LIMIT" 'berth show 1 --json' jobs.0.now_mib 13312
+    is strangers "$(berth gpus --json | json gpus.0.strangers)" '[]'
+    # What it holds is 14 GiB, counted once: 8G fit beside it.
+    berth submit --wait --vram 8G -- true
+    berth cancel 1
+}
