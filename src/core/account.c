@@ -94,8 +94,8 @@ ending_state(const struct ending *e)
     case OUTCOME_NOT_STARTED:
         return JOB_FAILED;
     case OUTCOME_LOST:
-    case OUTCOME_NEVER_RAN:
-        return JOB_LOST;
+    case OUTCOME_NEVER_RAN: /* tried often enough; it is known why, or nobody knows */
+        return e->errno_value ? JOB_FAILED : JOB_LOST;
     case OUTCOME_NONE:
         break;
     }
@@ -226,7 +226,10 @@ ending_text(const struct ending *e, struct buf *out)
         add_detail(e->text, out);
         break;
     case OUTCOME_NEVER_RAN:
-        buf_adds(out, "its supervisor died before the command started");
+        if (e->errno_value)
+            buf_addf(out, "could not start: %s", e->text);
+        else
+            buf_adds(out, "its supervisor died before the command started");
         break;
     }
 }

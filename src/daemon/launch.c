@@ -203,6 +203,7 @@ launch_attempt(struct daemon *d, struct job *job)
     log_error("job=%u attempt=%d event=not-launched %s", job->id, job->run->number, e.text);
     struct ending ending = {.outcome = launch_trouble_passes(errnum) ? OUTCOME_NEVER_RAN
                                                                      : OUTCOME_NOT_STARTED,
+                            .errno_value = launch_trouble_passes(errnum) ? errnum : 0,
                             .ended_us = clock_wall_us(),
                             .cpu_ms = -1,
                             .max_rss_kib = -1};

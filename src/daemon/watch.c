@@ -221,7 +221,8 @@ take_record(struct watcher *w, struct watch *x, struct job *job, const struct ex
     if (ending.outcome == OUTCOME_NOT_STARTED && launch_trouble_passes(ending.errno_value)) {
         log_warn("job=%u attempt=%d event=not-started %s", x->job, x->attempt, ending.text);
         ending.outcome = OUTCOME_NEVER_RAN;
-        if (ending.errno_value == ENOSPC || ending.errno_value == EDQUOT)
+        /* A log that the user put elsewhere says nothing of the disk with our state. */
+        if (!job->req.log && (ending.errno_value == ENOSPC || ending.errno_value == EDQUOT))
             turn_disk_full(w->daemon);
     }
     jobs_attempt_ended(w->daemon, job, &ending);

@@ -1,4 +1,6 @@
 /* Numbers for what an attempt comes to. */
+#include <errno.h>
+
 #include "machine.h"
 
 static void
@@ -70,6 +72,31 @@ test_averages_and_peaks(void **state)
     assert_int_equal(attempt_peak_mib(&a), -1);
 }
 
+/* An attempt that could not be started again and again ends with what is known of why. */
+static void
+test_an_end_without_a_start(void **state)
+{
+    const struct {
+        struct ending ending;
+        enum job_state becomes;
+        const char *words;
+    } cases[] = {
+        {{.outcome = OUTCOME_NEVER_RAN},
+         JOB_LOST,
+         "its supervisor died before the command started"},
+        {{.outcome = OUTCOME_NEVER_RAN, .errno_value = ENOSPC, .text = "cannot open the log"},
+         JOB_FAILED,
+         "could not start: cannot open the log"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        auto_buf struct buf words = BUF_INIT;
+        assert_int_equal(ending_state(&cases[i].ending), cases[i].becomes);
+        ending_text(&cases[i].ending, &words);
+        assert_string_equal(buf_str(&words), cases[i].words);
+    }
+}
+
 int
 main(void)
 {
@@ -78,6 +105,7 @@ main(void)
         cmocka_unit_test(test_percent_rounds_half_away),
         cmocka_unit_test(test_oom_next_is_exact),
         cmocka_unit_test(test_averages_and_peaks),
+        cmocka_unit_test(test_an_end_without_a_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
