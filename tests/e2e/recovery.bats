@@ -133,6 +133,8 @@ PY
     berth submit --vram 14G -- berth simjob --vram 13G --ramp 0 --hold 600
     "$E2E/await" until "$LIMIT" 'berth show 1 --json' jobs.0.now_mib 13312
     kill_daemon
+    # No sample comes of its own accord: what the daemon knows it must have asked for.
+    printf 'sample_ms: 60000\n' >"$BERTH_DIR/config.yaml"
     start_daemon 1
     "$E2E/await" until "$LIMIT" 'berth show 1 --json' jobs.0.now_mib 13312
     is strangers "$(berth gpus --json | json gpus.0.strangers)" '[]'
