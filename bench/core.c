@@ -57,6 +57,10 @@ fill(struct ledger *l)
         ledger_hold(l, 1000000u + i, &d, &i, 1);
 }
 
+static const struct plan_rules rules = {.patience_ms = INT64_MAX};
+static struct planner *planner;
+static uint32_t next_id = UINT32_MAX / 2;
+
 static void
 submit(struct queue *q, uint32_t id, int kinds)
 {
@@ -74,7 +78,7 @@ bench_plan(struct queue *q, struct ledger *l)
     struct plan p = PLAN_INIT;
     int64_t began = now_ns();
     for (int i = 0; i < ROUNDS; i++)
-        plan_make(q, l, 1, &p);
+        plan_make(planner, q, l, 1, &next_id, &p);
     report("plan pass, all blocked", began, ROUNDS);
     plan_free(&p);
 }
@@ -85,14 +89,14 @@ bench_turnover(struct queue *q, struct ledger *l)
 {
     struct plan p = PLAN_INIT;
     ledger_release(l, 1000000);
-    plan_make(q, l, 1, &p);
+    plan_make(planner, q, l, 1, &next_id, &p);
     int64_t began = now_ns();
     for (int i = 0; i < ROUNDS && p.n > 0; i++) {
         for (size_t j = 0; j < p.n; j++) {
             ledger_release(l, p.decisions[j].job);
             job_free(queue_remove(q, p.decisions[j].job));
         }
-        plan_make(q, l, 1, &p);
+        plan_make(planner, q, l, 1, &next_id, &p);
     }
     report("end, and plan that refills", began, ROUNDS);
     for (size_t j = 0; j < p.n; j++)
@@ -135,6 +139,7 @@ bench_queue(struct queue *q, uint32_t jobs)
 int
 main(int argc, char **argv)
 {
+    planner = planner_new(&rules, NULL);
     uint32_t jobs = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 100000;
     int kinds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 50;
     if (jobs < 1000 || kinds < 1) {

@@ -5,14 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/err.h"
+
 /* demand is compared with memcmp, so nothing of it may be left to the compiler. */
-_Static_assert(sizeof(struct demand) == 48, "struct demand has no hidden padding");
+_Static_assert(sizeof(struct demand) == 88, "struct demand has no hidden padding");
 
 void
 demand_init(struct demand *d)
 {
     memset(d, 0, sizeof(*d));
     d->gpus = 1;
+    d->margin_mib = -1;
+}
+
+bool
+demand_is_whole(const struct demand *d)
+{
+    return d->vram_mib == 0 && d->share_permille == 0;
 }
 
 void
@@ -22,6 +32,7 @@ request_init(struct request *r)
     demand_init(&r->demand);
     r->oom_retries = -1;
     r->grace_ms = GRACE_DEFAULT_MS;
+    r->max_requeues = REQUEUES_DEFAULT;
 }
 
 void
@@ -35,6 +46,103 @@ request_free(struct request *r)
     for (char **arg = r->argv; arg && *arg; arg++)
         free(*arg);
     free(r->argv);
-    r->name = r->command = r->log = NULL;
-    r->argv = NULL;
+    for (char **tag = r->tags; tag && *tag; tag++)
+        free(*tag);
+    free(r->tags);
+    for (int i = 0; i < r->n_deps; i++)
+        free(r->deps[i].name);
+    free(r->deps);
+    free(r->llm);
+    task_set_free(&r->array);
+    r->name = r->command = r->log = r->llm = NULL;
+    r->argv = r->tags = NULL;
+    r->deps = NULL;
+    r->n_deps = 0;
+}
+
+/* The range that holds the task, or where one would be put: the first that ends at or
+ * behind it. */
+static int32_t
+range_at(const struct task_set *t, int32_t task)
+{
+    int32_t low = 0, high = t->n;
+    while (low < high) {
+        int32_t mid = low + (high - low) / 2;
+        if (t->ranges[mid].last < task)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+bool
+task_set_has(const struct task_set *t, int32_t task)
+{
+    int32_t at = range_at(t, task);
+    return at < t->n && t->ranges[at].first <= task;
+}
+
+bool
+task_set_remove(struct task_set *t, int32_t task)
+{
+    int32_t at = range_at(t, task);
+    if (!task_set_has(t, task))
+        return false;
+    struct task_range *r = &t->ranges[at];
+    size_t behind = (size_t)(t->n - at - 1) * sizeof *r;
+    if (r->first == r->last) {
+        memmove(r, r + 1, behind);
+        t->n--;
+    } else if (task == r->first) {
+        r->first++;
+    } else if (task == r->last) {
+        r->last--;
+    } else {
+        struct task_range tail = {task + 1, r->last};
+        t->ranges = xrealloc(t->ranges, (size_t)(t->n + 1) * sizeof *r);
+        r = &t->ranges[at];
+        memmove(r + 2, r + 1, behind);
+        r->last = task - 1;
+        r[1] = tail;
+        t->n++;
+    }
+    return true;
+}
+
+int64_t
+task_set_count(const struct task_set *t)
+{
+    int64_t n = 0;
+    for (int32_t i = 0; i < t->n; i++)
+        n += (int64_t)t->ranges[i].last - t->ranges[i].first + 1;
+    return n;
+}
+
+void
+task_set_text(const struct task_set *t, struct buf *out)
+{
+    for (int32_t i = 0; i < t->n; i++) {
+        const struct task_range *r = &t->ranges[i];
+        buf_addf(out, "%s%d", i ? "," : "", r->first);
+        if (r->last > r->first)
+            buf_addf(out, "-%d", r->last);
+    }
+}
+
+void
+task_set_copy(struct task_set *to, const struct task_set *from)
+{
+    *to = (struct task_set){NULL, from->n};
+    if (!from->n)
+        return;
+    to->ranges = xmalloc((size_t)from->n * sizeof *to->ranges);
+    memcpy(to->ranges, from->ranges, (size_t)from->n * sizeof *to->ranges);
+}
+
+void
+task_set_free(struct task_set *t)
+{
+    free(t->ranges);
+    *t = (struct task_set){NULL, 0};
 }

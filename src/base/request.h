@@ -13,20 +13,58 @@
 #define RETRIES_MAX      100
 #define VRAM_MAX_MIB     (16 * 1024 * 1024)
 #define GRACE_DEFAULT_MS 10000
+#define GPU_TYPE_MAX     24      /* bytes of a GPU type, with its NUL */
+#define ARRAY_MAX        1000000 /* tasks of one array; task numbers go to ARRAY_MAX - 1 */
+#define DEPS_MAX         64      /* jobs that one job waits for */
+#define TAGS_MAX         16
+#define REQUEUES_DEFAULT 3
 
 /* What decides where a job can run. Two jobs with equal demands stand in one line, so this
  * must be comparable with memcmp: set it with demand_init (or memset 0) first. */
 struct demand {
-    uint64_t devices;  /* any of these indices; 0: all */
-    int32_t gpus;      /* how many; 0: CPU only */
-    int32_t vram_mib;  /* on each GPU; 0: not declared, wants each GPU whole and idle */
-    int32_t cpus;      /* booked cores; 0: none */
-    int32_t mem_mib;   /* booked host memory; 0: none */
-    uint8_t exclusive; /* 1: no other Berth job beside it */
-    uint8_t n_ids;     /* exact GPUs, in this order; 0: any */
+    uint64_t devices;       /* any of these indices; 0: all */
+    int32_t gpus;           /* how many; 0: CPU only */
+    int32_t vram_mib;       /* on each GPU; 0: not declared, wants each GPU whole and idle */
+    int32_t cpus;           /* booked cores; 0: none */
+    int32_t mem_mib;        /* booked host memory; 0: none */
+    int32_t share_permille; /* of one GPU's compute, 1..1000; 0: none. With vram_mib 0 the same
+                               part of the card's VRAM is meant */
+    int32_t min_vram_mib;   /* only cards of at least this size; 0: any */
+    int32_t max_used_permille; /* only while used memory is below; 0: not said */
+    int32_t max_load_permille; /* only while utilisation is below; 0: not said */
+    int32_t margin_mib;        /* kept free beside it; -1: the ledger's */
+    uint8_t exclusive;         /* 1: no other Berth job beside it */
+    uint8_t n_ids;             /* exact GPUs, in this order; 0: any */
     uint8_t ids[REQUEST_IDS_MAX];
-    uint8_t pad[6];
+    char gpu_type[GPU_TYPE_MAX]; /* the card's name contains it, any case; kept in lower case,
+                                    filled with NULs; "": any */
+    uint8_t pad[2];
 };
+
+/* A job that must end before this one may start. */
+enum dep_type {
+    DEP_SUCCESS, /* it must have COMPLETED; else this one is CANCELLED */
+    DEP_ANY,     /* it must have ended */
+    DEP_FAILED,  /* it must have ended otherwise than COMPLETED; else this one is CANCELLED */
+};
+
+struct dep {
+    enum dep_type type;
+    uint32_t job; /* 0: name says which, until the daemon has looked it up */
+    int32_t task; /* of that array; -1: the whole job */
+    char *name;   /* owned; a job's name (the newest such job of the same user); NULL */
+};
+
+/* Numbers of an array's tasks: disjoint ranges, ascending, not touching. */
+struct task_range {
+    int32_t first, last; /* both included */
+};
+struct task_set {
+    struct task_range *ranges; /* owned */
+    int32_t n;
+};
+
+enum on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_REQUEUE };
 
 struct request {
     struct demand demand;
@@ -37,7 +75,20 @@ struct request {
     int64_t grace_ms;    /* between TERM and KILL */
     bool hold;           /* enters the queue held */
     bool cancel;         /* a jobs-file word: stop it, or never start it */
-    bool requeue;  /* run again when it was lost (its supervisor died, the machine went down) */
+    bool requeue; /* run again when it was lost (its supervisor died, the machine went down) */
+    bool unique;  /* refuse it when the same is pending, running or completed */
+    bool preemptible;           /* gives way to jobs of higher priority, and runs again later */
+    enum on_timeout on_timeout; /* what the time limit does */
+    int32_t max_requeues;       /* by the time limit; REQUEUES_DEFAULT */
+    int32_t warn_signal;        /* sent warn_ms before the limit; 0: none */
+    int64_t warn_ms;
+    int64_t begin_us;      /* not before this wall time; 0: at once */
+    struct task_set array; /* n 0: not an array */
+    int32_t array_max;     /* the most tasks that run at once; 0: no bound */
+    struct dep *deps;      /* owned */
+    int32_t n_deps;
+    char **tags;   /* owned, NULL-terminated; or NULL */
+    char *llm;     /* owned; the model of --llm in the command, when a table was asked; NULL */
     char *name;    /* owned; NULL: none */
     char *command; /* owned; shell text for /bin/sh -c, or NULL when argv is set */
     char **argv;   /* owned, NULL-terminated; or NULL */
@@ -45,7 +96,17 @@ struct request {
 };
 
 void request_init(struct request *r);
-void request_free(struct request *r); /* what it owns; not r */
-void demand_init(struct demand *d);   /* one whole GPU */
+void request_free(struct request *r);         /* what it owns; not r */
+void demand_init(struct demand *d);           /* one whole GPU */
+bool demand_is_whole(const struct demand *d); /* declares neither VRAM nor a share */
+
+/* "0-3,7": every task number of the set, as parse_tasks (spec) reads it. */
+struct buf;
+void task_set_text(const struct task_set *t, struct buf *out);
+int64_t task_set_count(const struct task_set *t);
+bool task_set_has(const struct task_set *t, int32_t task);
+bool task_set_remove(struct task_set *t, int32_t task); /* false: it was not there */
+void task_set_copy(struct task_set *to, const struct task_set *from); /* to is overwritten */
+void task_set_free(struct task_set *t);
 
 #endif

@@ -91,6 +91,8 @@ ending_state(const struct ending *e)
         return JOB_TIMEOUT;
     case OUTCOME_CANCELLED:
         return JOB_CANCELLED;
+    case OUTCOME_PREEMPTED:
+        return JOB_PREEMPTED;
     case OUTCOME_NOT_STARTED:
         return JOB_FAILED;
     case OUTCOME_LOST:
@@ -131,6 +133,7 @@ ending_status(const struct ending *e)
     case OUTCOME_NONE:
     case OUTCOME_TIMEOUT:
     case OUTCOME_CANCELLED:
+    case OUTCOME_PREEMPTED:
     case OUTCOME_LOST:
     case OUTCOME_NEVER_RAN:
         break;
@@ -210,6 +213,9 @@ ending_text(const struct ending *e, struct buf *out)
     case OUTCOME_EXITED:
     case OUTCOME_SIGNALED:
         add_own_end(e, out);
+        break;
+    case OUTCOME_PREEMPTED:
+        buf_adds(out, "made way for a job of higher priority");
         break;
     case OUTCOME_TIMEOUT:
         buf_adds(out, "time limit reached");

@@ -32,6 +32,7 @@ static const char *const reason_names[] = {
     [REASON_PRIORITY] = "Priority",
     [REASON_RESOURCES] = "Resources",
     [REASON_GPU_MEMORY] = "GpuMemory",
+    [REASON_GPU_SHARE] = "GpuShare",
     [REASON_GPU_BUSY] = "GpuBusy",
     [REASON_GPU_PAUSED] = "GpuPaused",
     [REASON_GPU_SICK] = "GpuSick",
@@ -40,6 +41,11 @@ static const char *const reason_names[] = {
     [REASON_HELD] = "Held",
     [REASON_BEGIN_TIME] = "BeginTime",
     [REASON_PROBE] = "Probe",
+    [REASON_DEPENDENCY] = "Dependency",
+    [REASON_ARRAY_LIMIT] = "ArrayLimit",
+    [REASON_USER_LIMIT] = "UserLimit",
+    [REASON_QUEUE_LIMIT] = "QueueLimit",
+    [REASON_RESERVATION] = "Reservation",
 };
 
 static const char *const outcome_names[] = {
@@ -47,6 +53,7 @@ static const char *const outcome_names[] = {
     [OUTCOME_SIGNALED] = "signaled",   [OUTCOME_TIMEOUT] = "timeout",
     [OUTCOME_CANCELLED] = "cancelled", [OUTCOME_NOT_STARTED] = "not_started",
     [OUTCOME_LOST] = "lost",           [OUTCOME_NEVER_RAN] = "never_ran",
+    [OUTCOME_PREEMPTED] = "preempted",
 };
 
 /* What an event does to a job in a state. */
@@ -83,6 +90,7 @@ job_new(void)
 {
     struct job *job = xcalloc(1, sizeof *job);
     request_init(&job->req);
+    job->task = -1;
     return job;
 }
 
@@ -97,6 +105,7 @@ job_free(struct job *job)
     free(job->cwd);
     free(job->cancelled_by);
     free(job->never_text);
+    free(job->fingerprint);
     free(job);
 }
 
@@ -153,7 +162,7 @@ outcome_name(enum outcome o)
 int
 outcome_from_name(const char *name, enum outcome *out)
 {
-    int i = name_find(outcome_names, OUTCOME_NEVER_RAN + 1, name);
+    int i = name_find(outcome_names, OUTCOME_PREEMPTED + 1, name);
     if (i < 0)
         return -1;
     *out = (enum outcome)i;

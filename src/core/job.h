@@ -37,6 +37,7 @@ enum outcome {
     OUTCOME_NOT_STARTED, /* the command could not be executed: errno_value and text say why */
     OUTCOME_LOST,        /* no exit record: supervisor vanished or the machine rebooted */
     OUTCOME_NEVER_RAN, /* the supervisor died before the command started: safe to start again */
+    OUTCOME_PREEMPTED, /* stopped to make way for a job of higher priority */
 };
 
 enum oom_kind { OOM_NONE, OOM_CUDA, OOM_HOST };
@@ -78,14 +79,20 @@ enum reason {
     REASON_PRIORITY,   /* others are first */
     REASON_RESOURCES,  /* too few cards with room */
     REASON_GPU_MEMORY, /* short of VRAM on every card it may use */
-    REASON_GPU_BUSY,   /* wants an idle card, none is */
+    REASON_GPU_SHARE,  /* too little compute share is left on every card it may use */
+    REASON_GPU_BUSY,   /* wants an idle card, none is; or a guard says that it is too busy */
     REASON_GPU_PAUSED,
     REASON_GPU_SICK,
     REASON_CPUS,
     REASON_MEMORY, /* host RAM */
     REASON_HELD,
-    REASON_BEGIN_TIME, /* waits for its retry's time */
-    REASON_PROBE,      /* no fresh word from the GPUs */
+    REASON_BEGIN_TIME,  /* waits for its begin time or its retry's */
+    REASON_PROBE,       /* no fresh word from the GPUs */
+    REASON_DEPENDENCY,  /* other jobs must end first */
+    REASON_ARRAY_LIMIT, /* as many tasks of its array run as may at once */
+    REASON_USER_LIMIT,  /* what this user may have at once */
+    REASON_QUEUE_LIMIT, /* what all users together may have at once */
+    REASON_RESERVATION, /* it would delay the job that has a reservation */
 };
 
 struct job {
@@ -96,20 +103,38 @@ struct job {
     int32_t
         declared_mib; /* vram as submitted; req.demand.vram_mib may have been raised since */
     int32_t oom_used; /* OOM retries spent */
-    int32_t retries_used; /* other retries spent */
-    int32_t misfires;     /* attempts in a row whose supervisor died before the command ran */
-    bool cancel_asked;    /* somebody wants it stopped; survives restarts */
-    uint64_t order;       /* place in the line: smaller first within a priority; never 0 */
-    int64_t submitted_us; /* wall clock */
-    int64_t begin_us;     /* not before this wall time; 0: at once */
-    int64_t ended_us;     /* wall clock; 0: has not */
-    int32_t attempts;     /* started so far */
-    struct attempt *run;  /* owned; the current or last attempt, NULL before the first */
-    uint32_t file;        /* jobs file it came from (store's id); 0: none */
-    int32_t line;         /* its line there, for messages; 0: none */
-    char *key;            /* owned; identity of its line in that file; NULL: none */
-    int64_t env;          /* store's id of the captured environment */
-    char *cwd;            /* owned */
+    int32_t retries_used;  /* other retries spent */
+    int32_t misfires;      /* attempts in a row whose supervisor died before the command ran */
+    bool cancel_asked;     /* somebody wants it stopped; survives restarts */
+    bool requeue_asked;    /* it is being stopped to run again: preempted, or asked to */
+    uint64_t order;        /* place in the line: smaller first within a priority; never 0 */
+    int64_t submitted_us;  /* wall clock */
+    int64_t begin_us;      /* not before this wall time; 0: at once */
+    int64_t ended_us;      /* wall clock; 0: has not */
+    int32_t requeues_used; /* by the time limit */
+    int64_t
+        blocked_since_us; /* wall clock: since when it has been passed over; 0: it has not */
+    int64_t span_ms;      /* what the scheduler expects one run to take, part of its kind: the
+                             time limit, else the estimate rounded up by span_class; 0: unknown */
+    int64_t estimate_ms;  /* mean of the last two runs of the same command; 0: unknown */
+    char *fingerprint;    /* owned; of command, cwd and set-up (spec/fingerprint.h); NULL */
+
+    /* An array is one job in the queue, whose tasks become jobs of their own when they start
+     * (or when somebody singles one out): see core/array.h. */
+    uint32_t array;      /* the job it is a task of; 0: none */
+    int32_t task;        /* its number there; -1: none */
+    struct tasks *tasks; /* owned; an array's book-keeping; NULL: not an array */
+
+    uint8_t parked;     /* enum park: why it stands in no line; 0: it may */
+    int32_t deps_unmet; /* of req.deps; core/deps.c */
+
+    int32_t attempts;    /* started so far */
+    struct attempt *run; /* owned; the current or last attempt, NULL before the first */
+    uint32_t file;       /* jobs file it came from (store's id); 0: none */
+    int32_t line;        /* its line there, for messages; 0: none */
+    char *key;           /* owned; identity of its line in that file; NULL: none */
+    int64_t env;         /* store's id of the captured environment */
+    char *cwd;           /* owned */
     int32_t umask_bits;
     char *cancelled_by; /* owned; NULL: nobody */
     char *never_text;   /* owned; INFEASIBLE: why it can never start */
@@ -126,6 +151,12 @@ struct job {
     uint8_t filed_state;   /* the state under which it is counted */
     uint8_t filed_place;   /* which tree holds entry */
     struct job *hash_next; /* the id table's chain */
+};
+
+/* Reasons that keep a pending job out of the lines altogether. */
+enum park {
+    PARK_DEPENDENCY = 1,
+    PARK_ARRAY_LIMIT = 2, /* a task, or an array's rest, while array_max tasks run */
 };
 
 struct job *job_new(void);      /* zeroed, JOB_PENDING, request_init'ed; abort on no memory */
@@ -149,8 +180,12 @@ enum job_event_type {
     JOB_EV_ENDED,      /* its shepherd (or recovery) says how it ended: ending */
     JOB_EV_VRAM_BACK,  /* the cards are clear of it, or the wait for that is over */
     JOB_EV_INFEASIBLE, /* it can never start */
+    JOB_EV_DEP_FAILED, /* what it depends on ended otherwise: text says so */
+    JOB_EV_PREEMPT,    /* it is to make way: remembered like a cancel, but it runs again */
+    JOB_EV_REQUEUE,    /* a person: an ended job is pending again; an active one is stopped and
+                          runs again */
 };
-#define JOB_EVENTS (JOB_EV_INFEASIBLE + 1)
+#define JOB_EVENTS (JOB_EV_REQUEUE + 1)
 
 /* A job whose supervisor dies this often in a row before the command runs is LOST. */
 #define JOB_MISFIRES_MAX 5

@@ -25,12 +25,13 @@ struct ledger_policy {
 /* One job's part of one card. */
 struct hold {
     uint32_t job;
-    int32_t demand_mib; /* 0: the whole card */
-    bool exclusive;     /* nothing of ours beside it; true for a whole card */
-    bool exceeded;      /* on_excess has been told */
-    int32_t now_mib;    /* measured in the newest sample; -1: not attributed */
-    int32_t peak_mib;   /* -1: never attributed */
-    bool unreported;    /* it has a process there whose memory nobody reports */
+    int32_t demand_mib;     /* 0: the whole card */
+    int32_t share_permille; /* of the card's compute; 0: none was asked */
+    bool exclusive;         /* nothing of ours beside it; true for a whole card */
+    bool exceeded;          /* on_excess has been told */
+    int32_t now_mib;        /* measured in the newest sample; -1: not attributed */
+    int32_t peak_mib;       /* -1: never attributed */
+    bool unreported;        /* it has a process there whose memory nobody reports */
     /* for ledger_is_clear; -1: not known */
     int64_t rest_mib; /* used memory that no listed process explained, last seen beside it */
     int64_t used_mib; /* used memory when it was booked */
@@ -66,6 +67,7 @@ struct card {
     int64_t headroom_mib; /* total - external - held; may be negative */
     bool countable;       /* memory is known well enough to share the card */
     bool taken;           /* somebody holds it exclusively or whole */
+    int32_t share_held;   /* permille, sum over holds; never above 1000 */
     /* lists */
     struct hold *holds;
     int32_t n_holds, cap_holds;

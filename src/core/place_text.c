@@ -126,6 +126,7 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
         break;
     case REASON_RESOURCES:
     case REASON_GPU_MEMORY:
+    case REASON_GPU_SHARE:
     case REASON_GPU_BUSY:
     case REASON_GPU_PAUSED:
     case REASON_GPU_SICK:
@@ -147,6 +148,17 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
         break;
     case REASON_HELD:
         buf_adds(out, "held by a person; berth release lets it go");
+        break;
+    case REASON_DEPENDENCY:
+        buf_addf(out, "waits for job %u", b->waits_for);
+        break;
+    case REASON_RESERVATION:
+        buf_addf(out, "would delay job %u, which has a reservation", b->waits_for);
+        break;
+    case REASON_ARRAY_LIMIT:
+    case REASON_USER_LIMIT:
+    case REASON_QUEUE_LIMIT:
+        buf_addf(out, "the limit of %lld is reached", (long long)b->limit);
         break;
     case REASON_BEGIN_TIME:
         buf_addf(out, "not before %s", clock_rfc3339(b->until_us, when));

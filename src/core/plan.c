@@ -12,6 +12,45 @@
 #include "core/ledger.h"
 #include "core/queue.h"
 
+struct planner {
+    struct plan_rules rules;
+    struct fair *fair;
+    struct reservation reserved;
+};
+
+struct planner *
+planner_new(const struct plan_rules *r, struct fair *f)
+{
+    struct planner *planner = xcalloc(1, sizeof *planner);
+    planner->rules = *r;
+    planner->fair = f;
+    return planner;
+}
+
+void
+planner_free(struct planner *p)
+{
+    free(p);
+}
+
+void
+planner_set_rules(struct planner *p, const struct plan_rules *r)
+{
+    p->rules = *r;
+}
+
+const struct plan_rules *
+planner_rules(const struct planner *p)
+{
+    return &p->rules;
+}
+
+const struct reservation *
+planner_reservation(const struct planner *p)
+{
+    return &p->reserved;
+}
+
 void
 plan_free(struct plan *p)
 {
@@ -29,7 +68,7 @@ plan_add(struct plan *p, enum decision_type type, uint32_t job)
         p->decisions = xrealloc(p->decisions, p->cap * sizeof *p->decisions);
     }
     struct decision *d = &p->decisions[p->n++];
-    *d = (struct decision){.type = type, .job = job};
+    *d = (struct decision){.type = type, .job = job, .task = -1};
     return d;
 }
 
@@ -128,8 +167,11 @@ refresh_reasons(struct queue *q, const struct ledger *l)
 }
 
 void
-plan_make(struct queue *q, struct ledger *l, int64_t now_us, struct plan *p)
+plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64_t now_us,
+          uint32_t *next_id, struct plan *p)
 {
+    (void)planner;
+    (void)next_id;
     struct lines h;
     plan_free(p);
     queue_wake(q, now_us);

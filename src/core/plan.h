@@ -1,29 +1,77 @@
-/* One pass over the queue: which pending jobs start now and where, and why the others wait.
+/* One pass over the queue: which pending jobs start now and where, who must make way, and why
+ * the others wait. The order is priority, then who has used less (fair.h), then the order
+ * chosen in the settings. The first job that does not fit gets a reservation: the earliest time
+ * at which the expected ends of what runs let it start, and the cards; who stands behind it may
+ * start only where that is not delayed (EASY backfilling, on the level of the card). Where
+ * ends are not known, a job that has been passed over for longer than the patience has cards
+ * pinned for it.
+ *
  * The ledger is booked for each start, from the moment of the decision; the queue and its
- * jobs are left as they are (but for the reasons kept with each kind), so a look ahead is a
- * plan over ledger_clone, thrown away. Whoever takes the plan applies each decision with
- * job_apply and queue_refile, or gives the booking back with ledger_release. */
+ * jobs are left as they are (but for the reasons kept with each kind and blocked_since_us), so
+ * a look ahead is a plan over ledger_clone, thrown away. Whoever takes the plan applies each
+ * decision with job_apply and queue_refile, or gives the booking back with ledger_release. */
 #ifndef CORE_PLAN_H
 #define CORE_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/place.h"
 
 struct buf;
+struct fair;
 struct job;
 struct ledger;
+struct limits;
 struct queue;
 
 enum decision_type {
     PLAN_START,
     PLAN_INFEASIBLE, /* it can never start on this machine; text says why */
+    PLAN_PREEMPT,    /* a running job is to make way; by says for whom */
 };
+
+/* In which order jobs of one priority, and of users who have used alike, are tried. Names and
+ * meanings are the settings' `order:`. */
+enum plan_order {
+    PLAN_QUEUE,    /* as they were submitted */
+    PLAN_SHORT,    /* (waited + expected run) / expected run, the largest first */
+    PLAN_LONGEST,  /* expected run, the longest first */
+    PLAN_BALANCED, /* see balanced.h */
+};
+
+/* What does not change from pass to pass. */
+struct plan_rules {
+    enum plan_order order;
+    int64_t patience_ms;
+    bool fair_share;
+    const struct limits *limits; /* borrowed; NULL: none */
+};
+
+/* What the first blocked job was promised in the last pass. */
+struct reservation {
+    uint32_t job;   /* 0: there is none */
+    int64_t at_us;  /* wall clock, when it is expected to start; INT64_MAX: not known */
+    uint64_t cards; /* kept for it from then on */
+    bool pinned;    /* they take nothing that has no limit, from now on */
+};
+
+/* What a plan remembers from pass to pass; owned by the daemon or the simulator. */
+struct planner;
+struct planner *planner_new(const struct plan_rules *r,
+                            struct fair *f); /* f borrowed; or NULL */
+void planner_free(struct planner *p);        /* NULL is fine */
+void planner_set_rules(struct planner *p, const struct plan_rules *r);
+const struct plan_rules *planner_rules(const struct planner *p);
+const struct reservation *planner_reservation(const struct planner *p); /* never NULL */
 
 struct decision {
     enum decision_type type;
-    uint32_t job;
+    uint32_t job;           /* START of an array's task: the array */
+    int32_t task;           /* START: the task to split off; -1: the job itself */
+    uint32_t as;            /* with a task: the id under which it is booked in the ledger */
+    uint32_t by;            /* PREEMPT: the job that needs the room */
     struct placement where; /* START */
     char *text;             /* INFEASIBLE; owned by the plan */
 };
@@ -42,8 +90,22 @@ struct plan {
 
 void plan_free(struct plan *p); /* what it owns; it is empty after */
 
-/* Decides. *p is emptied first. now_us is wall time, as begin_us is. */
-void plan_make(struct queue *q, struct ledger *l, int64_t now_us, struct plan *p);
+/* Decides. *p is emptied first. now_us is wall time, as begin_us is. *next_id is the id for
+ * the first task that leaves an array, and moves on with each. Cost: kinds, starts, running
+ * jobs; never the number of pending jobs. */
+void plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64_t now_us,
+               uint32_t *next_id, struct plan *p);
+
+/* When pending jobs are expected to start, by running this very planner ahead in virtual time
+ * over copies. Stops after max_jobs starts. at_us INT64_MAX: not known (what it waits for has
+ * no expected end). *out is the caller's to free; returns how many. */
+struct expected_start {
+    uint32_t job; /* for an array: of its next task */
+    int64_t at_us;
+};
+size_t plan_forecast(const struct planner *planner, const struct queue *q,
+                     const struct ledger *l, int64_t now_us, size_t max_jobs,
+                     struct expected_start **out);
 
 /* Why this job waits, as of the last plan: its own state, or what its line waits for. A job
  * that does not wait gets REASON_NONE. */

@@ -1,10 +1,13 @@
 /* The table of live jobs. Jobs are owned here and named by id elsewhere. Pending jobs stand
- * in lines, one for each kind (same demand, user, priority), ordered by (order, id); a plan
- * looks at the head of each line only. Jobs that wait for a time, held, active and ended
- * ones stand elsewhere. Every operation is O(log n).
+ * in lines, one for each kind (same demand, user, priority, expected run and preemptible),
+ * ordered by (order, id); a plan looks at the head of each line only. Jobs that wait for a
+ * time, parked (for a dependency, or an array that is full), held, active and ended ones stand
+ * elsewhere. An array stands in one line as one job, for as long as tasks have not left it.
+ * Every operation is O(log n).
  *
- * After any change of a job's state, order, begin_us, demand, uid or priority, and before
- * the next call here, call queue_refile: it finds the place the job now belongs to. */
+ * After any change of a job's state, order, begin_us, demand, uid, priority, span_ms,
+ * preemptible or parked, and before the next call here, call queue_refile: it finds the place
+ * the job now belongs to. */
 #ifndef CORE_QUEUE_H
 #define CORE_QUEUE_H
 
@@ -26,6 +29,8 @@ struct kind {
     struct demand demand;
     uint32_t uid;
     int32_t priority;
+    int64_t span_ms; /* what one run is expected to take; 0: not known */
+    bool preemptible;
     uint32_t n;             /* jobs in it, never 0 */
     struct job_line line;   /* their tree */
     struct job *head;       /* the first of it */
@@ -51,6 +56,9 @@ uint64_t queue_next_order(const struct queue *q); /* for a new job */
 size_t queue_n(const struct queue *q);
 size_t queue_count(const struct queue *q, enum job_state s);
 size_t queue_n_active(const struct queue *q); /* STARTING .. COMPLETING */
+/* Tasks and jobs of this user that wait (an array counts with all that have not left it). */
+int64_t queue_n_waiting_of(const struct queue *q, uint32_t uid);
+int64_t queue_n_waiting(const struct queue *q); /* of everybody */
 
 /* Jobs whose begin_us has come join their lines; plan_make does it. */
 void queue_wake(struct queue *q, int64_t now_us);

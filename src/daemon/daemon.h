@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
+#include "core/limits.h"
 #include "spec/config.h"
 #include "wire/places.h"
 
@@ -40,6 +41,10 @@ struct daemon {
     struct nursery *nursery;
     struct store *store;
     struct queue *queue;
+    struct planner *planner;
+    struct fair *fair;
+    struct deps *deps;
+    struct limits limits; /* as the settings have them */
     struct ledger *ledger;
     struct turn *turn;
     struct server *server;

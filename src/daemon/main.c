@@ -26,6 +26,7 @@
 #include "daemon/options.h"
 #include "daemon/prober.h"
 #include "daemon/recover.h"
+#include "daemon/rules.h"
 #include "daemon/server.h"
 #include "daemon/turn.h"
 #include "daemon/waits.h"
@@ -238,6 +239,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     start_handles(d);
     d->queue = queue_new();
     make_ledger(d);
+    rules_make(d);
     d->turn = turn_new(d);
     d->watcher = watcher_new(d);
     d->waits = waits_new();
@@ -287,6 +289,7 @@ finish(struct daemon *d)
     waits_free(d->waits);
     turn_free(d->turn);
     queue_free(d->queue);
+    rules_free(d);
     ledger_free(d->ledger);
     config_free(&d->config);
     places_free(&d->places);

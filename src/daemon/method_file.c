@@ -559,7 +559,10 @@ plan_lines(struct sync *s, struct jsonw *out)
         job->req.priority = line->req.priority;
         queue_add(q, job);
     }
-    plan_make(q, ledger, 0, &p);
+    struct planner *planner = planner_new(planner_rules(s->daemon->planner), NULL);
+    uint32_t next_id = 0;
+    plan_make(planner, q, ledger, 0, &next_id, &p);
+    planner_free(planner);
     for (size_t i = 0; i < p.n; i++) {
         size_t at = UINT32_MAX - p.decisions[i].job; /* plan_id's inverse */
         if (p.decisions[i].type == PLAN_START) {

@@ -266,7 +266,8 @@ plan(struct daemon *d)
     if (!prober_is_fresh(d->prober))
         return false; /* a sample is on its way; it touches the turn */
     auto_plan struct plan p = PLAN_INIT;
-    plan_make(d->queue, d->ledger, now, &p);
+    uint32_t next_id = 0;
+    plan_make(d->planner, d->queue, d->ledger, now, &next_id, &p);
     for (size_t i = 0; i < p.n; i++) {
         const struct decision *x = &p.decisions[i];
         struct job *job = queue_get(d->queue, x->job);

@@ -13,6 +13,14 @@ struct err;
 enum config_placement { PLACEMENT_PACK, PLACEMENT_SPREAD };
 enum config_gpu_env { GPU_ENV_INDEX, GPU_ENV_UUID };
 enum config_on_exceed { ON_EXCEED_WARN, ON_EXCEED_KILL };
+enum config_order { ORDER_BY_QUEUE, ORDER_BY_SHORT, ORDER_BY_LONGEST, ORDER_BY_BALANCED };
+
+/* What one user may have, in the settings' map `users`. -1: as for every user. */
+struct config_user {
+    char *name;    /* owned */
+    double weight; /* of his fair share; 1 */
+    int64_t max_running, max_gpus, max_vram_mib, max_pending;
+};
 
 struct config {
     int64_t margin_mib;         /* kept free on a card on top of every demand */
@@ -32,6 +40,18 @@ struct config {
     int on_exceed;              /* enum config_on_exceed */
     int64_t pending_max;        /* jobs that may wait at once */
     int log_level;              /* enum log_level */
+    int order;                  /* enum config_order */
+    int64_t patience_s;         /* passed over for longer: GPUs are pinned */
+    int fair_share;             /* 0 off, 1 on */
+    int64_t fair_half_life_s;   /* in which recent use halves; 0: never */
+    int64_t max_running, max_gpus, max_vram_mib; /* all together; 0: no limit */
+    int64_t user_max_running, user_max_gpus, user_max_vram_mib,
+        user_max_pending;      /* each user */
+    int64_t time_max_s;        /* the longest time limit a job may ask for; 0: any */
+    int64_t time_default_s;    /* for jobs that name none; 0: none */
+    struct config_user *users; /* owned */
+    size_t n_users;
+    char *models; /* owned; path of the model table; NULL: none */
 };
 
 void config_init(struct config *c); /* the defaults */

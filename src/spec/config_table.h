@@ -7,7 +7,7 @@
 
 #include "spec/config.h"
 
-#define CONFIG_SETTINGS 17 /* rows; the compiler refuses another number */
+#define CONFIG_SETTINGS 30 /* rows; the compiler refuses another number */
 #define CONFIG_LIST_MAX 64 /* items of a list */
 
 enum config_type { TYPE_INT, TYPE_FRACTION, TYPE_CHOICE, TYPE_LIST };

@@ -25,6 +25,8 @@ enum column_type {
     COLUMN_STATE, /* an enum, below its bound */
     COLUMN_OUTCOME,
     COLUMN_OOM,
+    COLUMN_ON_TIMEOUT,
+    COLUMN_TYPE,  /* struct demand's gpu_type */
     COLUMN_TEXT,  /* char *, owned; NULL is NULL */
     COLUMN_ARGV,  /* char **, NULL-terminated, as a JSON array */
     COLUMN_IDS,   /* struct demand's ids and n_ids, "3,1" */
@@ -84,6 +86,26 @@ static const struct column job_columns[] = {
     {"log", COLUMN_TEXT, JOB(req.log), false},
     {"command", COLUMN_TEXT, JOB(req.command), false},
     {"argv", COLUMN_ARGV, JOB(req.argv), false},
+    {"share_permille", COLUMN_I32, JOB(req.demand.share_permille), false},
+    {"min_vram_mib", COLUMN_I32, JOB(req.demand.min_vram_mib), false},
+    {"max_used_permille", COLUMN_I32, JOB(req.demand.max_used_permille), false},
+    {"max_load_permille", COLUMN_I32, JOB(req.demand.max_load_permille), false},
+    {"margin_mib", COLUMN_I32, JOB(req.demand.margin_mib), false},
+    {"gpu_type", COLUMN_TYPE, JOB(req.demand.gpu_type), false},
+    {"unique_job", COLUMN_BOOL, JOB(req.unique), false},
+    {"preemptible", COLUMN_BOOL, JOB(req.preemptible), false},
+    {"on_timeout", COLUMN_ON_TIMEOUT, JOB(req.on_timeout), false},
+    {"max_requeues", COLUMN_I32, JOB(req.max_requeues), false},
+    {"requeues_used", COLUMN_I32, JOB(requeues_used), false},
+    {"requeue_asked", COLUMN_BOOL, JOB(requeue_asked), false},
+    {"warn_signal", COLUMN_I32, JOB(req.warn_signal), false},
+    {"warn_ms", COLUMN_I64, JOB(req.warn_ms), false},
+    {"wanted_begin_us", COLUMN_I64, JOB(req.begin_us), false},
+    {"array_max", COLUMN_I32, JOB(req.array_max), false},
+    {"array_job", COLUMN_U32, JOB(array), true},
+    {"task", COLUMN_I32, JOB(task), true},
+    {"llm", COLUMN_TEXT, JOB(req.llm), false},
+    {"fingerprint", COLUMN_TEXT, JOB(fingerprint), true},
 };
 
 static const struct column attempt_columns[] = {
@@ -262,6 +284,7 @@ row_bind(sqlite3_stmt *st, int at, enum column_type type, const void *p,
     case COLUMN_STATE:
     case COLUMN_OUTCOME:
     case COLUMN_OOM:
+    case COLUMN_ON_TIMEOUT:
         sqlite3_bind_int(st, at, *(const int32_t *)p);
         break;
     case COLUMN_U32:
@@ -280,6 +303,7 @@ row_bind(sqlite3_stmt *st, int at, enum column_type type, const void *p,
         sqlite3_bind_text(st, at, *(const char *const *)p, -1, SQLITE_STATIC);
         break;
     case COLUMN_WORDS:
+    case COLUMN_TYPE:
         sqlite3_bind_text(st, at, p, -1, SQLITE_STATIC);
         break;
     case COLUMN_ARGV:
@@ -476,9 +500,15 @@ row_read(sqlite3_stmt *st, int col, enum column_type type, void *p)
     case COLUMN_STATE:
         return row_read_enum(st, col, JOB_STATES, p);
     case COLUMN_OUTCOME:
-        return row_read_enum(st, col, OUTCOME_NEVER_RAN + 1, p);
+        return row_read_enum(st, col, OUTCOME_PREEMPTED + 1, p);
     case COLUMN_OOM:
         return row_read_enum(st, col, OOM_HOST + 1, p);
+    case COLUMN_ON_TIMEOUT:
+        return row_read_enum(st, col, ON_TIMEOUT_REQUEUE + 1, p);
+    case COLUMN_TYPE:
+        memset(p, 0, GPU_TYPE_MAX);
+        row_read_words(st, col, p, GPU_TYPE_MAX);
+        return 0;
     case COLUMN_TEXT:
         free(*(char **)p);
         *(char **)p = row_text(st, col);

@@ -51,8 +51,30 @@ static const char schema_v1[] =
     "CREATE TABLE events(seq INTEGER PRIMARY KEY, at_us INTEGER NOT NULL, kind TEXT NOT NULL,"
     " job INTEGER NOT NULL, file INTEGER NOT NULL, json TEXT NOT NULL);";
 
+static const char schema_v2[] =
+    "ALTER TABLE jobs ADD COLUMN share_permille INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN min_vram_mib INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN max_used_permille INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN max_load_permille INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN margin_mib INTEGER NOT NULL DEFAULT -1;"
+    "ALTER TABLE jobs ADD COLUMN gpu_type TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE jobs ADD COLUMN unique_job INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN preemptible INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN on_timeout INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN max_requeues INTEGER NOT NULL DEFAULT 3;"
+    "ALTER TABLE jobs ADD COLUMN requeues_used INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN requeue_asked INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN warn_signal INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN warn_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN wanted_begin_us INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN array_max INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN array_job INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN task INTEGER NOT NULL DEFAULT -1;"
+    "ALTER TABLE jobs ADD COLUMN llm TEXT;"
+    "ALTER TABLE jobs ADD COLUMN fingerprint TEXT;";
+
 /* STEPS[v] leads from version v to v + 1. */
-static const char *const STEPS[STORE_SCHEMA_VERSION] = {schema_v1};
+static const char *const STEPS[STORE_SCHEMA_VERSION] = {schema_v1, schema_v2};
 
 static int
 schema_exec(sqlite3 *db, const char *sql)

@@ -81,4 +81,17 @@ new_job(uint32_t id, struct demand d)
     return job;
 }
 
+/* One pass without memory, in the order of submission. */
+__attribute__((unused)) static const struct plan_rules rules_greedy = {.patience_ms =
+                                                                           INT64_MAX};
+
+__attribute__((unused)) static void
+plan_once(struct queue *q, struct ledger *l, int64_t now_us, struct plan *p)
+{
+    struct planner *planner = planner_new(&rules_greedy, NULL);
+    uint32_t next_id = UINT32_MAX / 2;
+    plan_make(planner, q, l, now_us, &next_id, p);
+    planner_free(planner);
+}
+
 #endif

@@ -259,7 +259,10 @@ plan(struct world *w)
 {
     auto_plan struct plan p = PLAN_INIT;
     struct ledger *replay = ledger_clone(w->l);
-    plan_make(w->q, w->l, w->now_us, &p);
+    struct planner *planner = planner_new(&rules_greedy, NULL);
+    uint32_t next_id = UINT32_MAX / 2;
+    plan_make(planner, w->q, w->l, w->now_us, &next_id, &p);
+    planner_free(planner);
     for (size_t i = 0; i < p.n; i++) {
         struct job *job = queue_get(w->q, p.decisions[i].job);
         CHECK(w, job != NULL);

@@ -15,7 +15,7 @@ planned(struct queue *q, struct ledger *l, int64_t now_us)
 {
     static char text[512];
     auto_plan struct plan p = PLAN_INIT;
-    plan_make(q, l, now_us, &p);
+    plan_once(q, l, now_us, &p);
     text[0] = '\0';
     for (size_t i = 0; i < p.n; i++) {
         const struct decision *d = &p.decisions[i];
@@ -245,13 +245,13 @@ test_plan_waits_for_begin_times(void **state)
     struct job *job = new_job(1, want(1, 0));
     job->begin_us = 500;
     queue_add(q, job);
-    plan_make(q, l, 499, &p);
+    plan_once(q, l, 499, &p);
     assert_int_equal(p.n, 0);
     assert_int_equal(p.wake_us, 500);
     auto_buf struct buf text = BUF_INIT;
     plan_explain_text(job, &text);
     assert_string_equal(buf_str(&text), "BeginTime: not before 1970-01-01T00:00:00Z");
-    plan_make(q, l, 500, &p);
+    plan_once(q, l, 500, &p);
     assert_int_equal(p.n, 1);
     assert_int_equal(p.wake_us, INT64_MAX);
     ledger_free(l);

@@ -1,0 +1,45 @@
+/* Arrays: many tasks that differ in a number only. An array is one job in the queue however
+ * many tasks it has; its head task leaves it as a job of its own when the plan starts it, or
+ * when a person singles it out (holds, cancels, reprioritises one task). The array ends when
+ * all its tasks have. Pure; the table of jobs is queue.c's. */
+#ifndef CORE_ARRAY_H
+#define CORE_ARRAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/job.h"
+
+/* The book-keeping of one array, job.tasks. */
+struct tasks {
+    struct task_set pending;   /* those that have not left */
+    int32_t total;             /* as submitted */
+    int32_t live;              /* have left and not ended */
+    int32_t active;            /* of those, hold cards */
+    int32_t ended[JOB_STATES]; /* by final state */
+    int32_t exit_status;       /* the highest of those that ended */
+};
+
+/* Makes the array's book-keeping from req.array. */
+void array_begin(struct job *array);
+
+/* The lowest task that has not left; -1: none. */
+int32_t array_next(const struct job *array);
+
+/* The task leaves the array as a job of its own, PENDING (HELD, when the array is), with the
+ * id given: same request and place in the order, no array. The caller owns it, adds it to the
+ * queue, and refiles the array. Aborts when the task is not pending there. */
+struct job *array_split(struct job *array, int32_t task, uint32_t id);
+
+/* A task of the array went from one state to another (from JOB_PENDING when it left; to a
+ * final state with its exit status). */
+void array_note(struct job *array, enum job_state from, enum job_state to, int exit_status);
+
+/* Whether as many tasks are active as may be at once. */
+bool array_is_full(const struct job *array);
+
+/* Whether nothing of it is pending or live; then *out is the state in which the array as a
+ * whole has ended: COMPLETED when all tasks have, else the gravest of theirs. */
+bool array_is_over(const struct job *array, enum job_state *out);
+
+#endif

@@ -1,0 +1,42 @@
+/* Who waits for whom. The table knows, for each job that others wait for, which those are; so
+ * an end costs as much as there are dependents. Facts come in, a list of those that are
+ * released or failed comes out; who changes their state is the caller. */
+#ifndef CORE_DEPS_H
+#define CORE_DEPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/job.h"
+
+struct deps;
+struct buf;
+
+struct deps *deps_new(void);
+void deps_free(struct deps *d); /* NULL is fine */
+
+/* Enters what the job waits for: every dep of its request whose job has not ended. Sets
+ * deps_unmet and PARK_DEPENDENCY; the caller refiles. has_ended tells the final state of a
+ * job (of an array's task with task >= 0) that has ended; false: it has not. A dep on an ended
+ * job that can never be met any more makes the result false, with words in why. */
+typedef bool (*deps_has_ended)(void *arg, uint32_t job, int32_t task, enum job_state *out);
+bool deps_enter(struct deps *d, struct job *job, deps_has_ended has_ended, void *arg,
+                struct buf *why);
+
+/* The job leaves the table as a dependent (it was cancelled, or it ended). */
+void deps_leave(struct deps *d, struct job *job);
+
+/* A job (or the task of an array) has ended in this state. Calls back for every dependent:
+ * met: deps_unmet is one less, at 0 PARK_DEPENDENCY is gone and the caller refiles; failed:
+ * it can never be met, why says so in words. The callback may end or refile the dependent,
+ * which may lead to further calls. */
+typedef void (*deps_on_dependent)(void *arg, uint32_t dependent, bool met, const char *why);
+void deps_ended(struct deps *d, uint32_t job, uint32_t array, int32_t task,
+                enum job_state state, deps_on_dependent cb, void *arg);
+
+/* Whether waiting for these would close a circle: the job itself waits, over others, for
+ * itself. */
+bool deps_is_circular(const struct deps *d, const struct job *job);
+
+#endif

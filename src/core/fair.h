@@ -1,0 +1,35 @@
+/* Recent GPU use by user. A job is charged its part of each card (1 for a whole one, else its
+ * share, else its VRAM over the card's) times the seconds it held them; what was charged
+ * halves with every half-life. Only ended attempts are kept here; what runs is added by
+ * whoever asks (fair_part and the same integral), so a crash loses nothing and adds nothing. */
+#ifndef CORE_FAIR_H
+#define CORE_FAIR_H
+
+#include <stdint.h>
+
+#include "base/request.h"
+
+struct fair;
+struct ledger;
+
+struct fair *fair_new(int64_t half_life_ms); /* 0: nothing is ever forgotten */
+void fair_free(struct fair *f);              /* NULL is fine */
+void fair_set_half_life(struct fair *f, int64_t half_life_ms);
+/* A weight of 2 entitles to twice the use. Default 1; must be above 0. */
+void fair_set_weight(struct fair *f, uint32_t uid, double weight);
+
+/* Cards' worth that a job with this demand holds on these cards. */
+double fair_part(const struct ledger *l, const struct demand *d, const uint8_t *gpus, int n);
+
+/* GPU-seconds, as of to_us, of holding part cards from from_us to to_us. */
+double fair_integral(const struct fair *f, double part, int64_t from_us, int64_t to_us);
+
+void fair_charge(struct fair *f, uint32_t uid, double part, int64_t from_us, int64_t to_us);
+/* Decayed GPU-seconds of ended attempts. fair_weight divides them. */
+double fair_usage(const struct fair *f, uint32_t uid, int64_t now_us);
+double fair_weight(const struct fair *f, uint32_t uid);
+
+/* As the store keeps it: the usage as it stood at at_us. */
+void fair_restore(struct fair *f, uint32_t uid, double gpu_seconds, int64_t at_us);
+
+#endif

@@ -1,0 +1,30 @@
+/* What one user, and all together, may have at once. Plain values from the settings; 0 is no
+ * limit. plan.c keeps the running ones, the daemon those on pending jobs and time limits. */
+#ifndef CORE_LIMITS_H
+#define CORE_LIMITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct limit {
+    int32_t running;  /* jobs that hold something */
+    int32_t gpus;     /* cards held; a card that is shared counts for each job that is on it */
+    int64_t vram_mib; /* sum of what the jobs asked for; a whole card counts with its size */
+    int64_t pending;
+};
+
+struct user_limit {
+    uint32_t uid;
+    struct limit limit;
+};
+
+struct limits {
+    struct limit all;         /* everybody together */
+    struct limit each;        /* each user who has no row of his own */
+    struct user_limit *users; /* owned by whoever owns this; by uid, ascending */
+    size_t n_users;
+};
+
+const struct limit *limits_of(const struct limits *l, uint32_t uid);
+
+#endif
