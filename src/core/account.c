@@ -90,6 +90,7 @@ ending_state(const struct ending *e)
     case OUTCOME_TIMEOUT:
         return JOB_TIMEOUT;
     case OUTCOME_CANCELLED:
+    case OUTCOME_REQUEUED: /* unless it is pending again, as it was to be */
         return JOB_CANCELLED;
     case OUTCOME_PREEMPTED:
         return JOB_PREEMPTED;
@@ -133,6 +134,7 @@ ending_status(const struct ending *e)
     case OUTCOME_NONE:
     case OUTCOME_TIMEOUT:
     case OUTCOME_CANCELLED:
+    case OUTCOME_REQUEUED:
     case OUTCOME_PREEMPTED:
     case OUTCOME_LOST:
     case OUTCOME_NEVER_RAN:
@@ -216,6 +218,9 @@ ending_text(const struct ending *e, struct buf *out)
         break;
     case OUTCOME_PREEMPTED:
         buf_adds(out, "made way for a job of higher priority");
+        break;
+    case OUTCOME_REQUEUED:
+        buf_adds(out, "stopped to run again");
         break;
     case OUTCOME_TIMEOUT:
         buf_adds(out, "time limit reached");

@@ -53,7 +53,7 @@ static const char *const outcome_names[] = {
     [OUTCOME_SIGNALED] = "signaled",   [OUTCOME_TIMEOUT] = "timeout",
     [OUTCOME_CANCELLED] = "cancelled", [OUTCOME_NOT_STARTED] = "not_started",
     [OUTCOME_LOST] = "lost",           [OUTCOME_NEVER_RAN] = "never_ran",
-    [OUTCOME_PREEMPTED] = "preempted",
+    [OUTCOME_PREEMPTED] = "preempted", [OUTCOME_REQUEUED] = "requeued",
 };
 
 /* What an event does to a job in a state. */
@@ -162,7 +162,7 @@ outcome_name(enum outcome o)
 int
 outcome_from_name(const char *name, enum outcome *out)
 {
-    int i = name_find(outcome_names, OUTCOME_PREEMPTED + 1, name);
+    int i = name_find(outcome_names, OUTCOMES, name);
     if (i < 0)
         return -1;
     *out = (enum outcome)i;

@@ -38,7 +38,10 @@ enum outcome {
     OUTCOME_LOST,        /* no exit record: supervisor vanished or the machine rebooted */
     OUTCOME_NEVER_RAN, /* the supervisor died before the command started: safe to start again */
     OUTCOME_PREEMPTED, /* stopped to make way for a job of higher priority */
+    OUTCOME_REQUEUED,  /* stopped because somebody asked that it runs again */
 };
+
+#define OUTCOMES (OUTCOME_REQUEUED + 1)
 
 enum oom_kind { OOM_NONE, OOM_CUDA, OOM_HOST };
 

@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
 #include "base/jsonw.h"
+#include "base/parse.h"
 #include "core/account.h"
 #include "core/ledger.h"
 #include "core/plan.h"
@@ -182,6 +185,21 @@ event_requeued(struct daemon *d, const struct job *job, int32_t vram_mib_old)
     if (job->begin_us)
         jsonw_ktime(w, "begin", job->begin_us);
     jsonw_kstr(w, "text", buf_str(&text));
+    turn_event_end(d);
+}
+
+void
+event_warned(struct daemon *d, const struct job *job)
+{
+    char before[24];
+    const char *name = sigabbrev_np(job->req.warn_signal);
+    auto_free char *text =
+        xasprintf("sent %s, %s before its time limit", name ? name : "its warning signal",
+                  format_duration(job->req.warn_ms, before));
+    struct jsonw *w = turn_event(d, "warning", job);
+    jsonw_kint(w, "signal", job->req.warn_signal);
+    jsonw_kint(w, "before_ms", job->req.warn_ms);
+    jsonw_kstr(w, "text", text);
     turn_event_end(d);
 }
 

@@ -119,6 +119,10 @@ write_spec(struct daemon *d, const struct job *job, int dir, struct err *e)
     jsonw_kstr(&w, "log", log);
     jsonw_kint(&w, "limit_ms", job->req.limit_ms);
     jsonw_kint(&w, "grace_ms", job->req.grace_ms);
+    if (job->req.warn_signal) {
+        jsonw_kint(&w, "warn_signal", job->req.warn_signal);
+        jsonw_kint(&w, "warn_ms", job->req.warn_ms);
+    }
     if (d->cgroup_base) {
         auto_free char *cgroup =
             xasprintf("%s/job-%u.%d", d->cgroup_base, job->id, run->number);

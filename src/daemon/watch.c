@@ -29,6 +29,7 @@
 #include "base/log.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/events.h"
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
 #include "daemon/turn.h"
@@ -54,6 +55,7 @@ struct watch {
     pid_t shepherd;
     struct link *link; /* NULL: not connected */
     bool ended;        /* the core knows the outcome */
+    bool warned;       /* followers know that its warning signal was sent */
     bool swept;        /* its sweeper said that it is done */
     int sweeps;        /* sweepers that died without a word */
     UT_hash_handle hh;
@@ -147,27 +149,31 @@ job_of(const struct watcher *w, const struct watch *x)
 /* --- what we tell a shepherd ---------------------------------------------------------------
  */
 
-static void
+static bool
 say(struct watch *x, const char *text)
 {
     if (!x->link || x->link->is_sweeper)
-        return;
+        return false;
     uv_buf_t b = uv_buf_init((char *)text, (unsigned)strlen(text));
     /* A short line on an idle local socket: it fits, or the peer is going. */
     int n = uv_try_write((uv_stream_t *)&x->link->pipe, &b, 1);
     if (n < 0 && n != UV_EPIPE && n != UV_ECONNRESET)
         log_warn("job=%u cannot reach its supervisor: %s", x->job, uv_strerror(n));
+    return n >= 0;
 }
 
+/* why: NULL (it is not wanted), "preempt" or "requeue". */
 static void
-say_cancel(struct watch *x, const struct job *job)
+say_stop(struct watch *x, const struct job *job, const char *why, const char *by)
 {
     auto_buf struct buf text = BUF_INIT;
     struct jsonw w;
     jsonw_init(&w, &text);
     jsonw_object(&w);
     jsonw_kstr(&w, "op", "cancel");
-    jsonw_kstr(&w, "by", job->cancelled_by ? job->cancelled_by : "");
+    if (why)
+        jsonw_kstr(&w, "why", why);
+    jsonw_kstr(&w, "by", by ? by : "");
     jsonw_kint(&w, "grace_ms", job->req.grace_ms);
     jsonw_end_object(&w);
     buf_addc(&text, '\n');
@@ -179,7 +185,32 @@ watch_cancel(struct daemon *d, const struct job *job)
 {
     struct watch *x = find(d->watcher, job->id);
     if (x)
-        say_cancel(x, job);
+        say_stop(x, job, NULL, job->cancelled_by);
+}
+
+void
+watch_preempt(struct daemon *d, const struct job *job)
+{
+    struct watch *x = find(d->watcher, job->id);
+    if (x)
+        say_stop(x, job, "preempt", NULL);
+}
+
+void
+watch_requeue(struct daemon *d, const struct job *job, const char *by)
+{
+    struct watch *x = find(d->watcher, job->id);
+    if (x)
+        say_stop(x, job, "requeue", by);
+}
+
+bool
+watch_signal(struct daemon *d, const struct job *job, int sig)
+{
+    struct watch *x = find(d->watcher, job->id);
+    char text[48];
+    snprintf(text, sizeof text, "{\"op\":\"signal\",\"signal\":%d}\n", sig);
+    return x && !x->ended && say(x, text);
 }
 
 void
@@ -204,8 +235,22 @@ on_hello(struct watcher *w, struct watch *x, const json_t *msg)
     if (!job)
         return;
     job->run->shepherd_pid = x->shepherd;
+    x->warned = json_integer_value(json_object_get(msg, "warned_us")) > 0;
     if (job->cancel_asked)
-        say_cancel(x, job);
+        say_stop(x, job, NULL, job->cancelled_by);
+    else if (job->requeue_asked)
+        say_stop(x, job, "requeue", NULL); /* the first reason that it heard stands */
+}
+
+/* It has got its signal: said at once, or when the record says so that a daemon before this
+ * one did not hear of it. */
+static void
+on_warned(struct watcher *w, struct watch *x, struct job *job)
+{
+    if (x->warned || !job->req.warn_signal)
+        return;
+    x->warned = true;
+    event_warned(w->daemon, job);
 }
 
 /* A cancel that reached the shepherd before the daemon died is known from its record only. */
@@ -217,6 +262,8 @@ take_record(struct watcher *w, struct watch *x, struct job *job, const struct ex
         job->cancelled_by = xstrdup(rec->by);
     if (rec->started_us > 0)
         jobs_attempt_started(w->daemon, job, rec->started_us);
+    if (rec->warned_us > 0)
+        on_warned(w, x, job);
     struct ending ending = rec->ending;
     if (ending.outcome == OUTCOME_NOT_STARTED && launch_trouble_passes(ending.errno_value)) {
         log_warn("job=%u attempt=%d event=not-started %s", x->job, x->attempt, ending.text);
@@ -262,6 +309,10 @@ handle(struct watcher *w, struct watch *x, const char *line, size_t len)
         if (job)
             jobs_attempt_started(w->daemon, job,
                                  json_integer_value(json_object_get(msg, "at_us")));
+    } else if (strcmp(event, "warned") == 0) {
+        struct job *job = job_of(w, x);
+        if (job)
+            on_warned(w, x, job);
     } else if (strcmp(event, "ended") == 0) {
         on_ended(w, x, line, len);
     } else if (strcmp(event, "swept") == 0) {

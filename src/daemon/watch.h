@@ -3,6 +3,7 @@
 #ifndef DAEMON_WATCH_H
 #define DAEMON_WATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -27,6 +28,13 @@ void watch_settled(struct daemon *d, uint32_t job, int32_t attempt);
 /* Tells the shepherd to end the job. Remembered and said again when it reconnects, because
  * job->cancel_asked is. */
 void watch_cancel(struct daemon *d, const struct job *job);
+/* The same for one that is to run again: it makes way, or somebody (by) asked for that. Said
+ * again while job->requeue_asked; a cancel that comes later beats it. */
+void watch_preempt(struct daemon *d, const struct job *job);
+void watch_requeue(struct daemon *d, const struct job *job, const char *by);
+
+/* Sends the signal to its processes. False: its supervisor cannot be reached now. */
+bool watch_signal(struct daemon *d, const struct job *job, int sig);
 
 /* The job whose supervisor is this process, 0: none. For attributing GPU processes. */
 uint32_t watch_job_of_shepherd(const struct daemon *d, pid_t pid);

@@ -67,6 +67,7 @@ struct shepherd {
     bool done;        /* nothing keeps the shepherd any longer */
     unsigned passes;  /* of killing */
     int64_t wake_us;  /* boot clock: when this phase wants to act; 0: never */
+    int64_t warn_us;  /* boot clock: when the command is warned of its limit; 0: no more */
     int64_t armed_us; /* what timer_fd is set to */
     int64_t phase_us; /* when this phase began */
     int64_t backoff_us;
@@ -79,6 +80,7 @@ enter_phase(struct shepherd *a, enum phase phase, int64_t wake_us)
     a->phase = phase;
     a->phase_us = clock_boot_us();
     a->wake_us = wake_us;
+    a->warn_us = 0; /* what is being ended needs no warning */
 }
 
 /* ---- what is said ---- */
@@ -96,6 +98,8 @@ add_hello(const struct shepherd *a, struct buf *out)
     jsonw_kstr(&w, "phase", a->phase == PHASE_RUNNING ? "running" : "ending");
     jsonw_kint(&w, "command_pid", a->command.pid > 0 ? a->command.pid : 0);
     jsonw_kint(&w, "started_us", a->record.started_us);
+    if (a->record.warned_us)
+        jsonw_kint(&w, "warned_us", a->record.warned_us);
     jsonw_end_object(&w);
     buf_addc(out, '\n');
 }
@@ -109,6 +113,19 @@ add_started(const struct shepherd *a, struct buf *out)
     jsonw_kstr(&w, "event", "started");
     jsonw_kint(&w, "command_pid", a->command.pid);
     jsonw_kint(&w, "at_us", a->record.started_us);
+    jsonw_end_object(&w);
+    buf_addc(out, '\n');
+}
+
+static void
+add_warned(const struct shepherd *a, struct buf *out)
+{
+    struct jsonw w;
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "event", "warned");
+    jsonw_kint(&w, "signal", a->spec.warn_signal);
+    jsonw_kint(&w, "at_us", a->record.warned_us);
     jsonw_end_object(&w);
     buf_addc(out, '\n');
 }
@@ -258,13 +275,21 @@ stop_with_grace(struct shepherd *a, int64_t grace_us)
     (void)kill_signal_all(kill_find_own, NULL, SIGTERM);
 }
 
+/* Whether somebody wants it ended that was only being stopped to run again. */
+static bool
+is_graver(enum cause now, enum cause before)
+{
+    return now == CAUSE_CANCEL && (before == CAUSE_PREEMPT || before == CAUSE_REQUEUE);
+}
+
 /* The first cause stands. Of a command that has gone by itself, only the rest is stopped. */
 static void
 stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace_ms)
 {
     if (a->phase == PHASE_ENDED)
         return;
-    if (a->facts.cause == CAUSE_NONE && !a->facts.command_gone) {
+    if (!a->facts.command_gone &&
+        (a->facts.cause == CAUSE_NONE || is_graver(cause, a->facts.cause))) {
         a->facts.cause = cause;
         snprintf(a->facts.by, sizeof a->facts.by, "%s", by);
     }
@@ -272,10 +297,13 @@ stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace
 }
 
 static void
-on_cancel(void *ctx, const char *by, int64_t grace_ms)
+on_cancel(void *ctx, const char *why, const char *by, int64_t grace_ms)
 {
     struct shepherd *a = ctx;
-    stop_because(a, CAUSE_CANCEL, by, grace_ms >= 0 ? grace_ms : a->spec.grace_ms);
+    enum cause cause = strcmp(why, "preempt") == 0   ? CAUSE_PREEMPT
+                       : strcmp(why, "requeue") == 0 ? CAUSE_REQUEUE
+                                                     : CAUSE_CANCEL;
+    stop_because(a, cause, by, grace_ms >= 0 ? grace_ms : a->spec.grace_ms);
 }
 
 static void
@@ -283,7 +311,7 @@ on_signal(void *ctx, int sig)
 {
     const struct shepherd *a = ctx;
     if (!a->facts.command_gone && a->phase != PHASE_ENDED)
-        (void)kill(-a->command.pid, sig);
+        kill_notify(a->command.pid, a->spec.argv, sig);
 }
 
 static void
@@ -371,20 +399,43 @@ on_time(struct shepherd *a)
     }
 }
 
+/* Once, and whatever comes of it: at the limit it is stopped all the same. */
+static void
+warn(struct shepherd *a)
+{
+    auto_buf struct buf words = BUF_INIT;
+    a->warn_us = 0;
+    kill_notify(a->command.pid, a->spec.argv, a->spec.warn_signal);
+    a->record.warned_us = clock_wall_us();
+    add_warned(a, &words);
+    ctl_say(a->ctl, buf_str(&words), words.len);
+}
+
+static void
+act_on_time(struct shepherd *a)
+{
+    int64_t now = clock_boot_us();
+    if (a->warn_us && now >= a->warn_us)
+        warn(a);
+    if (a->wake_us && now >= a->wake_us)
+        on_time(a);
+}
+
 /* On the boot clock, so that a machine's sleep counts and a clock that is set does not. */
 static void
 arm_timer(struct shepherd *a)
 {
-    if (a->wake_us == a->armed_us)
+    int64_t at_us = a->warn_us ? a->warn_us : a->wake_us; /* the warning is before the limit */
+    if (at_us == a->armed_us)
         return;
     if (a->timer_fd < 0)
         a->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     struct itimerspec when = {
-        .it_value = {.tv_sec = a->wake_us / S_US, .tv_nsec = a->wake_us % S_US * 1000},
+        .it_value = {.tv_sec = at_us / S_US, .tv_nsec = at_us % S_US * 1000},
     };
     if (timerfd_settime(a->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) < 0)
         err_abort("cannot set a timer: %s", strerror(errno));
-    a->armed_us = a->wake_us;
+    a->armed_us = at_us;
 }
 
 /* ---- the loop ---- */
@@ -447,9 +498,9 @@ one_turn(struct shepherd *a)
         err_abort("poll: %s", strerror(errno));
     if (fds[0].revents) /* before any wish to stop it, for the same reason */
         read_signals(a);
-    if (fds[1].revents && a->wake_us && clock_boot_us() >= a->wake_us) {
+    if (fds[1].revents) {
         a->armed_us = -1; /* it has fired: setting it again clears it */
-        on_time(a);
+        act_on_time(a);
     }
     size_t peers = ctl_peers(a->ctl);
     ctl_serve(a->ctl, fds + 2, n);
@@ -493,6 +544,8 @@ begin_running(struct shepherd *a)
     a->record.started_us = clock_wall_us();
     if (a->spec.limit_ms > 0)
         a->wake_us = a->command.boot_us + a->spec.limit_ms * MS_US;
+    if (a->wake_us && a->spec.warn_signal)
+        a->warn_us = a->wake_us - a->spec.warn_ms * MS_US;
     add_hello(a, &words);
     add_started(a, &words);
     ctl_say(a->ctl, buf_str(&words), words.len);

@@ -172,7 +172,8 @@ act_on(struct ctl *ctl, const json_t *o)
         return;
     if (strcmp(op, "cancel") == 0) {
         const char *by = json_string_value(json_object_get(o, "by"));
-        ctl->handler->cancel(ctl->ctx, by ? by : "",
+        const char *why = json_string_value(json_object_get(o, "why"));
+        ctl->handler->cancel(ctl->ctx, why ? why : "", by ? by : "",
                              int_field(o, "grace_ms", 0, GRACE_MAX_MS, -1));
     } else if (strcmp(op, "signal") == 0) {
         int sig = (int)int_field(o, "signal", 1, 64, 0);

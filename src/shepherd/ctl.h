@@ -16,8 +16,9 @@ struct err;
 
 struct ctl_handler {
     void (*greet)(void *ctx, struct buf *out); /* appends what a new connection hears first */
-    void (*cancel)(void *ctx, const char *by, int64_t grace_ms); /* -1: the spec's own */
-    void (*signal)(void *ctx, int sig);                          /* 1..64 */
+    /* why: "" (it is not wanted any more), "preempt" or "requeue"; grace -1: the spec's own */
+    void (*cancel)(void *ctx, const char *why, const char *by, int64_t grace_ms);
+    void (*signal)(void *ctx, int sig); /* 1..64 */
     void (*recorded)(void *ctx);
 };
 

@@ -3,6 +3,7 @@
 #define SHEPHERD_KILL_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 struct procs;
 
@@ -15,6 +16,11 @@ int kill_find_own(void *ctx, struct procs *out);
 
 /* Sends sig to each once, and CONT after it so that stopped ones get it too. How many. */
 size_t kill_signal_all(kill_find find, void *ctx, int sig);
+
+/* Sends sig once to each process of the running command. A notice (USR1, USR2, the real-time
+ * signals) passes over the shell that only waits for the rest, `/bin/sh -c TEXT`, unless it
+ * traps it: it would end of what its children are meant to hear. argv is that of command. */
+void kill_notify(pid_t command, char *const *argv, int sig);
 
 /* One pass of KILL; returns how many were found, 0 when none is left. `pass` counts from 0:
  * once the first few have not been enough, everything is stopped before it is killed, because

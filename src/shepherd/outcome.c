@@ -56,6 +56,16 @@ fill_cause(const struct facts *f, struct exitrec *r)
     case CAUSE_CANCEL:
         set_text(en, "cancelled%s%s%s", f->by[0] ? " by " : "", f->by, how);
         break;
+    case CAUSE_PREEMPT:
+        en->outcome = OUTCOME_PREEMPTED;
+        set_text(en, "made way for a job of higher priority%s", how);
+        return;
+    case CAUSE_REQUEUE:
+        en->outcome = OUTCOME_REQUEUED;
+        set_text(en, "stopped to run again%s%s%s", f->by[0] ? ", asked for by " : "", f->by,
+                 how);
+        memcpy(r->by, f->by, sizeof r->by);
+        return;
     case CAUSE_SHUTDOWN:
         set_text(en, "its supervisor was told to stop (TERM from %s)%s", f->by, how);
         break;

@@ -11,14 +11,22 @@ struct exitrec;
 struct spec;
 
 /* What made the shepherd stop the command, if anything did. */
-enum cause { CAUSE_NONE, CAUSE_LIMIT, CAUSE_CANCEL, CAUSE_SHUTDOWN };
+enum cause {
+    CAUSE_NONE,
+    CAUSE_LIMIT,
+    CAUSE_CANCEL,
+    CAUSE_PREEMPT,
+    CAUSE_REQUEUE,
+    CAUSE_SHUTDOWN,
+};
 
 /* The facts. Plain value; pointers borrowed. */
 struct facts {
     const struct spec *spec;
     const struct command *command;
     enum cause cause;
-    char by[64];       /* who cancelled; or who sent the signal that stopped the shepherd */
+    char by[64]; /* who cancelled or requeued; or who sent the signal that stopped the shepherd
+                  */
     bool command_gone; /* waited for, so status is real */
     bool was_killed;   /* the command did not end within its grace */
     int status;        /* waitpid's */

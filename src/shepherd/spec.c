@@ -71,18 +71,21 @@ get_list(const json_t *o, const char *key, char ***out, struct err *e)
 static int
 get_numbers(const json_t *o, struct spec *s, struct err *e)
 {
-    int64_t job, attempt, mask, cpus, mem;
+    int64_t job, attempt, mask, cpus, mem, warn;
     if (get_int(o, "job", 0, UINT32_MAX, 0, &job, e) < 0 ||
         get_int(o, "attempt", 0, INT32_MAX, 0, &attempt, e) < 0 ||
         get_int(o, "umask", 0, 0777, 022, &mask, e) < 0 ||
         get_int(o, "limit_ms", 0, INT64_MAX / 2000, 0, &s->limit_ms, e) < 0 ||
         get_int(o, "grace_ms", 0, INT64_MAX / 2000, GRACE_DEFAULT_MS, &s->grace_ms, e) < 0 ||
+        get_int(o, "warn_signal", 0, 64, 0, &warn, e) < 0 ||
+        get_int(o, "warn_ms", 0, INT64_MAX / 2000, 0, &s->warn_ms, e) < 0 ||
         get_int(o, "cpus", 0, INT32_MAX, 0, &cpus, e) < 0 ||
         get_int(o, "mem_mib", 0, INT32_MAX, 0, &mem, e) < 0)
         return -1;
     s->job = (uint32_t)job;
     s->attempt = (int32_t)attempt;
     s->umask = (mode_t)mask;
+    s->warn_signal = (int32_t)warn;
     s->cpus = (int32_t)cpus;
     s->mem_mib = (int32_t)mem;
     return 0;

@@ -23,6 +23,8 @@ struct spec {
     bool log_mkdir;   /* the log's own folder may be made (it is the instance's) */
     int64_t limit_ms; /* 0: none */
     int64_t grace_ms;
+    int64_t warn_ms;     /* before the limit, warn_signal is sent */
+    int32_t warn_signal; /* 0: none */
     int32_t cpus;
     int32_t mem_mib;
     char **oom_patterns;

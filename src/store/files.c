@@ -92,7 +92,7 @@ store_file_keys(struct store *s, uint32_t file, store_key_cb cb, void *arg, stru
         key.job = (uint32_t)sqlite3_column_int64(st, 1);
         key.line = sqlite3_column_int(st, 2);
         key.state = (enum job_state)file_enum(st, 3, JOB_STATES);
-        key.outcome = (enum outcome)file_enum(st, 4, OUTCOME_NEVER_RAN + 1);
+        key.outcome = (enum outcome)file_enum(st, 4, OUTCOMES);
         key.code = sqlite3_column_int(st, 5);
         key.signal = sqlite3_column_int(st, 6);
         if (cb(&key, arg) != 0)

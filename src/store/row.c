@@ -500,7 +500,7 @@ row_read(sqlite3_stmt *st, int col, enum column_type type, void *p)
     case COLUMN_STATE:
         return row_read_enum(st, col, JOB_STATES, p);
     case COLUMN_OUTCOME:
-        return row_read_enum(st, col, OUTCOME_PREEMPTED + 1, p);
+        return row_read_enum(st, col, OUTCOMES, p);
     case COLUMN_OOM:
         return row_read_enum(st, col, OOM_HOST + 1, p);
     case COLUMN_ON_TIMEOUT:

@@ -23,9 +23,10 @@
 static const struct {
     enum outcome outcome;
     const char *name;
-} OUTCOMES[] = {
+} KNOWN[] = {
     {OUTCOME_EXITED, "exited"},           {OUTCOME_SIGNALED, "signaled"},
     {OUTCOME_TIMEOUT, "timeout"},         {OUTCOME_CANCELLED, "cancelled"},
+    {OUTCOME_PREEMPTED, "preempted"},     {OUTCOME_REQUEUED, "requeued"},
     {OUTCOME_NOT_STARTED, "not_started"},
 };
 
@@ -37,9 +38,9 @@ static const char *const OOMS[] = {
 static const char *
 outcome_word(enum outcome outcome)
 {
-    for (size_t i = 0; i < COUNT(OUTCOMES); i++)
-        if (OUTCOMES[i].outcome == outcome)
-            return OUTCOMES[i].name;
+    for (size_t i = 0; i < COUNT(KNOWN); i++)
+        if (KNOWN[i].outcome == outcome)
+            return KNOWN[i].name;
     err_abort("outcome %d has no place in an exit record", (int)outcome);
 }
 
@@ -72,6 +73,8 @@ exitrec_encode(const struct exitrec *r, const char *event, struct buf *out)
     jsonw_kstr(&w, "text", en->text);
     jsonw_kint(&w, "started_us", r->started_us);
     jsonw_kint(&w, "ended_us", en->ended_us);
+    if (r->warned_us)
+        jsonw_kint(&w, "warned_us", r->warned_us);
     jsonw_kint(&w, "run_ms", en->run_ms);
     put_int_or_null(&w, "cpu_ms", en->cpu_ms, en->cpu_ms < 0);
     put_int_or_null(&w, "max_rss_kib", en->max_rss_kib, en->max_rss_kib < 0);
@@ -128,9 +131,9 @@ static int
 get_outcome(const json_t *o, enum outcome *out, struct err *e)
 {
     const char *name = json_string_value(json_object_get(o, "outcome"));
-    for (size_t i = 0; name && i < COUNT(OUTCOMES); i++) {
-        if (strcmp(OUTCOMES[i].name, name) == 0) {
-            *out = OUTCOMES[i].outcome;
+    for (size_t i = 0; name && i < COUNT(KNOWN); i++) {
+        if (strcmp(KNOWN[i].name, name) == 0) {
+            *out = KNOWN[i].outcome;
             return 0;
         }
     }
@@ -197,6 +200,7 @@ decode_object(const json_t *o, struct exitrec *r, struct err *e)
     if (get_int(o, "job", 0, UINT32_MAX, INT64_MIN, &job, e) < 0 ||
         get_int(o, "attempt", 0, INT32_MAX, INT64_MIN, &attempt, e) < 0 ||
         get_int(o, "started_us", 0, INT64_MAX, 0, &r->started_us, e) < 0 ||
+        get_int(o, "warned_us", 0, INT64_MAX, 0, &r->warned_us, e) < 0 ||
         get_text(o, "boot_id", r->boot_id, sizeof r->boot_id, e) < 0 ||
         get_text(o, "by", r->by, sizeof r->by, e) < 0)
         return -1;

@@ -16,15 +16,17 @@
 struct buf;
 struct err;
 
-/* Plain value. ending.outcome is one of EXITED SIGNALED TIMEOUT CANCELLED NOT_STARTED.
+/* Plain value. ending.outcome is one of EXITED SIGNALED TIMEOUT CANCELLED PREEMPTED REQUEUED
+ * NOT_STARTED.
  * ending.code is -1 where there was none (signalled, never started). */
 struct exitrec {
     uint32_t job;
     int32_t attempt;
     char boot_id[40];
     int64_t started_us; /* wall clock; 0: the command never started */
+    int64_t warned_us;  /* wall clock, when the warning signal was sent; 0: it was not */
     struct ending ending;
-    char by[64]; /* who cancelled; "" when nobody did */
+    char by[64]; /* who cancelled, or requeued; "" when nobody did */
 };
 
 /* Appends one JSON object, no line end. With `event` non-NULL that becomes its first field,

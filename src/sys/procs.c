@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +134,18 @@ proc_cgroup(pid_t pid, char *out, size_t size)
     memcpy(out, line + 3, n);
     out[n] = '\0';
     return true;
+}
+
+bool
+proc_catches(pid_t pid, int sig)
+{
+    auto_buf struct buf text = BUF_INIT;
+    if (sig < 1 || sig > 64 || read_proc_file(pid, "status", 65536, &text) < 0)
+        return false;
+    const char *mask = strstr(buf_str(&text), "\nSigCgt:\t");
+    uint64_t caught;
+    return mask && sscanf(mask, "\nSigCgt:\t%" SCNx64, &caught) == 1 &&
+           (caught >> (sig - 1) & 1);
 }
 
 static int

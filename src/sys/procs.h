@@ -39,6 +39,9 @@ bool proc_mark(pid_t pid, char *out, size_t size);
 /* Its path in the cgroup v2 tree ("/user.slice/..."); false when that cannot be told. */
 bool proc_cgroup(pid_t pid, char *out, size_t size);
 
+/* Whether it has a handler of its own for the signal; false when that cannot be told. */
+bool proc_catches(pid_t pid, int sig);
+
 /* Sends the signal if the process is still the one that was read (same start time), through
  * a pidfd where the kernel has them. 0, or -1 when it is gone or may not be signalled. */
 int proc_signal(const struct proc *p, int sig);

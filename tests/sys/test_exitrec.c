@@ -70,6 +70,12 @@ test_round_trip(void **state)
     r.ending.outcome = OUTCOME_CANCELLED;
     r.ending.code = 0;
     expect_round_trip(&r);
+    r.ending.outcome = OUTCOME_PREEMPTED;
+    r.warned_us = 1772372530500000;
+    expect_round_trip(&r);
+    r.ending.outcome = OUTCOME_REQUEUED;
+    r.warned_us = 0;
+    expect_round_trip(&r);
     r.ending.outcome = OUTCOME_NOT_STARTED;
     r.ending.code = -1;
     r.ending.errno_value = 2;

@@ -143,6 +143,25 @@ test_descendants(void **state)
     end(pid, out);
 }
 
+/* A handler counts, ignoring does not. */
+static void
+test_catches(void **state)
+{
+    (void)state;
+    char script[] = "trap : USR2; trap '' USR1; echo 1; while :; do sleep 0.01; done",
+         none[] = "A=b";
+    int out;
+    pid_t pid = start_sh(script, none, &out);
+    read_number(out);
+    assert_true(proc_catches(pid, SIGUSR2));
+    assert_false(proc_catches(pid, SIGUSR1));
+    assert_false(proc_catches(pid, SIGHUP));
+    assert_false(proc_catches(pid, 0));
+    assert_false(proc_catches(pid, 65));
+    end(pid, out);
+    assert_false(proc_catches(pid, SIGUSR2));
+}
+
 /* What has the pid but not the start time is somebody else. */
 static void
 test_signal_only_to_whom_was_read(void **state)
@@ -258,6 +277,7 @@ main(void)
         cmocka_unit_test(test_reading_a_process),
         cmocka_unit_test(test_names_that_mislead),
         cmocka_unit_test(test_descendants),
+        cmocka_unit_test(test_catches),
         cmocka_unit_test(test_signal_only_to_whom_was_read),
         cmocka_unit_test(test_why_it_cannot_be_executed),
         cmocka_unit_test(test_before_exec_can_refuse),
