@@ -90,5 +90,5 @@ cmd_queue(struct cli *cli, int argc, char **argv)
         return r.status;
     if (cli->json)
         return print_json(cli, make_params(&r, &w));
-    return queue_print(cli, make_params(&r, &w), w.format);
+    return queue_table_print(cli, make_params(&r, &w), w.format);
 }

@@ -333,8 +333,8 @@ hide_user(const struct format *f, struct table *t)
 }
 
 int
-queue_add(struct client *c, json_t *params, const char *format, const struct term *term,
-          struct buf *out, size_t *n, struct err *e)
+queue_table_add(struct client *c, json_t *params, const char *format, const struct term *term,
+                struct buf *out, size_t *n, struct err *e)
 {
     struct format f;
     auto_table struct table *t = NULL;
@@ -360,7 +360,7 @@ queue_add(struct client *c, json_t *params, const char *format, const struct ter
 }
 
 int
-queue_print(const struct cli *cli, json_t *params, const char *format)
+queue_table_print(const struct cli *cli, json_t *params, const char *format)
 {
     struct err e = {0};
     auto_client struct client *c = connect_daemon(cli, &e);
@@ -372,7 +372,7 @@ queue_print(const struct cli *cli, json_t *params, const char *format)
         json_decref(params);
         return cli_fail(&e);
     }
-    if (queue_add(c, params, format, &term, &out, &n, &e) < 0)
+    if (queue_table_add(c, params, format, &term, &out, &n, &e) < 0)
         return cli_fail(&e);
     if (n == 0 && term.tty) {
         cli_say("no jobs; 'berth queue --all' shows those that have ended");

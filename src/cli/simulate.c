@@ -38,7 +38,7 @@ enum {
 
 static const struct opt options[] = {
     {"gpus", 0, "SPEC", "the machine: 8x24G (the default), 2x24G,1x80G"},
-    {"policy", 0, "P,...", "easy-e; several are compared; 'all', 'list'"},
+    {"policy", 0, "P,...", "queue; several are compared; 'all', 'list'"},
     {"batch", 0, NULL, "every job is there from the start"},
     {"scale", 0, "X", "arrivals X times as far apart; 0.5 doubles the load"},
     {"margin", 0, "M", "VRAM kept free on a GPU that is shared (512)"},
@@ -52,7 +52,7 @@ static const struct opt options[] = {
 static const struct page page = {
     "berth simulate FILE [options]",
     "Runs a workload in virtual time and says how long jobs wait. FILE is a CSV (columns\n"
-    "arrival_s, duration_s, est_s, gpus, vram_mib), a log in the Standard Workload Format\n"
+    "arrival_s, duration_s, est_s, gpus, vram_mib, user), a log in the Standard Workload Format\n"
     "(*.swf), or a jobs file.",
     options,
     NULL,
@@ -64,19 +64,20 @@ static int
 unknown_policy(const char *name, struct err *e)
 {
     const char *names[POLICIES_MAX + 1] = {NULL};
-    for (int i = 0; policies[i].name && i < POLICIES_MAX; i++)
-        names[i] = policies[i].name;
+    struct engine p;
+    for (size_t i = 0; i < POLICIES_MAX && engine_at(i, &p); i++)
+        names[i] = p.name;
     const char *near = text_nearest(name, names);
     return err_set(e, ERR_USAGE, "there is no policy '%.40s'%s%s%s; --policy list names them",
                    name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static int
-add_policy(struct simulation *sim, const struct policy *p, struct err *e)
+add_policy(struct simulation *sim, const struct engine *p, struct err *e)
 {
     if (sim->n_policies == POLICIES_MAX)
         return err_set(e, ERR_USAGE, "more than %d policies", POLICIES_MAX);
-    sim->policies[sim->n_policies++] = p;
+    sim->policies[sim->n_policies++] = *p;
     return 0;
 }
 
@@ -87,15 +88,15 @@ read_policies(const char *text, struct simulation *sim, struct err *e)
     char *next = copy, *name;
     sim->n_policies = 0;
     while ((name = strsep(&next, ","))) {
-        const struct policy *p = policy_find(name);
+        struct engine p;
         if (strcmp(name, "all") == 0) {
-            for (p = policies; p->name; p++) {
-                if (add_policy(sim, p, e) < 0)
+            for (size_t i = 0; engine_at(i, &p); i++) {
+                if (add_policy(sim, &p, e) < 0)
                     return -1;
             }
-        } else if (!p) {
+        } else if (!engine_find(name, &p)) {
             return unknown_policy(name, e);
-        } else if (add_policy(sim, p, e) < 0) {
+        } else if (add_policy(sim, &p, e) < 0) {
             return -1;
         }
     }
@@ -257,7 +258,7 @@ write_file(const char *path, const struct buf *b, struct err *e)
 }
 
 static int
-write_files(const struct simulation *sim, const struct policy *p, const struct schedule *s,
+write_files(const struct simulation *sim, const struct engine *p, const struct schedule *s,
             struct err *e)
 {
     auto_buf struct buf out = BUF_INIT;
@@ -278,12 +279,12 @@ write_files(const struct simulation *sim, const struct policy *p, const struct s
 }
 
 static int
-run_policy(const struct simulation *sim, const struct policy *p, struct trial *out,
+run_policy(const struct simulation *sim, const struct engine *p, struct trial *out,
            struct err *e)
 {
     auto_schedule struct schedule s = {0};
     int64_t began_us = clock_boot_us();
-    sim_schedule(&sim->workload, &sim->machine, p, &s);
+    engine_run(p, &sim->workload, &sim->machine, &s);
     out->policy = p;
     out->elapsed_us = clock_boot_us() - began_us;
     out->events = s.events;
@@ -295,8 +296,9 @@ static int
 list_policies(void)
 {
     auto_buf struct buf out = BUF_INIT;
-    for (const struct policy *p = policies; p->name; p++)
-        buf_addf(&out, "%-12s %s\n", p->name, p->help);
+    struct engine p;
+    for (size_t i = 0; engine_at(i, &p); i++)
+        buf_addf(&out, "%-12s %s\n", p.name, p.help);
     return cli_put(&out);
 }
 
@@ -309,7 +311,7 @@ simulate(struct simulation *sim, bool json)
         return cli_fail(&e);
     sim->bound = bound_makespan(&sim->workload, &sim->machine);
     for (int i = 0; i < sim->n_policies; i++) {
-        if (run_policy(sim, sim->policies[i], &trials[i], &e) < 0)
+        if (run_policy(sim, &sim->policies[i], &trials[i], &e) < 0)
             return cli_fail(&e);
     }
     return json ? simulate_print_json(sim, trials) : simulate_print_table(sim, trials);
@@ -320,7 +322,6 @@ cmd_simulate(struct cli *cli, int argc, char **argv)
 {
     struct simulation sim = {.gpus = "8x24G",
                              .format = FORMAT_NONE,
-                             .policies = {policy_find("easy-e")},
                              .n_policies = 1,
                              .scale = 1,
                              .machine = {.margin_mib = 512}};
@@ -328,6 +329,7 @@ cmd_simulate(struct cli *cli, int argc, char **argv)
     struct err e;
     int opt;
 
+    engine_at(0, &sim.policies[0]);
     opt_begin(&r, cli, &page, argc, argv);
     while ((opt = opt_next(&r)) >= 0) {
         if (opt == OPT_POLICY && strcmp(r.value, "list") == 0)

@@ -6,10 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/engine.h"
 #include "sim/metrics.h"
 #include "sim/workload.h"
-
-struct policy;
 
 #define POLICIES_MAX 64
 
@@ -20,7 +19,7 @@ struct simulation {
     const char *file;
     const char *gpus;
     enum format format; /* NONE: by name */
-    const struct policy *policies[POLICIES_MAX];
+    struct engine policies[POLICIES_MAX];
     int n_policies;
     bool batch;
     double scale;
@@ -34,7 +33,7 @@ struct simulation {
 
 /* What one policy made of it. */
 struct trial {
-    const struct policy *policy;
+    const struct engine *policy;
     struct metrics metrics;
     uint64_t events;
     int64_t elapsed_us;

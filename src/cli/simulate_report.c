@@ -8,7 +8,6 @@
 #include "cli/cli.h"
 #include "cli/simulate.h"
 #include "cli/table.h"
-#include "core/policy.h"
 
 static double
 ratio_to_bound(const struct simulation *sim, const struct metrics *m)

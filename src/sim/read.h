@@ -19,7 +19,8 @@ struct read_notes {
 
 /* The CSV of Berth's workloads: a header names the columns, in any order. arrival_s and
  * duration_s are needed; job_id, est_s, gpus and vram_mib are the line's number, duration_s,
- * 1 and a whole GPU where there is no such column; others are passed over. */
+ * 1 and a whole GPU where there is no such column; user, a word, tells users apart; others
+ * are passed over. */
 int read_csv(const char *file, char *text, size_t len, struct workload *w, struct err *e);
 
 /* The Standard Workload Format (Feitelson): processors are taken for GPUs, memory per

@@ -1,6 +1,7 @@
 /* Reading the workloads' CSV. A million lines are to take a fraction of a second, so digits
  * are added up in place; whatever is not plain digits goes to the parser for its words. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -9,8 +10,16 @@
 
 #define COLUMNS_MAX 64
 
-enum field { FIELD_ID, FIELD_ARRIVAL, FIELD_DURATION, FIELD_ESTIMATE, FIELD_GPUS, FIELD_VRAM };
-#define FIELDS (FIELD_VRAM + 1)
+enum field {
+    FIELD_ID,
+    FIELD_ARRIVAL,
+    FIELD_DURATION,
+    FIELD_ESTIMATE,
+    FIELD_GPUS,
+    FIELD_VRAM,
+    FIELD_USER, /* a word; the others are numbers */
+};
+#define FIELDS (FIELD_USER + 1)
 
 static const struct {
     const char *name;
@@ -22,6 +31,14 @@ static const struct {
     [FIELD_ESTIMATE] = {"est_s", 0, WORKLOAD_TIME_MAX},
     [FIELD_GPUS] = {"gpus", 1, GPU_MAX},
     [FIELD_VRAM] = {"vram_mib", 0, VRAM_MAX_MIB},
+    [FIELD_USER] = {.name = "user"},
+};
+
+/* Users by name, numbered from 0 as they come: open addressing. The names lie in the text. */
+struct users {
+    const char **names; /* owned array */
+    uint32_t *numbers;
+    size_t n, n_buckets;
 };
 
 struct csv {
@@ -31,7 +48,51 @@ struct csv {
     int columns[COLUMNS_MAX]; /* the field in each, -1: none of ours */
     int n_columns;
     bool has[FIELDS];
+    struct users users;
 };
+
+static size_t
+find_user(const struct users *u, const char *name)
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+    for (const char *c = name; *c; c++)
+        h = (h ^ (uint8_t)*c) * UINT64_C(1099511628211);
+    size_t at = (size_t)(h ^ h >> 29) & (u->n_buckets - 1);
+    while (u->names[at] && strcmp(u->names[at], name) != 0)
+        at = (at + 1) & (u->n_buckets - 1);
+    return at;
+}
+
+static void
+grow_users(struct users *u)
+{
+    struct users old = *u;
+    u->n_buckets = old.n_buckets ? old.n_buckets * 2 : 64;
+    u->names = xcalloc(u->n_buckets, sizeof *u->names);
+    u->numbers = xcalloc(u->n_buckets, sizeof *u->numbers);
+    for (size_t i = 0; i < old.n_buckets; i++) {
+        if (!old.names[i])
+            continue;
+        size_t at = find_user(u, old.names[i]);
+        u->names[at] = old.names[i];
+        u->numbers[at] = old.numbers[i];
+    }
+    free(old.names);
+    free(old.numbers);
+}
+
+static uint32_t
+number_of_user(struct users *u, const char *name)
+{
+    if (u->n * 2 >= u->n_buckets)
+        grow_users(u);
+    size_t at = find_user(u, name);
+    if (!u->names[at]) {
+        u->names[at] = name;
+        u->numbers[at] = (uint32_t)u->n++;
+    }
+    return u->numbers[at];
+}
 
 /* Cuts the cell at *at off (a NUL is put behind it) and moves behind its comma. */
 static char *
@@ -131,8 +192,10 @@ read_record(struct csv *c, char *line, int64_t *values, struct err *e)
         const char *cell = next_cell(&at);
         if (n == c->n_columns)
             return refuse(c, line, cell, "more cells than the header has columns", e);
-        if (c->columns[n] >= 0 &&
-            read_number(c, line, cell, c->columns[n], &values[c->columns[n]], e) < 0)
+        if (c->columns[n] == FIELD_USER)
+            values[FIELD_USER] = number_of_user(&c->users, cell);
+        else if (c->columns[n] >= 0 &&
+                 read_number(c, line, cell, c->columns[n], &values[c->columns[n]], e) < 0)
             return -1;
     }
     if (n == c->n_columns)
@@ -150,6 +213,7 @@ add_record(const struct csv *c, const int64_t *values, struct workload *w)
         .duration = values[FIELD_DURATION],
         .estimate = c->has[FIELD_ESTIMATE] ? values[FIELD_ESTIMATE] : values[FIELD_DURATION],
         .line = c->line,
+        .user = (uint32_t)values[FIELD_USER],
     };
     struct shape shape = {
         .allowed = UINT64_MAX,
@@ -160,23 +224,32 @@ add_record(const struct csv *c, const int64_t *values, struct workload *w)
     workload_add(w, &job, &shape);
 }
 
+static int
+read_records(struct csv *c, struct workload *w, struct err *e)
+{
+    int64_t values[FIELDS] = {0};
+    char *line = next_line(c);
+    if (!line)
+        return err_set(e, ERR_USAGE, "%s:1:1: the file is empty; a header is to be first",
+                       c->file);
+    if (read_header(c, line, e) < 0)
+        return -1;
+    while ((line = next_line(c))) {
+        if (read_record(c, line, values, e) < 0)
+            return -1;
+        if (w->n == WORKLOAD_JOBS_MAX)
+            return refuse(c, line, line, "more than 100 million jobs", e);
+        add_record(c, values, w);
+    }
+    return 0;
+}
+
 int
 read_csv(const char *file, char *text, size_t len, struct workload *w, struct err *e)
 {
     struct csv c = {.file = file, .at = text, .end = text + len};
-    int64_t values[FIELDS] = {0};
-    char *line = next_line(&c);
-    if (!line)
-        return err_set(e, ERR_USAGE, "%s:1:1: the file is empty; a header is to be first",
-                       file);
-    if (read_header(&c, line, e) < 0)
-        return -1;
-    while ((line = next_line(&c))) {
-        if (read_record(&c, line, values, e) < 0)
-            return -1;
-        if (w->n == WORKLOAD_JOBS_MAX)
-            return refuse(&c, line, line, "more than 100 million jobs", e);
-        add_record(&c, values, w);
-    }
-    return 0;
+    int result = read_records(&c, w, e);
+    free(c.users.names);
+    free(c.users.numbers);
+    return result;
 }

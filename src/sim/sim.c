@@ -7,12 +7,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "core/pass.h"
-
-/* One that runs, in a binary heap by its true end. */
-struct ending {
-    int64_t at;
-    uint32_t who;
-};
+#include "sim/ends.h"
 
 struct sim {
     const struct workload *w;
@@ -22,8 +17,7 @@ struct sim {
     struct schedule out;
     int64_t now;
     size_t arrived;
-    struct ending *heap;
-    size_t n_heap, cap_heap;
+    struct ends ends;
 };
 
 void
@@ -33,47 +27,13 @@ schedule_free(struct schedule *s)
     *s = (struct schedule){.n = 0};
 }
 
-static bool
-ends_before(const struct ending *a, const struct ending *b)
-{
-    return a->at != b->at ? a->at < b->at : a->who < b->who;
-}
-
-static void
-heap_push(struct sim *sim, struct ending end)
-{
-    if (sim->n_heap == sim->cap_heap) {
-        sim->cap_heap = sim->cap_heap ? sim->cap_heap * 2 : 64;
-        sim->heap = xrealloc(sim->heap, sim->cap_heap * sizeof *sim->heap);
-    }
-    size_t at = sim->n_heap++;
-    for (; at > 0 && ends_before(&end, &sim->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        sim->heap[at] = sim->heap[(at - 1) / 2];
-    sim->heap[at] = end;
-}
-
-static struct ending
-heap_pop(struct sim *sim)
-{
-    struct ending top = sim->heap[0], last = sim->heap[--sim->n_heap];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < sim->n_heap; at = child) {
-        if (child + 1 < sim->n_heap && ends_before(&sim->heap[child + 1], &sim->heap[child]))
-            child++;
-        if (!ends_before(&sim->heap[child], &last))
-            break;
-        sim->heap[at] = sim->heap[child];
-    }
-    sim->heap[at] = last;
-    return top;
-}
-
 static void
 on_start(void *arg, uint32_t who, uint64_t cards)
 {
     struct sim *sim = arg;
     sim->out.runs[who - 1] = (struct sim_run){.start = sim->now, .cards = cards};
-    heap_push(sim, (struct ending){sim->now + sim->w->jobs[who - 1].duration, who});
+    ends_push(&sim->ends,
+              (struct end){.at = sim->now + sim->w->jobs[who - 1].duration, .who = who});
 }
 
 struct sim *
@@ -107,7 +67,7 @@ sim_free(struct sim *sim)
     pass_free(&sim->pass);
     schedule_free(&sim->out);
     free(sim->entries);
-    free(sim->heap);
+    ends_free(&sim->ends);
     free(sim);
 }
 
@@ -115,16 +75,16 @@ bool
 sim_step(struct sim *sim)
 {
     const struct workload *w = sim->w;
-    if (sim->n_heap == 0 && sim->arrived == w->n) {
+    if (sim->ends.n == 0 && sim->arrived == w->n) {
         if (sim->pass.lines.n_waiting)
             err_abort("%zu jobs wait for nothing", sim->pass.lines.n_waiting);
         return false;
     }
-    sim->now = sim->n_heap ? sim->heap[0].at : w->jobs[sim->arrived].arrival;
+    sim->now = sim->ends.n ? sim->ends.heap[0].at : w->jobs[sim->arrived].arrival;
     if (sim->arrived < w->n && w->jobs[sim->arrived].arrival < sim->now)
         sim->now = w->jobs[sim->arrived].arrival;
-    while (sim->n_heap && sim->heap[0].at == sim->now) {
-        uint32_t who = heap_pop(sim).who;
+    while (sim->ends.n && sim->ends.heap[0].at == sim->now) {
+        uint32_t who = ends_pop(&sim->ends).who;
         const struct sim_run *run = &sim->out.runs[who - 1];
         pass_end(&sim->pass, who, run->cards, run->start, sim->now);
         sim->out.events++;

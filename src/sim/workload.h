@@ -17,7 +17,8 @@ struct sim_job {
     int64_t estimate; /* what its user declared */
     uint32_t shape;
     uint32_t line;    /* of the file, for messages */
-    int32_t priority; /* among those who come at one instant, higher first */
+    int32_t priority; /* higher first; sim.c: among those who come at one instant */
+    uint32_t user;    /* live.c's fair share tells them apart */
 };
 
 struct workload {

@@ -1,0 +1,55 @@
+/* One list of two tables. */
+#include "sim/engine.h"
+
+#include <string.h>
+
+#include "sim/live.h"
+
+static const struct engine live_engines[] = {
+    {.name = "queue",
+     .help = "the daemon: in order of submission, a reservation for the first blocked",
+     .order = PLAN_QUEUE},
+    {.name = "short",
+     .help = "the daemon with `order: short`: by response ratio",
+     .order = PLAN_SHORT},
+    {.name = "longest",
+     .help = "the daemon with `order: longest`: for draining a list",
+     .order = PLAN_LONGEST},
+};
+
+#define LIVE_ENGINES (sizeof live_engines / sizeof *live_engines)
+
+bool
+engine_at(size_t i, struct engine *out)
+{
+    if (i < LIVE_ENGINES) {
+        *out = live_engines[i];
+        return true;
+    }
+    const struct policy *p = &policies[i - LIVE_ENGINES];
+    *out = (struct engine){.name = p->name, .help = p->help, .policy = p};
+    return p->name != NULL;
+}
+
+bool
+engine_find(const char *name, struct engine *out)
+{
+    for (size_t i = 0; engine_at(i, out); i++) {
+        if (strcmp(out->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+void
+engine_run(const struct engine *e, const struct workload *w, const struct machine *m,
+           struct schedule *out)
+{
+    if (e->policy) {
+        sim_schedule(w, m, e->policy, out);
+        return;
+    }
+    struct live_rules rules;
+    live_rules_init(&rules, e->order);
+    live_schedule(w, m, &rules, out);
+}

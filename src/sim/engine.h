@@ -1,0 +1,23 @@
+/* The policies that can be named in virtual time, whichever engine runs them: the daemon's own
+ * orders (live.c), then those of core/policy.h (sim.c). */
+#ifndef SIM_ENGINE_H
+#define SIM_ENGINE_H
+
+#include "core/plan.h"
+#include "sim/sim.h"
+
+struct engine {
+    const char *name;
+    const char *help;            /* one line */
+    const struct policy *policy; /* sim.c's; NULL: the daemon's planner, */
+    enum plan_order order;       /* in this order */
+};
+
+bool engine_at(size_t i, struct engine *out); /* false behind the last */
+bool engine_find(const char *name, struct engine *out);
+
+/* As sim_schedule. */
+void engine_run(const struct engine *e, const struct workload *w, const struct machine *m,
+                struct schedule *out);
+
+#endif

@@ -1,0 +1,159 @@
+/* The daemon's scheduler in virtual time: on random machines and workloads nobody gets more
+ * than there is, everybody runs exactly once and for as long as he is to, and the queue and
+ * the ledger agree with themselves at every instant. A failing seed is printed; SIM_SEED runs
+ * that one alone. */
+#include "core/ledger.h"
+#include "core/queue.h"
+#include "sim/live.h"
+#include "support.h"
+
+#define SEEDS 40
+#define JOBS  150
+
+static uint64_t random_state;
+
+static uint32_t
+draw(uint32_t n)
+{
+    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(random_state >> 33) % n;
+}
+
+static struct machine
+draw_machine(void)
+{
+    static const int32_t sizes[] = {11264, 24576, 81920};
+    struct machine m = machine_of(1 + (int)draw(16), sizes[draw(3)]);
+    bool is_mixed = draw(3) == 0;
+    for (int i = 0; is_mixed && i < m.n; i++)
+        m.total_mib[i] = sizes[draw(3)];
+    return m;
+}
+
+/* A shape that fits on the empty machine. */
+static struct shape
+draw_shape(const struct machine *m)
+{
+    struct node node;
+    struct shape s;
+    node_init(&node, m->total_mib, m->n, m->margin_mib);
+    do {
+        s = (struct shape){
+            .allowed = draw(4) ? UINT64_MAX : (uint64_t)draw(1 << 16),
+            .vram_mib = 1 + (int32_t)draw(24000),
+            .n = (uint8_t)(draw(3) ? 1 : 1 + draw((uint32_t)m->n)),
+            .alone = draw(6) == 0,
+        };
+        if (s.alone && draw(2))
+            s.vram_mib = 0;
+    } while (!node_fits_empty(&node, &s));
+    return s;
+}
+
+static void
+draw_workload(const struct machine *m, struct workload *w)
+{
+    struct shape kinds[12];
+    struct err e;
+    int64_t now = 0;
+    uint32_t longest = draw(3) ? 2000 : 40000, users = 1 + draw(4);
+    for (int i = 0; i < 12; i++)
+        kinds[i] = draw_shape(m);
+    for (int i = 0; i < JOBS; i++) {
+        struct sim_job job = {.id = i,
+                              .arrival = now,
+                              .duration = 1 + draw(longest),
+                              .line = 1,
+                              .priority = draw(5) ? 0 : (int32_t)draw(3) - 1,
+                              .user = draw(users)};
+        job.estimate = job.duration + draw(4000);
+        if (draw(20) == 0)
+            job.estimate = 1 + draw((uint32_t)job.duration);
+        workload_add(w, &job, &kinds[draw(12)]);
+        now += draw(3) ? draw(600) : 0;
+    }
+    assert_int_equal(workload_sort(w, "random", &e), 0);
+}
+
+static const struct shape *
+shape_of(const struct workload *w, size_t i)
+{
+    return &w->shapes[w->jobs[i].shape];
+}
+
+/* What runs at this moment, counted from the answers alone. */
+static void
+check_cards(const struct live *live, const struct workload *w, const struct machine *m)
+{
+    int64_t used[GPU_MAX] = {0}, now = live_now(live);
+    int jobs[GPU_MAX] = {0}, alone[GPU_MAX] = {0};
+    for (size_t i = 0; i < w->n; i++) {
+        const struct sim_run *run = &live_runs(live)[i];
+        if (run->start < 0 || run->start + w->jobs[i].duration <= now)
+            continue;
+        assert_true(run->start >= w->jobs[i].arrival);
+        assert_int_equal(__builtin_popcountll(run->cards), shape_of(w, i)->n);
+        assert_int_equal(run->cards & ~shape_of(w, i)->allowed, 0);
+        for (uint64_t cards = run->cards; cards; cards &= cards - 1) {
+            int card = __builtin_ctzll(cards);
+            assert_in_range(card, 0, m->n - 1);
+            used[card] += shape_of(w, i)->vram_mib;
+            jobs[card]++;
+            alone[card] += shape_of(w, i)->alone;
+        }
+    }
+    for (int i = 0; i < m->n; i++) {
+        assert_true(used[i] <= m->total_mib[i]);
+        assert_true(alone[i] == 0 || jobs[i] == 1);
+        assert_int_equal(ledger_card(live_ledger(live), i)->n_holds, jobs[i]);
+    }
+}
+
+static void
+run_one(const struct workload *w, const struct machine *m, enum plan_order order)
+{
+    struct live_rules rules;
+    live_rules_init(&rules, order);
+    struct live *live = live_new(w, m, &rules);
+    while (live_step(live)) {
+        check_cards(live, w, m);
+        assert_null(queue_check(live_queue(live)));
+        assert_null(ledger_check(live_ledger(live)));
+    }
+    for (size_t i = 0; i < w->n; i++)
+        assert_true(live_runs(live)[i].start >= 0);
+    live_free(live);
+}
+
+static void
+run_seed(uint64_t seed)
+{
+    static const enum plan_order orders[] = {PLAN_QUEUE, PLAN_SHORT, PLAN_LONGEST};
+    auto_workload struct workload w = WORKLOAD_INIT;
+    random_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    struct machine m = draw_machine();
+    draw_workload(&m, &w);
+    fprintf(stderr, "seed %d\n", (int)seed);
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        run_one(&w, &m, orders[i]);
+}
+
+static void
+test_random(void **state)
+{
+    (void)state;
+    const char *one = getenv("SIM_SEED");
+    for (uint64_t seed = 0; !one && seed < SEEDS; seed++)
+        run_seed(seed);
+    if (one)
+        run_seed(strtoull(one, NULL, 10));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
