@@ -4,6 +4,7 @@
 #include "base/parse.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -350,4 +351,22 @@ format_duration(int64_t ms, char *out)
     else
         snprintf(out, 24, "%lldd%02lldh", s / 86400, s / 3600 % 24);
     return out;
+}
+
+int
+parse_signal(const char *s, int *out, struct err *e)
+{
+    const char *name = strncasecmp(s, "SIG", 3) == 0 ? s + 3 : s;
+    int64_t number;
+    for (int sig = 1; sig < NSIG; sig++) {
+        const char *known = sigabbrev_np(sig);
+        if (known && strcasecmp(known, name) == 0) {
+            *out = sig;
+            return 0;
+        }
+    }
+    if (parse_int(s, 1, 64, &number, NULL) < 0)
+        return refuse(e, s, "is not a signal; write USR1, TERM or 10");
+    *out = (int)number;
+    return 0;
 }

@@ -27,6 +27,9 @@ int parse_index_set(const char *s, uint64_t *out, struct err *e);
 /* "3,1" -> exact list in order, no repeats, at most max entries. Returns the count or -1. */
 int parse_index_list(const char *s, uint8_t *out, int max, struct err *e);
 
+/* "USR2", "SIGUSR2", "usr2" or "12": 1..64. */
+int parse_signal(const char *s, int *out, struct err *e);
+
 /* "18.0 GiB", "642 MiB" into out (at least 24 bytes); negative is "n/a". Returns out. */
 char *format_mib(int64_t mib, char *out);
 /* "29m34s", "1h01m", "2d03h", "0.4s"; the two largest units. out at least 24 bytes. */

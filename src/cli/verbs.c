@@ -20,6 +20,7 @@ const struct verb cli_verbs[] = {
     {"cancel", "stop jobs, or never start them", cmd_cancel},
     {"hold", "keep waiting jobs from starting", cmd_hold},
     {"release", "let held jobs start", cmd_release},
+    {"signal", "send a signal to running jobs", cmd_signal},
     {"gpus", "the cards: memory, load, jobs, strangers", cmd_gpus},
     {"status", "the daemon and the counts", cmd_status},
     {"events", "what happened, as JSON lines; -f follows", cmd_events},

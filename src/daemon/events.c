@@ -204,6 +204,15 @@ event_warned(struct daemon *d, const struct job *job)
 }
 
 void
+event_signalled(struct daemon *d, const struct job *job, int sig, const char *by)
+{
+    struct jsonw *w = turn_event(d, "signal", job);
+    jsonw_kint(w, "signal", sig);
+    jsonw_kstr(w, "by", by);
+    turn_event_end(d);
+}
+
+void
 event_plain(struct daemon *d, const char *kind, const struct job *job, const char *by)
 {
     struct jsonw *w = turn_event(d, kind, job);

@@ -24,6 +24,8 @@ void event_ended(struct daemon *d, const struct job *job);
 void event_requeued(struct daemon *d, const struct job *job, int32_t vram_mib_old);
 /* It was sent its warning signal, so long before its limit. */
 void event_warned(struct daemon *d, const struct job *job);
+/* Somebody sent it a signal. */
+void event_signalled(struct daemon *d, const struct job *job, int sig, const char *by);
 /* held, released, updated, removed, cancelled: a kind and perhaps who */
 void event_plain(struct daemon *d, const char *kind, const struct job *job, const char *by);
 /* Not stored: why a new job waits, for followers. */

@@ -10,61 +10,14 @@
 #include "daemon/daemon.h"
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
-#include "daemon/select.h"
+#include "daemon/target.h"
 #include "daemon/waits.h"
-
-struct ids {
-    uint32_t *v;
-    size_t n, cap;
-};
-
-static void
-ids_add(struct ids *ids, uint32_t id)
-{
-    if (ids->n == ids->cap) {
-        ids->cap = ids->cap ? ids->cap * 2 : 16;
-        ids->v = xrealloc(ids->v, ids->cap * sizeof *ids->v);
-    }
-    ids->v[ids->n++] = id;
-}
 
 static void
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
     (void)uuids;
     ids_add(arg, job->id);
-}
-
-static void
-write_ids(struct jsonw *out, const char *key, const struct ids *ids)
-{
-    jsonw_key(out, key);
-    jsonw_array(out);
-    for (size_t i = 0; i < ids->n; i++)
-        jsonw_int(out, ids->v[i]);
-    jsonw_end_array(out);
-}
-
-/* Reads the words; an empty list is an error, because "everything" must be said. */
-static int
-read_target(struct daemon *d, const struct caller *c, const json_t *params, struct select *s,
-            struct err *e)
-{
-    if (select_read(d, c->uid, params, s, e))
-        return -1;
-    if (s->everything)
-        return err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
-    return select_check_ids(d, s, e);
-}
-
-/* Only its owner and root touch a job. */
-static int
-check_owner(const struct caller *c, const struct job *job, struct err *e)
-{
-    if (c->uid == job->uid || c->uid == 0)
-        return 0;
-    return err_set(e, ERR_PERMISSION, "job %u belongs to %s", job->id,
-                   daemon_user_name(job->uid));
 }
 
 /* --- cancel
@@ -80,7 +33,7 @@ cancel(struct daemon *d, struct caller *c, const struct select *s, const json_t 
     size_t n = select_live(d, s, &jobs);
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++) {
-        rc = check_owner(c, jobs[i], e);
+        rc = target_check_owner(c, jobs[i], e);
         if (rc)
             break;
         if (json_object_get(params, "grace_ms") && grace >= 0)
@@ -96,12 +49,12 @@ cancel(struct daemon *d, struct caller *c, const struct select *s, const json_t 
         rc = select_none(params, e);
     if (rc == 0) {
         jsonw_object(out);
-        write_ids(out, "ids", &touched);
-        write_ids(out, "ended", &ended);
+        ids_write(out, "ids", &touched);
+        ids_write(out, "ended", &ended);
         jsonw_end_object(out);
     }
-    free(touched.v);
-    free(ended.v);
+    ids_free(&touched);
+    ids_free(&ended);
     return rc;
 }
 
@@ -110,7 +63,7 @@ method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
               struct err *e)
 {
     struct select s;
-    int rc = read_target(d, c, params, &s, e);
+    int rc = target_read(d, c, params, &s, e);
     if (rc == 0)
         rc = cancel(d, c, &s, params, out, e);
     select_free(&s);
@@ -131,10 +84,10 @@ control(struct daemon *d, struct caller *c, const json_t *params, control_fn act
     struct ids touched = {0};
     auto_free struct job **jobs = NULL;
     struct err last = {0};
-    int rc = read_target(d, c, params, &s, e);
+    int rc = target_read(d, c, params, &s, e);
     size_t n = rc ? 0 : select_live(d, &s, &jobs);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        rc = check_owner(c, jobs[i], e);
+        rc = target_check_owner(c, jobs[i], e);
         if (rc == 0 && act(d, jobs[i], &last) == 0)
             ids_add(&touched, jobs[i]->id);
     }
@@ -147,10 +100,10 @@ control(struct daemon *d, struct caller *c, const json_t *params, control_fn act
     }
     if (rc == 0) {
         jsonw_object(out);
-        write_ids(out, "ids", &touched);
+        ids_write(out, "ids", &touched);
         jsonw_end_object(out);
     }
-    free(touched.v);
+    ids_free(&touched);
     select_free(&s);
     return rc;
 }
@@ -189,7 +142,7 @@ method_wait(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     struct ids live = {0};
     auto_buf struct buf done = BUF_INIT;
     auto_free struct job **jobs = NULL;
-    int rc = read_target(d, c, params, &s, e);
+    int rc = target_read(d, c, params, &s, e);
     if (rc == 0)
         rc = select_ended(d, &s, 0, on_done, &done, e);
     size_t n = rc ? 0 : select_live(d, &s, &jobs);

@@ -310,6 +310,30 @@ reads_index_sets(void **state)
 }
 
 static void
+reads_signals(void **state)
+{
+    static const struct {
+        const char *s;
+        int sig;
+    } cases[] = {
+        {"USR2", 12}, {"SIGUSR2", 12}, {"usr2", 12}, {"sigterm", 15}, {"9", 9},
+        {"64", 64},   {"0", -1},       {"65", -1},   {"-9", -1},      {"USR3", -1},
+        {"SIG", -1},  {"SIG12", -1},   {"", -1},     {"12x", -1},
+    };
+    struct err e;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        int sig = -1;
+        int rc = parse_signal(cases[i].s, &sig, &e);
+        if (rc != (cases[i].sig > 0 ? 0 : -1) || sig != cases[i].sig)
+            fail_msg("'%s': %d, %d", cases[i].s, rc, sig);
+        if (rc != 0)
+            check_refusal(cases[i].s, &e);
+    }
+}
+
+static void
 reads_index_lists(void **state)
 {
     static const struct {
@@ -377,11 +401,12 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_nonsense),  cmocka_unit_test(reads_whole_numbers),
-        cmocka_unit_test(reads_fractions),   cmocka_unit_test(digits_without_end_are_refused),
-        cmocka_unit_test(reads_truth),       cmocka_unit_test(reads_sizes),
-        cmocka_unit_test(reads_durations),   cmocka_unit_test(reads_index_sets),
-        cmocka_unit_test(reads_index_lists), cmocka_unit_test(formats_for_people),
+        cmocka_unit_test(refuses_nonsense),   cmocka_unit_test(reads_whole_numbers),
+        cmocka_unit_test(reads_fractions),    cmocka_unit_test(digits_without_end_are_refused),
+        cmocka_unit_test(reads_truth),        cmocka_unit_test(reads_sizes),
+        cmocka_unit_test(reads_durations),    cmocka_unit_test(reads_index_sets),
+        cmocka_unit_test(reads_signals),      cmocka_unit_test(reads_index_lists),
+        cmocka_unit_test(formats_for_people),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,34 @@
+/* The jobs that somebody wants to act on: the words of a request, who may, and the ids that go
+ * back. For the methods that change jobs. */
+#ifndef DAEMON_TARGET_H
+#define DAEMON_TARGET_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/select.h"
+
+struct caller;
+struct daemon;
+struct err;
+struct job;
+struct jsonw;
+
+/* Reads the words; an empty list is an error, because "everything" must be said. Call
+ * select_free whatever comes of it. */
+int target_read(struct daemon *d, const struct caller *c, const json_t *params,
+                struct select *s, struct err *e);
+
+/* Only its owner and root touch a job. */
+int target_check_owner(const struct caller *c, const struct job *job, struct err *e);
+
+struct ids {
+    uint32_t *v; /* owned */
+    size_t n, cap;
+};
+void ids_add(struct ids *ids, uint32_t id);
+void ids_write(struct jsonw *out, const char *key, const struct ids *ids);
+void ids_free(struct ids *ids);
+
+#endif

@@ -1,0 +1,38 @@
+#!/usr/bin/env bats
+# Signals to running jobs: those that a person sends and the warning before a time limit.
+
+load lib
+
+# A job that says on a FIFO that it listens, and exits with 5 on USR1.
+listening='trap "exit 5" USR1; echo ready >ready; while :; do sleep 0.05; done'
+
+@test "a signal reaches what runs, and is in the events" {
+    start_daemon 1
+    mkfifo ready
+    berth submit --gpus 0 -- sh -c "$listening"
+    timeout "$LIMIT" cat ready
+    try berth signal 1 USR1
+    is status "$status" 0
+    is words "$out" 'sent USR1 to job 1'
+    try berth wait 1
+    is status "$status" 5
+    wait_for_event kind=signal job=1 signal=10 "by=$(id -un)"
+}
+
+@test "a signal to what does not run is refused, and a mistake is named" {
+    start_daemon 1
+    berth submit --gpus 0 --hold -- true
+    try berth signal 1 TERM
+    is status "$status" 1
+    has words "$err" 'job 1 is not running \(HELD\)'
+    try berth signal 7 TERM
+    is status "$status" 3
+    try berth signal 1 TREM
+    is status "$status" 2
+    has words "$err" "'TREM' is not a signal; write USR1, TERM or 10"
+    try berth signal 1
+    is status "$status" 2
+    has words "$err" 'berth signal 12 USR1'
+    try berth signal name:nobody HUP
+    is status "$status" 3
+}
