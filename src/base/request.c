@@ -60,6 +60,46 @@ request_free(struct request *r)
     r->n_deps = 0;
 }
 
+static char *
+text_copy(const char *text)
+{
+    return text ? xstrdup(text) : NULL;
+}
+
+static char **
+list_copy(char *const *list)
+{
+    size_t n = 0;
+    if (!list)
+        return NULL;
+    while (list[n])
+        n++;
+    char **copy = xcalloc(n + 1, sizeof(char *));
+    for (size_t i = 0; i < n; i++)
+        copy[i] = xstrdup(list[i]);
+    return copy;
+}
+
+void
+request_copy(struct request *to, const struct request *from)
+{
+    *to = *from;
+    to->name = text_copy(from->name);
+    to->command = text_copy(from->command);
+    to->log = text_copy(from->log);
+    to->llm = text_copy(from->llm);
+    to->argv = list_copy(from->argv);
+    to->tags = list_copy(from->tags);
+    task_set_copy(&to->array, &from->array);
+    to->deps = NULL;
+    if (from->n_deps)
+        to->deps = xcalloc((size_t)from->n_deps, sizeof *to->deps);
+    for (int i = 0; i < from->n_deps; i++) {
+        to->deps[i] = from->deps[i];
+        to->deps[i].name = text_copy(from->deps[i].name);
+    }
+}
+
 /* The range that holds the task, or where one would be put: the first that ends at or
  * behind it. */
 static int32_t
@@ -105,6 +145,32 @@ task_set_remove(struct task_set *t, int32_t task)
         memmove(r + 2, r + 1, behind);
         r->last = task - 1;
         r[1] = tail;
+        t->n++;
+    }
+    return true;
+}
+
+bool
+task_set_add(struct task_set *t, int32_t task)
+{
+    int32_t at = range_at(t, task);
+    struct task_range *before, *behind;
+    if (task_set_has(t, task))
+        return false;
+    before = at > 0 && t->ranges[at - 1].last == task - 1 ? &t->ranges[at - 1] : NULL;
+    behind = at < t->n && t->ranges[at].first == task + 1 ? &t->ranges[at] : NULL;
+    if (before && behind) {
+        before->last = behind->last;
+        memmove(behind, behind + 1, (size_t)(t->n - at - 1) * sizeof *behind);
+        t->n--;
+    } else if (before) {
+        before->last = task;
+    } else if (behind) {
+        behind->first = task;
+    } else {
+        t->ranges = xrealloc(t->ranges, (size_t)(t->n + 1) * sizeof *t->ranges);
+        memmove(&t->ranges[at + 1], &t->ranges[at], (size_t)(t->n - at) * sizeof *t->ranges);
+        t->ranges[at] = (struct task_range){task, task};
         t->n++;
     }
     return true;

@@ -96,8 +96,9 @@ struct request {
 };
 
 void request_init(struct request *r);
-void request_free(struct request *r);         /* what it owns; not r */
-void demand_init(struct demand *d);           /* one whole GPU */
+void request_free(struct request *r);                              /* what it owns; not r */
+void request_copy(struct request *to, const struct request *from); /* to is overwritten */
+void demand_init(struct demand *d);                                /* one whole GPU */
 bool demand_is_whole(const struct demand *d); /* declares neither VRAM nor a share */
 
 /* "0-3,7": every task number of the set, as parse_tasks (spec) reads it. */
@@ -106,6 +107,7 @@ void task_set_text(const struct task_set *t, struct buf *out);
 int64_t task_set_count(const struct task_set *t);
 bool task_set_has(const struct task_set *t, int32_t task);
 bool task_set_remove(struct task_set *t, int32_t task); /* false: it was not there */
+bool task_set_add(struct task_set *t, int32_t task);    /* false: it was there already */
 void task_set_copy(struct task_set *to, const struct task_set *from); /* to is overwritten */
 void task_set_free(struct task_set *t);
 

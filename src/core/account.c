@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/parse.h"
+#include "core/array.h"
 
 const char *
 verdict_name(enum verdict v)
@@ -151,6 +152,8 @@ job_exit_status(const struct job *job)
         return 0;
     case JOB_FAILED:
     case JOB_OUT_OF_MEMORY:
+        if (job->tasks)
+            return job->tasks->exit_status;
         return job->run ? ending_status(&job->run->ending) : 1;
     case JOB_TIMEOUT:
         return 124;
@@ -217,7 +220,7 @@ ending_text(const struct ending *e, struct buf *out)
         add_own_end(e, out);
         break;
     case OUTCOME_PREEMPTED:
-        buf_adds(out, "made way for a job of higher priority");
+        buf_adds(out, e->text[0] ? e->text : "stopped to run again");
         break;
     case OUTCOME_REQUEUED:
         buf_adds(out, "stopped to run again");
@@ -248,11 +251,28 @@ ending_text(const struct ending *e, struct buf *out)
 static void
 add_cancelled(const struct job *job, struct buf *out)
 {
+    if (job->never_text) {
+        buf_adds(out, job->never_text);
+        return;
+    }
     buf_adds(out, "cancelled");
     if (job->cancelled_by)
         buf_addf(out, " by %s", job->cancelled_by);
     if (!job->attempts)
         buf_adds(out, " before it started");
+}
+
+/* "tasks: 97 COMPLETED, 3 FAILED" */
+static void
+add_tasks(const struct tasks *t, struct buf *out)
+{
+    const char *before = "tasks: ";
+    for (int s = 0; s < JOB_STATES; s++) {
+        if (!t->ended[s])
+            continue;
+        buf_addf(out, "%s%d %s", before, t->ended[s], job_state_name((enum job_state)s));
+        before = ", ";
+    }
 }
 
 void
@@ -263,6 +283,8 @@ job_end_text(const struct job *job, struct buf *out)
         return;
     if (job->state == JOB_INFEASIBLE) {
         buf_adds(out, job->never_text ? job->never_text : "it can never start on this machine");
+    } else if (job->tasks && !(job->never_text && job->state == JOB_CANCELLED)) {
+        add_tasks(job->tasks, out);
     } else if (job->state == JOB_CANCELLED) {
         add_cancelled(job, out);
     } else if (job->state == JOB_TIMEOUT && job->req.limit_ms > 0) {

@@ -18,10 +18,15 @@ struct tasks {
     int32_t active;            /* of those, hold cards */
     int32_t ended[JOB_STATES]; /* by final state */
     int32_t exit_status;       /* the highest of those that ended */
+    uint32_t *live_ids;        /* owned; the jobs that those in live are, in no order */
+    int32_t cap_live;
 };
 
-/* Makes the array's book-keeping from req.array. */
+/* Makes the array's book-keeping from req.array: all its tasks are pending. */
 void array_begin(struct job *array);
+void array_free(struct tasks *t); /* job_free does it; NULL is fine */
+
+int32_t array_n_pending(const struct job *array); /* how many have not left */
 
 /* The lowest task that has not left; -1: none. */
 int32_t array_next(const struct job *array);
@@ -32,11 +37,27 @@ int32_t array_next(const struct job *array);
 struct job *array_split(struct job *array, int32_t task, uint32_t id);
 
 /* A task of the array went from one state to another (from JOB_PENDING when it left; to a
- * final state with its exit status). */
-void array_note(struct job *array, enum job_state from, enum job_state to, int exit_status);
+ * final state with its exit status; from there to JOB_PENDING when it is requeued). The
+ * array's own PARK_ARRAY_LIMIT follows; the caller refiles it. */
+void array_note(struct job *array, const struct job *task, enum job_state from,
+                enum job_state to, int exit_status);
+
+/* After a restart: a task that has not ended was found in the store. */
+void array_adopt(struct job *array, const struct job *task);
+
+/* Takes back a split whose start was not committed: the task is pending in the array again,
+ * and its job is the caller's to free. */
+void array_unsplit(struct job *array, const struct job *task);
 
 /* Whether as many tasks are active as may be at once. */
 bool array_is_full(const struct job *array);
+
+/* A task that waits in its own name is parked while its array is full. True when that has
+ * changed: the caller refiles it. */
+bool array_park_task(const struct job *array, struct job *task);
+
+/* All that has not left ends in this state (job.c: a cancelled array, an infeasible one). */
+void array_drop(struct job *array, enum job_state final);
 
 /* Whether nothing of it is pending or live; then *out is the state in which the array as a
  * whole has ended: COMPLETED when all tasks have, else the gravest of theirs. */

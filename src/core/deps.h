@@ -28,12 +28,15 @@ bool deps_enter(struct deps *d, struct job *job, deps_has_ended has_ended, void 
 void deps_leave(struct deps *d, struct job *job);
 
 /* A job (or the task of an array) has ended in this state. Calls back for every dependent:
- * met: deps_unmet is one less, at 0 PARK_DEPENDENCY is gone and the caller refiles; failed:
- * it can never be met, why says so in words. The callback may end or refile the dependent,
- * which may lead to further calls. */
+ * met: the callee calls deps_met, and refiles when that says so; failed: it can never be met,
+ * why says so in words ("dependency: job 12 ended FAILED"). The callback may end or refile
+ * the dependent, which may lead to further calls. */
 typedef void (*deps_on_dependent)(void *arg, uint32_t dependent, bool met, const char *why);
 void deps_ended(struct deps *d, uint32_t job, uint32_t array, int32_t task,
                 enum job_state state, deps_on_dependent cb, void *arg);
+
+/* One of the job's dependencies is met. True when it was the last: PARK_DEPENDENCY is gone. */
+bool deps_met(struct job *job);
 
 /* Whether waiting for these would close a circle: the job itself waits, over others, for
  * itself. */

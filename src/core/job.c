@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "core/account.h"
+#include "core/array.h"
 
 static const char *const state_names[JOB_STATES] = {
     [JOB_PENDING] = "PENDING",
@@ -69,19 +70,24 @@ enum step {
     END,   /* active -> COMPLETING */
     CLEAR, /* COMPLETING -> final, or PENDING again */
     NEVER, /* waiting -> INFEASIBLE */
+    SKIP,  /* waiting -> CANCELLED: what it depends on went otherwise */
+    YIELD, /* remember that it shall make way and run again */
+    AGAIN, /* remember that it shall run again, however it ends */
+    BACK,  /* ended -> PENDING */
+    SUM,   /* an array -> what its tasks came to */
 };
 
 /* clang-format off */
 static const uint8_t steps[JOB_STATES][JOB_EVENTS] = {
-    /*                  HOLD  RELEASE CANCEL START STARTED ENDED VRAM_BACK INFEASIBLE */
-    [JOB_PENDING]    = {HOLD, SAME,   DROP,  GO,   NO,     NO,   SAME,     NEVER},
-    [JOB_HELD]       = {SAME, FREE,   DROP,  NO,   NO,     NO,   SAME,     NEVER},
-    [JOB_STARTING]   = {NO,   SAME,   ASK,   NO,   RUN,    END,  SAME,     NO},
-    [JOB_RUNNING]    = {NO,   SAME,   ASK,   NO,   SAME,   END,  SAME,     NO},
-    [JOB_SUSPENDED]  = {NO,   SAME,   ASK,   NO,   SAME,   END,  SAME,     NO},
-    [JOB_COMPLETING] = {NO,   SAME,   ASK,   NO,   SAME,   SAME, CLEAR,    NO},
+    /*                  HOLD  RELEASE CANCEL START STARTED ENDED VRAM_BACK INFEASIBLE DEP_FAILED PREEMPT REQUEUE OVER */
+    [JOB_PENDING]    = {HOLD, SAME,   DROP,  GO,   NO,     NO,   SAME,     NEVER,     SKIP,      SAME,   NO,     SUM},
+    [JOB_HELD]       = {SAME, FREE,   DROP,  NO,   NO,     NO,   SAME,     NEVER,     SKIP,      SAME,   NO,     SUM},
+    [JOB_STARTING]   = {NO,   SAME,   ASK,   NO,   RUN,    END,  SAME,     NO,        NO,        YIELD,  AGAIN,  NO},
+    [JOB_RUNNING]    = {NO,   SAME,   ASK,   NO,   SAME,   END,  SAME,     NO,        NO,        YIELD,  AGAIN,  NO},
+    [JOB_SUSPENDED]  = {NO,   SAME,   ASK,   NO,   SAME,   END,  SAME,     NO,        NO,        YIELD,  AGAIN,  NO},
+    [JOB_COMPLETING] = {NO,   SAME,   ASK,   NO,   SAME,   SAME, CLEAR,    NO,        NO,        SAME,   AGAIN,  NO},
     [JOB_COMPLETED ... JOB_LOST]
-                     = {NO,   NO,     SAME,  NO,   SAME,   SAME, SAME,     SAME},
+                     = {NO,   NO,     SAME,  NO,   SAME,   SAME, SAME,     SAME,      SAME,      SAME,   BACK,   SAME},
 };
 /* clang-format on */
 
@@ -106,6 +112,7 @@ job_free(struct job *job)
     free(job->cancelled_by);
     free(job->never_text);
     free(job->fingerprint);
+    array_free(job->tasks);
     free(job);
 }
 
@@ -241,17 +248,50 @@ retry_misfire(struct job *job, int64_t wall_us)
     return true;
 }
 
+/* It was being stopped to run again. One that completed before the word reached it need not
+ * make way any more; a person's wish stands. */
+static bool
+was_requeued(struct job *job, enum job_state s)
+{
+    enum requeue why = (enum requeue)job->requeue_asked;
+    job->requeue_asked = REQUEUE_NO;
+    /* The word may have reached its supervisor from a daemon that died before it wrote that
+     * down; the record tells. */
+    return job->run->ending.outcome == OUTCOME_PREEMPTED || why == REQUEUE_WANTED ||
+           (why == REQUEUE_PREEMPTED && s != JOB_COMPLETED);
+}
+
+static bool
+retry_timeout(struct job *job)
+{
+    if (job->req.on_timeout != ON_TIMEOUT_REQUEUE ||
+        job->requeues_used >= job->req.max_requeues)
+        return false;
+    job->requeues_used++;
+    return true;
+}
+
+bool
+job_goes_last(const struct job *job)
+{
+    return job->state == JOB_PENDING && job->run && job->run->ending.outcome == OUTCOME_TIMEOUT;
+}
+
 /* Whether the job runs again after an attempt that ended in this state. */
 static bool
 wants_retry(struct job *job, enum job_state s, int64_t wall_us)
 {
     if (job->cancel_asked)
         return false;
+    if (was_requeued(job, s))
+        return true;
     if (job->run->ending.outcome == OUTCOME_NEVER_RAN)
         return retry_misfire(job, wall_us);
     job->misfires = 0;
     if (s == JOB_LOST)
         return job->req.requeue;
+    if (s == JOB_TIMEOUT)
+        return retry_timeout(job);
     if (s == JOB_OUT_OF_MEMORY && retry_oom(job))
         return true;
     if (s == JOB_FAILED || s == JOB_OUT_OF_MEMORY)
@@ -266,18 +306,51 @@ settle(struct job *job, int64_t wall_us)
     enum job_state s = ending_state(e);
     if (wants_retry(job, s, wall_us))
         job->state = JOB_PENDING;
-    else if (e->outcome == OUTCOME_NEVER_RAN && job->cancel_asked)
+    else if ((e->outcome == OUTCOME_NEVER_RAN || e->outcome == OUTCOME_PREEMPTED) &&
+             job->cancel_asked)
         end_at(job, JOB_CANCELLED, e->ended_us);
     else
         end_at(job, s, e->ended_us);
 }
 
+/* A waiting job ends, and so does all of an array that has not left it. */
 static void
-mark_infeasible(struct job *job, const struct job_event *ev)
+end_waiting(struct job *job, enum job_state s, const struct job_event *ev)
 {
+    if (ev->text) {
+        free(job->never_text);
+        job->never_text = xstrdup(ev->text);
+    }
+    if (job->tasks) {
+        array_drop(job, s);
+        if (!array_is_over(job, &s))
+            return;
+    }
+    end_at(job, s, ev->wall_us);
+}
+
+static void
+sum_up(struct job *job, int64_t wall_us)
+{
+    enum job_state s;
+    if (!job->tasks || !array_is_over(job, &s))
+        err_abort("job %u is no array whose tasks have all ended", job->id);
+    end_at(job, s, wall_us);
+}
+
+/* As it was before it ended, with a fresh budget of retries. A demand that was raised stays
+ * raised: it was learned. */
+static void
+start_over(struct job *job)
+{
+    free(job->cancelled_by);
     free(job->never_text);
-    job->never_text = ev->text ? xstrdup(ev->text) : NULL;
-    end_at(job, JOB_INFEASIBLE, ev->wall_us);
+    job->cancelled_by = job->never_text = NULL;
+    job->cancel_asked = false;
+    job->requeue_asked = REQUEUE_NO;
+    job->oom_used = job->retries_used = job->requeues_used = job->misfires = 0;
+    job->begin_us = job->blocked_since_us = job->ended_us = 0;
+    job->state = JOB_PENDING;
 }
 
 static const char *
@@ -287,6 +360,8 @@ refusal(enum job_state s, enum job_event_type type)
         return "it has ended";
     if (type == JOB_EV_STARTED || type == JOB_EV_ENDED)
         return "no attempt of it is under way";
+    if (type == JOB_EV_REQUEUE)
+        return "it waits for its turn already";
     if (s == JOB_HELD)
         return "it is held";
     if (type == JOB_EV_HOLD)
@@ -303,6 +378,21 @@ ask_cancel(struct job *job, const struct job_event *ev)
     return JOB_NEXT;
 }
 
+/* A cancel beats it, and a person's word beats the plan's. */
+static enum job_verdict
+ask_requeue(struct job *job, enum requeue how, const char **why)
+{
+    if (job->cancel_asked && how == REQUEUE_WANTED) {
+        if (why)
+            *why = "it is being cancelled";
+        return JOB_REFUSED;
+    }
+    if (job->cancel_asked || job->requeue_asked >= how)
+        return JOB_IGNORED;
+    job->requeue_asked = (uint8_t)how;
+    return JOB_NEXT;
+}
+
 static void
 take_step(struct job *job, enum step step, const struct job_event *ev)
 {
@@ -315,7 +405,7 @@ take_step(struct job *job, enum step step, const struct job_event *ev)
         break;
     case DROP:
         note_cancel(job, ev);
-        end_at(job, JOB_CANCELLED, ev->wall_us);
+        end_waiting(job, JOB_CANCELLED, ev);
         break;
     case GO:
         begin_attempt(job, ev->run);
@@ -332,11 +422,22 @@ take_step(struct job *job, enum step step, const struct job_event *ev)
         settle(job, ev->wall_us);
         break;
     case NEVER:
-        mark_infeasible(job, ev);
+        end_waiting(job, JOB_INFEASIBLE, ev);
+        break;
+    case SKIP:
+        end_waiting(job, JOB_CANCELLED, ev);
+        break;
+    case BACK:
+        start_over(job);
+        break;
+    case SUM:
+        sum_up(job, ev->wall_us);
         break;
     case NO:
     case SAME:
     case ASK:
+    case YIELD:
+    case AGAIN:
         break; /* job_apply has dealt with them */
     }
 }
@@ -351,6 +452,8 @@ job_apply(struct job *job, const struct job_event *ev, const char **why)
         return JOB_IGNORED;
     if (step == ASK)
         return ask_cancel(job, ev);
+    if (step == YIELD || step == AGAIN)
+        return ask_requeue(job, step == YIELD ? REQUEUE_PREEMPTED : REQUEUE_WANTED, why);
     if (step == NO) {
         if (why)
             *why = refusal(job->state, ev->type);

@@ -109,7 +109,7 @@ struct job {
     int32_t retries_used;  /* other retries spent */
     int32_t misfires;      /* attempts in a row whose supervisor died before the command ran */
     bool cancel_asked;     /* somebody wants it stopped; survives restarts */
-    bool requeue_asked;    /* it is being stopped to run again: preempted, or asked to */
+    uint8_t requeue_asked; /* enum requeue: it is being stopped to run again */
     uint64_t order;        /* place in the line: smaller first within a priority; never 0 */
     int64_t submitted_us;  /* wall clock */
     int64_t begin_us;      /* not before this wall time; 0: at once */
@@ -140,7 +140,8 @@ struct job {
     char *cwd;           /* owned */
     int32_t umask_bits;
     char *cancelled_by; /* owned; NULL: nobody */
-    char *never_text;   /* owned; INFEASIBLE: why it can never start */
+    char *never_text; /* owned; INFEASIBLE: why it can never start; CANCELLED: which dependency
+                         failed */
 
     bool waiting_told; /* the daemon's: followers know why it waits */
     uint8_t unsaved;   /* the daemon's: what the next commit must write (turn.h) */
@@ -153,6 +154,8 @@ struct job {
     } entry;               /* libbsd's RB_ENTRY(job), written out */
     uint8_t filed_state;   /* the state under which it is counted */
     uint8_t filed_place;   /* which tree holds entry */
+    int32_t filed_waiting; /* as how many waiting ones it is counted */
+    uint32_t filed_uid;    /* for whom */
     struct job *hash_next; /* the id table's chain */
 };
 
@@ -160,6 +163,13 @@ struct job {
 enum park {
     PARK_DEPENDENCY = 1,
     PARK_ARRAY_LIMIT = 2, /* a task, or an array's rest, while array_max tasks run */
+};
+
+/* Why an active job is stopped although nobody cancels it. */
+enum requeue {
+    REQUEUE_NO,
+    REQUEUE_PREEMPTED, /* it makes way; if it completed before it was told, that stands */
+    REQUEUE_WANTED,    /* a person wants it run again, however this run ends */
 };
 
 struct job *job_new(void);      /* zeroed, JOB_PENDING, request_init'ed; abort on no memory */
@@ -187,8 +197,9 @@ enum job_event_type {
     JOB_EV_PREEMPT,    /* it is to make way: remembered like a cancel, but it runs again */
     JOB_EV_REQUEUE,    /* a person: an ended job is pending again; an active one is stopped and
                           runs again */
+    JOB_EV_OVER,       /* an array: all its tasks have ended (array_is_over) */
 };
-#define JOB_EVENTS (JOB_EV_REQUEUE + 1)
+#define JOB_EVENTS (JOB_EV_OVER + 1)
 
 /* A job whose supervisor dies this often in a row before the command runs is LOST. */
 #define JOB_MISFIRES_MAX 5
@@ -196,10 +207,10 @@ enum job_event_type {
 struct job_event {
     enum job_event_type type;
     int64_t wall_us;             /* now */
-    const char *by;              /* CANCEL: who; borrowed */
+    const char *by;              /* CANCEL, REQUEUE: who; borrowed */
     struct attempt *run;         /* START: taken over when the result is JOB_NEXT */
     const struct ending *ending; /* ENDED */
-    const char *text;            /* INFEASIBLE: why */
+    const char *text;            /* INFEASIBLE, DEP_FAILED: why */
 };
 
 enum job_verdict {
@@ -212,9 +223,16 @@ enum job_verdict {
  * there to the final state, or to PENDING again: a retry after a CUDA OOM (at once, with a
  * raised demand; a job that had whole cards keeps asking for whole cards), after another
  * failure (with a begin time; a time limit is not a failure), after LOST where req.requeue
- * says so, and after NEVER_RAN. Nothing is retried that somebody asked to cancel. A CANCEL
- * of an active job only sets cancel_asked: how it ended is for its ENDED to say.
+ * says so, after NEVER_RAN, after a PREEMPT or REQUEUE (in its old place), and after its time
+ * limit where on_timeout says so (then job_goes_last). Nothing is run again that somebody
+ * asked to cancel. CANCEL, PREEMPT and REQUEUE of an active job are only remembered: how it
+ * ended is for its ENDED to say. CANCEL, INFEASIBLE and DEP_FAILED take all that has not left
+ * an array; it has ended when it is over, else OVER ends it.
  * Afterwards the caller calls queue_refile. why may be NULL. */
 enum job_verdict job_apply(struct job *job, const struct job_event *ev, const char **why);
+
+/* Whether a job that has just become PENDING again is to go to the end of its line
+ * (queue_requeue): its time was up. */
+bool job_goes_last(const struct job *job);
 
 #endif

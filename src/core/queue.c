@@ -1,6 +1,6 @@
 /* The table of jobs and their lines. One hash table by id; each job's single tree entry is in
- * the tree of the place where it belongs: its kind's line, those that wait for a time, held,
- * active, ended. Fed by the daemon, read by plan.c; decides nothing about cards. */
+ * the tree of the place where it belongs: its kind's line, those that wait for a time, parked,
+ * held, active, ended. Fed by the daemon, read by plan.c; decides nothing about cards. */
 #include "core/queue.h"
 
 #include <bsd/sys/tree.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "core/array.h"
 
 /* RB_GENERATE_STATIC needs BSD's __unused, which glibc does not have. */
 #define TREE_FN static __attribute__((unused))
@@ -19,6 +20,7 @@ enum place {
     PLACE_LINE,
     PLACE_LATER,
     PLACE_HELD,
+    PLACE_PARKED,
     PLACE_ACTIVE,
     PLACE_ENDED,
 };
@@ -31,17 +33,26 @@ struct job_ids {
     struct job *rbh_root;
 };
 
+/* How many of a user's jobs and tasks wait; by uid, ascending. */
+struct waiting {
+    uint32_t uid;
+    int64_t n;
+};
+
 struct queue {
     struct job **buckets; /* by id */
     size_t n_buckets, n;
     size_t counts[JOB_STATES];
     struct job_later later;
-    struct job_ids ids[PLACES]; /* held, active, ended */
+    struct job_ids ids[PLACES]; /* held, parked, active, ended */
     struct kind **kinds;
     size_t n_kinds, cap_kinds;
     struct kind **kind_buckets; /* by hash of what makes the kind */
     size_t n_kind_buckets;
     uint64_t max_order;
+    struct waiting *waiting;
+    size_t n_waiting, cap_waiting;
+    int64_t total_waiting;
 };
 
 static int
@@ -105,13 +116,37 @@ jobs_grow(struct queue *q)
 
 /* Kinds. */
 
-static uint64_t
-kind_hash(const struct demand *d, uint32_t uid, int32_t priority)
+/* What makes a kind. No padding: it is hashed and compared by words. */
+struct kind_key {
+    struct demand demand;
+    int64_t span_ms;
+    uint32_t uid;
+    int32_t priority;
+    int64_t preemptible;
+};
+_Static_assert(sizeof(struct kind_key) == sizeof(struct demand) + 24, "no hidden padding");
+
+static struct kind_key
+key_of(const struct job *job)
 {
-    uint64_t words[sizeof(struct demand) / 8 + 1];
-    _Static_assert(sizeof(struct demand) % 8 == 0, "a demand is hashed by words");
-    memcpy(words, d, sizeof *d);
-    words[sizeof *d / 8] = (uint64_t)uid << 32 | (uint32_t)priority;
+    return (struct kind_key){job->req.demand, job->span_ms, job->uid, job->req.priority,
+                             job->req.preemptible};
+}
+
+static bool
+kind_has_key(const struct kind *k, const struct kind_key *key)
+{
+    return k->uid == key->uid && k->priority == key->priority && k->span_ms == key->span_ms &&
+           k->preemptible == (key->preemptible != 0) &&
+           memcmp(&k->demand, &key->demand, sizeof key->demand) == 0;
+}
+
+static uint64_t
+kind_hash(const struct kind_key *key)
+{
+    uint64_t words[sizeof *key / 8];
+    _Static_assert(sizeof *key % 8 == 0, "a kind is hashed by words");
+    memcpy(words, key, sizeof *key);
     uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
     for (size_t i = 0; i < sizeof words / 8; i++) {
         h = (h ^ words[i]) * UINT64_C(0xff51afd7ed558ccd);
@@ -121,13 +156,19 @@ kind_hash(const struct demand *d, uint32_t uid, int32_t priority)
 }
 
 static struct kind **
-kind_slot(const struct queue *q, const struct demand *d, uint32_t uid, int32_t priority)
+kind_slot(const struct queue *q, const struct kind_key *key)
 {
-    struct kind **p = &q->kind_buckets[kind_hash(d, uid, priority) & (q->n_kind_buckets - 1)];
-    while (*p && ((*p)->uid != uid || (*p)->priority != priority ||
-                  memcmp(&(*p)->demand, d, sizeof *d) != 0))
+    struct kind **p = &q->kind_buckets[kind_hash(key) & (q->n_kind_buckets - 1)];
+    while (*p && !kind_has_key(*p, key))
         p = &(*p)->hash_next;
     return p;
+}
+
+static struct kind **
+slot_of_kind(const struct queue *q, const struct kind *k)
+{
+    const struct kind_key key = {k->demand, k->span_ms, k->uid, k->priority, k->preemptible};
+    return kind_slot(q, &key);
 }
 
 static void
@@ -139,20 +180,23 @@ kinds_grow(struct queue *q)
     for (size_t i = 0; i < q->n_kinds; i++) {
         struct kind *k = q->kinds[i];
         k->hash_next = NULL;
-        *kind_slot(q, &k->demand, k->uid, k->priority) = k;
+        *slot_of_kind(q, k) = k;
     }
 }
 
 static struct kind *
 kind_of(struct queue *q, const struct job *job)
 {
-    struct kind **slot = kind_slot(q, &job->req.demand, job->uid, job->req.priority);
+    const struct kind_key key = key_of(job);
+    struct kind **slot = kind_slot(q, &key);
     if (*slot)
         return *slot;
     struct kind *k = xcalloc(1, sizeof *k);
     k->demand = job->req.demand;
     k->uid = job->uid;
     k->priority = job->req.priority;
+    k->span_ms = job->span_ms;
+    k->preemptible = job->req.preemptible;
     k->slot = q->n_kinds;
     *slot = k;
     if (q->n_kinds == q->cap_kinds) {
@@ -168,7 +212,7 @@ kind_of(struct queue *q, const struct job *job)
 static void
 kind_drop(struct queue *q, struct kind *k)
 {
-    *kind_slot(q, &k->demand, k->uid, k->priority) = k->hash_next;
+    *slot_of_kind(q, k) = k->hash_next;
     struct kind *last = q->kinds[--q->n_kinds];
     q->kinds[k->slot] = last;
     last->slot = k->slot;
@@ -198,6 +242,64 @@ line_remove(struct queue *q, struct job *job)
         kind_drop(q, k);
 }
 
+/* Those that wait, by user. */
+
+static struct waiting *
+waiting_of(const struct queue *q, uint32_t uid, size_t *at)
+{
+    size_t low = 0, high = q->n_waiting;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (q->waiting[mid].uid < uid)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    *at = low;
+    return low < q->n_waiting && q->waiting[low].uid == uid ? &q->waiting[low] : NULL;
+}
+
+static void
+waiting_add(struct queue *q, uint32_t uid, int64_t n)
+{
+    size_t at;
+    struct waiting *w = n ? waiting_of(q, uid, &at) : NULL;
+    if (n && !w) {
+        if (q->n_waiting == q->cap_waiting) {
+            q->cap_waiting = q->cap_waiting ? q->cap_waiting * 2 : 8;
+            q->waiting = xrealloc(q->waiting, q->cap_waiting * sizeof *q->waiting);
+        }
+        w = &q->waiting[at];
+        memmove(w + 1, w, (q->n_waiting++ - at) * sizeof *w);
+        *w = (struct waiting){uid, 0};
+    }
+    if (w)
+        w->n += n;
+    q->total_waiting += n;
+}
+
+static int32_t
+count_waiting(const struct job *job)
+{
+    if (job->state != JOB_PENDING && job->state != JOB_HELD)
+        return 0;
+    return job->tasks ? array_n_pending(job) : 1;
+}
+
+int64_t
+queue_n_waiting_of(const struct queue *q, uint32_t uid)
+{
+    size_t at;
+    const struct waiting *w = waiting_of(q, uid, &at);
+    return w ? w->n : 0;
+}
+
+int64_t
+queue_n_waiting(const struct queue *q)
+{
+    return q->total_waiting;
+}
+
 /* Filing. */
 
 static enum place
@@ -209,6 +311,8 @@ place_of(const struct job *job)
         return PLACE_ACTIVE;
     if (job->state == JOB_HELD)
         return PLACE_HELD;
+    if (job->parked || (job->tasks && array_next(job) < 0))
+        return PLACE_PARKED;
     return job->begin_us ? PLACE_LATER : PLACE_LINE;
 }
 
@@ -224,6 +328,9 @@ file_at(struct queue *q, struct job *job, enum place place)
     job->filed_place = (uint8_t)place;
     job->filed_state = (uint8_t)job->state;
     q->counts[job->state]++;
+    job->filed_waiting = count_waiting(job);
+    job->filed_uid = job->uid;
+    waiting_add(q, job->filed_uid, job->filed_waiting);
     if (job->order > q->max_order)
         q->max_order = job->order;
 }
@@ -240,6 +347,7 @@ unfile(struct queue *q, struct job *job)
         RB_REMOVE(job_ids, &q->ids[job->filed_place], job);
     job->filed_place = PLACE_NONE;
     q->counts[job->filed_state]--;
+    waiting_add(q, job->filed_uid, -(int64_t)job->filed_waiting);
 }
 
 struct queue *
@@ -269,6 +377,7 @@ queue_free(struct queue *q)
     free(q->kinds);
     free(q->kind_buckets);
     free(q->buckets);
+    free(q->waiting);
     free(q);
 }
 
@@ -360,6 +469,7 @@ queue_wake(struct queue *q, int64_t now_us)
         if (!job || job->begin_us > now_us)
             return;
         unfile(q, job);
+        job->begin_us = 0; /* it has come */
         file_at(q, job, PLACE_LINE);
     }
 }
@@ -492,8 +602,8 @@ check_kind(const struct kind *k, size_t *in_lines)
             return "a line is out of order";
         if (job->kind != k || job->state != JOB_PENDING)
             return "a job stands in a line that is not its own";
-        if (memcmp(&job->req.demand, &k->demand, sizeof k->demand) != 0 || job->uid != k->uid ||
-            job->req.priority != k->priority)
+        const struct kind_key key = key_of(job);
+        if (!kind_has_key(k, &key))
             return "a job stands in the line of another kind";
         before = job;
         n++;
@@ -517,17 +627,22 @@ const char *
 queue_check(const struct queue *q)
 {
     size_t n = 0, filed = 0, counts[JOB_STATES] = {0};
+    int64_t waiting = 0;
     for (size_t b = 0; b < q->n_buckets; b++) {
         for (const struct job *job = q->buckets[b]; job; job = job->hash_next) {
             n++;
             counts[job->state]++;
+            waiting += count_waiting(job);
+            if (job->filed_waiting != count_waiting(job) || job->filed_uid != job->uid)
+                return "a job's tasks or user changed and it was not refiled";
             if (job->state != (enum job_state)job->filed_state)
                 return "a job's state changed and it was not refiled";
             if ((job->filed_place == PLACE_LINE) != (job->kind != NULL))
                 return "a job's line and its place disagree";
         }
     }
-    if (n != q->n || memcmp(counts, q->counts, sizeof counts) != 0)
+    if (waiting != q->total_waiting || n != q->n ||
+        memcmp(counts, q->counts, sizeof counts) != 0)
         return "the counts are wrong";
     for (size_t i = 0; i < q->n_kinds; i++) {
         const char *wrong = check_kind(q->kinds[i], &filed);

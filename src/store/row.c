@@ -97,7 +97,7 @@ static const struct column job_columns[] = {
     {"on_timeout", COLUMN_ON_TIMEOUT, JOB(req.on_timeout), false},
     {"max_requeues", COLUMN_I32, JOB(req.max_requeues), false},
     {"requeues_used", COLUMN_I32, JOB(requeues_used), false},
-    {"requeue_asked", COLUMN_BOOL, JOB(requeue_asked), false},
+    {"requeue_asked", COLUMN_U8, JOB(requeue_asked), false},
     {"warn_signal", COLUMN_I32, JOB(req.warn_signal), false},
     {"warn_ms", COLUMN_I64, JOB(req.warn_ms), false},
     {"wanted_begin_us", COLUMN_I64, JOB(req.begin_us), false},

@@ -63,6 +63,58 @@ frees_what_it_owns_once(void **state)
     request_free(NULL);
 }
 
+static void
+copies_all_that_it_owns(void **state)
+{
+    struct request a, b;
+
+    (void)state;
+    request_init(&a);
+    a.name = xstrdup("n");
+    a.argv = xcalloc(2, sizeof(*a.argv));
+    a.argv[0] = xstrdup("prog");
+    a.tags = xcalloc(2, sizeof(*a.tags));
+    a.tags[0] = xstrdup("t");
+    a.deps = xcalloc(2, sizeof(*a.deps));
+    a.deps[1] = (struct dep){DEP_FAILED, 7, 3, xstrdup("first")};
+    a.n_deps = 2;
+    task_set_add(&a.array, 4);
+    request_copy(&b, &a);
+    request_free(&a);
+    assert_string_equal(b.name, "n");
+    assert_string_equal(b.argv[0], "prog");
+    assert_null(b.argv[1]);
+    assert_string_equal(b.tags[0], "t");
+    assert_int_equal(b.deps[1].job, 7);
+    assert_string_equal(b.deps[1].name, "first");
+    assert_true(task_set_has(&b.array, 4));
+    assert_null(b.command);
+    request_free(&b);
+}
+
+/* Every task put in and taken out in some order: the set stays what a plain list says. */
+static void
+task_sets_join_and_split(void **state)
+{
+    struct task_set t = {NULL, 0};
+    bool there[32] = {false};
+    uint32_t lot = 1;
+
+    (void)state;
+    for (int i = 0; i < 4000; i++) {
+        int32_t task = (int32_t)((lot = lot * 1103515245 + 12345) >> 16 & 31);
+        bool add = lot >> 24 & 1;
+        assert_int_equal(add ? task_set_add(&t, task) : task_set_remove(&t, task),
+                         there[task] != add);
+        there[task] = add;
+        for (int k = 0; k < 32; k++)
+            assert_int_equal(task_set_has(&t, k), there[k]);
+        for (int k = 1; k < t.n; k++)
+            assert_true(t.ranges[k].first > t.ranges[k - 1].last + 1);
+    }
+    task_set_free(&t);
+}
+
 int
 main(void)
 {
@@ -70,6 +122,8 @@ main(void)
         cmocka_unit_test(begins_with_one_whole_gpu),
         cmocka_unit_test(equal_demands_are_equal_bytes),
         cmocka_unit_test(frees_what_it_owns_once),
+        cmocka_unit_test(copies_all_that_it_owns),
+        cmocka_unit_test(task_sets_join_and_split),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,21 +7,24 @@
 static const struct row {
     enum job_state state;
     const char *hold, *release, *cancel, *start, *started, *ended, *back, *infeasible;
+    const char *dep_failed, *preempt, *requeue;
 } rows[] = {
-    {JOB_PENDING, "HELD", "=", "CANCELLED", "STARTING", "!", "!", "=", "INFEASIBLE"},
-    {JOB_HELD, "=", "PENDING", "CANCELLED", "!", "!", "!", "=", "INFEASIBLE"},
-    {JOB_STARTING, "!", "=", "+", "!", "RUNNING", "COMPLETING", "=", "!"},
-    {JOB_RUNNING, "!", "=", "+", "!", "=", "COMPLETING", "=", "!"},
-    {JOB_SUSPENDED, "!", "=", "+", "!", "=", "COMPLETING", "=", "!"},
-    {JOB_COMPLETING, "!", "=", "+", "!", "=", "=", "COMPLETED", "!"},
-    {JOB_COMPLETED, "!", "!", "=", "!", "=", "=", "=", "="},
-    {JOB_FAILED, "!", "!", "=", "!", "=", "=", "=", "="},
-    {JOB_CANCELLED, "!", "!", "=", "!", "=", "=", "=", "="},
-    {JOB_TIMEOUT, "!", "!", "=", "!", "=", "=", "=", "="},
-    {JOB_OUT_OF_MEMORY, "!", "!", "=", "!", "=", "=", "=", "="},
-    {JOB_PREEMPTED, "!", "!", "=", "!", "=", "=", "=", "="},
-    {JOB_INFEASIBLE, "!", "!", "=", "!", "=", "=", "=", "="},
-    {JOB_LOST, "!", "!", "=", "!", "=", "=", "=", "="},
+    {JOB_PENDING, "HELD", "=", "CANCELLED", "STARTING", "!", "!", "=", "INFEASIBLE",
+     "CANCELLED", "=", "!"},
+    {JOB_HELD, "=", "PENDING", "CANCELLED", "!", "!", "!", "=", "INFEASIBLE", "CANCELLED", "=",
+     "!"},
+    {JOB_STARTING, "!", "=", "+", "!", "RUNNING", "COMPLETING", "=", "!", "!", "+", "+"},
+    {JOB_RUNNING, "!", "=", "+", "!", "=", "COMPLETING", "=", "!", "!", "+", "+"},
+    {JOB_SUSPENDED, "!", "=", "+", "!", "=", "COMPLETING", "=", "!", "!", "+", "+"},
+    {JOB_COMPLETING, "!", "=", "+", "!", "=", "=", "COMPLETED", "!", "!", "=", "+"},
+    {JOB_COMPLETED, "!", "!", "=", "!", "=", "=", "=", "=", "=", "=", "PENDING"},
+    {JOB_FAILED, "!", "!", "=", "!", "=", "=", "=", "=", "=", "=", "PENDING"},
+    {JOB_CANCELLED, "!", "!", "=", "!", "=", "=", "=", "=", "=", "=", "PENDING"},
+    {JOB_TIMEOUT, "!", "!", "=", "!", "=", "=", "=", "=", "=", "=", "PENDING"},
+    {JOB_OUT_OF_MEMORY, "!", "!", "=", "!", "=", "=", "=", "=", "=", "=", "PENDING"},
+    {JOB_PREEMPTED, "!", "!", "=", "!", "=", "=", "=", "=", "=", "=", "PENDING"},
+    {JOB_INFEASIBLE, "!", "!", "=", "!", "=", "=", "=", "=", "=", "=", "PENDING"},
+    {JOB_LOST, "!", "!", "=", "!", "=", "=", "=", "=", "=", "=", "PENDING"},
 };
 
 static struct attempt *
@@ -55,7 +58,7 @@ apply(struct job *job, enum job_event_type type, const char **why)
     struct job_event ev = {.type = type, .wall_us = 1000, .by = "alice", .ending = &ok};
     if (type == JOB_EV_START)
         ev.run = new_attempt(2000);
-    if (type == JOB_EV_INFEASIBLE)
+    if (type == JOB_EV_INFEASIBLE || type == JOB_EV_DEP_FAILED)
         ev.text = "too large";
     enum job_verdict v = job_apply(job, &ev, why);
     if (type == JOB_EV_START && v != JOB_NEXT)
@@ -81,8 +84,9 @@ expect_pair(enum job_state s, enum job_event_type type, const char *expected)
                             *expected == '+' ? job_state_name(s) : expected);
     }
     if (*expected == '+')
-        assert_true(job->cancel_asked);
-    assert_int_equal(job_state_is_final(job->state), job->ended_us != 0 || s >= JOB_COMPLETED);
+        assert_true(type == JOB_EV_CANCEL ? job->cancel_asked : job->requeue_asked != 0);
+    assert_int_equal(job_state_is_final(job->state),
+                     job->ended_us != 0 || (s >= JOB_COMPLETED && type != JOB_EV_REQUEUE));
     job_free(job);
 }
 
@@ -102,6 +106,9 @@ test_table_is_total(void **state)
         expect_pair(r->state, JOB_EV_ENDED, r->ended);
         expect_pair(r->state, JOB_EV_VRAM_BACK, r->back);
         expect_pair(r->state, JOB_EV_INFEASIBLE, r->infeasible);
+        expect_pair(r->state, JOB_EV_DEP_FAILED, r->dep_failed);
+        expect_pair(r->state, JOB_EV_PREEMPT, r->preempt);
+        expect_pair(r->state, JOB_EV_REQUEUE, r->requeue);
     }
 }
 
@@ -325,6 +332,127 @@ test_nothing_cancelled_is_retried(void **state)
     }
 }
 
+/* What was asked of a running job, how its attempt then ended, and where that leads. */
+static void
+test_asked_to_run_again(void **state)
+{
+    (void)state;
+    static const struct {
+        int cancel, preempt, requeue; /* in which order they are asked; 0: not */
+        enum outcome outcome;
+        int code;
+        enum job_state then;
+    } cases[] = {
+        {0, 1, 0, OUTCOME_PREEMPTED, 0, JOB_PENDING},
+        {0, 1, 0, OUTCOME_CANCELLED, 0, JOB_PENDING},
+        {0, 1, 0, OUTCOME_EXITED, 3, JOB_PENDING},
+        {0, 1, 0, OUTCOME_EXITED, 0, JOB_COMPLETED}, /* before the word came */
+        {0, 1, 0, OUTCOME_LOST, 0, JOB_PENDING},
+        {0, 0, 1, OUTCOME_CANCELLED, 0, JOB_PENDING},
+        {0, 0, 1, OUTCOME_EXITED, 0, JOB_PENDING}, /* whatever its exit */
+        {0, 1, 2, OUTCOME_EXITED, 0, JOB_PENDING},
+        {0, 2, 1, OUTCOME_EXITED, 0, JOB_PENDING},
+        {0, 0, 0, OUTCOME_PREEMPTED, 0, JOB_PENDING}, /* only the record knows */
+        {2, 1, 0, OUTCOME_PREEMPTED, 0, JOB_CANCELLED},
+        {1, 2, 0, OUTCOME_CANCELLED, 0, JOB_CANCELLED},
+        {2, 0, 1, OUTCOME_CANCELLED, 0, JOB_CANCELLED},
+        {2, 0, 1, OUTCOME_EXITED, 4, JOB_FAILED},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct job *job = new_job(1, want(1, 2000));
+        struct job_event start = {.type = JOB_EV_START, .run = new_attempt(2000)};
+        assert_int_equal(job_apply(job, &start, NULL), JOB_NEXT);
+        for (int at = 1; at <= 2; at++) {
+            if (cases[i].cancel == at)
+                apply(job, JOB_EV_CANCEL, NULL);
+            if (cases[i].preempt == at)
+                apply(job, JOB_EV_PREEMPT, NULL);
+            if (cases[i].requeue == at)
+                apply(job, JOB_EV_REQUEUE, NULL);
+        }
+        const struct ending e = {.outcome = cases[i].outcome, .code = cases[i].code};
+        struct job_event end = {.type = JOB_EV_ENDED, .ending = &e, .wall_us = 5};
+        assert_int_equal(job_apply(job, &end, NULL), JOB_NEXT);
+        assert_int_equal(apply(job, JOB_EV_VRAM_BACK, NULL), JOB_NEXT);
+        assert_string_equal(job_state_name(job->state), job_state_name(cases[i].then));
+        assert_int_equal(job->order, 1);
+        assert_int_equal(job->begin_us, 0);
+        assert_false(job_goes_last(job));
+        if (job->state == JOB_PENDING) {
+            /* and what was asked of that run is not asked of the next */
+            const struct ending fine = {.outcome = OUTCOME_EXITED};
+            run_once(job, fine, 100);
+            assert_int_equal(job->state, JOB_COMPLETED);
+        }
+        job_free(job);
+    }
+}
+
+static void
+test_requeue_of_a_cancelled_one_is_refused(void **state)
+{
+    (void)state;
+    const char *why;
+    struct job *job = job_in(JOB_RUNNING);
+    assert_int_equal(apply(job, JOB_EV_CANCEL, NULL), JOB_NEXT);
+    assert_int_equal(apply(job, JOB_EV_PREEMPT, NULL), JOB_IGNORED);
+    assert_int_equal(apply(job, JOB_EV_REQUEUE, &why), JOB_REFUSED);
+    assert_string_equal(why, "it is being cancelled");
+    job_free(job);
+    job = job_in(JOB_RUNNING);
+    assert_int_equal(apply(job, JOB_EV_REQUEUE, NULL), JOB_NEXT);
+    assert_int_equal(apply(job, JOB_EV_REQUEUE, NULL), JOB_IGNORED);
+    assert_int_equal(apply(job, JOB_EV_PREEMPT, NULL), JOB_IGNORED);
+    job_free(job);
+}
+
+static void
+test_time_limit_runs_again_so_often(void **state)
+{
+    (void)state;
+    struct ending late = {.outcome = OUTCOME_TIMEOUT, .signal = 15};
+    struct job *job = new_job(1, want(1, 2000));
+    job->req.on_timeout = ON_TIMEOUT_REQUEUE;
+    job->req.max_requeues = 2;
+    for (int i = 1; i <= 2; i++) {
+        run_once(job, late, 100);
+        assert_int_equal(job->state, JOB_PENDING);
+        assert_int_equal(job->requeues_used, i);
+        assert_true(job_goes_last(job));
+    }
+    run_once(job, late, 100);
+    assert_int_equal(job->state, JOB_TIMEOUT);
+    assert_int_equal(job->attempts, 3);
+    assert_false(job_goes_last(job));
+    job_free(job);
+}
+
+static void
+test_an_ended_job_starts_over(void **state)
+{
+    (void)state;
+    struct ending fail = {.outcome = OUTCOME_EXITED, .code = 7};
+    struct job *job = new_job(1, want(1, 2000));
+    job->req.retries = 1;
+    run_once(job, fail, 100);
+    job->begin_us = 0;
+    run_once(job, fail, 100);
+    assert_int_equal(job->state, JOB_FAILED);
+    assert_int_equal(apply(job, JOB_EV_REQUEUE, NULL), JOB_NEXT);
+    assert_int_equal(job->state, JOB_PENDING);
+    assert_int_equal(job->retries_used, 0);
+    assert_int_equal(job->ended_us, 0);
+    run_once(job, fail, 100);
+    assert_int_equal(job->state, JOB_PENDING);
+    assert_int_equal(job->attempts, 3);
+    assert_int_equal(apply(job, JOB_EV_CANCEL, NULL), JOB_NEXT);
+    assert_int_equal(job->state, JOB_CANCELLED);
+    assert_int_equal(apply(job, JOB_EV_REQUEUE, NULL), JOB_NEXT);
+    assert_false(job->cancel_asked);
+    assert_null(job->cancelled_by);
+    job_free(job);
+}
+
 static void
 test_words_for_jobs_that_never_started(void **state)
 {
@@ -343,6 +471,15 @@ test_words_for_jobs_that_never_started(void **state)
     assert_string_equal(buf_str(&text), "too large");
     assert_int_equal(job_exit_status(job), 1);
     job_free(job);
+    job = new_job(1, want(1, 2000));
+    const struct job_event failed = {.type = JOB_EV_DEP_FAILED,
+                                     .text = "dependency: job 12 ended FAILED"};
+    assert_int_equal(job_apply(job, &failed, NULL), JOB_NEXT);
+    buf_clear(&text);
+    job_end_text(job, &text);
+    assert_string_equal(buf_str(&text), "dependency: job 12 ended FAILED");
+    assert_int_equal(job_exit_status(job), 130);
+    job_free(job);
 }
 
 static void
@@ -354,7 +491,7 @@ test_names_both_ways(void **state)
         assert_int_equal(job_state_from_name(job_state_name((enum job_state)i), &s), 0);
         assert_int_equal(s, i);
     }
-    for (int i = 0; i <= OUTCOME_NEVER_RAN; i++) {
+    for (int i = 0; i <= OUTCOME_PREEMPTED; i++) {
         enum outcome o;
         assert_int_equal(outcome_from_name(outcome_name((enum outcome)i), &o), 0);
         assert_int_equal(o, i);
@@ -386,6 +523,10 @@ main(void)
         cmocka_unit_test(test_lost_is_requeued_where_asked),
         cmocka_unit_test(test_never_ran_starts_again_but_not_for_ever),
         cmocka_unit_test(test_nothing_cancelled_is_retried),
+        cmocka_unit_test(test_asked_to_run_again),
+        cmocka_unit_test(test_requeue_of_a_cancelled_one_is_refused),
+        cmocka_unit_test(test_time_limit_runs_again_so_often),
+        cmocka_unit_test(test_an_ended_job_starts_over),
         cmocka_unit_test(test_words_for_jobs_that_never_started),
         cmocka_unit_test(test_names_both_ways),
     };

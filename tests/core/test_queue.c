@@ -88,6 +88,76 @@ test_lines_by_kind(void **state)
     queue_free(q);
 }
 
+/* What a run is expected to take and whether it gives way make a kind too. */
+static void
+test_spans_and_preemptible_ones_stand_apart(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    for (uint32_t id = 1; id <= 6; id++) {
+        struct job *job = new_job(id, want(1, 1000));
+        job->span_ms = id % 2 ? 60000 : 0;
+        job->req.preemptible = id > 4;
+        queue_add(q, job);
+    }
+    assert_int_equal(queue_n_kinds(q), 4);
+    assert_ptr_equal(queue_get(q, 1)->kind, queue_get(q, 3)->kind);
+    assert_int_equal(queue_get(q, 1)->kind->span_ms, 60000);
+    assert_true(queue_get(q, 6)->kind->preemptible);
+    queue_get(q, 3)->span_ms = 0;
+    queue_refile(q, queue_get(q, 3));
+    assert_ptr_equal(queue_get(q, 2)->kind, queue_get(q, 3)->kind);
+    assert_null(queue_check(q));
+    queue_free(q);
+}
+
+static void
+test_parked_ones_stand_in_no_line(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    struct ledger *l = machine_new(1, CARD_MIB);
+    struct job *job = new_job(1, want(1, 1000));
+    job->parked = PARK_DEPENDENCY;
+    job->begin_us = 50; /* its time may come; it stays parked */
+    queue_add(q, job);
+    assert_string_equal(planned(q, l, 100), "");
+    assert_int_equal(queue_n_kinds(q), 0);
+    assert_int_equal(queue_next_begin_us(q), INT64_MAX);
+    job->parked = PARK_DEPENDENCY | PARK_ARRAY_LIMIT;
+    queue_refile(q, job);
+    job->parked = 0;
+    queue_refile(q, job);
+    assert_string_equal(planned(q, l, 100), "1@0");
+    queue_free(q);
+    ledger_free(l);
+}
+
+static void
+test_who_waits_is_counted_by_user(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    for (uint32_t id = 1; id <= 30; id++) {
+        struct job *job = new_job(id, want(1, 1000));
+        job->uid = 1000 + id % 3 * 7;
+        queue_add(q, job);
+    }
+    assert_int_equal(queue_n_waiting(q), 30);
+    assert_int_equal(queue_n_waiting_of(q, 1007), 10);
+    assert_int_equal(queue_n_waiting_of(q, 1001), 0);
+    set_state(q, 1, JOB_HELD);
+    assert_int_equal(queue_n_waiting_of(q, 1007), 10);
+    set_state(q, 4, JOB_RUNNING);
+    set_state(q, 7, JOB_CANCELLED);
+    assert_int_equal(queue_n_waiting_of(q, 1007), 8);
+    job_free(queue_remove(q, 10));
+    assert_int_equal(queue_n_waiting_of(q, 1007), 7);
+    assert_int_equal(queue_n_waiting(q), 27);
+    assert_null(queue_check(q));
+    queue_free(q);
+}
+
 static void
 test_order_can_be_changed(void **state)
 {
@@ -291,6 +361,9 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids_and_counts),
         cmocka_unit_test(test_lines_by_kind),
+        cmocka_unit_test(test_spans_and_preemptible_ones_stand_apart),
+        cmocka_unit_test(test_parked_ones_stand_in_no_line),
+        cmocka_unit_test(test_who_waits_is_counted_by_user),
         cmocka_unit_test(test_order_can_be_changed),
         cmocka_unit_test(test_begin_times_wake),
         cmocka_unit_test(test_listings),

@@ -1,0 +1,254 @@
+/* Dependencies: who is released, who can never run, and what goes round in a circle. */
+#include "base/err.h"
+#include "core/deps.h"
+#include "machine.h"
+
+/* A world of jobs 1..15: how each ended; JOB_PENDING: it has not. */
+struct world {
+    struct deps *deps;
+    struct job *jobs[16];
+    enum job_state states[16];
+    char log[256]; /* "+3" released, "-4:why" failed, "3" one less to wait for */
+};
+
+static bool
+has_ended(void *arg, uint32_t job, int32_t task, enum job_state *out)
+{
+    const struct world *w = arg;
+    (void)task;
+    *out = w->states[job];
+    return job_state_is_final(*out);
+}
+
+static void
+on_dependent(void *arg, uint32_t dependent, bool met, const char *why)
+{
+    struct world *w = arg;
+    size_t at = strlen(w->log);
+    if (met) {
+        bool last = deps_met(w->jobs[dependent]);
+        snprintf(w->log + at, sizeof w->log - at, "%s%s%u", at ? " " : "", last ? "+" : "",
+                 dependent);
+        return;
+    }
+    snprintf(w->log + at, sizeof w->log - at, "%s-%u:%s", at ? " " : "", dependent, why);
+    /* As the daemon does: it ends, and whoever waits for it hears of that. */
+    deps_leave(w->deps, w->jobs[dependent]);
+    w->states[dependent] = JOB_CANCELLED;
+    deps_ended(w->deps, dependent, 0, -1, JOB_CANCELLED, on_dependent, w);
+}
+
+static struct job *
+job_after(struct world *w, uint32_t id, int n, const struct dep *deps)
+{
+    struct job *job = new_job(id, want(1, 1000));
+    job->req.deps = xcalloc((size_t)n, sizeof *deps);
+    memcpy(job->req.deps, deps, (size_t)n * sizeof *deps);
+    job->req.n_deps = n;
+    w->jobs[id] = job;
+    return job;
+}
+
+static bool
+enter(struct world *w, uint32_t id, enum dep_type type, uint32_t on, struct buf *why)
+{
+    const struct dep dep = {.type = type, .job = on, .task = -1};
+    return deps_enter(w->deps, job_after(w, id, 1, &dep), has_ended, w, why);
+}
+
+static const char *
+end(struct world *w, uint32_t id, enum job_state s)
+{
+    w->log[0] = '\0';
+    w->states[id] = s;
+    deps_ended(w->deps, id, 0, -1, s, on_dependent, w);
+    return w->log;
+}
+
+static int
+setup(void **state)
+{
+    struct world *w = xcalloc(1, sizeof *w);
+    w->deps = deps_new();
+    *state = w;
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < 16; i++)
+        job_free(w->jobs[i]);
+    deps_free(w->deps);
+    free(w);
+    return 0;
+}
+
+static void
+test_every_type_against_every_end(void **state)
+{
+    static const struct {
+        enum dep_type type;
+        enum job_state ended;
+        const char *told;
+    } cases[] = {
+        {DEP_SUCCESS, JOB_COMPLETED, "+2"},
+        {DEP_SUCCESS, JOB_FAILED, "-2:dependency: job 1 ended FAILED"},
+        {DEP_SUCCESS, JOB_CANCELLED, "-2:dependency: job 1 ended CANCELLED"},
+        {DEP_SUCCESS, JOB_INFEASIBLE, "-2:dependency: job 1 ended INFEASIBLE"},
+        {DEP_ANY, JOB_COMPLETED, "+2"},
+        {DEP_ANY, JOB_LOST, "+2"},
+        {DEP_FAILED, JOB_TIMEOUT, "+2"},
+        {DEP_FAILED, JOB_CANCELLED, "+2"},
+        {DEP_FAILED, JOB_COMPLETED,
+         "-2:dependency: job 1 ended COMPLETED, and this was to run only after a failure"},
+    };
+    struct world *w = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        auto_buf struct buf why = BUF_INIT;
+        w->states[1] = JOB_PENDING;
+        assert_true(enter(w, 2, cases[i].type, 1, &why));
+        assert_int_equal(w->jobs[2]->parked, PARK_DEPENDENCY);
+        assert_int_equal(w->jobs[2]->deps_unmet, 1);
+        assert_string_equal(end(w, 1, cases[i].ended), cases[i].told);
+        assert_int_equal(w->jobs[2]->parked, 0);
+        assert_string_equal(end(w, 1, cases[i].ended), "");
+        job_free(w->jobs[2]);
+
+        /* The same, had it ended before. */
+        bool can = enter(w, 2, cases[i].type, 1, &why);
+        assert_int_equal(can, cases[i].told[0] == '+');
+        assert_string_equal(can ? "" : cases[i].told + 3, buf_str(&why));
+        assert_int_equal(w->jobs[2]->parked, 0);
+        job_free(w->jobs[2]);
+        w->jobs[2] = NULL;
+    }
+}
+
+static void
+test_all_of_several(void **state)
+{
+    struct world *w = *state;
+    auto_buf struct buf why = BUF_INIT;
+    const struct dep deps[] = {
+        {DEP_SUCCESS, 1, -1, NULL}, {DEP_ANY, 2, -1, NULL}, {DEP_FAILED, 3, -1, NULL}};
+    w->states[1] = JOB_COMPLETED;
+    struct job *job = job_after(w, 9, 3, deps);
+    assert_true(deps_enter(w->deps, job, has_ended, w, &why));
+    assert_int_equal(job->deps_unmet, 2);
+    assert_string_equal(end(w, 3, JOB_FAILED), "9");
+    assert_int_equal(job->parked, PARK_DEPENDENCY);
+    assert_string_equal(end(w, 2, JOB_COMPLETED), "+9");
+    assert_int_equal(job->parked, 0);
+}
+
+static void
+test_a_chain_falls_at_once(void **state)
+{
+    struct world *w = *state;
+    auto_buf struct buf why = BUF_INIT;
+    for (uint32_t id = 2; id <= 5; id++)
+        assert_true(enter(w, id, id == 5 ? DEP_ANY : DEP_SUCCESS, id - 1, &why));
+    assert_string_equal(end(w, 1, JOB_FAILED), "-2:dependency: job 1 ended FAILED "
+                                               "-3:dependency: job 2 ended CANCELLED "
+                                               "-4:dependency: job 3 ended CANCELLED +5");
+}
+
+static void
+test_one_that_left_hears_nothing(void **state)
+{
+    struct world *w = *state;
+    auto_buf struct buf why = BUF_INIT;
+    for (uint32_t id = 2; id <= 4; id++)
+        assert_true(enter(w, id, DEP_SUCCESS, 1, &why));
+    deps_leave(w->deps, w->jobs[3]);
+    assert_int_equal(w->jobs[3]->parked, 0);
+    assert_string_equal(end(w, 1, JOB_COMPLETED), "+2 +4");
+}
+
+static void
+test_tasks_of_an_array(void **state)
+{
+    struct world *w = *state;
+    auto_buf struct buf why = BUF_INIT;
+    const struct dep whole = {DEP_SUCCESS, 1, -1, NULL}, third = {DEP_SUCCESS, 1, 3, NULL},
+                     by_id = {DEP_ANY, 8, -1, NULL};
+    assert_true(deps_enter(w->deps, job_after(w, 4, 1, &whole), has_ended, w, &why));
+    assert_true(deps_enter(w->deps, job_after(w, 5, 1, &third), has_ended, w, &why));
+    assert_true(deps_enter(w->deps, job_after(w, 6, 1, &by_id), has_ended, w, &why));
+    deps_ended(w->deps, 7, 1, 2, JOB_FAILED, on_dependent, w);
+    assert_string_equal(w->log, "");
+    deps_ended(w->deps, 8, 1, 3, JOB_FAILED, on_dependent, w);
+    assert_string_equal(w->log, "+6 -5:dependency: job 1_3 ended FAILED");
+    assert_string_equal(end(w, 1, JOB_COMPLETED), "+4");
+}
+
+static void
+test_circles(void **state)
+{
+    struct world *w = *state;
+    auto_buf struct buf why = BUF_INIT;
+    /* 4 -> 3 -> 2 -> 1 */
+    for (uint32_t id = 2; id <= 4; id++)
+        assert_true(enter(w, id, DEP_ANY, id - 1, &why));
+    const struct {
+        uint32_t job, on;
+        bool circle;
+    } cases[] = {
+        {1, 4, true}, {1, 2, true}, {2, 4, true}, {7, 4, false}, {7, 7, true}, {4, 1, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct dep dep = {.type = DEP_ANY, .job = cases[i].on, .task = -1};
+        struct job *job = new_job(cases[i].job, want(1, 1000));
+        job->req.deps = xmalloc(sizeof dep);
+        job->req.deps[0] = dep;
+        job->req.n_deps = 1;
+        assert_int_equal(deps_is_circular(w->deps, job), cases[i].circle);
+        job_free(job);
+    }
+}
+
+/* A thousand wait for one; each leaves or is told, and none twice. */
+static void
+test_many_wait_for_one(void **state)
+{
+    struct world *w = *state;
+    struct deps *d = deps_new();
+    struct job *jobs[1000];
+    auto_buf struct buf why = BUF_INIT;
+    for (uint32_t i = 0; i < 1000; i++) {
+        jobs[i] = new_job(i + 10, want(1, 1000));
+        jobs[i]->req.deps = xcalloc(1, sizeof(struct dep));
+        jobs[i]->req.deps[0] = (struct dep){DEP_SUCCESS, 1, -1, NULL};
+        jobs[i]->req.n_deps = 1;
+        assert_true(deps_enter(d, jobs[i], has_ended, w, &why));
+    }
+    for (uint32_t i = 0; i < 1000; i += 2)
+        deps_leave(d, jobs[i]);
+    const struct job *any = jobs[1];
+    assert_true(deps_is_circular(
+        d, &(struct job){
+               .id = 1,
+               .req = {.deps = (struct dep[]){{DEP_ANY, any->id, -1, NULL}}, .n_deps = 1}}));
+    for (uint32_t i = 1; i < 1000; i += 2)
+        deps_leave(d, jobs[i]);
+    for (int i = 0; i < 1000; i++)
+        job_free(jobs[i]);
+    deps_free(d);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_every_type_against_every_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_all_of_several, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_chain_falls_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_that_left_hears_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_tasks_of_an_array, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_circles, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many_wait_for_one, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
