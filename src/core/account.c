@@ -220,7 +220,7 @@ ending_text(const struct ending *e, struct buf *out)
         add_own_end(e, out);
         break;
     case OUTCOME_PREEMPTED:
-        buf_adds(out, e->text[0] ? e->text : "stopped to run again");
+        buf_adds(out, "made way for a job of higher priority");
         break;
     case OUTCOME_REQUEUED:
         buf_adds(out, "stopped to run again");

@@ -257,7 +257,8 @@ was_requeued(struct job *job, enum job_state s)
     job->requeue_asked = REQUEUE_NO;
     /* The word may have reached its supervisor from a daemon that died before it wrote that
      * down; the record tells. */
-    return job->run->ending.outcome == OUTCOME_PREEMPTED || why == REQUEUE_WANTED ||
+    enum outcome o = job->run->ending.outcome;
+    return o == OUTCOME_PREEMPTED || o == OUTCOME_REQUEUED || why == REQUEUE_WANTED ||
            (why == REQUEUE_PREEMPTED && s != JOB_COMPLETED);
 }
 

@@ -146,11 +146,6 @@ test_final_states(void **state)
          "killed by signal 9 (KILL)"},
         {{.outcome = OUTCOME_TIMEOUT, .signal = 15}, JOB_TIMEOUT, 124, "time limit reached"},
         {{.outcome = OUTCOME_CANCELLED, .signal = 15}, JOB_CANCELLED, 130, "cancelled"},
-        {{.outcome = OUTCOME_REQUEUED, .signal = 15}, JOB_CANCELLED, 130, "cancelled"},
-        {{.outcome = OUTCOME_PREEMPTED, .signal = 15},
-         JOB_PREEMPTED,
-         1,
-         "made way for a job of higher priority"},
         {{.outcome = OUTCOME_NOT_STARTED, .errno_value = 2},
          JOB_FAILED,
          127,
@@ -349,6 +344,9 @@ test_asked_to_run_again(void **state)
         {0, 1, 0, OUTCOME_EXITED, 0, JOB_COMPLETED}, /* before the word came */
         {0, 1, 0, OUTCOME_LOST, 0, JOB_PENDING},
         {0, 0, 1, OUTCOME_CANCELLED, 0, JOB_PENDING},
+        {0, 0, 1, OUTCOME_REQUEUED, 0, JOB_PENDING},
+        {0, 0, 0, OUTCOME_REQUEUED, 0, JOB_PENDING},
+        {2, 0, 1, OUTCOME_REQUEUED, 0, JOB_CANCELLED},
         {0, 0, 1, OUTCOME_EXITED, 0, JOB_PENDING}, /* whatever its exit */
         {0, 1, 2, OUTCOME_EXITED, 0, JOB_PENDING},
         {0, 2, 1, OUTCOME_EXITED, 0, JOB_PENDING},
