@@ -52,8 +52,8 @@ static const struct opt options[] = {
 static const struct page page = {
     "berth simulate FILE [options]",
     "Runs a workload in virtual time and says how long jobs wait. FILE is a CSV (columns\n"
-    "arrival_s, duration_s, est_s, gpus, vram_mib, user), a log in the Standard Workload Format\n"
-    "(*.swf), or a jobs file.",
+    "arrival_s, duration_s, est_s, gpus, vram_mib, user), a log in the Standard Workload\n"
+    "Format (*.swf), or a jobs file.",
     options,
     NULL,
 };

@@ -117,10 +117,11 @@ struct job {
     int32_t requeues_used; /* by the time limit */
     int64_t
         blocked_since_us; /* wall clock: since when it has been passed over; 0: it has not */
-    int64_t span_ms;      /* what the scheduler expects one run to take, part of its kind: the
-                             time limit, else the estimate rounded up by span_class; 0: unknown */
-    int64_t estimate_ms;  /* mean of the last two runs of the same command; 0: unknown */
-    char *fingerprint;    /* owned; of command, cwd and set-up (spec/fingerprint.h); NULL */
+    int64_t promised_us; /* wall clock: since when it comes first (balance.h); 0: it does not */
+    int64_t span_ms;     /* what the scheduler expects one run to take, part of its kind: the
+                            time limit, else the estimate rounded up by span_class; 0: unknown */
+    int64_t estimate_ms; /* mean of the last two runs of the same command; 0: unknown */
+    char *fingerprint;   /* owned; of command, cwd and set-up (spec/fingerprint.h); NULL */
 
     /* An array is one job in the queue, whose tasks become jobs of their own when they start
      * (or when somebody singles one out): see core/array.h. */

@@ -30,6 +30,8 @@ dump_schedule(const struct workload *w, const struct schedule *s, struct buf *ou
         const struct sim_job *job = &w->jobs[order[i].at];
         const struct sim_run *run = &s->runs[order[i].at];
         char divider = ',';
+        if (run->start < 0)
+            continue;
         buf_addf(out, "%" PRId64 ",%" PRId64 ",%" PRId64, job->id, run->start,
                  run->start + job->duration);
         for (uint64_t cards = run->cards; cards; cards &= cards - 1) {

@@ -131,6 +131,15 @@ set_span(struct job *job, const struct sim_job *row)
         job->estimate_ms = job->span_ms;
 }
 
+/* What of a request decides when and where it runs, and owns nothing. */
+static void
+copy_request(const struct request *r, struct job *job)
+{
+    job->req.demand = r->demand;
+    job->req.preemptible = r->preemptible;
+    job->req.limit_ms = r->limit_ms;
+}
+
 static void
 arrive(struct live *live)
 {
@@ -141,7 +150,10 @@ arrive(struct live *live)
     job->order = job->id;
     job->submitted_us = wall_of(live->now);
     job->req.priority = row->priority;
-    demand_of_shape(&live->w->shapes[row->shape], &job->req.demand);
+    if (row->request)
+        copy_request(&live->w->requests[row->request - 1], job);
+    else
+        demand_of_shape(&live->w->shapes[row->shape], &job->req.demand);
     job->declared_mib = job->req.demand.vram_mib;
     set_span(job, row);
     queue_add(live->q, job);

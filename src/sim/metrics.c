@@ -94,24 +94,38 @@ add_job(const struct sim_job *job, const struct shape *shape, const struct machi
         out->all_gpu_max = wait;
 }
 
+/* Waits, or times from arrival to end, of those that ran. */
+static size_t
+collect_times(const struct workload *w, const struct schedule *s, bool to_end, int64_t *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct sim_job *job = &w->jobs[i];
+        if (s->runs[i].start >= 0)
+            out[n++] = s->runs[i].start + (to_end ? job->duration : 0) - job->arrival;
+    }
+    return n;
+}
+
 void
 metrics_compute(const struct workload *w, const struct machine *m, const struct schedule *s,
                 struct metrics *out)
 {
     struct sums sums = {.first_arrival = INT64_MAX, .last_end = INT64_MIN};
-    auto_free int64_t *times = xmalloc(w->n * sizeof *times);
-    double n = (double)w->n;
+    auto_free int64_t *times = xmalloc((w->n + 1) * sizeof *times);
     int64_t total = 0;
-    *out = (struct metrics){.jobs = w->n};
+    *out = (struct metrics){.jobs = collect_times(w, s, false, times)};
+    if (out->jobs == 0)
+        return;
+    double n = (double)out->jobs;
     for (size_t i = 0; i < w->n; i++) {
-        add_job(&w->jobs[i], &w->shapes[w->jobs[i].shape], m, &s->runs[i], &sums, out);
-        times[i] = s->runs[i].start - w->jobs[i].arrival;
+        if (s->runs[i].start >= 0)
+            add_job(&w->jobs[i], &w->shapes[w->jobs[i].shape], m, &s->runs[i], &sums, out);
     }
-    out->wait_p95 = percentile(times, w->n, 95);
-    out->wait_p99 = percentile(times, w->n, 99);
-    for (size_t i = 0; i < w->n; i++)
-        times[i] = s->runs[i].start + w->jobs[i].duration - w->jobs[i].arrival;
-    out->jct_p99 = percentile(times, w->n, 99);
+    out->wait_p95 = percentile(times, out->jobs, 95);
+    out->wait_p99 = percentile(times, out->jobs, 99);
+    collect_times(w, s, true, times);
+    out->jct_p99 = percentile(times, out->jobs, 99);
     for (int i = 0; i < m->n; i++)
         total += m->total_mib[i];
     out->makespan = sums.last_end - sums.first_arrival;

@@ -9,8 +9,8 @@
 #include "sim/sim.h"
 
 struct metrics {
-    size_t jobs, multi_jobs;
-    int64_t makespan; /* first arrival to last end */
+    size_t jobs, multi_jobs; /* that ran: the figures are theirs */
+    int64_t makespan;        /* first arrival to last end */
     double wait_mean;
     int64_t wait_p95, wait_p99, wait_max; /* the ceil(q n)-th smallest */
     double multi_mean;                    /* waits of jobs with more than one GPU; 0: none */

@@ -9,7 +9,7 @@
 struct buf;
 struct err;
 
-/* One line for each job, by id: job_id,start,end,g0;g1;... The form of the reference's
+/* One line for each job that ran, by id: job_id,start,end,g0;g1;... The form of the reference's
  * schedules, to the byte. Appended. */
 void dump_schedule(const struct workload *w, const struct schedule *s, struct buf *out);
 

@@ -23,8 +23,8 @@ shape_of(const struct demand *d)
 }
 
 static int
-add_line(const char *file, const struct jobsfile_line *line, int64_t duration_s,
-         struct workload *w, struct read_notes *notes, struct err *e)
+add_line(const char *file, struct jobsfile_line *line, int64_t duration_s, struct workload *w,
+         struct read_notes *notes, struct err *e)
 {
     const struct demand *d = &line->req.demand;
     struct shape shape = shape_of(d);
@@ -44,6 +44,7 @@ add_line(const char *file, const struct jobsfile_line *line, int64_t duration_s,
                        "%s:%d:1: nothing says how long this runs; give it [time=1h], or say "
                        "--duration 1h for all such lines",
                        file, line->line);
+    job.request = workload_add_request(w, &line->req);
     workload_add(w, &job, &shape);
     return 0;
 }

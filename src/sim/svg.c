@@ -178,8 +178,10 @@ draw_jobs(const struct drawing *d)
     for (size_t i = 0; i < d->w->n; i++)
         order[i] = (uint32_t)i;
     qsort_r(order, d->w->n, sizeof *order, compare_starts, d->s->runs);
-    for (size_t i = 0; i < d->w->n; i++)
-        draw_job(d, order[i], lanes);
+    for (size_t i = 0; i < d->w->n; i++) {
+        if (d->s->runs[order[i]].start >= 0)
+            draw_job(d, order[i], lanes);
+    }
     for (int i = 0; i < GPU_MAX; i++)
         free(lanes[i].pieces);
 }
@@ -254,6 +256,8 @@ draw_waiting(const struct drawing *d)
     int waiting = 0, most = 0, peaks[PLOT_WIDTH];
     double bottom = lanes_bottom(d) + WAIT_LANE, height = WAIT_LANE - 16;
     for (size_t i = 0; i < d->w->n; i++) {
+        if (d->s->runs[i].start < 0)
+            continue;
         int a = (int)(x_of(d, d->w->jobs[i].arrival) - LEFT);
         int b = (int)(x_of(d, d->s->runs[i].start) - LEFT);
         if (d->s->runs[i].start == d->w->jobs[i].arrival)
@@ -318,9 +322,13 @@ svg_schedule(const struct workload *w, const struct machine *m, const struct sch
                        w->n, SVG_JOBS_MAX);
     for (size_t i = 0; i < w->n; i++) {
         int64_t end = s->runs[i].start + w->jobs[i].duration;
+        if (s->runs[i].start < 0)
+            continue;
         d.from = w->jobs[i].arrival < d.from ? w->jobs[i].arrival : d.from;
         d.to = end > d.to ? end : d.to;
     }
+    if (d.from > d.to)
+        d.from = d.to;
     if (d.to == d.from)
         d.to++;
     d.lane = m->n <= 8 ? 64 : m->n <= 16 ? 36 : 18;

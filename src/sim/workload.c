@@ -18,6 +18,9 @@ workload_free(struct workload *w)
     free(w->jobs);
     free(w->shapes);
     free(w->buckets);
+    for (size_t i = 0; i < w->n_requests; i++)
+        request_free(&w->requests[i]);
+    free(w->requests);
     *w = (struct workload)WORKLOAD_INIT;
 }
 
@@ -84,6 +87,18 @@ workload_add(struct workload *w, const struct sim_job *job, const struct shape *
     uint32_t number = shape_number(w, shape);
     w->jobs[w->n] = *job;
     w->jobs[w->n++].shape = number;
+}
+
+uint32_t
+workload_add_request(struct workload *w, struct request *r)
+{
+    if (w->n_requests == w->cap_requests) {
+        w->cap_requests = w->cap_requests ? w->cap_requests * 2 : 64;
+        w->requests = xrealloc(w->requests, w->cap_requests * sizeof *w->requests);
+    }
+    w->requests[w->n_requests++] = *r;
+    request_init(r);
+    return (uint32_t)w->n_requests;
 }
 
 void

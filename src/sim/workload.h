@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/request.h"
 #include "core/node.h"
 
 struct err;
@@ -19,6 +20,7 @@ struct sim_job {
     uint32_t line;    /* of the file, for messages */
     int32_t priority; /* higher first; sim.c: among those who come at one instant */
     uint32_t user;    /* live.c's fair share tells them apart */
+    uint32_t request; /* number in workload.requests plus 1; 0: shape and times say all */
 };
 
 struct workload {
@@ -28,6 +30,9 @@ struct workload {
     size_t n_shapes, cap_shapes;
     uint32_t *buckets; /* owned; shapes by hash */
     size_t n_buckets;
+    struct request *requests; /* owned, with what they own; what jobs of a jobs file ask for
+                                 beyond a shape: live.c obeys it, sim.c cannot */
+    size_t n_requests, cap_requests;
 };
 
 /* The machine. */
@@ -39,7 +44,7 @@ struct machine {
 
 #define WORKLOAD_INIT                                                                          \
     {                                                                                          \
-        NULL, 0, 0, NULL, 0, 0, NULL, 0                                                        \
+        NULL, 0, 0, NULL, 0, 0, NULL, 0, NULL, 0, 0                                            \
     }
 #define auto_workload __attribute__((cleanup(workload_free)))
 
@@ -50,6 +55,9 @@ void workload_free(struct workload *w); /* what it owns */
 
 /* Appends a job of this shape. job->shape is filled in here. */
 void workload_add(struct workload *w, const struct sim_job *job, const struct shape *shape);
+
+/* Takes the request over (*r is empty after); its number plus 1, for sim_job.request. */
+uint32_t workload_add_request(struct workload *w, struct request *r);
 
 /* Other arrivals: all at 0, or times this factor (to the nearest second, halves to even). */
 void workload_batch(struct workload *w);
