@@ -18,6 +18,8 @@ struct daemon {
     uv_loop_t *loop;
     struct config config;
     struct places places;
+    gid_t admin_gid;    /* its members are admins; 0: no such group */
+    const struct caller *caller; /* whose request is being served; NULL: nobody's */
     char instance[20];  /* random, kept in the store: part of every attempt's mark */
     int jobs_fd;        /* the folder of attempt folders */
     int64_t started_us; /* wall clock */

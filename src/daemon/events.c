@@ -216,6 +216,8 @@ void
 event_plain(struct daemon *d, const char *kind, const struct job *job, const char *by)
 {
     struct jsonw *w = turn_event(d, kind, job);
+    if (!by && d->caller)
+        by = daemon_user_name(d->caller->uid);
     if (by)
         jsonw_kstr(w, "by", by);
     turn_event_end(d);

@@ -26,6 +26,7 @@
 #include "daemon/options.h"
 #include "daemon/prober.h"
 #include "daemon/recover.h"
+#include "daemon/roles.h"
 #include "daemon/rules.h"
 #include "daemon/server.h"
 #include "daemon/turn.h"
@@ -108,13 +109,23 @@ daemon_after_turn(struct daemon *d)
 /* --- starting
  * --------------------------------------------------------------------------------------- */
 
+/* In it each user has a folder of his own; anybody may pass, nobody may put anything there. */
+static int
+make_logs(struct daemon *d, struct err *e)
+{
+    mode_t old = umask(d->places.system ? 022 : 077);
+    int rc = file_mkdirs(d->places.logs, 0755, e);
+    umask(old);
+    return rc;
+}
+
 static int
 open_state(struct daemon *d, struct err *e)
 {
     bool held = false;
     auto_free char *jobs = xasprintf("%s/jobs", d->places.state);
     auto_free char *lock = xasprintf("%s/lock", d->places.state);
-    if (file_mkdirs(jobs, 0700, e) || file_mkdirs(d->places.logs, 0755, e))
+    if (file_mkdirs(jobs, 0700, e) || make_logs(d, e))
         return -1;
     d->lock_fd = file_lock(lock, &held, e);
     if (d->lock_fd < 0)
@@ -299,14 +310,32 @@ finish(struct daemon *d)
     uv_loop_close(d->loop);
 }
 
+/* Everybody reaches the socket of the machine's daemon; only root its state. */
+static int
+find_places(struct daemon *d, const struct options *o, struct err *e)
+{
+    if (!o->system)
+        return places_find(o->dir, &d->places, e);
+    if (geteuid() != 0)
+        return err_set(e, ERR_PERMISSION,
+                       "--system is for root: it runs jobs as the users who submit them; "
+                       "without it this daemon serves you alone");
+    places_system(o->dir, &d->places);
+    return 0;
+}
+
 static int
 prepare(struct daemon *d, const struct options *o, struct err *e)
 {
-    if (places_find(o->dir, &d->places, e) || options_read_config(o, &d->places, &d->config, e))
+    if (find_places(d, o, e) || options_read_config(o, &d->places, &d->config, e) ||
+        roles_find(d, e))
         return -1;
     auto_free char *base = xstrdup(d->places.log);
     *strrchr(base, '/') = '\0';
-    if (file_mkdirs(base, 0700, e) || (o->ready_fd >= 0 && log_open(d->places.log, e)))
+    mode_t old = umask(d->places.system ? 022 : 077);
+    int rc = file_mkdirs(base, d->places.system ? 0755 : 0700, e);
+    umask(old);
+    if (rc || (o->ready_fd >= 0 && log_open(d->places.log, e)))
         return -1;
     log_set_level((enum log_level)d->config.log_level);
     return 0;
@@ -332,8 +361,8 @@ main(int argc, char **argv)
     unsetenv("BERTH_MARK"); /* started from within a job, it is no part of that */
     d.started_us = clock_wall_us();
     d.started_boot_us = clock_boot_us();
-    d.leave_when_idle = !o.stay;
     uv_loop_init(&loop);
+    d.leave_when_idle = !o.stay && !o.system;
     if (rc < 0 || prepare(&d, &o, &e) || start(&d, &o, &e)) {
         log_error("%s", e.text);
         say_ready(&o, e.text);

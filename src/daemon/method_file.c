@@ -23,6 +23,7 @@
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
 #include "daemon/reqjson.h"
+#include "daemon/roles.h"
 #include "daemon/turn.h"
 #include "store/store.h"
 
@@ -80,14 +81,15 @@ sync_free(struct sync *s)
  * ------------------------------------------------------------------------------------ */
 
 static int
-read_line(const json_t *j, int default_oom, struct line *line, struct err *e)
+read_line(const struct daemon *d, const json_t *j, int default_oom, struct line *line,
+          struct err *e)
 {
     static const char *const ours[] = {"key", "line", NULL};
     line->key = json_string_value(json_object_get(j, "key"));
     line->number = (int32_t)json_integer_value(json_object_get(j, "line"));
     if (!line->key || !line->key[0] || strlen(line->key) >= sizeof((struct known *)0)->key)
         return err_set(e, ERR_USAGE, "a line needs a \"key\" of 1 to 63 bytes");
-    if (reqjson_read(j, ours, &line->req, e))
+    if (reqjson_read(j, ours, &line->req, e) || roles_check_priority(d, line->req.priority, e))
         return err_prefix(e, "line %d", line->number);
     /* The larger of the two, as a line can only ask for more than the run does. */
     if (line->req.oom_retries < default_oom)
@@ -111,7 +113,7 @@ read_lines(struct sync *s, const json_t *params, struct err *e)
     {
         s->n = i + 1;
         request_init(&s->lines[i].req);
-        if (read_line(j, default_oom, &s->lines[i], e))
+        if (read_line(s->daemon, j, default_oom, &s->lines[i], e))
             return -1;
     }
     return 0;

@@ -12,6 +12,7 @@
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
 #include "daemon/prober.h"
+#include "daemon/roles.h"
 #include "daemon/turn.h"
 
 static void
@@ -107,7 +108,7 @@ put_daemon(const struct daemon *d, struct jsonw *w)
     jsonw_object(w);
     jsonw_kint(w, "pid", getpid());
     jsonw_kstr(w, "version", BERTH_VERSION);
-    jsonw_kstr(w, "mode", "user");
+    jsonw_kstr(w, "mode", d->places.system ? "system" : "user");
     jsonw_key(w, "uptime_s");
     jsonw_num(w, (double)(clock_boot_us() - d->started_boot_us) / 1e6);
     jsonw_kstr(w, "dir", d->places.root);
@@ -147,9 +148,10 @@ int
 method_stop(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
             struct err *e)
 {
-    (void)e;
     bool cancel = json_is_true(json_object_get(params, "cancel"));
     size_t n;
+    if (roles_need_admin(c, "stop the daemon", e))
+        return -1;
     d->stopping = true;
     d->stop_when_empty = cancel;
     auto_free struct job **jobs = queue_list_by_id(d->queue, cancel ? QUEUE_ALL : 0, &n);

@@ -12,6 +12,7 @@
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
 #include "daemon/reqjson.h"
+#include "daemon/roles.h"
 #include "daemon/turn.h"
 
 int
@@ -54,6 +55,8 @@ read_jobs(struct daemon *d, const json_t *list, struct job **jobs, struct err *e
                 err_prefix(e, "job %zu of %zu", i + 1, json_array_size(list));
             return -1;
         }
+        if (roles_check_priority(d, jobs[i]->req.priority, e))
+            return -1;
         if (check_feasible(d, &jobs[i]->req, i, json_array_size(list), e))
             return -1;
     }

@@ -22,6 +22,7 @@ static const char help[] =
     "The daemon of Berth, a GPU job scheduler for one machine. 'berth run' and\n"
     "'berth submit' start it when there is none.\n\n"
     "  --dir DIR          socket, state and logs in DIR (else BERTH_DIR, else the user's)\n"
+    "  --system           one daemon for all users of the machine; root starts it\n"
     "  --sim SPEC         simulated GPUs: 2, 4x80G, 2x24G,1x80G\n"
     "  --config FILE      settings, after /etc/berth/config.yaml and the user's\n"
     "  --set KEY=VALUE    one setting (berth config sample lists them)\n"
@@ -31,6 +32,7 @@ static const char help[] =
 
 enum {
     OPT_DIR = 256,
+    OPT_SYSTEM,
     OPT_SIM,
     OPT_CONFIG,
     OPT_SET,
@@ -42,6 +44,7 @@ enum {
 
 static const struct option longs[] = {
     {"dir", required_argument, NULL, OPT_DIR},
+    {"system", no_argument, NULL, OPT_SYSTEM},
     {"sim", required_argument, NULL, OPT_SIM},
     {"config", required_argument, NULL, OPT_CONFIG},
     {"set", required_argument, NULL, OPT_SET},
@@ -59,6 +62,9 @@ take_option(int c, struct options *o, struct err *e)
     switch (c) {
     case OPT_DIR:
         o->dir = optarg;
+        return 0;
+    case OPT_SYSTEM:
+        o->system = true;
         return 0;
     case OPT_SIM:
         o->sim = optarg;
@@ -152,7 +158,7 @@ int
 options_read_config(const struct options *o, const struct places *p, struct config *out,
                     struct err *e)
 {
-    auto_free char *user = user_file();
+    auto_free char *user = p->system ? NULL : user_file();
     auto_free char *instance = p->root ? xasprintf("%s/config.yaml", p->root) : NULL;
     config_init(out);
     if (read_file("/etc/berth/config.yaml", false, out, e) ||

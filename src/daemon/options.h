@@ -10,6 +10,7 @@ struct places;
 
 struct options {
     const char *dir;      /* --dir */
+    bool system;          /* --system: one daemon for all users */
     const char *sim;      /* --sim */
     const char *config;   /* --config */
     int ready_fd;         /* --ready-fd; -1: run in the foreground, log to stderr */

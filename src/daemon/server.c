@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/methods.h"
+#include "daemon/roles.h"
 #include "daemon/turn.h"
 #include "daemon/waits.h"
 #include "wire/frame.h"
@@ -48,6 +49,7 @@ struct client {
     uv_pipe_t pipe;
     uid_t uid;
     pid_t pid;
+    bool admin;
     struct frame in;
     struct reply *held;
     int n_held, cap_held;
@@ -223,12 +225,15 @@ answer_protocol_error(struct client *c, const json_t *id, int code, const char *
 static void
 call_method(struct client *c, const struct method *m, const json_t *id, json_t *params)
 {
-    struct caller caller = {.client = c, .uid = c->uid, .pid = c->pid, .id = id};
+    struct caller caller = {
+        .client = c, .uid = c->uid, .pid = c->pid, .admin = c->admin, .id = id};
     auto_buf struct buf result = BUF_INIT;
     struct jsonw w;
     struct err e = {0};
     jsonw_init(&w, &result);
+    c->server->daemon->caller = &caller;
     int rc = m->run(c->server->daemon, &caller, params, &w, &e);
+    c->server->daemon->caller = NULL;
     if (rc == METHOD_LATER)
         return;
     struct reply *r = hold(c, id_text(id), m->changes && rc == 0);
@@ -309,8 +314,8 @@ identify(struct client *c)
         return false;
     c->uid = cred.uid;
     c->pid = cred.pid;
-    /* A user's own daemon serves that user (and root, who could anyway). */
-    return c->uid == getuid() || c->uid == 0;
+    c->admin = roles_is_admin(c->server->daemon, fd, &cred);
+    return roles_is_served(c->server->daemon, c->uid);
 }
 
 static void
@@ -343,12 +348,15 @@ on_connection(uv_stream_t *listener, int status)
 /* Binds through /proc/self/fd, so that a deep --dir is not cut off by the 108 bytes of a
  * socket address; bound under another name and renamed, so that there is always a socket. */
 static int
-bind_socket(const char *path, struct err *e)
+bind_socket(const char *path, bool for_all, struct err *e)
 {
     auto_free char *folder = xstrdup(path);
     char *slash = strrchr(folder, '/');
     *slash = '\0';
-    if (file_mkdirs(folder, 0700, e))
+    mode_t before = umask(for_all ? 022 : 077);
+    int made = file_mkdirs(folder, for_all ? 0755 : 0700, e);
+    umask(before);
+    if (made)
         return -1;
     auto_close int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -361,7 +369,7 @@ bind_socket(const char *path, struct err *e)
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/.sock.%d", dir, getpid());
     unlink(addr.sun_path);
-    mode_t old = umask(0177);
+    mode_t old = umask(for_all ? 0111 : 0177);
     int rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
     umask(old);
     if (rc)
@@ -383,7 +391,7 @@ static int
 listen_anew(struct server *s, struct err *e)
 {
     struct stat st;
-    int fd = bind_socket(s->daemon->places.socket, e);
+    int fd = bind_socket(s->daemon->places.socket, s->daemon->places.system, e);
     if (fd < 0)
         return -1;
     uv_pipe_t *listener = xcalloc(1, sizeof *listener);

@@ -19,6 +19,7 @@ struct caller {
     struct client *client;
     uid_t uid; /* from the kernel */
     pid_t pid;
+    bool admin; /* may do to any job what its owner may */
     const json_t *id; /* borrowed */
 };
 

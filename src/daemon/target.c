@@ -9,6 +9,7 @@
 #include "core/job.h"
 #include "daemon/daemon.h"
 #include "daemon/methods.h"
+#include "daemon/roles.h"
 
 int
 target_read(struct daemon *d, const struct caller *c, const json_t *params, struct select *s,
@@ -24,7 +25,7 @@ target_read(struct daemon *d, const struct caller *c, const json_t *params, stru
 int
 target_check_owner(const struct caller *c, const struct job *job, struct err *e)
 {
-    if (c->uid == job->uid || c->uid == 0)
+    if (roles_may_touch(c, job))
         return 0;
     return err_set(e, ERR_PERMISSION, "job %u belongs to %s", job->id,
                    daemon_user_name(job->uid));

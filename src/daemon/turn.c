@@ -179,6 +179,8 @@ turn_event(struct daemon *d, const char *kind, const struct job *job)
     snprintf(ev->kind, sizeof ev->kind, "%s", kind);
     jsonw_init(&t->writer, &ev->json);
     jsonw_object(&t->writer);
+    if (d->caller) /* who did what to whose job, by what the kernel says */
+        jsonw_kint(&t->writer, "by_uid", d->caller->uid);
     if (job) {
         ev->job = job->id;
         ev->file = job->file;

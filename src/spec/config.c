@@ -34,6 +34,10 @@
 #name, TYPE_CHOICE, offsetof(struct config, name), 0, 0, standard,                     \
             {__VA_ARGS__ }, help                                                               \
     }
+#define TEXT(name, max, standard, help)                                                        \
+    {                                                                                          \
+#name, TYPE_TEXT, offsetof(struct config, name), 0, max, standard, {NULL }, help       \
+    }
 #define LIST(name, help)                                                                       \
     {                                                                                          \
 #name, TYPE_LIST, offsetof(struct config, name), 0, 0, NULL, {NULL }, help             \
@@ -88,6 +92,15 @@ const struct setting config_settings[] = {
     INT(time_max_s, 0, 3153600000, "0", "the longest time limit, in seconds; 0: any"),
     INT(time_default_s, 0, 3153600000, "0",
         "the time limit, in seconds, of jobs that name none; 0: none"),
+    TEXT(admin_group, 64, "",
+         "berthd --system: members of this group may do to any job what its owner may, and "
+         "pause GPUs; root always may"),
+    CHOICE(private, "off",
+           "berthd --system: whether users see of other people's jobs only whose they are and "
+           "what they hold",
+           "off", "on"),
+    INT(user_priority_max, PRIORITY_MIN, PRIORITY_MAX, "0",
+        "berthd --system: the highest priority of a user's job; an admin's may have any"),
     CHOICE(log_level, "info", "how much the daemon's log says", "error", "warn", "info",
            "debug"),
 };
@@ -214,6 +227,20 @@ set_choice(const struct setting *s, struct config *c, const char *value, struct 
 }
 
 static int
+set_text(const struct setting *s, struct config *c, const char *value, struct err *e)
+{
+    char **field = field_of(s, c);
+    size_t n = strlen(value);
+
+    if ((double)n > s->max || !text_is_utf8(value, n, NULL))
+        return err_set(e, ERR_USAGE, "%s: %zu bytes; it is UTF-8 text of at most %.0f", s->key,
+                       n, s->max);
+    free(*field);
+    *field = xstrdup(value);
+    return 0;
+}
+
+static int
 set_number(const struct setting *s, struct config *c, const char *value, struct err *e)
 {
     int rc;
@@ -258,6 +285,8 @@ config_set(struct config *c, const char *key, const char *value, struct err *e)
         return set_list_text(s, c, value, e);
     case TYPE_CHOICE:
         return set_choice(s, c, value, e);
+    case TYPE_TEXT:
+        return set_text(s, c, value, e);
     case TYPE_INT:
     case TYPE_FRACTION:
         break;
@@ -282,6 +311,10 @@ void
 config_copy(struct config *to, const struct config *from)
 {
     *to = *from;
+    for (size_t i = 0; i < CONFIG_SETTINGS; i++)
+        if (config_settings[i].type == TYPE_TEXT)
+            *(char **)field_of(&config_settings[i], to) =
+                xstrdup(*(char *const *)const_field_of(&config_settings[i], from));
     to->oom_patterns =
         copy_list((const char *const *)from->oom_patterns, list_len(from->oom_patterns));
 }
@@ -291,6 +324,13 @@ config_free(struct config *c)
 {
     free_list(c->oom_patterns);
     c->oom_patterns = NULL;
+    for (size_t i = 0; i < CONFIG_SETTINGS; i++) {
+        if (config_settings[i].type != TYPE_TEXT)
+            continue;
+        char **field = field_of(&config_settings[i], c);
+        free(*field);
+        *field = NULL;
+    }
 }
 
 /* In double quotes, which YAML and JSON read alike. */
@@ -341,6 +381,10 @@ add_value(const struct setting *s, const struct config *c, struct buf *out)
     case TYPE_CHOICE:
         buf_addf(out, " %s", s->choices[*(const int *)field]);
         break;
+    case TYPE_TEXT:
+        buf_addc(out, ' ');
+        add_quoted(out, *(const char *const *)field);
+        break;
     case TYPE_LIST: {
         char *const *list = *(char *const *const *)field;
         if (list_len(list) == 0)
@@ -380,6 +424,9 @@ add_range(const struct setting *s, struct buf *out)
         break;
     case TYPE_LIST:
         buf_addf(out, "at most %d texts", CONFIG_LIST_MAX);
+        break;
+    case TYPE_TEXT:
+        buf_addf(out, "at most %.0f bytes", s->max);
         break;
     }
 }

@@ -15,6 +15,8 @@ enum config_gpu_env { GPU_ENV_INDEX, GPU_ENV_UUID };
 enum config_on_exceed { ON_EXCEED_WARN, ON_EXCEED_KILL };
 enum config_order { ORDER_BY_QUEUE, ORDER_BY_SHORT, ORDER_BY_LONGEST, ORDER_BY_BALANCED };
 
+enum config_private { PRIVATE_OFF, PRIVATE_ON };
+
 /* What one user may have, in the settings' map `users`. -1: as for every user. */
 struct config_user {
     char *name;    /* owned */
@@ -52,6 +54,10 @@ struct config {
     struct config_user *users; /* owned */
     size_t n_users;
     char *models; /* owned; path of the model table; NULL: none */
+    /* Of a daemon that serves all users of the machine: */
+    char *admin_group;         /* owned; its members are admins; "": root alone is */
+    int private;               /* enum config_private */
+    int64_t user_priority_max; /* the highest priority of users who are no admins */
 };
 
 void config_init(struct config *c); /* the defaults */

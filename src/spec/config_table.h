@@ -7,16 +7,16 @@
 
 #include "spec/config.h"
 
-#define CONFIG_SETTINGS 30 /* rows; the compiler refuses another number */
+#define CONFIG_SETTINGS 33 /* rows; the compiler refuses another number */
 #define CONFIG_LIST_MAX 64 /* items of a list */
 
-enum config_type { TYPE_INT, TYPE_FRACTION, TYPE_CHOICE, TYPE_LIST };
+enum config_type { TYPE_INT, TYPE_FRACTION, TYPE_CHOICE, TYPE_LIST, TYPE_TEXT };
 
 struct setting {
     const char *key;
     enum config_type type;
     size_t offset;
-    double min, max;
+    double min, max; /* TYPE_TEXT: max is the most bytes */
     const char *standard;   /* as written in a file; a list's patterns stand apart */
     const char *choices[5]; /* TYPE_CHOICE: index is the value */
     const char *help;

@@ -80,6 +80,23 @@ places_find(const char *dir, struct places *out, struct err *e)
 }
 
 void
+places_system(const char *dir, struct places *out)
+{
+    *out = (struct places){.system = true};
+    if (dir && dir[0]) {
+        out->root = absolute(dir);
+        fill(out, out->root);
+        out->socket = xasprintf("%s/berth.sock", out->root);
+        return;
+    }
+    out->state = xstrdup("/var/lib/berth/state");
+    out->logs = xstrdup("/var/lib/berth/logs");
+    out->log = xstrdup("/var/lib/berth/daemon.log");
+    out->sim = xstrdup("/var/lib/berth/sim");
+    out->socket = xstrdup(PLACES_SYSTEM_SOCKET);
+}
+
+void
 places_free(struct places *p)
 {
     free(p->root);

@@ -3,10 +3,16 @@
 #ifndef WIRE_PLACES_H
 #define WIRE_PLACES_H
 
+#include <stdbool.h>
+
 struct err;
 
+/* Where clients look for the machine's own daemon when the user has none. */
+#define PLACES_SYSTEM_SOCKET "/run/berth/berth.sock"
+
 struct places {
-    char *root; /* the --dir given, absolute; NULL without one */
+    bool system; /* one daemon for all users of the machine, run by root */
+    char *root;  /* the --dir given, absolute; NULL without one */
     char *socket;
     char *state; /* berth.db, lock, jobs/ */
     char *logs;
@@ -16,6 +22,9 @@ struct places {
 
 /* dir NULL: BERTH_DIR, else the user's instance. The folders need not exist. */
 int places_find(const char *dir, struct places *out, struct err *e);
+/* The machine's instance; with dir, an instance of that kind in there. BERTH_DIR does not
+ * count: what serves everybody is not moved by one user's environment. */
+void places_system(const char *dir, struct places *out);
 void places_free(struct places *p);
 
 /* The program NAME (berthd, berth-shepherd, berth-probe): beside the running program, in

@@ -1,0 +1,37 @@
+/* Who may do what. A user's own daemon serves that user (and root, who could anyway); the
+ * machine's serves everybody, and there an admin - root, or a member of the settings'
+ * admin_group - may do to any job what its owner may. */
+#ifndef DAEMON_ROLES_H
+#define DAEMON_ROLES_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct caller;
+struct daemon;
+struct err;
+struct job;
+struct request;
+struct ucred;
+
+/* Looks the admin_group up. -1 when it is named and there is none. */
+int roles_find(struct daemon *d, struct err *e);
+
+/* Whether the daemon talks to this user at all. */
+bool roles_is_served(const struct daemon *d, uid_t uid);
+
+/* Of the process at the other end of the socket fd, by the groups that the kernel knows of. */
+bool roles_is_admin(const struct daemon *d, int fd, const struct ucred *cred);
+
+bool roles_may_touch(const struct caller *c, const struct job *job);
+
+/* For what concerns everybody: -1 with words when the caller is no admin. */
+int roles_need_admin(const struct caller *c, const char *what, struct err *e);
+
+/* How far up whoever calls may put a job of his own. */
+int roles_check_priority(const struct daemon *d, int32_t priority, struct err *e);
+
+/* Whether the caller sees only that there is such a job, whose it is and what it holds. */
+bool roles_is_hidden(const struct daemon *d, uid_t owner);
+
+#endif
