@@ -1,0 +1,35 @@
+/* The fingerprint of a command: see fingerprint.h. Called by the daemon, once for a job. */
+#include "spec/fingerprint.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/request.h"
+#include "base/text.h"
+
+/* Each part with its NUL, so that {"a b"} and {"a", "b"} differ. */
+static void
+add_part(struct buf *out, char tag, const char *text)
+{
+    buf_addc(out, tag);
+    buf_add(out, text, strlen(text) + 1);
+}
+
+void
+fingerprint_make(const struct request *r, const char *cwd, const char *setup,
+                 char out[FINGERPRINT_HEX + 1])
+{
+    auto_buf struct buf all = BUF_INIT;
+    char hex[41];
+    for (char **arg = r->argv; arg && *arg; arg++)
+        add_part(&all, 'a', *arg);
+    if (r->command && !r->argv)
+        add_part(&all, 'c', r->command);
+    if (cwd)
+        add_part(&all, 'd', cwd);
+    if (setup)
+        add_part(&all, 's', setup);
+    text_sha1(all.data ? all.data : "", all.len, hex);
+    memcpy(out, hex, FINGERPRINT_HEX);
+    out[FINGERPRINT_HEX] = '\0';
+}

@@ -1,0 +1,16 @@
+/* What makes two submissions "the same": the command with its arguments in their order, the
+ * folder it runs in and what is set up before it. By it --unique refuses, and by it the time
+ * that the last runs took is known. Pure. */
+#ifndef SPEC_FINGERPRINT_H
+#define SPEC_FINGERPRINT_H
+
+struct request;
+
+#define FINGERPRINT_HEX 16 /* 64 bits: among a million jobs, two alike by chance once in 4e7   \
+                            */
+
+/* SHA-1 cut to FINGERPRINT_HEX digits. setup: shell text run before the command; NULL: none. */
+void fingerprint_make(const struct request *r, const char *cwd, const char *setup,
+                      char out[FINGERPRINT_HEX + 1]);
+
+#endif

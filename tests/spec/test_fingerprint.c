@@ -1,0 +1,57 @@
+/* What is the same command and what is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/request.h"
+#include "spec/fingerprint.h"
+
+static void
+test_same_or_not(void **state)
+{
+    (void)state;
+    /* Row by row: the same `group` has the same fingerprint, another has another. */
+    static const struct {
+        int group;
+        char *argv[4];
+        char *command;
+        const char *cwd, *setup;
+    } cases[] = {
+        {0, {"python", "a.py", NULL}, NULL, "/w", NULL},
+        {0, {"python", "a.py", NULL}, "not looked at", "/w", NULL},
+        {1, {"a.py", "python", NULL}, NULL, "/w", NULL},
+        {2, {"python a.py", NULL}, NULL, "/w", NULL},
+        {3, {NULL}, "python a.py", "/w", NULL},
+        {4, {"python", "a.py", NULL}, NULL, "/w2", NULL},
+        {5, {"python", "a.py", NULL}, NULL, "/w", "source venv/bin/activate"},
+        {6, {"python", "a.py", "", NULL}, NULL, "/w", NULL},
+        {7, {NULL}, "python a.py", "/w2", NULL},
+        {8, {NULL}, "", NULL, NULL},
+    };
+    const size_t n = sizeof cases / sizeof cases[0];
+    char made[sizeof cases / sizeof cases[0]][FINGERPRINT_HEX + 1];
+    for (size_t i = 0; i < n; i++) {
+        struct request r;
+        request_init(&r);
+        r.argv = cases[i].argv[0] ? (char **)cases[i].argv : NULL;
+        r.command = cases[i].command;
+        fingerprint_make(&r, cases[i].cwd, cases[i].setup, made[i]);
+        assert_int_equal(strlen(made[i]), FINGERPRINT_HEX);
+        assert_int_equal(strspn(made[i], "0123456789abcdef"), FINGERPRINT_HEX);
+        for (size_t k = 0; k < i; k++)
+            assert_int_equal(strcmp(made[i], made[k]) == 0, cases[i].group == cases[k].group);
+    }
+    /* It outlives the daemon, so it must not change from version to version. */
+    assert_string_equal(made[4], "a3fbd643a3c3b804");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_or_not)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
