@@ -158,6 +158,10 @@ struct job {
     int32_t filed_waiting; /* as how many waiting ones it is counted */
     uint32_t filed_uid;    /* for whom */
     struct job *hash_next; /* the id table's chain */
+
+    /* history.c's: live jobs with the same fingerprint */
+    struct job *same_next, *same_prev;
+    bool same_listed;
 };
 
 /* Reasons that keep a pending job out of the lines altogether. */

@@ -46,6 +46,7 @@ struct daemon {
     struct planner *planner;
     struct fair *fair;
     struct deps *deps;
+    struct history *history;
     struct limits limits; /* as the settings have them */
     struct ledger *ledger;
     struct turn *turn;

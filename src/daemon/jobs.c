@@ -14,6 +14,7 @@
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/estimate.h"
 #include "daemon/events.h"
 #include "daemon/prober.h"
 #include "daemon/turn.h"
@@ -38,6 +39,8 @@ ended(struct daemon *d, struct job *job)
 {
     log_info("job=%u event=ended state=%s exit_status=%d", job->id, job_state_name(job->state),
              job_exit_status(job));
+    if (job->state == JOB_COMPLETED)
+        estimate_completed(d, job);
     turn_save(d, job, SAVE_JOB | SAVE_ENDED);
     event_ended(d, job);
 }
@@ -64,6 +67,7 @@ jobs_add(struct daemon *d, struct job *job, char **why)
         job->req.oom_retries = (int32_t)d->config.oom_retries;
     if (job->req.hold)
         job->state = JOB_HELD;
+    estimate_enter(d, job);
     queue_add(d->queue, job);
     turn_save(d, job, SAVE_INSERT);
     event_submitted(d, job);
@@ -239,5 +243,6 @@ void
 jobs_retire(struct daemon *d, struct job *job)
 {
     waits_job_ended(d, job);
+    estimate_leave(d, job);
     job_free(queue_remove(d->queue, job->id));
 }

@@ -21,6 +21,7 @@
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/estimate.h"
 #include "daemon/gpulock.h"
 #include "daemon/nursery.h"
 #include "daemon/options.h"
@@ -255,7 +256,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->watcher = watcher_new(d);
     d->waits = waits_new();
     find_cgroup(d);
-    if (recover_load(d, e) || find_cards(d, o, e))
+    if (estimate_open(d, e) || recover_load(d, e) || find_cards(d, o, e))
         return -1;
     crash_point("daemon-before-recovery");
     if (recover_attempts(d, e))
@@ -299,6 +300,7 @@ finish(struct daemon *d)
     watcher_free(d->watcher);
     waits_free(d->waits);
     turn_free(d->turn);
+    estimate_close(d);
     queue_free(d->queue);
     rules_free(d);
     ledger_free(d->ledger);

@@ -19,6 +19,7 @@
 #include "core/plan.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/estimate.h"
 #include "daemon/events.h"
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
@@ -277,6 +278,7 @@ take_request(struct sync *s, struct job *job, struct line *line)
     request_init(&line->req);
     job->req.cancel = false;
     job->declared_mib = declared;
+    estimate_refresh(d, job);
     queue_refile(d->queue, job);
     turn_save(d, job, SAVE_JOB);
     event_plain(d, "updated", job, NULL);
@@ -559,6 +561,8 @@ plan_lines(struct sync *s, struct jsonw *out)
         job->order = i + 1;
         job->req.demand = line->req.demand;
         job->req.priority = line->req.priority;
+        job->req.limit_ms = line->req.limit_ms;
+        estimate_refresh(s->daemon, job);
         queue_add(q, job);
     }
     struct planner *planner = planner_new(planner_rules(s->daemon->planner), NULL);

@@ -19,6 +19,7 @@
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/estimate.h"
 #include "daemon/launch.h"
 #include "daemon/prober.h"
 #include "daemon/turn.h"
@@ -56,6 +57,7 @@ on_live(struct job *job, const char *const *uuids, void *arg)
         job->run->shepherd_pid = 0;
         remember_cards(d, job, uuids);
     }
+    estimate_enter(d, job);
     queue_add(d->queue, job);
     return 0;
 }

@@ -20,6 +20,7 @@
 #include "core/plan.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/estimate.h"
 #include "daemon/events.h"
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
@@ -296,6 +297,8 @@ write_job(struct daemon *d, struct job *job)
         store_job_insert(s, job, &e);
     else if (job->unsaved & (SAVE_JOB | SAVE_ENDED))
         store_job_update(s, job, &e);
+    if (job->unsaved & SAVE_ENDED)
+        estimate_save(d, job);
     if (job->unsaved & SAVE_DETACH)
         store_job_detach(s, job->id, &e);
     if (job->unsaved & SAVE_ATTEMPT_NEW) {

@@ -44,6 +44,9 @@ enum stmt_id {
     STMT_EVENT_ADD,
     STMT_EVENTS,
     STMT_EVENTS_TRIM,
+    STMT_RUNS_PUT,
+    STMT_RUNS,
+    STMT_RUNS_TRIM,
     STMT_COUNT
 };
 

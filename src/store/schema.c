@@ -71,7 +71,10 @@ static const char schema_v2[] =
     "ALTER TABLE jobs ADD COLUMN array_job INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN task INTEGER NOT NULL DEFAULT -1;"
     "ALTER TABLE jobs ADD COLUMN llm TEXT;"
-    "ALTER TABLE jobs ADD COLUMN fingerprint TEXT;";
+    "ALTER TABLE jobs ADD COLUMN fingerprint TEXT;"
+    "CREATE TABLE runs(uid INTEGER NOT NULL, fingerprint TEXT NOT NULL,"
+    " last_ms INTEGER NOT NULL, before_ms INTEGER NOT NULL, ended_us INTEGER NOT NULL,"
+    " PRIMARY KEY(uid, fingerprint)) WITHOUT ROWID;";
 
 /* STEPS[v] leads from version v to v + 1. */
 static const char *const STEPS[STORE_SCHEMA_VERSION] = {schema_v1, schema_v2};

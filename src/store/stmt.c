@@ -35,6 +35,11 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_EVENTS] = ("SELECT seq, at_us, kind, job, file, json FROM events WHERE seq > ?1"
                      " AND (?2 = 0 OR file = ?2) ORDER BY seq"),
     [STMT_EVENTS_TRIM] = "DELETE FROM events WHERE seq <= ?1",
+    [STMT_RUNS_PUT] = "INSERT OR REPLACE INTO runs VALUES(?1, ?2, ?3, ?4, ?5)",
+    [STMT_RUNS] = ("SELECT uid, fingerprint, last_ms, before_ms, ended_us FROM runs"
+                   " ORDER BY ended_us DESC LIMIT ?1"),
+    [STMT_RUNS_TRIM] = ("DELETE FROM runs WHERE ended_us < (SELECT ended_us FROM runs"
+                        " ORDER BY ended_us DESC LIMIT 1 OFFSET ?1)"),
 };
 
 static void

@@ -117,6 +117,22 @@ int store_jobs_select(struct store *s, const struct store_filter *filter, store_
 /* How many jobs are in each state. A pass over an index of all jobs: some 20 ms a million. */
 int store_counts(struct store *s, int64_t counts[JOB_STATES], struct err *e);
 
+/* --- runs of the same command ----------------------------------------------------------- */
+
+/* The last two completed runs of one user's command. */
+struct store_runs {
+    uint32_t uid;
+    const char *fingerprint;    /* borrowed */
+    int64_t last_ms, before_ms; /* before_ms 0: there was one only */
+    int64_t ended_us;           /* of the last */
+};
+typedef void (*store_runs_cb)(const struct store_runs *r, void *arg);
+
+int store_runs_put(struct store *s, const struct store_runs *r, struct err *e); /* or replace */
+/* Every row, the newest first, at most 100,000. */
+int store_runs_load(struct store *s, store_runs_cb cb, void *arg, struct err *e);
+int store_runs_trim(struct store *s, struct err *e); /* drops what load would not give */
+
 /* --- environments ----------------------------------------------------------------------- */
 
 /* Keeps the bytes, once however often they come, under the id in *id (never 0). */

@@ -453,6 +453,34 @@ test_events_are_trimmed(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void
+on_runs(const struct store_runs *r, void *arg)
+{
+    buf_addf(arg, "%u %s %lld %lld %lld\n", r->uid, r->fingerprint, (long long)r->last_ms,
+             (long long)r->before_ms, (long long)r->ended_us);
+}
+
+/* One row for each user and command, replaced by the newer, the newest first. */
+static void
+test_runs(void **state)
+{
+    struct fixture *f = *state;
+    static const struct store_runs put[] = {
+        {1, "aa", 5000, 0, 10},
+        {2, "aa", 7, 9, 30},
+        {1, "bb", 1, 2, 20},
+        {1, "aa", 6000, 5000, 40},
+    };
+    auto_buf struct buf seen = BUF_INIT;
+
+    for (size_t i = 0; i < sizeof(put) / sizeof(put[0]); i++)
+        assert_int_equal(store_runs_put(f->s, &put[i], NULL), 0);
+    assert_int_equal(store_runs_trim(f->s, NULL), 0);
+    must_commit(f->s);
+    assert_int_equal(store_runs_load(f->s, on_runs, &seen, NULL), 0);
+    assert_string_equal(buf_str(&seen), "1 aa 6000 5000 40\n2 aa 7 9 30\n1 bb 1 2 20\n");
+}
+
 int
 main(void)
 {
@@ -470,6 +498,7 @@ main(void)
         TEST(test_detached_job),
         TEST(test_events),
         TEST(test_events_are_trimmed),
+        TEST(test_runs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

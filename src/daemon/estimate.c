@@ -1,0 +1,88 @@
+/* Estimates: see estimate.h. The table is the core's (core/history.h); here it meets the store
+ * and the queue. Called by jobs.c, recover.c, main.c, and turn.c within its commit. */
+#include "daemon/estimate.h"
+
+#include "base/err.h"
+#include "core/history.h"
+#include "core/queue.h"
+#include "daemon/daemon.h"
+#include "store/store.h"
+
+#define TRIM_EVERY 4096 /* ends: it looks at every row */
+
+static void
+on_runs(const struct store_runs *r, void *arg)
+{
+    history_restore(arg, r->uid, r->fingerprint,
+                    (struct runs){.last_ms = r->last_ms, .before_ms = r->before_ms});
+}
+
+int
+estimate_open(struct daemon *d, struct err *e)
+{
+    d->history = history_new();
+    return store_runs_load(d->store, on_runs, d->history, e);
+}
+
+void
+estimate_close(struct daemon *d)
+{
+    history_free(d->history);
+    d->history = NULL;
+}
+
+void
+estimate_enter(struct daemon *d, struct job *job)
+{
+    history_enter(d->history, job);
+}
+
+void
+estimate_refresh(struct daemon *d, struct job *job)
+{
+    history_expect(d->history, job);
+}
+
+void
+estimate_leave(struct daemon *d, struct job *job)
+{
+    history_leave(d->history, job);
+}
+
+/* What runs keeps the expectation with which it started: a promise may rest on it. */
+static bool
+may_change(const struct job *job)
+{
+    return job->state == JOB_PENDING || job->state == JOB_HELD;
+}
+
+void
+estimate_completed(struct daemon *d, struct job *job)
+{
+    if (!job->fingerprint || !job->run)
+        return;
+    history_note(d->history, job, job->run->ending.run_ms);
+    struct job *next;
+    for (struct job *same = history_first(d->history, job); same; same = next) {
+        next = same->same_next;
+        if (may_change(same) && history_expect(d->history, same))
+            queue_refile(d->queue, same);
+    }
+}
+
+void
+estimate_save(struct daemon *d, const struct job *job)
+{
+    struct err e; /* sticks to the store; the commit tells */
+    struct runs r = history_runs(d->history, job);
+    if (job->state != JOB_COMPLETED || r.last_ms == 0)
+        return;
+    const struct store_runs row = {.uid = job->uid,
+                                   .fingerprint = job->fingerprint,
+                                   .last_ms = r.last_ms,
+                                   .before_ms = r.before_ms,
+                                   .ended_us = job->ended_us};
+    store_runs_put(d->store, &row, &e);
+    if (job->id % TRIM_EVERY == 0)
+        store_runs_trim(d->store, &e);
+}
