@@ -6,6 +6,8 @@
  * strangers, so this is cheap, and there is no delta that could drift. */
 #include "core/ledger.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,19 +108,32 @@ card_at(struct ledger *l, int card)
     return &l->cards[card];
 }
 
+static void
+set_info(struct ledger *l, struct card *c, const struct gpu_info *info)
+{
+    c->info = *info;
+    for (size_t i = 0; i < sizeof c->type; i++)
+        c->type[i] = (char)tolower((unsigned char)info->name[i]);
+    for (int i = 0; i < c->n_holds; i++) {
+        struct hold *h = &c->holds[i];
+        if (h->by_share)
+            h->demand_mib = (int32_t)(info->total_mib * h->share_permille / 1000);
+    }
+    l->generation++;
+    card_derive(l, c);
+}
+
 int
 ledger_add_card(struct ledger *l, const struct gpu_info *info)
 {
     if (l->n_cards == GPU_MAX || info->index != l->n_cards)
         err_abort("card %d added as number %d", info->index, l->n_cards);
     struct card *c = &l->cards[l->n_cards++];
-    c->info = *info;
     c->health = GPU_UNKNOWN;
     c->used_mib = -1;
     c->util = -1;
     c->temperature_c = -1;
-    l->generation++;
-    card_derive(l, c);
+    set_info(l, c, info);
     return info->index;
 }
 
@@ -128,9 +143,7 @@ ledger_set_info(struct ledger *l, int card, const struct gpu_info *info)
     struct card *c = card_at(l, card);
     if (info->index != card)
         err_abort("card %d described as %d", card, info->index);
-    c->info = *info;
-    l->generation++;
-    card_derive(l, c);
+    set_info(l, c, info);
 }
 
 void
@@ -246,6 +259,34 @@ ledger_set_health(struct ledger *l, int card, enum gpu_state s, int64_t now_us)
     if (c->health != s)
         c->state_since_us = now_us;
     c->health = s;
+    if (s == GPU_UP) {
+        c->xid = 0;
+        c->health_text[0] = '\0';
+    }
+}
+
+void
+ledger_set_sick(struct ledger *l, int card, int32_t xid, const char *text, int64_t now_us)
+{
+    struct card *c = card_at(l, card);
+    ledger_set_health(l, card, GPU_SICK, now_us);
+    c->xid = xid;
+    snprintf(c->health_text, sizeof c->health_text, "%s", text);
+}
+
+void
+ledger_set_wall_offset(struct ledger *l, int64_t offset_us)
+{
+    l->has_wall = true;
+    l->wall_offset_us = offset_us;
+}
+
+int64_t
+ledger_state_since_wall_us(const struct ledger *l, const struct card *c)
+{
+    if (!l->has_wall || c->state_since_us == 0)
+        return 0;
+    return c->state_since_us + l->wall_offset_us;
 }
 
 /* Holds. */
@@ -283,6 +324,14 @@ demand_cpus(const struct demand *d)
     return d->cpus == 0 && d->gpus == 0 ? 1 : d->cpus;
 }
 
+int32_t
+demand_vram_mib(const struct demand *d, int64_t total_mib)
+{
+    if (d->vram_mib > 0 || d->share_permille == 0)
+        return d->vram_mib;
+    return (int32_t)(total_mib * d->share_permille / 1000);
+}
+
 static void
 card_add_hold(struct ledger *l, struct card *c, uint32_t job, const struct demand *d)
 {
@@ -292,8 +341,10 @@ card_add_hold(struct ledger *l, struct card *c, uint32_t job, const struct deman
     }
     c->holds[c->n_holds++] = (struct hold){
         .job = job,
-        .demand_mib = d->vram_mib,
-        .exclusive = d->exclusive || d->vram_mib == 0,
+        .demand_mib = demand_vram_mib(d, c->info.total_mib),
+        .share_permille = d->share_permille,
+        .by_share = d->vram_mib == 0 && d->share_permille > 0,
+        .exclusive = d->exclusive || demand_is_whole(d),
         .now_mib = -1,
         .peak_mib = -1,
         .rest_mib = card_rest(c),
@@ -352,6 +403,43 @@ ledger_release(struct ledger *l, uint32_t job)
     for (int i = 0; i < h->n; i++)
         card_drop_hold(l, card_at(l, h->gpus[i]), job);
     free(h);
+}
+
+/* How much of the card's used memory goes with the hold: what was measured of it, and of what
+ * nobody reports as much as can be its own. */
+static int64_t
+hold_used_mib(const struct ledger *l, const struct card *c, const struct hold *h)
+{
+    int64_t known = h->now_mib > 0 ? h->now_mib : 0, silent = 0;
+    if (c->listed && h->unreported)
+        silent = card_rest(c);
+    else if (!c->listed && h->now_mib < 0 && h->used_mib >= 0)
+        silent = c->used_mib - h->used_mib;
+    int64_t room = card_budget(l, c, h) - known;
+    silent = silent < room ? silent : room;
+    return silent > 0 ? known + silent : known;
+}
+
+static void
+card_take_back(const struct ledger *l, struct card *c, const struct hold *h)
+{
+    int64_t known = h->now_mib > 0 ? h->now_mib : 0;
+    int64_t mine = hold_used_mib(l, c, h);
+    if (c->used_mib >= 0)
+        c->used_mib = c->used_mib > mine ? c->used_mib - mine : 0;
+    c->listed_mib = c->listed_mib > known ? c->listed_mib - known : 0;
+    c->util = -1;
+}
+
+void
+ledger_release_ahead(struct ledger *l, uint32_t job)
+{
+    const struct holding *h = *holding_slot(l, job);
+    for (int i = 0; h && i < h->n; i++) {
+        struct card *c = card_at(l, h->gpus[i]);
+        card_take_back(l, c, card_hold(c, job));
+    }
+    ledger_release(l, job);
 }
 
 bool

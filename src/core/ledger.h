@@ -27,6 +27,7 @@ struct hold {
     uint32_t job;
     int32_t demand_mib;     /* 0: the whole card */
     int32_t share_permille; /* of the card's compute; 0: none was asked */
+    bool by_share;          /* it declared no VRAM: demand_mib is its share of the card's */
     bool exclusive;         /* nothing of ours beside it; true for a whole card */
     bool exceeded;          /* on_excess has been told */
     int32_t now_mib;        /* measured in the newest sample; -1: not attributed */
@@ -50,9 +51,12 @@ struct stranger {
 
 struct card {
     struct gpu_info info;
-    enum gpu_state admin;   /* a person's word: UP, PAUSED, DRAINING */
-    enum gpu_state health;  /* the machine's: UP, LOST, UNKNOWN, SICK */
+    char type[96];         /* info.name in lower case, which a demand's gpu_type is sought in */
+    enum gpu_state admin;  /* a person's word: UP, PAUSED, DRAINING */
+    enum gpu_state health; /* the machine's: UP, LOST, UNKNOWN, SICK */
     int64_t state_since_us; /* of either, the last change */
+    int32_t xid;            /* what made it sick, when the driver gave it a number; 0 */
+    char health_text[72];   /* why it is sick, in words; "" */
     uint64_t links;         /* cards joined to it by NVLink */
     /* the newest sample */
     int64_t sampled_us;    /* 0: none yet */
@@ -115,7 +119,14 @@ int64_t ledger_mem_held(const struct ledger *l);
  * UNKNOWN, SICK). What counts is the machine's, when it is not UP. */
 void ledger_set_admin(struct ledger *l, int card, enum gpu_state s, int64_t now_us);
 void ledger_set_health(struct ledger *l, int card, enum gpu_state s, int64_t now_us);
+/* SICK, and why: the driver's number (0: it gave none) and words, which are cut to fit. Both
+ * stay until the card is UP. */
+void ledger_set_sick(struct ledger *l, int card, int32_t xid, const char *text, int64_t now_us);
 enum gpu_state card_state(const struct card *c);
+/* Wall time minus the ledger's clock, so that people can be told since when. */
+void ledger_set_wall_offset(struct ledger *l, int64_t offset_us);
+/* Since when the card is in its state, as wall time; 0: not known, or no offset was set. */
+int64_t ledger_state_since_wall_us(const struct ledger *l, const struct card *c);
 
 /* Books the cards, cores and host memory for the job, from the moment of the decision. The
  * caller has placed it; a job found running after a restart is booked as it is. Aborts when
@@ -123,6 +134,10 @@ enum gpu_state card_state(const struct card *c);
 void ledger_hold(struct ledger *l, uint32_t job, const struct demand *d, const uint8_t *gpus,
                  int n);
 void ledger_release(struct ledger *l, uint32_t job); /* one that holds nothing is fine */
+/* The same in a look ahead: the memory that it was measured to use has come back, and how busy
+ * its cards will be is not known. (ledger_release leaves what was measured where it is, until
+ * a sample says that it has gone.) */
+void ledger_release_ahead(struct ledger *l, uint32_t job);
 bool ledger_holds(const struct ledger *l, uint32_t job);
 const struct hold *ledger_find_hold(const struct ledger *l, int card,
                                     uint32_t job);                       /* or NULL */
@@ -131,6 +146,9 @@ int64_t card_budget(const struct ledger *l, const struct card *c, const struct h
 /* After a restart: what was measured before it. */
 void ledger_restore_peak(struct ledger *l, int card, uint32_t job, int32_t peak_mib);
 int32_t demand_cpus(const struct demand *d); /* cores it books */
+/* VRAM it wants on a card of this size: what it declared, else its share of the card's (0 when
+ * the size is not known), else 0: the whole card. */
+int32_t demand_vram_mib(const struct demand *d, int64_t total_mib);
 
 /* One card's sample, which describes the card at now_us or later (so pass the time at which
  * it was asked for). A card that was UNKNOWN is UP again. Processes whose job holds nothing

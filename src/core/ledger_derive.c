@@ -21,7 +21,7 @@ with_spike(const struct ledger *l, int64_t mib)
 int64_t
 card_budget(const struct ledger *l, const struct card *c, const struct hold *h)
 {
-    if (h->demand_mib == 0)
+    if (h->demand_mib == 0 && !h->by_share)
         return c->info.total_mib;
     int64_t budget = h->demand_mib;
     if (h->peak_mib > h->demand_mib)
@@ -100,8 +100,10 @@ void
 card_derive(const struct ledger *l, struct card *c)
 {
     c->held_mib = 0;
+    c->share_held = 0;
     c->taken = false;
     for (int i = 0; i < c->n_holds; i++) {
+        c->share_held += c->holds[i].share_permille;
         c->held_mib += card_budget(l, c, &c->holds[i]);
         c->taken |= c->holds[i].exclusive;
     }
@@ -119,6 +121,10 @@ check_card(const struct ledger *l, const struct card *c)
         return "external use of a card is stale";
     if (again.held_mib != c->held_mib || again.headroom_mib != c->headroom_mib)
         return "budgets or headroom of a card are stale";
+    if (again.share_held != c->share_held)
+        return "the shares of a card are added up wrongly";
+    if (c->share_held > 1000)
+        return "more of a card's compute is given away than it has";
     if (again.taken != c->taken || again.countable != c->countable)
         return "a card's flags are stale";
     for (int i = 0; i < c->n_holds; i++) {

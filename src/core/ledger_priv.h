@@ -24,8 +24,10 @@ struct ledger {
     int n_cards;
     bool known;
     uint64_t generation;
-    int32_t cpus;    /* 0: not known */
-    int64_t mem_mib; /* 0: not known */
+    bool has_wall;
+    int64_t wall_offset_us; /* wall time minus our clock */
+    int32_t cpus;           /* 0: not known */
+    int64_t mem_mib;        /* 0: not known */
     int64_t cpus_held;
     int64_t mem_held_mib;
     struct holding **buckets; /* by job id, chained */

@@ -1,7 +1,11 @@
 /* Chooses cards for one job. A card either would do or refuses with a reason; among those
- * that would do the set is chosen, else the nearest refusal is explained. At most 64 cards,
- * so everything is plain loops; the choice of a joined set grows one set from each card.
- * What has room and what comes first is fit.h's to say, which the simulator asks too. */
+ * that would do the set is chosen (place_set.c), else the nearest refusal is explained
+ * (place_why.c). At most 64 cards, so everything is plain loops. What has room and what comes
+ * first is fit.h's to say, which the simulator asks too.
+ *
+ * What is not reported fails nothing: a card that does not tell its size passes min_vram_mib,
+ * one that does not tell its use or load passes the guards. A guard looks at what was measured,
+ * not at what is booked: it is about neighbours that use more than anybody said. */
 #include "core/place.h"
 
 #include <string.h>
@@ -9,31 +13,40 @@
 #include "core/fit.h"
 #include "core/gpu.h"
 #include "core/ledger.h"
+#include "core/place_priv.h"
+
+/* A card reports a little less than its name says: an H100 of 80 GiB 81,559 MiB. */
+#define SIZE_TOLERANCE_PERMILLE 20
 
 static bool
-wants_whole(const struct demand *d)
+is_of_kind(const struct demand *d, const struct card *c)
 {
-    return d->vram_mib == 0;
+    int64_t least = (int64_t)d->min_vram_mib * (1000 - SIZE_TOLERANCE_PERMILLE) / 1000;
+    if (d->min_vram_mib > 0 && c->info.total_mib > 0 && c->info.total_mib < least)
+        return false;
+    return !d->gpu_type[0] || strstr(c->type, d->gpu_type) != NULL;
 }
 
-static int
-wanted(const struct demand *d)
+bool
+place_may_use(const struct demand *d, const struct ledger *l, int card)
 {
-    return d->n_ids ? d->n_ids : d->gpus;
+    if (d->n_ids && !memchr(d->ids, card, d->n_ids))
+        return false;
+    if (!d->n_ids && d->devices && !(d->devices >> card & 1))
+        return false;
+    return is_of_kind(d, ledger_card(l, card));
 }
 
-static bool
-may_use(const struct demand *d, int card)
+uint64_t
+place_cards_of(const struct demand *d, const struct ledger *l)
 {
-    if (d->n_ids)
-        return memchr(d->ids, card, d->n_ids) != NULL;
-    return !d->devices || (d->devices >> card & 1);
-}
-
-static bool
-has_room(const struct demand *d, const struct ledger *l, const struct card *c)
-{
-    return fit_has_room(c->headroom_mib, d->vram_mib, ledger_policy(l)->margin_mib);
+    uint64_t cards = 0;
+    for (int i = 0; i < ledger_n_cards(l); i++) {
+        const struct card *c = ledger_card(l, i);
+        if (place_may_use(d, l, i) && c->info.compute != GPU_COMPUTE_PROHIBITED)
+            cards |= UINT64_C(1) << i;
+    }
+    return cards;
 }
 
 static enum reason
@@ -54,115 +67,100 @@ state_refuses(const struct card *c)
     return c->info.compute == GPU_COMPUTE_PROHIBITED ? REASON_GPU_PAUSED : REASON_NONE;
 }
 
-/* Why this card will not do now; REASON_NONE: it would. */
-static enum reason
-card_refuses(const struct demand *d, const struct ledger *l, const struct card *c)
+/* A card whose memory is not known is shared by count only: by those who named their part of
+ * its compute and nothing else. */
+static bool
+may_share_uncounted(const struct demand *d, const struct card *c)
 {
-    enum reason state = state_refuses(c);
+    bool parts = d->share_permille > 0 && d->vram_mib == 0;
+    for (int i = 0; i < c->n_holds; i++)
+        parts = parts && c->holds[i].by_share;
+    return parts;
+}
+
+/* Nobody may be beside it there. */
+static bool
+wants_alone(const struct demand *d, const struct card *c)
+{
+    if (demand_is_whole(d) || d->exclusive || c->info.compute == GPU_COMPUTE_EXCLUSIVE)
+        return true;
+    return !c->countable && !may_share_uncounted(d, c);
+}
+
+static bool
+is_in_use(const struct demand *d, const struct ledger *l, const struct card *c)
+{
     bool one_process = c->info.compute == GPU_COMPUTE_EXCLUSIVE;
-    bool alone = wants_whole(d) || d->exclusive || !c->countable || one_process;
-    if (state != REASON_NONE)
-        return state;
-    if (c->taken || (alone && c->n_holds > 0) || (one_process && c->n_strangers > 0))
+    bool by_count = demand_is_whole(d) || !c->countable;
+    if (c->taken || (wants_alone(d, c) && c->n_holds > 0))
+        return true;
+    if (one_process && c->n_strangers > 0)
+        return true;
+    return by_count && c->external_mib >= ledger_policy(l)->idle_mib;
+}
+
+static bool
+has_memory(const struct demand *d, const struct ledger *l, const struct card *c)
+{
+    int64_t total = c->info.total_mib;
+    if (demand_is_whole(d) || total <= 0)
+        return true;
+    return fit_has_room(place_room_mib(d, l, c), demand_vram_mib(d, total),
+                        place_margin_mib(d, l));
+}
+
+static bool
+has_share(const struct demand *d, const struct card *c)
+{
+    return c->share_held + d->share_permille <= 1000;
+}
+
+/* What the job is to hold there fits; states and guards aside. */
+static enum reason
+room_refuses(const struct demand *d, const struct ledger *l, const struct card *c)
+{
+    if (is_in_use(d, l, c))
         return REASON_GPU_BUSY;
-    if ((wants_whole(d) || !c->countable) && c->external_mib >= ledger_policy(l)->idle_mib)
-        return REASON_GPU_BUSY;
-    if (!wants_whole(d) && c->info.total_mib > 0 && !has_room(d, l, c))
-        return REASON_GPU_MEMORY;
-    return REASON_NONE;
+    if (!has_share(d, c))
+        return REASON_GPU_SHARE;
+    return has_memory(d, l, c) ? REASON_NONE : REASON_GPU_MEMORY;
 }
 
-/* Whether card a is to be taken before b: pack or spread; whole cards by number. */
-static bool
-comes_before(const struct demand *d, const struct ledger *l, int a, int b)
+static uint8_t
+guard_refuses(const struct demand *d, const struct card *c)
 {
-    enum fit_rule rule = wants_whole(d) ? FIT_FIRST : FIT_BEST;
-    if (ledger_policy(l)->spread)
-        rule = FIT_WORST;
-    return fit_precedes(rule, ledger_card(l, a)->headroom_mib, a,
-                        ledger_card(l, b)->headroom_mib, b);
+    int64_t total = c->info.total_mib;
+    if (d->max_used_permille > 0 && total > 0 && c->used_mib >= 0 &&
+        c->used_mib * 1000 >= total * d->max_used_permille)
+        return 'u';
+    if (d->max_load_permille > 0 && c->util >= 0 && c->util * 10 >= d->max_load_permille)
+        return 'l';
+    return 0;
 }
 
-static void
-sort_candidates(const struct demand *d, const struct ledger *l, uint8_t *cards, int n)
+struct refusal
+place_refusal(const struct demand *d, const struct ledger *l, const struct card *c)
 {
-    for (int i = 1; i < n; i++) {
-        uint8_t card = cards[i];
-        int j = i;
-        for (; j > 0 && comes_before(d, l, card, cards[j - 1]); j--)
-            cards[j] = cards[j - 1];
-        cards[j] = card;
-    }
+    struct refusal r = {.reason = state_refuses(c)};
+    if (r.reason == REASON_NONE)
+        r.reason = room_refuses(d, l, c);
+    if (r.reason == REASON_NONE && (r.guard = guard_refuses(d, c)) != 0)
+        r.reason = REASON_GPU_BUSY;
+    return r;
 }
 
-static bool
-is_same_numa(const struct ledger *l, int a, int b)
-{
-    return ledger_card(l, a)->info.numa == ledger_card(l, b)->info.numa;
-}
-
-/* A set of cards as it grows, and what makes it good, best criterion first. */
-struct set {
-    uint64_t mask;
-    int pairs;    /* joined by NVLink */
-    int promise;  /* links of the card just taken to others that may follow it */
-    bool on_node; /* all on one NUMA node */
-    int ranks;    /* sum of places in the pack (or spread) order */
-};
-
-static bool
-is_better(const struct set *a, const struct set *b)
-{
-    if (a->pairs != b->pairs)
-        return a->pairs > b->pairs;
-    if (a->promise != b->promise)
-        return a->promise > b->promise;
-    if (a->on_node != b->on_node)
-        return a->on_node;
-    return a->ranks < b->ranks;
-}
-
-/* Takes into the set, seeded with cards[seed], the best next card until it has want. */
-static struct set
-grow_set(const struct ledger *l, const uint8_t *cards, int n, int seed, int want)
-{
-    struct set s = {.mask = UINT64_C(1) << cards[seed], .on_node = true, .ranks = seed};
-    uint64_t all = 0;
-    for (int i = 0; i < n; i++)
-        all |= UINT64_C(1) << cards[i];
-    for (int have = 1; have < want; have++) {
-        struct set best = {.pairs = -1};
-        for (int i = 0; i < n; i++) {
-            uint64_t links = ledger_card(l, cards[i])->links;
-            uint64_t bit = UINT64_C(1) << cards[i];
-            if (s.mask & bit)
-                continue;
-            struct set next = {
-                .mask = s.mask | bit,
-                .pairs = s.pairs + __builtin_popcountll(links & s.mask),
-                .promise = have + 1 < want ? __builtin_popcountll(links & all & ~s.mask) : 0,
-                .on_node = s.on_node && is_same_numa(l, cards[seed], cards[i]),
-                .ranks = s.ranks + i,
-            };
-            if (is_better(&next, &best))
-                best = next;
-        }
-        s = best;
-    }
-    return s;
-}
-
-/* The want best of n cards sorted by preference, as a mask. */
+/* Cards of the set on which it would also fit in beside. Of the time to come only room can be
+ * told: guards and states are today's. */
 static uint64_t
-choose_set(const struct ledger *l, const uint8_t *cards, int n, int want)
+cards_beside(const struct demand *d, const struct ledger *beside, uint64_t cards)
 {
-    struct set best = {.pairs = -1};
-    for (int seed = 0; seed < (want == 1 ? 1 : n); seed++) {
-        struct set s = grow_set(l, cards, n, seed, want);
-        if (is_better(&s, &best))
-            best = s;
+    uint64_t fit = 0;
+    for (; cards; cards &= cards - 1) {
+        int card = __builtin_ctzll(cards);
+        if (room_refuses(d, beside, ledger_card(beside, card)) == REASON_NONE)
+            fit |= UINT64_C(1) << card;
     }
-    return best.mask;
+    return fit;
 }
 
 static void
@@ -178,105 +176,39 @@ fill_placement(const struct demand *d, uint64_t mask, struct placement *out)
         out->gpus[out->n++] = (uint8_t)__builtin_ctzll(mask);
 }
 
-/* Who is in the way on this card. */
-static void
-blame(const struct ledger *l, const struct card *c, struct blocked *why)
+static uint64_t
+cards_with_room(const struct demand *d, const struct ledger *l)
 {
-    int64_t largest = -1;
-    for (int i = 0; i < c->n_holds; i++) {
-        int64_t budget = card_budget(l, c, &c->holds[i]);
-        if (budget > largest) {
-            largest = budget;
-            why->job = c->holds[i].job;
-        }
-    }
-    int32_t most = -1;
-    for (int i = 0; i < c->n_strangers; i++) {
-        if (c->strangers[i].peak_mib > most) {
-            most = c->strangers[i].peak_mib;
-            why->stranger_pid = c->strangers[i].pid;
-        }
-    }
-    why->stranger_mib = (int32_t)c->external_mib;
-    if (c->n_holds > 0 && (c->taken || largest >= c->external_mib))
-        why->by = BLOCKED_BY_JOB;
-    else if (c->external_mib > 0 && c->external_mib >= why->short_mib)
-        why->by = BLOCKED_BY_STRANGER;
-    else
-        why->by = c->n_strangers > 0 ? BLOCKED_BY_STRANGER : BLOCKED_BY_NOTHING;
-}
-
-/* The hope in a refusal: what may pass by itself first. */
-static int
-hopelessness(enum reason r)
-{
-    return r == REASON_GPU_MEMORY || r == REASON_GPU_BUSY ? 0 : (int)r;
-}
-
-/* Whether refusing card a is nearer to doing than refusing card b. */
-static bool
-is_nearer(const struct card *a, enum reason ra, const struct card *b, enum reason rb)
-{
-    if (hopelessness(ra) != hopelessness(rb))
-        return hopelessness(ra) < hopelessness(rb);
-    if (ra != rb)
-        return ra == REASON_GPU_MEMORY;
-    if (ra == REASON_GPU_MEMORY)
-        return a->headroom_mib > b->headroom_mib;
-    if (a->n_holds != b->n_holds)
-        return a->n_holds < b->n_holds;
-    return a->external_mib < b->external_mib;
-}
-
-static void
-explain_cards(const struct demand *d, const struct ledger *l, int n_room, struct blocked *why)
-{
-    const struct card *near = NULL;
-    enum reason reason = ledger_is_known(l) ? REASON_RESOURCES : REASON_PROBE;
+    uint64_t room = 0;
     for (int i = 0; i < ledger_n_cards(l); i++) {
-        const struct card *c = ledger_card(l, i);
-        enum reason r = may_use(d, i) ? card_refuses(d, l, c) : REASON_NONE;
-        if (r == REASON_NONE || (near && !is_nearer(c, r, near, reason)))
-            continue;
-        near = c;
-        reason = r;
+        if (place_may_use(d, l, i) &&
+            place_refusal(d, l, ledger_card(l, i)).reason == REASON_NONE)
+            room |= UINT64_C(1) << i;
     }
-    why->margin_mib = ledger_policy(l)->margin_mib;
-    why->n_room = (int16_t)n_room;
-    why->reason = n_room > 0 && near ? REASON_RESOURCES : reason;
-    why->gpu = -1;
-    if (!near)
-        return;
-    why->gpu = (int16_t)near->info.index;
-    why->card_reason = reason;
-    why->gpu_state = (uint8_t)card_state(near);
-    why->free_mib = near->headroom_mib > 0 ? near->headroom_mib : 0;
-    if (reason == REASON_GPU_MEMORY)
-        why->short_mib = d->vram_mib + ledger_policy(l)->margin_mib - near->headroom_mib;
-    if (reason == REASON_GPU_MEMORY || reason == REASON_GPU_BUSY)
-        blame(l, near, why);
+    return room;
 }
 
 static bool
-place_cards(const struct demand *d, const struct ledger *l, struct placement *out,
-            struct blocked *why)
+place_cards(const struct demand *d, const struct ledger *l, uint64_t within,
+            const struct ledger *beside, struct placement *out, struct blocked *why)
 {
-    uint8_t cards[GPU_MAX];
-    int n = 0, want = wanted(d);
-    for (int i = 0; i < ledger_n_cards(l); i++) {
-        if (may_use(d, i) && card_refuses(d, l, ledger_card(l, i)) == REASON_NONE)
-            cards[n++] = (uint8_t)i;
-    }
+    int want = place_wanted(d);
+    uint64_t room = cards_with_room(d, l);
+    int n = __builtin_popcountll(room);
     if (n < want) {
-        explain_cards(d, l, n, why);
+        place_explain(d, l, n, why);
         return false;
     }
-    if (d->n_ids) {
-        fill_placement(d, 0, out);
-        return true;
+    room &= within;
+    if (beside)
+        room = cards_beside(d, beside, room);
+    n = __builtin_popcountll(room);
+    if (n < want) {
+        why->reason = REASON_RESERVATION;
+        why->n_room = (int16_t)n;
+        return false;
     }
-    sort_candidates(d, l, cards, n);
-    fill_placement(d, choose_set(l, cards, n, want), out);
+    fill_placement(d, d->n_ids ? 0 : place_choose(d, l, room, want), out);
     return true;
 }
 
@@ -300,15 +232,28 @@ host_has_room(const struct demand *d, const struct ledger *l, struct blocked *wh
 }
 
 bool
-place_job(const struct demand *d, const struct ledger *l, struct placement *out,
-          struct blocked *why)
+place_job_within(const struct demand *d, const struct ledger *l, uint64_t cards,
+                 const struct ledger *beside, struct placement *out, struct blocked *why)
 {
     struct blocked unused;
     if (!why)
         why = &unused;
     *why = (struct blocked){.gpu = -1};
     out->n = 0;
-    if (wanted(d) > 0 && !place_cards(d, l, out, why))
+    if (place_wanted(d) > 0 && !place_cards(d, l, cards, beside, out, why))
         return false;
-    return host_has_room(d, l, why);
+    if (!host_has_room(d, l, why))
+        return false;
+    if (beside && !host_has_room(d, beside, why)) {
+        *why = (struct blocked){.reason = REASON_RESERVATION, .gpu = -1};
+        return false;
+    }
+    return true;
+}
+
+bool
+place_job(const struct demand *d, const struct ledger *l, struct placement *out,
+          struct blocked *why)
+{
+    return place_job_within(d, l, UINT64_MAX, NULL, out, why);
 }

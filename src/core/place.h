@@ -20,29 +20,40 @@ struct placement {
 
 enum blocked_by { BLOCKED_BY_NOTHING, BLOCKED_BY_JOB, BLOCKED_BY_STRANGER };
 
-/* Why not, with the numbers for a sentence. Plain value; zero is "nothing to say". */
+#define BLOCKED_HOLDERS 3 /* jobs that a sentence names */
+
+/* Why not, with the numbers for a sentence. Plain value; zero is "nothing to say". place.c
+ * writes what it is about on cards and host, plan.c the rest. */
 struct blocked {
     enum reason reason;
     int16_t gpu;             /* the best candidate, -1: none */
     int16_t n_room;          /* cards that would do, of the demand's gpus */
     enum reason card_reason; /* what that card said; Resources sums up several */
     enum blocked_by by;
-    uint32_t job;         /* who holds it: the largest holder on that card; 0 */
-    int32_t stranger_pid; /* 0: none is known by pid */
-    int32_t stranger_mib; /* external use of that card */
-    int64_t free_mib;     /* headroom of that card */
-    int64_t short_mib;    /* how much is missing there */
+    uint32_t job;                      /* who holds it: the largest holder on that card; 0 */
+    uint32_t holders[BLOCKED_HOLDERS]; /* the largest of them (GpuShare: those with a share) */
+    int16_t n_holders;                 /* all of them, named or not */
+    int32_t stranger_pid;              /* 0: none is known by pid */
+    int32_t stranger_mib;              /* external use of that card */
+    int64_t free_mib;                  /* headroom of that card */
+    int64_t short_mib;                 /* how much is missing there */
     int32_t margin_mib;
-    int64_t have;        /* Cpus, Memory: free of it */
-    uint8_t gpu_state;   /* enum gpu_state of that card */
-    uint32_t ahead;      /* the job of the same kind that is first; 0: this is the first */
-    int64_t until_us;    /* BeginTime */
-    int32_t share_short; /* GpuShare: permille missing on that card */
-    uint8_t guard;       /* GpuBusy by a guard: 'u' used, 'l' load; 0: none */
-    int32_t guard_has;   /* permille measured there */
-    int64_t limit;       /* UserLimit, QueueLimit, ArrayLimit: the limit that is reached */
-    uint8_t limit_of;    /* 'r' running jobs, 'g' GPUs, 'v' VRAM (MiB) */
-    uint32_t waits_for;  /* Dependency, Reservation: that job */
+    int64_t have;         /* Cpus, Memory: free of it */
+    uint8_t gpu_state;    /* enum gpu_state of that card */
+    int32_t xid;          /* GpuSick: the driver's number; 0 */
+    char health_text[72]; /* GpuSick: why; "" */
+    int64_t since_us;     /* GpuPaused, GpuSick, Probe: wall time of that state; 0: not known */
+    uint32_t ahead;       /* the job of the same kind that is first; 0: this is the first */
+    int64_t until_us;     /* BeginTime; Reservation: when waits_for is expected to start, 0 or
+                             INT64_MAX: not known */
+    int32_t share_left;   /* GpuShare: permille of that card's compute */
+    uint8_t guard;        /* GpuBusy by a guard: 'u' used, 'l' load; 0: none */
+    int32_t guard_has;    /* permille measured there */
+    int64_t limit;        /* UserLimit, QueueLimit, ArrayLimit: the limit that is reached */
+    uint8_t limit_of;     /* 'r' running jobs, 'g' GPUs, 'v' VRAM (MiB) */
+    uint32_t waits_for;   /* Dependency, Reservation: that job */
+    int32_t waits_more;   /* Dependency: other jobs that it waits for as well */
+    uint8_t waits_how;    /* Dependency: enum dep_type */
 };
 
 /* True with *out filled, or false with *why. why may be NULL. */

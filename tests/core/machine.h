@@ -71,6 +71,23 @@ book(struct ledger *l, uint32_t job, int card, int vram_mib)
     ledger_hold(l, job, &d, &gpu, 1);
 }
 
+/* A part of one card, with so much VRAM; 0: the same part of the card's. */
+static inline struct demand
+want_share(int permille, int vram_mib)
+{
+    struct demand d = want(1, vram_mib);
+    d.share_permille = permille;
+    return d;
+}
+
+static inline void
+book_share(struct ledger *l, uint32_t job, int card, int permille, int vram_mib)
+{
+    struct demand d = want_share(permille, vram_mib);
+    uint8_t gpu = (uint8_t)card;
+    ledger_hold(l, job, &d, &gpu, 1);
+}
+
 static inline struct job *
 new_job(uint32_t id, struct demand d)
 {

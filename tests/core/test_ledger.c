@@ -117,6 +117,81 @@ test_stranger_peak_is_kept_until_it_leaves(void **state)
 }
 
 static void
+test_a_share_holds_its_part_of_the_card(void **state)
+{
+    (void)state;
+    struct told t = {0};
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book_share(l, 1, 0, 250, 0);
+    assert_int_equal(card0(l)->share_held, 250);
+    assert_int_equal(card0(l)->held_mib, CARD_MIB / 4);
+    assert_true(ledger_find_hold(l, 0, 1)->by_share);
+    assert_false(card0(l)->taken);
+    sample_job(l, CARD_MIB / 4, 2, &t);
+    assert_int_equal(t.n, 0);
+    sample_job(l, 10000, 3, &t);
+    assert_int_equal(t.n, 1);
+    assert_int_equal(t.last.declared_mib, CARD_MIB / 4);
+    assert_int_equal(card0(l)->held_mib, 11000);
+    book_share(l, 2, 0, 500, 1000);
+    assert_int_equal(card0(l)->share_held, 750);
+    assert_int_equal(card0(l)->held_mib, 12000);
+    ledger_release(l, 1);
+    assert_int_equal(card0(l)->share_held, 500);
+    assert_null(ledger_check(l));
+    ledger_free(l);
+}
+
+/* In a look ahead what a job was measured to use comes back with it, whoever else is there. */
+static void
+test_release_ahead_gives_measured_memory_back(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book(l, 1, 0, 8000);
+    book(l, 2, 0, 4000);
+    struct gpu_proc p[] = {{.pid = 10, .mib = 7000, .job = 1},
+                           {.pid = 11, .mib = 3000, .job = 2},
+                           {.pid = 12, .mib = 1000}};
+    machine_sample(l, 0, 11300, p, 3, 2);
+    assert_int_equal(card0(l)->external_mib, 1300);
+    struct ledger *now = ledger_clone(l), *ahead = ledger_clone(l);
+    ledger_release(now, 1);
+    assert_int_equal(card0(now)->headroom_mib, CARD_MIB - 8300 - 4000);
+    ledger_release_ahead(ahead, 1);
+    assert_int_equal(card0(ahead)->headroom_mib, CARD_MIB - 1300 - 4000);
+    assert_int_equal(card0(ahead)->util, -1);
+    ledger_release_ahead(ahead, 2);
+    assert_int_equal(card0(ahead)->headroom_mib, CARD_MIB - 1300);
+    assert_null(ledger_check(ahead));
+    assert_int_equal(card0(l)->n_holds, 2);
+    ledger_free(ahead);
+    ledger_free(now);
+    ledger_free(l);
+}
+
+/* The same where its memory is not reported: what nothing else explains is taken for its. */
+static void
+test_release_ahead_of_a_silent_job(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book(l, 1, 0, 8000);
+    struct gpu_proc p = {.pid = 10, .mib = -1, .job = 1};
+    machine_sample(l, 0, 6000, &p, 1, 2);
+    struct ledger *ahead = ledger_clone(l);
+    ledger_release_ahead(ahead, 1);
+    assert_int_equal(card0(ahead)->headroom_mib, CARD_MIB);
+    ledger_free(ahead);
+    machine_sample(l, 0, 9000, NULL, -1, 3); /* and 1,000 that cannot be */
+    ahead = ledger_clone(l);
+    ledger_release_ahead(ahead, 1);
+    assert_int_equal(card0(ahead)->headroom_mib, CARD_MIB - 1000);
+    ledger_free(ahead);
+    ledger_free(l);
+}
+
+static void
 test_reused_pid_is_another_process(void **state)
 {
     (void)state;
@@ -333,6 +408,9 @@ main(void)
         cmocka_unit_test(test_own_use_is_not_external),
         cmocka_unit_test(test_exceeding_is_told_once_and_budgeted),
         cmocka_unit_test(test_stranger_peak_is_kept_until_it_leaves),
+        cmocka_unit_test(test_a_share_holds_its_part_of_the_card),
+        cmocka_unit_test(test_release_ahead_gives_measured_memory_back),
+        cmocka_unit_test(test_release_ahead_of_a_silent_job),
         cmocka_unit_test(test_reused_pid_is_another_process),
         cmocka_unit_test(test_process_listed_twice_adds_up),
         cmocka_unit_test(test_process_on_a_foreign_card),

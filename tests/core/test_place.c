@@ -273,6 +273,148 @@ test_many_cards(void **state)
     ledger_free(l);
 }
 
+/* Parts of a card add up to one, whatever memory they named, and need nothing on top. */
+static void
+test_shares_add_up_to_one_card(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book_share(l, 1, 0, 500, 0);
+    assert_string_equal(where(l, want_share(500, 0)), "0");
+    assert_string_equal(where(l, want_share(501, 100)), "GpuShare");
+    assert_string_equal(where(l, want(1, 0)), "GpuBusy");
+    book_share(l, 2, 0, 250, 0);
+    assert_string_equal(where(l, want_share(250, 0)), "0");
+    assert_string_equal(where(l, want_share(251, 0)), "GpuShare");
+    assert_string_equal(where(l, want(1, 5632)), "0"); /* no share, and a margin on top */
+    assert_string_equal(where(l, want(1, 5633)), "GpuMemory");
+    book(l, 3, 0, 5632);
+    assert_string_equal(where(l, want_share(250, 0)), "GpuMemory");
+    assert_null(ledger_check(l));
+    ledger_free(l);
+}
+
+static void
+test_a_share_keeps_whole_and_exclusive_jobs_out(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(2, CARD_MIB);
+    struct demand alone = want(1, 100);
+    alone.exclusive = 1;
+    book_share(l, 1, 0, 100, 100);
+    assert_string_equal(where(l, want(1, 0)), "1");
+    assert_string_equal(where(l, alone), "1");
+    book(l, 2, 1, 0);
+    assert_string_equal(where(l, want(1, 0)), "GpuBusy");
+    assert_string_equal(where(l, alone), "GpuBusy");
+    assert_string_equal(where(l, want_share(900, 0)), "0");
+    assert_string_equal(where(l, want_share(901, 0)), "GpuShare");
+    ledger_free(l);
+}
+
+/* As for a job that wants the whole card: a stranger below the idle threshold is not there. */
+static void
+test_small_strangers_do_not_break_a_share(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book_share(l, 1, 0, 500, 0);
+    machine_stranger(l, 0, 99, 930, 2); /* 1,023 with the buffer */
+    assert_string_equal(where(l, want_share(500, 0)), "0");
+    machine_stranger(l, 0, 99, 931, 3);
+    assert_string_equal(where(l, want_share(500, 0)), "GpuMemory");
+    assert_string_equal(where(l, want_share(450, 0)), "0");
+    struct demand d = want_share(450, 0);
+    d.margin_mib = 300;
+    assert_string_equal(where(l, d), "GpuMemory");
+    ledger_free(l);
+}
+
+/* The smallest rest of compute that will do, so that large parts find room. */
+static void
+test_shares_pack(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(3, CARD_MIB);
+    book_share(l, 1, 2, 500, 1000);
+    book(l, 2, 1, 10000);
+    assert_string_equal(where(l, want_share(500, 1000)), "2");
+    assert_string_equal(where(l, want_share(501, 1000)), "1");
+    assert_string_equal(where(l, want_share(501, 0)), "1");
+    assert_string_equal(where(l, want_share(700, 0)), "0");
+    ledger_free(l);
+}
+
+static void
+test_shares_where_memory_is_not_known(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, 0);
+    book_share(l, 1, 0, 500, 0);
+    assert_string_equal(where(l, want_share(500, 0)), "0");
+    assert_string_equal(where(l, want_share(501, 0)), "GpuShare");
+    assert_string_equal(where(l, want_share(500, 1000)), "GpuBusy");
+    assert_string_equal(where(l, want(1, 1000)), "GpuBusy");
+    struct gpu_info info = ledger_card(l, 0)->info;
+    info.total_mib = 8000;
+    ledger_set_info(l, 0, &info);
+    assert_int_equal(ledger_card(l, 0)->headroom_mib, 4000);
+    assert_null(ledger_check(l));
+    ledger_free(l);
+}
+
+static void
+test_within_cards_and_beside_a_reservation(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(4, CARD_MIB);
+    struct placement p;
+    struct blocked why;
+    struct demand d = want(1, 8000), two = want(2, 8000);
+    assert_true(place_job_within(&d, l, 1u << 2 | 1u << 3, NULL, &p, &why));
+    assert_int_equal(p.gpus[0], 2);
+    assert_false(place_job_within(&two, l, 1u << 2, NULL, &p, &why));
+    assert_int_equal(why.reason, REASON_RESERVATION);
+    assert_int_equal(why.n_room, 1);
+    struct ledger *later = ledger_clone(l);
+    struct demand wide = want(3, 20000);
+    ledger_hold(later, 9, &wide, (const uint8_t[]){0, 1, 2}, 3);
+    assert_true(place_job_within(&d, l, UINT64_MAX, later, &p, &why));
+    assert_int_equal(p.gpus[0], 3);
+    d.vram_mib = 4000; /* fits beside the 20,000 */
+    assert_true(place_job_within(&d, l, UINT64_MAX, later, &p, &why));
+    assert_int_equal(p.gpus[0], 0);
+    assert_false(place_job_within(&two, l, UINT64_MAX, later, &p, &why));
+    assert_int_equal(why.reason, REASON_RESERVATION);
+    book(l, 1, 3, 20000);
+    book(l, 2, 2, 20000);
+    book(l, 3, 1, 20000);
+    assert_false(place_job_within(&two, l, UINT64_MAX, later, &p, &why));
+    assert_int_equal(why.reason, REASON_RESOURCES);
+    ledger_free(later);
+    ledger_free(l);
+}
+
+static void
+test_host_memory_beside_a_reservation(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    struct placement p;
+    struct blocked why;
+    ledger_set_host(l, 8, 64000);
+    struct ledger *later = ledger_clone(l);
+    struct demand d = want(0, 0);
+    d.cpus = 6;
+    ledger_hold(later, 9, &d, NULL, 0);
+    assert_false(place_job_within(&d, l, UINT64_MAX, later, &p, &why));
+    assert_int_equal(why.reason, REASON_RESERVATION);
+    d.cpus = 2;
+    assert_true(place_job_within(&d, l, UINT64_MAX, later, &p, &why));
+    ledger_free(later);
+    ledger_free(l);
+}
+
 static void
 test_states_keep_work_away(void **state)
 {
@@ -450,6 +592,13 @@ main(void)
         cmocka_unit_test(test_joined_cards_are_preferred),
         cmocka_unit_test(test_numa_comes_after_links),
         cmocka_unit_test(test_many_cards),
+        cmocka_unit_test(test_shares_add_up_to_one_card),
+        cmocka_unit_test(test_a_share_keeps_whole_and_exclusive_jobs_out),
+        cmocka_unit_test(test_small_strangers_do_not_break_a_share),
+        cmocka_unit_test(test_shares_pack),
+        cmocka_unit_test(test_shares_where_memory_is_not_known),
+        cmocka_unit_test(test_within_cards_and_beside_a_reservation),
+        cmocka_unit_test(test_host_memory_beside_a_reservation),
         cmocka_unit_test(test_states_keep_work_away),
         cmocka_unit_test(test_unread_machine_waits_for_the_probe),
         cmocka_unit_test(test_unknown_memory_is_placed_by_count),
