@@ -16,7 +16,8 @@ struct live_rules {
 /* As the settings are when nobody changes them, in this order. */
 void live_rules_init(struct live_rules *r, enum plan_order order);
 
-/* As sim_schedule. A job that the scheduler says can never run has start -1. */
+/* As sim_schedule. A job that never runs has start -1: it does not fit on this machine, or what
+ * it waits for ends otherwise, or never. */
 void live_schedule(const struct workload *w, const struct machine *m,
                    const struct live_rules *r, struct schedule *out);
 
@@ -28,7 +29,8 @@ struct live *live_new(const struct workload *w, const struct machine *m,
 void live_free(struct live *live);
 bool live_step(struct live *live); /* false: nothing is left */
 int64_t live_now(const struct live *live);
-const struct queue *live_queue(const struct live *live); /* job i + 1 is w->jobs[i] */
+const struct queue *
+live_queue(const struct live *live); /* job i + 1 is w->jobs[i], unless it is a task */
 const struct ledger *live_ledger(const struct live *live);
 const struct planner *live_planner(const struct live *live);
 const struct sim_run *live_runs(const struct live *live); /* start -1: has not */

@@ -1,5 +1,8 @@
 /* A jobs file as a workload: what `berth run` would queue, all at once. Its own reader has
  * checked it (spec/jobsfile.h); here lines become shapes. */
+#include <string.h>
+
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "sim/read.h"
 #include "spec/jobsfile.h"
@@ -11,7 +14,7 @@ shape_of(const struct demand *d)
         .allowed = d->devices ? d->devices : UINT64_MAX,
         .vram_mib = d->vram_mib,
         .n = (uint8_t)d->gpus,
-        .alone = d->vram_mib == 0 || d->exclusive,
+        .alone = demand_is_whole(d) || d->exclusive,
     };
     if (d->n_ids) {
         s.allowed = 0;
@@ -22,30 +25,86 @@ shape_of(const struct demand *d)
     return s;
 }
 
+struct jobs_reader {
+    const char *file;
+    struct jobsfile lines;
+    int64_t duration_s;
+    bool has_arrays;
+    int64_t n_read; /* jobs, with each task of an array */
+    struct workload *w;
+    struct read_notes *notes;
+};
+
+/* Names stand for the last such job above. Its line must be in the workload. */
 static int
-add_line(const char *file, struct jobsfile_line *line, int64_t duration_s, struct workload *w,
-         struct read_notes *notes, struct err *e)
+resolve_deps(const struct jobs_reader *r, const struct jobsfile_line *line,
+             const uint32_t *numbers, struct err *e)
 {
-    const struct demand *d = &line->req.demand;
-    struct shape shape = shape_of(d);
+    size_t above = (size_t)(line - r->lines.lines);
+    for (int i = 0; i < line->req.n_deps; i++) {
+        struct dep *dep = &line->req.deps[i];
+        for (size_t k = above; dep->name && dep->job == 0 && k-- > 0;) {
+            const char *name = r->lines.lines[k].req.name;
+            if (!name)
+                name = numbers[k] ? r->w->requests[numbers[k] - 1].name : NULL;
+            if (name && strcmp(name, dep->name) == 0)
+                dep->job = numbers[k];
+        }
+        if (!dep->name)
+            return err_set(
+                e, ERR_USAGE,
+                "%s:%d:1: this waits for job %u of a daemon, which is not simulated; "
+                "give the job in this file that is meant a name, and say that",
+                r->file, line->line, dep->job);
+        if (dep->job == 0)
+            return err_set(e, ERR_USAGE, "%s:%d:1: no job named '%.40s' stands above this one",
+                           r->file, line->line, dep->name);
+    }
+    return 0;
+}
+
+static void
+add_rows(struct jobs_reader *r, struct sim_job *job, const struct shape *shape,
+         const struct task_set *tasks)
+{
+    if (tasks->n == 0) {
+        r->n_read++;
+        job->id = r->has_arrays ? r->n_read : job->line;
+        workload_add(r->w, job, shape);
+    }
+    for (int i = 0; i < tasks->n; i++) {
+        for (job->task = tasks->ranges[i].first; job->task <= tasks->ranges[i].last;
+             job->task++) {
+            job->id = ++r->n_read;
+            workload_add(r->w, job, shape);
+        }
+    }
+}
+
+static int
+add_line(struct jobs_reader *r, struct jobsfile_line *line, uint32_t *numbers, struct err *e)
+{
+    struct shape shape = shape_of(&line->req.demand);
     struct sim_job job = {
-        .id = line->line,
-        .duration = line->req.limit_ms ? (line->req.limit_ms + 999) / 1000 : duration_s,
+        .duration = line->req.limit_ms ? (line->req.limit_ms + 999) / 1000 : r->duration_s,
         .priority = line->req.priority,
         .line = (uint32_t)line->line,
     };
     job.estimate = job.duration;
     if (shape.n == 0 || line->req.hold || line->req.cancel) {
-        notes->skipped++;
+        r->notes->skipped++;
         return 0;
     }
     if (job.duration == 0)
         return err_set(e, ERR_USAGE,
                        "%s:%d:1: nothing says how long this runs; give it [time=1h], or say "
                        "--duration 1h for all such lines",
-                       file, line->line);
-    job.request = workload_add_request(w, &line->req);
-    workload_add(w, &job, &shape);
+                       r->file, line->line);
+    if (resolve_deps(r, line, numbers, e) < 0)
+        return -1;
+    job.request = workload_add_request(r->w, &line->req);
+    numbers[line - r->lines.lines] = job.request;
+    add_rows(r, &job, &shape, &r->w->requests[job.request - 1].array);
     return 0;
 }
 
@@ -53,10 +112,13 @@ int
 read_jobs(const char *file, const char *text, size_t len, int64_t duration_s,
           struct workload *w, struct read_notes *notes, struct err *e)
 {
-    struct jobsfile f;
-    int result = jobsfile_parse(file, text, len, &f, e);
-    for (size_t i = 0; result == 0 && i < f.n_lines; i++)
-        result = add_line(file, &f.lines[i], duration_s, w, notes, e);
-    jobsfile_free(&f);
+    struct jobs_reader r = {.file = file, .duration_s = duration_s, .w = w, .notes = notes};
+    int result = jobsfile_parse(file, text, len, &r.lines, e);
+    auto_free uint32_t *numbers = xcalloc(r.lines.n_lines + 1, sizeof *numbers);
+    for (size_t i = 0; result == 0 && i < r.lines.n_lines; i++)
+        r.has_arrays |= r.lines.lines[i].req.array.n > 0;
+    for (size_t i = 0; result == 0 && i < r.lines.n_lines; i++)
+        result = add_line(&r, &r.lines.lines[i], numbers, e);
+    jobsfile_free(&r.lines);
     return result;
 }

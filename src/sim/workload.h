@@ -21,6 +21,7 @@ struct sim_job {
     int32_t priority; /* higher first; sim.c: among those who come at one instant */
     uint32_t user;    /* live.c's fair share tells them apart */
     uint32_t request; /* number in workload.requests plus 1; 0: shape and times say all */
+    int32_t task;     /* of the array that the request is; all its tasks come at one instant */
 };
 
 struct workload {
@@ -31,8 +32,10 @@ struct workload {
     uint32_t *buckets; /* owned; shapes by hash */
     size_t n_buckets;
     struct request *requests; /* owned, with what they own; what jobs of a jobs file ask for
-                                 beyond a shape: live.c obeys it, sim.c cannot */
+                                 beyond a shape: live.c obeys it, sim.c cannot. A dep's job is
+                                 the number of a request plus 1 */
     size_t n_requests, cap_requests;
+    int64_t zero_us; /* wall clock: second 0 for begin times of requests */
 };
 
 /* The machine. */
@@ -44,7 +47,7 @@ struct machine {
 
 #define WORKLOAD_INIT                                                                          \
     {                                                                                          \
-        NULL, 0, 0, NULL, 0, 0, NULL, 0, NULL, 0, 0                                            \
+        NULL, 0, 0, NULL, 0, 0, NULL, 0, NULL, 0, 0, 0                                         \
     }
 #define auto_workload __attribute__((cleanup(workload_free)))
 
