@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "core/balance.h"
 #include "core/ledger.h"
 #include "core/queue.h"
 
@@ -16,6 +17,7 @@ struct planner {
     struct plan_rules rules;
     struct fair *fair;
     struct reservation reserved;
+    struct balance *balance;
 };
 
 struct planner *
@@ -24,12 +26,16 @@ planner_new(const struct plan_rules *r, struct fair *f)
     struct planner *planner = xcalloc(1, sizeof *planner);
     planner->rules = *r;
     planner->fair = f;
+    planner->balance = balance_new();
     return planner;
 }
 
 void
 planner_free(struct planner *p)
 {
+    if (!p)
+        return;
+    balance_free(p->balance);
     free(p);
 }
 
@@ -49,6 +55,18 @@ const struct reservation *
 planner_reservation(const struct planner *p)
 {
     return &p->reserved;
+}
+
+void
+planner_submitted(struct planner *p, const struct demand *d, int64_t n, int64_t now_us)
+{
+    balance_submitted(p->balance, d, n, now_us);
+}
+
+void
+planner_ended(struct planner *p, int64_t span_ms, int64_t run_ms)
+{
+    balance_ended(p->balance, span_ms, run_ms);
 }
 
 void

@@ -38,7 +38,7 @@ enum plan_order {
     PLAN_QUEUE,    /* as they were submitted */
     PLAN_SHORT,    /* (waited + expected run) / expected run, the largest first */
     PLAN_LONGEST,  /* expected run, the longest first */
-    PLAN_BALANCED, /* see balanced.h */
+    PLAN_BALANCED, /* see balance.h */
 };
 
 /* What does not change from pass to pass. */
@@ -65,6 +65,12 @@ void planner_free(struct planner *p);        /* NULL is fine */
 void planner_set_rules(struct planner *p, const struct plan_rules *r);
 const struct plan_rules *planner_rules(const struct planner *p);
 const struct reservation *planner_reservation(const struct planner *p); /* never NULL */
+
+/* What happened, for orders that learn from it (balance.h): so many jobs (or tasks) with this
+ * demand were submitted; a run has ended that was expected to take span_ms (0: unknown). Told
+ * of everything, whatever the order is just now. */
+void planner_submitted(struct planner *p, const struct demand *d, int64_t n, int64_t now_us);
+void planner_ended(struct planner *p, int64_t span_ms, int64_t run_ms);
 
 struct decision {
     enum decision_type type;

@@ -105,6 +105,7 @@ end(struct live *live, struct job *job, enum outcome outcome)
                             .cpu_ms = -1,
                             .max_rss_kib = -1};
     ledger_release(live->l, job->id);
+    planner_ended(live->planner, job->span_ms, ending.run_ms);
     live_apply(live, job, &(struct job_event){.type = JOB_EV_ENDED, .ending = &ending});
     live_apply(live, job, &(struct job_event){.type = JOB_EV_VRAM_BACK});
 }

@@ -188,6 +188,8 @@ live_arrive(struct live *live)
         live->arrived++;
         live->out.events++;
     }
+    planner_submitted(live->planner, &job->req.demand, job->tasks ? array_n_pending(job) : 1,
+                      live_wall(live->now));
     wait_for_others(live, job);
 }
 
