@@ -75,10 +75,12 @@ file_enum(sqlite3_stmt *st, int col, int bound)
     return v >= 0 && v < bound ? v : 0;
 }
 
-int
-store_file_keys(struct store *s, uint32_t file, store_key_cb cb, void *arg, struct err *e)
+/* Steps a bound statement over its keys. 1 when cb has ended the walk. */
+static int
+file_walk(struct store *s, enum stmt_id id, uint32_t file, store_key_cb cb, void *arg,
+          struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, STMT_FILE_KEYS, e);
+    sqlite3_stmt *st = store_stmt(s, id, e);
     struct store_key key;
     int rc;
 
@@ -101,7 +103,20 @@ store_file_keys(struct store *s, uint32_t file, store_key_cb cb, void *arg, stru
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         store_read_failed(s, e);
     sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+    if (rc == SQLITE_ROW)
+        return 1;
+    return rc == SQLITE_DONE ? 0 : -1;
+}
+
+/* Those that were pruned first: a job that took up the key since has a higher id. */
+int
+store_file_keys(struct store *s, uint32_t file, store_key_cb cb, void *arg, struct err *e)
+{
+    int rc = file_walk(s, STMT_LINES, file, cb, arg, e);
+
+    if (rc == 0)
+        rc = file_walk(s, STMT_FILE_KEYS, file, cb, arg, e);
+    return rc < 0 ? -1 : 0;
 }
 
 int
@@ -113,6 +128,9 @@ store_file_forget(struct store *s, uint32_t file, struct err *e)
         return -1;
     sqlite3_bind_int64(st, 1, file);
     sqlite3_bind_int(st, 2, JOB_COMPLETED);
+    if (store_write(s, st, e) < 0 || !(st = store_write_stmt(s, STMT_LINES_FORGET, e)))
+        return -1;
+    sqlite3_bind_int64(st, 1, file);
     return store_write(s, st, e);
 }
 

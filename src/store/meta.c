@@ -182,3 +182,16 @@ store_next_order(struct store *s)
 {
     return s->order.next++;
 }
+
+uint32_t
+store_peek_job_id(const struct store *s)
+{
+    return s->job_id.next > UINT32_MAX ? UINT32_MAX : (uint32_t)s->job_id.next;
+}
+
+void
+store_advance_job_id(struct store *s, uint32_t next)
+{
+    if (next > s->job_id.next)
+        s->job_id.next = next;
+}

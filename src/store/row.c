@@ -1,20 +1,19 @@
 /* The columns of a job and of an attempt: one table each says how a field of the struct
  * and a column of schema.c correspond. Statements, binding and reading follow from them, so a
- * new durable field is one line here and one step in schema.c.
+ * new durable field is one line here and one step in schema.c. Values that are more than a
+ * number or a text are row_fields.c's.
  *
  * Bound text is borrowed: a statement must be stepped before its job changes. Whatever is read
  * is checked, for the file may be damaged: an enumerator out of range is an error. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/err.h"
-#include "base/jsonw.h"
-#include "base/parse.h"
 #include "store/internal.h"
+#include "store/row_fields.h"
 
 enum column_type {
     COLUMN_I32,
@@ -33,6 +32,9 @@ enum column_type {
     COLUMN_WORDS, /* struct ending's text */
     COLUMN_CARDS, /* struct attempt's gpus with their UUIDs, "0:GPU-a,1:GPU-b" */
     COLUMN_PEAKS, /* struct attempt's peak_mib, "100,-1"; after the cards */
+    COLUMN_DEPS,  /* struct request's deps, "s12,a13_4": success, any, failed */
+    COLUMN_SET,   /* struct task_set, "0-99,200"; NULL is empty */
+    COLUMN_BOOK,  /* a struct job's tasks, "3-99;6:2,7:1;9": pending, ended, exit status */
 };
 
 struct column {
@@ -106,6 +108,10 @@ static const struct column job_columns[] = {
     {"task", COLUMN_I32, JOB(task), true},
     {"llm", COLUMN_TEXT, JOB(req.llm), false},
     {"fingerprint", COLUMN_TEXT, JOB(fingerprint), true},
+    {"deps", COLUMN_DEPS, JOB(req), false},
+    {"tags", COLUMN_ARGV, JOB(req.tags), false},
+    {"array_tasks", COLUMN_SET, JOB(req.array), true},
+    {"array_book", COLUMN_BOOK, 0, false},
 };
 
 static const struct column attempt_columns[] = {
@@ -216,64 +222,6 @@ row_job_count(void)
 
 /* --- writing ---------------------------------------------------------------------------- */
 
-static void
-row_bind_own(sqlite3_stmt *st, int at, const struct buf *text)
-{
-    sqlite3_bind_text(st, at, buf_str(text), (int)text->len, SQLITE_TRANSIENT);
-}
-
-static void
-row_bind_argv(sqlite3_stmt *st, int at, char *const *argv)
-{
-    auto_buf struct buf text = BUF_INIT;
-    struct jsonw w;
-
-    if (!argv) {
-        sqlite3_bind_null(st, at);
-        return;
-    }
-    jsonw_init(&w, &text);
-    jsonw_array(&w);
-    for (; *argv; argv++)
-        jsonw_str(&w, *argv);
-    jsonw_end_array(&w);
-    row_bind_own(st, at, &text);
-}
-
-static void
-row_bind_ids(sqlite3_stmt *st, int at, const struct demand *d)
-{
-    auto_buf struct buf text = BUF_INIT;
-
-    if (d->n_ids == 0) {
-        sqlite3_bind_text(st, at, "", 0, SQLITE_STATIC);
-        return;
-    }
-    for (int i = 0; i < d->n_ids; i++)
-        buf_addf(&text, i ? ",%d" : "%d", d->ids[i]);
-    row_bind_own(st, at, &text);
-}
-
-static void
-row_bind_cards(sqlite3_stmt *st, int at, const struct attempt *a, const char *const *uuids)
-{
-    auto_buf struct buf text = BUF_INIT;
-
-    for (int i = 0; uuids && i < a->n_gpus; i++)
-        buf_addf(&text, i ? ",%d:%s" : "%d:%s", a->gpus[i], uuids[i]);
-    row_bind_own(st, at, &text);
-}
-
-static void
-row_bind_peaks(sqlite3_stmt *st, int at, const struct attempt *a)
-{
-    auto_buf struct buf text = BUF_INIT;
-
-    for (int i = 0; i < a->n_gpus; i++)
-        buf_addf(&text, i ? ",%" PRId32 : "%" PRId32, a->peak_mib[i]);
-    row_bind_own(st, at, &text);
-}
-
 /* One field at p into parameter `at`. */
 static void
 row_bind(sqlite3_stmt *st, int at, enum column_type type, const void *p,
@@ -318,6 +266,15 @@ row_bind(sqlite3_stmt *st, int at, enum column_type type, const void *p,
     case COLUMN_PEAKS:
         row_bind_peaks(st, at, p);
         break;
+    case COLUMN_DEPS:
+        row_bind_deps(st, at, p);
+        break;
+    case COLUMN_SET:
+        row_bind_set(st, at, p);
+        break;
+    case COLUMN_BOOK:
+        row_bind_book(st, at, ((const struct job *)p)->tasks);
+        break;
     }
 }
 
@@ -350,121 +307,6 @@ row_bind_attempt(sqlite3_stmt *st, uint32_t job, const struct attempt *attempt,
 }
 
 /* --- reading ---------------------------------------------------------------------------- */
-
-static char *
-row_text(sqlite3_stmt *st, int col)
-{
-    const unsigned char *text = sqlite3_column_text(st, col);
-
-    if (!text)
-        return NULL;
-    return xstrndup((const char *)text, (unsigned long)sqlite3_column_bytes(st, col));
-}
-
-static int
-row_read_argv(sqlite3_stmt *st, int col, char ***out)
-{
-    const char *text = (const char *)sqlite3_column_text(st, col);
-    json_t *array, *item;
-    size_t i;
-
-    *out = NULL;
-    if (!text)
-        return 0;
-    array = json_loadb(text, (size_t)sqlite3_column_bytes(st, col), 0, NULL);
-    if (!json_is_array(array)) {
-        json_decref(array);
-        return -1;
-    }
-    *out = xcalloc(json_array_size(array) + 1, sizeof(char *));
-    json_array_foreach(array, i, item)(*out)[i] =
-        xstrdup(json_is_string(item) ? json_string_value(item) : "");
-    json_decref(array);
-    return 0;
-}
-
-static int
-row_read_ids(sqlite3_stmt *st, int col, struct demand *d)
-{
-    const char *text = (const char *)sqlite3_column_text(st, col);
-    int n;
-
-    if (!text || !*text)
-        return 0;
-    n = parse_index_list(text, d->ids, REQUEST_IDS_MAX, NULL);
-    if (n < 0)
-        return -1;
-    d->n_ids = (uint8_t)n;
-    return 0;
-}
-
-static int
-row_read_i32(const char *text, int32_t *out)
-{
-    int64_t v;
-
-    if (parse_int(text, INT32_MIN, INT32_MAX, &v, NULL) < 0)
-        return -1;
-    *out = (int32_t)v;
-    return 0;
-}
-
-/* "0:GPU-a" */
-static int
-row_read_card(char *text, struct store_attempt *a)
-{
-    char *colon = strchr(text, ':');
-    int32_t index;
-    int slot = a->attempt.n_gpus;
-
-    if (!colon || slot == GPU_MAX)
-        return -1;
-    *colon = '\0';
-    if (row_read_i32(text, &index) < 0 || index < 0 || index >= GPU_MAX)
-        return -1;
-    a->attempt.gpus[slot] = (uint8_t)index;
-    a->uuids[slot] = xstrdup(colon + 1);
-    a->attempt.n_gpus++;
-    return 0;
-}
-
-static int
-row_read_cards(sqlite3_stmt *st, int col, struct store_attempt *a)
-{
-    auto_free char *text = row_text(st, col);
-    char *rest = text;
-
-    if (!text)
-        return -1;
-    while (*text && rest)
-        if (row_read_card(strsep(&rest, ","), a) < 0)
-            return -1;
-    return 0;
-}
-
-static int
-row_read_peaks(sqlite3_stmt *st, int col, struct attempt *a)
-{
-    auto_free char *text = row_text(st, col);
-    char *rest = text;
-
-    for (int i = 0; i < GPU_MAX; i++)
-        a->now_mib[i] = a->peak_mib[i] = -1;
-    for (int i = 0; i < a->n_gpus; i++)
-        if (!rest || row_read_i32(strsep(&rest, ","), &a->peak_mib[i]) < 0)
-            return -1;
-    return 0;
-}
-
-static void
-row_read_words(sqlite3_stmt *st, int col, char *out, size_t size)
-{
-    const char *text = (const char *)sqlite3_column_text(st, col);
-    size_t n = strnlen(text ? text : "", size - 1);
-
-    memcpy(out, text ? text : "", n);
-    out[n] = '\0';
-}
 
 static int
 row_read_enum(sqlite3_stmt *st, int col, int bound, void *out)
@@ -524,6 +366,12 @@ row_read(sqlite3_stmt *st, int col, enum column_type type, void *p)
         return row_read_cards(st, col, p);
     case COLUMN_PEAKS:
         return row_read_peaks(st, col, p);
+    case COLUMN_DEPS:
+        return row_read_deps(st, col, p);
+    case COLUMN_SET:
+        return row_read_set(st, col, p);
+    case COLUMN_BOOK:
+        return row_read_book(st, col, p);
     }
     return -1;
 }

@@ -74,7 +74,21 @@ static const char schema_v2[] =
     "ALTER TABLE jobs ADD COLUMN fingerprint TEXT;"
     "CREATE TABLE runs(uid INTEGER NOT NULL, fingerprint TEXT NOT NULL,"
     " last_ms INTEGER NOT NULL, before_ms INTEGER NOT NULL, ended_us INTEGER NOT NULL,"
-    " PRIMARY KEY(uid, fingerprint)) WITHOUT ROWID;";
+    " PRIMARY KEY(uid, fingerprint)) WITHOUT ROWID;"
+    "ALTER TABLE jobs ADD COLUMN deps TEXT;"
+    "ALTER TABLE jobs ADD COLUMN tags TEXT;"
+    "ALTER TABLE jobs ADD COLUMN array_tasks TEXT;"
+    "ALTER TABLE jobs ADD COLUMN array_book TEXT;"
+    /* Each holds only those that have what it is about. */
+    "CREATE INDEX jobs_array ON jobs(array_job, task) WHERE array_job <> 0;"
+    "CREATE INDEX jobs_fingerprint ON jobs(fingerprint) WHERE fingerprint IS NOT NULL;"
+    "CREATE INDEX jobs_name ON jobs(name) WHERE name IS NOT NULL;"
+    /* What is left of a pruned job that still counts for its line. */
+    "CREATE TABLE lines(file INTEGER NOT NULL, key TEXT NOT NULL, job INTEGER NOT NULL,"
+    " line INTEGER NOT NULL, state INTEGER NOT NULL, outcome INTEGER, code INTEGER,"
+    " signal INTEGER, PRIMARY KEY(file, key)) WITHOUT ROWID;"
+    "CREATE TABLE usage(uid INTEGER PRIMARY KEY, gpu_seconds REAL NOT NULL,"
+    " at_us INTEGER NOT NULL);";
 
 /* STEPS[v] leads from version v to v + 1. */
 static const char *const STEPS[STORE_SCHEMA_VERSION] = {schema_v1, schema_v2};

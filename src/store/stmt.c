@@ -31,6 +31,29 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_FILE_FORGET] = ("UPDATE jobs SET detached = 1 WHERE file = ?1 AND file <> 0"
                           " AND detached = 0 AND state >= ?2"),
     [STMT_JOB_DETACH] = "UPDATE jobs SET detached = 1 WHERE id = ?1",
+    [STMT_FIND_SAME] = ("SELECT id, state FROM jobs WHERE fingerprint = ?1 AND uid = ?2"
+                        " AND state <= ?3 ORDER BY id DESC LIMIT 1"),
+    [STMT_FIND_NAMED] = ("SELECT id, state FROM jobs WHERE name = ?1 AND uid = ?2"
+                         " AND array_job = 0 ORDER BY id DESC LIMIT 1"),
+    [STMT_FIND_TASK] = ("SELECT id, state FROM jobs WHERE array_job = ?1 AND array_job <> 0"
+                        " AND task = ?2 LIMIT 1"),
+    [STMT_TASKS] = ("SELECT id, task, state FROM jobs WHERE array_job = ?1 AND array_job <> 0"
+                    " ORDER BY task"),
+    [STMT_LINES] = ("SELECT key, job, line, state, outcome, code, signal FROM lines"
+                    " WHERE file = ?1"),
+    [STMT_LINES_FORGET] = "DELETE FROM lines WHERE file = ?1",
+    [STMT_PRUNE_LIST] =
+        ("SELECT id, state, submitted_us, ended_us, array_job <> 0 AND coalesce((SELECT a.state"
+         " FROM jobs a WHERE a.id = jobs.array_job), ?1) < ?1 FROM jobs ORDER BY id"),
+    [STMT_PRUNE_LINE] =
+        ("INSERT OR REPLACE INTO lines SELECT j.file, j.key, j.id, j.line, j.state,"
+         " a.outcome, a.code, a.signal" LAST_ATTEMPT " WHERE j.id = ?1 AND j.file <> 0"
+         " AND j.detached = 0 AND j.key IS NOT NULL"),
+    [STMT_PRUNE_ATTEMPTS] = "DELETE FROM attempts WHERE job = ?1",
+    [STMT_PRUNE_JOB] = "DELETE FROM jobs WHERE id = ?1",
+    [STMT_PRUNE_ENVS] = "DELETE FROM envs WHERE id NOT IN (SELECT env FROM jobs)",
+    [STMT_USAGE_SET] = "INSERT OR REPLACE INTO usage VALUES(?1, ?2, ?3)",
+    [STMT_USAGE] = "SELECT uid, gpu_seconds, at_us FROM usage",
     [STMT_EVENT_ADD] = "INSERT INTO events VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
     [STMT_EVENTS] = ("SELECT seq, at_us, kind, job, file, json FROM events WHERE seq > ?1"
                      " AND (?2 = 0 OR file = ?2) ORDER BY seq"),

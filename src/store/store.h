@@ -55,6 +55,10 @@ int store_boot_id_set(struct store *s, const char *boot_id, struct err *e);
 /* Never given out twice, whatever is rolled back or removed. */
 uint32_t store_next_job_id(struct store *s);
 uint64_t store_next_order(struct store *s);
+/* For a plan that numbers tasks as it starts them: the id that comes next, and that all below
+ * `next` have been given out. */
+uint32_t store_peek_job_id(const struct store *s);
+void store_advance_job_id(struct store *s, uint32_t next);
 
 /* --- jobs ------------------------------------------------------------------------------- */
 
@@ -114,6 +118,25 @@ struct store_filter {
 int store_jobs_select(struct store *s, const struct store_filter *filter, store_job_cb cb,
                       void *arg, struct err *e);
 
+/* What one job is found by, among those that are committed. *id 0: there is none. */
+struct store_found {
+    uint32_t id;
+    enum job_state state;
+};
+/* The newest of this user with this fingerprint that has not ended, or has COMPLETED. */
+int store_find_same(struct store *s, uint32_t uid, const char *fingerprint,
+                    struct store_found *out, struct err *e);
+/* The newest of this user with this name (no task of an array). */
+int store_find_named(struct store *s, uint32_t uid, const char *name, struct store_found *out,
+                     struct err *e);
+/* The job that this task of the array became. */
+int store_find_task(struct store *s, uint32_t array, int32_t task, struct store_found *out,
+                    struct err *e);
+/* Every task that has left the array, by number. Not 0 from cb ends the walk. */
+typedef int (*store_task_cb)(uint32_t id, int32_t task, enum job_state state, void *arg);
+int store_tasks_walk(struct store *s, uint32_t array, store_task_cb cb, void *arg,
+                     struct err *e);
+
 /* How many jobs are in each state. A pass over an index of all jobs: some 20 ms a million. */
 int store_counts(struct store *s, int64_t counts[JOB_STATES], struct err *e);
 
@@ -167,6 +190,24 @@ int store_file_keys(struct store *s, uint32_t file, store_key_cb cb, void *arg, 
 int store_file_forget(struct store *s, uint32_t file, struct err *e);
 /* The same for one job, ended or not. */
 int store_job_detach(struct store *s, uint32_t id, struct err *e);
+
+/* --- what goes ---------------------------------------------------------------------------- */
+
+/* Removes at most max ended jobs with their attempts: those that ended before before_us, and
+ * those with an id below below_id. What a jobs file must know of its lines stays; so do tasks
+ * of an array that has not ended. Returns how many, or -1. For a moment in which no other turn
+ * is open; to be committed. */
+int store_prune(struct store *s, int64_t before_us, uint32_t below_id, int max, struct err *e);
+/* Removes environments that no job has any more. A pass over all jobs; as above. */
+int store_prune_envs(struct store *s, struct err *e);
+
+/* --- what users have used ----------------------------------------------------------------- */
+
+/* As struct fair keeps it: decayed GPU-seconds as of at_us. */
+int store_usage_set(struct store *s, uint32_t uid, double gpu_seconds, int64_t at_us,
+                    struct err *e);
+typedef void (*store_usage_cb)(uint32_t uid, double gpu_seconds, int64_t at_us, void *arg);
+int store_usage_load(struct store *s, store_usage_cb cb, void *arg, struct err *e);
 
 /* --- events ----------------------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "core/array.h"
 
 struct dir *
 dir_new(void)
@@ -156,9 +157,66 @@ random_demand(struct rng *r, struct demand *d)
     d->cpus = rng_i32(r);
     d->mem_mib = rng_i32(r);
     d->exclusive = rng_bool(r);
+    d->share_permille = rng_i32(r);
+    d->min_vram_mib = rng_i32(r);
+    d->max_used_permille = rng_i32(r);
+    d->max_load_permille = rng_i32(r);
+    d->margin_mib = rng_i32(r);
+    if (rng_bool(r))
+        memcpy(d->gpu_type, "a100-80", 8);
     d->n_ids = (uint8_t)(rng_next(r) % (REQUEST_IDS_MAX + 1));
     for (int i = 0; i < d->n_ids; i++)
         d->ids[i] = (uint8_t)((i * 3 + 61) % GPU_MAX);
+}
+
+static char **
+random_tags(struct rng *r)
+{
+    int n = (int)(rng_next(r) % 4);
+    char **tags = n ? xcalloc((unsigned long)n + 1, sizeof(char *)) : NULL;
+
+    for (int i = 0; i < n; i++)
+        tags[i] = rng_text(r);
+    return tags;
+}
+
+/* Ranges that neither overlap nor touch. */
+static void
+random_set(struct rng *r, struct task_set *set)
+{
+    int32_t at = 0;
+
+    set->n = (int32_t)(rng_next(r) % 6);
+    set->ranges = set->n ? xcalloc((unsigned long)set->n, sizeof(*set->ranges)) : NULL;
+    for (int i = 0; i < set->n; i++) {
+        set->ranges[i].first = at + (int32_t)(rng_next(r) % 3);
+        set->ranges[i].last = set->ranges[i].first + (int32_t)(rng_next(r) % 3);
+        at = set->ranges[i].last + 2;
+    }
+}
+
+static void
+random_deps(struct rng *r, struct request *req)
+{
+    req->n_deps = (int32_t)(rng_next(r) % 4);
+    req->deps = req->n_deps ? xcalloc((unsigned long)req->n_deps, sizeof(*req->deps)) : NULL;
+    for (int i = 0; i < req->n_deps; i++) {
+        req->deps[i].type = (enum dep_type)(rng_next(r) % 3);
+        req->deps[i].job = (uint32_t)(rng_next(r) >> 33) + 1;
+        req->deps[i].task = rng_bool(r) ? (int32_t)(rng_next(r) % ARRAY_MAX) : -1;
+    }
+}
+
+/* An array some of whose tasks have gone. */
+static void
+random_book(struct rng *r, struct job *job)
+{
+    array_begin(job);
+    for (int32_t task; (task = array_next(job)) >= 0 && rng_bool(r);) {
+        task_set_remove(&job->tasks->pending, task);
+        job->tasks->ended[JOB_COMPLETED + (int)(rng_next(r) % 3)]++;
+    }
+    job->tasks->exit_status = (int32_t)(rng_next(r) % 256);
 }
 
 static void
@@ -173,6 +231,18 @@ random_request(struct rng *r, struct request *req)
     req->hold = rng_bool(r);
     req->cancel = rng_bool(r);
     req->requeue = rng_bool(r);
+    req->unique = rng_bool(r);
+    req->preemptible = rng_bool(r);
+    req->on_timeout = (enum on_timeout)(rng_next(r) % 2);
+    req->max_requeues = rng_i32(r);
+    req->warn_signal = rng_i32(r);
+    req->warn_ms = rng_i64(r);
+    req->begin_us = rng_i64(r);
+    req->array_max = rng_i32(r);
+    random_set(r, &req->array);
+    random_deps(r, req);
+    req->tags = random_tags(r);
+    req->llm = rng_text_or_null(r);
     req->name = rng_text_or_null(r);
     req->log = rng_text_or_null(r);
     if (rng_bool(r)) {
@@ -199,6 +269,13 @@ random_job(struct rng *r, uint32_t id)
     job->retries_used = rng_i32(r);
     job->misfires = rng_i32(r);
     job->cancel_asked = rng_bool(r);
+    job->requeue_asked = (uint8_t)(rng_next(r) % (REQUEUE_WANTED + 1));
+    job->requeues_used = rng_i32(r);
+    job->fingerprint = rng_text_or_null(r);
+    job->array = (uint32_t)rng_i32(r);
+    job->task = rng_i32(r);
+    if (job->req.array.n > 0)
+        random_book(r, job);
     job->order = rng_next(r) >> 2;
     job->submitted_us = rng_i64(r);
     job->begin_us = rng_i64(r);
@@ -290,6 +367,39 @@ assert_same_argv(char *const *a, char *const *b)
 }
 
 static void
+assert_same_set(const struct task_set *a, const struct task_set *b)
+{
+    assert_int_equal(a->n, b->n);
+    for (int i = 0; i < a->n; i++) {
+        assert_int_equal(a->ranges[i].first, b->ranges[i].first);
+        assert_int_equal(a->ranges[i].last, b->ranges[i].last);
+    }
+}
+
+static void
+assert_same_deps(const struct request *a, const struct request *b)
+{
+    assert_int_equal(a->n_deps, b->n_deps);
+    for (int i = 0; i < a->n_deps; i++) {
+        assert_int_equal(a->deps[i].type, b->deps[i].type);
+        assert_int_equal(a->deps[i].job, b->deps[i].job);
+        assert_int_equal(a->deps[i].task, b->deps[i].task);
+    }
+}
+
+static void
+assert_same_book(const struct tasks *a, const struct tasks *b)
+{
+    assert_true(!a == !b);
+    if (!a || !b)
+        return;
+    assert_same_set(&a->pending, &b->pending);
+    assert_int_equal(a->total, b->total);
+    assert_memory_equal(a->ended, b->ended, sizeof(a->ended));
+    assert_int_equal(a->exit_status, b->exit_status);
+}
+
+static void
 assert_same_request(const struct request *a, const struct request *b)
 {
     assert_memory_equal(&a->demand, &b->demand, sizeof(a->demand));
@@ -301,6 +411,18 @@ assert_same_request(const struct request *a, const struct request *b)
     assert_int_equal(a->hold, b->hold);
     assert_int_equal(a->cancel, b->cancel);
     assert_int_equal(a->requeue, b->requeue);
+    assert_int_equal(a->unique, b->unique);
+    assert_int_equal(a->preemptible, b->preemptible);
+    assert_int_equal(a->on_timeout, b->on_timeout);
+    assert_int_equal(a->max_requeues, b->max_requeues);
+    assert_int_equal(a->warn_signal, b->warn_signal);
+    assert_true(a->warn_ms == b->warn_ms);
+    assert_true(a->begin_us == b->begin_us);
+    assert_int_equal(a->array_max, b->array_max);
+    assert_same_set(&a->array, &b->array);
+    assert_same_deps(a, b);
+    assert_same_argv(a->tags, b->tags);
+    assert_same_text(a->llm, b->llm);
     assert_same_text(a->name, b->name);
     assert_same_text(a->command, b->command);
     assert_same_text(a->log, b->log);
@@ -319,6 +441,12 @@ assert_same_job(const struct job *a, const struct job *b)
     assert_int_equal(a->retries_used, b->retries_used);
     assert_int_equal(a->misfires, b->misfires);
     assert_int_equal(a->cancel_asked, b->cancel_asked);
+    assert_int_equal(a->requeue_asked, b->requeue_asked);
+    assert_int_equal(a->requeues_used, b->requeues_used);
+    assert_same_text(a->fingerprint, b->fingerprint);
+    assert_int_equal(a->array, b->array);
+    assert_int_equal(a->task, b->task);
+    assert_same_book(a->tasks, b->tasks);
     assert_true(a->order == b->order);
     assert_true(a->submitted_us == b->submitted_us);
     assert_true(a->begin_us == b->begin_us);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "core/array.h"
 #include "support.h"
 
 #define RANDOM_JOBS 300
@@ -81,6 +82,16 @@ changed_job(struct rng *r, const struct job *old)
     job->file = old->file;
     free(job->key);
     job->key = old->key ? xstrdup(old->key) : NULL;
+    free(job->fingerprint);
+    job->fingerprint = old->fingerprint ? xstrdup(old->fingerprint) : NULL;
+    job->array = old->array;
+    job->task = old->task;
+    task_set_free(&job->req.array);
+    task_set_copy(&job->req.array, &old->req.array);
+    array_free(job->tasks);
+    job->tasks = NULL;
+    if (old->tasks)
+        array_begin(job);
     return job;
 }
 

@@ -1,0 +1,356 @@
+/* Jobs found by what they are, what goes in time, and what users have used. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "support.h"
+
+struct fixture {
+    struct dir *dir;
+    struct store *s;
+};
+
+static int
+setup(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+
+    f->dir = dir_new();
+    f->s = must_open(f->dir);
+    *state = f;
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    store_close(f->s);
+    dir_free(f->dir);
+    free(f);
+    return 0;
+}
+
+static void
+put(struct store *s, struct job *job)
+{
+    struct err e = {0};
+
+    if (store_job_insert(s, job, &e) < 0)
+        fail_msg("%s", e.text);
+    job_free(job);
+}
+
+static void
+put_same(struct store *s, uint32_t id, uint32_t uid, const char *print, enum job_state state)
+{
+    struct job *job = plain_job(id, "true");
+
+    job->uid = uid;
+    job->state = state;
+    job->fingerprint = xstrdup(print);
+    put(s, job);
+}
+
+static uint32_t
+same(struct store *s, uint32_t uid, const char *print)
+{
+    struct store_found found;
+
+    assert_int_equal(store_find_same(s, uid, print, &found, NULL), 0);
+    return found.id;
+}
+
+static void
+test_the_same_command(void **state)
+{
+    struct fixture *f = *state;
+
+    put_same(f->s, 1, 1000, "aa", JOB_COMPLETED);
+    put_same(f->s, 2, 1000, "aa", JOB_PENDING);
+    put_same(f->s, 3, 1000, "aa", JOB_FAILED);
+    put_same(f->s, 4, 1001, "aa", JOB_RUNNING);
+    put_same(f->s, 5, 1000, "bb", JOB_CANCELLED);
+    put_same(f->s, 6, 1000, "cc", JOB_RUNNING);
+    assert_int_equal(same(f->s, 1000, "aa"), 2);
+    assert_int_equal(same(f->s, 1001, "aa"), 4);
+    assert_int_equal(same(f->s, 1000, "bb"), 0);
+    assert_int_equal(same(f->s, 1000, "cc"), 6);
+    assert_int_equal(same(f->s, 1000, "dd"), 0);
+}
+
+static void
+test_the_newest_of_a_name(void **state)
+{
+    struct fixture *f = *state;
+    struct store_found found;
+
+    for (uint32_t id = 1; id <= 4; id++) {
+        struct job *job = plain_job(id, "true");
+        job->uid = id == 3 ? 1001 : 1000;
+        job->req.name = xstrdup("prepare");
+        job->array = id == 4 ? 99 : 0;
+        put(f->s, job);
+    }
+    assert_int_equal(store_find_named(f->s, 1000, "prepare", &found, NULL), 0);
+    assert_int_equal(found.id, 2);
+    assert_int_equal(store_find_named(f->s, 1001, "prepare", &found, NULL), 0);
+    assert_int_equal(found.id, 3);
+    assert_int_equal(store_find_named(f->s, 1000, "train", &found, NULL), 0);
+    assert_int_equal(found.id, 0);
+}
+
+static int
+on_task(uint32_t id, int32_t task, enum job_state s, void *arg)
+{
+    buf_addf(arg, "%u:%d:%s ", id, task, job_state_name(s));
+    return 0;
+}
+
+static void
+put_task(struct store *s, uint32_t id, uint32_t array, int32_t task, enum job_state state)
+{
+    struct job *job = plain_job(id, "true");
+
+    job->array = array;
+    job->task = task;
+    job->state = state;
+    job->ended_us = 1;
+    put(s, job);
+}
+
+static void
+test_tasks_of_an_array(void **state)
+{
+    struct fixture *f = *state;
+    auto_buf struct buf seen = BUF_INIT;
+    struct store_found found;
+
+    add_plain_job(f->s, 1);
+    put_task(f->s, 2, 1, 7, JOB_RUNNING);
+    put_task(f->s, 3, 1, 0, JOB_FAILED);
+    put_task(f->s, 4, 9, 7, JOB_LOST);
+    assert_int_equal(store_tasks_walk(f->s, 1, on_task, &seen, NULL), 0);
+    assert_string_equal(buf_str(&seen), "3:0:FAILED 2:7:RUNNING ");
+    assert_int_equal(store_find_task(f->s, 1, 7, &found, NULL), 0);
+    assert_int_equal(found.id, 2);
+    assert_int_equal(found.state, JOB_RUNNING);
+    assert_int_equal(store_find_task(f->s, 1, 8, &found, NULL), 0);
+    assert_int_equal(found.id, 0);
+}
+
+/* --- what goes -------------------------------------------------------------------------- */
+
+/* A job that was submitted and has ended (0: not) at these times. */
+static void
+put_aged(struct store *s, uint32_t id, int64_t submitted_us, int64_t ended_us)
+{
+    struct rng r = {id * 77777u};
+    struct job *job = plain_job(id, "true");
+    struct attempt *run = random_attempt(&r, 1);
+
+    job->submitted_us = submitted_us;
+    job->ended_us = ended_us;
+    job->state = ended_us ? JOB_COMPLETED : JOB_PENDING;
+    put(s, job);
+    assert_int_equal(store_attempt_insert(s, id, run, some_uuids(0), NULL), 0);
+    free(run);
+}
+
+static int
+on_job(struct job *job, const char *const *uuids, void *arg)
+{
+    (void)uuids;
+    buf_addf(arg, "%u ", job->id);
+    return 0;
+}
+
+static const char *
+left(struct store *s)
+{
+    static char text[64];
+    auto_buf struct buf ids = BUF_INIT;
+    const struct store_filter all = {0};
+
+    assert_int_equal(store_jobs_select(s, &all, on_job, &ids, NULL), 0);
+    snprintf(text, sizeof(text), "%s", buf_str(&ids));
+    return text;
+}
+
+static void
+test_old_jobs_go(void **state)
+{
+    struct fixture *f = *state;
+    struct store_attempt *list;
+
+    put_aged(f->s, 1, 10, 20);
+    put_aged(f->s, 2, 11, 0);
+    put_aged(f->s, 3, 12, 200);
+    put_aged(f->s, 4, 13, 30);
+    put_aged(f->s, 5, 150, 160);
+    must_commit(f->s);
+    assert_int_equal(store_prune(f->s, 100, 0, 1, NULL), 1);
+    assert_string_equal(left(f->s), "2 3 4 5 ");
+    assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 1);
+    assert_string_equal(left(f->s), "2 3 5 ");
+    assert_int_equal(store_attempts_load(f->s, 4, &list, NULL), 0);
+    assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 0);
+    /* And by number; one that waits never. */
+    assert_int_equal(store_prune(f->s, 0, 5, 10, NULL), 1);
+    assert_string_equal(left(f->s), "2 5 ");
+    must_commit(f->s);
+}
+
+static void
+test_tasks_stay_with_their_array(void **state)
+{
+    struct fixture *f = *state;
+    struct job *array;
+
+    put_aged(f->s, 1, 10, 0);
+    put_task(f->s, 2, 1, 0, JOB_COMPLETED);
+    put_task(f->s, 3, 77, 0, JOB_COMPLETED); /* whose array has gone before */
+    assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 1);
+    assert_string_equal(left(f->s), "1 2 ");
+    array = store_job_load(f->s, 1, NULL);
+    array->state = JOB_COMPLETED;
+    array->ended_us = 50;
+    assert_int_equal(store_job_update(f->s, array, NULL), 0);
+    assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 2);
+    assert_string_equal(left(f->s), "");
+    job_free(array);
+}
+
+struct line {
+    uint32_t job;
+    enum job_state state;
+};
+
+static int
+on_key(const struct store_key *key, void *arg)
+{
+    struct line *line = arg;
+
+    assert_string_equal(key->key, "abc#1");
+    *line = (struct line){key->job, key->state};
+    return 0;
+}
+
+static struct line
+line_of(struct store *s, uint32_t file)
+{
+    struct line line = {0};
+
+    assert_int_equal(store_file_keys(s, file, on_key, &line, NULL), 0);
+    return line;
+}
+
+static void
+put_line(struct store *s, uint32_t id, uint32_t file, int64_t ended_us)
+{
+    struct job *job = plain_job(id, "true");
+
+    job->file = file;
+    job->key = xstrdup("abc#1");
+    job->ended_us = ended_us;
+    job->state = ended_us ? JOB_FAILED : JOB_PENDING;
+    put(s, job);
+}
+
+static void
+test_lines_of_a_file_are_remembered(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t file;
+
+    assert_int_equal(store_file_id(f->s, 1000, "/w/jobs.txt", &file, NULL), 0);
+    put_line(f->s, 1, file, 20);
+    assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 1);
+    assert_string_equal(left(f->s), "");
+    assert_int_equal(line_of(f->s, file).job, 1);
+    assert_int_equal(line_of(f->s, file).state, JOB_FAILED);
+    put_line(f->s, 2, file, 0);
+    assert_int_equal(line_of(f->s, file).job, 2);
+    assert_int_equal(store_job_detach(f->s, 2, NULL), 0);
+    assert_int_equal(store_file_forget(f->s, file, NULL), 0);
+    assert_int_equal(line_of(f->s, file).job, 0);
+}
+
+static void
+test_environments_go_with_their_last_job(void **state)
+{
+    struct fixture *f = *state;
+    auto_buf struct buf out = BUF_INIT;
+    int64_t kept, gone;
+    struct job *job = plain_job(1, "true");
+
+    assert_int_equal(store_env_put(f->s, "A=1", 4, &kept, NULL), 0);
+    assert_int_equal(store_env_put(f->s, "B=2", 4, &gone, NULL), 0);
+    job->env = kept;
+    put(f->s, job);
+    assert_int_equal(store_prune_envs(f->s, NULL), 0);
+    assert_int_equal(store_env_get(f->s, kept, &out, NULL), 0);
+    assert_int_equal(store_env_get(f->s, gone, &out, NULL), -1);
+    /* and is made anew when it comes again */
+    assert_int_equal(store_env_put(f->s, "B=2", 4, &gone, NULL), 0);
+    assert_int_equal(store_env_get(f->s, gone, &out, NULL), 0);
+}
+
+/* --- the rest --------------------------------------------------------------------------- */
+
+static void
+on_usage(uint32_t uid, double gpu_seconds, int64_t at_us, void *arg)
+{
+    buf_addf(arg, "%u:%.3f@%lld ", uid, gpu_seconds, (long long)at_us);
+}
+
+static void
+test_usage(void **state)
+{
+    struct fixture *f = *state;
+    auto_buf struct buf seen = BUF_INIT;
+
+    assert_int_equal(store_usage_set(f->s, 1000, 1.5, 10, NULL), 0);
+    assert_int_equal(store_usage_set(f->s, 1001, 7, 11, NULL), 0);
+    assert_int_equal(store_usage_set(f->s, 1000, 2.125, 12, NULL), 0);
+    assert_int_equal(store_usage_load(f->s, on_usage, &seen, NULL), 0);
+    assert_string_equal(buf_str(&seen), "1000:2.125@12 1001:7.000@11 ");
+}
+
+static void
+test_ids_that_a_plan_gives_out(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(store_next_job_id(f->s), 1);
+    assert_int_equal(store_peek_job_id(f->s), 2);
+    store_advance_job_id(f->s, 7);
+    store_advance_job_id(f->s, 3);
+    assert_int_equal(store_next_job_id(f->s), 7);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_the_same_command, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_newest_of_a_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_tasks_of_an_array, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_old_jobs_go, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_tasks_stay_with_their_array, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lines_of_a_file_are_remembered, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_environments_go_with_their_last_job, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_usage, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ids_that_a_plan_gives_out, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
