@@ -29,6 +29,7 @@ int cmd_run(struct cli *cli, int argc, char **argv);
 int cmd_submit(struct cli *cli, int argc, char **argv);
 int cmd_queue(struct cli *cli, int argc, char **argv);
 int cmd_show(struct cli *cli, int argc, char **argv);
+int cmd_explain(struct cli *cli, int argc, char **argv);
 int cmd_logs(struct cli *cli, int argc, char **argv);
 int cmd_cancel(struct cli *cli, int argc, char **argv);
 int cmd_hold(struct cli *cli, int argc, char **argv);

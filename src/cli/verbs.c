@@ -15,6 +15,7 @@ const struct verb cli_verbs[] = {
     {"submit", "queue one command", cmd_submit},
     {"queue", "who runs where, who waits and why", cmd_queue},
     {"show", "everything about a job", cmd_show},
+    {"explain", "why a job waits, or why it ended", cmd_explain},
     {"logs", "a job's output; -f follows it", cmd_logs},
     {"wait", "until jobs end; exits with their code", cmd_wait},
     {"cancel", "stop jobs, or never start them", cmd_cancel},

@@ -4,19 +4,13 @@
 #include <string.h>
 
 static const struct method methods[] = {
-    {"submit", method_submit, true},
-    {"file.sync", method_file_sync, true},
-    {"file.plan", method_file_plan, false},
-    {"jobs", method_jobs, false},
-    {"cancel", method_cancel, true},
-    {"hold", method_hold, true},
-    {"release", method_release, true},
-    {"signal", method_signal, true},
-    {"wait", method_wait, false},
-    {"gpus", method_gpus, false},
-    {"status", method_status, false},
-    {"events", method_events, false},
-    {"stop", method_stop, true},
+    {"submit", method_submit, true},        {"file.sync", method_file_sync, true},
+    {"file.plan", method_file_plan, false}, {"jobs", method_jobs, false},
+    {"cancel", method_cancel, true},        {"hold", method_hold, true},
+    {"release", method_release, true},      {"signal", method_signal, true},
+    {"explain", method_explain, false},     {"wait", method_wait, false},
+    {"gpus", method_gpus, false},           {"status", method_status, false},
+    {"events", method_events, false},       {"stop", method_stop, true},
 };
 
 const struct method *

@@ -22,6 +22,7 @@ int method_jobs(struct daemon *, struct caller *, json_t *, struct jsonw *, stru
 int method_cancel(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_hold(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_release(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_explain(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_signal(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_wait(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_gpus(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);

@@ -1,0 +1,175 @@
+/* `berth explain`: why a job waits or why it ended, in one sentence, and the numbers behind it.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/parse.h"
+#include "base/text.h"
+#include "cli/answer.h"
+#include "cli/ask.h"
+#include "cli/cli.h"
+#include "cli/opt.h"
+#include "cli/render.h"
+#include "cli/term.h"
+#include "wire/client.h"
+
+static const struct opt options[] = {
+    {"all", 'a', NULL, "every job, also those that have ended"},
+    {0},
+};
+
+static const struct page page = {
+    .usage = "berth explain SEL... | --all",
+    .about =
+        "Why a job waits, on which card, how far short, who holds it and when it is expected\n"
+        "to start; or why it ended, and what would help.\n"
+        "SEL: 12  12,14  12-20  @  name:x*  user:u  state:failed",
+    .options = options,
+};
+
+static void
+add_fact(struct buf *out, const char *label, const struct buf *value)
+{
+    if (!value->len)
+        return;
+    buf_addf(out, "  %-11s ", label);
+    text_add_safe(out, value->data, value->len, 0);
+    buf_addc(out, '\n');
+}
+
+/* "14:31:44 (in 29m34s)" */
+static void
+add_when(struct buf *out, int64_t at_us)
+{
+    char span[24];
+    int64_t in_ms = (at_us - clock_wall_us()) / 1000;
+
+    render_clock(out, at_us);
+    if (in_ms > 0)
+        buf_addf(out, " (in %s)", format_duration(in_ms, span));
+    else
+        buf_adds(out, " (now)");
+}
+
+static void
+add_expected(struct buf *out, const json_t *job)
+{
+    auto_buf struct buf line = BUF_INIT;
+    int64_t start_us = answer_time_us(job, "expected_start");
+    int64_t end_us = answer_time_us(job, "expected_end");
+
+    if (start_us) {
+        buf_adds(&line, "start at ");
+        add_when(&line, start_us);
+    } else if (end_us) {
+        buf_adds(&line, "end at ");
+        add_when(&line, end_us);
+    }
+    if (answer_bool(job, "reserved")) {
+        const json_t *cards = json_object_get(job, "cards");
+        buf_adds(&line, start_us ? ", with " : "with ");
+        if (json_array_size(cards)) {
+            buf_adds(&line, json_array_size(cards) > 1 ? "gpus " : "gpu ");
+            answer_add_gpus(&line, cards);
+            buf_adds(&line, " kept for it");
+        } else {
+            buf_adds(&line, "a reservation");
+        }
+    }
+    add_fact(out, "expected", &line);
+}
+
+static void
+add_position(struct buf *out, const json_t *job)
+{
+    auto_buf struct buf line = BUF_INIT;
+    int64_t position = answer_int(job, "position", 0);
+
+    if (position == 1)
+        buf_addf(&line, "first of %lld that wait", (long long)answer_int(job, "waiting", 0));
+    else if (position > 1)
+        buf_addf(&line, "%lld of %lld that wait", (long long)position,
+                 (long long)answer_int(job, "waiting", 0));
+    add_fact(out, "position", &line);
+}
+
+static void
+add_numbers(struct buf *out, const json_t *job)
+{
+    auto_buf struct buf line = BUF_INIT;
+    int64_t peak = answer_int(job, "peak_mib", -1);
+    int64_t had = answer_int(job, "vram_mib", answer_int(job, "card_mib", -1));
+    int64_t ran = answer_int(job, "run_ms", -1);
+    int64_t limit = answer_int(job, "limit_ms", -1);
+    char a[24];
+    char b[24];
+
+    if (ran > 0)
+        buf_addf(&line, "%s%s%s", format_duration(ran, a), limit > 0 ? " of " : "",
+                 limit > 0 ? format_duration(limit, b) : "");
+    add_fact(out, "ran for", &line);
+    buf_clear(&line);
+    if (peak >= 0)
+        buf_addf(&line, "%s%s%s", format_mib(peak, a), had > 0 ? " of " : "",
+                 had > 0 ? format_mib(had, b) : "");
+    add_fact(out, "peak VRAM", &line);
+}
+
+static void
+add_job(const struct term *term, struct buf *out, const json_t *job)
+{
+    const char *state = answer_str(job, "state");
+    auto_buf struct buf text = BUF_INIT;
+    auto_buf struct buf help = BUF_INIT;
+
+    buf_adds(&text, answer_str(job, "text"));
+    buf_adds(&help, answer_str(job, "help"));
+    buf_addf(out, "job %lld ", (long long)answer_int(job, "id", 0));
+    term_add(term, out, render_state_style(state), state);
+    if (text.len) {
+        buf_adds(out, ": ");
+        text_add_safe(out, text.data, text.len, 0);
+    }
+    buf_addc(out, '\n');
+    add_position(out, job);
+    add_expected(out, job);
+    add_numbers(out, job);
+    add_fact(out, "would help", &help);
+}
+
+int
+cmd_explain(struct cli *cli, int argc, char **argv)
+{
+    struct opt_reader r;
+    auto_json json_t *result = NULL;
+    auto_buf struct buf out = BUF_INIT;
+    struct term term = term_of_stdout();
+    json_t *params;
+    json_t *job;
+    bool all = false;
+    size_t i;
+    int status;
+    int opt;
+
+    opt_begin(&r, cli, &page, argc, argv);
+    while ((opt = opt_next(&r)) >= 0)
+        all = true;
+    if (opt == OPT_EXIT)
+        return r.status;
+    params = ask_select_or_all(&r, all,
+                               "which job? For example: berth explain 12, or @ for your last");
+    if (!params)
+        return 2;
+    status = ask_daemon(cli, "explain", params, &result);
+    if (status != 0)
+        return status;
+    if (cli->json) {
+        json_object_set_new(result, "version", json_integer(1));
+        return cli_put_json(result);
+    }
+    json_array_foreach(json_object_get(result, "jobs"), i, job) add_job(&term, &out, job);
+    return cli_put(&out);
+}

@@ -1,0 +1,285 @@
+/* `explain`: why a job waits, or why it ended, as a sentence, what would help, and the numbers
+ * behind both. The sentences are the core's (place_text.c, account.c, advice.c); what is added
+ * here is the job's place in line and when it is expected to start or to end. */
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/parse.h"
+#include "core/account.h"
+#include "core/advice.h"
+#include "core/ledger.h"
+#include "core/plan.h"
+#include "core/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/estimate.h"
+#include "daemon/events.h"
+#include "daemon/methods.h"
+#include "daemon/target.h"
+
+struct answer {
+    struct daemon *daemon;
+    struct jsonw *out;
+    struct job **waiting; /* everybody who waits, in the order of the queue */
+    size_t n_waiting;
+    size_t n; /* explained so far */
+};
+
+static void
+put_int(struct jsonw *w, const char *key, int64_t v, bool known)
+{
+    if (known)
+        jsonw_kint(w, key, v);
+    else
+        jsonw_knull(w, key);
+}
+
+static void
+put_text(struct jsonw *w, const char *key, const struct buf *text)
+{
+    jsonw_kstr(w, key, text->len ? buf_str(text) : NULL);
+}
+
+static struct advice_facts
+facts_of(const struct daemon *d, const struct job *job)
+{
+    struct advice_facts f = {.tolerance_permille = (int32_t)(d->config.tolerance * 1000 + 0.5)};
+    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
+        int64_t mib = ledger_card(d->ledger, i)->info.total_mib;
+        f.largest_mib = mib > f.largest_mib ? mib : f.largest_mib;
+    }
+    for (int i = 0; job->run && i < job->run->n_gpus; i++) {
+        if (job->run->gpus[i] >= ledger_n_cards(d->ledger))
+            continue;
+        int64_t mib = ledger_card(d->ledger, job->run->gpus[i])->info.total_mib;
+        f.card_mib = f.card_mib == 0 || mib < f.card_mib ? mib : f.card_mib;
+    }
+    return f;
+}
+
+/* --- jobs that wait --- */
+
+static void
+put_place_in_line(const struct answer *a, const struct job *job)
+{
+    size_t at = 0;
+    while (at < a->n_waiting && a->waiting[at] != job)
+        at++;
+    put_int(a->out, "position", (int64_t)at + 1, at < a->n_waiting);
+    jsonw_kint(a->out, "waiting", (int64_t)a->n_waiting);
+}
+
+static void
+put_expected_start(const struct answer *a, const struct job *job)
+{
+    const struct reservation *r = planner_reservation(a->daemon->planner);
+    bool reserved = r->job == job->id;
+    int64_t at_us = estimate_start_us(a->daemon, job);
+    jsonw_ktime(a->out, "expected_start", at_us);
+    jsonw_kbool(a->out, "reserved", reserved);
+    jsonw_key(a->out, "cards");
+    jsonw_array(a->out);
+    for (int i = 0; reserved && i < GPU_MAX; i++)
+        if (r->cards >> i & 1)
+            jsonw_int(a->out, i);
+    jsonw_end_array(a->out);
+}
+
+static void
+put_share(struct jsonw *w, int32_t permille)
+{
+    jsonw_key(w, "share_left");
+    jsonw_num(w, permille / 1000.0);
+}
+
+static void
+put_holders(struct jsonw *w, const struct blocked *b)
+{
+    jsonw_key(w, "held_by");
+    jsonw_array(w);
+    for (int i = 0; i < BLOCKED_HOLDERS && b->holders[i]; i++)
+        jsonw_int(w, b->holders[i]);
+    jsonw_end_array(w);
+    jsonw_kint(w, "holders", b->n_holders);
+}
+
+static void
+put_blocked(struct jsonw *w, const struct blocked *b)
+{
+    bool on_card = b->gpu >= 0, memory = b->card_reason == REASON_GPU_MEMORY;
+    put_int(w, "gpu", b->gpu, on_card);
+    put_int(w, "free_mib", b->free_mib, on_card && memory);
+    put_int(w, "short_mib", b->short_mib, on_card && memory);
+    if (b->card_reason == REASON_GPU_SHARE)
+        put_share(w, b->share_left);
+    put_holders(w, b);
+    put_int(w, "stranger_pid", b->stranger_pid,
+            b->by == BLOCKED_BY_STRANGER && b->stranger_pid);
+    put_int(w, "stranger_mib", b->stranger_mib, b->by == BLOCKED_BY_STRANGER);
+    put_int(w, "ahead", b->ahead, b->ahead > 0);
+    put_int(w, "waits_for", b->waits_for, b->waits_for > 0);
+    put_int(w, "limit", b->limit, b->limit > 0);
+    put_int(w, "xid", b->xid, b->xid > 0);
+    jsonw_ktime(w, "since", b->since_us);
+    jsonw_ktime(w, "until", b->until_us == INT64_MAX ? 0 : b->until_us);
+}
+
+static void
+explain_waiting(const struct answer *a, const struct job *job)
+{
+    const struct advice_facts f = facts_of(a->daemon, job);
+    auto_buf struct buf text = BUF_INIT, help = BUF_INIT;
+    struct blocked why;
+    plan_explain(job, &why);
+    plan_explain_text(job, &text);
+    advice_for_waiting(job, &why, &f, &help);
+    jsonw_kstr(a->out, "reason", reason_name(why.reason));
+    put_text(a->out, "text", &text);
+    put_text(a->out, "help", &help);
+    put_place_in_line(a, job);
+    put_expected_start(a, job);
+    put_blocked(a->out, &why);
+}
+
+/* --- jobs that run --- */
+
+static void
+add_cards(struct buf *out, const struct attempt *run)
+{
+    for (int i = 0; i < run->n_gpus; i++)
+        buf_addf(out, "%s%d",
+                 i > 0             ? ","
+                 : run->n_gpus > 1 ? " on gpus "
+                                   : " on gpu ",
+                 run->gpus[i]);
+}
+
+/* 0: nothing says when. */
+static int64_t
+expected_end_us(const struct job *job)
+{
+    return job->span_ms > 0 && job->run->started_us > 0
+               ? job->run->started_us + job->span_ms * 1000
+               : 0;
+}
+
+static void
+explain_running(const struct answer *a, const struct job *job)
+{
+    auto_buf struct buf text = BUF_INIT;
+    char span[24];
+    if (job->state == JOB_COMPLETING) {
+        buf_adds(&text, "its processes have gone; its memory is awaited");
+    } else if (job->run->started_us > 0) {
+        buf_addf(&text, "runs for %s",
+                 format_duration((clock_wall_us() - job->run->started_us) / 1000, span));
+    } else {
+        buf_adds(&text, "is being started");
+    }
+    add_cards(&text, job->run);
+    jsonw_knull(a->out, "reason");
+    put_text(a->out, "text", &text);
+    jsonw_knull(a->out, "help");
+    jsonw_ktime(a->out, "expected_end", expected_end_us(job));
+    put_int(a->out, "estimate_ms", job->estimate_ms, job->estimate_ms > 0);
+    put_int(a->out, "limit_ms", job->req.limit_ms, job->req.limit_ms > 0);
+}
+
+/* --- jobs that have ended --- */
+
+static void
+put_ending(struct jsonw *w, const struct job *job, const struct advice_facts *f)
+{
+    static const char *const ooms[] = {NULL, "cuda", "host"};
+    const struct attempt *run = job->run;
+    const struct ending *e = run ? &run->ending : NULL;
+    int32_t peak = run ? attempt_peak_mib(run) : -1;
+    jsonw_kint(w, "exit_status", job_exit_status(job));
+    put_int(w, "exit_code", e ? e->code : 0, e && e->outcome == OUTCOME_EXITED);
+    put_int(w, "signal", e ? e->signal : 0, e && e->signal > 0);
+    put_int(w, "errno", e ? e->errno_value : 0, e && e->errno_value > 0);
+    jsonw_kstr(w, "oom", e ? ooms[e->oom] : NULL);
+    jsonw_kbool(w, "at_ceiling", advice_is_at_ceiling(job, f));
+    put_int(w, "peak_mib", peak, peak >= 0);
+    put_int(w, "vram_mib", run ? run->vram_mib : 0, run && run->vram_mib > 0);
+    put_int(w, "card_mib", f->card_mib, f->card_mib > 0);
+    put_int(w, "run_ms", e ? e->run_ms : 0, e != NULL);
+    put_int(w, "limit_ms", job->req.limit_ms, job->req.limit_ms > 0);
+    jsonw_kstr(w, "by", job->cancelled_by);
+}
+
+static void
+explain_ended(const struct answer *a, const struct job *job)
+{
+    const struct advice_facts f = facts_of(a->daemon, job);
+    auto_buf struct buf text = BUF_INIT, help = BUF_INIT;
+    job_end_text(job, &text);
+    advice_for_ended(job, &f, &help);
+    jsonw_knull(a->out, "reason");
+    put_text(a->out, "text", &text);
+    put_text(a->out, "help", &help);
+    put_ending(a->out, job, &f);
+}
+
+static void
+explain(struct answer *a, const struct job *job)
+{
+    a->n++;
+    jsonw_object(a->out);
+    jsonw_kint(a->out, "id", job->id);
+    put_int(a->out, "array_job", job->array, job->array > 0);
+    put_int(a->out, "array_task", job->task, job->array > 0);
+    jsonw_kstr(a->out, "state", job_state_name(job->state));
+    jsonw_key(a->out, "command");
+    events_write_command(a->out, job, 200);
+    if (job_state_is_final(job->state))
+        explain_ended(a, job);
+    else if (job_state_is_active(job->state))
+        explain_running(a, job);
+    else
+        explain_waiting(a, job);
+    jsonw_end_object(a->out);
+}
+
+static void
+on_ended(struct job *job, const char *const *uuids, void *arg)
+{
+    (void)uuids;
+    explain(arg, job);
+}
+
+static int
+explain_all(struct answer *a, const struct select *s, const json_t *params, struct err *e)
+{
+    auto_free struct job **live = NULL;
+    if (select_ended(a->daemon, s, 0, on_ended, a, e))
+        return -1;
+    size_t n = select_live(a->daemon, s, &live);
+    for (size_t i = 0; i < n; i++)
+        explain(a, live[i]);
+    return a->n == 0 ? select_none(params, e) : 0;
+}
+
+int
+method_explain(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+               struct err *e)
+{
+    struct answer a = {.daemon = d, .out = out};
+    struct select s = {0};
+    int rc = target_read(d, c, params, &s, e);
+    if (rc == 0) {
+        a.waiting = queue_list_in_order(d->queue, 1u << JOB_PENDING, &a.n_waiting);
+        jsonw_object(out);
+        jsonw_key(out, "jobs");
+        jsonw_array(out);
+        rc = explain_all(&a, &s, params, e);
+        jsonw_end_array(out);
+        jsonw_end_object(out);
+        free(a.waiting);
+    }
+    select_free(&s);
+    return rc;
+}
