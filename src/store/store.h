@@ -60,6 +60,11 @@ uint64_t store_next_order(struct store *s);
 uint32_t store_peek_job_id(const struct store *s);
 void store_advance_job_id(struct store *s, uint32_t next);
 
+/* A short text under a key of the caller's own, like "gpu:UUID"; put replaces. get: the caller
+ * frees; NULL when there is none. */
+int store_note_put(struct store *s, const char *key, const char *text, struct err *e);
+char *store_note_get(struct store *s, const char *key);
+
 /* --- jobs ------------------------------------------------------------------------------- */
 
 /* An attempt with the UUIDs of its cards, uuids[i] that of attempt.gpus[i]. now_mib is not
