@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/jsonw.h"
 #include "gpu/backend.h"
+#include "gpu/kmsg.h"
 
 static void
 put_int(struct jsonw *w, const char *key, uint32_t valid, enum card_field field, int64_t value)
@@ -47,7 +48,8 @@ put_card(struct jsonw *w, const struct backend_card *card)
 }
 
 void
-message_hello(struct buf *out, const char *backend, const struct backend_machine *m)
+message_hello(struct buf *out, const char *backend, const struct backend_machine *m,
+              int64_t kernel_log)
 {
     struct jsonw w;
 
@@ -56,6 +58,10 @@ message_hello(struct buf *out, const char *backend, const struct backend_machine
     jsonw_kint(&w, "hello", 1);
     jsonw_kstr(&w, "backend", backend);
     jsonw_kstr(&w, "driver", m->driver[0] ? m->driver : NULL);
+    if (kernel_log >= 0)
+        jsonw_kint(&w, "kernel_log", kernel_log);
+    else
+        jsonw_knull(&w, "kernel_log");
     jsonw_key(&w, "gpus");
     jsonw_array(&w);
     for (int i = 0; i < m->n; i++)
@@ -82,6 +88,42 @@ message_error(struct buf *out, const char *words)
     jsonw_init(&w, out);
     jsonw_object(&w);
     jsonw_kstr(&w, "error", words);
+    jsonw_end_object(&w);
+    buf_addc(out, '\n');
+}
+
+static void
+put_fault(struct jsonw *w, const struct kmsg_record *r)
+{
+    jsonw_object(w);
+    if (r->kind == KMSG_DRIVER) {
+        jsonw_kbool(w, "driver_loaded", true);
+    } else {
+        jsonw_kint(w, "xid", r->code);
+        jsonw_kstr(w, "bus_id", r->bus_id);
+        if (r->pid)
+            jsonw_kint(w, "pid", r->pid);
+        else
+            jsonw_knull(w, "pid");
+        jsonw_kstr(w, "process", r->name[0] ? r->name : NULL);
+        jsonw_kstr(w, "text", r->text);
+    }
+    jsonw_end_object(w);
+}
+
+void
+message_faults(struct buf *out, int64_t kernel_log, const struct kmsg_record *records, int n)
+{
+    struct jsonw w;
+
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kint(&w, "kernel_log", kernel_log);
+    jsonw_key(&w, "faults");
+    jsonw_array(&w);
+    for (int i = 0; i < n; i++)
+        put_fault(&w, &records[i]);
+    jsonw_end_array(&w);
     jsonw_end_object(&w);
     buf_addc(out, '\n');
 }

@@ -4,9 +4,12 @@
  *
  *   hello line, then for every line "sample N" one sample line; or {"error":...} and exit 1
  *
+ * What the kernel's log says about a card is passed on as it comes, and again before the
+ * driver is asked for a sample: if that hangs, the daemon knows already which card it is.
  * Each line leaves in one write, so that a reader never waits for the rest of one. */
 #include <errno.h>
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,14 +24,19 @@
 #include "base/parse.h"
 #include "gpu/message.h"
 #include "probe/choose.h"
+#include "probe/kernlog.h"
 #include "probe/users.h"
 
 /* A line of a request is far shorter; a longer one is no request. */
 #define REQUEST_MAX 4096
 
+/* A kernel that logs without end wakes this program at most so often. */
+#define LOG_REST_MS 250
+
 struct options {
     const char *backend; /* NULL: not said */
     bool once;
+    int64_t log_after; /* the newest record of the kernel's log that the daemon knows; -1 */
     struct backend_config config;
 };
 
@@ -38,24 +46,27 @@ struct probe {
     struct backend_machine machine;
     struct backend_sample sample;
     struct users *users;
+    struct kernlog *log;
     struct buf out;
 };
 
 static const char usage[] =
-    "usage: berth-probe [--backend auto|nvml|nvidia-smi|sim] [--sim SPEC --sim-dir DIR] "
-    "[--once]\n"
+    "usage: berth-probe [--backend auto|nvml|nvidia-smi|sim] [--sim SPEC --sim-dir DIR]\n"
+    "                   [--log-after N] [--once]\n"
     "\n"
     "Reads the GPUs for berthd: a line 'sample N' on standard input is answered with a line\n"
-    "of JSON. --once prints what there is and one sample, and ends.\n";
+    "of JSON. --once prints what there is and one sample, and ends. --log-after: the record\n"
+    "of the kernel's log after which to report what it says about GPUs.\n";
 
 static int
 parse_options(int argc, char **argv, struct options *o)
 {
-    enum { OPT_BACKEND = 256, OPT_SIM, OPT_SIM_DIR, OPT_ONCE, OPT_HELP };
+    enum { OPT_BACKEND = 256, OPT_SIM, OPT_SIM_DIR, OPT_LOG_AFTER, OPT_ONCE, OPT_HELP };
     static const struct option longs[] = {
         {"backend", required_argument, NULL, OPT_BACKEND},
         {"sim", required_argument, NULL, OPT_SIM},
         {"sim-dir", required_argument, NULL, OPT_SIM_DIR},
+        {"log-after", required_argument, NULL, OPT_LOG_AFTER},
         {"once", no_argument, NULL, OPT_ONCE},
         {"help", no_argument, NULL, OPT_HELP},
         {NULL, 0, NULL, 0},
@@ -72,6 +83,10 @@ parse_options(int argc, char **argv, struct options *o)
             break;
         case OPT_SIM_DIR:
             o->config.sim_dir = optarg;
+            break;
+        case OPT_LOG_AFTER:
+            if (parse_int(optarg, -1, INT64_MAX / 16, &o->log_after, NULL) < 0)
+                return -1;
             break;
         case OPT_ONCE:
             o->once = true;
@@ -115,6 +130,9 @@ say_error(struct probe *p, const struct err *e)
 static int
 answer(struct probe *p, int64_t number, struct err *e)
 {
+    kernlog_report(p->log, &p->out);
+    if (p->out.len > 0 && flush(p) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot write");
     if (p->backend->sample(p->state, &p->sample, e) < 0)
         return -1;
     message_sample(&p->out, number, &p->machine, &p->sample, users_of_process, p->users);
@@ -154,6 +172,28 @@ serve_lines(struct probe *p, struct buf *in, struct err *e)
     return 0;
 }
 
+/* Waits for a request; meanwhile what the kernel's log says is passed on. False when nobody
+ * reads that any more. */
+static bool
+await_request(struct probe *p)
+{
+    bool resting = false;
+
+    for (;;) {
+        struct pollfd fds[2] = {
+            {.fd = STDIN_FILENO, .events = POLLIN},
+            {.fd = resting ? -1 : kernlog_poll_fd(p->log), .events = POLLIN}};
+        int n = poll(fds, 2, resting ? LOG_REST_MS : -1);
+        resting = n > 0 && fds[1].revents;
+        if (resting)
+            kernlog_report(p->log, &p->out);
+        if (p->out.len > 0 && flush(p) < 0)
+            return false;
+        if (n > 0 && fds[0].revents)
+            return true;
+    }
+}
+
 /* Until standard input ends. The exit status. */
 static int
 serve(struct probe *p)
@@ -161,7 +201,7 @@ serve(struct probe *p)
     auto_buf struct buf in = BUF_INIT;
     struct err e;
 
-    for (;;) {
+    while (await_request(p)) {
         char bytes[REQUEST_MAX];
         ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
         if (n < 0 && errno == EINTR)
@@ -172,6 +212,18 @@ serve(struct probe *p)
         if (serve_lines(p, &in, &e) < 0)
             return say_error(p, &e);
     }
+    return 1;
+}
+
+/* The machine's own log says nothing about simulated cards: they have one of their own. */
+static void
+open_log(struct probe *p, const struct options *o)
+{
+    const char *real = getenv("BERTH_KMSG");
+    auto_free char *sim =
+        p->backend == &backend_sim ? xasprintf("%s/kmsg", o->config.sim_dir) : NULL;
+
+    p->log = kernlog_open(sim ? sim : real ? real : "/dev/kmsg", o->log_after);
 }
 
 static int
@@ -182,7 +234,8 @@ run(struct probe *p, const struct options *o)
     p->backend = choose_backend(o->backend, &o->config, &p->state, &p->machine, &e);
     if (!p->backend)
         return say_error(p, &e);
-    message_hello(&p->out, p->backend->name, &p->machine);
+    open_log(p, o);
+    message_hello(&p->out, p->backend->name, &p->machine, kernlog_position(p->log));
     if (flush(p) < 0)
         return 1;
     if (!o->once)
@@ -208,7 +261,7 @@ reset_signals(void)
 int
 main(int argc, char **argv)
 {
-    struct options o = {.backend = NULL};
+    struct options o = {.log_after = -1};
     struct probe *p = xcalloc(1, sizeof(*p));
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -222,6 +275,7 @@ main(int argc, char **argv)
     int status = run(p, &o);
     if (p->backend)
         p->backend->close(p->state);
+    kernlog_close(p->log);
     users_free(p->users);
     backend_sample_free(&p->sample);
     buf_free(&p->out);

@@ -70,7 +70,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     (void)smi_csv_procs(text + second, size - second, &m, &s, &e);
     check_promises(&m, &s);
-    message_hello(&line, "nvidia-smi", &m);
+    message_hello(&line, "nvidia-smi", &m, -1);
     check_line(&line);
     message_sample(&line, 1, &m, &s, nobody, NULL);
     check_line(&line);

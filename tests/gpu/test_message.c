@@ -67,11 +67,12 @@ test_hello(void **state)
     auto_buf struct buf out = BUF_INIT;
 
     (void)state;
-    message_hello(&out, "nvml", m);
+    message_hello(&out, "nvml", m, 4711);
     json_t *v = parse(&out);
     check_int(v, "hello", 1);
     check_str(v, "backend", "nvml");
     check_str(v, "driver", "550.54");
+    check_int(v, "kernel_log", 4711);
     check_size(v, "gpus", 2);
     check_int(v, "gpus.0.index", 2);
     check_str(v, "gpus.0.uuid", "GPU-a");
@@ -100,9 +101,10 @@ test_hello_without_driver_says_null(void **state)
 
     (void)state;
     m->driver[0] = '\0';
-    message_hello(&out, "nvidia-smi", m);
+    message_hello(&out, "nvidia-smi", m, -1);
     json_t *v = parse(&out);
     check_null(v, "driver");
+    check_null(v, "kernel_log");
     json_decref(v);
     free(m);
 }

@@ -1,0 +1,149 @@
+/* The kernel's log: see kernlog.h. /dev/kmsg gives one record a read, from the oldest that is
+ * still there; a record that was overwritten while we read is skipped by the kernel (EPIPE).
+ * Simulated cards have a plain file instead, of the same lines, to which a test appends.
+ *
+ * Drivers repeat themselves by the thousand (XID 45): what says the same as the message
+ * before, and what goes beyond FAULTS_MAX in one go, is left out. */
+#include "probe/kernlog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "gpu/kmsg.h"
+#include "gpu/message.h"
+
+#define RECORD_MAX 8192 /* the kernel's own bound of what a read returns */
+#define FAULTS_MAX 64
+
+struct kernlog {
+    char *path;
+    int fd;        /* -1: cannot be read (yet) */
+    bool is_plain; /* a file, which poll always calls ready */
+    bool fresh;    /* what is there already is to be passed over */
+    int64_t seq;
+    struct buf part; /* of a line whose end has not come */
+    int n;
+    struct kmsg_record found[FAULTS_MAX];
+};
+
+static void
+open_log(struct kernlog *k)
+{
+    struct stat st;
+
+    k->fd = open(k->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (k->fd >= 0 && fstat(k->fd, &st) == 0)
+        k->is_plain = S_ISREG(st.st_mode);
+}
+
+static bool
+says_the_same(const struct kmsg_record *a, const struct kmsg_record *b)
+{
+    return a->kind == b->kind && a->code == b->code && a->pid == b->pid &&
+           strcmp(a->bus_id, b->bus_id) == 0;
+}
+
+static void
+take_line(struct kernlog *k, const char *line, size_t n)
+{
+    struct kmsg_record r;
+
+    if (kmsg_parse(line, n, &r) < 0)
+        return;
+    bool is_known = r.seq <= k->seq || k->fresh;
+    if (r.seq > k->seq)
+        k->seq = r.seq;
+    if (is_known || r.kind == KMSG_OTHER || k->n == FAULTS_MAX)
+        return;
+    for (int i = 0; i < k->n; i++) {
+        if (says_the_same(&k->found[i], &r))
+            return;
+    }
+    k->found[k->n++] = r;
+}
+
+static void
+take_lines(struct kernlog *k, const char *bytes, size_t n)
+{
+    const char *newline;
+
+    buf_add(&k->part, bytes, n);
+    while (k->part.len > 0 && (newline = memchr(k->part.data, '\n', k->part.len))) {
+        size_t length = (size_t)(newline - k->part.data);
+        take_line(k, k->part.data, length);
+        buf_drop(&k->part, length + 1);
+    }
+    if (k->part.len > RECORD_MAX)
+        buf_clear(&k->part);
+}
+
+/* All that is there. A read that was interrupted or found its record overwritten goes on. */
+static void
+drain(struct kernlog *k)
+{
+    char bytes[RECORD_MAX];
+
+    if (k->fd < 0)
+        open_log(k);
+    while (k->fd >= 0) {
+        ssize_t n = read(k->fd, bytes, sizeof(bytes));
+        if (n > 0)
+            take_lines(k, bytes, (size_t)n);
+        else if (n == 0 || (errno != EINTR && errno != EPIPE))
+            break;
+    }
+    k->fresh = false;
+}
+
+struct kernlog *
+kernlog_open(const char *path, int64_t after)
+{
+    struct kernlog *k = xcalloc(1, sizeof(*k));
+
+    k->path = xstrdup(path);
+    k->seq = after;
+    k->fresh = after < 0;
+    k->fd = -1;
+    drain(k);
+    return k;
+}
+
+void
+kernlog_close(struct kernlog *k)
+{
+    if (!k)
+        return;
+    if (k->fd >= 0)
+        close(k->fd);
+    buf_free(&k->part);
+    free(k->path);
+    free(k);
+}
+
+int
+kernlog_poll_fd(const struct kernlog *k)
+{
+    return k->is_plain ? -1 : k->fd;
+}
+
+int64_t
+kernlog_position(const struct kernlog *k)
+{
+    return k->fd < 0 ? -1 : k->seq;
+}
+
+void
+kernlog_report(struct kernlog *k, struct buf *out)
+{
+    drain(k);
+    if (k->n > 0)
+        message_faults(out, k->seq, k->found, k->n);
+    k->n = 0;
+}
