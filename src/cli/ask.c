@@ -27,13 +27,19 @@ ask_daemon(const struct cli *cli, const char *method, json_t *params, json_t **r
 }
 
 json_t *
-ask_select(char *const *words, int n)
+ask_words(char *const *words, int n)
 {
     json_t *list = json_array();
 
     for (int i = 0; i < n; i++)
         json_array_append_new(list, json_string(words[i]));
-    return json_pack("{s:o}", "select", list);
+    return list;
+}
+
+json_t *
+ask_select(char *const *words, int n)
+{
+    return json_pack("{s:o}", "select", ask_words(words, n));
 }
 
 json_t *

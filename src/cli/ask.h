@@ -12,6 +12,8 @@ struct opt_reader;
  * with *result owned by the caller, or the exit status to end with. */
 int ask_daemon(const struct cli *cli, const char *method, json_t *params, json_t **result);
 
+/* ["word", ...] */
+json_t *ask_words(char *const *words, int n);
 /* {"select": [words]} */
 json_t *ask_select(char *const *words, int n);
 

@@ -23,6 +23,8 @@ const struct verb cli_verbs[] = {
     {"release", "let held jobs start", cmd_release},
     {"signal", "send a signal to running jobs", cmd_signal},
     {"gpus", "the cards: memory, load, jobs, strangers", cmd_gpus},
+    {"pause", "keep new work off a card; --drain waits until it is empty", cmd_pause},
+    {"resume", "let a card take work again", cmd_resume},
     {"status", "the daemon and the counts", cmd_status},
     {"events", "what happened, as JSON lines; -f follows", cmd_events},
     {"daemon", "start, stop, status", cmd_daemon},

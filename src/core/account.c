@@ -206,6 +206,8 @@ add_own_end(const struct ending *e, struct buf *out)
         add_detail(e->text, out);
     } else {
         add_cause(e, out);
+        if (bad)
+            add_detail(e->text, out);
     }
 }
 

@@ -34,6 +34,7 @@ struct daemon {
     char *cgroup_base;           /* where attempts get their cgroups; NULL: none may be made */
     char *lock_conflict;         /* words, when another daemon has one of the cards */
     struct gpulock *gpulocks;
+    struct health *health;       /* of the cards */
     uv_timer_t idle_timer;
     uv_signal_t on_term, on_int;
     uv_timer_t clear_timer; /* jobs.c: the wait for the memory of ended jobs */

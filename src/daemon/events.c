@@ -12,6 +12,7 @@
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "daemon/daemon.h"
+#include "daemon/health.h"
 #include "daemon/server.h"
 #include "daemon/turn.h"
 #include "store/store.h"
@@ -245,6 +246,7 @@ event_waiting(struct daemon *d, const struct job *job)
     struct jsonw w;
     plan_explain(job, &why);
     plan_explain_text(job, &text);
+    health_explain(d, &why, &text);
     jsonw_init(&w, &object);
     jsonw_object(&w);
     jsonw_key(&w, "command");

@@ -15,6 +15,7 @@
 #include "core/plan.h"
 #include "daemon/daemon.h"
 #include "daemon/events.h"
+#include "daemon/health.h"
 #include "daemon/launch.h"
 #include "store/store.h"
 
@@ -107,13 +108,22 @@ FIELD(reason)
         jsonw_str(w, reason_name(why.reason));
 }
 
+static void
+explain_waiting(const struct jobjson *x, struct buf *text)
+{
+    struct blocked why;
+    plan_explain(x->job, &why);
+    plan_explain_text(x->job, text);
+    health_explain(x->daemon, &why, text);
+}
+
 FIELD(explain)
 {
     auto_buf struct buf text = BUF_INIT;
     if (has_ended(x))
         job_end_text(x->job, &text);
     else
-        plan_explain_text(x->job, &text);
+        explain_waiting(x, &text);
     jsonw_str(w, text.len ? buf_str(&text) : NULL);
 }
 

@@ -16,6 +16,7 @@
 #include "daemon/daemon.h"
 #include "daemon/estimate.h"
 #include "daemon/events.h"
+#include "daemon/health.h"
 #include "daemon/prober.h"
 #include "daemon/turn.h"
 #include "daemon/waits.h"
@@ -103,6 +104,7 @@ static void
 finish(struct daemon *d, struct job *job)
 {
     int32_t vram_old = job->run->vram_mib;
+    health_job_over(d, job);
     const struct job_event ev = {.type = JOB_EV_VRAM_BACK, .wall_us = clock_wall_us()};
     must_apply(job, &ev);
     ledger_release(d->ledger, job->id);

@@ -23,6 +23,7 @@
 #include "daemon/daemon.h"
 #include "daemon/estimate.h"
 #include "daemon/gpulock.h"
+#include "daemon/health.h"
 #include "daemon/nursery.h"
 #include "daemon/options.h"
 #include "daemon/prober.h"
@@ -251,6 +252,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     start_handles(d);
     d->queue = queue_new();
     make_ledger(d);
+    d->health = health_new();
     rules_make(d);
     d->turn = turn_new(d);
     d->watcher = watcher_new(d);
@@ -304,6 +306,7 @@ finish(struct daemon *d)
     queue_free(d->queue);
     rules_free(d);
     ledger_free(d->ledger);
+    health_free(d->health);
     config_free(&d->config);
     places_free(&d->places);
     nursery_free(d->nursery);

@@ -9,6 +9,7 @@
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/health.h"
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
 #include "daemon/prober.h"
@@ -52,15 +53,14 @@ put_card(struct daemon *d, struct jsonw *w, const struct card *c)
     jsonw_kstr(w, "uuid", c->info.uuid);
     jsonw_kstr(w, "name", c->info.name[0] ? c->info.name : NULL);
     jsonw_kstr(w, "state", gpu_state_name(card_state(c)));
-    jsonw_ktime(w, "since",
-                c->state_since_us ? clock_wall_us() - (clock_boot_us() - c->state_since_us)
-                                  : 0);
+    health_write(d, c->info.index, w);
     put_known(w, "total_mib", c->info.total_mib > 0 ? c->info.total_mib : -1);
     put_known(w, "used_mib", sampled ? c->used_mib : -1);
     jsonw_kint(w, "held_mib", c->held_mib);
     put_known(w, "external_mib", sampled ? c->external_mib : -1);
     put_known(w, "free_mib", !sampled ? -1 : c->headroom_mib > 0 ? c->headroom_mib : 0);
-    jsonw_knull(w, "share_held");
+    jsonw_key(w, "share_held");
+    jsonw_num(w, (double)c->share_held / 1000);
     put_known(w, "util", sampled ? c->util : -1);
     put_known(w, "temperature_c", sampled ? c->temperature_c : -1);
     jsonw_key(w, "jobs");
@@ -70,7 +70,6 @@ put_card(struct daemon *d, struct jsonw *w, const struct card *c)
     jsonw_end_array(w);
     put_strangers(w, c);
     jsonw_end_object(w);
-    (void)d;
 }
 
 static void

@@ -9,6 +9,7 @@ static const struct method methods[] = {
     {"cancel", method_cancel, true},        {"hold", method_hold, true},
     {"release", method_release, true},      {"signal", method_signal, true},
     {"explain", method_explain, false},     {"wait", method_wait, false},
+    {"gpu.pause", method_gpu_pause, true},  {"gpu.resume", method_gpu_resume, true},
     {"gpus", method_gpus, false},           {"status", method_status, false},
     {"events", method_events, false},       {"stop", method_stop, true},
 };

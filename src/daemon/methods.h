@@ -25,6 +25,8 @@ int method_release(struct daemon *, struct caller *, json_t *, struct jsonw *, s
 int method_explain(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_signal(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_wait(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_gpu_pause(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_gpu_resume(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_gpus(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_status(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_events(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);

@@ -23,6 +23,8 @@
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/faults.h"
+#include "daemon/health.h"
 #include "daemon/sample.h"
 #include "daemon/turn.h"
 #include "sys/spawn.h"
@@ -56,9 +58,10 @@ struct prober {
     uv_timer_t restart;
     char *backend, *driver, *error;
     bool said_hello;
-    bool asked; /* an answer is due */
-    bool again; /* and another is wanted after it */
-    bool late;  /* SLOW_MS has passed */
+    bool reads_log; /* the kernel's, in which the driver's errors are */
+    bool asked;     /* an answer is due */
+    bool again;     /* and another is wanted after it */
+    bool late;      /* SLOW_MS has passed */
     int64_t seq;
     int64_t asked_us;         /* boot clock, of the question under way */
     int64_t sampled_us;       /* boot clock, of the question that was answered last */
@@ -202,6 +205,8 @@ arm_next(struct prober *p)
     bool busy =
         queue_n_active(p->daemon->queue) > 0 || queue_count(p->daemon->queue, JOB_PENDING) > 0;
     int64_t ms = busy ? busy_interval(p) : p->daemon->config.idle_sample_ms;
+    if (health_is_checking(p->daemon) && ms > p->daemon->config.sample_ms)
+        ms = p->daemon->config.sample_ms;
     uv_timer_start(&p->next, on_next, (uint64_t)ms, 0);
 }
 
@@ -268,6 +273,16 @@ copy_or_null(const json_t *s)
     return json_is_string(s) ? xstrdup(json_string_value(s)) : NULL;
 }
 
+/* The first probe says where the kernel's log stood; later ones went on from there. */
+static void
+take_log_position(struct prober *p, const json_t *hello)
+{
+    const json_t *seq = json_object_get(hello, "kernel_log");
+    p->reads_log = json_is_integer(seq);
+    if (p->reads_log && health_log_position(p->daemon) < 0)
+        health_set_log_position(p->daemon, json_integer_value(seq));
+}
+
 static void
 on_hello(struct prober *p, const json_t *msg)
 {
@@ -279,6 +294,7 @@ on_hello(struct prober *p, const json_t *msg)
     p->restart_ms = 0;
     uv_timer_stop(&p->deadline);
     sample_take_cards(p->daemon, msg);
+    take_log_position(p, msg);
     p->asked = p->again = p->late = false;
     ask(p);
 }
@@ -317,6 +333,8 @@ on_line(struct prober *p, const char *line, size_t len)
         on_hello(p, msg);
     } else if (json_object_get(msg, "sample")) {
         on_sample(p, msg);
+    } else if (json_object_get(msg, "faults")) {
+        faults_take(p->daemon, msg);
     } else {
         log_error("the probe speaks nonsense: %s", je.text);
     }
@@ -358,9 +376,11 @@ spawn(struct prober *p, int theirs, struct err *e)
     auto_free char *program = places_program("berth-probe", e);
     if (!program)
         return -1;
-    char *real[] = {program, "--backend", "auto", NULL};
-    char *sim[] = {program,     "--backend",           "sim", "--sim", p->sim_spec,
-                   "--sim-dir", p->daemon->places.sim, NULL};
+    char after[32];
+    snprintf(after, sizeof after, "%lld", (long long)health_log_position(p->daemon));
+    char *real[] = {program, "--log-after", after, "--backend", "auto", NULL};
+    char *sim[] = {program, "--log-after", after,       "--backend",           "sim",
+                   "--sim", p->sim_spec,   "--sim-dir", p->daemon->places.sim, NULL};
     struct spawn s = SPAWN_INIT;
     s.argv = p->sim_spec ? sim : real;
     s.envp = environ;

@@ -20,6 +20,7 @@
 #include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/estimate.h"
+#include "daemon/health.h"
 #include "daemon/launch.h"
 #include "daemon/prober.h"
 #include "daemon/turn.h"
@@ -81,10 +82,8 @@ find_card(struct daemon *d, const char *uuid)
     struct gpu_info info = {.index = ledger_n_cards(d->ledger), .minor = -1, .numa = -1};
     snprintf(info.uuid, sizeof info.uuid, "%s", uuid);
     card = ledger_add_card(d->ledger, &info);
-    ledger_set_health(d->ledger, card, GPU_LOST, clock_boot_us());
-    log_warn("event=gpu gpu=%d uuid=%s state=lost a running job has it, the machine does not "
-             "show it",
-             card, uuid);
+    health_card_added(d, card);
+    health_missing(d, card);
     return card;
 }
 

@@ -14,7 +14,7 @@
 #include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/events.h"
-#include "daemon/gpulock.h"
+#include "daemon/health.h"
 #include "daemon/jobs.h"
 #include "daemon/turn.h"
 #include "daemon/watch.h"
@@ -56,7 +56,6 @@ read_info(const json_t *j, struct gpu_info *info)
 static void
 take_card(struct daemon *d, const struct gpu_info *info)
 {
-    struct err e = {0};
     int card = ledger_find_uuid(d->ledger, info->uuid);
     if (card >= 0) {
         struct gpu_info same = *info;
@@ -73,12 +72,7 @@ take_card(struct daemon *d, const struct gpu_info *info)
     fresh.index = ledger_n_cards(d->ledger);
     d->renumbered |= fresh.index != info->index;
     card = ledger_add_card(d->ledger, &fresh);
-    if (gpulock_take(d, info->uuid, &e)) {
-        log_error("event=gpu-taken gpu=%d %s", card, e.text);
-        ledger_set_health(d->ledger, card, GPU_SICK, clock_boot_us());
-        if (!d->lock_conflict)
-            d->lock_conflict = xstrdup(e.text);
-    }
+    health_card_added(d, card);
     log_info("event=gpu gpu=%d uuid=%s name=\"%s\" total_mib=%lld", card, info->uuid,
              info->name, (long long)info->total_mib);
 }
@@ -124,8 +118,15 @@ job_of_process(const struct daemon *d, pid_t pid, int64_t *start)
     return 0;
 }
 
+uint32_t
+sample_job_of_pid(const struct daemon *d, int32_t pid)
+{
+    int64_t start;
+    return job_of_process(d, pid, &start);
+}
+
 static struct gpu_proc *
-read_procs(const struct daemon *d, const json_t *list, int32_t *n)
+read_procs(struct daemon *d, const json_t *list, int32_t *n)
 {
     size_t i;
     const json_t *j;
@@ -141,6 +142,8 @@ read_procs(const struct daemon *d, const json_t *list, int32_t *n)
         p->mib = (int32_t)int_or(json_object_get(j, "mib"), -1);
         copy_string(p->user, sizeof p->user, json_object_get(j, "user"));
         p->job = job_of_process(d, p->pid, &p->start);
+        if (p->job)
+            health_own_process(d, p->pid, p->job);
     }
     *n = (int32_t)json_array_size(list);
     return procs;
@@ -212,6 +215,15 @@ update_jobs(struct daemon *d)
 /* --- one sample
  * ---------------------------------------------------------------------------------- */
 
+static enum health_memory
+read_memory(const json_t *v)
+{
+    const char *name = json_string_value(v);
+    if (name && strcmp(name, "failed") == 0)
+        return HEALTH_MEMORY_FAILED;
+    return name && strcmp(name, "pending") == 0 ? HEALTH_MEMORY_PENDING : HEALTH_MEMORY_FINE;
+}
+
 static void
 take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
 {
@@ -226,17 +238,15 @@ take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
     };
     struct gpu_proc *procs = read_procs(d, json_object_get(j, "procs"), &s.n_procs);
     s.procs = procs;
-    if (ledger_card(d->ledger, card)->health == GPU_LOST) {
-        ledger_set_health(d->ledger, card, GPU_UP, asked_us);
-        sample_card_event(d, card, "up", "it answers again");
-    }
     ledger_sample(d->ledger, card, &s, asked_us, on_excess, d);
+    health_seen(d, card, read_memory(json_object_get(j, "memory")));
     free(procs);
     *seen |= UINT64_C(1) << card;
 }
 
 void
-sample_card_event(struct daemon *d, int card, const char *state, const char *text)
+sample_card_event(struct daemon *d, int card, const char *state, const char *text,
+                  const char *by)
 {
     const struct card *c = ledger_card(d->ledger, card);
     log_warn("event=gpu gpu=%d uuid=%s state=%s %s", card, c->info.uuid, state, text);
@@ -244,6 +254,8 @@ sample_card_event(struct daemon *d, int card, const char *state, const char *tex
     jsonw_kint(w, "gpu", card);
     jsonw_kstr(w, "uuid", c->info.uuid);
     jsonw_kstr(w, "state", state);
+    if (by)
+        jsonw_kstr(w, "by", by);
     jsonw_kstr(w, "text", text);
     turn_event_end(d);
 }
@@ -256,11 +268,8 @@ sample_take(struct daemon *d, const json_t *sample, int64_t asked_us)
     const json_t *j;
     json_array_foreach(json_object_get(sample, "gpus"), i, j) take_one(d, j, asked_us, &seen);
     for (int c = 0; c < ledger_n_cards(d->ledger); c++) {
-        enum gpu_state health = ledger_card(d->ledger, c)->health;
-        if (seen & (UINT64_C(1) << c) || health == GPU_LOST || health == GPU_SICK)
-            continue;
-        ledger_set_health(d->ledger, c, GPU_LOST, asked_us);
-        sample_card_event(d, c, "lost", "it is missing from the machine's list: off the bus?");
+        if (!(seen & (UINT64_C(1) << c)))
+            health_missing(d, c);
     }
     update_jobs(d);
 }

@@ -13,7 +13,11 @@ void sample_take_cards(struct daemon *d, const json_t *hello);
 /* One sample, asked for at asked_us (boot clock). */
 void sample_take(struct daemon *d, const json_t *sample, int64_t asked_us);
 
-/* Logs, stores and publishes that a card has changed its state. */
-void sample_card_event(struct daemon *d, int card, const char *state, const char *text);
+/* The job whose process this is, by its ancestry; 0: nobody's, or it is gone. */
+uint32_t sample_job_of_pid(const struct daemon *d, int32_t pid);
+
+/* Logs, stores and publishes that a card has changed its state. by: who did it; NULL. */
+void sample_card_event(struct daemon *d, int card, const char *state, const char *text,
+                       const char *by);
 
 #endif

@@ -23,6 +23,7 @@
 #include "daemon/daemon.h"
 #include "daemon/estimate.h"
 #include "daemon/events.h"
+#include "daemon/health.h"
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
 #include "daemon/prober.h"
@@ -446,12 +447,14 @@ commit(struct daemon *d)
     /* With what recovery found, in whichever turn gets that onto the disk. */
     if (d->ready && strcmp(store_boot_id(d->store), clock_boot_id()) != 0)
         store_boot_id_set(d->store, clock_boot_id(), NULL);
+    health_save(d);
     write_events(d);
     crash_point("daemon-before-commit");
     if (store_commit(d->store, &e)) {
         commit_failed(d, &e);
         return -1;
     }
+    health_saved(d);
     crash_point("daemon-after-commit");
     return 0;
 }
@@ -460,6 +463,7 @@ int
 turn_run(struct daemon *d)
 {
     struct turn *t = d->turn;
+    health_settle(d);
     bool planned = plan(d);
     /* After the plan, whose own marks and events go with this very commit. */
     t->due = false;
