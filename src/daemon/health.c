@@ -66,8 +66,10 @@ apply(struct daemon *d, int card)
     int64_t now = clock_boot_us();
     if (r->missing || r->fault == FAULT_AWAY)
         ledger_set_health(d->ledger, card, GPU_LOST, now);
-    else if (r->fault != FAULT_NONE || r->locked_out)
-        ledger_set_health(d->ledger, card, GPU_SICK, now);
+    else if (r->fault != FAULT_NONE)
+        ledger_set_sick(d->ledger, card, r->xid, record_words(r), now);
+    else if (r->locked_out)
+        ledger_set_sick(d->ledger, card, 0, r->lock_text, now);
     else
         ledger_set_health(d->ledger, card, GPU_UP, now);
 }

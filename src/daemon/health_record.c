@@ -19,6 +19,13 @@
 
 #define DAY_US (INT64_C(86400) * 1000000)
 
+const char *
+record_words(const struct record *r)
+{
+    const char *words = r->xid ? strstr(r->text, ": ") : NULL;
+    return words ? words + 2 : r->text;
+}
+
 void
 record_clear_fault(struct record *r)
 {
@@ -247,8 +254,9 @@ health_explain(const struct daemon *d, const struct blocked *b, struct buf *out)
     if (about != REASON_GPU_PAUSED && about != REASON_GPU_SICK)
         return;
     const char *text = state_text(c, r);
+    const char *words = about == REASON_GPU_SICK && text == r->text ? record_words(r) : text;
     if (about == REASON_GPU_PAUSED && r->by[0])
         buf_addf(out, " by %s", r->by);
-    if (text[0])
+    if (text[0] && !strstr(buf_str(out), words))
         buf_addf(out, " (%s)", text);
 }

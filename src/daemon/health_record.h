@@ -68,6 +68,8 @@ struct health {
 
 /* What the store has of the card; a fault of another boot is over, because a reboot resets. */
 void record_load(struct daemon *d, int card, struct record *r);
+/* What is wrong, without its number. */
+const char *record_words(const struct record *r);
 void record_clear_fault(struct record *r);
 bool record_returned_often(const struct record *r, int64_t now_us);
 void record_add_return(struct record *r, int64_t now_us);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -13,20 +12,10 @@
 #include "daemon/daemon.h"
 #include "daemon/health.h"
 #include "daemon/methods.h"
+#include "daemon/roles.h"
 #include "daemon/turn.h"
 
 #define UUID_PREFIX_MIN 4 /* shorter ones are slips of the finger */
-
-/* The cards are everybody's: where others submit to root's daemon, only root says who may
- * use them. In a user's own daemon that is whoever may talk to it. */
-static int
-check_may_control(const struct caller *c, struct err *e)
-{
-    if (getuid() != 0 || c->uid == 0)
-        return 0;
-    return err_set(e, ERR_PERMISSION,
-                   "only an administrator pauses and resumes the GPUs of root's daemon");
-}
 
 /* "there are 0-3", or how UUIDs begin. */
 static int
@@ -140,7 +129,7 @@ method_gpu_pause(struct daemon *d, struct caller *c, json_t *params, struct json
 {
     const json_t *reason = json_object_get(params, "reason");
     uint64_t set;
-    if (check_may_control(c, e) || read_gpus(d, params, &set, e))
+    if (roles_need_admin(c, "pause GPUs", e) || read_gpus(d, params, &set, e))
         return -1;
     if (reason && !json_is_string(reason) && !json_is_null(reason))
         return err_set(e, ERR_USAGE, "\"reason\" is text");
@@ -163,7 +152,7 @@ method_gpu_resume(struct daemon *d, struct caller *c, json_t *params, struct jso
 {
     uint64_t set;
     int rc = 0;
-    if (check_may_control(c, e) || read_gpus(d, params, &set, e))
+    if (roles_need_admin(c, "resume GPUs", e) || read_gpus(d, params, &set, e))
         return -1;
     for (int i = 0; i < ledger_n_cards(d->ledger); i++)
         if ((set >> i & 1) && health_resume(d, i, daemon_user_name(c->uid), e))
