@@ -114,6 +114,8 @@ array_split(struct job *array, int32_t task, uint32_t id)
     job->line = array->line;
     job->env = array->env;
     job->cwd = text_copy(array->cwd);
+    job->rlimits = text_copy(array->rlimits);
+    job->user = text_copy(array->user);
     job->umask_bits = array->umask_bits;
     live_add(array->tasks, id);
     return job;

@@ -109,6 +109,8 @@ job_free(struct job *job)
     free(job->run);
     free(job->key);
     free(job->cwd);
+    free(job->rlimits);
+    free(job->user);
     free(job->cancelled_by);
     free(job->never_text);
     free(job->fingerprint);

@@ -140,6 +140,8 @@ struct job {
     int64_t env;         /* store's id of the captured environment */
     char *cwd;           /* owned */
     int32_t umask_bits;
+    char *rlimits;      /* owned; of whoever submitted (sys/rlimits.h); NULL: not known */
+    char *user;         /* owned; the owner's name when it was submitted; NULL: not known */
     char *cancelled_by; /* owned; NULL: nobody */
     char *never_text; /* owned; INFEASIBLE: why it can never start; CANCELLED: which dependency
                          failed */

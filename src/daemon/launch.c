@@ -61,6 +61,8 @@ launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt)
 char *
 launch_log_path(const struct daemon *d, const struct job *job)
 {
+    if (!job->req.log && d->places.system)
+        return xasprintf("%s/%u/%u.log", d->places.logs, job->uid, job->id);
     if (!job->req.log)
         return xasprintf("%s/%u.log", d->places.logs, job->id);
     auto_buf struct buf out = BUF_INIT;
@@ -117,6 +119,13 @@ write_spec(struct daemon *d, const struct job *job, int dir, struct err *e)
     jsonw_kstr(&w, "cwd", job->cwd);
     jsonw_kint(&w, "umask", job->umask_bits);
     jsonw_kstr(&w, "log", log);
+    jsonw_kbool(&w, "log_mkdir", d->places.system && !job->req.log);
+    if (d->places.system) {
+        jsonw_kint(&w, "uid", job->uid);
+        jsonw_kstr(&w, "user", job->user);
+    }
+    if (job->rlimits)
+        jsonw_kstr(&w, "rlimits", job->rlimits);
     jsonw_kint(&w, "limit_ms", job->req.limit_ms);
     jsonw_kint(&w, "grace_ms", job->req.grace_ms);
     if (job->req.warn_signal) {

@@ -4,6 +4,7 @@
  * need no daemon, and the next one finds them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -357,8 +358,8 @@ main(int argc, char **argv)
     int rc = options_parse(argc, argv, &o, &e);
     if (rc > 0)
         return 0;
-    if (o.ready_fd >= 0)
-        fcntl(o.ready_fd, F_SETFD, FD_CLOEXEC);
+    /* Whatever whoever started this daemon left open is for none of its children. */
+    (void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     signal(SIGCHLD, SIG_IGN); /* shepherds and probes are watched by their sockets */

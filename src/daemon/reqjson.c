@@ -10,8 +10,10 @@
 #include "base/request.h"
 #include "core/job.h"
 #include "daemon/daemon.h"
+#include "daemon/server.h"
 #include "spec/attr.h"
 #include "store/store.h"
+#include "sys/procs.h"
 
 #define LIMIT_MAX_MS (INT64_C(36500) * 86400 * 1000) /* as parse_duration_ms has it */
 #define MEM_MAX_MIB  VRAM_MAX_MIB
@@ -228,6 +230,22 @@ read_env(struct daemon *d, const json_t *env, int64_t *id, struct err *e)
     return block.len ? store_env_put(d->store, block.data, block.len, id, e) : 0;
 }
 
+/* Who asks is asleep until we answer, so its limits are the kernel's to tell and need not be
+ * believed from a message. A pid that has gone to another process since it connected is not
+ * asked: such a job gets the limits that jobs of this daemon have. */
+static void
+read_rlimits(const struct daemon *d, struct reqjson_context *out)
+{
+    auto_buf struct buf text = BUF_INIT;
+    const struct caller *c = d->caller;
+    struct proc p;
+    out->rlimits[0] = '\0';
+    if (!c || c->pid <= 0 || proc_read(c->pid, &p) ||
+        p.start_ticks > procs_ticks_of_boot_us(c->since_us) || rlimits_of(c->pid, &text))
+        return;
+    snprintf(out->rlimits, sizeof out->rlimits, "%s", buf_str(&text));
+}
+
 int
 reqjson_context(struct daemon *d, const json_t *params, struct reqjson_context *out,
                 struct err *e)
@@ -239,6 +257,7 @@ reqjson_context(struct daemon *d, const json_t *params, struct reqjson_context *
     out->umask_bits = 022;
     if (umask_value && read_int32(umask_value, "umask", 0, 0777, &out->umask_bits, e))
         return -1;
+    read_rlimits(d, out);
     return read_env(d, json_object_get(params, "env"), &out->env, e);
 }
 
@@ -249,4 +268,8 @@ reqjson_apply(const struct reqjson_context *ctx, struct job *job)
     job->cwd = xstrdup(ctx->cwd);
     job->umask_bits = ctx->umask_bits;
     job->env = ctx->env;
+    free(job->rlimits);
+    job->rlimits = ctx->rlimits[0] ? xstrdup(ctx->rlimits) : NULL;
+    free(job->user);
+    job->user = xstrdup(daemon_user_name(job->uid));
 }

@@ -6,6 +6,8 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "sys/rlimits.h"
+
 struct buf;
 struct daemon;
 struct err;
@@ -22,6 +24,7 @@ struct reqjson_context {
     const char *cwd; /* borrowed from params */
     int32_t umask_bits;
     int64_t env;
+    char rlimits[RLIMITS_TEXT_MAX]; /* of the process that asks, as the kernel has them */
 };
 int reqjson_context(struct daemon *d, const json_t *params, struct reqjson_context *out,
                     struct err *e);

@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/jsonw.h"
@@ -50,6 +51,7 @@ struct client {
     uid_t uid;
     pid_t pid;
     bool admin;
+    int64_t since_us; /* boot clock: when it connected */
     struct frame in;
     struct reply *held;
     int n_held, cap_held;
@@ -225,8 +227,12 @@ answer_protocol_error(struct client *c, const json_t *id, int code, const char *
 static void
 call_method(struct client *c, const struct method *m, const json_t *id, json_t *params)
 {
-    struct caller caller = {
-        .client = c, .uid = c->uid, .pid = c->pid, .admin = c->admin, .id = id};
+    struct caller caller = {.client = c,
+                            .uid = c->uid,
+                            .pid = c->pid,
+                            .admin = c->admin,
+                            .since_us = c->since_us,
+                            .id = id};
     auto_buf struct buf result = BUF_INIT;
     struct jsonw w;
     struct err e = {0};
@@ -328,6 +334,7 @@ on_connection(uv_stream_t *listener, int status)
     }
     struct client *c = xcalloc(1, sizeof *c);
     c->server = s;
+    c->since_us = clock_boot_us();
     uv_pipe_init(s->daemon->loop, &c->pipe, 0);
     c->pipe.data = c;
     frame_init(&c->in, FRAME_MAX_CLIENT);

@@ -19,7 +19,8 @@ struct caller {
     struct client *client;
     uid_t uid; /* from the kernel */
     pid_t pid;
-    bool admin; /* may do to any job what its owner may */
+    bool admin;       /* may do to any job what its owner may */
+    int64_t since_us; /* boot clock: when it connected */
     const json_t *id; /* borrowed */
 };
 

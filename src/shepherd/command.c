@@ -20,11 +20,14 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "shepherd/identity.h"
 #include "shepherd/spec.h"
 #include "sys/exitrec.h"
+#include "sys/rlimits.h"
 #include "sys/spawn.h"
 
 #define ARG_MAX_BYTES 131072 /* the kernel's MAX_ARG_STRLEN: one argument, its NUL counted */
+#define PATIENCE_MS   30000  /* for a child that somebody else may stop */
 #define SCRIPT_FD     3      /* where a shell finds a text that is too long to be an argument */
 
 /* Notes why there is no command. errnum 0: the text says it all. */
@@ -63,10 +66,7 @@ open_log(const struct spec *spec, struct command *c)
         fail(c, errno, "cannot open the log %s", spec->log);
         return -1;
     }
-    struct stat st;
     (void)fcntl(fd, F_SETFL, O_APPEND);
-    if (fstat(fd, &st) == 0)
-        c->log_from = st.st_size;
     c->log_fd = fd;
     return 0;
 }
@@ -135,29 +135,31 @@ find_too_long(char *const *env)
 }
 
 static void
-explain_exec(const struct spec *spec, int errnum, struct command *c)
+explain_exec(const struct spec *spec, int errnum, bool as_other, struct command *c)
 {
     const char *program = spec->argv[0];
     const char *too_long = errnum == E2BIG ? find_too_long(spec->env) : NULL;
     if (too_long)
         fail(c, errnum, "cannot execute '%.60s' (the variable %.*s has %zu bytes)", program,
              (int)strcspn(too_long, "="), too_long, strlen(too_long));
-    else if (errnum == ENOENT && strchr(program, '/') && access(program, F_OK) == 0)
+    else if (errnum == ENOENT && !as_other && strchr(program, '/') &&
+             access(program, F_OK) == 0) /* of a user's files root knows nothing */
         fail(c, errnum, "cannot execute '%.80s' (its interpreter is missing)", program);
     else
         fail(c, errnum, "cannot execute '%s'", program);
 }
 
-struct mark {
+/* What the child still does before the command is executed. */
+struct last_steps {
+    const struct identity *identity; /* NULL: it stays who it is */
+    const struct rlimits *rlimits;   /* NULL: they stay as they are */
     int lock_fd;
     pid_t shepherd;
 };
 
-/* In the child, with the memory of the shepherd: system calls only. */
 static int
-write_started_mark(void *ctx)
+write_started_mark(const struct last_steps *m)
 {
-    const struct mark *m = ctx;
     char text[160];
     size_t n = exitrec_started_mark(getpid(), clock_boot_us(), text, sizeof text);
     ssize_t wrote = pwrite(m->lock_fd, text, n, 0);
@@ -170,13 +172,40 @@ write_started_mark(void *ctx)
     return 0;
 }
 
+/* A service may protect itself from the killer of processes; its jobs get no such favour. */
 static void
-spawn_command(const struct spec *spec, int lock_fd, int cgroup_fd, int null_fd,
-              struct command *c)
+be_an_ordinary_victim(void)
+{
+    auto_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0)
+        (void)file_write_all(fd, "0", 1);
+}
+
+/* In the child, perhaps with the memory of the shepherd: system calls only. The mark comes
+ * when nothing but exec is left that can fail. */
+static int
+take_last_steps(void *ctx)
+{
+    const struct last_steps *m = ctx;
+    int why = 0;
+    if (m->identity)
+        be_an_ordinary_victim();
+    if (m->rlimits)
+        why = rlimits_apply(m->rlimits);
+    if (why == 0 && m->identity)
+        why = identity_become(m->identity);
+    if (why == 0)
+        why = write_started_mark(m);
+    return why == 0 && m->rlimits ? rlimits_apply_fsize(m->rlimits) : why;
+}
+
+static void
+spawn_command(const struct spec *spec, const struct last_steps *last, int cgroup_fd,
+              int null_fd, struct command *c)
 {
     auto_close int script_fd = make_script(spec->argv);
     auto_free char **script_argv = script_fd >= 0 ? argv_of_script(spec->argv) : NULL;
-    struct mark mark = {.lock_fd = lock_fd, .shepherd = getpid()};
+    struct last_steps steps = *last;
     struct spawn s = {
         .argv = script_argv ? script_argv : spec->argv,
         .envp = spec->env,
@@ -186,8 +215,9 @@ spawn_command(const struct spec *spec, int lock_fd, int cgroup_fd, int null_fd,
         .cgroup_fd = cgroup_fd,
         .new_session = true,
         .death_signal = SIGKILL,
-        .before_exec = write_started_mark,
-        .ctx = &mark,
+        .patience_ms = last->identity ? PATIENCE_MS : 0,
+        .before_exec = take_last_steps,
+        .ctx = &steps,
     };
     enum spawn_stage stage;
     int errnum = 0;
@@ -198,28 +228,55 @@ spawn_command(const struct spec *spec, int lock_fd, int cgroup_fd, int null_fd,
     if (c->pid > 0)
         return;
     if (stage == SPAWN_EXEC)
-        explain_exec(spec, errnum, c);
+        explain_exec(spec, errnum, last->identity != NULL, c);
     else
         fail(c, errnum,
              stage == SPAWN_FORK ? "cannot start a process"
-                                 : "cannot note in the lock file that it starts");
+                                 : "cannot make the process ready for it");
+}
+
+/* Folder and log, of a job that is our own. */
+static int
+enter_and_open(const struct spec *spec, struct command *out)
+{
+    if (chdir(spec->cwd) < 0) {
+        fail(out, errno, "cannot enter the working folder %s", spec->cwd);
+        return -1;
+    }
+    return open_log(spec, out);
+}
+
+static void
+note_log_length(struct command *c)
+{
+    struct stat st;
+    if (fstat(c->log_fd, &st) == 0)
+        c->log_from = st.st_size;
 }
 
 void
 command_start(const struct spec *spec, int lock_fd, int cgroup_fd, struct command *out)
 {
+    auto_identity struct identity id = IDENTITY_INIT;
+    struct rlimits rlimits;
+    struct err e;
     *out = (struct command){.pid = -1, .log_fd = -1};
     umask(spec->umask);
-    if (chdir(spec->cwd) < 0) {
-        fail(out, errno, "cannot enter the working folder %s", spec->cwd);
+    if ((spec->uid >= 0 ? identity_open(spec, &id, out) : enter_and_open(spec, out)) < 0)
+        return;
+    note_log_length(out);
+    if (spec->rlimits && rlimits_parse(spec->rlimits, &rlimits, &e) < 0) {
+        fail(out, EINVAL, "%s", e.text);
         return;
     }
-    if (open_log(spec, out) < 0)
-        return;
     auto_close int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null_fd < 0) {
         fail(out, errno, "cannot open /dev/null");
         return;
     }
-    spawn_command(spec, lock_fd, cgroup_fd, null_fd, out);
+    const struct last_steps last = {.identity = spec->uid >= 0 ? &id : NULL,
+                                    .rlimits = spec->rlimits ? &rlimits : NULL,
+                                    .lock_fd = lock_fd,
+                                    .shepherd = getpid()};
+    spawn_command(spec, &last, cgroup_fd, null_fd, out);
 }

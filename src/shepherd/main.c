@@ -39,8 +39,10 @@ main(int argc, char **argv)
         printf("berth-shepherd %s\n", BERTH_VERSION);
         return 0;
     }
-    if (argc == 2 && strcmp(argv[1], "--nursery") == 0)
+    if (argc == 2 && strcmp(argv[1], "--nursery") == 0) {
+        keep_descriptors_from_the_job();
         return fcntl(FD_CTL, F_GETFD) < 0 ? usage() : nursery_run();
+    }
     if (argc > 1 && !sweep)
         return usage();
     if (fcntl(FD_FOLDER, F_GETFD) < 0 || fcntl(FD_LOCK, F_GETFD) < 0)

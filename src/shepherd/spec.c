@@ -75,6 +75,7 @@ get_numbers(const json_t *o, struct spec *s, struct err *e)
     if (get_int(o, "job", 0, UINT32_MAX, 0, &job, e) < 0 ||
         get_int(o, "attempt", 0, INT32_MAX, 0, &attempt, e) < 0 ||
         get_int(o, "umask", 0, 0777, 022, &mask, e) < 0 ||
+        get_int(o, "uid", 0, UINT32_MAX - 1, -1, &s->uid, e) < 0 ||
         get_int(o, "limit_ms", 0, INT64_MAX / 2000, 0, &s->limit_ms, e) < 0 ||
         get_int(o, "grace_ms", 0, INT64_MAX / 2000, GRACE_DEFAULT_MS, &s->grace_ms, e) < 0 ||
         get_int(o, "warn_signal", 0, 64, 0, &warn, e) < 0 ||
@@ -99,11 +100,14 @@ get_all(const json_t *o, struct spec *s, struct err *e)
     if (get_numbers(o, s, e) < 0 || get_text(o, "mark", true, &s->mark, e) < 0 ||
         get_text(o, "cwd", true, &s->cwd, e) < 0 || get_text(o, "log", true, &s->log, e) < 0 ||
         get_text(o, "cgroup", false, &s->cgroup, e) < 0 ||
+        get_text(o, "user", false, &s->user, e) < 0 ||
+        get_text(o, "rlimits", false, &s->rlimits, e) < 0 ||
         get_list(o, "argv", &s->argv, e) < 0 || get_list(o, "env", &s->env, e) < 0 ||
         get_list(o, "oom_patterns", &s->oom_patterns, e) < 0)
         return -1;
     if (!s->argv[0])
         return err_set(e, ERR_FAILED, "'argv' is empty");
+    s->login = json_is_true(json_object_get(o, "login"));
     s->log_mkdir = json_is_true(json_object_get(o, "log_mkdir"));
     return 0;
 }

@@ -20,8 +20,12 @@ struct spec {
     const char *log;
     const char *cgroup; /* NULL: none */
     mode_t umask;
-    bool log_mkdir;   /* the log's own folder may be made (it is the instance's) */
-    int64_t limit_ms; /* 0: none */
+    int64_t uid;         /* whose job it is; -1: nobody's but our own */
+    const char *user;    /* the name that went with it when the job came; NULL: not known */
+    const char *rlimits; /* as sys/rlimits.h has them; NULL: ours */
+    bool login;          /* in the environment of a login */
+    bool log_mkdir;      /* the log's own folder may be made (it is the instance's) */
+    int64_t limit_ms;    /* 0: none */
     int64_t grace_ms;
     int64_t warn_ms;     /* before the limit, warn_signal is sent */
     int32_t warn_signal; /* 0: none */

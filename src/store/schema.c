@@ -72,6 +72,8 @@ static const char schema_v2[] =
     "ALTER TABLE jobs ADD COLUMN task INTEGER NOT NULL DEFAULT -1;"
     "ALTER TABLE jobs ADD COLUMN llm TEXT;"
     "ALTER TABLE jobs ADD COLUMN fingerprint TEXT;"
+    "ALTER TABLE jobs ADD COLUMN rlimits TEXT;"
+    "ALTER TABLE jobs ADD COLUMN user TEXT;"
     "CREATE TABLE runs(uid INTEGER NOT NULL, fingerprint TEXT NOT NULL,"
     " last_ms INTEGER NOT NULL, before_ms INTEGER NOT NULL, ended_us INTEGER NOT NULL,"
     " PRIMARY KEY(uid, fingerprint)) WITHOUT ROWID;"

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <paths.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 
@@ -181,27 +183,34 @@ run_child(struct plan *p)
 
 /* A process in the cgroup from birth, stopped nowhere; -1 when clone3 cannot do that here. */
 static pid_t
-clone_into_cgroup(int cgroup_fd)
+clone_into_cgroup(int cgroup_fd, bool patient)
 {
     struct clone_args args = {
-        .flags = CLONE_INTO_CGROUP | CLONE_VFORK,
+        .flags = CLONE_INTO_CGROUP | (patient ? 0 : CLONE_VFORK),
         .exit_signal = SIGCHLD,
         .cgroup = (uint64_t)cgroup_fd,
     };
     return (pid_t)syscall(SYS_clone3, &args, sizeof args);
 }
 
-/* Returns twice only through vfork's own rules: the child never leaves this function. */
+/* Without patience the memory is shared until the program is executed; with it, copied.
+ * Returns twice only through vfork's own rules: the child never leaves this function. */
 static pid_t
 start_child(struct plan *p)
 {
     if (p->s->cgroup_fd >= 0) {
-        pid_t pid = clone_into_cgroup(p->s->cgroup_fd);
+        pid_t pid = clone_into_cgroup(p->s->cgroup_fd, p->s->patience_ms > 0);
         if (pid == 0)
             run_child(p);
         if (pid > 0)
             return pid;
         p->must_join = true;
+    }
+    if (p->s->patience_ms > 0) {
+        pid_t child = fork();
+        if (child == 0)
+            run_child(p);
+        return child;
     }
     pid_t pid = vfork();
     if (pid == 0)
@@ -209,11 +218,30 @@ start_child(struct plan *p)
     return pid;
 }
 
+/* Until there is something to read; false when that takes too long. */
+static bool
+await(int fd, int patience_ms)
+{
+    int64_t until_us = clock_boot_us() + patience_ms * INT64_C(1000);
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int64_t left_ms = (until_us - clock_boot_us() + 999) / 1000;
+        if (left_ms <= 0)
+            return false;
+        if (poll(&p, 1, (int)left_ms) > 0)
+            return true;
+    }
+}
+
 /* Reads what the child reported; false when it reports nothing: the program runs. */
 static bool
-read_failure(int fd, struct failure *f)
+read_failure(int fd, int patience_ms, struct failure *f)
 {
     ssize_t n;
+    if (patience_ms > 0 && !await(fd, patience_ms)) {
+        *f = (struct failure){SPAWN_CHILD, ETIMEDOUT};
+        return true;
+    }
     do
         n = read(fd, f, sizeof *f);
     while (n < 0 && errno == EINTR);
@@ -250,10 +278,12 @@ spawn_process(const struct spawn *s, int *errnum, enum spawn_stage *stage)
     }
     close(TAKE_FD(write_end));
     struct failure f;
-    if (!read_failure(read_end, &f)) {
+    if (!read_failure(read_end, s->patience_ms, &f)) {
         *stage = SPAWN_OK;
         return pid;
     }
+    if (f.errnum == ETIMEDOUT)
+        kill(pid, SIGKILL);
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
     *stage = (enum spawn_stage)f.stage;

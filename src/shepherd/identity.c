@@ -1,0 +1,252 @@
+/* Running as the user: see identity.h. The names of users may come from a service on the
+ * network and their folders from a file server, so both are asked for by a process of its own,
+ * berth-user (user.c), that can be given up. The shepherd stays root: it must be able to end
+ * whatever the job becomes, and its record is out of the user's reach. command.c calls this. */
+#include "shepherd/identity.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "shepherd/command.h"
+#include "shepherd/spec.h"
+#include "shepherd/user.h"
+#include "sys/spawn.h"
+
+#define PATIENCE_MS 30000 /* a directory or file server that takes longer is away */
+
+void
+identity_free(struct identity *id)
+{
+    if (id->cwd_fd >= 0)
+        close(id->cwd_fd);
+    free(id->groups);
+    free(id->answer);
+    *id = (struct identity)IDENTITY_INIT;
+}
+
+/* berth-user, beside this program (which an upgrade may have replaced meanwhile). */
+static char *
+find_program(void)
+{
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = '\0';
+    return xasprintf("%s/berth-user", slash ? self : BERTH_LIBEXECDIR);
+}
+
+static int
+send_question(int fd, const struct spec *spec)
+{
+    auto_buf struct buf q = BUF_INIT;
+    buf_addf(&q, "%lld", (long long)spec->uid);
+    buf_addc(&q, '\0');
+    buf_addf(&q, "%o", spec->umask);
+    buf_addc(&q, '\0');
+    buf_adds(&q, spec->log_mkdir ? "own" : "named");
+    buf_addc(&q, '\0');
+    buf_add(&q, spec->user ? spec->user : "", spec->user ? strlen(spec->user) + 1 : 1);
+    buf_add(&q, spec->cwd, strlen(spec->cwd) + 1);
+    buf_add(&q, spec->log, strlen(spec->log) + 1);
+    if (q.len > USER_MESSAGE_MAX) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return send(fd, q.data, q.len, MSG_NOSIGNAL) == (ssize_t)q.len ? 0 : -1;
+}
+
+static pid_t
+start_helper(int theirs, int *errnum)
+{
+    auto_free char *program = find_program();
+    char *argv[] = {program, NULL}, *envp[] = {NULL};
+    enum spawn_stage stage;
+    struct spawn s = SPAWN_INIT;
+    s.argv = argv;
+    s.envp = envp;
+    for (int fd = 0; fd < 3; fd++)
+        s.fds[fd] = fd;
+    s.fds[USER_FD] = theirs;
+    s.n_fds = USER_FD + 1;
+    s.death_signal = SIGKILL;
+    return spawn_process(&s, errnum, &stage);
+}
+
+/* One packet with up to two descriptors. Its length; 0: it went without a word; -1: errno. */
+static ssize_t
+receive(int fd, char *text, size_t size, int fds[2])
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int) * 2)];
+        struct cmsghdr align;
+    } control;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    struct iovec iov = {.iov_base = text, .iov_len = size};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof control.bytes};
+    int64_t until_us = clock_boot_us() + PATIENCE_MS * INT64_C(1000);
+    for (;;) {
+        int64_t left_ms = (until_us - clock_boot_us() + 999) / 1000;
+        if (left_ms <= 0) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+        if (poll(&p, 1, (int)left_ms) > 0)
+            break;
+    }
+    ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+        memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+    return n;
+}
+
+/* The next of the strings in a packet; NULL behind the last. */
+static const char *
+next_string(const char **at, const char *end)
+{
+    const char *s = *at;
+    if (s >= end)
+        return NULL;
+    *at = s + strlen(s) + 1;
+    return s;
+}
+
+static int
+read_groups(const char *list, struct identity *id)
+{
+    size_t n = 1;
+    for (const char *p = list; *p; p++)
+        n += *p == ',';
+    id->groups = xcalloc(n, sizeof *id->groups);
+    for (const char *at = list; *at; at += *at == ',') {
+        char digits[16];
+        int64_t gid;
+        size_t len = strcspn(at, ",");
+        if (len == 0 || len >= sizeof digits)
+            return -1;
+        memcpy(digits, at, len);
+        digits[len] = '\0';
+        if (parse_int(digits, 0, UINT32_MAX - 1, &gid, NULL))
+            return -1;
+        id->groups[id->n_groups++] = (gid_t)gid;
+        at += len;
+    }
+    return 0;
+}
+
+/* USER_YES name home shell gid groups, or USER_NO errno words. */
+static int
+read_answer(const char *at, const char *end, struct identity *id, struct command *out)
+{
+    const char *verdict = next_string(&at, end), *fields[5] = {NULL};
+    int64_t n;
+    for (int i = 0; i < 5; i++)
+        fields[i] = next_string(&at, end);
+    if (verdict && strcmp(verdict, USER_NO) == 0 && fields[1]) {
+        if (parse_int(fields[0], 0, 4096, &n, NULL) == 0)
+            out->errnum = (int)n;
+        snprintf(out->text, sizeof out->text, "%s", fields[1]);
+        return -1;
+    }
+    if (!verdict || strcmp(verdict, USER_YES) != 0 || !fields[4] ||
+        parse_int(fields[3], 0, UINT32_MAX - 1, &n, NULL) || read_groups(fields[4], id)) {
+        snprintf(out->text, sizeof out->text, "berth-user gave an answer that makes no sense");
+        return -1;
+    }
+    id->name = fields[0];
+    id->home = fields[1];
+    id->shell = fields[2];
+    id->gid = (gid_t)n;
+    return 0;
+}
+
+static int
+ask(const struct spec *spec, int ours, struct identity *id, struct command *out)
+{
+    int fds[2] = {-1, -1};
+    id->answer = xcalloc(1, USER_MESSAGE_MAX + 1);
+    ssize_t n = send_question(ours, spec);
+    if (n == 0)
+        n = receive(ours, id->answer, USER_MESSAGE_MAX, fds);
+    out->log_fd = fds[0];
+    id->cwd_fd = fds[1];
+    if (n > 0)
+        return read_answer(id->answer, id->answer + n, id, out);
+    out->errnum = n < 0 ? errno : ECHILD;
+    snprintf(out->text, sizeof out->text, "cannot prepare the job as its user: %s",
+             n == 0               ? "berth-user was ended"
+             : errno == ETIMEDOUT ? "his account, folder or log has not answered for 30 s"
+                                  : strerror(errno));
+    return -1;
+}
+
+int
+identity_open(const struct spec *spec, struct identity *id, struct command *out)
+{
+    int pair[2], errnum = 0;
+    *id = (struct identity)IDENTITY_INIT;
+    id->uid = (uid_t)spec->uid;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+        out->errnum = errno;
+        snprintf(out->text, sizeof out->text, "cannot make a socket pair: %s", strerror(errno));
+        return -1;
+    }
+    auto_close int ours = pair[0];
+    auto_close int theirs = pair[1];
+    pid_t pid = start_helper(theirs, &errnum);
+    close(TAKE_FD(theirs));
+    if (pid < 0) {
+        out->errnum = errnum;
+        snprintf(out->text, sizeof out->text, "cannot start berth-user: %s", strerror(errnum));
+        return -1;
+    }
+    int rc = ask(spec, ours, id, out);
+    if (out->errnum == ETIMEDOUT)
+        kill(pid, SIGKILL); /* it is waited for with everything else, when it goes */
+    else
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    return rc;
+}
+
+/* Becoming somebody else makes the kernel forget whose death is ours too. */
+static int
+die_with(pid_t parent)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+        return errno;
+    return getppid() == parent ? 0 : ESRCH;
+}
+
+int
+identity_become(const struct identity *id)
+{
+    pid_t parent = getppid();
+    if (setgroups(id->n_groups, id->groups) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
+        setresuid(id->uid, id->uid, id->uid) < 0)
+        return errno;
+    if (id->uid != 0 && setuid(0) == 0)
+        return EPERM; /* never with a way back */
+    if (fchdir(id->cwd_fd) < 0)
+        return errno;
+    return die_with(parent);
+}

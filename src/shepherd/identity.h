@@ -1,0 +1,38 @@
+/* Running as the user whose job it is, for a shepherd that is root. */
+#ifndef SHEPHERD_IDENTITY_H
+#define SHEPHERD_IDENTITY_H
+
+#include <sys/types.h>
+
+struct command;
+struct rlimits;
+struct spec;
+
+/* Who the user is, as the directory of users says at this moment, and what was opened as he:
+ * the descriptors are -1 when there are none. Strings point into `answer`. */
+struct identity {
+    uid_t uid;
+    gid_t gid;
+    gid_t *groups; /* owned */
+    size_t n_groups;
+    const char *name, *home, *shell;
+    int cwd_fd;
+    char *answer; /* owned */
+};
+#define IDENTITY_INIT                                                                          \
+    {                                                                                          \
+        .cwd_fd = -1                                                                           \
+    }
+#define auto_identity __attribute__((cleanup(identity_free)))
+void identity_free(struct identity *id);
+
+/* Asks berth-user, which becomes the user and as such enters the working folder and opens the
+ * log; nothing that a user named is touched with any other rights. The log is in out->log_fd.
+ * -1 with the reason in out. Takes at most half a minute, whatever a file server does. */
+int identity_open(const struct spec *spec, struct identity *id, struct command *out);
+
+/* In the child, just before the command is executed: this process is the user's from now on,
+ * in his folder, with nothing left of root. System calls only. 0 or an errno value. */
+int identity_become(const struct identity *id);
+
+#endif

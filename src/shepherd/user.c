@@ -1,0 +1,189 @@
+/* berth-user: looks a user up, becomes that user, enters the working folder and opens the log,
+ * hands both back, and ends. A process of its own, because the account may come from a network
+ * service and the folder from a file server: the shepherd gives it half a minute. Linked to
+ * the C library dynamically, as the directory of users is made of modules. Speaks user.h. */
+#include "shepherd/user.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <libgen.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+
+#define N_QUESTIONS    6
+#define GROUPS_MAX_ASK 65536
+
+struct question {
+    uid_t uid;
+    mode_t umask;
+    bool own_place; /* the log lies where the daemon puts logs */
+    const char *name, *cwd, *log;
+};
+
+_Noreturn static void refuse(int errnum, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+_Noreturn static void
+refuse(int errnum, const char *fmt, ...)
+{
+    char what[1024], text[1400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    /* The exit record has room for 159 bytes, and the reason is what matters. */
+    const char *why = errnum ? strerror(errnum) : "";
+    int n = snprintf(text, sizeof text, "%s%c%d%c%.*s%s%s", USER_NO, '\0', errnum, '\0',
+                     (int)(150 - strlen(why)), what, errnum ? ": " : "", why);
+    (void)send(USER_FD, text, (size_t)n + 1, MSG_NOSIGNAL);
+    _exit(0);
+}
+
+static void
+read_question(char *text, struct question *q)
+{
+    ssize_t n = recv(USER_FD, text, USER_MESSAGE_MAX, 0);
+    const char *field[N_QUESTIONS];
+    char *at = text;
+    int64_t uid;
+    if (n <= 0 || text[n - 1] != '\0')
+        _exit(1);
+    for (int i = 0; i < N_QUESTIONS; i++) {
+        if (at >= text + n)
+            _exit(1);
+        field[i] = at;
+        at += strlen(at) + 1;
+    }
+    if (parse_int(field[0], 0, UINT32_MAX - 1, &uid, NULL))
+        _exit(1);
+    *q = (struct question){.uid = (uid_t)uid,
+                           .umask = (mode_t)strtoul(field[1], NULL, 8) & 0777,
+                           .own_place = strcmp(field[2], "own") == 0,
+                           .name = field[3],
+                           .cwd = field[4],
+                           .log = field[5]};
+}
+
+/* The account as it is now; its number may be another person's since the job came. */
+static const struct passwd *
+find_account(const struct question *q)
+{
+    errno = 0;
+    const struct passwd *pw = getpwuid(q->uid);
+    if (!pw)
+        refuse(errno, "user %u (%s) has no account on this machine any more", q->uid,
+               q->name[0] ? q->name : "no name");
+    if (q->name[0] && strcmp(q->name, pw->pw_name) != 0)
+        refuse(0, "user %u was %s when the job came and is %s now", q->uid, q->name,
+               pw->pw_name);
+    return pw;
+}
+
+/* The user's own folder among the logs. Only root can put anything there, so nothing that
+ * lies in wait is found. */
+static void
+make_log_folder(const char *log, const struct passwd *pw)
+{
+    auto_free char *copy = xstrdup(log);
+    const char *folder = dirname(copy);
+    if (mkdir(folder, 0700) == 0) {
+        if (lchown(folder, pw->pw_uid, pw->pw_gid) < 0)
+            refuse(errno, "cannot hand over the folder %s", folder);
+    } else if (errno != EEXIST) {
+        refuse(errno, "cannot make the folder %s", folder);
+    }
+}
+
+static void
+become(const struct passwd *pw)
+{
+    if (initgroups(pw->pw_name, pw->pw_gid) < 0 ||
+        setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) < 0 ||
+        setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)
+        refuse(errno, "cannot become the user %s", pw->pw_name);
+}
+
+/* O_NONBLOCK only so that a FIFO without reader is an error and not a wait. */
+static int
+open_log(const struct question *q)
+{
+    int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    int fd = open(q->log, flags | (q->own_place ? O_NOFOLLOW : 0), q->own_place ? 0600 : 0666);
+    if (fd < 0)
+        refuse(errno, "cannot open the log %s", q->log);
+    (void)fcntl(fd, F_SETFL, O_APPEND);
+    return fd;
+}
+
+static void
+answer(const struct passwd *pw, int log, int cwd)
+{
+    static gid_t groups[GROUPS_MAX_ASK];
+    auto_buf struct buf text = BUF_INIT;
+    int n = getgroups(GROUPS_MAX_ASK, groups);
+    buf_add(&text, USER_YES, sizeof USER_YES);
+    buf_add(&text, pw->pw_name, strlen(pw->pw_name) + 1);
+    buf_add(&text, pw->pw_dir, strlen(pw->pw_dir) + 1);
+    buf_add(&text, pw->pw_shell, strlen(pw->pw_shell) + 1);
+    buf_addf(&text, "%u", pw->pw_gid);
+    buf_addc(&text, '\0');
+    for (int i = 0; i < n; i++)
+        buf_addf(&text, "%s%u", i ? "," : "", groups[i]);
+    buf_addc(&text, '\0');
+    const int fds[2] = {log, cwd};
+    union {
+        char bytes[CMSG_SPACE(sizeof fds)];
+        struct cmsghdr align;
+    } control = {0};
+    struct iovec iov = {.iov_base = text.data, .iov_len = text.len};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof control.bytes};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof fds);
+    memcpy(CMSG_DATA(c), fds, sizeof fds);
+    if (text.len > USER_MESSAGE_MAX || sendmsg(USER_FD, &msg, MSG_NOSIGNAL) < 0)
+        refuse(text.len > USER_MESSAGE_MAX ? E2BIG : errno, "the user %s is in %d groups",
+               pw->pw_name, n);
+}
+
+int
+main(void)
+{
+    static char text[USER_MESSAGE_MAX];
+    struct question q;
+    struct stat st;
+    if (fstat(USER_FD, &st) < 0 || !S_ISSOCK(st.st_mode)) {
+        fprintf(stderr, "berth-user is started by berth-shepherd; people do not call it.\n");
+        return 2;
+    }
+    read_question(text, &q);
+    const struct passwd *pw = find_account(&q);
+    if (q.own_place)
+        make_log_folder(q.log, pw);
+    become(pw);
+    umask(q.umask);
+    if (chdir(q.cwd) < 0)
+        refuse(errno, "cannot enter the working folder %s", q.cwd);
+    auto_close int cwd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    auto_close int log = open_log(&q);
+    if (cwd < 0)
+        refuse(errno, "cannot open the working folder %s", q.cwd);
+    answer(pw, log, cwd);
+    return 0;
+}

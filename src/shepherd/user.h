@@ -1,0 +1,16 @@
+/* What the shepherd (identity.c) and berth-user (user.c) say to each other over one socket
+ * pair of packets: one question, one answer, each a row of NUL-terminated strings.
+ *
+ *   uid, umask (octal), "own" or "named" (whose choice the log's place was), the name the user
+ *   had when the job came ("": not known), working folder, log
+ *   USER_YES, name, home, shell, gid, groups ("4,27") - with the log and the folder, open
+ *   USER_NO, errno, words */
+#ifndef SHEPHERD_USER_H
+#define SHEPHERD_USER_H
+
+#define USER_FD          3
+#define USER_MESSAGE_MAX 131072
+#define USER_YES         "yes"
+#define USER_NO          "no"
+
+#endif

@@ -1,0 +1,89 @@
+# For tests of the machine's daemon with real users: `load users` after `load lib`. The file's
+# first test makes two accounts, $ALICE and $BOB, and a group, $ADMINS; the last one's teardown
+# removes them. Only root can do that: others skip. Each test has an instance of its own in
+# $ROOT, which both users can reach; the programs are copied there for the same reason.
+
+users_are_possible()
+{
+    [ "$(id -u)" -eq 0 ] || skip "only root can make users and run jobs as them"
+    command -v useradd >/dev/null && command -v runuser >/dev/null ||
+        skip "there is no useradd or no runuser here"
+}
+
+setup_file()
+{
+    users_are_possible
+    local tag=$RANDOM
+    export ALICE=bta$tag BOB=btb$tag ADMINS=btg$tag
+    export USERS_HOME
+    USERS_HOME=$(mktemp -d /tmp/berth-users.XXXXXX)
+    chmod 755 "$USERS_HOME"
+    groupadd "$ADMINS"
+    useradd -m -d "$USERS_HOME/alice" -s /bin/bash -G users "$ALICE"
+    useradd -m -d "$USERS_HOME/bob" -s /bin/bash "$BOB"
+    chmod 700 "$USERS_HOME/alice" "$USERS_HOME/bob"
+}
+
+teardown_file()
+{
+    [ -n "${USERS_HOME:-}" ] || return 0
+    userdel -f "$ALICE" || true
+    userdel -f "$BOB" || true
+    groupdel "$ADMINS" || true
+    rm -rf "$USERS_HOME"
+}
+
+case_setup()
+{
+    local program
+    ROOT=$(mktemp -d "$USERS_HOME/test.XXXXXX")
+    chmod 755 "$ROOT"
+    export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks
+    mkdir -p "$ROOT/bin" "$BERTH_LOCK_DIR"
+    for program in berth berthd berth-shepherd berth-user berth-probe; do
+        cp "$(find_program $program)" "$ROOT/bin/"
+    done
+    PATH=$ROOT/bin:$PATH
+    cd "$USERS_HOME" || return 1
+}
+
+case_teardown()
+{
+    rm -rf "$ROOT"
+}
+
+# Beside berth, or where an installation has it.
+find_program()
+{
+    local bin
+    bin=$(dirname "$(command -v berth)")
+    if [ -x "$bin/$1" ]; then echo "$bin/$1"; else echo "$bin/../libexec/berth/$1"; fi
+}
+
+# Starts the machine's daemon for this test: `start_system [berthd options]`.
+start_system()
+{
+    mkfifo "$ROOT/ready"
+    berthd --system --dir "$BERTH_DIR" --sim 2 --ready-fd 9 "$@" 9>"$ROOT/ready" 3>&- &
+    read -r line <"$ROOT/ready"
+    rm "$ROOT/ready"
+    is "the daemon's first word" "$line" ready
+}
+
+# Runs a command as a user of the file, at home: `as $ALICE berth queue`.
+as()
+{
+    local user=$1 home=$USERS_HOME/alice
+    shift
+    if [ "$user" = "$BOB" ]; then home=$USERS_HOME/bob; fi
+    (cd "$home" && exec runuser -u "$user" -- env HOME="$home" USER="$user" "$@")
+}
+
+# The same with output and status apart, as `try`.
+try_as()
+{
+    status=0
+    as "$@" >"$ROOT/out" 2>"$ROOT/err" </dev/null || status=$?
+    out=$(cat "$ROOT/out")
+    err=$(cat "$ROOT/err")
+}

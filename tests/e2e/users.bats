@@ -1,0 +1,236 @@
+#!/usr/bin/env bats
+# One daemon for all users of the machine: jobs run as who submits them, with the rights and
+# limits of his shell and no more; nobody touches what is another's. With two real users.
+
+load lib
+load users
+
+# A job of alice's that runs until it is ended; its id is $id.
+alice_runs()
+{
+    as "$ALICE" mkfifo "$USERS_HOME/alice/gate.$BATS_TEST_NUMBER"
+    id=$(as "$ALICE" berth submit --parsable -G 1 "$@" -- sh -c "echo secret words; cat gate.$BATS_TEST_NUMBER")
+    "$E2E/await" event "$LIMIT" kind=started "job=$id" >/dev/null
+}
+
+# What describes a process's rights, in a form that two processes can be compared by.
+DESCRIBE='id; umask; ulimit -a; ulimit -Ha; pwd; grep -E "^(Uid|Gid|Groups|Cap|NoNewPrivs)" /proc/self/status'
+
+@test "a job has the identity, groups, umask, limits and folder of the shell that submitted it" {
+    local settings='umask 027; ulimit -n 333; ulimit -S -c 0; ulimit -u 400;'
+    start_system
+    as "$ALICE" bash -c "$settings $DESCRIBE" >"$ROOT/shell"
+    as "$ALICE" bash -c "$settings"' berth submit -G 0 --wait -- bash -c "$1"' sh "$DESCRIBE"
+    as "$ALICE" berth logs @ >"$ROOT/job"
+    has "alice's id" "$(cat "$ROOT/job")" "\($ALICE\).*users"
+    diff "$ROOT/shell" "$ROOT/job"
+    as "$ALICE" bash -c "umask 077; berth submit -G 0 --wait -- touch made"
+    is "the file's owner and mode" "$(stat -c '%U %a' "$USERS_HOME/alice/made")" "$ALICE 600"
+}
+
+@test "root's jobs run as root, and a job cannot get back to root" {
+    start_system
+    berth submit -G 0 --wait -- sh -c 'id -u'
+    is "whose it is" "$(berth logs @)" 0
+    try_as "$ALICE" berth submit -G 0 --wait -- python3 -c 'import os; os.setuid(0)'
+    is "exit status" "$status" 1
+    has "log" "$(as "$ALICE" berth logs @)" "Operation not permitted"
+}
+
+@test "a job has no descriptors but its own, even when the daemon was started with some" {
+    exec 8<"$ROOT/bin/berth"
+    start_system
+    exec 8<&-
+    as "$ALICE" berth submit -G 0 --wait -- python3 -c 'import os
+print(sorted(fd for fd in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + fd)))'
+    is "descriptors" "$(as "$ALICE" berth logs @)" "['0', '1', '2']"
+}
+
+@test "a user sees another's job and cannot touch it" {
+    start_system
+    alice_runs
+    has "bob's view" "$(as "$BOB" berth queue)" "$ALICE.*RUNNING"
+    for verb in cancel hold release "signal $id" ; do
+        if [ "$verb" = "signal $id" ]; then try_as "$BOB" berth signal "$id" TERM
+        else try_as "$BOB" berth "$verb" "$id"; fi
+        is "exit status of $verb" "$status" 5
+        has "words of $verb" "$err" "job $id belongs to $ALICE"
+    done
+    try_as "$BOB" berth logs "$id"
+    is "exit status of logs" "$status" 5
+    has_not "bob's output" "$out" secret
+    try_as "$BOB" berth daemon stop --cancel
+    is "exit status of stop" "$status" 5
+    is "state" "$(job_field "$id" state)" RUNNING
+    as "$ALICE" berth cancel "$id"
+    as "$ALICE" berth wait "$id" || true
+    is "cancelled by" "$(job_field "$id" cancelled_by)" "$ALICE"
+}
+
+@test "nobody becomes another by saying so" {
+    start_system
+    as "$BOB" env USER="$ALICE" LOGNAME="$ALICE" HOME="$USERS_HOME/alice" \
+        berth submit -G 0 --wait -- id -un
+    is "who it ran as" "$(as "$BOB" berth logs @)" "$BOB"
+    is "whose it is" "$(job_field @ user 2>/dev/null || job_field 1 user)" "$BOB"
+    as "$BOB" python3 - "$BERTH_DIR/berth.sock" <<'PY' >"$ROOT/answers"
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+f = s.makefile("rw")
+job = {"argv": ["id", "-un"], "gpus": 0}
+for params in (
+    {"jobs": [job], "cwd": "/", "user": "root", "uid": 0, "gid": 0},
+    {"jobs": [dict(job, user="root")], "cwd": "/"},
+    {"jobs": [dict(job, uid=0)], "cwd": "/"},
+    {"jobs": [job], "cwd": "/", "env": ["USER=root", "SUDO_UID=0"], "rlimits": "nofile=-:-"},
+):
+    print(json.dumps({"id": 1, "method": "submit", "params": params}), file=f, flush=True)
+    print(f.readline().strip())
+PY
+    has "answers" "$(sed -n 1p "$ROOT/answers")" '"ids":\[2\]'
+    has "a job's user" "$(sed -n 2p "$ROOT/answers")" 'no .*user'
+    has "a job's uid" "$(sed -n 3p "$ROOT/answers")" 'no .*uid'
+    as "$BOB" berth wait 2-3
+    for id in 2 3; do is "job $id ran as" "$(as "$BOB" berth logs $id)" "$BOB"; done
+}
+
+@test "a symlink where the log goes leads nowhere the user could not write" {
+    local uid
+    uid=$(id -u "$ALICE")
+    start_system
+    echo precious >"$ROOT/precious"
+    chmod 600 "$ROOT/precious"
+    # The folder of logs is the daemon's, and alice's part of it is hers.
+    as "$ALICE" berth submit -G 0 --wait -- true
+    as "$ALICE" ln -s "$ROOT/precious" "$BERTH_DIR/logs/$uid/2.log"
+    try_as "$ALICE" berth submit -G 0 --wait -- echo overwritten
+    is "exit status" "$status" 1
+    has "why" "$(berth show 2)" "cannot open the log"
+    # Where she names the place, it is opened with her rights.
+    as "$ALICE" ln -s "$ROOT/precious" "$USERS_HOME/alice/link"
+    try_as "$ALICE" berth submit -G 0 --log link --wait -- echo overwritten
+    is "exit status" "$status" 126
+    has "why" "$(berth show 3)" "cannot open the log .*link: Permission denied"
+    is "the file" "$(cat "$ROOT/precious")" precious
+    try_as "$BOB" ln -s /etc/passwd "$BERTH_DIR/logs/$uid/4.log"
+    is "bob's exit status" "$status" 1
+    try_as "$BOB" ln -s /etc "$BERTH_DIR/logs/12345"
+    is "bob's exit status" "$status" 1
+}
+
+@test "a folder that the user may not enter is not entered for him" {
+    start_system
+    try_as "$BOB" berth submit -G 0 -D "$USERS_HOME/alice" --wait -- ls
+    is "exit status" "$status" 126
+    has "why" "$(berth show 1)" "cannot enter the working folder .*: Permission denied"
+}
+
+@test "state, supervisor and record of a job are out of its reach" {
+    local shepherd
+    start_system
+    as "$ALICE" berth submit -G 0 --wait -- sh -c '
+        ls "$1/state"; cat "$1/state/berth.db"; touch "$1/new"; rm "$1/berth.sock"
+        kill -9 $PPID; ls -l /proc/$PPID/fd; cat /proc/$PPID/environ; exit 7' sh "$BERTH_DIR" || status=$?
+    is "exit status" "$status" 7
+    out=$(as "$ALICE" berth logs @)
+    is "refusals" "$(grep -cE 'denied|not permitted' <<<"$out")" 6
+    has_not "output" "$out" SQLite
+}
+
+@test "with private: true the others' commands, names and folders are hidden" {
+    start_system --set private=on
+    alice_runs -J hush
+    for view in "queue" "queue --json" "show $id --json" "show $id" "events"; do
+        # shellcheck disable=SC2086
+        try_as "$BOB" berth $view
+        has_not "bob's $view" "$out" "secret|hush|gate|$USERS_HOME/alice"
+        # shellcheck disable=SC2086
+        try_as "$ALICE" berth $view
+        has "alice's $view" "$out" "secret|hush"
+    done
+    has "bob's view" "$(as "$BOB" berth queue)" "$ALICE.*RUNNING"
+    try_as "$BOB" berth show name:hush
+    is "exit status of a guess" "$status" 3
+    has "root's view" "$(berth queue)" secret
+    as "$ALICE" berth cancel "$id"
+}
+
+@test "only admins go above user_priority_max, and touch what is another's" {
+    start_system --set user_priority_max=10 --set "admin_group=$ADMINS"
+    try_as "$BOB" berth submit -G 0 --priority 11 -- true
+    is "exit status" "$status" 5
+    has "words" "$err" "priority 11 is above 10"
+    as "$BOB" berth submit -G 0 --priority 10 --wait -- true
+    alice_runs
+    usermod -aG "$ADMINS" "$BOB"
+    as "$BOB" berth submit -G 0 --priority 500 --wait -- true
+    as "$BOB" berth cancel "$id"
+    as "$ALICE" berth wait "$id" || true
+    gpasswd -d "$BOB" "$ADMINS" >/dev/null
+    event=$(events_with kind=cancelled "job=$id")
+    is "who did it" "$(json by <<<"$event")" "$BOB"
+    is "by what the kernel says" "$(json by_uid <<<"$event")" "$(id -u "$BOB")"
+    is "to whose job" "$(json user <<<"$event")" "$ALICE"
+}
+
+@test "a fork bomb stays within its user's limit, and ends; others' jobs go on" {
+    start_system
+    alice_runs
+    as "$BOB" bash -c 'ulimit -u 60; berth submit --parsable -G 0 -t 2s -- \
+        python3 -c "
+import os
+while True:
+    try:
+        os.fork()
+    except OSError:
+        print(\"no more\", flush=True)
+        while True: pass
+"' >"$ROOT/bomb"
+    try as "$BOB" berth wait "$(cat "$ROOT/bomb")"
+    as "$BOB" berth wait "$(cat "$ROOT/bomb")" || status=$?
+    is "exit status" "$status" 124
+    has "its limit" "$(as "$BOB" berth logs @)" "no more"
+    is "bob's processes" "$(ps -u "$BOB" -o pid= | wc -l)" 0
+    is "alice's job" "$(job_field "$id" state)" RUNNING
+    as "$ALICE" berth cancel "$id"
+}
+
+@test "a job that ignores TERM is ended alone" {
+    start_system
+    alice_runs
+    bobs=$(as "$BOB" berth submit --parsable -G 0 -- sh -c 'trap "" TERM; echo up; while :; do sleep 60; done')
+    "$E2E/await" output "$LIMIT" "$BERTH_DIR/logs/$(id -u "$BOB")/$bobs.log" up
+    as "$BOB" berth cancel "$bobs" --grace 1s
+    as "$BOB" berth wait "$bobs" || status=$?
+    is "its state" "$(job_field "$bobs" state)" CANCELLED
+    is "bob's processes" "$(ps -u "$BOB" -o pid= | wc -l)" 0
+    is "alice's job" "$(job_field "$id" state)" RUNNING
+    as "$ALICE" berth cancel "$id"
+}
+
+@test "an account that has gone is said, and its job does not run" {
+    start_system
+    useradd -M -d / "${ALICE}x"
+    runuser -u "${ALICE}x" -- berth submit -G 0 --hold -- true
+    userdel -f "${ALICE}x"
+    berth release 1
+    try berth wait 1
+    is "exit status" "$status" 1
+    has "why" "$(berth show 1)" "no account on this machine any more"
+}
+
+@test "a restarted daemon finds the jobs of both users, and they end as they would" {
+    start_system
+    alice_runs
+    bobs=$(as "$BOB" berth submit --parsable -G 1 -- sh -c 'sleep 0.2; id -un; exit 3')
+    kill_daemon
+    start_system
+    as "$BOB" berth wait "$bobs" || status=$?
+    is "bob's exit status" "$status" 3
+    is "it ran as" "$(as "$BOB" berth logs "$bobs")" "$BOB"
+    echo go >"$USERS_HOME/alice/gate.$BATS_TEST_NUMBER"
+    as "$ALICE" berth wait "$id"
+    is "alice's log" "$(as "$ALICE" berth logs "$id")" "secret words
+go"
+}
