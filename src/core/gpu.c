@@ -1,8 +1,10 @@
-/* Names of the states of a card and of its compute modes, both ways. */
+/* Names of sets of cards, of their states and of compute modes. */
 #include "core/gpu.h"
 
 #include <stddef.h>
 #include <strings.h>
+
+#include "base/buf.h"
 
 static const char *const state_names[GPU_STATES] = {
     [GPU_UP] = "up",     [GPU_PAUSED] = "paused",   [GPU_DRAINING] = "draining",
@@ -15,6 +17,23 @@ static const char *const compute_names[] = {
     [GPU_COMPUTE_EXCLUSIVE] = "exclusive",
     [GPU_COMPUTE_PROHIBITED] = "prohibited",
 };
+
+void
+gpu_set_text(uint64_t set, struct buf *out)
+{
+    buf_adds(out, (set & (set - 1)) != 0 ? "gpus " : "gpu ");
+    const char *between = "";
+    while (set) {
+        int first = __builtin_ctzll(set), last = first;
+        while (last < 63 && (set >> (last + 1) & 1))
+            last++;
+        buf_addf(out, "%s%d", between, first);
+        if (last > first)
+            buf_addf(out, "%c%d", last > first + 1 ? '-' : ',', last);
+        set = last == 63 ? 0 : set >> (last + 1) << (last + 1);
+        between = ",";
+    }
+}
 
 const char *
 gpu_state_name(enum gpu_state s)

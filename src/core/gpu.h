@@ -52,6 +52,10 @@ struct gpu_sample {
     int32_t n_procs; /* -1: the list itself was not to be had */
 };
 
+struct buf;
+/* "gpu 2", "gpus 0-3,6": appended. */
+void gpu_set_text(uint64_t set, struct buf *out);
+
 const char *gpu_state_name(enum gpu_state s); /* "up" */
 int gpu_state_from_name(const char *name, enum gpu_state *out);
 const char *gpu_compute_name(enum gpu_compute c); /* "default"; NULL for unknown */
