@@ -35,6 +35,7 @@ struct blocked {
     int16_t n_holders;                 /* all of them, named or not */
     int32_t stranger_pid;              /* 0: none is known by pid */
     int32_t stranger_mib;              /* external use of that card */
+    int64_t need_mib;                  /* wanted there, without the margin */
     int64_t free_mib;                  /* headroom of that card */
     int64_t short_mib;                 /* how much is missing there */
     int32_t margin_mib;

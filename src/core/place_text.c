@@ -4,8 +4,7 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "core/gpu.h"
-#include "core/ledger.h"
-#include "core/place.h"
+#include "core/place_priv.h"
 
 static void
 add_size(struct buf *out, const char *before, int64_t mib, const char *after)
@@ -14,11 +13,50 @@ add_size(struct buf *out, const char *before, int64_t mib, const char *after)
     buf_addf(out, "%s%s%s", before, format_mib(mib, text), after);
 }
 
+/* 500: "0.5" */
+static void
+add_part(struct buf *out, int32_t permille)
+{
+    int digits = permille % 100 == 0 ? 1 : permille % 10 == 0 ? 2 : 3;
+    buf_addf(out, "%.*f", digits, permille / 1000.0);
+}
+
+/* 935: "93.5 %" */
+static void
+add_percent(struct buf *out, int32_t permille)
+{
+    buf_addf(out, "%d", permille / 10);
+    if (permille % 10)
+        buf_addf(out, ".%d", permille % 10);
+    buf_adds(out, " %");
+}
+
+static void
+add_time(struct buf *out, const char *before, int64_t wall_us)
+{
+    char when[32];
+    buf_addf(out, "%s%s", before, clock_rfc3339(wall_us, when));
+}
+
+/* " called 'a100' with 40.0 GiB or more, of gpus 0-3" */
+static void
+add_kind(const struct demand *d, struct buf *out)
+{
+    if (d->gpu_type[0])
+        buf_addf(out, " called '%s'", d->gpu_type);
+    if (d->min_vram_mib > 0)
+        add_size(out, " of ", d->min_vram_mib, " or more");
+    if (d->devices && !d->n_ids) {
+        buf_adds(out, " among ");
+        gpu_set_text(d->devices, out);
+    }
+}
+
 /* "one GPU", "each of 2 GPUs", "gpu 3", "each of gpus 3,1" */
 static void
 add_where(const struct demand *d, struct buf *out)
 {
-    int want = d->n_ids ? d->n_ids : d->gpus;
+    int want = place_wanted(d);
     if (d->n_ids == 1) {
         buf_addf(out, "gpu %d", d->ids[0]);
     } else if (d->n_ids) {
@@ -29,27 +67,60 @@ add_where(const struct demand *d, struct buf *out)
     } else {
         buf_addf(out, "each of %d GPUs", want);
     }
+    add_kind(d, out);
+}
+
+/* "needs 0.5 of a GPU", "... with 6.0 GiB + 512 MiB margin" */
+static void
+add_want_share(const struct blocked *b, const struct demand *d, struct buf *out)
+{
+    buf_adds(out, "needs ");
+    add_part(out, d->share_permille);
+    buf_adds(out, d->n_ids ? " of " : " of a GPU");
+    if (d->n_ids)
+        buf_addf(out, "gpu %d", d->ids[0]);
+    add_kind(d, out);
+    if (d->vram_mib > 0)
+        add_size(out, " with ", d->vram_mib, "");
+    else if (b->need_mib > 0)
+        add_size(out, " (", b->need_mib, " there)");
+    if (b->margin_mib > 0)
+        add_size(out, " + ", b->margin_mib, " margin");
+}
+
+static void
+add_want_whole(const struct demand *d, struct buf *out)
+{
+    int want = place_wanted(d);
+    if (d->n_ids) {
+        buf_adds(out, "wants ");
+        add_where(d, out);
+        buf_adds(out, " idle");
+        return;
+    }
+    if (want == 1)
+        buf_adds(out, "wants an idle GPU");
+    else
+        buf_addf(out, "wants %d idle GPUs", want);
+    add_kind(d, out);
 }
 
 static void
 add_want(const struct blocked *b, const struct demand *d, struct buf *out)
 {
-    int want = d->n_ids ? d->n_ids : d->gpus;
-    if (d->vram_mib > 0) {
+    if (demand_is_whole(d)) {
+        add_want_whole(d, out);
+        return;
+    }
+    if (d->share_permille > 0) {
+        add_want_share(b, d, out);
+    } else {
         add_size(out, "needs ", d->vram_mib, "");
         add_size(out, " + ", b->margin_mib, " margin on ");
         add_where(d, out);
-        if (d->exclusive)
-            buf_adds(out, want == 1 ? ", alone" : ", alone on each");
-    } else if (d->n_ids) {
-        buf_adds(out, "wants ");
-        add_where(d, out);
-        buf_adds(out, " idle");
-    } else if (want == 1) {
-        buf_adds(out, "wants an idle GPU");
-    } else {
-        buf_addf(out, "wants %d idle GPUs", want);
     }
+    if (d->exclusive)
+        buf_adds(out, place_wanted(d) == 1 ? ", alone" : ", alone on each");
 }
 
 static void
@@ -60,18 +131,57 @@ add_stranger(const struct blocked *b, struct buf *out)
         buf_addf(out, " (pid %d)", b->stranger_pid);
 }
 
+/* "held by job 7", "held by jobs 4, 7, 9 and 2 more" */
+static void
+add_holders(const struct blocked *b, struct buf *out)
+{
+    int named = b->n_holders < BLOCKED_HOLDERS ? b->n_holders : BLOCKED_HOLDERS;
+    int more = b->n_holders - named;
+    buf_adds(out, b->n_holders > 1 ? "held by jobs " : "held by job ");
+    for (int i = 0; i < named; i++) {
+        bool last = i == named - 1 && more == 0;
+        buf_addf(out, "%s%u", i == 0 ? "" : last ? " and " : ", ", b->holders[i]);
+    }
+    if (more > 0)
+        buf_addf(out, " and %d more", more);
+}
+
 static void
 add_card_memory(const struct blocked *b, struct buf *out)
 {
     buf_addf(out, "gpu %d has ", b->gpu);
     add_size(out, "", b->free_mib, " free");
     add_size(out, " (", b->short_mib, " short)");
-    if (b->by == BLOCKED_BY_JOB) {
-        buf_addf(out, ", held by job %u", b->job);
-    } else if (b->by == BLOCKED_BY_STRANGER) {
-        buf_adds(out, ", ");
+    if (b->by == BLOCKED_BY_NOTHING)
+        return;
+    buf_adds(out, ", ");
+    if (b->by == BLOCKED_BY_JOB)
+        add_holders(b, out);
+    else
         add_stranger(b, out);
-    }
+}
+
+static void
+add_card_share(const struct blocked *b, struct buf *out)
+{
+    buf_addf(out, "gpu %d has ", b->gpu);
+    if (b->share_left > 0)
+        add_part(out, b->share_left);
+    else
+        buf_adds(out, "none");
+    buf_adds(out, " left, ");
+    add_holders(b, out);
+}
+
+static void
+add_card_guard(const struct blocked *b, const struct demand *d, struct buf *out)
+{
+    bool is_load = b->guard == 'l';
+    buf_addf(out, is_load ? "gpu %d is " : "gpu %d has ", b->gpu);
+    add_percent(out, b->guard_has);
+    buf_adds(out, is_load ? " busy" : " of its memory in use");
+    buf_adds(out, "; the job wants below ");
+    add_percent(out, is_load ? d->max_load_permille : d->max_used_permille);
 }
 
 static void
@@ -79,30 +189,64 @@ add_card_busy(const struct blocked *b, struct buf *out)
 {
     buf_addf(out, "gpu %d ", b->gpu);
     if (b->by == BLOCKED_BY_JOB) {
-        buf_addf(out, "is held by job %u", b->job);
+        buf_adds(out, "is ");
+        add_holders(b, out);
     } else {
         buf_adds(out, "has ");
         add_stranger(b, out);
     }
 }
 
+/* "gpu 2 is sick since 2026-11-21T05:01:10Z: XID 79: it fell off the bus" */
+static void
+add_card_state(const struct blocked *b, struct buf *out)
+{
+    if (b->gpu_state == GPU_UP) {
+        buf_addf(out, "gpu %d lets no process in (its compute mode is prohibited)", b->gpu);
+        return;
+    }
+    buf_addf(out, "gpu %d is %s", b->gpu, gpu_state_name((enum gpu_state)b->gpu_state));
+    if (b->since_us)
+        add_time(out, " since ", b->since_us);
+    if (b->card_reason != REASON_GPU_SICK)
+        return;
+    if (b->xid)
+        buf_addf(out, ": XID %d", b->xid);
+    if (b->health_text[0])
+        buf_addf(out, ": %s", b->health_text);
+}
+
+static void
+add_probe(const struct blocked *b, struct buf *out)
+{
+    if (b->gpu < 0) {
+        buf_adds(out, "the GPUs have not been read yet");
+        return;
+    }
+    buf_addf(out, "no fresh word from gpu %d", b->gpu);
+    if (b->since_us)
+        add_time(out, " since ", b->since_us);
+}
+
 /* What stands in the way on the card that comes nearest. */
 static void
-add_card(const struct blocked *b, struct buf *out)
+add_card(const struct blocked *b, const struct demand *d, struct buf *out)
 {
     if (b->gpu < 0)
         return;
     buf_adds(out, "; ");
     if (b->card_reason == REASON_GPU_MEMORY)
         add_card_memory(b, out);
+    else if (b->card_reason == REASON_GPU_SHARE)
+        add_card_share(b, out);
+    else if (b->card_reason == REASON_GPU_BUSY && b->guard)
+        add_card_guard(b, d, out);
     else if (b->card_reason == REASON_GPU_BUSY)
         add_card_busy(b, out);
     else if (b->card_reason == REASON_PROBE)
-        buf_addf(out, "no fresh word from gpu %d", b->gpu);
-    else if (b->gpu_state == GPU_UP)
-        buf_addf(out, "gpu %d lets no process in (its compute mode)", b->gpu);
+        add_probe(b, out);
     else
-        buf_addf(out, "gpu %d is %s", b->gpu, gpu_state_name((enum gpu_state)b->gpu_state));
+        add_card_state(b, out);
 }
 
 static void
@@ -111,13 +255,61 @@ add_resources(const struct blocked *b, const struct demand *d, struct buf *out)
     add_want(b, d, out);
     if (b->n_room > 0)
         buf_addf(out, "; %d of them %s room", b->n_room, b->n_room == 1 ? "has" : "have");
-    add_card(b, out);
+    add_card(b, d, out);
+}
+
+static void
+add_host(const struct blocked *b, const struct demand *d, struct buf *out)
+{
+    if (b->reason == REASON_CPUS) {
+        buf_addf(out, "needs %d core%s; %lld are free", demand_cpus(d),
+                 demand_cpus(d) == 1 ? "" : "s", (long long)b->have);
+        return;
+    }
+    add_size(out, "needs ", d->mem_mib, " of host memory; ");
+    add_size(out, "", b->have, " are free");
+}
+
+static void
+add_dependency(const struct blocked *b, struct buf *out)
+{
+    static const char *const to[] = {
+        [DEP_SUCCESS] = "succeed", [DEP_ANY] = "end", [DEP_FAILED] = "fail"};
+    buf_addf(out, "waits for job %u to %s", b->waits_for, to[b->waits_how]);
+    if (b->waits_more > 0)
+        buf_addf(out, ", and for %d more", b->waits_more);
+}
+
+static void
+add_reservation(const struct blocked *b, struct buf *out)
+{
+    buf_addf(out, "would delay job %u, ", b->waits_for);
+    if (b->until_us > 0 && b->until_us < INT64_MAX)
+        add_time(out, "which is to start at ", b->until_us);
+    else
+        buf_adds(out, "for which GPUs are kept free");
+}
+
+static void
+add_limit(const struct blocked *b, struct buf *out)
+{
+    if (b->reason == REASON_ARRAY_LIMIT) {
+        buf_addf(out, "%lld task%s of the array run, as many as may at once",
+                 (long long)b->limit, b->limit == 1 ? "" : "s");
+        return;
+    }
+    buf_adds(out, b->reason == REASON_USER_LIMIT ? "would exceed the user's limit of "
+                                                 : "would exceed the limit for all users of ");
+    if (b->limit_of == 'v')
+        add_size(out, "", b->limit, " of VRAM");
+    else
+        buf_addf(out, "%lld %s%s", (long long)b->limit,
+                 b->limit_of == 'g' ? "GPU" : "running job", b->limit == 1 ? "" : "s");
 }
 
 static void
 add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
 {
-    char when[32];
     switch (b->reason) {
     case REASON_NONE:
         break;
@@ -133,35 +325,28 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
         add_resources(b, d, out);
         break;
     case REASON_PROBE:
-        if (b->gpu >= 0)
-            buf_addf(out, "no fresh word from gpu %d", b->gpu);
-        else
-            buf_adds(out, "the GPUs have not been read yet");
+        add_probe(b, out);
         break;
     case REASON_CPUS:
-        buf_addf(out, "needs %d core%s; %lld are free", demand_cpus(d),
-                 demand_cpus(d) == 1 ? "" : "s", (long long)b->have);
-        break;
     case REASON_MEMORY:
-        add_size(out, "needs ", d->mem_mib, " of host memory; ");
-        add_size(out, "", b->have, " are free");
+        add_host(b, d, out);
         break;
     case REASON_HELD:
         buf_adds(out, "held by a person; berth release lets it go");
         break;
     case REASON_DEPENDENCY:
-        buf_addf(out, "waits for job %u", b->waits_for);
+        add_dependency(b, out);
         break;
     case REASON_RESERVATION:
-        buf_addf(out, "would delay job %u, which has a reservation", b->waits_for);
+        add_reservation(b, out);
         break;
     case REASON_ARRAY_LIMIT:
     case REASON_USER_LIMIT:
     case REASON_QUEUE_LIMIT:
-        buf_addf(out, "the limit of %lld is reached", (long long)b->limit);
+        add_limit(b, out);
         break;
     case REASON_BEGIN_TIME:
-        buf_addf(out, "not before %s", clock_rfc3339(b->until_us, when));
+        add_time(out, "not before ", b->until_us);
         break;
     }
 }

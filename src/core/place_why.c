@@ -112,11 +112,11 @@ tell_numbers(const struct demand *d, const struct ledger *l, const struct card *
              struct blocked *why)
 {
     int64_t room = place_room_mib(d, l, c);
-    int64_t need = demand_vram_mib(d, c->info.total_mib) + place_margin_mib(d, l);
+    why->need_mib = demand_vram_mib(d, c->info.total_mib);
     why->free_mib = room > 0 ? room : 0;
     why->share_left = 1000 - c->share_held;
     if (why->card_reason == REASON_GPU_MEMORY)
-        why->short_mib = need - room;
+        why->short_mib = why->need_mib + why->margin_mib - room;
     if (why->guard == 'u')
         why->guard_has = (int32_t)(c->used_mib * 1000 / c->info.total_mib);
     if (why->guard == 'l')

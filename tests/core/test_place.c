@@ -538,12 +538,14 @@ test_infeasible_says_what_would_fit(void **state)
 {
     (void)state;
     struct ledger *l = machine_new(2, 24000);
-    struct demand d = want(1, 30720);
+    struct demand d = want(1, 30720), pair = want(2, 20000);
     expect_infeasible(l, d,
                       "needs 30.0 GiB + 512 MiB margin on one GPU, but the largest has "
                       "23.4 GiB; ask for at most 23488 MiB");
-    assert_true(place_feasible(&(struct demand){.gpus = 1, .vram_mib = 23488}, l, NULL));
-    assert_false(place_feasible(&(struct demand){.gpus = 1, .vram_mib = 23489}, l, NULL));
+    d = want(1, 23488);
+    assert_true(place_feasible(&d, l, NULL));
+    d = want(1, 23489);
+    assert_false(place_feasible(&d, l, NULL));
     expect_infeasible(l, want(4, 0), "needs 4 GPUs, but only 2 are usable; ask for at most 2");
     d = want(1, 1000);
     d.devices = 1u << 5;
@@ -561,9 +563,9 @@ test_infeasible_says_what_would_fit(void **state)
     d.ids[0] = d.ids[1] = 1;
     expect_infeasible(l, d, "gpu 1 is named twice");
     machine_stranger(l, 0, 99, 20000, 2);
-    assert_true(place_feasible(&(struct demand){.gpus = 2, .vram_mib = 20000}, l, NULL));
+    assert_true(place_feasible(&pair, l, NULL));
     ledger_set_health(l, 0, GPU_LOST, 2);
-    assert_true(place_feasible(&(struct demand){.gpus = 2, .vram_mib = 20000}, l, NULL));
+    assert_true(place_feasible(&pair, l, NULL));
     ledger_free(l);
     l = ledger_new(NULL);
     ledger_set_known(l);
