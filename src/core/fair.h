@@ -12,13 +12,16 @@
 struct fair;
 struct ledger;
 
-struct fair *fair_new(int64_t half_life_ms); /* 0: nothing is ever forgotten */
-void fair_free(struct fair *f);              /* NULL is fine */
+struct fair *fair_new(int64_t half_life_ms);   /* 0: nothing is ever forgotten */
+struct fair *fair_clone(const struct fair *f); /* for a look ahead */
+void fair_free(struct fair *f);                /* NULL is fine */
 void fair_set_half_life(struct fair *f, int64_t half_life_ms);
 /* A weight of 2 entitles to twice the use. Default 1; must be above 0. */
 void fair_set_weight(struct fair *f, uint32_t uid, double weight);
 
-/* Cards' worth that a job with this demand holds on these cards. */
+/* Cards' worth that a job with this demand holds on these cards. Alone on a card counts as a
+ * whole one. Without cards: its cores over the machine's (0 where those are not known), so all
+ * cores weigh as much as one card. */
 double fair_part(const struct ledger *l, const struct demand *d, const uint8_t *gpus, int n);
 
 /* GPU-seconds, as of to_us, of holding part cards from from_us to to_us. */
