@@ -2,9 +2,11 @@
  * from them; the union of the fields is what the daemon is asked for. */
 #include "cli/queue_table.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -169,7 +171,10 @@ draw_command(const struct row *row, struct buf *out)
         scan_add(out, &row->v[F_NAME]);
         buf_adds(out, "] ");
     }
-    scan_add(out, &row->v[F_COMMAND]);
+    if (row->v[F_COMMAND].type == SCAN_NULL)
+        buf_adds(out, "(private)");
+    else
+        scan_add(out, &row->v[F_COMMAND]);
 }
 
 static const struct queue_column columns[] = {
@@ -301,7 +306,15 @@ draw_row(const struct format *f, const struct row *row, struct table *t, struct 
     }
 }
 
-/* True: all rows are one user's. */
+static bool
+is_own_name(const struct scan_value *user)
+{
+    const struct passwd *pw = getpwuid(geteuid());
+
+    return pw && scan_is(user, pw->pw_name);
+}
+
+/* True: all rows are the caller's own. */
 static bool
 fill_table(const struct format *f, struct scan *rows, struct table *t)
 {
@@ -319,7 +332,7 @@ fill_table(const struct format *f, struct scan *rows, struct table *t)
         one = one && user->text && user->len == first.len &&
               memcmp(user->text, first.text, user->len) == 0;
     }
-    return one;
+    return one && (!first.text || is_own_name(&first));
 }
 
 /* One user's queue needs no column that repeats the name. */

@@ -249,6 +249,7 @@ event_waiting(struct daemon *d, const struct job *job)
     health_explain(d, &why, &text);
     jsonw_init(&w, &object);
     jsonw_object(&w);
+    jsonw_kstr(&w, "user", daemon_user_name(job->uid));
     jsonw_key(&w, "command");
     events_write_command(&w, job, 200);
     jsonw_kstr(&w, "reason", reason_name(why.reason));

@@ -17,6 +17,7 @@
 #include "daemon/events.h"
 #include "daemon/health.h"
 #include "daemon/launch.h"
+#include "daemon/roles.h"
 #include "store/store.h"
 
 static void
@@ -61,6 +62,17 @@ has_ended(const struct jobjson *x)
  * ------------------------------------------------------------ */
 
 #define FIELD(name) static void field_##name(const struct jobjson *x, struct jsonw *w)
+/* What others need not know, where the settings say so. */
+#define PERSONAL(name)                                                                         \
+    static void shown_##name(const struct jobjson *x, struct jsonw *w);                        \
+    FIELD(name)                                                                                \
+    {                                                                                          \
+        if (roles_is_hidden(x->daemon, x->job->uid))                                           \
+            jsonw_null(w);                                                                     \
+        else                                                                                   \
+            shown_##name(x, w);                                                                \
+    }                                                                                          \
+    static void shown_##name(const struct jobjson *x, struct jsonw *w)
 
 FIELD(id)
 {
@@ -73,7 +85,7 @@ FIELD(null)
     jsonw_null(w);
 }
 
-FIELD(name)
+PERSONAL(name)
 {
     jsonw_str(w, x->job->req.name);
 }
@@ -88,7 +100,7 @@ FIELD(uid)
     jsonw_int(w, x->job->uid);
 }
 
-FIELD(command)
+PERSONAL(command)
 {
     events_write_command(w, x->job, 0);
 }
@@ -120,14 +132,14 @@ explain_waiting(const struct jobjson *x, struct buf *text)
 FIELD(explain)
 {
     auto_buf struct buf text = BUF_INIT;
-    if (has_ended(x))
-        job_end_text(x->job, &text);
-    else
+    if (has_ended(x) && !roles_is_hidden(x->daemon, x->job->uid))
+        job_end_text(x->job, &text); /* it may quote the log */
+    else if (!has_ended(x))
         explain_waiting(x, &text);
     jsonw_str(w, text.len ? buf_str(&text) : NULL);
 }
 
-FIELD(text)
+PERSONAL(text)
 {
     auto_buf struct buf text = BUF_INIT;
     if (has_ended(x))
@@ -281,18 +293,18 @@ FIELD(verdict)
     jsonw_str(w, verdict_name(v));
 }
 
-FIELD(log)
+PERSONAL(log)
 {
     auto_free char *log = launch_log_path(x->daemon, x->job);
     jsonw_str(w, log);
 }
 
-FIELD(cwd)
+PERSONAL(cwd)
 {
     jsonw_str(w, x->job->cwd);
 }
 
-FIELD(file)
+PERSONAL(file)
 {
     struct err e;
     auto_free char *path =
@@ -305,7 +317,7 @@ FIELD(line)
     int_or_null(w, x->job->line, x->job->line > 0);
 }
 
-FIELD(key)
+PERSONAL(key)
 {
     jsonw_str(w, x->job->key);
 }
@@ -352,7 +364,7 @@ write_attempt(struct jsonw *w, const struct attempt *a)
     jsonw_end_object(w);
 }
 
-FIELD(attempts)
+PERSONAL(attempts)
 {
     const struct job *job = x->job;
     struct store_attempt *all = NULL;

@@ -10,15 +10,24 @@
 #include "daemon/daemon.h"
 #include "daemon/events.h"
 #include "daemon/methods.h"
+#include "daemon/roles.h"
 #include "daemon/turn.h"
 #include "store/store.h"
+
+struct reading {
+    const struct daemon *daemon;
+    struct viewer viewer;
+    struct jsonw *out;
+};
 
 static int
 on_event(const struct store_event *ev, void *arg)
 {
+    const struct reading *r = arg;
     auto_buf struct buf line = BUF_INIT;
     event_line(ev, &line);
-    jsonw_raw(arg, line.data, line.len);
+    if (!roles_hides_event(r->daemon, &r->viewer, ev->job, line.data, line.len))
+        jsonw_raw(r->out, line.data, line.len);
     return 0;
 }
 
@@ -78,7 +87,8 @@ method_events(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     jsonw_object(out);
     jsonw_key(out, "events");
     jsonw_array(out);
-    int rc = store_events_read(d->store, &f, on_event, out, e);
+    struct reading r = {.daemon = d, .viewer = {.uid = c->uid, .admin = c->admin}, .out = out};
+    int rc = store_events_read(d->store, &f, on_event, &r, e);
     jsonw_end_array(out);
     jsonw_kint(out, "seq", store_event_last(d->store));
     jsonw_end_object(out);

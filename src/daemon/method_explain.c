@@ -18,6 +18,7 @@
 #include "daemon/estimate.h"
 #include "daemon/events.h"
 #include "daemon/methods.h"
+#include "daemon/roles.h"
 #include "daemon/target.h"
 
 struct answer {
@@ -227,6 +228,9 @@ explain_ended(const struct answer *a, const struct job *job)
 static void
 explain(struct answer *a, const struct job *job)
 {
+    bool hidden = roles_is_hidden(a->daemon, job->uid);
+    if (hidden && job_state_is_final(job->state))
+        return; /* how it ended may quote its log */
     a->n++;
     jsonw_object(a->out);
     jsonw_kint(a->out, "id", job->id);
@@ -234,7 +238,10 @@ explain(struct answer *a, const struct job *job)
     put_int(a->out, "array_task", job->task, job->array > 0);
     jsonw_kstr(a->out, "state", job_state_name(job->state));
     jsonw_key(a->out, "command");
-    events_write_command(a->out, job, 200);
+    if (hidden)
+        jsonw_null(a->out);
+    else
+        events_write_command(a->out, job, 200);
     if (job_state_is_final(job->state))
         explain_ended(a, job);
     else if (job_state_is_active(job->state))

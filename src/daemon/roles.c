@@ -97,3 +97,15 @@ roles_is_hidden(const struct daemon *d, uid_t owner)
     return d->places.system && d->config.private && d->caller && !d->caller->admin &&
            d->caller->uid != owner;
 }
+
+/* The owner's name stands in the line as a member of its own; inside a string of somebody's
+ * the quotes around it would be escaped. */
+bool
+roles_hides_event(const struct daemon *d, const struct viewer *v, uint32_t job,
+                  const char *line, size_t n)
+{
+    if (job == 0 || !d->places.system || !d->config.private || v->admin)
+        return false;
+    auto_free char *own = xasprintf("\"user\":\"%s\"", daemon_user_name(v->uid));
+    return !memmem(line, n, own, strlen(own));
+}

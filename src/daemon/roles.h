@@ -5,6 +5,8 @@
 #define DAEMON_ROLES_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct caller;
@@ -34,4 +36,11 @@ int roles_check_priority(const struct daemon *d, int32_t priority, struct err *e
 /* Whether the caller sees only that there is such a job, whose it is and what it holds. */
 bool roles_is_hidden(const struct daemon *d, uid_t owner);
 
+/* The same of an event's line: those of other people's jobs are not for everybody. */
+struct viewer {
+    uid_t uid;
+    bool admin;
+};
+bool roles_hides_event(const struct daemon *d, const struct viewer *v, uint32_t job,
+                       const char *line, size_t n);
 #endif

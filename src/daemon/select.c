@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/roles.h"
 #include "store/store.h"
 
 #define FINAL_STATES ((1u << JOB_STATES) - (1u << JOB_COMPLETED))
@@ -59,7 +60,7 @@ select_read(struct daemon *d, uid_t caller, const json_t *params, struct select 
 {
     const json_t *words = json_object_get(params, "select"), *word;
     size_t i;
-    *out = (struct select){.selector = SELECTOR_INIT};
+    *out = (struct select){.selector = SELECTOR_INIT, .daemon = d};
     out->user = json_string_value(json_object_get(params, "user"));
     out->everything = !words || json_array_size(words) == 0;
     if (words && !json_is_array(words))
@@ -86,9 +87,11 @@ select_matches(const struct select *s, const struct job *job)
 {
     if (s->user && strcmp(s->user, daemon_user_name(job->uid)) != 0)
         return false;
+    bool hidden = roles_is_hidden(s->daemon, job->uid); /* a name that is guessed stays so */
     return s->everything ||
-           selector_matches(&s->selector, job->id, job->req.name, daemon_user_name(job->uid),
-                            job_state_name(job->state), job->id == s->last_id);
+           selector_matches(&s->selector, job->id, hidden ? NULL : job->req.name,
+                            daemon_user_name(job->uid), job_state_name(job->state),
+                            job->id == s->last_id);
 }
 
 static bool

@@ -19,6 +19,7 @@ struct select {
     bool everything;  /* no words were given */
     uint32_t last_id; /* what @ means for this caller; 0: it has no job */
     const char *user; /* only this user's; NULL: anybody's. Borrowed */
+    const struct daemon *daemon;
 };
 
 /* params: "select" (list of words; absent: everything), "user". */

@@ -592,7 +592,8 @@ server_publish(struct server *s, uint32_t job, uint32_t file, const char *json, 
     struct client *next;
     for (struct client *c = s->clients; c; c = next) {
         next = c->next;
-        if (!wants(c, job, file))
+        const struct viewer viewer = {.uid = c->uid, .admin = c->admin};
+        if (!wants(c, job, file) || roles_hides_event(s->daemon, &viewer, job, json, n))
             continue;
         struct buf out = BUF_INIT;
         buf_reserve(&out, n + 64);

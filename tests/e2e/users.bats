@@ -134,7 +134,7 @@ PY
         kill -9 $PPID; ls -l /proc/$PPID/fd; cat /proc/$PPID/environ; exit 7' sh "$BERTH_DIR" || status=$?
     is "exit status" "$status" 7
     out=$(as "$ALICE" berth logs @)
-    is "refusals" "$(grep -cE 'denied|not permitted' <<<"$out")" 6
+    is "refusals" "$(grep -cE 'denied|not permitted' <<<"$out")" 7
     has_not "output" "$out" SQLite
 }
 
