@@ -35,7 +35,8 @@ static void
 add_time(struct buf *out, const char *before, int64_t wall_us)
 {
     char when[32];
-    buf_addf(out, "%s%s", before, clock_rfc3339(wall_us, when));
+    int64_t whole_us = wall_us / 1000000 * 1000000; /* people do not need the rest */
+    buf_addf(out, "%s%s", before, clock_rfc3339(whole_us, when));
 }
 
 /* " called 'a100' with 40.0 GiB or more, of gpus 0-3" */
@@ -294,8 +295,8 @@ static void
 add_limit(const struct blocked *b, struct buf *out)
 {
     if (b->reason == REASON_ARRAY_LIMIT) {
-        buf_addf(out, "%lld task%s of the array run, as many as may at once",
-                 (long long)b->limit, b->limit == 1 ? "" : "s");
+        buf_addf(out, "%lld task%s of the array %s, as many as may at once",
+                 (long long)b->limit, b->limit == 1 ? "" : "s", b->limit == 1 ? "runs" : "run");
         return;
     }
     buf_adds(out, b->reason == REASON_USER_LIMIT ? "would exceed the user's limit of "

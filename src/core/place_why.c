@@ -73,6 +73,13 @@ distance(struct refusal r)
     return r.reason == REASON_GPU_MEMORY ? 2 : 4 + (int)r.reason;
 }
 
+/* What refused, in permille. */
+static int32_t
+guard_measures(const struct card *c, uint8_t guard)
+{
+    return guard == 'l' ? c->util * 10 : (int32_t)(c->used_mib * 1000 / c->info.total_mib);
+}
+
 /* Whether refusing card a is nearer to doing than refusing card b. */
 static bool
 is_nearer(const struct card *a, struct refusal ra, const struct card *b, struct refusal rb)
@@ -81,8 +88,8 @@ is_nearer(const struct card *a, struct refusal ra, const struct card *b, struct 
         return distance(ra) < distance(rb);
     if (ra.reason == REASON_GPU_SHARE && a->share_held != b->share_held)
         return a->share_held < b->share_held;
-    if (ra.guard == 'l' && a->util != b->util)
-        return a->util < b->util;
+    if (ra.guard && ra.guard == rb.guard)
+        return guard_measures(a, ra.guard) < guard_measures(b, rb.guard);
     if (ra.reason == REASON_GPU_MEMORY)
         return a->headroom_mib > b->headroom_mib;
     if (a->n_holds != b->n_holds)
@@ -117,10 +124,8 @@ tell_numbers(const struct demand *d, const struct ledger *l, const struct card *
     why->share_left = 1000 - c->share_held;
     if (why->card_reason == REASON_GPU_MEMORY)
         why->short_mib = why->need_mib + why->margin_mib - room;
-    if (why->guard == 'u')
-        why->guard_has = (int32_t)(c->used_mib * 1000 / c->info.total_mib);
-    if (why->guard == 'l')
-        why->guard_has = c->util * 10;
+    if (why->guard)
+        why->guard_has = guard_measures(c, why->guard);
 }
 
 static void
