@@ -175,6 +175,7 @@ make_ledger(struct daemon *d)
     p.spike_permille = (int32_t)(d->config.spike_buffer * 1000 + 0.5);
     p.spread = d->config.placement == PLACEMENT_SPREAD;
     d->ledger = ledger_new(&p);
+    ledger_set_wall_offset(d->ledger, clock_wall_us() - clock_boot_us());
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     ledger_set_host(d->ledger, (int32_t)sysconf(_SC_NPROCESSORS_ONLN),
                     (int64_t)pages * page / (1024 * 1024));

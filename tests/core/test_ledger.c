@@ -192,6 +192,36 @@ test_release_ahead_of_a_silent_job(void **state)
 }
 
 static void
+test_why_a_card_is_sick_stays_until_it_is_up(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    assert_int_equal(ledger_state_since_wall_us(l, card0(l)), 0); /* no wall clock was told */
+    ledger_set_wall_offset(l, 1000000);
+    ledger_set_sick(l, 0, 79, "the card has fallen off the bus", 5);
+    assert_int_equal(card_state(card0(l)), GPU_SICK);
+    assert_int_equal(card0(l)->xid, 79);
+    assert_string_equal(card0(l)->health_text, "the card has fallen off the bus");
+    assert_int_equal(ledger_state_since_wall_us(l, card0(l)), 1000005);
+    machine_sample(l, 0, 0, NULL, 0, 6); /* a sample is no check */
+    assert_int_equal(card_state(card0(l)), GPU_SICK);
+    ledger_set_admin(l, 0, GPU_PAUSED, 7);
+    assert_int_equal(card_state(card0(l)), GPU_SICK);
+    ledger_set_health(l, 0, GPU_LOST, 8);
+    assert_int_equal(card0(l)->xid, 79);
+    ledger_set_health(l, 0, GPU_UP, 9);
+    assert_int_equal(card_state(card0(l)), GPU_PAUSED);
+    assert_int_equal(card0(l)->xid, 0);
+    assert_string_equal(card0(l)->health_text, "");
+    char longest[200];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    ledger_set_sick(l, 0, 0, longest, 10);
+    assert_int_equal(strlen(card0(l)->health_text), sizeof card0(l)->health_text - 1);
+    ledger_free(l);
+}
+
+static void
 test_reused_pid_is_another_process(void **state)
 {
     (void)state;
@@ -411,6 +441,7 @@ main(void)
         cmocka_unit_test(test_a_share_holds_its_part_of_the_card),
         cmocka_unit_test(test_release_ahead_gives_measured_memory_back),
         cmocka_unit_test(test_release_ahead_of_a_silent_job),
+        cmocka_unit_test(test_why_a_card_is_sick_stays_until_it_is_up),
         cmocka_unit_test(test_reused_pid_is_another_process),
         cmocka_unit_test(test_process_listed_twice_adds_up),
         cmocka_unit_test(test_process_on_a_foreign_card),

@@ -363,6 +363,98 @@ test_shares_where_memory_is_not_known(void **state)
     ledger_free(l);
 }
 
+/* Guards look at what was measured: below passes, and so does what is not reported. */
+static void
+test_guards(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t used_mib;
+        int32_t util, max_used, max_load;
+        const char *where;
+    } rows[] = {
+        {4999, 0, 500, 0, "0"},
+        {5000, 0, 500, 0, "GpuBusy"},
+        {-1, 0, 500, 0, "0"},
+        {0, 79, 0, 800, "0"},
+        {0, 80, 0, 800, "GpuBusy"},
+        {0, -1, 0, 800, "0"},
+        {4999, 80, 500, 800, "GpuBusy"},
+        {4999, 79, 500, 800, "0"},
+        {4999, 100, 500, 0, "0"},
+        {5000, 79, 0, 800, "0"},
+        {4999, 100, 0, 1000, "GpuBusy"},
+    };
+    struct ledger *l = machine_new(1, 10000);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct gpu_sample s = {rows[i].used_mib, rows[i].util, 40, NULL, 0};
+        struct demand d = want(1, 1000);
+        d.max_used_permille = rows[i].max_used;
+        d.max_load_permille = rows[i].max_load;
+        ledger_sample(l, 0, &s, 2, NULL, NULL);
+        assert_string_equal(where(l, d), rows[i].where);
+    }
+    ledger_free(l);
+}
+
+static void
+test_a_margin_of_the_jobs_own(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, 10000);
+    struct demand d = want(1, 8000);
+    static const struct {
+        int margin;
+        const char *where;
+    } rows[] = {{-1, "0"}, {0, "0"}, {2000, "0"}, {2001, "GpuMemory"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        d.margin_mib = rows[i].margin;
+        assert_string_equal(where(l, d), rows[i].where);
+    }
+    d = want(1, 9700);
+    assert_string_equal(where(l, d), "GpuMemory"); /* the policy's 512 */
+    d.margin_mib = 0;
+    assert_string_equal(where(l, d), "0");
+    ledger_free(l);
+}
+
+static void
+test_kinds_of_cards(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(3, 24000);
+    static const char *const names[] = {"NVIDIA A100-SXM4-40GB", "Tesla T4", ""};
+    static const int64_t sizes[] = {40536, 15360, 0};
+    for (int i = 0; i < 3; i++) {
+        struct gpu_info info = ledger_card(l, i)->info;
+        snprintf(info.name, sizeof info.name, "%s", names[i]);
+        info.total_mib = sizes[i];
+        ledger_set_info(l, i, &info);
+    }
+    static const struct {
+        const char *type;
+        int32_t least;
+        uint64_t cards;
+    } rows[] = {
+        {"", 0, 7},     {"a100", 0, 1},     {"t4", 0, 2},     {"tesla t", 0, 2},
+        {"h100", 0, 0}, {"", 40960, 1 | 4}, /* it says 40 GB, and reports 39.6 GiB */
+        {"", 41370, 4}, {"", 15360, 7},     {"t4", 20480, 0}, {"nvidia", 15360, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct demand d = want(1, 0);
+        snprintf(d.gpu_type, sizeof d.gpu_type, "%s", rows[i].type);
+        d.min_vram_mib = rows[i].least;
+        assert_int_equal(place_cards_of(&d, l), rows[i].cards);
+    }
+    struct demand d = want(1, 0);
+    d.devices = 6;
+    d.min_vram_mib = 15361;
+    assert_int_equal(place_cards_of(&d, l), 6); /* 2 % less will do */
+    d.min_vram_mib = 16000;
+    assert_int_equal(place_cards_of(&d, l), 4);
+    ledger_free(l);
+}
+
 static void
 test_within_cards_and_beside_a_reservation(void **state)
 {
@@ -599,6 +691,9 @@ main(void)
         cmocka_unit_test(test_small_strangers_do_not_break_a_share),
         cmocka_unit_test(test_shares_pack),
         cmocka_unit_test(test_shares_where_memory_is_not_known),
+        cmocka_unit_test(test_guards),
+        cmocka_unit_test(test_a_margin_of_the_jobs_own),
+        cmocka_unit_test(test_kinds_of_cards),
         cmocka_unit_test(test_within_cards_and_beside_a_reservation),
         cmocka_unit_test(test_host_memory_beside_a_reservation),
         cmocka_unit_test(test_states_keep_work_away),
