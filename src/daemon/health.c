@@ -135,6 +135,7 @@ health_resume(struct daemon *d, int card, const char *by, struct err *e)
         set_admin(d, card, GPU_UP, by, was_sick ? "" : "resumed");
     }
     if (was_sick && !r->missing) {
+        r->trusted_worn = r->memory == HEALTH_MEMORY_FAILED;
         record_clear_fault(r);
         memset(r->returns_us, 0, sizeof r->returns_us);
         apply(d, card);
@@ -251,12 +252,17 @@ give_back(struct daemon *d, int card)
 static void
 take_memory(struct daemon *d, int card, enum health_memory memory)
 {
-    const struct record *r = record_of(d, card);
-    if (memory == HEALTH_MEMORY_FAILED && r->fault != FAULT_DEVICE)
-        health_fault(d, card, 0, true,
-                     "bad memory could not be put aside: the card is worn out");
+    static const char waits[] = "bad memory waits for a reset to be put aside";
+    static const char worn[] = "bad memory could not be put aside: the card is worn out";
+    struct record *r = record_of(d, card);
+    if (memory != HEALTH_MEMORY_UNKNOWN)
+        r->memory = memory;
+    if (memory == HEALTH_MEMORY_FAILED && r->fault != FAULT_DEVICE && !r->trusted_worn)
+        health_fault(d, card, 0, true, worn);
     else if (memory == HEALTH_MEMORY_PENDING)
-        health_note(d, card, "bad memory waits for a reset to be put aside");
+        health_note(d, card, waits);
+    else if (memory == HEALTH_MEMORY_FINE && strcmp(r->note, waits) == 0)
+        r->note[0] = '\0';
 }
 
 void
@@ -279,7 +285,7 @@ health_seen(struct daemon *d, int card, enum health_memory memory)
     take_memory(d, card, memory);
     if (r->fault == FAULT_NONE || !may_return(r))
         return;
-    r->clean = memory == HEALTH_MEMORY_FINE ? r->clean + 1 : 0;
+    r->clean = r->memory > HEALTH_MEMORY_FINE ? 0 : r->clean + 1;
     if (r->clean >= CLEAN_SAMPLES)
         give_back(d, card);
 }

@@ -37,7 +37,8 @@ int health_resume(struct daemon *d, int card, const char *by, struct err *e);
 
 /* What the probe says of its memory. */
 enum health_memory {
-    HEALTH_MEMORY_FINE,    /* or not reported */
+    HEALTH_MEMORY_UNKNOWN, /* not asked this time, or never told: as before */
+    HEALTH_MEMORY_FINE,
     HEALTH_MEMORY_PENDING, /* bad parts wait for a reset to be put aside */
     HEALTH_MEMORY_FAILED,  /* and could not be: the card is worn out */
 };

@@ -74,6 +74,7 @@ read_person(const json_t *o, struct record *r)
     read_text(o, "by", r->by, sizeof r->by);
     read_text(o, "reason", r->reason, sizeof r->reason);
     r->admin_us = json_integer_value(json_object_get(o, "admin_us"));
+    r->trusted_worn = json_is_true(json_object_get(o, "trusted_worn"));
 }
 
 static void
@@ -125,6 +126,7 @@ save_record(struct daemon *d, int card, const struct record *r)
     jsonw_kstr(&w, "by", r->by);
     jsonw_kstr(&w, "reason", r->reason);
     jsonw_kint(&w, "admin_us", r->admin_us);
+    jsonw_kbool(&w, "trusted_worn", r->trusted_worn);
     jsonw_kstr(&w, "boot", clock_boot_id());
     jsonw_kint(&w, "fault_us", r->fault == FAULT_DEVICE ? r->fault_us : 0);
     jsonw_kint(&w, "xid", r->xid);

@@ -29,10 +29,12 @@ struct record {
     enum fault fault;
     int32_t xid; /* 0: the fault has no number */
     bool needs_reboot;
-    bool was_reset; /* since the fault */
+    bool trusted_worn; /* a person wants it used although its memory is worn out */
+    bool was_reset;    /* since the fault */
     bool left_to_person;
-    int64_t fault_us; /* wall clock */
-    int32_t clean;    /* samples in a row without complaint since */
+    int64_t fault_us;          /* wall clock */
+    enum health_memory memory; /* as last told */
+    int32_t clean;             /* samples in a row without complaint since */
     char text[HEALTH_TEXT_MAX];
     char note[HEALTH_TEXT_MAX];
     char lock_text[HEALTH_TEXT_MAX];

@@ -218,10 +218,17 @@ update_jobs(struct daemon *d)
 static enum health_memory
 read_memory(const json_t *v)
 {
+    static const char *const names[] = {
+        [HEALTH_MEMORY_UNKNOWN] = "",
+        [HEALTH_MEMORY_FINE] = "fine",
+        [HEALTH_MEMORY_PENDING] = "pending",
+        [HEALTH_MEMORY_FAILED] = "failed",
+    };
     const char *name = json_string_value(v);
-    if (name && strcmp(name, "failed") == 0)
-        return HEALTH_MEMORY_FAILED;
-    return name && strcmp(name, "pending") == 0 ? HEALTH_MEMORY_PENDING : HEALTH_MEMORY_FINE;
+    for (int i = 1; name && i <= HEALTH_MEMORY_FAILED; i++)
+        if (strcmp(name, names[i]) == 0)
+            return (enum health_memory)i;
+    return HEALTH_MEMORY_UNKNOWN;
 }
 
 static void

@@ -34,6 +34,14 @@ enum card_field {
     CARD_HAS_UTIL = 1 << 5,
     CARD_HAS_TEMPERATURE = 1 << 6,
     CARD_HAS_PROCS = 1 << 7,
+    CARD_HAS_HEALTH = 1 << 8,
+};
+
+/* What has become of memory that went bad. */
+enum card_memory_health {
+    CARD_MEMORY_FINE,
+    CARD_MEMORY_PENDING, /* it waits for a reset to be put aside */
+    CARD_MEMORY_FAILED,  /* it could not be: no spare is left */
 };
 
 /* What does not change while a card is in the machine. uuid, name and total_mib are always
@@ -72,6 +80,7 @@ struct backend_usage {
     int64_t used_mib;
     int32_t util; /* percent */
     int32_t temperature_c;
+    enum card_memory_health health;
     int n_procs; /* with CARD_HAS_PROCS */
     int cap_procs;
     struct backend_proc *procs; /* owned by the sample; kept from one sampling to the next */

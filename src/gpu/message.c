@@ -128,6 +128,18 @@ message_faults(struct buf *out, int64_t kernel_log, const struct kmsg_record *re
     buf_addc(out, '\n');
 }
 
+static const char *
+health_name(enum card_memory_health health)
+{
+    static const char *const names[] = {
+        [CARD_MEMORY_FINE] = "fine",
+        [CARD_MEMORY_PENDING] = "pending",
+        [CARD_MEMORY_FAILED] = "failed",
+    };
+
+    return names[health];
+}
+
 static void
 put_procs(struct jsonw *w, const struct backend_usage *u, message_user_fn user, void *arg)
 {
@@ -171,6 +183,7 @@ message_sample(struct buf *out, int64_t number, const struct backend_machine *m,
         put_int(&w, "used_mib", u->valid, CARD_HAS_USED, u->used_mib);
         put_int(&w, "util", u->valid, CARD_HAS_UTIL, u->util);
         put_int(&w, "temperature_c", u->valid, CARD_HAS_TEMPERATURE, u->temperature_c);
+        jsonw_kstr(&w, "memory", u->valid & CARD_HAS_HEALTH ? health_name(u->health) : NULL);
         put_procs(&w, u, user, arg);
         jsonw_end_object(&w);
     }

@@ -14,7 +14,8 @@ struct nvml {
     bool started;
     int n;
     nvml_device devices[GPU_MAX];
-    void *processes; /* room for the records of one list, kept from call to call */
+    int64_t health_due_us; /* boot clock: when to ask for the memory's health again */
+    void *processes;       /* room for the records of one list, kept from call to call */
     uint32_t cap_processes;
 };
 
@@ -24,6 +25,9 @@ struct nvml_reading {
     int64_t used_mib;
 };
 int nvml_read_memory(const struct nvml_api *api, nvml_device device, struct nvml_reading *out);
+
+/* The health of the card's memory into u; nothing where the card does not tell. */
+void nvml_read_health(const struct nvml_api *api, nvml_device device, struct backend_usage *u);
 
 /* Fills u; a card that is lost stays absent. NVML_OK, or the status that says that NVML
  * itself is of no use any more. */

@@ -48,6 +48,8 @@ static const struct symbol symbols[] = {
     {MEMBER(memory_v2), false, {"nvmlDeviceGetMemoryInfo_v2"}},
     {MEMBER(utilization), false, {"nvmlDeviceGetUtilizationRates"}},
     {MEMBER(temperature), false, {"nvmlDeviceGetTemperature"}},
+    {MEMBER(remapped_rows), false, {"nvmlDeviceGetRemappedRows"}},
+    {MEMBER(retired_pending), false, {"nvmlDeviceGetRetiredPagesPendingStatus"}},
     {MEMBER(link_state), false, {"nvmlDeviceGetNvLinkState"}},
     {MEMBER(link_remote_pci),
      false,

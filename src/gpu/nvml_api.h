@@ -89,6 +89,9 @@ struct nvml_api {
     int (*memory)(nvml_device, struct nvml_memory *);
     int (*memory_v2)(nvml_device, struct nvml_memory_v2 *);
     int (*utilization)(nvml_device, struct nvml_utilization *);
+    int (*remapped_rows)(nvml_device, uint32_t *corrected, uint32_t *uncorrected,
+                         uint32_t *pending, uint32_t *failed);
+    nvml_uint_fn retired_pending; /* pages, on cards before Ampere */
     int (*temperature)(nvml_device, int sensor, uint32_t *);
     int (*link_state)(nvml_device, uint32_t link, uint32_t *active);
     int (*link_remote_pci)(nvml_device, uint32_t link, struct nvml_pci *);

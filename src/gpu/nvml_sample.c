@@ -143,6 +143,22 @@ read_load(const struct nvml_api *api, nvml_device device, struct backend_usage *
     return status;
 }
 
+void
+nvml_read_health(const struct nvml_api *api, nvml_device device, struct backend_usage *u)
+{
+    uint32_t ignored, pending = 0, failed = 0, pages = 0;
+    bool rows = api->remapped_rows &&
+                api->remapped_rows(device, &ignored, &ignored, &pending, &failed) == NVML_OK;
+    bool retired = api->retired_pending && api->retired_pending(device, &pages) == NVML_OK;
+
+    if (!rows && !retired)
+        return;
+    u->valid |= CARD_HAS_HEALTH;
+    u->health = rows && failed                                 ? CARD_MEMORY_FAILED
+                : (rows && pending) || (retired && pages == 1) ? CARD_MEMORY_PENDING
+                                                               : CARD_MEMORY_FINE;
+}
+
 int
 nvml_read_usage(struct nvml *nvml, nvml_device device, struct backend_usage *u)
 {

@@ -78,6 +78,10 @@ sim_sample(void *state, struct backend_sample *out, struct err *e)
         u->present = !(faults.lost >> i & 1);
         u->temperature_c = 35 + u->util * 2 / 5; /* 35 idle, 75 at full load */
         u->valid = CARD_HAS_USED | CARD_HAS_UTIL | CARD_HAS_TEMPERATURE;
+        u->valid |= CARD_HAS_HEALTH;
+        u->health = faults.worn >> i & 1      ? CARD_MEMORY_FAILED
+                    : faults.pending >> i & 1 ? CARD_MEMORY_PENDING
+                                              : CARD_MEMORY_FINE;
         if (!faults.silent_procs)
             u->valid |= CARD_HAS_PROCS;
     }

@@ -349,30 +349,54 @@ sim_table_sample(struct sim_table *t, struct backend_sample *out, struct err *e)
     return result;
 }
 
+/* "lost 3": 1 when the line is of this kind and now in the set, 0 when it is not, -1. */
 static int
-parse_fault(char *line, struct sim_faults *out, struct err *e)
+parse_card_fault(const char *line, const char *word, uint64_t *set, struct err *e)
 {
+    size_t n = strlen(word);
     int64_t card;
 
-    if (strcmp(line, "hang") == 0) {
-        out->hang = true;
-    } else if (strcmp(line, "die") == 0) {
-        out->die = true;
-    } else if (strcmp(line, "error") == 0) {
-        out->error = true;
-    } else if (strcmp(line, "silent-procs") == 0) {
-        out->silent_procs = true;
-    } else if (strncmp(line, "lost ", 5) == 0) {
-        if (parse_int(line + 5, 0, GPU_MAX - 1, &card, e) < 0)
-            return err_prefix(e, "fault 'lost N'");
-        out->lost |= UINT64_C(1) << card;
-    } else if (line[0] != '\0') {
-        return err_set(e, ERR_USAGE,
-                       "unknown simulated fault '%.40s'; there are hang, die, error, "
-                       "lost N, silent-procs",
-                       line);
+    if (strncmp(line, word, n) != 0 || line[n] != ' ')
+        return 0;
+    if (parse_int(line + n + 1, 0, GPU_MAX - 1, &card, e) < 0)
+        return err_prefix(e, "fault '%s N'", word);
+    *set |= UINT64_C(1) << card;
+    return 1;
+}
+
+static int
+parse_fault(const char *line, struct sim_faults *out, struct err *e)
+{
+    const struct {
+        const char *word;
+        uint64_t *set;
+    } of_cards[] = {
+        {"lost", &out->lost}, {"bad-memory", &out->pending}, {"worn-out", &out->worn}};
+    const struct {
+        const char *word;
+        bool *is_so;
+    } of_all[] = {{"hang", &out->hang},
+                  {"die", &out->die},
+                  {"error", &out->error},
+                  {"silent-procs", &out->silent_procs}};
+
+    for (size_t i = 0; i < sizeof(of_all) / sizeof(of_all[0]); i++) {
+        if (strcmp(line, of_all[i].word) == 0) {
+            *of_all[i].is_so = true;
+            return 0;
+        }
     }
-    return 0;
+    for (size_t i = 0; i < sizeof(of_cards) / sizeof(of_cards[0]); i++) {
+        int found = parse_card_fault(line, of_cards[i].word, of_cards[i].set, e);
+        if (found)
+            return found < 0 ? -1 : 0;
+    }
+    if (line[0] == '\0')
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "unknown simulated fault '%.40s'; there are hang, die, error, silent-procs, "
+                   "lost N, bad-memory N, worn-out N",
+                   line);
 }
 
 int

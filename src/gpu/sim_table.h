@@ -50,7 +50,9 @@ struct sim_faults {
     bool die;
     bool error;
     bool silent_procs;
-    uint64_t lost; /* cards off the bus */
+    uint64_t lost;    /* cards off the bus */
+    uint64_t pending; /* with memory that waits for a reset */
+    uint64_t worn;    /* with memory that cannot be put aside */
 };
 int sim_table_faults(struct sim_table *t, struct sim_faults *out, struct err *e);
 

@@ -12,6 +12,8 @@
  *   noprocs INDEX                  process lists are not supported
  *   link INDEX LINK PEER           to the card PEER, or to a switch with PEER -1
  *   hang                           memory is never told
+ *   remapped INDEX PENDING FAILED  without it: not supported
+ *   retired INDEX PENDING          the same, pages of older cards
  *   memory2 STATUS                 nvmlDeviceGetMemoryInfo_v2's answer
  *
  * With FAKE_OLD it is a library of NVML's first age: no function with a version in its name,
@@ -35,7 +37,8 @@ struct card {
     char uuid[80];
     unsigned long long total, reserved, used;
     int status, util, celsius, mode;
-    bool has_load, no_procs;
+    bool has_load, no_procs, has_remapped, has_retired;
+    int remap_pending, remap_failed, retired_pending;
     int n_links;
     int links[LINKS_MAX];
     int peers[LINKS_MAX];
@@ -98,6 +101,21 @@ read_machine_line(const char *line)
 }
 
 static void
+set_remapped(struct card *c, int pending, int failed)
+{
+    c->has_remapped = true;
+    c->remap_pending = pending;
+    c->remap_failed = failed;
+}
+
+static void
+set_retired(struct card *c, int pending)
+{
+    c->has_retired = true;
+    c->retired_pending = pending;
+}
+
+static void
 read_card_line(const char *line)
 {
     int i, a, b;
@@ -106,6 +124,10 @@ read_card_line(const char *line)
 
     if (sscanf(line, "status %d %d", &i, &a) == 2)
         world.cards[i].status = a;
+    else if (sscanf(line, "remapped %d %d %d", &i, &a, &b) == 3)
+        set_remapped(&world.cards[i], a, b);
+    else if (sscanf(line, "retired %d %d", &i, &a) == 2)
+        set_retired(&world.cards[i], a);
     else if (sscanf(line, "mode %d %d", &i, &a) == 2)
         world.cards[i].mode = a;
     else if (sscanf(line, "noprocs %d", &i) == 1)
@@ -174,6 +196,7 @@ EXPORT int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *total_free_
 EXPORT int nvmlDeviceGetUtilizationRates(void *device, unsigned *gpu_memory);
 EXPORT int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *out);
 EXPORT int nvmlDeviceGetComputeMode(void *device, unsigned *out);
+EXPORT int nvmlDeviceGetRetiredPagesPendingStatus(void *device, unsigned *out);
 EXPORT int nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *n, void *out);
 EXPORT int nvmlDeviceGetGraphicsRunningProcesses(void *device, unsigned *n, void *out);
 
@@ -258,6 +281,15 @@ nvmlDeviceGetTemperature(void *device, int sensor, unsigned *out)
     if (sensor != 0)
         return BAD_ARGUMENT;
     return c->status ? c->status : c->has_load ? OK : NOT_SUPPORTED;
+}
+
+int
+nvmlDeviceGetRetiredPagesPendingStatus(void *device, unsigned *out)
+{
+    const struct card *c = card_of(device);
+
+    *out = (unsigned)c->retired_pending;
+    return c->status ? c->status : c->has_retired ? OK : NOT_SUPPORTED;
 }
 
 int
@@ -368,6 +400,8 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory2 *out);
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *n, void *out);
 EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *n, void *out);
 EXPORT int nvmlDeviceGetMPSComputeRunningProcesses_v2(void *device, unsigned *n, void *out);
+EXPORT int nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *uncorrected,
+                                     unsigned *pending, unsigned *failed);
 EXPORT int nvmlDeviceGetNvLinkState(void *device, unsigned link, unsigned *active);
 EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct pci *out);
 EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(void *device, unsigned link, unsigned *out);
@@ -460,6 +494,18 @@ int
 nvmlDeviceGetMPSComputeRunningProcesses_v2(void *device, unsigned *n, void *out)
 {
     return list(device, "mps", 24, n, out);
+}
+
+int
+nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *uncorrected,
+                          unsigned *pending, unsigned *failed)
+{
+    const struct card *c = card_of(device);
+
+    *corrected = *uncorrected = 1;
+    *pending = (unsigned)c->remap_pending;
+    *failed = (unsigned)c->remap_failed;
+    return c->status ? c->status : c->has_remapped ? OK : NOT_SUPPORTED;
 }
 
 /* The far end of a link; false when there is no such link. */

@@ -164,6 +164,32 @@ test_use(void **state)
 }
 
 static void
+test_memory_that_went_bad(void **state)
+{
+    struct world *w = *state;
+
+    script(w, "card GPU-a 24576 300 0\nremapped 0 0 0\n"
+              "card GPU-b 24576 300 0\nremapped 1 1 0\n"
+              "card GPU-c 24576 300 0\nremapped 2 1 1\n"
+              "card GPU-d 24576 300 0\nretired 3 0\n"
+              "card GPU-e 24576 300 0\nretired 4 1\n"
+              "card GPU-f 24576 300 0\n");
+    discover_or_fail(w);
+    sample_or_fail(w);
+    static const enum card_memory_health want[] = {CARD_MEMORY_FINE, CARD_MEMORY_PENDING,
+                                                   CARD_MEMORY_FAILED, CARD_MEMORY_FINE,
+                                                   CARD_MEMORY_PENDING};
+    for (int i = 0; i < 5; i++) {
+        assert_true(w->s.use[i].valid & CARD_HAS_HEALTH);
+        assert_int_equal(w->s.use[i].health, want[i]);
+    }
+    assert_false(w->s.use[5].valid & CARD_HAS_HEALTH);
+    /* It is asked for now and then, and null meanwhile. */
+    sample_or_fail(w);
+    assert_false(w->s.use[1].valid & CARD_HAS_HEALTH);
+}
+
+static void
 test_old_library(void **state)
 {
     struct world *w = *state;
@@ -371,6 +397,7 @@ main(void)
         TEST(test_cards),
         TEST(test_the_kernels_numa_node_counts_first),
         TEST(test_use),
+        TEST(test_memory_that_went_bad),
         TEST(test_old_library),
         TEST(test_memory_falls_back_when_the_newer_function_refuses),
         TEST(test_many_processes),

@@ -1,0 +1,326 @@
+#!/usr/bin/env bats
+# Cards that people keep free, and cards that break: pause, resume, drain; errors of the driver
+# (XID) in the kernel's log, cards that go and come back, memory that goes bad.
+
+load lib
+
+case_setup()
+{
+    mkfifo gate
+    records=0
+    mkdir -p "$BERTH_DIR"
+    printf 'sample_ms: 100\nidle_sample_ms: 100\n' >"$BERTH_DIR/config.yaml"
+}
+
+open_gate()
+{
+    timeout "$LIMIT" sh -c 'echo go >"$1"' sh "${1:-gate}" ||
+        fail_with 'no job has come to the gate'
+}
+
+# Makes the simulated cards behave as broken ones do, from the next sample on.
+fault()
+{
+    printf '%s\n' "$@" >"$BERTH_DIR/sim/fault.new"
+    mv "$BERTH_DIR/sim/fault.new" "$BERTH_DIR/sim/fault"
+}
+
+no_fault()
+{
+    rm -f "$BERTH_DIR/sim/fault"
+}
+
+# What the driver writes into the kernel's log: `kernel 'NVRM: Xid ...'`.
+kernel()
+{
+    records=$((records + 1))
+    printf '3,%d,0,-;%s\n' "$records" "$1" >>"$BERTH_DIR/sim/kmsg"
+}
+
+# An XID of card N: `xid 1 79 'pid=4711, name=python, GPU has fallen off the bus.'`
+xid()
+{
+    kernel "$(printf 'NVRM: Xid (PCI:0000:%02x:00): %d, %s' $(($1 + 1)) "$2" "$3")"
+}
+
+gpu_field()
+{
+    berth gpus --json | json "gpus.$1.$2"
+}
+
+# The number of the newest event, 0 before the first.
+last_seq()
+{
+    (echo '{"seq":0}' && berth events) | tail -1 | json seq
+}
+
+@test "pause: what runs goes on, what waits is told by whom and why, resume starts it" {
+    start_daemon 2
+    berth submit --devices 0 --vram 1G -- sh -c 'read line <gate; exit 3'
+    wait_for_event kind=started job=1
+    has out "$(berth pause 0 --reason 'new fan')" '^gpu 0: paused; job 1 goes on there$'
+    is state "$(gpu_field 0 state)" paused
+    is by "$(gpu_field 0 state_by)" "$(id -un)"
+    is text "$(gpu_field 0 state_text)" 'new fan'
+    has since "$(gpu_field 0 state_since.rfc3339)" '^20'
+    wait_for_event kind=gpu gpu=0 state=paused by="$(id -un)" text='new fan'
+    berth submit --devices 0 --vram 1G -- true
+    is reason "$(job_field 2 reason)" GpuPaused
+    has explain "$(job_field 2 explain)" "gpu 0 is paused by $(id -un) \(new fan\)"
+    berth submit --devices 1 -- true
+    wait_for_event kind=ended job=3 state=COMPLETED
+    open_gate
+    wait_for_event kind=ended job=1 exit_status=3
+    is state "$(job_field 2 state)" PENDING
+    has out "$(berth resume 0)" '^gpu 0: up$'
+    wait_for_event kind=ended job=2 state=COMPLETED
+    is by "$(gpu_field 0 state_by)" null
+}
+
+@test "a pause outlives kill -9 of the daemon, with who and why" {
+    start_daemon 2
+    berth pause 1 --reason 'for the demo'
+    since=$(gpu_field 1 state_since.unix)
+    kill_daemon
+    start_daemon 2
+    is state "$(gpu_field 1 state)" paused
+    is text "$(gpu_field 1 state_text)" 'for the demo'
+    is since "$(gpu_field 1 state_since.unix)" "$since"
+    is state "$(gpu_field 0 state)" up
+    berth resume 1
+    stop_daemon
+    start_daemon 2
+    is state "$(gpu_field 1 state)" up
+}
+
+@test "drain waits until the card is empty" {
+    start_daemon 2
+    berth submit --devices 0 --vram 1G -- sh -c 'read line <gate'
+    wait_for_event kind=started job=1
+    background drain berth pause --drain 0
+    wait_for_event kind=gpu gpu=0 state=draining
+    is state "$(gpu_field 0 state)" draining
+    berth submit --devices 0 --vram 1G -- true
+    is reason "$(job_field 2 reason)" GpuPaused
+    open_gate
+    finish drain
+    is status "$status" 0
+    has out "$out" '^gpu 0: draining; job 1 goes on there$'
+    has out "$out" '^gpu 0: empty$'
+    is state "$(gpu_field 0 state)" paused
+    is state "$(job_field 2 state)" PENDING
+    try berth pause --drain 0 1
+    is status "$status" 0
+}
+
+@test "a drain of which somebody thinks better is said to have failed" {
+    start_daemon 1
+    berth submit --vram 1G -- sh -c 'read line <gate'
+    wait_for_event kind=started job=1
+    background drain berth pause --drain all
+    wait_for_event kind=gpu gpu=0 state=draining
+    berth resume 0
+    finish drain
+    is status "$status" 1
+    has out "$out" 'gpu 0 was resumed before it was empty'
+    open_gate
+    wait_for_event kind=ended job=1
+}
+
+@test "cards are named by index, list, UUID, the beginning of one, or all" {
+    start_daemon 3
+    uuid=$(gpu_field 1 uuid)
+    berth pause "$uuid"
+    is state "$(gpu_field 1 state)" paused
+    berth resume 1
+    berth pause 0,2
+    is states "$(gpu_field 0 state) $(gpu_field 1 state) $(gpu_field 2 state)" 'paused up paused'
+    berth resume all
+    is states "$(gpu_field 0 state) $(gpu_field 2 state)" 'up up'
+    try berth pause 7
+    is status "$status" 2
+    has err "$err" "there is no GPU '7'; there are 0-2"
+    try berth pause "${uuid%??}"
+    is status "$status" 2
+    has err "$err" 'begins the UUIDs of gpu 0 and gpu 1'
+    try berth pause GPU-no-such
+    is status "$status" 2
+    try berth pause
+    is status "$status" 2
+    has err "$err" 'which GPUs'
+    try berth resume 0 7
+    is status "$status" 2
+}
+
+@test "an XID of the card: it alone is sick, its job is warned and says GPU fault when it fails" {
+    start_daemon 2
+    berth submit --devices 1 --vram 1G -- sh -c 'read line <gate; exit 1'
+    wait_for_event kind=started job=1
+    xid 1 79 'pid=4711, name=python, GPU has fallen off the bus.'
+    wait_for_event kind=gpu gpu=1 state=sick
+    wait_for_event kind=warning job=1 xid=79
+    is xid "$(gpu_field 1 xid)" 79
+    has text "$(gpu_field 1 state_text)" 'XID 79: the GPU has fallen off the bus'
+    is other "$(gpu_field 0 state)" up
+    berth submit --devices 1 -- true
+    is reason "$(job_field 2 reason)" GpuSick
+    has explain "$(job_field 2 explain)" 'XID 79'
+    berth submit -- true
+    wait_for_event kind=ended job=3 state=COMPLETED
+    open_gate
+    wait_for_event kind=ended job=1 state=FAILED
+    has text "$(job_field 1 text)" 'exit 1: GPU fault on gpu 1: XID 79'
+    kill_daemon
+    start_daemon 2
+    is state "$(gpu_field 1 state)" sick
+    is xid "$(gpu_field 1 xid)" 79
+    berth resume 1
+    wait_for_event kind=ended job=2 state=COMPLETED
+    is xid "$(gpu_field 1 xid)" null
+}
+
+@test "a job that ends well on a sick card is no failure" {
+    start_daemon 1
+    berth submit --vram 1G -- sh -c 'read line <gate'
+    wait_for_event kind=started job=1
+    xid 0 48 'pid=1, name=x, DBE'
+    wait_for_event kind=warning job=1 xid=48
+    open_gate
+    wait_for_event kind=ended job=1 state=COMPLETED
+    has_not text "$(job_field 1 text)" 'GPU fault'
+}
+
+@test "an XID of a program is told to its job, and to nobody else" {
+    start_daemon 1
+    mkfifo pid gate2
+    berth submit --vram 1G -- sh -c 'echo $$ >pid; read line <gate; exit 134'
+    berth submit --vram 1G -- sh -c 'read line <gate2; exit 1'
+    wait_for_event kind=started job=2
+    read -r pid <pid
+    xid 0 31 "pid=$pid, name=sh, Ch 00000001, intr 10000000. MMU Fault"
+    wait_for_event kind=warning job=1 xid=31
+    is state "$(gpu_field 0 state)" up
+    open_gate
+    open_gate gate2
+    wait_for_event kind=ended job=1 state=FAILED
+    wait_for_event kind=ended job=2 state=FAILED
+    has text "$(job_field 1 text)" 'exit 134: XID 31 on gpu 0: GPU memory page fault'
+    is text "$(job_field 2 text)" 'exit 1'
+    is events "$(events_with kind=warning | wc -l)" 1
+}
+
+@test "XIDs that say little: a note, and the card goes on" {
+    start_daemon 1
+    xid 0 63 'pid=1, name=x, Row Remapper: New row marked for remapping, reset gpu to activate.'
+    wait_for_event kind=gpu gpu=0 state=up text='XID 63: bad memory was put aside'
+    has note "$(gpu_field 0 note)" 'XID 63'
+    xid 0 4242 'pid=1, name=x, something new'
+    wait_for_event kind=gpu gpu=0 text='XID 4242: something new'
+    xid 0 45 'pid=1, name=x, Ch 00000001'
+    berth submit -- true
+    wait_for_event kind=ended job=1 state=COMPLETED
+    is state "$(gpu_field 0 state)" up
+}
+
+@test "a card that went and came back takes work after a check; its indices stay" {
+    start_daemon 3
+    uuid=$(gpu_field 1 uuid)
+    berth submit --devices 1 --vram 1G -- sh -c 'read line <gate; exit 9'
+    wait_for_event kind=started job=1
+    fault 'lost 1'
+    wait_for_event kind=gpu gpu=1 state=lost
+    is uuid "$(gpu_field 1 uuid)" "$uuid"
+    is job "$(gpu_field 1 jobs.0)" 1
+    # Its memory is not waited for: there is nothing to be had back.
+    open_gate
+    wait_for_event kind=ended job=1 state=FAILED
+    has text "$(job_field 1 text)" 'GPU fault on gpu 1: missing from'
+    berth submit --devices 1 -- true
+    is state "$(job_field 2 state)" PENDING
+    no_fault
+    wait_for_event kind=ended job=2 state=COMPLETED
+    events_with kind=gpu gpu=1 state=up | grep -q 'passed its check'
+    is uuid "$(gpu_field 1 uuid)" "$uuid"
+}
+
+@test "a sick card comes back by itself after a reset, and not without" {
+    start_daemon 3
+    xid 0 95 'pid=1, name=x, Uncontained'
+    xid 1 79 'GPU has fallen off the bus.'
+    wait_for_event kind=gpu gpu=0 state=sick
+    wait_for_event kind=gpu gpu=1 state=sick
+    # Card 2 goes and comes back after a check of several samples: so many has card 0 passed too.
+    fault 'lost 1' 'lost 2'
+    wait_for_event kind=gpu gpu=2 state=lost
+    no_fault
+    wait_for_event kind=gpu gpu=2 state=up
+    wait_for_event kind=gpu gpu=1 state=up
+    is state "$(gpu_field 0 state)" sick
+    kernel 'NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.54.15'
+    wait_for_event kind=gpu gpu=0 state=up
+}
+
+@test "memory that went bad: a note while it waits for a reset, sick when it is worn out" {
+    start_daemon 2
+    fault 'bad-memory 0' 'worn-out 1'
+    wait_for_event kind=gpu gpu=1 state=sick
+    wait_for_event kind=gpu gpu=0 state=up
+    has note "$(gpu_field 0 note)" 'waits for a reset'
+    has text "$(gpu_field 1 state_text)" 'worn out'
+    berth submit -- true
+    wait_for_event kind=ended job=1 state=COMPLETED
+    is gpu "$(job_field 1 attempts.0.gpus.0)" 0
+    # A person may know better, and is believed.
+    berth resume 1
+    berth submit --devices 1 -- true
+    wait_for_event kind=ended job=2 state=COMPLETED
+    kill_daemon
+    start_daemon 2
+    berth submit --devices 1 -- true
+    wait_for_event kind=ended job=3 state=COMPLETED
+}
+
+@test "errors written while no daemon was there are not missed" {
+    start_daemon 2
+    xid 1 63 'a first one, so that the daemon knows where it stood'
+    wait_for_event kind=gpu gpu=1 state=up
+    kill_daemon
+    xid 1 64 'Row Remapper: failure'
+    start_daemon 2
+    wait_for_event kind=gpu gpu=1 state=sick
+}
+
+@test "a card that comes back again and again is left to a person" {
+    start_daemon 1
+    for i in 1 2 3; do
+        seq=$(last_seq)
+        fault 'lost 0'
+        wait_for_event --after "$seq" kind=gpu state=lost
+        no_fault
+        wait_for_event --after "$seq" kind=gpu state=up
+    done
+    seq=$(last_seq)
+    fault 'lost 0'
+    wait_for_event --after "$seq" kind=gpu state=lost
+    no_fault
+    event=$(wait_for_event --after "$seq" kind=gpu state=sick)
+    has event "$event" 'came back 3 times within a day'
+    berth resume 0
+    is state "$(gpu_field 0 state)" up
+}
+
+@test "words that make no sense to the methods are refused" {
+    start_daemon 1
+    for params in '{}' '{"gpus":[]}' '{"gpus":[1.5]}' '{"gpus":["0"],"reason":5}' '{"gpus":[{}]}' \
+        "{\"gpus\":[0],\"reason\":\"$(printf 'x%.0s' {1..500})\"}"; do
+        python3 - "$BERTH_DIR/berth.sock" "$params" <<'PY'
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.sendall(('{"jsonrpc":"2.0","id":1,"method":"gpu.pause","params":%s}\n' % sys.argv[2]).encode())
+answer = json.loads(s.makefile().readline())
+assert answer["error"]["data"]["kind"] == "usage", answer
+PY
+    done
+    is state "$(gpu_field 0 state)" up
+}
