@@ -17,9 +17,8 @@
 #define SIZE_MAX_MIB    (1LL << 40)
 #define SHOWN_COLUMNS   60
 
-/* "'8X' is not a size; write ...", or that nothing is there. Returns -1. */
-static int
-refuse(struct err *e, const char *s, const char *what)
+int
+parse_refuse(struct err *e, const char *s, const char *what)
 {
     auto_buf struct buf shown = BUF_INIT;
 
@@ -89,11 +88,11 @@ parse_int(const char *s, int64_t min, int64_t max, int64_t *out, struct err *e)
     snprintf(want, sizeof(want), "is not a whole number from %lld to %lld", (long long)min,
              (long long)max);
     if (!scan_whole(&p, &v) || *p)
-        return refuse(e, s, want);
+        return parse_refuse(e, s, want);
     if (*s == '-')
         v = -v;
     if (v < min || v > max)
-        return refuse(e, s, want);
+        return parse_refuse(e, s, want);
     *out = v;
     return 0;
 }
@@ -107,11 +106,11 @@ parse_double(const char *s, double min, double max, double *out, struct err *e)
 
     snprintf(want, sizeof(want), "is not a number from %g to %g", min, max);
     if (!scan_decimal(&p, &v) || *p)
-        return refuse(e, s, want);
+        return parse_refuse(e, s, want);
     if (*s == '-')
         v = -v;
     if (!(v >= min && v <= max))
-        return refuse(e, s, want);
+        return parse_refuse(e, s, want);
     *out = v;
     return 0;
 }
@@ -127,7 +126,7 @@ parse_bool(const char *s, bool *out, struct err *e)
             return 0;
         }
     }
-    return refuse(e, s, "is neither true nor false; write yes or no");
+    return parse_refuse(e, s, "is neither true nor false; write yes or no");
 }
 
 /* MiB in one of the unit, 0 for a word that is no unit. */
@@ -160,12 +159,12 @@ parse_size_mib(const char *s, int64_t *out, struct err *e)
     double v, unit;
 
     if (!scan_decimal(&p, &v) || (unit = size_unit_mib(p)) <= 0)
-        return refuse(e, s, "is not a size; write 8G, 8192M or 8192 (MiB)");
+        return parse_refuse(e, s, "is not a size; write 8G, 8192M or 8192 (MiB)");
     v = round(v * unit);
     if (!(v >= 1))
-        return refuse(e, s, "is less than 1 MiB; write 8G, 8192M or 8192 (MiB)");
+        return parse_refuse(e, s, "is less than 1 MiB; write 8G, 8192M or 8192 (MiB)");
     if (v > (double)SIZE_MAX_MIB)
-        return refuse(e, s, "is too large for a size; write 8G, 8192M or 8192 (MiB)");
+        return parse_refuse(e, s, "is too large for a size; write 8G, 8192M or 8192 (MiB)");
     *out = (int64_t)v;
     return 0;
 }
@@ -232,18 +231,20 @@ parse_duration_ms(const char *s, int64_t bare_unit_ms, int64_t *out, struct err 
 
     if (strpbrk(s, ":-")) {
         if (!scan_clock(s, &v))
-            return refuse(e, s, "is not a duration; write 90s, 15m, 2h, 1d12h or 12:30:00");
+            return parse_refuse(e, s,
+                                "is not a duration; write 90s, 15m, 2h, 1d12h or 12:30:00");
         v *= 1000;
     } else if (scan_decimal(&p, &v) && !*p) {
         v *= (double)bare_unit_ms;
     } else if (!scan_units(s, &v)) {
-        return refuse(e, s, "is not a duration; write 90s, 15m, 2h, 1d12h or 12:30:00");
+        return parse_refuse(e, s, "is not a duration; write 90s, 15m, 2h, 1d12h or 12:30:00");
     }
     v = round(v);
     if (!(v >= 1))
-        return refuse(e, s, "is no time at all; a duration is more than zero, such as 90s");
+        return parse_refuse(e, s,
+                            "is no time at all; a duration is more than zero, such as 90s");
     if (v > (double)DURATION_MAX_MS)
-        return refuse(e, s, "is too long for a duration; the most is 36500d");
+        return parse_refuse(e, s, "is too long for a duration; the most is 36500d");
     *out = (int64_t)v;
     return 0;
 }
@@ -270,11 +271,12 @@ static int
 next_index_range(const char *s, const char **p, int64_t *first, int64_t *last, struct err *e)
 {
     if (!scan_index_range(p, first, last))
-        return refuse(e, s, "is not a list of GPU indices; write 0-3,6");
+        return parse_refuse(e, s, "is not a list of GPU indices; write 0-3,6");
     if (*last < *first)
-        return refuse(e, s, "has a range that runs backwards; write the smaller index first");
+        return parse_refuse(e, s,
+                            "has a range that runs backwards; write the smaller index first");
     if (*last > 63)
-        return refuse(e, s, "names a GPU above 63, the highest index");
+        return parse_refuse(e, s, "names a GPU above 63, the highest index");
     return 0;
 }
 
@@ -308,11 +310,11 @@ parse_index_list(const char *s, uint8_t *out, int max, struct err *e)
             return -1;
         for (; first <= last; first++) {
             if (seen & UINT64_C(1) << first)
-                return refuse(e, s, "names a GPU twice");
+                return parse_refuse(e, s, "names a GPU twice");
             if (n == max) {
                 char want[64];
                 snprintf(want, sizeof(want), "names more than %d GPUs, which is the most", max);
-                return refuse(e, s, want);
+                return parse_refuse(e, s, want);
             }
             seen |= UINT64_C(1) << first;
             out[n++] = (uint8_t)first;
@@ -366,7 +368,7 @@ parse_signal(const char *s, int *out, struct err *e)
         }
     }
     if (parse_int(s, 1, 64, &number, NULL) < 0)
-        return refuse(e, s, "is not a signal; write USR1, TERM or 10");
+        return parse_refuse(e, s, "is not a signal; write USR1, TERM or 10");
     *out = (int)number;
     return 0;
 }

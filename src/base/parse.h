@@ -30,6 +30,10 @@ int parse_index_list(const char *s, uint8_t *out, int max, struct err *e);
 /* "USR2", "SIGUSR2", "usr2" or "12": 1..64. */
 int parse_signal(const char *s, int *out, struct err *e);
 
+/* "'8X' WHAT" or "an empty value WHAT" as ERR_USAGE, s made safe to show. Returns -1. For the
+ * parsers of other layers, so that all of them speak alike. */
+int parse_refuse(struct err *e, const char *s, const char *what);
+
 /* "18.0 GiB", "642 MiB" into out (at least 24 bytes); negative is "n/a". Returns out. */
 char *format_mib(int64_t mib, char *out);
 /* "29m34s", "1h01m", "2d03h", "0.4s"; the two largest units. out at least 24 bytes. */

@@ -77,6 +77,9 @@ struct request {
     bool cancel;         /* a jobs-file word: stop it, or never start it */
     bool requeue; /* run again when it was lost (its supervisor died, the machine went down) */
     bool unique;  /* refuse it when the same is pending, running or completed */
+    bool gpus_said;             /* else the number of GPUs is a default (spec/attr.h) */
+    bool gpus_shared;           /* a part of one was said as gpus=0.5, and is the share */
+    bool gpus_rounded;          /* a fraction above 1 was said, and rounded up */
     bool preemptible;           /* gives way to jobs of higher priority, and runs again later */
     enum on_timeout on_timeout; /* what the time limit does */
     int32_t max_requeues;       /* by the time limit; REQUEUES_DEFAULT */
@@ -101,7 +104,7 @@ void request_copy(struct request *to, const struct request *from); /* to is over
 void demand_init(struct demand *d);                                /* one whole GPU */
 bool demand_is_whole(const struct demand *d); /* declares neither VRAM nor a share */
 
-/* "0-3,7": every task number of the set, as parse_tasks (spec) reads it. */
+/* "0-3,7": every task number of the set, as value_tasks (spec) reads it. */
 struct buf;
 void task_set_text(const struct task_set *t, struct buf *out);
 int64_t task_set_count(const struct task_set *t);

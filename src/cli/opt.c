@@ -31,7 +31,7 @@ opt_begin(struct opt_reader *r, struct cli *cli, const struct page *page, int ar
 static int
 find_name(const struct opt *table, const char *name, size_t n)
 {
-    for (int i = 0; table && table[i].name; i++) {
+    for (int i = 0; n > 0 && table && table[i].name; i++) {
         if (strncmp(table[i].name, name, n) == 0 && table[i].name[n] == '\0')
             return i;
     }
@@ -54,8 +54,10 @@ nearest_name(const struct opt *table, const char *name)
     const char *names[96];
     int n = 0;
 
-    for (int i = 0; table && table[i].name && n < 80; i++)
-        names[n++] = table[i].name;
+    for (int i = 0; table && table[i].name && n < 80; i++) {
+        if (table[i].name[0])
+            names[n++] = table[i].name;
+    }
     for (int i = 0; global_options[i].name; i++)
         names[n++] = global_options[i].name;
     names[n] = NULL;
@@ -283,6 +285,10 @@ add_option(struct buf *out, const struct opt *o)
 
     if (!o->help)
         return;
+    if (!o->name[0]) {
+        buf_addf(out, "\n%s:\n", o->help);
+        return;
+    }
     if (o->letter)
         buf_addf(&left, "-%c, ", o->letter);
     else
@@ -293,6 +299,12 @@ add_option(struct buf *out, const struct opt *o)
     buf_addf(out, "  %-26s %s\n", buf_str(&left), o->help);
 }
 
+static bool
+starts_with_group(const struct page *page)
+{
+    return page->options && page->options[0].name && !page->options[0].name[0];
+}
+
 int
 opt_print_page(const struct page *page)
 {
@@ -300,7 +312,7 @@ opt_print_page(const struct page *page)
     int listed = 0;
 
     buf_addf(&out, "usage: %s\n%s\n", page->usage, page->about);
-    if (page->options && page->options[0].name)
+    if (page->options && page->options[0].name && !starts_with_group(page))
         buf_addc(&out, '\n');
     for (const struct opt *o = page->options; o && o->name; o++) {
         add_option(&out, o);
@@ -309,7 +321,7 @@ opt_print_page(const struct page *page)
     if (page->notes)
         buf_addf(&out, "\n%s\n", page->notes);
     /* A page is to fit 24 lines; the longest gives its last blank one for that. */
-    if (listed < LISTED_MANY)
+    if (listed < LISTED_MANY || starts_with_group(page))
         buf_addc(&out, '\n');
     buf_adds(&out,
              "Everywhere: --dir DIR, --socket PATH, --json. `berth help` lists the verbs.\n");

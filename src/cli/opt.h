@@ -15,7 +15,14 @@ struct opt {
     const char *help;  /* NULL: understood, not listed */
 };
 
-/* What `berth VERB --help` shows; with its options at most 24 lines. */
+/* A row of the table that is no option but the title of those behind it. */
+#define OPT_GROUP(title)                                                                       \
+    {                                                                                          \
+        "", 0, NULL, title                                                                     \
+    }
+
+/* What `berth VERB --help` shows; with its options at most 24 lines, unless these stand in
+ * groups. */
 struct page {
     const char *usage;         /* "berth logs SEL [-f]" */
     const char *about;         /* one or two lines */

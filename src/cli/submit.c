@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "base/parse.h"
 #include "base/request.h"
 #include "base/text.h"
 #include "cli/answer.h"
@@ -69,6 +70,18 @@ id_of(const json_t *result)
     return (long long)json_integer_value(json_array_get(json_object_get(result, "ids"), 0));
 }
 
+/* With the time limit as it was understood: 90 is seconds here, minutes in #SBATCH. */
+static void
+add_words(struct buf *out, long long id, const struct request *req)
+{
+    char limit[24];
+
+    buf_addf(out, "job %lld submitted", id);
+    if (req->limit_ms)
+        buf_addf(out, ", time limit %s", format_duration(req->limit_ms, limit));
+    buf_addc(out, '\n');
+}
+
 static int
 print_id(const struct cli *cli, const struct submission *s, json_t *result)
 {
@@ -83,7 +96,7 @@ print_id(const struct cli *cli, const struct submission *s, json_t *result)
     if (s->words.parsable)
         buf_addf(&out, "%lld\n", id);
     else
-        buf_addf(&out, "job %lld submitted\n", id);
+        add_words(&out, id, &s->req);
     return cli_put(&out);
 }
 

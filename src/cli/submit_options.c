@@ -15,17 +15,19 @@
 #include "cli/cli.h"
 #include "cli/opt.h"
 #include "spec/attr.h"
+#include "spec/when.h"
 
 #define OPTIONS_MAX 96
 
-enum { OWN_PARSABLE, OWN_WAIT, OWN_CHDIR, OWN_ENV, OWN_SIM, OWN_COUNT };
+enum { OWN_TITLE, OWN_PARSABLE, OWN_WAIT, OWN_CHDIR, OWN_ENV, OWN_SIM, OWN_COUNT };
 
 static const struct opt own[OWN_COUNT] = {
+    [OWN_TITLE] = OPT_GROUP("Submission"),
     [OWN_PARSABLE] = {"parsable", 0, NULL, "print only the job's id"},
     [OWN_WAIT] = {"wait", 'W', NULL, "until it has ended; exit with its status"},
     [OWN_CHDIR] = {"chdir", 'D', "DIR", "run it there (default: here)"},
     [OWN_ENV] = {"env", 'e', "K=V", "set this in its environment; may be said again"},
-    [OWN_SIM] = {"sim", 0, "SPEC", NULL}, /* as run's; not listed, for the page is full */
+    [OWN_SIM] = {"sim", 0, "SPEC", "simulated GPUs for a daemon that it starts (4x24G)"},
 };
 
 /* Row i of options belongs to attrs[i]; NULL: own[i]. */
@@ -53,7 +55,9 @@ build(struct built *b)
     for (b->n = 0; b->n < OWN_COUNT; b->n++)
         b->options[b->n] = own[b->n];
     for (size_t i = 0; (a = attr_at(i)); i++) {
-        if (a->doors & ATTR_COMMAND_LINE)
+        if (!a->doors)
+            b->options[b->n++] = (struct opt)OPT_GROUP(a->name);
+        else if (a->doors & ATTR_COMMAND_LINE)
             add(b, a->name, a->letter, a, a->help);
     }
     /* Aliases are understood, and not listed. */
@@ -106,6 +110,23 @@ take_own(struct submit_words *w, int which, const char *value, struct err *e)
     return 0;
 }
 
+static time_t
+to_time(struct tm *local)
+{
+    return mktime(local);
+}
+
+void
+submit_read_clock(struct when_clock *clock)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    clock->now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    localtime_r(&now.tv_sec, &clock->local);
+    clock->to_time = to_time;
+}
+
 static const struct page page = {
     .usage = "berth submit [options] [--] COMMAND [ARG...]",
     .about = "Queues a command; one word with blanks is a line of shell.",
@@ -118,9 +139,11 @@ submit_read_options(struct opt_reader *r, struct cli *cli, int argc, char **argv
     /* The reader outlives this function only for its words. */
     struct built b;
     struct page whole = page;
+    struct when_clock clock;
     struct err e = {0};
     int opt;
 
+    submit_read_clock(&clock);
     build(&b);
     whole.options = b.options;
     request_begin(req);
@@ -128,7 +151,7 @@ submit_read_options(struct opt_reader *r, struct cli *cli, int argc, char **argv
     r->stop_at_word = true;
     while ((opt = opt_next(r)) >= 0) {
         const struct attr *a = b.attrs[opt];
-        int rc = a ? attr_set(req, a->name, r->value, ATTR_COMMAND_LINE, &e)
+        int rc = a ? attr_set_at(req, a->name, r->value, ATTR_COMMAND_LINE, &clock, &e)
                    : take_own(words, opt, r->value, &e);
 
         if (rc < 0) {
@@ -144,7 +167,12 @@ submit_finish_request(struct request *req)
 {
     struct err e = {0};
 
-    return request_validate(req, &e) < 0 ? cli_fail(&e) : 0;
+    if (request_validate(req, &e) < 0)
+        return cli_fail(&e);
+    if (req->gpus_rounded)
+        cli_say("gpus: parts of several GPUs are not shared out; it asks for %d whole ones",
+                req->demand.gpus);
+    return 0;
 }
 
 void

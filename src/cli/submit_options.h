@@ -7,6 +7,7 @@
 struct cli;
 struct opt_reader;
 struct request;
+struct when_clock;
 
 /* What is about the submission, not the job. */
 struct submit_words {
@@ -22,6 +23,9 @@ struct submit_words {
  * with r->status. */
 int submit_read_options(struct opt_reader *r, struct cli *cli, int argc, char **argv,
                         struct request *req, struct submit_words *words);
+
+/* Now, and what the local clock shows. */
+void submit_read_clock(struct when_clock *clock);
 
 /* What no single option can know. 0, or the exit status. */
 int submit_finish_request(struct request *req);

@@ -1,296 +1,103 @@
-/* The table of job attributes and the checks between them. Called by the jobs file's
- * parser, by the command line (which also makes its options and help from the table) and by
- * the daemon for what comes over the socket. A request that request_validate has passed is
- * one that the scheduler can take as it is. */
+/* The table of job attributes: names, help and setters. Called by the jobs file's parser, by
+ * scripts, and by the command line, which also makes its options and help from it. The
+ * setters are attr_set.c's, the checks between attributes attr_check.c's. */
 #include "spec/attr.h"
 
-#include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/parse.h"
 #include "base/request.h"
 #include "base/text.h"
+#include "spec/attr_set.h"
 
-#define GPUS_UNSAID  (-1)
-#define CPUS_MAX     65536
-#define GRACE_MAX_MS (24LL * 3600 * 1000)
-#define LIMIT_MAX_MS (36500LL * 24 * 3600 * 1000) /* as parse_duration_ms has it */
-#define BOTH_DOORS   (ATTR_JOBS_FILE | ATTR_COMMAND_LINE)
+#define BOTH      ATTR_JOBS_FILE | ATTR_COMMAND_LINE
+#define LINE      ATTR_COMMAND_LINE
+#define FILE_ONLY ATTR_JOBS_FILE
 
-static int
-parse_int32(const char *value, int64_t min, int64_t max, int32_t *out, struct err *e)
-{
-    int64_t v;
-
-    if (parse_int(value, min, max, &v, e) != 0)
-        return -1;
-    *out = (int32_t)v;
-    return 0;
-}
-
-static int
-parse_memory(const char *value, int32_t *out, struct err *e)
-{
-    int64_t mib;
-
-    if (parse_size_mib(value, &mib, e) != 0)
-        return -1;
-    if (mib > VRAM_MAX_MIB)
-        return err_set(e, ERR_USAGE, "'%.60s' is more than %dT, which is the most", value,
-                       VRAM_MAX_MIB / (1024 * 1024));
-    *out = (int32_t)mib;
-    return 0;
-}
-
-/* Text that ends up in tables, file names and environments: UTF-8 without control bytes. */
-static int
-check_text(const char *value, size_t max, struct err *e)
-{
-    size_t n = strlen(value);
-
-    if (n == 0)
-        return err_set(e, ERR_USAGE, "must not be empty");
-    if (n > max)
-        return err_set(e, ERR_USAGE, "is %zu bytes long; the most is %zu", n, max);
-    if (!text_is_utf8(value, n, NULL))
-        return err_set(e, ERR_USAGE, "is not UTF-8 text");
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)value[i] < 0x20 || value[i] == 0x7f)
-            return err_set(e, ERR_USAGE, "holds a control character");
-    return 0;
-}
-
-static int
-set_text(char **field, const char *value, size_t max, struct err *e)
-{
-    if (check_text(value, max, e) != 0)
-        return -1;
-    free(*field);
-    *field = xstrdup(value);
-    return 0;
-}
-
-static int
-set_vram(struct request *r, const char *value, struct err *e)
-{
-    return parse_memory(value, &r->demand.vram_mib, e);
-}
-
-static int
-set_gpus(struct request *r, const char *value, struct err *e)
-{
-    auto_buf struct buf shown = BUF_INIT;
-
-    if (parse_int32(value, 0, GPU_MAX, &r->demand.gpus, NULL) == 0)
-        return 0;
-    text_add_safe(&shown, value, strlen(value), 60);
-    return err_set(e, ERR_USAGE, "'%s' will not do; gpus takes a whole number from 0 to %d",
-                   buf_str(&shown), GPU_MAX);
-}
-
-static int
-set_gpu_ids(struct request *r, const char *value, struct err *e)
-{
-    uint8_t ids[REQUEST_IDS_MAX] = {0};
-    int n = parse_index_list(value, ids, REQUEST_IDS_MAX, e);
-
-    if (n < 0)
-        return -1;
-    memcpy(r->demand.ids, ids, sizeof(ids));
-    r->demand.n_ids = (uint8_t)n;
-    return 0;
-}
-
-static int
-set_devices(struct request *r, const char *value, struct err *e)
-{
-    return parse_index_set(value, &r->demand.devices, e);
-}
-
-static int
-set_exclusive(struct request *r, const char *value, struct err *e)
-{
-    bool yes;
-
-    if (parse_bool(value, &yes, e) != 0)
-        return -1;
-    r->demand.exclusive = yes;
-    return 0;
-}
-
-static int
-set_cpus(struct request *r, const char *value, struct err *e)
-{
-    return parse_int32(value, 1, CPUS_MAX, &r->demand.cpus, e);
-}
-
-static int
-set_mem(struct request *r, const char *value, struct err *e)
-{
-    return parse_memory(value, &r->demand.mem_mib, e);
-}
-
-static int
-set_time(struct request *r, const char *value, struct err *e)
-{
-    return parse_duration_ms(value, 1000, &r->limit_ms, e);
-}
-
-static int
-set_grace(struct request *r, const char *value, struct err *e)
-{
-    int64_t ms = 0;
-
-    if (strcmp(value, "0") != 0 && parse_duration_ms(value, 1000, &ms, e) != 0)
-        return -1;
-    if (ms > GRACE_MAX_MS)
-        return err_set(e, ERR_USAGE, "'%.60s' is longer than 24h, which is the most", value);
-    r->grace_ms = ms;
-    return 0;
-}
-
-static int
-set_priority(struct request *r, const char *value, struct err *e)
-{
-    return parse_int32(value, PRIORITY_MIN, PRIORITY_MAX, &r->priority, e);
-}
-
-static int
-set_retries(struct request *r, const char *value, struct err *e)
-{
-    return parse_int32(value, 0, RETRIES_MAX, &r->retries, e);
-}
-
-static int
-set_oom_retries(struct request *r, const char *value, struct err *e)
-{
-    return parse_int32(value, 0, RETRIES_MAX, &r->oom_retries, e);
-}
-
-static int
-set_name(struct request *r, const char *value, struct err *e)
-{
-    return set_text(&r->name, value, NAME_MAX_BYTES, e);
-}
-
-static int
-set_log(struct request *r, const char *value, struct err *e)
-{
-    return set_text(&r->log, value, LOG_MAX_BYTES, e);
-}
-
-static int
-set_hold(struct request *r, const char *value, struct err *e)
-{
-    return parse_bool(value, &r->hold, e);
-}
-
-static int
-set_cancel(struct request *r, const char *value, struct err *e)
-{
-    return parse_bool(value, &r->cancel, e);
-}
-
-static int
-set_requeue(struct request *r, const char *value, struct err *e)
-{
-    return parse_bool(value, &r->requeue, e);
-}
+/* A value that takes one, and a bare word. */
+#define VALUE(name, letter, doors, metavar, help, setter)                                      \
+    {                                                                                          \
+        name, {NULL}, letter, doors, metavar, help, attr_set_##setter, NULL                    \
+    }
+#define WORD(name, doors, help, setter)                                                        \
+    {                                                                                          \
+        name, {NULL}, '\0', doors, NULL, help, attr_set_##setter, NULL                         \
+    }
+/* The rows behind it, in help. */
+#define GROUP(title)                                                                           \
+    {                                                                                          \
+        title, {NULL}, '\0', 0, NULL, NULL, NULL, NULL                                         \
+    }
 
 static const struct attr attrs[] = {
-    {"vram",
-     {NULL},
-     '\0',
-     BOTH_DOORS,
-     "SIZE",
-     "GPU memory on each GPU (18G, 8192M; a bare number is MiB); shares the GPU",
-     set_vram},
-    {"gpus", {NULL}, 'G', BOTH_DOORS, "N", "how many GPUs, 0 to 64 (default 1)", set_gpus},
-    {"gpu-ids",
-     {NULL},
-     '\0',
-     BOTH_DOORS,
-     "LIST",
-     "exactly these GPUs, in this order (3,1)",
-     set_gpu_ids},
-    {"devices", {NULL}, '\0', BOTH_DOORS, "LIST", "any of these GPUs (0-3,6)", set_devices},
-    {"exclusive",
-     {NULL},
-     '\0',
-     BOTH_DOORS,
-     NULL,
-     "no other job beside it on its GPUs",
-     set_exclusive},
-    {"cpus", {NULL}, 'c', BOTH_DOORS, "N", "CPU cores to book", set_cpus},
-    {"mem", {NULL}, '\0', BOTH_DOORS, "SIZE", "host memory to book (32G)", set_mem},
+    GROUP("GPUs"),
+    VALUE("gpus", 'G', BOTH, "N", "how many, 0 to 64; 0.5: a share of one (default 1)", gpus),
+    VALUE("vram", '\0', BOTH, "SIZE", "memory on each (18G, 8192M); shares the GPU", vram),
+    VALUE("share", '\0', BOTH, "PART", "part of one GPU (0.5, 50%); shares it", share),
+    WORD("exclusive", BOTH, "no other job beside it on its GPUs", exclusive),
+    VALUE("gpu-ids", '\0', BOTH, "LIST", "exactly these, in this order (3,1)", gpu_ids),
+    VALUE("devices", '\0', BOTH, "LIST", "any of these (0-3,6)", devices),
+    VALUE("gpu-type", '\0', LINE, "TEXT", "only GPUs whose name contains it (a100)", gpu_type),
+    VALUE("min-vram", '\0', LINE, "SIZE", "only GPUs of at least this size (40G)", min_vram),
+    VALUE("max-used", '\0', LINE, "PART", "only while less memory is used (0.8, 80%)",
+          max_used),
+    VALUE("max-load", '\0', LINE, "PART", "only while it is less busy (0.8, 80%)", max_load),
+    VALUE("margin", '\0', LINE, "SIZE", "keep this much free beside it (0, 512M)", margin),
+    GROUP("CPU and memory"),
+    VALUE("cpus", 'c', BOTH, "N", "cores to book", cpus),
+    VALUE("mem", '\0', BOTH, "SIZE", "memory to book (32G)", mem),
+    GROUP("Time"),
     {"time",
      {"timeout", "limit"},
      't',
-     BOTH_DOORS,
+     BOTH,
      "TIME",
-     "time limit (90s, 15m, 2h, 1d12h, 12:30:00; a bare number is seconds)",
-     set_time},
-    {"grace",
+     "limit: 90s, 15m, 2h, 1d12h, 12:30:00; a bare number is seconds",
+     attr_set_time,
+     NULL},
+    VALUE("on-timeout", '\0', LINE, "WHAT", "at the limit: kill (default) or requeue",
+          on_timeout),
+    VALUE("max-requeues", '\0', LINE, "N", "so often at most (default 3)", max_requeues),
+    VALUE("signal", '\0', LINE, "SIG@TIME", "warning before the limit (USR2@60)", signal),
+    VALUE("grace", '\0', BOTH, "TIME", "between TERM and KILL (default 10s)", grace),
+    GROUP("When"),
+    VALUE("priority", 'p', BOTH, "N", "-1000 to 1000, higher first (default 0)", priority),
+    VALUE("after", '\0', BOTH, "JOBS", "once these have completed (12,13, 12_3, names)", after),
+    VALUE("after-any", '\0', LINE, "JOBS", "once these have ended, well or not", after_any),
+    VALUE("after-failed", '\0', LINE, "JOBS", "once these have failed", after_failed),
+    {"begin",
      {NULL},
      '\0',
-     BOTH_DOORS,
+     LINE,
      "TIME",
-     "between TERM and KILL (default 10s)",
-     set_grace},
-    {"priority",
-     {NULL},
-     'p',
-     BOTH_DOORS,
-     "N",
-     "-1000 to 1000, higher first (default 0)",
-     set_priority},
-    {"retries",
-     {NULL},
-     '\0',
-     ATTR_COMMAND_LINE,
-     "N",
-     "run again after a failure, N times",
-     set_retries},
-    {"oom-retries",
-     {NULL},
-     '\0',
-     ATTR_COMMAND_LINE,
-     "N",
-     "run again with more VRAM after a CUDA out-of-memory, N times",
-     set_oom_retries},
+     "not before: now+2h, 16:00, tomorrow, 2026-12-24T18:30",
+     NULL,
+     attr_set_begin},
+    VALUE("array", 'a', LINE, "TASKS", "many tasks: 0-99, 1,3,5-9, 0-20:5; 0-99%8: 8 at once",
+          array),
+    WORD("hold", BOTH, "queue it held; `berth release` lets it go", hold),
+    WORD("unique", BOTH, "refuse it if the same waits, runs or has completed", unique),
+    WORD("preemptible", LINE, "give way to higher priority, and run again later", preemptible),
+    WORD("cancel", FILE_ONLY, "stop it, or never start it", cancel),
+    GROUP("After a failure"),
+    VALUE("retries", '\0', LINE, "N", "run again after any, N times", retries),
+    VALUE("oom-retries", '\0', LINE, "N", "after a CUDA out-of-memory, with more VRAM",
+          oom_retries),
     {"oom-retries",
      {"retries"},
      '\0',
-     ATTR_JOBS_FILE,
+     FILE_ONLY,
      "N",
      "run again with more VRAM after a CUDA out-of-memory, N times",
-     set_oom_retries},
-    {"requeue",
-     {NULL},
-     '\0',
-     BOTH_DOORS,
-     NULL,
-     "run again when it was lost (its supervisor died, the machine went down)",
-     set_requeue},
-    {"hold",
-     {NULL},
-     '\0',
-     BOTH_DOORS,
-     NULL,
-     "queue it held; `berth release` lets it go",
-     set_hold},
-    {"cancel", {NULL}, '\0', ATTR_JOBS_FILE, NULL, "stop it, or never start it", set_cancel},
-    {"name", {NULL}, 'J', BOTH_DOORS, "NAME", "a name for tables and selectors", set_name},
-    {"log",
-     {NULL},
-     '\0',
-     BOTH_DOORS,
-     "FILE",
-     "where output goes; %j is the job's number",
-     set_log},
+     attr_set_oom_retries,
+     NULL},
+    WORD("requeue", BOTH, "run again when it was lost (a crash, a reboot)", requeue),
+    GROUP("Names"),
+    VALUE("name", 'J', BOTH, "NAME", "for tables and selectors", name),
+    VALUE("tag", '\0', BOTH, "TAG", "for selectors; repeat it, or a,b", tag),
+    VALUE("log", 'o', BOTH, "FILE", "where output goes; %j is the job's number", log),
 };
 #define ATTRS (sizeof(attrs) / sizeof(attrs[0]))
 
@@ -318,7 +125,7 @@ attr_find(const char *name, enum attr_door door)
     for (size_t i = 0; i < ATTRS; i++) {
         const struct attr *a = &attrs[i];
         if (!(a->doors & door))
-            continue;
+            continue; /* titles of groups are open nowhere */
         if (same_name(name, a->name))
             return a;
         for (size_t j = 0; j < ATTR_ALIASES_MAX && a->aliases[j]; j++)
@@ -326,13 +133,6 @@ attr_find(const char *name, enum attr_door door)
                 return a;
     }
     return NULL;
-}
-
-void
-request_begin(struct request *r)
-{
-    request_init(r);
-    r->demand.gpus = GPUS_UNSAID;
 }
 
 /* Unknown: the nearest known name, else all of them. */
@@ -363,8 +163,8 @@ refuse_name(const char *name, enum attr_door door, struct err *e)
 }
 
 int
-attr_set(struct request *r, const char *name, const char *value, enum attr_door door,
-         struct err *e)
+attr_set_at(struct request *r, const char *name, const char *value, enum attr_door door,
+            const struct when_clock *clock, struct err *e)
 {
     const struct attr *a = attr_find(name, door);
 
@@ -372,110 +172,15 @@ attr_set(struct request *r, const char *name, const char *value, enum attr_door 
         return refuse_name(name, door, e);
     if (!value && a->metavar)
         return err_set(e, ERR_USAGE, "%s needs a value: %s=%s", a->name, a->name, a->metavar);
-    if (a->set(r, value ? value : "yes", e) != 0)
+    if (a->set ? a->set(r, value ? value : "yes", e) != 0
+               : a->set_at(r, value ? value : "", clock, e) != 0)
         return err_prefix(e, "%s", a->name);
     return 0;
 }
 
-/* What asks for no GPU may not ask for one of a kind. */
-static int
-check_no_gpu(const struct demand *d, struct err *e)
-{
-    const char *other = d->vram_mib    ? "vram"
-                        : d->devices   ? "devices"
-                        : d->exclusive ? "exclusive"
-                                       : NULL;
-
-    if (other)
-        return err_set(e, ERR_USAGE,
-                       "gpus=0 asks for no GPU, so %s means nothing; leave one of them out",
-                       other);
-    return 0;
-}
-
-static int
-check_ids(const struct demand *d, struct err *e)
-{
-    uint64_t seen = 0;
-
-    if (d->n_ids > REQUEST_IDS_MAX)
-        return err_set(e, ERR_USAGE, "gpu-ids names %d GPUs; the most is %d", d->n_ids,
-                       REQUEST_IDS_MAX);
-    for (int i = 0; i < d->n_ids; i++) {
-        if (d->ids[i] >= GPU_MAX)
-            return err_set(e, ERR_USAGE, "gpu-ids names GPU %d; the highest index is %d",
-                           d->ids[i], GPU_MAX - 1);
-        if (seen & UINT64_C(1) << d->ids[i])
-            return err_set(e, ERR_USAGE, "gpu-ids names GPU %d twice", d->ids[i]);
-        seen |= UINT64_C(1) << d->ids[i];
-    }
-    if (d->n_ids && d->devices)
-        return err_set(e, ERR_USAGE,
-                       "gpu-ids says which GPUs, so devices has nothing to choose from; leave "
-                       "one of them out");
-    if (d->n_ids && d->gpus != d->n_ids)
-        return err_set(e, ERR_USAGE, "gpus=%d, but gpu-ids names %d; leave gpus out", d->gpus,
-                       d->n_ids);
-    return 0;
-}
-
-static int
-check_range(const char *what, int64_t v, int64_t min, int64_t max, struct err *e)
-{
-    if (v >= min && v <= max)
-        return 0;
-    return err_set(e, ERR_USAGE, "%s=%lld is out of range; it goes from %lld to %lld", what,
-                   (long long)v, (long long)min, (long long)max);
-}
-
-static int
-check_ranges(const struct request *r, struct err *e)
-{
-    const struct demand *d = &r->demand;
-
-    if (check_range("gpus", d->gpus, 0, GPU_MAX, e) != 0 ||
-        check_range("vram (MiB)", d->vram_mib, 0, VRAM_MAX_MIB, e) != 0 ||
-        check_range("cpus", d->cpus, 0, CPUS_MAX, e) != 0 ||
-        check_range("mem (MiB)", d->mem_mib, 0, VRAM_MAX_MIB, e) != 0 ||
-        check_range("priority", r->priority, PRIORITY_MIN, PRIORITY_MAX, e) != 0 ||
-        check_range("retries", r->retries, 0, RETRIES_MAX, e) != 0 ||
-        check_range("oom-retries", r->oom_retries, -1, RETRIES_MAX, e) != 0 ||
-        check_range("time (ms)", r->limit_ms, 0, LIMIT_MAX_MS, e) != 0)
-        return -1;
-    return check_range("grace (ms)", r->grace_ms, 0, GRACE_MAX_MS, e);
-}
-
-static int
-check_texts(const struct request *r, struct err *e)
-{
-    if (!r->command == !r->argv)
-        return err_set(e, ERR_USAGE,
-                       r->command ? "a command and an argv; give one of them"
-                                  : "there is no command to run");
-    if (r->argv && !r->argv[0])
-        return err_set(e, ERR_USAGE, "there is no command to run");
-    if (r->command && !r->command[strspn(r->command, " \t\r\n")])
-        return err_set(e, ERR_USAGE, "the command is empty");
-    if (r->name && check_text(r->name, NAME_MAX_BYTES, e) != 0)
-        return err_prefix(e, "name");
-    if (r->log && check_text(r->log, LOG_MAX_BYTES, e) != 0)
-        return err_prefix(e, "log");
-    return 0;
-}
-
 int
-request_validate(struct request *r, struct err *e)
+attr_set(struct request *r, const char *name, const char *value, enum attr_door door,
+         struct err *e)
 {
-    struct demand *d = &r->demand;
-
-    if (d->gpus == GPUS_UNSAID)
-        d->gpus = d->n_ids ? d->n_ids : 1;
-    if (check_ranges(r, e) != 0 || check_ids(d, e) != 0 || check_texts(r, e) != 0)
-        return -1;
-    if (d->gpus == 0)
-        return check_no_gpu(d, e);
-    if (d->devices && __builtin_popcountll(d->devices) < d->gpus)
-        return err_set(e, ERR_USAGE, "gpus=%d, but devices names only %d", d->gpus,
-                       __builtin_popcountll(d->devices));
-    return 0;
+    return attr_set_at(r, name, value, door, NULL, e);
 }

@@ -5,9 +5,11 @@
 #define SPEC_ATTR_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct err;
 struct request;
+struct when_clock;
 
 /* Where the words come from. Some rows are open at one door only: `retries` means retries
  * after a CUDA OOM in a jobs file, and after any failure on the command line. */
@@ -19,15 +21,23 @@ enum attr_door {
 #define ATTR_ALIASES_MAX 3
 #define NAME_MAX_BYTES   128
 #define LOG_MAX_BYTES    4096
+#define TAG_MAX_BYTES    64
+#define CPUS_MAX         65536
+#define REQUEUES_MAX     100
+#define GRACE_MAX_MS     (24LL * 3600 * 1000)
+#define LIMIT_MAX_MS     (36500LL * 24 * 3600 * 1000) /* as parse_duration_ms has it */
 
 struct attr {
     const char *name;                      /* "gpu-ids"; in text `_` does as well as `-` */
     const char *aliases[ATTR_ALIASES_MAX]; /* NULL: no more */
     char letter;                           /* short option, 'G'; '\0': none */
-    unsigned doors;                        /* of enum attr_door */
-    const char *metavar;                   /* "SIZE"; NULL: a bare word such as `hold` */
-    const char *help;                      /* one line, no full stop */
+    unsigned doors; /* of enum attr_door; 0: no attribute, name is the title of those behind */
+    const char *metavar; /* "SIZE"; NULL: a bare word such as `hold` */
+    const char *help;    /* one line, no full stop */
     int (*set)(struct request *r, const char *value, struct err *e); /* value: never NULL */
+    /* Those that must know what time it is have this in the place of set. */
+    int (*set_at)(struct request *r, const char *value, const struct when_clock *clock,
+                  struct err *e);
 };
 
 /* Row i of the table, in the order in which help shows them; NULL behind the last. */
@@ -46,10 +56,17 @@ void request_begin(struct request *r);
  * the value and what would be right; an unknown name suggests the nearest. */
 int attr_set(struct request *r, const char *name, const char *value, enum attr_door door,
              struct err *e);
+/* The same where there is a clock, which moments such as 16:00 need (spec/when.h). */
+int attr_set_at(struct request *r, const char *name, const char *value, enum attr_door door,
+                const struct when_clock *clock, struct err *e);
 
 /* What no single attribute can know: contradictions between them, and - for requests that
  * came over the wire - every range again. Completes gpus (from gpu-ids, else 1). A command
  * or argv must be there. ERR_USAGE. */
 int request_validate(struct request *r, struct err *e);
+
+/* 0 when a job may be warned by it: not KILL and STOP, which cannot be caught, and not USR1,
+ * which NCCL takes for itself. */
+int attr_check_signal(int signal, struct err *e);
 
 #endif

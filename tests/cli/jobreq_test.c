@@ -53,7 +53,7 @@ static void
 test_defaults_are_not_sent(void **state)
 {
     (void)state;
-    assert_lines("echo \"hi\"\n", "[{\"command\":\"echo \\\"hi\\\"\",\"gpus\":1,"
+    assert_lines("echo \"hi\"\n", "[{\"command\":\"echo \\\"hi\\\"\","
                                   "\"key\":\"399c208bfbe6#0\",\"line\":1}]");
 }
 
@@ -109,7 +109,7 @@ test_exact_gpus_keep_their_order(void **state)
     jsonw_object(&w);
     jobreq_add_fields(&w, &r);
     jsonw_end_object(&w);
-    assert_string_equal(buf_str(&out), "{\"argv\":[\"a b\"],\"gpus\":2,\"gpu_ids\":[3,1]}");
+    assert_string_equal(buf_str(&out), "{\"argv\":[\"a b\"],\"gpu_ids\":[3,1]}");
 }
 
 static bool

@@ -9,9 +9,11 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/request.h"
 #include "spec/attr.h"
+#include "spec/value.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -157,7 +159,6 @@ refuses_with_words(void **state)
         {"vram=17T", "more than 16T"},
         {"vram=", "vram: an empty value is not a size"},
         {"vram", "vram needs a value: vram=SIZE"},
-        {"gpus=0.5", "gpus: '0.5' will not do; gpus takes a whole number from 0 to 64"},
         {"gpus=65", "gpus takes a whole number from 0 to 64"},
         {"gpus=-1", "gpus takes a whole number from 0 to 64"},
         {"gpus=two", "gpus takes a whole number from 0 to 64"},
@@ -175,12 +176,26 @@ refuses_with_words(void **state)
         {"name=a\x1b[m", "name: holds a control character"},
         {"name=\xff", "name: is not UTF-8"},
         {"vrma=8G", "'vrma' is not an attribute; did you mean 'vram'?"},
-        {"xyzzy", "'xyzzy' is not an attribute; there are vram, gpus, "},
-        {"share=0.5", "'share' is not an attribute"},
-        {"after=12", "'after' is not an attribute"},
-        {"tag=x", "'tag' is not an attribute"},
-        {"unique", "'unique' is not an attribute"},
+        {"xyzzy", "'xyzzy' is not an attribute; there are gpus, vram, "},
         {"array=0-9", "'array' is not an attribute"},
+        {"begin=16:00", "'begin' is not an attribute"},
+        {"gpu-type=a100", "'gpu-type' is not an attribute"},
+        {"gpus=0.0001", "gpus: '0.0001' will not do"},
+        {"gpus=1e1", "gpus: '1e1' will not do"},
+        {"share=2", "share: '2' is no part of a whole; write 0.8 or 80%"},
+        {"share=0", "share: '0' is too small a part"},
+        {"share=101%", "share: '101%' is no part of a whole"},
+        {"share=0.5 gpus=2", "a share is of one GPU, but gpus=2"},
+        {"share=0.5 gpu-ids=0,1", "a share is of one GPU, but gpus=2"},
+        {"share=0.5 exclusive", "leave one of them out"},
+        {"gpus=0 share=0.5", "so share means nothing"},
+        {"after=0", "after: '0' is no job; write ids (12,13)"},
+        {"after=12_", "after: '12_' is no job"},
+        {"after=12,", "after: an empty value is no job"},
+        {"after=5000000000", "after: '5000000000' is no job"},
+        {"tag=", "tag: must not be empty"},
+        {"tag=a,,b", "tag: must not be empty"},
+        {"tag=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "more than 16 tags"},
         {"gpus=0 vram=8G", "gpus=0 asks for no GPU, so vram means nothing"},
         {"gpus=0 devices=1", "so devices means nothing"},
         {"gpus=0 exclusive", "so exclusive means nothing"},
@@ -202,6 +217,177 @@ refuses_with_words(void **state)
         assert_int_equal(e.code, ERR_USAGE);
         if (!strstr(e.text, cases[i].error))
             fail_msg("'%s': %s", cases[i].words, e.text);
+    }
+}
+
+static void
+refuses_on_the_command_line(void **state)
+{
+    static const struct {
+        const char *words, *error;
+    } cases[] = {
+        {"max-used=80", "max-used: '80' is no part of a whole; write 0.8 or 80%"},
+        {"max-load=", "max-load: an empty value is no part"},
+        {"gpu-type=abcdefghijklmnopqrstuvwxyz", "gpu-type: is 26 bytes long; the most is 23"},
+        {"margin=-1", "margin: '-1' is not a size"},
+        {"gpus=0 margin=0", "so margin means nothing"},
+        {"gpus=0 gpu-type=x", "so gpu-type means nothing"},
+        {"gpus=0 min-vram=1G", "so min-vram means nothing"},
+        {"gpus=0 max-used=0.5", "so max-used means nothing"},
+        {"gpus=0 max-load=0.5", "so max-load means nothing"},
+        {"on-timeout=stop", "on-timeout: 'stop' is neither kill nor requeue"},
+        {"max-requeues=101", "max-requeues: '101' is not a whole number from 0 to 100"},
+        {"signal=USR1@60", "signal: USR1 is NCCL's own; write USR2@60"},
+        {"signal=10", "signal: USR1 is NCCL's own"},
+        {"signal=KILL@60", "signal: KILL cannot be caught"},
+        {"signal=SIGSTOP", "signal: STOP cannot be caught"},
+        {"signal=FOO@60", "signal: 'FOO@60' names no signal"},
+        {"signal=USR2@", "signal: an empty value is not a duration"},
+        {"signal=USR2@2h time=1h", "would come 7200 s before a limit of 3600 s"},
+        {"array=5-1", "array: '5-1' has a range that runs backwards"},
+        {"array=0-9%0", "array: '0-9%0' says nothing good behind the %"},
+        {"array=0-1000000", "array: '0-1000000' goes beyond task 999999"},
+        {"array=", "array: an empty value is no set of tasks"},
+        {"array=1,,2", "array: '1,,2' is no set of tasks"},
+        {"array=0-9:0", "array: '0-9:0' is no set of tasks"},
+        {"array=0-99999:2", "more than 16384 separate ranges"},
+        {"begin=16:00", "begin: '16:00' needs the local clock"},
+        {"begin=soon", "begin: 'soon' is no moment"},
+        {"after=12 after-failed=12", "it cannot run both after job 12 has completed and"},
+        {"cancel", "'cancel' is not an attribute"},
+    };
+    struct request r;
+    struct err e;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        int rc = apply(&r, cases[i].words, ATTR_COMMAND_LINE, &e);
+        request_free(&r);
+        if (rc == 0)
+            fail_msg("'%s' is accepted", cases[i].words);
+        assert_int_equal(e.code, ERR_USAGE);
+        if (!strstr(e.text, cases[i].error))
+            fail_msg("'%s': %s", cases[i].words, e.text);
+    }
+}
+
+/* What only the command line may say. */
+static void
+sets_what_the_command_line_says(void **state)
+{
+    struct request r;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(apply(&r,
+                           "gpu-type=A100 min-vram=40G max-used=0.8 max-load=75% margin=0 "
+                           "time=2h on-timeout=requeue max-requeues=5 signal=SIGUSR2@90s "
+                           "preemptible unique after=12,prep after-any=13_4 "
+                           "after-failed=20 array=0-9,20%3 begin=@1766600000 tag=a,b tag=c "
+                           "tag=a",
+                           ATTR_COMMAND_LINE, &e),
+                     0);
+    assert_string_equal(r.demand.gpu_type, "a100");
+    assert_int_equal(r.demand.min_vram_mib, 40960);
+    assert_int_equal(r.demand.max_used_permille, 800);
+    assert_int_equal(r.demand.max_load_permille, 750);
+    assert_int_equal(r.demand.margin_mib, 0);
+    assert_int_equal(r.on_timeout, ON_TIMEOUT_REQUEUE);
+    assert_int_equal(r.max_requeues, 5);
+    assert_int_equal(r.warn_signal, 12);
+    assert_int_equal(r.warn_ms, 90000);
+    assert_true(r.preemptible && r.unique);
+    assert_int_equal(r.n_deps, 4);
+    assert_true(r.deps[0].job == 12 && r.deps[0].task == -1 && r.deps[0].type == DEP_SUCCESS);
+    assert_string_equal(r.deps[1].name, "prep");
+    assert_true(r.deps[2].job == 13 && r.deps[2].task == 4 && r.deps[2].type == DEP_ANY);
+    assert_true(r.deps[3].job == 20 && r.deps[3].type == DEP_FAILED);
+    assert_int_equal(task_set_count(&r.array), 11);
+    assert_int_equal(r.array_max, 3);
+    assert_int_equal(r.begin_us, 1766600000000000);
+    assert_string_equal(r.tags[2], "c");
+    assert_null(r.tags[3]);
+    request_free(&r);
+}
+
+static void
+the_last_dependency_of_a_type_wins(void **state)
+{
+    struct request r;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(apply(&r, "after=a,b after-any=c after=7", ATTR_COMMAND_LINE, &e), 0);
+    assert_int_equal(r.n_deps, 2);
+    assert_string_equal(r.deps[0].name, "c");
+    assert_int_equal(r.deps[1].job, 7);
+    request_free(&r);
+}
+
+static void
+a_fraction_of_gpus_is_a_share(void **state)
+{
+    static const struct {
+        const char *words;
+        int gpus, share;
+        bool rounded;
+    } cases[] = {
+        {"gpus=0.5", 1, 500, false},
+        {"gpus=0.333333", 1, 333, false},
+        {"gpus=1", 1, 0, false},
+        {"gpus=1.0", 1, 0, false},
+        {"gpus=0.9999", 1, 0, false},
+        {"gpus=1.5", 2, 0, true},
+        {"gpus=2.001", 3, 0, true},
+        {"gpus=0.5 gpus=2", 2, 0, false},
+        {"gpus=1.5 gpus=4", 4, 0, false},
+        {"share=25%", 1, 250, false},
+        {"gpus=1 share=1", 1, 1000, false},
+    };
+    struct request r;
+    struct err e;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        if (apply(&r, cases[i].words, ATTR_JOBS_FILE, &e) != 0)
+            fail_msg("'%s': %s", cases[i].words, e.text);
+        assert_int_equal(r.demand.gpus, cases[i].gpus);
+        assert_int_equal(r.demand.share_permille, cases[i].share);
+        assert_int_equal(r.gpus_rounded, cases[i].rounded);
+        request_free(&r);
+    }
+}
+
+static void
+task_numbers_are_a_set(void **state)
+{
+    static const struct {
+        const char *text, *set;
+        int max;
+    } cases[] = {
+        {"0-99", "0-99", 0},
+        {"0-99%8", "0-99", 8},
+        {"1,3,5-9", "1,3,5-9", 0},
+        {"0-20:5", "0,5,10,15,20", 0},
+        {"0-22:5", "0,5,10,15,20", 0},
+        {"7", "7", 0},
+        {"9,1-3,2-5,6,9", "1-6,9", 0},
+        {"999999", "999999", 0},
+        {"0-99999:1%100000", "0-99999", 100000},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        auto_buf struct buf text = BUF_INIT;
+        struct task_set set;
+        int32_t max;
+        struct err e;
+        if (value_tasks(cases[i].text, &set, &max, &e) != 0)
+            fail_msg("'%s': %s", cases[i].text, e.text);
+        task_set_text(&set, &text);
+        assert_string_equal(buf_str(&text), cases[i].set);
+        assert_int_equal(max, cases[i].max);
+        task_set_free(&set);
     }
 }
 
@@ -250,6 +436,16 @@ validates_what_setters_never_saw(void **state)
     REFUSED(limit_ms, -1);
     REFUSED(limit_ms, INT64_MAX);
     REFUSED(grace_ms, INT64_MAX);
+    REFUSED(demand.share_permille, 1001);
+    REFUSED(demand.min_vram_mib, -1);
+    REFUSED(demand.max_used_permille, -1);
+    REFUSED(demand.margin_mib, -2);
+    REFUSED(max_requeues, -1);
+    REFUSED(warn_signal, 9);
+    REFUSED(warn_signal, 65);
+    REFUSED(begin_us, -1);
+    REFUSED(array_max, -1);
+    REFUSED(n_deps, DEPS_MAX + 1);
     REFUSED(command, NULL);
     REFUSED(command, (char *)" \t\n");
     REFUSED(name, (char *)"");
@@ -274,7 +470,11 @@ the_table_is_sound(void **state)
     (void)state;
     for (size_t i = 0; attr_at(i); i++) {
         const struct attr *a = attr_at(i);
-        assert_true(a->doors && a->help && a->set);
+        if (!a->doors) { /* the title of a group */
+            assert_null(a->set);
+            continue;
+        }
+        assert_true(a->help && !a->set != !a->set_at);
         assert_null(strchr(a->help, '\n'));
         assert_null(strchr(a->name, '_'));
         for (size_t d = 0; d < COUNT(doors); d++) {
@@ -305,6 +505,11 @@ main(void)
         cmocka_unit_test(the_last_of_several_wins),
         cmocka_unit_test(retries_mean_what_the_door_says),
         cmocka_unit_test(refuses_with_words),
+        cmocka_unit_test(refuses_on_the_command_line),
+        cmocka_unit_test(sets_what_the_command_line_says),
+        cmocka_unit_test(the_last_dependency_of_a_type_wins),
+        cmocka_unit_test(a_fraction_of_gpus_is_a_share),
+        cmocka_unit_test(task_numbers_are_a_set),
         cmocka_unit_test(accepts_cpu_only),
         cmocka_unit_test(validates_what_setters_never_saw),
         cmocka_unit_test(the_table_is_sound),

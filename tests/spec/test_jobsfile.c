@@ -103,7 +103,7 @@ says_where_and_what(void **state)
         {BYTES("[gpus=2 vram=8X] a"), "F:1:9: vram: '8X'"},
         {BYTES("\xef\xbb\xbf[vram=8X] a"), "F:1:2: vram: '8X'"},
         {BYTES("[vrma=8G] a"), "F:1:2: 'vrma' is not an attribute; did you mean 'vram'?"},
-        {BYTES("[share=0.5] a"), "F:1:2: 'share' is not an attribute"},
+        {BYTES("[array=0-9] a"), "F:1:2: 'array' is not an attribute"},
         {BYTES("[vram=8 G] a"), "F:1:9: 'G' is not an attribute; "},
         {BYTES("[vram=8 G] a"), "write vram=8G, not vram=8 G"},
         {BYTES("[hold G] a"), "F:1:7: 'G' is not an attribute; "},

@@ -1,0 +1,239 @@
+/* What no single attribute can know: contradictions between them, and every range again for
+ * what came over the wire. A request that request_validate has passed is one that the
+ * scheduler can take as it is. Called at the end of every door. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/request.h"
+#include "spec/attr.h"
+#include "spec/value.h"
+
+#define GPUS_UNSAID (-1)
+#define BEGIN_MAX   253402300800000000LL /* the year 10000 */
+
+void
+request_begin(struct request *r)
+{
+    request_init(r);
+    r->demand.gpus = GPUS_UNSAID;
+}
+
+int
+attr_check_signal(int signal, struct err *e)
+{
+    if (signal == SIGKILL || signal == SIGSTOP)
+        return err_set(e, ERR_USAGE,
+                       "%s cannot be caught, so it is no warning; write USR2@60 or TERM@60",
+                       signal == SIGKILL ? "KILL" : "STOP");
+    if (signal == SIGUSR1)
+        return err_set(e, ERR_USAGE, "USR1 is NCCL's own; write USR2@60");
+    return 0;
+}
+
+/* The first attribute that is about a GPU; NULL: none is said. */
+static const char *
+about_gpus(const struct demand *d)
+{
+    return d->vram_mib            ? "vram"
+           : d->share_permille    ? "share"
+           : d->devices           ? "devices"
+           : d->exclusive         ? "exclusive"
+           : d->gpu_type[0]       ? "gpu-type"
+           : d->min_vram_mib      ? "min-vram"
+           : d->max_used_permille ? "max-used"
+           : d->max_load_permille ? "max-load"
+           : d->margin_mib != -1  ? "margin"
+                                  : NULL;
+}
+
+/* What asks for no GPU may not ask for one of a kind. */
+static int
+check_no_gpu(const struct demand *d, struct err *e)
+{
+    const char *other = about_gpus(d);
+
+    if (other)
+        return err_set(e, ERR_USAGE,
+                       "gpus=0 asks for no GPU, so %s means nothing; leave one of them out",
+                       other);
+    return 0;
+}
+
+static int
+check_ids(const struct demand *d, struct err *e)
+{
+    uint64_t seen = 0;
+
+    if (d->n_ids > REQUEST_IDS_MAX)
+        return err_set(e, ERR_USAGE, "gpu-ids names %d GPUs; the most is %d", d->n_ids,
+                       REQUEST_IDS_MAX);
+    for (int i = 0; i < d->n_ids; i++) {
+        if (d->ids[i] >= GPU_MAX)
+            return err_set(e, ERR_USAGE, "gpu-ids names GPU %d; the highest index is %d",
+                           d->ids[i], GPU_MAX - 1);
+        if (seen & UINT64_C(1) << d->ids[i])
+            return err_set(e, ERR_USAGE, "gpu-ids names GPU %d twice", d->ids[i]);
+        seen |= UINT64_C(1) << d->ids[i];
+    }
+    if (d->n_ids && d->devices)
+        return err_set(e, ERR_USAGE,
+                       "gpu-ids says which GPUs, so devices has nothing to choose from; leave "
+                       "one of them out");
+    if (d->n_ids && d->gpus != d->n_ids)
+        return err_set(e, ERR_USAGE, "gpus=%d, but gpu-ids names %d; leave gpus out", d->gpus,
+                       d->n_ids);
+    return 0;
+}
+
+static int
+check_share(const struct demand *d, struct err *e)
+{
+    if (d->share_permille && d->gpus > 1)
+        return err_set(e, ERR_USAGE,
+                       "a share is of one GPU, but gpus=%d; leave share out for whole GPUs, or "
+                       "say vram for parts of several",
+                       d->gpus);
+    if (d->share_permille && d->exclusive)
+        return err_set(e, ERR_USAGE,
+                       "a share is for jobs beside others, exclusive is for none beside it; "
+                       "leave one of them out");
+    return 0;
+}
+
+static int
+check_range(const char *what, int64_t v, int64_t min, int64_t max, struct err *e)
+{
+    if (v >= min && v <= max)
+        return 0;
+    return err_set(e, ERR_USAGE, "%s=%lld is out of range; it goes from %lld to %lld", what,
+                   (long long)v, (long long)min, (long long)max);
+}
+
+static int
+check_demand_ranges(const struct demand *d, struct err *e)
+{
+    const struct {
+        const char *what;
+        int64_t v, min, max;
+    } rows[] = {
+        {"gpus", d->gpus, 0, GPU_MAX},
+        {"vram (MiB)", d->vram_mib, 0, VRAM_MAX_MIB},
+        {"share (thousandths)", d->share_permille, 0, 1000},
+        {"min-vram (MiB)", d->min_vram_mib, 0, VRAM_MAX_MIB},
+        {"max-used (thousandths)", d->max_used_permille, 0, 1000},
+        {"max-load (thousandths)", d->max_load_permille, 0, 1000},
+        {"margin (MiB)", d->margin_mib, -1, VRAM_MAX_MIB},
+        {"cpus", d->cpus, 0, CPUS_MAX},
+        {"mem (MiB)", d->mem_mib, 0, VRAM_MAX_MIB},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (check_range(rows[i].what, rows[i].v, rows[i].min, rows[i].max, e) != 0)
+            return -1;
+    return 0;
+}
+
+static int
+check_ranges(const struct request *r, struct err *e)
+{
+    const struct {
+        const char *what;
+        int64_t v, min, max;
+    } rows[] = {
+        {"priority", r->priority, PRIORITY_MIN, PRIORITY_MAX},
+        {"retries", r->retries, 0, RETRIES_MAX},
+        {"oom-retries", r->oom_retries, -1, RETRIES_MAX},
+        {"time (ms)", r->limit_ms, 0, LIMIT_MAX_MS},
+        {"grace (ms)", r->grace_ms, 0, GRACE_MAX_MS},
+        {"max-requeues", r->max_requeues, 0, REQUEUES_MAX},
+        {"signal", r->warn_signal, 0, 64},
+        {"signal's time (ms)", r->warn_ms, 0, LIMIT_MAX_MS},
+        {"begin (us)", r->begin_us, 0, BEGIN_MAX},
+        {"array's tasks at once", r->array_max, 0, ARRAY_MAX},
+        {"after: the number of jobs", r->n_deps, 0, DEPS_MAX},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (check_range(rows[i].what, rows[i].v, rows[i].min, rows[i].max, e) != 0)
+            return -1;
+    return 0;
+}
+
+static int
+check_warning(const struct request *r, struct err *e)
+{
+    if (!r->warn_signal)
+        return 0;
+    if (attr_check_signal(r->warn_signal, e) != 0)
+        return err_prefix(e, "signal");
+    if (r->limit_ms && r->warn_ms >= r->limit_ms)
+        return err_set(e, ERR_USAGE,
+                       "signal: the warning would come %lld s before a limit of %lld s; warn "
+                       "later, or raise time",
+                       (long long)(r->warn_ms / 1000), (long long)(r->limit_ms / 1000));
+    return 0;
+}
+
+static int
+check_deps(const struct request *r, struct err *e)
+{
+    for (int i = 0; i < r->n_deps; i++) {
+        const struct dep *d = &r->deps[i];
+        if (!d->job == !d->name || d->task < -1 || d->task >= ARRAY_MAX ||
+            (d->name && d->task >= 0))
+            return err_set(e, ERR_USAGE,
+                           "after: each is a job's number, a task of it, or a "
+                           "name");
+        if (d->name && value_check_text(d->name, NAME_MAX_BYTES, e) != 0)
+            return err_prefix(e, "after: a job's name");
+        for (int j = 0; j < i; j++) {
+            const struct dep *o = &r->deps[j];
+            if (o->type != d->type && d->job && o->job == d->job && o->task == d->task &&
+                o->type != DEP_ANY && d->type != DEP_ANY)
+                return err_set(e, ERR_USAGE,
+                               "it cannot run both after job %u has completed and after it has "
+                               "failed; say after-any",
+                               d->job);
+        }
+    }
+    return 0;
+}
+
+static int
+check_texts(const struct request *r, struct err *e)
+{
+    if (!r->command == !r->argv)
+        return err_set(e, ERR_USAGE,
+                       r->command ? "a command and an argv; give one of them"
+                                  : "there is no command to run");
+    if (r->argv && !r->argv[0])
+        return err_set(e, ERR_USAGE, "there is no command to run");
+    if (r->command && !r->command[strspn(r->command, " \t\r\n")])
+        return err_set(e, ERR_USAGE, "the command is empty");
+    if (r->name && value_check_text(r->name, NAME_MAX_BYTES, e) != 0)
+        return err_prefix(e, "name");
+    if (r->log && value_check_text(r->log, LOG_MAX_BYTES, e) != 0)
+        return err_prefix(e, "log");
+    return 0;
+}
+
+int
+request_validate(struct request *r, struct err *e)
+{
+    struct demand *d = &r->demand;
+
+    if (d->gpus == GPUS_UNSAID)
+        d->gpus = d->n_ids ? d->n_ids : 1;
+    if (check_demand_ranges(d, e) != 0 || check_ranges(r, e) != 0 || check_ids(d, e) != 0 ||
+        check_share(d, e) != 0 || check_warning(r, e) != 0 || check_deps(r, e) != 0 ||
+        check_texts(r, e) != 0)
+        return -1;
+    if (d->gpus == 0)
+        return check_no_gpu(d, e);
+    if (d->devices && __builtin_popcountll(d->devices) < d->gpus)
+        return err_set(e, ERR_USAGE, "gpus=%d, but devices names only %d", d->gpus,
+                       __builtin_popcountll(d->devices));
+    return 0;
+}

@@ -1,0 +1,397 @@
+/* One setter for each attribute: text into a field of the request, within its range. Called
+ * through the table of attr.c only; what attributes mean together is attr_check.c's. */
+#include "spec/attr_set.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/request.h"
+#include "base/text.h"
+#include "spec/attr.h"
+#include "spec/value.h"
+#include "spec/when.h"
+
+#define WARN_DEFAULT_MS 60000 /* as Slurm has it */
+
+static int
+parse_int32(const char *value, int64_t min, int64_t max, int32_t *out, struct err *e)
+{
+    int64_t v;
+
+    if (parse_int(value, min, max, &v, e) != 0)
+        return -1;
+    *out = (int32_t)v;
+    return 0;
+}
+
+static int
+parse_memory(const char *value, int32_t *out, struct err *e)
+{
+    int64_t mib;
+
+    if (parse_size_mib(value, &mib, e) != 0)
+        return -1;
+    if (mib > VRAM_MAX_MIB)
+        return err_set(e, ERR_USAGE, "'%.60s' is more than %dT, which is the most", value,
+                       VRAM_MAX_MIB / (1024 * 1024));
+    *out = (int32_t)mib;
+    return 0;
+}
+
+static int
+set_text(char **field, const char *value, size_t max, struct err *e)
+{
+    if (value_check_text(value, max, e) != 0)
+        return -1;
+    free(*field);
+    *field = xstrdup(value);
+    return 0;
+}
+
+static int
+set_flag(uint8_t *field, const char *value, struct err *e)
+{
+    bool yes;
+
+    if (parse_bool(value, &yes, e) != 0)
+        return -1;
+    *field = yes;
+    return 0;
+}
+
+/* ------------------------------------------------------------------- the GPUs */
+
+int
+attr_set_vram(struct request *r, const char *value, struct err *e)
+{
+    return parse_memory(value, &r->demand.vram_mib, e);
+}
+
+/* A fraction is a share of one GPU; above 1 nothing but whole GPUs can be meant. */
+int
+attr_set_gpus(struct request *r, const char *value, struct err *e)
+{
+    auto_buf struct buf shown = BUF_INIT;
+    double v;
+
+    if (parse_double(value, 0, GPU_MAX, &v, NULL) != 0 || (v > 0 && v < 0.0005)) {
+        text_add_safe(&shown, value, strlen(value), 60);
+        return err_set(e, ERR_USAGE,
+                       "'%s' will not do; gpus takes a whole number from 0 to %d, or a part of "
+                       "one GPU such as 0.5",
+                       buf_str(&shown), GPU_MAX);
+    }
+    int32_t whole = (int32_t)v;
+    int32_t permille = (int32_t)((v - whole) * 1000 + 0.5);
+    r->gpus_said = true;
+    r->gpus_rounded = whole > 0 && v > whole;
+    if (r->gpus_shared)
+        r->demand.share_permille = 0; /* what an earlier gpus=0.5 said */
+    r->gpus_shared = whole == 0 && permille > 0 && permille < 1000;
+    if (r->gpus_shared)
+        r->demand.share_permille = permille;
+    r->demand.gpus = whole + (v > whole);
+    return 0;
+}
+
+int
+attr_set_share(struct request *r, const char *value, struct err *e)
+{
+    r->gpus_shared = false;
+    return value_permille(value, &r->demand.share_permille, e);
+}
+
+int
+attr_set_gpu_ids(struct request *r, const char *value, struct err *e)
+{
+    uint8_t ids[REQUEST_IDS_MAX] = {0};
+    int n = parse_index_list(value, ids, REQUEST_IDS_MAX, e);
+
+    if (n < 0)
+        return -1;
+    memcpy(r->demand.ids, ids, sizeof(ids));
+    r->demand.n_ids = (uint8_t)n;
+    return 0;
+}
+
+int
+attr_set_devices(struct request *r, const char *value, struct err *e)
+{
+    return parse_index_set(value, &r->demand.devices, e);
+}
+
+int
+attr_set_gpu_type(struct request *r, const char *value, struct err *e)
+{
+    char *type = r->demand.gpu_type;
+
+    if (value_check_text(value, GPU_TYPE_MAX - 1, e) != 0)
+        return -1;
+    memset(type, 0, GPU_TYPE_MAX);
+    for (size_t i = 0; value[i]; i++)
+        type[i] = (char)(value[i] >= 'A' && value[i] <= 'Z' ? value[i] - 'A' + 'a' : value[i]);
+    return 0;
+}
+
+int
+attr_set_min_vram(struct request *r, const char *value, struct err *e)
+{
+    return parse_memory(value, &r->demand.min_vram_mib, e);
+}
+
+int
+attr_set_exclusive(struct request *r, const char *value, struct err *e)
+{
+    return set_flag(&r->demand.exclusive, value, e);
+}
+
+int
+attr_set_max_used(struct request *r, const char *value, struct err *e)
+{
+    return value_permille(value, &r->demand.max_used_permille, e);
+}
+
+int
+attr_set_max_load(struct request *r, const char *value, struct err *e)
+{
+    return value_permille(value, &r->demand.max_load_permille, e);
+}
+
+int
+attr_set_margin(struct request *r, const char *value, struct err *e)
+{
+    if (strcmp(value, "0") != 0)
+        return parse_memory(value, &r->demand.margin_mib, e);
+    r->demand.margin_mib = 0;
+    return 0;
+}
+
+/* ------------------------------------------------------------------- the host */
+
+int
+attr_set_cpus(struct request *r, const char *value, struct err *e)
+{
+    return parse_int32(value, 1, CPUS_MAX, &r->demand.cpus, e);
+}
+
+int
+attr_set_mem(struct request *r, const char *value, struct err *e)
+{
+    return parse_memory(value, &r->demand.mem_mib, e);
+}
+
+/* ------------------------------------------------------------------- its time */
+
+int
+attr_set_time(struct request *r, const char *value, struct err *e)
+{
+    return parse_duration_ms(value, 1000, &r->limit_ms, e);
+}
+
+int
+attr_set_on_timeout(struct request *r, const char *value, struct err *e)
+{
+    if (strcasecmp(value, "kill") == 0)
+        r->on_timeout = ON_TIMEOUT_KILL;
+    else if (strcasecmp(value, "requeue") == 0)
+        r->on_timeout = ON_TIMEOUT_REQUEUE;
+    else
+        return parse_refuse(e, value, "is neither kill nor requeue");
+    return 0;
+}
+
+int
+attr_set_max_requeues(struct request *r, const char *value, struct err *e)
+{
+    return parse_int32(value, 0, REQUEUES_MAX, &r->max_requeues, e);
+}
+
+/* USR2@60, USR2@2m, TERM (a minute before). */
+int
+attr_set_signal(struct request *r, const char *value, struct err *e)
+{
+    const char *at = strchr(value, '@');
+    auto_free char *name = at ? xstrndup(value, (size_t)(at - value)) : xstrdup(value);
+    int64_t ms = WARN_DEFAULT_MS;
+    int number;
+
+    if (parse_signal(name, &number, NULL) != 0)
+        return parse_refuse(e, value,
+                            "names no signal; write USR2@60 (60 seconds before the limit)");
+    if (attr_check_signal(number, e) != 0 ||
+        (at && parse_duration_ms(at + 1, 1000, &ms, e) != 0))
+        return -1;
+    r->warn_signal = number;
+    r->warn_ms = ms;
+    return 0;
+}
+
+int
+attr_set_grace(struct request *r, const char *value, struct err *e)
+{
+    int64_t ms = 0;
+
+    if (strcmp(value, "0") != 0 && parse_duration_ms(value, 1000, &ms, e) != 0)
+        return -1;
+    if (ms > GRACE_MAX_MS)
+        return err_set(e, ERR_USAGE, "'%.60s' is longer than 24h, which is the most", value);
+    r->grace_ms = ms;
+    return 0;
+}
+
+/* ------------------------------------------------------------------- its turn */
+
+int
+attr_set_priority(struct request *r, const char *value, struct err *e)
+{
+    return parse_int32(value, PRIORITY_MIN, PRIORITY_MAX, &r->priority, e);
+}
+
+int
+attr_set_preemptible(struct request *r, const char *value, struct err *e)
+{
+    return parse_bool(value, &r->preemptible, e);
+}
+
+/* Takes those of this type out, so that the last word wins. */
+static void
+drop_deps(struct request *r, enum dep_type type)
+{
+    int n = 0;
+
+    for (int i = 0; i < r->n_deps; i++) {
+        if (r->deps[i].type == type)
+            free(r->deps[i].name);
+        else
+            r->deps[n++] = r->deps[i];
+    }
+    r->n_deps = n;
+}
+
+static int
+set_deps(struct request *r, enum dep_type type, const char *value, struct err *e)
+{
+    drop_deps(r, type);
+    return value_deps(value, type, &r->deps, &r->n_deps, e);
+}
+
+int
+attr_set_after(struct request *r, const char *value, struct err *e)
+{
+    return set_deps(r, DEP_SUCCESS, value, e);
+}
+
+int
+attr_set_after_any(struct request *r, const char *value, struct err *e)
+{
+    return set_deps(r, DEP_ANY, value, e);
+}
+
+int
+attr_set_after_failed(struct request *r, const char *value, struct err *e)
+{
+    return set_deps(r, DEP_FAILED, value, e);
+}
+
+int
+attr_set_begin(struct request *r, const char *value, const struct when_clock *clock,
+               struct err *e)
+{
+    return when_parse(value, clock, &r->begin_us, e);
+}
+
+int
+attr_set_array(struct request *r, const char *value, struct err *e)
+{
+    task_set_free(&r->array);
+    return value_tasks(value, &r->array, &r->array_max, e);
+}
+
+int
+attr_set_hold(struct request *r, const char *value, struct err *e)
+{
+    return parse_bool(value, &r->hold, e);
+}
+
+int
+attr_set_unique(struct request *r, const char *value, struct err *e)
+{
+    return parse_bool(value, &r->unique, e);
+}
+
+int
+attr_set_cancel(struct request *r, const char *value, struct err *e)
+{
+    return parse_bool(value, &r->cancel, e);
+}
+
+/* ------------------------------------------------------------------ its failing */
+
+int
+attr_set_retries(struct request *r, const char *value, struct err *e)
+{
+    return parse_int32(value, 0, RETRIES_MAX, &r->retries, e);
+}
+
+int
+attr_set_oom_retries(struct request *r, const char *value, struct err *e)
+{
+    return parse_int32(value, 0, RETRIES_MAX, &r->oom_retries, e);
+}
+
+int
+attr_set_requeue(struct request *r, const char *value, struct err *e)
+{
+    return parse_bool(value, &r->requeue, e);
+}
+
+/* ------------------------------------------------------------------- its names */
+
+int
+attr_set_name(struct request *r, const char *value, struct err *e)
+{
+    return set_text(&r->name, value, NAME_MAX_BYTES, e);
+}
+
+int
+attr_set_log(struct request *r, const char *value, struct err *e)
+{
+    return set_text(&r->log, value, LOG_MAX_BYTES, e);
+}
+
+static int
+add_tag(struct request *r, const char *tag, struct err *e)
+{
+    size_t n = 0;
+
+    if (value_check_text(tag, TAG_MAX_BYTES, e) != 0)
+        return -1;
+    for (; r->tags && r->tags[n]; n++)
+        if (strcmp(r->tags[n], tag) == 0)
+            return 0;
+    if (n == TAGS_MAX)
+        return err_set(e, ERR_USAGE, "more than %d tags, which is the most", TAGS_MAX);
+    r->tags = xrealloc(r->tags, (n + 2) * sizeof(*r->tags));
+    r->tags[n] = xstrdup(tag);
+    r->tags[n + 1] = NULL;
+    return 0;
+}
+
+/* Tags add up, said together with commas or one by one. */
+int
+attr_set_tag(struct request *r, const char *value, struct err *e)
+{
+    auto_free char *copy = xstrdup(value);
+    char *rest = copy, *tag;
+
+    while ((tag = strsep(&rest, ",")))
+        if (add_tag(r, tag, e) != 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,260 @@
+/* Values that only attributes have; see value.h. Called by attr_set.c, script.c, and by the
+ * daemon for what comes over the socket in the same words. */
+#include "spec/value.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/text.h"
+#include "spec/attr.h"
+
+int
+value_check_text(const char *s, size_t max, struct err *e)
+{
+    size_t n = strlen(s);
+
+    if (n == 0)
+        return err_set(e, ERR_USAGE, "must not be empty");
+    if (n > max)
+        return err_set(e, ERR_USAGE, "is %zu bytes long; the most is %zu", n, max);
+    if (!text_is_utf8(s, n, NULL))
+        return err_set(e, ERR_USAGE, "is not UTF-8 text");
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f)
+            return err_set(e, ERR_USAGE, "holds a control character");
+    return 0;
+}
+
+int
+value_permille(const char *s, int32_t *out, struct err *e)
+{
+    static const char *const want = "is no part of a whole; write 0.8 or 80%";
+    size_t n = strlen(s);
+    bool percent = n > 0 && s[n - 1] == '%';
+    auto_free char *number = xstrndup(s, n - percent);
+    double v;
+
+    if (parse_double(number, 0, percent ? 100 : 1, &v, NULL) != 0)
+        return parse_refuse(e, s, want);
+    v = round(v * (percent ? 10 : 1000));
+    if (v < 1)
+        return parse_refuse(e, s, "is too small a part; the least is 0.001");
+    *out = (int32_t)v;
+    return 0;
+}
+
+/* Digits at *p to a number of at most max. */
+static bool
+scan_number(const char **p, int64_t max, int64_t *out)
+{
+    const char *s = *p;
+    int64_t v = 0;
+
+    for (; *s >= '0' && *s <= '9'; s++) {
+        v = v * 10 + (*s - '0');
+        if (v > max)
+            return false;
+    }
+    if (s == *p)
+        return false;
+    *p = s;
+    *out = v;
+    return true;
+}
+
+/* ---------------------------------------------------------------------- tasks */
+
+struct ranges {
+    struct task_range *at; /* owned */
+    size_t n, cap;
+};
+
+static void
+push_range(struct ranges *r, int32_t first, int32_t last)
+{
+    if (r->n == r->cap) {
+        r->cap = r->cap ? r->cap * 2 : 8;
+        r->at = xrealloc(r->at, r->cap * sizeof(*r->at));
+    }
+    r->at[r->n++] = (struct task_range){first, last};
+}
+
+static const char tasks_want[] = "is no set of tasks; write 0-99, 1,3,5-9, 0-20:5 or 0-99%8";
+static const char tasks_many[] =
+    "has more than 16384 separate ranges; use fewer, or a step of 1";
+
+_Static_assert(TASK_RANGES_MAX == 16384, "as tasks_many says");
+
+/* "a", "a-b" or "a-b:step" at *p, and the comma behind it. NULL, or what is wrong. */
+static const char *
+scan_range(const char **p, struct ranges *r)
+{
+    int64_t first, last, step = 1;
+
+    if (!scan_number(p, ARRAY_MAX - 1, &first))
+        return **p >= '0' && **p <= '9' ? "goes beyond task 999999, the highest" : tasks_want;
+    last = first;
+    if (**p == '-') {
+        ++*p;
+        if (!scan_number(p, ARRAY_MAX - 1, &last))
+            return **p >= '0' && **p <= '9' ? "goes beyond task 999999, the highest"
+                                            : tasks_want;
+        if (**p == ':') {
+            ++*p;
+            if (!scan_number(p, ARRAY_MAX, &step) || step == 0)
+                return tasks_want;
+        }
+    }
+    if (last < first)
+        return "has a range that runs backwards; write the smaller number first";
+    if (step == 1)
+        push_range(r, (int32_t)first, (int32_t)last);
+    for (; step > 1 && first <= last && r->n <= TASK_RANGES_MAX; first += step)
+        push_range(r, (int32_t)first, (int32_t)first);
+    if (r->n > TASK_RANGES_MAX)
+        return tasks_many;
+    if (**p == ',' && (*p)[1] >= '0' && (*p)[1] <= '9')
+        ++*p;
+    else if (**p && **p != '%')
+        return tasks_want;
+    return NULL;
+}
+
+_Static_assert(ARRAY_MAX == 1000000, "as the words above say");
+
+static int
+compare_ranges(const void *a, const void *b)
+{
+    const struct task_range *x = a, *y = b;
+
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* In order, those that overlap or touch as one. */
+static void
+join_ranges(struct ranges *r)
+{
+    size_t n = 0;
+
+    qsort(r->at, r->n, sizeof(*r->at), compare_ranges);
+    for (size_t i = 0; i < r->n; i++) {
+        if (n > 0 && r->at[i].first <= r->at[n - 1].last + 1) {
+            if (r->at[i].last > r->at[n - 1].last)
+                r->at[n - 1].last = r->at[i].last;
+        } else {
+            r->at[n++] = r->at[i];
+        }
+    }
+    r->n = n;
+}
+
+static const char *
+scan_tasks(const char *p, struct ranges *r, int32_t *max)
+{
+    int64_t at_once = 0;
+
+    *max = 0;
+    do {
+        const char *wrong = scan_range(&p, r);
+        if (wrong)
+            return wrong;
+    } while (*p && *p != '%');
+    if (*p == '%') {
+        p++;
+        if (!scan_number(&p, ARRAY_MAX, &at_once) || at_once == 0 || *p)
+            return "says nothing good behind the %; write the most tasks to run at once: "
+                   "0-99%8";
+        *max = (int32_t)at_once;
+    }
+    return NULL;
+}
+
+int
+value_tasks(const char *s, struct task_set *out, int32_t *max, struct err *e)
+{
+    struct ranges r = {0};
+    const char *wrong = scan_tasks(s, &r, max);
+
+    *out = (struct task_set){NULL, 0};
+    if (wrong) {
+        free(r.at);
+        return parse_refuse(e, s, wrong);
+    }
+    join_ranges(&r);
+    *out = (struct task_set){r.at, (int32_t)r.n};
+    return 0;
+}
+
+/* ----------------------------------------------------------------------- deps */
+
+/* Digits alone are an id, with _ and digits a task of that array; else it is a name. */
+static bool
+read_id(const char *s, struct dep *d)
+{
+    int64_t job, task = -1;
+
+    if (!scan_number(&s, UINT32_MAX, &job) || job == 0)
+        return false;
+    if (*s == '_') {
+        s++;
+        if (!scan_number(&s, ARRAY_MAX - 1, &task))
+            return false;
+    }
+    d->job = (uint32_t)job;
+    d->task = (int32_t)task;
+    return *s == '\0';
+}
+
+static int
+read_dep(const char *s, struct dep *d, struct err *e)
+{
+    d->task = -1;
+    if (read_id(s, d))
+        return 0;
+    d->job = 0;
+    d->task = -1;
+    if (!s[strspn(s, "0123456789_")])
+        return parse_refuse(e, s, "is no job; write ids (12,13), a task (12_3) or names");
+    if (value_check_text(s, NAME_MAX_BYTES, e) != 0)
+        return err_prefix(e, "a job's name");
+    d->name = xstrdup(s);
+    return 0;
+}
+
+int
+value_deps(const char *s, enum dep_type type, struct dep **deps, int *n, struct err *e)
+{
+    auto_free char *copy = xstrdup(s);
+    char *rest = copy, *word;
+    int had = *n;
+
+    while ((word = strsep(&rest, ","))) {
+        struct dep d = {.type = type};
+        int rc = *n < DEPS_MAX
+                     ? read_dep(word, &d, e)
+                     : err_set(e, ERR_USAGE, "more than %d jobs, which is the most", DEPS_MAX);
+        if (rc != 0) {
+            while (*n > had)
+                free((*deps)[--*n].name);
+            return -1;
+        }
+        *deps = xrealloc(*deps, (size_t)(*n + 1) * sizeof(**deps));
+        (*deps)[(*n)++] = d;
+    }
+    return 0;
+}
+
+const char *
+value_dep_name(enum dep_type type)
+{
+    static const char *const names[] = {
+        [DEP_SUCCESS] = "success", [DEP_ANY] = "any", [DEP_FAILED] = "failed"};
+
+    return names[type];
+}

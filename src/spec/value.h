@@ -1,0 +1,33 @@
+/* Values of attributes that base/parse.h does not know: parts of a whole, task
+ * numbers and the jobs that one waits for. Each takes the whole text and fills its out only
+ * when all of it is good; errors are ERR_USAGE and say what would be right. Pure. */
+#ifndef SPEC_VALUE_H
+#define SPEC_VALUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/request.h"
+
+struct err;
+
+#define TASK_RANGES_MAX 16384 /* separate ranges in one set of tasks */
+
+/* "0.8" or "80%": 1..1000. */
+int value_permille(const char *s, int32_t *out, struct err *e);
+
+/* "0-99", "1,3,5-9", "0-20:5", "0-99%8". What is said twice counts once. *max is the number
+ * behind the %, 0 without. out is overwritten, and empty after an error. */
+int value_tasks(const char *s, struct task_set *out, int32_t *max, struct err *e);
+
+/* "12,12_3,prep": ids, tasks of arrays and names, added to the n at *deps with this type. At
+ * most DEPS_MAX in all. */
+int value_deps(const char *s, enum dep_type type, struct dep **deps, int *n, struct err *e);
+/* "success", "any", "failed"; as on the wire. */
+const char *value_dep_name(enum dep_type type);
+
+/* Text for tables, file names and environments: UTF-8 without control bytes, 1 to max bytes.
+ * The error has no subject: "is not UTF-8 text". */
+int value_check_text(const char *s, size_t max, struct err *e);
+
+#endif

@@ -1,0 +1,271 @@
+/* Moments; see when.h. Days are counted on the local clock, so that tomorrow 16:00 is right
+ * over a change of the hour; converting back is left to the caller's mktime. */
+#include "spec/when.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+
+#define YEAR_MIN 1970
+#define YEAR_MAX 9999
+
+static const char want[] =
+    "is no moment; write now+2h, 16:00, tomorrow, 2026-12-24 or 2026-12-24T18:30";
+
+/* n digits at *p, a number from min to max. */
+static bool
+scan_digits(const char **p, int n, int min, int max, int *out)
+{
+    int v = 0;
+
+    for (int i = 0; i < n; i++, ++*p) {
+        if (**p < '0' || **p > '9')
+            return false;
+        v = v * 10 + (**p - '0');
+    }
+    *out = v;
+    return v >= min && v <= max;
+}
+
+static bool
+scan_char(const char **p, char c)
+{
+    if (**p != c)
+        return false;
+    ++*p;
+    return true;
+}
+
+/* "9:00", "16:00" or "16:00:30" at *p, into the fields of tm. */
+static bool
+scan_time(const char **p, struct tm *tm)
+{
+    int digits = (*p)[0] && (*p)[1] == ':' ? 1 : 2;
+
+    tm->tm_sec = 0;
+    if (!scan_digits(p, digits, 0, 23, &tm->tm_hour) || !scan_char(p, ':') ||
+        !scan_digits(p, 2, 0, 59, &tm->tm_min))
+        return false;
+    return **p != ':' || (scan_char(p, ':') && scan_digits(p, 2, 0, 59, &tm->tm_sec));
+}
+
+static int
+days_of(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+    return days[month - 1] + (month == 2 && leap);
+}
+
+/* "2026-12-24" at *p. */
+static bool
+scan_date(const char **p, struct tm *tm)
+{
+    int year, month, day;
+
+    if (!scan_digits(p, 4, YEAR_MIN, YEAR_MAX, &year) || !scan_char(p, '-') ||
+        !scan_digits(p, 2, 1, 12, &month) || !scan_char(p, '-') ||
+        !scan_digits(p, 2, 1, days_of(year, month), &day))
+        return false;
+    tm->tm_year = year - 1900;
+    tm->tm_mon = month - 1;
+    tm->tm_mday = day;
+    return true;
+}
+
+/* Days from 1970 to a date of the Gregorian calendar (Howard Hinnant's days_from_civil). */
+static int64_t
+days_since_epoch(const struct tm *tm)
+{
+    int64_t y = tm->tm_year + 1900 - (tm->tm_mon < 2);
+    int64_t era = y / 400, of_era = y - era * 400;
+    int64_t of_year =
+        (153 * (tm->tm_mon + (tm->tm_mon > 1 ? -2 : 10)) + 2) / 5 + tm->tm_mday - 1;
+
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+/* "Z", "+01:00" or "-0530" at *p, seconds east; false when there is none. */
+static bool
+scan_zone(const char **p, int64_t *east)
+{
+    int sign = **p == '-' ? -1 : 1, hours, minutes;
+
+    *east = 0;
+    if (scan_char(p, 'Z') || scan_char(p, 'z'))
+        return true;
+    if ((**p != '+' && **p != '-') || (++*p, !scan_digits(p, 2, 0, 15, &hours)))
+        return false;
+    (void)scan_char(p, ':');
+    if (!scan_digits(p, 2, 0, 59, &minutes))
+        return false;
+    *east = sign * (int64_t)(hours * 3600 + minutes * 60);
+    return true;
+}
+
+static int
+to_us(const char *s, const struct when_clock *clock, struct tm tm, int64_t *out, struct err *e)
+{
+    time_t t;
+
+    if (!clock)
+        return parse_refuse(e, s, "needs the local clock; write a moment with Z or +01:00");
+    tm.tm_isdst = -1;
+    t = clock->to_time(&tm);
+    if (t == (time_t)-1)
+        return parse_refuse(e, s, "is no moment that the local clock knows");
+    *out = (int64_t)t * 1000000;
+    return 0;
+}
+
+/* A date with or without a time. */
+static int
+parse_date(const char *s, const struct when_clock *clock, int64_t *out, struct err *e)
+{
+    struct tm tm = {0};
+    const char *p = s;
+    int64_t east;
+
+    if (!scan_date(&p, &tm))
+        return parse_refuse(e, s, want);
+    if (*p == 'T' || *p == 't' || *p == ' ') {
+        p++;
+        if (!scan_time(&p, &tm))
+            return parse_refuse(e, s, want);
+        if (*p) {
+            if (!scan_zone(&p, &east) || *p)
+                return parse_refuse(e, s, want);
+            *out = (days_since_epoch(&tm) * 86400 + tm.tm_hour * 3600 + tm.tm_min * 60 +
+                    tm.tm_sec - east) *
+                   1000000;
+            return 0;
+        }
+    }
+    return *p ? parse_refuse(e, s, want) : to_us(s, clock, tm, out, e);
+}
+
+/* Slurm's count and unit: now+60 are seconds, now+2days. False: it is none. */
+static bool
+scan_words(const char *s, int64_t *ms)
+{
+    static const struct {
+        const char *name;
+        int64_t ms;
+    } units[] = {{"second", 1000},
+                 {"minute", 60000},
+                 {"hour", 3600000},
+                 {"day", 86400000},
+                 {"week", 604800000}};
+    size_t digits = strspn(s, "0123456789");
+    const char *unit = s + digits;
+    auto_free char *number = xstrndup(s, digits);
+    int64_t n;
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        size_t len = strlen(units[i].name);
+        if (strncasecmp(unit, units[i].name, len) != 0 ||
+            (unit[len] && strcasecmp(unit + len, "s") != 0))
+            continue;
+        if (parse_int(number, 1, 5200, &n, NULL) != 0 && units[i].ms > 3600000)
+            return false;
+        if (parse_int(number, 1, 100000000, &n, NULL) != 0)
+            return false;
+        *ms = n * units[i].ms;
+        return true;
+    }
+    return false;
+}
+
+static int
+parse_after_now(const char *s, const char *duration, const struct when_clock *clock,
+                int64_t *out, struct err *e)
+{
+    int64_t ms = 0;
+
+    if (!clock)
+        return parse_refuse(e, s, "needs a clock; write a moment with Z or +01:00");
+    if (*duration && !scan_words(duration, &ms) &&
+        parse_duration_ms(duration, 1000, &ms, e) != 0)
+        return -1;
+    *out = clock->now_us + ms * 1000;
+    return 0;
+}
+
+/* today, tomorrow, noon, midnight, and a time behind the first two. NULL when s begins with
+ * none of them; else what is behind, tm as the word says. *roll: tomorrow, if it has passed. */
+static const char *
+take_day(const char *s, struct tm *tm, bool *roll)
+{
+    static const struct {
+        const char *name;
+        int day, hour;
+        bool roll;
+    } words[] = {{"today", 0, 0, false},
+                 {"tomorrow", 1, 0, false},
+                 {"noon", 0, 12, true},
+                 {"midnight", 1, 0, false}};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        size_t n = strlen(words[i].name);
+        if (strncasecmp(s, words[i].name, n) != 0)
+            continue;
+        tm->tm_mday += words[i].day;
+        tm->tm_hour = words[i].hour;
+        tm->tm_min = tm->tm_sec = 0;
+        *roll = words[i].roll;
+        return s + n;
+    }
+    return NULL;
+}
+
+/* A day by its word, or a time of the day. */
+static int
+parse_day(const char *s, const struct when_clock *clock, int64_t *out, struct err *e)
+{
+    struct tm tm = clock ? clock->local : (struct tm){.tm_mday = 1};
+    bool roll = true;
+    const char *p = take_day(s, &tm, &roll);
+
+    if (p && *p && !roll && (*p == ' ' || *p == 'T') && (p++, true)) {
+        if (!scan_time(&p, &tm) || *p)
+            return parse_refuse(e, s, want);
+    } else if (!p) {
+        p = s;
+        if (!scan_time(&p, &tm))
+            return parse_refuse(e, s, want);
+    }
+    if (*p)
+        return parse_refuse(e, s, want);
+    if (to_us(s, clock, tm, out, e) != 0)
+        return -1;
+    if (roll && *out <= clock->now_us) {
+        tm.tm_mday++;
+        return to_us(s, clock, tm, out, e);
+    }
+    return 0;
+}
+
+int
+when_parse(const char *s, const struct when_clock *clock, int64_t *out, struct err *e)
+{
+    int64_t seconds;
+
+    if (strncasecmp(s, "now", 3) == 0 && (s[3] == '\0' || (s[3] == '+' && s[4])))
+        return parse_after_now(s, s[3] ? s + 4 : "", clock, out, e);
+    if (s[0] == '+' && s[1])
+        return parse_after_now(s, s + 1, clock, out, e);
+    if (s[0] == '@') {
+        if (parse_int(s + 1, 0, INT64_MAX / 1000000, &seconds, NULL) != 0)
+            return parse_refuse(e, s, want);
+        *out = seconds * 1000000;
+        return 0;
+    }
+    if (strlen(s) >= 8 && s[4] == '-')
+        return parse_date(s, clock, out, e);
+    return parse_day(s, clock, out, e);
+}
