@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,41 +42,82 @@ connect_at(const char *path, struct err *e)
     return c;
 }
 
-char *
-connect_socket_path(const struct cli *cli, struct err *e)
+/* What listens in a place that anybody may make is asked who it is before it is trusted with
+ * commands and environments. */
+static bool
+is_trusted(const struct client *c)
 {
-    struct places p;
-    char *path;
+    struct ucred cred;
+    socklen_t size = sizeof cred;
+
+    return getsockopt(client_fd(c), SOL_SOCKET, SO_PEERCRED, &cred, &size) == 0 &&
+           (cred.uid == geteuid() || cred.uid == 0);
+}
+
+static struct client *
+connect_trusted(const char *path, struct err *e)
+{
+    struct client *c = connect_at(path, e);
+
+    if (!c || is_trusted(c))
+        return c;
+    client_free(c);
+    err_set(e, ERR_PERMISSION,
+            "what listens at %s is another user's; remove it, or name yours with --socket",
+            path);
+    return NULL;
+}
+
+static int
+find_places(const struct cli *cli, const struct daemon_args *args, struct places *p,
+            struct err *e)
+{
+    if (!args || !args->system)
+        return places_find(cli->dir, p, e);
+    places_system(cli->dir, p);
+    return 0;
+}
+
+/* The order is: what was named, the user's own, the machine's. Of somebody who wants simulated
+ * cards the machine's daemon knows nothing. With ERR_UNREACHABLE there is none. */
+static struct client *
+connect_found(const struct cli *cli, const struct places *p, const struct daemon_args *args,
+              struct err *e)
+{
+    struct client *c;
+    struct err why = {0};
 
     if (cli->socket)
-        return xstrdup(cli->socket);
-    if (places_find(cli->dir, &p, e) < 0)
-        return NULL;
-    path = TAKE(p.socket);
-    places_free(&p);
-    return path;
+        return connect_at(cli->socket, e);
+    if (p->root)
+        return connect_at(p->socket, e);
+    c = connect_trusted(p->socket, &why);
+    if (!c && why.code == ERR_UNREACHABLE && !p->system && !(args && args->sim))
+        c = connect_trusted(PLACES_SYSTEM_SOCKET, NULL);
+    if (!c && e)
+        *e = why;
+    return c;
 }
 
 struct client *
 connect_daemon(const struct cli *cli, struct err *e)
 {
     struct err why = {0};
-    auto_free char *path = connect_socket_path(cli, e);
+    struct places p;
     struct client *c;
 
-    if (!path)
+    if (places_find(cli->dir, &p, e) < 0)
         return NULL;
-    c = connect_at(path, &why);
-    if (c)
-        return c;
-    if (why.code == ERR_UNREACHABLE)
+    c = connect_found(cli, &p, NULL, &why);
+    if (!c && why.code == ERR_UNREACHABLE)
         err_set(e, why.code,
                 "no daemon is running (%s); 'berth daemon start'%s starts one, "
                 "and so do 'berth run' and 'berth submit'",
-                path, cli->dir ? " with the same --dir" : "");
-    else if (e)
+                cli->socket ? cli->socket : p.socket, cli->dir ? " with the same --dir" : "");
+    else if (!c && e)
         *e = why;
-    return NULL;
+    places_free(&p);
+    return c;
 }
 
 /* ------------------------------------------------------------- starting */
@@ -91,6 +133,8 @@ build_argv(const struct places *p, const struct daemon_args *args, const char *c
         out[n++] = "--dir";
         out[n++] = p->root;
     }
+    if (p->system)
+        out[n++] = "--system";
     if (args && args->sim) {
         out[n++] = "--sim";
         out[n++] = args->sim;
@@ -262,59 +306,61 @@ absolute_config(const struct daemon_args *args, char **out, struct err *e)
 
 /* *again: the daemon that was in the way is gone by now. */
 static struct client *
-start_daemon(const struct cli *cli, const struct daemon_args *args, const char *path,
-             bool *started, bool *again, struct err *e)
+start_daemon(const struct places *p, const struct daemon_args *args, bool *started, bool *again,
+             struct err *e)
 {
     auto_free char *program = places_program("berthd", e);
     auto_free char *config = NULL;
     auto_buf struct buf line = BUF_INIT;
-    const char *argv[14];
-    struct places p;
+    const char *argv[15];
     auto_close int ready = -1;
-    struct client *c = NULL;
 
     *again = false;
-    if (!program || absolute_config(args, &config, e) < 0 || places_find(cli->dir, &p, e) < 0)
+    if (!program || absolute_config(args, &config, e) < 0)
         return NULL;
-    build_argv(&p, args, config, program, argv);
+    build_argv(p, args, config, program, argv);
     ready = spawn_daemon(argv, e);
-    if (ready >= 0 && read_ready(ready, &line, e) == 0)
-        c = settle_start(&p, path, buf_str(&line), started, again, e);
-    places_free(&p);
-    return c;
+    if (ready < 0 || read_ready(ready, &line, e) < 0)
+        return NULL;
+    return settle_start(p, p->socket, buf_str(&line), started, again, e);
+}
+
+/* A refusal may be about a daemon that has left meanwhile: one that comes twice is not. */
+static struct client *
+start_until_reached(const struct places *p, const struct daemon_args *args, bool *started,
+                    struct err *e)
+{
+    for (int i = 0, refusals = 0; i < STARTS_MAX && refusals < 2; i++) {
+        bool again;
+        struct client *c = start_daemon(p, args, started, &again, e);
+
+        if (!c)
+            c = connect_at(p->socket, NULL);
+        if (c)
+            return c;
+        refusals += !again;
+    }
+    return NULL;
 }
 
 struct client *
 connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *started,
                  struct err *e)
 {
-    auto_free char *path = connect_socket_path(cli, e);
     struct err why = {0};
+    struct places p;
     struct client *c;
 
     if (started)
         *started = false;
-    if (!path)
+    if (find_places(cli, args, &p, e) < 0)
         return NULL;
-    c = connect_at(path, &why);
-    if (c)
-        return c;
+    c = connect_found(cli, &p, args, &why);
     /* A socket given by name belongs to somebody's daemon: there is nothing to start. */
-    if (why.code != ERR_UNREACHABLE || cli->socket) {
-        if (e)
-            *e = why;
-        return NULL;
-    }
-    /* A refusal may be about a daemon that has left meanwhile: one that comes twice is not. */
-    for (int i = 0, refusals = 0; i < STARTS_MAX && refusals < 2; i++) {
-        bool again;
-
-        c = start_daemon(cli, args, path, started, &again, e);
-        if (!c)
-            c = connect_at(path, NULL);
-        if (c)
-            return c;
-        refusals += !again;
-    }
-    return NULL;
+    if (!c && why.code == ERR_UNREACHABLE && !cli->socket)
+        c = start_until_reached(&p, args, started, e);
+    else if (!c && e)
+        *e = why;
+    places_free(&p);
+    return c;
 }

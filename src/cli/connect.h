@@ -13,18 +13,16 @@ struct daemon_args {
     const char *sim;    /* --sim SPEC */
     const char *config; /* --config FILE */
     bool stay;          /* do not leave when idle */
+    bool system;        /* the machine's daemon, not the user's */
 };
 
-/* The socket's path as the options, the environment and the user's instance say. The caller
- * frees; NULL with e. */
-char *connect_socket_path(const struct cli *cli, struct err *e);
-
-/* Connects; never starts a daemon. Without one: ERR_UNREACHABLE, and words that say how to
+/* Connects to the daemon that the options or the environment name, else the user's own, else
+ * the machine's; never starts a daemon. Without one: ERR_UNREACHABLE, and words that say how to
  * start it. */
 struct client *connect_daemon(const struct cli *cli, struct err *e);
 
-/* Connects, and starts a daemon first when there is none. *started (may be NULL) says which.
- * Two callers at once end up at the same daemon. */
+/* Connects in the same order, and starts the user's daemon first when there is none. *started
+ * (may be NULL) says which. Two callers at once end up at the same daemon. */
 struct client *connect_or_start(const struct cli *cli, const struct daemon_args *args,
                                 bool *started, struct err *e);
 

@@ -12,12 +12,13 @@
 #include "cli/status.h"
 #include "wire/client.h"
 
-enum { OPT_CANCEL, OPT_SIM, OPT_CONFIG };
+enum { OPT_CANCEL, OPT_SIM, OPT_CONFIG, OPT_SYSTEM };
 
 static const struct opt options[] = {
     {"cancel", 0, NULL, "stop: end the running jobs too (they go on otherwise)"},
     {"sim", 0, "SPEC", "start: simulated GPUs, 2 or 4x80G (24 GiB each if not said)"},
     {"config", 0, "FILE", "start: read this config"},
+    {"system", 0, NULL, "start: for all users of this machine (root)"},
     {0},
 };
 
@@ -112,6 +113,8 @@ cmd_daemon(struct cli *cli, int argc, char **argv)
     while ((opt = opt_next(&r)) >= 0) {
         if (opt == OPT_CANCEL)
             w.cancel = true;
+        else if (opt == OPT_SYSTEM)
+            w.args.system = true;
         else if (opt == OPT_SIM)
             w.args.sim = r.value;
         else

@@ -41,6 +41,7 @@ struct daemon {
     bool stopping;          /* no new work is started; leaves when `stop_when_empty` allows */
     bool stop_when_empty;
 
+    struct notify *notify; /* the service manager; NULL: there is none */
     struct nursery *nursery;
     struct store *store;
     struct queue *queue;

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/prober.h"
 
@@ -39,16 +40,21 @@ lock_dir(const struct daemon *d)
 /* An existing file is opened without O_CREAT: in a sticky folder the kernel refuses that on
  * somebody else's file (fs.protected_regular). */
 static int
-open_lock(const char *path, struct err *e)
+open_lock(const char *path, mode_t mode, struct err *e)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 && errno == EACCES)
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT) {
-        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
         if (fd >= 0)
-            (void)fchmod(fd, 0644);
+            (void)fchmod(fd, mode);
     }
+    if (fd < 0 && errno == EACCES)
+        return err_set(e, ERR_REFUSED,
+                       "the machine's own daemon has this GPU (%s is root's); jobs go to it "
+                       "when no --dir is given",
+                       path);
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the card's lock %s", path);
     return fd;
@@ -65,6 +71,19 @@ say_who(int fd, const char *path, struct err *e)
                    who[0] ? who : "it does not say which", path);
 }
 
+/* The machine's daemon comes before a user's: a lock that is not root's, or that others could
+ * take from under it, makes way for a new file that only root may open. Whoever had the old
+ * one finds out when he next looks for his card, and is a stranger on it until then. */
+static void
+clear_the_way(const struct daemon *d, const char *path)
+{
+    struct stat st;
+    if (!d->places.system || lstat(path, &st) || (st.st_uid == 0 && !(st.st_mode & 077)))
+        return;
+    if (unlink(path) == 0 && st.st_uid != 0)
+        log_warn("event=gpu-lock-taken-over path=%s it was of user %u", path, st.st_uid);
+}
+
 int
 gpulock_take(struct daemon *d, const char *uuid, struct err *e)
 {
@@ -72,7 +91,8 @@ gpulock_take(struct daemon *d, const char *uuid, struct err *e)
         if (strcmp(l->uuid, uuid) == 0)
             return 0;
     auto_free char *path = xasprintf("%s/berth-gpu-%s", lock_dir(d), uuid);
-    auto_close int fd = open_lock(path, e);
+    clear_the_way(d, path);
+    auto_close int fd = open_lock(path, d->places.system ? 0600 : 0644, e);
     if (fd < 0)
         return -1;
     if (flock(fd, LOCK_EX | LOCK_NB))

@@ -25,6 +25,7 @@
 #include "daemon/estimate.h"
 #include "daemon/gpulock.h"
 #include "daemon/health.h"
+#include "daemon/notify.h"
 #include "daemon/nursery.h"
 #include "daemon/options.h"
 #include "daemon/prober.h"
@@ -58,6 +59,7 @@ leave(struct daemon *d, const char *why)
         return;
     d->leaving = d->stopping = true;
     log_info("event=leaving why=\"%s\" jobs=%zu", why, queue_n(d->queue));
+    notify_leaving(d->notify);
     server_release(d->server, NULL); /* what the last commit made true */
     server_close(d->server);
     prober_close(d->prober);
@@ -312,6 +314,7 @@ finish(struct daemon *d)
     config_free(&d->config);
     places_free(&d->places);
     nursery_free(d->nursery);
+    notify_free(d->notify);
     free(d->cgroup_base);
     free(d->lock_conflict);
     uv_loop_close(d->loop);
@@ -366,6 +369,7 @@ main(int argc, char **argv)
     signal(SIGCHLD, SIG_IGN); /* shepherds and probes are watched by their sockets */
     umask(077);
     unsetenv("BERTH_MARK"); /* started from within a job, it is no part of that */
+    d.notify = notify_new();
     d.started_us = clock_wall_us();
     d.started_boot_us = clock_boot_us();
     uv_loop_init(&loop);
@@ -380,6 +384,7 @@ main(int argc, char **argv)
              ledger_n_cards(d.ledger),
              prober_backend(d.prober) ? prober_backend(d.prober) : "none");
     say_ready(&o, "ready");
+    notify_ready(d.notify, &d);
     uv_run(&loop, UV_RUN_DEFAULT);
     finish(&d);
     return 0;

@@ -1,0 +1,138 @@
+#!/usr/bin/env bats
+# The machine's daemon as a service: what it tells the service manager, how users find it, and
+# whose socket a client believes.
+
+load lib
+
+root_only()
+{
+    [ "$(id -u)" -eq 0 ] || skip "only root can run the machine's daemon"
+}
+
+@test "the service manager hears that it is ready, alive and leaving, and jobs hear nothing of it" {
+    cat >"$ROOT/manager.py" <<'PY'
+import os, socket, subprocess, sys
+name = sys.argv[1]
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(name.replace("@", "\0", 1))
+s.settimeout(20)
+env = dict(os.environ, NOTIFY_SOCKET=name, WATCHDOG_USEC="100000")
+daemon = subprocess.Popen(["berthd", "--sim", "1", "--stay"], env=env)
+first = s.recv(4096).decode()
+print(first.split("\n")[0], "MAINPID=%d" % daemon.pid in first)
+for _ in range(3):
+    print(s.recv(4096).decode().strip())
+subprocess.check_call(["berth", "submit", "-G", "0", "--wait", "--parsable", "--", "sh", "-c",
+                       "tr '\\0' '\\n' </proc/$PPID/environ | grep -cE 'NOTIFY|WATCHDOG'; true"])
+print(subprocess.check_output(["berth", "logs", "@"]).decode().strip())
+daemon.terminate()
+while True:
+    word = s.recv(4096).decode().strip()
+    if word != "WATCHDOG=1":
+        print(word)
+        break
+print(daemon.wait())
+PY
+    for name in "$ROOT/notify" "@berth-$BERTH_E2E_MARK"; do
+        rm -rf "$BERTH_DIR"
+        try python3 "$ROOT/manager.py" "$name"
+        is "what was said at $name" "$out" "READY=1 True
+WATCHDOG=1
+WATCHDOG=1
+WATCHDOG=1
+1
+0
+STOPPING=1
+0"
+    done
+}
+
+@test "without root --system is refused" {
+    root_only
+    # Held open by root, because the programs may lie where nobody else may look.
+    exec 7<"$(command -v berthd)"
+    try setpriv --reuid 65534 --clear-groups /proc/self/fd/7 --system --dir "$ROOT/n"
+    exec 7<&-
+    is "exit status" "$status" 5
+    has "words" "$err" "for root"
+}
+
+# A machine of its own as far as /run and /var/lib go.
+on_another_machine()
+{
+    unset BERTH_DIR BERTH_SOCKET
+    unshare -m bash -eu -c '
+        mount --make-rprivate /
+        mount -t tmpfs none /run; mount -t tmpfs none /var/lib
+        mkdir -p /run/lock "$1"; export XDG_RUNTIME_DIR=$1 XDG_STATE_HOME=$1
+        export BERTH_LOCK_DIR=/run/lock
+        '"$1" sh "$ROOT/run"
+}
+
+@test "a client finds its own daemon first, then the machine's, and starts one only without" {
+    root_only
+    unshare -m true || skip "no mount name space can be made here"
+    status=0
+    on_another_machine '
+        berth daemon start --system --sim 2 >/dev/null
+        stat -c "%a %U" /run/berth /run/berth/berth.sock /var/lib/berth/state
+        berth submit -G 0 --wait --parsable -- true
+        berth status --json | grep -o "\"mode\":\"[a-z]*\""
+        berth submit --sim 1 -G 0 --wait --parsable -- true
+        berth status --json | grep -o "\"mode\":\"[a-z]*\""
+        berth --socket /run/berth/berth.sock status --json | grep -o "\"mode\":\"[a-z]*\""
+        berth daemon stop; berth daemon stop' >"$ROOT/out" 2>"$ROOT/err" || status=$?
+    out=$(cat "$ROOT/out") err=$(cat "$ROOT/err")
+    is "status" "$status $err" "0 berth: the daemon has stopped; running jobs go on
+berth: the daemon has stopped; running jobs go on"
+    is "what was found" "$out" '755 root
+666 root
+700 root
+1
+"mode":"system"
+1
+"mode":"user"
+"mode":"system"'
+}
+
+@test "a socket that another user put in the way is not believed" {
+    root_only
+    unset BERTH_DIR
+    export XDG_RUNTIME_DIR=$ROOT/run XDG_STATE_HOME=$ROOT/home
+    mkdir -p "$ROOT/run/berth"
+    cat >"$ROOT/trap.py" <<'PY'
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+os.setuid(65534)
+s.listen(1)
+print("listening", flush=True)
+c, _ = s.accept()
+print("heard", c.recv(1000))
+PY
+    background liar python3 "$ROOT/trap.py" "$ROOT/run/berth/berth.sock.2"
+    wait_for_output liar listening
+    mv "$ROOT/run/berth/berth.sock.2" "$ROOT/run/berth/berth.sock"
+    try berth submit -G 0 -- echo secret
+    is "status" "$status" 5
+    has "words" "$err" "is another user's"
+    finish liar
+    has "what it heard" "$out" "heard b''"
+}
+
+@test "the machine's daemon takes a card over from a user's, whose next one is told" {
+    root_only
+    export BERTH_LOCK_DIR=$ROOT/locks
+    local lock
+    berth daemon start --sim 1 >/dev/null
+    stop_daemon
+    lock=$(ls "$ROOT"/i/sim/berth-gpu-*)
+    chown 65534 "$lock"
+    exec 7<"$lock"
+    flock -n 7
+    berthd --system --dir "$BERTH_DIR" --sim 1 7<&- 3>&- &
+    "$E2E/await" until "$LIMIT" "berth status --json" daemon.mode system >/dev/null
+    is "the card" "$(berth gpus --json | json gpus.0.state)" up
+    is "the lock" "$(stat -c '%a %u' "$lock")" "600 0"
+    exec 7<&-
+}
