@@ -15,11 +15,12 @@ add_overview(struct client *c, const struct term *term, struct buf *out, struct 
     auto_json json_t *gpus = NULL;
     auto_json json_t *status = NULL;
     auto_buf struct buf table = BUF_INIT;
+    const struct queue_view view = {0};
     size_t n = 0;
 
     if (client_call(c, "gpus", NULL, &gpus, e) < 0 ||
         client_call(c, "status", NULL, &status, e) < 0 ||
-        queue_table_add(c, json_object(), NULL, term, &table, &n, e) < 0)
+        queue_table_add(c, json_object(), &view, term, &table, &n, e) < 0)
         return -1;
     gpu_table_add(gpus, term, true, out);
     if (json_array_size(json_object_get(gpus, "gpus")) == 0)

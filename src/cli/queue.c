@@ -12,14 +12,17 @@
 #include "cli/opt.h"
 #include "cli/queue_table.h"
 #include "cli/term.h"
+#include "cli/watch.h"
 
-enum { OPT_ALL, OPT_USER, OPT_FORMAT, OPT_LIMIT };
+enum { OPT_ALL, OPT_USER, OPT_FORMAT, OPT_SORT, OPT_LIMIT, OPT_WATCH };
 
 static const struct opt options[] = {
     {"all", 'a', NULL, "ended jobs too"},
     {"user", 'u', "NAME", "only this user's"},
     {"format", 'o', "LIST", "columns, in this order, of those below"},
+    {"sort", 's', "COLUMN", "by this column; -COLUMN: the largest first"},
     {"limit", 'n', "N", "at most so many"},
+    {"watch", 'w', NULL, "draw it again whenever something happens, until Ctrl-C"},
     {0},
 };
 
@@ -29,14 +32,14 @@ static const struct page page = {
         "Who runs where, who waits and why. SEL: 12  12,14  12-20  @  name:x*  state:failed",
     .options = options,
     .notes = "Columns: id user name state gpus vram declared peak now time limit priority\n"
-             "reason exit file line cwd log command",
+             "reason expected exit submitted started ended file line cwd log command",
 };
 
 struct wish {
     const char *user;
-    const char *format;
+    struct queue_view view;
     int64_t limit; /* 0: none */
-    bool all;
+    bool all, watch;
 };
 
 static json_t *
@@ -67,6 +70,34 @@ print_json(const struct cli *cli, json_t *params)
     return status;
 }
 
+struct watched {
+    const struct opt_reader *r;
+    const struct wish *w;
+};
+
+static int
+draw(void *ctx, struct client *c, const struct term *term, struct buf *out, struct err *e)
+{
+    const struct watched *x = ctx;
+    size_t n;
+
+    if (queue_table_add(c, make_params(x->r, x->w), &x->w->view, term, out, &n, e) < 0)
+        return -1;
+    if (n == 0) {
+        buf_clear(out);
+        buf_adds(out, "no jobs\n");
+    }
+    return 0;
+}
+
+static int
+watch_queue(struct cli *cli, const struct opt_reader *r, const struct wish *w)
+{
+    struct watched x = {r, w};
+
+    return watch_run(cli, draw, &x);
+}
+
 int
 cmd_queue(struct cli *cli, int argc, char **argv)
 {
@@ -82,7 +113,11 @@ cmd_queue(struct cli *cli, int argc, char **argv)
         else if (opt == OPT_USER)
             w.user = r.value;
         else if (opt == OPT_FORMAT)
-            w.format = r.value;
+            w.view.format = r.value;
+        else if (opt == OPT_SORT)
+            w.view.sort = r.value;
+        else if (opt == OPT_WATCH)
+            w.watch = true;
         else if (parse_int(r.value, 1, 100000000, &w.limit, &e) < 0)
             return cli_usage("--limit: %s", e.text);
     }
@@ -90,5 +125,7 @@ cmd_queue(struct cli *cli, int argc, char **argv)
         return r.status;
     if (cli->json)
         return print_json(cli, make_params(&r, &w));
-    return queue_table_print(cli, make_params(&r, &w), w.format);
+    if (w.watch)
+        return watch_queue(cli, &r, &w);
+    return queue_table_print(cli, make_params(&r, &w), &w.view);
 }

@@ -10,230 +10,23 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/parse.h"
-#include "base/text.h"
-#include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/connect.h"
+#include "cli/queue_columns.h"
 #include "cli/render.h"
 #include "cli/scan.h"
 #include "cli/table.h"
 #include "wire/client.h"
 
-/* The fields of a job that columns draw from, in the order of a row. */
-enum field {
-    F_ID,
-    F_USER,
-    F_NAME,
-    F_STATE,
-    F_GPUS,
-    F_GPUS_WANTED,
-    F_VRAM,
-    F_DECLARED,
-    F_PEAK,
-    F_NOW,
-    F_RUN_MS,
-    F_LIMIT_MS,
-    F_PRIORITY,
-    F_REASON,
-    F_EXIT_CODE,
-    F_SIGNAL,
-    F_FILE,
-    F_LINE,
-    F_CWD,
-    F_LOG,
-    F_COMMAND,
-    FIELDS,
-};
-
-static const char *const field_names[FIELDS] = {
-    "id",           "user",     "name",    "state",  "gpus",     "gpus_wanted", "vram_mib",
-    "declared_mib", "peak_mib", "now_mib", "run_ms", "limit_ms", "priority",    "reason",
-    "exit_code",    "signal",   "file",    "line",   "cwd",      "log",         "command",
-};
-
-/* The values of one row by field; of type SCAN_NONE: not asked for. */
-struct row {
-    struct scan_value v[FIELDS];
-};
-
-struct queue_column {
-    const char *name;
-    struct column shape;
-    uint32_t needs; /* bit per field */
-    void (*draw)(const struct row *row, struct buf *out);
-};
-
-#define BIT(f) (1u << (f))
-
-static void
-add_mib(struct buf *out, const struct scan_value *v)
-{
-    char size[24];
-
-    if (v->type == SCAN_NUMBER)
-        buf_adds(out, format_mib(scan_int(v, -1), size));
-}
-
-static void
-add_ms(struct buf *out, const struct scan_value *v)
-{
-    char span[24];
-
-    if (scan_int(v, -1) >= 0)
-        buf_adds(out, format_duration(scan_int(v, 0), span));
-}
-
-static void
-add_peaks(struct buf *out, const struct scan_value *v)
-{
-    auto_json json_t *peaks = v->type == SCAN_OBJECT ? scan_tree(v) : NULL;
-
-    if (json_object_size(peaks))
-        answer_add_peaks(out, peaks);
-}
-
-#define DRAW(fn, field, draw)                                                                  \
-    static void fn(const struct row *row, struct buf *out)                                     \
-    {                                                                                          \
-        draw(out, &row->v[field]);                                                             \
-    }
-DRAW(draw_id, F_ID, scan_add)
-DRAW(draw_user, F_USER, scan_add)
-DRAW(draw_name, F_NAME, scan_add)
-DRAW(draw_state, F_STATE, scan_add)
-DRAW(draw_priority, F_PRIORITY, scan_add)
-DRAW(draw_file, F_FILE, scan_add)
-DRAW(draw_line, F_LINE, scan_add)
-DRAW(draw_cwd, F_CWD, scan_add)
-DRAW(draw_log, F_LOG, scan_add)
-DRAW(draw_declared, F_DECLARED, add_mib)
-DRAW(draw_now, F_NOW, add_mib)
-DRAW(draw_peak, F_PEAK, add_peaks)
-DRAW(draw_time, F_RUN_MS, add_ms)
-DRAW(draw_limit, F_LIMIT_MS, add_ms)
-
-static void
-draw_gpus(const struct row *row, struct buf *out)
-{
-    int64_t wanted = scan_int(&row->v[F_GPUS_WANTED], -1);
-
-    if (row->v[F_GPUS].len > 2) {
-        auto_json json_t *gpus = scan_tree(&row->v[F_GPUS]);
-
-        answer_add_gpus(out, gpus);
-    } else if (wanted == 0) {
-        buf_adds(out, "cpu");
-    } else if (wanted > 1) {
-        buf_addf(out, "(%lld)", (long long)wanted);
-    }
-}
-
-static void
-draw_vram(const struct row *row, struct buf *out)
-{
-    if (scan_int(&row->v[F_VRAM], 0) > 0)
-        add_mib(out, &row->v[F_VRAM]);
-    else if (scan_int(&row->v[F_GPUS_WANTED], 0) > 0)
-        buf_adds(out, "whole");
-}
-
-static void
-draw_exit(const struct row *row, struct buf *out)
-{
-    if (scan_int(&row->v[F_SIGNAL], 0) > 0)
-        buf_addf(out, "signal %lld", (long long)scan_int(&row->v[F_SIGNAL], 0));
-    else
-        scan_add(out, &row->v[F_EXIT_CODE]);
-}
-
-/* Why it waits; for what has failed, how. */
-static void
-draw_reason(const struct row *row, struct buf *out)
-{
-    if (row->v[F_REASON].type == SCAN_STRING)
-        scan_add(out, &row->v[F_REASON]);
-    else if (!scan_is(&row->v[F_STATE], "FAILED"))
-        return;
-    else if (scan_int(&row->v[F_SIGNAL], 0) > 0)
-        draw_exit(row, out);
-    else if (row->v[F_EXIT_CODE].type == SCAN_NULL)
-        buf_adds(out, "could not start");
-    else
-        buf_addf(out, "exit %lld", (long long)scan_int(&row->v[F_EXIT_CODE], 1));
-}
-
-static void
-draw_command(const struct row *row, struct buf *out)
-{
-    if (row->v[F_NAME].type == SCAN_STRING && row->v[F_NAME].len > 2) {
-        buf_addc(out, '[');
-        scan_add(out, &row->v[F_NAME]);
-        buf_adds(out, "] ");
-    }
-    if (row->v[F_COMMAND].type == SCAN_NULL)
-        buf_adds(out, "(private)");
-    else
-        scan_add(out, &row->v[F_COMMAND]);
-}
-
-static const struct queue_column columns[] = {
-    {"id", {"ID", true, false}, BIT(F_ID), draw_id},
-    {"user", {"USER", false, false}, BIT(F_USER), draw_user},
-    {"name", {"NAME", false, false}, BIT(F_NAME), draw_name},
-    {"state", {"STATE", false, false}, BIT(F_STATE), draw_state},
-    {"gpus", {"GPU", false, false}, BIT(F_GPUS) | BIT(F_GPUS_WANTED), draw_gpus},
-    {"vram", {"VRAM", true, false}, BIT(F_VRAM) | BIT(F_GPUS_WANTED), draw_vram},
-    {"declared", {"DECLARED", true, false}, BIT(F_DECLARED), draw_declared},
-    {"peak", {"PEAK", true, false}, BIT(F_PEAK), draw_peak},
-    {"now", {"NOW", true, false}, BIT(F_NOW), draw_now},
-    {"time", {"TIME", true, true}, BIT(F_RUN_MS), draw_time},
-    {"limit", {"LIMIT", true, false}, BIT(F_LIMIT_MS), draw_limit},
-    {"priority", {"PRIORITY", true, false}, BIT(F_PRIORITY), draw_priority},
-    {"reason",
-     {"WHY", false, true},
-     BIT(F_REASON) | BIT(F_STATE) | BIT(F_EXIT_CODE) | BIT(F_SIGNAL),
-     draw_reason},
-    {"exit", {"EXIT", true, false}, BIT(F_EXIT_CODE) | BIT(F_SIGNAL), draw_exit},
-    {"file", {"FILE", false, false}, BIT(F_FILE), draw_file},
-    {"line", {"LINE", true, false}, BIT(F_LINE), draw_line},
-    {"cwd", {"CWD", false, false}, BIT(F_CWD), draw_cwd},
-    {"log", {"LOG", false, false}, BIT(F_LOG), draw_log},
-    {"command", {"COMMAND", false, false}, BIT(F_COMMAND) | BIT(F_NAME), draw_command},
-};
-#define N_COLUMNS (sizeof columns / sizeof columns[0])
-
-static const char usual[] = "id,user,state,gpus,vram,time,reason,command";
+static const char usual[] = "id,user,state,gpus,vram,time,reason,expected,command";
 
 struct format {
-    const struct queue_column *column[N_COLUMNS];
-    struct column shape[N_COLUMNS];
+    const struct queue_column *column[QUEUE_COLUMNS_MAX];
+    struct column shape[QUEUE_COLUMNS_MAX];
     int n;
-    uint32_t needs;
+    uint64_t needs;
     int at[FIELDS]; /* where a field stands in a row; -1: not asked for */
 };
-
-static const struct queue_column *
-find_column(const char *name, size_t n, struct err *e)
-{
-    const char *names[N_COLUMNS + 1] = {0};
-    auto_buf struct buf word = BUF_INIT;
-    const char *near;
-
-    for (size_t i = 0; i < N_COLUMNS; i++) {
-        names[i] = columns[i].name;
-        if (strlen(columns[i].name) == n && memcmp(columns[i].name, name, n) == 0)
-            return &columns[i];
-    }
-    text_add_safe(&word, name, n, 40);
-    near = text_nearest(buf_str(&word), names);
-    if (near)
-        err_set(e, ERR_USAGE, "unknown column '%s'; did you mean '%s'?", buf_str(&word), near);
-    else
-        err_set(e, ERR_USAGE, "unknown column '%s'; 'berth queue --help' lists them",
-                buf_str(&word));
-    return NULL;
-}
 
 static int
 read_format(const char *text, struct format *f, struct err *e)
@@ -241,14 +34,14 @@ read_format(const char *text, struct format *f, struct err *e)
     *f = (struct format){0};
     for (const char *s = text; *s;) {
         size_t n = strcspn(s, ", ");
-        const struct queue_column *c = n ? find_column(s, n, e) : NULL;
+        const struct queue_column *c = n ? queue_column_find(s, n, e) : NULL;
 
         if (n && !c)
             return -1;
-        if (c && f->n < (int)N_COLUMNS) {
+        if (c && f->n < QUEUE_COLUMNS_MAX) {
             f->column[f->n] = c;
             f->shape[f->n++] = c->shape;
-            f->needs |= c->needs;
+            f->needs |= FIELD_BIT(c->key) | c->more;
         }
         s += n + (s[n] != '\0');
     }
@@ -265,9 +58,9 @@ list_fields(struct format *f)
 
     for (int i = 0; i < FIELDS; i++) {
         f->at[i] = -1;
-        if (f->needs & BIT(i)) {
+        if (f->needs & FIELD_BIT(i)) {
             f->at[i] = (int)json_array_size(list);
-            json_array_append_new(list, json_string(field_names[i]));
+            json_array_append_new(list, json_string(queue_field_names[i]));
         }
     }
     return list;
@@ -300,10 +93,38 @@ draw_row(const struct format *f, const struct row *row, struct table *t, struct 
 
         buf_clear(cell);
         f->column[c]->draw(row, cell);
-        if (f->column[c]->draw == draw_state)
+        if (f->column[c]->key == F_STATE)
             style = render_state_style(buf_str(cell));
         table_cell(t, style, buf_str(cell));
     }
+}
+
+/* Where a row stands in the answer, and what it is sorted by. */
+struct place {
+    const char *at;
+    size_t n; /* in the daemon's order, which decides between equals */
+    bool known, is_number;
+    double number;
+    const char *text;
+    size_t len;
+};
+
+struct rows {
+    struct place *v; /* owned */
+    size_t n, cap;
+    bool own; /* all are the caller's */
+};
+
+static void
+read_key(struct place *p, const struct scan_value *v)
+{
+    int64_t at_us = queue_time_us(v);
+
+    p->is_number = v->type == SCAN_NUMBER || at_us != 0;
+    p->number = at_us ? (double)at_us : v->type == SCAN_NUMBER ? strtod(v->text, NULL) : 0;
+    p->known = p->is_number || v->type == SCAN_STRING;
+    p->text = v->text;
+    p->len = v->len;
 }
 
 static bool
@@ -314,25 +135,79 @@ is_own_name(const struct scan_value *user)
     return pw && scan_is(user, pw->pw_name);
 }
 
-/* True: all rows are the caller's own. */
-static bool
-fill_table(const struct format *f, struct scan *rows, struct table *t)
+/* Finds where the rows are; each is read again when it is drawn. sort may be NULL. */
+static void
+find_rows(const struct format *f, struct scan *rows, const struct queue_column *sort,
+          struct rows *out)
 {
-    auto_buf struct buf cell = BUF_INIT;
     struct scan_value first = {0};
-    bool one = true;
     struct row row;
 
-    while (read_row(f, rows, &row)) {
+    *out = (struct rows){.own = true};
+    for (const char *at = rows->at; read_row(f, rows, &row); at = rows->at) {
         const struct scan_value *user = &row.v[F_USER];
 
-        draw_row(f, &row, t, &cell);
+        if (out->n == out->cap) {
+            out->cap = out->cap ? out->cap * 2 : 64;
+            out->v = xrealloc(out->v, out->cap * sizeof *out->v);
+        }
+        out->v[out->n] = (struct place){.at = at, .n = out->n};
+        if (sort)
+            read_key(&out->v[out->n], &row.v[sort->key]);
+        out->n++;
         if (!first.text)
             first = *user;
-        one = one && user->text && user->len == first.len &&
-              memcmp(user->text, first.text, user->len) == 0;
+        out->own = out->own && user->text && user->len == first.len &&
+                   memcmp(user->text, first.text, user->len) == 0;
     }
-    return one && (!first.text || is_own_name(&first));
+    out->own = out->own && (!first.text || is_own_name(&first));
+}
+
+/* What is not known comes last, whichever way. */
+static int
+compare(const struct place *a, const struct place *b, bool down)
+{
+    int order = 0;
+
+    if (a->known != b->known)
+        return a->known ? -1 : 1;
+    if (a->known && a->is_number && b->is_number) {
+        order = (a->number > b->number) - (a->number < b->number);
+    } else if (a->known) {
+        size_t len = a->len < b->len ? a->len : b->len;
+        order = memcmp(a->text, b->text, len);
+        if (order == 0)
+            order = (a->len > b->len) - (a->len < b->len);
+    }
+    if (order == 0)
+        return (a->n > b->n) - (a->n < b->n);
+    return down ? -order : order;
+}
+
+static int
+compare_up(const void *a, const void *b)
+{
+    return compare(a, b, false);
+}
+
+static int
+compare_down(const void *a, const void *b)
+{
+    return compare(a, b, true);
+}
+
+static void
+draw_rows(const struct format *f, const struct rows *rows, const char *end, struct table *t)
+{
+    auto_buf struct buf cell = BUF_INIT;
+    struct row row;
+
+    for (size_t i = 0; i < rows->n; i++) {
+        struct scan at = {rows->v[i].at, end};
+
+        if (read_row(f, &at, &row))
+            draw_row(f, &row, t, &cell);
+    }
 }
 
 /* One user's queue needs no column that repeats the name. */
@@ -340,40 +215,67 @@ static void
 hide_user(const struct format *f, struct table *t)
 {
     for (int c = 0; c < f->n; c++) {
-        if (f->column[c]->draw == draw_user)
+        if (f->column[c]->key == F_USER)
             table_hide(t, c);
     }
 }
 
+/* "name" or "-name", the largest first. NULL with e empty: not to be sorted. */
+static const struct queue_column *
+read_sort(const char *sort, bool *down, struct format *f, struct err *e)
+{
+    const struct queue_column *c;
+
+    *down = sort && sort[0] == '-';
+    if (!sort)
+        return NULL;
+    c = queue_column_find(sort + *down, strlen(sort + *down), e);
+    if (c)
+        f->needs |= FIELD_BIT(c->key);
+    return c;
+}
+
 int
-queue_table_add(struct client *c, json_t *params, const char *format, const struct term *term,
-                struct buf *out, size_t *n, struct err *e)
+queue_table_add(struct client *c, json_t *params, const struct queue_view *view,
+                const struct term *term, struct buf *out, size_t *n, struct err *e)
 {
     struct format f;
     auto_table struct table *t = NULL;
+    const struct queue_column *sort = NULL;
     const char *text;
+    bool down = false;
     size_t len;
-    struct scan rows;
+    struct scan at;
+    struct rows rows = {0};
 
-    if (read_format(format ? format : usual, &f, e) < 0) {
+    if (read_format(view->format  ? view->format
+                    : view->usual ? view->usual
+                                  : usual,
+                    &f, e) < 0 ||
+        (view->sort && !(sort = read_sort(view->sort, &down, &f, e)))) {
         json_decref(params);
         return -1;
     }
     json_object_set_new(params, "fields", list_fields(&f));
     if (client_call_raw(c, "jobs", params, &text, &len, e) < 0)
         return -1;
-    rows = (struct scan){text, text + len};
+    at = (struct scan){text, text + len};
     t = table_new(f.shape, f.n);
-    if (scan_open(&rows) && scan_find(&rows, "rows") && scan_open(&rows) &&
-        fill_table(&f, &rows, t) && !format)
+    if (scan_open(&at) && scan_find(&at, "rows") && scan_open(&at))
+        find_rows(&f, &at, sort, &rows);
+    if (sort && rows.n > 1)
+        qsort(rows.v, rows.n, sizeof *rows.v, down ? compare_down : compare_up);
+    draw_rows(&f, &rows, text + len, t);
+    if (rows.own && !view->format)
         hide_user(&f, t);
+    free(rows.v);
     *n = table_rows(t);
     table_print(t, term, out);
     return 0;
 }
 
 int
-queue_table_print(const struct cli *cli, json_t *params, const char *format)
+queue_table_print(const struct cli *cli, json_t *params, const struct queue_view *view)
 {
     struct err e = {0};
     auto_client struct client *c = connect_daemon(cli, &e);
@@ -385,10 +287,12 @@ queue_table_print(const struct cli *cli, json_t *params, const char *format)
         json_decref(params);
         return cli_fail(&e);
     }
-    if (queue_table_add(c, params, format, &term, &out, &n, &e) < 0)
+    if (queue_table_add(c, params, view, &term, &out, &n, &e) < 0)
         return cli_fail(&e);
     if (n == 0 && term.tty) {
-        cli_say("no jobs; 'berth queue --all' shows those that have ended");
+        cli_say("%s", view->nothing ? view->nothing
+                                    : "no jobs; 'berth queue --all' shows those that have "
+                                      "ended");
         return 0;
     }
     return cli_put(&out);

@@ -79,6 +79,20 @@ render_clock(struct buf *out, int64_t wall_us)
 }
 
 void
+render_day_clock(struct buf *out, int64_t wall_us, int64_t now_us)
+{
+    static const int64_t half_day_us = INT64_C(12) * 3600 * 1000000;
+    time_t s = (time_t)(wall_us / 1000000);
+    bool near = wall_us - now_us < half_day_us && now_us - wall_us < half_day_us;
+    struct tm tm;
+    char text[32];
+
+    if (localtime_r(&s, &tm) &&
+        strftime(text, sizeof text, near ? "%H:%M" : "%b %d %H:%M", &tm))
+        buf_adds(out, text);
+}
+
+void
 render_gpus(struct buf *out, const json_t *gpus)
 {
     if (json_array_size(gpus) == 0) {

@@ -19,6 +19,9 @@ bool render_state_is_active(const char *state); /* holds cards */
 /* "14:02:10" local time. */
 void render_clock(struct buf *out, int64_t wall_us);
 
+/* "14:31" within half a day of now, else "Nov 23 14:31". */
+void render_day_clock(struct buf *out, int64_t wall_us, int64_t now_us);
+
 /* "gpu 0", "gpu 0,2", "cpu" */
 void render_gpus(struct buf *out, const json_t *gpus);
 

@@ -26,6 +26,16 @@ term_columns(void)
     return 80;
 }
 
+int
+term_rows(void)
+{
+    struct winsize size;
+
+    if (!isatty(STDOUT_FILENO))
+        return 0;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
+}
+
 struct term
 term_of_stdout(void)
 {

@@ -25,6 +25,8 @@ struct term {
 struct term term_of_stdout(void);
 /* The terminal's width now; 0 when it is none. */
 int term_columns(void);
+/* Its height now; 0 when it is none. */
+int term_rows(void);
 
 /* Appends s in that style; plain without colour. */
 void term_add(const struct term *t, struct buf *out, enum style style, const char *s);

@@ -14,6 +14,7 @@
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "daemon/daemon.h"
+#include "daemon/estimate.h"
 #include "daemon/events.h"
 #include "daemon/health.h"
 #include "daemon/launch.h"
@@ -322,6 +323,12 @@ PERSONAL(key)
     jsonw_str(w, x->job->key);
 }
 
+FIELD(expected_start)
+{
+    bool waits = x->job->state == JOB_PENDING;
+    time_or_null(w, waits ? estimate_start_us(x->daemon, x->job) : 0);
+}
+
 FIELD(cancelled_by)
 {
     jsonw_str(w, x->job->cancelled_by);
@@ -422,7 +429,7 @@ static const struct {
     {"file", field_file},
     {"line", field_line},
     {"key", field_key},
-    {"expected_start", field_null},
+    {"expected_start", field_expected_start},
     {"cancelled_by", field_cancelled_by},
     {"oom_retries", field_oom_retries},
     {"retries", field_retries},

@@ -68,7 +68,8 @@ list(struct daemon *d, const struct select *s, const json_t *params, struct list
      struct err *e)
 {
     int64_t limit = json_integer_value(json_object_get(params, "limit"));
-    bool ended = !s->everything || json_is_true(json_object_get(params, "all"));
+    bool only_ended = json_is_true(json_object_get(params, "ended"));
+    bool ended = only_ended || !s->everything || json_is_true(json_object_get(params, "all"));
     auto_free struct job **live = NULL;
     if (limit < 0)
         return err_set(e, ERR_USAGE, "\"limit\" must not be negative");
@@ -76,7 +77,7 @@ list(struct daemon *d, const struct select *s, const json_t *params, struct list
         return -1;
     if (ended && select_ended(d, s, limit, on_ended, l, e))
         return -1;
-    size_t n = select_live(d, s, &live);
+    size_t n = only_ended ? 0 : select_live(d, s, &live);
     if (limit > 0 && n > (size_t)limit)
         n = (size_t)limit;
     for (size_t i = 0; i < n; i++)

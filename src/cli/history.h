@@ -1,0 +1,16 @@
+/* Jobs that have ended as a workload that `berth simulate` reads. */
+#ifndef CLI_HISTORY_H
+#define CLI_HISTORY_H
+
+#include <jansson.h>
+
+struct buf;
+struct client;
+struct err;
+
+/* Appends the CSV of the jobs that params (borrowed) select, in the order of their arrival.
+ * *left_out: how many ran without a GPU or never, and are not in it. 0 or -1. */
+int history_csv_add(struct client *c, json_t *params, struct buf *out, size_t *left_out,
+                    struct err *e);
+
+#endif

@@ -1,0 +1,56 @@
+/* `berth priority`: lets waiting jobs start sooner or later than others. */
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/request.h"
+#include "cli/ask.h"
+#include "cli/cli.h"
+#include "cli/opt.h"
+#include "wire/client.h"
+
+static const struct page page = {
+    .usage = "berth priority SEL... N",
+    .about =
+        "Jobs with a higher number start first: -1000 to 1000. Running ones keep theirs for "
+        "a\n"
+        "rerun. SEL: 12  12,14  12-20  @  name:x*  user:u.",
+};
+
+int
+cmd_priority(struct cli *cli, int argc, char **argv)
+{
+    struct opt_reader r;
+    auto_json json_t *result = NULL;
+    auto_buf struct buf line = BUF_INIT;
+    struct err e = {0};
+    json_t *params;
+    int64_t priority;
+    int status;
+
+    const char *last = argc > 1 ? argv[argc - 1] : "";
+    bool is_negative = last[0] == '-' && last[1] >= '0' && last[1] <= '9';
+
+    if (is_negative) /* no option, whatever it looks like */
+        argc--;
+    if (!opt_read_none(&r, cli, &page, argc, argv))
+        return r.status;
+    if (r.n_words < (is_negative ? 1 : 2))
+        return cli_usage("which jobs, and which priority? For example: berth priority 12 100");
+    if (parse_int(last, PRIORITY_MIN, PRIORITY_MAX, &priority, &e) < 0)
+        return cli_usage("%s", e.text);
+    params = ask_select(r.words, is_negative ? r.n_words : r.n_words - 1);
+    json_object_set_new(params, "priority", json_integer(priority));
+    status = ask_daemon(cli, "priority", params, &result);
+    if (status != 0)
+        return status;
+    if (cli->json) {
+        json_object_set_new(result, "version", json_integer(1));
+        return cli_put_json(result);
+    }
+    buf_addf(&line, "priority %lld for ", (long long)priority);
+    ask_add_jobs(&line, json_object_get(result, "ids"));
+    buf_addc(&line, '\n');
+    return cli_put(&line);
+}

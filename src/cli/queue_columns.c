@@ -1,0 +1,215 @@
+/* What each column of the queue shows. Called by queue_table.c for every row; a row holds the
+ * fields that were asked for, as the daemon sent them. */
+#include "cli/queue_columns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/text.h"
+#include "cli/answer.h"
+#include "cli/render.h"
+#include "wire/client.h"
+
+const char *const queue_field_names[FIELDS] = {
+    "id",          "user",      "name",         "state",    "gpus",
+    "gpus_wanted", "vram_mib",  "declared_mib", "peak_mib", "now_mib",
+    "run_ms",      "limit_ms",  "priority",     "reason",   "exit_code",
+    "signal",      "file",      "line",         "cwd",      "log",
+    "command",     "submitted", "started",      "ended",    "expected_start",
+};
+
+static void
+add_mib(struct buf *out, const struct scan_value *v)
+{
+    char size[24];
+
+    if (v->type == SCAN_NUMBER)
+        buf_adds(out, format_mib(scan_int(v, -1), size));
+}
+
+static void
+add_ms(struct buf *out, const struct scan_value *v)
+{
+    char span[24];
+
+    if (scan_int(v, -1) >= 0)
+        buf_adds(out, format_duration(scan_int(v, 0), span));
+}
+
+int64_t
+queue_time_us(const struct scan_value *v)
+{
+    struct scan inside = {v->text, v->text ? v->text + v->len : NULL};
+    struct scan_value unix_s;
+
+    if (v->type != SCAN_OBJECT || !scan_open(&inside) || !scan_find(&inside, "unix") ||
+        !scan_next(&inside, &unix_s) || unix_s.type != SCAN_NUMBER)
+        return 0;
+    return (int64_t)(strtod(unix_s.text, NULL) * 1e6);
+}
+
+/* "14:31" of today, else with its day. */
+static void
+add_time(struct buf *out, const struct scan_value *v)
+{
+    int64_t at_us = queue_time_us(v);
+
+    if (at_us)
+        render_day_clock(out, at_us, clock_wall_us());
+}
+
+static void
+add_peaks(struct buf *out, const struct scan_value *v)
+{
+    auto_json json_t *peaks = v->type == SCAN_OBJECT ? scan_tree(v) : NULL;
+
+    char size[24];
+
+    if (json_object_size(peaks)) /* of several cards the largest; `show` has each */
+        buf_adds(out, format_mib(answer_peak(peaks), size));
+}
+
+#define DRAW(fn, field, draw)                                                                  \
+    static void fn(const struct row *row, struct buf *out)                                     \
+    {                                                                                          \
+        draw(out, &row->v[field]);                                                             \
+    }
+DRAW(draw_id, F_ID, scan_add)
+DRAW(draw_user, F_USER, scan_add)
+DRAW(draw_name, F_NAME, scan_add)
+DRAW(draw_state, F_STATE, scan_add)
+DRAW(draw_priority, F_PRIORITY, scan_add)
+DRAW(draw_file, F_FILE, scan_add)
+DRAW(draw_line, F_LINE, scan_add)
+DRAW(draw_cwd, F_CWD, scan_add)
+DRAW(draw_log, F_LOG, scan_add)
+DRAW(draw_declared, F_DECLARED, add_mib)
+DRAW(draw_now, F_NOW, add_mib)
+DRAW(draw_peak, F_PEAK, add_peaks)
+DRAW(draw_time, F_RUN_MS, add_ms)
+DRAW(draw_limit, F_LIMIT_MS, add_ms)
+DRAW(draw_submitted, F_SUBMITTED, add_time)
+DRAW(draw_started, F_STARTED, add_time)
+DRAW(draw_ended, F_ENDED, add_time)
+DRAW(draw_expected, F_EXPECTED, add_time)
+
+static void
+draw_gpus(const struct row *row, struct buf *out)
+{
+    int64_t wanted = scan_int(&row->v[F_GPUS_WANTED], -1);
+
+    if (row->v[F_GPUS].len > 2) {
+        auto_json json_t *gpus = scan_tree(&row->v[F_GPUS]);
+
+        answer_add_gpus(out, gpus);
+    } else if (wanted == 0) {
+        buf_adds(out, "cpu");
+    } else if (wanted > 1) {
+        buf_addf(out, "(%lld)", (long long)wanted);
+    }
+}
+
+static void
+draw_vram(const struct row *row, struct buf *out)
+{
+    if (scan_int(&row->v[F_VRAM], 0) > 0)
+        add_mib(out, &row->v[F_VRAM]);
+    else if (scan_int(&row->v[F_GPUS_WANTED], 0) > 0)
+        buf_adds(out, "whole");
+}
+
+static void
+draw_exit(const struct row *row, struct buf *out)
+{
+    if (scan_int(&row->v[F_SIGNAL], 0) > 0)
+        buf_addf(out, "signal %lld", (long long)scan_int(&row->v[F_SIGNAL], 0));
+    else
+        scan_add(out, &row->v[F_EXIT_CODE]);
+}
+
+/* Why it waits; for what has failed, how. */
+static void
+draw_reason(const struct row *row, struct buf *out)
+{
+    if (row->v[F_REASON].type == SCAN_STRING)
+        scan_add(out, &row->v[F_REASON]);
+    else if (!scan_is(&row->v[F_STATE], "FAILED"))
+        return;
+    else if (scan_int(&row->v[F_SIGNAL], 0) > 0)
+        draw_exit(row, out);
+    else if (row->v[F_EXIT_CODE].type == SCAN_NULL)
+        buf_adds(out, "could not start");
+    else
+        buf_addf(out, "exit %lld", (long long)scan_int(&row->v[F_EXIT_CODE], 1));
+}
+
+static void
+draw_command(const struct row *row, struct buf *out)
+{
+    if (row->v[F_NAME].type == SCAN_STRING && row->v[F_NAME].len > 2) {
+        buf_addc(out, '[');
+        scan_add(out, &row->v[F_NAME]);
+        buf_adds(out, "] ");
+    }
+    if (row->v[F_COMMAND].type == SCAN_NULL)
+        buf_adds(out, "(private)");
+    else
+        scan_add(out, &row->v[F_COMMAND]);
+}
+
+const struct queue_column queue_columns[] = {
+    {"id", {"ID", true, false}, F_ID, 0, draw_id},
+    {"user", {"USER", false, false}, F_USER, 0, draw_user},
+    {"name", {"NAME", false, false}, F_NAME, 0, draw_name},
+    {"state", {"STATE", false, false}, F_STATE, 0, draw_state},
+    {"gpus", {"GPU", false, false}, F_GPUS_WANTED, FIELD_BIT(F_GPUS), draw_gpus},
+    {"vram", {"VRAM", true, false}, F_VRAM, FIELD_BIT(F_GPUS_WANTED), draw_vram},
+    {"declared", {"DECLARED", true, false}, F_DECLARED, 0, draw_declared},
+    {"peak", {"PEAK", true, false}, F_PEAK, 0, draw_peak},
+    {"now", {"NOW", true, false}, F_NOW, 0, draw_now},
+    {"time", {"TIME", true, true}, F_RUN_MS, 0, draw_time},
+    {"limit", {"LIMIT", true, false}, F_LIMIT_MS, 0, draw_limit},
+    {"priority", {"PRIORITY", true, false}, F_PRIORITY, 0, draw_priority},
+    {"reason",
+     {"WHY", false, true},
+     F_REASON,
+     FIELD_BIT(F_STATE) | FIELD_BIT(F_EXIT_CODE) | FIELD_BIT(F_SIGNAL),
+     draw_reason},
+    {"expected", {"EXPECTED", false, true}, F_EXPECTED, 0, draw_expected},
+    {"exit", {"EXIT", true, false}, F_EXIT_CODE, FIELD_BIT(F_SIGNAL), draw_exit},
+    {"submitted", {"SUBMITTED", false, false}, F_SUBMITTED, 0, draw_submitted},
+    {"started", {"STARTED", false, false}, F_STARTED, 0, draw_started},
+    {"ended", {"ENDED", false, false}, F_ENDED, 0, draw_ended},
+    {"file", {"FILE", false, false}, F_FILE, 0, draw_file},
+    {"line", {"LINE", true, false}, F_LINE, 0, draw_line},
+    {"cwd", {"CWD", false, false}, F_CWD, 0, draw_cwd},
+    {"log", {"LOG", false, false}, F_LOG, 0, draw_log},
+    {"command", {"COMMAND", false, false}, F_COMMAND, FIELD_BIT(F_NAME), draw_command},
+    {0},
+};
+
+const struct queue_column *
+queue_column_find(const char *name, size_t n, struct err *e)
+{
+    const char *names[QUEUE_COLUMNS_MAX + 1] = {0};
+    auto_buf struct buf word = BUF_INIT;
+    const char *near;
+
+    for (size_t i = 0; queue_columns[i].name; i++) {
+        names[i] = queue_columns[i].name;
+        if (strlen(names[i]) == n && memcmp(names[i], name, n) == 0)
+            return &queue_columns[i];
+    }
+    text_add_safe(&word, name, n, 40);
+    near = text_nearest(buf_str(&word), names);
+    if (near)
+        err_set(e, ERR_USAGE, "unknown column '%s'; did you mean '%s'?", buf_str(&word), near);
+    else
+        err_set(e, ERR_USAGE, "unknown column '%s'; 'berth queue --help' lists them",
+                buf_str(&word));
+    return NULL;
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env bats
+# What is left of jobs that have ended, and the queue as a list that people sort and watch.
+
+load lib
+
+# Two on GPUs, one without, one that never ran.
+some_past()
+{
+    start_daemon 2
+    berth submit --vram 8G -t 1h -W -- true
+    berth submit --gpus 2 -W -- true
+    berth submit --gpus 0 -W -- sh -c 'exit 3' || true
+    berth submit --hold -- true
+    berth cancel 4
+    wait_for_event kind=ended job=4
+}
+
+@test "history shows what has ended, and nothing else" {
+    some_past
+    berth submit --hold -- true
+    try berth history
+    is status "$status" 0
+    is lines "$(wc -l <<<"$out")" 5
+    has table "$out" '^ *1  COMPLETED  0 .* true$'
+    has table "$out" '^ *3  FAILED .* exit 3 '
+    has_not table "$out" '^ *5 '
+    is newest "$(berth history -n 2 --json | json jobs.1.id)" 4
+    is ids "$(berth history -o id,state --sort -id | awk 'NR > 1 {printf "%s ", $1}')" '4 3 2 1 '
+    is states "$(berth history 1-2 -o state | sort -u | tr '\n' ' ')" 'COMPLETED STATE '
+    try berth history --csv --json
+    is status "$status" 2
+}
+
+@test "history is a workload that simulate replays" {
+    some_past
+    try berth history --csv
+    is status "$status" 0
+    has words "$err" '2 jobs without a GPU, or that never ran, left out'
+    is head "$(head -1 <<<"$out")" 'job_id,arrival_s,duration_s,est_s,gpus,vram_mib,user'
+    has shared "$out" "^1,0,1,3600,1,8192,$(id -un)\$"
+    has whole "$out" "^2,[0-9]+,1,1,2,24064,$(id -un)\$"
+    is lines "$(wc -l <<<"$out")" 3
+    berth history --csv >past.csv
+    try berth simulate past.csv --gpus 2x24G --json
+    is status "$status" 0
+    is jobs "$(json jobs <<<"$out")" 2
+}
+
+@test "the queue is sorted by what one says, and a wrong column is named" {
+    start_daemon 1
+    for name in b c a; do
+        berth submit --hold -J $name -- true
+    done
+    is names "$(berth queue -o name -s name | tr '\n' ' ')" 'NAME a b c '
+    is ids "$(berth queue -o id -s -id | awk 'NR > 1' | tr -d ' \n')" 321
+    is ids "$(berth queue -o id -s -name | awk 'NR > 1' | tr -d ' \n')" 213
+    try berth queue -s nme
+    is status "$status" 2
+    has words "$err" "did you mean 'name'"
+}
+
+@test "queue --watch draws it again when something happens" {
+    start_daemon 1
+    mkfifo gate
+    background watch berth queue --watch
+    wait_for_output watch 'no jobs'
+    berth submit --gpus 0 -J first -- sh -c 'read line <gate'
+    wait_for_output watch 'RUNNING.*first'
+    berth submit --hold -J second -- true
+    wait_for_output watch 'HELD.*second'
+    timeout "$LIMIT" bash -c 'echo go >gate'
+}
