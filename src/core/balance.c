@@ -308,8 +308,8 @@ key_of_wide(struct balance *b, const struct kind *k, struct job *job, int64_t li
 void
 balance_key(struct balance *b, const struct kind *k, struct job *job, struct balance_key *out)
 {
-    int64_t since_us = job->begin_us > job->submitted_us ? job->begin_us : job->submitted_us;
-    int64_t since = since_us / SECOND_US;
+    int64_t wanted_us = job->req.begin_us, came_us = job->submitted_us;
+    int64_t since = (wanted_us > came_us ? wanted_us : came_us) / SECOND_US;
     int64_t limit = PATIENCE_S + backlog_since(b, since) * BACKLOG_PCT / 100;
     *out = (struct balance_key){.waited = since < b->now ? b->now - since : 0};
     if (n_gpus(&k->demand) <= 1)

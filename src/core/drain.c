@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "core/fit.h"
 #include "core/ledger.h"
 #include "core/place.h"
 
@@ -88,48 +87,19 @@ drain_sort(struct drain *d)
     d->first[GPU_MAX] = at;
 }
 
-/* A card as it will be when some have left. */
-struct room {
-    int64_t mib;
-    int32_t share;
-    int32_t holders;
-    bool taken;
-};
-
-static bool
-does(const struct drain *d, const struct demand *want, const struct card *c,
-     const struct room *room)
-{
-    bool whole = demand_is_whole(want);
-    int64_t vram_mib = want->vram_mib;
-    if (vram_mib == 0)
-        vram_mib = c->info.total_mib * want->share_permille / 1000;
-    if (room->holders > 0 && (room->taken || whole || want->exclusive || !c->countable))
-        return false;
-    if (whole)
-        return c->external_mib < ledger_policy(d->l)->idle_mib;
-    int32_t margin = want->margin_mib >= 0 ? want->margin_mib : ledger_policy(d->l)->margin_mib;
-    return room->share + want->share_permille <= 1000 &&
-           fit_has_room(room->mib, vram_mib, vram_mib < c->info.total_mib ? margin : 0);
-}
-
 static int64_t
 time_of_card(const struct drain *d, const struct demand *want, int card)
 {
-    const struct card *c = ledger_card(d->l, card);
-    struct room room = {.mib = c->headroom_mib,
-                        .share = c->share_held,
-                        .holders = c->n_holds,
-                        .taken = c->taken};
-    if (does(d, want, c, &room))
+    struct card c = *ledger_card(d->l, card); /* as it will be when some have left */
+    if (place_card_has_room(want, d->l, &c))
         return 0;
     for (size_t i = d->first[card]; i < d->first[card + 1]; i++) {
         const struct leaver *leaver = &d->leavers[i];
-        room.mib += leaver->mib;
-        room.share -= leaver->share_permille;
-        room.holders--;
-        room.taken = c->taken && room.holders > 0;
-        if (does(d, want, c, &room))
+        c.headroom_mib += leaver->mib;
+        c.share_held -= leaver->share_permille;
+        c.n_holds--;
+        c.taken = c.taken && c.n_holds > 0;
+        if (place_card_has_room(want, d->l, &c))
             return leaver->at;
     }
     return DRAIN_NEVER;

@@ -126,6 +126,12 @@ room_refuses(const struct demand *d, const struct ledger *l, const struct card *
     return has_memory(d, l, c) ? REASON_NONE : REASON_GPU_MEMORY;
 }
 
+bool
+place_card_has_room(const struct demand *d, const struct ledger *l, const struct card *c)
+{
+    return room_refuses(d, l, c) == REASON_NONE;
+}
+
 static uint8_t
 guard_refuses(const struct demand *d, const struct card *c)
 {

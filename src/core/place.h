@@ -11,6 +11,7 @@
 #include "core/job.h"
 
 struct buf;
+struct card;
 struct ledger;
 
 struct placement {
@@ -65,6 +66,10 @@ bool place_job(const struct demand *d, const struct ledger *l, struct placement 
  * beside (NULL: no matter): the ledger as it will be when a reservation falls due. */
 bool place_job_within(const struct demand *d, const struct ledger *l, uint64_t cards,
                       const struct ledger *beside, struct placement *out, struct blocked *why);
+
+/* Whether what the job is to hold on a card fits there; states and guards aside. The card may
+ * be a copy that says how one of the ledger's will be. */
+bool place_card_has_room(const struct demand *d, const struct ledger *l, const struct card *c);
 
 /* Cards the demand may use at all, whatever is free: ids, devices, type and size. */
 uint64_t place_cards_of(const struct demand *d, const struct ledger *l);
