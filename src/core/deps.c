@@ -106,26 +106,31 @@ add_words(struct buf *out, uint32_t job, int32_t task, enum dep_type type, enum 
 /* --- jobs -------------------------------------------------------------------------------- */
 
 bool
-deps_enter(struct deps *d, struct job *job, deps_has_ended has_ended, void *arg,
-           struct buf *why)
+deps_possible(const struct request *r, deps_has_ended has_ended, void *arg, struct buf *why)
 {
-    bool open[DEPS_MAX];
-    const struct request *r = &job->req;
-    if (r->n_deps > DEPS_MAX)
-        err_abort("job %u waits for %d jobs", job->id, r->n_deps);
     for (int i = 0; i < r->n_deps; i++) {
         const struct dep *dep = &r->deps[i];
         enum job_state ended;
-        open[i] = !has_ended(arg, dep->job, dep->task, &ended);
-        if (open[i] || is_met(dep->type, ended))
+        if (!has_ended(arg, dep->job, dep->task, &ended) || is_met(dep->type, ended))
             continue;
         add_words(why, dep->job, dep->task, dep->type, ended);
         return false;
     }
+    return true;
+}
+
+bool
+deps_enter(struct deps *d, struct job *job, deps_has_ended has_ended, void *arg,
+           struct buf *why)
+{
+    const struct request *r = &job->req;
+    if (!deps_possible(r, has_ended, arg, why))
+        return false;
     job->deps_unmet = 0;
     job->parked &= (uint8_t)~PARK_DEPENDENCY;
     for (int i = 0; i < r->n_deps; i++) {
-        if (!open[i])
+        enum job_state ended;
+        if (has_ended(arg, r->deps[i].job, r->deps[i].task, &ended))
             continue;
         enter(d, &r->deps[i], job->id);
         job->deps_unmet++;
@@ -162,6 +167,8 @@ deps_met(struct job *job)
     return true;
 }
 
+#define TASK_ANY -2
+
 /* Takes those that wait for this task (-1: for the whole) out of the list of `job`. What is
  * told must not be in the table any more, for the callback may change that. */
 static struct dependent *
@@ -175,7 +182,7 @@ take(struct deps *d, uint32_t job, int32_t task, size_t *n)
         return NULL;
     taken = xcalloc(a->n, sizeof *taken);
     for (size_t i = 0; i < a->n; i++) {
-        if (a->list[i].task == task)
+        if (a->list[i].task == task || task == TASK_ANY)
             taken[(*n)++] = a->list[i];
         else
             a->list[keep++] = a->list[i];
@@ -196,7 +203,7 @@ tell(struct deps *d, uint32_t job, int32_t task, enum job_state state, deps_on_d
         auto_buf struct buf why = BUF_INIT;
         bool met = is_met(list[i].type, state);
         if (!met)
-            add_words(&why, job, task, list[i].type, state);
+            add_words(&why, job, list[i].task, list[i].type, state);
         cb(arg, list[i].job, met, met ? NULL : buf_str(&why));
     }
     free(list);
@@ -207,6 +214,8 @@ deps_ended(struct deps *d, uint32_t job, uint32_t array, int32_t task, enum job_
            deps_on_dependent cb, void *arg)
 {
     tell(d, job, -1, state, cb, arg);
+    /* Of an array: tasks that left it have told already; the others were dropped with it. */
+    tell(d, job, TASK_ANY, state == JOB_INFEASIBLE ? state : JOB_CANCELLED, cb, arg);
     if (array)
         tell(d, array, task, state, cb, arg);
 }

@@ -24,6 +24,10 @@ typedef bool (*deps_has_ended)(void *arg, uint32_t job, int32_t task, enum job_s
 bool deps_enter(struct deps *d, struct job *job, deps_has_ended has_ended, void *arg,
                 struct buf *why);
 
+/* Whether what the request waits for can still be met; else words in why. */
+bool deps_possible(const struct request *r, deps_has_ended has_ended, void *arg,
+                   struct buf *why);
+
 /* The job leaves the table as a dependent (it was cancelled, or it ended). */
 void deps_leave(struct deps *d, struct job *job);
 

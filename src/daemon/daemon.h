@@ -18,11 +18,11 @@ struct daemon {
     uv_loop_t *loop;
     struct config config;
     struct places places;
-    gid_t admin_gid;    /* its members are admins; 0: no such group */
+    gid_t admin_gid;             /* its members are admins; 0: no such group */
     const struct caller *caller; /* whose request is being served; NULL: nobody's */
-    char instance[20];  /* random, kept in the store: part of every attempt's mark */
-    int jobs_fd;        /* the folder of attempt folders */
-    int64_t started_us; /* wall clock */
+    char instance[20];           /* random, kept in the store: part of every attempt's mark */
+    int jobs_fd;                 /* the folder of attempt folders */
+    int64_t started_us;          /* wall clock */
     int64_t started_boot_us;
     int lock_fd; /* held: one daemon per state */
     bool ready;  /* recovery is over: jobs may start */
@@ -47,7 +47,7 @@ struct daemon {
     struct queue *queue;
     struct planner *planner;
     struct fair *fair;
-    struct deps *deps;
+    struct depend *depend;
     struct history *history;
     struct limits limits; /* as the settings have them */
     struct ledger *ledger;

@@ -7,18 +7,24 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/jsonw.h"
 #include "base/log.h"
 #include "core/account.h"
+#include "core/array.h"
 #include "core/ledger.h"
 #include "core/queue.h"
+#include "daemon/arrays.h"
 #include "daemon/daemon.h"
+#include "daemon/depend.h"
 #include "daemon/estimate.h"
 #include "daemon/events.h"
 #include "daemon/health.h"
 #include "daemon/prober.h"
 #include "daemon/turn.h"
+#include "daemon/unique.h"
 #include "daemon/waits.h"
 #include "daemon/watch.h"
 #include "store/store.h"
@@ -35,6 +41,7 @@ must_apply(struct job *job, const struct job_event *ev)
                   (int)ev->type, why);
 }
 
+/* It has reached a final state: said, saved, and those who wait for it go on. */
 static void
 ended(struct daemon *d, struct job *job)
 {
@@ -44,6 +51,28 @@ ended(struct daemon *d, struct job *job)
         estimate_completed(d, job);
     turn_save(d, job, SAVE_JOB | SAVE_ENDED);
     event_ended(d, job);
+    depend_leave(d, job);
+    depend_ended(d, job);
+}
+
+/* What follows from a change of state, whatever made it. An array that was told to end and
+ * has tasks on their way is still where it was. */
+static void
+moved(struct daemon *d, struct job *job, enum job_state from)
+{
+    queue_refile(d->queue, job);
+    turn_save(d, job, SAVE_JOB);
+    if (job_state_is_final(job->state) && !job_state_is_final(from))
+        ended(d, job);
+    arrays_moved(d, job, from);
+}
+
+static void
+apply_and_move(struct daemon *d, struct job *job, const struct job_event *ev)
+{
+    enum job_state from = job->state;
+    must_apply(job, ev);
+    moved(d, job, from);
 }
 
 void
@@ -51,9 +80,22 @@ jobs_infeasible(struct daemon *d, struct job *job, const char *text)
 {
     const struct job_event ev = {
         .type = JOB_EV_INFEASIBLE, .wall_us = clock_wall_us(), .text = text};
-    must_apply(job, &ev);
-    queue_refile(d->queue, job);
-    ended(d, job);
+    apply_and_move(d, job, &ev);
+}
+
+void
+jobs_dependency_failed(struct daemon *d, struct job *job, const char *text)
+{
+    const struct job_event ev = {
+        .type = JOB_EV_DEP_FAILED, .wall_us = clock_wall_us(), .text = text};
+    apply_and_move(d, job, &ev);
+}
+
+void
+jobs_array_over(struct daemon *d, struct job *array)
+{
+    const struct job_event ev = {.type = JOB_EV_OVER, .wall_us = clock_wall_us()};
+    apply_and_move(d, array, &ev);
 }
 
 void
@@ -68,6 +110,10 @@ jobs_add(struct daemon *d, struct job *job, char **why)
         job->req.oom_retries = (int32_t)d->config.oom_retries;
     if (job->req.hold)
         job->state = JOB_HELD;
+    job->begin_us = job->req.begin_us;
+    if (job->req.array.n)
+        array_begin(job);
+    unique_mark(job);
     estimate_enter(d, job);
     queue_add(d->queue, job);
     turn_save(d, job, SAVE_INSERT);
@@ -100,28 +146,32 @@ jobs_attempt_started(struct daemon *d, struct job *job, int64_t at_us)
 /* --- the end of an attempt
  * -------------------------------------------------------------------- */
 
+/* It waits again; where is for its ending to say. */
+static void
+back_in_line(struct daemon *d, struct job *job, int32_t vram_old)
+{
+    log_info("job=%u event=requeued outcome=%s", job->id,
+             outcome_name(job->run->ending.outcome));
+    job->waiting_told = false;
+    if (job_goes_last(job))
+        queue_reorder(d->queue, job, store_next_order(d->store));
+    if (job->run->ending.outcome != OUTCOME_NEVER_RAN)
+        event_requeued(d, job, vram_old);
+}
+
 static void
 finish(struct daemon *d, struct job *job)
 {
+    enum job_state from = job->state;
     int32_t vram_old = job->run->vram_mib;
     health_job_over(d, job);
     const struct job_event ev = {.type = JOB_EV_VRAM_BACK, .wall_us = clock_wall_us()};
     must_apply(job, &ev);
     ledger_release(d->ledger, job->id);
-    unsigned what = SAVE_JOB | SAVE_ATTEMPT | SAVE_SETTLED;
-    if (job->state == JOB_PENDING) {
-        log_info("job=%u event=requeued outcome=%s", job->id,
-                 outcome_name(job->run->ending.outcome));
-        job->waiting_told = false;
-        queue_refile(d->queue, job);
-        turn_save(d, job, what);
-        if (job->run->ending.outcome != OUTCOME_NEVER_RAN)
-            event_requeued(d, job, vram_old);
-        return;
-    }
-    queue_refile(d->queue, job);
-    turn_save(d, job, what);
-    ended(d, job);
+    turn_save(d, job, SAVE_ATTEMPT | SAVE_SETTLED);
+    if (job->state == JOB_PENDING)
+        back_in_line(d, job, vram_old);
+    moved(d, job, from);
 }
 
 void
@@ -189,26 +239,41 @@ jobs_start_clear_timer(struct daemon *d)
 /* --- people
  * ------------------------------------------------------------------------------------ */
 
-int
-jobs_cancel(struct daemon *d, struct job *job, const char *by)
+/* The one job. */
+static int
+cancel_one(struct daemon *d, struct job *job, const char *by)
 {
     const struct job_event ev = {.type = JOB_EV_CANCEL, .wall_us = clock_wall_us(), .by = by};
+    enum job_state from = job->state;
     if (job_apply(job, &ev, NULL) != JOB_NEXT) {
         if (job_state_is_final(job->state))
             return -1;
         watch_cancel(d, job); /* once more, perhaps with less grace */
         return 0;
     }
-    queue_refile(d->queue, job);
     log_info("job=%u event=cancel by=%s", job->id, by);
-    if (job->state == JOB_CANCELLED) {
-        ended(d, job);
+    moved(d, job, from);
+    if (job->state == JOB_CANCELLED)
         return 0;
-    }
-    turn_save(d, job, SAVE_JOB);
     event_plain(d, "cancelled", job, by);
     watch_cancel(d, job);
     return 0;
+}
+
+/* What has not left an array is cancelled with it, and what has is cancelled one by one. */
+int
+jobs_cancel(struct daemon *d, struct job *job, const char *by)
+{
+    size_t n = 0;
+    auto_free struct job **tasks = job->tasks ? arrays_live_tasks(d, job, &n) : NULL;
+    bool asked = job->tasks && job->cancel_asked && array_next(job) < 0;
+    for (size_t i = 0; i < n; i++) {
+        tasks[i]->req.grace_ms = job->req.grace_ms;
+        cancel_one(d, tasks[i], by);
+    }
+    if (asked && n > 0)
+        return 0;
+    return cancel_one(d, job, by);
 }
 
 static int
@@ -216,29 +281,122 @@ hold_or_release(struct daemon *d, struct job *job, enum job_event_type type, str
 {
     const struct job_event ev = {.type = type, .wall_us = clock_wall_us()};
     const char *why = NULL;
+    enum job_state from = job->state;
     enum job_verdict v = job_apply(job, &ev, &why);
     if (v == JOB_REFUSED)
         return err_set(e, ERR_FAILED, "job %u cannot be %s: %s", job->id,
                        type == JOB_EV_HOLD ? "held" : "released", why);
     if (v == JOB_NEXT) {
         job->waiting_told = false;
-        queue_refile(d->queue, job);
-        turn_save(d, job, SAVE_JOB);
+        moved(d, job, from);
         event_plain(d, type == JOB_EV_HOLD ? "held" : "released", job, NULL);
     }
     return 0;
 }
 
+/* An array: those of its tasks that wait in their own name, and what has not left. */
+static int
+hold_or_release_all(struct daemon *d, struct job *job, enum job_event_type type, struct err *e)
+{
+    size_t n = 0, done = 0;
+    auto_free struct job **tasks = job->tasks ? arrays_live_tasks(d, job, &n) : NULL;
+    struct err ignored;
+    for (size_t i = 0; i < n; i++)
+        done += hold_or_release(d, tasks[i], type, &ignored) == 0;
+    if (!job->tasks || array_next(job) >= 0 || job_state_is_final(job->state))
+        return hold_or_release(d, job, type, e);
+    return done ? 0
+                : err_set(e, ERR_FAILED,
+                          "job %u cannot be held: all its tasks have started already; cancel "
+                          "stops them",
+                          job->id);
+}
+
 int
 jobs_hold(struct daemon *d, struct job *job, struct err *e)
 {
-    return hold_or_release(d, job, JOB_EV_HOLD, e);
+    return hold_or_release_all(d, job, JOB_EV_HOLD, e);
 }
 
 int
 jobs_release(struct daemon *d, struct job *job, struct err *e)
 {
-    return hold_or_release(d, job, JOB_EV_RELEASE, e);
+    return hold_or_release_all(d, job, JOB_EV_RELEASE, e);
+}
+
+static bool
+is_waiting(const struct job *job)
+{
+    return job->state == JOB_PENDING || job->state == JOB_HELD;
+}
+
+static void
+set_priority(struct daemon *d, struct job *job, int32_t priority)
+{
+    if (job->req.priority == priority)
+        return;
+    job->req.priority = priority;
+    job->waiting_told = false;
+    queue_refile(d->queue, job);
+    turn_save(d, job, SAVE_JOB);
+    struct jsonw *w = turn_event(d, "updated", job);
+    jsonw_kint(w, "priority", priority);
+    turn_event_end(d);
+}
+
+int
+jobs_set_priority(struct daemon *d, struct job *job, int32_t priority, struct err *e)
+{
+    size_t n = 0;
+    auto_free struct job **tasks = job->tasks ? arrays_live_tasks(d, job, &n) : NULL;
+    if (!is_waiting(job))
+        return err_set(e, ERR_FAILED, "job %u waits for nothing: %s", job->id,
+                       job_state_is_final(job->state) ? "it has ended" : "it has started");
+    for (size_t i = 0; i < n; i++)
+        if (is_waiting(tasks[i]))
+            set_priority(d, tasks[i], priority);
+    set_priority(d, job, priority);
+    return 0;
+}
+
+int
+jobs_requeue(struct daemon *d, struct job *job, const char *by, struct err *e)
+{
+    const struct job_event ev = {.type = JOB_EV_REQUEUE, .wall_us = clock_wall_us(), .by = by};
+    const char *why = NULL;
+    enum job_state from = job->state;
+    enum job_verdict v = job_apply(job, &ev, &why);
+    if (v == JOB_REFUSED)
+        return err_set(e, ERR_FAILED, "job %u cannot be requeued: %s", job->id, why);
+    if (v == JOB_IGNORED)
+        return 0;
+    log_info("job=%u event=requeue by=%s", job->id, by);
+    job->unsaved &= (uint8_t)~SAVE_ENDED; /* if it had ended in this very turn */
+    moved(d, job, from);
+    if (job->state == JOB_PENDING) {
+        struct jsonw *w = turn_event(d, "requeued", job);
+        jsonw_kint(w, "attempt", job->attempts);
+        jsonw_kstr(w, "by", by);
+        jsonw_kstr(w, "text", "by request");
+        turn_event_end(d);
+    } else {
+        watch_requeue(d, job, by);
+    }
+    return 0;
+}
+
+void
+jobs_preempt(struct daemon *d, struct job *job, uint32_t for_job)
+{
+    const struct job_event ev = {.type = JOB_EV_PREEMPT, .wall_us = clock_wall_us()};
+    if (job_apply(job, &ev, NULL) != JOB_NEXT)
+        return;
+    log_info("job=%u event=preempt for=%u", job->id, for_job);
+    turn_save(d, job, SAVE_JOB);
+    struct jsonw *w = turn_event(d, "preempted", job);
+    jsonw_kint(w, "for", for_job);
+    turn_event_end(d);
+    watch_preempt(d, job);
 }
 
 void
@@ -246,5 +404,6 @@ jobs_retire(struct daemon *d, struct job *job)
 {
     waits_job_ended(d, job);
     estimate_leave(d, job);
+    depend_leave(d, job);
     job_free(queue_remove(d->queue, job->id));
 }

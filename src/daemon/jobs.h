@@ -15,7 +15,8 @@ struct store_event;
 
 /* A job that nobody knows yet enters the table (which owns it from now on). With an env and
  * cwd already set; id and order are given here. If it can never run here it is INFEASIBLE at
- * once, and *why (may be NULL, else owned by the caller) says so. */
+ * once, and *why (may be NULL, else owned by the caller) says so. It waits for others only
+ * after depend_enter. */
 void jobs_add(struct daemon *d, struct job *job, char **why);
 
 /* The plan has given it cards (job_apply is done): says so. */
@@ -33,6 +34,19 @@ void jobs_check_clear(struct daemon *d, struct job *job, bool force);
 int jobs_cancel(struct daemon *d, struct job *job, const char *by);
 int jobs_hold(struct daemon *d, struct job *job, struct err *e);
 int jobs_release(struct daemon *d, struct job *job, struct err *e);
+int jobs_set_priority(struct daemon *d, struct job *job, int32_t priority, struct err *e);
+/* One that is active is stopped and runs again; one that has ended waits again (it is in the
+ * table by now: requeue.h). */
+int jobs_requeue(struct daemon *d, struct job *job, const char *by, struct err *e);
+
+/* The plan wants its room for another job. */
+void jobs_preempt(struct daemon *d, struct job *job, uint32_t for_job);
+
+/* What it waits for has ended otherwise (text says so): it never runs. */
+void jobs_dependency_failed(struct daemon *d, struct job *job, const char *text);
+
+/* All tasks of an array have ended. */
+void jobs_array_over(struct daemon *d, struct job *array);
 
 /* Its end is committed: whoever waits is told, and it leaves the table. */
 void jobs_retire(struct daemon *d, struct job *job);

@@ -1,4 +1,4 @@
-/* `cancel`, `hold`, `release` and `wait`: what people do to jobs that are there. */
+/* `cancel`, `hold`, `release`, `priority` and `wait`: what people do to jobs that are there. */
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -10,6 +10,7 @@
 #include "daemon/daemon.h"
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
+#include "daemon/roles.h"
 #include "daemon/target.h"
 #include "daemon/waits.h"
 
@@ -73,12 +74,12 @@ method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
 /* --- hold and release
  * -------------------------------------------------------------------------------- */
 
-typedef int (*control_fn)(struct daemon *d, struct job *job, struct err *e);
+typedef int (*control_fn)(struct daemon *d, struct job *job, int32_t n, struct err *e);
 
 /* Jobs named one by one must all allow it; of a wider choice those that do are taken. */
 static int
 control(struct daemon *d, struct caller *c, const json_t *params, control_fn act,
-        struct jsonw *out, struct err *e)
+        int32_t number, struct jsonw *out, struct err *e)
 {
     struct select s;
     struct ids touched = {0};
@@ -88,7 +89,7 @@ control(struct daemon *d, struct caller *c, const json_t *params, control_fn act
     size_t n = rc ? 0 : select_live(d, &s, &jobs);
     for (size_t i = 0; i < n && rc == 0; i++) {
         rc = target_check_owner(c, jobs[i], e);
-        if (rc == 0 && act(d, jobs[i], &last) == 0)
+        if (rc == 0 && act(d, jobs[i], number, &last) == 0)
             ids_add(&touched, jobs[i]->id);
     }
     if (rc == 0 && touched.n == 0) {
@@ -108,18 +109,46 @@ control(struct daemon *d, struct caller *c, const json_t *params, control_fn act
     return rc;
 }
 
+static int
+hold(struct daemon *d, struct job *job, int32_t unused, struct err *e)
+{
+    (void)unused;
+    return jobs_hold(d, job, e);
+}
+
+static int
+release(struct daemon *d, struct job *job, int32_t unused, struct err *e)
+{
+    (void)unused;
+    return jobs_release(d, job, e);
+}
+
 int
 method_hold(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
             struct err *e)
 {
-    return control(d, c, params, jobs_hold, out, e);
+    return control(d, c, params, hold, 0, out, e);
 }
 
 int
 method_release(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
                struct err *e)
 {
-    return control(d, c, params, jobs_release, out, e);
+    return control(d, c, params, release, 0, out, e);
+}
+
+int
+method_priority(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+                struct err *e)
+{
+    const json_t *v = json_object_get(params, "priority");
+    json_int_t n = json_integer_value(v);
+    if (!json_is_integer(v) || n < PRIORITY_MIN || n > PRIORITY_MAX)
+        return err_set(e, ERR_USAGE, "\"priority\" must be a whole number from %d to %d",
+                       PRIORITY_MIN, PRIORITY_MAX);
+    if (roles_check_priority(d, (int32_t)n, e))
+        return -1;
+    return control(d, c, params, jobs_set_priority, (int32_t)n, out, e);
 }
 
 /* --- wait

@@ -92,6 +92,7 @@ method_jobs(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     struct listing l = {.daemon = d, .out = out};
     struct select s;
     int rc = select_read(d, c->uid, params, &s, e);
+    s.arrays_for_tasks = true;
     if (rc == 0)
         rc = read_fields(json_object_get(params, "fields"), &l, e);
     if (rc == 0) {

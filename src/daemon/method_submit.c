@@ -1,6 +1,7 @@
 /* `submit`: a list of jobs, all or none. A job that can never start here is refused with the
  * reason, before anything is changed. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -9,11 +10,13 @@
 #include "core/place.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/depend.h"
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
 #include "daemon/reqjson.h"
 #include "daemon/roles.h"
 #include "daemon/turn.h"
+#include "daemon/unique.h"
 
 int
 daemon_accepts_work(const struct daemon *d, size_t n, struct err *e)
@@ -42,22 +45,40 @@ check_feasible(struct daemon *d, const struct request *r, size_t i, size_t n, st
 }
 
 static int
-read_jobs(struct daemon *d, const json_t *list, struct job **jobs, struct err *e)
+read_job(struct daemon *d, const json_t *j, const struct caller *c,
+         const struct reqjson_context *ctx, struct job *job, struct err *e)
 {
-    size_t i;
+    request_free(&job->req);
+    if (reqjson_read(j, NULL, &job->req, e) || roles_check_priority(d, job->req.priority, e) ||
+        depend_resolve(d, c->uid, &job->req, e) || depend_check(d, &job->req, e))
+        return -1;
+    job->uid = c->uid;
+    reqjson_apply(ctx, job);
+    return unique_check(d, job, e);
+}
+
+/* Two of the same in one request are the same as well. */
+static int
+check_pair(struct job *const *jobs, size_t n, struct err *e)
+{
+    for (size_t i = 0; jobs[n]->req.unique && i < n; i++)
+        if (strcmp(jobs[i]->fingerprint, jobs[n]->fingerprint) == 0)
+            return err_set(e, ERR_REFUSED, "it is the same as job %zu of this request", i + 1);
+    return 0;
+}
+
+static int
+read_jobs(struct daemon *d, const json_t *list, const struct caller *c,
+          const struct reqjson_context *ctx, struct job **jobs, struct err *e)
+{
+    size_t i, n = json_array_size(list);
     const json_t *j;
     json_array_foreach(list, i, j)
     {
         jobs[i] = job_new();
-        request_free(&jobs[i]->req);
-        if (reqjson_read(j, NULL, &jobs[i]->req, e)) {
-            if (json_array_size(list) > 1)
-                err_prefix(e, "job %zu of %zu", i + 1, json_array_size(list));
-            return -1;
-        }
-        if (roles_check_priority(d, jobs[i]->req.priority, e))
-            return -1;
-        if (check_feasible(d, &jobs[i]->req, i, json_array_size(list), e))
+        if (read_job(d, j, c, ctx, jobs[i], e) || check_pair(jobs, i, e))
+            return n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
+        if (check_feasible(d, &jobs[i]->req, i, n, e))
             return -1;
     }
     return 0;
@@ -75,7 +96,7 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     if (daemon_accepts_work(d, n, e) || reqjson_context(d, params, &ctx, e))
         return -1;
     struct job **jobs = xcalloc(n, sizeof(struct job *));
-    int rc = read_jobs(d, list, jobs, e);
+    int rc = read_jobs(d, list, c, &ctx, jobs, e);
     if (rc == 0) {
         jsonw_object(out);
         jsonw_key(out, "ids");
@@ -86,9 +107,8 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
             job_free(jobs[i]);
             continue;
         }
-        jobs[i]->uid = c->uid;
-        reqjson_apply(&ctx, jobs[i]);
         jobs_add(d, jobs[i], NULL);
+        depend_enter(d, jobs[i], NULL);
         jsonw_int(out, jobs[i]->id);
     }
     free(jobs);

@@ -8,6 +8,7 @@ static const struct method methods[] = {
     {"file.plan", method_file_plan, false}, {"jobs", method_jobs, false},
     {"cancel", method_cancel, true},        {"hold", method_hold, true},
     {"release", method_release, true},      {"signal", method_signal, true},
+    {"priority", method_priority, true},    {"requeue", method_requeue, true},
     {"explain", method_explain, false},     {"wait", method_wait, false},
     {"gpu.pause", method_gpu_pause, true},  {"gpu.resume", method_gpu_resume, true},
     {"gpus", method_gpus, false},           {"status", method_status, false},

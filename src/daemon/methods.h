@@ -23,6 +23,8 @@ int method_cancel(struct daemon *, struct caller *, json_t *, struct jsonw *, st
 int method_hold(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_release(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_explain(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_priority(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_requeue(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_signal(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_wait(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_gpu_pause(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);

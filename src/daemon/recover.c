@@ -18,7 +18,9 @@
 #include "base/log.h"
 #include "core/ledger.h"
 #include "core/queue.h"
+#include "daemon/arrays.h"
 #include "daemon/daemon.h"
+#include "daemon/depend.h"
 #include "daemon/estimate.h"
 #include "daemon/health.h"
 #include "daemon/launch.h"
@@ -60,6 +62,7 @@ on_live(struct job *job, const char *const *uuids, void *arg)
     }
     estimate_enter(d, job);
     queue_add(d->queue, job);
+    arrays_recover(d, job);
     return 0;
 }
 
@@ -68,7 +71,10 @@ recover_load(struct daemon *d, struct err *e)
 {
     const char *before = store_boot_id(d->store);
     d->rebooted = before[0] && strcmp(before, clock_boot_id()) != 0;
-    return store_jobs_load_live(d->store, on_live, d, e);
+    if (store_jobs_load_live(d->store, on_live, d, e))
+        return -1;
+    depend_recover(d);
+    return 0;
 }
 
 /* The card of this UUID; one that the machine no longer shows is entered as lost, so that

@@ -5,6 +5,7 @@
 
 #include "core/plan.h"
 #include "daemon/daemon.h"
+#include "daemon/depend.h"
 
 static struct limit
 limit_each(const struct config *c)
@@ -41,11 +42,13 @@ rules_make(struct daemon *d)
                                .fair_share = c->fair_share != 0,
                                .limits = &d->limits};
     d->planner = planner_new(&rules, d->fair);
+    d->depend = depend_new();
 }
 
 void
 rules_free(struct daemon *d)
 {
     planner_free(d->planner);
+    depend_free(d->depend);
     free(d->limits.users);
 }

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "core/array.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/roles.h"
@@ -18,24 +19,26 @@ static int
 on_newest(struct job *job, const char *const *uuids, void *arg)
 {
     (void)uuids;
+    if (job->array)
+        return 0; /* it came with its array */
     *(uint32_t *)arg = job->id;
     return 1;
 }
 
-/* The newest job of this user. A job of this very turn is in the store too: not committed,
- * but the store reads its own writes only at commit, so the table is asked as well. */
+/* The newest job that this user submitted. A job of this very turn is in the store too: not
+ * committed, but the store reads its own writes only at commit, so the table is asked as well.
+ */
 static int
 find_last(struct daemon *d, uid_t uid, uint32_t *out, struct err *e)
 {
-    const struct store_filter f = {
-        .uid = uid, .has_uid = true, .limit = 1, .newest_first = true};
+    const struct store_filter f = {.uid = uid, .has_uid = true, .newest_first = true};
     size_t n;
     *out = 0;
     if (store_jobs_select(d->store, &f, on_newest, out, e))
         return -1;
     struct job **live = queue_list_by_id(d->queue, QUEUE_ALL, &n);
     for (size_t i = n; i > 0; i--) {
-        if (live[i - 1]->uid != uid)
+        if (live[i - 1]->uid != uid || live[i - 1]->array)
             continue;
         if (live[i - 1]->id > *out)
             *out = live[i - 1]->id;
@@ -82,16 +85,37 @@ select_free(struct select *s)
     selector_free(&s->selector);
 }
 
+/* Whether one of the tasks that are meant has not left this array. */
+static bool
+stands_for_task(const struct select *s, const struct job *job)
+{
+    for (size_t i = 0; job->tasks && i < s->selector.n_terms; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        if (t->kind != SELECT_TASKS || t->first != job->id)
+            continue;
+        for (int32_t task = t->first_task; task <= t->last_task; task++)
+            if (task_set_has(&job->tasks->pending, task))
+                return true;
+    }
+    return false;
+}
+
 bool
 select_matches(const struct select *s, const struct job *job)
 {
     if (s->user && strcmp(s->user, daemon_user_name(job->uid)) != 0)
         return false;
     bool hidden = roles_is_hidden(s->daemon, job->uid); /* a name that is guessed stays so */
-    return s->everything ||
-           selector_matches(&s->selector, job->id, hidden ? NULL : job->req.name,
-                            daemon_user_name(job->uid), job_state_name(job->state),
-                            job->id == s->last_id);
+    const struct selector_job x = {.id = job->id,
+                                   .array = job->array,
+                                   .task = job->task,
+                                   .name = hidden ? NULL : job->req.name,
+                                   .user = daemon_user_name(job->uid),
+                                   .state = job_state_name(job->state),
+                                   .tags = hidden ? NULL : (const char *const *)job->req.tags,
+                                   .is_last = job->id == s->last_id};
+    return s->everything || selector_matches(&s->selector, &x) ||
+           (s->arrays_for_tasks && stands_for_task(s, job));
 }
 
 static bool
@@ -111,6 +135,28 @@ exists(struct daemon *d, uint32_t id)
     return job != NULL;
 }
 
+static bool
+exists_task(struct daemon *d, const struct selector_term *t)
+{
+    struct err e;
+    const struct job *job = queue_get(d->queue, t->first);
+    struct job *old = job ? NULL : store_job_load(d->store, t->first, &e);
+    const struct request *r = job ? &job->req : old ? &old->req : NULL;
+    bool found = false;
+    for (int32_t task = t->first_task; r && !found && task <= t->last_task; task++)
+        found = task_set_has(&r->array, task);
+    job_free(old);
+    return found;
+}
+
+static bool
+is_missing(struct daemon *d, const struct selector_term *t)
+{
+    if (t->kind == SELECT_TASKS)
+        return !exists_task(d, t);
+    return is_single(t) && !exists(d, t->first);
+}
+
 int
 select_check_ids(struct daemon *d, const struct select *s, struct err *e)
 {
@@ -118,10 +164,11 @@ select_check_ids(struct daemon *d, const struct select *s, struct err *e)
     int n = 0;
     for (size_t i = 0; i < s->selector.n_terms; i++) {
         const struct selector_term *t = &s->selector.terms[i];
-        if (!is_single(t) || exists(d, t->first))
+        if (!is_missing(d, t) || ++n > 10)
             continue;
-        if (++n <= 10)
-            buf_addf(&missing, "%s%u", n > 1 ? ", " : "", t->first);
+        buf_addf(&missing, "%s%u", n > 1 ? ", " : "", t->first);
+        if (t->kind == SELECT_TASKS)
+            buf_addf(&missing, "_%d", t->first_task);
     }
     if (n == 0)
         return 0;
@@ -181,23 +228,56 @@ on_job(struct job *job, const char *const *uuids, void *arg)
     return 0;
 }
 
-/* Ids alone (and the last job) can be looked up; names, users and states need the walk. */
-static bool
-narrow(const struct select *s, struct store_range *ranges, int *n)
+struct ranges {
+    struct store_range *v;
+    int n, cap;
+};
+
+static void
+ranges_add(struct ranges *r, uint32_t first, uint32_t last)
 {
-    *n = 0;
+    if (r->n == r->cap) {
+        r->cap = r->cap ? r->cap * 2 : 16;
+        r->v = xrealloc(r->v, (size_t)r->cap * sizeof *r->v);
+    }
+    r->v[r->n++] = (struct store_range){first, last};
+}
+
+struct task_walk {
+    const struct selector_term *term;
+    struct ranges *ranges;
+};
+
+static int
+on_task(uint32_t id, int32_t task, enum job_state state, void *arg)
+{
+    const struct task_walk *w = arg;
+    (void)state;
+    if (task >= w->term->first_task && task <= w->term->last_task)
+        ranges_add(w->ranges, id, id);
+    return 0;
+}
+
+/* Ids, tasks and the last job can be looked up; names, users and states need the walk.
+ * 1: only *ranges; 0: all; -1: the store fails. */
+static int
+narrow(struct daemon *d, const struct select *s, struct ranges *ranges, struct err *e)
+{
     if (s->everything)
-        return false;
+        return 0;
     for (size_t i = 0; i < s->selector.n_terms; i++) {
         const struct selector_term *t = &s->selector.terms[i];
+        struct task_walk w = {t, ranges};
         if (t->kind == SELECT_IDS)
-            ranges[(*n)++] = (struct store_range){t->first, t->last};
+            ranges_add(ranges, t->first, t->last);
         else if (t->kind == SELECT_LAST)
-            ranges[(*n)++] = (struct store_range){s->last_id, s->last_id};
-        else
-            return false;
+            ranges_add(ranges, s->last_id, s->last_id);
+        else if (t->kind != SELECT_TASKS)
+            return 0;
+        else if (store_tasks_walk(d->store, t->first, on_task, &w, e))
+            return -1;
     }
-    return true;
+    return 1;
 }
 
 int
@@ -205,14 +285,17 @@ select_ended(struct daemon *d, const struct select *s, int64_t limit, select_cb 
              struct err *e)
 {
     struct walk w = {.daemon = d, .select = s, .cb = cb, .arg = arg};
-    struct store_range *ranges = xcalloc(s->selector.n_terms + 1, sizeof *ranges);
-    struct store_filter f = {.states = FINAL_STATES, .ranges = ranges, .limit = limit};
-    int n;
-    if (narrow(s, ranges, &n))
-        f.n_ranges = n;
-    int rc = store_jobs_select(d->store, &f, on_job, &w, e);
-    free(ranges);
-    return rc;
+    struct ranges ranges = {0};
+    struct store_filter f = {.states = FINAL_STATES, .limit = limit};
+    int rc = narrow(d, s, &ranges, e);
+    if (rc > 0) {
+        f.ranges = ranges.v;
+        f.n_ranges = ranges.n;
+    }
+    if (rc == 0 || ranges.n > 0)
+        rc = rc < 0 ? -1 : store_jobs_select(d->store, &f, on_job, &w, e);
+    free(ranges.v);
+    return rc < 0 ? -1 : 0;
 }
 
 int

@@ -16,9 +16,10 @@ struct job;
 
 struct select {
     struct selector selector;
-    bool everything;  /* no words were given */
-    uint32_t last_id; /* what @ means for this caller; 0: it has no job */
-    const char *user; /* only this user's; NULL: anybody's. Borrowed */
+    bool everything;       /* no words were given */
+    bool arrays_for_tasks; /* for lists: a task that has not left is shown by its array */
+    uint32_t last_id;      /* what @ means for this caller; 0: it has no job */
+    const char *user;      /* only this user's; NULL: anybody's. Borrowed */
     const struct daemon *daemon;
 };
 

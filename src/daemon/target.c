@@ -6,10 +6,31 @@
 
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "core/array.h"
 #include "core/job.h"
+#include "core/queue.h"
+#include "daemon/arrays.h"
 #include "daemon/daemon.h"
 #include "daemon/methods.h"
 #include "daemon/roles.h"
+
+/* Tasks that are named become jobs of their own, so that something can be done to them. */
+static int
+single_out(struct daemon *d, const struct caller *c, const struct select *s, struct err *e)
+{
+    for (size_t i = 0; i < s->selector.n_terms; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        struct job *array = t->kind == SELECT_TASKS ? queue_get(d->queue, t->first) : NULL;
+        for (int32_t task = t->first_task; array && task <= t->last_task; task++) {
+            if (!array->tasks || !task_set_has(&array->tasks->pending, task))
+                continue;
+            if (target_check_owner(c, array, e))
+                return -1;
+            arrays_split(d, array, task, 0);
+        }
+    }
+    return 0;
+}
 
 int
 target_read(struct daemon *d, const struct caller *c, const json_t *params, struct select *s,
@@ -19,7 +40,9 @@ target_read(struct daemon *d, const struct caller *c, const json_t *params, stru
         return -1;
     if (s->everything)
         return err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
-    return select_check_ids(d, s, e);
+    if (select_check_ids(d, s, e))
+        return -1;
+    return single_out(d, c, s, e);
 }
 
 int

@@ -20,6 +20,7 @@
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "core/queue.h"
+#include "daemon/arrays.h"
 #include "daemon/daemon.h"
 #include "daemon/estimate.h"
 #include "daemon/events.h"
@@ -172,6 +173,17 @@ turn_save(struct daemon *d, struct job *job, unsigned what)
     turn_touch(d);
 }
 
+struct job *
+turn_find_new(struct daemon *d, bool (*match)(const struct job *, const void *),
+              const void *arg)
+{
+    const struct turn *t = d->turn;
+    for (size_t i = t->n_unsaved; i-- > 0;)
+        if (t->unsaved[i]->unsaved & SAVE_INSERT && match(t->unsaved[i], arg))
+            return t->unsaved[i];
+    return NULL;
+}
+
 struct jsonw *
 turn_event(struct daemon *d, const char *kind, const struct job *job)
 {
@@ -197,6 +209,10 @@ turn_event(struct daemon *d, const char *kind, const struct job *job)
         events_write_command(&t->writer, job, COMMAND_IN_EVENT);
         if (job->line)
             jsonw_kint(&t->writer, "line", job->line);
+        if (job->array) {
+            jsonw_kint(&t->writer, "array_job", job->array);
+            jsonw_kint(&t->writer, "array_task", job->task);
+        }
     }
     turn_touch(d);
     return &t->writer;
@@ -219,6 +235,11 @@ start_job(struct daemon *d, struct job *job, const struct placement *where)
         d->turn->again = true;
         return;
     }
+    if (arrays_keep_back(d, job)) {
+        ledger_release(d->ledger, job->id);
+        d->turn->again = true;
+        return;
+    }
     struct attempt *run = xcalloc(1, sizeof *run);
     run->number = job->attempts + 1;
     run->n_gpus = where->n;
@@ -233,6 +254,26 @@ start_job(struct daemon *d, struct job *job, const struct placement *where)
     queue_refile(d->queue, job);
     turn_save(d, job, SAVE_JOB | SAVE_ATTEMPT_NEW);
     jobs_event_started(d, job);
+    arrays_moved(d, job, JOB_PENDING);
+}
+
+static void
+carry_out(struct daemon *d, const struct decision *x)
+{
+    struct job *job = queue_get(d->queue, x->job);
+    switch (x->type) {
+    case PLAN_START:
+        if (job->tasks)
+            job = arrays_split(d, job, x->task, x->as);
+        start_job(d, job, &x->where);
+        break;
+    case PLAN_INFEASIBLE:
+        jobs_infeasible(d, job, x->text);
+        break;
+    case PLAN_PREEMPT:
+        jobs_preempt(d, job, x->by);
+        break;
+    }
 }
 
 static int
@@ -274,16 +315,11 @@ plan(struct daemon *d)
     if (!prober_is_fresh(d->prober))
         return false; /* a sample is on its way; it touches the turn */
     auto_plan struct plan p = PLAN_INIT;
-    uint32_t next_id = 0;
+    uint32_t next_id = store_peek_job_id(d->store);
     plan_make(d->planner, d->queue, d->ledger, now, &next_id, &p);
-    for (size_t i = 0; i < p.n; i++) {
-        const struct decision *x = &p.decisions[i];
-        struct job *job = queue_get(d->queue, x->job);
-        if (x->type == PLAN_START)
-            start_job(d, job, &x->where);
-        else
-            jobs_infeasible(d, job, x->text);
-    }
+    store_advance_job_id(d->store, next_id);
+    for (size_t i = 0; i < p.n; i++)
+        carry_out(d, &p.decisions[i]);
     if (p.wake_us != INT64_MAX) {
         int64_t ms = (p.wake_us - now) / 1000 + 1;
         uv_timer_start(&t->wake, on_timer_touch, ms > 0 ? (uint64_t)ms : 1, 0);
@@ -344,6 +380,21 @@ undo_start(struct daemon *d, struct job *job)
     job->state = JOB_PENDING;
     job->unsaved &= (uint8_t)~SAVE_ATTEMPT_NEW;
     queue_refile(d->queue, job);
+    arrays_moved(d, job, JOB_STARTING);
+}
+
+/* Whether a job that is new and could not be saved goes again. A task goes back into its
+ * array, unless it has ended in that moment: then its row is tried again, as its array counts
+ * it already. */
+static bool
+may_go(struct daemon *d, struct job *job)
+{
+    if (!job->array)
+        return true;
+    if (job_state_is_final(job->state))
+        return false;
+    arrays_unsplit(d, job);
+    return true;
 }
 
 /* Events of what was taken back go, the others wait for the commit that succeeds. */
@@ -387,7 +438,7 @@ commit_failed(struct daemon *d, const struct err *e)
         struct job *job = t->unsaved[i];
         if (job->unsaved & SAVE_ATTEMPT_NEW)
             undo_start(d, job);
-        if (job->unsaved & SAVE_INSERT)
+        if (job->unsaved & SAVE_INSERT && may_go(d, job))
             jobs_retire(d, job); /* who waits for it already is not left waiting */
         else
             t->unsaved[keep++] = job;

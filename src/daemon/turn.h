@@ -36,6 +36,11 @@ void turn_save(struct daemon *d, struct job *job, unsigned what);
 struct jsonw *turn_event(struct daemon *d, const char *kind, const struct job *job);
 void turn_event_end(struct daemon *d);
 
+/* The newest job that is new in this turn (the store does not know it yet) and matches; or
+ * NULL. */
+struct job *turn_find_new(struct daemon *d, bool (*match)(const struct job *, const void *),
+                          const void *arg);
+
 /* Runs a turn now, without waiting for the loop; for start-up. 0, or -1 when the store
  * refused (what was not saved stays marked). */
 int turn_run(struct daemon *d);

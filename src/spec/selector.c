@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/request.h"
 #include "base/text.h"
 
 #define SHOWN_COLUMNS 60
@@ -20,12 +21,11 @@ static const char *const state_names[] = {
     "OUT_OF_MEMORY", "PREEMPTED", "INFEASIBLE", "LOST",      NULL,
 };
 
-static const char *const prefixes[] = {"name", "user", "state", NULL};
+static const char *const prefixes[] = {"name", "user", "state", "tag", NULL};
 
 #define GRAMMAR                                                                                \
-    "write a job's number, 12,14 or 12-20, @ (your last), name:GLOB, user:NAME, state:NAME "   \
-    "or "                                                                                      \
-    "all"
+    "write a job's number, 12,14 or 12-20, 12_3 (a task), @ (your last), name:GLOB, "          \
+    "user:NAME, state:NAME, tag:GLOB or all"
 
 static int
 refuse(const char *text, const char *why, struct err *e)
@@ -61,7 +61,55 @@ scan_id(const char **p, uint32_t *out)
     return true;
 }
 
-/* "12" or "12-20" or "@" or "all", n bytes of text. */
+/* "3" or "3-5": numbers of tasks. */
+static bool
+scan_tasks(const char **p, int32_t *first, int32_t *last)
+{
+    int32_t *to[2] = {first, last};
+
+    for (int i = 0; i < 2; i++) {
+        int64_t v = 0;
+        const char *s = *p;
+        for (; *s >= '0' && *s <= '9' && v < ARRAY_MAX; s++)
+            v = v * 10 + (*s - '0');
+        if (s == *p || v >= ARRAY_MAX)
+            return false;
+        *to[i] = (int32_t)v;
+        *p = s;
+        if (i == 0 && *s != '-') {
+            *last = *first;
+            return true;
+        }
+        *p = s + (i == 0);
+    }
+    return *first <= *last;
+}
+
+/* What follows "12_": "3", or "[3-5,9]". */
+static int
+add_tasks(struct selector *s, const char *piece, const char *p, uint32_t array, struct err *e)
+{
+    bool many = *p == '[';
+
+    p += many;
+    for (;;) {
+        int32_t first, last;
+        if (!scan_tasks(&p, &first, &last) || (first < last && !many))
+            return refuse(piece, "is no task of an array; write 12_3 or 12_[3-5,9]", e);
+        push(s, SELECT_TASKS, NULL, 0);
+        s->terms[s->n_terms - 1].first = s->terms[s->n_terms - 1].last = array;
+        s->terms[s->n_terms - 1].first_task = first;
+        s->terms[s->n_terms - 1].last_task = last;
+        if (!many || *p != ',')
+            break;
+        p++;
+    }
+    if (strcmp(p, many ? "]" : "") == 0)
+        return 0;
+    return refuse(piece, "is no task of an array; write 12_3 or 12_[3-5,9]", e);
+}
+
+/* "12" or "12-20" or "12_3" or "@" or "all", n bytes of text. */
 static int
 add_piece(struct selector *s, const char *text, size_t n, struct err *e)
 {
@@ -81,7 +129,7 @@ add_piece(struct selector *s, const char *text, size_t n, struct err *e)
         return refuse(piece, "selects no job; " GRAMMAR, e);
     last = first;
     if (*p == '_')
-        return refuse(piece, "names a task of an array, and there are no arrays; " GRAMMAR, e);
+        return add_tasks(s, piece, p + 1, first, e);
     if (*p == '-' && (p++, !scan_id(&p, &last)))
         return refuse(piece, "is no range of jobs; write 12-20", e);
     if (*p)
@@ -124,13 +172,32 @@ add_user(struct selector *s, const char *text, size_t n, struct err *e)
     return 0;
 }
 
+static int
+add_tag(struct selector *s, const char *text, size_t n, struct err *e)
+{
+    (void)e;
+    push(s, SELECT_TAG, text, n);
+    return 0;
+}
+
+/* Bytes up to the next comma that stands in no brackets. */
+static size_t
+piece_length(const char *text)
+{
+    size_t n = 0;
+
+    for (bool inside = false; text[n] && (inside || text[n] != ','); n++)
+        inside = text[n] == '[' || (inside && text[n] != ']');
+    return n;
+}
+
 /* Hands the pieces between commas to add; an empty one is an error. */
 static int
 add_each(struct selector *s, const char *text, const char *whole,
          int (*add)(struct selector *, const char *, size_t, struct err *), struct err *e)
 {
     for (;;) {
-        size_t n = strcspn(text, ",");
+        size_t n = piece_length(text);
         if (n == 0)
             return refuse(whole, "lacks something; " GRAMMAR, e);
         if (add(s, text, n, e) != 0)
@@ -149,8 +216,6 @@ refuse_prefix(const char *text, size_t n, struct err *e)
     auto_buf struct buf why = BUF_INIT;
     const char *nearest = text_nearest(word, prefixes);
 
-    if (strcasecmp(word, "tag") == 0)
-        return refuse(text, "asks for a tag, and jobs have none; " GRAMMAR, e);
     if (!nearest)
         return refuse(text, "selects no job; " GRAMMAR, e);
     buf_addf(&why, "selects no job; did you mean %s:%s?", nearest, text + n + 1);
@@ -175,6 +240,8 @@ add_text(struct selector *s, const char *text, struct err *e)
         return add_each(s, colon + 1, text, add_user, e);
     if (n == 5 && strncasecmp(text, "state", n) == 0)
         return add_each(s, colon + 1, text, add_state, e);
+    if (n == 3 && strncasecmp(text, "tag", n) == 0)
+        return add_each(s, colon + 1, text, add_tag, e);
     return refuse_prefix(text, n, e);
 }
 
@@ -199,35 +266,45 @@ selector_free(struct selector *s)
     *s = (struct selector)SELECTOR_INIT;
 }
 
-bool
-selector_matches(const struct selector *s, uint32_t id, const char *name, const char *user,
-                 const char *state_name, bool is_last)
+static bool
+has_tag(const char *const *tags, const char *glob)
 {
-    for (size_t i = 0; i < s->n_terms; i++) {
-        const struct selector_term *t = &s->terms[i];
-        bool match = false;
-        switch (t->kind) {
-        case SELECT_ALL:
-            match = true;
-            break;
-        case SELECT_LAST:
-            match = is_last;
-            break;
-        case SELECT_IDS:
-            match = id >= t->first && id <= t->last;
-            break;
-        case SELECT_NAME:
-            match = name && text_glob(t->pattern, name);
-            break;
-        case SELECT_USER:
-            match = user && strcmp(t->pattern, user) == 0;
-            break;
-        case SELECT_STATE:
-            match = state_name && strcmp(t->pattern, state_name) == 0;
-            break;
-        }
-        if (match)
+    for (; tags && *tags; tags++)
+        if (text_glob(glob, *tags))
             return true;
+    return false;
+}
+
+static bool
+term_matches(const struct selector_term *t, const struct selector_job *job)
+{
+    switch (t->kind) {
+    case SELECT_ALL:
+        return true;
+    case SELECT_LAST:
+        return job->is_last;
+    case SELECT_IDS:
+        return job->id >= t->first && job->id <= t->last;
+    case SELECT_TASKS:
+        return job->array == t->first && job->task >= t->first_task &&
+               job->task <= t->last_task;
+    case SELECT_NAME:
+        return job->name && text_glob(t->pattern, job->name);
+    case SELECT_USER:
+        return job->user && strcmp(t->pattern, job->user) == 0;
+    case SELECT_STATE:
+        return job->state && strcmp(t->pattern, job->state) == 0;
+    case SELECT_TAG:
+        return has_tag(job->tags, t->pattern);
     }
+    return false;
+}
+
+bool
+selector_matches(const struct selector *s, const struct selector_job *job)
+{
+    for (size_t i = 0; i < s->n_terms; i++)
+        if (term_matches(&s->terms[i], job))
+            return true;
     return false;
 }

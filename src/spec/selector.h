@@ -1,5 +1,6 @@
-/* Which jobs a person means: 12, 12,14, 12-20, @ (my last), name:sweep*, user:alice,
- * state:failed, --all. One grammar for every verb. Pure: parsing and matching only. */
+/* Which jobs a person means: 12, 12,14, 12-20, 12_3 and 12_[3-5] (tasks of an array), @ (my
+ * last), name:sweep*, user:alice, state:failed, tag:x, --all. One grammar for every verb. Pure:
+ * parsing and matching only. */
 #ifndef SPEC_SELECTOR_H
 #define SPEC_SELECTOR_H
 
@@ -13,14 +14,17 @@ enum selector_kind {
     SELECT_ALL,
     SELECT_LAST,  /* @ */
     SELECT_IDS,   /* first..last */
+    SELECT_TASKS, /* tasks first_task..last_task of the array `first` */
     SELECT_NAME,  /* pattern, a glob */
     SELECT_USER,  /* pattern, exact */
     SELECT_STATE, /* pattern, a state's name in upper case */
+    SELECT_TAG,   /* pattern, a glob */
 };
 
 struct selector_term {
     enum selector_kind kind;
     uint32_t first, last;
+    int32_t first_task, last_task;
     char *pattern; /* owned; NULL for the kinds without */
 };
 
@@ -42,8 +46,17 @@ int selector_add(struct selector *s, const char *text, struct err *e);
 
 void selector_free(struct selector *s); /* what it owns; not s */
 
-/* name may be NULL. state_name as in "FAILED". is_last: the latest job of who asks. */
-bool selector_matches(const struct selector *s, uint32_t id, const char *name, const char *user,
-                      const char *state_name, bool is_last);
+/* What is asked about a job. Borrowed. */
+struct selector_job {
+    uint32_t id;
+    uint32_t array; /* the array it is a task of; 0: none */
+    int32_t task;
+    const char *name; /* or NULL */
+    const char *user;
+    const char *state;       /* "FAILED" */
+    const char *const *tags; /* NULL-terminated; or NULL */
+    bool is_last;            /* the latest job of who asks */
+};
+bool selector_matches(const struct selector *s, const struct selector_job *job);
 
 #endif

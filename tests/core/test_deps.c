@@ -181,7 +181,9 @@ test_tasks_of_an_array(void **state)
     assert_string_equal(w->log, "");
     deps_ended(w->deps, 8, 1, 3, JOB_FAILED, on_dependent, w);
     assert_string_equal(w->log, "+6 -5:dependency: job 1_3 ended FAILED");
-    assert_string_equal(end(w, 1, JOB_COMPLETED), "+4");
+    const struct dep never_left = {DEP_ANY, 1, 9, NULL};
+    assert_true(deps_enter(w->deps, job_after(w, 9, 1, &never_left), has_ended, w, &why));
+    assert_string_equal(end(w, 1, JOB_COMPLETED), "+4 +9");
 }
 
 static void

@@ -51,12 +51,14 @@ try_job(const json_t *j)
 static void
 try_selector(const char *text)
 {
+    static const char *const tags[] = {"night", NULL};
+    static const struct selector_job job = {7, 5, 3, "name", "user", "FAILED", tags, true};
     struct selector s = SELECTOR_INIT;
     struct err e = {0};
     if (selector_add(&s, text, &e))
         require(e.text[0], "an error without words");
     else
-        selector_matches(&s, 7, "name", "user", "FAILED", true);
+        selector_matches(&s, &job);
     selector_free(&s);
 }
 

@@ -18,10 +18,18 @@ static const struct {
     uint32_t id;
     const char *name, *user, *state;
     bool is_last;
+    uint32_t array;
+    int32_t task;
+    const char *tags[3];
 } jobs[] = {
-    {1, "sweep-1", "alice", "COMPLETED", false},    {2, "sweep-2", "bob", "FAILED", false},
-    {3, NULL, "alice", "RUNNING", false},           {12, "sweep-12", "alice", "PENDING", true},
-    {20, "a,b:c", "carol", "OUT_OF_MEMORY", false},
+    {1, "sweep-1", "alice", "COMPLETED", false, 0, -1, {"night", "v2"}},
+    {2, "sweep-2", "bob", "FAILED", false, 0, -1, {"night"}},
+    {3, NULL, "alice", "RUNNING", false, 0, -1, {NULL}},
+    {12, "sweep-12", "alice", "PENDING", true, 0, -1, {NULL}},
+    {20, "a,b:c", "carol", "OUT_OF_MEMORY", false, 0, -1, {NULL}},
+    {31, NULL, "dave", "RUNNING", false, 30, 0, {NULL}},
+    {32, NULL, "dave", "RUNNING", false, 30, 7, {NULL}},
+    {33, NULL, "dave", "RUNNING", false, 40, 7, {NULL}},
 };
 
 /* The ids of those that match, "1 12 ". */
@@ -31,10 +39,18 @@ match(const struct selector *s, char *out, size_t size)
     size_t n = 0;
 
     out[0] = '\0';
-    for (size_t i = 0; i < COUNT(jobs); i++)
-        if (selector_matches(s, jobs[i].id, jobs[i].name, jobs[i].user, jobs[i].state,
-                             jobs[i].is_last))
+    for (size_t i = 0; i < COUNT(jobs); i++) {
+        const struct selector_job job = {.id = jobs[i].id,
+                                         .array = jobs[i].array,
+                                         .task = jobs[i].task,
+                                         .name = jobs[i].name,
+                                         .user = jobs[i].user,
+                                         .state = jobs[i].state,
+                                         .tags = jobs[i].tags,
+                                         .is_last = jobs[i].is_last};
+        if (selector_matches(s, &job))
             n += (size_t)snprintf(out + n, size - n, "%u ", jobs[i].id);
+    }
 }
 
 static void
@@ -52,9 +68,9 @@ selects(void **state)
         {"4294967295", ""},
         {"@", "12 "},
         {"1,@", "1 12 "},
-        {"all", "1 2 3 12 20 "},
-        {"ALL", "1 2 3 12 20 "},
-        {"--all", "1 2 3 12 20 "},
+        {"all", "1 2 3 12 20 31 32 33 "},
+        {"ALL", "1 2 3 12 20 31 32 33 "},
+        {"--all", "1 2 3 12 20 31 32 33 "},
         {"name:sweep*", "1 2 12 "},
         {"name:sweep-?", "1 2 "},
         {"name:*", "1 2 12 20 "},
@@ -63,8 +79,19 @@ selects(void **state)
         {"user:alice,carol", "1 3 12 20 "},
         {"user:ali*", ""},
         {"state:failed", "2 "},
-        {"state:Running,PENDING", "3 12 "},
+        {"state:Running,PENDING", "3 12 31 32 33 "},
         {"state:out_of_memory", "20 "},
+        {"30_7", "32 "},
+        {"30_0,40_7", "31 33 "},
+        {"30_[0-7]", "31 32 "},
+        {"30_[5,7-9],12", "12 32 "},
+        {"30_[0,7]", "31 32 "},
+        {"30_8", ""},
+        {"12_0", ""},
+        {"tag:night", "1 2 "},
+        {"tag:v*", "1 "},
+        {"tag:v2,night", "1 2 "},
+        {"TAG:none", ""},
     };
     char ids[64];
 
@@ -116,7 +143,16 @@ refuses_with_words(void **state)
         {"1,,2", "lacks something"},
         {"1,", "lacks something"},
         {"1 2", "selects no job"},
-        {"12_3", "'12_3' names a task of an array"},
+        {"12_", "'12_' is no task of an array; write 12_3"},
+        {"12_x", "is no task of an array"},
+        {"12_3-5", "is no task of an array; write 12_3 or 12_[3-5,9]"},
+        {"12_[3", "is no task"},
+        {"12_[3]4", "is no task"},
+        {"12_[]", "is no task"},
+        {"12_[3,]", "is no task"},
+        {"12_[5-3]", "is no task"},
+        {"12_1000000", "is no task"},
+        {"_3", "selects no job"},
         {"sweep", "'sweep' selects no job; write a job's number"},
         {"name:", "lacks the name"},
         {"user:", "lacks something"},
@@ -124,7 +160,8 @@ refuses_with_words(void **state)
         {"state:faild", "'faild' is not a state; did you mean FAILED?"},
         {"state:xyz", "there are PENDING, HELD, "},
         {"usr:alice", "did you mean user:alice?"},
-        {"tag:x", "'tag:x' asks for a tag"},
+        {"tag:", "lacks something"},
+        {"tags:x", "did you mean tag:x?"},
         {"what:x", "selects no job"},
         {":x", "selects no job"},
         {"a\x1b[2J", "'a\\x1B[2J' selects no job"},
@@ -154,8 +191,8 @@ knows_every_state(void **state)
         struct err e;
         snprintf(text, sizeof(text), "state:%s", job_state_name((enum job_state)i));
         assert_int_equal(selector_add(&s, text, &e), 0);
-        assert_true(
-            selector_matches(&s, 1, NULL, NULL, job_state_name((enum job_state)i), false));
+        const struct selector_job job = {.id = 1, .state = job_state_name((enum job_state)i)};
+        assert_true(selector_matches(&s, &job));
     }
 }
 

@@ -1,0 +1,287 @@
+/* Dependencies in the daemon: see depend.h. Called by the methods that make jobs, by jobs.c for
+ * every end and by recover.c. A chain of any length falls in one turn, without recursion: ends
+ * that follow from an end are queued and taken one by one. */
+#include "daemon/depend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "core/array.h"
+#include "core/deps.h"
+#include "core/queue.h"
+#include "daemon/arrays.h"
+#include "daemon/daemon.h"
+#include "daemon/jobs.h"
+#include "daemon/turn.h"
+#include "store/store.h"
+
+struct depend {
+    struct deps *deps;
+    uint32_t *fallen; /* have ended, and those who wait for them are still to be told */
+    size_t n_fallen, cap_fallen;
+    bool telling;
+};
+
+struct depend *
+depend_new(void)
+{
+    struct depend *x = xcalloc(1, sizeof *x);
+    x->deps = deps_new();
+    return x;
+}
+
+void
+depend_free(struct depend *x)
+{
+    if (!x)
+        return;
+    deps_free(x->deps);
+    free(x->fallen);
+    free(x);
+}
+
+/* --- what is there ------------------------------------------------------------------------ */
+
+struct wanted {
+    uid_t uid;
+    const char *name;
+};
+
+static bool
+has_name(const struct job *job, const void *arg)
+{
+    const struct wanted *w = arg;
+    return job->uid == w->uid && !job->array && job->req.name &&
+           strcmp(job->req.name, w->name) == 0;
+}
+
+int
+depend_find_named(struct daemon *d, uid_t uid, const char *name, uint32_t *out, struct err *e)
+{
+    const struct wanted w = {uid, name};
+    const struct job *fresh = turn_find_new(d, has_name, &w);
+    struct store_found found;
+    *out = fresh ? fresh->id : 0;
+    if (fresh)
+        return 0;
+    if (store_find_named(d->store, uid, name, &found, e))
+        return -1;
+    *out = found.id;
+    return 0;
+}
+
+/* An ended one of the store, whole; the caller frees it. */
+static struct job *
+load(struct daemon *d, uint32_t id)
+{
+    struct err e;
+    return store_job_load(d->store, id, &e);
+}
+
+/* A task of an array that has ended, or of one that lives but has not this task any more. */
+static bool
+task_has_ended(struct daemon *d, const struct job *array, int32_t task, enum job_state *out)
+{
+    struct store_found found;
+    struct err e;
+    *out = job_state_is_final(array->state) ? array->state : JOB_CANCELLED;
+    if (store_find_task(d->store, array->id, task, &found, &e) == 0 && found.id)
+        *out = found.state;
+    else if (*out == JOB_COMPLETED || *out == JOB_FAILED)
+        *out = JOB_CANCELLED; /* it never left: it was cancelled with the rest */
+    return job_state_is_final(*out);
+}
+
+static bool
+has_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
+{
+    struct daemon *d = arg;
+    const struct job *job = queue_get(d->queue, id);
+    struct job *old = job ? NULL : load(d, id);
+    bool ended = true;
+    *out = JOB_LOST; /* of one that nobody knows any more */
+    if (!job)
+        job = old;
+    if (job && task < 0) {
+        *out = job->state;
+        ended = job_state_is_final(job->state);
+    } else if (job && !old && job->tasks && task_set_has(&job->tasks->pending, task)) {
+        ended = false;
+    } else if (job) {
+        const struct job *live = old ? NULL : arrays_find_task(d, job, task);
+        if (live)
+            *out = live->state;
+        ended = live ? job_state_is_final(live->state) : task_has_ended(d, job, task, out);
+    }
+    job_free(old);
+    return ended;
+}
+
+/* --- a request ---------------------------------------------------------------------------- */
+
+static int
+check_there(struct daemon *d, const struct dep *dep, struct err *e)
+{
+    struct job *old = NULL;
+    const struct job *job = queue_get(d->queue, dep->job);
+    int rc = 0;
+    if (!job)
+        job = old = load(d, dep->job);
+    if (!job)
+        rc = err_set(e, ERR_REFUSED, "it is to run after job %u, and there is no such job",
+                     dep->job);
+    else if (dep->task >= 0 && !task_set_has(&job->req.array, dep->task))
+        rc = err_set(e, ERR_REFUSED, "it is to run after %u_%d, and job %u has no such task",
+                     dep->job, dep->task, dep->job);
+    job_free(old);
+    return rc;
+}
+
+int
+depend_resolve(struct daemon *d, uid_t uid, struct request *r, struct err *e)
+{
+    for (int i = 0; i < r->n_deps; i++) {
+        struct dep *dep = &r->deps[i];
+        if (!dep->job && depend_find_named(d, uid, dep->name ? dep->name : "", &dep->job, e))
+            return -1;
+        if (!dep->job)
+            return err_set(e, ERR_REFUSED,
+                           "it is to run after '%s', and no job of yours has that name; name "
+                           "one that is there, or its number",
+                           dep->name ? dep->name : "");
+        if (check_there(d, dep, e))
+            return -1;
+    }
+    return 0;
+}
+
+int
+depend_check(struct daemon *d, const struct request *r, struct err *e)
+{
+    auto_buf struct buf why = BUF_INIT;
+    if (deps_possible(r, has_ended, d, &why))
+        return 0;
+    return err_set(e, ERR_REFUSED, "it can never start: %s", buf_str(&why));
+}
+
+/* --- waiting ------------------------------------------------------------------------------ */
+
+bool
+depend_enter(struct daemon *d, struct job *job, struct buf *why)
+{
+    auto_buf struct buf words = BUF_INIT;
+    bool can = true;
+    if (job_state_is_final(job->state))
+        return true;
+    deps_leave(d->depend->deps, job);
+    if (deps_is_circular(d->depend->deps, job)) {
+        buf_adds(&words, "dependency: it would wait for itself");
+        can = false;
+    } else {
+        can = deps_enter(d->depend->deps, job, has_ended, d, &words);
+    }
+    queue_refile(d->queue, job);
+    if (can)
+        return true;
+    if (why)
+        buf_adds(why, buf_str(&words));
+    jobs_dependency_failed(d, job, buf_str(&words));
+    return false;
+}
+
+void
+depend_join(struct daemon *d, struct job *task)
+{
+    auto_buf struct buf unused = BUF_INIT;
+    deps_enter(d->depend->deps, task, has_ended, d, &unused);
+    queue_refile(d->queue, task);
+}
+
+void
+depend_leave(struct daemon *d, struct job *job)
+{
+    deps_leave(d->depend->deps, job);
+}
+
+/* --- an end ------------------------------------------------------------------------------- */
+
+static void
+on_dependent(void *arg, uint32_t id, bool met, const char *why)
+{
+    struct daemon *d = arg;
+    struct job *job = queue_get(d->queue, id);
+    if (!job || (job->state != JOB_PENDING && job->state != JOB_HELD))
+        return;
+    if (!met) {
+        jobs_dependency_failed(d, job, why);
+    } else if (deps_met(job)) {
+        job->waiting_told = false;
+        queue_refile(d->queue, job);
+        turn_touch(d);
+    }
+}
+
+void
+depend_ended(struct daemon *d, const struct job *job)
+{
+    struct depend *x = d->depend;
+    if (x->n_fallen == x->cap_fallen) {
+        x->cap_fallen = x->cap_fallen ? x->cap_fallen * 2 : 16;
+        x->fallen = xrealloc(x->fallen, x->cap_fallen * sizeof *x->fallen);
+    }
+    x->fallen[x->n_fallen++] = job->id;
+    if (x->telling)
+        return; /* the loop below is at work and takes it up */
+    x->telling = true;
+    for (size_t i = 0; i < x->n_fallen; i++) {
+        const struct job *fallen = queue_get(d->queue, x->fallen[i]);
+        if (fallen && job_state_is_final(fallen->state))
+            deps_ended(x->deps, fallen->id, fallen->array, fallen->task, fallen->state,
+                       on_dependent, d);
+    }
+    x->n_fallen = 0;
+    x->telling = false;
+}
+
+/* --- after a restart ---------------------------------------------------------------------- */
+
+/* A job and its dependents' fate stand in one commit. So what a live job waits for and is not
+ * live any more was met: that it failed would have ended the job too. */
+struct recovering {
+    struct daemon *daemon;
+    const struct job *job;
+};
+
+static bool
+had_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
+{
+    const struct recovering *r = arg;
+    const struct request *req = &r->job->req;
+    if (queue_get(r->daemon->queue, id) && !has_ended(r->daemon, id, task, out))
+        return false;
+    *out = JOB_COMPLETED;
+    for (int i = 0; i < req->n_deps; i++)
+        if (req->deps[i].job == id && req->deps[i].task == task &&
+            req->deps[i].type == DEP_FAILED)
+            *out = JOB_FAILED;
+    return true;
+}
+
+void
+depend_recover(struct daemon *d)
+{
+    size_t n;
+    auto_buf struct buf unused = BUF_INIT;
+    auto_free struct job **jobs =
+        queue_list_by_id(d->queue, 1u << JOB_PENDING | 1u << JOB_HELD, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!jobs[i]->req.n_deps)
+            continue;
+        struct recovering r = {d, jobs[i]};
+        deps_enter(d->depend->deps, jobs[i], had_ended, &r, &unused);
+        queue_refile(d->queue, jobs[i]);
+    }
+}

@@ -1,0 +1,212 @@
+/* `requeue`: jobs run again. An active one is stopped first; one that has ended comes back from
+ * the store into the table, with its number and its place. An array stands for all its tasks,
+ * those too that were dropped before they left it. */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "core/array.h"
+#include "core/queue.h"
+#include "daemon/arrays.h"
+#include "daemon/daemon.h"
+#include "daemon/depend.h"
+#include "daemon/estimate.h"
+#include "daemon/jobs.h"
+#include "daemon/methods.h"
+#include "daemon/target.h"
+#include "store/store.h"
+
+struct again {
+    struct daemon *daemon;
+    const struct caller *caller;
+    const char *by;
+    struct ids touched;
+    struct err last; /* why one could not be */
+};
+
+static struct job *
+take_back(struct daemon *d, uint32_t id, struct err *e)
+{
+    struct job *job = queue_get(d->queue, id);
+    if (job)
+        return job;
+    job = store_job_load(d->store, id, e);
+    if (!job)
+        return NULL;
+    estimate_enter(d, job);
+    queue_add(d->queue, job);
+    return job;
+}
+
+static int
+on_row(uint32_t id, int32_t task, enum job_state state, void *arg)
+{
+    struct job *array = arg;
+    (void)id;
+    if (task_set_remove(&array->tasks->pending, task) && job_state_is_final(state))
+        array->tasks->ended[state]++;
+    return 0;
+}
+
+/* One that could not be requeued after all goes again. */
+static void
+put_back(struct daemon *d, struct job *job)
+{
+    if (!job_state_is_final(job->state) || job->unsaved)
+        return;
+    estimate_leave(d, job);
+    job_free(queue_remove(d->queue, job->id));
+}
+
+/* The books of an array that has ended, as its tasks' rows have them; what has no row waits
+ * again. */
+static int
+reopen(struct daemon *d, struct job *array, struct err *e)
+{
+    if (!job_state_is_final(array->state))
+        return 0;
+    array_begin(array);
+    return store_tasks_walk(d->store, array->id, on_row, array, e);
+}
+
+/* The one job, which may be gone afterwards when this fails. */
+static int
+run_again(struct again *r, struct job *job)
+{
+    struct daemon *d = r->daemon;
+    if (job_state_is_final(job->state) && depend_check(d, &job->req, &r->last)) {
+        err_prefix(&r->last, "job %u cannot be requeued", job->id);
+        put_back(d, job);
+        return -1;
+    }
+    if (jobs_requeue(d, job, r->by, &r->last)) {
+        put_back(d, job);
+        return -1;
+    }
+    if (job->state == JOB_PENDING)
+        depend_enter(d, job, NULL);
+    ids_add(&r->touched, job->id);
+    return 0;
+}
+
+static int
+requeue_task(struct again *r, struct job *task)
+{
+    struct daemon *d = r->daemon;
+    struct job *array = take_back(d, task->array, &r->last);
+    if (array && job_state_is_final(array->state) &&
+        (reopen(d, array, &r->last) || run_again(r, array))) {
+        put_back(d, task);
+        return -1;
+    }
+    return run_again(r, task);
+}
+
+static int
+on_task(uint32_t id, int32_t task, enum job_state state, void *arg)
+{
+    (void)task;
+    (void)state;
+    ids_add(arg, id);
+    return 0;
+}
+
+static int
+requeue_array(struct again *r, struct job *array)
+{
+    struct daemon *d = r->daemon;
+    struct ids tasks = {0};
+    size_t before = r->touched.n;
+    int rc = 0;
+    if (store_tasks_walk(d->store, array->id, on_task, &tasks, &r->last) ||
+        reopen(d, array, &r->last))
+        rc = -1;
+    if (rc == 0 && job_state_is_final(array->state))
+        rc = run_again(r, array);
+    for (size_t i = 0; i < tasks.n && rc == 0; i++) {
+        struct job *task = take_back(d, tasks.v[i], &r->last);
+        if (task && task->state != JOB_PENDING && task->state != JOB_HELD)
+            run_again(r, task);
+    }
+    ids_free(&tasks);
+    return rc || r->touched.n > before ? rc : -1;
+}
+
+static int
+requeue_one(struct again *r, uint32_t id, struct err *e)
+{
+    struct job *job = queue_get(r->daemon->queue, id);
+    struct job *old = job ? NULL : store_job_load(r->daemon->store, id, e);
+    int rc = job || old ? target_check_owner(r->caller, job ? job : old, e) : -1;
+    job_free(old);
+    if (rc || !(job = take_back(r->daemon, id, e)))
+        return -1;
+    if (job->tasks)
+        requeue_array(r, job);
+    else if (job->array)
+        requeue_task(r, job);
+    else
+        run_again(r, job);
+    return 0;
+}
+
+static void
+on_ended(struct job *job, const char *const *uuids, void *arg)
+{
+    (void)uuids;
+    ids_add(arg, job->id);
+}
+
+/* By number, so that those that wait for others find them waiting. */
+static int
+compare_ids(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int
+requeue_all(struct again *r, const struct select *s, const json_t *params, struct err *e)
+{
+    struct daemon *d = r->daemon;
+    struct ids ids = {0};
+    auto_free struct job **live = NULL;
+    int rc = select_ended(d, s, 0, on_ended, &ids, e);
+    size_t n = rc ? 0 : select_live(d, s, &live);
+    for (size_t i = 0; i < n; i++)
+        ids_add(&ids, live[i]->id);
+    if (rc == 0)
+        rc = daemon_accepts_work(d, ids.n - n, e);
+    if (ids.n)
+        qsort(ids.v, ids.n, sizeof *ids.v, compare_ids);
+    for (size_t i = 0; i < ids.n && rc == 0; i++)
+        rc = requeue_one(r, ids.v[i], e);
+    if (rc == 0 && ids.n == 0)
+        rc = select_none(params, e);
+    else if (rc == 0 && r->touched.n == 0) {
+        *e = r->last;
+        rc = -1;
+    }
+    ids_free(&ids);
+    return rc;
+}
+
+int
+method_requeue(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+               struct err *e)
+{
+    struct again r = {.daemon = d, .caller = c, .by = daemon_user_name(c->uid)};
+    struct select s = {0};
+    int rc = target_read(d, c, params, &s, e);
+    if (rc == 0)
+        rc = requeue_all(&r, &s, params, e);
+    if (rc == 0) {
+        jsonw_object(out);
+        ids_write(out, "ids", &r.touched);
+        jsonw_end_object(out);
+    }
+    ids_free(&r.touched);
+    select_free(&s);
+    return rc;
+}
