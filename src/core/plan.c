@@ -1,7 +1,11 @@
-/* The pass over the queue. Heads of lines are looked at in scheduling order (priority, then
- * order); a line whose head finds no room is left for this pass, since room only shrinks
- * while a plan is made and whoever stands behind asks for the same. So the cost follows the
- * number of kinds and of starts, not the number of jobs. */
+/* The pass over the queue. The fronts of all lines are tried in scheduling order; a line whose
+ * front does not start is left for this pass, since room only shrinks while a plan is made and
+ * whoever stands behind asks for the same. So the cost follows the number of kinds, of starts
+ * and of running jobs, not the number of jobs that wait.
+ *
+ * Who does not fit may have others make way (preempt.c), and the first whom that, or waiting,
+ * can help has room kept for him (reserve.c); after that each start is one that leaves him
+ * his. Who is over a limit is passed over and delays nobody. */
 #include "core/plan.h"
 
 #include <stdlib.h>
@@ -9,16 +13,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "core/balance.h"
-#include "core/ledger.h"
-#include "core/queue.h"
+#include "core/plan_priv.h"
 
-struct planner {
-    struct plan_rules rules;
-    struct fair *fair;
-    struct reservation reserved;
-    struct balance *balance;
-};
+/* The planner. */
 
 struct planner *
 planner_new(const struct plan_rules *r, struct fair *f)
@@ -27,6 +24,7 @@ planner_new(const struct plan_rules *r, struct fair *f)
     planner->rules = *r;
     planner->fair = f;
     planner->balance = balance_new();
+    planner->reserved.at_us = NEVER;
     return planner;
 }
 
@@ -69,6 +67,8 @@ planner_ended(struct planner *p, int64_t span_ms, int64_t run_ms)
     balance_ended(p->balance, span_ms, run_ms);
 }
 
+/* The plan. */
+
 void
 plan_free(struct plan *p)
 {
@@ -78,7 +78,7 @@ plan_free(struct plan *p)
     *p = (struct plan)PLAN_INIT;
 }
 
-static struct decision *
+struct decision *
 plan_add(struct plan *p, enum decision_type type, uint32_t job)
 {
     if (p->n == p->cap) {
@@ -90,60 +90,7 @@ plan_add(struct plan *p, enum decision_type type, uint32_t job)
     return d;
 }
 
-/* The lines still in play, a binary heap: the one whose next job comes first on top. */
-
-struct lines {
-    struct job **heap;
-    size_t n;
-};
-
-static bool
-is_before(const struct job *a, const struct job *b)
-{
-    if (a->req.priority != b->req.priority)
-        return a->req.priority > b->req.priority;
-    if (a->order != b->order)
-        return a->order < b->order;
-    return a->id < b->id;
-}
-
-static void
-lines_sink(struct lines *h, size_t at)
-{
-    struct job *job = h->heap[at];
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= h->n)
-            break;
-        if (child + 1 < h->n && is_before(h->heap[child + 1], h->heap[child]))
-            child++;
-        if (!is_before(h->heap[child], job))
-            break;
-        h->heap[at] = h->heap[child];
-        at = child;
-    }
-    h->heap[at] = job;
-}
-
-static void
-lines_fill(struct lines *h, const struct queue *q)
-{
-    h->n = queue_n_kinds(q);
-    h->heap = xmalloc((h->n + 1) * sizeof(struct job *));
-    for (size_t i = 0; i < h->n; i++)
-        h->heap[i] = queue_kind(q, i)->head;
-    for (size_t i = h->n / 2; i-- > 0;)
-        lines_sink(h, i);
-}
-
-/* The top line goes on with this job; NULL: it is out of play. */
-static void
-lines_next(struct lines *h, struct job *job)
-{
-    h->heap[0] = job ? job : h->heap[--h->n];
-    if (h->n > 0)
-        lines_sink(h, 0);
-}
+/* The pass. */
 
 /* Everyone in a line that can never start here, with the words why. */
 static bool
@@ -161,80 +108,167 @@ refuse_infeasible(struct kind *k, const struct ledger *l, struct plan *p)
     return true;
 }
 
-static bool
-start(struct job *job, struct ledger *l, struct plan *p)
+/* Says for whose sake it is kept back, where that is why. */
+static void
+name_the_kept(const struct planning *pl, struct blocked *why)
 {
-    struct placement where;
-    if (!place_job(&job->req.demand, l, &where, &job->kind->blocked))
+    if (why->reason != REASON_RESERVATION)
+        return;
+    why->waits_for = pl->keep.job ? pl->keep.job->id : pl->closed_for;
+    why->until_us = pl->keep.job ? pl->keep.at_us : 0;
+}
+
+/* Places the front's job, or its next task, within the limits and beside what is kept. */
+static bool
+find_place(struct planning *pl, const struct front *f, uint32_t id, struct placement *where,
+           struct blocked *why)
+{
+    const struct demand *d = &f->job->req.demand;
+    struct blocked limit;
+    uint64_t cards;
+    if (!users_allow(pl, f->user, d, &cards, why))
         return false;
-    ledger_hold(l, job->id, &job->req.demand, where.gpus, where.n);
-    plan_add(p, PLAN_START, job->id)->where = where;
+    if (reserve_place(pl, f->job, id, pl->l, cards, where, why))
+        return true;
+    /* Room there was, but on cards that are too large for what is left of a VRAM limit. */
+    if (why->reason == REASON_RESERVATION && cards != UINT64_MAX &&
+        reserve_place(pl, f->job, 0, pl->l, UINT64_MAX, where, &limit)) {
+        *why = (struct blocked){.reason = REASON_USER_LIMIT,
+                                .gpu = -1,
+                                .limit = f->user->limit->vram_mib,
+                                .limit_of = 'v'};
+        if (why->limit == 0) {
+            why->reason = REASON_QUEUE_LIMIT;
+            why->limit = pl->planner->rules.limits->all.vram_mib;
+        }
+    }
+    name_the_kept(pl, why);
+    return false;
+}
+
+static bool
+start(struct planning *pl, struct front *f)
+{
+    struct job *job = f->job;
+    struct placement where;
+    uint32_t id = f->task >= 0 ? *pl->next_id : job->id;
+    if (!find_place(pl, f, id, &where, &job->kind->blocked))
+        return false;
+    ledger_hold(pl->l, id, &job->req.demand, where.gpus, where.n);
+    users_charge(pl, f->user, &job->req.demand, &where);
+    struct decision *d = plan_add(pl->p, PLAN_START, job->id);
+    d->where = where;
+    if (f->task >= 0) {
+        d->task = f->task;
+        d->as = id;
+        ++*pl->next_id;
+    }
+    runs_started(pl, id, job);
+    job->blocked_since_us = 0;
     return true;
+}
+
+/* After a start the line goes on with the array's next task, or with the job behind. */
+static void
+go_on(struct planning *pl)
+{
+    struct front *f = pl->fronts;
+    struct job *job = f->job;
+    if (f->task >= 0) {
+        const struct tasks *t = job->tasks;
+        f->started++;
+        if (++f->task > t->pending.ranges[f->range].last && ++f->range < t->pending.n)
+            f->task = t->pending.ranges[f->range].first;
+        bool full = job->req.array_max > 0 && t->active + f->started >= job->req.array_max;
+        if (f->range < t->pending.n && !full)
+            return; /* fronts_first puts it in its place */
+    }
+    fronts_next(pl, kind_next(job));
+}
+
+static bool
+is_over_limit(const struct blocked *why)
+{
+    return why->reason == REASON_USER_LIMIT || why->reason == REASON_QUEUE_LIMIT;
+}
+
+/* The front's job does not start in this pass. */
+static void
+pass_over(struct planning *pl, const struct front *f)
+{
+    struct job *job = f->job;
+    if (is_over_limit(&job->kind->blocked)) {
+        job->blocked_since_us = 0;
+        return;
+    }
+    if (job->blocked_since_us == 0)
+        job->blocked_since_us = pl->now_us;
+    if (job->req.priority > pl->users.lowest_preemptible)
+        preempt_for(pl, job);
+    if (!pl->keep.job && fronts_reserves(pl, f))
+        reserve_for(pl, job);
 }
 
 /* Those passed over early were told of room that others have taken since. */
 static void
-refresh_reasons(struct queue *q, const struct ledger *l)
+refresh_reasons(const struct planning *pl)
 {
-    for (size_t i = 0; i < queue_n_kinds(q); i++) {
-        struct kind *k = queue_kind(q, i);
+    for (size_t i = 0; i < queue_n_kinds(pl->q); i++) {
+        struct kind *k = queue_kind(pl->q, i);
         struct placement unused;
-        if (k->blocked.reason != REASON_NONE)
-            place_job(&k->demand, l, &unused, &k->blocked);
+        struct blocked now;
+        if (k->blocked.reason == REASON_NONE || k->blocked.reason == REASON_RESERVATION ||
+            is_over_limit(&k->blocked))
+            continue;
+        if (!place_job(&k->demand, pl->l, &unused, &now))
+            k->blocked = now;
     }
+}
+
+static void
+remember(struct planning *pl)
+{
+    const struct keep *k = &pl->keep;
+    struct reservation *r = &pl->planner->reserved;
+    *r = (struct reservation){.at_us = NEVER};
+    if (k->job)
+        *r = (struct reservation){
+            .job = k->job->id, .at_us = k->at_us, .cards = k->cards, .pinned = k->pinned};
+}
+
+static void
+run_pass(struct planning *pl)
+{
+    struct front *f;
+    users_begin(pl);
+    fronts_fill(pl);
+    while ((f = fronts_first(pl)) != NULL) {
+        if (refuse_infeasible(f->job->kind, pl->l, pl->p)) {
+            fronts_next(pl, NULL);
+        } else if (start(pl, f)) {
+            go_on(pl);
+        } else {
+            pass_over(pl, f);
+            fronts_next(pl, NULL);
+        }
+    }
+    if (pl->p->n > 0)
+        refresh_reasons(pl);
 }
 
 void
 plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64_t now_us,
           uint32_t *next_id, struct plan *p)
 {
-    (void)planner;
-    (void)next_id;
-    struct lines h;
+    struct planning pl = {
+        .planner = planner, .q = q, .l = l, .now_us = now_us, .next_id = next_id, .p = p};
     plan_free(p);
     queue_wake(q, now_us);
-    lines_fill(&h, q);
-    while (h.n > 0) {
-        struct job *job = h.heap[0];
-        if (refuse_infeasible(job->kind, l, p)) {
-            lines_next(&h, NULL);
-        } else if (start(job, l, p)) {
-            lines_next(&h, kind_next(job));
-        } else {
-            /* Here the first blocked job will get its reservation, which those behind it
-             * must respect: what BLOCKED_RESERVE of policy.h is to pass.c, over the ledger's
-             * cards. Until then what does not fit is passed over, as `greedy` does. */
-            lines_next(&h, NULL);
-        }
-    }
-    free(h.heap);
-    if (p->n > 0)
-        refresh_reasons(q, l);
     p->wake_us = queue_next_begin_us(q);
-}
-
-void
-plan_explain(const struct job *job, struct blocked *out)
-{
-    *out = (struct blocked){.gpu = -1};
-    if (job->state == JOB_HELD) {
-        out->reason = REASON_HELD;
-    } else if (job->state == JOB_PENDING && !job->kind) {
-        out->reason = REASON_BEGIN_TIME;
-        out->until_us = job->begin_us;
-    } else if (job->state == JOB_PENDING) {
-        *out = job->kind->blocked;
-        if (out->reason == REASON_NONE)
-            out->reason = REASON_PRIORITY;
-        if (job->kind->head != job)
-            out->ahead = job->kind->head->id;
-    }
-}
-
-void
-plan_explain_text(const struct job *job, struct buf *out)
-{
-    struct blocked why;
-    plan_explain(job, &why);
-    blocked_text(&why, &job->req.demand, out);
+    run_pass(&pl);
+    remember(&pl);
+    reserve_free(&pl);
+    runs_free(&pl);
+    fronts_free(&pl);
+    users_free(&pl);
 }

@@ -228,19 +228,31 @@ take_start(struct world *w, struct job *job, const struct placement *where)
     CHECK(w, apply(w, job, &ev) == JOB_NEXT);
 }
 
+/* Who is passed over has no room, or is kept back for one who is waiting and has none. */
+static void
+check_passed_over(struct world *w, const struct ledger *l, const struct kind *k)
+{
+    struct placement unused;
+    if (!place_job(&k->demand, l, &unused, NULL))
+        return;
+    CHECK(w, k->blocked.reason == REASON_RESERVATION);
+    const struct job *kept = queue_get(w->q, k->blocked.waits_for);
+    CHECK(w, kept && kept->kind && kept->kind != k && kept->kind->head == kept);
+    CHECK(w, !place_job(&kept->req.demand, l, &unused, NULL));
+}
+
 /* In a line nobody starts before the one in front of it, and no line is passed over that
  * comes first and whose head has room. */
 static void
 check_turn(struct world *w, const struct ledger *l, const struct job *job)
 {
-    struct placement unused;
     CHECK(w, job->state == JOB_PENDING);
     CHECK(w, job->kind && job->kind->head == job);
     for (size_t i = 0; i < queue_n_kinds(w->q); i++) {
         const struct job *other = queue_kind(w->q, i)->head;
         if (other->req.priority > job->req.priority ||
             (other->req.priority == job->req.priority && other->order < job->order))
-            CHECK(w, !place_job(&other->req.demand, l, &unused, NULL));
+            check_passed_over(w, l, other->kind);
     }
 }
 
@@ -248,8 +260,7 @@ static void
 check_nothing_was_missed(struct world *w)
 {
     for (size_t i = 0; i < queue_n_kinds(w->q); i++) {
-        struct placement unused;
-        CHECK(w, !place_job(&queue_kind(w->q, i)->demand, w->l, &unused, NULL));
+        check_passed_over(w, w->l, queue_kind(w->q, i));
         CHECK(w, queue_kind(w->q, i)->blocked.reason != REASON_NONE);
     }
 }

@@ -1,0 +1,58 @@
+/* Why a job waits, from its own state and from what the last pass wrote down for its line.
+ * Called by the daemon for listings, events and explanations. */
+#include "core/array.h"
+#include "core/plan.h"
+#include "core/queue.h"
+
+static void
+explain_dependency(const struct job *job, struct blocked *out)
+{
+    out->reason = REASON_DEPENDENCY;
+    out->waits_more = job->deps_unmet - 1;
+    for (int32_t i = 0; i < job->req.n_deps; i++) {
+        if (job->req.deps[i].job == 0)
+            continue;
+        out->waits_for = job->req.deps[i].job;
+        out->waits_how = (uint8_t)job->req.deps[i].type;
+        return;
+    }
+}
+
+static void
+explain_line(const struct job *job, struct blocked *out)
+{
+    *out = job->kind->blocked;
+    if (out->reason == REASON_NONE)
+        out->reason = REASON_PRIORITY;
+    if (job->kind->head != job)
+        out->ahead = job->kind->head->id;
+}
+
+void
+plan_explain(const struct job *job, struct blocked *out)
+{
+    *out = (struct blocked){.gpu = -1};
+    if (job->state == JOB_HELD) {
+        out->reason = REASON_HELD;
+    } else if (job->state != JOB_PENDING || (job->tasks && array_next(job) < 0)) {
+        return; /* nothing of it waits */
+    } else if (job->parked & PARK_DEPENDENCY) {
+        explain_dependency(job, out);
+    } else if (job->parked & PARK_ARRAY_LIMIT) {
+        out->reason = REASON_ARRAY_LIMIT;
+        out->limit = job->req.array_max;
+    } else if (job->kind) {
+        explain_line(job, out);
+    } else {
+        out->reason = REASON_BEGIN_TIME;
+        out->until_us = job->begin_us;
+    }
+}
+
+void
+plan_explain_text(const struct job *job, struct buf *out)
+{
+    struct blocked why;
+    plan_explain(job, &why);
+    blocked_text(&why, &job->req.demand, out);
+}

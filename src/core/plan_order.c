@@ -1,0 +1,161 @@
+/* Whose turn it is: the fronts of all lines in a heap, by priority, then by how much their
+ * users have used, then by the order of the settings, then as they were submitted. Called by
+ * plan.c. While a pass lasts a user's use only grows, and a front that has become too small is
+ * put in its place when it comes to the top; so a start costs its user's other lines nothing.
+ */
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "core/plan_priv.h"
+
+/* Of the response ratio. Below a minute one is as short as another; and of whom nothing is
+ * known an hour is thought, so that he is neither first nor starved. */
+#define SHORT_LEAST_MS   60000
+#define SHORT_UNKNOWN_MS 3600000
+
+static double
+response_ratio(const struct job *job, int64_t now_us)
+{
+    int64_t span_ms = job->span_ms > 0 ? job->span_ms : SHORT_UNKNOWN_MS;
+    if (span_ms < SHORT_LEAST_MS)
+        span_ms = SHORT_LEAST_MS;
+    double run = (double)span_ms / 1000, waited = (double)(now_us - job->submitted_us) / 1e6;
+    return (waited + run) / run;
+}
+
+static int
+n_gpus(const struct job *job)
+{
+    return job->req.demand.n_ids ? job->req.demand.n_ids : job->req.demand.gpus;
+}
+
+/* Of whom nothing is known may be the longest. Then the one that takes most. */
+static int
+compare_lengths(const struct job *a, const struct job *b)
+{
+    int64_t x = a->span_ms > 0 ? a->span_ms : NEVER, y = b->span_ms > 0 ? b->span_ms : NEVER;
+    if (x != y)
+        return x > y ? -1 : 1;
+    if (n_gpus(a) != n_gpus(b))
+        return n_gpus(a) > n_gpus(b) ? -1 : 1;
+    bool whole_a = demand_is_whole(&a->req.demand), whole_b = demand_is_whole(&b->req.demand);
+    if (whole_a != whole_b)
+        return whole_a ? -1 : 1;
+    int32_t mib_a = a->req.demand.vram_mib, mib_b = b->req.demand.vram_mib;
+    return mib_a == mib_b ? 0 : mib_a > mib_b ? -1 : 1;
+}
+
+static int
+compare_by_order(enum plan_order order, const struct front *a, const struct front *b)
+{
+    switch (order) {
+    case PLAN_QUEUE:
+        break;
+    case PLAN_SHORT:
+        return a->ratio == b->ratio ? 0 : a->ratio > b->ratio ? -1 : 1;
+    case PLAN_LONGEST:
+        return compare_lengths(a->job, b->job);
+    case PLAN_BALANCED:
+        return balance_compare(&a->balance, &b->balance);
+    }
+    return 0;
+}
+
+static bool
+is_before(const struct planning *pl, const struct front *a, const struct front *b)
+{
+    if (a->job->req.priority != b->job->req.priority)
+        return a->job->req.priority > b->job->req.priority;
+    if (a->used != b->used)
+        return a->used < b->used;
+    int c = compare_by_order(pl->planner->rules.order, a, b);
+    if (c != 0)
+        return c < 0;
+    if (a->job->order != b->job->order)
+        return a->job->order < b->job->order;
+    return a->job->id < b->job->id;
+}
+
+static void
+sink(struct planning *pl, size_t at)
+{
+    struct front front = pl->fronts[at];
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= pl->n_fronts)
+            break;
+        if (child + 1 < pl->n_fronts &&
+            is_before(pl, &pl->fronts[child + 1], &pl->fronts[child]))
+            child++;
+        if (!is_before(pl, &pl->fronts[child], &front))
+            break;
+        pl->fronts[at] = pl->fronts[child];
+        at = child;
+    }
+    pl->fronts[at] = front;
+}
+
+static void
+set_front(struct planning *pl, struct front *f, struct job *job)
+{
+    f->job = job;
+    f->used = f->user->used;
+    f->range = f->started = 0;
+    f->task = -1;
+    if (job->tasks)
+        f->task = job->tasks->pending.ranges[0].first;
+    if (pl->planner->rules.order == PLAN_SHORT)
+        f->ratio = response_ratio(job, pl->now_us);
+    else if (pl->planner->rules.order == PLAN_BALANCED)
+        balance_key(pl->planner->balance, job->kind, job, &f->balance);
+}
+
+void
+fronts_fill(struct planning *pl)
+{
+    pl->n_fronts = queue_n_kinds(pl->q);
+    pl->fronts = xcalloc(pl->n_fronts + 1, sizeof *pl->fronts);
+    if (pl->planner->rules.order == PLAN_BALANCED)
+        balance_begin(pl->planner->balance, pl->q, pl->l, pl->now_us);
+    for (size_t i = 0; i < pl->n_fronts; i++) {
+        const struct kind *k = queue_kind(pl->q, i);
+        pl->fronts[i].user = users_get(pl, k->uid);
+        set_front(pl, &pl->fronts[i], k->head);
+    }
+    for (size_t i = pl->n_fronts / 2; i-- > 0;)
+        sink(pl, i);
+}
+
+void
+fronts_free(struct planning *pl)
+{
+    free(pl->fronts);
+}
+
+struct front *
+fronts_first(struct planning *pl)
+{
+    struct front *f = pl->fronts;
+    while (pl->n_fronts > 0 && f->used != f->user->used) {
+        f->used = f->user->used;
+        sink(pl, 0);
+    }
+    return pl->n_fronts > 0 ? f : NULL;
+}
+
+void
+fronts_next(struct planning *pl, struct job *job)
+{
+    if (job)
+        set_front(pl, pl->fronts, job);
+    else
+        pl->fronts[0] = pl->fronts[--pl->n_fronts];
+    if (pl->n_fronts > 0)
+        sink(pl, 0);
+}
+
+bool
+fronts_reserves(const struct planning *pl, const struct front *f)
+{
+    return pl->planner->rules.order != PLAN_BALANCED || f->balance.reserves;
+}

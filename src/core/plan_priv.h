@@ -1,0 +1,155 @@
+/* What the files of the planner share: plan.c (the pass), plan_order.c (whose turn it is),
+ * plan_users.c (fair share and limits), plan_ends.c (when who is expected to leave), reserve.c
+ * (room kept for who is blocked), preempt.c (who makes way). Nobody else includes this. */
+#ifndef CORE_PLAN_PRIV_H
+#define CORE_PLAN_PRIV_H
+
+#include "core/array.h"
+#include "core/balance.h"
+#include "core/job.h"
+#include "core/ledger.h"
+#include "core/limits.h"
+#include "core/place.h"
+#include "core/plan.h"
+#include "core/queue.h"
+
+#define NEVER INT64_MAX
+
+struct planner {
+    struct plan_rules rules;
+    struct fair *fair; /* borrowed; NULL: use is not counted */
+    struct reservation reserved;
+    struct balance *balance;
+};
+
+/* What somebody holds at this moment. */
+struct have {
+    int64_t running, gpus, vram_mib;
+};
+
+struct user {
+    bool taken; /* this slot is */
+    uint32_t uid;
+    double weight;
+    double used; /* GPU-seconds over weight; moves up with each start of this pass */
+    const struct limit *limit;
+    struct have have;
+};
+
+/* A table by uid, large enough from the start, so that pointers into it stay. */
+struct users {
+    struct user *slots;
+    size_t n_slots; /* a power of two */
+    struct have all;
+    int32_t lowest_preemptible; /* priority among those that run; INT32_MAX: there are none */
+};
+
+/* The front of a line that is still in play. */
+struct front {
+    struct job *job;
+    struct user *user;
+    double used;                /* user->used, when the front was put in its place */
+    double ratio;               /* PLAN_SHORT */
+    struct balance_key balance; /* PLAN_BALANCED */
+    int32_t range, task;        /* an array: its next task, in which range of those pending */
+    int32_t started;            /* and how many have started in this pass */
+};
+
+/* A job that holds something, by the time at which it is expected to leave. */
+struct run {
+    uint32_t id;
+    const struct job *job; /* NULL: started in this pass */
+    int64_t end_us;        /* when it leaves, after now; NEVER: not known */
+    int64_t due_us;        /* the same, had nobody looked at the clock since it started */
+    int64_t started_us;
+    bool firm;    /* then it is over, whatever happens: a time limit sees to that */
+    bool leaving; /* it has been asked to go, or has gone and its memory is not back yet */
+};
+
+/* Room kept for a blocked job. Who comes later may start when he is over in time, or where
+ * there is room beside the one it is kept for. */
+struct keep {
+    struct job *job; /* NULL: for nobody */
+    int64_t at_us;   /* when it is expected to start; NEVER: not known */
+    bool pinned;     /* on these cards; else wherever it fits at that time */
+    uint64_t cards;
+    int64_t in_time_us;   /* who ends until then is over in time */
+    bool limits_only;     /* if a time limit, not an estimate, says so */
+    struct ledger *ahead; /* as it will be then; with the job booked, when pinned */
+};
+
+/* One pass. */
+struct planning {
+    struct planner *planner;
+    struct queue *q;
+    struct ledger *l;
+    int64_t now_us;
+    uint32_t *next_id;
+    struct plan *p;
+    struct users users;
+    struct front *fronts; /* a heap: whose turn it is on top */
+    size_t n_fronts;
+    struct run *runs; /* made when first asked for; in order of their ends */
+    size_t n_runs, cap_runs;
+    bool has_runs;
+    struct ledger
+        *ahead_known;         /* when all have left whose ends are known; made when asked for */
+    struct ledger *ahead_all; /* when nothing of ours runs */
+    struct keep keep;
+    uint64_t closed; /* cards that victims leave to somebody: nobody later gets them */
+    uint32_t closed_for;
+};
+
+/* plan_order.c */
+void fronts_fill(struct planning *pl);
+void fronts_free(struct planning *pl);
+struct front *fronts_first(struct planning *pl); /* NULL: none is left */
+/* The first line goes on with this job; NULL: it is out of play. */
+void fronts_next(struct planning *pl, struct job *job);
+bool fronts_reserves(const struct planning *pl, const struct front *f);
+
+/* plan_users.c */
+void users_begin(struct planning *pl);
+void users_free(struct planning *pl);
+struct user *users_get(struct planning *pl, uint32_t uid);
+/* A job of his starts there. */
+void users_charge(struct planning *pl, struct user *u, const struct demand *d,
+                  const struct placement *where);
+/* Whether he may start one such now; the cards on which he may. Else *why. */
+bool users_allow(const struct planning *pl, const struct user *u, const struct demand *d,
+                 uint64_t *cards, struct blocked *why);
+
+/* plan_ends.c */
+void runs_make(struct planning *pl); /* if they have not been */
+void runs_started(struct planning *pl, uint32_t id, const struct job *job);
+void runs_sort(struct planning *pl);
+void runs_free(struct planning *pl);
+const struct ledger *ahead_known(struct planning *pl);
+const struct ledger *ahead_all(struct planning *pl);
+
+/* reserve.c */
+/* Keeps room for the job, which does not fit now and whose turn it is, if that can be. */
+void reserve_for(struct planning *pl, struct job *job);
+/* Places the job in l beside what is kept. With id its part of the room that is left beside
+ * it is taken; 0: it is only asked. */
+bool reserve_place(struct planning *pl, const struct job *job, uint32_t id,
+                   const struct ledger *l, uint64_t cards, struct placement *out,
+                   struct blocked *why);
+void reserve_free(struct planning *pl);
+
+/* preempt.c: asks running jobs to make way, if that helps this one. */
+void preempt_for(struct planning *pl, struct job *job);
+
+/* plan.c */
+struct decision *plan_add(struct plan *p, enum decision_type type, uint32_t job);
+
+static inline uint64_t
+cards_of_placement(const struct placement *where)
+{
+    uint64_t cards = 0;
+    for (int i = 0; i < where->n; i++)
+        cards |= UINT64_C(1) << where->gpus[i];
+    return cards;
+}
+
+#endif
