@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "core/fair.h"
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "sim/live_priv.h"
@@ -49,7 +50,8 @@ live_new(const struct workload *w, const struct machine *m, const struct live_ru
     live->w = w;
     live->q = queue_new();
     live->l = make_ledger(m);
-    live->planner = planner_new(&r->plan, NULL);
+    live->fair = fair_new(r->half_life_ms);
+    live->planner = planner_new(&r->plan, live->fair);
     live->wake = INT64_MAX;
     live_jobs_init(live);
     live->out.runs = xmalloc((w->n + 1) * sizeof *live->out.runs);
@@ -65,6 +67,7 @@ live_free(struct live *live)
     if (!live)
         return;
     planner_free(live->planner);
+    fair_free(live->fair);
     ledger_free(live->l);
     queue_free(live->q);
     live_jobs_free(live);
@@ -104,6 +107,9 @@ end(struct live *live, struct job *job, enum outcome outcome)
                             .run_ms = (live_wall(live->now) - run->started_us) / 1000,
                             .cpu_ms = -1,
                             .max_rss_kib = -1};
+    fair_charge(live->fair, job->uid,
+                fair_part(live->l, &job->req.demand, run->gpus, run->n_gpus), run->started_us,
+                live_wall(live->now));
     ledger_release(live->l, job->id);
     planner_ended(live->planner, job->span_ms, ending.run_ms);
     live_apply(live, job, &(struct job_event){.type = JOB_EV_ENDED, .ending = &ending});
