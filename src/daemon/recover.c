@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "core/fair.h"
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/arrays.h"
@@ -66,11 +67,19 @@ on_live(struct job *job, const char *const *uuids, void *arg)
     return 0;
 }
 
+static void
+on_usage(uint32_t uid, double gpu_seconds, int64_t at_us, void *arg)
+{
+    fair_restore(arg, uid, gpu_seconds, at_us);
+}
+
 int
 recover_load(struct daemon *d, struct err *e)
 {
     const char *before = store_boot_id(d->store);
     d->rebooted = before[0] && strcmp(before, clock_boot_id()) != 0;
+    if (store_usage_load(d->store, on_usage, d->fair, e))
+        return -1;
     if (store_jobs_load_live(d->store, on_live, d, e))
         return -1;
     depend_recover(d);

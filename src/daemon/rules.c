@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/fair.h"
 #include "core/plan.h"
 #include "daemon/daemon.h"
 #include "daemon/depend.h"
@@ -41,6 +42,7 @@ rules_make(struct daemon *d)
                                .patience_ms = c->patience_s * 1000,
                                .fair_share = c->fair_share != 0,
                                .limits = &d->limits};
+    d->fair = fair_new(c->fair_half_life_s * 1000);
     d->planner = planner_new(&rules, d->fair);
     d->depend = depend_new();
 }
@@ -49,6 +51,7 @@ void
 rules_free(struct daemon *d)
 {
     planner_free(d->planner);
+    fair_free(d->fair);
     depend_free(d->depend);
     free(d->limits.users);
 }

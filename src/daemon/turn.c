@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/log.h"
+#include "core/array.h"
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "core/queue.h"
@@ -257,6 +258,20 @@ start_job(struct daemon *d, struct job *job, const struct placement *where)
     arrays_moved(d, job, JOB_PENDING);
 }
 
+/* The task that was decided on, as a job of its own. A plan that starts an array as such means
+ * its next task; what was booked for the array is then the task's. */
+static struct job *
+take_task(struct daemon *d, struct job *array, const struct decision *x)
+{
+    if (x->task >= 0)
+        return arrays_split(d, array, x->task, x->as);
+    struct job *task = arrays_split(d, array, array_next(array), 0);
+    ledger_release(d->ledger, array->id);
+    ledger_hold(d->ledger, task->id, &task->req.demand, x->where.gpus, x->where.n);
+    d->turn->again = true;
+    return task;
+}
+
 static void
 carry_out(struct daemon *d, const struct decision *x)
 {
@@ -264,7 +279,7 @@ carry_out(struct daemon *d, const struct decision *x)
     switch (x->type) {
     case PLAN_START:
         if (job->tasks)
-            job = arrays_split(d, job, x->task, x->as);
+            job = take_task(d, job, x);
         start_job(d, job, &x->where);
         break;
     case PLAN_INFEASIBLE:
