@@ -191,6 +191,12 @@ ledger_card(const struct ledger *l, int card)
     return &l->cards[card];
 }
 
+const struct card *
+ledger_cards(const struct ledger *l)
+{
+    return l->cards;
+}
+
 int
 ledger_find_uuid(const struct ledger *l, const char *uuid)
 {

@@ -108,6 +108,7 @@ void ledger_set_host(struct ledger *l, int32_t cpus, int64_t mem_mib);
 
 int ledger_n_cards(const struct ledger *l);
 const struct card *ledger_card(const struct ledger *l, int card);
+const struct card *ledger_cards(const struct ledger *l);        /* all of them, by number */
 int ledger_find_uuid(const struct ledger *l, const char *uuid); /* card or -1 */
 uint64_t ledger_generation(const struct ledger *l); /* moves when the machine itself changes */
 int32_t ledger_cpus(const struct ledger *l);

@@ -27,26 +27,55 @@ is_of_kind(const struct demand *d, const struct card *c)
     return !d->gpu_type[0] || strstr(c->type, d->gpu_type) != NULL;
 }
 
-bool
-place_may_use(const struct demand *d, const struct ledger *l, int card)
+static bool
+may_use(const struct demand *d, const struct card *c, int card)
 {
     if (d->n_ids && !memchr(d->ids, card, d->n_ids))
         return false;
     if (!d->n_ids && d->devices && !(d->devices >> card & 1))
         return false;
-    return is_of_kind(d, ledger_card(l, card));
+    return is_of_kind(d, c);
+}
+
+/* All but which cards are usable. */
+static void
+set_terms(struct placing *p, const struct demand *d, const struct ledger *l)
+{
+    const struct ledger_policy *policy = ledger_policy(l);
+    p->d = d;
+    p->l = l;
+    p->cards = ledger_cards(l);
+    p->n = ledger_n_cards(l);
+    p->want = place_wanted(d);
+    p->whole = demand_is_whole(d);
+    p->by_part = d->vram_mib == 0 && d->share_permille > 0;
+    p->margin_mib = d->vram_mib > 0 ? policy->margin_mib : 0;
+    if (d->margin_mib >= 0)
+        p->margin_mib = d->margin_mib;
+    p->idle_mib = policy->idle_mib;
+    p->usable = 0;
+}
+
+void
+place_begin(struct placing *p, const struct demand *d, const struct ledger *l)
+{
+    set_terms(p, d, l);
+    for (int i = 0; i < p->n; i++) {
+        if (may_use(d, &p->cards[i], i))
+            p->usable |= UINT64_C(1) << i;
+    }
 }
 
 uint64_t
 place_cards_of(const struct demand *d, const struct ledger *l)
 {
-    uint64_t cards = 0;
-    for (int i = 0; i < ledger_n_cards(l); i++) {
-        const struct card *c = ledger_card(l, i);
-        if (place_may_use(d, l, i) && c->info.compute != GPU_COMPUTE_PROHIBITED)
-            cards |= UINT64_C(1) << i;
+    struct placing p;
+    place_begin(&p, d, l);
+    for (int i = 0; i < p.n; i++) {
+        if (p.cards[i].info.compute == GPU_COMPUTE_PROHIBITED)
+            p.usable &= ~(UINT64_C(1) << i);
     }
-    return cards;
+    return p.usable;
 }
 
 static enum reason
@@ -70,9 +99,9 @@ state_refuses(const struct card *c)
 /* A card whose memory is not known is shared by count only: by those who named their part of
  * its compute and nothing else. */
 static bool
-may_share_uncounted(const struct demand *d, const struct card *c)
+may_share_uncounted(const struct placing *p, const struct card *c)
 {
-    bool parts = d->share_permille > 0 && d->vram_mib == 0;
+    bool parts = p->by_part;
     for (int i = 0; i < c->n_holds; i++)
         parts = parts && c->holds[i].by_share;
     return parts;
@@ -80,56 +109,50 @@ may_share_uncounted(const struct demand *d, const struct card *c)
 
 /* Nobody may be beside it there. */
 static bool
-wants_alone(const struct demand *d, const struct card *c)
+wants_alone(const struct placing *p, const struct card *c)
 {
-    if (demand_is_whole(d) || d->exclusive || c->info.compute == GPU_COMPUTE_EXCLUSIVE)
+    if (p->whole || p->d->exclusive || c->info.compute == GPU_COMPUTE_EXCLUSIVE)
         return true;
-    return !c->countable && !may_share_uncounted(d, c);
+    return !c->countable && !may_share_uncounted(p, c);
 }
 
 static bool
-is_in_use(const struct demand *d, const struct ledger *l, const struct card *c)
+is_in_use(const struct placing *p, const struct card *c)
 {
-    bool one_process = c->info.compute == GPU_COMPUTE_EXCLUSIVE;
-    bool by_count = demand_is_whole(d) || !c->countable;
-    if (c->taken || (wants_alone(d, c) && c->n_holds > 0))
+    if (c->taken || (c->n_holds > 0 && wants_alone(p, c)))
         return true;
-    if (one_process && c->n_strangers > 0)
+    if (c->info.compute == GPU_COMPUTE_EXCLUSIVE && c->n_strangers > 0)
         return true;
-    return by_count && c->external_mib >= ledger_policy(l)->idle_mib;
+    return (p->whole || !c->countable) && c->external_mib >= p->idle_mib;
 }
 
 static bool
-has_memory(const struct demand *d, const struct ledger *l, const struct card *c)
+has_memory(const struct placing *p, const struct card *c)
 {
     int64_t total = c->info.total_mib;
-    if (demand_is_whole(d) || total <= 0)
+    if (p->whole || total <= 0)
         return true;
-    return fit_has_room(place_room_mib(d, l, c), demand_vram_mib(d, total),
-                        place_margin_mib(d, l));
-}
-
-static bool
-has_share(const struct demand *d, const struct card *c)
-{
-    return c->share_held + d->share_permille <= 1000;
+    int64_t need = p->by_part ? demand_vram_mib(p->d, total) : p->d->vram_mib;
+    return fit_has_room(place_room_mib(p, c), need, p->margin_mib);
 }
 
 /* What the job is to hold there fits; states and guards aside. */
 static enum reason
-room_refuses(const struct demand *d, const struct ledger *l, const struct card *c)
+room_refuses(const struct placing *p, const struct card *c)
 {
-    if (is_in_use(d, l, c))
+    if (is_in_use(p, c))
         return REASON_GPU_BUSY;
-    if (!has_share(d, c))
+    if (c->share_held + p->d->share_permille > 1000)
         return REASON_GPU_SHARE;
-    return has_memory(d, l, c) ? REASON_NONE : REASON_GPU_MEMORY;
+    return has_memory(p, c) ? REASON_NONE : REASON_GPU_MEMORY;
 }
 
 bool
 place_card_has_room(const struct demand *d, const struct ledger *l, const struct card *c)
 {
-    return room_refuses(d, l, c) == REASON_NONE;
+    struct placing p;
+    set_terms(&p, d, l);
+    return room_refuses(&p, c) == REASON_NONE;
 }
 
 static uint8_t
@@ -144,15 +167,29 @@ guard_refuses(const struct demand *d, const struct card *c)
     return 0;
 }
 
-struct refusal
-place_refusal(const struct demand *d, const struct ledger *l, const struct card *c)
+static struct refusal
+refusal_of(const struct placing *p, const struct card *c)
 {
     struct refusal r = {.reason = state_refuses(c)};
     if (r.reason == REASON_NONE)
-        r.reason = room_refuses(d, l, c);
-    if (r.reason == REASON_NONE && (r.guard = guard_refuses(d, c)) != 0)
+        r.reason = room_refuses(p, c);
+    if (r.reason == REASON_NONE && (r.guard = guard_refuses(p->d, c)) != 0)
         r.reason = REASON_GPU_BUSY;
     return r;
+}
+
+/* Asks every usable card; those that would do. */
+static uint64_t
+cards_with_room(struct placing *p)
+{
+    uint64_t room = 0;
+    for (uint64_t rest = p->usable; rest; rest &= rest - 1) {
+        int card = __builtin_ctzll(rest);
+        p->refusals[card] = refusal_of(p, &p->cards[card]);
+        if (p->refusals[card].reason == REASON_NONE)
+            room |= UINT64_C(1) << card;
+    }
+    return room;
 }
 
 /* Cards of the set on which it would also fit in beside. Of the time to come only room can be
@@ -160,10 +197,12 @@ place_refusal(const struct demand *d, const struct ledger *l, const struct card 
 static uint64_t
 cards_beside(const struct demand *d, const struct ledger *beside, uint64_t cards)
 {
+    struct placing p;
     uint64_t fit = 0;
-    for (; cards; cards &= cards - 1) {
+    place_begin(&p, d, beside);
+    for (cards &= p.usable; cards; cards &= cards - 1) {
         int card = __builtin_ctzll(cards);
-        if (room_refuses(d, beside, ledger_card(beside, card)) == REASON_NONE)
+        if (room_refuses(&p, &p.cards[card]) == REASON_NONE)
             fit |= UINT64_C(1) << card;
     }
     return fit;
@@ -182,39 +221,26 @@ fill_placement(const struct demand *d, uint64_t mask, struct placement *out)
         out->gpus[out->n++] = (uint8_t)__builtin_ctzll(mask);
 }
 
-static uint64_t
-cards_with_room(const struct demand *d, const struct ledger *l)
-{
-    uint64_t room = 0;
-    for (int i = 0; i < ledger_n_cards(l); i++) {
-        if (place_may_use(d, l, i) &&
-            place_refusal(d, l, ledger_card(l, i)).reason == REASON_NONE)
-            room |= UINT64_C(1) << i;
-    }
-    return room;
-}
-
 static bool
-place_cards(const struct demand *d, const struct ledger *l, uint64_t within,
-            const struct ledger *beside, struct placement *out, struct blocked *why)
+place_cards(struct placing *p, uint64_t within, const struct ledger *beside,
+            struct placement *out, struct blocked *why)
 {
-    int want = place_wanted(d);
-    uint64_t room = cards_with_room(d, l);
+    uint64_t room = cards_with_room(p);
     int n = __builtin_popcountll(room);
-    if (n < want) {
-        place_explain(d, l, n, why);
+    if (n < p->want) {
+        place_explain(p, n, why);
         return false;
     }
     room &= within;
     if (beside)
-        room = cards_beside(d, beside, room);
+        room = cards_beside(p->d, beside, room);
     n = __builtin_popcountll(room);
-    if (n < want) {
+    if (n < p->want) {
         why->reason = REASON_RESERVATION;
         why->n_room = (int16_t)n;
         return false;
     }
-    fill_placement(d, d->n_ids ? 0 : place_choose(d, l, room, want), out);
+    fill_placement(p->d, p->d->n_ids ? 0 : place_choose(p, room), out);
     return true;
 }
 
@@ -246,8 +272,12 @@ place_job_within(const struct demand *d, const struct ledger *l, uint64_t cards,
         why = &unused;
     *why = (struct blocked){.gpu = -1};
     out->n = 0;
-    if (place_wanted(d) > 0 && !place_cards(d, l, cards, beside, out, why))
-        return false;
+    if (place_wanted(d) > 0) {
+        struct placing p;
+        place_begin(&p, d, l);
+        if (!place_cards(&p, cards, beside, out, why))
+            return false;
+    }
     if (!host_has_room(d, l, why))
         return false;
     if (beside && !host_has_room(d, beside, why)) {

@@ -239,17 +239,18 @@ part_fits(const struct demand *d, int64_t total, int64_t margin_mib, struct buf 
 
 /* The want'th largest of the cards has to do. */
 static bool
-memory_fits(const struct demand *d, const struct ledger *l, int want, uint64_t cards,
-            struct buf *why)
+memory_fits(const struct placing *p, uint64_t cards, struct buf *why)
 {
     char need[24], margin[24], has[24];
-    int64_t sizes[GPU_MAX], margin_mib = place_margin_mib(d, l);
+    const struct demand *d = p->d;
+    int64_t sizes[GPU_MAX], margin_mib = p->margin_mib;
+    int want = p->want;
     int n = 0;
     for (; cards; cards &= cards - 1)
-        sizes[n++] = card_size(l, __builtin_ctzll(cards));
+        sizes[n++] = card_size(p->l, __builtin_ctzll(cards));
     qsort(sizes, (size_t)n, sizeof *sizes, compare_descending);
     int64_t total = sizes[want - 1];
-    if (demand_is_whole(d) || (d->vram_mib > 0 && total >= d->vram_mib + margin_mib))
+    if (p->whole || (d->vram_mib > 0 && total >= d->vram_mib + margin_mib))
         return true;
     if (d->vram_mib == 0)
         return part_fits(d, total, margin_mib, why);
@@ -294,6 +295,7 @@ place_feasible(const struct demand *d, const struct ledger *l, struct buf *why)
     uint64_t named = named_cards(d, l), cards = place_cards_of(d, l);
     if (!type_exists(d, l, named, why) || !size_exists(d, l, named, why))
         return false;
-    return count_fits(d, want, __builtin_popcountll(cards), why) &&
-           memory_fits(d, l, want, cards, why);
+    struct placing p;
+    place_begin(&p, d, l);
+    return count_fits(d, want, __builtin_popcountll(cards), why) && memory_fits(&p, cards, why);
 }

@@ -1,42 +1,54 @@
 /* Which cards of those that would do: joined by NVLink, then on one NUMA node, then by pack or
  * spread. Called by place.c. At most 64 cards, so the choice of a joined set grows one set from
  * each card; where nothing is joined the first of the order are it. */
-#include <string.h>
-
 #include "core/fit.h"
 #include "core/gpu.h"
 #include "core/place_priv.h"
 
-/* Whether card a is to be taken before b: pack or spread; whole cards by number. A share looks
- * at what is left of the compute first: that is what it would break into pieces. */
-static bool
-comes_before(const struct demand *d, const struct ledger *l, int a, int b)
+/* A card that would do, with what the choice looks at. */
+struct candidate {
+    uint8_t card;
+    int32_t numa;
+    int64_t room; /* of what is scarce for this demand */
+    int64_t room_next;
+    uint64_t links; /* to other candidates */
+};
+
+/* By how much is left: of VRAM, but a share looks at what is left of the compute first, since
+ * that is what it would break into pieces. */
+static struct candidate
+candidate_of(const struct placing *p, int card, uint64_t cards)
 {
-    const struct card *x = ledger_card(l, a), *y = ledger_card(l, b);
-    enum fit_rule rule = demand_is_whole(d) ? FIT_FIRST : FIT_BEST;
-    if (ledger_policy(l)->spread)
-        rule = FIT_WORST;
-    if (d->share_permille > 0 && x->share_held != y->share_held)
-        return fit_precedes(rule, 1000 - x->share_held, a, 1000 - y->share_held, b);
-    return fit_precedes(rule, x->headroom_mib, a, y->headroom_mib, b);
+    const struct card *c = &p->cards[card];
+    bool share = p->d->share_permille > 0;
+    return (struct candidate){
+        .card = (uint8_t)card,
+        .numa = c->info.numa,
+        .room = share ? 1000 - c->share_held : c->headroom_mib,
+        .room_next = c->headroom_mib,
+        .links = c->links & cards,
+    };
+}
+
+/* Pack or spread; whole cards by number. */
+static bool
+comes_before(enum fit_rule rule, const struct candidate *a, const struct candidate *b)
+{
+    if (a->room == b->room)
+        return fit_precedes(rule, a->room_next, a->card, b->room_next, b->card);
+    return fit_precedes(rule, a->room, a->card, b->room, b->card);
 }
 
 static void
-sort_candidates(const struct demand *d, const struct ledger *l, uint8_t *cards, int n)
+sort_candidates(enum fit_rule rule, struct candidate *list, int n)
 {
     for (int i = 1; i < n; i++) {
-        uint8_t card = cards[i];
+        struct candidate one = list[i];
         int j = i;
-        for (; j > 0 && comes_before(d, l, card, cards[j - 1]); j--)
-            cards[j] = cards[j - 1];
-        cards[j] = card;
+        for (; j > 0 && comes_before(rule, &one, &list[j - 1]); j--)
+            list[j] = list[j - 1];
+        list[j] = one;
     }
-}
-
-static bool
-is_same_numa(const struct ledger *l, int a, int b)
-{
-    return ledger_card(l, a)->info.numa == ledger_card(l, b)->info.numa;
 }
 
 /* A set of cards as it grows, and what makes it good, best criterion first. */
@@ -60,26 +72,22 @@ is_better(const struct set *a, const struct set *b)
     return a->ranks < b->ranks;
 }
 
-/* Takes into the set, seeded with cards[seed], the best next card until it has want. */
+/* Takes into the set, seeded with list[seed], the best next card until it has want. */
 static struct set
-grow_set(const struct ledger *l, const uint8_t *cards, int n, int seed, int want)
+grow_set(const struct candidate *list, int n, int seed, int want)
 {
-    struct set s = {.mask = UINT64_C(1) << cards[seed], .on_node = true, .ranks = seed};
-    uint64_t all = 0;
-    for (int i = 0; i < n; i++)
-        all |= UINT64_C(1) << cards[i];
+    struct set s = {.mask = UINT64_C(1) << list[seed].card, .on_node = true, .ranks = seed};
     for (int have = 1; have < want; have++) {
         struct set best = {.pairs = -1};
         for (int i = 0; i < n; i++) {
-            uint64_t links = ledger_card(l, cards[i])->links;
-            uint64_t bit = UINT64_C(1) << cards[i];
+            uint64_t links = list[i].links, bit = UINT64_C(1) << list[i].card;
             if (s.mask & bit)
                 continue;
             struct set next = {
                 .mask = s.mask | bit,
                 .pairs = s.pairs + __builtin_popcountll(links & s.mask),
-                .promise = have + 1 < want ? __builtin_popcountll(links & all & ~s.mask) : 0,
-                .on_node = s.on_node && is_same_numa(l, cards[seed], cards[i]),
+                .promise = have + 1 < want ? __builtin_popcountll(links & ~s.mask) : 0,
+                .on_node = s.on_node && list[seed].numa == list[i].numa,
                 .ranks = s.ranks + i,
             };
             if (is_better(&next, &best))
@@ -92,11 +100,11 @@ grow_set(const struct ledger *l, const uint8_t *cards, int n, int seed, int want
 
 /* The want best of n cards sorted by preference, as a mask. */
 static uint64_t
-choose_set(const struct ledger *l, const uint8_t *cards, int n, int want)
+choose_set(const struct candidate *list, int n, int want)
 {
     struct set best = {.pairs = -1};
     for (int seed = 0; seed < n; seed++) {
-        struct set s = grow_set(l, cards, n, seed, want);
+        struct set s = grow_set(list, n, seed, want);
         if (is_better(&s, &best))
             best = s;
     }
@@ -104,29 +112,47 @@ choose_set(const struct ledger *l, const uint8_t *cards, int n, int want)
 }
 
 static bool
-is_choice_free(const struct ledger *l, const uint8_t *cards, int n)
+are_all_alike(const struct candidate *list, int n)
 {
     for (int i = 0; i < n; i++) {
-        if (ledger_card(l, cards[i])->links || !is_same_numa(l, cards[0], cards[i]))
+        if (list[i].links || list[i].numa != list[0].numa)
             return false;
     }
     return true;
 }
 
-uint64_t
-place_choose(const struct demand *d, const struct ledger *l, uint64_t cards, int want)
+/* The first of the order, without putting all of them in order. */
+static uint64_t
+choose_one(const struct placing *p, enum fit_rule rule, uint64_t cards)
 {
-    uint8_t list[GPU_MAX];
+    struct candidate best = candidate_of(p, __builtin_ctzll(cards), cards);
+    for (cards &= cards - 1; cards; cards &= cards - 1) {
+        struct candidate one = candidate_of(p, __builtin_ctzll(cards), cards);
+        if (comes_before(rule, &one, &best))
+            best = one;
+    }
+    return UINT64_C(1) << best.card;
+}
+
+uint64_t
+place_choose(const struct placing *p, uint64_t cards)
+{
+    struct candidate list[GPU_MAX];
     int n = 0;
-    for (uint64_t rest = cards; rest; rest &= rest - 1)
-        list[n++] = (uint8_t)__builtin_ctzll(rest);
-    if (n == want)
+    enum fit_rule rule = p->whole ? FIT_FIRST : FIT_BEST;
+    if (ledger_policy(p->l)->spread)
+        rule = FIT_WORST;
+    if (__builtin_popcountll(cards) == p->want)
         return cards;
-    sort_candidates(d, l, list, n);
-    if (want > 1 && !is_choice_free(l, list, n))
-        return choose_set(l, list, n, want);
+    if (p->want == 1)
+        return choose_one(p, rule, cards);
+    for (uint64_t rest = cards; rest; rest &= rest - 1)
+        list[n++] = candidate_of(p, __builtin_ctzll(rest), cards);
+    sort_candidates(rule, list, n);
+    if (!are_all_alike(list, n))
+        return choose_set(list, n, p->want);
     uint64_t first = 0;
-    for (int i = 0; i < want; i++)
-        first |= UINT64_C(1) << list[i];
+    for (int i = 0; i < p->want; i++)
+        first |= UINT64_C(1) << list[i].card;
     return first;
 }

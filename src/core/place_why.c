@@ -98,14 +98,13 @@ is_nearer(const struct card *a, struct refusal ra, const struct card *b, struct 
 }
 
 static const struct card *
-nearest(const struct demand *d, const struct ledger *l, struct refusal *said)
+nearest(const struct placing *p, struct refusal *said)
 {
     const struct card *near = NULL;
-    for (int i = 0; i < ledger_n_cards(l); i++) {
-        const struct card *c = ledger_card(l, i);
-        if (!place_may_use(d, l, i))
-            continue;
-        struct refusal r = place_refusal(d, l, c);
+    for (uint64_t rest = p->usable; rest; rest &= rest - 1) {
+        int card = __builtin_ctzll(rest);
+        struct refusal r = p->refusals[card];
+        const struct card *c = &p->cards[card];
         if (r.reason == REASON_NONE || (near && !is_nearer(c, r, near, *said)))
             continue;
         near = c;
@@ -115,11 +114,10 @@ nearest(const struct demand *d, const struct ledger *l, struct refusal *said)
 }
 
 static void
-tell_numbers(const struct demand *d, const struct ledger *l, const struct card *c,
-             struct blocked *why)
+tell_numbers(const struct placing *p, const struct card *c, struct blocked *why)
 {
-    int64_t room = place_room_mib(d, l, c);
-    why->need_mib = demand_vram_mib(d, c->info.total_mib);
+    int64_t room = place_room_mib(p, c);
+    why->need_mib = demand_vram_mib(p->d, c->info.total_mib);
     why->free_mib = room > 0 ? room : 0;
     why->share_left = 1000 - c->share_held;
     if (why->card_reason == REASON_GPU_MEMORY)
@@ -140,11 +138,11 @@ tell_state(const struct ledger *l, const struct card *c, struct blocked *why)
 }
 
 void
-place_explain(const struct demand *d, const struct ledger *l, int n_room, struct blocked *why)
+place_explain(const struct placing *p, int n_room, struct blocked *why)
 {
-    struct refusal said = {ledger_is_known(l) ? REASON_RESOURCES : REASON_PROBE, 0};
-    const struct card *near = nearest(d, l, &said);
-    why->margin_mib = (int32_t)place_margin_mib(d, l);
+    struct refusal said = {ledger_is_known(p->l) ? REASON_RESOURCES : REASON_PROBE, 0};
+    const struct card *near = nearest(p, &said);
+    why->margin_mib = (int32_t)p->margin_mib;
     why->n_room = (int16_t)n_room;
     why->reason = n_room > 0 && near ? REASON_RESOURCES : said.reason;
     if (!near)
@@ -152,9 +150,9 @@ place_explain(const struct demand *d, const struct ledger *l, int n_room, struct
     why->gpu = (int16_t)near->info.index;
     why->card_reason = said.reason;
     why->guard = said.guard;
-    tell_numbers(d, l, near, why);
-    tell_state(l, near, why);
+    tell_numbers(p, near, why);
+    tell_state(p->l, near, why);
     if (said.reason == REASON_GPU_MEMORY || said.reason == REASON_GPU_SHARE ||
         (said.reason == REASON_GPU_BUSY && !said.guard))
-        blame(l, near, why);
+        blame(p->l, near, why);
 }
