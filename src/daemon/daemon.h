@@ -34,7 +34,7 @@ struct daemon {
     char *cgroup_base;           /* where attempts get their cgroups; NULL: none may be made */
     char *lock_conflict;         /* words, when another daemon has one of the cards */
     struct gpulock *gpulocks;
-    struct health *health;       /* of the cards */
+    struct health *health; /* of the cards */
     uv_timer_t idle_timer;
     uv_signal_t on_term, on_int;
     uv_timer_t clear_timer; /* jobs.c: the wait for the memory of ended jobs */
@@ -61,8 +61,8 @@ struct daemon {
 /* Leaves, or arms the timer to leave, when there is nothing to stay for. turn.c calls it. */
 void daemon_after_turn(struct daemon *d);
 
-/* Whether n more jobs may enter now; -1 with the reason. */
-int daemon_accepts_work(const struct daemon *d, size_t n, struct err *e);
+/* Whether jobs may enter now; -1 with the reason. */
+int daemon_accepts_work(const struct daemon *d, struct err *e);
 
 /* The name of a user, from a cache; "uid:N" when there is none. Borrowed. */
 const char *daemon_user_name(uid_t uid);

@@ -220,6 +220,8 @@ explain_ended(const struct answer *a, const struct job *job)
     job_end_text(job, &text);
     advice_for_ended(job, &f, &help);
     jsonw_knull(a->out, "reason");
+    if (roles_is_hidden(a->daemon, job->uid)) /* a line of its log may be in it */
+        buf_clear(&text);
     put_text(a->out, "text", &text);
     put_text(a->out, "help", &help);
     put_ending(a->out, job, &f);
@@ -239,6 +241,8 @@ explain(struct answer *a, const struct job *job)
     jsonw_kstr(a->out, "state", job_state_name(job->state));
     jsonw_key(a->out, "command");
     if (hidden)
+        jsonw_null(a->out);
+    else if (roles_is_hidden(a->daemon, job->uid))
         jsonw_null(a->out);
     else
         events_write_command(a->out, job, 200);

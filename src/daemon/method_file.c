@@ -18,6 +18,7 @@
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "core/queue.h"
+#include "daemon/admit.h"
 #include "daemon/daemon.h"
 #include "daemon/estimate.h"
 #include "daemon/events.h"
@@ -90,7 +91,8 @@ read_line(const struct daemon *d, const json_t *j, int default_oom, struct line 
     line->number = (int32_t)json_integer_value(json_object_get(j, "line"));
     if (!line->key || !line->key[0] || strlen(line->key) >= sizeof((struct known *)0)->key)
         return err_set(e, ERR_USAGE, "a line needs a \"key\" of 1 to 63 bytes");
-    if (reqjson_read(j, ours, &line->req, e) || roles_check_priority(d, line->req.priority, e))
+    if (reqjson_read(j, ours, &line->req, e) ||
+        roles_check_priority(d, line->req.priority, e) || admit_time(d, &line->req, e))
         return err_prefix(e, "line %d", line->number);
     /* The larger of the two, as a line can only ask for more than the run does. */
     if (line->req.oom_retries < default_oom)
@@ -445,10 +447,10 @@ forget_ended(struct sync *s, struct err *e)
     return 0;
 }
 
-static size_t
+static int64_t
 count_new(const struct sync *s)
 {
-    size_t n = 0;
+    int64_t n = 0;
     for (size_t i = 0; i < s->n; i++)
         n += !s->lines[i].known;
     return n;
@@ -458,13 +460,13 @@ static int
 run_sync(struct sync *s, json_t *params, struct jsonw *out, struct err *e)
 {
     struct daemon *d = s->daemon;
-    if (read_lines(s, params, e) || daemon_accepts_work(d, 0, e) ||
+    if (read_lines(s, params, e) || daemon_accepts_work(d, e) ||
         reqjson_context(d, params, &s->context, e) ||
         store_file_id(d->store, s->caller->uid, s->path, &s->file, e))
         return -1;
     if (json_is_true(json_object_get(params, "fresh")) && forget_ended(s, e))
         return -1;
-    if (load_known(s, e) || daemon_accepts_work(d, count_new(s), e))
+    if (load_known(s, e) || admit_pending(d, s->caller->uid, count_new(s), e))
         return -1;
     apply(s);
     log_info("event=file-sync file=%u path=\"%s\" lines=%zu new=%d updated=%d removed=%zu",

@@ -8,6 +8,7 @@
 #include "base/jsonw.h"
 #include "core/array.h"
 #include "core/queue.h"
+#include "daemon/admit.h"
 #include "daemon/arrays.h"
 #include "daemon/daemon.h"
 #include "daemon/depend.h"
@@ -176,8 +177,9 @@ requeue_all(struct again *r, const struct select *s, const json_t *params, struc
     size_t n = rc ? 0 : select_live(d, s, &live);
     for (size_t i = 0; i < n; i++)
         ids_add(&ids, live[i]->id);
-    if (rc == 0)
-        rc = daemon_accepts_work(d, ids.n - n, e);
+    if (rc == 0 && (daemon_accepts_work(d, e) ||
+                    admit_pending(d, r->caller->uid, (int64_t)(ids.n - n), e)))
+        rc = -1;
     if (ids.n)
         qsort(ids.v, ids.n, sizeof *ids.v, compare_ids);
     for (size_t i = 0; i < ids.n && rc == 0; i++)

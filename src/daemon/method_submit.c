@@ -8,7 +8,7 @@
 #include "base/jsonw.h"
 #include "core/ledger.h"
 #include "core/place.h"
-#include "core/queue.h"
+#include "daemon/admit.h"
 #include "daemon/daemon.h"
 #include "daemon/depend.h"
 #include "daemon/jobs.h"
@@ -19,7 +19,7 @@
 #include "daemon/unique.h"
 
 int
-daemon_accepts_work(const struct daemon *d, size_t n, struct err *e)
+daemon_accepts_work(const struct daemon *d, struct err *e)
 {
     if (d->stopping)
         return err_set(e, ERR_REFUSED, "the daemon is stopping");
@@ -28,9 +28,6 @@ daemon_accepts_work(const struct daemon *d, size_t n, struct err *e)
                        "the disk that holds %s is full: nothing new is accepted until there is "
                        "room; running jobs go on",
                        d->places.state);
-    if (queue_n(d->queue) + n > (size_t)d->config.pending_max)
-        return err_set(e, ERR_REFUSED, "the queue is full: %zu jobs, at most %lld",
-                       queue_n(d->queue), (long long)d->config.pending_max);
     return 0;
 }
 
@@ -93,10 +90,12 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     struct reqjson_context ctx;
     if (n == 0)
         return err_set(e, ERR_USAGE, "\"jobs\" must be a list of at least one job");
-    if (daemon_accepts_work(d, n, e) || reqjson_context(d, params, &ctx, e))
+    if (daemon_accepts_work(d, e) || reqjson_context(d, params, &ctx, e))
         return -1;
     struct job **jobs = xcalloc(n, sizeof(struct job *));
     int rc = read_jobs(d, list, c, &ctx, jobs, e);
+    if (rc == 0)
+        rc = admit_jobs(d, c->uid, jobs, n, e);
     if (rc == 0) {
         jsonw_object(out);
         jsonw_key(out, "ids");

@@ -1,0 +1,62 @@
+/* Limits at the door: see admit.h. Called by method_submit.c and method_file.c, before anything
+ * is changed. */
+#include "daemon/admit.h"
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "core/job.h"
+#include "core/limits.h"
+#include "core/queue.h"
+#include "daemon/daemon.h"
+
+/* Without a default the longest that is allowed is what a job gets that names none. */
+int
+admit_time(const struct daemon *d, struct request *r, struct err *e)
+{
+    int64_t max_ms = d->config.time_max_s * 1000, usual_ms = d->config.time_default_s * 1000;
+    char asked[24], most[24];
+    if (r->limit_ms == 0) {
+        r->limit_ms = usual_ms > 0 && (max_ms == 0 || usual_ms < max_ms) ? usual_ms : max_ms;
+        return 0;
+    }
+    if (max_ms == 0 || r->limit_ms <= max_ms)
+        return 0;
+    return err_set(e, ERR_REFUSED,
+                   "its time limit of %s is above the longest that is allowed here, %s "
+                   "(time_max_s)",
+                   format_duration(r->limit_ms, asked), format_duration(max_ms, most));
+}
+
+int
+admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e)
+{
+    int64_t all = queue_n_waiting(d->queue), own = queue_n_waiting_of(d->queue, uid);
+    int64_t all_max = d->limits.all.pending, own_max = limits_of(&d->limits, uid)->pending;
+    const char *s = n == 1 ? "" : "s";
+    if (n > 0 && own_max > 0 && own + n > own_max)
+        return err_set(e, ERR_REFUSED,
+                       "%s has %lld waiting, and may have %lld: %lld job%s more would be too "
+                       "many (user_max_pending)",
+                       daemon_user_name(uid), (long long)own, (long long)own_max, (long long)n,
+                       s);
+    if (n > 0 && all_max > 0 && all + n > all_max)
+        return err_set(e, ERR_REFUSED,
+                       "the queue is full: %lld wait, at most %lld may (pending_max), and this "
+                       "is %lld job%s more",
+                       (long long)all, (long long)all_max, (long long)n, s);
+    return 0;
+}
+
+int
+admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t n,
+           struct err *e)
+{
+    int64_t tasks = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct request *r = &jobs[i]->req;
+        if (admit_time(d, r, e))
+            return n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
+        tasks += r->array.n > 0 ? task_set_count(&r->array) : 1;
+    }
+    return admit_pending(d, uid, tasks, e);
+}

@@ -1,0 +1,24 @@
+/* What may enter the queue at all: how many may wait, of one user and of all, and how long a
+ * time limit may be. What runs is the planner's affair (core/limits.h). */
+#ifndef DAEMON_ADMIT_H
+#define DAEMON_ADMIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct daemon;
+struct err;
+struct job;
+struct request;
+
+/* Gives it the default time limit when it has none; refuses one above the longest. */
+int admit_time(const struct daemon *d, struct request *r, struct err *e);
+
+/* Whether n more jobs and tasks of this user may wait. */
+int admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e);
+
+/* Both, for the new jobs of one request. */
+int admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t n,
+               struct err *e);
+
+#endif

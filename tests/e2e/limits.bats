@@ -1,0 +1,61 @@
+#!/usr/bin/env bats
+# What may enter the queue: how many may wait, and how long a time limit may be.
+
+load lib
+
+# `with_settings KEY VALUE...`: a daemon that has them.
+with_settings()
+{
+    : >limits.yaml
+    while [ $# -gt 0 ]; do
+        echo "$1: $2" >>limits.yaml
+        shift 2
+    done
+    timeout "$LIMIT" berth daemon start --sim 1 --config limits.yaml >"$ROOT/start.out" 2>&1 ||
+        fail_with "$(cat "$ROOT/start.out")"
+}
+
+@test "a user may have so many waiting, and no more" {
+    with_settings user_max_pending 2
+    berth submit --hold -- true
+    berth submit --hold -- true
+    try berth submit -- true
+    is status "$status" 6
+    has words "$err" "$(id -un) has 2 waiting, and may have 2: 1 job more would be too many"
+    berth cancel 1
+    try berth submit --hold -- true
+    is status "$status" 0
+    printf 'true\nfalse\n' >jobs.txt
+    try berth run jobs.txt --detach
+    is status "$status" 6
+    has words "$err" '2 jobs more'
+    is jobs "$(berth queue -o id | wc -l)" 3
+}
+
+@test "the queue as a whole has an end" {
+    with_settings pending_max 1
+    berth submit --hold -- true
+    try berth submit -- true
+    is status "$status" 6
+    has words "$err" 'the queue is full: 1 wait, at most 1 may'
+}
+
+@test "a time limit above the longest is refused, and a job that names none gets one" {
+    with_settings time_max_s 3600 time_default_s 600
+    try berth submit -t 2h --hold -- true
+    is status "$status" 6
+    has words "$err" 'its time limit of 2h00m is above the longest that is allowed here, 1h00m'
+    berth submit -t 1h --hold -- true
+    berth submit --hold -- true
+    is asked "$(job_field 1 limit_ms)" 3600000
+    is given "$(job_field 2 limit_ms)" 600000
+    echo '[time=3h] true' >jobs.txt
+    try berth run jobs.txt --detach
+    has words "$err" 'line 1: its time limit of 3h00m'
+}
+
+@test "without a default the longest limit is what a job gets" {
+    with_settings time_max_s 1800
+    berth submit --hold -- true
+    is given "$(job_field 1 limit_ms)" 1800000
+}
