@@ -25,6 +25,7 @@
 #include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/methods.h"
+#include "daemon/peers.h"
 #include "daemon/roles.h"
 #include "daemon/turn.h"
 #include "daemon/waits.h"
@@ -33,7 +34,7 @@
 #define READ_SIZE          65536
 #define UNREAD_MAX         ((size_t)256 << 20) /* bytes a client may leave unread */
 #define SOCKET_LOOK_MS     10000
-#define CLIENTS_MAX        1024
+#define RESUME_MS          20 /* who asked too much is looked at again so often */
 #define RPC_PARSE_ERROR    -32700
 #define RPC_BAD_REQUEST    -32600
 #define RPC_UNKNOWN_METHOD -32601
@@ -51,7 +52,9 @@ struct client {
     uid_t uid;
     pid_t pid;
     bool admin;
+    bool paused;      /* its user has had his share of our time for now */
     int64_t since_us; /* boot clock: when it connected */
+    int64_t kept;     /* bytes of it, as peers.c knows */
     struct frame in;
     struct reply *held;
     int n_held, cap_held;
@@ -66,6 +69,8 @@ struct server {
     uv_timer_t look; /* whether the socket's name is still there */
     dev_t dev;       /* of the file that bind made */
     ino_t ino;
+    struct peers *peers;
+    uv_timer_t resume;
     struct client *clients;
     int n_clients;
     bool closing;
@@ -109,9 +114,26 @@ client_drop(struct client *c)
     if (c->next)
         c->next->prev = c->prev;
     s->n_clients--;
+    peers_keep(s->peers, c->uid, -c->kept);
+    peers_leave(s->peers, c->uid);
     waits_drop_client(s->daemon->waits, c);
     uv_close((uv_handle_t *)&c->pipe, client_free);
     turn_touch(s->daemon); /* the last one to leave may let an idle daemon go */
+}
+
+/* Tells what is kept for this client's user; drops it when that is too much. */
+static void
+account(struct client *c)
+{
+    int64_t kept = (int64_t)(c->in.bytes.len + c->pipe.write_queue_size);
+    int64_t more = kept - c->kept;
+    if (c->closing || more == 0)
+        return;
+    c->kept = kept;
+    if (peers_keep(c->server->peers, c->uid, more))
+        return;
+    log_warn("client=%d dropped: too many bytes wait for its user %u", (int)c->pid, c->uid);
+    client_drop(c);
 }
 
 static void
@@ -123,6 +145,7 @@ on_written(uv_write_t *req, int status)
     free(o);
     if (status < 0)
         client_drop(c);
+    account(c);
 }
 
 /* Takes the bytes; what the socket does not take at once is written when it can. */
@@ -157,6 +180,7 @@ client_send(struct client *c, struct buf *bytes)
         free(o);
         client_drop(c);
     }
+    account(c);
 }
 
 static struct reply *
@@ -273,6 +297,9 @@ handle_line(struct client *c, const char *line, size_t len)
     json_decref(root);
 }
 
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b);
+static void on_resume(uv_timer_t *timer);
+
 static void
 on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
 {
@@ -280,6 +307,44 @@ on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
     struct client *c = handle->data;
     char *room = frame_room(&c->in, READ_SIZE);
     *out = uv_buf_init(room, room ? READ_SIZE : 0);
+}
+
+/* Reads on later, so that others' requests come first. */
+static void
+pause_client(struct client *c)
+{
+    struct server *s = c->server;
+    c->paused = true;
+    uv_read_stop((uv_stream_t *)&c->pipe);
+    if (!uv_is_active((uv_handle_t *)&s->resume))
+        uv_timer_start(&s->resume, on_resume, RESUME_MS, RESUME_MS);
+}
+
+/* What has come in, as far as its user's share of time goes. */
+static void
+serve_lines(struct client *c)
+{
+    struct peers *peers = c->server->peers;
+    size_t at = 0, len = 0;
+    int64_t began_us = clock_boot_us();
+    while (!c->closing && peers_may_ask(peers, c->uid, began_us)) {
+        const char *line = frame_next(&c->in, &at, &len);
+        if (!line) {
+            frame_done(&c->in, at);
+            if (c->paused && !c->server->closing)
+                uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
+            c->paused = false;
+            return;
+        }
+        if (len > 0)
+            handle_line(c, line, len);
+        int64_t now_us = clock_boot_us();
+        peers_charge(peers, c->uid, now_us - began_us, now_us);
+        began_us = now_us;
+    }
+    frame_done(&c->in, at);
+    if (!c->closing && !c->paused)
+        pause_client(c);
 }
 
 static void
@@ -295,18 +360,52 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
         return;
     }
     frame_filled(&c->in, (size_t)n);
-    size_t at = 0, len = 0;
-    const char *line;
-    while (!c->closing && (line = frame_next(&c->in, &at, &len)))
-        if (len > 0)
-            handle_line(c, line, len);
-    frame_done(&c->in, at);
+    serve_lines(c);
+    account(c);
+}
+
+static void
+on_resume(uv_timer_t *timer)
+{
+    const struct server *s = timer->data;
+    struct client *next;
+    bool more = false;
+    for (struct client *c = s->clients; c; c = next) {
+        next = c->next;
+        if (!c->paused)
+            continue;
+        serve_lines(c);
+        more |= !c->closing && c->paused;
+    }
+    if (!more)
+        uv_timer_stop(timer);
 }
 
 static void
 on_closed_unused(uv_handle_t *handle)
 {
     free(handle->data);
+}
+
+/* Why there is no more of it, on the way out. */
+static void
+turn_away(struct client *c, const struct err *e)
+{
+    auto_buf struct buf text = BUF_INIT;
+    write_error(&text, "null", err_exit_status(e->code), err_name(e->code), e->text);
+    uv_buf_t b = uv_buf_init(text.data, (unsigned)text.len);
+    (void)uv_try_write((uv_stream_t *)&c->pipe, &b, 1);
+}
+
+static bool
+admit(struct client *c)
+{
+    struct server *s = c->server;
+    struct err e = {0};
+    if (peers_enter(s->peers, c->uid, s->n_clients, &e) == 0)
+        return true;
+    turn_away(c, &e);
+    return false;
 }
 
 static bool
@@ -338,8 +437,8 @@ on_connection(uv_stream_t *listener, int status)
     uv_pipe_init(s->daemon->loop, &c->pipe, 0);
     c->pipe.data = c;
     frame_init(&c->in, FRAME_MAX_CLIENT);
-    if (uv_accept(listener, (uv_stream_t *)&c->pipe) || s->closing ||
-        s->n_clients >= CLIENTS_MAX || !identify(c)) {
+    if (uv_accept(listener, (uv_stream_t *)&c->pipe) || s->closing || !identify(c) ||
+        !admit(c)) {
         uv_close((uv_handle_t *)&c->pipe, on_closed_unused);
         return;
     }
@@ -446,6 +545,9 @@ server_open(struct daemon *d, struct err *e)
         free(s);
         return NULL;
     }
+    s->peers = peers_new(d->places.system);
+    uv_timer_init(d->loop, &s->resume);
+    s->resume.data = s;
     uv_timer_init(d->loop, &s->look);
     s->look.data = s;
     uv_timer_start(&s->look, on_look_at_socket, SOCKET_LOOK_MS, SOCKET_LOOK_MS);
@@ -460,6 +562,7 @@ server_close(struct server *s)
     s->closing = true;
     unlink(s->daemon->places.socket);
     uv_close((uv_handle_t *)&s->look, NULL);
+    uv_close((uv_handle_t *)&s->resume, NULL);
     uv_close((uv_handle_t *)s->listener, on_listener_closed);
     for (struct client *c = s->clients; c; c = c->next) {
         uv_read_stop((uv_stream_t *)&c->pipe);
@@ -477,6 +580,7 @@ server_hang_up(struct server *s)
 void
 server_free(struct server *s)
 {
+    peers_free(s->peers);
     free(s);
 }
 

@@ -158,6 +158,8 @@ send_all(struct client *c, const char *bytes, size_t n, struct err *e)
 
         if (sent < 0 && errno == EINTR)
             continue;
+        if (sent < 0 && errno == EPIPE)
+            return 0; /* why it hung up may be there to be read; if not, reading says so */
         if (sent < 0)
             return lose(c, errno, e);
         bytes += sent;

@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# Of one daemon for many, one user can take his share: of connections, of its time, of its
+# memory. With two real users.
+
+load lib
+load users
+
+@test "a user's connections are bounded, and the next one is told; others connect as before" {
+    start_system
+    cat >"$ROOT/hold.py" <<'PY'
+import socket, sys
+held = []
+while True:
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    s.sendall(b'{"id":1,"method":"status"}\n')
+    answer = s.makefile().readline()
+    if '"error"' in answer:
+        print(len(held), answer.strip(), flush=True)
+        break
+    held.append(s)
+sys.stdin.read()
+PY
+    mkfifo "$ROOT/gate"
+    as "$BOB" python3 "$ROOT/hold.py" "$BERTH_DIR/berth.sock" <"$ROOT/gate" >"$ROOT/bob.out" 2>&1 3>&- &
+    exec 6>"$ROOT/gate"
+    wait_for_output bob "128 .*most for one user"
+    as "$ALICE" berth submit -G 0 --wait -- true
+    try_as "$BOB" berth queue
+    echo "$err" >&2; is "exit status" "$status" 6; has "words" "$err" "most for one user"
+    exec 6>&-
+}
+
+@test "a user who floods the socket is read later, and others are served meanwhile" {
+    start_system
+    cat >"$ROOT/flood.py" <<'PY'
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+job = {"argv": ["true"], "gpus": 0, "hold": True}
+ask = {"id": 1, "method": "submit", "params": {"cwd": "/", "jobs": [job] * 3000}}
+s.sendall(json.dumps(ask).encode() + b"\n")
+f = s.makefile()
+f.readline()
+one = b'{"id":2,"method":"jobs","params":{"fields":["id","state","command"]}}\n'
+s.sendall(one * 400)
+print("sent", flush=True)
+for n in range(400):
+    if '"result"' not in f.readline():
+        print("lost", n)
+        break
+else:
+    print("all answered", flush=True)
+PY
+    as "$BOB" python3 "$ROOT/flood.py" "$BERTH_DIR/berth.sock" >"$ROOT/bob.out" 2>&1 3>&- &
+    wait_for_output bob sent
+    for _ in 1 2 3 4 5; do as "$ALICE" berth submit -G 0 --wait -- true; done
+    wait_for_output bob "all answered"
+}
+
+@test "a line that does not end costs its sender the connection, and nobody else anything" {
+    start_system
+    cat >"$ROOT/long.py" <<'PY'
+import socket, sys
+held = []
+gone = 0
+for n in range(12):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    try:
+        for _ in range(60):
+            s.sendall(b"x" * (1 << 20))
+        held.append(s)
+    except OSError:
+        gone += 1
+print("gone" if gone else "none has gone", flush=True)
+PY
+    as "$BOB" python3 "$ROOT/long.py" "$BERTH_DIR/berth.sock" >"$ROOT/bob.out" 2>&1
+    is "what became of bob" "$(cat "$ROOT/bob.out")" gone
+    as "$ALICE" berth submit -G 0 --wait -- true
+}
