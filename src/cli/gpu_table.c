@@ -10,14 +10,15 @@
 #include "base/text.h"
 #include "cli/answer.h"
 #include "cli/table.h"
+#include "gpu/xid.h"
 
 #define BAR_COLUMNS 12
 
 static const struct column columns[] = {
     {"GPU", true, false},  {"NAME", false, false}, {"STATE", false, false},
     {"USED", true, false}, {"TOTAL", true, false}, {"", false, true},
-    {"HELD", true, false}, {"FREE", true, false},  {"LOAD", true, false},
-    {"TEMP", true, true},  {"JOBS", false, false},
+    {"HELD", true, false}, {"SHARE", true, true},  {"FREE", true, false},
+    {"LOAD", true, false}, {"TEMP", true, true},   {"JOBS", false, false},
 };
 #define N_COLUMNS ((int)(sizeof columns / sizeof columns[0]))
 
@@ -61,6 +62,18 @@ cell_bar(struct table *t, const struct term *term, const json_t *gpu)
     table_cell(t, used * 10 > total * 9 ? STYLE_WARN : STYLE_GOOD, bar);
 }
 
+/* Of the card's compute, what jobs hold in parts; whole cards show in HELD. */
+static void
+cell_share(struct table *t, const json_t *gpu)
+{
+    double share = json_number_value(json_object_get(gpu, "share_held"));
+    char text[16] = "";
+
+    if (share > 0)
+        snprintf(text, sizeof text, "%.4g", share);
+    table_cell(t, STYLE_NONE, text);
+}
+
 static void
 cell_jobs(struct table *t, const json_t *gpu)
 {
@@ -68,6 +81,57 @@ cell_jobs(struct table *t, const json_t *gpu)
 
     answer_add_gpus(&ids, json_object_get(gpu, "jobs"));
     table_cell(t, STYLE_NONE, buf_str(&ids));
+}
+
+static void
+add_words(struct buf *out, const char *before, const char *words)
+{
+    if (!words[0])
+        return;
+    buf_adds(out, before);
+    text_add_safe(out, words, strlen(words), 0);
+}
+
+/* "3h05m": for how long. */
+static void
+add_since(struct buf *out, const json_t *gpu)
+{
+    int64_t since_us = answer_time_us(gpu, "state_since");
+    char span[24];
+
+    if (since_us > 0)
+        buf_addf(out, " for %s", format_duration((clock_wall_us() - since_us) / 1000, span));
+}
+
+/* "gpu 1: sick for 3h05m: XID 79: the GPU has fallen off the bus; reboot the machine" */
+static void
+add_state(struct buf *out, const json_t *gpu)
+{
+    const char *state = answer_str(gpu, "state");
+    const char *note = answer_str(gpu, "note");
+    const char *by = answer_str(gpu, "state_by");
+    bool is_out = strcmp(state, "lost") == 0 || strcmp(state, "sick") == 0;
+    const struct xid *xid = xid_find((int)answer_int(gpu, "xid", 0));
+    int index = (int)answer_int(gpu, "index", 0);
+
+    if (is_out || answer_bool(gpu, "paused")) {
+        buf_addf(out, "gpu %d: ", index);
+        text_add_safe(out, state, strlen(state), 0);
+        if (!is_out)
+            add_words(out, " by ", by);
+        add_since(out, gpu);
+        if (is_out)
+            add_words(out, ", paused by ", by);
+        add_words(out, ": ", answer_str(gpu, "state_text"));
+        if (is_out && xid->advice)
+            add_words(out, "; ", xid->advice);
+        buf_addc(out, '\n');
+    }
+    if (note[0]) {
+        buf_addf(out, "gpu %d: ", index);
+        add_words(out, "", note);
+        buf_addc(out, '\n');
+    }
 }
 
 static void
@@ -113,6 +177,7 @@ gpu_table_add(const json_t *result, const struct term *term, bool strangers, str
         cell_mib(t, gpu, "total_mib");
         cell_bar(t, term, gpu);
         cell_mib(t, gpu, "held_mib");
+        cell_share(t, gpu);
         cell_mib(t, gpu, "free_mib");
         cell_number(t, gpu, "util", " %");
         cell_number(t, gpu, "temperature_c", " C");
@@ -120,6 +185,7 @@ gpu_table_add(const json_t *result, const struct term *term, bool strangers, str
     }
     if (table_rows(t) > 0)
         table_print(t, term, out);
+    json_array_foreach(gpus, i, gpu) add_state(out, gpu);
     if (!strangers)
         return;
     json_array_foreach(gpus, i, gpu) add_strangers(out, gpu);

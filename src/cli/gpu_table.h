@@ -9,7 +9,8 @@ struct buf;
 struct term;
 
 /* result: the answer of the `gpus` method (or status: an object with "gpus"). Appends the
- * table and, with strangers, a line for each foreign process. */
+ * table, a line for each card that takes no work and why, and, with strangers, a line for
+ * each foreign process. */
 void gpu_table_add(const json_t *result, const struct term *term, bool strangers,
                    struct buf *out);
 

@@ -15,6 +15,7 @@
 #include "core/plan.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/health.h"
 #include "daemon/estimate.h"
 #include "daemon/events.h"
 #include "daemon/methods.h"
@@ -136,6 +137,7 @@ explain_waiting(const struct answer *a, const struct job *job)
     struct blocked why;
     plan_explain(job, &why);
     plan_explain_text(job, &text);
+    health_explain(a->daemon, &why, &text);
     advice_for_waiting(job, &why, &f, &help);
     jsonw_kstr(a->out, "reason", reason_name(why.reason));
     put_text(a->out, "text", &text);

@@ -4,15 +4,9 @@
  * sample is sample.c's business. */
 #include "daemon/prober.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <uv.h>
 
 #include "base/cleanup.h"
@@ -25,37 +19,29 @@
 #include "daemon/daemon.h"
 #include "daemon/faults.h"
 #include "daemon/health.h"
+#include "daemon/prober_talk.h"
 #include "daemon/sample.h"
 #include "daemon/turn.h"
-#include "sys/spawn.h"
-#include "wire/frame.h"
-#include "wire/places.h"
 
-#define READ_SIZE 16384
-#define SLOW_MS   3000 /* an answer later than this: the cards count as unknown */
+#define SLOW_MS 3000 /* an answer later than this: the cards count as unknown */
 #define YOUNG_MS                                                                               \
-    100                      /* first interval after a start; doubles up to sample_ms, so that \
-                                short jobs are measured too */
-#define COST_PER_CENT    10  /* of the time at most goes into early samples */
-#define RESTART_FIRST_MS 500 /* before a dead probe is replaced; doubles */
-#define RESTART_MAX_MS   30000
-
-/* The conversation with one probe process; outlives the prober's interest in it until uv has
- * closed it. */
-struct talk {
-    uv_pipe_t pipe;        /* a socket pair: questions out, answers in */
-    struct prober *prober; /* NULL: given up */
-    struct frame in;
-};
+    100 /* first interval after a start; doubles up to sample_ms, so that                      \
+           short jobs are measured too */
+#define COST_PER_CENT       10  /* of the time at most goes into early samples */
+#define RESTART_FIRST_MS    500 /* before a dead probe is replaced; doubles */
+#define RESTART_MAX_MS      30000
+#define RENEW_FIRST_SAMPLES 3 /* idle intervals until a lost card is looked for; doubles */
+#define RENEW_MAX_MS        600000
 
 struct prober {
     struct daemon *daemon;
     char *sim_spec;
     struct talk *talk;
-    int pidfd;           /* of the process, so that no other is ever killed; -1: none */
+    struct talk *fresh;  /* one that may take over */
     uv_timer_t next;     /* the next sample of its own accord */
     uv_timer_t deadline; /* the answer under way is late; then: overdue */
     uv_timer_t restart;
+    uv_timer_t renew; /* when to look with another probe; then: when that is late */
     char *backend, *driver, *error;
     bool said_hello;
     bool reads_log; /* the kernel's, in which the driver's errors are */
@@ -67,10 +53,12 @@ struct prober {
     int64_t sampled_us;       /* boot clock, of the question that was answered last */
     int64_t unknown_since_us; /* wall clock */
     int64_t restart_ms;
+    int64_t renew_ms;
     int64_t interval_ms; /* while jobs run: grows from YOUNG_MS to sample_ms */
     int64_t cost_ms;     /* what the last answer took */
 };
 
+static const struct talk_events talk_events;
 static int start_probe(struct prober *p, struct err *e);
 static void ask(struct prober *p);
 
@@ -112,26 +100,17 @@ set_known(struct prober *p)
  */
 
 static void
-on_talk_closed(uv_handle_t *handle)
+drop_fresh(struct prober *p)
 {
-    struct talk *t = handle->data;
-    frame_free(&t->in);
-    free(t);
+    talk_end(TAKE(p->fresh));
+    uv_timer_stop(&p->renew);
 }
 
 static void
 hang_up(struct prober *p)
 {
-    if (p->talk) {
-        p->talk->prober = NULL;
-        uv_close((uv_handle_t *)&p->talk->pipe, on_talk_closed);
-        p->talk = NULL;
-    }
-    /* A probe stuck in the driver dies when the driver lets go of it; it is not waited for. */
-    if (p->pidfd >= 0) {
-        (void)syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0);
-        close(TAKE_FD(p->pidfd));
-    }
+    drop_fresh(p);
+    talk_end(TAKE(p->talk));
     p->said_hello = p->asked = p->again = p->late = false;
     uv_timer_stop(&p->deadline);
     uv_timer_stop(&p->next);
@@ -215,11 +194,9 @@ ask(struct prober *p)
 {
     char line[40];
     int n = snprintf(line, sizeof line, "sample %lld\n", (long long)++p->seq);
-    uv_buf_t b = uv_buf_init(line, (unsigned)n);
     p->asked = true;
     p->asked_us = clock_boot_us();
-    /* The reader may already be gone: then the end of file that follows replaces it. */
-    (void)uv_try_write((uv_stream_t *)&p->talk->pipe, &b, 1);
+    talk_say(p->talk, line, (size_t)n);
     int64_t limit = p->daemon->config.probe_deadline_ms;
     uv_timer_start(&p->deadline, on_deadline, (uint64_t)(limit < SLOW_MS ? limit : SLOW_MS), 0);
 }
@@ -299,6 +276,59 @@ on_hello(struct prober *p, const json_t *msg)
     ask(p);
 }
 
+/* --- a second look ---------------------------------------------------------------------------
+ * A probe knows the cards that it found when it started. When one of them is lost, another
+ * probe is started beside it now and then, to see whether the card is back; it takes over
+ * once it has found the cards. So one that hangs in a driver with a broken card harms nobody.
+ */
+
+static void
+on_fresh_deadline(uv_timer_t *timer)
+{
+    drop_fresh(timer->data);
+}
+
+static void
+on_renew(uv_timer_t *timer)
+{
+    struct prober *p = timer->data;
+    struct err e = {0};
+    if (!health_wants_new_probe(p->daemon))
+        return;
+    p->renew_ms = p->renew_ms * 2 < RENEW_MAX_MS ? p->renew_ms * 2 : RENEW_MAX_MS;
+    p->fresh = talk_start(p->daemon, p->sim_spec, &talk_events, p, &e);
+    if (p->fresh)
+        uv_timer_start(&p->renew, on_fresh_deadline,
+                       (uint64_t)p->daemon->config.probe_deadline_ms, 0);
+    else
+        log_warn("probe: %s", e.text);
+}
+
+static void
+plan_renewal(struct prober *p)
+{
+    if (!health_wants_new_probe(p->daemon))
+        p->renew_ms = p->daemon->config.idle_sample_ms * RENEW_FIRST_SAMPLES;
+    else if (!p->fresh && !uv_is_active((uv_handle_t *)&p->renew))
+        uv_timer_start(&p->renew, on_renew, (uint64_t)p->renew_ms, 0);
+}
+
+static void
+on_fresh_line(struct prober *p, const char *line, size_t len)
+{
+    json_t *msg = json_loadb(line, len, 0, NULL);
+    if (json_object_get(msg, "hello")) {
+        struct talk *fresh = TAKE(p->fresh);
+        hang_up(p);
+        p->talk = fresh;
+        log_info("event=probe-renewed");
+        on_hello(p, msg);
+    } else {
+        drop_fresh(p);
+    }
+    json_decref(msg);
+}
+
 static void
 on_sample(struct prober *p, const json_t *msg)
 {
@@ -316,6 +346,7 @@ on_sample(struct prober *p, const json_t *msg)
         ask(p);
     }
     arm_next(p);
+    plan_renewal(p);
     if (queue_n(p->daemon->queue) > 0)
         turn_touch(p->daemon);
 }
@@ -341,81 +372,37 @@ on_line(struct prober *p, const char *line, size_t len)
     json_decref(msg);
 }
 
-static void
-on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
-{
-    (void)suggested;
-    struct talk *t = handle->data;
-    char *room = frame_room(&t->in, READ_SIZE);
-    *out = uv_buf_init(room, room ? READ_SIZE : 0);
-}
-
-static void
-on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
-{
-    (void)b;
-    struct talk *t = stream->data;
-    if (n < 0) {
-        replace(t->prober, t->prober->error ? t->prober->error : "the probe has died");
-        return;
-    }
-    frame_filled(&t->in, (size_t)n);
-    size_t at = 0, len = 0;
-    const char *line;
-    while (t->prober && (line = frame_next(&t->in, &at, &len)))
-        on_line(t->prober, line, len);
-    frame_done(&t->in, at);
-}
-
 /* --- start -----------------------------------------------------------------------------------
  */
 
-static int
-spawn(struct prober *p, int theirs, struct err *e)
+static void
+on_talk_line(void *arg, struct talk *t, const char *line, size_t len)
 {
-    auto_free char *program = places_program("berth-probe", e);
-    if (!program)
-        return -1;
-    char after[32];
-    snprintf(after, sizeof after, "%lld", (long long)health_log_position(p->daemon));
-    char *real[] = {program, "--log-after", after, "--backend", "auto", NULL};
-    char *sim[] = {program, "--log-after", after,       "--backend",           "sim",
-                   "--sim", p->sim_spec,   "--sim-dir", p->daemon->places.sim, NULL};
-    struct spawn s = SPAWN_INIT;
-    s.argv = p->sim_spec ? sim : real;
-    s.envp = environ;
-    s.fds[0] = s.fds[1] = theirs;
-    s.fds[2] = STDERR_FILENO;
-    s.n_fds = 3;
-    s.new_session = true;
-    s.death_signal = SIGKILL;
-    int errnum = 0;
-    enum spawn_stage stage = SPAWN_OK;
-    pid_t pid = spawn_process(&s, &errnum, &stage);
-    if (pid < 0)
-        return err_errno(e, ERR_FAILED, errnum, "cannot start %s", program);
-    p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    return 0;
+    struct prober *p = arg;
+    if (t == p->fresh)
+        on_fresh_line(p, line, len);
+    else
+        on_line(p, line, len);
 }
+
+static void
+on_talk_end(void *arg, struct talk *t)
+{
+    struct prober *p = arg;
+    if (t == p->fresh)
+        drop_fresh(p);
+    else
+        replace(p, p->error ? p->error : "the probe has died");
+}
+
+static const struct talk_events talk_events = {on_talk_line, on_talk_end};
 
 static int
 start_probe(struct prober *p, struct err *e)
 {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-        return err_errno(e, ERR_FAILED, errno, "cannot make a socket pair");
-    auto_close int theirs = pair[1];
-    auto_close int ours = pair[0];
-    if (spawn(p, theirs, e))
+    p->talk = talk_start(p->daemon, p->sim_spec, &talk_events, p, e);
+    if (!p->talk)
         return -1;
-    struct talk *t = xcalloc(1, sizeof *t);
-    t->prober = p;
-    frame_init(&t->in, FRAME_MAX_PEER);
-    uv_pipe_init(p->daemon->loop, &t->pipe, 0);
-    t->pipe.data = t;
-    uv_pipe_open(&t->pipe, TAKE_FD(ours));
-    uv_read_start((uv_stream_t *)&t->pipe, on_alloc, on_read);
-    p->talk = t;
     uv_timer_start(&p->deadline, on_deadline, (uint64_t)p->daemon->config.probe_deadline_ms, 0);
     p->late = true; /* for a hello there is one deadline only */
     return 0;
@@ -427,11 +414,11 @@ prober_new(struct daemon *d, const char *sim_spec)
     struct prober *p = xcalloc(1, sizeof *p);
     p->daemon = d;
     p->sim_spec = sim_spec ? xstrdup(sim_spec) : NULL;
-    p->pidfd = -1;
     uv_timer_init(d->loop, &p->next);
     uv_timer_init(d->loop, &p->deadline);
     uv_timer_init(d->loop, &p->restart);
-    p->next.data = p->deadline.data = p->restart.data = p;
+    uv_timer_init(d->loop, &p->renew);
+    p->next.data = p->deadline.data = p->restart.data = p->renew.data = p;
     return p;
 }
 
@@ -475,6 +462,7 @@ prober_close(struct prober *p)
     uv_close((uv_handle_t *)&p->next, NULL);
     uv_close((uv_handle_t *)&p->deadline, NULL);
     uv_close((uv_handle_t *)&p->restart, NULL);
+    uv_close((uv_handle_t *)&p->renew, NULL);
 }
 
 void

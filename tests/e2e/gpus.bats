@@ -66,7 +66,7 @@ last_seq()
     wait_for_event kind=gpu gpu=0 state=paused by="$(id -un)" text='new fan'
     berth submit --devices 0 --vram 1G -- true
     is reason "$(job_field 2 reason)" GpuPaused
-    has explain "$(job_field 2 explain)" "gpu 0 is paused by $(id -un) \(new fan\)"
+    has explain "$(job_field 2 explain)" "gpu 0 is paused.* by $(id -un) \(new fan\)"
     berth submit --devices 1 -- true
     wait_for_event kind=ended job=3 state=COMPLETED
     open_gate
@@ -323,4 +323,18 @@ assert answer["error"]["data"]["kind"] == "usage", answer
 PY
     done
     is state "$(gpu_field 0 state)" up
+}
+
+@test "a lost card is looked for with a second probe, which takes over; nobody notices" {
+    start_daemon 2
+    berth submit --devices 0 --vram 1G -- sh -c 'read line <gate; exit 4'
+    wait_for_event kind=started job=1
+    fault 'lost 1'
+    wait_for_event kind=gpu gpu=1 state=lost
+    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" 'event=probe-renewed'
+    no_fault
+    wait_for_event kind=gpu gpu=1 state=up
+    open_gate
+    wait_for_event kind=ended job=1 exit_status=4
+    is unknown "$(events_with kind=gpu state=unknown | wc -l)" 0
 }
