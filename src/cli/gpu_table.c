@@ -159,6 +159,15 @@ add_strangers(struct buf *out, const json_t *gpu)
 }
 
 void
+gpu_table_add_states(const json_t *result, struct buf *out)
+{
+    size_t i;
+    json_t *gpu;
+
+    json_array_foreach(json_object_get(result, "gpus"), i, gpu) add_state(out, gpu);
+}
+
+void
 gpu_table_add(const json_t *result, const struct term *term, bool strangers, struct buf *out)
 {
     const json_t *gpus = json_object_get(result, "gpus");
@@ -185,7 +194,7 @@ gpu_table_add(const json_t *result, const struct term *term, bool strangers, str
     }
     if (table_rows(t) > 0)
         table_print(t, term, out);
-    json_array_foreach(gpus, i, gpu) add_state(out, gpu);
+    gpu_table_add_states(result, out);
     if (!strangers)
         return;
     json_array_foreach(gpus, i, gpu) add_strangers(out, gpu);

@@ -14,6 +14,9 @@ struct term;
 void gpu_table_add(const json_t *result, const struct term *term, bool strangers,
                    struct buf *out);
 
+/* Only those lines about cards that take no work; nothing when all do. */
+void gpu_table_add_states(const json_t *result, struct buf *out);
+
 /* "2 GPUs (NVIDIA RTX 4090, 24.0 GiB)", "no GPUs". Appends. */
 void gpu_table_add_summary(const json_t *gpus, struct buf *out);
 

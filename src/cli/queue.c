@@ -3,16 +3,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/connect.h"
+#include "cli/gpu_table.h"
 #include "cli/opt.h"
 #include "cli/queue_table.h"
 #include "cli/term.h"
 #include "cli/watch.h"
+#include "wire/client.h"
 
 enum { OPT_ALL, OPT_USER, OPT_FORMAT, OPT_SORT, OPT_LIMIT, OPT_WATCH };
 
@@ -79,14 +83,17 @@ static int
 draw(void *ctx, struct client *c, const struct term *term, struct buf *out, struct err *e)
 {
     const struct watched *x = ctx;
+    auto_json json_t *gpus = NULL;
     size_t n;
 
-    if (queue_table_add(c, make_params(x->r, x->w), &x->w->view, term, out, &n, e) < 0)
+    if (client_call(c, "gpus", NULL, &gpus, e) < 0 ||
+        queue_table_add(c, make_params(x->r, x->w), &x->w->view, term, out, &n, e) < 0)
         return -1;
     if (n == 0) {
         buf_clear(out);
         buf_adds(out, "no jobs\n");
     }
+    gpu_table_add_states(gpus, out);
     return 0;
 }
 
@@ -96,6 +103,20 @@ watch_queue(struct cli *cli, const struct opt_reader *r, const struct wish *w)
     struct watched x = {r, w};
 
     return watch_run(cli, draw, &x);
+}
+
+/* Who looks at the queue on a terminal may wonder why nothing starts. */
+static void
+say_gpus_out(const struct cli *cli)
+{
+    auto_client struct client *c = isatty(STDOUT_FILENO) ? connect_daemon(cli, NULL) : NULL;
+    auto_json json_t *gpus = NULL;
+    auto_buf struct buf out = BUF_INIT;
+
+    if (!c || client_call(c, "gpus", NULL, &gpus, NULL) < 0)
+        return;
+    gpu_table_add_states(gpus, &out);
+    (void)cli_put(&out);
 }
 
 int
@@ -127,5 +148,6 @@ cmd_queue(struct cli *cli, int argc, char **argv)
         return print_json(cli, make_params(&r, &w));
     if (w.watch)
         return watch_queue(cli, &r, &w);
+    say_gpus_out(cli);
     return queue_table_print(cli, make_params(&r, &w), &w.view);
 }

@@ -84,6 +84,7 @@ put_cards(struct daemon *d, struct jsonw *w)
     jsonw_kstr(w, "driver", prober_driver(d->prober));
     jsonw_ktime(w, "unknown_since", prober_unknown_since_us(d->prober));
     jsonw_kstr(w, "probe_error", prober_error(d->prober));
+    jsonw_kbool(w, "reads_kernel_log", prober_reads_log(d->prober));
 }
 
 int
@@ -93,6 +94,9 @@ method_gpus(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     (void)c;
     (void)params;
     (void)e;
+    /* Whoever looks again sees what is new. */
+    if (clock_boot_us() - prober_sampled_us(d->prober) > d->config.sample_ms * 1000)
+        prober_request(d->prober);
     jsonw_object(out);
     jsonw_kint(out, "version", 1);
     put_cards(d, out);

@@ -505,6 +505,12 @@ prober_error(const struct prober *p)
     return p->error;
 }
 
+bool
+prober_reads_log(const struct prober *p)
+{
+    return p->reads_log;
+}
+
 int64_t
 prober_sampled_us(const struct prober *p)
 {

@@ -39,6 +39,8 @@ const char *prober_driver(const struct prober *p);  /* NULL: not said */
 const char *prober_sim_dir(const struct prober *p); /* NULL: real cards */
 int64_t prober_unknown_since_us(const struct prober *p); /* wall clock; 0: all is well */
 const char *prober_error(const struct prober *p);        /* its last words; NULL */
-int64_t prober_sampled_us(const struct prober *p);       /* boot clock; 0: not yet */
+/* Whether the driver's errors are seen; where not, a broken card shows only by its absence. */
+bool prober_reads_log(const struct prober *p);
+int64_t prober_sampled_us(const struct prober *p); /* boot clock; 0: not yet */
 
 #endif

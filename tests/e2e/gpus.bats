@@ -338,3 +338,16 @@ PY
     wait_for_event kind=ended job=1 exit_status=4
     is unknown "$(events_with kind=gpu state=unknown | wc -l)" 0
 }
+
+@test "gpus --watch draws again when something happens; status and gpus say who keeps a card free" {
+    start_daemon 2
+    background watch berth gpus --watch
+    wait_for_output watch '1  Simulated GPU  up'
+    berth pause 1 --reason 'new fan'
+    wait_for_output watch "gpu 1: paused by $(id -un)"
+    wait_for_output watch ': new fan'
+    has out "$(berth status)" "gpu 1: paused by $(id -un) for .*: new fan"
+    has out "$(berth)" 'gpu 1: paused'
+    xid 1 48 'pid=1, name=x, DBE'
+    wait_for_output watch 'gpu 1: sick.*XID 48: double-bit memory error; reset it'
+}
