@@ -1,4 +1,4 @@
-/* What ledger.c, ledger_sample.c and ledger_derive.c share; nobody else includes this. */
+/* What ledger.c, ledger_hold.c, ledger_sample.c and ledger_derive.c share; nobody else includes this. */
 #ifndef CORE_LEDGER_PRIV_H
 #define CORE_LEDGER_PRIV_H
 
@@ -35,6 +35,7 @@ struct ledger {
     size_t n_holdings;
 };
 
+struct card *card_at(struct ledger *l, int card); /* aborts when there is none */
 /* Sets what is derived: external, held, headroom, countable, taken. */
 void card_derive(const struct ledger *l, struct card *c);
 struct hold *card_hold(const struct card *c, uint32_t job); /* or NULL */

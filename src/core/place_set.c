@@ -152,7 +152,7 @@ place_choose(const struct placing *p, uint64_t cards)
     if (!are_all_alike(list, n))
         return choose_set(list, n, p->want);
     uint64_t first = 0;
-    for (int i = 0; i < p->want; i++)
+    for (int i = 0; i < n && i < p->want; i++)
         first |= UINT64_C(1) << list[i].card;
     return first;
 }

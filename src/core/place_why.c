@@ -9,7 +9,7 @@
 static void
 name_holders(const struct ledger *l, const struct card *c, bool by_share, struct blocked *why)
 {
-    int64_t sizes[BLOCKED_HOLDERS];
+    int64_t sizes[BLOCKED_HOLDERS] = {0};
     for (int i = 0; i < c->n_holds; i++) {
         const struct hold *h = &c->holds[i];
         int64_t size = by_share ? h->share_permille : card_budget(l, c, h);
