@@ -15,11 +15,13 @@
 #include "wire/client.h"
 
 const char *const queue_field_names[FIELDS] = {
-    "id",          "user",      "name",         "state",    "gpus",
-    "gpus_wanted", "vram_mib",  "declared_mib", "peak_mib", "now_mib",
-    "run_ms",      "limit_ms",  "priority",     "reason",   "exit_code",
-    "signal",      "file",      "line",         "cwd",      "log",
-    "command",     "submitted", "started",      "ended",    "expected_start",
+    "id",           "user",           "name",      "state",
+    "gpus",         "gpus_wanted",    "vram_mib",  "share",
+    "declared_mib", "peak_mib",       "now_mib",   "run_ms",
+    "limit_ms",     "priority",       "reason",    "exit_code",
+    "signal",       "file",           "line",      "cwd",
+    "log",          "command",        "submitted", "started",
+    "ended",        "expected_start",
 };
 
 static void
@@ -118,6 +120,8 @@ draw_vram(const struct row *row, struct buf *out)
 {
     if (scan_int(&row->v[F_VRAM], 0) > 0)
         add_mib(out, &row->v[F_VRAM]);
+    else if (row->v[F_SHARE].type == SCAN_NUMBER)
+        scan_add(out, &row->v[F_SHARE]); /* that part of the card's */
     else if (scan_int(&row->v[F_GPUS_WANTED], 0) > 0)
         buf_adds(out, "whole");
 }
@@ -167,7 +171,11 @@ const struct queue_column queue_columns[] = {
     {"name", {"NAME", false, false}, F_NAME, 0, draw_name},
     {"state", {"STATE", false, false}, F_STATE, 0, draw_state},
     {"gpus", {"GPU", false, false}, F_GPUS_WANTED, FIELD_BIT(F_GPUS), draw_gpus},
-    {"vram", {"VRAM", true, false}, F_VRAM, FIELD_BIT(F_GPUS_WANTED), draw_vram},
+    {"vram",
+     {"VRAM", true, false},
+     F_VRAM,
+     FIELD_BIT(F_GPUS_WANTED) | FIELD_BIT(F_SHARE),
+     draw_vram},
     {"declared", {"DECLARED", true, false}, F_DECLARED, 0, draw_declared},
     {"peak", {"PEAK", true, false}, F_PEAK, 0, draw_peak},
     {"now", {"NOW", true, false}, F_NOW, 0, draw_now},

@@ -19,6 +19,7 @@ enum field {
     F_GPUS,
     F_GPUS_WANTED,
     F_VRAM,
+    F_SHARE,
     F_DECLARED,
     F_PEAK,
     F_NOW,

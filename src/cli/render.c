@@ -127,6 +127,7 @@ render_demand(struct buf *out, const json_t *event)
 {
     int64_t demand = answer_int(event, "vram_mib", 0);
     int64_t total = answer_int(event, "total_mib", 0);
+    double share = json_number_value(json_object_get(event, "share"));
     char size[24];
 
     if (json_array_size(json_object_get(event, "gpus")) == 0)
@@ -135,6 +136,10 @@ render_demand(struct buf *out, const json_t *event)
         add_pair(out, demand, " of ", total, true);
     else if (demand > 0)
         buf_adds(out, format_mib(demand, size));
+    else if (share > 0 && total > 0)
+        buf_addf(out, "%g of %s", share, format_mib(total, size));
+    else if (share > 0)
+        buf_addf(out, "%g of it", share);
     else if (total > 0)
         buf_addf(out, "whole, %s", format_mib(total, size));
     else

@@ -55,10 +55,14 @@ add_row(const struct run *run, struct table *t, const struct jobsfile_line *line
     table_cell(t, style, word);
     answer_add_gpus(&cell, json_object_get(answer, "gpus"));
     table_cell(t, STYLE_NONE, d->gpus == 0 ? "cpu" : buf_str(&cell));
-    table_cell(t, STYLE_NONE,
-               d->gpus == 0       ? ""
-               : d->vram_mib == 0 ? "whole"
-                                  : format_mib(d->vram_mib, size));
+    buf_clear(&cell);
+    if (d->vram_mib > 0)
+        buf_adds(&cell, format_mib(d->vram_mib, size));
+    else if (d->share_permille > 0)
+        buf_addf(&cell, "%g", d->share_permille / 1000.0);
+    else
+        buf_adds(&cell, "whole");
+    table_cell(t, STYLE_NONE, d->gpus == 0 ? "" : buf_str(&cell));
     buf_clear(&cell);
     text_add_safe(&cell, line->req.command, strlen(line->req.command),
                   run->term.tty ? COMMAND_COLUMNS : 0);

@@ -118,6 +118,10 @@ event_started(struct daemon *d, const struct job *job)
     struct jsonw *w = turn_event(d, "started", job);
     events_write_gpus(w, run);
     write_vram(w, "vram_mib", run->vram_mib);
+    if (job->req.demand.share_permille > 0) {
+        jsonw_key(w, "share");
+        jsonw_num(w, job->req.demand.share_permille / 1000.0);
+    }
     if (run->n_gpus > 0)
         jsonw_kint(w, "total_mib", ledger_card(d->ledger, run->gpus[0])->info.total_mib);
     jsonw_kint(w, "attempt", run->number);

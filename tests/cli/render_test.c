@@ -21,6 +21,8 @@ static const struct event_case cases[] = {
     {"{\"kind\":\"started\",\"gpus\":[1,3],\"vram_mib\":null,\"total_mib\":24576,\"attempt\":"
      "2}",
      "started", "gpu 1,3  whole, 24.0 GiB    CMD   (attempt 2)"},
+    {"{\"kind\":\"started\",\"gpus\":[1],\"vram_mib\":null,\"share\":0.25,\"total_mib\":24576}",
+     "started", "gpu 1    0.25 of 24.0 GiB   CMD"},
     {"{\"kind\":\"started\",\"gpus\":[],\"attempt\":1}", "started",
      "cpu                         CMD"},
     {"{\"kind\":\"waiting\",\"reason\":\"GpuBusy\",\"text\":\"wants an idle GPU\"}", "waiting",
