@@ -2,6 +2,7 @@
  * it. Nothing is changed and no daemon is started. FAIL: jobs will not run as asked. */
 #include "cli/doctor.h"
 
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/fs.h"
 #include "base/parse.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
@@ -101,50 +103,11 @@ check_daemon(struct doctor *d, const struct cli *cli)
                    (long long)answer_int(daemon, "pid", 0), answer_str(daemon, "socket"));
 }
 
-static bool
-is_remote(long type)
-{
-    static const unsigned long remote[] = {
-        0x6969,     /* NFS */
-        0x517b,     /* SMB */
-        0xff534d42, /* CIFS */
-        0xfe534d42, /* SMB2 */
-        0x65735546, /* FUSE: sshfs and the like */
-        0x0bd00bd0, /* Lustre */
-        0x47504653, /* GPFS */
-        0x19830326, /* BeeGFS */
-        0x00c36400, /* Ceph */
-    };
-
-    for (size_t i = 0; i < sizeof remote / sizeof remote[0]; i++) {
-        if ((unsigned long)(unsigned int)type == remote[i])
-            return true;
-    }
-    return false;
-}
-
-/* The nearest folder above path that exists: the one that decides where path will be. */
-static char *
-nearest_folder(const char *path)
-{
-    char *p = xstrdup(path);
-
-    while (access(p, F_OK) != 0) {
-        char *slash = strrchr(p, '/');
-
-        if (!slash || slash == p) {
-            free(p);
-            return xstrdup("/");
-        }
-        *slash = '\0';
-    }
-    return p;
-}
-
 static void
 check_folder(struct doctor *d, const char *what, const char *path)
 {
-    auto_free char *folder = nearest_folder(path);
+    auto_free char *folder = fs_nearest_folder(path);
+    const char *kind;
     struct statfs fs;
     int64_t free_mib;
     char size[24];
@@ -161,14 +124,20 @@ check_folder(struct doctor *d, const char *what, const char *path)
     }
     free_mib = (int64_t)(fs.f_bavail * (unsigned long long)fs.f_bsize >> 20);
     format_mib(free_mib, size);
-    if (is_remote(fs.f_type))
-        doctor_say(d, DOCTOR_WARN, what,
-                   "%s is on a network file system, where locks are not to be trusted; "
+    if (fs_kind_of(path, &kind) == FS_NETWORK)
+        doctor_say(d, DOCTOR_FAIL, what,
+                   "%s is on a network file system (%s), where locks are not to be trusted; "
                    "name a local place with --dir or BERTH_DIR",
+                   path, kind);
+    else if (fs_kind_of(path, &kind) == FS_FUSE)
+        doctor_say(d, DOCTOR_WARN, what,
+                   "%s is on a FUSE file system; if that is a network one, name a local place "
+                   "with --dir or BERTH_DIR",
                    path);
     else if (free_mib < SPACE_WARN_MIB)
         doctor_say(d, free_mib < SPACE_FAIL_MIB ? DOCTOR_FAIL : DOCTOR_WARN, what,
-                   "only %s are free for %s", size, path);
+                   "only %s are free for %s; make room, or name another place with --dir", size,
+                   path);
     else
         doctor_say(d, DOCTOR_OK, what, "%s, %s free", path, size);
 }
@@ -184,6 +153,7 @@ check_places(struct doctor *d, const struct cli *cli)
         return;
     }
     check_folder(d, "state", p.state);
+    doctor_check_rights(d, &p);
     check_folder(d, "logs", p.logs);
     if (strlen(p.socket) > 107)
         doctor_say(d, DOCTOR_FAIL, "socket",
@@ -194,8 +164,10 @@ check_places(struct doctor *d, const struct cli *cli)
 }
 
 static void
-check_locks(struct doctor *d)
+check_locks(struct doctor *d, const struct cli *cli)
 {
+    struct places p;
+    struct err e;
     const char *moved = getenv("BERTH_LOCK_DIR");
     const char *dir = moved && moved[0] ? moved : "/run/lock";
 
@@ -207,6 +179,10 @@ check_locks(struct doctor *d)
             "may not write to %s, where each GPU has a lock; set BERTH_LOCK_DIR to a folder "
             "that all users of these GPUs share",
             dir);
+    if (places_find(cli->dir, &p, &e) == 0) {
+        doctor_check_other_daemons(d, dir, p.state);
+        places_free(&p);
+    }
 }
 
 /* By making one, as the daemon does for its jobs. */
@@ -254,12 +230,14 @@ check_inotify(struct doctor *d)
 static void
 check_linger(struct doctor *d)
 {
-    const char *user = getenv("USER");
-    auto_free char *flag = xasprintf("/var/lib/systemd/linger/%s", user ? user : "");
+    const struct passwd *pw = getpwuid(geteuid());
+    auto_free char *name = xasprintf("/var/lib/systemd/linger/%s", pw ? pw->pw_name : "");
+    auto_free char *flag = doctor_system_path(name);
+    auto_free char *logind = doctor_system_path("/run/systemd/users");
 
-    if (geteuid() == 0 || access("/run/systemd/users", F_OK) != 0)
+    if (geteuid() == 0 || access(logind, F_OK) != 0)
         return;
-    if (user && access(flag, F_OK) == 0)
+    if (pw && access(flag, F_OK) == 0)
         doctor_say(d, DOCTOR_OK, "linger", "on: jobs survive a logout");
     else
         doctor_say(d, DOCTOR_WARN, "linger",
@@ -281,11 +259,12 @@ cmd_doctor(struct cli *cli, int argc, char **argv)
     check_programs(&d);
     check_daemon(&d, cli);
     check_places(&d, cli);
-    check_locks(&d);
+    check_locks(&d, cli);
     if (d.simulated)
         doctor_say(&d, DOCTOR_OK, "gpus", "simulated, as this daemon was started with --sim");
     else
         doctor_check_gpus(&d);
+    doctor_check_persistence(&d);
     check_cgroups(&d);
     check_inotify(&d);
     check_linger(&d);

@@ -23,6 +23,15 @@ struct doctor {
 void doctor_say(struct doctor *d, enum doctor_verdict v, const char *what, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+struct places;
+
+/* path, below BERTH_DOCTOR_ROOT where that is set. The caller frees. */
+char *doctor_system_path(const char *path);
+
+void doctor_check_rights(struct doctor *d, const struct places *p);
+void doctor_check_other_daemons(struct doctor *d, const char *lock_dir, const char *state);
+void doctor_check_persistence(struct doctor *d);
+
 /* Asks berth-probe, as the daemon would. */
 void doctor_check_gpus(struct doctor *d);
 

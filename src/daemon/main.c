@@ -18,6 +18,7 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "core/ledger.h"
 #include "core/queue.h"
@@ -334,11 +335,25 @@ find_places(struct daemon *d, const struct options *o, struct err *e)
     return 0;
 }
 
+/* Where a lock may be had twice, so may the queue. */
+static int
+refuse_network_state(const struct daemon *d, struct err *e)
+{
+    const char *kind;
+    if (fs_kind_of(d->places.state, &kind) != FS_NETWORK)
+        return 0;
+    return err_set(
+        e, ERR_REFUSED,
+        "%s is on a network file system (%s), where neither locks nor writes are to "
+        "be trusted; name a folder on a disk of this machine with --dir or BERTH_DIR",
+        d->places.state, kind);
+}
+
 static int
 prepare(struct daemon *d, const struct options *o, struct err *e)
 {
-    if (find_places(d, o, e) || options_read_config(o, &d->places, &d->config, e) ||
-        roles_find(d, e))
+    if (find_places(d, o, e) || refuse_network_state(d, e) ||
+        options_read_config(o, &d->places, &d->config, e) || roles_find(d, e))
         return -1;
     auto_free char *base = xstrdup(d->places.log);
     *strrchr(base, '/') = '\0';

@@ -1,0 +1,142 @@
+#!/usr/bin/env bats
+# `berth doctor` in environments that are ill in one way each: it finds that, says what to do in
+# the same line, and exits 1 where jobs would not run.
+
+load lib
+
+case_setup()
+{
+    export BERTH_DOCTOR_ROOT=$ROOT/machine
+    mkdir -p "$BERTH_DOCTOR_ROOT/proc/driver/nvidia" "$BERTH_DOCTOR_ROOT/run"
+}
+
+# statfs answers as $FAKE_TYPE and $FAKE_FREE say.
+on_fake_disk()
+{
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    cat >"$ROOT/fake.c" <<'C'
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+int statfs64(const char *path, struct statfs64 *out)
+{
+    const char *type = getenv("FAKE_TYPE"), *mib = getenv("FAKE_FREE");
+    int rc = (int)syscall(SYS_statfs, path, out);
+    if (type)
+        out->f_type = strtol(type, NULL, 16);
+    if (mib)
+        out->f_bavail = (fsblkcnt_t)(atol(mib) * 1048576 / out->f_bsize);
+    return rc;
+}
+C
+    cc -shared -fPIC -o "$ROOT/fake.so" "$ROOT/fake.c"
+    fake=$ROOT/fake.so
+}
+
+# `finds WHAT ok|warn|FAIL WORDS`: the line about it, of the doctor's last words.
+finds()
+{
+    has "what doctor says of $1" "$(grep -E " $1 " <<<"$out")" "^$2 +$1 +.*$3"
+}
+
+@test "a driver that does not fit its library" {
+    mkdir "$ROOT/bin"
+    printf '#!/bin/sh\necho "Failed to initialize NVML: Driver/library version mismatch"\nexit 18\n' \
+        >"$ROOT/bin/nvidia-smi"
+    chmod +x "$ROOT/bin/nvidia-smi"
+    PATH=$ROOT/bin:$PATH try berth doctor
+    is "exit status" "$status" 1
+    finds gpus FAIL "mismatch.*reboot"
+}
+
+@test "no GPU at all" {
+    PATH=$(dirname "$(command -v berth)"):/bin
+    if command -v nvidia-smi >/dev/null || ls /dev/nvidia0 2>/dev/null; then skip "there is one"; fi
+    try berth doctor
+    is "exit status" "$status" 1
+    finds gpus FAIL "no GPU.*driver.*--sim"
+}
+
+@test "state on a network file system: doctor says so, and the daemon does not start" {
+    on_fake_disk
+    LD_PRELOAD=$fake FAKE_TYPE=6969 try berth doctor
+    is "exit status" "$status" 1
+    finds state FAIL "network file system \(NFS\).*--dir"
+    LD_PRELOAD=$fake FAKE_TYPE=6969 try berth daemon start --sim 1
+    is "exit status" "$status" 4
+    has "words" "$err" "network file system \(NFS\).*--dir or BERTH_DIR"
+    [ ! -e "$BERTH_DIR/state/berth.db" ] || fail_with "it made a database there"
+    LD_PRELOAD=$fake FAKE_TYPE=65735546 try berth doctor
+    finds state warn "FUSE"
+}
+
+@test "a full disk" {
+    on_fake_disk
+    LD_PRELOAD=$fake FAKE_FREE=3 try berth doctor
+    is "exit status" "$status" 1
+    finds state FAIL "only 3.* free.*make room"
+    LD_PRELOAD=$fake FAKE_FREE=500 try berth doctor
+    finds state warn "only 500"
+}
+
+@test "state that others may enter, or that is another's" {
+    mkdir -p "$BERTH_DIR/state"
+    chmod 755 "$BERTH_DIR/state"
+    try berth doctor
+    finds rights FAIL "others may enter.*chmod 700"
+    chmod 700 "$BERTH_DIR/state"
+    try berth doctor
+    finds rights ok
+    [ "$(id -u)" -eq 0 ] || skip "the rest needs root"
+    chown 65534 "$BERTH_DIR/state"
+    try berth doctor
+    finds rights FAIL "belongs to user 65534.*chown"
+}
+
+@test "another daemon that has a GPU" {
+    echo "alice uid 1001 pid 4711 state /home/alice/state" >"$BERTH_LOCK_DIR/berth-gpu-GPU-1"
+    try berth doctor
+    has_not "what doctor says" "$out" "another daemon"
+    exec 7<"$BERTH_LOCK_DIR/berth-gpu-GPU-1"
+    flock -n 7
+    try berth doctor
+    exec 7<&-
+    finds daemons warn "GPU-1: alice uid 1001 pid 4711.*stop it"
+}
+
+@test "a driver that nothing keeps awake" {
+    try berth doctor
+    has_not "what doctor says without a driver" "$out" persistenced
+    echo 550.54 >"$BERTH_DOCTOR_ROOT/proc/driver/nvidia/version"
+    try berth doctor
+    finds driver warn "systemctl enable"
+    mkdir "$BERTH_DOCTOR_ROOT/run/nvidia-persistenced"
+    : >"$BERTH_DOCTOR_ROOT/run/nvidia-persistenced/socket"
+    try berth doctor
+    finds driver ok
+}
+
+@test "a user whose processes end at logout" {
+    [ "$(id -u)" -eq 0 ] || skip "needs a user to become"
+    mkdir -p "$BERTH_DOCTOR_ROOT/run/systemd/users" "$BERTH_DOCTOR_ROOT/var/lib/systemd/linger"
+    chmod 755 "$ROOT" "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test"
+    exec 7<"$(command -v berth)"
+    as_nobody() { setpriv --reuid 65534 --clear-groups /proc/self/fd/7 --dir "$ROOT/n" doctor; }
+    out=$(as_nobody || true)
+    if ! grep -q " linger " <<<"$out"; then
+        exec 7<&-
+        skip "this folder cannot be reached by another user"
+    fi
+    finds linger warn "loginctl enable-linger"
+    : >"$BERTH_DOCTOR_ROOT/var/lib/systemd/linger/$(id -un 65534)"
+    out=$(as_nobody || true)
+    exec 7<&-
+    finds linger ok
+}
+
+@test "which cgroups there are, and what that means for jobs" {
+    try berth doctor
+    finds cgroup "(ok  |warn)" "limits|confined|ended"
+}
