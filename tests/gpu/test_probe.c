@@ -1,4 +1,5 @@
 /* berth-probe as the daemon sees it: lines on pipes, over each of its backends. */
+#include <fcntl.h>
 #include <pwd.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -165,6 +167,97 @@ test_bad_options(void **state)
     check_str(v, "error", "simulated cards need a folder: --sim-dir DIR");
     json_decref(v);
     assert_int_equal(child_end(&c), 1);
+}
+
+static struct child
+start_sim_after(const char *after)
+{
+    const char *argv[] = {support_path("BERTH_TEST_PROBE"),
+                          "--sim",
+                          "2",
+                          "--sim-dir",
+                          dir,
+                          "--log-after",
+                          after,
+                          NULL};
+
+    return child_start(argv);
+}
+
+/* What is there already counts only beyond the record that the daemon knows. */
+static void
+test_the_kernels_log_is_read_from_where_the_daemon_stood(void **state)
+{
+    static const struct {
+        const char *after;
+        int seqs; /* XIDs told */
+    } cases[] = {{"-1", 0}, {"6", 1}, {"5", 2}, {"9", 0}};
+
+    (void)state;
+    support_write(dir, "kmsg",
+                  "6,5,0,-;usb 1-1: new device\n SUBSYSTEM=usb\n"
+                  "3,6,0,-;NVRM: Xid (PCI:0000:01:00): 31, pid=4711, name=python, MMU Fault\n"
+                  "3,7,0,-;NVRM: Xid (PCI:0000:02:00): 79, GPU has fallen off the bus.\n"
+                  "3,8,0,-;NVRM: Xid (PCI:0000:02:00): 79, GPU has fallen off the bus.\n");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct child c = start_sim_after(cases[i].after);
+        json_t *v = child_json(&c);
+        check_int(v, "kernel_log", cases[i].seqs || i == 0 ? 8 : 9);
+        json_decref(v);
+        child_say(&c, "sample 1\n");
+        v = child_json(&c);
+        if (cases[i].seqs > 0) {
+            check_int(v, "kernel_log", 8);
+            check_size(v, "faults", (size_t)cases[i].seqs);
+            json_decref(v);
+            v = child_json(&c);
+        }
+        check_int(v, "sample", 1);
+        json_decref(v);
+        assert_int_equal(child_end(&c), 0);
+    }
+}
+
+static void
+test_errors_come_before_the_sample_that_may_hang(void **state)
+{
+    struct child c = start_sim("2");
+
+    (void)state;
+    json_decref(child_json(&c));
+    support_write(dir, "fault", "hang\n");
+    support_write(dir, "kmsg",
+                  "3,1,0,-;NVRM: Xid (PCI:0000:02:00): 79, pid=4711, name=python, GPU has "
+                  "fallen off the bus.\n");
+    child_say(&c, "sample 1\n");
+    json_t *v = child_json(&c);
+    check_int(v, "faults.0.xid", 79);
+    check_str(v, "faults.0.bus_id", "0000:02:00");
+    check_int(v, "faults.0.pid", 4711);
+    check_str(v, "faults.0.process", "python");
+    json_decref(v);
+    assert_true(child_is_silent(&c, 50));
+    kill(c.pid, SIGKILL);
+    assert_int_equal(child_end(&c), 128 + SIGKILL);
+}
+
+/* A log that can be waited for, as /dev/kmsg can: what comes is told without a question. */
+static void
+test_errors_are_told_as_they_come(void **state)
+{
+    auto_free char *log = xasprintf("%s/kmsg", dir);
+
+    (void)state;
+    assert_int_equal(mkfifo(log, 0600), 0);
+    int fd = open(log, O_RDWR | O_CLOEXEC);
+    struct child c = start_sim("2");
+    json_decref(child_json(&c));
+    dprintf(fd, "3,1,0,-;NVRM: Xid (PCI:0000:01:00): 63, pid=1, name=x, Row Remapper\n");
+    json_t *v = child_json(&c);
+    check_int(v, "faults.0.xid", 63);
+    json_decref(v);
+    close(fd);
+    assert_int_equal(child_end(&c), 0);
 }
 
 static void
@@ -434,6 +527,9 @@ main(void)
         TEST(test_a_request_without_end_is_an_error),
         TEST(test_no_gpu_says_what_was_tried_and_what_would_work),
         TEST(test_bad_options),
+        TEST(test_the_kernels_log_is_read_from_where_the_daemon_stood),
+        TEST(test_errors_come_before_the_sample_that_may_hang),
+        TEST(test_errors_are_told_as_they_come),
         TEST(test_nvml_names_the_users_of_processes),
         TEST(test_nvml_that_hangs_dies_with_its_probe),
         TEST(test_a_driver_that_goes_away_ends_the_probe),

@@ -120,6 +120,31 @@ test_update_writes_everything_else(void **state)
 }
 
 static void
+test_notes_are_kept_and_replaced(void **state)
+{
+    struct dir *d = dir_new();
+    struct store *s = must_open(d);
+
+    (void)state;
+    assert_null(store_note_get(s, "gpu:GPU-a"));
+    assert_int_equal(store_note_put(s, "gpu:GPU-a", "first", NULL), 0);
+    assert_int_equal(store_note_put(s, "gpu:GPU-b", "", NULL), 0);
+    assert_int_equal(store_note_put(s, "gpu:GPU-a", "{\"by\":\"Zoë\"}", NULL), 0);
+    must_commit(s);
+    assert_int_equal(store_note_put(s, "gpu:GPU-a", "never committed", NULL), 0);
+    store_close(s);
+    s = must_open(d);
+    auto_free char *a = store_note_get(s, "gpu:GPU-a");
+    auto_free char *b = store_note_get(s, "gpu:GPU-b");
+    assert_string_equal(a, "{\"by\":\"Zoë\"}");
+    assert_string_equal(b, "");
+    /* The store's own facts are out of reach. */
+    assert_null(store_note_get(s, "token"));
+    store_close(s);
+    dir_free(d);
+}
+
+static void
 test_attempts_keep_their_cards(void **state)
 {
     struct rng r = {99};
@@ -248,6 +273,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_jobs_come_back),
         cmocka_unit_test(test_update_writes_everything_else),
+        cmocka_unit_test(test_notes_are_kept_and_replaced),
         cmocka_unit_test(test_attempts_keep_their_cards),
         cmocka_unit_test(test_attempt_update_writes_all_but_cards),
         cmocka_unit_test(test_attempt_is_replaced),
