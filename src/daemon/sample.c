@@ -231,6 +231,23 @@ read_memory(const json_t *v)
     return HEALTH_MEMORY_UNKNOWN;
 }
 
+/* The driver's own memory of each process's peak, where it keeps accounts: no less than what
+ * its job had, and often more than was seen in a sample. */
+static void
+take_peaks(struct daemon *d, int card, const json_t *list)
+{
+    size_t i;
+    const json_t *j;
+    json_array_foreach(list, i, j)
+    {
+        int32_t peak_mib = (int32_t)int_or(json_object_get(j, "peak_mib"), -1);
+        int32_t pid = (int32_t)int_or(json_object_get(j, "pid"), 0);
+        uint32_t job = peak_mib > 0 ? health_owner_of(d, pid) : 0;
+        if (job)
+            ledger_restore_peak(d->ledger, card, job, peak_mib);
+    }
+}
+
 static void
 take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
 {
@@ -246,6 +263,8 @@ take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
     struct gpu_proc *procs = read_procs(d, json_object_get(j, "procs"), &s.n_procs);
     s.procs = procs;
     ledger_sample(d->ledger, card, &s, asked_us, on_excess, d);
+    take_peaks(d, card, json_object_get(j, "procs"));
+    take_peaks(d, card, json_object_get(j, "ended"));
     health_seen(d, card, read_memory(json_object_get(j, "memory")));
     free(procs);
     *seen |= UINT64_C(1) << card;

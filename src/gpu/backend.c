@@ -14,14 +14,17 @@ backend_sample_reset(struct backend_sample *s)
         s->use[i].valid = 0;
         s->use[i].present = false;
         s->use[i].n_procs = 0;
+        s->use[i].n_ended = 0;
     }
 }
 
 void
 backend_sample_free(struct backend_sample *s)
 {
-    for (int i = 0; i < GPU_MAX; i++)
+    for (int i = 0; i < GPU_MAX; i++) {
         free(s->use[i].procs);
+        free(s->use[i].ended);
+    }
     memset(s, 0, sizeof(*s));
 }
 
@@ -39,7 +42,17 @@ backend_usage_add(struct backend_usage *u, int32_t pid, int64_t mib)
         u->cap_procs = u->cap_procs ? u->cap_procs * 2 : 8;
         u->procs = xrealloc(u->procs, (size_t)u->cap_procs * sizeof(*u->procs));
     }
-    u->procs[u->n_procs++] = (struct backend_proc){pid, mib};
+    u->procs[u->n_procs++] = (struct backend_proc){pid, mib, -1};
+}
+
+void
+backend_usage_add_ended(struct backend_usage *u, int32_t pid, int64_t peak_mib)
+{
+    if (u->n_ended == u->cap_ended) {
+        u->cap_ended = u->cap_ended ? u->cap_ended * 2 : 8;
+        u->ended = xrealloc(u->ended, (size_t)u->cap_ended * sizeof(*u->ended));
+    }
+    u->ended[u->n_ended++] = (struct backend_proc){pid, -1, peak_mib};
 }
 
 void

@@ -70,7 +70,8 @@ struct backend_machine {
 /* A process on a card. */
 struct backend_proc {
     int32_t pid;
-    int64_t mib; /* -1: not reported */
+    int64_t mib;      /* -1: not reported */
+    int64_t peak_mib; /* the most it ever had, as the driver remembers; -1 */
 };
 
 /* A card at one moment. */
@@ -84,6 +85,9 @@ struct backend_usage {
     int n_procs; /* with CARD_HAS_PROCS */
     int cap_procs;
     struct backend_proc *procs; /* owned by the sample; kept from one sampling to the next */
+    int n_ended;                /* processes that have ended, with their peaks: each once */
+    int cap_ended;
+    struct backend_proc *ended; /* as procs */
 };
 
 /* cards[i] of the machine is use[i] here. Zero-initialise; reuse for every sampling. */
@@ -97,6 +101,7 @@ void backend_sample_free(struct backend_sample *s);  /* what it owns; not s */
 /* Adds a process; a pid seen before keeps the larger figure (one process is often listed
  * as compute and as graphics). */
 void backend_usage_add(struct backend_usage *u, int32_t pid, int64_t mib);
+void backend_usage_add_ended(struct backend_usage *u, int32_t pid, int64_t peak_mib);
 
 /* Adds the pair unless it is there already or joins a card with itself. */
 void backend_machine_link(struct backend_machine *m, int a, int b);

@@ -157,7 +157,25 @@ put_procs(struct jsonw *w, const struct backend_usage *u, message_user_fn user, 
             jsonw_kint(w, "mib", p->mib);
         else
             jsonw_knull(w, "mib");
+        if (p->peak_mib >= 0)
+            jsonw_kint(w, "peak_mib", p->peak_mib);
         jsonw_kstr(w, "user", user(arg, p->pid));
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
+static void
+put_ended(struct jsonw *w, const struct backend_usage *u)
+{
+    if (u->n_ended == 0)
+        return;
+    jsonw_key(w, "ended");
+    jsonw_array(w);
+    for (int i = 0; i < u->n_ended; i++) {
+        jsonw_object(w);
+        jsonw_kint(w, "pid", u->ended[i].pid);
+        jsonw_kint(w, "peak_mib", u->ended[i].peak_mib);
         jsonw_end_object(w);
     }
     jsonw_end_array(w);
@@ -185,6 +203,7 @@ message_sample(struct buf *out, int64_t number, const struct backend_machine *m,
         put_int(&w, "temperature_c", u->valid, CARD_HAS_TEMPERATURE, u->temperature_c);
         jsonw_kstr(&w, "memory", u->valid & CARD_HAS_HEALTH ? health_name(u->health) : NULL);
         put_procs(&w, u, user, arg);
+        put_ended(&w, u);
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);

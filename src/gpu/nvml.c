@@ -198,6 +198,8 @@ nvml_discover(void *state, struct backend_machine *out, struct err *e)
         out->driver[0] = '\0';
     find_links(nvml, out);
     nvml->n = out->n;
+    for (int i = 0; i < nvml->n; i++)
+        nvml_account_start(&nvml->api, nvml->devices[i], &nvml->accounts[i]);
     return 0;
 }
 
@@ -216,6 +218,8 @@ nvml_sample(void *state, struct backend_sample *out, struct err *e)
         int status = nvml_read_usage(nvml, nvml->devices[i], u);
         if (status != NVML_OK)
             return fail(nvml, "read the GPUs", status, e);
+        if (u->present)
+            nvml_account_read(&nvml->api, nvml->devices[i], &nvml->accounts[i], u);
         if (check && u->present)
             nvml_read_health(&nvml->api, nvml->devices[i], u);
     }
@@ -232,6 +236,8 @@ nvml_close(void *state)
     if (nvml->started)
         nvml->api.shutdown();
     nvml_api_unload(&nvml->api);
+    for (int i = 0; i < GPU_MAX; i++)
+        nvml_account_end(&nvml->accounts[i]);
     free(nvml->processes);
     free(nvml);
 }

@@ -8,12 +8,21 @@
 #include "gpu/backend.h"
 #include "gpu/nvml_api.h"
 
+/* What has been told of the processes that a card's driver remembers; nvml_account.c. */
+struct nvml_account {
+    bool is_on;
+    bool has_begun;
+    uint32_t *ended; /* pids, sorted */
+    uint32_t n_ended;
+};
+
 struct nvml {
     const struct backend_config *config;
     struct nvml_api api;
     bool started;
     int n;
     nvml_device devices[GPU_MAX];
+    struct nvml_account accounts[GPU_MAX];
     int64_t health_due_us; /* boot clock: when to ask for the memory's health again */
     void *processes;       /* room for the records of one list, kept from call to call */
     uint32_t cap_processes;
@@ -25,6 +34,13 @@ struct nvml_reading {
     int64_t used_mib;
 };
 int nvml_read_memory(const struct nvml_api *api, nvml_device device, struct nvml_reading *out);
+
+/* Looks whether the driver keeps accounts, and makes it. */
+void nvml_account_start(const struct nvml_api *api, nvml_device device, struct nvml_account *a);
+void nvml_account_end(struct nvml_account *a);
+/* Adds the peaks to u's processes, and those that have ended since; after nvml_read_usage. */
+void nvml_account_read(const struct nvml_api *api, nvml_device device, struct nvml_account *a,
+                       struct backend_usage *u);
 
 /* The health of the card's memory into u; nothing where the card does not tell. */
 void nvml_read_health(const struct nvml_api *api, nvml_device device, struct backend_usage *u);

@@ -51,6 +51,17 @@ struct nvml_utilization {
     uint32_t memory;
 };
 
+/* nvmlAccountingStats_t */
+struct nvml_accounting_stats {
+    uint32_t gpu_util;
+    uint32_t memory_util;
+    uint64_t max_memory_bytes; /* all ones: not reported */
+    uint64_t time_ms;
+    uint64_t start_us;
+    uint32_t running;
+    uint32_t reserved[5];
+};
+
 /* A process's record: the first version ends after used_bytes, so records are walked with
  * the stride of the function that filled them. */
 struct nvml_process {
@@ -91,6 +102,10 @@ struct nvml_api {
     int (*utilization)(nvml_device, struct nvml_utilization *);
     int (*remapped_rows)(nvml_device, uint32_t *corrected, uint32_t *uncorrected,
                          uint32_t *pending, uint32_t *failed);
+    nvml_uint_fn accounting_mode;
+    int (*set_accounting_mode)(nvml_device, uint32_t mode);
+    int (*accounting_pids)(nvml_device, uint32_t *n, uint32_t *pids);
+    int (*accounting_stats)(nvml_device, uint32_t pid, struct nvml_accounting_stats *);
     nvml_uint_fn retired_pending; /* pages, on cards before Ampere */
     int (*temperature)(nvml_device, int sensor, uint32_t *);
     int (*link_state)(nvml_device, uint32_t link, uint32_t *active);

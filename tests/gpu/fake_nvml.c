@@ -12,6 +12,8 @@
  *   noprocs INDEX                  process lists are not supported
  *   link INDEX LINK PEER           to the card PEER, or to a switch with PEER -1
  *   hang                           memory is never told
+ *   accounting INDEX MODE          0: off, but may be turned on; 2: off, and may not
+ *   account INDEX PID MIB RUNNING  what it remembers of a process
  *   remapped INDEX PENDING FAILED  without it: not supported
  *   retired INDEX PENDING          the same, pages of older cards
  *   memory2 STATUS                 nvmlDeviceGetMemoryInfo_v2's answer
@@ -31,7 +33,15 @@
 #define LINKS_MAX 18
 #define MIB       (UINT64_C(1) << 20)
 
-enum { OK = 0, BAD_ARGUMENT = 2, NOT_SUPPORTED = 3, TOO_SMALL = 7, WRONG_VERSION = 25 };
+enum {
+    OK = 0,
+    BAD_ARGUMENT = 2,
+    NOT_SUPPORTED = 3,
+    NO_PERMISSION = 4,
+    NOT_FOUND = 6,
+    TOO_SMALL = 7,
+    WRONG_VERSION = 25
+};
 
 struct card {
     char uuid[80];
@@ -39,6 +49,7 @@ struct card {
     int status, util, celsius, mode;
     bool has_load, no_procs, has_remapped, has_retired;
     int remap_pending, remap_failed, retired_pending;
+    int accounting; /* 0: not supported, else the script's mode + 1 */
     int n_links;
     int links[LINKS_MAX];
     int peers[LINKS_MAX];
@@ -126,6 +137,10 @@ read_card_line(const char *line)
         world.cards[i].status = a;
     else if (sscanf(line, "remapped %d %d %d", &i, &a, &b) == 3)
         set_remapped(&world.cards[i], a, b);
+    else if (sscanf(line, "accounting %d %d", &i, &a) == 2)
+        world.cards[i].accounting = a + 1;
+    else if (sscanf(line, "account %d %u %d %d", &i, &pid, &a, &b) == 4)
+        add_proc(i, b ? "account" : "past", pid, a);
     else if (sscanf(line, "retired %d %d", &i, &a) == 2)
         set_retired(&world.cards[i], a);
     else if (sscanf(line, "mode %d %d", &i, &a) == 2)
@@ -197,6 +212,16 @@ EXPORT int nvmlDeviceGetUtilizationRates(void *device, unsigned *gpu_memory);
 EXPORT int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *out);
 EXPORT int nvmlDeviceGetComputeMode(void *device, unsigned *out);
 EXPORT int nvmlDeviceGetRetiredPagesPendingStatus(void *device, unsigned *out);
+struct stats {
+    unsigned gpu, memory;
+    unsigned long long max_memory, time, start;
+    unsigned running, reserved[5];
+};
+
+EXPORT int nvmlDeviceGetAccountingMode(void *device, unsigned *out);
+EXPORT int nvmlDeviceSetAccountingMode(void *device, unsigned mode);
+EXPORT int nvmlDeviceGetAccountingPids(void *device, unsigned *n, unsigned *out);
+EXPORT int nvmlDeviceGetAccountingStats(void *device, unsigned pid, struct stats *out);
 EXPORT int nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *n, void *out);
 EXPORT int nvmlDeviceGetGraphicsRunningProcesses(void *device, unsigned *n, void *out);
 
@@ -290,6 +315,69 @@ nvmlDeviceGetRetiredPagesPendingStatus(void *device, unsigned *out)
 
     *out = (unsigned)c->retired_pending;
     return c->status ? c->status : c->has_retired ? OK : NOT_SUPPORTED;
+}
+
+/* Turned on by a call: the script is read anew each time. */
+static bool turned_on[CARDS_MAX];
+
+int
+nvmlDeviceGetAccountingMode(void *device, unsigned *out)
+{
+    const struct card *c = card_of(device);
+
+    *out = c->accounting == 2 || turned_on[index_of(c)];
+    return c->accounting ? OK : NOT_SUPPORTED;
+}
+
+int
+nvmlDeviceSetAccountingMode(void *device, unsigned mode)
+{
+    const struct card *c = card_of(device);
+
+    if (c->accounting == 3)
+        return NO_PERMISSION;
+    turned_on[index_of(c)] = mode != 0;
+    return OK;
+}
+
+static bool
+is_account(const struct proc *p, const struct card *c)
+{
+    return p->card == index_of(c) &&
+           (strcmp(p->kind, "account") == 0 || strcmp(p->kind, "past") == 0);
+}
+
+int
+nvmlDeviceGetAccountingPids(void *device, unsigned *n, unsigned *out)
+{
+    const struct card *c = card_of(device);
+    unsigned room = *n, found = 0;
+
+    for (int i = 0; i < world.n_procs; i++) {
+        if (!is_account(&world.procs[i], c))
+            continue;
+        if (found++ < room)
+            out[found - 1] = world.procs[i].pid;
+    }
+    *n = found;
+    return found > room ? TOO_SMALL : OK;
+}
+
+int
+nvmlDeviceGetAccountingStats(void *device, unsigned pid, struct stats *out)
+{
+    const struct card *c = card_of(device);
+
+    memset(out, 0, sizeof(*out));
+    for (int i = 0; i < world.n_procs; i++) {
+        const struct proc *p = &world.procs[i];
+        if (p->pid != pid || !is_account(p, c))
+            continue;
+        out->max_memory = (unsigned long long)p->mib * MIB;
+        out->running = strcmp(p->kind, "account") == 0;
+        return OK;
+    }
+    return NOT_FOUND;
 }
 
 int

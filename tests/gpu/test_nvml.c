@@ -189,6 +189,54 @@ test_memory_that_went_bad(void **state)
     assert_false(w->s.use[1].valid & CARD_HAS_HEALTH);
 }
 
+/* What the driver remembers: peaks of those that run, and of those that ended since. */
+static void
+test_accounts_tell_peaks_once(void **state)
+{
+    struct world *w = *state;
+
+    script(w, "card GPU-a 24576 300 5000\naccounting 0 0\nproc 0 compute 4711 400\n"
+              "account 0 4711 900 1\naccount 0 4000 100 0\n");
+    discover_or_fail(w);
+    sample_or_fail(w);
+    const struct backend_usage *a = &w->s.use[0];
+    check_proc(a, 0, 4711, 400);
+    assert_int_equal(a->procs[0].peak_mib, 900);
+    assert_int_equal(a->n_ended, 0); /* 4000 had ended before */
+    script(w, "card GPU-a 24576 300 0\naccounting 0 0\n"
+              "account 0 4711 1200 0\naccount 0 4000 100 0\naccount 0 4712 7 0\n");
+    sample_or_fail(w);
+    assert_int_equal(a->n_procs, 0);
+    assert_int_equal(a->n_ended, 2);
+    assert_int_equal(a->ended[0].pid, 4711);
+    assert_int_equal(a->ended[0].peak_mib, 1200);
+    assert_int_equal(a->ended[1].pid, 4712);
+    sample_or_fail(w);
+    assert_int_equal(a->n_ended, 0);
+    /* A pid that is used again is another process. */
+    script(w, "card GPU-a 24576 300 0\naccounting 0 0\nproc 0 compute 4711 50\n"
+              "account 0 4711 60 1\n");
+    sample_or_fail(w);
+    assert_int_equal(a->procs[0].peak_mib, 60);
+    script(w, "card GPU-a 24576 300 0\naccounting 0 0\naccount 0 4711 70 0\n");
+    sample_or_fail(w);
+    assert_int_equal(a->n_ended, 1);
+    assert_int_equal(a->ended[0].peak_mib, 70);
+}
+
+static void
+test_accounts_that_may_not_be_kept(void **state)
+{
+    struct world *w = *state;
+
+    script(w, "card GPU-a 24576 300 5000\naccounting 0 2\nproc 0 compute 4711 400\n"
+              "account 0 4711 900 1\n");
+    discover_or_fail(w);
+    sample_or_fail(w);
+    assert_int_equal(w->s.use[0].procs[0].peak_mib, -1);
+    assert_int_equal(w->s.use[0].n_ended, 0);
+}
+
 static void
 test_old_library(void **state)
 {
@@ -398,6 +446,8 @@ main(void)
         TEST(test_the_kernels_numa_node_counts_first),
         TEST(test_use),
         TEST(test_memory_that_went_bad),
+        TEST(test_accounts_tell_peaks_once),
+        TEST(test_accounts_that_may_not_be_kept),
         TEST(test_old_library),
         TEST(test_memory_falls_back_when_the_newer_function_refuses),
         TEST(test_many_processes),
