@@ -102,8 +102,8 @@ ended_as()
     waits GpuBusy 'wants gpu 0 idle; gpu 0 has 9.7 GiB in use outside Berth \(pid [0-9]+\)' \
         'end process [0-9]+' --gpu-ids 0
     waits GpuMemory 'needs 20.0 GiB .*9.7 GiB in use outside Berth' '--vram 13G would fit' --vram 20G --gpu-ids 0
-    waits GpuBusy '.*gpu 0.*9[0-9] %.*80 %' 'a higher --max-load' --vram 1G --gpu-ids 0 --max-load 0.8
-    waits GpuBusy '.*gpu 0.*3[0-9] %.*20 %' 'a higher --max-used' --vram 1G --gpu-ids 0 --max-used 0.2
+    waits GpuBusy '.*gpu 0.*9[0-9.]+ %.*80 %' 'a higher --max-load' --vram 1G --gpu-ids 0 --max-load 0.8
+    waits GpuBusy '.*gpu 0.*3[0-9.]+ %.*20 %' 'a higher --max-used' --vram 1G --gpu-ids 0 --max-used 0.2
     echo '3,1,0,-;NVRM: Xid (PCI:0000:02:00): 79, pid=1, name=x, GPU has fallen off the bus.' \
         >>"$BERTH_DIR/sim/kmsg"
     wait_for_event kind=gpu gpu=1 state=sick >/dev/null

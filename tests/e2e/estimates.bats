@@ -1,0 +1,31 @@
+#!/usr/bin/env bats
+# What is expected of a command from its own runs: kept over restarts, and never a limit.
+
+load lib
+
+# The command takes as long as the pipe is silent, so that nothing here waits for a clock; runs are
+# all shorter than a second, which is the shortest that is told apart.
+command='read line <gate'
+
+run_once()
+{
+    local id
+    id=$(berth submit --parsable --gpus 0 -- sh -c "$command")
+    timeout "$LIMIT" bash -c 'echo go >gate'
+    wait_for_event kind=ended "job=$id" state=COMPLETED >/dev/null
+}
+
+@test "runs of a command are remembered, and a killed daemon's successor knows them" {
+    start_daemon 1
+    mkfifo gate
+    run_once
+    kill_daemon
+    start_daemon 1
+    local id other
+    id=$(berth submit --parsable --gpus 0 -- sh -c "$command")
+    other=$(berth submit --parsable --gpus 0 -- sh -c "read other <gate")
+    "$E2E/await" until "$LIMIT" "berth show $id --json" jobs.0.state RUNNING
+    has running "$(berth explain "$id")" '^  expected +end at '
+    has_not running "$(berth explain "$other")" '^  expected'
+    is limit "$(job_field "$id" limit_ms)" null
+}
