@@ -25,18 +25,15 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
  * ---------------------------------------------------------------------------------------- */
 
 static int
-cancel(struct daemon *d, struct caller *c, const struct select *s, const json_t *params,
+cancel(struct daemon *d, struct caller *c, struct select *s, const json_t *params,
        struct jsonw *out, struct err *e)
 {
     struct ids touched = {0}, ended = {0};
     auto_free struct job **jobs = NULL;
     json_int_t grace = json_integer_value(json_object_get(params, "grace_ms"));
-    size_t n = select_live(d, s, &jobs);
-    int rc = 0;
+    size_t n = 0;
+    int rc = target_live(d, c, s, &jobs, &n, e);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        rc = target_check_owner(c, jobs[i], e);
-        if (rc)
-            break;
         if (json_object_get(params, "grace_ms") && grace >= 0)
             jobs[i]->req.grace_ms = grace;
         if (jobs_cancel(d, jobs[i], daemon_user_name(c->uid)))
@@ -86,10 +83,11 @@ control(struct daemon *d, struct caller *c, const json_t *params, control_fn act
     auto_free struct job **jobs = NULL;
     struct err last = {0};
     int rc = target_read(d, c, params, &s, e);
-    size_t n = rc ? 0 : select_live(d, &s, &jobs);
+    size_t n = 0;
+    if (rc == 0)
+        rc = target_live(d, c, &s, &jobs, &n, e);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        rc = target_check_owner(c, jobs[i], e);
-        if (rc == 0 && act(d, jobs[i], number, &last) == 0)
+        if (act(d, jobs[i], number, &last) == 0)
             ids_add(&touched, jobs[i]->id);
     }
     if (rc == 0 && touched.n == 0) {

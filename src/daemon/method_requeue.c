@@ -201,6 +201,7 @@ method_requeue(struct daemon *d, struct caller *c, json_t *params, struct jsonw 
     struct again r = {.daemon = d, .caller = c, .by = daemon_user_name(c->uid)};
     struct select s = {0};
     int rc = target_read(d, c, params, &s, e);
+    target_mine(c, &s);
     if (rc == 0)
         rc = requeue_all(&r, &s, params, e);
     if (rc == 0) {

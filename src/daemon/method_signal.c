@@ -47,15 +47,14 @@ send_one(struct daemon *d, const struct caller *c, const struct job *job, int si
 }
 
 static int
-send_all(struct daemon *d, const struct caller *c, const struct select *s, const json_t *params,
+send_all(struct daemon *d, const struct caller *c, struct select *s, const json_t *params,
          int sig, struct ids *sent, struct err *e)
 {
     auto_free struct job **jobs = NULL;
     struct err last = {0};
-    size_t n = select_live(d, s, &jobs);
-    for (size_t i = 0; i < n; i++)
-        if (target_check_owner(c, jobs[i], e))
-            return -1;
+    size_t n = 0;
+    if (target_live(d, c, s, &jobs, &n, e))
+        return -1;
     for (size_t i = 0; i < n; i++)
         send_one(d, c, jobs[i], sig, sent, &last);
     if (sent->n > 0)

@@ -100,9 +100,23 @@ stands_for_task(const struct select *s, const struct job *job)
     return false;
 }
 
+static bool
+is_named_singly(const struct select *s, const struct job *job)
+{
+    for (size_t i = 0; i < s->selector.n_terms; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        if ((t->kind == SELECT_IDS && t->first == t->last && t->first == job->id) ||
+            (t->kind == SELECT_TASKS && t->first == job->array))
+            return true;
+    }
+    return false;
+}
+
 bool
 select_matches(const struct select *s, const struct job *job)
 {
+    if (s->mine && job->uid != s->owner && !is_named_singly(s, job))
+        return false;
     if (s->user && strcmp(s->user, daemon_user_name(job->uid)) != 0)
         return false;
     bool hidden = roles_is_hidden(s->daemon, job->uid); /* a name that is guessed stays so */

@@ -21,6 +21,8 @@ struct select {
     uint32_t last_id;      /* what @ means for this caller; 0: it has no job */
     const char *user;      /* only this user's; NULL: anybody's. Borrowed */
     const struct daemon *daemon;
+    bool mine;   /* of wider words than an id only the caller's own jobs are meant */
+    uid_t owner; /* with mine */
 };
 
 /* params: "select" (list of words; absent: everything), "user". */

@@ -45,6 +45,25 @@ target_read(struct daemon *d, const struct caller *c, const json_t *params, stru
     return single_out(d, c, s, e);
 }
 
+void
+target_mine(const struct caller *c, struct select *s)
+{
+    s->mine = !c->admin;
+    s->owner = c->uid;
+}
+
+int
+target_live(struct daemon *d, const struct caller *c, struct select *s, struct job ***jobs,
+            size_t *n, struct err *e)
+{
+    target_mine(c, s);
+    *n = select_live(d, s, jobs);
+    for (size_t i = 0; i < *n; i++)
+        if (target_check_owner(c, (*jobs)[i], e))
+            return -1;
+    return 0;
+}
+
 int
 target_check_owner(const struct caller *c, const struct job *job, struct err *e)
 {

@@ -20,7 +20,13 @@ struct jsonw;
 int target_read(struct daemon *d, const struct caller *c, const json_t *params,
                 struct select *s, struct err *e);
 
-/* Only its owner and root touch a job. */
+/* For those that act: name:x*, ranges, states and --all mean the caller's own jobs (an admin's
+ * mean everybody's); another's that is named by its id is an error, before anything is done. */
+void target_mine(const struct caller *c, struct select *s);
+int target_live(struct daemon *d, const struct caller *c, struct select *s, struct job ***jobs,
+                size_t *n, struct err *e);
+
+/* Only its owner and admins touch a job. */
 int target_check_owner(const struct caller *c, const struct job *job, struct err *e);
 
 struct ids {

@@ -67,6 +67,23 @@ print(sorted(fd for fd in os.listdir("/proc/self/fd") if os.path.exists("/proc/s
     is "cancelled by" "$(job_field "$id" cancelled_by)" "$ALICE"
 }
 
+@test "wide words mean one's own jobs; another's that is named stops all of it, before anything is done" {
+    start_system
+    alice_runs
+    bobs=$(as "$BOB" berth submit --parsable -G 0 --hold -- true)
+    try_as "$BOB" berth cancel "$bobs" "$id"
+    is "exit status" "$status" 5
+    is "bob's own" "$(job_field "$bobs" state)" HELD
+    as "$BOB" berth cancel --all
+    is "bob's own" "$(job_field "$bobs" state)" CANCELLED
+    is "alice's" "$(job_field "$id" state)" RUNNING
+    try_as "$BOB" berth cancel state:running
+    is "exit status" "$status" 3
+    berth cancel --all
+    as "$ALICE" berth wait "$id" || true
+    is "root's --all" "$(job_field "$id" state)" CANCELLED
+}
+
 @test "nobody becomes another by saying so" {
     start_system
     as "$BOB" env USER="$ALICE" LOGNAME="$ALICE" HOME="$USERS_HOME/alice" \
