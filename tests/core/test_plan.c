@@ -1,0 +1,355 @@
+/* The pass: whose turn it is (priority, fair share, the orders of the settings), arrays, limits
+ * on what runs. Room kept for who is blocked is test_reserve.c's. */
+#include "planworld.h"
+
+#define HOUR 3600
+
+static const struct plan_rules queue_fair = {.patience_ms = INT64_MAX, .fair_share = true};
+
+static struct plan_rules
+ordered(enum plan_order order)
+{
+    return (struct plan_rules){.order = order, .patience_ms = INT64_MAX};
+}
+
+/* Fair share. */
+
+/* One queued 1,000 jobs first; nobody has used anything. All take turns from the first card
+ * on. He then has had two cards, the others one each: the next cards are theirs. */
+static void
+test_three_users_take_turns(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 4, &queue_fair);
+    for (uint32_t id = 1; id <= 900; id++)
+        add(&w, (struct spec){.id = id, .uid = 1, .limit = HOUR});
+    for (uint32_t id = 0; id < 5; id++) {
+        add(&w, (struct spec){.id = 2001 + id, .uid = 2, .limit = HOUR});
+        add(&w, (struct spec){.id = 3001 + id, .uid = 3, .limit = HOUR});
+    }
+    assert_string_equal(plan_now(&w), "1@0 2001@1 3001@2 2@3");
+    run_to(&w, HOUR);
+    assert_string_equal(w.text, "2002@0 3002@1 2003@2 3003@3");
+    world_free(&w);
+}
+
+/* The first user has all cards when the others come: what ends next is theirs. */
+static void
+test_others_first_jobs_start_next(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 4, &queue_fair);
+    for (uint32_t id = 1; id <= 900; id++)
+        add(&w, (struct spec){.id = id, .uid = 1, .run = 100 + (int)id});
+    assert_string_equal(plan_now(&w), "1@0 2@1 3@2 4@3");
+    w.now = 50;
+    add(&w, (struct spec){.id = 2001, .uid = 2, .limit = HOUR});
+    add(&w, (struct spec){.id = 3001, .uid = 3, .limit = HOUR});
+    assert_string_equal(plan_now(&w), "");
+    run_to(&w, 101);
+    assert_string_equal(w.text, "2001@0");
+    run_to(&w, 102);
+    assert_string_equal(w.text, "3001@1");
+    run_to(&w, 103);
+    assert_string_equal(w.text, "5@2");
+    world_free(&w);
+}
+
+static void
+test_use_weight_and_priority(void **state)
+{
+    (void)state;
+    static const struct {
+        double used1, used2, weight2; /* GPU-seconds of users 1 and 2, weight of 2 */
+        int priority1;
+        const char *first;
+    } cases[] = {
+        {0, 0, 1, 0, "1@0"},       {1000, 0, 1, 0, "2@0"},      {1000, 1500, 1, 0, "1@0"},
+        {1000, 1500, 2, 0, "2@0"}, {1000, 1500, 0.5, 0, "1@0"}, {9e9, 0, 1, 1, "1@0"},
+        {0, 9e9, 1, -1, "2@0"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct world w;
+        world_init(&w, 1, &queue_fair);
+        fair_restore(w.fair, 1, cases[i].used1, wall(0));
+        fair_restore(w.fair, 2, cases[i].used2, wall(0));
+        fair_set_weight(w.fair, 2, cases[i].weight2);
+        add(&w, (struct spec){.id = 1, .uid = 1, .priority = cases[i].priority1});
+        add(&w, (struct spec){.id = 2, .uid = 2});
+        assert_string_equal(plan_now(&w), cases[i].first);
+        world_free(&w);
+    }
+}
+
+/* What runs counts as much as what has ended, and more the longer it runs. */
+static void
+test_running_jobs_count(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 2, &queue_fair);
+    fair_restore(w.fair, 2, 500, wall(0));
+    add(&w, (struct spec){.id = 1, .uid = 1});
+    assert_string_equal(plan_now(&w), "1@0");
+    add(&w, (struct spec){.id = 2, .uid = 3, .run = 100});
+    assert_string_equal(plan_now(&w), "2@1");
+    add(&w, (struct spec){.id = 3, .uid = 1, .run = 1000});
+    add(&w, (struct spec){.id = 4, .uid = 2, .run = 1000});
+    run_to(&w, 100);
+    assert_string_equal(w.text, "3@1");
+    add(&w, (struct spec){.id = 5, .uid = 1});
+    run_to(&w, 1100);
+    assert_string_equal(w.text, "4@1");
+    world_free(&w);
+}
+
+/* With fair share off, or with one user, the order of submission is all. */
+static void
+test_without_fair_share_submission_counts(void **state)
+{
+    (void)state;
+    struct world w;
+    struct plan_rules rules = queue_fair;
+    rules.fair_share = false;
+    world_init(&w, 2, &rules);
+    fair_restore(w.fair, 1, 1e6, wall(0));
+    add(&w, (struct spec){.id = 1, .uid = 1});
+    add(&w, (struct spec){.id = 2, .uid = 1, .vram = 1000});
+    add(&w, (struct spec){.id = 3, .uid = 2});
+    assert_string_equal(plan_now(&w), "1@0 2@1");
+    world_free(&w);
+}
+
+/* A share, or a part of the memory, is charged as such: two halves for one whole. */
+static void
+test_parts_are_charged_as_parts(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 4, &queue_fair);
+    for (uint32_t i = 0; i < 4; i++) {
+        add(&w, (struct spec){.id = 1 + i, .uid = 1});
+        add(&w, (struct spec){.id = 11 + i, .uid = 2, .share = 500});
+    }
+    assert_string_equal(plan_now(&w), "1@0 11@1 12@1 2@2 13@3 14@3");
+    world_free(&w);
+}
+
+/* Orders. */
+
+static void
+test_short_is_by_response_ratio(void **state)
+{
+    (void)state;
+    struct world w;
+    struct plan_rules rules = ordered(PLAN_SHORT);
+    world_init(&w, 1, &rules);
+    add(&w, (struct spec){.id = 1, .limit = 1000});
+    add(&w, (struct spec){.id = 2, .limit = 20 * HOUR});
+    add(&w, (struct spec){.id = 3}); /* an hour is thought */
+    plan_now(&w);
+    assert_int_equal(w.started[1], 0);
+    w.now = 900;
+    add(&w, (struct spec){.id = 4, .limit = 2 * HOUR});
+    add(&w, (struct spec){.id = 5, .limit = 1, .run = 60}); /* counts as a minute */
+    run_to(&w, 1000);
+    assert_string_equal(w.text, "5@0");
+    run_to(&w, 1060);
+    assert_string_equal(w.text, "3@0");
+    end_job(&w, 3, OUTCOME_EXITED);
+    assert_string_equal(plan_now(&w), "4@0");
+    world_free(&w);
+}
+
+static void
+test_longest_is_by_length_then_size(void **state)
+{
+    (void)state;
+    struct world w;
+    struct plan_rules rules = ordered(PLAN_LONGEST);
+    world_init(&w, 4, &rules);
+    add(&w, (struct spec){.id = 1, .limit = 100});
+    add(&w, (struct spec){.id = 2, .vram = 9000, .limit = 100});
+    add(&w, (struct spec){.id = 3, .vram = 10000, .limit = 100});
+    add(&w, (struct spec){.id = 4, .gpus = 2, .vram = 100, .limit = 100});
+    add(&w, (struct spec){.id = 5, .limit = 200});
+    add(&w, (struct spec){.id = 6});
+    assert_string_equal(plan_now(&w), "6@0 5@1 4@2,3 3@2 2@2");
+    world_free(&w);
+}
+
+/* Arrays. */
+
+static struct job *
+add_array(struct world *w, uint32_t id, int32_t first, int32_t last, int32_t most, int run)
+{
+    struct job *job = add(w, (struct spec){.id = id, .run = run});
+    job->req.array.ranges = xcalloc(2, sizeof(struct task_range));
+    job->req.array.n = 2;
+    job->req.array.ranges[0] = (struct task_range){first, first + 1};
+    job->req.array.ranges[1] = (struct task_range){first + 3, last};
+    job->req.array_max = most;
+    array_begin(job);
+    queue_refile(w->q, job);
+    return job;
+}
+
+static void
+test_tasks_start_in_ascending_order(void **state)
+{
+    (void)state;
+    struct world w;
+    struct plan_rules rules = ordered(PLAN_QUEUE);
+    world_init(&w, 4, &rules);
+    add_array(&w, 7, 0, 4, 0, 10);
+    add(&w, (struct spec){.id = 8, .run = 10});
+    assert_string_equal(plan_now(&w), "7_0@0 7_1@1 7_3@2 7_4@3");
+    assert_int_equal(w.next_id, 1004);
+    run_to(&w, 10);
+    assert_string_equal(w.text, "8@0");
+    world_free(&w);
+}
+
+static void
+test_an_array_runs_no_more_than_it_may(void **state)
+{
+    (void)state;
+    struct world w;
+    struct plan_rules rules = ordered(PLAN_QUEUE);
+    world_init(&w, 4, &rules);
+    add_array(&w, 7, 0, 9, 2, 10);
+    add(&w, (struct spec){.id = 8, .run = 15});
+    assert_string_equal(plan_now(&w), "7_0@0 7_1@1 8@2");
+    run_to(&w, 10);
+    assert_string_equal(w.text, "7_3@0 7_4@1");
+    end_job(&w, 1002, OUTCOME_EXITED);
+    assert_string_equal(plan_now(&w), "7_5@0");
+    run_to(&w, 60);
+    assert_string_equal(w.text, "");
+    assert_int_equal(w.next_id, 1009);
+    world_free(&w);
+}
+
+/* Limits. */
+
+static void
+test_limits_on_what_runs(void **state)
+{
+    (void)state;
+    static const struct {
+        struct limit each, all;
+        struct spec more; /* beside jobs 1 (whole card) and 2 (6000 MiB) of user 1 */
+        const char *plan;
+        enum reason reason;
+        char of;
+        int64_t limit;
+    } cases[] = {
+        {{0}, {0}, {.uid = 1}, "3@2", REASON_NONE, 0, 0},
+        {{.running = 2}, {0}, {.uid = 1}, "", REASON_USER_LIMIT, 'r', 2},
+        {{.running = 2}, {0}, {.uid = 2}, "3@2", REASON_NONE, 0, 0},
+        {{.running = 3}, {0}, {.uid = 1}, "3@2", REASON_NONE, 0, 0},
+        {{0}, {.running = 2}, {.uid = 2}, "", REASON_QUEUE_LIMIT, 'r', 2},
+        {{.gpus = 3}, {0}, {.uid = 1, .gpus = 2}, "", REASON_USER_LIMIT, 'g', 3},
+        {{.gpus = 4}, {0}, {.uid = 1, .gpus = 2}, "3@2,3", REASON_NONE, 0, 0},
+        {{0}, {.gpus = 3}, {.uid = 2, .gpus = 2}, "", REASON_QUEUE_LIMIT, 'g', 3},
+        {{.vram_mib = 31000}, {0}, {.uid = 1, .vram = 425}, "", REASON_USER_LIMIT, 'v', 31000},
+        {{.vram_mib = 31000}, {0}, {.uid = 1, .vram = 424}, "3@1", REASON_NONE, 0, 0},
+        {{.vram_mib = 31000}, {0}, {.uid = 1}, "", REASON_USER_LIMIT, 'v', 31000},
+        {{.vram_mib = 55152}, {0}, {.uid = 1}, "3@2", REASON_NONE, 0, 0},
+        {{.vram_mib = 40000}, {0}, {.uid = 1, .share = 500}, "", REASON_USER_LIMIT, 'v', 40000},
+        {{0}, {.vram_mib = 31000}, {.uid = 2, .vram = 425}, "", REASON_QUEUE_LIMIT, 'v', 31000},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct limits limits = {.each = cases[i].each, .all = cases[i].all};
+        struct plan_rules rules = ordered(PLAN_QUEUE);
+        struct blocked why;
+        struct world w;
+        world_init(&w, 4, &rules);
+        add(&w, (struct spec){.id = 1, .uid = 1});
+        add(&w, (struct spec){.id = 2, .uid = 1, .vram = 6000});
+        assert_string_equal(plan_now(&w), "1@0 2@1");
+        rules.limits = &limits;
+        planner_set_rules(w.planner, &rules);
+        struct spec more = cases[i].more;
+        more.id = 3;
+        struct job *job = add(&w, more);
+        assert_string_equal(plan_now(&w), cases[i].plan);
+        plan_explain(job, &why);
+        assert_int_equal(why.reason, cases[i].reason);
+        assert_int_equal(why.limit_of, cases[i].of);
+        assert_int_equal(why.limit, cases[i].limit);
+        world_free(&w);
+    }
+}
+
+/* Starts of the same pass count, and who is over a limit keeps nobody from starting. */
+static void
+test_limits_bind_within_a_pass(void **state)
+{
+    (void)state;
+    static struct user_limit rows[] = {{2, {.running = 1}}};
+    static const struct limits limits = {.each = {.gpus = 2}, .users = rows, .n_users = 1};
+    struct plan_rules rules = ordered(PLAN_QUEUE);
+    struct world w;
+    rules.limits = &limits;
+    world_init(&w, 4, &rules);
+    add(&w, (struct spec){.id = 1, .uid = 2, .limit = 100});
+    add(&w, (struct spec){.id = 2, .uid = 2, .limit = 50});
+    for (uint32_t id = 3; id <= 6; id++)
+        add(&w, (struct spec){.id = id, .uid = 1, .limit = 10});
+    add(&w, (struct spec){.id = 7, .uid = 3});
+    assert_string_equal(plan_now(&w), "1@0 3@1 4@2 7@3");
+    assert_int_equal(planner_reservation(w.planner)->job, 0);
+    assert_int_equal(queue_get(w.q, 2)->blocked_since_us, 0);
+    run_to(&w, 10);
+    assert_string_equal(w.text, "5@1 6@2");
+    run_to(&w, 100);
+    assert_string_equal(w.text, "2@0");
+    world_free(&w);
+}
+
+/* On cards of several sizes a limit on VRAM leaves the small ones. */
+static void
+test_a_vram_limit_leaves_small_cards(void **state)
+{
+    (void)state;
+    static const struct limits limits = {.each = {.vram_mib = 30000}};
+    struct plan_rules rules = ordered(PLAN_QUEUE);
+    struct blocked why;
+    struct world w;
+    rules.limits = &limits;
+    world_init(&w, 2, &rules);
+    struct gpu_info large = ledger_card(w.l, 0)->info;
+    large.total_mib = 81920;
+    ledger_set_info(w.l, 0, &large);
+    add(&w, (struct spec){.id = 1, .uid = 1});
+    add(&w, (struct spec){.id = 2, .uid = 2});
+    assert_string_equal(plan_now(&w), "1@1");
+    plan_explain(queue_get(w.q, 2), &why);
+    assert_int_equal(why.reason, REASON_USER_LIMIT);
+    assert_int_equal(why.limit, 30000);
+    world_free(&w);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_three_users_take_turns),
+        cmocka_unit_test(test_others_first_jobs_start_next),
+        cmocka_unit_test(test_use_weight_and_priority),
+        cmocka_unit_test(test_running_jobs_count),
+        cmocka_unit_test(test_without_fair_share_submission_counts),
+        cmocka_unit_test(test_parts_are_charged_as_parts),
+        cmocka_unit_test(test_short_is_by_response_ratio),
+        cmocka_unit_test(test_longest_is_by_length_then_size),
+        cmocka_unit_test(test_tasks_start_in_ascending_order),
+        cmocka_unit_test(test_an_array_runs_no_more_than_it_may),
+        cmocka_unit_test(test_limits_on_what_runs),
+        cmocka_unit_test(test_limits_bind_within_a_pass),
+        cmocka_unit_test(test_a_vram_limit_leaves_small_cards),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
