@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/opt.h"
+#include "cli/simulate_history.h"
 #include "gpu/sim_spec.h"
 #include "sim/output.h"
 #include "sim/read.h"
@@ -31,6 +32,7 @@ enum {
     OPT_SCALE,
     OPT_MARGIN,
     OPT_DURATION,
+    OPT_HISTORY,
     OPT_FORMAT,
     OPT_DUMP,
     OPT_SVG,
@@ -43,6 +45,7 @@ static const struct opt options[] = {
     {"scale", 0, "X", "arrivals X times as far apart; 0.5 doubles the load"},
     {"margin", 0, "M", "VRAM kept free on a GPU that is shared (512)"},
     {"duration", 0, "T", "of jobs-file lines without a time limit"},
+    {"history", 0, NULL, "jobs-file lines run as the daemon remembers them"},
     {"format", 0, "F", "csv, swf or jobs; else by the file's name"},
     {"dump", 0, "FILE", "the schedule: job_id,start,end,g0;g1;..."},
     {"svg", 0, "FILE", "the schedule as a picture"},
@@ -156,6 +159,9 @@ read_option(int opt, const char *value, struct simulation *sim, struct err *e)
         return read_margin(value, &sim->machine.margin_mib, e);
     case OPT_DURATION:
         return read_duration(value, &sim->duration_s, e);
+    case OPT_HISTORY:
+        sim->history = true;
+        return 0;
     case OPT_FORMAT:
         return read_format(value, &sim->format, e);
     case OPT_DUMP:
@@ -204,7 +210,24 @@ say_notes(const struct simulation *sim, const struct read_notes *notes)
 }
 
 static int
-parse_file(struct simulation *sim, struct buf *text, struct read_notes *notes, struct err *e)
+parse_jobs(const struct cli *cli, struct simulation *sim, const struct buf *text,
+           struct read_notes *notes, struct err *e)
+{
+    struct past_runs past = {.n = 0};
+    struct run_times times = {.before = sim->history ? past_runs_duration : NULL,
+                              .arg = &past,
+                              .otherwise_s = sim->duration_s};
+    if (sim->history && past_runs_ask(cli, &past, e) < 0)
+        return -1;
+    sim->workload.zero_us = clock_wall_us();
+    int result = read_jobs(sim->file, text->data, text->len, &times, &sim->workload, notes, e);
+    past_runs_free(&past);
+    return result;
+}
+
+static int
+parse_file(const struct cli *cli, struct simulation *sim, struct buf *text,
+           struct read_notes *notes, struct err *e)
 {
     struct workload *w = &sim->workload;
     buf_reserve(text, 1);
@@ -219,11 +242,11 @@ parse_file(struct simulation *sim, struct buf *text, struct read_notes *notes, s
     case FORMAT_NONE:
         break;
     }
-    return read_jobs(sim->file, text->data, text->len, sim->duration_s, w, notes, e);
+    return parse_jobs(cli, sim, text, notes, e);
 }
 
 static int
-read_workload(struct simulation *sim, struct err *e)
+read_workload(const struct cli *cli, struct simulation *sim, struct err *e)
 {
     auto_buf struct buf text = BUF_INIT;
     struct read_notes notes = {0};
@@ -231,7 +254,8 @@ read_workload(struct simulation *sim, struct err *e)
         sim->format = FORMAT_CSV;
     else if (sim->format == FORMAT_NONE)
         sim->format = ends_with(sim->file, ".swf") ? FORMAT_SWF : FORMAT_JOBS;
-    if (file_read(sim->file, FILE_MAX, &text, e) < 0 || parse_file(sim, &text, &notes, e) < 0)
+    if (file_read(sim->file, FILE_MAX, &text, e) < 0 ||
+        parse_file(cli, sim, &text, &notes, e) < 0)
         return -1;
     if (sim->workload.n == 0)
         return err_set(e, ERR_USAGE, "%s: there is no job in it", sim->file);
@@ -303,18 +327,18 @@ list_policies(void)
 }
 
 static int
-simulate(struct simulation *sim, bool json)
+simulate(const struct cli *cli, struct simulation *sim)
 {
     struct trial trials[POLICIES_MAX];
     struct err e;
-    if (set_machine(sim, &e) < 0 || read_workload(sim, &e) < 0)
+    if (set_machine(sim, &e) < 0 || read_workload(cli, sim, &e) < 0)
         return cli_fail(&e);
     sim->bound = bound_makespan(&sim->workload, &sim->machine);
     for (int i = 0; i < sim->n_policies; i++) {
         if (run_policy(sim, &sim->policies[i], &trials[i], &e) < 0)
             return cli_fail(&e);
     }
-    return json ? simulate_print_json(sim, trials) : simulate_print_table(sim, trials);
+    return cli->json ? simulate_print_json(sim, trials) : simulate_print_table(sim, trials);
 }
 
 int
@@ -344,7 +368,7 @@ cmd_simulate(struct cli *cli, int argc, char **argv)
     if (sim.n_policies > 1 && (sim.dump || sim.svg))
         return cli_usage("simulate: --dump and --svg show one policy; name one with --policy");
     sim.file = r.words[0];
-    int status = simulate(&sim, cli->json);
+    int status = simulate(cli, &sim);
     workload_free(&sim.workload);
     return status;
 }

@@ -29,9 +29,17 @@ int read_csv(const char *file, char *text, size_t len, struct workload *w, struc
 int read_swf(const char *file, char *text, size_t len, const struct machine *m,
              struct workload *w, struct read_notes *notes, struct err *e);
 
-/* A jobs file: all its lines at time 0, higher priorities first. A line runs for its time
- * limit, else for duration_s (0: that is an error). */
-int read_jobs(const char *file, const char *text, size_t len, int64_t duration_s,
+/* How long lines of a jobs file run. */
+struct run_times {
+    /* Seconds that a line ran before, 0 if it did not; NULL: nothing is known of any. */
+    int64_t (*before)(const void *arg, const struct request *r);
+    const void *arg;
+    int64_t otherwise_s; /* a line without a past and without a time limit; 0: an error */
+};
+
+/* A jobs file: all its lines at time 0, higher priorities first. A line runs as it did before,
+ * at most for its time limit, else for that. */
+int read_jobs(const char *file, const char *text, size_t len, const struct run_times *times,
               struct workload *w, struct read_notes *notes, struct err *e);
 
 #endif

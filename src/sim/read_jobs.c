@@ -28,7 +28,7 @@ shape_of(const struct demand *d)
 struct jobs_reader {
     const char *file;
     struct jobsfile lines;
-    int64_t duration_s;
+    const struct run_times *times;
     bool has_arrays;
     int64_t n_read; /* jobs, with each task of an array */
     struct workload *w;
@@ -81,16 +81,30 @@ add_rows(struct jobs_reader *r, struct sim_job *job, const struct shape *shape,
     }
 }
 
+/* The time limit is what the scheduler believes; without one, the past. */
+static void
+set_times(const struct jobs_reader *r, const struct request *req, struct sim_job *job)
+{
+    if (r->times->before)
+        job->duration = r->times->before(r->times->arg, req);
+    if (job->duration == 0)
+        job->duration = job->estimate ? job->estimate : r->times->otherwise_s;
+    if (job->estimate == 0)
+        job->estimate = job->duration;
+    if (job->duration > job->estimate)
+        job->duration = job->estimate;
+}
+
 static int
 add_line(struct jobs_reader *r, struct jobsfile_line *line, uint32_t *numbers, struct err *e)
 {
     struct shape shape = shape_of(&line->req.demand);
     struct sim_job job = {
-        .duration = line->req.limit_ms ? (line->req.limit_ms + 999) / 1000 : r->duration_s,
+        .estimate = (line->req.limit_ms + 999) / 1000,
         .priority = line->req.priority,
         .line = (uint32_t)line->line,
     };
-    job.estimate = job.duration;
+    set_times(r, &line->req, &job);
     if (shape.n == 0 || line->req.hold || line->req.cancel) {
         r->notes->skipped++;
         return 0;
@@ -109,10 +123,10 @@ add_line(struct jobs_reader *r, struct jobsfile_line *line, uint32_t *numbers, s
 }
 
 int
-read_jobs(const char *file, const char *text, size_t len, int64_t duration_s,
+read_jobs(const char *file, const char *text, size_t len, const struct run_times *times,
           struct workload *w, struct read_notes *notes, struct err *e)
 {
-    struct jobs_reader r = {.file = file, .duration_s = duration_s, .w = w, .notes = notes};
+    struct jobs_reader r = {.file = file, .times = times, .w = w, .notes = notes};
     int result = jobsfile_parse(file, text, len, &r.lines, e);
     auto_free uint32_t *numbers = xcalloc(r.lines.n_lines + 1, sizeof *numbers);
     for (size_t i = 0; result == 0 && i < r.lines.n_lines; i++)
