@@ -12,7 +12,6 @@
 
 #include <stdlib.h>
 
-#include "core/balanced.h"
 #include "core/promise.h"
 
 void
@@ -24,14 +23,11 @@ pass_init(struct pass *p, const struct policy *policy, struct node *node, struct
     node->rule = policy->fit;
     node->whole = policy->whole;
     lines_init(&p->lines, entries, n, shapes, n_shapes, policy->order);
-    if (policy->balanced)
-        p->balanced = balanced_new(p);
 }
 
 void
 pass_free(struct pass *p)
 {
-    balanced_free(p->balanced);
     lines_free(&p->lines);
     free(p->running);
 }
@@ -42,7 +38,7 @@ reserves(const struct pass *p)
     return p->policy->blocked == BLOCKED_RESERVE;
 }
 
-void
+static void
 pass_start(struct pass *p, uint32_t who, uint64_t cards, int64_t now)
 {
     node_take(p->node, pass_shape(p, who), cards);
@@ -212,15 +208,11 @@ void
 pass_arrive(struct pass *p, uint32_t who)
 {
     lines_add(&p->lines, who);
-    if (p->balanced)
-        balanced_arrive(p, who);
 }
 
 void
-pass_end(struct pass *p, uint32_t who, uint64_t cards, int64_t started, int64_t now)
+pass_end(struct pass *p, uint32_t who, uint64_t cards, int64_t started)
 {
-    if (p->balanced)
-        balanced_end(p, who, started, now);
     node_give(p->node, pass_shape(p, who), cards);
     if (reserves(p))
         promise_remove_running(p, who, started);
@@ -231,10 +223,6 @@ pass_run(struct pass *p, int64_t now)
 {
     p->lines.now = now;
     p->promise.who = 0;
-    if (p->balanced) {
-        balanced_run(p, now);
-        return;
-    }
     uint32_t blocked = run_heads(p, now);
     if (blocked && p->policy->blocked == BLOCKED_STOP)
         return;

@@ -2,9 +2,10 @@
  * cards, by a policy of policy.h. Pure: the simulator says what arrived and what ended, and
  * is told what starts.
  *
- * With the daemon it shares the placing rule (fit.h) and the idea of lines; plan.c walks the
- * daemon's jobs, which have users, priorities, devices and a ledger with strangers in it,
- * greedily as yet. Its reservation is to be a row of policy.h too. */
+ * These are the policies of the reference simulator, as fast as can be: to compare the
+ * daemon's with. The daemon's own planner is plan.c; with it this shares the placing rule
+ * (fit.h). Where both can do the same they give the same schedules, to the byte: plan.c in the
+ * order of the queue is easy-e (tests/sim/test_policies.c). */
 #ifndef CORE_PASS_H
 #define CORE_PASS_H
 
@@ -23,7 +24,7 @@ struct running {
 };
 
 /* What the first blocked one was promised in this pass. */
-struct reservation {
+struct promise {
     uint32_t who; /* 0: nothing was promised to anybody */
     int64_t at;   /* the first time at which it fits, if the expected ends hold */
     int n_cards;  /* cards that will do then */
@@ -33,16 +34,13 @@ struct reservation {
 
 typedef void (*pass_on_start)(void *arg, uint32_t who, uint64_t cards);
 
-struct balanced;
-
 struct pass {
     const struct policy *policy;
     struct node *node; /* borrowed */
     struct lines lines;
-    struct reservation promise; /* the last one made, for tests and explanations */
-    struct running *running;    /* by (expected end, number); only if reservations need it */
+    struct promise promise;  /* the last one made, for tests and explanations */
+    struct running *running; /* by (expected end, number); only if reservations need it */
     size_t n_running, cap_running;
-    struct balanced *balanced; /* owned; NULL under other policies */
     pass_on_start on_start;
     void *arg;
 };
@@ -54,11 +52,8 @@ void pass_init(struct pass *p, const struct policy *policy, struct node *node,
 void pass_free(struct pass *p);
 
 /* At one instant: every end, then every arrival, then pass_run. */
-void pass_end(struct pass *p, uint32_t who, uint64_t cards, int64_t started, int64_t now);
+void pass_end(struct pass *p, uint32_t who, uint64_t cards, int64_t started);
 void pass_arrive(struct pass *p, uint32_t who);
 void pass_run(struct pass *p, int64_t now); /* calls on_start for each start, in order */
-
-/* For a pass of another kind (balanced.h): it starts now, on these cards. */
-void pass_start(struct pass *p, uint32_t who, uint64_t cards, int64_t now);
 
 #endif

@@ -13,6 +13,8 @@
 #define SHORT_LEAST_MS   60000
 #define SHORT_UNKNOWN_MS 3600000
 
+#define SMALL_USE 4 /* under `balanced`: below the average by so much */
+
 static double
 response_ratio(const struct job *job, int64_t now_us)
 {
@@ -56,19 +58,50 @@ compare_by_order(enum plan_order order, const struct front *a, const struct fron
     case PLAN_LONGEST:
         return compare_lengths(a->job, b->job);
     case PLAN_BALANCED:
-        return balance_compare(&a->balance, &b->balance);
+        break; /* compare_balanced */
     }
     return 0;
+}
+
+/* Under `balanced` use counts in two ways: who has used less than a quarter of what the users
+ * have on average is first; beyond that a job costs the others as much more as its user has
+ * used, in averages. Were it first for everybody, it would undo what the order is for: waits
+ * would be short for who seldom comes, and wide jobs of the others without a bound. What is due
+ * is due whoever's it is. */
+static int
+compare_balanced(const struct planning *pl, const struct front *a, const struct front *b)
+{
+    if (a->used == b->used || a->balance.due || b->balance.due)
+        return balance_compare(&a->balance, &b->balance);
+    bool is_small_a = a->used < pl->mean_used / SMALL_USE;
+    bool is_small_b = b->used < pl->mean_used / SMALL_USE;
+    if (is_small_a != is_small_b)
+        return is_small_a ? -1 : 1;
+    double x = (double)a->balance.waited * (double)b->balance.charge;
+    double y = (double)b->balance.waited * (double)a->balance.charge;
+    x *= pl->mean_used + b->used;
+    y *= pl->mean_used + a->used;
+    if (x != y)
+        return x > y ? -1 : 1;
+    return a->used < b->used ? -1 : 1;
+}
+
+static int
+compare_fronts(const struct planning *pl, const struct front *a, const struct front *b)
+{
+    if (a->job->req.priority != b->job->req.priority)
+        return a->job->req.priority > b->job->req.priority ? -1 : 1;
+    if (pl->planner->rules.order == PLAN_BALANCED)
+        return compare_balanced(pl, a, b);
+    if (a->used != b->used)
+        return a->used < b->used ? -1 : 1;
+    return compare_by_order(pl->planner->rules.order, a, b);
 }
 
 static bool
 is_before(const struct planning *pl, const struct front *a, const struct front *b)
 {
-    if (a->job->req.priority != b->job->req.priority)
-        return a->job->req.priority > b->job->req.priority;
-    if (a->used != b->used)
-        return a->used < b->used;
-    int c = compare_by_order(pl->planner->rules.order, a, b);
+    int c = compare_fronts(pl, a, b);
     if (c != 0)
         return c < 0;
     if (a->job->order != b->job->order)
@@ -110,6 +143,18 @@ set_front(struct planning *pl, struct front *f, struct job *job)
         balance_key(pl->planner->balance, job->kind, job, &f->balance);
 }
 
+static double
+mean_used(const struct users *u)
+{
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < u->n_slots; i++) {
+        sum += u->slots[i].taken ? u->slots[i].used : 0;
+        n += u->slots[i].taken;
+    }
+    return n ? sum / (double)n : 0;
+}
+
 void
 fronts_fill(struct planning *pl)
 {
@@ -122,6 +167,7 @@ fronts_fill(struct planning *pl)
         pl->fronts[i].user = users_get(pl, k->uid);
         set_front(pl, &pl->fronts[i], k->head);
     }
+    pl->mean_used = mean_used(&pl->users);
     for (size_t i = pl->n_fronts / 2; i-- > 0;)
         sink(pl, i);
 }

@@ -43,7 +43,6 @@ struct policy {
     enum policy_order order;
     bool estimates; /* believes what users declared; else knows true run times */
     int64_t head_age_s;
-    bool balanced; /* balanced.c has the order; of the above only fit and estimates count */
 };
 
 extern const struct policy policies[]; /* ends with a NULL name */

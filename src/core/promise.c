@@ -48,7 +48,7 @@ promise_remove_running(struct pass *p, uint32_t who, int64_t started)
 
 /* One leaves: how many more cards would do. */
 static int
-release(struct reservation *r, const struct pass *p, const struct running *run)
+release(struct promise *r, const struct pass *p, const struct running *run)
 {
     const struct shape *head = pass_shape(p, r->who), *leaver = pass_shape(p, run->who);
     int more = 0;
@@ -64,19 +64,21 @@ release(struct reservation *r, const struct pass *p, const struct running *run)
 }
 
 void
-promise_find(const struct pass *p, const struct running *runs, size_t n, int64_t now,
-             struct reservation *r)
+promise_make(struct pass *p, uint32_t who, int64_t now)
 {
-    const struct shape *head = pass_shape(p, r->who);
+    const struct shape *head = pass_shape(p, who);
+    const struct running *runs = p->running;
+    struct promise *r = &p->promise;
     size_t size = (size_t)p->node->n;
+    r->who = who;
     r->n_cards = 0;
     memcpy(r->free_mib, p->node->free_mib, size * sizeof *r->free_mib);
     memcpy(r->n_jobs, p->node->n_jobs, size * sizeof *r->n_jobs);
     for (int i = 0; i < p->node->n; i++)
         r->n_cards += node_card_does(p->node, head, i, r->free_mib[i], r->n_jobs[i]);
-    for (size_t i = 0; i < n;) {
+    for (size_t i = 0; i < p->n_running;) {
         r->at = runs[i].expected_end > now ? runs[i].expected_end : now + 1;
-        for (; i < n && runs[i].expected_end <= r->at; i++)
+        for (; i < p->n_running && runs[i].expected_end <= r->at; i++)
             r->n_cards += release(r, p, &runs[i]);
         if (r->n_cards >= head->n)
             return;
@@ -84,29 +86,12 @@ promise_find(const struct pass *p, const struct running *runs, size_t n, int64_t
     err_abort("entry %u fits on no empty node", r->who);
 }
 
-void
-promise_make(struct pass *p, uint32_t who, int64_t now)
-{
-    p->promise.who = who;
-    promise_find(p, p->running, p->n_running, now, &p->promise);
-}
-
-bool
-promise_allows(const struct pass *p, const struct shape *s, uint64_t cards)
-{
-    uint8_t list[GPU_MAX] = {0};
-    int n = 0;
-    for (; cards; cards &= cards - 1)
-        list[n++] = (uint8_t)__builtin_ctzll(cards);
-    return s->vram_mib <= promise_harmless_mib(p, s, list);
-}
-
 /* The head can spare so many cards; what it can lose of each of these is sorted, and the
  * first too many counts. */
 int64_t
 promise_harmless_mib(const struct pass *p, const struct shape *s, const uint8_t *cards)
 {
-    const struct reservation *r = &p->promise;
+    const struct promise *r = &p->promise;
     const struct shape *head = pass_shape(p, r->who);
     int spare = r->n_cards - head->n, n = 0;
     int64_t limits[GPU_MAX];
@@ -128,7 +113,7 @@ promise_harmless_mib(const struct pass *p, const struct shape *s, const uint8_t 
 void
 promise_add_beside(struct pass *p, const struct shape *s, uint64_t cards)
 {
-    struct reservation *r = &p->promise;
+    struct promise *r = &p->promise;
     const struct shape *head = pass_shape(p, r->who);
     for (; cards; cards &= cards - 1) {
         int card = __builtin_ctzll(cards);

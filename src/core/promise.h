@@ -14,19 +14,13 @@ pass_shape(const struct pass *p, uint32_t who)
 void promise_add_running(struct pass *p, uint32_t who, uint64_t cards, int64_t now);
 void promise_remove_running(struct pass *p, uint32_t who, int64_t started);
 
-/* When r->who fits if these, sorted by end, leave as expected, and how the cards will stand
- * then. Who is overdue is expected to end in a second. */
-void promise_find(const struct pass *p, const struct running *runs, size_t n, int64_t now,
-                  struct reservation *r);
-/* The same for the running jobs as they are declared, as this pass's promise. */
+/* When the one who is blocked fits if those that run leave as expected, and how the cards will
+ * stand then. Who is overdue is expected to end in a second. */
 void promise_make(struct pass *p, uint32_t who, int64_t now);
 
 /* How much VRAM one of this shape may take of each of these cards so that the promise still
  * holds whenever he leaves; -1: it does not; INT64_MAX: it always does. */
 int64_t promise_harmless_mib(const struct pass *p, const struct shape *s, const uint8_t *cards);
-
-/* Whether one of this shape may have these cards for as long as he likes. */
-bool promise_allows(const struct pass *p, const struct shape *s, uint64_t cards);
 
 /* One starts there who will still run at the promised time. */
 void promise_add_beside(struct pass *p, const struct shape *s, uint64_t cards);

@@ -15,6 +15,10 @@ static const struct engine live_engines[] = {
     {.name = "longest",
      .help = "the daemon with `order: longest`: for draining a list",
      .order = PLAN_LONGEST},
+    {.name = "balanced",
+     .help =
+         "the daemon with `order: balanced`: by waited over cost to others, wide jobs bounded",
+     .order = PLAN_BALANCED},
 };
 
 #define LIVE_ENGINES (sizeof live_engines / sizeof *live_engines)

@@ -86,7 +86,7 @@ sim_step(struct sim *sim)
     while (sim->ends.n && sim->ends.heap[0].at == sim->now) {
         uint32_t who = ends_pop(&sim->ends).who;
         const struct sim_run *run = &sim->out.runs[who - 1];
-        pass_end(&sim->pass, who, run->cards, run->start, sim->now);
+        pass_end(&sim->pass, who, run->cards, run->start);
         sim->out.events++;
     }
     while (sim->arrived < w->n && w->jobs[sim->arrived].arrival == sim->now) {

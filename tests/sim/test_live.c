@@ -128,7 +128,8 @@ run_one(const struct workload *w, const struct machine *m, enum plan_order order
 static void
 run_seed(uint64_t seed)
 {
-    static const enum plan_order orders[] = {PLAN_QUEUE, PLAN_SHORT, PLAN_LONGEST};
+    static const enum plan_order orders[] = {PLAN_QUEUE, PLAN_SHORT, PLAN_LONGEST,
+                                             PLAN_BALANCED};
     auto_workload struct workload w = WORKLOAD_INIT;
     random_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     struct machine m = draw_machine();
@@ -149,11 +150,83 @@ test_random(void **state)
         run_seed(strtoull(one, NULL, 10));
 }
 
+/* One after another 1-GPU jobs, more than the cards can do, and one job, the twelfth, that
+ * wants all four cards. */
+static void
+stream_against_one(enum plan_order order, int64_t *start, int64_t *promised)
+{
+    auto_workload struct workload w = WORKLOAD_INIT;
+    struct machine m = machine_of(4, 24576);
+    struct live_rules rules;
+    struct err e;
+    for (int i = 0; i < 3000; i++) {
+        add_job(&w, i * 20, 100, 1, 20000);
+        if (i == 10)
+            add_job(&w, i * 20 + 1, 100, 4, 20000);
+    }
+    assert_int_equal(workload_sort(&w, "stream", &e), 0);
+    live_rules_init(&rules, order);
+    struct live *live = live_new(&w, &m, &rules);
+    *promised = -1;
+    while (live_step(live) && live_runs(live)[11].start < 0) {
+        const struct reservation *r = planner_reservation(live_planner(live));
+        if (r->job == 12 && *promised < 0)
+            *promised = r->at_us / 1000000 - INT64_C(1000000000);
+    }
+    *start = live_runs(live)[11].start;
+    live_free(live);
+}
+
+static void
+test_wide_job_in_a_stream(void **state)
+{
+    int64_t start, promised;
+    (void)state;
+    stream_against_one(PLAN_QUEUE, &start, &promised);
+    assert_int_equal(start, promised);
+    /* The four cards are taken until 340 s; then it is its turn. */
+    assert_int_equal(start, 340);
+    /* Its limit is half a day, and nine tenths of what has piled up by then: a quarter of the
+     * time that has passed. */
+    stream_against_one(PLAN_BALANCED, &start, &promised);
+    assert_true(start > 0 && (double)start < 43200 / (1 - 0.9 / 4) + 200);
+}
+
+/* One of three users queued everything; the others come a second later. Their first jobs are
+ * the next to start, then all take turns. */
+static void
+test_three_users(void **state)
+{
+    (void)state;
+    static const enum plan_order orders[] = {PLAN_QUEUE, PLAN_SHORT, PLAN_LONGEST,
+                                             PLAN_BALANCED};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        auto_workload struct workload w = WORKLOAD_INIT;
+        auto_schedule struct schedule s = {0};
+        struct machine m = machine_of(4, 24576);
+        struct live_rules rules;
+        struct err e;
+        for (int k = 0; k < 1020; k++) {
+            add_job(&w, k < 1000 ? 0 : 1, 100, 1, 20000);
+            w.jobs[k].user = k < 1000 ? 0 : k % 2 ? 1 : 2;
+        }
+        assert_int_equal(workload_sort(&w, "users", &e), 0);
+        live_rules_init(&rules, orders[i]);
+        live_schedule(&w, &m, &rules, &s);
+        for (int k = 1000; k < 1004; k++)
+            assert_int_equal(s.runs[k].start, 100);
+        for (int k = 1004; k < 1020; k++)
+            assert_true(s.runs[k].start <= 900);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_wide_job_in_a_stream),
+        cmocka_unit_test(test_three_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,6 @@
  * nobody gets more than there is, everybody runs once, nothing that could start waits where
  * the policy says it must not, and a promised start is kept when estimates are upper bounds.
  * A failing seed is printed; SIM_SEED runs that one alone. */
-#include "core/balanced.h"
 #include "core/pass.h"
 #include "support.h"
 
@@ -10,7 +9,6 @@
 #define JOBS  250
 
 static uint64_t random_state;
-static size_t n_balanced; /* of those under `balanced` */
 static size_t n_promised; /* lasting promises that were looked at */
 
 static uint32_t
@@ -132,10 +130,7 @@ check_promise(const struct sim *sim, int64_t *promised)
     if (p->lines.n_waiting == 0 || who == 0)
         return;
     assert_true(p->promise.at > sim_now(sim));
-    bool is_lasting = p->policy->head == HEAD_OLDEST;
-    if (p->balanced)
-        is_lasting = balanced_is_promised(p->balanced, who);
-    if (!is_lasting)
+    if (p->policy->head != HEAD_OLDEST)
         return;
     assert_true(p->promise.at <= promised[who - 1]);
     if (promised[who - 1] == INT64_MAX)
@@ -170,11 +165,8 @@ run_seed(uint64_t seed)
     struct machine m = draw_machine();
     draw_workload(&m, &w);
     for (const struct policy *p = policies; p->name; p++) {
-        size_t before = n_promised;
         print_message("seed %llu policy %s\n", (unsigned long long)seed, p->name);
         run_one(&w, &m, p);
-        if (p->balanced)
-            n_balanced += n_promised - before;
     }
 }
 
@@ -190,7 +182,6 @@ test_invariants(void **state)
     }
     /* Else nothing was tested. */
     assert_true(n_promised > 1000);
-    assert_true(n_balanced > 10);
 }
 
 /* One after another 1-GPU jobs, more than the cards can do, and one job that wants all four
@@ -211,8 +202,7 @@ stream_against_one(const char *policy, int64_t *start, int64_t *promised)
     *promised = -1;
     while (sim_step(sim)) {
         const struct pass *p = sim_pass(sim);
-        bool is_lasting = !p->balanced || balanced_is_promised(p->balanced, 12);
-        if (p->promise.who == 12 && is_lasting && *promised < 0)
+        if (p->promise.who == 12 && *promised < 0)
             *promised = p->promise.at;
     }
     *start = sim_runs(sim)[11].start;
@@ -231,11 +221,6 @@ test_wide_job_in_a_stream(void **state)
     stream_against_one("greedy", &start, &promised);
     assert_int_equal(promised, -1);
     assert_true(start > 74000);
-    /* Its limit is half a day, and nine tenths of what has piled up by then: a quarter of the
-     * time that has passed. */
-    stream_against_one("balanced", &start, &promised);
-    assert_true((double)start < 43200 / (1 - 0.9 / 4) + 200);
-    assert_true(promised < 0 || start <= promised);
 }
 
 int
