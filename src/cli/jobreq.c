@@ -13,11 +13,9 @@
 #include "base/jsonw.h"
 #include "base/request.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/env.h"
 #include "spec/jobsfile.h"
 #include "spec/value.h"
-
-extern char **environ;
 
 static void
 add_positive(struct jsonw *w, const char *key, int64_t v)
@@ -183,37 +181,6 @@ jobreq_add_fields(struct jsonw *w, const struct request *r)
     request_free(&standard);
 }
 
-static bool
-is_overridden(const char *entry, char *const *set)
-{
-    size_t n = strcspn(entry, "=") + 1;
-
-    for (; set && *set; set++) {
-        if (strncmp(entry, *set, n) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool
-is_sendable(const char *entry)
-{
-    return strchr(entry, '=') && text_is_utf8(entry, strlen(entry), NULL);
-}
-
-void
-jobreq_say_unsendable(char *const *set)
-{
-    for (char **entry = environ; *entry; entry++) {
-        auto_buf struct buf name = BUF_INIT;
-
-        if (!strchr(*entry, '=') || is_sendable(*entry) || is_overridden(*entry, set))
-            continue;
-        text_add_safe(&name, *entry, strcspn(*entry, "="), 80);
-        cli_say("%s is not UTF-8 and is not passed on", buf_str(&name));
-    }
-}
-
 int
 jobreq_check_folder(const char *cwd, struct err *e)
 {
@@ -241,22 +208,14 @@ jobreq_current_folder(struct err *e)
 }
 
 void
-jobreq_add_context(struct jsonw *w, const char *cwd, char *const *set)
+jobreq_add_context(struct jsonw *w, const char *cwd, const struct env_choice *env)
 {
     mode_t bits = umask(0);
 
     umask(bits);
     jsonw_kstr(w, "cwd", cwd);
     jsonw_kint(w, "umask", bits);
-    jsonw_key(w, "env");
-    jsonw_array(w);
-    for (char **entry = environ; *entry; entry++) {
-        if (is_sendable(*entry) && !is_overridden(*entry, set))
-            jsonw_str(w, *entry);
-    }
-    for (; set && *set; set++)
-        jsonw_str(w, *set);
-    jsonw_end_array(w);
+    env_add(w, env);
 }
 
 void

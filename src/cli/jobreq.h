@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+struct env_choice;
 struct jobsfile;
 struct jsonw;
 struct request;
@@ -19,13 +20,9 @@ struct err;
 char *jobreq_current_folder(struct err *e);
 /* 0 when the folder's name can be sent as it is, else -1 with e. */
 int jobreq_check_folder(const char *cwd, struct err *e);
-/* Says on standard error which variables are left out of every request, once for each. */
-void jobreq_say_unsendable(char *const *set);
 
-/* "cwd", "umask" and "env" of this process, into an open object. set: NULL-terminated "K=V"
- * that override or add to the environment; may be NULL. A variable that is not UTF-8 is left
- * out: JSON has no bytes for it. */
-void jobreq_add_context(struct jsonw *w, const char *cwd, char *const *set);
+/* "cwd", "umask" and "env" of this process, into an open object. env NULL: all of it. */
+void jobreq_add_context(struct jsonw *w, const char *cwd, const struct env_choice *env);
 
 /* "jobs" of a whole file with key, line and cancel, into an open object. */
 void jobreq_add_lines(struct jsonw *w, const struct jobsfile *f);

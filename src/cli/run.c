@@ -18,6 +18,7 @@
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/gpu_table.h"
+#include "cli/env.h"
 #include "cli/jobreq.h"
 #include "cli/opt.h"
 #include "wire/client.h"
@@ -257,7 +258,7 @@ begin(struct run *run)
     run->cwd = jobreq_current_folder(&e);
     if (!run->cwd)
         return cli_fail(&e);
-    jobreq_say_unsendable(NULL);
+    env_say_unsendable(NULL);
     run->client = connect_or_start(run->cli, &run->opt.daemon, &started, &e);
     if (!run->client)
         return cli_fail(&e);

@@ -18,7 +18,10 @@
 #include "cli/jobreq.h"
 #include "cli/opt.h"
 #include "cli/submit_options.h"
+#include "cli/submit_plan.h"
+#include "cli/submit_script.h"
 #include "cli/wait.h"
+#include "spec/attr.h"
 #include "wire/client.h"
 
 struct submission {
@@ -60,7 +63,7 @@ write_params(const struct submission *s, struct buf *out)
     jobreq_add_fields(&w, &s->req);
     jsonw_end_object(&w);
     jsonw_end_array(&w);
-    jobreq_add_context(&w, s->words.cwd, s->words.env);
+    jobreq_add_context(&w, s->words.cwd, &s->words.env);
     jsonw_end_object(&w);
 }
 
@@ -128,7 +131,7 @@ find_folder(struct submit_words *words)
         return cli_fail(&e);
     if (!words->cwd)
         return cli_fail(&e);
-    jobreq_say_unsendable(words->env);
+    env_say_unsendable(&words->env);
     return 0;
 }
 
@@ -157,21 +160,48 @@ submit(struct cli *cli, const struct submission *s)
     return waited ? waited : cli_output_status();
 }
 
+/* Reads the command line twice when it names a script: first to find it, then over what the
+ * script says, so that the command line wins. */
+static int
+read_all(struct cli *cli, struct opt_reader *r, int argc, char **argv, struct submission *s)
+{
+    auto_free char **copy = xcalloc((size_t)argc + 1, sizeof *copy);
+    auto_script struct submit_script script = {0};
+    int status;
+
+    memcpy(copy, argv, (size_t)argc * sizeof *copy);
+    request_begin(&s->req);
+    status = submit_read_options(r, cli, argc, copy, &s->req, &s->words);
+    if (status != OPT_DONE)
+        return status;
+    if (r->n_words == 0 || !submit_find_script(r->words[0], &script))
+        return take_command(&s->req, r->words, r->n_words);
+    bool ignore = s->words.ignore_unsupported;
+    request_free(&s->req);
+    submit_words_free(&s->words);
+    s->words = (struct submit_words){0};
+    request_begin(&s->req);
+    status = submit_apply_script(&script, ignore, &s->req, &s->words);
+    if (status != 0)
+        return status;
+    status = submit_read_options(r, cli, argc, argv, &s->req, &s->words);
+    return status == OPT_DONE ? submit_script_command(&script, &s->req, r->words, r->n_words)
+                              : status;
+}
+
 int
 cmd_submit(struct cli *cli, int argc, char **argv)
 {
     struct submission s = {0};
-    struct opt_reader r;
-    int status = submit_read_options(&r, cli, argc, argv, &s.req, &s.words);
+    struct opt_reader r = {0};
+    int status = read_all(cli, &r, argc, argv, &s);
 
-    if (status == OPT_DONE)
-        status = take_command(&s.req, r.words, r.n_words);
     if (status == 0 && r.n_words > 0)
         status = submit_finish_request(&s.req);
     if (status == 0 && r.n_words > 0)
         status = find_folder(&s.words);
     if (status == 0 && r.n_words > 0)
-        status = submit(cli, &s);
+        status = s.words.dry_run ? submit_plan(cli, &s.req, &s.words) : submit(cli, &s);
     else if (status == OPT_EXIT)
         status = r.status;
     submit_words_free(&s.words);

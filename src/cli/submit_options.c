@@ -13,20 +13,38 @@
 #include "base/request.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/env.h"
 #include "cli/opt.h"
 #include "spec/attr.h"
 #include "spec/when.h"
 
 #define OPTIONS_MAX 96
 
-enum { OWN_TITLE, OWN_PARSABLE, OWN_WAIT, OWN_CHDIR, OWN_ENV, OWN_SIM, OWN_COUNT };
+enum {
+    OWN_TITLE,
+    OWN_PARSABLE,
+    OWN_WAIT,
+    OWN_DRY_RUN,
+    OWN_CHDIR,
+    OWN_ENV,
+    OWN_EXPORT,
+    OWN_IGNORE,
+    OWN_SIM,
+    OWN_COUNT
+};
 
 static const struct opt own[OWN_COUNT] = {
     [OWN_TITLE] = OPT_GROUP("Submission"),
     [OWN_PARSABLE] = {"parsable", 0, NULL, "print only the job's id"},
     [OWN_WAIT] = {"wait", 'W', NULL, "until it has ended; exit with its status"},
+    [OWN_DRY_RUN] = {"dry-run", 0, NULL,
+                     "queue nothing; say what is asked and where it would start"},
     [OWN_CHDIR] = {"chdir", 'D', "DIR", "run it there (default: here)"},
     [OWN_ENV] = {"env", 'e', "K=V", "set this in its environment; may be said again"},
+    [OWN_EXPORT] = {"export", 0, "WHAT",
+                    "pass on ALL of ours (default), NONE, or names: A,B=1"},
+    [OWN_IGNORE] = {"ignore-unsupported", 0, NULL,
+                    "go on where a #SBATCH line cannot be honoured"},
     [OWN_SIM] = {"sim", 0, "SPEC", "simulated GPUs for a daemon that it starts (4x24G)"},
 };
 
@@ -69,18 +87,12 @@ build(struct built *b)
     }
 }
 
-static int
-add_env(struct submit_words *w, const char *entry, struct err *e)
+int
+submit_set_folder(struct submit_words *w, const char *folder, struct err *e)
 {
-    if (!strchr(entry, '=') || entry[0] == '=')
-        return err_set(e, ERR_USAGE, "--env: '%s' is not NAME=value", entry);
-    if (!text_is_utf8(entry, strlen(entry), NULL))
-        return err_set(e, ERR_USAGE, "--env: %.*s is not UTF-8 and cannot be passed on",
-                       (int)strcspn(entry, "="), entry);
-    w->env = xrealloc(w->env, ((size_t)w->n_env + 2) * sizeof *w->env);
-    w->env[w->n_env++] = (char *)entry;
-    w->env[w->n_env] = NULL;
-    return 0;
+    free(w->cwd);
+    w->cwd = realpath(folder, NULL);
+    return w->cwd ? 0 : err_errno(e, ERR_USAGE, errno, "--chdir %s", folder);
 }
 
 static int
@@ -93,14 +105,18 @@ take_own(struct submit_words *w, int which, const char *value, struct err *e)
     case OWN_WAIT:
         w->wait = true;
         break;
-    case OWN_CHDIR:
-        free(w->cwd);
-        w->cwd = realpath(value, NULL);
-        if (!w->cwd)
-            return err_errno(e, ERR_USAGE, errno, "--chdir %s", value);
+    case OWN_DRY_RUN:
+        w->dry_run = true;
         break;
+    case OWN_CHDIR:
+        return submit_set_folder(w, value, e);
     case OWN_ENV:
-        return add_env(w, value, e);
+        return env_set(&w->env, value, e) ? err_prefix(e, "--env") : 0;
+    case OWN_EXPORT:
+        return env_export(&w->env, value, e) ? err_prefix(e, "--export") : 0;
+    case OWN_IGNORE:
+        w->ignore_unsupported = true;
+        break;
     case OWN_SIM:
         w->sim = value;
         break;
@@ -128,8 +144,11 @@ submit_read_clock(struct when_clock *clock)
 }
 
 static const struct page page = {
-    .usage = "berth submit [options] [--] COMMAND [ARG...]",
-    .about = "Queues a command; one word with blanks is a line of shell.",
+    .usage = "berth submit [options] [--] COMMAND [ARG...]\n"
+             "       berth submit [options] SCRIPT [ARG...]",
+    .about =
+        "Queues a command; one word with blanks is a line of shell. The #BERTH and #SBATCH\n"
+        "lines of a script are options; those of the command line win.",
 };
 
 int
@@ -146,7 +165,6 @@ submit_read_options(struct opt_reader *r, struct cli *cli, int argc, char **argv
     submit_read_clock(&clock);
     build(&b);
     whole.options = b.options;
-    request_begin(req);
     opt_begin(r, cli, &whole, argc, argv);
     r->stop_at_word = true;
     while ((opt = opt_next(r)) >= 0) {
@@ -179,5 +197,5 @@ void
 submit_words_free(struct submit_words *w)
 {
     free(w->cwd);
-    free(w->env);
+    env_free(&w->env);
 }

@@ -4,7 +4,10 @@
 
 #include <stdbool.h>
 
+#include "cli/env.h"
+
 struct cli;
+struct err;
 struct opt_reader;
 struct request;
 struct when_clock;
@@ -15,14 +18,18 @@ struct submit_words {
     bool wait;
     const char *sim; /* borrowed */
     char *cwd;       /* owned, absolute; NULL: here */
-    char **env;      /* owned array of borrowed "K=V", NULL-terminated; or NULL */
-    int n_env;
+    bool dry_run;
+    bool ignore_unsupported;
+    struct env_choice env;
 };
 
-/* Reads options until the command begins. OPT_DONE (r has the command's words), or OPT_EXIT
- * with r->status. */
+/* Lays options over *req (begun by the caller) until the command begins. OPT_DONE (r has the
+ * command's words), or OPT_EXIT with r->status. */
 int submit_read_options(struct opt_reader *r, struct cli *cli, int argc, char **argv,
                         struct request *req, struct submit_words *words);
+
+/* --chdir: where the job runs. ERR_USAGE when there is no such folder. */
+int submit_set_folder(struct submit_words *words, const char *folder, struct err *e);
 
 /* Now, and what the local clock shows. */
 void submit_read_clock(struct when_clock *clock);

@@ -58,6 +58,14 @@ launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt)
         log_warn("job=%u attempt=%d folder stays: %s", job, attempt, strerror(errno));
 }
 
+/* A job's name as a part of a path; a / in it makes no folder. */
+static void
+add_file_name(struct buf *out, const char *name)
+{
+    for (const char *c = name ? name : "job"; *c; c++)
+        buf_addc(out, *c == '/' ? '_' : *c);
+}
+
 char *
 launch_log_path(const struct daemon *d, const struct job *job)
 {
@@ -75,6 +83,12 @@ launch_log_path(const struct daemon *d, const struct job *job)
             p++, buf_addf(&out, "%u", job->id);
         else if (p[1] == 'a')
             p++, buf_addf(&out, "%d", job->run ? job->run->number : 1);
+        else if (p[1] == 'A')
+            p++, buf_addf(&out, "%u", job->array ? job->array : job->id);
+        else if (p[1] == 't')
+            p++, buf_addf(&out, "%d", job->task >= 0 ? job->task : 0);
+        else if (p[1] == 'x')
+            p++, add_file_name(&out, job->req.name);
         else if (p[1] == '%')
             p++, buf_addc(&out, '%');
         else

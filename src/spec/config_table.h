@@ -16,7 +16,7 @@ struct setting {
     const char *key;
     enum config_type type;
     size_t offset;
-    double min, max; /* TYPE_TEXT: max is the most bytes */
+    double min, max;        /* TYPE_TEXT: max is the most bytes */
     const char *standard;   /* as written in a file; a list's patterns stand apart */
     const char *choices[5]; /* TYPE_CHOICE: index is the value */
     const char *help;

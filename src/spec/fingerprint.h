@@ -6,8 +6,9 @@
 
 struct request;
 
-#define FINGERPRINT_HEX 16 /* 64 bits: among a million jobs, two alike by chance once in 4e7   \
-                            */
+#define FINGERPRINT_HEX                                                                        \
+    16 /* 64 bits: among a million jobs, two alike by chance once in 4e7                       \
+        */
 
 /* SHA-1 cut to FINGERPRINT_HEX digits. setup: shell text run before the command; NULL: none. */
 void fingerprint_make(const struct request *r, const char *cwd, const char *setup,

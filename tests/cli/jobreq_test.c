@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/request.h"
+#include "cli/env.h"
 #include "cli/jobreq.h"
 #include "spec/jobsfile.h"
 
@@ -129,8 +130,7 @@ has_entry(const json_t *env, const char *entry)
 static void
 test_context(void **state)
 {
-    static char set[] = "BERTH_TEST_B=new";
-    char *sets[] = {set, NULL};
+    struct env_choice choice = {0};
     auto_buf struct buf out = BUF_INIT;
     struct jsonw w;
     json_t *tree;
@@ -142,7 +142,10 @@ test_context(void **state)
     umask(027);
     jsonw_init(&w, &out);
     jsonw_object(&w);
-    jobreq_add_context(&w, "/some where", sets);
+    assert_int_equal(env_set(&choice, "BERTH_TEST_B=once", NULL), 0);
+    assert_int_equal(env_set(&choice, "BERTH_TEST_B=new", NULL), 0);
+    jobreq_add_context(&w, "/some where", &choice);
+    env_free(&choice);
     jsonw_end_object(&w);
     tree = json_loadb(out.data, out.len, 0, NULL);
     env = json_object_get(tree, "env");
@@ -152,7 +155,55 @@ test_context(void **state)
     assert_true(has_entry(env, "BERTH_TEST_A=x=y z"));
     assert_true(has_entry(env, "BERTH_TEST_B=new"));
     assert_false(has_entry(env, "BERTH_TEST_B=old"));
+    assert_false(has_entry(env, "BERTH_TEST_B=once"));
     json_decref(tree);
+}
+
+/* What --export lets through: of these variables in our environment, those in passes. */
+static void
+test_export(void **state)
+{
+    static const struct {
+        const char *text, *passes, *kept;
+    } cases[] = {
+        {"ALL", "BERTH_TEST_A=a", "BERTH_TEST_B=b"},
+        {"NONE", NULL, "BERTH_TEST_A=a"},
+        {"BERTH_TEST_B", "BERTH_TEST_B=b", "BERTH_TEST_A=a"},
+        {"BERTH_TEST_A,BERTH_TEST_B=c", "BERTH_TEST_A=a", "BERTH_TEST_B=b"},
+        {"ALL,BERTH_TEST_A=c", "BERTH_TEST_A=c", "BERTH_TEST_A=a"},
+        {"NIL,BERTH_TEST_A=c", "BERTH_TEST_A=c", "BERTH_TEST_B=b"},
+    };
+    struct err e;
+
+    (void)state;
+    setenv("BERTH_TEST_A", "a", 1);
+    setenv("BERTH_TEST_B", "b", 1);
+    setenv("PATH", "/bin:/usr/bin", 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct env_choice choice = {0};
+        auto_buf struct buf out = BUF_INIT;
+        struct jsonw w;
+        json_t *tree;
+        json_t *env;
+
+        assert_int_equal(env_export(&choice, cases[i].text, &e), 0);
+        jsonw_init(&w, &out);
+        jsonw_object(&w);
+        env_add(&w, &choice);
+        jsonw_end_object(&w);
+        tree = json_loadb(out.data, out.len, 0, NULL);
+        env = json_object_get(tree, "env");
+        assert_true(has_entry(env, "PATH=/bin:/usr/bin"));
+        assert_true(!cases[i].passes || has_entry(env, cases[i].passes));
+        assert_int_equal(has_entry(env, cases[i].kept), i == 0);
+        json_decref(tree);
+        env_free(&choice);
+    }
+    struct env_choice choice = {0};
+    assert_int_equal(env_export(&choice, "A,,B", &e), -1);
+    assert_int_equal(env_set(&choice, "=x", &e), -1);
+    assert_int_equal(env_set(&choice, "x", &e), -1);
+    env_free(&choice);
 }
 
 int
@@ -163,6 +214,7 @@ main(void)
         cmocka_unit_test(test_every_attribute_is_sent),
         cmocka_unit_test(test_exact_gpus_keep_their_order),
         cmocka_unit_test(test_context),
+        cmocka_unit_test(test_export),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

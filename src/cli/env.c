@@ -1,0 +1,156 @@
+/* The environment that goes along with a submission; see env.h. Values of the caller's own
+ * variables win over nothing: what --env says takes their place. */
+#include "cli/env.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/text.h"
+#include "cli/cli.h"
+
+extern char **environ;
+
+static void
+add_to(struct env_list *list, const char *text)
+{
+    list->at = xrealloc(list->at, (list->n + 2) * sizeof(*list->at));
+    list->at[list->n++] = xstrdup(text);
+    list->at[list->n] = NULL;
+}
+
+static void
+free_list(struct env_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->at[i]);
+    free(list->at);
+    *list = (struct env_list){NULL, 0};
+}
+
+void
+env_free(struct env_choice *c)
+{
+    free_list(&c->set);
+    free_list(&c->names);
+}
+
+static bool
+same_name(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "=");
+
+    return strcspn(b, "=") == n && memcmp(a, b, n) == 0;
+}
+
+static bool
+has_name(const struct env_list *list, const char *entry)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (same_name(list->at[i], entry))
+            return true;
+    return false;
+}
+
+int
+env_set(struct env_choice *c, const char *entry, struct err *e)
+{
+    auto_buf struct buf shown = BUF_INIT;
+
+    if (!strchr(entry, '=') || entry[0] == '=') {
+        text_add_safe(&shown, entry, strlen(entry), 60);
+        return err_set(e, ERR_USAGE, "'%s' is not NAME=value", buf_str(&shown));
+    }
+    if (!text_is_utf8(entry, strlen(entry), NULL)) {
+        text_add_safe(&shown, entry, strcspn(entry, "="), 60);
+        return err_set(e, ERR_USAGE, "%s is not UTF-8 and cannot be passed on",
+                       buf_str(&shown));
+    }
+    for (size_t i = 0; i < c->set.n; i++) {
+        if (!same_name(c->set.at[i], entry))
+            continue;
+        free(c->set.at[i]);
+        c->set.at[i] = xstrdup(entry);
+        return 0;
+    }
+    add_to(&c->set, entry);
+    return 0;
+}
+
+/* One piece between commas. */
+static int
+export_one(struct env_choice *c, const char *piece, bool *all, struct err *e)
+{
+    if (strcmp(piece, "ALL") == 0)
+        *all = true;
+    else if (strchr(piece, '='))
+        return env_set(c, piece, e);
+    else if (!*piece)
+        return err_set(e, ERR_USAGE, "write ALL, NONE or names of variables: PATH,FOO=1");
+    else if (strcmp(piece, "NONE") != 0 && strcmp(piece, "NIL") != 0)
+        add_to(&c->names, piece);
+    return 0;
+}
+
+int
+env_export(struct env_choice *c, const char *text, struct err *e)
+{
+    auto_free char *copy = xstrdup(text);
+    char *rest = copy, *piece;
+    bool all = false;
+
+    free_list(&c->names);
+    while ((piece = strsep(&rest, ",")))
+        if (export_one(c, piece, &all, e) != 0)
+            return -1;
+    c->only = !all;
+    return 0;
+}
+
+/* Whether a variable of ours is to go along, as far as was chosen. */
+static bool
+is_chosen(const struct env_choice *c, const char *entry)
+{
+    static const char *const always[] = {"HOME", "LOGNAME", "PATH", "SHELL", "USER"};
+
+    if (!strchr(entry, '='))
+        return false;
+    if (!c)
+        return true;
+    if (has_name(&c->set, entry))
+        return false;
+    for (size_t i = 0; c->only && i < sizeof(always) / sizeof(always[0]); i++)
+        if (same_name(always[i], entry))
+            return true;
+    return !c->only || has_name(&c->names, entry);
+}
+
+void
+env_say_unsendable(const struct env_choice *c)
+{
+    for (char **entry = environ; *entry; entry++) {
+        auto_buf struct buf name = BUF_INIT;
+
+        if (!is_chosen(c, *entry) || text_is_utf8(*entry, strlen(*entry), NULL))
+            continue;
+        text_add_safe(&name, *entry, strcspn(*entry, "="), 80);
+        cli_say("%s is not UTF-8 and is not passed on", buf_str(&name));
+    }
+}
+
+void
+env_add(struct jsonw *w, const struct env_choice *c)
+{
+    jsonw_key(w, "env");
+    jsonw_array(w);
+    for (char **entry = environ; *entry; entry++) {
+        if (is_chosen(c, *entry) && text_is_utf8(*entry, strlen(*entry), NULL))
+            jsonw_str(w, *entry);
+    }
+    for (size_t i = 0; c && i < c->set.n; i++)
+        jsonw_str(w, c->set.at[i]);
+    jsonw_end_array(w);
+}

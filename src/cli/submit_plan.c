@@ -1,0 +1,93 @@
+/* What a submission asks for, as it was understood, and what would become of it: asked of
+ * the daemon as one line of a file that it does not know (file.plan). */
+#include "cli/submit_plan.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/request.h"
+#include "cli/answer.h"
+#include "cli/cli.h"
+#include "cli/connect.h"
+#include "cli/jobreq.h"
+#include "cli/submit_options.h"
+#include "spec/describe.h"
+#include "wire/client.h"
+
+static void
+write_params(const struct request *req, const struct submit_words *words, struct buf *out)
+{
+    struct jsonw w;
+
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "path", "/dev/null");
+    jsonw_kbool(&w, "fresh", true);
+    jsonw_key(&w, "jobs");
+    jsonw_array(&w);
+    jsonw_object(&w);
+    jobreq_add_fields(&w, req);
+    jsonw_kstr(&w, "key", "000000000000#0");
+    jsonw_kint(&w, "line", 1);
+    jsonw_end_object(&w);
+    jsonw_end_array(&w);
+    jobreq_add_context(&w, words->cwd, &words->env);
+    jsonw_end_object(&w);
+}
+
+static bool
+may_start_now(const struct request *req)
+{
+    return !req->n_deps && req->begin_us <= clock_wall_us();
+}
+
+/* "would start now on gpu 0", "would wait: GpuBusy: ...". */
+static void
+add_verdict(const struct request *req, const json_t *line, struct buf *out)
+{
+    const char *state = answer_str(line, "state");
+    const char *text = answer_str(line, "text");
+    auto_buf struct buf gpus = BUF_INIT;
+
+    answer_add_gpus(&gpus, json_object_get(line, "gpus"));
+    if (strcmp(state, "STARTING") == 0)
+        buf_addf(out, "%s%s%s",
+                 may_start_now(req) ? "would start now"
+                                    : "would wait for that; there is room for it now",
+                 gpus.len ? " on gpu " : "", buf_str(&gpus));
+    else
+        buf_addf(out, "would %s%s%s",
+                 strcmp(state, "INFEASIBLE") == 0 ? "be refused"
+                 : strcmp(state, "HELD") == 0     ? "be held"
+                                                  : "wait",
+                 text[0] ? ": " : "", text);
+    buf_addc(out, '\n');
+}
+
+int
+submit_plan(struct cli *cli, const struct request *req, const struct submit_words *words)
+{
+    struct daemon_args args = {.sim = words->sim};
+    struct err e = {0};
+    auto_client struct client *c = connect_or_start(cli, &args, NULL, &e);
+    auto_buf struct buf params = BUF_INIT, out = BUF_INIT;
+    auto_json json_t *result = NULL;
+    json_t *line;
+
+    if (!c)
+        return cli_fail(&e);
+    write_params(req, words, &params);
+    if (client_call_text(c, "file.plan", params.data, params.len, &result, &e) < 0)
+        return cli_fail(&e);
+    line = json_array_get(json_object_get(result, "lines"), 0);
+    if (cli->json) {
+        json_object_set_new(result, "version", json_integer(1));
+        return cli_put_json(result);
+    }
+    request_describe(req, &out);
+    add_verdict(req, line, &out);
+    return cli_put(&out);
+}

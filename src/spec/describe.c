@@ -1,0 +1,193 @@
+/* Says a request back to who made it, for `submit --dry-run`: a bare 90 has become 1m30s by
+ * then, a fraction a share, tomorrow a date. */
+#include "spec/describe.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "base/request.h"
+#include "base/text.h"
+#include "spec/value.h"
+
+#define NAME_COLUMNS 14
+
+static void __attribute__((format(printf, 3, 4)))
+line(struct buf *out, const char *name, const char *fmt, ...)
+{
+    va_list ap;
+
+    buf_addf(out, "%-*s", NAME_COLUMNS, name);
+    va_start(ap, fmt);
+    buf_addv(out, fmt, ap);
+    va_end(ap);
+    buf_addc(out, '\n');
+}
+
+static void
+text_line(struct buf *out, const char *name, const char *text)
+{
+    auto_buf struct buf safe = BUF_INIT;
+
+    if (!text)
+        return;
+    text_add_safe(&safe, text, strlen(text), 0);
+    line(out, name, "%s", buf_str(&safe));
+}
+
+static void
+size_line(struct buf *out, const char *name, int32_t mib)
+{
+    char size[24];
+
+    if (mib > 0)
+        line(out, name, "%s", format_mib(mib, size));
+}
+
+static void
+part_line(struct buf *out, const char *name, int32_t permille)
+{
+    if (permille > 0)
+        line(out, name, "%g %%", permille / 10.0);
+}
+
+static void
+time_line(struct buf *out, const char *name, int64_t ms)
+{
+    char text[24];
+
+    if (ms > 0)
+        line(out, name, "%s", format_duration(ms, text));
+}
+
+static void
+command_line(const struct request *r, struct buf *out)
+{
+    auto_buf struct buf words = BUF_INIT;
+
+    for (char *const *arg = r->argv; arg && *arg; arg++)
+        buf_addf(&words, "%s%s", arg == r->argv ? "" : " ", *arg);
+    text_line(out, "command", r->command ? r->command : buf_str(&words));
+}
+
+static void
+list_lines(const struct request *r, struct buf *out)
+{
+    const struct demand *d = &r->demand;
+    auto_buf struct buf ids = BUF_INIT, devices = BUF_INIT, tags = BUF_INIT;
+
+    for (int i = 0; i < d->n_ids; i++)
+        buf_addf(&ids, "%s%d", i ? "," : "", d->ids[i]);
+    for (int i = 0; i < GPU_MAX; i++)
+        if (d->devices >> i & 1)
+            buf_addf(&devices, "%s%d", devices.len ? "," : "", i);
+    for (char *const *tag = r->tags; tag && *tag; tag++)
+        buf_addf(&tags, "%s%s", tags.len ? "," : "", *tag);
+    text_line(out, "gpu-ids", ids.len ? buf_str(&ids) : NULL);
+    text_line(out, "devices", devices.len ? buf_str(&devices) : NULL);
+    text_line(out, "tag", tags.len ? buf_str(&tags) : NULL);
+}
+
+static void
+gpu_lines(const struct request *r, struct buf *out)
+{
+    const struct demand *d = &r->demand;
+    char size[24];
+
+    if (d->gpus == 0)
+        line(out, "gpus", "none");
+    else
+        line(out, "gpus", "%d%s", d->gpus, demand_is_whole(d) ? ", whole and idle" : "");
+    size_line(out, "vram", d->vram_mib);
+    part_line(out, "share", d->share_permille);
+    if (d->exclusive)
+        line(out, "exclusive", "yes");
+    text_line(out, "gpu-type", d->gpu_type[0] ? d->gpu_type : NULL);
+    size_line(out, "min-vram", d->min_vram_mib);
+    part_line(out, "max-used", d->max_used_permille);
+    part_line(out, "max-load", d->max_load_permille);
+    if (d->margin_mib >= 0)
+        line(out, "margin", "%s", format_mib(d->margin_mib, size));
+}
+
+static void
+time_lines(const struct request *r, struct buf *out)
+{
+    char text[24];
+
+    time_line(out, "time limit", r->limit_ms);
+    if (r->on_timeout == ON_TIMEOUT_REQUEUE)
+        line(out, "on-timeout", "requeue, %d times at most", r->max_requeues);
+    if (r->warn_signal)
+        line(out, "signal", "%s, %s before the limit",
+             sigabbrev_np(r->warn_signal) ? sigabbrev_np(r->warn_signal) : "real-time",
+             format_duration(r->warn_ms, text));
+    if (r->begin_us) {
+        time_t t = (time_t)(r->begin_us / 1000000);
+        struct tm tm;
+        char utc[40];
+        gmtime_r(&t, &tm);
+        strftime(utc, sizeof utc, "%Y-%m-%dT%H:%M:%SZ", &tm);
+        line(out, "begin", "%s", utc);
+    }
+}
+
+static void
+dep_lines(const struct request *r, struct buf *out)
+{
+    static const char *const names[] = {
+        [DEP_SUCCESS] = "after", [DEP_ANY] = "after-any", [DEP_FAILED] = "after-failed"};
+
+    for (int i = 0; i < r->n_deps; i++) {
+        const struct dep *d = &r->deps[i];
+        if (d->name)
+            text_line(out, names[d->type], d->name);
+        else if (d->task >= 0)
+            line(out, names[d->type], "%u_%d", d->job, d->task);
+        else
+            line(out, names[d->type], "%u", d->job);
+    }
+}
+
+static void
+turn_lines(const struct request *r, struct buf *out)
+{
+    auto_buf struct buf tasks = BUF_INIT;
+
+    if (r->priority)
+        line(out, "priority", "%d", r->priority);
+    if (r->array.n) {
+        task_set_text(&r->array, &tasks);
+        if (r->array_max)
+            buf_addf(&tasks, ", %d at once", r->array_max);
+        line(out, "array", "%lld tasks: %s", (long long)task_set_count(&r->array),
+             buf_str(&tasks));
+    }
+    dep_lines(r, out);
+    if (r->retries)
+        line(out, "retries", "%d", r->retries);
+    if (r->oom_retries > 0)
+        line(out, "oom-retries", "%d", r->oom_retries);
+    if (r->hold || r->requeue || r->unique || r->preemptible)
+        line(out, "also", "%s%s%s%s", r->hold ? "hold " : "", r->requeue ? "requeue " : "",
+             r->unique ? "unique " : "", r->preemptible ? "preemptible" : "");
+}
+
+void
+request_describe(const struct request *r, struct buf *out)
+{
+    command_line(r, out);
+    text_line(out, "name", r->name);
+    text_line(out, "model", r->llm);
+    gpu_lines(r, out);
+    list_lines(r, out);
+    if (r->demand.cpus)
+        line(out, "cpus", "%d", r->demand.cpus);
+    size_line(out, "mem", r->demand.mem_mib);
+    time_lines(r, out);
+    turn_lines(r, out);
+    text_line(out, "log", r->log);
+}

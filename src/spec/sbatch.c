@@ -1,0 +1,510 @@
+/* Slurm's options of sbatch: one table of what each becomes here, or why it cannot be
+ * honoured. What has no meaning on one machine and harms nobody (a partition, an account,
+ * --nodes=1) is accepted; what would change what the job may count on is named. Called by
+ * script.c. The same table stands in berth-sbatch(7). */
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/request.h"
+#include "spec/attr.h"
+#include "spec/script_priv.h"
+#include "spec/value.h"
+
+#define NICE_DEFAULT 100 /* Slurm's, for --nice without a number */
+
+typedef int (*handler)(struct sbatch *s, const char *value, struct err *e);
+
+struct row {
+    struct script_option option;
+    handler apply;    /* NULL: attr, or accepted without effect */
+    const char *attr; /* takes the value as it is; NULL */
+    const char *why;  /* it cannot be honoured; NULL: it can */
+};
+
+/* Why it cannot be honoured. Returns 1. */
+static int __attribute__((format(printf, 2, 3))) refuse(struct err *e, const char *fmt, ...)
+{
+    auto_buf struct buf words = BUF_INIT;
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_addv(&words, fmt, ap);
+    va_end(ap);
+    err_set(e, ERR_USAGE, "%s", buf_str(&words));
+    return 1;
+}
+
+static int
+set(struct sbatch *s, const char *attr, const char *value, struct err *e)
+{
+    struct err inner;
+
+    if (attr_set_at(s->r, attr, value, ATTR_COMMAND_LINE, s->clock, &inner) == 0)
+        return 0;
+    return err_set(e, inner.code, "%s", inner.text);
+}
+
+/* ------------------------------------------------------------------- the GPUs */
+
+/* "2", "a100", "a100:2" as Slurm has them behind gpu: or --gpus. */
+static int
+set_gpus(struct sbatch *s, const char *value, struct err *e)
+{
+    const char *colon = strrchr(value, ':');
+    const char *count = colon ? colon + 1 : value;
+    bool has_count = count[0] && !count[strspn(count, "0123456789")];
+    size_t type = has_count ? (size_t)(colon ? colon - value : 0) : strlen(value);
+    auto_free char *name = xstrndup(value, type);
+
+    if (!has_count && name[0] && !name[strspn(name, "0123456789.")])
+        return parse_refuse(e, value, "is no number of GPUs; write 2 or a100:2");
+    if (strchr(name, ':') || strchr(name, ',') || strchr(name, '('))
+        return refuse(e, "%s: one type of GPU and a number can be honoured, as in a100:2",
+                      value);
+    if (name[0] && set(s, "gpu-type", name, e) != 0)
+        return -1;
+    return set(s, "gpus", has_count ? count : "1", e);
+}
+
+static int
+on_gres(struct sbatch *s, const char *value, struct err *e)
+{
+    if (strcasecmp(value, "none") == 0)
+        return 0;
+    if (strcmp(value, "gpu") == 0)
+        return set(s, "gpus", "1", e);
+    if (strncmp(value, "gpu:", 4) == 0)
+        return set_gpus(s, value + 4, e);
+    return refuse(e, "%s: only gpu:N and gpu:TYPE:N can be honoured", value);
+}
+
+/* ------------------------------------------------------------------- the host */
+
+static int
+on_mem(struct sbatch *s, const char *value, struct err *e)
+{
+    if (strcmp(value, "0") == 0)
+        return refuse(e, "0 is all memory of a node; say how much");
+    return set(s, "mem", value, e);
+}
+
+static int
+on_mem_per_cpu(struct sbatch *s, const char *value, struct err *e)
+{
+    return parse_size_mib(value, &s->mem_per_cpu, e);
+}
+
+static int
+on_mem_per_gpu(struct sbatch *s, const char *value, struct err *e)
+{
+    return parse_size_mib(value, &s->mem_per_gpu, e);
+}
+
+static int
+on_cpus_per_gpu(struct sbatch *s, const char *value, struct err *e)
+{
+    return parse_int(value, 1, CPUS_MAX, &s->cpus_per_gpu, e);
+}
+
+/* "1" and "1-1"; more is for more than one machine or for srun. */
+static int
+on_one(struct sbatch *s, const char *value, struct err *e)
+{
+    (void)s;
+    if (strcmp(value, "1") == 0 || strcmp(value, "1-1") == 0)
+        return 0;
+    return refuse(
+        e, "%s: a job is one task on one machine; start more in it (torchrun, mpirun)", value);
+}
+
+static int
+on_exclusive(struct sbatch *s, const char *value, struct err *e)
+{
+    if (value)
+        return refuse(e, "=%s: there is one machine for all", value);
+    return set(s, "exclusive", NULL, e);
+}
+
+/* ------------------------------------------------------------------- its time */
+
+static int
+on_time(struct sbatch *s, const char *value, struct err *e)
+{
+    if (strcmp(value, "0") == 0 || strcasecmp(value, "UNLIMITED") == 0 ||
+        strcasecmp(value, "INFINITE") == 0) {
+        s->r->limit_ms = 0;
+        return 0;
+    }
+    return parse_duration_ms(value, 60000, &s->r->limit_ms, e);
+}
+
+/* [B:]SIG[@seconds]. B: is the batch shell alone; here every process of the job gets it. */
+static int
+on_signal(struct sbatch *s, const char *value, struct err *e)
+{
+    struct err inner;
+    int number;
+    const char *what = strncmp(value, "B:", 2) == 0 ? value + 2 : value;
+    auto_free char *name = xstrndup(what, strcspn(what, "@"));
+
+    if (strncmp(value, "R:", 2) == 0 || strncmp(value, "RB:", 3) == 0)
+        return refuse(e, "R: is about reservations, of which there are none");
+    if (parse_signal(name, &number, NULL) == 0 && attr_check_signal(number, &inner) != 0)
+        return refuse(e, "%s", inner.text);
+    return set(s, "signal", what, e);
+}
+
+/* Nicer is lower. */
+static int
+on_nice(struct sbatch *s, const char *value, struct err *e)
+{
+    int64_t nice = NICE_DEFAULT;
+
+    if (value && parse_int(value, -2147483645, 2147483645, &nice, e) != 0)
+        return -1;
+    s->r->priority = (int32_t)(nice > PRIORITY_MAX   ? PRIORITY_MIN
+                               : nice < PRIORITY_MIN ? PRIORITY_MAX
+                                                     : -nice);
+    return 0;
+}
+
+static int
+on_no_requeue(struct sbatch *s, const char *value, struct err *e)
+{
+    (void)value;
+    (void)e;
+    s->r->requeue = false;
+    return 0;
+}
+
+/* -------------------------------------------------------------- whom it awaits */
+
+/* "12:13_2", the jobs behind one type. */
+static int
+add_deps(struct sbatch *s, enum dep_type type, const char *ids, struct err *e)
+{
+    auto_free char *list = xstrdup(ids);
+
+    if (strchr(ids, '+'))
+        return refuse(e, "%s: a delay behind + cannot be honoured", ids);
+    if (!ids[0] || ids[strspn(ids, "0123456789_:")])
+        return err_set(e, ERR_USAGE, "'%.60s' are no jobs; write afterok:12:13", ids);
+    for (char *p = list; *p; p++)
+        if (*p == ':')
+            *p = ',';
+    return value_deps(list, type, &s->r->deps, &s->r->n_deps, e);
+}
+
+static int
+one_dependency(struct sbatch *s, const char *term, struct err *e)
+{
+    static const struct {
+        const char *prefix;
+        enum dep_type type;
+    } types[] = {
+        {"afterok:", DEP_SUCCESS}, {"afterany:", DEP_ANY}, {"afternotok:", DEP_FAILED}};
+
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        size_t n = strlen(types[i].prefix);
+        if (strncasecmp(term, types[i].prefix, n) == 0)
+            return add_deps(s, types[i].type, term + n, e);
+    }
+    return refuse(e, "%s: only afterok, afterany and afternotok can be honoured", term);
+}
+
+static void
+drop_deps(struct request *r)
+{
+    for (int i = 0; i < r->n_deps; i++)
+        free(r->deps[i].name);
+    r->n_deps = 0;
+}
+
+static int
+on_dependency(struct sbatch *s, const char *value, struct err *e)
+{
+    auto_free char *copy = xstrdup(value);
+    char *rest = copy, *term;
+
+    drop_deps(s->r);
+    if (strchr(value, '?'))
+        return refuse(e, "one of several (?) cannot be honoured, only all of them (,)");
+    while ((term = strsep(&rest, ","))) {
+        int rc = one_dependency(s, term, e);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------- files and words */
+
+/* Slurm's %a is the array's task, which is %t here; %A, %j, %x and %% are the same. */
+static int
+translate_log(const char *value, struct buf *out, struct err *e)
+{
+    for (const char *p = value; *p; p++) {
+        if (*p != '%') {
+            buf_addc(out, *p);
+            continue;
+        }
+        p++;
+        if (!*p || !strchr("jAax%", *p))
+            return refuse(e, "%%%.1s cannot be filled in; %%j, %%x, %%A and %%a can", p);
+        buf_addc(out, '%');
+        buf_addc(out, *p == 'a' ? 't' : *p);
+    }
+    return 0;
+}
+
+static int
+on_output(struct sbatch *s, const char *value, struct err *e)
+{
+    auto_buf struct buf log = BUF_INIT;
+    int rc;
+
+    free(s->output);
+    s->output = xstrdup(value);
+    rc = translate_log(value, &log, e);
+    return rc ? rc : set(s, "log", buf_str(&log), e);
+}
+
+static int
+on_error(struct sbatch *s, const char *value, struct err *e)
+{
+    (void)e;
+    free(s->error);
+    s->error = xstrdup(value);
+    return 0;
+}
+
+static int
+on_input(struct sbatch *s, const char *value, struct err *e)
+{
+    (void)s;
+    if (strcmp(value, "/dev/null") == 0)
+        return 0;
+    return refuse(e, "standard input is /dev/null; redirect it in the script: < %s", value);
+}
+
+static int
+on_open_mode(struct sbatch *s, const char *value, struct err *e)
+{
+    (void)s;
+    if (strcasecmp(value, "append") == 0)
+        return 0;
+    return refuse(e, "%s: output is appended", value);
+}
+
+static int
+on_chdir(struct sbatch *s, const char *value, struct err *e)
+{
+    (void)e;
+    free(s->out->chdir);
+    s->out->chdir = xstrdup(value);
+    return 0;
+}
+
+static int
+on_export(struct sbatch *s, const char *value, struct err *e)
+{
+    (void)e;
+    free(s->out->export);
+    s->out->export = xstrdup(value);
+    return 0;
+}
+
+/* -------------------------------------------------------------------- the table */
+
+#define NO     TAKES_NOTHING
+#define YES    TAKES_VALUE
+#define MAYBE  TAKES_MAYBE
+#define ONE_M  "there is one machine"
+#define MAIL   "no mail is sent; `berth wait` and `berth events -f` tell of ends"
+#define LAYOUT "where on the machine it runs is not laid out"
+
+static const struct row rows[] = {
+    /* What is honoured. */
+    {{"array", 'a', YES}, NULL, "array", NULL},
+    {{"begin", 'b', YES}, NULL, "begin", NULL},
+    {{"chdir", 'D', YES}, on_chdir, NULL, NULL},
+    {{"cpus-per-gpu", 0, YES}, on_cpus_per_gpu, NULL, NULL},
+    {{"cpus-per-task", 'c', YES}, NULL, "cpus", NULL},
+    {{"dependency", 'd', YES}, on_dependency, NULL, NULL},
+    {{"error", 'e', YES}, on_error, NULL, NULL},
+    {{"exclusive", 0, MAYBE}, on_exclusive, NULL, NULL},
+    {{"export", 0, YES}, on_export, NULL, NULL},
+    {{"gpus", 'G', YES}, set_gpus, NULL, NULL},
+    {{"gpus-per-node", 0, YES}, set_gpus, NULL, NULL},
+    {{"gpus-per-task", 0, YES}, set_gpus, NULL, NULL},
+    {{"gres", 0, YES}, on_gres, NULL, NULL},
+    {{"hold", 'H', NO}, NULL, "hold", NULL},
+    {{"input", 'i', YES}, on_input, NULL, NULL},
+    {{"job-name", 'J', YES}, NULL, "name", NULL},
+    {{"mem", 0, YES}, on_mem, NULL, NULL},
+    {{"mem-per-cpu", 0, YES}, on_mem_per_cpu, NULL, NULL},
+    {{"mem-per-gpu", 0, YES}, on_mem_per_gpu, NULL, NULL},
+    {{"nice", 0, MAYBE}, on_nice, NULL, NULL},
+    {{"no-requeue", 0, NO}, on_no_requeue, NULL, NULL},
+    {{"nodes", 'N', YES}, on_one, NULL, NULL},
+    {{"ntasks", 'n', YES}, on_one, NULL, NULL},
+    {{"ntasks-per-node", 0, YES}, on_one, NULL, NULL},
+    {{"open-mode", 0, YES}, on_open_mode, NULL, NULL},
+    {{"output", 'o', YES}, on_output, NULL, NULL},
+    {{"requeue", 0, NO}, NULL, "requeue", NULL},
+    {{"signal", 0, YES}, on_signal, NULL, NULL},
+    {{"time", 't', YES}, on_time, NULL, NULL},
+    /* What means nothing on one machine. */
+    {{"account", 'A', YES}, NULL, NULL, NULL},
+    {{"comment", 0, YES}, NULL, NULL, NULL},
+    {{"no-kill", 'k', MAYBE}, NULL, NULL, NULL},
+    {{"oversubscribe", 's', NO}, NULL, NULL, NULL},
+    {{"partition", 'p', YES}, NULL, NULL, NULL},
+    {{"qos", 'q', YES}, NULL, NULL, NULL},
+    {{"quiet", 'Q', NO}, NULL, NULL, NULL},
+    {{"verbose", 'v', NO}, NULL, NULL, NULL},
+    {{"wckey", 0, YES}, NULL, NULL, NULL},
+    /* What a job would miss. */
+    {{"clusters", 'M', YES}, NULL, NULL, ONE_M},
+    {{"constraint", 'C', YES},
+     NULL,
+     NULL,
+     "cards are chosen by --gres=gpu:TYPE:N, or by "
+     "#BERTH --gpu-type and --min-vram"},
+    {{"cores-per-socket", 0, YES}, NULL, NULL, LAYOUT},
+    {{"deadline", 0, YES}, NULL, NULL, "there are no deadlines; --time bounds its run"},
+    {{"distribution", 'm', YES}, NULL, NULL, LAYOUT},
+    {{"exclude", 'x', YES}, NULL, NULL, ONE_M},
+    {{"extra-node-info", 'B', YES}, NULL, NULL, LAYOUT},
+    {{"get-user-env", 0, MAYBE}, NULL, NULL, "it runs in the environment of the submission"},
+    {{"gpu-bind", 0, YES}, NULL, NULL, "its cards are all that it sees"},
+    {{"gpu-freq", 0, YES}, NULL, NULL, "clocks are left alone"},
+    {{"gpus-per-socket", 0, YES}, NULL, NULL, LAYOUT},
+    {{"hint", 0, YES}, NULL, NULL, LAYOUT},
+    {{"immediate", 'I', MAYBE}, NULL, NULL, "it waits for its turn"},
+    {{"licenses", 'L', YES}, NULL, NULL, "there are no licenses"},
+    {{"mail-type", 0, YES}, NULL, NULL, MAIL},
+    {{"mail-user", 0, YES}, NULL, NULL, MAIL},
+    {{"mincpus", 0, YES}, NULL, NULL, "say --cpus-per-task"},
+    {{"nodelist", 'w', YES}, NULL, NULL, ONE_M},
+    {{"ntasks-per-core", 0, YES}, NULL, NULL, LAYOUT},
+    {{"ntasks-per-gpu", 0, YES}, NULL, NULL, LAYOUT},
+    {{"ntasks-per-socket", 0, YES}, NULL, NULL, LAYOUT},
+    {{"overcommit", 'O', NO}, NULL, NULL, "cores that are booked are the job's"},
+    {{"priority", 0, YES}, NULL, NULL, "the scales differ; say --nice, or #BERTH --priority"},
+    {{"reservation", 0, YES}, NULL, NULL, "there are no reservations by name"},
+    {{"sockets-per-node", 0, YES}, NULL, NULL, LAYOUT},
+    {{"threads-per-core", 0, YES}, NULL, NULL, LAYOUT},
+    {{"time-min", 0, YES}, NULL, NULL, "a limit is not shortened to fit"},
+    {{"tmp", 0, YES}, NULL, NULL, "disk is not booked"},
+    {{"wait", 'W', NO}, NULL, NULL, "say --wait on the command line"},
+    {{"wrap", 0, YES}, NULL, NULL, "there is a script already"},
+};
+#define ROWS ((int)(sizeof(rows) / sizeof(rows[0])))
+
+const struct script_option *
+sbatch_option(int i)
+{
+    return i < ROWS ? &rows[i].option : NULL;
+}
+
+int
+sbatch_apply(struct sbatch *s, int i, const char *value, int line, struct err *e)
+{
+    const struct row *row = &rows[i];
+
+    if (row->why)
+        return refuse(e, "%s", row->why);
+    if (row->apply == on_error)
+        s->error_line = line;
+    if (row->apply == on_mem_per_cpu || row->apply == on_mem_per_gpu)
+        s->mem_line = line;
+    if (row->apply == on_cpus_per_gpu)
+        s->cpus_line = line;
+    if (row->apply)
+        return row->apply(s, value, e);
+    return row->attr ? set(s, row->attr, value, e) : 0;
+}
+
+/* ------------------------------------------------- what the lines mean together */
+
+/* each times count into *field; 0, or -1 with e. */
+static int
+multiply(int64_t each, int64_t count, int64_t max, int32_t *field, struct err *e)
+{
+    if (each > max / count)
+        return err_set(e, ERR_USAGE, "%lld times %lld is too much", (long long)each,
+                       (long long)count);
+    *field = (int32_t)(each * count);
+    return 0;
+}
+
+static int
+gpus_of(const struct request *r)
+{
+    return r->demand.gpus > 0 ? r->demand.gpus : 1;
+}
+
+static int
+finish_mem(struct sbatch *s, struct err *e)
+{
+    struct demand *d = &s->r->demand;
+    int64_t each = s->mem_per_cpu ? s->mem_per_cpu : s->mem_per_gpu;
+    int64_t count = s->mem_per_cpu ? (d->cpus ? d->cpus : 1) : gpus_of(s->r);
+
+    s->mem_per_cpu = s->mem_per_gpu = 0;
+    return multiply(each, count, VRAM_MAX_MIB, &d->mem_mib, e);
+}
+
+/* A log holds what is said on both; with a file for errors alone, they would part. */
+static int
+finish_error(struct sbatch *s, struct err *e)
+{
+    bool same = s->output && strcmp(s->output, s->error) == 0;
+
+    free(s->error);
+    s->error = NULL;
+    return same
+               ? 0
+               : refuse(e, "output and errors go to one file; leave it out, or redirect in the "
+                           "script: 2> FILE");
+}
+
+int
+sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e)
+{
+    int rc = 0;
+
+    if (s->cpus_per_gpu) { /* before what is multiplied by cores */
+        *line = s->cpus_line;
+        *what = "--cpus-per-gpu";
+        rc = multiply(s->cpus_per_gpu, gpus_of(s->r), CPUS_MAX, &s->r->demand.cpus, e);
+        s->cpus_per_gpu = 0;
+    }
+    if (rc == 0 && (s->mem_per_cpu || s->mem_per_gpu)) {
+        *line = s->mem_line;
+        *what = s->mem_per_cpu ? "--mem-per-cpu" : "--mem-per-gpu";
+        rc = finish_mem(s, e);
+    }
+    if (rc == 0 && s->error) {
+        *line = s->error_line;
+        *what = "--error";
+        rc = finish_error(s, e);
+    }
+    return rc;
+}
+
+void
+sbatch_free(struct sbatch *s)
+{
+    free(s->output);
+    free(s->error);
+    s->output = s->error = NULL;
+}

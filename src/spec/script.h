@@ -1,0 +1,41 @@
+/* Options that a job script carries in its leading comments: #BERTH lines with Berth's own
+ * options, #SBATCH lines with Slurm's, as far as one machine can honour them (sbatch.c has
+ * the table). As sbatch does it, reading ends at the first line that is neither blank nor a
+ * comment. Pure: the caller reads the file. */
+#ifndef SPEC_SCRIPT_H
+#define SPEC_SCRIPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct err;
+struct request;
+struct when_clock;
+
+#define SCRIPT_WORDS_MAX 100 /* complaints that are kept */
+
+/* Lines for a person: "FILE:LINE: words". */
+struct script_list {
+    char **at; /* owned */
+    size_t n;
+};
+
+struct script {
+    int n_lines;                    /* #BERTH and #SBATCH lines: 0 is a file like any other */
+    char *interpreter;              /* owned; what is behind #!, "/bin/bash -e"; NULL: none */
+    char *chdir;                    /* owned; as said; NULL */
+    char *export;                   /* owned; ALL, NONE or names; NULL */
+    struct script_list env;         /* "K=V" */
+    struct script_list errors;      /* what is wrong, whatever one ignores */
+    struct script_list unsupported; /* what is right for sbatch and cannot be honoured here */
+};
+
+/* Lays the options over *r, which request_begin or an earlier door has begun; request_validate
+ * is the caller's. file is for messages. *out is overwritten and to be freed in every case.
+ * -1 when there are errors, the first in e; what is unsupported is the caller's to judge. */
+int script_read(const char *file, const char *text, size_t len, const struct when_clock *clock,
+                struct request *r, struct script *out, struct err *e);
+
+void script_free(struct script *s); /* what it owns; not s */
+
+#endif

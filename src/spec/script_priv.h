@@ -1,0 +1,45 @@
+/* What script.c and sbatch.c share. Of no interest to anybody else. */
+#ifndef SPEC_SCRIPT_PRIV_H
+#define SPEC_SCRIPT_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "spec/script.h"
+
+enum script_takes {
+    TAKES_NOTHING,
+    TAKES_VALUE,
+    TAKES_MAYBE, /* only as --name=value */
+};
+
+struct script_option {
+    const char *name;
+    char letter;
+    enum script_takes takes;
+};
+
+/* What #SBATCH lines say together, or what is to be settled once all are read. */
+struct sbatch {
+    struct request *r;
+    struct script *out;
+    const struct when_clock *clock;
+    int64_t mem_per_cpu, mem_per_gpu; /* MiB; 0: not said */
+    int64_t cpus_per_gpu;
+    char *output, *error; /* owned; as said */
+    int error_line, mem_line, cpus_line;
+};
+
+/* Row i of sbatch's options; NULL behind the last. */
+const struct script_option *sbatch_option(int i);
+
+/* 0; -1 with e: the value is bad; 1 with e: it cannot be honoured, and why. */
+int sbatch_apply(struct sbatch *s, int i, const char *value, int line, struct err *e);
+
+/* After the last line. *line: where it was said. As sbatch_apply; is called until it is 0. */
+int sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e);
+
+void sbatch_free(struct sbatch *s);
+
+#endif

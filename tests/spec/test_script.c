@@ -1,0 +1,279 @@
+/* Options in scripts: where reading ends, words and quotes, what #BERTH and each #SBATCH
+ * option becomes, and that all complaints come at once and with their lines. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/request.h"
+#include "spec/attr.h"
+#include "spec/describe.h"
+#include "spec/script.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static int
+read_text(const char *text, struct request *r, struct script *s)
+{
+    struct err e;
+
+    request_begin(r);
+    r->command = xstrdup("x");
+    return script_read("f", text, strlen(text), NULL, r, s, &e);
+}
+
+/* What the lines ask for, as `submit --dry-run` shows it, without the command. */
+static void
+describe(const char *lines, struct buf *out)
+{
+    struct request r;
+    struct script s;
+    struct err e;
+
+    if (read_text(lines, &r, &s) != 0 || s.unsupported.n)
+        fail_msg("'%s': %s", lines, s.errors.n ? s.errors.at[0] : s.unsupported.at[0]);
+    if (request_validate(&r, &e) != 0)
+        fail_msg("'%s': %s", lines, e.text);
+    buf_clear(out);
+    request_describe(&r, out);
+    buf_drop(out, strlen("command       x\n"));
+    if (s.chdir)
+        buf_addf(out, "chdir=%s\n", s.chdir);
+    if (s.export)
+        buf_addf(out, "export=%s\n", s.export);
+    for (size_t i = 0; i < s.env.n; i++)
+        buf_addf(out, "env=%s\n", s.env.at[i]);
+    script_free(&s);
+    request_free(&r);
+}
+
+#define WHOLE "gpus          1, whole and idle\n"
+
+static void
+honours_each_option(void **state)
+{
+    static const struct {
+        const char *line, *means;
+    } cases[] = {
+        {"#SBATCH -t 90", WHOLE "time limit    1h30m\n"},
+        {"#SBATCH --time=2:30", WHOLE "time limit    2m30s\n"},
+        {"#SBATCH --time=1-12", WHOLE "time limit    1d12h\n"},
+        {"#SBATCH --time=1-00:30:00", WHOLE "time limit    1d00h\n"},
+        {"#SBATCH -t 5 --time=UNLIMITED", WHOLE},
+        {"#BERTH -t 90", WHOLE "time limit    1m30s\n"},
+        {"#SBATCH --gres=gpu:2", "gpus          2, whole and idle\n"},
+        {"#SBATCH --gres=gpu", WHOLE},
+        {"#SBATCH --gres gpu:A100:4", "gpus          4, whole and idle\ngpu-type      a100\n"},
+        {"#SBATCH --gres=none", WHOLE},
+        {"#SBATCH -G2", "gpus          2, whole and idle\n"},
+        {"#SBATCH --gpus=v100:2", "gpus          2, whole and idle\ngpu-type      v100\n"},
+        {"#SBATCH --gpus-per-node=0", "gpus          none\n"},
+        {"#SBATCH --gpus-per-task=3", "gpus          3, whole and idle\n"},
+        {"#SBATCH -J train -c 4 --mem=8G",
+         "name          train\n" WHOLE "cpus          4\nmem           8.0 GiB\n"},
+        {"#SBATCH --mem=4096", WHOLE "mem           4.0 GiB\n"},
+        {"#SBATCH --mem-per-cpu=2G -c4", WHOLE "cpus          4\nmem           8.0 GiB\n"},
+        {"#SBATCH --mem-per-cpu=2G", WHOLE "mem           2.0 GiB\n"},
+        {"#SBATCH --mem-per-gpu=2G -G3",
+         "gpus          3, whole and idle\nmem           6.0 GiB\n"},
+        {"#SBATCH --cpus-per-gpu=4 -G2", "gpus          2, whole and idle\ncpus          8\n"},
+        {"#SBATCH --cpus-per-gpu=2 --mem-per-cpu=1G",
+         WHOLE "cpus          2\nmem           2.0 GiB\n"},
+        {"#SBATCH -o log/%x-%A_%a-%j%%.txt", WHOLE "log           log/%x-%A_%t-%j%%.txt\n"},
+        {"#SBATCH -o a -e a", WHOLE "log           a\n"},
+        {"#SBATCH -a 0-9%2", WHOLE "array         10 tasks: 0-9, 2 at once\n"},
+        {"#SBATCH -d afterok:12:13_4,afterany:14",
+         WHOLE "after         12\nafter         13_4\nafter-any     14\n"},
+        {"#SBATCH --dependency=afternotok:9", WHOLE "after-failed  9\n"},
+        {"#SBATCH --begin=2026-12-24T18:30Z", WHOLE "begin         2026-12-24T18:30:00Z\n"},
+        {"#SBATCH --requeue", WHOLE "also          requeue \n"},
+        {"#SBATCH --requeue --no-requeue", WHOLE},
+        {"#SBATCH -H", WHOLE "also          hold \n"},
+        {"#SBATCH --signal=B:TERM@90", WHOLE "signal        TERM, 1m30s before the limit\n"},
+        {"#SBATCH --signal=USR2", WHOLE "signal        USR2, 1m00s before the limit\n"},
+        {"#SBATCH -D /data --export=ALL,A=1", WHOLE "chdir=/data\nexport=ALL,A=1\n"},
+        {"#SBATCH --exclusive", WHOLE "exclusive     yes\n"},
+        {"#SBATCH --nice=50", WHOLE "priority      -50\n"},
+        {"#SBATCH --nice", WHOLE "priority      -100\n"},
+        {"#SBATCH --nice=-5000", WHOLE "priority      1000\n"},
+        {"#SBATCH -p gpu -A lab --qos=high -N 1 -n1 --ntasks-per-node=1 --comment='a b' -Q",
+         WHOLE},
+        {"#SBATCH --open-mode=append -i /dev/null", WHOLE},
+        {"#BERTH --gpus 0.5 --tag=a,b",
+         "gpus          1\nshare         50 %\ntag           a,b\n"},
+        {"#BERTH --hold --unique=no -D x -e A=b --export NONE",
+         WHOLE "also          hold \nchdir=x\nexport=NONE\nenv=A=b\n"},
+        {"#BERTH --timeout 1h # --hold", WHOLE "time limit    1h00m\n"},
+        {"#BERTH --name \"a 'b'\" ", "name          a 'b'\n" WHOLE},
+        {"#BERTH --name a\\ b'c'\"\\\"\"", "name          a bc\"\n" WHOLE},
+        {"#BERTH --name a#b", "name          a#b\n" WHOLE},
+        {"#SBATCH -J a\r\n#SBATCH -J b\r", "name          b\n" WHOLE},
+        {"#!/bin/sh\n\n# words\n #SBATCH -J a\n##SBATCH -J b\n#SBATCHx\n#BERTH", WHOLE},
+        {"#BERTH -J a\ntrue\n#BERTH -J b", "name          a\n" WHOLE},
+        {"#BERTH -J a\n  exec x\n#BERTH --bad", "name          a\n" WHOLE},
+    };
+    auto_buf struct buf got = BUF_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        describe(cases[i].line, &got);
+        if (strcmp(buf_str(&got), cases[i].means) != 0)
+            fail_msg("'%s' means:\n%s", cases[i].line, buf_str(&got));
+    }
+}
+
+static void
+names_what_it_cannot_honour(void **state)
+{
+    static const struct {
+        const char *line, *words;
+    } cases[] = {
+        {"--mail-type=ALL", "f:1: #SBATCH --mail-type: no mail is sent"},
+        {"--mail-user me@x", "f:1: #SBATCH --mail-user: no mail is sent"},
+        {"-N 2", "#SBATCH --nodes: 2: a job is one task on one machine"},
+        {"-n 8", "#SBATCH --ntasks: 8: a job is one task"},
+        {"--gres=gpu:1,shard:2", "#SBATCH --gres: 1,shard:2: one type of GPU"},
+        {"--gres=shard:2", "#SBATCH --gres: shard:2: only gpu:N and gpu:TYPE:N"},
+        {"--gres=gpu:a:b:1", "one type of GPU and a number"},
+        {"--mem=0", "0 is all memory of a node"},
+        {"-o %N.txt", "#SBATCH --output: %N cannot be filled in"},
+        {"-o out -e err", "#SBATCH --error: output and errors go to one file"},
+        {"-e err", "#SBATCH --error: output and errors go to one file"},
+        {"-i data.txt", "redirect it in the script: < data.txt"},
+        {"--open-mode=truncate", "truncate: output is appended"},
+        {"-d after:12", "only afterok, afterany and afternotok"},
+        {"-d singleton", "singleton: only afterok"},
+        {"-d afterok:1?afterok:2", "one of several (?) cannot be honoured"},
+        {"-d afterok:1+5", "a delay behind + cannot be honoured"},
+        {"--signal=USR1@60", "USR1 is NCCL's own"},
+        {"--signal=R:TERM", "R: is about reservations"},
+        {"--exclusive=user", "#SBATCH --exclusive: =user: there is one machine for all"},
+        {"--constraint=a100", "#BERTH --gpu-type"},
+        {"--priority=10", "the scales differ"},
+        {"-w node7", "#SBATCH --nodelist: there is one machine"},
+        {"--power=x", "#SBATCH --power: there is no such option that could be honoured"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        auto_buf struct buf text = BUF_INIT;
+        struct request r;
+        struct script s;
+        buf_addf(&text, "#SBATCH %s", cases[i].line);
+        int rc = read_text(buf_str(&text), &r, &s);
+        if (rc != 0 || s.unsupported.n != 1)
+            fail_msg("'%s': %d, %zu, %s", cases[i].line, rc, s.unsupported.n,
+                     s.errors.n ? s.errors.at[0] : "");
+        if (!strstr(s.unsupported.at[0], cases[i].words))
+            fail_msg("'%s': %s", cases[i].line, s.unsupported.at[0]);
+        script_free(&s);
+        request_free(&r);
+    }
+}
+
+static void
+refuses_what_is_wrong(void **state)
+{
+    static const struct {
+        const char *line, *words;
+    } cases[] = {
+        {"#SBATCH --time=soon", "f:1: #SBATCH --time: 'soon' is not a duration"},
+        {"#SBATCH --time", "#SBATCH --time: it needs a value"},
+        {"#SBATCH --requeue=yes", "#SBATCH --requeue: it takes no value"},
+        {"#SBATCH --tim=5", "#SBATCH --tim: there is no such option; did you mean --time?"},
+        {"#SBATCH train", "#SBATCH train: this is no option; one begins with -"},
+        {"#SBATCH -J 'a", "#SBATCH a: the quote is not closed"},
+        {"#SBATCH --gpus=99", "#SBATCH --gpus: gpus: '99' will not do"},
+        {"#SBATCH --gpus=0.5", "#SBATCH --gpus: '0.5' is no number of GPUs"},
+        {"#SBATCH --nice=x", "'x' is not a whole number"},
+        {"#SBATCH -d afterok:x", "'x' are no jobs"},
+        {"#SBATCH -d afterok:", "'' are no jobs"},
+        {"#SBATCH --mem-per-gpu=8T -G 4", "times 4 is too much"},
+        {"#SBATCH --cpus-per-gpu=65536 -G 2", "65536 times 2 is too much"},
+        {"#BERTH --vrma=8G", "#BERTH --vrma: there is no such option; did you mean --vram?"},
+        {"#BERTH -X", "#BERTH -X: there is no such option"},
+        {"#BERTH --wait", "#BERTH --wait: there is no such option"},
+        {"#BERTH --cancel", "#BERTH --cancel: there is no such option"},
+        {"#BERTH -e A", "#BERTH --env: write NAME=value"},
+        {"#BERTH --vram=8X", "#BERTH --vram: vram: '8X' is not a size"},
+        {"#BERTH --", "#BERTH --: there is no such option"},
+        {"#BERTH --=x", "#BERTH --: there is no such option"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct request r;
+        struct script s;
+        if (read_text(cases[i].line, &r, &s) == 0)
+            fail_msg("'%s' is accepted", cases[i].line);
+        if (!strstr(s.errors.at[0], cases[i].words))
+            fail_msg("'%s': %s", cases[i].line, s.errors.at[0]);
+        script_free(&s);
+        request_free(&r);
+    }
+}
+
+static void
+says_all_at_once(void **state)
+{
+    struct request r;
+    struct script s;
+
+    (void)state;
+    assert_int_equal(read_text("#!/usr/bin/env  python3 -u\n"
+                               "#SBATCH --mail-type=END --time=x\n"
+                               "#SBATCH -N 2\n"
+                               "#BERTH --vram=1X\n"
+                               "import torch\n",
+                               &r, &s),
+                     -1);
+    assert_int_equal(s.n_lines, 3);
+    assert_string_equal(s.interpreter, "/usr/bin/env  python3 -u");
+    assert_int_equal(s.errors.n, 2);
+    assert_int_equal(s.unsupported.n, 2);
+    assert_non_null(strstr(s.errors.at[1], "f:4: "));
+    assert_non_null(strstr(s.unsupported.at[1], "f:3: "));
+    script_free(&s);
+    request_free(&r);
+}
+
+static void
+other_files_are_no_scripts(void **state)
+{
+    static const char *const cases[] = {"",
+                                        "\n",
+                                        "#!/bin/sh\ntrue\n#SBATCH -J a\n",
+                                        "# SBATCH -J a\n",
+                                        "echo",
+                                        "\x7f"
+                                        "ELF\n#SBATCH"};
+    struct request r;
+    struct script s;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        assert_int_equal(read_text(cases[i], &r, &s), 0);
+        assert_int_equal(s.n_lines, 0);
+        script_free(&s);
+        request_free(&r);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(honours_each_option),
+        cmocka_unit_test(names_what_it_cannot_honour),
+        cmocka_unit_test(refuses_what_is_wrong),
+        cmocka_unit_test(says_all_at_once),
+        cmocka_unit_test(other_files_are_no_scripts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
