@@ -22,6 +22,7 @@
 #include "cli/opt.h"
 #include "cli/term.h"
 #include "sys/cgroup.h"
+#include "sys/cgroup_v1.h"
 #include "wire/client.h"
 #include "wire/places.h"
 
@@ -191,21 +192,37 @@ check_cgroups(struct doctor *d)
 {
     struct err e = {0};
     auto_free char *folder = NULL;
+    auto_buf struct buf names = BUF_INIT;
+    char *v1[CGROUP_V1_N] = {NULL};
     bool limits = false;
 
     if (cgroup_find_base("berth-doctor", &folder, &limits, &e) < 0) {
-        doctor_say(d, DOCTOR_WARN, "cgroup",
-                   "%s; jobs are not confined to their --cpus and --mem. 'systemd-run --user "
-                   "--scope -p Delegate=yes berth daemon start' gives a daemon its own",
-                   e.text);
+        doctor_say(
+            d, DOCTOR_WARN, "cgroup",
+            "none: %s; jobs are not confined to their --cpus and --mem. 'systemd-run --user "
+            "--scope -p Delegate=yes berth daemon start' gives a daemon its own",
+            e.text);
         return;
     }
     rmdir(folder);
+    int n_v1 = limits ? 0 : cgroup_v1_find_bases("berth-doctor", v1);
+    cgroup_v1_remove((const char *const *)v1);
+    for (int i = 0; i < CGROUP_V1_N; i++) {
+        buf_addf(&names, "%s%s", v1[i] && names.len > 0 ? ", " : "",
+                 v1[i] ? cgroup_v1_names[i] : "");
+        free(v1[i]);
+    }
     if (limits)
-        doctor_say(d, DOCTOR_OK, "cgroup", "%s can be made, with limits", folder);
+        doctor_say(d, DOCTOR_OK, "cgroup", "v2: %s can be made, with limits", folder);
+    else if (n_v1 > 0)
+        doctor_say(d, n_v1 == CGROUP_V1_N ? DOCTOR_OK : DOCTOR_WARN, "cgroup",
+                   "hybrid: v2 groups end jobs as a whole, v1 controllers (%s) confine those "
+                   "that say --cpus or --mem",
+                   buf_str(&names));
     else
         doctor_say(d, DOCTOR_WARN, "cgroup",
-                   "%s has no memory controller, so it is not used: jobs are ended as a whole, "
+                   "v2 without controllers: %s has no memory controller, so it is not used: "
+                   "jobs are ended as a whole, "
                    "but not confined to their --cpus and --mem",
                    folder);
 }

@@ -10,6 +10,7 @@
 
 #include "core/limits.h"
 #include "spec/config.h"
+#include "sys/cgroup_v1.h"
 #include "wire/places.h"
 
 struct err;
@@ -29,10 +30,11 @@ struct daemon {
     bool leaving;
     bool leave_when_idle;
     bool renumbered; /* card numbers here differ from the driver's: jobs get UUIDs */
-    struct recovered *recovered; /* recover.c, during start */
-    bool rebooted;               /* what the store calls running was of another boot */
-    char *cgroup_base;           /* where attempts get their cgroups; NULL: none may be made */
-    char *lock_conflict;         /* words, when another daemon has one of the cards */
+    struct recovered *recovered;  /* recover.c, during start */
+    bool rebooted;                /* what the store calls running was of another boot */
+    char *cgroup_base;            /* where attempts get their cgroups; NULL: none may be made */
+    char *cgroup_v1[CGROUP_V1_N]; /* the same of v1 controllers, where v2 has none */
+    char *lock_conflict;          /* words, when another daemon has one of the cards */
     struct gpulock *gpulocks;
     struct health *health; /* of the cards */
     uv_timer_t idle_timer;

@@ -211,8 +211,9 @@ find_cgroup(struct daemon *d)
         log_info("event=no-cgroup %s", e.text);
         return;
     }
-    log_info("event=cgroup path=%s limits=%d", d->cgroup_base, limits);
-    if (limits)
+    int n_v1 = limits ? 0 : cgroup_v1_find_bases(name, d->cgroup_v1);
+    log_info("event=cgroup path=%s limits=%d v1=%d", d->cgroup_base, limits, n_v1);
+    if (limits || n_v1 > 0)
         return;
     /* Without controllers a group can confine nothing, and what it could end the subreaper
      * and the mark end as well: it would only cost each job a tenth of a millisecond. */
@@ -297,6 +298,9 @@ finish(struct daemon *d)
     store_close(d->store);
     if (d->cgroup_base)
         rmdir(d->cgroup_base); /* stays while jobs run in it */
+    cgroup_v1_remove((const char *const *)d->cgroup_v1);
+    for (int i = 0; i < CGROUP_V1_N; i++)
+        free(d->cgroup_v1[i]);
     gpulock_free_all(d);
     close(d->lock_fd);
     uv_close((uv_handle_t *)&d->idle_timer, NULL);

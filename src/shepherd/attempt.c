@@ -154,6 +154,7 @@ leave(struct shepherd *a)
     a->done = true;
     if (a->spec.cgroup && a->facts.cgroup_fd >= 0)
         (void)cgroup_remove(a->spec.cgroup);
+    cgroup_v1_remove(a->spec.cgroup_v1);
 }
 
 /* Nobody will record it: it is made durable here, and then there is nothing left to do. */
@@ -533,6 +534,7 @@ open_cgroup(struct shepherd *a)
         .mem_mib = a->spec.mem_mib, .cpus = a->spec.cpus, .pids = PIDS_MAX};
     if (a->spec.cgroup)
         a->facts.cgroup_fd = cgroup_create(a->spec.cgroup, &limits, NULL);
+    cgroup_v1_create(a->spec.cgroup_v1, &limits, a->facts.v1_fds);
 }
 
 /* The command runs: its start is told first, because somebody waits for that. */
@@ -563,7 +565,7 @@ start(struct shepherd *a)
         return;
     }
     open_cgroup(a);
-    command_start(&a->spec, FD_LOCK, a->facts.cgroup_fd, &a->command);
+    command_start(&a->spec, FD_LOCK, a->facts.cgroup_fd, a->facts.v1_fds, &a->command);
     umask(077);
     (void)chdir("/"); /* keep no file system busy */
     if (a->command.pid > 0)
@@ -577,7 +579,8 @@ attempt_run(void)
 {
     static const struct ctl_handler HANDLER = {on_greet, on_cancel, on_signal, on_recorded};
     struct shepherd a = {.timer_fd = -1};
-    a.facts = (struct facts){.spec = &a.spec, .command = &a.command, .cgroup_fd = -1};
+    a.facts = (struct facts){
+        .spec = &a.spec, .command = &a.command, .cgroup_fd = -1, .v1_fds = {-1, -1, -1}};
     crash_point("shepherd-start");
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)prctl(PR_SET_NAME, "berth-shepherd");

@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "shepherd/identity.h"
 #include "shepherd/spec.h"
+#include "sys/cgroup_v1.h"
 #include "sys/exitrec.h"
 #include "sys/rlimits.h"
 #include "sys/spawn.h"
@@ -153,6 +154,7 @@ explain_exec(const struct spec *spec, int errnum, bool as_other, struct command 
 struct last_steps {
     const struct identity *identity; /* NULL: it stays who it is */
     const struct rlimits *rlimits;   /* NULL: they stay as they are */
+    const int *v1_fds;               /* groups to join */
     int lock_fd;
     pid_t shepherd;
 };
@@ -188,6 +190,7 @@ take_last_steps(void *ctx)
 {
     const struct last_steps *m = ctx;
     int why = 0;
+    cgroup_v1_join(m->v1_fds);
     if (m->identity)
         be_an_ordinary_victim();
     if (m->rlimits)
@@ -255,7 +258,8 @@ note_log_length(struct command *c)
 }
 
 void
-command_start(const struct spec *spec, int lock_fd, int cgroup_fd, struct command *out)
+command_start(const struct spec *spec, int lock_fd, int cgroup_fd, const int *v1_fds,
+              struct command *out)
 {
     auto_identity struct identity id = IDENTITY_INIT;
     struct rlimits rlimits;
@@ -276,6 +280,7 @@ command_start(const struct spec *spec, int lock_fd, int cgroup_fd, struct comman
     }
     const struct last_steps last = {.identity = spec->uid >= 0 ? &id : NULL,
                                     .rlimits = spec->rlimits ? &rlimits : NULL,
+                                    .v1_fds = v1_fds,
                                     .lock_fd = lock_fd,
                                     .shepherd = getpid()};
     spawn_command(spec, &last, cgroup_fd, null_fd, out);

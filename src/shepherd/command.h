@@ -18,7 +18,9 @@ struct command {
 };
 
 /* Takes on the spec's umask and working folder, opens the log, and starts the command in a
- * session of its own with the started mark in the lock file. cgroup_fd may be -1. */
-void command_start(const struct spec *spec, int lock_fd, int cgroup_fd, struct command *out);
+ * session of its own with the started mark in the lock file. cgroup_fd may be -1, and so may
+ * those of v1 groups. */
+void command_start(const struct spec *spec, int lock_fd, int cgroup_fd, const int *v1_fds,
+                   struct command *out);
 
 #endif

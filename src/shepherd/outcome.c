@@ -96,7 +96,8 @@ fill_oom(const struct facts *f, struct ending *en)
 {
     if (f->cause != CAUSE_NONE || (en->outcome == OUTCOME_EXITED && en->code == 0))
         return;
-    if (f->cgroup_fd >= 0 && cgroup_oom_kills(f->cgroup_fd) > 0) {
+    if ((f->cgroup_fd >= 0 && cgroup_oom_kills(f->cgroup_fd) > 0) ||
+        cgroup_v1_oom_kills(f->v1_fds[CGROUP_V1_MEMORY]) > 0) {
         en->oom = OOM_HOST;
         set_text(en, "out of host memory (the limit was %d MiB)", f->spec->mem_mib);
     } else if (oom_find_in_log(f->command->log_fd, f->command->log_from, f->spec->oom_patterns,

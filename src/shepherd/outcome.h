@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sys/cgroup_v1.h"
+
 struct command;
 struct exitrec;
 struct spec;
@@ -31,7 +33,8 @@ struct facts {
     bool was_killed;   /* the command did not end within its grace */
     int status;        /* waitpid's */
     int cgroup_fd;     /* -1: none */
-    char stuck[128];   /* words about what KILL did not end; "" */
+    int v1_fds[CGROUP_V1_N];
+    char stuck[128]; /* words about what KILL did not end; "" */
 };
 
 /* Fills everything but started_us and ending.ended_us. Reads the log's end where the cause may

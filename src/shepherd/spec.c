@@ -100,6 +100,9 @@ get_all(const json_t *o, struct spec *s, struct err *e)
     if (get_numbers(o, s, e) < 0 || get_text(o, "mark", true, &s->mark, e) < 0 ||
         get_text(o, "cwd", true, &s->cwd, e) < 0 || get_text(o, "log", true, &s->log, e) < 0 ||
         get_text(o, "cgroup", false, &s->cgroup, e) < 0 ||
+        get_text(o, "cgroup_memory", false, &s->cgroup_v1[CGROUP_V1_MEMORY], e) < 0 ||
+        get_text(o, "cgroup_pids", false, &s->cgroup_v1[CGROUP_V1_PIDS], e) < 0 ||
+        get_text(o, "cgroup_cpu", false, &s->cgroup_v1[CGROUP_V1_CPU], e) < 0 ||
         get_text(o, "user", false, &s->user, e) < 0 ||
         get_text(o, "rlimits", false, &s->rlimits, e) < 0 ||
         get_list(o, "argv", &s->argv, e) < 0 || get_list(o, "env", &s->env, e) < 0 ||

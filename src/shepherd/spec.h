@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sys/cgroup_v1.h"
+
 struct err;
 
 /* Strings live as long as the spec. */
@@ -18,7 +20,8 @@ struct spec {
     char *env_block; /* what env points into, when it came as a block */
     const char *cwd;
     const char *log;
-    const char *cgroup; /* NULL: none */
+    const char *cgroup;                 /* NULL: none */
+    const char *cgroup_v1[CGROUP_V1_N]; /* the same of v1 controllers */
     mode_t umask;
     int64_t uid;         /* whose job it is; -1: nobody's but our own */
     const char *user;    /* the name that went with it when the job came; NULL: not known */

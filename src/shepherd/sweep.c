@@ -163,6 +163,7 @@ sweep_all(struct sweep *s)
     }
     if (cgroup_fd >= 0)
         (void)cgroup_remove(s->spec.cgroup);
+    cgroup_v1_remove(s->spec.cgroup_v1);
     return 0;
 }
 

@@ -13,6 +13,14 @@ alice_runs()
     "$E2E/await" event "$LIMIT" kind=started "job=$id" >/dev/null
 }
 
+# What this instance's cgroups are named by.
+instance_token()
+{
+    python3 -c 'import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("select value from meta where key = \"token\"").fetchone()[0][:8])' \
+        "$BERTH_DIR/state/berth.db"
+}
+
 # What describes a process's rights, in a form that two processes can be compared by.
 DESCRIBE='id; umask; ulimit -a; ulimit -Ha; pwd; grep -E "^(Uid|Gid|Groups|Cap|NoNewPrivs)" /proc/self/status'
 
@@ -211,6 +219,22 @@ while True:
     is "bob's processes" "$(ps -u "$BOB" -o pid= | wc -l)" 0
     is "alice's job" "$(job_field "$id" state)" RUNNING
     as "$ALICE" berth cancel "$id"
+}
+
+@test "a job that fills its memory ends, and says so; others' jobs go on" {
+    start_system
+    if berth doctor | grep -qE "cgroup +(none|.*no memory)"; then skip "no cgroup controllers here"; fi
+    alice_runs
+    bobs=$(as "$BOB" berth submit --parsable -G 0 --mem 64M -c 1 -- \
+        python3 -c 'x = bytearray(400 << 20); print(len(x))')
+    as "$BOB" berth wait "$bobs" || status=$?
+    is "its state" "$(job_field "$bobs" state)" OUT_OF_MEMORY
+    has "why" "$(berth show "$bobs")" "out of host memory \(the limit was 64 MiB\)"
+    is "alice's job" "$(job_field "$id" state)" RUNNING
+    as "$ALICE" berth cancel "$id"
+    as "$ALICE" berth wait "$id" || true
+    berth daemon stop
+    is "groups left behind" "$(find /sys/fs/cgroup -type d -name 'job-*' -path "*berth-$(instance_token)*" | wc -l)" 0
 }
 
 @test "a job that ignores TERM is ended alone" {

@@ -1,0 +1,185 @@
+/* cgroup v1 by its files: see cgroup_v1.h. The daemon finds the bases, each shepherd makes and
+ * removes the groups of its attempt, the command's process joins them before it becomes its
+ * user. Whatever is missing merely does not confine. */
+#include "sys/cgroup_v1.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "sys/cgroup.h"
+
+#define PROC_MAX_BYTES (4 * 1024 * 1024)
+#define CPU_PERIOD_US  100000
+
+const char *const cgroup_v1_names[CGROUP_V1_N] = {"memory", "pids", "cpu"};
+
+/* Whether a list with commas has this word. */
+static bool
+has_word(const char *list, size_t len, const char *word)
+{
+    size_t n = strlen(word);
+    for (size_t at = 0; at < len;) {
+        size_t end = at;
+        while (end < len && list[end] != ',')
+            end++;
+        if (end - at == n && memcmp(list + at, word, n) == 0)
+            return true;
+        at = end + 1;
+    }
+    return false;
+}
+
+/* Where the controller is mounted: id parent dev root POINT options... - cgroup SOURCE WORDS.
+ */
+static char *
+find_mount(const char *controller)
+{
+    auto_buf struct buf text = BUF_INIT;
+    if (file_read("/proc/self/mountinfo", PROC_MAX_BYTES, &text, NULL) < 0)
+        return NULL;
+    char *rest = text.data, *line;
+    while (rest && (line = strsep(&rest, "\n")) != NULL) {
+        char point[4096], words[512];
+        const char *type = strstr(line, " - cgroup ");
+        if (type && sscanf(type, " - cgroup %*s %511s", words) == 1 &&
+            has_word(words, strlen(words), controller) &&
+            sscanf(line, "%*s %*s %*s %*s %4095s", point) == 1)
+            return xstrdup(point);
+    }
+    return NULL;
+}
+
+/* Our own group of it: "N:LIST:PATH" in /proc/self/cgroup. */
+static char *
+find_own(const char *controller)
+{
+    auto_buf struct buf text = BUF_INIT;
+    if (file_read("/proc/self/cgroup", PROC_MAX_BYTES, &text, NULL) < 0)
+        return NULL;
+    char *rest = text.data, *line;
+    while (rest && (line = strsep(&rest, "\n")) != NULL) {
+        const char *list = strchr(line, ':');
+        const char *path = list ? strchr(list + 1, ':') : NULL;
+        if (path && has_word(list + 1, (size_t)(path - list - 1), controller))
+            return xstrdup(strcmp(path + 1, "/") == 0 ? "" : path + 1);
+    }
+    return NULL;
+}
+
+static char *
+find_base(const char *controller, const char *name)
+{
+    auto_free char *mount = find_mount(controller);
+    auto_free char *own = mount ? find_own(controller) : NULL;
+    if (!own)
+        return NULL;
+    auto_free char *base = xasprintf("%s%s/%s", mount, own, name);
+    auto_free char *procs = xasprintf("%s/cgroup.procs", base);
+    if ((mkdir(base, 0755) < 0 && errno != EEXIST) ||
+        faccessat(AT_FDCWD, procs, W_OK, AT_EACCESS) < 0)
+        return NULL;
+    return TAKE(base);
+}
+
+int
+cgroup_v1_find_bases(const char *name, char *out[CGROUP_V1_N])
+{
+    int n = 0;
+    for (int i = 0; i < CGROUP_V1_N; i++) {
+        out[i] = find_base(cgroup_v1_names[i], name);
+        n += out[i] != NULL;
+    }
+    return n;
+}
+
+static void
+write_number(int dirfd, const char *name, int64_t v)
+{
+    char text[32];
+    auto_close int fd = openat(dirfd, name, O_WRONLY | O_CLOEXEC);
+    int n = snprintf(text, sizeof text, "%" PRId64, v);
+    if (fd >= 0)
+        (void)file_write_all(fd, text, (size_t)n);
+}
+
+static void
+set_limits(enum cgroup_v1 which, int fd, const struct cgroup_limits *l)
+{
+    int64_t bytes = (int64_t)l->mem_mib * 1024 * 1024;
+    switch (which) {
+    case CGROUP_V1_MEMORY:
+        if (bytes > 0) {
+            write_number(fd, "memory.limit_in_bytes", bytes);
+            write_number(fd, "memory.memsw.limit_in_bytes", bytes); /* no way out into swap */
+        }
+        return;
+    case CGROUP_V1_PIDS:
+        if (l->pids > 0)
+            write_number(fd, "pids.max", l->pids);
+        return;
+    case CGROUP_V1_CPU:
+        if (l->cpus > 0) {
+            write_number(fd, "cpu.cfs_period_us", CPU_PERIOD_US);
+            write_number(fd, "cpu.cfs_quota_us", (int64_t)l->cpus * CPU_PERIOD_US);
+        }
+        return;
+    case CGROUP_V1_N:
+        return;
+    }
+}
+
+void
+cgroup_v1_create(const char *const paths[CGROUP_V1_N], const struct cgroup_limits *limits,
+                 int fds[CGROUP_V1_N])
+{
+    for (int i = 0; i < CGROUP_V1_N; i++) {
+        fds[i] = -1;
+        if (!paths[i] || (mkdir(paths[i], 0755) < 0 && errno != EEXIST))
+            continue;
+        fds[i] = open(paths[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fds[i] >= 0)
+            set_limits((enum cgroup_v1)i, fds[i], limits);
+    }
+}
+
+void
+cgroup_v1_join(const int fds[CGROUP_V1_N])
+{
+    for (int i = 0; i < CGROUP_V1_N; i++) {
+        if (fds[i] < 0)
+            continue;
+        auto_close int fd = openat(fds[i], "cgroup.procs", O_WRONLY | O_CLOEXEC);
+        if (fd >= 0)
+            (void)file_write_all(fd, "0\n", 2);
+    }
+}
+
+int64_t
+cgroup_v1_oom_kills(int memory_fd)
+{
+    auto_buf struct buf text = BUF_INIT;
+    int64_t n;
+    if (memory_fd < 0 || file_read_at(memory_fd, "memory.oom_control", 4096, &text, NULL) < 0)
+        return 0;
+    const char *at = strstr(buf_str(&text), "\noom_kill ");
+    return at && sscanf(at, "\noom_kill %" SCNd64, &n) == 1 && n > 0 ? n : 0;
+}
+
+void
+cgroup_v1_remove(const char *const paths[CGROUP_V1_N])
+{
+    for (int i = 0; i < CGROUP_V1_N; i++)
+        if (paths[i])
+            (void)rmdir(paths[i]);
+}
