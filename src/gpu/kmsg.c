@@ -82,19 +82,21 @@ take_bus_id(struct reader *r, char *out)
     return true;
 }
 
-/* "4,1234,5678901234,-;" */
+/* "4,1234,5678901234,-;" The facility in the priority tells the kernel's own words from what
+ * programs have written there, who could say anything. */
 static bool
-take_head(struct reader *r, int64_t *seq)
+take_head(struct reader *r, int64_t *seq, bool *by_kernel)
 {
-    int64_t ignored;
+    int64_t priority;
 
-    if (!take_number(r, INT32_MAX, &ignored) || !take(r, ",") ||
+    if (!take_number(r, INT32_MAX, &priority) || !take(r, ",") ||
         !take_number(r, INT64_MAX / 16, seq) || !take(r, ","))
         return false;
     const char *text = memchr(r->at, ';', (size_t)(r->end - r->at));
     if (!text)
         return false;
     r->at = text + 1;
+    *by_kernel = priority >> 3 == 0;
     return true;
 }
 
@@ -171,9 +173,10 @@ kmsg_parse(const char *line, size_t n, struct kmsg_record *out)
     struct reader r = {line, line + n};
 
     memset(out, 0, sizeof(*out));
-    if (!take_head(&r, &out->seq))
+    bool by_kernel;
+    if (!take_head(&r, &out->seq, &by_kernel))
         return -1;
-    if (!take(&r, "NVRM: "))
+    if (!by_kernel || !take(&r, "NVRM: "))
         return 0;
     if (take(&r, "loading NVIDIA UNIX")) {
         out->kind = KMSG_DRIVER;

@@ -127,6 +127,18 @@ test_heads(void **state)
 }
 
 static void
+test_programs_cannot_speak_for_the_driver(void **state)
+{
+    static const char line[] = "12,9,1,-;NVRM: Xid (PCI:0000:01:00): 79, pid=1, name=x, no";
+    struct kmsg_record got;
+
+    (void)state;
+    assert_int_equal(kmsg_parse(line, strlen(line), &got), 0);
+    assert_int_equal(got.kind, KMSG_OTHER);
+    assert_int_equal(got.seq, 9);
+}
+
+static void
 test_long_and_strange_words_are_cut_and_made_printable(void **state)
 {
     char line[1024] = "4,1,1,-;NVRM: Xid (PCI:0000:01:00): 8, pid=1, name=\033[31mred, ";
@@ -203,6 +215,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_heads),
+        cmocka_unit_test(test_programs_cannot_speak_for_the_driver),
         cmocka_unit_test(test_long_and_strange_words_are_cut_and_made_printable),
         cmocka_unit_test(test_what_the_numbers_mean),
         cmocka_unit_test(test_every_number_is_found_under_itself),
