@@ -21,6 +21,7 @@
 #include "daemon/daemon.h"
 #include "daemon/gpulock.h"
 #include "daemon/health_record.h"
+#include "daemon/prober.h"
 #include "daemon/sample.h"
 #include "daemon/turn.h"
 
@@ -70,6 +71,8 @@ apply(struct daemon *d, int card)
         ledger_set_sick(d->ledger, card, r->xid, record_words(r), now);
     else if (r->locked_out)
         ledger_set_sick(d->ledger, card, 0, r->lock_text, now);
+    else if (prober_unknown_since_us(d->prober))
+        ledger_set_health(d->ledger, card, GPU_UNKNOWN, now);
     else
         ledger_set_health(d->ledger, card, GPU_UP, now);
 }
@@ -129,6 +132,7 @@ health_resume(struct daemon *d, int card, const char *by, struct err *e)
     bool was_paused = r->admin != GPU_UP, was_sick = r->fault != FAULT_NONE;
     if (r->locked_out && take_lock(d, card, e))
         return -1;
+    apply(d, card);
     if (was_paused) {
         r->by[0] = r->reason[0] = '\0';
         r->admin_us = 0;
