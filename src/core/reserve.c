@@ -321,6 +321,24 @@ fits_with(const struct keep *k, const struct demand *d, const struct placement *
     return fits;
 }
 
+/* Beside the one for whom room is kept, who is booked in what is ahead. Each has to fit beside
+ * the other: what they want free on top, and which strangers they count, may differ. */
+static bool
+place_beside(const struct keep *k, const struct demand *d, const struct ledger *l,
+             uint64_t cards, struct placement *out, struct blocked *why)
+{
+    uint8_t gpus[GPU_MAX];
+    if (!place_job_within(d, l, cards, k->ahead, out, why))
+        return false;
+    int n = ledger_cards_of(k->ahead, k->job->id, gpus);
+    ledger_release(k->ahead, k->job->id);
+    bool fits = fits_with(k, d, out);
+    ledger_hold(k->ahead, k->job->id, &k->job->req.demand, gpus, n);
+    if (!fits)
+        *why = (struct blocked){.reason = REASON_RESERVATION, .gpu = -1};
+    return fits;
+}
+
 /* By time: on the cards that it would get anyway, if the other is not in need of them;
  * otherwise on such as it leaves. */
 static bool
@@ -333,7 +351,7 @@ place_by_time(const struct planning *pl, const struct demand *d, const struct le
     if (fits_with(k, d, out))
         return true;
     book_kept(k);
-    bool fits = place_job_within(d, l, cards, k->ahead, out, why);
+    bool fits = place_beside(k, d, l, cards, out, why);
     ledger_release(k->ahead, k->job->id);
     return fits;
 }
@@ -349,7 +367,7 @@ reserve_place(struct planning *pl, const struct job *job, uint32_t id, const str
     if (!k->job || is_over_in_time(pl, job))
         return place_job_within(d, l, cards, NULL, out, why);
     if (k->pinned)
-        fits = place_job_within(d, l, cards, k->ahead, out, why);
+        fits = place_beside(k, d, l, cards, out, why);
     else
         fits = place_by_time(pl, d, l, cards, out, why);
     if (fits && id)

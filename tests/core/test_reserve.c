@@ -215,6 +215,34 @@ test_cores_are_kept(void **state)
     world_free(&w);
 }
 
+/* A part of a card wants nothing on top, a demand in MiB does: what would fit beside the
+ * promised job may leave it too little. By time (limit 100), and on pinned cards. */
+static void
+test_each_fits_beside_the_other(void **state)
+{
+    (void)state;
+    for (int limit = 0; limit <= 100; limit += 100) {
+        struct plan_rules rules = patience_of(limit ? INT64_MAX : 0);
+        struct world w;
+        struct blocked why;
+        world_init(&w, 1, &rules);
+        add(&w, (struct spec){.id = 1, .vram = 12200, .limit = limit});
+        plan_now(&w);
+        add(&w, (struct spec){.id = 10, .vram = 11900}); /* 36 MiB short, with its margin */
+        struct job *half = add(&w, (struct spec){.id = 20, .share = 500});
+        add(&w, (struct spec){.id = 21, .share = 300});
+        assert_string_equal(plan_now(&w), "21@0");
+        assert_int_equal(planner_reservation(w.planner)->job, 10);
+        assert_int_equal(planner_reservation(w.planner)->pinned, limit == 0);
+        plan_explain(half, &why);
+        assert_int_equal(why.reason, REASON_RESERVATION);
+        w.now = 100;
+        end_job(&w, 1, OUTCOME_EXITED);
+        assert_string_equal(plan_now(&w), "10@0");
+        world_free(&w);
+    }
+}
+
 /* Starvation. An endless stream of jobs for one card, and one for all four, on four cards. */
 
 struct stream {
@@ -476,6 +504,7 @@ main(void)
         cmocka_unit_test(test_nothing_is_kept_for_who_cannot_be_helped),
         cmocka_unit_test(test_ends_that_are_expected),
         cmocka_unit_test(test_cores_are_kept),
+        cmocka_unit_test(test_each_fits_beside_the_other),
         cmocka_unit_test(test_with_limits_it_starts_when_promised),
         cmocka_unit_test(test_with_exact_limits_it_starts_exactly_then),
         cmocka_unit_test(test_with_estimates_patience_bounds_the_wait),
