@@ -100,6 +100,12 @@ draw_demand(struct world *w)
     }
     if (chance(w, 30))
         d.cpus = (int32_t)draw(w, CPUS + 2);
+    if (chance(w, 25) && d.gpus == 1)
+        d.share_permille = 1 + (int32_t)draw(w, 1000);
+    if (chance(w, 10))
+        d.margin_mib = (int32_t)draw(w, 2000);
+    if (chance(w, 10))
+        d.max_used_permille = 1 + (int32_t)draw(w, 1000);
     return d;
 }
 
@@ -175,20 +181,29 @@ true_budget(struct world *w, const struct hold *h, int card)
 static void
 check_card_choice(struct world *w, const struct ledger *l, const struct demand *d, int card)
 {
-    int64_t external = true_external(w, l, card), budgets = 0;
+    int64_t external = true_external(w, l, card), budgets = 0, shares = d->share_permille;
+    int64_t need = demand_vram_mib(d, CARD_MIB);
+    bool by_part = d->vram_mib == 0 && d->share_permille > 0;
     const struct card *c = ledger_card(l, card);
     CHECK(w, w->state[card] == GPU_UP);
     CHECK(w, d->n_ids || !d->devices || (d->devices >> card & 1));
     for (int i = 0; i < c->n_holds; i++) {
         CHECK(w, c->holds[i].demand_mib > 0 && !c->holds[i].exclusive);
         budgets += true_budget(w, &c->holds[i], card);
+        shares += queue_get(w->q, c->holds[i].job)->req.demand.share_permille;
     }
-    if (d->vram_mib == 0 || d->exclusive)
+    CHECK(w, shares <= 1000);
+    if (d->max_used_permille)
+        CHECK(w, (int64_t)w->used[card] * 1000 < (int64_t)CARD_MIB * d->max_used_permille);
+    if (demand_is_whole(d) || d->exclusive)
         CHECK(w, c->n_holds == 0);
-    if (d->vram_mib == 0)
+    if (by_part && external < IDLE)
+        external = 0;
+    need += d->margin_mib >= 0 ? d->margin_mib : by_part ? 0 : MARGIN;
+    if (demand_is_whole(d))
         CHECK(w, external < IDLE);
     else
-        CHECK(w, budgets + d->vram_mib + MARGIN + external <= CARD_MIB);
+        CHECK(w, budgets + need + external <= CARD_MIB);
 }
 
 static void
@@ -315,7 +330,7 @@ stir_processes(struct world *w)
         return;
     struct process *p = &w->procs[draw(w, w->n_procs)];
     const struct job *job = queue_get(w->q, p->job);
-    int32_t demand = job->req.demand.vram_mib;
+    int32_t demand = demand_vram_mib(&job->req.demand, CARD_MIB);
     if (p->gone || p->n == 0)
         return;
     uint64_t most = demand ? (uint64_t)demand + 1 : 20000;
@@ -361,7 +376,11 @@ on_excess(void *arg, const struct ledger_excess *x)
 {
     struct world *w = arg;
     struct job *job = queue_get(w->q, x->job);
-    CHECK(w, job && x->mib > x->declared_mib && x->declared_mib == job->run->vram_mib);
+    CHECK(w, job && x->mib > x->declared_mib);
+    if (job->run->vram_mib > 0)
+        CHECK(w, x->declared_mib == job->run->vram_mib);
+    else
+        CHECK(w, x->declared_mib == demand_vram_mib(&job->req.demand, CARD_MIB));
 }
 
 static void
