@@ -51,7 +51,8 @@ struct daemon {
     struct fair *fair;
     struct depend *depend;
     struct history *history;
-    struct limits limits; /* as the settings have them */
+    struct forecast *forecast; /* forecast.c; NULL until somebody looks */
+    struct limits limits;      /* as the settings have them */
     struct ledger *ledger;
     struct turn *turn;
     struct server *server;

@@ -2,10 +2,8 @@
  * and the queue. Called by jobs.c, recover.c, main.c, and turn.c within its commit. */
 #include "daemon/estimate.h"
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "core/history.h"
-#include "core/plan.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
 #include "store/store.h"
@@ -49,15 +47,6 @@ void
 estimate_leave(struct daemon *d, struct job *job)
 {
     history_leave(d->history, job);
-}
-
-int64_t
-estimate_start_us(struct daemon *d, const struct job *job)
-{
-    const struct reservation *r = planner_reservation(d->planner);
-    if (r->job == job->id && r->at_us != INT64_MAX)
-        return r->at_us;
-    return job->state == JOB_PENDING && job->begin_us > clock_wall_us() ? job->begin_us : 0;
 }
 
 /* What runs keeps the expectation with which it started: a promise may rest on it. */

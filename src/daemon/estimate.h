@@ -3,8 +3,6 @@
 #ifndef DAEMON_ESTIMATE_H
 #define DAEMON_ESTIMATE_H
 
-#include <stdint.h>
-
 struct daemon;
 struct err;
 struct job;
@@ -19,9 +17,6 @@ void estimate_leave(struct daemon *d, struct job *job);
 
 /* Its request has changed; the caller refiles it. */
 void estimate_refresh(struct daemon *d, struct job *job);
-
-/* When the job, which waits, is expected to start (wall clock); 0: nothing says. */
-int64_t estimate_start_us(struct daemon *d, const struct job *job);
 
 /* It has completed: whoever waits with the same command is expected to take as long. */
 void estimate_completed(struct daemon *d, struct job *job);

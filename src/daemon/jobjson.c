@@ -14,8 +14,8 @@
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "daemon/daemon.h"
-#include "daemon/estimate.h"
 #include "daemon/events.h"
+#include "daemon/forecast.h"
 #include "daemon/health.h"
 #include "daemon/launch.h"
 #include "daemon/roles.h"
@@ -325,8 +325,7 @@ PERSONAL(key)
 
 FIELD(expected_start)
 {
-    bool waits = x->job->state == JOB_PENDING;
-    time_or_null(w, waits ? estimate_start_us(x->daemon, x->job) : 0);
+    time_or_null(w, forecast_start_us(x->daemon, x->job));
 }
 
 FIELD(cancelled_by)

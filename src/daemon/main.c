@@ -24,6 +24,7 @@
 #include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/estimate.h"
+#include "daemon/forecast.h"
 #include "daemon/gpulock.h"
 #include "daemon/health.h"
 #include "daemon/notify.h"
@@ -312,6 +313,7 @@ finish(struct daemon *d)
     waits_free(d->waits);
     turn_free(d->turn);
     estimate_close(d);
+    forecast_free(d);
     queue_free(d->queue);
     rules_free(d);
     ledger_free(d->ledger);

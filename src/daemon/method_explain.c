@@ -15,8 +15,8 @@
 #include "core/plan.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
-#include "daemon/estimate.h"
 #include "daemon/events.h"
+#include "daemon/forecast.h"
 #include "daemon/health.h"
 #include "daemon/methods.h"
 #include "daemon/roles.h"
@@ -79,7 +79,7 @@ put_expected_start(const struct answer *a, const struct job *job)
 {
     const struct reservation *r = planner_reservation(a->daemon->planner);
     bool reserved = r->job == job->id;
-    int64_t at_us = estimate_start_us(a->daemon, job);
+    int64_t at_us = forecast_start_us(a->daemon, job);
     jsonw_ktime(a->out, "expected_start", at_us);
     jsonw_kbool(a->out, "reserved", reserved);
     jsonw_key(a->out, "cards");

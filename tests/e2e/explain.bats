@@ -135,6 +135,20 @@ ended_as()
     has running "$(berth explain 1)" '^  expected +end at [0-9:]+ \(in (1h5[0-9]|2h00)m\)'
 }
 
+@test "when those behind are expected to start, and those behind what never ends are not" {
+    start_daemon 2
+    holder --gpu-ids 0 -t 1h
+    holder --gpu-ids 1
+    berth submit --gpu-ids 0 -t 1h -- true
+    berth submit --gpu-ids 0 -- true
+    berth submit --gpu-ids 1 -- true
+    has first "$(berth explain 3)" 'start at [0-9:]+ \(in (59m[0-9]+s|1h00m)\)'
+    has second "$(berth explain 4)" 'start at [0-9:]+ \(in (1h59m|2h00m)\)'
+    has_not third "$(berth explain 5)" 'expected'
+    has position "$(berth explain 5)" '3 of 3 that wait'
+    has column "$(berth queue)" 'EXPECTED'
+}
+
 @test "endings: what happened and what would help" {
     start_daemon 1
     local id
