@@ -351,3 +351,27 @@ PY
     xid 1 48 'pid=1, name=x, DBE'
     wait_for_output watch 'gpu 1: sick.*XID 48: double-bit memory error; reset it'
 }
+
+@test "a card that another daemon has is sick until that lets go of it; the job on it is kept" {
+    start_daemon 1
+    berth submit --vram 1G -- sh -c 'read line <gate; exit 5'
+    wait_for_event kind=started job=1
+    kill_daemon
+    mkdir -p "$ROOT/other"
+    ln -s "$BERTH_DIR/sim" "$ROOT/other/sim"
+    background other berthd --dir "$ROOT/other" --sim 1
+    wait_for_output other 'event=ready'
+    start_daemon 1
+    is state "$(gpu_field 0 state)" sick
+    has text "$(gpu_field 0 state_text)" "another daemon has this GPU.*$ROOT/other"
+    is job "$(gpu_field 0 jobs.0)" 1
+    try berth resume 0
+    is status "$status" 6
+    kill -TERM "$pid_of_other"
+    finish other
+    wait_for_event kind=gpu gpu=0 state=up text='the other daemon has let go of it'
+    open_gate
+    wait_for_event kind=ended job=1 exit_status=5
+    berth submit -- true
+    wait_for_event kind=ended job=2 state=COMPLETED
+}
