@@ -43,6 +43,12 @@ struct world {
 
 /* Ends. */
 
+static bool
+is_sooner(const struct end *a, const struct end *b)
+{
+    return a->at_us != b->at_us ? a->at_us < b->at_us : a->job < b->job;
+}
+
 static void
 ends_push(struct world *w, struct end e)
 {
@@ -51,7 +57,7 @@ ends_push(struct world *w, struct end e)
         w->ends = xrealloc(w->ends, w->cap_ends * sizeof *w->ends);
     }
     size_t at = w->n_ends++;
-    for (; at > 0 && e.at_us < w->ends[(at - 1) / 2].at_us; at = (at - 1) / 2)
+    for (; at > 0 && is_sooner(&e, &w->ends[(at - 1) / 2]); at = (at - 1) / 2)
         w->ends[at] = w->ends[(at - 1) / 2];
     w->ends[at] = e;
 }
@@ -65,9 +71,9 @@ ends_pop(struct world *w)
         size_t child = 2 * at + 1;
         if (child >= w->n_ends)
             break;
-        if (child + 1 < w->n_ends && w->ends[child + 1].at_us < w->ends[child].at_us)
+        if (child + 1 < w->n_ends && is_sooner(&w->ends[child + 1], &w->ends[child]))
             child++;
-        if (last.at_us <= w->ends[child].at_us)
+        if (!is_sooner(&w->ends[child], &last))
             break;
         w->ends[at] = w->ends[child];
         at = child;
@@ -311,24 +317,46 @@ refuse(struct world *w, uint32_t id)
     job_free(queue_remove(w->q, id));
 }
 
-/* One plan. True when there is more to plan at this instant. */
+static bool
+fill_windows(struct world *w)
+{
+    bool was_short = false;
+    for (size_t i = 0; i < queue_n_kinds(w->from); i++) {
+        struct source *s = &w->sources[i];
+        was_short |= s->n == 0 && s->next;
+        if (s->n < WINDOW / 2)
+            fill_window(w, s);
+    }
+    return was_short;
+}
+
+/* One plan. True when there is more to plan at this instant: somebody made way, or a line came
+ * to the end of what had been copied of it. */
 static bool
 plan_now(struct world *w, int64_t *wake_us)
 {
     auto_plan struct plan p = PLAN_INIT;
+    bool again = false;
     plan_make(w->planner, w->q, w->l, w->now_us, &w->next_id, &p);
     for (size_t i = 0; i < p.n; i++) {
-        if (p.decisions[i].type == PLAN_START)
-            start(w, &p.decisions[i]);
-        else if (p.decisions[i].type == PLAN_PREEMPT)
-            make_way(w, p.decisions[i].job);
-        else
-            refuse(w, p.decisions[i].job);
+        const struct decision *d = &p.decisions[i];
+        switch (d->type) {
+        case PLAN_START:
+            start(w, d);
+            break;
+        case PLAN_PREEMPT:
+            make_way(w, d->job);
+            again = true;
+            break;
+        case PLAN_INFEASIBLE:
+            refuse(w, d->job);
+            break;
+        }
     }
-    for (size_t i = 0; p.n && i < queue_n_kinds(w->from); i++)
-        fill_window(w, &w->sources[i]);
     *wake_us = p.wake_us;
-    return p.n > 0;
+    if (p.n > 0)
+        again |= fill_windows(w);
+    return again;
 }
 
 /* On to the next end, or to when the planner wants to look again. */

@@ -90,6 +90,18 @@ plan_add(struct plan *p, enum decision_type type, uint32_t job)
     return d;
 }
 
+struct demand
+plan_one_card(const struct demand *d)
+{
+    struct demand one = *d;
+    one.gpus = 1;
+    one.devices = 0;
+    one.n_ids = 0;
+    memset(one.ids, 0, sizeof one.ids);
+    one.cpus = one.mem_mib = 0;
+    return one;
+}
+
 /* The pass. */
 
 /* Everyone in a line that can never start here, with the words why. */

@@ -132,7 +132,7 @@ static void
 set_front(struct planning *pl, struct front *f, struct job *job)
 {
     f->job = job;
-    f->used = f->user->used;
+    f->used = user_used(f->user);
     f->range = f->started = 0;
     f->task = -1;
     if (job->tasks)
@@ -182,8 +182,8 @@ struct front *
 fronts_first(struct planning *pl)
 {
     struct front *f = pl->fronts;
-    while (pl->n_fronts > 0 && f->used != f->user->used) {
-        f->used = f->user->used;
+    while (pl->n_fronts > 0 && f->used != user_used(f->user)) {
+        f->used = user_used(f->user);
         sink(pl, 0);
     }
     return pl->n_fronts > 0 ? f : NULL;

@@ -48,7 +48,7 @@ struct users {
 struct front {
     struct job *job;
     struct user *user;
-    double used;                /* user->used, when the front was put in its place */
+    int64_t used;               /* of the user, when the front was put in its place */
     double ratio;               /* PLAN_SHORT */
     struct balance_key balance; /* PLAN_BALANCED */
     int32_t range, task;        /* an array: its next task, in which range of those pending */
@@ -113,6 +113,8 @@ bool fronts_reserves(const struct planning *pl, const struct front *f);
 void users_begin(struct planning *pl);
 void users_free(struct planning *pl);
 struct user *users_get(struct planning *pl, uint32_t uid);
+/* What he has used, in whole 1/1000 GPU-seconds: who differ by less have used alike. */
+int64_t user_used(const struct user *u);
 /* A job of his starts there. */
 void users_charge(struct planning *pl, struct user *u, const struct demand *d,
                   const struct placement *where);
@@ -142,6 +144,8 @@ void reserve_free(struct planning *pl);
 void preempt_for(struct planning *pl, struct job *job);
 
 /* plan.c */
+/* One card of what the job asks for, wherever it is. */
+struct demand plan_one_card(const struct demand *d);
 struct decision *plan_add(struct plan *p, enum decision_type type, uint32_t job);
 
 static inline uint64_t

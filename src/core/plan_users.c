@@ -42,6 +42,13 @@ users_get(struct planning *pl, uint32_t uid)
     return u;
 }
 
+int64_t
+user_used(const struct user *u)
+{
+    double most = (double)(INT64_MAX / 2);
+    return (int64_t)(u->used * 1000 < most ? u->used * 1000 : most);
+}
+
 /* What the demand asks of this card's memory: all of it, when it is to be alone. */
 static int64_t
 vram_on(const struct demand *d, const struct ledger *l, int card)

@@ -83,22 +83,33 @@ choose(struct victims *v, size_t i, bool chosen)
     v->chosen[i] = chosen;
 }
 
+static bool
+has_room(const struct demand *one, const struct ledger *l, int card)
+{
+    struct placement unused;
+    return place_job_within(one, l, UINT64_C(1) << card, NULL, &unused, NULL);
+}
+
+/* On how many cards there is room for one card of the job's. */
+static int
+n_cards_for(const struct demand *d, const struct ledger *l)
+{
+    struct demand one = plan_one_card(d);
+    int n = 0;
+    for (uint64_t cards = place_cards_of(d, l); cards; cards &= cards - 1)
+        n += has_room(&one, l, __builtin_ctzll(cards));
+    return n;
+}
+
 /* Has as many of the victims on this card leave, in order, as it takes for the job to have it.
  * Their number in *n, and the last of them in *last; false: it cannot have it. */
 static bool
 clear_card(const struct planning *pl, const struct job *job, const struct victims *v,
            struct ledger *l, int card, size_t *n, size_t *last)
 {
-    struct demand one = job->req.demand;
-    struct placement unused;
-    uint64_t bit = UINT64_C(1) << card;
-    one.gpus = 1;
-    one.n_ids = 0;
-    one.devices = 0;
-    one.cpus = one.mem_mib = 0;
-    *n = 0;
-    *last = 0;
-    for (size_t i = 0; !place_job_within(&one, l, bit, NULL, &unused, NULL); i++) {
+    struct demand one = plan_one_card(&job->req.demand);
+    *n = *last = 0;
+    for (size_t i = 0; !has_room(&one, l, card); i++) {
         while (i < v->n && (v->chosen[i] || !ledger_find_hold(pl->l, card, v->list[i]->id)))
             i++;
         if (i >= v->n)
@@ -110,31 +121,49 @@ clear_card(const struct planning *pl, const struct job *job, const struct victim
     return true;
 }
 
-/* Chooses the victims of the card that costs fewest, of those that the job cannot have yet.
- * False: there is no such card. */
+/* What it costs to have a card, and what that brings. */
+struct bargain {
+    int card;      /* -1: none */
+    size_t n;      /* victims */
+    size_t last;   /* of them, in order of their loss */
+    int64_t gains; /* cards that the job can have then, up to those it lacks */
+};
+
+static bool
+is_better(const struct bargain *a, const struct bargain *b)
+{
+    int64_t cost_a = (int64_t)a->n * b->gains, cost_b = (int64_t)b->n * a->gains;
+    if (b->card < 0)
+        return true;
+    return cost_a != cost_b ? cost_a < cost_b : a->last < b->last;
+}
+
+/* Chooses the victims on the card that is the best bargain, of those that the job cannot have
+ * yet. False: there is no such card. */
 static bool
 choose_card(struct planning *pl, const struct job *job, struct victims *v)
 {
-    int best = -1;
-    size_t best_n = 0, best_last = 0;
-    uint64_t cards = place_cards_of(&job->req.demand, pl->l);
-    for (; cards; cards &= cards - 1) {
-        int card = __builtin_ctzll(cards);
-        size_t n, last;
-        struct ledger *l = ledger_without(pl, v);
-        bool can = clear_card(pl, job, v, l, card, &n, &last) && n > 0;
+    const struct demand *d = &job->req.demand;
+    struct bargain best = {.card = -1};
+    struct ledger *l = ledger_without(pl, v);
+    int had = n_cards_for(d, l), lacks = (d->n_ids ? d->n_ids : d->gpus) - had;
+    ledger_free(l);
+    for (uint64_t cards = place_cards_of(d, pl->l); cards && lacks > 0; cards &= cards - 1) {
+        struct bargain b = {.card = __builtin_ctzll(cards)};
+        l = ledger_without(pl, v);
+        bool can = clear_card(pl, job, v, l, b.card, &b.n, &b.last) && b.n > 0;
+        b.gains = n_cards_for(d, l) - had;
         ledger_free(l);
-        if (!can || (best >= 0 && (n > best_n || (n == best_n && last >= best_last))))
-            continue;
-        best = card;
-        best_n = n;
-        best_last = last;
+        if (b.gains > lacks)
+            b.gains = lacks;
+        if (can && is_better(&b, &best))
+            best = b;
     }
-    for (size_t i = 0; best >= 0 && i <= best_last; i++) {
-        if (ledger_find_hold(pl->l, best, v->list[i]->id))
+    for (size_t i = 0; best.card >= 0 && i <= best.last; i++) {
+        if (ledger_find_hold(pl->l, best.card, v->list[i]->id))
             choose(v, i, true);
     }
-    return best >= 0;
+    return best.card >= 0;
 }
 
 /* Card by card; then, for cores and host memory, one by one. */

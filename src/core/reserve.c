@@ -15,8 +15,6 @@
  *
  * however many others come, and with the patience before it that is its whole wait at the head
  * of the order (as far as limits are kept, and nobody of higher rank comes). */
-#include <string.h>
-
 #include "base/err.h"
 #include "core/plan_priv.h"
 
@@ -114,19 +112,6 @@ struct prospect {
     size_t run; /* one more than the index in runs; 0: now */
 };
 
-/* One card of such a job's, wherever that card is. */
-static struct demand
-one_card_of(const struct demand *d)
-{
-    struct demand one = *d;
-    one.gpus = 1;
-    one.devices = 0;
-    one.n_ids = 0;
-    memset(one.ids, 0, sizeof one.ids);
-    one.cpus = one.mem_mib = 0;
-    return one;
-}
-
 static bool
 is_better(const struct prospect *a, const struct prospect *b)
 {
@@ -152,7 +137,7 @@ take_fitting(const struct planning *pl, const struct job *job, const struct ledg
              uint64_t cards, size_t run, struct prospect *list, int *n)
 {
     const struct reservation *last = &pl->planner->reserved;
-    struct demand one = one_card_of(&job->req.demand);
+    struct demand one = plan_one_card(&job->req.demand);
     uint64_t left = cards;
     for (uint64_t set = cards; set; set &= set - 1) {
         int card = __builtin_ctzll(set);

@@ -1,0 +1,148 @@
+/* The forecast: what really happens when everybody runs as long as expected. */
+#include "planworld.h"
+
+static const struct plan_rules rules = {.patience_ms = 900 * 1000, .fair_share = true};
+
+static uint32_t
+draw(uint32_t *seed, uint32_t n)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return (*seed >> 8) % n;
+}
+
+/* Random queues in which limits are kept exactly: every start comes when it was foretold, and
+ * what is foretold changes nothing. */
+static void
+test_forecast_comes_true(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 1; seed <= 30; seed++) {
+        struct expected_start *list;
+        uint32_t s = seed;
+        struct world w;
+        world_init(&w, 4, &rules);
+        for (uint32_t id = 1; id <= 120; id++)
+            add(&w, (struct spec){.id = id,
+                                  .gpus = 1 + (int)(draw(&s, 4) & draw(&s, 4)),
+                                  .vram = draw(&s, 3) ? 0 : 1000 * (int)draw(&s, 20),
+                                  .limit = 60 * (1 + (int)draw(&s, 20)),
+                                  .uid = draw(&s, 3),
+                                  .priority = draw(&s, 10) == 0});
+        plan_now(&w);
+        run_to(&w, 500);
+        size_t n = plan_forecast(w.planner, w.q, w.l, wall(w.now), 1000, &list);
+        assert_int_equal(n, queue_count(w.q, JOB_PENDING));
+        assert_null(queue_check(w.q));
+        assert_null(ledger_check(w.l));
+        run_to(&w, 100000);
+        for (size_t i = 0; i < n; i++) {
+            assert_true(i == 0 || list[i - 1].at_us <= list[i].at_us);
+            if (list[i].at_us != wall(w.started[list[i].job]))
+                fail_msg("seed %u: job %u at %lld instead of %lld", seed, list[i].job,
+                         (long long)w.started[list[i].job],
+                         (long long)(list[i].at_us / SECOND - ZERO_S));
+        }
+        free(list);
+        world_free(&w);
+    }
+}
+
+static void
+test_unknown_ends_are_not_made_up(void **state)
+{
+    (void)state;
+    struct expected_start *list;
+    struct world w;
+    world_init(&w, 2, &rules);
+    add(&w, (struct spec){.id = 1});
+    add(&w, (struct spec){.id = 2, .limit = 100});
+    plan_now(&w);
+    add(&w, (struct spec){.id = 3, .gpus = 2});
+    add(&w, (struct spec){.id = 4, .limit = 50});
+    add(&w, (struct spec){.id = 5, .guess = 70});
+    add(&w, (struct spec){.id = 6});
+    size_t n = plan_forecast(w.planner, w.q, w.l, wall(w.now), 100, &list);
+    static const struct {
+        uint32_t job;
+        int64_t at;
+    } expected[] = {{4, 100}, {5, 150}, {6, 220}, {3, INT64_MAX}};
+    assert_int_equal(n, 4);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(list[i].job, expected[i].job);
+        assert_int_equal(list[i].at_us,
+                         expected[i].at == INT64_MAX ? INT64_MAX : wall(expected[i].at));
+    }
+    free(list);
+    n = plan_forecast(w.planner, w.q, w.l, wall(w.now), 2, &list);
+    assert_int_equal(n, 2);
+    assert_int_equal(list[1].job, 5);
+    free(list);
+    world_free(&w);
+}
+
+/* An array is foretold by its next task; the tasks that run count for its bound. */
+static void
+test_arrays(void **state)
+{
+    (void)state;
+    struct expected_start *list;
+    struct world w;
+    world_init(&w, 3, &rules);
+    struct job *array = add(&w, (struct spec){.id = 7, .limit = 100});
+    array->req.array.ranges = xcalloc(1, sizeof(struct task_range));
+    array->req.array.n = 1;
+    array->req.array.ranges[0] = (struct task_range){0, 99};
+    array_begin(array);
+    queue_refile(w.q, array);
+    add(&w, (struct spec){.id = 8, .limit = 100});
+    assert_string_equal(plan_now(&w), "7_0@0 7_1@1 7_2@2");
+    size_t n = plan_forecast(w.planner, w.q, w.l, wall(w.now), 1000, &list);
+    assert_int_equal(n, 2);
+    assert_int_equal(list[0].job, 7);
+    assert_int_equal(list[0].at_us, wall(100));
+    assert_int_equal(list[1].job, 8);
+    assert_int_equal(list[1].at_us, wall(3300));
+    free(list);
+    array->req.array_max = 3;
+    n = plan_forecast(w.planner, w.q, w.l, wall(w.now), 1000, &list);
+    assert_int_equal(n, 2);
+    assert_int_equal(list[0].at_us, wall(100));
+    free(list);
+    run_to(&w, 5000);
+    assert_int_equal(w.started[8], 3300);
+    world_free(&w);
+}
+
+/* Who makes way starts anew, and is no news. */
+static void
+test_preemption(void **state)
+{
+    (void)state;
+    struct expected_start *list;
+    struct world w;
+    world_init(&w, 1, &rules);
+    add(&w, (struct spec){.id = 1, .preemptible = true, .limit = 100});
+    plan_now(&w);
+    add(&w, (struct spec){.id = 2, .priority = 1, .limit = 50});
+    add(&w, (struct spec){.id = 3, .limit = 10});
+    size_t n = plan_forecast(w.planner, w.q, w.l, wall(w.now), 10, &list);
+    assert_int_equal(n, 2);
+    assert_int_equal(list[0].job, 2);
+    assert_int_equal(list[0].at_us, wall(0));
+    assert_int_equal(list[1].job, 3);
+    assert_int_equal(list[1].at_us, wall(150));
+    free(list);
+    world_free(&w);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forecast_comes_true),
+        cmocka_unit_test(test_unknown_ends_are_not_made_up),
+        cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_preemption),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* Who makes way for whom: never more than needed, nobody when it does not help. */
+#include "planworld.h"
+
+static const struct plan_rules rules = {.patience_ms = INT64_MAX};
+
+#define STAYS                                                                                  \
+    {                                                                                          \
+        .run = FOREVER                                                                         \
+    }
+#define GIVES .run = FOREVER, .preemptible = true
+
+/* Four cards; jobs 1 .. 6 are started one second after the other, then 10 comes. */
+static void
+test_who_makes_way(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        struct spec runs[6];
+        struct spec comes;
+        const char *plan;
+    } cases[] = {
+        {"room there is", {{GIVES}, {GIVES}}, {.priority = 1}, "10@2"},
+        {"one card: the last to start",
+         {{GIVES}, {GIVES}, {GIVES}, STAYS},
+         {.priority = 1},
+         "3<10"},
+        {"the lowest priority before the last to start",
+         {{GIVES, .priority = -5}, {GIVES}, STAYS, STAYS},
+         {.priority = 1},
+         "1<10"},
+        {"not for one of the same priority", {{GIVES}, {GIVES}, STAYS, STAYS}, {0}, ""},
+        {"not who may not be preempted", {STAYS, STAYS, STAYS, STAYS}, {.priority = 9}, ""},
+        {"not when it would not fit even then",
+         {{GIVES}, {GIVES}, STAYS, STAYS},
+         {.priority = 1, .gpus = 3},
+         ""},
+        {"as many as it takes",
+         {{GIVES}, {GIVES}, STAYS, {GIVES}},
+         {.priority = 1, .gpus = 2},
+         "4<10 2<10"},
+        {"one that holds many cards rather than several",
+         {{GIVES, .gpus = 2}, {GIVES}, {GIVES}},
+         {.priority = 1, .gpus = 2},
+         "1<10"},
+        {"one that is large rather than two that are small",
+         {{GIVES, .vram = 20000}, STAYS, STAYS, {GIVES, .vram = 10000}, {GIVES, .vram = 10000}},
+         {.priority = 1, .vram = 19000},
+         "1<10"},
+        {"small ones where those of higher priority stay",
+         {STAYS, STAYS, STAYS, {GIVES, .vram = 9000}, {.run = FOREVER, .vram = 14000}},
+         {.priority = 1, .vram = 9000},
+         "4<10"},
+        {"only with those who free what is short: cores",
+         {{GIVES, .cpus = 1}, {GIVES, .cpus = 12}, {.run = FOREVER, .cpus = 1}},
+         {.priority = 1, .cpus = 4},
+         "2<10"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct world w;
+        world_init(&w, 4, &rules);
+        ledger_set_host(w.l, 16, 0);
+        for (uint32_t n = 0; n < 6; n++) {
+            struct spec s = cases[i].runs[n];
+            s.id = n + 1;
+            w.now++;
+            if (s.run)
+                add(&w, s);
+            plan_now(&w);
+            assert_int_equal(queue_count(w.q, JOB_PENDING), 0);
+        }
+        struct spec comes = cases[i].comes;
+        comes.id = 10;
+        w.now = 100;
+        add(&w, comes);
+        if (strcmp(plan_now(&w), cases[i].plan) != 0)
+            fail_msg("%s: %s", cases[i].what, w.text);
+        world_free(&w);
+    }
+}
+
+/* Nobody is asked twice, or instead of one who is leaving already; the room is kept. */
+static void
+test_the_room_is_kept(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 2, &rules);
+    add(&w, (struct spec){.id = 1, .preemptible = true});
+    add(&w, (struct spec){.id = 2, .preemptible = true});
+    plan_now(&w);
+    w.now = 10;
+    add(&w, (struct spec){.id = 10, .gpus = 2, .priority = 1});
+    add(&w, (struct spec){.id = 20});
+    assert_string_equal(plan_now(&w), "2<10 1<10");
+    assert_int_equal(planner_reservation(w.planner)->job, 10);
+    assert_int_equal(planner_reservation(w.planner)->at_us, wall(11) + GRACE_DEFAULT_MS * 1000);
+    assert_string_equal(plan_now(&w), "");
+    w.now = 12;
+    end_job(&w, 2, OUTCOME_PREEMPTED);
+    assert_string_equal(plan_now(&w), "");
+    w.now = 13;
+    end_job(&w, 1, OUTCOME_PREEMPTED);
+    assert_string_equal(plan_now(&w), "10@0,1");
+    end_job(&w, 10, OUTCOME_EXITED);
+    assert_string_equal(plan_now(&w), "1@0 2@1");
+    world_free(&w);
+}
+
+/* Who comes second in the order has others make way too, and they do so for him alone,
+ * although it is another for whom room is kept. */
+static void
+test_behind_one_who_waits(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 3, &rules);
+    add(&w, (struct spec){.id = 1, .limit = 1000});
+    add(&w, (struct spec){.id = 2, .preemptible = true, .limit = 2000});
+    add(&w, (struct spec){.id = 3, .limit = 3000});
+    plan_now(&w);
+    add(&w, (struct spec){.id = 10, .gpus = 3, .priority = 5});
+    add(&w, (struct spec){.id = 11, .priority = 4, .limit = 100});
+    add(&w, (struct spec){.id = 12, .limit = 100});
+    assert_string_equal(plan_now(&w), "2<11");
+    assert_int_equal(planner_reservation(w.planner)->job, 10);
+    end_job(&w, 2, OUTCOME_PREEMPTED);
+    assert_string_equal(plan_now(&w), "11@1");
+    world_free(&w);
+}
+
+/* A cancelled job leaves in any case. */
+static void
+test_who_is_leaving_will_do(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 2, &rules);
+    add(&w, (struct spec){.id = 1, .preemptible = true});
+    struct job *job = add(&w, (struct spec){.id = 2});
+    plan_now(&w);
+    job->cancel_asked = true;
+    add(&w, (struct spec){.id = 10, .priority = 1});
+    assert_string_equal(plan_now(&w), "");
+    assert_int_equal(planner_reservation(w.planner)->job, 10);
+    add(&w, (struct spec){.id = 11, .priority = 1});
+    assert_string_equal(plan_now(&w), "");
+    world_free(&w);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_makes_way),
+        cmocka_unit_test(test_the_room_is_kept),
+        cmocka_unit_test(test_behind_one_who_waits),
+        cmocka_unit_test(test_who_is_leaving_will_do),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
