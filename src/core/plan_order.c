@@ -73,14 +73,14 @@ compare_balanced(const struct planning *pl, const struct front *a, const struct 
 {
     if (a->used == b->used || a->balance.due || b->balance.due)
         return balance_compare(&a->balance, &b->balance);
-    bool is_small_a = a->used < pl->mean_used / SMALL_USE;
-    bool is_small_b = b->used < pl->mean_used / SMALL_USE;
+    bool is_small_a = (double)a->used < pl->mean_used / SMALL_USE;
+    bool is_small_b = (double)b->used < pl->mean_used / SMALL_USE;
     if (is_small_a != is_small_b)
         return is_small_a ? -1 : 1;
     double x = (double)a->balance.waited * (double)b->balance.charge;
     double y = (double)b->balance.waited * (double)a->balance.charge;
-    x *= pl->mean_used + b->used;
-    y *= pl->mean_used + a->used;
+    x *= pl->mean_used + (double)b->used;
+    y *= pl->mean_used + (double)a->used;
     if (x != y)
         return x > y ? -1 : 1;
     return a->used < b->used ? -1 : 1;
@@ -149,7 +149,7 @@ mean_used(const struct users *u)
     double sum = 0;
     size_t n = 0;
     for (size_t i = 0; i < u->n_slots; i++) {
-        sum += u->slots[i].taken ? u->slots[i].used : 0;
+        sum += u->slots[i].taken ? (double)user_used(&u->slots[i]) : 0;
         n += u->slots[i].taken;
     }
     return n ? sum / (double)n : 0;

@@ -87,7 +87,7 @@ struct planning {
     uint32_t *next_id;
     struct plan *p;
     struct users users;
-    double mean_used;     /* of all users, at the start; PLAN_BALANCED */
+    double mean_used;     /* of all users, at the start, as user_used; PLAN_BALANCED */
     struct front *fronts; /* a heap: whose turn it is on top */
     size_t n_fronts;
     struct run *runs; /* made when first asked for; in order of their ends */
