@@ -1,4 +1,5 @@
-/* What ledger.c, ledger_hold.c, ledger_sample.c and ledger_derive.c share; nobody else includes this. */
+/* What the files of the ledger share: ledger.c, _hold, _sample, _derive. Nobody else includes
+ * it. */
 #ifndef CORE_LEDGER_PRIV_H
 #define CORE_LEDGER_PRIV_H
 
