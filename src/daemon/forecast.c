@@ -1,6 +1,6 @@
 /* The look ahead and how long it is good for; see forecast.h. Called by jobjson.c and
- * method_explain.c, once for each job that they show. A look that took 40 ms is good for 400, so
- * whoever asks again and again takes a tenth of the daemon at most. */
+ * method_explain.c, once for each job that they show. A look that took 40 ms is good for 400,
+ * so whoever asks again and again takes a tenth of the daemon at most. */
 #include "daemon/forecast.h"
 
 #include <stdlib.h>
@@ -38,8 +38,8 @@ look_ahead(struct daemon *d)
         return f;
     free(f->starts);
     f->starts = NULL;
-    f->n = plan_forecast(d->planner, d->queue, d->ledger, clock_wall_us(), STARTS_MAX,
-                         &f->starts);
+    f->n =
+        plan_forecast(d->planner, d->queue, d->ledger, clock_wall_us(), STARTS_MAX, &f->starts);
     if (f->n > 1)
         qsort(f->starts, f->n, sizeof *f->starts, compare_jobs);
     int64_t now_us = clock_boot_us();
