@@ -138,5 +138,7 @@ finds()
 
 @test "which cgroups there are, and what that means for jobs" {
     try berth doctor
-    finds cgroup "(ok  |warn)" "limits|confined|ended"
+    finds cgroup "(ok|warn)" "(v2|hybrid|none)"
+    if ! grep -q ' - cgroup2 ' /proc/self/mountinfo; then finds cgroup warn "none: no cgroup v2"; fi
+    if ! grep -q ' - cgroup .*memory' /proc/self/mountinfo; then has_not "what doctor says" "$out" hybrid; fi
 }

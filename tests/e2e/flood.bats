@@ -13,7 +13,10 @@ held = []
 while True:
     s = socket.socket(socket.AF_UNIX)
     s.connect(sys.argv[1])
-    s.sendall(b'{"id":1,"method":"status"}\n')
+    try:
+        s.sendall(b'{"id":1,"method":"status"}\n')
+    except BrokenPipeError:
+        pass  # turned away already; why is there to be read
     answer = s.makefile().readline()
     if '"error"' in answer:
         print(len(held), answer.strip(), flush=True)
