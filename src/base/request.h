@@ -81,6 +81,7 @@ struct request {
     bool gpus_shared;           /* a part of one was said as gpus=0.5, and is the share */
     bool gpus_rounded;          /* a fraction above 1 was said, and rounded up */
     bool preemptible;           /* gives way to jobs of higher priority, and runs again later */
+    bool login;                 /* in the environment of a login */
     enum on_timeout on_timeout; /* what the time limit does */
     int32_t max_requeues;       /* by the time limit; REQUEUES_DEFAULT */
     int32_t warn_signal;        /* sent warn_ms before the limit; 0: none */

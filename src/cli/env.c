@@ -110,6 +110,12 @@ env_export(struct env_choice *c, const char *text, struct err *e)
     return 0;
 }
 
+void
+env_for_login(struct env_choice *c)
+{
+    c->only = true;
+}
+
 /* Whether a variable of ours is to go along, as far as was chosen. */
 static bool
 is_chosen(const struct env_choice *c, const char *entry)

@@ -29,6 +29,10 @@ int env_set(struct env_choice *c, const char *entry, struct err *e);
  * same (HOME LOGNAME PATH SHELL USER). ERR_USAGE. */
 int env_export(struct env_choice *c, const char *text, struct err *e);
 
+/* For a login, whose profiles make the rest: no more than --export NONE lets through, and what
+ * was named. */
+void env_for_login(struct env_choice *c);
+
 /* "env" into an open object. A variable that is not UTF-8 is left out: JSON has no bytes for
  * it. c NULL: everything. */
 void env_add(struct jsonw *w, const struct env_choice *c);

@@ -155,6 +155,7 @@ add_turn(struct jsonw *w, const struct request *r, const struct request *standar
     add_flag(w, "requeue", r->requeue);
     add_flag(w, "unique", r->unique);
     add_flag(w, "preemptible", r->preemptible);
+    add_flag(w, "login", r->login);
 }
 
 void

@@ -198,6 +198,8 @@ cmd_submit(struct cli *cli, int argc, char **argv)
 
     if (status == 0 && r.n_words > 0)
         status = submit_finish_request(&s.req);
+    if (s.req.login)
+        env_for_login(&s.words.env);
     if (status == 0 && r.n_words > 0)
         status = find_folder(&s.words);
     if (status == 0 && r.n_words > 0)

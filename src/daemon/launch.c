@@ -164,6 +164,8 @@ write_spec(struct daemon *d, const struct job *job, int dir, struct err *e)
         jsonw_kint(&w, "uid", job->uid);
         jsonw_kstr(&w, "user", job->user);
     }
+    if (job->req.login)
+        jsonw_kbool(&w, "login", true);
     if (job->rlimits)
         jsonw_kstr(&w, "rlimits", job->rlimits);
     jsonw_kint(&w, "limit_ms", job->req.limit_ms);

@@ -279,6 +279,7 @@ static const struct {
     {"cancel", offsetof(struct request, cancel)},
     {"unique", offsetof(struct request, unique)},
     {"preemptible", offsetof(struct request, preemptible)},
+    {"login", offsetof(struct request, login)},
 };
 
 static const struct {

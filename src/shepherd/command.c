@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "shepherd/identity.h"
+#include "shepherd/login.h"
 #include "shepherd/spec.h"
 #include "sys/cgroup_v1.h"
 #include "sys/exitrec.h"
@@ -208,10 +209,15 @@ spawn_command(const struct spec *spec, const struct last_steps *last, int cgroup
 {
     auto_close int script_fd = make_script(spec->argv);
     auto_free char **script_argv = script_fd >= 0 ? argv_of_script(spec->argv) : NULL;
+    char *const *argv = script_argv ? script_argv : spec->argv;
+    const char *shell = last->identity ? last->identity->shell : find_env(spec->env, "SHELL");
+    auto_free char **in_login = spec->login ? login_argv(shell, argv) : NULL;
+    char **account_env =
+        spec->login && last->identity ? login_env(last->identity, spec->env) : NULL;
     struct last_steps steps = *last;
     struct spawn s = {
-        .argv = script_argv ? script_argv : spec->argv,
-        .envp = spec->env,
+        .argv = in_login ? in_login : argv,
+        .envp = account_env ? account_env : spec->env,
         .path = find_env(spec->env, "PATH"),
         .fds = {null_fd, c->log_fd, c->log_fd, script_fd},
         .n_fds = script_fd >= 0 ? SCRIPT_FD + 1 : SCRIPT_FD,
@@ -228,6 +234,7 @@ spawn_command(const struct spec *spec, const struct last_steps *last, int cgroup
     crash_point("shepherd-before-fork");
     c->boot_us = clock_boot_us();
     c->pid = spawn_process(&s, &errnum, &stage);
+    login_env_free(account_env);
     if (c->pid > 0)
         return;
     if (stage == SPAWN_EXEC)

@@ -95,6 +95,7 @@ static const struct attr attrs[] = {
      NULL},
     WORD("requeue", BOTH, "run again when it was lost (a crash, a reboot)", requeue),
     GROUP("Names"),
+    WORD("login", LINE, "in the environment of a fresh login, not this shell's", login),
     VALUE("name", 'J', BOTH, "NAME", "for tables and selectors", name),
     VALUE("tag", '\0', BOTH, "TAG", "for selectors; repeat it, or a,b", tag),
     VALUE("log", 'o', BOTH, "FILE", "where output goes; %j is the job's number", log),

@@ -254,6 +254,12 @@ attr_set_priority(struct request *r, const char *value, struct err *e)
 }
 
 int
+attr_set_login(struct request *r, const char *value, struct err *e)
+{
+    return parse_bool(value, &r->login, e);
+}
+
+int
 attr_set_preemptible(struct request *r, const char *value, struct err *e)
 {
     return parse_bool(value, &r->preemptible, e);

@@ -28,6 +28,7 @@ struct when_clock;
     X(grace)                                                                                   \
     X(priority)                                                                                \
     X(preemptible)                                                                             \
+    X(login)                                                                                   \
     X(after)                                                                                   \
     X(after_any)                                                                               \
     X(after_failed)                                                                            \

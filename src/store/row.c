@@ -107,6 +107,7 @@ static const struct column job_columns[] = {
     {"array_job", COLUMN_U32, JOB(array), true},
     {"task", COLUMN_I32, JOB(task), true},
     {"llm", COLUMN_TEXT, JOB(req.llm), false},
+    {"login", COLUMN_BOOL, JOB(req.login), false},
     {"rlimits", COLUMN_TEXT, JOB(rlimits), false},
     {"user", COLUMN_TEXT, JOB(user), true},
     {"fingerprint", COLUMN_TEXT, JOB(fingerprint), true},

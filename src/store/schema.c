@@ -72,6 +72,7 @@ static const char schema_v2[] =
     "ALTER TABLE jobs ADD COLUMN task INTEGER NOT NULL DEFAULT -1;"
     "ALTER TABLE jobs ADD COLUMN llm TEXT;"
     "ALTER TABLE jobs ADD COLUMN fingerprint TEXT;"
+    "ALTER TABLE jobs ADD COLUMN login INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN rlimits TEXT;"
     "ALTER TABLE jobs ADD COLUMN user TEXT;"
     "CREATE TABLE runs(uid INTEGER NOT NULL, fingerprint TEXT NOT NULL,"

@@ -36,6 +36,15 @@ DESCRIBE='id; umask; ulimit -a; ulimit -Ha; pwd; grep -E "^(Uid|Gid|Groups|Cap|N
     is "the file's owner and mode" "$(stat -c '%U %a' "$USERS_HOME/alice/made")" "$ALICE 600"
 }
 
+@test "with --login a job has what a login has, and what --env says" {
+    start_system
+    echo 'export FROM_PROFILE=yes' >"$USERS_HOME/alice/.bash_profile"
+    as "$ALICE" env SECRET=1 SHELL=/bin/false berth submit -G 0 --login --env "X=a b'c" --wait -- \
+        sh -c 'echo "$FROM_PROFILE $HOME $USER $SHELL $X ${SECRET-unset} $1 $BERTH_JOB_ID"' sh 'two "words'
+    is "what it sees" "$(as "$ALICE" berth logs @)" \
+        "yes $USERS_HOME/alice $ALICE /bin/bash a b'c unset two \"words 1"
+}
+
 @test "root's jobs run as root, and a job cannot get back to root" {
     start_system
     berth submit -G 0 --wait -- sh -c 'id -u'

@@ -282,7 +282,7 @@ sets_what_the_command_line_says(void **state)
     assert_int_equal(apply(&r,
                            "gpu-type=A100 min-vram=40G max-used=0.8 max-load=75% margin=0 "
                            "time=2h on-timeout=requeue max-requeues=5 signal=SIGUSR2@90s "
-                           "preemptible unique after=12,prep after-any=13_4 "
+                           "preemptible login unique after=12,prep after-any=13_4 "
                            "after-failed=20 array=0-9,20%3 begin=@1766600000 tag=a,b tag=c "
                            "tag=a",
                            ATTR_COMMAND_LINE, &e),
@@ -296,7 +296,7 @@ sets_what_the_command_line_says(void **state)
     assert_int_equal(r.max_requeues, 5);
     assert_int_equal(r.warn_signal, 12);
     assert_int_equal(r.warn_ms, 90000);
-    assert_true(r.preemptible && r.unique);
+    assert_true(r.preemptible && r.unique && r.login);
     assert_int_equal(r.n_deps, 4);
     assert_true(r.deps[0].job == 12 && r.deps[0].task == -1 && r.deps[0].type == DEP_SUCCESS);
     assert_string_equal(r.deps[1].name, "prep");

@@ -233,6 +233,7 @@ random_request(struct rng *r, struct request *req)
     req->requeue = rng_bool(r);
     req->unique = rng_bool(r);
     req->preemptible = rng_bool(r);
+    req->login = rng_bool(r);
     req->on_timeout = (enum on_timeout)(rng_next(r) % 2);
     req->max_requeues = rng_i32(r);
     req->warn_signal = rng_i32(r);
@@ -413,6 +414,7 @@ assert_same_request(const struct request *a, const struct request *b)
     assert_int_equal(a->requeue, b->requeue);
     assert_int_equal(a->unique, b->unique);
     assert_int_equal(a->preemptible, b->preemptible);
+    assert_int_equal(a->login, b->login);
     assert_int_equal(a->on_timeout, b->on_timeout);
     assert_int_equal(a->max_requeues, b->max_requeues);
     assert_int_equal(a->warn_signal, b->warn_signal);

@@ -1,0 +1,16 @@
+/* A job in the environment of a login: --login. */
+#ifndef SHEPHERD_LOGIN_H
+#define SHEPHERD_LOGIN_H
+
+struct identity;
+
+/* argv behind a login shell that reads its profiles and then becomes the command. Strings of
+ * argv and shell are borrowed, the list is the caller's. */
+char **login_argv(const char *shell, char *const *argv);
+
+/* env with HOME, USER, LOGNAME and SHELL as the account has them. What was made (owned) goes
+ * with login_env_free. */
+char **login_env(const struct identity *id, char *const *env);
+void login_env_free(char **env);
+
+#endif
