@@ -38,14 +38,19 @@ find_places(char **out)
                                   : xasprintf("%s/.config/berth/config.yaml", home ? home : "");
 }
 
+/* 0, or the exit status, with everything that is wrong said. */
 static int
-read_one(struct config *c, const char *path, struct err *e)
+read_one(struct config *c, const char *path)
 {
-    auto_buf struct buf text = BUF_INIT;
+    auto_buf struct buf text = BUF_INIT, all = BUF_INIT;
+    struct err e;
 
-    if (file_read(path, CONFIG_MAX_BYTES, &text, e) < 0)
-        return -1;
-    return config_read(c, path, buf_str(&text), text.len, e);
+    if (file_read(path, CONFIG_MAX_BYTES, &text, &e) < 0)
+        return cli_fail(&e);
+    if (config_read(c, path, buf_str(&text), text.len, &all, &e) == 0)
+        return 0;
+    (void)file_write_all(STDERR_FILENO, all.data, all.len);
+    return err_exit_status(e.code);
 }
 
 /* Reads what exists of the usual files; each error is said. */
@@ -54,14 +59,13 @@ read_usual(struct config *c, bool say)
 {
     char *places[PLACES];
     int status = 0;
-    struct err e;
 
     find_places(places);
     for (int i = 0; i < PLACES; i++) {
         if (access(places[i], F_OK) == 0) {
-            if (read_one(c, places[i], &e) < 0)
-                status = cli_fail(&e);
-            else if (say)
+            int rc = read_one(c, places[i]);
+            status = rc ? rc : status;
+            if (rc == 0 && say)
                 cli_say("%s is good", places[i]);
         } else if (say) {
             cli_say("%s does not exist", places[i]);
@@ -78,12 +82,12 @@ check_files(char **paths, int n)
 
     for (int i = 0; i < n; i++) {
         struct config c;
-        struct err e;
+        int rc;
 
         config_init(&c);
-        if (read_one(&c, paths[i], &e) < 0)
-            status = cli_fail(&e);
-        else
+        rc = read_one(&c, paths[i]);
+        status = rc ? rc : status;
+        if (rc == 0)
             cli_say("%s is good", paths[i]);
         config_free(&c);
     }

@@ -127,7 +127,7 @@ read_file(const char *path, bool must_exist, struct config *c, struct err *e)
         return 0;
     if (file_read(path, CONFIG_MAX_BYTES, &text, e))
         return -1;
-    return config_read(c, path, buf_str(&text), text.len, e);
+    return config_read(c, path, buf_str(&text), text.len, NULL, e);
 }
 
 static char *

@@ -1,8 +1,11 @@
 /* From settings to the planner. Called by main.c before anything is planned. */
 #include "daemon/rules.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 
+#include "base/err.h"
+#include "base/log.h"
 #include "core/fair.h"
 #include "core/plan.h"
 #include "daemon/daemon.h"
@@ -26,6 +29,46 @@ limit_all(const struct config *c)
                           .pending = c->pending_max};
 }
 
+static int64_t
+instead(int64_t own, int64_t each)
+{
+    return own >= 0 ? own : each;
+}
+
+static int
+compare_uids(const void *a, const void *b)
+{
+    const struct user_limit *x = a, *y = b;
+    return (x->uid > y->uid) - (x->uid < y->uid);
+}
+
+/* The settings' users by uid. One whom the machine does not know is passed over: a name may
+ * come from a directory that does not answer yet, and that is no reason not to start. */
+static void
+make_users(struct daemon *d)
+{
+    const struct config *c = &d->config;
+    struct limits *l = &d->limits;
+    l->users = xcalloc(c->n_users + 1, sizeof *l->users);
+    for (size_t i = 0; i < c->n_users; i++) {
+        const struct config_user *u = &c->users[i];
+        const struct passwd *pw = getpwnam(u->name);
+        if (!pw) {
+            log_warn("setting=users user=%s is not known to this machine; passed over",
+                     u->name);
+            continue;
+        }
+        l->users[l->n_users++] = (struct user_limit){
+            .uid = pw->pw_uid,
+            .limit = {.running = (int32_t)instead(u->max_running, c->user_max_running),
+                      .gpus = (int32_t)instead(u->max_gpus, c->user_max_gpus),
+                      .vram_mib = instead(u->max_vram_mib, c->user_max_vram_mib),
+                      .pending = instead(u->max_pending, c->user_max_pending)}};
+        fair_set_weight(d->fair, pw->pw_uid, u->weight);
+    }
+    qsort(l->users, l->n_users, sizeof *l->users, compare_uids);
+}
+
 void
 rules_make(struct daemon *d)
 {
@@ -43,6 +86,7 @@ rules_make(struct daemon *d)
                                .fair_share = c->fair_share != 0,
                                .limits = &d->limits};
     d->fair = fair_new(c->fair_half_life_s * 1000);
+    make_users(d);
     d->planner = planner_new(&rules, d->fair);
     d->depend = depend_new();
 }

@@ -19,6 +19,7 @@
 #include "spec/config_table.h"
 
 #define PATTERN_MAX_BYTES 200
+#define PATH_MAX_BYTES    4095
 #define SHOWN_COLUMNS     60
 
 #define INT(name, min, max, standard, help)                                                    \
@@ -37,6 +38,15 @@
 #define TEXT(name, max, standard, help)                                                        \
     {                                                                                          \
 #name, TYPE_TEXT, offsetof(struct config, name), 0, max, standard, {NULL }, help       \
+    }
+#define PATH(name, help)                                                                       \
+    {                                                                                          \
+#name, TYPE_PATH, offsetof(struct config, name), 0, PATH_MAX_BYTES, "", {NULL }, help  \
+    }
+#define USERS(name, help)                                                                      \
+    {                                                                                          \
+#name, TYPE_USERS, offsetof(struct config, name), 0, CONFIG_USERS_MAX, NULL,           \
+            {NULL }, help                                                                      \
     }
 #define LIST(name, help)                                                                       \
     {                                                                                          \
@@ -101,6 +111,12 @@ const struct setting config_settings[] = {
            "off", "on"),
     INT(user_priority_max, PRIORITY_MIN, PRIORITY_MAX, "0",
         "berthd --system: the highest priority of a user's job; an admin's may have any"),
+    USERS(users,
+          "what single users get instead: alice: {weight: 2, max_running: 4, max_gpus: 2, "
+          "max_vram_mib: 40000, max_pending: 100}"),
+    PATH(models,
+         "a table of what models need, for commands with --llm NAME; read again when it "
+         "changes"),
     CHOICE(log_level, "info", "how much the daemon's log says", "error", "warn", "info",
            "debug"),
 };
@@ -232,6 +248,10 @@ set_text(const struct setting *s, struct config *c, const char *value, struct er
     char **field = field_of(s, c);
     size_t n = strlen(value);
 
+    if (s->type == TYPE_PATH && n > 0 && value[0] != '/') {
+        parse_refuse(e, value, "is no absolute path; one begins with /");
+        return err_prefix(e, "%s", s->key);
+    }
     if ((double)n > s->max || !text_is_utf8(value, n, NULL))
         return err_set(e, ERR_USAGE, "%s: %zu bytes; it is UTF-8 text of at most %.0f", s->key,
                        n, s->max);
@@ -286,7 +306,11 @@ config_set(struct config *c, const char *key, const char *value, struct err *e)
     case TYPE_CHOICE:
         return set_choice(s, c, value, e);
     case TYPE_TEXT:
+    case TYPE_PATH:
         return set_text(s, c, value, e);
+    case TYPE_USERS:
+        return err_set(e, ERR_USAGE, "%s: it is a mapping; write it into a file of settings",
+                       s->key);
     case TYPE_INT:
     case TYPE_FRACTION:
         break;
@@ -301,10 +325,16 @@ config_init(struct config *c)
 
     memset(c, 0, sizeof(*c));
     for (size_t i = 0; i < CONFIG_SETTINGS; i++)
-        if (config_settings[i].type != TYPE_LIST &&
+        if (config_settings[i].standard &&
             config_set(c, config_settings[i].key, config_settings[i].standard, &e) != 0)
             err_abort("a default is out of its own range: %s", e.text);
     c->oom_patterns = copy_list(standard_patterns, STANDARD_PATTERNS);
+}
+
+static bool
+is_text(const struct setting *s)
+{
+    return s->type == TYPE_TEXT || s->type == TYPE_PATH;
 }
 
 void
@@ -312,9 +342,10 @@ config_copy(struct config *to, const struct config *from)
 {
     *to = *from;
     for (size_t i = 0; i < CONFIG_SETTINGS; i++)
-        if (config_settings[i].type == TYPE_TEXT)
+        if (is_text(&config_settings[i]))
             *(char **)field_of(&config_settings[i], to) =
                 xstrdup(*(char *const *)const_field_of(&config_settings[i], from));
+    config_copy_users(to, from);
     to->oom_patterns =
         copy_list((const char *const *)from->oom_patterns, list_len(from->oom_patterns));
 }
@@ -324,8 +355,9 @@ config_free(struct config *c)
 {
     free_list(c->oom_patterns);
     c->oom_patterns = NULL;
+    config_free_users(c);
     for (size_t i = 0; i < CONFIG_SETTINGS; i++) {
-        if (config_settings[i].type != TYPE_TEXT)
+        if (!is_text(&config_settings[i]))
             continue;
         char **field = field_of(&config_settings[i], c);
         free(*field);
@@ -333,9 +365,8 @@ config_free(struct config *c)
     }
 }
 
-/* In double quotes, which YAML and JSON read alike. */
-static void
-add_quoted(struct buf *out, const char *s)
+void
+config_add_quoted(struct buf *out, const char *s)
 {
     buf_addc(out, '"');
     for (; *s; s++) {
@@ -381,9 +412,13 @@ add_value(const struct setting *s, const struct config *c, struct buf *out)
     case TYPE_CHOICE:
         buf_addf(out, " %s", s->choices[*(const int *)field]);
         break;
+    case TYPE_USERS:
+        config_add_users_text(c, out);
+        break;
     case TYPE_TEXT:
+    case TYPE_PATH:
         buf_addc(out, ' ');
-        add_quoted(out, *(const char *const *)field);
+        config_add_quoted(out, *(const char *const *)field);
         break;
     case TYPE_LIST: {
         char *const *list = *(char *const *const *)field;
@@ -391,7 +426,7 @@ add_value(const struct setting *s, const struct config *c, struct buf *out)
             buf_adds(out, " []");
         for (; list && *list; list++) {
             buf_adds(out, "\n  - ");
-            add_quoted(out, *list);
+            config_add_quoted(out, *list);
         }
         break;
     }
@@ -427,6 +462,12 @@ add_range(const struct setting *s, struct buf *out)
         break;
     case TYPE_TEXT:
         buf_addf(out, "at most %.0f bytes", s->max);
+        break;
+    case TYPE_PATH:
+        buf_adds(out, "an absolute path");
+        break;
+    case TYPE_USERS:
+        buf_addf(out, "at most %d users", CONFIG_USERS_MAX);
         break;
     }
 }

@@ -20,7 +20,7 @@ enum config_private { PRIVATE_OFF, PRIVATE_ON };
 /* What one user may have, in the settings' map `users`. -1: as for every user. */
 struct config_user {
     char *name;    /* owned */
-    double weight; /* of his fair share; 1 */
+    double weight; /* of the user's fair share; 1 */
     int64_t max_running, max_gpus, max_vram_mib, max_pending;
 };
 
@@ -53,7 +53,7 @@ struct config {
     int64_t time_default_s;    /* for jobs that name none; 0: none */
     struct config_user *users; /* owned */
     size_t n_users;
-    char *models; /* owned; path of the model table; NULL: none */
+    char *models; /* owned; absolute path of the model table; "": none */
     /* Of a daemon that serves all users of the machine: */
     char *admin_group;         /* owned; its members are admins; "": root alone is */
     int private;               /* enum config_private */
@@ -64,9 +64,10 @@ void config_init(struct config *c); /* the defaults */
 void config_free(struct config *c); /* what it owns; not c */
 
 /* Lays the keys of a YAML (or JSON) text over *c. Unknown keys, values of the wrong type or
- * out of range, keys said twice: ERR_USAGE with "NAME:LINE: ..." and *c untouched. */
+ * out of range, keys said twice: ERR_USAGE with "NAME:LINE: ..." and *c untouched. all: every
+ * error on a line of its own (the first is in e too); may be NULL. */
 int config_read(struct config *c, const char *name, const char *text, size_t len,
-                struct err *e);
+                struct buf *all, struct err *e);
 
 /* One setting from the environment or an option. A list is separated by commas. */
 int config_set(struct config *c, const char *key, const char *value, struct err *e);

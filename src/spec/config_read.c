@@ -1,42 +1,57 @@
 /* Settings out of YAML, and so out of JSON, which YAML contains: libyaml's events to rows of
  * the table in config.c. All or nothing: what is read goes into a copy, and takes the place
- * of the caller's settings only when the whole text was good. Every error has its line. */
+ * of the caller's settings only when the whole text was good. Every error has its line, and
+ * all are found, as far as the text is YAML. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
-#include "base/cleanup.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "spec/config.h"
 #include "spec/config_table.h"
 
-/* What is being read: the copy that is filled, and which keys have been seen. */
+#define ERRORS_MAX 100 /* kept */
+
+/* What is being read: the copy that is filled, which keys have been seen, what was wrong. */
 struct reader {
     yaml_parser_t yaml;
     const char *name;
     struct config next;
     bool seen[CONFIG_SETTINGS];
+    struct buf *all; /* NULL: only the first is asked for */
+    struct err first;
+    int n_errors;
 };
 
-/* Puts "NAME:LINE: " in front of what e says. */
-static int
-at_line(const struct reader *r, yaml_mark_t mark, struct err *e)
+/* Notes what e says, with "NAME:LINE: " in front. */
+static void
+note(struct reader *r, yaml_mark_t mark, const struct err *e)
 {
-    auto_free char *words = xstrdup(e->text);
+    struct err here;
 
-    return err_set(e, ERR_USAGE, "%s:%zu: %s", r->name, mark.line + 1, words);
+    err_set(&here, ERR_USAGE, "%s:%zu: %s", r->name, mark.line + 1, e->text);
+    if (r->n_errors == 0)
+        r->first = here;
+    if (r->all && r->n_errors < ERRORS_MAX)
+        buf_addf(r->all, "%s\n", here.text);
+    r->n_errors++;
 }
 
+/* -1 (noted) when the text is no YAML from here on: there is nothing to go on with. */
 static int
-next_event(struct reader *r, yaml_event_t *event, struct err *e)
+next_event(struct reader *r, yaml_event_t *event)
 {
+    struct err e;
+
     if (yaml_parser_parse(&r->yaml, event))
         return 0;
-    err_set(e, ERR_USAGE, "not YAML: %s%s%s",
+    err_set(&e, ERR_USAGE, "not YAML: %s%s%s",
             r->yaml.problem ? r->yaml.problem : "cannot be read", r->yaml.context ? " " : "",
             r->yaml.context ? r->yaml.context : "");
-    return at_line(r, r->yaml.problem_mark, e);
+    note(r, r->yaml.problem_mark, &e);
+    return -1;
 }
 
 static const char *
@@ -56,78 +71,221 @@ event_name(const yaml_event_t *event)
     }
 }
 
+static bool
+opens(const yaml_event_t *event)
+{
+    return event->type == YAML_MAPPING_START_EVENT || event->type == YAML_SEQUENCE_START_EVENT;
+}
+
+/* To the end of what event has opened, if it has. */
+static int
+skip_rest(struct reader *r, const yaml_event_t *event)
+{
+    int depth = opens(event);
+
+    while (depth > 0) {
+        yaml_event_t inner;
+        if (next_event(r, &inner) != 0)
+            return -1;
+        depth += opens(&inner);
+        depth -= inner.type == YAML_MAPPING_END_EVENT || inner.type == YAML_SEQUENCE_END_EVENT;
+        yaml_event_delete(&inner);
+    }
+    return 0;
+}
+
+static int
+skip_value(struct reader *r)
+{
+    yaml_event_t event;
+    int rc;
+
+    if (next_event(r, &event) != 0)
+        return -1;
+    rc = skip_rest(r, &event);
+    yaml_event_delete(&event);
+    return rc;
+}
+
 /* A scalar without NUL inside, which no C string could hold. */
 static const char *
 scalar_text(const yaml_event_t *event)
 {
     const char *text = (const char *)event->data.scalar.value;
 
+    if (event->type != YAML_SCALAR_EVENT)
+        return NULL;
     return strlen(text) == event->data.scalar.length ? text : NULL;
 }
 
-/* One item of a list: 1 when it was the list's end instead, -1 with e. */
+/* One item of a list: 1 when it was the list's end instead. */
 static int
-read_item(struct reader *r, const struct setting *s, char **items, size_t *n, struct err *e)
+read_item(struct reader *r, const struct setting *s, char **items, size_t *n, bool *bad)
 {
     yaml_event_t event;
+    struct err e;
     int rc = 0;
 
-    if (next_event(r, &event, e) != 0)
+    if (next_event(r, &event) != 0)
         return -1;
-    const char *text = event.type == YAML_SCALAR_EVENT ? scalar_text(&event) : NULL;
-    if (event.type == YAML_SEQUENCE_END_EVENT)
+    const char *text = scalar_text(&event);
+    if (event.type == YAML_SEQUENCE_END_EVENT) {
         rc = 1;
-    else if (text && *n < CONFIG_LIST_MAX)
+    } else if (text && *n < CONFIG_LIST_MAX) {
         items[(*n)++] = xstrdup(text);
-    else
-        rc = err_set(e, ERR_USAGE, "%s: it is a list of at most %d texts", s->key,
-                     CONFIG_LIST_MAX);
-    if (rc < 0)
-        at_line(r, event.start_mark, e);
+    } else {
+        if (!*bad) {
+            err_set(&e, ERR_USAGE, "%s: it is a list of at most %d texts", s->key,
+                    CONFIG_LIST_MAX);
+            note(r, event.start_mark, &e);
+        }
+        *bad = true;
+        rc = skip_rest(r, &event);
+    }
     yaml_event_delete(&event);
     return rc;
 }
 
 /* The items up to the list's end; `start` is where its first event was. */
 static int
-read_list(struct reader *r, const struct setting *s, yaml_mark_t start, struct err *e)
+read_list(struct reader *r, const struct setting *s, yaml_mark_t start)
 {
     char *items[CONFIG_LIST_MAX];
     size_t n = 0;
+    bool bad = false;
+    struct err e;
     int rc;
 
     do {
-        rc = read_item(r, s, items, &n, e);
+        rc = read_item(r, s, items, &n, &bad);
     } while (rc == 0);
-    if (rc == 1 && (rc = config_set_list(s, &r->next, (const char *const *)items, n, e)) != 0)
-        at_line(r, start, e);
+    if (rc == 1 && !bad && config_set_list(s, &r->next, (const char *const *)items, n, &e) != 0)
+        note(r, start, &e);
     for (size_t i = 0; i < n; i++)
         free(items[i]);
+    return rc < 0 ? -1 : 0;
+}
+
+/* ---------------------------------------------------------------------- users */
+
+/* One key and value of a user: 1 when it was the end of them instead. */
+static int
+read_user_pair(struct reader *r, struct config_user *u)
+{
+    yaml_event_t key, value;
+    struct err e;
+    int rc = 0;
+
+    if (next_event(r, &key) != 0)
+        return -1;
+    if (key.type == YAML_MAPPING_END_EVENT) {
+        yaml_event_delete(&key);
+        return 1;
+    }
+    const char *name = scalar_text(&key);
+    if (skip_rest(r, &key) != 0 || next_event(r, &value) != 0) {
+        yaml_event_delete(&key);
+        return -1;
+    }
+    const char *text = scalar_text(&value);
+    if (!name || !text) {
+        err_set(&e, ERR_USAGE,
+                "users: %s: keys and single values belong here, such as "
+                "max_running: 4",
+                u->name);
+        note(r, key.start_mark, &e);
+        rc = skip_rest(r, &value);
+    } else if (config_user_set(u, name, text, &e) != 0) {
+        note(r, key.start_mark, &e);
+    }
+    yaml_event_delete(&key);
+    yaml_event_delete(&value);
     return rc;
 }
 
 static int
-read_value(struct reader *r, const struct setting *s, struct err *e)
+read_user(struct reader *r, const yaml_event_t *key)
+{
+    struct config_user u;
+    yaml_event_t event;
+    struct err e;
+    int rc = 0;
+
+    if (next_event(r, &event) != 0)
+        return -1;
+    config_user_init(&u);
+    u.name = xstrdup(scalar_text(key) ? scalar_text(key) : "");
+    if (event.type == YAML_MAPPING_START_EVENT) {
+        do {
+            rc = read_user_pair(r, &u);
+        } while (rc == 0);
+    } else {
+        err_set(&e, ERR_USAGE, "users: %s: %s where a mapping belongs, such as {weight: 2}",
+                u.name, event_name(&event));
+        note(r, event.start_mark, &e);
+        rc = skip_rest(r, &event);
+    }
+    yaml_event_delete(&event);
+    if (config_add_user(&r->next, &u, &e) != 0)
+        note(r, key->start_mark, &e);
+    return rc < 0 ? -1 : 0;
+}
+
+/* The users up to the mapping's end. */
+static int
+read_users(struct reader *r)
+{
+    config_free_users(&r->next);
+    for (;;) {
+        yaml_event_t key;
+        if (next_event(r, &key) != 0)
+            return -1;
+        int rc = key.type == YAML_MAPPING_END_EVENT ? 1 : 0;
+        if (rc == 0)
+            rc = skip_rest(r, &key) != 0 ? -1 : read_user(r, &key);
+        yaml_event_delete(&key);
+        if (rc != 0)
+            return rc < 0 ? -1 : 0;
+    }
+}
+
+/* --------------------------------------------------------------------- values */
+
+static void
+set_scalar(struct reader *r, const struct setting *s, const char *text, yaml_mark_t mark)
+{
+    const char *one[] = {text};
+    struct err e;
+    int rc = s->type == TYPE_LIST ? config_set_list(s, &r->next, one, 1, &e)
+                                  : config_set(&r->next, s->key, text, &e);
+
+    if (rc != 0)
+        note(r, mark, &e);
+}
+
+static int
+read_value(struct reader *r, const struct setting *s)
 {
     yaml_event_t event;
-    const char *text;
-    int rc;
+    struct err e;
+    int rc = 0;
 
-    if (next_event(r, &event, e) != 0)
+    if (next_event(r, &event) != 0)
         return -1;
-    text = event.type == YAML_SCALAR_EVENT ? scalar_text(&event) : NULL;
+    const char *text = scalar_text(&event);
     if (event.type == YAML_SEQUENCE_START_EVENT && s->type == TYPE_LIST) {
-        rc = read_list(r, s, event.start_mark, e);
-    } else if (text) {
-        const char *one[] = {text};
-        rc = s->type == TYPE_LIST ? config_set_list(s, &r->next, one, 1, e)
-                                  : config_set(&r->next, s->key, text, e);
-        if (rc != 0)
-            at_line(r, event.start_mark, e);
+        rc = read_list(r, s, event.start_mark);
+    } else if (event.type == YAML_MAPPING_START_EVENT && s->type == TYPE_USERS) {
+        rc = read_users(r);
+    } else if (text && s->type != TYPE_USERS) {
+        set_scalar(r, s, text, event.start_mark);
     } else {
-        err_set(e, ERR_USAGE, "%s: %s where %s belongs", s->key, event_name(&event),
-                s->type == TYPE_LIST ? "a list" : "a single value");
-        rc = at_line(r, event.start_mark, e);
+        err_set(&e, ERR_USAGE, "%s: %s where %s belongs", s->key, event_name(&event),
+                s->type == TYPE_LIST    ? "a list"
+                : s->type == TYPE_USERS ? "a mapping of users"
+                                        : "a single value");
+        note(r, event.start_mark, &e);
+        rc = skip_rest(r, &event);
     }
     yaml_event_delete(&event);
     return rc;
@@ -135,73 +293,74 @@ read_value(struct reader *r, const struct setting *s, struct err *e)
 
 /* One key and its value. */
 static int
-read_pair(struct reader *r, const yaml_event_t *key, struct err *e)
+read_pair(struct reader *r, const yaml_event_t *key)
 {
-    const char *text = key->type == YAML_SCALAR_EVENT ? scalar_text(key) : NULL;
+    const char *text = scalar_text(key);
     const struct setting *s = text ? config_find(text) : NULL;
+    struct err e;
 
-    if (!text) {
-        err_set(e, ERR_USAGE, "%s where a setting's name belongs", event_name(key));
-        return at_line(r, key->start_mark, e);
-    }
-    if (!s) {
-        config_refuse_key(text, e);
-        return at_line(r, key->start_mark, e);
-    }
-    if (r->seen[s - config_settings]) {
-        err_set(e, ERR_USAGE, "%s is said twice; leave one of them", s->key);
-        return at_line(r, key->start_mark, e);
+    if (!text)
+        err_set(&e, ERR_USAGE, "%s where a setting's name belongs", event_name(key));
+    else if (!s)
+        config_refuse_key(text, &e);
+    else if (r->seen[s - config_settings])
+        err_set(&e, ERR_USAGE, "%s is said twice; leave one of them", s->key);
+    if (!s || r->seen[s - config_settings]) {
+        note(r, key->start_mark, &e);
+        return skip_rest(r, key) != 0 ? -1 : skip_value(r);
     }
     r->seen[s - config_settings] = true;
-    return read_value(r, s, e);
+    return read_value(r, s);
 }
 
 /* Events from the start of the stream to its end: at most one document, a mapping. */
-static int
-read_stream(struct reader *r, struct err *e)
+static void
+read_stream(struct reader *r)
 {
     bool in_mapping = false, had_mapping = false;
+    struct err e;
 
     for (;;) {
         yaml_event_t event;
         int rc = 0;
-        if (next_event(r, &event, e) != 0)
-            return -1;
+        if (next_event(r, &event) != 0)
+            return;
         yaml_event_type_t type = event.type;
         if (in_mapping && type == YAML_MAPPING_END_EVENT) {
             in_mapping = false;
         } else if (in_mapping) {
-            rc = read_pair(r, &event, e);
+            rc = read_pair(r, &event);
         } else if (type == YAML_MAPPING_START_EVENT && !had_mapping) {
             in_mapping = had_mapping = true;
         } else if (type != YAML_STREAM_START_EVENT && type != YAML_STREAM_END_EVENT &&
                    type != YAML_DOCUMENT_START_EVENT && type != YAML_DOCUMENT_END_EVENT) {
-            err_set(e, ERR_USAGE, "settings are `key: value` lines, in one document");
-            rc = at_line(r, event.start_mark, e);
+            err_set(&e, ERR_USAGE, "settings are `key: value` lines, in one document");
+            note(r, event.start_mark, &e);
+            rc = -1;
         }
         yaml_event_delete(&event);
         if (rc != 0 || type == YAML_STREAM_END_EVENT)
-            return rc;
+            return;
     }
 }
 
 int
-config_read(struct config *c, const char *name, const char *text, size_t len, struct err *e)
+config_read(struct config *c, const char *name, const char *text, size_t len, struct buf *all,
+            struct err *e)
 {
-    struct reader r = {.name = name};
-    int rc;
+    struct reader r = {.name = name, .all = all};
 
     if (!yaml_parser_initialize(&r.yaml))
         err_abort("no memory for a YAML parser");
     yaml_parser_set_input_string(&r.yaml, (const unsigned char *)text, len);
     config_copy(&r.next, c);
-    rc = read_stream(&r, e);
+    read_stream(&r);
     yaml_parser_delete(&r.yaml);
-    if (rc == 0) {
+    if (r.n_errors == 0) {
         config_free(c);
         *c = r.next;
-    } else {
-        config_free(&r.next);
+        return 0;
     }
-    return rc;
+    config_free(&r.next);
+    return err_set(e, ERR_USAGE, "%s", r.first.text);
 }

@@ -3,14 +3,27 @@
 #ifndef SPEC_CONFIG_TABLE_H
 #define SPEC_CONFIG_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "spec/config.h"
 
-#define CONFIG_SETTINGS 33 /* rows; the compiler refuses another number */
-#define CONFIG_LIST_MAX 64 /* items of a list */
+#define CONFIG_SETTINGS  35 /* rows; the compiler refuses another number */
+#define CONFIG_LIST_MAX  64 /* items of a list */
+#define CONFIG_USERS_MAX 10000
 
-enum config_type { TYPE_INT, TYPE_FRACTION, TYPE_CHOICE, TYPE_LIST, TYPE_TEXT };
+enum config_type {
+    TYPE_INT,
+    TYPE_FRACTION,
+    TYPE_CHOICE,
+    TYPE_LIST,
+    TYPE_TEXT,
+    TYPE_PATH,
+    TYPE_USERS
+};
+
+struct buf;
+struct err;
 
 struct setting {
     const char *key;
@@ -32,6 +45,28 @@ int config_refuse_key(const char *key, struct err *e);
 /* Items are copied. */
 int config_set_list(const struct setting *s, struct config *c, const char *const *items,
                     size_t n, struct err *e);
+
+/* Of the map `users`: a row for each of these keys. */
+struct user_setting {
+    const char *key;
+    bool is_fraction; /* a double, else an int64_t */
+    size_t offset;    /* in struct config_user */
+    double min, max;
+};
+#define CONFIG_USER_SETTINGS 5
+extern const struct user_setting config_user_settings[CONFIG_USER_SETTINGS];
+
+void config_user_init(struct config_user *u); /* everything as for every user */
+/* ERR_USAGE with "users: alice: ..." in front. */
+int config_user_set(struct config_user *u, const char *key, const char *value, struct err *e);
+/* Takes u over; a name that is there already: ERR_USAGE, and u is freed. */
+int config_add_user(struct config *c, struct config_user *u, struct err *e);
+void config_free_users(struct config *c);
+void config_copy_users(struct config *to, const struct config *from); /* to has none */
+void config_add_users_text(const struct config *c, struct buf *out);
+
+/* In double quotes, which YAML and JSON read alike. */
+void config_add_quoted(struct buf *out, const char *s);
 
 void config_copy(struct config *to, const struct config *from); /* to is to be freed */
 

@@ -19,7 +19,7 @@
 static int
 read_text(struct config *c, const char *text, struct err *e)
 {
-    return config_read(c, "c.yaml", text, strlen(text), e);
+    return config_read(c, "c.yaml", text, strlen(text), NULL, e);
 }
 
 static void
@@ -139,6 +139,23 @@ refuses_with_place_and_range(void **state)
          "sample_ms: an alias where a single value belongs"},
         {"margin_mib: 1\nsample_ms: \"2\n", "not YAML: "},
         {"{\"margin_mib\": 1", "not YAML: "},
+        {"models: table.json\n", "c.yaml:1: models: 'table.json' is no absolute path"},
+        {"users: alice\n", "c.yaml:1: users: a single value where a mapping of users belongs"},
+        {"users: [alice]\n", "users: a list where a mapping of users belongs"},
+        {"users:\n  alice: 2\n",
+         "c.yaml:2: users: alice: a single value where a mapping belongs"},
+        {"users:\n  alice: {weight: 0}\n",
+         "c.yaml:2: users: alice: weight: '0' is not a number from 0.01 to 1000"},
+        {"users:\n  alice:\n    max_running: -1\n",
+         "c.yaml:3: users: alice: max_running: '-1' is not a whole number from 0"},
+        {"users:\n  alice: {max_runing: 1}\n",
+         "users: alice: there is no 'max_runing'; did you mean max_running?"},
+        {"users:\n  alice: {xyzzy: 1}\n", "there is no 'xyzzy'; there are weight, "},
+        {"users:\n  alice: {max_gpus: [1]}\n", "users: alice: keys and single values belong"},
+        {"users:\n  a: {}\n  a: {}\n", "c.yaml:3: users: a is there twice"},
+        {"users:\n  [a]: {}\n", "users: the name of a user belongs here"},
+        {"users:\n  'a b': {}\n", "users: the name of a user belongs here"},
+        {"users: {a: {weight: 2}", "not YAML"},
         {"margin_mib: \"1\\0\"\n", "where a single value belongs"},
         {"margin_mib: \x01\n", "not YAML"},
         {"margin_mib: \xff\n", "not YAML"},
@@ -158,6 +175,90 @@ refuses_with_place_and_range(void **state)
     }
     assert_int_equal(c.margin_mib, 512); /* none of the good halves has been taken */
     assert_int_equal(c.sample_ms, 1000);
+    config_free(&c);
+}
+
+static void
+reads_users_and_paths(void **state)
+{
+    static const char text[] = "users:\n"
+                               "  alice: {weight: 2.5, max_running: 4}\n"
+                               "  bob:\n    max_gpus: 0\n    max_vram_mib: 40000\n"
+                               "    max_pending: 7\n"
+                               "  carol: {}\n"
+                               "models: /etc/berth/models.json\n";
+    struct config c;
+    struct err e;
+
+    (void)state;
+    config_init(&c);
+    assert_int_equal(c.n_users, 0);
+    assert_string_equal(c.models, "");
+    if (read_text(&c, text, &e) != 0)
+        fail_msg("%s", e.text);
+    assert_string_equal(c.models, "/etc/berth/models.json");
+    assert_int_equal(c.n_users, 3);
+    assert_string_equal(c.users[0].name, "alice");
+    assert_true(c.users[0].weight > 2.4 && c.users[0].weight < 2.6);
+    assert_int_equal(c.users[0].max_running, 4);
+    assert_int_equal(c.users[0].max_gpus, -1);
+    assert_int_equal(c.users[1].max_gpus, 0);
+    assert_int_equal(c.users[1].max_vram_mib, 40000);
+    assert_int_equal(c.users[1].max_pending, 7);
+    assert_true(c.users[2].weight > 0.9 && c.users[2].weight < 1.1);
+    /* A later file's map takes the place of an earlier one's. */
+    assert_int_equal(read_text(&c, "users: {dave: {weight: 3}}\n", &e), 0);
+    assert_int_equal(c.n_users, 1);
+    assert_string_equal(c.users[0].name, "dave");
+    assert_int_equal(config_set(&c, "users", "x", &e), -1);
+    assert_non_null(strstr(e.text, "write it into a file of settings"));
+    config_free(&c);
+}
+
+static void
+finds_every_error(void **state)
+{
+    static const char text[] = "margin_mib: -1\n"
+                               "xyzzy: {a: [1, {b: c}]}\n"
+                               "sample_ms: [1, 2]\n"
+                               "oom_patterns: [a, [b], {c: d}]\n"
+                               "users:\n"
+                               "  alice: {weight: -1, max_gpus: {}, max_running: 3}\n"
+                               "  bob: [1]\n"
+                               "? {a: b}\n"
+                               ": [c]\n"
+                               "margin_mib: 5\n"
+                               "tolerance: 2\n";
+    static const char *const lines[] = {
+        "c.yaml:1: margin_mib",
+        "c.yaml:2: 'xyzzy'",
+        "c.yaml:3: sample_ms",
+        "c.yaml:4: oom_patterns",
+        "c.yaml:6: users: alice: weight",
+        "c.yaml:6: users: alice: keys",
+        "c.yaml:7: users: bob",
+        "c.yaml:8: a mapping where",
+        "c.yaml:10: margin_mib is said twice",
+        "c.yaml:11: tolerance",
+    };
+    auto_buf struct buf all = BUF_INIT;
+    struct config c;
+    struct err e;
+    size_t n = 0;
+
+    (void)state;
+    config_init(&c);
+    assert_int_equal(config_read(&c, "c.yaml", text, strlen(text), &all, &e), -1);
+    assert_memory_equal(e.text, lines[0], strlen(lines[0]));
+    char *rest = all.data, *line;
+    while ((line = strsep(&rest, "\n")) && *line) {
+        assert_true(n < COUNT(lines));
+        if (strncmp(line, lines[n], strlen(lines[n])) != 0)
+            fail_msg("error %zu: %s", n, line);
+        n++;
+    }
+    assert_int_equal(n, COUNT(lines));
+    assert_int_equal(c.n_users, 0);
     config_free(&c);
 }
 
@@ -218,7 +319,7 @@ the_sample_is_the_defaults(void **state)
     config_init(&c);
     config_show(&c, &before);
     config_sample(&sample);
-    if (config_read(&c, "sample", sample.data, sample.len, &e) != 0)
+    if (config_read(&c, "sample", sample.data, sample.len, NULL, &e) != 0)
         fail_msg("%s", e.text);
     config_show(&c, &after);
     assert_string_equal(after.data, before.data);
@@ -238,12 +339,13 @@ what_is_shown_reads_back(void **state)
         read_text(&c,
                   "spike_buffer: 0.123456789\nplacement: spread\nlog_level: debug\n"
                   "oom_patterns: [\"a\\\"b\\\\c\", \"tab\\there\", '# x', '- y']\n"
-                  "pending_max: 10\n",
+                  "pending_max: 10\nmodels: /a b/\\\"c\nusers: {'x:y': {weight: 0.3}, z: "
+                  "{max_gpus: 3}}\n",
                   &e),
         0);
     config_show(&c, &before);
     config_init(&d);
-    if (config_read(&d, "shown", before.data, before.len, &e) != 0)
+    if (config_read(&d, "shown", before.data, before.len, NULL, &e) != 0)
         fail_msg("%s in\n%s", e.text, before.data);
     config_show(&d, &after);
     assert_string_equal(after.data, before.data);
@@ -262,6 +364,8 @@ main(void)
         cmocka_unit_test(reads_yaml_and_json),
         cmocka_unit_test(empty_texts_change_nothing),
         cmocka_unit_test(refuses_with_place_and_range),
+        cmocka_unit_test(reads_users_and_paths),
+        cmocka_unit_test(finds_every_error),
         cmocka_unit_test(lists_have_a_bound),
         cmocka_unit_test(sets_single_values),
         cmocka_unit_test(the_sample_is_the_defaults),

@@ -1,0 +1,153 @@
+/* The map `users` of the settings: what single users get in the place of what everybody
+ * gets. Called by config.c and config_read.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/text.h"
+#include "spec/config_table.h"
+
+#define NAME_MAX_BYTES 64
+#define SHOWN_COLUMNS  60
+
+#define LIMIT(name, max)                                                                       \
+    {                                                                                          \
+#name, false, offsetof(struct config_user, name), 0, max                               \
+    }
+
+const struct user_setting config_user_settings[] = {
+    {"weight", true, offsetof(struct config_user, weight), 0.01, 1000},
+    LIMIT(max_running, 1000000),
+    LIMIT(max_gpus, 1000000),
+    LIMIT(max_vram_mib, 1000000000),
+    LIMIT(max_pending, 10000000),
+};
+
+static void *
+field_of(const struct user_setting *s, struct config_user *u)
+{
+    return (char *)u + s->offset;
+}
+
+void
+config_user_init(struct config_user *u)
+{
+    *u = (struct config_user){
+        .weight = 1, .max_running = -1, .max_gpus = -1, .max_vram_mib = -1, .max_pending = -1};
+}
+
+static int
+refuse_key(const struct config_user *u, const char *key, struct err *e)
+{
+    const char *known[CONFIG_USER_SETTINGS + 1] = {NULL};
+    auto_buf struct buf shown = BUF_INIT;
+    const char *near;
+
+    for (size_t i = 0; i < CONFIG_USER_SETTINGS; i++)
+        known[i] = config_user_settings[i].key;
+    near = text_nearest(key, known);
+    text_add_safe(&shown, key, strlen(key), SHOWN_COLUMNS);
+    if (near)
+        return err_set(e, ERR_USAGE, "users: %s: there is no '%s'; did you mean %s?", u->name,
+                       buf_str(&shown), near);
+    return err_set(e, ERR_USAGE,
+                   "users: %s: there is no '%s'; there are weight, max_running, max_gpus, "
+                   "max_vram_mib, max_pending",
+                   u->name, buf_str(&shown));
+}
+
+int
+config_user_set(struct config_user *u, const char *key, const char *value, struct err *e)
+{
+    for (size_t i = 0; i < CONFIG_USER_SETTINGS; i++) {
+        const struct user_setting *s = &config_user_settings[i];
+        if (strcmp(key, s->key) != 0)
+            continue;
+        int rc = s->is_fraction
+                     ? parse_double(value, s->min, s->max, field_of(s, u), e)
+                     : parse_int(value, (int64_t)s->min, (int64_t)s->max, field_of(s, u), e);
+        return rc == 0 ? 0 : err_prefix(e, "users: %s: %s", u->name, key);
+    }
+    return refuse_key(u, key, e);
+}
+
+/* 0 when u may be one more of them. */
+static int
+check_user(const struct config *c, const struct config_user *u, struct err *e)
+{
+    size_t n = strlen(u->name);
+
+    if (n == 0 || n > NAME_MAX_BYTES || !text_is_utf8(u->name, n, NULL) ||
+        strpbrk(u->name, " \t\r\n"))
+        return err_set(e, ERR_USAGE, "users: the name of a user belongs here, of 1 to %d bytes",
+                       NAME_MAX_BYTES);
+    for (size_t i = 0; i < c->n_users; i++)
+        if (strcmp(c->users[i].name, u->name) == 0)
+            return err_set(e, ERR_USAGE, "users: %s is there twice; leave one of them",
+                           u->name);
+    if (c->n_users == CONFIG_USERS_MAX)
+        return err_set(e, ERR_USAGE, "users: more than %d, which is the most",
+                       CONFIG_USERS_MAX);
+    return 0;
+}
+
+int
+config_add_user(struct config *c, struct config_user *u, struct err *e)
+{
+    if (check_user(c, u, e) != 0) {
+        free(u->name);
+        return -1;
+    }
+    c->users = xrealloc(c->users, (c->n_users + 1) * sizeof(*c->users));
+    c->users[c->n_users++] = *u;
+    return 0;
+}
+
+void
+config_free_users(struct config *c)
+{
+    for (size_t i = 0; i < c->n_users; i++)
+        free(c->users[i].name);
+    free(c->users);
+    c->users = NULL;
+    c->n_users = 0;
+}
+
+void
+config_copy_users(struct config *to, const struct config *from)
+{
+    to->users = NULL;
+    to->n_users = from->n_users;
+    if (from->n_users == 0)
+        return;
+    to->users = xmalloc(from->n_users * sizeof(*to->users));
+    for (size_t i = 0; i < from->n_users; i++) {
+        to->users[i] = from->users[i];
+        to->users[i].name = xstrdup(from->users[i].name);
+    }
+}
+
+/* `{}`, or a line for each of them. */
+void
+config_add_users_text(const struct config *c, struct buf *out)
+{
+    if (c->n_users == 0)
+        buf_adds(out, " {}");
+    for (size_t i = 0; i < c->n_users; i++) {
+        struct config_user *u = &c->users[i];
+        buf_adds(out, "\n  ");
+        config_add_quoted(out, u->name);
+        buf_adds(out, ": {");
+        for (size_t k = 0; k < CONFIG_USER_SETTINGS; k++) {
+            const struct user_setting *s = &config_user_settings[k];
+            int64_t n = s->is_fraction ? 0 : *(int64_t *)field_of(s, u);
+            if (s->is_fraction)
+                buf_addf(out, "%s: %.10g", s->key, *(double *)field_of(s, u));
+            else if (n >= 0)
+                buf_addf(out, ", %s: %lld", s->key, (long long)n);
+        }
+        buf_addc(out, '}');
+    }
+}
