@@ -1,19 +1,27 @@
 /* What the scheduling core costs: prints one line for each operation, "NAME: N ns" and how
- * many times it was done. Links core and base only. Usage: bench-core [JOBS [KINDS]]. */
+ * many times it was done, with 1,000 pending jobs of so many kinds (50), 10,000, ... up to JOBS
+ * (100,000). Links core and base only. Usage: bench-core [JOBS [KINDS]]. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/err.h"
+#include "core/fair.h"
 #include "core/job.h"
 #include "core/ledger.h"
+#include "core/limits.h"
 #include "core/place.h"
 #include "core/plan.h"
 #include "core/queue.h"
 
-#define CARDS    8
-#define CARD_MIB 24576
-#define ROUNDS   200
+#define CARDS         8
+#define CARD_MIB      24576
+#define ROUNDS        200
+#define RUNNING       32
+#define USERS         10
+#define NOW_US        INT64_C(1000000000000)
+#define FIRST_RUNNING 10000000u
 
 static int64_t
 now_ns(void)
@@ -46,59 +54,119 @@ machine(void)
     return l;
 }
 
-/* Fills every card, so that a plan must refuse each kind on each card. */
+/* Four jobs on every card, which leave room for nobody. The longer ones on the later cards. */
 static void
-fill(struct ledger *l)
+fill(struct queue *q, struct ledger *l)
 {
-    struct demand d;
-    demand_init(&d);
-    d.vram_mib = 23800;
-    for (uint8_t i = 0; i < CARDS; i++)
-        ledger_hold(l, 1000000u + i, &d, &i, 1);
+    for (uint32_t i = 0; i < RUNNING; i++) {
+        uint8_t gpu = (uint8_t)(i / (RUNNING / CARDS));
+        struct job *job = job_new();
+        job->id = FIRST_RUNNING + i;
+        job->uid = i % USERS;
+        job->order = job->id;
+        job->state = JOB_RUNNING;
+        job->req.demand.vram_mib = CARD_MIB / (RUNNING / CARDS) - 150;
+        job->run = xcalloc(1, sizeof *job->run);
+        job->run->started_us = NOW_US - 1000000;
+        job->run->n_gpus = 1;
+        job->run->gpus[0] = gpu;
+        queue_add(q, job);
+        ledger_hold(l, job->id, &job->req.demand, &gpu, 1);
+    }
 }
 
-static const struct plan_rules rules = {.patience_ms = INT64_MAX};
-static struct planner *planner;
+/* Whether the ends of what runs are known. */
+static void
+set_spans(struct queue *q, int64_t span_ms)
+{
+    for (struct job *job = queue_active(q); job; job = queue_active_next(job))
+        job->span_ms = job->req.limit_ms = span_ms ? span_ms * (1 + job->id % RUNNING) : 0;
+}
+
 static uint32_t next_id = UINT32_MAX / 2;
 
 static void
 submit(struct queue *q, uint32_t id, int kinds)
 {
+    uint32_t kind = id % (uint32_t)kinds;
     struct job *job = job_new();
     job->id = id;
+    job->uid = kind % USERS;
     job->order = id;
-    job->req.demand.vram_mib = 1000 + (int32_t)(id % (uint32_t)kinds);
-    job->req.demand.gpus = 1 + (int32_t)(id % (uint32_t)kinds % 4);
+    job->submitted_us = NOW_US - 1000000;
+    job->span_ms = job->req.limit_ms = 60000 * (1 + kind % 7);
+    job->req.demand.vram_mib = 1000 + (int32_t)kind;
+    job->req.demand.gpus = 1 + (int32_t)(kind % 4);
     queue_add(q, job);
 }
 
 static void
-bench_plan(struct queue *q, struct ledger *l)
+bench_plan(const char *what, struct planner *planner, struct queue *q, struct ledger *l)
 {
     struct plan p = PLAN_INIT;
+    char name[64];
+    snprintf(name, sizeof name, "plan pass, %s", what);
     int64_t began = now_ns();
     for (int i = 0; i < ROUNDS; i++)
-        plan_make(planner, q, l, 1, &next_id, &p);
-    report("plan pass, all blocked", began, ROUNDS);
+        plan_make(planner, q, l, NOW_US, &next_id, &p);
+    report(name, began, ROUNDS);
     plan_free(&p);
+}
+
+static void
+bench_passes(struct planner *planner, struct queue *q, struct ledger *l)
+{
+    static const struct limits limits = {.each = {.running = RUNNING}};
+    struct plan_rules rules = {.patience_ms = INT64_MAX, .fair_share = true, .limits = &limits};
+    planner_set_rules(planner, &rules);
+    set_spans(q, 0);
+    bench_plan("no end is known", planner, q, l);
+    rules.patience_ms = 0;
+    planner_set_rules(planner, &rules);
+    bench_plan("cards are pinned", planner, q, l);
+    set_spans(q, 60000);
+    bench_plan("ends are known", planner, q, l);
+    rules.order = PLAN_SHORT;
+    planner_set_rules(planner, &rules);
+    bench_plan("the same, short", planner, q, l);
+    rules.order = PLAN_BALANCED;
+    planner_set_rules(planner, &rules);
+    bench_plan("the same, balanced", planner, q, l);
+    rules.order = PLAN_QUEUE;
+    planner_set_rules(planner, &rules);
+}
+
+static void
+bench_forecast(const struct planner *planner, const struct queue *q, const struct ledger *l)
+{
+    struct expected_start *list;
+    int64_t began = now_ns();
+    size_t n = plan_forecast(planner, q, l, NOW_US, 1000, &list);
+    report("forecast of 1,000 starts", began, 1);
+    if (n < 1000)
+        printf("    only %zu were foretold\n", n);
+    free(list);
 }
 
 /* One job leaves, the plan refills its card: the daemon's turn when a job ends. */
 static void
-bench_turnover(struct queue *q, struct ledger *l)
+bench_turnover(struct planner *planner, struct queue *q, struct ledger *l)
 {
     struct plan p = PLAN_INIT;
-    ledger_release(l, 1000000);
-    plan_make(planner, q, l, 1, &next_id, &p);
+    size_t starts = 0;
+    ledger_release(l, FIRST_RUNNING);
+    job_free(queue_remove(q, FIRST_RUNNING));
+    plan_make(planner, q, l, NOW_US, &next_id, &p);
     int64_t began = now_ns();
     for (int i = 0; i < ROUNDS && p.n > 0; i++) {
         for (size_t j = 0; j < p.n; j++) {
             ledger_release(l, p.decisions[j].job);
             job_free(queue_remove(q, p.decisions[j].job));
         }
-        plan_make(planner, q, l, 1, &next_id, &p);
+        starts += p.n;
+        plan_make(planner, q, l, NOW_US, &next_id, &p);
     }
-    report("end, and plan that refills", began, ROUNDS);
+    report("end, and plan that refills", began, starts ? starts : 1);
     for (size_t j = 0; j < p.n; j++)
         ledger_release(l, p.decisions[j].job);
     plan_free(&p);
@@ -132,22 +200,18 @@ bench_queue(struct queue *q, uint32_t jobs)
     report("list all by id", began, 1);
     began = now_ns();
     for (uint32_t id = jobs; id > jobs / 2; id--)
-        queue_requeue(q, queue_get(q, id));
+        if (queue_get(q, id))
+            queue_requeue(q, queue_get(q, id));
     report("move to the back", began, jobs - jobs / 2);
 }
 
-int
-main(int argc, char **argv)
+static void
+bench_length(uint32_t jobs, int kinds)
 {
-    planner = planner_new(&rules, NULL);
-    uint32_t jobs = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 100000;
-    int kinds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 50;
-    if (jobs < 1000 || kinds < 1) {
-        fprintf(stderr, "usage: bench-core [JOBS (1000 or more) [KINDS]]\n");
-        return 2;
-    }
     struct queue *q = queue_new();
     struct ledger *l = machine();
+    struct fair *fair = fair_new(86400000);
+    struct planner *planner = planner_new(&(struct plan_rules){0}, fair);
     size_t before = mallinfo2().uordblks;
     int64_t began = now_ns();
     for (uint32_t id = 1; id <= jobs; id++)
@@ -155,12 +219,32 @@ main(int argc, char **argv)
     report("submit", began, jobs);
     printf("%-34s %12zu bytes\n", "memory for one pending job",
            (mallinfo2().uordblks - before) / jobs);
-    bench_place(l);
-    fill(l);
-    bench_plan(q, l);
-    bench_turnover(q, l);
+    fill(q, l);
+    bench_passes(planner, q, l);
+    bench_forecast(planner, q, l);
+    bench_turnover(planner, q, l);
     bench_queue(q, jobs / 2);
+    planner_free(planner);
+    fair_free(fair);
     queue_free(q);
     ledger_free(l);
+}
+
+int
+main(int argc, char **argv)
+{
+    uint32_t most = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 100000;
+    int kinds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 50;
+    if (most < 1000 || kinds < 1) {
+        fprintf(stderr, "usage: bench-core [JOBS (1000 or more) [KINDS]]\n");
+        return 2;
+    }
+    struct ledger *l = machine();
+    bench_place(l);
+    ledger_free(l);
+    for (uint32_t jobs = 1000; jobs <= most; jobs *= 10) {
+        printf("\n%u pending jobs of %d kinds\n", jobs, kinds);
+        bench_length(jobs, kinds);
+    }
     return 0;
 }
