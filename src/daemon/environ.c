@@ -13,8 +13,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "core/array.h"
 #include "core/job.h"
 #include "core/ledger.h"
+#include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/prober.h"
 #include "store/store.h"
@@ -67,18 +69,48 @@ free_port(uint32_t job)
     return 29500;
 }
 
-static void
-put_sharing(const struct daemon *d, const struct attempt *run, struct buf *out)
+/* The part of its card's memory that it may fill; 0: all of it, or not known. A share without a
+ * word on VRAM means the same part of that. */
+static double
+part_of_memory(const struct daemon *d, const struct job *job)
 {
-    if (run->n_gpus == 0 || run->vram_mib == 0)
+    const struct attempt *run = job->run;
+    int64_t total = run->n_gpus ? ledger_card(d->ledger, run->gpus[0])->info.total_mib : 0;
+    if (run->vram_mib > 0 && total > 0)
+        return (double)run->vram_mib / (double)total;
+    return run->vram_mib ? 0 : job->req.demand.share_permille / 1000.0;
+}
+
+static void
+put_sharing(const struct daemon *d, const struct job *job, struct buf *out)
+{
+    const struct demand *demand = &job->req.demand;
+    double part = part_of_memory(d, job);
+    if (demand->share_permille > 0) {
+        buf_addf(out, "BERTH_GPU_SHARE=%g", demand->share_permille / 1000.0);
+        buf_addc(out, '\0');
+    } else {
+        put(out, "BERTH_GPU_SHARE", job->run->n_gpus && demand_is_whole(demand) ? "1" : "");
+    }
+    if (job->run->n_gpus == 0 || demand_is_whole(demand))
         return;
-    int64_t total = ledger_card(d->ledger, run->gpus[0])->info.total_mib;
-    if (total > 0) {
-        buf_addf(out, "XLA_PYTHON_CLIENT_MEM_FRACTION=%.3f",
-                 (double)run->vram_mib / (double)total);
+    if (part > 0) {
+        buf_addf(out, "XLA_PYTHON_CLIENT_MEM_FRACTION=%.3f", part);
         buf_addc(out, '\0');
     }
     put(out, "TF_FORCE_GPU_ALLOW_GROWTH", "true");
+}
+
+static void
+put_array(const struct daemon *d, const struct job *job, struct buf *out)
+{
+    const struct job *array = job->array ? queue_get(d->queue, job->array) : NULL;
+    if (!job->array)
+        return;
+    put_int(out, "BERTH_ARRAY_JOB_ID", job->array);
+    put_int(out, "BERTH_ARRAY_TASK_ID", job->task);
+    if (array && array->tasks)
+        put_int(out, "BERTH_ARRAY_TASK_COUNT", array->tasks->total);
 }
 
 static void
@@ -86,7 +118,8 @@ put_ours(const struct daemon *d, const struct job *job, const char *mark, struct
 {
     const struct attempt *run = job->run;
     put_cards(d, run, out);
-    put_sharing(d, run, out);
+    put_sharing(d, job, out);
+    put_array(d, job, out);
     put(out, "BERTH_MARK", mark);
     put_int(out, "BERTH_JOB_ID", job->id);
     put(out, "BERTH_JOB_NAME", job->req.name ? job->req.name : "");

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "core/account.h"
+#include "core/array.h"
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "daemon/daemon.h"
@@ -80,12 +81,6 @@ FIELD(id)
     jsonw_int(w, x->job->id);
 }
 
-FIELD(null)
-{
-    (void)x;
-    jsonw_null(w);
-}
-
 PERSONAL(name)
 {
     jsonw_str(w, x->job->req.name);
@@ -106,16 +101,24 @@ PERSONAL(command)
     events_write_command(w, x->job, 0);
 }
 
+/* Of an array of which nothing is left to start, while the last of it runs. */
+static bool
+only_runs(const struct job *job)
+{
+    return job->tasks && job->tasks->live > 0 && array_next(job) < 0 &&
+           !job_state_is_final(job->state);
+}
+
 FIELD(state)
 {
-    jsonw_str(w, job_state_name(x->job->state));
+    jsonw_str(w, job_state_name(only_runs(x->job) ? JOB_RUNNING : x->job->state));
 }
 
 FIELD(reason)
 {
     struct blocked why;
     plan_explain(x->job, &why);
-    if (why.reason == REASON_NONE)
+    if (why.reason == REASON_NONE || only_runs(x->job))
         jsonw_null(w);
     else
         jsonw_str(w, reason_name(why.reason));
@@ -135,7 +138,7 @@ FIELD(explain)
     auto_buf struct buf text = BUF_INIT;
     if (has_ended(x) && !roles_is_hidden(x->daemon, x->job->uid))
         job_end_text(x->job, &text); /* it may quote the log */
-    else if (!has_ended(x))
+    else if (!has_ended(x) && !only_runs(x->job))
         explain_waiting(x, &text);
     jsonw_str(w, text.len ? buf_str(&text) : NULL);
 }
@@ -387,12 +390,8 @@ PERSONAL(attempts)
     jsonw_end_array(w);
 }
 
-static const struct {
-    const char *name;
-    jobjson_field write;
-} fields[] = {
+static const struct jobjson_entry fields[] = {
     {"id", field_id},
-    {"array_task", field_null},
     {"name", field_name},
     {"user", field_user},
     {"uid", field_uid},
@@ -404,7 +403,6 @@ static const struct {
     {"gpus_wanted", field_gpus_wanted},
     {"vram_mib", field_vram_mib},
     {"declared_mib", field_declared_mib},
-    {"share", field_null},
     {"exclusive", field_exclusive},
     {"cpus", field_cpus},
     {"mem_mib", field_mem_mib},
@@ -433,16 +431,21 @@ static const struct {
     {"oom_retries", field_oom_retries},
     {"retries", field_retries},
     {"text", field_text},
+    {NULL, NULL},
 };
-#define N_FIELDS (sizeof fields / sizeof fields[0])
+
+static const struct jobjson_entry *const tables[] = {fields, jobjson_request};
+#define N_TABLES (sizeof tables / sizeof tables[0])
 
 void
 jobjson_object(const struct jobjson *x, struct jsonw *w)
 {
     jsonw_object(w);
-    for (size_t i = 0; i < N_FIELDS; i++) {
-        jsonw_key(w, fields[i].name);
-        fields[i].write(x, w);
+    for (size_t i = 0; i < N_TABLES; i++) {
+        for (const struct jobjson_entry *f = tables[i]; f->name; f++) {
+            jsonw_key(w, f->name);
+            f->write(x, w);
+        }
     }
     jsonw_end_object(w);
 }
@@ -450,8 +453,9 @@ jobjson_object(const struct jobjson *x, struct jsonw *w)
 jobjson_field
 jobjson_find(const char *name)
 {
-    for (size_t i = 0; i < N_FIELDS; i++)
-        if (strcmp(fields[i].name, name) == 0)
-            return fields[i].write;
+    for (size_t i = 0; i < N_TABLES; i++)
+        for (const struct jobjson_entry *f = tables[i]; f->name; f++)
+            if (strcmp(f->name, name) == 0)
+                return f->write;
     return NULL;
 }

@@ -21,6 +21,12 @@ struct jobjson {
 void jobjson_object(const struct jobjson *x, struct jsonw *w);
 
 typedef void (*jobjson_field)(const struct jobjson *x, struct jsonw *w);
+struct jobjson_entry {
+    const char *name; /* NULL: the end */
+    jobjson_field write;
+};
+extern const struct jobjson_entry jobjson_request[]; /* jobjson_request.c: what was asked */
+
 /* The writer of one field's value, NULL when there is no such field. */
 jobjson_field jobjson_find(const char *name);
 

@@ -1,0 +1,234 @@
+/* The fields of a job's object that say what was asked beyond cards and memory: tasks, whom it
+ * waits for, tags, what its time limit does. Names are those of a request where there is one.
+ */
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "core/account.h"
+#include "core/array.h"
+#include "daemon/daemon.h"
+#include "daemon/jobjson.h"
+#include "daemon/roles.h"
+
+#define FIELD(name) static void field_##name(const struct jobjson *x, struct jsonw *w)
+#define REQ(x)      (&(x)->job->req)
+
+static void
+int_or_null(struct jsonw *w, int64_t v, bool known)
+{
+    if (known)
+        jsonw_int(w, v);
+    else
+        jsonw_null(w);
+}
+
+static void
+permille_or_null(struct jsonw *w, int32_t permille)
+{
+    if (permille > 0)
+        jsonw_num(w, permille / 1000.0);
+    else
+        jsonw_null(w);
+}
+
+FIELD(array_job)
+{
+    int_or_null(w, x->job->array, x->job->array != 0);
+}
+
+FIELD(array_task)
+{
+    int_or_null(w, x->job->task, x->job->array != 0);
+}
+
+static void
+write_set(struct jsonw *w, const char *key, const struct task_set *set)
+{
+    auto_buf struct buf text = BUF_INIT;
+    task_set_text(set, &text);
+    jsonw_kstr(w, key, buf_str(&text));
+}
+
+FIELD(array)
+{
+    const struct tasks *t = x->job->tasks;
+    if (!t) {
+        jsonw_null(w);
+        return;
+    }
+    jsonw_object(w);
+    write_set(w, "tasks", &REQ(x)->array);
+    write_set(w, "pending", &t->pending);
+    jsonw_kint(w, "total", t->total);
+    jsonw_key(w, "max");
+    int_or_null(w, REQ(x)->array_max, REQ(x)->array_max > 0);
+    jsonw_kint(w, "waiting", array_n_pending(x->job));
+    jsonw_kint(w, "active", t->active);
+    jsonw_kint(w, "left", t->live); /* in their own name, active or not */
+    jsonw_key(w, "ended");
+    jsonw_object(w);
+    for (int s = 0; s < JOB_STATES; s++)
+        if (t->ended[s])
+            jsonw_kint(w, job_state_name((enum job_state)s), t->ended[s]);
+    jsonw_end_object(w);
+    jsonw_end_object(w);
+}
+
+FIELD(share)
+{
+    permille_or_null(w, REQ(x)->demand.share_permille);
+}
+
+FIELD(min_vram_mib)
+{
+    int_or_null(w, REQ(x)->demand.min_vram_mib, REQ(x)->demand.min_vram_mib > 0);
+}
+
+FIELD(gpu_type)
+{
+    jsonw_str(w, REQ(x)->demand.gpu_type[0] ? REQ(x)->demand.gpu_type : NULL);
+}
+
+FIELD(max_used)
+{
+    permille_or_null(w, REQ(x)->demand.max_used_permille);
+}
+
+FIELD(max_load)
+{
+    permille_or_null(w, REQ(x)->demand.max_load_permille);
+}
+
+FIELD(margin_mib)
+{
+    int_or_null(w, REQ(x)->demand.margin_mib, REQ(x)->demand.margin_mib >= 0);
+}
+
+FIELD(gpu_ids)
+{
+    jsonw_array(w);
+    for (int i = 0; i < REQ(x)->demand.n_ids; i++)
+        jsonw_int(w, REQ(x)->demand.ids[i]);
+    jsonw_end_array(w);
+}
+
+FIELD(after)
+{
+    static const char *const types[] = {
+        [DEP_SUCCESS] = "success", [DEP_ANY] = "any", [DEP_FAILED] = "failed"};
+    jsonw_array(w);
+    for (int i = 0; i < REQ(x)->n_deps; i++) {
+        const struct dep *dep = &REQ(x)->deps[i];
+        jsonw_object(w);
+        jsonw_kstr(w, "type", types[dep->type]);
+        jsonw_kint(w, "job", dep->job);
+        if (dep->task >= 0)
+            jsonw_kint(w, "task", dep->task);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
+FIELD(tags)
+{
+    bool hidden = roles_is_hidden(x->daemon, x->job->uid);
+    jsonw_array(w);
+    for (char **tag = hidden ? NULL : REQ(x)->tags; tag && *tag; tag++)
+        jsonw_str(w, *tag);
+    jsonw_end_array(w);
+}
+
+FIELD(begin)
+{
+    char text[32];
+    int64_t at = x->job->begin_us ? x->job->begin_us : REQ(x)->begin_us;
+    if (!at) {
+        jsonw_null(w);
+        return;
+    }
+    jsonw_object(w);
+    jsonw_key(w, "unix");
+    jsonw_num(w, (double)at / 1e6);
+    jsonw_kstr(w, "rfc3339", clock_rfc3339(at, text));
+    jsonw_end_object(w);
+}
+
+FIELD(unique)
+{
+    jsonw_bool(w, REQ(x)->unique);
+}
+
+FIELD(preemptible)
+{
+    jsonw_bool(w, REQ(x)->preemptible);
+}
+
+FIELD(requeue)
+{
+    jsonw_bool(w, REQ(x)->requeue);
+}
+
+FIELD(on_timeout)
+{
+    jsonw_str(w, REQ(x)->on_timeout == ON_TIMEOUT_REQUEUE ? "requeue" : "kill");
+}
+
+FIELD(max_requeues)
+{
+    jsonw_int(w, REQ(x)->max_requeues);
+}
+
+FIELD(requeues)
+{
+    jsonw_int(w, x->job->requeues_used);
+}
+
+FIELD(warn_signal)
+{
+    int_or_null(w, REQ(x)->warn_signal, REQ(x)->warn_signal > 0);
+}
+
+FIELD(warn_ms)
+{
+    int_or_null(w, REQ(x)->warn_ms, REQ(x)->warn_signal > 0);
+}
+
+FIELD(grace_ms)
+{
+    jsonw_int(w, REQ(x)->grace_ms);
+}
+
+FIELD(estimate_ms)
+{
+    int_or_null(w, x->job->estimate_ms, x->job->estimate_ms > 0);
+}
+
+FIELD(span_ms)
+{
+    int_or_null(w, x->job->span_ms, x->job->span_ms > 0);
+}
+
+FIELD(llm)
+{
+    jsonw_str(w, REQ(x)->llm);
+}
+
+FIELD(fingerprint)
+{
+    jsonw_str(w, x->job->fingerprint);
+}
+
+#define ENTRY(name)                                                                            \
+    {                                                                                          \
+#name, field_##name                                                                    \
+    }
+
+const struct jobjson_entry jobjson_request[] = {
+    ENTRY(array_job),    ENTRY(array_task),   ENTRY(array),       ENTRY(share),
+    ENTRY(min_vram_mib), ENTRY(gpu_type),     ENTRY(max_used),    ENTRY(max_load),
+    ENTRY(margin_mib),   ENTRY(gpu_ids),      ENTRY(after),       ENTRY(tags),
+    ENTRY(begin),        ENTRY(unique),       ENTRY(preemptible), ENTRY(requeue),
+    ENTRY(on_timeout),   ENTRY(max_requeues), ENTRY(requeues),    ENTRY(warn_signal),
+    ENTRY(warn_ms),      ENTRY(grace_ms),     ENTRY(estimate_ms), ENTRY(span_ms),
+    ENTRY(llm),          ENTRY(fingerprint),  {NULL, NULL},
+};
