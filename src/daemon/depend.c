@@ -188,7 +188,7 @@ depend_enter(struct daemon *d, struct job *job, struct buf *why)
         return true;
     if (why)
         buf_adds(why, buf_str(&words));
-    jobs_dependency_failed(d, job, buf_str(&words));
+    jobs_never(d, job, buf_str(&words));
     return false;
 }
 
@@ -216,7 +216,7 @@ on_dependent(void *arg, uint32_t id, bool met, const char *why)
     if (!job || (job->state != JOB_PENDING && job->state != JOB_HELD))
         return;
     if (!met) {
-        jobs_dependency_failed(d, job, why);
+        jobs_never(d, job, why);
     } else if (deps_met(job)) {
         job->waiting_told = false;
         queue_refile(d->queue, job);

@@ -85,7 +85,7 @@ jobs_infeasible(struct daemon *d, struct job *job, const char *text)
 }
 
 void
-jobs_dependency_failed(struct daemon *d, struct job *job, const char *text)
+jobs_never(struct daemon *d, struct job *job, const char *text)
 {
     const struct job_event ev = {
         .type = JOB_EV_DEP_FAILED, .wall_us = clock_wall_us(), .text = text};

@@ -42,8 +42,9 @@ int jobs_requeue(struct daemon *d, struct job *job, const char *by, struct err *
 /* The plan wants its room for another job. */
 void jobs_preempt(struct daemon *d, struct job *job, uint32_t for_job);
 
-/* What it waits for has ended otherwise (text says so): it never runs. */
-void jobs_dependency_failed(struct daemon *d, struct job *job, const char *text);
+/* What it waits for has ended otherwise, or it is a second one of what is unique (text says
+ * so): it is CANCELLED and never runs. */
+void jobs_never(struct daemon *d, struct job *job, const char *text);
 
 /* All tasks of an array have ended. */
 void jobs_array_over(struct daemon *d, struct job *array);

@@ -73,6 +73,13 @@ method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
 
 typedef int (*control_fn)(struct daemon *d, struct job *job, int32_t n, struct err *e);
 
+static void
+on_too_late(struct job *job, const char *const *uuids, void *arg)
+{
+    (void)uuids;
+    err_set(arg, ERR_FAILED, "job %u has ended (%s)", job->id, job_state_name(job->state));
+}
+
 /* Jobs named one by one must all allow it; of a wider choice those that do are taken. */
 static int
 control(struct daemon *d, struct caller *c, const json_t *params, control_fn act,
@@ -92,10 +99,10 @@ control(struct daemon *d, struct caller *c, const json_t *params, control_fn act
     }
     if (rc == 0 && touched.n == 0) {
         rc = -1;
+        if (!last.code && select_ended(d, &s, 1, on_too_late, &last, e) == 0 && !last.code)
+            select_none(params, &last);
         if (last.code)
             *e = last;
-        else
-            select_none(params, e);
     }
     if (rc == 0) {
         jsonw_object(out);

@@ -20,13 +20,16 @@
 #include "core/queue.h"
 #include "daemon/admit.h"
 #include "daemon/daemon.h"
+#include "daemon/depend.h"
 #include "daemon/estimate.h"
 #include "daemon/events.h"
+#include "daemon/file_deps.h"
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
 #include "daemon/reqjson.h"
 #include "daemon/roles.h"
 #include "daemon/turn.h"
+#include "daemon/unique.h"
 #include "store/store.h"
 
 /* What is known of a key: a live job, or how one ended. */
@@ -46,6 +49,7 @@ struct line {
     struct known *known; /* NULL: new */
     struct job *job;     /* live, after it was looked up or made */
     char *refused;       /* why it can never start */
+    int32_t *links;      /* owned; for each dependency the line that it means, or -1 */
 };
 
 struct sync {
@@ -69,6 +73,7 @@ sync_free(struct sync *s)
     for (size_t i = 0; i < s->n; i++) {
         request_free(&s->lines[i].req);
         free(s->lines[i].refused);
+        free(s->lines[i].links);
     }
     free(s->lines);
     free(s->removed);
@@ -94,6 +99,8 @@ read_line(const struct daemon *d, const json_t *j, int default_oom, struct line 
     if (reqjson_read(j, ours, &line->req, e) ||
         roles_check_priority(d, line->req.priority, e) || admit_time(d, &line->req, e))
         return err_prefix(e, "line %d", line->number);
+    if (line->req.array.n)
+        return err_set(e, ERR_USAGE, "line %d: a line is one job, and no array", line->number);
     /* The larger of the two, as a line can only ask for more than the run does. */
     if (line->req.oom_retries < default_oom)
         line->req.oom_retries = default_oom;
@@ -208,6 +215,19 @@ load_known(struct sync *s, struct err *e)
     return match_lines(s, e);
 }
 
+/* Names of other lines, and of jobs outside. */
+static int
+resolve_deps(struct sync *s, struct err *e)
+{
+    auto_free struct file_dep_line *lines = xcalloc(s->n + 1, sizeof *lines);
+    for (size_t i = 0; i < s->n; i++)
+        lines[i] = (struct file_dep_line){&s->lines[i].req, s->lines[i].number, NULL};
+    int rc = file_deps_resolve(s->daemon, s->caller->uid, lines, s->n, e);
+    for (size_t i = 0; i < s->n; i++)
+        s->lines[i].links = lines[i].links;
+    return rc;
+}
+
 /* --- applying
  * ------------------------------------------------------------------------------------ */
 
@@ -234,7 +254,13 @@ add_line(struct sync *s, struct line *line)
     job->key = xstrdup(line->key);
     reqjson_apply(&s->context, job);
     line->job = job;
+    struct err same = {0};
+    bool is_second = unique_check(s->daemon, job, &same) != 0;
     jobs_add(s->daemon, job, &line->refused);
+    if (is_second && !job_state_is_final(job->state)) {
+        jobs_never(s->daemon, job, same.text);
+        line->refused = xstrdup(same.text);
+    }
     if (cancel && !job_state_is_final(job->state))
         jobs_cancel(s->daemon, job, "the word in its line");
     s->n_new++;
@@ -247,20 +273,52 @@ same_text(const char *a, const char *b)
 }
 
 static bool
+same_deps(const struct request *a, const struct request *b)
+{
+    if (a->n_deps != b->n_deps)
+        return false;
+    for (int i = 0; i < a->n_deps; i++)
+        if (a->deps[i].type != b->deps[i].type || a->deps[i].job != b->deps[i].job ||
+            a->deps[i].task != b->deps[i].task)
+            return false;
+    return true;
+}
+
+static bool
+same_tags(char *const *a, char *const *b)
+{
+    while (a && *a && b && *b && strcmp(*a, *b) == 0)
+        a++, b++;
+    return (!a || !*a) && (!b || !*b);
+}
+
+/* A begin time may be said as so much from now, so only whether there is one counts. */
+static bool
+same_times(const struct request *a, const struct request *b)
+{
+    return a->limit_ms == b->limit_ms && a->grace_ms == b->grace_ms &&
+           a->on_timeout == b->on_timeout && a->max_requeues == b->max_requeues &&
+           a->warn_signal == b->warn_signal && a->warn_ms == b->warn_ms &&
+           !a->begin_us == !b->begin_us;
+}
+
+static bool
 same_request(const struct request *a, const struct request *b)
 {
     return memcmp(&a->demand, &b->demand, sizeof a->demand) == 0 &&
            a->priority == b->priority && a->oom_retries == b->oom_retries &&
-           a->retries == b->retries && a->limit_ms == b->limit_ms &&
-           a->grace_ms == b->grace_ms && a->hold == b->hold && a->requeue == b->requeue &&
-           same_text(a->name, b->name) && same_text(a->log, b->log);
+           a->retries == b->retries && a->hold == b->hold && a->requeue == b->requeue &&
+           a->unique == b->unique && a->preemptible == b->preemptible && same_times(a, b) &&
+           same_deps(a, b) && same_tags(a->tags, b->tags) && same_text(a->name, b->name) &&
+           same_text(a->log, b->log);
 }
 
 /* A demand that was raised after an OOM stays raised until somebody declares another. */
 static void
 keep_raised_demand(const struct job *job, struct request *fresh)
 {
-    if (job->oom_used > 0 && fresh->demand.vram_mib == job->declared_mib)
+    if (job->req.demand.vram_mib > job->declared_mib &&
+        fresh->demand.vram_mib == job->declared_mib)
         fresh->demand.vram_mib = job->req.demand.vram_mib;
 }
 
@@ -269,17 +327,22 @@ take_request(struct sync *s, struct job *job, struct line *line)
 {
     struct daemon *d = s->daemon;
     int32_t declared = line->req.demand.vram_mib;
-    bool was_hold = job->req.hold;
+    bool was_hold = job->req.hold, same = same_deps(&job->req, &line->req);
+    int64_t begin_us = job->req.begin_us;
     auto_buf struct buf why = BUF_INIT;
     struct err e;
     keep_raised_demand(job, &line->req);
     if (same_request(&job->req, &line->req))
         return;
+    if (!same)
+        depend_leave(d, job);
     request_free(&job->req);
     job->req = line->req;
     request_init(&line->req);
     job->req.cancel = false;
     job->declared_mib = declared;
+    if (!begin_us != !job->req.begin_us)
+        job->begin_us = job->req.begin_us;
     estimate_refresh(d, job);
     queue_refile(d->queue, job);
     turn_save(d, job, SAVE_JOB);
@@ -293,6 +356,8 @@ take_request(struct sync *s, struct job *job, struct line *line)
     }
     if (!place_feasible(&job->req.demand, d->ledger, &why)) {
         jobs_infeasible(d, job, buf_str(&why));
+        line->refused = xstrdup(buf_str(&why));
+    } else if (!same && !depend_enter(d, job, &why)) {
         line->refused = xstrdup(buf_str(&why));
     }
 }
@@ -369,17 +434,38 @@ remove_gone(struct sync *s)
     }
 }
 
+/* Now that every line has a job, names become its number. */
+static void
+fill_deps(struct sync *s, struct line *line)
+{
+    struct request *r = line->job ? &line->job->req : &line->req;
+    for (int i = 0; line->links && i < r->n_deps; i++) {
+        if (line->links[i] < 0)
+            continue;
+        const struct line *to = &s->lines[line->links[i]];
+        r->deps[i].job = to->job ? to->job->id : to->known->job;
+    }
+}
+
 static void
 apply(struct sync *s)
 {
     remove_gone(s);
+    for (size_t i = 0; i < s->n; i++)
+        if (!s->lines[i].known || deserves_another(s, &s->lines[i]))
+            add_line(s, &s->lines[i]);
     for (size_t i = 0; i < s->n; i++) {
         struct line *line = &s->lines[i];
-        if (!line->known || deserves_another(s, line))
-            add_line(s, line);
-        else
-            update_line(s, line);
+        auto_buf struct buf why = BUF_INIT;
+        fill_deps(s, line);
+        if (!line->job)
+            continue;
+        if (!depend_enter(s->daemon, line->job, &why) && !line->refused)
+            line->refused = xstrdup(buf_str(&why));
     }
+    for (size_t i = 0; i < s->n; i++)
+        if (!s->lines[i].job)
+            update_line(s, &s->lines[i]);
     reorder(s);
 }
 
@@ -466,7 +552,8 @@ run_sync(struct sync *s, json_t *params, struct jsonw *out, struct err *e)
         return -1;
     if (json_is_true(json_object_get(params, "fresh")) && forget_ended(s, e))
         return -1;
-    if (load_known(s, e) || admit_pending(d, s->caller->uid, count_new(s), e))
+    if (load_known(s, e) || resolve_deps(s, e) ||
+        admit_pending(d, s->caller->uid, count_new(s), e))
         return -1;
     apply(s);
     log_info("event=file-sync file=%u path=\"%s\" lines=%zu new=%d updated=%d removed=%zu",
@@ -534,6 +621,23 @@ write_waits(const struct sync *s, struct jsonw *out, const struct line *line,
 }
 
 static void
+write_depends(const struct sync *s, struct jsonw *out, const struct line *line)
+{
+    auto_buf struct buf text = BUF_INIT;
+    buf_adds(&text, "Dependency: runs after ");
+    for (int i = 0; i < line->req.n_deps; i++) {
+        int32_t to = line->links[i];
+        if (to >= 0)
+            buf_addf(&text, "%sline %d", i ? ", " : "", s->lines[to].number);
+        else
+            buf_addf(&text, "%sjob %u", i ? ", " : "", line->req.deps[i].job);
+    }
+    jsonw_kstr(out, "state", job_state_name(JOB_PENDING));
+    jsonw_kstr(out, "reason", reason_name(REASON_DEPENDENCY));
+    jsonw_kstr(out, "text", buf_str(&text));
+}
+
+static void
 write_placed(struct jsonw *out, const struct placement *where)
 {
     jsonw_kstr(out, "state", job_state_name(JOB_STARTING));
@@ -556,7 +660,7 @@ plan_lines(struct sync *s, struct jsonw *out)
     auto_plan struct plan p = PLAN_INIT;
     for (size_t i = 0; i < s->n; i++) {
         struct line *line = &s->lines[i];
-        if (line->known || line->req.hold || line->req.cancel)
+        if (line->known || line->req.hold || line->req.cancel || line->req.n_deps)
             continue;
         struct job *job = job_new();
         job->id = plan_id(i);
@@ -590,6 +694,8 @@ plan_lines(struct sync *s, struct jsonw *out)
             jsonw_kstr(out, "state", job_state_name(JOB_CANCELLED));
         } else if (line->req.hold) {
             jsonw_kstr(out, "state", job_state_name(JOB_HELD));
+        } else if (line->req.n_deps) {
+            write_depends(s, out, line);
         } else if (starts[i]) {
             write_placed(out, &placed[i]);
         } else {
@@ -611,6 +717,8 @@ method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct json
     int rc = read_lines(&s, params, e);
     if (rc == 0 && !json_is_true(json_object_get(params, "fresh")))
         rc = store_file_id(d->store, c->uid, s.path, &s.file, e) || load_known(&s, e) ? -1 : 0;
+    if (rc == 0)
+        rc = resolve_deps(&s, e);
     if (rc == 0) {
         jsonw_object(out);
         jsonw_key(out, "lines");

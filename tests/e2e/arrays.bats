@@ -1,0 +1,177 @@
+#!/usr/bin/env bats
+# Arrays, with real processes on simulated cards: order, how many at once, tasks singled out,
+# ends and their sum, and a daemon that dies in the middle.
+
+load lib
+
+# A gate for each task: two readers of one FIFO would take each other's words.
+case_setup()
+{
+    mkfifo gate. gate.{0..9}
+}
+
+AT_GATE='read line <gate.$BERTH_ARRAY_TASK_ID'
+
+# Lets these tasks go on, in this order.
+open_gates()
+{
+    local task
+    for task in "$@"; do
+        timeout "$LIMIT" bash -c "echo go >gate.$task" ||
+            fail_with "task $task has not come to its gate"
+    done
+}
+
+# "state of the job that a task became"
+task_field()
+{
+    berth show "$1" --json | json "jobs.0.$2"
+}
+
+# Tasks in the order in which they started.
+started_tasks()
+{
+    events_with kind=started | while read -r event; do json array_task <<<"$event"; done |
+        tr '\n' ' '
+}
+
+@test "an array is one job; its tasks run in order, know their number, and it ends with the last" {
+    start_daemon 1
+    try berth submit --array 0-4 --log 'out.%A.%t' -- \
+        sh -c 'echo $BERTH_ARRAY_JOB_ID/$BERTH_ARRAY_TASK_ID/$BERTH_ARRAY_TASK_COUNT'
+    is status "$status" 0
+    has out "$out" '^job 1 '
+    try berth wait 1
+    is 'exit status' "$status" 0
+    is order "$(started_tasks)" '0 1 2 3 4 '
+    is output "$(cat out.1.0 out.1.3)" $'1/0/5\n1/3/5'
+    is tasks "$(job_field 1 array.ended.COMPLETED)" 5
+    is array "$(job_field 3 array_job).$(job_field 3 array_task)" 1.1
+}
+
+@test "no more tasks at once than %N says" {
+    start_daemon 4
+    berth submit --array 0-5%2 --vram 100 -- sh -c "$AT_GATE"
+    wait_for_event kind=started array_task=1
+    is waiting "$(job_field 1 array.waiting)" 4
+    is reason "$(job_field 1 reason)" ArrayLimit
+    open_gates 1
+    wait_for_event kind=started array_task=2
+    is active "$(job_field 1 array.active)" 2
+    open_gates 0 2 3 4 5
+    wait_for_event kind=ended job=1 state=COMPLETED
+    # At every start at most one other had not ended.
+    timeout "$LIMIT" berth events | python3 -c '
+import json, sys
+alive = most = 0
+for line in sys.stdin:
+    e = json.loads(line)
+    if "array_task" in e:
+        alive += {"started": 1, "ended": -1}.get(e["kind"], 0)
+        most = max(most, alive)
+assert most == 2, most'
+}
+
+@test "an array ends as the gravest of its tasks, and wait exits with the highest status" {
+    start_daemon 2
+    berth submit --array 0-3 --vram 100 -- sh -c 'exit $((BERTH_ARRAY_TASK_ID * 3))'
+    try berth wait 1
+    is 'exit status' "$status" 9
+    is state "$(job_field 1 state)" FAILED
+    is text "$(job_field 1 text)" 'tasks: 1 COMPLETED, 3 FAILED'
+}
+
+@test "one task is cancelled before it starts, others are held and let go" {
+    start_daemon 1
+    berth submit --array 0-5 -- sh -c "$AT_GATE"
+    wait_for_event kind=started array_task=0
+    try berth cancel 1_3
+    is status "$status" 0
+    wait_for_event kind=ended array_task=3 state=CANCELLED
+    berth hold '1_[1-2]'
+    is held "$(task_field 1_1 state)$(task_field 1_2 state)" HELDHELD
+    is rest "$(job_field 1 array.pending)" 4-5
+    open_gates 0
+    wait_for_event kind=started array_task=4
+    berth release '1_[1-2]'
+    open_gates 4 5 1 2
+    wait_for_event kind=ended job=1
+    is order "$(started_tasks)" '0 4 5 1 2 '
+    is state "$(job_field 1 state)" CANCELLED
+    is text "$(job_field 1 text)" 'tasks: 5 COMPLETED, 1 CANCELLED'
+    try berth cancel 1_9
+    is 'no such task' "$status" 3
+    has err "$err" 'no job 1_9'
+}
+
+@test "a cancelled array stops what runs, drops the rest and starts nothing more" {
+    start_daemon 1
+    berth submit --array 0-999 -- sh -c "$AT_GATE"
+    wait_for_event kind=started array_task=0
+    try berth cancel 1
+    is status "$status" 0
+    wait_for_event kind=ended job=1 state=CANCELLED
+    is text "$(job_field 1 text)" 'tasks: 1000 CANCELLED'
+    is starts "$(started_tasks)" '0 '
+    try berth wait 1
+    is 'exit status' "$status" 130
+}
+
+@test "an array is held and released as a whole, and its priority counts" {
+    start_daemon 1
+    berth submit -- sh -c "$AT_GATE"
+    wait_for_event kind=started job=1
+    berth submit -- sh -c true
+    berth submit --array 0-1 --hold -- sh -c true
+    is state "$(job_field 3 state)" HELD
+    berth priority 3 5
+    berth release 3
+    open_gates ''
+    wait_for_event kind=ended job=2
+    wait_for_event kind=ended job=3
+    [ "$(seq_of kind=started array_task=1)" -lt "$(seq_of kind=started job=2)" ]
+}
+
+@test "kill -9 of the daemon in the middle of an array: every task runs once, and it ends" {
+    start_daemon 2
+    berth submit --array 0-9%3 --vram 100 --log 'out.%t' -- sh -c "echo ran; $AT_GATE"
+    wait_for_event kind=started array_task=2
+    open_gates 0 1
+    wait_for_event kind=started array_task=4
+    kill_daemon
+    start_daemon 2
+    is active "$(job_field 1 array.active)" 3
+    is 'all told' "$(job_field 1 array.total)" 10
+    open_gates {2..9}
+    wait_for_event kind=ended job=1 state=COMPLETED
+    is tasks "$(job_field 1 array.ended.COMPLETED)" 10
+    is runs "$(cat out.* | sort | uniq -c | tr -s ' ')" ' 10 ran'
+}
+
+@test "ten thousand tasks are one line of the queue and are there at once" {
+    start_daemon 1
+    berth submit --vram 24000 -- sh -c "$AT_GATE"
+    wait_for_event kind=started job=1
+    try berth submit --array 0-9999 -- true
+    is status "$status" 0
+    is waiting "$(job_field 2 array.waiting)" 10000
+    is lines "$(berth queue --json | json jobs.2 2>/dev/null || echo none)" none
+    berth cancel 2
+    wait_for_event kind=ended job=2 state=CANCELLED
+    open_gates ''
+}
+
+@test "tasks that failed are requeued, alone or with their array" {
+    start_daemon 1
+    berth submit --array 0-2 --log 'out.%t' -- \
+        sh -c 'echo ran; [ "$BERTH_ARRAY_TASK_ID" != 1 ] || [ -e fixed ]'
+    wait_for_event kind=ended job=1 state=FAILED
+    touch fixed
+    berth requeue 1_1
+    wait_for_event kind=ended job=1 state=COMPLETED
+    is runs "$(cat out.0 out.1 out.2 | wc -l)" 4
+    berth requeue 1
+    wait_for_event --after "$(seq_of kind=ended job=1 state=COMPLETED)" kind=ended job=1
+    is runs "$(cat out.0 out.1 out.2 | wc -l)" 7
+    is text "$(job_field 1 text)" 'tasks: 3 COMPLETED'
+}

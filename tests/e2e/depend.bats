@@ -1,0 +1,240 @@
+#!/usr/bin/env bats
+# Jobs that wait: for other jobs, for a time; that are not wanted twice, or wanted again.
+
+load lib
+
+case_setup()
+{
+    mkfifo gate
+}
+
+open_gate()
+{
+    timeout "$LIMIT" bash -c 'echo go >gate' || fail_with 'no job has come to the gate'
+}
+
+# A job at the gate, which exits with this status.
+gated()
+{
+    berth submit --gpus 0 "${@:2}" -- sh -c "read line <gate; exit $1"
+}
+
+@test "after a success, after any end, after a failure: each starts or never does" {
+    start_daemon 1
+    gated 0
+    wait_for_event kind=started job=1
+    berth submit --gpus 0 --after 1 -- true
+    berth submit --gpus 0 --after-any 1 -- true
+    berth submit --gpus 0 --after-failed 1 -- true
+    is reason "$(job_field 2 reason)" Dependency
+    has explain "$(job_field 2 explain)" 'job 1'
+    open_gate
+    wait_for_event kind=ended job=2 state=COMPLETED
+    wait_for_event kind=ended job=3 state=COMPLETED
+    wait_for_event kind=ended job=4 state=CANCELLED
+    has text "$(job_field 4 text)" 'dependency: job 1 ended COMPLETED'
+    gated 3
+    wait_for_event kind=started job=5
+    berth submit --gpus 0 --after 5 -- true
+    berth submit --gpus 0 --after-any 5 -- true
+    berth submit --gpus 0 --after-failed 5 -- true
+    open_gate
+    wait_for_event kind=ended job=6 state=CANCELLED
+    is text "$(job_field 6 text)" 'dependency: job 5 ended FAILED'
+    wait_for_event kind=ended job=7 state=COMPLETED
+    wait_for_event kind=ended job=8 state=COMPLETED
+}
+
+@test "a chain falls as a whole, also when its head is cancelled" {
+    start_daemon 1
+    gated 0
+    local id
+    for id in 1 2 3; do berth submit --gpus 0 --after "$id" -- true; done
+    berth cancel 1
+    wait_for_event kind=ended job=4 state=CANCELLED
+    is text "$(job_field 4 text)" 'dependency: job 3 ended CANCELLED'
+    try berth wait 4
+    is 'exit status' "$status" 130
+}
+
+@test "names mean the newest of mine; what is unknown or can never be is refused" {
+    start_daemon 1
+    berth submit --gpus 0 --name prep -- false
+    wait_for_event kind=ended job=1
+    gated 0 --name prep
+    berth submit --gpus 0 --after prep -- true
+    is after "$(job_field 3 after.0.job)" 2
+    try berth submit --after nobody -- true
+    is status "$status" 6
+    has err "$err" "'nobody'.*no job of yours"
+    try berth submit --after 99 -- true
+    is status "$status" 6
+    has err "$err" 'job 99.*no such job'
+    try berth submit --after 1 -- true
+    is status "$status" 6
+    has err "$err" 'never start: dependency: job 1 ended FAILED'
+    open_gate
+    wait_for_event kind=ended job=3 state=COMPLETED
+}
+
+@test "a jobs file: lines wait for lines by name, before and behind; a circle is refused" {
+    printf '%s\n' '[name=last after=first] echo last' '[name=first] read line <gate' \
+        '[after=first gpus=0] echo too' >jobs.txt
+    follow_file 2 jobs.txt
+    wait_for_event kind=started job=2
+    is reason "$(job_field 1 reason)" Dependency
+    open_gate
+    finish run
+    is status "$status" 0
+    [ "$(seq_of kind=ended job=2)" -lt "$(seq_of kind=started job=1)" ]
+    printf '%s\n' '[name=a after=b] true' '[name=b after=a] true' >circle.txt
+    try berth run circle.txt
+    is status "$status" 6
+    has err "$err" 'line 2.*wait for ever'
+    printf '%s\n' '[after=nobody] true' >unknown.txt
+    try berth run unknown.txt
+    is status "$status" 6
+    has err "$err" "line 1.*'nobody'"
+}
+
+@test "those that wait for others are found again by a daemon that was killed" {
+    start_daemon 1
+    gated 0
+    wait_for_event kind=started job=1
+    berth submit --gpus 0 --after 1 -- true
+    berth submit --gpus 0 --after-failed 2 -- true
+    kill_daemon
+    start_daemon 1
+    is reason "$(job_field 2 reason)" Dependency
+    open_gate
+    wait_for_event kind=ended job=2 state=COMPLETED
+    wait_for_event kind=ended job=3 state=CANCELLED
+}
+
+@test "tasks of an array can be waited for, and the whole of it" {
+    start_daemon 1
+    berth submit --gpus 0 --array 0-1%1 -- sh -c 'read line <gate'
+    wait_for_event kind=started array_task=0
+    berth submit --gpus 0 --after 1_0 -- true
+    berth submit --gpus 0 --after 1 -- true
+    open_gate
+    wait_for_event kind=ended array_task=0
+    wait_for_event kind=started array_task=1
+    open_gate
+    wait_for_event kind=ended array_task=1
+    wait_for_event kind=ended command=true
+    try berth wait 1 @
+    is status "$status" 0
+    [ "$(seq_of kind=ended job=1)" -lt "$(seq_of kind=ended job=4)" ]
+}
+
+@test "not before its time" {
+    start_daemon 1
+    berth submit --gpus 0 --begin now+1h -- true
+    is reason "$(job_field 1 reason)" BeginTime
+    berth submit --gpus 0 --begin "$(date -d '+2 seconds' +%Y-%m-%dT%H:%M:%S)" -- true
+    wait_for_event kind=ended job=2 state=COMPLETED
+    local begin started
+    begin=$(job_field 2 begin.unix)
+    started=$(job_field 2 started.unix)
+    python3 -c "assert $started >= $begin - 0.001, ($started, $begin)"
+    is state "$(job_field 1 state)" PENDING
+}
+
+@test "what is unique is refused while the same waits, runs or has completed" {
+    start_daemon 1
+    berth submit --gpus 0 -- sh -c 'read line <gate; exit 1'
+    wait_for_event kind=started job=1
+    try berth submit --gpus 0 --unique -- sh -c 'read line <gate; exit 1'
+    is status "$status" 6
+    has err "$err" 'job 1 already \((STARTING|RUNNING)\)'
+    open_gate
+    wait_for_event kind=ended job=1 state=FAILED
+    try berth submit --gpus 0 --unique -- sh -c 'exit 0'
+    is status "$status" 0
+    wait_for_event kind=ended job=2 state=COMPLETED
+    try berth submit --gpus 0 --unique -- sh -c 'exit 0'
+    is status "$status" 6
+    has err "$err" 'job 2 already \(COMPLETED\)'
+    mkdir elsewhere
+    try berth submit --gpus 0 --unique --chdir elsewhere -- sh -c 'exit 0'
+    is 'in another folder' "$status" 0
+}
+
+@test "requeue: a failed job runs again with its number, a running one is stopped first" {
+    start_daemon 1
+    berth submit --gpus 0 -- sh -c '[ -e fixed ]'
+    wait_for_event kind=ended job=1 state=FAILED
+    touch fixed
+    try berth requeue 1
+    is status "$status" 0
+    wait_for_event kind=ended job=1 state=COMPLETED
+    is attempts "$(job_field 1 attempt)" 2
+    berth submit --gpus 0 -- sh -c 'read line <gate'
+    wait_for_event kind=started job=2
+    berth requeue 2
+    wait_for_event kind=requeued job=2
+    wait_for_event kind=started job=2 attempt=2
+    open_gate
+    wait_for_event kind=ended job=2 state=COMPLETED
+    berth submit --gpus 0 --hold -- true
+    try berth requeue 3
+    is status "$status" 1
+    has err "$err" 'waits for its turn already'
+}
+
+@test "a requeue that the daemon did not live to see through is seen through" {
+    start_daemon 1
+    berth submit --gpus 0 -- sh -c 'trap "" TERM; read line <gate'
+    wait_for_event kind=started job=1
+    berth requeue 1
+    kill_daemon
+    start_daemon 1
+    open_gate
+    wait_for_event kind=started job=1 attempt=2
+    open_gate
+    wait_for_event kind=ended job=1 state=COMPLETED
+}
+
+@test "a preemptible job makes way for one of higher priority and runs again in its place" {
+    start_daemon 1
+    berth submit --preemptible -- sh -c 'read line <gate'
+    wait_for_event kind=started job=1
+    berth submit -- true
+    berth submit --priority 10 -- true
+    wait_for_event kind=ended job=3 state=COMPLETED
+    wait_for_event kind=preempted job=1
+    wait_for_event kind=started job=1 attempt=2
+    is 'second in line' "$(job_field 2 state)" PENDING
+    open_gate
+    wait_for_event kind=ended job=2 state=COMPLETED
+    is state "$(job_field 1 state)" COMPLETED
+}
+
+@test "at its time limit a job goes to the end of its line, so often" {
+    start_daemon 1
+    berth submit --gpus 1 --time 1s --on-timeout requeue --max-requeues 1 -- sh -c 'read line <gate'
+    wait_for_event kind=started job=1
+    berth submit -- true
+    wait_for_event kind=started job=1 attempt=2
+    wait_for_event kind=ended job=2 state=COMPLETED
+    wait_for_event kind=ended job=1 state=TIMEOUT
+    is requeues "$(job_field 1 requeues)" 1
+}
+
+@test "tags and priority" {
+    start_daemon 1
+    gated 0 --gpus 1 --tag night
+    wait_for_event kind=started job=1
+    berth submit --tag night,v2 -- true
+    berth submit -- true
+    is tagged "$(berth queue tag:night --json | json jobs.1.id)" 2
+    berth priority 3 7
+    is priority "$(job_field 3 priority)" 7
+    open_gate
+    wait_for_event kind=ended job=2
+    [ "$(seq_of kind=started job=3)" -lt "$(seq_of kind=started job=2)" ]
+    try berth priority 1 3
+    is status "$status" 1
+    has err "$err" 'job 1 has ended'
+}
