@@ -417,8 +417,13 @@ queue_get(const struct queue *q, uint32_t id)
 void
 queue_refile(struct queue *q, struct job *job)
 {
+    struct kind *was = job->kind;
+    if (was)
+        was->n++; /* a line that it only steps out of keeps what the plan said of it */
     unfile(q, job);
     file_at(q, job, place_of(job));
+    if (was && --was->n == 0)
+        kind_drop(q, was);
 }
 
 void

@@ -355,6 +355,26 @@ test_explanations(void **state)
     queue_free(q);
 }
 
+/* What the plan said of a line stays, also when the only one in it steps out and in again. */
+static void
+test_a_line_keeps_its_reason(void **state)
+{
+    struct queue *q = queue_new();
+    struct job *job = new_job(1, want(1, 8000));
+    (void)state;
+    queue_add(q, job);
+    job->kind->blocked.reason = REASON_GPU_BUSY;
+    queue_reorder(q, job, 7);
+    assert_int_equal(job->kind->blocked.reason, REASON_GPU_BUSY);
+    assert_int_equal(queue_n_kinds(q), 1);
+    job->req.priority = 1;
+    queue_refile(q, job);
+    assert_int_equal(job->kind->blocked.reason, REASON_NONE);
+    assert_int_equal(queue_n_kinds(q), 1);
+    assert_null(queue_check(q));
+    queue_free(q);
+}
+
 int
 main(void)
 {
@@ -365,6 +385,7 @@ main(void)
         cmocka_unit_test(test_parked_ones_stand_in_no_line),
         cmocka_unit_test(test_who_waits_is_counted_by_user),
         cmocka_unit_test(test_order_can_be_changed),
+        cmocka_unit_test(test_a_line_keeps_its_reason),
         cmocka_unit_test(test_begin_times_wake),
         cmocka_unit_test(test_listings),
         cmocka_unit_test(test_plan_starts_what_fits),
