@@ -158,6 +158,39 @@ find_place(struct planning *pl, const struct front *f, uint32_t id, struct place
     return false;
 }
 
+/* The array whose bound holds for this job; NULL: none does. */
+static const struct job *
+bound_of(const struct planning *pl, const struct job *job)
+{
+    const struct job *array = job->array ? queue_get(pl->q, job->array) : job;
+    return array && array->tasks && array->req.array_max > 0 ? array : NULL;
+}
+
+static struct started *
+started_of(struct planning *pl, uint32_t array)
+{
+    for (size_t i = 0; i < pl->n_started; i++) {
+        if (pl->started[i].array == array)
+            return &pl->started[i];
+    }
+    if (pl->n_started == pl->cap_started) {
+        pl->cap_started = pl->cap_started * 2 + 4;
+        pl->started = xrealloc(pl->started, pl->cap_started * sizeof *pl->started);
+    }
+    pl->started[pl->n_started] = (struct started){.array = array};
+    return &pl->started[pl->n_started++];
+}
+
+/* Whether so many tasks of its array run, or start in this pass, as may at once. */
+static bool
+is_array_full(struct planning *pl, const struct job *job)
+{
+    const struct job *array = bound_of(pl, job);
+    if (!array)
+        return false;
+    return array->tasks->active + started_of(pl, array->id)->n >= array->req.array_max;
+}
+
 static bool
 start(struct planning *pl, struct front *f)
 {
@@ -176,6 +209,8 @@ start(struct planning *pl, struct front *f)
         ++*pl->next_id;
     }
     runs_started(pl, id, job);
+    if (bound_of(pl, job))
+        started_of(pl, bound_of(pl, job)->id)->n++;
     job->blocked_since_us = 0;
     return true;
 }
@@ -188,11 +223,9 @@ go_on(struct planning *pl)
     struct job *job = f->job;
     if (f->task >= 0) {
         const struct tasks *t = job->tasks;
-        f->started++;
         if (++f->task > t->pending.ranges[f->range].last && ++f->range < t->pending.n)
             f->task = t->pending.ranges[f->range].first;
-        bool full = job->req.array_max > 0 && t->active + f->started >= job->req.array_max;
-        if (f->range < t->pending.n && !full)
+        if (f->range < t->pending.n)
             return; /* fronts_first puts it in its place */
     }
     fronts_next(pl, kind_next(job));
@@ -257,6 +290,10 @@ run_pass(struct planning *pl)
     while ((f = fronts_first(pl)) != NULL) {
         if (refuse_infeasible(f->job->kind, pl->l, pl->p)) {
             fronts_next(pl, NULL);
+        } else if (is_array_full(pl, f->job)) {
+            f->job->kind->blocked = (struct blocked){
+                .reason = REASON_ARRAY_LIMIT, .gpu = -1, .limit = f->job->req.array_max};
+            fronts_next(pl, kind_next(f->job));
         } else if (start(pl, f)) {
             go_on(pl);
         } else {
@@ -279,6 +316,7 @@ plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64_t no
     p->wake_us = queue_next_begin_us(q);
     run_pass(&pl);
     remember(&pl);
+    free(pl.started);
     reserve_free(&pl);
     runs_free(&pl);
     fronts_free(&pl);

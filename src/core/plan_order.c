@@ -133,7 +133,7 @@ set_front(struct planning *pl, struct front *f, struct job *job)
 {
     f->job = job;
     f->used = user_used(f->user);
-    f->range = f->started = 0;
+    f->range = 0;
     f->task = -1;
     if (job->tasks)
         f->task = job->tasks->pending.ranges[0].first;

@@ -52,7 +52,6 @@ struct front {
     double ratio;               /* PLAN_SHORT */
     struct balance_key balance; /* PLAN_BALANCED */
     int32_t range, task;        /* an array: its next task, in which range of those pending */
-    int32_t started;            /* and how many have started in this pass */
 };
 
 /* A job that holds something, by the time at which it is expected to leave. */
@@ -78,6 +77,12 @@ struct keep {
     struct ledger *ahead; /* as it will be then; with the job booked, when pinned */
 };
 
+/* Tasks of an array that start in this pass, whether out of it or in their own name. */
+struct started {
+    uint32_t array;
+    int32_t n;
+};
+
 /* One pass. */
 struct planning {
     struct planner *planner;
@@ -93,6 +98,8 @@ struct planning {
     struct run *runs; /* made when first asked for; in order of their ends */
     size_t n_runs, cap_runs;
     bool has_runs;
+    struct started *started; /* of arrays that bound how many tasks run at once */
+    size_t n_started, cap_started;
     struct ledger
         *ahead_known;         /* when all have left whose ends are known; made when asked for */
     struct ledger *ahead_all; /* when nothing of ours runs */

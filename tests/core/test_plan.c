@@ -232,6 +232,23 @@ test_an_array_runs_no_more_than_it_may(void **state)
     world_free(&w);
 }
 
+/* One that has left it and waits again counts, though it stands in its own name. */
+static void
+test_tasks_outside_count_too(void **state)
+{
+    (void)state;
+    struct world w;
+    struct plan_rules rules = ordered(PLAN_QUEUE);
+    world_init(&w, 4, &rules);
+    struct job *array = add_array(&w, 7, 0, 9, 2, 10);
+    struct job *task = array_split(array, 4, 50);
+    queue_add(w.q, task);
+    queue_refile(w.q, array);
+    assert_string_equal(plan_now(&w), "7_0@0 7_1@1");
+    assert_int_equal(task->state, JOB_PENDING);
+    world_free(&w);
+}
+
 /* Limits. */
 
 static void
@@ -347,6 +364,7 @@ main(void)
         cmocka_unit_test(test_longest_is_by_length_then_size),
         cmocka_unit_test(test_tasks_start_in_ascending_order),
         cmocka_unit_test(test_an_array_runs_no_more_than_it_may),
+        cmocka_unit_test(test_tasks_outside_count_too),
         cmocka_unit_test(test_limits_on_what_runs),
         cmocka_unit_test(test_limits_bind_within_a_pass),
         cmocka_unit_test(test_a_vram_limit_leaves_small_cards),
