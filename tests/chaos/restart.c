@@ -1,0 +1,188 @@
+/* The daemon is gone, at any point between two commits, or in the middle of a turn. Another
+ * one opens the store, takes the jobs as they are there and the cards as it finds them. What
+ * it has then must equal what the first one had in memory when it last committed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "core/array.h"
+#include "core/deps.h"
+#include "store/store.h"
+#include "world.h"
+
+struct found {
+    struct job **jobs;
+    size_t n, cap;
+};
+
+static int
+on_job(struct job *job, const char *const *uuids, void *arg)
+{
+    struct found *f = arg;
+    (void)uuids;
+    if (f->n == f->cap) {
+        f->cap = f->cap * 2 + 64;
+        f->jobs = xrealloc(f->jobs, f->cap * sizeof(struct job *));
+    }
+    f->jobs[f->n++] = job;
+    return 0;
+}
+
+/* --- what was stored against what was in memory ------------------------------------------- */
+
+static void
+compare_arrays(struct world *w, const struct job *was, const struct job *is)
+{
+    auto_buf struct buf a = BUF_INIT, b = BUF_INIT;
+    CHECK(w, (was->tasks != NULL) == (is->tasks != NULL));
+    CHECK(w, was->array == is->array && was->task == is->task);
+    if (!was->tasks)
+        return;
+    task_set_text(&was->tasks->pending, &a);
+    task_set_text(&is->tasks->pending, &b);
+    CHECK(w, strcmp(buf_str(&a), buf_str(&b)) == 0);
+    CHECK(w, was->tasks->total == is->tasks->total && was->tasks->live == is->tasks->live);
+    CHECK(w, was->tasks->active == is->tasks->active);
+    CHECK(w, memcmp(was->tasks->ended, is->tasks->ended, sizeof is->tasks->ended) == 0);
+    CHECK(w, was->tasks->exit_status == is->tasks->exit_status);
+}
+
+static void
+compare_runs(struct world *w, const struct attempt *was, const struct attempt *is)
+{
+    CHECK(w, was->number == is->number && was->vram_mib == is->vram_mib);
+    CHECK(w, was->n_gpus == is->n_gpus && memcmp(was->gpus, is->gpus, is->n_gpus) == 0);
+    CHECK(w, was->started_us == is->started_us);
+    CHECK(w, was->ending.outcome == is->ending.outcome && was->ending.oom == is->ending.oom);
+    CHECK(w, was->ending.code == is->ending.code);
+    for (int i = 0; i < is->n_gpus; i++)
+        CHECK(w, was->peak_mib[i] == is->peak_mib[i]);
+}
+
+/* One that has come is forgotten sooner or later. */
+static int64_t
+begin_of(const struct world *w, const struct job *job)
+{
+    return job->begin_us > w->now_us ? job->begin_us : 0;
+}
+
+static void
+compare_jobs(struct world *w, const struct job *was, const struct job *is)
+{
+    CHECK(w, was != NULL);
+    CHECK(w, was->uid == is->uid && was->state == is->state && was->order == is->order);
+    CHECK(w, memcmp(&was->req.demand, &is->req.demand, sizeof is->req.demand) == 0);
+    CHECK(w, was->req.priority == is->req.priority && was->req.limit_ms == is->req.limit_ms);
+    CHECK(w, was->req.preemptible == is->req.preemptible);
+    CHECK(w, was->req.requeue == is->req.requeue && was->req.retries == is->req.retries);
+    CHECK(w, was->req.n_deps == is->req.n_deps && was->req.array_max == is->req.array_max);
+    CHECK(w, was->submitted_us == is->submitted_us && begin_of(w, was) == begin_of(w, is));
+    CHECK(w, was->declared_mib == is->declared_mib && was->attempts == is->attempts);
+    CHECK(w, was->oom_used == is->oom_used && was->retries_used == is->retries_used);
+    CHECK(w, was->misfires == is->misfires && was->requeues_used == is->requeues_used);
+    CHECK(w, was->cancel_asked == is->cancel_asked);
+    CHECK(w, was->requeue_asked == is->requeue_asked);
+    CHECK(w, was->parked == is->parked && was->deps_unmet == is->deps_unmet);
+    CHECK(w, was->span_ms == is->span_ms);
+    CHECK(w, (was->run != NULL) == (is->run != NULL));
+    if (is->run)
+        compare_runs(w, was->run, is->run);
+    compare_arrays(w, was, is);
+}
+
+/* --- the new daemon ------------------------------------------------------------------------
+ */
+
+static void
+find_jobs(struct world *w, struct found *f)
+{
+    struct err e;
+    store_close(w->store);
+    w->store = NULL;
+    if (store_open(w->dir, &w->store, &e) < 0 ||
+        store_jobs_load_live(w->store, on_job, f, &e) < 0)
+        err_abort("%s", e.text);
+}
+
+/* Jobs come by number, so an array before its tasks. */
+static void
+build_queue(struct world *w, const struct found *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        struct job *job = f->jobs[i];
+        auto_buf struct buf why = BUF_INIT;
+        world_set_span(w, job);
+        past_of(w, job->id)->ended = 0;
+        if (job->array) {
+            struct job *array = queue_get(w->q, job->array);
+            CHECK(w, array != NULL);
+            array_adopt(array, job);
+            queue_refile(w->q, array);
+        }
+        if (job->state == JOB_PENDING || job->state == JOB_HELD)
+            CHECK(w, deps_enter(w->deps, job, world_has_ended, w, &why));
+        queue_add(w->q, job);
+    }
+    for (size_t i = 0; i < f->n; i++) {
+        const struct job *array = queue_get(w->q, f->jobs[i]->array);
+        if (array && array_park_task(array, f->jobs[i]))
+            queue_refile(w->q, f->jobs[i]);
+    }
+}
+
+static void
+book_cards(struct world *w)
+{
+    for (struct job *job = queue_active(w->q); job; job = queue_active_next(job)) {
+        const struct attempt *run = job->run;
+        ledger_hold(w->l, job->id, &job->req.demand, run->gpus, run->n_gpus);
+        for (int s = 0; s < run->n_gpus; s++)
+            ledger_restore_peak(w->l, run->gpus[s], job->id, run->peak_mib[s]);
+    }
+}
+
+static struct fair *
+restore_usage(struct world *w, struct fair *was)
+{
+    struct fair *f = fair_new(3600 * 1000);
+    for (uint32_t uid = 0; uid < USERS; uid++) {
+        double usage = fair_usage(was, uid, w->now_us);
+        fair_restore(f, uid, usage, w->now_us);
+        CHECK(w, fair_usage(f, uid, w->now_us) == usage);
+    }
+    fair_free(was);
+    return f;
+}
+
+void
+restart_daemon(struct world *w, bool committed)
+{
+    struct found f = {0};
+    struct queue *was = w->q;
+    world_say(w, "the daemon is restarted");
+    turn_commit(w);
+    find_jobs(w, &f);
+    ledger_free(w->l);
+    deps_free(w->deps);
+    planner_free(w->planner);
+    memset(w->used, 0, sizeof w->used);
+    memset(w->other_peaks, 0, sizeof w->other_peaks);
+    for (int i = 0; i < w->n_cards; i++) {
+        for (int s = 0; s < STRANGERS; s++)
+            w->others[i][s].peak = 0;
+    }
+    w->q = queue_new();
+    w->l = cards_ledger(w);
+    w->deps = deps_new();
+    w->fair = restore_usage(w, w->fair);
+    w->planner = planner_new(&w->rules, w->fair);
+    build_queue(w, &f);
+    book_cards(w);
+    CHECK(w, !committed || queue_n(was) == f.n);
+    for (size_t i = 0; committed && i < f.n; i++)
+        compare_jobs(w, queue_get(was, f.jobs[i]->id), f.jobs[i]);
+    queue_free(was);
+    free(f.jobs);
+    cards_sample(w);
+}

@@ -1,0 +1,432 @@
+/* A world as a whole: how it is made, what a step is, what happens to a job, and what must be
+ * true after each step. */
+#include "world.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "core/account.h"
+#include "core/array.h"
+#include "core/deps.h"
+#include "store/store.h"
+
+#define HALF_LIFE_MS   (3600 * 1000)
+#define DRAIN_MAX      200000
+#define FIRST_STRANGER 1000
+
+void
+world_fail(const struct world *w, const char *file, int line, const char *what)
+{
+    const char *slash = strrchr(file, '/');
+    fprintf(stderr, "seed=%llu step=%ld %s:%d: %s\n", (unsigned long long)w->seed, w->step,
+            slash ? slash + 1 : file, line, what);
+    exit(1);
+}
+
+void
+world_say(const struct world *w, const char *form, ...)
+{
+    va_list args;
+    if (!w->verbose)
+        return;
+    fprintf(stderr, "%8ld  ", w->step);
+    va_start(args, form);
+    vfprintf(stderr, form, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+static uint64_t
+mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+uint64_t
+draw(struct world *w, uint64_t below)
+{
+    return mix(w->rng += UINT64_C(0x9e3779b97f4a7c15)) % below;
+}
+
+bool
+chance(struct world *w, uint64_t per_cent)
+{
+    return draw(w, 100) < per_cent;
+}
+
+static void
+draw_rules(struct world *w)
+{
+    w->rules = (struct plan_rules){.order = w->calm ? PLAN_QUEUE : (enum plan_order)draw(w, 4),
+                                   .patience_ms = chance(w, 50) ? 60000 : INT64_MAX,
+                                   .fair_share = !w->calm && chance(w, 50)};
+    if (w->calm || chance(w, 50))
+        return;
+    w->limits.each = (struct limit){.running = 1 + (int32_t)draw(w, 8),
+                                    .gpus = chance(w, 50) ? 1 + (int32_t)draw(w, 8) : 0,
+                                    .vram_mib = chance(w, 50) ? 90000 : 0};
+    w->limits.all = (struct limit){.running = chance(w, 50) ? 4 + (int32_t)draw(w, 20) : 0};
+    w->rules.limits = &w->limits;
+}
+
+struct world *
+world_new(uint64_t seed, const char *dir, bool verbose)
+{
+    static const int32_t sizes[] = {11264, 24576, 24576, 81920};
+    struct world *w = xcalloc(1, sizeof *w);
+    struct err e;
+    w->seed = seed;
+    w->rng = mix(seed);
+    w->verbose = verbose;
+    w->calm = chance(w, 40);
+    w->now_us = INT64_C(1000000000) * SECOND_US;
+    w->next_id = 1;
+    w->next_pid = FIRST_STRANGER;
+    w->n_cards = 1 + (int)draw(w, CARDS_MAX);
+    for (int i = 0; i < w->n_cards; i++)
+        w->total_mib[i] = sizes[draw(w, 4)];
+    draw_rules(w);
+    w->q = queue_new();
+    w->l = cards_ledger(w);
+    w->fair = fair_new(HALF_LIFE_MS);
+    w->deps = deps_new();
+    w->planner = planner_new(&w->rules, w->fair);
+    w->dir = xstrdup(dir);
+    if (store_open(dir, &w->store, &e) < 0)
+        err_abort("%s", e.text);
+    world_say(w, "%d cards, %s, order %d, fair share %d, limits %d", w->n_cards,
+              w->calm ? "calm" : "wild", (int)w->rules.order, w->rules.fair_share,
+              w->rules.limits != NULL);
+    return w;
+}
+
+void
+world_free(struct world *w)
+{
+    planner_free(w->planner);
+    deps_free(w->deps);
+    fair_free(w->fair);
+    ledger_free(w->l);
+    queue_free(w->q);
+    store_close(w->store);
+    free(w->procs);
+    free(w->launches);
+    free(w->past);
+    free(w->dir);
+    free(w);
+}
+
+/* Jobs. */
+
+struct past *
+past_of(struct world *w, uint32_t id)
+{
+    if (id >= w->cap_past) {
+        size_t cap = ((size_t)id + 1) * 2;
+        w->past = xrealloc(w->past, cap * sizeof *w->past);
+        memset(w->past + w->cap_past, 0, (cap - w->cap_past) * sizeof *w->past);
+        w->cap_past = cap;
+    }
+    return &w->past[id];
+}
+
+struct process *
+world_process(struct world *w, uint32_t job)
+{
+    for (size_t i = 0; i < w->n_procs; i++) {
+        if (w->procs[i].job == job)
+            return &w->procs[i];
+    }
+    return NULL;
+}
+
+struct job *
+world_any_job(struct world *w)
+{
+    size_t n;
+    struct job **jobs = queue_list_by_id(w->q, QUEUE_ALL, &n);
+    struct job *job = n ? jobs[draw(w, n)] : NULL;
+    free(jobs);
+    return job;
+}
+
+void
+world_set_span(struct world *w, struct job *job)
+{
+    uint32_t known_as = job->array ? job->array : job->id;
+    job->estimate_ms = past_of(w, known_as)->estimate_ms;
+    job->span_ms = job->req.limit_ms ? job->req.limit_ms : job->estimate_ms;
+}
+
+/* --- what an end means for others --------------------------------------------------------- */
+
+bool
+world_has_ended(void *world, uint32_t id, int32_t task, enum job_state *out)
+{
+    struct world *w = world;
+    if (task < 0) {
+        *out = (enum job_state)past_of(w, id)->state;
+        return past_of(w, id)->ended > 0;
+    }
+    for (uint32_t at = id + 1; at < w->next_id; at++) {
+        const struct past *p = past_of(w, at);
+        if (p->array != id || p->task != task)
+            continue;
+        *out = (enum job_state)p->state;
+        return p->ended > 0;
+    }
+    return false;
+}
+
+static void
+on_dependent(void *world, uint32_t id, bool met, const char *why)
+{
+    struct world *w = world;
+    struct job *job = queue_get(w->q, id);
+    if (!job)
+        return; /* it waited for this one in two ways, and the first was not to be met */
+    CHECK(w, job->deps_unmet > 0);
+    if (!met) {
+        world_happen(w, job, &(struct job_event){.type = JOB_EV_DEP_FAILED, .text = why});
+    } else if (deps_met(job)) {
+        CHECK(w, !(job->parked & PARK_DEPENDENCY));
+        queue_refile(w->q, job);
+    }
+}
+
+/* Its tasks that wait in their own name follow whether it is full. */
+static void
+repark_tasks(struct world *w, struct job *array)
+{
+    for (int32_t i = 0; i < array->tasks->live; i++) {
+        struct job *task = queue_get(w->q, array->tasks->live_ids[i]);
+        CHECK(w, task && task->array == array->id);
+        if (array_park_task(array, task))
+            queue_refile(w->q, task);
+    }
+}
+
+static void
+tell_array(struct world *w, struct job *task, enum job_state from)
+{
+    struct job *array = queue_get(w->q, task->array);
+    enum job_state whole;
+    CHECK(w, array && array->tasks);
+    int status = job_state_is_final(task->state) ? job_exit_status(task) : 0;
+    array_note(array, task, from, task->state, status);
+    queue_refile(w->q, array);
+    repark_tasks(w, array);
+    turn_save(w, array);
+    if (array_is_over(array, &whole) && !job_state_is_final(array->state))
+        world_happen(w, array, &(struct job_event){.type = JOB_EV_OVER});
+}
+
+static void
+retire(struct world *w, struct job *job)
+{
+    struct past *p = past_of(w, job->id);
+    uint32_t id = job->id, array = job->array;
+    int32_t task = job->task;
+    enum job_state state = job->state;
+    CHECK(w, p->ended++ == 0);
+    p->state = (uint8_t)state;
+    w->n_ended++;
+    deps_leave(w->deps, job);
+    job_free(queue_remove(w->q, id));
+    world_say(w, "    job %u ended %s", id, job_state_name(state));
+    deps_ended(w->deps, id, array, task, state, on_dependent, w);
+}
+
+/* --- what happens to a job ---------------------------------------------------------------- */
+
+static void
+leave_cards(struct world *w, struct job *job)
+{
+    const struct attempt *run = job->run;
+    if (!ledger_holds(w->l, job->id))
+        return;
+    fair_charge(w->fair, job->uid, fair_part(w->l, &job->req.demand, run->gpus, run->n_gpus),
+                run->started_us, w->now_us);
+    ledger_release(w->l, job->id);
+}
+
+enum job_verdict
+world_happen(struct world *w, struct job *job, struct job_event *ev)
+{
+    enum job_state from = job->state;
+    ev->wall_us = w->now_us;
+    enum job_verdict v = job_apply(job, ev, NULL);
+    if (v != JOB_NEXT)
+        return v;
+    if (job_state_is_active(from) && !job_state_is_active(job->state))
+        leave_cards(w, job);
+    if (from == JOB_COMPLETING && job_goes_last(job))
+        queue_requeue(w->q, job);
+    else
+        queue_refile(w->q, job);
+    turn_save(w, job);
+    if (ev->type == JOB_EV_STARTED || ev->type == JOB_EV_ENDED)
+        turn_save_attempt(w, job, false);
+    if (job->array)
+        tell_array(w, job, from);
+    if (job_state_is_final(job->state))
+        retire(w, job);
+    return v;
+}
+
+void
+world_add(struct world *w, struct job *job)
+{
+    auto_buf struct buf why = BUF_INIT;
+    struct err e;
+    w->n_accepted++;
+    world_set_span(w, job);
+    if (store_job_insert(w->store, job, &e) < 0)
+        err_abort("%s", e.text);
+    bool is_hopeful = deps_enter(w->deps, job, world_has_ended, w, &why);
+    queue_add(w->q, job);
+    planner_submitted(w->planner, &job->req.demand, job->tasks ? array_n_pending(job) : 1,
+                      w->now_us);
+    if (!is_hopeful)
+        world_happen(w, job,
+                     &(struct job_event){.type = JOB_EV_DEP_FAILED, .text = buf_str(&why)});
+}
+
+/* --- steps ---------------------------------------------------------------------------------
+ */
+
+static void
+check_cards(struct world *w)
+{
+    for (int i = 0; i < w->n_cards; i++) {
+        const struct card *c = ledger_card(w->l, i);
+        int32_t shares = 0;
+        for (int h = 0; h < c->n_holds; h++) {
+            shares += c->holds[h].share_permille;
+            CHECK(w, world_process(w, c->holds[h].job));
+            CHECK(w, !c->holds[h].exclusive || c->n_holds == 1);
+        }
+        CHECK(w, shares <= 1000);
+        CHECK(w, card_state(c) == w->state[i]);
+    }
+}
+
+static void
+check_world(struct world *w)
+{
+    CHECK_NULL(w, ledger_check(w->l));
+    CHECK_NULL(w, queue_check(w->q));
+    CHECK(w, queue_n(w->q) + w->n_ended == w->n_accepted);
+    CHECK(w, queue_n_active(w->q) == w->n_procs);
+    for (struct job *job = queue_active(w->q); job; job = queue_active_next(job))
+        CHECK(w, world_process(w, job->id) && ledger_holds(w->l, job->id));
+    check_cards(w);
+}
+
+/* In a calm world time stops at each end, so that nobody exceeds what was declared. */
+static void
+pass_time(struct world *w)
+{
+    int64_t next = cards_next_end(w);
+    int64_t to = w->now_us + (int64_t)draw(w, 60 * SECOND_US);
+    if (w->calm)
+        to = next != INT64_MAX && (to > next || chance(w, 50)) ? next : to;
+    w->now_us = to;
+    world_say(w, "time passes");
+    cards_end_due(w);
+}
+
+static void
+restart(struct world *w)
+{
+    restart_daemon(w, true);
+}
+
+struct kind_of_step {
+    void (*run)(struct world *w);
+    unsigned wild, calm; /* how often */
+};
+
+static const struct kind_of_step kinds_of_steps[] = {
+    {ask_submit, 20, 40},
+    {ask_array, 3, 5},
+    {ask_change, 5, 0},
+    {ask_event, 10, 0},
+    {cards_stir_processes, 15, 0},
+    {cards_stir_strangers, 4, 0},
+    {cards_end_one, 14, 0},
+    {cards_sample, 10, 4},
+    {cards_change, 2, 0},
+    {pass_time, 12, 50},
+    {restart, 1, 1},
+};
+
+static void
+run_kind(struct world *w)
+{
+    size_t n = sizeof kinds_of_steps / sizeof *kinds_of_steps;
+    unsigned total = 0;
+    for (size_t i = 0; i < n; i++)
+        total += w->calm ? kinds_of_steps[i].calm : kinds_of_steps[i].wild;
+    unsigned at = (unsigned)draw(w, total);
+    for (size_t i = 0; i < n; i++) {
+        unsigned part = w->calm ? kinds_of_steps[i].calm : kinds_of_steps[i].wild;
+        if (at < part) {
+            kinds_of_steps[i].run(w);
+            return;
+        }
+        at -= part;
+    }
+}
+
+void
+world_step(struct world *w, long number)
+{
+    w->step = number;
+    w->rng = mix(w->seed ^ mix((uint64_t)number));
+    run_kind(w);
+    cards_clear_ended(w);
+    turn_commit(w);
+    if (w->calm || chance(w, 70))
+        turn_plan(w, chance(w, 1));
+    check_world(w);
+}
+
+static void
+release_all(struct world *w)
+{
+    size_t n;
+    struct job **held = queue_list_by_id(w->q, 1u << JOB_HELD, &n);
+    for (size_t i = 0; i < n; i++)
+        world_happen(w, held[i], &(struct job_event){.type = JOB_EV_RELEASE});
+    free(held);
+}
+
+void
+world_drain(struct world *w)
+{
+    memset(w->others, 0, sizeof w->others);
+    cards_all_up(w);
+    for (long rounds = 0; queue_n(w->q) > 0; rounds++) {
+        CHECK(w, rounds < DRAIN_MAX);
+        w->step++;
+        w->rng = mix(w->seed ^ mix((uint64_t)w->step));
+        release_all(w);
+        pass_time(w);
+        if (!w->calm)
+            cards_end_one(w);
+        cards_sample(w);
+        cards_clear_ended(w);
+        turn_commit(w);
+        turn_plan(w, false);
+        check_world(w);
+    }
+    CHECK(w, w->n_ended == w->n_accepted);
+}

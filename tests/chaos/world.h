@@ -1,0 +1,161 @@
+/* One world of the deterministic simulation: the pure core (queue, ledger, arrays,
+ * dependencies, fair share, limits, planner), the store behind it, and beside them what is
+ * really on the cards. A history is a seed and a list of step numbers; what a step does
+ * follows from both and from the state, so steps can be left out and the rest still means
+ * something: that is how a failing history is made small (main.c).
+ *
+ *   ask.c      people: submissions of every kind, edits, cancels, holds
+ *   cards.c    the machine: processes, strangers, samples, ends, cards that come and go
+ *   turn.c     plan, commit, launch: what the daemon's turn does, and what must be true of it
+ *   restart.c  the daemon is gone; another one starts from the store
+ *   world.c    what happens to a job, for arrays and dependents too; and the rest */
+#ifndef CHAOS_WORLD_H
+#define CHAOS_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/fair.h"
+#include "core/job.h"
+#include "core/ledger.h"
+#include "core/limits.h"
+#include "core/plan.h"
+#include "core/queue.h"
+
+#define CARDS_MAX 8
+#define STRANGERS 3
+#define USERS     3
+#define MARGIN    512
+#define IDLE      1024
+#define SECOND_US INT64_C(1000000)
+#define LIVE_MAX  150 /* jobs at once */
+
+/* What a running job really does. */
+struct process {
+    uint32_t job;
+    uint8_t n, gpus[CARDS_MAX];
+    int32_t mib[CARDS_MAX];     /* on each card, in truth */
+    int32_t sampled[CARDS_MAX]; /* as last sampled */
+    int32_t peak[CARDS_MAX];    /* the largest of those */
+    int64_t started_us, ends_us;
+    bool gone;
+};
+
+struct other {
+    int32_t pid; /* 0: none */
+    int32_t mib, peak;
+};
+
+/* What is known of every job there ever was, by id. */
+struct past {
+    uint8_t ended; /* how often */
+    uint8_t state; /* the final one */
+    uint32_t array;
+    int32_t task;
+    int64_t promised_us; /* the first promise made to it; 0: none */
+    int64_t estimate_ms;
+};
+
+struct deps;
+struct store;
+
+struct world {
+    uint64_t seed, rng;
+    long step;
+    bool calm;    /* nothing surprising happens: promises must be kept */
+    bool verbose; /* says what each step does */
+    int n_cards;
+    int32_t total_mib[CARDS_MAX];
+    struct queue *q;
+    struct ledger *l;
+    struct fair *fair;
+    struct deps *deps;
+    struct planner *planner;
+    struct plan_rules rules;
+    struct limits limits;
+    struct store *store;
+    char *dir; /* of the store */
+    int64_t now_us;
+    uint32_t next_id;
+    struct past *past; /* by id */
+    size_t cap_past;
+    size_t n_accepted, n_ended;
+    size_t n_promised; /* promises that were kept */
+    struct process *procs;
+    size_t n_procs, cap_procs;
+    struct process *launches; /* decided, and launched once that is durable */
+    size_t n_launches, cap_launches;
+    struct other others[CARDS_MAX][STRANGERS];
+    int32_t next_pid;
+    int64_t used[CARDS_MAX];        /* as last sampled */
+    int64_t other_peaks[CARDS_MAX]; /* sum of peaks, as last sampled */
+    int32_t util[CARDS_MAX];
+    enum gpu_state state[CARDS_MAX];
+};
+
+struct world *world_new(uint64_t seed, const char *dir, bool verbose);
+void world_free(struct world *w);
+void world_step(struct world *w, long number);
+void world_drain(struct world *w); /* everybody goes home: what is left must end */
+
+/* A broken invariant ends the process, with words. */
+void world_fail(const struct world *w, const char *file, int line, const char *what)
+    __attribute__((noreturn));
+#define CHECK(w, cond)                                                                         \
+    do {                                                                                       \
+        if (!(cond))                                                                           \
+            world_fail(w, __FILE__, __LINE__, #cond);                                          \
+    } while (0)
+#define CHECK_NULL(w, words)                                                                   \
+    do {                                                                                       \
+        const char *wrong_ = (words);                                                          \
+        if (wrong_)                                                                            \
+            world_fail(w, __FILE__, __LINE__, wrong_);                                         \
+    } while (0)
+
+void world_say(const struct world *w, const char *form, ...)
+    __attribute__((format(printf, 2, 3)));
+
+uint64_t draw(struct world *w, uint64_t below);
+bool chance(struct world *w, uint64_t per_cent);
+
+/* world.c: a job comes in; something happens to one, with all that follows. */
+struct past *past_of(struct world *w, uint32_t id);
+void world_add(struct world *w, struct job *job);
+enum job_verdict world_happen(struct world *w, struct job *job, struct job_event *ev);
+bool world_has_ended(void *world, uint32_t job, int32_t task, enum job_state *out);
+struct job *world_any_job(struct world *w);
+struct process *world_process(struct world *w, uint32_t job);
+void world_set_span(struct world *w, struct job *job);
+
+/* ask.c */
+void ask_submit(struct world *w);
+void ask_array(struct world *w);
+void ask_change(struct world *w);
+void ask_event(struct world *w);
+
+/* cards.c */
+struct ledger *cards_ledger(struct world *w); /* a new one, as the machine stands */
+void cards_stir_processes(struct world *w);
+void cards_stir_strangers(struct world *w);
+void cards_end_one(struct world *w);
+void cards_end_due(struct world *w); /* time limits, and in a calm world the ends */
+void cards_clear_ended(struct world *w);
+void cards_sample(struct world *w);
+void cards_change(struct world *w);
+void cards_all_up(struct world *w);
+int64_t cards_true_external(const struct world *w, const struct ledger *l, int card);
+int64_t cards_true_budget(struct world *w, const struct hold *h, int card);
+int64_t cards_next_end(const struct world *w); /* INT64_MAX: none is known */
+
+/* turn.c */
+void turn_commit(struct world *w);
+void turn_save(struct world *w, struct job *job);
+void turn_save_attempt(struct world *w, struct job *job, bool is_new);
+void turn_plan(struct world *w, bool crash);
+
+/* restart.c */
+void restart_daemon(struct world *w, bool committed);
+
+#endif
