@@ -1,6 +1,8 @@
 /* Reading the daemon's answers; see answer.h. */
 #include "cli/answer.h"
 
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/parse.h"
 
@@ -48,6 +50,45 @@ answer_add_gpus(struct buf *out, const json_t *gpus)
 
         if (json_is_integer(index))
             buf_addf(out, "%s%lld", i ? "," : "", (long long)json_integer_value(index));
+    }
+}
+
+void
+answer_add_array(struct buf *out, const json_t *array)
+{
+    int64_t max = answer_int(array, "max", 0);
+
+    buf_addf(out, "_[%s", answer_str(array, "pending"));
+    if (max > 0)
+        buf_addf(out, "%%%lld", (long long)max);
+    buf_addc(out, ']');
+}
+
+void
+answer_add_words(struct buf *out, const json_t *words)
+{
+    size_t i;
+    const json_t *word;
+
+    json_array_foreach(words, i, word) buf_addf(
+        out, "%s%s", i ? "," : "", json_is_string(word) ? json_string_value(word) : "");
+}
+
+void
+answer_add_after(struct buf *out, const json_t *after)
+{
+    size_t i;
+    const json_t *dep;
+
+    json_array_foreach(after, i, dep)
+    {
+        const char *type = answer_str(dep, "type");
+
+        buf_addf(out, "%s%lld", i ? ", " : "", (long long)answer_int(dep, "job", 0));
+        if (answer_int(dep, "task", -1) >= 0)
+            buf_addf(out, "_%lld", (long long)answer_int(dep, "task", 0));
+        if (type[0] && strcmp(type, "success") != 0)
+            buf_addf(out, " %s", type);
     }
 }
 

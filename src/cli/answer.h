@@ -21,6 +21,12 @@ int64_t answer_time_us(const json_t *object, const char *key);
 void answer_add_gpus(struct buf *out, const json_t *gpus);
 /* "17.5 GiB", or "gpu 0 17.5, gpu 1 3.0 GiB" for several cards, "n/a" for null. */
 void answer_add_peaks(struct buf *out, const json_t *peak_mib);
+/* "_[40-99%8]" from an array's object: its tasks that wait; "_[]" when none do. */
+void answer_add_array(struct buf *out, const json_t *array);
+/* "a,b" from ["a","b"]. */
+void answer_add_words(struct buf *out, const json_t *words);
+/* "12, 13_4 any" from what a job waits for: success is not said. */
+void answer_add_after(struct buf *out, const json_t *after);
 /* The largest of a peak object, -1 when it is null or empty. */
 int64_t answer_peak(const json_t *peak_mib);
 

@@ -28,12 +28,13 @@ enum {
     IN_VRAM,
     IN_SHARE,
     IN_GPUS,
+    IN_ARRAY,
     INS
 };
 
-static const char *const in_fields[INS] = {"id",       "user",     "submitted",
-                                           "run_ms",   "limit_ms", "gpus_wanted",
-                                           "vram_mib", "share",    "gpus"};
+static const char *const in_fields[INS] = {"id",       "user",        "submitted", "run_ms",
+                                           "limit_ms", "gpus_wanted", "vram_mib",  "share",
+                                           "gpus",     "array"};
 
 struct past {
     int64_t id, arrival_us, run_ms, limit_ms, gpus, vram_mib;
@@ -113,6 +114,8 @@ take_row(struct pasts *p, const struct scan_value *v)
                      .gpus = scan_int(&v[IN_WANTED], 0),
                      .vram_mib = demand_of(p, v)};
 
+    if (v[IN_ARRAY].type == SCAN_OBJECT)
+        return; /* its tasks are what ran */
     if (x.run_ms < 0 || x.gpus < 1 || x.vram_mib < 1) {
         p->left_out++;
         return;

@@ -35,8 +35,9 @@ static const struct page page = {
     .about =
         "Who runs where, who waits and why. SEL: 12  12,14  12-20  @  name:x*  state:failed",
     .options = options,
-    .notes = "Columns: id user name state gpus vram declared peak now time limit priority\n"
-             "reason expected exit submitted started ended file line cwd log command",
+    .notes =
+        "Columns: id user name state gpus vram share declared peak now time limit priority\n"
+        "reason expected exit submitted started ended tags after file line cwd log command",
 };
 
 struct wish {

@@ -15,13 +15,37 @@
 #include "wire/client.h"
 
 const char *const queue_field_names[FIELDS] = {
-    "id",           "user",           "name",      "state",
-    "gpus",         "gpus_wanted",    "vram_mib",  "share",
-    "declared_mib", "peak_mib",       "now_mib",   "run_ms",
-    "limit_ms",     "priority",       "reason",    "exit_code",
-    "signal",       "file",           "line",      "cwd",
-    "log",          "command",        "submitted", "started",
-    "ended",        "expected_start",
+    "id",
+    "array_job",
+    "array_task",
+    "array",
+    "user",
+    "name",
+    "state",
+    "gpus",
+    "gpus_wanted",
+    "vram_mib",
+    "share",
+    "declared_mib",
+    "peak_mib",
+    "now_mib",
+    "run_ms",
+    "limit_ms",
+    "priority",
+    "reason",
+    "exit_code",
+    "signal",
+    "file",
+    "line",
+    "cwd",
+    "log",
+    "command",
+    "submitted",
+    "started",
+    "ended",
+    "expected_start",
+    "tags",
+    "after",
 };
 
 static void
@@ -80,7 +104,6 @@ add_peaks(struct buf *out, const struct scan_value *v)
     {                                                                                          \
         draw(out, &row->v[field]);                                                             \
     }
-DRAW(draw_id, F_ID, scan_add)
 DRAW(draw_user, F_USER, scan_add)
 DRAW(draw_name, F_NAME, scan_add)
 DRAW(draw_state, F_STATE, scan_add)
@@ -98,6 +121,42 @@ DRAW(draw_submitted, F_SUBMITTED, add_time)
 DRAW(draw_started, F_STARTED, add_time)
 DRAW(draw_ended, F_ENDED, add_time)
 DRAW(draw_expected, F_EXPECTED, add_time)
+
+/* "12_3" for a task; "12_[40-99%8]" for an array's tasks that still wait. */
+static void
+draw_id(const struct row *row, struct buf *out)
+{
+    if (row->v[F_ARRAY_JOB].type == SCAN_NUMBER) {
+        scan_add(out, &row->v[F_ARRAY_JOB]);
+        buf_addc(out, '_');
+        scan_add(out, &row->v[F_ARRAY_TASK]);
+        return;
+    }
+    scan_add(out, &row->v[F_ID]);
+    if (row->v[F_ARRAY].type == SCAN_OBJECT) {
+        auto_json json_t *array = scan_tree(&row->v[F_ARRAY]);
+
+        answer_add_array(out, array);
+    }
+}
+
+DRAW(draw_share, F_SHARE, scan_add)
+
+static void
+draw_tags(const struct row *row, struct buf *out)
+{
+    auto_json json_t *tags = row->v[F_TAGS].len > 2 ? scan_tree(&row->v[F_TAGS]) : NULL;
+
+    answer_add_words(out, tags);
+}
+
+static void
+draw_after(const struct row *row, struct buf *out)
+{
+    auto_json json_t *after = row->v[F_AFTER].len > 2 ? scan_tree(&row->v[F_AFTER]) : NULL;
+
+    answer_add_after(out, after);
+}
 
 static void
 draw_gpus(const struct row *row, struct buf *out)
@@ -166,7 +225,11 @@ draw_command(const struct row *row, struct buf *out)
 }
 
 const struct queue_column queue_columns[] = {
-    {"id", {"ID", true, false}, F_ID, 0, draw_id},
+    {"id",
+     {"ID", true, false},
+     F_ID,
+     FIELD_BIT(F_ARRAY_JOB) | FIELD_BIT(F_ARRAY_TASK) | FIELD_BIT(F_ARRAY),
+     draw_id},
     {"user", {"USER", false, false}, F_USER, 0, draw_user},
     {"name", {"NAME", false, false}, F_NAME, 0, draw_name},
     {"state", {"STATE", false, false}, F_STATE, 0, draw_state},
@@ -176,6 +239,7 @@ const struct queue_column queue_columns[] = {
      F_VRAM,
      FIELD_BIT(F_GPUS_WANTED) | FIELD_BIT(F_SHARE),
      draw_vram},
+    {"share", {"SHARE", true, false}, F_SHARE, 0, draw_share},
     {"declared", {"DECLARED", true, false}, F_DECLARED, 0, draw_declared},
     {"peak", {"PEAK", true, false}, F_PEAK, 0, draw_peak},
     {"now", {"NOW", true, false}, F_NOW, 0, draw_now},
@@ -192,6 +256,8 @@ const struct queue_column queue_columns[] = {
     {"submitted", {"SUBMITTED", false, false}, F_SUBMITTED, 0, draw_submitted},
     {"started", {"STARTED", false, false}, F_STARTED, 0, draw_started},
     {"ended", {"ENDED", false, false}, F_ENDED, 0, draw_ended},
+    {"tags", {"TAGS", false, false}, F_TAGS, 0, draw_tags},
+    {"after", {"AFTER", false, false}, F_AFTER, 0, draw_after},
     {"file", {"FILE", false, false}, F_FILE, 0, draw_file},
     {"line", {"LINE", true, false}, F_LINE, 0, draw_line},
     {"cwd", {"CWD", false, false}, F_CWD, 0, draw_cwd},

@@ -13,6 +13,9 @@ struct err;
 /* The fields of a job that columns draw from, in the order of a row. */
 enum field {
     F_ID,
+    F_ARRAY_JOB,
+    F_ARRAY_TASK,
+    F_ARRAY,
     F_USER,
     F_NAME,
     F_STATE,
@@ -38,6 +41,8 @@ enum field {
     F_STARTED,
     F_ENDED,
     F_EXPECTED,
+    F_TAGS,
+    F_AFTER,
     FIELDS,
 };
 

@@ -61,43 +61,137 @@ add_title(const struct term *term, struct buf *out, const json_t *job)
 {
     const char *state = answer_str(job, "state");
     const char *reason = answer_str(job, "reason");
+    auto_buf struct buf tags = BUF_INIT;
 
-    buf_addf(out, "job %lld  ", (long long)answer_int(job, "id", 0));
+    buf_addf(out, "job %lld", (long long)answer_int(job, "id", 0));
+    if (json_is_object(json_object_get(job, "array")))
+        answer_add_array(out, json_object_get(job, "array"));
+    if (json_is_integer(json_object_get(job, "array_job")))
+        buf_addf(out, " (%lld_%lld)", (long long)answer_int(job, "array_job", 0),
+                 (long long)answer_int(job, "array_task", 0));
+    buf_adds(out, "  ");
     term_add(term, out, render_state_style(state), state);
     if (reason[0])
         buf_addf(out, " (%s)", reason);
     buf_addc(out, '\n');
     add_text(out, "command", answer_str(job, "command"));
     add_text(out, "name", answer_str(job, "name"));
+    answer_add_words(&tags, json_object_get(job, "tags"));
+    add_text(out, "tags", buf_str(&tags));
 }
 
+/* What it wants of its cards. */
 static void
-add_demand(struct buf *out, const json_t *job)
+add_cards(struct buf *out, const json_t *job)
 {
     int64_t gpus = answer_int(job, "gpus_wanted", 0);
     int64_t vram = answer_int(job, "vram_mib", 0);
     int64_t declared = answer_int(job, "declared_mib", vram);
+    double share = json_number_value(json_object_get(job, "share"));
     char size[24];
 
-    add_label(out, "asks");
     if (gpus == 0)
         buf_adds(out, "no GPU");
+    else if (share > 0)
+        buf_addf(out, "%g of a GPU", share);
     else
         buf_addf(out, "%lld GPU%s", (long long)gpus, gpus == 1 ? "" : "s");
     if (gpus > 0 && vram > 0)
         buf_addf(out, ", %s of VRAM%s", format_mib(vram, size), gpus > 1 ? " each" : "");
-    else if (gpus > 0)
+    else if (gpus > 0 && share <= 0)
         buf_adds(out, ", whole and idle");
     if (declared > 0 && vram != declared)
         buf_addf(out, " (declared %s, raised since)", format_mib(declared, size));
     if (answer_bool(job, "exclusive"))
         buf_adds(out, ", alone");
-    if (answer_int(job, "cpus", 0) > 0)
-        buf_addf(out, ", %lld cores", (long long)answer_int(job, "cpus", 0));
+}
+
+/* Which cards will do, and when. */
+static void
+add_guards(struct buf *out, const json_t *job)
+{
+    double used = json_number_value(json_object_get(job, "max_used"));
+    double load = json_number_value(json_object_get(job, "max_load"));
+    const json_t *ids = json_object_get(job, "gpu_ids");
+    char size[24];
+
+    if (json_array_size(ids)) {
+        buf_adds(out, json_array_size(ids) > 1 ? ", gpus " : ", gpu ");
+        answer_add_gpus(out, ids);
+    }
+    if (answer_str(job, "gpu_type")[0])
+        buf_addf(out, ", called '%s'", answer_str(job, "gpu_type"));
+    if (answer_int(job, "min_vram_mib", 0) > 0)
+        buf_addf(out, ", of %s or more", format_mib(answer_int(job, "min_vram_mib", 0), size));
+    if (used > 0)
+        buf_addf(out, ", below %g %% used", used * 100);
+    if (load > 0)
+        buf_addf(out, ", below %g %% busy", load * 100);
+}
+
+static void
+add_demand(struct buf *out, const json_t *job)
+{
+    auto_buf struct buf asks = BUF_INIT;
+    int64_t cpus = answer_int(job, "cpus", 0);
+    char size[24];
+
+    add_cards(&asks, job);
+    add_guards(&asks, job);
+    if (cpus > 0)
+        buf_addf(&asks, ", %lld core%s", (long long)cpus, cpus == 1 ? "" : "s");
     if (answer_int(job, "mem_mib", 0) > 0)
-        buf_addf(out, ", %s of RAM", format_mib(answer_int(job, "mem_mib", 0), size));
-    buf_addc(out, '\n');
-    add_span(out, "time limit", answer_int(job, "limit_ms", 0));
+        buf_addf(&asks, ", %s of RAM", format_mib(answer_int(job, "mem_mib", 0), size));
+    add_text(out, "asks", buf_str(&asks));
+}
+
+/* When it may start, and what bounds it. */
+static void
+add_bounds(struct buf *out, const json_t *job)
+{
+    auto_buf struct buf after = BUF_INIT, limit = BUF_INIT, priority = BUF_INIT;
+    int64_t limit_ms = answer_int(job, "limit_ms", 0);
+    int64_t warn = answer_int(job, "warn_signal", 0);
+    char span[24];
+
+    if (answer_int(job, "priority", 0) != 0)
+        buf_addf(&priority, "%lld", (long long)answer_int(job, "priority", 0));
+    if (answer_bool(job, "preemptible"))
+        buf_addf(&priority, "%sgives way to higher ones", priority.len ? ", " : "");
+    add_text(out, "priority", buf_str(&priority));
+    answer_add_after(&after, json_object_get(job, "after"));
+    add_text(out, "after", buf_str(&after));
+    add_time(out, "begin", job, "begin");
+    if (limit_ms > 0)
+        buf_adds(&limit, format_duration(limit_ms, span));
+    if (limit_ms > 0 && strcmp(answer_str(job, "on_timeout"), "requeue") == 0)
+        buf_addf(&limit, ", then again (%lld of %lld times)",
+                 (long long)answer_int(job, "requeues", 0),
+                 (long long)answer_int(job, "max_requeues", 0));
+    if (limit_ms > 0 && warn > 0)
+        buf_addf(&limit, ", %s %s before",
+                 sigabbrev_np((int)warn) ? sigabbrev_np((int)warn) : "a signal",
+                 format_duration(answer_int(job, "warn_ms", 0), span));
+    add_text(out, "time limit", buf_str(&limit));
+    add_span(out, "usually", answer_int(job, "estimate_ms", 0));
+}
+
+/* How far an array is. */
+static void
+add_tasks(struct buf *out, const json_t *array)
+{
+    auto_buf struct buf line = BUF_INIT;
+    const char *state;
+    json_t *n;
+
+    if (!json_is_object(array))
+        return;
+    buf_addf(
+        &line, "%lld: %lld wait, %lld are under way", (long long)answer_int(array, "total", 0),
+        (long long)answer_int(array, "waiting", 0), (long long)answer_int(array, "left", 0));
+    json_object_foreach(json_object_get(array, "ended"), state, n)
+        buf_addf(&line, ", %lld %s", (long long)json_integer_value(n), state);
+    add_text(out, "tasks", buf_str(&line));
 }
 
 static void
@@ -168,6 +262,8 @@ add_job(const struct term *term, struct buf *out, const json_t *job)
     add_text(out, "from", buf_str(&from));
     add_text(out, "user", answer_str(job, "user"));
     add_demand(out, job);
+    add_bounds(out, job);
+    add_tasks(out, json_object_get(job, "array"));
     add_outcome(out, job);
     add_use(out, job);
     add_time(out, "submitted", job, "submitted");

@@ -29,3 +29,14 @@ run_once()
     has_not running "$(berth explain "$other")" '^  expected'
     is limit "$(job_field "$id" limit_ms)" null
 }
+
+@test "a waiting job's expectation follows the runs that end" {
+    start_daemon 1
+    mkfifo gate
+    berth submit --gpus 0 --hold -- sh -c "$command"
+    is before "$(job_field 1 estimate_ms)" null
+    run_once
+    try berth show 1 --json
+    [ "$(job_field 1 estimate_ms)" -gt 0 ] || fail_with "no estimate: $out"
+    is span "$(job_field 1 span_ms)" 1000
+}

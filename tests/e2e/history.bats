@@ -70,3 +70,23 @@ some_past()
     wait_for_output watch 'HELD.*second'
     timeout "$LIMIT" bash -c 'echo go >gate'
 }
+
+@test "arrays, shares, tags and dependencies are told in queue, show and history" {
+    start_daemon 1
+    berth submit --vram 1G -J sweep --tag a,b --array 0-5%2 -- sleep 1000
+    "$E2E/await" until "$LIMIT" "berth show 1 --json" jobs.0.array.active 2
+    has queue "$(berth queue)" '^ *1_\[2-5%2\]  PENDING .*ArrayLimit'
+    has queue "$(berth queue)" '^ *1_0  RUNNING '
+    has show "$(berth show 1)" '^job 1_\[2-5%2\]  PENDING'
+    has show "$(berth show 1)" '^  tasks +6: 4 wait, 2 are under way$'
+    has show "$(berth show 1)" '^  tags +a,b$'
+    berth submit --gpus 0.5 --after-any 1 -t 1h --signal USR2@60 --hold -- true
+    has show "$(berth show @)" '^  asks +0.5 of a GPU$'
+    has show "$(berth show @)" '^  after +1 any$'
+    has show "$(berth show @)" '^  time limit +1h00m, USR2 1m00s before$'
+    is columns "$(berth queue @ -o share,after | tail -1 | xargs)" '0.5 1 any'
+    berth cancel 1
+    wait_for_event kind=ended job=1
+    is csv "$(berth history --csv 2>"$ROOT/csv.err" | wc -l)" 3
+    has_not words "$(cat "$ROOT/csv.err")" 'left out'
+}
