@@ -43,7 +43,10 @@ struct daemon {
     bool stopping;          /* no new work is started; leaves when `stop_when_empty` allows */
     bool stop_when_empty;
 
-    struct notify *notify; /* the service manager; NULL: there is none */
+    struct notify *notify;  /* the service manager; NULL: there is none */
+    int64_t events_trimmed; /* idle.c: up to this number they are gone */
+    bool pruned_any;        /* idle.c: environments are to be looked through */
+
     struct nursery *nursery;
     struct store *store;
     struct queue *queue;

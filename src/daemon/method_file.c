@@ -1,4 +1,4 @@
-/* `file.sync` and `file.plan`: a jobs file as it stands now against what is known of it.
+/* `file.sync`: a jobs file as it stands now against what is known of it.
  * Pending means: in the file, not running, not ended. So a line whose key is new becomes a
  * job, one that is pending takes the line's attributes and place, one that is gone leaves
  * the queue, and running or ended ones are not touched.
@@ -24,6 +24,7 @@
 #include "daemon/estimate.h"
 #include "daemon/events.h"
 #include "daemon/file_deps.h"
+#include "daemon/file_sync.h"
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
 #include "daemon/reqjson.h"
@@ -32,42 +33,8 @@
 #include "daemon/unique.h"
 #include "store/store.h"
 
-/* What is known of a key: a live job, or how one ended. */
-struct known {
-    char key[64];
-    uint32_t job;
-    enum job_state state;
-    int exit_status; /* -1: has not ended */
-    bool in_file;
-    UT_hash_handle hh;
-};
-
-struct line {
-    const char *key; /* borrowed from the request */
-    int32_t number;
-    struct request req;
-    struct known *known; /* NULL: new */
-    struct job *job;     /* live, after it was looked up or made */
-    char *refused;       /* why it can never start */
-    int32_t *links;      /* owned; for each dependency the line that it means, or -1 */
-};
-
-struct sync {
-    struct daemon *daemon;
-    struct caller *caller;
-    uint32_t file;
-    const char *path;
-    struct line *lines;
-    size_t n;
-    struct known *known;
-    struct reqjson_context context;
-    int n_new, n_updated;
-    uint32_t *removed;
-    size_t n_removed;
-};
-
-static void
-sync_free(struct sync *s)
+void
+file_sync_free(struct sync *s)
 {
     struct known *k, *next;
     for (size_t i = 0; i < s->n; i++) {
@@ -107,8 +74,8 @@ read_line(const struct daemon *d, const json_t *j, int default_oom, struct line 
     return 0;
 }
 
-static int
-read_lines(struct sync *s, const json_t *params, struct err *e)
+int
+file_read_lines(struct sync *s, const json_t *params, struct err *e)
 {
     const json_t *list = json_object_get(params, "jobs"), *j;
     int default_oom = (int)json_integer_value(json_object_get(params, "oom_retries"));
@@ -191,8 +158,8 @@ match_lines(struct sync *s, struct err *e)
 
 /* The store knows every job of the file that has been committed; what happened since in this
  * turn is known to the table only. */
-static int
-load_known(struct sync *s, struct err *e)
+int
+file_load_known(struct sync *s, struct err *e)
 {
     struct queue *q = s->daemon->queue;
     size_t n;
@@ -215,9 +182,8 @@ load_known(struct sync *s, struct err *e)
     return match_lines(s, e);
 }
 
-/* Names of other lines, and of jobs outside. */
-static int
-resolve_deps(struct sync *s, struct err *e)
+int
+file_resolve_deps(struct sync *s, struct err *e)
 {
     auto_free struct file_dep_line *lines = xcalloc(s->n + 1, sizeof *lines);
     for (size_t i = 0; i < s->n; i++)
@@ -266,53 +232,6 @@ add_line(struct sync *s, struct line *line)
     s->n_new++;
 }
 
-static bool
-same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-static bool
-same_deps(const struct request *a, const struct request *b)
-{
-    if (a->n_deps != b->n_deps)
-        return false;
-    for (int i = 0; i < a->n_deps; i++)
-        if (a->deps[i].type != b->deps[i].type || a->deps[i].job != b->deps[i].job ||
-            a->deps[i].task != b->deps[i].task)
-            return false;
-    return true;
-}
-
-static bool
-same_tags(char *const *a, char *const *b)
-{
-    while (a && *a && b && *b && strcmp(*a, *b) == 0)
-        a++, b++;
-    return (!a || !*a) && (!b || !*b);
-}
-
-/* A begin time may be said as so much from now, so only whether there is one counts. */
-static bool
-same_times(const struct request *a, const struct request *b)
-{
-    return a->limit_ms == b->limit_ms && a->grace_ms == b->grace_ms &&
-           a->on_timeout == b->on_timeout && a->max_requeues == b->max_requeues &&
-           a->warn_signal == b->warn_signal && a->warn_ms == b->warn_ms &&
-           !a->begin_us == !b->begin_us;
-}
-
-static bool
-same_request(const struct request *a, const struct request *b)
-{
-    return memcmp(&a->demand, &b->demand, sizeof a->demand) == 0 &&
-           a->priority == b->priority && a->oom_retries == b->oom_retries &&
-           a->retries == b->retries && a->hold == b->hold && a->requeue == b->requeue &&
-           a->unique == b->unique && a->preemptible == b->preemptible && same_times(a, b) &&
-           same_deps(a, b) && same_tags(a->tags, b->tags) && same_text(a->name, b->name) &&
-           same_text(a->log, b->log);
-}
-
 /* A demand that was raised after an OOM stays raised until somebody declares another. */
 static void
 keep_raised_demand(const struct job *job, struct request *fresh)
@@ -327,12 +246,12 @@ take_request(struct sync *s, struct job *job, struct line *line)
 {
     struct daemon *d = s->daemon;
     int32_t declared = line->req.demand.vram_mib;
-    bool was_hold = job->req.hold, same = same_deps(&job->req, &line->req);
+    bool was_hold = job->req.hold, same = file_same_deps(&job->req, &line->req);
     int64_t begin_us = job->req.begin_us;
     auto_buf struct buf why = BUF_INIT;
     struct err e;
     keep_raised_demand(job, &line->req);
-    if (same_request(&job->req, &line->req))
+    if (file_same_request(&job->req, &line->req))
         return;
     if (!same)
         depend_leave(d, job);
@@ -546,13 +465,13 @@ static int
 run_sync(struct sync *s, json_t *params, struct jsonw *out, struct err *e)
 {
     struct daemon *d = s->daemon;
-    if (read_lines(s, params, e) || daemon_accepts_work(d, e) ||
+    if (file_read_lines(s, params, e) || daemon_accepts_work(d, e) ||
         reqjson_context(d, params, &s->context, e) ||
         store_file_id(d->store, s->caller->uid, s->path, &s->file, e))
         return -1;
     if (json_is_true(json_object_get(params, "fresh")) && forget_ended(s, e))
         return -1;
-    if (load_known(s, e) || resolve_deps(s, e) ||
+    if (file_load_known(s, e) || file_resolve_deps(s, e) ||
         admit_pending(d, s->caller->uid, count_new(s), e))
         return -1;
     apply(s);
@@ -569,164 +488,6 @@ method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct json
 {
     struct sync s = {.daemon = d, .caller = c};
     int rc = run_sync(&s, params, out, e);
-    sync_free(&s);
-    return rc;
-}
-
-/* --- a look ahead
- * ----------------------------------------------------------------------------------- */
-
-/* Jobs of a look ahead have numbers that no real job has, so that bookings cannot meet. */
-static uint32_t
-plan_id(size_t line)
-{
-    return UINT32_MAX - (uint32_t)line;
-}
-
-/* Such a number means a line of the file to whoever reads the words. */
-static void
-name_lines(const struct sync *s, const struct blocked *why, struct buf *text)
-{
-    size_t holder = UINT32_MAX - why->job;
-    auto_free char *job = xasprintf("job %u", why->job);
-    const char *at = text->len && holder < s->n ? strstr(text->data, job) : NULL;
-    if (!at)
-        return;
-    struct buf named = BUF_INIT;
-    buf_addf(&named, "%.*sline %d%s", (int)(at - text->data), text->data,
-             s->lines[holder].number, at + strlen(job));
-    buf_free(text);
-    *text = named;
-}
-
-static void
-write_waits(const struct sync *s, struct jsonw *out, const struct line *line,
-            struct ledger *ledger)
-{
-    struct blocked why = {0};
-    struct placement where;
-    auto_buf struct buf text = BUF_INIT;
-    if (!place_feasible(&line->req.demand, ledger, &text)) {
-        jsonw_kstr(out, "state", job_state_name(JOB_INFEASIBLE));
-        jsonw_kstr(out, "text", buf_str(&text));
-        return;
-    }
-    jsonw_kstr(out, "state", job_state_name(JOB_PENDING));
-    if (!place_job(&line->req.demand, ledger, &where, &why)) {
-        blocked_text(&why, &line->req.demand, &text);
-        name_lines(s, &why, &text);
-        jsonw_kstr(out, "reason", reason_name(why.reason));
-        jsonw_kstr(out, "text", buf_str(&text));
-    }
-}
-
-static void
-write_depends(const struct sync *s, struct jsonw *out, const struct line *line)
-{
-    auto_buf struct buf text = BUF_INIT;
-    buf_adds(&text, "Dependency: runs after ");
-    for (int i = 0; i < line->req.n_deps; i++) {
-        int32_t to = line->links[i];
-        if (to >= 0)
-            buf_addf(&text, "%sline %d", i ? ", " : "", s->lines[to].number);
-        else
-            buf_addf(&text, "%sjob %u", i ? ", " : "", line->req.deps[i].job);
-    }
-    jsonw_kstr(out, "state", job_state_name(JOB_PENDING));
-    jsonw_kstr(out, "reason", reason_name(REASON_DEPENDENCY));
-    jsonw_kstr(out, "text", buf_str(&text));
-}
-
-static void
-write_placed(struct jsonw *out, const struct placement *where)
-{
-    jsonw_kstr(out, "state", job_state_name(JOB_STARTING));
-    jsonw_key(out, "gpus");
-    jsonw_array(out);
-    for (int i = 0; i < where->n; i++)
-        jsonw_int(out, where->gpus[i]);
-    jsonw_end_array(out);
-}
-
-/* The lines as a queue of their own, planned once on a copy of the ledger. What waits in the
- * real queue is left out: the question is where these would start. */
-static void
-plan_lines(struct sync *s, struct jsonw *out)
-{
-    struct queue *q = queue_new();
-    struct ledger *ledger = ledger_clone(s->daemon->ledger);
-    struct placement *placed = xcalloc(s->n + 1, sizeof *placed);
-    bool *starts = xcalloc(s->n + 1, sizeof *starts);
-    auto_plan struct plan p = PLAN_INIT;
-    for (size_t i = 0; i < s->n; i++) {
-        struct line *line = &s->lines[i];
-        if (line->known || line->req.hold || line->req.cancel || line->req.n_deps)
-            continue;
-        struct job *job = job_new();
-        job->id = plan_id(i);
-        job->order = i + 1;
-        job->req.demand = line->req.demand;
-        job->req.priority = line->req.priority;
-        job->req.limit_ms = line->req.limit_ms;
-        estimate_refresh(s->daemon, job);
-        queue_add(q, job);
-    }
-    struct planner *planner = planner_new(planner_rules(s->daemon->planner), NULL);
-    uint32_t next_id = 0;
-    plan_make(planner, q, ledger, 0, &next_id, &p);
-    planner_free(planner);
-    for (size_t i = 0; i < p.n; i++) {
-        size_t at = UINT32_MAX - p.decisions[i].job; /* plan_id's inverse */
-        if (p.decisions[i].type == PLAN_START) {
-            starts[at] = true;
-            placed[at] = p.decisions[i].where;
-        }
-    }
-    for (size_t i = 0; i < s->n; i++) {
-        struct line *line = &s->lines[i];
-        jsonw_object(out);
-        jsonw_kstr(out, "key", line->key);
-        jsonw_kint(out, "line", line->number);
-        if (line->known) {
-            jsonw_kstr(out, "state", job_state_name(line->known->state));
-            jsonw_kint(out, "id", line->known->job);
-        } else if (line->req.cancel) {
-            jsonw_kstr(out, "state", job_state_name(JOB_CANCELLED));
-        } else if (line->req.hold) {
-            jsonw_kstr(out, "state", job_state_name(JOB_HELD));
-        } else if (line->req.n_deps) {
-            write_depends(s, out, line);
-        } else if (starts[i]) {
-            write_placed(out, &placed[i]);
-        } else {
-            write_waits(s, out, line, ledger);
-        }
-        jsonw_end_object(out);
-    }
-    free(placed);
-    free(starts);
-    ledger_free(ledger);
-    queue_free(q);
-}
-
-int
-method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
-                 struct err *e)
-{
-    struct sync s = {.daemon = d, .caller = c};
-    int rc = read_lines(&s, params, e);
-    if (rc == 0 && !json_is_true(json_object_get(params, "fresh")))
-        rc = store_file_id(d->store, c->uid, s.path, &s.file, e) || load_known(&s, e) ? -1 : 0;
-    if (rc == 0)
-        rc = resolve_deps(&s, e);
-    if (rc == 0) {
-        jsonw_object(out);
-        jsonw_key(out, "lines");
-        jsonw_array(out);
-        plan_lines(&s, out);
-        jsonw_end_array(out);
-        jsonw_end_object(out);
-    }
-    sync_free(&s);
+    file_sync_free(&s);
     return rc;
 }

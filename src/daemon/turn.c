@@ -6,7 +6,6 @@
  * starts that were decided are undone, everything else stays marked and is tried again. */
 #include "daemon/turn.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
@@ -17,7 +16,6 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/log.h"
-#include "core/array.h"
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "core/queue.h"
@@ -26,6 +24,7 @@
 #include "daemon/estimate.h"
 #include "daemon/events.h"
 #include "daemon/health.h"
+#include "daemon/idle.h"
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
 #include "daemon/prober.h"
@@ -35,6 +34,7 @@
 
 #define RETRY_MS         2000 /* after a failed commit */
 #define CHECKPOINT_MS    1000 /* of quiet before the write-ahead log is folded in */
+#define PRUNE_MS         50   /* between pieces of what goes */
 #define COMMAND_IN_EVENT 200
 
 struct event {
@@ -52,6 +52,7 @@ struct turn {
     bool due;
     bool again; /* the plan wants another turn behind this one */
     bool full;
+    bool ended_some; /* since the last quiet moment */
     struct job **unsaved;
     size_t n_unsaved, cap_unsaved;
     struct event *events;
@@ -100,12 +101,9 @@ static void
 on_checkpoint(uv_timer_t *timer)
 {
     struct daemon *d = timer->data;
-    struct err e = {0};
-    if (store_checkpoint(d->store, &e))
-        log_warn("checkpoint: %s", e.text);
-    /* A file of 100,000 lines leaves 140 MiB of small holes behind it, which the C library
-     * would keep for good. */
-    malloc_trim(0);
+    d->turn->ended_some = false;
+    if (idle_work(d))
+        uv_timer_start(timer, on_checkpoint, PRUNE_MS, 0);
 }
 
 struct turn *
@@ -258,28 +256,14 @@ start_job(struct daemon *d, struct job *job, const struct placement *where)
     arrays_moved(d, job, JOB_PENDING);
 }
 
-/* The task that was decided on, as a job of its own. A plan that starts an array as such means
- * its next task; what was booked for the array is then the task's. */
-static struct job *
-take_task(struct daemon *d, struct job *array, const struct decision *x)
-{
-    if (x->task >= 0)
-        return arrays_split(d, array, x->task, x->as);
-    struct job *task = arrays_split(d, array, array_next(array), 0);
-    ledger_release(d->ledger, array->id);
-    ledger_hold(d->ledger, task->id, &task->req.demand, x->where.gpus, x->where.n);
-    d->turn->again = true;
-    return task;
-}
-
 static void
 carry_out(struct daemon *d, const struct decision *x)
 {
     struct job *job = queue_get(d->queue, x->job);
     switch (x->type) {
     case PLAN_START:
-        if (job->tasks)
-            job = take_task(d, job, x);
+        if (x->task >= 0)
+            job = arrays_split(d, job, x->task, x->as);
         start_job(d, job, &x->where);
         break;
     case PLAN_INFEASIBLE:
@@ -484,8 +468,10 @@ act_on_saved(struct daemon *d)
             watch_settled(d, job->id, job->run->number);
         if (what & SAVE_ATTEMPT_NEW)
             launch_attempt(d, job);
-        if (what & SAVE_ENDED)
+        if (what & SAVE_ENDED) {
+            t->ended_some = true; /* so others may be old enough to go */
             jobs_retire(d, job);
+        }
     }
     free(jobs);
 }
@@ -550,7 +536,7 @@ turn_run(struct daemon *d)
         tell_why_waiting(d);
     crash_point("daemon-after-reply");
     act_on_saved(d);
-    if (store_wants_checkpoint(d->store))
+    if (store_wants_checkpoint(d->store) || t->ended_some)
         uv_timer_start(&t->checkpoint, on_checkpoint, CHECKPOINT_MS, 0);
     daemon_after_turn(d);
     return 0;

@@ -41,6 +41,9 @@ struct config {
     int gpu_env;                /* enum config_gpu_env */
     int on_exceed;              /* enum config_on_exceed */
     int64_t pending_max;        /* jobs that may wait at once */
+    int64_t keep_days;          /* ended jobs; 0: for ever */
+    int64_t keep_jobs;          /* so many numbers back; 0: all */
+    int64_t keep_events;        /* 0: all */
     int log_level;              /* enum log_level */
     int order;                  /* enum config_order */
     int64_t patience_s;         /* passed over for longer: GPUs are pinned */

@@ -142,3 +142,19 @@ PY
     berth submit --wait --vram 8G -- true
     berth cancel 1
 }
+
+@test "old jobs are forgotten in a quiet moment; a file's lines are not" {
+    mkdir -p "$BERTH_DIR"
+    printf 'keep_jobs: 2\n' >"$BERTH_DIR/config.yaml"
+    printf '%s\n' '[gpus=0] echo a' '[gpus=0] echo b' '[gpus=0] echo c' '[gpus=0] false' >jobs.txt
+    run_file 1 jobs.txt
+    is status "$status" 1
+    ln -s "$BERTH_DIR/daemon.log" "$ROOT/log.out"
+    wait_for_output log 'event=pruned jobs=2'
+    try berth show 1
+    is 'job 1' "$status" 3
+    is 'job 4' "$(job_field 4 state)" FAILED
+    run_file 1 jobs.txt
+    is status "$status" 1
+    is 'new jobs' "$(events_with kind=submitted | wc -l)" 4
+}

@@ -1,0 +1,52 @@
+/* Whether a line of a jobs file asks for what its waiting job has already: then nothing is
+ * changed, and nobody is told of a change. Called by method_file.c. */
+#include <string.h>
+
+#include "daemon/file_sync.h"
+
+static bool
+same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+bool
+file_same_deps(const struct request *a, const struct request *b)
+{
+    if (a->n_deps != b->n_deps)
+        return false;
+    for (int i = 0; i < a->n_deps; i++)
+        if (a->deps[i].type != b->deps[i].type || a->deps[i].job != b->deps[i].job ||
+            a->deps[i].task != b->deps[i].task)
+            return false;
+    return true;
+}
+
+static bool
+same_tags(char *const *a, char *const *b)
+{
+    while (a && *a && b && *b && strcmp(*a, *b) == 0)
+        a++, b++;
+    return (!a || !*a) && (!b || !*b);
+}
+
+/* A begin time may be said as so much from now, so only whether there is one counts. */
+static bool
+same_times(const struct request *a, const struct request *b)
+{
+    return a->limit_ms == b->limit_ms && a->grace_ms == b->grace_ms &&
+           a->on_timeout == b->on_timeout && a->max_requeues == b->max_requeues &&
+           a->warn_signal == b->warn_signal && a->warn_ms == b->warn_ms &&
+           !a->begin_us == !b->begin_us;
+}
+
+bool
+file_same_request(const struct request *a, const struct request *b)
+{
+    return memcmp(&a->demand, &b->demand, sizeof a->demand) == 0 &&
+           a->priority == b->priority && a->oom_retries == b->oom_retries &&
+           a->retries == b->retries && a->hold == b->hold && a->requeue == b->requeue &&
+           a->unique == b->unique && a->preemptible == b->preemptible && same_times(a, b) &&
+           file_same_deps(a, b) && same_tags(a->tags, b->tags) && same_text(a->name, b->name) &&
+           same_text(a->log, b->log);
+}

@@ -1,0 +1,74 @@
+/* Idle moments: see idle.h. Called by turn.c. History goes by age (keep_days) and by number
+ * (keep_jobs), events by number (keep_events); environments go with their last job. A piece is
+ * so small that whoever knocks meanwhile does not notice. */
+#include "daemon/idle.h"
+
+#include <malloc.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "daemon/daemon.h"
+#include "store/store.h"
+
+#define PRUNE_AT_ONCE 500  /* jobs: some 10 ms */
+#define EVENTS_SLACK  1000 /* trimmed when there are so many more than are kept */
+#define US_PER_DAY    (INT64_C(86400) * 1000000)
+
+static void
+trim_events(struct daemon *d, struct err *e)
+{
+    int64_t keep = d->config.keep_events;
+    if (keep > 0 && store_event_last(d->store) > keep + d->events_trimmed + EVENTS_SLACK) {
+        d->events_trimmed = store_event_last(d->store) - keep;
+        store_events_trim(d->store, keep, e);
+    }
+}
+
+/* How many jobs went; -1. */
+static int
+prune_jobs(struct daemon *d, struct err *e)
+{
+    int64_t days = d->config.keep_days, jobs = d->config.keep_jobs;
+    int64_t next = store_peek_job_id(d->store);
+    int64_t before_us = days > 0 ? clock_wall_us() - days * US_PER_DAY : INT64_MIN;
+    uint32_t below = jobs > 0 && next > jobs ? (uint32_t)(next - jobs) : 0;
+    return store_prune(d->store, before_us, below, PRUNE_AT_ONCE, e);
+}
+
+static bool
+let_go(struct daemon *d)
+{
+    struct err e = {0};
+    int n = prune_jobs(d, &e);
+    d->pruned_any |= n > 0;
+    /* When the last piece is done: it looks at every job. */
+    if (n >= 0 && n < PRUNE_AT_ONCE && d->pruned_any) {
+        d->pruned_any = false;
+        store_prune_envs(d->store, &e);
+    }
+    trim_events(d, &e);
+    if (store_commit(d->store, &e)) {
+        log_warn("event=prune-failed %s", e.text);
+        return false;
+    }
+    if (n > 0)
+        log_info("event=pruned jobs=%d", n);
+    return n == PRUNE_AT_ONCE;
+}
+
+bool
+idle_work(struct daemon *d)
+{
+    struct err e = {0};
+    bool more = false;
+    /* What a request of this moment has put into the store is its turn's to commit. */
+    if (!store_has_changes(d->store))
+        more = let_go(d);
+    if (store_checkpoint(d->store, &e))
+        log_warn("checkpoint: %s", e.text);
+    /* A file of 100,000 lines leaves 140 MiB of small holes behind it, which the C library
+     * would keep for good. */
+    malloc_trim(0);
+    return more;
+}
