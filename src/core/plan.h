@@ -46,6 +46,8 @@ struct plan_rules {
     enum plan_order order;
     int64_t patience_ms;
     bool fair_share;
+    bool textbook; /* EASY to the letter: who would delay the promised job on the cards that
+                      suit him best is not tried on others. For comparison with simulators */
     const struct limits *limits; /* borrowed; NULL: none */
 };
 

@@ -335,6 +335,10 @@ place_by_time(const struct planning *pl, const struct demand *d, const struct le
         return false;
     if (fits_with(k, d, out))
         return true;
+    if (pl->planner->rules.textbook) {
+        *why = (struct blocked){.reason = REASON_RESERVATION, .gpu = -1};
+        return false;
+    }
     book_kept(k);
     bool fits = place_beside(k, d, l, cards, out, why);
     ledger_release(k->ahead, k->job->id);
