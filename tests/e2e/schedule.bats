@@ -1,0 +1,128 @@
+#!/usr/bin/env bats
+# Who starts when, with real processes: room kept for one who needs every card, patience,
+# limits, and jobs that make way. Jobs hold their cards until the test lets them go, so what
+# starts and what does not follows from rules alone.
+
+load lib
+
+with_settings()
+{
+    local sim=$1
+    shift
+    printf '%s\n' "$@" >settings.yaml
+    timeout "$LIMIT" berth daemon start --sim "$sim" --config settings.yaml >"$ROOT/start.out" 2>&1 ||
+        fail_with "$(cat "$ROOT/start.out")"
+}
+
+# A job that ends when `let_go NAME` says so: `holder NAME OPTIONS...`. Its id is in $id_NAME.
+holder()
+{
+    local name=$1
+    shift
+    mkfifo "$name"
+    eval "id_$name=$(berth submit --parsable "$@" -- cat "$WORK/$name")"
+}
+
+let_go()
+{
+    timeout "$LIMIT" tee "$WORK/$1" </dev/null
+}
+
+is_running()
+{
+    "$E2E/await" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING
+}
+
+waits_for()
+{
+    "$E2E/await" until "$LIMIT" "berth explain $1 --json" jobs.0.reason "$2" ||
+        fail_with "job $1 waits for something else: $(berth explain "$1")"
+}
+
+@test "with time limits: room is kept for one who needs every card, others fill what that leaves" {
+    start_daemon 2
+    holder a --time 100
+    holder b --time 200
+    is_running "$id_a"
+    is_running "$id_b"
+    holder wide --gpus 2 --time 60
+    holder long --time 300
+    holder short --time 20
+    has "explanation" "$(berth explain "$id_wide" --json)" '"reserved":true'
+    let_go a
+    is_running "$id_short"
+    is "the long one" "$(job_field "$id_long" state)" PENDING
+    let_go short
+    waits_for "$id_long" Reservation
+    has "explanation" "$(berth explain "$id_long")" "would delay job $id_wide"
+    let_go b
+    is_running "$id_wide"
+    is "the long one" "$(job_field "$id_long" state)" PENDING
+    let_go wide
+    is_running "$id_long"
+    let_go long
+    wait_for_event kind=ended "job=$id_long" state=COMPLETED >/dev/null
+}
+
+@test "without: others pass by while patience lasts; then cards are pinned" {
+    with_settings 2 'patience_s: 100000'
+    holder a
+    holder b
+    holder wide --gpus 2
+    holder c
+    is_running "$id_b"
+    let_go a
+    is_running "$id_c"
+    stop_daemon
+    with_settings 2 'patience_s: 0'
+    holder d
+    holder short --time 5
+    has "explanation" "$(berth explain "$id_wide" --json)" '"reserved":true'
+    let_go b
+    waits_for "$id_d" Reservation
+    waits_for "$id_short" Reservation
+    let_go c
+    is_running "$id_wide"
+    let_go wide
+    is_running "$id_d"
+    is_running "$id_short"
+    let_go d
+    let_go short
+}
+
+@test "who is over a limit waits with the number, and keeps nobody else from starting" {
+    with_settings 2 'user_max_gpus: 1'
+    holder a
+    holder b
+    is_running "$id_a"
+    waits_for "$id_b" UserLimit
+    has "explanation" "$(berth explain "$id_b")" 'limit.* 1'
+    holder c --gpus 0
+    is_running "$id_c"
+    let_go a
+    is_running "$id_b"
+    let_go b
+    let_go c
+}
+
+@test "a preemptible job makes way for a higher priority, nobody else does, and it runs again" {
+    start_daemon 2
+    holder firm
+    holder way --preemptible
+    is_running "$id_firm"
+    is_running "$id_way"
+    holder same
+    waits_for "$id_same" GpuBusy
+    holder high --priority 5
+    is_running "$id_high"
+    is "the one that made way" "$(job_field "$id_way" state)" PENDING
+    is "the one that did not" "$(job_field "$id_firm" state)" RUNNING
+    is "the one of the same priority" "$(job_field "$id_same" state)" PENDING
+    let_go high
+    is_running "$id_way"
+    let_go way
+    is_running "$id_same"
+    is "its last attempt" "$(job_field "$id_way" attempts.1.outcome)" exited
+    let_go same
+    let_go firm
+}
