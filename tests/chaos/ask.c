@@ -40,6 +40,10 @@ draw_demand(struct world *w)
         d.max_used_permille = 500;
     if (chance(w, 10))
         d.min_vram_mib = 24000;
+    if (chance(w, 20))
+        d.cpus = (int32_t)draw(w, CPUS + 2);
+    if (chance(w, 20))
+        d.mem_mib = (int32_t)draw(w, MEM_MIB + MEM_MIB / 10);
     return d;
 }
 
@@ -101,7 +105,8 @@ draw_job(struct world *w)
         return job;
     job->req.priority = (int32_t)draw(w, 3) - 1;
     job->req.preemptible = chance(w, 20);
-    job->req.oom_retries = (int32_t)draw(w, 3);
+    /* A demand that grows beyond what its user may have waits until the limit is raised. */
+    job->req.oom_retries = w->limits.each.vram_mib ? 0 : (int32_t)draw(w, 3);
     job->req.retries = (int32_t)draw(w, 3);
     job->req.requeue = chance(w, 50);
     if (chance(w, 5))

@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "world.h"
 
-#define CPUS           16
 #define STRANGER_MIB   15000
 #define SMALL_MIB      900
 #define LISTED_MAX     (STRANGERS + LIVE_MAX * 2)
@@ -31,7 +30,7 @@ cards_ledger(struct world *w)
             ledger_set_health(l, i, GPU_LOST, w->now_us);
     }
     ledger_set_known(l);
-    ledger_set_host(l, CPUS * CARDS_MAX, 0);
+    ledger_set_host(l, CPUS, MEM_MIB);
     return l;
 }
 

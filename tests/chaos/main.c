@@ -19,7 +19,7 @@
 #include "base/parse.h"
 #include "world.h"
 
-#define SHRINK_RUNS 400
+#define SHRINK_RUNS 1000
 
 /* Which steps are run, in order. */
 struct history {

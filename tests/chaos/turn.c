@@ -115,6 +115,8 @@ check_start(struct world *w, const struct ledger *l, const struct job *job,
         mask |= UINT64_C(1) << p->gpus[i];
         check_card_choice(w, l, d, p->gpus[i]);
     }
+    CHECK(w, ledger_cpus_held(l) + demand_cpus(d) <= CPUS);
+    CHECK(w, ledger_mem_held(l) + d->mem_mib <= MEM_MIB);
 }
 
 static void
@@ -278,7 +280,8 @@ turn_plan(struct world *w, bool crash)
     for (size_t i = 0; i < p.n; i++)
         take(w, replay, &p.decisions[i]);
     ledger_free(replay);
-    note_promise(w);
+    if (!crash)
+        note_promise(w);
     check_nothing_was_missed(w, &p);
     if (crash) {
         world_say(w, "the daemon dies before it commits");

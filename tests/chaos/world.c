@@ -16,7 +16,7 @@
 #include "store/store.h"
 
 #define HALF_LIFE_MS   (3600 * 1000)
-#define DRAIN_MAX      200000
+#define DRAIN_MAX      5000
 #define FIRST_STRANGER 1000
 
 void
@@ -409,12 +409,29 @@ release_all(struct world *w)
     free(held);
 }
 
+/* Of whom nothing comes, in words. */
+static void
+name_the_stuck(struct world *w)
+{
+    size_t n;
+    struct job **jobs = queue_list_by_id(w->q, QUEUE_ALL, &n);
+    for (size_t i = 0; i < n; i++) {
+        auto_buf struct buf why = BUF_INIT;
+        plan_explain_text(jobs[i], &why);
+        fprintf(stderr, "job %u is %s for ever: %s\n", jobs[i]->id,
+                job_state_name(jobs[i]->state), buf_str(&why));
+    }
+    free(jobs);
+}
+
 void
 world_drain(struct world *w)
 {
     memset(w->others, 0, sizeof w->others);
     cards_all_up(w);
     for (long rounds = 0; queue_n(w->q) > 0; rounds++) {
+        if (rounds == DRAIN_MAX)
+            name_the_stuck(w);
         CHECK(w, rounds < DRAIN_MAX);
         w->step++;
         w->rng = mix(w->seed ^ mix((uint64_t)w->step));

@@ -28,6 +28,8 @@
 #define USERS     3
 #define MARGIN    512
 #define IDLE      1024
+#define CPUS      24
+#define MEM_MIB   100000
 #define SECOND_US INT64_C(1000000)
 #define LIVE_MAX  150 /* jobs at once */
 
