@@ -17,10 +17,12 @@
 #include "base/text.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
-#include "cli/gpu_table.h"
 #include "cli/env.h"
+#include "cli/gpu_table.h"
 #include "cli/jobreq.h"
+#include "cli/modeltable.h"
 #include "cli/opt.h"
+#include "spec/models.h"
 #include "wire/client.h"
 
 enum {
@@ -31,6 +33,7 @@ enum {
     OPT_OOM,
     OPT_SIM,
     OPT_CONFIG,
+    OPT_MODELS,
     OPT_VERBOSE,
     OPT_QUIET,
 };
@@ -43,6 +46,7 @@ static const struct opt options[] = {
     {"oom-retries", 0, "N", "after CUDA out of memory, N times again with 1.25 x the VRAM"},
     {"sim", 0, "SPEC", "simulated GPUs, if it starts the daemon: 2, 4x80G"},
     {"config", 0, "FILE", "a config for the daemon, if it starts it"},
+    {"models", 0, "FILE", "what models (--llm NAME in a command) need"},
     {"verbose", 'v', NULL, "VRAM as it grows"},
     {"quiet", 'q', NULL, "only what goes wrong, and the summary"},
     {0},
@@ -68,14 +72,9 @@ read_options(struct opt_reader *r, struct run_options *o)
     o->oom_retries = -1;
     while ((opt = opt_next(r)) >= 0) {
         bool *const flags[] = {
-            [OPT_WATCH] = &o->watch,
-            [OPT_FRESH] = &o->fresh,
-            [OPT_DRY_RUN] = &o->dry_run,
-            [OPT_DETACH] = &o->detach,
-            [OPT_OOM] = NULL,
-            [OPT_SIM] = NULL,
-            [OPT_CONFIG] = NULL,
-            [OPT_VERBOSE] = &o->verbose,
+            [OPT_WATCH] = &o->watch,   [OPT_FRESH] = &o->fresh, [OPT_DRY_RUN] = &o->dry_run,
+            [OPT_DETACH] = &o->detach, [OPT_OOM] = NULL,        [OPT_SIM] = NULL,
+            [OPT_CONFIG] = NULL,       [OPT_MODELS] = NULL,     [OPT_VERBOSE] = &o->verbose,
             [OPT_QUIET] = &o->quiet,
         };
 
@@ -83,6 +82,8 @@ read_options(struct opt_reader *r, struct run_options *o)
             *flags[opt] = true;
         } else if (opt == OPT_SIM) {
             o->daemon.sim = r->value;
+        } else if (opt == OPT_MODELS) {
+            o->models = r->value;
         } else if (opt == OPT_CONFIG) {
             o->daemon.config = r->value;
         } else if (parse_int(r->value, 0, RETRIES_MAX, &o->oom_retries, &e) < 0) {
@@ -122,6 +123,11 @@ load_files(struct run *run, char **names, int n)
     struct err e = {0};
     int status = 0;
 
+    if (run->opt.models) {
+        run->models = modeltable_read(run->opt.models, &e);
+        if (!run->models)
+            return cli_fail(&e);
+    }
     run->n_files = n;
     run->files = xcalloc((unsigned long)n, sizeof *run->files);
     for (int i = 0; i < n; i++) {
@@ -134,6 +140,7 @@ load_files(struct run *run, char **names, int n)
         f->path = f->is_stdin ? xasprintf("/dev/stdin/%ld-%lld", (long)getpid(),
                                           (long long)clock_wall_us())
                               : absolute_path(names[i]);
+        f->models = run->models;
         if (run_file_load(f, true, &e) < 0)
             status = cli_fail(&e);
     }
@@ -286,6 +293,7 @@ release(struct run *run)
     for (int i = 0; i < run->n_files; i++)
         run_file_free(&run->files[i]);
     free(run->files);
+    models_free(run->models);
     free(run->cwd);
     client_free(run->client);
     run_jobs_free(&run->jobs);

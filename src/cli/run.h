@@ -26,6 +26,7 @@ struct watch;
 
 struct run_options {
     struct daemon_args daemon;
+    const char *models;  /* table of models; NULL: none of one's own */
     int64_t oom_retries; /* -1: not said */
     bool watch;
     bool fresh;
@@ -80,6 +81,7 @@ struct run_file {
     char *words;       /* the same, safe for a terminal */
     char *path;        /* absolute, or the name that standard input goes by */
     bool is_stdin;
+    const struct models *models; /* borrowed; NULL: none of one's own */
     struct jobsfile parsed;
     struct buf text;   /* the last good content */
     struct buf warned; /* the last warning: each is said once */
@@ -97,6 +99,7 @@ struct run_file {
 struct run {
     struct cli *cli;
     struct run_options opt;
+    struct models *models; /* of --models; NULL */
     struct term term;
     struct client *client;
     struct run_file *files;

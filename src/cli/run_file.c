@@ -57,13 +57,33 @@ parse(const struct run_file *f, const struct buf *text, struct jobsfile *out, st
 {
     struct err e = {0};
 
-    if (jobsfile_parse(f->words, buf_str(text), text->len, out, &e) == 0)
+    if (jobsfile_parse(f->words, buf_str(text), text->len, out, &e) == 0 &&
+        (!f->models || jobsfile_apply_models(out, f->words, f->models, &e) == 0))
         return 0;
     join_errors(out, words);
     if (words->len == 0)
         buf_adds(words, e.text);
     jobsfile_free(out);
     return -1;
+}
+
+/* Parts of several GPUs are not shared out; one line tells of all. */
+static void
+say_rounded(const struct run_file *f)
+{
+    const struct jobsfile_line *first = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->parsed.n_lines; i++) {
+        const struct jobsfile_line *line = &f->parsed.lines[i];
+        if (!line->req.gpus_rounded)
+            continue;
+        first = first ? first : line;
+        n++;
+    }
+    if (n)
+        cli_say("%s:%d: gpus is rounded up to %d whole ones%s", f->words, first->line,
+                first->req.demand.gpus, n > 1 ? ", and so in other lines" : "");
 }
 
 int
@@ -77,8 +97,11 @@ run_file_load(struct run_file *f, bool say, struct err *e)
             e->code = ERR_USAGE;
         return -1;
     }
-    if (parse(f, &f->text, &f->parsed, &words) == 0)
+    if (parse(f, &f->text, &f->parsed, &words) == 0) {
+        if (say)
+            say_rounded(f);
         return 0;
+    }
     memset(&f->parsed, 0, sizeof f->parsed);
     if (say) {
         buf_addc(&words, '\n');

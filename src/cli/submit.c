@@ -197,7 +197,7 @@ cmd_submit(struct cli *cli, int argc, char **argv)
     int status = read_all(cli, &r, argc, argv, &s);
 
     if (status == 0 && r.n_words > 0)
-        status = submit_finish_request(&s.req);
+        status = submit_finish_request(&s.req, &s.words);
     if (s.req.login)
         env_for_login(&s.words.env);
     if (status == 0 && r.n_words > 0)

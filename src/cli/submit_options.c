@@ -14,8 +14,10 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/env.h"
+#include "cli/modeltable.h"
 #include "cli/opt.h"
 #include "spec/attr.h"
+#include "spec/models.h"
 #include "spec/when.h"
 
 #define OPTIONS_MAX 96
@@ -29,6 +31,7 @@ enum {
     OWN_ENV,
     OWN_EXPORT,
     OWN_IGNORE,
+    OWN_MODELS,
     OWN_SIM,
     OWN_COUNT
 };
@@ -45,6 +48,8 @@ static const struct opt own[OWN_COUNT] = {
                     "pass on ALL of ours (default), NONE, or names: A,B=1"},
     [OWN_IGNORE] = {"ignore-unsupported", 0, NULL,
                     "go on where a #SBATCH line cannot be honoured"},
+    [OWN_MODELS] = {"models", 0, "FILE",
+                    "a table of what models (--llm NAME in the command) need"},
     [OWN_SIM] = {"sim", 0, "SPEC", "simulated GPUs for a daemon that it starts (4x24G)"},
 };
 
@@ -117,6 +122,9 @@ take_own(struct submit_words *w, int which, const char *value, struct err *e)
     case OWN_IGNORE:
         w->ignore_unsupported = true;
         break;
+    case OWN_MODELS:
+        w->models = value;
+        break;
     case OWN_SIM:
         w->sim = value;
         break;
@@ -181,10 +189,18 @@ submit_read_options(struct opt_reader *r, struct cli *cli, int argc, char **argv
 }
 
 int
-submit_finish_request(struct request *req)
+submit_finish_request(struct request *req, const struct submit_words *words)
 {
+    struct models *table;
     struct err e = {0};
 
+    if (words->models) {
+        table = modeltable_read(words->models, &e);
+        if (!table)
+            return cli_fail(&e);
+        models_apply(table, req);
+        models_free(table);
+    }
     if (request_validate(req, &e) < 0)
         return cli_fail(&e);
     if (req->gpus_rounded)

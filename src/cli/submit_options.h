@@ -16,8 +16,9 @@ struct when_clock;
 struct submit_words {
     bool parsable;
     bool wait;
-    const char *sim; /* borrowed */
-    char *cwd;       /* owned, absolute; NULL: here */
+    const char *sim;    /* borrowed */
+    const char *models; /* borrowed; NULL: not said */
+    char *cwd;          /* owned, absolute; NULL: here */
     bool dry_run;
     bool ignore_unsupported;
     struct env_choice env;
@@ -35,7 +36,7 @@ int submit_set_folder(struct submit_words *words, const char *folder, struct err
 void submit_read_clock(struct when_clock *clock);
 
 /* What no single option can know. 0, or the exit status. */
-int submit_finish_request(struct request *req);
+int submit_finish_request(struct request *req, const struct submit_words *words);
 
 void submit_words_free(struct submit_words *w);
 

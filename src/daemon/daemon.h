@@ -53,6 +53,7 @@ struct daemon {
     struct planner *planner;
     struct fair *fair;
     struct depend *depend;
+    struct modelfile *modelfile;
     struct history *history;
     struct forecast *forecast; /* forecast.c; NULL until somebody looks */
     struct limits limits;      /* as the settings have them */

@@ -27,6 +27,7 @@
 #include "daemon/file_sync.h"
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
+#include "daemon/modelfile.h"
 #include "daemon/reqjson.h"
 #include "daemon/roles.h"
 #include "daemon/turn.h"
@@ -55,15 +56,15 @@ file_sync_free(struct sync *s)
  * ------------------------------------------------------------------------------------ */
 
 static int
-read_line(const struct daemon *d, const json_t *j, int default_oom, struct line *line,
-          struct err *e)
+read_line(const struct daemon *d, const json_t *j, const struct models *models, int default_oom,
+          struct line *line, struct err *e)
 {
     static const char *const ours[] = {"key", "line", NULL};
     line->key = json_string_value(json_object_get(j, "key"));
     line->number = (int32_t)json_integer_value(json_object_get(j, "line"));
     if (!line->key || !line->key[0] || strlen(line->key) >= sizeof((struct known *)0)->key)
         return err_set(e, ERR_USAGE, "a line needs a \"key\" of 1 to 63 bytes");
-    if (reqjson_read(j, ours, &line->req, e) ||
+    if (reqjson_read(j, ours, models, &line->req, e) ||
         roles_check_priority(d, line->req.priority, e) || admit_time(d, &line->req, e))
         return err_prefix(e, "line %d", line->number);
     if (line->req.array.n)
@@ -78,6 +79,7 @@ int
 file_read_lines(struct sync *s, const json_t *params, struct err *e)
 {
     const json_t *list = json_object_get(params, "jobs"), *j;
+    const struct models *models = modelfile_current(s->daemon);
     int default_oom = (int)json_integer_value(json_object_get(params, "oom_retries"));
     size_t i;
     s->path = json_string_value(json_object_get(params, "path"));
@@ -90,7 +92,7 @@ file_read_lines(struct sync *s, const json_t *params, struct err *e)
     {
         s->n = i + 1;
         request_init(&s->lines[i].req);
-        if (read_line(s->daemon, j, default_oom, &s->lines[i], e))
+        if (read_line(s->daemon, j, models, default_oom, &s->lines[i], e))
             return -1;
     }
     return 0;

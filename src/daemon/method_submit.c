@@ -13,6 +13,7 @@
 #include "daemon/depend.h"
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
+#include "daemon/modelfile.h"
 #include "daemon/reqjson.h"
 #include "daemon/roles.h"
 #include "daemon/turn.h"
@@ -46,7 +47,8 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c,
          const struct reqjson_context *ctx, struct job *job, struct err *e)
 {
     request_free(&job->req);
-    if (reqjson_read(j, NULL, &job->req, e) || roles_check_priority(d, job->req.priority, e) ||
+    if (reqjson_read(j, NULL, modelfile_current(d), &job->req, e) ||
+        roles_check_priority(d, job->req.priority, e) ||
         depend_resolve(d, c->uid, &job->req, e) || depend_check(d, &job->req, e))
         return -1;
     job->uid = c->uid;

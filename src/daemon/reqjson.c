@@ -14,6 +14,7 @@
 #include "daemon/daemon.h"
 #include "daemon/server.h"
 #include "spec/attr.h"
+#include "spec/models.h"
 #include "spec/value.h"
 #include "store/store.h"
 #include "sys/procs.h"
@@ -361,7 +362,8 @@ is_named(const char *const *names, const char *k)
 }
 
 int
-reqjson_read(const json_t *j, const char *const *extra, struct request *out, struct err *e)
+reqjson_read(const json_t *j, const char *const *extra, const struct models *models,
+             struct request *out, struct err *e)
 {
     const char *k;
     json_t *v;
@@ -383,6 +385,7 @@ reqjson_read(const json_t *j, const char *const *extra, struct request *out, str
         return err_set(e, ERR_USAGE, "a job needs \"command\" or \"argv\", one of them");
     if (out->command && !out->command[strspn(out->command, " \t\n")])
         return err_set(e, ERR_USAGE, "the command is empty");
+    models_apply(models, out);
     return request_validate(out, e);
 }
 

@@ -12,12 +12,14 @@ struct buf;
 struct daemon;
 struct err;
 struct job;
+struct models;
 struct request;
 
 /* Fills *out (request_init'ed here; the caller frees it, also after an error). extra: names
  * of further members that the caller reads itself, NULL-terminated; any other unknown
- * member is an error. */
-int reqjson_read(const json_t *j, const char *const *extra, struct request *out, struct err *e);
+ * member is an error. models: for commands with --llm NAME; may be NULL. */
+int reqjson_read(const json_t *j, const char *const *extra, const struct models *models,
+                 struct request *out, struct err *e);
 
 /* Where and as whom jobs of one call run: cwd, umask and environment of the client. */
 struct reqjson_context {

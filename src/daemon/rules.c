@@ -10,6 +10,7 @@
 #include "core/plan.h"
 #include "daemon/daemon.h"
 #include "daemon/depend.h"
+#include "daemon/modelfile.h"
 
 static struct limit
 limit_each(const struct config *c)
@@ -89,6 +90,7 @@ rules_make(struct daemon *d)
     make_users(d);
     d->planner = planner_new(&rules, d->fair);
     d->depend = depend_new();
+    (void)modelfile_current(d); /* says at the start what is wrong with it */
 }
 
 void
@@ -97,5 +99,6 @@ rules_free(struct daemon *d)
     planner_free(d->planner);
     fair_free(d->fair);
     depend_free(d->depend);
+    modelfile_free(d);
     free(d->limits.users);
 }

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "spec/attr.h"
+#include "spec/models.h"
 
 #define SHOWN_NAME_BYTES 256
 #define TOKEN_MAX_BYTES  8192 /* one key=value; a log's path is the longest that is sense */
@@ -459,6 +460,18 @@ jobsfile_parse(const char *file_name, const char *text, size_t len, struct jobsf
         return err_set(e, ERR_USAGE, "%s", out->errors[0]);
     }
     give_keys(out);
+    return 0;
+}
+
+int
+jobsfile_apply_models(struct jobsfile *f, const char *file_name, const struct models *m,
+                      struct err *e)
+{
+    for (size_t i = 0; i < f->n_lines; i++) {
+        models_apply(m, &f->lines[i].req);
+        if (request_validate(&f->lines[i].req, e) != 0)
+            return err_prefix(e, "%s:%d", file_name, f->lines[i].line);
+    }
     return 0;
 }
 

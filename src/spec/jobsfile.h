@@ -34,6 +34,12 @@ struct jobsfile {
 int jobsfile_parse(const char *file_name, const char *text, size_t len, struct jobsfile *out,
                    struct err *e);
 
+/* models_apply on every line, and what follows from it. -1 with "FILE:LINE: ..." for the first
+ * line that cannot have what its model needs. */
+struct models;
+int jobsfile_apply_models(struct jobsfile *f, const char *file_name, const struct models *m,
+                          struct err *e);
+
 void jobsfile_free(struct jobsfile *f); /* what it owns; not f */
 
 #endif

@@ -41,7 +41,7 @@ try_job(const json_t *j)
 {
     struct request r;
     struct err e = {0};
-    if (reqjson_read(j, NULL, &r, &e) == 0)
+    if (reqjson_read(j, NULL, NULL, &r, &e) == 0)
         check_request(&r);
     else
         require(e.code != ERR_NONE && e.text[0], "an error without words");

@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# What a submission may say: scripts with #BERTH and #SBATCH lines, the environment that goes
+# along, tables of models, and what is refused before anything is queued.
+
+load lib
+
+script()
+{
+    cat >"$1"
+    chmod "${2:-755}" "$1"
+}
+
+# What --dry-run says of a thing: `understood share -- --gpus 0.5 -- true`.
+understood()
+{
+    local name=$1
+    shift
+    timeout "$LIMIT" berth submit --dry-run "$@" 2>"$ROOT/err" | sed -nE "s/^$name +(.*)/\1/p"
+}
+
+@test "a Slurm script runs as it is: its options, its arguments, its log" {
+    start_daemon 4x24G
+    mkdir out
+    script train.sh <<'END'
+#!/bin/bash
+#SBATCH --job-name=train --time=5
+#SBATCH --gres=gpu:2 -n 1 -p gpu
+#SBATCH --output=out/%x-%j.txt   # a comment
+
+echo "args $1,$2 gpus $BERTH_GPUS name $BERTH_JOB_NAME"
+#SBATCH --time=99
+END
+    try berth submit --wait train.sh a "b c"
+    is status "$status" 0
+    is words "$out" "job 1 submitted, time limit 5m00s"
+    is log "$(cat out/train-1.txt)" "args a,b c gpus 0,1 name train"
+}
+
+@test "options of the command line win over those of the script" {
+    start_daemon 4x24G
+    script s.sh <<'END'
+#!/bin/sh
+#BERTH --vram 8G --gpus 2 -t 1h --name inner --env A=script
+true
+END
+    is vram "$(understood vram -- s.sh)" "8.0 GiB"
+    is gpus "$(understood gpus --gpus 1 s.sh)" 1
+    is vram "$(understood vram --gpus 1 s.sh)" "8.0 GiB"
+    is name "$(understood name -J outer s.sh)" outer
+    is limit "$(understood 'time limit' -t 90 s.sh)" 1m30s
+    script env.sh <<'END'
+#!/bin/sh
+#BERTH --gpus 0 --env A=script --env B=script -o %x.txt
+echo "$A $B $C"
+END
+    C=mine berth submit --wait -e A=line env.sh
+    is log "$(cat env.sh.txt)" "line script mine"
+}
+
+@test "a script without the right to be executed runs by its interpreter" {
+    start_daemon 1
+    script bash.sh 644 <<'END'
+#!/bin/bash -e
+#BERTH --gpus 0 -o out
+false
+echo after
+END
+    try berth submit --wait bash.sh
+    is status "$status" 1
+    is log "$(cat out)" ""
+    script none.sh 644 <<'END'
+#BERTH --gpus 0 -o out2
+echo "$0 $1" | sed 's,.*/,,'
+END
+    try berth submit --wait none.sh x
+    is status "$status" 0
+    is log "$(cat out2)" "none.sh x"
+}
+
+@test "what a script asks for and cannot have is named, all at once, and nothing is queued" {
+    start_daemon 1
+    script big.sh <<'END'
+#!/bin/sh
+#SBATCH --nodes=2
+#SBATCH --time=1 --mail-type=ALL
+#SBATCH --constraint=a100
+true
+END
+    try berth submit big.sh
+    is status "$status" 2
+    is lines "$(grep -c '^berth: big.sh:[234]: #SBATCH --' <<<"$err")" 3
+    has words "$err" 'big.sh:2: #SBATCH --nodes: 2: a job is one task on one machine'
+    has words "$err" 'nothing was queued; --ignore-unsupported goes on'
+    is queued "$(berth queue --all --json | json jobs)" "[]"
+    try berth submit --ignore-unsupported --wait big.sh
+    is status "$status" 0
+    has words "$err" 'big.sh:4: #SBATCH --constraint: .*\(ignored\)'
+    script bad.sh <<'END'
+#!/bin/sh
+#SBATCH --tim=5
+END
+    try berth submit --ignore-unsupported bad.sh
+    is status "$status" 2
+    has words "$err" 'bad.sh:2: #SBATCH --tim: .*did you mean --time'
+}
+
+@test "a command that is no script is left alone" {
+    start_daemon 1
+    printf '#!/bin/sh\necho plain\n#BERTH --nonsense\n' >plain
+    chmod +x plain
+    try berth submit --gpus 0 -o log --wait ./plain
+    is status "$status" 0
+    is log "$(cat log)" plain
+}
+
+@test "values are said back as they were understood" {
+    start_daemon 4x24G
+    is share "$(understood share --gpus 0.5 -- true)" "50 %"
+    is gpus "$(understood gpus --gpus 1.5 -- true)" "2, whole and idle"
+    has words "$(cat "$ROOT/err")" 'it asks for 2 whole ones'
+    is array "$(understood array -a 0-9,20%3 -- true)" "11 tasks: 0-9,20, 3 at once"
+    is begin "$(TZ=UTC understood begin --begin 2126-12-24T18:30 -- true)" "2126-12-24T18:30:00Z"
+    is after "$(understood after --after 12,x -- true | tr '\n' ' ')" "12 x "
+    try berth submit --dry-run --gpus 9 -- true
+    has verdict "$out" 'would be refused'
+    try berth submit --dry-run --vram 2G -- true
+    has verdict "$out" 'would start now on gpu [0-3]'
+    is queued "$(berth queue --all --json | json jobs)" "[]"
+}
+
+@test "contradictions are refused before a daemon is asked" {
+    for words in "--share 0.5 --gpus 2" "--share 0.5 --exclusive" "--gpus 0 --max-load 0.5" \
+        "--signal USR1@60" "--array 5-1" "--begin soon" "--after 0" "-t 1m --signal TERM@2m"; do
+        # shellcheck disable=SC2086
+        try berth submit $words -- true
+        is "status of $words" "$status" 2
+    done
+    [ ! -e "$BERTH_DIR/berth.sock" ]
+}
+
+@test "--export chooses which variables go along" {
+    start_daemon 1
+    export A=a B=b
+    # shellcheck disable=SC2016
+    berth submit --gpus 0 --wait --export NONE -o none -- sh -c 'echo "$A,$B,$HOME"'
+    is none "$(cat none)" ",,$HOME"
+    # shellcheck disable=SC2016
+    berth submit --gpus 0 --wait --export A,C=c -o some -- sh -c 'echo "$A,$B,$C"'
+    is some "$(cat some)" "a,,c"
+    # shellcheck disable=SC2016
+    berth submit --gpus 0 --wait --export ALL,B=x -o all -- sh -c 'echo "$A,$B"'
+    is all "$(cat all)" "a,x"
+}
+
+@test "a table of models says what a command with --llm needs, and is read again" {
+    printf 'default_requirement: 0.25\nmodels:\n  big: 18G\n' >models.yaml
+    mkdir -p "$BERTH_DIR"
+    printf 'models: %s/models.yaml\n' "$WORK" >"$BERTH_DIR/config.yaml"
+    start_daemon 2x24G
+    berth submit --hold -- python x.py --llm big
+    is vram "$(job_field 1 vram_mib)" 18432
+    berth submit --hold -- python x.py --llm=other
+    is share "$(job_field 2 share)" 0.25
+    berth submit --hold --vram 2G -- python x.py --llm big
+    is vram "$(job_field 3 vram_mib)" 2048
+    printf '[hold] python y.py --llm big\n' >jobs.txt
+    berth run --detach jobs.txt
+    is vram "$(job_field 4 vram_mib)" 18432
+    printf 'models:\n  big: 19G\n' >new && mv new models.yaml
+    berth submit --hold -- python x.py --llm big
+    is vram "$(job_field 5 vram_mib)" 19456
+    printf 'models:\n  big: 19X\n' >new && mv new models.yaml
+    berth submit --hold -- python x.py --llm big
+    is vram "$(job_field 6 vram_mib)" 19456
+    has log "$(cat "$BERTH_DIR/daemon.log")" 'models.yaml:2: big: .19X. is no requirement.*last good table'
+}
+
+@test "--models is a table of one's own" {
+    start_daemon 2x24G
+    printf '{"models": {"big": "18G", "wide": 2}}' >m.json
+    is vram "$(understood vram --models m.json -- python x.py --llm big)" "18.0 GiB"
+    is gpus "$(understood gpus --models m.json -- python x.py --llm wide)" "2, whole and idle"
+    printf 'python x.py --llm big\n' >jobs.txt
+    try berth run --dry-run --models m.json jobs.txt
+    has plan "$out" '18.0 GiB'
+    printf '{"models": {"big": [1]}}' >m.json
+    try berth submit --models m.json -- python x.py --llm big
+    is status "$status" 2
+    has words "$err" 'm.json:1: big: a number or a size belongs here'
+}
+
+@test "config check names every error of a file" {
+    printf 'margin_mib: -1\nxyzzy: 1\nusers:\n  alice: {weight: 0}\n' >c.yaml
+    try berth config check c.yaml
+    is status "$status" 2
+    is lines "$(grep -c '^c.yaml:[124]: ' <<<"$err")" 3
+}
+
+@test "a user of the settings that the machine does not know is a warning" {
+    mkdir -p "$BERTH_DIR"
+    printf 'users:\n  nobody-here: {weight: 2}\n  %s: {max_running: 1}\n' "$(id -un)" \
+        >"$BERTH_DIR/config.yaml"
+    start_daemon 2
+    has log "$(cat "$BERTH_DIR/daemon.log")" 'user=nobody-here is not known'
+    berth submit -- sleep 60
+    berth submit -- sleep 60
+    wait_for_event kind=started job=1
+    has why "$(berth queue)" 'UserLimit'
+}
