@@ -357,18 +357,20 @@ test_sweep_spares_strangers(void **state)
             _exit(127);
         }
         (void)!write(ready[1], &child, sizeof child);
+        close(ready[1]);
         int status;
         waitpid(child, &status, 0);
         _exit(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? 0 : 1);
     }
     pid_t child;
     assert_int_equal(read(ready[0], &child, sizeof child), sizeof child);
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &child, sizeof child), 0); /* its exec closed the last */
     kill(r.pid, SIGKILL);
     rig_wait(&r);
     assert_int_equal(rig_wait_pid(rig_start_sweep(&r)), 0);
     assert_int_equal(rig_wait_pid(stranger), 0);
     close(ready[0]);
-    close(ready[1]);
     rig_close(&r);
 }
 
