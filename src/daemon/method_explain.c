@@ -11,6 +11,7 @@
 #include "base/parse.h"
 #include "core/account.h"
 #include "core/advice.h"
+#include "core/array.h"
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "core/queue.h"
@@ -20,7 +21,7 @@
 #include "daemon/health.h"
 #include "daemon/methods.h"
 #include "daemon/roles.h"
-#include "daemon/target.h"
+#include "daemon/select.h"
 
 struct answer {
     struct daemon *daemon;
@@ -191,6 +192,18 @@ explain_running(const struct answer *a, const struct job *job)
     put_int(a->out, "limit_ms", job->req.limit_ms, job->req.limit_ms > 0);
 }
 
+/* All its tasks have left; each explains itself. */
+static void
+explain_array(const struct answer *a, const struct job *job)
+{
+    auto_buf struct buf text = BUF_INIT;
+    buf_addf(&text, "all its tasks have started; %d %s under way", job->tasks->live,
+             job->tasks->live == 1 ? "is" : "are");
+    jsonw_knull(a->out, "reason");
+    put_text(a->out, "text", &text);
+    jsonw_knull(a->out, "help");
+}
+
 /* --- jobs that have ended --- */
 
 static void
@@ -240,7 +253,8 @@ explain(struct answer *a, const struct job *job)
     jsonw_kint(a->out, "id", job->id);
     put_int(a->out, "array_job", job->array, job->array > 0);
     put_int(a->out, "array_task", job->task, job->array > 0);
-    jsonw_kstr(a->out, "state", job_state_name(job->state));
+    bool has_left = job->tasks && array_next(job) < 0 && !job_state_is_final(job->state);
+    jsonw_kstr(a->out, "state", job_state_name(has_left ? JOB_RUNNING : job->state));
     jsonw_key(a->out, "command");
     if (hidden)
         jsonw_null(a->out);
@@ -250,6 +264,8 @@ explain(struct answer *a, const struct job *job)
         events_write_command(a->out, job, 200);
     if (job_state_is_final(job->state))
         explain_ended(a, job);
+    else if (has_left)
+        explain_array(a, job);
     else if (job_state_is_active(job->state))
         explain_running(a, job);
     else
@@ -282,7 +298,12 @@ method_explain(struct daemon *d, struct caller *c, json_t *params, struct jsonw 
 {
     struct answer a = {.daemon = d, .out = out};
     struct select s = {0};
-    int rc = target_read(d, c, params, &s, e);
+    int rc = select_read(d, c->uid, params, &s, e);
+    s.arrays_for_tasks = true; /* nothing is changed, so no task is made a job of its own */
+    if (rc == 0 && s.everything)
+        rc = err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
+    if (rc == 0)
+        rc = select_check_ids(d, &s, e);
     if (rc == 0) {
         a.waiting = queue_list_in_order(d->queue, 1u << JOB_PENDING, &a.n_waiting);
         jsonw_object(out);

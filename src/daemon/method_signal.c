@@ -8,6 +8,7 @@
 #include "base/jsonw.h"
 #include "base/parse.h"
 #include "core/job.h"
+#include "daemon/arrays.h"
 #include "daemon/daemon.h"
 #include "daemon/events.h"
 #include "daemon/methods.h"
@@ -30,38 +31,60 @@ is_running(const struct job *job)
     return job->state == JOB_STARTING || job->state == JOB_RUNNING;
 }
 
-static int
-send_one(struct daemon *d, const struct caller *c, const struct job *job, int sig,
-         struct ids *sent, struct err *last)
+struct sending {
+    struct daemon *daemon;
+    const char *by;
+    int sig;
+    struct ids sent;
+    struct err last; /* why one was passed over */
+};
+
+static void
+send_one(struct sending *x, const struct job *job)
 {
     if (!is_running(job)) {
-        err_set(last, ERR_FAILED, "job %u is not running (%s)", job->id,
+        err_set(&x->last, ERR_FAILED, "job %u is not running (%s)", job->id,
                 job_state_name(job->state));
-    } else if (!watch_signal(d, job, sig)) {
-        err_set(last, ERR_FAILED, "job %u: its supervisor cannot be reached", job->id);
+    } else if (!watch_signal(x->daemon, job, x->sig)) {
+        err_set(&x->last, ERR_FAILED, "job %u: its supervisor cannot be reached", job->id);
     } else {
-        ids_add(sent, job->id);
-        event_signalled(d, job, sig, daemon_user_name(c->uid));
+        ids_add(&x->sent, job->id);
+        event_signalled(x->daemon, job, x->sig, x->by);
     }
-    return 0;
+}
+
+/* An array runs nothing itself: its tasks are meant, but for those that are named as well. */
+static void
+send_to_tasks(struct sending *x, const struct select *s, const struct job *array)
+{
+    size_t n = 0, before = x->sent.n;
+    auto_free struct job **tasks = arrays_live_tasks(x->daemon, array, &n);
+    for (size_t i = 0; i < n; i++)
+        if (!select_matches(s, tasks[i]))
+            send_one(x, tasks[i]);
+    if (x->sent.n == before)
+        err_set(&x->last, ERR_FAILED, "no task of array %u is running", array->id);
 }
 
 static int
-send_all(struct daemon *d, const struct caller *c, struct select *s, const json_t *params,
-         int sig, struct ids *sent, struct err *e)
+send_all(struct sending *x, const struct caller *c, struct select *s, const json_t *params,
+         struct err *e)
 {
     auto_free struct job **jobs = NULL;
-    struct err last = {0};
     size_t n = 0;
-    if (target_live(d, c, s, &jobs, &n, e))
+    if (target_live(x->daemon, c, s, &jobs, &n, e))
         return -1;
-    for (size_t i = 0; i < n; i++)
-        send_one(d, c, jobs[i], sig, sent, &last);
-    if (sent->n > 0)
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i]->tasks)
+            send_to_tasks(x, s, jobs[i]);
+        else
+            send_one(x, jobs[i]);
+    }
+    if (x->sent.n > 0)
         return 0;
-    if (!last.code)
+    if (!x->last.code)
         return select_none(params, e);
-    *e = last;
+    *e = x->last;
     return -1;
 }
 
@@ -69,21 +92,20 @@ int
 method_signal(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
+    struct sending x = {.daemon = d, .by = daemon_user_name(c->uid)};
     struct select s = {0};
-    struct ids sent = {0};
-    int sig;
-    int rc = read_signal(params, &sig, e);
+    int rc = read_signal(params, &x.sig, e);
     if (rc == 0) {
         rc = target_read(d, c, params, &s, e);
         if (rc == 0)
-            rc = send_all(d, c, &s, params, sig, &sent, e);
+            rc = send_all(&x, c, &s, params, e);
         select_free(&s);
     }
     if (rc == 0) {
         jsonw_object(out);
-        ids_write(out, "ids", &sent);
+        ids_write(out, "ids", &x.sent);
         jsonw_end_object(out);
     }
-    ids_free(&sent);
+    ids_free(&x.sent);
     return rc;
 }

@@ -19,6 +19,19 @@ listening='trap "exit 5" USR1; echo ready >ready; while :; do sleep 0.05; done'
     wait_for_event kind=signal job=1 signal=10 "by=$(id -un)"
 }
 
+@test "a signal to an array reaches those of its tasks that run" {
+    start_daemon 1
+    mkfifo ready
+    berth submit --gpus 0 --cpus 1 --array '0-3%1' -- sh -c "$listening"
+    timeout "$LIMIT" cat ready
+    try berth signal 1 USR1
+    is words "$out" 'sent USR1 to job 2'
+    wait_for_event kind=ended job=2 exit_status=5
+    timeout "$LIMIT" cat ready
+    has explanation "$(berth explain 1_1)" '^job 3 RUNNING'
+    has explanation "$(berth explain 1_3)" '^job 1 PENDING: ArrayLimit'
+}
+
 @test "a signal to what does not run is refused, and a mistake is named" {
     start_daemon 1
     berth submit --gpus 0 --hold -- true
