@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/shared.h"
 
 #define STATUS_CANCELLED 130 /* as account.c has it */
 
@@ -113,9 +114,9 @@ array_split(struct job *array, int32_t task, uint32_t id)
     job->file = array->file;
     job->line = array->line;
     job->env = array->env;
-    job->cwd = text_copy(array->cwd);
-    job->rlimits = text_copy(array->rlimits);
-    job->user = text_copy(array->user);
+    job->cwd = shared_ref(array->cwd);
+    job->rlimits = shared_ref(array->rlimits);
+    job->user = shared_ref(array->user);
     job->umask_bits = array->umask_bits;
     live_add(array->tasks, id);
     return job;

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/err.h"
+#include "base/shared.h"
 #include "core/account.h"
 #include "core/array.h"
 
@@ -108,9 +109,9 @@ job_free(struct job *job)
     request_free(&job->req);
     free(job->run);
     free(job->key);
-    free(job->cwd);
-    free(job->rlimits);
-    free(job->user);
+    shared_free(job->cwd);
+    shared_free(job->rlimits);
+    shared_free(job->user);
     free(job->cancelled_by);
     free(job->never_text);
     free(job->fingerprint);

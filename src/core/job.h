@@ -138,10 +138,10 @@ struct job {
     int32_t line;        /* its line there, for messages; 0: none */
     char *key;           /* owned; identity of its line in that file; NULL: none */
     int64_t env;         /* store's id of the captured environment */
-    char *cwd;           /* owned */
+    char *cwd;           /* shared.h; as are rlimits and user */
     int32_t umask_bits;
-    char *rlimits;      /* owned; of whoever submitted (sys/rlimits.h); NULL: not known */
-    char *user;         /* owned; the owner's name when it was submitted; NULL: not known */
+    char *rlimits;      /* of whoever submitted (sys/rlimits.h); NULL: not known */
+    char *user;         /* the owner's name when it was submitted; NULL: not known */
     char *cancelled_by; /* owned; NULL: nobody */
     char *never_text; /* owned; INFEASIBLE: why it can never start; CANCELLED: which dependency
                          failed */

@@ -47,6 +47,7 @@ struct daemon {
     int64_t events_trimmed; /* idle.c: up to this number they are gone */
     bool pruned_any;        /* idle.c: environments are to be looked through */
 
+    char *last_cwd, *last_user, *last_rlimits; /* shared.h: of the newest job */
     struct nursery *nursery;
     struct store *store;
     struct queue *queue;

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/log.h"
+#include "base/shared.h"
 #include "core/account.h"
 #include "core/array.h"
 #include "core/fair.h"
@@ -100,6 +101,14 @@ jobs_array_over(struct daemon *d, struct job *array)
 }
 
 void
+jobs_share_texts(struct daemon *d, struct job *job)
+{
+    shared_join(&job->cwd, &d->last_cwd);
+    shared_join(&job->user, &d->last_user);
+    shared_join(&job->rlimits, &d->last_rlimits);
+}
+
+void
 jobs_add(struct daemon *d, struct job *job, char **why)
 {
     auto_buf struct buf text = BUF_INIT;
@@ -114,6 +123,7 @@ jobs_add(struct daemon *d, struct job *job, char **why)
     job->begin_us = job->req.begin_us;
     if (job->req.array.n)
         array_begin(job);
+    jobs_share_texts(d, job);
     unique_mark(job);
     estimate_enter(d, job);
     queue_add(d->queue, job);

@@ -19,6 +19,9 @@ struct store_event;
  * after depend_enter. */
 void jobs_add(struct daemon *d, struct job *job, char **why);
 
+/* Keeps its folder, user and limits once with those of the job before, when they are equal. */
+void jobs_share_texts(struct daemon *d, struct job *job);
+
 /* The plan has given it cards (job_apply is done): says so. */
 void jobs_event_started(struct daemon *d, struct job *job);
 void jobs_infeasible(struct daemon *d, struct job *job, const char *text);

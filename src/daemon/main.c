@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/shared.h"
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
@@ -315,6 +316,9 @@ finish(struct daemon *d)
     estimate_close(d);
     forecast_free(d);
     queue_free(d->queue);
+    shared_free(d->last_cwd);
+    shared_free(d->last_user);
+    shared_free(d->last_rlimits);
     rules_free(d);
     ledger_free(d->ledger);
     health_free(d->health);

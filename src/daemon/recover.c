@@ -24,6 +24,7 @@
 #include "daemon/depend.h"
 #include "daemon/estimate.h"
 #include "daemon/health.h"
+#include "daemon/jobs.h"
 #include "daemon/launch.h"
 #include "daemon/prober.h"
 #include "daemon/turn.h"
@@ -61,6 +62,7 @@ on_live(struct job *job, const char *const *uuids, void *arg)
         job->run->shepherd_pid = 0;
         remember_cards(d, job, uuids);
     }
+    jobs_share_texts(d, job);
     estimate_enter(d, job);
     queue_add(d->queue, job);
     arrays_recover(d, job);

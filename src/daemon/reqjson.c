@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/request.h"
+#include "base/shared.h"
 #include "core/job.h"
 #include "daemon/daemon.h"
 #include "daemon/server.h"
@@ -445,12 +446,12 @@ reqjson_context(struct daemon *d, const json_t *params, struct reqjson_context *
 void
 reqjson_apply(const struct reqjson_context *ctx, struct job *job)
 {
-    free(job->cwd);
-    job->cwd = xstrdup(ctx->cwd);
+    shared_free(job->cwd);
+    job->cwd = shared_new(ctx->cwd);
     job->umask_bits = ctx->umask_bits;
     job->env = ctx->env;
-    free(job->rlimits);
-    job->rlimits = ctx->rlimits[0] ? xstrdup(ctx->rlimits) : NULL;
-    free(job->user);
-    job->user = xstrdup(daemon_user_name(job->uid));
+    shared_free(job->rlimits);
+    job->rlimits = ctx->rlimits[0] ? shared_new(ctx->rlimits) : NULL;
+    shared_free(job->user);
+    job->user = shared_new(daemon_user_name(job->uid));
 }

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/shared.h"
 #include "store/internal.h"
 #include "store/row_fields.h"
 
@@ -25,16 +26,17 @@ enum column_type {
     COLUMN_OUTCOME,
     COLUMN_OOM,
     COLUMN_ON_TIMEOUT,
-    COLUMN_TYPE,  /* struct demand's gpu_type */
-    COLUMN_TEXT,  /* char *, owned; NULL is NULL */
-    COLUMN_ARGV,  /* char **, NULL-terminated, as a JSON array */
-    COLUMN_IDS,   /* struct demand's ids and n_ids, "3,1" */
-    COLUMN_WORDS, /* struct ending's text */
-    COLUMN_CARDS, /* struct attempt's gpus with their UUIDs, "0:GPU-a,1:GPU-b" */
-    COLUMN_PEAKS, /* struct attempt's peak_mib, "100,-1"; after the cards */
-    COLUMN_DEPS,  /* struct request's deps, "s12,a13_4": success, any, failed */
-    COLUMN_SET,   /* struct task_set, "0-99,200"; NULL is empty */
-    COLUMN_BOOK,  /* a struct job's tasks, "3-99;6:2,7:1;9": pending, ended, exit status */
+    COLUMN_TYPE,   /* struct demand's gpu_type */
+    COLUMN_TEXT,   /* char *, owned; NULL is NULL */
+    COLUMN_SHARED, /* the same, of shared.h */
+    COLUMN_ARGV,   /* char **, NULL-terminated, as a JSON array */
+    COLUMN_IDS,    /* struct demand's ids and n_ids, "3,1" */
+    COLUMN_WORDS,  /* struct ending's text */
+    COLUMN_CARDS,  /* struct attempt's gpus with their UUIDs, "0:GPU-a,1:GPU-b" */
+    COLUMN_PEAKS,  /* struct attempt's peak_mib, "100,-1"; after the cards */
+    COLUMN_DEPS,   /* struct request's deps, "s12,a13_4": success, any, failed */
+    COLUMN_SET,    /* struct task_set, "0-99,200"; NULL is empty */
+    COLUMN_BOOK,   /* a struct job's tasks, "3-99;6:2,7:1;9": pending, ended, exit status */
 };
 
 struct column {
@@ -84,7 +86,7 @@ static const struct column job_columns[] = {
     {"attempts", COLUMN_I32, JOB(attempts), false},
     {"cancelled_by", COLUMN_TEXT, JOB(cancelled_by), false},
     {"never_text", COLUMN_TEXT, JOB(never_text), false},
-    {"cwd", COLUMN_TEXT, JOB(cwd), false},
+    {"cwd", COLUMN_SHARED, JOB(cwd), false},
     {"log", COLUMN_TEXT, JOB(req.log), false},
     {"command", COLUMN_TEXT, JOB(req.command), false},
     {"argv", COLUMN_ARGV, JOB(req.argv), false},
@@ -108,8 +110,8 @@ static const struct column job_columns[] = {
     {"task", COLUMN_I32, JOB(task), true},
     {"llm", COLUMN_TEXT, JOB(req.llm), false},
     {"login", COLUMN_BOOL, JOB(req.login), false},
-    {"rlimits", COLUMN_TEXT, JOB(rlimits), false},
-    {"user", COLUMN_TEXT, JOB(user), true},
+    {"rlimits", COLUMN_SHARED, JOB(rlimits), false},
+    {"user", COLUMN_SHARED, JOB(user), true},
     {"fingerprint", COLUMN_TEXT, JOB(fingerprint), true},
     {"deps", COLUMN_DEPS, JOB(req), false},
     {"tags", COLUMN_ARGV, JOB(req.tags), false},
@@ -251,6 +253,7 @@ row_bind(sqlite3_stmt *st, int at, enum column_type type, const void *p,
         sqlite3_bind_int(st, at, *(const bool *)p);
         break;
     case COLUMN_TEXT:
+    case COLUMN_SHARED:
         sqlite3_bind_text(st, at, *(const char *const *)p, -1, SQLITE_STATIC);
         break;
     case COLUMN_WORDS:
@@ -357,6 +360,10 @@ row_read(sqlite3_stmt *st, int col, enum column_type type, void *p)
     case COLUMN_TEXT:
         free(*(char **)p);
         *(char **)p = row_text(st, col);
+        return 0;
+    case COLUMN_SHARED:
+        shared_free(*(char **)p);
+        *(char **)p = shared_new((const char *)sqlite3_column_text(st, col));
         return 0;
     case COLUMN_WORDS:
         row_read_words(st, col, p, sizeof(((struct ending *)NULL)->text));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/shared.h"
 #include "core/array.h"
 #include "core/deps.h"
 #include "core/place.h"
@@ -97,7 +98,7 @@ draw_job(struct world *w)
     job->req.demand = draw_demand(w);
     job->declared_mib = job->req.demand.vram_mib;
     job->req.command = xstrdup("true");
-    job->cwd = xstrdup("/");
+    job->cwd = shared_new("/");
     draw_times(w, &job->req, p);
     job->begin_us = job->req.begin_us;
     job->req.oom_retries = 0;

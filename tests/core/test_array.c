@@ -1,5 +1,6 @@
 /* Arrays: tasks leave, run, end; the array counts them and ends with them. */
 #include "base/err.h"
+#include "base/shared.h"
 #include "core/array.h"
 #include "machine.h"
 
@@ -42,7 +43,7 @@ test_tasks_leave_and_end(void **state)
     struct job *a = new_array(12, 0, 2, 0);
     struct job *t[3];
     a->req.name = xstrdup("sweep");
-    a->cwd = xstrdup("/tmp");
+    a->cwd = shared_new("/tmp");
     a->uid = 1000;
     a->span_ms = 7000;
     for (int i = 0; i < 3; i++) {

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/shared.h"
 #include "core/array.h"
 
 struct dir *
@@ -286,7 +287,8 @@ random_job(struct rng *r, uint32_t id)
     job->line = rng_i32(r);
     job->key = rng_text_or_null(r);
     job->env = rng_i64(r);
-    job->cwd = rng_text_or_null(r);
+    auto_free char *cwd = rng_text_or_null(r);
+    job->cwd = shared_new(cwd);
     job->umask_bits = rng_i32(r);
     job->cancelled_by = rng_text_or_null(r);
     job->never_text = rng_text_or_null(r);
