@@ -230,15 +230,25 @@ line_insert(struct queue *q, struct job *job)
     job->kind = k;
 }
 
-static void
-line_remove(struct queue *q, struct job *job)
+/* The line stays, even if that was its last job: drop_if_empty. */
+static struct kind *
+line_remove(struct job *job)
 {
     struct kind *k = job->kind;
+    if (!k)
+        err_abort("job %u stands in a line and in none", job->id);
     if (k->head == job)
         k->head = RB_NEXT(job_line, &k->line, job);
     RB_REMOVE(job_line, &k->line, job);
     job->kind = NULL;
-    if (--k->n == 0)
+    k->n--;
+    return k;
+}
+
+static void
+drop_if_empty(struct queue *q, struct kind *k)
+{
+    if (k && k->n == 0)
         kind_drop(q, k);
 }
 
@@ -335,12 +345,14 @@ file_at(struct queue *q, struct job *job, enum place place)
         q->max_order = job->order;
 }
 
-/* The trees are left by position, not by key, so the job's fields may have changed. */
-static void
-unfile(struct queue *q, struct job *job)
+/* The trees are left by position, not by key, so the job's fields may have changed. The line
+ * that it leaves, for drop_if_empty; or NULL. */
+static struct kind *
+unfile_from(struct queue *q, struct job *job)
 {
+    struct kind *left = NULL;
     if (job->filed_place == PLACE_LINE)
-        line_remove(q, job);
+        left = line_remove(job);
     else if (job->filed_place == PLACE_LATER)
         RB_REMOVE(job_later, &q->later, job);
     else
@@ -348,6 +360,13 @@ unfile(struct queue *q, struct job *job)
     job->filed_place = PLACE_NONE;
     q->counts[job->filed_state]--;
     waiting_add(q, job->filed_uid, -(int64_t)job->filed_waiting);
+    return left;
+}
+
+static void
+unfile(struct queue *q, struct job *job)
+{
+    drop_if_empty(q, unfile_from(q, job));
 }
 
 struct queue *
@@ -417,13 +436,10 @@ queue_get(const struct queue *q, uint32_t id)
 void
 queue_refile(struct queue *q, struct job *job)
 {
-    struct kind *was = job->kind;
-    if (was)
-        was->n++; /* a line that it only steps out of keeps what the plan said of it */
-    unfile(q, job);
+    /* A line that it only steps out of keeps what the plan said of it. */
+    struct kind *left = unfile_from(q, job);
     file_at(q, job, place_of(job));
-    if (was && --was->n == 0)
-        kind_drop(q, was);
+    drop_if_empty(q, left);
 }
 
 void
