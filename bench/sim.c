@@ -5,8 +5,6 @@
  *   POLICY: N events, S s, R events/s, W waiting at most
  *
  * Usage: bench-sim FILE JOBS LOAD >OUT, or bench-sim --run FILE POLICY... */
-#include "sim/sim.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +15,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "sim/engine.h"
 #include "sim/read.h"
 
 static double
@@ -64,17 +63,18 @@ static void
 measure(const struct workload *w, const char *name)
 {
     struct machine m = {.n = 8, .margin_mib = 512};
-    const struct policy *policy = policy_find(name);
+    struct engine engine;
     struct schedule s;
     struct err e;
     for (int i = 0; i < m.n; i++)
         m.total_mib[i] = 24576;
-    if (!policy)
+    bool is_known = engine_find(name, &engine);
+    if (!is_known)
         err_set(&e, ERR_USAGE, "no policy %s", name);
-    if (!policy || workload_check(w, &m, "workload", &e) < 0)
+    if (!is_known || workload_check(w, &m, "workload", &e) < 0)
         die(&e);
     double began = now_s();
-    sim_schedule(w, &m, policy, &s);
+    engine_run(&engine, w, &m, &s);
     double took = now_s() - began;
     printf("%s: %" PRIu64 " events, %.3f s, %.0f events/s, %zu waiting at most\n", name,
            s.events, took, (double)s.events / took, s.most_waiting);

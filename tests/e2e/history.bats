@@ -46,6 +46,20 @@ some_past()
     is jobs "$(json jobs <<<"$out")" 2
 }
 
+@test "lines of a simulated jobs file run as long as their commands did" {
+    start_daemon 1
+    printf '[vram=8G] true\n[vram=8G time=1h] sleep 0.1\n[vram=8G time=2h] never ran\n' >jobs.txt
+    berth submit --vram 8G -W -- sh -c 'true'
+    head -2 jobs.txt >past.txt
+    berth run past.txt >/dev/null
+    try berth simulate jobs.txt --gpus 1x80G --history --dump schedule
+    is status "$status" 0
+    is schedule "$(tr '\n' ' ' <schedule)" '1,0,1,0 2,0,1,0 3,0,7200,0 '
+    try berth simulate jobs.txt --gpus 1x80G
+    is status "$status" 2
+    has words "$err" 'jobs.txt:1:1: nothing says how long this runs'
+}
+
 @test "the queue is sorted by what one says, and a wrong column is named" {
     start_daemon 1
     for name in b c a; do

@@ -119,3 +119,16 @@ PY
     berth simulate "$data/philly8.csv" --policy all >out
     [ "$(tail -n +3 out | awk '{print $1}')" = "$(awk '{print $1}' list)" ]
 }
+
+@test "simulate: random workloads on random machines come out as the oracle has them" {
+    python3 "$BATS_TEST_DIRNAME/../campaign/simulate.py" berth 6
+}
+
+@test "simulate: the daemon's orders are policies too, with users told apart" {
+    printf 'arrival_s,duration_s,gpus,vram_mib,user\n0,100,1,20000,a\n0,100,1,20000,a\n1,100,1,20000,b\n' >users.csv
+    berth simulate users.csv --gpus 1x24G --dump schedule >out
+    sed -n 3p out | grep -q '^queue '
+    printf '0,0,100,0\n1,200,300,0\n2,100,200,0\n' | diff - schedule
+    berth simulate "$data/node8.csv" --policy queue,short,longest,balanced >out
+    [ "$(wc -l <out)" = 6 ]
+}
