@@ -82,8 +82,11 @@ struct request {
     bool gpus_rounded;          /* a fraction above 1 was said, and rounded up */
     bool preemptible;           /* gives way to jobs of higher priority, and runs again later */
     bool login;                 /* in the environment of a login */
+    bool interactive;           /* clients can attach to it, and type */
+    bool pty;                   /* on a terminal of its own; then it is interactive */
     enum on_timeout on_timeout; /* what the time limit does */
     int32_t max_requeues;       /* by the time limit; REQUEUES_DEFAULT */
+    int32_t rows, columns;      /* of the terminal; 0: not known */
     int32_t warn_signal;        /* sent warn_ms before the limit; 0: none */
     int64_t warn_ms;
     int64_t begin_us;      /* not before this wall time; 0: at once */

@@ -155,6 +155,10 @@ add_turn(struct jsonw *w, const struct request *r, const struct request *standar
     add_flag(w, "requeue", r->requeue);
     add_flag(w, "unique", r->unique);
     add_flag(w, "preemptible", r->preemptible);
+    add_flag(w, "interactive", r->interactive);
+    add_flag(w, "pty", r->pty);
+    add_positive(w, "rows", r->rows);
+    add_positive(w, "columns", r->columns);
     add_flag(w, "login", r->login);
 }
 

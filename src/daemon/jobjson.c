@@ -303,6 +303,12 @@ PERSONAL(log)
     jsonw_str(w, log);
 }
 
+PERSONAL(attach)
+{
+    auto_free char *path = launch_attach_path(x->daemon, x->job);
+    jsonw_str(w, job_state_is_active(x->job->state) ? path : NULL);
+}
+
 PERSONAL(cwd)
 {
     jsonw_str(w, x->job->cwd);
@@ -422,6 +428,7 @@ static const struct jobjson_entry fields[] = {
     {"util", field_util},
     {"verdict", field_verdict},
     {"log", field_log},
+    {"attach", field_attach},
     {"cwd", field_cwd},
     {"file", field_file},
     {"line", field_line},

@@ -163,6 +163,16 @@ FIELD(preemptible)
     jsonw_bool(w, REQ(x)->preemptible);
 }
 
+FIELD(interactive)
+{
+    jsonw_bool(w, REQ(x)->interactive);
+}
+
+FIELD(pty)
+{
+    jsonw_bool(w, REQ(x)->pty);
+}
+
 FIELD(requeue)
 {
     jsonw_bool(w, REQ(x)->requeue);
@@ -230,5 +240,6 @@ const struct jobjson_entry jobjson_request[] = {
     ENTRY(begin),        ENTRY(unique),       ENTRY(preemptible), ENTRY(requeue),
     ENTRY(on_timeout),   ENTRY(max_requeues), ENTRY(requeues),    ENTRY(warn_signal),
     ENTRY(warn_ms),      ENTRY(grace_ms),     ENTRY(estimate_ms), ENTRY(span_ms),
-    ENTRY(llm),          ENTRY(fingerprint),  {NULL, NULL},
+    ENTRY(llm),          ENTRY(fingerprint),  ENTRY(interactive), ENTRY(pty),
+    {NULL, NULL},
 };

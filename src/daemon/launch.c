@@ -97,6 +97,14 @@ launch_log_path(const struct daemon *d, const struct job *job)
     return buf_take(&out);
 }
 
+char *
+launch_attach_path(const struct daemon *d, const struct job *job)
+{
+    if (!job->req.interactive || !job->run)
+        return NULL;
+    return xasprintf("%s/%u.%d.sock", d->places.attach, job->id, job->run->number);
+}
+
 /* --- spec.json ---------------------------------------------------------------------------- */
 
 static void
@@ -141,6 +149,28 @@ write_cgroups(const struct daemon *d, const struct job *job, struct jsonw *w)
         write_cgroup(w, keys[i], d->cgroup_v1[i], job);
 }
 
+/* The folder is made each time it is needed: it may lie where things are cleaned away. Users
+ * of the machine's daemon pass through it to sockets that are theirs. */
+static int
+write_attach(const struct daemon *d, const struct job *job, struct jsonw *w, struct err *e)
+{
+    auto_free char *path = launch_attach_path(d, job);
+    if (!path)
+        return 0;
+    mode_t old = umask(d->places.system ? 022 : 077);
+    int rc = file_mkdirs(d->places.attach, d->places.system ? 0711 : 0700, e);
+    umask(old);
+    if (rc)
+        return -1;
+    jsonw_kstr(w, "attach", path);
+    if (!job->req.pty)
+        return 0;
+    jsonw_kbool(w, "pty", true);
+    jsonw_kint(w, "rows", job->req.rows);
+    jsonw_kint(w, "columns", job->req.columns);
+    return 0;
+}
+
 static int
 write_spec(struct daemon *d, const struct job *job, int dir, struct err *e)
 {
@@ -174,6 +204,8 @@ write_spec(struct daemon *d, const struct job *job, int dir, struct err *e)
         jsonw_kint(&w, "warn_signal", job->req.warn_signal);
         jsonw_kint(&w, "warn_ms", job->req.warn_ms);
     }
+    if (write_attach(d, job, &w, e))
+        return -1;
     write_cgroups(d, job, &w);
     jsonw_kint(&w, "cpus", job->req.demand.cpus);
     jsonw_kint(&w, "mem_mib", job->req.demand.mem_mib);

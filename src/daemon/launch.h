@@ -31,4 +31,8 @@ void launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt);
  * instance's place. The caller frees. */
 char *launch_log_path(const struct daemon *d, const struct job *job);
 
+/* The socket of an interactive job's current attempt; NULL: it is not interactive, or has not
+ * been started. The caller frees. */
+char *launch_attach_path(const struct daemon *d, const struct job *job);
+
 #endif

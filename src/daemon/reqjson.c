@@ -259,6 +259,8 @@ static const struct {
     {"max_requeues", offsetof(struct request, max_requeues), 0, REQUEUES_MAX},
     {"warn_signal", offsetof(struct request, warn_signal), 1, 64},
     {"array_max", offsetof(struct request, array_max), 0, ARRAY_MAX},
+    {"rows", offsetof(struct request, rows), 0, TTY_SIZE_MAX},
+    {"columns", offsetof(struct request, columns), 0, TTY_SIZE_MAX},
 };
 
 static const struct {
@@ -281,6 +283,8 @@ static const struct {
     {"cancel", offsetof(struct request, cancel)},
     {"unique", offsetof(struct request, unique)},
     {"preemptible", offsetof(struct request, preemptible)},
+    {"interactive", offsetof(struct request, interactive)},
+    {"pty", offsetof(struct request, pty)},
     {"login", offsetof(struct request, login)},
 };
 

@@ -26,6 +26,8 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "base/parse.h"
+#include "shepherd/attach.h"
 #include "shepherd/command.h"
 #include "shepherd/ctl.h"
 #include "shepherd/kill.h"
@@ -50,7 +52,10 @@
 #define REWRITE_FIRST_US   (100 * MS_US) /* doubling to REWRITE_MAX_US */
 #define REWRITE_MAX_US     (10 * S_US)
 #define REWRITE_GIVE_UP_US (3600 * S_US) /* a disk that stays full that long has lost more */
-#define PIDS_MAX           16384 /* threads count: far above jobs, far below a machine */
+#define NOTICE_MAX_US                                                                          \
+    (300 * S_US)          /* a terminal's user learns of the limit at most so long before */
+#define NOTICE_PART 10    /* or in the last tenth, if that is less */
+#define PIDS_MAX    16384 /* threads count: far above jobs, far below a machine */
 
 enum phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_KILLING, PHASE_ENDED };
 
@@ -58,18 +63,20 @@ struct shepherd {
     struct spec spec;
     struct command command;
     struct ctl *ctl;
+    struct attach *attach; /* NULL: the job is not interactive */
     struct exitrec record; /* complete in PHASE_ENDED */
     struct facts facts;
     enum phase phase;
     int sig_fd, timer_fd;
-    bool written;     /* the record is in its file */
-    bool recorded;    /* a daemon has it */
-    bool done;        /* nothing keeps the shepherd any longer */
-    unsigned passes;  /* of killing */
-    int64_t wake_us;  /* boot clock: when this phase wants to act; 0: never */
-    int64_t warn_us;  /* boot clock: when the command is warned of its limit; 0: no more */
-    int64_t armed_us; /* what timer_fd is set to */
-    int64_t phase_us; /* when this phase began */
+    bool written;      /* the record is in its file */
+    bool recorded;     /* a daemon has it */
+    bool done;         /* nothing keeps the shepherd any longer */
+    unsigned passes;   /* of killing */
+    int64_t wake_us;   /* boot clock: when this phase wants to act; 0: never */
+    int64_t warn_us;   /* boot clock: when the command is warned of its limit; 0: no more */
+    int64_t notice_us; /* boot clock: when a terminal is told of the limit; 0: no more */
+    int64_t armed_us;  /* what timer_fd is set to */
+    int64_t phase_us;  /* when this phase began */
     int64_t backoff_us;
     int64_t listen_us; /* boot clock: when ctl.sock is made at the latest; 0: it is there */
 };
@@ -80,7 +87,7 @@ enter_phase(struct shepherd *a, enum phase phase, int64_t wake_us)
     a->phase = phase;
     a->phase_us = clock_boot_us();
     a->wake_us = wake_us;
-    a->warn_us = 0; /* what is being ended needs no warning */
+    a->warn_us = a->notice_us = 0; /* what is being ended needs no warning */
 }
 
 /* ---- what is said ---- */
@@ -229,15 +236,25 @@ say_ended(struct shepherd *a)
     ctl_say(a->ctl, buf_str(&words), words.len);
 }
 
+static void
+tell_attached(struct shepherd *a)
+{
+    auto_buf struct buf record = BUF_INIT;
+    exitrec_encode(&a->record, NULL, &record);
+    attach_end(a->attach, buf_str(&record), record.len);
+}
+
 /* Nothing of the job is left, or nothing came to be: puts the outcome on disk and says it. */
 static void
 end_attempt(struct shepherd *a)
 {
+    attach_drain(a->attach);
     outcome_fill(&a->facts, clock_boot_us(), &a->record);
     a->record.ending.ended_us = clock_wall_us();
     enter_phase(a, PHASE_ENDED, 0);
     note_or_write(a);
     say_ended(a);
+    tell_attached(a);
     wait_or_leave(a);
 }
 
@@ -412,21 +429,42 @@ warn(struct shepherd *a)
     ctl_say(a->ctl, buf_str(&words), words.len);
 }
 
+/* Into the terminal, where whoever sits there sees it. */
+static void
+give_notice(struct shepherd *a)
+{
+    char left[24];
+    auto_buf struct buf words = BUF_INIT;
+    int64_t left_ms = (a->wake_us - a->notice_us) / MS_US;
+    a->notice_us = 0;
+    buf_addf(&words, "\r\nberth: job %" PRIu32 " has %s left of its time limit\r\n",
+             a->spec.job, format_duration(left_ms, left));
+    attach_say(a->attach, buf_str(&words));
+}
+
 static void
 act_on_time(struct shepherd *a)
 {
     int64_t now = clock_boot_us();
+    if (a->notice_us && now >= a->notice_us)
+        give_notice(a);
     if (a->warn_us && now >= a->warn_us)
         warn(a);
     if (a->wake_us && now >= a->wake_us)
         on_time(a);
 }
 
+static int64_t
+sooner(int64_t a_us, int64_t b_us)
+{
+    return !a_us ? b_us : !b_us || a_us < b_us ? a_us : b_us;
+}
+
 /* On the boot clock, so that a machine's sleep counts and a clock that is set does not. */
 static void
 arm_timer(struct shepherd *a)
 {
-    int64_t at_us = a->warn_us ? a->warn_us : a->wake_us; /* the warning is before the limit */
+    int64_t at_us = sooner(a->notice_us, sooner(a->warn_us, a->wake_us));
     if (at_us == a->armed_us)
         return;
     if (a->timer_fd < 0)
@@ -475,6 +513,14 @@ listen_timeout_ms(const struct shepherd *a)
     return left_us > 0 ? (int)(left_us / MS_US) + 1 : 0;
 }
 
+/* How long poll may sleep. */
+static int
+patience_ms(const struct shepherd *a)
+{
+    int listen_ms = listen_timeout_ms(a), attach_ms = attach_wait_ms(a->attach);
+    return listen_ms < 0 || (attach_ms >= 0 && attach_ms < listen_ms) ? attach_ms : listen_ms;
+}
+
 /* At once when the daemon goes, so that the next one finds us. */
 static void
 listen_if_due(struct shepherd *a)
@@ -490,12 +536,13 @@ listen_if_due(struct shepherd *a)
 static void
 one_turn(struct shepherd *a)
 {
-    struct pollfd fds[2 + CTL_POLL_MAX];
+    struct pollfd fds[2 + CTL_POLL_MAX + ATTACH_POLL_MAX];
     arm_timer(a);
     fds[0] = (struct pollfd){.fd = a->sig_fd, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = a->timer_fd, .events = POLLIN};
     size_t n = ctl_fill(a->ctl, fds + 2);
-    if (poll(fds, n + 2, listen_timeout_ms(a)) < 0 && errno != EINTR)
+    size_t n_attach = attach_fill(a->attach, fds + 2 + n);
+    if (poll(fds, n + n_attach + 2, patience_ms(a)) < 0 && errno != EINTR)
         err_abort("poll: %s", strerror(errno));
     if (fds[0].revents) /* before any wish to stop it, for the same reason */
         read_signals(a);
@@ -505,6 +552,7 @@ one_turn(struct shepherd *a)
     }
     size_t peers = ctl_peers(a->ctl);
     ctl_serve(a->ctl, fds + 2, n);
+    attach_serve(a->attach, fds + 2 + n, n_attach);
     if (a->phase == PHASE_ENDED && ctl_peers(a->ctl) < peers && ctl_peers(a->ctl) == 0)
         wait_or_leave(a);
     listen_if_due(a);
@@ -537,6 +585,12 @@ open_cgroup(struct shepherd *a)
     cgroup_v1_create(a->spec.cgroup_v1, &limits, a->facts.v1_fds);
 }
 
+static int64_t
+notice_before_us(int64_t limit_us)
+{
+    return limit_us / NOTICE_PART < NOTICE_MAX_US ? limit_us / NOTICE_PART : NOTICE_MAX_US;
+}
+
 /* The command runs: its start is told first, because somebody waits for that. */
 static void
 begin_running(struct shepherd *a)
@@ -548,9 +602,19 @@ begin_running(struct shepherd *a)
         a->wake_us = a->command.boot_us + a->spec.limit_ms * MS_US;
     if (a->wake_us && a->spec.warn_signal)
         a->warn_us = a->wake_us - a->spec.warn_ms * MS_US;
+    if (a->wake_us && a->spec.pty)
+        a->notice_us = a->wake_us - notice_before_us(a->spec.limit_ms * MS_US);
     add_hello(a, &words);
     add_started(a, &words);
     ctl_say(a->ctl, buf_str(&words), words.len);
+}
+
+static void
+end_unstarted(struct shepherd *a, const char *what, const struct err *e)
+{
+    a->command = (struct command){.pid = -1, .log_fd = -1};
+    snprintf(a->command.text, sizeof a->command.text, "%s%.120s", what, e->text);
+    end_attempt(a);
 }
 
 static void
@@ -558,14 +622,17 @@ start(struct shepherd *a)
 {
     struct err e;
     if (spec_read_at(FD_FOLDER, &a->spec, &e) < 0) {
-        a->command = (struct command){.pid = -1, .log_fd = -1};
-        snprintf(a->command.text, sizeof a->command.text, "cannot read what to run: %.120s",
-                 e.text);
-        end_attempt(a);
+        end_unstarted(a, "cannot read what to run: ", &e);
+        return;
+    }
+    a->attach = attach_open(&a->spec, &e);
+    if (!a->attach && e.code) {
+        end_unstarted(a, "", &e);
         return;
     }
     open_cgroup(a);
-    command_start(&a->spec, FD_LOCK, a->facts.cgroup_fd, a->facts.v1_fds, &a->command);
+    command_start(&a->spec, FD_LOCK, a->facts.cgroup_fd, a->facts.v1_fds,
+                  attach_console(a->attach), &a->command);
     umask(077);
     (void)chdir("/"); /* keep no file system busy */
     if (a->command.pid > 0)
@@ -593,6 +660,10 @@ attempt_run(void)
         one_turn(&a);
     bool kept = a.written || a.recorded;
     ctl_free(a.ctl);
+    close(FD_LOCK); /* all that is left is for those who watch */
+    close(FD_FOLDER);
+    attach_linger(a.attach);
+    attach_free(a.attach);
     spec_free(&a.spec);
     return kept ? 0 : 1;
 }

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "shepherd/console.h"
 #include "shepherd/identity.h"
 #include "shepherd/login.h"
 #include "shepherd/spec.h"
@@ -60,7 +62,8 @@ mkdir_of(const char *path, mode_t mode)
 static int
 open_log(const struct spec *spec, struct command *c)
 {
-    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    const int rw = spec->attach ? O_RDWR : O_WRONLY; /* clients are served from it */
+    const int flags = rw | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     int fd = open(spec->log, flags, 0666);
     if (fd < 0 && errno == ENOENT && spec->log_mkdir && mkdir_of(spec->log, 0777) == 0)
         fd = open(spec->log, flags, 0666);
@@ -157,6 +160,7 @@ struct last_steps {
     const struct rlimits *rlimits;   /* NULL: they stay as they are */
     const int *v1_fds;               /* groups to join */
     int lock_fd;
+    bool pty; /* descriptor 0 is its terminal */
     pid_t shepherd;
 };
 
@@ -196,6 +200,8 @@ take_last_steps(void *ctx)
         be_an_ordinary_victim();
     if (m->rlimits)
         why = rlimits_apply(m->rlimits);
+    if (m->pty && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
+        why = errno;
     if (why == 0 && m->identity)
         why = identity_become(m->identity);
     if (why == 0)
@@ -205,7 +211,7 @@ take_last_steps(void *ctx)
 
 static void
 spawn_command(const struct spec *spec, const struct last_steps *last, int cgroup_fd,
-              int null_fd, struct command *c)
+              const struct console_ends *ends, struct command *c)
 {
     auto_close int script_fd = make_script(spec->argv);
     auto_free char **script_argv = script_fd >= 0 ? argv_of_script(spec->argv) : NULL;
@@ -219,7 +225,7 @@ spawn_command(const struct spec *spec, const struct last_steps *last, int cgroup
         .argv = in_login ? in_login : argv,
         .envp = account_env ? account_env : spec->env,
         .path = find_env(spec->env, "PATH"),
-        .fds = {null_fd, c->log_fd, c->log_fd, script_fd},
+        .fds = {ends->fds[0], ends->fds[1], ends->fds[2], script_fd},
         .n_fds = script_fd >= 0 ? SCRIPT_FD + 1 : SCRIPT_FD,
         .cgroup_fd = cgroup_fd,
         .new_session = true,
@@ -264,12 +270,32 @@ note_log_length(struct command *c)
         c->log_from = st.st_size;
 }
 
+/* What the command's standard descriptors become. */
+static int
+open_ends(const struct spec *spec, struct console *console, struct console_ends *ends,
+          struct command *out)
+{
+    struct err e;
+    if (console) {
+        if (console_open(console, spec, out->log_fd, ends, &e) == 0)
+            return 0;
+        snprintf(out->text, sizeof out->text, "%.150s", e.text);
+        return -1;
+    }
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    *ends = (struct console_ends){{fd, out->log_fd, out->log_fd}, fd};
+    if (fd < 0)
+        fail(out, errno, "cannot open /dev/null");
+    return fd < 0 ? -1 : 0;
+}
+
 void
 command_start(const struct spec *spec, int lock_fd, int cgroup_fd, const int *v1_fds,
-              struct command *out)
+              struct console *console, struct command *out)
 {
     auto_identity struct identity id = IDENTITY_INIT;
     struct rlimits rlimits;
+    struct console_ends ends;
     struct err e;
     *out = (struct command){.pid = -1, .log_fd = -1};
     umask(spec->umask);
@@ -280,15 +306,15 @@ command_start(const struct spec *spec, int lock_fd, int cgroup_fd, const int *v1
         fail(out, EINVAL, "%s", e.text);
         return;
     }
-    auto_close int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null_fd < 0) {
-        fail(out, errno, "cannot open /dev/null");
+    if (open_ends(spec, console, &ends, out) < 0)
         return;
-    }
     const struct last_steps last = {.identity = spec->uid >= 0 ? &id : NULL,
                                     .rlimits = spec->rlimits ? &rlimits : NULL,
                                     .v1_fds = v1_fds,
                                     .lock_fd = lock_fd,
+                                    .pty = console && console->pty,
                                     .shepherd = getpid()};
-    spawn_command(spec, &last, cgroup_fd, null_fd, out);
+    spawn_command(spec, &last, cgroup_fd, &ends, out);
+    if (ends.close_fd >= 0)
+        close(ends.close_fd);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct console;
 struct spec;
 
 /* What came of it. Words and errno are for the exit record when pid is -1. */
@@ -19,8 +20,9 @@ struct command {
 
 /* Takes on the spec's umask and working folder, opens the log, and starts the command in a
  * session of its own with the started mark in the lock file. cgroup_fd may be -1, and so may
- * those of v1 groups. */
+ * those of v1 groups. console NULL: the job is not interactive; else it becomes the command's
+ * standard descriptors. */
 void command_start(const struct spec *spec, int lock_fd, int cgroup_fd, const int *v1_fds,
-                   struct command *out);
+                   struct console *console, struct command *out);
 
 #endif

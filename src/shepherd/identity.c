@@ -61,6 +61,8 @@ send_question(int fd, const struct spec *spec)
     buf_addc(&q, '\0');
     buf_adds(&q, spec->log_mkdir ? "own" : "named");
     buf_addc(&q, '\0');
+    buf_adds(&q, spec->attach ? "read" : "write");
+    buf_addc(&q, '\0');
     buf_add(&q, spec->user ? spec->user : "", spec->user ? strlen(spec->user) + 1 : 1);
     buf_add(&q, spec->cwd, strlen(spec->cwd) + 1);
     buf_add(&q, spec->log, strlen(spec->log) + 1);

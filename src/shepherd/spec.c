@@ -71,7 +71,7 @@ get_list(const json_t *o, const char *key, char ***out, struct err *e)
 static int
 get_numbers(const json_t *o, struct spec *s, struct err *e)
 {
-    int64_t job, attempt, mask, cpus, mem, warn;
+    int64_t job, attempt, mask, cpus, mem, warn, rows, columns;
     if (get_int(o, "job", 0, UINT32_MAX, 0, &job, e) < 0 ||
         get_int(o, "attempt", 0, INT32_MAX, 0, &attempt, e) < 0 ||
         get_int(o, "umask", 0, 0777, 022, &mask, e) < 0 ||
@@ -80,6 +80,8 @@ get_numbers(const json_t *o, struct spec *s, struct err *e)
         get_int(o, "grace_ms", 0, INT64_MAX / 2000, GRACE_DEFAULT_MS, &s->grace_ms, e) < 0 ||
         get_int(o, "warn_signal", 0, 64, 0, &warn, e) < 0 ||
         get_int(o, "warn_ms", 0, INT64_MAX / 2000, 0, &s->warn_ms, e) < 0 ||
+        get_int(o, "rows", 0, UINT16_MAX, 0, &rows, e) < 0 ||
+        get_int(o, "columns", 0, UINT16_MAX, 0, &columns, e) < 0 ||
         get_int(o, "cpus", 0, INT32_MAX, 0, &cpus, e) < 0 ||
         get_int(o, "mem_mib", 0, INT32_MAX, 0, &mem, e) < 0)
         return -1;
@@ -87,6 +89,8 @@ get_numbers(const json_t *o, struct spec *s, struct err *e)
     s->attempt = (int32_t)attempt;
     s->umask = (mode_t)mask;
     s->warn_signal = (int32_t)warn;
+    s->rows = (uint16_t)rows;
+    s->columns = (uint16_t)columns;
     s->cpus = (int32_t)cpus;
     s->mem_mib = (int32_t)mem;
     return 0;
@@ -103,6 +107,7 @@ get_all(const json_t *o, struct spec *s, struct err *e)
         get_text(o, "cgroup_memory", false, &s->cgroup_v1[CGROUP_V1_MEMORY], e) < 0 ||
         get_text(o, "cgroup_pids", false, &s->cgroup_v1[CGROUP_V1_PIDS], e) < 0 ||
         get_text(o, "cgroup_cpu", false, &s->cgroup_v1[CGROUP_V1_CPU], e) < 0 ||
+        get_text(o, "attach", false, &s->attach, e) < 0 ||
         get_text(o, "user", false, &s->user, e) < 0 ||
         get_text(o, "rlimits", false, &s->rlimits, e) < 0 ||
         get_list(o, "argv", &s->argv, e) < 0 || get_list(o, "env", &s->env, e) < 0 ||
@@ -110,6 +115,7 @@ get_all(const json_t *o, struct spec *s, struct err *e)
         return -1;
     if (!s->argv[0])
         return err_set(e, ERR_FAILED, "'argv' is empty");
+    s->pty = json_is_true(json_object_get(o, "pty"));
     s->login = json_is_true(json_object_get(o, "login"));
     s->log_mkdir = json_is_true(json_object_get(o, "log_mkdir"));
     return 0;

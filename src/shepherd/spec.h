@@ -27,8 +27,11 @@ struct spec {
     const char *user;    /* the name that went with it when the job came; NULL: not known */
     const char *rlimits; /* as sys/rlimits.h has them; NULL: ours */
     bool login;          /* in the environment of a login */
-    bool log_mkdir;      /* the log's own folder may be made (it is the instance's) */
-    int64_t limit_ms;    /* 0: none */
+    const char *attach;  /* the socket for clients of an interactive job; NULL: it is none */
+    bool pty;            /* such a job has a terminal, of so many rows and columns */
+    uint16_t rows, columns;
+    bool log_mkdir;   /* the log's own folder may be made (it is the instance's) */
+    int64_t limit_ms; /* 0: none */
     int64_t grace_ms;
     int64_t warn_ms;     /* before the limit, warn_signal is sent */
     int32_t warn_signal; /* 0: none */

@@ -164,6 +164,8 @@ sweep_all(struct sweep *s)
     if (cgroup_fd >= 0)
         (void)cgroup_remove(s->spec.cgroup);
     cgroup_v1_remove(s->spec.cgroup_v1);
+    if (s->spec.attach)
+        (void)unlink(s->spec.attach);
     return 0;
 }
 

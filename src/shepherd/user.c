@@ -22,13 +22,14 @@
 #include "base/err.h"
 #include "base/parse.h"
 
-#define N_QUESTIONS    6
+#define N_QUESTIONS    7
 #define GROUPS_MAX_ASK 65536
 
 struct question {
     uid_t uid;
     mode_t umask;
     bool own_place; /* the log lies where the daemon puts logs */
+    bool read;      /* clients will be served from it */
     const char *name, *cwd, *log;
 };
 
@@ -71,9 +72,10 @@ read_question(char *text, struct question *q)
     *q = (struct question){.uid = (uid_t)uid,
                            .umask = (mode_t)strtoul(field[1], NULL, 8) & 0777,
                            .own_place = strcmp(field[2], "own") == 0,
-                           .name = field[3],
-                           .cwd = field[4],
-                           .log = field[5]};
+                           .read = strcmp(field[3], "read") == 0,
+                           .name = field[4],
+                           .cwd = field[5],
+                           .log = field[6]};
 }
 
 /* The account as it is now; its number may be another person's since the job came. */
@@ -119,7 +121,8 @@ become(const struct passwd *pw)
 static int
 open_log(const struct question *q)
 {
-    int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    int rw = q->read ? O_RDWR : O_WRONLY;
+    int flags = rw | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     int fd = open(q->log, flags | (q->own_place ? O_NOFOLLOW : 0), q->own_place ? 0600 : 0666);
     if (fd < 0)
         refuse(errno, "cannot open the log %s", q->log);

@@ -1,8 +1,9 @@
 /* What the shepherd (identity.c) and berth-user (user.c) say to each other over one socket
  * pair of packets: one question, one answer, each a row of NUL-terminated strings.
  *
- *   uid, umask (octal), "own" or "named" (whose choice the log's place was), the name the user
- *   had when the job came ("": not known), working folder, log
+ *   uid, umask (octal), "own" or "named" (whose choice the log's place was), "read" or
+ *   "write" (whether the log is to be read as well), the name the user had when the job came
+ *   ("": not known), working folder, log
  *   USER_YES, name, home, shell, gid, groups ("4,27") - with the log and the folder, open
  *   USER_NO, errno, words */
 #ifndef SHEPHERD_USER_H

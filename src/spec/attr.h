@@ -25,6 +25,7 @@ enum attr_door {
 #define CPUS_MAX         65536
 #define REQUEUES_MAX     100
 #define GRACE_MAX_MS     (24LL * 3600 * 1000)
+#define TTY_SIZE_MAX     65535
 #define LIMIT_MAX_MS     (36500LL * 24 * 3600 * 1000) /* as parse_duration_ms has it */
 
 struct attr {

@@ -152,6 +152,8 @@ check_ranges(const struct request *r, struct err *e)
         {"signal's time (ms)", r->warn_ms, 0, LIMIT_MAX_MS},
         {"begin (us)", r->begin_us, 0, BEGIN_MAX},
         {"array's tasks at once", r->array_max, 0, ARRAY_MAX},
+        {"rows", r->rows, 0, TTY_SIZE_MAX},
+        {"columns", r->columns, 0, TTY_SIZE_MAX},
         {"after: the number of jobs", r->n_deps, 0, DEPS_MAX},
     };
 
@@ -201,6 +203,18 @@ check_deps(const struct request *r, struct err *e)
     return 0;
 }
 
+/* Somebody sits before it, and before one at a time. */
+static int
+check_interactive(struct request *r, struct err *e)
+{
+    r->interactive |= r->pty;
+    if (r->interactive && r->array.n)
+        return err_set(e, ERR_USAGE,
+                       "an array's tasks cannot be %s; submit one of them without --array",
+                       r->pty ? "on a terminal (pty)" : "interactive");
+    return 0;
+}
+
 static int
 check_texts(const struct request *r, struct err *e)
 {
@@ -228,7 +242,7 @@ request_validate(struct request *r, struct err *e)
         d->gpus = d->n_ids ? d->n_ids : 1;
     if (check_demand_ranges(d, e) != 0 || check_ranges(r, e) != 0 || check_ids(d, e) != 0 ||
         check_share(d, e) != 0 || check_warning(r, e) != 0 || check_deps(r, e) != 0 ||
-        check_texts(r, e) != 0)
+        check_interactive(r, e) != 0 || check_texts(r, e) != 0)
         return -1;
     if (d->gpus == 0)
         return check_no_gpu(d, e);

@@ -260,6 +260,18 @@ attr_set_login(struct request *r, const char *value, struct err *e)
 }
 
 int
+attr_set_interactive(struct request *r, const char *value, struct err *e)
+{
+    return parse_bool(value, &r->interactive, e);
+}
+
+int
+attr_set_pty(struct request *r, const char *value, struct err *e)
+{
+    return parse_bool(value, &r->pty, e);
+}
+
+int
 attr_set_preemptible(struct request *r, const char *value, struct err *e)
 {
     return parse_bool(value, &r->preemptible, e);

@@ -28,6 +28,8 @@ struct when_clock;
     X(grace)                                                                                   \
     X(priority)                                                                                \
     X(preemptible)                                                                             \
+    X(interactive)                                                                             \
+    X(pty)                                                                                     \
     X(login)                                                                                   \
     X(after)                                                                                   \
     X(after_any)                                                                               \

@@ -171,6 +171,8 @@ turn_lines(const struct request *r, struct buf *out)
         line(out, "retries", "%d", r->retries);
     if (r->oom_retries > 0)
         line(out, "oom-retries", "%d", r->oom_retries);
+    if (r->interactive)
+        line(out, "interactive", "%s", r->pty ? "on a terminal" : "yes");
     if (r->hold || r->requeue || r->unique || r->preemptible)
         line(out, "also", "%s%s%s%s", r->hold ? "hold " : "", r->requeue ? "requeue " : "",
              r->unique ? "unique " : "", r->preemptible ? "preemptible" : "");

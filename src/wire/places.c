@@ -57,6 +57,7 @@ fill(struct places *p, const char *base)
     p->logs = xasprintf("%s/logs", base);
     p->log = xasprintf("%s/daemon.log", base);
     p->sim = xasprintf("%s/sim", base);
+    p->attach = xasprintf("%s/attach", base);
 }
 
 int
@@ -93,6 +94,7 @@ places_system(const char *dir, struct places *out)
     out->logs = xstrdup("/var/lib/berth/logs");
     out->log = xstrdup("/var/lib/berth/daemon.log");
     out->sim = xstrdup("/var/lib/berth/sim");
+    out->attach = xstrdup("/run/berth/attach");
     out->socket = xstrdup(PLACES_SYSTEM_SOCKET);
 }
 
@@ -105,6 +107,7 @@ places_free(struct places *p)
     free(p->logs);
     free(p->log);
     free(p->sim);
+    free(p->attach);
     *p = (struct places){0};
 }
 

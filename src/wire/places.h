@@ -16,8 +16,9 @@ struct places {
     char *socket;
     char *state; /* berth.db, lock, jobs/ */
     char *logs;
-    char *log; /* the daemon's own */
-    char *sim; /* simulated cards */
+    char *attach; /* sockets of interactive jobs: ID.N.sock, N the attempt */
+    char *log;    /* the daemon's own */
+    char *sim;    /* simulated cards */
 };
 
 /* dir NULL: BERTH_DIR, else the user's instance. The folders need not exist. */

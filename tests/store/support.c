@@ -235,6 +235,10 @@ random_request(struct rng *r, struct request *req)
     req->unique = rng_bool(r);
     req->preemptible = rng_bool(r);
     req->login = rng_bool(r);
+    req->interactive = rng_bool(r);
+    req->pty = rng_bool(r);
+    req->rows = (int32_t)(rng_next(r) % 200);
+    req->columns = (int32_t)(rng_next(r) % 400);
     req->on_timeout = (enum on_timeout)(rng_next(r) % 2);
     req->max_requeues = rng_i32(r);
     req->warn_signal = rng_i32(r);
@@ -417,6 +421,10 @@ assert_same_request(const struct request *a, const struct request *b)
     assert_int_equal(a->unique, b->unique);
     assert_int_equal(a->preemptible, b->preemptible);
     assert_int_equal(a->login, b->login);
+    assert_int_equal(a->interactive, b->interactive);
+    assert_int_equal(a->pty, b->pty);
+    assert_int_equal(a->rows, b->rows);
+    assert_int_equal(a->columns, b->columns);
     assert_int_equal(a->on_timeout, b->on_timeout);
     assert_int_equal(a->max_requeues, b->max_requeues);
     assert_int_equal(a->warn_signal, b->warn_signal);
