@@ -220,7 +220,8 @@ parse_jobs(const struct cli *cli, struct simulation *sim, const struct buf *text
     if (sim->history && past_runs_ask(cli, &past, e) < 0)
         return -1;
     sim->workload.zero_us = clock_wall_us();
-    int result = read_jobs(sim->file, text->data, text->len, &times, &sim->workload, notes, e);
+    int result = read_jobs(sim->file, text->data, text->len, &sim->machine, &times,
+                           &sim->workload, notes, e);
     past_runs_free(&past);
     return result;
 }

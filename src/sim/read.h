@@ -39,7 +39,8 @@ struct run_times {
 
 /* A jobs file: all its lines at time 0, higher priorities first. A line runs as it did before,
  * at most for its time limit, else for that. */
-int read_jobs(const char *file, const char *text, size_t len, const struct run_times *times,
-              struct workload *w, struct read_notes *notes, struct err *e);
+int read_jobs(const char *file, const char *text, size_t len, const struct machine *m,
+              const struct run_times *times, struct workload *w, struct read_notes *notes,
+              struct err *e);
 
 #endif

@@ -7,12 +7,24 @@
 #include "sim/read.h"
 #include "spec/jobsfile.h"
 
+/* A share without VRAM is that part of the largest card; live.c knows better. */
+static int32_t
+vram_of(const struct demand *d, const struct machine *m)
+{
+    int32_t most = 0;
+    if (d->vram_mib > 0 || d->share_permille == 0)
+        return d->vram_mib;
+    for (int i = 0; i < m->n; i++)
+        most = m->total_mib[i] > most ? m->total_mib[i] : most;
+    return (int32_t)((int64_t)(most - m->margin_mib) * d->share_permille / 1000);
+}
+
 static struct shape
-shape_of(const struct demand *d)
+shape_of(const struct demand *d, const struct machine *m)
 {
     struct shape s = {
         .allowed = d->devices ? d->devices : UINT64_MAX,
-        .vram_mib = d->vram_mib,
+        .vram_mib = vram_of(d, m),
         .n = (uint8_t)d->gpus,
         .alone = demand_is_whole(d) || d->exclusive,
     };
@@ -28,6 +40,7 @@ shape_of(const struct demand *d)
 struct jobs_reader {
     const char *file;
     struct jobsfile lines;
+    const struct machine *machine;
     const struct run_times *times;
     bool has_arrays;
     int64_t n_read; /* jobs, with each task of an array */
@@ -98,7 +111,7 @@ set_times(const struct jobs_reader *r, const struct request *req, struct sim_job
 static int
 add_line(struct jobs_reader *r, struct jobsfile_line *line, uint32_t *numbers, struct err *e)
 {
-    struct shape shape = shape_of(&line->req.demand);
+    struct shape shape = shape_of(&line->req.demand, r->machine);
     struct sim_job job = {
         .estimate = (line->req.limit_ms + 999) / 1000,
         .priority = line->req.priority,
@@ -123,10 +136,11 @@ add_line(struct jobs_reader *r, struct jobsfile_line *line, uint32_t *numbers, s
 }
 
 int
-read_jobs(const char *file, const char *text, size_t len, const struct run_times *times,
-          struct workload *w, struct read_notes *notes, struct err *e)
+read_jobs(const char *file, const char *text, size_t len, const struct machine *m,
+          const struct run_times *times, struct workload *w, struct read_notes *notes,
+          struct err *e)
 {
-    struct jobs_reader r = {.file = file, .times = times, .w = w, .notes = notes};
+    struct jobs_reader r = {.file = file, .machine = m, .times = times, .w = w, .notes = notes};
     int result = jobsfile_parse(file, text, len, &r.lines, e);
     auto_free uint32_t *numbers = xcalloc(r.lines.n_lines + 1, sizeof *numbers);
     for (size_t i = 0; result == 0 && i < r.lines.n_lines; i++)

@@ -5,6 +5,7 @@
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "sim/live.h"
+#include "sim/output.h"
 #include "support.h"
 
 #define SEEDS 40
@@ -220,11 +221,75 @@ test_three_users(void **state)
     }
 }
 
+static const struct run_times a_minute = {.otherwise_s = 60};
+
+/* A file through the daemon's planner in the order of the queue: job_id,start,end,cards. */
+static void
+expect_jobs_file(const char *text, int cards, const char *want)
+{
+    auto_workload struct workload w = WORKLOAD_INIT;
+    auto_schedule struct schedule s = {0};
+    auto_buf struct buf out = BUF_INIT;
+    struct machine m = machine_of(cards, 24576);
+    struct read_notes notes = {0};
+    struct live_rules rules;
+    struct err e;
+    if (read_jobs("f", text, strlen(text), &m, &a_minute, &w, &notes, &e) < 0 ||
+        workload_sort(&w, "f", &e) < 0)
+        fail_msg("%s", e.text);
+    live_rules_init(&rules, PLAN_QUEUE);
+    live_schedule(&w, &m, &rules, &s);
+    dump_schedule(&w, &s, &out);
+    assert_string_equal(buf_str(&out), want);
+}
+
+static void
+test_dependencies(void **state)
+{
+    (void)state;
+    expect_jobs_file("[name=prepare time=100s] a\n"
+                     "[after=prepare time=50s] b\n"
+                     "[time=10s] c\n",
+                     2, "1,0,100,0\n2,100,150,0\n3,0,10,1\n");
+    /* Who waits for it may come first by priority. */
+    expect_jobs_file("[name=prepare time=100s] a\n"
+                     "[after=prepare priority=5 time=50s name=train] b\n"
+                     "[after=train,prepare time=10s] c\n",
+                     2, "1,0,100,0\n2,100,150,0\n3,150,160,0\n");
+}
+
+static void
+test_shares(void **state)
+{
+    (void)state;
+    expect_jobs_file("[gpus=0.5 time=30s] a\n"
+                     "[gpus=0.75 time=30s] b\n"
+                     "[gpus=0.5 time=20s] c\n"
+                     "[gpus=0.5 time=20s] d\n",
+                     1, "1,0,30,0\n2,30,60,0\n3,0,20,0\n4,60,80,0\n");
+}
+
+static void
+test_unknown_dependency(void **state)
+{
+    (void)state;
+    auto_workload struct workload w = WORKLOAD_INIT;
+    struct machine m = machine_of(1, 24576);
+    const char *text = "[after=train] a\n[name=train] b\n";
+    struct read_notes notes = {0};
+    struct err e;
+    assert_int_equal(read_jobs("f", text, strlen(text), &m, &a_minute, &w, &notes, &e), -1);
+    assert_string_equal(e.text, "f:1:1: no job named 'train' stands above this one");
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_dependencies),
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_unknown_dependency),
         cmocka_unit_test(test_wide_job_in_a_stream),
         cmocka_unit_test(test_three_users),
     };

@@ -16,7 +16,7 @@ read_text(enum kind kind, const char *text, struct workload *w, struct read_note
         return read_csv("f", b.data, b.len, w, e);
     if (kind == SWF)
         return read_swf("f", b.data, b.len, &m, w, notes, e);
-    return read_jobs("f", b.data, b.len, &(struct run_times){.before = NULL}, w, notes, e);
+    return read_jobs("f", b.data, b.len, &m, &(struct run_times){.before = NULL}, w, notes, e);
 }
 
 /* "id@arrival+duration~estimate gpusxvram" for each, "!" behind one that shares with nobody. */
