@@ -11,7 +11,7 @@
 
 #include "base/request.h"
 #include "core/job.h"
-#include "daemon/reqjson.h"
+#include "daemon/reqcontext.h"
 
 struct caller;
 struct daemon;
@@ -45,7 +45,7 @@ struct sync {
     struct line *lines;
     size_t n;
     struct known *known;
-    struct reqjson_context context;
+    struct reqcontext context;
     int n_new, n_updated;
     uint32_t *removed;
     size_t n_removed;

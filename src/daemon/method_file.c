@@ -28,6 +28,7 @@
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
 #include "daemon/modelfile.h"
+#include "daemon/reqcontext.h"
 #include "daemon/reqjson.h"
 #include "daemon/roles.h"
 #include "daemon/turn.h"
@@ -220,7 +221,7 @@ add_line(struct sync *s, struct line *line)
     job->file = s->file;
     job->line = line->number;
     job->key = xstrdup(line->key);
-    reqjson_apply(&s->context, job);
+    reqcontext_apply(&s->context, job);
     line->job = job;
     struct err same = {0};
     bool is_second = unique_check(s->daemon, job, &same) != 0;
@@ -468,7 +469,7 @@ run_sync(struct sync *s, json_t *params, struct jsonw *out, struct err *e)
 {
     struct daemon *d = s->daemon;
     if (file_read_lines(s, params, e) || daemon_accepts_work(d, e) ||
-        reqjson_context(d, params, &s->context, e) ||
+        reqcontext_read(d, params, &s->context, e) ||
         store_file_id(d->store, s->caller->uid, s->path, &s->file, e))
         return -1;
     if (json_is_true(json_object_get(params, "fresh")) && forget_ended(s, e))

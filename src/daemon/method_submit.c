@@ -14,6 +14,7 @@
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
 #include "daemon/modelfile.h"
+#include "daemon/reqcontext.h"
 #include "daemon/reqjson.h"
 #include "daemon/roles.h"
 #include "daemon/turn.h"
@@ -44,7 +45,7 @@ check_feasible(struct daemon *d, const struct request *r, size_t i, size_t n, st
 
 static int
 read_job(struct daemon *d, const json_t *j, const struct caller *c,
-         const struct reqjson_context *ctx, struct job *job, struct err *e)
+         const struct reqcontext *ctx, struct job *job, struct err *e)
 {
     request_free(&job->req);
     if (reqjson_read(j, NULL, modelfile_current(d), &job->req, e) ||
@@ -52,7 +53,7 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c,
         depend_resolve(d, c->uid, &job->req, e) || depend_check(d, &job->req, e))
         return -1;
     job->uid = c->uid;
-    reqjson_apply(ctx, job);
+    reqcontext_apply(ctx, job);
     return unique_check(d, job, e);
 }
 
@@ -68,7 +69,7 @@ check_pair(struct job *const *jobs, size_t n, struct err *e)
 
 static int
 read_jobs(struct daemon *d, const json_t *list, const struct caller *c,
-          const struct reqjson_context *ctx, struct job **jobs, struct err *e)
+          const struct reqcontext *ctx, struct job **jobs, struct err *e)
 {
     size_t i, n = json_array_size(list);
     const json_t *j;
@@ -89,10 +90,10 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
 {
     const json_t *list = json_object_get(params, "jobs");
     size_t n = json_array_size(list);
-    struct reqjson_context ctx;
+    struct reqcontext ctx;
     if (n == 0)
         return err_set(e, ERR_USAGE, "\"jobs\" must be a list of at least one job");
-    if (daemon_accepts_work(d, e) || reqjson_context(d, params, &ctx, e))
+    if (daemon_accepts_work(d, e) || reqcontext_read(d, params, &ctx, e))
         return -1;
     struct job **jobs = xcalloc(n, sizeof(struct job *));
     int rc = read_jobs(d, list, c, &ctx, jobs, e);

@@ -10,15 +10,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/request.h"
-#include "base/shared.h"
-#include "core/job.h"
-#include "daemon/daemon.h"
-#include "daemon/server.h"
 #include "spec/attr.h"
 #include "spec/models.h"
 #include "spec/value.h"
-#include "store/store.h"
-#include "sys/procs.h"
 
 #define MEM_MAX_MIB VRAM_MAX_MIB
 
@@ -392,70 +386,4 @@ reqjson_read(const json_t *j, const char *const *extra, const struct models *mod
         return err_set(e, ERR_USAGE, "the command is empty");
     models_apply(models, out);
     return request_validate(out, e);
-}
-
-/* The environment as the store keeps it: K=V, each with a NUL behind it. */
-static int
-read_env(struct daemon *d, const json_t *env, int64_t *id, struct err *e)
-{
-    auto_buf struct buf block = BUF_INIT;
-    size_t i;
-    const json_t *v;
-    *id = 0;
-    if (!env)
-        return 0;
-    if (!json_is_array(env))
-        return bad(e, "env", "a list of \"NAME=value\"");
-    json_array_foreach(env, i, v)
-    {
-        const char *text = json_string_value(v);
-        if (!text || !strchr(text, '=') || strlen(text) != json_string_length(v))
-            return bad(e, "env", "a list of \"NAME=value\"");
-        buf_add(&block, text, strlen(text) + 1);
-    }
-    return block.len ? store_env_put(d->store, block.data, block.len, id, e) : 0;
-}
-
-/* Who asks is asleep until we answer, so its limits are the kernel's to tell and need not be
- * believed from a message. A pid that has gone to another process since it connected is not
- * asked: such a job gets the limits that jobs of this daemon have. */
-static void
-read_rlimits(const struct daemon *d, struct reqjson_context *out)
-{
-    auto_buf struct buf text = BUF_INIT;
-    const struct caller *c = d->caller;
-    struct proc p;
-    out->rlimits[0] = '\0';
-    if (!c || c->pid <= 0 || proc_read(c->pid, &p) ||
-        p.start_ticks > procs_ticks_of_boot_us(c->since_us) || rlimits_of(c->pid, &text))
-        return;
-    snprintf(out->rlimits, sizeof out->rlimits, "%s", buf_str(&text));
-}
-
-int
-reqjson_context(struct daemon *d, const json_t *params, struct reqjson_context *out,
-                struct err *e)
-{
-    const json_t *umask_value = json_object_get(params, "umask");
-    out->cwd = json_string_value(json_object_get(params, "cwd"));
-    if (!out->cwd || out->cwd[0] != '/')
-        return bad(e, "cwd", "an absolute path");
-    out->umask_bits = 022;
-    if (umask_value && read_int32(umask_value, "umask", 0, 0777, &out->umask_bits, e))
-        return -1;
-    read_rlimits(d, out);
-    return read_env(d, json_object_get(params, "env"), &out->env, e);
-}
-
-void
-reqjson_apply(const struct reqjson_context *ctx, struct job *job)
-{
-    shared_free(job->cwd);
-    job->cwd = shared_new(ctx->cwd);
-    job->umask_bits = ctx->umask_bits;
-    job->env = ctx->env;
-    shared_free(job->rlimits);
-    job->rlimits = ctx->rlimits[0] ? shared_new(ctx->rlimits) : NULL;
-    shared_free(job->user);
-    job->user = shared_new(daemon_user_name(job->uid));
 }

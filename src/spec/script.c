@@ -81,11 +81,13 @@ static void
 complain(struct reader *rd, int rc, int line, const char *mark, const char *name,
          const char *words)
 {
-    auto_buf struct buf shown = BUF_INIT;
+    auto_buf struct buf shown = BUF_INIT, safe = BUF_INIT;
 
     text_add_safe(&shown, name, strlen(name), 60);
-    add_to(rc < 0 ? &rd->out->errors : &rd->out->unsupported,
-           xasprintf("%s:%d: %s %s: %s", rd->file, line, mark, buf_str(&shown), words));
+    text_add_safe(&safe, words, strlen(words), 0);
+    add_to(
+        rc < 0 ? &rd->out->errors : &rd->out->unsupported,
+        xasprintf("%s:%d: %s %s: %s", rd->file, line, mark, buf_str(&shown), buf_str(&safe)));
 }
 
 /* ---------------------------------------------------------------------- words */

@@ -132,10 +132,11 @@ complain()
     mandoc -T lint -W warning man/*.[1578]
 }
 
-@test "the example jobs file is accepted" {
+@test "the examples are accepted" {
     export BERTH_DIR=$BATS_TMPDIR/docs-example.$$ BERTH_LOCK_DIR=$BATS_TMPDIR
     berth run --sim 2 --dry-run examples/jobs.txt
     berth run --sim 2 --dry-run examples/jobs-pytorch.txt
+    berth submit --dry-run examples/slurm.sh | grep -q '^would start now on gpu'
     berth daemon stop --cancel || true
     rm -rf "$BERTH_DIR"
 }

@@ -1,0 +1,97 @@
+/* Where and as whom the jobs of one call run; see reqcontext.h. What a job itself asks for is
+ * reqjson.c's. */
+#include "daemon/reqcontext.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/shared.h"
+#include "core/job.h"
+#include "daemon/daemon.h"
+#include "daemon/server.h"
+#include "store/store.h"
+#include "sys/procs.h"
+
+static int
+refuse_env(struct err *e)
+{
+    return err_set(e, ERR_USAGE, "\"env\" must be a list of \"NAME=value\"");
+}
+
+static int
+read_umask(const json_t *v, int32_t *out, struct err *e)
+{
+    json_int_t bits = json_integer_value(v);
+    if (!json_is_integer(v) || bits < 0 || bits > 0777)
+        return err_set(e, ERR_USAGE, "\"umask\" must be a whole number from 0 to 511");
+    *out = (int32_t)bits;
+    return 0;
+}
+
+/* The environment as the store keeps it: K=V, each with a NUL behind it. */
+static int
+read_env(struct daemon *d, const json_t *env, int64_t *id, struct err *e)
+{
+    auto_buf struct buf block = BUF_INIT;
+    size_t i;
+    const json_t *v;
+    *id = 0;
+    if (!env)
+        return 0;
+    if (!json_is_array(env))
+        return refuse_env(e);
+    json_array_foreach(env, i, v)
+    {
+        const char *text = json_string_value(v);
+        if (!text || !strchr(text, '=') || strlen(text) != json_string_length(v))
+            return refuse_env(e);
+        buf_add(&block, text, strlen(text) + 1);
+    }
+    return block.len ? store_env_put(d->store, block.data, block.len, id, e) : 0;
+}
+
+/* Who asks is asleep until we answer, so its limits are the kernel's to tell and need not be
+ * believed from a message. A pid that has gone to another process since it connected is not
+ * asked: such a job gets the limits that jobs of this daemon have. */
+static void
+read_rlimits(const struct daemon *d, struct reqcontext *out)
+{
+    auto_buf struct buf text = BUF_INIT;
+    const struct caller *c = d->caller;
+    struct proc p;
+    out->rlimits[0] = '\0';
+    if (!c || c->pid <= 0 || proc_read(c->pid, &p) ||
+        p.start_ticks > procs_ticks_of_boot_us(c->since_us) || rlimits_of(c->pid, &text))
+        return;
+    snprintf(out->rlimits, sizeof out->rlimits, "%s", buf_str(&text));
+}
+
+int
+reqcontext_read(struct daemon *d, const json_t *params, struct reqcontext *out, struct err *e)
+{
+    const json_t *umask_value = json_object_get(params, "umask");
+    out->cwd = json_string_value(json_object_get(params, "cwd"));
+    if (!out->cwd || out->cwd[0] != '/')
+        return err_set(e, ERR_USAGE, "\"cwd\" must be an absolute path");
+    out->umask_bits = 022;
+    if (umask_value && read_umask(umask_value, &out->umask_bits, e))
+        return -1;
+    read_rlimits(d, out);
+    return read_env(d, json_object_get(params, "env"), &out->env, e);
+}
+
+void
+reqcontext_apply(const struct reqcontext *ctx, struct job *job)
+{
+    shared_free(job->cwd);
+    job->cwd = shared_new(ctx->cwd);
+    job->umask_bits = ctx->umask_bits;
+    job->env = ctx->env;
+    shared_free(job->rlimits);
+    job->rlimits = ctx->rlimits[0] ? shared_new(ctx->rlimits) : NULL;
+    shared_free(job->user);
+    job->user = shared_new(daemon_user_name(job->uid));
+}
