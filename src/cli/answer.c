@@ -54,10 +54,24 @@ answer_add_gpus(struct buf *out, const json_t *gpus)
 }
 
 void
+answer_add_id(struct buf *out, const json_t *job)
+{
+    int64_t array = answer_int(job, "array_job", 0);
+
+    if (array > 0)
+        buf_addf(out, "%lld_%lld", (long long)array,
+                 (long long)answer_int(job, "array_task", 0));
+    else
+        buf_addf(out, "%lld", (long long)answer_int(job, "id", 0));
+}
+
+void
 answer_add_array(struct buf *out, const json_t *array)
 {
     int64_t max = answer_int(array, "max", 0);
 
+    if (!answer_str(array, "pending")[0])
+        return;
     buf_addf(out, "_[%s", answer_str(array, "pending"));
     if (max > 0)
         buf_addf(out, "%%%lld", (long long)max);

@@ -21,7 +21,9 @@ int64_t answer_time_us(const json_t *object, const char *key);
 void answer_add_gpus(struct buf *out, const json_t *gpus);
 /* "17.5 GiB", or "gpu 0 17.5, gpu 1 3.0 GiB" for several cards, "n/a" for null. */
 void answer_add_peaks(struct buf *out, const json_t *peak_mib);
-/* "_[40-99%8]" from an array's object: its tasks that wait; "_[]" when none do. */
+/* What people call the job: "12", or "12_3" from its array_job and array_task. */
+void answer_add_id(struct buf *out, const json_t *job);
+/* "_[40-99%8]" from an array's object: its tasks that wait; nothing when none do. */
 void answer_add_array(struct buf *out, const json_t *array);
 /* "a,b" from ["a","b"]. */
 void answer_add_words(struct buf *out, const json_t *words);

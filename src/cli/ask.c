@@ -1,10 +1,12 @@
 /* One question to a running daemon; see ask.h. */
 #include "cli/ask.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/connect.h"
 #include "cli/opt.h"
@@ -58,16 +60,23 @@ ask_select_or_all(const struct opt_reader *r, bool all, const char *nothing)
 }
 
 void
-ask_add_jobs(struct buf *out, const json_t *ids)
+ask_add_jobs(struct buf *out, const json_t *result, const char *key)
 {
+    char number[32];
+    const json_t *ids = json_object_get(result, key), *tasks;
     size_t n = json_array_size(ids);
     size_t shown = n > IDS_SHOWN ? IDS_SHOWN - 1 : n;
 
+    snprintf(number, sizeof(number), "%s_tasks", key);
+    tasks = json_object_get(result, number);
     buf_adds(out, n == 1 ? "job" : "jobs");
     for (size_t i = 0; i < shown; i++) {
         const char *glue = i == 0 ? " " : i == n - 1 ? " and " : ", ";
 
-        buf_addf(out, "%s%lld", glue, (long long)json_integer_value(json_array_get(ids, i)));
+        snprintf(number, sizeof(number), "%lld",
+                 (long long)json_integer_value(json_array_get(ids, i)));
+        const char *name = answer_str(tasks, number);
+        buf_addf(out, "%s%s", glue, name[0] ? name : number);
     }
     if (shown < n)
         buf_addf(out, " and %zu more", n - shown);

@@ -21,8 +21,9 @@ json_t *ask_select(char *const *words, int n);
  * when that is nothing or both. */
 json_t *ask_select_or_all(const struct opt_reader *r, bool all, const char *nothing);
 
-/* "job 3", "jobs 3, 4 and 5", at most ten named. Appends. */
+/* "job 3", "jobs 3, 4 and 5_20", at most ten named, from the list of ids under the key and
+ * from KEY_tasks, which says what tasks are called. Appends. */
 struct buf;
-void ask_add_jobs(struct buf *out, const json_t *ids);
+void ask_add_jobs(struct buf *out, const json_t *result, const char *key);
 
 #endif

@@ -23,7 +23,7 @@ report(const json_t *result, const char *method, const char *done)
     auto_buf struct buf line = BUF_INIT;
 
     if (json_array_size(ended)) {
-        ask_add_jobs(&line, ended);
+        ask_add_jobs(&line, result, "ended");
         cli_say("%s %s ended already", buf_str(&line),
                 json_array_size(ended) == 1 ? "has" : "have");
         buf_clear(&line);
@@ -34,7 +34,7 @@ report(const json_t *result, const char *method, const char *done)
         return 0;
     }
     buf_addf(&line, "%s ", done);
-    ask_add_jobs(&line, ids);
+    ask_add_jobs(&line, result, "ids");
     buf_addc(&line, '\n');
     return cli_put(&line);
 }

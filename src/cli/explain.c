@@ -127,7 +127,9 @@ add_job(const struct term *term, struct buf *out, const json_t *job)
 
     buf_adds(&text, answer_str(job, "text"));
     buf_adds(&help, answer_str(job, "help"));
-    buf_addf(out, "job %lld ", (long long)answer_int(job, "id", 0));
+    buf_adds(out, "job ");
+    answer_add_id(out, job);
+    buf_addc(out, ' ');
     term_add(term, out, render_state_style(state), state);
     if (text.len) {
         buf_adds(out, ": ");

@@ -85,7 +85,7 @@ say_states(const json_t *result)
             buf_adds(&out, ", and paused");
         if (n > 0) {
             buf_adds(&out, "; ");
-            ask_add_jobs(&out, jobs);
+            ask_add_jobs(&out, gpu, "jobs");
             buf_adds(&out, n == 1 ? " goes on there" : " go on there");
         }
         buf_addc(&out, '\n');

@@ -50,7 +50,7 @@ cmd_priority(struct cli *cli, int argc, char **argv)
         return cli_put_json(result);
     }
     buf_addf(&line, "priority %lld for ", (long long)priority);
-    ask_add_jobs(&line, json_object_get(result, "ids"));
+    ask_add_jobs(&line, result, "ids");
     buf_addc(&line, '\n');
     return cli_put(&line);
 }

@@ -194,6 +194,15 @@ draw_exit(const struct row *row, struct buf *out)
         scan_add(out, &row->v[F_EXIT_CODE]);
 }
 
+static void
+draw_failed_tasks(const struct row *row, struct buf *out)
+{
+    auto_json json_t *array = scan_tree(&row->v[F_ARRAY]);
+    int64_t n = answer_int(json_object_get(array, "ended"), "FAILED", 0);
+
+    buf_addf(out, "%lld task%s", (long long)n, n == 1 ? "" : "s");
+}
+
 /* Why it waits; for what has failed, how. */
 static void
 draw_reason(const struct row *row, struct buf *out)
@@ -202,6 +211,8 @@ draw_reason(const struct row *row, struct buf *out)
         scan_add(out, &row->v[F_REASON]);
     else if (!scan_is(&row->v[F_STATE], "FAILED"))
         return;
+    else if (row->v[F_ARRAY].type == SCAN_OBJECT)
+        draw_failed_tasks(row, out);
     else if (scan_int(&row->v[F_SIGNAL], 0) > 0)
         draw_exit(row, out);
     else if (row->v[F_EXIT_CODE].type == SCAN_NULL)
@@ -249,7 +260,7 @@ const struct queue_column queue_columns[] = {
     {"reason",
      {"WHY", false, true},
      F_REASON,
-     FIELD_BIT(F_STATE) | FIELD_BIT(F_EXIT_CODE) | FIELD_BIT(F_SIGNAL),
+     FIELD_BIT(F_STATE) | FIELD_BIT(F_EXIT_CODE) | FIELD_BIT(F_SIGNAL) | FIELD_BIT(F_ARRAY),
      draw_reason},
     {"expected", {"EXPECTED", false, true}, F_EXPECTED, 0, draw_expected},
     {"exit", {"EXIT", true, false}, F_EXIT_CODE, FIELD_BIT(F_SIGNAL), draw_exit},

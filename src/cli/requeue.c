@@ -38,7 +38,7 @@ cmd_requeue(struct cli *cli, int argc, char **argv)
         return cli_put_json(result);
     }
     buf_adds(&line, "requeued ");
-    ask_add_jobs(&line, json_object_get(result, "ids"));
+    ask_add_jobs(&line, result, "ids");
     buf_addc(&line, '\n');
     return cli_put(&line);
 }

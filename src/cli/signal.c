@@ -45,7 +45,7 @@ cmd_signal(struct cli *cli, int argc, char **argv)
         return cli_put_json(result);
     }
     buf_addf(&line, "sent %s to ", r.words[r.n_words - 1]);
-    ask_add_jobs(&line, json_object_get(result, "ids"));
+    ask_add_jobs(&line, result, "ids");
     buf_addc(&line, '\n');
     return cli_put(&line);
 }

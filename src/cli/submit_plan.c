@@ -48,6 +48,18 @@ may_start_now(const struct request *req)
     return !req->n_deps && req->begin_us <= clock_wall_us();
 }
 
+/* There is no file, so nobody is told of a line of it. */
+static int
+fail_without_line(struct err *e)
+{
+    static const char prefix[] = "line 1: ";
+    size_t n = sizeof(prefix) - 1;
+
+    if (strncmp(e->text, prefix, n) == 0)
+        memmove(e->text, e->text + n, strlen(e->text + n) + 1);
+    return cli_fail(e);
+}
+
 /* "would start now on gpu 0", "would wait: GpuBusy: ...". */
 static void
 add_verdict(const struct request *req, const json_t *line, struct buf *out)
@@ -85,7 +97,7 @@ submit_plan(struct cli *cli, const struct request *req, const struct submit_word
         return cli_fail(&e);
     write_params(req, words, &params);
     if (client_call_text(c, "file.plan", params.data, params.len, &result, &e) < 0)
-        return cli_fail(&e);
+        return fail_without_line(&e);
     line = json_array_get(json_object_get(result, "lines"), 0);
     if (cli->json) {
         json_object_set_new(result, "version", json_integer(1));

@@ -85,8 +85,11 @@ report(const struct cli *cli, json_t *result, bool quiet)
         return worse(wait_highest(result));
     }
     json_array_foreach(json_object_get(result, "jobs"), i, job)
-        buf_addf(&out, "%lld  %s  %lld\n", (long long)answer_int(job, "id", 0),
-                 answer_str(job, "state"), (long long)answer_int(job, "exit_status", 1));
+    {
+        answer_add_id(&out, job);
+        buf_addf(&out, "  %s  %lld\n", answer_str(job, "state"),
+                 (long long)answer_int(job, "exit_status", 1));
+    }
     if (!quiet)
         cli_put(&out);
     return worse(wait_highest(result));

@@ -22,6 +22,16 @@ add_vram(struct buf *out, int64_t mib)
         buf_addf(out, "--vram %lldM", (long long)mib);
 }
 
+/* "berth VERB 12", of a task as people call it. */
+static void
+add_verb(struct buf *out, const char *verb, const struct job *job)
+{
+    if (job->array)
+        buf_addf(out, "berth %s %u_%d", verb, job->array, job->task);
+    else
+        buf_addf(out, "berth %s %u", verb, job->id);
+}
+
 static void
 add_of(struct buf *out, int64_t mib, int64_t of_mib)
 {
@@ -87,7 +97,7 @@ advice_for_waiting(const struct job *job, const struct blocked *why,
         for_card(job, why, out);
         return;
     case REASON_HELD:
-        buf_addf(out, "berth release %u", job->id);
+        add_verb(out, "release", job);
         return;
     case REASON_CPUS:
         buf_adds(out, "fewer --cpus");
@@ -208,7 +218,8 @@ for_exit(const struct job *job, struct buf *out)
         buf_adds(out, "the shell could not execute it; ");
     else if (e->outcome == OUTCOME_SIGNALED && e->signal == SIGKILL)
         buf_adds(out, "Berth did not kill it: the kernel (out of memory?) or a person did; ");
-    buf_addf(out, "berth logs %u has its words", job->id);
+    add_verb(out, "logs", job);
+    buf_adds(out, " has its words");
 }
 
 static void
@@ -245,7 +256,8 @@ void
 advice_for_ended(const struct job *job, const struct advice_facts *f, struct buf *out)
 {
     if (job->state == JOB_LOST) {
-        buf_addf(out, "berth requeue %u runs it again; --requeue does so by itself", job->id);
+        add_verb(out, "requeue", job);
+        buf_adds(out, " runs it again; --requeue does so by itself");
     } else if (job->state == JOB_INFEASIBLE || job->state == JOB_CANCELLED || !job->run) {
         return;
     } else if (job->state == JOB_OUT_OF_MEMORY) {

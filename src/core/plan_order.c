@@ -4,6 +4,7 @@
  * put in its place when it comes to the top; so a start costs its user's other lines nothing.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "core/plan_priv.h"
@@ -87,10 +88,18 @@ compare_balanced(const struct planning *pl, const struct front *a, const struct 
 }
 
 static int
+compare_priorities(const struct front *a, const struct front *b)
+{
+    int32_t x = a->job->req.priority, y = b->job->req.priority;
+    return x == y ? 0 : x > y ? -1 : 1;
+}
+
+static int
 compare_fronts(const struct planning *pl, const struct front *a, const struct front *b)
 {
-    if (a->job->req.priority != b->job->req.priority)
-        return a->job->req.priority > b->job->req.priority ? -1 : 1;
+    int c = compare_priorities(a, b);
+    if (c != 0)
+        return c;
     if (pl->planner->rules.order == PLAN_BALANCED)
         return compare_balanced(pl, a, b);
     if (a->used != b->used)
@@ -98,15 +107,19 @@ compare_fronts(const struct planning *pl, const struct front *a, const struct fr
     return compare_by_order(pl->planner->rules.order, a, b);
 }
 
+static int
+compare_submitted(const struct front *a, const struct front *b)
+{
+    if (a->job->order != b->job->order)
+        return a->job->order < b->job->order ? -1 : 1;
+    return a->job->id < b->job->id ? -1 : a->job->id > b->job->id;
+}
+
 static bool
 is_before(const struct planning *pl, const struct front *a, const struct front *b)
 {
     int c = compare_fronts(pl, a, b);
-    if (c != 0)
-        return c < 0;
-    if (a->job->order != b->job->order)
-        return a->job->order < b->job->order;
-    return a->job->id < b->job->id;
+    return c != 0 ? c < 0 : compare_submitted(a, b) < 0;
 }
 
 static void
@@ -204,4 +217,70 @@ bool
 fronts_reserves(const struct planning *pl, const struct front *f)
 {
     return pl->planner->rules.order != PLAN_BALANCED || f->balance.reserves;
+}
+
+/* --- for a person who asks --- */
+
+static int
+compare_turns(const void *a, const void *b, void *arg)
+{
+    const struct planning *pl = arg;
+    int c = pl->planner->rules.order == PLAN_BALANCED ? compare_priorities(a, b)
+                                                      : compare_fronts(pl, a, b);
+    return c != 0 ? c : compare_submitted(a, b);
+}
+
+/* What a job costs its user once it has started, wherever it does. */
+static void
+charge_turn(struct planning *pl, const struct front *f)
+{
+    struct placement where = {.n = 0};
+    while (where.n < n_gpus(f->job) && where.n < ledger_n_cards(pl->l)) {
+        where.gpus[where.n] = where.n;
+        where.n++;
+    }
+    users_charge(pl, f->user, &f->job->req.demand, &where);
+}
+
+/* Twice: each user's jobs among themselves, then all, each as if those before had started. */
+static void
+sort_turns(struct planning *pl, struct front *fronts, size_t n)
+{
+    if (n > 0)
+        qsort_r(fronts, n, sizeof *fronts, compare_turns, pl);
+    for (size_t i = 0; i < n; i++) {
+        fronts[i].used = user_used(fronts[i].user);
+        charge_turn(pl, &fronts[i]);
+    }
+    if (n > 0)
+        qsort_r(fronts, n, sizeof *fronts, compare_turns, pl);
+}
+
+struct job **
+plan_list_in_turn(struct planner *planner, struct queue *q, struct ledger *l, int64_t now_us,
+                  size_t *n)
+{
+    struct planning pl = {.planner = planner, .q = q, .l = l, .now_us = now_us};
+    struct job **jobs = queue_list_in_order(q, 1u << JOB_PENDING, n);
+    struct front *fronts = xcalloc(*n + 1, sizeof *fronts);
+    size_t in_line = 0, others = 0;
+    users_begin(&pl);
+    for (size_t i = 0; i < *n; i++) {
+        if (!jobs[i]->kind) {
+            jobs[others++] = jobs[i];
+            continue;
+        }
+        struct front *f = &fronts[in_line++];
+        *f = (struct front){.job = jobs[i], .user = users_get(&pl, jobs[i]->uid)};
+        f->used = user_used(f->user);
+        f->ratio = response_ratio(f->job, now_us);
+    }
+    sort_turns(&pl, fronts, in_line);
+    if (others > 0)
+        memmove(jobs + in_line, jobs, others * sizeof(struct job *));
+    for (size_t i = 0; i < in_line; i++)
+        jobs[i] = fronts[i].job;
+    free(fronts);
+    users_free(&pl);
+    return jobs;
 }

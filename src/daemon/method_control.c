@@ -18,7 +18,7 @@ static void
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
     (void)uuids;
-    ids_add(arg, job->id);
+    ids_add_job(arg, job);
 }
 
 /* --- cancel
@@ -37,9 +37,9 @@ cancel(struct daemon *d, struct caller *c, struct select *s, const json_t *param
         if (json_object_get(params, "grace_ms") && grace >= 0)
             jobs[i]->req.grace_ms = grace;
         if (jobs_cancel(d, jobs[i], daemon_user_name(c->uid)))
-            ids_add(&ended, jobs[i]->id);
+            ids_add_job(&ended, jobs[i]);
         else
-            ids_add(&touched, jobs[i]->id);
+            ids_add_job(&touched, jobs[i]);
     }
     if (rc == 0 && select_ended(d, s, 0, on_ended, &ended, e))
         rc = -1;
@@ -95,7 +95,7 @@ control(struct daemon *d, struct caller *c, const json_t *params, control_fn act
         rc = target_live(d, c, &s, &jobs, &n, e);
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (act(d, jobs[i], number, &last) == 0)
-            ids_add(&touched, jobs[i]->id);
+            ids_add_job(&touched, jobs[i]);
     }
     if (rc == 0 && touched.n == 0) {
         rc = -1;

@@ -26,7 +26,7 @@
 struct answer {
     struct daemon *daemon;
     struct jsonw *out;
-    struct job **waiting; /* everybody who waits, in the order of the queue */
+    struct job **waiting; /* everybody who waits, in the order of their turns */
     size_t n_waiting;
     size_t n; /* explained so far */
 };
@@ -65,14 +65,25 @@ facts_of(const struct daemon *d, const struct job *job)
 
 /* --- jobs that wait --- */
 
+/* An array counts with all its tasks that have not left it. */
+static int64_t
+n_that_wait(const struct job *job)
+{
+    return job->tasks ? array_n_pending(job) : 1;
+}
+
 static void
 put_place_in_line(const struct answer *a, const struct job *job)
 {
-    size_t at = 0;
-    while (at < a->n_waiting && a->waiting[at] != job)
-        at++;
-    put_int(a->out, "position", (int64_t)at + 1, at < a->n_waiting);
-    jsonw_kint(a->out, "waiting", (int64_t)a->n_waiting);
+    int64_t before = 0, all = 0;
+    bool found = false;
+    for (size_t i = 0; i < a->n_waiting; i++) {
+        found = found || a->waiting[i] == job;
+        all += n_that_wait(a->waiting[i]);
+        before += found ? 0 : n_that_wait(a->waiting[i]);
+    }
+    put_int(a->out, "position", before + 1, found);
+    jsonw_kint(a->out, "waiting", all);
 }
 
 static void
@@ -305,7 +316,8 @@ method_explain(struct daemon *d, struct caller *c, json_t *params, struct jsonw 
     if (rc == 0)
         rc = select_check_ids(d, &s, e);
     if (rc == 0) {
-        a.waiting = queue_list_in_order(d->queue, 1u << JOB_PENDING, &a.n_waiting);
+        a.waiting =
+            plan_list_in_turn(d->planner, d->queue, d->ledger, clock_wall_us(), &a.n_waiting);
         jsonw_object(out);
         jsonw_key(out, "jobs");
         jsonw_array(out);

@@ -87,7 +87,7 @@ run_again(struct again *r, struct job *job)
     }
     if (job->state == JOB_PENDING)
         depend_enter(d, job, NULL);
-    ids_add(&r->touched, job->id);
+    ids_add_job(&r->touched, job);
     return 0;
 }
 

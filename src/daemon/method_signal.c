@@ -48,7 +48,7 @@ send_one(struct sending *x, const struct job *job)
     } else if (!watch_signal(x->daemon, job, x->sig)) {
         err_set(&x->last, ERR_FAILED, "job %u: its supervisor cannot be reached", job->id);
     } else {
-        ids_add(&x->sent, job->id);
+        ids_add_job(&x->sent, job);
         event_signalled(x->daemon, job, x->sig, x->by);
     }
 }

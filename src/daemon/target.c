@@ -2,6 +2,8 @@
  * of their kind. */
 #include "daemon/target.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -83,6 +85,41 @@ ids_add(struct ids *ids, uint32_t id)
     ids->v[ids->n++] = id;
 }
 
+struct ids_task {
+    uint32_t id, array;
+    int32_t task;
+};
+
+void
+ids_add_job(struct ids *ids, const struct job *job)
+{
+    ids_add(ids, job->id);
+    if (!job->array)
+        return;
+    if (ids->n_tasks == ids->cap_tasks) {
+        ids->cap_tasks = ids->cap_tasks ? ids->cap_tasks * 2 : 16;
+        ids->tasks = xrealloc(ids->tasks, ids->cap_tasks * sizeof *ids->tasks);
+    }
+    ids->tasks[ids->n_tasks++] =
+        (struct ids_task){.id = job->id, .array = job->array, .task = job->task};
+}
+
+static void
+write_tasks(struct jsonw *out, const char *key, const struct ids *ids)
+{
+    char name[40], number[16];
+    snprintf(name, sizeof name, "%s_tasks", key);
+    jsonw_key(out, name);
+    jsonw_object(out);
+    for (size_t i = 0; i < ids->n_tasks; i++) {
+        const struct ids_task *t = &ids->tasks[i];
+        snprintf(number, sizeof number, "%" PRIu32, t->id);
+        snprintf(name, sizeof name, "%" PRIu32 "_%" PRId32, t->array, t->task);
+        jsonw_kstr(out, number, name);
+    }
+    jsonw_end_object(out);
+}
+
 void
 ids_write(struct jsonw *out, const char *key, const struct ids *ids)
 {
@@ -91,11 +128,14 @@ ids_write(struct jsonw *out, const char *key, const struct ids *ids)
     for (size_t i = 0; i < ids->n; i++)
         jsonw_int(out, ids->v[i]);
     jsonw_end_array(out);
+    if (ids->n_tasks > 0)
+        write_tasks(out, key, ids);
 }
 
 void
 ids_free(struct ids *ids)
 {
     free(ids->v);
+    free(ids->tasks);
     *ids = (struct ids){0};
 }

@@ -32,8 +32,12 @@ int target_check_owner(const struct caller *c, const struct job *job, struct err
 struct ids {
     uint32_t *v; /* owned */
     size_t n, cap;
+    struct ids_task *tasks; /* owned; those of them that are an array's, with its number */
+    size_t n_tasks, cap_tasks;
 };
 void ids_add(struct ids *ids, uint32_t id);
+void ids_add_job(struct ids *ids, const struct job *job);
+/* KEY: [ids], and KEY_tasks: {"25": "5_20"} with what people call those that are tasks. */
 void ids_write(struct jsonw *out, const char *key, const struct ids *ids);
 void ids_free(struct ids *ids);
 

@@ -56,8 +56,11 @@ waits_write(struct buf *out, const struct job *job)
 {
     if (out->len > 0)
         buf_addc(out, ',');
-    buf_addf(out, "{\"id\":%u,\"state\":\"%s\",\"exit_status\":%d}", job->id,
+    buf_addf(out, "{\"id\":%u,\"state\":\"%s\",\"exit_status\":%d", job->id,
              job_state_name(job->state), job_exit_status(job));
+    if (job->array)
+        buf_addf(out, ",\"array_job\":%u,\"array_task\":%d", job->array, job->task);
+    buf_addc(out, '}');
 }
 
 static void

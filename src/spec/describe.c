@@ -153,6 +153,21 @@ dep_lines(const struct request *r, struct buf *out)
 }
 
 static void
+also_line(const struct request *r, struct buf *out)
+{
+    const char *const words[] = {r->hold ? "hold" : NULL, r->requeue ? "requeue" : NULL,
+                                 r->unique ? "unique" : NULL,
+                                 r->preemptible ? "preemptible" : NULL};
+    auto_buf struct buf all = BUF_INIT;
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (words[i])
+            buf_addf(&all, "%s%s", all.len ? " " : "", words[i]);
+    if (all.len)
+        line(out, "also", "%s", buf_str(&all));
+}
+
+static void
 turn_lines(const struct request *r, struct buf *out)
 {
     auto_buf struct buf tasks = BUF_INIT;
@@ -173,9 +188,7 @@ turn_lines(const struct request *r, struct buf *out)
         line(out, "oom-retries", "%d", r->oom_retries);
     if (r->interactive)
         line(out, "interactive", "%s", r->pty ? "on a terminal" : "yes");
-    if (r->hold || r->requeue || r->unique || r->preemptible)
-        line(out, "also", "%s%s%s%s", r->hold ? "hold " : "", r->requeue ? "requeue " : "",
-             r->unique ? "unique " : "", r->preemptible ? "preemptible" : "");
+    also_line(r, out);
 }
 
 void

@@ -221,6 +221,8 @@ read_dep(const char *s, struct dep *d, struct err *e)
     d->task = -1;
     if (!s[strspn(s, "0123456789_")])
         return parse_refuse(e, s, "is no job; write ids (12,13), a task (12_3) or names");
+    if (strncmp(s, "name:", 5) == 0) /* as a selector has it */
+        s += 5;
     if (value_check_text(s, NAME_MAX_BYTES, e) != 0)
         return err_prefix(e, "a job's name");
     d->name = xstrdup(s);

@@ -105,6 +105,33 @@ test_running_jobs_count(void **state)
     world_free(&w);
 }
 
+/* What `explain` calls the place in line: priority, use (a minute for each that is to start
+ * before), submission; who cannot start yet is behind everybody. */
+static void
+test_turns_are_told_as_a_pass_takes_them(void **state)
+{
+    (void)state;
+    static const uint32_t expected[] = {7, 3, 1, 4, 2, 5, 6};
+    struct world w;
+    size_t n;
+    world_init(&w, 1, &queue_fair);
+    fair_restore(w.fair, 1, 90, wall(0));
+    add(&w, (struct spec){.id = 1, .uid = 1});
+    add(&w, (struct spec){.id = 2, .uid = 1});
+    for (uint32_t id = 3; id <= 5; id++)
+        add(&w, (struct spec){.id = id, .uid = 2});
+    struct job *later = add(&w, (struct spec){.id = 6, .uid = 3});
+    later->begin_us = wall(100);
+    queue_refile(w.q, later);
+    add(&w, (struct spec){.id = 7, .uid = 2, .priority = 1});
+    struct job **jobs = plan_list_in_turn(w.planner, w.q, w.l, wall(0), &n);
+    assert_int_equal(n, 7);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(jobs[i]->id, expected[i]);
+    free(jobs);
+    world_free(&w);
+}
+
 /* With fair share off, or with one user, the order of submission is all. */
 static void
 test_without_fair_share_submission_counts(void **state)
@@ -358,6 +385,7 @@ main(void)
         cmocka_unit_test(test_others_first_jobs_start_next),
         cmocka_unit_test(test_use_weight_and_priority),
         cmocka_unit_test(test_running_jobs_count),
+        cmocka_unit_test(test_turns_are_told_as_a_pass_takes_them),
         cmocka_unit_test(test_without_fair_share_submission_counts),
         cmocka_unit_test(test_parts_are_charged_as_parts),
         cmocka_unit_test(test_short_is_by_response_ratio),

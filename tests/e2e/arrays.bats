@@ -175,3 +175,23 @@ assert most == 2, most'
     is runs "$(cat out.0 out.1 out.2 | wc -l)" 7
     is text "$(job_field 1 text)" 'tasks: 3 COMPLETED'
 }
+
+@test "what is done to tasks is told by the names that people gave" {
+    start_daemon 1
+    berth submit --array 0-30 -- sh -c "$AT_GATE"
+    wait_for_event kind=started array_task=0
+    is hold "$(berth hold '1_[4-5]')" 'held jobs 1_4 and 1_5'
+    has explain "$(berth explain 1_4)" '^job 1_4 HELD.*'
+    has advice "$(berth explain 1_4)" 'berth release 1_4'
+    is release "$(berth release 1_4)" 'released job 1_4'
+    is priority "$(berth priority 1_5 3)" 'priority 3 for job 1_5'
+    is cancel "$(berth cancel '1_[4-5]')" 'cancelled jobs 1_5 and 1_4'
+    try berth cancel 1_4
+    has 'cancel again' "$err" 'job 1_4 has ended already'
+    is signal "$(berth signal 1_0 TERM)" 'sent TERM to job 1_0'
+    try berth wait 1_0
+    is wait "$out" '1_0  FAILED  143'
+    berth cancel 1
+    try berth wait 1
+    has 'the array' "$(berth history 1)" '^ *1  FAILED .* 1 task '
+}
