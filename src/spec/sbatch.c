@@ -2,7 +2,6 @@
  * honoured. What has no meaning on one machine and harms nobody (a partition, an account,
  * --nodes=1) is accepted; what would change what the job may count on is named. Called by
  * script.c. The same table stands in berth-sbatch(7). */
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,19 +26,6 @@ struct row {
     const char *attr; /* takes the value as it is; NULL */
     const char *why;  /* it cannot be honoured; NULL: it can */
 };
-
-/* Why it cannot be honoured. Returns 1. */
-static int __attribute__((format(printf, 2, 3))) refuse(struct err *e, const char *fmt, ...)
-{
-    auto_buf struct buf words = BUF_INIT;
-    va_list ap;
-
-    va_start(ap, fmt);
-    buf_addv(&words, fmt, ap);
-    va_end(ap);
-    err_set(e, ERR_USAGE, "%s", buf_str(&words));
-    return 1;
-}
 
 static int
 set(struct sbatch *s, const char *attr, const char *value, struct err *e)
@@ -66,8 +52,8 @@ set_gpus(struct sbatch *s, const char *value, struct err *e)
     if (!has_count && name[0] && !name[strspn(name, "0123456789.")])
         return parse_refuse(e, value, "is no number of GPUs; write 2 or a100:2");
     if (strchr(name, ':') || strchr(name, ',') || strchr(name, '('))
-        return refuse(e, "%s: one type of GPU and a number can be honoured, as in a100:2",
-                      value);
+        return sbatch_refuse(
+            e, "%s: one type of GPU and a number can be honoured, as in a100:2", value);
     if (name[0] && set(s, "gpu-type", name, e) != 0)
         return -1;
     return set(s, "gpus", has_count ? count : "1", e);
@@ -82,7 +68,7 @@ on_gres(struct sbatch *s, const char *value, struct err *e)
         return set(s, "gpus", "1", e);
     if (strncmp(value, "gpu:", 4) == 0)
         return set_gpus(s, value + 4, e);
-    return refuse(e, "%s: only gpu:N and gpu:TYPE:N can be honoured", value);
+    return sbatch_refuse(e, "%s: only gpu:N and gpu:TYPE:N can be honoured", value);
 }
 
 /* ------------------------------------------------------------------- the host */
@@ -91,7 +77,7 @@ static int
 on_mem(struct sbatch *s, const char *value, struct err *e)
 {
     if (strcmp(value, "0") == 0)
-        return refuse(e, "0 is all memory of a node; say how much");
+        return sbatch_refuse(e, "0 is all memory of a node; say how much");
     return set(s, "mem", value, e);
 }
 
@@ -120,7 +106,7 @@ on_one(struct sbatch *s, const char *value, struct err *e)
     (void)s;
     if (strcmp(value, "1") == 0 || strcmp(value, "1-1") == 0)
         return 0;
-    return refuse(
+    return sbatch_refuse(
         e, "%s: a job is one task on one machine; start more in it (torchrun, mpirun)", value);
 }
 
@@ -128,7 +114,7 @@ static int
 on_exclusive(struct sbatch *s, const char *value, struct err *e)
 {
     if (value)
-        return refuse(e, "=%s: there is one machine for all", value);
+        return sbatch_refuse(e, "=%s: there is one machine for all", value);
     return set(s, "exclusive", NULL, e);
 }
 
@@ -155,9 +141,9 @@ on_signal(struct sbatch *s, const char *value, struct err *e)
     auto_free char *name = xstrndup(what, strcspn(what, "@"));
 
     if (strncmp(value, "R:", 2) == 0 || strncmp(value, "RB:", 3) == 0)
-        return refuse(e, "R: is about reservations, of which there are none");
+        return sbatch_refuse(e, "R: is about reservations, of which there are none");
     if (parse_signal(name, &number, NULL) == 0 && attr_check_signal(number, &inner) != 0)
-        return refuse(e, "%s", inner.text);
+        return sbatch_refuse(e, "%s", inner.text);
     return set(s, "signal", what, e);
 }
 
@@ -184,66 +170,6 @@ on_no_requeue(struct sbatch *s, const char *value, struct err *e)
     return 0;
 }
 
-/* -------------------------------------------------------------- whom it awaits */
-
-/* "12:13_2", the jobs behind one type. */
-static int
-add_deps(struct sbatch *s, enum dep_type type, const char *ids, struct err *e)
-{
-    auto_free char *list = xstrdup(ids);
-
-    if (strchr(ids, '+'))
-        return refuse(e, "%s: a delay behind + cannot be honoured", ids);
-    if (!ids[0] || ids[strspn(ids, "0123456789_:")])
-        return err_set(e, ERR_USAGE, "'%.60s' are no jobs; write afterok:12:13", ids);
-    for (char *p = list; *p; p++)
-        if (*p == ':')
-            *p = ',';
-    return value_deps(list, type, &s->r->deps, &s->r->n_deps, e);
-}
-
-static int
-one_dependency(struct sbatch *s, const char *term, struct err *e)
-{
-    static const struct {
-        const char *prefix;
-        enum dep_type type;
-    } types[] = {
-        {"afterok:", DEP_SUCCESS}, {"afterany:", DEP_ANY}, {"afternotok:", DEP_FAILED}};
-
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        size_t n = strlen(types[i].prefix);
-        if (strncasecmp(term, types[i].prefix, n) == 0)
-            return add_deps(s, types[i].type, term + n, e);
-    }
-    return refuse(e, "%s: only afterok, afterany and afternotok can be honoured", term);
-}
-
-static void
-drop_deps(struct request *r)
-{
-    for (int i = 0; i < r->n_deps; i++)
-        free(r->deps[i].name);
-    r->n_deps = 0;
-}
-
-static int
-on_dependency(struct sbatch *s, const char *value, struct err *e)
-{
-    auto_free char *copy = xstrdup(value);
-    char *rest = copy, *term;
-
-    drop_deps(s->r);
-    if (strchr(value, '?'))
-        return refuse(e, "one of several (?) cannot be honoured, only all of them (,)");
-    while ((term = strsep(&rest, ","))) {
-        int rc = one_dependency(s, term, e);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
-}
-
 /* ------------------------------------------------------------- files and words */
 
 /* Slurm's %a is the array's task, which is %t here; %A, %j, %x and %% are the same. */
@@ -257,7 +183,7 @@ translate_log(const char *value, struct buf *out, struct err *e)
         }
         p++;
         if (!*p || !strchr("jAax%", *p))
-            return refuse(e, "%%%.1s cannot be filled in; %%j, %%x, %%A and %%a can", p);
+            return sbatch_refuse(e, "%%%.1s cannot be filled in; %%j, %%x, %%A and %%a can", p);
         buf_addc(out, '%');
         buf_addc(out, *p == 'a' ? 't' : *p);
     }
@@ -291,7 +217,8 @@ on_input(struct sbatch *s, const char *value, struct err *e)
     (void)s;
     if (strcmp(value, "/dev/null") == 0)
         return 0;
-    return refuse(e, "standard input is /dev/null; redirect it in the script: < %s", value);
+    return sbatch_refuse(e, "standard input is /dev/null; redirect it in the script: < %s",
+                         value);
 }
 
 static int
@@ -300,7 +227,7 @@ on_open_mode(struct sbatch *s, const char *value, struct err *e)
     (void)s;
     if (strcasecmp(value, "append") == 0)
         return 0;
-    return refuse(e, "%s: output is appended", value);
+    return sbatch_refuse(e, "%s: output is appended", value);
 }
 
 static int
@@ -337,7 +264,7 @@ static const struct row rows[] = {
     {{"chdir", 'D', YES}, on_chdir, NULL, NULL},
     {{"cpus-per-gpu", 0, YES}, on_cpus_per_gpu, NULL, NULL},
     {{"cpus-per-task", 'c', YES}, NULL, "cpus", NULL},
-    {{"dependency", 'd', YES}, on_dependency, NULL, NULL},
+    {{"dependency", 'd', YES}, sbatch_set_deps, NULL, NULL},
     {{"error", 'e', YES}, on_error, NULL, NULL},
     {{"exclusive", 0, MAYBE}, on_exclusive, NULL, NULL},
     {{"export", 0, YES}, on_export, NULL, NULL},
@@ -421,7 +348,7 @@ sbatch_apply(struct sbatch *s, int i, const char *value, int line, struct err *e
     const struct row *row = &rows[i];
 
     if (row->why)
-        return refuse(e, "%s", row->why);
+        return sbatch_refuse(e, "%s", row->why);
     if (row->apply == on_error)
         s->error_line = line;
     if (row->apply == on_mem_per_cpu || row->apply == on_mem_per_gpu)
@@ -471,10 +398,10 @@ finish_error(struct sbatch *s, struct err *e)
 
     free(s->error);
     s->error = NULL;
-    return same
-               ? 0
-               : refuse(e, "output and errors go to one file; leave it out, or redirect in the "
-                           "script: 2> FILE");
+    return same ? 0
+                : sbatch_refuse(
+                      e, "output and errors go to one file; leave it out, or redirect in the "
+                         "script: 2> FILE");
 }
 
 int

@@ -40,6 +40,12 @@ int sbatch_apply(struct sbatch *s, int i, const char *value, int line, struct er
 /* After the last line. *line: where it was said. As sbatch_apply; is called until it is 0. */
 int sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e);
 
+/* Why something cannot be honoured. Returns 1. */
+int sbatch_refuse(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* afterok:12:13_2,afterany:14 in the place of what the job waited for; as sbatch_apply. */
+int sbatch_set_deps(struct sbatch *s, const char *value, struct err *e);
+
 void sbatch_free(struct sbatch *s);
 
 #endif

@@ -231,7 +231,8 @@ parse_day(const char *s, const struct when_clock *clock, int64_t *out, struct er
     bool roll = true;
     const char *p = take_day(s, &tm, &roll);
 
-    if (p && *p && !roll && (*p == ' ' || *p == 'T') && (p++, true)) {
+    if (p && !roll && (*p == ' ' || *p == 'T')) {
+        p++;
         if (!scan_time(&p, &tm) || *p)
             return parse_refuse(e, s, want);
     } else if (!p) {
@@ -243,7 +244,7 @@ parse_day(const char *s, const struct when_clock *clock, int64_t *out, struct er
         return parse_refuse(e, s, want);
     if (to_us(s, clock, tm, out, e) != 0)
         return -1;
-    if (roll && *out <= clock->now_us) {
+    if (roll && clock && *out <= clock->now_us) {
         tm.tm_mday++;
         return to_us(s, clock, tm, out, e);
     }

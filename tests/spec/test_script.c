@@ -250,8 +250,7 @@ other_files_are_no_scripts(void **state)
                                         "#!/bin/sh\ntrue\n#SBATCH -J a\n",
                                         "# SBATCH -J a\n",
                                         "echo",
-                                        "\x7f"
-                                        "ELF\n#SBATCH"};
+                                        "\177ELF\n#SBATCH"};
     struct request r;
     struct script s;
 
