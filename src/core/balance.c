@@ -38,9 +38,9 @@ struct balance {
     struct height *heights; /* owned */
     size_t n_heights;
     struct drain *drain;
-    int64_t now;
-    int64_t card_mib; /* what a job can have of the largest card */
-    int n_cards;      /* that could take work */
+    int64_t now_us, now; /* of this pass; the same in seconds */
+    int64_t card_mib;    /* what a job can have of the largest card */
+    int n_cards;         /* that could take work */
 };
 
 struct balance *
@@ -219,6 +219,7 @@ backlog_since(const struct balance *b, int64_t since)
 void
 balance_begin(struct balance *b, const struct queue *q, const struct ledger *l, int64_t now_us)
 {
+    b->now_us = now_us;
     b->now = now_us / SECOND_US;
     b->n_cards = 0;
     b->card_mib = 1;
@@ -272,7 +273,8 @@ static void
 key_of_narrow(struct balance *b, const struct kind *k, struct job *job, int64_t limit,
               struct balance_key *key)
 {
-    if (!job->promised_us && key->waited >= limit * NARROW_PCT / 100)
+    int64_t waited = key->waited_ms / 1000;
+    if (!job->promised_us && waited >= limit * NARROW_PCT / 100)
         job->promised_us = b->now * SECOND_US + 1;
     key->due = key->reserves = job->promised_us != 0;
     key->charge = charged_run(b, k) * part_of(b, &k->demand);
@@ -286,11 +288,12 @@ static void
 key_of_wide(struct balance *b, const struct kind *k, struct job *job, int64_t limit,
             struct balance_key *key)
 {
+    int64_t waited = key->waited_ms / 1000;
     int64_t n = n_gpus(&k->demand), all = INT64_C(100) * b->n_cards;
     int64_t drain = drain_time(b->drain, &k->demand);
     bool can = drain != DRAIN_NEVER;
-    int64_t left = limit - key->waited - (can ? drain : 0);
-    if (!job->promised_us && key->waited >= limit)
+    int64_t left = limit - waited - (can ? drain : 0);
+    if (!job->promised_us && waited >= limit)
         job->promised_us = b->now * SECOND_US + 1;
     key->reserves = can;
     key->due = job->promised_us || left <= 0;
@@ -309,9 +312,10 @@ void
 balance_key(struct balance *b, const struct kind *k, struct job *job, struct balance_key *out)
 {
     int64_t wanted_us = job->req.begin_us, came_us = job->submitted_us;
-    int64_t since = (wanted_us > came_us ? wanted_us : came_us) / SECOND_US;
-    int64_t limit = PATIENCE_S + backlog_since(b, since) * BACKLOG_PCT / 100;
-    *out = (struct balance_key){.waited = since < b->now ? b->now - since : 0};
+    int64_t since_us = wanted_us > came_us ? wanted_us : came_us;
+    int64_t limit = PATIENCE_S + backlog_since(b, since_us / SECOND_US) * BACKLOG_PCT / 100;
+    *out = (struct balance_key){.waited_ms =
+                                    since_us < b->now_us ? (b->now_us - since_us) / 1000 : 0};
     if (n_gpus(&k->demand) <= 1)
         key_of_narrow(b, k, job, limit, out);
     else
@@ -330,6 +334,6 @@ balance_compare(const struct balance_key *a, const struct balance_key *b)
         return !b->promised_us || (a->promised_us && a->promised_us < b->promised_us) ? -1 : 1;
     if (a->due)
         return 0;
-    __int128 l = (__int128)a->waited * b->charge, r = (__int128)b->waited * a->charge;
+    __int128 l = (__int128)a->waited_ms * b->charge, r = (__int128)b->waited_ms * a->charge;
     return l == r ? 0 : l > r ? -1 : 1;
 }

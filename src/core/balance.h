@@ -10,8 +10,8 @@
  * is first for good (promised), and its reservation is kept. Expected run times are the limits
  * and estimates, corrected by how far ended jobs with like ones stayed below theirs.
  *
- * What was told is not stored: after a restart it is learned anew, and until then a job is
- * reckoned to run for a quarter of its limit. */
+ * What was told is not stored: the daemon tells a new planner from its history. Of a limit
+ * about which nothing is known a job is reckoned to take a quarter. */
 #ifndef CORE_BALANCE_H
 #define CORE_BALANCE_H
 
@@ -41,10 +41,10 @@ void balance_begin(struct balance *b, const struct queue *q, const struct ledger
 /* Where the front job of a line stands in this pass. */
 struct balance_key {
     int64_t promised_us; /* it has waited for its limit; 0: it has not */
-    int64_t waited;      /* seconds */
-    int64_t charge;      /* what its start costs the others, 1/1024 s */
-    bool due;            /* promised, or a wide job whom draining his cards brings there */
-    bool reserves; /* when it does not fit it is to have a reservation; else passed over */
+    int64_t waited_ms;
+    int64_t charge; /* what its start costs the others, 1/1024 s */
+    bool due;       /* promised, or a wide job whom draining his cards brings there */
+    bool reserves;  /* when it does not fit it is to have a reservation; else passed over */
 };
 
 /* May set job->promised_us. */

@@ -78,8 +78,8 @@ compare_balanced(const struct planning *pl, const struct front *a, const struct 
     bool is_small_b = (double)b->used < pl->mean_used / SMALL_USE;
     if (is_small_a != is_small_b)
         return is_small_a ? -1 : 1;
-    double x = (double)a->balance.waited * (double)b->balance.charge;
-    double y = (double)b->balance.waited * (double)a->balance.charge;
+    double x = (double)a->balance.waited_ms * (double)b->balance.charge;
+    double y = (double)b->balance.waited_ms * (double)a->balance.charge;
     x *= pl->mean_used + (double)b->used;
     y *= pl->mean_used + (double)a->used;
     if (x != y)

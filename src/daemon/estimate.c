@@ -4,10 +4,14 @@
 
 #include "base/err.h"
 #include "core/history.h"
+#include "core/plan.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
 #include "store/store.h"
 
+#define TAUGHT_MAX 1000 /* ended jobs that a new daemon's planner learns from */
+#define ENDED_BY_ITSELF                                                                        \
+    (1u << JOB_COMPLETED | 1u << JOB_FAILED | 1u << JOB_TIMEOUT | 1u << JOB_OUT_OF_MEMORY)
 #define TRIM_EVERY 4096 /* ends: it looks at every row */
 
 static void
@@ -17,11 +21,34 @@ on_runs(const struct store_runs *r, void *arg)
                     (struct runs){.last_ms = r->last_ms, .before_ms = r->before_ms});
 }
 
+/* Of its estimate nothing is known any more; its limit is what most go by. */
+static int
+on_ended(struct job *job, const char *const *uuids, void *arg)
+{
+    (void)uuids;
+    if (job->run && job->run->ending.run_ms > 0)
+        planner_ended(arg, job->req.limit_ms, job->run->ending.run_ms);
+    return 0;
+}
+
+/* The order `balanced` corrects limits by how those that ended stayed below theirs. */
+static int
+teach_planner(struct daemon *d, struct err *e)
+{
+    const struct store_filter ended = {
+        .states = ENDED_BY_ITSELF, .limit = TAUGHT_MAX, .newest_first = true};
+    if (planner_rules(d->planner)->order != PLAN_BALANCED)
+        return 0;
+    return store_jobs_select(d->store, &ended, on_ended, d->planner, e);
+}
+
 int
 estimate_open(struct daemon *d, struct err *e)
 {
     d->history = history_new();
-    return store_runs_load(d->store, on_runs, d->history, e);
+    if (store_runs_load(d->store, on_runs, d->history, e))
+        return -1;
+    return teach_planner(d, e);
 }
 
 void

@@ -7,7 +7,7 @@ struct daemon;
 struct err;
 struct job;
 
-/* At the start, before any job enters: the runs that the store knows. */
+/* At the start, before any job enters, with the planner made: the runs that the store knows. */
 int estimate_open(struct daemon *d, struct err *e);
 void estimate_close(struct daemon *d);
 

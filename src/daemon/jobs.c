@@ -17,6 +17,7 @@
 #include "core/array.h"
 #include "core/fair.h"
 #include "core/ledger.h"
+#include "core/plan.h"
 #include "core/queue.h"
 #include "daemon/arrays.h"
 #include "daemon/daemon.h"
@@ -127,6 +128,8 @@ jobs_add(struct daemon *d, struct job *job, char **why)
     unique_mark(job);
     estimate_enter(d, job);
     queue_add(d->queue, job);
+    planner_submitted(d->planner, &job->req.demand, job->tasks ? array_n_pending(job) : 1,
+                      job->submitted_us);
     turn_save(d, job, SAVE_INSERT);
     event_submitted(d, job);
     if (!place_feasible(&job->req.demand, d->ledger, &text)) {
@@ -227,6 +230,8 @@ jobs_attempt_ended(struct daemon *d, struct job *job, const struct ending *endin
     if (job_apply(job, &ev, NULL) != JOB_NEXT)
         return;
     job->run->ended_boot_us = clock_boot_us();
+    if (ending->run_ms > 0)
+        planner_ended(d->planner, job->span_ms, ending->run_ms);
     queue_refile(d->queue, job);
     jobs_check_clear(d, job, false);
     if (job->state == JOB_COMPLETING) {

@@ -126,3 +126,18 @@ waits_for()
     let_go same
     let_go firm
 }
+
+@test "order: balanced: a short job comes before a long one that has waited as long, after a restart too" {
+    with_settings 1x24G "order: balanced"
+    holder first -t 1h
+    is_running "$id_first"
+    berth submit --hold -t 1d -- true
+    berth submit --hold -t 5m -- true
+    berth daemon stop
+    with_settings 1x24G "order: balanced"
+    is_running "$id_first"
+    berth release 2,3
+    let_go first
+    berth wait 2-3
+    is order "$(berth history -o id --sort ended | awk 'NR > 1 {printf "%s ", $1}')" '1 3 2 '
+}
