@@ -142,8 +142,9 @@ join_ranges(struct ranges *r)
 {
     size_t n = 0;
 
-    if (r->at)
-        qsort(r->at, r->n, sizeof(*r->at), compare_ranges);
+    if (!r->at)
+        return;
+    qsort(r->at, r->n, sizeof(*r->at), compare_ranges);
     for (size_t i = 0; i < r->n; i++) {
         if (n > 0 && r->at[i].first <= r->at[n - 1].last + 1) {
             if (r->at[i].last > r->at[n - 1].last)
