@@ -137,7 +137,10 @@ on_signal(struct sbatch *s, const char *value, struct err *e)
 {
     struct err inner;
     int number;
-    const char *what = strncmp(value, "B:", 2) == 0 ? value + 2 : value;
+    const char *what = value;
+    /* By letters: gcc takes strncmp and +2 together for reading past an empty string. */
+    if (what[0] == 'B' && what[1] == ':')
+        what += 2;
     auto_free char *name = xstrndup(what, strcspn(what, "@"));
 
     if (strncmp(value, "R:", 2) == 0 || strncmp(value, "RB:", 3) == 0)
