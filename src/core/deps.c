@@ -142,7 +142,10 @@ deps_enter(struct deps *d, struct job *job, deps_has_ended has_ended, void *arg,
 void
 deps_leave(struct deps *d, struct job *job)
 {
-    for (int i = 0; i < job->req.n_deps; i++) {
+    /* It stands in a list for each that is not met. Most have none when they come here, and
+     * the list of what many wait for is long. */
+    int n = job->deps_unmet > 0 ? job->req.n_deps : 0;
+    for (int i = 0; i < n; i++) {
         struct awaited *a = find(d, job->req.deps[i].job);
         size_t keep = 0;
         if (!a)

@@ -300,12 +300,13 @@ jobs_cancel(struct daemon *d, struct job *job, const char *by)
     size_t n = 0;
     auto_free struct job **tasks = job->tasks ? arrays_live_tasks(d, job, &n) : NULL;
     bool asked = job->tasks && job->cancel_asked && array_next(job) < 0;
+    bool was_over = job_state_is_final(job->state);
     for (size_t i = 0; i < n; i++) {
         tasks[i]->req.grace_ms = job->req.grace_ms;
         cancel_one(d, tasks[i], by);
     }
-    if (asked && n > 0)
-        return 0;
+    if ((asked && n > 0) || (!was_over && job_state_is_final(job->state)))
+        return 0; /* with its last task it has ended as well */
     return cancel_one(d, job, by);
 }
 

@@ -40,13 +40,20 @@ take_back(struct daemon *d, uint32_t id, struct err *e)
     return job;
 }
 
+struct reopening {
+    struct daemon *daemon;
+    struct job *array;
+};
+
 static int
 on_row(uint32_t id, int32_t task, enum job_state state, void *arg)
 {
-    struct job *array = arg;
-    (void)id;
-    if (task_set_remove(&array->tasks->pending, task) && job_state_is_final(state))
-        array->tasks->ended[state]++;
+    const struct reopening *r = arg;
+    const struct job *live = queue_get(r->daemon->queue, id);
+    if (live)
+        state = live->state; /* the store knows it as of the last commit */
+    if (task_set_remove(&r->array->tasks->pending, task) && job_state_is_final(state))
+        r->array->tasks->ended[state]++;
     return 0;
 }
 
@@ -67,8 +74,9 @@ reopen(struct daemon *d, struct job *array, struct err *e)
 {
     if (!job_state_is_final(array->state))
         return 0;
+    struct reopening r = {d, array};
     array_begin(array);
-    return store_tasks_walk(d->store, array->id, on_row, array, e);
+    return store_tasks_walk(d->store, array->id, on_row, &r, e);
 }
 
 /* The one job, which may be gone afterwards when this fails. */

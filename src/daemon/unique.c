@@ -1,13 +1,14 @@
-/* --unique: see unique.h. Called by the methods that make jobs. What has been committed is
- * found by the store's index; what is new in this turn is asked of the turn. */
+/* --unique: see unique.h. Called by the methods that make jobs. What has ended is found by the
+ * store's index; the table's jobs stand in lists by fingerprint (core/history.h), those that
+ * are new in this turn too. Tasks do not count: their array does. */
 #include "daemon/unique.h"
 
 #include <string.h>
 
 #include "base/err.h"
+#include "core/history.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
-#include "daemon/turn.h"
 #include "spec/fingerprint.h"
 #include "store/store.h"
 
@@ -27,12 +28,15 @@ counts(enum job_state s)
     return !job_state_is_final(s) || s == JOB_COMPLETED;
 }
 
-static bool
-is_same(const struct job *job, const void *arg)
+/* One of the table. */
+static const struct job *
+find_live(const struct daemon *d, const struct job *job)
 {
-    const struct job *x = arg;
-    return job->uid == x->uid && counts(job->state) && job->fingerprint &&
-           strcmp(job->fingerprint, x->fingerprint) == 0;
+    for (const struct job *x = history_first(d->history, job); x; x = x->same_next)
+        if (!x->array && x->uid == job->uid && counts(x->state) &&
+            strcmp(x->fingerprint, job->fingerprint) == 0)
+            return x;
+    return NULL;
 }
 
 int
@@ -42,7 +46,7 @@ unique_check(struct daemon *d, struct job *job, struct err *e)
     unique_mark(job);
     if (!job->req.unique)
         return 0;
-    const struct job *same = turn_find_new(d, is_same, job);
+    const struct job *same = find_live(d, job);
     if (!same && store_find_same(d->store, job->uid, job->fingerprint, &found, e))
         return -1;
     if (!same && found.id)

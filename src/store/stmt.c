@@ -32,7 +32,7 @@ static const char *const SQL[STMT_COUNT] = {
                           " AND detached = 0 AND state >= ?2"),
     [STMT_JOB_DETACH] = "UPDATE jobs SET detached = 1 WHERE id = ?1",
     [STMT_FIND_SAME] = ("SELECT id, state FROM jobs WHERE fingerprint = ?1 AND uid = ?2"
-                        " AND state <= ?3 ORDER BY id DESC LIMIT 1"),
+                        " AND state <= ?3 AND array_job = 0 ORDER BY id DESC LIMIT 1"),
     [STMT_FIND_NAMED] = ("SELECT id, state FROM jobs WHERE name = ?1 AND uid = ?2"
                          " AND array_job = 0 ORDER BY id DESC LIMIT 1"),
     [STMT_FIND_TASK] = ("SELECT id, state FROM jobs WHERE array_job = ?1 AND array_job <> 0"

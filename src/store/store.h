@@ -128,7 +128,8 @@ struct store_found {
     uint32_t id;
     enum job_state state;
 };
-/* The newest of this user with this fingerprint that has not ended, or has COMPLETED. */
+/* The newest of this user with this fingerprint that has not ended, or has COMPLETED (no task
+ * of an array). */
 int store_find_same(struct store *s, uint32_t uid, const char *fingerprint,
                     struct store_found *out, struct err *e);
 /* The newest of this user with this name (no task of an array). */

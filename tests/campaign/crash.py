@@ -3,9 +3,10 @@
 never break: each job runs exactly once, each recorded exit code is right, nothing is left
 behind. Standard library only.
 
-    tests/campaign/crash.py --bin DIR [--seed N] [random-daemon | random-shepherd | points]...
+    tests/campaign/crash.py --bin DIR [--seed N]
+        [points | graph-points | random-shepherd | random-daemon | random-graph]...
 
-Without a name all three run. --jobs and --kills bound the random ones. A failing run prints
+The graph ones run arrays, and jobs that wait for jobs, arrays and tasks. Without a name all run. --jobs and --kills bound the random ones. A failing run prints
 its seed; the same seed gives the same jobs and the same sequence of delays."""
 import argparse
 import collections
@@ -290,8 +291,140 @@ def points(args, rng):
     return f"{len(labels)} crash points"
 
 
-CAMPAIGNS = collections.OrderedDict([("points", points), ("random-shepherd", random_shepherd),
-                                     ("random-daemon", random_daemon)])
+# --- arrays, and jobs that wait for others ---------------------------------------------------
+
+
+def make_graph(rng, n):
+    """Requests, in order: arrays (some of which bound how many tasks run at once) and single
+    jobs, many of which wait for earlier ones by name. Each task, and each job, appends a line
+    to a file of its own. With each request what its codes are, by task."""
+    graph = []
+    for i in range(n):
+        tasks = rng.choice([1, 3, 6, 12]) if rng.random() < 0.4 else 0
+        at_once = rng.choice([0, 0, 1, 2])
+        bad = rng.random() < 0.3
+        codes = {t: (7 if bad and t == tasks // 2 else 0) for t in range(max(tasks, 1))}
+        me = f"{i}_$BERTH_ARRAY_TASK_ID" if tasks else f"{i}_0"
+        job = {"name": f"n{i}", "vram_mib": 3000,
+               "command": f"echo ran >> {me}; sleep 0.0{rng.randrange(10)}; "
+                          f"test {me} != {i}_{tasks // 2} || exit {codes[tasks // 2]}"}
+        if tasks:
+            job["array"] = f"0-{tasks - 1}" + (f"%{at_once}" if at_once else "")
+        after = rng.sample(range(max(0, i - 8), i), min(i, rng.choice([0, 0, 1, 2])))
+        if after:
+            job["after"] = [{"type": rng.choice(["success", "any", "any", "failed"]),
+                             "name": f"n{a}"} for a in after]
+        graph.append((job, codes))
+    return graph
+
+
+def graph_rows(daemon):
+    """Name to state and words, of what is no task of an array."""
+    rows = daemon.call("jobs", {"all": True, "fields": ["name", "array_job", "state", "text"]})
+    names = [row[0] for row in rows["rows"] if row[1] is None]
+    if len(names) != len(set(names)):
+        raise Failure(f"handed in twice: {names}")
+    return {row[0]: row[2:] for row in rows["rows"] if row[1] is None}
+
+
+def hand_in(daemon, graph, refused):
+    """Those that the daemon does not know yet, one by one, until it dies. One that can never
+    start, as what it waits for has ended otherwise, is refused; nobody waits for that one."""
+    known = graph_rows(daemon)
+    for job, _ in graph:
+        if job["name"] in known or job["name"] in refused:
+            continue
+        after = [dep for dep in job.pop("after", []) if dep["name"] not in refused]
+        if after:
+            job["after"] = after
+        try:
+            if daemon.call("submit", {"cwd": daemon.marks, "umask": 18, "env": ENV,
+                                      "jobs": [job]}) is None:
+                return
+        except Failure as e:
+            if "it can never start" not in str(e):
+                raise
+            refused.add(job["name"])
+
+
+def graph_ends(graph):
+    """How each must end: by the codes of its tasks, and by those that it waits for."""
+    ends = {}
+    for job, codes in graph:
+        met = all({"success": ends[dep["name"]] == "COMPLETED", "any": True,
+                   "failed": ends[dep["name"]] != "COMPLETED"}[dep["type"]]
+                  for dep in job.get("after", []))
+        ends[job["name"]] = ("CANCELLED" if not met else
+                             "FAILED" if any(codes.values()) else "COMPLETED")
+    return ends
+
+
+def finish_graph(daemon, graph, refused):
+    """Waits until all have ended, and checks how, and how often each task ran."""
+    daemon.start()
+    hand_in(daemon, graph, refused)
+    signal.alarm(300)
+    daemon.call("wait", {"select": ["name:n*"]})
+    signal.alarm(0)
+    ends, rows = graph_ends(graph), graph_rows(daemon)
+    for i, (job, codes) in enumerate(graph):
+        want = ends[job["name"]]
+        state, text = rows.get(job["name"], ("CANCELLED", "refused"))
+        if state != want:
+            raise Failure(f"{job}: {state} ({text}), should be {want}")
+        for task in codes:
+            runs = runs_of(daemon, f"{i}_{task}")
+            if runs != (want != "CANCELLED"):
+                raise Failure(f"{job}: {state} ({text}), task {task} ran {runs} times")
+    check_clean(daemon)
+
+
+def graph_point(args, rng, label):
+    daemon = Daemon(args.bin, sim="2")
+    graph, refused = make_graph(rng, 12), set()
+    try:
+        if daemon.start(crash_at=label, must=False):
+            hand_in(daemon, graph, refused)
+            daemon.call("wait", {"select": ["name:n*"]})
+        if daemon.process.poll() is None:
+            daemon.kill()
+        finish_graph(daemon, graph, refused)
+    finally:
+        daemon.remove()
+
+
+def graph_points(args, rng):
+    """Every edge of the daemon under arrays and dependencies."""
+    labels = [f"{p}:{n}" for p in DAEMON_POINTS for n in args.passes + [9, 14]]
+    for label in labels:
+        try:
+            graph_point(args, rng, label)
+        except Failure as e:
+            raise Failure(f"at {label}: {e}") from None
+    return f"{len(labels)} crash points under arrays and dependencies"
+
+
+def random_graph(args, rng):
+    """kill -9 of the daemon at random moments under arrays and dependencies."""
+    daemon = Daemon(args.bin)
+    graph, refused = make_graph(rng, max(20, args.jobs // 5)), set()
+    try:
+        for kills in range(args.kills):
+            daemon.start()
+            hand_in(daemon, graph[:len(graph) * (kills + 1) // args.kills], refused)
+            # Not synchronisation: the moment of the kill is what is being varied.
+            time.sleep(rng.random() * args.max_delay)
+            daemon.kill()
+        finish_graph(daemon, graph, refused)
+    finally:
+        daemon.remove()
+    return f"{args.kills} kills of the daemon under {len(graph)} arrays and jobs that wait"
+
+
+CAMPAIGNS = collections.OrderedDict([("points", points), ("graph-points", graph_points),
+                                     ("random-shepherd", random_shepherd),
+                                     ("random-daemon", random_daemon),
+                                     ("random-graph", random_graph)])
 
 
 def on_alarm(number, frame):

@@ -161,6 +161,14 @@ gated()
     is 'in another folder' "$status" 0
 }
 
+@test "an array that failed is not kept from running again by those of its tasks that did not" {
+    start_daemon 1
+    berth submit --gpus 0 --unique --array 0-1 -- sh -c '[ "$BERTH_ARRAY_TASK_ID" = 0 ]'
+    wait_for_event kind=ended job=1 state=FAILED
+    try berth submit --gpus 0 --unique --array 0-1 -- sh -c '[ "$BERTH_ARRAY_TASK_ID" = 0 ]'
+    is status "$status" 0
+}
+
 @test "requeue: a failed job runs again with its number, a running one is stopped first" {
     start_daemon 1
     berth submit --gpus 0 -- sh -c '[ -e fixed ]'

@@ -79,11 +79,20 @@ test_the_same_command(void **state)
     put_same(f->s, 4, 1001, "aa", JOB_RUNNING);
     put_same(f->s, 5, 1000, "bb", JOB_CANCELLED);
     put_same(f->s, 6, 1000, "cc", JOB_RUNNING);
+    /* Of an array that failed a task that completed is not the same command. */
+    put_same(f->s, 7, 1000, "ee", JOB_FAILED);
+    struct job *task = plain_job(8, "true");
+    task->uid = 1000;
+    task->state = JOB_COMPLETED;
+    task->fingerprint = xstrdup("ee");
+    task->array = 7;
+    put(f->s, task);
     assert_int_equal(same(f->s, 1000, "aa"), 2);
     assert_int_equal(same(f->s, 1001, "aa"), 4);
     assert_int_equal(same(f->s, 1000, "bb"), 0);
     assert_int_equal(same(f->s, 1000, "cc"), 6);
     assert_int_equal(same(f->s, 1000, "dd"), 0);
+    assert_int_equal(same(f->s, 1000, "ee"), 0);
 }
 
 static void
