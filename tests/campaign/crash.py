@@ -319,8 +319,10 @@ def make_graph(rng, n):
 
 
 def graph_rows(daemon):
-    """Name to state and words, of what is no task of an array."""
+    """Name to state and words, of what is no task of an array; None when the daemon died."""
     rows = daemon.call("jobs", {"all": True, "fields": ["name", "array_job", "state", "text"]})
+    if rows is None:
+        return None
     names = [row[0] for row in rows["rows"] if row[1] is None]
     if len(names) != len(set(names)):
         raise Failure(f"handed in twice: {names}")
@@ -331,6 +333,8 @@ def hand_in(daemon, graph, refused):
     """Those that the daemon does not know yet, one by one, until it dies. One that can never
     start, as what it waits for has ended otherwise, is refused; nobody waits for that one."""
     known = graph_rows(daemon)
+    if known is None:
+        return
     for job, _ in graph:
         if job["name"] in known or job["name"] in refused:
             continue
