@@ -141,3 +141,47 @@ waits_for()
     berth wait 2-3
     is order "$(berth history -o id --sort ended | awk 'NR > 1 {printf "%s ", $1}')" '1 3 2 '
 }
+
+# So many short jobs for one card each, from a file of their own, each with these attributes:
+# `stream 12 [time=1]`. The last one's id is in $last.
+stream()
+{
+    local i
+    for i in $(seq "$1"); do echo "$2 sleep 0.6 # $i"; done >"stream.$1"
+    berth run --detach "stream.$1"
+    last=$(berth queue --json | json jobs.-1.id)
+}
+
+# The promise is kept to a second: starting takes its time on a busy machine.
+starts_in_time()
+{
+    local started
+    started=$(wait_for_event kind=started "job=$1" | json at_us)
+    [ "$started" -le $(($2 + 1000000)) ] || fail_with "promised for $2, started at $started"
+    is 'the end of the stream' "$(job_field "$last" state)" PENDING
+    berth cancel --all
+}
+
+@test "a stream of small jobs with limits: who needs every card starts when promised, though the daemon dies" {
+    local promised
+    start_daemon 4
+    stream 12 '[time=1]'
+    holder wide --gpus 4 --time 10
+    promised=$(berth explain "$id_wide" --json | json jobs.0.expected_start.unix)
+    stream 150 '[time=1]'
+    kill_daemon
+    start_daemon 4
+    starts_in_time "$id_wide" "$(awk "BEGIN { printf \"%.0f\", $promised * 1e6 }")"
+}
+
+@test "and without: it starts once patience is over and what ran then has ended, though the daemon dies" {
+    local submitted
+    with_settings 4 'patience_s: 1'
+    stream 12
+    holder wide --gpus 4
+    submitted=$(wait_for_event kind=submitted "job=$id_wide" | json at_us)
+    stream 150
+    kill_daemon
+    with_settings 4 'patience_s: 1'
+    starts_in_time "$id_wide" $((submitted + 5000000))
+}
