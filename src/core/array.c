@@ -106,6 +106,7 @@ array_split(struct job *array, int32_t task, uint32_t id)
     job->submitted_us = array->submitted_us;
     job->begin_us = array->begin_us;
     job->blocked_since_us = array->blocked_since_us;
+    job->limited_since_us = array->limited_since_us;
     job->span_ms = array->span_ms;
     job->estimate_ms = array->estimate_ms;
     job->fingerprint = text_copy(array->fingerprint);

@@ -102,7 +102,9 @@ copy_job(const struct job *job)
     to->requeue_asked = job->requeue_asked;
     to->order = job->order;
     to->submitted_us = job->submitted_us;
+    to->req.begin_us = job->req.begin_us;
     to->blocked_since_us = job->blocked_since_us;
+    to->limited_since_us = job->limited_since_us;
     to->promised_us = job->promised_us;
     to->span_ms = job->span_ms;
     to->array = job->array;

@@ -353,7 +353,8 @@ start_over(struct job *job)
     job->cancel_asked = false;
     job->requeue_asked = REQUEUE_NO;
     job->oom_used = job->retries_used = job->requeues_used = job->misfires = 0;
-    job->begin_us = job->blocked_since_us = job->ended_us = 0;
+    job->begin_us = job->ended_us = 0;
+    job->blocked_since_us = job->limited_since_us = 0;
     job->state = JOB_PENDING;
 }
 

@@ -117,6 +117,8 @@ struct job {
     int32_t requeues_used; /* by the time limit */
     int64_t
         blocked_since_us; /* wall clock: since when it has been passed over; 0: it has not */
+    int64_t limited_since_us; /* wall clock: since when a limit on GPUs or VRAM holds it back;
+                                 0: none does */
     int64_t promised_us; /* wall clock: since when it comes first (balance.h); 0: it does not */
     int64_t span_ms;     /* what the scheduler expects one run to take, part of its kind: the
                             time limit, else the estimate rounded up by span_class; 0: unknown */

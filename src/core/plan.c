@@ -211,7 +211,7 @@ start(struct planning *pl, struct front *f)
     runs_started(pl, id, job);
     if (bound_of(pl, job))
         started_of(pl, bound_of(pl, job)->id)->n++;
-    job->blocked_since_us = 0;
+    job->blocked_since_us = job->limited_since_us = 0;
     return true;
 }
 
@@ -244,8 +244,10 @@ pass_over(struct planning *pl, const struct front *f)
     struct job *job = f->job;
     if (is_over_limit(&job->kind->blocked)) {
         job->blocked_since_us = 0;
+        users_keep(pl, f->user, job, &job->kind->blocked);
         return;
     }
+    job->limited_since_us = 0;
     if (job->blocked_since_us == 0)
         job->blocked_since_us = pl->now_us;
     if (job->req.priority > pl->users.lowest_preemptible)

@@ -27,12 +27,21 @@ struct have {
     int64_t running, gpus, vram_mib;
 };
 
+/* What a limit leaves is kept for a job that it has held back for longer than the patience: who
+ * comes later and would count against the limit does not start. */
+struct kept {
+    uint32_t job; /* 0: for nobody */
+    int64_t limit;
+    uint8_t of; /* as in struct blocked */
+};
+
 struct user {
     bool taken; /* this slot is */
     uint32_t uid;
     double weight;
     double used; /* GPU-seconds over weight; moves up with each start of this pass */
     const struct limit *limit;
+    struct kept kept;
     struct have have;
 };
 
@@ -41,6 +50,7 @@ struct users {
     struct user *slots;
     size_t n_slots; /* a power of two */
     struct have all;
+    struct kept kept;           /* of what all may have */
     int32_t lowest_preemptible; /* priority among those that run; INT32_MAX: there are none */
 };
 
@@ -128,6 +138,10 @@ void users_charge(struct planning *pl, struct user *u, const struct demand *d,
 /* Whether he may start one such now; the cards on which he may. Else *why. */
 bool users_allow(const struct planning *pl, const struct user *u, const struct demand *d,
                  uint64_t *cards, struct blocked *why);
+/* The job is held back by a limit, which why names. Keeps what the limit leaves for it, once
+ * its patience is out. */
+void users_keep(struct planning *pl, struct user *u, struct job *job,
+                const struct blocked *why);
 
 /* plan_ends.c */
 void runs_make(struct planning *pl); /* if they have not been */
@@ -138,6 +152,10 @@ const struct ledger *ahead_known(struct planning *pl);
 const struct ledger *ahead_all(struct planning *pl);
 
 /* reserve.c */
+/* When the patience of one that has waited since then runs out; NEVER: it does not. */
+int64_t patience_ends_us(const struct planning *pl, int64_t since_us);
+/* Another pass is due then, at the latest. */
+void wake_at(struct planning *pl, int64_t at_us);
 /* Keeps room for the job, which does not fit now and whose turn it is, if that can be. */
 void reserve_for(struct planning *pl, struct job *job);
 /* Places the job in l beside what is kept. With id its part of the room that is left beside

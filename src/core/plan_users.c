@@ -139,11 +139,17 @@ cards_within(const struct demand *d, const struct ledger *l, int n, int64_t left
     return cards;
 }
 
+static int
+n_gpus(const struct demand *d)
+{
+    return d->n_ids ? d->n_ids : d->gpus;
+}
+
 static bool
 is_within(const struct planning *pl, const struct limit *limit, const struct have *have,
           const struct demand *d, uint64_t *cards, struct blocked *why)
 {
-    int n = d->n_ids ? d->n_ids : d->gpus;
+    int n = n_gpus(d);
     if (is_reached(why, 'r', limit->running, have->running, 1) ||
         is_reached(why, 'g', limit->gpus, have->gpus, n))
         return false;
@@ -157,6 +163,16 @@ is_within(const struct planning *pl, const struct limit *limit, const struct hav
     return false;
 }
 
+static bool
+is_kept_for_another(const struct kept *kept, const struct demand *d, struct blocked *why)
+{
+    if (!kept->job || n_gpus(d) == 0)
+        return false;
+    why->limit = kept->limit;
+    why->limit_of = kept->of;
+    return true;
+}
+
 bool
 users_allow(const struct planning *pl, const struct user *u, const struct demand *d,
             uint64_t *cards, struct blocked *why)
@@ -166,9 +182,38 @@ users_allow(const struct planning *pl, const struct user *u, const struct demand
     *why = (struct blocked){.gpu = -1};
     if (!limits)
         return true;
-    if (!is_within(pl, u->limit, &u->have, d, cards, why))
+    if (!is_within(pl, u->limit, &u->have, d, cards, why) ||
+        is_kept_for_another(&u->kept, d, why))
         why->reason = REASON_USER_LIMIT;
-    else if (!is_within(pl, &limits->all, &pl->users.all, d, cards, why))
+    else if (!is_within(pl, &limits->all, &pl->users.all, d, cards, why) ||
+             is_kept_for_another(&pl->users.kept, d, why))
         why->reason = REASON_QUEUE_LIMIT;
     return why->reason == REASON_NONE;
+}
+
+/* A limit on the number of jobs is the same for all of them, so nobody slips in under it; and
+ * for one that could not start if nothing ran, nothing is kept. */
+void
+users_keep(struct planning *pl, struct user *u, struct job *job, const struct blocked *why)
+{
+    const struct limits *limits = pl->planner->rules.limits;
+    bool is_users = why->reason == REASON_USER_LIMIT;
+    struct kept *kept = is_users ? &u->kept : &pl->users.kept;
+    struct have none = {0};
+    struct blocked unused;
+    uint64_t cards = UINT64_MAX;
+    if (kept->job)
+        return;
+    if (why->limit_of == 'r' || !is_within(pl, is_users ? u->limit : &limits->all, &none,
+                                           &job->req.demand, &cards, &unused)) {
+        job->limited_since_us = 0;
+        return;
+    }
+    if (job->limited_since_us == 0)
+        job->limited_since_us = pl->now_us;
+    int64_t until_us = patience_ends_us(pl, job->limited_since_us);
+    if (until_us > pl->now_us)
+        wake_at(pl, until_us);
+    else
+        *kept = (struct kept){.job = job->id, .limit = why->limit, .of = why->limit_of};
 }

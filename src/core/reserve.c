@@ -26,17 +26,16 @@ wanted(const struct demand *d)
 
 /* Patience. */
 
-/* When it runs out for this job; NEVER: it does not. */
-static int64_t
-patience_ends_us(const struct planning *pl, const struct job *job)
+int64_t
+patience_ends_us(const struct planning *pl, int64_t since_us)
 {
     int64_t patience_ms = pl->planner->rules.patience_ms;
-    if (patience_ms > (NEVER - job->blocked_since_us) / 1000)
+    if (patience_ms > (NEVER - since_us) / 1000)
         return NEVER;
-    return job->blocked_since_us + patience_ms * 1000;
+    return since_us + patience_ms * 1000;
 }
 
-static void
+void
 wake_at(struct planning *pl, int64_t at_us)
 {
     if (at_us > pl->now_us && at_us < pl->p->wake_us)
@@ -93,7 +92,7 @@ keep_time(struct planning *pl, struct job *job, bool host, bool patient)
         return false;
     }
     if (!firm)
-        wake_at(pl, patience_ends_us(pl, job));
+        wake_at(pl, patience_ends_us(pl, job->blocked_since_us));
     pl->keep = (struct keep){.job = job,
                              .at_us = at_us,
                              .cards = cards_of_placement(&where),
@@ -254,7 +253,7 @@ reserve_for(struct planning *pl, struct job *job)
     const struct demand *d = &job->req.demand;
     struct placement unused;
     struct blocked why;
-    bool patient = patience_ends_us(pl, job) > pl->now_us;
+    bool patient = patience_ends_us(pl, job->blocked_since_us) > pl->now_us;
     bool host = !place_job(d, pl->l, &unused, &why) &&
                 (why.reason == REASON_CPUS || why.reason == REASON_MEMORY);
     if (place_job(d, ahead_known(pl), &unused, NULL) && keep_time(pl, job, host, patient))
@@ -262,7 +261,7 @@ reserve_for(struct planning *pl, struct job *job)
     if (!place_job(d, ahead_all(pl), &unused, NULL))
         return; /* what is in its way is not ours, or not to be had */
     if (patient)
-        wake_at(pl, patience_ends_us(pl, job));
+        wake_at(pl, patience_ends_us(pl, job->blocked_since_us));
     else
         keep_cards(pl, job);
 }

@@ -354,6 +354,43 @@ test_limits_bind_within_a_pass(void **state)
     world_free(&w);
 }
 
+/* A wide job that a limit holds back while narrow ones slip in under it, without an end: when
+ * the patience is out, what the limit leaves is kept for it. */
+static void
+test_nobody_starves_under_a_limit(void **state)
+{
+    (void)state;
+    static const struct limits limits[] = {
+        {.each = {.gpus = 2}},
+        {.each = {.vram_mib = 2 * CARD_MIB}},
+        {.all = {.gpus = 2}},
+        {.all = {.vram_mib = 2 * CARD_MIB}},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        struct plan_rules rules = ordered(PLAN_QUEUE);
+        struct world w;
+        uint32_t narrow = 100;
+        rules.limits = &limits[i];
+        rules.patience_ms = 900 * 1000;
+        world_init(&w, 4, &rules);
+        add(&w, (struct spec){.id = narrow++, .uid = 1, .limit = 100});
+        plan_now(&w);
+        run_to(&w, 50);
+        add(&w, (struct spec){.id = 1, .uid = 1, .gpus = 2, .limit = 60});
+        /* More than the limit could ever allow: nothing is kept for that one. */
+        add(&w, (struct spec){.id = 2, .uid = 1, .gpus = 3, .limit = 60});
+        while (w.now < 2000) {
+            add(&w, (struct spec){.id = narrow++, .uid = 1, .limit = 100});
+            plan_now(&w);
+            run_to(&w, w.now + 50);
+        }
+        assert_in_range(w.started[1], 50 + 900, 50 + 900 + 100);
+        assert_int_equal(w.started[2], -1);
+        assert_true(w.started[narrow - 10] > w.ended[1]);
+        world_free(&w);
+    }
+}
+
 /* On cards of several sizes a limit on VRAM leaves the small ones. */
 static void
 test_a_vram_limit_leaves_small_cards(void **state)
@@ -395,6 +432,7 @@ main(void)
         cmocka_unit_test(test_tasks_outside_count_too),
         cmocka_unit_test(test_limits_on_what_runs),
         cmocka_unit_test(test_limits_bind_within_a_pass),
+        cmocka_unit_test(test_nobody_starves_under_a_limit),
         cmocka_unit_test(test_a_vram_limit_leaves_small_cards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
