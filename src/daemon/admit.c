@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "core/job.h"
+#include "core/ledger.h"
 #include "core/limits.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
@@ -47,6 +48,51 @@ admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e)
     return 0;
 }
 
+/* What it takes of VRAM wherever it is placed, at the least. */
+static int64_t
+least_vram(const struct daemon *d, const struct demand *demand, int n)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; n > 0 && i < ledger_n_cards(d->ledger); i++) {
+        int64_t total = ledger_card(d->ledger, i)->info.total_mib;
+        int64_t mib = demand_is_whole(demand) ? total : demand_vram_mib(demand, total);
+        least = mib < least ? mib : least;
+    }
+    return least == INT64_MAX ? 0 : least * n;
+}
+
+static int
+admit_within(const struct daemon *d, const struct demand *demand, const struct limit *limit,
+             const char *whose, const char *prefix, struct err *e)
+{
+    char asked[24], most[24];
+    int n = demand->n_ids ? demand->n_ids : demand->gpus;
+    int64_t vram_mib = least_vram(d, demand, n);
+    if (limit->gpus > 0 && n > limit->gpus)
+        return err_set(e, ERR_REFUSED,
+                       "it could never start: it takes %d GPUs, and %s may have %d at once "
+                       "(%smax_gpus)",
+                       n, whose, limit->gpus, prefix);
+    if (limit->vram_mib > 0 && vram_mib > limit->vram_mib)
+        return err_set(e, ERR_REFUSED,
+                       "it could never start: it takes %s of VRAM, and %s may have %s at once "
+                       "(%smax_vram_mib)",
+                       format_mib(vram_mib, asked), whose, format_mib(limit->vram_mib, most),
+                       prefix);
+    return 0;
+}
+
+/* Who alone is more than a limit allows would wait for ever. */
+static int
+admit_size(const struct daemon *d, uint32_t uid, const struct demand *demand, struct err *e)
+{
+    return admit_within(d, demand, &d->limits.all, "all users together", "", e) ||
+                   admit_within(d, demand, limits_of(&d->limits, uid), daemon_user_name(uid),
+                                "user_", e)
+               ? -1
+               : 0;
+}
+
 int
 admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t n,
            struct err *e)
@@ -54,7 +100,7 @@ admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t
     int64_t tasks = 0;
     for (size_t i = 0; i < n; i++) {
         struct request *r = &jobs[i]->req;
-        if (admit_time(d, r, e))
+        if (admit_time(d, r, e) || admit_size(d, uid, &r->demand, e))
             return n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
         tasks += r->array.n > 0 ? task_set_count(&r->array) : 1;
     }

@@ -17,7 +17,8 @@ int admit_time(const struct daemon *d, struct request *r, struct err *e);
 /* Whether n more jobs and tasks of this user may wait. */
 int admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e);
 
-/* Both, for the new jobs of one request. */
+/* Both, for the new jobs of one request; and whether each alone is within the limits on GPUs
+ * and VRAM. */
 int admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t n,
                struct err *e);
 

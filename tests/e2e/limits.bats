@@ -11,7 +11,7 @@ with_settings()
         echo "$1: $2" >>limits.yaml
         shift 2
     done
-    timeout "$LIMIT" berth daemon start --sim 1 --config limits.yaml >"$ROOT/start.out" 2>&1 ||
+    timeout "$LIMIT" berth daemon start --sim 2 --config limits.yaml >"$ROOT/start.out" 2>&1 ||
         fail_with "$(cat "$ROOT/start.out")"
 }
 
@@ -52,6 +52,18 @@ with_settings()
     echo '[time=3h] true' >jobs.txt
     try berth run jobs.txt --detach
     has words "$err" 'line 1: its time limit of 3h00m'
+}
+
+@test "who alone is above a limit would wait for ever, and is refused" {
+    with_settings user_max_gpus 1 max_vram_mib 8192
+    try berth submit --gpus 2 --vram 1G -- true
+    is status "$status" 6
+    has words "$err" "it takes 2 GPUs, and $(id -un) may have 1 at once \(user_max_gpus\)"
+    try berth submit -- true
+    is status "$status" 6
+    has words "$err" 'it takes 24.0 GiB of VRAM, and all users together may have 8.0 GiB at once'
+    try berth submit --vram 8G -- true
+    is status "$status" 0
 }
 
 @test "without a default the longest limit is what a job gets" {
