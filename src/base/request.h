@@ -108,6 +108,13 @@ void request_copy(struct request *to, const struct request *from); /* to is over
 void demand_init(struct demand *d);                                /* one whole GPU */
 bool demand_is_whole(const struct demand *d); /* declares neither VRAM nor a share */
 
+/* How many cards it wants. */
+static inline int
+demand_n_gpus(const struct demand *d)
+{
+    return d->n_ids ? d->n_ids : d->gpus;
+}
+
 /* "0-3,7": every task number of the set, as value_tasks (spec) reads it. */
 struct buf;
 void task_set_text(const struct task_set *t, struct buf *out);

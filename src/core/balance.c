@@ -80,12 +80,6 @@ seconds_up(int64_t ms)
     return (ms + 999) / 1000;
 }
 
-static int
-n_gpus(const struct demand *d)
-{
-    return d->n_ids ? d->n_ids : d->gpus;
-}
-
 /* What is told. */
 
 static void
@@ -107,7 +101,7 @@ crowd_move_to(struct balance *b, int64_t now)
 void
 balance_submitted(struct balance *b, const struct demand *d, int64_t n, int64_t now_us)
 {
-    if (n_gpus(d) != 1)
+    if (demand_n_gpus(d) != 1)
         return;
     crowd_move_to(b, now_us / SECOND_US);
     b->crowd[b->crowd_step % CROWD_STEPS] += n;
@@ -166,7 +160,7 @@ look_at_running(struct balance *b, const struct queue *q)
     for (struct job *job = queue_active(q); job; job = queue_active_next(job)) {
         int64_t run = run_of(b, job->span_ms), elapsed = elapsed_of(b, job);
         int64_t left = run - elapsed;
-        sum += (left > run / 4 ? left : run / 4) * n_gpus(&job->req.demand);
+        sum += (left > run / 4 ? left : run / 4) * demand_n_gpus(&job->req.demand);
         drain_expect(b->drain, job->id, length_of(b, job->span_ms, elapsed) - elapsed);
     }
     return sum;
@@ -182,7 +176,7 @@ look_at_waiting(struct balance *b, const struct queue *q)
         int64_t n = k->n;
         if (k->head->tasks)
             n += task_set_count(&k->head->tasks->pending) - 1;
-        sum += run_of(b, k->span_ms) * n_gpus(&k->demand) * n;
+        sum += run_of(b, k->span_ms) * demand_n_gpus(&k->demand) * n;
     }
     return sum;
 }
@@ -266,7 +260,7 @@ part_of(const struct balance *b, const struct demand *d)
         mib = b->card_mib;
     if (d->share_permille * b->card_mib / 1000 > mib)
         mib = d->share_permille * b->card_mib / 1000;
-    return n_gpus(d) == 0 ? 1 : root_of((mib << 20) / b->card_mib);
+    return demand_n_gpus(d) == 0 ? 1 : root_of((mib << 20) / b->card_mib);
 }
 
 static void
@@ -289,7 +283,7 @@ key_of_wide(struct balance *b, const struct kind *k, struct job *job, int64_t li
             struct balance_key *key)
 {
     int64_t waited = key->waited_ms / 1000;
-    int64_t n = n_gpus(&k->demand), all = INT64_C(100) * b->n_cards;
+    int64_t n = demand_n_gpus(&k->demand), all = INT64_C(100) * b->n_cards;
     int64_t drain = drain_time(b->drain, &k->demand);
     bool can = drain != DRAIN_NEVER;
     int64_t left = limit - waited - (can ? drain : 0);
@@ -316,7 +310,7 @@ balance_key(struct balance *b, const struct kind *k, struct job *job, struct bal
     int64_t limit = PATIENCE_S + backlog_since(b, since_us / SECOND_US) * BACKLOG_PCT / 100;
     *out = (struct balance_key){.waited_ms =
                                     since_us < b->now_us ? (b->now_us - since_us) / 1000 : 0};
-    if (n_gpus(&k->demand) <= 1)
+    if (demand_n_gpus(&k->demand) <= 1)
         key_of_narrow(b, k, job, limit, out);
     else
         key_of_wide(b, k, job, limit, out);

@@ -109,7 +109,7 @@ int64_t
 drain_time(const struct drain *d, const struct demand *want)
 {
     int64_t times[GPU_MAX];
-    int n = 0, wanted = want->n_ids ? want->n_ids : want->gpus;
+    int n = 0, wanted = demand_n_gpus(want);
     uint64_t cards = place_cards_of(want, d->l);
     if (wanted == 0)
         return 0;

@@ -46,7 +46,7 @@ set_terms(struct placing *p, const struct demand *d, const struct ledger *l)
     p->l = l;
     p->cards = ledger_cards(l);
     p->n = ledger_n_cards(l);
-    p->want = place_wanted(d);
+    p->want = demand_n_gpus(d);
     p->whole = demand_is_whole(d);
     p->by_part = d->vram_mib == 0 && d->share_permille > 0;
     p->margin_mib = d->vram_mib > 0 ? policy->margin_mib : 0;
@@ -272,7 +272,7 @@ place_job_within(const struct demand *d, const struct ledger *l, uint64_t cards,
         why = &unused;
     *why = (struct blocked){.gpu = -1};
     out->n = 0;
-    if (place_wanted(d) > 0) {
+    if (demand_n_gpus(d) > 0) {
         struct placing p;
         place_begin(&p, d, l);
         if (!place_cards(&p, cards, beside, out, why))

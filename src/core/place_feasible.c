@@ -26,7 +26,7 @@ say_gpus(uint64_t set, struct buf *why)
 static bool
 share_makes_sense(const struct demand *d, struct buf *why)
 {
-    int want = place_wanted(d);
+    int want = demand_n_gpus(d);
     if (d->share_permille == 0 || want == 1)
         return true;
     SAY(why, "a share is a part of one GPU, but ");
@@ -285,7 +285,7 @@ host_fits(const struct demand *d, const struct ledger *l, struct buf *why)
 bool
 place_feasible(const struct demand *d, const struct ledger *l, struct buf *why)
 {
-    int want = place_wanted(d);
+    int want = demand_n_gpus(d);
     if (!share_makes_sense(d, why) || !host_fits(d, l, why))
         return false;
     if (want <= 0 || !ledger_is_known(l))

@@ -5,13 +5,6 @@
 #include "core/ledger.h"
 #include "core/place.h"
 
-/* How many cards it wants. */
-static inline int
-place_wanted(const struct demand *d)
-{
-    return d->n_ids ? d->n_ids : d->gpus;
-}
-
 /* Why a card will not do. */
 struct refusal {
     enum reason reason; /* REASON_NONE: it would */

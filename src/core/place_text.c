@@ -57,7 +57,7 @@ add_kind(const struct demand *d, struct buf *out)
 static void
 add_where(const struct demand *d, struct buf *out)
 {
-    int want = place_wanted(d);
+    int want = demand_n_gpus(d);
     if (d->n_ids == 1) {
         buf_addf(out, "gpu %d", d->ids[0]);
     } else if (d->n_ids) {
@@ -92,7 +92,7 @@ add_want_share(const struct blocked *b, const struct demand *d, struct buf *out)
 static void
 add_want_whole(const struct demand *d, struct buf *out)
 {
-    int want = place_wanted(d);
+    int want = demand_n_gpus(d);
     if (d->n_ids) {
         buf_adds(out, "wants ");
         add_where(d, out);
@@ -121,7 +121,7 @@ add_want(const struct blocked *b, const struct demand *d, struct buf *out)
         add_where(d, out);
     }
     if (d->exclusive)
-        buf_adds(out, place_wanted(d) == 1 ? ", alone" : ", alone on each");
+        buf_adds(out, demand_n_gpus(d) == 1 ? ", alone" : ", alone on each");
 }
 
 static void

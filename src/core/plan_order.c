@@ -26,12 +26,6 @@ response_ratio(const struct job *job, int64_t now_us)
     return (waited + run) / run;
 }
 
-static int
-n_gpus(const struct job *job)
-{
-    return job->req.demand.n_ids ? job->req.demand.n_ids : job->req.demand.gpus;
-}
-
 /* Of whom nothing is known may be the longest. Then the one that takes most. */
 static int
 compare_lengths(const struct job *a, const struct job *b)
@@ -39,8 +33,8 @@ compare_lengths(const struct job *a, const struct job *b)
     int64_t x = a->span_ms > 0 ? a->span_ms : NEVER, y = b->span_ms > 0 ? b->span_ms : NEVER;
     if (x != y)
         return x > y ? -1 : 1;
-    if (n_gpus(a) != n_gpus(b))
-        return n_gpus(a) > n_gpus(b) ? -1 : 1;
+    if (demand_n_gpus(&a->req.demand) != demand_n_gpus(&b->req.demand))
+        return demand_n_gpus(&a->req.demand) > demand_n_gpus(&b->req.demand) ? -1 : 1;
     bool whole_a = demand_is_whole(&a->req.demand), whole_b = demand_is_whole(&b->req.demand);
     if (whole_a != whole_b)
         return whole_a ? -1 : 1;
@@ -235,7 +229,7 @@ static void
 charge_turn(struct planning *pl, const struct front *f)
 {
     struct placement where = {.n = 0};
-    while (where.n < n_gpus(f->job) && where.n < ledger_n_cards(pl->l)) {
+    while (where.n < demand_n_gpus(&f->job->req.demand) && where.n < ledger_n_cards(pl->l)) {
         where.gpus[where.n] = where.n;
         where.n++;
     }

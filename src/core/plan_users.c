@@ -139,17 +139,11 @@ cards_within(const struct demand *d, const struct ledger *l, int n, int64_t left
     return cards;
 }
 
-static int
-n_gpus(const struct demand *d)
-{
-    return d->n_ids ? d->n_ids : d->gpus;
-}
-
 static bool
 is_within(const struct planning *pl, const struct limit *limit, const struct have *have,
           const struct demand *d, uint64_t *cards, struct blocked *why)
 {
-    int n = n_gpus(d);
+    int n = demand_n_gpus(d);
     if (is_reached(why, 'r', limit->running, have->running, 1) ||
         is_reached(why, 'g', limit->gpus, have->gpus, n))
         return false;
@@ -166,7 +160,7 @@ is_within(const struct planning *pl, const struct limit *limit, const struct hav
 static bool
 is_kept_for_another(const struct kept *kept, const struct demand *d, struct blocked *why)
 {
-    if (!kept->job || n_gpus(d) == 0)
+    if (!kept->job || demand_n_gpus(d) == 0)
         return false;
     why->limit = kept->limit;
     why->limit_of = kept->of;

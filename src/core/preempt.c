@@ -146,7 +146,7 @@ choose_card(struct planning *pl, const struct job *job, struct victims *v)
     const struct demand *d = &job->req.demand;
     struct bargain best = {.card = -1};
     struct ledger *l = ledger_without(pl, v);
-    int had = n_cards_for(d, l), lacks = (d->n_ids ? d->n_ids : d->gpus) - had;
+    int had = n_cards_for(d, l), lacks = demand_n_gpus(d) - had;
     ledger_free(l);
     for (uint64_t cards = place_cards_of(d, pl->l); cards && lacks > 0; cards &= cards - 1) {
         struct bargain b = {.card = __builtin_ctzll(cards)};

@@ -18,12 +18,6 @@
 #include "base/err.h"
 #include "core/plan_priv.h"
 
-static int
-wanted(const struct demand *d)
-{
-    return d->n_ids ? d->n_ids : d->gpus;
-}
-
 /* Patience. */
 
 int64_t
@@ -230,7 +224,7 @@ static void
 keep_cards(struct planning *pl, struct job *job)
 {
     struct prospect list[GPU_MAX];
-    int want = wanted(&job->req.demand);
+    int want = demand_n_gpus(&job->req.demand);
     if (find_prospects(pl, job, list) < want)
         return;
     struct keep k = {.job = job,

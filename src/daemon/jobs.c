@@ -173,20 +173,18 @@ back_in_line(struct daemon *d, struct job *job, int32_t vram_old)
         event_requeued(d, job, vram_old);
 }
 
-/* What the attempt has used counts against its user from now on. With the commit of its end. */
+/* What the attempt has used counts against its user from now on. The commit of its end writes
+ * it down (SAVE_SETTLED). */
 static void
 charge(struct daemon *d, const struct job *job)
 {
     const struct attempt *run = job->run;
     struct demand demand = job->req.demand;
-    int64_t now = clock_wall_us();
-    struct err e; /* sticks to the store; the commit tells */
     if (!run->started_us || run->ending.ended_us <= run->started_us)
         return;
     demand.vram_mib = run->vram_mib;
     double part = fair_part(d->ledger, &demand, run->gpus, run->n_gpus);
     fair_charge(d->fair, job->uid, part, run->started_us, run->ending.ended_us);
-    store_usage_set(d->store, job->uid, fair_usage(d->fair, job->uid, now), now, &e);
 }
 
 static void

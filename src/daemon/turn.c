@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/log.h"
+#include "core/fair.h"
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "core/queue.h"
@@ -341,6 +342,10 @@ write_job(struct daemon *d, struct job *job)
         estimate_save(d, job);
     if (job->unsaved & SAVE_DETACH)
         store_job_detach(s, job->id, &e);
+    if (job->unsaved & SAVE_SETTLED) {
+        int64_t now_us = clock_wall_us();
+        store_usage_set(s, job->uid, fair_usage(d->fair, job->uid, now_us), now_us, &e);
+    }
     if (job->unsaved & SAVE_ATTEMPT_NEW) {
         const char *uuids[GPU_MAX];
         for (int i = 0; i < job->run->n_gpus; i++)

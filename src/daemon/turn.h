@@ -17,7 +17,7 @@ struct jsonw;
 #define SAVE_ATTEMPT_NEW 4u  /* job->run is new */
 #define SAVE_ATTEMPT     8u  /* job->run has changed */
 #define SAVE_ENDED       16u /* it has reached a final state: out of the table once committed */
-#define SAVE_SETTLED     32u /* the attempt's folder may go once committed */
+#define SAVE_SETTLED     32u /* the attempt is charged; its folder may go once committed */
 #define SAVE_DETACH      64u /* its line is no longer its own: the key is free again */
 
 struct turn *turn_new(struct daemon *d);

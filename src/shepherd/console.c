@@ -16,10 +16,10 @@
 #include "shepherd/pty.h"
 #include "shepherd/spec.h"
 
+/* A full disk is tried again; the terminal stands still meanwhile. */
+#define FULL_RETRY_MS 200
 #define CHUNK         65536
 #define INPUT_MAX     65536 /* kept for a command that does not read; then typing waits */
-#define FULL_RETRY_MS 200   /* a full disk is tried again: the terminal stands still meanwhile \
-                             */
 
 void
 console_init(struct console *c, bool pty)
