@@ -2,11 +2,13 @@
  * is changed. */
 #include "daemon/admit.h"
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "core/job.h"
 #include "core/ledger.h"
 #include "core/limits.h"
+#include "core/place.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
 
@@ -82,7 +84,6 @@ admit_within(const struct daemon *d, const struct demand *demand, const struct l
     return 0;
 }
 
-/* Who alone is more than a limit allows would wait for ever. */
 static int
 admit_size(const struct daemon *d, uint32_t uid, const struct demand *demand, struct err *e)
 {
@@ -91,6 +92,20 @@ admit_size(const struct daemon *d, uint32_t uid, const struct demand *demand, st
                                 "user_", e)
                ? -1
                : 0;
+}
+
+bool
+admit_could_start(const struct daemon *d, uint32_t uid, const struct demand *demand,
+                  struct buf *why)
+{
+    struct err e = {0};
+    if (!place_feasible(demand, d->ledger, why))
+        return false;
+    if (admit_size(d, uid, demand, &e) == 0)
+        return true;
+    if (why)
+        buf_adds(why, e.text);
+    return false;
 }
 
 int

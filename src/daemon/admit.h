@@ -3,11 +3,14 @@
 #ifndef DAEMON_ADMIT_H
 #define DAEMON_ADMIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
 struct daemon;
 struct err;
+struct demand;
 struct job;
 struct request;
 
@@ -16,6 +19,11 @@ int admit_time(const struct daemon *d, struct request *r, struct err *e);
 
 /* Whether n more jobs and tasks of this user may wait. */
 int admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e);
+
+/* Whether the machine, and the limits on GPUs and VRAM, would let it start if nothing else ran;
+ * else the words are appended to why, which may be NULL. */
+bool admit_could_start(const struct daemon *d, uint32_t uid, const struct demand *demand,
+                       struct buf *why);
 
 /* Both, for the new jobs of one request; and whether each alone is within the limits on GPUs
  * and VRAM. */

@@ -19,6 +19,7 @@
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "core/queue.h"
+#include "daemon/admit.h"
 #include "daemon/arrays.h"
 #include "daemon/daemon.h"
 #include "daemon/depend.h"
@@ -132,7 +133,7 @@ jobs_add(struct daemon *d, struct job *job, char **why)
                       job->submitted_us);
     turn_save(d, job, SAVE_INSERT);
     event_submitted(d, job);
-    if (!place_feasible(&job->req.demand, d->ledger, &text)) {
+    if (!admit_could_start(d, job->uid, &job->req.demand, &text)) {
         jobs_infeasible(d, job, buf_str(&text));
         if (why)
             *why = xstrdup(buf_str(&text));

@@ -32,6 +32,7 @@
 #include "daemon/nursery.h"
 #include "daemon/options.h"
 #include "daemon/prober.h"
+#include "daemon/recall.h"
 #include "daemon/recover.h"
 #include "daemon/roles.h"
 #include "daemon/rules.h"
@@ -251,7 +252,7 @@ start_handles(struct daemon *d)
 static int
 start(struct daemon *d, const struct options *o, struct err *e)
 {
-    if (open_state(d, e))
+    if (open_state(d, e) || recall_write(d->places.state, o, e))
         return -1;
     d->nursery = nursery_new(e);
     if (!d->nursery)
@@ -297,6 +298,8 @@ finish(struct daemon *d)
     uv_run(d->loop, UV_RUN_DEFAULT);
     if (store_checkpoint(d->store, &e))
         log_warn("checkpoint: %s", e.text);
+    if (queue_n(d->queue) == 0)
+        recall_forget(d->places.state);
     store_close(d->store);
     if (d->cgroup_base)
         rmdir(d->cgroup_base); /* stays while jobs run in it */
@@ -360,9 +363,10 @@ refuse_network_state(const struct daemon *d, struct err *e)
 }
 
 static int
-prepare(struct daemon *d, const struct options *o, struct err *e)
+prepare(struct daemon *d, struct options *o, struct err *e)
 {
     if (find_places(d, o, e) || refuse_network_state(d, e) ||
+        recall_options(d->places.state, o, e) ||
         options_read_config(o, &d->places, &d->config, e) || roles_find(d, e))
         return -1;
     auto_free char *base = xstrdup(d->places.log);

@@ -205,7 +205,7 @@ static bool
 deserves_another(const struct sync *s, const struct line *line)
 {
     return line->known->state == JOB_INFEASIBLE && !line->req.cancel &&
-           place_feasible(&line->req.demand, s->daemon->ledger, NULL);
+           admit_could_start(s->daemon, s->caller->uid, &line->req.demand, NULL);
 }
 
 static void
@@ -276,7 +276,7 @@ take_request(struct sync *s, struct job *job, struct line *line)
         else
             jobs_release(d, job, &e);
     }
-    if (!place_feasible(&job->req.demand, d->ledger, &why)) {
+    if (!admit_could_start(d, job->uid, &job->req.demand, &why)) {
         jobs_infeasible(d, job, buf_str(&why));
         line->refused = xstrdup(buf_str(&why));
     } else if (!same && !depend_enter(d, job, &why)) {

@@ -71,3 +71,30 @@ with_settings()
     berth submit --hold -- true
     is given "$(job_field 1 limit_ms)" 1800000
 }
+
+@test "a line of a jobs file that alone is above a limit is refused as one that never could start" {
+    with_settings user_max_gpus 1
+    printf '[gpus=2 vram=1G] true\n[vram=1G] echo fine\n' >jobs.txt
+    try berth run jobs.txt
+    is status "$status" 1
+    has words "$out$err" "it takes 2 GPUs, and $(id -un) may have 1 at once \(user_max_gpus\)"
+    is first "$(job_field 1 state)" INFEASIBLE
+    is second "$(job_field 2 state)" COMPLETED
+}
+
+@test "a daemon that a client starts after a crash has the settings of the one that died" {
+    with_settings user_max_pending 1
+    berth submit --hold -- true
+    kill_daemon
+    try berth submit --hold -- true
+    is status "$status" 6
+    has words "$err" 'user_max_pending'
+    berth daemon stop
+    try berth submit --hold -- true
+    has 'and stays so while there are jobs' "$err" 'user_max_pending'
+    berth cancel 1
+    berth daemon stop
+    berth submit --sim 2 --hold -- true
+    try berth submit --hold -- true
+    is 'and no longer' "$status" 0
+}
