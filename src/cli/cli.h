@@ -34,6 +34,8 @@ int cmd_history(struct cli *cli, int argc, char **argv);
 int cmd_priority(struct cli *cli, int argc, char **argv);
 int cmd_requeue(struct cli *cli, int argc, char **argv);
 int cmd_logs(struct cli *cli, int argc, char **argv);
+int cmd_attach(struct cli *cli, int argc, char **argv);
+int cmd_shell(struct cli *cli, int argc, char **argv);
 int cmd_cancel(struct cli *cli, int argc, char **argv);
 int cmd_hold(struct cli *cli, int argc, char **argv);
 int cmd_release(struct cli *cli, int argc, char **argv);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/cli.h"
+#include "cli/quote.h"
 #include "cli/render.h"
 #include "cli/run.h"
 #include "wire/client.h"
@@ -37,62 +38,13 @@ struct loop {
     bool done;
 };
 
-/* $'..': what a terminal would act on, as text that a shell reads back. */
-static void
-add_escaped(struct buf *out, const char *word)
-{
-    buf_adds(out, "$'");
-    for (; *word; word++) {
-        unsigned char c = (unsigned char)*word;
-
-        if (c < ' ' || c == 0x7f)
-            buf_addf(out, "\\%03o", c);
-        else
-            buf_addf(out, c == '\'' || c == '\\' ? "\\%c" : "%c", c);
-    }
-    buf_addc(out, '\'');
-}
-
-static bool
-has_control(const char *word)
-{
-    for (; *word; word++) {
-        if ((unsigned char)*word < ' ' || *word == 0x7f)
-            return true;
-    }
-    return false;
-}
-
-/* Quotes only what a shell would take apart. */
-static void
-add_quoted(struct buf *out, const char *word)
-{
-    if (word[0] && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-./=:,@%+") == strlen(word)) {
-        buf_adds(out, word);
-        return;
-    }
-    if (has_control(word)) {
-        add_escaped(out, word);
-        return;
-    }
-    buf_addc(out, '\'');
-    for (; *word; word++) {
-        if (*word == '\'')
-            buf_adds(out, "'\\''");
-        else
-            buf_addc(out, *word);
-    }
-    buf_addc(out, '\'');
-}
-
 void
 run_add_way_back(const struct run *run, struct buf *out)
 {
     buf_adds(out, "berth");
     if (run->cli->dir) {
         buf_adds(out, " --dir ");
-        add_quoted(out, run->cli->dir);
+        quote_add(out, run->cli->dir);
     }
     if (run->files[0].is_stdin) {
         buf_adds(out, " queue");
@@ -101,7 +53,7 @@ run_add_way_back(const struct run *run, struct buf *out)
     buf_adds(out, " run");
     for (int i = 0; i < run->n_files; i++) {
         buf_addc(out, ' ');
-        add_quoted(out, run->files[i].shown);
+        quote_add(out, run->files[i].shown);
     }
 }
 

@@ -1,6 +1,8 @@
 /* `berth submit`: one command into the queue. Its options are the rows of the table of
  * attributes (spec/attr.h) that the command line may say, and a few about the submission
  * itself; the first word that is no option begins the command. */
+#include "cli/submit.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/connect.h"
+#include "cli/interactive.h"
 #include "cli/jobreq.h"
 #include "cli/opt.h"
 #include "cli/submit_options.h"
@@ -24,9 +27,12 @@
 #include "spec/attr.h"
 #include "wire/client.h"
 
-struct submission {
-    struct request req;
-    struct submit_words words;
+static const struct page page = {
+    .usage = "berth submit [options] [--] COMMAND [ARG...]\n"
+             "       berth submit [options] SCRIPT [ARG...]",
+    .about =
+        "Queues a command; one word with blanks is a line of shell. The #BERTH and #SBATCH\n"
+        "lines of a script are options; those of the command line win.",
 };
 
 /* One word with blanks in it is a line of shell; anything else is an argv. */
@@ -151,6 +157,12 @@ submit(struct cli *cli, const struct submission *s)
     write_params(s, &params);
     if (client_call_text(c, "submit", params.data, params.len, &result, &e) < 0)
         return cli_fail(&e);
+    if (s->req.interactive) {
+        const struct interactive what = {
+            .cli = cli, .args = &args, .job = id_of(result), .tail = -1};
+
+        return interactive_follow(&what, &c);
+    }
     status = print_id(cli, s, result);
     if (cli_output_status() != 0)
         cli_say("job %lld was queued all the same", id_of(result));
@@ -171,7 +183,7 @@ read_all(struct cli *cli, struct opt_reader *r, int argc, char **argv, struct su
 
     memcpy(copy, argv, (size_t)argc * sizeof *copy);
     request_begin(&s->req);
-    status = submit_read_options(r, cli, argc, copy, &s->req, &s->words);
+    status = submit_read_options(r, cli, &page, argc, copy, &s->req, &s->words);
     if (status != OPT_DONE)
         return status;
     if (r->n_words == 0 || !submit_find_script(r->words[0], &script))
@@ -184,9 +196,51 @@ read_all(struct cli *cli, struct opt_reader *r, int argc, char **argv, struct su
     status = submit_apply_script(&script, ignore, &s->req, &s->words);
     if (status != 0)
         return status;
-    status = submit_read_options(r, cli, argc, argv, &s->req, &s->words);
+    status = submit_read_options(r, cli, &page, argc, argv, &s->req, &s->words);
     return status == OPT_DONE ? submit_script_command(&script, &s->req, r->words, r->n_words)
                               : status;
+}
+
+/* Whoever shows a job's bytes on standard output has no room there for words of our own. */
+static int
+check_output(const struct cli *cli, struct submission *s)
+{
+    uint16_t rows, columns;
+
+    if (!s->req.interactive)
+        return 0;
+    if (cli->json || s->words.parsable)
+        return cli_usage("%s prints the job's number where an interactive job's output goes; "
+                         "leave it out, or submit without --interactive and 'berth attach'",
+                         cli->json ? "--json" : "--parsable");
+    if (s->req.pty && interactive_window(&rows, &columns)) {
+        s->req.rows = rows;
+        s->req.columns = columns;
+    }
+    return 0;
+}
+
+int
+submit_send(struct cli *cli, struct submission *s)
+{
+    int status = submit_finish_request(&s->req, &s->words);
+
+    if (s->req.login)
+        env_for_login(&s->words.env);
+    if (status == 0)
+        status = check_output(cli, s);
+    if (status == 0)
+        status = find_folder(&s->words);
+    if (status == 0)
+        status = s->words.dry_run ? submit_plan(cli, &s->req, &s->words) : submit(cli, s);
+    return status;
+}
+
+void
+submission_free(struct submission *s)
+{
+    submit_words_free(&s->words);
+    request_free(&s->req);
 }
 
 int
@@ -197,16 +251,9 @@ cmd_submit(struct cli *cli, int argc, char **argv)
     int status = read_all(cli, &r, argc, argv, &s);
 
     if (status == 0 && r.n_words > 0)
-        status = submit_finish_request(&s.req, &s.words);
-    if (s.req.login)
-        env_for_login(&s.words.env);
-    if (status == 0 && r.n_words > 0)
-        status = find_folder(&s.words);
-    if (status == 0 && r.n_words > 0)
-        status = s.words.dry_run ? submit_plan(cli, &s.req, &s.words) : submit(cli, &s);
+        status = submit_send(cli, &s);
     else if (status == OPT_EXIT)
         status = r.status;
-    submit_words_free(&s.words);
-    request_free(&s.req);
+    submission_free(&s);
     return status;
 }

@@ -151,21 +151,13 @@ submit_read_clock(struct when_clock *clock)
     clock->to_time = to_time;
 }
 
-static const struct page page = {
-    .usage = "berth submit [options] [--] COMMAND [ARG...]\n"
-             "       berth submit [options] SCRIPT [ARG...]",
-    .about =
-        "Queues a command; one word with blanks is a line of shell. The #BERTH and #SBATCH\n"
-        "lines of a script are options; those of the command line win.",
-};
-
 int
-submit_read_options(struct opt_reader *r, struct cli *cli, int argc, char **argv,
-                    struct request *req, struct submit_words *words)
+submit_read_options(struct opt_reader *r, struct cli *cli, const struct page *page, int argc,
+                    char **argv, struct request *req, struct submit_words *words)
 {
     /* The reader outlives this function only for its words. */
     struct built b;
-    struct page whole = page;
+    struct page whole = *page;
     struct when_clock clock;
     struct err e = {0};
     int opt;

@@ -9,6 +9,7 @@
 struct cli;
 struct err;
 struct opt_reader;
+struct page;
 struct request;
 struct when_clock;
 
@@ -25,9 +26,9 @@ struct submit_words {
 };
 
 /* Lays options over *req (begun by the caller) until the command begins. OPT_DONE (r has the
- * command's words), or OPT_EXIT with r->status. */
-int submit_read_options(struct opt_reader *r, struct cli *cli, int argc, char **argv,
-                        struct request *req, struct submit_words *words);
+ * command's words), or OPT_EXIT with r->status. page: the verb's, without options. */
+int submit_read_options(struct opt_reader *r, struct cli *cli, const struct page *page,
+                        int argc, char **argv, struct request *req, struct submit_words *words);
 
 /* --chdir: where the job runs. ERR_USAGE when there is no such folder. */
 int submit_set_folder(struct submit_words *words, const char *folder, struct err *e);

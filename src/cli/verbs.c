@@ -13,10 +13,12 @@ run_simjob(struct cli *cli, int argc, char **argv)
 const struct verb cli_verbs[] = {
     {"run", "a file of commands, followed to its end", cmd_run},
     {"submit", "queue one command", cmd_submit},
+    {"shell", "a shell on a GPU, for as long as you stay in it", cmd_shell},
     {"queue", "who runs where, who waits and why", cmd_queue},
     {"show", "everything about a job", cmd_show},
     {"explain", "why a job waits, or why it ended", cmd_explain},
     {"logs", "a job's output; -f follows it", cmd_logs},
+    {"attach", "back to an interactive job, or to a shell", cmd_attach},
     {"wait", "until jobs end; exits with their code", cmd_wait},
     {"cancel", "stop jobs, or never start them", cmd_cancel},
     {"hold", "keep waiting jobs from starting", cmd_hold},

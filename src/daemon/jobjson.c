@@ -306,7 +306,7 @@ PERSONAL(log)
 PERSONAL(attach)
 {
     auto_free char *path = launch_attach_path(x->daemon, x->job);
-    jsonw_str(w, job_state_is_active(x->job->state) ? path : NULL);
+    jsonw_str(w, path);
 }
 
 PERSONAL(cwd)
