@@ -118,16 +118,22 @@ safe_name(const char *name)
 }
 
 static int
+load_models(struct run *run)
+{
+    struct err e = {0};
+
+    if (!run->opt.models)
+        return 0;
+    run->models = modeltable_read(run->opt.models, &e);
+    return run->models ? 0 : cli_fail(&e);
+}
+
+static int
 load_files(struct run *run, char **names, int n)
 {
     struct err e = {0};
     int status = 0;
 
-    if (run->opt.models) {
-        run->models = modeltable_read(run->opt.models, &e);
-        if (!run->models)
-            return cli_fail(&e);
-    }
     run->n_files = n;
     run->files = xcalloc((unsigned long)n, sizeof *run->files);
     for (int i = 0; i < n; i++) {
@@ -315,7 +321,9 @@ cmd_run(struct cli *cli, int argc, char **argv)
     if (r.n_words == 0)
         return cli_usage("run which file? For example: berth run jobs.txt");
     run.queue = json_array();
-    status = load_files(&run, r.words, r.n_words);
+    status = load_models(&run);
+    if (status == 0)
+        status = load_files(&run, r.words, r.n_words);
     if (status == 0)
         status = check_empty(&run);
     if (status == 0)

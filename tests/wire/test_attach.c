@@ -17,7 +17,8 @@ add_some(struct buf *out)
     attach_add(out, ATTACH_EOF, NULL, 0);
     attach_add_winsize(out, 50, 300);
     char *room = attach_begin_output(out, UINT64_C(0x123456789a));
-    memcpy(room, "\xff\xfe", 2);
+    room[0] = (char)0xff;
+    room[1] = (char)0xfe;
     attach_end_output(out, 2);
     (void)attach_begin_output(out, 7);
     attach_end_output(out, 0); /* nothing came: no frame */
