@@ -110,6 +110,8 @@ attached_connect(struct attached *a, const char *path, const struct attached_wis
 {
     auto_close int fd = connect_at(path);
 
+    if (fd < 0 && errno == EACCES)
+        return err_set(e, ERR_PERMISSION, "it is another user's");
     if (fd < 0)
         return err_errno(e, ERR_UNREACHABLE, errno, "cannot connect to %s", path);
     if (!is_trusted(fd))

@@ -235,7 +235,12 @@ connect_to_shepherd(struct session *s)
         tell_keys(s);
         return;
     }
-    try_again(s, &e);
+    if (e.code == ERR_UNREACHABLE) {
+        try_again(s, &e);
+        return;
+    }
+    err_prefix(&e, "cannot attach to job %lld", (long long)s->what->job);
+    session_finish(s, cli_fail(&e));
 }
 
 static void

@@ -7,21 +7,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <libgen.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "shepherd/attach_socket.h"
 #include "shepherd/spec.h"
 #include "wire/attach.h"
 
@@ -53,42 +51,7 @@ struct attach {
     bool was_used;     /* somebody has been here */
 };
 
-/* ---- the socket ---- */
-
-/* Through the folder's descriptor: a socket's address holds 107 bytes and no more. */
-static int
-bind_at(int fd, int dir, const char *name)
-{
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    int n = snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/%s", dir, name);
-    if (n < 0 || (size_t)n >= sizeof addr.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    (void)unlinkat(dir, name, 0); /* an attempt's number is never used again: it is nobody's */
-    mode_t before = umask(0177);
-    int rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
-    umask(before);
-    return rc;
-}
-
-static int
-listen_at(const struct spec *spec, struct err *e)
-{
-    auto_free char *for_dir = xstrdup(spec->attach);
-    auto_free char *for_name = xstrdup(spec->attach);
-    const char *name = basename(for_name);
-    auto_close int dir = open(dirname(for_dir), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (dir < 0 || fd < 0 || bind_at(fd, dir, name) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot make the socket %s", spec->attach);
-    if (spec->uid >= 0 &&
-        fchownat(dir, name, (uid_t)spec->uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot hand over %s", spec->attach);
-    if (listen(fd, ATTACH_PEERS_MAX) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot listen on %s", spec->attach);
-    return TAKE_FD(fd);
-}
+/* ---- coming and going ---- */
 
 struct attach *
 attach_open(const struct spec *spec, struct err *e)
@@ -96,7 +59,7 @@ attach_open(const struct spec *spec, struct err *e)
     e->code = ERR_NONE;
     if (!spec->attach)
         return NULL;
-    int fd = listen_at(spec, e);
+    int fd = attach_socket_listen(spec, e);
     if (fd < 0)
         return NULL;
     struct attach *at = xcalloc(1, sizeof *at);
@@ -168,17 +131,6 @@ attach_free(struct attach *at)
     free(at);
 }
 
-/* Only root and the job's own user, whatever the modes of files say. */
-static bool
-is_welcome(const struct attach *at, int fd)
-{
-    uid_t owner = at->spec->uid >= 0 ? (uid_t)at->spec->uid : geteuid();
-    struct ucred who;
-    socklen_t size = sizeof who;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
-           (who.uid == 0 || who.uid == owner);
-}
-
 static void
 refuse(int fd, const char *words)
 {
@@ -193,7 +145,7 @@ accept_peer(struct attach *at)
     auto_close int fd = accept4(at->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return;
-    if (!is_welcome(at, fd)) {
+    if (!attach_socket_admits(at->spec, fd)) {
         refuse(fd, "the job is another user's");
         return;
     }

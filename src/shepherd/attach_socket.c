@@ -1,0 +1,63 @@
+/* The attach socket's name and who may come through it: see attach_socket.h. Made before
+ * anything of the job's, as whoever the shepherd is, in a folder that users only pass through;
+ * then it is the user's. */
+#include "shepherd/attach_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "shepherd/attach.h"
+#include "shepherd/spec.h"
+
+/* Through the folder's descriptor: a socket's address holds 107 bytes and no more. */
+static int
+bind_at(int fd, int dir, const char *name)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    int n = snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/%s", dir, name);
+    if (n < 0 || (size_t)n >= sizeof addr.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    (void)unlinkat(dir, name, 0); /* an attempt's number is never used again: it is nobody's */
+    mode_t before = umask(0177);
+    int rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
+    umask(before);
+    return rc;
+}
+
+int
+attach_socket_listen(const struct spec *spec, struct err *e)
+{
+    auto_free char *for_dir = xstrdup(spec->attach);
+    auto_free char *for_name = xstrdup(spec->attach);
+    const char *name = basename(for_name);
+    auto_close int dir = open(dirname(for_dir), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (dir < 0 || fd < 0 || bind_at(fd, dir, name) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot make the socket %s", spec->attach);
+    if (spec->uid >= 0 &&
+        fchownat(dir, name, (uid_t)spec->uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot hand over %s", spec->attach);
+    if (listen(fd, ATTACH_PEERS_MAX) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot listen on %s", spec->attach);
+    return TAKE_FD(fd);
+}
+
+bool
+attach_socket_admits(const struct spec *spec, int fd)
+{
+    uid_t owner = spec->uid >= 0 ? (uid_t)spec->uid : geteuid();
+    struct ucred who;
+    socklen_t size = sizeof who;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
+           (who.uid == 0 || who.uid == owner);
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env bats
+# Interactive jobs of the machine's daemon: they are their user's alone, terminal and socket too.
+
+load lib
+load users
+
+# Starts an interactive job of alice's that says `ready`: $socket is where one attaches.
+start_alices()
+{
+    start_system
+    as "$ALICE" mkfifo gate.$BATS_TEST_NUMBER
+    background job as "$ALICE" berth submit --gpus 0 --interactive -- \
+        sh -c 'id -un; echo ready; read x <gate.$1; echo over; exit 4' sh "$BATS_TEST_NUMBER"
+    wait_for_output job '^ready$'
+    socket=$(berth show 1 --json | json jobs.0.attach)
+}
+
+# Attached as that user one sees the job go on and end.
+see_the_rest_as()
+{
+    background again runuser -u "$1" -- berth attach 1 --from-start
+    wait_for_output again '^ready$'
+    as "$ALICE" sh -c "echo >gate.$BATS_TEST_NUMBER"
+    finish again
+    is status "$status" 4
+    has output "$out" '^over$'
+    finish job
+    is status "$status" 4
+}
+
+@test "an interactive job runs as its user, and its socket is his alone" {
+    start_alices
+    has output "$(cat "$ROOT/job.out")" "^$ALICE\$"
+    is socket "$(stat -c '%U %a' "$socket")" "$ALICE 600"
+    is folder "$(stat -c '%U %a' "$(dirname "$socket")")" 'root 711'
+    try_as "$BOB" berth attach 1
+    is status "$status" 5
+    is output "$out" ''
+    see_the_rest_as "$ALICE"
+}
+
+@test "root may attach to anybody's job, whose output is the user's file" {
+    start_alices
+    see_the_rest_as root
+    is log "$(stat -c %U "$BERTH_DIR/logs/$(id -u "$ALICE")/1.log")" "$ALICE"
+}
+
+@test "a terminal is its user's, also by its name" {
+    start_system
+    try_as "$ALICE" berth submit --gpus 0 --pty -- \
+        sh -c 'stat -c %U "$(tty)"; echo named >"$(tty)"; echo own >/dev/tty; exit 3'
+    is status "$status" 3
+    has output "$out" "^$ALICE"
+    has output "$out" named
+    has output "$out" own
+}
