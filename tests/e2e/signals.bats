@@ -25,7 +25,7 @@ listening='trap "exit 5" USR1; echo ready >ready; while :; do sleep 0.05; done'
     berth submit --gpus 0 --cpus 1 --array '0-3%1' -- sh -c "$listening"
     timeout "$LIMIT" cat ready
     try berth signal 1 USR1
-    is words "$out" 'sent USR1 to job 2'
+    is words "$out" 'sent USR1 to job 1_0'
     wait_for_event kind=ended job=2 exit_status=5
     timeout "$LIMIT" cat ready
     has explanation "$(berth explain 1_1)" '^job 3 RUNNING'
