@@ -28,7 +28,7 @@ listening='trap "exit 5" USR1; echo ready >ready; while :; do sleep 0.05; done'
     is words "$out" 'sent USR1 to job 1_0'
     wait_for_event kind=ended job=2 exit_status=5
     timeout "$LIMIT" cat ready
-    has explanation "$(berth explain 1_1)" '^job 3 RUNNING'
+    has explanation "$(berth explain 1_1)" '^job 1_1 RUNNING'
     has explanation "$(berth explain 1_3)" '^job 1 PENDING: ArrayLimit'
 }
 
