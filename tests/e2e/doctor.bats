@@ -13,6 +13,8 @@ case_setup()
 # statfs answers as $FAKE_TYPE and $FAKE_FREE say.
 on_fake_disk()
 {
+    # A program with AddressSanitizer wants to be loaded before anybody else.
+    export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
     command -v cc >/dev/null || skip "there is no C compiler here"
     cat >"$ROOT/fake.c" <<'C'
 #define _GNU_SOURCE
