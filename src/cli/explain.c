@@ -9,12 +9,11 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/answer.h"
-#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/opt.h"
 #include "cli/render.h"
+#include "cli/tell.h"
 #include "cli/term.h"
-#include "wire/client.h"
 
 static const struct opt options[] = {
     {"all", 'a', NULL, "every job, also those that have ended"},
@@ -145,33 +144,12 @@ add_job(const struct term *term, struct buf *out, const json_t *job)
 int
 cmd_explain(struct cli *cli, int argc, char **argv)
 {
-    struct opt_reader r;
-    auto_json json_t *result = NULL;
-    auto_buf struct buf out = BUF_INIT;
-    struct term term = term_of_stdout();
-    json_t *params;
-    json_t *job;
-    bool all = false;
-    size_t i;
-    int status;
-    int opt;
-
-    opt_begin(&r, cli, &page, argc, argv);
-    while ((opt = opt_next(&r)) >= 0)
-        all = true;
-    if (opt == OPT_EXIT)
-        return r.status;
-    params = ask_select_or_all(&r, all,
-                               "which job? For example: berth explain 12, or @ for your last");
-    if (!params)
-        return 2;
-    status = ask_daemon(cli, "explain", params, &result);
-    if (status != 0)
-        return status;
-    if (cli->json) {
-        json_object_set_new(result, "version", json_integer(1));
-        return cli_put_json(result);
-    }
-    json_array_foreach(json_object_get(result, "jobs"), i, job) add_job(&term, &out, job);
-    return cli_put(&out);
+    static const struct tell what = {
+        .page = &page,
+        .method = "explain",
+        .nothing = "which job? For example: berth explain 12, or @ for your last",
+        .between = "",
+        .add = add_job,
+    };
+    return tell_jobs(cli, argc, argv, &what);
 }

@@ -6,12 +6,11 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/answer.h"
-#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/opt.h"
 #include "cli/render.h"
+#include "cli/tell.h"
 #include "cli/term.h"
-#include "wire/client.h"
 
 static const struct opt options[] = {
     {"all", 'a', NULL, "every job, also those that have ended"},
@@ -279,40 +278,12 @@ add_job(const struct term *term, struct buf *out, const json_t *job)
 int
 cmd_show(struct cli *cli, int argc, char **argv)
 {
-    struct opt_reader r;
-    auto_json json_t *result = NULL;
-    auto_buf struct buf out = BUF_INIT;
-    struct term term = term_of_stdout();
-    json_t *params;
-    json_t *job;
-    bool all = false;
-    size_t i;
-    int status;
-    int opt;
-
-    opt_begin(&r, cli, &page, argc, argv);
-    while ((opt = opt_next(&r)) >= 0)
-        all = true;
-    if (opt == OPT_EXIT)
-        return r.status;
-    params = ask_select_or_all(&r, all,
-                               "which job? For example: berth show 12, or @ for your "
-                               "last");
-    if (!params)
-        return 2;
-    json_object_set_new(params, "all", json_true());
-    status = ask_daemon(cli, "jobs", params, &result);
-    if (status != 0)
-        return status;
-    if (cli->json) {
-        json_object_set_new(result, "version", json_integer(1));
-        return cli_put_json(result);
-    }
-    json_array_foreach(json_object_get(result, "jobs"), i, job)
-    {
-        if (i > 0)
-            buf_addc(&out, '\n');
-        add_job(&term, &out, job);
-    }
-    return cli_put(&out);
+    static const struct tell what = {
+        .page = &page,
+        .method = "jobs",
+        .nothing = "which job? For example: berth show 12, or @ for your last",
+        .between = "\n",
+        .add = add_job,
+    };
+    return tell_jobs(cli, argc, argv, &what);
 }
