@@ -416,5 +416,6 @@ main(int argc, char **argv)
     notify_ready(d.notify, &d);
     uv_run(&loop, UV_RUN_DEFAULT);
     finish(&d);
+    free(o.recalled);
     return 0;
 }

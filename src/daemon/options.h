@@ -17,6 +17,7 @@ struct options {
     bool stay;            /* --stay: do not leave when idle */
     const char *sets[32]; /* --set key=value */
     int n_sets;
+    char *recalled; /* owned: what recall_options read, into which config and sets point */
 };
 
 /* 0: go on; 1: --help or --version was printed; -1: e says what is wrong. */

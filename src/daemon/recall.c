@@ -39,7 +39,8 @@ recall_options(const char *state, struct options *o, struct err *e)
         return 0;
     if (file_read(path, MAX_BYTES, &text, e))
         return -1;
-    char *rest = buf_take(&text), *line; /* what options point into is never freed */
+    o->recalled = buf_take(&text);
+    char *rest = o->recalled, *line;
     while ((line = strsep(&rest, "\n"))) {
         if (*line && take_line(line, o))
             return err_set(e, ERR_FAILED,
