@@ -71,7 +71,8 @@ static void
 test_reading_a_process(void **state)
 {
     (void)state;
-    char script[] = "echo 1; exec sleep 1000", mark[] = "BERTH_MARK=abc:1.2", value[32],
+    /* No exec behind the echo: in the middle of one a process shows no environment. */
+    char script[] = "echo 1; sleep 1000; :", mark[] = "BERTH_MARK=abc:1.2", value[32],
          group[256];
     struct proc p, me;
     int out;
