@@ -20,7 +20,7 @@ add_overview(struct client *c, const struct term *term, struct buf *out, struct 
 
     if (client_call(c, "gpus", NULL, &gpus, e) < 0 ||
         client_call(c, "status", NULL, &status, e) < 0 ||
-        queue_table_add(c, json_object(), &view, term, &table, &n, e) < 0)
+        queue_table_add(c, json_pack("{s:s}", "order", "turn"), &view, term, &table, &n, e) < 0)
         return -1;
     gpu_table_add(gpus, term, true, out);
     if (json_array_size(json_object_get(gpus, "gpus")) == 0)

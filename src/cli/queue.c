@@ -52,6 +52,7 @@ make_params(const struct opt_reader *r, const struct wish *w)
 {
     json_t *params = r->n_words ? ask_select(r->words, r->n_words) : json_object();
 
+    json_object_set_new(params, "order", json_string("turn"));
     if (w->all)
         json_object_set_new(params, "all", json_true());
     if (w->user)

@@ -61,6 +61,16 @@ read_fields(const json_t *names, struct listing *l, struct err *e)
     return 0;
 }
 
+static int
+read_order(const json_t *order, struct select *s, struct err *e)
+{
+    const char *text = json_string_value(order);
+    s->in_turn = text && strcmp(text, "turn") == 0;
+    if (!order || s->in_turn || (text && strcmp(text, "priority") == 0))
+        return 0;
+    return err_set(e, ERR_USAGE, "\"order\" is \"priority\" or \"turn\"");
+}
+
 /* Ended jobs come first, so that the newest lines of a list are what is going on. Words that
  * name jobs reach into the history; no words mean the queue, unless `all` is said. */
 static int
@@ -93,6 +103,8 @@ method_jobs(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     struct select s;
     int rc = select_read(d, c->uid, params, &s, e);
     s.arrays_for_tasks = true;
+    if (rc == 0)
+        rc = read_order(json_object_get(params, "order"), &s, e);
     if (rc == 0)
         rc = read_fields(json_object_get(params, "fields"), &l, e);
     if (rc == 0) {

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "core/array.h"
+#include "core/plan.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/roles.h"
@@ -212,13 +214,35 @@ look_up(struct daemon *d, const struct select *s, struct job ***jobs, size_t *n)
     return true;
 }
 
+/* As people read a queue: what is on the machine, who waits in the order of their turns, who is
+ * held. */
+static struct job **
+list_in_turn(struct daemon *d, size_t *n)
+{
+    const unsigned waiting = 1u << JOB_PENDING, held = 1u << JOB_HELD;
+    size_t n_other, n_waiting, n_held;
+    struct job **jobs = queue_list_in_order(d->queue, QUEUE_ALL & ~(waiting | held), &n_other);
+    struct job **turns =
+        plan_list_in_turn(d->planner, d->queue, d->ledger, clock_wall_us(), &n_waiting);
+    struct job **last = queue_list_in_order(d->queue, held, &n_held);
+    *n = n_other + n_waiting + n_held;
+    jobs = xrealloc(jobs, (*n + 1) * sizeof(struct job *));
+    for (size_t i = 0; i < n_waiting; i++)
+        jobs[n_other + i] = turns[i];
+    for (size_t i = 0; i < n_held; i++)
+        jobs[n_other + n_waiting + i] = last[i];
+    free(turns);
+    free(last);
+    return jobs;
+}
+
 size_t
 select_live(struct daemon *d, const struct select *s, struct job ***jobs)
 {
     size_t n, kept = 0;
     if (look_up(d, s, jobs, &kept))
         return kept;
-    *jobs = queue_list_in_order(d->queue, QUEUE_ALL, &n);
+    *jobs = s->in_turn ? list_in_turn(d, &n) : queue_list_in_order(d->queue, QUEUE_ALL, &n);
     for (size_t i = 0; i < n; i++)
         if (select_matches(s, (*jobs)[i]))
             (*jobs)[kept++] = (*jobs)[i];

@@ -18,6 +18,7 @@ struct select {
     struct selector selector;
     bool everything;       /* no words were given */
     bool arrays_for_tasks; /* for lists: a task that has not left is shown by its array */
+    bool in_turn;          /* those that wait in the order of their turns */
     uint32_t last_id;      /* what @ means for this caller; 0: it has no job */
     const char *user;      /* only this user's; NULL: anybody's. Borrowed */
     const struct daemon *daemon;
@@ -32,7 +33,7 @@ void select_free(struct select *s);
 
 bool select_matches(const struct select *s, const struct job *job);
 
-/* The live jobs that match, in the order of the queue. *jobs is the caller's (not the jobs). */
+/* The live jobs that match, in the order of the queue (in_turn: see above), or as they are named. *jobs is the caller's (not the jobs). */
 size_t select_live(struct daemon *d, const struct select *s, struct job ***jobs);
 
 /* Calls cb for each ended job of the history that matches, oldest first; at most `limit` of

@@ -1,0 +1,17 @@
+#!/usr/bin/env bats
+# What people look at: `queue`, `gpus`, `status`, their order, their columns, and watching them.
+
+load lib
+
+@test "the queue shows who waits in the order of the turns, and who is held last" {
+    start_daemon 1
+    berth submit -- sleep 1000 >/dev/null
+    wait_for_event kind=started job=1 >/dev/null
+    berth submit --priority 9 --begin +1d -- true >/dev/null
+    berth submit --priority 9 --hold -- true >/dev/null
+    berth submit -- true >/dev/null
+    berth submit --priority 5 -- true >/dev/null
+    is order "$(berth queue --format id | tail -n +2 | tr -d ' ' | tr '\n' ,)" 1,5,4,2,3,
+    try berth queue @ --format id
+    is named "$status $(tail -1 <<<"$out" | tr -d ' ')" '0 5'
+}
