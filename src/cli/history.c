@@ -21,7 +21,7 @@ static const struct opt options[] = {
     {"all", 'a', NULL, "all of them, not only the newest 50"},
     {"user", 'u', "NAME", "only this user's"},
     {"format", 'o', "LIST", "columns, as in berth queue"},
-    {"sort", 's', "COLUMN", "by this column; -COLUMN: the largest first"},
+    {"sort", 's', "LIST", "by these columns; -COLUMN: the largest first"},
     {"limit", 'n', "N", "the newest so many"},
     {"csv", 0, NULL, "all that ran on GPUs, as a workload for berth simulate"},
     {0},

@@ -23,8 +23,8 @@ enum { OPT_ALL, OPT_USER, OPT_FORMAT, OPT_SORT, OPT_LIMIT, OPT_WATCH };
 static const struct opt options[] = {
     {"all", 'a', NULL, "ended jobs too"},
     {"user", 'u', "NAME", "only this user's"},
-    {"format", 'o', "LIST", "columns, in this order, of those below"},
-    {"sort", 's', "COLUMN", "by this column; -COLUMN: the largest first"},
+    {"format", 'o', "LIST", "columns, in this order, of those below; reason:40 cuts at 40"},
+    {"sort", 's', "LIST", "by these columns; -COLUMN: the largest first"},
     {"limit", 'n', "N", "at most so many"},
     {"watch", 'w', NULL, "draw it again whenever something happens, until Ctrl-C"},
     {0},

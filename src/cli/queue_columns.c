@@ -282,6 +282,7 @@ queue_column_find(const char *name, size_t n, struct err *e)
 {
     const char *names[QUEUE_COLUMNS_MAX + 1] = {0};
     auto_buf struct buf word = BUF_INIT;
+    auto_buf struct buf all = BUF_INIT;
     const char *near;
 
     for (size_t i = 0; queue_columns[i].name; i++) {
@@ -291,10 +292,10 @@ queue_column_find(const char *name, size_t n, struct err *e)
     }
     text_add_safe(&word, name, n, 40);
     near = text_nearest(buf_str(&word), names);
-    if (near)
-        err_set(e, ERR_USAGE, "unknown column '%s'; did you mean '%s'?", buf_str(&word), near);
-    else
-        err_set(e, ERR_USAGE, "unknown column '%s'; 'berth queue --help' lists them",
-                buf_str(&word));
-    return NULL;
+    for (int i = 0; names[i]; i++)
+        buf_addf(&all, " %s", names[i]);
+    return err_set(e, ERR_USAGE, "unknown column '%s'%s%s%s; there are:%s", buf_str(&word),
+                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "",
+                   buf_str(&all)),
+           NULL;
 }

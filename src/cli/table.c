@@ -29,6 +29,7 @@ struct table {
     int width[COLUMNS_MAX];
     bool filled[COLUMNS_MAX];
     bool hidden[COLUMNS_MAX];
+    int cut[COLUMNS_MAX]; /* 0: no bound */
 };
 
 struct table *
@@ -73,16 +74,16 @@ is_plain(const char *s, size_t n)
 
 /* Nearly all text is printable ASCII, which needs no second look at each character. */
 static int
-add_text(struct buf *out, const char *s)
+add_text(struct buf *out, const char *s, int cut)
 {
     size_t n = strlen(s);
     size_t at = out->len;
 
-    if (is_plain(s, n)) {
+    if (is_plain(s, n) && (cut == 0 || n <= (size_t)cut)) {
         buf_add(out, s, n + 1);
         return (int)n;
     }
-    text_add_safe(out, s, n, 0);
+    text_add_safe(out, s, n, cut);
     buf_addc(out, '\0');
     return text_columns(out->data + at);
 }
@@ -104,7 +105,7 @@ table_cell(struct table *t, enum style style, const char *s)
     else if (column != t->n_columns - 1)
         s = "-";
     c->at = (uint32_t)t->text.len;
-    width = add_text(&t->text, s);
+    width = add_text(&t->text, s, t->cut[column]);
     c->width = (uint16_t)(width > UINT16_MAX ? UINT16_MAX : width);
     c->style = (uint8_t)style;
     if (width > t->width[column])
@@ -124,6 +125,12 @@ void
 table_hide(struct table *t, int column)
 {
     t->hidden[column] = true;
+}
+
+void
+table_cut(struct table *t, int column, int max)
+{
+    t->cut[column] = max;
 }
 
 size_t

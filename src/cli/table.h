@@ -26,7 +26,9 @@ void table_free(struct table *t);
  * the last column. */
 void table_cell(struct table *t, enum style style, const char *s);
 void table_cell_int(struct table *t, long long v);
-void table_hide(struct table *t, int column); /* leaves it out, whatever is in it */
+void table_hide(struct table *t, int column);         /* leaves it out, whatever is in it */
+void table_cut(struct table *t, int column, int max); /* cells to come, with "..."; 0: as wide
+                                                          as they are */
 size_t table_rows(const struct table *t);
 
 /* Appends the whole table, with a line of titles. */

@@ -15,3 +15,21 @@ load lib
     try berth queue @ --format id
     is named "$status $(tail -1 <<<"$out" | tr -d ' ')" '0 5'
 }
+
+@test "columns have a width, rows are sorted by several columns, and a wrong name says which there are" {
+    start_daemon 1
+    berth submit --priority 1 -- sleep 1000 1000 1000 >/dev/null
+    wait_for_event kind=started job=1 >/dev/null
+    berth submit --priority 2 -- true >/dev/null
+    berth submit --priority 1 -- true >/dev/null
+    try berth queue --format id,command:10 1
+    has cut "$out" '^ *1  sleep 1\.\.\.$'
+    is sorted "$(berth queue --format id --sort -priority,-id | tail -n +2 | tr -d ' ' | tr '\n' ,)" 2,3,1,
+    try berth queue --format id,prio
+    is status "$status" 2
+    has words "$err" "unknown column 'prio'.*; there are: id user .* command"
+    try berth queue --format id:x
+    has width "$status $err" '^2 .*width of a column'
+    try berth queue --sort nothing
+    has sort "$status $err" "^2 .*unknown column 'nothing'"
+}
