@@ -5,25 +5,19 @@
  * the loop, because every write is asynchronous. */
 #include "daemon/server.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 #include <uv.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "daemon/daemon.h"
+#include "daemon/listener.h"
 #include "daemon/methods.h"
 #include "daemon/peers.h"
 #include "daemon/roles.h"
@@ -33,7 +27,6 @@
 
 #define READ_SIZE          65536
 #define UNREAD_MAX         ((size_t)256 << 20) /* bytes a client may leave unread */
-#define SOCKET_LOOK_MS     10000
 #define RESUME_MS          20 /* who asked too much is looked at again so often */
 #define RPC_PARSE_ERROR    -32700
 #define RPC_BAD_REQUEST    -32600
@@ -65,10 +58,7 @@ struct client {
 
 struct server {
     struct daemon *daemon;
-    uv_pipe_t *listener;
-    uv_timer_t look; /* whether the socket's name is still there */
-    dev_t dev;       /* of the file that bind made */
-    ino_t ino;
+    struct listener *listener;
     struct peers *peers;
     uv_timer_t resume;
     struct client *clients;
@@ -451,106 +441,19 @@ on_connection(uv_stream_t *listener, int status)
     uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
 }
 
-/* Binds through /proc/self/fd, so that a deep --dir is not cut off by the 108 bytes of a
- * socket address; bound under another name and renamed, so that there is always a socket. */
-static int
-bind_socket(const char *path, bool for_all, struct err *e)
-{
-    auto_free char *folder = xstrdup(path);
-    char *slash = strrchr(folder, '/');
-    *slash = '\0';
-    mode_t before = umask(for_all ? 022 : 077);
-    int made = file_mkdirs(folder, for_all ? 0755 : 0700, e);
-    umask(before);
-    if (made)
-        return -1;
-    auto_close int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (dir < 0 || fd < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot open %s", folder);
-    struct stat st;
-    if (fstat(dir, &st) == 0 && st.st_uid != getuid())
-        return err_set(e, ERR_PERMISSION, "%s belongs to somebody else; remove it or use --dir",
-                       folder);
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/.sock.%d", dir, getpid());
-    unlink(addr.sun_path);
-    mode_t old = umask(for_all ? 0111 : 0177);
-    int rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
-    umask(old);
-    if (rc)
-        return err_errno(e, ERR_FAILED, errno, "cannot bind %s", path);
-    auto_free char *temp = xasprintf(".sock.%d", getpid());
-    if (renameat(dir, temp, dir, slash + 1))
-        return err_errno(e, ERR_FAILED, errno, "cannot put the socket at %s", path);
-    return TAKE_FD(fd);
-}
-
-static void
-on_listener_closed(uv_handle_t *handle)
-{
-    free(handle);
-}
-
-/* Binds, listens, and remembers which file that made. */
-static int
-listen_anew(struct server *s, struct err *e)
-{
-    struct stat st;
-    int fd = bind_socket(s->daemon->places.socket, s->daemon->places.system, e);
-    if (fd < 0)
-        return -1;
-    uv_pipe_t *listener = xcalloc(1, sizeof *listener);
-    uv_pipe_init(s->daemon->loop, listener, 0);
-    listener->data = s;
-    int rc = uv_pipe_open(listener, fd);
-    if (!rc)
-        rc = uv_listen((uv_stream_t *)listener, 256, on_connection);
-    if (!rc && stat(s->daemon->places.socket, &st))
-        rc = uv_translate_sys_error(errno);
-    if (rc) {
-        uv_close((uv_handle_t *)listener, on_listener_closed);
-        return err_set(e, ERR_FAILED, "cannot listen on %s: %s", s->daemon->places.socket,
-                       uv_strerror(rc));
-    }
-    if (s->listener)
-        uv_close((uv_handle_t *)s->listener, on_listener_closed);
-    s->listener = listener;
-    s->dev = st.st_dev;
-    s->ino = st.st_ino;
-    return 0;
-}
-
-/* Cleaners of /tmp remove sockets that nobody has touched for some days. */
-static void
-on_look_at_socket(uv_timer_t *timer)
-{
-    struct server *s = timer->data;
-    struct stat st;
-    struct err e = {0};
-    if (stat(s->daemon->places.socket, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino)
-        return;
-    if (listen_anew(s, &e))
-        log_error("event=socket-gone %s", e.text);
-    else
-        log_warn("event=socket-bound-again path=%s", s->daemon->places.socket);
-}
-
 struct server *
 server_open(struct daemon *d, struct err *e)
 {
     struct server *s = xcalloc(1, sizeof *s);
     s->daemon = d;
-    if (listen_anew(s, e)) {
+    s->listener = listener_open(d, on_connection, s, e);
+    if (!s->listener) {
         free(s);
         return NULL;
     }
     s->peers = peers_new(d->places.system);
     uv_timer_init(d->loop, &s->resume);
     s->resume.data = s;
-    uv_timer_init(d->loop, &s->look);
-    s->look.data = s;
-    uv_timer_start(&s->look, on_look_at_socket, SOCKET_LOOK_MS, SOCKET_LOOK_MS);
     return s;
 }
 
@@ -560,10 +463,8 @@ server_close(struct server *s)
     if (s->closing)
         return;
     s->closing = true;
-    unlink(s->daemon->places.socket);
-    uv_close((uv_handle_t *)&s->look, NULL);
+    listener_close(s->listener);
     uv_close((uv_handle_t *)&s->resume, NULL);
-    uv_close((uv_handle_t *)s->listener, on_listener_closed);
     for (struct client *c = s->clients; c; c = c->next) {
         uv_read_stop((uv_stream_t *)&c->pipe);
         uv_unref((uv_handle_t *)&c->pipe);
@@ -580,6 +481,7 @@ server_hang_up(struct server *s)
 void
 server_free(struct server *s)
 {
+    listener_free(s->listener);
     peers_free(s->peers);
     free(s);
 }
@@ -593,11 +495,7 @@ server_client_count(const struct server *s)
 bool
 server_has_callers(const struct server *s)
 {
-    uv_os_fd_t fd;
-    if (uv_fileno((const uv_handle_t *)s->listener, &fd))
-        return false;
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    return poll(&p, 1, 0) > 0;
+    return listener_has_callers(s->listener);
 }
 
 struct ticket *

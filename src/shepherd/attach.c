@@ -27,6 +27,7 @@
 #define FRAMES_A_TURN 16    /* for one client: then it is everybody else's turn */
 #define FIRST_WAIT_MS 10000 /* for the first client, once the job is over */
 #define STALL_MS      30000 /* a client that takes nothing for so long reads the log itself */
+#define LOST_MS       5000  /* between tries to give the socket a name again */
 #define LINGER_MAX_US (600 * INT64_C(1000000))
 
 struct peer {
@@ -43,8 +44,10 @@ struct peer {
 struct attach {
     const struct spec *spec;
     char *path;
-    int listen_fd;
-    int notify_fd; /* the log's growth, while somebody is there to be told; -1 */
+    struct attach_socket socket;
+    bool lost;     /* the socket has no name, and could not be given one */
+    int notify_fd; /* what happens in the socket's folder, and the log's growth; -1 */
+    int log_watch; /* in it, while somebody is there to be told; -1 */
     struct console console;
     struct peer peers[ATTACH_PEERS_MAX];
     struct buf record; /* empty: the job has not ended */
@@ -59,14 +62,17 @@ attach_open(const struct spec *spec, struct err *e)
     e->code = ERR_NONE;
     if (!spec->attach)
         return NULL;
-    int fd = attach_socket_listen(spec, e);
-    if (fd < 0)
+    struct attach_socket made;
+    if (attach_socket_listen(spec, &made, e) < 0)
         return NULL;
     struct attach *at = xcalloc(1, sizeof *at);
     at->spec = spec;
     at->path = xstrdup(spec->attach);
-    at->listen_fd = fd;
-    at->notify_fd = -1;
+    at->socket = made;
+    at->log_watch = -1;
+    at->notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (at->notify_fd >= 0)
+        (void)attach_socket_watch(spec, at->notify_fd);
     console_init(&at->console, spec->pty);
     for (int i = 0; i < ATTACH_PEERS_MAX; i++)
         at->peers[i].fd = -1;
@@ -93,14 +99,13 @@ static void
 watch_log(struct attach *at, bool wanted)
 {
     char path[32];
-    if (!wanted && at->notify_fd >= 0)
-        close(TAKE_FD(at->notify_fd));
-    if (!wanted || at->notify_fd >= 0 || at->console.pty || at->console.log_fd < 0)
+    if (!wanted && at->log_watch >= 0)
+        (void)inotify_rm_watch(at->notify_fd, TAKE_FD(at->log_watch));
+    if (!wanted || at->log_watch >= 0 || at->console.pty || at->console.log_fd < 0)
         return;
-    at->notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     snprintf(path, sizeof path, "/proc/self/fd/%d", at->console.log_fd);
     if (at->notify_fd >= 0)
-        (void)inotify_add_watch(at->notify_fd, path, IN_MODIFY);
+        at->log_watch = inotify_add_watch(at->notify_fd, path, IN_MODIFY);
 }
 
 static void
@@ -124,7 +129,9 @@ attach_free(struct attach *at)
     for (int i = 0; i < ATTACH_PEERS_MAX; i++)
         drop_peer(at, &at->peers[i]);
     (void)unlink(at->path);
-    close(at->listen_fd);
+    close(at->socket.fd);
+    if (at->notify_fd >= 0)
+        close(at->notify_fd);
     console_free(&at->console);
     buf_free(&at->record);
     free(at->path);
@@ -139,22 +146,46 @@ refuse(int fd, const char *words)
     (void)send(fd, out.data, out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void
+/* False when nobody waits to come in. */
+static bool
 accept_peer(struct attach *at)
 {
-    auto_close int fd = accept4(at->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    auto_close int fd = accept4(at->socket.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
-        return;
+        return false;
     if (!attach_socket_admits(at->spec, fd)) {
         refuse(fd, "the job is another user's");
-        return;
+        return true;
     }
     for (int i = 0; i < ATTACH_PEERS_MAX; i++)
         if (at->peers[i].fd < 0) {
             at->peers[i].fd = TAKE_FD(fd);
-            return;
+            return true;
         }
     refuse(fd, "as many are attached to the job as can be; let one of them detach");
+    return true;
+}
+
+/* Something has happened in its folder: where its name is gone, it gets another socket there.
+ * Those who stand before the old one come in first. */
+static void
+keep_socket(struct attach *at)
+{
+    struct attach_socket made;
+    struct err e;
+    if (attach_socket_is_there(at->spec, &at->socket)) {
+        at->lost = false;
+        return;
+    }
+    while (accept_peer(at))
+        ;
+    at->lost = attach_socket_listen(at->spec, &made, &e) < 0;
+    if (at->lost)
+        return;
+    close(at->socket.fd);
+    at->socket = made;
+    if (at->notify_fd >= 0) /* the folder may be another */
+        (void)attach_socket_watch(at->spec, at->notify_fd);
 }
 
 /* ---- what clients say ---- */
@@ -347,18 +378,21 @@ attach_fill(const struct attach *at, struct pollfd *out)
             .fd = p->fd,
             .events = (short)((hears ? POLLIN : 0) | (has_more(at, p) ? POLLOUT : 0))};
     }
-    out[n++] = (struct pollfd){.fd = at->listen_fd, .events = POLLIN};
+    out[n++] = (struct pollfd){.fd = at->socket.fd, .events = POLLIN};
     if (at->notify_fd >= 0)
         out[n++] = (struct pollfd){.fd = at->notify_fd, .events = POLLIN};
     return n + console_fill(&at->console, out + n);
 }
 
-static void
+/* That there were any says enough: both places are looked at. */
+static bool
 forget_events(int fd)
 {
     char events[4096];
+    bool any = false;
     while (fd >= 0 && read(fd, events, sizeof events) > 0)
-        ;
+        any = true;
+    return any;
 }
 
 static void
@@ -380,7 +414,7 @@ attach_serve(struct attach *at, const struct pollfd *polled, size_t n)
     for (size_t k = 0; k < n; k++) {
         if (polled[k].revents == 0)
             continue;
-        if (polled[k].fd == at->listen_fd)
+        if (polled[k].fd == at->socket.fd)
             somebody_came = true;
         else if (polled[k].fd == at->console.fd)
             console = &polled[k];
@@ -388,20 +422,23 @@ attach_serve(struct attach *at, const struct pollfd *polled, size_t n)
             if (at->peers[i].fd == polled[k].fd)
                 serve_peer(at, &at->peers[i], polled[k].revents);
     }
-    forget_events(at->notify_fd);
+    bool something_moved = forget_events(at->notify_fd);
     console_serve(&at->console, console);
     console_look(&at->console);
     for (int i = 0; i < ATTACH_PEERS_MAX; i++)
         if (at->peers[i].fd >= 0 && has_more(at, &at->peers[i]))
             write_peer(at, &at->peers[i]);
     if (somebody_came) /* last, so that a new client never inherits another's poll result */
-        accept_peer(at);
+        (void)accept_peer(at);
+    if (something_moved || at->lost)
+        keep_socket(at);
 }
 
 int
 attach_wait_ms(const struct attach *at)
 {
-    return at ? console_wait_ms(&at->console) : -1;
+    int ms = at ? console_wait_ms(&at->console) : -1;
+    return at && at->lost && (ms < 0 || ms > LOST_MS) ? LOST_MS : ms;
 }
 
 void

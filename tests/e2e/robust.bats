@@ -258,13 +258,6 @@ JOBS
     wait_for_event kind=ended job=1 exit_status=4
 }
 
-@test "a socket that a cleaner removed is bound again" {
-    start_daemon 1
-    pid=$(daemon_pid)
-    rm "$BERTH_DIR/berth.sock"
-    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.pid "$pid"
-}
-
 @test "an id that does not exist is named, also among others that do" {
     start_daemon 1
     berth submit --wait -- true

@@ -1,0 +1,112 @@
+#!/usr/bin/env bats
+# Sockets are names in folders where things are cleaned away: whatever becomes of the name, who
+# comes next finds the same daemon and the same job, and who is there already notices nothing.
+# The limit of a step is shorter than what a daemon that merely looks now and then would take.
+
+load lib
+
+# The daemon answers under its name again, and is the same.
+answers_again()
+{
+    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.pid "$pid"
+}
+
+case_setup()
+{
+    start_daemon 1
+    pid=$(daemon_pid)
+}
+
+@test "a socket that a cleaner removed is bound again, as often as that happens" {
+    local i
+    for i in 1 2 3 4 5; do
+        rm "$BERTH_DIR/berth.sock"
+        answers_again
+    done
+}
+
+@test "a socket that something else stands in place of is bound again" {
+    : >"$ROOT/file"
+    mv "$ROOT/file" "$BERTH_DIR/berth.sock"
+    answers_again
+    [ -S "$BERTH_DIR/berth.sock" ]
+    # A socket whose owner is dead.
+    python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$ROOT/dead"
+    mv "$ROOT/dead" "$BERTH_DIR/berth.sock"
+    answers_again
+    mv "$BERTH_DIR/berth.sock" "$BERTH_DIR/old.sock"
+    answers_again
+}
+
+@test "a folder that is removed with the socket is made again" {
+    stop_daemon
+    # As in user mode, where the socket's folder holds nothing else.
+    export XDG_RUNTIME_DIR=$ROOT/run XDG_STATE_HOME=$ROOT/home
+    unset BERTH_DIR
+    mkdir "$ROOT/run"
+    start_daemon 1
+    pid=$(daemon_pid)
+    # Renamed first: a daemon is quicker than rm -r, which then finds a new socket there.
+    mv "$ROOT/run/berth" "$ROOT/run/elsewhere"
+    answers_again
+    is "its mode" "$(stat -c %a "$ROOT/run/berth")" 700
+    rm -r "$ROOT/run/elsewhere"
+    rm -r "$ROOT/run/berth" || true
+    answers_again
+    stop_daemon
+}
+
+@test "followers and jobs do not notice, nor does who stands before the old socket" {
+    background events berth events -f
+    berth submit --gpus 0 --hold -- true
+    wait_for_output events '"kind":"submitted"'
+    # The name is gone, the daemon cannot see that yet: this caller has no name but is there.
+    kill -STOP "$pid"
+    background waiter berth submit --gpus 0 --wait -- sh -c 'exit 7'
+    rm "$BERTH_DIR/berth.sock"
+    kill -CONT "$pid"
+    finish waiter
+    is status "$status" 7
+    berth release 1
+    wait_for_output events '"job":1.*"kind":"ended"|"kind":"ended".*"job":1'
+}
+
+@test "a name that another daemon answers under is left to it, and said" {
+    # Two states that would have the same socket: the second does not start.
+    mkdir "$ROOT/run"
+    export XDG_RUNTIME_DIR=$ROOT/run
+    try env -u BERTH_DIR XDG_STATE_HOME="$ROOT/one" berth daemon start --sim 1
+    is status "$status" 0
+    try env -u BERTH_DIR XDG_STATE_HOME="$ROOT/two" berthd --sim 1 --ready-fd 9 9>"$ROOT/ready"
+    is status "$status" 6
+    has "what it said" "$(cat "$ROOT/ready")" "another daemon answers at $ROOT/run/berth/berth.sock"
+    # One whose name was taken by somebody who answers does not fight over it.
+    ln -f "$ROOT/run/berth/berth.sock" "$BERTH_DIR/foreign"
+    mv "$BERTH_DIR/foreign" "$BERTH_DIR/berth.sock"
+    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" 'event=socket-gone another daemon answers'
+    rm "$BERTH_DIR/berth.sock"
+    answers_again
+    env -u BERTH_DIR XDG_STATE_HOME="$ROOT/one" berth daemon stop
+}
+
+@test "an interactive job's socket is bound again, and who is attached stays" {
+    local socket
+    mkfifo gate
+    background job berth submit --gpus 0 --interactive -- sh -c 'echo one; read x <gate; echo two; exit 7'
+    wait_for_output job '^one$'
+    socket=$(job_field 1 attach)
+    rm "$socket"
+    "$E2E/await" until "$LIMIT" "$E2E/is-there $socket" there true
+    background second berth attach 1 --from-start
+    wait_for_output second '^one$'
+    mv "$(dirname "$socket")" "$ROOT/elsewhere"
+    "$E2E/await" until "$LIMIT" "$E2E/is-there $socket" there true
+    background third berth attach 1 --from-start
+    wait_for_output third '^one$'
+    echo >gate
+    for who in job second third; do
+        finish "$who"
+        is "status of $who" "$status" 7
+        is "output of $who" "$out" $'one\ntwo'
+    done
+}
