@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "store/store.h"
 
-#define STORE_SCHEMA_VERSION 2
+#define STORE_SCHEMA_VERSION 3
 #define STORE_APPLICATION_ID 0x42525448 /* "BRTH" */
 #define STORE_BOOT_ID_BYTES  64
 
@@ -49,6 +49,7 @@ enum stmt_id {
     STMT_LINES_FORGET,
     STMT_PRUNE_LIST,
     STMT_PRUNE_LINE,
+    STMT_PRUNE_TRACES,
     STMT_PRUNE_ATTEMPTS,
     STMT_PRUNE_JOB,
     STMT_PRUNE_ENVS,
@@ -60,6 +61,12 @@ enum stmt_id {
     STMT_RUNS_PUT,
     STMT_RUNS,
     STMT_RUNS_TRIM,
+    STMT_TRACE_PUT,
+    STMT_TRACE_GET,
+    STMT_SERIES_PUT,
+    STMT_SERIES_GET,
+    STMT_TOTAL_PUT,
+    STMT_TOTALS,
     STMT_COUNT
 };
 

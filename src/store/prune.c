@@ -38,7 +38,8 @@ prune_list(struct store *s, int64_t before_us, uint32_t below_id, uint32_t *ids,
 int
 store_prune(struct store *s, int64_t before_us, uint32_t below_id, int max, struct err *e)
 {
-    static const enum stmt_id steps[] = {STMT_PRUNE_LINE, STMT_PRUNE_ATTEMPTS, STMT_PRUNE_JOB};
+    static const enum stmt_id steps[] = {STMT_PRUNE_LINE, STMT_PRUNE_TRACES,
+                                         STMT_PRUNE_ATTEMPTS, STMT_PRUNE_JOB};
     auto_free uint32_t *ids = xcalloc((unsigned long)max, sizeof(*ids));
     int n = prune_list(s, before_us, below_id, ids, max, e);
 

@@ -97,8 +97,15 @@ static const char schema_v2[] =
     "CREATE TABLE usage(uid INTEGER PRIMARY KEY, gpu_seconds REAL NOT NULL,"
     " at_us INTEGER NOT NULL);";
 
+static const char schema_v3[] =
+    /* What an attempt and a card used over time; core/trace.h, core/series.h. */
+    "CREATE TABLE traces(job INTEGER NOT NULL, attempt INTEGER NOT NULL, bytes BLOB NOT NULL,"
+    " PRIMARY KEY(job, attempt)) WITHOUT ROWID;"
+    "CREATE TABLE series(uuid TEXT PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE totals(uid INTEGER PRIMARY KEY, gpu_ms INTEGER NOT NULL);";
+
 /* STEPS[v] leads from version v to v + 1. */
-static const char *const STEPS[STORE_SCHEMA_VERSION] = {schema_v1, schema_v2};
+static const char *const STEPS[STORE_SCHEMA_VERSION] = {schema_v1, schema_v2, schema_v3};
 
 static int
 schema_exec(sqlite3 *db, const char *sql)

@@ -49,6 +49,7 @@ static const char *const SQL[STMT_COUNT] = {
         ("INSERT OR REPLACE INTO lines SELECT j.file, j.key, j.id, j.line, j.state,"
          " a.outcome, a.code, a.signal" LAST_ATTEMPT " WHERE j.id = ?1 AND j.file <> 0"
          " AND j.detached = 0 AND j.key IS NOT NULL"),
+    [STMT_PRUNE_TRACES] = "DELETE FROM traces WHERE job = ?1",
     [STMT_PRUNE_ATTEMPTS] = "DELETE FROM attempts WHERE job = ?1",
     [STMT_PRUNE_JOB] = "DELETE FROM jobs WHERE id = ?1",
     [STMT_PRUNE_ENVS] = "DELETE FROM envs WHERE id NOT IN (SELECT env FROM jobs)",
@@ -63,6 +64,12 @@ static const char *const SQL[STMT_COUNT] = {
                    " ORDER BY ended_us DESC LIMIT ?1"),
     [STMT_RUNS_TRIM] = ("DELETE FROM runs WHERE ended_us < (SELECT ended_us FROM runs"
                         " ORDER BY ended_us DESC LIMIT 1 OFFSET ?1)"),
+    [STMT_TRACE_PUT] = "INSERT OR REPLACE INTO traces VALUES(?1, ?2, ?3)",
+    [STMT_TRACE_GET] = "SELECT bytes FROM traces WHERE job = ?1 AND attempt = ?2",
+    [STMT_SERIES_PUT] = "INSERT OR REPLACE INTO series VALUES(?1, ?2)",
+    [STMT_SERIES_GET] = "SELECT bytes FROM series WHERE uuid = ?1",
+    [STMT_TOTAL_PUT] = "INSERT OR REPLACE INTO totals VALUES(?1, ?2)",
+    [STMT_TOTALS] = "SELECT uid, gpu_ms FROM totals",
 };
 
 static void

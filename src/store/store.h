@@ -215,6 +215,23 @@ int store_usage_set(struct store *s, uint32_t uid, double gpu_seconds, int64_t a
 typedef void (*store_usage_cb)(uint32_t uid, double gpu_seconds, int64_t at_us, void *arg);
 int store_usage_load(struct store *s, store_usage_cb cb, void *arg, struct err *e);
 
+/* --- over time -------------------------------------------------------------------------- */
+
+/* Bytes of an attempt (core/trace.h) and of a card (core/series.h); put replaces. get replaces
+ * what is in out: 1, or 0 when there are none, or -1. */
+int store_trace_put(struct store *s, uint32_t job, int32_t attempt, const void *bytes, size_t n,
+                    struct err *e);
+int store_trace_get(struct store *s, uint32_t job, int32_t attempt, struct buf *out,
+                    struct err *e);
+int store_series_put(struct store *s, const char *uuid, const void *bytes, size_t n,
+                     struct err *e);
+int store_series_get(struct store *s, const char *uuid, struct buf *out, struct err *e);
+
+/* GPU time of all attempts of this user that have ended, whatever has been pruned since. */
+int store_total_put(struct store *s, uint32_t uid, int64_t gpu_ms, struct err *e);
+typedef void (*store_total_cb)(uint32_t uid, int64_t gpu_ms, void *arg);
+int store_totals_load(struct store *s, store_total_cb cb, void *arg, struct err *e);
+
 /* --- events ----------------------------------------------------------------------------- */
 
 struct store_event {

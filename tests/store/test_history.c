@@ -481,6 +481,50 @@ test_runs(void **state)
     assert_string_equal(buf_str(&seen), "1 aa 6000 5000 40\n2 aa 7 9 30\n1 bb 1 2 20\n");
 }
 
+/* Bytes of attempts and cards come back as they were put, or not at all; an attempt's go with
+ * its job. */
+static void
+test_what_was_used_over_time(void **state)
+{
+    struct fixture *f = *state;
+    auto_buf struct buf got = BUF_INIT;
+
+    assert_int_equal(store_trace_get(f->s, 7, 1, &got, NULL), 0);
+    assert_int_equal(store_trace_put(f->s, 7, 1, "a\0b", 3, NULL), 0);
+    assert_int_equal(store_trace_put(f->s, 7, 2, "two", 3, NULL), 0);
+    assert_int_equal(store_trace_put(f->s, 7, 2, "", 0, NULL), 0);
+    assert_int_equal(store_series_put(f->s, "GPU-a", "card", 4, NULL), 0);
+    must_commit(f->s);
+    assert_int_equal(store_trace_get(f->s, 7, 1, &got, NULL), 1);
+    assert_int_equal(got.len, 3);
+    assert_memory_equal(got.data, "a\0b", 3);
+    assert_int_equal(store_trace_get(f->s, 7, 2, &got, NULL), 1);
+    assert_int_equal(got.len, 0);
+    assert_int_equal(store_series_get(f->s, "GPU-a", &got, NULL), 1);
+    assert_string_equal(buf_str(&got), "card");
+    assert_int_equal(store_series_get(f->s, "GPU-b", &got, NULL), 0);
+}
+
+static void
+on_total(uint32_t uid, int64_t gpu_ms, void *arg)
+{
+    buf_addf(arg, "%u %lld\n", uid, (long long)gpu_ms);
+}
+
+static void
+test_totals(void **state)
+{
+    struct fixture *f = *state;
+    auto_buf struct buf seen = BUF_INIT;
+
+    assert_int_equal(store_total_put(f->s, 1000, 5, NULL), 0);
+    assert_int_equal(store_total_put(f->s, 0, 7, NULL), 0);
+    assert_int_equal(store_total_put(f->s, 1000, INT64_C(1) << 40, NULL), 0);
+    must_commit(f->s);
+    assert_int_equal(store_totals_load(f->s, on_total, &seen, NULL), 0);
+    assert_string_equal(buf_str(&seen), "0 7\n1000 1099511627776\n");
+}
+
 int
 main(void)
 {
@@ -499,6 +543,8 @@ main(void)
         TEST(test_events),
         TEST(test_events_are_trimmed),
         TEST(test_runs),
+        TEST(test_what_was_used_over_time),
+        TEST(test_totals),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,18 +198,23 @@ test_old_jobs_go(void **state)
 {
     struct fixture *f = *state;
     struct store_attempt *list;
+    auto_buf struct buf bytes = BUF_INIT;
 
     put_aged(f->s, 1, 10, 20);
     put_aged(f->s, 2, 11, 0);
     put_aged(f->s, 3, 12, 200);
     put_aged(f->s, 4, 13, 30);
     put_aged(f->s, 5, 150, 160);
+    for (uint32_t id = 4; id <= 5; id++)
+        assert_int_equal(store_trace_put(f->s, id, 1, "x", 1, NULL), 0);
     must_commit(f->s);
     assert_int_equal(store_prune(f->s, 100, 0, 1, NULL), 1);
     assert_string_equal(left(f->s), "2 3 4 5 ");
     assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 1);
     assert_string_equal(left(f->s), "2 3 5 ");
     assert_int_equal(store_attempts_load(f->s, 4, &list, NULL), 0);
+    assert_int_equal(store_trace_get(f->s, 4, 1, &bytes, NULL), 0);
+    assert_int_equal(store_trace_get(f->s, 5, 1, &bytes, NULL), 1);
     assert_int_equal(store_prune(f->s, 100, 0, 10, NULL), 0);
     /* And by number; one that waits never. */
     assert_int_equal(store_prune(f->s, 0, 5, 10, NULL), 1);
