@@ -44,6 +44,27 @@ put_strangers(struct jsonw *w, const struct card *c)
     jsonw_end_array(w);
 }
 
+/* Who has what of the card, so that a picture of it needs no second question. */
+static void
+put_holds(const struct daemon *d, struct jsonw *w, const struct card *c)
+{
+    jsonw_key(w, "holds");
+    jsonw_array(w);
+    for (int i = 0; i < c->n_holds; i++) {
+        const struct hold *h = &c->holds[i];
+        const struct job *job = queue_get(d->queue, h->job);
+        jsonw_object(w);
+        jsonw_kint(w, "job", h->job);
+        put_known(w, "array_job", job && job->array ? (int64_t)job->array : -1);
+        put_known(w, "array_task", job && job->array ? job->task : -1);
+        jsonw_kstr(w, "user", job ? daemon_user_name(job->uid) : NULL);
+        put_known(w, "vram_mib", h->demand_mib > 0 ? h->demand_mib : -1);
+        put_known(w, "now_mib", h->now_mib);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
 static void
 put_card(struct daemon *d, struct jsonw *w, const struct card *c)
 {
@@ -68,6 +89,7 @@ put_card(struct daemon *d, struct jsonw *w, const struct card *c)
     for (int i = 0; i < c->n_holds; i++)
         jsonw_int(w, c->holds[i].job);
     jsonw_end_array(w);
+    put_holds(d, w, c);
     put_strangers(w, c);
     jsonw_end_object(w);
 }

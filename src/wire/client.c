@@ -30,6 +30,7 @@ struct client {
     size_t scanned; /* bytes of in known to hold no further newline */
     client_notify_fn on_notify;
     client_answer_fn on_answer;
+    client_text_fn on_text;
     void *ctx;
     /* the call being waited for */
     int64_t want_id; /* 0: none */
@@ -130,6 +131,12 @@ client_listen(struct client *c, client_notify_fn on_notify, client_answer_fn on_
     c->on_notify = on_notify;
     c->on_answer = on_answer;
     c->ctx = ctx;
+}
+
+void
+client_listen_text(struct client *c, client_text_fn on_text)
+{
+    c->on_text = on_text;
 }
 
 static int
@@ -240,26 +247,50 @@ take_answer(struct client *c, json_t *msg)
     }
 }
 
-/* A result in the form in which berthd writes it is known by its first bytes. */
-static bool
-take_raw(struct client *c, const char *line, size_t n)
+/* A result in the form in which berthd writes it is known by its first bytes. Returns where it
+ * begins in the line; 0: it is none. */
+static size_t
+find_result(const char *line, size_t n, int64_t *id)
 {
-    char head[64];
-    int len = snprintf(head, sizeof head,
-                       "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":", (long long)c->want_id);
+    static const char head[] = "{\"jsonrpc\":\"2.0\",\"id\":";
+    static const char key[] = ",\"result\":";
+    const char *at = line + sizeof head - 1;
+    const char *end = line + n;
 
-    if (n <= (size_t)len || memcmp(line, head, (size_t)len) != 0 || line[n - 1] != '}')
+    if (n < sizeof head + sizeof key || memcmp(line, head, sizeof head - 1) != 0 ||
+        line[n - 1] != '}')
+        return 0;
+    for (*id = 0; at < end && *at >= '0' && *at <= '9' && *id < INT64_MAX / 100; at++)
+        *id = *id * 10 + (*at - '0');
+    if ((size_t)(end - at) < sizeof key || memcmp(at, key, sizeof key - 1) != 0)
+        return 0;
+    return (size_t)(at - line) + sizeof key - 1;
+}
+
+static bool
+take_text(struct client *c, const char *line, size_t n)
+{
+    int64_t id;
+    size_t at = c->raw || c->on_text ? find_result(line, n, &id) : 0;
+
+    if (at == 0)
         return false;
-    c->raw_at = (size_t)(line - c->in.data) + (size_t)len;
-    c->raw_len = n - (size_t)len - 1;
-    c->have = true;
+    if (c->raw && id == c->want_id) {
+        c->raw_at = (size_t)(line - c->in.data) + at;
+        c->raw_len = n - at - 1;
+        c->have = true;
+        return true;
+    }
+    if (!c->on_text || id == c->want_id)
+        return false;
+    c->on_text(c->ctx, id, line + at, n - at - 1);
     return true;
 }
 
 static int
 take_line(struct client *c, const char *line, size_t n, struct err *e)
 {
-    if (c->raw && take_raw(c, line, n))
+    if (take_text(c, line, n))
         return 0;
 
     json_error_t why;

@@ -22,6 +22,9 @@ typedef void (*client_notify_fn)(void *ctx, const char *method, json_t *params);
 typedef void (*client_answer_fn)(void *ctx, int64_t id, json_t *result,
                                  const struct err *error);
 
+/* The text of a result, n bytes; borrowed. */
+typedef void (*client_text_fn)(void *ctx, int64_t id, const char *result, size_t n);
+
 /* Connects to the socket at path. NULL with ERR_UNREACHABLE when nobody listens there,
  * ERR_PERMISSION when the socket may not be used. */
 struct client *client_connect(const char *path, struct err *e);
@@ -38,6 +41,10 @@ void client_set_patience(struct client *c, int ms);
 /* Who gets notifications, and answers to client_send; either may be NULL (dropped). */
 void client_listen(struct client *c, client_notify_fn on_notify, client_answer_fn on_answer,
                    void *ctx);
+
+/* Results of client_send as text, to the same ctx: for lists that are drawn without a tree. An
+ * error still goes to on_answer, as does a result in a form that berthd does not write. */
+void client_listen_text(struct client *c, client_text_fn on_text);
 
 /* Asks and waits for the answer. params is stolen (NULL: none). The caller owns *result
  * (which may be NULL: not wanted). An error answer becomes e, code and words. */

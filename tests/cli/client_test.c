@@ -107,6 +107,35 @@ test_what_comes_behind_the_answer_is_delivered_after_it(void **state)
 }
 
 static void
+on_text(void *ctx, int64_t id, const char *result, size_t n)
+{
+    struct pair *p = ctx;
+
+    buf_addf(&p->seen, "text %lld %.*s;", (long long)id, (int)n, result);
+}
+
+static void
+test_results_of_send_come_as_text(void **state)
+{
+    struct pair *p = *state;
+    struct err e;
+
+    client_listen_text(p->client, on_text);
+    assert_int_equal(client_send(p->client, "m", NULL, &e), 1);
+    assert_int_equal(client_send(p->client, "m", NULL, &e), 2);
+    assert_int_equal(client_send(p->client, "m", NULL, &e), 3);
+    say(p, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"n\":[5]}}\n"
+           "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":2,\"message\":\"no\"}}\n"
+           "{\"id\":3,\"jsonrpc\":\"2.0\",\"result\":{}}\n");
+    assert_int_equal(client_pump(p->client, &e), 0);
+    assert_string_equal(buf_str(&p->seen), "text 2 {\"n\":[5]};answer 1 no;answer 3 good;");
+    buf_clear(&p->seen);
+    say(p, "{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}\n");
+    assert_int_equal(client_call(p->client, "m", NULL, NULL, &e), 0);
+    assert_string_equal(buf_str(&p->seen), "");
+}
+
+static void
 test_answers_to_send_go_to_the_callback(void **state)
 {
     struct pair *p = *state;
@@ -258,6 +287,7 @@ main(void)
         TEST(test_answers_to_send_go_to_the_callback),
         TEST(test_errors_keep_their_kind_and_words),
         TEST(test_raw_results_come_as_text),
+        TEST(test_results_of_send_come_as_text),
         TEST(test_a_long_answer_arrives_whole),
         TEST(test_a_lost_daemon_is_unreachable),
         TEST(test_nonsense_is_an_error),

@@ -33,3 +33,15 @@ load lib
     try berth queue --sort nothing
     has sort "$status $err" "^2 .*unknown column 'nothing'"
 }
+
+@test "a card says who holds how much of it" {
+    start_daemon 1
+    berth submit --array 3 --vram 4G -- berth simjob --vram 3000 --hold 1000 >/dev/null
+    wait_for_event kind=started >/dev/null
+    "$E2E/await" until "$LIMIT" "berth gpus --json" gpus.0.holds.0.now_mib 3000
+    local gpus
+    gpus=$(berth gpus --json)
+    is demand "$(json gpus.0.holds.0.vram_mib <<<"$gpus")" 4096
+    is task "$(json gpus.0.holds.0.array_job <<<"$gpus")_$(json gpus.0.holds.0.array_task <<<"$gpus")" 1_3
+    is user "$(json gpus.0.holds.0.user <<<"$gpus")" "$(id -un)"
+}
