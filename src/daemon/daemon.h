@@ -64,6 +64,7 @@ struct daemon {
     struct prober *prober;
     struct watcher *watcher;
     struct waits *waits;
+    struct telemetry *telemetry;
 };
 
 /* Leaves, or arms the timer to leave, when there is nothing to stay for. turn.c calls it. */

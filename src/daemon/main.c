@@ -37,6 +37,7 @@
 #include "daemon/roles.h"
 #include "daemon/rules.h"
 #include "daemon/server.h"
+#include "daemon/telemetry.h"
 #include "daemon/turn.h"
 #include "daemon/waits.h"
 #include "daemon/watch.h"
@@ -266,6 +267,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->turn = turn_new(d);
     d->watcher = watcher_new(d);
     d->waits = waits_new();
+    d->telemetry = telemetry_new();
     find_cgroup(d);
     if (estimate_open(d, e) || recover_load(d, e) || find_cards(d, o, e))
         return -1;
@@ -296,6 +298,8 @@ finish(struct daemon *d)
 {
     struct err e = {0};
     uv_run(d->loop, UV_RUN_DEFAULT);
+    if (telemetry_save(d, &e))
+        log_warn("event=series-not-saved %s", e.text);
     if (store_checkpoint(d->store, &e))
         log_warn("checkpoint: %s", e.text);
     if (queue_n(d->queue) == 0)
@@ -315,6 +319,7 @@ finish(struct daemon *d)
     prober_free(d->prober);
     watcher_free(d->watcher);
     waits_free(d->waits);
+    telemetry_free(d->telemetry);
     turn_free(d->turn);
     estimate_close(d);
     forecast_free(d);

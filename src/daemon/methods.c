@@ -13,6 +13,7 @@ static const struct method methods[] = {
     {"gpu.pause", method_gpu_pause, true},  {"gpu.resume", method_gpu_resume, true},
     {"gpus", method_gpus, false},           {"status", method_status, false},
     {"events", method_events, false},       {"stop", method_stop, true},
+    {"series", method_series, false},
 };
 
 const struct method *

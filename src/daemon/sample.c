@@ -16,6 +16,7 @@
 #include "daemon/events.h"
 #include "daemon/health.h"
 #include "daemon/jobs.h"
+#include "daemon/telemetry.h"
 #include "daemon/turn.h"
 #include "daemon/watch.h"
 #include "sys/procs.h"
@@ -191,6 +192,7 @@ update_usage(struct daemon *d, struct job *job)
             run->util_count++;
         }
     }
+    telemetry_job(d, job);
     if (grown) {
         turn_save(d, job, SAVE_ATTEMPT);
         struct jsonw *w = turn_event(d, "usage", job);
@@ -265,6 +267,7 @@ take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
     ledger_sample(d->ledger, card, &s, asked_us, on_excess, d);
     take_peaks(d, card, json_object_get(j, "procs"));
     take_peaks(d, card, json_object_get(j, "ended"));
+    telemetry_card(d, card);
     health_seen(d, card, read_memory(json_object_get(j, "memory")));
     free(procs);
     *seen |= UINT64_C(1) << card;

@@ -30,6 +30,7 @@
 #include "daemon/launch.h"
 #include "daemon/prober.h"
 #include "daemon/server.h"
+#include "daemon/telemetry.h"
 #include "daemon/watch.h"
 #include "store/store.h"
 
@@ -353,6 +354,7 @@ write_job(struct daemon *d, struct job *job)
         store_attempt_insert(s, job->id, job->run, uuids, &e);
     } else if (job->unsaved & SAVE_ATTEMPT) {
         store_attempt_update(s, job->id, job->run, &e);
+        telemetry_write(d, job, job->unsaved & SAVE_SETTLED);
     }
 }
 
@@ -469,6 +471,8 @@ act_on_saved(struct daemon *d)
         struct job *job = jobs[i];
         unsigned what = job->unsaved;
         job->unsaved = 0;
+        if (what & SAVE_ATTEMPT)
+            telemetry_written(d, job->id, what & SAVE_SETTLED);
         if (what & SAVE_SETTLED)
             watch_settled(d, job->id, job->run->number);
         if (what & SAVE_ATTEMPT_NEW)
