@@ -83,6 +83,7 @@ struct request {
     bool preemptible;           /* gives way to jobs of higher priority, and runs again later */
     bool login;                 /* in the environment of a login */
     bool interactive;           /* clients can attach to it, and type */
+    bool vram_auto;             /* demand.vram_mib is learned from runs of the same command */
     bool pty;                   /* on a terminal of its own; then it is interactive */
     enum on_timeout on_timeout; /* what the time limit does */
     int32_t max_requeues;       /* by the time limit; REQUEUES_DEFAULT */

@@ -110,6 +110,7 @@ array_split(struct job *array, int32_t task, uint32_t id)
     job->span_ms = array->span_ms;
     job->estimate_ms = array->estimate_ms;
     job->fingerprint = text_copy(array->fingerprint);
+    job->auto_runs = array->auto_runs;
     job->parked = array->parked;
     job->deps_unmet = array->deps_unmet;
     job->file = array->file;

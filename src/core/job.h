@@ -104,8 +104,9 @@ struct job {
     enum job_state state;
     struct request req;
     int32_t
-        declared_mib; /* vram as submitted; req.demand.vram_mib may have been raised since */
-    int32_t oom_used; /* OOM retries spent */
+        declared_mib;  /* vram as submitted; req.demand.vram_mib may have been raised since */
+    int32_t auto_runs; /* with req.vram_auto: how many runs its demand was learned from */
+    int32_t oom_used;  /* OOM retries spent */
     int32_t retries_used;  /* other retries spent */
     int32_t misfires;      /* attempts in a row whose supervisor died before the command ran */
     bool cancel_asked;     /* somebody wants it stopped; survives restarts */

@@ -11,6 +11,7 @@
 #include "daemon/daemon.h"
 #include "daemon/jobjson.h"
 #include "daemon/methods.h"
+#include "daemon/page.h"
 #include "daemon/select.h"
 
 struct listing {
@@ -71,6 +72,21 @@ read_order(const json_t *order, struct select *s, struct err *e)
     return err_set(e, ERR_USAGE, "\"order\" is \"priority\" or \"turn\"");
 }
 
+/* A page of the history, and where the next one begins. */
+static int
+list_page(struct daemon *d, const struct caller *c, const struct select *s,
+          const json_t *params, struct listing *l, uint32_t *older, struct err *e)
+{
+    struct page page = {0};
+    int rc = page_read(d, c, params, &page, e);
+    if (rc == 0 && select_check_ids(d, s, e))
+        rc = -1;
+    if (rc == 0)
+        rc = page_walk(d, s, &page, on_ended, l, older, e);
+    page_free(&page);
+    return rc;
+}
+
 /* Ended jobs come first, so that the newest lines of a list are what is going on. Words that
  * name jobs reach into the history; no words mean the queue, unless `all` is said. */
 static int
@@ -100,6 +116,8 @@ method_jobs(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
             struct err *e)
 {
     struct listing l = {.daemon = d, .out = out};
+    bool paged = page_is_wanted(params);
+    uint32_t older = 0;
     struct select s;
     int rc = select_read(d, c->uid, params, &s, e);
     s.arrays_for_tasks = true;
@@ -111,8 +129,12 @@ method_jobs(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
         jsonw_object(out);
         jsonw_key(out, l.fields ? "rows" : "jobs");
         jsonw_array(out);
-        rc = list(d, &s, params, &l, e);
+        rc = paged ? list_page(d, c, &s, params, &l, &older, e) : list(d, &s, params, &l, e);
         jsonw_end_array(out);
+        if (older)
+            jsonw_kint(out, "before_id", older);
+        else if (paged)
+            jsonw_knull(out, "before_id");
         jsonw_end_object(out);
     }
     free(l.fields);

@@ -15,8 +15,6 @@
 #include "daemon/roles.h"
 #include "store/store.h"
 
-#define FINAL_STATES ((1u << JOB_STATES) - (1u << JOB_COMPLETED))
-
 static int
 on_newest(struct job *job, const char *const *uuids, void *arg)
 {
@@ -266,13 +264,8 @@ on_job(struct job *job, const char *const *uuids, void *arg)
     return 0;
 }
 
-struct ranges {
-    struct store_range *v;
-    int n, cap;
-};
-
-static void
-ranges_add(struct ranges *r, uint32_t first, uint32_t last)
+void
+select_ranges_add(struct select_ranges *r, uint32_t first, uint32_t last)
 {
     if (r->n == r->cap) {
         r->cap = r->cap ? r->cap * 2 : 16;
@@ -283,7 +276,7 @@ ranges_add(struct ranges *r, uint32_t first, uint32_t last)
 
 struct task_walk {
     const struct selector_term *term;
-    struct ranges *ranges;
+    struct select_ranges *ranges;
 };
 
 static int
@@ -292,14 +285,13 @@ on_task(uint32_t id, int32_t task, enum job_state state, void *arg)
     const struct task_walk *w = arg;
     (void)state;
     if (task >= w->term->first_task && task <= w->term->last_task)
-        ranges_add(w->ranges, id, id);
+        select_ranges_add(w->ranges, id, id);
     return 0;
 }
 
-/* Ids, tasks and the last job can be looked up; names, users and states need the walk.
- * 1: only *ranges; 0: all; -1: the store fails. */
-static int
-narrow(struct daemon *d, const struct select *s, struct ranges *ranges, struct err *e)
+int
+select_narrow(struct daemon *d, const struct select *s, struct select_ranges *ranges,
+              struct err *e)
 {
     if (s->everything)
         return 0;
@@ -307,9 +299,9 @@ narrow(struct daemon *d, const struct select *s, struct ranges *ranges, struct e
         const struct selector_term *t = &s->selector.terms[i];
         struct task_walk w = {t, ranges};
         if (t->kind == SELECT_IDS)
-            ranges_add(ranges, t->first, t->last);
+            select_ranges_add(ranges, t->first, t->last);
         else if (t->kind == SELECT_LAST)
-            ranges_add(ranges, s->last_id, s->last_id);
+            select_ranges_add(ranges, s->last_id, s->last_id);
         else if (t->kind != SELECT_TASKS)
             return 0;
         else if (store_tasks_walk(d->store, t->first, on_task, &w, e))
@@ -323,9 +315,9 @@ select_ended(struct daemon *d, const struct select *s, int64_t limit, select_cb 
              struct err *e)
 {
     struct walk w = {.daemon = d, .select = s, .cb = cb, .arg = arg};
-    struct ranges ranges = {0};
-    struct store_filter f = {.states = FINAL_STATES, .limit = limit};
-    int rc = narrow(d, s, &ranges, e);
+    struct select_ranges ranges = {0};
+    struct store_filter f = {.states = SELECT_FINAL_STATES, .limit = limit};
+    int rc = select_narrow(d, s, &ranges, e);
     if (rc > 0) {
         f.ranges = ranges.v;
         f.n_ranges = ranges.n;

@@ -8,11 +8,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/job.h"
 #include "spec/selector.h"
 
 struct daemon;
 struct err;
-struct job;
+struct store_range;
 
 struct select {
     struct selector selector;
@@ -33,7 +34,8 @@ void select_free(struct select *s);
 
 bool select_matches(const struct select *s, const struct job *job);
 
-/* The live jobs that match, in the order of the queue (in_turn: see above), or as they are named. *jobs is the caller's (not the jobs). */
+/* The live jobs that match, in the order of the queue (in_turn: see above), or as they are
+ * named. *jobs is the caller's (not the jobs). */
 size_t select_live(struct daemon *d, const struct select *s, struct job ***jobs);
 
 /* Calls cb for each ended job of the history that matches, oldest first; at most `limit` of
@@ -41,6 +43,18 @@ size_t select_live(struct daemon *d, const struct select *s, struct job ***jobs)
 typedef void (*select_cb)(struct job *job, const char *const *uuids, void *arg);
 int select_ended(struct daemon *d, const struct select *s, int64_t limit, select_cb cb,
                  void *arg, struct err *e);
+
+/* Ids that a walk over the store can be bound to. */
+struct select_ranges {
+    struct store_range *v; /* owned */
+    int n, cap;
+};
+void select_ranges_add(struct select_ranges *r, uint32_t first, uint32_t last);
+/* Ids, tasks and the last job can be looked up; names, users and states need the whole walk.
+ * 1: only *ranges; 0: all; -1: the store fails. The caller frees ranges->v in any case. */
+int select_narrow(struct daemon *d, const struct select *s, struct select_ranges *ranges,
+                  struct err *e);
+#define SELECT_FINAL_STATES ((1u << JOB_STATES) - (1u << JOB_COMPLETED))
 
 /* Ids that were named one by one (not in a range) and belong to no job: -1, and e names the
  * first few. */

@@ -157,6 +157,10 @@ jobs_bind_filter(sqlite3_stmt *st, const struct store_filter *f, struct store_ra
     sqlite3_bind_int64(st, 3, f->states);
     sqlite3_bind_int64(st, 4, f->has_uid ? (int64_t)f->uid : -1);
     sqlite3_bind_int64(st, 5, f->file);
+    sqlite3_bind_int64(st, 6, f->since_us);
+    sqlite3_bind_int64(st, 7, f->until_us);
+    sqlite3_bind_text(st, 8, f->search, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 9, f->has_search_uid ? (int64_t)f->search_uid : -1);
 }
 
 static int

@@ -121,6 +121,8 @@ static const struct column job_columns[] = {
     {"tags", COLUMN_ARGV, JOB(req.tags), false},
     {"array_tasks", COLUMN_SET, JOB(req.array), true},
     {"array_book", COLUMN_BOOK, 0, false},
+    {"vram_auto", COLUMN_BOOL, JOB(req.vram_auto), false},
+    {"auto_runs", COLUMN_I32, JOB(auto_runs), false},
 };
 
 static const struct column attempt_columns[] = {

@@ -104,8 +104,22 @@ static const char schema_v3[] =
     "CREATE TABLE series(uuid TEXT PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE totals(uid INTEGER PRIMARY KEY, gpu_ms INTEGER NOT NULL);";
 
+/* jobs_ended and attempts_ended are for reports, which go backwards through what ended when;
+ * each holds only what has. peaks: what the last runs of a command had of a card at most, from
+ * which `vram=auto` is learned. */
+static const char schema_v4[] =
+    "ALTER TABLE jobs ADD COLUMN vram_auto INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN auto_runs INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX jobs_ended ON jobs(ended_us) WHERE ended_us > 0;"
+    "CREATE INDEX attempts_ended ON attempts(ended_us) WHERE ended_us > 0;"
+    "CREATE TABLE peaks(uid INTEGER NOT NULL, fingerprint TEXT NOT NULL,"
+    " gpus INTEGER NOT NULL, peaks_mib TEXT NOT NULL, oom_mib INTEGER NOT NULL,"
+    " oom_runs INTEGER NOT NULL, ended_us INTEGER NOT NULL,"
+    " PRIMARY KEY(uid, fingerprint, gpus)) WITHOUT ROWID;";
+
 /* STEPS[v] leads from version v to v + 1. */
-static const char *const STEPS[STORE_SCHEMA_VERSION] = {schema_v1, schema_v2, schema_v3};
+static const char *const STEPS[STORE_SCHEMA_VERSION] = {schema_v1, schema_v2, schema_v3,
+                                                        schema_v4};
 
 static int
 schema_exec(sqlite3 *db, const char *sql)

@@ -7,10 +7,16 @@
 #define LAST_ATTEMPT                                                                           \
     " FROM jobs j LEFT JOIN attempts a ON a.job = j.id AND"                                    \
     " a.number = (SELECT max(number) FROM attempts WHERE job = j.id)"
+/* What is searched: argv is a JSON list, of which the quotes between words do not count. */
+#define WORDS                                                                                  \
+    "coalesce(j.name, '') || char(10) || coalesce(j.command, '')"                              \
+    " || replace(coalesce(j.argv, ''), '\",\"', ' ') || char(10) || coalesce(j.tags, '')"
 /* Parameters as in jobs.c's jobs_bind_filter. */
 #define MATCHES                                                                                \
     " WHERE j.id BETWEEN ?1 AND ?2 AND (?3 = 0 OR ?3 >> j.state & 1)"                          \
-    " AND (?4 < 0 OR j.uid = ?4) AND (?5 = 0 OR j.file = ?5)"
+    " AND (?4 < 0 OR j.uid = ?4) AND (?5 = 0 OR j.file = ?5)"                                  \
+    " AND (?6 = 0 OR j.ended_us >= ?6) AND (?7 = 0 OR (j.ended_us > 0 AND j.ended_us < ?7))"   \
+    " AND (?8 IS NULL OR ((?9 < 0 OR j.uid = ?9) AND instr(lower(" WORDS "), ?8)))"
 
 static const char *const SQL[STMT_COUNT] = {
     [STMT_BEGIN] = "BEGIN IMMEDIATE",

@@ -114,7 +114,14 @@ struct store_filter {
     uint32_t states;                  /* 1u << JOB_FAILED | ...; 0: any */
     uint32_t uid;                     /* with has_uid */
     bool has_uid;
-    uint32_t file; /* 0: any */
+    uint32_t file;    /* 0: any */
+    int64_t since_us; /* ended then or later; 0: whenever, or not at all */
+    int64_t until_us; /* ended before; 0: whenever, or not at all */
+    /* In lower case: name, command or tags contain it, in any case of letters; NULL: any. Of
+     * other users' than search_uid nothing contains anything, when has_search_uid. */
+    const char *search;
+    uint32_t search_uid;
+    bool has_search_uid;
     int64_t limit; /* the newest so many; 0: no bound */
     bool newest_first;
 };

@@ -237,6 +237,7 @@ random_request(struct rng *r, struct request *req)
     req->login = rng_bool(r);
     req->interactive = rng_bool(r);
     req->pty = rng_bool(r);
+    req->vram_auto = rng_bool(r);
     req->rows = (int32_t)(rng_next(r) % 200);
     req->columns = (int32_t)(rng_next(r) % 400);
     req->on_timeout = (enum on_timeout)(rng_next(r) % 2);
@@ -272,6 +273,7 @@ random_job(struct rng *r, uint32_t id)
     random_request(r, &job->req);
     job->declared_mib = rng_i32(r);
     job->oom_used = rng_i32(r);
+    job->auto_runs = rng_i32(r);
     job->retries_used = rng_i32(r);
     job->misfires = rng_i32(r);
     job->cancel_asked = rng_bool(r);
@@ -423,6 +425,7 @@ assert_same_request(const struct request *a, const struct request *b)
     assert_int_equal(a->login, b->login);
     assert_int_equal(a->interactive, b->interactive);
     assert_int_equal(a->pty, b->pty);
+    assert_int_equal(a->vram_auto, b->vram_auto);
     assert_int_equal(a->rows, b->rows);
     assert_int_equal(a->columns, b->columns);
     assert_int_equal(a->on_timeout, b->on_timeout);
@@ -449,6 +452,7 @@ assert_same_job(const struct job *a, const struct job *b)
     assert_int_equal(a->state, b->state);
     assert_same_request(&a->req, &b->req);
     assert_int_equal(a->declared_mib, b->declared_mib);
+    assert_int_equal(a->auto_runs, b->auto_runs);
     assert_int_equal(a->oom_used, b->oom_used);
     assert_int_equal(a->retries_used, b->retries_used);
     assert_int_equal(a->misfires, b->misfires);

@@ -79,6 +79,8 @@ add_twelve(struct store *s)
         job->uid = id % 2 ? 1 : 2;
         job->state = id % 3 ? JOB_PENDING : JOB_FAILED;
         job->file = id >= 10 ? 5 : 0;
+        job->ended_us = job->state == JOB_FAILED ? 1000 * id : 0;
+        job->req.name = id == 4 ? xstrdup("Sweep") : NULL;
         assert_int_equal(store_job_insert(s, job, NULL), 0);
         job_free(job);
     }
@@ -116,6 +118,13 @@ test_select(void **state)
         {{.has_uid = true, .uid = 0}, ""},
         {{.has_uid = true, .uid = 1, .states = 1u << JOB_FAILED}, "3 9 "},
         {{.file = 5}, "10 11 12 "},
+        {{.since_us = 6000}, "6 9 12 "},
+        {{.until_us = 9000}, "3 6 "},
+        {{.since_us = 6000, .until_us = 9001, .limit = 1}, "9 "},
+        {{.search = "sweep"}, "4 "},
+        {{.search = "rue", .limit = 2}, "11 12 "},
+        {{.search = "sweep", .search_uid = 1, .has_search_uid = true}, ""},
+        {{.search = "sweep", .search_uid = 2, .has_search_uid = true}, "4 "},
         {{.file = 5, .has_uid = true, .uid = 1}, "11 "},
     };
 
