@@ -1,14 +1,36 @@
-/* One line a fact: "2026-03-01T14:02:10.123Z info job=12 event=started gpu=0". To stderr
- * until log_open names a file. */
+/* The log: one fact a line, said as key=value words with a sentence behind them where needed:
+ * "job=12 event=started gpu=0". It goes to stderr until log_open names a file or
+ * log_use_journal finds the journal; as text, or as one JSON object a line. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 struct err;
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
-int log_open(const char *path, struct err *e); /* appends; O_CLOEXEC */
+/* Appends to the file; O_CLOEXEC. A stderr that is the same file moves with it from then on. */
+int log_open(const char *path, struct err *e);
+/* Opens the same path anew, for whoever has moved the file away. Nothing without log_open. */
+int log_reopen(struct err *e);
+const char *log_path(void); /* NULL: it goes to stderr or to the journal */
+
+/* When the file has grown to max_bytes (0: never) it becomes PATH.1, what was that PATH.2, and
+ * so on up to `keep` of them; the oldest goes. */
+void log_set_rotation(int64_t max_bytes, int keep);
+
+/* Where JOURNAL_STREAM says that stderr leads to the journal, lines go to its socket instead,
+ * with fields. True when that is so. */
+bool log_use_journal(const char *socket_path);
+
 void log_set_level(enum log_level level);
+enum log_level log_get_level(void);
+const char *log_level_name(enum log_level level);
+int log_level_from_name(const char *name, enum log_level *out); /* 0 or -1 */
+void log_set_format(enum log_format format);
 void log_set_program(const char *name); /* goes in front of every line on stderr */
 
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -1,39 +1,47 @@
-/* `berth daemon`: start, stop, status. Stopping waits until the daemon has gone, so that
- * what follows in a script finds it so. */
+/* `berth daemon`: start, stop, status, logs, log-level. Stopping waits until the daemon has
+ * gone, so that what follows in a script finds it so. */
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/parse.h"
 #include "base/text.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/connect.h"
+#include "cli/daemon_logs.h"
 #include "cli/opt.h"
 #include "cli/status.h"
 #include "wire/client.h"
 
-enum { OPT_CANCEL, OPT_SIM, OPT_CONFIG, OPT_SYSTEM };
+enum { OPT_CANCEL, OPT_SIM, OPT_CONFIG, OPT_SYSTEM, OPT_FOLLOW, OPT_TAIL };
 
 static const struct opt options[] = {
     {"cancel", 0, NULL, "stop: end the running jobs too (they go on otherwise)"},
     {"sim", 0, "SPEC", "start: simulated GPUs, 2 or 4x80G (24 GiB each if not said)"},
     {"config", 0, "FILE", "start: read this config"},
     {"system", 0, NULL, "start: for all users of this machine (root)"},
+    {"follow", 'f', NULL, "logs: go on with what comes"},
+    {"tail", 'n', "N", "logs: only the last N lines"},
     {0},
 };
 
 static const struct page page = {
-    .usage = "berth daemon start|stop|status [options]",
+    .usage = "berth daemon start|stop|status|logs|log-level [LEVEL] [options]",
     .about =
         "The process behind the queue. 'run' and 'submit' start it when it is not there; it\n"
         "leaves by itself when it has been idle; one that 'start' started stays. Jobs outlive "
-        "it.",
+        "it.\n"
+        "log-level error|warn|info|debug: how much it says from now on.",
     .options = options,
 };
 
 struct wish {
     struct daemon_args args;
     bool cancel;
+    bool follow;
+    int64_t tail;
+    const char *level;
 };
 
 static int
@@ -95,15 +103,52 @@ status(struct cli *cli, const struct wish *w)
     return c ? say_daemon(cli, c, "") : cli_fail(&e);
 }
 
+static int
+logs(struct cli *cli, const struct wish *w)
+{
+    return daemon_logs(cli, w->follow, w->tail);
+}
+
+static int
+log_level(struct cli *cli, const struct wish *w)
+{
+    return daemon_log_level(cli, w->level);
+}
+
 static const struct {
     const char *name;
     int (*run)(struct cli *cli, const struct wish *w);
-} actions[] = {{"start", start}, {"stop", stop}, {"status", status}};
+    int words_max; /* its name counts */
+} actions[] = {
+    {"start", start, 1}, {"stop", stop, 1},           {"status", status, 1},
+    {"logs", logs, 1},   {"log-level", log_level, 2},
+};
+
+/* 0, or the status to leave with. */
+static int
+take_option(int opt, const struct opt_reader *r, struct wish *w)
+{
+    struct err e;
+
+    if (opt == OPT_CANCEL)
+        w->cancel = true;
+    else if (opt == OPT_SYSTEM)
+        w->args.system = true;
+    else if (opt == OPT_SIM)
+        w->args.sim = r->value;
+    else if (opt == OPT_CONFIG)
+        w->args.config = r->value;
+    else if (opt == OPT_FOLLOW)
+        w->follow = true;
+    else if (parse_int(r->value, 1, INT32_MAX, &w->tail, &e) < 0)
+        return cli_usage("--tail: %s", e.text);
+    return 0;
+}
 
 int
 cmd_daemon(struct cli *cli, int argc, char **argv)
 {
-    static const char *const names[] = {"start", "stop", "status", NULL};
+    static const char *const names[] = {"start", "stop", "status", "logs", "log-level", NULL};
     struct opt_reader r;
     struct wish w = {.args.stay = true};
     const char *near;
@@ -111,24 +156,23 @@ cmd_daemon(struct cli *cli, int argc, char **argv)
 
     opt_begin(&r, cli, &page, argc, argv);
     while ((opt = opt_next(&r)) >= 0) {
-        if (opt == OPT_CANCEL)
-            w.cancel = true;
-        else if (opt == OPT_SYSTEM)
-            w.args.system = true;
-        else if (opt == OPT_SIM)
-            w.args.sim = r.value;
-        else
-            w.args.config = r.value;
+        int status = take_option(opt, &r, &w);
+        if (status)
+            return status;
     }
     if (opt == OPT_EXIT)
         return r.status;
-    if (r.n_words != 1)
-        return cli_usage("say one of: berth daemon start, stop, status");
+    if (r.n_words < 1)
+        return cli_usage("say one of: berth daemon start, stop, status, logs, log-level");
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
-        if (strcmp(actions[i].name, r.words[0]) == 0)
-            return actions[i].run(cli, &w);
+        if (strcmp(actions[i].name, r.words[0]) != 0)
+            continue;
+        if (r.n_words > actions[i].words_max)
+            return cli_usage("'%s' is one word too many", r.words[actions[i].words_max]);
+        w.level = r.n_words == 2 ? r.words[1] : NULL;
+        return actions[i].run(cli, &w);
     }
     near = text_nearest(r.words[0], names);
-    return cli_usage("the daemon knows start, stop and status%s%s%s",
+    return cli_usage("the daemon knows start, stop, status, logs and log-level%s%s%s",
                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }

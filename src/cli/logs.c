@@ -2,13 +2,10 @@
  * the user, so that nobody reads with the daemon's rights. Following ends when the job has
  * ended, which the daemon's `wait` says, and everything written by then has been shown. */
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <poll.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/inotify.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -20,9 +17,8 @@
 #include "cli/connect.h"
 #include "cli/opt.h"
 #include "cli/render.h"
+#include "cli/textfile.h"
 #include "wire/client.h"
-
-#define CHUNK 65536
 
 enum { OPT_FOLLOW, OPT_TAIL, OPT_PATH, OPT_ALL };
 
@@ -44,81 +40,10 @@ static const struct page page = {
 
 struct follow {
     struct client *client;
-    int fd; /* the log; -1: it is not there yet */
-    int notify;
-    const char *path;
-    off_t at;
+    struct textfile log;
+    int watch; /* its folder, in which it appears when the job starts */
     bool ended;
-    bool broken; /* standard output is gone */
 };
-
-/* Copies what is there from f->at on. */
-static int
-copy_rest(struct follow *f, struct err *e)
-{
-    char chunk[CHUNK];
-    struct stat st;
-
-    if (f->fd < 0)
-        return 0;
-    /* A log that became shorter was begun anew. */
-    if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < f->at)
-        f->at = 0;
-    for (;;) {
-        ssize_t n = pread(f->fd, chunk, sizeof chunk, f->at);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return err_errno(e, ERR_FAILED, errno, "cannot read %s", f->path);
-        if (n == 0)
-            return 0;
-        if (cli_write(chunk, (size_t)n) != 0) {
-            f->broken = true;
-            return 0;
-        }
-        f->at += n;
-    }
-}
-
-/* Where the last n lines begin. */
-static off_t
-find_tail(int fd, int64_t n)
-{
-    struct stat st;
-    char chunk[CHUNK];
-    off_t end;
-    bool last = true;
-
-    if (fstat(fd, &st) < 0)
-        return 0;
-    for (end = st.st_size; end > 0;) {
-        off_t start = end > (off_t)sizeof chunk ? end - (off_t)sizeof chunk : 0;
-        ssize_t got = pread(fd, chunk, (size_t)(end - start), start);
-
-        if (got <= 0)
-            return 0;
-        for (ssize_t i = got - 1; i >= 0; i--) {
-            /* The newline that ends the file begins no line. */
-            if (chunk[i] == '\n' && !last && --n == 0)
-                return start + i + 1;
-            last = false;
-        }
-        end = start;
-    }
-    return 0;
-}
-
-static int
-open_log(struct follow *f, int64_t tail, struct err *e)
-{
-    f->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (f->fd < 0)
-        return errno == ENOENT ? 0 : err_errno(e, ERR_FAILED, errno, "cannot read %s", f->path);
-    if (tail > 0)
-        f->at = find_tail(f->fd, tail);
-    return 0;
-}
 
 static void
 on_ended(void *ctx, int64_t id, json_t *result, const struct err *error)
@@ -131,42 +56,19 @@ on_ended(void *ctx, int64_t id, json_t *result, const struct err *error)
     f->ended = true;
 }
 
-/* The folder is watched too: the log appears in it when the job starts. The descriptor, the
- * caller's. */
-static int
-watch_log(const char *path, struct err *e)
-{
-    auto_free char *copy = xstrdup(path);
-    int notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-
-    if (notify < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot watch %s", path);
-    inotify_add_watch(notify, dirname(copy), IN_CREATE | IN_MODIFY | IN_MOVED_TO);
-    return notify;
-}
-
-static void
-drain(int fd)
-{
-    char events[4096];
-
-    while (read(fd, events, sizeof events) > 0)
-        continue;
-}
-
 static int
 follow_log(struct follow *f, struct err *e)
 {
-    struct pollfd p[3] = {{.fd = f->notify, .events = POLLIN},
+    struct pollfd p[3] = {{.fd = f->watch, .events = POLLIN},
                           {.fd = client_fd(f->client), .events = POLLIN},
                           {.fd = STDOUT_FILENO}};
 
-    while (!f->broken) {
+    while (!f->log.broken) {
         bool last = f->ended;
 
-        if (f->fd < 0 && open_log(f, 0, e) < 0)
+        if (f->log.fd < 0 && textfile_open(&f->log, 0, e) < 0)
             return -1;
-        if (copy_rest(f, e) < 0)
+        if (textfile_copy(&f->log, e) < 0)
             return -1;
         if (last)
             break;
@@ -176,8 +78,8 @@ follow_log(struct follow *f, struct err *e)
             continue;
         if (poll(p, 3, -1) < 0 && errno != EINTR)
             return err_errno(e, ERR_FAILED, errno, "cannot wait");
-        f->broken = (p[2].revents & (POLLERR | POLLHUP)) != 0; /* nobody reads on */
-        drain(f->notify);
+        f->log.broken = (p[2].revents & (POLLERR | POLLHUP)) != 0; /* nobody reads on */
+        textfile_drain(f->watch);
     }
     return 0;
 }
@@ -195,23 +97,23 @@ show_following(struct client *c, const json_t *job, int64_t tail)
 {
     struct err e = {0};
     const char *path = answer_str(job, "log");
-    auto_close int notify = watch_log(path, &e);
-    struct follow f = {.client = c, .fd = -1, .notify = notify, .path = path};
+    auto_close int watch = textfile_watch(path, &e);
+    struct follow f = {.client = c, .log = TEXTFILE_INIT(path), .watch = watch};
     json_t *select;
     int rc;
 
     client_listen(c, NULL, on_ended, &f);
-    if (notify < 0 || open_log(&f, tail, &e) < 0)
+    if (watch < 0 || textfile_open(&f.log, tail, &e) < 0)
         return cli_fail(&e);
-    if (f.fd < 0 && !render_state_is_final(answer_str(job, "state")))
+    if (f.log.fd < 0 && !render_state_is_final(answer_str(job, "state")))
         cli_say("job %lld has written nothing yet (%s); waiting",
                 (long long)answer_int(job, "id", 0), answer_str(job, "state"));
     select = json_pack("{s:[o]}", "select",
                        json_sprintf("%lld", (long long)answer_int(job, "id", 0)));
     rc = client_send(c, "wait", select, &e) < 0 ? -1 : follow_log(&f, &e);
-    if (f.fd >= 0)
-        close(f.fd);
-    if (rc == 0 && f.fd < 0 && !f.broken)
+    bool none = f.log.fd < 0 && !f.log.broken;
+    textfile_close(&f.log);
+    if (rc == 0 && none)
         return say_no_log(job);
     return rc < 0 ? cli_fail(&e) : cli_output_status();
 }
@@ -220,10 +122,9 @@ static int
 show_whole(const json_t *job, int64_t tail)
 {
     struct err e = {0};
-    struct follow f = {.fd = -1, .path = answer_str(job, "log")};
-    int rc;
+    auto_textfile struct textfile f = TEXTFILE_INIT(answer_str(job, "log"));
 
-    if (open_log(&f, tail, &e) < 0)
+    if (textfile_open(&f, tail, &e) < 0)
         return cli_fail(&e);
     if (f.fd < 0 && render_state_is_final(answer_str(job, "state")))
         return say_no_log(job);
@@ -232,9 +133,7 @@ show_whole(const json_t *job, int64_t tail)
                 (long long)answer_int(job, "id", 0), answer_str(job, "state"), f.path);
         return 0;
     }
-    rc = copy_rest(&f, &e);
-    close(f.fd);
-    return rc < 0 ? cli_fail(&e) : cli_output_status();
+    return textfile_copy(&f, &e) < 0 ? cli_fail(&e) : cli_output_status();
 }
 
 static int

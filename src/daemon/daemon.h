@@ -17,6 +17,7 @@ struct err;
 
 struct daemon {
     uv_loop_t *loop;
+    const struct options *options; /* as it was started */
     struct config config;
     struct places places;
     gid_t admin_gid;             /* its members are admins; 0: no such group */
@@ -38,7 +39,7 @@ struct daemon {
     struct gpulock *gpulocks;
     struct health *health; /* of the cards */
     uv_timer_t idle_timer;
-    uv_signal_t on_term, on_int;
+    uv_signal_t on_term, on_int, on_hup;
     uv_timer_t clear_timer; /* jobs.c: the wait for the memory of ended jobs */
     bool stopping;          /* no new work is started; leaves when `stop_when_empty` allows */
     bool stop_when_empty;

@@ -28,12 +28,14 @@
 #include "daemon/forecast.h"
 #include "daemon/gpulock.h"
 #include "daemon/health.h"
+#include "daemon/logging.h"
 #include "daemon/notify.h"
 #include "daemon/nursery.h"
 #include "daemon/options.h"
 #include "daemon/prober.h"
 #include "daemon/recall.h"
 #include "daemon/recover.h"
+#include "daemon/reload.h"
 #include "daemon/roles.h"
 #include "daemon/rules.h"
 #include "daemon/server.h"
@@ -75,6 +77,7 @@ leave(struct daemon *d, const char *why)
     uv_unref((uv_handle_t *)&d->idle_timer);
     uv_close((uv_handle_t *)&d->on_term, NULL);
     uv_close((uv_handle_t *)&d->on_int, NULL);
+    uv_close((uv_handle_t *)&d->on_hup, NULL);
 }
 
 static void
@@ -87,6 +90,13 @@ on_signal(uv_signal_t *handle, int number)
     }
     turn_run(d); /* what arrived is made durable; a failure stays with the shepherds */
     leave(d, number == SIGINT ? "SIGINT" : "SIGTERM");
+}
+
+static void
+on_hang_up(uv_signal_t *handle, int number)
+{
+    (void)number;
+    reload_settings(handle->data);
 }
 
 static void
@@ -245,9 +255,12 @@ start_handles(struct daemon *d)
     uv_timer_init(d->loop, &d->idle_timer);
     uv_signal_init(d->loop, &d->on_term);
     uv_signal_init(d->loop, &d->on_int);
-    d->clear_timer.data = d->idle_timer.data = d->on_term.data = d->on_int.data = d;
+    uv_signal_init(d->loop, &d->on_hup);
+    d->clear_timer.data = d->idle_timer.data = d;
+    d->on_term.data = d->on_int.data = d->on_hup.data = d;
     uv_signal_start(&d->on_term, on_signal, SIGTERM);
     uv_signal_start(&d->on_int, on_signal, SIGINT);
+    uv_signal_start(&d->on_hup, on_hang_up, SIGHUP);
 }
 
 static int
@@ -379,9 +392,9 @@ prepare(struct daemon *d, struct options *o, struct err *e)
     mode_t old = umask(d->places.system ? 022 : 077);
     int rc = file_mkdirs(base, d->places.system ? 0755 : 0700, e);
     umask(old);
-    if (rc || (o->ready_fd >= 0 && log_open(d->places.log, e)))
+    if (rc || logging_open(d->places.log, o->ready_fd >= 0, e))
         return -1;
-    log_set_level((enum log_level)d->config.log_level);
+    logging_apply(&d->config);
     return 0;
 }
 
@@ -393,13 +406,14 @@ main(int argc, char **argv)
     uv_loop_t loop;
     struct daemon d = {.loop = &loop, .jobs_fd = -1, .lock_fd = -1};
     log_set_program("berthd");
+    d.options = &o;
     int rc = options_parse(argc, argv, &o, &e);
     if (rc > 0)
         return 0;
     /* Whatever whoever started this daemon left open is for none of its children. */
     (void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);  /* until there is something to read again */
     signal(SIGCHLD, SIG_IGN); /* shepherds and probes are watched by their sockets */
     umask(077);
     unsetenv("BERTH_MARK"); /* started from within a job, it is no part of that */

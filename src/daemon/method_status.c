@@ -6,11 +6,13 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "base/log.h"
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/health.h"
 #include "daemon/jobs.h"
+#include "daemon/logging.h"
 #include "daemon/methods.h"
 #include "daemon/prober.h"
 #include "daemon/roles.h"
@@ -139,7 +141,8 @@ put_daemon(const struct daemon *d, struct jsonw *w)
     jsonw_kstr(w, "dir", d->places.root);
     jsonw_kstr(w, "socket", d->places.socket);
     jsonw_kstr(w, "state_dir", d->places.state);
-    jsonw_kstr(w, "log", d->places.log);
+    jsonw_kstr(w, "log", log_path());
+    jsonw_kstr(w, "log_to", logging_target());
     jsonw_kstr(w, "cgroup", d->cgroup_base);
     jsonw_kbool(w, "leaves_when_idle", d->leave_when_idle);
     jsonw_kbool(w, "stopping", d->stopping);

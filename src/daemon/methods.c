@@ -4,16 +4,26 @@
 #include <string.h>
 
 static const struct method methods[] = {
-    {"submit", method_submit, true},        {"file.sync", method_file_sync, true},
-    {"file.plan", method_file_plan, false}, {"jobs", method_jobs, false},
-    {"cancel", method_cancel, true},        {"hold", method_hold, true},
-    {"release", method_release, true},      {"signal", method_signal, true},
-    {"priority", method_priority, true},    {"requeue", method_requeue, true},
-    {"explain", method_explain, false},     {"wait", method_wait, false},
-    {"gpu.pause", method_gpu_pause, true},  {"gpu.resume", method_gpu_resume, true},
-    {"gpus", method_gpus, false},           {"status", method_status, false},
-    {"events", method_events, false},       {"stop", method_stop, true},
+    {"submit", method_submit, true},
+    {"file.sync", method_file_sync, true},
+    {"file.plan", method_file_plan, false},
+    {"jobs", method_jobs, false},
+    {"cancel", method_cancel, true},
+    {"hold", method_hold, true},
+    {"release", method_release, true},
+    {"signal", method_signal, true},
+    {"priority", method_priority, true},
+    {"requeue", method_requeue, true},
+    {"explain", method_explain, false},
+    {"wait", method_wait, false},
+    {"gpu.pause", method_gpu_pause, true},
+    {"gpu.resume", method_gpu_resume, true},
+    {"gpus", method_gpus, false},
+    {"status", method_status, false},
+    {"log.level", method_log_level, true},
+    {"events", method_events, false},
     {"series", method_series, false},
+    {"stop", method_stop, true},
 };
 
 const struct method *

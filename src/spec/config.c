@@ -123,6 +123,11 @@ const struct setting config_settings[] = {
          "changes"),
     CHOICE(log_level, "info", "how much the daemon's log says", "error", "warn", "info",
            "debug"),
+    CHOICE(log_format, "text", "how its lines look: words, or one JSON object each", "text",
+           "json"),
+    INT(log_max_mib, 0, 1000000, "16",
+        "the daemon's log is put aside when it has grown to so many MiB; 0: never"),
+    INT(log_keep, 0, 1000, "5", "so many that were put aside are kept"),
 };
 
 static const char *const standard_patterns[] = {
@@ -132,6 +137,7 @@ static const char *const standard_patterns[] = {
 #define STANDARD_PATTERNS (sizeof(standard_patterns) / sizeof(standard_patterns[0]))
 
 _Static_assert(LOG_LEVEL_ERROR == 0 && LOG_LEVEL_DEBUG == 3, "the choices of log_level");
+_Static_assert(LOG_FORMAT_TEXT == 0 && LOG_FORMAT_JSON == 1, "the choices of log_format");
 
 static void *
 field_of(const struct setting *s, struct config *c)
@@ -400,8 +406,8 @@ add_fraction(struct buf *out, double v)
     buf_adds(out, text);
 }
 
-static void
-add_value(const struct setting *s, const struct config *c, struct buf *out)
+void
+config_add_value(const struct setting *s, const struct config *c, struct buf *out)
 {
     const void *field = const_field_of(s, c);
 
@@ -442,7 +448,7 @@ config_show(const struct config *c, struct buf *out)
 {
     for (size_t i = 0; i < CONFIG_SETTINGS; i++) {
         buf_addf(out, "%s:", config_settings[i].key);
-        add_value(&config_settings[i], c, out);
+        config_add_value(&config_settings[i], c, out);
         buf_addc(out, '\n');
     }
 }
@@ -489,7 +495,7 @@ config_sample(struct buf *out)
         buf_addf(out, "\n# %s\n# (", s->help);
         add_range(s, out);
         buf_addf(out, ")\n%s:", s->key);
-        add_value(s, &c, out);
+        config_add_value(s, &c, out);
         buf_addc(out, '\n');
     }
     config_free(&c);

@@ -4,6 +4,7 @@
 #ifndef SPEC_CONFIG_H
 #define SPEC_CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,10 +46,13 @@ struct config {
     int64_t keep_jobs;          /* so many numbers back; 0: all */
     int64_t keep_events;        /* 0: all */
     int log_level;              /* enum log_level */
-    int order;                  /* enum config_order */
-    int64_t patience_s;         /* passed over for longer: GPUs are pinned */
-    int fair_share;             /* 0 off, 1 on */
-    int64_t fair_half_life_s;   /* in which recent use halves; 0: never */
+    int log_format;             /* enum log_format */
+    int64_t log_max_mib; /* the daemon's log is put aside when it has grown to this; 0: never */
+    int64_t log_keep;    /* so many that were put aside stay */
+    int order;           /* enum config_order */
+    int64_t patience_s;  /* passed over for longer: GPUs are pinned */
+    int fair_share;      /* 0 off, 1 on */
+    int64_t fair_half_life_s;                    /* in which recent use halves; 0: never */
     int64_t max_running, max_gpus, max_vram_mib; /* all together; 0: no limit */
     int64_t user_max_running, user_max_gpus, user_max_vram_mib,
         user_max_pending;      /* each user */
@@ -71,6 +75,11 @@ void config_free(struct config *c); /* what it owns; not c */
  * error on a line of its own (the first is in e too); may be NULL. */
 int config_read(struct config *c, const char *name, const char *text, size_t len,
                 struct buf *all, struct err *e);
+
+/* Takes over from fresh, which is still to be freed, those settings that `may` allows;
+ * `differs` is told of each that is not what it was, and whether it was taken. */
+void config_take(struct config *c, struct config *fresh, bool (*may)(const char *key),
+                 void (*differs)(const char *key, bool taken));
 
 /* One setting from the environment or an option. A list is separated by commas. */
 int config_set(struct config *c, const char *key, const char *value, struct err *e);

@@ -8,7 +8,7 @@
 
 #include "spec/config.h"
 
-#define CONFIG_SETTINGS  38 /* rows; the compiler refuses another number */
+#define CONFIG_SETTINGS  41 /* rows; the compiler refuses another number */
 #define CONFIG_LIST_MAX  64 /* items of a list */
 #define CONFIG_USERS_MAX 10000
 
@@ -41,6 +41,9 @@ const struct setting *config_find(const char *key); /* NULL: none */
 
 /* "KEY is not a setting", with the nearest, or all. Returns -1. */
 int config_refuse_key(const char *key, struct err *e);
+
+/* The value of one as a file has it, behind "key:". */
+void config_add_value(const struct setting *s, const struct config *c, struct buf *out);
 
 /* Items are copied. */
 int config_set_list(const struct setting *s, struct config *c, const char *const *items,

@@ -1,0 +1,32 @@
+/* A line of the log in each of its forms, from the words of whoever logs. */
+#ifndef BASE_LOG_LINE_H
+#define BASE_LOG_LINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+/* What is known of a line besides its words. */
+struct log_stamp {
+    int64_t at_us;
+    const char *level;
+    const char *program; /* "": not said */
+    int priority;        /* as syslog has them, 3 (error) to 7 (debug) */
+};
+
+/* Called for each key=value at the head of the words, quotes taken off. Returns where the
+ * sentence behind them begins. */
+typedef void (*log_field_cb)(void *ctx, const char *key, size_t key_len, const char *value,
+                             size_t value_len);
+size_t log_line_fields(const char *words, size_t n, log_field_cb cb, void *ctx);
+
+/* "2026-03-01T14:02:10.123Z info job=12 event=started\n" */
+void log_line_text(const struct log_stamp *s, const char *words, size_t n, struct buf *out);
+/* {"time":"...","level":"info","job":12,"event":"started","text":"the sentence"}\n */
+void log_line_json(const struct log_stamp *s, const char *words, size_t n, struct buf *out);
+/* A datagram of the journal: MESSAGE, PRIORITY, SYSLOG_IDENTIFIER, and BERTH_KEY for each. See
+ * https://systemd.io/JOURNAL_NATIVE_PROTOCOL. */
+void log_line_journal(const struct log_stamp *s, const char *words, size_t n, struct buf *out);
+
+#endif

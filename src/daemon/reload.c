@@ -1,0 +1,57 @@
+/* Reading the settings again while jobs run: see reload.h. What is looked up each time that it
+ * is needed takes effect at once. What the planner, the ledger or the probe were built from is
+ * named in the log and waits for the next start: half of a rule would be worse than the old
+ * one. Called by main.c when HUP comes. */
+#include "daemon/reload.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "daemon/daemon.h"
+#include "daemon/logging.h"
+#include "daemon/options.h"
+#include "spec/config.h"
+
+/* Settings that nothing keeps a copy of. */
+static const char *const live[] = {
+    "tolerance", "vram_wait_ms", "idle_exit_s", "oom_patterns", "oom_retries",
+    "on_exceed", "keep_days",    "keep_jobs",   "keep_events",  "user_priority_max",
+    "log_level", "log_format",   "log_max_mib", "log_keep",
+};
+
+static bool
+is_live(const char *key)
+{
+    for (size_t i = 0; i < sizeof live / sizeof live[0]; i++)
+        if (strcmp(key, live[i]) == 0)
+            return true;
+    return false;
+}
+
+static void
+say_change(const char *key, bool taken)
+{
+    if (taken)
+        log_info("event=setting key=%s changed", key);
+    else
+        log_warn("event=setting key=%s changes with the next start of the daemon", key);
+}
+
+void
+reload_settings(struct daemon *d)
+{
+    struct config fresh;
+    struct err e = {0};
+    if (log_reopen(&e))
+        log_error("event=log-not-reopened %s", e.text);
+    if (options_read_config(d->options, &d->places, &fresh, &e)) {
+        log_error("event=not-reloaded the settings stay as they are: %s", e.text);
+        config_free(&fresh);
+        return;
+    }
+    config_take(&d->config, &fresh, is_live, say_change);
+    config_free(&fresh);
+    logging_apply(&d->config);
+    log_info("event=reloaded");
+}
