@@ -9,7 +9,7 @@
 #include "base/err.h"
 
 /* demand is compared with memcmp, so nothing of it may be left to the compiler. */
-_Static_assert(sizeof(struct demand) == 88, "struct demand has no hidden padding");
+_Static_assert(sizeof(struct demand) == 96, "struct demand has no hidden padding");
 
 void
 demand_init(struct demand *d)

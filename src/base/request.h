@@ -19,6 +19,15 @@
 #define TAGS_MAX         16
 #define REQUEUES_DEFAULT 3
 
+/* Which of the cards with room. */
+enum placing_rule {
+    PLACING_DEFAULT, /* the ledger's */
+    PLACING_PACK,    /* the fullest */
+    PLACING_SPREAD,  /* the emptiest */
+    PLACING_FIRST,   /* by number */
+};
+#define PLACING_RULES 4
+
 /* What decides where a job can run. Two jobs with equal demands stand in one line, so this
  * must be comparable with memcmp: set it with demand_init (or memset 0) first. */
 struct demand {
@@ -33,12 +42,14 @@ struct demand {
     int32_t max_used_permille; /* only while used memory is below; 0: not said */
     int32_t max_load_permille; /* only while utilisation is below; 0: not said */
     int32_t margin_mib;        /* kept free beside it; -1: the ledger's */
-    uint8_t exclusive;         /* 1: no other Berth job beside it */
-    uint8_t n_ids;             /* exact GPUs, in this order; 0: any */
+    int32_t idle_mib;  /* a card counts as idle while strangers have less; 0: the ledger's */
+    uint8_t exclusive; /* 1: no other Berth job beside it */
+    uint8_t n_ids;     /* exact GPUs, in this order; 0: any */
     uint8_t ids[REQUEST_IDS_MAX];
     char gpu_type[GPU_TYPE_MAX]; /* the card's name contains it, any case; kept in lower case,
                                     filled with NULs; "": any */
-    uint8_t pad[2];
+    uint8_t placement;           /* enum placing_rule */
+    uint8_t pad[5];
 };
 
 /* A job that must end before this one may start. */

@@ -86,6 +86,9 @@ add_demand(struct jsonw *w, const struct request *r)
     add_positive(w, "max_load_permille", d->max_load_permille);
     if (d->margin_mib >= 0)
         jsonw_kint(w, "margin_mib", d->margin_mib);
+    add_positive(w, "idle_mib", d->idle_mib);
+    if (d->placement)
+        jsonw_kstr(w, "placement", value_placing_name(d->placement));
     add_positive(w, "cpus", d->cpus);
     add_positive(w, "mem_mib", d->mem_mib);
 }

@@ -52,7 +52,7 @@ set_terms(struct placing *p, const struct demand *d, const struct ledger *l)
     p->margin_mib = d->vram_mib > 0 ? policy->margin_mib : 0;
     if (d->margin_mib >= 0)
         p->margin_mib = d->margin_mib;
-    p->idle_mib = policy->idle_mib;
+    p->idle_mib = d->idle_mib > 0 ? d->idle_mib : policy->idle_mib;
     p->usable = 0;
 }
 

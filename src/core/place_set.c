@@ -134,14 +134,31 @@ choose_one(const struct placing *p, enum fit_rule rule, uint64_t cards)
     return UINT64_C(1) << best.card;
 }
 
+/* Where a card is had whole they are all alike, unless told otherwise. */
+static enum fit_rule
+rule_of(const struct placing *p)
+{
+    switch ((enum placing_rule)p->d->placement) {
+    case PLACING_PACK:
+        return p->whole ? FIT_FIRST : FIT_BEST;
+    case PLACING_SPREAD:
+        return FIT_WORST;
+    case PLACING_FIRST:
+        return FIT_FIRST;
+    case PLACING_DEFAULT:
+        break;
+    }
+    if (ledger_policy(p->l)->spread)
+        return FIT_WORST;
+    return p->whole ? FIT_FIRST : FIT_BEST;
+}
+
 uint64_t
 place_choose(const struct placing *p, uint64_t cards)
 {
     struct candidate list[GPU_MAX];
     int n = 0;
-    enum fit_rule rule = p->whole ? FIT_FIRST : FIT_BEST;
-    if (ledger_policy(p->l)->spread)
-        rule = FIT_WORST;
+    enum fit_rule rule = rule_of(p);
     if (__builtin_popcountll(cards) == p->want)
         return cards;
     if (p->want == 1)

@@ -140,6 +140,8 @@ write_numbers(struct daemon *d, struct jsonw *w, const struct job *job)
             : VERDICT_NONE;
     if (e->outcome == OUTCOME_EXITED)
         jsonw_kint(w, "exit_code", e->code);
+    else if (e->code >= 0)
+        jsonw_kint(w, "stop_code", e->code);
     if (e->signal)
         jsonw_kint(w, "signal", e->signal);
     jsonw_kint(w, "run_ms", e->run_ms);
@@ -242,10 +244,41 @@ event_line(const struct store_event *row, struct buf *out)
     buf_add(out, row->json + 1, row->json_len - 1);
 }
 
+/* To followers, and nowhere else. */
+static void
+tell_followers(struct daemon *d, const struct job *job, const char *kind,
+               const struct buf *object)
+{
+    auto_buf struct buf line = BUF_INIT;
+    const struct store_event row = {.kind = kind,
+                                    .job = job->id,
+                                    .file = job->file,
+                                    .json = object->data,
+                                    .json_len = object->len};
+    event_line(&row, &line);
+    server_publish(d->server, job->id, job->file, line.data, line.len);
+}
+
+void
+event_launched(struct daemon *d, const struct job *job)
+{
+    auto_buf struct buf object = BUF_INIT;
+    struct jsonw w;
+    if (server_client_count(d->server) == 0)
+        return;
+    jsonw_init(&w, &object);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "user", daemon_user_name(job->uid));
+    jsonw_kint(&w, "attempt", job->run->number);
+    jsonw_kint(&w, "pid", job->run->command_pid);
+    jsonw_end_object(&w);
+    tell_followers(d, job, "launched", &object);
+}
+
 void
 event_waiting(struct daemon *d, const struct job *job)
 {
-    auto_buf struct buf text = BUF_INIT, object = BUF_INIT, line = BUF_INIT;
+    auto_buf struct buf text = BUF_INIT, object = BUF_INIT;
     struct blocked why;
     struct jsonw w;
     plan_explain(job, &why);
@@ -259,12 +292,5 @@ event_waiting(struct daemon *d, const struct job *job)
     jsonw_kstr(&w, "reason", reason_name(why.reason));
     jsonw_kstr(&w, "text", buf_str(&text));
     jsonw_end_object(&w);
-    const struct store_event row = {.kind = "waiting",
-                                    .at_us = 0,
-                                    .job = job->id,
-                                    .file = job->file,
-                                    .json = object.data,
-                                    .json_len = object.len};
-    event_line(&row, &line);
-    server_publish(d->server, job->id, job->file, line.data, line.len);
+    tell_followers(d, job, "waiting", &object);
 }

@@ -281,6 +281,25 @@ FIELD(now_mib)
     int_or_null(w, sum, known && job_state_is_active(x->job->state));
 }
 
+FIELD(use_mib)
+{
+    const struct attempt *run = job_state_is_active(x->job->state) ? x->job->run : NULL;
+    jsonw_object(w);
+    for (int i = 0; run && i < run->n_gpus; i++) {
+        char key[12];
+        snprintf(key, sizeof key, "%d", run->gpus[i]);
+        jsonw_key(w, key);
+        int_or_null(w, run->now_mib[i], run->now_mib[i] >= 0);
+    }
+    jsonw_end_object(w);
+}
+
+FIELD(pid)
+{
+    const struct attempt *run = job_state_is_active(x->job->state) ? x->job->run : NULL;
+    int_or_null(w, run ? run->command_pid : 0, run && run->command_pid > 0);
+}
+
 FIELD(util)
 {
     int util = x->job->run ? attempt_util(x->job->run) : -1;
@@ -425,6 +444,8 @@ static const struct jobjson_entry fields[] = {
     {"attempt", field_attempt},
     {"peak_mib", field_peak_mib},
     {"now_mib", field_now_mib},
+    {"use_mib", field_use_mib},
+    {"pid", field_pid},
     {"util", field_util},
     {"verdict", field_verdict},
     {"log", field_log},

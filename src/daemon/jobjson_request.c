@@ -9,6 +9,7 @@
 #include "daemon/daemon.h"
 #include "daemon/jobjson.h"
 #include "daemon/roles.h"
+#include "spec/value.h"
 
 #define FIELD(name) static void field_##name(const struct jobjson *x, struct jsonw *w)
 #define REQ(x)      (&(x)->job->req)
@@ -102,6 +103,16 @@ FIELD(max_load)
 FIELD(margin_mib)
 {
     int_or_null(w, REQ(x)->demand.margin_mib, REQ(x)->demand.margin_mib >= 0);
+}
+
+FIELD(idle_mib)
+{
+    int_or_null(w, REQ(x)->demand.idle_mib, REQ(x)->demand.idle_mib > 0);
+}
+
+FIELD(placement)
+{
+    jsonw_str(w, value_placing_name(REQ(x)->demand.placement));
 }
 
 FIELD(gpu_ids)
@@ -240,6 +251,6 @@ const struct jobjson_entry jobjson_request[] = {
     ENTRY(begin),        ENTRY(unique),       ENTRY(preemptible), ENTRY(requeue),
     ENTRY(on_timeout),   ENTRY(max_requeues), ENTRY(requeues),    ENTRY(warn_signal),
     ENTRY(warn_ms),      ENTRY(grace_ms),     ENTRY(estimate_ms), ENTRY(span_ms),
-    ENTRY(llm),          ENTRY(fingerprint),  ENTRY(interactive), ENTRY(pty),
-    {NULL, NULL},
+    ENTRY(idle_mib),     ENTRY(placement),    ENTRY(llm),         ENTRY(fingerprint),
+    ENTRY(interactive),  ENTRY(pty),          {NULL, NULL},
 };

@@ -66,6 +66,14 @@ add_file_name(struct buf *out, const char *name)
         buf_addc(out, *c == '/' ? '_' : *c);
 }
 
+/* "0-1"; nothing while it has none. */
+static void
+add_card_numbers(struct buf *out, const struct attempt *run)
+{
+    for (int i = 0; run && i < run->n_gpus; i++)
+        buf_addf(out, i ? "-%d" : "%d", run->gpus[i]);
+}
+
 char *
 launch_log_path(const struct daemon *d, const struct job *job)
 {
@@ -87,6 +95,8 @@ launch_log_path(const struct daemon *d, const struct job *job)
             p++, buf_addf(&out, "%u", job->array ? job->array : job->id);
         else if (p[1] == 't')
             p++, buf_addf(&out, "%d", job->task >= 0 ? job->task : 0);
+        else if (p[1] == 'g')
+            p++, add_card_numbers(&out, job->run);
         else if (p[1] == 'x')
             p++, add_file_name(&out, job->req.name);
         else if (p[1] == '%')

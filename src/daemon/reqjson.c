@@ -245,6 +245,7 @@ static const struct {
     {"max_used_permille", offsetof(struct request, demand.max_used_permille), 1, 1000},
     {"max_load_permille", offsetof(struct request, demand.max_load_permille), 1, 1000},
     {"margin_mib", offsetof(struct request, demand.margin_mib), 0, VRAM_MAX_MIB},
+    {"idle_mib", offsetof(struct request, demand.idle_mib), 1, VRAM_MAX_MIB},
     {"cpus", offsetof(struct request, demand.cpus), 0, CPUS_MAX},
     {"mem_mib", offsetof(struct request, demand.mem_mib), 0, MEM_MAX_MIB},
     {"priority", offsetof(struct request, priority), PRIORITY_MIN, PRIORITY_MAX},
@@ -320,8 +321,9 @@ static int
 read_member(const char *k, const json_t *v, struct request *r, struct err *e)
 {
     static const char *const at_limit[] = {"kill", "requeue", NULL};
+    static const char *const rules[] = {"pack", "spread", "first", NULL};
     bool flag = false;
-    int choice = ON_TIMEOUT_KILL, rc;
+    int choice = 0, rc;
 #define IS(name) (strcmp(k, name) == 0)
     if (IS("argv"))
         return read_argv(v, &r->argv, e);
@@ -336,6 +338,11 @@ read_member(const char *k, const json_t *v, struct request *r, struct err *e)
         return read_ids(v, &r->demand, e);
     if (IS("gpu_type"))
         return read_gpu_type(v, k, r->demand.gpu_type, e);
+    if (IS("placement")) {
+        rc = read_choice(v, k, rules, &choice, e);
+        r->demand.placement = (uint8_t)(choice + PLACING_PACK);
+        return rc;
+    }
     if (IS("on_timeout")) {
         rc = read_choice(v, k, at_limit, &choice, e);
         r->on_timeout = (enum on_timeout)choice;

@@ -235,11 +235,23 @@ on_hello(struct watcher *w, struct watch *x, const json_t *msg)
     if (!job)
         return;
     job->run->shepherd_pid = x->shepherd;
+    job->run->command_pid = (int32_t)json_integer_value(json_object_get(msg, "command_pid"));
     x->warned = json_integer_value(json_object_get(msg, "warned_us")) > 0;
     if (job->cancel_asked)
         say_stop(x, job, NULL, job->cancelled_by);
     else if (job->requeue_asked)
         say_stop(x, job, "requeue", NULL); /* the first reason that it heard stands */
+}
+
+static void
+on_started(struct watcher *w, struct watch *x, const json_t *msg)
+{
+    struct job *job = job_of(w, x);
+    if (!job)
+        return;
+    job->run->command_pid = (int32_t)json_integer_value(json_object_get(msg, "command_pid"));
+    jobs_attempt_started(w->daemon, job, json_integer_value(json_object_get(msg, "at_us")));
+    event_launched(w->daemon, job);
 }
 
 /* It has got its signal: said at once, or when the record says so that a daemon before this
@@ -305,10 +317,7 @@ handle(struct watcher *w, struct watch *x, const char *line, size_t len)
         if (job && started > 0)
             jobs_attempt_started(w->daemon, job, started);
     } else if (strcmp(event, "started") == 0) {
-        struct job *job = job_of(w, x);
-        if (job)
-            jobs_attempt_started(w->daemon, job,
-                                 json_integer_value(json_object_get(msg, "at_us")));
+        on_started(w, x, msg);
     } else if (strcmp(event, "warned") == 0) {
         struct job *job = job_of(w, x);
         if (job)

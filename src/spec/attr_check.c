@@ -45,6 +45,8 @@ about_gpus(const struct demand *d)
            : d->max_used_permille ? "max-used"
            : d->max_load_permille ? "max-load"
            : d->margin_mib != -1  ? "margin"
+           : d->idle_mib          ? "idle"
+           : d->placement         ? "placement"
                                   : NULL;
 }
 
@@ -125,6 +127,7 @@ check_demand_ranges(const struct demand *d, struct err *e)
         {"max-used (thousandths)", d->max_used_permille, 0, 1000},
         {"max-load (thousandths)", d->max_load_permille, 0, 1000},
         {"margin (MiB)", d->margin_mib, -1, VRAM_MAX_MIB},
+        {"idle (MiB)", d->idle_mib, 0, VRAM_MAX_MIB},
         {"cpus", d->cpus, 0, CPUS_MAX},
         {"mem (MiB)", d->mem_mib, 0, VRAM_MAX_MIB},
     };

@@ -172,6 +172,18 @@ attr_set_margin(struct request *r, const char *value, struct err *e)
     return 0;
 }
 
+int
+attr_set_idle(struct request *r, const char *value, struct err *e)
+{
+    return parse_memory(value, &r->demand.idle_mib, e);
+}
+
+int
+attr_set_placement(struct request *r, const char *value, struct err *e)
+{
+    return value_placing(value, &r->demand.placement, e);
+}
+
 /* ------------------------------------------------------------------- the host */
 
 int

@@ -19,6 +19,8 @@ struct when_clock;
     X(max_used)                                                                                \
     X(max_load)                                                                                \
     X(margin)                                                                                  \
+    X(idle)                                                                                    \
+    X(placement)                                                                               \
     X(cpus)                                                                                    \
     X(mem)                                                                                     \
     X(time)                                                                                    \

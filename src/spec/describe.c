@@ -111,6 +111,9 @@ gpu_lines(const struct request *r, struct buf *out)
     part_line(out, "max-load", d->max_load_permille);
     if (d->margin_mib >= 0)
         line(out, "margin", "%s", format_mib(d->margin_mib, size));
+    if (d->idle_mib > 0)
+        line(out, "idle", "below %s", format_mib(d->idle_mib, size));
+    text_line(out, "placement", value_placing_name(d->placement));
 }
 
 static void

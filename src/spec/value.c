@@ -262,3 +262,24 @@ value_dep_name(enum dep_type type)
 
     return names[type];
 }
+
+static const char *const placing_names[PLACING_RULES] = {
+    [PLACING_PACK] = "pack", [PLACING_SPREAD] = "spread", [PLACING_FIRST] = "first"};
+
+int
+value_placing(const char *s, uint8_t *out, struct err *e)
+{
+    for (uint8_t i = PLACING_PACK; i < PLACING_RULES; i++) {
+        if (strcasecmp(s, placing_names[i]) == 0) {
+            *out = i;
+            return 0;
+        }
+    }
+    return parse_refuse(e, s, "is no rule of placing; write pack, spread or first");
+}
+
+const char *
+value_placing_name(uint8_t rule)
+{
+    return rule < PLACING_RULES ? placing_names[rule] : NULL;
+}

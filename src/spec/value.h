@@ -26,6 +26,10 @@ int value_deps(const char *s, enum dep_type type, struct dep **deps, int *n, str
 /* "success", "any", "failed"; as on the wire. */
 const char *value_dep_name(enum dep_type type);
 
+/* enum placing_rule from "pack", "spread" or "first", and back; NULL for the default. */
+int value_placing(const char *s, uint8_t *out, struct err *e);
+const char *value_placing_name(uint8_t rule);
+
 /* Text for tables, file names and environments: UTF-8 without control bytes, 1 to max bytes.
  * The error has no subject: "is not UTF-8 text". */
 int value_check_text(const char *s, size_t max, struct err *e);

@@ -95,6 +95,8 @@ static const struct column job_columns[] = {
     {"max_used_permille", COLUMN_I32, JOB(req.demand.max_used_permille), false},
     {"max_load_permille", COLUMN_I32, JOB(req.demand.max_load_permille), false},
     {"margin_mib", COLUMN_I32, JOB(req.demand.margin_mib), false},
+    {"idle_mib", COLUMN_I32, JOB(req.demand.idle_mib), false},
+    {"placement", COLUMN_U8, JOB(req.demand.placement), false},
     {"gpu_type", COLUMN_TYPE, JOB(req.demand.gpu_type), false},
     {"unique_job", COLUMN_BOOL, JOB(req.unique), false},
     {"preemptible", COLUMN_BOOL, JOB(req.preemptible), false},

@@ -216,6 +216,41 @@ test_spread_takes_the_largest(void **state)
 }
 
 static void
+test_a_request_may_name_the_rule(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(3, CARD_MIB);
+    struct demand d = want(1, 1000);
+    book(l, 1, 1, 2000);
+    book(l, 2, 2, 1000);
+    assert_string_equal(where(l, d), "1");
+    d.placement = PLACING_SPREAD;
+    assert_string_equal(where(l, d), "0");
+    book(l, 3, 0, 4000);
+    assert_string_equal(where(l, d), "2");
+    d.placement = PLACING_FIRST;
+    assert_string_equal(where(l, d), "0");
+    d.placement = PLACING_PACK;
+    assert_string_equal(where(l, d), "0");
+    ledger_free(l);
+}
+
+static void
+test_a_request_may_say_what_idle_is(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    struct demand d = want(1, 0);
+    machine_sample(l, 0, 200, NULL, 0, 1);
+    assert_string_equal(where(l, d), "0");
+    d.idle_mib = 200;
+    assert_string_equal(where(l, d), "GpuBusy");
+    d.idle_mib = 201;
+    assert_string_equal(where(l, d), "0");
+    ledger_free(l);
+}
+
+static void
 test_joined_cards_are_preferred(void **state)
 {
     (void)state;
@@ -683,6 +718,8 @@ main(void)
         cmocka_unit_test(test_devices_bound_the_choice),
         cmocka_unit_test(test_several_cards_pack),
         cmocka_unit_test(test_spread_takes_the_largest),
+        cmocka_unit_test(test_a_request_may_name_the_rule),
+        cmocka_unit_test(test_a_request_may_say_what_idle_is),
         cmocka_unit_test(test_joined_cards_are_preferred),
         cmocka_unit_test(test_numa_comes_after_links),
         cmocka_unit_test(test_many_cards),

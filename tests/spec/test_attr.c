@@ -231,6 +231,11 @@ refuses_on_the_command_line(void **state)
         {"gpu-type=abcdefghijklmnopqrstuvwxyz", "gpu-type: is 26 bytes long; the most is 23"},
         {"margin=-1", "margin: '-1' is not a size"},
         {"gpus=0 margin=0", "so margin means nothing"},
+        {"idle=x", "idle: 'x' is not a size"},
+        {"gpus=0 idle=1G", "so idle means nothing"},
+        {"placement=best",
+         "placement: 'best' is no rule of placing; write pack, spread or first"},
+        {"gpus=0 placement=pack", "so placement means nothing"},
         {"gpus=0 gpu-type=x", "so gpu-type means nothing"},
         {"gpus=0 min-vram=1G", "so min-vram means nothing"},
         {"gpus=0 max-used=0.5", "so max-used means nothing"},
@@ -281,6 +286,7 @@ sets_what_the_command_line_says(void **state)
     (void)state;
     assert_int_equal(apply(&r,
                            "gpu-type=A100 min-vram=40G max-used=0.8 max-load=75% margin=0 "
+                           "idle=200 placement=Spread "
                            "time=2h on-timeout=requeue max-requeues=5 signal=SIGUSR2@90s "
                            "preemptible login unique after=12,prep after-any=13_4 "
                            "after-failed=20 array=0-9,20%3 begin=@1766600000 tag=a,b tag=c "
@@ -292,6 +298,8 @@ sets_what_the_command_line_says(void **state)
     assert_int_equal(r.demand.max_used_permille, 800);
     assert_int_equal(r.demand.max_load_permille, 750);
     assert_int_equal(r.demand.margin_mib, 0);
+    assert_int_equal(r.demand.idle_mib, 200);
+    assert_int_equal(r.demand.placement, PLACING_SPREAD);
     assert_int_equal(r.on_timeout, ON_TIMEOUT_REQUEUE);
     assert_int_equal(r.max_requeues, 5);
     assert_int_equal(r.warn_signal, 12);
@@ -440,6 +448,7 @@ validates_what_setters_never_saw(void **state)
     REFUSED(demand.min_vram_mib, -1);
     REFUSED(demand.max_used_permille, -1);
     REFUSED(demand.margin_mib, -2);
+    REFUSED(demand.idle_mib, -1);
     REFUSED(max_requeues, -1);
     REFUSED(warn_signal, 9);
     REFUSED(warn_signal, 65);
