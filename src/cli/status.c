@@ -63,6 +63,7 @@ status_add_daemon(const json_t *status, struct buf *out)
     add_fact(out, "daemon", buf_str(&line));
     add_fact(out, "folder", answer_str(d, "dir"));
     add_fact(out, "socket", answer_str(d, "socket"));
+    add_fact(out, "trouble", answer_str(d, "disk_trouble"));
     buf_clear(&line);
     status_add_counts(status, &line);
     add_fact(out, "jobs", buf_str(&line));

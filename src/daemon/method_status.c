@@ -146,7 +146,9 @@ put_daemon(const struct daemon *d, struct jsonw *w)
     jsonw_kstr(w, "cgroup", d->cgroup_base);
     jsonw_kbool(w, "leaves_when_idle", d->leave_when_idle);
     jsonw_kbool(w, "stopping", d->stopping);
-    jsonw_kbool(w, "disk_full", turn_store_is_full(d));
+    const struct err *trouble = turn_disk_trouble(d);
+    jsonw_kbool(w, "disk_full", trouble && trouble->code == ERR_NO_SPACE);
+    jsonw_kstr(w, "disk_trouble", trouble ? trouble->text : NULL);
     jsonw_kint(w, "clients", server_client_count(d->server));
     jsonw_end_object(w);
 }

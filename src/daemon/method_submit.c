@@ -25,11 +25,11 @@ daemon_accepts_work(const struct daemon *d, struct err *e)
 {
     if (d->stopping)
         return err_set(e, ERR_REFUSED, "the daemon is stopping");
-    if (turn_store_is_full(d))
-        return err_set(e, ERR_NO_SPACE,
-                       "the disk that holds %s is full: nothing new is accepted until there is "
-                       "room; running jobs go on",
-                       d->places.state);
+    const struct err *trouble = turn_disk_trouble(d);
+    if (trouble)
+        return err_set(e, trouble->code,
+                       "%s. Nothing new is accepted until that is over; running jobs go on",
+                       trouble->text);
     return 0;
 }
 

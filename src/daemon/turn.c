@@ -52,9 +52,9 @@ struct turn {
     uv_check_t check; /* runs it */
     uv_timer_t retry, checkpoint, wake;
     bool due;
-    bool again; /* the plan wants another turn behind this one */
-    bool full;
-    bool ended_some; /* since the last quiet moment */
+    bool again;         /* the plan wants another turn behind this one */
+    struct err trouble; /* with the disk; ERR_NONE: it takes what we write */
+    bool ended_some;    /* since the last quiet moment */
     struct job **unsaved;
     size_t n_unsaved, cap_unsaved;
     struct event *events;
@@ -91,8 +91,8 @@ on_retry(uv_timer_t *timer)
     struct daemon *d = timer->data;
     struct err e = {0};
     if (store_reserve_restore(d->store, &e) == 0) {
-        d->turn->full = false;
-        log_info("event=disk-has-room");
+        d->turn->trouble.code = ERR_NONE;
+        log_info("event=disk-is-well");
     } else {
         uv_timer_start(timer, on_retry, RETRY_MS, 0);
     }
@@ -310,7 +310,7 @@ plan(struct daemon *d)
 {
     struct turn *t = d->turn;
     uv_timer_stop(&t->wake);
-    if (d->stopping || !d->ready || t->full)
+    if (d->stopping || !d->ready || t->trouble.code)
         return false;
     int64_t now = clock_wall_us();
     if (!prober_is_fresh(d->prober))
@@ -422,14 +422,26 @@ keep_true_events(struct daemon *d)
     t->n_events = keep;
 }
 
+static void
+disk_trouble(struct daemon *d, const struct err *e)
+{
+    struct turn *t = d->turn;
+    bool is_new = !t->trouble.code;
+    /* Said once, and not by everything that is tried meanwhile: the log may be on that disk. */
+    if (is_new || strcmp(t->trouble.text, e->text) != 0)
+        log_error("event=commit-failed %s", e->text);
+    t->trouble = *e;
+    if (is_new && store_reserve_release(d->store))
+        log_warn("event=reserve-released outcomes are still written if there is room now");
+    uv_timer_start(&t->retry, on_retry, RETRY_MS, 0);
+}
+
 void
 turn_disk_full(struct daemon *d)
 {
-    struct turn *t = d->turn;
-    if (!t->full && store_reserve_release(d->store))
-        log_warn("event=reserve-released the disk is full; outcomes are still written");
-    t->full = true;
-    uv_timer_start(&t->retry, on_retry, RETRY_MS, 0);
+    struct err e = {0};
+    err_set(&e, ERR_NO_SPACE, "the disk that holds %s is full", d->places.state);
+    disk_trouble(d, &e);
 }
 
 /* The store has rolled back: take back what nobody has been told yet. */
@@ -437,8 +449,7 @@ static void
 commit_failed(struct daemon *d, const struct err *e)
 {
     struct turn *t = d->turn;
-    log_error("event=commit-failed %s", e->text);
-    turn_disk_full(d);
+    disk_trouble(d, e);
     size_t keep = 0;
     for (size_t i = 0; i < t->n_unsaved; i++) {
         struct job *job = t->unsaved[i];
@@ -451,9 +462,8 @@ commit_failed(struct daemon *d, const struct err *e)
     }
     t->n_unsaved = keep;
     keep_true_events(d);
-    struct err told = {.code = ERR_NO_SPACE};
-    err_set(&told, e->code == ERR_NO_SPACE ? ERR_NO_SPACE : ERR_FAILED,
-            "nothing was accepted: %s. Running jobs go on", e->text);
+    struct err told = {0};
+    err_set(&told, e->code, "nothing was accepted: %s. Running jobs go on", e->text);
     if (d->server)
         server_release(d->server, &told);
 }
@@ -551,8 +561,8 @@ turn_run(struct daemon *d)
     return 0;
 }
 
-bool
-turn_store_is_full(const struct daemon *d)
+const struct err *
+turn_disk_trouble(const struct daemon *d)
 {
-    return d->turn->full;
+    return d->turn->trouble.code ? &d->turn->trouble : NULL;
 }

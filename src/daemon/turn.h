@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct daemon;
+struct err;
 struct job;
 struct jsonw;
 
@@ -48,7 +49,8 @@ int turn_run(struct daemon *d);
 /* A launch found no room on the disk: nothing starts until there is some. */
 void turn_disk_full(struct daemon *d);
 
-/* True while the disk is full: new work is refused before it changes anything. */
-bool turn_store_is_full(const struct daemon *d);
+/* What is wrong with the disk of our state, while nothing can be written to it: new work is
+ * refused before it changes anything. NULL: all is well. */
+const struct err *turn_disk_trouble(const struct daemon *d);
 
 #endif

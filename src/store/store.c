@@ -51,6 +51,8 @@ store_error_system(const struct store *s, struct err *e)
 {
     int errnum = sqlite3_system_errno(s->db);
 
+    if (errnum == 0 && (sqlite3_errcode(s->db) & 0xff) == SQLITE_IOERR)
+        errnum = errno; /* a commit that fails does not keep it: see store_step */
     if (errnum == ENOSPC || errnum == EDQUOT)
         return store_error_full(s, e);
     if (errnum)
@@ -117,8 +119,11 @@ store_step(struct store *s, enum stmt_id id, struct err *e)
 
     if (!st)
         return -1;
+    errno = 0;
     rc = sqlite3_step(st);
+    int errnum = errno;
     sqlite3_reset(st);
+    errno = errnum;
     return rc == SQLITE_DONE ? 0 : store_read_failed(s, e);
 }
 

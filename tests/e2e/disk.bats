@@ -1,0 +1,158 @@
+#!/usr/bin/env bats
+# Disks that are full, that fail, that are mounted read-only, and then are well again: nothing is
+# accepted that cannot be kept, what runs goes on, and nothing is lost or run twice.
+
+load lib
+
+case_teardown()
+{
+    if mountpoint -q "$BERTH_DIR/state"; then umount -l "$BERTH_DIR/state"; fi
+}
+
+# Makes a library that fails what the daemon writes to its state, while $BAD_DISK exists.
+on_a_disk_that_can_fail()
+{
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    # A program with AddressSanitizer wants to be loaded before anybody else.
+    export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
+    cc -shared -fPIC -D_LARGEFILE64_SOURCE -o "$ROOT/bad_disk.so" "$E2E/bad_disk.c" -ldl
+    export BAD_DISK=$ROOT/bad_disk BAD_DISK_BELOW=$BERTH_DIR/state
+    LD_PRELOAD=$ROOT/bad_disk.so start_daemon 2
+}
+
+# `the_disk fails 28` (ENOSPC; 5: EIO, 30: EROFS), `the_disk recovers`.
+the_disk()
+{
+    if [ "$1" = recovers ]; then
+        rm "$BAD_DISK"
+    else
+        echo "$2" >"$ROOT/new" && mv "$ROOT/new" "$BAD_DISK"
+    fi
+}
+
+# Waits for the daemon's log to have a line like that.
+wait_for_log()
+{
+    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" "$1" >/dev/null ||
+        fail_with "the daemon's log never said '$1'"
+}
+
+# A task of the array: notes that it runs, waits to be let through, ends with a code of its own.
+TASK='echo ran >>ran.$BERTH_ARRAY_TASK_ID; read x <gate.$BERTH_ARRAY_TASK_ID; exit $((BERTH_ARRAY_TASK_ID % 3))'
+
+let_through()
+{
+    timeout "$LIMIT" sh -c "echo >gate.$1" || fail_with "task $1 has not come to its gate"
+}
+
+an_array_of_8_at_most_2_at_once()
+{
+    local i
+    for i in 0 1 2 3 4 5 6 7; do mkfifo gate.$i; done
+    try berth submit -G 1 --array 0-7%2 -- sh -c "$TASK"
+    is status "$status" 0
+    wait_for_event kind=started array_task=0 >/dev/null
+    wait_for_event kind=started array_task=1 >/dev/null
+}
+
+books_of_the_array()
+{
+    berth show 1 --json | python3 -c '
+import json, sys
+a = json.load(sys.stdin)["jobs"][0]["array"]
+print(a["pending"], a["waiting"], a["active"], a["left"], json.dumps(a["ended"], sort_keys=True))'
+}
+
+everything_came_out_right()
+{
+    local i
+    try berth wait 1
+    is "the array's end" "$status" 2
+    for i in 0 1 2 3 4 5 6 7; do
+        is "runs of task $i" "$(wc -l <ran.$i)" 1
+        is "code of task $i" "$(job_field "1_$i" exit_code)" $((i % 3))
+    done
+    is "books" "$(books_of_the_array)" ' 0 0 0 {"COMPLETED": 3, "FAILED": 5}'
+    is "cards held" "$(berth gpus --json | python3 -c '
+import json, sys
+print([j for g in json.load(sys.stdin)["gpus"] for j in g["jobs"]])')" '[]'
+    # Never more than two at once, as the events have it; each started and ended once.
+    berth events | python3 -c '
+import json, sys
+now = most = 0
+seen = {}
+for line in sys.stdin:
+    e = json.loads(line)
+    if e.get("array_task") is None or e["kind"] not in ("started", "ended"):
+        continue
+    now += 1 if e["kind"] == "started" else -1
+    most = max(most, now)
+    key = (e["kind"], e["array_task"])
+    seen[key] = seen.get(key, 0) + 1
+assert most == 2, most
+assert len(seen) == 16 and set(seen.values()) == {1}, seen'
+    is "attempts' folders" "$(ls "$BERTH_DIR/state/jobs")" ''
+}
+
+# One history for every kind of trouble: in the turn in which a task ends and the next would
+# start nothing can be written, so that start is undone and that end kept until it can.
+trouble_while_an_array_runs()
+{
+    on_a_disk_that_can_fail
+    an_array_of_8_at_most_2_at_once
+    the_disk fails "$1"
+    let_through 0
+    wait_for_log 'event=commit-failed'
+    try berth submit -- true
+    is "status of a submission" "$status" 1
+    has "its words" "$err" "$2.*running jobs go on"
+    is "books" "$(books_of_the_array)" '2-7 6 1 1 {"COMPLETED": 1}'
+    is "a task that cannot start" "$(ls ran.2 2>/dev/null)" ''
+    has "status" "$(berth status)" "trouble .*$2"
+    the_disk recovers
+    local i
+    for i in 1 2 3 4 5 6 7; do let_through $i; done
+    everything_came_out_right
+    try berth submit --wait -G 0 -- sh -c 'exit 9'
+    is "status of a submission afterwards" "$status" 9
+}
+
+@test "a disk that is full in the turn of an end and a start" {
+    trouble_while_an_array_runs 28 'no space'
+}
+
+@test "a disk that fails in the turn of an end and a start" {
+    trouble_while_an_array_runs 5 'Input/output error'
+}
+
+@test "a disk that is mounted read-only in the turn of an end and a start" {
+    trouble_while_an_array_runs 30 'Read-only file system'
+}
+
+@test "a daemon that dies on a full disk is started again there, and knows how jobs ended meanwhile" {
+    [ "$(id -u)" = 0 ] || skip 'needs root to mount a small disk'
+    mkdir -p "$BERTH_DIR/state"
+    mount -t tmpfs -o size=8m none "$BERTH_DIR/state" || skip 'cannot mount'
+    start_daemon 1
+    mkfifo one two
+    berth submit --vram 1000 -- sh -c 'read x <one; exit 6'
+    berth submit --vram 1000 -- sh -c 'read x <two; exit 8'
+    berth submit --vram 1000 --hold -- true
+    wait_for_event kind=started job=2
+    cat /dev/zero >"$BERTH_DIR/state/filler" 2>/dev/null || true
+    kill_daemon
+    # One ends with nobody there, the other under a daemon that can write nothing down.
+    echo >one
+    start_daemon 1
+    echo >two
+    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.disk_full true
+    try berth submit -- true
+    has "a submission" "$err" 'no space.*running jobs go on'
+    rm "$BERTH_DIR/state/filler"
+    wait_for_event kind=ended job=1 exit_status=6
+    wait_for_event kind=ended job=2 exit_status=8
+    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.disk_trouble null
+    berth release 3
+    wait_for_event kind=ended job=3 exit_status=0
+    stop_daemon
+}
