@@ -52,7 +52,7 @@ struct queue {
     uint64_t max_order;
     struct waiting *waiting;
     size_t n_waiting, cap_waiting;
-    int64_t total_waiting;
+    int64_t total_waiting, held_waiting; /* of the first, how many are held */
 };
 
 static int
@@ -305,6 +305,22 @@ queue_n_waiting_of(const struct queue *q, uint32_t uid)
 }
 
 int64_t
+queue_n_held(const struct queue *q)
+{
+    return q->held_waiting;
+}
+
+bool
+queue_user_waiting(const struct queue *q, size_t i, uint32_t *uid, int64_t *n)
+{
+    if (i >= q->n_waiting)
+        return false;
+    *uid = q->waiting[i].uid;
+    *n = q->waiting[i].n;
+    return true;
+}
+
+int64_t
 queue_n_waiting(const struct queue *q)
 {
     return q->total_waiting;
@@ -341,6 +357,7 @@ file_at(struct queue *q, struct job *job, enum place place)
     job->filed_waiting = count_waiting(job);
     job->filed_uid = job->uid;
     waiting_add(q, job->filed_uid, job->filed_waiting);
+    q->held_waiting += job->filed_state == JOB_HELD ? job->filed_waiting : 0;
     if (job->order > q->max_order)
         q->max_order = job->order;
 }
@@ -360,6 +377,7 @@ unfile_from(struct queue *q, struct job *job)
     job->filed_place = PLACE_NONE;
     q->counts[job->filed_state]--;
     waiting_add(q, job->filed_uid, -(int64_t)job->filed_waiting);
+    q->held_waiting -= job->filed_state == JOB_HELD ? job->filed_waiting : 0;
     return left;
 }
 
@@ -648,12 +666,13 @@ const char *
 queue_check(const struct queue *q)
 {
     size_t n = 0, filed = 0, counts[JOB_STATES] = {0};
-    int64_t waiting = 0;
+    int64_t waiting = 0, held = 0;
     for (size_t b = 0; b < q->n_buckets; b++) {
         for (const struct job *job = q->buckets[b]; job; job = job->hash_next) {
             n++;
             counts[job->state]++;
             waiting += count_waiting(job);
+            held += job->state == JOB_HELD ? count_waiting(job) : 0;
             if (job->filed_waiting != count_waiting(job) || job->filed_uid != job->uid)
                 return "a job's tasks or user changed and it was not refiled";
             if (job->state != (enum job_state)job->filed_state)
@@ -662,7 +681,7 @@ queue_check(const struct queue *q)
                 return "a job's line and its place disagree";
         }
     }
-    if (waiting != q->total_waiting || n != q->n ||
+    if (waiting != q->total_waiting || held != q->held_waiting || n != q->n ||
         memcmp(counts, q->counts, sizeof counts) != 0)
         return "the counts are wrong";
     for (size_t i = 0; i < q->n_kinds; i++) {

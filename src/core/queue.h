@@ -59,6 +59,10 @@ size_t queue_n_active(const struct queue *q); /* STARTING .. COMPLETING */
 /* Tasks and jobs of this user that wait (an array counts with all that have not left it). */
 int64_t queue_n_waiting_of(const struct queue *q, uint32_t uid);
 int64_t queue_n_waiting(const struct queue *q); /* of everybody */
+int64_t queue_n_held(const struct queue *q);    /* of these, how many are held */
+/* Users who have had something waiting, the i-th by uid: how many wait now (0: none). False
+ * behind the last. */
+bool queue_user_waiting(const struct queue *q, size_t i, uint32_t *uid, int64_t *n);
 
 /* Jobs whose begin_us has come join their lines; plan_make does it. */
 void queue_wake(struct queue *q, int64_t now_us);

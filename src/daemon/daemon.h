@@ -65,6 +65,7 @@ struct daemon {
     struct prober *prober;
     struct watcher *watcher;
     struct waits *waits;
+    struct tally *tally;
     struct telemetry *telemetry;
 };
 

@@ -27,6 +27,7 @@
 #include "daemon/events.h"
 #include "daemon/health.h"
 #include "daemon/prober.h"
+#include "daemon/tally.h"
 #include "daemon/turn.h"
 #include "daemon/unique.h"
 #include "daemon/waits.h"
@@ -71,11 +72,30 @@ moved(struct daemon *d, struct job *job, enum job_state from)
     arrays_moved(d, job, from);
 }
 
+/* What waits in an array. */
+static int32_t
+waiting_in(const struct job *job)
+{
+    return job->tasks ? array_n_pending(job) : 0;
+}
+
+/* Tasks that have never left their array may have ended with it. */
+static void
+count_dropped(struct daemon *d, const struct job *job, const struct job_event *ev,
+              int32_t waited)
+{
+    int32_t n = waited - waiting_in(job);
+    if (n > 0)
+        tally_dropped(d, ev->type == JOB_EV_INFEASIBLE ? JOB_INFEASIBLE : JOB_CANCELLED, n);
+}
+
 static void
 apply_and_move(struct daemon *d, struct job *job, const struct job_event *ev)
 {
     enum job_state from = job->state;
+    int32_t waited = waiting_in(job);
     must_apply(job, ev);
+    count_dropped(d, job, ev, waited);
     moved(d, job, from);
 }
 
@@ -277,12 +297,14 @@ cancel_one(struct daemon *d, struct job *job, const char *by)
 {
     const struct job_event ev = {.type = JOB_EV_CANCEL, .wall_us = clock_wall_us(), .by = by};
     enum job_state from = job->state;
+    int32_t waited = waiting_in(job);
     if (job_apply(job, &ev, NULL) != JOB_NEXT) {
         if (job_state_is_final(job->state))
             return -1;
         watch_cancel(d, job); /* once more, perhaps with less grace */
         return 0;
     }
+    count_dropped(d, job, &ev, waited);
     log_info("job=%u event=cancel by=%s", job->id, by);
     moved(d, job, from);
     if (job->state == JOB_CANCELLED)

@@ -39,6 +39,7 @@
 #include "daemon/roles.h"
 #include "daemon/rules.h"
 #include "daemon/server.h"
+#include "daemon/tally.h"
 #include "daemon/telemetry.h"
 #include "daemon/turn.h"
 #include "daemon/waits.h"
@@ -280,9 +281,10 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->turn = turn_new(d);
     d->watcher = watcher_new(d);
     d->waits = waits_new();
+    d->tally = tally_new();
     d->telemetry = telemetry_new();
     find_cgroup(d);
-    if (estimate_open(d, e) || recover_load(d, e) || find_cards(d, o, e))
+    if (estimate_open(d, e) || tally_load(d, e) || recover_load(d, e) || find_cards(d, o, e))
         return -1;
     crash_point("daemon-before-recovery");
     if (recover_attempts(d, e))
@@ -332,6 +334,7 @@ finish(struct daemon *d)
     prober_free(d->prober);
     watcher_free(d->watcher);
     waits_free(d->waits);
+    tally_free(d->tally);
     telemetry_free(d->telemetry);
     turn_free(d->turn);
     estimate_close(d);

@@ -23,6 +23,7 @@ static const struct method methods[] = {
     {"log.level", method_log_level, true},
     {"events", method_events, false},
     {"series", method_series, false},
+    {"metrics", method_metrics, false},
     {"stop", method_stop, true},
 };
 

@@ -53,6 +53,7 @@ struct prober {
     int64_t sampled_us;       /* boot clock, of the question that was answered last */
     int64_t unknown_since_us; /* wall clock */
     int64_t restart_ms;
+    int64_t restarts;
     int64_t renew_ms;
     int64_t interval_ms; /* while jobs run: grows from YOUNG_MS to sample_ms */
     int64_t cost_ms;     /* what the last answer took */
@@ -134,6 +135,7 @@ replace(struct prober *p, const char *why)
 {
     set_unknown(p, why);
     hang_up(p);
+    p->restarts++;
     p->restart_ms = p->restart_ms ? p->restart_ms * 2 : RESTART_FIRST_MS;
     if (p->restart_ms > RESTART_MAX_MS)
         p->restart_ms = RESTART_MAX_MS;
@@ -509,6 +511,12 @@ bool
 prober_reads_log(const struct prober *p)
 {
     return p->reads_log;
+}
+
+int64_t
+prober_restarts(const struct prober *p)
+{
+    return p->restarts;
 }
 
 int64_t

@@ -63,6 +63,7 @@ struct server {
     uv_timer_t resume;
     struct client *clients;
     int n_clients;
+    int64_t turned_away, turned_away_us; /* how many, and when the last (boot clock) */
     bool closing;
 };
 
@@ -111,6 +112,13 @@ client_drop(struct client *c)
     turn_touch(s->daemon); /* the last one to leave may let an idle daemon go */
 }
 
+static void
+count_turned_away(struct server *s)
+{
+    s->turned_away++;
+    s->turned_away_us = clock_boot_us();
+}
+
 /* Tells what is kept for this client's user; drops it when that is too much. */
 static void
 account(struct client *c)
@@ -123,6 +131,7 @@ account(struct client *c)
     if (peers_keep(c->server->peers, c->uid, more))
         return;
     log_warn("client=%d dropped: too many bytes wait for its user %u", (int)c->pid, c->uid);
+    count_turned_away(c->server);
     client_drop(c);
 }
 
@@ -157,6 +166,7 @@ client_send(struct client *c, struct buf *bytes)
     if (c->pipe.write_queue_size + bytes->len > UNREAD_MAX) {
         log_warn("client=%d dropped: it left %zu MiB unread", (int)c->pid,
                  c->pipe.write_queue_size >> 20);
+        count_turned_away(c->server);
         buf_free(bytes);
         client_drop(c);
         return;
@@ -385,6 +395,7 @@ turn_away(struct client *c, const struct err *e)
     write_error(&text, "null", err_exit_status(e->code), err_name(e->code), e->text);
     uv_buf_t b = uv_buf_init(text.data, (unsigned)text.len);
     (void)uv_try_write((uv_stream_t *)&c->pipe, &b, 1);
+    count_turned_away(c->server);
 }
 
 static bool
@@ -490,6 +501,14 @@ int
 server_client_count(const struct server *s)
 {
     return s->n_clients;
+}
+
+int64_t
+server_turned_away(const struct server *s, int64_t *at_us)
+{
+    if (at_us)
+        *at_us = s->turned_away_us;
+    return s->turned_away;
 }
 
 bool

@@ -38,6 +38,9 @@ void server_close(struct server *s);
 void server_hang_up(struct server *s);
 void server_free(struct server *s);
 int server_client_count(const struct server *s);
+/* Connections that were turned away because there were too many, or because too much waited in
+ * them; at_us: when that was last, on the boot clock (0: never). NULL: not wanted. */
+int64_t server_turned_away(const struct server *s, int64_t *at_us);
 bool server_has_callers(const struct server *s); /* connected, and not accepted yet */
 
 /* A place in line for a later answer to this call. */

@@ -30,6 +30,7 @@
 #include "daemon/launch.h"
 #include "daemon/prober.h"
 #include "daemon/server.h"
+#include "daemon/tally.h"
 #include "daemon/telemetry.h"
 #include "daemon/watch.h"
 #include "store/store.h"
@@ -317,7 +318,9 @@ plan(struct daemon *d)
         return false; /* a sample is on its way; it touches the turn */
     auto_plan struct plan p = PLAN_INIT;
     uint32_t next_id = store_peek_job_id(d->store);
+    int64_t began_us = clock_boot_us();
     plan_make(d->planner, d->queue, d->ledger, now, &next_id, &p);
+    tally_plan(d, clock_boot_us() - began_us);
     store_advance_job_id(d->store, next_id);
     for (size_t i = 0; i < p.n; i++)
         carry_out(d, &p.decisions[i]);
@@ -508,6 +511,18 @@ publish_events(struct daemon *d)
     t->n_events = 0;
 }
 
+/* A turn that changes nothing writes nothing, and says nothing of the disk. */
+static int
+save(struct daemon *d, struct err *e)
+{
+    bool any = store_has_changes(d->store);
+    int64_t began_us = clock_boot_us();
+    int rc = store_commit(d->store, e);
+    if (any)
+        tally_commit(d, clock_boot_us() - began_us, rc ? e : NULL);
+    return rc;
+}
+
 static int
 commit(struct daemon *d)
 {
@@ -520,11 +535,13 @@ commit(struct daemon *d)
         store_boot_id_set(d->store, clock_boot_id(), NULL);
     health_save(d);
     write_events(d);
+    tally_write(d, t->unsaved, t->n_unsaved);
     crash_point("daemon-before-commit");
-    if (store_commit(d->store, &e)) {
+    if (save(d, &e)) {
         commit_failed(d, &e);
         return -1;
     }
+    tally_written(d);
     health_saved(d);
     crash_point("daemon-after-commit");
     return 0;

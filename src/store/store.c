@@ -244,6 +244,16 @@ store_wants_checkpoint(const struct store *s)
     return s->wal_pages >= WAL_IDLE_PAGES;
 }
 
+int64_t
+store_bytes(const struct store *s)
+{
+    auto_free char *wal = xasprintf("%s-wal", s->path);
+    struct stat st;
+    int64_t n = stat(s->path, &st) == 0 ? st.st_size : 0;
+
+    return n + (stat(wal, &st) == 0 ? st.st_size : 0);
+}
+
 int
 store_checkpoint(struct store *s, struct err *e)
 {

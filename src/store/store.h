@@ -36,6 +36,7 @@ bool store_has_changes(const struct store *s); /* a commit would write */
  * so itself when the log has grown to 16 MiB. Returns at once when there is nothing to do. */
 int store_checkpoint(struct store *s, struct err *e);
 bool store_wants_checkpoint(const struct store *s); /* the log holds something */
+int64_t store_bytes(const struct store *s);         /* on the disk, with the log */
 /* Reads the whole file for damage (store_open does so after an unclean end): slow. */
 int store_check(struct store *s, struct err *e);
 

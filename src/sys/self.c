@@ -1,0 +1,77 @@
+/* See self.h. */
+#include "sys/self.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+
+static int64_t
+resident_bytes(void)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct err ignored;
+    if (file_read("/proc/self/statm", 4096, &text, &ignored))
+        return -1;
+    const char *pages = strchr(buf_str(&text), ' ');
+    return pages ? strtoll(pages, NULL, 10) * sysconf(_SC_PAGESIZE) : -1;
+}
+
+static int
+count_fds(void)
+{
+    auto_dir DIR *dir = opendir("/proc/self/fd");
+    int n = 0;
+    if (!dir)
+        return -1;
+    for (const struct dirent *entry; (entry = readdir(dir));)
+        n += entry->d_name[0] != '.';
+    return n - 1; /* the one that looks */
+}
+
+static int64_t
+time_us(struct timeval t)
+{
+    return (int64_t)t.tv_sec * 1000000 + t.tv_usec;
+}
+
+void
+self_read(struct self *out)
+{
+    struct rusage use;
+    struct rlimit fds;
+    *out = (struct self){.resident_bytes = resident_bytes(),
+                         .cpu_us = -1,
+                         .open_fds = count_fds(),
+                         .max_fds = -1};
+    if (getrusage(RUSAGE_SELF, &use) == 0)
+        out->cpu_us = time_us(use.ru_utime) + time_us(use.ru_stime);
+    if (getrlimit(RLIMIT_NOFILE, &fds) == 0)
+        out->max_fds = (int64_t)fds.rlim_cur;
+}
+
+/* A line of /proc/meminfo, in KiB there. */
+static int64_t
+meminfo_bytes(const char *text, const char *name)
+{
+    const char *line = strstr(text, name);
+    return line ? strtoll(line + strlen(name), NULL, 10) * 1024 : -1;
+}
+
+void
+self_read_memory(int64_t *available_bytes, int64_t *total_bytes)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct err ignored;
+    *available_bytes = *total_bytes = -1;
+    if (file_read("/proc/meminfo", 65536, &text, &ignored))
+        return;
+    *available_bytes = meminfo_bytes(buf_str(&text), "MemAvailable:");
+    *total_bytes = meminfo_bytes(buf_str(&text), "MemTotal:");
+}
