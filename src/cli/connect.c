@@ -30,6 +30,7 @@
 #define STARTS_MAX   5
 #define PATIENCE_MS  15000
 #define RACE_STEP_MS 20
+#define SETTINGS_MAX 16
 
 /* Every connection is had from here. */
 static struct client *
@@ -100,6 +101,19 @@ connect_found(const struct cli *cli, const struct places *p, const struct daemon
 }
 
 struct client *
+connect_machine_or_own(const struct cli *cli)
+{
+    struct client *c = connect_trusted(PLACES_SYSTEM_SOCKET, NULL);
+    struct places p;
+
+    if (c || places_find(cli->dir, &p, NULL) < 0)
+        return c;
+    c = connect_trusted(p.socket, NULL);
+    places_free(&p);
+    return c;
+}
+
+struct client *
 connect_daemon(const struct cli *cli, struct err *e)
 {
     struct err why = {0};
@@ -145,6 +159,10 @@ build_argv(const struct places *p, const struct daemon_args *args, const char *c
     }
     if (args && args->stay)
         out[n++] = "--stay";
+    for (size_t i = 0; args && args->settings && args->settings[i] && i < SETTINGS_MAX; i++) {
+        out[n++] = "--set";
+        out[n++] = args->settings[i];
+    }
     out[n++] = "--ready-fd";
     out[n++] = "3";
     out[n] = NULL;
@@ -312,7 +330,7 @@ start_daemon(const struct places *p, const struct daemon_args *args, bool *start
     auto_free char *program = places_program("berthd", e);
     auto_free char *config = NULL;
     auto_buf struct buf line = BUF_INIT;
-    const char *argv[15];
+    const char *argv[15 + 2 * SETTINGS_MAX];
     auto_close int ready = -1;
 
     *again = false;

@@ -10,10 +10,11 @@ struct err;
 
 /* What a daemon that has to be started is given; NULL: nothing special. */
 struct daemon_args {
-    const char *sim;    /* --sim SPEC */
-    const char *config; /* --config FILE */
-    bool stay;          /* do not leave when idle */
-    bool system;        /* the machine's daemon, not the user's */
+    const char *sim;             /* --sim SPEC */
+    const char *config;          /* --config FILE */
+    const char *const *settings; /* --set key=value; NULL-terminated, or NULL */
+    bool stay;                   /* do not leave when idle */
+    bool system;                 /* the machine's daemon, not the user's */
 };
 
 /* Connects to the daemon that the options or the environment name, else the user's own, else
@@ -25,5 +26,8 @@ struct client *connect_daemon(const struct cli *cli, struct err *e);
  * (may be NULL) says which. Two callers at once end up at the same daemon. */
 struct client *connect_or_start(const struct cli *cli, const struct daemon_args *args,
                                 bool *started, struct err *e);
+
+/* The machine's daemon, else the user's own in its usual place, if one of them runs; NULL. */
+struct client *connect_machine_or_own(const struct cli *cli);
 
 #endif

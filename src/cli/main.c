@@ -1,10 +1,12 @@
-/* `berth`: reads the global options, finds the verb, runs it. Nothing is opened or asked
- * before a verb wants it: starting up is part of every submit's latency. */
+/* `berth`: reads the global options, finds the verb, runs it; under another tool's name it is
+ * that tool (cli/compat). Nothing is opened or asked before a verb wants it: starting up is
+ * part of every submit's latency. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/compat/compat.h"
 #include "cli/opt.h"
 
 static const struct verb *
@@ -24,10 +26,13 @@ main(int argc, char **argv)
     int status = 0;
     int at;
     const struct verb *verb;
+    const struct compat_tool *tool = argc > 0 ? compat_find(argv[0]) : NULL;
 
     /* A closed pipe is told by write; the default would kill us in the middle of a file's
      * queue with the terminal's last line half drawn. */
     signal(SIGPIPE, SIG_IGN);
+    if (tool)
+        return tool->run(argc, argv);
     if (cli.socket && !cli.socket[0])
         cli.socket = NULL;
     at = opt_read_global(&cli, argc, argv, &status);

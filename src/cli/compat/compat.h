@@ -1,0 +1,29 @@
+/* Drop-in commands: Berth under the names, options, files and words of other schedulers. A
+ * front end is a file of its own that translates; queue, ledger and store behind it are the
+ * daemon's, reached as every verb reaches it. What front ends share: pyarg.h (options as
+ * Python's argparse reads them), pytext.h (numbers, texts and JSON as Python writes them),
+ * records.h (files of JSON lines), home.h (which daemon), session.h (its events, signals, files
+ * that change). */
+#ifndef CLI_COMPAT_COMPAT_H
+#define CLI_COMPAT_COMPAT_H
+
+#define COMPAT_ALIASES_MAX 3
+
+struct compat_tool {
+    const char *name;                        /* what is typed */
+    const char *aliases[COMPAT_ALIASES_MAX]; /* other names; NULL: no more */
+    const char *help;                        /* one line */
+    /* argv[0] is the name it goes by. Returns the program's exit status. */
+    int (*run)(int argc, char **argv);
+};
+
+extern const struct compat_tool compat_tools[]; /* ends with a NULL name */
+
+/* The front end that a program called so is; the folder in front does not count. NULL: none. */
+const struct compat_tool *compat_find(const char *argv0);
+
+int compat_gpusched(int argc, char **argv);
+int compat_simjob(int argc, char **argv);
+int compat_cudaq(int argc, char **argv);
+
+#endif

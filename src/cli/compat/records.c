@@ -1,0 +1,141 @@
+/* Files of JSON lines; see records.h. */
+#include "cli/compat/records.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/compat/pytext.h"
+
+#define FILE_MAX_BYTES ((size_t)1 << 30)
+
+static struct record *
+push(struct records *r)
+{
+    if (r->n == r->cap) {
+        r->cap = r->cap ? r->cap * 2 : 64;
+        r->at = xrealloc(r->at, r->cap * sizeof *r->at);
+    }
+    r->at[r->n] = (struct record){0};
+    return &r->at[r->n++];
+}
+
+void
+records_add(struct records *r, json_t *value)
+{
+    push(r)->value = value;
+}
+
+static void
+add_line(struct records *out, const char *line, size_t n)
+{
+    struct record *rec;
+
+    n = py_strip(&line, n);
+    if (n == 0)
+        return;
+    rec = push(out);
+    rec->value = json_loadb(line, n, JSON_DECODE_ANY, NULL);
+    if (!rec->value)
+        rec->text = xstrndup(line, n);
+}
+
+int
+records_load(const char *path, struct records *out, struct err *e)
+{
+    auto_buf struct buf text = BUF_INIT;
+    const char *at, *end;
+
+    *out = (struct records){0};
+    if (access(path, F_OK) < 0 && errno == ENOENT)
+        return 0;
+    if (file_read(path, FILE_MAX_BYTES, &text, e) < 0)
+        return -1;
+    at = buf_str(&text);
+    end = at + text.len;
+    while (at < end) {
+        const char *nl = memchr(at, '\n', (size_t)(end - at));
+        size_t n = (size_t)((nl ? nl : end) - at);
+
+        add_line(out, at, n);
+        at += n + 1;
+    }
+    return 0;
+}
+
+int
+records_replace(const char *path, const void *bytes, size_t n, bool sync, struct err *e)
+{
+    auto_free char *real = realpath(path, NULL);
+    auto_free char *for_dir = xstrdup(real ? real : path);
+    auto_free char *for_name = xstrdup(real ? real : path);
+    auto_close int dir = open(dirname(for_dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    mode_t bits = umask(0), mode;
+    struct stat st;
+
+    umask(bits);
+    mode = stat(path, &st) == 0 ? st.st_mode & 07777 : 0666 & ~bits;
+    if (dir < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot write %s", path);
+    return file_write_atomic_at(dir, basename(for_name), bytes, n, mode, sync, e);
+}
+
+int
+records_save(const char *path, const struct records *r, struct err *e)
+{
+    auto_buf struct buf text = BUF_INIT;
+
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->at[i].value)
+            py_add_json(&text, r->at[i].value, 0);
+        else
+            buf_adds(&text, r->at[i].text);
+        buf_addc(&text, '\n');
+    }
+    return records_replace(path, buf_str(&text), text.len, true, e);
+}
+
+void
+records_free(struct records *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        json_decref(r->at[i].value);
+        free(r->at[i].text);
+    }
+    free(r->at);
+    *r = (struct records){0};
+}
+
+int
+records_append(const char *path, const json_t *value, struct err *e)
+{
+    auto_close int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    auto_buf struct buf line = BUF_INIT;
+    struct stat st;
+    char last = '\n';
+
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open %s", path);
+    if (fstat(fd, &st) == 0 && st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 &&
+        last != '\n')
+        buf_addc(&line, '\n');
+    py_add_json(&line, value, 0);
+    buf_addc(&line, '\n');
+    if (file_write_all(fd, line.data, line.len) < 0 || fsync(fd) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot write %s", path);
+    return 0;
+}
+
+int
+records_lock(const char *path, bool *held, struct err *e)
+{
+    return file_lock(path, held, e);
+}

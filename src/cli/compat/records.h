@@ -1,0 +1,46 @@
+/* Files of JSON lines that belong to a tool, and that people and other programs read and write
+ * too: what is no JSON is kept as it stands, and a reader never sees half of a rewritten file.
+ */
+#ifndef CLI_COMPAT_RECORDS_H
+#define CLI_COMPAT_RECORDS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct err;
+
+struct record {
+    json_t *value; /* owned; NULL: no JSON */
+    char *text;    /* owned; the line as it was read, where value is NULL */
+};
+
+struct records {
+    struct record *at; /* owned */
+    size_t n, cap;
+};
+
+/* Reads the file; one that is missing has no lines. Blank lines are not kept. *out is
+ * overwritten.
+ */
+int records_load(const char *path, struct records *out, struct err *e);
+/* value is stolen. */
+void records_add(struct records *r, json_t *value);
+/* All of them in place of the file: another one, renamed over it, which keeps its permissions.
+ */
+int records_save(const char *path, const struct records *r, struct err *e);
+void records_free(struct records *r); /* what it owns */
+
+/* One line at the end, durable when this returns; a last line that was torn off is ended first.
+ */
+int records_append(const char *path, const json_t *value, struct err *e);
+
+/* A whole file, replaced at once; permissions as records_save has them. Follows a link. With
+ * sync it is durable when this returns. */
+int records_replace(const char *path, const void *bytes, size_t n, bool sync, struct err *e);
+
+/* One at a time works on these files: a lock on PATH, which is made. Returns the descriptor
+ * that holds it; -1 with *held true when another process does. */
+int records_lock(const char *path, bool *held, struct err *e);
+
+#endif

@@ -1,0 +1,243 @@
+/* Waiting and asking for front ends; see session.h. */
+#include "cli/compat/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "cli/answer.h"
+#include "cli/jobreq.h"
+#include "wire/client.h"
+
+#define LOOK_US 1000000 /* at the files, for file systems that notify of nothing */
+
+static void
+on_notify(void *ctx, const char *method, json_t *params)
+{
+    struct session *s = ctx;
+
+    if (strcmp(method, "event") == 0)
+        json_array_append(s->events, params);
+}
+
+int
+session_open(struct session *s, const struct compat_home *home, struct err *e)
+{
+    sigset_t set;
+
+    *s = (struct session){.signals = -1};
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (s->signals < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot wait for signals");
+    s->events = json_array();
+    s->watch = watch_new();
+    if (compat_link_open(&s->link, home, e) < 0)
+        return -1;
+    client_listen(s->link.client, on_notify, NULL, s);
+    return 0;
+}
+
+void
+session_watch(struct session *s, const char *path)
+{
+    struct run_file *f = &s->files[s->n_files];
+
+    if (s->n_files == SESSION_FILES_MAX)
+        err_abort("more than %d files to watch", SESSION_FILES_MAX);
+    f->shown = path;
+    (void)run_file_has_changed(f); /* from here on */
+    watch_file(s->watch, s->n_files++, path);
+}
+
+/* The first time at which a file is to be read; until when none is. */
+static int64_t
+first_due(const struct session *s, int64_t until)
+{
+    for (int i = 0; i < s->n_files; i++) {
+        if (s->files[i].due_us && s->files[i].due_us < until)
+            until = s->files[i].due_us;
+    }
+    return until;
+}
+
+/* Whether a file is to be read now. */
+static bool
+take_due(struct session *s)
+{
+    bool any = false;
+
+    for (int i = 0; i < s->n_files; i++) {
+        struct run_file *f = &s->files[i];
+
+        if (!f->due_us && run_file_has_changed(f))
+            f->due_us = clock_boot_us();
+        if (!f->due_us || f->due_us > clock_boot_us())
+            continue;
+        f->due_us = 0;
+        (void)run_file_has_changed(f);
+        watch_file(s->watch, i, f->shown);
+        any = true;
+    }
+    return any;
+}
+
+int
+session_wait(struct session *s, int64_t until)
+{
+    struct err e = {0};
+    int woke = 0;
+
+    for (;;) {
+        struct pollfd p[3] = {
+            {.fd = client_fd(s->link.client), .events = POLLIN},
+            {.fd = s->signals, .events = POLLIN},
+            {.fd = watch_fd(s->watch), .events = POLLIN},
+        };
+        int64_t now = clock_boot_us(), due = first_due(s, until);
+        int64_t look = now + LOOK_US < due ? now + LOOK_US : due;
+
+        if (client_pump(s->link.client, &e) < 0)
+            woke |= WOKE_LOST;
+        if (json_array_size(s->events) > 0)
+            woke |= WOKE_EVENT;
+        if (woke)
+            look = now;
+        if (poll(p, 3, look <= now ? 0 : (int)((look - now + 999) / 1000)) < 0 &&
+            errno != EINTR)
+            err_abort("poll: %s", strerror(errno));
+        if (p[1].revents)
+            woke |= WOKE_SIGNAL;
+        if (p[2].revents)
+            watch_read(s->watch, s->files, clock_boot_us());
+        if (take_due(s))
+            woke |= WOKE_FILE;
+        if (!(woke & WOKE_LOST) && client_pump(s->link.client, &e) < 0)
+            woke |= WOKE_LOST;
+        if (json_array_size(s->events) > 0)
+            woke |= WOKE_EVENT;
+        if (woke || clock_boot_us() >= until)
+            return woke;
+    }
+}
+
+int
+session_signal(struct session *s)
+{
+    struct signalfd_siginfo info;
+
+    return read(s->signals, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo
+                                                                        : 0;
+}
+
+int
+session_again(struct session *s, struct err *e)
+{
+    if (compat_link_again(&s->link, e) < 0)
+        return -1;
+    client_listen(s->link.client, on_notify, NULL, s);
+    return 0;
+}
+
+void
+session_close(struct session *s)
+{
+    compat_link_close(&s->link);
+    watch_free(s->watch);
+    json_decref(s->events);
+    if (s->signals >= 0)
+        close(s->signals);
+    *s = (struct session){.signals = -1};
+}
+
+/* -------------------------------------------------------------------- asking */
+
+int
+session_call(struct session *s, const char *method, json_t *params, json_t **result,
+             struct err *e)
+{
+    return client_call(s->link.client, method, params, result, e);
+}
+
+int
+session_cancel(struct session *s, json_t *ids, struct err *e)
+{
+    json_t *select = json_array();
+    size_t i;
+    json_t *id;
+
+    json_array_foreach(ids, i, id)
+        json_array_append_new(select, json_sprintf("%lld", (long long)json_integer_value(id)));
+    json_decref(ids);
+    if (json_array_size(select) == 0) {
+        json_decref(select);
+        return 0;
+    }
+    return session_call(s, "cancel", json_pack("{s:o}", "select", select), NULL, e);
+}
+
+static void
+write_line(struct jsonw *w, const struct session_line *line)
+{
+    jsonw_object(w);
+    jobreq_add_fields(w, line->req);
+    jsonw_kstr(w, "key", line->key);
+    jsonw_kint(w, "line", line->number);
+    jsonw_end_object(w);
+}
+
+int
+session_sync(struct session *s, const char *path, const struct session_line *lines, size_t n,
+             bool fresh, json_t **result, struct err *e)
+{
+    auto_free char *cwd = jobreq_current_folder(e);
+    auto_buf struct buf params = BUF_INIT;
+    struct jsonw w;
+
+    if (!cwd)
+        return -1;
+    jsonw_init(&w, &params);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "path", path);
+    jsonw_key(&w, "jobs");
+    jsonw_array(&w);
+    for (size_t i = 0; i < n; i++)
+        write_line(&w, &lines[i]);
+    jsonw_end_array(&w);
+    jobreq_add_context(&w, cwd, NULL);
+    jsonw_kbool(&w, "fresh", fresh);
+    jsonw_end_object(&w);
+    if (client_call_text(s->link.client, "file.sync", params.data, params.len, result, e) < 0)
+        return -1;
+    s->file = answer_int(*result, "file", 0);
+    if (s->seq == 0)
+        s->seq = answer_int(*result, "seq", 0);
+    return 0;
+}
+
+int
+session_follow(struct session *s, struct err *e)
+{
+    json_t *params = json_pack("{s:b,s:I}", "follow", 1, "file", (json_int_t)s->file);
+    auto_json json_t *result = NULL;
+
+    if (s->seq > 0)
+        json_object_set_new(params, "since", json_integer(s->seq));
+    if (session_call(s, "events", params, &result, e) < 0)
+        return -1;
+    json_array_extend(s->events, json_object_get(result, "events"));
+    return 0;
+}

@@ -1,0 +1,28 @@
+/* The table of drop-in commands. A new one is a file with a compat_ function, its prototype in
+ * compat.h and a row here; `berth compat` (compat.c) lists and installs what stands here. */
+#include <stddef.h>
+#include <string.h>
+
+#include "cli/compat/compat.h"
+
+const struct compat_tool compat_tools[] = {
+    {"gpusched.simjob", {NULL}, "gpusched's pretend GPU program", compat_simjob},
+    {NULL, {NULL}, NULL, NULL},
+};
+
+const struct compat_tool *
+compat_find(const char *argv0)
+{
+    const char *slash = strrchr(argv0, '/');
+    const char *name = slash ? slash + 1 : argv0;
+
+    for (const struct compat_tool *t = compat_tools; t->name; t++) {
+        if (strcmp(name, t->name) == 0)
+            return t;
+        for (int i = 0; i < COMPAT_ALIASES_MAX && t->aliases[i]; i++) {
+            if (strcmp(name, t->aliases[i]) == 0)
+                return t;
+        }
+    }
+    return NULL;
+}
