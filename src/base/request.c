@@ -53,8 +53,10 @@ request_free(struct request *r)
         free(r->deps[i].name);
     free(r->deps);
     free(r->llm);
+    free(r->env_setup);
+    free(r->conda);
     task_set_free(&r->array);
-    r->name = r->command = r->log = r->llm = NULL;
+    r->name = r->command = r->log = r->llm = r->env_setup = r->conda = NULL;
     r->argv = r->tags = NULL;
     r->deps = NULL;
     r->n_deps = 0;
@@ -88,6 +90,8 @@ request_copy(struct request *to, const struct request *from)
     to->command = text_copy(from->command);
     to->log = text_copy(from->log);
     to->llm = text_copy(from->llm);
+    to->env_setup = text_copy(from->env_setup);
+    to->conda = text_copy(from->conda);
     to->argv = list_copy(from->argv);
     to->tags = list_copy(from->tags);
     task_set_copy(&to->array, &from->array);

@@ -112,6 +112,10 @@ struct request {
     char *command; /* owned; shell text for /bin/sh -c, or NULL when argv is set */
     char **argv;   /* owned, NULL-terminated; or NULL */
     char *log;     /* owned; where output goes, %j the job's id; NULL: the instance's place */
+    /* What is set up in the shell that then runs the command. NULL: nothing; "": nothing, and
+     * no default either, until the daemon has taken it in. Both owned. */
+    char *env_setup; /* shell text */
+    char *conda;     /* a conda environment's name or path, activated before env_setup */
 };
 
 void request_init(struct request *r);

@@ -88,6 +88,10 @@ status_of_record(const struct session *s)
 
     if (!text || exitrec_decode(text, strlen(text), &r, &e) < 0)
         return -1;
+    if (r.ending.outcome == OUTCOME_SETUP_FAILED)
+        return r.ending.signal     ? (128 + r.ending.signal) & 255
+               : r.ending.code > 0 ? r.ending.code
+                                   : 1;
     if (r.ending.outcome == OUTCOME_EXITED)
         return r.ending.code & 255;
     if (r.ending.outcome == OUTCOME_SIGNALED)

@@ -183,6 +183,10 @@ jobreq_add_fields(struct jsonw *w, const struct request *r)
         add_texts(w, "tags", r->tags);
     if (r->llm)
         jsonw_kstr(w, "llm", r->llm);
+    if (r->env_setup)
+        jsonw_kstr(w, "env_setup", r->env_setup);
+    if (r->conda)
+        jsonw_kstr(w, "conda", r->conda);
     add_demand(w, r);
     add_times(w, r, &standard);
     add_turn(w, r, &standard);

@@ -96,6 +96,7 @@ ending_state(const struct ending *e)
     case OUTCOME_PREEMPTED:
         return JOB_PREEMPTED;
     case OUTCOME_NOT_STARTED:
+    case OUTCOME_SETUP_FAILED:
         return JOB_FAILED;
     case OUTCOME_LOST:
     case OUTCOME_NEVER_RAN: /* tried often enough; it is known why, or nobody knows */
@@ -132,6 +133,8 @@ ending_status(const struct ending *e)
         return (128 + e->signal) & 255;
     case OUTCOME_NOT_STARTED:
         return not_started_status(e->errno_value);
+    case OUTCOME_SETUP_FAILED: /* one that says 0 has not done what it was for */
+        return e->signal ? (128 + e->signal) & 255 : e->code > 0 ? e->code & 255 : 1;
     case OUTCOME_NONE:
     case OUTCOME_TIMEOUT:
     case OUTCOME_CANCELLED:
@@ -177,7 +180,7 @@ job_exit_status(const struct job *job)
 static void
 add_cause(const struct ending *e, struct buf *out)
 {
-    if (e->outcome == OUTCOME_SIGNALED) {
+    if (e->signal) {
         const char *name = sigabbrev_np(e->signal);
         buf_addf(out, "killed by signal %d", e->signal);
         if (name)
@@ -211,6 +214,17 @@ add_own_end(const struct ending *e, struct buf *out)
     }
 }
 
+static void
+add_setup(const struct ending *e, struct buf *out)
+{
+    buf_adds(out, "set-up failed: ");
+    if (!e->signal && e->code == 0)
+        buf_adds(out, "it left the shell (exit 0)");
+    else
+        add_cause(e, out);
+    add_detail(e->text, out);
+}
+
 void
 ending_text(const struct ending *e, struct buf *out)
 {
@@ -236,6 +250,9 @@ ending_text(const struct ending *e, struct buf *out)
     case OUTCOME_NOT_STARTED:
         buf_adds(out, "could not start");
         add_detail(e->text[0] ? e->text : strerrordesc_np(e->errno_value), out);
+        break;
+    case OUTCOME_SETUP_FAILED:
+        add_setup(e, out);
         break;
     case OUTCOME_LOST:
         buf_adds(out, "lost");

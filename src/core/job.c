@@ -51,11 +51,17 @@ static const char *const reason_names[] = {
 };
 
 static const char *const outcome_names[] = {
-    [OUTCOME_NONE] = "none",           [OUTCOME_EXITED] = "exited",
-    [OUTCOME_SIGNALED] = "signaled",   [OUTCOME_TIMEOUT] = "timeout",
-    [OUTCOME_CANCELLED] = "cancelled", [OUTCOME_NOT_STARTED] = "not_started",
-    [OUTCOME_LOST] = "lost",           [OUTCOME_NEVER_RAN] = "never_ran",
-    [OUTCOME_PREEMPTED] = "preempted", [OUTCOME_REQUEUED] = "requeued",
+    [OUTCOME_NONE] = "none",
+    [OUTCOME_EXITED] = "exited",
+    [OUTCOME_SIGNALED] = "signaled",
+    [OUTCOME_TIMEOUT] = "timeout",
+    [OUTCOME_CANCELLED] = "cancelled",
+    [OUTCOME_NOT_STARTED] = "not_started",
+    [OUTCOME_LOST] = "lost",
+    [OUTCOME_NEVER_RAN] = "never_ran",
+    [OUTCOME_PREEMPTED] = "preempted",
+    [OUTCOME_REQUEUED] = "requeued",
+    [OUTCOME_SETUP_FAILED] = "setup_failed",
 };
 
 /* What an event does to a job in a state. */

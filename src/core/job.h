@@ -39,9 +39,11 @@ enum outcome {
     OUTCOME_NEVER_RAN, /* the supervisor died before the command started: safe to start again */
     OUTCOME_PREEMPTED, /* stopped to make way for a job of higher priority */
     OUTCOME_REQUEUED,  /* stopped because somebody asked that it runs again */
+    OUTCOME_SETUP_FAILED, /* what was to be set up ended (code or signal), so the command never
+                             ran; text says what it was */
 };
 
-#define OUTCOMES (OUTCOME_REQUEUED + 1)
+#define OUTCOMES (OUTCOME_SETUP_FAILED + 1)
 
 enum oom_kind { OOM_NONE, OOM_CUDA, OOM_HOST };
 

@@ -2,6 +2,8 @@
  * is changed. */
 #include "daemon/admit.h"
 
+#include <stdlib.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/parse.h"
@@ -28,6 +30,25 @@ admit_time(const struct daemon *d, struct request *r, struct err *e)
                    "its time limit of %s is above the longest that is allowed here, %s "
                    "(time_max_s)",
                    format_duration(r->limit_ms, asked), format_duration(max_ms, most));
+}
+
+/* What was said to be empty stays so, and needs no more words from here on. */
+static void
+default_text(char **field, const char *usual)
+{
+    if (!*field && usual && usual[0])
+        *field = xstrdup(usual);
+    if (*field && !(*field)[0]) {
+        free(*field);
+        *field = NULL;
+    }
+}
+
+void
+admit_setup(const struct daemon *d, struct request *r)
+{
+    default_text(&r->env_setup, d->config.env_setup);
+    default_text(&r->conda, d->config.conda);
 }
 
 int

@@ -184,6 +184,28 @@ FIELD(pty)
     jsonw_bool(w, REQ(x)->pty);
 }
 
+/* As much a part of what is run as the command is. */
+static void
+set_up_text(const struct jobjson *x, struct jsonw *w, const char *text)
+{
+    jsonw_str(w, roles_is_hidden(x->daemon, x->job->uid) ? NULL : text);
+}
+
+FIELD(env_setup)
+{
+    set_up_text(x, w, REQ(x)->env_setup);
+}
+
+FIELD(conda)
+{
+    set_up_text(x, w, REQ(x)->conda);
+}
+
+FIELD(login)
+{
+    jsonw_bool(w, REQ(x)->login);
+}
+
 FIELD(requeue)
 {
     jsonw_bool(w, REQ(x)->requeue);
@@ -252,5 +274,6 @@ const struct jobjson_entry jobjson_request[] = {
     ENTRY(on_timeout),   ENTRY(max_requeues), ENTRY(requeues),    ENTRY(warn_signal),
     ENTRY(warn_ms),      ENTRY(grace_ms),     ENTRY(estimate_ms), ENTRY(span_ms),
     ENTRY(idle_mib),     ENTRY(placement),    ENTRY(llm),         ENTRY(fingerprint),
-    ENTRY(interactive),  ENTRY(pty),          {NULL, NULL},
+    ENTRY(interactive),  ENTRY(pty),          ENTRY(env_setup),   ENTRY(conda),
+    ENTRY(login),        {NULL, NULL},
 };

@@ -131,6 +131,12 @@ write_argv(struct jsonw *w, const struct job *job)
         jsonw_str(w, job->req.command);
     }
     jsonw_end_array(w);
+    if (!job->req.argv)
+        jsonw_kbool(w, "shell", true);
+    if (job->req.env_setup)
+        jsonw_kstr(w, "env_setup", job->req.env_setup);
+    if (job->req.conda)
+        jsonw_kstr(w, "conda", job->req.conda);
 }
 
 static void

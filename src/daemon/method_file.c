@@ -68,6 +68,7 @@ read_line(const struct daemon *d, const json_t *j, const struct models *models, 
     if (reqjson_read(j, ours, models, &line->req, e) ||
         roles_check_priority(d, line->req.priority, e) || admit_time(d, &line->req, e))
         return err_prefix(e, "line %d", line->number);
+    admit_setup(d, &line->req);
     if (line->req.array.n)
         return err_set(e, ERR_USAGE, "line %d: a line is one job, and no array", line->number);
     /* The larger of the two, as a line can only ask for more than the run does. */
@@ -265,7 +266,7 @@ take_request(struct sync *s, struct job *job, struct line *line)
     job->declared_mib = declared;
     if (!begin_us != !job->req.begin_us)
         job->begin_us = job->req.begin_us;
-    estimate_refresh(d, job);
+    unique_refresh(d, job);
     queue_refile(d->queue, job);
     turn_save(d, job, SAVE_JOB);
     event_plain(d, "updated", job, NULL);

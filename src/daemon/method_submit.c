@@ -52,6 +52,7 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c,
         roles_check_priority(d, job->req.priority, e) ||
         depend_resolve(d, c->uid, &job->req, e) || depend_check(d, &job->req, e))
         return -1;
+    admit_setup(d, &job->req);
     job->uid = c->uid;
     reqcontext_apply(ctx, job);
     return unique_check(d, job, e);

@@ -291,6 +291,8 @@ static const struct {
     {"name", offsetof(struct request, name)},
     {"log", offsetof(struct request, log)},
     {"llm", offsetof(struct request, llm)},
+    {"env_setup", offsetof(struct request, env_setup)},
+    {"conda", offsetof(struct request, conda)},
 };
 
 #define COUNT(a)         (sizeof(a) / sizeof((a)[0]))

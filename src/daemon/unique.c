@@ -3,12 +3,14 @@
  * are new in this turn too. Tasks do not count: their array does. */
 #include "daemon/unique.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "core/history.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/estimate.h"
 #include "spec/fingerprint.h"
 #include "store/store.h"
 
@@ -18,8 +20,18 @@ unique_mark(struct job *job)
     char print[FINGERPRINT_HEX + 1];
     if (job->fingerprint)
         return;
-    fingerprint_make(&job->req, job->cwd, NULL, print);
+    fingerprint_make(&job->req, job->cwd, print);
     job->fingerprint = xstrdup(print);
+}
+
+void
+unique_refresh(struct daemon *d, struct job *job)
+{
+    estimate_leave(d, job);
+    free(job->fingerprint);
+    job->fingerprint = NULL;
+    unique_mark(job);
+    estimate_enter(d, job);
 }
 
 static bool

@@ -612,7 +612,7 @@ begin_running(struct shepherd *a)
 static void
 end_unstarted(struct shepherd *a, const char *what, const struct err *e)
 {
-    a->command = (struct command){.pid = -1, .log_fd = -1};
+    a->command = (struct command){.pid = -1, .log_fd = -1, .setup_fd = -1};
     snprintf(a->command.text, sizeof a->command.text, "%s%.120s", what, e->text);
     end_attempt(a);
 }

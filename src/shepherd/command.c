@@ -24,6 +24,7 @@
 #include "shepherd/console.h"
 #include "shepherd/identity.h"
 #include "shepherd/login.h"
+#include "shepherd/setup.h"
 #include "shepherd/spec.h"
 #include "sys/cgroup_v1.h"
 #include "sys/exitrec.h"
@@ -215,7 +216,11 @@ spawn_command(const struct spec *spec, const struct last_steps *last, int cgroup
 {
     auto_close int script_fd = make_script(spec->argv);
     auto_free char **script_argv = script_fd >= 0 ? argv_of_script(spec->argv) : NULL;
-    char *const *argv = script_argv ? script_argv : spec->argv;
+    char number[12];
+    char *const *plain = script_argv ? script_argv : spec->argv;
+    auto_free char **set_up =
+        c->setup_fd >= 0 ? setup_argv(spec, plain, c->setup_fd, number) : NULL;
+    char *const *argv = set_up ? set_up : plain;
     const char *shell = last->identity ? last->identity->shell : find_env(spec->env, "SHELL");
     auto_free char **in_login = spec->login ? login_argv(shell, argv) : NULL;
     char **account_env =
@@ -243,7 +248,9 @@ spawn_command(const struct spec *spec, const struct last_steps *last, int cgroup
     login_env_free(account_env);
     if (c->pid > 0)
         return;
-    if (stage == SPAWN_EXEC)
+    if (stage == SPAWN_EXEC && set_up)
+        fail(c, errnum, "cannot execute '%s', which its set-up needs", set_up[0]);
+    else if (stage == SPAWN_EXEC)
         explain_exec(spec, errnum, last->identity != NULL, c);
     else
         fail(c, errnum,
@@ -297,13 +304,17 @@ command_start(const struct spec *spec, int lock_fd, int cgroup_fd, const int *v1
     struct rlimits rlimits;
     struct console_ends ends;
     struct err e;
-    *out = (struct command){.pid = -1, .log_fd = -1};
+    *out = (struct command){.pid = -1, .log_fd = -1, .setup_fd = -1};
     umask(spec->umask);
     if ((spec->uid >= 0 ? identity_open(spec, &id, out) : enter_and_open(spec, out)) < 0)
         return;
     note_log_length(out);
     if (spec->rlimits && rlimits_parse(spec->rlimits, &rlimits, &e) < 0) {
         fail(out, EINVAL, "%s", e.text);
+        return;
+    }
+    if (setup_is_wanted(spec) && (out->setup_fd = setup_open(spec, &e)) < 0) {
+        snprintf(out->text, sizeof out->text, "%.150s", e.text);
         return;
     }
     if (open_ends(spec, console, &ends, out) < 0)

@@ -14,6 +14,7 @@ struct command {
     int log_fd;      /* the caller closes; -1: was never opened */
     off_t log_from;  /* where this attempt's output begins in it */
     int64_t boot_us; /* when it was started */
+    int setup_fd;    /* of setup.h: how far the set-up came; -1: there is none */
     int errnum;
     char text[160];
 };

@@ -13,6 +13,7 @@
 #include "base/parse.h"
 #include "shepherd/command.h"
 #include "shepherd/oom.h"
+#include "shepherd/setup.h"
 #include "shepherd/spec.h"
 #include "sys/cgroup.h"
 #include "sys/exitrec.h"
@@ -74,6 +75,15 @@ fill_cause(const struct facts *f, struct exitrec *r)
     memcpy(r->by, f->by, sizeof r->by);
 }
 
+/* What ended before the command was begun, unless it was we who ended it. */
+static void
+fill_setup(const struct facts *f, struct ending *en)
+{
+    if (f->cause == CAUSE_NONE && f->command->setup_fd >= 0 &&
+        !setup_was_done(f->spec, f->command->setup_fd, en->text, sizeof en->text))
+        en->outcome = OUTCOME_SETUP_FAILED;
+}
+
 static int64_t
 ms_of(const struct timeval *t)
 {
@@ -94,7 +104,8 @@ fill_usage(struct ending *en)
 static void
 fill_oom(const struct facts *f, struct ending *en)
 {
-    if (f->cause != CAUSE_NONE || (en->outcome == OUTCOME_EXITED && en->code == 0))
+    if (f->cause != CAUSE_NONE || en->outcome == OUTCOME_SETUP_FAILED ||
+        (en->outcome == OUTCOME_EXITED && en->code == 0))
         return;
     if ((f->cgroup_fd >= 0 && cgroup_oom_kills(f->cgroup_fd) > 0) ||
         cgroup_v1_oom_kills(f->v1_fds[CGROUP_V1_MEMORY]) > 0) {
@@ -130,6 +141,7 @@ outcome_fill(const struct facts *f, int64_t now_boot_us, struct exitrec *out)
     en->run_ms = (now_boot_us - f->command->boot_us) / 1000;
     fill_status(f, en);
     fill_cause(f, out);
+    fill_setup(f, en);
     fill_usage(en);
     fill_oom(f, en);
     if (f->stuck[0])

@@ -23,12 +23,15 @@ struct spec {
     const char *cgroup;                 /* NULL: none */
     const char *cgroup_v1[CGROUP_V1_N]; /* the same of v1 controllers */
     mode_t umask;
-    int64_t uid;         /* whose job it is; -1: nobody's but our own */
-    const char *user;    /* the name that went with it when the job came; NULL: not known */
-    const char *rlimits; /* as sys/rlimits.h has them; NULL: ours */
-    bool login;          /* in the environment of a login */
-    const char *attach;  /* the socket for clients of an interactive job; NULL: it is none */
-    bool pty;            /* such a job has a terminal, of so many rows and columns */
+    int64_t uid;           /* whose job it is; -1: nobody's but our own */
+    const char *user;      /* the name that went with it when the job came; NULL: not known */
+    const char *rlimits;   /* as sys/rlimits.h has them; NULL: ours */
+    bool login;            /* in the environment of a login */
+    bool shell;            /* argv is /bin/sh -c TEXT, as a command line is run */
+    const char *env_setup; /* shell text to be run first; NULL: none */
+    const char *conda;     /* environment to be activated first; NULL: none */
+    const char *attach;    /* the socket for clients of an interactive job; NULL: it is none */
+    bool pty;              /* such a job has a terminal, of so many rows and columns */
     uint16_t rows, columns;
     bool log_mkdir;   /* the log's own folder may be made (it is the instance's) */
     int64_t limit_ms; /* 0: none */

@@ -22,6 +22,8 @@ enum attr_door {
 #define NAME_MAX_BYTES   128
 #define LOG_MAX_BYTES    4096
 #define TAG_MAX_BYTES    64
+#define SETUP_MAX_BYTES  32768
+#define CONDA_MAX_BYTES  1024
 #define CPUS_MAX         65536
 #define REQUEUES_MAX     100
 #define GRACE_MAX_MS     (24LL * 3600 * 1000)

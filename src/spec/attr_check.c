@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/request.h"
+#include "base/text.h"
 #include "spec/attr.h"
 #include "spec/value.h"
 
@@ -218,6 +219,26 @@ check_interactive(struct request *r, struct err *e)
     return 0;
 }
 
+/* Lines of shell may be several, so only what no text may hold is looked for. */
+static int
+check_setup(const struct request *r, struct err *e)
+{
+    size_t n = r->env_setup ? strlen(r->env_setup) : 0;
+
+    if (n > SETUP_MAX_BYTES)
+        return err_set(e, ERR_USAGE, "env-setup is %zu bytes long; the most is %d", n,
+                       SETUP_MAX_BYTES);
+    if (n > 0 && !text_is_utf8(r->env_setup, n, NULL))
+        return err_set(e, ERR_USAGE, "env-setup is not UTF-8 text");
+    if (!r->conda || !r->conda[0])
+        return 0;
+    if (value_check_text(r->conda, CONDA_MAX_BYTES, e) != 0)
+        return err_prefix(e, "conda");
+    if (r->conda[0] == '-')
+        return err_set(e, ERR_USAGE, "conda: '%.60s' is no name of an environment", r->conda);
+    return 0;
+}
+
 static int
 check_texts(const struct request *r, struct err *e)
 {
@@ -245,7 +266,7 @@ request_validate(struct request *r, struct err *e)
         d->gpus = d->n_ids ? d->n_ids : 1;
     if (check_demand_ranges(d, e) != 0 || check_ranges(r, e) != 0 || check_ids(d, e) != 0 ||
         check_share(d, e) != 0 || check_warning(r, e) != 0 || check_deps(r, e) != 0 ||
-        check_interactive(r, e) != 0 || check_texts(r, e) != 0)
+        check_interactive(r, e) != 0 || check_setup(r, e) != 0 || check_texts(r, e) != 0)
         return -1;
     if (d->gpus == 0)
         return check_no_gpu(d, e);

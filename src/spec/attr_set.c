@@ -265,6 +265,26 @@ attr_set_priority(struct request *r, const char *value, struct err *e)
     return parse_int32(value, PRIORITY_MIN, PRIORITY_MAX, &r->priority, e);
 }
 
+/* An empty text is a word too: no set-up, whatever the default is. What is wrong with one is
+ * for request_validate to say. */
+int
+attr_set_env_setup(struct request *r, const char *value, struct err *e)
+{
+    (void)e;
+    free(r->env_setup);
+    r->env_setup = xstrdup(value);
+    return 0;
+}
+
+int
+attr_set_conda(struct request *r, const char *value, struct err *e)
+{
+    (void)e;
+    free(r->conda);
+    r->conda = xstrdup(value);
+    return 0;
+}
+
 int
 attr_set_login(struct request *r, const char *value, struct err *e)
 {

@@ -32,6 +32,8 @@ struct when_clock;
     X(preemptible)                                                                             \
     X(interactive)                                                                             \
     X(pty)                                                                                     \
+    X(env_setup)                                                                               \
+    X(conda)                                                                                   \
     X(login)                                                                                   \
     X(after)                                                                                   \
     X(after_any)                                                                               \

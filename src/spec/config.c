@@ -16,6 +16,7 @@
 #include "base/parse.h"
 #include "base/request.h"
 #include "base/text.h"
+#include "spec/attr.h"
 #include "spec/config_table.h"
 
 #define PATTERN_MAX_BYTES 200
@@ -106,6 +107,10 @@ const struct setting config_settings[] = {
     INT(time_max_s, 0, 3153600000, "0", "the longest time limit, in seconds; 0: any"),
     INT(time_default_s, 0, 3153600000, "0",
         "the time limit, in seconds, of jobs that name none; 0: none"),
+    TEXT(env_setup, SETUP_MAX_BYTES, "",
+         "shell text run before the command of jobs that say nothing of --env-setup"),
+    TEXT(conda, CONDA_MAX_BYTES, "",
+         "conda environment of jobs that say nothing of --conda: its name or path"),
     TEXT(admin_group, 64, "",
          "berthd --system: members of this group may do to any job what its owner may, and "
          "pause GPUs; root always may"),

@@ -58,6 +58,8 @@ struct config {
         user_max_pending;      /* each user */
     int64_t time_max_s;        /* the longest time limit a job may ask for; 0: any */
     int64_t time_default_s;    /* for jobs that name none; 0: none */
+    char *env_setup;           /* owned; for jobs that say nothing of a set-up; "": none */
+    char *conda;               /* the same of a conda environment */
     struct config_user *users; /* owned */
     size_t n_users;
     char *models; /* owned; absolute path of the model table; "": none */

@@ -207,5 +207,7 @@ request_describe(const struct request *r, struct buf *out)
     size_line(out, "mem", r->demand.mem_mib);
     time_lines(r, out);
     turn_lines(r, out);
+    text_line(out, "conda", r->conda && r->conda[0] ? r->conda : NULL);
+    text_line(out, "env-setup", r->env_setup && r->env_setup[0] ? r->env_setup : NULL);
     text_line(out, "log", r->log);
 }

@@ -16,8 +16,7 @@ add_part(struct buf *out, char tag, const char *text)
 }
 
 void
-fingerprint_make(const struct request *r, const char *cwd, const char *setup,
-                 char out[FINGERPRINT_HEX + 1])
+fingerprint_make(const struct request *r, const char *cwd, char out[FINGERPRINT_HEX + 1])
 {
     auto_buf struct buf all = BUF_INIT;
     char hex[41];
@@ -27,8 +26,10 @@ fingerprint_make(const struct request *r, const char *cwd, const char *setup,
         add_part(&all, 'c', r->command);
     if (cwd)
         add_part(&all, 'd', cwd);
-    if (setup)
-        add_part(&all, 's', setup);
+    if (r->env_setup && r->env_setup[0])
+        add_part(&all, 's', r->env_setup);
+    if (r->conda && r->conda[0])
+        add_part(&all, 'e', r->conda);
     text_sha1(all.data ? all.data : "", all.len, hex);
     memcpy(out, hex, FINGERPRINT_HEX);
     out[FINGERPRINT_HEX] = '\0';

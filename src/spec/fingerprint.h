@@ -10,8 +10,7 @@ struct request;
     16 /* 64 bits: among a million jobs, two alike by chance once in 4e7                       \
         */
 
-/* SHA-1 cut to FINGERPRINT_HEX digits. setup: shell text run before the command; NULL: none. */
-void fingerprint_make(const struct request *r, const char *cwd, const char *setup,
-                      char out[FINGERPRINT_HEX + 1]);
+/* SHA-1 cut to FINGERPRINT_HEX digits. */
+void fingerprint_make(const struct request *r, const char *cwd, char out[FINGERPRINT_HEX + 1]);
 
 #endif

@@ -277,21 +277,57 @@ has_attributes(const char *s, size_t n)
     return n > 0 && s[0] == '[' && (n == 1 || (s[1] != '[' && !is_blank(s[1])));
 }
 
+/* Where what begins at `at` ends: a token at a blank, the block (in_token false) at its `]`.
+ * In a value that begins with a quote neither counts up to the next such quote. */
+static size_t
+end_of(const char *s, size_t at, size_t n, bool in_token)
+{
+    char quote = '\0';
+
+    for (; at < n; at++) {
+        if (quote)
+            quote = s[at] == quote ? '\0' : quote;
+        else if (in_token ? is_blank(s[at]) : s[at] == ']')
+            break;
+        else if ((s[at] == '"' || s[at] == '\'') && s[at - 1] == '=')
+            quote = s[at];
+    }
+    return at;
+}
+
+/* Takes the quotes off a value that has them; false when something sticks to them. */
+static bool
+unquote(char **value)
+{
+    char quote = **value;
+    size_t n = strlen(*value);
+
+    if (quote != '"' && quote != '\'')
+        return true;
+    if (n < 2 || strchr(*value + 1, quote) != *value + n - 1)
+        return false;
+    (*value)[n - 1] = '\0';
+    ++*value;
+    return true;
+}
+
 /* One key=value or word of the block; token is a copy that may be cut up. */
 static void
 parse_token(struct parser *p, struct request *r, char *token, size_t offset, bool after_value)
 {
     struct err e;
-    char *equals = strchr(token, '=');
+    char *equals = strchr(token, '='), *value = equals ? equals + 1 : NULL;
 
     if (equals)
         *equals = '\0';
-    if (equals == token)
+    if (value && !unquote(&value))
+        report_at(p, offset, "%s: behind the closing quote comes a blank or ]", token);
+    else if (equals == token)
         report_at(p, offset, "a value without a name; write vram=8G, without blanks around =");
-    else if (attr_set(r, token, equals ? equals + 1 : NULL, ATTR_JOBS_FILE, &e) != 0)
+    else if (attr_set(r, token, value, ATTR_JOBS_FILE, &e) != 0)
         report_at(p, offset, "%s%s", e.text,
                   after_value && !equals && !attr_find(token, ATTR_JOBS_FILE)
-                      ? "; a value holds no blanks: write vram=8G, not vram=8 G"
+                      ? "; a value holds no blanks but in quotes: write vram=8G, not vram=8 G"
                       : "");
 }
 
@@ -301,20 +337,18 @@ static size_t
 parse_attributes(struct parser *p, struct request *r, size_t at)
 {
     const char *s = p->line.text;
-    const char *close = memchr(s + at, ']', p->line.len - at);
-    size_t end = close ? (size_t)(close - s) : p->line.len, start = at++;
+    size_t end = end_of(s, at + 1, p->line.len, false), start = at++;
     bool after_value = false;
     char token[TOKEN_MAX_BYTES];
 
-    if (!close) {
+    if (end == p->line.len) {
         report_at(p, start,
                   "unterminated [; close the attributes with ], as in [vram=8G] command");
         return 0;
     }
     while (at < end) {
         size_t first = at;
-        while (at < end && !is_blank(s[at]))
-            at++;
+        at = end_of(s, at, end, true);
         if (at - first >= sizeof(token)) {
             report_at(p, first, "an attribute of %zu bytes; the most is %d", at - first,
                       TOKEN_MAX_BYTES - 1);

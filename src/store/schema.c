@@ -100,6 +100,8 @@ static const char schema_v2[] =
     " at_us INTEGER NOT NULL);";
 
 static const char schema_v3[] =
+    "ALTER TABLE jobs ADD COLUMN env_setup TEXT;"
+    "ALTER TABLE jobs ADD COLUMN conda TEXT;"
     /* What an attempt and a card used over time; core/trace.h, core/series.h. */
     "CREATE TABLE traces(job INTEGER NOT NULL, attempt INTEGER NOT NULL, bytes BLOB NOT NULL,"
     " PRIMARY KEY(job, attempt)) WITHOUT ROWID;"

@@ -27,7 +27,7 @@ static const struct {
     {OUTCOME_EXITED, "exited"},           {OUTCOME_SIGNALED, "signaled"},
     {OUTCOME_TIMEOUT, "timeout"},         {OUTCOME_CANCELLED, "cancelled"},
     {OUTCOME_PREEMPTED, "preempted"},     {OUTCOME_REQUEUED, "requeued"},
-    {OUTCOME_NOT_STARTED, "not_started"},
+    {OUTCOME_NOT_STARTED, "not_started"}, {OUTCOME_SETUP_FAILED, "setup_failed"},
 };
 
 static const char *const OOMS[] = {
@@ -165,6 +165,8 @@ check_status(const struct ending *en, struct err *e)
         return err_set(e, ERR_FAILED, "exit record: it exited, but has no code");
     if (en->outcome == OUTCOME_SIGNALED && en->signal == 0)
         return err_set(e, ERR_FAILED, "exit record: it was signalled, but has no signal");
+    if (en->outcome == OUTCOME_SETUP_FAILED && en->code < 0 && en->signal == 0)
+        return err_set(e, ERR_FAILED, "exit record: its set-up failed, but has no status");
     return 0;
 }
 

@@ -290,7 +290,7 @@ sets_what_the_command_line_says(void **state)
                            "time=2h on-timeout=requeue max-requeues=5 signal=SIGUSR2@90s "
                            "preemptible login unique after=12,prep after-any=13_4 "
                            "after-failed=20 array=0-9,20%3 begin=@1766600000 tag=a,b tag=c "
-                           "tag=a",
+                           "tag=a conda=/opt/envs/x env-setup=",
                            ATTR_COMMAND_LINE, &e),
                      0);
     assert_string_equal(r.demand.gpu_type, "a100");
@@ -315,6 +315,8 @@ sets_what_the_command_line_says(void **state)
     assert_int_equal(r.begin_us, 1766600000000000);
     assert_string_equal(r.tags[2], "c");
     assert_null(r.tags[3]);
+    assert_string_equal(r.conda, "/opt/envs/x");
+    assert_string_equal(r.env_setup, "");
     request_free(&r);
 }
 

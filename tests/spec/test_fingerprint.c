@@ -19,18 +19,23 @@ test_same_or_not(void **state)
         int group;
         char *argv[4];
         char *command;
-        const char *cwd, *setup;
+        const char *cwd;
+        char *setup, *conda;
     } cases[] = {
-        {0, {"python", "a.py", NULL}, NULL, "/w", NULL},
-        {0, {"python", "a.py", NULL}, "not looked at", "/w", NULL},
-        {1, {"a.py", "python", NULL}, NULL, "/w", NULL},
-        {2, {"python a.py", NULL}, NULL, "/w", NULL},
-        {3, {NULL}, "python a.py", "/w", NULL},
-        {4, {"python", "a.py", NULL}, NULL, "/w2", NULL},
-        {5, {"python", "a.py", NULL}, NULL, "/w", "source venv/bin/activate"},
-        {6, {"python", "a.py", "", NULL}, NULL, "/w", NULL},
-        {7, {NULL}, "python a.py", "/w2", NULL},
-        {8, {NULL}, "", NULL, NULL},
+        {0, {"python", "a.py", NULL}, NULL, "/w", NULL, NULL},
+        {0, {"python", "a.py", NULL}, "not looked at", "/w", NULL, NULL},
+        {1, {"a.py", "python", NULL}, NULL, "/w", NULL, NULL},
+        {2, {"python a.py", NULL}, NULL, "/w", NULL, NULL},
+        {3, {NULL}, "python a.py", "/w", NULL, NULL},
+        {4, {"python", "a.py", NULL}, NULL, "/w2", NULL, NULL},
+        {5, {"python", "a.py", NULL}, NULL, "/w", "source venv/bin/activate", NULL},
+        {6, {"python", "a.py", "", NULL}, NULL, "/w", NULL, NULL},
+        {7, {NULL}, "python a.py", "/w2", NULL, NULL},
+        {8, {NULL}, "", NULL, NULL, NULL},
+        {9, {"python", "a.py", NULL}, NULL, "/w", NULL, "torch"},
+        {10, {"python", "a.py", NULL}, NULL, "/w", "torch", NULL},
+        {11, {"python", "a.py", NULL}, NULL, "/w", "source venv/bin/activate", "torch"},
+        {0, {"python", "a.py", NULL}, NULL, "/w", "", ""},
     };
     const size_t n = sizeof cases / sizeof cases[0];
     char made[sizeof cases / sizeof cases[0]][FINGERPRINT_HEX + 1];
@@ -39,7 +44,9 @@ test_same_or_not(void **state)
         request_init(&r);
         r.argv = cases[i].argv[0] ? (char **)cases[i].argv : NULL;
         r.command = cases[i].command;
-        fingerprint_make(&r, cases[i].cwd, cases[i].setup, made[i]);
+        r.env_setup = cases[i].setup;
+        r.conda = cases[i].conda;
+        fingerprint_make(&r, cases[i].cwd, made[i]);
         assert_int_equal(strlen(made[i]), FINGERPRINT_HEX);
         assert_int_equal(strspn(made[i], "0123456789abcdef"), FINGERPRINT_HEX);
         for (size_t k = 0; k < i; k++)

@@ -235,6 +235,10 @@ random_request(struct rng *r, struct request *req)
     req->unique = rng_bool(r);
     req->preemptible = rng_bool(r);
     req->login = rng_bool(r);
+    if (rng_bool(r))
+        req->env_setup = xstrdup("source venv/bin/activate\nexport A='b'");
+    if (rng_bool(r))
+        req->conda = xstrdup("torch");
     req->interactive = rng_bool(r);
     req->pty = rng_bool(r);
     req->vram_auto = rng_bool(r);
@@ -423,6 +427,8 @@ assert_same_request(const struct request *a, const struct request *b)
     assert_int_equal(a->unique, b->unique);
     assert_int_equal(a->preemptible, b->preemptible);
     assert_int_equal(a->login, b->login);
+    assert_same_text(a->env_setup, b->env_setup);
+    assert_same_text(a->conda, b->conda);
     assert_int_equal(a->interactive, b->interactive);
     assert_int_equal(a->pty, b->pty);
     assert_int_equal(a->vram_auto, b->vram_auto);

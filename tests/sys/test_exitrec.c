@@ -76,6 +76,8 @@ test_round_trip(void **state)
     r.ending.outcome = OUTCOME_REQUEUED;
     r.warned_us = 0;
     expect_round_trip(&r);
+    r.ending.outcome = OUTCOME_SETUP_FAILED;
+    expect_round_trip(&r);
     r.ending.outcome = OUTCOME_NOT_STARTED;
     r.ending.code = -1;
     r.ending.errno_value = 2;
@@ -94,6 +96,8 @@ test_what_is_wrong_is_refused(void **state)
 {
     (void)state;
     static const char *const BAD[] = {
+        "{\"version\":1,\"job\":1,\"attempt\":1,\"outcome\":\"setup_failed\",\"ended_us\":5,"
+        "\"run_ms\":1}",
         "",
         "{}",
         "[]",
