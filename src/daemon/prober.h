@@ -41,7 +41,7 @@ int64_t prober_unknown_since_us(const struct prober *p); /* wall clock; 0: all i
 const char *prober_error(const struct prober *p);        /* its last words; NULL */
 /* Whether the driver's errors are seen; where not, a broken card shows only by its absence. */
 bool prober_reads_log(const struct prober *p);
-int64_t prober_restarts(const struct prober *p); /* how often one had to be replaced */
+int64_t prober_restarts(const struct prober *p);   /* how often one had to be replaced */
 int64_t prober_sampled_us(const struct prober *p); /* boot clock; 0: not yet */
 
 #endif
