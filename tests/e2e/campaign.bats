@@ -1,21 +1,22 @@
 #!/usr/bin/env bats
 # The crash campaigns (tests/campaign/crash.py), bounded: kills at every edge and at random
 # moments, after which each job has run exactly once with its true exit code. Longer ones:
-# `tests/campaign/crash.py --bin build/gcc/root/bin --jobs 5000 --kills 2000`.
+# `tests/campaign/crash.py --bin build/gcc/root/bin --jobs 5000 --kills 2000`. And frames that are
+# wrong in every way (tests/campaign/frames.py), of which the whole is a million.
 
 load lib
 
 case_setup()
 {
-    jobs=500 kills=200
+    bounds='--jobs 500 --kills 200' frames=40000
     # Sanitized programs start slowly, so each kill costs more.
-    if [ -n "${BERTH_E2E_SLOW:-}" ]; then jobs=150 kills=50; fi
+    if [ -n "${BERTH_E2E_SLOW:-}" ]; then bounds='--jobs 150 --kills 50' frames=10000; fi
 }
 
 campaign()
 {
-    timeout 600 python3 "$E2E/../campaign/crash.py" --bin "$(dirname "$(command -v berthd)")" \
-        --jobs "$jobs" --kills "$kills" "$@"
+    timeout 600 python3 "$E2E/../campaign/${script:-crash}.py" --bin "$(dirname "$(command -v berthd)")" \
+        $bounds "$@"
 }
 
 @test "kill -9 of the daemon at random moments: each job exactly once, every code right" {
@@ -28,4 +29,9 @@ campaign()
 
 @test "a crash at every durable edge of daemon and shepherd loses nothing" {
     campaign points
+}
+
+@test "frames that are wrong in every way: the daemon and a supervisor stay up and serve others" {
+    script=frames bounds="--frames $frames"
+    campaign
 }

@@ -1,0 +1,96 @@
+"""A daemon of a campaign's own, in a folder of its own, which can be killed and started again.
+Standard library only."""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+ENV = ["PATH=" + os.environ["PATH"], "HOME=" + os.environ.get("HOME", "/")]
+
+
+class Failure(Exception):
+    pass
+
+
+class Daemon:
+    """One instance in a folder of its own, whose daemon can be killed and started again."""
+
+    def __init__(self, binaries, sim="4"):
+        self.binaries, self.sim = binaries, sim
+        self.dir = tempfile.mkdtemp(prefix="berth-crash-")
+        self.marks = os.path.join(self.dir, "ran")
+        os.mkdir(self.marks)
+        self.process = None
+
+    def start(self, crash_at=None, must=True, options=()):
+        """True once it is ready; False when it died before (which a crash point may want)."""
+        env = dict(os.environ, BERTH_LOCK_DIR=self.dir)
+        env.pop("BERTH_CRASH_AT", None)
+        if crash_at:
+            env["BERTH_CRASH_AT"] = crash_at
+        r, w = os.pipe()
+        self.process = subprocess.Popen(
+            [os.path.join(self.binaries, "berthd"), "--dir", self.dir, "--sim", self.sim,
+             "--stay", "--ready-fd", str(w), *options], pass_fds=[w], env=env)
+        os.close(w)
+        with os.fdopen(r) as pipe:
+            line = pipe.read().strip()
+        if line != "ready" and must:
+            raise Failure(f"the daemon did not start: {line or 'it died'}")
+        return line == "ready"
+
+    def kill(self, sig=signal.SIGKILL):
+        self.process.send_signal(sig)
+        self.process.wait()
+
+    def call(self, method, params):
+        """The result; None when the daemon died before it answered."""
+        s = socket.socket(socket.AF_UNIX)
+        try:
+            s.connect(os.path.join(self.dir, "berth.sock"))
+            s.sendall(json.dumps({"id": 1, "method": method, "params": params}).encode() + b"\n")
+            with s.makefile() as f:
+                line = f.readline()
+        except OSError:
+            return None
+        finally:
+            s.close()
+        if not line.endswith("\n"):
+            return None
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Failure(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def sync(self, jobs):
+        """Hands in the jobs as a file, which is safe to repeat until it is answered."""
+        return self.call("file.sync", {"path": "/campaign", "cwd": self.marks, "umask": 18,
+                                       "env": ENV, "jobs": jobs})
+
+    def fetch(self):
+        result = self.call("jobs", {"all": True, "fields": ["key", "state", "exit_status",
+                                                            "attempt", "text"]})
+        return None if result is None else {row[0]: row[1:] for row in result["rows"]}
+
+    def processes(self):
+        """Pids whose environment bears a mark of this instance."""
+        found = []
+        needle = ("BERTH_SUBMIT_DIR=" + self.marks).encode()
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    if needle in f.read().split(b"\0"):
+                        found.append(int(pid))
+            except OSError:
+                pass
+        return found
+
+    def remove(self):
+        if self.process and self.process.poll() is None:
+            self.kill()
+        for pid in self.processes():
+            os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.dir, ignore_errors=True)

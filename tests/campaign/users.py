@@ -1,0 +1,489 @@
+#!/usr/bin/env python3
+"""Kills the machine's daemon at random moments under jobs of two real users and of every kind,
+and checks what must never break: each attempt runs once, each outcome is the true one, each
+file is its user's, attached clients miss no byte, nothing is left behind. Standard library only;
+for root.
+
+    tests/campaign/users.py --bin DIR [--seed N] [--cycles 1000] [--users ALICE,BOB]
+
+Without --users two accounts are made, and removed at the end. Every --round cycles all jobs are
+waited for and looked at. A failing run prints its seed; the same seed gives the same jobs and the
+same sequence of delays."""
+import argparse
+import glob
+import json
+import os
+import pwd
+import random
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+from instance import Daemon, Failure
+
+PROGRAMS = ["berth", "berthd", "berth-shepherd", "berth-user", "berth-probe"]
+NOTE = "echo $BERTH_ATTEMPT $(id -u) >> {me}; "
+STREAM_LINES = 2000
+
+
+# --- the users -------------------------------------------------------------------------------
+
+
+class As:
+    """For as long as it lasts, files are made and sockets are connected by that user: the kernel
+    tells the daemon who was who at that moment."""
+
+    def __init__(self, user):
+        self.account = pwd.getpwnam(user)
+
+    def __enter__(self):
+        os.setgroups(os.getgrouplist(self.account.pw_name, self.account.pw_gid))
+        os.setegid(self.account.pw_gid)
+        os.seteuid(self.account.pw_uid)
+
+    def __exit__(self, *_):
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups([0])
+
+
+def make_users(folder):
+    names = []
+    for letter in "ab":
+        name = f"bt{letter}{os.getpid()}"
+        home = os.path.join(folder, name)
+        subprocess.run(["useradd", "-m", "-d", home, "-s", "/bin/sh", name], check=True)
+        names.append(name)
+    return names
+
+
+def home_of(machine, user):
+    return os.path.join(machine.dir, "home-" + user)
+
+
+# --- the machine's daemon --------------------------------------------------------------------
+
+
+class Machine(Daemon):
+    """A daemon for all users in a folder of its own, with programs that all may execute."""
+
+    def __init__(self, binaries, users):
+        super().__init__(binaries)
+        os.chmod(self.dir, 0o755)
+        self.binaries = os.path.join(self.dir, "bin")
+        os.mkdir(self.binaries, 0o755)
+        for program in PROGRAMS:
+            where = [os.path.join(binaries, program),
+                     os.path.join(binaries, "..", "libexec", "berth", program)]
+            shutil.copy(next(p for p in where if os.path.exists(p)), self.binaries)
+        self.users = users
+        for user in users:
+            os.mkdir(home_of(self, user), 0o700)
+            shutil.chown(home_of(self, user), user)
+
+    def open(self):
+        self.start(options=["--system", "--set", "log_level=warn", "--set",
+                            "user_priority_max=100"])
+
+    def kill_after(self, delay_s):
+        """From a process of its own, so that it comes in the middle of whatever we do."""
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(delay_s)  # not synchronisation: the moment is what is being varied
+            os.kill(self.process.pid, signal.SIGKILL)
+            os._exit(0)
+        return pid
+
+    def call_as(self, user, method, params):
+        """As call, by that user. The words of an error are a Failure's."""
+        s = socket.socket(socket.AF_UNIX)
+        try:
+            with As(user):
+                s.connect(os.path.join(self.dir, "berth.sock"))
+            s.sendall(json.dumps({"id": 1, "method": method, "params": params}).encode() + b"\n")
+            with s.makefile() as f:
+                line = f.readline()
+        except OSError:
+            return None
+        finally:
+            s.close()
+        if not line.endswith("\n"):
+            return None
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Failure(f"{method} of {user}: {answer['error']}")
+        return answer["result"]
+
+    def processes(self):
+        needle = b"BERTH_CAMPAIGN=" + self.dir.encode()
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    if needle in f.read().split(b"\0"):
+                        found.append(int(pid))
+            except OSError:
+                pass
+        return found
+
+
+# --- jobs of every kind ----------------------------------------------------------------------
+
+
+class Work:
+    """One request, and how it must come out. `files` are what its tasks write to."""
+
+    def __init__(self, user, name, kind, request, ends, runs=(1, 1)):
+        self.user, self.name, self.kind = user, name, kind
+        self.request = dict(request, name=name)
+        self.ends = ends          # allowed (state, exit status); status None: any
+        self.runs = runs          # how often it may have run at least and at most
+        self.known = False
+        self.stream = None        # what an attached client has had so far
+        self.id = None
+
+    def files(self):
+        if "array" not in self.request:
+            return [self.name]
+        last = int(self.request["array"].split("%")[0].split("-")[1])
+        return [f"{self.name}.{task}" for task in range(last + 1)]
+
+
+def how_it_ends(code):
+    return {("COMPLETED" if code == 0 else "FAILED", code)}
+
+
+def make_work(rng, user, name, earlier):
+    """One piece of work, of a random kind."""
+    code, short = rng.choice([0, 0, 1, 3, 42, 255]), rng.randrange(10)
+    note = NOTE.format(me=name)
+    demand = rng.choice([{"vram_mib": 1000}, {"vram_mib": 9000}, {"share_permille": 300},
+                         {"gpus": 0}, {"gpus": 2}, {}, {"gpus": 0, "cpus": 1, "mem_mib": 200}])
+    kind = rng.choice(["plain", "plain", "child", "array", "after", "interactive", "terminal",
+                       "retry", "limit", "again", "preempt", "cancel", "held"])
+    if kind == "plain":
+        return Work(user, name, kind, dict(demand, command=f"{note}sleep 0.0{short}; exit {code}"),
+                    how_it_ends(code))
+    if kind == "child":
+        return Work(user, name, kind, dict(
+            demand, command=f"{note}setsid sh -c 'trap \"\" HUP; sleep 300' & exit {code}"),
+            how_it_ends(code))
+    if kind == "array":
+        tasks = rng.randrange(1, 5)
+        me = f"{name}.$BERTH_ARRAY_TASK_ID"
+        return Work(user, name, kind, dict(
+            demand, array=f"0-{tasks}" + rng.choice(["", "%1", "%2"]),
+            command=f"{NOTE.format(me=me)}sleep 0.0{short}; exit {code}"), how_it_ends(code))
+    if kind == "after" and earlier:
+        return Work(user, name, kind, dict(
+            demand, after=[{"type": "any", "name": rng.choice(earlier)}],
+            command=f"{note}exit {code}"), how_it_ends(code))
+    if kind in ("interactive", "terminal"):
+        half = STREAM_LINES // 2
+        return Work(user, name, kind, dict(
+            gpus=0, interactive=True, pty=kind == "terminal", rows=24, columns=80,
+            command=f"{note}seq {half}; sleep 0.{rng.randrange(1, 4)}; seq {half + 1} "
+                    f"{STREAM_LINES}; exit {code}"), how_it_ends(code))
+    if kind == "retry":
+        return Work(user, name, kind, dict(
+            demand, retries=1, command=f"{note}test $(wc -l < {name}) -gt 1 || exit 9; "
+            f"exit {code}"), how_it_ends(code) if code == 0 else how_it_ends(code), (2, 2))
+    if kind == "limit":
+        return Work(user, name, kind, dict(demand, limit_ms=100, grace_ms=50,
+                                           command=f"{note}trap '' TERM; sleep 300"),
+                    {("TIMEOUT", 124)})
+    if kind == "again":
+        return Work(user, name, kind, dict(
+            demand, limit_ms=100, grace_ms=50, on_timeout="requeue", max_requeues=1,
+            command=f"{note}exec sleep 300"), {("TIMEOUT", 124)}, (2, 2))
+    if kind == "preempt":
+        urgent = rng.random() < 0.5
+        return Work(user, name, kind, dict(
+            preemptible=not urgent, priority=9 if urgent else -9, gpus=rng.choice([1, 4]),
+            command=f"{note}sleep 0.{rng.randrange(1, 3)}; exit {code}"), how_it_ends(code),
+            (1, 1) if urgent else (1, 99))
+    if kind == "cancel":
+        return Work(user, name, kind, dict(demand, command=f"{note}sleep 300"),
+                    {("CANCELLED", None)}, (0, 1))
+    return Work(user, name, "held", dict(demand, hold=True, command=f"{note}exit {code}"),
+                how_it_ends(code))
+
+
+def hand_in(machine, work):
+    """Those that the daemon may not have, one by one, until it dies. What died with the answer
+    was taken or not: it is asked for by its name first."""
+    todo = [w for w in work if not w.known]
+    rows = machine.call("jobs", {"all": True, "fields": ["name", "array_job", "user", "id"]})
+    if rows is None:
+        return
+    have = {(row[0], row[2]): row[3] for row in rows["rows"] if row[1] is None}
+    for w in todo:
+        w.known = (w.name, w.user) in have
+        if w.known:
+            continue
+        result = machine.call_as(w.user, "submit", {
+            "cwd": home_of(machine, w.user), "umask": 0o027, "jobs": [w.request],
+            "env": ["PATH=" + os.environ["PATH"], "BERTH_CAMPAIGN=" + machine.dir]})
+        if result is None:
+            return
+        w.known = True
+    for w in work:
+        w.id = have.get((w.name, w.user), w.id)
+
+
+def meddle(machine, rng, work):
+    """What people do meanwhile: release, cancel, look."""
+    for w in work:
+        if not w.known or rng.random() < 0.5:
+            continue
+        if w.kind == "held":
+            machine.call_as(w.user, "release", {"select": [f"name:{w.name}"]})
+        elif w.kind == "cancel" and os.path.exists(os.path.join(home_of(machine, w.user), w.name)):
+            machine.call_as(w.user, "cancel", {"select": [f"name:{w.name}"]})
+    machine.call_as(rng.choice(machine.users), "explain", {"select": ["all"]})
+
+
+def meddle_quietly(machine, rng, work):
+    try:
+        meddle(machine, rng, work)
+    except Failure as e:
+        # It has ended, or is being looked at before it was handed in: no harm.
+        if not any(words in str(e) for words in ("no job", "ended", "none", "not held")):
+            raise
+
+
+# --- attached clients ------------------------------------------------------------------------
+
+
+class Stream:
+    """A client that is attached to an interactive job, as its user, from its first byte on. It
+    must not notice what becomes of the daemon."""
+
+    def __init__(self, machine, w, path):
+        self.work, self.output, self.record, self.rest = w, b"", None, b""
+        self.socket = socket.socket(socket.AF_UNIX)
+        with As(w.user):
+            self.socket.connect(path)
+        hello = b'{"version":1}'
+        self.socket.sendall(b"h" + struct.pack(">I", len(hello)) + hello)
+
+    def read(self):
+        part = self.socket.recv(1 << 20)
+        if not part:
+            raise Failure(f"{self.work.name}: the supervisor hung up on its client")
+        self.rest += part
+        while len(self.rest) >= 5 and len(self.rest) >= 5 + self.length():
+            n = self.length()
+            kind, payload, self.rest = self.rest[:1], self.rest[5:5 + n], self.rest[5 + n:]
+            if kind == b"o":
+                self.output += payload[8:]
+            elif kind == b"x":
+                self.record = json.loads(payload)
+                self.socket.close()
+
+    def length(self):
+        return struct.unpack(">I", self.rest[1:5])[0]
+
+    def check(self):
+        want = "".join(f"{i}\n" for i in range(1, STREAM_LINES + 1)).encode()
+        if self.output.replace(b"\r\n", b"\n") != want:
+            raise Failure(f"{self.work.name}: {len(self.output)} bytes came to its client")
+        if not any(self.record.get("code") == status for _, status in self.work.ends):
+            raise Failure(f"{self.work.name}: its client was told {self.record}")
+
+
+def attach_new(machine, work, streams):
+    """Somebody comes to each interactive job that has a socket."""
+    for w in work:
+        if w.kind not in ("interactive", "terminal") or not w.known or w.stream or not w.id:
+            continue
+        for path in glob.glob(os.path.join(machine.dir, "attach", f"{w.id}.*.sock")):
+            try:
+                w.stream = Stream(machine, w, path)
+            except OSError:
+                continue  # it came and went
+            streams.append(w.stream)
+
+
+def serve(streams, for_s):
+    """Reads what comes to them."""
+    until = time.monotonic() + for_s
+    while True:
+        open_ones = [s for s in streams if s.record is None]
+        left = until - time.monotonic()
+        if left <= 0 or not open_ones:
+            return
+        ready, _, _ = select.select([s.socket for s in open_ones], [], [], left)
+        for s in open_ones:
+            if s.socket in ready:
+                s.read()
+
+
+# --- looking at it all -----------------------------------------------------------------------
+
+
+def settle(machine, rng, work, streams):
+    """Everything ends, and is looked at."""
+    signal.alarm(120)
+    machine.open()
+    hand_in(machine, work)
+    for w in work:
+        if w.kind == "held":
+            try:
+                machine.call_as(w.user, "release", {"select": [f"name:{w.name}"]})
+            except Failure:
+                pass  # released before
+    while True:
+        rows = machine.call("jobs", {"fields": ["name", "state", "user"]})["rows"]
+        attach_new(machine, work, streams)
+        serve(streams, 0.05)
+        meddle_quietly(machine, rng, [w for w in work if w.kind == "cancel"])
+        if not rows:
+            break
+    serve(streams, 30)
+    signal.alarm(0)
+    rows = machine.call("jobs", {"all": True, "fields": [
+        "name", "array_job", "user", "state", "exit_status", "attempt", "text", "id"]})["rows"]
+    check_work(machine, work, rows)
+    for s in streams:
+        if s.record is None:
+            raise Failure(f"{s.work.name}: its client was never told the end")
+        s.check()
+    check_nothing_left(machine)
+
+
+def check_work(machine, work, rows):
+    by_name = {}
+    for row in rows:
+        if row[1] is None:
+            if (row[0], row[2]) in by_name:
+                raise Failure(f"handed in twice: {row}")
+            by_name[(row[0], row[2])] = row
+    for w in work:
+        row = by_name.get((w.name, w.user))
+        if row is None:
+            raise Failure(f"{w.user}'s {w.name} is not known")
+        if not {(row[3], row[4]), (row[3], None)} & w.ends:
+            raise Failure(f"{w.kind} {w.name}: {row}, should be {w.ends}: {w.request}")
+        for name in w.files():
+            check_runs(machine, w, name, row)
+
+
+def check_runs(machine, w, name, row):
+    """Each attempt ran once, as its user, whose file it is."""
+    path = os.path.join(home_of(machine, w.user), name)
+    uid = pwd.getpwnam(w.user).pw_uid
+    lines = []
+    if os.path.exists(path):
+        st = os.stat(path)
+        if st.st_uid != uid or st.st_mode & 0o777 != 0o640:
+            raise Failure(f"{path} is of {st.st_uid}, mode {st.st_mode:o}")
+        with open(path) as f:
+            lines = [line.split() for line in f.read().splitlines()]
+    attempts = [line[0] for line in lines]
+    if len(set(attempts)) != len(attempts) or not w.runs[0] <= len(attempts) <= w.runs[1]:
+        raise Failure(f"{w.kind} {name} of {w.user}: attempts {attempts} ran: {row}: {w.request}")
+    if any(line[1:] != [str(uid)] for line in lines):
+        raise Failure(f"{name} ran as {lines}, should be {uid}")
+
+
+def cgroups_of(machine):
+    """Folders of groups that this instance's attempts had."""
+    state = os.path.join(machine.dir, "state", "berth.db")
+    import sqlite3
+    token = sqlite3.connect(f"file:{state}?immutable=1", uri=True).execute(
+        "select value from meta where key = 'token'").fetchone()
+    name = "berth-" + (token[0][:8] if token else "?")
+    return [path for path in glob.glob("/sys/fs/cgroup/**/job-*", recursive=True)
+            if f"/{name}/" in path]
+
+
+def check_nothing_left(machine):
+    until = time.monotonic() + 20
+    while machine.processes() and time.monotonic() < until:
+        time.sleep(0.01)  # a supervisor that stayed for a client goes
+    if machine.processes():
+        raise Failure(f"left behind: {machine.processes()}")
+    folders = os.listdir(os.path.join(machine.dir, "state", "jobs"))
+    if folders:
+        raise Failure(f"attempts' folders stay: {folders}")
+    for gpu in machine.call("gpus", {})["gpus"]:
+        if gpu["held_mib"] or gpu["jobs"] or gpu["share_held"]:
+            raise Failure(f"a card is still held: {gpu}")
+    if cgroups_of(machine):
+        raise Failure(f"groups stay: {cgroups_of(machine)}")
+    sockets = os.listdir(os.path.join(machine.dir, "attach")) if os.path.isdir(
+        os.path.join(machine.dir, "attach")) else []
+    if sockets:
+        raise Failure(f"sockets stay: {sockets}")
+
+
+def campaign(args, rng, machine):
+    kills = jobs = attached = 0
+    while kills < args.cycles:
+        work, streams, names = [], [], []
+        for _ in range(min(args.round, args.cycles - kills)):
+            for user in machine.users:
+                for _ in range(rng.randrange(1, 4)):
+                    name = f"j{jobs}"
+                    jobs += 1
+                    work.append(make_work(rng, user, name,
+                                          [w.name for w in work[-8:] if w.user == user and w.known]))
+            machine.open()
+            killer = machine.kill_after(rng.random() * args.max_delay)
+            hand_in(machine, work)
+            attach_new(machine, work, streams)
+            meddle_quietly(machine, rng, work)
+            serve(streams, 0.001)
+            os.waitpid(killer, 0)
+            machine.process.wait()
+            kills += 1
+        settle(machine, rng, work, streams)
+        attached += len(streams)
+        machine.kill()
+        print(f"     {kills} kills, {jobs} jobs, {attached} attached", flush=True)
+    machine.open()
+    check_nothing_left(machine)
+    machine.kill(signal.SIGTERM)
+    return f"{kills} kills of the machine's daemon under {jobs} jobs of two users, {attached} attached to"
+
+
+def on_alarm(number, frame):
+    raise Failure("the jobs do not end")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--bin", required=True, help="folder of the installed programs' berthd")
+    p.add_argument("--seed", type=int, default=None)
+    p.add_argument("--cycles", type=int, default=1000)
+    p.add_argument("--round", type=int, default=25, help="kills before everything is looked at")
+    p.add_argument("--max-delay", type=float, default=0.15, help="seconds before each kill")
+    p.add_argument("--users", help="two accounts, with a comma between")
+    args = p.parse_args()
+    seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1 << 30)
+    signal.signal(signal.SIGALRM, on_alarm)
+    started = time.monotonic()
+    users = args.users.split(",") if args.users else make_users("/tmp")
+    machine = Machine(args.bin, users)
+    try:
+        what = campaign(args, random.Random(seed), machine)
+        print(f"ok   users: {what}, {time.monotonic() - started:.1f} s", flush=True)
+        return 0
+    except Failure as e:
+        print(f"FAIL users (--seed {seed}): {e}", flush=True)
+        return 1
+    finally:
+        machine.remove()
+        if not args.users:
+            for user in users:
+                subprocess.run(["userdel", "-r", user], check=False, stderr=subprocess.DEVNULL)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

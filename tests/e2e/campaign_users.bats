@@ -1,0 +1,14 @@
+#!/usr/bin/env bats
+# The machine's daemon is killed at random moments under jobs of two real users and of every
+# kind (tests/campaign/users.py), bounded; the whole is a thousand kills:
+# `tests/campaign/users.py --bin build/gcc/root/bin`.
+
+load lib
+load users
+
+@test "kill -9 of the machine's daemon under jobs of two users: each once, its user's, true to its end" {
+    local cycles=15
+    if [ -n "${BERTH_E2E_SLOW:-}" ]; then cycles=5; fi
+    timeout 200 python3 "$E2E/../campaign/users.py" --bin "$ROOT/bin" --users "$ALICE,$BOB" \
+        --cycles "$cycles" --round "$cycles"
+}
