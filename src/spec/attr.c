@@ -191,7 +191,7 @@ attr_set_at(struct request *r, const char *name, const char *value, enum attr_do
 }
 
 int
-attr_set(struct request *r, const char *name, const char *value, enum attr_door door,
+attr_assign(struct request *r, const char *name, const char *value, enum attr_door door,
          struct err *e)
 {
     return attr_set_at(r, name, value, door, NULL, e);

@@ -50,14 +50,14 @@ const struct attr *attr_at(size_t i);
 const struct attr *attr_find(const char *name, enum attr_door door);
 
 /* As request_init, but remembers that `gpus` has not been said, so that request_validate
- * can tell a contradiction from a default. Every door that uses attr_set starts here and
+ * can tell a contradiction from a default. Every door that uses attr_assign starts here and
  * ends with request_validate. */
 void request_begin(struct request *r);
 
 /* Sets one attribute from text. value NULL: the bare word (`hold`); a bare word also takes
  * yes or no (`hold=no`). The last of several wins. Errors (ERR_USAGE) name the attribute,
  * the value and what would be right; an unknown name suggests the nearest. */
-int attr_set(struct request *r, const char *name, const char *value, enum attr_door door,
+int attr_assign(struct request *r, const char *name, const char *value, enum attr_door door,
              struct err *e);
 /* The same where there is a clock, which moments such as 16:00 need (spec/when.h). */
 int attr_set_at(struct request *r, const char *name, const char *value, enum attr_door door,

@@ -1,5 +1,5 @@
 /* The setters of attr.c's table: text into one field of a request. Of no interest to anybody
- * else. Errors lack the attribute's name; attr_set puts it in front. */
+ * else. Errors lack the attribute's name; attr_assign puts it in front. */
 #ifndef SPEC_ATTR_SET_H
 #define SPEC_ATTR_SET_H
 

@@ -324,7 +324,7 @@ parse_token(struct parser *p, struct request *r, char *token, size_t offset, boo
         report_at(p, offset, "%s: behind the closing quote comes a blank or ]", token);
     else if (equals == token)
         report_at(p, offset, "a value without a name; write vram=8G, without blanks around =");
-    else if (attr_set(r, token, value, ATTR_JOBS_FILE, &e) != 0)
+    else if (attr_assign(r, token, value, ATTR_JOBS_FILE, &e) != 0)
         report_at(p, offset, "%s%s", e.text,
                   after_value && !equals && !attr_find(token, ATTR_JOBS_FILE)
                       ? "; a value holds no blanks but in quotes: write vram=8G, not vram=8 G"

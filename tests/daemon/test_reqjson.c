@@ -37,7 +37,7 @@ make(const char *words, struct request *r)
         char *value = strchr(word, '=');
         if (value)
             *value++ = '\0';
-        if (*word && attr_set(r, word, value, ATTR_COMMAND_LINE, &e) != 0)
+        if (*word && attr_assign(r, word, value, ATTR_COMMAND_LINE, &e) != 0)
             fail_msg("%s", e.text);
     }
     if (request_validate(r, &e) != 0)

@@ -33,7 +33,7 @@ apply(struct request *r, const char *words, enum attr_door door, struct err *e)
         if (value)
             *value++ = '\0';
         if (*word)
-            rc = attr_set(r, word, value, door, e);
+            rc = attr_assign(r, word, value, door, e);
     }
     return rc == 0 ? request_validate(r, e) : rc;
 }

@@ -48,7 +48,7 @@ ask(const struct models *m, const char *command, const char *attribute, char *ou
     if (*attribute) {
         const char *eq = strchr(attribute, '=');
         snprintf(name, sizeof(name), "%.*s", (int)(eq - attribute), attribute);
-        assert_int_equal(attr_set(&r, name, eq + 1, ATTR_COMMAND_LINE, &e), 0);
+        assert_int_equal(attr_assign(&r, name, eq + 1, ATTR_COMMAND_LINE, &e), 0);
     }
     models_apply(m, &r);
     if (request_validate(&r, &e) != 0)
