@@ -66,6 +66,18 @@ answer_add_id(struct buf *out, const json_t *job)
 }
 
 void
+answer_add_holder(struct buf *out, const json_t *hold)
+{
+    int64_t array = answer_int(hold, "array_job", 0);
+
+    if (array > 0)
+        buf_addf(out, "%lld_%lld", (long long)array,
+                 (long long)answer_int(hold, "array_task", 0));
+    else
+        buf_addf(out, "%lld", (long long)answer_int(hold, "job", 0));
+}
+
+void
 answer_add_array(struct buf *out, const json_t *array)
 {
     int64_t max = answer_int(array, "max", 0);

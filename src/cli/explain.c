@@ -1,6 +1,7 @@
 /* `berth explain`: why a job waits or why it ended, in one sentence, and the numbers behind it.
  */
-#include <jansson.h>
+#include "cli/explain.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -117,8 +118,8 @@ add_numbers(struct buf *out, const json_t *job)
     add_fact(out, "peak VRAM", &line);
 }
 
-static void
-add_job(const struct term *term, struct buf *out, const json_t *job)
+void
+explain_add(const struct term *term, struct buf *out, const json_t *job)
 {
     const char *state = answer_str(job, "state");
     auto_buf struct buf text = BUF_INIT;
@@ -149,7 +150,7 @@ cmd_explain(struct cli *cli, int argc, char **argv)
         .method = "explain",
         .nothing = "which job? For example: berth explain 12, or @ for your last",
         .between = "",
-        .add = add_job,
+        .add = explain_add,
     };
     return tell_jobs(cli, argc, argv, &what);
 }

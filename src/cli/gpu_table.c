@@ -103,9 +103,8 @@ add_since(struct buf *out, const json_t *gpu)
         buf_addf(out, " for %s", format_duration((clock_wall_us() - since_us) / 1000, span));
 }
 
-/* "gpu 1: sick for 3h05m: XID 79: the GPU has fallen off the bus; reboot the machine" */
-static void
-add_state(struct buf *out, const json_t *gpu)
+void
+gpu_table_add_state(const json_t *gpu, struct buf *out)
 {
     const char *state = answer_str(gpu, "state");
     const char *note = answer_str(gpu, "note");
@@ -164,7 +163,7 @@ gpu_table_add_states(const json_t *result, struct buf *out)
     size_t i;
     json_t *gpu;
 
-    json_array_foreach(json_object_get(result, "gpus"), i, gpu) add_state(out, gpu);
+    json_array_foreach(json_object_get(result, "gpus"), i, gpu) gpu_table_add_state(gpu, out);
 }
 
 void

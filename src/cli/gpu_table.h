@@ -17,6 +17,10 @@ void gpu_table_add(const json_t *result, const struct term *term, bool strangers
 /* Only those lines about cards that take no work; nothing when all do. */
 void gpu_table_add_states(const json_t *result, struct buf *out);
 
+/* Of one: "gpu 1: sick for 3h05m: XID 79: the GPU has fallen off the bus; reboot the machine",
+ * and a second line when there is something else to know. Appends. */
+void gpu_table_add_state(const json_t *gpu, struct buf *out);
+
 /* "2 GPUs (NVIDIA RTX 4090, 24.0 GiB)", "no GPUs". Appends. */
 void gpu_table_add_summary(const json_t *gpus, struct buf *out);
 

@@ -277,6 +277,15 @@ const struct queue_column queue_columns[] = {
     {0},
 };
 
+void
+queue_column_draw(const char *name, const struct row *row, struct buf *out)
+{
+    for (const struct queue_column *c = queue_columns; c->name; c++) {
+        if (strcmp(c->name, name) == 0)
+            c->draw(row, out);
+    }
+}
+
 const struct queue_column *
 queue_column_find(const char *name, size_t n, struct err *e)
 {

@@ -65,6 +65,9 @@ extern const struct queue_column queue_columns[]; /* ends with a NULL name */
 #define QUEUE_COLUMNS_MAX 32
 #define FIELD_BIT(f)      (UINT64_C(1) << (f))
 
+/* Draws the cell of the column of that name; nothing when there is none. */
+void queue_column_draw(const char *name, const struct row *row, struct buf *out);
+
 /* A time's wall clock; 0: null. */
 int64_t queue_time_us(const struct scan_value *v);
 

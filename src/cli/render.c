@@ -103,10 +103,8 @@ render_gpus(struct buf *out, const json_t *gpus)
     answer_add_gpus(out, gpus);
 }
 
-/* Two sizes with the unit said once when it is the same: "17.5 of 18.0 GiB", or with
- * unit_first "18.0 GiB of 24.0". */
-static void
-add_pair(struct buf *out, int64_t a_mib, const char *glue, int64_t b_mib, bool unit_first)
+void
+render_pair(struct buf *out, int64_t a_mib, const char *glue, int64_t b_mib, bool unit_first)
 {
     char a[24];
     char b[24];
@@ -133,7 +131,7 @@ render_demand(struct buf *out, const json_t *event)
     if (json_array_size(json_object_get(event, "gpus")) == 0)
         return;
     if (demand > 0 && total > 0)
-        add_pair(out, demand, " of ", total, true);
+        render_pair(out, demand, " of ", total, true);
     else if (demand > 0)
         buf_adds(out, format_mib(demand, size));
     else if (share > 0 && total > 0)
@@ -192,7 +190,7 @@ render_usage(struct buf *out, const json_t *event, bool completed)
     if (peak < 0) {
         buf_adds(out, "n/a");
     } else if (declared > 0) {
-        add_pair(out, peak, " of ", declared, false);
+        render_pair(out, peak, " of ", declared, false);
         buf_addf(out, " (%lld %%)", (long long)(peak * 100 / declared));
         if (completed &&
             (strcmp(answer_str(event, "verdict"), "over") != 0 || !render_was_raised(event)))
@@ -318,7 +316,7 @@ render_exceeds(const json_t *event, struct buf *details)
     int64_t mib = answer_int(event, "mib", 0);
     int64_t declared = answer_int(event, "declared_mib", 0);
 
-    add_pair(details, mib, " used of ", declared, false);
+    render_pair(details, mib, " used of ", declared, false);
     buf_addf(details, " declared on gpu %lld", (long long)answer_int(event, "gpu", 0));
     if (declared > 0)
         buf_addf(details, " (+%lld %%)", (long long)((mib - declared) * 100 / declared));

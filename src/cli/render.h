@@ -25,6 +25,11 @@ void render_day_clock(struct buf *out, int64_t wall_us, int64_t now_us);
 /* "gpu 0", "gpu 0,2", "cpu" */
 void render_gpus(struct buf *out, const json_t *gpus);
 
+/* Two sizes with the unit said once when it is the same: "17.5 of 18.0 GiB", or with
+ * unit_first "18.0 GiB of 24.0". */
+void render_pair(struct buf *out, int64_t a_mib, const char *glue, int64_t b_mib,
+                 bool unit_first);
+
 /* What stands behind `started`: "18.0 GiB of 24.0" or "whole, 24.0 GiB". */
 void render_demand(struct buf *out, const json_t *event);
 

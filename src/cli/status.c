@@ -30,20 +30,23 @@ add_fact(struct buf *out, const char *label, const char *s)
     buf_addc(out, '\n');
 }
 
+/* What runs first, then what waits, whatever else there is behind it. */
 void
 status_add_counts(const json_t *status, struct buf *out)
 {
-    const char *name;
-    json_t *n;
+    static const char *const order[] = {"RUNNING",   "STARTING", "COMPLETING",
+                                        "SUSPENDED", "PENDING",  "HELD"};
+    const json_t *counts = json_object_get(status, "counts");
     bool any = false;
 
-    json_object_foreach(json_object_get(status, "counts"), name, n)
-    {
-        if (!json_is_integer(n) || json_integer_value(n) == 0)
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        int64_t n = answer_int(counts, order[i], 0);
+
+        if (n == 0)
             continue;
-        buf_addf(out, "%s%lld ", any ? ", " : "", (long long)json_integer_value(n));
-        for (const char *s = name; *s; s++)
-            buf_addc(out, *s == '_' ? ' ' : (char)tolower((unsigned char)*s));
+        buf_addf(out, "%s%lld ", any ? ", " : "", (long long)n);
+        for (const char *s = order[i]; *s; s++)
+            buf_addc(out, (char)tolower((unsigned char)*s));
         any = true;
     }
     if (!any)

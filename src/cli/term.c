@@ -50,10 +50,11 @@ term_of_stdout(void)
 void
 term_add(const struct term *t, struct buf *out, enum style style, const char *s)
 {
-    static const char *const codes[] = {
-        [STYLE_NONE] = "",         [STYLE_DIM] = "\033[2m",   [STYLE_BOLD] = "\033[1m",
-        [STYLE_GOOD] = "\033[32m", [STYLE_BUSY] = "\033[36m", [STYLE_WARN] = "\033[33m",
-        [STYLE_BAD] = "\033[31m",
+    static const char *const codes[STYLES] = {
+        [STYLE_NONE] = "",          [STYLE_DIM] = "\033[2m",    [STYLE_BOLD] = "\033[1m",
+        [STYLE_GOOD] = "\033[32m",  [STYLE_BUSY] = "\033[36m",  [STYLE_WARN] = "\033[33m",
+        [STYLE_BAD] = "\033[31m",   [STYLE_HUE_A] = "\033[36m", [STYLE_HUE_B] = "\033[34m",
+        [STYLE_HUE_C] = "\033[35m",
     };
 
     if (!t->color || style == STYLE_NONE) {

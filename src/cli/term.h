@@ -14,6 +14,11 @@ enum style {
     STYLE_BUSY, /* cyan */
     STYLE_WARN, /* yellow */
     STYLE_BAD,  /* red */
+    /* to tell neighbours apart; these mean nothing */
+    STYLE_HUE_A,
+    STYLE_HUE_B,
+    STYLE_HUE_C,
+    STYLES,
 };
 
 struct term {

@@ -28,6 +28,7 @@ const struct verb cli_verbs[] = {
     {"signal", "send a signal to running jobs", cmd_signal},
     {"history", "jobs that have ended; --csv for simulate", cmd_history},
     {"gpus", "the cards: memory, load, jobs, strangers", cmd_gpus},
+    {"top", "all of it on one screen, and keys for what one does", cmd_top},
     {"pause", "keep new work off a card; --drain waits until it is empty", cmd_pause},
     {"resume", "let a card take work again", cmd_resume},
     {"status", "the daemon and the counts", cmd_status},
