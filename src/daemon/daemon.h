@@ -66,6 +66,7 @@ struct daemon {
     struct watcher *watcher;
     struct waits *waits;
     struct tally *tally;
+    struct reports *reports; /* those being made; NULL before the first */
     struct telemetry *telemetry;
 };
 

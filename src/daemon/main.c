@@ -36,6 +36,7 @@
 #include "daemon/recall.h"
 #include "daemon/recover.h"
 #include "daemon/reload.h"
+#include "daemon/report.h"
 #include "daemon/roles.h"
 #include "daemon/rules.h"
 #include "daemon/server.h"
@@ -57,6 +58,7 @@ static void
 on_patience_over(uv_timer_t *timer)
 {
     struct daemon *d = timer->data;
+    reports_free(d);
     server_hang_up(d->server);
 }
 
@@ -328,6 +330,7 @@ finish(struct daemon *d)
     gpulock_free_all(d);
     close(d->lock_fd);
     uv_close((uv_handle_t *)&d->idle_timer, NULL);
+    reports_free(d);
     server_hang_up(d->server);
     uv_run(d->loop, UV_RUN_DEFAULT);
     server_free(d->server);

@@ -22,6 +22,8 @@ static const struct method methods[] = {
     {"status", method_status, false},
     {"log.level", method_log_level, true},
     {"events", method_events, false},
+    {"report", method_report, false},
+    {"stop", method_stop, true},
     {"series", method_series, false},
     {"metrics", method_metrics, false},
     {"stop", method_stop, true},

@@ -35,6 +35,7 @@ int method_events(struct daemon *, struct caller *, json_t *, struct jsonw *, st
 int method_metrics(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_series(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_log_level(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_report(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_stop(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 
 #endif

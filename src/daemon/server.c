@@ -20,6 +20,7 @@
 #include "daemon/listener.h"
 #include "daemon/methods.h"
 #include "daemon/peers.h"
+#include "daemon/report.h"
 #include "daemon/roles.h"
 #include "daemon/turn.h"
 #include "daemon/waits.h"
@@ -108,6 +109,7 @@ client_drop(struct client *c)
     peers_keep(s->peers, c->uid, -c->kept);
     peers_leave(s->peers, c->uid);
     waits_drop_client(s->daemon->waits, c);
+    reports_drop_client(s->daemon, c);
     uv_close((uv_handle_t *)&c->pipe, client_free);
     turn_touch(s->daemon); /* the last one to leave may let an idle daemon go */
 }
@@ -531,6 +533,14 @@ server_answer(struct ticket *t, const char *result_json)
 {
     struct reply *r = hold(t->client, TAKE(t->id), false);
     write_result(&r->text, r->id, result_json, strlen(result_json));
+    ticket_free(t);
+}
+
+void
+server_refuse(struct ticket *t, const struct err *why)
+{
+    struct reply *r = hold(t->client, TAKE(t->id), false);
+    write_error(&r->text, r->id, err_exit_status(why->code), err_name(why->code), why->text);
     ticket_free(t);
 }
 

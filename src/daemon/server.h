@@ -47,6 +47,7 @@ bool server_has_callers(const struct server *s); /* connected, and not accepted 
 struct ticket *server_ticket(struct caller *c);
 /* Answers and frees the ticket; result_json is one JSON value. */
 void server_answer(struct ticket *t, const char *result_json);
+void server_refuse(struct ticket *t, const struct err *why); /* the same with an error */
 void ticket_free(struct ticket *t);
 bool ticket_is_of(const struct ticket *t, const struct client *client);
 

@@ -65,6 +65,28 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_EVENTS] = ("SELECT seq, at_us, kind, job, file, json FROM events WHERE seq > ?1"
                      " AND (?2 = 0 OR file = ?2) ORDER BY seq"),
     [STMT_EVENTS_TRIM] = "DELETE FROM events WHERE seq <= ?1",
+    [STMT_ENDED] =
+        ("SELECT j.id, j.uid, j.state, j.submitted_us, j.wanted_begin_us, j.ended_us, j.gpus,"
+         " j.declared_mib, j.fingerprint, j.never_text IS NOT NULL, a.number, a.cards,"
+         " a.peaks_mib, a.vram_mib, a.started_us, a.run_ms, a.util_sum, a.util_count,"
+         " a.outcome, a.code, a.signal, a.oom FROM (SELECT * FROM jobs INDEXED BY jobs_ended"
+         " WHERE ended_us > 0 AND ended_us >= ?1 AND (ended_us, id) < (?2, ?3)"
+         " AND array_tasks IS NULL ORDER BY ended_us DESC, id DESC LIMIT ?4) j"
+         " LEFT JOIN attempts a ON a.job = j.id"
+         " ORDER BY j.ended_us DESC, j.id DESC, a.number"),
+    [STMT_USED] =
+        ("SELECT a.cards, a.peaks_mib, a.vram_mib, a.started_us, a.ended_us, a.job, a.number,"
+         " j.share_permille, j.uid FROM attempts a INDEXED BY attempts_ended"
+         " JOIN jobs j ON j.id = a.job WHERE a.ended_us > 0 AND a.ended_us >= ?1"
+         " AND (a.ended_us, a.job, a.number) < (?2, ?3, ?4) AND a.cards <> ''"
+         " ORDER BY a.ended_us DESC, a.job DESC, a.number DESC LIMIT ?5"),
+    [STMT_PAST_BEGIN] = ("SELECT CASE started_us WHEN 0 THEN ended_us ELSE started_us END"
+                         " FROM attempts WHERE ended_us > 0 ORDER BY ended_us LIMIT 1"),
+    [STMT_PEAKS_GET] = ("SELECT peaks_mib, oom_mib, oom_runs FROM peaks"
+                        " WHERE uid = ?1 AND fingerprint = ?2 AND gpus = ?3"),
+    [STMT_PEAKS_PUT] = "INSERT OR REPLACE INTO peaks VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [STMT_PEAKS_TRIM] = ("DELETE FROM peaks WHERE ended_us < (SELECT ended_us FROM peaks"
+                         " ORDER BY ended_us DESC LIMIT 1 OFFSET ?1)"),
     [STMT_RUNS_PUT] = "INSERT OR REPLACE INTO runs VALUES(?1, ?2, ?3, ?4, ?5)",
     [STMT_RUNS] = ("SELECT uid, fingerprint, last_ms, before_ms, ended_us FROM runs"
                    " ORDER BY ended_us DESC LIMIT ?1"),

@@ -154,6 +154,60 @@ int store_tasks_walk(struct store *s, uint32_t array, store_task_cb cb, void *ar
 /* How many jobs are in each state. A pass over an index of all jobs: some 20 ms a million. */
 int store_counts(struct store *s, int64_t counts[JOB_STATES], struct err *e);
 
+/* --- the past, for reports ---------------------------------------------------------------- */
+
+/* How far a walk backwards has come: what ended before that is still to come. */
+struct store_place {
+    int64_t at_us;
+    uint32_t job;
+    int32_t number;
+};
+#define STORE_PLACE_NOW                                                                        \
+    {                                                                                          \
+        INT64_MAX, UINT32_MAX, INT32_MAX                                                       \
+    }
+
+/* An ended job and what its attempts came to. Arrays are not among them, their tasks are. */
+struct store_ended {
+    uint32_t id, uid;
+    enum job_state state;
+    int64_t submitted_us, begin_us, ended_us; /* begin_us: as asked; 0 */
+    int32_t gpus, declared_mib;
+    bool never; /* INFEASIBLE, or CANCELLED because of what it waited for */
+    char fingerprint[20];
+    int32_t attempts;
+    int64_t started_us;     /* the first that did; 0: it never ran */
+    int64_t run_ms, gpu_ms; /* of all attempts; gpu_ms: times their cards */
+    int64_t util_sum, util_count;
+    /* of the last attempt */
+    int64_t last_run_ms;
+    int32_t n_cards, vram_mib, peak_mib; /* -1: never attributed */
+    enum outcome outcome;
+    int32_t code, signal;
+    enum oom_kind oom;
+};
+typedef void (*store_ended_cb)(const struct store_ended *x, void *arg);
+
+/* The next jobs, at most max, that ended at since_us or later. Returns how many; -1. */
+int store_ended_walk(struct store *s, struct store_place *place, int64_t since_us, int max,
+                     store_ended_cb cb, void *arg, struct err *e);
+
+/* One attempt's time on its cards. Borrowed for the call. */
+struct store_used {
+    uint32_t job, uid;
+    int32_t share_permille;
+    const struct attempt *attempt; /* cards, peaks, vram, started and ended are filled */
+    const char *const *uuids;
+};
+typedef void (*store_used_cb)(const struct store_used *x, void *arg);
+
+/* The same for attempts on cards, by their own ends. */
+int store_used_walk(struct store *s, struct store_place *place, int64_t since_us, int max,
+                    store_used_cb cb, void *arg, struct err *e);
+
+/* When the attempt that ended first began; 0: none has ended. */
+int store_past_begin(struct store *s, int64_t *at_us, struct err *e);
+
 /* --- runs of the same command ----------------------------------------------------------- */
 
 /* The last two completed runs of one user's command. */
@@ -169,6 +223,21 @@ int store_runs_put(struct store *s, const struct store_runs *r, struct err *e); 
 /* Every row, the newest first, at most 100,000. */
 int store_runs_load(struct store *s, store_runs_cb cb, void *arg, struct err *e);
 int store_runs_trim(struct store *s, struct err *e); /* drops what load would not give */
+
+/* --- the memory of the same command ------------------------------------------------------ */
+
+struct learned;
+struct store_peaks_key {
+    uint32_t uid;
+    const char *fingerprint; /* borrowed */
+    int32_t gpus;            /* cards that a run has */
+};
+/* What is known (core/learn.h); of what has never ended all is zero. */
+int store_peaks_get(struct store *s, const struct store_peaks_key *key, struct learned *out,
+                    struct err *e);
+int store_peaks_put(struct store *s, const struct store_peaks_key *key, const struct learned *l,
+                    int64_t ended_us, struct err *e);
+int store_peaks_trim(struct store *s, struct err *e); /* keeps the newest 100,000 */
 
 /* --- environments ----------------------------------------------------------------------- */
 
