@@ -32,6 +32,8 @@ const struct verb cli_verbs[] = {
     {"pause", "keep new work off a card; --drain waits until it is empty", cmd_pause},
     {"resume", "let a card take work again", cmd_resume},
     {"status", "the daemon and the counts", cmd_status},
+    {"health", "is all well? One line per check, and an exit status", cmd_health},
+    {"metrics", "numbers, also for Prometheus", cmd_metrics},
     {"events", "what happened, as JSON lines; -f follows", cmd_events},
     {"daemon", "start, stop, status", cmd_daemon},
     {"config", "sample, check, show", cmd_config},

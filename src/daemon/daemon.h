@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "core/limits.h"
+#include "daemon/checkup.h"
 #include "spec/config.h"
 #include "sys/cgroup_v1.h"
 #include "wire/places.h"
@@ -67,6 +68,7 @@ struct daemon {
     struct waits *waits;
     struct tally *tally;
     struct reports *reports; /* those being made; NULL before the first */
+    struct checkup_clock clock;
     struct telemetry *telemetry;
 };
 

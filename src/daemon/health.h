@@ -86,6 +86,8 @@ void health_job_over(struct daemon *d, struct job *job);
 
 /* "state_since", "state_by", "state_text", "xid", "note" of the card. */
 void health_write(const struct daemon *d, int card, struct jsonw *w);
+/* "gpu 1 is paused by alice (new fan)": for a card that takes no work. Appends. */
+void health_say(const struct daemon *d, int card, struct buf *out);
 /* What a waiting job has to be told beside the reason: " (paused by alice: new fan)". */
 void health_explain(const struct daemon *d, const struct blocked *b, struct buf *out);
 

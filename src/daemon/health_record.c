@@ -246,6 +246,20 @@ health_write(const struct daemon *d, int card, struct jsonw *w)
 }
 
 void
+health_say(const struct daemon *d, int card, struct buf *out)
+{
+    const struct card *c = ledger_card(d->ledger, card);
+    const struct record *r = &d->health->records[card];
+    enum gpu_state s = card_state(c);
+    const char *text = state_text(c, r);
+    buf_addf(out, "gpu %d is %s", card, gpu_state_name(s));
+    if ((s == GPU_PAUSED || s == GPU_DRAINING) && r->by[0])
+        buf_addf(out, " by %s", r->by);
+    if (text[0])
+        buf_addf(out, " (%s)", text);
+}
+
+void
 health_explain(const struct daemon *d, const struct blocked *b, struct buf *out)
 {
     if (b->gpu < 0 || b->gpu >= ledger_n_cards(d->ledger))

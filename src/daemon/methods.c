@@ -26,6 +26,7 @@ static const struct method methods[] = {
     {"stop", method_stop, true},
     {"series", method_series, false},
     {"metrics", method_metrics, false},
+    {"health", method_health, false},
     {"stop", method_stop, true},
 };
 

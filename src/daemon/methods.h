@@ -32,6 +32,7 @@ int method_gpu_resume(struct daemon *, struct caller *, json_t *, struct jsonw *
 int method_gpus(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_status(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_events(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
+int method_health(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_metrics(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_series(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);
 int method_log_level(struct daemon *, struct caller *, json_t *, struct jsonw *, struct err *);

@@ -3,6 +3,7 @@
 #include "daemon/nursery.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -74,6 +75,13 @@ nursery_free(struct nursery *n)
         close(n->fd);
     free(n->program);
     free(n);
+}
+
+bool
+nursery_is_alive(const struct nursery *n)
+{
+    struct pollfd p = {.fd = n->fd, .events = POLLIN};
+    return n->fd >= 0 && (poll(&p, 1, 0) == 0 || !(p.revents & (POLLHUP | POLLERR)));
 }
 
 static int

@@ -2,11 +2,14 @@
 #ifndef DAEMON_NURSERY_H
 #define DAEMON_NURSERY_H
 
+#include <stdbool.h>
+
 struct err;
 struct nursery;
 
 /* Starts it. */
 struct nursery *nursery_new(struct err *e);
+bool nursery_is_alive(const struct nursery *n); /* as far as its end of the line says */
 void nursery_free(struct nursery *n); /* closes the conversation, on which it leaves */
 
 /* Has a shepherd (kind NURSERY_ATTEMPT) or a sweeper (NURSERY_SWEEP) forked with these
