@@ -118,11 +118,12 @@ check_cards(struct daemon *d, struct checkup *c)
     int n = ledger_n_cards(d->ledger), up = 0;
     for (int i = 0; i < n; i++) {
         auto_buf struct buf text = BUF_INIT;
-        enum verdict v = card_verdict(card_state(ledger_card(d->ledger, i)));
-        if (v == OK) {
-            up++;
+        enum gpu_state s = card_state(ledger_card(d->ledger, i));
+        enum verdict v = card_verdict(s);
+        up += v == OK;
+        /* That nothing is known of any is the probe's line. */
+        if (v == OK || (s == GPU_UNKNOWN && prober_unknown_since_us(d->prober)))
             continue;
-        }
         health_say(d, i, &text);
         say(c, v, "gpu", "%s", buf_str(&text));
     }
