@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* clang-format off: one a line, so that changes to it stay apart */
+/* One a line, so that changes stay apart. */
+/* clang-format off */
 static const struct method methods[] = {
     {"submit", method_submit, true},
     {"file.sync", method_file_sync, true},
