@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/parse.h"
@@ -12,6 +13,7 @@
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "daemon/daemon.h"
+#include "daemon/event_filter.h"
 #include "daemon/health.h"
 #include "daemon/server.h"
 #include "daemon/turn.h"
@@ -230,6 +232,65 @@ event_plain(struct daemon *d, const char *kind, const struct job *job, const cha
     turn_event_end(d);
 }
 
+/* Not stored: to those who follow now. */
+static void
+publish_unstored(struct daemon *d, const struct job *job, const char *kind, int64_t at_us,
+                 const struct buf *object)
+{
+    auto_buf struct buf line = BUF_INIT;
+    const struct store_event row = {.kind = kind,
+                                    .at_us = at_us,
+                                    .job = job->id,
+                                    .file = job->file,
+                                    .json = object->data,
+                                    .json_len = object->len};
+    event_line(&row, &line);
+    server_publish(
+        d->server,
+        &(struct event_view){
+            .kind = kind, .job = job->id, .file = job->file, .line = line.data, .n = line.len});
+}
+
+static void
+begin_unstored(struct jsonw *w, const struct job *job, struct buf *object)
+{
+    jsonw_init(w, object);
+    jsonw_object(w);
+    jsonw_kstr(w, "user", daemon_user_name(job->uid));
+    jsonw_key(w, "command");
+    events_write_command(w, job, 200);
+}
+
+void
+event_launched(struct daemon *d, const struct job *job, int64_t at_us)
+{
+    auto_buf struct buf object = BUF_INIT;
+    struct jsonw w;
+    if (!d->server || !server_is_followed(d->server))
+        return;
+    begin_unstored(&w, job, &object);
+    jsonw_kint(&w, "attempt", job->run->number);
+    jsonw_kint(&w, "pid", job->run->command_pid);
+    jsonw_end_object(&w);
+    publish_unstored(d, job, "launched", at_us, &object);
+}
+
+void
+event_waiting(struct daemon *d, const struct job *job)
+{
+    auto_buf struct buf text = BUF_INIT, object = BUF_INIT;
+    struct blocked why;
+    struct jsonw w;
+    plan_explain(job, &why);
+    plan_explain_text(job, &text);
+    health_explain(d, &why, &text);
+    begin_unstored(&w, job, &object);
+    jsonw_kstr(&w, "reason", reason_name(why.reason));
+    jsonw_kstr(&w, "text", buf_str(&text));
+    jsonw_end_object(&w);
+    publish_unstored(d, job, "waiting", clock_wall_us(), &object);
+}
+
 void
 event_line(const struct store_event *row, struct buf *out)
 {
@@ -242,55 +303,4 @@ event_line(const struct store_event *row, struct buf *out)
     if (row->json_len > 2)
         buf_addc(out, ',');
     buf_add(out, row->json + 1, row->json_len - 1);
-}
-
-/* To followers, and nowhere else. */
-static void
-tell_followers(struct daemon *d, const struct job *job, const char *kind,
-               const struct buf *object)
-{
-    auto_buf struct buf line = BUF_INIT;
-    const struct store_event row = {.kind = kind,
-                                    .job = job->id,
-                                    .file = job->file,
-                                    .json = object->data,
-                                    .json_len = object->len};
-    event_line(&row, &line);
-    server_publish(d->server, job->id, job->file, line.data, line.len);
-}
-
-void
-event_launched(struct daemon *d, const struct job *job)
-{
-    auto_buf struct buf object = BUF_INIT;
-    struct jsonw w;
-    if (server_client_count(d->server) == 0)
-        return;
-    jsonw_init(&w, &object);
-    jsonw_object(&w);
-    jsonw_kstr(&w, "user", daemon_user_name(job->uid));
-    jsonw_kint(&w, "attempt", job->run->number);
-    jsonw_kint(&w, "pid", job->run->command_pid);
-    jsonw_end_object(&w);
-    tell_followers(d, job, "launched", &object);
-}
-
-void
-event_waiting(struct daemon *d, const struct job *job)
-{
-    auto_buf struct buf text = BUF_INIT, object = BUF_INIT;
-    struct blocked why;
-    struct jsonw w;
-    plan_explain(job, &why);
-    plan_explain_text(job, &text);
-    health_explain(d, &why, &text);
-    jsonw_init(&w, &object);
-    jsonw_object(&w);
-    jsonw_kstr(&w, "user", daemon_user_name(job->uid));
-    jsonw_key(&w, "command");
-    events_write_command(&w, job, 200);
-    jsonw_kstr(&w, "reason", reason_name(why.reason));
-    jsonw_kstr(&w, "text", buf_str(&text));
-    jsonw_end_object(&w);
-    tell_followers(d, job, "waiting", &object);
 }

@@ -28,8 +28,8 @@ void event_warned(struct daemon *d, const struct job *job);
 void event_signalled(struct daemon *d, const struct job *job, int sig, const char *by);
 /* held, released, updated, removed, cancelled: a kind and perhaps who */
 void event_plain(struct daemon *d, const char *kind, const struct job *job, const char *by);
-/* Not stored: its command runs, and as which process, for followers. */
-void event_launched(struct daemon *d, const struct job *job);
+/* Not stored: its command has been executed, and as which process, for followers. */
+void event_launched(struct daemon *d, const struct job *job, int64_t at_us);
 /* Not stored: why a new job waits, for followers. */
 void event_waiting(struct daemon *d, const struct job *job);
 

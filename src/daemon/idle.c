@@ -3,6 +3,7 @@
  * so small that whoever knocks meanwhile does not notice. */
 #include "daemon/idle.h"
 
+#include <inttypes.h>
 #include <malloc.h>
 
 #include "base/clock.h"
@@ -23,6 +24,7 @@ trim_events(struct daemon *d, struct err *e)
     if (keep > 0 && store_event_last(d->store) > keep + d->events_trimmed + EVENTS_SLACK) {
         d->events_trimmed = store_event_last(d->store) - keep;
         store_events_trim(d->store, keep, e);
+        log_info("event=events-trimmed up_to=%" PRId64, d->events_trimmed);
     }
 }
 

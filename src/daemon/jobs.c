@@ -169,13 +169,15 @@ jobs_event_started(struct daemon *d, struct job *job)
         prober_hurry(d->prober);
 }
 
-void
+bool
 jobs_attempt_started(struct daemon *d, struct job *job, int64_t at_us)
 {
     const struct job_event ev = {.type = JOB_EV_STARTED, .wall_us = at_us};
     /* Not saved on its own: the shepherd knows, and the attempt's end writes it. */
-    if (job_apply(job, &ev, NULL) == JOB_NEXT)
-        queue_refile(d->queue, job);
+    if (job_apply(job, &ev, NULL) != JOB_NEXT)
+        return false;
+    queue_refile(d->queue, job);
+    return true;
 }
 
 /* --- the end of an attempt

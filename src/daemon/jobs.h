@@ -27,7 +27,7 @@ void jobs_event_started(struct daemon *d, struct job *job);
 void jobs_infeasible(struct daemon *d, struct job *job, const char *text);
 
 /* Its shepherd reports. */
-void jobs_attempt_started(struct daemon *d, struct job *job, int64_t at_us);
+bool jobs_attempt_started(struct daemon *d, struct job *job, int64_t at_us);
 void jobs_attempt_ended(struct daemon *d, struct job *job, const struct ending *ending);
 
 /* COMPLETING ends when the VRAM is back (or force: when the wait for that is over). */

@@ -17,6 +17,7 @@
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "daemon/daemon.h"
+#include "daemon/event_filter.h"
 #include "daemon/listener.h"
 #include "daemon/methods.h"
 #include "daemon/peers.h"
@@ -26,8 +27,10 @@
 #include "daemon/waits.h"
 #include "wire/frame.h"
 
-#define READ_SIZE          65536
-#define UNREAD_MAX         ((size_t)256 << 20) /* bytes a client may leave unread */
+#define READ_SIZE  65536
+#define UNREAD_MAX ((size_t)256 << 20) /* bytes a client may leave unread */
+#define FOLLOWER_UNREAD_MAX                                                                    \
+    ((size_t)8 << 20)         /* the same of events that are told as they come */
 #define RESUME_MS          20 /* who asked too much is looked at again so often */
 #define RPC_PARSE_ERROR    -32700
 #define RPC_BAD_REQUEST    -32600
@@ -53,7 +56,7 @@ struct client {
     struct reply *held;
     int n_held, cap_held;
     bool following;
-    struct follow filter;
+    struct event_filter filter;
     bool closing;
 };
 
@@ -87,7 +90,7 @@ client_free(uv_handle_t *handle)
         free(c->held[i].id);
     }
     free(c->held);
-    free(c->filter.jobs);
+    event_filter_free(&c->filter);
     frame_free(&c->in);
     free(c);
 }
@@ -589,47 +592,43 @@ server_release(struct server *s, const struct err *failed)
 }
 
 void
-server_follow(struct client *client, struct follow *filter)
+server_follow(struct client *client, struct event_filter *filter)
 {
-    free(client->filter.jobs);
+    event_filter_free(&client->filter);
     client->filter = *filter;
-    filter->jobs = NULL;
+    *filter = (struct event_filter){0};
     client->following = true;
 }
 
-static int
-compare_ids(const void *a, const void *b)
+bool
+server_is_followed(const struct server *s)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static bool
-wants(const struct client *c, uint32_t job, uint32_t file)
-{
-    if (!c->following)
-        return false;
-    if (job == 0) /* of the machine, not of a job: everybody's business */
-        return true;
-    if (c->filter.file && c->filter.file != file)
-        return false;
-    return !c->filter.jobs ||
-           bsearch(&job, c->filter.jobs, (size_t)c->filter.n_jobs, sizeof job, compare_ids);
+    for (const struct client *c = s->clients; c; c = c->next)
+        if (c->following)
+            return true;
+    return false;
 }
 
 void
-server_publish(struct server *s, uint32_t job, uint32_t file, const char *json, size_t n)
+server_publish(struct server *s, const struct event_view *ev)
 {
     struct client *next;
     for (struct client *c = s->clients; c; c = next) {
         next = c->next;
         const struct viewer viewer = {.uid = c->uid, .admin = c->admin};
-        if (!wants(c, job, file) || roles_hides_event(s->daemon, &viewer, job, json, n))
+        if (!c->following || !event_filter_lets(&c->filter, ev) ||
+            roles_hides_event(s->daemon, &viewer, ev->job, ev->line, ev->n))
             continue;
+        if (c->pipe.write_queue_size > FOLLOWER_UNREAD_MAX) {
+            log_info("client=%d event=follower-behind it left %zu MiB of events unread",
+                     (int)c->pid, c->pipe.write_queue_size >> 20);
+            client_drop(c);
+            continue;
+        }
         struct buf out = BUF_INIT;
-        buf_reserve(&out, n + 64);
+        buf_reserve(&out, ev->n + 64);
         buf_adds(&out, "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":");
-        buf_add(&out, json, n);
+        buf_add(&out, ev->line, ev->n);
         buf_adds(&out, "}\n");
         client_send(c, &out);
     }

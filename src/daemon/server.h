@@ -54,13 +54,12 @@ bool ticket_is_of(const struct ticket *t, const struct client *client);
 /* Sends what is held; with e, answers to methods that change something become this error. */
 void server_release(struct server *s, const struct err *failed);
 
-/* A follower gets every later event that its filter lets through. */
-struct follow {
-    uint32_t file;  /* 0: any */
-    uint32_t *jobs; /* owned, sorted; NULL: any */
-    int n_jobs;
-};
-void server_follow(struct client *client, struct follow *filter); /* takes filter->jobs */
-void server_publish(struct server *s, uint32_t job, uint32_t file, const char *json, size_t n);
+/* A follower gets every later event that its filter lets through. One that leaves too many
+ * unread is hung up on: it can ask for what is stored from where it stopped. */
+struct event_filter;
+struct event_view;
+void server_follow(struct client *client, struct event_filter *filter); /* takes it over */
+bool server_is_followed(const struct server *s);
+void server_publish(struct server *s, const struct event_view *ev);
 
 #endif

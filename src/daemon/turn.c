@@ -23,6 +23,7 @@
 #include "daemon/arrays.h"
 #include "daemon/daemon.h"
 #include "daemon/estimate.h"
+#include "daemon/event_filter.h"
 #include "daemon/events.h"
 #include "daemon/health.h"
 #include "daemon/idle.h"
@@ -505,7 +506,11 @@ publish_events(struct daemon *d)
     for (size_t i = 0; i < t->n_events; i++) {
         struct event *ev = &t->events[i];
         if (d->server)
-            server_publish(d->server, ev->job, ev->file, ev->line.data, ev->line.len);
+            server_publish(d->server, &(struct event_view){.kind = ev->kind,
+                                                           .job = ev->job,
+                                                           .file = ev->file,
+                                                           .line = ev->line.data,
+                                                           .n = ev->line.len});
         event_free(ev);
     }
     t->n_events = 0;
@@ -556,6 +561,8 @@ turn_run(struct daemon *d)
     /* After the plan, whose own marks and events go with this very commit. */
     t->due = false;
     uv_idle_stop(&t->idle);
+    if (store_has_changes(d->store) || t->n_unsaved + t->n_events > 0)
+        uv_timer_stop(&t->checkpoint); /* it is not quiet; who only looks disturbs nobody */
     if (commit(d)) {
         t->again = false; /* the retry's timer comes back */
         if (d->stopping && !d->stop_when_empty)
@@ -572,7 +579,8 @@ turn_run(struct daemon *d)
         tell_why_waiting(d);
     crash_point("daemon-after-reply");
     act_on_saved(d);
-    if (store_wants_checkpoint(d->store) || t->ended_some)
+    if ((store_wants_checkpoint(d->store) || t->ended_some) &&
+        !uv_is_active((uv_handle_t *)&t->checkpoint))
         uv_timer_start(&t->checkpoint, on_checkpoint, CHECKPOINT_MS, 0);
     daemon_after_turn(d);
     return 0;

@@ -243,15 +243,17 @@ on_hello(struct watcher *w, struct watch *x, const json_t *msg)
         say_stop(x, job, "requeue", NULL); /* the first reason that it heard stands */
 }
 
+/* The command has been executed, at the time under the key. */
 static void
-on_started(struct watcher *w, struct watch *x, const json_t *msg)
+on_started(struct watcher *w, struct watch *x, const json_t *msg, const char *key)
 {
     struct job *job = job_of(w, x);
-    if (!job)
+    int64_t at_us = json_integer_value(json_object_get(msg, key));
+    if (!job || at_us <= 0)
         return;
     job->run->command_pid = (int32_t)json_integer_value(json_object_get(msg, "command_pid"));
-    jobs_attempt_started(w->daemon, job, json_integer_value(json_object_get(msg, "at_us")));
-    event_launched(w->daemon, job);
+    if (jobs_attempt_started(w->daemon, job, at_us))
+        event_launched(w->daemon, job, at_us);
 }
 
 /* It has got its signal: said at once, or when the record says so that a daemon before this
@@ -312,12 +314,9 @@ handle(struct watcher *w, struct watch *x, const char *line, size_t len)
         log_error("job=%u its supervisor speaks nonsense: %s", x->job, je.text);
     } else if (strcmp(event, "hello") == 0) {
         on_hello(w, x, msg);
-        int64_t started = json_integer_value(json_object_get(msg, "started_us"));
-        struct job *job = job_of(w, x);
-        if (job && started > 0)
-            jobs_attempt_started(w->daemon, job, started);
+        on_started(w, x, msg, "started_us");
     } else if (strcmp(event, "started") == 0) {
-        on_started(w, x, msg);
+        on_started(w, x, msg, "at_us");
     } else if (strcmp(event, "warned") == 0) {
         struct job *job = job_of(w, x);
         if (job)

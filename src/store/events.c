@@ -1,9 +1,5 @@
 /* The event stream: numbered, appended in the same transaction as what it tells about, read
  * in order by those who follow it, trimmed from its old end. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "store/internal.h"
 
@@ -33,25 +29,49 @@ store_event_last(const struct store *s)
     return s->last_seq;
 }
 
-static int
-id_compare(const void *a, const void *b)
+/* The first event with seq > since: its number and time. False: there is none. */
+static bool
+event_behind(struct store *s, int64_t since, int64_t *seq, int64_t *at_us)
 {
-    const uint32_t *x = a, *y = b;
+    sqlite3_stmt *st = store_stmt(s, STMT_EVENTS, NULL);
+    bool found;
 
-    return (*x > *y) - (*x < *y);
+    if (!st)
+        return false;
+    sqlite3_bind_int64(st, 1, since);
+    found = sqlite3_step(st) == SQLITE_ROW;
+    if (found) {
+        *seq = sqlite3_column_int64(st, 0);
+        *at_us = sqlite3_column_int64(st, 1);
+    }
+    sqlite3_reset(st);
+    return found;
 }
 
-/* A sorted copy, for bsearch; the caller frees it. */
-static uint32_t *
-ids_sorted(const uint32_t *ids, int n)
+int64_t
+store_event_first(struct store *s)
 {
-    uint32_t *copy = xcalloc((unsigned long)n + 1, sizeof(*copy));
+    int64_t seq = 0, at_us;
 
-    if (n > 0) {
-        memcpy(copy, ids, (size_t)n * sizeof(*copy));
-        qsort(copy, (size_t)n, sizeof(*copy), id_compare);
+    return event_behind(s, 0, &seq, &at_us) ? seq : 0;
+}
+
+/* Halving the numbers: events come in the order of their times, but for a clock that was set
+ * back, and then either answer is as good. */
+int64_t
+store_event_before(struct store *s, int64_t at_us)
+{
+    int64_t low = 0, high = s->last_seq; /* low: older, or nothing; behind high: not older */
+    int64_t seq, when;
+
+    while (low < high) {
+        int64_t mid = low + (high - low) / 2;
+        if (event_behind(s, mid, &seq, &when) && when < at_us)
+            low = seq;
+        else
+            high = mid;
     }
-    return copy;
+    return low;
 }
 
 static void
@@ -67,25 +87,17 @@ event_read(sqlite3_stmt *st, struct store_event *event)
 }
 
 int
-store_events_read(struct store *s, const struct store_event_filter *f, store_event_cb cb,
-                  void *arg, struct err *e)
+store_events_read(struct store *s, int64_t since, store_event_cb cb, void *arg, struct err *e)
 {
     sqlite3_stmt *st = store_stmt(s, STMT_EVENTS, e);
-    auto_free uint32_t *ids = ids_sorted(f->jobs, f->n_jobs);
-    int64_t left = f->limit > 0 ? f->limit : -1;
     struct store_event event;
-    int rc = SQLITE_DONE;
+    int rc;
 
     if (!st)
         return -1;
-    sqlite3_bind_int64(st, 1, f->since);
-    sqlite3_bind_int64(st, 2, f->file);
-    while (left != 0 && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+    sqlite3_bind_int64(st, 1, since);
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         event_read(st, &event);
-        if (f->n_jobs > 0 &&
-            !bsearch(&event.job, ids, (size_t)f->n_jobs, sizeof(*ids), id_compare))
-            continue;
-        left--;
         if (cb(&event, arg) != 0)
             break;
     }

@@ -63,7 +63,7 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_USAGE] = "SELECT uid, gpu_seconds, at_us FROM usage",
     [STMT_EVENT_ADD] = "INSERT INTO events VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
     [STMT_EVENTS] = ("SELECT seq, at_us, kind, job, file, json FROM events WHERE seq > ?1"
-                     " AND (?2 = 0 OR file = ?2) ORDER BY seq"),
+                     " ORDER BY seq"),
     [STMT_EVENTS_TRIM] = "DELETE FROM events WHERE seq <= ?1",
     [STMT_ENDED] =
         ("SELECT j.id, j.uid, j.state, j.submitted_us, j.wanted_begin_us, j.ended_us, j.gpus,"

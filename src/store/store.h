@@ -326,17 +326,13 @@ int store_event_add(struct store *s, struct store_event *event, struct err *e);
 int64_t
 store_event_last(const struct store *s); /* seq of the newest, committed or not; 0: none */
 
-/* Events with seq > since, oldest first, at most limit (0: no bound), of this file (0: any),
- * of any of these jobs (n_jobs 0: any). Not 0 from cb ends the walk. */
-struct store_event_filter {
-    int64_t since;
-    int64_t limit;
-    uint32_t file;
-    const uint32_t *jobs;
-    int n_jobs;
-};
-int store_events_read(struct store *s, const struct store_event_filter *filter,
-                      store_event_cb cb, void *arg, struct err *e);
+int64_t store_event_first(struct store *s); /* seq of the oldest that is kept; 0: none */
+/* The number before that of the first event at this time or later: what to read on from. */
+int64_t store_event_before(struct store *s, int64_t at_us);
+
+/* Events with seq > since, oldest first. Not 0 from cb ends the walk. */
+int store_events_read(struct store *s, int64_t since, store_event_cb cb, void *arg,
+                      struct err *e);
 /* Drops all but the newest keep (at least 1). Numbers are not used again. */
 int store_events_trim(struct store *s, int64_t keep, struct err *e);
 

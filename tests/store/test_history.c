@@ -385,16 +385,22 @@ test_detached_job(void **state)
 /* --- events ----------------------------------------------------------------------------- */
 
 static void
-add_event(struct store *s, uint32_t job, uint32_t file, const char *json)
+add_event_at(struct store *s, int64_t at_us, uint32_t job, uint32_t file, const char *json)
 {
     struct store_event event = {
-        .at_us = 5, .kind = "started", .job = job, .file = file, .json = json};
+        .at_us = at_us, .kind = "started", .job = job, .file = file, .json = json};
     int64_t last = store_event_last(s);
 
     event.json_len = strlen(json);
     assert_int_equal(store_event_add(s, &event, NULL), 0);
     assert_int_equal(event.seq, last + 1);
     assert_int_equal(store_event_last(s), last + 1);
+}
+
+static void
+add_event(struct store *s, uint32_t job, uint32_t file, const char *json)
+{
+    add_event_at(s, 5, job, file, json);
 }
 
 static int
@@ -404,15 +410,15 @@ on_event(const struct store_event *event, void *arg)
     assert_int_equal(event->at_us, 5);
     assert_int_equal(event->json_len, strlen(event->json));
     buf_addf(arg, "%d:%u:%u:%s ", (int)event->seq, event->job, event->file, event->json);
-    return 0;
+    return event->job == 99; /* the walk ends there */
 }
 
 static void
-assert_events(struct store *s, const struct store_event_filter *filter, const char *text)
+assert_events(struct store *s, int64_t since, const char *text)
 {
     auto_buf struct buf out = BUF_INIT;
 
-    assert_int_equal(store_events_read(s, filter, on_event, &out, NULL), 0);
+    assert_int_equal(store_events_read(s, since, on_event, &out, NULL), 0);
     assert_string_equal(buf_str(&out), text);
 }
 
@@ -420,24 +426,20 @@ static void
 test_events(void **state)
 {
     struct fixture *f = *state;
-    const uint32_t jobs[] = {9, 7};
 
+    assert_int_equal(store_event_first(f->s), 0);
     add_event(f->s, 7, 1, "{}");
     add_event(f->s, 8, 1, "{\"a\":\"\xc3\xa4\"}");
     add_event(f->s, 9, 2, "{}");
     must_commit(f->s);
     add_event(f->s, 0, 0, "{}");
-    assert_events(f->s, &(struct store_event_filter){0},
-                  "1:7:1:{} 2:8:1:{\"a\":\"\xc3\xa4\"} 3:9:2:{} 4:0:0:{} ");
-    assert_events(f->s, &(struct store_event_filter){.since = 2}, "3:9:2:{} 4:0:0:{} ");
-    assert_events(f->s, &(struct store_event_filter){.since = 4}, "");
-    assert_events(f->s, &(struct store_event_filter){.limit = 1}, "1:7:1:{} ");
-    assert_events(f->s, &(struct store_event_filter){.file = 2}, "3:9:2:{} ");
-    assert_events(f->s, &(struct store_event_filter){.jobs = jobs, .n_jobs = 2},
-                  "1:7:1:{} 3:9:2:{} ");
-    assert_events(f->s, &(struct store_event_filter){.jobs = jobs, .n_jobs = 2, .limit = 1},
-                  "1:7:1:{} ");
-    assert_events(f->s, &(struct store_event_filter){.jobs = jobs, .n_jobs = 1, .file = 1}, "");
+    assert_int_equal(store_event_first(f->s), 1);
+    assert_events(f->s, 0, "1:7:1:{} 2:8:1:{\"a\":\"\xc3\xa4\"} 3:9:2:{} 4:0:0:{} ");
+    assert_events(f->s, 2, "3:9:2:{} 4:0:0:{} ");
+    assert_events(f->s, 4, "");
+    add_event(f->s, 99, 0, "{}");
+    add_event(f->s, 1, 0, "{}");
+    assert_events(f->s, 3, "4:0:0:{} 5:99:0:{} ");
 }
 
 static void
@@ -450,14 +452,38 @@ test_events_are_trimmed(void **state)
     assert_int_equal(store_events_trim(f->s, 20, NULL), 0);
     assert_int_equal(store_events_trim(f->s, 2, NULL), 0);
     must_commit(f->s);
-    assert_events(f->s, &(struct store_event_filter){0}, "9:9:0:{} 10:10:0:{} ");
+    assert_int_equal(store_event_first(f->s), 9);
+    assert_events(f->s, 0, "9:9:0:{} 10:10:0:{} ");
     assert_int_equal(store_events_trim(f->s, 0, NULL), 0);
     must_commit(f->s);
-    assert_events(f->s, &(struct store_event_filter){0}, "10:10:0:{} ");
+    assert_events(f->s, 0, "10:10:0:{} ");
     store_close(f->s);
     f->s = must_open(f->dir);
     add_event(f->s, 11, 0, "{}");
-    assert_events(f->s, &(struct store_event_filter){.since = 10}, "11:11:0:{} ");
+    assert_events(f->s, 10, "11:11:0:{} ");
+}
+
+/* Times may repeat, and the oldest may be gone. */
+static void
+test_events_of_a_time_are_found(void **state)
+{
+    struct fixture *f = *state;
+    static const int64_t times[] = {10, 20, 20, 20, 30, 50, 50, 80};
+    static const struct {
+        int64_t at_us, before;
+    } asked[] = {{0, 0},  {10, 0}, {11, 1}, {20, 1}, {21, 4},
+                 {30, 4}, {50, 5}, {80, 7}, {81, 8}};
+
+    assert_int_equal(store_event_before(f->s, 5), 0);
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        add_event_at(f->s, times[i], 1, 0, "{}");
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
+        assert_int_equal(store_event_before(f->s, asked[i].at_us), asked[i].before);
+    must_commit(f->s);
+    assert_int_equal(store_events_trim(f->s, 4, NULL), 0);
+    must_commit(f->s);
+    assert_true(store_event_before(f->s, 15) <= 4); /* all that is left comes behind it */
+    assert_int_equal(store_event_before(f->s, 50), 5);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -551,6 +577,7 @@ main(void)
         TEST(test_detached_job),
         TEST(test_events),
         TEST(test_events_are_trimmed),
+        TEST(test_events_of_a_time_are_found),
         TEST(test_runs),
         TEST(test_what_was_used_over_time),
         TEST(test_totals),

@@ -1,0 +1,144 @@
+#!/usr/bin/env bats
+# The stream of events: filters, places to begin at, and followers that lose nothing and see
+# nothing twice, whatever becomes of the daemon.
+
+load lib
+
+kinds_of()
+{
+    python3 -c 'import json, sys
+print(" ".join(json.loads(line)["kind"] for line in sys.stdin))'
+}
+
+@test "kinds, users and jobs choose among the events" {
+    start_daemon
+    berth submit -G 0 --wait -- true
+    berth submit -G 0 --wait -- false || true
+    berth pause 0
+    is "all of job 2" "$(berth events 2 --kind submitted,started,ended | kinds_of)" "submitted started ended"
+    is "ends" "$(berth events -k ended | wc -l)" 2
+    is "of the machine" "$(berth events --kind gpu | json state)" paused
+    is "of me" "$(berth events --kind ended --user "$(id -un)" | wc -l)" 2
+    is "of somebody else" "$(berth events --user nobody | wc -l)" 0
+    try berth events --kind ended,begun
+    is "exit status" "$status" 2
+    has "words" "$err" "'begun' is no kind of event; there are submitted, waiting, started, launched"
+    try berth events 99
+    is "exit status of a job that is not there" "$status" 3
+}
+
+@test "since begins behind a number or at a time" {
+    start_daemon
+    berth submit -G 0 --wait -- true
+    last=$(berth events | tail -1 | json seq)
+    berth submit -G 0 --wait -- true
+    is "first behind it" "$(berth events --since "$last" | head -1 | json seq)" $((last + 1))
+    is "of the last hour" "$(berth events --since 1h | wc -l)" "$(berth events | wc -l)"
+    is "of today" "$(berth events --since today | wc -l)" "$(berth events | wc -l)"
+    is "since a moment ago" "$(berth events --since "@$(date +%s)" --kind submitted | wc -l | grep -cE '^[0-2]$')" 1
+    try berth events --since tomorrow
+    is "exit status" "$status" 2
+    has "words" "$err" "'tomorrow' is still to come"
+    try berth events --since rhubarb
+    is "exit status" "$status" 2
+}
+
+@test "a follower is told when the command runs, with its process, and the store is not" {
+    start_daemon
+    background follow berth events -f
+    wait_for_follower
+    mkfifo gate
+    id=$(berth submit --parsable -G 0 -- sh -c 'echo $$ >pid; cat gate')
+    wait_for_output follow '"kind":"launched"' >"$ROOT/launched"
+    is "job" "$(json job <"$ROOT/launched")" "$id"
+    pid=$(json pid <"$ROOT/launched")
+    : >gate
+    berth wait "$id"
+    is "its process" "$pid" "$(cat pid)"
+    is "stored" "$(berth events --kind launched | wc -l)" 0
+}
+
+# Events come to it from now on: one shows that it listens.
+wait_for_follower()
+{
+    local n=0
+    until grep -q . "$ROOT/follow.out"; do
+        n=$((n + 1))
+        [ "$n" -lt 100 ] || fail_with "the follower never printed anything"
+        berth pause 0 --reason "$n" >/dev/null
+        berth resume 0 >/dev/null
+    done
+}
+
+@test "over kills of the daemon a follower misses nothing and sees nothing twice" {
+    start_daemon
+    background follow berth events -f --since 0
+    for i in 1 2 3; do
+        berth submit -G 0 --wait -- true
+        kill_daemon
+        start_daemon
+        berth submit -G 0 --wait -- true
+    done
+    wait_for_output follow "\"seq\":$(berth events --kind ended | tail -1 | json seq),"
+    berth events >"$ROOT/stored"
+    python3 - "$ROOT/follow.out" "$ROOT/stored" <<'PY'
+import json, sys
+seen = [json.loads(line)["seq"] for line in open(sys.argv[1]) if line.startswith("{")]
+seen = [seq for seq in seen if seq]
+stored = [json.loads(line)["seq"] for line in open(sys.argv[2])]
+assert seen == stored, (seen, stored)
+PY
+}
+
+@test "a follower that does not read costs the daemon little, and catches up" {
+    start_daemon
+    mkfifo pipe
+    # Nobody reads: a pipe takes 64 KiB, a socket some hundred.
+    background follow sh -c 'berth events -f --since 0 >pipe'
+    exec 7<pipe
+    python3 - "$BERTH_DIR/berth.sock" <<'PY'
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+f = s.makefile("rw")
+job = {"command": "true " + "x" * 190, "gpus": 0, "hold": True, "name": "n" * 60}
+for part in range(5):
+    f.write(json.dumps({"id": part, "method": "submit", "params": {"jobs": [job] * 5000, "cwd": "/", "umask": 18}}) + "\n")
+    f.flush()
+    answer = json.loads(f.readline())
+    assert "result" in answer, answer
+PY
+    has "log" "$(berth daemon logs)" "event=follower-behind"
+    wanted=$(berth events --kind submitted | wc -l)
+    is "submitted" "$wanted" 25000
+    timeout "$LIMIT" head -n 25000 <&7 >"$ROOT/got"
+    exec 7<&-
+    is "numbers that came" "$(python3 -c 'import json, sys
+seqs = [json.loads(line)["seq"] for line in open(sys.argv[1])]
+seqs = [seq for seq in seqs if seq]
+assert seqs == list(range(1, len(seqs) + 1)), seqs[:20]
+print(len(seqs) > 24900)' "$ROOT/got")" True
+}
+
+@test "what is kept is bounded, and who comes too late is told what has gone" {
+    mkdir -p "$BERTH_DIR"
+    echo 'keep_events: 1' >"$BERTH_DIR/config.yaml"
+    start_daemon
+    background log berth daemon logs -f
+    python3 - "$BERTH_DIR/berth.sock" <<'PY'
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+f = s.makefile("rw")
+job = {"command": "true", "gpus": 0, "hold": True}
+f.write(json.dumps({"id": 1, "method": "submit", "params": {"jobs": [job] * 1500, "cwd": "/"}}) + "\n")
+f.flush()
+assert "result" in json.loads(f.readline())
+PY
+    # The daemon tidies up in a quiet moment after an end, however many look at it meanwhile.
+    berth cancel 1
+    background look sh -c 'while berth status; do :; done'
+    wait_for_output log event=events-trimmed
+    try berth events --since 1
+    has "words" "$err" "events 2 to [0-9]+ are kept no longer \(keep_events\)"
+}
