@@ -7,7 +7,9 @@
  * started no later than the mark in the lock file was written, in this boot); or its
  * session's leader is one of these; or that leader is gone and another of the session bears
  * the mark; or its parent is one of these. A living leader that is a stranger's proves nothing:
- * somebody may have taken a job's environment into his own shell. */
+ * somebody may have taken a job's environment into his own shell. Nor does the mark of one who
+ * runs as another user: of one who starts jobs anybody can know what their marks look like.
+ * What is in the middle of an exec bears nothing that could be read, and is looked at again. */
 #include "shepherd/sweep.h"
 
 #include <errno.h>
@@ -29,20 +31,33 @@
 #include "sys/exitrec.h"
 #include "sys/procs.h"
 
-#define GIVE_UP_US INT64_C(20000000)
-#define PAUSE_NS   5000000
+#define GIVE_UP_US   INT64_C(20000000)
+#define PAUSE_NS     5000000
+#define EXEC_WAIT_US INT64_C(1000000) /* one that looks like that for longer is no such case   \
+                                       */
 
 struct sweep {
     struct spec spec;
+    int64_t since_us;    /* boot clock: when it began */
+    bool unsettled;      /* in the last look one was in the middle of an exec */
     int32_t command_pid; /* 0: never started, or not of this boot */
     uint64_t command_ticks;
 };
 
 static bool
-bears_mark(const struct sweep *s, pid_t pid)
+is_of_user(const struct sweep *s, pid_t pid)
+{
+    return s->spec.uid < 0 || proc_is_of(pid, (uid_t)s->spec.uid);
+}
+
+static bool
+bears_mark(struct sweep *s, pid_t pid)
 {
     char mark[256];
-    return proc_mark(pid, mark, sizeof mark) && strcmp(mark, s->spec.mark) == 0;
+    if (proc_mark(pid, mark, sizeof mark))
+        return strcmp(mark, s->spec.mark) == 0 && is_of_user(s, pid);
+    s->unsettled |= proc_is_in_exec(pid) && is_of_user(s, pid);
+    return false;
 }
 
 static bool
@@ -96,7 +111,8 @@ close_over_kin(const struct procs *all, bool *ours)
 static int
 find_left(void *ctx, struct procs *out)
 {
-    const struct sweep *s = ctx;
+    struct sweep *s = ctx;
+    s->unsettled = false;
     if (out->n = 0, procs_read_all(out) < 0)
         return -1;
     auto_free bool *ours = xcalloc(out->n + 1, sizeof *ours);
@@ -143,14 +159,16 @@ sweep_pass(struct sweep *s, int cgroup_fd, unsigned pass)
     if (cgroup_fd >= 0 && cgroup_is_populated(cgroup_fd) == 1)
         (void)cgroup_kill(cgroup_fd);
     size_t found = kill_pass(find_left, s, pass);
-    return found == 0 && (cgroup_fd < 0 || cgroup_is_populated(cgroup_fd) != 1);
+    bool wait = s->unsettled && clock_boot_us() - s->since_us < EXEC_WAIT_US;
+    return found == 0 && !wait && (cgroup_fd < 0 || cgroup_is_populated(cgroup_fd) != 1);
 }
 
 static int
 sweep_all(struct sweep *s)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    int64_t until_us = clock_boot_us() + GIVE_UP_US;
+    s->since_us = clock_boot_us();
+    int64_t until_us = s->since_us + GIVE_UP_US;
     auto_close int cgroup_fd = s->spec.cgroup ? cgroup_open(s->spec.cgroup) : -1;
     for (unsigned pass = 0; !sweep_pass(s, cgroup_fd, pass); pass++) {
         if (clock_boot_us() > until_us) {

@@ -114,6 +114,35 @@ proc_mark(pid_t pid, char *out, size_t size)
     return false;
 }
 
+static bool
+is_empty(pid_t pid, const char *name)
+{
+    auto_buf struct buf text = BUF_INIT;
+    return read_proc_file(pid, name, ENVIRON_MAX_BYTES, &text) == 0 && text.len == 0;
+}
+
+/* A kernel thread has neither as well, but no memory; nor has a zombie. */
+bool
+proc_is_in_exec(pid_t pid)
+{
+    auto_buf struct buf text = BUF_INIT;
+    return is_empty(pid, "environ") && is_empty(pid, "cmdline") &&
+           read_proc_file(pid, "statm", 4096, &text) == 0 &&
+           strncmp(buf_str(&text), "0 ", 2) != 0;
+}
+
+bool
+proc_is_of(pid_t pid, uid_t uid)
+{
+    auto_buf struct buf text = BUF_INIT;
+    uid_t real, effective, saved;
+    if (read_proc_file(pid, "status", 65536, &text) < 0)
+        return false;
+    const char *line = strstr(buf_str(&text), "\nUid:\t");
+    return line && sscanf(line, "\nUid:\t%u\t%u\t%u", &real, &effective, &saved) == 3 &&
+           (real == uid || effective == uid || saved == uid);
+}
+
 bool
 proc_cgroup(pid_t pid, char *out, size_t size)
 {

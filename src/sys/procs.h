@@ -36,6 +36,14 @@ int proc_read(pid_t pid, struct proc *out);
  * when it does not fit or when its environment may not be read. */
 bool proc_mark(pid_t pid, char *out, size_t size);
 
+/* Whether it is in the middle of an exec: its old environment is gone and the new one is not
+ * there yet, so that nothing says what it bears. One who has wiped out both its arguments and
+ * its environment looks the same. */
+bool proc_is_in_exec(pid_t pid);
+
+/* Whether it runs as that user: by its real, effective or saved id. */
+bool proc_is_of(pid_t pid, uid_t uid);
+
 /* Its path in the cgroup v2 tree ("/user.slice/..."); false when that cannot be told. */
 bool proc_cgroup(pid_t pid, char *out, size_t size);
 

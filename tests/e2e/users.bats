@@ -259,6 +259,26 @@ while True:
     as "$ALICE" berth cancel "$id"
 }
 
+@test "what a dead supervisor left is ended by its mark, but nobody else's who bears that mark" {
+    local mark shepherd others
+    start_system
+    id=$(as "$ALICE" berth submit --parsable -G 0 -- sh -c 'env >marks; setsid sh -c "sleep 301 & exit" ; sleep 302')
+    "$E2E/await" until "$LIMIT" "$E2E/lines-in $USERS_HOME/alice/marks BERTH_MARK" lines 1
+    mark=$(grep BERTH_MARK= "$USERS_HOME/alice/marks")
+    as "$BOB" env "$mark" setsid sleep 303 3>&- &
+    env "$mark" setsid sleep 304 3>&- &
+    others="$!"
+    "$E2E/await" until "$LIMIT" "$E2E/lines-in /proc/$others/cmdline 304" lines 1
+    shepherd=$(ps -o ppid= -p "$(pgrep -u "$ALICE" -f 'sleep 302' | head -1)" | tr -d ' ')
+    kill -KILL "$shepherd"
+    as "$ALICE" berth wait "$id" || status=$?
+    is "its state" "$(job_field "$id" state)" LOST
+    is "alice's processes" "$(pgrep -r R,S,D -u "$ALICE" | wc -l)" 0
+    is "bob's process" "$(pgrep -u "$BOB" -f 'sleep 303' | wc -l)" 1
+    is "root's process" "$(tr '\0' ' ' <"/proc/$others/cmdline")" 'sleep 304 '
+    kill "$others" $(pgrep -u "$BOB")
+}
+
 @test "an account that has gone is said, and its job does not run" {
     start_system
     useradd -M -d / "${ALICE}x"

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -94,6 +95,89 @@ test_reading_a_process(void **state)
     end(pid, out);
     assert_int_equal(proc_read(pid, &p), -1);
     assert_false(proc_mark(pid, value, sizeof value));
+}
+
+/* Moves the bounds of this process's arguments and environment to where there is nothing. */
+static bool
+hide_arguments(void)
+{
+    char text[2048] = "";
+    unsigned long long code[3], data[3];
+    auto_close int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, text, sizeof text - 1) < 0)
+        return false;
+    if (sscanf(strrchr(text, ')'),
+               ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+               "%*u %*u %*d %*u %llu %llu %llu %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %*d %*u "
+               "%*u %*u %*u %*d %llu %llu %llu",
+               &code[0], &code[1], &code[2], &data[0], &data[1], &data[2]) != 6)
+        return false;
+    __u64 none = (__u64)(uintptr_t)text;
+    struct prctl_mm_map map = {
+        .start_code = code[0],
+        .end_code = code[1],
+        .start_stack = code[2],
+        .start_data = data[0],
+        .end_data = data[1],
+        .start_brk = data[2],
+        .brk = (__u64)(uintptr_t)sbrk(0),
+        .arg_start = none,
+        .arg_end = none,
+        .env_start = none,
+        .env_end = none,
+        .exe_fd = (__u32)-1,
+    };
+    return prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0) == 0;
+}
+
+/* What the kernel shows of a process between its old program and its new one, made to last:
+ * neither arguments nor environment. -1 where the kernel does not let us. */
+static pid_t
+start_as_if_in_exec(void)
+{
+    int ready[2];
+    char word = 'n';
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        word = hide_arguments() ? 'y' : 'n';
+        _exit(write(ready[1], &word, 1) == 1 && pause());
+    }
+    assert_int_equal(read(ready[0], &word, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    if (word == 'y')
+        return pid;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    return -1;
+}
+
+static void
+test_in_exec(void **state)
+{
+    (void)state;
+    assert_false(proc_is_in_exec(getpid()));
+    assert_false(proc_is_in_exec(2)); /* a kernel thread, or nobody */
+    pid_t pid = start_as_if_in_exec();
+    if (pid < 0)
+        skip();
+    assert_true(proc_is_in_exec(pid));
+    kill(pid, SIGKILL);
+    assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
+    assert_false(proc_is_in_exec(pid)); /* a zombie */
+    waitpid(pid, NULL, 0);
+    assert_false(proc_is_in_exec(pid));
+}
+
+static void
+test_whose_it_is(void **state)
+{
+    (void)state;
+    assert_true(proc_is_of(getpid(), getuid()));
+    assert_false(proc_is_of(getpid(), getuid() + 1));
+    assert_true(proc_is_of(1, 0));
+    assert_false(proc_is_of(-1, 0));
 }
 
 /* A name with blanks and brackets is not taken for fields. */
@@ -276,6 +360,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reading_a_process),
+        cmocka_unit_test(test_in_exec),
+        cmocka_unit_test(test_whose_it_is),
         cmocka_unit_test(test_names_that_mislead),
         cmocka_unit_test(test_descendants),
         cmocka_unit_test(test_catches),
