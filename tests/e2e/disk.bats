@@ -109,12 +109,18 @@ trouble_while_an_array_runs()
     is "books" "$(books_of_the_array)" '2-7 6 1 1 {"COMPLETED": 1}'
     is "a task that cannot start" "$(ls ran.2 2>/dev/null)" ''
     has "status" "$(berth status)" "trouble .*$2"
+    try berth health
+    is "status of health" "$status" 1
+    has "health" "$out" "^bad +disk +.*$2"
+    has "health" "$out" "^bad +database +.*$2"
     the_disk recovers
     local i
     for i in 1 2 3 4 5 6 7; do let_through $i; done
     everything_came_out_right
     try berth submit --wait -G 0 -- sh -c 'exit 9'
     is "status of a submission afterwards" "$status" 9
+    try berth health
+    has_not "health afterwards" "$out" "^bad +(disk|database)"
 }
 
 @test "a disk that is full in the turn of an end and a start" {
