@@ -73,6 +73,7 @@ add_demand(struct jsonw *w, const struct request *r)
     if (r->gpus_said || d->gpus != (d->n_ids ? d->n_ids : 1))
         jsonw_kint(w, "gpus", d->gpus);
     add_positive(w, "vram_mib", d->vram_mib);
+    add_flag(w, "vram_auto", r->vram_auto);
     add_positive(w, "share_permille", d->share_permille);
     add_flag(w, "exclusive", d->exclusive);
     if (d->devices)

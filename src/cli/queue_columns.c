@@ -46,6 +46,7 @@ const char *const queue_field_names[FIELDS] = {
     "expected_start",
     "tags",
     "after",
+    "vram_auto",
 };
 
 static void
@@ -174,9 +175,12 @@ draw_gpus(const struct row *row, struct buf *out)
     }
 }
 
+/* What is learned has the word in front. */
 static void
 draw_vram(const struct row *row, struct buf *out)
 {
+    if (row->v[F_AUTO].type == SCAN_BOOL && row->v[F_AUTO].text[0] == 't')
+        buf_adds(out, "auto ");
     if (scan_int(&row->v[F_VRAM], 0) > 0)
         add_mib(out, &row->v[F_VRAM]);
     else if (row->v[F_SHARE].type == SCAN_NUMBER)
@@ -248,7 +252,7 @@ const struct queue_column queue_columns[] = {
     {"vram",
      {"VRAM", true, false},
      F_VRAM,
-     FIELD_BIT(F_GPUS_WANTED) | FIELD_BIT(F_SHARE),
+     FIELD_BIT(F_GPUS_WANTED) | FIELD_BIT(F_SHARE) | FIELD_BIT(F_AUTO),
      draw_vram},
     {"share", {"SHARE", true, false}, F_SHARE, 0, draw_share},
     {"declared", {"DECLARED", true, false}, F_DECLARED, 0, draw_declared},

@@ -43,6 +43,7 @@ enum field {
     F_EXPECTED,
     F_TAGS,
     F_AFTER,
+    F_AUTO,
     FIELDS,
 };
 

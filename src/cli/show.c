@@ -80,6 +80,23 @@ add_title(const struct term *term, struct buf *out, const json_t *job)
 }
 
 /* What it wants of its cards. */
+/* "auto: 6.7 GiB from 12 runs" */
+static void
+add_learned(struct buf *out, const json_t *job, bool share)
+{
+    int64_t vram = answer_int(job, "vram_mib", 0), runs = answer_int(job, "auto_runs", 0);
+    char size[24];
+
+    if (vram > 0)
+        buf_addf(out, ", auto: %s", format_mib(vram, size));
+    else
+        buf_adds(out, share ? ", auto: its part of the card's VRAM" : ", auto: a whole card");
+    if (runs > 0)
+        buf_addf(out, " from %lld run%s", (long long)runs, runs == 1 ? "" : "s");
+    else if (vram == 0)
+        buf_adds(out, ", as nothing is known of this command yet");
+}
+
 static void
 add_cards(struct buf *out, const json_t *job)
 {
@@ -95,7 +112,9 @@ add_cards(struct buf *out, const json_t *job)
         buf_addf(out, "%g of a GPU", share);
     else
         buf_addf(out, "%lld GPU%s", (long long)gpus, gpus == 1 ? "" : "s");
-    if (gpus > 0 && vram > 0)
+    if (gpus > 0 && answer_bool(job, "vram_auto"))
+        add_learned(out, job, share > 0);
+    else if (gpus > 0 && vram > 0)
         buf_addf(out, ", %s of VRAM%s", format_mib(vram, size), gpus > 1 ? " each" : "");
     else if (gpus > 0 && share <= 0)
         buf_adds(out, ", whole and idle");

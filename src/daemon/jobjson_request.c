@@ -261,6 +261,16 @@ FIELD(fingerprint)
     jsonw_str(w, x->job->fingerprint);
 }
 
+FIELD(vram_auto)
+{
+    jsonw_bool(w, REQ(x)->vram_auto);
+}
+
+FIELD(auto_runs)
+{
+    int_or_null(w, x->job->auto_runs, REQ(x)->vram_auto);
+}
+
 #define ENTRY(name)                                                                            \
     {                                                                                          \
 #name, field_##name                                                                    \
@@ -275,5 +285,5 @@ const struct jobjson_entry jobjson_request[] = {
     ENTRY(warn_ms),      ENTRY(grace_ms),     ENTRY(estimate_ms), ENTRY(span_ms),
     ENTRY(idle_mib),     ENTRY(placement),    ENTRY(llm),         ENTRY(fingerprint),
     ENTRY(interactive),  ENTRY(pty),          ENTRY(env_setup),   ENTRY(conda),
-    ENTRY(login),        {NULL, NULL},
+    ENTRY(login),        ENTRY(vram_auto),    ENTRY(auto_runs),   {NULL, NULL},
 };

@@ -26,6 +26,7 @@
 #include "daemon/estimate.h"
 #include "daemon/events.h"
 #include "daemon/health.h"
+#include "daemon/learned.h"
 #include "daemon/prober.h"
 #include "daemon/tally.h"
 #include "daemon/turn.h"
@@ -138,6 +139,7 @@ jobs_add(struct daemon *d, struct job *job, char **why)
     job->order = store_next_order(d->store);
     job->submitted_us = clock_wall_us();
     job->declared_mib = job->req.demand.vram_mib;
+    learned_apply(d, job);
     if (job->req.oom_retries < 0)
         job->req.oom_retries = (int32_t)d->config.oom_retries;
     if (job->req.hold)
@@ -221,6 +223,7 @@ finish(struct daemon *d, struct job *job)
     must_apply(job, &ev);
     ledger_release(d->ledger, job->id);
     turn_save(d, job, SAVE_ATTEMPT | SAVE_SETTLED);
+    learned_attempt_over(d, job);
     if (job->state == JOB_PENDING)
         back_in_line(d, job, vram_old);
     moved(d, job, from);
@@ -429,6 +432,7 @@ jobs_requeue(struct daemon *d, struct job *job, const char *by, struct err *e)
         return 0;
     log_info("job=%u event=requeue by=%s", job->id, by);
     job->unsaved &= (uint8_t)~SAVE_ENDED; /* if it had ended in this very turn */
+    learned_apply(d, job);
     moved(d, job, from);
     if (job->state == JOB_PENDING) {
         struct jsonw *w = turn_event(d, "requeued", job);

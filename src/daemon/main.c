@@ -28,6 +28,7 @@
 #include "daemon/forecast.h"
 #include "daemon/gpulock.h"
 #include "daemon/health.h"
+#include "daemon/learned.h"
 #include "daemon/logging.h"
 #include "daemon/notify.h"
 #include "daemon/nursery.h"
@@ -58,7 +59,6 @@ static void
 on_patience_over(uv_timer_t *timer)
 {
     struct daemon *d = timer->data;
-    reports_free(d);
     server_hang_up(d->server);
 }
 
@@ -295,6 +295,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->server = server_open(d, e);
     if (!d->server)
         return -1;
+    learned_recover(d);
     d->ready = true;
     turn_touch(d);
     return 0;

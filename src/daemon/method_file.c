@@ -26,6 +26,7 @@
 #include "daemon/file_deps.h"
 #include "daemon/file_sync.h"
 #include "daemon/jobs.h"
+#include "daemon/learned.h"
 #include "daemon/methods.h"
 #include "daemon/modelfile.h"
 #include "daemon/reqcontext.h"
@@ -245,6 +246,14 @@ keep_raised_demand(const struct job *job, struct request *fresh)
         fresh->demand.vram_mib = job->req.demand.vram_mib;
 }
 
+/* One that is learned is not said in the line. */
+static void
+keep_learned_demand(const struct job *job, struct request *fresh)
+{
+    if (job->req.vram_auto && fresh->vram_auto)
+        fresh->demand.vram_mib = job->req.demand.vram_mib;
+}
+
 static void
 take_request(struct sync *s, struct job *job, struct line *line)
 {
@@ -255,6 +264,7 @@ take_request(struct sync *s, struct job *job, struct line *line)
     auto_buf struct buf why = BUF_INIT;
     struct err e;
     keep_raised_demand(job, &line->req);
+    keep_learned_demand(job, &line->req);
     if (file_same_request(&job->req, &line->req))
         return;
     if (!same)
@@ -267,6 +277,7 @@ take_request(struct sync *s, struct job *job, struct line *line)
     if (!begin_us != !job->req.begin_us)
         job->begin_us = job->req.begin_us;
     unique_refresh(d, job);
+    learned_apply(d, job);
     queue_refile(d->queue, job);
     turn_save(d, job, SAVE_JOB);
     event_plain(d, "updated", job, NULL);

@@ -12,6 +12,7 @@
 #include "daemon/daemon.h"
 #include "daemon/depend.h"
 #include "daemon/jobs.h"
+#include "daemon/learned.h"
 #include "daemon/methods.h"
 #include "daemon/modelfile.h"
 #include "daemon/reqcontext.h"
@@ -55,6 +56,7 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c,
     admit_setup(d, &job->req);
     job->uid = c->uid;
     reqcontext_apply(ctx, job);
+    learned_apply(d, job);
     return unique_check(d, job, e);
 }
 

@@ -89,8 +89,9 @@ page_read(const struct daemon *d, const struct caller *c, const json_t *params,
           struct page *out, struct err *e)
 {
     int64_t before = 0;
+    int64_t most = json_object_get(params, "fields") ? PAGE_JOBS_MAX : PAGE_OBJECTS_MAX;
     *out = (struct page){
-        .limit = PAGE_JOBS_MAX,
+        .limit = most,
         .uid = c->uid,
         .only_own = d->places.system && d->config.private && !c->admin,
     };
@@ -101,8 +102,8 @@ page_read(const struct daemon *d, const struct caller *c, const json_t *params,
         read_states(json_object_get(params, "state"), &out->states, e) ||
         read_search(json_object_get(params, "search"), out, e))
         return -1;
-    if (out->limit < 1 || out->limit > PAGE_JOBS_MAX)
-        out->limit = PAGE_JOBS_MAX;
+    if (out->limit < 1 || out->limit > most)
+        out->limit = most;
     out->before_id = (uint32_t)before;
     return 0;
 }

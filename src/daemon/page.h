@@ -16,7 +16,8 @@ struct caller;
 struct daemon;
 struct err;
 
-#define PAGE_JOBS_MAX 1000
+#define PAGE_JOBS_MAX    1000
+#define PAGE_OBJECTS_MAX 200 /* where all of each job is told, which takes some 0.1 ms */
 
 struct page {
     int64_t limit;              /* 1..PAGE_JOBS_MAX jobs */

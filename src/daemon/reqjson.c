@@ -281,6 +281,7 @@ static const struct {
     {"interactive", offsetof(struct request, interactive)},
     {"pty", offsetof(struct request, pty)},
     {"login", offsetof(struct request, login)},
+    {"vram_auto", offsetof(struct request, vram_auto)},
 };
 
 static const struct {

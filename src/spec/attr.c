@@ -34,7 +34,8 @@
 static const struct attr attrs[] = {
     GROUP("GPUs"),
     VALUE("gpus", 'G', BOTH, "N", "how many, 0 to 64; 0.5: a share of one (default 1)", gpus),
-    VALUE("vram", '\0', BOTH, "SIZE", "memory on each (18G, 8192M); shares the GPU", vram),
+    VALUE("vram", '\0', BOTH, "SIZE", "memory on each (18G, 8192M, auto); shares the GPU",
+          vram),
     VALUE("share", '\0', BOTH, "PART", "part of one GPU (0.5, 50%); shares it", share),
     WORD("exclusive", BOTH, "no other job beside it on its GPUs", exclusive),
     VALUE("gpu-ids", '\0', BOTH, "LIST", "exactly these, in this order (3,1)", gpu_ids),
@@ -192,7 +193,7 @@ attr_set_at(struct request *r, const char *name, const char *value, enum attr_do
 
 int
 attr_assign(struct request *r, const char *name, const char *value, enum attr_door door,
-         struct err *e)
+            struct err *e)
 {
     return attr_set_at(r, name, value, door, NULL, e);
 }

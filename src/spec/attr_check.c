@@ -35,9 +35,12 @@ attr_check_signal(int signal, struct err *e)
 
 /* The first attribute that is about a GPU; NULL: none is said. */
 static const char *
-about_gpus(const struct demand *d)
+about_gpus(const struct request *r)
 {
+    const struct demand *d = &r->demand;
+
     return d->vram_mib            ? "vram"
+           : r->vram_auto         ? "vram"
            : d->share_permille    ? "share"
            : d->devices           ? "devices"
            : d->exclusive         ? "exclusive"
@@ -53,9 +56,9 @@ about_gpus(const struct demand *d)
 
 /* What asks for no GPU may not ask for one of a kind. */
 static int
-check_no_gpu(const struct demand *d, struct err *e)
+check_no_gpu(const struct request *r, struct err *e)
 {
-    const char *other = about_gpus(d);
+    const char *other = about_gpus(r);
 
     if (other)
         return err_set(e, ERR_USAGE,
@@ -269,7 +272,11 @@ request_validate(struct request *r, struct err *e)
         check_interactive(r, e) != 0 || check_setup(r, e) != 0 || check_texts(r, e) != 0)
         return -1;
     if (d->gpus == 0)
-        return check_no_gpu(d, e);
+        return check_no_gpu(r, e);
+    if (r->vram_auto && d->vram_mib > 0)
+        return err_set(e, ERR_USAGE,
+                       "vram=auto is learned, so vram_mib says nothing; leave one "
+                       "of them out");
     if (d->devices && __builtin_popcountll(d->devices) < d->gpus)
         return err_set(e, ERR_USAGE, "gpus=%d, but devices names only %d", d->gpus,
                        __builtin_popcountll(d->devices));

@@ -70,7 +70,15 @@ set_flag(uint8_t *field, const char *value, struct err *e)
 int
 attr_set_vram(struct request *r, const char *value, struct err *e)
 {
-    return parse_memory(value, &r->demand.vram_mib, e);
+    if (strcasecmp(value, "auto") == 0) {
+        r->vram_auto = true;
+        r->demand.vram_mib = 0;
+        return 0;
+    }
+    if (parse_memory(value, &r->demand.vram_mib, e) != 0)
+        return -1;
+    r->vram_auto = false;
+    return 0;
 }
 
 /* A fraction is a share of one GPU; above 1 nothing but whole GPUs can be meant. */

@@ -101,6 +101,8 @@ gpu_lines(const struct request *r, struct buf *out)
         line(out, "gpus", "none");
     else
         line(out, "gpus", "%d%s", d->gpus, demand_is_whole(d) ? ", whole and idle" : "");
+    if (r->vram_auto)
+        line(out, "vram", "auto");
     size_line(out, "vram", d->vram_mib);
     part_line(out, "share", d->share_permille);
     if (d->exclusive)

@@ -355,7 +355,8 @@ models_apply(const struct models *m, struct request *r)
     struct demand *d = &r->demand;
     char *llm;
 
-    if (!m || r->llm || r->gpus_said || d->vram_mib || d->share_permille || d->n_ids)
+    if (!m || r->llm || r->gpus_said || d->vram_mib || r->vram_auto || d->share_permille ||
+        d->n_ids)
         return;
     llm = r->argv ? llm_of_argv(r->argv) : r->command ? llm_of_shell(r->command) : NULL;
     if (!llm || strlen(llm) > NAME_MAX_BYTES || !text_is_utf8(llm, strlen(llm), NULL)) {

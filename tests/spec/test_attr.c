@@ -121,6 +121,12 @@ the_last_of_several_wins(void **state)
     assert_int_equal(r.demand.ids[0], 3);
     assert_int_equal(r.demand.ids[1], 1);
     request_free(&r);
+    assert_int_equal(apply(&r, "vram=8G vram=Auto", ATTR_JOBS_FILE, &e), 0);
+    assert_true(r.vram_auto && r.demand.vram_mib == 0);
+    request_free(&r);
+    assert_int_equal(apply(&r, "vram=auto vram=8G", ATTR_COMMAND_LINE, &e), 0);
+    assert_true(!r.vram_auto && r.demand.vram_mib == 8192);
+    request_free(&r);
     /* What an earlier, longer list held does not stay behind: equal demands, equal bytes. */
     struct request other;
     assert_int_equal(apply(&r, "gpu-ids=5,6,7 gpu-ids=1", ATTR_JOBS_FILE, &e), 0);

@@ -1,0 +1,110 @@
+#!/usr/bin/env bats
+# vram=auto: what the last runs of a command had decides what the next one asks for.
+
+load lib
+
+# One run of this command that has so much of a card at most.
+command=(sh -c 'exec berth simjob --vram $(cat mib) --ramp 0 --hold 0.5')
+
+run_with()
+{
+    echo "$1" >mib
+    berth submit --vram auto --parsable "${@:2}" -W -- "${command[@]}" || true
+}
+
+@test "an unknown command gets a whole card, a known one its peak and a tenth" {
+    start_daemon 1
+    run_with 6000
+    is first "$(job_field 1 vram_mib)" null
+    is runs "$(job_field 1 auto_runs)" 0
+    berth submit --vram auto --hold -- "${command[@]}"
+    is second "$(job_field 2 vram_mib)" 6600
+    is runs "$(job_field 2 auto_runs)" 1
+    has show "$(berth show 2)" '^  asks +1 GPU, auto: 6.4 GiB from 1 run$'
+    has queue "$(berth queue 2)" ' auto 6.4 GiB '
+    has other "$(berth submit --vram auto --hold -- true && berth show @)" \
+        'auto: a whole card, as nothing is known of this command yet'
+    # Another number of cards is another matter.
+    berth submit --vram auto --gpus 0.5 --hold -- "${command[@]}"
+    is same "$(job_field @ vram_mib)" 6600
+}
+
+@test "who waits follows the runs that end: the tasks of an array share a card" {
+    start_daemon 1
+    berth submit --vram auto --array 0-7 -- berth simjob --vram 5000 --ramp 0 --hold 0.5
+    wait_for_event kind=ended job=1 state=COMPLETED
+    is first "$(wait_for_event kind=started array_task=0 | json vram_mib)" null
+    is last "$(wait_for_event kind=started array_task=7 | json vram_mib)" 5500
+    # As soon as one run is known, four go side by side.
+    local second
+    second=$(seq_of kind=started array_task=4)
+    [ "$second" -lt "$(seq_of kind=ended array_task=1)" ] || fail_with "they came one by one"
+}
+
+@test "a run that failed teaches nothing, and an out of memory that it was too little" {
+    start_daemon 1
+    local failing='berth simjob --vram 100 --ramp 0 --hold 0.5; exit 1' id
+    berth submit --vram auto -W -- sh -c "$failing" || true
+    berth submit --vram auto --hold -- sh -c "$failing"
+    is failed "$(job_field @ vram_mib)" null
+    # The same command needs more than it had: it is tried with a quarter more.
+    echo 'berth simjob --vram 4000 --ramp 0 --hold 0.5' >step.sh
+    berth submit --vram auto -W -- sh step.sh
+    cat >>step.sh <<<'[ "$BERTH_ATTEMPT" = 2 ] || { echo CUDA out of memory; exit 1; }'
+    id=$(berth submit --vram auto --oom-retries 1 --parsable -W -- sh step.sh)
+    is attempts "$(job_field "$id" attempts.0.vram_mib) $(job_field "$id" attempts.1.vram_mib)" \
+        '4400 5500'
+    berth submit --vram auto --hold -- sh step.sh
+    is after "$(job_field @ vram_mib)" 5500
+}
+
+@test "what is learned outlives the daemon and the jobs" {
+    start_daemon 1
+    run_with 6000
+    berth submit --vram auto --hold -- "${command[@]}"
+    kill_daemon
+    start_daemon 1
+    is demand "$(job_field 2 vram_mib)" 6600
+    is runs "$(job_field 2 auto_runs)" 1
+    # Whoever has run is forgotten, what it had is not.
+    stop_daemon --cancel
+    echo 'keep_jobs: 1' >settings.yaml
+    timeout "$LIMIT" berth daemon start --sim 1 --config settings.yaml
+    ln -s "$BERTH_DIR/daemon.log" "$ROOT/log.out"
+    berth submit --gpus 0 -W -- true
+    wait_for_output log 'event=pruned'
+    try berth show 1
+    is gone "$status" 3
+    berth submit --vram auto --hold -- "${command[@]}"
+    is demand "$(job_field @ vram_mib)" 6600
+}
+
+@test "a jobs file says vram=auto, and the same file changes nothing" {
+    echo 6000 >mib
+    start_daemon 1
+    echo '[vram=auto] berth simjob --vram 3000 --ramp 0 --hold 0.5' >jobs.txt
+    run_file 1 jobs.txt
+    is status "$status" 0
+    echo '[vram=auto hold] berth simjob --vram 3000 --ramp 0 --hold 0.5' >more.txt
+    try berth run --detach more.txt
+    is demand "$(job_field @ vram_mib)" 3300
+    local before
+    before=$(berth status --json | json counts.HELD)
+    try berth run --detach more.txt
+    is updates "$(events_with kind=updated | wc -l)" 0
+    is held "$(berth status --json | json counts.HELD)" "$before"
+    try berth submit --vram auto --gpus 0 -- true
+    is status "$status" 2
+    has words "$err" 'gpus=0 asks for no GPU, so vram means nothing'
+    try berth submit --vram aut -- true
+    is status "$status" 2
+}
+
+@test "a command that needs nearly the whole card gets it, and is not refused" {
+    start_daemon 1
+    run_with 24000
+    berth submit --vram auto -W -- "${command[@]}"
+    is demand "$(job_field @ vram_mib)" null
+    is runs "$(job_field @ auto_runs)" 1
+    is state "$(job_field @ state)" COMPLETED
+}
