@@ -23,6 +23,7 @@
 #include "cli/term.h"
 #include "sys/cgroup.h"
 #include "sys/cgroup_v1.h"
+#include "sys/devfilter.h"
 #include "wire/client.h"
 #include "wire/places.h"
 
@@ -186,6 +187,26 @@ check_locks(struct doctor *d, const struct cli *cli)
     }
 }
 
+/* By putting one on the group and taking it off again. */
+static void
+check_device_filter(struct doctor *d, const char *cgroup)
+{
+    struct err e = {0};
+
+    if (geteuid() != 0)
+        doctor_say(d, DOCTOR_OK, "devices",
+                   "jobs can open every GPU that their user can; only a daemon that root runs "
+                   "can keep them to their own (device_filter)");
+    else if (devfilter_try(cgroup, &e) == 0)
+        doctor_say(d, DOCTOR_OK, "devices",
+                   "jobs can be kept to their own GPUs with 'device_filter: on'");
+    else
+        doctor_say(d, DOCTOR_OK, "devices",
+                   "jobs can open every GPU that their user can: 'device_filter: on' would do "
+                   "nothing here, as %s",
+                   e.text);
+}
+
 /* By making one, as the daemon does for its jobs. */
 static void
 check_cgroups(struct doctor *d)
@@ -204,6 +225,7 @@ check_cgroups(struct doctor *d)
             e.text);
         return;
     }
+    check_device_filter(d, folder);
     rmdir(folder);
     int n_v1 = limits ? 0 : cgroup_v1_find_bases("berth-doctor", v1);
     cgroup_v1_remove((const char *const *)v1);

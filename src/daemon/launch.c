@@ -23,6 +23,7 @@
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "core/job.h"
+#include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/environ.h"
@@ -158,11 +159,31 @@ write_cgroups(const struct daemon *d, const struct job *job, struct jsonw *w)
     bool any_v1 = false;
     for (int i = 0; i < CGROUP_V1_N; i++)
         any_v1 |= d->cgroup_v1[i] != NULL;
-    if (any_v1 && !d->places.system && need->cpus == 0 && need->mem_mib == 0)
+    if (any_v1 && !d->places.system && !d->filters_devices && need->cpus == 0 &&
+        need->mem_mib == 0)
         return;
     write_cgroup(w, "cgroup", d->cgroup_base, job);
     for (int i = 0; i < CGROUP_V1_N; i++)
         write_cgroup(w, keys[i], d->cgroup_v1[i], job);
+    jsonw_kint(w, "max_processes", d->config.job_max_processes);
+}
+
+/* The cards that it may open. One whose device is not known keeps all within reach: a job that
+ * cannot open its own card is worse. */
+static void
+write_minors(const struct daemon *d, const struct job *job, struct jsonw *w)
+{
+    const struct attempt *run = job->run;
+    if (!d->filters_devices)
+        return;
+    for (int i = 0; i < run->n_gpus; i++)
+        if (ledger_card(d->ledger, run->gpus[i])->info.minor < 0)
+            return;
+    jsonw_key(w, "minors");
+    jsonw_array(w);
+    for (int i = 0; i < run->n_gpus; i++)
+        jsonw_int(w, ledger_card(d->ledger, run->gpus[i])->info.minor);
+    jsonw_end_array(w);
 }
 
 /* The folder is made each time it is needed: it may lie where things are cleaned away. Users
@@ -223,6 +244,7 @@ write_spec(struct daemon *d, const struct job *job, int dir, struct err *e)
     if (write_attach(d, job, &w, e))
         return -1;
     write_cgroups(d, job, &w);
+    write_minors(d, job, &w);
     jsonw_kint(&w, "cpus", job->req.demand.cpus);
     jsonw_kint(&w, "mem_mib", job->req.demand.mem_mib);
     jsonw_key(&w, "oom_patterns");

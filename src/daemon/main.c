@@ -48,6 +48,7 @@
 #include "daemon/watch.h"
 #include "store/store.h"
 #include "sys/cgroup.h"
+#include "sys/devfilter.h"
 
 #define LEAVE_MS 1000
 
@@ -218,6 +219,18 @@ find_cards(struct daemon *d, const struct options *o, struct err *e)
     return 0;
 }
 
+static bool
+find_device_filter(const struct daemon *d)
+{
+    struct err e = {0};
+    if (d->config.device_filter == DEVICE_FILTER_OFF)
+        return false;
+    if (devfilter_try(d->cgroup_base, &e) == 0)
+        return true;
+    log_warn("event=no-device-filter %s", e.text);
+    return false;
+}
+
 static void
 find_cgroup(struct daemon *d)
 {
@@ -226,11 +239,15 @@ find_cgroup(struct daemon *d)
     auto_free char *name = xasprintf("berth-%.8s", d->instance);
     if (cgroup_find_base(name, &d->cgroup_base, &limits, &e)) {
         log_info("event=no-cgroup %s", e.text);
+        if (d->config.device_filter == DEVICE_FILTER_ON)
+            log_warn("event=no-device-filter there is no cgroup to put it on");
         return;
     }
     int n_v1 = limits ? 0 : cgroup_v1_find_bases(name, d->cgroup_v1);
-    log_info("event=cgroup path=%s limits=%d v1=%d", d->cgroup_base, limits, n_v1);
-    if (limits || n_v1 > 0)
+    d->filters_devices = find_device_filter(d);
+    log_info("event=cgroup path=%s limits=%d v1=%d device_filter=%d", d->cgroup_base, limits,
+             n_v1, d->filters_devices);
+    if (limits || n_v1 > 0 || d->filters_devices)
         return;
     /* Without controllers a group can confine nothing, and what it could end the subreaper
      * and the mark end as well: it would only cost each job a tenth of a millisecond. */

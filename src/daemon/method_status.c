@@ -144,6 +144,7 @@ put_daemon(const struct daemon *d, struct jsonw *w)
     jsonw_kstr(w, "log", log_path());
     jsonw_kstr(w, "log_to", logging_target());
     jsonw_kstr(w, "cgroup", d->cgroup_base);
+    jsonw_kbool(w, "device_filter", d->filters_devices);
     jsonw_kbool(w, "leaves_when_idle", d->leave_when_idle);
     jsonw_kbool(w, "stopping", d->stopping);
     const struct err *trouble = turn_disk_trouble(d);

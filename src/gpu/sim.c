@@ -33,7 +33,8 @@ sim_discover(void *state, struct backend_machine *out, struct err *e)
         struct backend_card *card = &out->cards[i];
         card->index = i;
         card->total_mib = spec->total_mib[i];
-        card->valid = CARD_HAS_COMPUTE_MODE | CARD_HAS_BUS_ID;
+        card->valid = CARD_HAS_COMPUTE_MODE | CARD_HAS_BUS_ID | CARD_HAS_MINOR;
+        card->minor = i;
         snprintf(card->bus_id, sizeof(card->bus_id), "0000:%02x:00.0", i + 1);
         card->compute_mode = CARD_COMPUTE_DEFAULT;
         snprintf(card->name, sizeof(card->name), "Simulated GPU");

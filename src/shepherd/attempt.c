@@ -35,6 +35,7 @@
 #include "shepherd/record.h"
 #include "shepherd/spec.h"
 #include "sys/cgroup.h"
+#include "sys/devfilter.h"
 #include "sys/exitrec.h"
 #include "sys/procs.h"
 
@@ -53,9 +54,8 @@
 #define REWRITE_MAX_US     (10 * S_US)
 #define REWRITE_GIVE_UP_US (3600 * S_US) /* a disk that stays full that long has lost more */
 #define NOTICE_MAX_US                                                                          \
-    (300 * S_US)          /* a terminal's user learns of the limit at most so long before */
-#define NOTICE_PART 10    /* or in the last tenth, if that is less */
-#define PIDS_MAX    16384 /* threads count: far above jobs, far below a machine */
+    (300 * S_US)       /* a terminal's user learns of the limit at most so long before */
+#define NOTICE_PART 10 /* or in the last tenth, if that is less */
 
 enum phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_KILLING, PHASE_ENDED };
 
@@ -575,14 +575,22 @@ take_signals(void)
     return fd;
 }
 
-static void
-open_cgroup(struct shepherd *a)
+/* What cannot be confined runs all the same, but for a job that is to reach no cards but its
+ * own: other people's jobs count on that. */
+static int
+open_cgroup(struct shepherd *a, struct err *e)
 {
+    const struct spec *spec = &a->spec;
     struct cgroup_limits limits = {
-        .mem_mib = a->spec.mem_mib, .cpus = a->spec.cpus, .pids = PIDS_MAX};
-    if (a->spec.cgroup)
-        a->facts.cgroup_fd = cgroup_create(a->spec.cgroup, &limits, NULL);
-    cgroup_v1_create(a->spec.cgroup_v1, &limits, a->facts.v1_fds);
+        .mem_mib = spec->mem_mib, .cpus = spec->cpus, .pids = spec->max_processes};
+    if (spec->cgroup)
+        a->facts.cgroup_fd = cgroup_create(spec->cgroup, &limits, e);
+    cgroup_v1_create(spec->cgroup_v1, &limits, a->facts.v1_fds);
+    if (spec->n_minors < 0)
+        return 0;
+    if (a->facts.cgroup_fd < 0)
+        return -1;
+    return devfilter_attach(a->facts.cgroup_fd, spec->minors, (size_t)spec->n_minors, e);
 }
 
 static int64_t
@@ -630,7 +638,10 @@ start(struct shepherd *a)
         end_unstarted(a, "", &e);
         return;
     }
-    open_cgroup(a);
+    if (open_cgroup(a, &e) < 0) {
+        end_unstarted(a, "cannot keep it to its cards: ", &e);
+        return;
+    }
     command_start(&a->spec, FD_LOCK, a->facts.cgroup_fd, a->facts.v1_fds,
                   attach_console(a->attach), &a->command);
     umask(077);

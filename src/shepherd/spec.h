@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/request.h" /* GPU_MAX */
 #include "sys/cgroup_v1.h"
 
 struct err;
@@ -40,6 +41,10 @@ struct spec {
     int32_t warn_signal; /* 0: none */
     int32_t cpus;
     int32_t mem_mib;
+    int32_t max_processes; /* and threads */
+    int32_t
+        minors[GPU_MAX]; /* of the cards that it may open, when the others are out of reach */
+    int32_t n_minors;    /* -1: it may open any */
     char **oom_patterns;
     void *root; /* the parsed JSON that owns the strings */
 };

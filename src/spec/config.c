@@ -118,6 +118,13 @@ const struct setting config_settings[] = {
            "berthd --system: whether users see of other people's jobs only whose they are and "
            "what they hold",
            "off", "on"),
+    CHOICE(
+        device_filter, "off",
+        "whether jobs can open no cards but their own, which takes root and cgroup v2; cards "
+        "are then named by UUID in CUDA_VISIBLE_DEVICES",
+        "off", "on"),
+    INT(job_max_processes, 16, 4194304, "16384",
+        "processes and threads of one job, where cgroups have a pids controller"),
     INT(user_priority_max, PRIORITY_MIN, PRIORITY_MAX, "0",
         "berthd --system: the highest priority of a user's job; an admin's may have any"),
     USERS(users,

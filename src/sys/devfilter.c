@@ -1,0 +1,124 @@
+/* The device filter: see devfilter.h. A BPF program of type CGROUP_DEVICE sees, at each open
+ * and mknod by a process of the group, the kind, major and minor number of the device, and
+ * answers 1 for yes. Attached so that those of groups above (systemd's, a container's) are
+ * asked as well: it can only take away. The shepherd calls it before the command is in the
+ * group. */
+#include "sys/devfilter.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "sys/cgroup.h"
+
+#define NVIDIA_MAJOR 195 /* Documentation/admin-guide/devices.txt */
+#define CARDS_MAX    254 /* behind them: 254 nvidia-modeset, 255 nvidiactl, which all need */
+#define MINORS_MAX   64
+#define FIXED_INSNS  8
+
+static struct bpf_insn
+load_word(unsigned reg, int16_t offset)
+{
+    return (struct bpf_insn){.code = BPF_LDX | BPF_MEM | BPF_W,
+                             .dst_reg = reg & 15,
+                             .src_reg = BPF_REG_1,
+                             .off = offset};
+}
+
+static struct bpf_insn
+jump_if(unsigned how, unsigned reg, int32_t value, size_t from, size_t to)
+{
+    return (struct bpf_insn){.code = (uint8_t)(BPF_JMP | how | BPF_K),
+                             .dst_reg = reg & 15,
+                             .imm = value,
+                             .off = (int16_t)(to - from - 1)};
+}
+
+static struct bpf_insn
+answer(int32_t value)
+{
+    return (struct bpf_insn){
+        .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = value};
+}
+
+/* no card: yes; one of these: yes; else: no. How many instructions. */
+static size_t
+assemble(const int32_t *minors, size_t n, struct bpf_insn *out)
+{
+    const struct bpf_insn leave = {.code = BPF_JMP | BPF_EXIT};
+    size_t at = 0, yes = FIXED_INSNS - 2 + n;
+    out[at++] = load_word(BPF_REG_2, offsetof(struct bpf_cgroup_dev_ctx, major));
+    out[at++] = load_word(BPF_REG_3, offsetof(struct bpf_cgroup_dev_ctx, minor));
+    out[at] = jump_if(BPF_JNE, BPF_REG_2, NVIDIA_MAJOR, at, yes), at++;
+    out[at] = jump_if(BPF_JGE, BPF_REG_3, CARDS_MAX, at, yes), at++;
+    for (size_t i = 0; i < n; i++)
+        out[at] = jump_if(BPF_JEQ, BPF_REG_3, minors[i], at, yes), at++;
+    out[at++] = answer(0);
+    out[at++] = leave;
+    out[at++] = answer(1);
+    out[at++] = leave;
+    return at;
+}
+
+static int
+bpf(int what, union bpf_attr *attr)
+{
+    return (int)syscall(SYS_bpf, what, attr, sizeof *attr);
+}
+
+static int
+load(const int32_t *minors, size_t n, struct err *e)
+{
+    struct bpf_insn program[FIXED_INSNS + MINORS_MAX];
+    if (n > MINORS_MAX)
+        return err_set(e, ERR_FAILED, "the device filter knows at most %d cards", MINORS_MAX);
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
+    attr.insn_cnt = (uint32_t)assemble(minors, n, program);
+    attr.insns = (uintptr_t)program;
+    attr.license = (uintptr_t) "Dual MIT/GPL";
+    int fd = bpf(BPF_PROG_LOAD, &attr);
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "the kernel takes no device filter");
+    return fd;
+}
+
+static int
+attach(int how, int program, int cgroup_fd, struct err *e)
+{
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.target_fd = (uint32_t)cgroup_fd;
+    attr.attach_bpf_fd = (uint32_t)program;
+    attr.attach_type = BPF_CGROUP_DEVICE;
+    attr.attach_flags = how == BPF_PROG_ATTACH ? BPF_F_ALLOW_MULTI : 0;
+    if (bpf(how, &attr))
+        return err_errno(e, ERR_FAILED, errno, "a device filter cannot be put on the cgroup");
+    return 0;
+}
+
+int
+devfilter_attach(int cgroup_fd, const int32_t *minors, size_t n, struct err *e)
+{
+    auto_close int program = load(minors, n, e);
+    return program < 0 ? -1 : attach(BPF_PROG_ATTACH, program, cgroup_fd, e);
+}
+
+int
+devfilter_try(const char *cgroup, struct err *e)
+{
+    auto_close int program = load(NULL, 0, e);
+    auto_close int fd = cgroup_open(cgroup);
+    if (program < 0)
+        return -1;
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the cgroup %s", cgroup);
+    if (attach(BPF_PROG_ATTACH, program, fd, e))
+        return -1;
+    return attach(BPF_PROG_DETACH, program, fd, e);
+}
