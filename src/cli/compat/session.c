@@ -23,18 +23,18 @@
 static void
 on_notify(void *ctx, const char *method, json_t *params)
 {
-    struct session *s = ctx;
+    struct compat_session *s = ctx;
 
     if (strcmp(method, "event") == 0)
         json_array_append(s->events, params);
 }
 
 int
-session_open(struct session *s, const struct compat_home *home, struct err *e)
+compat_open(struct compat_session *s, const struct compat_home *home, struct err *e)
 {
     sigset_t set;
 
-    *s = (struct session){.signals = -1};
+    *s = (struct compat_session){.signals = -1};
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
@@ -52,7 +52,7 @@ session_open(struct session *s, const struct compat_home *home, struct err *e)
 }
 
 void
-session_watch(struct session *s, const char *path)
+compat_watch(struct compat_session *s, const char *path)
 {
     struct run_file *f = &s->files[s->n_files];
 
@@ -65,7 +65,7 @@ session_watch(struct session *s, const char *path)
 
 /* The first time at which a file is to be read; until when none is. */
 static int64_t
-first_due(const struct session *s, int64_t until)
+first_due(const struct compat_session *s, int64_t until)
 {
     for (int i = 0; i < s->n_files; i++) {
         if (s->files[i].due_us && s->files[i].due_us < until)
@@ -76,7 +76,7 @@ first_due(const struct session *s, int64_t until)
 
 /* Whether a file is to be read now. */
 static bool
-take_due(struct session *s)
+take_due(struct compat_session *s)
 {
     bool any = false;
 
@@ -96,7 +96,7 @@ take_due(struct session *s)
 }
 
 int
-session_wait(struct session *s, int64_t until)
+compat_wait(struct compat_session *s, int64_t until)
 {
     struct err e = {0};
     int woke = 0;
@@ -135,7 +135,7 @@ session_wait(struct session *s, int64_t until)
 }
 
 int
-session_signal(struct session *s)
+compat_signal(struct compat_session *s)
 {
     struct signalfd_siginfo info;
 
@@ -144,7 +144,7 @@ session_signal(struct session *s)
 }
 
 int
-session_again(struct session *s, struct err *e)
+compat_again(struct compat_session *s, struct err *e)
 {
     if (compat_link_again(&s->link, e) < 0)
         return -1;
@@ -153,27 +153,27 @@ session_again(struct session *s, struct err *e)
 }
 
 void
-session_close(struct session *s)
+compat_close(struct compat_session *s)
 {
     compat_link_close(&s->link);
     watch_free(s->watch);
     json_decref(s->events);
     if (s->signals >= 0)
         close(s->signals);
-    *s = (struct session){.signals = -1};
+    *s = (struct compat_session){.signals = -1};
 }
 
 /* -------------------------------------------------------------------- asking */
 
 int
-session_call(struct session *s, const char *method, json_t *params, json_t **result,
-             struct err *e)
+compat_call(struct compat_session *s, const char *method, json_t *params, json_t **result,
+            struct err *e)
 {
     return client_call(s->link.client, method, params, result, e);
 }
 
 int
-session_cancel(struct session *s, json_t *ids, struct err *e)
+compat_cancel(struct compat_session *s, json_t *ids, struct err *e)
 {
     json_t *select = json_array();
     size_t i;
@@ -186,11 +186,11 @@ session_cancel(struct session *s, json_t *ids, struct err *e)
         json_decref(select);
         return 0;
     }
-    return session_call(s, "cancel", json_pack("{s:o}", "select", select), NULL, e);
+    return compat_call(s, "cancel", json_pack("{s:o}", "select", select), NULL, e);
 }
 
 static void
-write_line(struct jsonw *w, const struct session_line *line)
+write_line(struct jsonw *w, const struct compat_line *line)
 {
     jsonw_object(w);
     jobreq_add_fields(w, line->req);
@@ -200,8 +200,8 @@ write_line(struct jsonw *w, const struct session_line *line)
 }
 
 int
-session_sync(struct session *s, const char *path, const struct session_line *lines, size_t n,
-             bool fresh, json_t **result, struct err *e)
+compat_sync(struct compat_session *s, const char *path, const struct compat_line *lines,
+            size_t n, bool fresh, json_t **result, struct err *e)
 {
     auto_free char *cwd = jobreq_current_folder(e);
     auto_buf struct buf params = BUF_INIT;
@@ -229,14 +229,14 @@ session_sync(struct session *s, const char *path, const struct session_line *lin
 }
 
 int
-session_follow(struct session *s, struct err *e)
+compat_follow(struct compat_session *s, struct err *e)
 {
     json_t *params = json_pack("{s:b,s:I}", "follow", 1, "file", (json_int_t)s->file);
     auto_json json_t *result = NULL;
 
     if (s->seq > 0)
         json_object_set_new(params, "since", json_integer(s->seq));
-    if (session_call(s, "events", params, &result, e) < 0)
+    if (compat_call(s, "events", params, &result, e) < 0)
         return -1;
     json_array_extend(s->events, json_object_get(result, "events"));
     return 0;
