@@ -55,7 +55,6 @@ struct gs_run {
     int64_t attempt;
     int64_t pgid; /* 0: not known yet */
     bool journaled;
-    bool launched;
     int64_t started_boot_us;
     int n_gpus;
     int gpus[GPU_MAX];

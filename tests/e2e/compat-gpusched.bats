@@ -1,0 +1,435 @@
+#!/usr/bin/env bats
+# The drop-in gpusched, run as its users run it: the cases of its reference (D1..D24), its files to
+# the byte, and what became better. Simulated cards of 24,000 MiB; no daemon but its own, which is
+# gone when it is.
+
+load lib
+
+case_setup()
+{
+    berth compat install "$ROOT/bin" >/dev/null
+    PATH=$ROOT/bin:$PATH
+    export BERTH_DIR=
+}
+
+simjob='python3 -m gpusched.simjob'
+
+sched()
+{
+    try gpusched "$@" --poll 0.2
+}
+
+# The line that a job's end is told with.
+ended()
+{
+    grep "job $1 finished" <<<"$out"
+}
+
+# The journal's last record of a kind: `record done 2`.
+record()
+{
+    grep "\"event\": \"$1\"" gpusched_logs/journal.jsonl | tail -1
+}
+
+@test "gpusched --version and its usage" {
+    try gpusched --version
+    is version "$out" 'gpusched 0.4.0'
+    is status "$status" 0
+    COLUMNS=80 try gpusched
+    is status "$status" 2
+    has stderr "$err" '^usage: gpusched \[-h\] \[--gpus 0,1,3\] \[--idle-threshold MIB\]'
+    has stderr "$err" '^gpusched: error: the following arguments are required: jobs_file$'
+    try gpusched jobs.txt --margin x
+    has stderr "$err" "gpusched: error: argument --margin: invalid int value: 'x'"
+    is status "$status" 2
+}
+
+@test "D1 a line that is wrong refuses the file, and says which and why" {
+    while IFS='|' read -r line words; do
+        printf '# a comment\n\n%s\n' "$line" >jobs.txt
+        sched jobs.txt --sim 1
+        is "status of $line" "$status" 2
+        is "stderr of $line" "$err" "gpusched: jobs file line 3: $words"
+    done <<'CASES'
+[vram=8G|unterminated '[...]' attribute block
+[vram=8G] |attribute block present but command is empty
+[vram=x] c|cannot parse vram value 'x' (use MiB or a G/GiB suffix)
+[vram=0] c|vram must be positive, got '0'
+[vram=8 G] c|malformed attribute 'G' (expected key=value, or bare 'cancel')
+[timeout=5w] c|cannot parse duration '5w' (use s/m/h/d)
+[timeout=0] c|timeout must be positive, got '0'
+[gpus=0] c|gpus must be >= 1, got 0
+[gpus=a] c|gpus must be an integer, got 'a'
+[retries=-1] c|retries must be >= 0, got -1
+[prio=3] c|unknown attribute 'prio' (known: vram, gpus, timeout, retries, cancel)
+[ -f x ] && c|malformed attribute '-f' (expected key=value, or bare 'cancel')
+CASES
+    [ ! -e gpusched_logs/journal.jsonl ]
+}
+
+@test "D2 an empty file and a missing one" {
+    printf '# nothing\n\n' >jobs.txt
+    sched jobs.txt --sim 1
+    is status "$status" 2
+    is stderr "$err" 'gpusched: jobs file contains no jobs (use --watch to wait for some)'
+    sched nope.txt --sim 1
+    is status "$status" 2
+    is stderr "$err" "gpusched: cannot read jobs file: [Errno 2] No such file or directory: 'nope.txt'"
+}
+
+@test "D3 jobs that fit share a card; lines, logs, journal and board to the byte" {
+    cat >jobs.txt <<JOBS
+[vram=8G] $simjob --vram 8000 --ramp 0 --hold 1
+[vram=8G]   $simjob --vram 8000 --ramp 0 --hold 1
+[VRAM=20gib] $simjob --vram 20000 --ramp 0 --hold 1; echo over
+JOBS
+    sched jobs.txt --sim 2
+    is status "$status" 0
+    sed -E 's/^\[[0-9:]{8}\]/[T]/; s/ in [0-9]+s/ in Ns/; s/util [0-9]+%/util U%/' <<<"$out" >lines
+    head -5 lines >first
+    cmp first - <<LINES
+[T] 3 jobs queued [live queue (file re-read each tick)] (poll every 0.2s; status board: gpusched_logs/status.txt)
+[T] discovered GPUs: [0, 1]
+[T] job 1 started on gpu [0] (1/3 dispatched, declared 8192 MiB/gpu) — $simjob --vram 8000 --ramp 0 --hold 1
+[T] job 2 started on gpu [0] (2/3 dispatched, declared 8192 MiB/gpu) — $simjob --vram 8000 --ramp 0 --hold 1
+[T] job 3 started on gpu [1] (3/3 dispatched, declared 20480 MiB/gpu) — $simjob --vram 20000 --ramp 0 --hold 1; echo over
+LINES
+    grep -qxF '[T] job 3 finished [OK] in Ns — peak vram gpu1:20000 MiB | declared 20480 MiB → within ±10% | avg gpu util U%' lines
+    is summary "$(tail -1 lines)" '[T] all 3 jobs done — 3 ok, 0 failed, 0 cancelled, 0 under-declared vram, 0 over-declared vram'
+    is 'log of 3' "$(cat gpusched_logs/job003_gpu1.log)" over
+    [ -e gpusched_logs/job001_gpu0.log ]
+    has seen "$(head -2 gpusched_logs/journal.jsonl | tail -1)" '^\{"key": "[0-9a-f]{12}#1", "event": "seen", "no": 2, "command": "python3 -m gpusched.simjob --vram 8000 --ramp 0 --hold 1"\}$'
+    has started "$(record started)" '^\{"key": "[0-9a-f]{12}#[01]", "event": "started", "pgid": [0-9]+, "gpus": \[[01]\]\}$'
+    has 'end' "$(record done)" '^\{"key": "[0-9a-f]{12}#[01]", "event": "done", "status": "ok", "returncode": 0, "peak_mib": \{"[01]": (8000|20000)\}, "avg_util": [0-9]+\.[0-9]+\}$'
+    has board "$(cat gpusched_logs/status.txt)" '^gpusched status @ [0-9:]{8} — 0 running, 0 pending, 3 done$'
+    has board "$(cat gpusched_logs/status.txt)" '^✓ job 1   ok \(exit 0, peak 8000 MiB\) — python3 -m gpusched'
+}
+
+@test "D4 undeclared jobs have an idle card each, one after the other" {
+    printf 'echo a >>order; sleep 0.3; echo b >>order\necho c >>order\n' >jobs.txt
+    sched jobs.txt --sim 1
+    is status "$status" 0
+    is order "$(paste -sd ' ' order)" 'a b c'
+    has output "$out" 'job 2 started on gpu \[0\] \(2/2 dispatched, undeclared \(exclusive idle GPU\)\) — echo c'
+    has output "$(ended 1)" 'peak vram n/a \(attribution failed — see README caveats\)'
+}
+
+@test "D5 what can never fit fails at once, the others run; the border is 23488 MiB" {
+    printf '[vram=30G] x\n[gpus=3] y\n[vram=23489] z\n[vram=23488] true\n' >jobs.txt
+    sched jobs.txt --sim 2
+    is status "$status" 1
+    has output "$out" 'WARN  job 1 INFEASIBLE — declared 30720 MiB \+ 512 MiB margin exceeds total capacity of 1 required GPU\(s\); marking failed: x$'
+    has output "$out" 'WARN  job 2 INFEASIBLE — needs 3 GPUs but only 2 are usable; marking failed: y$'
+    has output "$out" 'job 3 INFEASIBLE'
+    has output "$(ended 4)" 'finished \[OK\]'
+    has output "$out" '  failed: job 1 \(infeasible, exit 1\) — x$'
+    is 'in the journal' "$(grep -c '"status": "infeasible", "returncode": 1, "peak_mib": {}, "avg_util": null}' gpusched_logs/journal.jsonl)" 3
+}
+
+@test "D6 D7 the highest code is the program's; a signal counts 1" {
+    printf '[vram=1G] exit 7\n[vram=1G] exit 3\n' >jobs.txt
+    sched jobs.txt --sim 1
+    is status "$status" 7
+    printf '[vram=1G] kill -9 $$\n' >jobs.txt
+    sched jobs.txt --sim 1
+    is status "$status" 1
+    has output "$out" 'finished \[EXIT -9\]'
+    has output "$out" 'failed: job 3 \(failed, exit -9\)'
+}
+
+@test "D8 more than declared: said while it runs, and judged at the end" {
+    printf '[vram=8000] %s --vram 12000 --ramp 0 --hold 1\n' "$simjob" >jobs.txt
+    sched jobs.txt --sim 1 -v
+    is status "$status" 0
+    has output "$out" 'WARN  job 1 EXCEEDS declared VRAM: 12000 MiB observed on gpu 0 vs 8000 MiB declared \(\+50%\) — neighbors may OOM$'
+    is 'times it was said' "$(grep -c EXCEEDS <<<"$out")" 1
+    has output "$out" 'job 1 vram now gpu0:12000 MiB \(peak 12000 MiB\)$'
+    has end "$(ended 1)" 'declared 8000 MiB → UNDER-DECLARED \(\+50%\); raise it'
+    has summary "$out" '1 ok, 0 failed, 0 cancelled, 1 under-declared vram, 0 over-declared vram'
+}
+
+@test "D9 much less than declared: said at the end only" {
+    printf '[vram=12000] %s --vram 4000 --ramp 0 --hold 1\n' "$simjob" >jobs.txt
+    sched jobs.txt --sim 1
+    has end "$(ended 1)" 'declared 12000 MiB → over-declared \(-67%\); lowering it frees packing headroom'
+    has_not output "$out" EXCEEDS
+}
+
+@test "D11 of two cards with room, the fuller one; --gpus and --exclusive choose" {
+    printf '[vram=16000] sleep 1\n[vram=6000] true\n' >jobs.txt
+    sched jobs.txt --sim 2
+    has output "$out" 'job 2 started on gpu \[0\]'
+    sched jobs.txt --sim 2 --fresh --exclusive
+    has output "$out" 'job 2 started on gpu \[1\]'
+    sched jobs.txt --sim 2 --fresh --gpus 1,7
+    has_not output "$out" 'discovered'
+    has output "$out" 'job 1 started on gpu \[1\]'
+    sched jobs.txt --sim 2 --gpus x
+    is status "$status" 1
+}
+
+@test "D14 out of memory once: again with 1.25 times as much, kept in the journal" {
+    printf '[vram=2000 retries=1] %s --vram 1800 --ramp 0 --hold 0.5 --oom-once m/marker\n' "$simjob" >jobs.txt
+    sched jobs.txt --sim 1
+    is status "$status" 0
+    has output "$out" '↻ job 1 hit CUDA OOM \(attempt 1/2\) — requeued with vram 2000 → 2500 MiB$'
+    has 'journal' "$(record oom)" '"event": "oom", "attempts": 1, "next_vram": 2500\}$'
+    has output "$out" 'job 1 started on gpu \[0\] \(1/1 dispatched, declared 2500 MiB/gpu\)'
+    has log "$(cat gpusched_logs/job001_gpu0.log)" 'CUDA out of memory'
+    is 'attempts' "$(grep -c '"event": "started"' gpusched_logs/journal.jsonl)" 2
+}
+
+@test "D14 no retries left; --oom-retries is for lines that ask for fewer; a bump beyond the card" {
+    printf '[vram=2000] echo CUDA out of memory; exit 1\n[vram=20000 retries=5] echo CUDA out of memory; exit 4\n' >jobs.txt
+    sched jobs.txt --sim 1 --oom-retries 1
+    is status "$status" 1
+    has end "$(ended 1)" 'finished \[OOM \(exit 1, retries exhausted\)\]'
+    has output "$out" 'job 1 hit CUDA OOM \(attempt 1/2\)'
+    has output "$out" 'job 2 hit CUDA OOM \(attempt 1/6\) — requeued with vram 20000 → 25000 MiB$'
+    has output "$out" 'WARN  job 2 INFEASIBLE — declared 25000 MiB'
+    has journal "$(cat gpusched_logs/journal.jsonl)" '"status": "failed_oom", "returncode": 1'
+}
+
+@test "D15 retries are for memory only" {
+    printf '[vram=1G retries=3] echo x >>ran; exit 7\n' >jobs.txt
+    sched jobs.txt --sim 1
+    is status "$status" 7
+    is 'times run' "$(wc -l <ran)" 1
+}
+
+@test "D16 a time limit ends the whole tree" {
+    printf '[timeout=0.4s] sleep 60 & sleep 60\n' >jobs.txt
+    sched jobs.txt --sim 1
+    is status "$status" 1
+    has output "$out" 'WARN  job 1 TIMEOUT after [01]s \(limit 0s\) — SIGTERM$'
+    has end "$(ended 1)" 'finished \[TIMEOUT\] in [01]s'
+    has journal "$(record 'done')" '"status": "timeout", "returncode": -15'
+    "$E2E/await" gone "$LIMIT"
+}
+
+@test "D17 lines that come, go and change places are obeyed; the file is not touched" {
+    mkfifo gate
+    printf 'read line <gate\necho a >>order\necho x >>order\necho b >>order\n' >jobs.txt
+    background run gpusched jobs.txt --sim 1 --poll 0.2
+    wait_for_output run 'job 1 started'
+    printf 'read line <gate\necho b >>order\necho a >>order\necho c >>order\n' >new
+    cp new jobs.txt
+    "$E2E/await" output "$LIMIT" gpusched_logs/journal.jsonl '"no": 5'
+    echo go >gate
+    finish run
+    is status "$status" 0
+    is order "$(paste -sd ' ' order)" 'b a c'
+    cmp jobs.txt new
+}
+
+@test "D17 cancel on a line: stopped, or never started; its exit counts for nothing" {
+    printf '[vram=1G] sleep 60 & sleep 60\n[vram=24G cancel] never\n[cancel] echo no >ran\n' >jobs.txt
+    background run gpusched jobs.txt --sim 1 --poll 0.2
+    wait_for_output run 'job 3 started'
+    has 'seen first' "$(head -1 gpusched_logs/journal.jsonl)" '"no": 1, "command": "never"'
+    sed -i '1s/.*/[vram=1G cancel] sleep 60 \& sleep 60/' jobs.txt
+    finish run
+    is status "$status" 0
+    has output "$out" 'job 1 cancelled before start: never$'
+    has output "$out" 'WARN  job 3 CANCELLED by user — SIGTERM to its process group$'
+    has output "$out" 'job 3 finished \[CANCELLED\]'
+    has summary "$out" 'all 3 jobs done — 0 ok, 0 failed, 3 cancelled'
+    has board "$(cat gpusched_logs/status.txt)" '^⊘ job 1   cancelled \(exit 0, peak 0 MiB\) — never$'
+    [ ! -e ran ]
+    sed -i 's/ *cancel//; s/\[\] //' jobs.txt
+    sched jobs.txt --sim 1
+    has output "$out" 'all 0 jobs done'
+}
+
+@test "D18 a broken save is said once and touches nothing" {
+    mkfifo gate
+    printf 'read line <gate\necho x >second\n' >jobs.txt
+    background run gpusched jobs.txt --sim 1 --poll 0.1
+    wait_for_output run 'job 1 started'
+    printf '[vram=8G\n' >>jobs.txt
+    wait_for_output run 'WARN  jobs file unreadable, keeping previous queue: jobs file line 3: unterminated'
+    printf 'read line <gate\necho x >second\n' >jobs.txt
+    echo go >gate
+    finish run
+    is status "$status" 0
+    is warnings "$(grep -c unreadable <<<"$out")" 1
+    [ -e second ]
+}
+
+@test "D19 run again: what is done is skipped; --fresh runs everything; an edited line is a new one" {
+    printf '[vram=1G] echo x >>ran\n[vram=1G] echo x >>ran; exit 3\n' >jobs.txt
+    sched jobs.txt --sim 1
+    is status "$status" 3
+    sched jobs.txt --sim 1
+    is 'status of a run with nothing to do' "$status" 0
+    has output "$out" 'job 1 already completed ok — skipping \(journal\): echo x >>ran$'
+    has_not output "$out" 'job 2'
+    is 'times run' "$(wc -l <ran)" 2
+    sched jobs.txt --sim 1 --fresh
+    is 'times run' "$(wc -l <ran)" 4
+    printf '[vram=2G] echo x >>ran\n[vram=1G] echo y >>ran\n' >jobs.txt
+    sched jobs.txt --sim 1
+    is 'times run' "$(wc -l <ran)" 5
+    # The journal alone says what is over, whatever the daemon remembers.
+    rm gpusched_logs/journal.jsonl
+    sched jobs.txt --sim 1
+    is 'times run' "$(wc -l <ran)" 7
+}
+
+@test "D21 a job of a gpusched that was killed goes on, is found again, and its code is known" {
+    mkfifo gate
+    printf 'echo x >>ran; read line <gate; exit 5\n' >jobs.txt
+    background first gpusched jobs.txt --sim 1 --poll 0.2
+    "$E2E/await" output "$LIMIT" gpusched_logs/journal.jsonl '"event": "started"'
+    kill -KILL "$pid_of_first"
+    finish first
+    background run gpusched jobs.txt --sim 1 --poll 0.2
+    wait_for_output run 'job 1 is still running on gpu \[0\] — following it again'
+    echo go >gate
+    finish run
+    is status "$status" 5
+    is 'times run' "$(wc -l <ran)" 1
+    has journal "$(record 'done')" '"status": "failed", "returncode": 5'
+}
+
+@test "D21 a job that ended while no gpusched was there has its true code" {
+    mkfifo gate
+    printf 'echo $$ >pid; read line <gate; exit 5\n' >jobs.txt
+    background first gpusched jobs.txt --sim 1 --poll 0.2
+    "$E2E/await" output "$LIMIT" gpusched_logs/journal.jsonl '"event": "started"'
+    kill -KILL "$pid_of_first"
+    finish first
+    echo go >gate
+    "$E2E/await" pid "$LIMIT" "$(cat pid)"
+    sched jobs.txt --sim 1
+    is status "$status" 5
+    has end "$(ended 1)" 'finished \[EXIT 5\]'
+    has_not output "$out" 'started on gpu'
+}
+
+@test "D21 an orphan of the original is not started twice; once it has gone it is" {
+    mkdir gpusched_logs
+    setsid sleep 300 3>&- &
+    local orphan=$! key
+    key=$(printf 'echo x >>ran' | sha1sum | cut -c1-12)
+    cat >gpusched_logs/journal.jsonl <<JOURNAL
+{"key": "$key#0", "event": "seen", "no": 4, "command": "echo x >>ran"}
+{"key": "$key#0", "event": "started", "pgid": $orphan, "gpus": [0]}
+JOURNAL
+    printf '[vram=1G] echo x >>ran\n[vram=1G] true\n' >jobs.txt
+    background run gpusched jobs.txt --sim 1 --poll 0.2 --watch
+    wait_for_output run "WARN  job 4 is still running as an ORPHAN of a previous scheduler \(pgid $orphan\) — not re-dispatching"
+    wait_for_output run 'job 5 finished \[OK\]'
+    [ ! -e ran ]
+    kill "$orphan"
+    wait_for_output run 'job 4 was interrupted mid-run by a previous scheduler.s death — re-queuing'
+    wait_for_output run 'job 4 finished \[OK\]'
+    kill -INT "$pid_of_run"
+    finish run
+    is status "$status" 130
+    is 'times run' "$(wc -l <ran)" 1
+}
+
+@test "D23 several cards: both in the mask, peaks for both" {
+    printf '[gpus=2 vram=10G] echo $CUDA_VISIBLE_DEVICES; %s --vram 9000 --ramp 0 --hold 1\n' "$simjob" >jobs.txt
+    sched jobs.txt --sim 2
+    has output "$out" 'started on gpu \[0,1\]'
+    has end "$(ended 1)" 'peak vram gpu0:9000 MiB, gpu1:9000 MiB'
+    is mask "$(cat gpusched_logs/job001_gpu0-1.log)" 0,1
+}
+
+@test "D24 no GPU and no --sim: an error, never a quiet success" {
+    if [ -e /dev/nvidiactl ] || [ -e /proc/driver/nvidia/version ]; then
+        skip 'this machine has an NVIDIA driver'
+    fi
+    printf 'echo x >ran\n' >jobs.txt
+    try gpusched jobs.txt --poll 0.2
+    is status "$status" 1
+    has stderr "$err" '^gpusched: .*no GPU'
+    [ ! -e ran ]
+}
+
+@test "an old journal resumes: numbers, what is over, the raised demand; bad lines are passed over" {
+    mkdir gpusched_logs
+    local a b c
+    a=$(printf 'python train.py --config a' | sha1sum | cut -c1-12)
+    b=$(printf 'echo b' | sha1sum | cut -c1-12)
+    c=$(printf 'echo c' | sha1sum | cut -c1-12)
+    cat >gpusched_logs/journal.jsonl <<JOURNAL
+{"key": "$a#0", "event": "seen", "no": 1, "command": "python train.py --config a"}
+{"key": "$a#0", "event": "done", "status": "ok", "returncode": 0, "peak_mib": {"0": 17910}, "avg_util": 96.0}
+{"key": "$b#0", "event": "seen", "no": 2, "command": "echo b"}
+{"key": "$b#0", "event": "oom", "attempts": 1, "next_vram": 9750}
+not json
+{"key": "$c#0", "event": "seen", "no": 7, "command": "echo c"}
+{"key": "$c#0", "event": "done", "status": "cancelled", "returncode": 0, "peak_mib": {}, "avg_util": null}
+{"key": "$c#0", "ev
+JOURNAL
+    truncate -s -1 gpusched_logs/journal.jsonl
+    cp gpusched_logs/journal.jsonl old
+    printf '[vram=18G] python train.py --config a\n[vram=7800 retries=2] echo b\necho c\n[vram=1G] echo d\n' >jobs.txt
+    sched jobs.txt --sim 1
+    is status "$status" 0
+    has output "$out" 'job 1 already completed ok — skipping'
+    has output "$out" 'job 2 started on gpu \[0\] \(1/4 dispatched, declared 9750 MiB/gpu\) — echo b'
+    has output "$out" 'job 8 started on gpu'
+    has_not output "$out" 'job 7'
+    head -c "$(wc -c <old)" gpusched_logs/journal.jsonl | cmp - old
+    is 'new lines are whole' "$(tail -n +9 gpusched_logs/journal.jsonl | python3 -c 'import json,sys; print(sum(1 for l in sys.stdin if json.loads(l)))')" 5
+}
+
+@test "Ctrl-C ends the jobs, exits 130, and the next run runs them again" {
+    printf 'echo x >>ran; test -e go || sleep 60\necho y >second\n' >jobs.txt
+    background run gpusched jobs.txt --sim 1 --poll 0.2
+    "$E2E/await" output "$LIMIT" gpusched_logs/journal.jsonl '"event": "started"'
+    kill -INT "$pid_of_run"
+    finish run
+    is status "$status" 130
+    has output "$out" 'WARN  interrupted — terminating running jobs$'
+    "$E2E/await" gone "$LIMIT"
+    [ ! -e second ]
+    touch go
+    sched jobs.txt --sim 1
+    is status "$status" 0
+    has output "$out" 'job 1 was interrupted mid-run by a previous scheduler.s death — re-queuing'
+    is 'times run' "$(wc -l <ran)" 2
+    [ -e second ]
+}
+
+@test "--watch stays for lines to come, also with an empty file" {
+    : >jobs.txt
+    background run gpusched jobs.txt --sim 1 --poll 0.2 --watch
+    wait_for_output run 'queue drained — watching jobs file for new lines \(Ctrl-C to stop\)'
+    echo '[vram=1G] echo late' >>jobs.txt
+    wait_for_output run 'job 1 finished \[OK\]'
+    is 'times said' "$(grep -c 'queue drained' "$ROOT/run.out")" 2 || wait_for_output run 'queue drained'
+    kill -INT "$pid_of_run"
+    finish run
+    is status "$status" 130
+}
+
+@test "two with one folder would start everything twice: the second is refused" {
+    mkfifo gate
+    printf 'read line <gate\n' >jobs.txt
+    background run gpusched jobs.txt --sim 1 --poll 0.2
+    wait_for_output run 'job 1 started'
+    try gpusched jobs.txt --sim 1
+    is status "$status" 1
+    has stderr "$err" 'another gpusched works with gpusched_logs'
+    echo go >gate
+    finish run
+    is status "$status" 0
+}
+
+@test "the machine's daemon is used where the environment names one" {
+    export BERTH_DIR=$ROOT/i
+    start_daemon 2
+    printf '[vram=1G] echo $BERTH_JOB_ID\n' >jobs.txt
+    try gpusched jobs.txt --poll 0.2 --log-dir logs
+    is status "$status" 0
+    is 'state there' "$(job_field 1 state)" COMPLETED
+    is 'margin' "$(job_field 1 margin_mib)" 512
+    is 'idle' "$(job_field 1 idle_mib)" 200
+    [ -e logs/job001_gpu0.log ]
+    [ ! -e logs/.berth ]
+}
