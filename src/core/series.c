@@ -97,11 +97,14 @@ step_of(int64_t at_us, int64_t step_us)
 static void
 ring_add(struct ring *r, const struct series_point *p, int64_t step_us)
 {
-    struct series_point *last = r->n ? ring_at(r, r->n - 1) : NULL;
-    if (last && step_of(last->at_us, step_us) == step_of(p->at_us, step_us))
-        raise_to(last, p);
-    else
-        ring_push(r, p);
+    if (r->n > 0) {
+        struct series_point *last = ring_at(r, r->n - 1);
+        if (step_of(last->at_us, step_us) == step_of(p->at_us, step_us)) {
+            raise_to(last, p);
+            return;
+        }
+    }
+    ring_push(r, p);
 }
 
 void
@@ -171,6 +174,13 @@ series_oldest_us(const struct series *s)
 
 /* --- kept ------------------------------------------------------------------------------- */
 
+/* From -1 on. */
+static void
+put_reported(struct buf *out, int64_t v)
+{
+    varint_put(out, (uint64_t)(v + 1));
+}
+
 void
 series_encode(const struct series *s, int64_t offset_us, struct buf *out)
 {
@@ -181,11 +191,11 @@ series_encode(const struct series *s, int64_t offset_us, struct buf *out)
         const struct series_point *p = ring_at(&s->minutes, i);
         int64_t at_us = p->at_us + offset_us;
         varint_put_signed(out, at_us - before_us);
-        varint_put(out, (uint64_t)(p->used_mib + 1));
-        varint_put(out, (uint64_t)(p->held_mib + 1));
-        varint_put(out, (uint64_t)(p->external_mib + 1));
-        varint_put(out, (uint64_t)(p->util + 1));
-        varint_put(out, (uint64_t)(p->temperature_c + 1));
+        put_reported(out, p->used_mib);
+        put_reported(out, p->held_mib);
+        put_reported(out, p->external_mib);
+        put_reported(out, p->util);
+        put_reported(out, p->temperature_c);
         before_us = at_us;
     }
 }

@@ -173,7 +173,7 @@ trace_encode(const struct trace *t, struct buf *out)
     for (int i = 0; i < t->n; i++) {
         const int32_t *r = row(t, i);
         varint_put(out, (uint64_t)(r[SLOT] - (before ? before[SLOT] : 0)));
-        varint_put(out, (uint64_t)(r[UTIL] + 1));
+        varint_put(out, (uint64_t)((int64_t)r[UTIL] + 1));
         for (int k = MIB; k < width(t); k++)
             varint_put_signed(out, (int64_t)r[k] - (before ? before[k] : 0));
         before = r;
