@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "cli/answer.h"
 #include "cli/history.h"
+#include "cli/pages.h"
 #include "cli/queue_columns.h"
 #include "cli/scan.h"
 #include "wire/client.h"
@@ -193,21 +194,19 @@ add_csv(const struct pasts *p, struct buf *out)
 }
 
 int
-history_csv_add(struct client *c, json_t *params, struct buf *out, size_t *left_out,
-                struct err *e)
+history_csv_add(struct client *c, json_t *params, int64_t limit, struct buf *out,
+                size_t *left_out, struct err *e)
 {
     struct pasts p = {0};
     json_t *fields = json_array();
-    const char *text;
-    size_t len;
+    auto_buf struct buf text = BUF_INIT;
     int rc = -1;
 
     for (int i = 0; i < INS; i++)
         json_array_append_new(fields, json_string(in_fields[i]));
     json_object_set_new(params, "fields", fields);
-    if (read_cards(c, &p, e) == 0 &&
-        client_call_raw(c, "jobs", json_incref(params), &text, &len, e) == 0) {
-        take_rows(&p, text, len);
+    if (read_cards(c, &p, e) == 0 && pages_ask(c, json_incref(params), limit, &text, e) == 0) {
+        take_rows(&p, text.data, text.len);
         if (p.n > 1)
             qsort(p.v, p.n, sizeof *p.v, by_arrival);
         add_csv(&p, out);

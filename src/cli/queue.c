@@ -37,7 +37,9 @@ static const struct page page = {
     .options = options,
     .notes =
         "Columns: id user name state gpus vram share declared peak now time limit priority\n"
-        "reason expected exit submitted started ended tags after file line cwd log command",
+        "reason expected exit submitted started ended wait verdict util why tags after file "
+        "line\n"
+        "cwd log command",
 };
 
 struct wish {

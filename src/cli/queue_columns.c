@@ -47,6 +47,10 @@ const char *const queue_field_names[FIELDS] = {
     "tags",
     "after",
     "vram_auto",
+    "wait_ms",
+    "verdict",
+    "util",
+    "text",
 };
 
 static void
@@ -118,6 +122,8 @@ DRAW(draw_now, F_NOW, add_mib)
 DRAW(draw_peak, F_PEAK, add_peaks)
 DRAW(draw_time, F_RUN_MS, add_ms)
 DRAW(draw_limit, F_LIMIT_MS, add_ms)
+DRAW(draw_wait, F_WAIT_MS, add_ms)
+DRAW(draw_verdict, F_VERDICT, scan_add)
 DRAW(draw_submitted, F_SUBMITTED, add_time)
 DRAW(draw_started, F_STARTED, add_time)
 DRAW(draw_ended, F_ENDED, add_time)
@@ -226,6 +232,21 @@ draw_reason(const struct row *row, struct buf *out)
 }
 
 static void
+draw_util(const struct row *row, struct buf *out)
+{
+    if (row->v[F_UTIL].type == SCAN_NUMBER)
+        buf_addf(out, "%lld %%", (long long)scan_int(&row->v[F_UTIL], 0));
+}
+
+/* Of what did not complete, in words. */
+static void
+draw_why(const struct row *row, struct buf *out)
+{
+    if (!scan_is(&row->v[F_STATE], "COMPLETED"))
+        scan_add(out, &row->v[F_TEXT]);
+}
+
+static void
 draw_command(const struct row *row, struct buf *out)
 {
     if (row->v[F_NAME].type == SCAN_STRING && row->v[F_NAME].len > 2) {
@@ -271,6 +292,10 @@ const struct queue_column queue_columns[] = {
     {"submitted", {"SUBMITTED", false, false}, F_SUBMITTED, 0, draw_submitted},
     {"started", {"STARTED", false, false}, F_STARTED, 0, draw_started},
     {"ended", {"ENDED", false, false}, F_ENDED, 0, draw_ended},
+    {"wait", {"WAIT", true, true}, F_WAIT_MS, 0, draw_wait},
+    {"verdict", {"VERDICT", false, true}, F_VERDICT, 0, draw_verdict},
+    {"util", {"LOAD", true, true}, F_UTIL, 0, draw_util},
+    {"why", {"WHY", false, true}, F_TEXT, FIELD_BIT(F_STATE), draw_why},
     {"tags", {"TAGS", false, false}, F_TAGS, 0, draw_tags},
     {"after", {"AFTER", false, false}, F_AFTER, 0, draw_after},
     {"file", {"FILE", false, false}, F_FILE, 0, draw_file},

@@ -44,6 +44,10 @@ enum field {
     F_TAGS,
     F_AFTER,
     F_AUTO,
+    F_WAIT_MS,
+    F_VERDICT,
+    F_UTIL,
+    F_TEXT,
     FIELDS,
 };
 

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/connect.h"
+#include "cli/pages.h"
 #include "cli/queue_columns.h"
 #include "cli/queue_rows.h"
 #include "cli/render.h"
@@ -56,6 +57,20 @@ draw_rows(const struct queue_format *f, const struct queue_rows *rows)
     return t;
 }
 
+/* The answer, which is either the connection's, or in `pages`. */
+static int
+ask(struct client *c, json_t *params, const struct queue_view *view, struct buf *pages,
+    const char **text, size_t *len, struct err *e)
+{
+    if (!view->past)
+        return client_call_raw(c, "jobs", params, text, len, e);
+    if (pages_ask(c, params, view->limit, pages, e) < 0)
+        return -1;
+    *text = buf_str(pages);
+    *len = pages->len;
+    return 0;
+}
+
 int
 queue_table_add(struct client *c, json_t *params, const struct queue_view *view,
                 const struct term *term, struct buf *out, size_t *n, struct err *e)
@@ -63,6 +78,7 @@ queue_table_add(struct client *c, json_t *params, const struct queue_view *view,
     const char *columns = view->format ? view->format : view->usual ? view->usual : usual;
     struct queue_format f;
     struct queue_rows rows;
+    auto_buf struct buf pages = BUF_INIT;
     const char *text;
     size_t len;
 
@@ -71,7 +87,7 @@ queue_table_add(struct client *c, json_t *params, const struct queue_view *view,
         return -1;
     }
     json_object_set_new(params, "fields", queue_format_fields(&f));
-    if (client_call_raw(c, "jobs", params, &text, &len, e) < 0)
+    if (ask(c, params, view, &pages, &text, &len, e) < 0)
         return -1;
     queue_rows_find(&f, text, len, &rows);
     auto_table struct table *t = draw_rows(&f, &rows);

@@ -3,6 +3,8 @@
 #define CLI_QUEUE_TABLE_H
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 struct buf;
 struct cli;
@@ -15,6 +17,8 @@ struct queue_view {
     const char *format;  /* column names with commas; NULL: the usual ones */
     const char *usual;   /* those; NULL: the queue's */
     const char *sort;    /* a column's name, with - in front the largest first */
+    bool past;           /* ended jobs, page by page */
+    int64_t limit;       /* then: the newest so many; 0: all */
     const char *nothing; /* what to say on a terminal when there are none */
 };
 

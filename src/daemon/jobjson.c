@@ -234,6 +234,23 @@ FIELD(run_ms)
         jsonw_null(w);
 }
 
+/* Until it started for the first time. */
+FIELD(wait_ms)
+{
+    const struct job *job = x->job;
+    int64_t from_us =
+        job->req.begin_us > job->submitted_us ? job->req.begin_us : job->submitted_us;
+    int64_t started_us = job->run ? job->run->started_us : 0;
+    struct store_attempt *all = NULL;
+    struct err e;
+    int n = job->attempts > 1 ? store_attempts_load(x->daemon->store, job->id, &all, &e) : 0;
+    for (int i = n - 1; i >= 0; i--)
+        started_us = all[i].attempt.started_us ? all[i].attempt.started_us : started_us;
+    if (n > 0)
+        store_attempts_free(all, n);
+    int_or_null(w, started_us > from_us ? (started_us - from_us) / 1000 : 0, started_us > 0);
+}
+
 FIELD(exit_code)
 {
     const struct ending *e = ending_of(x);
@@ -437,6 +454,7 @@ static const struct jobjson_entry fields[] = {
     {"started", field_started},
     {"ended", field_ended},
     {"run_ms", field_run_ms},
+    {"wait_ms", field_wait_ms},
     {"exit_code", field_exit_code},
     {"signal", field_signal},
     {"exit_status", field_exit_status},

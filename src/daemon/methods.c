@@ -25,7 +25,6 @@ static const struct method methods[] = {
     {"log.level", method_log_level, true},
     {"events", method_events, false},
     {"report", method_report, false},
-    {"stop", method_stop, true},
     {"series", method_series, false},
     {"metrics", method_metrics, false},
     {"health", method_health, false},

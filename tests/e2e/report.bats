@@ -83,3 +83,24 @@ report()
     try "$E2E/ask.py" jobs '{"ended": true, "limit": 1, "state": "RUNNING"}'
     has refusal "$err" 'is no state in which a job ends'
 }
+
+@test "history chooses by time, state, name and text, over many pages" {
+    some_past 3000
+    is all "$(berth history --all -o id | wc -l)" 3005
+    is limited "$(berth history -n 2500 -o id | wc -l)" 2501
+    is failed "$(berth history --state failed -n 1 --until 1h -o state | tail -1 | xargs)" FAILED
+    is search "$(berth history --search 'SIMJOB' -o id | xargs)" 'ID 2 4'
+    berth submit --gpus 0 -J evening -W -- true
+    is name "$(berth history --name 'eve*' -o name | xargs)" 'NAME evening'
+    local since=@$(date -d '-7 days' +%s)
+    report "{\"since_us\": ${since#@}000000, \"by\": [\"user\"]}"
+    is week "$(berth history --since "$since" -o id | wc -l)" \
+        "$(($(json total.jobs <report.json) + 1))"
+    is why "$(berth history 3 -o wait,why | tail -1 | awk '{print $2, $3}')" 'exit 3'
+    is none "$(berth history --since now -o id | wc -l)" 1
+    try berth history --since soon
+    is status "$status" 2
+    has words "$err" 'no moment; write 2h or 7d'
+    try berth history --state running
+    is status "$status" 2
+}
