@@ -12,10 +12,10 @@
 #include "web/reply.h"
 #include "web/upstream.h"
 
-#define ENTRIES_MAX 128
-#define COST_FACTOR 20 /* the daemon's time that goes into one question: a twentieth at most   \
-                        */
+/* Of the daemon's time at most a twentieth goes into one question that many ask. */
+#define COST_FACTOR 20
 #define REST_MAX_US (INT64_C(5) * 1000000)
+#define ENTRIES_MAX 128
 
 struct waiter {
     struct waiter *next, **at;

@@ -1,0 +1,138 @@
+// Ended jobs, the newest first, a page at a time. What is asked stands in the address, so that
+// it can be sent to somebody.
+
+import {
+    el, sync, safe, mib, duration, ago, clock, jobLink, what, chip, gpusText, peak, table, cell,
+    load, firstData, follow,
+} from "./page.js";
+
+const PAGE = 100;
+const STATES = ["COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "CANCELLED", "LOST", "PREEMPTED", "INFEASIBLE"];
+const SPANS = [["", "any time"], ["3600", "last hour"], ["86400", "last day"], ["604800", "last week"], ["2592000", "last 30 days"]];
+const known = (v) => v !== null && v !== undefined;
+
+let data = firstData();
+const asked = new URLSearchParams(location.search);
+const older = []; // the pages before this one, as before_id
+
+function row(job) {
+    const most = peak(job);
+    return el("tr", {"data-job": job.id},
+        el("th.id", {scope: "row"}, jobLink(job)),
+        cell("State", null, chip(job.state)),
+        cell("Job", "wide", what(job)),
+        cell("User", null, job.user),
+        cell("GPU", "num", gpusText(job)),
+        cell("Peak / asked", "num", known(most) ? mib(most) : "n/a",
+            el("span.dim", null, known(job.vram_mib) ? " / " + mib(job.vram_mib) : "")),
+        cell("Ran", "num", known(job.run_ms) ? duration(job.run_ms) : "-"),
+        cell("Ended", "num", job.ended ? el("time", {datetime: job.ended.rfc3339, title: clock(job.ended.unix)}, ago(job.ended.unix)) : "-"),
+        cell("How", "why", job.state === "COMPLETED" ? verdict(job) : safe(job.explain || job.text || "")));
+}
+
+function verdict(job) {
+    if (job.verdict === "over") return el("span.dim", null, "asked for more than it used");
+    if (job.verdict === "under") return el("span", null, "used more than it asked for");
+    return null;
+}
+
+function query() {
+    const q = new URLSearchParams();
+    q.set("limit", PAGE);
+    for (const key of ["search", "user", "state", "before_id"]) if (asked.get(key)) q.set(key, asked.get(key));
+    // Whole minutes: everybody who looks at the last hour asks the same.
+    const span = Number(asked.get("span"));
+    if (span) q.set("since_us", (Math.floor(Date.now() / 60000) * 60 - span) * 1e6);
+    return q.toString();
+}
+
+const body = el("tbody"), none = el("p.empty", null, "No ended job is like that.");
+const next = el("button", {type: "button"}, "older"), back = el("button", {type: "button"}, "newer");
+let run = null;
+
+function draw() {
+    sync(body, data.jobs.map(row));
+    body.closest(".scroll").hidden = data.jobs.length === 0;
+    none.hidden = data.jobs.length > 0;
+    next.hidden = data.jobs.length < PAGE;
+    back.hidden = !asked.get("before_id");
+}
+
+async function refresh() {
+    data = await load("/api/v1/history?" + query());
+    draw();
+}
+
+function go() {
+    const q = new URLSearchParams(asked);
+    history.replaceState(null, "", q.toString() ? "/history?" + q : "/history");
+    run();
+}
+
+function field(label, control) {
+    return el("label", null, label, control);
+}
+
+function filters() {
+    const form = el("form.filters", {role: "search", "aria-label": "Which jobs"});
+    const search = el("input", {type: "search", name: "search", placeholder: "in command or name", value: asked.get("search") || ""});
+    const user = el("input", {name: "user", placeholder: "anybody", value: asked.get("user") || "", size: 10, autocomplete: "off"});
+    const choice = (name, options) => {
+        const node = el("select", {name}, options.map(([value, text]) =>
+            el("option", {value, selected: (asked.get(name) || "") === value}, text)));
+        return node;
+    };
+    const state = choice("state", [["", "any"], ...STATES.map((s) => [s, s.toLowerCase().replace(/_/g, " ")])]);
+    const span = choice("span", SPANS);
+    form.append(field("Search", search), field("User", user), field("State", state), field("Ended", span));
+    let timer = 0;
+    const take = () => {
+        for (const control of [search, user, state, span])
+            if (control.value) asked.set(control.name, control.value);
+            else asked.delete(control.name);
+        asked.delete("before_id");
+        older.length = 0;
+        go();
+    };
+    form.addEventListener("input", () => {
+        clearTimeout(timer);
+        timer = setTimeout(take, 250);
+    });
+    form.addEventListener("submit", (e) => {
+        e.preventDefault();
+        take();
+    });
+    return form;
+}
+
+next.addEventListener("click", () => {
+    older.push(asked.get("before_id") || "");
+    asked.set("before_id", data.jobs[data.jobs.length - 1].id);
+    go();
+    scrollTo(0, 0);
+});
+back.addEventListener("click", () => {
+    const to = older.pop();
+    if (to) asked.set("before_id", to);
+    else asked.delete("before_id");
+    go();
+});
+
+if (data.error) {
+    document.documentElement.classList.remove("js");
+    follow(async () => {
+        await load("/api/v1/history?limit=1");
+        location.reload();
+    });
+} else {
+    document.getElementById("plain").replaceWith(filters(),
+        table("Ended jobs, the newest first", [["", "id"], ["State"], ["Job"], ["User"], ["GPU", "num"], ["Peak / asked", "num"], ["Ran", "num"], ["Ended", "num"], ["How"]], body, {id: "history"}),
+        none, el("div.pager", null, back, next));
+    draw();
+    run = follow(async () => {
+        // Who reads an older page is not disturbed.
+        if (!asked.get("before_id") || data.asked !== location.search) await refresh();
+        data.asked = location.search;
+    });
+    run();
+}

@@ -1,0 +1,358 @@
+// The first page: what is wrong, what each GPU does, who runs, who waits and why, what ended.
+
+import {
+    el, sync, safe, mib, gib, duration, ago, clock, moment, since, colourOf, jobLink, idText, what,
+    chip, gpusText, wants, peak, meter, table, cell, load, firstData, follow,
+} from "./page.js";
+import {sparkline} from "./plot.js";
+
+const SHOWN = 200;
+const known = (v) => v !== null && v !== undefined;
+const isActive = (job) => ["RUNNING", "STARTING", "COMPLETING", "SUSPENDED"].includes(job.state);
+
+let data = firstData();
+let series = null; // by UUID
+let filter = "";
+let limit = SHOWN;
+
+// ------------------------------------------------------------------- summary
+
+function plural(n, one, many) {
+    return n + " " + (n === 1 ? one : many || one + "s");
+}
+
+function tile(value, of, label, tone) {
+    return el("div.tile" + (tone ? "." + tone : ""), null,
+        el("b", null, String(value), of ? el("small", null, " / " + of) : null),
+        el("span", null, label));
+}
+
+function tiles() {
+    const counts = data.counts, gpus = data.gpus;
+    const busy = gpus.filter((g) => g.jobs.length).length;
+    const sum = (key) => gpus.reduce((n, g) => n + (g[key] || 0), 0);
+    const active = counts.RUNNING + counts.STARTING + counts.COMPLETING + counts.SUSPENDED;
+    return [
+        tile(busy, gpus.length, busy === 1 ? "GPU at work" : "GPUs at work"),
+        tile(active, null, "running", active ? "good" : null),
+        tile(counts.PENDING, null, "waiting", counts.PENDING ? "wait" : null),
+        counts.HELD ? tile(counts.HELD, null, "held") : null,
+        gpus.length ? tile(gib(sum("used_mib")), gib(sum("total_mib")) + " GiB", "VRAM used") : null,
+    ];
+}
+
+function gpuProblem(g) {
+    const by = g.state_by ? " by " + g.state_by : "";
+    const why = g.state_text ? ": " + g.state_text : "";
+    const name = "GPU " + g.index;
+    switch (g.state) {
+    case "up":
+        return null;
+    case "paused":
+    case "draining":
+        return ["warn", `${name} is ${g.state}${by}${why}. No new work starts there.`];
+    case "unknown":
+        return ["bad", `${name}: its state is unknown${why}. New GPU work waits.`];
+    default:
+        return ["bad", `${name} is ${g.state}${why}.`];
+    }
+}
+
+function problems() {
+    const found = [];
+    const d = data.daemon;
+    if (d.disk_full) found.push(["bad", "The disk of Berth's state is full. What runs goes on; nothing new is accepted."]);
+    if (d.stopping) found.push(["warn", "The daemon is stopping: nothing new starts."]);
+    if (data.unknown_since)
+        found.push(["bad", "The GPUs have not been read since " + clock(data.unknown_since.unix) +
+            (data.probe_error ? ": " + data.probe_error : "") + "."]);
+    else
+        for (const g of data.gpus) found.push(gpuProblem(g));
+    for (const check of (data.health && data.health.checks) || [])
+        if (check.state !== "ok" && !/gpu|probe|disk/i.test(check.name))
+            found.push([check.state === "bad" ? "bad" : "warn", check.name + ": " + check.text]);
+    for (const job of data.queue) {
+        const most = peak(job);
+        if (isActive(job) && known(job.vram_mib) && most > job.vram_mib * 1.1)
+            found.push(["warn", el("span", null, "Job ", jobLink(job), ` uses ${mib(most)}, ` +
+                `more than the ${mib(job.vram_mib)} that it asked for: its neighbours may run out of memory.`)]);
+    }
+    return found.filter(Boolean);
+}
+
+function problemList() {
+    const found = problems();
+    return found.map(([tone, text]) =>
+        el("li.problem." + tone, null, typeof text === "string" ? safe(text) : text));
+}
+
+// ---------------------------------------------------------------------- GPUs
+
+// What a job holds there, and what of it it really uses, as far as that is known.
+function holdOf(job, gpu) {
+    const whole = !known(job.vram_mib) && !known(job.share);
+    let held = whole ? gpu.total_mib : known(job.vram_mib) ? job.vram_mib : job.share * gpu.total_mib;
+    const most = (job.peak_mib || {})[gpu.index];
+    if (known(most) && most > held) held = most;
+    const now = known(job.now_mib) && job.gpus.length ? job.now_mib / job.gpus.length : null;
+    return {job, whole, held, now};
+}
+
+function segment(css, mibs, total, title) {
+    const node = el("i." + css, {title});
+    node.style.width = Math.max(0, 100 * mibs / total).toFixed(2) + "%";
+    return node;
+}
+
+function vramBar(gpu, holds) {
+    const total = gpu.total_mib || 1;
+    const external = gpu.external_mib || 0;
+    const room = Math.max(0, total - external);
+    const sum = holds.reduce((n, h) => n + h.held, 0);
+    const scale = sum > room && sum > 0 ? room / sum : 1; // whole cards leave strangers room
+    const parts = holds.map((h) => {
+        const label = `job ${idText(h.job)}: holds ${h.whole ? "the whole GPU" : mib(Math.round(h.held))}` +
+            (known(h.now) ? `, uses ${mib(Math.round(h.now))}` : "");
+        const node = segment("hold." + colourOf(h.job.id), h.held * scale, total, label);
+        if (known(h.now) && h.held > 0) {
+            const used = el("u");
+            used.style.width = Math.min(100, 100 * h.now / (h.held * scale)).toFixed(1) + "%";
+            node.append(used);
+        }
+        return node;
+    });
+    if (external) parts.push(segment("external", external, total, `not Berth's: ${mib(external)}`));
+    return el("div.vram", {role: "img", "aria-label":
+        `${mib(gpu.used_mib)} of ${mib(gpu.total_mib)} used, ${mib(gpu.held_mib)} held` +
+        (external ? `, ${mib(external)} by others` : "")}, parts);
+}
+
+function holderLine(h) {
+    const job = h.job;
+    return el("li", null, el("i.dot." + colourOf(job.id)),
+        el("a", {href: "/jobs/" + job.id}, idText(job)),
+        el("span.grow", {title: job.command === null ? "" : safe(job.command)},
+            job.name ? safe(job.name) : job.command === null ? "(private)" : safe(job.command)),
+        el("span.dim", null, job.user),
+        el("span.num", null, h.whole ? "whole" : known(job.share) && !known(job.vram_mib)
+            ? String(job.share) : gib(job.vram_mib) + "G"));
+}
+
+function strangerLine(s) {
+    return el("li.stranger", null, el("i.dot.external"),
+        el("span.grow", null, "pid " + s.pid + (s.user ? " of " + s.user : ""), el("em", null, " not Berth\u2019s")),
+        el("span.num", null, known(s.mib) ? mib(s.mib) : "n/a"));
+}
+
+function gpuSpark(gpu) {
+    const own = series && series[gpu.uuid];
+    if (!own || own.points.length < 2) return null;
+    const points = own.points;
+    const span = (points[points.length - 1][0] - points[0][0]) / 1000;
+    return el("figure", null,
+        sparkline(points.map((p) => [p[0], p[1]]), gpu.total_mib, points.map((p) => [p[0], p[4]]),
+            `VRAM and load of the last ${duration(span)}`),
+        el("figcaption", null, el("span", null, el("i.key.area"), "VRAM ", el("i.key.load"), "load"),
+            el("span", null, "last " + duration(span).replace(/(\d+[hm])0+[ms]$/, "$1"))));
+}
+
+function gpuCard(gpu, jobs) {
+    const holds = gpu.jobs.map((id) => jobs.get(id)).filter(Boolean).map((job) => holdOf(job, gpu));
+    const unseen = gpu.jobs.length - holds.length;
+    const strangers = gpu.strangers.slice(0, 3);
+    return el("article.card" + (gpu.state === "up" ? "" : "." + (gpu.state === "paused" ||
+        gpu.state === "draining" ? "warn" : "bad")), {"data-gpu": gpu.index},
+        el("h3", null, "GPU " + gpu.index, el("span.dim", null, gpu.name || ""),
+            gpu.state !== "up" ? el("span.chip." + (gpu.paused ? "warn" : "bad"), null, gpu.state) : null,
+            gpu.state === "up" && !gpu.jobs.length && !gpu.external_mib ? el("span.chip.done", null, "free") : null),
+        vramBar(gpu, holds),
+        el("p.figures", null,
+            el("span", null, el("b", null, gib(gpu.used_mib)), ` of ${gib(gpu.total_mib)} GiB used`),
+            el("span.dim", null, `${gib(gpu.free_mib)} to give`)),
+        el("p.figures.dim", null,
+            el("span", null, "load ", el("b", null, known(gpu.util) ? gpu.util + " %" : "n/a")),
+            el("span", null, known(gpu.temperature_c) ? gpu.temperature_c + " \u00b0C" : "")),
+        gpuSpark(gpu),
+        el("ul.holders", null, holds.map(holderLine), strangers.map(strangerLine),
+            unseen > 0 ? el("li.dim", null, "and " + plural(unseen, "more job")) : null,
+            gpu.strangers.length > 3 ? el("li.dim", null, "and " + plural(gpu.strangers.length - 3, "more process", "more processes")) : null,
+            !gpu.jobs.length && !gpu.strangers.length ? el("li.dim", null, "nothing runs here") : null));
+}
+
+// --------------------------------------------------------------------- tables
+
+function vramCell(job) {
+    const used = known(job.now_mib) ? job.now_mib / Math.max(1, job.gpus.length) : null;
+    const most = peak(job);
+    if (job.gpus_wanted === 0) return [el("span.dim", null, "-")];
+    const asked = known(job.vram_mib) ? gib(job.vram_mib) + " GiB" : known(job.share) ? job.share + " GPU" : "whole";
+    if (!known(used)) return [el("span", null, asked)];
+    const over = known(job.vram_mib) && most > job.vram_mib;
+    return [el("span", null, gib(used) + " / " + asked),
+        known(job.vram_mib) ? meter(used, job.vram_mib, `${mib(Math.round(used))} of ${mib(job.vram_mib)}`, over ? "bad" : "") : null];
+}
+
+function timeCell(job) {
+    if (!job.started) return [el("span.dim", null, "starting")];
+    const run = (Date.now() / 1000 - job.started.unix) * 1000;
+    if (!job.limit_ms) return [since(job.started.unix)];
+    return [el("span", null, since(job.started.unix), el("span.dim", null, " / " + duration(job.limit_ms))),
+        meter(run, job.limit_ms, "of its time limit", run > job.limit_ms * 0.9 ? "warn" : "")];
+}
+
+function runningRow(job) {
+    return el("tr", {"data-job": job.id},
+        el("th.id", {scope: "row"}, el("i.dot." + colourOf(job.id)), jobLink(job)),
+        cell("Job", "wide", what(job)),
+        cell("User", null, job.user),
+        cell("GPU", "num", gpusText(job)),
+        cell("VRAM", "num", ...vramCell(job)),
+        cell("Load", "num", known(job.util) ? job.util + " %" : el("span.dim", null, "n/a")),
+        cell("Running for", "num", ...timeCell(job)));
+}
+
+function startCell(job) {
+    if (!job.expected_start) return el("span.dim", null, "not known");
+    const ms = (job.expected_start.unix - Date.now() / 1000) * 1000;
+    return el("span", {title: new Date(job.expected_start.unix * 1000).toLocaleString()},
+        ms < 1000 ? "any moment" : "in " + duration(ms).replace(/(\d+[dhm])\d+[hms]$/, "$1"),
+        el("span.dim", null, " " + clock(job.expected_start.unix)));
+}
+
+function whyText(job) {
+    const text = job.explain || "";
+    return job.reason && text.startsWith(job.reason + ": ") ? text.slice(job.reason.length + 2) : text;
+}
+
+function waitingRow(job, place) {
+    return el("tr", {"data-job": job.id},
+        el("th.id", {scope: "row"}, el("span.place", {title: "place in line"}, job.state === "HELD" ? "" : place + "."), jobLink(job)),
+        cell("Job", "wide", what(job)),
+        cell("User", null, job.user),
+        cell("Wants", null, wants(job)),
+        cell("Why it waits", "why", job.reason ? el("b.reason", null, job.reason) : null, el("span", null, safe(whyText(job)))),
+        cell("Expected", "num", startCell(job)));
+}
+
+function endedRow(job) {
+    const most = peak(job);
+    return el("tr", {"data-job": job.id},
+        el("th.id", {scope: "row"}, jobLink(job)),
+        cell("State", null, chip(job.state)),
+        cell("Job", "wide", what(job)),
+        cell("User", null, job.user),
+        cell("How", "why", job.state === "COMPLETED" ? el("span.dim", null, known(most) ? "peak " + mib(most) : "") : safe(job.explain || "")),
+        cell("Ran", "num", known(job.run_ms) ? duration(job.run_ms) : "-"),
+        cell("Ended", "num", job.ended ? el("time", {datetime: job.ended.rfc3339, title: clock(job.ended.unix)}, ago(job.ended.unix)) : "-"));
+}
+
+function matches(job) {
+    if (!filter) return true;
+    return [idText(job), job.name, job.command, job.user, job.reason, ...(job.tags || [])]
+        .some((text) => text && String(text).toLowerCase().includes(filter));
+}
+
+// ----------------------------------------------------------------------- page
+
+const parts = {};
+
+function build() {
+    const search = el("input", {type: "search", id: "filter", placeholder: "filter by job, user, reason",
+        "aria-label": "Filter the queue", autocomplete: "off"});
+    search.addEventListener("input", () => {
+        filter = search.value.trim().toLowerCase();
+        draw();
+    });
+    parts.problems = el("ul.problems", {"aria-label": "What is wrong"});
+    parts.tiles = el("div.tiles", {"aria-label": "In numbers", role: "group"});
+    parts.cards = el("div.cards");
+    for (const name of ["running", "waiting", "ended"]) {
+        parts[name] = el("tbody");
+        parts[name + "Title"] = el("h2");
+        parts[name + "None"] = el("p.empty");
+    }
+    parts.more = el("button.more", {type: "button"});
+    parts.more.addEventListener("click", () => {
+        limit = limit > SHOWN ? SHOWN : 10000;
+        run();
+    });
+    const left = [["", "id"], ["Job"], ["User"]];
+    const running = table("Running jobs", [...left, ["GPU", "num"], ["VRAM", "num"], ["Load", "num"], ["Running for", "num"]], parts.running, {id: "running"});
+    const waiting = table("Waiting jobs, whose turn is first on top", [...left, ["Wants"], ["Why it waits"], ["Expected start", "num"]], parts.waiting, {id: "waiting"});
+    const ended = table("Jobs that ended lately", [["", "id"], ["State"], ["Job"], ["User"], ["How"], ["Ran", "num"], ["Ended", "num"]], parts.ended, {id: "ended"});
+    document.getElementById("plain").replaceWith(
+        el("section.summary", {"aria-label": "Summary"}, parts.tiles, parts.problems),
+        el("section", {"aria-label": "GPUs"}, parts.cards),
+        el("section", {"aria-label": "Running"}, el("div.bar", null, parts.runningTitle, search), running, parts.runningNone),
+        el("section", {"aria-label": "Waiting"}, parts.waitingTitle, waiting, parts.waitingNone, parts.more),
+        el("section", {"aria-label": "Ended"}, el("div.bar", null, parts.endedTitle, el("a", {href: "/history"}, "all of them")), ended, parts.endedNone));
+}
+
+function title(node, text, n, shown) {
+    sync(node, [el("span", null, text), el("small", null, shown !== n ? `${shown} of ${n}` : String(n))]);
+}
+
+function fill(name, rows, none) {
+    sync(parts[name], rows);
+    parts[name].closest(".scroll").hidden = rows.length === 0;
+    parts[name + "None"].hidden = rows.length > 0;
+    parts[name + "None"].textContent = none;
+}
+
+function drawQueue() {
+    const counts = data.counts;
+    const active = data.queue.filter(isActive), waiting = data.queue.filter((job) => !isActive(job));
+    const place = new Map(waiting.map((job, i) => [job.id, i + 1]));
+    const shownActive = active.filter(matches), shownWaiting = waiting.filter(matches);
+    const nWaiting = Math.max(waiting.length, counts.PENDING + counts.HELD);
+    title(parts.runningTitle, "Running", active.length, shownActive.length);
+    title(parts.waitingTitle, "Waiting", nWaiting, shownWaiting.length);
+    fill("running", shownActive.map(runningRow), filter ? "No running job matches." : "Nothing runs.");
+    fill("waiting", shownWaiting.map((job) => waitingRow(job, place.get(job.id))),
+        filter ? "No waiting job matches." : "Nobody waits.");
+    parts.more.hidden = data.queue.length < SHOWN;
+    parts.more.textContent = limit > SHOWN ? "show fewer" : "show all " + nWaiting;
+}
+
+function draw() {
+    const jobs = new Map(data.queue.map((job) => [job.id, job]));
+    const active = data.counts.RUNNING + data.counts.STARTING;
+    document.title = `${active} running, ${data.counts.PENDING} waiting \u00b7 Berth`;
+    sync(parts.tiles, tiles());
+    sync(parts.problems, problemList());
+    parts.problems.hidden = !parts.problems.children.length;
+    sync(parts.cards, data.gpus.map((gpu) => gpuCard(gpu, jobs)));
+    drawQueue();
+    title(parts.endedTitle, "Ended lately", data.recent.length, data.recent.length);
+    fill("ended", data.recent.map(endedRow), "Nothing has ended yet.");
+}
+
+async function loadSeries() {
+    try {
+        const answer = await load("/api/v1/series");
+        series = Object.fromEntries(answer.gpus.map((g) => [g.uuid, g]));
+    } catch (e) {
+        series = null; // a daemon that keeps none, or one that is away
+    }
+}
+
+async function refresh() {
+    const more = limit > SHOWN ? "?limit=" + limit : "";
+    const [fresh] = await Promise.all([load("/api/v1/overview" + more), loadSeries()]);
+    data = fresh;
+    draw();
+}
+
+let run;
+if (data.error) {
+    document.documentElement.classList.remove("js"); // what is wrong stands in the plain page
+    run = follow(async () => {
+        await load("/api/v1/overview");
+        location.reload();
+    });
+} else {
+    build();
+    draw();
+    run = follow(refresh);
+    loadSeries().then(draw);
+}
