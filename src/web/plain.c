@@ -140,13 +140,11 @@ add_error(struct buf *out, const json_t *error)
 }
 
 static void
-add_older_link(struct buf *out, const json_t *jobs)
+add_older_link(struct buf *out, const json_t *before)
 {
-    const json_t *last = json_array_get(jobs, json_array_size(jobs) - 1);
-
-    if (last)
+    if (json_is_integer(before))
         buf_addf(out, "<p><a href=\"/history?before_id=%lld\">older</a></p>\n",
-                 (long long)json_integer_value(json_object_get(last, "id")));
+                 (long long)json_integer_value(before));
 }
 
 void
@@ -166,7 +164,7 @@ plain_add(struct buf *out, const struct query *q, const struct reply *data)
         add_jobs(out, "Ended lately", json_object_get(tree, "recent"));
     } else if (q->kind == QUERY_HISTORY) {
         add_jobs(out, "Ended jobs, the newest first", json_object_get(tree, "jobs"));
-        add_older_link(out, json_object_get(tree, "jobs"));
+        add_older_link(out, json_object_get(tree, "before_id"));
     } else if (q->kind == QUERY_JOB) {
         add_fields(out, json_object_get(tree, "explanation"));
         add_fields(out, json_object_get(tree, "job"));

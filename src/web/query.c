@@ -11,9 +11,10 @@
 #include "base/text.h"
 #include "web/reply.h"
 
-#define COMMAND_MAX 300 /* bytes of a command in a list; a job's own page has all of it */
-#define RECENT      8   /* ended jobs on the first page */
-#define POINTS      120 /* of a curve: as wide as it is drawn */
+#define COMMAND_MAX 300  /* bytes of a command in a list; a job's own page has all of it */
+#define RECENT      8    /* ended jobs on the first page */
+#define PAGE_MAX    1000 /* of the history, at a time: the daemon's bound */
+#define POINTS      120  /* of a curve: as wide as it is drawn */
 #define POINTS_MAX  5000
 #define MS          INT64_C(1000)
 
@@ -21,7 +22,7 @@
 static const char *const fields[] = {
     "id",        "array_job",   "array_task", "array",          "user",     "name",
     "command",   "state",       "reason",     "explain",        "gpus",     "gpus_wanted",
-    "vram_mib",  "share",       "exclusive",  "priority",       "limit_ms", "span_ms",
+    "vram_mib",  "share",       "exclusive",  "priority",       "limit_ms", "use_mib",
     "submitted", "started",     "ended",      "run_ms",         "now_mib",  "peak_mib",
     "util",      "attempt",     "exit_code",  "signal",         "verdict",  "text",
     "tags",      "exit_status", "cpus",       "expected_start",
@@ -136,9 +137,18 @@ list_params(const struct query *q, int64_t limit)
 }
 
 static json_t *
-ended_params(const struct query *q, int64_t limit)
+queue_params(const struct query *q, int64_t limit)
 {
     json_t *params = list_params(q, limit);
+
+    json_object_set_new(params, "order", json_string("turn"));
+    return params;
+}
+
+static json_t *
+ended_params(const struct query *q, int64_t limit)
+{
+    json_t *params = list_params(q, limit < PAGE_MAX ? limit : PAGE_MAX);
 
     json_object_set_new(params, "ended", json_true());
     put_int(params, "before_id", q->before_id);
@@ -193,7 +203,7 @@ query_parts(const struct query *q, struct query_part out[QUERY_PARTS_MAX])
     switch (q->kind) {
     case QUERY_OVERVIEW:
         out[n++] = (struct query_part){"status", NULL, false};
-        out[n++] = (struct query_part){"jobs", list_params(q, limit), false};
+        out[n++] = (struct query_part){"jobs", queue_params(q, limit), false};
         out[n++] = (struct query_part){"jobs", ended_params(q, RECENT), false};
         out[n++] = (struct query_part){"health", NULL, true};
         break;
@@ -205,7 +215,7 @@ query_parts(const struct query *q, struct query_part out[QUERY_PARTS_MAX])
         break;
     case QUERY_QUEUE:
         out[n++] = (struct query_part){"status", NULL, false};
-        out[n++] = (struct query_part){"jobs", list_params(q, limit), false};
+        out[n++] = (struct query_part){"jobs", queue_params(q, limit), false};
         break;
     case QUERY_JOB:
         out[n++] = (struct query_part){"jobs", one_job(q), false};
@@ -286,18 +296,48 @@ newest_first(json_t *jobs)
     return out;
 }
 
+/* Checks that are fine say how fine they are, in numbers that change all the time. */
+static json_t *
+what_is_wrong(const json_t *health)
+{
+    json_t *checks = json_array();
+    json_t *check;
+    size_t i;
+
+    if (!health) {
+        json_decref(checks);
+        return json_null();
+    }
+    json_array_foreach(json_object_get(health, "checks"), i, check)
+    {
+        const char *state = json_string_value(json_object_get(check, "state"));
+        if (state && strcmp(state, "ok") != 0)
+            json_array_append(checks, check);
+    }
+    return json_pack("{s:O?,s:o}", "state", json_object_get(health, "state"), "checks", checks);
+}
+
 static json_t *
 overview(json_t *const *results)
 {
     json_t *out = json_copy(results[0]); /* version, daemon, counts, gpus, ... */
+    json_t *queue = objects_of(results[1]), *job;
+    size_t i;
 
-    json_object_set_new(out, "queue", objects_of(results[1]));
+    /* What only counts time would make every answer another one than the last. */
+    json_object_del(json_object_get(out, "daemon"), "uptime_s");
+    json_array_foreach(queue, i, job) json_object_del(job, "run_ms");
+    json_object_set_new(out, "queue", queue);
     json_object_set_new(out, "recent", newest_first(objects_of(results[2])));
-    if (results[3])
-        json_object_set(out, "health", results[3]);
-    else
-        json_object_set_new(out, "health", json_null());
+    json_object_set_new(out, "health", what_is_wrong(results[3]));
     return out;
+}
+
+static json_t *
+history(json_t *result)
+{
+    return json_pack("{s:i,s:o,s:O?}", "version", 1, "jobs", newest_first(objects_of(result)),
+                     "before_id", json_object_get(result, "before_id"));
 }
 
 static json_t *
@@ -332,8 +372,7 @@ query_reply(const struct query *q, json_t *const *results)
     case QUERY_JOB:
         return reply_json(200, job_page(results));
     case QUERY_HISTORY:
-        return reply_json(200, json_pack("{s:i,s:o}", "version", 1, "jobs",
-                                         newest_first(objects_of(results[0]))));
+        return reply_json(200, history(results[0]));
     case QUERY_METRICS:
         return metrics(results[0]);
     case QUERY_HEALTH:

@@ -54,12 +54,22 @@ function draw() {
     sync(body, data.jobs.map(row));
     body.closest(".scroll").hidden = data.jobs.length === 0;
     none.hidden = data.jobs.length > 0;
-    next.hidden = data.jobs.length < PAGE;
+    next.hidden = !data.before_id;
     back.hidden = !asked.get("before_id");
 }
 
+// A page may be empty and still have others behind it: the daemon looks for a while at a time.
 async function refresh() {
-    data = await load("/api/v1/history?" + query());
+    const q = new URLSearchParams(query());
+    let jobs = [];
+    for (let i = 0; i < 50 && jobs.length < PAGE; i++) {
+        const page = await load("/api/v1/history?" + q);
+        jobs = jobs.concat(page.jobs);
+        data = {jobs, before_id: page.before_id};
+        if (!page.before_id) break;
+        q.set("before_id", page.before_id);
+        q.set("limit", PAGE - jobs.length);
+    }
     draw();
 }
 
@@ -107,7 +117,7 @@ function filters() {
 
 next.addEventListener("click", () => {
     older.push(asked.get("before_id") || "");
-    asked.set("before_id", data.jobs[data.jobs.length - 1].id);
+    asked.set("before_id", data.before_id);
     go();
     scrollTo(0, 0);
 });

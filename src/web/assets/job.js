@@ -2,7 +2,7 @@
 
 import {
     el, sync, safe, mib, duration, moment, since, idText, chip, colourOf, wants, peak, table, cell,
-    load, firstData, follow, clock,
+    load, firstData, follow,
 } from "./page.js";
 import {memoryPlot} from "./plot.js";
 
@@ -14,7 +14,6 @@ const id = Number(location.pathname.split("/").pop());
 let data = firstData();
 let curves = null;
 let log = null; // {text} or {error}
-let runLog = true;
 
 // --------------------------------------------------------------------- facts
 
@@ -40,8 +39,8 @@ function memory(job) {
     const most = peak(job);
     if (!known(most)) return null;
     const of = job.declared_mib || job.vram_mib;
-    return mib(most) + (of ? ` of ${mib(of)} asked (${Math.round(100 * most / of)} %)` : "") +
-        (job.verdict && job.verdict !== "within" ? `, ${job.verdict}-declared`.replace("over-", "over-").replace("under-", "under-") : "");
+    return mib(most) + (of ? ` of ${mib(of)} asked (${Math.round(100 * most / of)}\u00a0%)` : "") +
+        (["over", "under"].includes(job.verdict) ? `, ${job.verdict}-declared` : "");
 }
 
 function after(job) {
@@ -125,7 +124,7 @@ function plot(job) {
     const cards = [...new Set(curves.points.flatMap((p) => Object.keys(p[1] || {})))].sort((a, b) => a - b);
     const lines = cards.map((g) => ({label: "GPU " + g, css: colourOf(Number(g)),
         points: curves.points.map((p) => [p[0], (p[1] || {})[g]])}));
-    const drawn = memoryPlot(lines, job.vram_mib, null);
+    const drawn = memoryPlot(lines, job.vram_mib, Math.max(280, root.clientWidth));
     if (!drawn) return null;
     return el("section", {"aria-label": "VRAM over time"}, el("h2", null, "VRAM over time"), drawn,
         el("p.legend", null, lines.map((l) => el("span", null, el("i.dot." + l.css), " " + l.label))));
@@ -204,7 +203,7 @@ async function refresh() {
     data = await load("/api/v1/jobs/" + id);
     draw();
     wasOver = isOver(data.job);
-    if (runLog) await more();
+    await more();
 }
 
 if (data.error || !data.job) {
@@ -218,6 +217,7 @@ if (data.error || !data.job) {
     draw();
     more();
     const run = follow(refresh);
+    addEventListener("resize", draw);
     // What it prints makes no event.
     setInterval(() => {
         if (!isOver(data.job)) run();

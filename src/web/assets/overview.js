@@ -61,15 +61,15 @@ function gpuProblem(g) {
 function problems() {
     const found = [];
     const d = data.daemon;
-    if (d.disk_full) found.push(["bad", "The disk of Berth's state is full. What runs goes on; nothing new is accepted."]);
     if (d.stopping) found.push(["warn", "The daemon is stopping: nothing new starts."]);
     if (data.unknown_since)
         found.push(["bad", "The GPUs have not been read since " + clock(data.unknown_since.unix) +
             (data.probe_error ? ": " + data.probe_error : "") + "."]);
     else
         for (const g of data.gpus) found.push(gpuProblem(g));
+    if (d.disk_full && !data.health) found.push(["bad", "The disk of Berth's state is full. What runs goes on; nothing new is accepted."]);
     for (const check of (data.health && data.health.checks) || [])
-        if (check.state !== "ok" && !/gpu|probe|disk/i.test(check.name))
+        if (check.state !== "ok" && !["gpu", "probe"].includes(check.name))
             found.push([check.state === "bad" ? "bad" : "warn", check.name + ": " + check.text]);
     for (const job of data.queue) {
         const most = peak(job);
@@ -88,14 +88,10 @@ function problemList() {
 
 // ---------------------------------------------------------------------- GPUs
 
-// What a job holds there, and what of it it really uses, as far as that is known.
-function holdOf(job, gpu) {
-    const whole = !known(job.vram_mib) && !known(job.share);
-    let held = whole ? gpu.total_mib : known(job.vram_mib) ? job.vram_mib : job.share * gpu.total_mib;
-    const most = (job.peak_mib || {})[gpu.index];
-    if (known(most) && most > held) held = most;
-    const now = known(job.now_mib) && job.gpus.length ? job.now_mib / job.gpus.length : null;
-    return {job, whole, held, now};
+// What a job may use there, and uses.
+function holdOf(hold, jobs, gpu) {
+    const whole = !known(hold.vram_mib);
+    return {hold, job: jobs.get(hold.job), whole, held: whole ? gpu.total_mib : hold.vram_mib, now: hold.now_mib};
 }
 
 function segment(css, mibs, total, title) {
@@ -111,9 +107,9 @@ function vramBar(gpu, holds) {
     const sum = holds.reduce((n, h) => n + h.held, 0);
     const scale = sum > room && sum > 0 ? room / sum : 1; // whole cards leave strangers room
     const parts = holds.map((h) => {
-        const label = `job ${idText(h.job)}: holds ${h.whole ? "the whole GPU" : mib(Math.round(h.held))}` +
+        const label = `job ${nameOf(h.hold)}: holds ${h.whole ? "the whole GPU" : mib(Math.round(h.held))}` +
             (known(h.now) ? `, uses ${mib(Math.round(h.now))}` : "");
-        const node = segment("hold." + colourOf(h.job.id), h.held * scale, total, label);
+        const node = segment("hold." + colourOf(h.hold.job), h.held * scale, total, label);
         if (known(h.now) && h.held > 0) {
             const used = el("u");
             used.style.width = Math.min(100, 100 * h.now / (h.held * scale)).toFixed(1) + "%";
@@ -127,15 +123,16 @@ function vramBar(gpu, holds) {
         (external ? `, ${mib(external)} by others` : "")}, parts);
 }
 
+const nameOf = (hold) => known(hold.array_task) ? hold.array_job + "_" + hold.array_task : String(hold.job);
+
 function holderLine(h) {
     const job = h.job;
-    return el("li", null, el("i.dot." + colourOf(job.id)),
-        el("a", {href: "/jobs/" + job.id}, idText(job)),
-        el("span.grow", {title: job.command === null ? "" : safe(job.command)},
-            job.name ? safe(job.name) : job.command === null ? "(private)" : safe(job.command)),
-        el("span.dim", null, job.user),
-        el("span.num", null, h.whole ? "whole" : known(job.share) && !known(job.vram_mib)
-            ? String(job.share) : gib(job.vram_mib) + "G"));
+    const text = !job ? "" : job.name || (job.command === null ? "(private)" : job.command);
+    return el("li", null, el("i.dot." + colourOf(h.hold.job)),
+        el("a", {href: "/jobs/" + h.hold.job}, nameOf(h.hold)),
+        el("span.grow", {title: job && job.command ? safe(job.command) : ""}, safe(text)),
+        el("span.dim", null, h.hold.user),
+        el("span.num", null, h.whole ? "whole" : gib(h.held) + "G"));
 }
 
 function strangerLine(s) {
@@ -157,8 +154,7 @@ function gpuSpark(gpu) {
 }
 
 function gpuCard(gpu, jobs) {
-    const holds = gpu.jobs.map((id) => jobs.get(id)).filter(Boolean).map((job) => holdOf(job, gpu));
-    const unseen = gpu.jobs.length - holds.length;
+    const holds = gpu.holds.map((hold) => holdOf(hold, jobs, gpu));
     const strangers = gpu.strangers.slice(0, 3);
     return el("article.card" + (gpu.state === "up" ? "" : "." + (gpu.state === "paused" ||
         gpu.state === "draining" ? "warn" : "bad")), {"data-gpu": gpu.index},
@@ -174,7 +170,6 @@ function gpuCard(gpu, jobs) {
             el("span", null, known(gpu.temperature_c) ? gpu.temperature_c + " \u00b0C" : "")),
         gpuSpark(gpu),
         el("ul.holders", null, holds.map(holderLine), strangers.map(strangerLine),
-            unseen > 0 ? el("li.dim", null, "and " + plural(unseen, "more job")) : null,
             gpu.strangers.length > 3 ? el("li.dim", null, "and " + plural(gpu.strangers.length - 3, "more process", "more processes")) : null,
             !gpu.jobs.length && !gpu.strangers.length ? el("li.dim", null, "nothing runs here") : null));
 }
@@ -182,7 +177,8 @@ function gpuCard(gpu, jobs) {
 // --------------------------------------------------------------------- tables
 
 function vramCell(job) {
-    const used = known(job.now_mib) ? job.now_mib / Math.max(1, job.gpus.length) : null;
+    const uses = Object.values(job.use_mib || {}).filter(known);
+    const used = uses.length ? Math.max(...uses) : null;
     const most = peak(job);
     if (job.gpus_wanted === 0) return [el("span.dim", null, "-")];
     const asked = known(job.vram_mib) ? gib(job.vram_mib) + " GiB" : known(job.share) ? job.share + " GPU" : "whole";
@@ -215,7 +211,7 @@ function startCell(job) {
     if (!job.expected_start) return el("span.dim", null, "not known");
     const ms = (job.expected_start.unix - Date.now() / 1000) * 1000;
     return el("span", {title: new Date(job.expected_start.unix * 1000).toLocaleString()},
-        ms < 1000 ? "any moment" : "in " + duration(ms).replace(/(\d+[dhm])\d+[hms]$/, "$1"),
+        ms < 1000 ? "any moment" : "in " + duration(ms).replace(/(\d+m)\d+s$/, "$1"),
         el("span.dim", null, " " + clock(job.expected_start.unix)));
 }
 

@@ -81,7 +81,7 @@ export function ago(unix, now = Date.now() / 1000) {
 // "14:31" of today, else with its day.
 export function clock(unix) {
     const at = new Date(unix * 1000);
-    const time = at.toLocaleTimeString([], {hour: "2-digit", minute: "2-digit"});
+    const time = at.toLocaleTimeString([], {hour: "2-digit", minute: "2-digit", hourCycle: "h23"});
     if (at.toDateString() === new Date().toDateString()) return time;
     return at.toLocaleDateString([], {month: "short", day: "numeric"}) + " " + time;
 }

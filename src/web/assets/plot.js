@@ -41,15 +41,14 @@ function niceStep(max) {
     return [1, 2, 2.5, 5, 10].map((f) => f * power).find((s) => s >= raw);
 }
 
-// curves: [{label, css, points: [[at_us, mib]]}], limit: a line for what was asked, or null.
-export function memoryPlot(curves, asked, card) {
-    const w = 800, h = 240, left = 52, right = 8, top = 10, bottom = 22;
+// curves: [{label, css, points: [[at_us, mib]]}]; asked: a line for that, or null; w: in pixels.
+export function memoryPlot(curves, asked, w) {
+    const h = 240, left = 58, right = 8, top = 10, bottom = 22;
     const times = curves.flatMap((c) => c.points.map((p) => p[0]));
     if (times.length < 2) return null;
     const from = Math.min(...times), to = Math.max(...times);
     const values = curves.flatMap((c) => c.points.map((p) => p[1])).filter(known);
-    const most = Math.max(1, ...values, asked || 0) * 1.08;
-    const max = card ? Math.min(Math.max(most, 1), Math.max(card * 1.02, most)) : most;
+    const max = Math.max(1, ...values, asked || 0) * 1.08;
     const x = (t) => left + (to > from ? (t - from) / (to - from) * (w - left - right) : 0);
     const y = (v) => top + (1 - v / max) * (h - top - bottom);
     const highest = values.length ? Math.max(...values) : null;
@@ -62,7 +61,7 @@ export function memoryPlot(curves, asked, card) {
         node.append(svg("text", {x: left - 6, y: y(g * 1024) + 4, "text-anchor": "end"},
             (step < 1 ? g.toFixed(1) : g) + " GiB"));
     }
-    const marks = 4;
+    const marks = w > 560 ? 4 : 2;
     for (let i = 0; i <= marks; i++) {
         const t = from + (to - from) * i / marks;
         node.append(svg("text", {x: x(t), y: h - 5,
