@@ -31,6 +31,13 @@ record()
     grep "\"event\": \"$1\"" gpusched_logs/journal.jsonl | tail -1
 }
 
+# The first job of a gpusched in the background runs, and its journal says so.
+wait_for_start()
+{
+    wait_for_output "$1" 'started on gpu'
+    "$E2E/await" output "$LIMIT" gpusched_logs/journal.jsonl '"event": "started"'
+}
+
 @test "gpusched --version and its usage" {
     try gpusched --version
     is version "$out" 'gpusched 0.4.0'
@@ -280,7 +287,7 @@ LINES
     mkfifo gate
     printf 'echo x >>ran; read line <gate; exit 5\n' >jobs.txt
     background first gpusched jobs.txt --sim 1 --poll 0.2
-    "$E2E/await" output "$LIMIT" gpusched_logs/journal.jsonl '"event": "started"'
+    wait_for_start first
     kill -KILL "$pid_of_first"
     finish first
     background run gpusched jobs.txt --sim 1 --poll 0.2
@@ -296,7 +303,7 @@ LINES
     mkfifo gate
     printf 'echo $$ >pid; read line <gate; exit 5\n' >jobs.txt
     background first gpusched jobs.txt --sim 1 --poll 0.2
-    "$E2E/await" output "$LIMIT" gpusched_logs/journal.jsonl '"event": "started"'
+    wait_for_start first
     kill -KILL "$pid_of_first"
     finish first
     echo go >gate
@@ -305,6 +312,25 @@ LINES
     is status "$status" 5
     has end "$(ended 1)" 'finished \[EXIT 5\]'
     has_not output "$out" 'started on gpu'
+}
+
+@test "D21 what waited goes on while no gpusched is there, and is not run twice" {
+    mkfifo gate
+    printf 'read line <gate; echo a >>ran\necho b >>ran; exit 3\necho c >>ran\n' >jobs.txt
+    background first gpusched jobs.txt --sim 1 --poll 0.2
+    wait_for_start first
+    kill -KILL "$pid_of_first"
+    finish first
+    export BERTH_DIR=$WORK/gpusched_logs/.berth
+    echo go >gate
+    wait_for_event kind=ended job=3 >last
+    export BERTH_DIR=
+    sched jobs.txt --sim 1
+    is status "$status" 3
+    has_not output "$out" 'started on gpu'
+    has output "$out" 'all 3 jobs done — 2 ok, 1 failed'
+    is 'times run' "$(paste -sd ' ' ran)" 'a b c'
+    is 'in the journal' "$(grep -c '"event": "done"' gpusched_logs/journal.jsonl)" 3
 }
 
 @test "D21 an orphan of the original is not started twice; once it has gone it is" {
@@ -381,7 +407,7 @@ JOURNAL
 @test "Ctrl-C ends the jobs, exits 130, and the next run runs them again" {
     printf 'echo x >>ran; test -e go || sleep 60\necho y >second\n' >jobs.txt
     background run gpusched jobs.txt --sim 1 --poll 0.2
-    "$E2E/await" output "$LIMIT" gpusched_logs/journal.jsonl '"event": "started"'
+    wait_for_start run
     kill -INT "$pid_of_run"
     finish run
     is status "$status" 130

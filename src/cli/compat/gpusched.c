@@ -307,7 +307,8 @@ mend(struct gpusched *g, struct err *e)
     for (int i = 0; i < RECONNECTS_MAX; i++) {
         g->following = false;
         g->sync_due = true;
-        if (compat_again(&g->session, e) == 0 && gs_tick(g, e) == 0)
+        if (compat_again(&g->session, e) == 0 && gs_tick(g, e) == 0 &&
+            gs_look_at_running(g, e) == 0)
             return 0;
         if (e->code != ERR_UNREACHABLE)
             return -1;
@@ -432,7 +433,8 @@ begin(struct gpusched *g)
     if (n < 0)
         return fail(err_exit_status(e.code), "%s", e.text);
     say_cards(g);
-    if (gs_recall(g, &e) < 0 || gs_tick(g, &e) < 0) {
+    /* What was executed before we followed is seen by looking. */
+    if (gs_recall(g, &e) < 0 || gs_tick(g, &e) < 0 || gs_look_at_running(g, &e) < 0) {
         gs_flush(g);
         return fail(err_exit_status(e.code), "%s", e.text);
     }

@@ -75,6 +75,7 @@ struct gs_job {
     int64_t attempts; /* that have ended */
     bool terminal, ok;
     bool before; /* was ok before this run */
+    bool known;  /* the journal had it before this run */
     bool skip_said;
     bool orphan_said;
     int64_t next_vram;    /* after an OOM; 0: as declared */

@@ -118,13 +118,21 @@ on_started(struct gpusched *g, struct gs_job *job, const json_t *ev)
 }
 
 static void
+note_pid(struct gpusched *g, struct gs_job *job, int64_t pid)
+{
+    if (job->run->journaled || pid <= 0)
+        return;
+    job->run->pgid = pid;
+    gs_note_started(g, job);
+}
+
+static void
 on_launched(struct gpusched *g, struct gs_job *job, const json_t *ev)
 {
-    if (!job->run || job->run->attempt != answer_int(ev, "attempt", 1) || job->run->journaled)
+    if (!job->run || job->run->attempt != answer_int(ev, "attempt", 1))
         return;
-    job->run->pgid = answer_int(ev, "pid", 0);
     job->run->started_boot_us = clock_boot_us();
-    gs_note_started(g, job);
+    note_pid(g, job, answer_int(ev, "pid", 0));
 }
 
 static void
@@ -261,9 +269,10 @@ gs_adopt(struct gpusched *g, struct gs_job *job, const json_t *object)
     auto_buf struct buf cards = BUF_INIT;
     struct gs_run *run;
 
-    if (render_state_is_final(state) &&
-        (strcmp(state, "CANCELLED") == 0 || strcmp(state, "LOST") == 0)) {
-        job->running_pgid = 0; /* is_orphan says the rest */
+    /* Without a result of its own it is to run again; of one that ran is_orphan says so. */
+    if (strcmp(state, "CANCELLED") == 0 || strcmp(state, "LOST") == 0 ||
+        strcmp(state, "INFEASIBLE") == 0) {
+        job->running_pgid = 0;
         return;
     }
     run = begin_run(g, job, object);
@@ -338,6 +347,7 @@ take_row(struct gpusched *g, const json_t *row)
     for (int i = 0; i < job->run->n_gpus; i++)
         job->run->last_mib[i] = member_mib(json_array_get(row, 1), job->run->gpus[i]);
     take_peaks(job->run, json_array_get(row, 2));
+    note_pid(g, job, json_integer_value(json_array_get(row, 3)));
     gs_check_exceeds(g, job);
     say_usage(g, job);
 }

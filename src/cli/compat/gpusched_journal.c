@@ -114,7 +114,11 @@ gs_journal_load(struct gpusched *g, struct err *e)
     for (size_t i = 0; i < r.n; i++)
         fold(g, r.at[i].value);
     records_free(&r);
-    HASH_ITER(hh, g->jobs, job, next) job->before = job->ok;
+    HASH_ITER(hh, g->jobs, job, next)
+    {
+        job->before = job->ok;
+        job->known = job->no > 0 || job->was_running;
+    }
     return 0;
 }
 

@@ -508,9 +508,9 @@ gs_tick(struct gpusched *g, struct err *e)
 
 /* ------------------------------------------------- what was begun before us */
 
-/* What the daemon knows of the lines that the journal calls running. */
+/* What the daemon knows of the lines that the journal has and that are not over there. */
 static int
-ask_of_running(struct gpusched *g, json_t *lines, json_t **result, struct err *e)
+ask_of_known(struct gpusched *g, json_t *lines, json_t **result, struct err *e)
 {
     json_t *params = json_pack("{s:s,s:o,s:s,s:i,s:[]}", "path", g->sync_path, "jobs", lines,
                                "cwd", "/", "umask", 0, "env");
@@ -550,14 +550,14 @@ gs_recall(struct gpusched *g, struct err *e)
     for (i = 0; i < g->specs.n; i++) {
         const struct gs_spec *spec = &g->specs.at[i];
 
-        if (spec->job->was_running)
+        if (spec->job->known && !spec->job->terminal)
             json_array_append_new(lines, json_pack("{s:s,s:s,s:i}", "key", spec->key, "command",
                                                    spec->command, "line", (int)i + 1));
     }
     g->fresh_due = json_array_size(lines) == 0;
     if (g->fresh_due) {
         json_decref(lines);
-    } else if (ask_of_running(g, lines, &result, e) < 0) {
+    } else if (ask_of_known(g, lines, &result, e) < 0) {
         json_decref(ids);
         return -1;
     }
