@@ -2,6 +2,7 @@
  * new one shares with those before lies above their earliest start, and the time in which
  * anybody held the card is summed up with one number per card. */
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -20,7 +21,7 @@ card_add(struct report *r, const char *uuid, int32_t index, int64_t total_mib)
     r->cards = xrealloc(r->cards, (size_t)(r->n_cards + 1) * sizeof *r->cards);
     struct report_card *card = &r->cards[r->n_cards++];
     *card = (struct report_card){.index = index, .total_mib = total_mib, .low_us = r->until_us};
-    strncpy(card->uuid, uuid, sizeof card->uuid - 1);
+    (void)snprintf(card->uuid, sizeof card->uuid, "%s", uuid);
     card->bins = xcalloc((unsigned long)r->bins, sizeof *card->bins);
     return card;
 }

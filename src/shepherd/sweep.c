@@ -31,10 +31,11 @@
 #include "sys/exitrec.h"
 #include "sys/procs.h"
 
-#define GIVE_UP_US   INT64_C(20000000)
-#define PAUSE_NS     5000000
-#define EXEC_WAIT_US INT64_C(1000000) /* one that looks like that for longer is no such case   \
-                                       */
+#define GIVE_UP_US INT64_C(20000000)
+#define PAUSE_NS   5000000
+#define EXEC_WAIT_US                                                                           \
+    INT64_C(1000000) /* one that looks like that for longer is no such case                    \
+                      */
 
 struct sweep {
     struct spec spec;

@@ -58,7 +58,7 @@ void request_begin(struct request *r);
  * yes or no (`hold=no`). The last of several wins. Errors (ERR_USAGE) name the attribute,
  * the value and what would be right; an unknown name suggests the nearest. */
 int attr_assign(struct request *r, const char *name, const char *value, enum attr_door door,
-             struct err *e);
+                struct err *e);
 /* The same where there is a clock, which moments such as 16:00 need (spec/when.h). */
 int attr_set_at(struct request *r, const char *name, const char *value, enum attr_door door,
                 const struct when_clock *clock, struct err *e);
