@@ -140,6 +140,50 @@ test_minutes_outlive_the_daemon(void **state)
     series_free(half);
 }
 
+/* Whatever has become of the bytes on a disk: refused, or something that can be walked. */
+static void
+test_damaged_bytes(void **state)
+{
+    (void)state;
+    auto_buf struct buf minutes = BUF_INIT, run = BUF_INIT;
+    struct series *s = series_new();
+    struct trace *t = trace_new(2, INT64_C(1700000000) * S);
+    uint64_t seed = 1;
+    int read = 0;
+    for (int i = 0; i < 300; i++) {
+        const int32_t mib[2] = {i * 37 % 24000, -1};
+        add(s, i * 60 * S, i, i % 101);
+        trace_add(t, i * 977, mib, i % 101);
+    }
+    series_encode(s, INT64_C(1700000000) * S, &minutes);
+    trace_encode(t, &run);
+    for (int i = 0; i < 20000; i++) {
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+        char *a = &minutes.data[(seed >> 33) % minutes.len], was_a = *a;
+        char *b = &run.data[(seed >> 33) % run.len], was_b = *b;
+        *a = *b = (char)(seed >> 56);
+        struct series *back = series_new();
+        struct trace *other = trace_decode(run.data, run.len);
+        if (series_decode(back, 0, INT64_MAX, minutes.data, minutes.len) == 0) {
+            walk(back, INT64_MIN, series_step_us(0, INT64_MAX / 8, 100));
+            read++;
+        }
+        for (int k = 0; other && k < trace_n(other); k++)
+            assert_true(trace_at(other, k).mib[1] >= -1);
+        if (other) {
+            trace_thin(other, 2);
+            read++;
+        }
+        trace_free(other);
+        series_free(back);
+        *a = was_a;
+        *b = was_b;
+    }
+    assert_in_range(read, 10000, 40000); /* most numbers make some sense */
+    series_free(s);
+    trace_free(t);
+}
+
 /* --- attempts --------------------------------------------------------------------------- */
 
 static int32_t
@@ -259,6 +303,7 @@ main(void)
         cmocka_unit_test(test_old_samples_become_minutes),
         cmocka_unit_test(test_no_more_points_than_asked_for),
         cmocka_unit_test(test_minutes_outlive_the_daemon),
+        cmocka_unit_test(test_damaged_bytes),
         cmocka_unit_test(test_a_run_of_any_length_fits),
         cmocka_unit_test(test_times_that_make_no_sense),
         cmocka_unit_test(test_traces_are_encoded),

@@ -187,6 +187,17 @@ PY
     try_as "$BOB" berth show name:hush
     is "exit status of a guess" "$status" 3
     has "root's view" "$(berth queue)" secret
+    for user in "$BOB" "$ALICE"; do
+        as "$user" python3 -c '
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.sendall(b"{\"id\":1,\"method\":\"series\",\"params\":{\"job\":%s}}\n" % sys.argv[2].encode())
+answer = json.loads(s.makefile().readline())
+print(answer.get("error", {}).get("code", 0))' "$BERTH_DIR/berth.sock" "$id" >"$ROOT/series.$user"
+    done
+    is "bob's view of what it used" "$(cat "$ROOT/series.$BOB")" 5
+    is "alice's view of what it used" "$(cat "$ROOT/series.$ALICE")" 0
     as "$ALICE" berth cancel "$id"
 }
 
