@@ -96,6 +96,7 @@ struct request {
     bool interactive;           /* clients can attach to it, and type */
     bool vram_auto;             /* demand.vram_mib is learned from runs of the same command */
     bool pty;                   /* on a terminal of its own; then it is interactive */
+    bool screen;                /* shown in a GNU screen session, so on a terminal */
     enum on_timeout on_timeout; /* what the time limit does */
     int32_t max_requeues;       /* by the time limit; REQUEUES_DEFAULT */
     int32_t rows, columns;      /* of the terminal; 0: not known */

@@ -25,7 +25,8 @@ static const struct opt options[] = {
 
 static const struct page page = {
     .usage = "berth attach SEL [options]",
-    .about = "At a job that was submitted with --interactive or --pty, or by `berth shell`:\n"
+    .about = "At a job that was submitted with --interactive, --pty or --screen, or by `berth "
+             "shell`:\n"
              "shows its output, sends it what is typed, ends with its exit status.",
     .options = options,
     .notes =
@@ -39,7 +40,7 @@ attach(const struct cli *cli, struct client **c, const json_t *job, int64_t tail
     const struct interactive what = {
         .cli = cli, .job = answer_int(job, "id", 0), .tail = tail, .read_only = watch};
 
-    if (!answer_bool(job, "interactive"))
+    if (!answer_bool(job, "interactive") && !answer_bool(job, "screen"))
         return cli_usage("job %lld was not submitted with --interactive; 'berth logs %lld -f' "
                          "follows its output",
                          (long long)what.job, (long long)what.job);

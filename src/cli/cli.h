@@ -40,6 +40,7 @@ int cmd_cancel(struct cli *cli, int argc, char **argv);
 int cmd_hold(struct cli *cli, int argc, char **argv);
 int cmd_release(struct cli *cli, int argc, char **argv);
 int cmd_signal(struct cli *cli, int argc, char **argv);
+int cmd_screens(struct cli *cli, int argc, char **argv);
 int cmd_wait(struct cli *cli, int argc, char **argv);
 int cmd_gpus(struct cli *cli, int argc, char **argv);
 int cmd_pause(struct cli *cli, int argc, char **argv);

@@ -307,6 +307,7 @@ cmd_doctor(struct cli *cli, int argc, char **argv)
     check_cgroups(&d);
     check_inotify(&d);
     check_linger(&d);
+    doctor_check_screen(&d);
     if (cli->json) {
         auto_json json_t *all = json_pack("{s:i,s:O}", "version", 1, "checks", d.checks);
 

@@ -31,6 +31,7 @@ char *doctor_system_path(const char *path);
 void doctor_check_rights(struct doctor *d, const struct places *p);
 void doctor_check_other_daemons(struct doctor *d, const char *lock_dir, const char *state);
 void doctor_check_persistence(struct doctor *d);
+void doctor_check_screen(struct doctor *d);
 
 /* Asks berth-probe, as the daemon would. */
 void doctor_check_gpus(struct doctor *d);

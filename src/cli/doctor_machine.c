@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/doctor.h"
+#include "cli/screens.h"
 #include "wire/places.h"
 
 #define WHO_MAX_BYTES 512
@@ -100,4 +101,16 @@ doctor_check_persistence(struct doctor *d)
             d, DOCTOR_WARN, "driver",
             "nvidia-persistenced does not run: a job after a pause waits seconds for the "
             "driver; 'systemctl enable --now nvidia-persistenced', or 'nvidia-smi -pm 1'");
+}
+
+/* Only --screen needs it, so it is no fault. */
+void
+doctor_check_screen(struct doctor *d)
+{
+    struct err e;
+
+    if (screens_need(&e) == 0)
+        doctor_say(d, DOCTOR_OK, "screen", "is here, for --screen");
+    else
+        doctor_say(d, DOCTOR_OK, "screen", "is not here; --screen needs the package 'screen'");
 }

@@ -164,6 +164,7 @@ add_turn(struct jsonw *w, const struct request *r, const struct request *standar
     add_positive(w, "rows", r->rows);
     add_positive(w, "columns", r->columns);
     add_flag(w, "login", r->login);
+    add_flag(w, "screen", r->screen);
 }
 
 void

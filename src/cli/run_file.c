@@ -16,6 +16,7 @@
 #include "cli/jobreq.h"
 #include "cli/render.h"
 #include "cli/run.h"
+#include "cli/screens.h"
 #include "wire/client.h"
 
 #define FILE_MAX_BYTES (60UL * 1024 * 1024) /* a request is at most 64 MiB */
@@ -51,6 +52,18 @@ join_errors(const struct jobsfile *parsed, struct buf *out)
         buf_addf(out, "%s%s", i ? "\n" : "", parsed->errors[i]);
 }
 
+static int
+check_screens(const struct run_file *f, const struct jobsfile *parsed, struct err *e)
+{
+    size_t i = 0;
+
+    while (i < parsed->n_lines && !parsed->lines[i].req.screen)
+        i++;
+    if (i == parsed->n_lines || screens_need(e) == 0)
+        return 0;
+    return err_prefix(e, "%s:%d", f->words, parsed->lines[i].line);
+}
+
 /* Parses text into *out. -1 with every error, a line each, in words. */
 static int
 parse(const struct run_file *f, const struct buf *text, struct jobsfile *out, struct buf *words)
@@ -58,6 +71,7 @@ parse(const struct run_file *f, const struct buf *text, struct jobsfile *out, st
     struct err e = {0};
 
     if (jobsfile_parse(f->words, buf_str(text), text->len, out, &e) == 0 &&
+        check_screens(f, out, &e) == 0 &&
         (!f->models || jobsfile_apply_models(out, f->words, f->models, &e) == 0))
         return 0;
     join_errors(out, words);

@@ -290,6 +290,7 @@ add_job(const struct term *term, struct buf *out, const json_t *job)
     add_time(out, "ended at", job, "ended");
     add_span(out, "ran for", answer_int(job, "run_ms", 0));
     json_array_foreach(json_object_get(job, "attempts"), i, attempt) add_attempt(out, attempt);
+    add_text(out, "screen", answer_str(job, "screen_session"));
     add_text(out, "conda", answer_str(job, "conda"));
     add_text(out, "env-setup", answer_str(job, "env_setup"));
     if (answer_bool(job, "login"))

@@ -20,6 +20,7 @@
 #include "cli/interactive.h"
 #include "cli/jobreq.h"
 #include "cli/opt.h"
+#include "cli/screens.h"
 #include "cli/submit_options.h"
 #include "cli/submit_plan.h"
 #include "cli/submit_script.h"
@@ -223,10 +224,13 @@ check_output(const struct cli *cli, struct submission *s)
 int
 submit_send(struct cli *cli, struct submission *s)
 {
+    struct err e = {0};
     int status = submit_finish_request(&s->req, &s->words);
 
     if (s->req.login)
         env_for_login(&s->words.env);
+    if (status == 0 && s->req.screen && screens_need(&e) < 0)
+        status = cli_fail(&e);
     if (status == 0)
         status = check_output(cli, s);
     if (status == 0)

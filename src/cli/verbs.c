@@ -19,6 +19,7 @@ const struct verb cli_verbs[] = {
     {"explain", "why a job waits, or why it ended", cmd_explain},
     {"logs", "a job's output; -f follows it", cmd_logs},
     {"attach", "back to an interactive job, or to a shell", cmd_attach},
+    {"screens", "jobs in screen sessions, and how to attach to them", cmd_screens},
     {"wait", "until jobs end; exits with their code", cmd_wait},
     {"cancel", "stop jobs, or never start them", cmd_cancel},
     {"hold", "keep waiting jobs from starting", cmd_hold},

@@ -70,6 +70,7 @@ struct attempt {
     int32_t now_mib[GPU_MAX];  /* as last sampled; -1: not attributed */
     int32_t vram_mib;          /* the demand of this attempt, 0: undeclared */
     int32_t shepherd_pid;      /* 0: not known */
+    int32_t screen_pid;        /* of its screen session; 0: none that is known; not stored */
     int32_t command_pid;       /* its process group too; 0: not known. Not stored */
     int64_t started_us;        /* wall clock, when the command started (0: not yet) */
     int64_t util_sum;          /* of the cards' load over util_count samples */

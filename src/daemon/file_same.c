@@ -46,7 +46,7 @@ file_same_request(const struct request *a, const struct request *b)
     return memcmp(&a->demand, &b->demand, sizeof a->demand) == 0 &&
            a->priority == b->priority && a->oom_retries == b->oom_retries &&
            a->vram_auto == b->vram_auto && a->retries == b->retries && a->hold == b->hold &&
-           a->requeue == b->requeue && a->unique == b->unique &&
+           a->requeue == b->requeue && a->screen == b->screen && a->unique == b->unique &&
            a->preemptible == b->preemptible && same_times(a, b) && file_same_deps(a, b) &&
            same_tags(a->tags, b->tags) && same_text(a->name, b->name) &&
            same_text(a->log, b->log) && same_text(a->env_setup, b->env_setup) &&

@@ -8,6 +8,7 @@
 #include "core/array.h"
 #include "daemon/daemon.h"
 #include "daemon/jobjson.h"
+#include "daemon/launch.h"
 #include "daemon/roles.h"
 #include "spec/value.h"
 
@@ -206,6 +207,26 @@ FIELD(login)
     jsonw_bool(w, REQ(x)->login);
 }
 
+FIELD(screen)
+{
+    jsonw_bool(w, REQ(x)->screen);
+}
+
+/* As `screen -r` takes it, while there is one. */
+FIELD(screen_session)
+{
+    const struct attempt *run = x->job->run;
+    auto_buf struct buf name = BUF_INIT;
+    if (!run || run->screen_pid <= 0 || !job_state_is_active(x->job->state) ||
+        roles_is_hidden(x->daemon, x->job->uid)) {
+        jsonw_null(w);
+        return;
+    }
+    buf_addf(&name, "%d.", run->screen_pid);
+    launch_screen_name(x->daemon, x->job, &name);
+    jsonw_str(w, buf_str(&name));
+}
+
 FIELD(requeue)
 {
     jsonw_bool(w, REQ(x)->requeue);
@@ -277,13 +298,14 @@ FIELD(auto_runs)
     }
 
 const struct jobjson_entry jobjson_request[] = {
-    ENTRY(array_job),    ENTRY(array_task),   ENTRY(array),       ENTRY(share),
-    ENTRY(min_vram_mib), ENTRY(gpu_type),     ENTRY(max_used),    ENTRY(max_load),
-    ENTRY(margin_mib),   ENTRY(gpu_ids),      ENTRY(after),       ENTRY(tags),
-    ENTRY(begin),        ENTRY(unique),       ENTRY(preemptible), ENTRY(requeue),
-    ENTRY(on_timeout),   ENTRY(max_requeues), ENTRY(requeues),    ENTRY(warn_signal),
-    ENTRY(warn_ms),      ENTRY(grace_ms),     ENTRY(estimate_ms), ENTRY(span_ms),
-    ENTRY(idle_mib),     ENTRY(placement),    ENTRY(llm),         ENTRY(fingerprint),
-    ENTRY(interactive),  ENTRY(pty),          ENTRY(env_setup),   ENTRY(conda),
-    ENTRY(login),        ENTRY(vram_auto),    ENTRY(auto_runs),   {NULL, NULL},
+    ENTRY(array_job),      ENTRY(array_task),   ENTRY(array),       ENTRY(share),
+    ENTRY(min_vram_mib),   ENTRY(gpu_type),     ENTRY(max_used),    ENTRY(max_load),
+    ENTRY(margin_mib),     ENTRY(gpu_ids),      ENTRY(after),       ENTRY(tags),
+    ENTRY(begin),          ENTRY(unique),       ENTRY(preemptible), ENTRY(requeue),
+    ENTRY(on_timeout),     ENTRY(max_requeues), ENTRY(requeues),    ENTRY(warn_signal),
+    ENTRY(warn_ms),        ENTRY(grace_ms),     ENTRY(estimate_ms), ENTRY(span_ms),
+    ENTRY(idle_mib),       ENTRY(placement),    ENTRY(llm),         ENTRY(fingerprint),
+    ENTRY(interactive),    ENTRY(pty),          ENTRY(env_setup),   ENTRY(conda),
+    ENTRY(login),          ENTRY(vram_auto),    ENTRY(auto_runs),   ENTRY(screen),
+    ENTRY(screen_session), {NULL, NULL},
 };

@@ -31,6 +31,7 @@
 #include "daemon/nursery.h"
 #include "daemon/turn.h"
 #include "daemon/watch.h"
+#include "spec/screenname.h"
 #include "sys/nursery.h"
 
 char *
@@ -111,9 +112,18 @@ launch_log_path(const struct daemon *d, const struct job *job)
 char *
 launch_attach_path(const struct daemon *d, const struct job *job)
 {
-    if (!job->req.interactive || !job->run)
+    if ((!job->req.interactive && !job->req.screen) || !job->run)
         return NULL;
     return xasprintf("%s/%u.%d.sock", d->places.attach, job->id, job->run->number);
+}
+
+void
+launch_screen_name(const struct daemon *d, const struct job *job, struct buf *out)
+{
+    uint64_t cards = 0;
+    for (int i = 0; i < job->run->n_gpus; i++)
+        cards |= UINT64_C(1) << ledger_card(d->ledger, job->run->gpus[i])->info.index;
+    screen_name(&job->req, cards, job->id, out);
 }
 
 /* --- spec.json ---------------------------------------------------------------------------- */
@@ -200,9 +210,15 @@ write_attach(const struct daemon *d, const struct job *job, struct jsonw *w, str
     if (rc)
         return -1;
     jsonw_kstr(w, "attach", path);
-    if (!job->req.pty)
+    if (!job->req.pty && !job->req.screen)
         return 0;
     jsonw_kbool(w, "pty", true);
+    if (job->req.screen) {
+        auto_buf struct buf name = BUF_INIT;
+        launch_screen_name(d, job, &name);
+        jsonw_kstr(w, "screen", buf_str(&name));
+        jsonw_kbool(w, "no_client", !job->req.interactive);
+    }
     jsonw_kint(w, "rows", job->req.rows);
     jsonw_kint(w, "columns", job->req.columns);
     return 0;

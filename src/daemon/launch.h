@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct buf;
 struct daemon;
 struct err;
 struct job;
@@ -30,6 +31,9 @@ void launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt);
 /* Where a job's output goes: the pattern it asked for (%j its id, %a the attempt) or the
  * instance's place. The caller frees. */
 char *launch_log_path(const struct daemon *d, const struct job *job);
+
+/* Appends the name of the screen session of a job that has or had an attempt. */
+void launch_screen_name(const struct daemon *d, const struct job *job, struct buf *out);
 
 /* The socket of an interactive job's current attempt; NULL: it is not interactive, or has not
  * been started. The caller frees. */

@@ -282,6 +282,7 @@ static const struct {
     {"pty", offsetof(struct request, pty)},
     {"login", offsetof(struct request, login)},
     {"vram_auto", offsetof(struct request, vram_auto)},
+    {"screen", offsetof(struct request, screen)},
 };
 
 static const struct {

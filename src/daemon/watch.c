@@ -235,6 +235,7 @@ on_hello(struct watcher *w, struct watch *x, const json_t *msg)
     if (!job)
         return;
     job->run->shepherd_pid = x->shepherd;
+    job->run->screen_pid = (int32_t)json_integer_value(json_object_get(msg, "screen_pid"));
     job->run->command_pid = (int32_t)json_integer_value(json_object_get(msg, "command_pid"));
     x->warned = json_integer_value(json_object_get(msg, "warned_us")) > 0;
     if (job->cancel_asked)
@@ -317,6 +318,10 @@ handle(struct watcher *w, struct watch *x, const char *line, size_t len)
         on_started(w, x, msg, "started_us");
     } else if (strcmp(event, "started") == 0) {
         on_started(w, x, msg, "at_us");
+    } else if (strcmp(event, "screen") == 0) {
+        struct job *job = job_of(w, x);
+        if (job)
+            job->run->screen_pid = (int32_t)json_integer_value(json_object_get(msg, "pid"));
     } else if (strcmp(event, "warned") == 0) {
         struct job *job = job_of(w, x);
         if (job)

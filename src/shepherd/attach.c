@@ -85,6 +85,12 @@ attach_console(struct attach *at)
     return at ? &at->console : NULL;
 }
 
+int
+attach_listener(const struct attach *at)
+{
+    return at->socket.fd;
+}
+
 static size_t
 count_peers(const struct attach *at)
 {
@@ -474,7 +480,7 @@ linger_ms(const struct attach *at, int64_t since_us)
         return 0;
     if (count_peers(at) > 0)
         return STALL_MS;
-    if (at->was_used)
+    if (at->was_used || at->spec->no_client)
         return 0;
     int64_t left_ms = FIRST_WAIT_MS - passed_us / 1000;
     return left_ms > 0 ? (int)left_ms : 0;

@@ -23,6 +23,9 @@ void attach_free(struct attach *at); /* removes the socket */
 /* For command_start, which opens it. NULL of an attach that is NULL. */
 struct console *attach_console(struct attach *at);
 
+/* Where clients come in; the descriptor may be another later. */
+int attach_listener(const struct attach *at);
+
 /* Before and after poll: at most ATTACH_POLL_MAX entries. wait_ms: for how long poll may
  * wait at the most; -1: as long as it likes. */
 size_t attach_fill(const struct attach *at, struct pollfd *out);

@@ -54,8 +54,9 @@
 #define REWRITE_MAX_US     (10 * S_US)
 #define REWRITE_GIVE_UP_US (3600 * S_US) /* a disk that stays full that long has lost more */
 #define NOTICE_MAX_US                                                                          \
-    (300 * S_US)       /* a terminal's user learns of the limit at most so long before */
-#define NOTICE_PART 10 /* or in the last tenth, if that is less */
+    (300 * S_US)         /* a terminal's user learns of the limit at most so long before */
+#define NOTICE_PART   10 /* or in the last tenth, if that is less */
+#define SCREEN_PASSES 6  /* of killing, in which the screen session may go by itself: 60 ms */
 
 enum phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_KILLING, PHASE_ENDED };
 
@@ -70,6 +71,7 @@ struct shepherd {
     int sig_fd, timer_fd;
     bool written;      /* the record is in its file */
     bool recorded;     /* a daemon has it */
+    bool screen_told;  /* to end */
     bool done;         /* nothing keeps the shepherd any longer */
     unsigned passes;   /* of killing */
     int64_t wake_us;   /* boot clock: when this phase wants to act; 0: never */
@@ -107,6 +109,8 @@ add_hello(const struct shepherd *a, struct buf *out)
     jsonw_kint(&w, "started_us", a->record.started_us);
     if (a->record.warned_us)
         jsonw_kint(&w, "warned_us", a->record.warned_us);
+    if (a->command.screen_pid > 0)
+        jsonw_kint(&w, "screen_pid", a->command.screen_pid);
     jsonw_end_object(&w);
     buf_addc(out, '\n');
 }
@@ -260,6 +264,15 @@ end_attempt(struct shepherd *a)
 
 /* ---- stopping ---- */
 
+/* Its screen session ends like a person's, once: so that it leaves no name behind. */
+static void
+end_screen(struct shepherd *a)
+{
+    if (a->command.screen_pid > 0 && !a->screen_told)
+        (void)kill(a->command.screen_pid, SIGTERM);
+    a->screen_told = true;
+}
+
 static void
 kill_now(struct shepherd *a)
 {
@@ -270,9 +283,12 @@ kill_now(struct shepherd *a)
             a->facts.was_killed = true;
     }
     /* Without cgroup.kill: what is frozen cannot fork, and KILL reaches it all the same. */
-    if (a->facts.cgroup_fd >= 0 && cgroup_kill(a->facts.cgroup_fd) < 0)
+    bool spares = a->command.screen_pid > 0 && a->passes < SCREEN_PASSES;
+    if (spares)
+        end_screen(a);
+    else if (a->facts.cgroup_fd >= 0 && cgroup_kill(a->facts.cgroup_fd) < 0)
         (void)cgroup_freeze(a->facts.cgroup_fd, true);
-    (void)kill_pass(kill_find_own, NULL, a->passes++);
+    (void)kill_pass(kill_find_own, spares ? &a->command.screen_pid : NULL, a->passes++);
     a->wake_us = clock_boot_us() + a->backoff_us;
     a->backoff_us *= 2;
     if (a->backoff_us > KILL_PASS_MAX_US)
@@ -290,7 +306,8 @@ stop_with_grace(struct shepherd *a, int64_t grace_us)
     if (a->phase != PHASE_RUNNING)
         return;
     enter_phase(a, PHASE_STOPPING, clock_boot_us() + grace_us);
-    (void)kill_signal_all(kill_find_own, NULL, SIGTERM);
+    /* The command may have something to say yet to who looks on. */
+    (void)kill_signal_all(kill_find_own, &a->command.screen_pid, SIGTERM);
 }
 
 /* Whether somebody wants it ended that was only being stopped to run again. */
@@ -329,7 +346,7 @@ on_signal(void *ctx, int sig)
 {
     const struct shepherd *a = ctx;
     if (!a->facts.command_gone && a->phase != PHASE_ENDED)
-        kill_notify(a->command.pid, a->spec.argv, sig);
+        kill_notify(a->command.pid, a->spec.argv, sig, a->command.screen_pid);
 }
 
 static void
@@ -349,6 +366,42 @@ cgroup_is_empty(const struct shepherd *a)
     return a->facts.cgroup_fd < 0 || cgroup_is_populated(a->facts.cgroup_fd) != 1;
 }
 
+static void
+say_screen(struct shepherd *a)
+{
+    auto_buf struct buf words = BUF_INIT;
+    struct jsonw w;
+    jsonw_init(&w, &words);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "event", "screen");
+    jsonw_kint(&w, "pid", a->command.screen_pid);
+    jsonw_end_object(&w);
+    buf_addc(&words, '\n');
+    ctl_say(a->ctl, buf_str(&words), words.len);
+}
+
+/* A session that somebody closes hangs up its jobs, as that of a person's does. One that was
+ * killed is no wish of anybody's: only the view is lost. */
+static void
+on_screen_gone(struct shepherd *a, int status)
+{
+    auto_buf struct buf words = BUF_INIT;
+    a->command.screen_pid = 0;
+    if (a->facts.command_gone || a->phase == PHASE_ENDED)
+        return;
+    say_screen(a);
+    if (WIFSIGNALED(status)) {
+        buf_addf(&words,
+                 "\r\nberth: the screen session was killed (signal %d); the job goes on, and "
+                 "'berth attach %" PRIu32 "' shows it\r\n",
+                 WTERMSIG(status), a->spec.job);
+        attach_say(a->attach, buf_str(&words));
+    } else if (a->phase == PHASE_RUNNING) {
+        a->facts.screen_closed = true;
+        (void)kill_signal_all(kill_find_own, NULL, SIGHUP);
+    }
+}
+
 /* Everybody that has gone is waited for; then it is seen what that leaves. */
 static void
 reap(struct shepherd *a)
@@ -356,6 +409,8 @@ reap(struct shepherd *a)
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == a->command.screen_pid)
+            on_screen_gone(a, status);
         if (pid != a->command.pid)
             continue;
         a->facts.command_gone = true;
@@ -364,6 +419,7 @@ reap(struct shepherd *a)
     }
     if (!a->facts.command_gone || a->phase == PHASE_ENDED)
         return;
+    end_screen(a);
     if (pid < 0 && errno == ECHILD && cgroup_is_empty(a)) {
         end_attempt(a);
     } else if (a->phase == PHASE_RUNNING) {
@@ -423,7 +479,7 @@ warn(struct shepherd *a)
 {
     auto_buf struct buf words = BUF_INIT;
     a->warn_us = 0;
-    kill_notify(a->command.pid, a->spec.argv, a->spec.warn_signal);
+    kill_notify(a->command.pid, a->spec.argv, a->spec.warn_signal, a->command.screen_pid);
     a->record.warned_us = clock_wall_us();
     add_warned(a, &words);
     ctl_say(a->ctl, buf_str(&words), words.len);
@@ -642,8 +698,8 @@ start(struct shepherd *a)
         end_unstarted(a, "cannot keep it to its cards: ", &e);
         return;
     }
-    command_start(&a->spec, FD_LOCK, a->facts.cgroup_fd, a->facts.v1_fds,
-                  attach_console(a->attach), &a->command);
+    command_start(&a->spec, FD_LOCK, a->facts.cgroup_fd, a->facts.v1_fds, a->attach,
+                  &a->command);
     umask(077);
     (void)chdir("/"); /* keep no file system busy */
     if (a->command.pid > 0)

@@ -21,9 +21,12 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "shepherd/attach.h"
 #include "shepherd/console.h"
 #include "shepherd/identity.h"
+#include "shepherd/laststeps.h"
 #include "shepherd/login.h"
+#include "shepherd/screen.h"
 #include "shepherd/setup.h"
 #include "shepherd/spec.h"
 #include "sys/cgroup_v1.h"
@@ -155,64 +158,9 @@ explain_exec(const struct spec *spec, int errnum, bool as_other, struct command 
         fail(c, errnum, "cannot execute '%s'", program);
 }
 
-/* What the child still does before the command is executed. */
-struct last_steps {
-    const struct identity *identity; /* NULL: it stays who it is */
-    const struct rlimits *rlimits;   /* NULL: they stay as they are */
-    const int *v1_fds;               /* groups to join */
-    int lock_fd;
-    bool pty; /* descriptor 0 is its terminal */
-    pid_t shepherd;
-};
-
-static int
-write_started_mark(const struct last_steps *m)
-{
-    char text[160];
-    size_t n = exitrec_started_mark(getpid(), clock_boot_us(), text, sizeof text);
-    ssize_t wrote = pwrite(m->lock_fd, text, n, 0);
-    if (n == 0 || wrote != (ssize_t)n)
-        return wrote < 0 ? errno : ENOSPC;
-    if (crash_is_due("shepherd-before-exec")) {
-        kill(m->shepherd, SIGKILL);
-        pause();
-    }
-    return 0;
-}
-
-/* A service may protect itself from the killer of processes; its jobs get no such favour. */
 static void
-be_an_ordinary_victim(void)
-{
-    auto_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd >= 0)
-        (void)file_write_all(fd, "0", 1);
-}
-
-/* In the child, perhaps with the memory of the shepherd: system calls only. The mark comes
- * when nothing but exec is left that can fail. */
-static int
-take_last_steps(void *ctx)
-{
-    const struct last_steps *m = ctx;
-    int why = 0;
-    cgroup_v1_join(m->v1_fds);
-    if (m->identity)
-        be_an_ordinary_victim();
-    if (m->rlimits)
-        why = rlimits_apply(m->rlimits);
-    if (m->pty && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
-        why = errno;
-    if (why == 0 && m->identity)
-        why = identity_become(m->identity);
-    if (why == 0)
-        why = write_started_mark(m);
-    return why == 0 && m->rlimits ? rlimits_apply_fsize(m->rlimits) : why;
-}
-
-static void
-spawn_command(const struct spec *spec, const struct last_steps *last, int cgroup_fd,
-              const struct console_ends *ends, struct command *c)
+spawn_command(const struct spec *spec, const struct last_steps *last, char *const *env,
+              int cgroup_fd, const struct console_ends *ends, struct command *c)
 {
     auto_close int script_fd = make_script(spec->argv);
     auto_free char **script_argv = script_fd >= 0 ? argv_of_script(spec->argv) : NULL;
@@ -223,12 +171,10 @@ spawn_command(const struct spec *spec, const struct last_steps *last, int cgroup
     char *const *argv = set_up ? set_up : plain;
     const char *shell = last->identity ? last->identity->shell : find_env(spec->env, "SHELL");
     auto_free char **in_login = spec->login ? login_argv(shell, argv) : NULL;
-    char **account_env =
-        spec->login && last->identity ? login_env(last->identity, spec->env) : NULL;
     struct last_steps steps = *last;
     struct spawn s = {
         .argv = in_login ? in_login : argv,
-        .envp = account_env ? account_env : spec->env,
+        .envp = env,
         .path = find_env(spec->env, "PATH"),
         .fds = {ends->fds[0], ends->fds[1], ends->fds[2], script_fd},
         .n_fds = script_fd >= 0 ? SCRIPT_FD + 1 : SCRIPT_FD,
@@ -236,7 +182,7 @@ spawn_command(const struct spec *spec, const struct last_steps *last, int cgroup
         .new_session = true,
         .death_signal = SIGKILL,
         .patience_ms = last->identity ? PATIENCE_MS : 0,
-        .before_exec = take_last_steps,
+        .before_exec = last_steps_take,
         .ctx = &steps,
     };
     enum spawn_stage stage;
@@ -245,7 +191,6 @@ spawn_command(const struct spec *spec, const struct last_steps *last, int cgroup
     crash_point("shepherd-before-fork");
     c->boot_us = clock_boot_us();
     c->pid = spawn_process(&s, &errnum, &stage);
-    login_env_free(account_env);
     if (c->pid > 0)
         return;
     if (stage == SPAWN_EXEC && set_up)
@@ -296,12 +241,44 @@ open_ends(const struct spec *spec, struct console *console, struct console_ends 
     return fd < 0 ? -1 : 0;
 }
 
+static int
+prepare_setup(const struct spec *spec, struct command *c)
+{
+    struct err e;
+    if (!setup_is_wanted(spec) || (c->setup_fd = setup_open(spec, &e)) >= 0)
+        return 0;
+    snprintf(c->text, sizeof c->text, "%.150s", e.text);
+    return -1;
+}
+
+/* In its screen session, if it is to have one: that is there first, so that the command knows
+ * it, and goes when there is no command. */
+static void
+start_in_screen(const struct spec *spec, const struct last_steps *last, char *const *env,
+                int cgroup_fd, const struct attach *attach, const struct console_ends *ends,
+                struct command *c)
+{
+    const struct screen_wish wish = {spec, env, last, cgroup_fd, attach_listener(attach)};
+    pid_t pid = screen_start(&wish, c);
+    if (pid < 0)
+        return;
+    char **in_screen = screen_env(env, pid, spec->screen);
+    if (prepare_setup(spec, c) == 0)
+        spawn_command(spec, last, in_screen, cgroup_fd, ends, c);
+    screen_env_free(in_screen);
+    if (c->pid > 0)
+        c->screen_pid = pid;
+    else
+        screen_stop(pid);
+}
+
 void
 command_start(const struct spec *spec, int lock_fd, int cgroup_fd, const int *v1_fds,
-              struct console *console, struct command *out)
+              struct attach *attach, struct command *out)
 {
     auto_identity struct identity id = IDENTITY_INIT;
     struct rlimits rlimits;
+    struct console *console = attach_console(attach);
     struct console_ends ends;
     struct err e;
     *out = (struct command){.pid = -1, .log_fd = -1, .setup_fd = -1};
@@ -313,10 +290,6 @@ command_start(const struct spec *spec, int lock_fd, int cgroup_fd, const int *v1
         fail(out, EINVAL, "%s", e.text);
         return;
     }
-    if (setup_is_wanted(spec) && (out->setup_fd = setup_open(spec, &e)) < 0) {
-        snprintf(out->text, sizeof out->text, "%.150s", e.text);
-        return;
-    }
     if (open_ends(spec, console, &ends, out) < 0)
         return;
     const struct last_steps last = {.identity = spec->uid >= 0 ? &id : NULL,
@@ -325,7 +298,13 @@ command_start(const struct spec *spec, int lock_fd, int cgroup_fd, const int *v1
                                     .lock_fd = lock_fd,
                                     .pty = console && console->pty,
                                     .shepherd = getpid()};
-    spawn_command(spec, &last, cgroup_fd, &ends, out);
+    char **account_env = spec->login && last.identity ? login_env(&id, spec->env) : NULL;
+    char *const *env = account_env ? account_env : spec->env;
+    if (spec->screen && attach)
+        start_in_screen(spec, &last, env, cgroup_fd, attach, &ends, out);
+    else if (prepare_setup(spec, out) == 0)
+        spawn_command(spec, &last, env, cgroup_fd, &ends, out);
+    login_env_free(account_env);
     if (ends.close_fd >= 0)
         close(ends.close_fd);
 }

@@ -5,25 +5,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct console;
+struct attach;
 struct spec;
 
 /* What came of it. Words and errno are for the exit record when pid is -1. */
 struct command {
     pid_t pid;
-    int log_fd;      /* the caller closes; -1: was never opened */
-    off_t log_from;  /* where this attempt's output begins in it */
-    int64_t boot_us; /* when it was started */
-    int setup_fd;    /* of setup.h: how far the set-up came; -1: there is none */
+    pid_t screen_pid; /* of its screen session, a child too; 0: there is none */
+    int log_fd;       /* the caller closes; -1: was never opened */
+    off_t log_from;   /* where this attempt's output begins in it */
+    int64_t boot_us;  /* when it was started */
+    int setup_fd;     /* of setup.h: how far the set-up came; -1: there is none */
     int errnum;
     char text[160];
 };
 
 /* Takes on the spec's umask and working folder, opens the log, and starts the command in a
  * session of its own with the started mark in the lock file. cgroup_fd may be -1, and so may
- * those of v1 groups. console NULL: the job is not interactive; else it becomes the command's
- * standard descriptors. */
+ * those of v1 groups. attach NULL: the job is not interactive; else its console becomes the
+ * command's standard descriptors. */
 void command_start(const struct spec *spec, int lock_fd, int cgroup_fd, const int *v1_fds,
-                   struct console *console, struct command *out);
+                   struct attach *attach, struct command *out);
 
 #endif

@@ -13,11 +13,37 @@
 #define PASSES_BEFORE_STOPPING 3
 #define STOP_ROUNDS_MAX        64 /* one that sleeps in the kernel never shows as stopped */
 
+static bool
+is_in(const struct procs *ps, pid_t pid)
+{
+    for (size_t i = 0; i < ps->n; i++)
+        if (ps->v[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* Takes the process and its descendants out of the list. */
+static void
+leave_out(pid_t spared, struct procs *ps)
+{
+    auto_procs struct procs under = PROCS_INIT;
+    size_t n = 0;
+    (void)procs_read_descendants(spared, &under);
+    for (size_t i = 0; i < ps->n; i++)
+        if (ps->v[i].pid != spared && !is_in(&under, ps->v[i].pid))
+            ps->v[n++] = ps->v[i];
+    ps->n = n;
+}
+
 int
 kill_find_own(void *ctx, struct procs *out)
 {
-    (void)ctx;
-    return procs_read_descendants(getpid(), out);
+    const pid_t *spared = ctx;
+    if (procs_read_descendants(getpid(), out) < 0)
+        return -1;
+    if (spared && *spared > 0)
+        leave_out(*spared, out);
+    return 0;
 }
 
 static void
@@ -51,10 +77,10 @@ is_shell(char *const *argv)
 }
 
 void
-kill_notify(pid_t command, char *const *argv, int sig)
+kill_notify(pid_t command, char *const *argv, int sig, pid_t spared)
 {
     auto_procs struct procs found = PROCS_INIT;
-    if (kill_find_own(NULL, &found) < 0)
+    if (kill_find_own(&spared, &found) < 0)
         return;
     bool spare = is_notice(sig) && is_shell(argv) && found.n > 1 && !proc_catches(command, sig);
     for (size_t i = 0; i < found.n; i++)

@@ -11,7 +11,8 @@ struct procs;
  * cannot be told. */
 typedef int (*kill_find)(void *ctx, struct procs *out);
 
-/* The descendants of this process; ctx is not used. */
+/* The descendants of this process; without those that ctx, a pid_t, has and is (its screen
+ * session), where it is not NULL. */
 int kill_find_own(void *ctx, struct procs *out);
 
 /* Sends sig to each once, and CONT after it so that stopped ones get it too. How many. */
@@ -19,8 +20,9 @@ size_t kill_signal_all(kill_find find, void *ctx, int sig);
 
 /* Sends sig once to each process of the running command. A notice (USR1, USR2, the real-time
  * signals) passes over the shell that only waits for the rest, `/bin/sh -c TEXT`, unless it
- * traps it: it would end of what its children are meant to hear. argv is that of command. */
-void kill_notify(pid_t command, char *const *argv, int sig);
+ * traps it: it would end of what its children are meant to hear. argv is that of command;
+ * spared (0: none) is passed over with all that it has. */
+void kill_notify(pid_t command, char *const *argv, int sig, pid_t spared);
 
 /* One pass of KILL; returns how many were found, 0 when none is left. `pass` counts from 0:
  * once the first few have not been enough, everything is stopped before it is killed, because

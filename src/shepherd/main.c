@@ -13,6 +13,7 @@
 #include "shepherd/attempt.h"
 #include "shepherd/nursery.h"
 #include "shepherd/sweep.h"
+#include "shepherd/window.h"
 
 /* Nothing above standard error is for the job. */
 static void
@@ -39,6 +40,8 @@ main(int argc, char **argv)
         printf("berth-shepherd %s\n", BERTH_VERSION);
         return 0;
     }
+    if (argc == 3 && strcmp(argv[1], WINDOW_OPTION) == 0)
+        return window_run(argv[2]);
     if (argc == 2 && strcmp(argv[1], "--nursery") == 0) {
         keep_descriptors_from_the_job();
         return fcntl(FD_CTL, F_GETFD) < 0 ? usage() : nursery_run();

@@ -3,6 +3,7 @@
  * the shepherd did. */
 #include "shepherd/outcome.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +49,8 @@ fill_cause(const struct facts *f, struct exitrec *r)
     const char *how = f->was_killed ? ", killed after its grace" : "";
     switch (f->cause) {
     case CAUSE_NONE:
+        if (f->screen_closed && en->signal == SIGHUP)
+            set_text(en, "its screen session was closed");
         return;
     case CAUSE_LIMIT:
         en->outcome = OUTCOME_TIMEOUT;

@@ -29,10 +29,11 @@ struct facts {
     enum cause cause;
     char by[64]; /* who cancelled or requeued; or who sent the signal that stopped the shepherd
                   */
-    bool command_gone; /* waited for, so status is real */
-    bool was_killed;   /* the command did not end within its grace */
-    int status;        /* waitpid's */
-    int cgroup_fd;     /* -1: none */
+    bool command_gone;  /* waited for, so status is real */
+    bool screen_closed; /* its screen session was, and it was told so */
+    bool was_killed;    /* the command did not end within its grace */
+    int status;         /* waitpid's */
+    int cgroup_fd;      /* -1: none */
     int v1_fds[CGROUP_V1_N];
     char stuck[128]; /* words about what KILL did not end; "" */
 };

@@ -128,6 +128,7 @@ get_all(const json_t *o, struct spec *s, struct err *e)
         get_text(o, "attach", false, &s->attach, e) < 0 ||
         get_text(o, "user", false, &s->user, e) < 0 ||
         get_text(o, "env_setup", false, &s->env_setup, e) < 0 ||
+        get_text(o, "screen", false, &s->screen, e) < 0 ||
         get_text(o, "conda", false, &s->conda, e) < 0 ||
         get_text(o, "rlimits", false, &s->rlimits, e) < 0 ||
         get_list(o, "argv", &s->argv, e) < 0 || get_list(o, "env", &s->env, e) < 0 ||
@@ -135,6 +136,7 @@ get_all(const json_t *o, struct spec *s, struct err *e)
         return -1;
     if (!s->argv[0])
         return err_set(e, ERR_FAILED, "'argv' is empty");
+    s->no_client = json_is_true(json_object_get(o, "no_client"));
     s->pty = json_is_true(json_object_get(o, "pty"));
     s->shell = json_is_true(json_object_get(o, "shell"));
     s->login = json_is_true(json_object_get(o, "login"));

@@ -32,6 +32,8 @@ struct spec {
     const char *env_setup; /* shell text to be run first; NULL: none */
     const char *conda;     /* environment to be activated first; NULL: none */
     const char *attach;    /* the socket for clients of an interactive job; NULL: it is none */
+    bool no_client;        /* nobody is on the way to that socket */
+    const char *screen;    /* name of the screen session it is shown in; NULL: in none */
     bool pty;              /* such a job has a terminal, of so many rows and columns */
     uint16_t rows, columns;
     bool log_mkdir;   /* the log's own folder may be made (it is the instance's) */

@@ -102,6 +102,7 @@ static const struct attr attrs[] = {
     GROUP("At the terminal"),
     WORD("interactive", LINE, "show its output here and send it what is typed", interactive),
     WORD("pty", LINE, "the same, and it has a terminal of its own", pty),
+    WORD("screen", BOTH, "in a GNU screen session, for screen -r; `berth screens`", screen),
     GROUP("Environment"),
     VALUE("env-setup", '\0', BOTH, "COMMAND", "run this first, in the same shell; must succeed",
           env_setup),

@@ -214,6 +214,10 @@ check_deps(const struct request *r, struct err *e)
 static int
 check_interactive(struct request *r, struct err *e)
 {
+    if (r->screen && r->interactive && !r->pty)
+        return err_set(e, ERR_USAGE,
+                       "a job in a screen session is on a terminal: say pty for interactive, "
+                       "or leave one of them out");
     r->interactive |= r->pty;
     if (r->interactive && r->array.n)
         return err_set(e, ERR_USAGE,

@@ -312,6 +312,12 @@ attr_set_pty(struct request *r, const char *value, struct err *e)
 }
 
 int
+attr_set_screen(struct request *r, const char *value, struct err *e)
+{
+    return parse_bool(value, &r->screen, e);
+}
+
+int
 attr_set_preemptible(struct request *r, const char *value, struct err *e)
 {
     return parse_bool(value, &r->preemptible, e);

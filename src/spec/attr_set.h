@@ -32,6 +32,7 @@ struct when_clock;
     X(preemptible)                                                                             \
     X(interactive)                                                                             \
     X(pty)                                                                                     \
+    X(screen)                                                                                  \
     X(env_setup)                                                                               \
     X(conda)                                                                                   \
     X(login)                                                                                   \

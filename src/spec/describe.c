@@ -193,6 +193,8 @@ turn_lines(const struct request *r, struct buf *out)
         line(out, "oom-retries", "%d", r->oom_retries);
     if (r->interactive)
         line(out, "interactive", "%s", r->pty ? "on a terminal" : "yes");
+    if (r->screen)
+        line(out, "screen", "yes");
     also_line(r, out);
 }
 

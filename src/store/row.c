@@ -116,6 +116,7 @@ static const struct column job_columns[] = {
     {"tty_rows", COLUMN_I32, JOB(req.rows), false},
     {"tty_columns", COLUMN_I32, JOB(req.columns), false},
     {"login", COLUMN_BOOL, JOB(req.login), false},
+    {"screen", COLUMN_BOOL, JOB(req.screen), false},
     {"env_setup", COLUMN_TEXT, JOB(req.env_setup), false},
     {"conda", COLUMN_TEXT, JOB(req.conda), false},
     {"rlimits", COLUMN_SHARED, JOB(rlimits), false},

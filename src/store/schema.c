@@ -100,6 +100,7 @@ static const char schema_v2[] =
     " at_us INTEGER NOT NULL);";
 
 static const char schema_v3[] =
+    "ALTER TABLE jobs ADD COLUMN screen INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN env_setup TEXT;"
     "ALTER TABLE jobs ADD COLUMN conda TEXT;"
     /* What an attempt and a card used over time; core/trace.h, core/series.h. */

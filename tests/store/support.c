@@ -235,6 +235,7 @@ random_request(struct rng *r, struct request *req)
     req->unique = rng_bool(r);
     req->preemptible = rng_bool(r);
     req->login = rng_bool(r);
+    req->screen = rng_bool(r);
     if (rng_bool(r))
         req->env_setup = xstrdup("source venv/bin/activate\nexport A='b'");
     if (rng_bool(r))
@@ -427,6 +428,7 @@ assert_same_request(const struct request *a, const struct request *b)
     assert_int_equal(a->unique, b->unique);
     assert_int_equal(a->preemptible, b->preemptible);
     assert_int_equal(a->login, b->login);
+    assert_int_equal(a->screen, b->screen);
     assert_same_text(a->env_setup, b->env_setup);
     assert_same_text(a->conda, b->conda);
     assert_int_equal(a->interactive, b->interactive);
