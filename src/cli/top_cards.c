@@ -51,12 +51,26 @@ enum part { PART_USED, PART_HELD, PART_OTHERS, PART_FREE };
 static const struct {
     const char *glyph;
     char ascii;
+    const char *meaning;
 } parts[] = {
-    [PART_USED] = {"\u2588", '#'},
-    [PART_HELD] = {"\u2592", '='},
-    [PART_OTHERS] = {"\u2593", 'x'},
-    [PART_FREE] = {"\u00b7", '.'},
+    [PART_USED] = {"\u2588", '#', "what it uses"},
+    [PART_HELD] = {"\u2592", '=', "what is kept for it"},
+    [PART_OTHERS] = {"\u2593", 'x', "what is not a job of Berth"},
+    [PART_FREE] = {"\u00b7", '.', "what is free"},
 };
+
+void
+top_bar_legend(struct buf *out, bool ascii)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const char mark[] = {parts[i].ascii, '\0'};
+
+        for (int n = 0; n < 3; n++)
+            buf_adds(out, ascii ? mark : parts[i].glyph);
+        buf_addf(out, " %s%s", parts[i].meaning,
+                 i + 1 < sizeof parts / sizeof parts[0] ? ", " : "");
+    }
+}
 
 struct bar {
     struct grid *g;

@@ -98,10 +98,10 @@ ask_cancel(struct top *t)
 }
 
 static void
-show_text(struct top *t, void (*add)(struct buf *out))
+show_help(struct top *t)
 {
     buf_clear(&t->text);
-    add(&t->text);
+    top_help_text(&t->text, t->ascii);
     t->page = TOP_TEXT;
     t->scroll = 0;
 }
@@ -257,7 +257,7 @@ look(struct top *t, struct top_feed *f, int key)
     } else if (key == 'e') {
         show_explanation(t);
     } else if (key == '?') {
-        show_text(t, top_help_text);
+        show_help(t);
     } else if (key == '/') {
         top_set_filter(t, "");
         ask(t, ASKING_FILTER, "show only:");

@@ -295,18 +295,21 @@ top_draw(struct top *t, struct grid *g)
 }
 
 void
-top_help_text(struct buf *out)
+top_help_text(struct buf *out, bool ascii)
 {
-    buf_adds(out,
-             "Moving    Up Down j k PgUp PgDn Home End   through the jobs\n"
-             "Looking   l Enter   follow the log          e   explain the selected job\n"
-             "          /   show only some: words, user:ann, state:run, gpu:0\n"
-             "          s   sort by something else        a   show ended jobs too\n"
-             "Doing     c   cancel the job (asks)         h   hold   r   release\n"
-             "          + -   priority up and down        p   pause GPUs   u   resume them\n"
-             "          ?   this page                     q   leave\n"
-             "\n"
-             "A card's bar: who has what of its memory. A job's number stands where its part\n"
-             "begins; then what it uses, what is kept for it, what others use, what is free:\n"
-             "\n");
+    buf_adds(
+        out,
+        "Moving    Up Down j k PgUp PgDn Home End   through the jobs\n"
+        "Looking   l Enter   follow the log          e   explain the selected job\n"
+        "          /   show only some: words, user:ann, state:run, gpu:0\n"
+        "          s   sort by something else        a   show ended jobs too\n"
+        "Doing     c   cancel the job (asks)         h   hold   r   release\n"
+        "          + -   priority up and down        p   pause GPUs   u   resume them\n"
+        "          ?   this page                     q   leave\n"
+        "\n"
+        "A card's bar shows who has what of its memory. A job's number stands where its part "
+        "begins. "
+        "There are ");
+    top_bar_legend(out, ascii);
+    buf_adds(out, ".\nThe steps beside it are its load in the last five minutes.\n");
 }

@@ -31,6 +31,8 @@ void top_draw_rule(struct grid *g, struct area a, enum style style, const char *
 int top_draw_wrapped(struct grid *g, struct area a, enum style style, const char *s);
 
 /* The pages that are only text. */
-void top_help_text(struct buf *out);
+void top_help_text(struct buf *out, bool ascii);
+/* "### what it uses, ..." */
+void top_bar_legend(struct buf *out, bool ascii);
 
 #endif

@@ -39,8 +39,9 @@ top_screen_begin(struct err *e)
     const char *name = getenv("TERM");
 
     setlocale(LC_CTYPE, "");
-    use_env(FALSE); /* the window's own size, not LINES and COLUMNS of whoever started us */
-    use_tioctl(TRUE);
+    /* They say how large the window was once; curses would believe them for ever. */
+    (void)unsetenv("LINES");
+    (void)unsetenv("COLUMNS");
     screen = newterm(NULL, stdout, stdin);
     if (!screen)
         return err_set(
