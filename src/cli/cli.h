@@ -30,6 +30,7 @@ int cmd_submit(struct cli *cli, int argc, char **argv);
 int cmd_queue(struct cli *cli, int argc, char **argv);
 int cmd_show(struct cli *cli, int argc, char **argv);
 int cmd_explain(struct cli *cli, int argc, char **argv);
+int cmd_report(struct cli *cli, int argc, char **argv);
 int cmd_history(struct cli *cli, int argc, char **argv);
 int cmd_priority(struct cli *cli, int argc, char **argv);
 int cmd_requeue(struct cli *cli, int argc, char **argv);

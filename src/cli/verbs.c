@@ -27,6 +27,7 @@ const struct verb cli_verbs[] = {
     {"priority", "let jobs start sooner or later than others", cmd_priority},
     {"requeue", "run jobs again, also those that have ended", cmd_requeue},
     {"signal", "send a signal to running jobs", cmd_signal},
+    {"report", "what was asked, used and waited; --html FILE writes plots", cmd_report},
     {"history", "jobs that have ended; --csv for simulate", cmd_history},
     {"gpus", "the cards: memory, load, jobs, strangers", cmd_gpus},
     {"top", "all of it on one screen, and keys for what one does", cmd_top},

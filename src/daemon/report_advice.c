@@ -17,6 +17,7 @@
 #define COMMANDS_LOOKED  300            /* those with the most GPU time */
 #define LOW_LOAD_PERCENT 10             /* average load below which a card is idle */
 #define LOW_LOAD_GPU_MS  (30 * 60000LL) /* of less than this nothing is said */
+#define OOM_SHARE        20             /* one in so many: less is bad luck */
 #define SHARES_PERCENT   60             /* who needs less of a card could share it */
 
 enum advice_kind { ASK_LESS, ASK_MORE, OUT_OF_MEMORY, UNDECLARED, LOW_LOAD };
@@ -93,7 +94,7 @@ look_at_command(struct list *l, const struct report_command *c)
     const struct report_sums *s = &c->sums;
     int32_t ask = demand_of(l->report, c);
     int64_t card = largest_card(l->report);
-    if (s->oom_jobs > 0 && s->oom_mib > 0) {
+    if (s->oom_mib > 0 && s->oom_jobs * OOM_SHARE >= s->ran) {
         int32_t more = account_oom_next_mib(s->oom_mib, (int32_t)s->peaks.max);
         add(l, (struct advice){.kind = OUT_OF_MEMORY,
                                .uid = c->key.uid,

@@ -104,3 +104,53 @@ report()
     try berth history --state running
     is status "$status" 2
 }
+
+@test "berth report tells who used what, and what would help" {
+    some_past 2000
+    try berth report --since all
+    is status "$status" 0
+    has summary "$out" '^30d00h, .*: 2004 jobs ended, [0-9]+ % completed; [0-9]+ GPU-hours; GPUs busy [0-9]+ %$'
+    has gpus "$out" '^  1 +[0-9]+ % +[0-9]+ +\|.{64}\|$'
+    has users "$out" '^bin +[0-9]+ +[0-9]+ +[0-9]+ '
+    has commands "$out" ' 12\.0 GiB +10\.8 GiB  python train.py --config vae.yaml --seed 0$'
+    has waits "$out" '^under 10 min +[0-9]+ '
+    has causes "$out" ' time limit reached$'
+    has advice "$out" '^- 2 jobs of this command peaked at 2\.9 GiB and asked for 8\.0 GiB: ask 3\.3G$|^- [0-9]+ jobs of this command took a whole card'
+    is json "$(berth report --since all --json | json total.jobs)" 2004
+    [ "$(berth report --since 7d --json | json total.jobs)" -lt 600 ]
+    is user "$(berth report --user bin --json | json users.0.user)" bin
+    try berth report nonsense
+    is status "$status" 2
+    try berth report --html no/such/folder.html
+    is status "$status" 1
+    has words "$err" '^berth: --html no/such/folder.html: '
+}
+
+@test "what a run used against what it asked is suggested at once" {
+    start_daemon 1
+    berth submit --vram 8G -W -- berth simjob --vram 3000 --ramp 0 --hold 0.5
+    has less "$(berth report)" '^- 1 job of this command peaked at 2\.9 GiB and asked for 8\.0 GiB: ask 3\.3G$'
+    berth submit --vram 1G -W -- berth simjob --vram 5000 --ramp 0 --hold 0.5
+    has more "$(berth report)" '^- 1 job of this command used up to 4\.9 GiB and asked for 1\.0 GiB, .* ask 5\.4G$'
+    berth submit -W -- berth simjob --vram 2000 --ramp 0 --hold 0.5
+    has whole "$(berth report)" '^- 1 job of this command took a whole card and peaked at 2\.0 GiB.* ask 2\.2G$'
+    berth submit --vram 2G -W -- sh -c 'echo CUDA out of memory; exit 1' || true
+    has oom "$(berth report)" '^- 1 job of this command ended out of memory with 2\.0 GiB: ask 2\.5G$'
+}
+
+@test "the page is whole, needs nothing else, and nobody's command is part of it" {
+    start_daemon 1
+    berth report --html empty.html
+    "$E2E/page.py" empty.html
+    has empty "$(cat empty.html)" 'No job has ended in this time'
+    berth submit --vram 8G -W -- sh -c \
+        ': "<script>alert(1)</script>" "><img src=x onerror=alert(2)>"; berth simjob --vram 100 --ramp 0 --hold 0.5'
+    stop_daemon
+    "$E2E/past.py" fill "$(database)" 500
+    start_daemon 1
+    berth report --since all --html page.html
+    "$E2E/page.py" page.html
+    has command "$(cat page.html)" '&#60;script&#62;alert\(1\)'
+    is again "$(berth report --since all --html - | grep -c '</html>')" 1
+    is left "$(ls | tr '\n' ' ')" 'empty.html page.html '
+}
