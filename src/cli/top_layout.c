@@ -14,10 +14,12 @@
 #include "cli/status.h"
 #include "cli/top_model.h"
 
-#define SILENT_MS     3000 /* an answer may take so long */
-#define PROBLEMS_MAX  4
-#define LIST_ROWS_MIN 6 /* with its titles */
-#define JOB_ROWS_MIN  5
+#define SILENT_MS       3000 /* an answer may take so long */
+#define CLOCK_COLUMNS   10
+#define VERDICT_COLUMNS 12
+#define PROBLEMS_MAX    4
+#define LIST_ROWS_MIN   6 /* with its titles */
+#define JOB_ROWS_MIN    5
 
 void
 top_draw_rule(struct grid *g, struct area a, enum style style, const char *title)
@@ -173,15 +175,19 @@ draw_head(const struct top *t, struct grid *g, const struct problems *p)
 
     (void)gethostname(host, sizeof host - 1);
     render_clock(&clock, t->now_us);
-    used = grid_putf(g, 0, 0, g->columns, STYLE_BOLD, "berth on %s", host);
+    used = grid_putf(g, 0, 0, g->columns - VERDICT_COLUMNS, STYLE_BOLD, "berth on %s", host);
     if (t->status) {
         status_add_counts(t->status, &counts);
-        grid_put(g, 0, used + 3, g->columns - used - 24, STYLE_NONE, buf_str(&counts));
+        grid_put(g, 0, used + 3, g->columns - used - 3 - VERDICT_COLUMNS - CLOCK_COLUMNS,
+                 STYLE_NONE, buf_str(&counts));
     }
     end = g->columns;
-    grid_put_right(g, 0, end, 8, STYLE_DIM, buf_str(&clock));
+    if (end >= 2 * (VERDICT_COLUMNS + CLOCK_COLUMNS)) {
+        grid_put_right(g, 0, end, CLOCK_COLUMNS, STYLE_DIM, buf_str(&clock));
+        end -= CLOCK_COLUMNS;
+    }
     if (t->connected || t->trouble)
-        grid_put_right(g, 0, end - 10, 12, style, verdict);
+        grid_put_right(g, 0, end, VERDICT_COLUMNS, style, verdict);
 }
 
 /* What a key does, the most wanted first: as many as there is room for. */
