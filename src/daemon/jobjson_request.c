@@ -279,7 +279,8 @@ FIELD(llm)
 
 FIELD(fingerprint)
 {
-    jsonw_str(w, x->job->fingerprint);
+    bool hidden = roles_is_hidden(x->daemon, x->job->uid); /* a command could be guessed by it */
+    jsonw_str(w, hidden ? NULL : x->job->fingerprint);
 }
 
 FIELD(vram_auto)

@@ -201,6 +201,24 @@ print(answer.get("error", {}).get("code", 0))' "$BERTH_DIR/berth.sock" "$id" >"$
     as "$ALICE" berth cancel "$id"
 }
 
+@test "with private: true a report tells of others what they used, and not what they ran" {
+    start_system --set private=on
+    as "$ALICE" berth submit --vram 8G -J hush -W -- sh -c ': secret words; exit 3' || true
+    for view in "report" "report --json" "report --html -" "history --search secret" \
+        "history --search hush" "history --json"; do
+        # shellcheck disable=SC2086
+        try_as "$BOB" berth $view
+        has_not "bob's $view" "$out" "secret|hush|[0-9a-f]{16}\""
+        # shellcheck disable=SC2086
+        try_as "$ALICE" berth $view
+        has "alice's $view" "$out" secret
+    done
+    has "bob's users" "$(as "$BOB" berth report)" "^$ALICE +1 +1 "
+    has "bob's commands" "$(as "$BOB" berth report)" "  \(private\)$"
+    has "bob's causes" "$(as "$BOB" berth report)" " exit 3$"
+    has "root's view" "$(berth report)" "secret words"
+}
+
 @test "only admins go above user_priority_max, and touch what is another's" {
     start_system --set user_priority_max=10 --set "admin_group=$ADMINS"
     try_as "$BOB" berth submit -G 0 --priority 11 -- true
