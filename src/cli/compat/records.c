@@ -59,6 +59,7 @@ records_load(const char *path, struct records *out, struct err *e)
         return 0;
     if (file_read(path, FILE_MAX_BYTES, &text, e) < 0)
         return -1;
+    out->bytes = text.len;
     at = buf_str(&text);
     end = at + text.len;
     while (at < end) {

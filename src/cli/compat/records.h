@@ -18,6 +18,7 @@ struct record {
 struct records {
     struct record *at; /* owned */
     size_t n, cap;
+    size_t bytes; /* of the file, as far as it was read */
 };
 
 /* Reads the file; one that is missing has no lines. Blank lines are not kept. *out is

@@ -6,10 +6,8 @@
 #include "cli/compat/compat.h"
 
 const struct compat_tool compat_tools[] = {
-    {"gpusched",
-     {NULL},
-     "gpusched 0.4.0: a file of commands, by free GPU memory",
-     compat_gpusched},
+    {"cudaq", {"cudaq.py"}, "commands to the GPU with the most free memory", compat_cudaq},
+    {"gpusched", {NULL}, "gpusched 0.4.0: a file of commands, by free memory", compat_gpusched},
     {"gpusched.simjob", {NULL}, "gpusched's pretend GPU program", compat_simjob},
     {NULL, {NULL}, NULL, NULL},
 };

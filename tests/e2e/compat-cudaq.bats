@@ -1,0 +1,302 @@
+#!/usr/bin/env bats
+# The drop-in cudaq.py, run as its users run it: the cases of its reference (E1..E13), its files, and
+# what its document promises and never worked. Two simulated cards of 20,000 MiB; no daemon but its
+# own, which is gone when it is.
+
+load lib
+
+case_setup()
+{
+    berth compat install "$ROOT/bin" >/dev/null
+    PATH=$ROOT/bin:$PATH
+    export BERTH_DIR= BERTH_SIM=2x20000M
+}
+
+# Starts a dispatcher in the background: `dispatch run [options]`.
+dispatch()
+{
+    local name=$1
+    shift
+    background "$name" cudaq.py run --poll-interval 1 "$@"
+}
+
+# It never ends by itself.
+stop()
+{
+    kill -INT "$1"
+    finish "${2:-run}"
+    is 'status of an interrupted dispatcher' "$status" 130
+}
+
+# One field of the record of a command: `field 'echo A' status`.
+field()
+{
+    python3 - "$1" "$2" <<'PYTHON'
+import json, sys
+for line in open("jobs.jsonl"):
+    try:
+        job = json.loads(line)
+    except ValueError:
+        continue
+    if isinstance(job, dict) and job.get("command") == sys.argv[1]:
+        print(json.dumps(job.get(sys.argv[2])).strip('"'))
+PYTHON
+}
+
+# Until the file says so: it is replaced, so it is read anew each time it changes.
+wait_for_field()
+{
+    timeout "$LIMIT" python3 - "$@" <<'PYTHON' || fail_with "never so: $*; the file is: $(cat jobs.jsonl)"
+import ctypes, json, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+fd = libc.inotify_init()
+libc.inotify_add_watch(fd, b".", 0x80 | 0x100 | 0x8)  # moved to, created, closed after writing
+command, key, value = sys.argv[1:4]
+while True:
+    try:
+        for line in open("jobs.jsonl"):
+            try:
+                job = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(job, dict) and job.get("command") == command and str(job.get(key)) == value:
+                sys.exit(0)
+    except FileNotFoundError:
+        pass
+    os.read(fd, 65536)
+PYTHON
+}
+
+@test "its usage, and settings that make no sense" {
+    COLUMNS=80 try cudaq.py
+    is status "$status" 2
+    is stderr "$err" "usage: cudaq.py [-h] {run,status} ...
+cudaq.py: error: the following arguments are required: command"
+    try cudaq.py fly
+    has stderr "$err" "argument command: invalid choice: 'fly' \(choose from 'run', 'status'\)"
+    try cudaq.py run --nix
+    is status "$status" 2
+    try cudaq.py run --poll-interval soon
+    is status "$status" 1
+    has stderr "$err" "^cudaq: --poll-interval: poll_interval: 'soon' is no number of seconds$"
+    printf 'min_free_mem_mb: "lots"\n' >c.yaml
+    try cudaq.py run --config c.yaml
+    is status "$status" 1
+    has stderr "$err" "^cudaq: c.yaml: line 1: min_free_mem_mb: 'lots' is no number of MB$"
+    printf 'gpu_ids: [0, x]\n' >c.yaml
+    try cudaq.py status --config c.yaml
+    has stderr "$err" "gpu_ids: '0,x' is no list of GPU numbers"
+}
+
+@test "E1 comments are comments; Completed and Failed are what happened" {
+    printf '# c\n\necho A\nexit 3\n' >commands.txt
+    dispatch run
+    wait_for_field 'echo A' status completed
+    wait_for_field 'exit 3' status failed
+    is code "$(field 'exit 3' exit_code)" 3
+    is records "$(wc -l <jobs.jsonl)" 2
+    is log "$(cat "$(field 'echo A' log_file)")" A
+    has 'name of a log' "$(field 'echo A' log_file)" '^\./logs/job_[0-9]{8}_[0-9]{6}\.log$'
+    has 'start' "$(field 'echo A' start_time)" '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{6}$'
+    has history "$(field 'echo A' history)" 'running.*completed'
+    wait_for_output run '^\[cudaq\] No pending jobs\. Sleeping 1s \.\.\.$'
+    stop "$pid_of_run"
+    is 'first line' "$(head -1 <<<"$out")" '[cudaq] Starting job dispatch loop.'
+}
+
+@test "E2 to the card with the most free memory, ties to the lowest, several on one" {
+    printf 'read a <gate\nread b <gate\nread c <gate\nread d <gate\nread e <gate\n' >commands.txt
+    mkfifo gate
+    dispatch run --min-free-mem-mb 8000
+    wait_for_output run "^\[cudaq\] Assigning job 'read d <gate' to GPU 1 \(free memory ~ 12000 MB\)\.$"
+    grep Assigning "$ROOT/run.out" >said
+    cmp said - <<'LINES'
+[cudaq] Assigning job 'read a <gate' to GPU 0 (free memory ~ 20000 MB).
+[cudaq] Assigning job 'read b <gate' to GPU 1 (free memory ~ 20000 MB).
+[cudaq] Assigning job 'read c <gate' to GPU 0 (free memory ~ 12000 MB).
+[cudaq] Assigning job 'read d <gate' to GPU 1 (free memory ~ 12000 MB).
+LINES
+    # A card that is promised stays so: the fifth waits, also in later rounds.
+    wait_for_output run '^\[cudaq\] Unable to dispatch any pending jobs; waiting\.\.\.$'
+    is 'the fifth' "$(field 'read e <gate' status)" pending
+    stop "$pid_of_run"
+    is 'one that ran' "$(field 'read a <gate' status)" failed
+    is 'one that waited' "$(field 'read e <gate' status)" pending
+}
+
+@test "E4 more than any card has: nothing starts, it says so and lives" {
+    printf 'echo A\n' >commands.txt
+    dispatch run --min-free-mem-mb 30000
+    wait_for_output run '^\[cudaq\] Unable to dispatch any pending jobs; waiting\.\.\.$'
+    is status "$(field 'echo A' status)" pending
+    stop "$pid_of_run"
+    dispatch again --gpu-ids 7
+    wait_for_output again '^\[Warning\] Failed to query GPU 7: '
+    wait_for_output again '^\[cudaq\] No valid GPUs found\. Check your GPU IDs\. Sleeping\.\.\.$'
+    stop "$pid_of_again" again
+}
+
+@test "E5 only the cards that are named" {
+    printf 'echo $CUDA_VISIBLE_DEVICES >m1\necho $CUDA_VISIBLE_DEVICES >m2\n' >commands.txt
+    dispatch run --gpu-ids 1
+    wait_for_field 'echo $CUDA_VISIBLE_DEVICES >m2' status completed
+    stop "$pid_of_run"
+    is masks "$(cat m1 m2 | paste -sd ' ')" '1 1'
+    is gpu "$(field 'echo $CUDA_VISIBLE_DEVICES >m1' gpu_id)" 1
+}
+
+@test "E7 E9 the same command twice is once, and never again" {
+    printf 'echo x >>ran\necho x >>ran\n' >commands.txt
+    dispatch run
+    wait_for_field 'echo x >>ran' status completed
+    stop "$pid_of_run"
+    dispatch again
+    wait_for_output again 'No pending jobs'
+    stop "$pid_of_again" again
+    is 'times run' "$(wc -l <ran)" 1
+    is records "$(wc -l <jobs.jsonl)" 1
+}
+
+@test "jobs of one second have a log each" {
+    for i in 1 2 3 4; do echo "echo job $i"; done >commands.txt
+    dispatch run --min-free-mem-mb 100
+    for i in 1 2 3 4; do
+        wait_for_field "echo job $i" status completed
+        is "log of $i" "$(cat "$(field "echo job $i" log_file)")" "job $i"
+    done
+    stop "$pid_of_run"
+}
+
+@test "E8 the dispatcher is killed: its job goes on, is not started twice, and its code is known" {
+    mkfifo gate
+    printf 'echo x >>ran; read line <gate; exit 5\necho late >>ran\n' >commands.txt
+    dispatch first --min-free-mem-mb 20000 --gpu-ids 0
+    wait_for_field 'echo x >>ran; read line <gate; exit 5' status running
+    kill -KILL "$pid_of_first"
+    finish first
+    dispatch run --min-free-mem-mb 20000 --gpu-ids 0
+    wait_for_output run 'Starting job dispatch loop'
+    echo go >gate
+    wait_for_field 'echo x >>ran; read line <gate; exit 5' status failed
+    is code "$(field 'echo x >>ran; read line <gate; exit 5' exit_code)" 5
+    wait_for_field 'echo late >>ran' status completed
+    stop "$pid_of_run"
+    is 'times run' "$(paste -sd ' ' ran)" 'x late'
+}
+
+@test "E8 what ends and what waits while no dispatcher is there runs once, with its true end" {
+    mkfifo gate
+    printf 'echo a >>ran; read line <gate\necho b >>ran; exit 4\n' >commands.txt
+    dispatch first --min-free-mem-mb 20000 --gpu-ids 0
+    wait_for_field 'echo a >>ran; read line <gate' status running
+    kill -KILL "$pid_of_first"
+    finish first
+    export BERTH_DIR=$WORK/logs/.berth
+    echo go >gate
+    wait_for_event kind=ended job=2 >last
+    export BERTH_DIR=
+    dispatch run
+    wait_for_field 'echo a >>ran; read line <gate' status completed
+    wait_for_field 'echo b >>ran; exit 4' status failed
+    stop "$pid_of_run"
+    is 'times run' "$(paste -sd ' ' ran)" 'a b'
+}
+
+@test "E10 the lines of status" {
+    cat >jobs.jsonl <<'JOBS'
+{"command": "python train.py", "status": "running", "pid": 1234, "gpu_id": 0, "start_time": "2025-04-10T07:36:31.123456", "log_file": "./logs/job_20250410_073631.log"}
+{"command": "python infer.py", "status": "completed", "pid": 99, "gpu_id": 1, "start_time": "2025-04-10T07:36:31.123456", "log_file": "./logs/job_20250410_073631.log"}
+{"command": "python bad.py", "status": "failed", "pid": 98, "gpu_id": 2, "start_time": "2025-04-10T07:36:32", "log_file": "l"}
+{"command": "python eval.py", "status": "pending", "pid": null, "gpu_id": null, "start_time": null, "log_file": null}
+JOBS
+    try cudaq.py status
+    is status "$status" 0
+    is lines "$out" '[→] python train.py → GPU 0 → Running (PID 1234)
+[✓] python infer.py → GPU 1 → Completed
+[!] python bad.py → GPU 2 → Failed
+[ ] python eval.py → GPU N/A → Pending'
+    try cudaq.py status --jobs-file none.jsonl
+    is 'without a file' "$status:$out" 0:
+}
+
+@test "E11 settings: the file over the defaults, the command line over the file" {
+    cat >config.yaml <<'YAML'
+gpu_ids: [0, 1]             # Use only GPU 0 and 1
+min_free_mem_mb: 30000
+poll_interval: 1
+commands_file: list.txt
+log_dir: ./job_logs
+jobs_file: ./queue.jsonl
+unknown: {a: b}
+YAML
+    printf 'echo A\n' >list.txt
+    background run cudaq run --config config.yaml --min-free-mem-mb 8000
+    wait_for_output run "Assigning job 'echo A' to GPU 0"
+    wait_for_output run 'Sleeping 1s'
+    stop "$pid_of_run"
+    try cudaq status --config config.yaml
+    is status "$out" '[✓] echo A → GPU 0 → Completed'
+    is 'logs' "$(cat job_logs/job_*.log)" A
+}
+
+@test "E13 records that are appended by hand are picked up; bad lines stay; nothing is lost" {
+    printf 'not json\n{"command": "echo first", "status": "pending"}\n{"no": "command"}\n' >jobs.jsonl
+    dispatch run
+    wait_for_output run '^\[Warning\] Invalid JSON line in \./jobs\.jsonl: not json$'
+    wait_for_field 'echo first' status completed
+    printf '{"command": "echo hand", "status": "pending"}\n' >>jobs.jsonl
+    wait_for_field 'echo hand' status completed
+    is 'the bad line' "$(head -1 jobs.jsonl)" 'not json'
+    is 'the odd line' "$(sed -n 3p jobs.jsonl)" '{"no": "command"}'
+    is 'times it was said' "$(grep -c 'not json' "$ROOT/run.out")" 1
+    # Who asks for it has it run again.
+    sed -i 's/"echo hand", "status": "completed"/"echo hand; true", "status": "pending"/' jobs.jsonl
+    wait_for_field 'echo hand; true' status completed
+    sed -i 's/"echo first", "status": "completed"/"echo first", "status": "pending"/' jobs.jsonl
+    wait_for_field 'echo first' status completed
+    stop "$pid_of_run"
+    is 'runs of the first' "$(grep -c "Assigning job 'echo first'" <<<"$out")" 2
+}
+
+@test "a queue of the original: what it had running is left alone, and its end is not invented" {
+    setsid sleep 300 3>&- &
+    local pid=$!
+    cat >jobs.jsonl <<JOBS
+{"command": "sleep 300", "status": "running", "pid": $pid, "gpu_id": 0, "start_time": "$(date +%Y-%m-%dT%H:%M:%S.000000)", "log_file": "./logs/job_1.log"}
+{"command": "gone", "status": "running", "pid": $$, "gpu_id": 0, "start_time": "2001-04-10T07:36:31.123456", "log_file": "./logs/job_2.log"}
+{"command": "done", "status": "completed", "pid": 3, "gpu_id": 1, "start_time": "2025-04-10T07:36:31.123456", "log_file": "./logs/job_3.log"}
+JOBS
+    sed -n 3p jobs.jsonl >before
+    printf 'sleep 300\ndone\ngone\necho new\n' >commands.txt
+    dispatch run
+    wait_for_field 'echo new' status completed
+    is 'one that runs' "$(field 'sleep 300' status)" running
+    is 'a process that is another by now' "$(field gone status)" failed
+    sed -n 3p jobs.jsonl | cmp - before
+    kill "$pid"
+    wait_for_field 'sleep 300' status unknown
+    stop "$pid_of_run"
+}
+
+@test "two dispatchers on one file: the second is refused" {
+    dispatch run
+    wait_for_output run 'No pending jobs'
+    try cudaq.py run
+    is status "$status" 1
+    has stderr "$err" 'another dispatcher works with \./jobs\.jsonl'
+    stop "$pid_of_run"
+}
+
+@test "the machine's daemon is used where the environment names one" {
+    unset BERTH_SIM
+    export BERTH_DIR=$ROOT/i
+    start_daemon 2x20000M
+    printf 'echo $BERTH_JOB_ID\n' >commands.txt
+    dispatch run
+    wait_for_field 'echo $BERTH_JOB_ID' status completed
+    stop "$pid_of_run"
+    is 'state there' "$(job_field 1 state)" COMPLETED
+    is 'placement' "$(job_field 1 placement)" spread
+    is 'its number' "$(field 'echo $BERTH_JOB_ID' berth_job)" 1
+    [ ! -e logs/.berth ]
+}
