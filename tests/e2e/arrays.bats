@@ -193,5 +193,5 @@ assert most == 2, most'
     is wait "$out" '1_0  FAILED  143'
     berth cancel 1
     try berth wait 1
-    has 'the array' "$(berth history 1)" '^ *1  FAILED .* 1 task '
+    has 'the array' "$(berth history 1)" '^ *1  FAILED .* tasks: 1 FAILED, 30 CANCELLED '
 }

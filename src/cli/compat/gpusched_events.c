@@ -373,8 +373,8 @@ gs_look_at_running(struct gpusched *g, struct err *e)
         return 0;
     }
     if (compat_call(&g->session, "jobs",
-                    json_pack("{s:o,s:b,s:[sss]}", "select", select, "all", 1, "fields", "id",
-                              "use_mib", "peak_mib"),
+                    json_pack("{s:o,s:b,s:[ssss]}", "select", select, "all", 1, "fields", "id",
+                              "use_mib", "peak_mib", "pid"),
                     &result, e) < 0)
         return -1;
     json_array_foreach(json_object_get(result, "rows"), i, row) take_row(g, row);
