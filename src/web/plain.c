@@ -86,6 +86,19 @@ add_places(struct buf *out, const json_t *job)
 }
 
 static void
+add_what(struct buf *out, const char *name, const char *command)
+{
+    buf_adds(out, "<td>");
+    if (name[0]) {
+        buf_adds(out, "<b>");
+        html_add(out, name);
+        buf_adds(out, "</b> ");
+    }
+    html_add(out, command);
+    buf_adds(out, "</td>");
+}
+
+static void
 add_jobs(struct buf *out, const char *caption, const json_t *jobs)
 {
     static const char *const names[] = {"Job", "User", "State", "GPU", "Command", "Why", NULL};
@@ -101,7 +114,7 @@ add_jobs(struct buf *out, const char *caption, const json_t *jobs)
         add_cell(out, text_of(job, "user"));
         add_cell(out, text_of(job, "state"));
         add_places(out, job);
-        add_cell(out, command ? command : "(private)");
+        add_what(out, text_of(job, "name"), command ? command : "(private)");
         add_cell(out, text_of(job, "explain"));
         buf_adds(out, "</tr>\n");
     }

@@ -16,7 +16,7 @@
 #include "wire/client.h"
 #include "wire/places.h"
 
-#define LINGER_US   (INT64_C(30) * 1000000) /* a page that is loaded again finds it open */
+#define LINGER_US   (INT64_C(8) * 1000000) /* longer than live.c waits between questions */
 #define PATIENCE_US (INT64_C(15) * 1000000)
 #define TICK_MS     1000
 #define SEND_MS     2000

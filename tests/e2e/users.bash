@@ -40,7 +40,7 @@ case_setup()
     chmod 755 "$ROOT"
     export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks
     mkdir -p "$ROOT/bin" "$BERTH_LOCK_DIR"
-    for program in berth berthd berth-shepherd berth-user berth-probe; do
+    for program in berth berthd berth-shepherd berth-user berth-probe berth-web; do
         cp "$(find_program $program)" "$ROOT/bin/"
     done
     PATH=$ROOT/bin:$PATH

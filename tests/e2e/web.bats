@@ -1,0 +1,222 @@
+#!/usr/bin/env bats
+# berth-web from the outside: what it answers, to whom, and that nothing that happens to it
+# touches the daemon. Its pages are looked at in web_browser.bats.
+
+load lib
+load web
+
+@test "its JSON says what berth says; what is not there is 404" {
+    busy_machine
+    start_web
+    get api/v1/overview
+    is "status" "$status" 200
+    has "type" "$head" '^Content-Type: application/json'
+    is "running" "$(json counts.RUNNING <<<"$out")" 1
+    is "who runs" "$(json queue.0.name <<<"$out")" holder
+    is "who waits" "$(json queue.1.name <<<"$out")" waiter
+    is "a GPU" "$(json gpus.1.index <<<"$out")" 1
+    get api/v1/jobs/2
+    is "explained" "$(json explanation.reason <<<"$out")" "$(berth explain 2 --json | json jobs.0.reason)"
+    get api/v1/queue?limit=1
+    is "one line" "$(json jobs.0.id <<<"$out")" 1
+    get api/v1/gpus
+    is "GPUs" "$(json gpus.0.jobs.0 <<<"$out")" 1
+    get api/v1/series
+    is "series of" "$(json gpus.0.index <<<"$out")" 0
+    get metrics
+    has "metrics" "$out" '^berth_jobs\{state="running"\} 1$'
+    get health
+    is "health" "$(json state <<<"$out")" "$(berth health --json | json state)"
+    get assets/page.js
+    get assets/page.js -H "If-None-Match: $(sed -n 's/^ETag: //p' <<<"$head")"
+    is "the same again" "$status" 304
+    get api/v1/jobs/99
+    is "no such job" "$status" 404
+    has "words" "$out" 'there is no job 99'
+    get jobs/99
+    is "no such job's page" "$status" 404
+    has "words" "$out" 'there is no job 99'
+    for path in nothing api/v1/nothing jobs/x jobs/0 assets/../web.h assets/; do
+        get "$path" --path-as-is
+        is "status of $path" "$status" 404
+    done
+    get "api/v1/queue?limit=x"
+    is "a limit that is none" "$status" 400
+}
+
+@test "the history is paged and filtered; a job's log is its end, made fit to be shown" {
+    start_daemon 1
+    for word in one two three; do berth submit -G 0 --wait -- echo $word; done
+    berth submit -G 0 --wait -- sh -c 'printf "\033[31mred\033[0m\r50 percent\rdone\n\200\001"; exit 3' || true
+    start_web
+    get "api/v1/history?limit=3"
+    is "the newest first" "$(json jobs.0.id <<<"$out")-$(json jobs.2.id <<<"$out")" 4-2
+    get "api/v1/history?limit=3&before_id=$(json before_id <<<"$out")"
+    is "the rest" "$(json jobs.0.id <<<"$out")" 1
+    get "api/v1/history?state=FAILED"
+    is "failed" "$(json jobs.0.id <<<"$out")" 4
+    get "api/v1/history?search=TWO"
+    is "found" "$(json jobs.0.id <<<"$out")" 2
+    get api/v1/jobs/4/log
+    is "its log" "$out" $'done\n\xef\xbf\xbd\xef\xbf\xbd'
+    get api/v1/jobs/1/log?bytes=2
+    is "its end" "$out" e
+    get api/v1/report
+    is "the report" "$(json total.jobs <<<"$out")" 4
+}
+
+@test "only GET and HEAD are answered, only under its own name, and every answer is fenced" {
+    start_daemon 1
+    start_web
+    for method in POST PUT DELETE PATCH OPTIONS; do
+        get api/v1/overview -X $method
+        is "status of $method" "$status" 405
+    done
+    get api/v1/overview -I
+    is "status of HEAD" "$status" 200
+    get api/v1/overview -H 'Host: evil.example'
+    is "another name" "$status" 421
+    get "" -H "Host: evil.example:${url##*:}"
+    is "another name's page" "$status" 421
+    get api/v1/overview -H 'Host: localhost:1'
+    is "localhost" "$status" 200
+    get api/v1/overview -H 'Host: [::1]:7461'
+    is "an address" "$status" 200
+    get api/v1/overview -H 'Sec-Fetch-Site: cross-site' -H 'Sec-Fetch-Mode: no-cors'
+    is "another site's request" "$status" 403
+    for path in "" api/v1/overview nothing assets/page.js history; do
+        get "$path" -H 'Origin: http://evil.example'
+        has "the policy of /$path" "$head" "^Content-Security-Policy: default-src 'none'; script-src 'self';.*frame-ancestors 'none'"
+        has "no guessing of types" "$head" '^X-Content-Type-Options: nosniff'
+        has "no referrer elsewhere" "$head" '^Referrer-Policy: same-origin'
+        has_not "no CORS" "$head" '^Access-Control'
+        has_not "no cookie" "$head" '^Set-Cookie'
+    done
+    get ""
+    has_not "a script in the page" "$out" '<script>|javascript:| on[a-z]+="'
+}
+
+@test "with a token: none or a wrong one gets nothing, a right one or its cookie everything" {
+    start_daemon 1
+    (umask 077; echo 0123456789abcdef0123 >token)
+    start_web --token-file token
+    for path in api/v1/overview api/v1/events metrics health history api/v1/jobs/1/log; do
+        get "$path"
+        is "status of /$path" "$status" 401
+        get "$path" -H 'Authorization: Bearer 0123456789abcdef0124'
+        is "status of /$path with a wrong token" "$status" 401
+    done
+    get api/v1/overview -H 'Authorization: Bearer 0123456789abcdef0123'
+    is "with the token" "$status" 200
+    get login -d token=wrong
+    is "a wrong login" "$status" 403
+    get login -d token=0123456789abcdef0123 -H 'Origin: http://evil.example'
+    is "another site's form" "$status" 403
+    get login -d "token=0123456789abcdef0123&next=//evil.example/"
+    is "a login" "$status" 303
+    has "it leads" "$head" '^Location: /$'
+    has "the cookie" "$head" '^Set-Cookie: berth_session=[0-9a-f]{64}; .*HttpOnly; SameSite=Strict'
+    has_not "no token in it" "$head" 0123456789abcdef0123
+    cookie=$(sed -nE 's/^Set-Cookie: ([^;]*);.*/\1/p' <<<"$head")
+    get api/v1/overview -H "Cookie: x=1; $cookie"
+    is "with the cookie" "$status" 200
+    get api/v1/overview -H "Cookie: ${cookie}0"
+    is "with another cookie" "$status" 401
+    get logout -d x=
+    has "it ends" "$head" '^Set-Cookie: berth_session=; .*Max-Age=0'
+}
+
+@test "what would open it to others is refused with words" {
+    try berth-web --listen 0.0.0.0:0
+    is "exit status" "$status" 2
+    has "words" "$err" '--token-file FILE'
+    echo 0123456789abcdef0123 >token
+    chmod 644 token
+    try berth-web --listen 0.0.0.0:0 --token-file token
+    has "words" "$err" 'everybody on this machine may read it'
+    (umask 077; echo short >short)
+    try berth-web --token-file short
+    has "words" "$err" 'at least 16'
+    try berth-web --listen gpu.example.org:80
+    has "words" "$err" "is no address; write 127.0.0.1:7461"
+    try berth-web --nonsense
+    has "words" "$err" "'--nonsense' is no option"
+}
+
+@test "without a daemon it says so, and finds one that comes; through a UNIX socket too" {
+    start_web
+    get api/v1/overview
+    is "status" "$status" 503
+    has "words" "$out" 'no daemon is running at'
+    get ""
+    is "the page" "$status" 200
+    has "its words" "$out" 'no daemon is running at'
+    start_web --listen "unix:$ROOT/web.sock"
+    is "where" "$url" "unix:$ROOT/web.sock"
+    is "its mode" "$(stat -c %a "$ROOT/web.sock")" 660
+    start_daemon 1
+    url=http://localhost/
+    get api/v1/status --unix-socket "$ROOT/web.sock"
+    is "running" "$(json counts.RUNNING <<<"$out")" 0
+    kill "$web_pid"
+    "$E2E/await" pid "$LIMIT" "$web_pid"
+    [ ! -e "$ROOT/web.sock" ]
+}
+
+@test "events come as they happen" {
+    start_daemon 1
+    start_web
+    curl -sN --max-time "$LIMIT" "${url}api/v1/events" >"$ROOT/stream" 3>&- &
+    background_pids="$background_pids $!"
+    "$E2E/await" output "$LIMIT" "$ROOT/stream" '^event: rev'
+    berth submit -G 0 --wait -- true
+    "$E2E/await" output "$LIMIT" "$ROOT/stream" '"kind":"ended","job":1'
+}
+
+@test "killed, stopped, or flooded, it touches neither the daemon nor the jobs" {
+    start_daemon 2
+    start_web
+    curl -sN "${url}api/v1/events" >"$ROOT/stream" 3>&- &
+    background_pids="$background_pids $!"
+    "$E2E/await" output "$LIMIT" "$ROOT/stream" '^event: rev'
+    cat >flood.py <<'PY'
+import socket, sys, threading
+host, port = sys.argv[1].split("//")[1].strip("/").split(":")
+def ask(n):
+    for i in range(150):
+        s = socket.create_connection((host, int(port)))
+        s.sendall(b"GET /api/v1/history?search=%d-%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % (n, i))
+        s.close()
+held = [socket.create_connection((host, int(port))) for _ in range(200)]
+for s in held:
+    s.sendall(b"GET / HTTP/1.1\r\nHost: loc")
+threads = [threading.Thread(target=ask, args=(n,)) for n in range(8)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+PY
+    background flood python3 flood.py "$url"
+    for _ in 1 2 3; do berth submit -G 0 --wait -- true; done
+    finish flood
+    is "flood" "$status" 0
+    get api/v1/status
+    is "status afterwards" "$status" 200
+    kill -STOP "$web_pid"
+    for _ in 1 2 3; do berth submit -G 0 --wait -- true; done
+    kill -CONT "$web_pid"
+    get api/v1/status
+    is "status afterwards" "$status" 200
+    kill -KILL "$web_pid"
+    berth submit -G 0 --wait -- true
+}
+
+@test "a daemon that leaves when it is idle is not held by a page that nobody looks at" {
+    local pid
+    mkdir -p "$BERTH_DIR"
+    echo 'idle_exit_s: 1' >"$BERTH_DIR/config.yaml"
+    berth submit --sim 1 -G 0 --wait -- true
+    start_web
+    get api/v1/status
+    is "leaves" "$(json daemon.leaves_when_idle <<<"$out")" true
+    pid=$(json daemon.pid <<<"$out")
+    "$E2E/await" pid "$LIMIT" "$pid"
+}

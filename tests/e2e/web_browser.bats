@@ -1,0 +1,31 @@
+#!/usr/bin/env bats
+# berth-web's pages in a real Chromium, where there is one that can be driven.
+
+load lib
+load web
+
+in_browser()
+{
+    python3 "$E2E/browser.py" || skip "there is no Chromium here that can be driven"
+    timeout $((LIMIT * 6)) python3 "$E2E/web_pages.py" "$@"
+}
+
+@test "at every width, in light and dark, nothing overflows, pales or complains; it follows what happens, and a restart" {
+    busy_machine
+    start_web
+    in_browser look "$url" live "$url" "berth submit --parsable -G 0 -- sleep 600" \
+        elsewhere "$url" restart "$url" "berth daemon stop" "berth daemon start --sim 2"
+}
+
+@test "a job's page, history and report; what others wrote stays text" {
+    local escape=$'\e'
+    start_daemon 1
+    berth submit -G 0 --wait -- false || true
+    berth submit --vram 2G --name '<img src=x onerror=alert(1)>' --wait -- \
+        "echo 'said by the job </script><img src=x onerror=alert(2)>'; : '$escape[31m' '<img src=x onerror=alert(3)>'; berth simjob --vram 1000 --ramp 0.3 --hold 0.6"
+    (umask 077; echo 0123456789abcdef0123 >token)
+    start_web
+    open=$url
+    start_web --token-file token
+    in_browser pages "$open" 2 login "$url" 0123456789abcdef0123
+}
