@@ -15,12 +15,12 @@
 enum { OPT_WATCH };
 
 static const struct opt options[] = {
-    {"watch", 'w', NULL, "draw it again whenever something happens, until Ctrl-C"},
+    WATCH_OPTION,
     {0},
 };
 
 static const struct page page = {
-    .usage = "berth gpus [--watch]",
+    .usage = "berth gpus [--watch[=SECONDS]]",
     .about =
         "Per card: state, memory used, held for jobs and free, load, temperature, jobs, and\n"
         "processes that are not Berth's. n/a: the driver does not say.",
@@ -78,16 +78,20 @@ cmd_gpus(struct cli *cli, int argc, char **argv)
 {
     struct opt_reader r;
     bool watch = false;
+    int interval_ms;
     int opt;
 
     opt_begin(&r, cli, &page, argc, argv);
-    while ((opt = opt_next(&r)) >= 0)
+    while ((opt = opt_next(&r)) >= 0) {
         watch = true;
+        if (watch_read_interval(r.value, &interval_ms) != 0)
+            return 2;
+    }
     if (opt == OPT_EXIT)
         return r.status;
     if (r.n_words > 0)
         return cli_usage("'berth gpus' takes no words; it shows every card");
     if (watch && cli->json)
         return cli_usage("--watch and --json exclude each other; 'berth events -f' is JSON");
-    return watch ? watch_run(cli, draw, NULL) : print_once(cli);
+    return watch ? watch_run(cli, interval_ms, draw, NULL) : print_once(cli);
 }

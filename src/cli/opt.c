@@ -2,6 +2,7 @@
  * passed, so that `logs 12 -f` and `logs -f 12` are the same; nothing is allocated. */
 #include "cli/opt.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,6 +84,12 @@ fail_option(struct opt_reader *r, const char *dashes, const char *name, size_t n
     return OPT_EXIT;
 }
 
+static bool
+is_optional(const struct opt *o)
+{
+    return o->value && o->value[0] == '[';
+}
+
 /* Gives the option its value: what is behind the '=' or the letter, or the next word. */
 static int
 fetch_value(struct opt_reader *r, const struct opt *o, const char *attached)
@@ -94,6 +101,8 @@ fetch_value(struct opt_reader *r, const struct opt *o, const char *attached)
         cli_say("option '--%s' takes no value", o->name);
     } else if (attached) {
         r->value = attached;
+        return 0;
+    } else if (is_optional(o)) {
         return 0;
     } else if (r->at < r->argc) {
         r->value = r->argv[r->at++];
@@ -172,7 +181,8 @@ read_letter(struct opt_reader *r)
     if (own < 0 && global < 0)
         return fail_option(r, "-", r->cluster - 1, strlen(r->cluster - 1));
     o = own >= 0 && table ? &table[own] : &global_options[global];
-    if (o->value && *r->cluster)
+    if (o->value && *r->cluster &&
+        (!is_optional(o) || *r->cluster == '=' || isdigit((unsigned char)*r->cluster)))
         attached = *r->cluster == '=' ? r->cluster + 1 : r->cluster;
     if (attached || !*r->cluster)
         r->cluster = NULL;
@@ -295,7 +305,7 @@ add_option(struct buf *out, const struct opt *o)
         buf_adds(&left, "    ");
     buf_addf(&left, "--%s", o->name);
     if (o->value)
-        buf_addf(&left, " %s", o->value);
+        buf_addf(&left, "%s%s", is_optional(o) ? "" : " ", o->value);
     buf_addf(out, "  %-26s %s\n", buf_str(&left), o->help);
 }
 

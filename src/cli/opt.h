@@ -11,7 +11,8 @@ struct cli;
 struct opt {
     const char *name;
     char letter;       /* 0: none */
-    const char *value; /* what the value is called in help; NULL: a flag */
+    const char *value; /* what the value is called in help; NULL: a flag; "[=NAME]": may be
+                          left out, and is attached where it is not */
     const char *help;  /* NULL: understood, not listed */
 };
 

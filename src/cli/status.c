@@ -13,11 +13,18 @@
 #include "cli/gpu_table.h"
 #include "cli/opt.h"
 #include "cli/term.h"
+#include "cli/watch.h"
 #include "wire/client.h"
 
+static const struct opt options[] = {
+    WATCH_OPTION,
+    {0},
+};
+
 static const struct page page = {
-    .usage = "berth status",
+    .usage = "berth status [--watch[=SECONDS]]",
     .about = "The daemon that answers, how many jobs stand where, and the cards.",
+    .options = options,
 };
 
 static void
@@ -72,23 +79,60 @@ status_add_daemon(const json_t *status, struct buf *out)
     add_fact(out, "jobs", buf_str(&line));
 }
 
-int
-cmd_status(struct cli *cli, int argc, char **argv)
+static void
+add_status(const json_t *status, const struct term *term, struct buf *out)
 {
-    struct opt_reader r;
+    status_add_daemon(status, out);
+    gpu_table_add(status, term, false, out);
+}
+
+static int
+draw(void *ctx, struct client *c, const struct term *term, struct buf *out, struct err *e)
+{
+    auto_json json_t *status = NULL;
+
+    (void)ctx;
+    if (client_call(c, "status", NULL, &status, e) < 0)
+        return -1;
+    add_status(status, term, out);
+    return 0;
+}
+
+static int
+print_once(const struct cli *cli)
+{
     auto_json json_t *result = NULL;
     auto_buf struct buf out = BUF_INIT;
     struct term term = term_of_stdout();
-    int status;
+    int status = ask_daemon(cli, "status", NULL, &result);
 
-    if (!opt_read_nothing(&r, cli, &page, argc, argv))
-        return r.status;
-    status = ask_daemon(cli, "status", NULL, &result);
     if (status != 0)
         return status;
     if (cli->json)
         return cli_put_json(result);
-    status_add_daemon(result, &out);
-    gpu_table_add(result, &term, false, &out);
+    add_status(result, &term, &out);
     return cli_put(&out);
+}
+
+int
+cmd_status(struct cli *cli, int argc, char **argv)
+{
+    struct opt_reader r;
+    bool watch = false;
+    int interval_ms;
+    int opt;
+
+    opt_begin(&r, cli, &page, argc, argv);
+    while ((opt = opt_next(&r)) >= 0) {
+        watch = true;
+        if (watch_read_interval(r.value, &interval_ms) != 0)
+            return 2;
+    }
+    if (opt == OPT_EXIT)
+        return r.status;
+    if (r.n_words > 0)
+        return cli_usage("'berth status' takes no words; 'berth show 12' tells of a job");
+    if (watch && cli->json)
+        return cli_usage("--watch and --json exclude each other; 'berth events -f' is JSON");
+    return watch ? watch_run(cli, interval_ms, draw, NULL) : print_once(cli);
 }

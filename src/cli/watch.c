@@ -2,20 +2,32 @@
  * anew when one came, at most ten times a second. */
 #include "cli/watch.h"
 
+#include <errno.h>
 #include <jansson.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/parse.h"
 #include "cli/cli.h"
 #include "cli/connect.h"
 #include "cli/term.h"
 #include "wire/client.h"
 
-#define REDRAW_MS 1000 /* of a terminal, when nothing happens */
+#define REDRAW_MS 1000 /* of a terminal, when nothing happens and nobody said otherwise */
 #define SETTLE_MS 100  /* after an event others often follow */
+
+/* What the terminal was like, for exit handlers, which take no arguments. */
+static struct termios before;
+static bool is_quiet;
+static volatile sig_atomic_t ended_by; /* a signal */
 
 static void
 on_event(void *ctx, const char *method, json_t *params)
@@ -67,20 +79,107 @@ put_picture(const struct term *term, const struct buf *picture, struct buf *last
     return cli_put(&out);
 }
 
-/* Until something happens; on a terminal not longer than times may stand still, and once more
- * where something just did: that a job which starts has come to run is no event of its own. */
-static int
-wait_for_change(struct client *c, const struct term *term, bool *changed, bool *again,
-                struct err *e)
+static void
+on_signal(int number)
 {
-    if (client_pump(c, e) < 0)
-        return -1;
-    if (!*changed && client_wait(c, term->tty || *again ? REDRAW_MS : -1, e) < 0)
-        return -1;
-    if (*changed && client_wait(c, SETTLE_MS, e) < 0)
-        return -1;
-    *again = *changed;
-    *changed = false;
+    ended_by = number;
+}
+
+static void
+leave_terminal(void)
+{
+    if (is_quiet)
+        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+    is_quiet = false;
+}
+
+/* Keys are read as they are pressed, and not shown, where it is our terminal to look at. */
+static void
+enter_terminal(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    struct termios quiet;
+
+    if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp() ||
+        tcgetattr(STDIN_FILENO, &before) < 0 || atexit(leave_terminal) != 0)
+        return;
+    quiet = before;
+    quiet.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    is_quiet = tcsetattr(STDIN_FILENO, TCSADRAIN, &quiet) == 0;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+/* Whether somebody wants to leave: q, or the end of what is typed. */
+static bool
+was_left(void)
+{
+    char keys[64];
+    ssize_t n = read(STDIN_FILENO, keys, sizeof keys);
+
+    return n == 0 || (n > 0 && memchr(keys, 'q', (size_t)n));
+}
+
+/* At most ms (-1: for ever) until the daemon says something. 1: to be left, -1 with e. */
+static int
+wait_once(struct client *c, int ms, struct err *e)
+{
+    struct pollfd p[2] = {{.fd = client_fd(c), .events = POLLIN},
+                          {.fd = is_quiet ? STDIN_FILENO : -1, .events = POLLIN}};
+
+    if (poll(p, 2, ms) < 0 && errno != EINTR)
+        return err_errno(e, ERR_FAILED, errno, "cannot wait");
+    if (ended_by || (p[1].revents && was_left()))
+        return 1;
+    return client_pump(c, e);
+}
+
+struct watch {
+    struct client *client;
+    int interval_ms; /* -1: only when something happens */
+    bool changed, again;
+};
+
+/* Until something happens, or the interval is over; and once more where something just did:
+ * that a job which starts has come to run is no event of its own. */
+static int
+wait_for_change(struct watch *w, struct err *e)
+{
+    int64_t until_us = clock_boot_us() + w->interval_ms * INT64_C(1000);
+    bool bounded = w->interval_ms >= 0;
+    int rc = client_pump(w->client, e);
+
+    if (!bounded && w->again) {
+        until_us = clock_boot_us() + REDRAW_MS * INT64_C(1000);
+        bounded = true;
+    }
+    while (rc == 0 && !w->changed) {
+        int64_t left_us = bounded ? until_us - clock_boot_us() : 0;
+
+        if (bounded && left_us <= 0)
+            break;
+        rc = wait_once(w->client, bounded ? (int)(left_us / 1000) + 1 : -1, e);
+    }
+    if (rc == 0 && w->changed)
+        rc = wait_once(w->client, SETTLE_MS, e);
+    w->again = w->changed;
+    w->changed = false;
+    return rc;
+}
+
+int
+watch_read_interval(const char *value, int *interval_ms)
+{
+    struct err e;
+    double seconds;
+
+    *interval_ms = isatty(STDOUT_FILENO) ? REDRAW_MS : -1;
+    if (!value)
+        return 0;
+    if (parse_double(value, 0.1, 86400, &seconds, &e) < 0)
+        return cli_usage("--watch: %s seconds, as in --watch=2", e.text);
+    *interval_ms = (int)(seconds * 1000);
     return 0;
 }
 
@@ -92,33 +191,44 @@ follow(struct client *c, struct err *e)
     return client_call(c, "events", params, NULL, e);
 }
 
+static int
+run(struct watch *w, watch_draw draw, void *ctx, struct err *e)
+{
+    auto_buf struct buf last = BUF_INIT;
+    int rc = 0;
+
+    while (rc == 0) {
+        auto_buf struct buf picture = BUF_INIT;
+        struct term term = term_of_stdout();
+
+        if (draw(ctx, w->client, &term, &picture, e) < 0)
+            return -1;
+        if (put_picture(&term, &picture, &last) != 0 || cli_output_status() != 0)
+            return 0;
+        rc = wait_for_change(w, e);
+    }
+    return rc < 0 && !ended_by ? -1 : 0;
+}
+
 int
-watch_run(const struct cli *cli, watch_draw draw, void *ctx)
+watch_run(const struct cli *cli, int interval_ms, watch_draw draw, void *ctx)
 {
     struct err e = {0};
     auto_client struct client *c = connect_daemon(cli, &e);
-    auto_buf struct buf last = BUF_INIT;
-    bool changed = false;
-    bool again = false;
+    struct watch w = {.client = c, .interval_ms = interval_ms};
+    int rc;
 
     if (!c)
         return cli_fail(&e);
-    client_listen(c, on_event, NULL, &changed);
+    client_listen(c, on_event, NULL, &w.changed);
     if (follow(c, &e) < 0)
         return cli_fail(&e);
+    enter_terminal();
     if (term_rows())
         (void)cli_write("\033[2J", 4);
-    for (;;) {
-        auto_buf struct buf picture = BUF_INIT;
-        struct term term = term_of_stdout();
-        int status;
-
-        if (draw(ctx, c, &term, &picture, &e) < 0)
-            return cli_fail(&e);
-        status = put_picture(&term, &picture, &last);
-        if (status != 0 || cli_output_status() != 0)
-            return status;
-        if (wait_for_change(c, &term, &changed, &again, &e) < 0)
-            return cli_fail(&e);
-    }
+    rc = run(&w, draw, ctx, &e);
+    leave_terminal();
+    if (rc < 0)
+        return cli_fail(&e);
+    return ended_by ? 128 + ended_by : cli_output_status();
 }

@@ -121,6 +121,8 @@ method_jobs(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     struct select s;
     int rc = select_read(d, c->uid, params, &s, e);
     s.arrays_for_tasks = true;
+    if (rc == 0 && !paged) /* a page has its own */
+        rc = select_read_where(params, &s, e);
     if (rc == 0)
         rc = read_order(json_object_get(params, "order"), &s, e);
     if (rc == 0)

@@ -79,6 +79,39 @@ select_read(struct daemon *d, uid_t caller, const json_t *params, struct select 
     return wants_last(&out->selector) ? find_last(d, caller, &out->last_id, e) : 0;
 }
 
+static int
+read_state(const json_t *name, struct select *s, struct err *e)
+{
+    enum job_state state;
+    auto_buf struct buf all = BUF_INIT;
+    const char *text = json_string_value(name);
+    if (text && job_state_from_name(text, &state) == 0) {
+        s->states |= 1u << state;
+        return 0;
+    }
+    for (int i = 0; i < JOB_STATES; i++)
+        buf_addf(&all, " %s", job_state_name((enum job_state)i));
+    return err_set(e, ERR_USAGE, "'%s' is no state; there are:%s", text ? text : "?",
+                   buf_str(&all));
+}
+
+int
+select_read_where(const json_t *params, struct select *s, struct err *e)
+{
+    const json_t *v;
+    size_t i;
+    json_array_foreach(json_object_get(params, "state"), i,
+                       v) if (read_state(v, s, e)) return -1;
+    json_array_foreach(json_object_get(params, "gpu"), i, v)
+    {
+        json_int_t gpu = json_is_integer(v) ? json_integer_value(v) : -1;
+        if (gpu < 0 || gpu >= GPU_MAX)
+            return err_set(e, ERR_USAGE, "\"gpu\" is a list of GPUs' numbers");
+        s->gpus |= UINT64_C(1) << gpu;
+    }
+    return 0;
+}
+
 void
 select_free(struct select *s)
 {
@@ -112,9 +145,20 @@ is_named_singly(const struct select *s, const struct job *job)
     return false;
 }
 
+static bool
+is_on(const struct job *job, uint64_t gpus)
+{
+    for (int i = 0; job->run && i < job->run->n_gpus; i++)
+        if (gpus >> job->run->gpus[i] & 1)
+            return true;
+    return false;
+}
+
 bool
 select_matches(const struct select *s, const struct job *job)
 {
+    if ((s->states && !(s->states >> job->state & 1)) || (s->gpus && !is_on(job, s->gpus)))
+        return false;
     if (s->mine && job->uid != s->owner && !is_named_singly(s, job))
         return false;
     if (s->user && strcmp(s->user, daemon_user_name(job->uid)) != 0)

@@ -22,6 +22,8 @@ struct select {
     bool in_turn;          /* those that wait in the order of their turns */
     uint32_t last_id;      /* what @ means for this caller; 0: it has no job */
     const char *user;      /* only this user's; NULL: anybody's. Borrowed */
+    uint32_t states;       /* only in one of these, a bit each; 0: in any */
+    uint64_t gpus;         /* only on one of these, a bit each; 0: anywhere */
     const struct daemon *daemon;
     bool mine;   /* of wider words than an id only the caller's own jobs are meant */
     uid_t owner; /* with mine */
@@ -30,6 +32,8 @@ struct select {
 /* params: "select" (list of words; absent: everything), "user". */
 int select_read(struct daemon *d, uid_t caller, const json_t *params, struct select *out,
                 struct err *e);
+/* params: "state" (a list of names), "gpu" (a list of indices): for lists of jobs. */
+int select_read_where(const json_t *params, struct select *s, struct err *e);
 void select_free(struct select *s);
 
 bool select_matches(const struct select *s, const struct job *job);

@@ -12,12 +12,13 @@
 #include "cli/cli.h"
 #include "cli/opt.h"
 
-enum { OPT_FOLLOW, OPT_TAIL, OPT_VERBOSE };
+enum { OPT_FOLLOW, OPT_TAIL, OPT_VERBOSE, OPT_WATCH };
 
 static const struct opt options[] = {
     {"follow", 'f', NULL, "go on"},
     {"tail", 'n', "N", "lines"},
     {"verbose", 'v', NULL, "more"},
+    {"watch", 'w', "[=SECONDS]", "again"},
     {0},
 };
 static const struct page page = {.usage = "u", .about = "a", .options = options};
@@ -77,6 +78,13 @@ test_forms(void **state)
         {"logs - 1", "| - 1"},
         {"logs 1 2 -v 3", "v | 1 2 3"},
         {"logs", "|"},
+        {"logs --watch 2", "w | 2"},
+        {"logs --watch=2 3", "w=2 | 3"},
+        {"logs -w 2", "w | 2"},
+        {"logs -w2", "w=2 |"},
+        {"logs -w=2", "w=2 |"},
+        {"logs -wfv", "w f v |"},
+        {"logs -fw", "f w |"},
     };
 
     (void)state;

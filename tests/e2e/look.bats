@@ -2,6 +2,7 @@
 # What people look at: `queue`, `gpus`, `status`, their order, their columns, and watching them.
 
 load lib
+load screen
 
 @test "the queue shows who waits in the order of the turns, and who is held last" {
     start_daemon 1
@@ -44,4 +45,56 @@ load lib
     is demand "$(json gpus.0.holds.0.vram_mib <<<"$gpus")" 4096
     is task "$(json gpus.0.holds.0.array_job <<<"$gpus")_$(json gpus.0.holds.0.array_task <<<"$gpus")" 1_3
     is user "$(json gpus.0.holds.0.user <<<"$gpus")" "$(id -un)"
+}
+
+@test "a queue of some states, or of some GPUs" {
+    start_daemon 2
+    berth submit --gpu-ids 0 -- sleep 1000 >/dev/null
+    berth submit --gpu-ids 1 -- sleep 1000 >/dev/null
+    wait_for_event kind=started job=2 >/dev/null
+    berth submit -- true >/dev/null
+    berth submit --hold -- true >/dev/null
+    ids() { berth queue --format id "$@" | tail -n +2 | tr -d ' ' | tr '\n' ,; }
+    is held "$(ids --state held)" 4,
+    is two "$(ids -t pending,held)" 3,4,
+    is card "$(ids --gpu 1)" 2,
+    is both "$(ids --gpu 0-1 --state running)" 1,2,
+    is none "$(ids --gpu 1 --state held)" ''
+    is json "$(berth queue --state held --json | json jobs.0.id)" 4
+    try berth queue --state sleeping
+    has words "$status $err" "^2 .*'SLEEPING' is no state; there are: PENDING HELD"
+    try berth queue --gpu x
+    has words "$status $err" '^2 .*--gpu'
+}
+
+@test "watching: drawn again in place, left by q and Ctrl-C, and the terminal is as it was" {
+    start_daemon 1
+    open_terminal 80 24 berth queue --watch
+    see '^no jobs'
+    berth submit --hold -- true >/dev/null
+    see '1  HELD'
+    berth pause 0 --reason 'new fan' >/dev/null
+    see '^gpu 0: paused .*new fan'
+    see_gone 'no jobs'
+    press q
+    see '^left 0'
+    see '^cooked'
+    in_tmux kill-server
+    open_terminal 80 24 berth status --watch=0.2
+    see '^jobs +1 held'
+    berth release 1 >/dev/null
+    see '^jobs +1 pending'
+    press C-c
+    see '^left 130'
+    see '^cooked'
+    in_tmux kill-server
+    open_terminal 80 24 berth gpus -w
+    see '^ *0  Simulated GPU  paused'
+    stop_daemon --cancel >/dev/null
+    see '^left 4'
+    see '^cooked'
+    try berth queue --watch=soon
+    has words "$status $err" '^2 .*--watch: .*seconds'
+    try berth status --watch --json
+    is json "$status" 2
 }
