@@ -96,6 +96,21 @@ add_position(struct buf *out, const json_t *job)
     add_fact(out, "position", &line);
 }
 
+/* What vram=auto has come to. */
+static void
+add_learned(struct buf *out, const json_t *job)
+{
+    auto_buf struct buf line = BUF_INIT;
+    int64_t runs = answer_int(job, "auto_runs", -1), mib = answer_int(job, "auto_mib", -1);
+    char size[24];
+
+    if (runs >= 0)
+        buf_addf(&line, "auto: %s from %lld run%s",
+                 mib > 0 ? format_mib(mib, size) : "whole card", (long long)runs,
+                 runs == 1 ? "" : "s");
+    add_fact(out, "asks", &line);
+}
+
 static void
 add_numbers(struct buf *out, const json_t *job)
 {
@@ -137,6 +152,7 @@ explain_add(const struct term *term, struct buf *out, const json_t *job)
     }
     buf_addc(out, '\n');
     add_position(out, job);
+    add_learned(out, job);
     add_expected(out, job);
     add_numbers(out, job);
     add_fact(out, "would help", &help);

@@ -237,6 +237,8 @@ report_plot_wait_classes(const json_t *r, struct buf *out)
     size_t n = json_array_size(jobs);
     int64_t most = 1;
 
+    while (n > 1 && at(jobs, n - 1) == 0)
+        n--;
     for (size_t i = 0; i < n; i++)
         most = at(jobs, i) > most ? at(jobs, i) : most;
     buf_adds(out, "<div class=\"bars\">");

@@ -226,6 +226,8 @@ add_waits(const json_t *r, const struct term *term, bool utf8, struct buf *out)
     size_t n = json_array_size(jobs);
     int64_t most = 0;
 
+    while (n > 0 && json_integer_value(json_array_get(jobs, n - 1)) == 0)
+        n--;
     for (size_t i = 0; i < n; i++)
         if (json_integer_value(json_array_get(jobs, i)) > most)
             most = json_integer_value(json_array_get(jobs, i));

@@ -16,7 +16,7 @@ report_add_hours(struct buf *out, int64_t ms)
 {
     double hours = (double)ms / (double)HOUR_MS;
 
-    buf_addf(out, hours < 100 ? "%.1f" : "%.0f", hours);
+    buf_addf(out, "%.*f", hours < 1 && ms > 0 ? 2 : hours < 100 ? 1 : 0, hours);
 }
 
 void

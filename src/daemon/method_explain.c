@@ -142,6 +142,17 @@ put_blocked(struct jsonw *w, const struct blocked *b)
 }
 
 static void
+put_learned(struct jsonw *w, const struct job *job)
+{
+    int32_t mib = job->run && job_state_is_active(job->state) ? job->run->vram_mib
+                                                              : job->req.demand.vram_mib;
+    if (!job->req.vram_auto)
+        return;
+    jsonw_kint(w, "auto_runs", job->auto_runs);
+    put_int(w, "auto_mib", mib, mib > 0);
+}
+
+static void
 explain_waiting(const struct answer *a, const struct job *job)
 {
     const struct advice_facts f = facts_of(a->daemon, job);
@@ -273,6 +284,7 @@ explain(struct answer *a, const struct job *job)
         jsonw_null(a->out);
     else
         events_write_command(a->out, job, 200);
+    put_learned(a->out, job);
     if (job_state_is_final(job->state))
         explain_ended(a, job);
     else if (has_left)

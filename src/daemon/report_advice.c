@@ -168,8 +168,8 @@ add_text(const struct advice *a, struct buf *out)
         break;
     case UNDECLARED:
         buf_addf(out,
-                 "%lld job%s of this command took a whole card and peaked at %s: with others "
-                 "beside them they would wait less; ask ",
+                 "%lld job%s of this command took a whole card and peaked at %s: others could "
+                 "run beside; ask ",
                  (long long)a->jobs, s, peak);
         break;
     case LOW_LOAD:

@@ -22,6 +22,7 @@ run_with()
     is runs "$(job_field 2 auto_runs)" 1
     has show "$(berth show 2)" '^  asks +1 GPU, auto: 6.4 GiB from 1 run$'
     has queue "$(berth queue 2)" ' auto 6.4 GiB '
+    has explain "$(berth explain 2)" '^  asks +auto: 6.4 GiB from 1 run$'
     has other "$(berth submit --vram auto --hold -- true && berth show @)" \
         'auto: a whole card, as nothing is known of this command yet'
     # Another number of cards is another matter.
