@@ -186,7 +186,11 @@ add_numbers(struct buf *out, const char *class, double most, const char *unit, b
     buf_addf(out, "<div class=\"%s\">", class);
     for (int i = 0; i < TICKS; i++) {
         double v = most * (down ? TICKS - 1 - i : i) / (TICKS - 1);
-        buf_addf(out, "<span>%.*f%s</span>", fabs(v - round(v)) > .01 ? 1 : 0, v, unit);
+        buf_addf(out, "<span>%.*f%s</span>",
+                 fabs(v * 10 - round(v * 10)) > .01 ? 2
+                 : fabs(v - round(v)) > .01         ? 1
+                                                    : 0,
+                 v, unit);
     }
     buf_adds(out, "</div>");
 }

@@ -119,8 +119,9 @@ reports_drop_client(struct daemon *d, const struct client *client)
 static void
 on_closed(uv_handle_t *handle)
 {
-    free(((struct daemon *)handle->data)->reports);
-    ((struct daemon *)handle->data)->reports = NULL;
+    struct daemon *d = handle->data;
+    free(d->reports); /* the handle is part of it */
+    d->reports = NULL;
 }
 
 void
