@@ -2,8 +2,10 @@
  * variables win over nothing: what --env says takes their place. */
 #include "cli/env.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -11,6 +13,9 @@
 #include "base/jsonw.h"
 #include "base/text.h"
 #include "cli/cli.h"
+
+#define PATH_OF_USERS "/usr/local/bin:/usr/bin:/bin"
+#define PATH_OF_ROOT  "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 extern char **environ;
 
@@ -113,7 +118,7 @@ env_export(struct env_choice *c, const char *text, struct err *e)
 void
 env_for_login(struct env_choice *c)
 {
-    c->only = true;
+    c->only = c->login = true;
 }
 
 /* Whether a variable of ours is to go along, as far as was chosen. */
@@ -121,6 +126,9 @@ static bool
 is_chosen(const struct env_choice *c, const char *entry)
 {
     static const char *const always[] = {"HOME", "LOGNAME", "PATH", "SHELL", "USER"};
+    static const char *const at_login[] = {"TERM"};
+    const char *const *these = c && c->login ? at_login : always;
+    size_t n = c && c->login ? 1 : sizeof(always) / sizeof(always[0]);
 
     if (!strchr(entry, '='))
         return false;
@@ -128,8 +136,8 @@ is_chosen(const struct env_choice *c, const char *entry)
         return true;
     if (has_name(&c->set, entry))
         return false;
-    for (size_t i = 0; c->only && i < sizeof(always) / sizeof(always[0]); i++)
-        if (same_name(always[i], entry))
+    for (size_t i = 0; c->only && i < n; i++)
+        if (same_name(these[i], entry))
             return true;
     return !c->only || has_name(&c->names, entry);
 }
@@ -147,6 +155,32 @@ env_say_unsendable(const struct env_choice *c)
     }
 }
 
+static void
+add_at_login(struct jsonw *w, const struct env_choice *c, const char *name, const char *value)
+{
+    auto_free char *entry = xasprintf("%s=%s", name, value ? value : "");
+
+    if (!has_name(&c->set, entry) && !has_name(&c->names, entry) &&
+        text_is_utf8(entry, strlen(entry), NULL))
+        jsonw_str(w, entry);
+}
+
+/* As login(1) has it before the first profile is read. The machine's daemon looks the account
+ * up once more, when the job starts. */
+static void
+add_login(struct jsonw *w, const struct env_choice *c)
+{
+    const struct passwd *pw = getpwuid(getuid());
+
+    add_at_login(w, c, "PATH", getuid() == 0 ? PATH_OF_ROOT : PATH_OF_USERS);
+    if (!pw)
+        return;
+    add_at_login(w, c, "HOME", pw->pw_dir);
+    add_at_login(w, c, "LOGNAME", pw->pw_name);
+    add_at_login(w, c, "SHELL", pw->pw_shell[0] ? pw->pw_shell : "/bin/sh");
+    add_at_login(w, c, "USER", pw->pw_name);
+}
+
 void
 env_add(struct jsonw *w, const struct env_choice *c)
 {
@@ -156,6 +190,8 @@ env_add(struct jsonw *w, const struct env_choice *c)
         if (is_chosen(c, *entry) && text_is_utf8(*entry, strlen(*entry), NULL))
             jsonw_str(w, *entry);
     }
+    if (c && c->login)
+        add_login(w, c);
     for (size_t i = 0; c && i < c->set.n; i++)
         jsonw_str(w, c->set.at[i]);
     jsonw_end_array(w);

@@ -19,6 +19,7 @@ struct env_choice {
     struct env_list set;   /* "K=V", no name twice */
     struct env_list names; /* with only: those that go along */
     bool only;
+    bool login; /* what a login begins with instead of ours */
 };
 
 /* --env K=V; a later one of the same name wins. ERR_USAGE. */
@@ -29,8 +30,8 @@ int env_set(struct env_choice *c, const char *entry, struct err *e);
  * same (HOME LOGNAME PATH SHELL USER). ERR_USAGE. */
 int env_export(struct env_choice *c, const char *text, struct err *e);
 
-/* For a login, whose profiles make the rest: no more than --export NONE lets through, and what
- * was named. */
+/* For a login, whose profiles make the rest: the account's HOME LOGNAME SHELL USER, the usual
+ * PATH, the terminal's TERM, and what was named. */
 void env_for_login(struct env_choice *c);
 
 /* "env" into an open object. A variable that is not UTF-8 is left out: JSON has no bytes for

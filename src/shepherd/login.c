@@ -13,22 +13,27 @@
 
 #define N_ACCOUNT 4
 
-/* Those that take -l, -c and "$@" as sh does; who has another gets sh. */
+/* Those that take -l, -c and "$@" as sh does; who has another gets sh. as becomes what it calls
+ * itself then, with the dash by which profiles know a login. */
 static const char *
-usable_shell(const char *shell)
+usable_shell(const char *shell, const char **as)
 {
-    static const char *const names[] = {"sh", "dash", "bash", "ksh", "zsh"};
+    static const char *const names[] = {"-sh", "-dash", "-bash", "-ksh", "-zsh"};
     const char *slash = shell ? strrchr(shell, '/') : NULL;
+    *as = names[0];
     for (size_t i = 0; slash && i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(slash + 1, names[i]) == 0)
+        if (strcmp(slash + 1, names[i] + 1) == 0) {
+            *as = names[i];
             return shell;
+        }
     return "/bin/sh";
 }
 
 char **
 login_argv(const char *shell, char *const *argv)
 {
-    const char *front[] = {usable_shell(shell), "-l", "-c", "exec \"$@\"", "login"};
+    const char *as, *program = usable_shell(shell, &as);
+    const char *front[] = {program, "-l", "-c", "exec \"$@\"", as};
     const size_t n_front = sizeof front / sizeof front[0];
     size_t n = 0;
     while (argv[n])

@@ -199,7 +199,22 @@ test_export(void **state)
         json_decref(tree);
         env_free(&choice);
     }
-    struct env_choice choice = {0};
+    struct env_choice choice = {0}, login = {0};
+    auto_buf struct buf text = BUF_INIT;
+    struct jsonw w;
+    assert_int_equal(env_set(&login, "HOME=/said", &e), 0);
+    env_for_login(&login);
+    jsonw_init(&w, &text);
+    jsonw_object(&w);
+    env_add(&w, &login);
+    jsonw_end_object(&w);
+    json_t *tree = json_loadb(text.data, text.len, 0, NULL);
+    const json_t *env = json_object_get(tree, "env");
+    assert_false(has_entry(env, "PATH=/bin:/usr/bin"));
+    assert_false(has_entry(env, "BERTH_TEST_A=a"));
+    assert_true(has_entry(env, "HOME=/said"));
+    json_decref(tree);
+    env_free(&login);
     assert_int_equal(env_export(&choice, "A,,B", &e), -1);
     assert_int_equal(env_set(&choice, "=x", &e), -1);
     assert_int_equal(env_set(&choice, "x", &e), -1);

@@ -45,6 +45,28 @@ DESCRIBE='id; umask; ulimit -a; ulimit -Ha; pwd; grep -E "^(Uid|Gid|Groups|Cap|N
         "yes $USERS_HOME/alice $ALICE /bin/bash a b'c unset two \"words 1"
 }
 
+@test "before its profile a login has what login(1) gives it, whatever submits it and in whichever shell" {
+    start_system
+    for shell in /bin/bash /bin/sh; do
+        usermod -s $shell "$ALICE"
+        rm -f "$USERS_HOME/alice/.bash_profile"
+        echo 'env >~/at-login; echo "as $0" >>~/at-login; export PATH=/profile:$PATH' >"$USERS_HOME/alice/.profile"
+        as "$ALICE" env HOME=/nowhere PATH="/submitters:$PATH" TERM=vt52 BASH_ENV=/x LD_PRELOAD= CONDA_PREFIX=/c \
+            berth submit -G 0 --login --wait -D / -- sh -c 'echo "$PATH"'
+        before=$(cat "$USERS_HOME/alice/at-login")
+        for line in "HOME=$USERS_HOME/alice" "USER=$ALICE" "LOGNAME=$ALICE" "SHELL=$shell" TERM=vt52 "as -${shell##*/}"; do
+            grep -qxF "$line" <<<"$before" || fail_with "no $line at login: $before"
+        done
+        has_not "what it has at login" "$before" "submitters|BASH_ENV|CONDA|PRELOAD|nowhere"
+        has_not "what it has" "$(as "$ALICE" berth logs @)" submitters
+        has "what it has" "$(as "$ALICE" berth logs @)" "^/profile:"
+        rm "$USERS_HOME/alice/at-login"
+    done
+    usermod -s /bin/bash "$ALICE"
+    rm "$USERS_HOME/alice/.profile"
+    as "$ALICE" berth submit -G 0 --login --env PATH=/usr/bin:/mine --wait -- printenv PATH
+}
+
 @test "root's jobs run as root, and a job cannot get back to root" {
     start_system
     berth submit -G 0 --wait -- sh -c 'id -u'
