@@ -28,7 +28,7 @@ bind_at(int fd, int dir, const char *name)
         errno = ENAMETOOLONG;
         return -1;
     }
-    (void)unlinkat(dir, name, 0); /* an attempt's number is never used again: it is nobody's */
+    (void)unlinkat(dir, name, 0); /* an attempt's number is never used again: nobody's */
     mode_t before = umask(0177);
     int rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
     umask(before);
@@ -45,13 +45,15 @@ open_folder(const struct spec *spec, char *path)
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* It gets its name when it is its user's and listens: a client that finds it gets in. */
 int
 attach_socket_listen(const struct spec *spec, struct attach_socket *out, struct err *e)
 {
     struct stat st;
     auto_free char *for_dir = xstrdup(spec->attach);
     auto_free char *for_name = xstrdup(spec->attach);
-    const char *name = basename(for_name);
+    const char *last = basename(for_name);
+    auto_free char *name = xasprintf("%s.new", last);
     auto_close int dir = open_folder(spec, for_dir);
     auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (dir < 0 || fd < 0 || bind_at(fd, dir, name) < 0)
@@ -59,7 +61,8 @@ attach_socket_listen(const struct spec *spec, struct attach_socket *out, struct 
     if (spec->uid >= 0 &&
         fchownat(dir, name, (uid_t)spec->uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot hand over %s", spec->attach);
-    if (listen(fd, ATTACH_PEERS_MAX) < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (listen(fd, ATTACH_PEERS_MAX) < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+        renameat(dir, name, dir, last) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot listen on %s", spec->attach);
     out->fd = TAKE_FD(fd);
     out->dev = st.st_dev;
