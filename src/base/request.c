@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hooks.h"
 
 /* demand is compared with memcmp, so nothing of it may be left to the compiler. */
 _Static_assert(sizeof(struct demand) == 96, "struct demand has no hidden padding");
@@ -53,6 +54,8 @@ request_free(struct request *r)
         free(r->deps[i].name);
     free(r->deps);
     free(r->llm);
+    hooks_free(r->hooks);
+    r->hooks = NULL;
     free(r->env_setup);
     free(r->conda);
     task_set_free(&r->array);
@@ -90,6 +93,7 @@ request_copy(struct request *to, const struct request *from)
     to->command = text_copy(from->command);
     to->log = text_copy(from->log);
     to->llm = text_copy(from->llm);
+    to->hooks = hooks_copy(from->hooks);
     to->env_setup = text_copy(from->env_setup);
     to->conda = text_copy(from->conda);
     to->argv = list_copy(from->argv);

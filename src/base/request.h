@@ -77,6 +77,8 @@ struct task_set {
 
 enum on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_REQUEUE };
 
+struct hooks;
+
 struct request {
     struct demand demand;
     int32_t priority;    /* higher first; 0 */
@@ -108,6 +110,7 @@ struct request {
     struct dep *deps;      /* owned */
     int32_t n_deps;
     char **tags;   /* owned, NULL-terminated; or NULL */
+    struct hooks *hooks; /* owned; whom to tell (base/hooks.h); NULL: nobody */
     char *llm;     /* owned; the model of --llm in the command, when a table was asked; NULL */
     char *name;    /* owned; NULL: none */
     char *command; /* owned; shell text for /bin/sh -c, or NULL when argv is set */

@@ -10,10 +10,12 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/hooks.h"
 #include "base/jsonw.h"
 #include "base/request.h"
 #include "base/text.h"
 #include "cli/env.h"
+#include "spec/hooks.h"
 #include "spec/jobsfile.h"
 #include "spec/value.h"
 
@@ -167,6 +169,29 @@ add_turn(struct jsonw *w, const struct request *r, const struct request *standar
     add_flag(w, "screen", r->screen);
 }
 
+static void
+add_text(struct jsonw *w, const char *key, const char *text)
+{
+    if (text)
+        jsonw_kstr(w, key, text);
+}
+
+static void
+add_hooks(struct jsonw *w, const struct hooks *h)
+{
+    auto_buf struct buf types = BUF_INIT;
+
+    add_text(w, "on_start", h->on_start);
+    add_text(w, "on_end", h->on_end);
+    add_text(w, "on_fail", h->on_fail);
+    add_text(w, "webhook", h->webhook);
+    add_text(w, "mail_user", h->mail_user);
+    if (h->mail_types) {
+        hooks_add_types(h->mail_types, &types);
+        jsonw_kstr(w, "mail_type", buf_str(&types));
+    }
+}
+
 void
 jobreq_add_fields(struct jsonw *w, const struct request *r)
 {
@@ -183,6 +208,8 @@ jobreq_add_fields(struct jsonw *w, const struct request *r)
         jsonw_kstr(w, "log", r->log);
     if (r->tags)
         add_texts(w, "tags", r->tags);
+    if (r->hooks)
+        add_hooks(w, r->hooks);
     if (r->llm)
         jsonw_kstr(w, "llm", r->llm);
     if (r->env_setup)

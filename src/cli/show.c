@@ -194,6 +194,22 @@ add_bounds(struct buf *out, const json_t *job)
     add_span(out, "usually", answer_int(job, "estimate_ms", 0));
 }
 
+/* Whom it tells, in the words of the options. */
+static void
+add_hooks(struct buf *out, const json_t *job)
+{
+    auto_buf struct buf mail = BUF_INIT;
+
+    add_text(out, "on start", answer_str(job, "on_start"));
+    add_text(out, "on end", answer_str(job, "on_end"));
+    add_text(out, "on fail", answer_str(job, "on_fail"));
+    add_text(out, "webhook", answer_str(job, "webhook"));
+    if (answer_str(job, "mail_type")[0])
+        buf_addf(&mail, "%s%s%s", answer_str(job, "mail_type"),
+                 answer_str(job, "mail_user")[0] ? " to " : "", answer_str(job, "mail_user"));
+    add_text(out, "mail", buf_str(&mail));
+}
+
 /* How far an array is. */
 static void
 add_tasks(struct buf *out, const json_t *array)
@@ -281,6 +297,7 @@ add_job(const struct term *term, struct buf *out, const json_t *job)
     add_text(out, "user", answer_str(job, "user"));
     add_demand(out, job);
     add_bounds(out, job);
+    add_hooks(out, job);
     add_tasks(out, json_object_get(job, "array"));
     add_outcome(out, job);
     add_use(out, job);

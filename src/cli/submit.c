@@ -158,6 +158,8 @@ submit(struct cli *cli, const struct submission *s)
     write_params(s, &params);
     if (client_call_text(c, "submit", params.data, params.len, &result, &e) < 0)
         return cli_fail(&e);
+    if (answer_str(result, "note")[0])
+        cli_say("%s", answer_str(result, "note"));
     if (s->req.interactive) {
         const struct interactive what = {
             .cli = cli, .args = &args, .job = id_of(result), .tail = -1};

@@ -66,6 +66,7 @@ struct daemon {
     struct server *server;
     struct prober *prober;
     struct watcher *watcher;
+    struct courier *courier;
     struct waits *waits;
     struct tally *tally;
     struct reports *reports; /* those being made; NULL before the first */

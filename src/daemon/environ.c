@@ -4,6 +4,7 @@
 #include "daemon/environ.h"
 
 #include <arpa/inet.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,6 +19,7 @@
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/launch.h"
 #include "daemon/prober.h"
 #include "store/store.h"
 
@@ -150,22 +152,85 @@ is_ours(const struct buf *ours, const char *var, size_t name_len)
     return false;
 }
 
-int
-environ_add(struct daemon *d, const struct job *job, const char *mark, struct buf *out,
-            struct err *e)
+/* Of a job from which this one was submitted, perhaps: what it was is not what this one is. */
+static bool
+is_stale(const char *var)
 {
-    auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
-    put_ours(d, job, mark, &ours);
+    static const char *const prefixes[] = {
+        "BERTH_ARRAY_", "BERTH_MARK=", "BERTH_END_TIME=", "BERTH_HOOK", "BERTH_EVENT"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (strncmp(var, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The submitter's variables but those that are ours, then ours. */
+static int
+add_merged(struct daemon *d, const struct job *job, const struct buf *ours, struct buf *out,
+           struct err *e)
+{
+    auto_buf struct buf theirs = BUF_INIT;
     if (job->env && store_env_get(d->store, job->env, &theirs, e))
         return -1;
     const char *end = theirs.data + theirs.len;
     for (const char *p = theirs.data; p && p < end;) {
         size_t n = strlen(p) + 1;
         const char *eq = memchr(p, '=', n);
-        if (eq && !is_ours(&ours, p, (size_t)(eq - p)))
+        if (eq && !is_stale(p) && !is_ours(ours, p, (size_t)(eq - p)))
             buf_add(out, p, n);
         p += n;
     }
-    buf_add(out, ours.data, ours.len);
+    buf_add(out, ours->data, ours->len);
     return 0;
+}
+
+int
+environ_add(struct daemon *d, const struct job *job, const char *mark, struct buf *out,
+            struct err *e)
+{
+    auto_buf struct buf ours = BUF_INIT;
+    put_ours(d, job, mark, &ours);
+    return add_merged(d, job, &ours, out, e);
+}
+
+/* --- of a hook ---------------------------------------------------------------------------- */
+
+static void
+put_event(const json_t *event, const char *key, const char *name, struct buf *out)
+{
+    const json_t *v = json_object_get(event, key);
+    if (json_is_integer(v))
+        put_int(out, name, json_integer_value(v));
+    else if (json_is_string(v) && strlen(json_string_value(v)) == json_string_length(v))
+        put(out, name, json_string_value(v));
+    else
+        put(out, name, "");
+}
+
+int
+environ_add_hook(struct daemon *d, const struct job *job, const char *hook, const char *line,
+                 struct buf *out, struct err *e)
+{
+    auto_buf struct buf ours = BUF_INIT;
+    auto_free char *log = launch_log_path(d, job);
+    json_t *event = json_loads(line, 0, NULL);
+    put(&ours, "CUDA_VISIBLE_DEVICES", ""); /* it has no GPU */
+    put(&ours, "NVIDIA_VISIBLE_DEVICES", "void");
+    put_array(d, job, &ours);
+    put(&ours, "BERTH_HOOK", hook);
+    put_event(event, "kind", "BERTH_EVENT", &ours);
+    put_event(event, "seq", "BERTH_EVENT_SEQ", &ours);
+    put_int(&ours, "BERTH_JOB_ID", job->id);
+    put(&ours, "BERTH_JOB_NAME", job->req.name ? job->req.name : "");
+    put_event(event, "state", "BERTH_JOB_STATE", &ours);
+    put_event(event, "exit_status", "BERTH_EXIT_STATUS", &ours);
+    put_event(event, "text", "BERTH_JOB_TEXT", &ours);
+    put_event(event, "run_ms", "BERTH_RUN_MS", &ours);
+    put_event(event, "attempt", "BERTH_ATTEMPT", &ours);
+    put(&ours, "BERTH_JOB_LOG", log);
+    put(&ours, "BERTH_USER", daemon_user_name(job->uid));
+    put(&ours, "BERTH_SUBMIT_DIR", job->cwd);
+    put(&ours, "BERTH_SOCKET", d->places.socket);
+    json_decref(event);
+    return add_merged(d, job, &ours, out, e);
 }

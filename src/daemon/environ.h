@@ -11,4 +11,9 @@ struct job;
 int environ_add(struct daemon *d, const struct job *job, const char *mark, struct buf *out,
                 struct err *e);
 
+/* That of a hook (daemon/courier.c): the submitter's, and what the event (its whole object)
+ * says. */
+int environ_add_hook(struct daemon *d, const struct job *job, const char *hook,
+                     const char *event, struct buf *out, struct err *e);
+
 #endif

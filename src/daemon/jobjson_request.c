@@ -3,6 +3,7 @@
  */
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/hooks.h"
 #include "base/jsonw.h"
 #include "core/account.h"
 #include "core/array.h"
@@ -10,6 +11,8 @@
 #include "daemon/jobjson.h"
 #include "daemon/launch.h"
 #include "daemon/roles.h"
+#include "daemon/server.h"
+#include "spec/hooks.h"
 #include "spec/value.h"
 
 #define FIELD(name) static void field_##name(const struct jobjson *x, struct jsonw *w)
@@ -279,7 +282,8 @@ FIELD(llm)
 
 FIELD(fingerprint)
 {
-    bool hidden = roles_is_hidden(x->daemon, x->job->uid); /* a command could be guessed by it */
+    bool hidden =
+        roles_is_hidden(x->daemon, x->job->uid); /* a command could be guessed by it */
     jsonw_str(w, hidden ? NULL : x->job->fingerprint);
 }
 
@@ -291,6 +295,35 @@ FIELD(vram_auto)
 FIELD(auto_runs)
 {
     int_or_null(w, x->job->auto_runs, REQ(x)->vram_auto);
+}
+
+/* Whom to tell is for nobody else's eyes: a webhook's address is often all that guards it. */
+static const struct hooks *
+hooks_shown(const struct jobjson *x)
+{
+    const struct caller *c = x->daemon->caller;
+    return c && roles_may_touch(c, x->job) ? REQ(x)->hooks : NULL;
+}
+
+#define HOOK(name)                                                                             \
+    FIELD(name)                                                                                \
+    {                                                                                          \
+        const struct hooks *h = hooks_shown(x);                                                \
+        jsonw_str(w, h ? h->name : NULL);                                                      \
+    }
+HOOK(on_start)
+HOOK(on_end)
+HOOK(on_fail)
+HOOK(webhook)
+HOOK(mail_user)
+
+FIELD(mail_type)
+{
+    auto_buf struct buf text = BUF_INIT;
+    const struct hooks *h = hooks_shown(x);
+    if (h)
+        hooks_add_types(hooks_mail_types(h), &text);
+    jsonw_str(w, text.len ? buf_str(&text) : NULL);
 }
 
 #define ENTRY(name)                                                                            \
@@ -308,5 +341,6 @@ const struct jobjson_entry jobjson_request[] = {
     ENTRY(idle_mib),       ENTRY(placement),    ENTRY(llm),         ENTRY(fingerprint),
     ENTRY(interactive),    ENTRY(pty),          ENTRY(env_setup),   ENTRY(conda),
     ENTRY(login),          ENTRY(vram_auto),    ENTRY(auto_runs),   ENTRY(screen),
-    ENTRY(screen_session), {NULL, NULL},
+    ENTRY(screen_session), ENTRY(on_start),     ENTRY(on_end),      ENTRY(on_fail),
+    ENTRY(webhook),        ENTRY(mail_user),    ENTRY(mail_type),   {NULL, NULL},
 };

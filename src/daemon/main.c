@@ -23,6 +23,7 @@
 #include "base/shared.h"
 #include "core/ledger.h"
 #include "core/queue.h"
+#include "daemon/courier.h"
 #include "daemon/daemon.h"
 #include "daemon/estimate.h"
 #include "daemon/forecast.h"
@@ -75,6 +76,7 @@ leave(struct daemon *d, const char *why)
     server_close(d->server);
     prober_close(d->prober);
     watcher_close(d->watcher);
+    courier_close(d->courier);
     turn_close(d->turn);
     uv_close((uv_handle_t *)&d->clear_timer, NULL);
     uv_timer_start(&d->idle_timer, on_patience_over, LEAVE_MS, 0);
@@ -107,8 +109,8 @@ static void
 on_idle_over(uv_timer_t *timer)
 {
     const struct daemon *d = timer->data;
-    if (queue_n(d->queue) > 0 || server_client_count(d->server) > 0 ||
-        server_has_callers(d->server))
+    if (queue_n(d->queue) > 0 || !courier_is_idle(d->courier, false) ||
+        server_client_count(d->server) > 0 || server_has_callers(d->server))
         return; /* the turn that their request makes arms the timer again */
     leave(timer->data, "idle");
 }
@@ -118,7 +120,7 @@ daemon_after_turn(struct daemon *d)
 {
     if (!d->ready || d->leaving)
         return;
-    bool empty = queue_n(d->queue) == 0;
+    bool empty = queue_n(d->queue) == 0 && courier_is_idle(d->courier, d->stopping);
     if (d->stopping && (!d->stop_when_empty || empty)) {
         leave(d, "asked to");
         return;
@@ -299,11 +301,13 @@ start(struct daemon *d, const struct options *o, struct err *e)
     rules_make(d);
     d->turn = turn_new(d);
     d->watcher = watcher_new(d);
+    d->courier = courier_new(d);
     d->waits = waits_new();
     d->tally = tally_new();
     d->telemetry = telemetry_new();
     find_cgroup(d);
-    if (estimate_open(d, e) || tally_load(d, e) || recover_load(d, e) || find_cards(d, o, e))
+    if (estimate_open(d, e) || tally_load(d, e) || recover_load(d, e) || courier_load(d, e) ||
+        find_cards(d, o, e))
         return -1;
     crash_point("daemon-before-recovery");
     if (recover_attempts(d, e))
@@ -354,6 +358,7 @@ finish(struct daemon *d)
     server_free(d->server);
     prober_free(d->prober);
     watcher_free(d->watcher);
+    courier_free(d->courier);
     waits_free(d->waits);
     tally_free(d->tally);
     telemetry_free(d->telemetry);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "core/ledger.h"
 #include "core/queue.h"
+#include "daemon/courier.h"
 #include "daemon/daemon.h"
 #include "daemon/health.h"
 #include "daemon/jobs.h"
@@ -170,6 +171,7 @@ method_status(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
         jsonw_kint(out, job_state_name((enum job_state)s),
                    (int64_t)queue_count(d->queue, (enum job_state)s));
     jsonw_end_object(out);
+    jsonw_kint(out, "hooks_waiting", (int64_t)courier_count(d->courier));
     put_cards(d, out);
     jsonw_end_object(out);
     return 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "core/ledger.h"
@@ -11,6 +12,7 @@
 #include "daemon/admit.h"
 #include "daemon/daemon.h"
 #include "daemon/depend.h"
+#include "daemon/hooks.h"
 #include "daemon/jobs.h"
 #include "daemon/learned.h"
 #include "daemon/methods.h"
@@ -99,6 +101,7 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     if (daemon_accepts_work(d, e) || reqcontext_read(d, params, &ctx, e))
         return -1;
     struct job **jobs = xcalloc(n, sizeof(struct job *));
+    auto_free char *note = NULL;
     int rc = read_jobs(d, list, c, &ctx, jobs, e);
     if (rc == 0)
         rc = admit_jobs(d, c->uid, jobs, n, e);
@@ -112,6 +115,8 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
             job_free(jobs[i]);
             continue;
         }
+        if (!note)
+            note = hooks_missing(d, jobs[i]);
         jobs_add(d, jobs[i], NULL);
         depend_enter(d, jobs[i], NULL);
         jsonw_int(out, jobs[i]->id);
@@ -120,6 +125,8 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     if (rc)
         return -1;
     jsonw_end_array(out);
+    if (note)
+        jsonw_kstr(out, "note", note);
     jsonw_end_object(out);
     return 0;
 }

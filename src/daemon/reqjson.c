@@ -9,8 +9,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/hooks.h"
 #include "base/request.h"
 #include "spec/attr.h"
+#include "spec/hooks.h"
 #include "spec/models.h"
 #include "spec/value.h"
 
@@ -300,6 +302,38 @@ static const struct {
 #define COUNT(a)         (sizeof(a) / sizeof((a)[0]))
 #define FIELD(r, offset) ((void *)((char *)(r) + (offset)))
 
+static const struct {
+    const char *name;
+    size_t offset;
+} hook_texts[] = {
+    {"on_start", offsetof(struct hooks, on_start)},
+    {"on_end", offsetof(struct hooks, on_end)},
+    {"on_fail", offsetof(struct hooks, on_fail)},
+    {"webhook", offsetof(struct hooks, webhook)},
+    {"mail_user", offsetof(struct hooks, mail_user)},
+};
+
+/* Whom to tell. 1: it is none of these. */
+static int
+read_hook(const char *k, const json_t *v, struct request *r, struct err *e)
+{
+    auto_free char *types = NULL;
+    bool is_types = strcmp(k, "mail_type") == 0;
+    for (size_t i = 0; i < COUNT(hook_texts) || is_types; i++) {
+        if (!is_types && strcmp(k, hook_texts[i].name) != 0)
+            continue;
+        if (!r->hooks)
+            r->hooks = xcalloc(1, sizeof *r->hooks);
+        if (!is_types)
+            return read_text(v, k, FIELD(r->hooks, hook_texts[i].offset), e);
+        if (read_text(v, k, &types, e))
+            return -1;
+        return hooks_parse_types(types, &r->hooks->mail_types, e) ? err_prefix(e, "\"mail_type\"")
+                                                                   : 0;
+    }
+    return 1;
+}
+
 /* A member that is one plain value. 1: it is none of these. */
 static int
 read_plain(const char *k, const json_t *v, struct request *r, struct err *e)
@@ -359,7 +393,8 @@ read_member(const char *k, const json_t *v, struct request *r, struct err *e)
     if (IS("after"))
         return read_deps(v, r, e);
 #undef IS
-    return read_plain(k, v, r, e);
+    rc = read_hook(k, v, r, e);
+    return rc == 1 ? read_plain(k, v, r, e) : rc;
 }
 
 static bool

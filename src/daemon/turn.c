@@ -21,11 +21,13 @@
 #include "core/plan.h"
 #include "core/queue.h"
 #include "daemon/arrays.h"
+#include "daemon/courier.h"
 #include "daemon/daemon.h"
 #include "daemon/estimate.h"
 #include "daemon/event_filter.h"
 #include "daemon/events.h"
 #include "daemon/health.h"
+#include "daemon/hooks.h"
 #include "daemon/idle.h"
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
@@ -43,6 +45,7 @@
 
 struct event {
     char kind[16];
+    bool hooks; /* somebody is to be told of it */
     uint32_t job, file;
     int64_t at_us;
     struct buf json; /* an object */
@@ -204,6 +207,7 @@ turn_event(struct daemon *d, const char *kind, const struct job *job)
         jsonw_kint(&t->writer, "by_uid", d->caller->uid);
     if (job) {
         ev->job = job->id;
+        ev->hooks = hooks_concern(d, job, kind);
         ev->file = job->file;
         jsonw_kstr(&t->writer, "user", daemon_user_name(job->uid));
         if (job->req.name)
@@ -377,6 +381,9 @@ write_events(struct daemon *d)
         struct err e;
         store_event_add(d->store, &row, &e);
         event_line(&row, &ev->line);
+        const struct job *job = ev->hooks ? queue_get(d->queue, ev->job) : NULL;
+        if (job)
+            hooks_post(d, job, ev->kind, buf_str(&ev->line));
     }
 }
 
@@ -466,6 +473,7 @@ commit_failed(struct daemon *d, const struct err *e)
     }
     t->n_unsaved = keep;
     keep_true_events(d);
+    courier_not_saved(d);
     struct err told = {0};
     err_set(&told, e->code, "nothing was accepted: %s. Running jobs go on", e->text);
     if (d->server)
@@ -539,6 +547,7 @@ commit(struct daemon *d)
     if (d->ready && strcmp(store_boot_id(d->store), clock_boot_id()) != 0)
         store_boot_id_set(d->store, clock_boot_id(), NULL);
     health_save(d);
+    courier_save(d);
     write_events(d);
     tally_write(d, t->unsaved, t->n_unsaved);
     crash_point("daemon-before-commit");
@@ -579,6 +588,7 @@ turn_run(struct daemon *d)
         tell_why_waiting(d);
     crash_point("daemon-after-reply");
     act_on_saved(d);
+    courier_saved(d);
     if ((store_wants_checkpoint(d->store) || t->ended_some) &&
         !uv_is_active((uv_handle_t *)&t->checkpoint))
         uv_timer_start(&t->checkpoint, on_checkpoint, CHECKPOINT_MS, 0);

@@ -5,6 +5,7 @@
 #include "shepherd/identity.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/parse.h"
 #include "shepherd/command.h"
 #include "shepherd/spec.h"
@@ -239,10 +241,20 @@ die_with(pid_t parent)
     return getppid() == parent ? 0 : ESRCH;
 }
 
+/* A service may protect itself from the killer of processes; its jobs get no such favour. */
+static void
+be_an_ordinary_victim(void)
+{
+    auto_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0)
+        (void)file_write_all(fd, "0", 1);
+}
+
 int
 identity_become(const struct identity *id)
 {
     pid_t parent = getppid();
+    be_an_ordinary_victim();
     if (setgroups(id->n_groups, id->groups) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
         setresuid(id->uid, id->uid, id->uid) < 0)
         return errno;

@@ -33,23 +33,12 @@ write_started_mark(const struct last_steps *m)
     return 0;
 }
 
-/* A service may protect itself from the killer of processes; its jobs get no such favour. */
-static void
-be_an_ordinary_victim(void)
-{
-    auto_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd >= 0)
-        (void)file_write_all(fd, "0", 1);
-}
-
 int
 last_steps_take(void *ctx)
 {
     const struct last_steps *m = ctx;
     int why = 0;
     cgroup_v1_join(m->v1_fds);
-    if (m->identity)
-        be_an_ordinary_victim();
     if (m->rlimits)
         why = rlimits_apply(m->rlimits);
     if (m->pty && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)

@@ -3,7 +3,7 @@
  * its command runs: on a virtual machine the C library's start alone asks CPUID dozens of
  * times, and each of those leaves the guest.
  *
- * The daemon sends a packet of one byte, NURSERY_ATTEMPT or NURSERY_SWEEP, with the three
+ * The daemon sends a packet of one byte (sys/nursery.h) with the three
  * descriptors that docs/protocol.md section 4 lists. The nursery keeps nothing of them: if
  * it dies between packet and fork they close, the lock is free, and the attempt has never
  * run. It holds no state, so the daemon starts another when sending fails. */
@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "shepherd/attempt.h"
+#include "shepherd/deliver.h"
 #include "shepherd/sweep.h"
 #include "sys/nursery.h"
 
@@ -75,6 +76,8 @@ be_a_shepherd(char kind, const int fds[N_FDS])
     if (!put_in_place(fds))
         _exit(1); /* the lock closes with us: the attempt has never run */
     signal(SIGCHLD, SIG_DFL);
+    if (kind == NURSERY_DELIVER)
+        _exit(deliver_run());
     _exit(kind == NURSERY_SWEEP ? sweep_run() : attempt_run());
 }
 

@@ -9,6 +9,7 @@
 #include "base/request.h"
 #include "base/text.h"
 #include "spec/attr.h"
+#include "spec/hooks.h"
 #include "spec/value.h"
 
 #define GPUS_UNSAID (-1)
@@ -247,6 +248,12 @@ check_setup(const struct request *r, struct err *e)
 }
 
 static int
+check_hooks(const struct request *r, struct err *e)
+{
+    return r->hooks ? hooks_check(r->hooks, e) : 0;
+}
+
+static int
 check_texts(const struct request *r, struct err *e)
 {
     if (!r->command == !r->argv)
@@ -273,7 +280,8 @@ request_validate(struct request *r, struct err *e)
         d->gpus = d->n_ids ? d->n_ids : 1;
     if (check_demand_ranges(d, e) != 0 || check_ranges(r, e) != 0 || check_ids(d, e) != 0 ||
         check_share(d, e) != 0 || check_warning(r, e) != 0 || check_deps(r, e) != 0 ||
-        check_interactive(r, e) != 0 || check_setup(r, e) != 0 || check_texts(r, e) != 0)
+        check_interactive(r, e) != 0 || check_setup(r, e) != 0 || check_hooks(r, e) != 0 ||
+        check_texts(r, e) != 0)
         return -1;
     if (d->gpus == 0)
         return check_no_gpu(r, e);

@@ -48,7 +48,13 @@ struct when_clock;
     X(requeue)                                                                                 \
     X(name)                                                                                    \
     X(tag)                                                                                     \
-    X(log)
+    X(log)                                                                                     \
+    X(on_start)                                                                                \
+    X(on_end)                                                                                  \
+    X(on_fail)                                                                                 \
+    X(webhook)                                                                                 \
+    X(mail_user)                                                                               \
+    X(mail_type)
 
 #define ATTR_DECLARE(name)                                                                     \
     int attr_set_##name(struct request *r, const char *value, struct err *e);

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "spec/attr.h"
 #include "spec/config_table.h"
+#include "spec/hooks.h"
 
 #define PATTERN_MAX_BYTES 200
 #define PATH_MAX_BYTES    4095
@@ -133,6 +134,17 @@ const struct setting config_settings[] = {
     PATH(models,
          "a table of what models need, for commands with --llm NAME; read again when it "
          "changes"),
+    TEXT(on_start, HOOK_MAX_BYTES, "",
+         "a command that is run as the job's user when a job starts; BERTH_JOB_ID and others "
+         "say "
+         "which"),
+    TEXT(on_end, HOOK_MAX_BYTES, "", "the same when one has ended, well or not"),
+    TEXT(on_fail, HOOK_MAX_BYTES, "", "the same when one has failed"),
+    TEXT(webhook, WEBHOOK_MAX_BYTES, "",
+         "a URL to which starts and ends of jobs are posted as JSON"),
+    INT(hook_limit_s, 1, 3600, "60",
+        "seconds that a hook, a post or a mail may take before it is stopped"),
+    PATH(sendmail, "the program that takes mail; none: the usual places are looked through"),
     CHOICE(log_level, "info", "how much the daemon's log says", "error", "warn", "info",
            "debug"),
     CHOICE(log_format, "text", "how its lines look: words, or one JSON object each", "text",

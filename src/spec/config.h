@@ -27,27 +27,31 @@ struct config_user {
 };
 
 struct config {
-    int64_t margin_mib;         /* kept free on a card on top of every demand */
-    int64_t idle_threshold_mib; /* strangers' use below which a card counts as idle */
-    double spike_buffer;        /* on top of observed peaks, as a fraction */
-    double tolerance;           /* declared against measured, as a fraction */
-    int placement;              /* enum config_placement */
-    int64_t sample_ms;          /* between samples while jobs run */
-    int64_t idle_sample_ms;     /* and while none do */
-    int64_t probe_deadline_ms;  /* a probe silent for so long is replaced */
-    int64_t vram_wait_ms;       /* at most, for an ended job's VRAM to come back */
-    int64_t grace_ms;           /* between TERM and KILL, for jobs that do not say */
-    int64_t idle_exit_s;        /* a daemon that `berth run` started leaves; 0: never */
-    char **oom_patterns;        /* owned, NULL-terminated; lower case */
-    int64_t oom_retries;        /* for jobs that do not say */
-    int gpu_env;                /* enum config_gpu_env */
-    int on_exceed;              /* enum config_on_exceed */
-    int64_t pending_max;        /* jobs that may wait at once */
-    int64_t keep_days;          /* ended jobs; 0: for ever */
-    int64_t keep_jobs;          /* so many numbers back; 0: all */
-    int64_t keep_events;        /* 0: all */
-    int log_level;              /* enum log_level */
-    int log_format;             /* enum log_format */
+    int64_t margin_mib;                /* kept free on a card on top of every demand */
+    int64_t idle_threshold_mib;        /* strangers' use below which a card counts as idle */
+    double spike_buffer;               /* on top of observed peaks, as a fraction */
+    double tolerance;                  /* declared against measured, as a fraction */
+    int placement;                     /* enum config_placement */
+    int64_t sample_ms;                 /* between samples while jobs run */
+    int64_t idle_sample_ms;            /* and while none do */
+    int64_t probe_deadline_ms;         /* a probe silent for so long is replaced */
+    int64_t vram_wait_ms;              /* at most, for an ended job's VRAM to come back */
+    int64_t grace_ms;                  /* between TERM and KILL, for jobs that do not say */
+    int64_t idle_exit_s;               /* a daemon that `berth run` started leaves; 0: never */
+    char **oom_patterns;               /* owned, NULL-terminated; lower case */
+    int64_t oom_retries;               /* for jobs that do not say */
+    int gpu_env;                       /* enum config_gpu_env */
+    int on_exceed;                     /* enum config_on_exceed */
+    int64_t pending_max;               /* jobs that may wait at once */
+    int64_t keep_days;                 /* ended jobs; 0: for ever */
+    int64_t keep_jobs;                 /* so many numbers back; 0: all */
+    int64_t keep_events;               /* 0: all */
+    char *on_start, *on_end, *on_fail; /* owned; commands told of every job; "": none */
+    char *webhook;        /* owned; where starts and ends are posted; "": nowhere */
+    char *sendmail;       /* owned; the program; "": in the usual places */
+    int64_t hook_limit_s; /* for each of these */
+    int log_level;        /* enum log_level */
+    int log_format;       /* enum log_format */
     int64_t log_max_mib; /* the daemon's log is put aside when it has grown to this; 0: never */
     int64_t log_keep;    /* so many that were put aside stay */
     int order;           /* enum config_order */

@@ -8,9 +8,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/hooks.h"
 #include "base/parse.h"
 #include "base/request.h"
 #include "base/text.h"
+#include "spec/hooks.h"
 #include "spec/value.h"
 
 #define NAME_COLUMNS 14
@@ -198,6 +200,22 @@ turn_lines(const struct request *r, struct buf *out)
     also_line(r, out);
 }
 
+static void
+hook_lines(const struct hooks *h, struct buf *out)
+{
+    auto_buf struct buf types = BUF_INIT;
+
+    if (!h)
+        return;
+    text_line(out, "on-start", h->on_start);
+    text_line(out, "on-end", h->on_end);
+    text_line(out, "on-fail", h->on_fail);
+    text_line(out, "webhook", h->webhook);
+    hooks_add_types(hooks_mail_types(h), &types);
+    if (types.len)
+        line(out, "mail", "%s to %s", buf_str(&types), h->mail_user ? h->mail_user : "you");
+}
+
 void
 request_describe(const struct request *r, struct buf *out)
 {
@@ -214,4 +232,5 @@ request_describe(const struct request *r, struct buf *out)
     text_line(out, "conda", r->conda && r->conda[0] ? r->conda : NULL);
     text_line(out, "env-setup", r->env_setup && r->env_setup[0] ? r->env_setup : NULL);
     text_line(out, "log", r->log);
+    hook_lines(r->hooks, out);
 }

@@ -251,13 +251,38 @@ on_export(struct sbatch *s, const char *value, struct err *e)
     return 0;
 }
 
+/* Some of Slurm's words are about what Berth does not have; the others count all the same. */
+static int
+on_mail_type(struct sbatch *s, const char *value, struct err *e)
+{
+    static const char *const foreign[] = {"INVALID_DEPEND", "STAGE_OUT",     "TIME_LIMIT_90",
+                                          "TIME_LIMIT_80",  "TIME_LIMIT_50", NULL};
+    auto_free char *copy = xstrdup(value);
+    auto_buf struct buf known = BUF_INIT;
+    char *rest = copy, *word;
+    const char *none = NULL;
+
+    while ((word = strsep(&rest, ","))) {
+        int i = 0;
+        while (foreign[i] && strcasecmp(word, foreign[i]) != 0)
+            i++;
+        if (foreign[i])
+            none = foreign[i];
+        else
+            buf_addf(&known, "%s%s", known.len ? "," : "", word);
+    }
+    if (known.len && set(s, "mail-type", buf_str(&known), e) != 0)
+        return -1;
+    return none ? sbatch_refuse(e, "no mail is sent for %s; say TIME_LIMIT, FAIL or END", none)
+                : 0;
+}
+
 /* -------------------------------------------------------------------- the table */
 
 #define NO     TAKES_NOTHING
 #define YES    TAKES_VALUE
 #define MAYBE  TAKES_MAYBE
 #define ONE_M  "there is one machine"
-#define MAIL   "no mail is sent; `berth wait` and `berth events -f` tell of ends"
 #define LAYOUT "where on the machine it runs is not laid out"
 
 static const struct row rows[] = {
@@ -278,6 +303,8 @@ static const struct row rows[] = {
     {{"hold", 'H', NO}, NULL, "hold", NULL},
     {{"input", 'i', YES}, on_input, NULL, NULL},
     {{"job-name", 'J', YES}, NULL, "name", NULL},
+    {{"mail-type", 0, YES}, on_mail_type, NULL, NULL},
+    {{"mail-user", 0, YES}, NULL, "mail-user", NULL},
     {{"mem", 0, YES}, on_mem, NULL, NULL},
     {{"mem-per-cpu", 0, YES}, on_mem_per_cpu, NULL, NULL},
     {{"mem-per-gpu", 0, YES}, on_mem_per_gpu, NULL, NULL},
@@ -320,8 +347,6 @@ static const struct row rows[] = {
     {{"hint", 0, YES}, NULL, NULL, LAYOUT},
     {{"immediate", 'I', MAYBE}, NULL, NULL, "it waits for its turn"},
     {{"licenses", 'L', YES}, NULL, NULL, "there are no licenses"},
-    {{"mail-type", 0, YES}, NULL, NULL, MAIL},
-    {{"mail-user", 0, YES}, NULL, NULL, MAIL},
     {{"mincpus", 0, YES}, NULL, NULL, "say --cpus-per-task"},
     {{"nodelist", 'w', YES}, NULL, NULL, ONE_M},
     {{"ntasks-per-core", 0, YES}, NULL, NULL, LAYOUT},

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "store/store.h"
 
-#define STORE_SCHEMA_VERSION 4
+#define STORE_SCHEMA_VERSION 5
 #define STORE_APPLICATION_ID 0x42525448 /* "BRTH" */
 #define STORE_BOOT_ID_BYTES  64
 
@@ -58,6 +58,10 @@ enum stmt_id {
     STMT_EVENT_ADD,
     STMT_EVENTS,
     STMT_EVENTS_TRIM,
+    STMT_OUTBOX,
+    STMT_OUTBOX_ADD,
+    STMT_OUTBOX_TRIED,
+    STMT_OUTBOX_REMOVE,
     STMT_ENDED,
     STMT_USED,
     STMT_PAST_BEGIN,

@@ -34,6 +34,7 @@ enum column_type {
     COLUMN_WORDS,  /* struct ending's text */
     COLUMN_CARDS,  /* struct attempt's gpus with their UUIDs, "0:GPU-a,1:GPU-b" */
     COLUMN_PEAKS,  /* struct attempt's peak_mib, "100,-1"; after the cards */
+    COLUMN_HOOKS,  /* struct hooks *, owned, as a JSON object; NULL is NULL */
     COLUMN_DEPS,   /* struct request's deps, "s12,a13_4": success, any, failed */
     COLUMN_SET,    /* struct task_set, "0-99,200"; NULL is empty */
     COLUMN_BOOK,   /* a struct job's tasks, "3-99;6:2,7:1;9": pending, ended, exit status */
@@ -124,6 +125,7 @@ static const struct column job_columns[] = {
     {"fingerprint", COLUMN_TEXT, JOB(fingerprint), false},
     {"deps", COLUMN_DEPS, JOB(req), false},
     {"tags", COLUMN_ARGV, JOB(req.tags), false},
+    {"hooks", COLUMN_HOOKS, JOB(req.hooks), true},
     {"array_tasks", COLUMN_SET, JOB(req.array), true},
     {"array_book", COLUMN_BOOK, 0, false},
     {"vram_auto", COLUMN_BOOL, JOB(req.vram_auto), false},
@@ -283,6 +285,9 @@ row_bind(sqlite3_stmt *st, int at, enum column_type type, const void *p,
     case COLUMN_PEAKS:
         row_bind_peaks(st, at, p);
         break;
+    case COLUMN_HOOKS:
+        row_bind_hooks(st, at, *(const struct hooks *const *)p);
+        break;
     case COLUMN_DEPS:
         row_bind_deps(st, at, p);
         break;
@@ -387,6 +392,8 @@ row_read(sqlite3_stmt *st, int col, enum column_type type, void *p)
         return row_read_cards(st, col, p);
     case COLUMN_PEAKS:
         return row_read_peaks(st, col, p);
+    case COLUMN_HOOKS:
+        return row_read_hooks(st, col, p);
     case COLUMN_DEPS:
         return row_read_deps(st, col, p);
     case COLUMN_SET:

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/hooks.h"
 #include "base/jsonw.h"
 #include "base/parse.h"
 #include "core/array.h"
@@ -90,6 +91,35 @@ row_bind_deps(sqlite3_stmt *st, int at, const struct request *r)
         if (dep->task >= 0)
             buf_addf(&text, "_%" PRId32, dep->task);
     }
+    row_bind_own(st, at, &text);
+}
+
+static void
+row_put_text(struct jsonw *w, const char *key, const char *text)
+{
+    if (text)
+        jsonw_kstr(w, key, text);
+}
+
+void
+row_bind_hooks(sqlite3_stmt *st, int at, const struct hooks *h)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct jsonw w;
+
+    if (!h) {
+        sqlite3_bind_null(st, at);
+        return;
+    }
+    jsonw_init(&w, &text);
+    jsonw_object(&w);
+    row_put_text(&w, "on_start", h->on_start);
+    row_put_text(&w, "on_end", h->on_end);
+    row_put_text(&w, "on_fail", h->on_fail);
+    row_put_text(&w, "webhook", h->webhook);
+    row_put_text(&w, "mail_user", h->mail_user);
+    jsonw_kint(&w, "mail_types", h->mail_types);
+    jsonw_end_object(&w);
     row_bind_own(st, at, &text);
 }
 
@@ -241,6 +271,40 @@ row_read_words(sqlite3_stmt *st, int col, char *out, size_t size)
 
     memcpy(out, text ? text : "", n);
     out[n] = '\0';
+}
+
+static char *
+row_take_text(const json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+
+    return text ? xstrdup(text) : NULL;
+}
+
+int
+row_read_hooks(sqlite3_stmt *st, int col, struct hooks **out)
+{
+    const char *text = (const char *)sqlite3_column_text(st, col);
+    struct hooks *h;
+    json_t *o;
+
+    *out = NULL;
+    if (!text)
+        return 0;
+    o = json_loadb(text, (size_t)sqlite3_column_bytes(st, col), 0, NULL);
+    if (!json_is_object(o)) {
+        json_decref(o);
+        return -1;
+    }
+    h = *out = xcalloc(1, sizeof(*h));
+    h->on_start = row_take_text(o, "on_start");
+    h->on_end = row_take_text(o, "on_end");
+    h->on_fail = row_take_text(o, "on_fail");
+    h->webhook = row_take_text(o, "webhook");
+    h->mail_user = row_take_text(o, "mail_user");
+    h->mail_types = (uint32_t)json_integer_value(json_object_get(o, "mail_types"));
+    json_decref(o);
+    return 0;
 }
 
 /* "s12" or "a13_4" */

@@ -8,6 +8,7 @@
 
 struct attempt;
 struct demand;
+struct hooks;
 struct job;
 struct request;
 struct store_attempt;
@@ -20,6 +21,7 @@ void row_bind_cards(sqlite3_stmt *st, int at, const struct attempt *a,
                     const char *const *uuids);
 void row_bind_peaks(sqlite3_stmt *st, int at, const struct attempt *a);
 void row_bind_deps(sqlite3_stmt *st, int at, const struct request *r);
+void row_bind_hooks(sqlite3_stmt *st, int at, const struct hooks *h);
 void row_bind_set(sqlite3_stmt *st, int at, const struct task_set *set);
 void row_bind_book(sqlite3_stmt *st, int at, const struct tasks *t);
 
@@ -30,6 +32,7 @@ int row_read_cards(sqlite3_stmt *st, int col, struct store_attempt *a);
 int row_read_peaks(sqlite3_stmt *st, int col, struct attempt *a);
 void row_read_words(sqlite3_stmt *st, int col, char *out, size_t size);
 int row_read_deps(sqlite3_stmt *st, int col, struct request *r);
+int row_read_hooks(sqlite3_stmt *st, int col, struct hooks **out);
 int row_read_set(sqlite3_stmt *st, int col, struct task_set *set);
 int row_read_book(sqlite3_stmt *st, int col, struct job *job);
 

@@ -122,9 +122,16 @@ static const char schema_v4[] =
     " oom_runs INTEGER NOT NULL, ended_us INTEGER NOT NULL,"
     " PRIMARY KEY(uid, fingerprint, gpus)) WITHOUT ROWID;";
 
+/* outbox: what is to be told about jobs (hooks, webhooks, mail) and has not been yet. */
+static const char schema_v5[] =
+    "ALTER TABLE jobs ADD COLUMN hooks TEXT;"
+    "CREATE TABLE outbox(id INTEGER PRIMARY KEY AUTOINCREMENT, job INTEGER NOT NULL,"
+    " uid INTEGER NOT NULL, kind TEXT NOT NULL, target TEXT NOT NULL, event TEXT NOT NULL,"
+    " tries INTEGER NOT NULL);";
+
 /* STEPS[v] leads from version v to v + 1. */
 static const char *const STEPS[STORE_SCHEMA_VERSION] = {schema_v1, schema_v2, schema_v3,
-                                                        schema_v4};
+                                                        schema_v4, schema_v5};
 
 static int
 schema_exec(sqlite3 *db, const char *sql)

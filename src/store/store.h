@@ -309,6 +309,24 @@ int store_total_put(struct store *s, uint32_t uid, int64_t gpu_ms, struct err *e
 typedef void (*store_total_cb)(uint32_t uid, int64_t gpu_ms, void *arg);
 int store_totals_load(struct store *s, store_total_cb cb, void *arg, struct err *e);
 
+/* --- what is still to be told -------------------------------------------------------------- */
+
+/* Somebody is to hear of a job (daemon/hooks.h). Texts are borrowed. */
+struct store_letter {
+    int64_t id; /* store_outbox_add fills it in; never given out twice */
+    uint32_t job, uid;
+    const char *kind, *target, *event; /* event: the whole object, as followers get it */
+    int tries;                         /* that failed */
+};
+typedef int (*store_letter_cb)(const struct store_letter *letter, void *arg);
+
+int store_outbox_add(struct store *s, struct store_letter *letter, struct err *e);
+int store_outbox_tried(struct store *s, int64_t id, int tries, struct err *e);
+int store_outbox_remove(struct store *s, int64_t id, struct err *e);
+/* Those with these numbers, both included, in order. Not 0 from cb ends the walk. */
+int store_outbox_walk(struct store *s, int64_t from, int64_t to, store_letter_cb cb, void *arg,
+                      struct err *e);
+
 /* --- events ----------------------------------------------------------------------------- */
 
 struct store_event {

@@ -5,5 +5,6 @@
 
 #define NURSERY_ATTEMPT 'a' /* supervise the attempt */
 #define NURSERY_SWEEP   's' /* end what is left of one whose shepherd died */
+#define NURSERY_DELIVER 'd' /* the second holds what to deliver; the third plays no part */
 
 #endif

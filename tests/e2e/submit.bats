@@ -82,7 +82,7 @@ END
     script big.sh <<'END'
 #!/bin/sh
 #SBATCH --nodes=2
-#SBATCH --time=1 --mail-type=ALL
+#SBATCH --time=1 --deadline=noon
 #SBATCH --constraint=a100
 true
 END

@@ -1,0 +1,51 @@
+/* What a request says of whom to tell: its copy and its end. Called by request.c. */
+#include "base/hooks.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+
+void
+hooks_free(struct hooks *h)
+{
+    if (!h)
+        return;
+    free(h->on_start);
+    free(h->on_end);
+    free(h->on_fail);
+    free(h->webhook);
+    free(h->mail_user);
+    free(h);
+}
+
+static char *
+text_copy(const char *text)
+{
+    return text ? xstrdup(text) : NULL;
+}
+
+struct hooks *
+hooks_copy(const struct hooks *h)
+{
+    struct hooks *copy;
+
+    if (!h)
+        return NULL;
+    copy = xcalloc(1, sizeof *copy);
+    copy->on_start = text_copy(h->on_start);
+    copy->on_end = text_copy(h->on_end);
+    copy->on_fail = text_copy(h->on_fail);
+    copy->webhook = text_copy(h->webhook);
+    copy->mail_user = text_copy(h->mail_user);
+    copy->mail_types = h->mail_types;
+    return copy;
+}
+
+uint32_t
+hooks_mail_types(const struct hooks *h)
+{
+    if (h->mail_types & MAIL_NONE)
+        return 0;
+    return h->mail_types || !h->mail_user ? h->mail_types : MAIL_END;
+}

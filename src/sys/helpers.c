@@ -1,0 +1,35 @@
+/* Programs of other people, in their usual places: never looked for in somebody's PATH. Called by
+ * the daemon, to say early what is missing, and by what delivers. */
+#include "sys/helpers.h"
+
+#include <stddef.h>
+#include <unistd.h>
+
+static const char *
+first_of(const char *const *places)
+{
+    for (; *places; places++)
+        if (access(*places, X_OK) == 0)
+            return *places;
+    return NULL;
+}
+
+const char *
+helper_sendmail(const char *named)
+{
+    static const char *const places[] = {"/usr/sbin/sendmail", "/usr/lib/sendmail",
+                                         "/usr/bin/sendmail", "/usr/local/sbin/sendmail", NULL};
+
+    if (named && named[0])
+        return access(named, X_OK) == 0 ? named : NULL;
+    return first_of(places);
+}
+
+const char *
+helper_curl(void)
+{
+    static const char *const places[] = {"/usr/bin/curl", "/bin/curl", "/usr/local/bin/curl",
+                                         NULL};
+
+    return first_of(places);
+}
