@@ -18,7 +18,8 @@ import time
 
 from instance import ENV, Daemon, Failure
 
-BATCH = 250            # frames on one connection
+BATCH = 250             # frames on one connection
+ROUND = 20000           # frames for one daemon
 GROWTH_MAX_KIB = 65536  # of the daemon's memory, beyond what its first frames made of it
 JOB = {"argv": ["true"], "gpus": 0, "hold": True}
 # Requests that are right, one of each method and some of their shapes. None of them stops
@@ -219,44 +220,53 @@ def clear(daemon, witness):
         ask(witness, "wait", {"select": [f"{min(ids)}-{max(ids)}"]})
 
 
-def fuzz_daemon(args, rng):
-    """Frames to the daemon."""
-    daemon = Daemon(args.bin, sim="2")
+def send_round(daemon, rng, frames):
+    """That many frames to one daemon. How many were right, and by how many KiB it has grown."""
     path = os.path.join(daemon.dir, "berth.sock")
     first_kib, right = None, 0
-    try:
-        daemon.start(options=["--set", "user_max_pending=3000", "--set", "log_level=error"])
-        pid = daemon.process.pid
-        s = connect(path)
-        witness = (s, s.makefile("rb"))
+    daemon.start(options=["--set", "user_max_pending=3000", "--set", "log_level=error"])
+    pid = daemon.process.pid
+    s = connect(path)
+    witness = (s, s.makefile("rb"))
+    ask(witness, "gpus", {})
+    descriptors = descriptors_of(pid)
+    for n in range(0, frames, BATCH):
+        right += one_batch(rng, path, n)
         ask(witness, "gpus", {})
-        descriptors = descriptors_of(pid)
-        for n in range(0, args.frames, BATCH):
-            right += one_batch(rng, path, n)
-            ask(witness, "gpus", {})
-            if n // BATCH % 40 == 39:
-                clear(daemon, witness)
-                if first_kib is None:
-                    first_kib = kib_of(pid)
-        clear(daemon, witness)
-        if daemon.process.poll() is not None:
-            raise Failure("the daemon has died")
-        grown = kib_of(pid) - (first_kib or kib_of(pid))
+        if n // BATCH % 20 == 19:
+            clear(daemon, witness)
+            first_kib = first_kib or kib_of(pid)
+    clear(daemon, witness)
+    if daemon.process.poll() is not None:
+        raise Failure("the daemon has died")
+    left = descriptors_of(pid) - descriptors
+    if left > 0:
+        raise Failure(f"the daemon has {left} descriptors more than before")
+    job = {"command": "exit 7", "gpus": 0}
+    job = ask(witness, "submit", {"jobs": [job], "cwd": "/", "umask": 18, "env": ENV})["ids"][0]
+    if ask(witness, "wait", {"select": [str(job)]})["jobs"][0]["exit_status"] != 7:
+        raise Failure("a job came out wrong afterwards")
+    s.close()
+    return right, kib_of(pid) - (first_kib or kib_of(pid))
+
+
+def fuzz_daemon(args, rng):
+    """Frames to the daemon. A new one after so many, as what was accepted becomes a history that
+    every question for all of it is answered from, and that is not what is tried here."""
+    right = grown = 0
+    for n in range(0, args.frames, ROUND):
+        daemon = Daemon(args.bin, sim="2")
+        try:
+            more, kib = send_round(daemon, rng, min(ROUND, args.frames - n))
+        finally:
+            daemon.remove()
+        right, grown = right + more, max(grown, kib)
         if grown > GROWTH_MAX_KIB:
             raise Failure(f"the daemon has grown by {grown} KiB")
-        left = descriptors_of(pid) - descriptors
-        if left > 0:
-            raise Failure(f"the daemon has {left} descriptors more than before")
-        # Mutation that leaves nothing right looks at one line of code, and finds nothing.
-        if not args.frames // 10 < right < args.frames:
-            raise Failure(f"{right} frames were taken as right")
-        job = {"command": "exit 7", "gpus": 0}
-        job = ask(witness, "submit", {"jobs": [job], "cwd": "/", "umask": 18, "env": ENV})["ids"][0]
-        if ask(witness, "wait", {"select": [str(job)]})["jobs"][0]["exit_status"] != 7:
-            raise Failure("a job came out wrong afterwards")
-    finally:
-        daemon.remove()
-    return f"{args.frames} frames, {right} of them right, {grown} KiB of growth"
+    # Mutation that leaves nothing right looks at one line of code, and finds nothing.
+    if not args.frames // 10 < right < args.frames:
+        raise Failure(f"{right} frames were taken as right")
+    return f"{args.frames} frames, {right} of them right, at most {grown} KiB of growth"
 
 
 # --- an interactive job's supervisor ---------------------------------------------------------
