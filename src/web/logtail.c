@@ -53,6 +53,8 @@ sequence_len(const char *s, size_t n)
             return i + 1;
         return i + 1 < n && s[i] == '\033' && s[i + 1] == '\\' ? i + 2 : i;
     }
+    if (strchr("()*+-./#% ", s[1])) /* a set of characters: one byte says which */
+        return n < 3 ? n : 3;
     return 2;
 }
 
