@@ -56,8 +56,11 @@ add_row(const struct run *run, struct table *t, const struct jobsfile_line *line
     answer_add_gpus(&cell, json_object_get(answer, "gpus"));
     table_cell(t, STYLE_NONE, d->gpus == 0 ? "cpu" : buf_str(&cell));
     buf_clear(&cell);
-    if (d->vram_mib > 0)
-        buf_adds(&cell, format_mib(d->vram_mib, size));
+    int64_t vram_mib = answer_int(answer, "vram_mib", d->vram_mib);
+    if (line->req.vram_auto)
+        buf_adds(&cell, "auto ");
+    if (vram_mib > 0)
+        buf_adds(&cell, format_mib(vram_mib, size));
     else if (d->share_permille > 0)
         buf_addf(&cell, "%g", d->share_permille / 1000.0);
     else

@@ -7,12 +7,15 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "base/shared.h"
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "core/queue.h"
+#include "daemon/admit.h"
 #include "daemon/daemon.h"
 #include "daemon/estimate.h"
 #include "daemon/file_sync.h"
+#include "daemon/learned.h"
 #include "daemon/methods.h"
 #include "store/store.h"
 
@@ -88,6 +91,21 @@ write_placed(struct jsonw *out, const struct placement *where)
     jsonw_end_array(out);
 }
 
+/* What a line with vram=auto would ask for. */
+static void
+learn_line(struct sync *s, struct line *line, const char *cwd)
+{
+    struct job *job = job_new();
+    request_free(&job->req);
+    request_copy(&job->req, &line->req);
+    admit_setup(s->daemon, &job->req);
+    job->uid = s->caller->uid;
+    job->cwd = shared_new(cwd);
+    learned_apply(s->daemon, job);
+    line->req.demand.vram_mib = job->req.demand.vram_mib;
+    job_free(job);
+}
+
 /* The lines as a queue of their own, planned once on a copy of the ledger. What waits in the
  * real queue is left out: the question is where these would start. */
 static void
@@ -127,6 +145,8 @@ plan_lines(struct sync *s, struct jsonw *out)
         jsonw_object(out);
         jsonw_kstr(out, "key", line->key);
         jsonw_kint(out, "line", line->number);
+        if (line->req.demand.vram_mib > 0)
+            jsonw_kint(out, "vram_mib", line->req.demand.vram_mib);
         if (line->known) {
             jsonw_kstr(out, "state", job_state_name(line->known->state));
             jsonw_kint(out, "id", line->known->job);
@@ -160,6 +180,9 @@ method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct json
                                                                                            : 0;
     if (rc == 0)
         rc = file_resolve_deps(&s, e);
+    for (size_t i = 0; rc == 0 && i < s.n; i++)
+        if (s.lines[i].req.vram_auto)
+            learn_line(&s, &s.lines[i], json_string_value(json_object_get(params, "cwd")));
     if (rc == 0) {
         jsonw_object(out);
         jsonw_key(out, "lines");

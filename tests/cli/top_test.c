@@ -109,7 +109,6 @@ take_jobs(struct top *t, int n)
         }
         json_array_append_new(rows, row);
     }
-    auto_buf struct buf text = BUF_INIT;
     json_t *answer = json_pack("{s:o}", "rows", rows);
     char *dump = json_dumps(answer, JSON_COMPACT);
     top_take_jobs(t, dump, strlen(dump), 0);

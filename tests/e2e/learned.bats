@@ -89,6 +89,7 @@ run_with()
     echo '[vram=auto hold] berth simjob --vram 3000 --ramp 0 --hold 0.5' >more.txt
     try berth run --detach more.txt
     is demand "$(job_field @ vram_mib)" 3300
+    has plan "$(berth run --dry-run --fresh jobs.txt)" ' start +0 +auto 3.2 GiB +berth simjob'
     local before
     before=$(berth status --json | json counts.HELD)
     try berth run --detach more.txt
