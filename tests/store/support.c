@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/hooks.h"
 #include "base/shared.h"
 #include "core/array.h"
 
@@ -221,6 +222,20 @@ random_book(struct rng *r, struct job *job)
 }
 
 static void
+random_hooks(struct rng *r, struct request *req)
+{
+    if (rng_bool(r))
+        return;
+    req->hooks = xcalloc(1, sizeof(*req->hooks));
+    req->hooks->on_start = rng_text_or_null(r);
+    req->hooks->on_end = rng_text_or_null(r);
+    req->hooks->on_fail = rng_text_or_null(r);
+    req->hooks->webhook = rng_text_or_null(r);
+    req->hooks->mail_user = rng_text_or_null(r);
+    req->hooks->mail_types = (uint32_t)rng_next(r) & 127;
+}
+
+static void
 random_request(struct rng *r, struct request *req)
 {
     random_demand(r, &req->demand);
@@ -254,6 +269,7 @@ random_request(struct rng *r, struct request *req)
     random_set(r, &req->array);
     random_deps(r, req);
     req->tags = random_tags(r);
+    random_hooks(r, req);
     req->llm = rng_text_or_null(r);
     req->name = rng_text_or_null(r);
     req->log = rng_text_or_null(r);
@@ -414,6 +430,20 @@ assert_same_book(const struct tasks *a, const struct tasks *b)
 }
 
 static void
+assert_same_hooks(const struct hooks *a, const struct hooks *b)
+{
+    assert_int_equal(a != NULL, b != NULL);
+    if (!a || !b)
+        return;
+    assert_same_text(a->on_start, b->on_start);
+    assert_same_text(a->on_end, b->on_end);
+    assert_same_text(a->on_fail, b->on_fail);
+    assert_same_text(a->webhook, b->webhook);
+    assert_same_text(a->mail_user, b->mail_user);
+    assert_int_equal(a->mail_types, b->mail_types);
+}
+
+static void
 assert_same_request(const struct request *a, const struct request *b)
 {
     assert_memory_equal(&a->demand, &b->demand, sizeof(a->demand));
@@ -445,6 +475,7 @@ assert_same_request(const struct request *a, const struct request *b)
     assert_same_set(&a->array, &b->array);
     assert_same_deps(a, b);
     assert_same_argv(a->tags, b->tags);
+    assert_same_hooks(a->hooks, b->hooks);
     assert_same_text(a->llm, b->llm);
     assert_same_text(a->name, b->name);
     assert_same_text(a->command, b->command);

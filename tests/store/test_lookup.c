@@ -350,6 +350,48 @@ test_ids_that_a_plan_gives_out(void **state)
     assert_int_equal(store_next_job_id(f->s), 7);
 }
 
+static int
+on_letter(const struct store_letter *l, void *arg)
+{
+    buf_addf(arg, "%d:%u:%u:%s:%s:%s:%d ", (int)l->id, l->job, l->uid, l->kind, l->target,
+             l->event, l->tries);
+    return l->job == 9;
+}
+
+static void
+assert_outbox(struct store *s, int64_t from, int64_t to, const char *text)
+{
+    auto_buf struct buf out = BUF_INIT;
+
+    assert_int_equal(store_outbox_walk(s, from, to, on_letter, &out, NULL), 0);
+    assert_string_equal(buf_str(&out), text);
+}
+
+static void
+test_what_is_to_be_told(void **state)
+{
+    struct fixture *f = *state;
+    struct store_letter a = {.job = 7, .uid = 1, .kind = "mail", .target = "x", .event = "{}"};
+    struct store_letter b = {
+        .job = 8, .uid = 2, .kind = "on_end", .target = "y", .event = "{}"};
+    struct store_letter c = b;
+
+    assert_outbox(f->s, 0, INT64_MAX, "");
+    assert_int_equal(store_outbox_add(f->s, &a, NULL), 0);
+    assert_int_equal(store_outbox_add(f->s, &b, NULL), 0);
+    assert_int_equal(store_commit(f->s, NULL), 0);
+    assert_outbox(f->s, 0, INT64_MAX, "1:7:1:mail:x:{}:0 2:8:2:on_end:y:{}:0 ");
+    assert_int_equal(store_outbox_tried(f->s, a.id, 3, NULL), 0);
+    assert_int_equal(store_outbox_remove(f->s, b.id, NULL), 0);
+    assert_outbox(f->s, 0, INT64_MAX, "1:7:1:mail:x:{}:3 ");
+    store_rollback(f->s);
+    assert_outbox(f->s, 2, 2, "2:8:2:on_end:y:{}:0 ");
+    assert_int_equal(store_outbox_remove(f->s, b.id, NULL), 0);
+    assert_int_equal(store_commit(f->s, NULL), 0);
+    assert_int_equal(store_outbox_add(f->s, &c, NULL), 0);
+    assert_int_equal(c.id, 3); /* the number of one that went is not used again */
+}
+
 int
 main(void)
 {
@@ -362,6 +404,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_lines_of_a_file_are_remembered, setup, teardown),
         cmocka_unit_test_setup_teardown(test_environments_go_with_their_last_job, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_to_be_told, setup, teardown),
         cmocka_unit_test_setup_teardown(test_usage, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ids_that_a_plan_gives_out, setup, teardown),
     };

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "base/hooks.h"
 #include "core/array.h"
 #include "support.h"
 
@@ -84,6 +85,8 @@ changed_job(struct rng *r, const struct job *old)
     job->key = old->key ? xstrdup(old->key) : NULL;
     free(job->fingerprint);
     job->fingerprint = old->fingerprint ? xstrdup(old->fingerprint) : NULL;
+    hooks_free(job->req.hooks);
+    job->req.hooks = hooks_copy(old->req.hooks);
     job->array = old->array;
     job->task = old->task;
     task_set_free(&job->req.array);
