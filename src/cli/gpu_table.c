@@ -9,10 +9,12 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/answer.h"
+#include "cli/render.h"
 #include "cli/table.h"
 #include "gpu/xid.h"
 
-#define BAR_COLUMNS 12
+#define BAR_COLUMNS  12
+#define WIDE_COLUMNS 110 /* with room for every column */
 
 static const struct column columns[] = {
     {"GPU", true, false},  {"NAME", false, false}, {"STATE", false, false},
@@ -20,7 +22,9 @@ static const struct column columns[] = {
     {"HELD", true, false}, {"SHARE", true, true},  {"FREE", true, false},
     {"LOAD", true, false}, {"TEMP", true, true},   {"JOBS", false, false},
 };
-#define N_COLUMNS ((int)(sizeof columns / sizeof columns[0]))
+#define COLUMN_NAME 1
+#define COLUMN_HELD 6
+#define N_COLUMNS   ((int)(sizeof columns / sizeof columns[0]))
 
 static void
 cell_mib(struct table *t, const json_t *gpu, const char *key)
@@ -74,13 +78,24 @@ cell_share(struct table *t, const json_t *gpu)
     table_cell(t, STYLE_NONE, text);
 }
 
+/* As people call them; a daemon that does not say who holds what says at least who is there. */
 static void
 cell_jobs(struct table *t, const json_t *gpu)
 {
-    auto_buf struct buf ids = BUF_INIT;
+    const json_t *holds = json_object_get(gpu, "holds");
+    auto_buf struct buf names = BUF_INIT;
+    size_t i;
+    json_t *hold;
 
-    answer_add_gpus(&ids, json_object_get(gpu, "jobs"));
-    table_cell(t, STYLE_NONE, buf_str(&ids));
+    json_array_foreach(holds, i, hold)
+    {
+        if (i > 0)
+            buf_addc(&names, ',');
+        answer_add_holder(&names, hold);
+    }
+    if (!holds)
+        answer_add_gpus(&names, json_object_get(gpu, "jobs"));
+    table_cell(t, STYLE_NONE, buf_str(&names));
 }
 
 static void
@@ -171,8 +186,15 @@ gpu_table_add(const json_t *result, const struct term *term, bool strangers, str
 {
     const json_t *gpus = json_object_get(result, "gpus");
     auto_table struct table *t = table_new(columns, N_COLUMNS);
+    bool narrow = term->columns > 0 && term->columns < WIDE_COLUMNS;
     size_t i;
     json_t *gpu;
+
+    if (narrow) { /* the bar shows what is held, and the cards' name is `berth status`'s to tell
+                   */
+        table_hide(t, COLUMN_NAME);
+        table_hide(t, COLUMN_HELD);
+    }
 
     json_array_foreach(gpus, i, gpu)
     {
@@ -180,7 +202,7 @@ gpu_table_add(const json_t *result, const struct term *term, bool strangers, str
 
         cell_number(t, gpu, "index", "");
         table_cell(t, STYLE_NONE, answer_str(gpu, "name"));
-        table_cell(t, strcmp(state, "up") == 0 ? STYLE_NONE : STYLE_BAD, state);
+        table_cell(t, render_gpu_style(state), state);
         cell_mib(t, gpu, "used_mib");
         cell_mib(t, gpu, "total_mib");
         cell_bar(t, term, gpu);
@@ -190,6 +212,10 @@ gpu_table_add(const json_t *result, const struct term *term, bool strangers, str
         cell_number(t, gpu, "util", " %");
         cell_number(t, gpu, "temperature_c", " C");
         cell_jobs(t, gpu);
+    }
+    if (table_rows(t) > 0 && narrow) { /* what they are is said once */
+        gpu_table_add_summary(gpus, out);
+        buf_addc(out, '\n');
     }
     if (table_rows(t) > 0)
         table_print(t, term, out);

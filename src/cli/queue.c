@@ -40,9 +40,8 @@ static const struct page page = {
     .options = options,
     .notes =
         "Columns: id user name state gpus vram share declared peak now time limit priority\n"
-        "reason expected exit submitted started ended wait verdict util why tags after file "
-        "line\n"
-        "cwd log command",
+        "reason expected note exit submitted started ended wait verdict util why tags after\n"
+        "file line cwd log command",
 };
 
 struct wish {

@@ -246,6 +246,25 @@ draw_why(const struct row *row, struct buf *out)
         scan_add(out, &row->v[F_TEXT]);
 }
 
+/* For narrow screens: for how long it runs, or what it waits for and until when. */
+static void
+draw_note(const struct row *row, struct buf *out)
+{
+    size_t before = out->len;
+
+    if (row->v[F_REASON].type != SCAN_STRING)
+        draw_time(row, out);
+    if (out->len > before)
+        buf_addc(out, ' ');
+    draw_reason(row, out);
+    if (row->v[F_EXPECTED].type == SCAN_OBJECT) {
+        buf_adds(out, " ~");
+        draw_expected(row, out);
+    }
+    if (out->len > before && out->data[out->len - 1] == ' ')
+        out->data[--out->len] = '\0';
+}
+
 static void
 draw_command(const struct row *row, struct buf *out)
 {
@@ -288,6 +307,12 @@ const struct queue_column queue_columns[] = {
      FIELD_BIT(F_STATE) | FIELD_BIT(F_EXIT_CODE) | FIELD_BIT(F_SIGNAL) | FIELD_BIT(F_ARRAY),
      draw_reason},
     {"expected", {"EXPECTED", false, true}, F_EXPECTED, 0, draw_expected},
+    {"note",
+     {"TIME / WHY", false, false},
+     F_RUN_MS,
+     FIELD_BIT(F_REASON) | FIELD_BIT(F_EXPECTED) | FIELD_BIT(F_STATE) | FIELD_BIT(F_EXIT_CODE) |
+         FIELD_BIT(F_SIGNAL) | FIELD_BIT(F_ARRAY),
+     draw_note},
     {"exit", {"EXIT", true, false}, F_EXIT_CODE, FIELD_BIT(F_SIGNAL), draw_exit},
     {"submitted", {"SUBMITTED", false, false}, F_SUBMITTED, 0, draw_submitted},
     {"started", {"STARTED", false, false}, F_STARTED, 0, draw_started},

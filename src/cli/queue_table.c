@@ -15,7 +15,10 @@
 #include "cli/table.h"
 #include "wire/client.h"
 
+#define WIDE_COLUMNS 100
+
 static const char usual[] = "id,user,state,gpus,vram,time,reason,expected,command";
+static const char narrow[] = "id,user,state,gpus,vram,note,command";
 
 static void
 draw_row(const struct queue_format *f, const struct row *row, struct table *t, struct buf *cell)
@@ -75,7 +78,11 @@ int
 queue_table_add(struct client *c, json_t *params, const struct queue_view *view,
                 const struct term *term, struct buf *out, size_t *n, struct err *e)
 {
-    const char *columns = view->format ? view->format : view->usual ? view->usual : usual;
+    bool narrow_term = term->columns > 0 && term->columns < WIDE_COLUMNS;
+    const char *columns = view->format  ? view->format
+                          : view->usual ? view->usual
+                          : narrow_term ? narrow
+                                        : usual;
     struct queue_format f;
     struct queue_rows rows;
     auto_buf struct buf pages = BUF_INIT;

@@ -42,6 +42,15 @@ render_state_style(const char *state)
     return i < 0 ? STYLE_NONE : states[i].style;
 }
 
+enum style
+render_gpu_style(const char *state)
+{
+    if (strcmp(state, "up") == 0)
+        return STYLE_GOOD;
+    return strcmp(state, "paused") == 0 || strcmp(state, "draining") == 0 ? STYLE_WARN
+                                                                          : STYLE_BAD;
+}
+
 const char *
 render_state_static(const char *state)
 {

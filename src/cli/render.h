@@ -12,6 +12,7 @@
 struct buf;
 
 enum style render_state_style(const char *state);
+enum style render_gpu_style(const char *state);     /* of a card */
 const char *render_state_static(const char *state); /* the same name, living for ever */
 bool render_state_is_final(const char *state);
 bool render_state_is_active(const char *state); /* holds cards */

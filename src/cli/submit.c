@@ -86,7 +86,13 @@ add_words(struct buf *out, long long id, const struct request *req)
 {
     char limit[24];
 
+    long long tasks = (long long)task_set_count(&req->array);
+
     buf_addf(out, "job %lld submitted", id);
+    if (tasks > 0)
+        buf_addf(out, ", an array of %lld task%s", tasks, tasks == 1 ? "" : "s");
+    if (tasks > 0 && req->array_max > 0)
+        buf_addf(out, ", %d at once", req->array_max);
     if (req->limit_ms)
         buf_addf(out, ", time limit %s", format_duration(req->limit_ms, limit));
     buf_addc(out, '\n');

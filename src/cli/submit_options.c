@@ -195,6 +195,10 @@ submit_finish_request(struct request *req, const struct submit_words *words)
     }
     if (request_validate(req, &e) < 0)
         return cli_fail(&e);
+    if (req->warn_signal && !req->limit_ms)
+        cli_say(
+            "--signal: a job without a time limit is sent no warning; give it one with --time, "
+            "unless the daemon's settings do");
     if (req->gpus_rounded)
         cli_say("gpus: parts of several GPUs are not shared out; it asks for %d whole ones",
                 req->demand.gpus);

@@ -229,14 +229,6 @@ add_percent(const json_t *gpu, struct buf *out, const char *key, const char *uni
         buf_addf(out, "%4lld %-2s", (long long)v, unit);
 }
 
-static enum style
-style_of_state(const char *state)
-{
-    return strcmp(state, "up") == 0                                         ? STYLE_GOOD
-           : strcmp(state, "paused") == 0 || strcmp(state, "draining") == 0 ? STYLE_WARN
-                                                                            : STYLE_BAD;
-}
-
 static void
 add_holders(const json_t *gpu, struct buf *out)
 {
@@ -317,7 +309,7 @@ draw_full(const struct top *t, struct grid *g, const json_t *gpu, struct area a)
                      (long long)answer_int(gpu, "index", 0));
     used += 2 + grid_put(g, a.row, a.column + used + 2, a.columns - used - spark - 26,
                          STYLE_NONE, answer_str(gpu, "name"));
-    grid_put(g, a.row, a.column + used + 2, 10, style_of_state(state), state);
+    grid_put(g, a.row, a.column + used + 2, 10, render_gpu_style(state), state);
     buf_adds(&figures, "load");
     add_percent(gpu, &figures, "util", "%");
     add_percent(gpu, &figures, "temperature_c", "C");
@@ -345,7 +337,7 @@ draw_compact(const struct top *t, struct grid *g, const json_t *gpu, struct area
     int64_t free_mib = answer_int(gpu, "free_mib", -1);
 
     if (!up)
-        used += 1 + grid_put(g, a.row, a.column + used, 8, style_of_state(state), state);
+        used += 1 + grid_put(g, a.row, a.column + used, 8, render_gpu_style(state), state);
     if (free_mib < 0)
         buf_adds(&figures, " n/a free");
     else

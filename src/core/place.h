@@ -33,12 +33,14 @@ struct blocked {
     enum blocked_by by;
     uint32_t job;                      /* who holds it: the largest holder on that card; 0 */
     uint32_t holders[BLOCKED_HOLDERS]; /* the largest of them (GpuShare: those with a share) */
-    int16_t n_holders;                 /* all of them, named or not */
-    int32_t stranger_pid;              /* 0: none is known by pid */
-    int32_t stranger_mib;              /* external use of that card */
-    int64_t need_mib;                  /* wanted there, without the margin */
-    int64_t free_mib;                  /* headroom of that card */
-    int64_t short_mib;                 /* how much is missing there */
+    uint32_t holder_arrays[BLOCKED_HOLDERS]; /* the array each is a task of, where the caller */
+    int32_t holder_tasks[BLOCKED_HOLDERS];   /* filled that in; else 0 */
+    int16_t n_holders;                       /* all of them, named or not */
+    int32_t stranger_pid;                    /* 0: none is known by pid */
+    int32_t stranger_mib;                    /* external use of that card */
+    int64_t need_mib;                        /* wanted there, without the margin */
+    int64_t free_mib;                        /* headroom of that card */
+    int64_t short_mib;                       /* how much is missing there */
     int32_t margin_mib;
     int64_t have;         /* Cpus, Memory: free of it */
     uint8_t gpu_state;    /* enum gpu_state of that card */

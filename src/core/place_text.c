@@ -141,7 +141,11 @@ add_holders(const struct blocked *b, struct buf *out)
     buf_adds(out, b->n_holders > 1 ? "held by jobs " : "held by job ");
     for (int i = 0; i < named; i++) {
         bool last = i == named - 1 && more == 0;
-        buf_addf(out, "%s%u", i == 0 ? "" : last ? " and " : ", ", b->holders[i]);
+        buf_adds(out, i == 0 ? "" : last ? " and " : ", ");
+        if (b->holder_arrays[i])
+            buf_addf(out, "%u_%d", b->holder_arrays[i], b->holder_tasks[i]);
+        else
+            buf_addf(out, "%u", b->holders[i]);
     }
     if (more > 0)
         buf_addf(out, " and %d more", more);

@@ -14,9 +14,9 @@
 #include "core/plan.h"
 #include "daemon/daemon.h"
 #include "daemon/event_filter.h"
-#include "daemon/health.h"
 #include "daemon/server.h"
 #include "daemon/turn.h"
+#include "daemon/why.h"
 #include "store/store.h"
 
 /* An argument as a shell would need it to be written, so that people can paste it. */
@@ -281,9 +281,7 @@ event_waiting(struct daemon *d, const struct job *job)
     auto_buf struct buf text = BUF_INIT, object = BUF_INIT;
     struct blocked why;
     struct jsonw w;
-    plan_explain(job, &why);
-    plan_explain_text(job, &text);
-    health_explain(d, &why, &text);
+    why_waits(d, job, &why, &text);
     begin_unstored(&w, job, &object);
     jsonw_kstr(&w, "reason", reason_name(why.reason));
     jsonw_kstr(&w, "text", buf_str(&text));

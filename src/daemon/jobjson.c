@@ -17,9 +17,9 @@
 #include "daemon/daemon.h"
 #include "daemon/events.h"
 #include "daemon/forecast.h"
-#include "daemon/health.h"
 #include "daemon/launch.h"
 #include "daemon/roles.h"
+#include "daemon/why.h"
 #include "store/store.h"
 
 static void
@@ -128,9 +128,7 @@ static void
 explain_waiting(const struct jobjson *x, struct buf *text)
 {
     struct blocked why;
-    plan_explain(x->job, &why);
-    plan_explain_text(x->job, text);
-    health_explain(x->daemon, &why, text);
+    why_waits(x->daemon, x->job, &why, text);
 }
 
 FIELD(explain)

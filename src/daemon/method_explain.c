@@ -18,10 +18,10 @@
 #include "daemon/daemon.h"
 #include "daemon/events.h"
 #include "daemon/forecast.h"
-#include "daemon/health.h"
 #include "daemon/methods.h"
 #include "daemon/roles.h"
 #include "daemon/select.h"
+#include "daemon/why.h"
 
 struct answer {
     struct daemon *daemon;
@@ -158,9 +158,7 @@ explain_waiting(const struct answer *a, const struct job *job)
     const struct advice_facts f = facts_of(a->daemon, job);
     auto_buf struct buf text = BUF_INIT, help = BUF_INIT;
     struct blocked why;
-    plan_explain(job, &why);
-    plan_explain_text(job, &text);
-    health_explain(a->daemon, &why, &text);
+    why_waits(a->daemon, job, &why, &text);
     advice_for_waiting(job, &why, &f, &help);
     jsonw_kstr(a->out, "reason", reason_name(why.reason));
     put_text(a->out, "text", &text);

@@ -89,7 +89,7 @@ load screen
     see '^cooked'
     in_tmux kill-server
     open_terminal 80 24 berth gpus -w
-    see '^ *0  Simulated GPU  paused'
+    see '^ *0  paused'
     stop_daemon --cancel >/dev/null
     see '^left 4'
     see '^cooked'
@@ -97,4 +97,34 @@ load screen
     has words "$status $err" '^2 .*--watch: .*seconds'
     try berth status --watch --json
     is json "$status" 2
+}
+
+@test "at 80 columns no line is wrapped, and a command still has room" {
+    start_daemon 4x80G
+    berth submit --vram 30G --limit 2h -- sleep 1000 >/dev/null
+    berth submit --array 0-19%2 --vram 60G -- python train.py --config "$(printf 'x%.0s' $(seq 100))" >"$ROOT/words"
+    has words "$(cat "$ROOT/words")" '^job 2 submitted, an array of 20 tasks, 2 at once$'
+    berth submit -G 4 -- sleep 1000 >/dev/null
+    wait_for_event kind=started >/dev/null
+    open_terminal 80 40 sh -c 'berth gpus; berth; berth queue; berth status'
+    see '^left 0'
+    has_not wrapped "$(screen)" '^(x|\.\.\.$|GiB)'
+    see '^4 GPUs \(Simulated GPU, 80\.0 GiB\)'
+    see '^GPU +STATE +USED +TOTAL'
+    see 'TIME / WHY +COMMAND'
+    see '^ *1  RUNNING .* sleep 1000$'
+}
+
+@test "who holds a card is called what people call it" {
+    start_daemon 1
+    berth submit --array 3,5 --vram 9G -- sleep 1000 >/dev/null
+    wait_for_event kind=started array_task=5 >/dev/null
+    berth submit --vram 10G -- true >/dev/null
+    "$E2E/await" until "$LIMIT" "berth explain 4 --json" jobs.0.reason GpuMemory
+    has sentence "$(berth explain 4)" 'held by jobs 1_[35] and 1_[35]'
+    has table "$(berth gpus)" ' 1_3,1_5$'
+    try berth submit --signal USR2 --hold -- true
+    has warned "$err" 'a job without a time limit is sent no warning'
+    try berth submit --signal USR2 --time 1h --hold -- true
+    is silent "$err" ''
 }

@@ -1,0 +1,14 @@
+/* Why a job waits, in words that people understand. */
+#ifndef DAEMON_WHY_H
+#define DAEMON_WHY_H
+
+struct blocked;
+struct buf;
+struct daemon;
+struct job;
+
+/* Fills *why and appends the sentence to text: as the planner has it, with tasks called what
+ * people call them and what is known of a card's health. */
+void why_waits(struct daemon *d, const struct job *job, struct blocked *why, struct buf *text);
+
+#endif
