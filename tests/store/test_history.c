@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "core/learn.h"
 #include "support.h"
 
 struct fixture {
@@ -560,11 +561,99 @@ test_totals(void **state)
     assert_string_equal(buf_str(&seen), "0 7\n1000 1099511627776\n");
 }
 
+/* --- reports ---------------------------------------------------------------------------- */
+
+static void
+test_learned_peaks(void **state)
+{
+    struct fixture *f = *state;
+    const struct store_peaks_key key = {7, "0123456789abcdef", 2},
+                                 one = {7, key.fingerprint, 1};
+    struct learned in = {.peaks_mib = {6000, 0, 7000}, .n = 3, .oom_mib = 8000, .oom_runs = 2};
+    struct learned out;
+
+    assert_int_equal(store_peaks_get(f->s, &key, &out, NULL), 0);
+    assert_int_equal(out.n, 0);
+    assert_int_equal(store_peaks_put(f->s, &key, &in, 1000, NULL), 0);
+    assert_int_equal(store_peaks_get(f->s, &key, &out, NULL),
+                     0); /* before the commit as well */
+    assert_memory_equal(&in, &out, sizeof(in));
+    must_commit(f->s);
+    assert_int_equal(store_peaks_get(f->s, &one, &out, NULL), 0);
+    assert_int_equal(out.n, 0);
+    assert_int_equal(store_peaks_trim(f->s, NULL), 0);
+    must_commit(f->s);
+    assert_int_equal(store_peaks_get(f->s, &key, &out, NULL), 0);
+    assert_memory_equal(&in, &out, sizeof(in));
+}
+
+static void
+on_ended(const struct store_ended *x, void *arg)
+{
+    buf_addf(arg, "%u ", x->id);
+}
+
+static void
+on_used(const struct store_used *x, void *arg)
+{
+    buf_addf(arg, "%u.%d ", x->job, x->attempt->number);
+}
+
+/* Jobs 1..6, of which 4 and 5 ended at the same moment and 6 has not; 2 has two attempts. */
+static void
+add_past(struct store *s)
+{
+    static const int64_t ended[] = {100, 200, 300, 400, 400, 0};
+    const char *const uuids[] = {"GPU-a"};
+
+    for (uint32_t id = 1; id <= 6; id++) {
+        struct job *job = plain_job(id, "true");
+        struct attempt run = {.number = id == 2 ? 2 : 1, .n_gpus = 1, .started_us = 10 * id};
+        job->ended_us = ended[id - 1];
+        job->state = job->ended_us ? JOB_COMPLETED : JOB_RUNNING;
+        assert_int_equal(store_job_insert(s, job, NULL), 0);
+        run.ending = (struct ending){.ended_us = job->ended_us, .run_ms = 5};
+        run.ending.outcome = job->ended_us ? OUTCOME_EXITED : OUTCOME_NONE;
+        assert_int_equal(store_attempt_insert(s, id, &run, uuids, NULL), 0);
+        job_free(job);
+    }
+    const struct attempt first = {.number = 1,
+                                  .n_gpus = 1,
+                                  .started_us = 12,
+                                  .ending = {.outcome = OUTCOME_EXITED, .ended_us = 150}};
+    assert_int_equal(store_attempt_insert(s, 2, &first, uuids, NULL), 0);
+    must_commit(s);
+}
+
+/* However many are asked for at once, each comes once, the newest first. */
+static void
+test_walks_of_the_past(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin_us;
+
+    add_past(f->s);
+    for (int max = 1; max <= 7; max++) {
+        struct store_place jobs = STORE_PLACE_NOW, runs = STORE_PLACE_NOW;
+        auto_buf struct buf ended = BUF_INIT, used = BUF_INIT;
+        while (store_ended_walk(f->s, &jobs, 150, max, on_ended, &ended, NULL) == max)
+            continue;
+        while (store_used_walk(f->s, &runs, 150, max, on_used, &used, NULL) == max)
+            continue;
+        assert_string_equal(buf_str(&ended), "5 4 3 2 ");
+        assert_string_equal(buf_str(&used), "5.1 4.1 3.1 2.2 2.1 ");
+    }
+    assert_int_equal(store_past_begin(f->s, &begin_us, NULL), 0);
+    assert_int_equal(begin_us, 10);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_select),
+        TEST(test_learned_peaks),
+        TEST(test_walks_of_the_past),
         TEST(test_a_walk_can_be_ended),
         TEST(test_live_jobs),
         TEST(test_counts),
