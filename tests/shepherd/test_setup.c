@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -16,6 +15,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "rig.h"
 
 static void
@@ -159,13 +159,7 @@ make_conda(const struct rig *r, const char *at)
 {
     auto_free char *folder = xasprintf("%s/%s/etc/profile.d", r->dir, at);
     auto_free char *file = xasprintf("%s/conda.sh", folder);
-    for (char *slash = folder + strlen(r->dir) + 1; slash; slash = strchr(slash + 1, '/')) {
-        *slash = *slash == '/' ? '\0' : *slash;
-        (void)mkdir(folder, 0700);
-        if (!*slash)
-            *slash = '/';
-    }
-    (void)mkdir(folder, 0700);
+    assert_int_equal(file_mkdirs(folder, 0700, NULL), 0);
     auto_free char *text =
         xasprintf("conda() {\n"
                   "  [ \"$1\" = activate ] || return 2\n"
@@ -209,10 +203,8 @@ test_conda_is_found_and_activated(void **state)
         for (int k = 0; k < 3 && rows[i].made[k]; k++)
             make_conda(&r, rows[i].made[k]);
         if (rows[i].prefix && strchr(rows[i].prefix, '/')) {
-            auto_free char *envs = xasprintf("%s/base/envs", r.dir);
-            auto_free char *x = xasprintf("%s/x", envs);
-            (void)mkdir(envs, 0700);
-            (void)mkdir(x, 0700);
+            auto_free char *envs = xasprintf("%s/base/envs/x", r.dir);
+            assert_int_equal(file_mkdirs(envs, 0700, NULL), 0);
         }
         rig_run(&r, &rec);
         if (rec.ending.code != rows[i].code ||
