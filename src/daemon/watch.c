@@ -236,7 +236,6 @@ on_hello(struct watcher *w, struct watch *x, const json_t *msg)
         return;
     job->run->shepherd_pid = x->shepherd;
     job->run->screen_pid = (int32_t)json_integer_value(json_object_get(msg, "screen_pid"));
-    job->run->command_pid = (int32_t)json_integer_value(json_object_get(msg, "command_pid"));
     x->warned = json_integer_value(json_object_get(msg, "warned_us")) > 0;
     if (job->cancel_asked)
         say_stop(x, job, NULL, job->cancelled_by);

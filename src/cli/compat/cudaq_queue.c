@@ -549,16 +549,20 @@ take_event(struct cudaq *q, const json_t *ev, struct starts *s)
 static int
 count_starts(const struct cudaq *q, struct starts *s)
 {
+    int64_t newest = q->session.seq; /* some may have come twice */
     int n = 0;
     size_t i;
     json_t *ev;
 
     json_array_foreach(q->session.events, i, ev)
     {
+        int64_t seq = answer_int(ev, "seq", 0);
         int64_t card = json_integer_value(json_array_get(json_object_get(ev, "gpus"), 0));
 
-        if (strcmp(answer_str(ev, "kind"), "started") != 0 || card < 0 || card >= GPU_MAX)
+        if (strcmp(answer_str(ev, "kind"), "started") != 0 || seq <= newest || card < 0 ||
+            card >= GPU_MAX)
             continue;
+        newest = seq;
         s->left[card]++;
         n++;
     }

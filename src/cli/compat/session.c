@@ -148,6 +148,7 @@ compat_again(struct compat_session *s, struct err *e)
 {
     if (compat_link_again(&s->link, e) < 0)
         return -1;
+    s->listening = false;
     client_listen(s->link.client, on_notify, NULL, s);
     return 0;
 }
@@ -199,6 +200,22 @@ write_line(struct jsonw *w, const struct compat_line *line)
     jsonw_end_object(w);
 }
 
+/* What starts at once is not to be missed, whatever number its file will have: until that is
+ * known everybody's starts and ends are heard. */
+static int
+listen_first(struct compat_session *s, struct err *e)
+{
+    if (s->listening)
+        return 0;
+    s->listening = true;
+    if (s->file > 0)
+        return compat_follow(s, e);
+    return compat_call(s, "events",
+                       json_pack("{s:b,s:i,s:[sssss]}", "follow", 1, "since", 0, "kinds",
+                                 "started", "launched", "usage", "requeued", "ended"),
+                       NULL, e);
+}
+
 int
 compat_sync(struct compat_session *s, const char *path, const struct compat_line *lines,
             size_t n, bool fresh, json_t **result, struct err *e)
@@ -207,7 +224,7 @@ compat_sync(struct compat_session *s, const char *path, const struct compat_line
     auto_buf struct buf params = BUF_INIT;
     struct jsonw w;
 
-    if (!cwd)
+    if (!cwd || listen_first(s, e) < 0)
         return -1;
     jsonw_init(&w, &params);
     jsonw_object(&w);

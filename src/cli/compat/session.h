@@ -23,6 +23,7 @@ struct compat_session {
     json_t *events; /* that have come and are for the front end to take (json_array_clear) */
     int64_t seq;    /* of the newest event seen; 0: none yet */
     int64_t file;   /* the daemon's number of what compat_sync sends; 0: not yet */
+    bool listening; /* this connection gets events */
     int signals;
     struct watch *watch;
     struct run_file files[SESSION_FILES_MAX]; /* .shown and marks only */
