@@ -291,6 +291,8 @@ on_final(struct session *s)
 {
     int64_t attempt = answer_int(s->job, "attempt", 0);
 
+    if (s->over != attempt && attempt > 0) /* it has run, however quickly */
+        tell_started(s);
     if (s->over != attempt && attempt > 0 && s->at.next < 0)
         connect_to_shepherd(s); /* over before we came: it waits for us, mostly */
     if (s->at.fd >= 0)

@@ -31,7 +31,7 @@
 #define PATIENCE_MS 15000
 #define SLICE_MS    50 /* where the kernel has no pidfds */
 #define STOP_MS     2000
-#define N_OURS      4
+#define N_OURS      3
 #define WORDS_MAX   512
 
 static bool
@@ -54,7 +54,6 @@ screen_env(char *const *env, pid_t pid, const char *name)
     out[at++] = xasprintf("STY=%d.%s", (int)pid, name);
     out[at++] = xasprintf("TERM=screen");
     out[at++] = xasprintf("WINDOW=0");
-    out[at++] = xasprintf("BERTH_SCREEN=%s", name);
     for (size_t i = 0; i < n; i++)
         if (!is_one_of(env[i], theirs))
             out[at++] = env[i];
