@@ -8,12 +8,16 @@
 #include <stdbool.h>
 
 struct err;
+struct page;
 
 /* The global options, from anywhere on the command line or the environment. Borrowed. */
 struct cli {
     const char *dir;    /* --dir; NULL: BERTH_DIR or the user's instance */
     const char *socket; /* --socket or BERTH_SOCKET; NULL: the instance's */
     bool json;
+    /* Who wants a verb's page (opt.h) in the place of its being printed (completion.c). */
+    void (*on_page)(void *ctx, const struct page *page);
+    void *on_page_ctx;
 };
 
 struct verb {
@@ -56,6 +60,7 @@ int cmd_doctor(struct cli *cli, int argc, char **argv);
 int cmd_simulate(struct cli *cli, int argc, char **argv);
 int cmd_compat(struct cli *cli, int argc, char **argv);
 int cmd_top(struct cli *cli, int argc, char **argv);
+int cmd_completion(struct cli *cli, int argc, char **argv);
 int cmd_version(struct cli *cli, int argc, char **argv);
 int cmd_help(struct cli *cli, int argc, char **argv);
 

@@ -41,7 +41,7 @@ cmd_help(struct cli *cli, int argc, char **argv)
     buf_adds(&out,
              "usage: berth [--dir DIR] VERB ...      bare 'berth' shows machine and queue\n\n");
     for (const struct verb *v = cli_verbs; v->name; v++)
-        buf_addf(&out, "  %-9s %s\n", v->name, v->help);
+        buf_addf(&out, "  %-10s %s\n", v->name, v->help);
     buf_adds(&out, "\n'berth VERB --help' says more. Everywhere: --dir DIR (BERTH_DIR), "
                    "--socket PATH, --json.\n");
     return cli_put(&out);

@@ -133,7 +133,10 @@ take_global(struct opt_reader *r, int which)
         r->cli->json = true;
         break;
     case GLOBAL_HELP:
-        r->status = r->page ? opt_print_page(r->page) : cmd_help(r->cli, 1, r->argv);
+        if (r->page && r->cli->on_page)
+            r->cli->on_page(r->cli->on_page_ctx, r->page);
+        else
+            r->status = r->page ? opt_print_page(r->page) : cmd_help(r->cli, 1, r->argv);
         return OPT_EXIT;
     default:
         break;

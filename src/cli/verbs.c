@@ -43,6 +43,7 @@ const struct verb cli_verbs[] = {
     {"simulate", "a workload in virtual time: waits, makespan, a timeline", cmd_simulate},
     {"simjob", "pretend to be a GPU program (for --sim)", run_simjob},
     {"compat", "under the names and options of other schedulers", cmd_compat},
+    {"completion", "of verbs and options, for bash, zsh or fish", cmd_completion},
     {"version", "which Berth this is", cmd_version},
     {"help", "this list", cmd_help},
     {0},

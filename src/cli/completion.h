@@ -1,0 +1,25 @@
+/* What a shell needs to know of the command line, and the scripts that tell it. */
+#ifndef CLI_COMPLETION_H
+#define CLI_COMPLETION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf;
+struct page;
+
+#define COMPLETION_WORDS_MAX 16
+
+/* One verb. Borrowed, but for the words. */
+struct completion {
+    const char *verb, *help;
+    struct page *page;                 /* a copy, with its options; NULL: it has none */
+    char *words[COMPLETION_WORDS_MAX]; /* what stands behind it: start, stop; NULL-terminated */
+    bool takes_jobs;                   /* it selects jobs */
+};
+
+void completion_write_bash(const struct completion *all, size_t n, struct buf *out);
+void completion_write_zsh(const struct completion *all, size_t n, struct buf *out);
+void completion_write_fish(const struct completion *all, size_t n, struct buf *out);
+
+#endif

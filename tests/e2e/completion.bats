@@ -1,0 +1,61 @@
+#!/usr/bin/env bats
+# What the shells complete, asked of the shells themselves.
+
+load lib
+
+# `in_bash WORD...`: what bash offers for the last of these words.
+in_bash()
+{
+    bash -c 'eval "$(berth completion bash)"
+COMP_WORDS=(berth "$@") COMP_CWORD=$#
+_berth
+printf "%s\n" "${COMPREPLY[@]}"' bash "$@" | tr '\n' ' '
+}
+
+# The same in fish.
+in_fish()
+{
+    fish --no-config -c 'berth completion fish | source
+complete -C "$argv[1]"' "$1" | cut -f1 | tr '\n' ' '
+}
+
+@test "bash completes verbs, options, words and jobs" {
+    start_daemon
+    berth submit -G 0 --hold -- true
+    is "verbs" "$(in_bash su)" "submit "
+    is "options" "$(in_bash daemon --fo)" "--follow "
+    is "of submit" "$(in_bash submit --mail)" "--mail-user --mail-type "
+    is "everywhere" "$(in_bash --dir /tmp events --js)" "--json "
+    is "words" "$(in_bash daemon st)" "start stop status "
+    is "jobs" "$(in_bash show '')" "1 "
+    is "a file" "$(in_bash simulate --no-such '')" " "
+}
+
+@test "fish completes verbs, options, words and jobs" {
+    command -v fish >/dev/null || skip "there is no fish here"
+    start_daemon
+    berth submit -G 0 --hold -- true
+    is "verbs" "$(in_fish 'berth subm')" "submit "
+    is "options" "$(in_fish 'berth daemon --fo')" "--follow "
+    has "words" "$(in_fish 'berth daemon sta')" "^start "
+    is "jobs" "$(in_fish 'berth show ')" "1 "
+}
+
+@test "zsh takes the script, and every option is in it" {
+    command -v zsh >/dev/null || skip "there is no zsh here"
+    berth completion zsh >_berth
+    zsh -n _berth
+    zsh -fc 'autoload -Uz compinit; compinit -u -d "$1/dump"; eval "$(cat _berth)"; print $_comps[berth]' zsh "$ROOT" >"$ROOT/out"
+    is "who completes berth" "$(cat "$ROOT/out")" _berth
+    for option in $(berth submit --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+        grep -q -- "$option" _berth || fail_with "$option of submit is not there"
+    done
+}
+
+@test "another shell is none, and none is asked for" {
+    try berth completion tcsh
+    is "exit status" "$status" 2
+    has "words" "$err" "'tcsh' is none of bash, zsh, fish"
+    try berth completion
+    is "exit status" "$status" 2
+}
