@@ -116,27 +116,42 @@ copy_job(const struct job *job)
     return to;
 }
 
-/* The copies of a running array's tasks become its tasks again. */
+/* Copies of tasks that have left their array, to run or to wait in their own name, become its
+ * copy's tasks again, whichever of the two is copied first. */
 static void
-adopt_tasks(struct world *w, struct job *array)
+adopt_task(struct job *array, const struct job *task)
 {
-    for (struct job *job = queue_active(w->q); job; job = queue_active_next(job)) {
-        if (job->array != array->id)
-            continue;
-        array->tasks->total++;
-        array_adopt(array, job);
+    array->tasks->total++;
+    array_adopt(array, task);
+}
+
+static void
+adopt_tasks(const struct world *w, const struct job *real, struct job *array)
+{
+    for (int32_t i = 0; i < real->tasks->live; i++) {
+        const struct job *task = queue_get(w->q, real->tasks->live_ids[i]);
+        if (task)
+            adopt_task(array, task);
     }
+}
+
+static void
+copy_waiting(struct world *w, const struct job *real)
+{
+    struct job *copy = copy_job(real);
+    struct job *array = copy->array ? queue_get(w->q, copy->array) : NULL;
+    if (copy->tasks)
+        adopt_tasks(w, real, copy);
+    if (array && array->tasks)
+        adopt_task(array, copy);
+    queue_add(w->q, copy);
 }
 
 static void
 fill_window(struct world *w, struct source *s)
 {
-    for (; s->n < WINDOW && s->next; s->next = kind_next(s->next), s->n++) {
-        struct job *copy = copy_job(s->next);
-        if (copy->tasks)
-            adopt_tasks(w, copy);
-        queue_add(w->q, copy);
-    }
+    for (; s->n < WINDOW && s->next; s->next = kind_next(s->next), s->n++)
+        copy_waiting(w, s->next);
 }
 
 static void
@@ -239,6 +254,16 @@ split_task(struct world *w, struct job *array, const struct decision *d)
 }
 
 static void
+note_array(struct world *w, const struct job *task, enum job_state from, enum job_state to)
+{
+    struct job *array = task->array ? queue_get(w->q, task->array) : NULL;
+    if (!array || !array->tasks)
+        return;
+    array_note(array, task, from, to, 0);
+    queue_refile(w->q, array);
+}
+
+static void
 start(struct world *w, const struct decision *d)
 {
     struct job *job = queue_get(w->q, d->job);
@@ -249,6 +274,8 @@ start(struct world *w, const struct decision *d)
         job = split_task(w, job, d);
     else
         left_line(w, job->id);
+    if (d->task < 0)
+        note_array(w, job, JOB_PENDING, JOB_RUNNING);
     free(job->run);
     job->run = xcalloc(1, sizeof *job->run);
     job->run->started_us = w->now_us;
@@ -271,16 +298,6 @@ charge(struct world *w, const struct job *job)
 }
 
 static void
-note_array(struct world *w, const struct job *task, enum job_state to)
-{
-    struct job *array = task->array ? queue_get(w->q, task->array) : NULL;
-    if (!array || !array->tasks)
-        return;
-    array_note(array, task, JOB_RUNNING, to, 0);
-    queue_refile(w->q, array);
-}
-
-static void
 end(struct world *w, uint32_t id)
 {
     struct job *job = queue_get(w->q, id);
@@ -288,7 +305,7 @@ end(struct world *w, uint32_t id)
         return; /* it had to make way */
     charge(w, job);
     ledger_release_ahead(w->l, id);
-    note_array(w, job, JOB_COMPLETED);
+    note_array(w, job, JOB_RUNNING, JOB_COMPLETED);
     job_free(queue_remove(w->q, id));
 }
 
@@ -299,7 +316,7 @@ make_way(struct world *w, uint32_t id)
     struct job *job = queue_get(w->q, id);
     charge(w, job);
     ledger_release_ahead(w->l, id);
-    note_array(w, job, JOB_PENDING);
+    note_array(w, job, JOB_RUNNING, JOB_PENDING);
     for (size_t i = 0; i < w->n_ends; i++) {
         if (w->ends[i].job == id)
             w->ends[i].job = 0;

@@ -113,6 +113,36 @@ test_arrays(void **state)
     world_free(&w);
 }
 
+/* A task that waits in its own name, as one that was requeued does, belongs to its array though
+ * both wait: its start and its end are counted there, whichever of them comes first in line. */
+static void
+test_tasks_that_wait(void **state)
+{
+    (void)state;
+    for (int before = 0; before < 2; before++) {
+        struct expected_start *list;
+        struct world w;
+        world_init(&w, 3, &rules);
+        struct job *array = add(&w, (struct spec){.id = 7, .limit = 100});
+        array->req.array.ranges = xcalloc(1, sizeof(struct task_range));
+        array->req.array.n = 1;
+        array->req.array.ranges[0] = (struct task_range){0, 1};
+        array_begin(array);
+        queue_refile(w.q, array);
+        struct job *task = array_split(array, 0, 20);
+        if (before)
+            task->req.priority = 5;
+        queue_add(w.q, task);
+        add(&w, (struct spec){.id = 8, .limit = 100});
+        size_t n = plan_forecast(w.planner, w.q, w.l, wall(w.now), 1000, &list);
+        assert_int_equal(n, 3);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(list[i].at_us, wall(0));
+        free(list);
+        world_free(&w);
+    }
+}
+
 /* Who makes way starts anew, and is no news. */
 static void
 test_preemption(void **state)
@@ -142,6 +172,7 @@ main(void)
         cmocka_unit_test(test_forecast_comes_true),
         cmocka_unit_test(test_unknown_ends_are_not_made_up),
         cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_tasks_that_wait),
         cmocka_unit_test(test_preemption),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
