@@ -29,5 +29,7 @@ struct client *connect_or_start(const struct cli *cli, const struct daemon_args 
 
 /* The machine's daemon, else the user's own in its usual place, if one of them runs; NULL. */
 struct client *connect_machine_or_own(const struct cli *cli);
+/* The daemon of the instance in dir, if it runs and is this user's or root's; NULL. */
+struct client *connect_trusted_at(const char *dir);
 
 #endif

@@ -459,3 +459,35 @@ JOURNAL
     [ -e logs/job001_gpu0.log ]
     [ ! -e logs/.berth ]
 }
+
+# A machine with one card of 24,000 MiB, as nvidia-smi shows it.
+fake_card()
+{
+    if ldconfig -p | grep -q libnvidia-ml.so.1 || [ -e /proc/driver/nvidia/version ]; then
+        skip 'this machine has an NVIDIA driver'
+    fi
+    cp "$BATS_TEST_DIRNAME/../gpu/fake_smi" "$ROOT/bin/nvidia-smi"
+    export FAKE_SMI_DIR=$ROOT/card
+    mkdir "$FAKE_SMI_DIR"
+    echo '0, GPU-5e0c1a2b-0000-0000-0000-000000000001, 24000, 10, 0, 40, Fake GPU, 00000000:01:00.0, Default' >"$FAKE_SMI_DIR/gpus"
+    : >"$FAKE_SMI_DIR/procs"
+}
+
+@test "two gpuscheds in two folders share the real cards, and one ledger" {
+    fake_card
+    mkfifo gate
+    printf '[vram=14G] read line <gate\n' >a.txt
+    printf '[vram=14G] echo second\n' >b.txt
+    background first gpusched a.txt --poll 0.2 --log-dir a
+    wait_for_output first 'job 1 started on gpu \[0\]'
+    background run gpusched b.txt --poll 0.2 --log-dir b
+    wait_for_output run 'discovered GPUs: \[0\]'
+    export BERTH_DIR=$WORK/a/.berth
+    wait_for_event kind=submitted job=2 >second
+    echo go >gate
+    finish first
+    is 'status of the first' "$status" 0
+    finish run
+    is 'status of the second' "$status" 0
+    is 'log of the second' "$(cat b/job001_gpu0.log)" second
+}

@@ -1,19 +1,22 @@
 /* Finding, starting and ending the daemon behind a front end; see home.h. */
 #include "cli/compat/home.h"
 
+#include <dirent.h>
 #include <jansson.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "cli/answer.h"
 #include "wire/client.h"
 
+#define LOCK_PREFIX   "berth-gpu-"
+#define HOLDER_MAX    8192  /* bytes of a lock's file */
 #define LEAVE_MS      10000 /* an idle daemon is gone in a moment */
 #define LEAVE_STEP_MS 1000
 #define AGAIN_TRIES   10
@@ -74,6 +77,74 @@ open_own(struct compat_link *l, const struct compat_home *home, struct err *e)
     return l->client ? 0 : -1;
 }
 
+/* The instance of the daemon that holds a card, as the lock's file says it: "alice uid 1000 pid
+ * 77 state /x/.berth/state". NULL: it does not say. */
+static char *
+holder_of(int dir, const char *lock)
+{
+    auto_buf struct buf text = BUF_INIT;
+    auto_free char *state = NULL;
+    const char *at;
+    char *slash;
+
+    if (strncmp(lock, LOCK_PREFIX, sizeof LOCK_PREFIX - 1) != 0 ||
+        file_is_locked_at(dir, lock, NULL) <= 0 ||
+        file_read_at(dir, lock, HOLDER_MAX, &text, NULL) < 0)
+        return NULL;
+    at = strstr(buf_str(&text), " state ");
+    if (!at)
+        return NULL;
+    state = xstrndup(at + 7, strcspn(at + 7, "\n"));
+    slash = strrchr(state, '/');
+    if (!slash)
+        return NULL;
+    *slash = '\0';
+    return TAKE(state);
+}
+
+/* A daemon that has cards of this machine and that we may use. */
+static struct client *
+connect_holder(char **where)
+{
+    const char *name = of_environment("BERTH_LOCK_DIR");
+    auto_dir DIR *dir = opendir(name                             ? name
+                                : access("/run/lock", W_OK) == 0 ? "/run/lock"
+                                                                 : "/tmp");
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        auto_free char *root = holder_of(dirfd(dir), entry->d_name);
+        struct client *c = root ? connect_trusted_at(root) : NULL;
+
+        if (c) {
+            *where = TAKE(root);
+            return c;
+        }
+    }
+    return NULL;
+}
+
+/* A real card belongs to one daemon. Where that of another run of the same user has them, jobs
+ * go to it: two runs in two folders share the cards, and one ledger. */
+static int
+open_own_or_join(struct compat_link *l, const struct compat_home *home, struct err *e)
+{
+    char *where = NULL;
+
+    if (open_own(l, home, e) == 0)
+        return 0;
+    if (home->sim)
+        return -1;
+    l->client = connect_holder(&where);
+    if (!l->client)
+        return -1;
+    free(l->dir);
+    l->dir = where;
+    l->cli = (struct cli){.dir = l->dir};
+    l->own = false;
+    return 0;
+}
+
 int
 compat_link_open(struct compat_link *l, const struct compat_home *home, struct err *e)
 {
@@ -90,7 +161,7 @@ compat_link_open(struct compat_link *l, const struct compat_home *home, struct e
         with.sim = of_environment("BERTH_SIM");
     if (!with.sim)
         l->client = connect_machine_or_own(&l->cli);
-    return l->client ? 0 : open_own(l, &with, e);
+    return l->client ? 0 : open_own_or_join(l, &with, e);
 }
 
 int

@@ -1,8 +1,9 @@
 /* Which daemon a front end works with: the one that the environment names (BERTH_SOCKET,
  * BERTH_DIR), else the machine's, else the user's own if it runs, else one of the tool's own in
- * the folder in which that tool keeps its files. With simulated cards it is always the last:
- * their number is the command line's. BERTH_SIM=SPEC gives simulated cards to tools that have
- * no option for them. */
+ * the folder in which that tool keeps its files. A real card belongs to one daemon: where that
+ * of another run has them all, it is that one. With simulated cards it is always one of its
+ * own: their number is the command line's. BERTH_SIM=SPEC gives simulated cards to tools that
+ * have no option for them. */
 #ifndef CLI_COMPAT_HOME_H
 #define CLI_COMPAT_HOME_H
 
