@@ -18,8 +18,8 @@
 #define ENTRIES_MAX 128
 
 struct waiter {
-    struct waiter *next, **at;
-    cache_ready_fn ready;
+    struct waiter *next;
+    cache_ready_fn ready; /* NULL: gone meanwhile */
     void *ctx;
 };
 
@@ -62,19 +62,14 @@ cache_new(struct upstream *u)
 }
 
 static void
-waiter_free(struct waiter *w)
-{
-    *w->at = w->next;
-    if (w->next)
-        w->next->at = w->at;
-    free(w);
-}
-
-static void
 entry_free(struct entry *x)
 {
-    while (x->waiters)
-        waiter_free(x->waiters);
+    struct waiter *next;
+
+    for (struct waiter *w = x->waiters; w; w = next) {
+        next = w->next;
+        free(w);
+    }
     for (int i = 0; i < QUERY_PARTS_MAX; i++)
         json_decref(x->results[i]);
     reply_unref(x->reply);
@@ -102,18 +97,15 @@ static void
 tell(struct entry *x)
 {
     /* One who is told may ask again, and then stands in a list of his own. */
-    struct waiter *list = x->waiters;
+    struct waiter *w = x->waiters, *next;
     struct reply *reply = reply_ref(x->reply);
 
     x->waiters = NULL;
-    if (list)
-        list->at = &list;
-    while (list) {
-        struct waiter *w = list;
-        cache_ready_fn ready = w->ready;
-        void *ctx = w->ctx;
-        waiter_free(w);
-        ready(ctx, reply);
+    for (; w; w = next) {
+        if (w->ready)
+            w->ready(w->ctx, reply);
+        next = w->next;
+        free(w);
     }
     reply_unref(reply);
 }
@@ -258,9 +250,7 @@ cache_get(struct cache *c, const struct query *q, cache_ready_fn ready, void *ct
         return;
     }
     w = xcalloc(1, sizeof *w);
-    *w = (struct waiter){.next = x->waiters, .at = &x->waiters, .ready = ready, .ctx = ctx};
-    if (x->waiters)
-        x->waiters->at = &w->next;
+    *w = (struct waiter){.next = x->waiters, .ready = ready, .ctx = ctx};
     x->waiters = w;
     *waiting = w;
     if (x->n_missing == 0)
@@ -270,7 +260,7 @@ cache_get(struct cache *c, const struct query *q, cache_ready_fn ready, void *ct
 void
 cache_forget(struct waiter *w)
 {
-    waiter_free(w);
+    w->ready = NULL;
 }
 
 void

@@ -40,7 +40,8 @@ hmac(const char *key, const char *text, uint8_t out[SHA256_DIGEST_LENGTH])
     if (strlen(key) > sizeof block)
         digest(key, strlen(key), "", 0, block);
     else
-        memcpy(block, key, strlen(key));
+        for (size_t i = 0; key[i]; i++)
+            block[i] = (uint8_t)key[i];
     for (size_t i = 0; i < sizeof block; i++)
         block[i] ^= 0x36;
     digest(block, sizeof block, text, strlen(text), inner);

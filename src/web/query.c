@@ -12,6 +12,7 @@
 #include "web/reply.h"
 
 #define COMMAND_MAX 300  /* bytes of a command in a list; a job's own page has all of it */
+#define SHOWN       100  /* lines of the queue there: more than fit on a screen */
 #define RECENT      8    /* ended jobs on the first page */
 #define PAGE_MAX    1000 /* of the history, at a time: the daemon's bound */
 #define POINTS      120  /* of a curve: as wide as it is drawn */
@@ -203,7 +204,8 @@ query_parts(const struct query *q, struct query_part out[QUERY_PARTS_MAX])
     switch (q->kind) {
     case QUERY_OVERVIEW:
         out[n++] = (struct query_part){"status", NULL, false};
-        out[n++] = (struct query_part){"jobs", queue_params(q, limit), false};
+        out[n++] =
+            (struct query_part){"jobs", queue_params(q, q->limit ? limit : SHOWN), false};
         out[n++] = (struct query_part){"jobs", ended_params(q, RECENT), false};
         out[n++] = (struct query_part){"health", NULL, true};
         break;

@@ -171,6 +171,10 @@ load web
     "$E2E/await" output "$LIMIT" "$ROOT/stream" '^event: rev'
     berth submit -G 0 --wait -- true
     "$E2E/await" output "$LIMIT" "$ROOT/stream" '"kind":"ended","job":1'
+    # It ends in order while somebody listens.
+    kill "$web_pid"
+    "$E2E/await" pid "$LIMIT" "$web_pid"
+    wait "$web_pid"
 }
 
 @test "killed, stopped, or flooded, it touches neither the daemon nor the jobs" {

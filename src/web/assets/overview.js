@@ -6,7 +6,7 @@ import {
 } from "./page.js";
 import {sparkline} from "./plot.js";
 
-const SHOWN = 200;
+const SHOWN = 100; // as many as come without being asked for
 const known = (v) => v !== null && v !== undefined;
 const isActive = (job) => ["RUNNING", "STARTING", "COMPLETING", "SUSPENDED"].includes(job.state);
 
