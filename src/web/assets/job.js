@@ -38,7 +38,7 @@ function exit(job) {
 function memory(job) {
     const most = peak(job);
     if (!known(most)) return null;
-    const of = job.declared_mib || job.vram_mib;
+    const of = job.vram_mib || job.declared_mib; // a retry may have asked for more than at first
     return mib(most) + (of ? ` of ${mib(of)} asked (${Math.round(100 * most / of)}\u00a0%)` : "") +
         (["over", "under"].includes(job.verdict) ? `, ${job.verdict}-declared` : "");
 }

@@ -99,7 +99,7 @@ function occupancy() {
 function advice() {
     if (!data.advice.length) return null;
     return el("section", {"aria-label": "Advice"}, el("h2", null, "What would do better"),
-        el("ul.problems", null, data.advice.slice(0, 12).map((a) =>
+        el("ul.problems", null, data.advice.slice(0, 6).map((a) =>
             el("li.problem." + (a.kind === "out_of_memory" || a.kind === "ask_more" ? "warn" : "note"), null,
                 el("a", {href: "/jobs/" + a.newest}, el("code", null, a.command === null ? "(private)" : safe(a.command))),
                 " of " + a.user + ": ", safe(a.text)))));
