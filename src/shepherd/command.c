@@ -170,7 +170,8 @@ spawn_command(const struct spec *spec, const struct last_steps *last, char *cons
         c->setup_fd >= 0 ? setup_argv(spec, plain, c->setup_fd, number) : NULL;
     char *const *argv = set_up ? set_up : plain;
     const char *shell = last->identity ? last->identity->shell : find_env(spec->env, "SHELL");
-    auto_free char **in_login = spec->login ? login_argv(shell, argv) : NULL;
+    bool other_login = spec->login && !(set_up && login_is_read_by_bash(shell));
+    auto_free char **in_login = other_login ? login_argv(shell, argv) : NULL;
     struct last_steps steps = *last;
     struct spawn s = {
         .argv = in_login ? in_login : argv,

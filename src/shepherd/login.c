@@ -29,6 +29,14 @@ usable_shell(const char *shell, const char **as)
     return "/bin/sh";
 }
 
+bool
+login_is_read_by_bash(const char *shell)
+{
+    const char *as;
+    (void)usable_shell(shell, &as);
+    return strcmp(as, "-bash") == 0 || strcmp(as, "-sh") == 0 || strcmp(as, "-dash") == 0;
+}
+
 char **
 login_argv(const char *shell, char *const *argv)
 {

@@ -2,7 +2,12 @@
 #ifndef SHEPHERD_LOGIN_H
 #define SHEPHERD_LOGIN_H
 
+#include <stdbool.h>
+
 struct identity;
+
+/* Whether bash, as a login shell, reads the profiles of those whose shell this is. */
+bool login_is_read_by_bash(const char *shell);
 
 /* argv behind a login shell that reads its profiles and then becomes the command. Strings of
  * argv and shell are borrowed, the list is the caller's. */

@@ -28,12 +28,13 @@
 #define STEP_NO_CONDA 'n' /* there is no conda */
 #define STEP_DONE     'd' /* the command is next */
 
-/* $1: the file's descriptor. $2: a conda environment, or "". $3: `text` with $4, a command
- * line, which is evaluated in this very shell; or `argv` with a program and its arguments,
- * which this shell becomes. A command line that is but one program is become, too, so that no
- * shell stays to wait for it. */
+/* $1: the file's descriptor. $2: a conda environment, or "". $3: the job's cards, which
+ * profiles and set-ups do not change. $4: `text` with $5, a command line, which is evaluated in
+ * this very shell; or `argv` with a program and its arguments, which this shell becomes. A
+ * command line that is but one program is become, too, so that no shell stays to wait for it.
+ */
 static const char SCRIPT[] =
-    "berth_mark=$1 berth_conda=$2 berth_kind=$3 berth_command=(\"${@:4}\")\n"
+    "berth_mark=$1 berth_conda=$2 berth_cards=$3 berth_kind=$4 berth_command=(\"${@:5}\")\n"
     "set --\n" /* what is sourced below must not take these for its own */
     "if [ -n \"$berth_conda\" ]; then\n"
     "  for berth_root in ${CONDA_PREFIX:+\"$CONDA_PREFIX/../..\" \"$CONDA_PREFIX\"}"
@@ -57,7 +58,8 @@ static const char SCRIPT[] =
     "[ $berth_status = 0 ] || exit $berth_status\n"
     "printf d >&$berth_mark\n"
     "exec {berth_mark}>&-\n"
-    "unset berth_mark berth_conda berth_root berth_status\n"
+    "export CUDA_VISIBLE_DEVICES=$berth_cards\n"
+    "unset berth_mark berth_conda berth_cards berth_root berth_status\n"
     "if [ $berth_kind = argv ]; then exec \"${berth_command[@]}\"; fi\n"
     "set --\n"
     "if [ -z \"$(trap -p)\" ] && [[ $berth_command != *[!a-zA-Z0-9_./:,+@%=[:blank:]-]* ]] &&\n"
@@ -90,13 +92,25 @@ setup_open(const struct spec *spec, struct err *e)
     return TAKE_FD(fd);
 }
 
+static const char *
+cards_of(char *const *env)
+{
+    static const char NAME[] = "CUDA_VISIBLE_DEVICES=";
+    for (; *env; env++)
+        if (strncmp(*env, NAME, sizeof NAME - 1) == 0)
+            return *env + sizeof NAME - 1;
+    return "";
+}
+
 char **
 setup_argv(const struct spec *spec, char *const *argv, int fd, char number[12])
 {
     const char *conda = spec->conda ? spec->conda : "";
-    const char *front[] = {
-        "bash", "-c", SCRIPT, "bash", number, conda, spec->shell ? "text" : "argv"};
-    const size_t n_front = sizeof front / sizeof front[0];
+    const char *kind = spec->shell ? "text" : "argv", *cards = cards_of(spec->env);
+    const char *plain[] = {"bash", "-c", SCRIPT, "bash", number, conda, cards, kind};
+    const char *login[] = {"bash", "-l", "-c", SCRIPT, "-bash", number, conda, cards, kind};
+    const char **front = spec->login ? login : plain;
+    const size_t n_front = (spec->login ? sizeof login : sizeof plain) / sizeof plain[0];
     char *const *rest = spec->shell ? argv + 2 : argv; /* /bin/sh -c TEXT */
     size_t n = 0;
     snprintf(number, 12, "%d", fd);
