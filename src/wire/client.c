@@ -22,6 +22,7 @@
 
 struct client {
     int fd;
+    char *path; /* owned; NULL: of a socket that was taken over */
     bool lost;
     int patience_ms; /* 0: endless */
     int64_t last_id;
@@ -57,6 +58,7 @@ client_connect(const char *path, struct err *e)
 {
     auto_close int fd = -1;
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct client *c;
 
     if (strlen(path) >= sizeof addr.sun_path) {
         err_set(e, ERR_USAGE,
@@ -79,7 +81,9 @@ client_connect(const char *path, struct err *e)
             err_errno(e, ERR_UNREACHABLE, why, "no daemon answers at %s", path);
         return NULL;
     }
-    return client_from_fd(TAKE_FD(fd));
+    c = client_from_fd(TAKE_FD(fd));
+    c->path = xstrdup(path);
+    return c;
 }
 
 void
@@ -92,7 +96,14 @@ client_free(struct client *c)
     json_decref(c->result);
     free(c->raw_copy);
     buf_free(&c->in);
+    free(c->path);
     free(c);
+}
+
+const char *
+client_path(const struct client *c)
+{
+    return c->path;
 }
 
 void

@@ -33,6 +33,8 @@ struct client *client_from_fd(int fd);
 void client_free(struct client *c); /* NULL is fine */
 
 int client_fd(const struct client *c);
+/* The socket that client_connect was given; NULL of a client_from_fd. Borrowed. */
+const char *client_path(const struct client *c);
 
 /* A call fails with ERR_UNREACHABLE once the daemon has been silent for so long while an
  * answer was due, and the connection is lost. 0: wait for ever, as a new client does. */

@@ -25,5 +25,9 @@ const struct compat_tool *compat_find(const char *argv0);
 int compat_gpusched(int argc, char **argv);
 int compat_simjob(int argc, char **argv);
 int compat_cudaq(int argc, char **argv);
+int compat_mgpu_server(int argc, char **argv);
+int compat_mgpu_srun(int argc, char **argv);
+int compat_mgpu_queue(int argc, char **argv);
+int compat_mgpu_cancel(int argc, char **argv);
 
 #endif

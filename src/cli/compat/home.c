@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "wire/client.h"
+#include "wire/places.h"
 
 #define LOCK_PREFIX   "berth-gpu-"
 #define HOLDER_MAX    8192  /* bytes of a lock's file */
@@ -63,8 +64,10 @@ open_own(struct compat_link *l, const struct compat_home *home, struct err *e)
     l->own = true;
     l->dir = xasprintf("%s/.berth", home->root);
     l->cli = (struct cli){.dir = l->dir};
-    l->args = (struct daemon_args){.sim = home->sim, .settings = home->settings};
-    if (file_mkdirs(home->root, 0777, e) < 0 || file_mkdirs(l->dir, 0700, e) < 0)
+    l->args = (struct daemon_args){
+        .sim = home->sim, .settings = home->settings, .system = home->system};
+    if (file_mkdirs(home->root, 0777, e) < 0 ||
+        file_mkdirs(l->dir, home->system ? 0755 : 0700, e) < 0)
         return -1;
     l->client = connect_or_start(&l->cli, &l->args, &started, e);
     if (!l->client)
@@ -141,8 +144,22 @@ open_own_or_join(struct compat_link *l, const struct compat_home *home, struct e
     free(l->dir);
     l->dir = where;
     l->cli = (struct cli){.dir = l->dir};
+    l->args = (struct daemon_args){0};
     l->own = false;
     return 0;
+}
+
+/* The one that the environment names, started where it does not run yet. */
+static int
+open_named(struct compat_link *l, const struct compat_home *home, struct err *e)
+{
+    l->args = (struct daemon_args){.sim = of_environment("BERTH_SIM"), .system = home->system};
+    if (home->system) {
+        l->cli.dir = of_environment("BERTH_DIR"); /* places of a system say nothing of it */
+        l->args.settings = home->settings;
+    }
+    l->client = connect_or_start(&l->cli, &l->args, NULL, e);
+    return l->client ? 0 : -1;
 }
 
 int
@@ -152,15 +169,14 @@ compat_link_open(struct compat_link *l, const struct compat_home *home, struct e
 
     *l = (struct compat_link){0};
     l->cli.socket = of_environment("BERTH_SOCKET");
-    if (!home->sim && (l->cli.socket || of_environment("BERTH_DIR"))) {
-        l->client = connect_or_start(&l->cli, NULL, NULL, e);
-        return l->client ? 0 : -1;
-    }
+    if (!home->sim && (l->cli.socket || of_environment("BERTH_DIR")))
+        return open_named(l, home, e);
     l->cli.socket = NULL;
     if (!home->sim)
         with.sim = of_environment("BERTH_SIM");
-    if (!with.sim)
-        l->client = connect_machine_or_own(&l->cli);
+    if (!with.sim) /* one of a single user would not serve the others */
+        l->client = home->system ? client_connect(PLACES_SYSTEM_SOCKET, NULL)
+                                 : connect_machine_or_own(&l->cli);
     return l->client ? 0 : open_own_or_join(l, &with, e);
 }
 
@@ -173,7 +189,7 @@ compat_link_again(struct compat_link *l, struct err *e)
         /* A daemon that died of a full disk or of memory may find some a moment later. */
         if (i > 0)
             poll(NULL, 0, AGAIN_MS);
-        l->client = connect_or_start(&l->cli, l->own ? &l->args : NULL, NULL, e);
+        l->client = connect_or_start(&l->cli, &l->args, NULL, e);
     }
     return l->client ? 0 : -1;
 }

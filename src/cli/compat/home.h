@@ -20,6 +20,7 @@ struct compat_home {
     const char *sim;  /* NULL: real cards */
     const char *const
         *settings; /* "key=value" for a daemon of its own; NULL-terminated, or NULL */
+    bool system; /* a daemon that is started serves all users: for front ends that root runs */
 };
 
 struct compat_link {

@@ -9,6 +9,13 @@ const struct compat_tool compat_tools[] = {
     {"cudaq", {"cudaq.py"}, "commands to the GPU with the most free memory", compat_cudaq},
     {"gpusched", {NULL}, "gpusched 0.4.0: a file of commands, by free memory", compat_gpusched},
     {"gpusched.simjob", {NULL}, "gpusched's pretend GPU program", compat_simjob},
+    {"mgpu_scheduler_server",
+     {NULL},
+     "mgpu: the server, which speaks its old protocol too",
+     compat_mgpu_server},
+    {"mgpu_srun", {NULL}, "mgpu: a command on GPUs that are named", compat_mgpu_srun},
+    {"mgpu_queue", {NULL}, "mgpu: what runs and what waits", compat_mgpu_queue},
+    {"mgpu_cancel", {NULL}, "mgpu: ends a job", compat_mgpu_cancel},
     {NULL, {NULL}, NULL, NULL},
 };
 
