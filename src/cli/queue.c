@@ -14,6 +14,7 @@
 #include "cli/connect.h"
 #include "cli/gpu_table.h"
 #include "cli/opt.h"
+#include "cli/queue_json.h"
 #include "cli/queue_table.h"
 #include "cli/term.h"
 #include "cli/watch.h"
@@ -102,20 +103,6 @@ make_params(const struct opt_reader *r, const struct wish *w)
     if (w->limit)
         json_object_set_new(params, "limit", json_integer(w->limit));
     return params;
-}
-
-static int
-print_json(const struct cli *cli, json_t *params)
-{
-    json_t *result;
-    int status = ask_daemon(cli, "jobs", params, &result);
-
-    if (status == 0) {
-        json_object_set_new(result, "version", json_integer(1));
-        status = cli_put_json(result);
-    }
-    json_decref(result);
-    return status;
 }
 
 struct watched {
@@ -218,7 +205,7 @@ cmd_queue(struct cli *cli, int argc, char **argv)
     if (w.watch && cli->json)
         return cli_usage("--watch and --json exclude each other; 'berth events -f' is JSON");
     if (cli->json)
-        return print_json(cli, make_params(&r, &w));
+        return queue_json_print(cli, make_params(&r, &w));
     if (w.watch)
         return watch_queue(cli, &r, &w);
     say_gpus_out(cli);
