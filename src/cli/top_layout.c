@@ -111,7 +111,7 @@ find_daemon_problems(const struct top *t, struct problems *p)
     char span[24];
 
     if (!t->connected && t->trouble && (line = add_problem(p, STYLE_BAD)))
-        buf_addf(line, "%s; trying again", t->trouble);
+        buf_addf(line, "trying again: %s", t->trouble);
     if (t->silent_ms >= SILENT_MS && (line = add_problem(p, STYLE_BAD)))
         buf_addf(line, "the daemon has not answered for %s",
                  format_duration(t->silent_ms, span));

@@ -42,7 +42,8 @@ top_screen_begin(struct err *e)
     /* They say how large the window was once; curses would believe them for ever. */
     (void)unsetenv("LINES");
     (void)unsetenv("COLUMNS");
-    screen = newterm(NULL, stdout, stdin);
+    /* newterm, too, says that it does not know a terminal, and leaks. */
+    screen = top_screen_is_known() ? newterm(NULL, stdout, stdin) : NULL;
     if (!screen)
         return err_set(
             e, ERR_FAILED,

@@ -79,7 +79,7 @@ load screen
     press q
     see '^left 0'
     see '^cooked'
-    in_tmux kill-server
+    close_terminal
     open_terminal 80 24 berth status --watch=0.2
     see '^jobs +1 held'
     berth release 1 >/dev/null
@@ -87,7 +87,7 @@ load screen
     press C-c
     see '^left 130'
     see '^cooked'
-    in_tmux kill-server
+    close_terminal
     open_terminal 80 24 berth gpus -w
     see '^ *0  paused'
     stop_daemon --cancel >/dev/null

@@ -6,8 +6,19 @@ eval "plain_$(declare -f teardown)"
 # The terminal ends first: what runs in it bears the test's mark.
 teardown()
 {
-    in_tmux kill-server 2>/dev/null || true
+    close_terminal
     plain_teardown
+}
+
+# What runs in it is killed first: a hang-up in the middle of a sanitizer's last look at the memory
+# leaves that waiting for ever.
+close_terminal()
+{
+    local shell
+    for shell in $(in_tmux list-panes -a -F '#{pane_pid}' 2>/dev/null); do
+        pkill -KILL -P "$shell" || true
+    done
+    in_tmux kill-server 2>/dev/null || true
 }
 
 in_tmux()

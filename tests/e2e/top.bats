@@ -195,18 +195,18 @@ three_jobs()
     has colour "$(screen -e)" $'\033\\[3[0-7]m'
     press q
     see '^left 0'
-    in_tmux kill-server
+    close_terminal
     open_terminal 80 24 berth top
     see 'all is well'
     has_not colour "$(screen -e)" $'\033\\[3[0-7]m'
-    in_tmux kill-server
+    close_terminal
     for name in vt100 linux screen xterm-256color; do
         open_terminal 80 24 -u NO_COLOR TERM=$name LC_ALL=C berth top
         see "$bars"
         see 'all is well'
         press q
         see '^left 0'
-        in_tmux kill-server
+        close_terminal
     done
     open_terminal 80 24 TERM=nothing berth top
     see "terminal is not known here \\(TERM=nothing\\)"
