@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "cli/grid.h"
+#include "cli/top_terminfo.h"
 
 #define ESC_DELAY_MS 50 /* a key's sequence over a slow line comes apart by no more */
 
@@ -43,7 +44,7 @@ top_screen_begin(struct err *e)
     (void)unsetenv("LINES");
     (void)unsetenv("COLUMNS");
     /* newterm, too, says that it does not know a terminal, and leaks. */
-    screen = top_screen_is_known() ? newterm(NULL, stdout, stdin) : NULL;
+    screen = top_terminfo_is_known() ? newterm(NULL, stdout, stdin) : NULL;
     if (!screen)
         return err_set(
             e, ERR_FAILED,

@@ -27,8 +27,6 @@ enum top_key {
 int top_screen_begin(struct err *e);
 void top_screen_end(void);
 
-/* Whether the terminal that TERM names is in the database. */
-bool top_screen_is_known(void);
 bool top_screen_is_ascii(void);
 void top_screen_size(int *rows, int *columns);
 void top_screen_show(const struct grid *g);

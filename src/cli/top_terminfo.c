@@ -1,13 +1,13 @@
-/* Whether a terminal is known; see top_screen.h. Apart from the rest, because <term.h> makes
- * macros of words like `columns`. */
+/* The database of terminals; see top_terminfo.h. Apart from top_screen.c, because <term.h>
+ * makes macros of words like `columns`. */
+#include "cli/top_terminfo.h"
+
 #include <ncurses.h>
 #include <term.h>
 #include <unistd.h>
 
-#include "cli/top_screen.h"
-
 bool
-top_screen_is_known(void)
+top_terminfo_is_known(void)
 {
     int why;
 

@@ -21,9 +21,12 @@ close_terminal()
     in_tmux kill-server 2>/dev/null || true
 }
 
+# Each terminal has a server of its own: the one before may still be leaving.
+terminals=0
+
 in_tmux()
 {
-    tmux -S "$ROOT/tmux.sock" -f /dev/null "$@"
+    tmux -S "$ROOT/tmux.$terminals" -f /dev/null "$@"
 }
 
 # `open_terminal COLUMNS ROWS [NAME=VALUE...] COMMAND`: runs COMMAND as a shell's; when it ends, the
@@ -39,6 +42,7 @@ echo "left \$?"
 if stty -a | grep -q ' icanon'; then echo cooked; else echo raw; fi
 exec cat >/dev/null
 EOF
+    terminals=$((terminals + 1))
     in_tmux new-session -d -x "$columns" -y "$rows" bash "$ROOT/terminal"
 }
 
@@ -51,14 +55,14 @@ screen()
 # Until the screen has a line like this extended regular expression.
 see()
 {
-    "$E2E/await" screen "$LIMIT" "$ROOT/tmux.sock" "$1" || fail_with "the screen never had '$1'; it has:
+    "$E2E/await" screen "$LIMIT" "$ROOT/tmux.$terminals" "$1" || fail_with "the screen never had '$1'; it has:
 $(screen)"
 }
 
 # Until it has none.
 see_gone()
 {
-    "$E2E/await" noscreen "$LIMIT" "$ROOT/tmux.sock" "$1" || fail_with "the screen still has '$1':
+    "$E2E/await" noscreen "$LIMIT" "$ROOT/tmux.$terminals" "$1" || fail_with "the screen still has '$1':
 $(screen)"
 }
 
