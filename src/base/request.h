@@ -109,7 +109,7 @@ struct request {
     int32_t array_max;     /* the most tasks that run at once; 0: no bound */
     struct dep *deps;      /* owned */
     int32_t n_deps;
-    char **tags;   /* owned, NULL-terminated; or NULL */
+    char **tags;         /* owned, NULL-terminated; or NULL */
     struct hooks *hooks; /* owned; whom to tell (base/hooks.h); NULL: nobody */
     char *llm;     /* owned; the model of --llm in the command, when a table was asked; NULL */
     char *name;    /* owned; NULL: none */

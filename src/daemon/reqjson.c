@@ -328,8 +328,9 @@ read_hook(const char *k, const json_t *v, struct request *r, struct err *e)
             return read_text(v, k, FIELD(r->hooks, hook_texts[i].offset), e);
         if (read_text(v, k, &types, e))
             return -1;
-        return hooks_parse_types(types, &r->hooks->mail_types, e) ? err_prefix(e, "\"mail_type\"")
-                                                                   : 0;
+        return hooks_parse_types(types, &r->hooks->mail_types, e)
+                   ? err_prefix(e, "\"mail_type\"")
+                   : 0;
     }
     return 1;
 }

@@ -16,8 +16,8 @@ int setup_open(const struct spec *spec, struct err *e);
 
 /* What is executed in the place of argv (the spec's, or one that means the same): a fixed text
  * for bash (as a login shell, for a job that is to have a login's environment: the set-up may
- * use what the profiles define), with all that is the user's behind it as arguments. The list is the caller's, the
- * strings are borrowed; number becomes fd. */
+ * use what the profiles define), with all that is the user's behind it as arguments. The list
+ * is the caller's, the strings are borrowed; number becomes fd. */
 char **setup_argv(const struct spec *spec, char *const *argv, int fd, char number[12]);
 
 /* Whether the set-up came to its end, so that the command was begun; else what it was about

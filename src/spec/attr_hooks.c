@@ -1,7 +1,7 @@
 /* Attributes that say whom to tell about a job, and what their values may be. A mail's address
  * ends up on a command line and in a header, a URL in a program's settings: so neither may hold
- * what means something there. Called through attr.c's table, by config.c, and for what came over
- * the wire by attr_check.c. */
+ * what means something there. Called through attr.c's table, by config.c, and for what came
+ * over the wire by attr_check.c. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -83,8 +83,9 @@ hooks_check_command(const char *text, struct err *e)
     size_t n = strlen(text);
 
     if (n > HOOK_MAX_BYTES)
-        return err_set(e, ERR_USAGE, "%zu bytes of command; the most is %d: put it into a script",
-                       n, HOOK_MAX_BYTES);
+        return err_set(e, ERR_USAGE,
+                       "%zu bytes of command; the most is %d: put it into a script", n,
+                       HOOK_MAX_BYTES);
     return text_is_utf8(text, n, NULL) ? 0 : err_set(e, ERR_USAGE, "it is not UTF-8 text");
 }
 
@@ -97,16 +98,20 @@ hooks_check_url(const char *url, struct err *e)
     if (n == 0)
         return 0;
     text_add_safe(&shown, url, n, 60);
-    host = strncasecmp(url, "http://", 7) == 0 ? 7 : strncasecmp(url, "https://", 8) == 0 ? 8 : 0;
+    host = strncasecmp(url, "http://", 7) == 0    ? 7
+           : strncasecmp(url, "https://", 8) == 0 ? 8
+                                                  : 0;
     if (n > WEBHOOK_MAX_BYTES || !host || !url[host] || strchr("/:?#", url[host]))
-        return err_set(e, ERR_USAGE,
-                       "'%s' is no address to post to: http://HOST/PATH or https://HOST/PATH, at "
-                       "most %d bytes",
-                       buf_str(&shown), WEBHOOK_MAX_BYTES);
+        return err_set(
+            e, ERR_USAGE,
+            "'%s' is no address to post to: http://HOST/PATH or https://HOST/PATH, at "
+            "most %d bytes",
+            buf_str(&shown), WEBHOOK_MAX_BYTES);
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)url[i] <= ' ' || (unsigned char)url[i] >= 0x7f ||
             strchr("\"\\<>^`{|}", url[i]))
-            return err_set(e, ERR_USAGE, "'%s' holds what must be written as %%XX", buf_str(&shown));
+            return err_set(e, ERR_USAGE, "'%s' holds what must be written as %%XX",
+                           buf_str(&shown));
     return 0;
 }
 
@@ -123,10 +128,11 @@ check_address(const char *address, struct err *e)
     text_add_safe(&shown, address, strlen(address), 60);
     if (!address[0] || address[0] == '-' || address[0] == '@' ||
         address[strspn(address, plain)] || (at && (!at[1] || strchr(at + 1, '@'))))
-        return err_set(e, ERR_USAGE,
-                       "'%s' is no mail address; one looks like name@example.org, or is the name of "
-                       "a user here",
-                       buf_str(&shown));
+        return err_set(
+            e, ERR_USAGE,
+            "'%s' is no mail address; one looks like name@example.org, or is the name of "
+            "a user here",
+            buf_str(&shown));
     return 0;
 }
 
@@ -152,8 +158,10 @@ hooks_check(const struct hooks *h, struct err *e)
         const char *name, *text;
         int (*check)(const char *text, struct err *e);
     } rows[] = {
-        {"on-start", h->on_start, hooks_check_command}, {"on-end", h->on_end, hooks_check_command},
-        {"on-fail", h->on_fail, hooks_check_command},   {"webhook", h->webhook, hooks_check_url},
+        {"on-start", h->on_start, hooks_check_command},
+        {"on-end", h->on_end, hooks_check_command},
+        {"on-fail", h->on_fail, hooks_check_command},
+        {"webhook", h->webhook, hooks_check_url},
         {"mail-user", h->mail_user, check_addresses},
     };
 

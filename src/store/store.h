@@ -309,7 +309,8 @@ int store_total_put(struct store *s, uint32_t uid, int64_t gpu_ms, struct err *e
 typedef void (*store_total_cb)(uint32_t uid, int64_t gpu_ms, void *arg);
 int store_totals_load(struct store *s, store_total_cb cb, void *arg, struct err *e);
 
-/* --- what is still to be told -------------------------------------------------------------- */
+/* --- what is still to be told --------------------------------------------------------------
+ */
 
 /* Somebody is to hear of a job (daemon/hooks.h). Texts are borrowed. */
 struct store_letter {

@@ -1,5 +1,5 @@
-/* Programs of other people, in their usual places: never looked for in somebody's PATH. Called by
- * the daemon, to say early what is missing, and by what delivers. */
+/* Programs of other people, in their usual places: never looked for in somebody's PATH. Called
+ * by the daemon, to say early what is missing, and by what delivers. */
 #include "sys/helpers.h"
 
 #include <stddef.h>

@@ -323,8 +323,8 @@ test_the_past_joins_without_gap(void **state)
 static void
 test_says_that_the_daemon_is_gone_or_silent(void **state)
 {
-    static const char *const gone[] = {"no daemon", "trying again: the daemon closed the connection",
-                                       NULL};
+    static const char *const gone[] = {"no daemon",
+                                       "trying again: the daemon closed the connection", NULL};
     static const char *const silent[] = {"trouble", "has not answered for 7.0s", NULL};
     static const char *const unknown[] = {"the GPUs have not answered since", "driver hangs",
                                           NULL};

@@ -133,7 +133,8 @@ names_what_it_cannot_honour(void **state)
     static const struct {
         const char *line, *words;
     } cases[] = {
-        {"--mail-type=END,STAGE_OUT", "f:1: #SBATCH --mail-type: no mail is sent for STAGE_OUT"},
+        {"--mail-type=END,STAGE_OUT",
+         "f:1: #SBATCH --mail-type: no mail is sent for STAGE_OUT"},
         {"-N 2", "#SBATCH --nodes: 2: a job is one task on one machine"},
         {"-n 8", "#SBATCH --ntasks: 8: a job is one task"},
         {"--gres=gpu:1,shard:2", "#SBATCH --gres: 1,shard:2: one type of GPU"},

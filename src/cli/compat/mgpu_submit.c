@@ -248,8 +248,8 @@ draw_id(struct client *c, char *out, struct err *e)
 
         if (make_id(out, e) < 0)
             return -1;
-        params = json_pack("{s:[o], s:[s]}", "select", json_sprintf("name:%s", out), "fields",
-                           "id");
+        params =
+            json_pack("{s:[o], s:[s]}", "select", json_sprintf("name:%s", out), "fields", "id");
         if (client_call(c, "jobs", params, NULL, e) < 0)
             return e->code == ERR_NO_JOB ? 0 : -1;
     }
