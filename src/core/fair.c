@@ -107,6 +107,13 @@ fair_set_weight(struct fair *f, uint32_t uid, double weight)
     open_account(f, uid)->weight = weight;
 }
 
+void
+fair_shift(struct fair *f, int64_t by_us)
+{
+    for (size_t i = 0; i < f->n; i++)
+        f->accounts[i].at_us += by_us;
+}
+
 double
 fair_weight(const struct fair *f, uint32_t uid)
 {

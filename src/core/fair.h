@@ -32,6 +32,9 @@ void fair_charge(struct fair *f, uint32_t uid, double part, int64_t from_us, int
 double fair_usage(const struct fair *f, uint32_t uid, int64_t now_us);
 double fair_weight(const struct fair *f, uint32_t uid);
 
+/* The clock has been set by so much: what was used is as old as it was. */
+void fair_shift(struct fair *f, int64_t by_us);
+
 /* As the store keeps it: the usage as it stood at at_us. */
 void fair_restore(struct fair *f, uint32_t uid, double gpu_seconds, int64_t at_us);
 

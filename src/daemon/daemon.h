@@ -51,6 +51,7 @@ struct daemon {
     bool pruned_any;        /* idle.c: environments are to be looked through */
 
     char *last_cwd, *last_user, *last_rlimits; /* shared.h: of the newest job */
+    struct clockset *clockset;
     struct nursery *nursery;
     struct store *store;
     struct queue *queue;

@@ -23,6 +23,7 @@
 #include "base/shared.h"
 #include "core/ledger.h"
 #include "core/queue.h"
+#include "daemon/clockset.h"
 #include "daemon/courier.h"
 #include "daemon/daemon.h"
 #include "daemon/estimate.h"
@@ -78,6 +79,7 @@ leave(struct daemon *d, const char *why)
     watcher_close(d->watcher);
     courier_close(d->courier);
     turn_close(d->turn);
+    clockset_close(d->clockset);
     uv_close((uv_handle_t *)&d->clear_timer, NULL);
     uv_timer_start(&d->idle_timer, on_patience_over, LEAVE_MS, 0);
     uv_unref((uv_handle_t *)&d->idle_timer);
@@ -300,6 +302,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->health = health_new();
     rules_make(d);
     d->turn = turn_new(d);
+    d->clockset = clockset_new(d);
     d->watcher = watcher_new(d);
     d->courier = courier_new(d);
     d->waits = waits_new();
@@ -363,6 +366,7 @@ finish(struct daemon *d)
     tally_free(d->tally);
     telemetry_free(d->telemetry);
     turn_free(d->turn);
+    clockset_free(d->clockset);
     estimate_close(d);
     forecast_free(d);
     queue_free(d->queue);

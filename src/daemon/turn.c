@@ -21,6 +21,7 @@
 #include "core/plan.h"
 #include "core/queue.h"
 #include "daemon/arrays.h"
+#include "daemon/clockset.h"
 #include "daemon/courier.h"
 #include "daemon/daemon.h"
 #include "daemon/estimate.h"
@@ -318,6 +319,7 @@ plan(struct daemon *d)
     uv_timer_stop(&t->wake);
     if (d->stopping || !d->ready || t->trouble.code)
         return false;
+    clockset_follow(d);
     int64_t now = clock_wall_us();
     if (!prober_is_fresh(d->prober))
         return false; /* a sample is on its way; it touches the turn */

@@ -403,13 +403,25 @@ def cgroups_of(machine):
             if f"/{name}/" in path]
 
 
+def describe_folder(machine, name):
+    folder = os.path.join(machine.dir, "state", "jobs", name)
+    locked = subprocess.run(["flock", "-n", os.path.join(folder, "lock"), "true"], check=False)
+    job = machine.call("jobs", {"select": [name.split(".")[0]]})["jobs"][0]
+    facts = {key: job[key] for key in ("name", "user", "state", "text", "attempts", "array_job",
+                                       "command")}
+    with open(os.path.join(folder, "lock"), encoding="utf-8") as f:
+        lock = f.read()
+    return f"{name}: {os.listdir(folder)}, lock {'free' if not locked.returncode else 'held'}: " \
+           f"{lock!r}, {facts}"
+
+
 def what_is_left(machine):
     """Words for what there still is of jobs that have ended; None: nothing."""
     if machine.processes():
         return f"left behind: {machine.processes()}"
     folders = os.listdir(os.path.join(machine.dir, "state", "jobs"))
     if folders:
-        return f"attempts' folders stay: {folders}"
+        return f"attempts' folders stay: {describe_folder(machine, folders[0])}"
     for gpu in machine.call("gpus", {})["gpus"]:
         if gpu["held_mib"] or gpu["jobs"] or gpu["share_held"]:
             return f"a card is still held: {gpu}"

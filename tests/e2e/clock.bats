@@ -1,0 +1,58 @@
+#!/usr/bin/env bats
+# The wall clock is set while jobs run and wait: what was to happen in some seconds happens in some
+# seconds, what was to happen at a time of day happens then, and limits do not move.
+
+load lib
+
+DAY=86400
+
+case_setup()
+{
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    # A program with AddressSanitizer wants to be loaded before anybody else.
+    export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
+    cc -shared -fPIC -o "$ROOT/clock_shift.so" "$E2E/clock_shift.c"
+    export CLOCK_SHIFT=$ROOT/shift
+    echo 0 >"$CLOCK_SHIFT"
+    LD_PRELOAD=$ROOT/clock_shift.so start_daemon 2
+}
+
+# Sets the daemon's clock, and has it make a turn, as the kernel's word for that does.
+set_clock_by()
+{
+    echo "$1" >"$ROOT/new" && mv "$ROOT/new" "$CLOCK_SHIFT"
+    berth submit --hold -- true >/dev/null
+    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" "event=clock-set by_s=" >/dev/null ||
+        fail_with "the daemon did not notice"
+}
+
+@test "set back by a day: a job that failed is tried again in seconds all the same" {
+    berth submit --retries 1 -- sh -c 'echo ran >>ran; test "$(wc -l <ran)" = 2 || exit 3'
+    wait_for_event kind=requeued job=1
+    set_clock_by -$DAY
+    wait_for_event kind=ended job=1 exit_status=0
+}
+
+@test "set forward by a day: what began at a time of day begins, what waits for a retry does not" {
+    berth submit --begin +1h -J later -- true
+    berth submit --retries 1 -J again -- sh -c 'echo ran >>ran; exit 3'
+    wait_for_event kind=requeued job=2
+    set_clock_by $DAY
+    wait_for_event kind=ended job=1 exit_status=0
+    # The first came in the turn in which the clock was found set; the other has its pause yet.
+    is "the one that waits for its retry" "$(job_field 2 state)" PENDING
+    is "its runs" "$(wc -l <ran)" 1
+}
+
+@test "limits of what runs do not move" {
+    mkfifo gate
+    berth submit -t 1h -- sh -c 'read x <gate; exit 6'
+    berth submit -t 2s -- sleep 1000
+    wait_for_event kind=started job=2
+    set_clock_by $DAY
+    is "the one with an hour" "$(job_field 1 state)" RUNNING
+    set_clock_by -$((3 * DAY))
+    wait_for_event kind=ended job=2 state=TIMEOUT
+    echo >gate
+    wait_for_event kind=ended job=1 exit_status=6
+}
