@@ -128,3 +128,19 @@ load screen
     try berth submit --signal USR2 --time 1h --hold -- true
     is silent "$err" ''
 }
+
+@test "whatever is JSON says which version it is" {
+    local words verb
+    start_daemon 1
+    berth submit --gpus 0 -- true >/dev/null
+    wait_for_event kind=ended job=1 >/dev/null
+    berth submit --hold -- true >/dev/null
+    for words in '' queue history gpus status health metrics report version 'daemon status' 'show 1' 'explain 2' \
+        'hold 2' 'release 2' 'wait 1' 'pause 0' 'resume 0' 'cancel 2' 'submit --hold'; do
+        verb=${words%% [0-9-]*}
+        if [ "$words" = 'submit --hold' ]; then set -- -- true; else set --; fi
+        # shellcheck disable=SC2086 # words are meant
+        is "version of '$verb'" "$(berth $words --json "$@" | json version)" 1
+        has "docs of '$verb'" "$(cat "$BATS_TEST_DIRNAME/../../docs/json.md")" "\`${verb:-berth}"
+    done
+}
