@@ -81,6 +81,7 @@ leave(struct daemon *d, const char *why)
     turn_close(d->turn);
     clockset_close(d->clockset);
     uv_close((uv_handle_t *)&d->clear_timer, NULL);
+    uv_close((uv_handle_t *)&d->strays_timer, NULL);
     uv_timer_start(&d->idle_timer, on_patience_over, LEAVE_MS, 0);
     uv_unref((uv_handle_t *)&d->idle_timer);
     uv_close((uv_handle_t *)&d->on_term, NULL);
@@ -276,6 +277,7 @@ static void
 start_handles(struct daemon *d)
 {
     uv_timer_init(d->loop, &d->clear_timer);
+    uv_timer_init(d->loop, &d->strays_timer);
     uv_timer_init(d->loop, &d->idle_timer);
     uv_signal_init(d->loop, &d->on_term);
     uv_signal_init(d->loop, &d->on_int);

@@ -31,6 +31,8 @@
 #include "daemon/watch.h"
 #include "store/store.h"
 
+#define STRAYS_MS 5000
+
 /* An attempt under way, as it was stored: which card was which. */
 struct recovered {
     struct recovered *next;
@@ -127,30 +129,53 @@ take_up(struct daemon *d, const struct recovered *r)
     watch_recover(d, job);
 }
 
-/* Folders of attempts that are settled, or that no commit ever knew. One that is locked has
- * a shepherd about to leave; the next start removes it. */
+static void on_strays(uv_timer_t *timer);
+
+/* Whether this one went, or is none; one that is locked has a shepherd about to leave. */
+static bool
+remove_stray(struct daemon *d, const char *name)
+{
+    unsigned id;
+    int attempt;
+    struct err ignored;
+    if (sscanf(name, "%u.%d", &id, &attempt) != 2)
+        return true;
+    const struct job *job = queue_get(d->queue, id);
+    if (job && job->run && job->run->number == attempt)
+        return true;
+    auto_close int one = openat(d->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (one < 0)
+        return true;
+    if (file_is_locked_at(one, "lock", &ignored) != 0)
+        return false;
+    launch_remove_folder(d, id, attempt);
+    return true;
+}
+
+/* Folders of attempts that are settled, or that no commit ever knew. For those that are still
+ * in use it comes back: what is in them, a job's environment, is not to lie there for long. */
 static int
 remove_strays(struct daemon *d, struct err *e)
 {
+    bool all = true;
     auto_close int fd = openat(d->jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(TAKE_FD(fd));
     if (!dir)
         return err_errno(e, ERR_FAILED, errno, "cannot read %s/jobs", d->places.state);
-    for (const struct dirent *entry; (entry = readdir(dir));) {
-        unsigned id;
-        int attempt;
-        if (sscanf(entry->d_name, "%u.%d", &id, &attempt) != 2)
-            continue;
-        const struct job *job = queue_get(d->queue, id);
-        if (job && job->run && job->run->number == attempt)
-            continue;
-        auto_close int one =
-            openat(d->jobs_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        struct err ignored;
-        if (one >= 0 && file_is_locked_at(one, "lock", &ignored) == 0)
-            launch_remove_folder(d, id, attempt);
-    }
+    for (const struct dirent *entry; (entry = readdir(dir));)
+        all &= remove_stray(d, entry->d_name);
+    d->strays_timer.data = d;
+    if (!all)
+        uv_timer_start(&d->strays_timer, on_strays, STRAYS_MS, 0);
     return 0;
+}
+
+static void
+on_strays(uv_timer_t *timer)
+{
+    struct err e;
+    if (remove_strays(timer->data, &e))
+        log_warn("event=strays %s", e.text);
 }
 
 int
