@@ -154,10 +154,9 @@ static int
 open_named(struct compat_link *l, const struct compat_home *home, struct err *e)
 {
     l->args = (struct daemon_args){.sim = of_environment("BERTH_SIM"), .system = home->system};
-    if (home->system) {
-        l->cli.dir = of_environment("BERTH_DIR"); /* places of a system say nothing of it */
+    l->cli.dir = of_environment("BERTH_DIR");
+    if (home->system)
         l->args.settings = home->settings;
-    }
     l->client = connect_or_start(&l->cli, &l->args, NULL, e);
     return l->client ? 0 : -1;
 }

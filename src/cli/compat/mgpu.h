@@ -41,6 +41,9 @@ int mgpu_service_of(struct mgpu_service *s, struct client *c, struct err *e);
 /* One connection, to its end. as_peer: this process, forked by root's server, becomes the user
  * at the other end first; else only its own user is served. */
 void mgpu_serve(int fd, const struct mgpu_service *s, bool as_peer);
+/* The same in a process that has just been forked for it, and ends with it: in a session of its
+ * own, which no Ctrl-C reaches, with nothing of its parent's. */
+_Noreturn void mgpu_serve_apart(int fd, const struct mgpu_service *s, bool as_peer);
 
 /* Who is served: what the accounts say. */
 struct mgpu_user {

@@ -3,7 +3,6 @@
  * no server runs but a daemon of Berth's does, a process of our own serves us: the machine's
  * daemon needs no server in front of it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -77,19 +76,6 @@ is_trusted(int fd, uid_t *uid)
     return cred.uid == 0 || cred.uid == geteuid();
 }
 
-/* In a session of its own, which Ctrl-C does not reach; it goes when we go. */
-_Noreturn static void
-serve_ourselves(int fd, const struct mgpu_service *s)
-{
-    auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-    setsid();
-    for (int i = 0; i <= 2 && null >= 0; i++)
-        (void)dup2(null, i);
-    mgpu_serve(fd, s, false);
-    _exit(0);
-}
-
 /* What serves in the server's stead; -1, said. */
 static int
 connect_to_own(const char *name)
@@ -114,10 +100,8 @@ connect_to_own(const char *name)
         mgpu_fail(name, "cannot start a process: %s", strerror(errno));
         return -1;
     }
-    if (pid == 0) {
-        close(ends[0]);
-        serve_ourselves(ends[1], &s);
-    }
+    if (pid == 0)
+        mgpu_serve_apart(ends[1], &s, false);
     close(ends[1]);
     return ends[0];
 }

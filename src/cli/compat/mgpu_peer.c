@@ -3,6 +3,7 @@
  * for nothing. Whatever is wrong with a request ends in a `fail` with words. */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/sockios.h>
 #include <poll.h>
@@ -29,6 +30,7 @@
 #define BEGIN_MS        30000 /* for the first byte */
 #define MORE_MS         1500  /* for the rest of what has begun: there is no mark of its end */
 #define CHUNK           65536
+#define PEER_FD         3 /* above the standard ones */
 #define PATIENCE_MS     15000
 #define CANCEL_GRACE_MS 2000
 #define CANCEL_WAIT_MS  10000
@@ -442,4 +444,22 @@ mgpu_serve(int fd, const struct mgpu_service *s, bool as_peer)
     if (reply)
         (void)mgpu_send(fd, reply, p.ours);
     mgpu_user_free(&p.user);
+}
+
+_Noreturn void
+mgpu_serve_apart(int fd, const struct mgpu_service *s, bool as_peer)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    sigset_t none;
+
+    setsid();
+    for (int i = 0; i <= STDERR_FILENO && null >= 0; i++)
+        (void)dup2(null, i);
+    if (fd != PEER_FD)
+        (void)dup2(fd, PEER_FD);
+    close_range(PEER_FD + 1, ~0U, 0);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    mgpu_serve(PEER_FD, s, as_peer);
+    _exit(0);
 }

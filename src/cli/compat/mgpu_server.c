@@ -165,23 +165,6 @@ reap(struct server *s)
     }
 }
 
-/* A session of its own: who stops the server stops nobody's output. */
-_Noreturn static void
-serve_peer(struct server *s, int fd)
-{
-    sigset_t none;
-
-    setsid();
-    close(s->listener);
-    close(s->signals);
-    if (s->link.client)
-        close(client_fd(s->link.client));
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    mgpu_serve(fd, &s->service, geteuid() == 0);
-    _exit(0);
-}
-
 static void
 turn_away(int fd, const char *why)
 {
@@ -205,8 +188,8 @@ take_peer(struct server *s)
         return;
     }
     pid = fork();
-    if (pid == 0)
-        serve_peer(s, fd);
+    if (pid == 0) /* who stops the server stops nobody's output */
+        mgpu_serve_apart(fd, &s->service, geteuid() == 0);
     if (pid < 0) {
         turn_away(fd, "the server cannot start a process for you; try again");
         return;
@@ -217,13 +200,19 @@ take_peer(struct server *s)
 
 /* ------------------------------------------------------------------ the loop */
 
-/* Finds or starts the daemon again; peers then reach it where it was. */
+/* A daemon of its own is started again. The machine's is its service manager's to start, and
+ * found by the peers, each for itself. */
 static void
 mend(struct server *s)
 {
     struct err e = {0};
 
-    s->lost = compat_link_again(&s->link, &e) < 0;
+    if (s->link.cli.dir) {
+        s->lost = compat_link_again(&s->link, &e) < 0;
+        return;
+    }
+    client_free(s->link.client);
+    s->link.client = NULL;
 }
 
 /* True: it is to end. */

@@ -244,14 +244,19 @@ static int
 draw_id(struct client *c, char *out, struct err *e)
 {
     for (int i = 0; i < ID_TRIES; i++) {
+        struct err why = {0};
         json_t *params;
 
         if (make_id(out, e) < 0)
             return -1;
         params =
             json_pack("{s:[o], s:[s]}", "select", json_sprintf("name:%s", out), "fields", "id");
-        if (client_call(c, "jobs", params, NULL, e) < 0)
-            return e->code == ERR_NO_JOB ? 0 : -1;
+        if (client_call(c, "jobs", params, NULL, &why) < 0 && why.code == ERR_NO_JOB)
+            return 0;
+        if (why.code) {
+            *e = why;
+            return -1;
+        }
     }
     return err_set(e, ERR_FAILED, "cannot find an id that no job has");
 }
