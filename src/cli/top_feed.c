@@ -21,6 +21,7 @@
 #define SETTLE_US   INT64_C(100000)   /* after an event others often follow */
 #define AGAIN_US    INT64_C(30000000) /* the list, when nothing happens: expected starts move */
 #define USAGE_US    INT64_C(2000000)  /* a peak may grow all the time */
+#define HEALTH_US   INT64_C(10000000)
 #define RETRY_US    INT64_C(1000000)
 #define TAKES_TIMES 10
 #define LIST_LIMIT  500
@@ -35,6 +36,7 @@ enum question {
     ASK_JOBS,
     ASK_EXPLAIN,
     ASK_SERIES,
+    ASK_HEALTH,
     ASK_FOLLOW,
     ASK_DO,
     QUESTIONS
@@ -119,6 +121,8 @@ take_tree(struct top_feed *f, enum question q, json_t *tree)
         top_take_status(f->top, json_incref(tree));
     else if (q == ASK_EXPLAIN)
         top_take_explain(f->top, json_incref(tree));
+    else if (q == ASK_HEALTH)
+        top_take_health(f->top, json_incref(tree));
     else if (q == ASK_SERIES)
         top_take_series(f->top, tree);
 }
@@ -160,8 +164,8 @@ on_answer(void *ctx, int64_t id, json_t *result, const struct err *error)
             take_tree(f, (enum question)q, result);
         else if (q == ASK_DO || q == ASK_JOBS)
             top_say(f->top, true, error->text);
-        else if (q == ASK_SERIES)
-            a->due_us = INT64_MAX; /* a daemon that keeps none */
+        else if (q == ASK_SERIES || q == ASK_HEALTH)
+            a->due_us = INT64_MAX; /* a daemon that knows no such question */
     }
 }
 
@@ -273,6 +277,7 @@ ask(struct top_feed *f, enum question q)
     static const char *const methods[] = {
         [ASK_GPUS] = "gpus",       [ASK_STATUS] = "status", [ASK_JOBS] = "jobs",
         [ASK_EXPLAIN] = "explain", [ASK_SERIES] = "series", [ASK_FOLLOW] = "events",
+        [ASK_HEALTH] = "health",
     };
     struct asked *a = &f->asked[q];
     struct err e;
@@ -283,7 +288,8 @@ ask(struct top_feed *f, enum question q)
         if (!f->explained)
             return;
     }
-    a->due_us = q == ASK_GPUS                      ? f->now_us + FIGURES_US
+    a->due_us = q == ASK_HEALTH                    ? f->now_us + HEALTH_US
+                : q == ASK_GPUS                    ? f->now_us + FIGURES_US
                 : q == ASK_JOBS || q == ASK_STATUS ? f->now_us + AGAIN_US
                                                    : INT64_MAX;
     a->at_us = f->now_us;

@@ -122,11 +122,32 @@ find_daemon_problems(const struct top *t, struct problems *p)
                  answer_str(unknown, "rfc3339"),
                  answer_str(t->gpus, "probe_error")[0] ? ": " : "",
                  answer_str(t->gpus, "probe_error"));
-    if (answer_bool(daemon, "disk_full"))
-        say_problem(p, STYLE_BAD,
-                    "the disk with the daemon's state is full: nothing new starts");
+    if (!t->health && answer_str(daemon, "disk_trouble")[0] &&
+        (line = add_problem(p, STYLE_BAD)))
+        buf_addf(line, "nothing new starts: %s", answer_str(daemon, "disk_trouble"));
     if (answer_bool(daemon, "stopping"))
         say_problem(p, STYLE_WARN, "the daemon is stopping: nothing new starts");
+}
+
+/* What has no place of its own on the screen. Cards and the probe have one. */
+static void
+find_ailments(const struct top *t, struct problems *p)
+{
+    size_t i;
+    json_t *check;
+
+    json_array_foreach(json_object_get(t->health, "checks"), i, check)
+    {
+        const char *name = answer_str(check, "name");
+        const char *state = answer_str(check, "state");
+        struct buf *line;
+
+        if (strcmp(state, "ok") == 0 || strcmp(name, "gpu") == 0 || strcmp(name, "probe") == 0)
+            continue;
+        line = add_problem(p, strcmp(state, "bad") == 0 ? STYLE_BAD : STYLE_WARN);
+        if (line)
+            buf_addf(line, "%s: %s", name, answer_str(check, "text"));
+    }
 }
 
 static void
@@ -137,6 +158,7 @@ find_problems(const struct top *t, struct problems *p)
 
     *p = (struct problems){0};
     find_daemon_problems(t, p);
+    find_ailments(t, p);
     json_array_foreach(json_object_get(t->gpus, "gpus"), i, gpu)
     {
         const char *state = answer_str(gpu, "state");

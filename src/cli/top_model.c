@@ -63,6 +63,7 @@ top_free(struct top *t)
 {
     json_decref(t->status);
     json_decref(t->gpus);
+    json_decref(t->health);
     json_decref(t->explain);
     buf_free(&t->answer);
     queue_rows_free(&t->rows);
@@ -179,6 +180,13 @@ top_take_series(struct top *t, const json_t *answer)
             add_point(p, old->at_us, old->util, old->used_permille, 1000);
         }
     }
+}
+
+void
+top_take_health(struct top *t, json_t *answer)
+{
+    json_decref(t->health);
+    t->health = answer;
 }
 
 void

@@ -40,6 +40,7 @@ enum top_page { TOP_MAIN, TOP_LOG, TOP_TEXT };
 struct top {
     /* facts; NULL until they are known */
     json_t *status, *gpus;
+    json_t *health;    /* what the daemon finds wrong with itself */
     json_t *explain;   /* of one job */
     struct buf answer; /* to `jobs`, as text; rows lie in it */
     struct queue_format format;
@@ -82,6 +83,7 @@ void top_free(struct top *t);
 /* Takes over what the daemon answered; answers are stolen. */
 void top_take_status(struct top *t, json_t *status);
 void top_take_gpus(struct top *t, json_t *gpus);
+void top_take_health(struct top *t, json_t *answer);
 void top_take_explain(struct top *t, json_t *answer);
 void top_take_series(struct top *t, const json_t *answer);
 void top_take_jobs(struct top *t, const char *answer, size_t n, size_t limit);

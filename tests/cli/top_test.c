@@ -326,6 +326,8 @@ test_says_that_the_daemon_is_gone_or_silent(void **state)
     static const char *const gone[] = {"no daemon",
                                        "trying again: the daemon closed the connection", NULL};
     static const char *const silent[] = {"trouble", "has not answered for 7.0s", NULL};
+    static const char *const sick[] = {"trouble", "disk: the folder /x is full", "clock: it",
+                                       NULL};
     static const char *const unknown[] = {"the GPUs have not answered since", "driver hangs",
                                           NULL};
     struct top *t = *state;
@@ -340,6 +342,14 @@ test_says_that_the_daemon_is_gone_or_silent(void **state)
                      "2026-01-01T00:00:00Z", "probe_error", "driver hangs");
     top_take_gpus(t, gpus);
     assert_shows(t, 24, 120, unknown);
+    top_take_gpus(t, json_pack("{s:[]}", "gpus"));
+    top_take_health(t, json_pack("{s:[{s:s s:s s:s},{s:s s:s s:s},{s:s s:s s:s}]}", "checks",
+                                 "name", "database", "state", "ok", "text", "fine", "name",
+                                 "disk", "state", "bad", "text", "the folder /x is full",
+                                 "name", "clock", "state", "warn", "text", "it jumps"));
+    assert_shows(t, 24, 120, sick);
+    if (strstr(draw(t, 24, 120), "fine"))
+        fail_msg("says what is fine");
 }
 
 static void
