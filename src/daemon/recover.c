@@ -131,6 +131,15 @@ take_up(struct daemon *d, const struct recovered *r)
 
 static void on_strays(uv_timer_t *timer);
 
+/* Whether the attempt has an outcome yet to come, or to be written down. The last attempt of a
+ * job that waits to run again has neither. */
+static bool
+is_needed(const struct job *job, int attempt)
+{
+    return job && job->run && job->run->number == attempt &&
+           (job_state_is_active(job->state) || job->unsaved);
+}
+
 /* Whether this one went, or is none; one that is locked has a shepherd about to leave. */
 static bool
 remove_stray(struct daemon *d, const char *name)
@@ -140,8 +149,7 @@ remove_stray(struct daemon *d, const char *name)
     struct err ignored;
     if (sscanf(name, "%u.%d", &id, &attempt) != 2)
         return true;
-    const struct job *job = queue_get(d->queue, id);
-    if (job && job->run && job->run->number == attempt)
+    if (is_needed(queue_get(d->queue, id), attempt))
         return true;
     auto_close int one = openat(d->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (one < 0)

@@ -405,14 +405,11 @@ def cgroups_of(machine):
 
 def describe_folder(machine, name):
     folder = os.path.join(machine.dir, "state", "jobs", name)
-    locked = subprocess.run(["flock", "-n", os.path.join(folder, "lock"), "true"], check=False)
+    there = os.listdir(folder)
     job = machine.call("jobs", {"select": [name.split(".")[0]]})["jobs"][0]
     facts = {key: job[key] for key in ("name", "user", "state", "text", "attempts", "array_job",
                                        "command")}
-    with open(os.path.join(folder, "lock"), encoding="utf-8") as f:
-        lock = f.read()
-    return f"{name}: {os.listdir(folder)}, lock {'free' if not locked.returncode else 'held'}: " \
-           f"{lock!r}, {facts}"
+    return f"{name} with {there}, of {facts}"
 
 
 def what_is_left(machine):

@@ -158,3 +158,18 @@ PY
     is status "$status" 1
     is 'new jobs' "$(events_with kind=submitted | wc -l)" 4
 }
+
+@test "what a daemon left of attempts' folders when it died goes at the next start" {
+    start_daemon 1
+    berth submit --wait -G 0 -- true
+    # Its first attempt is over; it waits for the second.
+    berth submit -G 0 --retries 4 -- false
+    wait_for_event kind=requeued job=2
+    kill_daemon
+    # Killed while it made one, while it removed one, and before it removed one.
+    mkdir "$BERTH_DIR"/state/jobs/{1.1,2.1,7.1,8.2}
+    : >"$BERTH_DIR/state/jobs/7.1/lock"
+    : >"$BERTH_DIR/state/jobs/8.2/exit"
+    start_daemon 1
+    is "folders" "$(ls "$BERTH_DIR/state/jobs")" ''
+}
