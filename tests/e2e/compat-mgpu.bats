@@ -241,6 +241,10 @@ assert q["queue"][5]["gpu_ids"] == ["0"] and q["queue"][5]["mem"] == 20000'
     has "output" "$(xargs <<<"$out")" 'tool up 1 2 1 tool on'
     srun --gpu-ids 1 --interactive -- 'echo $CUDA_VISIBLE_DEVICES; shopt -q login_shell && echo login; echo $PYTHONUNBUFFERED'
     has "output" "$(xargs <<<"$out")" 'start... 1 login 1 Job'
+    mkdir -p "$USERS_HOME/alice/miniconda3/etc/profile.d"
+    echo 'conda() { echo "conda $*"; }' >"$USERS_HOME/alice/miniconda3/etc/profile.d/conda.sh"
+    srun --gpu-ids 1 --interactive --env-setup-cmd 'conda activate myenv' -- true
+    has "output" "$out" '^conda activate myenv$'
     srun --gpu-ids 1 --interactive --env-setup-cmd 'echo no; false' -- 'touch ran'
     is "status" "$status" 1
     has "output" "$out" '^no$'

@@ -59,6 +59,31 @@ PY
     is "what it shows" "$(job_field 5 conda) $(job_field 5 env_setup)" "torch cd venv"
 }
 
+@test "a set-up may say conda activate, whether or not its shell has been told of conda" {
+    start_daemon 1
+    while IFS='|' read -r words sees; do
+        berth submit -G 0 --wait --env-setup "$words" -- "$SEES; type -t conda berth_find_conda; true" >/dev/null
+        is "with '$words'" "$(berth logs @ | xargs)" "$sees"
+    done <<'CASES'
+conda activate torch && X=1|conda torch venv function
+. ~/miniconda3/etc/profile.d/conda.sh; conda activate jax|conda jax venv function
+. ~/miniconda3/etc/profile.d/conda.sh|conda no venv function
+X=1|conda no venv
+CASES
+    try berth submit -G 0 --wait --env-setup 'conda activate none' -- true
+    is "status of an environment that is not there" "$status" 1
+    has "why" "$(berth show @)" 'set-up failed: exit 1: conda activate none'
+    mv "$ROOT/miniconda3" "$ROOT/away"
+    try berth submit -G 0 --wait --env-setup 'conda activate torch' -- true
+    is "status without conda" "$status" 127
+}
+
+@test "cards are what they are, whatever the set-up says of them" {
+    start_daemon 2
+    berth submit -G 1 --gpu-ids 1 --wait --env-setup 'export CUDA_VISIBLE_DEVICES=0' -- 'echo $CUDA_VISIBLE_DEVICES'
+    is "its cards" "$(berth logs @)" 1
+}
+
 @test "a set-up that fails fails the job, which says so everywhere; the command is never run" {
     start_daemon 1
     for setup in 'exit 3' 'false' 'source nowhere/activate' 'exit 0' 'kill -9 $$'; do
