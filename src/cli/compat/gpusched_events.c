@@ -150,6 +150,7 @@ static void
 on_requeued(struct gpusched *g, struct gs_job *job, const json_t *ev)
 {
     int64_t next = answer_int(ev, "vram_mib", 0);
+    int64_t allowed = answer_int(ev, "allowed", 1) + (job->oom_base > 0 ? job->oom_base : 0);
     double declared = job->run ? job->run->vram_mib : 0;
     auto_buf struct buf bump = BUF_INIT, why = BUF_INIT;
 
@@ -167,9 +168,7 @@ on_requeued(struct gpusched *g, struct gs_job *job, const json_t *ev)
     else if (next)
         buf_addf(&bump, " with vram n/a → %lld MiB", (long long)next);
     gs_say(g, "↻ job %lld hit CUDA OOM (attempt %lld/%lld) — requeued%s", (long long)job->no,
-           (long long)job->attempts,
-           (long long)(answer_int(ev, "allowed", 1) + (job->oom_base > 0 ? job->oom_base : 0)),
-           buf_str(&bump));
+           (long long)job->attempts, (long long)allowed, buf_str(&bump));
     if (job->spec && gs_is_infeasible(g, (double)next, job->spec->gpus, &why)) {
         gs_mark_infeasible(g, job, buf_str(&why));
         g->sync_due = true;

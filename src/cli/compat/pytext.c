@@ -130,7 +130,7 @@ add_fixed(struct buf *out, const char *digits, int exp)
 void
 py_add_float(struct buf *out, double v)
 {
-    char digits[NUMBER_BYTES];
+    char digits[NUMBER_BYTES] = "0";
     int exp;
 
     if (isnan(v)) {
