@@ -33,7 +33,7 @@ load users
     start_system
     local never=$USERS_HOME/alice/never.$BATS_TEST_NUMBER
     as "$ALICE" mkfifo "$never"
-    as "$ALICE" berth submit -G 0 --array 0-9 --on-end "cat $never" --wait -- true
+    as "$ALICE" berth submit -G 0 --array 0-9 --on-end "read line <$never" --wait -- true
     as "$ALICE" berth submit -G 0 --hold --webhook http://127.0.0.1:9/SECRET --on-end SECRET -- true
     held=$(as "$ALICE" berth show @ --json | json jobs.0.id)
     as "$BOB" berth submit -G 0 --on-end 'echo bob' --wait -- true
