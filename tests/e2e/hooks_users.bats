@@ -45,7 +45,7 @@ load users
     done
     is "alice's view" "$(as "$ALICE" berth show "$held" --json | json jobs.0.webhook)" \
         http://127.0.0.1:9/SECRET
-    background open sh -c "while :; do echo go >$never; done"
+    background open sh -c "trap '' PIPE; while :; do echo go >$never; done"
     "$E2E/await" until "$LIMIT" "berth status --json" hooks_waiting 0
 }
 
