@@ -96,10 +96,19 @@ size_t cq_count(const struct cudaq *q, enum cq_status status); /* of those in th
 void cq_jobs_free(struct cudaq *q);
 const char *cq_status_name(enum cq_status status);
 
-/* ----------------------------------------------------------------- cudaq_queue.c */
+/* ---------------------------------------------------------------- cudaq_recall.c */
 
 int cq_recall(struct cudaq *q, struct err *e); /* what the daemon knows from before */
-int cq_sync(struct cudaq *q, struct err *e);   /* tells it what waits */
+struct cq_job *cq_job_of_id(const struct cudaq *q, int64_t id);
+void cq_set_id(struct cudaq *q, struct cq_job *job, int64_t id);
+void cq_take_object(struct cq_job *job, const json_t *object);
+void cq_take_exit(struct cq_job *job, const json_t *ended);
+/* Whole objects of these jobs (a list of words, stolen). */
+int cq_fetch(struct cudaq *q, json_t *select, json_t **jobs, struct err *e);
+
+/* ------------------------------------------- cudaq_queue.c, cudaq_events.c */
+
+int cq_sync(struct cudaq *q, struct err *e); /* tells it what waits */
 void cq_take_events(struct cudaq *q);
 void cq_look_at_foreign(struct cudaq *q); /* processes that the original began */
 int cq_read_cards(struct cudaq *q, struct err *e);

@@ -1,8 +1,8 @@
-/* What the files of the drop-in gpusched share. gpusched.c reads the options and loops;
- * gpusched_jobs.c reads its jobs file; gpusched_journal.c its journal; gpusched_queue.c holds
- * the lines against both and tells the daemon; gpusched_events.c takes what the daemon tells;
- * gpusched_end.c says how a job ended and sums up; gpusched_board.c draws status.txt. The
- * journal says what is over, the daemon what waits and runs. */
+/* What the files of the drop-in gpusched share. gpusched.c loops, gpusched_options.c reads the
+ * options; gpusched_jobs.c reads its jobs file; gpusched_journal.c its journal;
+ * gpusched_queue.c holds the lines against both and tells the daemon; gpusched_events.c takes
+ * what the daemon tells; gpusched_end.c says how a job ended and sums up; gpusched_board.c
+ * draws status.txt. The journal says what is over, the daemon what waits and runs. */
 #ifndef CLI_COMPAT_GPUSCHED_H
 #define CLI_COMPAT_GPUSCHED_H
 
@@ -134,6 +134,13 @@ struct gpusched {
     bool following, leaving, wait_said;
     int64_t board_due_us; /* when the board is to be drawn again; 0: nothing has changed */
 };
+
+/* ------------------------------------------------------------- gpusched_options.c */
+
+/* -1: go on; else the program ends with that status. */
+int gs_read_options(struct gs_options *o, int argc, char **argv);
+/* "gpusched: words" to standard error; returns status. */
+int gs_fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ------------------------------------------------------------- gpusched_journal.c */
 
