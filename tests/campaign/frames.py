@@ -20,7 +20,6 @@ from instance import ENV, Daemon, Failure
 
 BATCH = 250             # frames on one connection
 ROUND = 20000           # frames for one daemon
-GROWTH_MAX_KIB = 65536  # of the daemon's memory, beyond what its first frames made of it
 JOB = {"argv": ["true"], "gpus": 0, "hold": True}
 # Requests that are right, one of each method and some of their shapes. None of them stops
 # the daemon, and no job of theirs does anything: what mutation makes of them may run.
@@ -261,7 +260,7 @@ def fuzz_daemon(args, rng):
         finally:
             daemon.remove()
         right, grown = right + more, max(grown, kib)
-        if grown > GROWTH_MAX_KIB:
+        if grown > args.growth_mib * 1024:
             raise Failure(f"the daemon has grown by {grown} KiB")
     # Mutation that leaves nothing right looks at one line of code, and finds nothing.
     if not args.frames // 10 < right < args.frames:
@@ -374,6 +373,8 @@ def main():
     p.add_argument("--bin", required=True, help="folder of the programs")
     p.add_argument("--seed", type=int, default=None)
     p.add_argument("--frames", type=int, default=1000000)
+    p.add_argument("--growth-mib", type=int, default=64, help="by how much a daemon may grow, "
+                   "beyond what its first frames made of it; sanitizers keep what was freed")
     p.add_argument("names", nargs="*", help="which: " + ", ".join(CAMPAIGNS))
     args = p.parse_args()
     seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1 << 30)

@@ -10,7 +10,7 @@ case_setup()
 {
     bounds='--jobs 500 --kills 200' frames=40000
     # Sanitized programs start slowly, so each kill costs more.
-    if [ -n "${BERTH_E2E_SLOW:-}" ]; then bounds='--jobs 150 --kills 50' frames=10000; fi
+    if [ -n "${BERTH_E2E_SLOW:-}" ]; then bounds='--jobs 150 --kills 50' frames='10000 --growth-mib 1000'; fi
 }
 
 campaign()
