@@ -1,8 +1,9 @@
 /* mgpu: mgpu_scheduler_server, mgpu_srun, mgpu_queue and mgpu_cancel, and the protocol between
  * them, which clients of the original speak too: one JSON object a connection on a UNIX socket.
  * mgpu_server.c listens and gives each connection a process of its own that becomes whoever
- * connected; mgpu_peer.c answers there, asking berthd as that user; mgpu_submit.c makes a job
- * of a request, mgpu_stream.c brings its output. mgpu_ask.c is the clients' end of the
+ * connected; mgpu_peer.c answers there, asking berthd as that user, with mgpu_jobs.c for the
+ * queue. mgpu_wish.c reads a submit request, mgpu_submit.c makes a job of it, mgpu_stream.c
+ * brings its output. mgpu_ask.c is the clients' end of the
  * connection. Where no server runs but a daemon does, they have mgpu_peer.c in a process of
  * their own. */
 #ifndef CLI_COMPAT_MGPU_H
@@ -60,6 +61,10 @@ struct mgpu_submitted {
 };
 int mgpu_submit(struct client *c, const struct mgpu_service *s, const struct mgpu_user *u,
                 const json_t *request, struct mgpu_submitted *out, struct err *e);
+
+/* Answers of their requests; NULL with words. */
+json_t *mgpu_answer_queue(struct client *c, struct err *e);
+json_t *mgpu_answer_cancel(struct client *c, const json_t *request, struct err *e);
 
 struct mgpu_stream {
     int fd;

@@ -33,6 +33,7 @@
 #define PEERS_MAX     1024
 #define PEERS_OF_USER 128
 #define AGAIN_MS      2000
+#define LOOK_MS       30000 /* at the socket's name: cleaners of /tmp take what is old */
 #define MAX_SECONDS   (INT64_C(100) * 365 * 86400)
 
 struct server {
@@ -129,6 +130,16 @@ open_listener(struct server *s, struct err *e)
     s->inode = st.st_ino;
     s->listener = TAKE_FD(fd);
     return 0;
+}
+
+static void
+keep_name(struct server *s)
+{
+    int old = s->listener;
+    struct stat st;
+
+    if (lstat(s->path, &st) < 0 && errno == ENOENT && open_listener(s, NULL) == 0)
+        close(old);
 }
 
 static void
@@ -238,7 +249,7 @@ loop(struct server *s)
                               {.fd = s->listener, .events = POLLIN},
                               {.fd = daemon, .events = POLLIN}};
 
-        if (poll(p, 3, s->lost ? AGAIN_MS : -1) < 0 && errno != EINTR)
+        if (poll(p, 3, s->lost ? AGAIN_MS : LOOK_MS) < 0 && errno != EINTR)
             err_abort("poll: %s", strerror(errno));
         if (p[0].revents && on_signal(s))
             return;
@@ -246,6 +257,7 @@ loop(struct server *s)
             mend(s);
         if (p[1].revents)
             take_peer(s);
+        keep_name(s);
     }
 }
 

@@ -1,7 +1,6 @@
-/* A submit request of mgpu's protocol, checked, as a job of Berth's: the exact GPUs in the
- * order given, MB of each, the time limit that puts a job to the queue's end, the user's home
- * for folder and log, a login by bash. Asks berthd for the GPUs; whether a job may enter is the
- * daemon's word. */
+/* A submit request of mgpu's protocol as a job of Berth's: the exact GPUs in the order given,
+ * MB of each, the time limit that puts a job to the queue's end, the user's home for folder and
+ * log, a login by bash. Whether a job may enter is the daemon's word. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,216 +10,12 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
-#include "base/parse.h"
 #include "base/request.h"
-#include "base/text.h"
-#include "cli/answer.h"
 #include "cli/compat/mgpu.h"
-#include "cli/compat/pytext.h"
+#include "cli/compat/mgpu_wish.h"
 #include "wire/client.h"
 
-#define ID_TRIES    5
-#define SECONDS_MAX (INT64_C(100) * 365 * 86400)
-
-/* What a request says. Texts are borrowed. */
-struct wish {
-    const char *command, *setup;
-    int64_t gpus, mem, limit_s, priority;
-    bool has_mem;
-    int ids[GPU_MAX];
-    int n_ids;
-};
-
-struct cards {
-    int64_t total[GPU_MAX]; /* MiB; -1: there is no such card */
-    int n;
-    int64_t least_free; /* of any card, from what strangers leave; -1: not known */
-};
-
-/* ------------------------------------------------------------------ reading */
-
-/* An integer that may be left out. -1 with words. */
-static int
-read_number(const json_t *request, const char *key, int64_t *out, bool *said, struct err *e)
-{
-    const json_t *v = json_object_get(request, key);
-
-    if (said)
-        *said = v && !json_is_null(v);
-    if (!v || json_is_null(v))
-        return 0;
-    if (!json_is_integer(v))
-        return err_set(e, ERR_USAGE, "\"%s\" is no whole number", key);
-    *out = json_integer_value(v);
-    return 0;
-}
-
-static int
-read_text(const json_t *request, const char *key, bool needed, const char **out, struct err *e)
-{
-    const json_t *v = json_object_get(request, key);
-
-    *out = NULL;
-    if (!needed && (!v || json_is_null(v)))
-        return 0;
-    if (!v)
-        return err_set(e, ERR_USAGE, "\"%s\" is missing", key);
-    if (!json_is_string(v))
-        return err_set(e, ERR_USAGE, "\"%s\" is no text", key);
-    *out = json_string_value(v);
-    return 0;
-}
-
-/* 1 and "1" are the same card. */
-static int
-read_id(const json_t *v, struct wish *w, const struct cards *cards, struct err *e)
-{
-    auto_buf struct buf shown = BUF_INIT;
-    const char *text = json_string_value(v);
-    int64_t id = json_integer_value(v);
-
-    if (text)
-        text_add_safe(&shown, text, strlen(text), 40);
-    else
-        buf_addf(&shown, "%lld", (long long)id);
-    if (!text && !json_is_integer(v))
-        return err_set(e, ERR_USAGE, "\"gpu_ids\" is no list of GPU numbers");
-    if (text && !py_int(text, &id))
-        return err_set(e, ERR_USAGE, "'%s' is no number of a GPU; write 0,1", buf_str(&shown));
-    if (id < 0 || id >= GPU_MAX || cards->total[id] < 0)
-        return err_set(e, ERR_REFUSED, "there is no GPU %s; there are %d, from 0 on",
-                       buf_str(&shown), cards->n);
-    for (int i = 0; i < w->n_ids; i++) {
-        if (w->ids[i] == id)
-            return err_set(e, ERR_USAGE, "GPU %lld is named twice", (long long)id);
-    }
-    w->ids[w->n_ids++] = (int)id;
-    return 0;
-}
-
-static int
-read_ids(const json_t *request, const struct cards *cards, struct wish *w, struct err *e)
-{
-    const json_t *list = json_object_get(request, "gpu_ids");
-    size_t i;
-    json_t *v;
-
-    if (!list || json_is_null(list))
-        return 0;
-    if (!json_is_array(list))
-        return err_set(e, ERR_USAGE, "\"gpu_ids\" is no list");
-    json_array_foreach(list, i, v)
-    {
-        if (read_id(v, w, cards, e) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int
-read_wish(const json_t *request, struct wish *w, struct err *e)
-{
-    const char *user;
-    bool has_gpus;
-
-    *w = (struct wish){0};
-    if (read_text(request, "user", true, &user, e) < 0 ||
-        read_number(request, "gpus", &w->gpus, &has_gpus, e) < 0 ||
-        read_text(request, "cmdline", true, &w->command, e) < 0 ||
-        read_number(request, "mem", &w->mem, &w->has_mem, e) < 0 ||
-        read_number(request, "time_limit", &w->limit_s, NULL, e) < 0 ||
-        read_number(request, "priority", &w->priority, NULL, e) < 0 ||
-        read_text(request, "env_setup_cmd", false, &w->setup, e) < 0)
-        return -1;
-    if (!has_gpus)
-        return err_set(e, ERR_USAGE, "\"gpus\" is missing");
-    if (w->command[strspn(w->command, " \t\r\n")] == '\0')
-        return err_set(e, ERR_USAGE, "the command is empty");
-    if (w->limit_s < 0 || w->limit_s > SECONDS_MAX)
-        return err_set(e, ERR_USAGE, "the time limit is a number of seconds, not %lld",
-                       (long long)w->limit_s);
-    return 0;
-}
-
-/* ------------------------------------------------------------------ the cards */
-
-static int
-read_cards(struct client *c, struct cards *out, struct err *e)
-{
-    auto_json json_t *result = NULL;
-    size_t i;
-    json_t *gpu;
-
-    *out = (struct cards){.least_free = -1};
-    memset(out->total, -1, sizeof out->total);
-    if (client_call(c, "gpus", NULL, &result, e) < 0)
-        return -1;
-    json_array_foreach(json_object_get(result, "gpus"), i, gpu)
-    {
-        int64_t index = answer_int(gpu, "index", -1), total = answer_int(gpu, "total_mib", 0);
-        int64_t free_mib = total - answer_int(gpu, "external_mib", 0);
-
-        if (index < 0 || index >= GPU_MAX)
-            continue;
-        out->total[index] = total;
-        out->n++;
-        if (free_mib > 0 && (out->least_free < 0 || free_mib < out->least_free))
-            out->least_free = free_mib;
-    }
-    if (out->n == 0)
-        return err_set(e, ERR_REFUSED, "no GPU is known yet: %s",
-                       answer_str(result, "probe_error")[0] ? answer_str(result, "probe_error")
-                                                            : "the driver shows none");
-    return 0;
-}
-
-/* The most that each of the cards that it may have could give it. */
-static int
-check_mem(const struct wish *w, const struct cards *cards, struct err *e)
-{
-    int64_t most = 0, nth[GPU_MAX] = {0};
-
-    if (!w->has_mem)
-        return 0;
-    if (w->mem < 1)
-        return err_set(e, ERR_USAGE, "mem is a number of MB above 0, not %lld",
-                       (long long)w->mem);
-    for (int i = 0; i < GPU_MAX; i++) {
-        int64_t total = w->n_ids == 0  ? cards->total[i]
-                        : i < w->n_ids ? cards->total[w->ids[i]]
-                                       : -1;
-
-        /* Sorted, the largest first. */
-        for (int at = 0; at < GPU_MAX; at++) {
-            if (total > nth[at]) {
-                int64_t moved = nth[at];
-
-                nth[at] = total;
-                total = moved;
-            }
-        }
-    }
-    most = nth[w->gpus - 1];
-    if (w->mem > most)
-        return err_set(e, ERR_REFUSED, "%lld MB is more than %s could ever have, %lld MB",
-                       (long long)w->mem, w->n_ids ? "these GPUs" : "so many GPUs",
-                       (long long)most);
-    return 0;
-}
-
-static int
-check_wish(const struct wish *w, const struct cards *cards, struct err *e)
-{
-    if (w->gpus < 1 || w->gpus > cards->n)
-        return err_set(e, ERR_REFUSED, "%lld GPUs: this machine has 1 to %d to give",
-                       (long long)w->gpus, cards->n);
-    if (w->n_ids > 0 && w->gpus > w->n_ids)
-        return err_set(e, ERR_USAGE, "%lld GPUs of %d that are named", (long long)w->gpus,
-                       w->n_ids);
-    return check_mem(w, cards, e);
-}
-
-/* ------------------------------------------------------------------ the job */
+#define ID_TRIES 5
 
 /* Of A-Z0-9, evenly. */
 static int
@@ -262,7 +57,7 @@ draw_id(struct client *c, char *out, struct err *e)
 }
 
 static void
-add_ids(struct jsonw *w, const char *key, const struct wish *wish)
+add_ids(struct jsonw *w, const char *key, const struct mgpu_wish *wish)
 {
     jsonw_key(w, key);
     jsonw_array(w);
@@ -273,7 +68,7 @@ add_ids(struct jsonw *w, const char *key, const struct wish *wish)
 
 /* All that are named, in their order; so many of them; or any, the freest first. */
 static void
-add_place(struct jsonw *w, const struct wish *wish, const struct cards *cards)
+add_place(struct jsonw *w, const struct mgpu_wish *wish, const struct mgpu_cards *cards)
 {
     int64_t mem = wish->has_mem ? wish->mem : cards->least_free;
 
@@ -291,7 +86,7 @@ add_place(struct jsonw *w, const struct wish *wish, const struct cards *cards)
 }
 
 static void
-add_tags(struct jsonw *w, const struct wish *wish)
+add_tags(struct jsonw *w, const struct mgpu_wish *wish)
 {
     jsonw_key(w, "tags");
     jsonw_array(w);
@@ -303,7 +98,7 @@ add_tags(struct jsonw *w, const struct wish *wish)
 
 /* Any number is fine with mgpu; Berth has so many steps. */
 static int64_t
-priority_of(const struct wish *wish)
+priority_of(const struct mgpu_wish *wish)
 {
     return wish->priority > PRIORITY_MAX   ? PRIORITY_MAX
            : wish->priority < PRIORITY_MIN ? PRIORITY_MIN
@@ -311,7 +106,7 @@ priority_of(const struct wish *wish)
 }
 
 static void
-add_job(struct jsonw *w, const struct wish *wish, const struct cards *cards,
+add_job(struct jsonw *w, const struct mgpu_wish *wish, const struct mgpu_cards *cards,
         const struct mgpu_service *s, const struct mgpu_submitted *out)
 {
     int64_t limit_ms = wish->limit_s ? wish->limit_s * 1000 : s->max_job_ms;
@@ -377,7 +172,7 @@ log_pattern(const char *path)
 }
 
 static int
-send_job(struct client *c, const struct wish *wish, const struct cards *cards,
+send_job(struct client *c, const struct mgpu_wish *wish, const struct mgpu_cards *cards,
          const struct mgpu_service *s, const struct mgpu_user *u, struct mgpu_submitted *out,
          struct err *e)
 {
@@ -409,13 +204,11 @@ int
 mgpu_submit(struct client *c, const struct mgpu_service *s, const struct mgpu_user *u,
             const json_t *request, struct mgpu_submitted *out, struct err *e)
 {
-    struct cards cards;
-    struct wish wish;
+    struct mgpu_cards cards;
+    struct mgpu_wish wish;
 
     *out = (struct mgpu_submitted){0};
-    if (draw_id(c, out->id, e) < 0 || read_wish(request, &wish, e) < 0 ||
-        read_cards(c, &cards, e) < 0 || read_ids(request, &cards, &wish, e) < 0 ||
-        check_wish(&wish, &cards, e) < 0)
+    if (draw_id(c, out->id, e) < 0 || mgpu_read_wish(c, request, &cards, &wish, e) < 0)
         return -1;
     return send_job(c, &wish, &cards, s, u, out, e);
 }

@@ -1,0 +1,33 @@
+/* A submit request of mgpu's protocol, as it was read and checked. */
+#ifndef CLI_COMPAT_MGPU_WISH_H
+#define CLI_COMPAT_MGPU_WISH_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/request.h"
+
+struct client;
+struct err;
+
+/* What a request says. Texts are borrowed. */
+struct mgpu_wish {
+    const char *command, *setup;
+    int64_t gpus, mem, limit_s, priority;
+    bool has_mem;
+    int ids[GPU_MAX];
+    int n_ids;
+};
+
+struct mgpu_cards {
+    int64_t total[GPU_MAX]; /* MiB; -1: there is no such card */
+    int n;
+    int64_t least_free; /* of any card, from what strangers leave; -1: not known */
+};
+
+/* Asks for the cards first. What the request says of its user is not in it: the socket says. */
+int mgpu_read_wish(struct client *c, const json_t *request, struct mgpu_cards *cards,
+                   struct mgpu_wish *w, struct err *e);
+
+#endif
