@@ -236,6 +236,21 @@ find_device_filter(const struct daemon *d)
     return false;
 }
 
+/* Ours are ours while we live; those of daemons that were killed for good go. */
+static void
+claim_cgroups(struct daemon *d)
+{
+    for (int i = 0; i <= CGROUP_V1_N; i++) {
+        const char *base = i == CGROUP_V1_N ? d->cgroup_base : d->cgroup_v1[i];
+        if (!base)
+            continue;
+        d->cgroup_claims[i] = cgroup_claim(base);
+        if (d->cgroup_claims[i] < 0)
+            log_info("event=cgroup-not-claimed path=%s", base);
+        cgroup_remove_abandoned(base);
+    }
+}
+
 static void
 find_cgroup(struct daemon *d)
 {
@@ -252,6 +267,7 @@ find_cgroup(struct daemon *d)
     d->filters_devices = find_device_filter(d);
     log_info("event=cgroup path=%s limits=%d v1=%d device_filter=%d", d->cgroup_base, limits,
              n_v1, d->filters_devices);
+    claim_cgroups(d);
     if (limits || n_v1 > 0 || d->filters_devices)
         return;
     /* Without controllers a group can confine nothing, and what it could end the subreaper

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -138,6 +139,45 @@ cgroup_find_base(const char *name, char **out, bool *has_limits, struct err *e)
                   has_word(controllers, "memory");
     *out = xasprintf("%s/%s", own_path, name);
     return 0;
+}
+
+int
+cgroup_claim(const char *base)
+{
+    auto_close int fd = cgroup_open(base);
+    struct stat held, named;
+    if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0)
+        return -1;
+    /* Somebody may have removed it between making and claiming. */
+    if (fstat(fd, &held) < 0 || stat(base, &named) < 0 || held.st_ino != named.st_ino)
+        return -1;
+    return TAKE_FD(fd);
+}
+
+static bool
+is_base_name(const char *name)
+{
+    static const char PREFIX[] = "berth-";
+    size_t n = sizeof PREFIX - 1;
+    return strncmp(name, PREFIX, n) == 0 && strlen(name) == n + 8 &&
+           strspn(name + n, "0123456789abcdef") == 8;
+}
+
+void
+cgroup_remove_abandoned(const char *base)
+{
+    const char *own = strrchr(base, '/') + 1;
+    auto_free char *folder = xstrndup(base, (size_t)(own - 1 - base));
+    auto_dir DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir)) != NULL) {
+        if (!is_base_name(entry->d_name) || strcmp(entry->d_name, own) == 0)
+            continue;
+        auto_close int fd =
+            openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            (void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+    }
 }
 
 static void

@@ -23,6 +23,14 @@ struct cgroup_limits {
  * reason in words when there is no such place; then jobs simply run without. */
 int cgroup_find_base(const char *name, char **out, bool *has_limits, struct err *e);
 
+/* Says that the base is in use for as long as the descriptor that comes back is open; -1 when
+ * there is no such folder (any more). The descriptor is the caller's (O_CLOEXEC). */
+int cgroup_claim(const char *base);
+
+/* Removes what stands beside the base with such a name ("berth-" and eight hex digits) and
+ * which nobody claims and nothing runs in: of daemons that were killed, and never came back. */
+void cgroup_remove_abandoned(const char *base);
+
 /* Makes the group and sets what limits its controllers allow (those that are missing are
  * passed over). A descriptor of its folder (O_CLOEXEC, the caller's), or -1. */
 int cgroup_create(const char *path, const struct cgroup_limits *limits, struct err *e);

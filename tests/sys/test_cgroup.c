@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +29,38 @@ find_base(void)
     if (cgroup_find_base(name, &base, &has_limits, &e) < 0)
         assert_true(strlen(e.text) > 0);
     return base;
+}
+
+/* Beside the base; the caller frees. */
+static char *
+make_beside(const char *base, const char *name)
+{
+    char *path = xasprintf("%.*s/%s", (int)(strrchr(base, '/') - base), base, name);
+    assert_int_equal(mkdir(path, 0755), 0);
+    return path;
+}
+
+/* Of daemons that never came back, but not of those that live, or whose jobs do. */
+static void
+test_abandoned(void **state)
+{
+    (void)state;
+    auto_free char *base = find_base();
+    if (!base)
+        skip();
+    auto_free char *left = make_beside(base, "berth-00c0ffee");
+    auto_free char *claimed = make_beside(base, "berth-0badcafe");
+    auto_free char *with_job = make_beside(base, "berth-0badf00d");
+    auto_free char *other = make_beside(base, "berth-something");
+    auto_free char *job = xasprintf("%s/job-1.1", with_job);
+    assert_int_equal(mkdir(job, 0755), 0);
+    auto_close int claim = cgroup_claim(claimed);
+    assert_true(claim >= 0);
+    cgroup_remove_abandoned(base);
+    assert_int_equal(access(left, F_OK), -1);
+    assert_int_equal(cgroup_claim(left), -1);
+    assert_int_equal(rmdir(claimed) | rmdir(job) | rmdir(with_job) | rmdir(other) | rmdir(base),
+                     0);
 }
 
 static pid_t
@@ -100,6 +133,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_group_of_a_job),
+        cmocka_unit_test(test_abandoned),
         cmocka_unit_test(test_what_is_no_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
