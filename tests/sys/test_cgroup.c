@@ -35,7 +35,10 @@ find_base(void)
 static char *
 make_beside(const char *base, const char *name)
 {
-    char *path = xasprintf("%.*s/%s", (int)(strrchr(base, '/') - base), base, name);
+    const char *own = strrchr(base, '/');
+    if (!own)
+        err_abort("%s is no absolute path", base);
+    char *path = xasprintf("%.*s/%s", (int)(own - base), base, name);
     assert_int_equal(mkdir(path, 0755), 0);
     return path;
 }
