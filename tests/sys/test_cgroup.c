@@ -35,7 +35,7 @@ find_base(void)
 static char *
 make_beside(const char *base, const char *name)
 {
-    const char *own = strrchr(base, '/');
+    const char *own = base ? strrchr(base, '/') : NULL;
     if (!own)
         err_abort("%s is no absolute path", base);
     char *path = xasprintf("%.*s/%s", (int)(own - base), base, name);
