@@ -30,6 +30,7 @@ struct known {
 struct line {
     const char *key; /* borrowed from the request */
     int32_t number;
+    bool again; /* runs once more when it has ended */
     struct request req;
     struct known *known; /* NULL: new */
     struct job *job;     /* live, after it was looked up or made */

@@ -61,9 +61,10 @@ static int
 read_line(const struct daemon *d, const json_t *j, const struct models *models, int default_oom,
           struct line *line, struct err *e)
 {
-    static const char *const ours[] = {"key", "line", NULL};
+    static const char *const ours[] = {"key", "line", "again", NULL};
     line->key = json_string_value(json_object_get(j, "key"));
     line->number = (int32_t)json_integer_value(json_object_get(j, "line"));
+    line->again = json_is_true(json_object_get(j, "again"));
     if (!line->key || !line->key[0] || strlen(line->key) >= sizeof((struct known *)0)->key)
         return err_set(e, ERR_USAGE, "a line needs a \"key\" of 1 to 63 bytes");
     if (reqjson_read(j, ours, models, &line->req, e) ||
@@ -202,10 +203,13 @@ file_resolve_deps(struct sync *s, struct err *e)
 /* --- applying
  * ------------------------------------------------------------------------------------ */
 
-/* A line that never could start and has been changed so that it can is tried again. */
+/* A line that never could start and has been changed so that it can is tried again; so is one
+ * that has ended and of which that is said. */
 static bool
 deserves_another(const struct sync *s, const struct line *line)
 {
+    if (line->again && job_state_is_final(line->known->state))
+        return true;
     return line->known->state == JOB_INFEASIBLE && !line->req.cancel &&
            admit_could_start(s->daemon, s->caller->uid, &line->req.demand, NULL);
 }

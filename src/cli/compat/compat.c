@@ -32,6 +32,8 @@ list(void)
     auto_buf struct buf out = BUF_INIT;
 
     for (const struct compat_tool *t = compat_tools; t->name; t++) {
+        if (!t->help)
+            continue;
         buf_addf(&out, "%-22s  %s\n", t->name, t->help);
         for (int i = 0; i < COMPAT_ALIASES_MAX && t->aliases[i]; i++)
             buf_addf(&out, "%-22s  the same\n", t->aliases[i]);
@@ -89,6 +91,8 @@ install(const char *dir)
     if (file_mkdirs(dir, 0755, &e) < 0)
         return cli_fail(&e);
     for (const struct compat_tool *t = compat_tools; t->name; t++) {
+        if (!t->help)
+            continue;
         if (install_tool(t, self, dir, &e) < 0)
             return cli_fail(&e);
         buf_addf(&out, "%s/%s\n", dir, t->name);

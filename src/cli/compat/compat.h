@@ -12,7 +12,7 @@
 struct compat_tool {
     const char *name;                        /* what is typed */
     const char *aliases[COMPAT_ALIASES_MAX]; /* other names; NULL: no more */
-    const char *help;                        /* one line */
+    const char *help; /* one line; NULL: not for people, without a link */
     /* argv[0] is the name it goes by. Returns the program's exit status. */
     int (*run)(int argc, char **argv);
 };
@@ -29,5 +29,7 @@ int compat_mgpu_server(int argc, char **argv);
 int compat_mgpu_srun(int argc, char **argv);
 int compat_mgpu_queue(int argc, char **argv);
 int compat_mgpu_cancel(int argc, char **argv);
+int compat_scheduler(int argc, char **argv);
+int compat_scheduler_job(int argc, char **argv);
 
 #endif

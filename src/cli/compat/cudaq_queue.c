@@ -160,8 +160,8 @@ send_lines(struct cudaq *q, struct cq_job **chosen, size_t n, json_t **result, s
 
     for (size_t i = 0; i < n; i++) {
         fill_request(q, chosen[i], &requests[i]);
-        lines[i] =
-            (struct compat_line){chosen[i]->key, (int)chosen[i]->order + 1, &requests[i]};
+        lines[i] = (struct compat_line){chosen[i]->key, (int)chosen[i]->order + 1, &requests[i],
+                                        false};
     }
     rc = compat_sync(&q->session, q->sync_path, lines, n, q->fresh_due, result, e);
     for (size_t i = 0; i < n; i++)

@@ -386,7 +386,7 @@ send_lines(struct gpusched *g, const struct gs_spec *const *chosen, size_t n, st
 
     for (size_t i = 0; i < n; i++) {
         fill_request(g, chosen[i], &requests[i]);
-        lines[i] = (struct compat_line){chosen[i]->job->key, (int)i + 1, &requests[i]};
+        lines[i] = (struct compat_line){chosen[i]->job->key, (int)i + 1, &requests[i], false};
     }
     rc = compat_sync(&g->session, g->sync_path, lines, n, g->fresh_due, &result, e);
     for (size_t i = 0; i < n; i++)

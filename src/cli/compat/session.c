@@ -197,6 +197,8 @@ write_line(struct jsonw *w, const struct compat_line *line)
     jobreq_add_fields(w, line->req);
     jsonw_kstr(w, "key", line->key);
     jsonw_kint(w, "line", line->number);
+    if (line->again)
+        jsonw_kbool(w, "again", true);
     jsonw_end_object(w);
 }
 

@@ -55,6 +55,7 @@ struct compat_line {
     const char *key; /* its identity, under 64 bytes */
     int number;
     const struct request *req;
+    bool again; /* once more, if it has ended */
 };
 
 /* file.sync: the queue becomes these lines in this order, under the name `path` (absolute),

@@ -16,6 +16,11 @@ const struct compat_tool compat_tools[] = {
     {"mgpu_srun", {NULL}, "mgpu: a command on GPUs that are named", compat_mgpu_srun},
     {"mgpu_queue", {NULL}, "mgpu: what runs and what waits", compat_mgpu_queue},
     {"mgpu_cancel", {NULL}, "mgpu: ends a job", compat_mgpu_cancel},
+    {"scheduler",
+     {"scheduler.py"},
+     "scripts from a file of lines, by what models need",
+     compat_scheduler},
+    {"scheduler-job", {NULL}, NULL, compat_scheduler_job},
     {NULL, {NULL}, NULL, NULL},
 };
 

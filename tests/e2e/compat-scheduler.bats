@@ -1,0 +1,433 @@
+#!/usr/bin/env bats
+# The drop-in scheduler.py, run as its users run it: the cases of its reference (A1..A19), its
+# files, and what its document promises and never worked.
+
+load lib
+load scheduler
+
+case_setup()
+{
+    scheduler_setup
+}
+
+# A scheduler in the background: `schedule run [options]`.
+schedule()
+{
+    local name=$1
+    shift
+    background "$name" scheduler.py start "$@"
+}
+
+@test "A1 A2 lines that add prints, and its usage" {
+    try scheduler.py add /x/a.py --output-file -
+    is 'A1' "$status:$out" '0:0,/x/a.py'
+    try scheduler.py add /x/a.py --args "--llm q --mode train" --conda e --gpus 0,1,2,3 --output-file -
+    is 'A2' "$status:$out" '0:0,/x/a.py,e,--llm q --mode train,0,1,2,3'
+    try scheduler.py add /x/a.py --gpus 0-3 --priority -2 --output-file -
+    is 'gpus alone' "$out" '-2,/x/a.py,,,0-3'
+    try scheduler.py add /x/a.py --args --llm
+    is 'a value that looks like an option' "$status" 2
+    has stderr "$err" 'argument --args: expected one argument'
+    try scheduler.py add /x/a.py --args=--x --output-file -
+    is 'with an equals sign' "$out" '0,/x/a.py,,--x'
+    COLUMNS=80 try scheduler.py
+    is 'no command' "$status" 2
+    has stderr "$err" '^usage: scheduler.py '
+    try scheduler.py fly
+    is 'another command' "$status" 2
+}
+
+@test "add appends whole lines; what cannot be written is an error" {
+    printf '0,/torn' >jobs.txt
+    try scheduler.py add "$PWD/job.py"
+    is status "$status" 0
+    is said "$out" "Job line appended to: jobs.txt
+Line: 0,$PWD/job.py
+NOTE: If the scheduler is running with monitoring enabled, it should pick this up."
+    is file "$(cat jobs.txt)" "0,/torn
+0,$PWD/job.py"
+    try scheduler.py add x.py --output-file no/such/jobs.txt
+    is 'status where it cannot' "$status" 1
+    has 'what it says' "$out" '^Error writing to file no/such/jobs.txt: '
+}
+
+@test "A3 A4 halves share a card; two whole cards are waited for, and come as --cuda and mask" {
+    mkfifo one two
+    printf '0,%s/job.py,,--llm half --gate %s\n' "$PWD" one "$PWD" two >jobs.txt
+    printf '1,%s/job.py,,--llm two --cuda 7 --x\n' "$PWD" >>jobs.txt
+    schedule run
+    wait_for_state '[1.0, 0.0] []'
+    try scheduler.py status
+    has status "$out" '^0       BUSY \(100%\)    1\.00        0\.0%           0\.0%$'
+    has status "$out" '^1       AVAILABLE      0\.00        0\.0%           0\.0%$'
+    pass one
+    wait_for_state '[0.5, 0.0] []'
+    has_not 'the one that waits' "$(cat ran)" 'llm two'
+    pass two
+    wait_for_output run 'Job 3 completed'
+    has 'arguments and mask' "$(cat ran)" '^--llm two --x --cuda 0,1 mask 0,1$'
+    wait_for_state '[0.0, 0.0] []'
+    stop_scheduler run
+}
+
+@test "A5 A7 one and a half is two whole cards; --cuda=5 is left alone" {
+    printf '0,%s/job.py,,--llm onehalf --cuda=5\n' "$PWD" >jobs.txt
+    schedule run
+    wait_for_output run 'Job 1 completed'
+    is ran "$(cat ran)" '--llm onehalf --cuda=5 --cuda 0,1 mask 0,1'
+    stop_scheduler run
+    # A program that wants to be told its ids behind the mask.
+    printf '0,%s/job.py,,--l,1\n' "$PWD" >jobs.txt
+    schedule local --cuda-ids local
+    wait_for_output local 'Job 2 completed'
+    is ran "$(tail -1 ran)" '--l --cuda 0 mask 1'
+    stop_scheduler local
+}
+
+@test "A8 A9 what is wrong in a line harms no other line" {
+    export BERTH_SIM=4x24000M
+    cat >jobs.txt <<EOF
+bad line
+x,/s.py
+0,$PWD/job.py,,"unbalanced
+0,$PWD/missing.py
+0,$PWD/job.py,,nine,9
+0,$PWD/job.py,,letter,x
+,$PWD/job.py
+# a comment
+
+0,$PWD/job.py,,allowed,0-1, 3 ,2-1,7
+0,$PWD/job.py,,"quo'ted  blanks" a\\ b
+EOF
+    schedule run --gpus 4 --monitor-interval 1
+    wait_for_output run 'Job 1 completed'
+    wait_for_output run 'Job 2 completed'
+    log=$(cat gpu_scheduler.log)
+    has 'the first' "$log" 'ERROR - \[MainThread\] - jobs.txt line 1: a line is '
+    has 'a priority' "$log" "jobs.txt line 2: the priority 'x' is no integer: x,/s.py"
+    has 'a quote' "$log" 'jobs.txt line 3: No closing quotation'
+    has 'a script' "$log" 'jobs.txt line 4: there is no such script yet'
+    has 'a card' "$log" "jobs.txt line 5: .*no GPU of '9' exists here"
+    has 'no number' "$log" "jobs.txt line 6: 'x' is no GPU"
+    has 'no priority' "$log" 'jobs.txt line 7: a line is '
+    has 'backwards' "$log" "jobs.txt line 10: '2-1' runs backwards; GPUs from 7"
+    has 'words' "$(cat ran)" "^quo'ted  blanks a b --cuda"
+    # It starts once it is there.
+    cp job.py missing.py
+    wait_for_output run 'Job 3 completed'
+    is runs "$(wc -l <ran)" 3
+    export BERTH_DIR=$PWD/.berth
+    is 'allowed' "$(berth show 1 --json | json jobs.0.gpus.0.index)" 0
+    export BERTH_DIR=
+    stop_scheduler run
+}
+
+@test "A10 A11 once for a line that comes twice, twice for arguments in another order" {
+    for args in '--lr 1 --bs 2' '--lr 2 --bs 1' '--lr 1 --bs 2'; do
+        echo "0,$PWD/job.py,,$args"
+    done >jobs.txt
+    schedule run
+    wait_for_output run 'Job 1 completed'
+    wait_for_output run 'Job 2 completed'
+    # What completed is never run again, with a new scheduler neither.
+    stop_scheduler run
+    echo "0,$PWD/job.py,,--lr 1 --bs 2" >>jobs.txt
+    echo "0,$PWD/job.py,,new" >>jobs.txt
+    schedule again
+    wait_for_output again 'Job 3 completed'
+    has 'what it says' "$(cat "$ROOT/again.out")" 'Job 1 has completed before and is not run again'
+    stop_scheduler again
+    is 'runs' "$(sed 's/ --cuda.*//' ran | sort | paste -sd '|')" '--lr 1 --bs 2|--lr 2 --bs 1|new'
+}
+
+@test "A12 pause and resume act on the running scheduler at once, whoever writes the file" {
+    : >jobs.txt
+    schedule run --state-interval 1000 --monitor-interval 1000
+    wait_for_state '[0.0, 0.0] []'
+    try scheduler.py pause 1
+    is 'pause' "$status:$out" "0:GPU 1 pause request written to state file 'gpu_scheduler_state.json'.
+The running scheduler should detect this change shortly."
+    wait_for_output run 'GPU 1 paused'
+    has status "$(scheduler.py status)" '^1       PAUSED         0\.00'
+    echo "0,$PWD/job.py,,late,1" >>jobs.txt
+    wait_for_output run 'Job 1 queued'
+    try scheduler.py resume 1
+    has 'resume' "$out" "^GPU 1 resume request written to state file"
+    wait_for_output run 'Job 1 completed'
+    is mask "$(cat ran)" 'late --cuda 1 mask 1'
+    # By a tool that knows nothing of locks and renames.
+    python3 -c 'import json; p = "gpu_scheduler_state.json"; s = json.load(open(p)); s["paused_gpus"] = [0]
+json.dump(s, open(p, "w"))'
+    wait_for_output run 'GPU 0 paused'
+    wait_for_state '[0.0, 0.0] [0]'
+    printf '{"gpu_status": [0.0, ' >gpu_scheduler_state.json
+    wait_for_output run 'WARNING .* the state file gpu_scheduler_state.json is no JSON object'
+    wait_for_state '[0.0, 0.0] [0]'
+    try scheduler.py pause 0
+    is 'a second time' "$status" 0
+    has 'its warning' "$err" 'WARNING .*GPU 0 is paused already'
+    try scheduler.py pause 2
+    is 'no such card' "$status:$out" '1:Error: Invalid GPU ID 2. Expected 0 to 1.'
+    stop_scheduler run
+    # What is paused stays so.
+    echo "0,$PWD/job.py,,next" >>jobs.txt
+    schedule again
+    wait_for_output again 'Job 2 completed'
+    is mask "$(tail -1 ran)" 'next --cuda 1 mask 1'
+    stop_scheduler again
+}
+
+@test "pausing and resuming without a scheduler, in a file that the original wrote" {
+    cat >s.json <<'JSON'
+{
+    "gpu_status": [
+        0.5,
+        0.0,
+        1.0,
+        0.3333
+    ],
+    "paused_gpus": [
+        1
+    ]
+}
+JSON
+    truncate -s -1 s.json # it writes no newline at the end
+    try scheduler.py --state-file s.json status
+    is status "$status:$out" "0:
+--- GPU Status (Based on State File: s.json) ---
+GPU ID  State          Allocation  Memory Util    Load Util
+----------------------------------------------------------------------
+0       BUSY (50%)     0.50        N/A            N/A
+1       PAUSED         0.00        N/A            N/A
+2       BUSY (100%)    1.00        N/A            N/A
+3       BUSY (33%)     0.33        N/A            N/A
+
+Note: Real-time utilization requires GPUtil. Status reflects state file content.
+Job queue information is only available within the running scheduler process."
+    cp s.json before.json
+    scheduler.py --state-file s.json pause 3 >/dev/null
+    scheduler.py pause --state-file s.json 0 >/dev/null
+    is paused "$(json paused_gpus.2 <s.json)" 3
+    scheduler.py --state-file s.json resume 3 >/dev/null
+    scheduler.py --state-file s.json resume 0 >/dev/null
+    cmp s.json before.json
+    try scheduler.py --state-file s.json pause 4
+    is 'no such card' "$status:$out" '1:Error: Invalid GPU ID 4. Expected 0 to 3.'
+    try scheduler.py pause 7
+    is 'without a file' "$status:$out" '1:Error: Invalid GPU ID 7. Expected 0 to 1.'
+}
+
+@test "a state file left behind: what it says is given away is not believed, what is paused is" {
+    echo '{"gpu_status": [1.0, 0.5, 0.25], "paused_gpus": [0, 9]}' >gpu_scheduler_state.json
+    mkfifo gate
+    echo "0,$PWD/job.py,,--gate gate" >jobs.txt
+    schedule run
+    wait_for_state '[0.0, 1.0] [0]'
+    pass gate
+    wait_for_state '[0.0, 0.0] [0]'
+    stop_scheduler run
+}
+
+@test "A14 the scheduler is killed: its job goes on, allocation is what really runs, nothing runs twice" {
+    mkfifo gate
+    printf '0,%s/job.py,,--gate gate --llm two\n0,%s/job.py,,--llm two behind\n' "$PWD" "$PWD" >jobs.txt
+    schedule first
+    wait_for_state '[1.0, 1.0] []'
+    kill -KILL "$pid_of_first"
+    finish first
+    echo '{"gpu_status": [1.0, 0.0], "paused_gpus": []}' >gpu_scheduler_state.json
+    schedule run
+    wait_for_state '[1.0, 1.0] []'
+    try scheduler.py start
+    is 'a second one' "$status" 1
+    has 'its words' "$err" 'another scheduler works with gpu_scheduler_state.json'
+    pass gate
+    wait_for_output run 'Job 2 completed'
+    wait_for_state '[0.0, 0.0] []'
+    stop_scheduler run
+    is 'runs' "$(wc -l <ran)" 2
+}
+
+@test "A15 what fails is tried again, as often as said; its log has the exit code" {
+    echo "0,$PWD/job.py,,--fail 7 --mode 'eval/b c'" >jobs.txt
+    schedule run --retries 0
+    wait_for_output run 'ERROR .*Job 1 failed \(exit 7\)'
+    log=$(ls "$ROOT/joblogs")
+    has 'name' "$log" '^job_1_[0-9]{8}_[0-9]{6}\.log$'
+    has 'the other name' "$(ls)" '^job_job\.py_eval_b_c_[0-9a-f]{8}_gpu0_[0-9]{8}_[0-9]{6}\.log$'
+    cmp "$ROOT/joblogs/$log" job_job.py_*.log
+    sed -e 's/^\(.* Time\): .*/\1/' -e 's/^\(Job Hash\): [0-9a-f]\{8\}$/\1/' job_job.py_*.log >log
+    diff log - <<EOF
+Job ID: 1
+Job Hash
+Original Line: 0,$PWD/job.py,,--fail 7 --mode 'eval/b c'
+LLM Name: None
+GPUs Required: 1.00
+Mode Tag: eval_b_c
+Script: $PWD/job.py
+Conda Env: None
+Arguments: ['--fail', '7', '--mode', 'eval/b c']
+GPU ID(s) Assigned: 0
+Start Time
+------------------------------------------------------------
+OUT: to stdout
+ERR: to stderr
+------------------------------------------------------------
+End Time
+Process finished with exit code: 7
+EOF
+    # Who adds it again wants it again; so does who starts a scheduler anew.
+    scheduler.py add "$PWD/job.py" --args "--fail 7 --mode 'eval/b c'" >/dev/null
+    wait_for_output run 'Job 2 failed'
+    stop_scheduler run
+    schedule again --retries 1
+    wait_for_output again 'WARNING .*Job 3 runs again \(exit 7\)'
+    wait_for_output again 'Job 3 failed'
+    stop_scheduler again
+    is runs "$(wc -l <ran)" 4
+}
+
+@test "a program's last words, bytes that are no text, and a signal that ends it" {
+    cat >bytes.py <<'PY'
+import os, signal
+os.write(1, b"a\xff\xfeb")
+os.write(1, b" of a line\nlast")
+os.kill(os.getpid(), signal.SIGKILL)
+PY
+    echo "0,$PWD/bytes.py" >jobs.txt
+    schedule run --retries 0
+    wait_for_output run 'Job 1 failed \(.*9'
+    stop_scheduler run
+    grep -aq "^OUT: a$(printf '\377\376')b of a line$" "$ROOT"/joblogs/job_1_*.log
+    grep -aq '^OUT: last$' "$ROOT"/joblogs/job_1_*.log
+    grep -aq 'Process finished with exit code: -9' "$ROOT"/joblogs/job_1_*.log
+}
+
+@test "A16 the lowest number first, equals in the file's order" {
+    export BERTH_SIM=1x24000M
+    mkfifo gate
+    {
+        echo "0,$PWD/job.py,,--gate gate"
+        for line in 5,five 0,zero-a 1,one -3,minus 0,zero-b 100000,last 99999,before; do
+            echo "${line%,*},$PWD/job.py,,${line#*,}"
+        done
+    } >all.txt
+    head -1 all.txt >jobs.txt
+    schedule run
+    wait_for_output run 'Job 1 assigned'
+    cp all.txt jobs.txt
+    wait_for_output run 'Job 8 queued'
+    pass gate
+    wait_for_output run 'Job 8 completed'
+    stop_scheduler run
+    is order "$(sed 1d ran | cut -d ' ' -f 1 | paste -sd ' ')" 'minus zero-a zero-b one five before last'
+}
+
+@test "A18 lines that are added run; one that is taken out stays queued" {
+    export BERTH_SIM=1x24000M
+    mkfifo gate
+    echo "0,$PWD/job.py,,--gate gate" >jobs.txt
+    schedule run --monitor-interval 1000
+    wait_for_output run 'Job 1 assigned'
+    scheduler.py add "$PWD/job.py" --args added >/dev/null
+    wait_for_output run 'Job 2 queued'
+    : >jobs.txt
+    scheduler.py add "$PWD/job.py" --priority 1 --args 'and "one more"' >/dev/null
+    wait_for_output run 'Job 3 queued'
+    pass gate
+    wait_for_output run 'Job 3 completed'
+    stop_scheduler run
+    is order "$(sed 1d ran | paste -sd '|')" 'added --cuda 0 mask 0|and one more --cuda 0 mask 0'
+}
+
+@test "A19 SIGINT and SIGTERM end it and what runs, with jobs in the queue; the next start goes on" {
+    export BERTH_SIM=1x24000M
+    mkfifo gate
+    printf '0,%s/job.py,,--gate gate\n0,%s/job.py,,queued\n' "$PWD" "$PWD" >jobs.txt
+    schedule run
+    wait_for_state '[1.0] []'
+    stop_scheduler run
+    is 'state' "$(tr -d ' \n' <gpu_scheduler_state.json)" '{"gpu_status":[0.0],"paused_gpus":[]}'
+    schedule again
+    wait_for_state '[1.0] []'
+    kill -TERM "$pid_of_again"
+    finish again
+    is 'status after TERM' "$status" 0
+    schedule last
+    wait_for_state '[1.0] []'
+    pass gate
+    "$E2E/await" output "$LIMIT" ran '^queued --cuda 0'
+    stop_scheduler last
+}
+
+@test "a card that others use beyond a threshold is not given away, one below it is" {
+    echo "0,$PWD/job.py,,--llm half" >jobs.txt
+    echo '{"paused_gpus": [0, 1]}' >gpu_scheduler_state.json
+    schedule run
+    wait_for_output run 'Job 1 queued'
+    background full env "BERTH_SIM_DIR=$PWD/.berth/sim" berth simjob --vram 20000 --ramp 0 --hold 1000 --gpu 0
+    background used env "BERTH_SIM_DIR=$PWD/.berth/sim" berth simjob --vram 12000 --ramp 0 --hold 1000 --gpu 1 --util 10
+    "$E2E/await" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.0.used_mib 20000
+    "$E2E/await" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.1.used_mib 12000
+    scheduler.py resume 0 >/dev/null
+    wait_for_output run 'GPU 0 resumed'
+    scheduler.py resume 1 >/dev/null
+    wait_for_output run 'Job 1 assigned to GPU 1'
+    wait_for_output run 'Job 1 completed'
+    stop_scheduler run
+}
+
+@test "conda is set up before the script; one that is not there fails the job" {
+    mkdir -p "$ROOT/miniconda3/etc/profile.d"
+    cat >"$ROOT/miniconda3/etc/profile.d/conda.sh" <<'SH'
+conda() {
+    [ "$1" = activate ] || return 2
+    [ "$2" = torch ] || { echo "EnvironmentNameNotFound: $2" >&2; return 1; }
+    export CONDA_DEFAULT_ENV=$2
+}
+SH
+    echo 'import os; print(os.environ.get("CONDA_DEFAULT_ENV"))' >env.py
+    printf '0,%s/env.py,torch\n0,%s/env.py,nowhere\n0,%s/env.py\n' "$PWD" "$PWD" "$PWD" >jobs.txt
+    schedule run --retries 0
+    wait_for_output run 'Job 1 completed'
+    wait_for_output run 'Job 2 failed'
+    wait_for_output run 'Job 3 completed'
+    stop_scheduler run
+    has 'with' "$(cat "$ROOT"/joblogs/job_1_*)" '^OUT: torch$'
+    has 'head' "$(cat "$ROOT"/joblogs/job_1_*)" '^Conda Env: torch$'
+    has 'without' "$(cat "$ROOT"/joblogs/job_3_*)" '^OUT: None$'
+}
+
+@test "screen sessions: their names, their exit codes, and that they outlive the scheduler" {
+    mkfifo gate
+    echo "0,$PWD/job.py,,--mode train --gate gate --fail 3" >jobs.txt
+    schedule run --screen --retries 0
+    wait_for_output run 'Job 1 assigned'
+    "$E2E/await" until "$LIMIT" "berth --dir $PWD/.berth screens --json" screens.0.job 1
+    is screens "$(scheduler.py screens)" "Listing active scheduler GNU Screen sessions...
+
+--- Active GPU Job Screen Sessions ---
+1. gpujob_0_train_1 (Attach: screen -r gpujob_0_train_1)"
+    stop_scheduler run
+    schedule again --screen --retries 0
+    wait_for_state '[1.0, 0.0] []'
+    pass gate
+    wait_for_output again 'Job 1 failed \(exit 3\)'
+    is 'no sessions' "$(scheduler.py screens)" "Listing active scheduler GNU Screen sessions...
+No matching screen sessions found."
+    stop_scheduler again
+    is runs "$(wc -l <ran)" 1
+    has log "$(cat "$ROOT/joblogs/output_gpujob_0_train_1.typescript")" '^to stdout'
+}
+
+@test "the machine's daemon is used where the environment names one" {
+    unset BERTH_SIM
+    export BERTH_DIR=$ROOT/i
+    start_daemon 2x24000M
+    echo "-1,$PWD/job.py,,--llm half" >jobs.txt
+    schedule run
+    wait_for_output run 'Job 1 completed'
+    stop_scheduler run
+    is 'what it asked' "$(job_field 1 share) $(job_field 1 priority) $(job_field 1 name)" '0.5 1 job.py'
+    [ ! -e .berth ]
+}
