@@ -57,8 +57,6 @@ static const char schema_v2[] =
     "ALTER TABLE jobs ADD COLUMN max_used_permille INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN max_load_permille INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN margin_mib INTEGER NOT NULL DEFAULT -1;"
-    "ALTER TABLE jobs ADD COLUMN idle_mib INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE jobs ADD COLUMN placement INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN gpu_type TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE jobs ADD COLUMN unique_job INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN preemptible INTEGER NOT NULL DEFAULT 0;"
@@ -100,6 +98,8 @@ static const char schema_v2[] =
     " at_us INTEGER NOT NULL);";
 
 static const char schema_v3[] =
+    "ALTER TABLE jobs ADD COLUMN idle_mib INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN placement INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN screen INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN env_setup TEXT;"
     "ALTER TABLE jobs ADD COLUMN conda TEXT;"

@@ -11,19 +11,21 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "core/array.h"
 #include "support.h"
 
-/* A folder with a database as version 1 made it (v1.sql). */
+/* A folder with a database as an older version made it: "v1.sql". */
 static struct dir *
-dir_of_v1(void)
+dir_of(const char *name)
 {
     struct dir *d = dir_new();
+    auto_free char *from = xasprintf(OLD_SQL "/%s", name);
     auto_free char *path = dir_file(d, "berth.db");
     auto_buf struct buf sql = BUF_INIT;
     sqlite3 *db = NULL;
     struct err e = {0};
 
-    if (file_read(V1_SQL, 1 << 20, &sql, &e) < 0)
+    if (file_read(from, 1 << 20, &sql, &e) < 0)
         fail_msg("%s", e.text);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     if (sqlite3_exec(db, buf_str(&sql), NULL, NULL, NULL) != SQLITE_OK)
@@ -35,7 +37,7 @@ dir_of_v1(void)
 static void
 test_jobs_of_version_1(void **state)
 {
-    struct dir *d = dir_of_v1();
+    struct dir *d = dir_of("v1.sql");
     struct store *s = must_open(d);
     struct job *old = store_job_load(s, 1, NULL), *waiting = store_job_load(s, 2, NULL);
 
@@ -66,6 +68,95 @@ test_jobs_of_version_1(void **state)
 }
 
 static int
+count_job(struct job *job, const char *const *uuids, void *arg)
+{
+    (void)job;
+    (void)uuids;
+    (*(int *)arg)++;
+    return 0;
+}
+
+static void
+test_jobs_of_version_2(void **state)
+{
+    static const struct store_filter all = {0};
+    struct dir *d = dir_of("v2.sql");
+    struct store *s = must_open(d);
+    struct job *array = store_job_load(s, 5, NULL), *task = store_job_load(s, 6, NULL);
+    struct job *later = store_job_load(s, 15, NULL);
+    struct request plain;
+    int n = 0;
+
+    (void)state;
+    request_init(&plain);
+    assert_int_equal(store_jobs_select(s, &all, count_job, &n, NULL), 0);
+    assert_int_equal(n, 9);
+    assert_non_null(array);
+    assert_non_null(task);
+    assert_non_null(later);
+    assert_int_equal(array_next(array), 2);
+    assert_int_equal(task->array, 5);
+    assert_int_equal(task->state, JOB_STARTING);
+    assert_string_equal(later->req.name, "b");
+    assert_int_equal(later->req.n_deps, 1);
+    assert_string_equal(later->user, "ann");
+    /* What version 2 did not know reads as what a plain request has. */
+    assert_memory_equal(&later->req.demand, &plain.demand, sizeof plain.demand);
+    assert_false(later->req.screen);
+    assert_false(later->req.vram_auto);
+    assert_null(later->req.hooks);
+    assert_null(later->req.env_setup);
+    job_free(array);
+    job_free(task);
+    job_free(later);
+    store_close(s);
+    dir_free(d);
+}
+
+/* Every table with its columns, every index with its text. */
+static void
+describe_tables(const struct dir *d, struct buf *out)
+{
+    static const char sql[] =
+        "SELECT m.name || ' ' || coalesce(group_concat(c.name || ' ' || c.type || ' '"
+        " || c.\"notnull\" || ' ' || coalesce(c.dflt_value, '') || ' ' || c.pk), m.sql, '')"
+        " FROM sqlite_master m LEFT JOIN pragma_table_info(m.name) c"
+        " WHERE m.type = 'table' OR m.sql IS NOT NULL GROUP BY m.name ORDER BY m.name";
+    auto_free char *path = dir_file(d, "berth.db");
+    sqlite3 *db = NULL;
+    sqlite3_stmt *st = NULL;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    while (sqlite3_step(st) == SQLITE_ROW)
+        buf_addf(out, "%s\n", (const char *)sqlite3_column_text(st, 0));
+    sqlite3_finalize(st);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void
+test_all_end_with_the_same_tables(void **state)
+{
+    static const char *const old[] = {"v1.sql", "v2.sql"};
+    struct dir *fresh = dir_new();
+    auto_buf struct buf want = BUF_INIT;
+
+    (void)state;
+    store_close(must_open(fresh));
+    describe_tables(fresh, &want);
+    assert_non_null(strstr(buf_str(&want), "jobs_ended CREATE INDEX"));
+    for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
+        struct dir *d = dir_of(old[i]);
+        auto_buf struct buf got = BUF_INIT;
+        store_close(must_open(d));
+        describe_tables(d, &got);
+        assert_string_equal(buf_str(&got), buf_str(&want));
+        dir_free(d);
+    }
+    dir_free(fresh);
+}
+
+static int
 on_key(const struct store_key *key, void *arg)
 {
     *(uint32_t *)arg = key->job;
@@ -77,7 +168,7 @@ static void
 test_it_goes_on_from_there(void **state)
 {
     struct rng r = {7};
-    struct dir *d = dir_of_v1();
+    struct dir *d = dir_of("v1.sql");
     struct store *s = must_open(d);
     struct job *job = random_job(&r, store_next_job_id(s)), *back;
     uint32_t line = 0;
@@ -103,6 +194,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jobs_of_version_1),
+        cmocka_unit_test(test_jobs_of_version_2),
+        cmocka_unit_test(test_all_end_with_the_same_tables),
         cmocka_unit_test(test_it_goes_on_from_there),
     };
 
