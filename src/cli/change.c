@@ -1,6 +1,7 @@
 /* cancel, hold and release; see change.h. */
 #include "cli/change.h"
 
+#include <ctype.h>
 #include <jansson.h>
 
 #include "base/buf.h"
@@ -39,17 +40,29 @@ report(const json_t *result, const char *method, const char *done)
     return cli_put(&line);
 }
 
+static bool
+are_numbers(const struct opt_reader *r)
+{
+    for (int i = 0; i < r->n_words; i++)
+        if (r->words[i][0] != '@' && !isdigit((unsigned char)r->words[i][0]))
+            return false;
+    return r->n_words > 0;
+}
+
 /* hold and release know only jobs that have not ended; the daemon may know that those which
- * were named have, and how. False: it does not, and nothing was said. */
+ * were named by number have, and how. False: it does not, and nothing was said. */
 static bool
 say_ended(struct client *c, const struct opt_reader *r)
 {
     auto_json json_t *result = NULL;
-    json_t *params = ask_select(r->words, r->n_words);
+    json_t *params;
     size_t said = 0;
     size_t i;
     json_t *job;
 
+    if (!are_numbers(r))
+        return false;
+    params = ask_select(r->words, r->n_words);
     json_object_set_new(params, "all", json_true());
     if (client_call(c, "jobs", params, &result, NULL) < 0)
         return false;

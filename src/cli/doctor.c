@@ -63,7 +63,8 @@ doctor_say(struct doctor *d, enum doctor_verdict v, const char *what, const char
 static void
 check_programs(struct doctor *d)
 {
-    static const char *const programs[] = {"berthd", "berth-shepherd", "berth-probe"};
+    static const char *const programs[] = {"berthd", "berth-shepherd", "berth-probe",
+                                           "berth-user"};
 
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         struct err e = {0};
@@ -95,11 +96,14 @@ check_daemon(struct doctor *d, const struct cli *cli)
     }
     daemon = json_object_get(status, "daemon");
     d->simulated = strcmp(answer_str(status, "backend"), "sim") == 0;
+    d->machines = strcmp(answer_str(daemon, "mode"), "system") == 0;
+    if (d->machines && answer_str(daemon, "dir")[0])
+        d->dir = xstrdup(answer_str(daemon, "dir"));
     if (strcmp(answer_str(daemon, "version"), BERTH_VERSION) != 0)
-        doctor_say(
-            d, DOCTOR_WARN, "daemon",
-            "version %s runs, this is %s; 'berth daemon stop' lets the new one take over",
-            answer_str(daemon, "version"), BERTH_VERSION);
+        doctor_say(d, DOCTOR_WARN, "daemon",
+                   "version %s runs, this is %s; '%s' lets the new one take over",
+                   answer_str(daemon, "version"), BERTH_VERSION,
+                   d->machines ? "systemctl restart berthd" : "berth daemon stop");
     else
         doctor_say(d, DOCTOR_OK, "daemon", "pid %lld answers at %s",
                    (long long)answer_int(daemon, "pid", 0), answer_str(daemon, "socket"));
@@ -144,13 +148,23 @@ check_folder(struct doctor *d, const char *what, const char *path)
         doctor_say(d, DOCTOR_OK, what, "%s, %s free", path, size);
 }
 
+/* Where the daemon that answers has its things, or one that is started from here would. */
+static int
+find_places(const struct doctor *d, const struct cli *cli, struct places *p, struct err *e)
+{
+    if (!d->machines)
+        return places_find(cli->dir, p, e);
+    places_system(d->dir, p);
+    return 0;
+}
+
 static void
 check_places(struct doctor *d, const struct cli *cli)
 {
     struct err e = {0};
     struct places p;
 
-    if (places_find(cli->dir, &p, &e) < 0) {
+    if (find_places(d, cli, &p, &e) < 0) {
         doctor_say(d, DOCTOR_FAIL, "folder", "%s", e.text);
         return;
     }
@@ -169,7 +183,7 @@ static void
 check_locks(struct doctor *d, const struct cli *cli)
 {
     struct places p;
-    struct err e;
+    struct err e = {0};
     const char *moved = getenv("BERTH_LOCK_DIR");
     const char *dir = moved && moved[0] ? moved : "/run/lock";
 
@@ -181,7 +195,7 @@ check_locks(struct doctor *d, const struct cli *cli)
             "may not write to %s, where each GPU has a lock; set BERTH_LOCK_DIR to a folder "
             "that all users of these GPUs share",
             dir);
-    if (places_find(cli->dir, &p, &e) == 0) {
+    if (find_places(d, cli, &p, &e) == 0) {
         doctor_check_other_daemons(d, dir, p.state);
         places_free(&p);
     }
@@ -220,9 +234,11 @@ check_cgroups(struct doctor *d)
     if (cgroup_find_base("berth-doctor", &folder, &limits, &e) < 0) {
         doctor_say(
             d, DOCTOR_WARN, "cgroup",
-            "none: %s; jobs are not confined to their --cpus and --mem. 'systemd-run --user "
-            "--scope -p Delegate=yes berth daemon start' gives a daemon its own",
-            e.text);
+            "none: %s; jobs are not confined to their --cpus and --mem. %s gives a daemon its "
+            "own",
+            e.text,
+            geteuid() == 0 ? "Delegate=yes in berthd.service"
+                           : "'systemd-run --user --scope -p Delegate=yes berth daemon start'");
         return;
     }
     check_device_filter(d, folder);
@@ -274,7 +290,7 @@ check_linger(struct doctor *d)
     auto_free char *flag = doctor_system_path(name);
     auto_free char *logind = doctor_system_path("/run/systemd/users");
 
-    if (geteuid() == 0 || access(logind, F_OK) != 0)
+    if (geteuid() == 0 || d->machines || access(logind, F_OK) != 0)
         return;
     if (pw && access(flag, F_OK) == 0)
         doctor_say(d, DOCTOR_OK, "linger", "on: jobs survive a logout");
@@ -282,6 +298,23 @@ check_linger(struct doctor *d)
         doctor_say(d, DOCTOR_WARN, "linger",
                    "off: if this machine ends processes at logout, jobs end too; "
                    "'loginctl enable-linger' keeps them");
+}
+
+/* What the daemon needs of the machine. That of all users is root's, and what root may do is
+ * not to be learned from another's rights. */
+static void
+check_ground(struct doctor *d, const struct cli *cli)
+{
+    if (d->machines && geteuid() != 0) {
+        doctor_say(
+            d, DOCTOR_OK, "machine",
+            "this daemon is that of all users; its folders, locks and cgroups are looked "
+            "at by 'sudo berth doctor'");
+        return;
+    }
+    check_places(d, cli);
+    check_locks(d, cli);
+    check_cgroups(d);
 }
 
 int
@@ -297,14 +330,12 @@ cmd_doctor(struct cli *cli, int argc, char **argv)
     d.checks = json_array();
     check_programs(&d);
     check_daemon(&d, cli);
-    check_places(&d, cli);
-    check_locks(&d, cli);
+    check_ground(&d, cli);
     if (d.simulated)
         doctor_say(&d, DOCTOR_OK, "gpus", "simulated, as this daemon was started with --sim");
     else
         doctor_check_gpus(&d);
     doctor_check_persistence(&d);
-    check_cgroups(&d);
     check_inotify(&d);
     check_linger(&d);
     doctor_check_screen(&d);
@@ -316,6 +347,7 @@ cmd_doctor(struct cli *cli, int argc, char **argv)
         status = cli_put(&d.out);
     }
     json_decref(d.checks);
+    free(d.dir);
     buf_free(&d.out);
     return d.failed ? 1 : status;
 }

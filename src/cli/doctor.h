@@ -17,6 +17,8 @@ struct doctor {
     bool json;
     bool failed;
     bool simulated; /* the running daemon has no real cards */
+    bool machines;  /* the running daemon is that of all users */
+    char *dir;      /* and has this --dir; NULL: none */
 };
 
 /* One line: the verdict, what was looked at, the finding and what to do. */

@@ -3,8 +3,10 @@
 #include "daemon/admit.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "core/job.h"
@@ -13,6 +15,9 @@
 #include "core/place.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+
+#define TEXT_USER_MAX (INT64_C(128) << 20) /* bytes of what one user's live jobs run */
+#define TEXT_SMALL    65536                /* so little is not counted together each time */
 
 /* Without a default the longest that is allowed is what a job gets that names none. */
 int
@@ -69,6 +74,34 @@ admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e)
                        "is %lld job%s more",
                        (long long)all, (long long)all_max, (long long)n, s);
     return 0;
+}
+
+int64_t
+admit_text_of(const struct request *r)
+{
+    size_t n = r->command ? strlen(r->command) : 0;
+    for (char **a = r->argv; a && *a; a++)
+        n += strlen(*a) + sizeof *a;
+    return (int64_t)n + (r->env_setup ? (int64_t)strlen(r->env_setup) : 0);
+}
+
+/* The daemon keeps what waits in memory. A user who may fill that would end it, for all. */
+int
+admit_text(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e)
+{
+    size_t n = 0;
+    if (!d->places.system || uid == 0 || bytes < TEXT_SMALL)
+        return 0;
+    auto_free struct job **jobs = queue_list_by_id(d->queue, QUEUE_ALL, &n);
+    for (size_t i = 0; i < n; i++)
+        bytes += jobs[i]->uid == uid ? admit_text_of(&jobs[i]->req) : 0;
+    if (bytes <= TEXT_USER_MAX)
+        return 0;
+    return err_set(e, ERR_REFUSED,
+                   "the commands of %s's jobs would have %lld MiB, and %lld is the most; put "
+                   "long ones into files",
+                   daemon_user_name(uid), (long long)(bytes >> 20),
+                   (long long)(TEXT_USER_MAX >> 20));
 }
 
 /* What it takes of VRAM wherever it is placed, at the least. */
@@ -133,12 +166,13 @@ int
 admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t n,
            struct err *e)
 {
-    int64_t tasks = 0;
+    int64_t tasks = 0, text = 0;
     for (size_t i = 0; i < n; i++) {
         struct request *r = &jobs[i]->req;
         if (admit_time(d, r, e) || admit_size(d, uid, &r->demand, e))
             return n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
+        text += admit_text_of(r);
         tasks += r->array.n > 0 ? task_set_count(&r->array) : 1;
     }
-    return admit_pending(d, uid, tasks, e);
+    return admit_text(d, uid, text, e) ? -1 : admit_pending(d, uid, tasks, e);
 }

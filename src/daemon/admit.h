@@ -23,13 +23,19 @@ void admit_setup(const struct daemon *d, struct request *r);
 /* Whether n more jobs and tasks of this user may wait. */
 int admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e);
 
+/* How long what it runs is, in bytes: its command and its set-up. */
+int64_t admit_text_of(const struct request *r);
+
+/* Whether so many bytes more of what this user's jobs run may be kept in memory. */
+int admit_text(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e);
+
 /* Whether the machine, and the limits on GPUs and VRAM, would let it start if nothing else ran;
  * else the words are appended to why, which may be NULL. */
 bool admit_could_start(const struct daemon *d, uint32_t uid, const struct demand *demand,
                        struct buf *why);
 
-/* Both, for the new jobs of one request; and whether each alone is within the limits on GPUs
- * and VRAM. */
+/* All of it, for the new jobs of one request; and whether each alone is within the limits on
+ * GPUs and VRAM. */
 int admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t n,
                struct err *e);
 

@@ -39,8 +39,8 @@ add_quoted(struct buf *out, const char *arg)
     buf_addc(out, '\'');
 }
 
-static size_t
-cut_at(const char *s, size_t n, int max)
+size_t
+events_cut(const char *s, size_t n, int max)
 {
     if (max <= 0 || n <= (size_t)max)
         return n;
@@ -55,7 +55,7 @@ events_write_command(struct jsonw *w, const struct job *job, int max)
 {
     if (job->req.command) {
         jsonw_strn(w, job->req.command,
-                   cut_at(job->req.command, strlen(job->req.command), max));
+                   events_cut(job->req.command, strlen(job->req.command), max));
         return;
     }
     auto_buf struct buf text = BUF_INIT;
@@ -66,7 +66,7 @@ events_write_command(struct jsonw *w, const struct job *job, int max)
         if (max > 0 && text.len > (size_t)max)
             break;
     }
-    jsonw_strn(w, buf_str(&text), cut_at(buf_str(&text), text.len, max));
+    jsonw_strn(w, buf_str(&text), events_cut(buf_str(&text), text.len, max));
 }
 
 void

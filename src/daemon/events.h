@@ -2,6 +2,7 @@
 #ifndef DAEMON_EVENTS_H
 #define DAEMON_EVENTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct attempt;
@@ -10,6 +11,9 @@ struct daemon;
 struct job;
 struct jsonw;
 struct store_event;
+
+/* How many of these n bytes there are up to max (<= 0: all), at a character's border. */
+size_t events_cut(const char *s, size_t n, int max);
 
 /* The command as one string; max > 0 cuts it there, at a character's border. */
 void events_write_command(struct jsonw *w, const struct job *job, int max);

@@ -98,7 +98,8 @@ FIELD(uid)
 
 PERSONAL(command)
 {
-    events_write_command(w, x->job, 0);
+    bool whole = roles_sees_whole(x->daemon, x->job->uid);
+    events_write_command(w, x->job, whole ? 0 : ROLES_OTHERS_TEXT_MAX);
 }
 
 /* Of an array of which nothing is left to start, while the last of it runs. */

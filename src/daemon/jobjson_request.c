@@ -1,6 +1,8 @@
 /* The fields of a job's object that say what was asked beyond cards and memory: tasks, whom it
  * waits for, tags, what its time limit does. Names are those of a request where there is one.
  */
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/hooks.h"
@@ -8,6 +10,7 @@
 #include "core/account.h"
 #include "core/array.h"
 #include "daemon/daemon.h"
+#include "daemon/events.h"
 #include "daemon/jobjson.h"
 #include "daemon/launch.h"
 #include "daemon/roles.h"
@@ -192,7 +195,12 @@ FIELD(pty)
 static void
 set_up_text(const struct jobjson *x, struct jsonw *w, const char *text)
 {
-    jsonw_str(w, roles_is_hidden(x->daemon, x->job->uid) ? NULL : text);
+    bool hidden = roles_is_hidden(x->daemon, x->job->uid);
+    int max = roles_sees_whole(x->daemon, x->job->uid) ? 0 : ROLES_OTHERS_TEXT_MAX;
+    if (hidden || !text)
+        jsonw_null(w);
+    else
+        jsonw_strn(w, text, events_cut(text, strlen(text), max));
 }
 
 FIELD(env_setup)

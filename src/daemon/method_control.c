@@ -41,9 +41,9 @@ cancel(struct daemon *d, struct caller *c, struct select *s, const json_t *param
         else
             ids_add_job(&touched, jobs[i]);
     }
-    if (rc == 0 && select_ended(d, s, 0, on_ended, &ended, e))
+    if (rc == 0 && select_names_jobs(s) && select_ended(d, s, 0, on_ended, &ended, e))
         rc = -1;
-    if (rc == 0 && touched.n + ended.n == 0)
+    if (rc == 0 && !select_is_all(s) && touched.n + ended.n == 0)
         rc = select_none(params, e);
     if (rc == 0) {
         jsonw_object(out);
@@ -80,7 +80,21 @@ on_too_late(struct job *job, const char *const *uuids, void *arg)
     err_set(arg, ERR_FAILED, "job %u has ended (%s)", job->id, job_state_name(job->state));
 }
 
-/* Jobs named one by one must all allow it; of a wider choice those that do are taken. */
+/* What the last of them said; else that those which were named have ended, or are not there. */
+static int
+say_why_none(struct daemon *d, const struct select *s, const json_t *params, struct err *last,
+             struct err *e)
+{
+    if (!last->code && select_names_jobs(s) && select_ended(d, s, 1, on_too_late, last, e))
+        return -1;
+    if (!last->code)
+        select_none(params, last);
+    *e = *last;
+    return -1;
+}
+
+/* Jobs named one by one must all allow it; of a wider choice those that do are taken, which may
+ * be none. */
 static int
 control(struct daemon *d, struct caller *c, const json_t *params, control_fn act,
         int32_t number, struct jsonw *out, struct err *e)
@@ -97,13 +111,8 @@ control(struct daemon *d, struct caller *c, const json_t *params, control_fn act
         if (act(d, jobs[i], number, &last) == 0)
             ids_add_job(&touched, jobs[i]);
     }
-    if (rc == 0 && touched.n == 0) {
-        rc = -1;
-        if (!last.code && select_ended(d, &s, 1, on_too_late, &last, e) == 0 && !last.code)
-            select_none(params, &last);
-        if (last.code)
-            *e = last;
-    }
+    if (rc == 0 && touched.n == 0 && (last.code || !select_is_all(&s)))
+        rc = say_why_none(d, &s, params, &last, e);
     if (rc == 0) {
         jsonw_object(out);
         ids_write(out, "ids", &touched);

@@ -5,6 +5,7 @@
  *
  * The order of a file's pending jobs is that of its lines, within the places that they hold
  * together: a file whose lines are shuffled moves nobody else's jobs. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -89,6 +90,9 @@ file_read_lines(struct sync *s, const json_t *params, struct err *e)
     s->path = json_string_value(json_object_get(params, "path"));
     if (!s->path || s->path[0] != '/')
         return err_set(e, ERR_USAGE, "\"path\" must be an absolute path");
+    if (strlen(s->path) >= PATH_MAX)
+        return err_set(e, ERR_USAGE, "\"path\" is %zu bytes long; the most is %d",
+                       strlen(s->path), PATH_MAX - 1);
     if (!json_is_array(list))
         return err_set(e, ERR_USAGE, "\"jobs\" must be a list");
     s->lines = xcalloc(json_array_size(list) + 1, sizeof *s->lines);
@@ -480,6 +484,15 @@ count_new(const struct sync *s)
     return n;
 }
 
+static int64_t
+new_text(const struct sync *s)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n += s->lines[i].known ? 0 : admit_text_of(&s->lines[i].req);
+    return n;
+}
+
 static int
 run_sync(struct sync *s, json_t *params, struct jsonw *out, struct err *e)
 {
@@ -491,7 +504,8 @@ run_sync(struct sync *s, json_t *params, struct jsonw *out, struct err *e)
     if (json_is_true(json_object_get(params, "fresh")) && forget_ended(s, e))
         return -1;
     if (file_load_known(s, e) || file_resolve_deps(s, e) ||
-        admit_pending(d, s->caller->uid, count_new(s), e))
+        admit_pending(d, s->caller->uid, count_new(s), e) ||
+        admit_text(d, s->caller->uid, new_text(s), e))
         return -1;
     apply(s);
     log_info("event=file-sync file=%u path=\"%s\" lines=%zu new=%d updated=%d removed=%zu",

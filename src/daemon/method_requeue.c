@@ -148,6 +148,8 @@ requeue_one(struct again *r, uint32_t id, struct err *e)
     struct job *job = queue_get(r->daemon->queue, id);
     struct job *old = job ? NULL : store_job_load(r->daemon->store, id, e);
     int rc = job || old ? target_check_owner(r->caller, job ? job : old, e) : -1;
+    if (rc == 0 && old)
+        rc = admit_text(r->daemon, old->uid, admit_text_of(&old->req), e);
     job_free(old);
     if (rc || !(job = take_back(r->daemon, id, e)))
         return -1;

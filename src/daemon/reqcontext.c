@@ -2,6 +2,7 @@
  * reqjson.c's. */
 #include "daemon/reqcontext.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,20 +54,37 @@ read_env(struct daemon *d, const json_t *env, int64_t *id, struct err *e)
     return block.len ? store_env_put(d->store, block.data, block.len, id, e) : 0;
 }
 
+/* Whether the process that connected is there, and nobody else now: neither its number went to
+ * another, nor did it become a program with rights of its own. */
+static bool
+is_itself(const struct daemon *d, const struct caller *c)
+{
+    struct proc p;
+    return proc_read(c->pid, &p) == 0 && p.start_ticks <= procs_ticks_of_boot_us(c->since_us) &&
+           (!d->places.system || proc_is_only_of(c->pid, c->uid));
+}
+
 /* Who asks is asleep until we answer, so its limits are the kernel's to tell and need not be
- * believed from a message. A pid that has gone to another process since it connected is not
- * asked: such a job gets the limits that jobs of this daemon have. */
-static void
-read_rlimits(const struct daemon *d, struct reqcontext *out)
+ * believed from a message. A user who hands the connection on and goes would get rid of them,
+ * and is refused. Of one in a container whose processes are not seen from here they are not
+ * known: such a job gets the limits that jobs of this daemon have. */
+static int
+read_rlimits(const struct daemon *d, struct reqcontext *out, struct err *e)
 {
     auto_buf struct buf text = BUF_INIT;
     const struct caller *c = d->caller;
-    struct proc p;
     out->rlimits[0] = '\0';
-    if (!c || c->pid <= 0 || proc_read(c->pid, &p) ||
-        p.start_ticks > procs_ticks_of_boot_us(c->since_us) || rlimits_of(c->pid, &text))
-        return;
-    snprintf(out->rlimits, sizeof out->rlimits, "%s", buf_str(&text));
+    if (!c || c->pid <= 0)
+        return 0;
+    if (is_itself(d, c) && rlimits_of(c->pid, &text) == 0)
+        snprintf(out->rlimits, sizeof out->rlimits, "%s", buf_str(&text));
+    else if (d->places.system && c->uid != 0)
+        return err_set(e, ERR_PERMISSION,
+                       "the process that connected (pid %d) is not there to be asked for its "
+                       "limits, or is another user's now; who submits connects himself, and "
+                       "waits for the answer",
+                       (int)c->pid);
+    return 0;
 }
 
 int
@@ -76,10 +94,14 @@ reqcontext_read(struct daemon *d, const json_t *params, struct reqcontext *out, 
     out->cwd = json_string_value(json_object_get(params, "cwd"));
     if (!out->cwd || out->cwd[0] != '/')
         return err_set(e, ERR_USAGE, "\"cwd\" must be an absolute path");
+    if (strlen(out->cwd) >= PATH_MAX)
+        return err_set(e, ERR_USAGE, "\"cwd\" is %zu bytes long; the most is %d",
+                       strlen(out->cwd), PATH_MAX - 1);
     out->umask_bits = 022;
     if (umask_value && read_umask(umask_value, &out->umask_bits, e))
         return -1;
-    read_rlimits(d, out);
+    if (read_rlimits(d, out, e))
+        return -1;
     return read_env(d, json_object_get(params, "env"), &out->env, e);
 }
 

@@ -98,6 +98,12 @@ roles_is_hidden(const struct daemon *d, uid_t owner)
            d->caller->uid != owner;
 }
 
+bool
+roles_sees_whole(const struct daemon *d, uid_t owner)
+{
+    return !d->places.system || !d->caller || d->caller->uid == owner;
+}
+
 /* The owner's name stands in the line as a member of its own; inside a string of somebody's
  * the quotes around it would be escaped. */
 bool

@@ -36,7 +36,14 @@ int roles_check_priority(const struct daemon *d, int32_t priority, struct err *e
 /* Whether the caller sees only that there is such a job, whose it is and what it holds. */
 bool roles_is_hidden(const struct daemon *d, uid_t owner);
 
-/* The same of an event's line: those of other people's jobs are not for everybody. */
+/* Whether this job's words are told at length: to whom they belong. Of others' a list of many
+ * tells so much and no more, or one user's long command lines would make it too long for all.
+ */
+#define ROLES_OTHERS_TEXT_MAX 1024 /* bytes; of 100,000 jobs 98 MiB */
+bool roles_sees_whole(const struct daemon *d, uid_t owner);
+
+/* What roles_is_hidden says, of an event's line: those of other people's jobs are not for
+ * everybody. */
 struct viewer {
     uid_t uid;
     bool admin;

@@ -372,6 +372,26 @@ select_ended(struct daemon *d, const struct select *s, int64_t limit, select_cb 
     return rc < 0 ? -1 : 0;
 }
 
+bool
+select_names_jobs(const struct select *s)
+{
+    for (size_t i = 0; i < s->selector.n_terms; i++) {
+        enum selector_kind kind = s->selector.terms[i].kind;
+        if (kind != SELECT_ALL && kind != SELECT_USER && kind != SELECT_STATE)
+            return true;
+    }
+    return false;
+}
+
+bool
+select_is_all(const struct select *s)
+{
+    for (size_t i = 0; i < s->selector.n_terms; i++)
+        if (s->selector.terms[i].kind != SELECT_ALL)
+            return false;
+    return true;
+}
+
 int
 select_none(const json_t *params, struct err *e)
 {

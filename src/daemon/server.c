@@ -170,7 +170,7 @@ client_send(struct client *c, struct buf *bytes)
         buf_drop(bytes, (size_t)n);
     if (c->pipe.write_queue_size + bytes->len > UNREAD_MAX) {
         log_warn("client=%d dropped: it left %zu MiB unread", (int)c->pid,
-                 c->pipe.write_queue_size >> 20);
+                 (c->pipe.write_queue_size + bytes->len) >> 20);
         count_turned_away(c->server);
         buf_free(bytes);
         client_drop(c);
@@ -271,6 +271,10 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
     c->server->daemon->caller = NULL;
     if (rc == METHOD_LATER)
         return;
+    if (rc == 0 && result.len > UNREAD_MAX)
+        rc = err_set(&e, ERR_REFUSED,
+                     "the answer would have %zu MiB, and %zu is the most; ask for fewer jobs",
+                     result.len >> 20, UNREAD_MAX >> 20);
     struct reply *r = hold(c, id_text(id), m->changes && rc == 0);
     if (rc == 0)
         write_result(&r->text, r->id, buf_str(&result), result.len);

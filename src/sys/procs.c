@@ -131,16 +131,29 @@ proc_is_in_exec(pid_t pid)
            strncmp(buf_str(&text), "0 ", 2) != 0;
 }
 
-bool
-proc_is_of(pid_t pid, uid_t uid)
+/* Its real, effective and saved id. */
+static bool
+read_uids(pid_t pid, uid_t ids[3])
 {
     auto_buf struct buf text = BUF_INIT;
-    uid_t real, effective, saved;
     if (read_proc_file(pid, "status", 65536, &text) < 0)
         return false;
     const char *line = strstr(buf_str(&text), "\nUid:\t");
-    return line && sscanf(line, "\nUid:\t%u\t%u\t%u", &real, &effective, &saved) == 3 &&
-           (real == uid || effective == uid || saved == uid);
+    return line && sscanf(line, "\nUid:\t%u\t%u\t%u", &ids[0], &ids[1], &ids[2]) == 3;
+}
+
+bool
+proc_is_of(pid_t pid, uid_t uid)
+{
+    uid_t ids[3];
+    return read_uids(pid, ids) && (ids[0] == uid || ids[1] == uid || ids[2] == uid);
+}
+
+bool
+proc_is_only_of(pid_t pid, uid_t uid)
+{
+    uid_t ids[3];
+    return read_uids(pid, ids) && ids[0] == uid && ids[1] == uid && ids[2] == uid;
 }
 
 bool

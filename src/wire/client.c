@@ -18,7 +18,9 @@
 #include "base/err.h"
 
 #define LINE_MAX_BYTES (64UL * 1024 * 1024)
-#define READ_CHUNK     (64UL * 1024)
+#define ANSWER_MAX_BYTES                                                                       \
+    (256UL * 1024 * 1024) /* whole objects of 100,000 jobs, and then some */
+#define READ_CHUNK (64UL * 1024)
 
 struct client {
     int fd;
@@ -360,8 +362,8 @@ read_some(struct client *c, bool wait, struct err *e)
         c->scanned -= c->taken;
         c->taken = 0;
     }
-    if (c->in.len - c->taken > LINE_MAX_BYTES)
-        return err_set(e, ERR_FAILED, "the daemon sent a line of more than 64 MiB");
+    if (c->in.len - c->taken > ANSWER_MAX_BYTES)
+        return err_set(e, ERR_FAILED, "the daemon sent a line of more than 256 MiB");
     buf_reserve(&c->in, c->in.len > READ_CHUNK ? c->in.len : READ_CHUNK);
     do
         n = recv(c->fd, c->in.data + c->in.len, c->in.cap - c->in.len - 1,

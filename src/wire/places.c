@@ -116,7 +116,7 @@ places_free(struct places *p)
 static const char *
 build_folder(const char *name)
 {
-    if (strcmp(name, "berth-shepherd") == 0)
+    if (strcmp(name, "berth-shepherd") == 0 || strcmp(name, "berth-user") == 0)
         return "shepherd";
     if (strcmp(name, "berth-probe") == 0)
         return "probe";

@@ -115,12 +115,74 @@ print(sorted(fd for fd in os.listdir("/proc/self/fd") if os.path.exists("/proc/s
     is "bob's own" "$(job_field "$bobs" state)" HELD
     as "$BOB" berth cancel --all
     is "bob's own" "$(job_field "$bobs" state)" CANCELLED
+    for words in "cancel all" "cancel --all" "hold all"; do
+        try_as "$BOB" berth $words
+        is "exit status of $words, with nothing left" "$status" 0
+        is "its words" "$err" "berth: nothing to ${words%% *}"
+    done
+    try_as "$BOB" berth cancel "user:$ALICE"
+    is "exit status" "$status" 3
+    has_not "what is said of it" "$err" ended
     is "alice's" "$(job_field "$id" state)" RUNNING
     try_as "$BOB" berth cancel state:running
     is "exit status" "$status" 3
     berth cancel --all
     as "$ALICE" berth wait "$id" || true
     is "root's --all" "$(job_field "$id" state)" CANCELLED
+}
+
+@test "long commands of one user keep nobody from the queue, and have an end" {
+    start_system
+    printf '{"cwd":"/","jobs":[{"hold":true,"command":"%s"}]}' "$(head -c 1000000 /dev/zero | tr '\0' x)" \
+        >"$ROOT/long"
+    cat >"$ROOT/fill.py" <<'PY'
+import json, socket, sys
+with open(sys.argv[2]) as f:
+    params = json.load(f)
+params["jobs"] *= 40
+for _ in range(4):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(sys.argv[1])
+        s.sendall(json.dumps({"id": 1, "method": "submit", "params": params}).encode() + b"\n")
+        answer = json.loads(s.makefile().readline())
+    print(answer.get("error", {}).get("message", "taken"))
+PY
+    as "$BOB" python3 "$ROOT/fill.py" "$BERTH_DIR/berth.sock" "$ROOT/long" >"$ROOT/said"
+    is "how often it was taken" "$(grep -c taken "$ROOT/said")" 3
+    has "why no more" "$(tail -1 "$ROOT/said")" "commands of $BOB's jobs would have .* MiB, and 128"
+    is "what alice sees" "$(as "$ALICE" berth queue | grep -c HELD)" 120
+    is "at length" "$(as "$ALICE" berth queue --json | jq '.jobs | map(.command | length) | max')" 1024
+    is "bob, of his own" "$(as "$BOB" berth show --json 1 | jq '.jobs[0].command | length')" 1000000
+    try_as "$BOB" berth queue --json
+    is "all of his own" "$status" 0
+}
+
+@test "who hands a connection on does not get rid of his limits" {
+    start_system
+    cat >"$ROOT/pass.py" <<'PY'
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX)
+r, w = os.pipe()
+pid = os.fork()
+if pid == 0:
+    s.connect(sys.argv[1])
+    os._exit(0)
+os.waitpid(pid, 0)
+s.sendall(b'{"id":1,"method":"submit","params":{"cwd":"/","jobs":[{"command":"true"}]}}\n')
+print(s.makefile().readline())
+PY
+    has "what the daemon says" "$(as "$BOB" python3 "$ROOT/pass.py" "$BERTH_DIR/berth.sock")" \
+        "is not there to be asked for its limits"
+}
+
+@test "doctor judges the machine's daemon by root's rights, and leaves its folders to root" {
+    start_system
+    try_as "$BOB" berth doctor
+    is "exit status" "$status" 0
+    has "words" "$out" "machine .*that of all users.*sudo berth doctor"
+    has_not "advice on what is root's" "$out" "chown|linger|FAIL"
+    try env -u BERTH_DIR berth --socket "$BERTH_DIR/berth.sock" doctor
+    has "root's" "$out" "ok +rights +$BERTH_DIR/state is the owner's alone"
 }
 
 @test "nobody becomes another by saying so" {

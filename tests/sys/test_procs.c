@@ -176,6 +176,9 @@ test_whose_it_is(void **state)
     (void)state;
     assert_true(proc_is_of(getpid(), getuid()));
     assert_false(proc_is_of(getpid(), getuid() + 1));
+    assert_true(proc_is_only_of(getpid(), getuid()));
+    assert_false(proc_is_only_of(getpid(), getuid() + 1));
+    assert_false(proc_is_only_of(-1, 0));
     assert_true(proc_is_of(1, 0));
     assert_false(proc_is_of(-1, 0));
 }
