@@ -67,7 +67,8 @@ int select_check_ids(struct daemon *d, const struct select *s, struct err *e);
 /* Whether a word names jobs by number, name or tag, so that one of them that has ended is worth
  * a word. `all`, a user's or a state's are what there is now. */
 bool select_names_jobs(const struct select *s);
-/* Whether the words say `all` and nothing else: where there is nothing, that is done already. */
+/* Whether the words say `all` and nothing else: where there is nothing, that is done already.
+ */
 bool select_is_all(const struct select *s);
 
 /* For verbs that need something to act on: an error that says what was not found, when the

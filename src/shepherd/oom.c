@@ -1,5 +1,5 @@
 /* Reads the end of a failed job's log for words that CUDA programs say when a card is full.
- * attempt.c asks once, at the end. A log that is no regular file (a terminal, /dev/null) has
+ * outcome.c asks once, at the end. A log that is no regular file (a terminal, /dev/null) has
  * no end to read and finds nothing. */
 #include "shepherd/oom.h"
 

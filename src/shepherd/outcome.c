@@ -1,4 +1,4 @@
-/* Naming the end of an attempt. attempt.c asks once, when nothing of the job is left.
+/* Naming the end of an attempt. stop.c asks once, when nothing of the job is left.
  * Invariant: code and signal are waitpid's or absent; only the outcome's name depends on what
  * the shepherd did. */
 #include "shepherd/outcome.h"

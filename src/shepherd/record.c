@@ -1,5 +1,5 @@
 /* The exit record's way to the disk, with a crash point at each of its edges. Called by
- * attempt.c. First it is noted in the lock file; the file of its own follows when no daemon
+ * stop.c. First it is noted in the lock file; the file of its own follows when no daemon
  * says `recorded` soon. A rename is not followed by fsync here: mostly the daemon commits the
  * outcome to its database first, and then the folder goes. */
 #include "shepherd/record.h"
