@@ -71,6 +71,13 @@ say_who(int fd, const char *path, struct err *e)
                    who[0] ? who : "it does not say which", path);
 }
 
+/* A file that only root can have made here: not a second name of one of root's elsewhere. */
+static bool
+is_roots_own(const struct stat *st)
+{
+    return S_ISREG(st->st_mode) && st->st_uid == 0 && !(st->st_mode & 077) && st->st_nlink == 1;
+}
+
 /* The machine's daemon comes before a user's: a lock that is not root's, or that others could
  * take from under it, makes way for a new file that only root may open. Whoever had the old
  * one finds out when he next looks for his card, and is a stranger on it until then. */
@@ -78,7 +85,7 @@ static void
 clear_the_way(const struct daemon *d, const char *path)
 {
     struct stat st;
-    if (!d->places.system || lstat(path, &st) || (st.st_uid == 0 && !(st.st_mode & 077)))
+    if (!d->places.system || lstat(path, &st) || is_roots_own(&st))
         return;
     if (unlink(path) == 0 && st.st_uid != 0)
         log_warn("event=gpu-lock-taken-over path=%s it was of user %u", path, st.st_uid);
@@ -95,6 +102,10 @@ gpulock_take(struct daemon *d, const char *uuid, struct err *e)
     auto_close int fd = open_lock(path, d->places.system ? 0600 : 0644, e);
     if (fd < 0)
         return -1;
+    struct stat st;
+    if (d->places.system && (fstat(fd, &st) || !is_roots_own(&st)))
+        return err_set(e, ERR_FAILED,
+                       "the card's lock %s was put there by somebody else; remove it", path);
     if (flock(fd, LOCK_EX | LOCK_NB))
         return errno == EWOULDBLOCK ? say_who(fd, path, e)
                                     : err_errno(e, ERR_FAILED, errno, "cannot lock %s", path);

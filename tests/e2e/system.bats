@@ -136,3 +136,19 @@ PY
     is "the lock" "$(stat -c '%a %u' "$lock")" "600 0"
     exec 7<&-
 }
+
+@test "a second name of one of root's files is no lock of a card" {
+    root_only
+    local lock
+    berth daemon start --sim 1 >/dev/null
+    stop_daemon
+    lock=$(ls "$ROOT"/i/sim/berth-gpu-*)
+    rm "$lock"
+    (umask 077; echo words >"$ROOT/precious")
+    ln "$ROOT/precious" "$lock"
+    berthd --system --dir "$BERTH_DIR" --sim 1 3>&- &
+    "$E2E/await" until "$LIMIT" "berth status --json" daemon.mode system >/dev/null
+    is "the card" "$(berth gpus --json | json gpus.0.state)" up
+    is "the file" "$(cat "$ROOT/precious")" words
+    is "names of the lock" "$(stat -c %h "$lock")" 1
+}
