@@ -30,6 +30,7 @@ struct request {
     struct MHD_Connection *connection;
     struct route route;
     struct query query;
+    bool is_page; /* it is a person who reads the answer */
     bool begun;
     bool suspended;
     struct waiter *waiter;
@@ -93,7 +94,7 @@ answer_own(struct request *r, struct reply *reply)
 static void
 answer_words(struct request *r, int status, const char *title, const char *words)
 {
-    if (r->route.kind == ROUTE_PAGE || r->route.kind == ROUTE_LOGIN)
+    if (r->is_page)
         answer_own(r, page_words(r->web->page, status, title, words));
     else
         answer_own(r, respond_words(status, words));
@@ -254,7 +255,7 @@ is_open(struct request *r, const char *url)
 
     if (r->route.is_open || gate_is_open(g, header(r, "Authorization"), header(r, "Cookie")))
         return true;
-    if (r->route.kind == ROUTE_PAGE) {
+    if (r->is_page) {
         answer_own(r, page_login(r->web->page, false, gate_next_path(url)));
         r->reply->status = 401;
     } else {
@@ -306,6 +307,28 @@ begin(struct request *r, const char *url, const char *method)
     }
 }
 
+/* A path that is nobody's is a page to a browser, and JSON to a program. */
+static bool
+is_page(const struct request *r, const char *url)
+{
+    const char *accept = header(r, "Accept");
+
+    switch (r->route.kind) {
+    case ROUTE_PAGE:
+    case ROUTE_LOGIN:
+        return true;
+    case ROUTE_LOGOUT:
+    case ROUTE_NONE:
+        return accept && strstr(accept, "text/html") && strncmp(url, "/api/", 5) != 0;
+    case ROUTE_DATA:
+    case ROUTE_LOG:
+    case ROUTE_ASSET:
+    case ROUTE_EVENTS:
+        break;
+    }
+    return false;
+}
+
 static struct request *
 request_new(struct web *w, struct MHD_Connection *connection, const char *url,
             const char *method)
@@ -315,6 +338,7 @@ request_new(struct web *w, struct MHD_Connection *connection, const char *url,
     r->web = w;
     r->connection = connection;
     route_find(url, &r->route);
+    r->is_page = is_page(r, url);
     if (strcmp(method, "POST") == 0 &&
         (r->route.kind == ROUTE_LOGIN || r->route.kind == ROUTE_LOGOUT))
         r->login = login_new(connection, r->route.kind == ROUTE_LOGOUT);

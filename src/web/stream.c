@@ -86,8 +86,9 @@ stream_listeners(const struct stream *s)
 
 /* -------------------------------------------------------------- listening */
 
-/* It slept through more than the ring holds: a page then loads everything anew. */
-static const char lost[] = "event: lost\ndata: {}\n\n";
+/* It slept through more than the ring holds: a page then loads everything anew. The message of
+ * which it has a part, if any, is ended first. */
+static const char lost[] = "\n\nevent: lost\ndata: {}\n\n";
 
 static ssize_t
 copy(struct listener *l, char *out, size_t room)

@@ -5,6 +5,23 @@
 load lib
 load web
 
+@test "a page that does not exist is a page to a browser, and JSON to a program" {
+    start_daemon 1
+    start_web
+    for path in nothing jobs/x logout; do
+        get "$path" -H 'Accept: text/html,application/xhtml+xml,*/*;q=0.8'
+        is "status of $path" "$status" 404
+        has "type of $path" "$head" '^Content-Type: text/html'
+        has "the way back from $path" "$out" '<a href="/">Overview</a>'
+    done
+    for path in api/v1/nothing nothing; do
+        get "$path" -H 'Accept: */*'
+        has "type of $path" "$head" '^Content-Type: application/json'
+    done
+    get api/v1/nothing -H 'Accept: text/html'
+    has "type below the API" "$head" '^Content-Type: application/json'
+}
+
 @test "its JSON says what berth says; what is not there is 404" {
     busy_machine
     start_web
