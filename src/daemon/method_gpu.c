@@ -9,10 +9,12 @@
 #include "base/jsonw.h"
 #include "base/parse.h"
 #include "core/ledger.h"
+#include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/health.h"
 #include "daemon/methods.h"
 #include "daemon/roles.h"
+#include "daemon/target.h"
 #include "daemon/turn.h"
 
 #define UUID_PREFIX_MIN 4 /* shorter ones are slips of the finger */
@@ -98,6 +100,19 @@ read_gpus(const struct daemon *d, const json_t *params, uint64_t *set, struct er
 }
 
 static void
+write_jobs(const struct daemon *d, const struct card *c, struct jsonw *out)
+{
+    struct ids ids = {0};
+    for (int i = 0; i < c->n_holds; i++) {
+        const struct job *job = queue_get(d->queue, c->holds[i].job);
+        if (job)
+            ids_add_job(&ids, job);
+    }
+    ids_write(out, "jobs", &ids);
+    ids_free(&ids);
+}
+
+static void
 write_gpus(const struct daemon *d, uint64_t set, struct jsonw *out)
 {
     jsonw_object(out);
@@ -112,11 +127,7 @@ write_gpus(const struct daemon *d, uint64_t set, struct jsonw *out)
         jsonw_kstr(out, "uuid", c->info.uuid);
         jsonw_kstr(out, "state", gpu_state_name(card_state(c)));
         health_write(d, i, out);
-        jsonw_key(out, "jobs");
-        jsonw_array(out);
-        for (int k = 0; k < c->n_holds; k++)
-            jsonw_int(out, c->holds[k].job);
-        jsonw_end_array(out);
+        write_jobs(d, c, out);
         jsonw_end_object(out);
     }
     jsonw_end_array(out);

@@ -54,6 +54,13 @@ last_seq()
     (echo '{"seq":0}' && berth events) | tail -1 | json seq
 }
 
+@test "pause calls what goes on there what people call it" {
+    start_daemon 1
+    berth submit --array 0-1 --vram 1G -- sh -c 'read line <gate'
+    wait_for_event kind=started job=3
+    is out "$(berth pause 0)" 'gpu 0: paused; jobs 1_0 and 1_1 go on there'
+}
+
 @test "pause: what runs goes on, what waits is told by whom and why, resume starts it" {
     start_daemon 2
     berth submit --devices 0 --vram 1G -- sh -c 'read line <gate; exit 3'
