@@ -335,6 +335,24 @@ format_mib(int64_t mib, char *out)
     return out;
 }
 
+#define TENTHS_FROM_MIB 5120 /* from here a tenth of a GiB is a small part */
+
+char *
+format_ask_mib(int64_t mib, char *out)
+{
+    int64_t tenths = (mib * 10 + 512) / 1024;
+
+    if (mib < 1024)
+        snprintf(out, 24, "%lldM", (long long)mib);
+    else if (mib < TENTHS_FROM_MIB)
+        snprintf(out, 24, "%lldM", (long long)((mib + 9) / 10 * 10));
+    else if (tenths % 10)
+        snprintf(out, 24, "%lld.%lldG", (long long)(tenths / 10), (long long)(tenths % 10));
+    else
+        snprintf(out, 24, "%lldG", (long long)(tenths / 10));
+    return out;
+}
+
 char *
 format_duration(int64_t ms, char *out)
 {

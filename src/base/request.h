@@ -28,6 +28,13 @@ enum placing_rule {
 };
 #define PLACING_RULES 4
 
+/* What to ask for where runs have peaked at so much: a tenth more, rounded up. */
+static inline int64_t
+request_vram_for_peak_mib(int64_t peak_mib)
+{
+    return (peak_mib * 11 + 9) / 10;
+}
+
 /* What decides where a job can run. Two jobs with equal demands stand in one line, so this
  * must be comparable with memcmp: set it with demand_init (or memset 0) first. */
 struct demand {

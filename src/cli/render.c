@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/parse.h"
+#include "base/request.h"
 #include "cli/answer.h"
 
 static const struct {
@@ -153,27 +154,18 @@ render_demand(struct buf *out, const json_t *event)
         buf_adds(out, "whole");
 }
 
-/* A declaration that would have been right: the peak and a twentieth, as a round number. */
-static int64_t
-better_declaration(int64_t peak_mib)
-{
-    int64_t step = peak_mib < 4096 ? 10 : 100;
-
-    return (peak_mib + peak_mib / 20 + step) / step * step;
-}
-
 static void
 add_advice(struct buf *out, const char *verdict, int64_t peak, int64_t declared)
 {
     long long percent = (long long)((peak - declared) * 100 / declared);
-    long long better = (long long)better_declaration(peak);
+    char better[24];
 
+    format_ask_mib(request_vram_for_peak_mib(peak), better);
     if (strcmp(verdict, "over") == 0)
-        buf_addf(out,
-                 ", over-declared (%lld %%): vram=%lldM would do and leave room for others",
+        buf_addf(out, ", over-declared (%lld %%): vram=%s would do and leave room for others",
                  percent, better);
     else if (strcmp(verdict, "under") == 0)
-        buf_addf(out, ", UNDER-DECLARED (+%lld %%): declare vram=%lldM", percent, better);
+        buf_addf(out, ", UNDER-DECLARED (+%lld %%): declare vram=%s", percent, better);
 }
 
 bool

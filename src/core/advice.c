@@ -243,12 +243,13 @@ for_completed(const struct job *job, const struct advice_facts *f, struct buf *o
 {
     int32_t peak = attempt_peak_mib(job->run), had = job->run->vram_mib;
     enum verdict v = account_verdict(had, peak, f->tolerance_permille);
+    char size[24];
     if (v != VERDICT_UNDER && (v != VERDICT_OVER || had != job->declared_mib))
         return;
     buf_adds(out, "peaked at ");
     add_of(out, peak, had);
     buf_adds(out, " declared: ");
-    add_vram(out, peak + peak / 20);
+    buf_addf(out, "--vram %s", format_ask_mib(request_vram_for_peak_mib(peak), size));
     buf_adds(out, v == VERDICT_UNDER ? " is what it takes" : " would leave room for others");
 }
 

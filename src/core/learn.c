@@ -41,7 +41,7 @@ learn_demand_mib(const struct learned *l)
     if (l->n > 0) {
         memcpy(sorted, l->peaks_mib, (size_t)l->n * sizeof *sorted);
         qsort(sorted, (size_t)l->n, sizeof *sorted, compare);
-        demand = ((int64_t)sorted[(l->n * 95 + 99) / 100 - 1] * 11 + 9) / 10;
+        demand = request_vram_for_peak_mib(sorted[(l->n * 95 + 99) / 100 - 1]);
         demand = demand < 1 ? 1 : demand > VRAM_MAX_MIB ? VRAM_MAX_MIB : demand;
     }
     return enough > demand ? enough : (int32_t)demand;

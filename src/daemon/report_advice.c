@@ -58,7 +58,7 @@ demand_of(const struct report *r, const struct report_command *c)
     if (store_peaks_get(r->daemon->store, &key, &known, &e) == 0 && known.n > 0)
         return learn_demand_mib(&known);
     int64_t p95 = spread_quantile(&c->sums.peaks, 950);
-    return p95 > 0 ? (int32_t)((p95 * 11 + 9) / 10) : 0;
+    return p95 > 0 ? (int32_t)request_vram_for_peak_mib(p95) : 0;
 }
 
 static int64_t
@@ -131,24 +131,11 @@ look_at_user(struct list *l, const struct report_user *u)
                            .weight = (double)largest_card(l->report) * (double)s->gpu_ms});
 }
 
-/* As one writes it: "6.7G", "642M"; rounded up. */
-static void
-add_ask(struct buf *out, int32_t mib)
-{
-    int64_t tenths = ((int64_t)mib * 10 + 1023) / 1024;
-    if (mib < 1024)
-        buf_addf(out, "%dM", mib);
-    else if (tenths % 10)
-        buf_addf(out, "%lld.%lldG", (long long)tenths / 10, (long long)tenths % 10);
-    else
-        buf_addf(out, "%lldG", (long long)tenths / 10);
-}
-
 static void
 add_text(const struct advice *a, struct buf *out)
 {
     const char *s = a->jobs == 1 ? "" : "s";
-    char peak[24], asked[24], span[24];
+    char peak[24], asked[24], ask[24], span[24];
     format_mib(a->sums->peaks.n ? a->sums->peaks.max : -1, peak);
     format_mib(a->kind == OUT_OF_MEMORY ? a->sums->oom_mib : a->sums->asked_mib, asked);
     switch (a->kind) {
@@ -180,7 +167,7 @@ add_text(const struct advice *a, struct buf *out)
                  format_duration(a->sums->gpu_ms, span));
         return;
     }
-    add_ask(out, a->ask_mib);
+    buf_adds(out, format_ask_mib(a->ask_mib, ask));
 }
 
 static void

@@ -386,11 +386,20 @@ formats_for_people(void **state)
         {3599499, "59m59s"},  {3599500, "1h00m"}, {3660000, "1h01m"}, {86400000, "1d00h"},
         {183600000, "2d03h"},
     };
+    static const struct {
+        int64_t mib;
+        const char *text;
+    } asks[] = {
+        {1, "1M"},    {1023, "1023M"}, {1024, "1030M"}, {3300, "3300M"},    {5119, "5120M"},
+        {5120, "5G"}, {6872, "6.7G"},  {10188, "9.9G"}, {24 * 1024, "24G"},
+    };
     char out[24];
 
     (void)state;
     for (size_t i = 0; i < COUNT(sizes); i++)
         assert_string_equal(format_mib(sizes[i].mib, out), sizes[i].text);
+    for (size_t i = 0; i < COUNT(asks); i++)
+        assert_string_equal(format_ask_mib(asks[i].mib, out), asks[i].text);
     for (size_t i = 0; i < COUNT(durations); i++)
         assert_string_equal(format_duration(durations[i].ms, out), durations[i].text);
     assert_true(strlen(format_mib(INT64_MAX, out)) < sizeof(out));

@@ -37,7 +37,7 @@ static const struct event_case cases[] = {
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"0\":4000},"
      "\"vram_mib\":12000,\"verdict\":\"over\"}",
      "completed",
-     "2.0s   peak 3.9 of 11.7 GiB (33 %), over-declared (-66 %): vram=4210M would do and leave "
+     "2.0s   peak 3.9 of 11.7 GiB (33 %), over-declared (-66 %): vram=4400M would do and leave "
      "room for others"},
     /* What was raised after an out of memory is nobody's declaration. */
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"0\":4000},"
@@ -46,12 +46,12 @@ static const struct event_case cases[] = {
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"0\":4000},"
      "\"vram_mib\":12000,\"declared_mib\":12000,\"verdict\":\"over\",\"attempt\":2}",
      "completed",
-     "2.0s   peak 3.9 of 11.7 GiB (33 %), over-declared (-66 %): vram=4210M would do and leave "
+     "2.0s   peak 3.9 of 11.7 GiB (33 %), over-declared (-66 %): vram=4400M would do and leave "
      "room for others"},
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"1\":12000},"
      "\"vram_mib\":8000,\"verdict\":\"under\"}",
      "completed",
-     "2.0s   peak 11.7 of 7.8 GiB (150 %), UNDER-DECLARED (+50 %): declare vram=12700M"},
+     "2.0s   peak 11.7 of 7.8 GiB (150 %), UNDER-DECLARED (+50 %): declare vram=12.9G"},
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"0\":null},"
      "\"vram_mib\":8000,\"verdict\":\"unattributed\"}",
      "completed", "2.0s   peak n/a"},

@@ -115,7 +115,7 @@ report()
     has commands "$out" ' 12\.0 GiB +10\.8 GiB  python train.py --config vae.yaml --seed 0$'
     has waits "$out" '^under 10 min +[0-9]+ '
     has causes "$out" ' time limit reached$'
-    has advice "$out" '^- 2 jobs of this command peaked at 2\.9 GiB and asked for 8\.0 GiB: ask 3\.3G$|^- [0-9]+ jobs of this command took a whole card'
+    has advice "$out" '^- 2 jobs of this command peaked at 2\.9 GiB and asked for 8\.0 GiB: ask 3300M$|^- [0-9]+ jobs of this command took a whole card'
     is json "$(berth report --since all --json | json total.jobs)" 2004
     [ "$(berth report --since 7d --json | json total.jobs)" -lt 600 ]
     is user "$(berth report --user bin --json | json users.0.user)" bin
@@ -129,13 +129,13 @@ report()
 @test "what a run used against what it asked is suggested at once" {
     start_daemon 1
     berth submit --vram 8G -W -- berth simjob --vram 3000 --ramp 0 --hold 0.5
-    has less "$(berth report)" '^- 1 job of this command peaked at 2\.9 GiB and asked for 8\.0 GiB: ask 3\.3G$'
+    has less "$(berth report)" '^- 1 job of this command peaked at 2\.9 GiB and asked for 8\.0 GiB: ask 3300M$'
     berth submit --vram 1G -W -- berth simjob --vram 5000 --ramp 0 --hold 0.5
     has more "$(berth report)" '^- 1 job of this command used up to 4\.9 GiB and asked for 1\.0 GiB, .* ask 5\.4G$'
     berth submit -W -- berth simjob --vram 2000 --ramp 0 --hold 0.5
-    has whole "$(berth report)" '^- 1 job of this command took a whole card and peaked at 2\.0 GiB.* ask 2\.2G$'
+    has whole "$(berth report)" '^- 1 job of this command took a whole card and peaked at 2\.0 GiB.* ask 2200M$'
     berth submit --vram 2G -W -- sh -c 'echo CUDA out of memory; exit 1' || true
-    has oom "$(berth report)" '^- 1 job of this command ended out of memory with 2\.0 GiB: ask 2\.5G$'
+    has oom "$(berth report)" '^- 1 job of this command ended out of memory with 2\.0 GiB: ask 2560M$'
 }
 
 @test "the page is whole, needs nothing else, and nobody's command is part of it" {
