@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 
 #define ENVIRON_MAX_BYTES                                                                      \
@@ -82,6 +83,14 @@ parse_stat(const char *text, struct proc *out)
     out->sid = sid;
     out->start_ticks = start;
     return 0;
+}
+
+int64_t
+proc_began_us(const struct proc *p)
+{
+    int64_t ticks = sysconf(_SC_CLK_TCK);
+
+    return (int64_t)p->start_ticks * 1000000 / ticks + clock_wall_us() - clock_boot_us();
 }
 
 int

@@ -32,6 +32,9 @@ void procs_free(struct procs *ps);
 /* 0, or -1 when there is no such process (any more). */
 int proc_read(pid_t pid, struct proc *out);
 
+/* When it began, as wall time, as far as that has not been set since; microseconds. */
+int64_t proc_began_us(const struct proc *p);
+
 /* The value of BERTH_MARK in the process's environment into out; false when it has none,
  * when it does not fit or when its environment may not be read. */
 bool proc_mark(pid_t pid, char *out, size_t size);

@@ -163,7 +163,9 @@ LINES
 }
 
 @test "D11 of two cards with room, the fuller one; --gpus and --exclusive choose" {
-    printf '[vram=16000] sleep 1\n[vram=6000] true\n' >jobs.txt
+    mkfifo gate
+    # The one that comes second lets the first go.
+    printf '[vram=16000] read line <gate\n[vram=6000] echo go >gate\n' >jobs.txt
     sched jobs.txt --sim 2
     has output "$out" 'job 2 started on gpu \[0\]'
     sched jobs.txt --sim 2 --fresh --exclusive
@@ -246,6 +248,18 @@ LINES
     sed -i 's/ *cancel//; s/\[\] //' jobs.txt
     sched jobs.txt --sim 1
     has output "$out" 'all 0 jobs done'
+}
+
+@test "D17 a job that had to be killed is said to be" {
+    printf '[vram=1G] trap "kill -KILL \$\$" TERM; echo on >ready; while :; do read -r line <hang; done\n' >jobs.txt
+    mkfifo ready hang
+    background run gpusched jobs.txt --sim 1 --poll 0.2
+    timeout "$LIMIT" head -1 ready
+    sed -i 's/1G/1G cancel/' jobs.txt
+    finish run
+    is status "$status" 0
+    has output "$out" 'WARN  job 1 did not exit after SIGTERM — SIGKILL$'
+    has journal "$(record 'done')" '"status": "cancelled", "returncode": -9'
 }
 
 @test "D18 a broken save is said once and touches nothing" {
@@ -333,6 +347,23 @@ LINES
     is 'in the journal' "$(grep -c '"event": "done"' gpusched_logs/journal.jsonl)" 3
 }
 
+@test "D21 a daemon that is killed under it is started again, with the same cards" {
+    mkfifo gate
+    printf '[vram=20G] echo a >>ran; read line <gate; exit 5\n[vram=20G] echo b >>ran\n' >jobs.txt
+    background run gpusched jobs.txt --sim 1 --poll 0.2
+    wait_for_start run
+    export BERTH_DIR=$WORK/gpusched_logs/.berth
+    kill_daemon
+    wait_for_event kind=started job=1 >started
+    is 'what waits' "$(job_field 2 state)" PENDING
+    export BERTH_DIR=
+    echo go >gate
+    finish run
+    is status "$status" 5
+    has output "$out" 'all 2 jobs done — 1 ok, 1 failed'
+    is 'times run' "$(paste -sd ' ' ran)" 'a b'
+}
+
 @test "D21 an orphan of the original is not started twice; once it has gone it is" {
     mkdir gpusched_logs
     setsid sleep 300 3>&- &
@@ -354,6 +385,25 @@ JOURNAL
     finish run
     is status "$status" 130
     is 'times run' "$(wc -l <ran)" 1
+}
+
+@test "D21 a number that is another process's by now is nobody's orphan; nor is everybody" {
+    mkdir gpusched_logs
+    local other
+    setsid sleep 300 3>&- &
+    other=$!
+    cat >gpusched_logs/journal.jsonl <<JOURNAL
+{"key": "$(printf 'echo x' | sha1sum | cut -c1-12)#0", "event": "seen", "no": 4, "command": null}
+{"key": "$(printf 'echo x' | sha1sum | cut -c1-12)#0", "event": "started", "pgid": $other, "gpus": [0]}
+{"key": "$(printf 'echo y' | sha1sum | cut -c1-12)#0", "event": "started", "pgid": 1, "gpus": [0]}
+JOURNAL
+    touch -d '1 hour ago' gpusched_logs/journal.jsonl
+    printf '[vram=1G] echo x\n[vram=1G] echo y\n' >jobs.txt
+    sched jobs.txt --sim 1
+    kill "$other"
+    is status "$status" 0
+    has_not output "$out" ORPHAN
+    has output "$out" 'job 4 started on gpu \[0\] \([12]/2 dispatched, declared 1024 MiB/gpu\) — echo x$'
 }
 
 @test "D23 several cards: both in the mask, peaks for both" {

@@ -95,6 +95,27 @@ berth: the daemon has stopped; running jobs go on"
 "mode":"system"'
 }
 
+@test "a drop-in command awaits the machine's daemon when that restarts, and starts none of its own" {
+    root_only
+    unshare -m true || skip "no mount name space can be made here"
+    mkfifo gate
+    printf '[vram=1G] read line <gate\n' >jobs.txt
+    status=0
+    E2E=$E2E LIMIT=$LIMIT on_another_machine '
+        berth daemon start --system --sim 1 >/dev/null
+        berth compat gpusched jobs.txt --poll 0.2 >said & run=$!
+        "$E2E/await" output "$LIMIT" gpusched_logs/journal.jsonl "\"event\": \"started\""
+        berth daemon stop 2>/dev/null
+        berth daemon start --system --sim 1 >/dev/null
+        echo go >gate; wait $run
+        berth show 1 --json | grep -o "\"state\":\"[A-Z]*\""; ls "$1" gpusched_logs -A
+        berth daemon stop 2>/dev/null' >"$ROOT/out" 2>"$ROOT/err" || status=$?
+    is "status" "$status $(cat "$ROOT/err")" "0 "
+    has_not "what there is" "$(cat "$ROOT/out")" '\.berth$|^berth$'
+    has "end" "$(cat "$ROOT/out")" '"state":"COMPLETED"'
+    has "what was said" "$(cat said)" 'job 1 finished \[OK\]'
+}
+
 @test "a socket that another user put in the way is not believed" {
     root_only
     unset BERTH_DIR

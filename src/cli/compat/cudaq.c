@@ -321,6 +321,8 @@ run(struct cudaq *q)
     int status = 0;
     auto_close int lock = -1;
 
+    for (int i = 0; i < GPU_MAX; i++)
+        q->totals[i] = -1;
     q->new_commands = json_array();
     q->log_root = absolute(q->config.log_dir);
     q->sync_path = absolute(q->config.jobs_file);

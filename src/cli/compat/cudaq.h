@@ -75,7 +75,7 @@ struct cudaq {
     struct buf warned; /* bad lines that have been said, a line each */
     char *log_root, *sync_path;
     json_t *new_commands;    /* to be appended to the file */
-    int64_t totals[GPU_MAX]; /* of usable cards; -1 */
+    int64_t totals[GPU_MAX]; /* of usable cards; -1: there never was one */
     int n_cards;
     bool dirty, sync_due, fresh_due, following, leaving;
     bool assigned; /* something was, since it was last said that nothing can be */

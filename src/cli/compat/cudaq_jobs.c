@@ -387,6 +387,8 @@ cq_commands_load(struct cudaq *q, struct err *e)
         return -1;
     at = buf_str(&text);
     end = at + text.len;
+    if (text.len >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) /* as some editors leave it */
+        at += 3;
     while (at < end) {
         size_t n = 0;
 

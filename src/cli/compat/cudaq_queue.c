@@ -28,16 +28,14 @@ cq_read_cards(struct cudaq *q, struct err *e)
     if (compat_call(&q->session, "gpus", NULL, &result, e) < 0)
         return -1;
     q->n_cards = 0;
-    for (i = 0; i < GPU_MAX; i++)
-        q->totals[i] = -1;
     json_array_foreach(json_object_get(result, "gpus"), i, gpu)
     {
-        int64_t index = answer_int(gpu, "index", -1);
+        int64_t index = answer_int(gpu, "index", -1), total = answer_int(gpu, "total_mib", 0);
 
-        if (index < 0 || index >= GPU_MAX ||
+        if (index < 0 || index >= GPU_MAX || strcmp(answer_str(gpu, "state"), "lost") == 0 ||
             (q->config.gpus_said && !(q->config.gpus >> index & 1)))
             continue;
-        q->totals[index] = answer_int(gpu, "total_mib", 0);
+        q->totals[index] = total > 0 || q->totals[index] < 0 ? total : q->totals[index];
         q->n_cards++;
     }
     return 0;

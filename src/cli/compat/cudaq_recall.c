@@ -100,12 +100,10 @@ static bool
 is_process_of(const struct cq_job *job)
 {
     struct proc p;
-    int64_t ticks = sysconf(_SC_CLK_TCK), began_us;
 
     if (job->pid <= 0 || proc_read((pid_t)job->pid, &p) < 0 || p.state == 'Z')
         return false;
-    began_us = (int64_t)p.start_ticks * 1000000 / ticks + clock_wall_us() - clock_boot_us();
-    return job->began_us == 0 || began_us < job->began_us + PID_SLACK_US;
+    return job->began_us == 0 || proc_began_us(&p) < job->began_us + PID_SLACK_US;
 }
 
 /* Begun by the original: it runs on beside us, or its end is not to be known any more. */

@@ -361,6 +361,9 @@ compat_gpusched(int argc, char **argv)
     struct gpusched g = {.session = {.signals = -1}};
     int status = gs_read_options(&g.opt, argc, argv);
 
+    for (int i = 0; i < GPU_MAX; i++)
+        g.totals[i] = -1;
+
     if (status >= 0)
         return status;
     find_places(&g);

@@ -121,13 +121,14 @@ struct gpusched {
     int64_t next_no;
     struct buf journal; /* lines to be written */
     bool journal_broken;
+    int64_t journal_us; /* when it was last written before this run, wall time; 0: never */
     char *journal_path, *board_path, *log_root, *sync_path;
     struct buf out; /* lines to be printed */
     struct gs_result *results;
     size_t n_results, cap_results;
     size_t n_running, n_pending;
     struct gs_spec **pending; /* borrowed from specs, in file order */
-    int64_t totals[GPU_MAX];  /* memory of each card; -1: there is none */
+    int64_t totals[GPU_MAX];  /* memory of each card; -1: there never was one */
     bool sync_due;            /* the daemon is to be told what waits */
     bool fresh_due;           /* and that what has ended there is to run again */
     bool empty_seen; /* the file held nothing at the last look: perhaps a save half done */
@@ -169,7 +170,8 @@ int gs_tick(struct gpusched *g, struct err *e);
 int gs_recall(struct gpusched *g, struct err *e);
 void gs_list_pending(struct gpusched *g);
 void gs_set_id(struct gpusched *g, struct gs_job *job, int64_t id);
-/* Which cards there are; how many. -1 with e, -2 with why there are none. */
+/* Which cards there are; how many. One that was there once counts as one that may come back: a
+ * job that needs it waits. -1 with e, -2 with why there are none. */
 int gs_read_cards(struct gpusched *g, struct buf *why, struct err *e);
 /* Why no set of usable cards would do, even empty; false when one would. */
 bool gs_is_infeasible(const struct gpusched *g, double vram_mib, int64_t gpus, struct buf *why);

@@ -1,5 +1,6 @@
 /* gpusched's words: lines with the time in front, how a job ended and what that says of its
  * declaration, and the summary that the exit status comes from. */
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,6 +237,17 @@ say_timeout(struct gpusched *g, struct gs_job *job, const json_t *ended)
             elapsed, run->timeout_s);
 }
 
+/* A job that the daemon had to kill after the grace is gone before the next round. */
+static void
+say_killed(struct gpusched *g, struct gs_job *job, const struct ending *en)
+{
+    struct gs_run *run = job->run;
+
+    if ((run->timed_out || run->cancelled) && !run->escalated && en->code == -SIGKILL)
+        gs_warn(g, "job %lld did not exit after SIGTERM — SIGKILL", (long long)job->no);
+    run->escalated = true;
+}
+
 void
 gs_finish(struct gpusched *g, struct gs_job *job, const json_t *ended)
 {
@@ -245,6 +257,7 @@ gs_finish(struct gpusched *g, struct gs_job *job, const json_t *ended)
     auto_buf struct buf line = BUF_INIT;
 
     say_timeout(g, job, ended);
+    say_killed(g, job, &en);
     buf_addf(&line, "job %lld finished [%s] in %.0fs — peak vram ", (long long)job->no,
              en.label, (double)answer_int(ended, "run_ms", 0) / 1000);
     add_peaks(&line, run);

@@ -238,6 +238,8 @@ gs_jobs_parse(const char *text, size_t len, struct gs_jobs *out, struct buf *why
     int number = 1;
 
     *out = (struct gs_jobs){0};
+    if (len >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) /* as some editors leave it */
+        at += 3;
     for (; at < end; number++) {
         size_t n = 0;
 

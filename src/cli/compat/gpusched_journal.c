@@ -107,8 +107,11 @@ gs_journal_load(struct gpusched *g, struct err *e)
 {
     struct records r;
     struct gs_job *job, *next;
+    struct stat st;
 
     g->next_no = 1;
+    if (stat(g->journal_path, &st) == 0)
+        g->journal_us = (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000;
     if (records_load(g->journal_path, &r, e) < 0)
         return -1;
     for (size_t i = 0; i < r.n; i++)
@@ -171,11 +174,13 @@ note(struct gpusched *g, json_t *event)
 int64_t
 gs_seen(struct gpusched *g, struct gs_job *job, const char *command)
 {
+    if (!job->command || strcmp(job->command, command) != 0) {
+        free(job->command);
+        job->command = xstrdup(command);
+    }
     if (job->no)
         return job->no;
     job->no = g->next_no++;
-    free(job->command);
-    job->command = xstrdup(command);
     note(g, json_pack("{s:s,s:s,s:I,s:s}", "key", job->key, "event", "seen", "no",
                       (json_int_t)job->no, "command", command));
     return job->no;

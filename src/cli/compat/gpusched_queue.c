@@ -18,9 +18,11 @@
 #include "cli/compat/pytext.h"
 #include "cli/render.h"
 #include "spec/attr.h"
+#include "sys/procs.h"
 #include "wire/client.h"
 
 #define FILE_MAX_BYTES (60UL * 1024 * 1024)
+#define PID_SLACK_US   5000000 /* between what /proc says and what a file system says */
 
 /* -------------------------------------------------------------- the jobs file */
 
@@ -115,18 +117,16 @@ gs_read_cards(struct gpusched *g, struct buf *why, struct err *e)
     json_t *gpu;
     int n = 0;
 
-    for (i = 0; i < GPU_MAX; i++)
-        g->totals[i] = -1;
     if (compat_call(&g->session, "gpus", NULL, &result, e) < 0)
         return -1;
     gpus = json_object_get(result, "gpus");
     json_array_foreach(gpus, i, gpu)
     {
-        int64_t index = answer_int(gpu, "index", -1);
+        int64_t index = answer_int(gpu, "index", -1), total = answer_int(gpu, "total_mib", 0);
 
         if (index < 0 || index >= GPU_MAX || strcmp(answer_str(gpu, "state"), "lost") == 0)
             continue;
-        g->totals[index] = answer_int(gpu, "total_mib", 0);
+        g->totals[index] = total > 0 || g->totals[index] < 0 ? total : g->totals[index];
         n++;
     }
     if (n > 0)
@@ -200,10 +200,17 @@ cancel_lines(struct gpusched *g, struct err *e)
     return compat_cancel(&g->session, ids, e);
 }
 
+/* A leader that is younger than the journal that names it is another's, with the number again.
+ */
 static bool
-is_group_alive(int64_t pgid)
+is_group_alive(const struct gpusched *g, int64_t pgid)
 {
-    return pgid > 0 && kill((pid_t)-pgid, 0) == 0;
+    struct proc leader;
+
+    if (pgid <= 1 || pgid > INT32_MAX || kill((pid_t)-pgid, 0) < 0)
+        return false;
+    return proc_read((pid_t)pgid, &leader) < 0 ||
+           proc_began_us(&leader) < g->journal_us + PID_SLACK_US;
 }
 
 /* Begun by another gpusched that has died. True: it is still there, and nothing is started. */
@@ -212,7 +219,7 @@ is_orphan(struct gpusched *g, struct gs_job *job)
 {
     if (!job->was_running)
         return false;
-    if (!is_group_alive(job->running_pgid)) {
+    if (!is_group_alive(g, job->running_pgid)) {
         gs_note_interrupted(g, job);
         gs_say(g,
                "job %lld was interrupted mid-run by a previous scheduler's death — re-queuing",

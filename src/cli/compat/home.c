@@ -55,6 +55,20 @@ end_daemon(struct client *c)
         continue;
 }
 
+/* Until the link is closed, for the daemon may have to be started again. */
+static void
+keep_args(struct compat_link *l, const struct compat_home *home)
+{
+    size_t n = 0;
+
+    l->sim = home->sim ? xstrdup(home->sim) : NULL;
+    while (home->settings && home->settings[n])
+        n++;
+    l->settings = xcalloc(n + 1, sizeof *l->settings);
+    for (size_t i = 0; i < n; i++)
+        l->settings[i] = xstrdup(home->settings[i]);
+}
+
 /* The tool's own. One that nobody uses may have been started for something else. */
 static int
 open_own(struct compat_link *l, const struct compat_home *home, struct err *e)
@@ -65,7 +79,7 @@ open_own(struct compat_link *l, const struct compat_home *home, struct err *e)
     l->dir = xasprintf("%s/.berth", home->root);
     l->cli = (struct cli){.dir = l->dir};
     l->args = (struct daemon_args){
-        .sim = home->sim, .settings = home->settings, .system = home->system};
+        .sim = l->sim, .settings = (const char *const *)l->settings, .system = home->system};
     if (file_mkdirs(home->root, 0777, e) < 0 ||
         file_mkdirs(l->dir, home->system ? 0755 : 0700, e) < 0)
         return -1;
@@ -156,7 +170,7 @@ open_named(struct compat_link *l, const struct compat_home *home, struct err *e)
     l->args = (struct daemon_args){.sim = of_environment("BERTH_SIM"), .system = home->system};
     l->cli.dir = of_environment("BERTH_DIR");
     if (home->system)
-        l->args.settings = home->settings;
+        l->args.settings = (const char *const *)l->settings;
     l->client = connect_or_start(&l->cli, &l->args, NULL, e);
     return l->client ? 0 : -1;
 }
@@ -167,16 +181,22 @@ compat_link_open(struct compat_link *l, const struct compat_home *home, struct e
     struct compat_home with = *home;
 
     *l = (struct compat_link){0};
+    if (!with.sim && !of_environment("BERTH_SOCKET") && !of_environment("BERTH_DIR"))
+        with.sim = of_environment("BERTH_SIM");
+    keep_args(l, &with);
     l->cli.socket = of_environment("BERTH_SOCKET");
     if (!home->sim && (l->cli.socket || of_environment("BERTH_DIR")))
         return open_named(l, home, e);
     l->cli.socket = NULL;
-    if (!home->sim)
-        with.sim = of_environment("BERTH_SIM");
     if (!with.sim) /* one of a single user would not serve the others */
         l->client = home->system ? client_connect(PLACES_SYSTEM_SOCKET, NULL)
                                  : connect_machine_or_own(&l->cli);
-    return l->client ? 0 : open_own_or_join(l, &with, e);
+    if (!l->client)
+        return open_own_or_join(l, &with, e);
+    /* When that restarts it is awaited: jobs that it has are not to be given to another too. */
+    if (strcmp(client_path(l->client), PLACES_SYSTEM_SOCKET) == 0)
+        l->cli.socket = PLACES_SYSTEM_SOCKET;
+    return 0;
 }
 
 int
@@ -200,5 +220,9 @@ compat_link_close(struct compat_link *l)
         end_daemon(l->client);
     client_free(l->client);
     free(l->dir);
+    free(l->sim);
+    for (size_t i = 0; l->settings && l->settings[i]; i++)
+        free(l->settings[i]);
+    free(l->settings);
     *l = (struct compat_link){0};
 }

@@ -26,6 +26,8 @@ struct compat_home {
 struct compat_link {
     struct cli cli;          /* how this daemon is reached, also again */
     struct daemon_args args; /* what it is started with, also again */
+    char *sim;               /* owned; args points to these two */
+    char **settings;         /* owned; NULL-terminated */
     struct client *client;   /* owned */
     bool own;                /* the tool's own daemon, which goes with it */
     char *dir;               /* owned; where that is */

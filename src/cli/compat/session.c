@@ -18,7 +18,9 @@
 #include "cli/jobreq.h"
 #include "wire/client.h"
 
-#define LOOK_US 1000000 /* at the files, for file systems that notify of nothing */
+#define AWAIT_US      60000000 /* somebody else's daemon, which may be restarted for an upgrade */
+#define AWAIT_STEP_MS 500
+#define LOOK_US       1000000 /* at the files, for file systems that notify of nothing */
 
 static void
 on_notify(void *ctx, const char *method, json_t *params)
@@ -146,8 +148,18 @@ compat_signal(struct compat_session *s)
 int
 compat_again(struct compat_session *s, struct err *e)
 {
-    if (compat_link_again(&s->link, e) < 0)
-        return -1;
+    int64_t until = clock_boot_us() + (s->link.cli.socket ? AWAIT_US : 0);
+
+    while (compat_link_again(&s->link, e) < 0) {
+        struct pollfd p = {.fd = s->signals, .events = POLLIN};
+
+        if (e->code != ERR_UNREACHABLE || clock_boot_us() >= until)
+            return -1;
+        if (poll(&p, 1, AWAIT_STEP_MS) > 0)
+            return err_set(e, ERR_FAILED,
+                           "stopped while the daemon is away; its jobs go on, and the same "
+                           "command finds them again");
+    }
     s->listening = false;
     client_listen(s->link.client, on_notify, NULL, s);
     return 0;
