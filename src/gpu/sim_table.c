@@ -420,6 +420,16 @@ sim_table_faults(struct sim_table *t, struct sim_faults *out, struct err *e)
     return 0;
 }
 
+/* A root daemon's cards are for everybody's jobs, whatever its umask. */
+static int
+open_to_all(const struct sim_table *t, struct err *e)
+{
+    if (geteuid() != 0 || (fchmod(t->dir_fd, 0755) == 0 && fchmod(t->usage_fd, 0666) == 0))
+        return 0;
+    return err_errno(e, ERR_FAILED, errno, "cannot open the simulated cards' folder %s to all",
+                     t->dir);
+}
+
 /* Opens the folder and its usage table; what the cards are comes after. */
 static struct sim_table *
 table_new(const char *dir, int flags, struct err *e)
@@ -442,9 +452,7 @@ table_new(const char *dir, int flags, struct err *e)
         sim_table_close(t);
         return NULL;
     }
-    /* A root daemon's cards are for everybody's jobs. */
-    if ((flags & O_CREAT) && geteuid() == 0 && fchmod(t->usage_fd, 0666) < 0) {
-        err_errno(e, ERR_FAILED, errno, "cannot open %s/usage to everybody", dir);
+    if ((flags & O_CREAT) && open_to_all(t, e) < 0) {
         sim_table_close(t);
         return NULL;
     }
@@ -472,7 +480,11 @@ write_spec(struct sim_table *t, const char *spec, struct err *e)
         return -1;
     t->text = xstrdup(spec);
     auto_free char *line = xasprintf("%s\n", spec);
-    return file_write_atomic_at(t->dir_fd, "cards", line, strlen(line), 0644, false, e);
+    if (file_write_atomic_at(t->dir_fd, "cards", line, strlen(line), 0644, false, e) < 0)
+        return -1;
+    if (geteuid() == 0 && fchmodat(t->dir_fd, "cards", 0644, 0) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open %s/cards to all", t->dir);
+    return 0;
 }
 
 struct sim_table *

@@ -67,6 +67,14 @@ DESCRIBE='id; umask; ulimit -a; ulimit -Ha; pwd; grep -E "^(Uid|Gid|Groups|Cap|N
     as "$ALICE" berth submit -G 0 --login --env PATH=/usr/bin:/mine --wait -- printenv PATH
 }
 
+@test "the machine's simulated cards are for every user's jobs, which share their memory" {
+    start_system
+    for user in "$ALICE" "$BOB"; do
+        as "$user" berth submit --vram 8G --wait -- berth simjob --vram 6000 --hold 0.5
+        is "the peak of $user's job" "$(as "$user" berth show @ --json | json jobs.0.peak_mib.0)" 6000
+    done
+}
+
 @test "root's jobs run as root, and a job cannot get back to root" {
     start_system
     berth submit -G 0 --wait -- sh -c 'id -u'
