@@ -258,6 +258,23 @@ set_list_text(const struct setting *s, struct config *c, const char *value, stru
     return config_set_list(s, c, items, n, e);
 }
 
+/* YAML has many words for yes and no. */
+static bool
+means(const char *value, const char *choice)
+{
+    static const char *const yes[] = {"true", "yes", NULL}, *const no[] = {"false", "no", NULL};
+    const char *const *words = strcmp(choice, "on") == 0    ? yes
+                               : strcmp(choice, "off") == 0 ? no
+                                                            : NULL;
+
+    if (strcasecmp(value, choice) == 0)
+        return true;
+    for (; words && *words; words++)
+        if (strcasecmp(value, *words) == 0)
+            return true;
+    return false;
+}
+
 static int
 set_choice(const struct setting *s, struct config *c, const char *value, struct err *e)
 {
@@ -265,7 +282,7 @@ set_choice(const struct setting *s, struct config *c, const char *value, struct 
     int *field = field_of(s, c);
 
     for (int i = 0; s->choices[i]; i++) {
-        if (strcasecmp(value, s->choices[i]) == 0) {
+        if (means(value, s->choices[i])) {
             *field = i;
             return 0;
         }

@@ -265,7 +265,7 @@ PY
 }
 
 @test "with private: true the others' commands, names and folders are hidden" {
-    start_system --set private=on
+    start_system --set private=true
     alice_runs -J hush
     for view in "queue" "queue --json" "show $id --json" "show $id" "events"; do
         # shellcheck disable=SC2086
@@ -294,7 +294,7 @@ print(answer.get("error", {}).get("code", 0))' "$BERTH_DIR/berth.sock" "$id" >"$
 }
 
 @test "with private: true a report tells of others what they used, and not what they ran" {
-    start_system --set private=on
+    start_system --set private=true
     as "$ALICE" berth submit --vram 8G -J hush -W -- sh -c ': secret words; exit 3' || true
     for view in "report" "report --json" "report --html -" "history --search secret" \
         "history --search hush" "history --json"; do

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "spec/config.h"
@@ -82,6 +83,29 @@ reads_yaml_and_json(void **state)
         assert_string_equal(c.oom_patterns[1], "no: more");
         assert_null(c.oom_patterns[2]);
         assert_int_equal(c.sample_ms, 1000); /* not said: stays */
+        config_free(&c);
+    }
+}
+
+static void
+yes_and_no_have_many_words(void **state)
+{
+    static const struct {
+        const char *word;
+        bool on;
+    } cases[] = {{"on", true},   {"true", true}, {"Yes", true},
+                 {"off", false}, {"no", false},  {"FALSE", false}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct config c;
+        struct err e;
+        auto_free char *text = xasprintf("private: %s\n", cases[i].word);
+        config_init(&c);
+        c.private = !cases[i].on;
+        if (read_text(&c, text, &e) != 0)
+            fail_msg("%s", e.text);
+        assert_int_equal(c.private, cases[i].on);
         config_free(&c);
     }
 }
@@ -362,6 +386,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(has_the_promised_defaults),
         cmocka_unit_test(reads_yaml_and_json),
+        cmocka_unit_test(yes_and_no_have_many_words),
         cmocka_unit_test(empty_texts_change_nothing),
         cmocka_unit_test(refuses_with_place_and_range),
         cmocka_unit_test(reads_users_and_paths),
