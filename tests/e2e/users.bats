@@ -293,6 +293,18 @@ print(answer.get("error", {}).get("code", 0))' "$BERTH_DIR/berth.sock" "$id" >"$
     as "$ALICE" berth cancel "$id"
 }
 
+@test "private: true is taken on HUP" {
+    echo "private: false" >"$ROOT/settings.yaml"
+    start_system --config "$ROOT/settings.yaml"
+    alice_runs
+    has "bob's view before" "$(as "$BOB" berth show "$id")" "command +sh"
+    echo "private: true" >"$ROOT/settings.yaml"
+    kill -HUP "$(berth status --json | jq .daemon.pid)"
+    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" event=reloaded >/dev/null
+    has_not "bob's view after" "$(as "$BOB" berth show "$id")" "command +sh"
+    as "$ALICE" berth cancel "$id"
+}
+
 @test "with private: true a report tells of others what they used, and not what they ran" {
     start_system --set private=true
     as "$ALICE" berth submit --vram 8G -J hush -W -- sh -c ': secret words; exit 3' || true
