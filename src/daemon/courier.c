@@ -105,27 +105,45 @@ next_of(const struct courier *c, const struct box *b)
     return NULL;
 }
 
-/* As many as may be under way. */
+/* One of the box, if one may go. */
+static bool
+send_one(struct courier *c, struct box *b)
+{
+    struct letter *l = next_of(c, b);
+    if (!l)
+        return false;
+    DL_DELETE(b->waiting, l);
+    int rc = courier_send(l);
+    if (rc == 0) {
+        DL_APPEND(c->running, l);
+        b->n_running++;
+        c->n_running++;
+    } else if (rc < 0) {
+        DL_APPEND(c->over, l);
+        turn_touch(c->daemon);
+    }
+    return true;
+}
+
+/* As many as may be under way, of one user after the other: whose turn it was stands last. */
 static void
 pump(struct courier *c)
 {
     struct box *b, *next;
     bool more = !c->closing && !c->daemon->leaving && c->daemon->ready;
+    while (more) {
+        more = false;
+        HASH_ITER(hh, c->boxes, b, next)
+        {
+            if (!send_one(c, b))
+                continue;
+            more = true;
+            HASH_DEL(c->boxes, b);
+            HASH_ADD(hh, c->boxes, uid, sizeof b->uid, b);
+        }
+    }
     HASH_ITER(hh, c->boxes, b, next)
     {
-        struct letter *l;
-        while (more && (l = next_of(c, b))) {
-            DL_DELETE(b->waiting, l);
-            int rc = courier_send(l);
-            if (rc == 0) {
-                DL_APPEND(c->running, l);
-                b->n_running++;
-                c->n_running++;
-            } else if (rc < 0) {
-                DL_APPEND(c->over, l);
-                turn_touch(c->daemon);
-            }
-        }
         if (b->waiting || b->n_running > 0)
             continue;
         HASH_DEL(c->boxes, b);
