@@ -103,7 +103,7 @@ add_tiles(const json_t *r, struct buf *out)
     tile(out, buf_str(&v), jobs == 1 ? "job ended" : "jobs ended");
     buf_clear(&v);
     if (jobs)
-        buf_addf(&v, "%.0f %%", 100.0 * (double)(jobs - report_failed(total)) / (double)jobs);
+        buf_addf(&v, "%.0f %%", 100.0 * report_completed(total));
     tile(out, v.len ? buf_str(&v) : "n/a", "completed");
     buf_clear(&v);
     report_add_hours(&v, answer_int(total, "gpu_ms", 0));

@@ -62,7 +62,7 @@ static void
 add_summary(const json_t *r, struct buf *out)
 {
     const json_t *total = json_object_get(r, "total");
-    int64_t jobs = answer_int(total, "jobs", 0), failed = report_failed(total);
+    int64_t jobs = answer_int(total, "jobs", 0);
     int64_t span_us = report_span_us(r);
     char span[24];
 
@@ -72,7 +72,7 @@ add_summary(const json_t *r, struct buf *out)
     report_add_day(out, answer_time_us(r, "until"), span_us);
     buf_addf(out, ": %lld job%s ended", (long long)jobs, jobs == 1 ? "" : "s");
     if (jobs > 0)
-        buf_addf(out, ", %.0f %% completed", 100.0 * (double)(jobs - failed) / (double)jobs);
+        buf_addf(out, ", %.0f %% completed", 100.0 * report_completed(total));
     buf_adds(out, "; ");
     report_add_hours(out, answer_int(total, "gpu_ms", 0));
     buf_adds(out, " GPU-hours");

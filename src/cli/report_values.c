@@ -89,8 +89,17 @@ report_add_day(struct buf *out, int64_t wall_us, int64_t span_us)
 int64_t
 report_failed(const json_t *sums)
 {
-    return answer_int(sums, "jobs", 0) -
-           answer_int(json_object_get(sums, "states"), "COMPLETED", 0);
+    const json_t *states = json_object_get(sums, "states");
+
+    return answer_int(sums, "jobs", 0) - answer_int(states, "COMPLETED", 0) -
+           answer_int(states, "CANCELLED", 0);
+}
+
+double
+report_completed(const json_t *total)
+{
+    return (double)answer_int(json_object_get(total, "states"), "COMPLETED", 0) /
+           (double)answer_int(total, "jobs", 1);
 }
 
 double
