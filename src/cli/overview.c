@@ -31,7 +31,7 @@ add_overview(struct client *c, const struct term *term, struct buf *out, struct 
     else
         buf_adds(out, "the queue is empty\n");
     buf_addc(out, '\n');
-    status_add_counts(status, out);
+    status_add_counts(status, NULL, out);
     buf_addc(out, '\n');
     return 0;
 }

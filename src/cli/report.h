@@ -33,7 +33,7 @@ void report_add_edge(struct buf *out, int64_t ms); /* a round one: "10 s", "1 mi
 void report_add_day(struct buf *out, int64_t wall_us, int64_t span_us); /* as fine as fits */
 int64_t report_failed(const json_t *sums);    /* jobs that ended badly by themselves */
 double report_completed(const json_t *total); /* which part of the jobs; of no job: nonsense */
-double report_busy(const json_t *report);              /* of all cards, 0..1 */
+double report_busy(const json_t *report);     /* of all cards, 0..1 */
 int64_t report_bin_at(const json_t *report, size_t i); /* where bin i begins, wall time */
 int64_t report_span_us(const json_t *report);          /* of the time axis; at least 1 */
 /* Text of people: safe for HTML, also within an attribute's quotes. */

@@ -39,7 +39,7 @@ add_fact(struct buf *out, const char *label, const char *s)
 
 /* What runs first, then what waits, whatever else there is behind it. */
 void
-status_add_counts(const json_t *status, struct buf *out)
+status_add_counts(const json_t *status, const char *reason, struct buf *out)
 {
     static const char *const order[] = {"RUNNING",   "STARTING", "COMPLETING",
                                         "SUSPENDED", "PENDING",  "HELD"};
@@ -54,6 +54,8 @@ status_add_counts(const json_t *status, struct buf *out)
         buf_addf(out, "%s%lld ", any ? ", " : "", (long long)n);
         for (const char *s = order[i]; *s; s++)
             buf_addc(out, (char)tolower((unsigned char)*s));
+        if (reason && strcmp(order[i], "PENDING") == 0)
+            buf_addf(out, " (%s)", reason);
         any = true;
     }
     if (!any)
@@ -75,7 +77,7 @@ status_add_daemon(const json_t *status, struct buf *out)
     add_fact(out, "socket", answer_str(d, "socket"));
     add_fact(out, "trouble", answer_str(d, "disk_trouble"));
     buf_clear(&line);
-    status_add_counts(status, &line);
+    status_add_counts(status, NULL, &line);
     add_fact(out, "jobs", buf_str(&line));
 }
 

@@ -199,7 +199,8 @@ draw_head(const struct top *t, struct grid *g, const struct problems *p)
     render_clock(&clock, t->now_us);
     used = grid_putf(g, 0, 0, g->columns - VERDICT_COLUMNS, STYLE_BOLD, "berth on %s", host);
     if (t->status) {
-        status_add_counts(t->status, &counts);
+        /* The list may have room only for those that run. */
+        status_add_counts(t->status, t->first_reason[0] ? t->first_reason : NULL, &counts);
         grid_put(g, 0, used + 3, g->columns - used - 3 - VERDICT_COLUMNS - CLOCK_COLUMNS,
                  STYLE_NONE, buf_str(&counts));
     }

@@ -1,6 +1,7 @@
 /* What `berth top` knows and how it is looked at; see top_model.h. */
 #include "cli/top_model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -291,6 +292,18 @@ select_at(struct top *t, size_t at)
                       : 0;
 }
 
+/* The daemon lists those who wait in the order of their turns. */
+static void
+note_first(struct top *t, const struct row *row)
+{
+    auto_buf struct buf reason = BUF_INIT;
+
+    if (t->first_reason[0] || t->sort != 0 || !scan_is(&row->v[F_STATE], "PENDING"))
+        return;
+    scan_add(&reason, &row->v[F_REASON]);
+    snprintf(t->first_reason, sizeof t->first_reason, "%s", buf_str(&reason));
+}
+
 /* The selection stays with its job; where that has gone, with its place. */
 static void
 filter_rows(struct top *t)
@@ -300,8 +313,12 @@ filter_rows(struct top *t)
 
     t->shown = xrealloc(t->shown, (t->rows.n + 1) * sizeof *t->shown);
     t->n_shown = 0;
+    t->first_reason[0] = '\0';
     for (size_t i = 0; i < t->rows.n; i++) {
-        if (!queue_rows_read(&t->format, &t->rows, i, &row) || !matches(&row, t->filter))
+        if (!queue_rows_read(&t->format, &t->rows, i, &row))
+            continue;
+        note_first(t, &row);
+        if (!matches(&row, t->filter))
             continue;
         if (t->selected && scan_int(&row.v[F_ID], 0) == t->selected)
             at = t->n_shown;

@@ -62,12 +62,13 @@ struct top {
     bool ended;    /* also the newest that have ended */
     size_t *shown; /* owned; rows that the filter lets through */
     size_t n_shown;
-    size_t at;         /* of shown: the selected one */
-    size_t first;      /* of shown: the topmost in view */
-    uint32_t selected; /* its id; 0: none */
-    int list_rows;     /* how many fitted, for page keys */
-    struct buf text;   /* the page TOP_TEXT */
-    int scroll;        /* lines off the top (text), or off the end (log) */
+    char first_reason[24]; /* why those wait whose turn it is, "GpuBusy"; "": unknown */
+    size_t at;             /* of shown: the selected one */
+    size_t first;          /* of shown: the topmost in view */
+    uint32_t selected;     /* its id; 0: none */
+    int list_rows;         /* how many fitted, for page keys */
+    struct buf text;       /* the page TOP_TEXT */
+    int scroll;            /* lines off the top (text), or off the end (log) */
     /* the last line */
     char *prompt;     /* owned; a question, NULL: none */
     int asking;       /* what about, for top_keys.c */

@@ -17,7 +17,7 @@ three_jobs()
     start_daemon 1
     three_jobs
     open_terminal 80 24 berth top
-    see '^berth on .*1 running, 1 pending, 1 held +all is well'
+    see '^berth on .*1 running, 1 pending \(GpuMemory\), 1 held +all is well'
     see '^GPU 0 +Simulated GPU +up +load +60 %'
     see '^\[1█+▒+·+\] +14\.6 of 24\.0 GiB'
     see '^1 .* 14\.6 of 16\.0 GiB .*free 8\.'

@@ -32,10 +32,12 @@ function tiles() {
     const busy = gpus.filter((g) => g.jobs.length).length;
     const sum = (key) => gpus.reduce((n, g) => n + (g[key] || 0), 0);
     const active = counts.RUNNING + counts.STARTING + counts.COMPLETING + counts.SUSPENDED;
+    // With many cards, whose turn it is stands far below.
+    const first = data.queue.find((job) => job.state === "PENDING" && job.reason);
     return [
         tile(busy, gpus.length, busy === 1 ? "GPU at work" : "GPUs at work"),
         tile(active, null, "running", active ? "good" : null),
-        tile(counts.PENDING, null, "waiting", counts.PENDING ? "wait" : null),
+        tile(counts.PENDING, null, first ? `waiting (${first.reason})` : "waiting", counts.PENDING ? "wait" : null),
         counts.HELD ? tile(counts.HELD, null, "held") : null,
         gpus.length ? tile(gib(sum("used_mib")), gib(sum("total_mib")) + " GiB", "VRAM used") : null,
     ];
