@@ -175,6 +175,12 @@ json.dump(s, open(p, "w"))'
     wait_for_output again 'Job 2 completed'
     is mask "$(tail -1 ran)" 'next --cuda 1 mask 1'
     stop_scheduler again
+    # Who takes the file away begins anew.
+    rm gpu_scheduler_state.json
+    schedule third
+    wait_for_state '[0.0, 0.0] []'
+    wait_for_output third 'GPU 0 resumed'
+    stop_scheduler third
 }
 
 @test "pausing and resuming without a scheduler, in a file that the original wrote" {

@@ -155,9 +155,11 @@ says_the_same(const struct sched_state *a, const struct sched_state *b)
     return true;
 }
 
-/* Wishes in the file: what differs from the base. One that cannot be read has none. */
+/* Wishes in the file: what differs from the base. One that cannot be read has none, nor has one
+ * that goes while we are here; who took it away before wants everything as on the first day. */
 static int
-take_wishes(struct sched *s, struct sched_state *file, uint64_t there, struct err *e)
+take_wishes(struct sched *s, struct sched_state *file, uint64_t there, bool first,
+            struct err *e)
 {
     struct err why = {0};
     uint64_t pause, resume;
@@ -167,7 +169,7 @@ take_wishes(struct sched *s, struct sched_state *file, uint64_t there, struct er
             sched_log(&s->log, SCHED_WARNING, NULL, "%s", why.text);
         return 0;
     }
-    if (!file->there)
+    if (!file->there && !first)
         return 0;
     pause = file->paused & ~s->paused & s->managed;
     resume = s->paused & ~file->paused;
@@ -178,13 +180,13 @@ take_wishes(struct sched *s, struct sched_state *file, uint64_t there, struct er
 }
 
 static int
-look_locked(struct sched *s, const json_t *before, struct err *e)
+look_locked(struct sched *s, const json_t *before, bool first, struct err *e)
 {
     auto_json json_t *result = NULL;
     struct sched_state file, now = {.there = true};
     const json_t *gpus;
 
-    if (take_wishes(s, &file, paused_there(before, false), e) < 0 ||
+    if (take_wishes(s, &file, paused_there(before, false), first, e) < 0 ||
         compat_call(&s->session, "gpus", NULL, &result, e) < 0)
         return -1;
     gpus = json_object_get(result, "gpus");
@@ -202,14 +204,15 @@ sched_cards_look(struct sched *s, struct err *e)
 {
     auto_close int lock = sched_state_lock(s->config.state_file, e);
     auto_json json_t *result = NULL;
+    bool first = !s->began_look;
 
     s->look_due_us = 0;
     if (lock < 0 || compat_call(&s->session, "gpus", NULL, &result, e) < 0)
         return -1;
-    if (!s->began_look) {
+    if (first) {
         /* What the file paused earlier, and no longer says. */
         s->began_look = true;
         s->paused = paused_there(json_object_get(result, "gpus"), true) & s->managed;
     }
-    return look_locked(s, json_object_get(result, "gpus"), e);
+    return look_locked(s, json_object_get(result, "gpus"), first, e);
 }
