@@ -9,94 +9,12 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/answer.h"
+#include "cli/gpu_columns.h"
 #include "cli/render.h"
 #include "cli/table.h"
 #include "gpu/xid.h"
 
-#define BAR_COLUMNS  12
 #define WIDE_COLUMNS 110 /* with room for every column */
-
-static const struct column columns[] = {
-    {"GPU", true, false},  {"NAME", false, false}, {"STATE", false, false},
-    {"USED", true, false}, {"TOTAL", true, false}, {"", false, true},
-    {"HELD", true, false}, {"SHARE", true, true},  {"FREE", true, false},
-    {"LOAD", true, false}, {"TEMP", true, true},   {"JOBS", false, false},
-};
-#define COLUMN_NAME 1
-#define COLUMN_HELD 6
-#define N_COLUMNS   ((int)(sizeof columns / sizeof columns[0]))
-
-static void
-cell_mib(struct table *t, const json_t *gpu, const char *key)
-{
-    char size[24];
-
-    table_cell(t, STYLE_NONE, format_mib(answer_int(gpu, key, -1), size));
-}
-
-static void
-cell_number(struct table *t, const json_t *gpu, const char *key, const char *unit)
-{
-    char text[32];
-    int64_t v = answer_int(gpu, key, -1);
-
-    snprintf(text, sizeof text, "%lld%s", (long long)v, unit);
-    table_cell(t, STYLE_NONE, v < 0 ? "n/a" : text);
-}
-
-/* "####====....": used, held beyond what is used, free. */
-static void
-cell_bar(struct table *t, const struct term *term, const json_t *gpu)
-{
-    int64_t total = answer_int(gpu, "total_mib", 0);
-    int64_t used = answer_int(gpu, "used_mib", 0);
-    int64_t taken = total - answer_int(gpu, "free_mib", total);
-    char bar[BAR_COLUMNS + 1];
-
-    if (!term->tty || total <= 0) {
-        table_cell(t, STYLE_NONE, "");
-        return;
-    }
-    for (int i = 0; i < BAR_COLUMNS; i++) {
-        int64_t at = total * (2 * i + 1) / (2 * BAR_COLUMNS);
-
-        bar[i] = at < used ? '#' : at < taken ? '=' : '.';
-    }
-    bar[BAR_COLUMNS] = '\0';
-    table_cell(t, used * 10 > total * 9 ? STYLE_WARN : STYLE_GOOD, bar);
-}
-
-/* Of the card's compute, what jobs hold in parts; whole cards show in HELD. */
-static void
-cell_share(struct table *t, const json_t *gpu)
-{
-    double share = json_number_value(json_object_get(gpu, "share_held"));
-    char text[16] = "";
-
-    if (share > 0)
-        snprintf(text, sizeof text, "%.4g", share);
-    table_cell(t, STYLE_NONE, text);
-}
-
-/* As people call them; a daemon that does not say who holds what says at least who is there. */
-static void
-cell_jobs(struct table *t, const json_t *gpu)
-{
-    const json_t *holds = json_object_get(gpu, "holds");
-    auto_buf struct buf names = BUF_INIT;
-    size_t i;
-    json_t *hold;
-
-    json_array_foreach(holds, i, hold)
-    {
-        if (i > 0)
-            buf_addc(&names, ',');
-        answer_add_holder(&names, hold);
-    }
-    if (!holds)
-        answer_add_gpus(&names, json_object_get(gpu, "jobs"));
-    table_cell(t, STYLE_NONE, buf_str(&names));
-}
 
 static void
 add_words(struct buf *out, const char *before, const char *words)
@@ -181,44 +99,48 @@ gpu_table_add_states(const json_t *result, struct buf *out)
     json_array_foreach(json_object_get(result, "gpus"), i, gpu) gpu_table_add_state(gpu, out);
 }
 
+static void
+add_rows(const json_t *gpus, const struct gpu_columns *columns, const struct term *term,
+         struct buf *out)
+{
+    struct column shapes[GPU_COLUMNS_MAX];
+    size_t i;
+    json_t *gpu;
+
+    for (int k = 0; k < columns->n; k++)
+        shapes[k] = *gpu_column_shape(columns->at[k]);
+    auto_table struct table *t = table_new(shapes, columns->n);
+    json_array_foreach(gpus, i, gpu)
+    {
+        for (int k = 0; k < columns->n; k++)
+            gpu_column_draw(columns->at[k], t, term, gpu);
+    }
+    if (table_rows(t) > 0)
+        table_print(t, term, out);
+}
+
+void
+gpu_table_add_columns(const json_t *result, const struct gpu_columns *columns,
+                      const struct term *term, struct buf *out)
+{
+    add_rows(json_object_get(result, "gpus"), columns, term, out);
+}
+
 void
 gpu_table_add(const json_t *result, const struct term *term, bool strangers, struct buf *out)
 {
     const json_t *gpus = json_object_get(result, "gpus");
-    auto_table struct table *t = table_new(columns, N_COLUMNS);
     bool narrow = term->columns > 0 && term->columns < WIDE_COLUMNS;
+    struct gpu_columns columns;
     size_t i;
     json_t *gpu;
 
-    if (narrow) { /* the bar shows what is held, and the cards' name is `berth status`'s to tell
-                   */
-        table_hide(t, COLUMN_NAME);
-        table_hide(t, COLUMN_HELD);
-    }
-
-    json_array_foreach(gpus, i, gpu)
-    {
-        const char *state = answer_str(gpu, "state");
-
-        cell_number(t, gpu, "index", "");
-        table_cell(t, STYLE_NONE, answer_str(gpu, "name"));
-        table_cell(t, render_gpu_style(state), state);
-        cell_mib(t, gpu, "used_mib");
-        cell_mib(t, gpu, "total_mib");
-        cell_bar(t, term, gpu);
-        cell_mib(t, gpu, "held_mib");
-        cell_share(t, gpu);
-        cell_mib(t, gpu, "free_mib");
-        cell_number(t, gpu, "util", " %");
-        cell_number(t, gpu, "temperature_c", " C");
-        cell_jobs(t, gpu);
-    }
-    if (table_rows(t) > 0 && narrow) { /* what they are is said once */
+    gpu_columns_default(narrow, &columns);
+    if (json_array_size(gpus) > 0 && narrow) { /* what they are is said once */
         gpu_table_add_summary(gpus, out);
         buf_addc(out, '\n');
     }
-    if (table_rows(t) > 0)
-        table_print(t, term, out);
+    add_rows(gpus, &columns, term, out);
     gpu_table_add_states(result, out);
     if (!strangers)
         return;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 struct buf;
+struct gpu_columns;
 struct term;
 
 /* result: the answer of the `gpus` method (or status: an object with "gpus"). Appends the
@@ -13,6 +14,10 @@ struct term;
  * each foreign process. */
 void gpu_table_add(const json_t *result, const struct term *term, bool strangers,
                    struct buf *out);
+
+/* The table alone, of these columns. Appends. */
+void gpu_table_add_columns(const json_t *result, const struct gpu_columns *columns,
+                           const struct term *term, struct buf *out);
 
 /* Only those lines about cards that take no work; nothing when all do. */
 void gpu_table_add_states(const json_t *result, struct buf *out);

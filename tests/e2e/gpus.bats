@@ -54,6 +54,26 @@ last_seq()
     (echo '{"seq":0}' && berth events) | tail -1 | json seq
 }
 
+@test "cards are chosen, sorted and shown by columns, and as JSON alike" {
+    start_daemon 4
+    berth submit --gpu-ids 2 --vram 8G -- sh -c 'read line <gate'
+    wait_for_event kind=started job=1
+    berth pause 1 >/dev/null
+    is columns "$(berth gpus -o index,state,held,jobs --sort -held | tr -s ' ' | head -2 | tail -1)" ' 2 up 8.0 GiB 1'
+    is chosen "$(berth gpus -g 1-3 -o index,state | tr -s ' ' | tr '\n' ';')" 'GPU STATE; 1 paused; 2 up; 3 up;'
+    is states "$(berth gpus --state paused,sick --json | json gpus.0.index)" 1
+    is sorted "$(berth gpus --sort -index --json | json gpus.0.index)" 3
+    try berth gpus --gpu 9
+    is status "$status" 0
+    has none "$err" 'no GPU is such'
+    try berth gpus --format indx
+    is status "$status" 2
+    has words "$err" "unknown column 'indx', did you mean 'index'\?; there are: index name "
+    try berth gpus --state ill
+    is status "$status" 2
+    has words "$err" "'ill' is no state of a card; there are: up paused"
+}
+
 @test "pause calls what goes on there what people call it" {
     start_daemon 1
     berth submit --array 0-1 --vram 1G -- sh -c 'read line <gate'
