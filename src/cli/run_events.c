@@ -206,7 +206,8 @@ take_event(struct run *run, const json_t *event)
     if (!job) {
         if (id == 0 && strcmp(answer_str(event, "kind"), "gpu") == 0)
             cli_say("GPUs: %s", answer_str(event, "text"));
-        if (id == 0 && strcmp(answer_str(event, "kind"), "daemon") == 0)
+        if (id == 0 && strcmp(answer_str(event, "kind"), "daemon") == 0 &&
+            strcmp(answer_str(event, "state"), "stopping") == 0)
             snprintf(run->stopped_by, sizeof run->stopped_by, "%s", answer_str(event, "by"));
         return;
     }

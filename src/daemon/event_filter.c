@@ -11,9 +11,9 @@
 
 /* Every kind there is (docs/protocol.md, "An event"). */
 static const char *const kinds[] = {
-    "submitted", "waiting",   "started", "launched", "warning",   "exceeds",
-    "ended",     "requeued",  "held",    "released", "cancelled", "signal",
-    "updated",   "preempted", "usage",   "hook",     "gpu",       "daemon",
+    "submitted", "waiting", "started",  "launched",  "warning",  "exceeds",  "ended",
+    "requeued",  "held",    "released", "cancelled", "signal",   "updated",  "preempted",
+    "usage",     "hook",    "gpu",      "daemon",    "attached", "detached", "requeue",
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 

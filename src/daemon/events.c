@@ -221,6 +221,18 @@ event_signalled(struct daemon *d, const struct job *job, int sig, const char *by
     turn_event_end(d);
 }
 
+/* The daemon has no part in it and hears of it from the supervisor: no request has caused it.
+ */
+void
+event_attached(struct daemon *d, const struct job *job, bool came, uint32_t uid, bool types)
+{
+    struct jsonw *w = turn_event(d, came ? "attached" : "detached", job);
+    jsonw_kint(w, "by_uid", uid);
+    jsonw_kstr(w, "by", daemon_user_name(uid));
+    jsonw_kbool(w, "input", types);
+    turn_event_end(d);
+}
+
 void
 event_plain(struct daemon *d, const char *kind, const struct job *job, const char *by)
 {

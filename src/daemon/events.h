@@ -2,6 +2,7 @@
 #ifndef DAEMON_EVENTS_H
 #define DAEMON_EVENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,9 @@ void event_requeued(struct daemon *d, const struct job *job, int32_t vram_mib_ol
 void event_warned(struct daemon *d, const struct job *job);
 /* Somebody sent it a signal. */
 void event_signalled(struct daemon *d, const struct job *job, int sig, const char *by);
+/* Somebody is attached to it, or no longer. */
+void event_attached(struct daemon *d, const struct job *job, bool came, uint32_t uid,
+                    bool types);
 /* held, released, updated, removed, cancelled: a kind and perhaps who */
 void event_plain(struct daemon *d, const char *kind, const struct job *job, const char *by);
 /* Not stored: its command has been executed, and as which process, for followers. */

@@ -4,6 +4,7 @@
 #include "daemon/jobs.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <uv.h>
 
 #include "base/buf.h"
@@ -28,6 +29,7 @@
 #include "daemon/health.h"
 #include "daemon/learned.h"
 #include "daemon/prober.h"
+#include "daemon/server.h"
 #include "daemon/tally.h"
 #include "daemon/turn.h"
 #include "daemon/unique.h"
@@ -306,6 +308,8 @@ cancel_one(struct daemon *d, struct job *job, const char *by)
     if (job_apply(job, &ev, NULL) != JOB_NEXT) {
         if (job_state_is_final(job->state))
             return -1;
+        if (job->cancelled_by && strcmp(by, job->cancelled_by) != 0)
+            event_plain(d, "cancelled", job, by);
         watch_cancel(d, job); /* once more, perhaps with less grace */
         return 0;
     }
@@ -401,6 +405,8 @@ set_priority(struct daemon *d, struct job *job, int32_t priority)
     turn_save(d, job, SAVE_JOB);
     struct jsonw *w = turn_event(d, "updated", job);
     jsonw_kint(w, "priority", priority);
+    if (d->caller)
+        jsonw_kstr(w, "by", daemon_user_name(d->caller->uid));
     turn_event_end(d);
 }
 
@@ -441,6 +447,7 @@ jobs_requeue(struct daemon *d, struct job *job, const char *by, struct err *e)
         jsonw_kstr(w, "text", "by request");
         turn_event_end(d);
     } else {
+        event_plain(d, "requeue", job, by);
         watch_requeue(d, job, by);
     }
     return 0;

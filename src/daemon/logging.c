@@ -11,6 +11,7 @@
 #include "daemon/daemon.h"
 #include "daemon/methods.h"
 #include "daemon/roles.h"
+#include "daemon/turn.h"
 #include "spec/config.h"
 
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
@@ -45,7 +46,6 @@ int
 method_log_level(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
                  struct err *e)
 {
-    (void)d;
     const char *name = json_string_value(json_object_get(params, "level"));
     enum log_level old = log_get_level(), new = old;
     if (json_object_get(params, "level") && (!name || log_level_from_name(name, &new) < 0))
@@ -58,6 +58,12 @@ method_log_level(struct daemon *d, struct caller *c, json_t *params, struct json
         log_info("event=log-level old=%s new=%s by=%s", log_level_name(old),
                  log_level_name(new), daemon_user_name(c->uid));
         log_set_level(new);
+        struct jsonw *w = turn_event(d, "daemon", NULL);
+        jsonw_kstr(w, "state", "log_level");
+        jsonw_kstr(w, "by", daemon_user_name(c->uid));
+        jsonw_kstr(w, "old", log_level_name(old));
+        jsonw_kstr(w, "new", log_level_name(new));
+        turn_event_end(d);
     }
     jsonw_object(out);
     jsonw_kstr(out, "old", log_level_name(old));

@@ -305,6 +305,16 @@ on_ended(struct watcher *w, struct watch *x, const char *line, size_t len)
 }
 
 static void
+on_guest(struct watcher *w, struct watch *x, const json_t *msg, bool came)
+{
+    const struct job *job = job_of(w, x);
+    json_int_t uid = json_integer_value(json_object_get(msg, "uid"));
+    if (job && !x->ended && uid >= 0 && uid < UINT32_MAX)
+        event_attached(w->daemon, job, came, (uint32_t)uid,
+                       json_is_true(json_object_get(msg, "input")));
+}
+
+static void
 handle(struct watcher *w, struct watch *x, const char *line, size_t len)
 {
     json_error_t je;
@@ -321,6 +331,8 @@ handle(struct watcher *w, struct watch *x, const char *line, size_t len)
         struct job *job = job_of(w, x);
         if (job)
             job->run->screen_pid = (int32_t)json_integer_value(json_object_get(msg, "pid"));
+    } else if (strcmp(event, "attached") == 0 || strcmp(event, "detached") == 0) {
+        on_guest(w, x, msg, event[0] == 'a');
     } else if (strcmp(event, "warned") == 0) {
         struct job *job = job_of(w, x);
         if (job)

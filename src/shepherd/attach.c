@@ -29,6 +29,10 @@
 #define STALL_MS      30000 /* a client that takes nothing for so long reads the log itself */
 #define LOST_MS       5000  /* between tries to give the socket a name again */
 #define LINGER_MAX_US (600 * INT64_C(1000000))
+/* What the daemon is told of each guest becomes an event, on the disk: one who comes and goes
+ * all day long is told of so many times, and then once in a while. */
+#define TELL_AT_ONCE  20
+#define TELL_EVERY_US (5 * INT64_C(1000000))
 
 struct peer {
     int fd; /* -1: free */
@@ -37,8 +41,9 @@ struct peer {
     size_t sent; /* of out */
     off_t at;    /* of the log, what comes next */
     bool greeted;
-    bool types;    /* its input counts */
     bool told_end; /* the last frame is in out, or gone */
+    struct attach_guest who;
+    bool heard_of; /* a daemon knows that it is here */
 };
 
 struct attach {
@@ -50,8 +55,11 @@ struct attach {
     int log_watch; /* in it, while somebody is there to be told; -1 */
     struct console console;
     struct peer peers[ATTACH_PEERS_MAX];
-    struct buf record; /* empty: the job has not ended */
-    bool was_used;     /* somebody has been here */
+    struct buf record;    /* empty: the job has not ended */
+    bool was_used;        /* somebody has been here */
+    attach_heard_fn tell; /* NULL: nobody is to know */
+    void *tell_ctx;
+    int64_t told_until_us; /* boot clock: when those that were told of are paid for */
 };
 
 /* ---- coming and going ---- */
@@ -77,6 +85,15 @@ attach_open(const struct spec *spec, struct err *e)
     for (int i = 0; i < ATTACH_PEERS_MAX; i++)
         at->peers[i].fd = -1;
     return at;
+}
+
+void
+attach_tell(struct attach *at, attach_heard_fn tell, void *ctx)
+{
+    if (!at)
+        return;
+    at->tell = tell;
+    at->tell_ctx = ctx;
 }
 
 struct console *
@@ -114,11 +131,44 @@ watch_log(struct attach *at, bool wanted)
         at->log_watch = inotify_add_watch(at->notify_fd, path, IN_MODIFY);
 }
 
+/* ---- who is here ---- */
+
+/* Root is told of always: it looks at what is another's. */
+static bool
+is_too_often(const struct attach *at, const struct peer *p, int64_t now_us)
+{
+    return (p->who.uid != 0 || at->spec->uid <= 0) &&
+           at->told_until_us - now_us >= TELL_AT_ONCE * TELL_EVERY_US;
+}
+
+static void
+tell_of(struct attach *at, struct peer *p)
+{
+    int64_t now_us = clock_boot_us();
+    if (is_too_often(at, p, now_us) || !at->tell(at->tell_ctx, &p->who, true))
+        return;
+    p->heard_of = true;
+    at->told_until_us =
+        (at->told_until_us > now_us ? at->told_until_us : now_us) + TELL_EVERY_US;
+}
+
+static void
+tell_who_is_here(struct attach *at)
+{
+    for (int i = 0; at->tell && i < ATTACH_PEERS_MAX; i++) {
+        struct peer *p = &at->peers[i];
+        if (p->fd >= 0 && p->greeted && !p->heard_of)
+            tell_of(at, p);
+    }
+}
+
 static void
 drop_peer(struct attach *at, struct peer *p)
 {
     if (p->fd < 0)
         return;
+    if (p->heard_of && at->tell)
+        (void)at->tell(at->tell_ctx, &p->who, false);
     close(p->fd);
     buf_free(&p->in);
     buf_free(&p->out);
@@ -159,13 +209,15 @@ accept_peer(struct attach *at)
     auto_close int fd = accept4(at->socket.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return false;
-    if (!attach_socket_admits(at->spec, fd)) {
+    uid_t who = 0;
+    if (!attach_socket_admits(at->spec, fd, &who)) {
         refuse(fd, "the job is another user's");
         return true;
     }
     for (int i = 0; i < ATTACH_PEERS_MAX; i++)
         if (at->peers[i].fd < 0) {
             at->peers[i].fd = TAKE_FD(fd);
+            at->peers[i].who.uid = who;
             return true;
         }
     refuse(fd, "as many are attached to the job as can be; let one of them detach");
@@ -252,9 +304,9 @@ take_hello(struct attach *at, struct peer *p, const struct attach_frame *f)
     watch_log(at, true);
     console_look(&at->console);
     p->greeted = at->was_used = true;
-    p->types = json_is_true(json_object_get(o, "input"));
+    p->who.types = json_is_true(json_object_get(o, "input"));
     p->at = begin_at(&at->console, o);
-    if (p->types)
+    if (p->who.types)
         take_size(at, number_of(o, "rows", 0), number_of(o, "columns", 0));
     json_decref(o);
     add_hello(at, &p->out);
@@ -269,7 +321,7 @@ take_frame(struct attach *at, struct peer *p, const struct attach_frame *f)
         return take_hello(at, p, f);
     if (!p->greeted)
         return -1;
-    if (!p->types)
+    if (!p->who.types)
         return 0; /* it watches */
     if (f->type == ATTACH_INPUT)
         console_put(&at->console, f->bytes, f->n);
@@ -434,6 +486,7 @@ attach_serve(struct attach *at, const struct pollfd *polled, size_t n)
     for (int i = 0; i < ATTACH_PEERS_MAX; i++)
         if (at->peers[i].fd >= 0 && has_more(at, &at->peers[i]))
             write_peer(at, &at->peers[i]);
+    tell_who_is_here(at);
     if (somebody_came) /* last, so that a new client never inherits another's poll result */
         (void)accept_peer(at);
     if (something_moved || at->lost)

@@ -3,7 +3,9 @@
 #define SHEPHERD_ATTACH_H
 
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "shepherd/console.h"
 
@@ -19,6 +21,15 @@ struct spec;
  * borrowed. */
 struct attach *attach_open(const struct spec *spec, struct err *e);
 void attach_free(struct attach *at); /* removes the socket */
+
+/* Who looks at the job, and perhaps types into it: told when he comes and when he goes before
+ * the job's end, until that is heard (true). One that was never heard of goes in silence. */
+struct attach_guest {
+    uid_t uid;
+    bool types;
+};
+typedef bool (*attach_heard_fn)(void *ctx, const struct attach_guest *who, bool came);
+void attach_tell(struct attach *at, attach_heard_fn tell, void *ctx);
 
 /* For command_start, which opens it. NULL of an attach that is NULL. */
 struct console *attach_console(struct attach *at);

@@ -87,11 +87,13 @@ attach_socket_is_there(const struct spec *spec, const struct attach_socket *s)
 }
 
 bool
-attach_socket_admits(const struct spec *spec, int fd)
+attach_socket_admits(const struct spec *spec, int fd, uid_t *who)
 {
     uid_t owner = spec->uid >= 0 ? (uid_t)spec->uid : geteuid();
-    struct ucred who;
-    socklen_t size = sizeof who;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
-           (who.uid == 0 || who.uid == owner);
+    struct ucred cred;
+    socklen_t size = sizeof cred;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size))
+        return false;
+    *who = cred.uid;
+    return cred.uid == 0 || cred.uid == owner;
 }

@@ -23,6 +23,6 @@ bool attach_socket_is_there(const struct spec *spec, const struct attach_socket 
 int attach_socket_watch(const struct spec *spec, int notify_fd);
 
 /* Whether who has connected is root or the job's own user, whatever the modes of files say. */
-bool attach_socket_admits(const struct spec *spec, int fd);
+bool attach_socket_admits(const struct spec *spec, int fd, uid_t *who);
 
 #endif

@@ -71,6 +71,14 @@ on_recorded(void *ctx)
     stop_recorded(ctx);
 }
 
+/* ---- who is attached ---- */
+
+static bool
+on_guest(void *ctx, const struct attach_guest *who, bool came)
+{
+    return say_attached(ctx, who, came);
+}
+
 /* ---- time ---- */
 
 /* Once, and whatever comes of it: at the limit it is stopped all the same. */
@@ -289,6 +297,7 @@ start(struct shepherd *a)
         end_unstarted(a, "", &e);
         return;
     }
+    attach_tell(a->attach, on_guest, a);
     if (open_cgroup(a, &e) < 0) {
         end_unstarted(a, "cannot keep it to its cards: ", &e);
         return;
@@ -321,6 +330,7 @@ attempt_run(void)
     while (!a.done)
         one_turn(&a);
     bool kept = a.written || a.recorded;
+    attach_tell(a.attach, NULL, NULL);
     ctl_free(a.ctl);
     close(FD_LOCK); /* all that is left is for those who watch */
     close(FD_FOLDER);

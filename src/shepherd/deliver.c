@@ -71,6 +71,16 @@ rotate_log(const char *path)
         (void)rename(path, old);
 }
 
+/* Nothing is written to what is no file: a FIFO that nobody empties would hold this delivery,
+ * and its place among those of all users, for ever. */
+static void
+keep_regular_log(struct delivery *d)
+{
+    struct stat st;
+    if (d->log_fd >= 0 && (fstat(d->log_fd, &st) < 0 || !S_ISREG(st.st_mode)))
+        close(TAKE_FD(d->log_fd));
+}
+
 /* A folder that has gone meanwhile is no reason to tell nobody. */
 static int
 become_ready_as(struct delivery *d, struct err *e)
@@ -91,6 +101,7 @@ become_ready_as(struct delivery *d, struct err *e)
         rc = identity_open(&spec, &d->identity, &out);
     }
     d->log_fd = out.log_fd;
+    keep_regular_log(d);
     return rc < 0 ? err_set(e, ERR_FAILED, "%s", out.text) : 0;
 }
 
@@ -110,9 +121,13 @@ become_ready(struct delivery *d, struct err *e)
         return become_ready_as(d, e);
     if (chdir(o->cwd) < 0 && chdir("/") < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot enter /");
-    d->log_fd =
-        open(o->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
-    return d->log_fd < 0 ? err_errno(e, ERR_FAILED, errno, "cannot open %s", o->log) : 0;
+    d->log_fd = open(
+        o->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK,
+        0600);
+    if (d->log_fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open %s", o->log);
+    keep_regular_log(d);
+    return 0;
 }
 
 /* --- the program -------------------------------------------------------------------------- */

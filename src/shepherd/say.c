@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/crash.h"
 #include "base/jsonw.h"
+#include "shepherd/attach.h"
 #include "shepherd/attempt_priv.h"
 #include "shepherd/ctl.h"
 
@@ -118,4 +120,23 @@ say_ended(struct shepherd *a)
         add_hello(a, &words); /* it never started: these are our first words */
     add_ended(a, &words);
     tell(a, &words);
+}
+
+bool
+say_attached(struct shepherd *a, const struct attach_guest *who, bool came)
+{
+    auto_buf struct buf words = BUF_INIT;
+    struct jsonw w;
+    if (a->phase == PHASE_ENDED || ctl_peers(a->ctl) == 0)
+        return false;
+    jsonw_init(&w, &words);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "event", came ? "attached" : "detached");
+    jsonw_kint(&w, "uid", who->uid);
+    jsonw_kbool(&w, "input", who->types);
+    jsonw_kint(&w, "at_us", clock_wall_us());
+    jsonw_end_object(&w);
+    buf_addc(&words, '\n');
+    tell(a, &words);
+    return ctl_peers(a->ctl) > 0;
 }

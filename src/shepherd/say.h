@@ -3,6 +3,9 @@
 #ifndef SHEPHERD_SAY_H
 #define SHEPHERD_SAY_H
 
+#include <stdbool.h>
+
+struct attach_guest;
 struct buf;
 struct shepherd;
 
@@ -14,5 +17,7 @@ void say_started(struct shepherd *a); /* with `hello`: these are the first words
 void say_warned(struct shepherd *a);
 void say_screen(struct shepherd *a);
 void say_ended(struct shepherd *a);
+/* Somebody is attached, or no longer; false when nobody has heard it, or the job is over. */
+bool say_attached(struct shepherd *a, const struct attach_guest *who, bool came);
 
 #endif
