@@ -21,7 +21,7 @@ static const char help[] =
     "  --allow-local        every user of this machine may look, not only the own and root\n"
     "  --host NAME          a name by which browsers call this server (several)\n"
     "  --dir DIR            the berthd of DIR (else BERTH_DIR, the user's, the machine's)\n"
-    "  --socket PATH        the berthd that listens there\n"
+    "  --socket PATH        the berthd that listens there (or BERTH_SOCKET)\n"
     "  --ready-fd N         write the address there once it listens\n"
     "  --help, --version\n";
 
@@ -206,5 +206,8 @@ options_parse(int argc, char **argv, struct options *out, struct err *e)
     }
     if (optind < argc)
         return err_set(e, ERR_USAGE, "'%s' is no option; see --help", argv[optind]);
+    const char *named = getenv("BERTH_SOCKET");
+    if (!out->socket && !out->dir && named && named[0])
+        out->socket = named;
     return check(out, e);
 }

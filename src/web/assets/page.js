@@ -193,7 +193,8 @@ export async function load(path) {
     const answer = await fetch(path, {headers: {Accept: "application/json"}});
     if (answer.status === 401) location.reload();
     const body = await answer.json();
-    if (body && body.error) throw new Error(body.error.message);
+    if (body && body.error)
+        throw Object.assign(new Error(body.error.message), {kind: body.error.kind});
     return body;
 }
 
@@ -228,7 +229,7 @@ export function banner(text) {
 // Calls refresh when something may be new: at most one call at a time, none while the page
 // is hidden, and one when it is seen again.
 export function follow(refresh) {
-    let running = false, again = false, stale = false;
+    let running = false, again = false, stale = false, gone = false;
 
     async function run() {
         if (document.hidden) {
@@ -242,8 +243,12 @@ export function follow(refresh) {
         running = true;
         try {
             await refresh();
+            if (gone) showLive("on", "live");
+            gone = false;
             banner(null);
         } catch (e) {
+            gone = e.kind === "unreachable";
+            if (gone) showLive("off", "no daemon");
             banner(e instanceof TypeError ? "berth-web does not answer. This is as it was before."
                 : e.message + ". This is as it was before.");
         }
@@ -255,9 +260,11 @@ export function follow(refresh) {
     }
 
     const source = new EventSource("/api/v1/events?only=rev");
-    source.addEventListener("open", () => showLive("on", "live"));
+    source.addEventListener("open", () => {
+        if (!gone) showLive("on", "live");
+    });
     source.addEventListener("rev", () => {
-        showLive("on", "live");
+        if (!gone) showLive("on", "live");
         run();
     });
     source.addEventListener("lost", run);
