@@ -229,7 +229,10 @@ export function banner(text) {
 // Calls refresh when something may be new: at most one call at a time, none while the page
 // is hidden, and one when it is seen again.
 export function follow(refresh) {
-    let running = false, again = false, stale = false, gone = false;
+    const first = firstData();
+    let running = false, again = false, stale = false;
+    let gone = first?.error?.kind === "unreachable";
+    if (gone) showLive("off", "no daemon");
 
     async function run() {
         if (document.hidden) {
