@@ -22,6 +22,7 @@
 #include "cli/cli.h"
 #include "cli/interactive_priv.h"
 #include "cli/rawtty.h"
+#include "sys/signals.h"
 #include "wire/client.h"
 
 #define TWICE_US    2000000 /* the second Ctrl-C has to come within this */
@@ -63,23 +64,6 @@ detach(struct session *s, int status)
 }
 
 /* ------------------------------------------------------------------ signals */
-
-static int
-open_signals(struct err *e)
-{
-    sigset_t set;
-    int fd;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGWINCH);
-    sigaddset(&set, SIGTSTP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return fd < 0 ? err_errno(e, ERR_FAILED, errno, "cannot wait for signals") : fd;
-}
 
 static void
 on_interrupt(struct session *s)
@@ -350,7 +334,10 @@ int
 interactive_follow(const struct interactive *what, struct client **client)
 {
     struct err e = {0};
-    struct session s = {.what = what, .client = client, .signals = open_signals(&e)};
+    struct session s = {.what = what,
+                        .client = client,
+                        .signals = signals_to_fd(
+                            (const int[]){SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, 0}, &e)};
 
     if (s.signals < 0)
         return cli_fail(&e);

@@ -18,6 +18,7 @@
 #include "cli/quote.h"
 #include "cli/render.h"
 #include "cli/run.h"
+#include "sys/signals.h"
 #include "wire/client.h"
 
 #define TICK_MS           1000
@@ -75,22 +76,6 @@ say_below_bar(struct run *run)
 }
 
 /* ----------------------------------------------------------------- signals */
-
-static int
-open_signals(struct err *e)
-{
-    sigset_t set;
-    int fd;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGWINCH);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return fd < 0 ? err_errno(e, ERR_FAILED, errno, "cannot wait for signals") : fd;
-}
 
 static void
 cancel_jobs(struct loop *l)
@@ -356,7 +341,9 @@ int
 run_follow(struct run *run)
 {
     struct err e = {0};
-    struct loop l = {.run = run, .signals = open_signals(&e)};
+    struct loop l = {
+        .run = run,
+        .signals = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, SIGWINCH, 0}, &e)};
     struct run_counts c;
 
     if (l.signals < 0)

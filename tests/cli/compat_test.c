@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/compat/paths.h"
 #include "cli/compat/pyarg.h"
 #include "cli/compat/pytext.h"
 #include "cli/compat/records.h"
@@ -297,6 +298,28 @@ keeps_what_is_no_json(void **state)
     rmdir(dir);
 }
 
+static void
+names_files_for_the_daemon(void **state)
+{
+    static const char *const there[] = {"/", "/usr/../usr", "."};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(there); i++) {
+        auto_free char *name = compat_absolute(there[i]), *real = realpath(there[i], NULL);
+
+        assert_string_equal(name, real);
+    }
+    auto_free char *new = compat_absolute("/usr/../usr/none"), *far = compat_absolute("/no/ne"),
+                   *near = compat_absolute("no/ne"), *here = getcwd(NULL, 0);
+    auto_free char *want = xasprintf("%s/no/ne", here),
+                   *log = compat_log_pattern("/100%", "%g");
+
+    assert_string_equal(new, "/usr/none");
+    assert_string_equal(far, "/no/ne");
+    assert_string_equal(near, want);
+    assert_string_equal(log, "/100%%/%g");
+}
+
 int
 main(void)
 {
@@ -309,6 +332,7 @@ main(void)
         cmocka_unit_test(refuses_in_argparses_words),
         cmocka_unit_test(reads_options_anywhere),
         cmocka_unit_test(keeps_what_is_no_json),
+        cmocka_unit_test(names_files_for_the_daemon),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,6 +206,16 @@ LINES
     is 'times run' "$(wc -l <ran)" 1
 }
 
+@test "D15 one that could not be started says why" {
+    mkdir here
+    printf '[vram=24000] x\n[vram=1G] rmdir "$PWD"\nexit 0\n' >jobs.txt
+    cd here
+    sched ../jobs.txt --sim 1 --log-dir ../logs
+    cd ..
+    has output "$out" 'WARN  job 3 could not start: '
+    has output "$out" 'job 3 finished \[EXIT [0-9]+\]'
+}
+
 @test "D16 a time limit ends the whole tree" {
     printf '[timeout=0.4s] sleep 60 & sleep 60\n' >jobs.txt
     sched jobs.txt --sim 1

@@ -18,6 +18,18 @@
 #include "cli/cli.h"
 #include "cli/opt.h"
 
+int
+compat_vfail(int status, const char *name, const char *fmt, va_list ap)
+{
+    auto_buf struct buf out = BUF_INIT;
+
+    buf_addf(&out, "%s: ", name);
+    buf_addv(&out, fmt, ap);
+    buf_addc(&out, '\n');
+    (void)file_write_all(STDERR_FILENO, out.data, out.len);
+    return status;
+}
+
 static const struct page page = {
     .usage = "berth compat list | install DIR | NAME [arguments]",
     .about = "Berth under the names, options and files of other schedulers.",

@@ -2,10 +2,12 @@
  * front end is a file of its own that translates; queue, ledger and store behind it are the
  * daemon's, reached as every verb reaches it. What front ends share: pyarg.h (options as
  * Python's argparse reads them), pytext.h (numbers, texts and JSON as Python writes them),
- * records.h (files of JSON lines), home.h (which daemon), session.h (its events, signals, files
- * that change). */
+ * records.h (files of JSON lines), paths.h (names of files for the daemon), home.h (which
+ * daemon), session.h (its events, signals, files that change). */
 #ifndef CLI_COMPAT_COMPAT_H
 #define CLI_COMPAT_COMPAT_H
+
+#include <stdarg.h>
 
 #define COMPAT_ALIASES_MAX 3
 
@@ -21,6 +23,10 @@ extern const struct compat_tool compat_tools[]; /* ends with a NULL name */
 
 /* The front end that a program called so is; the folder in front does not count. NULL: none. */
 const struct compat_tool *compat_find(const char *argv0);
+
+/* "NAME: words" to standard error; returns status. */
+int compat_vfail(int status, const char *name, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
 
 int compat_gpusched(int argc, char **argv);
 int compat_simjob(int argc, char **argv);

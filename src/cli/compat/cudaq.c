@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/compat/compat.h"
+#include "cli/compat/paths.h"
 #include "cli/compat/pyarg.h"
 #include "wire/client.h"
 
@@ -71,15 +72,11 @@ static const struct pyarg_command commands[] = {{"run", "Run the dispatcher loop
 __attribute__((format(printf, 2, 3))) static int
 fail(int status, const char *fmt, ...)
 {
-    auto_buf struct buf out = BUF_INIT;
     va_list ap;
 
-    buf_adds(&out, "cudaq: ");
     va_start(ap, fmt);
-    buf_addv(&out, fmt, ap);
+    status = compat_vfail(status, "cudaq", fmt, ap);
     va_end(ap);
-    buf_addc(&out, '\n');
-    (void)file_write_all(STDERR_FILENO, out.data, out.len);
     return status;
 }
 
@@ -113,23 +110,6 @@ read_config(struct cq_config *c, const struct pyarg_value *v, struct err *e)
             return err_prefix(e, "%s", args[i].name);
     }
     return 0;
-}
-
-/* A folder or a file by its whole name, whether it is there or not. */
-static char *
-absolute(const char *path)
-{
-    auto_free char *for_dir = xstrdup(path), *for_name = xstrdup(path);
-    auto_free char *real = realpath(path, NULL);
-    auto_free char *folder = NULL, *here = NULL;
-
-    if (real)
-        return TAKE(real);
-    folder = realpath(dirname(for_dir), NULL);
-    if (folder)
-        return xasprintf("%s/%s", folder, basename(for_name));
-    here = getcwd(NULL, 0);
-    return path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", here ? here : "", path);
 }
 
 /* Two dispatchers on one file would start everything twice. The descriptor; -1 with *status. */
@@ -324,8 +304,8 @@ run(struct cudaq *q)
     for (int i = 0; i < GPU_MAX; i++)
         q->totals[i] = -1;
     q->new_commands = json_array();
-    q->log_root = absolute(q->config.log_dir);
-    q->sync_path = absolute(q->config.jobs_file);
+    q->log_root = compat_absolute(q->config.log_dir);
+    q->sync_path = compat_absolute(q->config.jobs_file);
     lock = lock_jobs(q, &status);
     if (lock < 0)
         return status;

@@ -103,8 +103,6 @@ struct cq_job *cq_job_of_id(const struct cudaq *q, int64_t id);
 void cq_set_id(struct cudaq *q, struct cq_job *job, int64_t id);
 void cq_take_object(struct cq_job *job, const json_t *object);
 void cq_take_exit(struct cq_job *job, const json_t *ended);
-/* Whole objects of these jobs (a list of words, stolen). */
-int cq_fetch(struct cudaq *q, json_t *select, json_t **jobs, struct err *e);
 
 /* ------------------------------------------- cudaq_queue.c, cudaq_events.c */
 

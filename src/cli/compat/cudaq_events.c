@@ -60,6 +60,15 @@ on_started(struct cudaq *q, struct cq_job *job, const json_t *ev, struct starts 
 }
 
 static void
+say_could_not(const struct cq_job *job, const char *why)
+{
+    auto_buf struct buf out = BUF_INIT;
+
+    buf_addf(&out, "[Warning] Job '%s' %s\n", job->command, why);
+    (void)cli_put(&out);
+}
+
+static void
 on_ended(struct cudaq *q, struct cq_job *job, const json_t *ev)
 {
     bool ran = job->status == CQ_RUNNING;
@@ -68,6 +77,8 @@ on_ended(struct cudaq *q, struct cq_job *job, const json_t *ev)
     if (!ran && (q->leaving || !job->in_file || job->status != CQ_PENDING))
         return;
     cq_take_exit(job, ev);
+    if (strncmp(answer_str(ev, "text"), "could not start", 15) == 0)
+        say_could_not(job, answer_str(ev, "text"));
     cq_job_set(q, job,
                strcmp(answer_str(ev, "state"), "COMPLETED") == 0 ? CQ_COMPLETED : CQ_FAILED);
 }

@@ -13,6 +13,7 @@
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/compat/cudaq.h"
+#include "cli/compat/paths.h"
 #include "cli/compat/pytext.h"
 #include "cli/render.h"
 #include "sys/procs.h"
@@ -96,20 +97,6 @@ choose_log(struct cudaq *q, struct cq_job *job)
     }
 }
 
-static char *
-log_of(const struct cudaq *q, const struct cq_job *job)
-{
-    auto_buf struct buf out = BUF_INIT;
-
-    for (const char *p = q->log_root; *p; p++) {
-        if (*p == '%')
-            buf_addc(&out, '%');
-        buf_addc(&out, *p);
-    }
-    buf_addf(&out, "/%s", job->log_name);
-    return buf_take(&out);
-}
-
 static void
 fill_request(struct cudaq *q, struct cq_job *job, struct request *r)
 {
@@ -118,7 +105,7 @@ fill_request(struct cudaq *q, struct cq_job *job, struct request *r)
     choose_log(q, job);
     request_init(r);
     r->command = job->command;
-    r->log = log_of(q, job);
+    r->log = compat_log_pattern(q->log_root, job->log_name);
     r->gpus_said = true;
     r->demand.vram_mib = mib < 1 ? 1 : (int32_t)mib + ((double)(int32_t)mib < mib);
     r->demand.margin_mib = 0;
@@ -187,7 +174,7 @@ take_answer(struct cudaq *q, struct cq_job **chosen, const json_t *result, json_
             continue;
         stale |= render_state_is_final(state);
         if (render_state_is_active(state))
-            json_array_append_new(running, json_sprintf("%lld", (long long)job->id));
+            json_array_append_new(running, json_integer(job->id));
         if (job->noted_id != job->id) {
             job->noted_id = job->id;
             cq_job_set(q, job, CQ_PENDING);
@@ -204,7 +191,7 @@ adopt(struct cudaq *q, json_t *select, struct err *e)
     size_t i;
     json_t *object;
 
-    if (cq_fetch(q, select, &jobs, e) < 0)
+    if (compat_fetch(&q->session, select, &jobs, e) < 0)
         return -1;
     json_array_foreach(jobs, i, object)
     {
@@ -230,9 +217,9 @@ find_pids(struct cudaq *q, struct err *e)
 
     for (const struct cq_job *job = q->jobs; job; job = job->hh.next) {
         if (job->status == CQ_RUNNING && !job->foreign && !job->pid)
-            json_array_append_new(select, json_sprintf("%lld", (long long)job->id));
+            json_array_append_new(select, json_integer(job->id));
     }
-    if (cq_fetch(q, select, &jobs, e) < 0)
+    if (compat_fetch(&q->session, select, &jobs, e) < 0)
         return -1;
     json_array_foreach(jobs, i, object)
     {

@@ -78,23 +78,6 @@ settle(struct cudaq *q, struct cq_job *job, const json_t *object)
     cq_job_set(q, job, strcmp(state, "COMPLETED") == 0 ? CQ_COMPLETED : CQ_FAILED);
 }
 
-int
-cq_fetch(struct cudaq *q, json_t *select, json_t **jobs, struct err *e)
-{
-    auto_json json_t *result = NULL;
-
-    *jobs = NULL;
-    if (json_array_size(select) == 0) {
-        json_decref(select);
-        return 0;
-    }
-    if (compat_call(&q->session, "jobs", json_pack("{s:o,s:b}", "select", select, "all", 1),
-                    &result, e) < 0)
-        return -1;
-    *jobs = json_incref(json_object_get(result, "jobs"));
-    return 0;
-}
-
 /* Whether the process that a record names is still that: one that began later is another. */
 static bool
 is_process_of(const struct cq_job *job)
@@ -173,13 +156,13 @@ cq_recall(struct cudaq *q, struct err *e)
             continue;
         cq_set_id(q, job, id);
         if (render_state_is_final(answer_str(line, "state")))
-            json_array_append_new(select, json_sprintf("%lld", (long long)id));
+            json_array_append_new(select, json_integer(id));
     }
     for (job = q->jobs; job; job = job->hh.next) {
         if (job->in_file && job->status == CQ_RUNNING && !job->id)
             judge_foreign(q, job);
     }
-    if (cq_fetch(q, select, &jobs, e) < 0)
+    if (compat_fetch(&q->session, select, &jobs, e) < 0)
         return -1;
     json_array_foreach(jobs, i, line)
     {

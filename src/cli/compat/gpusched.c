@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/compat/compat.h"
+#include "cli/compat/paths.h"
 #include "cli/compat/pytext.h"
 #include "cli/compat/records.h"
 #include "wire/client.h"
@@ -32,21 +33,10 @@
 
 /* ------------------------------------------------------------------ its places */
 
-static char *
-absolute(const char *path)
-{
-    auto_free char *real = realpath(path, NULL);
-    auto_free char *here = getcwd(NULL, 0);
-
-    if (real)
-        return TAKE(real);
-    return path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", here ? here : "", path);
-}
-
 static void
 find_places(struct gpusched *g)
 {
-    g->log_root = absolute(g->opt.log_dir);
+    g->log_root = compat_absolute(g->opt.log_dir);
     g->journal_path = py_path(g->opt.log_dir, "journal.jsonl");
     g->board_path = py_path(g->opt.log_dir, "status.txt");
     /* Whoever shares the journal shares the lines' identities. */

@@ -178,8 +178,6 @@ bool gs_is_infeasible(const struct gpusched *g, double vram_mib, int64_t gpus, s
 void gs_mark_infeasible(struct gpusched *g, struct gs_job *job, const char *why);
 /* Retries after an OOM that the line has, or all have. */
 int64_t gs_oom_allowed(const struct gpusched *g, const struct gs_spec *spec);
-/* Whole objects of these jobs (a list of ids, stolen). */
-int gs_fetch(struct gpusched *g, json_t *ids, json_t **jobs, struct err *e);
 
 /* -------------------------------------------------------------- gpusched_events.c */
 

@@ -254,10 +254,13 @@ gs_finish(struct gpusched *g, struct gs_job *job, const json_t *ended)
     const struct gs_run *run = job->run;
     struct ending en = judge(g, run, ended);
     const json_t *util = json_object_get(ended, "util");
+    const char *why = answer_str(ended, "text");
     auto_buf struct buf line = BUF_INIT;
 
     say_timeout(g, job, ended);
     say_killed(g, job, &en);
+    if (strncmp(why, "could not start", 15) == 0)
+        gs_warn(g, "job %lld %s", (long long)job->no, why);
     buf_addf(&line, "job %lld finished [%s] in %.0fs — peak vram ", (long long)job->no,
              en.label, (double)answer_int(ended, "run_ms", 0) / 1000);
     add_peaks(&line, run);

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/compat/compat.h"
 #include "cli/compat/gpusched.h"
 #include "cli/compat/pyarg.h"
 #include "cli/compat/pytext.h"
@@ -14,15 +15,11 @@
 int
 gs_fail(int status, const char *fmt, ...)
 {
-    auto_buf struct buf out = BUF_INIT;
     va_list ap;
 
-    buf_adds(&out, "gpusched: ");
     va_start(ap, fmt);
-    buf_addv(&out, fmt, ap);
+    status = compat_vfail(status, "gpusched", fmt, ap);
     va_end(ap);
-    buf_addc(&out, '\n');
-    (void)file_write_all(STDERR_FILENO, out.data, out.len);
     return status;
 }
 

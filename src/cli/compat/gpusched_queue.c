@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "cli/answer.h"
 #include "cli/compat/gpusched.h"
+#include "cli/compat/paths.h"
 #include "cli/compat/pytext.h"
 #include "cli/render.h"
 #include "spec/attr.h"
@@ -295,15 +296,9 @@ drop_infeasible(struct gpusched *g)
 static char *
 log_pattern(const struct gpusched *g, const struct gs_job *job)
 {
-    auto_buf struct buf out = BUF_INIT;
+    auto_free char *name = xasprintf("job%03lld_gpu%%g.log", (long long)job->no);
 
-    for (const char *p = g->log_root; *p; p++) {
-        if (*p == '%')
-            buf_addc(&out, '%');
-        buf_addc(&out, *p);
-    }
-    buf_addf(&out, "/job%03lld_gpu%%g.log", (long long)job->no);
-    return buf_take(&out);
+    return compat_log_pattern(g->log_root, name);
 }
 
 int64_t
@@ -420,7 +415,7 @@ adopt_running(struct gpusched *g, const struct gs_spec *const *chosen, size_t n,
         if (!job->run && !job->terminal && job->synced && render_state_is_active(job->synced))
             json_array_append_new(ids, json_integer(job->id));
     }
-    if (gs_fetch(g, ids, &jobs, e) < 0)
+    if (compat_fetch(&g->session, ids, &jobs, e) < 0)
         return -1;
     json_array_foreach(jobs, i, object)
     {

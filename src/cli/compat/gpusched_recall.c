@@ -11,29 +11,6 @@
 #include "cli/render.h"
 #include "wire/client.h"
 
-int
-gs_fetch(struct gpusched *g, json_t *ids, json_t **jobs, struct err *e)
-{
-    auto_json json_t *result = NULL;
-    json_t *select = json_array();
-    size_t i;
-    json_t *id;
-
-    *jobs = NULL;
-    json_array_foreach(ids, i, id)
-        json_array_append_new(select, json_sprintf("%lld", (long long)json_integer_value(id)));
-    json_decref(ids);
-    if (json_array_size(select) == 0) {
-        json_decref(select);
-        return 0;
-    }
-    if (compat_call(&g->session, "jobs", json_pack("{s:o,s:b}", "select", select, "all", 1),
-                    &result, e) < 0)
-        return -1;
-    *jobs = json_incref(json_object_get(result, "jobs"));
-    return 0;
-}
-
 /* What the daemon knows of the lines that the journal has and that are not over there. */
 static int
 ask_of_known(struct gpusched *g, json_t *lines, json_t **result, struct err *e)
@@ -51,7 +28,7 @@ settle_ended(struct gpusched *g, json_t *ids, struct err *e)
     size_t i;
     json_t *object;
 
-    if (gs_fetch(g, ids, &jobs, e) < 0)
+    if (compat_fetch(&g->session, ids, &jobs, e) < 0)
         return -1;
     json_array_foreach(jobs, i, object)
     {

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
+#include "cli/compat/compat.h"
 #include "cli/compat/mgpu.h"
 #include "cli/connect.h"
 #include "wire/client.h"
@@ -35,15 +36,11 @@ mgpu_socket(void)
 int
 mgpu_fail(const char *name, const char *fmt, ...)
 {
-    auto_buf struct buf out = BUF_INIT;
     va_list ap;
 
-    buf_addf(&out, "%s: ", name);
     va_start(ap, fmt);
-    buf_addv(&out, fmt, ap);
+    (void)compat_vfail(1, name, fmt, ap);
     va_end(ap);
-    buf_addc(&out, '\n');
-    (void)file_write_all(STDERR_FILENO, out.data, out.len);
     return 1;
 }
 

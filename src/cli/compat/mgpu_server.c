@@ -25,6 +25,7 @@
 #include "cli/compat/home.h"
 #include "cli/compat/mgpu.h"
 #include "cli/compat/pyarg.h"
+#include "sys/signals.h"
 #include "wire/client.h"
 
 #define NAME          "mgpu_scheduler_server"
@@ -307,31 +308,16 @@ open_daemon(struct server *s, const char *root, struct err *e)
 }
 
 static int
-open_signals(struct err *e)
-{
-    sigset_t set;
-    int fd;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (fd < 0)
-        err_errno(e, ERR_FAILED, errno, "cannot wait for signals");
-    return fd;
-}
-
-static int
 serve(struct server *s)
 {
     auto_free char *root = root_folder();
     struct err e = {0};
     auto_close int lock = lock_root(s, root, &e);
 
-    if (lock < 0 || (s->signals = open_signals(&e)) < 0 || open_daemon(s, root, &e) < 0)
+    if (lock < 0 ||
+        (s->signals = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, SIGCHLD, 0}, &e)) <
+            0 ||
+        open_daemon(s, root, &e) < 0)
         return mgpu_fail(NAME, "%s", e.text);
     if (open_listener(s, &e) < 0) {
         compat_link_close(&s->link);

@@ -22,6 +22,7 @@
 #include "cli/compat/mgpu.h"
 #include "cli/compat/pytext.h"
 #include "cli/quote.h"
+#include "sys/signals.h"
 #include "wire/client.h"
 #include "wire/frame.h"
 
@@ -244,19 +245,6 @@ detach(const struct srun *s, int signals, int sig)
     return 128 + sig;
 }
 
-static int
-open_signals(void)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 /* What has come: -1: more is to come; else the exit status. */
 static int
 take_frames(const struct srun *s, struct frame *in)
@@ -279,7 +267,7 @@ take_frames(const struct srun *s, struct frame *in)
 static int
 follow(const struct srun *s, int fd, struct frame *in)
 {
-    auto_close int signals = open_signals();
+    auto_close int signals = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, 0}, NULL);
     struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
     struct signalfd_siginfo info;
 

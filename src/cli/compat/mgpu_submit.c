@@ -13,6 +13,7 @@
 #include "base/request.h"
 #include "cli/compat/mgpu.h"
 #include "cli/compat/mgpu_wish.h"
+#include "cli/compat/paths.h"
 #include "wire/client.h"
 
 #define ID_TRIES 5
@@ -157,31 +158,17 @@ add_env(struct jsonw *w, const struct mgpu_user *u)
     jsonw_end_array(w);
 }
 
-/* The log's name as berthd wants it: a percent sign is said twice. */
-static char *
-log_pattern(const char *path)
-{
-    auto_buf struct buf out = BUF_INIT;
-
-    for (const char *p = path; *p; p++) {
-        buf_addc(&out, *p);
-        if (*p == '%')
-            buf_addc(&out, '%');
-    }
-    return buf_take(&out);
-}
-
 static int
 send_job(struct client *c, const struct mgpu_wish *wish, const struct mgpu_cards *cards,
          const struct mgpu_service *s, const struct mgpu_user *u, struct mgpu_submitted *out,
          struct err *e)
 {
     auto_buf struct buf params = BUF_INIT;
-    auto_free char *path = xasprintf("%s/.mgpu_job_%s.log", u->home, out->id);
+    auto_free char *name = xasprintf(".mgpu_job_%s.log", out->id);
     auto_json json_t *result = NULL;
     struct jsonw w;
 
-    out->log = log_pattern(path);
+    out->log = compat_log_pattern(u->home, name);
     jsonw_init(&w, &params);
     jsonw_object(&w);
     jsonw_key(&w, "jobs");
@@ -193,7 +180,7 @@ send_job(struct client *c, const struct mgpu_wish *wish, const struct mgpu_cards
     add_env(&w, u);
     jsonw_end_object(&w);
     free(out->log);
-    out->log = TAKE(path);
+    out->log = xasprintf("%s/%s", u->home, name);
     if (client_call_text(c, "submit", params.data, params.len, &result, e) < 0)
         return -1;
     out->job = json_integer_value(json_array_get(json_object_get(result, "ids"), 0));

@@ -16,6 +16,7 @@
 #include "base/jsonw.h"
 #include "cli/answer.h"
 #include "cli/jobreq.h"
+#include "sys/signals.h"
 #include "wire/client.h"
 
 #define AWAIT_US      60000000 /* somebody else's daemon, which may be restarted for an upgrade */
@@ -34,17 +35,10 @@ on_notify(void *ctx, const char *method, json_t *params)
 int
 compat_open(struct compat_session *s, const struct compat_home *home, struct err *e)
 {
-    sigset_t set;
-
     *s = (struct compat_session){.signals = -1};
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    s->signals = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, 0}, e);
     if (s->signals < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot wait for signals");
+        return -1;
     s->events = json_array();
     s->watch = watch_new();
     if (compat_link_open(&s->link, home, e) < 0)
@@ -185,8 +179,9 @@ compat_call(struct compat_session *s, const char *method, json_t *params, json_t
     return client_call(s->link.client, method, params, result, e);
 }
 
-int
-compat_cancel(struct compat_session *s, json_t *ids, struct err *e)
+/* Ids (stolen) as the selectors that requests take. */
+static json_t *
+select_of(json_t *ids)
 {
     json_t *select = json_array();
     size_t i;
@@ -195,6 +190,14 @@ compat_cancel(struct compat_session *s, json_t *ids, struct err *e)
     json_array_foreach(ids, i, id)
         json_array_append_new(select, json_sprintf("%lld", (long long)json_integer_value(id)));
     json_decref(ids);
+    return select;
+}
+
+int
+compat_cancel(struct compat_session *s, json_t *ids, struct err *e)
+{
+    json_t *select = select_of(ids);
+
     if (json_array_size(select) == 0) {
         json_decref(select);
         return 0;
@@ -270,5 +273,23 @@ compat_follow(struct compat_session *s, struct err *e)
     if (compat_call(s, "events", params, &result, e) < 0)
         return -1;
     json_array_extend(s->events, json_object_get(result, "events"));
+    return 0;
+}
+
+int
+compat_fetch(struct compat_session *s, json_t *ids, json_t **jobs, struct err *e)
+{
+    auto_json json_t *result = NULL;
+    json_t *select = select_of(ids);
+
+    *jobs = NULL;
+    if (json_array_size(select) == 0) {
+        json_decref(select);
+        return 0;
+    }
+    if (compat_call(s, "jobs", json_pack("{s:o,s:b}", "select", select, "all", 1), &result, e) <
+        0)
+        return -1;
+    *jobs = json_incref(json_object_get(result, "jobs"));
     return 0;
 }

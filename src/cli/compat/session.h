@@ -69,6 +69,9 @@ int compat_follow(struct compat_session *s, struct err *e);
 /* Asks the daemon and waits for the answer (client_call). params is stolen. */
 int compat_call(struct compat_session *s, const char *method, json_t *params, json_t **result,
                 struct err *e);
+/* Whole objects of these jobs (a list of ids, stolen); *jobs is the caller's, NULL when there
+ * are no ids. */
+int compat_fetch(struct compat_session *s, json_t *ids, json_t **jobs, struct err *e);
 /* Cancels these jobs (a list of ids, stolen). */
 int compat_cancel(struct compat_session *s, json_t *ids, struct err *e);
 

@@ -1,0 +1,22 @@
+/* Signals as a descriptor; see signals.h. */
+#include "sys/signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+
+#include "base/err.h"
+
+int
+signals_to_fd(const int *numbers, struct err *e)
+{
+    sigset_t set;
+    int fd;
+
+    sigemptyset(&set);
+    for (; *numbers; numbers++)
+        sigaddset(&set, *numbers);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd < 0 ? err_errno(e, ERR_FAILED, errno, "cannot wait for signals") : fd;
+}

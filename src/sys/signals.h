@@ -1,0 +1,11 @@
+/* Signals as a descriptor, for programs that wait in poll. */
+#ifndef SYS_SIGNALS_H
+#define SYS_SIGNALS_H
+
+struct err;
+
+/* Blocks these signals (a list that ends with 0) and returns a descriptor that tells them,
+ * which neither blocks nor goes along with exec; -1. */
+int signals_to_fd(const int *numbers, struct err *e);
+
+#endif
