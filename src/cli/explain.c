@@ -104,7 +104,9 @@ add_learned(struct buf *out, const json_t *job)
     int64_t runs = answer_int(job, "auto_runs", -1), mib = answer_int(job, "auto_mib", -1);
     char size[24];
 
-    if (runs >= 0)
+    if (runs == 0)
+        buf_adds(&line, "auto: a whole card, as nothing is known of this command yet");
+    else if (runs > 0)
         buf_addf(&line, "auto: %s from %lld run%s",
                  mib > 0 ? format_mib(mib, size) : "whole card", (long long)runs,
                  runs == 1 ? "" : "s");

@@ -66,6 +66,26 @@ gpu_table_add_state(const json_t *gpu, struct buf *out)
     }
 }
 
+void
+gpu_table_add_excess(const json_t *gpu, struct buf *out)
+{
+    size_t i;
+    json_t *hold;
+
+    json_array_foreach(json_object_get(gpu, "holds"), i, hold)
+    {
+        int64_t asked = answer_int(hold, "vram_mib", -1), now = answer_int(hold, "now_mib", -1);
+        char has[24], wanted[24];
+
+        if (asked <= 0 || now * 10 <= asked * 11)
+            continue;
+        buf_addf(out, "gpu %lld: job ", (long long)answer_int(gpu, "index", 0));
+        answer_add_holder(out, hold);
+        buf_addf(out, " uses %s and asked for %s: its neighbours may run out of memory\n",
+                 format_mib(now, has), format_mib(asked, wanted));
+    }
+}
+
 static void
 add_strangers(struct buf *out, const json_t *gpu)
 {
@@ -96,7 +116,11 @@ gpu_table_add_states(const json_t *result, struct buf *out)
     size_t i;
     json_t *gpu;
 
-    json_array_foreach(json_object_get(result, "gpus"), i, gpu) gpu_table_add_state(gpu, out);
+    json_array_foreach(json_object_get(result, "gpus"), i, gpu)
+    {
+        gpu_table_add_state(gpu, out);
+        gpu_table_add_excess(gpu, out);
+    }
 }
 
 static void

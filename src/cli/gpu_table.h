@@ -19,6 +19,9 @@ void gpu_table_add(const json_t *result, const struct term *term, bool strangers
 void gpu_table_add_columns(const json_t *result, const struct gpu_columns *columns,
                            const struct term *term, struct buf *out);
 
+/* A line for each job that uses a tenth more of the card than it asked for. Appends. */
+void gpu_table_add_excess(const json_t *gpu, struct buf *out);
+
 /* Only those lines about cards that take no work; nothing when all do. */
 void gpu_table_add_states(const json_t *result, struct buf *out);
 

@@ -189,7 +189,7 @@ add_users(const json_t *r, struct buf *out)
         return;
     buf_adds(out,
              "<section><h2>Users</h2><div class=\"wide\"><table><tr><th class=\"l\">User<th>"
-             "Jobs<th>Not completed<th>GPU-hours<th>Mean wait<th>95 %<th>Within<th>Over"
+             "Jobs<th>Failed<th>GPU-hours<th>Mean wait<th>95 %<th>Within<th>Over"
              "<th>Under<th>GiB-hours unused<th>GPU load</tr>");
     json_array_foreach(list, i, u)
     {
@@ -287,7 +287,7 @@ add_commands(const json_t *r, struct buf *out)
     if (json_array_size(list) == 0)
         return;
     buf_adds(out, "<section><h2>Commands, by GPU time</h2><div class=\"wide\"><table><tr>"
-                  "<th class=\"l\">Command<th class=\"l\">User<th>Jobs<th>Not completed<th>"
+                  "<th class=\"l\">Command<th class=\"l\">User<th>Jobs<th>Failed<th>"
                   "GPU-hours<th>Mean wait<th>95 %<th>Asked<th>Peak<th>GPU load</tr>");
     json_array_foreach(list, i, c) add_command(c, out);
     buf_adds(out, "</table></div>");

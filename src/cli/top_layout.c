@@ -151,6 +151,19 @@ find_ailments(const struct top *t, struct problems *p)
 }
 
 static void
+find_excess(const json_t *gpu, struct problems *p)
+{
+    auto_buf struct buf words = BUF_INIT;
+    struct buf *line;
+
+    gpu_table_add_excess(gpu, &words);
+    for (const char *s = buf_str(&words); *s; s += strcspn(s, "\n") + 1) {
+        if ((line = add_problem(p, STYLE_WARN)))
+            buf_add(line, s, strcspn(s, "\n"));
+    }
+}
+
+static void
 find_problems(const struct top *t, struct problems *p)
 {
     size_t i;
@@ -170,6 +183,7 @@ find_problems(const struct top *t, struct problems *p)
         if (words.len && (line = add_problem(p, is_out ? STYLE_BAD : STYLE_WARN)))
             buf_add(line, words.data, strcspn(words.data, "\n"));
     }
+    json_array_foreach(json_object_get(t->gpus, "gpus"), i, gpu) find_excess(gpu, p);
 }
 
 static void

@@ -17,6 +17,7 @@ run_with()
     run_with 6000
     is first "$(job_field 1 vram_mib)" null
     is runs "$(job_field 1 auto_runs)" 0
+    has unknown "$(berth explain 1)" '^  asks +auto: a whole card, as nothing is known of this command yet$'
     berth submit --vram auto --hold -- "${command[@]}"
     is second "$(job_field 2 vram_mib)" 6600
     is runs "$(job_field 2 auto_runs)" 1

@@ -47,6 +47,16 @@ load screen
     is user "$(json gpus.0.holds.0.user <<<"$gpus")" "$(id -un)"
 }
 
+@test "who uses more of a card than was asked for is named below the table, and in top" {
+    start_daemon 1
+    berth submit --vram 4G -- berth simjob --vram 5200 --ramp 0 --hold 1000 >/dev/null
+    wait_for_event kind=exceeds job=1 >/dev/null
+    has gpus "$(berth gpus)" '^gpu 0: job 1 uses 5\.1 GiB and asked for 4\.0 GiB: its neighbours may run out of memory$'
+    open_terminal 80 24 berth top
+    see '^berth on .* look below '
+    see '^gpu 0: job 1 uses 5\.1 GiB and asked for 4\.0 GiB: '
+}
+
 @test "a queue of some states, or of some GPUs" {
     start_daemon 2
     berth submit --gpu-ids 0 -- sleep 1000 >/dev/null
