@@ -31,16 +31,16 @@ ask(struct top *t, int what, const char *question)
 /* ------------------------------------------------------------------ what is done */
 
 static json_t *
-select_this(const struct top *t)
+select_job(uint32_t id)
 {
-    return json_pack("{s:[o]}", "select", json_sprintf("%u", t->selected));
+    return json_pack("{s:[o]}", "select", json_sprintf("%u", id));
 }
 
 static void
 change(struct top *t, struct top_feed *f, const char *method, const char *done)
 {
     if (t->selected)
-        top_feed_do(f, method, select_this(t), done);
+        top_feed_do(f, method, select_job(t->selected), done);
 }
 
 static void
@@ -52,7 +52,7 @@ raise_priority(struct top *t, struct top_feed *f, int by)
 
     if (!top_selected(t, &row))
         return;
-    params = select_this(t);
+    params = select_job(t->selected);
     json_object_set_new(params, "priority", json_integer(scan_int(&row.v[F_PRIORITY], 0) + by));
     buf_addf(&done, "priority %lld for", (long long)scan_int(&row.v[F_PRIORITY], 0) + by);
     top_feed_do(f, "priority", params, buf_str(&done));
@@ -95,6 +95,7 @@ ask_cancel(struct top *t)
     top_add_selected(t, &question);
     buf_adds(&question, "? y or n");
     ask(t, ASKING_CANCEL, buf_str(&question));
+    t->asked = t->selected;
 }
 
 static void
@@ -162,7 +163,7 @@ answer(struct top *t, struct top_feed *f, int key)
 {
     if (t->asking == ASKING_CANCEL) {
         if (key == 'y' || key == 'Y')
-            change(t, f, "cancel", "cancelled");
+            top_feed_do(f, "cancel", select_job(t->asked), "cancelled");
         ask(t, ASKING_NOTHING, NULL);
         return;
     }

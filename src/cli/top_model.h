@@ -72,6 +72,7 @@ struct top {
     /* the last line */
     char *prompt;     /* owned; a question, NULL: none */
     int asking;       /* what about, for top_keys.c */
+    uint32_t asked;   /* about which job: the selection moves on when that ends meanwhile */
     struct buf input; /* what has been typed in answer */
     char *message;    /* owned; "" or NULL: none */
     bool message_is_bad;

@@ -85,6 +85,22 @@ three_jobs()
     see '^cooked'
 }
 
+@test "a yes is for the job that was asked about, also when that has ended meanwhile" {
+    start_daemon 2
+    berth submit --name short -- sleep 1000 >/dev/null
+    berth submit --name long -- sleep 1000 >/dev/null
+    wait_for_event kind=started job=2 >/dev/null
+    open_terminal 80 24 berth top
+    see ' 2  RUNNING '
+    press c
+    see 'cancel job 1\? y or n'
+    berth cancel 1 >/dev/null
+    see '^── job 2 RUNNING '
+    press y
+    see 'nothing to do|has ended|no job'
+    is survivor "$(job_field 2 state)" RUNNING
+}
+
 @test "filters, sorts, shows ended jobs, explains, helps, follows a log" {
     mkfifo fifo
     start_daemon 1
