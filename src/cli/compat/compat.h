@@ -36,6 +36,7 @@ int compat_mgpu_srun(int argc, char **argv);
 int compat_mgpu_queue(int argc, char **argv);
 int compat_mgpu_cancel(int argc, char **argv);
 int compat_scheduler(int argc, char **argv);
+int compat_scheduler_10x(int argc, char **argv);
 int compat_scheduler_job(int argc, char **argv);
 
 #endif

@@ -177,23 +177,6 @@ start(const char *state_file, const struct pyarg_value *v)
 
 /* ------------------------------------------------------------------------- add */
 
-/* Without the empty fields at its end, but two always. */
-static void
-add_line(struct buf *out, const struct pyarg_value *v)
-{
-    const char *const fields[] = {v[ADD_CONDA].text, v[ADD_ARGS].text, v[ADD_GPUS].text};
-    int last = 2;
-
-    while (last >= 0 && (!fields[last] || !fields[last][0]))
-        last--;
-    buf_addf(out, "%lld,%s", (long long)v[ADD_PRIORITY].i, v[ADD_SCRIPT].text);
-    for (int i = 0; i <= last; i++)
-        buf_addf(out, ",%s", fields[i] ? fields[i] : "");
-    buf_addc(out, '\n');
-}
-
-static int say(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
 static int
 say(int status, const char *fmt, ...)
 {
@@ -211,10 +194,11 @@ static int
 add(const struct pyarg_value *v)
 {
     const char *path = v[ADD_OUTPUT].text ? v[ADD_OUTPUT].text : "jobs.txt";
+    const char *const fields[] = {v[ADD_CONDA].text, v[ADD_ARGS].text, v[ADD_GPUS].text};
     auto_buf struct buf line = BUF_INIT;
     struct err e = {0};
 
-    add_line(&line, v);
+    sched_line_add(&line, v[ADD_PRIORITY].i, v[ADD_SCRIPT].text, fields);
     if (strcmp(path, "-") == 0)
         return cli_put(&line);
     if (sched_append(path, &line, &e) < 0)

@@ -21,8 +21,9 @@
 
 struct err;
 
-#define SCHED_KEY_SIZE  41
-#define SCHED_MODE_SIZE 24
+#define SCHED_KEY_SIZE     41
+#define SCHED_MODE_SIZE    24
+#define SCHED_PAUSE_REASON "paused by the scheduler's state file"
 
 /* --------------------------------------------------------------- scheduler_line.c */
 
@@ -180,13 +181,15 @@ struct sched {
     int64_t look_due_us;   /* at cards and state file; 0: nothing has happened */
     int64_t processed;     /* jobs that have ended since the start */
     int64_t started_us;
-    bool sync_due, following, leaving, began_look;
-    bool missing;     /* some script was not there */
-    bool no_priority; /* above the usual, for this user */
+    bool sync_due, following, leaving, began_look, is_ready;
+    int lock;                          /* that this process drives the state file */
+    void (*on_leave)(struct sched *s); /* NULL: nothing more is said */
+    bool missing;                      /* some script was not there */
+    bool no_priority;                  /* above the usual, for this user */
 };
 
-/* The parts of `start`: scheduler_run.c. The config is filled; returns the exit status.
- * ready_fd: closed when it works; -1: nobody waits. */
+/* The whole of `start`: scheduler_run.c. Config and log are filled; settings are for a daemon
+ * of its own. on_ready is called when it works. Returns the exit status. */
 int sched_start(struct sched *s, const char *const *settings, int (*on_ready)(struct sched *s));
 void sched_free(struct sched *s);
 /* True the first time. */
@@ -217,7 +220,13 @@ void sched_allocations(const json_t *gpus, double (*need_of)(void *ctx, int64_t 
 struct client;
 /* The daemon of the scheduler that drives this state file; NULL: there is none. */
 struct client *sched_connect(const char *state_file);
+/* "0,script,conda,args,gpus" from the last three fields, of which any may be NULL. */
+void sched_line_add(struct buf *out, int64_t priority, const char *script,
+                    const char *const fields[3]);
 int sched_append(const char *path, const struct buf *line, struct err *e);
+/* Jobs that bear the tag and wait or run, as objects; a list of the caller's. NULL with e. */
+json_t *sched_live_jobs(struct client *c, const char *tag, struct err *e);
+bool sched_has_tag(const json_t *job, const char *tag);
 /* Numbered lines, under the title; none: what is said without any. */
 void sched_add_screens(struct buf *out, struct client *c, const char *title, const char *none);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -28,9 +29,26 @@ sched_connect(const char *state_file)
     auto_free char *own = xasprintf("%s/.berth", dirname(for_dir));
     const struct cli cli = {.dir = dir, .socket = socket};
 
+    if (owner && !dir && !socket)
+        return connect_machine_or_own(&cli);
     if (owner)
         return connect_daemon(&cli, NULL);
     return connect_trusted_at(own);
+}
+
+/* Without the empty fields at its end, but two always. */
+void
+sched_line_add(struct buf *out, int64_t priority, const char *script,
+               const char *const fields[3])
+{
+    int last = 2;
+
+    while (last >= 0 && (!fields[last] || !fields[last][0]))
+        last--;
+    buf_addf(out, "%lld,%s", (long long)priority, script);
+    for (int i = 0; i <= last; i++)
+        buf_addf(out, ",%s", fields[i] ? fields[i] : "");
+    buf_addc(out, '\n');
 }
 
 /* One write, so that two who add at once do not mix; a last line that was torn off is ended
@@ -53,6 +71,52 @@ sched_append(const char *path, const struct buf *line, struct err *e)
     if (file_write_all(fd, text.data, text.len) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot write it");
     return 0;
+}
+
+bool
+sched_has_tag(const json_t *job, const char *tag)
+{
+    size_t i;
+    json_t *word;
+
+    json_array_foreach(json_object_get(job, "tags"), i, word)
+    {
+        if (json_is_string(word) && strcmp(json_string_value(word), tag) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Just what is needed of each, since the queue may be long and other people's. */
+json_t *
+sched_live_jobs(struct client *c, const char *tag, struct err *e)
+{
+    static const char *const fields[] = {"id",   "tags",     "state", "command",
+                                         "name", "priority", "gpus",  "submitted",
+                                         "key",  "run_ms",   "log",   "screen_session"};
+    const struct passwd *me = getpwuid(geteuid());
+    json_t *names = json_array(), *all, *row;
+    auto_json json_t *result = NULL;
+    size_t i;
+
+    for (i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        json_array_append_new(names, json_string(fields[i]));
+    if (client_call(c, "jobs",
+                    json_pack("{s:o,s:s*}", "fields", names, "user", me ? me->pw_name : NULL),
+                    &result, e) < 0)
+        return NULL;
+    all = json_array();
+    json_array_foreach(json_object_get(result, "rows"), i, row)
+    {
+        json_t *job = json_object();
+
+        for (size_t k = 0; k < sizeof fields / sizeof fields[0]; k++)
+            json_object_set(job, fields[k], json_array_get(row, k));
+        if (sched_has_tag(job, tag))
+            json_array_append(all, job);
+        json_decref(job);
+    }
+    return all;
 }
 
 void

@@ -12,8 +12,6 @@
 #include "cli/compat/scheduler.h"
 #include "wire/client.h"
 
-#define OUR_REASON "paused by the scheduler's state file"
-
 static void
 add_hold(struct sched_state *out, int64_t index, const json_t *gpu, const json_t *hold,
          double need)
@@ -68,7 +66,7 @@ paused_there(const json_t *gpus, bool ours)
         int64_t index = answer_int(gpu, "index", -1);
 
         if (index >= 0 && index < GPU_MAX && answer_bool(gpu, "paused") &&
-            (!ours || strcmp(answer_str(gpu, "state_text"), OUR_REASON) == 0))
+            (!ours || strcmp(answer_str(gpu, "state_text"), SCHED_PAUSE_REASON) == 0))
             bits |= UINT64_C(1) << index;
     }
     return bits;
@@ -136,7 +134,7 @@ set_paused(struct sched *s, uint64_t bits, bool pause, struct err *e)
     }
     params = json_pack("{s:o}", "gpus", list);
     if (pause)
-        json_object_set_new(params, "reason", json_string(OUR_REASON));
+        json_object_set_new(params, "reason", json_string(SCHED_PAUSE_REASON));
     rc = compat_call(&s->session, pause ? "gpu.pause" : "gpu.resume", params, NULL, e);
     if (rc < 0 && e->code == ERR_PERMISSION)
         return pause_alone(s, bits, pause);

@@ -67,10 +67,21 @@ is_script(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+/* Of what may not be there yet: that of its folder. */
+static char *
+real_path(const char *path)
+{
+    auto_free char *for_dir = xstrdup(path), *for_name = xstrdup(path);
+    char *real = realpath(path, NULL);
+    auto_free char *folder = real ? NULL : realpath(dirname(for_dir), NULL);
+
+    return real || !folder ? real : xasprintf("%s/%s", folder, basename(for_name));
+}
+
 bool
 sched_script_allowed(char *const *allowed_paths, const char *script, struct buf *why)
 {
-    auto_free char *real = realpath(script, NULL);
+    auto_free char *real = real_path(script);
 
     if (!allowed_paths)
         return true;
@@ -581,6 +592,8 @@ sched_sync(struct sched *s, struct err *e)
         take_known(s, chosen[i], answer_str(line, "state"), active);
     }
     say_refused(s, result);
+    sched_log(&s->log, SCHED_DEBUG, NULL, "The daemon knows of %zu jobs that wait or run", n);
+    sched_log(&s->log, SCHED_DEBUG, NULL, "The daemon knows of %zu jobs that wait or run", n);
     return adopt(s, active, e);
 }
 
@@ -606,27 +619,13 @@ read_command(struct sched_spec *spec, const char *command)
     return spec->script != NULL;
 }
 
-static bool
-has_tag(const struct sched *s, const json_t *object)
-{
-    size_t i;
-    json_t *tag;
-
-    json_array_foreach(json_object_get(object, "tags"), i, tag)
-    {
-        if (json_is_string(tag) && strcmp(json_string_value(tag), s->tag) == 0)
-            return true;
-    }
-    return false;
-}
-
 static struct sched_job *
 take_added(struct sched *s, const json_t *object)
 {
     int64_t id = answer_int(object, "id", 0);
     struct sched_job *job = job_of_id(s, id);
 
-    if (job || !has_tag(s, object) || json_is_integer(json_object_get(object, "file")))
+    if (job || !sched_has_tag(object, s->tag) || json_is_string(json_object_get(object, "key")))
         return job;
     job = xcalloc(1, sizeof *job);
     (void)read_command(&job->spec, answer_str(object, "command"));
@@ -640,23 +639,33 @@ take_added(struct sched *s, const json_t *object)
     return job;
 }
 
-int
-sched_recall_added(struct sched *s, struct err *e)
+/* Those that wait or run now; ids of those that are held go to *held. */
+static int
+list_added(struct sched *s, json_t *held, struct err *e)
 {
-    auto_free char *tag = xasprintf("tag:%s", s->tag);
-    auto_json json_t *result = NULL, *held = json_array();
+    auto_json json_t *jobs = sched_live_jobs(s->session.link.client, s->tag, e);
     size_t i;
     json_t *object;
 
-    if (compat_call(&s->session, "jobs", json_pack("{s:[s]}", "select", tag), &result, e) < 0)
+    if (!jobs)
         return -1;
-    json_array_foreach(json_object_get(result, "jobs"), i, object)
+    json_array_foreach(jobs, i, object)
     {
         const struct sched_job *job = take_added(s, object);
 
-        if (job && job->added && strcmp(answer_str(object, "state"), "HELD") == 0)
+        if (held && job && job->added && strcmp(answer_str(object, "state"), "HELD") == 0)
             json_array_append_new(held, json_sprintf("%lld", (long long)job->id));
     }
+    return 0;
+}
+
+int
+sched_recall_added(struct sched *s, struct err *e)
+{
+    auto_json json_t *held = json_array();
+
+    if (list_added(s, held, e) < 0)
+        return -1;
     if (json_array_size(held) == 0)
         return 0;
     return compat_call(&s->session, "release", json_pack("{s:O}", "select", held), NULL, e);
@@ -733,7 +742,7 @@ take_event(struct sched *s, const json_t *ev)
         return;
     if (strcmp(kind, "gpu") == 0)
         s->look_due_us = clock_boot_us();
-    if (!job && s->config.is_10x && id && !json_is_integer(json_object_get(ev, "file")))
+    if (!job && s->config.is_10x && id && !json_object_get(ev, "file"))
         job = find_added(s, id);
     if (!job)
         return;
@@ -785,6 +794,8 @@ sched_stop(struct sched *s, struct err *e)
     auto_json json_t *result = NULL, *waiting = json_array(), *running = json_array();
 
     s->leaving = true;
+    if (s->config.is_10x && list_added(s, NULL, e) < 0)
+        return -1;
     for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
         if (job->added && job->status == SCHED_WAITING)
             json_array_append_new(waiting, json_sprintf("%lld", (long long)job->id));

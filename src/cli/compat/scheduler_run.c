@@ -17,11 +17,13 @@
 #include "cli/cli.h"
 #include "cli/compat/pytext.h"
 #include "cli/compat/scheduler.h"
+#include "cli/render.h"
 #include "cli/screens.h"
 #include "wire/client.h"
 
 #define RECONNECTS_MAX 5
-#define STOP_SLACK_US  5000000 /* beyond the grace of a job that does not end */
+#define STOP_SLACK_US  1500000 /* beyond the grace of a job that does not end */
+#define DAEMON_WAIT_US 10000000
 #define ROUND_MIN_US   100000
 
 struct sched_said {
@@ -54,7 +56,9 @@ absolute(const char *path)
     auto_free char *for_dir = xstrdup(path), *for_name = xstrdup(path);
     auto_free char *folder = realpath(dirname(for_dir), NULL);
 
-    return folder ? xasprintf("%s/%s", folder, basename(for_name)) : xstrdup(path);
+    return folder
+               ? xasprintf("%s/%s", strcmp(folder, "/") == 0 ? "" : folder, basename(for_name))
+               : xstrdup(path);
 }
 
 /* "berth" where that is this program, so that listings are short; else by its path. */
@@ -158,6 +162,30 @@ earliest(int64_t a, int64_t b)
     return a && a < b ? a : b;
 }
 
+/* A daemon of our own goes with us unless something runs; what waits it knows next time. */
+static void
+end_daemon(struct sched *s)
+{
+    int64_t until = clock_boot_us() + DAEMON_WAIT_US;
+    auto_json json_t *result = NULL;
+    size_t i;
+    json_t *row;
+
+    if (!s->session.link.own ||
+        compat_call(&s->session, "jobs", json_pack("{s:[s]}", "fields", "state"), &result,
+                    NULL) < 0)
+        return;
+    json_array_foreach(json_object_get(result, "rows"), i, row)
+    {
+        if (render_state_is_active(json_string_value(json_array_get(row, 0))))
+            return;
+    }
+    if (compat_call(&s->session, "stop", NULL, NULL, NULL) < 0)
+        return;
+    while (clock_boot_us() < until && !(compat_wait(&s->session, until) & WOKE_LOST))
+        json_array_clear(s->session.events);
+}
+
 /* Ends what runs, and waits for that, but not for ever; a second signal ends the wait. */
 static int
 leave(struct sched *s)
@@ -165,6 +193,9 @@ leave(struct sched *s)
     int64_t until = clock_boot_us() + s->config.stop_ms * 1000 + STOP_SLACK_US;
     struct err e = {0};
 
+    if (s->on_leave)
+        s->on_leave(s);
+    (void)!ftruncate(s->lock, 0); /* from now on nobody adds */
     sched_log(&s->log, SCHED_INFO, NULL, "Stopping...");
     if (sched_stop(s, &e) < 0) {
         sched_log(&s->log, SCHED_ERROR, NULL, "%s", e.text);
@@ -179,7 +210,10 @@ leave(struct sched *s)
     }
     if (sched_cards_look(s, &e) < 0)
         sched_log(&s->log, SCHED_WARNING, NULL, "%s", e.text);
-    return sched_any_to_await(s) ? 1 : 0;
+    if (sched_any_to_await(s))
+        return 1;
+    end_daemon(s);
+    return 0;
 }
 
 static int
@@ -255,24 +289,39 @@ begin(struct sched *s, const char *const *settings, struct err *e)
     return sched_cards_look(s, e);
 }
 
-/* How the commands beside it reach the same daemon, and by what rules it works. */
+/* How the commands beside it reach the same daemon. */
+static json_t *
+reach(const struct sched *s)
+{
+    auto_free char *llm = absolute(s->config.llm_file);
+    auto_free char *jobs = s->config.jobs_file[0] ? absolute(s->config.jobs_file) : NULL;
+
+    return json_pack("{s:i,s:I,s:s*,s:s*,s:s*,s:s,s:s,s:s}", "pid", (int)getpid(), "started_us",
+                     (json_int_t)s->started_us, "dir", s->session.link.cli.dir, "socket",
+                     s->session.link.cli.socket, "jobs_file", jobs, "llm_file", llm, "tag",
+                     s->tag, "self", s->self);
+}
+
+/* And by what rules it works, for those who add jobs. */
 static json_t *
 about(const struct sched *s)
 {
-    const struct cli *cli = &s->session.link.cli;
-    json_t *paths = s->config.allowed_paths ? json_array() : NULL;
+    const struct sched_config *c = &s->config;
+    json_t *paths = c->allowed_paths ? json_array() : NULL, *all = reach(s);
+    json_t *rules = json_pack("{s:I,s:I,s:I,s:i,s:i,s:b,s:f,s:f,s:f}", "queue_max",
+                              (json_int_t)c->queue_max, "limit_ms", (json_int_t)c->limit_ms,
+                              "mem_mib", (json_int_t)c->mem_mib, "retries", c->retries,
+                              "n_gpus", 64 - __builtin_clzll(s->managed), "screen", c->screen,
+                              "mem_threshold", c->mem_threshold, "load_threshold",
+                              c->load_threshold, "precision", c->precision);
 
-    for (char **path = s->config.allowed_paths; path && *path; path++)
+    for (char **path = c->allowed_paths; path && *path; path++)
         json_array_append_new(paths, json_string(*path));
-    return json_pack(
-        "{s:i,s:I,s:s?,s:s?,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:b,s:f,s:f,s:f,s:o*}", "pid",
-        (int)getpid(), "started_us", (json_int_t)s->started_us, "dir", cli->dir, "socket",
-        cli->socket, "tag", s->tag, "jobs_file", s->config.jobs_file, "llm_file",
-        s->config.llm_file, "queue_max", (json_int_t)s->config.queue_max, "limit_ms",
-        (json_int_t)s->config.limit_ms, "mem_mib", (json_int_t)s->config.mem_mib, "n_gpus",
-        64 - __builtin_clzll(s->managed), "screen", s->config.screen, "mem_threshold",
-        s->config.mem_threshold, "load_threshold", s->config.load_threshold, "precision",
-        s->config.precision, "allowed_paths", paths);
+    if (paths)
+        json_object_set_new(rules, "allowed_paths", paths);
+    json_object_update(all, rules);
+    json_decref(rules);
+    return all;
 }
 
 static int
@@ -300,10 +349,12 @@ sched_start(struct sched *s, const char *const *settings, int (*on_ready)(struct
                 s->config.state_file);
     if (lock < 0)
         return fail(s, &e);
+    s->lock = lock;
     if (begin(s, settings, &e) < 0 || sched_own_tell(lock, about(s), &e) < 0)
         status = fail(s, &e);
     else
         status = on_ready(s);
+    s->is_ready = status == 0;
     if (status == 0)
         status = follow(s);
     compat_close(&s->session);

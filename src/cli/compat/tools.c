@@ -21,6 +21,10 @@ const struct compat_tool compat_tools[] = {
      "scripts from a file of lines, by what models need",
      compat_scheduler},
     {"scheduler-job", {NULL}, NULL, compat_scheduler_job},
+    {"scheduler_10x",
+     {"scheduler_10x.py"},
+     "the same with a config file, a live queue and checks",
+     compat_scheduler_10x},
     {NULL, {NULL}, NULL, NULL},
 };
 
