@@ -91,6 +91,7 @@ struct request {
     int32_t priority;    /* higher first; 0 */
     int32_t oom_retries; /* attempts more after a CUDA OOM; -1: not said */
     int32_t retries;     /* attempts more after any failure; 0 */
+    int32_t warn_signal; /* sent warn_ms before the limit; 0: none */
     int64_t limit_ms;    /* time limit of one attempt; 0: none */
     int64_t grace_ms;    /* between TERM and KILL */
     bool hold;           /* enters the queue held */
@@ -109,15 +110,14 @@ struct request {
     enum on_timeout on_timeout; /* what the time limit does */
     int32_t max_requeues;       /* by the time limit; REQUEUES_DEFAULT */
     int32_t rows, columns;      /* of the terminal; 0: not known */
-    int32_t warn_signal;        /* sent warn_ms before the limit; 0: none */
     int64_t warn_ms;
     int64_t begin_us;      /* not before this wall time; 0: at once */
     struct task_set array; /* n 0: not an array */
     int32_t array_max;     /* the most tasks that run at once; 0: no bound */
+    int32_t n_deps;        /* of deps */
     struct dep *deps;      /* owned */
-    int32_t n_deps;
-    char **tags;         /* owned, NULL-terminated; or NULL */
-    struct hooks *hooks; /* owned; whom to tell (base/hooks.h); NULL: nobody */
+    char **tags;           /* owned, NULL-terminated; or NULL */
+    struct hooks *hooks;   /* owned; whom to tell (base/hooks.h); NULL: nobody */
     char *llm;     /* owned; the model of --llm in the command, when a table was asked; NULL */
     char *name;    /* owned; NULL: none */
     char *command; /* owned; shell text for /bin/sh -c, or NULL when argv is set */

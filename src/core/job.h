@@ -102,24 +102,28 @@ enum reason {
     REASON_RESERVATION, /* it would delay the job that has a reservation */
 };
 
+/* There may be a hundred thousand: the order is one that leaves few gaps. */
 struct job {
     uint32_t id;
     uint32_t uid;
     enum job_state state;
+    int32_t attempts; /* started so far */
     struct request req;
     int32_t
         declared_mib;  /* vram as submitted; req.demand.vram_mib may have been raised since */
     int32_t auto_runs; /* with req.vram_auto: how many runs its demand was learned from */
     int32_t oom_used;  /* OOM retries spent */
     int32_t retries_used;  /* other retries spent */
+    int32_t requeues_used; /* by the time limit */
     int32_t misfires;      /* attempts in a row whose supervisor died before the command ran */
     bool cancel_asked;     /* somebody wants it stopped; survives restarts */
     uint8_t requeue_asked; /* enum requeue: it is being stopped to run again */
+    uint8_t parked;        /* enum park: why it stands in no line; 0: it may */
+    int32_t deps_unmet;    /* of req.deps; core/deps.c */
     uint64_t order;        /* place in the line: smaller first within a priority; never 0 */
     int64_t submitted_us;  /* wall clock */
     int64_t begin_us;      /* not before this wall time; 0: at once */
     int64_t ended_us;      /* wall clock; 0: has not */
-    int32_t requeues_used; /* by the time limit */
     int64_t
         blocked_since_us; /* wall clock: since when it has been passed over; 0: it has not */
     int64_t limited_since_us; /* wall clock: since when a limit on GPUs or VRAM holds it back;
@@ -136,10 +140,6 @@ struct job {
     int32_t task;        /* its number there; -1: none */
     struct tasks *tasks; /* owned; an array's book-keeping; NULL: not an array */
 
-    uint8_t parked;     /* enum park: why it stands in no line; 0: it may */
-    int32_t deps_unmet; /* of req.deps; core/deps.c */
-
-    int32_t attempts;    /* started so far */
     struct attempt *run; /* owned; the current or last attempt, NULL before the first */
     uint32_t file;       /* jobs file it came from (store's id); 0: none */
     int32_t line;        /* its line there, for messages; 0: none */
@@ -153,9 +153,6 @@ struct job {
     char *never_text; /* owned; INFEASIBLE: why it can never start; CANCELLED: which dependency
                          failed */
 
-    bool waiting_told; /* the daemon's: followers know why it waits */
-    uint8_t unsaved;   /* the daemon's: what the next commit must write (turn.h) */
-
     /* queue.c's: */
     struct kind *kind; /* the line it stands in; NULL unless pending */
     struct {
@@ -164,13 +161,15 @@ struct job {
     } entry;               /* libbsd's RB_ENTRY(job), written out */
     uint8_t filed_state;   /* the state under which it is counted */
     uint8_t filed_place;   /* which tree holds entry */
+    bool waiting_told;     /* the daemon's: followers know why it waits */
+    uint8_t unsaved;       /* the daemon's: what the next commit must write (turn.h) */
     int32_t filed_waiting; /* as how many waiting ones it is counted */
     uint32_t filed_uid;    /* for whom */
+    bool same_listed;      /* history.c's: in the list of same_next */
     struct job *hash_next; /* the id table's chain */
 
     /* history.c's: live jobs with the same fingerprint */
     struct job *same_next, *same_prev;
-    bool same_listed;
 };
 
 /* Reasons that keep a pending job out of the lines altogether. */

@@ -6,6 +6,7 @@
 #include "daemon/learned.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -30,13 +31,33 @@ key_of(const struct job *job)
 /* What is known, or 0 where the machine could not give it: then the whole card is asked for,
  * which is what those runs had. */
 static int32_t
-demand_for(struct daemon *d, const struct job *job, const struct learned *known)
+demand_for(struct daemon *d, uint32_t uid, const struct demand *asked,
+           const struct learned *known)
 {
-    struct demand demand = job->req.demand;
+    struct demand demand = *asked;
     demand.vram_mib = learn_demand_mib(known);
-    if (demand.vram_mib > 0 && !admit_could_start(d, job->uid, &demand, NULL))
+    if (demand.vram_mib > 0 && !admit_could_start(d, uid, &demand, NULL))
         return 0;
     return demand.vram_mib;
+}
+
+static bool
+is_ours(const struct job *job)
+{
+    return job->req.vram_auto && (job->state == JOB_PENDING || job->state == JOB_HELD);
+}
+
+static bool
+take(struct job *job, int32_t mib, int32_t runs)
+{
+    int32_t before = job->req.demand.vram_mib;
+    job->auto_runs = runs;
+    if (job->oom_used > 0 && mib > 0 && mib < before)
+        return false; /* raised after an out of memory: it keeps that */
+    job->req.demand.vram_mib = mib;
+    if (job->oom_used == 0)
+        job->declared_mib = mib;
+    return mib != before;
 }
 
 bool
@@ -44,21 +65,13 @@ learned_apply(struct daemon *d, struct job *job)
 {
     struct learned known;
     struct err e;
-    int32_t before = job->req.demand.vram_mib;
-    if (!job->req.vram_auto || (job->state != JOB_PENDING && job->state != JOB_HELD))
+    if (!is_ours(job))
         return false;
     unique_mark(job);
     const struct store_peaks_key key = key_of(job);
     if (store_peaks_get(d->store, &key, &known, &e))
         return false;
-    int32_t mib = demand_for(d, job, &known);
-    job->auto_runs = known.n;
-    if (job->oom_used > 0 && mib > 0 && mib < before)
-        return false; /* raised after an out of memory: it keeps that */
-    job->req.demand.vram_mib = mib;
-    if (job->oom_used == 0)
-        job->declared_mib = mib;
-    return mib != before;
+    return take(job, demand_for(d, job->uid, &job->req.demand, &known), known.n);
 }
 
 /* Whether the attempt says anything. */
@@ -77,13 +90,26 @@ learn_from(const struct attempt *run, struct learned *known)
     return false;
 }
 
+/* Those that run the same on as many cards. Most ask the same in all else too, so that what
+ * they get is worked out once: there may be a hundred thousand. */
 static void
-follow(struct daemon *d, struct job *job)
+follow(struct daemon *d, struct job *job, const struct learned *known)
 {
+    struct demand asked, last;
+    int32_t mib = -1;
     struct job *next;
     for (struct job *same = history_first(d->history, job); same; same = next) {
         next = same->same_next;
-        if (same != job && learned_apply(d, same))
+        if (same == job || !is_ours(same) || same->uid != job->uid ||
+            strcmp(same->fingerprint, job->fingerprint) != 0 ||
+            demand_n_gpus(&same->req.demand) != demand_n_gpus(&job->req.demand))
+            continue;
+        asked = same->req.demand;
+        asked.vram_mib = 0;
+        if (mib < 0 || memcmp(&asked, &last, sizeof asked) != 0)
+            mib = demand_for(d, same->uid, &asked, known);
+        last = asked;
+        if (take(same, mib, known->n))
             queue_refile(d->queue, same);
     }
 }
@@ -102,7 +128,7 @@ learned_attempt_over(struct daemon *d, struct job *job)
     if (job->id % TRIM_EVERY == 0)
         store_peaks_trim(d->store, &e);
     learned_apply(d, job); /* if it runs again */
-    follow(d, job);
+    follow(d, job, &known);
 }
 
 void
