@@ -84,6 +84,17 @@ follow_log(struct follow *f, struct err *e)
     return 0;
 }
 
+/* With private: on nobody else is told where it is. */
+static int
+refuse_hidden(const json_t *job)
+{
+    struct err e;
+
+    err_set(&e, ERR_PERMISSION, "the log of job %lld is its owner's alone",
+            (long long)answer_int(job, "id", 0));
+    return cli_fail(&e);
+}
+
 static int
 say_no_log(const json_t *job)
 {
@@ -102,6 +113,8 @@ show_following(struct client *c, const json_t *job, int64_t tail)
     json_t *select;
     int rc;
 
+    if (!path[0])
+        return refuse_hidden(job);
     client_listen(c, NULL, on_ended, &f);
     if (watch < 0 || textfile_open(&f.log, tail, &e) < 0)
         return cli_fail(&e);
@@ -124,6 +137,8 @@ show_whole(const json_t *job, int64_t tail)
     struct err e = {0};
     auto_textfile struct textfile f = TEXTFILE_INIT(answer_str(job, "log"));
 
+    if (!f.path[0])
+        return refuse_hidden(job);
     if (textfile_open(&f, tail, &e) < 0)
         return cli_fail(&e);
     if (f.fd < 0 && render_state_is_final(answer_str(job, "state")))

@@ -54,13 +54,14 @@ add_times(const struct top *t, const struct row *row, struct buf *out)
 static void
 add_memory(const struct top *t, const struct row *row, struct buf *out)
 {
+    bool several = scan_int(&row->v[F_GPUS_WANTED], 0) > 1;
     auto_buf struct buf now = BUF_INIT;
 
-    add_cell(row, "vram", "VRAM asked", out);
+    add_cell(row, "vram", several ? "VRAM asked of each GPU" : "VRAM asked", out);
     top_add_use(t, row, &now);
     if (now.len)
-        buf_addf(out, "  uses %s", buf_str(&now));
-    add_cell(row, "peak", "peak", out);
+        buf_addf(out, "  uses %s%s", buf_str(&now), several ? " in all" : "");
+    add_cell(row, "peak", several ? "peak on one" : "peak", out);
     add_cell(row, "share", "share", out);
 }
 

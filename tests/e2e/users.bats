@@ -276,6 +276,12 @@ PY
         has "alice's $view" "$out" "secret|hush"
     done
     has "bob's view" "$(as "$BOB" berth queue)" "$ALICE.*RUNNING"
+    for option in "" -f; do
+        # shellcheck disable=SC2086 # an option, or none
+        try_as "$BOB" berth logs $option "$id"
+        is "exit status of bob's look at the log" "$status" 5
+        has "words" "$err" "the log of job $id is its owner's alone"
+    done
     try_as "$BOB" berth show name:hush
     is "exit status of a guess" "$status" 3
     has "root's view" "$(berth queue)" secret
