@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Kills the machine's daemon at random moments under jobs of two real users and of every kind,
-and checks what must never break: each attempt runs once, each outcome is the true one, each
-file is its user's, attached clients miss no byte, nothing is left behind. Standard library only;
-for root.
+and with it supervisors and probes; and checks what must never break: each attempt
+runs once, never two of a job side by side, each outcome is the true one (LOST only where the
+supervisor was killed), each file is its user's, attached clients miss no byte, nothing is left
+behind. Standard library only; for root.
 
     tests/campaign/users.py --bin DIR [--seed N] [--cycles 1000] [--users ALICE,BOB]
 
@@ -15,6 +16,7 @@ import json
 import os
 import pwd
 import random
+import re
 import select
 import shutil
 import signal
@@ -27,7 +29,9 @@ import time
 from instance import Daemon, Failure
 
 PROGRAMS = ["berth", "berthd", "berth-shepherd", "berth-user", "berth-probe"]
-NOTE = "echo $BERTH_ATTEMPT $(id -u) >> {me}; "
+# The lock is held by all that the command starts: by the next attempt it must be free.
+NOTE = ("exec 9>>{me}.lock; flock -n 9 || echo twice >> {me}; "
+        "echo $BERTH_ATTEMPT $(id -u) >> {me}; ")
 STREAM_LINES = 2000
 
 
@@ -66,6 +70,11 @@ def home_of(machine, user):
     return os.path.join(machine.dir, "home-" + user)
 
 
+def screens_of(machine, user):
+    """Where GNU screen has that user's sockets."""
+    return os.path.join(home_of(machine, user), "screens")
+
+
 # --- the machine's daemon --------------------------------------------------------------------
 
 
@@ -82,9 +91,12 @@ class Machine(Daemon):
                      os.path.join(binaries, "..", "libexec", "berth", program)]
             shutil.copy(next(p for p in where if os.path.exists(p)), self.binaries)
         self.users = users
+        self.victims = []  # the job of each supervisor that was killed
+        self.others = 0    # probes and nurseries that were
         for user in users:
-            os.mkdir(home_of(self, user), 0o700)
-            shutil.chown(home_of(self, user), user)
+            for folder in (home_of(self, user), screens_of(self, user)):
+                os.mkdir(folder, 0o700)
+                shutil.chown(folder, user)
 
     def open(self):
         self.start(options=["--system", "--set", "log_level=warn", "--set",
@@ -99,20 +111,71 @@ class Machine(Daemon):
             os._exit(0)
         return pid
 
-    def call_as(self, user, method, params):
-        """As call, by that user. The words of an error are a Failure's."""
-        s = socket.socket(socket.AF_UNIX)
+    def helpers(self):
+        """The daemon's helpers that are there: (pid, its program, the job of a supervisor)."""
+        found, parents = [], {}
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                program = os.readlink(f"/proc/{pid}/exe")
+                if os.path.dirname(program) != self.binaries:
+                    continue
+                program, job = os.path.basename(program), None
+                if program == "berth-shepherd":
+                    folder = os.readlink(f"/proc/{pid}/fd/5")
+                    job = re.match(self.dir + r"/state/jobs/(\d+)\.", folder)
+                with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+                    parents[int(pid)] = int(stat.read().rsplit(")", 1)[1].split()[1])
+                found.append((int(pid), program, int(job[1]) if job else None))
+            except OSError:
+                pass  # it goes, or is a nursery
+        # A supervisor's child is the command about to be executed: its end would be the job's.
+        with_job = {h[0] for h in found if h[2]}
+        return [h for h in found if parents[h[0]] not in with_job]
+
+    def kill_helper(self, rng):
+        """Now and then one of them, as the kernel's OOM killer does."""
+        wanted = rng.choices(["none", "supervisor", "berth-probe"], [5, 4, 1])[0]
+        those = [h for h in self.helpers()
+                 if (h[2] if wanted == "supervisor" else h[1] == wanted)]
+        if not those:
+            return
+        pid, _, job = rng.choice(those)
+        if job:
+            self.victims.append(job)
+        else:
+            self.others += 1
         try:
-            with As(user):
-                s.connect(os.path.join(self.dir, "berth.sock"))
-            s.sendall(json.dumps({"id": 1, "method": method, "params": params}).encode() + b"\n")
-            with s.makefile() as f:
-                line = f.readline()
-        except OSError:
-            return None
-        finally:
-            s.close()
-        if not line.endswith("\n"):
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def call_as(self, user, method, params):
+        """As call, in a process of that user, which the daemon looks at for its limits. The words
+        of an error are a Failure's."""
+        request = json.dumps({"id": 1, "method": method, "params": params}).encode() + b"\n"
+        r, w = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.close(r)
+                account = pwd.getpwnam(user)
+                os.initgroups(user, account.pw_gid)
+                os.setgid(account.pw_gid)
+                os.setuid(account.pw_uid)
+                with os.fdopen(w, "wb") as answer, socket.socket(socket.AF_UNIX) as s:
+                    s.connect(os.path.join(self.dir, "berth.sock"))
+                    s.sendall(request)
+                    with s.makefile("rb") as f:
+                        answer.write(f.readline())
+            except OSError:
+                pass  # the daemon went
+            finally:
+                os._exit(0)
+        os.close(w)
+        with os.fdopen(r, "rb") as f:
+            line = f.read()
+        os.waitpid(pid, 0)
+        if not line.endswith(b"\n"):
             return None
         answer = json.loads(line)
         if "error" in answer:
@@ -146,6 +209,11 @@ class Work:
         self.known = False
         self.stream = None        # what an attached client has had so far
         self.id = None
+        self.ids = set()          # with those of its tasks
+
+    def lost(self, machine):
+        """How many of its supervisors were killed."""
+        return sum(machine.victims.count(i) for i in self.ids | {self.id})
 
     def files(self):
         if "array" not in self.request:
@@ -164,8 +232,22 @@ def make_work(rng, user, name, earlier):
     note = NOTE.format(me=name)
     demand = rng.choice([{"vram_mib": 1000}, {"vram_mib": 9000}, {"share_permille": 300},
                          {"gpus": 0}, {"gpus": 2}, {}, {"gpus": 0, "cpus": 1, "mem_mib": 200}])
+    demand["requeue"] = rng.random() < 0.5
     kind = rng.choice(["plain", "plain", "child", "array", "after", "interactive", "terminal",
-                       "retry", "limit", "again", "preempt", "cancel", "held"])
+                       "retry", "limit", "again", "preempt", "cancel", "held", "screen", "set-up",
+                       "failing set-up"])
+    if kind == "screen" and shutil.which("screen"):
+        return Work(user, name, kind, dict(
+            demand, screen=True,
+            command=f"{note}test -t 1 || exit 77; sleep 0.{short}; exit {code}"), how_it_ends(code))
+    if kind == "set-up":
+        return Work(user, name, kind, dict(
+            demand, env_setup="export READY=$BERTH_ATTEMPT; ready() { test $READY = $1; }",
+            command=f"{note}ready $BERTH_ATTEMPT || exit 77; exit {code}"), how_it_ends(code))
+    if kind == "failing set-up":
+        return Work(user, name, kind, dict(
+            demand, env_setup=f"sleep 0.0{short}; exit 3", command=note),
+            {("FAILED", None)}, (0, 0))
     if kind == "plain":
         return Work(user, name, kind, dict(demand, command=f"{note}sleep 0.0{short}; exit {code}"),
                     how_it_ends(code))
@@ -228,7 +310,8 @@ def hand_in(machine, work):
             continue
         result = machine.call_as(w.user, "submit", {
             "cwd": home_of(machine, w.user), "umask": 0o027, "jobs": [w.request],
-            "env": ["PATH=" + os.environ["PATH"], "BERTH_CAMPAIGN=" + machine.dir]})
+            "env": ["PATH=" + os.environ["PATH"], "BERTH_CAMPAIGN=" + machine.dir, "TERM=vt100",
+                    "SCREENDIR=" + screens_of(machine, w.user)]})
         if result is None:
             return
         w.known = True
@@ -265,6 +348,7 @@ class Stream:
     must not notice what becomes of the daemon."""
 
     def __init__(self, machine, w, path):
+        self.machine, self.cut = machine, False  # cut: with its supervisor
         self.work, self.output, self.record, self.rest = w, b"", None, b""
         self.socket = socket.socket(socket.AF_UNIX)
         with As(w.user):
@@ -273,7 +357,14 @@ class Stream:
         self.socket.sendall(b"h" + struct.pack(">I", len(hello)) + hello)
 
     def read(self):
-        part = self.socket.recv(1 << 20)
+        try:
+            part = self.socket.recv(1 << 20)
+        except ConnectionResetError:
+            part = b""
+        if not part and self.work.lost(self.machine):
+            self.cut, self.record = True, {}
+            self.socket.close()
+            return
         if not part:
             raise Failure(f"{self.work.name}: the supervisor hung up on its client")
         self.rest += part
@@ -290,6 +381,8 @@ class Stream:
         return struct.unpack(">I", self.rest[1:5])[0]
 
     def check(self):
+        if self.cut:
+            return
         want = "".join(f"{i}\n" for i in range(1, STREAM_LINES + 1)).encode()
         if self.output.replace(b"\r\n", b"\n") != want:
             raise Failure(f"{self.work.name}: {len(self.output)} bytes came to its client")
@@ -305,7 +398,7 @@ def attach_new(machine, work, streams):
         for path in glob.glob(os.path.join(machine.dir, "attach", f"{w.id}.*.sock")):
             try:
                 w.stream = Stream(machine, w, path)
-            except OSError:
+            except OSError:  # also: its supervisor was killed
                 continue  # it came and went
             streams.append(w.stream)
 
@@ -368,8 +461,13 @@ def check_work(machine, work, rows):
         row = by_name.get((w.name, w.user))
         if row is None:
             raise Failure(f"{w.user}'s {w.name} is not known")
-        if not {(row[3], row[4]), (row[3], None)} & w.ends:
-            raise Failure(f"{w.kind} {w.name}: {row}, should be {w.ends}: {w.request}")
+        w.ids = {r[7] for r in rows if r[1] == row[7]}
+        ends = set(w.ends)
+        if w.lost(machine) and not w.request.get("requeue"):
+            ends.add(("LOST", None))
+        if not {(row[3], row[4]), (row[3], None)} & ends:
+            raise Failure(f"{w.kind} {w.name}: {row}, should be {ends}: {w.request}, "
+                          f"{w.lost(machine)} supervisors killed")
         for name in w.files():
             check_runs(machine, w, name, row)
 
@@ -386,7 +484,9 @@ def check_runs(machine, w, name, row):
         with open(path) as f:
             lines = [line.split() for line in f.read().splitlines()]
     attempts = [line[0] for line in lines]
-    if len(set(attempts)) != len(attempts) or not w.runs[0] <= len(attempts) <= w.runs[1]:
+    lost = w.lost(machine)
+    least = 0 if row[3] == "LOST" else w.runs[0]
+    if len(set(attempts)) != len(attempts) or not least <= len(attempts) <= w.runs[1] + lost:
         raise Failure(f"{w.kind} {name} of {w.user}: attempts {attempts} ran: {row}: {w.request}")
     if any(line[1:] != [str(uid)] for line in lines):
         raise Failure(f"{name} ran as {lines}, should be {uid}")
@@ -439,7 +539,7 @@ def check_nothing_left(machine):
         raise Failure(left)
 
 
-def campaign(args, rng, machine):
+def campaign(args, rng, killing, machine):
     kills = jobs = attached = 0
     while kills < args.cycles:
         work, streams, names = [], [], []
@@ -455,6 +555,7 @@ def campaign(args, rng, machine):
             hand_in(machine, work)
             attach_new(machine, work, streams)
             meddle_quietly(machine, rng, work)
+            machine.kill_helper(killing)
             serve(streams, 0.001)
             os.waitpid(killer, 0)
             machine.process.wait()
@@ -466,7 +567,8 @@ def campaign(args, rng, machine):
     machine.open()
     check_nothing_left(machine)
     machine.kill(signal.SIGTERM)
-    return f"{kills} kills of the machine's daemon under {jobs} jobs of two users, {attached} attached to"
+    return (f"{kills} kills of the machine's daemon, {len(machine.victims)} of supervisors, "
+            f"{machine.others} of probes, under {jobs} jobs of two users, {attached} attached to")
 
 
 def on_alarm(number, frame):
@@ -488,7 +590,7 @@ def main():
     users = args.users.split(",") if args.users else make_users("/tmp")
     machine = Machine(args.bin, users)
     try:
-        what = campaign(args, random.Random(seed), machine)
+        what = campaign(args, random.Random(seed), random.Random(seed + 1), machine)
         print(f"ok   users: {what}, {time.monotonic() - started:.1f} s", flush=True)
         return 0
     except Failure as e:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The machine's daemon is killed at random moments under jobs of two real users and of every
+# The machine's daemon, supervisors and probes are killed at random moments under jobs of two real users and of every
 # kind (tests/campaign/users.py), bounded; the whole is a thousand kills:
 # `tests/campaign/users.py --bin build/gcc/root/bin`.
 
