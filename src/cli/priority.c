@@ -1,5 +1,6 @@
 /* `berth priority`: lets waiting jobs start sooner or later than others. */
 #include <jansson.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -18,6 +19,16 @@ static const struct page page = {
         "rerun. SEL: 12  12,14  12-20  @  name:x*  user:u.",
 };
 
+/* The index of a number below zero, which is no option, whatever it looks like; 0: none. */
+static int
+find_negative(int argc, char **argv)
+{
+    for (int i = argc - 1; i > 1; i--)
+        if (argv[i][0] == '-' && argv[i][1] >= '0' && argv[i][1] <= '9')
+            return i;
+    return 0;
+}
+
 int
 cmd_priority(struct cli *cli, int argc, char **argv)
 {
@@ -29,18 +40,22 @@ cmd_priority(struct cli *cli, int argc, char **argv)
     int64_t priority;
     int status;
 
-    const char *last = argc > 1 ? argv[argc - 1] : "";
-    bool is_negative = last[0] == '-' && last[1] >= '0' && last[1] <= '9';
+    const char *number;
+    int negative = find_negative(argc, argv);
 
-    if (is_negative) /* no option, whatever it looks like */
-        argc--;
+    number = argv[negative];
+    if (negative)
+        memmove(&argv[negative], &argv[negative + 1],
+                (size_t)(--argc - negative) * sizeof *argv);
     if (!opt_read_none(&r, cli, &page, argc, argv))
         return r.status;
-    if (r.n_words < (is_negative ? 1 : 2))
+    if (r.n_words < (negative ? 1 : 2))
         return cli_usage("which jobs, and which priority? For example: berth priority 12 100");
-    if (parse_int(last, PRIORITY_MIN, PRIORITY_MAX, &priority, &e) < 0)
+    if (!negative)
+        number = r.words[--r.n_words];
+    if (parse_int(number, PRIORITY_MIN, PRIORITY_MAX, &priority, &e) < 0)
         return cli_usage("%s", e.text);
-    params = ask_select(r.words, is_negative ? r.n_words : r.n_words - 1);
+    params = ask_select(r.words, r.n_words);
     json_object_set_new(params, "priority", json_integer(priority));
     status = ask_daemon(cli, "priority", params, &result);
     if (status != 0)

@@ -146,8 +146,8 @@ add_text(const struct advice *a, struct buf *out)
     case ASK_MORE:
         buf_addf(out,
                  "%lld job%s of this command used up to %s and asked for %s, which puts "
-                 "their neighbours at risk: ask ",
-                 (long long)a->jobs, s, peak, asked);
+                 "%s neighbours at risk: ask ",
+                 (long long)a->jobs, s, peak, asked, a->jobs == 1 ? "its" : "their");
         break;
     case OUT_OF_MEMORY:
         buf_addf(out, "%lld job%s of this command ended out of memory with %s: ask ",

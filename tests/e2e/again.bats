@@ -13,6 +13,10 @@ load lib
     try berth priority 3 10
     is status "$status" 0
     is words "$out" 'priority 10 for job 3'
+    is ids "$(berth priority 2 -4 --json | json ids.0)" 2
+    is asked "$(job_field 2 priority)" -4
+    is ids "$(berth priority 2 3 --json | json ids.0)" 2
+    is asked "$(job_field 2 priority)" 3
     try berth priority 2 -5
     is words "$out" 'priority -5 for job 2'
     is asked "$(job_field 2 priority)" -5
