@@ -51,10 +51,18 @@ find_tail(int fd, int64_t n)
     return 0;
 }
 
+/* Looked at first: a log is where its job's user wants it, and whoever reads another's must
+ * neither wait at a FIFO nor open a device. */
 int
 textfile_open(struct textfile *f, int64_t tail, struct err *e)
 {
-    f->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct stat st;
+    int rc = stat(f->path, &st);
+    if (rc == 0 && !S_ISREG(st.st_mode))
+        return err_set(e, ERR_FAILED,
+                       "%s is no regular file: what was written there is not kept", f->path);
+    if (rc == 0)
+        f->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (f->fd < 0)
         return errno == ENOENT ? 0 : err_errno(e, ERR_FAILED, errno, "cannot read %s", f->path);
     if (tail > 0)

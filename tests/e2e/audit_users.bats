@@ -8,7 +8,7 @@ load users
 # A job of alice's that runs until it is ended: $id. More options may be given.
 alice_runs()
 {
-    id=$(as "$ALICE" berth submit --parsable --requeue "$@" -- sh -c 'trap "" USR1; sleep 300')
+    id=$(as "$ALICE" berth submit --parsable --requeue "$@" -- sh -c 'trap "" USR1 TERM; sleep 300')
     wait_for_event kind=started "job=$id" >/dev/null
 }
 
@@ -61,6 +61,19 @@ true                    | daemon log-level debug  | daemon    | state=log_level
         if [ -n "$id" ]; then berth cancel "$id" --grace 1s; fi
     done <<<"$VERBS"
     gpasswd -d "$BOB" "$ADMINS" >/dev/null
+}
+
+@test "a second person who cancels, and hurries, is in the events beside the first" {
+    start_system
+    alice_runs -G 0
+    as "$ALICE" berth cancel "$id" --grace 5m
+    before=0
+    was_done_by "$ALICE" cancelled "job=$id"
+    berth cancel "$id" --grace 1s
+    was_done_by root cancelled "job=$id" by=root
+    status=0; as "$ALICE" berth wait "$id" || status=$?
+    is status "$status" 130
+    is "who is said to have cancelled it" "$(job_field "$id" cancelled_by)" "$ALICE"
 }
 
 @test "who stops the daemon is in the events, also for those who follow" {

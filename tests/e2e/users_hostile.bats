@@ -63,6 +63,9 @@ bob_logs_to()
     limited=$(as "$BOB" berth submit --parsable -G 1 -t 1s --log full -- sh -c 'yes | head -c 1000000')
     wait_for_event kind=started "job=$limited" >/dev/null
     as "$ALICE" berth submit -G 1 --wait -- true
+    try berth logs "$limited"
+    is "status of root's look at it" "$status" 1
+    has "words" "$err" "is no regular file"
     status=0; as "$BOB" berth wait "$limited" || status=$?
     is "its status at its limit" "$status" 124
     as "$ALICE" berth submit -G 2 --wait -- true
