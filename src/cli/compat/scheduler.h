@@ -1,9 +1,11 @@
 /* What the drop-ins `scheduler` and `scheduler_10x` share: the same jobs file, state file and
  * rules, with other settings. scheduler.c and scheduler10x.c read the command lines;
- * scheduler_line.c a line of the jobs file; scheduler_state.c the state file, by which anybody
- * pauses GPUs; scheduler_log.c writes the log; scheduler_queue.c tells the daemon what waits
- * and takes what it tells; scheduler_cards.c keeps cards and state file in step;
- * scheduler_run.c is `start`; scheduler_job.c runs inside a job. The daemon knows what waits
+ * scheduler_line.c a line of the jobs file, scheduler_file.c all of it; scheduler_state.c the
+ * state file, by which anybody pauses GPUs; scheduler_log.c writes the log; scheduler_request.c
+ * says what a job asks for; scheduler_queue.c tells the daemon what waits, scheduler_events.c
+ * takes what it tells; scheduler_cards.c keeps cards and state file in step; scheduler_run.c is
+ * `start`; scheduler_ask.c is for commands beside it; scheduler_job.c runs inside a job, and
+ * scheduler_joblog.c writes its log. The daemon knows what waits
  * and runs and what has ended: all of this can be thrown away and made again. */
 #ifndef CLI_COMPAT_SCHEDULER_H
 #define CLI_COMPAT_SCHEDULER_H
@@ -195,17 +197,30 @@ void sched_free(struct sched *s);
 /* True the first time. */
 bool sched_say_once(struct sched *s, const char *words);
 
-/* scheduler_queue.c */
+/* scheduler_file.c */
 void sched_load(struct sched *s); /* the jobs file */
+/* Whether the settings let this script run. */
+bool sched_script_allowed(char *const *allowed_paths, const char *script, struct buf *why);
+
+/* scheduler_request.c */
+/* The request of a job, for request_free. */
+void sched_request_fill(struct sched *s, const struct sched_job *job, struct request *r);
+int sched_cards_needed(const struct sched *s, double need);
+uint64_t sched_devices(const struct sched *s, const struct sched_job *job);
+
+/* scheduler_queue.c */
 int sched_sync(struct sched *s, struct err *e);
+struct sched_job *sched_job_of_id(const struct sched *s, int64_t id);
+void sched_set_id(struct sched *s, struct sched_job *job, int64_t id);
+/* It runs on these cards: indices, or objects with them. */
+void sched_set_running(struct sched_job *job, const json_t *gpus);
+json_t *sched_details(const struct sched_job *job); /* for the log */
+
+/* scheduler_events.c */
 int sched_recall_added(struct sched *s, struct err *e);
 void sched_take_events(struct sched *s);
 int sched_stop(struct sched *s, struct err *e);
 bool sched_any_to_await(const struct sched *s); /* that are being ended */
-/* The request of a job, for request_free. */
-void sched_request_fill(struct sched *s, const struct sched_job *job, struct request *r);
-/* Whether the settings let this script run. */
-bool sched_script_allowed(char *const *allowed_paths, const char *script, struct buf *why);
 
 /* scheduler_cards.c */
 int sched_cards_read(struct sched *s, struct err *e);

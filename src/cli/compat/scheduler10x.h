@@ -1,6 +1,7 @@
 /* What the files of the drop-in `scheduler_10x` share beyond scheduler.h: scheduler10x.c reads
  * the command line and has `start`; scheduler10x_config.c the config file; scheduler10x_ask.c
- * the commands that act on a running scheduler; scheduler10x_show.c what they print of it;
+ * the commands that act on a running scheduler; scheduler10x_status.c and scheduler10x_show.c
+ * what they print of it;
  * scheduler10x_test.c `test`. */
 #ifndef CLI_COMPAT_SCHEDULER10X_H
 #define CLI_COMPAT_SCHEDULER10X_H
@@ -86,14 +87,23 @@ json_t *x10_ended_jobs(const struct x10 *x, int64_t since_us, size_t most, struc
 /* Script of a job, by its command; owned by the caller. */
 char *x10_script_of(const json_t *job);
 
-/* ------------------------------------------------------------ scheduler10x_show.c */
+/* ---------------------------------------------------------- scheduler10x_status.c */
 
 int x10_status(const struct x10 *x, bool detailed, bool as_json, bool watch);
+
+/* ------------------------------------------------------------ scheduler10x_show.c */
+
+#define X10_MOST_JOBS 10000 /* ended ones that are looked at */
+
 int x10_list(const struct x10 *x, const char *status);
 int x10_health(const struct x10 *x);
 int x10_metrics(const struct x10 *x);
 /* HEALTHY, DEGRADED, UNHEALTHY, CRITICAL, from the daemon's checks. */
 const char *x10_health_word(const json_t *health);
+const char *x10_icon_of(const char *health_word);
+/* As people give it: lower first. */
+int64_t x10_priority_of(const json_t *job);
+void x10_add_gpus(struct buf *out, const json_t *job); /* "[0, 1]" */
 /* {"timestamp","job_metrics","gpu_metrics","system_metrics"} */
 json_t *x10_metrics_object(const struct x10 *x, struct err *e);
 

@@ -3,6 +3,8 @@
  * log that people know: a head, lines with OUT: and ERR: in front, and how it ended. It holds
  * scheduler_10x's memory limit, too. In a screen session the program has the terminal to
  * itself. It ends as its program ended; the supervisor above it does the rest. */
+#include "cli/compat/scheduler_job.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -30,36 +32,17 @@
 #include "sys/procs.h"
 #include "sys/spawn.h"
 
-#define RULE         "------------------------------------------------------------"
 #define MEMORY_MS    1000
 #define MIB          1048576
 #define NOT_FOUND    127
 #define OVER_MEMORY  137
 #define NOT_ALLOWED  126
-#define ALLOWED_MAX  64
 #define DRAIN_ROUNDS 64 /* chunks of what a program left in its pipes */
 
 extern char **environ;
 
-enum { ARG_NEED, ARG_HASH, ARG_LINE, ARG_CONDA, ARG_CUDA, ARG_SCREEN, ARG_MEMORY, ARGS };
-
-static const char *const names[ARGS] = {"--need", "--hash",   "--line",      "--conda",
-                                        "--cuda", "--screen", "--memory-mib"};
-
-struct job {
-    const char *said[ARGS]; /* NULL: not */
-    char *allowed[ALLOWED_MAX + 1];
-    char **words; /* script and arguments */
-    char *gpus;   /* "0,1", ascending */
-    struct sched_spec spec;
-    bool piped;
-    int out, err; /* read ends; -1: at their end */
-    int last;     /* the stream that wrote last */
-    bool in_line;
-    pid_t pid;
-    int64_t memory_mib;
-    bool over_memory;
-};
+static const char *const names[JOB_ARGS] = {"--need", "--hash",   "--line",      "--conda",
+                                            "--cuda", "--screen", "--memory-mib"};
 
 static int complain(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -80,15 +63,15 @@ complain(int status, const char *fmt, ...)
 /* ------------------------------------------------------------------ what it is told */
 
 static bool
-read_option(struct job *j, char *word, size_t *n_allowed)
+read_option(struct sched_run *j, char *word, size_t *n_allowed)
 {
     size_t n = strcspn(word, "=");
 
-    if (strncmp(word, "--allowed=", 10) == 0 && *n_allowed < ALLOWED_MAX) {
+    if (strncmp(word, "--allowed=", 10) == 0 && *n_allowed < SCHED_ALLOWED_MAX) {
         j->allowed[(*n_allowed)++] = word + 10;
         return true;
     }
-    for (int i = 0; i < ARGS; i++) {
+    for (int i = 0; i < JOB_ARGS; i++) {
         if (strlen(names[i]) == n && strncmp(word, names[i], n) == 0) {
             j->said[i] = word[n] ? word + n + 1 : "";
             return true;
@@ -98,7 +81,7 @@ read_option(struct job *j, char *word, size_t *n_allowed)
 }
 
 static bool
-read_words(struct job *j, int argc, char **argv)
+read_words(struct sched_run *j, int argc, char **argv)
 {
     size_t n_allowed = 0;
     int at = 1;
@@ -108,8 +91,8 @@ read_words(struct job *j, int argc, char **argv)
             return false;
     }
     j->words = argv + at + 1;
-    if (j->said[ARG_MEMORY])
-        (void)parse_int(j->said[ARG_MEMORY], 0, INT64_MAX, &j->memory_mib, NULL);
+    if (j->said[JOB_ARG_MEMORY])
+        (void)parse_int(j->said[JOB_ARG_MEMORY], 0, INT64_MAX, &j->memory_mib, NULL);
     return at + 1 < argc && j->words[0][0];
 }
 
@@ -166,9 +149,9 @@ find_python(void)
 
 /* python -u script arguments. Each --cuda goes, with the word behind it, and ours comes. */
 static char **
-command_of(const struct job *j)
+command_of(const struct sched_run *j)
 {
-    const char *how = j->said[ARG_CUDA];
+    const char *how = j->said[JOB_ARG_CUDA];
     size_t n = 0, at = 0;
 
     while (j->words[n])
@@ -192,11 +175,11 @@ command_of(const struct job *j)
 }
 
 static void
-set_environment(const struct job *j)
+set_environment(const struct sched_run *j)
 {
     const char *id = getenv("BERTH_JOB_ID");
 
-    if (!j->said[ARG_MEMORY])
+    if (!j->said[JOB_ARG_MEMORY])
         return;
     setenv("GPU_SCHEDULER_JOB_ID", id ? id : "", 1);
     setenv("GPU_SCHEDULER_ASSIGNED_GPUS", j->gpus, 1);
@@ -205,135 +188,6 @@ set_environment(const struct job *j)
 
         setenv("GPU_SCHEDULER_MEMORY_LIMIT", bytes, 1);
     }
-}
-
-/* ---------------------------------------------------------------------- the log */
-
-static void
-put(const struct buf *b)
-{
-    (void)file_write_all(STDOUT_FILENO, b->data, b->len);
-}
-
-static void
-add_arguments(struct buf *out, char *const *args)
-{
-    buf_addc(out, '[');
-    for (char *const *arg = args; *arg; arg++) {
-        if (arg != args)
-            buf_adds(out, ", ");
-        py_add_repr(out, *arg);
-    }
-    buf_adds(out, "]\n");
-}
-
-static void
-write_head(const struct job *j)
-{
-    const char *id = getenv("BERTH_JOB_ID");
-    auto_buf struct buf out = BUF_INIT;
-    double need = 1;
-
-    if (j->said[ARG_NEED])
-        (void)py_float(j->said[ARG_NEED], &need);
-    buf_addf(&out, "Job ID: %s\nJob Hash: %s\nOriginal Line: %s\n", id ? id : "?",
-             j->said[ARG_HASH] && *j->said[ARG_HASH] ? j->said[ARG_HASH] : "nohash",
-             j->said[ARG_LINE] ? j->said[ARG_LINE] : "");
-    buf_addf(&out, "LLM Name: %s\nGPUs Required: %.2f\nMode Tag: %s\nScript: %s\n",
-             j->spec.llm ? j->spec.llm : "None", need, j->spec.mode, j->words[0]);
-    buf_addf(&out,
-             "Conda Env: %s\nArguments: ", j->said[ARG_CONDA] ? j->said[ARG_CONDA] : "None");
-    add_arguments(&out, j->words + 1);
-    buf_addf(&out, "GPU ID(s) Assigned: %s\nStart Time: ", j->gpus);
-    py_add_time(&out, PY_LOG, clock_wall_us());
-    buf_adds(&out, "\n" RULE "\n");
-    put(&out);
-}
-
-static void
-write_foot(const struct job *j, int status)
-{
-    auto_buf struct buf out = BUF_INIT;
-
-    if (j->in_line)
-        buf_addc(&out, '\n');
-    if (j->over_memory)
-        buf_addf(&out, "The job used more than its %lld MiB of memory and was stopped.\n",
-                 (long long)j->memory_mib);
-    buf_adds(&out, RULE "\nEnd Time: ");
-    py_add_time(&out, PY_LOG, clock_wall_us());
-    buf_addf(&out, "\nProcess finished with exit code: %d\n",
-             WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status));
-    put(&out);
-}
-
-/* The name by which the original wrote it, beside where it was started. */
-static void
-link_log(const struct job *j)
-{
-    char log[PATH_MAX];
-    auto_free char *script = xstrdup(j->words[0]), *name = NULL;
-    auto_buf struct buf stamp = BUF_INIT;
-    ssize_t n = readlink("/proc/self/fd/1", log, sizeof log - 1);
-    const char *id = getenv("BERTH_JOB_ID");
-    struct stat st;
-
-    if (n <= 0 || fstat(STDOUT_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
-        return;
-    log[n] = '\0';
-    if (j->said[ARG_MEMORY]) {
-        auto_free char *dir = xstrdup(log);
-
-        name = xasprintf("%s/direct_%s_%s.log", dirname(dir), id ? id : "?", j->gpus);
-    } else {
-        py_add_time(&stamp, PY_STAMP, clock_wall_us());
-        name = xasprintf("job_%s_%s_%s_gpu%s_%s.log", basename(script), j->spec.mode,
-                         j->said[ARG_HASH] && *j->said[ARG_HASH] ? j->said[ARG_HASH] : "nohash",
-                         j->gpus, buf_str(&stamp));
-    }
-    (void)symlink(log, name);
-}
-
-/* Bytes of one stream, a prefix at the beginning of each line. */
-static void
-add_prefixed(struct job *j, int stream, const char *bytes, size_t n, struct buf *out)
-{
-    if (j->in_line && j->last != stream) {
-        buf_addc(out, '\n');
-        j->in_line = false;
-    }
-    j->last = stream;
-    while (n > 0) {
-        const char *nl = memchr(bytes, '\n', n);
-        size_t len = nl ? (size_t)(nl - bytes) + 1 : n;
-
-        if (!j->in_line)
-            buf_adds(out, stream == 0 ? "OUT: " : "ERR: ");
-        buf_add(out, bytes, len);
-        j->in_line = !nl;
-        bytes += len;
-        n -= len;
-    }
-}
-
-/* False: nothing more now. */
-static bool
-copy_some(struct job *j, int stream, int *fd)
-{
-    auto_buf struct buf out = BUF_INIT;
-    char bytes[65536];
-    ssize_t n = *fd >= 0 ? read(*fd, bytes, sizeof bytes) : -1;
-
-    if (n > 0) {
-        add_prefixed(j, stream, bytes, (size_t)n, &out);
-        put(&out);
-        return true;
-    }
-    if (*fd >= 0 && n == 0) {
-        close(*fd);
-        *fd = -1;
-    }
-    return false;
 }
 
 /* ------------------------------------------------------------------ while it runs */
@@ -359,7 +213,7 @@ memory_kib(pid_t pid)
 }
 
 static void
-check_memory(struct job *j)
+check_memory(struct sched_run *j)
 {
     auto_procs struct procs ps = PROCS_INIT;
     int64_t kib = 0;
@@ -376,13 +230,13 @@ check_memory(struct job *j)
 }
 
 static bool
-has_ended(struct job *j, int *status)
+has_ended(struct sched_run *j, int *status)
 {
     return waitpid(j->pid, status, WNOHANG) == j->pid;
 }
 
 static int
-wait_for_program(struct job *j, int signals)
+wait_for_program(struct sched_run *j, int signals)
 {
     int64_t look_us = clock_boot_us() + MEMORY_MS * 1000;
     int status = 0;
@@ -397,24 +251,24 @@ wait_for_program(struct job *j, int signals)
         if (p[0].revents)
             (void)!read(signals, &info, sizeof info);
         if (p[1].revents)
-            (void)copy_some(j, 0, &j->out);
+            (void)joblog_copy_some(j, 0, &j->out);
         if (p[2].revents)
-            (void)copy_some(j, 1, &j->err);
+            (void)joblog_copy_some(j, 1, &j->err);
         if (j->memory_mib > 0 && clock_boot_us() >= look_us) {
             check_memory(j);
             look_us = clock_boot_us() + MEMORY_MS * 1000;
         }
     }
     /* What it left behind may hold the pipes open: only what is in them. */
-    for (int i = 0; i < DRAIN_ROUNDS && copy_some(j, 0, &j->out); i++)
+    for (int i = 0; i < DRAIN_ROUNDS && joblog_copy_some(j, 0, &j->out); i++)
         continue;
-    for (int i = 0; i < DRAIN_ROUNDS && copy_some(j, 1, &j->err); i++)
+    for (int i = 0; i < DRAIN_ROUNDS && joblog_copy_some(j, 1, &j->err); i++)
         continue;
     return status;
 }
 
 static int
-make_pipes(struct job *j, int ends[2])
+make_pipes(struct sched_run *j, int ends[2])
 {
     int out[2], err[2];
 
@@ -434,7 +288,7 @@ make_pipes(struct job *j, int ends[2])
 }
 
 static int
-start_program(struct job *j, char **argv)
+start_program(struct sched_run *j, char **argv)
 {
     int ends[2] = {-1, -1}, errnum = 0;
     enum spawn_stage stage;
@@ -463,7 +317,7 @@ start_program(struct job *j, char **argv)
 
 /* As the program ended, so does this one. */
 static int
-end_as(const struct job *j, int status)
+end_as(const struct sched_run *j, int status)
 {
     sigset_t set;
 
@@ -496,7 +350,7 @@ block_signals(void)
 }
 
 static int
-run(struct job *j)
+run(struct sched_run *j)
 {
     char **argv = command_of(j);
     auto_close int signals = block_signals();
@@ -504,14 +358,14 @@ run(struct job *j)
 
     set_environment(j);
     if (j->piped) {
-        write_head(j);
-        link_log(j);
+        joblog_head(j);
+        joblog_link(j);
     }
     status = start_program(j, argv);
     if (status == 0) {
         status = wait_for_program(j, signals);
         if (j->piped || j->over_memory)
-            write_foot(j, status);
+            joblog_foot(j, status);
         status = end_as(j, status);
     }
     sched_words_free(argv);
@@ -522,7 +376,7 @@ int
 compat_scheduler_job(int argc, char **argv)
 {
     static const struct sched_table table = {.standard = 1};
-    struct job j = {.out = -1, .err = -1};
+    struct sched_run j = {.out = -1, .err = -1};
     auto_buf struct buf why = BUF_INIT;
     int status;
 
@@ -531,7 +385,7 @@ compat_scheduler_job(int argc, char **argv)
     if (j.allowed[0] && !sched_script_allowed(j.allowed, j.words[0], &why))
         return complain(NOT_ALLOWED, "%s", buf_str(&why));
     j.gpus = read_gpus();
-    j.piped = !j.said[ARG_SCREEN];
+    j.piped = !j.said[JOB_ARG_SCREEN];
     j.spec.script = j.words[0];
     j.spec.args = j.words + 1;
     sched_spec_finish(&j.spec, &table);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/compat/paths.h"
 #include "cli/compat/pytext.h"
 #include "cli/compat/scheduler.h"
 
@@ -126,7 +127,7 @@ char *
 sched_log_dir(struct err *e)
 {
     const char *said = getenv("GPU_SCHEDULER_LOG_DIR");
-    auto_free char *path = xstrdup(said && *said ? said : JOB_LOGS);
+    auto_free char *path = compat_absolute(said && *said ? said : JOB_LOGS);
 
     if (said && *said)
         return file_mkdirs(path, 0700, e) < 0 ? NULL : TAKE(path);

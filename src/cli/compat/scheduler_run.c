@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/compat/pytext.h"
+#include "cli/compat/paths.h"
 #include "cli/compat/scheduler.h"
 #include "cli/render.h"
 #include "cli/screens.h"
@@ -49,18 +49,6 @@ sched_say_once(struct sched *s, const char *words)
 
 /* --------------------------------------------------------------------- places */
 
-/* By its whole name, whether it is there or not. */
-static char *
-absolute(const char *path)
-{
-    auto_free char *for_dir = xstrdup(path), *for_name = xstrdup(path);
-    auto_free char *folder = realpath(dirname(for_dir), NULL);
-
-    return folder
-               ? xasprintf("%s/%s", strcmp(folder, "/") == 0 ? "" : folder, basename(for_name))
-               : xstrdup(path);
-}
-
 /* "berth" where that is this program, so that listings are short; else by its path. */
 static char *
 find_self(void)
@@ -89,11 +77,12 @@ static int
 find_places(struct sched *s, struct err *e)
 {
     const char *state_file = s->config.state_file;
-    auto_free char *state = absolute(state_file), *for_dir = xstrdup(state);
+    auto_free char *state = compat_absolute(state_file), *for_dir = xstrdup(state);
     char digest[13];
 
     s->root = xstrdup(dirname(for_dir));
-    s->sync_path = s->config.jobs_file[0] ? absolute(s->config.jobs_file) : xstrdup(state);
+    s->sync_path =
+        s->config.jobs_file[0] ? compat_absolute(s->config.jobs_file) : xstrdup(state);
     s->jobs_mark.shown = s->config.jobs_file;
     s->self = find_self();
     text_sha1_12(state, strlen(state), digest);
@@ -293,8 +282,8 @@ begin(struct sched *s, const char *const *settings, struct err *e)
 static json_t *
 reach(const struct sched *s)
 {
-    auto_free char *llm = absolute(s->config.llm_file);
-    auto_free char *jobs = s->config.jobs_file[0] ? absolute(s->config.jobs_file) : NULL;
+    auto_free char *llm = compat_absolute(s->config.llm_file);
+    auto_free char *jobs = s->config.jobs_file[0] ? compat_absolute(s->config.jobs_file) : NULL;
 
     return json_pack("{s:i,s:I,s:s*,s:s*,s:s*,s:s,s:s,s:s}", "pid", (int)getpid(), "started_us",
                      (json_int_t)s->started_us, "dir", s->session.link.cli.dir, "socket",
