@@ -177,7 +177,7 @@ start(const char *state_file, const struct pyarg_value *v)
 
 /* ------------------------------------------------------------------------- add */
 
-static int
+__attribute__((format(printf, 2, 3))) static int
 say(int status, const char *fmt, ...)
 {
     auto_buf struct buf out = BUF_INIT;
