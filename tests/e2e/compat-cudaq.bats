@@ -124,6 +124,14 @@ LINES
     is 'one that waited' "$(field 'read e <gate' status)" pending
 }
 
+@test "E2 one after the other on one card: never more is said to be free than there is" {
+    for i in 1 2 3 4 5 6 7 8; do echo "echo $i"; done >commands.txt
+    dispatch run --min-free-mem-mb 20000 --gpu-ids 0
+    wait_for_field 'echo 8' status completed
+    stop "$pid_of_run"
+    is 'times it was said' "$(grep -c 'to GPU 0 (free memory ~ 20000 MB)' <<<"$out")" 8
+}
+
 @test "E4 more than any card has: nothing starts, it says so and lives" {
     printf 'echo A\n' >commands.txt
     dispatch run --min-free-mem-mb 30000

@@ -29,9 +29,13 @@ free_before(const struct cudaq *q, struct starts *s, int64_t card)
 
     json_array_foreach(s->gpus, i, gpu)
     {
-        if (answer_int(gpu, "index", -1) == card)
-            return answer_int(gpu, "free_mib", 0) +
-                   (int64_t)((double)s->left[card]-- * q->config.min_free_mib);
+        int64_t free_mib = answer_int(gpu, "free_mib", 0),
+                all = answer_int(gpu, "total_mib", 0);
+
+        if (answer_int(gpu, "index", -1) != card)
+            continue;
+        free_mib += (int64_t)((double)s->left[card]-- * q->config.min_free_mib);
+        return free_mib < all ? free_mib : all; /* some of them may have ended already */
     }
     return 0;
 }
