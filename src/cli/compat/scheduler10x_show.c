@@ -182,8 +182,9 @@ median_s(int64_t *ms, size_t n)
 {
     if (n == 0)
         return 0;
+    size_t low = (n - 1) / 2, high = n / 2;
     qsort(ms, n, sizeof *ms, by_size);
-    return (double)(ms[(n - 1) / 2] + ms[n / 2]) / 2000;
+    return (double)(ms[low] + ms[high]) / 2000;
 }
 
 static json_t *
