@@ -57,7 +57,7 @@ case_setup()
 }
 
 @test "followers and jobs do not notice, nor does who stands before the old socket" {
-    background events berth events -f
+    background events berth events -f --since 0
     berth submit --gpus 0 --hold -- true
     wait_for_output events '"kind":"submitted"'
     # The name is gone, the daemon cannot see that yet: this caller has no name but is there.
