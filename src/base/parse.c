@@ -3,6 +3,7 @@
  * that no locale, no "nan" and no "0x" gets in. Called by spec, cli and the programs. */
 #include "base/parse.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -345,7 +346,7 @@ format_ask_mib(int64_t mib, char *out)
     if (mib < 1024)
         snprintf(out, 24, "%lldM", (long long)mib);
     else if (mib < TENTHS_FROM_MIB)
-        snprintf(out, 24, "%lldM", (long long)((mib + 9) / 10 * 10));
+        snprintf(out, 24, "%" PRId64 "M", (mib + 9) / 10 * 10);
     else if (tenths % 10)
         snprintf(out, 24, "%lld.%lldG", (long long)(tenths / 10), (long long)(tenths % 10));
     else
