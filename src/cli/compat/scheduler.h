@@ -210,6 +210,9 @@ uint64_t sched_devices(const struct sched *s, const struct sched_job *job);
 
 /* scheduler_queue.c */
 int sched_sync(struct sched *s, struct err *e);
+/* Nothing of the file starts any more: what waits is held in a daemon of our own, until the
+ * next start; in somebody else's it leaves the queue. */
+int sched_put_aside(struct sched *s, struct err *e);
 struct sched_job *sched_job_of_id(const struct sched *s, int64_t id);
 void sched_set_id(struct sched *s, struct sched_job *job, int64_t id);
 /* It runs on these cards: indices, or objects with them. */

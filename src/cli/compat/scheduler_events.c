@@ -209,9 +209,8 @@ sched_any_to_await(const struct sched *s)
 int
 sched_stop(struct sched *s, struct err *e)
 {
-    auto_json json_t *result = NULL, *waiting = json_array(), *running = json_array();
+    auto_json json_t *waiting = json_array(), *running = json_array();
 
-    s->leaving = true;
     if (s->config.is_10x && list_added(s, NULL, e) < 0)
         return -1;
     for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
@@ -220,8 +219,7 @@ sched_stop(struct sched *s, struct err *e)
         if (is_stopped_with_us(s, job))
             json_array_append_new(running, json_sprintf("%lld", (long long)job->id));
     }
-    /* What waits comes from the file again, next time; what `add` handed over is kept. */
-    if (compat_sync(&s->session, s->sync_path, NULL, 0, false, &result, e) < 0 ||
+    if (sched_put_aside(s, e) < 0 ||
         (json_array_size(waiting) > 0 &&
          compat_call(&s->session, "hold", json_pack("{s:O}", "select", waiting), NULL, e) < 0))
         return -1;

@@ -44,9 +44,7 @@ extern char **environ;
 static const char *const names[JOB_ARGS] = {"--need", "--hash",   "--line",      "--conda",
                                             "--cuda", "--screen", "--memory-mib"};
 
-static int complain(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static int
+__attribute__((format(printf, 2, 3))) static int
 complain(int status, const char *fmt, ...)
 {
     auto_buf struct buf out = BUF_INIT;

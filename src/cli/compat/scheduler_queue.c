@@ -258,9 +258,9 @@ follow(struct sched *s, struct err *e)
     if (!s->config.is_10x)
         return compat_follow(&s->session, e);
     if (compat_call(&s->session, "events",
-                    json_pack("{s:b,s:I,s:[ssssss]}", "follow", 1, "since",
-                              (json_int_t)s->session.seq, "kinds", "submitted", "started",
-                              "requeued", "ended", "gpu", "cancelled"),
+                    json_pack("{s:b,s:I,s:[ssss]}", "follow", 1, "since",
+                              (json_int_t)s->session.seq, "kinds", "started", "requeued",
+                              "ended", "gpu"),
                     &result, e) < 0)
         return -1;
     json_array_extend(s->session.events, json_object_get(result, "events"));
@@ -290,4 +290,20 @@ sched_sync(struct sched *s, struct err *e)
     sched_log(&s->log, SCHED_DEBUG, NULL, "The daemon knows of %zu jobs that wait or run", n);
     sched_log(&s->log, SCHED_DEBUG, NULL, "The daemon knows of %zu jobs that wait or run", n);
     return adopt(s, active, e);
+}
+
+int
+sched_put_aside(struct sched *s, struct err *e)
+{
+    auto_free struct sched_job **chosen =
+        xcalloc(HASH_COUNT(s->jobs) + 1, sizeof(struct sched_job *));
+    auto_json json_t *result = NULL;
+    size_t n = 0;
+
+    s->leaving = true;
+    for (struct sched_job *job = s->jobs; job && s->session.link.own; job = job->hh.next) {
+        if (job->status == SCHED_WAITING && !job->added)
+            chosen[n++] = job;
+    }
+    return send_lines(s, chosen, &n, &result, e);
 }

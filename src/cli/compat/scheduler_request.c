@@ -142,6 +142,7 @@ sched_request_fill(struct sched *s, const struct sched_job *job, struct request 
     r->screen = s->config.screen;
     r->retries = s->config.retries;
     r->limit_ms = s->config.limit_ms;
+    r->hold = s->leaving;
     r->gpus_said = true;
     r->priority = priority_of(s, job);
     r->tags = xcalloc(2, sizeof *r->tags);

@@ -151,6 +151,13 @@ earliest(int64_t a, int64_t b)
     return a && a < b ? a : b;
 }
 
+static int
+ask_states(struct sched *s, json_t **result)
+{
+    return compat_call(&s->session, "jobs", json_pack("{s:[s]}", "fields", "state"), result,
+                       NULL);
+}
+
 /* A daemon of our own goes with us unless something runs; what waits it knows next time. */
 static void
 end_daemon(struct sched *s)
@@ -161,8 +168,8 @@ end_daemon(struct sched *s)
     json_t *row;
 
     if (!s->session.link.own ||
-        compat_call(&s->session, "jobs", json_pack("{s:[s]}", "fields", "state"), &result,
-                    NULL) < 0)
+        (ask_states(s, &result) < 0 &&
+         (compat_again(&s->session, NULL) < 0 || ask_states(s, &result) < 0)))
         return;
     json_array_foreach(json_object_get(result, "rows"), i, row)
     {

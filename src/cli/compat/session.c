@@ -217,6 +217,13 @@ write_line(struct jsonw *w, const struct compat_line *line)
     jsonw_end_object(w);
 }
 
+/* What jobs go through, without what thousands of new ones would tell at once. */
+static json_t *
+kinds_wanted(void)
+{
+    return json_pack("[sssss]", "started", "launched", "usage", "requeued", "ended");
+}
+
 /* What starts at once is not to be missed, whatever number its file will have: until that is
  * known everybody's starts and ends are heard. */
 static int
@@ -227,10 +234,9 @@ listen_first(struct compat_session *s, struct err *e)
     s->listening = true;
     if (s->file > 0)
         return compat_follow(s, e);
-    return compat_call(s, "events",
-                       json_pack("{s:b,s:i,s:[sssss]}", "follow", 1, "since", 0, "kinds",
-                                 "started", "launched", "usage", "requeued", "ended"),
-                       NULL, e);
+    return compat_call(
+        s, "events",
+        json_pack("{s:b,s:i,s:o}", "follow", 1, "since", 0, "kinds", kinds_wanted()), NULL, e);
 }
 
 int
@@ -265,7 +271,8 @@ compat_sync(struct compat_session *s, const char *path, const struct compat_line
 int
 compat_follow(struct compat_session *s, struct err *e)
 {
-    json_t *params = json_pack("{s:b,s:I}", "follow", 1, "file", (json_int_t)s->file);
+    json_t *params = json_pack("{s:b,s:I,s:o}", "follow", 1, "file", (json_int_t)s->file,
+                               "kinds", kinds_wanted());
     auto_json json_t *result = NULL;
 
     if (s->seq > 0)
