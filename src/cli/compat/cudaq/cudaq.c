@@ -1,0 +1,347 @@
+/* `cudaq.py`: commands to the GPU with the most free memory, tracked in a file of JSON lines,
+ * as the original's document promises it: comments are comments, every job has a log of its
+ * own, and Completed and Failed say how the command ended. This file reads the command line and
+ * loops; cudaq.h says who does the rest. */
+#include "cli/compat/cudaq/cudaq.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/compat/compat.h"
+#include "cli/compat/paths.h"
+#include "cli/compat/pyarg.h"
+#include "wire/client.h"
+
+#define SAY_US         300000 /* a start that can happen has happened by then */
+#define STOP_WAIT_US   15000000
+#define POLL_MIN_US    50000
+#define INTERRUPTED    130
+#define RECONNECTS_MAX 5
+
+enum {
+    ARG_HELP,
+    ARG_CONFIG,
+    ARG_GPUS,
+    ARG_MIN,
+    ARG_POLL,
+    ARG_COMMANDS,
+    ARG_LOGS,
+    ARG_JOBS,
+    ARGS
+};
+
+#define ROW(name, help)                                                                        \
+    {                                                                                          \
+        name, NULL, PYARG_STR, NULL, help, NULL, false                                         \
+    }
+
+static const struct pyarg args[] = {
+    [ARG_HELP] = PYARG_HELP_ROW,
+    [ARG_CONFIG] = ROW("--config", "Path to YAML config file"),
+    [ARG_GPUS] = ROW("--gpu-ids", "Comma-separated GPU IDs to use"),
+    [ARG_MIN] = ROW("--min-free-mem-mb", "Minimum free memory in MB to dispatch a job"),
+    [ARG_POLL] = ROW("--poll-interval", "Time in seconds between checks"),
+    [ARG_COMMANDS] = ROW("--commands-file", "Path to file with commands to run"),
+    [ARG_LOGS] = ROW("--log-dir", "Directory to store job logs"),
+    [ARG_JOBS] = ROW("--jobs-file", "Path to JSONL file tracking jobs"),
+    [ARGS] = {0},
+};
+
+/* The key of each option in the settings. */
+static const char *const keys[ARGS] = {
+    [ARG_GPUS] = "gpu_ids",       [ARG_MIN] = "min_free_mem_mb",
+    [ARG_POLL] = "poll_interval", [ARG_COMMANDS] = "commands_file",
+    [ARG_LOGS] = "log_dir",       [ARG_JOBS] = "jobs_file",
+};
+
+static const struct pyarg nothing[] = {PYARG_HELP_ROW, {0}};
+static const struct pyarg_command commands[] = {{"run", "Run the dispatcher loop.", args},
+                                                {"status", "Print status of all jobs.", args},
+                                                {0}};
+
+__attribute__((format(printf, 2, 3))) static int
+fail(int status, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    status = compat_vfail(status, "cudaq", fmt, ap);
+    va_end(ap);
+    return status;
+}
+
+__attribute__((format(printf, 1, 2))) static void
+say(const char *fmt, ...)
+{
+    auto_buf struct buf out = BUF_INIT;
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_addv(&out, fmt, ap);
+    va_end(ap);
+    buf_addc(&out, '\n');
+    (void)cli_put(&out);
+}
+
+/* --------------------------------------------------------------- settings */
+
+static int
+read_config(struct cq_config *c, const struct pyarg_value *v, struct err *e)
+{
+    auto_buf struct buf text = BUF_INIT;
+    const char *name = v[ARG_CONFIG].text;
+
+    if (name && access(name, F_OK) == 0 &&
+        (file_read(name, INT_MAX, &text, e) < 0 ||
+         cq_config_read(c, name, buf_str(&text), text.len, e) < 0))
+        return -1;
+    for (int i = 0; i < ARGS; i++) {
+        if (keys[i] && v[i].text && cq_config_set(c, keys[i], v[i].text, e) < 0)
+            return err_prefix(e, "%s", args[i].name);
+    }
+    return 0;
+}
+
+/* Two dispatchers on one file would start everything twice. The descriptor; -1 with *status. */
+static int
+lock_jobs(const struct cudaq *q, int *status)
+{
+    auto_free char *for_dir = xstrdup(q->sync_path), *for_name = xstrdup(q->sync_path);
+    auto_free char *path = xasprintf("%s/.%s.lock", dirname(for_dir), basename(for_name));
+    struct err e = {0};
+    bool held = false;
+    int fd = records_lock(path, &held, &e);
+
+    if (fd < 0 && held)
+        *status =
+            fail(1,
+                 "another dispatcher works with %s; it picks up records that are appended, "
+                 "and commands that are added to its commands file",
+                 q->config.jobs_file);
+    else if (fd < 0)
+        *status = fail(1, "%s", e.text);
+    return fd;
+}
+
+/* --------------------------------------------------------------- the loop */
+
+static int
+interrupt(struct cudaq *q)
+{
+    int64_t until = clock_boot_us() + STOP_WAIT_US;
+    struct err e = {0};
+
+    if (cq_stop(q, &e) < 0)
+        fail(1, "%s", e.text);
+    while (cq_any_running(q) && clock_boot_us() < until) {
+        int woke = compat_wait(&q->session, until);
+
+        cq_take_events(q);
+        if (woke & WOKE_LOST || (woke & WOKE_SIGNAL && compat_signal(&q->session)))
+            break;
+    }
+    return INTERRUPTED;
+}
+
+/* What the original says each time it goes to sleep; here it is slept until something happens.
+ */
+static void
+say_state(struct cudaq *q)
+{
+    size_t pending = cq_count(q, CQ_PENDING);
+
+    q->say_due_us = 0;
+    if (pending == 0)
+        say("[cudaq] No pending jobs. Sleeping %ss ...", q->config.poll_text);
+    else if (q->n_cards == 0)
+        say("[cudaq] No valid GPUs found. Check your GPU IDs. Sleeping...");
+    else if (!q->assigned)
+        say("[cudaq] Unable to dispatch any pending jobs; waiting...");
+    q->assigned = false;
+}
+
+static void
+warn_of_cards(const struct cudaq *q)
+{
+    for (int i = 0; i < GPU_MAX; i++) {
+        if (q->config.gpus_said && q->config.gpus >> i & 1 && q->totals[i] < 0)
+            say("[Warning] Failed to query GPU %d: there is no such GPU", i);
+    }
+}
+
+/* The queue is what the file says. */
+static int
+update(struct cudaq *q, struct err *e)
+{
+    size_t before = cq_count(q, CQ_PENDING);
+
+    if (!q->sync_due)
+        return 0;
+    if (cq_read_cards(q, e) < 0 || cq_sync(q, e) < 0)
+        return -1;
+    if (before > 0 && !q->say_due_us)
+        q->say_due_us = clock_boot_us() + SAY_US;
+    return 0;
+}
+
+static int
+reload(struct cudaq *q, struct err *e)
+{
+    return cq_jobs_load(q, e) < 0 || cq_commands_load(q, e) < 0 ? -1 : 0;
+}
+
+static int
+mend(struct cudaq *q, struct err *e)
+{
+    for (int i = 0; i < RECONNECTS_MAX; i++) {
+        q->following = false;
+        q->sync_due = true;
+        if (compat_again(&q->session, e) == 0 && update(q, e) == 0)
+            return 0;
+        if (e->code != ERR_UNREACHABLE)
+            return -1;
+    }
+    return -1;
+}
+
+static int
+work(struct cudaq *q, int woke, bool round, struct err *e)
+{
+    bool had_pending = cq_count(q, CQ_PENDING) > 0;
+
+    cq_take_events(q);
+    if (woke & WOKE_LOST)
+        return mend(q, e);
+    if (round)
+        cq_look_at_foreign(q);
+    if ((woke & WOKE_FILE || round) && reload(q, e) < 0)
+        return -1;
+    if (round)
+        q->sync_due |= q->n_cards == 0 || cq_sendable(q) < cq_count(q, CQ_PENDING);
+    if (update(q, e) < 0)
+        return -1;
+    if (round || (q->say_due_us && clock_boot_us() >= q->say_due_us) ||
+        (had_pending && cq_count(q, CQ_PENDING) == 0))
+        say_state(q);
+    if (!q->save_due_us && json_array_size(q->new_commands) == 0)
+        return 0;
+    return clock_boot_us() >= q->save_due_us ? cq_jobs_save(q, e) : 0;
+}
+
+static int64_t
+next_due(const struct cudaq *q, int64_t until)
+{
+    if (q->save_due_us && q->save_due_us < until)
+        until = q->save_due_us;
+    if (q->say_due_us && q->say_due_us < until)
+        until = q->say_due_us;
+    return until;
+}
+
+static int
+follow(struct cudaq *q)
+{
+    int64_t poll_us = (int64_t)(q->config.poll_s * 1e6);
+    int64_t round_us;
+    struct err e = {0};
+
+    poll_us = poll_us > POLL_MIN_US ? poll_us : POLL_MIN_US;
+    round_us = clock_boot_us() + poll_us;
+    for (;;) {
+        int woke = compat_wait(&q->session, next_due(q, round_us)), sig;
+        bool round = clock_boot_us() >= round_us;
+
+        if (woke & WOKE_SIGNAL && (sig = compat_signal(&q->session)) != 0)
+            return sig == SIGINT ? interrupt(q) : 128 + sig;
+        if (round)
+            round_us = clock_boot_us() + poll_us;
+        if (work(q, woke, round, &e) < 0 && (e.code != ERR_UNREACHABLE || mend(q, &e) < 0))
+            return fail(err_exit_status(e.code), "%s", e.text);
+    }
+}
+
+static int
+begin(struct cudaq *q)
+{
+    static const char *const settings[] = {"margin_mib=0", "placement=spread", NULL};
+    const struct compat_home home = {.root = q->log_root, .settings = settings};
+    struct err e = {0};
+
+    if (file_mkdirs(q->config.log_dir, 0777, &e) < 0 || reload(q, &e) < 0)
+        return fail(1, "%s", e.text);
+    say("[cudaq] Starting job dispatch loop.");
+    if (compat_open(&q->session, &home, &e) < 0)
+        return fail(1, "%s", e.text);
+    compat_watch(&q->session, q->config.jobs_file);
+    compat_watch(&q->session, q->config.commands_file);
+    if (cq_read_cards(q, &e) < 0 || cq_recall(q, &e) < 0 || cq_jobs_save(q, &e) < 0)
+        return fail(1, "%s", e.text);
+    warn_of_cards(q);
+    if (update(q, &e) < 0 || cq_jobs_save(q, &e) < 0)
+        return fail(1, "%s", e.text);
+    if (cq_count(q, CQ_PENDING) == 0 || cq_sendable(q) == 0)
+        say_state(q);
+    return follow(q);
+}
+
+static int
+run(struct cudaq *q)
+{
+    struct err e = {0};
+    int status = 0;
+    auto_close int lock = -1;
+
+    for (int i = 0; i < GPU_MAX; i++)
+        q->totals[i] = -1;
+    q->new_commands = json_array();
+    q->log_root = compat_absolute(q->config.log_dir);
+    q->sync_path = compat_absolute(q->config.jobs_file);
+    lock = lock_jobs(q, &status);
+    if (lock < 0)
+        return status;
+    status = begin(q);
+    if (cq_jobs_save(q, &e) < 0)
+        fail(1, "%s", e.text);
+    compat_close(&q->session);
+    return status;
+}
+
+int
+compat_cudaq(int argc, char **argv)
+{
+    const struct pyarg_parser parser = {
+        .prog = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0],
+        .about = "GPU-Aware Job Dispatcher with Persistent "
+                 "Tracking, served by Berth",
+        .args = nothing,
+        .commands = commands,
+        .dest = "command"};
+    struct cudaq q = {.session = {.signals = -1}};
+    struct pyarg_value none[2], v[ARGS];
+    struct err e = {0};
+    int status, at = pyarg_read(&parser, argc, argv, none, &status);
+
+    if (at == PYARG_EXIT)
+        return status;
+    at = pyarg_read_command(&parser, argc - at, argv + at, v, &status);
+    if (at == PYARG_EXIT)
+        return status;
+    cq_config_init(&q.config);
+    if (read_config(&q.config, v, &e) < 0)
+        status = fail(1, "%s", e.text);
+    else
+        status = at == 0 ? run(&q) : cq_status(&q.config);
+    cq_jobs_free(&q);
+    cq_config_free(&q.config);
+    return status;
+}

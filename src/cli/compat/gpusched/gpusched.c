@@ -1,0 +1,365 @@
+/* `gpusched`: a file of shell commands, placed by free GPU memory, as gpusched 0.4.0 (and
+ * 0.3.0, of which that is a superset) has it, to the byte of its options, lines, journal, board
+ * and names of logs. This file loops; gpusched.h says who does the rest.
+ * Jobs are the daemon's: when this process dies they go on, and the same command finds them
+ * again. */
+#include "cli/compat/gpusched/gpusched.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/compat/compat.h"
+#include "cli/compat/paths.h"
+#include "cli/compat/pytext.h"
+#include "cli/compat/records.h"
+#include "wire/client.h"
+
+#define SETTINGS       5
+#define SAMPLE_MIN_MS  50
+#define SAMPLE_MAX_MS  1000
+#define POLL_MIN_US    20000
+#define STOP_WAIT_US   (GS_GRACE_US + 5000000)
+#define INTERRUPTED    130
+#define RECONNECTS_MAX 5
+
+/* ------------------------------------------------------------- its places */
+
+static void
+find_places(struct gpusched *g)
+{
+    g->log_root = compat_absolute(g->opt.log_dir);
+    g->journal_path = py_path(g->opt.log_dir, "journal.jsonl");
+    g->board_path = py_path(g->opt.log_dir, "status.txt");
+    /* Whoever shares the journal shares the lines' identities. */
+    g->sync_path = xasprintf("%s/journal.jsonl", g->log_root);
+}
+
+/* Two with one journal would start everything twice. Returns the descriptor; -1, said. */
+static int
+lock_places(struct gpusched *g, int *status)
+{
+    auto_free char *path = xasprintf("%s/.gpusched.lock", g->opt.log_dir);
+    struct err e = {0};
+    bool held = false;
+    int fd = -1;
+
+    if (file_mkdirs(g->opt.log_dir, 0777, &e) == 0)
+        fd = records_lock(path, &held, &e);
+    if (fd < 0 && held)
+        *status =
+            gs_fail(1,
+                    "another gpusched works with %s; append your lines to its jobs file, or "
+                    "name another folder with --log-dir",
+                    g->opt.log_dir);
+    else if (fd < 0)
+        *status = gs_fail(1, "%s", e.text);
+    return fd;
+}
+
+/* What the options mean for a daemon of its own. */
+static double
+clamp(double v, double least, double most)
+{
+    return v < least ? least : v > most ? most : v;
+}
+
+static int
+open_session(struct gpusched *g, struct err *e)
+{
+    double sample_ms = clamp(g->opt.poll_s * 1000, SAMPLE_MIN_MS, SAMPLE_MAX_MS);
+    auto_free char *sim =
+        g->opt.simulated ? xasprintf("%lldx%dM", (long long)g->opt.sim, GS_SIM_MIB) : NULL;
+    auto_free char *module = xasprintf("%s/.berth/python", g->log_root);
+    auto_free char *sample = xasprintf("sample_ms=%.0f", sample_ms);
+    auto_free char *margin = xasprintf("margin_mib=%lld", (long long)g->opt.margin_mib);
+    auto_free char *tolerance = xasprintf("tolerance=%.6f", clamp(g->opt.tolerance, 0, 1));
+    auto_free char *spike = xasprintf("spike_buffer=%.6f", clamp(g->opt.spike_buffer, 0, 10));
+    const char *settings[SETTINGS] = {sample, margin, tolerance, spike, NULL};
+    const struct compat_home home = {.root = g->log_root, .sim = sim, .settings = settings};
+
+    if (compat_open(&g->session, &home, e) < 0)
+        return -1;
+    return g->session.link.own && g->session.link.args.sim ? gs_offer_module(module, e) : 0;
+}
+
+/* --------------------------------------------------------------- the loop */
+
+static bool
+any_running(const struct gpusched *g)
+{
+    return g->n_running > 0;
+}
+
+/* Ctrl-C: what waits is taken out, what runs is ended, and awaited for as long as that may
+ * take. The journal keeps it as begun, so the next run runs it again. */
+static int
+interrupt(struct gpusched *g)
+{
+    int64_t until = clock_boot_us() + STOP_WAIT_US;
+    json_t *ids = json_array();
+    auto_json json_t *result = NULL;
+    struct gs_job *job, *next;
+    struct err e = {0};
+
+    gs_warn(g, "interrupted — terminating running jobs");
+    gs_flush(g);
+    g->leaving = true;
+    HASH_ITER(by_id, g->ids, job, next)
+    {
+        if (job->run)
+            json_array_append_new(ids, json_integer(job->id));
+    }
+    if (compat_sync(&g->session, g->sync_path, NULL, 0, false, &result, &e) < 0 ||
+        compat_cancel(&g->session, json_incref(ids), &e) < 0)
+        gs_fail(1, "%s", e.text);
+    json_decref(ids);
+    while (any_running(g) && clock_boot_us() < until) {
+        int woke = compat_wait(&g->session, until);
+
+        gs_take_events(g);
+        if (woke & WOKE_LOST || (woke & WOKE_SIGNAL && compat_signal(&g->session)))
+            break;
+    }
+    return INTERRUPTED;
+}
+
+/* Its jobs and its queue are the daemon's and go on. */
+static int
+leave(struct gpusched *g, int sig)
+{
+    gs_warn(g, "stopped by signal %d — the jobs go on; the same command finds them again", sig);
+    gs_flush(g);
+    return 128 + sig;
+}
+
+/* Finds or starts the daemon again, and tells it everything once more. */
+static int
+mend(struct gpusched *g, struct err *e)
+{
+    for (int i = 0; i < RECONNECTS_MAX; i++) {
+        g->following = false;
+        g->sync_due = true;
+        if (compat_again(&g->session, e) == 0 && gs_tick(g, e) == 0 &&
+            gs_look_at_running(g, e) == 0)
+            return 0;
+        if (e->code != ERR_UNREACHABLE)
+            return -1;
+    }
+    return -1;
+}
+
+static bool
+is_drained(struct gpusched *g)
+{
+    return g->n_pending == 0 && g->n_running == 0;
+}
+
+static int64_t
+next_due(const struct gpusched *g, int64_t round_us)
+{
+    return g->board_due_us && g->board_due_us < round_us ? g->board_due_us : round_us;
+}
+
+static void
+draw_if_due(struct gpusched *g, bool now)
+{
+    if (!now && (!g->board_due_us || clock_boot_us() < g->board_due_us))
+        return;
+    gs_flush(g);
+    g->board_due_us = 0;
+    gs_draw_board(g);
+}
+
+/* What has come up since the last wait. */
+static int
+work(struct gpusched *g, int woke, bool round, struct err *e)
+{
+    auto_buf struct buf words = BUF_INIT;
+
+    gs_take_events(g);
+    if (woke & WOKE_LOST)
+        return mend(g, e);
+    if (woke & WOKE_FILE || (round && g->empty_seen))
+        (void)gs_read_file(g, false, &words);
+    if (round && gs_look_at_running(g, e) < 0)
+        return -1;
+    return gs_tick(g, e);
+}
+
+static int
+follow(struct gpusched *g)
+{
+    int64_t poll_us = (int64_t)(g->opt.poll_s * 1e6);
+    int64_t round_us = clock_boot_us() + (poll_us > POLL_MIN_US ? poll_us : POLL_MIN_US);
+    struct err e = {0};
+
+    for (;;) {
+        int woke, sig;
+        bool round;
+
+        if (is_drained(g) && !g->opt.watch)
+            return gs_summary(g);
+        if (is_drained(g) && !g->wait_said)
+            gs_say(g, "queue drained — watching jobs file for new lines (Ctrl-C to stop)");
+        g->wait_said = is_drained(g);
+        gs_flush(g);
+        woke = compat_wait(&g->session, next_due(g, round_us));
+        if (woke & WOKE_SIGNAL && (sig = compat_signal(&g->session)) != 0)
+            return sig == SIGINT ? interrupt(g) : leave(g, sig);
+        round = clock_boot_us() >= round_us;
+        if (round)
+            round_us = clock_boot_us() + (poll_us > POLL_MIN_US ? poll_us : POLL_MIN_US);
+        if (work(g, woke, round, &e) < 0 && (e.code != ERR_UNREACHABLE || mend(g, &e) < 0)) {
+            gs_flush(g);
+            return gs_fail(err_exit_status(e.code), "%s", e.text);
+        }
+        draw_if_due(g, round);
+    }
+}
+
+static void
+say_queued(struct gpusched *g)
+{
+    auto_buf struct buf poll = BUF_INIT;
+
+    py_add_float(&poll, g->opt.poll_s);
+    gs_say(
+        g,
+        "%zu jobs queued [live queue (file re-read each tick)] (poll every %ss; status board: "
+        "%s)",
+        g->specs.n, buf_str(&poll), g->board_path);
+    gs_flush(g);
+}
+
+static void
+say_cards(struct gpusched *g)
+{
+    auto_buf struct buf list = BUF_INIT;
+
+    if (g->opt.gpus_said)
+        return;
+    for (int i = 0; i < GPU_MAX; i++) {
+        if (g->totals[i] >= 0)
+            buf_addf(&list, "%s%d", list.len ? ", " : "", i);
+    }
+    gs_say(g, "discovered GPUs: [%s]", buf_str(&list));
+}
+
+static int
+begin(struct gpusched *g)
+{
+    auto_buf struct buf why = BUF_INIT;
+    struct err e = {0};
+    int n;
+
+    say_queued(g);
+    if (open_session(g, &e) < 0)
+        return gs_fail(1, "%s", e.text);
+    compat_watch(&g->session, g->opt.jobs_path);
+    n = gs_read_cards(g, &why, &e);
+    if (n == -2) {
+        gs_warn(g, "GPU query failed (%s); attempt 1", buf_str(&why));
+        gs_flush(g);
+        return gs_fail(1, "no GPU can be used: %s; --sim 2 simulates two", buf_str(&why));
+    }
+    if (n < 0)
+        return gs_fail(err_exit_status(e.code), "%s", e.text);
+    say_cards(g);
+    /* What was executed before we followed is seen by looking. */
+    if (gs_recall(g, &e) < 0 || gs_tick(g, &e) < 0 || gs_look_at_running(g, &e) < 0) {
+        gs_flush(g);
+        return gs_fail(err_exit_status(e.code), "%s", e.text);
+    }
+    draw_if_due(g, true);
+    return follow(g);
+}
+
+static void
+release(struct gpusched *g)
+{
+    struct gs_job *job, *next;
+
+    compat_close(&g->session);
+    HASH_CLEAR(by_id, g->ids);
+    HASH_ITER(hh, g->jobs, job, next)
+    {
+        HASH_DEL(g->jobs, job);
+        free(job->run);
+        free(job->command);
+        free(job);
+    }
+    gs_jobs_free(&g->specs);
+    buf_free(&g->last_text);
+    buf_free(&g->said_broken);
+    buf_free(&g->journal);
+    buf_free(&g->out);
+    free(g->results);
+    free(g->pending);
+    free(g->journal_path);
+    free(g->board_path);
+    free(g->log_root);
+    free(g->sync_path);
+}
+
+static int
+load(struct gpusched *g)
+{
+    auto_buf struct buf words = BUF_INIT;
+    int rc = gs_read_file(g, true, &words);
+
+    if (rc == -1)
+        return gs_fail(2, "cannot read jobs file: %s", buf_str(&words));
+    if (rc < 0)
+        return gs_fail(2, "%s", buf_str(&words));
+    if (g->specs.n == 0 && !g->opt.watch)
+        return gs_fail(2, "jobs file contains no jobs (use --watch to wait for some)");
+    return 0;
+}
+
+/* With the lock: the journal, then everything else. */
+static int
+run(struct gpusched *g)
+{
+    struct err e = {0};
+    int status = 0;
+    auto_close int lock = lock_places(g, &status);
+
+    if (lock < 0)
+        return status;
+    if (g->opt.fresh && unlink(g->journal_path) < 0 && errno != ENOENT)
+        return gs_fail(1, "cannot remove %s: %s", g->journal_path, strerror(errno));
+    if (gs_journal_load(g, &e) < 0)
+        return gs_fail(1, "%s", e.text);
+    status = begin(g);
+    if (g->session.events)
+        gs_draw_board(g);
+    return status;
+}
+
+int
+compat_gpusched(int argc, char **argv)
+{
+    struct gpusched g = {.session = {.signals = -1}};
+    int status = gs_read_options(&g.opt, argc, argv);
+
+    for (int i = 0; i < GPU_MAX; i++)
+        g.totals[i] = -1;
+
+    if (status >= 0)
+        return status;
+    find_places(&g);
+    status = load(&g);
+    if (status == 0)
+        status = run(&g);
+    release(&g);
+    return status;
+}

@@ -1,0 +1,214 @@
+/* What the files of the drop-in gpusched share. gpusched.c loops, options.c reads the
+ * options; jobs.c reads its jobs file; journal.c its journal;
+ * queue.c holds the lines against both and tells the daemon; events.c takes
+ * what the daemon tells; end.c says how a job ended and sums up; board.c
+ * draws status.txt. The journal says what is over, the daemon what waits and runs. */
+#ifndef CLI_COMPAT_GPUSCHED_GPUSCHED_H
+#define CLI_COMPAT_GPUSCHED_GPUSCHED_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "base/buf.h"
+#include "base/request.h"
+#include "cli/compat/session.h"
+
+struct err;
+
+#define GS_VERSION  "0.4.0"
+#define GS_KEY_SIZE 32 /* 12 hex digits, '#', occurrence */
+#define GS_SIM_MIB  24000
+#define GS_GRACE_US 10000000
+
+/* ----------------------------------------------------------------- jobs.c */
+
+struct gs_job;
+
+/* One line of the jobs file. */
+struct gs_spec {
+    char *command;   /* owned */
+    double vram_mib; /* per GPU, whole; 0: undeclared */
+    int64_t gpus;
+    double timeout_s; /* 0: none */
+    int64_t retries;
+    bool cancel;
+    char key[GS_KEY_SIZE];
+    struct gs_job *job; /* what is known of it; set once the file is good */
+};
+
+struct gs_jobs {
+    struct gs_spec *at; /* owned */
+    size_t n, cap;
+};
+
+/* 0; -1 with why, "jobs file line 3: ...", and no lines. */
+int gs_jobs_parse(const char *text, size_t len, struct gs_jobs *out, struct buf *why);
+void gs_jobs_free(struct gs_jobs *j);
+
+/* ------------------------------------------------------------------ a job */
+
+/* While it runs, or is known to. */
+struct gs_run {
+    int64_t attempt;
+    int64_t pgid; /* 0: not known yet */
+    bool journaled;
+    int64_t started_boot_us;
+    int n_gpus;
+    int gpus[GPU_MAX];
+    int64_t last_mib[GPU_MAX]; /* per slot of gpus; -1: not attributed */
+    int64_t peak_mib[GPU_MAX];
+    double vram_mib; /* of this attempt; 0: undeclared */
+    double timeout_s;
+    bool over_warned, timed_out, cancelled, escalated;
+    int64_t killed_boot_us; /* TERM was sent; 0: not */
+    int64_t said_peak;      /* by --verbose */
+};
+
+/* What the journal and this process know of a line, by its key. */
+struct gs_job {
+    char key[GS_KEY_SIZE];
+    int64_t no; /* 0: not seen yet */
+    char *command;
+    int64_t attempts; /* that have ended */
+    bool terminal, ok;
+    bool before; /* was ok before this run */
+    bool known;  /* the journal had it before this run */
+    bool skip_said;
+    bool orphan_said;
+    int64_t next_vram;    /* after an OOM; 0: as declared */
+    bool was_running;     /* begun by another gpusched (or an earlier one), no end known */
+    int64_t running_pgid; /* its group; 0: none */
+    int64_t id;           /* the daemon's; 0: none */
+    const char *synced;   /* what the daemon last said of it in an answer; NULL: nothing */
+    int64_t oom_base;     /* attempts before the daemon had it; -1: it has not had it */
+    int lost;             /* how often its supervisor vanished */
+    const struct gs_spec *spec; /* its line; NULL: the file has none */
+    struct gs_run *run;         /* owned; NULL: does not run */
+    UT_hash_handle hh;
+    UT_hash_handle by_id;
+};
+
+struct gs_result {
+    struct gs_job *job;
+    int64_t code;
+    int64_t peak_mib;
+    const char *verdict;
+};
+
+struct gs_options {
+    const char *jobs_path;
+    const char *log_dir;
+    uint64_t devices; /* --gpus; 0: all */
+    bool gpus_said;
+    int64_t idle_mib, margin_mib, oom_retries;
+    double tolerance, poll_s, spike_buffer;
+    bool exclusive, watch, fresh, verbose;
+    bool simulated;
+    int64_t sim;
+};
+
+struct gpusched {
+    struct gs_options opt;
+    struct compat_session session;
+    struct gs_jobs specs;   /* the last good ones */
+    struct buf last_text;   /* of the jobs file, as it was parsed */
+    struct buf said_broken; /* the last complaint about it */
+    struct gs_job *jobs;    /* by key */
+    struct gs_job *ids;     /* by the daemon's id */
+    int64_t next_no;
+    struct buf journal; /* lines to be written */
+    bool journal_broken;
+    int64_t journal_us; /* when it was last written before this run, wall time; 0: never */
+    char *journal_path, *board_path, *log_root, *sync_path;
+    struct buf out; /* lines to be printed */
+    struct gs_result *results;
+    size_t n_results, cap_results;
+    size_t n_running, n_pending;
+    struct gs_spec **pending; /* borrowed from specs, in file order */
+    int64_t totals[GPU_MAX];  /* memory of each card; -1: there never was one */
+    bool sync_due;            /* the daemon is to be told what waits */
+    bool fresh_due;           /* and that what has ended there is to run again */
+    bool empty_seen; /* the file held nothing at the last look: perhaps a save half done */
+    bool following, leaving, wait_said;
+    int64_t board_due_us; /* when the board is to be drawn again; 0: nothing has changed */
+};
+
+/* -------------------------------------------------------------- options.c */
+
+/* -1: go on; else the program ends with that status. */
+int gs_read_options(struct gs_options *o, int argc, char **argv);
+/* "gpusched: words" to standard error; returns status. */
+int gs_fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* -------------------------------------------------------------- journal.c */
+
+/* Reads the journal; what cannot be read of it is passed over. */
+int gs_journal_load(struct gpusched *g, struct err *e);
+/* Writes what has been noted, durably. Says once when it cannot. */
+void gs_journal_flush(struct gpusched *g);
+struct gs_job *gs_job_of(struct gpusched *g, const struct gs_spec *spec); /* made when new */
+/* Numbers it on first sight. */
+int64_t gs_seen(struct gpusched *g, struct gs_job *job, const char *command);
+void gs_note_started(struct gpusched *g, struct gs_job *job);
+void gs_note_interrupted(struct gpusched *g, struct gs_job *job);
+void gs_note_oom(struct gpusched *g, struct gs_job *job, int64_t next_vram);
+/* run NULL: it never ran. util negative: not known. */
+void gs_note_done(struct gpusched *g, struct gs_job *job, const char *status, int64_t code,
+                  const struct gs_run *run, double util);
+
+/* ---------------------------------------------------------------- queue.c */
+
+/* Reads the jobs file. At the start -1 with what is wrong in words; later it warns, once for
+ * each complaint, and the last good queue stays. */
+int gs_read_file(struct gpusched *g, bool first, struct buf *words);
+/* Obeys the lines: what is to be stopped, what waits, what can never run; tells the daemon. */
+int gs_tick(struct gpusched *g, struct err *e);
+/* Before the first tick: what was begun earlier is taken over, or settled. */
+int gs_recall(struct gpusched *g, struct err *e);
+void gs_list_pending(struct gpusched *g);
+void gs_set_id(struct gpusched *g, struct gs_job *job, int64_t id);
+/* Which cards there are; how many. One that was there once counts as one that may come back: a
+ * job that needs it waits. -1 with e, -2 with why there are none. */
+int gs_read_cards(struct gpusched *g, struct buf *why, struct err *e);
+/* Why no set of usable cards would do, even empty; false when one would. */
+bool gs_is_infeasible(const struct gpusched *g, double vram_mib, int64_t gpus, struct buf *why);
+void gs_mark_infeasible(struct gpusched *g, struct gs_job *job, const char *why);
+/* Retries after an OOM that the line has, or all have. */
+int64_t gs_oom_allowed(const struct gpusched *g, const struct gs_spec *spec);
+
+/* --------------------------------------------------------------- events.c */
+
+void gs_take_events(struct gpusched *g);
+/* Memory as it is now, what exceeds, what is late. */
+int gs_look_at_running(struct gpusched *g, struct err *e);
+/* Takes over a job that runs, or settles one that has ended, from its object. */
+void gs_adopt(struct gpusched *g, struct gs_job *job, const json_t *object);
+
+/* ------------------------------------------------------------------ end.c */
+
+/* "[14:02:10] words\n" to be printed. */
+void gs_say(struct gpusched *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void gs_warn(struct gpusched *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Journal first, then the lines. */
+void gs_flush(struct gpusched *g);
+void gs_add_result(struct gpusched *g, struct gs_job *job, int64_t code, int64_t peak,
+                   const char *verdict);
+void gs_finish(struct gpusched *g, struct gs_job *job, const json_t *ended);
+void gs_check_exceeds(struct gpusched *g, struct gs_job *job);
+int64_t gs_run_peak(const struct gs_run *run, int *slot); /* 0: never attributed */
+int gs_summary(struct gpusched *g);                       /* the exit status */
+
+/* ---------------------------------------------------------------- board.c */
+
+void gs_draw_board(struct gpusched *g);
+
+/* --------------------------------------------------------------- module.c */
+
+/* Lets `python3 -m gpusched.simjob` of the jobs find Berth's: a package below dir, put in front
+ * of PYTHONPATH. */
+int gs_offer_module(const char *dir, struct err *e);
+
+#endif

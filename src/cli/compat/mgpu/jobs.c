@@ -1,0 +1,192 @@
+/* What mgpu's clients ask of jobs that there are: which run and wait, and that one be ended. */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/compat/mgpu/mgpu.h"
+#include "wire/client.h"
+
+#define CANCEL_GRACE_MS 2000
+#define CANCEL_WAIT_MS  10000
+
+/* ------------------------------------------------------------------ queue */
+
+enum {
+    COL_ID,
+    COL_ARRAY,
+    COL_TASK,
+    COL_NAME,
+    COL_USER,
+    COL_GPUS,
+    COL_MEM,
+    COL_COMMAND,
+    COL_STATE,
+    COL_IDS,
+    COL_SETUP,
+    COL_TAGS,
+    COLS
+};
+
+#define COL_NAMES                                                                              \
+    "id", "array_job", "array_task", "name", "user", "gpus_wanted", "vram_mib", "command",     \
+        "state", "gpu_ids", "env_setup", "tags"
+
+static bool
+has_tag(const json_t *tags, const char *tag)
+{
+    size_t i;
+    json_t *t;
+
+    json_array_foreach(tags, i, t)
+    {
+        if (json_is_string(t) && strcmp(json_string_value(t), tag) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Jobs that came from elsewhere go by Berth's number. */
+static json_t *
+id_of(const json_t *row, bool from_mgpu)
+{
+    const json_t *array = json_array_get(row, COL_ARRAY);
+
+    if (from_mgpu)
+        return json_incref(json_array_get(row, COL_NAME));
+    if (json_is_integer(array))
+        return json_sprintf("%lld_%lld", (long long)json_integer_value(array),
+                            (long long)json_integer_value(json_array_get(row, COL_TASK)));
+    return json_sprintf("%lld", (long long)json_integer_value(json_array_get(row, COL_ID)));
+}
+
+static json_t *
+texts_of(const json_t *numbers)
+{
+    json_t *out;
+    size_t i;
+    json_t *n;
+
+    if (json_array_size(numbers) == 0)
+        return json_null();
+    out = json_array();
+    json_array_foreach(numbers, i, n)
+        json_array_append_new(out, json_sprintf("%lld", (long long)json_integer_value(n)));
+    return out;
+}
+
+static void
+list_row(const json_t *row, json_t *queue, json_t *running)
+{
+    const char *state = json_string_value(json_array_get(row, COL_STATE));
+    const char *setup = json_string_value(json_array_get(row, COL_SETUP));
+    const json_t *tags = json_array_get(row, COL_TAGS);
+    bool mgpu = has_tag(tags, MGPU_TAG), said_mem = !mgpu || has_tag(tags, MGPU_TAG_MEM);
+    bool waits = state && (strcmp(state, "PENDING") == 0 || strcmp(state, "HELD") == 0);
+    bool none = !setup || (mgpu && strcmp(setup, ":") == 0);
+
+    json_array_append_new(
+        waits ? queue : running,
+        json_pack("{s:o, s:O, s:O, s:o, s:O, s:s, s:o, s:o}", "id", id_of(row, mgpu), "user",
+                  json_array_get(row, COL_USER), "gpus", json_array_get(row, COL_GPUS), "mem",
+                  said_mem ? json_incref(json_array_get(row, COL_MEM)) : json_null(), "cmd",
+                  json_array_get(row, COL_COMMAND), "status", waits ? "queued" : "running",
+                  "gpu_ids", texts_of(json_array_get(row, COL_IDS)), "env_setup_cmd",
+                  none ? json_null() : json_string(setup)));
+}
+
+json_t *
+mgpu_answer_queue(struct client *c, struct err *e)
+{
+    static const char *const names[COLS] = {COL_NAMES};
+    auto_json json_t *result = NULL;
+    json_t *fields = json_array(), *queue, *running;
+    size_t i;
+    json_t *row;
+
+    for (i = 0; i < COLS; i++)
+        json_array_append_new(fields, json_string(names[i]));
+    if (client_call(c, "jobs", json_pack("{s:o, s:s}", "fields", fields, "order", "turn"),
+                    &result, e) < 0)
+        return NULL;
+    queue = json_array();
+    running = json_array();
+    json_array_foreach(json_object_get(result, "rows"), i, row) list_row(row, queue, running);
+    return json_pack("{s:s, s:o, s:o}", "status", "ok", "queue", queue, "running", running);
+}
+
+/* ----------------------------------------------------------------- cancel */
+
+/* What berthd calls the job: those of mgpu have the id as their name, which is the caller's
+ * own; others go by number, as mgpu_queue shows them. NULL: such an id there cannot be. */
+static json_t *
+selector_of(const char *id)
+{
+    size_t n = strlen(id), digits = strspn(id, "0123456789_");
+
+    if (n == MGPU_ID_LEN && strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == n)
+        return json_sprintf("name:%s", id);
+    if (n > 0 && n < 20 && digits == n && isdigit((unsigned char)id[0]))
+        return json_string(id);
+    return NULL;
+}
+
+static void
+on_ended(void *ctx, int64_t id, json_t *result, const struct err *error)
+{
+    bool *ended = ctx;
+
+    (void)id;
+    (void)result;
+    (void)error;
+    *ended = true;
+}
+
+/* Whoever reads `ok` may count on the processes being gone. */
+static void
+await_end(struct client *c, const json_t *ids)
+{
+    int64_t until = clock_boot_us() + CANCEL_WAIT_MS * 1000LL;
+    json_t *select = json_array();
+    bool ended = false;
+    size_t i;
+    json_t *id;
+
+    json_array_foreach(ids, i, id)
+        json_array_append_new(select, json_sprintf("%lld", (long long)json_integer_value(id)));
+    client_listen(c, NULL, on_ended, &ended);
+    if (client_send(c, "wait", json_pack("{s:o}", "select", select), NULL) < 0)
+        return;
+    while (!ended && clock_boot_us() < until &&
+           client_wait(c, (int)((until - clock_boot_us()) / 1000) + 1, NULL) == 0)
+        continue;
+}
+
+json_t *
+mgpu_answer_cancel(struct client *c, const json_t *request, struct err *e)
+{
+    const json_t *id = json_object_get(request, "job_id");
+    auto_json json_t *result = NULL;
+    json_t *select, *ids;
+
+    if (!json_is_string(id)) {
+        err_set(e, ERR_USAGE, "cancel needs \"job_id\", a text");
+        return NULL;
+    }
+    select = selector_of(json_string_value(id));
+    if (!select) {
+        err_set(e, ERR_NO_JOB, "there is no such job");
+        return NULL;
+    }
+    if (client_call(c, "cancel",
+                    json_pack("{s:[o], s:i}", "select", select, "grace_ms", CANCEL_GRACE_MS),
+                    &result, e) < 0)
+        return NULL;
+    ids = json_object_get(result, "ids");
+    if (json_array_size(ids) == 0) {
+        err_set(e, ERR_NO_JOB, "there is no such job, or it has ended");
+        return NULL;
+    }
+    await_end(c, ids);
+    return json_pack("{s:s}", "status", "ok");
+}

@@ -1,0 +1,108 @@
+/* mgpu_queue and mgpu_cancel: one question, and the lines of the original. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "cli/answer.h"
+#include "cli/cli.h"
+#include "cli/compat/compat.h"
+#include "cli/compat/mgpu/mgpu.h"
+#include "wire/client.h"
+
+/* As Python prints it, on one line. */
+static void
+add_value(struct buf *out, const json_t *job, const char *key)
+{
+    const json_t *v = json_object_get(job, key);
+
+    if (json_is_string(v))
+        text_add_safe(out, json_string_value(v), json_string_length(v), 0);
+    else if (json_is_integer(v))
+        buf_addf(out, "%lld", (long long)json_integer_value(v));
+    else
+        buf_adds(out, "None");
+}
+
+static void
+add_jobs(struct buf *out, const char *title, const json_t *jobs)
+{
+    static const struct {
+        const char *title, *key;
+    } parts[] = {{"ID: ", "id"},      {" | User: ", "user"}, {" | GPUs: ", "gpus"},
+                 {" | Mem: ", "mem"}, {" | CMD: ", "cmd"},   {" | Status: ", "status"}};
+    size_t i;
+    json_t *job;
+
+    buf_addf(out, "--- %s ---\n", title);
+    json_array_foreach(jobs, i, job)
+    {
+        for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
+            buf_adds(out, parts[p].title);
+            add_value(out, job, parts[p].key);
+        }
+        buf_addc(out, '\n');
+    }
+}
+
+static bool
+is_ok(const json_t *reply)
+{
+    return strcmp(answer_str(reply, "status"), "ok") == 0;
+}
+
+static bool
+wants_help(int argc, char **argv)
+{
+    return argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+}
+
+static int
+put(const char *text)
+{
+    return cli_write(text, strlen(text));
+}
+
+int
+compat_mgpu_queue(int argc, char **argv)
+{
+    auto_buf struct buf out = BUF_INIT;
+    auto_json json_t *reply = NULL;
+
+    if (wants_help(argc, argv))
+        return put("Usage: mgpu_queue\n");
+    reply = mgpu_ask_once("mgpu_queue", json_pack("{s:s}", "cmd", "queue"));
+    if (!reply)
+        return 1;
+    if (!is_ok(reply)) {
+        buf_addf(&out, "Query failed: %s\n", answer_str(reply, "msg"));
+        (void)cli_put(&out);
+        return 1;
+    }
+    add_jobs(&out, "Running Jobs", json_object_get(reply, "running"));
+    add_jobs(&out, "Queue", json_object_get(reply, "queue"));
+    return cli_put(&out);
+}
+
+int
+compat_mgpu_cancel(int argc, char **argv)
+{
+    auto_json json_t *reply = NULL;
+    static const char usage[] = "Usage: mgpu_cancel <job_id>\n";
+
+    if (argc < 2 || wants_help(argc, argv)) {
+        int status = put(usage);
+
+        return argc < 2 ? 1 : status;
+    }
+    reply = mgpu_ask_once("mgpu_cancel",
+                          json_pack("{s:s, s:s}", "cmd", "cancel", "job_id", argv[1]));
+    if (!reply)
+        return 1;
+    if (is_ok(reply))
+        return put("Job cancelled.\n");
+    (void)put("Cancel failed.\n");
+    return answer_str(reply, "msg")[0]
+               ? mgpu_fail("mgpu_cancel", "%s", answer_str(reply, "msg"))
+               : 1;
+}

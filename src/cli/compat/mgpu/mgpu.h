@@ -1,0 +1,94 @@
+/* mgpu: mgpu_scheduler_server, mgpu_srun, mgpu_queue and mgpu_cancel, and the protocol between
+ * them, which clients of the original speak too: one JSON object a connection on a UNIX socket.
+ * server.c listens and gives each connection a process of its own that becomes whoever
+ * connected; peer.c answers there, asking berthd as that user, with jobs.c for the
+ * queue. wish.c reads a submit request, submit.c makes a job of it, stream.c
+ * brings its output. ask.c is the clients' end of the
+ * connection. Where no server runs but a daemon does, they have peer.c in a process of
+ * their own. */
+#ifndef CLI_COMPAT_MGPU_MGPU_H
+#define CLI_COMPAT_MGPU_MGPU_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct client;
+struct err;
+struct frame;
+
+#define MGPU_SOCKET   "/tmp/mgpu_scheduler.sock" /* MGPU_SCHEDULER_SOCKET names another */
+#define MGPU_TAG      "mgpu"                     /* what its jobs are known by */
+#define MGPU_TAG_MEM  "mgpu:mem"                 /* of those that said how much */
+#define MGPU_ID_LEN   8
+#define MGPU_MAX_JSON (16 << 20)
+
+const char *mgpu_socket(void);
+
+/* "NAME: words" to standard error; returns 1, which is all that these programs know. */
+int mgpu_fail(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ------------------------------------------------------- the server's end */
+
+struct mgpu_service {
+    char daemon[108];   /* berthd's socket */
+    int64_t max_job_ms; /* the limit of jobs that name none; 0: none */
+};
+
+/* The socket at which c's daemon listens. */
+int mgpu_service_of(struct mgpu_service *s, struct client *c, struct err *e);
+
+/* One connection, to its end. as_peer: this process, forked by root's server, becomes the user
+ * at the other end first; else only its own user is served. */
+void mgpu_serve(int fd, const struct mgpu_service *s, bool as_peer);
+/* The same in a process that has just been forked for it, and ends with it: in a session of its
+ * own, which no Ctrl-C reaches, with nothing of its parent's. */
+_Noreturn void mgpu_serve_apart(int fd, const struct mgpu_service *s, bool as_peer);
+
+/* Who is served: what the accounts say. */
+struct mgpu_user {
+    char *name, *home, *shell; /* owned */
+};
+void mgpu_user_free(struct mgpu_user *u);
+
+/* Checks a submit request and makes a job of it. id (MGPU_ID_LEN characters and a NUL) becomes
+ * the job's; *job is berthd's number of it, *log (owned by the caller) its output's file. */
+struct mgpu_submitted {
+    char id[MGPU_ID_LEN + 1];
+    int64_t job;
+    char *log;
+};
+int mgpu_submit(struct client *c, const struct mgpu_service *s, const struct mgpu_user *u,
+                const json_t *request, struct mgpu_submitted *out, struct err *e);
+
+/* Answers of their requests; NULL with words. */
+json_t *mgpu_answer_queue(struct client *c, struct err *e);
+json_t *mgpu_answer_cancel(struct client *c, const json_t *request, struct err *e);
+
+struct mgpu_stream {
+    int fd;
+    const struct mgpu_service *service;
+    const struct mgpu_submitted *job;
+    bool bytes; /* output goes as bytes, in pieces; else as lines of text */
+};
+/* The output and the end of a job, until the client leaves or the job is over. */
+void mgpu_stream(const struct mgpu_stream *what, struct client *c);
+
+/* A reply. 0; -1: the client has gone. */
+int mgpu_send(int fd, const json_t *reply, bool newline);
+
+/* ------------------------------------------------------- the clients' end */
+
+/* A connection to the server, or to what serves in its stead. -1: said. */
+int mgpu_connect(const char *name);
+/* Sends the request, which is stolen, with the mark of these programs in it. */
+int mgpu_ask(int fd, json_t *request);
+/* The next object of what has come into in; NULL: none is whole. */
+json_t *mgpu_next(struct frame *in);
+/* Reads once, waiting. False: the server has gone. */
+bool mgpu_read(int fd, struct frame *in);
+/* Both, for a request of one answer; NULL: said. */
+json_t *mgpu_ask_once(const char *name, json_t *request);
+
+#endif

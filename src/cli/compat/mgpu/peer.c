@@ -1,0 +1,280 @@
+/* One connection of mgpu's protocol: who is there, what he asks for, the answer. Everything is
+ * asked of berthd as that user, by a process that is his: what the message says of users counts
+ * for nothing. Whatever is wrong with a request ends in a `fail` with words. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/answer.h"
+#include "cli/compat/mgpu/mgpu.h"
+#include "cli/compat/pytext.h"
+#include "sys/rlimits.h"
+#include "wire/client.h"
+
+#define BEGIN_MS    30000 /* for the first byte */
+#define MORE_MS     1500  /* for the rest of what has begun: there is no mark of its end */
+#define CHUNK       65536
+#define PEER_FD     3 /* above the standard ones */
+#define PATIENCE_MS 15000
+
+struct peer {
+    int fd;
+    const struct mgpu_service *service;
+    struct mgpu_user user;
+    bool ours; /* mgpu_srun and its kin of Berth, not the original's */
+};
+
+void
+mgpu_user_free(struct mgpu_user *u)
+{
+    free(u->name);
+    free(u->home);
+    free(u->shell);
+    *u = (struct mgpu_user){0};
+}
+
+int
+mgpu_service_of(struct mgpu_service *s, struct client *c, struct err *e)
+{
+    const char *path = client_path(c);
+
+    if (!path || path[0] != '/' || strlen(path) >= sizeof s->daemon)
+        return err_set(e, ERR_USAGE, "the daemon's socket needs a whole path: %s",
+                       path ? path : "it has none");
+    memcpy(s->daemon, path, strlen(path) + 1);
+    return 0;
+}
+
+int
+mgpu_send(int fd, const json_t *reply, bool newline)
+{
+    auto_buf struct buf out = BUF_INIT;
+
+    py_add_json(&out, reply, 0);
+    if (newline)
+        buf_addc(&out, '\n');
+    return file_write_all(fd, out.data, out.len);
+}
+
+/* ----------------------------------------------------------- who is there */
+
+/* The limits of who connected, as they would be the job's without a server between. Only while
+ * that process is his: another may have its number by now. */
+static void
+take_limits(const struct ucred *cred)
+{
+    auto_free char *proc = xasprintf("/proc/%d", (int)cred->pid);
+    auto_buf struct buf text = BUF_INIT;
+    struct rlimits limits;
+    struct stat st;
+
+    if (cred->pid > 0 && rlimits_of(cred->pid, &text) == 0 && stat(proc, &st) == 0 &&
+        st.st_uid == cred->uid && rlimits_parse(buf_str(&text), &limits, NULL) == 0)
+        (void)rlimits_apply(&limits);
+}
+
+static int
+become(const struct ucred *cred, const struct passwd *pw, struct err *e)
+{
+    take_limits(cred);
+    if (initgroups(pw->pw_name, pw->pw_gid) < 0 ||
+        setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) < 0 ||
+        setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot work as %s", pw->pw_name);
+    return 0;
+}
+
+static int
+identify(struct peer *p, bool as_peer, struct err *e)
+{
+    struct ucred cred;
+    socklen_t size = sizeof cred;
+    const struct passwd *pw;
+    const char *home;
+
+    if (getsockopt(p->fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot tell who is there");
+    if (!as_peer && cred.uid != geteuid())
+        return err_set(e, ERR_PERMISSION,
+                       "this server is not root's: it serves only the user who started it");
+    errno = 0;
+    pw = getpwuid(cred.uid);
+    if (!pw || !pw->pw_dir)
+        return err_set(e, ERR_FAILED, "user %u has no account on this machine", cred.uid);
+    home = getuid() == 0 || !getenv("HOME") ? pw->pw_dir : getenv("HOME");
+    p->user = (struct mgpu_user){
+        .name = xstrdup(pw->pw_name),
+        .home = xstrdup(home),
+        .shell = xstrdup(pw->pw_shell && pw->pw_shell[0] ? pw->pw_shell : "/bin/sh"),
+    };
+    return as_peer ? become(&cred, pw, e) : 0;
+}
+
+/* ------------------------------------------------------------ the request */
+
+/* 1: there is more; 0: no more will come, or not in time. */
+static int
+read_more(int fd, struct buf *in)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int rc;
+    ssize_t n;
+
+    do
+        rc = poll(&p, 1, in->len ? MORE_MS : BEGIN_MS);
+    while (rc < 0 && errno == EINTR);
+    if (rc <= 0)
+        return 0;
+    buf_reserve(in, CHUNK);
+    n = read(fd, in->data + in->len, CHUNK);
+    if (n <= 0)
+        return 0;
+    in->len += (size_t)n;
+    in->data[in->len] = '\0';
+    return 1;
+}
+
+static json_t *
+read_request(int fd, struct err *e)
+{
+    auto_buf struct buf in = BUF_INIT;
+
+    while (in.len < MGPU_MAX_JSON && read_more(fd, &in)) {
+        json_error_t why;
+        json_t *request = json_loadb(in.data, in.len, 0, &why);
+
+        if (request)
+            return request;
+        if (json_error_code(&why) != json_error_premature_end_of_input) {
+            err_set(e, ERR_USAGE, "the request is no JSON object: %s", why.text);
+            return NULL;
+        }
+    }
+    if (in.len == 0)
+        err_set(e, ERR_USAGE, "the request is empty");
+    else if (in.len >= MGPU_MAX_JSON)
+        err_set(e, ERR_USAGE, "the request is longer than %d MiB", MGPU_MAX_JSON >> 20);
+    else
+        err_set(e, ERR_USAGE, "the request ends before its JSON does");
+    return NULL;
+}
+
+/* ----------------------------------------------------------------- submit */
+
+/* The original's clients take the first piece that they read for the answer, whole: what
+ * follows must not be in it. */
+static void
+await_reader(const struct peer *p)
+{
+    for (int wait_ms = 1; !p->ours; wait_ms = wait_ms < 50 ? wait_ms * 2 : wait_ms) {
+        struct pollfd gone = {.fd = p->fd, .events = POLLRDHUP};
+        int left = 0;
+
+        if (ioctl(p->fd, SIOCOUTQ, &left) < 0 || left == 0)
+            return;
+        if (poll(&gone, 1, wait_ms) > 0 && gone.revents & (POLLHUP | POLLERR))
+            return;
+    }
+}
+
+static json_t *
+answer_submit(struct peer *p, struct client *c, const json_t *request, struct err *e)
+{
+    bool interactive = json_is_true(json_object_get(request, "interactive"));
+    struct mgpu_submitted job = {0};
+    json_t *reply;
+
+    if (mgpu_submit(c, p->service, &p->user, request, &job, e) < 0)
+        return json_pack("{s:s, s:s, s:s}", "status", "fail", "job_id", job.id, "msg", e->text);
+    reply = json_pack("{s:s, s:s}", "status", "ok", "job_id", job.id);
+    if (interactive) {
+        const struct mgpu_stream stream = {p->fd, p->service, &job, p->ours};
+
+        json_object_set_new(reply, "interactive", json_true());
+        if (mgpu_send(p->fd, reply, p->ours) == 0) {
+            await_reader(p);
+            mgpu_stream(&stream, c);
+        }
+        json_decref(reply);
+        reply = NULL;
+    }
+    free(job.log);
+    return reply;
+}
+
+/* -------------------------------------------------------------- all of it */
+
+static json_t *
+answer(struct peer *p, const json_t *request, struct err *e)
+{
+    const char *cmd = answer_str(request, "cmd");
+    bool submits = strcmp(cmd, "submit") == 0, cancels = strcmp(cmd, "cancel") == 0;
+    auto_client struct client *c = NULL;
+
+    if (!json_is_object(request)) {
+        err_set(e, ERR_USAGE, "the request is no JSON object");
+        return NULL;
+    }
+    p->ours = answer_bool(request, "berth");
+    if (!submits && !cancels && strcmp(cmd, "queue") != 0) {
+        err_set(e, ERR_USAGE, "unknown command");
+        return NULL;
+    }
+    c = client_connect(p->service->daemon, e);
+    if (!c)
+        return NULL;
+    client_set_patience(c, PATIENCE_MS);
+    if (submits)
+        return answer_submit(p, c, request, e);
+    return cancels ? mgpu_answer_cancel(c, request, e) : mgpu_answer_queue(c, e);
+}
+
+void
+mgpu_serve(int fd, const struct mgpu_service *s, bool as_peer)
+{
+    struct peer p = {.fd = fd, .service = s};
+    auto_json json_t *request = NULL;
+    auto_json json_t *reply = NULL;
+    struct err e = {0};
+
+    signal(SIGPIPE, SIG_IGN);
+    if (identify(&p, as_peer, &e) == 0 && (request = read_request(fd, &e)))
+        reply = answer(&p, request, &e);
+    if (!reply && e.code)
+        reply = json_pack("{s:s, s:s}", "status", "fail", "msg", e.text);
+    if (reply)
+        (void)mgpu_send(fd, reply, p.ours);
+    mgpu_user_free(&p.user);
+}
+
+_Noreturn void
+mgpu_serve_apart(int fd, const struct mgpu_service *s, bool as_peer)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    sigset_t none;
+
+    setsid();
+    for (int i = 0; i <= STDERR_FILENO && null >= 0; i++)
+        (void)dup2(null, i);
+    if (fd != PEER_FD)
+        (void)dup2(fd, PEER_FD);
+    close_range(PEER_FD + 1, ~0U, 0);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    mgpu_serve(PEER_FD, s, as_peer);
+    _exit(0);
+}

@@ -1,0 +1,353 @@
+/* mgpu_scheduler_server: listens where mgpu's clients look, and gives each connection a process
+ * of its own, which becomes whoever connected and asks berthd as that user (peer.c). So a
+ * peer that is slow, or sends what it likes, is alone with a process that may do no more than
+ * he. The queue is berthd's: the machine's daemon, or one of its own, started here. Jobs
+ * outlive the server, and so does whoever watches one. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/compat/compat.h"
+#include "cli/compat/home.h"
+#include "cli/compat/mgpu/mgpu.h"
+#include "cli/compat/pyarg.h"
+#include "sys/signals.h"
+#include "wire/client.h"
+
+#define NAME          "mgpu_scheduler_server"
+#define SYSTEM_ROOT   "/var/lib/mgpu_scheduler"
+#define BACKLOG       128
+#define PEERS_MAX     1024
+#define PEERS_OF_USER 128
+#define AGAIN_MS      2000
+#define LOOK_MS       30000 /* at the socket's name: cleaners of /tmp take what is old */
+#define MAX_SECONDS   (INT64_C(100) * 365 * 86400)
+
+struct server {
+    int listener, signals;
+    struct compat_link link;
+    struct mgpu_service service;
+    const char *path;
+    ino_t inode; /* of the socket's name */
+    bool lost;   /* the daemon has gone */
+    struct {
+        pid_t pid;
+        uid_t uid;
+    } peers[PEERS_MAX];
+    int n_peers;
+};
+
+enum { ARG_HELP, ARG_MAX, ARGS };
+
+static const struct pyarg args[] = {
+    [ARG_HELP] = PYARG_HELP_ROW,
+    [ARG_MAX] =
+        {"--max-job-time", NULL, PYARG_INT, "SEC",
+         "the longest a job may run that names no limit of its own, in seconds; then it "
+         "goes to the end of the queue (default: no limit)",
+         NULL, false},
+    [ARGS] = {0},
+};
+
+static const struct pyarg_parser parser = {
+    .prog = NAME,
+    .about = "mgpu's server, in front of Berth's queue. Root's serves everybody.",
+    .args = args,
+};
+
+/* ------------------------------------------------------------- the socket */
+
+/* Whose server answers there; -1: nobody's. */
+static int64_t
+listener_of(const struct sockaddr_un *a)
+{
+    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct ucred cred;
+    socklen_t size = sizeof cred;
+
+    if (fd < 0 || (connect(fd, (const struct sockaddr *)a, sizeof *a) < 0 && errno != EAGAIN))
+        return -1;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
+        return 0;
+    return cred.uid;
+}
+
+/* A name that is in nobody's use may be taken. Root does not leave it to whoever made a socket
+ * there first. */
+static int
+check_name(const struct sockaddr_un *a, struct err *e)
+{
+    int64_t uid = listener_of(a);
+    struct stat st;
+
+    if (lstat(a->sun_path, &st) == 0 && !S_ISSOCK(st.st_mode))
+        return err_set(e, ERR_REFUSED, "%s is there and is no socket; move it away",
+                       a->sun_path);
+    if (uid < 0 || (geteuid() == 0 && uid != 0))
+        return 0;
+    return err_set(e, ERR_REFUSED,
+                   "a server of user %lld listens at %s already; MGPU_SCHEDULER_SOCKET names "
+                   "another place",
+                   (long long)uid, a->sun_path);
+}
+
+/* Under another name first, so that nobody meets it half made. */
+static int
+open_listener(struct server *s, struct err *e)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX}, temp = a;
+    auto_free char *name = xasprintf("%s.%d", s->path, (int)getpid());
+    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct stat st;
+
+    if (strlen(name) >= sizeof a.sun_path)
+        return err_set(e, ERR_USAGE, "the socket's name is too long: %s", s->path);
+    memcpy(a.sun_path, s->path, strlen(s->path));
+    memcpy(temp.sun_path, name, strlen(name));
+    if (check_name(&a, e) < 0)
+        return -1;
+    if (fd < 0 || bind(fd, (struct sockaddr *)&temp, sizeof temp) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot make a socket at %s", s->path);
+    if (chmod(name, geteuid() == 0 ? 0666 : 0600) < 0 || listen(fd, BACKLOG) < 0 ||
+        lstat(name, &st) < 0 || rename(name, s->path) < 0) {
+        err_errno(e, ERR_FAILED, errno, "cannot listen at %s", s->path);
+        (void)unlink(name);
+        return -1;
+    }
+    s->inode = st.st_ino;
+    s->listener = TAKE_FD(fd);
+    return 0;
+}
+
+static void
+keep_name(struct server *s)
+{
+    int old = s->listener;
+    struct stat st;
+
+    if (lstat(s->path, &st) < 0 && errno == ENOENT && open_listener(s, NULL) == 0)
+        close(old);
+}
+
+static void
+remove_name(const struct server *s)
+{
+    struct stat st;
+
+    if (lstat(s->path, &st) == 0 && st.st_ino == s->inode && S_ISSOCK(st.st_mode))
+        (void)unlink(s->path);
+}
+
+/* -------------------------------------------------------------- the peers */
+
+static int
+peers_of(const struct server *s, uid_t uid)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->n_peers; i++)
+        n += s->peers[i].uid == uid;
+    return n;
+}
+
+static void
+reap(struct server *s)
+{
+    pid_t pid;
+
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+        for (int i = 0; i < s->n_peers; i++) {
+            if (s->peers[i].pid == pid)
+                s->peers[i--] = s->peers[--s->n_peers];
+        }
+    }
+}
+
+static void
+turn_away(int fd, const char *why)
+{
+    auto_free char *text = xasprintf("{\"status\": \"fail\", \"msg\": \"%s\"}\n", why);
+
+    (void)send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void
+take_peer(struct server *s)
+{
+    auto_close int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+    struct ucred cred;
+    socklen_t size = sizeof cred;
+    pid_t pid;
+
+    if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
+        return;
+    if (s->n_peers == PEERS_MAX || peers_of(s, cred.uid) >= PEERS_OF_USER) {
+        turn_away(fd, "too many connections at once; try again");
+        return;
+    }
+    pid = fork();
+    if (pid == 0) /* who stops the server stops nobody's output */
+        mgpu_serve_apart(fd, &s->service, geteuid() == 0);
+    if (pid < 0) {
+        turn_away(fd, "the server cannot start a process for you; try again");
+        return;
+    }
+    s->peers[s->n_peers].pid = pid;
+    s->peers[s->n_peers++].uid = cred.uid;
+}
+
+/* --------------------------------------------------------------- the loop */
+
+/* A daemon of its own is started again. The machine's is its service manager's to start, and
+ * found by the peers, each for itself. */
+static void
+mend(struct server *s)
+{
+    struct err e = {0};
+
+    if (s->link.cli.dir) {
+        s->lost = compat_link_again(&s->link, &e) < 0;
+        return;
+    }
+    client_free(s->link.client);
+    s->link.client = NULL;
+}
+
+/* True: it is to end. */
+static bool
+on_signal(struct server *s)
+{
+    struct signalfd_siginfo info;
+
+    while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo != SIGCHLD)
+            return true;
+    }
+    reap(s);
+    return false;
+}
+
+static void
+loop(struct server *s)
+{
+    for (;;) {
+        int daemon = s->link.client ? client_fd(s->link.client) : -1;
+        struct pollfd p[3] = {{.fd = s->signals, .events = POLLIN},
+                              {.fd = s->listener, .events = POLLIN},
+                              {.fd = daemon, .events = POLLIN}};
+
+        if (poll(p, 3, s->lost ? AGAIN_MS : LOOK_MS) < 0 && errno != EINTR)
+            err_abort("poll: %s", strerror(errno));
+        if (p[0].revents && on_signal(s))
+            return;
+        if (s->lost || (p[2].revents && client_pump(s->link.client, NULL) < 0))
+            mend(s);
+        if (p[1].revents)
+            take_peer(s);
+        keep_name(s);
+    }
+}
+
+/* -------------------------------------------------------------- all of it */
+
+/* Where its own daemon is, and the locks that keep a second server off the same socket. */
+static char *
+root_folder(void)
+{
+    const char *dir = getenv("BERTH_DIR"), *home = getenv("HOME");
+
+    if (dir && dir[0])
+        return xstrdup(dir);
+    return geteuid() == 0 ? xstrdup(SYSTEM_ROOT)
+                          : xasprintf("%s/.mgpu_scheduler", home ? home : "/");
+}
+
+static int
+lock_root(const struct server *s, const char *root, struct err *e)
+{
+    char sum[13];
+    auto_free char *path = NULL;
+    bool held = false;
+    int fd;
+
+    text_sha1_12(s->path, strlen(s->path), sum);
+    path = xasprintf("%s/mgpu-%s.lock", root, sum);
+    if (file_mkdirs(root, 0755, e) < 0)
+        return -1;
+    fd = file_lock(path, &held, e);
+    if (fd < 0 && held)
+        err_set(e, ERR_REFUSED, "a server for %s runs already", s->path);
+    return fd;
+}
+
+static int
+open_daemon(struct server *s, const char *root, struct err *e)
+{
+    /* As the original has it: priority is anybody's to say, and after it who came first. */
+    static const char *const settings[] = {"user_priority_max=1000", "fair_share=off", NULL};
+    const struct compat_home home = {
+        .root = root, .settings = settings, .system = geteuid() == 0};
+
+    if (compat_link_open(&s->link, &home, e) < 0)
+        return -1;
+    return mgpu_service_of(&s->service, s->link.client, e);
+}
+
+static int
+serve(struct server *s)
+{
+    auto_free char *root = root_folder();
+    struct err e = {0};
+    auto_close int lock = lock_root(s, root, &e);
+
+    if (lock < 0 ||
+        (s->signals = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, SIGCHLD, 0}, &e)) <
+            0 ||
+        open_daemon(s, root, &e) < 0)
+        return mgpu_fail(NAME, "%s", e.text);
+    if (open_listener(s, &e) < 0) {
+        compat_link_close(&s->link);
+        return mgpu_fail(NAME, "%s", e.text);
+    }
+    if (geteuid() != 0)
+        (void)mgpu_fail(NAME, "not started by root: it serves nobody but you");
+    (void)cli_write(NAME " started\n", sizeof NAME " started\n" - 1);
+    loop(s);
+    remove_name(s);
+    compat_link_close(&s->link);
+    return 0;
+}
+
+int
+compat_mgpu_server(int argc, char **argv)
+{
+    struct server *s = xcalloc(1, sizeof *s);
+    struct pyarg_value v[ARGS];
+    int status = 0;
+
+    if (pyarg_read(&parser, argc, argv, v, &status) != PYARG_EXIT) {
+        s->path = mgpu_socket();
+        s->service.max_job_ms = v[ARG_MAX].i * 1000;
+        if (v[ARG_MAX].text && (v[ARG_MAX].i < 0 || v[ARG_MAX].i > MAX_SECONDS))
+            status = mgpu_fail(NAME, "--max-job-time is a number of seconds, not %s",
+                               v[ARG_MAX].text);
+        else
+            status = serve(s);
+    }
+    free(s);
+    return status;
+}

@@ -1,0 +1,201 @@
+/* A submit request of mgpu's protocol as a job of Berth's: the exact GPUs in the order given,
+ * MB of each, the time limit that puts a job to the queue's end, the user's home for folder and
+ * log, a login by bash. Whether a job may enter is the daemon's word. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/request.h"
+#include "cli/compat/mgpu/mgpu.h"
+#include "cli/compat/mgpu/wish.h"
+#include "cli/compat/paths.h"
+#include "wire/client.h"
+
+#define ID_TRIES 5
+
+/* Of A-Z0-9, evenly. */
+static int
+make_id(char *out, struct err *e)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    unsigned char byte;
+
+    for (int i = 0; i < MGPU_ID_LEN;) {
+        if (getrandom(&byte, 1, 0) != 1)
+            return err_errno(e, ERR_FAILED, errno, "cannot draw a job's id");
+        if (byte < 252)
+            out[i++] = letters[byte % 36];
+    }
+    out[MGPU_ID_LEN] = '\0';
+    return 0;
+}
+
+/* One that no job has that waits or runs: 36^8 are many, but not endless. */
+static int
+draw_id(struct client *c, char *out, struct err *e)
+{
+    for (int i = 0; i < ID_TRIES; i++) {
+        struct err why = {0};
+        json_t *params;
+
+        if (make_id(out, e) < 0)
+            return -1;
+        params =
+            json_pack("{s:[o], s:[s]}", "select", json_sprintf("name:%s", out), "fields", "id");
+        if (client_call(c, "jobs", params, NULL, &why) < 0 && why.code == ERR_NO_JOB)
+            return 0;
+        if (why.code) {
+            *e = why;
+            return -1;
+        }
+    }
+    return err_set(e, ERR_FAILED, "cannot find an id that no job has");
+}
+
+static void
+add_ids(struct jsonw *w, const char *key, const struct mgpu_wish *wish)
+{
+    jsonw_key(w, key);
+    jsonw_array(w);
+    for (int i = 0; i < wish->n_ids; i++)
+        jsonw_int(w, wish->ids[i]);
+    jsonw_end_array(w);
+}
+
+/* All that are named, in their order; so many of them; or any, the freest first. */
+static void
+add_place(struct jsonw *w, const struct mgpu_wish *wish, const struct mgpu_cards *cards)
+{
+    int64_t mem = wish->has_mem ? wish->mem : cards->least_free;
+
+    if (wish->n_ids == wish->gpus) {
+        add_ids(w, "gpu_ids", wish);
+    } else {
+        jsonw_kint(w, "gpus", wish->gpus);
+        if (wish->n_ids)
+            add_ids(w, "devices", wish);
+        jsonw_kstr(w, "placement", wish->n_ids ? "first" : "spread");
+    }
+    if (mem > 0)
+        jsonw_kint(w, "vram_mib", mem);
+    jsonw_kint(w, "margin_mib", 0);
+}
+
+static void
+add_tags(struct jsonw *w, const struct mgpu_wish *wish)
+{
+    jsonw_key(w, "tags");
+    jsonw_array(w);
+    jsonw_str(w, MGPU_TAG);
+    if (wish->has_mem)
+        jsonw_str(w, MGPU_TAG_MEM);
+    jsonw_end_array(w);
+}
+
+/* Any number is fine with mgpu; Berth has so many steps. */
+static int64_t
+priority_of(const struct mgpu_wish *wish)
+{
+    return wish->priority > PRIORITY_MAX   ? PRIORITY_MAX
+           : wish->priority < PRIORITY_MIN ? PRIORITY_MIN
+                                           : wish->priority;
+}
+
+static void
+add_job(struct jsonw *w, const struct mgpu_wish *wish, const struct mgpu_cards *cards,
+        const struct mgpu_service *s, const struct mgpu_submitted *out)
+{
+    int64_t limit_ms = wish->limit_s ? wish->limit_s * 1000 : s->max_job_ms;
+    bool set_up = wish->setup && wish->setup[strspn(wish->setup, " \t\r\n")];
+
+    jsonw_object(w);
+    jsonw_kstr(w, "command", wish->command);
+    jsonw_kstr(w, "name", out->id);
+    add_tags(w, wish);
+    jsonw_kstr(w, "log", out->log);
+    add_place(w, wish, cards);
+    jsonw_kint(w, "priority", priority_of(wish));
+    if (limit_ms > 0) {
+        jsonw_kint(w, "limit_ms", limit_ms);
+        jsonw_kstr(w, "on_timeout", "requeue");
+    }
+    jsonw_kbool(w, "login", true);
+    /* A set-up, even one of nothing, is run by bash, and the command behind it. */
+    jsonw_kstr(w, "env_setup", set_up ? wish->setup : ":");
+    jsonw_end_object(w);
+}
+
+/* What a login begins with; its profiles make the rest. */
+static void
+add_env(struct jsonw *w, const struct mgpu_user *u)
+{
+    static const char *const kept[] = {"LANG", "LC_ALL", "LC_CTYPE", "TZ"};
+    auto_free char *home = xasprintf("HOME=%s", u->home);
+    auto_free char *user = xasprintf("USER=%s", u->name);
+    auto_free char *logname = xasprintf("LOGNAME=%s", u->name);
+    auto_free char *shell = xasprintf("SHELL=%s", u->shell);
+
+    jsonw_key(w, "env");
+    jsonw_array(w);
+    jsonw_str(w, home);
+    jsonw_str(w, user);
+    jsonw_str(w, logname);
+    jsonw_str(w, shell);
+    jsonw_str(w, "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games");
+    jsonw_str(w, "PYTHONUNBUFFERED=1");
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        const char *value = getenv(kept[i]);
+        auto_free char *entry = value ? xasprintf("%s=%s", kept[i], value) : NULL;
+
+        if (entry)
+            jsonw_str(w, entry);
+    }
+    jsonw_end_array(w);
+}
+
+static int
+send_job(struct client *c, const struct mgpu_wish *wish, const struct mgpu_cards *cards,
+         const struct mgpu_service *s, const struct mgpu_user *u, struct mgpu_submitted *out,
+         struct err *e)
+{
+    auto_buf struct buf params = BUF_INIT;
+    auto_free char *name = xasprintf(".mgpu_job_%s.log", out->id);
+    auto_json json_t *result = NULL;
+    struct jsonw w;
+
+    out->log = compat_log_pattern(u->home, name);
+    jsonw_init(&w, &params);
+    jsonw_object(&w);
+    jsonw_key(&w, "jobs");
+    jsonw_array(&w);
+    add_job(&w, wish, cards, s, out);
+    jsonw_end_array(&w);
+    jsonw_kstr(&w, "cwd", u->home);
+    jsonw_kint(&w, "umask", 022);
+    add_env(&w, u);
+    jsonw_end_object(&w);
+    free(out->log);
+    out->log = xasprintf("%s/%s", u->home, name);
+    if (client_call_text(c, "submit", params.data, params.len, &result, e) < 0)
+        return -1;
+    out->job = json_integer_value(json_array_get(json_object_get(result, "ids"), 0));
+    return 0;
+}
+
+int
+mgpu_submit(struct client *c, const struct mgpu_service *s, const struct mgpu_user *u,
+            const json_t *request, struct mgpu_submitted *out, struct err *e)
+{
+    struct mgpu_cards cards;
+    struct mgpu_wish wish;
+
+    *out = (struct mgpu_submitted){0};
+    if (draw_id(c, out->id, e) < 0 || mgpu_read_wish(c, request, &cards, &wish, e) < 0)
+        return -1;
+    return send_job(c, &wish, &cards, s, u, out, e);
+}

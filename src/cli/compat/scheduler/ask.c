@@ -1,0 +1,146 @@
+/* What commands beside a running scheduler share: reaching the daemon it works with, lists of
+ * its jobs and sessions, lines for its jobs file. None of them starts a daemon. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/answer.h"
+#include "cli/compat/scheduler/scheduler.h"
+#include "cli/connect.h"
+#include "wire/client.h"
+
+/* The one that the running scheduler names; else the tool's own, if it was left behind. */
+struct client *
+sched_connect(const char *state_file)
+{
+    auto_json json_t *owner = sched_owner(state_file);
+    const char *dir = json_string_value(json_object_get(owner, "dir"));
+    const char *socket = json_string_value(json_object_get(owner, "socket"));
+    auto_free char *for_dir = xstrdup(state_file);
+    auto_free char *own = xasprintf("%s/.berth", dirname(for_dir));
+    const struct cli cli = {.dir = dir, .socket = socket};
+
+    if (owner && !dir && !socket)
+        return connect_machine_or_own(&cli);
+    if (owner)
+        return connect_daemon(&cli, NULL);
+    return connect_trusted_at(own);
+}
+
+/* Without the empty fields at its end, but two always. */
+void
+sched_line_add(struct buf *out, int64_t priority, const char *script,
+               const char *const fields[3])
+{
+    int last = 2;
+
+    while (last >= 0 && (!fields[last] || !fields[last][0]))
+        last--;
+    buf_addf(out, "%lld,%s", (long long)priority, script);
+    for (int i = 0; i <= last; i++)
+        buf_addf(out, ",%s", fields[i] ? fields[i] : "");
+    buf_addc(out, '\n');
+}
+
+/* One write, so that two who add at once do not mix; a last line that was torn off is ended
+ * first. */
+int
+sched_append(const char *path, const struct buf *line, struct err *e)
+{
+    auto_close int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    auto_buf struct buf text = BUF_INIT;
+    char last = '\n';
+    off_t size;
+
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open it");
+    (void)flock(fd, LOCK_EX);
+    size = lseek(fd, 0, SEEK_END);
+    if (size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n')
+        buf_addc(&text, '\n');
+    buf_add(&text, line->data, line->len);
+    if (file_write_all(fd, text.data, text.len) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot write it");
+    return 0;
+}
+
+bool
+sched_has_tag(const json_t *job, const char *tag)
+{
+    size_t i;
+    json_t *word;
+
+    json_array_foreach(json_object_get(job, "tags"), i, word)
+    {
+        if (json_is_string(word) && strcmp(json_string_value(word), tag) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Just what is needed of each, since the queue may be long and other people's. */
+json_t *
+sched_live_jobs(struct client *c, const char *tag, struct err *e)
+{
+    static const char *const fields[] = {"id",   "tags",     "state", "command",
+                                         "name", "priority", "gpus",  "submitted",
+                                         "key",  "run_ms",   "log",   "screen_session"};
+    const struct passwd *me = getpwuid(geteuid());
+    json_t *names = json_array(), *all, *row;
+    auto_json json_t *result = NULL;
+    size_t i;
+
+    for (i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        json_array_append_new(names, json_string(fields[i]));
+    if (client_call(c, "jobs",
+                    json_pack("{s:o,s:s*}", "fields", names, "user", me ? me->pw_name : NULL),
+                    &result, e) < 0)
+        return NULL;
+    all = json_array();
+    json_array_foreach(json_object_get(result, "rows"), i, row)
+    {
+        json_t *job = json_object();
+
+        for (size_t k = 0; k < sizeof fields / sizeof fields[0]; k++)
+            json_object_set(job, fields[k], json_array_get(row, k));
+        if (sched_has_tag(job, tag))
+            json_array_append(all, job);
+        json_decref(job);
+    }
+    return all;
+}
+
+void
+sched_add_screens(struct buf *out, struct client *c, const char *title, const char *none)
+{
+    auto_json json_t *result = NULL;
+    int n = 0;
+    size_t i;
+    json_t *job;
+
+    if (c && client_call(c, "jobs", NULL, &result, NULL) == 0) {
+        json_array_foreach(json_object_get(result, "jobs"), i, job)
+        {
+            const char *session = answer_str(job, "screen_session");
+            const char *dot = strchr(session, '.');
+
+            if (!*session)
+                continue;
+            if (n++ == 0)
+                buf_adds(out, title);
+            buf_addf(out, "%d. %s (Attach: screen -r %s)\n", n, dot ? dot + 1 : session,
+                     dot ? dot + 1 : session);
+        }
+    }
+    if (n == 0)
+        buf_adds(out, none);
+}

@@ -1,0 +1,216 @@
+/* Cards and state file in step. The daemon knows which cards are paused and what jobs hold; the
+ * file says so to everybody, and what somebody changes in its paused_gpus acts. What was agreed
+ * on last is the base: a difference from that is a person's wish, whoever wrote the file. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/answer.h"
+#include "cli/compat/scheduler/scheduler.h"
+#include "wire/client.h"
+
+static void
+add_hold(struct sched_state *out, int64_t index, const json_t *gpu, const json_t *hold,
+         double need)
+{
+    const json_t *mib = json_object_get(hold, "vram_mib");
+    double total = (double)answer_int(gpu, "total_mib", 0);
+    double part = need;
+
+    if (need < 0)
+        part = json_is_integer(mib) && total > 0 ? (double)json_integer_value(mib) / total : 1;
+    out->alloc[index] = fmin(1, out->alloc[index] + (part < 1 ? part : 1));
+}
+
+void
+sched_allocations(const json_t *gpus, double (*need_of)(void *ctx, int64_t id), void *ctx,
+                  struct sched_state *out)
+{
+    size_t i, k;
+    json_t *gpu, *hold;
+
+    json_array_foreach(gpus, i, gpu)
+    {
+        int64_t index = answer_int(gpu, "index", -1);
+
+        if (index < 0 || index >= GPU_MAX)
+            continue;
+        json_array_foreach(json_object_get(gpu, "holds"), k, hold)
+            add_hold(out, index, gpu, hold, need_of(ctx, answer_int(hold, "job", 0)));
+    }
+}
+
+static double
+need_of_job(void *ctx, int64_t id)
+{
+    const struct sched *s = ctx;
+    struct sched_job *job;
+
+    HASH_FIND(by_id, s->ids, &id, sizeof id, job);
+    return job ? job->spec.need : -1;
+}
+
+/* Bits of the cards that the daemon has paused; with ours only those that the file paused. */
+static uint64_t
+paused_there(const json_t *gpus, bool ours)
+{
+    uint64_t bits = 0;
+    size_t i;
+    json_t *gpu;
+
+    json_array_foreach(gpus, i, gpu)
+    {
+        int64_t index = answer_int(gpu, "index", -1);
+
+        if (index >= 0 && index < GPU_MAX && answer_bool(gpu, "paused") &&
+            (!ours || strcmp(answer_str(gpu, "state_text"), SCHED_PAUSE_REASON) == 0))
+            bits |= UINT64_C(1) << index;
+    }
+    return bits;
+}
+
+int
+sched_cards_read(struct sched *s, struct err *e)
+{
+    auto_json json_t *result = NULL;
+    size_t i;
+    json_t *gpu;
+
+    if (compat_call(&s->session, "gpus", NULL, &result, e) < 0)
+        return -1;
+    s->exist = 0;
+    json_array_foreach(json_object_get(result, "gpus"), i, gpu)
+    {
+        int64_t index = answer_int(gpu, "index", -1);
+
+        if (index >= 0 && index < GPU_MAX)
+            s->exist |= UINT64_C(1) << index;
+    }
+    if (s->exist == 0) {
+        const char *why = answer_str(result, "probe_error");
+
+        return err_set(e, ERR_FAILED, "no GPU can be used: %s; BERTH_SIM=2 simulates two",
+                       *why ? why : "this machine shows none");
+    }
+    s->managed = s->exist;
+    if (s->config.n_gpus > 0 && s->config.n_gpus < GPU_MAX)
+        s->managed &= (UINT64_C(1) << s->config.n_gpus) - 1;
+    if (s->managed == 0)
+        s->managed = s->exist;
+    return 0;
+}
+
+/* On somebody else's daemon pauses are kept here: our jobs keep away from those cards. */
+static int
+pause_alone(struct sched *s, uint64_t bits, bool pause)
+{
+    s->paused_alone = pause ? s->paused_alone | bits : s->paused_alone & ~bits;
+    s->sync_due = true;
+    return 0;
+}
+
+static int
+set_paused(struct sched *s, uint64_t bits, bool pause, struct err *e)
+{
+    json_t *list, *params;
+    int rc;
+
+    if (bits == 0)
+        return 0;
+    for (int i = 0; i < GPU_MAX; i++) {
+        if (bits >> i & 1)
+            sched_log(&s->log, SCHED_INFO, json_pack("{s:[i]}", "gpu_ids", i), "GPU %d %s", i,
+                      pause ? "paused" : "resumed");
+    }
+    if (!pause)
+        pause_alone(s, bits, false);
+    list = json_array();
+    for (int i = 0; i < GPU_MAX; i++) {
+        if (bits >> i & 1)
+            json_array_append_new(list, json_integer(i));
+    }
+    params = json_pack("{s:o}", "gpus", list);
+    if (pause)
+        json_object_set_new(params, "reason", json_string(SCHED_PAUSE_REASON));
+    rc = compat_call(&s->session, pause ? "gpu.pause" : "gpu.resume", params, NULL, e);
+    if (rc < 0 && e->code == ERR_PERMISSION)
+        return pause_alone(s, bits, pause);
+    return rc;
+}
+
+static bool
+says_the_same(const struct sched_state *a, const struct sched_state *b)
+{
+    if (a->there != b->there || a->n != b->n || a->paused != b->paused)
+        return false;
+    for (int i = 0; i < a->n; i++) {
+        if (fabs(a->alloc[i] - b->alloc[i]) > 1e-5)
+            return false;
+    }
+    return true;
+}
+
+/* Wishes in the file: what differs from the base. One that cannot be read has none, nor has one
+ * that goes while we are here; who took it away before wants everything as on the first day. */
+static int
+take_wishes(struct sched *s, struct sched_state *file, uint64_t there, bool first,
+            struct err *e)
+{
+    struct err why = {0};
+    uint64_t pause, resume;
+
+    if (sched_state_read(s->config.state_file, file, &why) < 0) {
+        if (sched_say_once(s, why.text))
+            sched_log(&s->log, SCHED_WARNING, NULL, "%s", why.text);
+        return 0;
+    }
+    if (!file->there && !first)
+        return 0;
+    pause = file->paused & ~s->paused & s->managed;
+    resume = s->paused & ~file->paused;
+    if (set_paused(s, pause & ~there & ~s->paused_alone, true, e) < 0 ||
+        set_paused(s, resume & (there | s->paused_alone), false, e) < 0)
+        return -1;
+    return 0;
+}
+
+static int
+look_locked(struct sched *s, const json_t *before, bool first, struct err *e)
+{
+    auto_json json_t *result = NULL;
+    struct sched_state file, now = {.there = true};
+    const json_t *gpus;
+
+    if (take_wishes(s, &file, paused_there(before, false), first, e) < 0 ||
+        compat_call(&s->session, "gpus", NULL, &result, e) < 0)
+        return -1;
+    gpus = json_object_get(result, "gpus");
+    now.n = 64 - __builtin_clzll(s->managed);
+    now.paused = (paused_there(gpus, false) | s->paused_alone) & s->managed;
+    sched_allocations(gpus, need_of_job, s, &now);
+    s->paused = now.paused;
+    if (says_the_same(&file, &now))
+        return 0;
+    return sched_state_write(s->config.state_file, &now, e);
+}
+
+int
+sched_cards_look(struct sched *s, struct err *e)
+{
+    auto_close int lock = sched_state_lock(s->config.state_file, e);
+    auto_json json_t *result = NULL;
+    bool first = !s->began_look;
+
+    s->look_due_us = 0;
+    if (lock < 0 || compat_call(&s->session, "gpus", NULL, &result, e) < 0)
+        return -1;
+    if (first) {
+        /* What the file paused earlier, and no longer says. */
+        s->began_look = true;
+        s->paused = paused_there(json_object_get(result, "gpus"), true) & s->managed;
+    }
+    return look_locked(s, json_object_get(result, "gpus"), first, e);
+}

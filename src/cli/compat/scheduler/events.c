@@ -1,0 +1,232 @@
+/* What the daemon tells a drop-in scheduler of its jobs, also of those that `add` handed over,
+ * which are no line of its file; and how it takes leave of them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/answer.h"
+#include "cli/compat/pytext.h"
+#include "cli/compat/scheduler/scheduler.h"
+#include "cli/render.h"
+#include "wire/client.h"
+
+#define LOOK_US 50000 /* several starts are one look at the cards */
+
+/* ------------------------------------------------- what `add` handed over */
+
+/* What the process of a job was told: behind -- stand script and arguments. */
+static bool
+read_command(struct sched_spec *spec, const char *command)
+{
+    auto_buf struct buf why = BUF_INIT;
+    char **words = sched_split(command, &why);
+    char **at = words;
+
+    for (; at && *at && strcmp(*at, "--") != 0; at++) {
+        if (strncmp(*at, "--need=", 7) == 0)
+            (void)py_float(*at + 7, &spec->need);
+    }
+    if (at && at[0] && at[1])
+        spec->script = xstrdup(at[1]);
+    spec->text = xstrdup(spec->script ? spec->script : command);
+    spec->args = xcalloc(1, sizeof *spec->args);
+    sched_words_free(words);
+    return spec->script != NULL;
+}
+
+static struct sched_job *
+take_added(struct sched *s, const json_t *object)
+{
+    int64_t id = answer_int(object, "id", 0);
+    struct sched_job *job = sched_job_of_id(s, id);
+
+    if (job || !sched_has_tag(object, s->tag) || json_is_string(json_object_get(object, "key")))
+        return job;
+    job = xcalloc(1, sizeof *job);
+    (void)read_command(&job->spec, answer_str(object, "command"));
+    snprintf(job->spec.key, sizeof job->spec.key, "+%lld", (long long)id);
+    job->added = true;
+    job->status = SCHED_WAITING;
+    HASH_ADD_STR(s->jobs, spec.key, job);
+    sched_set_id(s, job, id);
+    if (render_state_is_active(answer_str(object, "state")))
+        sched_set_running(job, json_object_get(object, "gpus"));
+    return job;
+}
+
+/* Those that wait or run now; ids of those that are held go to *held. */
+static int
+list_added(struct sched *s, json_t *held, struct err *e)
+{
+    auto_json json_t *jobs = sched_live_jobs(s->session.link.client, s->tag, e);
+    size_t i;
+    json_t *object;
+
+    if (!jobs)
+        return -1;
+    json_array_foreach(jobs, i, object)
+    {
+        const struct sched_job *job = take_added(s, object);
+
+        if (held && job && job->added && strcmp(answer_str(object, "state"), "HELD") == 0)
+            json_array_append_new(held, json_sprintf("%lld", (long long)job->id));
+    }
+    return 0;
+}
+
+int
+sched_recall_added(struct sched *s, struct err *e)
+{
+    auto_json json_t *held = json_array();
+
+    if (list_added(s, held, e) < 0)
+        return -1;
+    if (json_array_size(held) == 0)
+        return 0;
+    return compat_call(&s->session, "release", json_pack("{s:O}", "select", held), NULL, e);
+}
+
+static struct sched_job *
+find_added(struct sched *s, int64_t id)
+{
+    auto_json json_t *result = NULL;
+    json_t *params =
+        json_pack("{s:[o],s:b}", "select", json_sprintf("%lld", (long long)id), "all", 1);
+
+    if (compat_call(&s->session, "jobs", params, &result, NULL) < 0)
+        return NULL;
+    return take_added(s, json_array_get(json_object_get(result, "jobs"), 0));
+}
+
+/* ------------------------------------------------------------- being told */
+
+static void
+on_started(struct sched *s, struct sched_job *job, const json_t *ev)
+{
+    auto_buf struct buf gpus = BUF_INIT;
+
+    sched_set_running(job, json_object_get(ev, "gpus"));
+    answer_add_gpus(&gpus, json_object_get(ev, "gpus"));
+    sched_log(&s->log, SCHED_INFO, sched_details(job), "Job %lld assigned to GPU %s: %s",
+              (long long)job->id, buf_str(&gpus), job->spec.script);
+}
+
+static void
+on_ended(struct sched *s, struct sched_job *job, const json_t *ev)
+{
+    const char *state = answer_str(ev, "state");
+    bool ok = strcmp(state, "COMPLETED") == 0;
+    json_t *details;
+
+    if (job->status == SCHED_NEW || (s->leaving && job->status == SCHED_WAITING))
+        return;
+    job->status = ok ? SCHED_COMPLETED : SCHED_FAILED;
+    job->n_gpus = 0;
+    s->processed++;
+    s->sync_due |= s->config.queue_max > 0;
+    details = sched_details(job);
+    json_object_set_new(details, "exit_code", json_integer(answer_int(ev, "exit_status", 0)));
+    if (ok)
+        sched_log(&s->log, SCHED_INFO, details, "Job %lld completed: %s", (long long)job->id,
+                  job->spec.script);
+    else
+        sched_log(&s->log, SCHED_ERROR, details, "Job %lld %s (%s): %s", (long long)job->id,
+                  strcmp(state, "CANCELLED") == 0 ? "was cancelled" : "failed",
+                  answer_str(ev, "text")[0] ? answer_str(ev, "text") : state, job->spec.script);
+}
+
+static void
+on_requeued(struct sched *s, struct sched_job *job, const json_t *ev)
+{
+    job->status = SCHED_WAITING;
+    job->n_gpus = 0;
+    sched_log(&s->log, SCHED_WARNING, sched_details(job), "Job %lld runs again (%s): %s",
+              (long long)job->id, answer_str(ev, "text"), job->spec.script);
+}
+
+static void
+take_event(struct sched *s, const json_t *ev)
+{
+    const char *kind = answer_str(ev, "kind");
+    int64_t seq = answer_int(ev, "seq", 0), id = answer_int(ev, "job", 0);
+    struct sched_job *job = sched_job_of_id(s, id);
+
+    if (seq > s->session.seq)
+        s->session.seq = seq;
+    else if (seq > 0)
+        return;
+    if (strcmp(kind, "gpu") == 0)
+        s->look_due_us = clock_boot_us();
+    if (!job && s->config.is_10x && id && !json_object_get(ev, "file"))
+        job = find_added(s, id);
+    if (!job)
+        return;
+    if (strcmp(kind, "started") == 0)
+        on_started(s, job, ev);
+    else if (strcmp(kind, "requeued") == 0)
+        on_requeued(s, job, ev);
+    else if (strcmp(kind, "ended") == 0)
+        on_ended(s, job, ev);
+    else
+        return;
+    if (!s->look_due_us)
+        s->look_due_us = clock_boot_us() + LOOK_US;
+}
+
+void
+sched_take_events(struct sched *s)
+{
+    auto_json json_t *events = s->session.events;
+    size_t i;
+    json_t *ev;
+
+    s->session.events = json_array(); /* more may come while we ask */
+    json_array_foreach(events, i, ev) take_event(s, ev);
+}
+
+/* ---------------------------------------------------------------- leaving */
+
+/* Jobs in screen sessions go on without a scheduler, as they always did. */
+static bool
+is_stopped_with_us(const struct sched *s, const struct sched_job *job)
+{
+    return job->status == SCHED_RUNNING && job->id && !s->config.screen;
+}
+
+bool
+sched_any_to_await(const struct sched *s)
+{
+    for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
+        if (is_stopped_with_us(s, job))
+            return true;
+    }
+    return false;
+}
+
+int
+sched_stop(struct sched *s, struct err *e)
+{
+    auto_json json_t *waiting = json_array(), *running = json_array();
+
+    if (s->config.is_10x && list_added(s, NULL, e) < 0)
+        return -1;
+    for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
+        if (job->added && job->status == SCHED_WAITING)
+            json_array_append_new(waiting, json_sprintf("%lld", (long long)job->id));
+        if (is_stopped_with_us(s, job))
+            json_array_append_new(running, json_sprintf("%lld", (long long)job->id));
+    }
+    if (sched_put_aside(s, e) < 0 ||
+        (json_array_size(waiting) > 0 &&
+         compat_call(&s->session, "hold", json_pack("{s:O}", "select", waiting), NULL, e) < 0))
+        return -1;
+    if (json_array_size(running) == 0)
+        return 0;
+    return compat_call(
+        &s->session, "cancel",
+        json_pack("{s:O,s:I}", "select", running, "grace_ms", (json_int_t)s->config.stop_ms),
+        NULL, e);
+}

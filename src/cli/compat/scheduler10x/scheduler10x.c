@@ -1,0 +1,434 @@
+/* `scheduler_10x.py`: what its document promises, which its source never did. The same jobs
+ * file, state file and queue as `scheduler` (scheduler.h), with a config file, bands of
+ * priorities, and commands that act on the running scheduler. This file reads the command line
+ * and has `start`; scheduler10x.h says who does the rest. */
+#include "cli/compat/scheduler10x/scheduler10x.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "cli/compat/compat.h"
+#include "cli/compat/pyarg.h"
+#include "cli/compat/scheduler/scheduler.h"
+#include "wire/client.h"
+
+#define RETRIES       3
+#define VALUES_MAX    8    /* of any command */
+#define STOP_SPARE_MS 2000 /* of the graceful time, for what has to be killed */
+#define MIB           1048576
+
+#define ROW(name, type, help)                                                                  \
+    {                                                                                          \
+        name, NULL, type, NULL, help, NULL, false                                              \
+    }
+#define CONFIG_ROW ROW("--config", PYARG_STR, "Configuration file")
+
+enum { GLOBAL_HELP, GLOBAL_VERSION, GLOBAL_CONFIG, GLOBALS };
+static const struct pyarg globals[] = {
+    [GLOBAL_HELP] = PYARG_HELP_ROW,
+    [GLOBAL_VERSION] = {"--version", NULL, PYARG_VERSION, "Ultra GPU Scheduler v" X10_VERSION,
+                        "show program's version number and exit", NULL, false},
+    [GLOBAL_CONFIG] = {"--config", NULL, PYARG_STR, NULL, NULL, NULL, true},
+    [GLOBALS] = {0},
+};
+
+/* The first two rows of every command are the same. */
+enum { ARG_HELP, ARG_CONFIG, ARG_OWN };
+enum {
+    START_GPUS = ARG_OWN,
+    START_WORKERS,
+    START_JOBS,
+    START_SCREEN,
+    START_LEVEL,
+    START_DAEMON,
+    STARTS
+};
+static const struct pyarg start_args[] = {
+    [ARG_HELP] = PYARG_HELP_ROW,
+    [ARG_CONFIG] = CONFIG_ROW,
+    [START_GPUS] = ROW("--gpus", PYARG_INT, "Number of GPUs to manage"),
+    [START_WORKERS] = ROW("--workers", PYARG_INT, "Jobs that run at once"),
+    [START_JOBS] = ROW("--jobs-file", PYARG_STR, "Jobs file to follow; \"\": none"),
+    [START_SCREEN] = ROW("--screen", PYARG_FLAG, "Run each job in a GNU screen session"),
+    [START_LEVEL] = {"--log-level", NULL, PYARG_STR, NULL, "How much the log says",
+                     "DEBUG,INFO,WARNING,ERROR", false},
+    [START_DAEMON] = ROW("--daemon", PYARG_FLAG, "Go into the background"),
+    [STARTS] = {0},
+};
+
+enum { STATUS_DETAILED = ARG_OWN, STATUS_JSON, STATUS_WATCH, STATUSES };
+static const struct pyarg status_args[] = {
+    [ARG_HELP] = PYARG_HELP_ROW,
+    [ARG_CONFIG] = CONFIG_ROW,
+    [STATUS_DETAILED] = ROW("--detailed", PYARG_FLAG, "Show active jobs"),
+    [STATUS_JSON] = ROW("--json", PYARG_FLAG, "As JSON"),
+    [STATUS_WATCH] = ROW("--watch", PYARG_FLAG, "Again and again, until q or Ctrl+C"),
+    [STATUSES] = {0},
+};
+
+enum { ADD_SCRIPT = ARG_OWN, ADD_CONDA, ADD_ARGS, ADD_PRIORITY, ADD_GPUS, ADD_OUTPUT, ADDS };
+static const struct pyarg add_args[] = {
+    [ARG_HELP] = PYARG_HELP_ROW,
+    [ARG_CONFIG] = CONFIG_ROW,
+    [ADD_SCRIPT] = ROW("script", PYARG_STR, "Path to the Python script"),
+    [ADD_CONDA] = ROW("--conda", PYARG_STR, "Conda environment"),
+    [ADD_ARGS] = ROW("--args", PYARG_STR, "Arguments of the script, as one string"),
+    [ADD_PRIORITY] = ROW("--priority", PYARG_INT, "Lower runs first (0)"),
+    [ADD_GPUS] = ROW("--gpus", PYARG_STR, "Allowed GPUs: 0,1 or 0-3"),
+    [ADD_OUTPUT] = {"--output", NULL, PYARG_STR, NULL, "Where to (queue)", "queue,file", false},
+    [ADDS] = {0},
+};
+
+enum { GPU_ID = ARG_OWN, GPU_ARGS };
+static const struct pyarg gpu_args[] = {
+    [ARG_HELP] = PYARG_HELP_ROW,
+    [ARG_CONFIG] = CONFIG_ROW,
+    [GPU_ID] = ROW("gpu_id", PYARG_INT, "The GPU"),
+    [GPU_ARGS] = {0},
+};
+static const struct pyarg job_args[] = {
+    [ARG_HELP] = PYARG_HELP_ROW,
+    [ARG_CONFIG] = CONFIG_ROW,
+    [ARG_OWN] = ROW("job_id", PYARG_STR, "The job"),
+    [ARG_OWN + 1] = {0},
+};
+static const struct pyarg list_args[] = {
+    [ARG_HELP] = PYARG_HELP_ROW,
+    [ARG_CONFIG] = CONFIG_ROW,
+    [ARG_OWN] = {"--status", NULL, PYARG_STR, NULL, "Only these (all)",
+                 "all,running,queued,completed,failed,cancelled,timeout", false},
+    [ARG_OWN + 1] = {0},
+};
+static const struct pyarg test_args[] = {
+    [ARG_HELP] = PYARG_HELP_ROW,
+    [ARG_CONFIG] = CONFIG_ROW,
+    [ARG_OWN] = ROW("--quick", PYARG_FLAG, "Some seconds only"),
+    [ARG_OWN + 1] = {0},
+};
+static const struct pyarg plain_args[] = {PYARG_HELP_ROW, CONFIG_ROW, {0}};
+_Static_assert((int)STARTS <= VALUES_MAX && (int)ADDS <= VALUES_MAX, "values of a command");
+
+enum {
+    CMD_START,
+    CMD_STATUS,
+    CMD_ADD,
+    CMD_PAUSE,
+    CMD_RESUME,
+    CMD_CANCEL,
+    CMD_LIST,
+    CMD_SAMPLE,
+    CMD_HEALTH,
+    CMD_METRICS,
+    CMD_SCREENS,
+    CMD_TEST
+};
+static const struct pyarg_command commands[] = {
+    [CMD_START] = {"start", "Start the scheduler", start_args},
+    [CMD_STATUS] = {"status", "Show the scheduler's status", status_args},
+    [CMD_ADD] = {"add", "Add a job", add_args},
+    [CMD_PAUSE] = {"pause-gpu", "Start nothing more on a GPU", gpu_args},
+    [CMD_RESUME] = {"resume-gpu", "Use a paused GPU again", gpu_args},
+    [CMD_CANCEL] = {"cancel-job", "Cancel a job", job_args},
+    [CMD_LIST] = {"list-jobs", "List jobs", list_args},
+    [CMD_SAMPLE] = {"config-sample", "Print a sample configuration", plain_args},
+    [CMD_HEALTH] = {"health", "Check the health of scheduler and machine", plain_args},
+    [CMD_METRICS] = {"metrics", "Show performance metrics", plain_args},
+    [CMD_SCREENS] = {"screens", "List screen sessions of jobs", plain_args},
+    [CMD_TEST] = {"test", "Test what is installed", test_args},
+    {0}};
+
+/* --------------------------------------------------------------- settings */
+
+static int
+take_options(struct x10_config *c, const struct pyarg_value *v, struct err *e)
+{
+    if ((v[START_GPUS].text &&
+         x10_config_set_int(c, "scheduler.num_gpus", v[START_GPUS].i, e) < 0) ||
+        (v[START_WORKERS].text &&
+         x10_config_set_int(c, "scheduler.max_workers", v[START_WORKERS].i, e) < 0))
+        return -1;
+    if (v[START_JOBS].text) {
+        free(c->jobs_file);
+        c->jobs_file = xstrdup(v[START_JOBS].text);
+    }
+    if (v[START_LEVEL].text) {
+        free(c->level);
+        c->level = xstrdup(v[START_LEVEL].text);
+    }
+    return 0;
+}
+
+/* Without a config there is one more folder from which scripts may come: where it is started.
+ */
+static void
+allow_this_folder(struct x10_config *c)
+{
+    char *here = getcwd(NULL, 0);
+
+    if (!here)
+        return;
+    c->allowed = xrealloc(c->allowed, 3 * sizeof *c->allowed);
+    c->allowed[1] = here;
+    c->allowed[2] = NULL;
+}
+
+static int
+read_config(struct x10_config *c, const char *path, const struct pyarg_value *v, struct err *e)
+{
+    x10_config_init(c);
+    if (path && x10_config_read(c, path, e) < 0)
+        return -1;
+    if (!path)
+        allow_this_folder(c);
+    return take_options(c, v, e) < 0 || x10_config_check(c, e) < 0 ? -1 : 0;
+}
+
+static enum sched_level
+level_of(const char *name)
+{
+    return strcmp(name, "TRACE") == 0 || strcmp(name, "DEBUG") == 0 ? SCHED_DEBUG
+           : strcmp(name, "INFO") == 0                              ? SCHED_INFO
+           : strcmp(name, "WARNING") == 0                           ? SCHED_WARNING
+                                                                    : SCHED_ERROR;
+}
+
+static void
+fill_config(struct sched *s, const struct x10_config *c, bool screen)
+{
+    int64_t stop_ms = (int64_t)(c->stop_s < 1e6 ? c->stop_s * 1000 : 1e9);
+
+    s->log = (struct sched_log){.path = c->log_file[0] ? c->log_file : NULL,
+                                .logger = "gpu_scheduler",
+                                .level = level_of(c->level),
+                                .structured = c->structured,
+                                .max_bytes = (int64_t)(c->max_log_mb * MIB),
+                                .keep = (int)(c->backups < 1000 ? c->backups : 1000)};
+    s->config = (struct sched_config){
+        .is_10x = true,
+        .state_file = c->state_file,
+        .jobs_file = c->jobs_file,
+        .llm_file = c->llm_file,
+        .n_gpus = c->gpus_said ? (int)c->num_gpus : 0,
+        .mem_threshold = c->memory_threshold,
+        .load_threshold = c->load_threshold,
+        .precision = c->precision,
+        .monitor_s = c->file_monitor_s,
+        .state_s = c->gpu_monitor_s,
+        .screen = screen,
+        .retries = RETRIES,
+        .allowed_paths = c->allowed,
+        .limit_ms = (int64_t)(c->job_timeout_s < 1e9 ? c->job_timeout_s * 1000 : 0),
+        .mem_mib = c->limits ? (int64_t)(c->max_memory_gb * 1024) : 0,
+        .stop_ms = stop_ms - STOP_SPARE_MS,
+        .queue_max = c->queue_limit,
+        .running_max = c->max_workers < c->max_concurrent ? c->max_workers : c->max_concurrent,
+    };
+}
+
+/* ------------------------------------------------------------------ start */
+
+static int ready_fd = -1; /* somebody waits at the other end until we work */
+
+/* Into the background, once it works. */
+static void
+leave_terminal(struct sched *s)
+{
+    auto_close int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    (void)x10_say("Running in the background, PID %d", (int)getpid());
+    s->log.quiet = true;
+    for (int fd = 0; null_fd >= 0 && fd <= STDERR_FILENO; fd++)
+        (void)dup2(null_fd, fd);
+    (void)!write(ready_fd, "", 1);
+    close(ready_fd);
+    ready_fd = -1;
+}
+
+static int
+on_ready(struct sched *s)
+{
+    (void)x10_say("🚀 Ultra GPU Scheduler v" X10_VERSION " started successfully");
+    (void)x10_say("📊 Managing %d GPUs with %lld workers", __builtin_popcountll(s->managed),
+                  (long long)s->config.running_max);
+    (void)x10_say("📁 Monitoring jobs file: %s",
+                  s->config.jobs_file[0] ? s->config.jobs_file : "Disabled");
+    (void)x10_say("🖥️  Screen mode: %s", s->config.screen ? "Enabled" : "Disabled");
+    (void)x10_say("Press Ctrl+C to stop");
+    x10_register(s->config.state_file);
+    if (ready_fd >= 0)
+        leave_terminal(s);
+    sched_log(&s->log, SCHED_INFO, NULL, "Scheduler started");
+    return 0;
+}
+
+static void
+on_leave(struct sched *s)
+{
+    (void)s;
+    (void)x10_say("🛑 Stopping scheduler...");
+}
+
+/* 0: this is the process that works. 1: it does, in the background; *status. */
+static int
+go_into_background(int *status)
+{
+    int ends[2];
+    char byte;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return 0;
+    switch (fork()) {
+    case -1:
+        close(ends[0]);
+        close(ends[1]);
+        return 0;
+    case 0:
+        close(ends[0]);
+        ready_fd = ends[1];
+        (void)setsid();
+        return 0;
+    default:
+        close(ends[1]);
+        *status = read(ends[0], &byte, 1) == 1 ? 0 : 1;
+        close(ends[0]);
+        return 1;
+    }
+}
+
+static int
+run(const struct x10_config *c, bool screen)
+{
+    auto_free char *running = NULL;
+    struct sched s = {.session = {.signals = -1}};
+    bool started;
+    int status;
+
+    fill_config(&s, c, screen);
+    s.on_leave = on_leave;
+    running = xasprintf("max_running=%lld", (long long)s.config.running_max);
+    const char *const settings[] = {"margin_mib=0", running, NULL};
+    status = sched_start(&s, settings, on_ready);
+    started = s.is_ready;
+    if (!started)
+        (void)x10_fail("Failed to start scheduler");
+    else
+        (void)x10_say("%s", status == 0 ? "✅ Scheduler stopped gracefully"
+                                        : "⚠️  Scheduler shutdown had issues");
+    if (started)
+        x10_unregister(c->state_file);
+    sched_free(&s);
+    return status == 0 ? 0 : 1;
+}
+
+static int
+start(const char *config, const struct pyarg_value *v)
+{
+    struct x10_config c;
+    struct err e = {0};
+    int status = 0;
+
+    if (read_config(&c, config, v, &e) < 0) {
+        (void)x10_fail("Error: %s", e.text);
+        status = x10_fail("Failed to start scheduler");
+    } else if (!v[START_DAEMON].text || !go_into_background(&status)) {
+        status = run(&c, v[START_SCREEN].text != NULL);
+    }
+    x10_config_free(&c);
+    return status;
+}
+
+/* ----------------------------------------------------------- the commands */
+
+static int
+sample(void)
+{
+    auto_buf struct buf out = BUF_INIT;
+
+    x10_config_sample(&out);
+    return x10_say("%.*s", (int)out.len - 1, out.data);
+}
+
+static int
+ask(int command, const struct x10 *x, const struct pyarg_value *v)
+{
+    const struct x10_job job = {.script = v[ADD_SCRIPT].text,
+                                .conda = v[ADD_CONDA].text,
+                                .args = v[ADD_ARGS].text,
+                                .gpus = v[ADD_GPUS].text,
+                                .priority = v[ADD_PRIORITY].i,
+                                .to_file = v[ADD_OUTPUT].text &&
+                                           strcmp(v[ADD_OUTPUT].text, "file") == 0};
+
+    switch (command) {
+    case CMD_STATUS:
+        return x10_status(x, v[STATUS_DETAILED].text != NULL, v[STATUS_JSON].text != NULL,
+                          v[STATUS_WATCH].text != NULL);
+    case CMD_ADD:
+        return x10_add(x, &job);
+    case CMD_PAUSE:
+    case CMD_RESUME:
+        return x10_pause(x, v[GPU_ID].i, command == CMD_PAUSE);
+    case CMD_CANCEL:
+        return x10_cancel(x, v[ARG_OWN].text);
+    case CMD_LIST:
+        return x10_list(x, v[ARG_OWN].text ? v[ARG_OWN].text : "all");
+    case CMD_HEALTH:
+        return x10_health(x);
+    case CMD_METRICS:
+        return x10_metrics(x);
+    default:
+        return x10_screens(x);
+    }
+}
+
+static int
+ask_running(int command, const char *config, const struct pyarg_value *v)
+{
+    struct x10_config c;
+    struct err e = {0};
+    struct x10 x;
+    int status;
+
+    x10_config_init(&c);
+    if (config && x10_config_read(&c, config, &e) < 0) {
+        status = x10_fail("Error: %s", e.text);
+    } else {
+        x10_find(&x, config ? c.state_file : NULL);
+        status = ask(command, &x, v);
+        x10_free(&x);
+    }
+    x10_config_free(&c);
+    return status;
+}
+
+int
+compat_scheduler_10x(int argc, char **argv)
+{
+    const struct pyarg_parser parser = {
+        .prog = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0],
+        .about = "Ultra GPU Job Scheduler, served by Berth",
+        .args = globals,
+        .commands = commands,
+        .dest = "command"};
+    struct pyarg_value g[GLOBALS], v[VALUES_MAX] = {0};
+    const char *config;
+    int status, at = pyarg_read(&parser, argc, argv, g, &status);
+
+    if (at == PYARG_EXIT)
+        return status;
+    at = pyarg_read_command(&parser, argc - at, argv + at, v, &status);
+    if (at == PYARG_EXIT)
+        return status;
+    config = v[ARG_CONFIG].text ? v[ARG_CONFIG].text : g[GLOBAL_CONFIG].text;
+    if (at == CMD_START)
+        return start(config, v);
+    if (at == CMD_SAMPLE)
+        return sample();
+    if (at == CMD_TEST)
+        return x10_test(v[ARG_OWN].text != NULL);
+    return ask_running(at, config, v);
+}

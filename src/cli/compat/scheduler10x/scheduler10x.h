@@ -1,0 +1,114 @@
+/* What the files of the drop-in `scheduler_10x` share beyond scheduler.h: scheduler10x.c reads
+ * the command line and has `start`; config.c the config file; ask.c
+ * the commands that act on a running scheduler; status.c and show.c
+ * what they print of it;
+ * test.c `test`. */
+#ifndef CLI_COMPAT_SCHEDULER10X_SCHEDULER10X_H
+#define CLI_COMPAT_SCHEDULER10X_SCHEDULER10X_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct err;
+struct client;
+
+#define X10_VERSION "3.0.0"
+
+/* --------------------------------------------------------------- config.c */
+
+struct x10_config {
+    int64_t num_gpus, max_workers;
+    double worker_timeout_s, job_timeout_s, stop_s;
+    double memory_threshold, load_threshold, precision, gpu_monitor_s, window_s;
+    int64_t max_attempts;
+    double retry_wait_s;
+    int64_t queue_limit, max_concurrent;
+    char *jobs_file, *llm_file, *state_file, *log_file; /* owned */
+    double file_monitor_s;
+    char *level; /* owned */
+    bool structured, metrics;
+    double max_log_mb;
+    int64_t backups;
+    char **allowed; /* owned, NULL-terminated */
+    double max_memory_gb;
+    bool limits;
+    bool workers_said, gpus_said;
+};
+
+void x10_config_init(struct x10_config *c);
+/* A config file over the defaults; what is wrong is named by its key. */
+int x10_config_read(struct x10_config *c, const char *path, struct err *e);
+/* What only shows when all is said. */
+int x10_config_check(struct x10_config *c, struct err *e);
+/* One value that an option says: "scheduler.num_gpus". */
+int x10_config_set_int(struct x10_config *c, const char *key, int64_t value, struct err *e);
+void x10_config_sample(struct buf *out);
+void x10_config_free(struct x10_config *c);
+
+/* ------------------------------------------------------------------ ask.c */
+
+/* A running scheduler, as a command beside it sees it. */
+struct x10 {
+    char *state_file;      /* owned */
+    json_t *about;         /* owned; NULL: none runs */
+    struct client *client; /* owned; NULL: none runs, or its daemon cannot be reached */
+    char *tag;             /* owned; what its jobs bear; NULL */
+};
+
+/* Finds the one that runs: by the state file of a config that was named, in this folder, or
+ * the user's only one. */
+void x10_find(struct x10 *x, const char *state_file);
+void x10_free(struct x10 *x);
+/* The user's scheduler, for commands that are given elsewhere. */
+void x10_register(const char *state_file);
+void x10_unregister(const char *state_file);
+
+/* "❌ words" to standard output; returns 1. */
+int x10_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+int x10_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+struct x10_job {
+    const char *script, *conda, *args, *gpus;
+    int64_t priority;
+    bool to_file;
+};
+int x10_add(const struct x10 *x, const struct x10_job *job);
+int x10_pause(const struct x10 *x, int64_t gpu, bool pause);
+int x10_cancel(const struct x10 *x, const char *id);
+int x10_screens(const struct x10 *x);
+
+/* Its jobs, an array of job objects: those that wait and run, or those that have ended since a
+ * time, newest last and at most so many. NULL with e. */
+json_t *x10_live_jobs(const struct x10 *x, struct err *e);
+json_t *x10_ended_jobs(const struct x10 *x, int64_t since_us, size_t most, struct err *e);
+/* Script of a job, by its command; owned by the caller. */
+char *x10_script_of(const json_t *job);
+
+/* --------------------------------------------------------------- status.c */
+
+int x10_status(const struct x10 *x, bool detailed, bool as_json, bool watch);
+
+/* ----------------------------------------------------------------- show.c */
+
+#define X10_MOST_JOBS 10000 /* ended ones that are looked at */
+
+int x10_list(const struct x10 *x, const char *status);
+int x10_health(const struct x10 *x);
+int x10_metrics(const struct x10 *x);
+/* HEALTHY, DEGRADED, UNHEALTHY, CRITICAL, from the daemon's checks. */
+const char *x10_health_word(const json_t *health);
+const char *x10_icon_of(const char *health_word);
+/* As people give it: lower first. */
+int64_t x10_priority_of(const json_t *job);
+void x10_add_gpus(struct buf *out, const json_t *job); /* "[0, 1]" */
+/* {"timestamp","job_metrics","gpu_metrics","system_metrics"} */
+json_t *x10_metrics_object(const struct x10 *x, struct err *e);
+
+/* ----------------------------------------------------------------- test.c */
+
+int x10_test(bool quick);
+
+#endif
