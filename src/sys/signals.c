@@ -10,12 +10,18 @@
 int
 signals_to_fd(const int *numbers, struct err *e)
 {
+    struct sigaction now;
     sigset_t set;
     int fd;
 
     sigemptyset(&set);
-    for (; *numbers; numbers++)
+    for (; *numbers; numbers++) {
+        /* A blocked signal is kept even if it is ignored: nohup would be in vain. */
+        if (*numbers == SIGHUP && sigaction(SIGHUP, NULL, &now) == 0 &&
+            now.sa_handler == SIG_IGN)
+            continue;
         sigaddset(&set, *numbers);
+    }
     sigprocmask(SIG_BLOCK, &set, NULL);
     fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return fd < 0 ? err_errno(e, ERR_FAILED, errno, "cannot wait for signals") : fd;

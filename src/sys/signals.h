@@ -4,8 +4,8 @@
 
 struct err;
 
-/* Blocks these signals (a list that ends with 0) and returns a descriptor that tells them,
- * which neither blocks nor goes along with exec; -1. */
+/* Blocks these signals (a list that ends with 0; not SIGHUP under nohup) and returns a
+ * descriptor that tells them, which neither blocks nor goes along with exec; -1. */
 int signals_to_fd(const int *numbers, struct err *e);
 
 #endif
