@@ -47,8 +47,8 @@ add_ascii(struct buf *out, char c)
         buf_addc(out, c);
 }
 
-static void
-add_string(struct buf *out, const char *s, size_t left)
+void
+py_add_string(struct buf *out, const char *s, size_t left)
 {
     buf_addc(out, '"');
     while (left > 0) {
@@ -56,8 +56,10 @@ add_string(struct buf *out, const char *s, size_t left)
 
         if (n > 1)
             add_wide(out, (const unsigned char *)s, n);
-        else
+        else if (n == 1)
             add_ascii(out, *s);
+        else
+            add_unit(out, 0xfffd);
         s += n ? n : 1;
         left -= n ? n : 1;
     }
@@ -89,7 +91,7 @@ add_members(struct buf *out, const json_t *value, int indent, int depth)
         buf_adds(out, comma);
         comma = indent > 0 ? "," : ", ";
         add_break(out, indent, depth + 1);
-        add_string(out, key, strlen(key));
+        py_add_string(out, key, strlen(key));
         buf_adds(out, ": ");
         add_value(out, v, indent, depth + 1);
     }
@@ -126,7 +128,7 @@ add_value(struct buf *out, const json_t *value, int indent, int depth)
     else if (json_is_array(value))
         add_items(out, value, indent, depth);
     else if (json_is_string(value))
-        add_string(out, json_string_value(value), json_string_length(value));
+        py_add_string(out, json_string_value(value), json_string_length(value));
     else if (json_is_integer(value))
         buf_addf(out, "%lld", (long long)json_integer_value(value));
     else if (json_is_real(value))

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -13,24 +15,24 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/jsonw.h"
-#include "base/text.h"
 #include "cli/answer.h"
 #include "cli/compat/mgpu/mgpu.h"
+#include "cli/compat/pytext.h"
 #include "cli/textfile.h"
 #include "wire/client.h"
 
 #define CHUNK       16384
+#define LINE_MAX_LEN 65536 /* a longer one goes in pieces */
 #define RETRY_MS    500
 #define PATIENCE_MS 15000
 #define AWAY_US     (INT64_C(600) * 1000000) /* a daemon may be away so long */
-#define LOOK_MS     2000                     /* at the log, where nothing tells of it */
+#define LOOK_MS     2000                     /* at the log, where nothing tells of it: a user's watches are few */
 
 struct stream {
     const struct mgpu_stream *what;
     struct client *client; /* NULL: the daemon has gone */
     struct client *other;  /* owned; found again */
-    int log, watch;
+    int log, watch; /* watch: of the folder until the log is open, then of the log */
     off_t at;
     struct buf carry; /* the beginning of a character */
     json_t *end;      /* owned; what `wait` said of the job */
@@ -40,10 +42,17 @@ struct stream {
     int64_t lost_us;
 };
 
+/* In ASCII, as json.dumps has it: clients of the original decode each piece that they read by
+ * itself, so that no character may have its border there. */
 static void
-put_frame(struct stream *s, const struct buf *frame)
+put_output(struct stream *s, const char *text, size_t n)
 {
-    if (file_write_all(s->what->fd, frame->data, frame->len) < 0)
+    auto_buf struct buf frame = BUF_INIT;
+
+    buf_adds(&frame, "{\"type\": \"output\", \"data\": ");
+    py_add_string(&frame, text, n);
+    buf_adds(&frame, "}\n");
+    if (file_write_all(s->what->fd, frame.data, frame.len) < 0)
         s->gone = true;
 }
 
@@ -51,9 +60,7 @@ put_frame(struct stream *s, const struct buf *frame)
 static void
 put_bytes(struct stream *s, const char *bytes, size_t n)
 {
-    auto_buf struct buf frame = BUF_INIT;
     auto_buf struct buf text = BUF_INIT;
-    struct jsonw w;
 
     for (size_t i = 0; i < n; i++) {
         unsigned char b = (unsigned char)bytes[i];
@@ -62,30 +69,7 @@ put_bytes(struct stream *s, const char *bytes, size_t n)
             buf_addc(&text, (char)(0xc0 | b >> 6));
         buf_addc(&text, (char)(b >= 0x80 ? 0x80 | (b & 0x3f) : b));
     }
-    jsonw_init(&w, &frame);
-    jsonw_object(&w);
-    jsonw_kstr(&w, "type", "output");
-    jsonw_key(&w, "data");
-    jsonw_strn(&w, text.data, text.len);
-    jsonw_end_object(&w);
-    buf_addc(&frame, '\n');
-    put_frame(s, &frame);
-}
-
-static void
-put_text(struct stream *s, const char *text, size_t n)
-{
-    auto_buf struct buf frame = BUF_INIT;
-    struct jsonw w;
-
-    jsonw_init(&w, &frame);
-    jsonw_object(&w);
-    jsonw_kstr(&w, "type", "output");
-    jsonw_key(&w, "data");
-    jsonw_strn(&w, text, n);
-    jsonw_end_object(&w);
-    buf_addc(&frame, '\n');
-    put_frame(s, &frame);
+    put_output(s, text.data, text.len);
 }
 
 /* How many bytes at the end are the beginning of a character of which the rest is to come. */
@@ -104,42 +88,76 @@ torn(const char *text, size_t n)
     return 0;
 }
 
-/* A line each, and what has no end yet as it comes. */
-static void
-put_lines(struct stream *s, bool last)
+/* How much of what has come may go: whole lines; all but a torn character of what has no end
+ * yet, once no more is there to be had; all of it at the end. */
+static size_t
+ripe(const struct buf *carry, bool more, bool last)
 {
-    size_t at = 0, n = s->carry.len - (last ? 0 : torn(s->carry.data, s->carry.len));
+    const char *nl = more ? memrchr(carry->data, '\n', carry->len) : NULL;
+
+    if (last)
+        return carry->len;
+    if (nl)
+        return (size_t)(nl + 1 - carry->data);
+    return more && carry->len < LINE_MAX_LEN ? 0 : carry->len - torn(carry->data, carry->len);
+}
+
+static void
+put_lines(struct stream *s, bool more, bool last)
+{
+    size_t at = 0, n = s->carry.len > 0 ? ripe(&s->carry, more, last) : 0;
 
     while (at < n && !s->gone) {
         const char *nl = memchr(s->carry.data + at, '\n', n - at);
         size_t len = nl ? (size_t)(nl + 1 - (s->carry.data + at)) : n - at;
 
-        put_text(s, s->carry.data + at, len);
+        put_output(s, s->carry.data + at, len);
         at += len;
     }
     buf_drop(&s->carry, n);
 }
 
-/* Everything that the log has. */
+/* In a home where many jobs write, each watcher is to wake for its own one only. */
+static void
+open_log(struct stream *s)
+{
+    const char *path = s->what->job->log;
+    int watch;
+
+    s->log = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (s->log < 0)
+        return;
+    watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (watch >= 0 && inotify_add_watch(watch, path, IN_MODIFY) < 0)
+        close(TAKE_FD(watch));
+    if (s->watch >= 0)
+        close(s->watch);
+    s->watch = watch;
+}
+
+/* Everything that the log has. One that became shorter was begun anew. */
 static void
 copy_log(struct stream *s, bool last)
 {
     char chunk[CHUNK];
+    struct stat st;
     ssize_t n;
 
     if (s->log < 0)
-        s->log = open(s->what->job->log, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        open_log(s);
+    if (s->log >= 0 && fstat(s->log, &st) == 0 && st.st_size < s->at)
+        s->at = 0;
     while (s->log >= 0 && !s->gone && (n = pread(s->log, chunk, sizeof chunk, s->at)) > 0) {
         s->at += n;
         if (s->what->bytes) {
             put_bytes(s, chunk, (size_t)n);
         } else {
             buf_add(&s->carry, chunk, (size_t)n);
-            put_lines(s, false);
+            put_lines(s, true, false);
         }
     }
-    if (last && s->carry.len > 0 && !s->gone)
-        put_lines(s, true);
+    if (!s->gone)
+        put_lines(s, false, last);
 }
 
 /* ------------------------------------------------------------- the daemon */
@@ -241,7 +259,7 @@ turn(struct stream *s)
                           {.fd = s->watch, .events = POLLIN},
                           {.fd = s->client ? client_fd(s->client) : -1, .events = POLLIN}};
 
-    if (poll(p, 3, s->client ? LOOK_MS : RETRY_MS) < 0 && errno != EINTR)
+    if (poll(p, 3, !s->client ? RETRY_MS : s->watch < 0 ? LOOK_MS : -1) < 0 && errno != EINTR)
         err_abort("poll: %s", strerror(errno));
     look_at_client(s, p[0].revents);
     if (p[1].revents)
