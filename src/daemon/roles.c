@@ -79,11 +79,17 @@ roles_need_admin(const struct caller *c, const char *what, struct err *e)
                    what);
 }
 
+int64_t
+roles_priority_max(const struct daemon *d)
+{
+    return d->places.system && d->caller && !d->caller->admin ? d->config.user_priority_max
+                                                              : PRIORITY_MAX;
+}
+
 int
 roles_check_priority(const struct daemon *d, int32_t priority, struct err *e)
 {
-    if (!d->places.system || !d->caller || d->caller->admin ||
-        priority <= d->config.user_priority_max)
+    if (priority <= roles_priority_max(d))
         return 0;
     return err_set(e, ERR_PERMISSION,
                    "priority %d is above %lld, the highest that a user may ask for here; give "

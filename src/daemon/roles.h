@@ -31,6 +31,7 @@ bool roles_may_touch(const struct caller *c, const struct job *job);
 int roles_need_admin(const struct caller *c, const char *what, struct err *e);
 
 /* How far up whoever calls may put a job of his own. */
+int64_t roles_priority_max(const struct daemon *d);
 int roles_check_priority(const struct daemon *d, int32_t priority, struct err *e);
 
 /* Whether the caller sees only that there is such a job, whose it is and what it holds. */
