@@ -143,6 +143,13 @@ ID: X | User: $ALICE | GPUs: 1 | Mem: 15000 | CMD: echo a >>order | Status: queu
     echo >"$ROOT/gate"
     wait_for_event kind=ended job=2 >/dev/null
     is "order" "$(tr -d '\n' <"$USERS_HOME/alice/order")" bdca
+
+    srun --gpu-ids 1 --mem 10000 -- "cat $ROOT/gate"
+    srun --gpu-ids 1 -- 'echo ran >>order'
+    background stranger env "BERTH_SIM_DIR=$BERTH_DIR/sim" berth simjob --vram 300 --ramp 0 --hold 1000 --gpu 1
+    "$E2E/await" until "$LIMIT" 'berth gpus --json' gpus.1.strangers.0.mib 300
+    echo >"$ROOT/gate"
+    wait_for_event kind=ended job=7 state=COMPLETED >/dev/null
 }
 
 @test "C10 C11 over its limit a job is stopped and goes to the queue's end; its own limit wins" {
@@ -202,6 +209,9 @@ $USERS_HOME/alice"
 @test "C15 whatever is sent is answered, and the server lives" {
     serve
     has "answers" "$(old malformed)" '^[0-9]+ refused$'
+    is "what comes in pieces" "$(old pieces '{"cmd":"queue","more":{"\u00e9 é €":[-1.5e3,true,{}]}}')" ok
+    is "many at once" "$(old many 200 '{"cmd":"queue"}')" 200
+    old rude '{"cmd":"queue"}'
     is "what is right" "$(old send '{"cmd":"queue"}' \
         '{"cmd":"submit","user":"","gpus":2,"cmdline":"true","gpu_ids":null,"mem":null,"time_limit":null,"env_setup_cmd":null}' \
         '{"cmd":"submit","user":"","gpus":1,"cmdline":"true","gpu_ids":[1,0],"mem":9000,"interactive":false,"more":[1]}' | xargs)" \
@@ -288,6 +298,9 @@ assert q["queue"][5]["gpu_ids"] == ["0"] and q["queue"][5]["mem"] == 20000'
 {"type": "output", "data": "one\n"}
 {"type": "output", "data": "tw\u00f6\ufffd\n"}
 {"type": "completion", "job_id": "ID", "exit_code": 3}'
+    is "much output" "$(old total '{"cmd":"submit","user":"x","gpus":1,"cmdline":"printf \"äöü€ 𝄞 %s\\n\" {1..9000}","interactive":true}')" \
+        "$(printf 'äöü€ 𝄞 %s\n' {1..9000} | python3 -c 'import hashlib, sys
+text = sys.stdin.read(); print(len(text), hashlib.sha1(text.encode()).hexdigest(), True)')"
 }
 
 @test "jobs outlive the server, and its socket is the next one's; others' sockets are not believed" {
@@ -303,6 +316,11 @@ assert q["queue"][5]["gpu_ids"] == ["0"] and q["queue"][5]["mem"] == 20000'
     is "running" "$(grep -c 'Status: running' <<<"$out")" 2
     serve
     is "running" "$(as "$ALICE" mgpu_queue | grep -c 'Status: running')" 2
+    rm "$MGPU_SCHEDULER_SOCKET"
+    "$E2E/await" until "$LIMIT" "$E2E/is-there $MGPU_SCHEDULER_SOCKET" there true
+    is "an old client once the name was lost" "$(old send '{"cmd":"queue"}')" ok
+    kill_daemon
+    is "an old client while the daemon is started again" "$(old send '{"cmd":"queue"}')" ok
     echo >"$ROOT/gate"
     finish watcher
     is "who watched: status" "$status" 4
@@ -330,10 +348,30 @@ s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print("up", 
     is "status" "$status" 1
     has "words" "$err" 'no server listens at .*; start mgpu_scheduler_server as root'
     MGPU_SCHEDULER_SOCKET=$USERS_HOME/alice/s
-    in_background server "$ALICE" mgpu_scheduler_server
+    in_background server "$ALICE" nohup mgpu_scheduler_server
     wait_for_output server '^mgpu_scheduler_server started$'
+    kill -HUP "$pid_of_server"
+    is "an old client after the terminal was closed" "$(old send '{"cmd":"queue"}')" ok
     srun --gpu-ids 1 --interactive -- 'echo $CUDA_VISIBLE_DEVICES'
     has "output" "$out" '^1$'
     kill -TERM "$pid_of_server"
     finish server
+}
+
+@test "the settings of the machine bound a priority, and no script fails of that" {
+    export MGPU_SCHEDULER_SOCKET=$ROOT/mgpu.sock BERTH_SOCKET=$BERTH_DIR/berth.sock
+    berth compat install "$ROOT/bin" >/dev/null
+    start_system --set user_priority_max=3
+    while read -r asked given is; do
+        srun --gpu-ids 0 --priority "$asked" -- true
+        is "status" "$status" 0
+        has "output" "$out" "\(priority=$given\)$"
+        words="mgpu_srun: job $(told_id): priority $asked is $is that this machine's settings let you ask for, and counts as that"
+        is "words" "$err" "${is:+$words}"
+    done <<<'10 3 above 3, the highest
+3 3
+-7 -7
+-5000 -1000 below -1000, the lowest
+99999 3 above 3, the highest'
+    is "priorities" "$(for job in 1 2 3 4 5; do berth show $job --json | json jobs.0.priority; done | xargs)" '3 3 -7 -1000 3'
 }

@@ -52,12 +52,14 @@ struct mgpu_user {
 };
 void mgpu_user_free(struct mgpu_user *u);
 
-/* Checks a submit request and makes a job of it. id (MGPU_ID_LEN characters and a NUL) becomes
- * the job's; *job is berthd's number of it, *log (owned by the caller) its output's file. */
+/* Checks a submit request and makes a job of it. */
 struct mgpu_submitted {
     char id[MGPU_ID_LEN + 1];
-    int64_t job;
-    char *log;
+    bool interactive;
+    int64_t job; /* berthd's number of it */
+    char *log;   /* its output's file; the caller's */
+    int64_t priority;
+    char note[160]; /* why that is another than was asked for; else empty */
 };
 int mgpu_submit(struct client *c, const struct mgpu_service *s, const struct mgpu_user *u,
                 const json_t *request, struct mgpu_submitted *out, struct err *e);

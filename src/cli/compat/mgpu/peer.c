@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/answer.h"
@@ -30,6 +31,9 @@
 #define CHUNK       65536
 #define PEER_FD     3 /* above the standard ones */
 #define PATIENCE_MS 15000
+#define DRAIN_MS    30000
+#define AGAIN_TRIES 50 /* a daemon that died is started again in a moment */
+#define AGAIN_MS    100
 
 struct peer {
     int fd;
@@ -148,15 +152,39 @@ read_more(int fd, struct buf *in)
     return 1;
 }
 
+static bool
+is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* A piece may end within a number, an escape or a character, where a parser would call wrong
+ * what is only not all there. Behind a brace it can tell; and what begins with anything else
+ * than a brace is no object, whatever follows. */
+static bool
+can_be_judged(const struct buf *in)
+{
+    size_t first = 0, end = in->len;
+
+    while (first < end && is_blank(in->data[first]))
+        first++;
+    while (end > first && is_blank(in->data[end - 1]))
+        end--;
+    return end > first && (in->data[first] != '{' || in->data[end - 1] == '}');
+}
+
 static json_t *
 read_request(int fd, struct err *e)
 {
     auto_buf struct buf in = BUF_INIT;
+    json_error_t why = {0};
 
     while (in.len < MGPU_MAX_JSON && read_more(fd, &in)) {
-        json_error_t why;
-        json_t *request = json_loadb(in.data, in.len, 0, &why);
+        json_t *request = NULL;
 
+        if (!can_be_judged(&in))
+            continue;
+        request = json_loadb(in.data, in.len, 0, &why);
         if (request)
             return request;
         if (json_error_code(&why) != json_error_premature_end_of_input) {
@@ -169,8 +197,22 @@ read_request(int fd, struct err *e)
     else if (in.len >= MGPU_MAX_JSON)
         err_set(e, ERR_USAGE, "the request is longer than %d MiB", MGPU_MAX_JSON >> 20);
     else
-        err_set(e, ERR_USAGE, "the request ends before its JSON does");
+        err_set(e, ERR_USAGE, "the request is no whole JSON object, and nothing more came");
     return NULL;
+}
+
+/* Whoever is refused may still be writing: closed now, the answer would not be read. */
+static void
+let_finish(int fd)
+{
+    auto_buf struct buf rest = BUF_INIT;
+    int64_t until = clock_boot_us() + DRAIN_MS * 1000LL;
+
+    (void)shutdown(fd, SHUT_WR);
+    do {
+        rest.len = 0;
+        buf_addc(&rest, ' '); /* not the first piece: that is waited for longer */
+    } while (read_more(fd, &rest) && clock_boot_us() < until);
 }
 
 /* ----------------------------------------------------------------- submit */
@@ -180,13 +222,13 @@ read_request(int fd, struct err *e)
 static void
 await_reader(const struct peer *p)
 {
-    for (int wait_ms = 1; !p->ours; wait_ms = wait_ms < 50 ? wait_ms * 2 : wait_ms) {
-        struct pollfd gone = {.fd = p->fd, .events = POLLRDHUP};
+    for (int wait_ms = 1; !p->ours; wait_ms = wait_ms < 1000 ? wait_ms * 2 : wait_ms) {
+        struct pollfd gone = {.fd = p->fd}; /* POLLHUP and POLLERR, which need no asking */
         int left = 0;
 
         if (ioctl(p->fd, SIOCOUTQ, &left) < 0 || left == 0)
             return;
-        if (poll(&gone, 1, wait_ms) > 0 && gone.revents & (POLLHUP | POLLERR))
+        if (poll(&gone, 1, wait_ms) > 0)
             return;
     }
 }
@@ -194,14 +236,17 @@ await_reader(const struct peer *p)
 static json_t *
 answer_submit(struct peer *p, struct client *c, const json_t *request, struct err *e)
 {
-    bool interactive = json_is_true(json_object_get(request, "interactive"));
     struct mgpu_submitted job = {0};
     json_t *reply;
 
     if (mgpu_submit(c, p->service, &p->user, request, &job, e) < 0)
         return json_pack("{s:s, s:s, s:s}", "status", "fail", "job_id", job.id, "msg", e->text);
     reply = json_pack("{s:s, s:s}", "status", "ok", "job_id", job.id);
-    if (interactive) {
+    if (job.note[0]) {
+        json_object_set_new(reply, "priority", json_integer(job.priority));
+        json_object_set_new(reply, "msg", json_string(job.note));
+    }
+    if (job.interactive) {
         const struct mgpu_stream stream = {p->fd, p->service, &job, p->ours};
 
         json_object_set_new(reply, "interactive", json_true());
@@ -217,6 +262,18 @@ answer_submit(struct peer *p, struct client *c, const json_t *request, struct er
 }
 
 /* -------------------------------------------------------------- all of it */
+
+static struct client *
+connect_patiently(const char *daemon, struct err *e)
+{
+    struct client *c = client_connect(daemon, e);
+
+    for (int i = 0; !c && e->code == ERR_UNREACHABLE && i < AGAIN_TRIES; i++) {
+        poll(NULL, 0, AGAIN_MS);
+        c = client_connect(daemon, e);
+    }
+    return c;
+}
 
 static json_t *
 answer(struct peer *p, const json_t *request, struct err *e)
@@ -234,7 +291,7 @@ answer(struct peer *p, const json_t *request, struct err *e)
         err_set(e, ERR_USAGE, "unknown command");
         return NULL;
     }
-    c = client_connect(p->service->daemon, e);
+    c = connect_patiently(p->service->daemon, e);
     if (!c)
         return NULL;
     client_set_patience(c, PATIENCE_MS);
@@ -256,8 +313,8 @@ mgpu_serve(int fd, const struct mgpu_service *s, bool as_peer)
         reply = answer(&p, request, &e);
     if (!reply && e.code)
         reply = json_pack("{s:s, s:s}", "status", "fail", "msg", e.text);
-    if (reply)
-        (void)mgpu_send(fd, reply, p.ours);
+    if (reply && mgpu_send(fd, reply, p.ours) == 0 && !request)
+        let_finish(fd);
     mgpu_user_free(&p.user);
 }
 

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -30,20 +31,22 @@
 
 #define NAME          "mgpu_scheduler_server"
 #define SYSTEM_ROOT   "/var/lib/mgpu_scheduler"
-#define BACKLOG       128
-#define PEERS_MAX     1024
-#define PEERS_OF_USER 128
-#define AGAIN_MS      2000
-#define LOOK_MS       30000 /* at the socket's name: cleaners of /tmp take what is old */
+#define BACKLOG       4096 /* the kernel has a bound of its own */
+#define PEERS_MAX     4096 /* who watches an interactive job is one */
+#define PEERS_OF_USER 1024
+#define AGAIN_MS      2000 /* while something is wrong that no event tells the end of */
 #define MAX_SECONDS   (INT64_C(100) * 365 * 86400)
 
 struct server {
     int listener, signals;
+    int watch; /* inotify's, on the socket: cleaners of /tmp take names that are old */
     struct compat_link link;
     struct mgpu_service service;
     const char *path;
-    ino_t inode; /* of the socket's name */
-    bool lost;   /* the daemon has gone */
+    dev_t dev; /* of the socket's name */
+    ino_t inode;
+    bool lost;     /* the daemon has gone */
+    bool nameless; /* others do not find the socket, and it is told */
     struct {
         pid_t pid;
         uid_t uid;
@@ -81,7 +84,8 @@ listener_of(const struct sockaddr_un *a)
 
     if (fd < 0 || (connect(fd, (const struct sockaddr *)a, sizeof *a) < 0 && errno != EAGAIN))
         return -1;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
+    /* Whose it is that has too many callers is not told. */
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0 || cred.pid == 0)
         return 0;
     return cred.uid;
 }
@@ -105,13 +109,38 @@ check_name(const struct sockaddr_un *a, struct err *e)
                    (long long)uid, a->sun_path);
 }
 
-/* Under another name first, so that nobody meets it half made. */
+/* Watched under its first name, so that nothing that becomes of it is missed. */
+static int
+watch_socket(const char *name)
+{
+    int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+
+    if (watch >= 0)
+        (void)inotify_add_watch(watch, name, IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF);
+    return watch;
+}
+
+static void
+close_listener(struct server *s)
+{
+    if (s->listener >= 0)
+        close(s->listener);
+    if (s->watch >= 0)
+        close(s->watch);
+    s->listener = s->watch = -1;
+}
+
+static void take_peers(struct server *s);
+
+/* Under another name first, so that nobody meets it half made. Who came to the one before is
+ * served yet. */
 static int
 open_listener(struct server *s, struct err *e)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX}, temp = a;
     auto_free char *name = xasprintf("%s.%d", s->path, (int)getpid());
-    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    auto_close int watch = -1;
     struct stat st;
 
     if (strlen(name) >= sizeof a.sun_path)
@@ -122,33 +151,52 @@ open_listener(struct server *s, struct err *e)
         return -1;
     if (fd < 0 || bind(fd, (struct sockaddr *)&temp, sizeof temp) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot make a socket at %s", s->path);
+    watch = watch_socket(name);
     if (chmod(name, geteuid() == 0 ? 0666 : 0600) < 0 || listen(fd, BACKLOG) < 0 ||
         lstat(name, &st) < 0 || rename(name, s->path) < 0) {
         err_errno(e, ERR_FAILED, errno, "cannot listen at %s", s->path);
         (void)unlink(name);
         return -1;
     }
+    if (s->listener >= 0)
+        take_peers(s);
+    close_listener(s);
+    s->dev = st.st_dev;
     s->inode = st.st_ino;
     s->listener = TAKE_FD(fd);
+    s->watch = TAKE_FD(watch);
     return 0;
+}
+
+static bool
+has_name(const struct server *s)
+{
+    struct stat st;
+
+    return lstat(s->path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->inode;
 }
 
 static void
 keep_name(struct server *s)
 {
-    int old = s->listener;
-    struct stat st;
+    char events[4096];
+    struct err e = {0};
 
-    if (lstat(s->path, &st) < 0 && errno == ENOENT && open_listener(s, NULL) == 0)
-        close(old);
+    while (read(s->watch, events, sizeof events) > 0)
+        continue;
+    if (!has_name(s) && open_listener(s, &e) < 0) {
+        if (!s->nameless)
+            (void)mgpu_fail(NAME, "nobody finds the socket: %s", e.text);
+        s->nameless = true;
+        return;
+    }
+    s->nameless = false;
 }
 
 static void
 remove_name(const struct server *s)
 {
-    struct stat st;
-
-    if (lstat(s->path, &st) == 0 && st.st_ino == s->inode && S_ISSOCK(st.st_mode))
+    if (has_name(s))
         (void)unlink(s->path);
 }
 
@@ -186,14 +234,13 @@ turn_away(int fd, const char *why)
 }
 
 static void
-take_peer(struct server *s)
+take_peer(struct server *s, int fd)
 {
-    auto_close int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
     struct ucred cred;
     socklen_t size = sizeof cred;
     pid_t pid;
 
-    if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
         return;
     if (s->n_peers == PEERS_MAX || peers_of(s, cred.uid) >= PEERS_OF_USER) {
         turn_away(fd, "too many connections at once; try again");
@@ -208,6 +255,17 @@ take_peer(struct server *s)
     }
     s->peers[s->n_peers].pid = pid;
     s->peers[s->n_peers++].uid = cred.uid;
+}
+
+static void
+take_peers(struct server *s)
+{
+    int fd;
+
+    while ((fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        take_peer(s, fd);
+        close(fd);
+    }
 }
 
 /* --------------------------------------------------------------- the loop */
@@ -246,19 +304,22 @@ loop(struct server *s)
 {
     for (;;) {
         int daemon = s->link.client ? client_fd(s->link.client) : -1;
-        struct pollfd p[3] = {{.fd = s->signals, .events = POLLIN},
+        bool wrong = s->lost || s->nameless || s->watch < 0;
+        struct pollfd p[4] = {{.fd = s->signals, .events = POLLIN},
                               {.fd = s->listener, .events = POLLIN},
-                              {.fd = daemon, .events = POLLIN}};
+                              {.fd = daemon, .events = POLLIN},
+                              {.fd = s->watch, .events = POLLIN}};
 
-        if (poll(p, 3, s->lost ? AGAIN_MS : LOOK_MS) < 0 && errno != EINTR)
+        if (poll(p, 4, wrong ? AGAIN_MS : -1) < 0 && errno != EINTR)
             err_abort("poll: %s", strerror(errno));
         if (p[0].revents && on_signal(s))
             return;
         if (s->lost || (p[2].revents && client_pump(s->link.client, NULL) < 0))
             mend(s);
         if (p[1].revents)
-            take_peer(s);
-        keep_name(s);
+            take_peers(s);
+        if (p[3].revents || wrong)
+            keep_name(s);
     }
 }
 
@@ -340,6 +401,7 @@ compat_mgpu_server(int argc, char **argv)
     int status = 0;
 
     if (pyarg_read(&parser, argc, argv, v, &status) != PYARG_EXIT) {
+        s->listener = s->watch = -1;
         s->path = mgpu_socket();
         s->service.max_job_ms = v[ARG_MAX].i * 1000;
         if (v[ARG_MAX].text && (v[ARG_MAX].i < 0 || v[ARG_MAX].i > MAX_SECONDS))

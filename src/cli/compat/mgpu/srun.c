@@ -174,6 +174,10 @@ on_submitted(struct srun *s, const json_t *reply)
         return 1;
     }
     snprintf(s->id, sizeof s->id, "%s", id);
+    if (answer_str(reply, "msg")[0]) {
+        (void)mgpu_fail(NAME, "job %s: %s", id, answer_str(reply, "msg"));
+        s->priority = answer_int(reply, "priority", s->priority);
+    }
     return say("Job submitted. ID: %s (priority=%lld)\n", s->id, (long long)s->priority);
 }
 

@@ -21,18 +21,18 @@
 #include "cli/textfile.h"
 #include "wire/client.h"
 
-#define CHUNK       16384
+#define CHUNK        16384
 #define LINE_MAX_LEN 65536 /* a longer one goes in pieces */
-#define RETRY_MS    500
-#define PATIENCE_MS 15000
-#define AWAY_US     (INT64_C(600) * 1000000) /* a daemon may be away so long */
-#define LOOK_MS     2000                     /* at the log, where nothing tells of it: a user's watches are few */
+#define RETRY_MS     500
+#define PATIENCE_MS  15000
+#define AWAY_US      (INT64_C(600) * 1000000) /* a daemon may be away so long */
+#define LOOK_MS      2000 /* at the log, where nothing tells of it: a user's watches are few */
 
 struct stream {
     const struct mgpu_stream *what;
     struct client *client; /* NULL: the daemon has gone */
     struct client *other;  /* owned; found again */
-    int log, watch; /* watch: of the folder until the log is open, then of the log */
+    int log, watch;        /* watch: of the folder until the log is open, then of the log */
     off_t at;
     struct buf carry; /* the beginning of a character */
     json_t *end;      /* owned; what `wait` said of the job */

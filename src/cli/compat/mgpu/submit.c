@@ -11,12 +11,14 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/request.h"
+#include "cli/answer.h"
 #include "cli/compat/mgpu/mgpu.h"
 #include "cli/compat/mgpu/wish.h"
 #include "cli/compat/paths.h"
 #include "wire/client.h"
 
-#define ID_TRIES 5
+#define ID_TRIES      5
+#define SLACK_MAX_MIB 512
 
 /* Of A-Z0-9, evenly. */
 static int
@@ -67,11 +69,19 @@ add_ids(struct jsonw *w, const char *key, const struct mgpu_wish *wish)
     jsonw_end_array(w);
 }
 
+/* What a job that named no memory leaves: it would wait for ever on a card where a stranger
+ * has come to use a little more than when it was submitted. */
+static int64_t
+slack_of(const struct mgpu_cards *cards)
+{
+    return cards->least_free / 16 < SLACK_MAX_MIB ? cards->least_free / 16 : SLACK_MAX_MIB;
+}
+
 /* All that are named, in their order; so many of them; or any, the freest first. */
 static void
 add_place(struct jsonw *w, const struct mgpu_wish *wish, const struct mgpu_cards *cards)
 {
-    int64_t mem = wish->has_mem ? wish->mem : cards->least_free;
+    int64_t mem = wish->has_mem ? wish->mem : cards->least_free - slack_of(cards);
 
     if (wish->n_ids == wish->gpus) {
         add_ids(w, "gpu_ids", wish);
@@ -97,15 +107,6 @@ add_tags(struct jsonw *w, const struct mgpu_wish *wish)
     jsonw_end_array(w);
 }
 
-/* Any number is fine with mgpu; Berth has so many steps. */
-static int64_t
-priority_of(const struct mgpu_wish *wish)
-{
-    return wish->priority > PRIORITY_MAX   ? PRIORITY_MAX
-           : wish->priority < PRIORITY_MIN ? PRIORITY_MIN
-                                           : wish->priority;
-}
-
 static void
 add_job(struct jsonw *w, const struct mgpu_wish *wish, const struct mgpu_cards *cards,
         const struct mgpu_service *s, const struct mgpu_submitted *out)
@@ -119,7 +120,7 @@ add_job(struct jsonw *w, const struct mgpu_wish *wish, const struct mgpu_cards *
     add_tags(w, wish);
     jsonw_kstr(w, "log", out->log);
     add_place(w, wish, cards);
-    jsonw_kint(w, "priority", priority_of(wish));
+    jsonw_kint(w, "priority", out->priority);
     if (limit_ms > 0) {
         jsonw_kint(w, "limit_ms", limit_ms);
         jsonw_kstr(w, "on_timeout", "requeue");
@@ -168,6 +169,7 @@ send_job(struct client *c, const struct mgpu_wish *wish, const struct mgpu_cards
     auto_json json_t *result = NULL;
     struct jsonw w;
 
+    free(out->log);
     out->log = compat_log_pattern(u->home, name);
     jsonw_init(&w, &params);
     jsonw_object(&w);
@@ -187,15 +189,56 @@ send_job(struct client *c, const struct mgpu_wish *wish, const struct mgpu_cards
     return 0;
 }
 
+/* Any number is fine with mgpu; Berth has so many steps. */
+static void
+limit_priority(int64_t least, int64_t most, const struct mgpu_wish *wish,
+               struct mgpu_submitted *out)
+{
+    out->priority = wish->priority > most    ? most
+                    : wish->priority < least ? least
+                                             : wish->priority;
+    if (out->priority != wish->priority)
+        snprintf(out->note, sizeof out->note,
+                 "priority %lld is %s %lld, the %s that this machine's settings let you ask "
+                 "for, and counts as that",
+                 (long long)wish->priority, wish->priority > most ? "above" : "below",
+                 (long long)out->priority, wish->priority > most ? "highest" : "lowest");
+}
+
+/* Scripts written for mgpu name priorities at will: they are not to fail where the machine's
+ * settings keep the higher ones for its admins. */
+static int
+limit_as_told(struct client *c, const struct mgpu_wish *wish, struct mgpu_submitted *out)
+{
+    auto_json json_t *status = NULL;
+    int64_t most;
+
+    if (client_call(c, "status", NULL, &status, NULL) < 0)
+        return -1;
+    most = answer_int(status, "priority_max", PRIORITY_MAX);
+    if (out->priority <= most)
+        return -1;
+    limit_priority(PRIORITY_MIN, most, wish, out);
+    return 0;
+}
+
 int
 mgpu_submit(struct client *c, const struct mgpu_service *s, const struct mgpu_user *u,
             const json_t *request, struct mgpu_submitted *out, struct err *e)
 {
     struct mgpu_cards cards;
     struct mgpu_wish wish;
+    int rc;
 
     *out = (struct mgpu_submitted){0};
     if (draw_id(c, out->id, e) < 0 || mgpu_read_wish(c, request, &cards, &wish, e) < 0)
         return -1;
-    return send_job(c, &wish, &cards, s, u, out, e);
+    out->interactive = wish.interactive;
+    limit_priority(PRIORITY_MIN, PRIORITY_MAX, &wish, out);
+    rc = send_job(c, &wish, &cards, s, u, out, e);
+    if (rc < 0 && e->code == ERR_PERMISSION && limit_as_told(c, &wish, out) == 0)
+        rc = send_job(c, &wish, &cards, s, u, out, e);
+    if (rc < 0)
+        free(TAKE(out->log));
+    return rc;
 }

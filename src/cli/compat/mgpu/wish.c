@@ -97,6 +97,7 @@ read_ids(const json_t *request, const struct mgpu_cards *cards, struct mgpu_wish
 static int
 read_fields(const json_t *request, struct mgpu_wish *w, struct err *e)
 {
+    const json_t *interactive = json_object_get(request, "interactive");
     const char *user;
     bool has_gpus;
 
@@ -111,6 +112,9 @@ read_fields(const json_t *request, struct mgpu_wish *w, struct err *e)
         return -1;
     if (!has_gpus)
         return err_set(e, ERR_USAGE, "\"gpus\" is missing");
+    if (interactive && !json_is_boolean(interactive) && !json_is_null(interactive))
+        return err_set(e, ERR_USAGE, "\"interactive\" is neither true nor false");
+    w->interactive = json_is_true(interactive);
     if (w->command[strspn(w->command, " \t\r\n")] == '\0')
         return err_set(e, ERR_USAGE, "the command is empty");
     if (w->limit_s < 0 || w->limit_s > SECONDS_MAX)

@@ -15,7 +15,7 @@ struct err;
 struct mgpu_wish {
     const char *command, *setup;
     int64_t gpus, mem, limit_s, priority;
-    bool has_mem;
+    bool has_mem, interactive;
     int ids[GPU_MAX];
     int n_ids;
 };
