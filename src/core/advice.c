@@ -109,7 +109,8 @@ advice_for_waiting(const struct job *job, const struct blocked *why,
         buf_adds(out, "berth doctor says what keeps the GPUs from being read");
         return;
     case REASON_DEPENDENCY:
-        buf_addf(out, "berth explain %u", why->waits_for);
+        buf_adds(out, "berth explain ");
+        called_text(&why->waits_for, out);
         return;
     case REASON_RESERVATION:
         if (job->req.limit_ms == 0)

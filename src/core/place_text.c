@@ -132,23 +132,49 @@ add_stranger(const struct blocked *b, struct buf *out)
         buf_addf(out, " (pid %d)", b->stranger_pid);
 }
 
-/* "held by job 7", "held by jobs 4, 7, 9 and 2 more" */
+void
+called_text(const struct called *job, struct buf *out)
+{
+    if (job->line)
+        buf_addf(out, "%d", job->line);
+    else if (job->array)
+        buf_addf(out, "%u_%d", job->array, job->task);
+    else
+        buf_addf(out, "%u", job->id);
+}
+
+/* "job 7", "jobs 4, 7, 9 and 2 more" */
+static void
+add_jobs(const struct called *jobs, int cap, int n, struct buf *out)
+{
+    int named = n < cap ? n : cap;
+    bool alike = true; /* else each is said to be a job or a line */
+    for (int i = 1; i < named; i++)
+        alike = alike && !jobs[i].line == !jobs[0].line;
+    for (int i = 0; i < named; i++) {
+        buf_adds(out, i == 0 ? "" : i == n - 1 ? " and " : ", ");
+        if (i == 0 || !alike)
+            buf_addf(out, "%s%s ", jobs[i].line ? "line" : "job", alike && n > 1 ? "s" : "");
+        called_text(&jobs[i], out);
+    }
+    if (n > named)
+        buf_addf(out, " and %d more", n - named);
+}
+
 static void
 add_holders(const struct blocked *b, struct buf *out)
 {
-    int named = b->n_holders < BLOCKED_HOLDERS ? b->n_holders : BLOCKED_HOLDERS;
-    int more = b->n_holders - named;
-    buf_adds(out, b->n_holders > 1 ? "held by jobs " : "held by job ");
-    for (int i = 0; i < named; i++) {
-        bool last = i == named - 1 && more == 0;
-        buf_adds(out, i == 0 ? "" : last ? " and " : ", ");
-        if (b->holder_arrays[i])
-            buf_addf(out, "%u_%d", b->holder_arrays[i], b->holder_tasks[i]);
-        else
-            buf_addf(out, "%u", b->holders[i]);
-    }
-    if (more > 0)
-        buf_addf(out, " and %d more", more);
+    buf_adds(out, "held by ");
+    add_jobs(b->holders, BLOCKED_HOLDERS, b->n_holders, out);
+}
+
+/* "when jobs 12 and 15 end" */
+static void
+add_ends(const struct blocked *b, struct buf *out)
+{
+    buf_adds(out, " when ");
+    add_jobs(b->ends, BLOCKED_ENDS, b->n_ends, out);
+    buf_adds(out, b->n_ends > 1 ? " end" : " ends");
 }
 
 static void
@@ -254,25 +280,52 @@ add_card(const struct blocked *b, const struct demand *d, struct buf *out)
         add_card_state(b, out);
 }
 
+/* "; 2 of them have room, 1 more when job 12 ends, 1 more when gpu 3 is freed" */
+static void
+add_needs(const struct blocked *b, int want, struct buf *out)
+{
+    int missing = want - b->n_room - b->n_freed, kept = __builtin_popcountll(b->to_free);
+    if (b->n_freed > 0) {
+        buf_addf(out, "%s %d%s", b->n_room > 0 ? "," : "; none has room,", b->n_freed,
+                 b->n_room > 0 ? " more" : "");
+        add_ends(b, out);
+    }
+    if (missing <= 0 || kept == 0 || b->n_room + b->n_freed == 0)
+        return;
+    buf_addf(out, ", %d more when ", missing);
+    if (missing < kept)
+        buf_addf(out, "%d of ", missing);
+    gpu_set_text(b->to_free, out);
+    buf_adds(out, kept > 1 && missing > 1 ? " are freed" : " is freed");
+}
+
 static void
 add_resources(const struct blocked *b, const struct demand *d, struct buf *out)
 {
     add_want(b, d, out);
     if (b->n_room > 0)
         buf_addf(out, "; %d of them %s room", b->n_room, b->n_room == 1 ? "has" : "have");
-    add_card(b, d, out);
+    if (b->told_needs)
+        add_needs(b, demand_n_gpus(d), out);
+    if (!b->told_needs || b->to_free || b->n_freed == 0)
+        add_card(b, d, out);
 }
 
 static void
 add_host(const struct blocked *b, const struct demand *d, struct buf *out)
 {
     if (b->reason == REASON_CPUS) {
-        buf_addf(out, "needs %d core%s; %lld are free", demand_cpus(d),
-                 demand_cpus(d) == 1 ? "" : "s", (long long)b->have);
-        return;
+        buf_addf(out, "needs %d core%s; %lld %s free", demand_cpus(d),
+                 demand_cpus(d) == 1 ? "" : "s", (long long)b->have,
+                 b->have == 1 ? "is" : "are");
+    } else {
+        add_size(out, "needs ", d->mem_mib, " of host memory; ");
+        add_size(out, "", b->have, " are free");
     }
-    add_size(out, "needs ", d->mem_mib, " of host memory; ");
-    add_size(out, "", b->have, " are free");
+    if (b->n_ends > 0) {
+        buf_adds(out, ", enough");
+        add_ends(b, out);
+    }
 }
 
 static void
@@ -280,7 +333,9 @@ add_dependency(const struct blocked *b, struct buf *out)
 {
     static const char *const to[] = {
         [DEP_SUCCESS] = "succeed", [DEP_ANY] = "end", [DEP_FAILED] = "fail"};
-    buf_addf(out, "waits for job %u to %s", b->waits_for, to[b->waits_how]);
+    buf_adds(out, "waits for job ");
+    called_text(&b->waits_for, out);
+    buf_addf(out, " to %s", to[b->waits_how]);
     if (b->waits_more > 0)
         buf_addf(out, ", and for %d more", b->waits_more);
 }
@@ -288,7 +343,9 @@ add_dependency(const struct blocked *b, struct buf *out)
 static void
 add_reservation(const struct blocked *b, struct buf *out)
 {
-    buf_addf(out, "would delay job %u, ", b->waits_for);
+    buf_adds(out, "would delay job ");
+    called_text(&b->waits_for, out);
+    buf_adds(out, ", ");
     if (b->until_us > 0 && b->until_us < INT64_MAX)
         add_time(out, "which is to start at ", b->until_us);
     else
@@ -363,6 +420,14 @@ blocked_text(const struct blocked *b, const struct demand *d, struct buf *out)
         return;
     buf_addf(out, "%s: ", reason_name(b->reason));
     add_sentence(b, d, out);
-    if (b->ahead)
-        buf_addf(out, "; job %u, which asks for the same, is first", b->ahead);
+}
+
+void
+blocked_text_ahead(const struct blocked *b, struct buf *out)
+{
+    if (!b->ahead.id)
+        return;
+    buf_adds(out, "; job ");
+    called_text(&b->ahead, out);
+    buf_adds(out, ", which asks for the same, is first");
 }

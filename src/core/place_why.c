@@ -27,9 +27,8 @@ name_holders(const struct ledger *l, const struct card *c, bool by_share, struct
             why->holders[j] = why->holders[j - 1];
         }
         sizes[at] = size;
-        why->holders[at] = h->job;
+        why->holders[at] = (struct called){.id = h->job};
     }
-    why->job = why->holders[0];
 }
 
 static void
@@ -52,7 +51,8 @@ blame(const struct ledger *l, const struct card *c, struct blocked *why)
     bool by_share = why->card_reason == REASON_GPU_SHARE;
     name_holders(l, c, by_share, why);
     name_stranger(c, why);
-    const struct hold *largest = why->job ? ledger_find_hold(l, c->info.index, why->job) : NULL;
+    const struct hold *largest =
+        why->n_holders ? ledger_find_hold(l, c->info.index, why->holders[0].id) : NULL;
     if (largest && (by_share || c->taken || card_budget(l, c, largest) >= c->external_mib))
         why->by = BLOCKED_BY_JOB;
     else if (c->external_mib > 0 && c->external_mib >= why->short_mib)

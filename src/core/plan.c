@@ -126,7 +126,7 @@ name_the_kept(const struct planning *pl, struct blocked *why)
 {
     if (why->reason != REASON_RESERVATION)
         return;
-    why->waits_for = pl->keep.job ? pl->keep.job->id : pl->closed_for;
+    why->waits_for.id = pl->keep.job ? pl->keep.job->id : pl->closed_for;
     why->until_us = pl->keep.job ? pl->keep.at_us : 0;
 }
 

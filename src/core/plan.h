@@ -124,8 +124,15 @@ struct job **plan_list_in_turn(struct planner *planner, struct queue *q, struct 
 
 /* Why this job waits, as of the last plan: its own state, or what its line waits for. A job
  * that does not wait gets REASON_NONE. */
-void plan_explain(const struct job *job, struct blocked *out);
+void plan_explain(const struct queue *q, const struct job *job, struct blocked *out);
 /* The same as a sentence, appended; nothing for a job that does not wait. */
-void plan_explain_text(const struct job *job, struct buf *out);
+void plan_explain_text(const struct queue *q, const struct job *job, struct buf *out);
+
+/* Whether more could be told of what its line waits for than the last plan wrote down: whose
+ * ends, and which cards, where it is about several of them, or about cores or host memory. */
+bool plan_may_tell_needs(const struct job *job);
+/* Finds that out, for plan_explain to tell until the next plan. Cost: those that run, times the
+ * cards; the queue and the ledger stay as they are. Jobs that run must be in the queue. */
+void plan_tell_needs(struct queue *q, struct ledger *l, const struct job *job, int64_t now_us);
 
 #endif

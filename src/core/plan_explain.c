@@ -12,7 +12,7 @@ explain_dependency(const struct job *job, struct blocked *out)
     for (int32_t i = 0; i < job->req.n_deps; i++) {
         if (job->req.deps[i].job == 0)
             continue;
-        out->waits_for = job->req.deps[i].job;
+        out->waits_for.id = job->req.deps[i].job;
         out->waits_how = (uint8_t)job->req.deps[i].type;
         return;
     }
@@ -25,11 +25,31 @@ explain_line(const struct job *job, struct blocked *out)
     if (out->reason == REASON_NONE)
         out->reason = REASON_PRIORITY;
     if (job->kind->head != job)
-        out->ahead = job->kind->head->id;
+        out->ahead.id = job->kind->head->id;
+}
+
+static void
+call(const struct queue *q, struct called *who)
+{
+    const struct job *job = who->id ? queue_get(q, who->id) : NULL;
+    if (job && job->array)
+        *who = (struct called){.id = job->id, .array = job->array, .task = job->task};
+}
+
+/* What people call those whom it names. */
+static void
+call_all(const struct queue *q, struct blocked *why)
+{
+    for (int i = 0; i < BLOCKED_HOLDERS; i++)
+        call(q, &why->holders[i]);
+    for (int i = 0; i < BLOCKED_ENDS; i++)
+        call(q, &why->ends[i]);
+    call(q, &why->ahead);
+    call(q, &why->waits_for);
 }
 
 void
-plan_explain(const struct job *job, struct blocked *out)
+plan_explain(const struct queue *q, const struct job *job, struct blocked *out)
 {
     *out = (struct blocked){.gpu = -1};
     if (job->state == JOB_HELD) {
@@ -47,12 +67,14 @@ plan_explain(const struct job *job, struct blocked *out)
         out->reason = REASON_BEGIN_TIME;
         out->until_us = job->begin_us;
     }
+    call_all(q, out);
 }
 
 void
-plan_explain_text(const struct job *job, struct buf *out)
+plan_explain_text(const struct queue *q, const struct job *job, struct buf *out)
 {
     struct blocked why;
-    plan_explain(job, &why);
+    plan_explain(q, job, &why);
     blocked_text(&why, &job->req.demand, out);
+    blocked_text_ahead(&why, out);
 }

@@ -58,6 +58,7 @@ struct daemon {
     struct store *store;
     struct queue *queue;
     struct planner *planner;
+    int needs_told; /* why.c: lines since the last plan */
     struct fair *fair;
     struct depend *depend;
     struct modelfile *modelfile;

@@ -293,6 +293,8 @@ event_waiting(struct daemon *d, const struct job *job)
     auto_buf struct buf text = BUF_INIT, object = BUF_INIT;
     struct blocked why;
     struct jsonw w;
+    if (!d->server || !server_is_followed(d->server))
+        return;
     why_waits(d, job, &why, &text);
     begin_unstored(&w, job, &object);
     jsonw_kstr(&w, "reason", reason_name(why.reason));

@@ -118,7 +118,7 @@ FIELD(state)
 FIELD(reason)
 {
     struct blocked why;
-    plan_explain(x->job, &why);
+    why_blocked(x->daemon, x->job, &why);
     if (why.reason == REASON_NONE || only_runs(x->job))
         jsonw_null(w);
     else

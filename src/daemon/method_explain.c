@@ -1,6 +1,7 @@
 /* `explain`: why a job waits, or why it ended, as a sentence, what would help, and the numbers
  * behind both. The sentences are the core's (place_text.c, account.c, advice.c); what is added
  * here is the job's place in line and when it is expected to start or to end. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -114,10 +115,56 @@ put_holders(struct jsonw *w, const struct blocked *b)
 {
     jsonw_key(w, "held_by");
     jsonw_array(w);
-    for (int i = 0; i < BLOCKED_HOLDERS && b->holders[i]; i++)
-        jsonw_int(w, b->holders[i]);
+    for (int i = 0; i < BLOCKED_HOLDERS && b->holders[i].id; i++)
+        jsonw_int(w, b->holders[i].id);
     jsonw_end_array(w);
     jsonw_kint(w, "holders", b->n_holders);
+}
+
+/* Whose ends, and which cards, it waits for. */
+static void
+put_needs(struct jsonw *w, const struct blocked *b)
+{
+    if (!b->told_needs)
+        return;
+    jsonw_key(w, "ends");
+    jsonw_array(w);
+    for (int i = 0; i < BLOCKED_ENDS && b->ends[i].id; i++)
+        jsonw_int(w, b->ends[i].id);
+    jsonw_end_array(w);
+    jsonw_kint(w, "ends_total", b->n_ends);
+    jsonw_key(w, "to_free");
+    jsonw_array(w);
+    for (uint64_t rest = b->to_free; rest; rest &= rest - 1)
+        jsonw_int(w, __builtin_ctzll(rest));
+    jsonw_end_array(w);
+}
+
+/* What people call the tasks among those that are named, each once. */
+static void
+put_tasks(struct jsonw *w, const struct blocked *b)
+{
+    const struct called *all[BLOCKED_HOLDERS + BLOCKED_ENDS + 2] = {&b->ahead, &b->waits_for};
+    int n = 2;
+    for (int i = 0; i < BLOCKED_HOLDERS; i++)
+        all[n++] = &b->holders[i];
+    for (int i = 0; i < BLOCKED_ENDS; i++)
+        all[n++] = &b->ends[i];
+    jsonw_key(w, "jobs_tasks");
+    jsonw_object(w);
+    for (int i = 0; i < n; i++) {
+        auto_buf struct buf text = BUF_INIT;
+        char id[16];
+        bool again = false;
+        for (int j = 0; j < i; j++)
+            again = again || all[j]->id == all[i]->id;
+        if (!all[i]->array || again)
+            continue;
+        snprintf(id, sizeof id, "%u", all[i]->id);
+        called_text(all[i], &text);
+        jsonw_kstr(w, id, buf_str(&text));
+    }
+    jsonw_end_object(w);
 }
 
 static void
@@ -130,11 +177,13 @@ put_blocked(struct jsonw *w, const struct blocked *b)
     if (b->card_reason == REASON_GPU_SHARE)
         put_share(w, b->share_left);
     put_holders(w, b);
+    put_needs(w, b);
     put_int(w, "stranger_pid", b->stranger_pid,
             b->by == BLOCKED_BY_STRANGER && b->stranger_pid);
     put_int(w, "stranger_mib", b->stranger_mib, b->by == BLOCKED_BY_STRANGER);
-    put_int(w, "ahead", b->ahead, b->ahead > 0);
-    put_int(w, "waits_for", b->waits_for, b->waits_for > 0);
+    put_int(w, "ahead", b->ahead.id, b->ahead.id > 0);
+    put_int(w, "waits_for", b->waits_for.id, b->waits_for.id > 0);
+    put_tasks(w, b);
     put_int(w, "limit", b->limit, b->limit > 0);
     put_int(w, "xid", b->xid, b->xid > 0);
     jsonw_ktime(w, "since", b->since_us);

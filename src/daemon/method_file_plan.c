@@ -28,18 +28,13 @@ plan_id(size_t line)
 
 /* Such a number means a line of the file to whoever reads the words. */
 static void
-name_lines(const struct sync *s, const struct blocked *why, struct buf *text)
+call_lines(const struct sync *s, struct blocked *why)
 {
-    size_t holder = UINT32_MAX - why->job;
-    auto_free char *job = xasprintf("job %u", why->job);
-    const char *at = text->len && holder < s->n ? strstr(text->data, job) : NULL;
-    if (!at)
-        return;
-    struct buf named = BUF_INIT;
-    buf_addf(&named, "%.*sline %d%s", (int)(at - text->data), text->data,
-             s->lines[holder].number, at + strlen(job));
-    buf_free(text);
-    *text = named;
+    for (int i = 0; i < BLOCKED_HOLDERS && why->holders[i].id; i++) {
+        size_t line = UINT32_MAX - why->holders[i].id; /* plan_id's inverse */
+        if (line < s->n)
+            why->holders[i].line = s->lines[line].number;
+    }
 }
 
 static void
@@ -56,8 +51,8 @@ write_waits(const struct sync *s, struct jsonw *out, const struct line *line,
     }
     jsonw_kstr(out, "state", job_state_name(JOB_PENDING));
     if (!place_job(&line->req.demand, ledger, &where, &why)) {
+        call_lines(s, &why);
         blocked_text(&why, &line->req.demand, &text);
-        name_lines(s, &why, &text);
         jsonw_kstr(out, "reason", reason_name(why.reason));
         jsonw_kstr(out, "text", buf_str(&text));
     }

@@ -327,6 +327,7 @@ plan(struct daemon *d)
     uint32_t next_id = store_peek_job_id(d->store);
     int64_t began_us = clock_boot_us();
     plan_make(d->planner, d->queue, d->ledger, now, &next_id, &p);
+    d->needs_told = 0;
     tally_plan(d, clock_boot_us() - began_us);
     store_advance_job_id(d->store, next_id);
     for (size_t i = 0; i < p.n; i++)

@@ -1,31 +1,34 @@
-/* Why a job waits; see why.h. The planner knows jobs by number, and cards by what was measured:
- * names and ailments are added here. Called wherever somebody is told. */
+/* Why a job waits; see why.h. The planner knows what the last plan wrote down, and of cards
+ * what was measured: whose ends would help, and ailments, are added here. Called wherever
+ * somebody is told. */
 #include "daemon/why.h"
 
+#include "base/clock.h"
 #include "core/job.h"
 #include "core/place.h"
 #include "core/plan.h"
-#include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/health.h"
 
-static void
-name_holders(const struct daemon *d, struct blocked *why)
+/* Between two plans so many lines are told whose ends they wait for, in order that a listing of
+ * thousands of kinds of jobs holds up nobody; of the others the nearest card is named. */
+#define NEEDS_TOLD_MAX 64
+
+void
+why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
 {
-    for (int i = 0; i < BLOCKED_HOLDERS && why->holders[i]; i++) {
-        const struct job *job = queue_get(d->queue, why->holders[i]);
-        if (!job || !job->array)
-            continue;
-        why->holder_arrays[i] = job->array;
-        why->holder_tasks[i] = job->task;
+    if (plan_may_tell_needs(job) && d->needs_told < NEEDS_TOLD_MAX) {
+        d->needs_told++;
+        plan_tell_needs(d->queue, d->ledger, job, clock_wall_us());
     }
+    plan_explain(d->queue, job, why);
 }
 
 void
 why_waits(struct daemon *d, const struct job *job, struct blocked *why, struct buf *text)
 {
-    plan_explain(job, why);
-    name_holders(d, why);
+    why_blocked(d, job, why);
     blocked_text(why, &job->req.demand, text);
     health_explain(d, why, text);
+    blocked_text_ahead(why, text);
 }

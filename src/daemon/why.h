@@ -7,8 +7,10 @@ struct buf;
 struct daemon;
 struct job;
 
-/* Fills *why and appends the sentence to text: as the planner has it, with tasks called what
- * people call them and what is known of a card's health. */
+/* Fills *why: as the planner has it, with tasks called what people call them. */
+void why_blocked(struct daemon *d, const struct job *job, struct blocked *why);
+
+/* Fills *why and appends the sentence to text: with what is known of a card's health. */
 void why_waits(struct daemon *d, const struct job *job, struct blocked *why, struct buf *text);
 
 #endif

@@ -417,7 +417,7 @@ name_the_stuck(struct world *w)
     struct job **jobs = queue_list_by_id(w->q, QUEUE_ALL, &n);
     for (size_t i = 0; i < n; i++) {
         auto_buf struct buf why = BUF_INIT;
-        plan_explain_text(jobs[i], &why);
+        plan_explain_text(w->q, jobs[i], &why);
         fprintf(stderr, "job %u is %s for ever: %s\n", jobs[i]->id,
                 job_state_name(jobs[i]->state), buf_str(&why));
     }

@@ -286,7 +286,7 @@ test_cards_and_host_in_words(void **state)
         queue_add(q, new_job(99, rows[i].demand));
         plan_once(q, l, 1, &p);
         assert_int_equal(p.n, 0);
-        plan_explain_text(queue_get(q, 99), &text);
+        plan_explain_text(q, queue_get(q, 99), &text);
         assert_string_equal(buf_str(&text), rows[i].words);
         assert_null(ledger_check(l));
         queue_free(q);
@@ -300,24 +300,24 @@ static const struct plan_row {
     const char *words;
 } plan_rows[] = {
     {{.reason = REASON_PRIORITY, .gpu = -1}, "Priority: its turn has not come yet"},
-    {{.reason = REASON_PRIORITY, .gpu = -1, .ahead = 4},
+    {{.reason = REASON_PRIORITY, .gpu = -1, .ahead.id = 4},
      "Priority: its turn has not come yet; job 4, which asks for the same, is first"},
     {{.reason = REASON_HELD, .gpu = -1}, "Held: held by a person; berth release lets it go"},
     {{.reason = REASON_BEGIN_TIME, .gpu = -1, .until_us = 1767225600000000},
      "BeginTime: not before 2026-01-01T00:00:00Z"},
-    {{.reason = REASON_DEPENDENCY, .gpu = -1, .waits_for = 12},
+    {{.reason = REASON_DEPENDENCY, .gpu = -1, .waits_for.id = 12},
      "Dependency: waits for job 12 to succeed"},
     {{.reason = REASON_DEPENDENCY,
       .gpu = -1,
-      .waits_for = 12,
+      .waits_for.id = 12,
       .waits_how = DEP_ANY,
       .waits_more = 2},
      "Dependency: waits for job 12 to end, and for 2 more"},
-    {{.reason = REASON_DEPENDENCY, .gpu = -1, .waits_for = 12, .waits_how = DEP_FAILED},
+    {{.reason = REASON_DEPENDENCY, .gpu = -1, .waits_for.id = 12, .waits_how = DEP_FAILED},
      "Dependency: waits for job 12 to fail"},
-    {{.reason = REASON_RESERVATION, .gpu = -1, .waits_for = 5, .until_us = 1767225600000000},
+    {{.reason = REASON_RESERVATION, .gpu = -1, .waits_for.id = 5, .until_us = 1767225600000000},
      "Reservation: would delay job 5, which is to start at 2026-01-01T00:00:00Z"},
-    {{.reason = REASON_RESERVATION, .gpu = -1, .waits_for = 5, .until_us = INT64_MAX},
+    {{.reason = REASON_RESERVATION, .gpu = -1, .waits_for.id = 5, .until_us = INT64_MAX},
      "Reservation: would delay job 5, for which GPUs are kept free"},
     {{.reason = REASON_ARRAY_LIMIT, .gpu = -1, .limit = 8},
      "ArrayLimit: 8 tasks of the array run, as many as may at once"},
@@ -341,6 +341,7 @@ test_the_plans_reasons_in_words(void **state)
     for (size_t i = 0; i < sizeof plan_rows / sizeof *plan_rows; i++) {
         auto_buf struct buf text = BUF_INIT;
         blocked_text(&plan_rows[i].why, &d, &text);
+        blocked_text_ahead(&plan_rows[i].why, &text);
         assert_string_equal(buf_str(&text), plan_rows[i].words);
     }
 }
@@ -454,7 +455,7 @@ test_numbers_behind_the_words(void **state)
     assert_int_equal(why.gpu, 1);
     assert_int_equal(why.share_left, 250);
     assert_int_equal(why.n_holders, 2);
-    assert_int_equal(why.job, 4);
+    assert_int_equal(why.holders[0].id, 4);
     assert_int_equal(why.by, BLOCKED_BY_JOB);
     assert_int_equal(why.need_mib, 20480);
     ledger_free(l);

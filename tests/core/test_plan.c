@@ -320,7 +320,7 @@ test_limits_on_what_runs(void **state)
         more.id = 3;
         struct job *job = add(&w, more);
         assert_string_equal(plan_now(&w), cases[i].plan);
-        plan_explain(job, &why);
+        plan_explain(w.q, job, &why);
         assert_int_equal(why.reason, cases[i].reason);
         assert_int_equal(why.limit_of, cases[i].of);
         assert_int_equal(why.limit, cases[i].limit);
@@ -408,7 +408,7 @@ test_a_vram_limit_leaves_small_cards(void **state)
     add(&w, (struct spec){.id = 1, .uid = 1});
     add(&w, (struct spec){.id = 2, .uid = 2});
     assert_string_equal(plan_now(&w), "1@1");
-    plan_explain(queue_get(w.q, 2), &why);
+    plan_explain(w.q, queue_get(w.q, 2), &why);
     assert_int_equal(why.reason, REASON_USER_LIMIT);
     assert_int_equal(why.limit, 30000);
     world_free(&w);

@@ -240,7 +240,7 @@ test_plan_starts_what_fits(void **state)
     add(q, 4, 0, want(1, 0));
     assert_string_equal(planned(q, l, 1), "1@0 2@0 3@1");
     auto_buf struct buf text = BUF_INIT;
-    plan_explain_text(queue_get(q, 4), &text);
+    plan_explain_text(q, queue_get(q, 4), &text);
     assert_string_equal(buf_str(&text), "GpuBusy: wants an idle GPU; gpu 1 is held by job 3");
     ledger_free(l);
     queue_free(q);
@@ -258,12 +258,12 @@ test_plan_backfills_in_order(void **state)
     add(q, 4, 1, want(1, 5000));
     assert_string_equal(planned(q, l, 1), "4@0 1@0 3@0");
     struct blocked why;
-    plan_explain(queue_get(q, 2), &why);
+    plan_explain(q, queue_get(q, 2), &why);
     assert_int_equal(why.reason, REASON_GPU_MEMORY);
     assert_int_equal(why.free_mib, CARD_MIB - 23000);
     assert_int_equal(why.short_mib, 20512 - (CARD_MIB - 23000));
-    assert_int_equal(why.job, 1);
-    assert_int_equal(why.ahead, 0);
+    assert_int_equal(why.holders[0].id, 1);
+    assert_int_equal(why.ahead.id, 0);
     ledger_free(l);
     queue_free(q);
 }
@@ -319,7 +319,7 @@ test_plan_waits_for_begin_times(void **state)
     assert_int_equal(p.n, 0);
     assert_int_equal(p.wake_us, 500);
     auto_buf struct buf text = BUF_INIT;
-    plan_explain_text(job, &text);
+    plan_explain_text(q, job, &text);
     assert_string_equal(buf_str(&text), "BeginTime: not before 1970-01-01T00:00:00Z");
     plan_once(q, l, 500, &p);
     assert_int_equal(p.n, 1);
@@ -338,18 +338,18 @@ test_explanations(void **state)
     add(q, 1, 0, want(1, 0));
     add(q, 2, 0, want(1, 0));
     add(q, 3, 0, want(1, 0));
-    plan_explain(queue_get(q, 1), &why);
+    plan_explain(q, queue_get(q, 1), &why);
     assert_int_equal(why.reason, REASON_PRIORITY);
     assert_string_equal(planned(q, l, 1), "1@0");
     set_state(q, 1, JOB_RUNNING);
-    plan_explain(queue_get(q, 1), &why);
+    plan_explain(q, queue_get(q, 1), &why);
     assert_int_equal(why.reason, REASON_NONE);
     auto_buf struct buf text = BUF_INIT;
-    plan_explain_text(queue_get(q, 3), &text);
+    plan_explain_text(q, queue_get(q, 3), &text);
     assert_string_equal(buf_str(&text), "GpuBusy: wants an idle GPU; gpu 0 is held by job 1; "
                                         "job 2, which asks for the same, is first");
     set_state(q, 3, JOB_HELD);
-    plan_explain(queue_get(q, 3), &why);
+    plan_explain(q, queue_get(q, 3), &why);
     assert_int_equal(why.reason, REASON_HELD);
     ledger_free(l);
     queue_free(q);

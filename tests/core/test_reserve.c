@@ -110,10 +110,10 @@ test_who_may_start_beside_a_promise(void **state)
         assert_int_equal(r->job, cases[i].at ? 10 : 0);
         if (cases[i].at)
             assert_int_equal(r->at_us, wall(cases[i].at));
-        plan_explain(job, &why);
+        plan_explain(w.q, job, &why);
         assert_int_equal(why.reason, cases[i].reason);
         if (why.reason == REASON_RESERVATION) {
-            assert_int_equal(why.waits_for, 10);
+            assert_int_equal(why.waits_for.id, 10);
             assert_int_equal(why.until_us, wall(cases[i].at));
         }
         world_free(&w);
@@ -234,7 +234,7 @@ test_each_fits_beside_the_other(void **state)
         assert_string_equal(plan_now(&w), "21@0");
         assert_int_equal(planner_reservation(w.planner)->job, 10);
         assert_int_equal(planner_reservation(w.planner)->pinned, limit == 0);
-        plan_explain(half, &why);
+        plan_explain(w.q, half, &why);
         assert_int_equal(why.reason, REASON_RESERVATION);
         w.now = 100;
         end_job(&w, 1, OUTCOME_EXITED);

@@ -128,7 +128,7 @@ ended_as()
     id=$(berth submit --parsable -G 2 -t 1h -- true)
     "$E2E/await" until "$LIMIT" "berth explain $id --json" jobs.0.reserved true
     has expected "$(berth explain "$id")" '^  expected +start at [0-9:]+ \(in (1h5[0-9]|2h00)m\), with gpus 0,1 kept for it'
-    has text "$(berth explain "$id")" "^job $id PENDING: Resources: wants 2 idle GPUs; 1 of them has room; gpu 0 is held by job 1"
+    has text "$(berth explain "$id")" "^job $id PENDING: Resources: wants 2 idle GPUs; 1 of them has room, 1 more when job 1 ends$"
     has position "$(berth explain "$id")" '^  position +first of 1 that wait'
     waits Reservation ".*job $id" 'a time limit'
     has running "$(berth explain 1)" '^job 1 RUNNING: runs for .* on gpu 0'
