@@ -8,14 +8,12 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+#include <uthash.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/jsonw.h"
 #include "cli/answer.h"
-#include "cli/jobreq.h"
 #include "sys/signals.h"
 #include "wire/client.h"
 
@@ -159,17 +157,6 @@ compat_again(struct compat_session *s, struct err *e)
     return 0;
 }
 
-void
-compat_close(struct compat_session *s)
-{
-    compat_link_close(&s->link);
-    watch_free(s->watch);
-    json_decref(s->events);
-    if (s->signals >= 0)
-        close(s->signals);
-    *s = (struct compat_session){.signals = -1};
-}
-
 /* -------------------------------------------------------------------- asking */
 
 int
@@ -205,91 +192,14 @@ compat_cancel(struct compat_session *s, json_t *ids, struct err *e)
     return compat_call(s, "cancel", json_pack("{s:o}", "select", select), NULL, e);
 }
 
-static void
-write_line(struct jsonw *w, const struct compat_line *line)
-{
-    jsonw_object(w);
-    jobreq_add_fields(w, line->req);
-    jsonw_kstr(w, "key", line->key);
-    jsonw_kint(w, "line", line->number);
-    if (line->again)
-        jsonw_kbool(w, "again", true);
-    jsonw_end_object(w);
-}
-
-/* What jobs go through, without what thousands of new ones would tell at once. */
-static json_t *
-kinds_wanted(void)
-{
-    return json_pack("[sssss]", "started", "launched", "usage", "requeued", "ended");
-}
-
-/* What starts at once is not to be missed, whatever number its file will have: until that is
- * known everybody's starts and ends are heard. */
-static int
-listen_first(struct compat_session *s, struct err *e)
-{
-    if (s->listening)
-        return 0;
-    s->listening = true;
-    if (s->file > 0)
-        return compat_follow(s, e);
-    return compat_call(
-        s, "events",
-        json_pack("{s:b,s:i,s:o}", "follow", 1, "since", 0, "kinds", kinds_wanted()), NULL, e);
-}
-
 int
-compat_sync(struct compat_session *s, const char *path, const struct compat_line *lines,
-            size_t n, bool fresh, json_t **result, struct err *e)
-{
-    auto_free char *cwd = jobreq_current_folder(e);
-    auto_buf struct buf params = BUF_INIT;
-    struct jsonw w;
-
-    if (!cwd || listen_first(s, e) < 0)
-        return -1;
-    jsonw_init(&w, &params);
-    jsonw_object(&w);
-    jsonw_kstr(&w, "path", path);
-    jsonw_key(&w, "jobs");
-    jsonw_array(&w);
-    for (size_t i = 0; i < n; i++)
-        write_line(&w, &lines[i]);
-    jsonw_end_array(&w);
-    jobreq_add_context(&w, cwd, NULL);
-    jsonw_kbool(&w, "fresh", fresh);
-    jsonw_end_object(&w);
-    if (client_call_text(s->link.client, "file.sync", params.data, params.len, result, e) < 0)
-        return -1;
-    s->file = answer_int(*result, "file", 0);
-    if (s->seq == 0)
-        s->seq = answer_int(*result, "seq", 0);
-    return 0;
-}
-
-int
-compat_follow(struct compat_session *s, struct err *e)
-{
-    json_t *params = json_pack("{s:b,s:I,s:o}", "follow", 1, "file", (json_int_t)s->file,
-                               "kinds", kinds_wanted());
-    auto_json json_t *result = NULL;
-
-    if (s->seq > 0)
-        json_object_set_new(params, "since", json_integer(s->seq));
-    if (compat_call(s, "events", params, &result, e) < 0)
-        return -1;
-    json_array_extend(s->events, json_object_get(result, "events"));
-    return 0;
-}
-
-int
-compat_fetch(struct compat_session *s, json_t *ids, json_t **jobs, struct err *e)
+compat_each(struct compat_session *s, json_t *ids,
+            void (*take)(void *ctx, void *job, const json_t *object), void *ctx, struct err *e)
 {
     auto_json json_t *result = NULL;
-    json_t *select = select_of(ids);
+    json_t *select = select_of(ids), *object;
+    size_t i;
 
-    *jobs = NULL;
     if (json_array_size(select) == 0) {
         json_decref(select);
         return 0;
@@ -297,6 +207,105 @@ compat_fetch(struct compat_session *s, json_t *ids, json_t **jobs, struct err *e
     if (compat_call(s, "jobs", json_pack("{s:o,s:b}", "select", select, "all", 1), &result, e) <
         0)
         return -1;
-    *jobs = json_incref(json_object_get(result, "jobs"));
+    json_array_foreach(json_object_get(result, "jobs"), i, object)
+    {
+        void *job = compat_job_of(s, answer_int(object, "id", 0));
+
+        if (job)
+            take(ctx, job, object);
+    }
     return 0;
+}
+
+/* ------------------------------------------------------------------- events */
+
+json_t *
+compat_events(struct compat_session *s)
+{
+    json_t *came = s->events, *fresh = json_array(), *ev;
+    size_t i;
+
+    s->events = json_array(); /* more may come while the front end asks */
+    json_array_foreach(came, i, ev)
+    {
+        int64_t seq = answer_int(ev, "seq", 0);
+
+        if (seq > 0 && seq <= s->seq)
+            continue;
+        s->seq = seq > 0 ? seq : s->seq;
+        json_array_append(fresh, ev);
+    }
+    json_decref(came);
+    return fresh;
+}
+
+/* ------------------------------------------------------------------ numbers */
+
+struct compat_id {
+    int64_t id;
+    void *job;
+    UT_hash_handle hh;
+};
+
+static struct compat_id *
+find_id(const struct compat_session *s, int64_t id)
+{
+    struct compat_id *known;
+
+    HASH_FIND(hh, s->ids, &id, sizeof id, known);
+    return known;
+}
+
+static void
+forget_id(struct compat_session *s, struct compat_id *known)
+{
+    HASH_DEL(s->ids, known);
+    free(known);
+}
+
+void *
+compat_job_of(const struct compat_session *s, int64_t id)
+{
+    const struct compat_id *known = find_id(s, id);
+
+    return known ? known->job : NULL;
+}
+
+void
+compat_bind(struct compat_session *s, int64_t *slot, int64_t id, void *job)
+{
+    struct compat_id *known = find_id(s, *slot);
+
+    if (*slot == id || id == 0)
+        return;
+    if (known)
+        forget_id(s, known);
+    *slot = id;
+    known = find_id(s, id);
+    if (!known) {
+        known = xcalloc(1, sizeof *known);
+        known->id = id;
+        HASH_ADD(hh, s->ids, id, sizeof known->id, known);
+    }
+    known->job = job;
+}
+
+static void
+forget_ids(struct compat_session *s)
+{
+    struct compat_id *known, *next;
+
+    HASH_ITER(hh, s->ids, known, next) forget_id(s, known);
+}
+
+void
+compat_close(struct compat_session *s)
+{
+    compat_link_close(&s->link);
+    forget_ids(s);
+    watch_free(s->watch);
+    json_decref(s->events);
+    if (s->signals >= 0)
+        close(s->signals);
+    *s = (struct compat_session){.signals = -1};
 }

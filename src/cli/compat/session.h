@@ -1,6 +1,6 @@
 /* What a front end that stays does between two looks at its files: it waits for the daemon's
  * events, for signals, and for files to change. The loop is the front end's; a wait ends as
- * soon as there is something to do. */
+ * soon as there is something to do. It knows the front end's jobs by the daemon's numbers. */
 #ifndef CLI_COMPAT_SESSION_H
 #define CLI_COMPAT_SESSION_H
 
@@ -12,18 +12,20 @@
 #include "cli/compat/home.h"
 #include "cli/run.h"
 
+struct compat_id;
 struct err;
-struct request;
 struct watch;
 
 #define SESSION_FILES_MAX 2
 
 struct compat_session {
     struct compat_link link;
-    json_t *events; /* that have come and are for the front end to take (json_array_clear) */
-    int64_t seq;    /* of the newest event seen; 0: none yet */
-    int64_t file;   /* the daemon's number of what compat_sync sends; 0: not yet */
-    bool listening; /* this connection gets events */
+    json_t *events;     /* that have come and were not taken yet */
+    int64_t seq;        /* of the newest event taken; 0: none yet */
+    int64_t file;       /* the daemon's number of what lines.h tells it; 0: not yet */
+    bool listening;     /* this connection gets events */
+    int64_t heard_file; /* of this file's jobs; 0: of everybody's */
+    struct compat_id *ids;
     int signals;
     struct watch *watch;
     struct run_file files[SESSION_FILES_MAX]; /* .shown and marks only */
@@ -50,28 +52,22 @@ int compat_signal(struct compat_session *s);
 int compat_again(struct compat_session *s, struct err *e);
 void compat_close(struct compat_session *s);
 
-/* One line of what compat_sync sends. */
-struct compat_line {
-    const char *key; /* its identity, under 64 bytes */
-    int number;
-    const struct request *req;
-    bool again; /* once more, if it has ended */
-};
+/* What has come since the last time, oldest first, each event once; the caller's. */
+json_t *compat_events(struct compat_session *s);
 
-/* file.sync: the queue becomes these lines in this order, under the name `path` (absolute),
- * with this process's folder, umask and environment. fresh: what has ended runs again. *result
- * (owned by the caller) is the answer of the protocol. */
-int compat_sync(struct compat_session *s, const char *path, const struct compat_line *lines,
-                size_t n, bool fresh, json_t **result, struct err *e);
-/* Events of the synced lines from s->seq on come into s->events, past ones at once. */
-int compat_follow(struct compat_session *s, struct err *e);
+/* The front end's job that the daemon knows by this number; NULL: none of its. */
+void *compat_job_of(const struct compat_session *s, int64_t id);
+/* From now on that number is this job's (borrowed), which has it in *slot; the one that stood
+ * there is forgotten. 0 is nobody's. */
+void compat_bind(struct compat_session *s, int64_t *slot, int64_t id, void *job);
 
 /* Asks the daemon and waits for the answer (client_call). params is stolen. */
 int compat_call(struct compat_session *s, const char *method, json_t *params, json_t **result,
                 struct err *e);
-/* Whole objects of these jobs (a list of ids, stolen); *jobs is the caller's, NULL when there
- * are no ids. */
-int compat_fetch(struct compat_session *s, json_t *ids, json_t **jobs, struct err *e);
+/* Whole objects of these jobs (a list of ids, stolen), each to take with the job that it is. */
+int compat_each(struct compat_session *s, json_t *ids,
+                void (*take)(void *ctx, void *job, const json_t *object), void *ctx,
+                struct err *e);
 /* Cancels these jobs (a list of ids, stolen). */
 int compat_cancel(struct compat_session *s, json_t *ids, struct err *e);
 

@@ -204,7 +204,6 @@ static int
 mend(struct cudaq *q, struct err *e)
 {
     for (int i = 0; i < RECONNECTS_MAX; i++) {
-        q->following = false;
         q->sync_due = true;
         if (compat_again(&q->session, e) == 0 && update(q, e) == 0)
             return 0;

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/request.h"
+#include "cli/compat/lines.h"
 #include "cli/compat/records.h"
 #include "cli/compat/session.h"
 
@@ -65,19 +66,18 @@ struct cq_job {
     char *log_name;  /* below log_dir; NULL: not chosen yet */
     json_t *changes; /* of its status since the file was written: its history's new items */
     UT_hash_handle hh;
-    UT_hash_handle by_id;
 };
 
 struct cudaq {
     struct cq_config config;
     struct compat_session session;
-    struct cq_job *jobs, *ids;
+    struct cq_job *jobs;
     struct buf warned; /* bad lines that have been said, a line each */
     char *log_root, *sync_path;
     json_t *new_commands;    /* to be appended to the file */
     int64_t totals[GPU_MAX]; /* of usable cards; -1: there never was one */
     int n_cards;
-    bool dirty, sync_due, fresh_due, following, leaving;
+    bool dirty, sync_due, leaving;
     bool assigned; /* something was, since it was last said that nothing can be */
     bool idle_said;
     int64_t save_due_us, say_due_us;
@@ -99,16 +99,16 @@ const char *cq_status_name(enum cq_status status);
 /* --------------------------------------------------------------- recall.c */
 
 int cq_recall(struct cudaq *q, struct err *e); /* what the daemon knows from before */
-struct cq_job *cq_job_of_id(const struct cudaq *q, int64_t id);
-void cq_set_id(struct cudaq *q, struct cq_job *job, int64_t id);
-void cq_take_object(struct cq_job *job, const json_t *object);
+/* The object of a job that we were not told of: it runs, or is settled with its true end. */
+void cq_adopt(void *cudaq, void *job, const json_t *object);
 void cq_take_exit(struct cq_job *job, const json_t *ended);
 
 /* ------------------------------------------------------ queue.c, events.c */
 
 int cq_sync(struct cudaq *q, struct err *e); /* tells it what waits */
-void cq_take_events(struct cudaq *q);
-void cq_look_at_foreign(struct cudaq *q); /* processes that the original began */
+void cq_take_events(void *cudaq);
+struct compat_file cq_file(struct cudaq *q); /* what lines.h is to know of all this */
+void cq_look_at_foreign(struct cudaq *q);    /* processes that the original began */
 int cq_read_cards(struct cudaq *q, struct err *e);
 int cq_stop(struct cudaq *q, struct err *e); /* takes out what waits, ends what runs */
 bool cq_any_running(const struct cudaq *q);

@@ -91,13 +91,8 @@ static void
 take_event(struct cudaq *q, const json_t *ev, struct starts *s)
 {
     const char *kind = answer_str(ev, "kind");
-    int64_t seq = answer_int(ev, "seq", 0);
-    struct cq_job *job = cq_job_of_id(q, answer_int(ev, "job", 0));
+    struct cq_job *job = compat_job_of(&q->session, answer_int(ev, "job", 0));
 
-    if (seq > q->session.seq)
-        q->session.seq = seq;
-    else if (seq > 0)
-        return;
     if (!job)
         return;
     if (strcmp(kind, "started") == 0) {
@@ -113,22 +108,18 @@ take_event(struct cudaq *q, const json_t *ev, struct starts *s)
 }
 
 static int
-count_starts(const struct cudaq *q, struct starts *s)
+count_starts(const json_t *events, struct starts *s)
 {
-    int64_t newest = q->session.seq; /* some may have come twice */
     int n = 0;
     size_t i;
     json_t *ev;
 
-    json_array_foreach(q->session.events, i, ev)
+    json_array_foreach(events, i, ev)
     {
-        int64_t seq = answer_int(ev, "seq", 0);
         int64_t card = json_integer_value(json_array_get(json_object_get(ev, "gpus"), 0));
 
-        if (strcmp(answer_str(ev, "kind"), "started") != 0 || seq <= newest || card < 0 ||
-            card >= GPU_MAX)
+        if (strcmp(answer_str(ev, "kind"), "started") != 0 || card < 0 || card >= GPU_MAX)
             continue;
-        newest = seq;
         s->left[card]++;
         n++;
     }
@@ -136,21 +127,16 @@ count_starts(const struct cudaq *q, struct starts *s)
 }
 
 void
-cq_take_events(struct cudaq *q)
+cq_take_events(void *cudaq)
 {
+    struct cudaq *q = cudaq;
     struct starts s = {NULL, {0}};
-    auto_json json_t *result = NULL;
-    auto_json json_t *events = q->session.events;
+    auto_json json_t *result = NULL, *events = compat_events(&q->session);
     size_t i;
     json_t *ev;
 
-    /* What comes while we ask belongs to the next batch. */
-    if (count_starts(q, &s) > 0) {
-        q->session.events = json_array();
-        if (compat_call(&q->session, "gpus", NULL, &result, NULL) == 0)
-            s.gpus = json_object_get(result, "gpus");
-    } else {
-        q->session.events = json_array();
-    }
+    if (count_starts(events, &s) > 0 &&
+        compat_call(&q->session, "gpus", NULL, &result, NULL) == 0)
+        s.gpus = json_object_get(result, "gpus");
     json_array_foreach(events, i, ev) take_event(q, ev, &s);
 }

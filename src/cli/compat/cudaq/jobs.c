@@ -405,7 +405,6 @@ cq_jobs_free(struct cudaq *q)
 {
     struct cq_job *job, *next;
 
-    HASH_CLEAR(by_id, q->ids);
     HASH_ITER(hh, q->jobs, job, next)
     {
         HASH_DEL(q->jobs, job);

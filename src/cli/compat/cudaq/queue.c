@@ -97,32 +97,35 @@ choose_log(struct cudaq *q, struct cq_job *job)
     }
 }
 
-static void
-fill_request(struct cudaq *q, struct cq_job *job, struct request *r)
+static bool
+fill_request(void *cudaq, void *cq_job, struct request *r)
 {
+    struct cudaq *q = cudaq;
+    struct cq_job *job = cq_job;
     double mib = q->config.min_free_mib;
 
     choose_log(q, job);
-    request_init(r);
-    r->command = job->command;
+    r->command = xstrdup(job->command);
     r->log = compat_log_pattern(q->log_root, job->log_name);
     r->gpus_said = true;
     r->demand.vram_mib = mib < 1 ? 1 : (int32_t)mib + ((double)(int32_t)mib < mib);
     r->demand.margin_mib = 0;
     r->demand.placement = PLACING_SPREAD;
     r->demand.devices = q->config.gpus;
+    return true;
 }
 
 static int
 by_order(const void *a, const void *b)
 {
-    int64_t x = (*(struct cq_job *const *)a)->order, y = (*(struct cq_job *const *)b)->order;
+    int x = ((const struct compat_line *)a)->number,
+        y = ((const struct compat_line *)b)->number;
 
-    return x < y ? -1 : x > y;
+    return (x > y) - (x < y);
 }
 
 static size_t
-choose_lines(struct cudaq *q, struct cq_job **chosen)
+choose_lines(struct cudaq *q, struct compat_line *lines)
 {
     bool fits = fits_somewhere(q);
     size_t n = 0;
@@ -130,154 +133,71 @@ choose_lines(struct cudaq *q, struct cq_job **chosen)
     for (struct cq_job *job = q->jobs; job; job = job->hh.next) {
         if (job->in_file && ((job->status == CQ_PENDING && fits) ||
                              (job->status == CQ_RUNNING && !job->foreign)))
-            chosen[n++] = job;
+            lines[n++] = (struct compat_line){
+                .key = job->key, .number = (int)job->order + 1, .job = job, .id = &job->id};
     }
-    qsort(chosen, n, sizeof *chosen, by_order);
+    qsort(lines, n, sizeof *lines, by_order);
     return n;
 }
 
-static int
-send_lines(struct cudaq *q, struct cq_job **chosen, size_t n, json_t **result, struct err *e)
+/* What waits here and is remembered there as ended is to run again. The process of what was
+ * executed before we followed is known by looking. */
+static enum compat_found
+on_found(void *cudaq, void *cq_job, const char *state)
 {
-    auto_free struct request *requests = xcalloc(n + 1, sizeof *requests);
-    auto_free struct compat_line *lines = xcalloc(n + 1, sizeof *lines);
-    int rc;
+    struct cq_job *job = cq_job;
 
-    for (size_t i = 0; i < n; i++) {
-        fill_request(q, chosen[i], &requests[i]);
-        lines[i] = (struct compat_line){chosen[i]->key, (int)chosen[i]->order + 1, &requests[i],
-                                        false};
+    if (job->status == CQ_PENDING && job->noted_id != job->id) {
+        job->noted_id = job->id;
+        cq_job_set(cudaq, job, CQ_PENDING);
     }
-    rc = compat_sync(&q->session, q->sync_path, lines, n, q->fresh_due, result, e);
-    for (size_t i = 0; i < n; i++)
-        free(requests[i].log);
-    if (rc == 0)
-        q->sync_due = q->fresh_due = false;
-    return rc;
+    if (job->status == CQ_PENDING && render_state_is_final(state))
+        return COMPAT_AGAIN;
+    return render_state_is_active(state) &&
+                   (job->status == CQ_PENDING || (job->status == CQ_RUNNING && !job->pid))
+               ? COMPAT_LOOK
+               : COMPAT_WELL;
 }
 
-/* True when what waits here is remembered there as ended: it is to run again. */
-static bool
-take_answer(struct cudaq *q, struct cq_job **chosen, const json_t *result, json_t *running)
+struct compat_file
+cq_file(struct cudaq *q)
 {
-    bool stale = false;
-    size_t i;
-    json_t *line;
+    static const char *const kinds[] = {"started", "launched", "requeued", "ended", NULL};
 
-    json_array_foreach(json_object_get(result, "lines"), i, line)
-    {
-        struct cq_job *job = chosen[i];
-        const char *state = answer_str(line, "state");
-
-        cq_set_id(q, job, answer_int(line, "id", 0));
-        if (job->status != CQ_PENDING)
-            continue;
-        stale |= render_state_is_final(state);
-        if (render_state_is_active(state))
-            json_array_append_new(running, json_integer(job->id));
-        if (job->noted_id != job->id) {
-            job->noted_id = job->id;
-            cq_job_set(q, job, CQ_PENDING);
-        }
-    }
-    return stale;
-}
-
-/* Runs already, and no event has told. */
-static int
-adopt(struct cudaq *q, json_t *select, struct err *e)
-{
-    auto_json json_t *jobs = NULL;
-    size_t i;
-    json_t *object;
-
-    if (compat_fetch(&q->session, select, &jobs, e) < 0)
-        return -1;
-    json_array_foreach(jobs, i, object)
-    {
-        struct cq_job *job = cq_job_of_id(q, answer_int(object, "id", 0));
-
-        if (!job || job->status != CQ_PENDING ||
-            !render_state_is_active(answer_str(object, "state")))
-            continue;
-        cq_take_object(job, object);
-        cq_job_set(q, job, CQ_RUNNING);
-    }
-    return 0;
-}
-
-/* The process of what was executed before we followed. */
-static int
-find_pids(struct cudaq *q, struct err *e)
-{
-    json_t *select = json_array();
-    auto_json json_t *jobs = NULL;
-    size_t i;
-    json_t *object;
-
-    for (const struct cq_job *job = q->jobs; job; job = job->hh.next) {
-        if (job->status == CQ_RUNNING && !job->foreign && !job->pid)
-            json_array_append_new(select, json_integer(job->id));
-    }
-    if (compat_fetch(&q->session, select, &jobs, e) < 0)
-        return -1;
-    json_array_foreach(jobs, i, object)
-    {
-        struct cq_job *job = cq_job_of_id(q, answer_int(object, "id", 0));
-
-        if (job && answer_int(object, "pid", 0) > 0) {
-            job->pid = answer_int(object, "pid", 0);
-            cq_job_set(q, job, job->status);
-        }
-    }
-    return 0;
+    return (struct compat_file){.path = q->sync_path,
+                                .kinds = kinds,
+                                .ctx = q,
+                                .fill = fill_request,
+                                .take_events = cq_take_events,
+                                .found = on_found,
+                                .adopt = cq_adopt};
 }
 
 int
 cq_sync(struct cudaq *q, struct err *e)
 {
-    auto_free struct cq_job **chosen =
-        xcalloc(HASH_COUNT(q->jobs) + 1, sizeof(struct cq_job *));
-    json_t *running = json_array();
-    auto_json json_t *result = NULL, *again = NULL;
-    size_t n = choose_lines(q, chosen);
-    bool stale, begins = !q->following;
+    auto_free struct compat_line *lines = xcalloc(HASH_COUNT(q->jobs) + 1, sizeof *lines);
+    const struct compat_file file = cq_file(q);
 
-    if (send_lines(q, chosen, n, &result, e) < 0 ||
-        (begins && compat_follow(&q->session, e) < 0)) {
-        json_decref(running);
-        return -1;
-    }
-    q->following = true;
-    stale = take_answer(q, chosen, result, running);
-    cq_take_events(q);
-    if (stale) {
-        n = choose_lines(q, chosen);
-        q->fresh_due = true;
-        if (send_lines(q, chosen, n, &again, e) < 0) {
-            json_decref(running);
-            return -1;
-        }
-        (void)take_answer(q, chosen, again, running);
-        cq_take_events(q);
-    }
-    if (adopt(q, running, e) < 0)
-        return -1;
-    return begins ? find_pids(q, e) : 0;
+    q->sync_due = false; /* what comes meanwhile may ask for it again */
+    if (compat_sync(&q->session, &file, lines, choose_lines(q, lines), e) == 0)
+        return 0;
+    q->sync_due = true;
+    return -1;
 }
 
 int
 cq_stop(struct cudaq *q, struct err *e)
 {
     json_t *ids = json_array();
-    auto_json json_t *result = NULL;
+    const struct compat_file file = cq_file(q);
 
     q->leaving = true;
     for (const struct cq_job *job = q->jobs; job; job = job->hh.next) {
         if (job->status == CQ_RUNNING && !job->foreign && job->id)
             json_array_append_new(ids, json_integer(job->id));
     }
-    if (compat_sync(&q->session, q->sync_path, NULL, 0, false, &result, e) < 0) {
+    if (compat_send(&q->session, &file, NULL, 0, e) < 0) {
         json_decref(ids);
         return -1;
     }

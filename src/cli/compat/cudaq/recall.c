@@ -18,26 +18,6 @@
 
 #define PID_SLACK_US 5000000 /* between a process's start and what its record says */
 
-struct cq_job *
-cq_job_of_id(const struct cudaq *q, int64_t id)
-{
-    struct cq_job *job;
-
-    HASH_FIND(by_id, q->ids, &id, sizeof id, job);
-    return job;
-}
-
-void
-cq_set_id(struct cudaq *q, struct cq_job *job, int64_t id)
-{
-    if (job->id == id)
-        return;
-    if (job->id)
-        HASH_DELETE(by_id, q->ids, job);
-    job->id = id;
-    HASH_ADD(by_id, q->ids, id, sizeof job->id, job);
-}
-
 void
 cq_take_exit(struct cq_job *job, const json_t *ended)
 {
@@ -49,8 +29,8 @@ cq_take_exit(struct cq_job *job, const json_t *ended)
     }
 }
 
-void
-cq_take_object(struct cq_job *job, const json_t *object)
+static void
+take_object(struct cq_job *job, const json_t *object)
 {
     const json_t *gpu = json_array_get(json_object_get(object, "gpus"), 0);
     const char *log = answer_str(object, "log"), *slash = strrchr(log, '/');
@@ -63,7 +43,7 @@ cq_take_object(struct cq_job *job, const json_t *object)
     job->log_name = xstrdup(slash ? slash + 1 : log);
 }
 
-/* A job that an earlier dispatcher had handed on, as it is now. */
+/* A job that has ended, and no event told. */
 static void
 settle(struct cudaq *q, struct cq_job *job, const json_t *object)
 {
@@ -73,9 +53,23 @@ settle(struct cudaq *q, struct cq_job *job, const json_t *object)
 
     if (!has_result && job->status == CQ_PENDING)
         return;
-    cq_take_object(job, object);
+    take_object(job, object);
     cq_take_exit(job, object);
     cq_job_set(q, job, strcmp(state, "COMPLETED") == 0 ? CQ_COMPLETED : CQ_FAILED);
+}
+
+void
+cq_adopt(void *cudaq, void *cq_job, const json_t *object)
+{
+    const char *state = answer_str(object, "state");
+    struct cq_job *job = cq_job;
+
+    if (render_state_is_final(state)) {
+        settle(cudaq, job, object);
+    } else if (render_state_is_active(state)) {
+        take_object(job, object);
+        cq_job_set(cudaq, job, CQ_RUNNING);
+    }
 }
 
 /* Whether the process that a record names is still that: one that began later is another. */
@@ -114,62 +108,36 @@ was_handed_on(const struct cq_job *job)
                             (job->status == CQ_PENDING && job->noted_id && !job->was_started));
 }
 
-/* What the daemon says of them, by key. */
-static int
-ask_of_earlier(struct cudaq *q, json_t **result, struct err *e)
+/* A record that names another job of the daemon's speaks of one that it has forgotten. */
+static bool
+on_known(void *cudaq, void *cq_job, int64_t id, const char *state)
 {
-    json_t *lines = json_array();
+    const struct cq_job *job = cq_job;
 
-    for (const struct cq_job *job = q->jobs; job; job = job->hh.next) {
-        if (was_handed_on(job))
-            json_array_append_new(lines, json_pack("{s:s,s:s,s:i}", "key", job->key, "command",
-                                                   job->command, "line", 1));
-    }
-    if (json_array_size(lines) == 0) {
-        json_decref(lines);
-        return 0;
-    }
-    return compat_call(&q->session, "file.plan",
-                       json_pack("{s:s,s:o,s:s,s:i,s:[]}", "path", q->sync_path, "jobs", lines,
-                                 "cwd", "/", "umask", 0, "env"),
-                       result, e);
+    (void)cudaq;
+    (void)state;
+    return !job->noted_id || job->noted_id == id;
 }
 
 int
 cq_recall(struct cudaq *q, struct err *e)
 {
-    auto_json json_t *result = NULL, *jobs = NULL;
-    json_t *select = json_array(), *line;
-    struct cq_job *job;
-    size_t i;
+    auto_free struct compat_line *lines = xcalloc(HASH_COUNT(q->jobs) + 1, sizeof *lines);
+    struct compat_file file = cq_file(q);
+    size_t n = 0;
 
-    if (ask_of_earlier(q, &result, e) < 0) {
-        json_decref(select);
+    file.known = on_known;
+    for (struct cq_job *job = q->jobs; job; job = job->hh.next) {
+        if (was_handed_on(job))
+            lines[n++] =
+                (struct compat_line){.key = job->key, .number = 1, .job = job, .id = &job->id};
+    }
+    if (compat_recall(&q->session, &file, lines, n, e) < 0)
         return -1;
-    }
-    json_array_foreach(json_object_get(result, "lines"), i, line)
-    {
-        int64_t id = answer_int(line, "id", 0);
-
-        HASH_FIND_STR(q->jobs, answer_str(line, "key"), job);
-        if (!job || !id || (job->noted_id && job->noted_id != id))
-            continue;
-        cq_set_id(q, job, id);
-        if (render_state_is_final(answer_str(line, "state")))
-            json_array_append_new(select, json_integer(id));
-    }
-    for (job = q->jobs; job; job = job->hh.next) {
+    for (struct cq_job *job = q->jobs; job; job = job->hh.next) {
         if (job->in_file && job->status == CQ_RUNNING && !job->id)
             judge_foreign(q, job);
     }
-    if (compat_fetch(&q->session, select, &jobs, e) < 0)
-        return -1;
-    json_array_foreach(jobs, i, line)
-    {
-        job = cq_job_of_id(q, answer_int(line, "id", 0));
-        if (job)
-            settle(q, job, line);
-    }
-    q->fresh_due = q->sync_due = true;
+    q->sync_due = true;
     return 0;
 }

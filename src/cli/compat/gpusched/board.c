@@ -54,7 +54,7 @@ add_all_running(struct gpusched *g, struct buf *out)
     struct gs_job *job, *next;
     size_t n = 0;
 
-    HASH_ITER(by_id, g->ids, job, next)
+    HASH_ITER(hh, g->jobs, job, next)
     {
         if (job->run && n < g->n_running)
             all[n++] = job;

@@ -185,7 +185,7 @@ is_run_again(struct gpusched *g, struct gs_job *job)
     gs_note_interrupted(g, job);
     gs_say(g, "job %lld was interrupted mid-run by a previous scheduler's death — re-queuing",
            (long long)job->no);
-    g->sync_due = g->fresh_due = true;
+    g->sync_due = true;
     return true;
 }
 
@@ -233,14 +233,8 @@ take_event(struct gpusched *g, const json_t *ev)
         {"requeued", on_requeued}, {"ended", on_ended},
     };
     const char *kind = answer_str(ev, "kind");
-    int64_t id = answer_int(ev, "job", 0), seq = answer_int(ev, "seq", 0);
-    struct gs_job *job;
+    struct gs_job *job = compat_job_of(&g->session, answer_int(ev, "job", 0));
 
-    if (seq > g->session.seq)
-        g->session.seq = seq;
-    else if (seq > 0)
-        return;
-    HASH_FIND(by_id, g->ids, &id, sizeof id, job);
     for (size_t i = 0; job && i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(kind, kinds[i].kind) == 0)
             kinds[i].take(g, job, ev);
@@ -248,21 +242,24 @@ take_event(struct gpusched *g, const json_t *ev)
 }
 
 void
-gs_take_events(struct gpusched *g)
+gs_take_events(void *gpusched)
 {
+    struct gpusched *g = gpusched;
+    auto_json json_t *events = compat_events(&g->session);
     size_t i;
     json_t *ev;
 
-    json_array_foreach(g->session.events, i, ev) take_event(g, ev);
-    json_array_clear(g->session.events);
+    json_array_foreach(events, i, ev) take_event(g, ev);
     gs_flush(g);
 }
 
 /* --------------------------------------------------------- taking it over */
 
 void
-gs_adopt(struct gpusched *g, struct gs_job *job, const json_t *object)
+gs_adopt(void *gpusched, void *gs_job, const json_t *object)
 {
+    struct gpusched *g = gpusched;
+    struct gs_job *job = gs_job;
     const char *state = answer_str(object, "state");
     int64_t started = answer_time_us(object, "started");
     auto_buf struct buf cards = BUF_INIT;
@@ -337,10 +334,8 @@ say_late(struct gpusched *g, struct gs_job *job)
 static void
 take_row(struct gpusched *g, const json_t *row)
 {
-    int64_t id = json_integer_value(json_array_get(row, 0));
-    struct gs_job *job;
+    struct gs_job *job = compat_job_of(&g->session, json_integer_value(json_array_get(row, 0)));
 
-    HASH_FIND(by_id, g->ids, &id, sizeof id, job);
     if (!job || !job->run)
         return;
     for (int i = 0; i < job->run->n_gpus; i++)
@@ -360,7 +355,7 @@ gs_look_at_running(struct gpusched *g, struct err *e)
     size_t i;
     json_t *row;
 
-    HASH_ITER(by_id, g->ids, job, next)
+    HASH_ITER(hh, g->jobs, job, next)
     {
         if (!job->run)
             continue;

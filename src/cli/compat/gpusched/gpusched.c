@@ -106,19 +106,19 @@ interrupt(struct gpusched *g)
 {
     int64_t until = clock_boot_us() + STOP_WAIT_US;
     json_t *ids = json_array();
-    auto_json json_t *result = NULL;
+    const struct compat_file file = gs_file(g);
     struct gs_job *job, *next;
     struct err e = {0};
 
     gs_warn(g, "interrupted — terminating running jobs");
     gs_flush(g);
     g->leaving = true;
-    HASH_ITER(by_id, g->ids, job, next)
+    HASH_ITER(hh, g->jobs, job, next)
     {
         if (job->run)
             json_array_append_new(ids, json_integer(job->id));
     }
-    if (compat_sync(&g->session, g->sync_path, NULL, 0, false, &result, &e) < 0 ||
+    if (compat_send(&g->session, &file, NULL, 0, &e) < 0 ||
         compat_cancel(&g->session, json_incref(ids), &e) < 0)
         gs_fail(1, "%s", e.text);
     json_decref(ids);
@@ -146,7 +146,6 @@ static int
 mend(struct gpusched *g, struct err *e)
 {
     for (int i = 0; i < RECONNECTS_MAX; i++) {
-        g->following = false;
         g->sync_due = true;
         if (compat_again(&g->session, e) == 0 && gs_tick(g, e) == 0 &&
             gs_look_at_running(g, e) == 0)
@@ -289,7 +288,6 @@ release(struct gpusched *g)
     struct gs_job *job, *next;
 
     compat_close(&g->session);
-    HASH_CLEAR(by_id, g->ids);
     HASH_ITER(hh, g->jobs, job, next)
     {
         HASH_DEL(g->jobs, job);

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/request.h"
+#include "cli/compat/lines.h"
 #include "cli/compat/session.h"
 
 struct err;
@@ -82,13 +83,11 @@ struct gs_job {
     bool was_running;     /* begun by another gpusched (or an earlier one), no end known */
     int64_t running_pgid; /* its group; 0: none */
     int64_t id;           /* the daemon's; 0: none */
-    const char *synced;   /* what the daemon last said of it in an answer; NULL: nothing */
     int64_t oom_base;     /* attempts before the daemon had it; -1: it has not had it */
     int lost;             /* how often its supervisor vanished */
     const struct gs_spec *spec; /* its line; NULL: the file has none */
     struct gs_run *run;         /* owned; NULL: does not run */
     UT_hash_handle hh;
-    UT_hash_handle by_id;
 };
 
 struct gs_result {
@@ -117,7 +116,6 @@ struct gpusched {
     struct buf last_text;   /* of the jobs file, as it was parsed */
     struct buf said_broken; /* the last complaint about it */
     struct gs_job *jobs;    /* by key */
-    struct gs_job *ids;     /* by the daemon's id */
     int64_t next_no;
     struct buf journal; /* lines to be written */
     bool journal_broken;
@@ -130,9 +128,8 @@ struct gpusched {
     struct gs_spec **pending; /* borrowed from specs, in file order */
     int64_t totals[GPU_MAX];  /* memory of each card; -1: there never was one */
     bool sync_due;            /* the daemon is to be told what waits */
-    bool fresh_due;           /* and that what has ended there is to run again */
     bool empty_seen; /* the file held nothing at the last look: perhaps a save half done */
-    bool following, leaving, wait_said;
+    bool leaving, wait_said;
     int64_t board_due_us; /* when the board is to be drawn again; 0: nothing has changed */
 };
 
@@ -166,10 +163,10 @@ void gs_note_done(struct gpusched *g, struct gs_job *job, const char *status, in
 int gs_read_file(struct gpusched *g, bool first, struct buf *words);
 /* Obeys the lines: what is to be stopped, what waits, what can never run; tells the daemon. */
 int gs_tick(struct gpusched *g, struct err *e);
-/* Before the first tick: what was begun earlier is taken over, or settled. */
+/* recall.c; before the first tick: what was begun earlier is taken over, or settled. */
 int gs_recall(struct gpusched *g, struct err *e);
 void gs_list_pending(struct gpusched *g);
-void gs_set_id(struct gpusched *g, struct gs_job *job, int64_t id);
+struct compat_file gs_file(struct gpusched *g); /* what lines.h is to know of all this */
 /* Which cards there are; how many. One that was there once counts as one that may come back: a
  * job that needs it waits. -1 with e, -2 with why there are none. */
 int gs_read_cards(struct gpusched *g, struct buf *why, struct err *e);
@@ -181,11 +178,11 @@ int64_t gs_oom_allowed(const struct gpusched *g, const struct gs_spec *spec);
 
 /* --------------------------------------------------------------- events.c */
 
-void gs_take_events(struct gpusched *g);
+void gs_take_events(void *gpusched);
 /* Memory as it is now, what exceeds, what is late. */
 int gs_look_at_running(struct gpusched *g, struct err *e);
-/* Takes over a job that runs, or settles one that has ended, from its object. */
-void gs_adopt(struct gpusched *g, struct gs_job *job, const json_t *object);
+/* Takes over a job that runs, or settles one that has ended, from its object (adopt). */
+void gs_adopt(void *gpusched, void *job, const json_t *object);
 
 /* ------------------------------------------------------------------ end.c */
 

@@ -307,15 +307,16 @@ gs_oom_allowed(const struct gpusched *g, const struct gs_spec *spec)
     return spec->retries > g->opt.oom_retries ? spec->retries : g->opt.oom_retries;
 }
 
-static void
-fill_request(const struct gpusched *g, const struct gs_spec *spec, struct request *r)
+static bool
+fill_request(void *gpusched, void *gs_job, struct request *r)
 {
+    const struct gpusched *g = gpusched;
+    const struct gs_spec *spec = ((const struct gs_job *)gs_job)->spec;
     double vram = demand_of(spec), limit_ms = ceil(spec->timeout_s * 1000);
     int64_t base = spec->job->oom_base >= 0 ? spec->job->oom_base : spec->job->attempts;
     int64_t retries = gs_oom_allowed(g, spec) - base;
 
-    request_init(r);
-    r->command = spec->command;
+    r->command = xstrdup(spec->command);
     r->log = log_pattern(g, spec->job);
     r->gpus_said = true;
     r->demand.gpus = (int32_t)spec->gpus;
@@ -328,12 +329,13 @@ fill_request(const struct gpusched *g, const struct gs_spec *spec, struct reques
     r->demand.devices = g->opt.devices;
     r->limit_ms = limit_ms < (double)LIMIT_MAX_MS ? (int64_t)limit_ms : 0;
     r->oom_retries = (int32_t)(retries < 0 ? 0 : retries < RETRIES_MAX ? retries : RETRIES_MAX);
+    return true;
 }
 
 /* The lines that the daemon is to have: those that wait, and those that run, which it would
  * keep anyway. */
 static size_t
-choose_lines(struct gpusched *g, const struct gs_spec **chosen)
+choose_lines(struct gpusched *g, struct compat_line *lines)
 {
     size_t n = 0, at = 0;
 
@@ -342,128 +344,70 @@ choose_lines(struct gpusched *g, const struct gs_spec **chosen)
         bool waits = at < g->n_pending && g->pending[at] == spec;
 
         at += waits;
-        if (waits || (spec->job->run && !spec->cancel))
-            chosen[n++] = spec;
+        if (!waits && (!spec->job->run || spec->cancel))
+            continue;
+        lines[n++] = (struct compat_line){.key = spec->job->key,
+                                          .number = (int)i + 1,
+                                          .job = spec->job,
+                                          .id = &spec->job->id};
     }
     return n;
 }
 
-void
-gs_set_id(struct gpusched *g, struct gs_job *job, int64_t id)
-{
-    if (job->id == id)
-        return;
-    if (job->id)
-        HASH_DELETE(by_id, g->ids, job);
-    job->id = id;
-    HASH_ADD(by_id, g->ids, id, sizeof job->id, job);
-}
-
 static void
-take_answer(struct gpusched *g, const struct gs_spec *const *chosen, const json_t *result)
+on_entered(void *gpusched, void *gs_job, const char *state)
 {
-    size_t i;
-    json_t *line;
+    struct gs_job *job = gs_job;
 
-    json_array_foreach(json_object_get(result, "lines"), i, line)
-    {
-        struct gs_job *job = chosen[i]->job;
-
-        if (strcmp(job->key, answer_str(line, "key")) != 0)
-            err_abort("the daemon answers for another line");
-        gs_set_id(g, job, answer_int(line, "id", 0));
-        job->synced = render_state_static(answer_str(line, "state"));
-        if (job->oom_base < 0)
-            job->oom_base = job->attempts;
-    }
-}
-
-static int
-send_lines(struct gpusched *g, const struct gs_spec *const *chosen, size_t n, struct err *e)
-{
-    auto_free struct request *requests = xcalloc(n + 1, sizeof *requests);
-    auto_free struct compat_line *lines = xcalloc(n + 1, sizeof *lines);
-    auto_json json_t *result = NULL;
-    int rc;
-
-    for (size_t i = 0; i < n; i++) {
-        fill_request(g, chosen[i], &requests[i]);
-        lines[i] = (struct compat_line){chosen[i]->job->key, (int)i + 1, &requests[i], false};
-    }
-    rc = compat_sync(&g->session, g->sync_path, lines, n, g->fresh_due, &result, e);
-    for (size_t i = 0; i < n; i++)
-        free(requests[i].log);
-    if (rc < 0)
-        return -1;
-    g->sync_due = g->fresh_due = false;
-    take_answer(g, chosen, result);
-    return 0;
-}
-
-/* Jobs that run already, as far as no event has told. */
-static int
-adopt_running(struct gpusched *g, const struct gs_spec *const *chosen, size_t n, struct err *e)
-{
-    json_t *ids = json_array();
-    auto_json json_t *jobs = NULL;
-    size_t i;
-    json_t *object;
-
-    for (i = 0; i < n; i++) {
-        const struct gs_job *job = chosen[i]->job;
-
-        if (!job->run && !job->terminal && job->synced && render_state_is_active(job->synced))
-            json_array_append_new(ids, json_integer(job->id));
-    }
-    if (compat_fetch(&g->session, ids, &jobs, e) < 0)
-        return -1;
-    json_array_foreach(jobs, i, object)
-    {
-        int64_t id = answer_int(object, "id", 0);
-        struct gs_job *job;
-
-        HASH_FIND(by_id, g->ids, &id, sizeof id, job);
-        if (job)
-            gs_adopt(g, job, object);
-    }
-    return 0;
+    (void)gpusched;
+    (void)state;
+    if (job->oom_base < 0)
+        job->oom_base = job->attempts;
 }
 
 /* What the daemon remembers as ended and the journal does not is to run again. */
-static bool
-any_stale(const struct gs_spec *const *chosen, size_t n)
+static enum compat_found
+on_found(void *gpusched, void *gs_job, const char *state)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct gs_job *job = chosen[i]->job;
+    const struct gs_job *job = gs_job;
 
-        if (!job->run && !job->terminal && job->synced && render_state_is_final(job->synced))
-            return true;
-    }
-    return false;
+    (void)gpusched;
+    if (job->run || job->terminal)
+        return COMPAT_WELL;
+    return render_state_is_final(state)    ? COMPAT_AGAIN
+           : render_state_is_active(state) ? COMPAT_LOOK
+                                           : COMPAT_WELL;
+}
+
+struct compat_file
+gs_file(struct gpusched *g)
+{
+    static const char *const kinds[] = {"started",  "launched", "usage",
+                                        "requeued", "ended",    NULL};
+
+    return (struct compat_file){.path = g->sync_path,
+                                .kinds = kinds,
+                                .ctx = g,
+                                .fill = fill_request,
+                                .take_events = gs_take_events,
+                                .entered = on_entered,
+                                .found = on_found,
+                                .adopt = gs_adopt};
 }
 
 static int
 sync_lines(struct gpusched *g, struct err *e)
 {
-    auto_free const struct gs_spec **chosen =
-        xcalloc(g->specs.n + 1, sizeof(const struct gs_spec *));
-    size_t n = choose_lines(g, chosen);
+    auto_free struct compat_line *lines = xcalloc(g->specs.n + 1, sizeof *lines);
+    const struct compat_file file = gs_file(g);
 
     /* Numbers and skips are in the journal before anything can start. */
     gs_flush(g);
-    if (send_lines(g, chosen, n, e) < 0)
-        return -1;
-    if (!g->following && compat_follow(&g->session, e) < 0)
-        return -1;
-    g->following = true;
-    gs_take_events(g);
-    if (any_stale(chosen, n)) {
-        g->fresh_due = true;
-        if (send_lines(g, chosen, n, e) < 0)
-            return -1;
-        gs_take_events(g);
-    }
-    return adopt_running(g, chosen, n, e);
+    g->sync_due = false; /* what comes meanwhile may ask for it again */
+    if (compat_sync(&g->session, &file, lines, choose_lines(g, lines), e) == 0)
+        return 0;
+    g->sync_due = true;
+    return -1;
 }
 
 int

@@ -47,9 +47,8 @@ static double
 need_of_job(void *ctx, int64_t id)
 {
     const struct sched *s = ctx;
-    struct sched_job *job;
+    const struct sched_job *job = compat_job_of(&s->session, id);
 
-    HASH_FIND(by_id, s->ids, &id, sizeof id, job);
     return job ? job->spec.need : -1;
 }
 

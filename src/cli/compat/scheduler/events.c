@@ -41,7 +41,7 @@ static struct sched_job *
 take_added(struct sched *s, const json_t *object)
 {
     int64_t id = answer_int(object, "id", 0);
-    struct sched_job *job = sched_job_of_id(s, id);
+    struct sched_job *job = compat_job_of(&s->session, id);
 
     if (job || !sched_has_tag(object, s->tag) || json_is_string(json_object_get(object, "key")))
         return job;
@@ -51,7 +51,7 @@ take_added(struct sched *s, const json_t *object)
     job->added = true;
     job->status = SCHED_WAITING;
     HASH_ADD_STR(s->jobs, spec.key, job);
-    sched_set_id(s, job, id);
+    compat_bind(&s->session, &job->id, id, job);
     if (render_state_is_active(answer_str(object, "state")))
         sched_set_running(job, json_object_get(object, "gpus"));
     return job;
@@ -81,8 +81,10 @@ int
 sched_recall_added(struct sched *s, struct err *e)
 {
     auto_json json_t *held = json_array();
+    const struct compat_file file = sched_file(s);
 
-    if (list_added(s, held, e) < 0)
+    /* Before asking: what starts or ends in between is told by an event. */
+    if (compat_listen(&s->session, &file, e) < 0 || list_added(s, held, e) < 0)
         return -1;
     if (json_array_size(held) == 0)
         return 0;
@@ -151,13 +153,9 @@ static void
 take_event(struct sched *s, const json_t *ev)
 {
     const char *kind = answer_str(ev, "kind");
-    int64_t seq = answer_int(ev, "seq", 0), id = answer_int(ev, "job", 0);
-    struct sched_job *job = sched_job_of_id(s, id);
+    int64_t id = answer_int(ev, "job", 0);
+    struct sched_job *job = compat_job_of(&s->session, id);
 
-    if (seq > s->session.seq)
-        s->session.seq = seq;
-    else if (seq > 0)
-        return;
     if (strcmp(kind, "gpu") == 0)
         s->look_due_us = clock_boot_us();
     if (!job && s->config.is_10x && id && !json_object_get(ev, "file"))
@@ -177,13 +175,13 @@ take_event(struct sched *s, const json_t *ev)
 }
 
 void
-sched_take_events(struct sched *s)
+sched_take_events(void *sched)
 {
-    auto_json json_t *events = s->session.events;
+    struct sched *s = sched;
+    auto_json json_t *events = compat_events(&s->session);
     size_t i;
     json_t *ev;
 
-    s->session.events = json_array(); /* more may come while we ask */
     json_array_foreach(events, i, ev) take_event(s, ev);
 }
 

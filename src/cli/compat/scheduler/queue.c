@@ -12,27 +12,6 @@
 #include "cli/compat/scheduler/scheduler.h"
 #include "cli/render.h"
 #include "spec/attr.h"
-#include "wire/client.h"
-
-struct sched_job *
-sched_job_of_id(const struct sched *s, int64_t id)
-{
-    struct sched_job *job;
-
-    HASH_FIND(by_id, s->ids, &id, sizeof id, job);
-    return job;
-}
-
-void
-sched_set_id(struct sched *s, struct sched_job *job, int64_t id)
-{
-    if (job->id == id || id == 0)
-        return;
-    if (job->id)
-        HASH_DELETE(by_id, s->ids, job);
-    job->id = id;
-    HASH_ADD(by_id, s->ids, id, sizeof job->id, job);
-}
 
 json_t *
 sched_details(const struct sched_job *job)
@@ -119,81 +98,40 @@ choose(struct sched *s, struct sched_job **chosen)
     return kept;
 }
 
-static size_t
-fill_lines(struct sched *s, struct sched_job **chosen, size_t n, struct request *requests,
-           struct compat_line *lines)
+static bool
+fill_request(void *sched, void *sched_job, struct request *r)
 {
-    size_t kept = 0;
+    struct sched *s = sched;
+    struct sched_job *job = sched_job;
+    struct err e = {0};
 
-    for (size_t i = 0; i < n; i++) {
-        struct sched_job *job = chosen[i];
-        struct err e = {0};
-
-        if (!job->stamp_us)
-            job->stamp_us = clock_wall_us();
-        sched_request_fill(s, job, &requests[kept]);
-        if (request_validate(&requests[kept], &e) < 0) {
-            refuse(s, job, e.text);
-            request_free(&requests[kept]);
-            continue;
-        }
-        lines[kept] =
-            (struct compat_line){job->spec.key, job->line, &requests[kept], job->again};
-        chosen[kept++] = job;
-    }
-    return kept;
-}
-
-static int
-send_lines(struct sched *s, struct sched_job **chosen, size_t *n, json_t **result,
-           struct err *e)
-{
-    auto_free struct request *requests = xcalloc(*n + 1, sizeof *requests);
-    auto_free struct compat_line *lines = xcalloc(*n + 1, sizeof *lines);
-    int rc;
-
-    *n = fill_lines(s, chosen, *n, requests, lines);
-    rc = compat_sync(&s->session, s->sync_path, lines, *n, false, result, e);
-    for (size_t i = 0; i < *n; i++)
-        request_free(&requests[i]);
-    if (rc == 0 || e->code != ERR_PERMISSION || s->no_priority)
-        return rc;
-    /* The machine's daemon: a priority above the usual is not for everybody. */
-    s->no_priority = true;
-    return send_lines(s, chosen, n, result, e);
+    if (!job->stamp_us)
+        job->stamp_us = clock_wall_us();
+    sched_request_fill(s, job, r);
+    if (request_validate(r, &e) == 0)
+        return true;
+    refuse(s, job, e.text);
+    return false;
 }
 
 static void
-say_refused(struct sched *s, const json_t *result)
+on_refused(void *sched, void *sched_job, const char *why)
 {
-    size_t i;
-    json_t *line;
+    struct sched_job *job = sched_job;
 
-    json_array_foreach(json_object_get(result, "refused"), i, line)
-    {
-        struct sched_job *job;
-
-        HASH_FIND_STR(s->jobs, answer_str(line, "key"), job);
-        if (job && !job->never)
-            refuse(s, job, answer_str(line, "error"));
-    }
+    if (!job->never)
+        refuse(sched, job, why);
 }
 
 static void
-take_known(struct sched *s, struct sched_job *job, const char *state, json_t *active)
+on_entered(void *sched, void *sched_job, const char *state)
 {
+    struct sched *s = sched;
+    struct sched_job *job = sched_job;
     bool is_new = job->status == SCHED_NEW;
 
     job->again = false;
-    if (render_state_is_active(state)) {
-        if (job->status != SCHED_RUNNING)
-            json_array_append_new(active, json_sprintf("%lld", (long long)job->id));
-    } else if (!render_state_is_final(state)) {
-        if (is_new)
-            sched_log(&s->log, SCHED_INFO, sched_details(job), "Job %lld queued: %s",
-                      (long long)job->id, job->spec.text);
-        job->status = SCHED_WAITING;
-    } else if (strcmp(state, "COMPLETED") == 0) {
+    if (strcmp(state, "COMPLETED") == 0) {
         if (is_new)
             sched_log(&s->log, SCHED_INFO, sched_details(job),
                       "Job %lld has completed before and is not run again: %s",
@@ -201,9 +139,24 @@ take_known(struct sched *s, struct sched_job *job, const char *state, json_t *ac
         job->status = SCHED_COMPLETED;
     } else if (strcmp(state, "INFEASIBLE") == 0) {
         job->status = SCHED_FAILED;
-    } else if (is_new) {
-        job->again = s->sync_due = true;
+    } else if (!render_state_is_final(state) && !render_state_is_active(state)) {
+        if (is_new)
+            sched_log(&s->log, SCHED_INFO, sched_details(job), "Job %lld queued: %s",
+                      (long long)job->id, job->spec.text);
+        job->status = SCHED_WAITING;
     }
+}
+
+static enum compat_found
+on_found(void *sched, void *sched_job, const char *state)
+{
+    const struct sched_job *job = sched_job;
+
+    (void)sched;
+    if (render_state_is_active(state) && job->status <= SCHED_WAITING)
+        return COMPAT_LOOK;
+    return render_state_is_final(state) && job->status == SCHED_NEW ? COMPAT_AGAIN
+                                                                    : COMPAT_WELL;
 }
 
 void
@@ -225,46 +178,42 @@ sched_set_running(struct sched_job *job, const json_t *gpus)
 }
 
 /* What runs already, and no event has told. */
-static int
-adopt(struct sched *s, const json_t *active, struct err *e)
+static void
+adopt(void *sched, void *sched_job, const json_t *object)
 {
-    auto_json json_t *result = NULL;
-    size_t i;
-    json_t *object;
+    struct sched *s = sched;
 
-    if (json_array_size(active) == 0)
-        return 0;
-    if (compat_call(&s->session, "jobs", json_pack("{s:O,s:b}", "select", active, "all", 1),
-                    &result, e) < 0)
-        return -1;
-    json_array_foreach(json_object_get(result, "jobs"), i, object)
-    {
-        struct sched_job *job = sched_job_of_id(s, answer_int(object, "id", 0));
-
-        if (job && render_state_is_active(answer_str(object, "state")))
-            sched_set_running(job, json_object_get(object, "gpus"));
-    }
+    if (render_state_is_active(answer_str(object, "state")))
+        sched_set_running(sched_job, json_object_get(object, "gpus"));
     s->look_due_us = clock_boot_us();
-    return 0;
 }
 
 /* scheduler_10x hears of all jobs: those that `add` hands over are of no file. */
-static int
-follow(struct sched *s, struct err *e)
+struct compat_file
+sched_file(struct sched *s)
 {
-    auto_json json_t *result = NULL;
+    static const char *const kinds[] = {"started", "requeued", "ended", "gpu", NULL};
 
-    s->following = true;
-    if (!s->config.is_10x)
-        return compat_follow(&s->session, e);
-    if (compat_call(&s->session, "events",
-                    json_pack("{s:b,s:I,s:[ssss]}", "follow", 1, "since",
-                              (json_int_t)s->session.seq, "kinds", "started", "requeued",
-                              "ended", "gpu"),
-                    &result, e) < 0)
-        return -1;
-    json_array_extend(s->session.events, json_object_get(result, "events"));
-    return 0;
+    return (struct compat_file){.path = s->sync_path,
+                                .kinds = kinds,
+                                .all_jobs = s->config.is_10x,
+                                .ctx = s,
+                                .fill = fill_request,
+                                .take_events = sched_take_events,
+                                .entered = on_entered,
+                                .found = on_found,
+                                .adopt = adopt,
+                                .refused = on_refused};
+}
+
+static struct compat_line
+line_of(struct sched_job *job)
+{
+    return (struct compat_line){.key = job->spec.key,
+                                .number = job->line,
+                                .job = job,
+                                .id = &job->id,
+                                .again = job->again};
 }
 
 int
@@ -272,38 +221,37 @@ sched_sync(struct sched *s, struct err *e)
 {
     auto_free struct sched_job **chosen =
         xcalloc(HASH_COUNT(s->jobs) + 1, sizeof(struct sched_job *));
-    auto_json json_t *result = NULL, *active = json_array();
-    size_t n = choose(s, chosen), i;
-    json_t *line;
+    auto_free struct compat_line *lines = xcalloc(HASH_COUNT(s->jobs) + 1, sizeof *lines);
+    const struct compat_file file = sched_file(s);
+    size_t n = choose(s, chosen);
+    int rc;
 
     s->sync_due = false;
-    if (send_lines(s, chosen, &n, &result, e) < 0 || (!s->following && follow(s, e) < 0))
-        return -1;
-    json_array_foreach(json_object_get(result, "lines"), i, line)
-    {
-        if (i >= n)
-            break;
-        sched_set_id(s, chosen[i], answer_int(line, "id", 0));
-        take_known(s, chosen[i], answer_str(line, "state"), active);
+    for (size_t i = 0; i < n; i++)
+        lines[i] = line_of(chosen[i]);
+    rc = compat_sync(&s->session, &file, lines, n, e);
+    if (rc < 0 && e->code == ERR_PERMISSION && !s->no_priority) {
+        /* The machine's daemon: a priority above the usual is not for everybody. */
+        s->no_priority = true;
+        rc = compat_sync(&s->session, &file, lines, n, e);
     }
-    say_refused(s, result);
-    sched_log(&s->log, SCHED_DEBUG, NULL, "The daemon knows of %zu jobs that wait or run", n);
-    sched_log(&s->log, SCHED_DEBUG, NULL, "The daemon knows of %zu jobs that wait or run", n);
-    return adopt(s, active, e);
+    if (rc == 0)
+        sched_log(&s->log, SCHED_DEBUG, NULL, "The daemon knows of %zu jobs that wait or run",
+                  n);
+    return rc;
 }
 
 int
 sched_put_aside(struct sched *s, struct err *e)
 {
-    auto_free struct sched_job **chosen =
-        xcalloc(HASH_COUNT(s->jobs) + 1, sizeof(struct sched_job *));
-    auto_json json_t *result = NULL;
+    auto_free struct compat_line *lines = xcalloc(HASH_COUNT(s->jobs) + 1, sizeof *lines);
+    const struct compat_file file = sched_file(s);
     size_t n = 0;
 
     s->leaving = true;
     for (struct sched_job *job = s->jobs; job && s->session.link.own; job = job->hh.next) {
         if (job->status == SCHED_WAITING && !job->added)
-            chosen[n++] = job;
+            lines[n++] = line_of(job);
     }
-    return send_lines(s, chosen, &n, &result, e);
+    return compat_send(&s->session, &file, lines, n, e);
 }

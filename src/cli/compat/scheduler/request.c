@@ -130,11 +130,10 @@ priority_of(const struct sched *s, const struct sched_job *job)
 }
 
 void
-sched_request_fill(struct sched *s, const struct sched_job *job, struct request *r)
+sched_request_fill(const struct sched *s, const struct sched_job *job, struct request *r)
 {
     auto_free char *script = xstrdup(job->spec.script);
 
-    request_init(r);
     r->argv = command_of(s, job);
     r->name = xstrdup(basename(script));
     r->log = log_of(s, job);

@@ -109,7 +109,6 @@ mend(struct sched *s, struct err *e)
 {
     sched_log(&s->log, SCHED_WARNING, NULL, "The daemon has gone; finding it again");
     for (int i = 0; i < RECONNECTS_MAX; i++) {
-        s->following = false;
         s->sync_due = true;
         if (compat_again(&s->session, e) == 0 && update(s, e) == 0 &&
             sched_cards_look(s, e) == 0)
@@ -179,7 +178,7 @@ end_daemon(struct sched *s)
     if (compat_call(&s->session, "stop", NULL, NULL, NULL) < 0)
         return;
     while (clock_boot_us() < until && !(compat_wait(&s->session, until) & WOKE_LOST))
-        json_array_clear(s->session.events);
+        json_decref(compat_events(&s->session));
 }
 
 /* Ends what runs, and waits for that, but not for ever; a second signal ends the wait. */
@@ -363,7 +362,6 @@ sched_free(struct sched *s)
     struct sched_job *job, *next;
     struct sched_said *said, *more;
 
-    HASH_CLEAR(by_id, s->ids);
     HASH_ITER(hh, s->jobs, job, next)
     {
         HASH_DEL(s->jobs, job);

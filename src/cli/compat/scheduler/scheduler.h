@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/request.h"
+#include "cli/compat/lines.h"
 #include "cli/compat/session.h"
 #include "cli/run.h"
 
@@ -161,7 +162,6 @@ struct sched_job {
     int n_gpus;
     uint8_t gpus[GPU_MAX];
     UT_hash_handle hh;
-    UT_hash_handle by_id;
 };
 
 struct sched_said; /* complaints that were made: each is made once */
@@ -171,7 +171,7 @@ struct sched {
     struct sched_log log;
     struct sched_table table;
     struct compat_session session;
-    struct sched_job *jobs, *ids;
+    struct sched_job *jobs;
     struct sched_said *said;
     struct run_file jobs_mark; /* of the jobs file as it was read */
     char *root, *sync_path, *log_dir, *self;
@@ -183,7 +183,7 @@ struct sched {
     int64_t look_due_us;   /* at cards and state file; 0: nothing has happened */
     int64_t processed;     /* jobs that have ended since the start */
     int64_t started_us;
-    bool sync_due, following, leaving, began_look, is_ready;
+    bool sync_due, leaving, began_look, is_ready;
     int lock;                          /* that this process drives the state file */
     void (*on_leave)(struct sched *s); /* NULL: nothing more is said */
     bool missing;                      /* some script was not there */
@@ -203,8 +203,8 @@ void sched_load(struct sched *s); /* the jobs file */
 bool sched_script_allowed(char *const *allowed_paths, const char *script, struct buf *why);
 
 /* request.c */
-/* The request of a job, for request_free. */
-void sched_request_fill(struct sched *s, const struct sched_job *job, struct request *r);
+/* The request of a job, over what request_init made. */
+void sched_request_fill(const struct sched *s, const struct sched_job *job, struct request *r);
 int sched_cards_needed(const struct sched *s, double need);
 uint64_t sched_devices(const struct sched *s, const struct sched_job *job);
 
@@ -213,15 +213,14 @@ int sched_sync(struct sched *s, struct err *e);
 /* Nothing of the file starts any more: what waits is held in a daemon of our own, until the
  * next start; in somebody else's it leaves the queue. */
 int sched_put_aside(struct sched *s, struct err *e);
-struct sched_job *sched_job_of_id(const struct sched *s, int64_t id);
-void sched_set_id(struct sched *s, struct sched_job *job, int64_t id);
+struct compat_file sched_file(struct sched *s); /* what lines.h is to know of all this */
 /* It runs on these cards: indices, or objects with them. */
 void sched_set_running(struct sched_job *job, const json_t *gpus);
 json_t *sched_details(const struct sched_job *job); /* for the log */
 
 /* events.c */
 int sched_recall_added(struct sched *s, struct err *e);
-void sched_take_events(struct sched *s);
+void sched_take_events(void *sched);
 int sched_stop(struct sched *s, struct err *e);
 bool sched_any_to_await(const struct sched *s); /* that are being ended */
 

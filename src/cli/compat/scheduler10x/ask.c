@@ -309,6 +309,7 @@ hand_over(const struct x10 *x, struct sched *s, struct sched_job *job, int64_t *
     struct request r;
     int rc;
 
+    request_init(&r);
     sched_request_fill(s, job, &r);
     rc = request_validate(&r, e);
     if (rc == 0)

@@ -1,0 +1,228 @@
+/* A file's lines to the daemon and back; see lines.h. */
+#include "cli/compat/lines.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/request.h"
+#include "cli/answer.h"
+#include "cli/compat/session.h"
+#include "cli/jobreq.h"
+#include "cli/render.h"
+#include "wire/client.h"
+
+static void
+write_line(struct jsonw *w, const struct compat_file *f, struct compat_line *line)
+{
+    struct request r;
+
+    request_init(&r);
+    line->state = NULL;
+    if (f->fill(f->ctx, line->job, &r)) {
+        line->state = "";
+        jsonw_object(w);
+        jobreq_add_fields(w, &r);
+        jsonw_kstr(w, "key", line->key);
+        jsonw_kint(w, "line", line->number);
+        if (line->again)
+            jsonw_kbool(w, "again", true);
+        jsonw_end_object(w);
+    }
+    request_free(&r);
+}
+
+static int
+write_params(struct buf *out, const struct compat_file *f, struct compat_line *lines, size_t n,
+             struct err *e)
+{
+    auto_free char *cwd = jobreq_current_folder(e);
+    struct jsonw w;
+
+    if (!cwd)
+        return -1;
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "path", f->path);
+    jsonw_key(&w, "jobs");
+    jsonw_array(&w);
+    for (size_t i = 0; i < n; i++)
+        write_line(&w, f, &lines[i]);
+    jsonw_end_array(&w);
+    jobreq_add_context(&w, cwd, NULL);
+    jsonw_end_object(&w);
+    return 0;
+}
+
+static int
+listen_to(struct compat_session *s, const struct compat_file *f, struct err *e)
+{
+    json_t *kinds = json_array(), *params = json_pack("{s:b,s:o}", "follow", 1, "kinds", kinds);
+    auto_json json_t *result = NULL;
+
+    for (size_t i = 0; f->kinds[i]; i++)
+        json_array_append_new(kinds, json_string(f->kinds[i]));
+    if (s->file > 0 && !f->all_jobs)
+        json_object_set_new(params, "file", json_integer(s->file));
+    /* 0: from now on; without it from the first that ever was, which is ours where none was. */
+    if (s->seq > 0 || s->file == 0)
+        json_object_set_new(params, "since", json_integer(s->seq));
+    if (compat_call(s, "events", params, &result, e) < 0)
+        return -1;
+    if (s->seq == 0 && s->file == 0)
+        s->seq = answer_int(result, "seq", 0);
+    json_array_extend(s->events, json_object_get(result, "events"));
+    s->listening = true;
+    s->heard_file = s->file;
+    return 0;
+}
+
+/* What starts at once is not to be missed, whatever number its file will have: until that is
+ * known everybody's events are heard. */
+int
+compat_listen(struct compat_session *s, const struct compat_file *f, struct err *e)
+{
+    return s->listening ? 0 : listen_to(s, f, e);
+}
+
+/* Lines are answered in the order in which they were told, those that were. */
+static int
+take_lines(struct compat_session *s, const struct compat_file *f, struct compat_line *lines,
+           size_t n, const json_t *result, struct err *e)
+{
+    size_t at = 0, i;
+    json_t *answer;
+
+    json_array_foreach(json_object_get(result, "lines"), i, answer)
+    {
+        while (at < n && !lines[at].state)
+            at++;
+        if (at == n || strcmp(lines[at].key, answer_str(answer, "key")) != 0)
+            return err_set(e, ERR_FAILED, "the daemon answers for another line");
+        compat_bind(s, lines[at].id, answer_int(answer, "id", 0), lines[at].job);
+        lines[at].state = render_state_static(answer_str(answer, "state"));
+        if (f->entered)
+            f->entered(f->ctx, lines[at].job, lines[at].state);
+        at++;
+    }
+    return 0;
+}
+
+static void
+take_refused(const struct compat_file *f, const struct compat_line *lines, size_t n,
+             const json_t *result)
+{
+    size_t at = 0, i;
+    json_t *line;
+
+    json_array_foreach(json_object_get(result, "refused"), i, line)
+    {
+        while (at < n && strcmp(lines[at].key, answer_str(line, "key")) != 0)
+            at++;
+        if (at < n && f->refused)
+            f->refused(f->ctx, lines[at].job, answer_str(line, "error"));
+    }
+}
+
+int
+compat_send(struct compat_session *s, const struct compat_file *f, struct compat_line *lines,
+            size_t n, struct err *e)
+{
+    auto_buf struct buf params = BUF_INIT;
+    auto_json json_t *result = NULL;
+
+    if (compat_listen(s, f, e) < 0 || write_params(&params, f, lines, n, e) < 0 ||
+        client_call_text(s->link.client, "file.sync", params.data, params.len, &result, e) < 0)
+        return -1;
+    s->file = answer_int(result, "file", 0);
+    if (take_lines(s, f, lines, n, result, e) < 0)
+        return -1;
+    take_refused(f, lines, n, result);
+    return s->heard_file != s->file && !f->all_jobs ? listen_to(s, f, e) : 0;
+}
+
+/* How many are to run again; ids of those to look at go to *look. */
+static size_t
+judge(const struct compat_file *f, struct compat_line *lines, size_t n, json_t *look)
+{
+    size_t again = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct compat_line *line = &lines[i];
+        enum compat_found found =
+            line->state ? f->found(f->ctx, line->job, line->state) : COMPAT_WELL;
+
+        line->again = found == COMPAT_AGAIN;
+        again += line->again;
+        if (found == COMPAT_LOOK)
+            json_array_append_new(look, json_integer(*line->id));
+    }
+    return again;
+}
+
+int
+compat_sync(struct compat_session *s, const struct compat_file *f, struct compat_line *lines,
+            size_t n, struct err *e)
+{
+    auto_json json_t *look = json_array();
+
+    if (compat_send(s, f, lines, n, e) < 0)
+        return -1;
+    f->take_events(f->ctx);
+    if (judge(f, lines, n, look) > 0) {
+        json_array_clear(look);
+        if (compat_send(s, f, lines, n, e) < 0)
+            return -1;
+        f->take_events(f->ctx);
+        (void)judge(f, lines, n, look);
+    }
+    return compat_each(s, TAKE(look), f->adopt, f->ctx, e);
+}
+
+/* A line is known by its key; what it asks for does not count. */
+static int
+ask_what_is_known(struct compat_session *s, const struct compat_file *f,
+                  const struct compat_line *lines, size_t n, json_t **result, struct err *e)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_pack("{s:s,s:s,s:i}", "key", lines[i].key, "command",
+                                              ":", "line", lines[i].number));
+    return compat_call(s, "file.plan",
+                       json_pack("{s:s,s:o,s:s,s:i,s:[]}", "path", f->path, "jobs", list, "cwd",
+                                 "/", "umask", 0, "env"),
+                       result, e);
+}
+
+int
+compat_recall(struct compat_session *s, const struct compat_file *f, struct compat_line *lines,
+              size_t n, struct err *e)
+{
+    auto_json json_t *result = NULL;
+    json_t *look, *answer;
+    size_t i;
+
+    if (n == 0)
+        return 0;
+    /* Before asking: who ends in between is told by an event. */
+    if (compat_listen(s, f, e) < 0 || ask_what_is_known(s, f, lines, n, &result, e) < 0)
+        return -1;
+    look = json_array();
+    json_array_foreach(json_object_get(result, "lines"), i, answer)
+    {
+        int64_t id = answer_int(answer, "id", 0);
+        const char *state = answer_str(answer, "state");
+
+        if (i == n || strcmp(lines[i].key, answer_str(answer, "key")) != 0)
+            break;
+        if (!id || !f->known(f->ctx, lines[i].job, id, state))
+            continue;
+        compat_bind(s, lines[i].id, id, lines[i].job);
+        if (render_state_is_final(state) || render_state_is_active(state))
+            json_array_append_new(look, json_integer(id));
+    }
+    return compat_each(s, look, f->adopt, f->ctx, e);
+}
