@@ -53,6 +53,7 @@ struct client {
     int64_t since_us; /* boot clock: when it connected */
     int64_t kept;     /* bytes of it, as peers.c knows */
     struct frame in;
+    struct buf unsent; /* what has come since the write that is under way began */
     struct reply *held;
     int n_held, cap_held;
     bool following;
@@ -92,6 +93,7 @@ client_free(uv_handle_t *handle)
     free(c->held);
     event_filter_free(&c->filter);
     frame_free(&c->in);
+    buf_free(&c->unsent);
     free(c);
 }
 
@@ -124,11 +126,17 @@ count_turned_away(struct server *s)
     s->turned_away_us = clock_boot_us();
 }
 
+static size_t
+unread(const struct client *c)
+{
+    return c->pipe.write_queue_size + c->unsent.len;
+}
+
 /* Tells what is kept for this client's user; drops it when that is too much. */
 static void
 account(struct client *c)
 {
-    int64_t kept = (int64_t)(c->in.bytes.len + c->pipe.write_queue_size);
+    int64_t kept = (int64_t)(c->in.bytes.len + unread(c));
     int64_t more = kept - c->kept;
     if (c->closing || more == 0)
         return;
@@ -140,19 +148,40 @@ account(struct client *c)
     client_drop(c);
 }
 
+static void client_send(struct client *c, struct buf *bytes);
+
 static void
 on_written(uv_write_t *req, int status)
 {
     struct outgoing *o = (struct outgoing *)req;
     struct client *c = req->handle->data;
+    struct buf next = c->unsent;
     buf_free(&o->bytes);
     free(o);
+    c->unsent = (struct buf)BUF_INIT;
     if (status < 0)
         client_drop(c);
+    client_send(c, &next);
     account(c);
 }
 
-/* Takes the bytes; what the socket does not take at once is written when it can. */
+/* What the socket does not take at once is written when it can. */
+static void
+write_soon(struct client *c, struct buf *bytes)
+{
+    struct outgoing *o = xcalloc(1, sizeof *o);
+    o->bytes = *bytes;
+    *bytes = (struct buf)BUF_INIT;
+    uv_buf_t b = uv_buf_init(o->bytes.data, (unsigned)o->bytes.len);
+    if (uv_write(&o->req, (uv_stream_t *)&c->pipe, &b, 1, on_written)) {
+        buf_free(&o->bytes);
+        free(o);
+        client_drop(c);
+    }
+}
+
+/* Takes the bytes. One write at a time: libuv makes 32 of them in a round of the loop, so that
+ * of a write for each event the followers would fall behind a busy daemon for good. */
 static void
 client_send(struct client *c, struct buf *bytes)
 {
@@ -160,31 +189,28 @@ client_send(struct client *c, struct buf *bytes)
         buf_free(bytes);
         return;
     }
-    uv_buf_t b = uv_buf_init(bytes->data, (unsigned)bytes->len);
-    int n = uv_try_write((uv_stream_t *)&c->pipe, &b, 1);
-    if (n == (int)bytes->len) {
-        buf_free(bytes);
-        return;
-    }
-    if (n > 0)
-        buf_drop(bytes, (size_t)n);
-    if (c->pipe.write_queue_size + bytes->len > UNREAD_MAX) {
+    if (unread(c) + bytes->len > UNREAD_MAX) {
         log_warn("client=%d dropped: it left %zu MiB unread", (int)c->pid,
-                 (c->pipe.write_queue_size + bytes->len) >> 20);
+                 (unread(c) + bytes->len) >> 20);
         count_turned_away(c->server);
         buf_free(bytes);
         client_drop(c);
         return;
     }
-    struct outgoing *o = xcalloc(1, sizeof *o);
-    o->bytes = *bytes;
-    *bytes = (struct buf)BUF_INIT;
-    b = uv_buf_init(o->bytes.data, (unsigned)o->bytes.len);
-    if (uv_write(&o->req, (uv_stream_t *)&c->pipe, &b, 1, on_written)) {
-        buf_free(&o->bytes);
-        free(o);
-        client_drop(c);
+    if (c->pipe.write_queue_size > 0) {
+        buf_add(&c->unsent, bytes->data, bytes->len);
+        buf_free(bytes);
+        account(c);
+        return;
     }
+    uv_buf_t b = uv_buf_init(bytes->data, (unsigned)bytes->len);
+    int n = uv_try_write((uv_stream_t *)&c->pipe, &b, 1);
+    if (n > 0)
+        buf_drop(bytes, (size_t)n);
+    if (bytes->len > 0)
+        write_soon(c, bytes);
+    else
+        buf_free(bytes);
     account(c);
 }
 
@@ -623,9 +649,9 @@ server_publish(struct server *s, const struct event_view *ev)
         if (!c->following || !event_filter_lets(&c->filter, ev) ||
             roles_hides_event(s->daemon, &viewer, ev->job, ev->line, ev->n))
             continue;
-        if (c->pipe.write_queue_size > FOLLOWER_UNREAD_MAX) {
+        if (unread(c) > FOLLOWER_UNREAD_MAX) {
             log_info("client=%d event=follower-behind it left %zu MiB of events unread",
-                     (int)c->pid, c->pipe.write_queue_size >> 20);
+                     (int)c->pid, unread(c) >> 20);
             client_drop(c);
             continue;
         }

@@ -96,17 +96,30 @@ PY
     # Nobody reads: a pipe takes 64 KiB, a socket some hundred.
     background follow sh -c 'berth events -f --since 0 >pipe'
     exec 7<pipe
-    python3 - "$BERTH_DIR/berth.sock" <<'PY'
+    python3 - "$BERTH_DIR/berth.sock" "$(daemon_pid)" <<'PY'
 import json, socket, sys
-s = socket.socket(socket.AF_UNIX)
-s.connect(sys.argv[1])
-f = s.makefile("rw")
+def connect():
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    return s.makefile("rw")
+def writes():
+    return next(int(l.split()[1]) for l in open(f"/proc/{sys.argv[2]}/io") if l.startswith("syscw"))
+f, late = connect(), connect()
 job = {"command": "true " + "x" * 190, "gpus": 0, "hold": True, "name": "n" * 60}
+late.write(json.dumps({"id": 1, "method": "events", "params": {"follow": True, "kinds": ["submitted"]}}) + "\n")
+late.flush()
+late.readline()
 for part in range(5):
     f.write(json.dumps({"id": part, "method": "submit", "params": {"jobs": [job] * 5000, "cwd": "/", "umask": 18}}) + "\n")
     f.flush()
     answer = json.loads(f.readline())
     assert "result" in answer, answer
+    if part == 0: # who reads late gets what has come meanwhile in few pieces
+        before = writes()
+        for i in range(5000):
+            assert json.loads(late.readline())["method"] == "event"
+        assert writes() - before < 1000, writes() - before
+        late.close()
 PY
     has "log" "$(berth daemon logs)" "event=follower-behind"
     wanted=$(berth events --kind submitted | wc -l)
