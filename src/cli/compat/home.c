@@ -31,16 +31,25 @@ of_environment(const char *name)
     return value && value[0] ? value : NULL;
 }
 
-/* Jobs that wait or run in it; -1 when it does not say. */
-static int64_t
-count_live(struct client *c)
+/* Whether jobs run in it, or wait to; what is held it knows the next time too. True also when
+ * it does not say. */
+static bool
+is_in_use(struct client *c)
 {
     auto_json json_t *result = NULL;
-    json_t *params = json_pack("{s:[s]}", "fields", "id");
+    size_t i;
+    json_t *row;
 
-    if (client_call(c, "jobs", params, &result, NULL) < 0)
-        return -1;
-    return (int64_t)json_array_size(json_object_get(result, "rows"));
+    if (client_call(c, "jobs", json_pack("{s:[s]}", "fields", "state"), &result, NULL) < 0)
+        return true;
+    json_array_foreach(json_object_get(result, "rows"), i, row)
+    {
+        const char *state = json_string_value(json_array_get(row, 0));
+
+        if (!state || strcmp(state, "HELD") != 0)
+            return true;
+    }
+    return false;
 }
 
 /* Asks it to go and waits until it has: its end is the end of the connection. */
@@ -86,7 +95,7 @@ open_own(struct compat_link *l, const struct compat_home *home, struct err *e)
     l->client = connect_or_start(&l->cli, &l->args, &started, e);
     if (!l->client)
         return -1;
-    if (started || count_live(l->client) != 0)
+    if (started || is_in_use(l->client))
         return 0;
     end_daemon(l->client);
     client_free(l->client);
@@ -216,7 +225,7 @@ compat_link_again(struct compat_link *l, struct err *e)
 void
 compat_link_close(struct compat_link *l)
 {
-    if (l->client && l->own && count_live(l->client) == 0)
+    if (l->client && l->own && !is_in_use(l->client))
         end_daemon(l->client);
     client_free(l->client);
     free(l->dir);

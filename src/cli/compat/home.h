@@ -33,12 +33,12 @@ struct compat_link {
     char *dir;               /* owned; where that is */
 };
 
-/* A daemon of its own that was left behind is used as it is while jobs run in it, else it makes
+/* A daemon of its own that was left behind is used as it is while jobs are in it, else it makes
  * way for one with these settings and cards. *l is overwritten. */
 int compat_link_open(struct compat_link *l, const struct compat_home *home, struct err *e);
 /* After the daemon has gone: finds or starts the same one. */
 int compat_link_again(struct compat_link *l, struct err *e);
-/* Lets go; a daemon of its own is ended, unless jobs are left in it. */
+/* Lets go; a daemon of its own is ended, unless jobs run in it or wait to. */
 void compat_link_close(struct compat_link *l);
 
 #endif

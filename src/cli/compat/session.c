@@ -17,9 +17,10 @@
 #include "sys/signals.h"
 #include "wire/client.h"
 
-#define AWAIT_US      60000000 /* somebody else's daemon, which may be restarted for an upgrade */
-#define AWAIT_STEP_MS 500
-#define LOOK_US       1000000 /* at the files, for file systems that notify of nothing */
+#define AWAIT_US       60000000 /* somebody else's daemon, which may be restarted for an upgrade */
+#define AWAIT_STEP_MS  500
+#define RECONNECTS_MAX 5
+#define LOOK_US        1000000 /* at the files, for file systems that notify of nothing */
 
 static void
 on_notify(void *ctx, const char *method, json_t *params)
@@ -137,8 +138,8 @@ compat_signal(struct compat_session *s)
                                                                         : 0;
 }
 
-int
-compat_again(struct compat_session *s, struct err *e)
+static int
+find_again(struct compat_session *s, struct err *e)
 {
     int64_t until = clock_boot_us() + (s->link.cli.socket ? AWAIT_US : 0);
 
@@ -155,6 +156,52 @@ compat_again(struct compat_session *s, struct err *e)
     s->listening = false;
     client_listen(s->link.client, on_notify, NULL, s);
     return 0;
+}
+
+/* ------------------------------------------------------------------ the loop */
+
+static int
+mend(struct compat_session *s, const struct compat_loop *loop, struct err *e)
+{
+    for (int i = 0; i < RECONNECTS_MAX; i++) {
+        if (find_again(s, e) == 0 && loop->retell(loop->ctx, e) == 0)
+            return 0;
+        if (e->code != ERR_UNREACHABLE)
+            return -1;
+    }
+    return -1;
+}
+
+int
+compat_run(struct compat_session *s, const struct compat_loop *loop, struct err *e)
+{
+    int woke = 0;
+
+    for (;;) {
+        int sig = woke & WOKE_SIGNAL ? compat_signal(s) : 0, status = 0, rc;
+
+        if (sig && (status = loop->signalled(loop->ctx, sig)) >= 0)
+            return status;
+        rc = woke & WOKE_LOST ? mend(s, loop, e) : loop->work(loop->ctx, woke, &status, e);
+        if (rc < 0 && e->code == ERR_UNREACHABLE)
+            rc = mend(s, loop, e);
+        if (rc != 0)
+            return rc < 0 ? -1 : status;
+        woke = compat_wait(s, loop->until(loop->ctx));
+    }
+}
+
+void
+compat_await(struct compat_session *s, bool (*any_left)(const void *ctx),
+             void (*take_events)(void *ctx), void *ctx, int64_t until)
+{
+    while (any_left(ctx) && clock_boot_us() < until) {
+        int woke = compat_wait(s, until);
+
+        take_events(ctx);
+        if (woke & WOKE_LOST || (woke & WOKE_SIGNAL && compat_signal(s)))
+            return;
+    }
 }
 
 /* -------------------------------------------------------------------- asking */

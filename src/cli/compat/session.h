@@ -1,6 +1,7 @@
 /* What a front end that stays does between two looks at its files: it waits for the daemon's
- * events, for signals, and for files to change. The loop is the front end's; a wait ends as
- * soon as there is something to do. It knows the front end's jobs by the daemon's numbers. */
+ * events, for signals, and for files to change; a wait ends as soon as there is something to
+ * do. It finds the daemon again when that has gone, and knows the front end's jobs by its
+ * numbers. */
 #ifndef CLI_COMPAT_SESSION_H
 #define CLI_COMPAT_SESSION_H
 
@@ -37,7 +38,7 @@ enum {
     WOKE_EVENT = 1,  /* events hold some */
     WOKE_FILE = 2,   /* a file has changed */
     WOKE_SIGNAL = 4, /* compat_signal says which */
-    WOKE_LOST = 8,   /* the daemon has gone: compat_again */
+    WOKE_LOST = 8,   /* the daemon has gone */
 };
 
 /* Blocks INT, TERM and HUP from here on: they end waits. */
@@ -48,9 +49,27 @@ void compat_watch(struct compat_session *s, const char *path);
 int compat_wait(struct compat_session *s, int64_t until_boot_us);
 /* The next signal that has come; 0: none. */
 int compat_signal(struct compat_session *s);
-/* Finds or starts the daemon again; sync and follow are to be repeated. */
-int compat_again(struct compat_session *s, struct err *e);
 void compat_close(struct compat_session *s);
+
+struct compat_loop {
+    void *ctx; /* of these */
+    /* Does what has come up; woke as compat_wait has it, 0 at first. 0: go on; 1: over, with
+     * *status; -1. */
+    int (*work)(void *ctx, int woke, int *status, struct err *e);
+    int64_t (*until)(void *ctx); /* boot time at which work is to be called at the latest */
+    /* The daemon had gone, or is another one: all is to be told again. */
+    int (*retell)(void *ctx, struct err *e);
+    /* The exit status; -1: this signal ends nothing. */
+    int (*signalled)(void *ctx, int number);
+};
+
+/* Works and waits in turn until work or a signal ends it. Returns the exit status; -1 with e.
+ */
+int compat_run(struct compat_session *s, const struct compat_loop *loop, struct err *e);
+/* Takes events until none is left, but not beyond that boot time, another signal, or the
+ * daemon's end. */
+void compat_await(struct compat_session *s, bool (*any_left)(const void *ctx),
+                  void (*take_events)(void *ctx), void *ctx, int64_t until_boot_us);
 
 /* What has come since the last time, oldest first, each event once; the caller's. */
 json_t *compat_events(struct compat_session *s);

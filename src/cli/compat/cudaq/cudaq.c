@@ -22,11 +22,10 @@
 #include "cli/compat/pyarg.h"
 #include "wire/client.h"
 
-#define SAY_US         300000 /* a start that can happen has happened by then */
-#define STOP_WAIT_US   15000000
-#define POLL_MIN_US    50000
-#define INTERRUPTED    130
-#define RECONNECTS_MAX 5
+#define SAY_US       300000 /* a start that can happen has happened by then */
+#define STOP_WAIT_US 15000000
+#define POLL_MIN_US  50000
+#define INTERRUPTED  130
 
 enum {
     ARG_HELP,
@@ -136,20 +135,17 @@ lock_jobs(const struct cudaq *q, int *status)
 /* --------------------------------------------------------------- the loop */
 
 static int
-interrupt(struct cudaq *q)
+on_signal(void *cudaq, int number)
 {
-    int64_t until = clock_boot_us() + STOP_WAIT_US;
+    struct cudaq *q = cudaq;
     struct err e = {0};
 
+    if (number != SIGINT)
+        return 128 + number;
     if (cq_stop(q, &e) < 0)
         fail(1, "%s", e.text);
-    while (cq_any_running(q) && clock_boot_us() < until) {
-        int woke = compat_wait(&q->session, until);
-
-        cq_take_events(q);
-        if (woke & WOKE_LOST || (woke & WOKE_SIGNAL && compat_signal(&q->session)))
-            break;
-    }
+    compat_await(&q->session, cq_any_running, cq_take_events, q,
+                 clock_boot_us() + STOP_WAIT_US);
     return INTERRUPTED;
 }
 
@@ -201,28 +197,35 @@ reload(struct cudaq *q, struct err *e)
 }
 
 static int
-mend(struct cudaq *q, struct err *e)
+retell(void *cudaq, struct err *e)
 {
-    for (int i = 0; i < RECONNECTS_MAX; i++) {
-        q->sync_due = true;
-        if (compat_again(&q->session, e) == 0 && update(q, e) == 0)
-            return 0;
-        if (e->code != ERR_UNREACHABLE)
-            return -1;
-    }
-    return -1;
+    struct cudaq *q = cudaq;
+
+    q->sync_due = true;
+    return update(q, e);
+}
+
+static void
+set_round(struct cudaq *q)
+{
+    int64_t us = (int64_t)(q->config.poll_s * 1e6);
+
+    q->round_due_us = clock_boot_us() + (us > POLL_MIN_US ? us : POLL_MIN_US);
 }
 
 static int
-work(struct cudaq *q, int woke, bool round, struct err *e)
+work(void *cudaq, int woke, int *status, struct err *e)
 {
+    struct cudaq *q = cudaq;
     bool had_pending = cq_count(q, CQ_PENDING) > 0;
+    bool round = clock_boot_us() >= q->round_due_us;
 
+    (void)status;
     cq_take_events(q);
-    if (woke & WOKE_LOST)
-        return mend(q, e);
-    if (round)
+    if (round) {
+        set_round(q);
         cq_look_at_foreign(q);
+    }
     if ((woke & WOKE_FILE || round) && reload(q, e) < 0)
         return -1;
     if (round)
@@ -238,8 +241,11 @@ work(struct cudaq *q, int woke, bool round, struct err *e)
 }
 
 static int64_t
-next_due(const struct cudaq *q, int64_t until)
+next_due(void *cudaq)
 {
+    const struct cudaq *q = cudaq;
+    int64_t until = q->round_due_us;
+
     if (q->save_due_us && q->save_due_us < until)
         until = q->save_due_us;
     if (q->say_due_us && q->say_due_us < until)
@@ -250,23 +256,13 @@ next_due(const struct cudaq *q, int64_t until)
 static int
 follow(struct cudaq *q)
 {
-    int64_t poll_us = (int64_t)(q->config.poll_s * 1e6);
-    int64_t round_us;
+    const struct compat_loop loop = {q, work, next_due, retell, on_signal};
     struct err e = {0};
+    int status;
 
-    poll_us = poll_us > POLL_MIN_US ? poll_us : POLL_MIN_US;
-    round_us = clock_boot_us() + poll_us;
-    for (;;) {
-        int woke = compat_wait(&q->session, next_due(q, round_us)), sig;
-        bool round = clock_boot_us() >= round_us;
-
-        if (woke & WOKE_SIGNAL && (sig = compat_signal(&q->session)) != 0)
-            return sig == SIGINT ? interrupt(q) : 128 + sig;
-        if (round)
-            round_us = clock_boot_us() + poll_us;
-        if (work(q, woke, round, &e) < 0 && (e.code != ERR_UNREACHABLE || mend(q, &e) < 0))
-            return fail(err_exit_status(e.code), "%s", e.text);
-    }
+    set_round(q);
+    status = compat_run(&q->session, &loop, &e);
+    return status >= 0 ? status : fail(err_exit_status(e.code), "%s", e.text);
 }
 
 static int

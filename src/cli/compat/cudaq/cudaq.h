@@ -80,7 +80,7 @@ struct cudaq {
     bool dirty, sync_due, leaving;
     bool assigned; /* something was, since it was last said that nothing can be */
     bool idle_said;
-    int64_t save_due_us, say_due_us;
+    int64_t save_due_us, say_due_us, round_due_us;
     int64_t log_second; /* of the last name of a log, and how many it has given */
     int n_in_second;
 };
@@ -111,7 +111,7 @@ struct compat_file cq_file(struct cudaq *q); /* what lines.h is to know of all t
 void cq_look_at_foreign(struct cudaq *q);    /* processes that the original began */
 int cq_read_cards(struct cudaq *q, struct err *e);
 int cq_stop(struct cudaq *q, struct err *e); /* takes out what waits, ends what runs */
-bool cq_any_running(const struct cudaq *q);
+bool cq_any_running(const void *cudaq);
 size_t cq_sendable(const struct cudaq *q); /* records that wait and fit some card */
 
 /* --------------------------------------------------------------- status.c */

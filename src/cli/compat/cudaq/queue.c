@@ -60,8 +60,10 @@ cq_sendable(const struct cudaq *q)
 }
 
 bool
-cq_any_running(const struct cudaq *q)
+cq_any_running(const void *cudaq)
 {
+    const struct cudaq *q = cudaq;
+
     for (const struct cq_job *job = q->jobs; job; job = job->hh.next) {
         if (job->status == CQ_RUNNING && !job->foreign)
             return true;

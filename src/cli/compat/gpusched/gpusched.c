@@ -23,13 +23,12 @@
 #include "cli/compat/records.h"
 #include "wire/client.h"
 
-#define SETTINGS       5
-#define SAMPLE_MIN_MS  50
-#define SAMPLE_MAX_MS  1000
-#define POLL_MIN_US    20000
-#define STOP_WAIT_US   (GS_GRACE_US + 5000000)
-#define INTERRUPTED    130
-#define RECONNECTS_MAX 5
+#define SETTINGS      5
+#define SAMPLE_MIN_MS 50
+#define SAMPLE_MAX_MS 1000
+#define POLL_MIN_US   20000
+#define STOP_WAIT_US  (GS_GRACE_US + 5000000)
+#define INTERRUPTED   130
 
 /* ------------------------------------------------------------- its places */
 
@@ -94,9 +93,9 @@ open_session(struct gpusched *g, struct err *e)
 /* --------------------------------------------------------------- the loop */
 
 static bool
-any_running(const struct gpusched *g)
+any_running(const void *gpusched)
 {
-    return g->n_running > 0;
+    return ((const struct gpusched *)gpusched)->n_running > 0;
 }
 
 /* Ctrl-C: what waits is taken out, what runs is ended, and awaited for as long as that may
@@ -104,7 +103,6 @@ any_running(const struct gpusched *g)
 static int
 interrupt(struct gpusched *g)
 {
-    int64_t until = clock_boot_us() + STOP_WAIT_US;
     json_t *ids = json_array();
     const struct compat_file file = gs_file(g);
     struct gs_job *job, *next;
@@ -122,38 +120,33 @@ interrupt(struct gpusched *g)
         compat_cancel(&g->session, json_incref(ids), &e) < 0)
         gs_fail(1, "%s", e.text);
     json_decref(ids);
-    while (any_running(g) && clock_boot_us() < until) {
-        int woke = compat_wait(&g->session, until);
-
-        gs_take_events(g);
-        if (woke & WOKE_LOST || (woke & WOKE_SIGNAL && compat_signal(&g->session)))
-            break;
-    }
+    compat_await(&g->session, any_running, gs_take_events, g, clock_boot_us() + STOP_WAIT_US);
     return INTERRUPTED;
 }
 
 /* Its jobs and its queue are the daemon's and go on. */
 static int
-leave(struct gpusched *g, int sig)
+leave(struct gpusched *g, int number)
 {
-    gs_warn(g, "stopped by signal %d — the jobs go on; the same command finds them again", sig);
+    gs_warn(g, "stopped by signal %d — the jobs go on; the same command finds them again",
+            number);
     gs_flush(g);
-    return 128 + sig;
+    return 128 + number;
 }
 
-/* Finds or starts the daemon again, and tells it everything once more. */
 static int
-mend(struct gpusched *g, struct err *e)
+on_signal(void *gpusched, int number)
 {
-    for (int i = 0; i < RECONNECTS_MAX; i++) {
-        g->sync_due = true;
-        if (compat_again(&g->session, e) == 0 && gs_tick(g, e) == 0 &&
-            gs_look_at_running(g, e) == 0)
-            return 0;
-        if (e->code != ERR_UNREACHABLE)
-            return -1;
-    }
-    return -1;
+    return number == SIGINT ? interrupt(gpusched) : leave(gpusched, number);
+}
+
+static int
+retell(void *gpusched, struct err *e)
+{
+    struct gpusched *g = gpusched;
+
+    g->sync_due = true;
+    return gs_tick(g, e) < 0 ? -1 : gs_look_at_running(g, e);
 }
 
 static bool
@@ -163,9 +156,12 @@ is_drained(struct gpusched *g)
 }
 
 static int64_t
-next_due(const struct gpusched *g, int64_t round_us)
+next_due(void *gpusched)
 {
-    return g->board_due_us && g->board_due_us < round_us ? g->board_due_us : round_us;
+    const struct gpusched *g = gpusched;
+
+    return g->board_due_us && g->board_due_us < g->round_due_us ? g->board_due_us
+                                                                : g->round_due_us;
 }
 
 static void
@@ -178,51 +174,54 @@ draw_if_due(struct gpusched *g, bool now)
     gs_draw_board(g);
 }
 
+static void
+set_round(struct gpusched *g)
+{
+    int64_t us = (int64_t)(g->opt.poll_s * 1e6);
+
+    g->round_due_us = clock_boot_us() + (us > POLL_MIN_US ? us : POLL_MIN_US);
+}
+
 /* What has come up since the last wait. */
 static int
-work(struct gpusched *g, int woke, bool round, struct err *e)
+work(void *gpusched, int woke, int *status, struct err *e)
 {
+    struct gpusched *g = gpusched;
     auto_buf struct buf words = BUF_INIT;
+    bool round = clock_boot_us() >= g->round_due_us;
 
     gs_take_events(g);
-    if (woke & WOKE_LOST)
-        return mend(g, e);
+    if (round)
+        set_round(g);
     if (woke & WOKE_FILE || (round && g->empty_seen))
         (void)gs_read_file(g, false, &words);
-    if (round && gs_look_at_running(g, e) < 0)
+    if ((round && gs_look_at_running(g, e) < 0) || gs_tick(g, e) < 0)
         return -1;
-    return gs_tick(g, e);
+    draw_if_due(g, round);
+    if (is_drained(g) && !g->opt.watch) {
+        *status = gs_summary(g);
+        return 1;
+    }
+    if (is_drained(g) && !g->wait_said)
+        gs_say(g, "queue drained — watching jobs file for new lines (Ctrl-C to stop)");
+    g->wait_said = is_drained(g);
+    gs_flush(g);
+    return 0;
 }
 
 static int
 follow(struct gpusched *g)
 {
-    int64_t poll_us = (int64_t)(g->opt.poll_s * 1e6);
-    int64_t round_us = clock_boot_us() + (poll_us > POLL_MIN_US ? poll_us : POLL_MIN_US);
+    const struct compat_loop loop = {g, work, next_due, retell, on_signal};
     struct err e = {0};
+    int status;
 
-    for (;;) {
-        int woke, sig;
-        bool round;
-
-        if (is_drained(g) && !g->opt.watch)
-            return gs_summary(g);
-        if (is_drained(g) && !g->wait_said)
-            gs_say(g, "queue drained — watching jobs file for new lines (Ctrl-C to stop)");
-        g->wait_said = is_drained(g);
-        gs_flush(g);
-        woke = compat_wait(&g->session, next_due(g, round_us));
-        if (woke & WOKE_SIGNAL && (sig = compat_signal(&g->session)) != 0)
-            return sig == SIGINT ? interrupt(g) : leave(g, sig);
-        round = clock_boot_us() >= round_us;
-        if (round)
-            round_us = clock_boot_us() + (poll_us > POLL_MIN_US ? poll_us : POLL_MIN_US);
-        if (work(g, woke, round, &e) < 0 && (e.code != ERR_UNREACHABLE || mend(g, &e) < 0)) {
-            gs_flush(g);
-            return gs_fail(err_exit_status(e.code), "%s", e.text);
-        }
-        draw_if_due(g, round);
-    }
+    set_round(g);
+    status = compat_run(&g->session, &loop, &e);
+    if (status >= 0)
+        return status;
+    gs_flush(g);
+    return gs_fail(err_exit_status(e.code), "%s", e.text);
 }
 
 static void

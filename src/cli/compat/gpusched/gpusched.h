@@ -130,6 +130,7 @@ struct gpusched {
     bool sync_due;            /* the daemon is to be told what waits */
     bool empty_seen; /* the file held nothing at the last look: perhaps a save half done */
     bool leaving, wait_said;
+    int64_t round_due_us; /* boot time of the next look at what runs */
     int64_t board_due_us; /* when the board is to be drawn again; 0: nothing has changed */
 };
 

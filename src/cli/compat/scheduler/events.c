@@ -195,8 +195,10 @@ is_stopped_with_us(const struct sched *s, const struct sched_job *job)
 }
 
 bool
-sched_any_to_await(const struct sched *s)
+sched_any_to_await(const void *sched)
 {
+    const struct sched *s = sched;
+
     for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
         if (is_stopped_with_us(s, job))
             return true;

@@ -17,14 +17,11 @@
 #include "cli/cli.h"
 #include "cli/compat/paths.h"
 #include "cli/compat/scheduler/scheduler.h"
-#include "cli/render.h"
 #include "cli/screens.h"
 #include "wire/client.h"
 
-#define RECONNECTS_MAX 5
-#define STOP_SLACK_US  1500000 /* beyond the grace of a job that does not end */
-#define DAEMON_WAIT_US 10000000
-#define ROUND_MIN_US   100000
+#define STOP_SLACK_US 1500000 /* beyond the grace of a job that does not end */
+#define ROUND_MIN_US  100000
 
 struct sched_said {
     char key[SCHED_KEY_SIZE];
@@ -105,26 +102,36 @@ update(struct sched *s, struct err *e)
 }
 
 static int
-mend(struct sched *s, struct err *e)
+retell(void *sched, struct err *e)
 {
-    sched_log(&s->log, SCHED_WARNING, NULL, "The daemon has gone; finding it again");
-    for (int i = 0; i < RECONNECTS_MAX; i++) {
-        s->sync_due = true;
-        if (compat_again(&s->session, e) == 0 && update(s, e) == 0 &&
-            sched_cards_look(s, e) == 0)
-            return 0;
-        if (e->code != ERR_UNREACHABLE)
-            return -1;
-    }
-    return -1;
+    struct sched *s = sched;
+
+    sched_log(&s->log, SCHED_WARNING, NULL, "The daemon had gone, and is found again");
+    s->sync_due = true;
+    return update(s, e) < 0 ? -1 : sched_cards_look(s, e);
+}
+
+static int64_t
+round_of(double seconds)
+{
+    int64_t us = seconds < 1e6 ? (int64_t)(seconds * 1e6) : (int64_t)1e12;
+
+    return clock_boot_us() + (us > ROUND_MIN_US ? us : ROUND_MIN_US);
 }
 
 static int
-work(struct sched *s, int woke, bool scan, bool look, struct err *e)
+work(void *sched, int woke, int *status, struct err *e)
 {
+    struct sched *s = sched;
+    int64_t now = clock_boot_us();
+    bool scan = now >= s->scan_us, look = now >= s->round_us;
+
+    (void)status;
+    if (scan)
+        s->scan_us = round_of(s->config.monitor_s);
+    if (look)
+        s->round_us = round_of(s->config.state_s);
     sched_take_events(s);
-    if (woke & WOKE_LOST)
-        return mend(s, e);
     if ((woke & WOKE_FILE && run_file_has_changed(&s->jobs_mark)) || (scan && s->missing))
         sched_load(s);
     if (update(s, e) < 0)
@@ -137,48 +144,12 @@ work(struct sched *s, int woke, bool scan, bool look, struct err *e)
 }
 
 static int64_t
-round_of(double seconds)
+next_due(void *sched)
 {
-    int64_t us = seconds < 1e6 ? (int64_t)(seconds * 1e6) : (int64_t)1e12;
+    const struct sched *s = sched;
+    int64_t until = s->scan_us < s->round_us ? s->scan_us : s->round_us;
 
-    return clock_boot_us() + (us > ROUND_MIN_US ? us : ROUND_MIN_US);
-}
-
-static int64_t
-earliest(int64_t a, int64_t b)
-{
-    return a && a < b ? a : b;
-}
-
-static int
-ask_states(struct sched *s, json_t **result)
-{
-    return compat_call(&s->session, "jobs", json_pack("{s:[s]}", "fields", "state"), result,
-                       NULL);
-}
-
-/* A daemon of our own goes with us unless something runs; what waits it knows next time. */
-static void
-end_daemon(struct sched *s)
-{
-    int64_t until = clock_boot_us() + DAEMON_WAIT_US;
-    auto_json json_t *result = NULL;
-    size_t i;
-    json_t *row;
-
-    if (!s->session.link.own ||
-        (ask_states(s, &result) < 0 &&
-         (compat_again(&s->session, NULL) < 0 || ask_states(s, &result) < 0)))
-        return;
-    json_array_foreach(json_object_get(result, "rows"), i, row)
-    {
-        if (render_state_is_active(json_string_value(json_array_get(row, 0))))
-            return;
-    }
-    if (compat_call(&s->session, "stop", NULL, NULL, NULL) < 0)
-        return;
-    while (clock_boot_us() < until && !(compat_wait(&s->session, until) & WOKE_LOST))
-        json_decref(compat_events(&s->session));
+    return s->look_due_us && s->look_due_us < until ? s->look_due_us : until;
 }
 
 /* Ends what runs, and waits for that, but not for ever; a second signal ends the wait. */
@@ -196,44 +167,32 @@ leave(struct sched *s)
         sched_log(&s->log, SCHED_ERROR, NULL, "%s", e.text);
         return 1;
     }
-    while (sched_any_to_await(s) && clock_boot_us() < until) {
-        int woke = compat_wait(&s->session, until);
-
-        sched_take_events(s);
-        if (woke & WOKE_LOST || (woke & WOKE_SIGNAL && compat_signal(&s->session)))
-            break;
-    }
+    compat_await(&s->session, sched_any_to_await, sched_take_events, s, until);
     if (sched_cards_look(s, &e) < 0)
         sched_log(&s->log, SCHED_WARNING, NULL, "%s", e.text);
-    if (sched_any_to_await(s))
-        return 1;
-    end_daemon(s);
-    return 0;
+    return sched_any_to_await(s) ? 1 : 0;
+}
+
+static int
+on_signal(void *sched, int number)
+{
+    return number == SIGHUP ? -1 : leave(sched);
 }
 
 static int
 follow(struct sched *s)
 {
-    int64_t scan_us = round_of(s->config.monitor_s), look_us = round_of(s->config.state_s);
+    const struct compat_loop loop = {s, work, next_due, retell, on_signal};
     struct err e = {0};
+    int status;
 
-    for (;;) {
-        int64_t until = earliest(s->look_due_us, earliest(scan_us, look_us));
-        int woke = compat_wait(&s->session, until), sig;
-        bool scan = clock_boot_us() >= scan_us, look = clock_boot_us() >= look_us;
-
-        if (woke & WOKE_SIGNAL && (sig = compat_signal(&s->session)) != 0 && sig != SIGHUP)
-            return leave(s);
-        if (scan)
-            scan_us = round_of(s->config.monitor_s);
-        if (look)
-            look_us = round_of(s->config.state_s);
-        if (work(s, woke, scan, look, &e) < 0 &&
-            (e.code != ERR_UNREACHABLE || mend(s, &e) < 0)) {
-            sched_log(&s->log, SCHED_ERROR, NULL, "%s", e.text);
-            return err_exit_status(e.code);
-        }
-    }
+    s->scan_us = round_of(s->config.monitor_s);
+    s->round_us = round_of(s->config.state_s);
+    status = compat_run(&s->session, &loop, &e);
+    if (status >= 0)
+        return status;
+    sched_log(&s->log, SCHED_ERROR, NULL, "%s", e.text);
+    return err_exit_status(e.code);
 }
 
 /* -------------------------------------------------------------- the start */

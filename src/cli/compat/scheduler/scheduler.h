@@ -175,13 +175,14 @@ struct sched {
     struct sched_said *said;
     struct run_file jobs_mark; /* of the jobs file as it was read */
     char *root, *sync_path, *log_dir, *self;
-    char *tag;             /* of all jobs of this state file */
-    uint64_t exist;        /* cards that there are */
-    uint64_t managed;      /* of them, ours */
-    uint64_t paused;       /* that the state file and we agree on */
-    uint64_t paused_alone; /* where the daemon does not let us pause */
-    int64_t look_due_us;   /* at cards and state file; 0: nothing has happened */
-    int64_t processed;     /* jobs that have ended since the start */
+    char *tag;                 /* of all jobs of this state file */
+    uint64_t exist;            /* cards that there are */
+    uint64_t managed;          /* of them, ours */
+    uint64_t paused;           /* that the state file and we agree on */
+    uint64_t paused_alone;     /* where the daemon does not let us pause */
+    int64_t look_due_us;       /* at cards and state file; 0: nothing has happened */
+    int64_t scan_us, round_us; /* the next look at the jobs file, at both */
+    int64_t processed;         /* jobs that have ended since the start */
     int64_t started_us;
     bool sync_due, leaving, began_look, is_ready;
     int lock;                          /* that this process drives the state file */
@@ -222,7 +223,7 @@ json_t *sched_details(const struct sched_job *job); /* for the log */
 int sched_recall_added(struct sched *s, struct err *e);
 void sched_take_events(void *sched);
 int sched_stop(struct sched *s, struct err *e);
-bool sched_any_to_await(const struct sched *s); /* that are being ended */
+bool sched_any_to_await(const void *sched); /* that are being ended */
 
 /* cards.c */
 int sched_cards_read(struct sched *s, struct err *e);
