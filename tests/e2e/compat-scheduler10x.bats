@@ -209,13 +209,20 @@ CASES
     cp job.py goodevil/out.py
     ln -s ../goodevil/out.py good/link.py
     ln -s good alias
-    config "security.allowed_script_paths=[\"$PWD/good\"]" scheduler.num_gpus=2 scheduler.max_workers=4
+    # More folders than anybody lists; one of them is named from where the scheduler is started.
+    config "security.allowed_script_paths=[$(printf '"/nowhere/%s", ' {1..70})\"good\"]" scheduler.num_gpus=2 scheduler.max_workers=4
     printf '0,%s\n' "$PWD/goodevil/out.py" "$PWD/good/link.py" "$PWD/good/../goodevil/out.py" "$PWD/alias/in.py" >jobs.txt
     schedule run --config config.json
     wait_for_output run '"Job 1 completed'
     is 'what it reports' "$(grep -c 'goodevil/out.py lies outside of the allowed paths' gpu_scheduler.log)" 3
     try scheduler_10x.py add "$PWD/goodevil/out.py"
     has add "$status:$out" '^1:❌ Failed to add job: the script .*/goodevil/out\.py lies outside of the allowed paths$'
+    mkdir elsewhere elsewhere/good
+    cp job.py elsewhere/good/own.py
+    cd elsewhere
+    try scheduler_10x.py add good/own.py
+    has 'a folder of that name elsewhere' "$status:$out" '^1:❌ Failed to add job: .* lies outside of the allowed paths$'
+    cd ..
     # One that becomes another while it waits.
     scheduler_10x.py pause-gpu 0 >/dev/null
     scheduler_10x.py pause-gpu 1 >/dev/null

@@ -21,7 +21,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/parse.h"
@@ -29,10 +28,8 @@
 #include "cli/compat/pyarg.h"
 #include "cli/compat/pytext.h"
 #include "cli/compat/scheduler/scheduler.h"
-#include "sys/procs.h"
 #include "sys/spawn.h"
 
-#define MEMORY_MS    1000
 #define MIB          1048576
 #define NOT_FOUND    127
 #define OVER_MEMORY  137
@@ -65,7 +62,7 @@ read_option(struct sched_run *j, char *word, size_t *n_allowed)
 {
     size_t n = strcspn(word, "=");
 
-    if (strncmp(word, "--allowed=", 10) == 0 && *n_allowed < SCHED_ALLOWED_MAX) {
+    if (strncmp(word, "--allowed=", 10) == 0) {
         j->allowed[(*n_allowed)++] = word + 10;
         return true;
     }
@@ -89,8 +86,6 @@ read_words(struct sched_run *j, int argc, char **argv)
             return false;
     }
     j->words = argv + at + 1;
-    if (j->said[JOB_ARG_MEMORY])
-        (void)parse_int(j->said[JOB_ARG_MEMORY], 0, INT64_MAX, &j->memory_mib, NULL);
     return at + 1 < argc && j->words[0][0];
 }
 
@@ -181,8 +176,8 @@ set_environment(const struct sched_run *j)
         return;
     setenv("GPU_SCHEDULER_JOB_ID", id ? id : "", 1);
     setenv("GPU_SCHEDULER_ASSIGNED_GPUS", j->gpus, 1);
-    if (j->memory_mib > 0) {
-        auto_free char *bytes = xasprintf("%lld", (long long)j->memory_mib * MIB);
+    if (j->memory.limit_mib > 0) {
+        auto_free char *bytes = xasprintf("%lld", (long long)j->memory.limit_mib * MIB);
 
         setenv("GPU_SCHEDULER_MEMORY_LIMIT", bytes, 1);
     }
@@ -190,53 +185,25 @@ set_environment(const struct sched_run *j)
 
 /* ---------------------------------------------------------- while it runs */
 
-/* Memory of its own, and shared, of one process; in KiB. */
-static int64_t
-memory_kib(pid_t pid)
-{
-    auto_free char *path = xasprintf("/proc/%d/status", (int)pid);
-    auto_buf struct buf text = BUF_INIT;
-    static const char *const rows[] = {"\nRssAnon:", "\nRssShmem:"};
-    int64_t sum = 0;
-
-    if (file_read(path, 65536, &text, NULL) < 0)
-        return 0;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *at = strstr(buf_str(&text), rows[i]);
-
-        if (at)
-            sum += strtoll(at + strlen(rows[i]), NULL, 10);
-    }
-    return sum;
-}
-
-static void
-check_memory(struct sched_run *j)
-{
-    auto_procs struct procs ps = PROCS_INIT;
-    int64_t kib = 0;
-
-    if (j->memory_mib <= 0 || procs_read_descendants(getpid(), &ps) < 0)
-        return;
-    for (size_t i = 0; i < ps.n; i++)
-        kib += memory_kib(ps.v[i].pid);
-    if (kib / 1024 <= j->memory_mib)
-        return;
-    j->over_memory = true;
-    for (size_t i = 0; i < ps.n; i++)
-        (void)proc_signal(&ps.v[i], SIGKILL);
-}
-
+/* Of the children that a memory limit brings us, too, nothing is left behind. */
 static bool
-has_ended(struct sched_run *j, int *status)
+has_ended(const struct sched_run *j, int *status)
 {
-    return waitpid(j->pid, status, WNOHANG) == j->pid;
+    pid_t pid;
+    int any;
+
+    while ((pid = waitpid(-1, &any, WNOHANG)) > 0) {
+        if (pid != j->pid)
+            continue;
+        *status = any;
+        return true;
+    }
+    return false;
 }
 
 static int
 wait_for_program(struct sched_run *j, int signals)
 {
-    int64_t look_us = clock_boot_us() + MEMORY_MS * 1000;
     int status = 0;
 
     while (!has_ended(j, &status)) {
@@ -245,17 +212,14 @@ wait_for_program(struct sched_run *j, int signals)
                               {.fd = j->err, .events = POLLIN}};
         struct signalfd_siginfo info;
 
-        (void)poll(p, 3, j->memory_mib > 0 ? MEMORY_MS : -1);
+        (void)poll(p, 3, memory_watch_wait_ms(&j->memory));
         if (p[0].revents)
             (void)!read(signals, &info, sizeof info);
         if (p[1].revents)
             (void)joblog_copy_some(j, 0, &j->out);
         if (p[2].revents)
             (void)joblog_copy_some(j, 1, &j->err);
-        if (j->memory_mib > 0 && clock_boot_us() >= look_us) {
-            check_memory(j);
-            look_us = clock_boot_us() + MEMORY_MS * 1000;
-        }
+        memory_watch_look(&j->memory);
     }
     /* What it left behind may hold the pipes open: only what is in them. */
     for (int i = 0; i < DRAIN_ROUNDS && joblog_copy_some(j, 0, &j->out); i++)
@@ -319,7 +283,7 @@ end_as(const struct sched_run *j, int status)
 {
     sigset_t set;
 
-    if (j->over_memory)
+    if (j->memory.is_over)
         return OVER_MEMORY;
     if (!WIFSIGNALED(status))
         return WEXITSTATUS(status);
@@ -352,8 +316,12 @@ run(struct sched_run *j)
 {
     char **argv = command_of(j);
     auto_close int signals = block_signals();
+    int64_t memory_mib = 0;
     int status;
 
+    if (j->said[JOB_ARG_MEMORY])
+        (void)parse_int(j->said[JOB_ARG_MEMORY], 0, INT32_MAX, &memory_mib, NULL);
+    memory_watch_begin(&j->memory, memory_mib);
     set_environment(j);
     if (j->piped) {
         joblog_head(j);
@@ -362,7 +330,7 @@ run(struct sched_run *j)
     status = start_program(j, argv);
     if (status == 0) {
         status = wait_for_program(j, signals);
-        if (j->piped || j->over_memory)
+        if (j->piped || j->memory.is_over)
             joblog_foot(j, status);
         status = end_as(j, status);
     }
@@ -374,13 +342,14 @@ int
 compat_scheduler_job(int argc, char **argv)
 {
     static const struct sched_table table = {.standard = 1};
-    struct sched_run j = {.out = -1, .err = -1};
+    auto_free char **allowed = xcalloc((size_t)argc + 1, sizeof *allowed);
+    struct sched_run j = {.allowed = allowed, .out = -1, .err = -1};
     auto_buf struct buf why = BUF_INIT;
     int status;
 
     if (!read_words(&j, argc, argv))
         return complain(2, "scheduler-job is what the scheduler runs; it is not for people");
-    if (j.allowed[0] && !sched_script_allowed(j.allowed, j.words[0], &why))
+    if (allowed[0] && !sched_script_allowed(allowed, j.words[0], &why))
         return complain(NOT_ALLOWED, "%s", buf_str(&why));
     j.gpus = read_gpus();
     j.piped = !j.said[JOB_ARG_SCREEN];

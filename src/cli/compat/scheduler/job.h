@@ -7,8 +7,7 @@
 #include <sys/types.h>
 
 #include "cli/compat/scheduler/scheduler.h"
-
-#define SCHED_ALLOWED_MAX 64
+#include "cli/compat/scheduler10x/memory.h"
 
 enum {
     JOB_ARG_NEED,
@@ -23,17 +22,16 @@ enum {
 
 struct sched_run {
     const char *said[JOB_ARGS]; /* NULL: not */
-    char *allowed[SCHED_ALLOWED_MAX + 1];
-    char **words; /* script and arguments */
-    char *gpus;   /* "0,1", ascending */
+    char **allowed;             /* NULL-terminated */
+    char **words;               /* script and arguments */
+    char *gpus;                 /* "0,1", ascending */
     struct sched_spec spec;
     bool piped;
     int out, err; /* read ends; -1: at their end */
     int last;     /* the stream that wrote last */
     bool in_line;
     pid_t pid;
-    int64_t memory_mib;
-    bool over_memory;
+    struct memory_watch memory;
 };
 
 /* What it is, and what it was given. */

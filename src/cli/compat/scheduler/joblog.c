@@ -69,9 +69,9 @@ joblog_foot(const struct sched_run *j, int status)
 
     if (j->in_line)
         buf_addc(&out, '\n');
-    if (j->over_memory)
+    if (j->memory.is_over)
         buf_addf(&out, "The job used more than its %lld MiB of memory and was stopped.\n",
-                 (long long)j->memory_mib);
+                 (long long)j->memory.limit_mib);
     buf_adds(&out, RULE "\nEnd Time: ");
     py_add_time(&out, PY_LOG, clock_wall_us());
     buf_addf(&out, "\nProcess finished with exit code: %d\n",

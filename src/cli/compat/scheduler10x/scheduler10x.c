@@ -176,6 +176,22 @@ allow_this_folder(struct x10_config *c)
     c->allowed[2] = NULL;
 }
 
+/* They are meant from here; commands and jobs may be elsewhere. */
+static void
+make_absolute(char **paths)
+{
+    auto_free char *here = getcwd(NULL, 0);
+
+    for (char **path = paths; here && *path; path++) {
+        char *said = *path;
+
+        if (*said == '/')
+            continue;
+        *path = xasprintf("%s/%s", here, said);
+        free(said);
+    }
+}
+
 static int
 read_config(struct x10_config *c, const char *path, const struct pyarg_value *v, struct err *e)
 {
@@ -184,6 +200,7 @@ read_config(struct x10_config *c, const char *path, const struct pyarg_value *v,
         return -1;
     if (!path)
         allow_this_folder(c);
+    make_absolute(c->allowed);
     return take_options(c, v, e) < 0 || x10_config_check(c, e) < 0 ? -1 : 0;
 }
 
