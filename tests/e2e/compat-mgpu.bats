@@ -113,6 +113,12 @@ Job queued. Use mgpu_queue to check status."
 10001 0,1
 0 0
 -5 0'
+    chmod 500 "$USERS_HOME/bob"
+    try_as "$BOB" mgpu_srun --gpu-ids 0 -- true
+    chmod 700 "$USERS_HOME/bob"
+    is "status where the home takes no log" "$status" 1
+    has "words" "$out" "^Submit failed: cannot make the job's log, $USERS_HOME/bob/.mgpu_job_.*Permission denied"
+    is "logs of what was refused" "$(find "$USERS_HOME/alice" "$USERS_HOME/bob" -name '.mgpu_job_*' -newer "$MGPU_SCHEDULER_SOCKET")" ''
     srun --gpu-ids 0 --mem 20000 --interactive -- echo ran
     is "the next job's status" "$status" 0
     has "its output" "$out" '^ran$'
@@ -184,6 +190,7 @@ ID: X | User: $ALICE | GPUs: 1 | Mem: 15000 | CMD: echo a >>order | Status: queu
         is "what alice is told" "$out" 'Job cancelled.'
         is "status" "$status" 0
     done
+    [ ! -e "$USERS_HOME/alice/.mgpu_job_$waiting.log" ] || fail_with "what has not run left a log"
     for pid in $(cat "$USERS_HOME/alice/pids"); do
         [ ! -e "/proc/$pid" ] || fail_with "process $pid lives"
     done

@@ -1,7 +1,10 @@
 /* What mgpu's clients ask of jobs that there are: which run and wait, and that one be ended. */
 #include <ctype.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/compat/mgpu/mgpu.h"
@@ -117,6 +120,13 @@ mgpu_answer_queue(struct client *c, struct err *e)
 
 /* ----------------------------------------------------------------- cancel */
 
+static bool
+is_mgpu_id(const char *id)
+{
+    return strlen(id) == MGPU_ID_LEN &&
+           strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == MGPU_ID_LEN;
+}
+
 /* What berthd calls the job: those of mgpu have the id as their name, which is the caller's
  * own; others go by number, as mgpu_queue shows them. NULL: such an id there cannot be. */
 static json_t *
@@ -124,11 +134,22 @@ selector_of(const char *id)
 {
     size_t n = strlen(id), digits = strspn(id, "0123456789_");
 
-    if (n == MGPU_ID_LEN && strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == n)
+    if (is_mgpu_id(id))
         return json_sprintf("name:%s", id);
     if (n > 0 && n < 20 && digits == n && isdigit((unsigned char)id[0]))
         return json_string(id);
     return NULL;
+}
+
+/* A log was made when the job was submitted; one that has not run has nothing in it. */
+static void
+drop_empty_log(const struct mgpu_user *u, const char *id)
+{
+    auto_free char *path = is_mgpu_id(id) ? mgpu_log_path(u, id) : NULL;
+    struct stat st;
+
+    if (path && lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
+        (void)unlink(path);
 }
 
 static void
@@ -163,7 +184,8 @@ await_end(struct client *c, const json_t *ids)
 }
 
 json_t *
-mgpu_answer_cancel(struct client *c, const json_t *request, struct err *e)
+mgpu_answer_cancel(struct client *c, const struct mgpu_user *u, const json_t *request,
+                   struct err *e)
 {
     const json_t *id = json_object_get(request, "job_id");
     auto_json json_t *result = NULL;
@@ -188,5 +210,6 @@ mgpu_answer_cancel(struct client *c, const json_t *request, struct err *e)
         return NULL;
     }
     await_end(c, ids);
+    drop_empty_log(u, json_string_value(id));
     return json_pack("{s:s}", "status", "ok");
 }

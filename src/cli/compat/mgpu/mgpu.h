@@ -22,6 +22,7 @@ struct frame;
 #define MGPU_TAG      "mgpu"                     /* what its jobs are known by */
 #define MGPU_TAG_MEM  "mgpu:mem"                 /* of those that said how much */
 #define MGPU_ID_LEN   8
+#define MGPU_UMASK    022 /* of its jobs */
 #define MGPU_MAX_JSON (16 << 20)
 
 const char *mgpu_socket(void);
@@ -52,6 +53,9 @@ struct mgpu_user {
 };
 void mgpu_user_free(struct mgpu_user *u);
 
+/* Where the output of his job goes; the caller's. */
+char *mgpu_log_path(const struct mgpu_user *u, const char *id);
+
 /* Checks a submit request and makes a job of it. */
 struct mgpu_submitted {
     char id[MGPU_ID_LEN + 1];
@@ -66,7 +70,8 @@ int mgpu_submit(struct client *c, const struct mgpu_service *s, const struct mgp
 
 /* Answers of their requests; NULL with words. */
 json_t *mgpu_answer_queue(struct client *c, struct err *e);
-json_t *mgpu_answer_cancel(struct client *c, const json_t *request, struct err *e);
+json_t *mgpu_answer_cancel(struct client *c, const struct mgpu_user *u, const json_t *request,
+                           struct err *e);
 
 struct mgpu_stream {
     int fd;

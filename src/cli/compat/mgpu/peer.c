@@ -297,7 +297,7 @@ answer(struct peer *p, const json_t *request, struct err *e)
     client_set_patience(c, PATIENCE_MS);
     if (submits)
         return answer_submit(p, c, request, e);
-    return cancels ? mgpu_answer_cancel(c, request, e) : mgpu_answer_queue(c, e);
+    return cancels ? mgpu_answer_cancel(c, &p->user, request, e) : mgpu_answer_queue(c, e);
 }
 
 void
@@ -332,6 +332,7 @@ mgpu_serve_apart(int fd, const struct mgpu_service *s, bool as_peer)
     close_range(PEER_FD + 1, ~0U, 0);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    umask(MGPU_UMASK);
     mgpu_serve(PEER_FD, s, as_peer);
     _exit(0);
 }

@@ -117,22 +117,17 @@ put_lines(struct stream *s, bool more, bool last)
     buf_drop(&s->carry, n);
 }
 
-/* In a home where many jobs write, each watcher is to wake for its own one only. */
+/* The log was made with the job. In a home where many jobs write, each watcher is to wake for
+ * its own one only. */
 static void
 open_log(struct stream *s)
 {
     const char *path = s->what->job->log;
-    int watch;
 
     s->log = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (s->log < 0)
-        return;
-    watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (watch >= 0 && inotify_add_watch(watch, path, IN_MODIFY) < 0)
-        close(TAKE_FD(watch));
-    if (s->watch >= 0)
-        close(s->watch);
-    s->watch = watch;
+    s->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (s->watch >= 0 && inotify_add_watch(s->watch, path, IN_MODIFY) < 0)
+        close(TAKE_FD(s->watch));
 }
 
 /* Everything that the log has. One that became shorter was begun anew. */
@@ -143,9 +138,7 @@ copy_log(struct stream *s, bool last)
     struct stat st;
     ssize_t n;
 
-    if (s->log < 0)
-        open_log(s);
-    if (s->log >= 0 && fstat(s->log, &st) == 0 && st.st_size < s->at)
+    if (fstat(s->log, &st) == 0 && st.st_size < s->at)
         s->at = 0;
     while (s->log >= 0 && !s->gone && (n = pread(s->log, chunk, sizeof chunk, s->at)) > 0) {
         s->at += n;
@@ -295,9 +288,8 @@ void
 mgpu_stream(const struct mgpu_stream *what, struct client *c)
 {
     struct stream s = {.what = what, .client = c, .log = -1, .watch = -1};
-    struct err e = {0};
 
-    s.watch = textfile_watch(what->job->log, &e);
+    open_log(&s);
     follow(&s);
     if (s.client)
         client_listen(s.client, NULL, NULL, NULL);

@@ -2,9 +2,11 @@
  * MB of each, the time limit that puts a job to the queue's end, the user's home for folder and
  * log, a login by bash. Whether a job may enter is the daemon's word. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -17,8 +19,7 @@
 #include "cli/compat/paths.h"
 #include "wire/client.h"
 
-#define ID_TRIES      5
-#define SLACK_MAX_MIB 512
+#define ID_TRIES 5
 
 /* Of A-Z0-9, evenly. */
 static int
@@ -37,24 +38,37 @@ make_id(char *out, struct err *e)
     return 0;
 }
 
-/* One that no job has that waits or runs: 36^8 are many, but not endless. */
+static char *
+log_name(const char *id)
+{
+    return xasprintf(".mgpu_job_%s.log", id);
+}
+
+char *
+mgpu_log_path(const struct mgpu_user *u, const char *id)
+{
+    auto_free char *name = log_name(id);
+
+    return xasprintf("%s/%s", u->home, name);
+}
+
+/* The log is made here: whose id has none is nobody's, now or before, and to look so costs the
+ * same however many jobs there are. */
 static int
-draw_id(struct client *c, char *out, struct err *e)
+claim_id(const struct mgpu_user *u, struct mgpu_submitted *out, struct err *e)
 {
     for (int i = 0; i < ID_TRIES; i++) {
-        struct err why = {0};
-        json_t *params;
+        auto_free char *path = mgpu_log_path(u, out->id);
+        auto_close int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
-        if (make_id(out, e) < 0)
-            return -1;
-        params =
-            json_pack("{s:[o], s:[s]}", "select", json_sprintf("name:%s", out), "fields", "id");
-        if (client_call(c, "jobs", params, NULL, &why) < 0 && why.code == ERR_NO_JOB)
+        if (fd >= 0) {
+            out->log = TAKE(path);
             return 0;
-        if (why.code) {
-            *e = why;
-            return -1;
         }
+        if (errno != EEXIST)
+            return err_errno(e, ERR_FAILED, errno, "cannot make the job's log, %s", path);
+        if (make_id(out->id, e) < 0)
+            return -1;
     }
     return err_set(e, ERR_FAILED, "cannot find an id that no job has");
 }
@@ -69,20 +83,10 @@ add_ids(struct jsonw *w, const char *key, const struct mgpu_wish *wish)
     jsonw_end_array(w);
 }
 
-/* What a job that named no memory leaves: it would wait for ever on a card where a stranger
- * has come to use a little more than when it was submitted. */
-static int64_t
-slack_of(const struct mgpu_cards *cards)
-{
-    return cards->least_free / 16 < SLACK_MAX_MIB ? cards->least_free / 16 : SLACK_MAX_MIB;
-}
-
 /* All that are named, in their order; so many of them; or any, the freest first. */
 static void
-add_place(struct jsonw *w, const struct mgpu_wish *wish, const struct mgpu_cards *cards)
+add_place(struct jsonw *w, const struct mgpu_wish *wish)
 {
-    int64_t mem = wish->has_mem ? wish->mem : cards->least_free - slack_of(cards);
-
     if (wish->n_ids == wish->gpus) {
         add_ids(w, "gpu_ids", wish);
     } else {
@@ -91,8 +95,8 @@ add_place(struct jsonw *w, const struct mgpu_wish *wish, const struct mgpu_cards
             add_ids(w, "devices", wish);
         jsonw_kstr(w, "placement", wish->n_ids ? "first" : "spread");
     }
-    if (mem > 0)
-        jsonw_kint(w, "vram_mib", mem);
+    if (wish->mem > 0)
+        jsonw_kint(w, "vram_mib", wish->mem);
     jsonw_kint(w, "margin_mib", 0);
 }
 
@@ -108,9 +112,11 @@ add_tags(struct jsonw *w, const struct mgpu_wish *wish)
 }
 
 static void
-add_job(struct jsonw *w, const struct mgpu_wish *wish, const struct mgpu_cards *cards,
-        const struct mgpu_service *s, const struct mgpu_submitted *out)
+add_job(struct jsonw *w, const struct mgpu_wish *wish, const struct mgpu_service *s,
+        const struct mgpu_user *u, const struct mgpu_submitted *out)
 {
+    auto_free char *name = log_name(out->id);
+    auto_free char *pattern = compat_log_pattern(u->home, name);
     int64_t limit_ms = wish->limit_s ? wish->limit_s * 1000 : s->max_job_ms;
     bool set_up = wish->setup && wish->setup[strspn(wish->setup, " \t\r\n")];
 
@@ -118,8 +124,8 @@ add_job(struct jsonw *w, const struct mgpu_wish *wish, const struct mgpu_cards *
     jsonw_kstr(w, "command", wish->command);
     jsonw_kstr(w, "name", out->id);
     add_tags(w, wish);
-    jsonw_kstr(w, "log", out->log);
-    add_place(w, wish, cards);
+    jsonw_kstr(w, "log", pattern);
+    add_place(w, wish);
     jsonw_kint(w, "priority", out->priority);
     if (limit_ms > 0) {
         jsonw_kint(w, "limit_ms", limit_ms);
@@ -160,29 +166,23 @@ add_env(struct jsonw *w, const struct mgpu_user *u)
 }
 
 static int
-send_job(struct client *c, const struct mgpu_wish *wish, const struct mgpu_cards *cards,
-         const struct mgpu_service *s, const struct mgpu_user *u, struct mgpu_submitted *out,
-         struct err *e)
+send_job(struct client *c, const struct mgpu_wish *wish, const struct mgpu_service *s,
+         const struct mgpu_user *u, struct mgpu_submitted *out, struct err *e)
 {
     auto_buf struct buf params = BUF_INIT;
-    auto_free char *name = xasprintf(".mgpu_job_%s.log", out->id);
     auto_json json_t *result = NULL;
     struct jsonw w;
 
-    free(out->log);
-    out->log = compat_log_pattern(u->home, name);
     jsonw_init(&w, &params);
     jsonw_object(&w);
     jsonw_key(&w, "jobs");
     jsonw_array(&w);
-    add_job(&w, wish, cards, s, out);
+    add_job(&w, wish, s, u, out);
     jsonw_end_array(&w);
     jsonw_kstr(&w, "cwd", u->home);
-    jsonw_kint(&w, "umask", 022);
+    jsonw_kint(&w, "umask", MGPU_UMASK);
     add_env(&w, u);
     jsonw_end_object(&w);
-    free(out->log);
-    out->log = xasprintf("%s/%s", u->home, name);
     if (client_call_text(c, "submit", params.data, params.len, &result, e) < 0)
         return -1;
     out->job = json_integer_value(json_array_get(json_object_get(result, "ids"), 0));
@@ -226,19 +226,21 @@ int
 mgpu_submit(struct client *c, const struct mgpu_service *s, const struct mgpu_user *u,
             const json_t *request, struct mgpu_submitted *out, struct err *e)
 {
-    struct mgpu_cards cards;
     struct mgpu_wish wish;
     int rc;
 
     *out = (struct mgpu_submitted){0};
-    if (draw_id(c, out->id, e) < 0 || mgpu_read_wish(c, request, &cards, &wish, e) < 0)
+    if (make_id(out->id, e) < 0 || mgpu_read_wish(c, request, &wish, e) < 0 ||
+        claim_id(u, out, e) < 0)
         return -1;
     out->interactive = wish.interactive;
     limit_priority(PRIORITY_MIN, PRIORITY_MAX, &wish, out);
-    rc = send_job(c, &wish, &cards, s, u, out, e);
+    rc = send_job(c, &wish, s, u, out, e);
     if (rc < 0 && e->code == ERR_PERMISSION && limit_as_told(c, &wish, out) == 0)
-        rc = send_job(c, &wish, &cards, s, u, out, e);
-    if (rc < 0)
+        rc = send_job(c, &wish, s, u, out, e);
+    if (rc < 0) {
+        (void)unlink(out->log);
         free(TAKE(out->log));
+    }
     return rc;
 }

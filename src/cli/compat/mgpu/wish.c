@@ -2,6 +2,7 @@
  * that they could have. Whatever is wrong is refused with words before anything is done. */
 #include "cli/compat/mgpu/wish.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -11,7 +12,14 @@
 #include "cli/compat/pytext.h"
 #include "wire/client.h"
 
-#define SECONDS_MAX (INT64_C(100) * 365 * 86400)
+#define SECONDS_MAX   (INT64_C(100) * 365 * 86400)
+#define SLACK_MAX_MIB 512
+
+struct cards {
+    int64_t total[GPU_MAX]; /* MiB; -1: there is no such card */
+    int n;
+    int64_t least_free; /* of any card, from what strangers leave; -1: not known */
+};
 
 /* ---------------------------------------------------------------- reading */
 
@@ -49,7 +57,7 @@ read_text(const json_t *request, const char *key, bool needed, const char **out,
 
 /* 1 and "1" are the same card. */
 static int
-read_id(const json_t *v, struct mgpu_wish *w, const struct mgpu_cards *cards, struct err *e)
+read_id(const json_t *v, struct mgpu_wish *w, const struct cards *cards, struct err *e)
 {
     auto_buf struct buf shown = BUF_INIT;
     const char *text = json_string_value(v);
@@ -75,8 +83,7 @@ read_id(const json_t *v, struct mgpu_wish *w, const struct mgpu_cards *cards, st
 }
 
 static int
-read_ids(const json_t *request, const struct mgpu_cards *cards, struct mgpu_wish *w,
-         struct err *e)
+read_ids(const json_t *request, const struct cards *cards, struct mgpu_wish *w, struct err *e)
 {
     const json_t *list = json_object_get(request, "gpu_ids");
     size_t i;
@@ -126,13 +133,13 @@ read_fields(const json_t *request, struct mgpu_wish *w, struct err *e)
 /* -------------------------------------------------------------- the cards */
 
 static int
-read_cards(struct client *c, struct mgpu_cards *out, struct err *e)
+read_cards(struct client *c, struct cards *out, struct err *e)
 {
     auto_json json_t *result = NULL;
     size_t i;
     json_t *gpu;
 
-    *out = (struct mgpu_cards){.least_free = -1};
+    *out = (struct cards){.least_free = -1};
     memset(out->total, -1, sizeof out->total);
     if (client_call(c, "gpus", NULL, &result, e) < 0)
         return -1;
@@ -155,33 +162,39 @@ read_cards(struct client *c, struct mgpu_cards *out, struct err *e)
     return 0;
 }
 
-/* The most that each of the cards that it may have could give it. */
 static int
-check_mem(const struct mgpu_wish *w, const struct mgpu_cards *cards, struct err *e)
+by_size(const void *a, const void *b)
 {
-    int64_t most = 0, nth[GPU_MAX] = {0};
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-    if (!w->has_mem)
-        return 0;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* What each of so many of the cards that it may have could give. */
+static int64_t
+most_of(const struct mgpu_wish *w, const struct cards *cards)
+{
+    int64_t totals[GPU_MAX];
+    size_t n = 0;
+
+    for (int i = 0; i < w->n_ids; i++)
+        totals[n++] = cards->total[w->ids[i]];
+    for (int i = 0; i < GPU_MAX && w->n_ids == 0; i++) {
+        if (cards->total[i] >= 0)
+            totals[n++] = cards->total[i];
+    }
+    qsort(totals, n, sizeof *totals, by_size);
+    return totals[w->gpus - 1];
+}
+
+static int
+check_mem(const struct mgpu_wish *w, const struct cards *cards, struct err *e)
+{
+    int64_t most = most_of(w, cards);
+
     if (w->mem < 1)
         return err_set(e, ERR_USAGE, "mem is a number of MB above 0, not %lld",
                        (long long)w->mem);
-    for (int i = 0; i < GPU_MAX; i++) {
-        int64_t total = w->n_ids == 0  ? cards->total[i]
-                        : i < w->n_ids ? cards->total[w->ids[i]]
-                                       : -1;
-
-        /* Sorted, the largest first. */
-        for (int at = 0; at < GPU_MAX; at++) {
-            if (total > nth[at]) {
-                int64_t moved = nth[at];
-
-                nth[at] = total;
-                total = moved;
-            }
-        }
-    }
-    most = nth[w->gpus - 1];
     if (w->mem > most)
         return err_set(e, ERR_REFUSED, "%lld MB is more than %s could ever have, %lld MB",
                        (long long)w->mem, w->n_ids ? "these GPUs" : "so many GPUs",
@@ -189,8 +202,20 @@ check_mem(const struct mgpu_wish *w, const struct mgpu_cards *cards, struct err 
     return 0;
 }
 
+/* The least that any card has. A little is left: it would wait for ever on a card where a
+ * stranger has come to use more than when it was submitted. */
+static int64_t
+default_mem(const struct cards *cards)
+{
+    int64_t slack = cards->least_free / 16;
+
+    return cards->least_free < 0
+               ? 0
+               : cards->least_free - (slack < SLACK_MAX_MIB ? slack : SLACK_MAX_MIB);
+}
+
 static int
-check_wish(const struct mgpu_wish *w, const struct mgpu_cards *cards, struct err *e)
+check_wish(struct mgpu_wish *w, const struct cards *cards, struct err *e)
 {
     if (w->gpus < 1 || w->gpus > cards->n)
         return err_set(e, ERR_REFUSED, "%lld GPUs: this machine has 1 to %d to give",
@@ -198,15 +223,19 @@ check_wish(const struct mgpu_wish *w, const struct mgpu_cards *cards, struct err
     if (w->n_ids > 0 && w->gpus > w->n_ids)
         return err_set(e, ERR_USAGE, "%lld GPUs of %d that are named", (long long)w->gpus,
                        w->n_ids);
-    return check_mem(w, cards, e);
+    if (w->has_mem)
+        return check_mem(w, cards, e);
+    w->mem = default_mem(cards);
+    return 0;
 }
 
 int
-mgpu_read_wish(struct client *c, const json_t *request, struct mgpu_cards *cards,
-               struct mgpu_wish *w, struct err *e)
+mgpu_read_wish(struct client *c, const json_t *request, struct mgpu_wish *w, struct err *e)
 {
-    if (read_fields(request, w, e) < 0 || read_cards(c, cards, e) < 0 ||
-        read_ids(request, cards, w, e) < 0)
+    struct cards cards;
+
+    if (read_fields(request, w, e) < 0 || read_cards(c, &cards, e) < 0 ||
+        read_ids(request, &cards, w, e) < 0)
         return -1;
-    return check_wish(w, cards, e);
+    return check_wish(w, &cards, e);
 }

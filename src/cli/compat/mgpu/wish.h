@@ -14,20 +14,14 @@ struct err;
 /* What a request says. Texts are borrowed. */
 struct mgpu_wish {
     const char *command, *setup;
-    int64_t gpus, mem, limit_s, priority;
+    int64_t gpus, limit_s, priority;
+    int64_t mem; /* MiB of each GPU; 0: the whole of them */
     bool has_mem, interactive;
     int ids[GPU_MAX];
     int n_ids;
 };
 
-struct mgpu_cards {
-    int64_t total[GPU_MAX]; /* MiB; -1: there is no such card */
-    int n;
-    int64_t least_free; /* of any card, from what strangers leave; -1: not known */
-};
-
 /* Asks for the cards first. What the request says of its user is not in it: the socket says. */
-int mgpu_read_wish(struct client *c, const json_t *request, struct mgpu_cards *cards,
-                   struct mgpu_wish *w, struct err *e);
+int mgpu_read_wish(struct client *c, const json_t *request, struct mgpu_wish *w, struct err *e);
 
 #endif
