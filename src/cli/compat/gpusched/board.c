@@ -10,6 +10,8 @@
 #include "cli/compat/pytext.h"
 #include "cli/compat/records.h"
 
+#define BOARD_REST 20 /* a long one is drawn less often: for a twentieth of the time */
+
 static int
 by_no(const void *a, const void *b)
 {
@@ -48,30 +50,27 @@ add_running(struct buf *out, const struct gs_job *job)
 }
 
 static void
-add_all_running(struct gpusched *g, struct buf *out)
+add_all_running(const struct gpusched *g, struct buf *out)
 {
     auto_free struct gs_job **all = xcalloc(g->n_running + 1, sizeof(struct gs_job *));
-    struct gs_job *job, *next;
-    size_t n = 0;
 
-    HASH_ITER(hh, g->jobs, job, next)
-    {
-        if (job->run && n < g->n_running)
-            all[n++] = job;
-    }
-    qsort(all, n, sizeof *all, by_no);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < g->n_running; i++)
+        all[i] = g->running[i];
+    qsort(all, g->n_running, sizeof *all, by_no);
+    for (size_t i = 0; i < g->n_running; i++)
         add_running(out, all[i]);
 }
 
 static void
-add_pending(struct gpusched *g, struct buf *out)
+add_pending(const struct gpusched *g, struct buf *out)
 {
-    for (size_t i = 0; i < g->n_pending; i++) {
-        const struct gs_spec *spec = g->pending[i];
+    for (size_t i = 0; i < g->specs.n; i++) {
+        const struct gs_spec *spec = &g->specs.at[i];
         const struct gs_job *job = spec->job;
         double vram = job->next_vram ? (double)job->next_vram : spec->vram_mib;
 
+        if (!job->waits)
+            continue;
         buf_addf(out, "%s job %-3lld pending", job->attempts > 0 ? "↻" : "·",
                  (long long)job->no);
         if (vram > 0)
@@ -86,7 +85,7 @@ add_pending(struct gpusched *g, struct buf *out)
 }
 
 static void
-add_results(struct gpusched *g, struct buf *out)
+add_results(const struct gpusched *g, struct buf *out)
 {
     auto_free struct gs_result *all = xcalloc(g->n_results + 1, sizeof *all);
 
@@ -109,6 +108,7 @@ void
 gs_draw_board(struct gpusched *g)
 {
     auto_buf struct buf out = BUF_INIT;
+    int64_t begun = clock_boot_us();
     struct err e = {0};
 
     buf_adds(&out, "gpusched status @ ");
@@ -119,4 +119,6 @@ gs_draw_board(struct gpusched *g)
     add_pending(g, &out);
     add_results(g, &out);
     (void)records_replace(g->board_path, out.data, out.len, false, &e);
+    g->board_due_us = 0;
+    g->board_rest_us = clock_boot_us() + (clock_boot_us() - begun) * BOARD_REST;
 }

@@ -66,19 +66,28 @@ begin_run(struct gpusched *g, struct gs_job *job, const json_t *source)
     run->said_peak = -1;
     take_cards(run, json_object_get(source, "gpus"));
     run->timeout_s = job->spec ? job->spec->timeout_s : 0;
-    free(job->run);
     job->run = run;
     job->was_running = false;
-    g->n_running++;
+    if (g->n_running == g->cap_running) {
+        g->cap_running = g->cap_running ? g->cap_running * 2 : 64;
+        g->running = xrealloc(g->running, g->cap_running * sizeof *g->running);
+    }
+    run->place = g->n_running;
+    g->running[g->n_running++] = job;
+    gs_touch(g, job);
     return run;
 }
 
 static void
 end_run(struct gpusched *g, struct gs_job *job)
 {
+    struct gs_job *last = g->running[--g->n_running];
+
+    g->running[job->run->place] = last;
+    last->run->place = job->run->place;
     free(job->run);
     job->run = NULL;
-    g->n_running--;
+    gs_touch(g, job);
 }
 
 static const char *
@@ -271,6 +280,10 @@ gs_adopt(void *gpusched, void *gs_job, const json_t *object)
         job->running_pgid = 0;
         return;
     }
+    if (job->run)
+        return;
+    if (job->spec)
+        gs_seen(g, job, job->spec->command);
     run = begin_run(g, job, object);
     run->pgid = answer_int(object, "pid", 0);
     run->journaled = true;
@@ -351,16 +364,12 @@ gs_look_at_running(struct gpusched *g, struct err *e)
 {
     json_t *select = json_array();
     auto_json json_t *result = NULL;
-    struct gs_job *job, *next;
     size_t i;
     json_t *row;
 
-    HASH_ITER(hh, g->jobs, job, next)
-    {
-        if (!job->run)
-            continue;
-        say_late(g, job);
-        json_array_append_new(select, json_sprintf("%lld", (long long)job->id));
+    for (i = 0; i < g->n_running; i++) {
+        say_late(g, g->running[i]);
+        json_array_append_new(select, json_sprintf("%lld", (long long)g->running[i]->id));
     }
     if (json_array_size(select) == 0) {
         json_decref(select);

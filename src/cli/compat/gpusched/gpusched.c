@@ -105,17 +105,13 @@ interrupt(struct gpusched *g)
 {
     json_t *ids = json_array();
     const struct compat_file file = gs_file(g);
-    struct gs_job *job, *next;
     struct err e = {0};
 
     gs_warn(g, "interrupted — terminating running jobs");
     gs_flush(g);
     g->leaving = true;
-    HASH_ITER(hh, g->jobs, job, next)
-    {
-        if (job->run)
-            json_array_append_new(ids, json_integer(job->id));
-    }
+    for (size_t i = 0; i < g->n_running; i++)
+        json_array_append_new(ids, json_integer(g->running[i]->id));
     if (compat_send(&g->session, &file, NULL, 0, &e) < 0 ||
         compat_cancel(&g->session, json_incref(ids), &e) < 0)
         gs_fail(1, "%s", e.text);
@@ -156,21 +152,29 @@ is_drained(struct gpusched *g)
 }
 
 static int64_t
+board_due(const struct gpusched *g)
+{
+    if (!g->board_due_us)
+        return INT64_MAX;
+    return g->board_due_us > g->board_rest_us ? g->board_due_us : g->board_rest_us;
+}
+
+static int64_t
 next_due(void *gpusched)
 {
     const struct gpusched *g = gpusched;
 
-    return g->board_due_us && g->board_due_us < g->round_due_us ? g->board_due_us
-                                                                : g->round_due_us;
+    return board_due(g) < g->round_due_us ? board_due(g) : g->round_due_us;
 }
 
 static void
-draw_if_due(struct gpusched *g, bool now)
+draw_if_due(struct gpusched *g, bool round)
 {
-    if (!now && (!g->board_due_us || clock_boot_us() < g->board_due_us))
+    if (round && !g->board_due_us)
+        g->board_due_us = clock_boot_us();
+    if (clock_boot_us() < board_due(g))
         return;
     gs_flush(g);
-    g->board_due_us = 0;
     gs_draw_board(g);
 }
 
@@ -195,6 +199,7 @@ work(void *gpusched, int woke, int *status, struct err *e)
         set_round(g);
     if (woke & WOKE_FILE || (round && g->empty_seen))
         (void)gs_read_file(g, false, &words);
+    g->look_due |= round && g->orphans; /* they go without a word */
     if ((round && gs_look_at_running(g, e) < 0) || gs_tick(g, e) < 0)
         return -1;
     draw_if_due(g, round);
@@ -300,7 +305,8 @@ release(struct gpusched *g)
     buf_free(&g->journal);
     buf_free(&g->out);
     free(g->results);
-    free(g->pending);
+    free(g->running);
+    free(g->touched);
     free(g->journal_path);
     free(g->board_path);
     free(g->log_root);

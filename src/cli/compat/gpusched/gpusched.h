@@ -1,8 +1,9 @@
 /* What the files of the drop-in gpusched share. gpusched.c loops, options.c reads the
  * options; jobs.c reads its jobs file; journal.c its journal;
- * queue.c holds the lines against both and tells the daemon; events.c takes
- * what the daemon tells; end.c says how a job ended and sums up; board.c
- * draws status.txt. The journal says what is over, the daemon what waits and runs. */
+ * queue.c holds the lines against it, sync.c tells the daemon; events.c takes
+ * what the daemon tells, recall.c what an earlier run has left; end.c says how a job ended and
+ * sums up; board.c draws status.txt. The journal says what is over, the daemon what waits and
+ * runs. */
 #ifndef CLI_COMPAT_GPUSCHED_GPUSCHED_H
 #define CLI_COMPAT_GPUSCHED_GPUSCHED_H
 
@@ -66,6 +67,7 @@ struct gs_run {
     bool over_warned, timed_out, cancelled, escalated;
     int64_t killed_boot_us; /* TERM was sent; 0: not */
     int64_t said_peak;      /* by --verbose */
+    size_t place;           /* in gpusched.running */
 };
 
 /* What the journal and this process know of a line, by its key. */
@@ -85,6 +87,8 @@ struct gs_job {
     int64_t id;           /* the daemon's; 0: none */
     int64_t oom_base;     /* attempts before the daemon had it; -1: it has not had it */
     int lost;             /* how often its supervisor vanished */
+    bool waits;           /* its line is pending, as of the last tick */
+    bool touched;         /* is in gpusched.touched */
     const struct gs_spec *spec; /* its line; NULL: the file has none */
     struct gs_run *run;         /* owned; NULL: does not run */
     UT_hash_handle hh;
@@ -124,14 +128,20 @@ struct gpusched {
     struct buf out; /* lines to be printed */
     struct gs_result *results;
     size_t n_results, cap_results;
-    size_t n_running, n_pending;
-    struct gs_spec **pending; /* borrowed from specs, in file order */
-    int64_t totals[GPU_MAX];  /* memory of each card; -1: there never was one */
-    bool sync_due;            /* the daemon is to be told what waits */
+    struct gs_job **running; /* owned; of borrowed jobs, in no order */
+    size_t n_running, cap_running;
+    struct gs_job **touched; /* likewise: those whose line is to be looked at again */
+    size_t n_touched, cap_touched;
+    size_t n_pending;
+    bool orphans;            /* of the original run at the last look */
+    int64_t totals[GPU_MAX]; /* memory of each card; -1: there never was one */
+    bool look_due;           /* every line is to be looked at again */
+    bool sync_due;           /* the daemon is to be told what waits */
     bool empty_seen; /* the file held nothing at the last look: perhaps a save half done */
     bool leaving, wait_said;
-    int64_t round_due_us; /* boot time of the next look at what runs */
-    int64_t board_due_us; /* when the board is to be drawn again; 0: nothing has changed */
+    int64_t round_due_us;  /* boot time of the next look at what runs */
+    int64_t board_due_us;  /* when the board is to be drawn again; 0: nothing has changed */
+    int64_t board_rest_us; /* and not before this */
 };
 
 /* -------------------------------------------------------------- options.c */
@@ -162,11 +172,22 @@ void gs_note_done(struct gpusched *g, struct gs_job *job, const char *status, in
 /* Reads the jobs file. At the start -1 with what is wrong in words; later it warns, once for
  * each complaint, and the last good queue stays. */
 int gs_read_file(struct gpusched *g, bool first, struct buf *words);
-/* Obeys the lines: what is to be stopped, what waits, what can never run; tells the daemon. */
+/* Obeys the lines: what is to be stopped, what waits; the daemon is told when that is due. */
 int gs_tick(struct gpusched *g, struct err *e);
-/* recall.c; before the first tick: what was begun earlier is taken over, or settled. */
+/* Something has happened of it: the next tick looks whether its line waits. */
+void gs_touch(struct gpusched *g, struct gs_job *job);
+
+/* --------------------------------------------------------------- recall.c */
+
+/* Before the first tick: what was begun earlier is taken over, or settled. */
 int gs_recall(struct gpusched *g, struct err *e);
-void gs_list_pending(struct gpusched *g);
+/* Begun by another gpusched that has died, and still there: nothing is started. */
+bool gs_is_orphan(struct gpusched *g, struct gs_job *job);
+
+/* ----------------------------------------------------------------- sync.c */
+
+/* Tells the daemon what waits, and takes over what it has of that. */
+int gs_sync(struct gpusched *g, struct err *e);
 struct compat_file gs_file(struct gpusched *g); /* what lines.h is to know of all this */
 /* Which cards there are; how many. One that was there once counts as one that may come back: a
  * job that needs it waits. -1 with e, -2 with why there are none. */

@@ -205,6 +205,7 @@ gs_note_interrupted(struct gpusched *g, struct gs_job *job)
     job->was_running = false;
     job->running_pgid = 0;
     job->orphan_said = false;
+    gs_touch(g, job);
     note(g, json_pack("{s:s,s:s}", "key", job->key, "event", "interrupted"));
 }
 
@@ -214,6 +215,7 @@ gs_note_oom(struct gpusched *g, struct gs_job *job, int64_t next_vram)
     job->attempts++;
     job->next_vram = next_vram;
     job->was_running = false;
+    gs_touch(g, job);
     note(g, json_pack("{s:s,s:s,s:I,s:o}", "key", job->key, "event", "oom", "attempts",
                       (json_int_t)job->attempts, "next_vram",
                       next_vram ? json_integer(next_vram) : json_null()));
@@ -236,6 +238,7 @@ gs_note_done(struct gpusched *g, struct gs_job *job, const char *status, int64_t
     job->terminal = true;
     job->ok = strcmp(status, "ok") == 0;
     job->was_running = false;
+    gs_touch(g, job);
     note(g, json_pack("{s:s,s:s,s:s,s:I,s:o,s:o}", "key", job->key, "event", "done", "status",
                       status, "returncode", (json_int_t)code, "peak_mib", peaks, "avg_util",
                       util >= 0 ? json_real(util) : json_null()));
