@@ -15,6 +15,19 @@ serve()
     wait_for_output server '^mgpu_scheduler_server started$'
 }
 
+# The same by the command of the unit for systemd.
+serve_as_unit()
+{
+    local berth unit program name
+    for berth in $(type -ap berth); do
+        unit=$(dirname "$berth")/../lib/systemd/system/mgpu_scheduler_server.service
+        if [ -f "$unit" ]; then break; fi
+    done
+    read -r program name _ <<<"$(sed -n 's/^ExecStart=@//p' "$unit")"
+    background server bash -c 'exec -a "$1" "$0"' "$program" "$name"
+    wait_for_output server '^mgpu_scheduler_server started$'
+}
+
 # A user's background process that signals reach: `in_background NAME USER COMMAND...`.
 in_background()
 {
@@ -321,7 +334,7 @@ text = sys.stdin.read(); print(len(text), hashlib.sha1(text.encode()).hexdigest(
     try_as "$ALICE" mgpu_queue
     is "without a server the daemon answers, status" "$status" 0
     is "running" "$(grep -c 'Status: running' <<<"$out")" 2
-    serve
+    serve_as_unit
     is "running" "$(as "$ALICE" mgpu_queue | grep -c 'Status: running')" 2
     rm "$MGPU_SCHEDULER_SOCKET"
     "$E2E/await" until "$LIMIT" "$E2E/is-there $MGPU_SCHEDULER_SOCKET" there true
