@@ -69,13 +69,13 @@ status_add_daemon(const json_t *status, struct buf *out)
     auto_buf struct buf line = BUF_INIT;
     char span[24];
 
+    add_fact(out, "trouble", answer_str(d, "disk_trouble"));
     buf_addf(&line, "pid %lld, version %s, %s mode, up %s", (long long)answer_int(d, "pid", 0),
              answer_str(d, "version"), answer_str(d, "mode"),
              format_duration(answer_int(d, "uptime_s", 0) * 1000, span));
     add_fact(out, "daemon", buf_str(&line));
     add_fact(out, "folder", answer_str(d, "dir"));
     add_fact(out, "socket", answer_str(d, "socket"));
-    add_fact(out, "trouble", answer_str(d, "disk_trouble"));
     buf_clear(&line);
     status_add_counts(status, NULL, &line);
     add_fact(out, "jobs", buf_str(&line));

@@ -161,7 +161,7 @@ job_exit_status(const struct job *job)
     case JOB_TIMEOUT:
         return 124;
     case JOB_CANCELLED:
-        return 130;
+        return STATUS_CANCELLED;
     case JOB_PREEMPTED:
     case JOB_INFEASIBLE:
     case JOB_LOST:

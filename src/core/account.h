@@ -37,6 +37,8 @@ int32_t account_oom_next_mib(int32_t peak_mib, int32_t demand_mib);
 /* Before the retry'th retry (1, 2, ...): 5 s doubling to 5 min. */
 int64_t account_backoff_us(int32_t retry);
 
+#define STATUS_CANCELLED 130
+
 /* As a shell would give it: code, 128+signal, 124 time limit, 130 cancelled, 126/127 could
  * not be executed (EACCES, EPERM, ENOEXEC / ENOENT, ENOTDIR), else 1. -1: it has not ended. */
 int32_t job_exit_status(const struct job *job);

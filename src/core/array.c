@@ -8,8 +8,7 @@
 
 #include "base/err.h"
 #include "base/shared.h"
-
-#define STATUS_CANCELLED 130 /* as account.c has it */
+#include "core/account.h"
 
 static char *
 text_copy(const char *text)

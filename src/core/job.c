@@ -43,6 +43,7 @@ static const char *const reason_names[] = {
     [REASON_HELD] = "Held",
     [REASON_BEGIN_TIME] = "BeginTime",
     [REASON_PROBE] = "Probe",
+    [REASON_DISK] = "Disk",
     [REASON_DEPENDENCY] = "Dependency",
     [REASON_ARRAY_LIMIT] = "ArrayLimit",
     [REASON_USER_LIMIT] = "UserLimit",

@@ -100,6 +100,7 @@ enum reason {
     REASON_USER_LIMIT,  /* what this user may have at once */
     REASON_QUEUE_LIMIT, /* what all users together may have at once */
     REASON_RESERVATION, /* it would delay the job that has a reservation */
+    REASON_DISK,        /* nothing can be written down, so nothing is started */
 };
 
 /* There may be a hundred thousand: the order is one that leaves few gaps. */

@@ -410,6 +410,9 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
     case REASON_BEGIN_TIME:
         add_time(out, "not before ", b->until_us);
         break;
+    case REASON_DISK:
+        buf_addf(out, "nothing can be started and written down: %s", b->trouble);
+        break;
     }
 }
 

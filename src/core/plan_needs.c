@@ -178,6 +178,7 @@ is_about_room(const struct blocked *why, const struct demand *d)
     case REASON_USER_LIMIT:
     case REASON_QUEUE_LIMIT:
     case REASON_RESERVATION:
+    case REASON_DISK:
         break;
     }
     return false;

@@ -305,9 +305,11 @@ queue_n_waiting_of(const struct queue *q, uint32_t uid)
 }
 
 int64_t
-queue_n_held(const struct queue *q)
+queue_n_in(const struct queue *q, enum job_state s)
 {
-    return q->held_waiting;
+    if (s == JOB_HELD)
+        return q->held_waiting;
+    return s == JOB_PENDING ? q->total_waiting - q->held_waiting : (int64_t)q->counts[s];
 }
 
 bool

@@ -54,12 +54,14 @@ void queue_requeue(struct queue *q, struct job *job);
 uint64_t queue_next_order(const struct queue *q); /* for a new job */
 
 size_t queue_n(const struct queue *q);
-size_t queue_count(const struct queue *q, enum job_state s);
-size_t queue_n_active(const struct queue *q); /* STARTING .. COMPLETING */
+size_t queue_count(const struct queue *q, enum job_state s); /* jobs; an array is one */
+size_t queue_n_active(const struct queue *q);                /* STARTING .. COMPLETING */
 /* Tasks and jobs of this user that wait (an array counts with all that have not left it). */
 int64_t queue_n_waiting_of(const struct queue *q, uint32_t uid);
 int64_t queue_n_waiting(const struct queue *q); /* of everybody */
-int64_t queue_n_held(const struct queue *q);    /* of these, how many are held */
+/* How many are in this state, as people are told: tasks that wait or are held count one by one,
+ * and an array of which nothing is left to start not at all. */
+int64_t queue_n_in(const struct queue *q, enum job_state s);
 /* Users who have had something waiting, the i-th by uid: how many wait now (0: none). False
  * behind the last. */
 bool queue_user_waiting(const struct queue *q, size_t i, uint32_t *uid, int64_t *n);

@@ -299,10 +299,13 @@ checkup_write(struct daemon *d, struct jsonw *out)
     self_read(&self);
     jsonw_key(out, "checks");
     jsonw_array(out);
+    if (turn_disk_trouble(d)) /* it explains whatever else is bad */
+        check_disks(d, &c);
     check_daemon(d, &c);
     check_probe(d, &c);
     check_cards(d, &c);
-    check_disks(d, &c);
+    if (!turn_disk_trouble(d))
+        check_disks(d, &c);
     check_database(d, &c);
     check_socket(d, &c);
     check_clients(d, &c);

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "core/array.h"
 #include "core/job.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
@@ -176,29 +177,44 @@ on_done(struct job *job, const char *const *uuids, void *arg)
     waits_write(arg, job);
 }
 
+/* Tasks that are meant and have not left their arrays. */
+static void
+add_tasks(struct daemon *d, const struct select *s, struct waited *whom)
+{
+    for (size_t i = 0; i < s->selector.n_terms; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        const struct job *array =
+            t->kind == SELECT_TASKS ? queue_get(d->queue, t->first) : NULL;
+        for (int32_t task = t->first_task; array && task <= t->last_task; task++)
+            if (array->tasks && task_set_has(&array->tasks->pending, task))
+                waited_add_task(whom, array->id, task);
+    }
+}
+
 int
 method_wait(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
             struct err *e)
 {
     (void)out;
     struct select s;
-    struct ids live = {0};
+    struct waited whom = {0};
     auto_buf struct buf done = BUF_INIT;
     auto_free struct job **jobs = NULL;
-    int rc = target_read(d, c, params, &s, e);
+    int rc = target_find(d, c, params, &s, e);
     if (rc == 0)
         rc = select_ended(d, &s, 0, on_done, &done, e);
     size_t n = rc ? 0 : select_live(d, &s, &jobs);
-    for (size_t i = 0; i < n; i++)
-        ids_add(&live,
-                jobs[i]->id); /* an end that is not committed yet comes with its commit */
-    if (rc == 0 && live.n == 0 && done.len == 0)
+    for (size_t i = 0; i < n; i++) /* an end that is not committed yet comes with its commit */
+        waited_add(&whom, jobs[i]->id);
+    if (rc == 0)
+        add_tasks(d, &s, &whom);
+    if (rc == 0 && whom.n_ids == 0 && whom.n_tasks == 0 && done.len == 0)
         rc = select_none(params, e);
     select_free(&s);
     if (rc) {
-        free(live.v);
+        waited_free(&whom);
         return -1;
     }
-    waits_add(d, server_ticket(c), live.v, (int)live.n, buf_str(&done));
+    waits_add(d, server_ticket(c), &whom, buf_str(&done));
     return METHOD_LATER;
 }

@@ -301,11 +301,11 @@ explain_ended(const struct answer *a, const struct job *job)
 {
     const struct advice_facts f = facts_of(a->daemon, job);
     auto_buf struct buf text = BUF_INIT, help = BUF_INIT;
-    job_end_text(job, &text);
-    advice_for_ended(job, &f, &help);
+    if (!roles_is_hidden(a->daemon, job->uid)) { /* a line of its log may be in them */
+        job_end_text(job, &text);
+        advice_for_ended(job, &f, &help);
+    }
     jsonw_knull(a->out, "reason");
-    if (roles_is_hidden(a->daemon, job->uid)) /* a line of its log may be in it */
-        buf_clear(&text);
     put_text(a->out, "text", &text);
     put_text(a->out, "help", &help);
     put_ending(a->out, job, &f);
@@ -314,9 +314,6 @@ explain_ended(const struct answer *a, const struct job *job)
 static void
 explain(struct answer *a, const struct job *job)
 {
-    bool hidden = roles_is_hidden(a->daemon, job->uid);
-    if (hidden && job_state_is_final(job->state))
-        return; /* how it ended may quote its log */
     a->n++;
     jsonw_object(a->out);
     jsonw_kint(a->out, "id", job->id);
@@ -325,9 +322,7 @@ explain(struct answer *a, const struct job *job)
     bool has_left = job->tasks && array_next(job) < 0 && !job_state_is_final(job->state);
     jsonw_kstr(a->out, "state", job_state_name(has_left ? JOB_RUNNING : job->state));
     jsonw_key(a->out, "command");
-    if (hidden)
-        jsonw_null(a->out);
-    else if (roles_is_hidden(a->daemon, job->uid))
+    if (roles_is_hidden(a->daemon, job->uid))
         jsonw_null(a->out);
     else
         events_write_command(a->out, job, 200);

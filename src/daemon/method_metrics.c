@@ -35,14 +35,6 @@ lower(const char *name, char out[32])
     return out;
 }
 
-static int64_t
-count_in(const struct queue *q, enum job_state s)
-{
-    if (s == JOB_HELD)
-        return queue_n_held(q);
-    return s == JOB_PENDING ? queue_n_waiting(q) - queue_n_held(q) : (int64_t)queue_count(q, s);
-}
-
 static void
 put_jobs(struct daemon *d, struct exposition *x)
 {
@@ -51,7 +43,7 @@ put_jobs(struct daemon *d, struct exposition *x)
     exposition_family(x, "berth_jobs", "gauge",
                       "Jobs that have not ended, by state; tasks of arrays count one by one.");
     for (int s = 0; s < JOB_COMPLETED; s++)
-        exposition_value(x, (double)count_in(d->queue, (enum job_state)s), "state",
+        exposition_value(x, (double)queue_n_in(d->queue, (enum job_state)s), "state",
                          lower(job_state_name((enum job_state)s), name), NULL);
     exposition_one(x, "berth_jobs_submitted_total", "counter",
                    "Jobs accepted; tasks of arrays count one by one.", (double)j->submitted);

@@ -169,7 +169,7 @@ method_status(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     jsonw_object(out);
     for (int s = 0; s < JOB_COMPLETED; s++)
         jsonw_kint(out, job_state_name((enum job_state)s),
-                   (int64_t)queue_count(d->queue, (enum job_state)s));
+                   queue_n_in(d->queue, (enum job_state)s));
     jsonw_end_object(out);
     jsonw_kint(out, "priority_max", roles_priority_max(d));
     jsonw_kint(out, "hooks_waiting", (int64_t)courier_count(d->courier));

@@ -35,14 +35,21 @@ single_out(struct daemon *d, const struct caller *c, const struct select *s, str
 }
 
 int
-target_read(struct daemon *d, const struct caller *c, const json_t *params, struct select *s,
+target_find(struct daemon *d, const struct caller *c, const json_t *params, struct select *s,
             struct err *e)
 {
     if (select_read(d, c->uid, params, s, e))
         return -1;
     if (s->everything)
         return err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
-    if (select_check_ids(d, s, e))
+    return select_check_ids(d, s, e);
+}
+
+int
+target_read(struct daemon *d, const struct caller *c, const json_t *params, struct select *s,
+            struct err *e)
+{
+    if (target_find(d, c, params, s, e))
         return -1;
     return single_out(d, c, s, e);
 }

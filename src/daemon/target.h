@@ -17,6 +17,10 @@ struct jsonw;
 
 /* Reads the words; an empty list is an error, because "everything" must be said. Call
  * select_free whatever comes of it. */
+int target_find(struct daemon *d, const struct caller *c, const json_t *params,
+                struct select *s, struct err *e);
+/* The same, to do something to them: tasks that are named become jobs of their own, which only
+ * their owner and admins may have done. */
 int target_read(struct daemon *d, const struct caller *c, const json_t *params,
                 struct select *s, struct err *e);
 

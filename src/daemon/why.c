@@ -4,11 +4,13 @@
 #include "daemon/why.h"
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "core/job.h"
 #include "core/place.h"
 #include "core/plan.h"
 #include "daemon/daemon.h"
 #include "daemon/health.h"
+#include "daemon/turn.h"
 
 /* Between two plans so many lines are told whose ends they wait for, in order that a listing of
  * thousands of kinds of jobs holds up nobody; of the others the nearest card is named. */
@@ -17,11 +19,14 @@
 void
 why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
 {
-    if (plan_may_tell_needs(job) && d->needs_told < NEEDS_TOLD_MAX) {
+    const struct err *trouble = turn_disk_trouble(d);
+    if (!trouble && plan_may_tell_needs(job) && d->needs_told < NEEDS_TOLD_MAX) {
         d->needs_told++;
         plan_tell_needs(d->queue, d->ledger, job, clock_wall_us());
     }
     plan_explain(d->queue, job, why);
+    if (trouble && job->kind) /* it stands in a line, and no plan is made */
+        *why = (struct blocked){.reason = REASON_DISK, .gpu = -1, .trouble = trouble->text};
 }
 
 void

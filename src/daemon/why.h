@@ -7,7 +7,8 @@ struct buf;
 struct daemon;
 struct job;
 
-/* Fills *why: as the planner has it, with tasks called what people call them. */
+/* Fills *why: as the planner has it, with tasks called what people call them; while nothing can
+ * be written to the disk, that. */
 void why_blocked(struct daemon *d, const struct job *job, struct blocked *why);
 
 /* Fills *why and appends the sentence to text: with what is known of a card's health. */

@@ -255,11 +255,15 @@ test_one_job_in_the_queue(void **state)
     t->state = JOB_RUNNING;
     queue_refile(q, t);
     assert_int_equal(queue_n_waiting(q), 10000);
+    assert_int_equal(queue_n_in(q, JOB_PENDING), 10000);
+    assert_int_equal(queue_n_in(q, JOB_RUNNING), 1);
     /* All gone: it stands in no line, and is there until the last has ended. */
     array_drop(a, JOB_CANCELLED);
     queue_refile(q, a);
     assert_null(a->kind);
     assert_int_equal(queue_n_waiting(q), 1);
+    assert_int_equal(queue_n_in(q, JOB_PENDING), 1);
+    assert_int_equal(queue_count(q, JOB_PENDING), 1 + (a->state == JOB_PENDING));
     assert_null(queue_check(q));
     queue_free(q);
 }

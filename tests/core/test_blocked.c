@@ -330,6 +330,8 @@ static const struct plan_row {
     {{.reason = REASON_QUEUE_LIMIT, .gpu = -1, .limit = 40960, .limit_of = 'v'},
      "QueueLimit: would exceed the limit for all users of 40.0 GiB of VRAM"},
     {{.reason = REASON_PROBE, .gpu = -1}, "Probe: the GPUs have not been read yet"},
+    {{.reason = REASON_DISK, .gpu = -1, .trouble = "/x: no space is left"},
+     "Disk: nothing can be started and written down: /x: no space is left"},
     {{.reason = REASON_NONE, .gpu = -1}, ""},
 };
 

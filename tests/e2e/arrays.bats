@@ -54,6 +54,7 @@ started_tasks()
     berth submit --array 0-5%2 --vram 100 -- sh -c "$AT_GATE"
     wait_for_event kind=started array_task=1
     is waiting "$(job_field 1 array.waiting)" 4
+    has 'status' "$(berth status)" '^jobs +2 running, 4 pending$'
     is reason "$(job_field 1 reason)" ArrayLimit
     open_gates 1
     wait_for_event kind=started array_task=2

@@ -108,10 +108,12 @@ trouble_while_an_array_runs()
     has "its words" "$err" "$2.*running jobs go on"
     is "books" "$(books_of_the_array)" '2-7 6 1 1 {"COMPLETED": 1}'
     is "a task that cannot start" "$(ls ran.2 2>/dev/null)" ''
-    has "status" "$(berth status)" "trouble .*$2"
+    has "status" "$(berth status | head -1)" "^trouble .*$2"
+    has "why it waits" "$(berth queue)" 'PENDING .* Disk '
+    has "why it waits, in words" "$(berth explain 1)" "^job 1 PENDING: Disk: .*$2"
     try berth health
     is "status of health" "$status" 1
-    has "health" "$out" "^bad +disk +.*$2"
+    has "the head of health" "$(sed -n 2p <<<"$out")" "^bad +disk +.*$2"
     has "health" "$out" "^bad +database +.*$2"
     the_disk recovers
     local i

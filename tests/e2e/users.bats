@@ -285,6 +285,9 @@ PY
     try_as "$BOB" berth show name:hush
     is "exit status of a guess" "$status" 3
     has "root's view" "$(berth queue)" secret
+    for view in show explain; do
+        has "$view of what runs" "$(as "$BOB" berth $view "$id")" "^job $id.*RUNNING"
+    done
     for user in "$BOB" "$ALICE"; do
         as "$user" python3 -c '
 import json, socket, sys
@@ -297,6 +300,33 @@ print(answer.get("error", {}).get("code", 0))' "$BERTH_DIR/berth.sock" "$id" >"$
     is "bob's view of what it used" "$(cat "$ROOT/series.$BOB")" 5
     is "alice's view of what it used" "$(cat "$ROOT/series.$ALICE")" 0
     as "$ALICE" berth cancel "$id"
+    as "$BOB" berth wait "$id" || is "status of the wait" "$?" 130
+    for view in show explain; do
+        try_as "$BOB" berth $view "$id"
+        is "status of $view of what has ended" "$status" 0
+        has "$view of what has ended" "$out" "^job $id.*CANCELLED"
+        has_not "$view of what has ended" "$out" "secret|hush"
+    done
+}
+
+@test "one waits for another's tasks and changes nothing about them" {
+    start_system
+    id=$(as "$ALICE" berth submit --parsable -G 0 --hold --array 0-3 -- true)
+    background all as "$BOB" berth wait "${id}_[0-2]" "${id}_1"
+    background one as "$BOB" berth wait "${id}_3"
+    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.clients 3
+    is "what has not left" "$(job_field "$id" array.pending)" 0-3
+    as "$ALICE" berth cancel "${id}_3"
+    finish one
+    is "status" "$status" 130
+    as "$ALICE" berth release "${id}_0"
+    "$E2E/await" event "$LIMIT" kind=ended "array_task=0" >/dev/null
+    as "$ALICE" berth cancel "$id"
+    finish all
+    is "status of the rest" "$status" 130
+    is "who ended how" "$out" "${id}_0  COMPLETED  0
+${id}_1  CANCELLED  130
+${id}_2  CANCELLED  130"
 }
 
 @test "private: true is taken on HUP" {
