@@ -4,7 +4,7 @@
  * Python's argparse reads them), pytext.h (numbers, texts and JSON as Python writes them),
  * records.h (files of JSON lines), paths.h (names of files for the daemon), home.h (which
  * daemon), session.h (its events, signals, files that change), lines.h (lines of a file as its
- * jobs). */
+ * jobs), cards.h (its cards). */
 #ifndef CLI_COMPAT_COMPAT_H
 #define CLI_COMPAT_COMPAT_H
 

@@ -6,6 +6,7 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/compat/paths.h"
 #include "cli/compat/pytext.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 30)
@@ -116,27 +118,37 @@ records_free(struct records *r)
 }
 
 int
-records_append(const char *path, const json_t *value, struct err *e)
+records_append(const char *path, const struct buf *lines, bool sync, struct err *e)
 {
     auto_close int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    auto_buf struct buf line = BUF_INIT;
+    auto_buf struct buf text = BUF_INIT;
     struct stat st;
     char last = '\n';
 
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", path);
+    (void)flock(fd, LOCK_EX);
     if (fstat(fd, &st) == 0 && st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 &&
         last != '\n')
-        buf_addc(&line, '\n');
-    py_add_json(&line, value, 0);
-    buf_addc(&line, '\n');
-    if (file_write_all(fd, line.data, line.len) < 0 || fsync(fd) < 0)
+        buf_addc(&text, '\n');
+    buf_add(&text, lines->data, lines->len);
+    if (file_write_all(fd, text.data, text.len) < 0 || (sync && fsync(fd) < 0))
         return err_errno(e, ERR_FAILED, errno, "cannot write %s", path);
     return 0;
+}
+
+char *
+records_lock_path(const char *path)
+{
+    auto_free char *real = compat_absolute(path), *for_dir = xstrdup(real);
+
+    return xasprintf("%s/.%s.lock", dirname(for_dir), basename(real));
 }
 
 int
 records_lock(const char *path, bool *held, struct err *e)
 {
-    return file_lock(path, held, e);
+    auto_free char *lock = records_lock_path(path);
+
+    return file_lock(lock, held, e);
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct buf;
 struct err;
 
 struct record {
@@ -32,16 +33,19 @@ void records_add(struct records *r, json_t *value);
 int records_save(const char *path, const struct records *r, struct err *e);
 void records_free(struct records *r); /* what it owns */
 
-/* One line at the end, durable when this returns; a last line that was torn off is ended first.
- */
-int records_append(const char *path, const json_t *value, struct err *e);
+/* Whole lines at the end, in one piece among those of others that append so; a last line that
+ * was torn off is ended first. With sync they are durable when this returns. */
+int records_append(const char *path, const struct buf *lines, bool sync, struct err *e);
 
 /* A whole file, replaced at once; permissions as records_save has them. Follows a link. With
  * sync it is durable when this returns. */
 int records_replace(const char *path, const void *bytes, size_t n, bool sync, struct err *e);
 
-/* One at a time works on these files: a lock on PATH, which is made. Returns the descriptor
- * that holds it; -1 with *held true when another process does. */
+/* One at a time works on a file: takes the lock DIR/.NAME.lock beside it, which is made, under
+ * the file's real name. Returns the descriptor that holds it; -1, with *held true when another
+ * process does. */
 int records_lock(const char *path, bool *held, struct err *e);
+/* Where that is; the caller frees it. */
+char *records_lock_path(const char *path);
 
 #endif

@@ -115,11 +115,9 @@ read_config(struct cq_config *c, const struct pyarg_value *v, struct err *e)
 static int
 lock_jobs(const struct cudaq *q, int *status)
 {
-    auto_free char *for_dir = xstrdup(q->sync_path), *for_name = xstrdup(q->sync_path);
-    auto_free char *path = xasprintf("%s/.%s.lock", dirname(for_dir), basename(for_name));
     struct err e = {0};
     bool held = false;
-    int fd = records_lock(path, &held, &e);
+    int fd = records_lock(q->config.jobs_file, &held, &e);
 
     if (fd < 0 && held)
         *status =
@@ -159,7 +157,7 @@ say_state(struct cudaq *q)
     q->say_due_us = 0;
     if (pending == 0)
         say("[cudaq] No pending jobs. Sleeping %ss ...", q->config.poll_text);
-    else if (q->n_cards == 0)
+    else if (cq_count_cards(q) == 0)
         say("[cudaq] No valid GPUs found. Check your GPU IDs. Sleeping...");
     else if (!q->assigned)
         say("[cudaq] Unable to dispatch any pending jobs; waiting...");
@@ -170,7 +168,7 @@ static void
 warn_of_cards(const struct cudaq *q)
 {
     for (int i = 0; i < GPU_MAX; i++) {
-        if (q->config.gpus_said && q->config.gpus >> i & 1 && q->totals[i] < 0)
+        if (q->config.gpus_said && q->config.gpus >> i & 1 && q->cards.total_mib[i] < 0)
             say("[Warning] Failed to query GPU %d: there is no such GPU", i);
     }
 }
@@ -183,7 +181,7 @@ update(struct cudaq *q, struct err *e)
 
     if (!q->sync_due)
         return 0;
-    if (cq_read_cards(q, e) < 0 || cq_sync(q, e) < 0)
+    if (compat_cards_read(&q->cards, q->session.link.client, e) < 0 || cq_sync(q, e) < 0)
         return -1;
     if (before > 0 && !q->say_due_us)
         q->say_due_us = clock_boot_us() + SAY_US;
@@ -229,7 +227,7 @@ work(void *cudaq, int woke, int *status, struct err *e)
     if ((woke & WOKE_FILE || round) && reload(q, e) < 0)
         return -1;
     if (round)
-        q->sync_due |= q->n_cards == 0 || cq_sendable(q) < cq_count(q, CQ_PENDING);
+        q->sync_due |= cq_count_cards(q) == 0 || cq_sendable(q) < cq_count(q, CQ_PENDING);
     if (update(q, e) < 0)
         return -1;
     if (round || (q->say_due_us && clock_boot_us() >= q->say_due_us) ||
@@ -279,7 +277,8 @@ begin(struct cudaq *q)
         return fail(1, "%s", e.text);
     compat_watch(&q->session, q->config.jobs_file);
     compat_watch(&q->session, q->config.commands_file);
-    if (cq_read_cards(q, &e) < 0 || cq_recall(q, &e) < 0 || cq_jobs_save(q, &e) < 0)
+    if (compat_cards_read(&q->cards, q->session.link.client, &e) < 0 || cq_recall(q, &e) < 0 ||
+        cq_jobs_save(q, &e) < 0)
         return fail(1, "%s", e.text);
     warn_of_cards(q);
     if (update(q, &e) < 0 || cq_jobs_save(q, &e) < 0)
@@ -296,8 +295,7 @@ run(struct cudaq *q)
     int status = 0;
     auto_close int lock = -1;
 
-    for (int i = 0; i < GPU_MAX; i++)
-        q->totals[i] = -1;
+    compat_cards_init(&q->cards);
     q->new_commands = json_array();
     q->log_root = compat_absolute(q->config.log_dir);
     q->sync_path = compat_absolute(q->config.jobs_file);

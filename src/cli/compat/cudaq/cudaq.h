@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/request.h"
+#include "cli/compat/cards.h"
 #include "cli/compat/lines.h"
 #include "cli/compat/records.h"
 #include "cli/compat/session.h"
@@ -74,9 +75,8 @@ struct cudaq {
     struct cq_job *jobs;
     struct buf warned; /* bad lines that have been said, a line each */
     char *log_root, *sync_path;
-    json_t *new_commands;    /* to be appended to the file */
-    int64_t totals[GPU_MAX]; /* of usable cards; -1: there never was one */
-    int n_cards;
+    json_t *new_commands; /* to be appended to the file */
+    struct compat_cards cards;
     bool dirty, sync_due, leaving;
     bool assigned; /* something was, since it was last said that nothing can be */
     bool idle_said;
@@ -109,7 +109,7 @@ int cq_sync(struct cudaq *q, struct err *e); /* tells it what waits */
 void cq_take_events(void *cudaq);
 struct compat_file cq_file(struct cudaq *q); /* what lines.h is to know of all this */
 void cq_look_at_foreign(struct cudaq *q);    /* processes that the original began */
-int cq_read_cards(struct cudaq *q, struct err *e);
+int cq_count_cards(const struct cudaq *q);   /* that may be used */
 int cq_stop(struct cudaq *q, struct err *e); /* takes out what waits, ends what runs */
 bool cq_any_running(const void *cudaq);
 size_t cq_sendable(const struct cudaq *q); /* records that wait and fit some card */

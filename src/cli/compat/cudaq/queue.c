@@ -19,27 +19,16 @@
 #include "sys/procs.h"
 #include "wire/client.h"
 
-int
-cq_read_cards(struct cudaq *q, struct err *e)
+static uint64_t
+usable(const struct cudaq *q)
 {
-    auto_json json_t *result = NULL;
-    size_t i;
-    json_t *gpu;
+    return q->config.gpus_said ? q->config.gpus : UINT64_MAX;
+}
 
-    if (compat_call(&q->session, "gpus", NULL, &result, e) < 0)
-        return -1;
-    q->n_cards = 0;
-    json_array_foreach(json_object_get(result, "gpus"), i, gpu)
-    {
-        int64_t index = answer_int(gpu, "index", -1), total = answer_int(gpu, "total_mib", 0);
-
-        if (index < 0 || index >= GPU_MAX || strcmp(answer_str(gpu, "state"), "lost") == 0 ||
-            (q->config.gpus_said && !(q->config.gpus >> index & 1)))
-            continue;
-        q->totals[index] = total > 0 || q->totals[index] < 0 ? total : q->totals[index];
-        q->n_cards++;
-    }
-    return 0;
+int
+cq_count_cards(const struct cudaq *q)
+{
+    return __builtin_popcountll(q->cards.there & usable(q));
 }
 
 /* Whether some card could ever have so much free. */
@@ -47,7 +36,8 @@ static bool
 fits_somewhere(const struct cudaq *q)
 {
     for (int i = 0; i < GPU_MAX; i++) {
-        if (q->totals[i] >= 0 && (double)q->totals[i] >= q->config.min_free_mib)
+        if (usable(q) >> i & 1 && q->cards.total_mib[i] >= 0 &&
+            (double)q->cards.total_mib[i] >= q->config.min_free_mib)
             return true;
     }
     return false;

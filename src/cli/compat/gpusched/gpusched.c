@@ -52,7 +52,7 @@ lock_places(struct gpusched *g, int *status)
     int fd = -1;
 
     if (file_mkdirs(g->opt.log_dir, 0777, &e) == 0)
-        fd = records_lock(path, &held, &e);
+        fd = file_lock(path, &held, &e);
     if (fd < 0 && held)
         *status =
             gs_fail(1,
@@ -251,7 +251,7 @@ say_cards(struct gpusched *g)
     if (g->opt.gpus_said)
         return;
     for (int i = 0; i < GPU_MAX; i++) {
-        if (g->totals[i] >= 0)
+        if (g->cards.total_mib[i] >= 0)
             buf_addf(&list, "%s%d", list.len ? ", " : "", i);
     }
     gs_say(g, "discovered GPUs: [%s]", buf_str(&list));
@@ -260,7 +260,6 @@ say_cards(struct gpusched *g)
 static int
 begin(struct gpusched *g)
 {
-    auto_buf struct buf why = BUF_INIT;
     struct err e = {0};
     int n;
 
@@ -268,14 +267,14 @@ begin(struct gpusched *g)
     if (open_session(g, &e) < 0)
         return gs_fail(1, "%s", e.text);
     compat_watch(&g->session, g->opt.jobs_path);
-    n = gs_read_cards(g, &why, &e);
-    if (n == -2) {
-        gs_warn(g, "GPU query failed (%s); attempt 1", buf_str(&why));
-        gs_flush(g);
-        return gs_fail(1, "no GPU can be used: %s; --sim 2 simulates two", buf_str(&why));
-    }
+    n = compat_cards_read(&g->cards, g->session.link.client, &e);
     if (n < 0)
         return gs_fail(err_exit_status(e.code), "%s", e.text);
+    if (n == 0) {
+        gs_warn(g, "GPU query failed (%s); attempt 1", g->cards.why_none);
+        gs_flush(g);
+        return gs_fail(1, "no GPU can be used: %s; --sim 2 simulates two", g->cards.why_none);
+    }
     say_cards(g);
     /* What was executed before we followed is seen by looking. */
     if (gs_recall(g, &e) < 0 || gs_tick(g, &e) < 0 || gs_look_at_running(g, &e) < 0) {
@@ -354,9 +353,7 @@ compat_gpusched(int argc, char **argv)
     struct gpusched g = {.session = {.signals = -1}};
     int status = gs_read_options(&g.opt, argc, argv);
 
-    for (int i = 0; i < GPU_MAX; i++)
-        g.totals[i] = -1;
-
+    compat_cards_init(&g.cards);
     if (status >= 0)
         return status;
     find_places(&g);

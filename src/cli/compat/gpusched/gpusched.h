@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/request.h"
+#include "cli/compat/cards.h"
 #include "cli/compat/lines.h"
 #include "cli/compat/session.h"
 
@@ -133,10 +134,10 @@ struct gpusched {
     struct gs_job **touched; /* likewise: those whose line is to be looked at again */
     size_t n_touched, cap_touched;
     size_t n_pending;
-    bool orphans;            /* of the original run at the last look */
-    int64_t totals[GPU_MAX]; /* memory of each card; -1: there never was one */
-    bool look_due;           /* every line is to be looked at again */
-    bool sync_due;           /* the daemon is to be told what waits */
+    bool orphans; /* of the original run at the last look */
+    struct compat_cards cards;
+    bool look_due;   /* every line is to be looked at again */
+    bool sync_due;   /* the daemon is to be told what waits */
     bool empty_seen; /* the file held nothing at the last look: perhaps a save half done */
     bool leaving, wait_said;
     int64_t round_due_us;  /* boot time of the next look at what runs */
@@ -189,9 +190,6 @@ bool gs_is_orphan(struct gpusched *g, struct gs_job *job);
 /* Tells the daemon what waits, and takes over what it has of that. */
 int gs_sync(struct gpusched *g, struct err *e);
 struct compat_file gs_file(struct gpusched *g); /* what lines.h is to know of all this */
-/* Which cards there are; how many. One that was there once counts as one that may come back: a
- * job that needs it waits. -1 with e, -2 with why there are none. */
-int gs_read_cards(struct gpusched *g, struct buf *why, struct err *e);
 /* Why no set of usable cards would do, even empty; false when one would. */
 bool gs_is_infeasible(const struct gpusched *g, double vram_mib, int64_t gpus, struct buf *why);
 void gs_mark_infeasible(struct gpusched *g, struct gs_job *job, const char *why);

@@ -127,24 +127,6 @@ gs_journal_load(struct gpusched *g, struct err *e)
 
 /* ---------------------------------------------------------------- writing */
 
-static int
-append(const char *path, const struct buf *lines, struct err *e)
-{
-    auto_close int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    struct stat st;
-    char last = '\n';
-
-    if (fd < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot open %s", path);
-    /* A line that a crash has torn ends here, or ours would be lost with it. */
-    if (fstat(fd, &st) == 0 && st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 &&
-        last != '\n' && file_write_all(fd, "\n", 1) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot write %s", path);
-    if (file_write_all(fd, lines->data, lines->len) < 0 || fsync(fd) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot write %s", path);
-    return 0;
-}
-
 void
 gs_journal_flush(struct gpusched *g)
 {
@@ -153,7 +135,7 @@ gs_journal_flush(struct gpusched *g)
     if (g->journal.len == 0)
         return;
     if (file_mkdirs(g->opt.log_dir, 0777, &e) == 0 &&
-        append(g->journal_path, &g->journal, &e) == 0) {
+        records_append(g->journal_path, &g->journal, true, &e) == 0) {
         buf_clear(&g->journal);
         g->journal_broken = false;
     } else if (!g->journal_broken) {

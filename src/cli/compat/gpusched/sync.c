@@ -3,47 +3,15 @@
  * has changed. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "cli/answer.h"
 #include "cli/compat/gpusched/gpusched.h"
 #include "cli/compat/paths.h"
 #include "cli/render.h"
 #include "spec/attr.h"
-#include "wire/client.h"
 
 /* ----------------------------------------------------------- what can run */
-
-int
-gs_read_cards(struct gpusched *g, struct buf *why, struct err *e)
-{
-    auto_json json_t *result = NULL;
-    const json_t *gpus;
-    size_t i;
-    json_t *gpu;
-    int n = 0;
-
-    if (compat_call(&g->session, "gpus", NULL, &result, e) < 0)
-        return -1;
-    gpus = json_object_get(result, "gpus");
-    json_array_foreach(gpus, i, gpu)
-    {
-        int64_t index = answer_int(gpu, "index", -1), total = answer_int(gpu, "total_mib", 0);
-
-        if (index < 0 || index >= GPU_MAX || strcmp(answer_str(gpu, "state"), "lost") == 0)
-            continue;
-        g->totals[index] = total > 0 || g->totals[index] < 0 ? total : g->totals[index];
-        n++;
-    }
-    if (n > 0)
-        return n;
-    buf_adds(why, answer_str(result, "probe_error"));
-    if (why->len == 0)
-        buf_adds(why, "this machine shows no GPU");
-    return -2;
-}
 
 bool
 gs_is_infeasible(const struct gpusched *g, double vram_mib, int64_t gpus, struct buf *why)
@@ -52,10 +20,10 @@ gs_is_infeasible(const struct gpusched *g, double vram_mib, int64_t gpus, struct
     int64_t usable = 0, fitting = 0;
 
     for (int i = 0; i < GPU_MAX; i++) {
-        if (g->totals[i] < 0 || (g->opt.gpus_said && !(g->opt.devices >> i & 1)))
+        if (g->cards.total_mib[i] < 0 || (g->opt.gpus_said && !(g->opt.devices >> i & 1)))
             continue;
         usable++;
-        fitting += (double)g->totals[i] >= need;
+        fitting += (double)g->cards.total_mib[i] >= need;
     }
     if (gpus > usable)
         buf_addf(why, "needs %lld GPUs but only %lld are usable", (long long)gpus,
@@ -209,11 +177,10 @@ gs_file(struct gpusched *g)
 int
 gs_sync(struct gpusched *g, struct err *e)
 {
-    auto_buf struct buf why = BUF_INIT;
     auto_free struct compat_line *lines = xcalloc(g->specs.n + 1, sizeof *lines);
     const struct compat_file file = gs_file(g);
 
-    if (gs_read_cards(g, &why, e) == -1)
+    if (compat_cards_read(&g->cards, g->session.link.client, e) < 0)
         return -1;
     drop_infeasible(g);
     /* Numbers and skips are in the journal before anything can start. */

@@ -51,28 +51,6 @@ sched_line_add(struct buf *out, int64_t priority, const char *script,
     buf_addc(out, '\n');
 }
 
-/* One write, so that two who add at once do not mix; a last line that was torn off is ended
- * first. */
-int
-sched_append(const char *path, const struct buf *line, struct err *e)
-{
-    auto_close int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    auto_buf struct buf text = BUF_INIT;
-    char last = '\n';
-    off_t size;
-
-    if (fd < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot open it");
-    (void)flock(fd, LOCK_EX);
-    size = lseek(fd, 0, SEEK_END);
-    if (size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n')
-        buf_addc(&text, '\n');
-    buf_add(&text, line->data, line->len);
-    if (file_write_all(fd, text.data, text.len) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot write it");
-    return 0;
-}
-
 bool
 sched_has_tag(const json_t *job, const char *tag)
 {

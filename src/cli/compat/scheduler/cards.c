@@ -1,6 +1,8 @@
 /* Cards and state file in step. The daemon knows which cards are paused and what jobs hold; the
  * file says so to everybody, and what somebody changes in its paused_gpus acts. What was agreed
  * on last is the base: a difference from that is a person's wish, whoever wrote the file. */
+#include "cli/compat/cards.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,26 +76,15 @@ paused_there(const json_t *gpus, bool ours)
 int
 sched_cards_read(struct sched *s, struct err *e)
 {
-    auto_json json_t *result = NULL;
-    size_t i;
-    json_t *gpu;
+    struct compat_cards cards;
 
-    if (compat_call(&s->session, "gpus", NULL, &result, e) < 0)
+    compat_cards_init(&cards);
+    if (compat_cards_read(&cards, s->session.link.client, e) < 0)
         return -1;
-    s->exist = 0;
-    json_array_foreach(json_object_get(result, "gpus"), i, gpu)
-    {
-        int64_t index = answer_int(gpu, "index", -1);
-
-        if (index >= 0 && index < GPU_MAX)
-            s->exist |= UINT64_C(1) << index;
-    }
-    if (s->exist == 0) {
-        const char *why = answer_str(result, "probe_error");
-
+    s->exist = cards.listed;
+    if (s->exist == 0)
         return err_set(e, ERR_FAILED, "no GPU can be used: %s; BERTH_SIM=2 simulates two",
-                       *why ? why : "this machine shows none");
-    }
+                       cards.why_none);
     s->managed = s->exist;
     if (s->config.n_gpus > 0 && s->config.n_gpus < GPU_MAX)
         s->managed &= (UINT64_C(1) << s->config.n_gpus) - 1;

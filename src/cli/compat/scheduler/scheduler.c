@@ -16,6 +16,7 @@
 #include "cli/compat/compat.h"
 #include "cli/compat/pyarg.h"
 #include "cli/compat/pytext.h"
+#include "cli/compat/records.h"
 #include "cli/connect.h"
 #include "wire/client.h"
 
@@ -201,7 +202,7 @@ add(const struct pyarg_value *v)
     sched_line_add(&line, v[ADD_PRIORITY].i, v[ADD_SCRIPT].text, fields);
     if (strcmp(path, "-") == 0)
         return cli_put(&line);
-    if (sched_append(path, &line, &e) < 0)
+    if (records_append(path, &line, false, &e) < 0)
         return say(1, "Error writing to file %s: %s", path, e.text);
     return say(0,
                "Job line appended to: %s\nLine: %.*s\nNOTE: If the scheduler is running with "

@@ -146,24 +146,15 @@ sched_count_cards(void)
 
 /* ---------------------------------------------------------- who drives it */
 
-static char *
-lock_path(const char *state_file)
-{
-    auto_free char *for_dir = xstrdup(state_file), *for_name = xstrdup(state_file);
-
-    return xasprintf("%s/.%s.lock", dirname(for_dir), basename(for_name));
-}
-
 int
 sched_own(const char *state_file, bool *held, struct err *e)
 {
-    auto_free char *path = lock_path(state_file);
-    auto_close int fd = records_lock(path, held, e);
+    auto_close int fd = records_lock(state_file, held, e);
 
     if (fd < 0)
         return -1;
     if (ftruncate(fd, 0) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot write %s", path);
+        return err_errno(e, ERR_FAILED, errno, "cannot write the lock of %s", state_file);
     return TAKE_FD(fd);
 }
 
@@ -182,7 +173,7 @@ sched_own_tell(int lock, json_t *about, struct err *e)
 json_t *
 sched_owner(const char *state_file)
 {
-    auto_free char *path = lock_path(state_file);
+    auto_free char *path = records_lock_path(state_file);
     auto_buf struct buf text = BUF_INIT;
 
     if (file_is_locked_at(AT_FDCWD, path, NULL) != 1 ||

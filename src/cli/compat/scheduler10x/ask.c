@@ -15,6 +15,7 @@
 #include "base/parse.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
+#include "cli/compat/records.h"
 #include "cli/compat/scheduler/scheduler.h"
 #include "cli/compat/scheduler10x/scheduler10x.h"
 #include "cli/jobreq.h"
@@ -361,8 +362,8 @@ add_to_file(const struct x10 *x, const struct x10_job *in)
     struct err e = {0};
 
     sched_line_add(&line, in->priority, in->script, fields);
-    if (sched_append(path, &line, &e) < 0)
-        return x10_fail("Failed to add job: %s: %s", path, e.text);
+    if (records_append(path, &line, false, &e) < 0)
+        return x10_fail("Failed to add job: %s", e.text);
     return x10_say("✅ Job added to %s", path);
 }
 
