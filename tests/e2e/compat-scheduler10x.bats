@@ -333,19 +333,22 @@ PY
 }
 
 @test "what scheduler.py left behind is carried on: state, and what has completed" {
-    printf '0,%s/job.py,,done\n0,%s/job.py,,--gate gate two\n' "$PWD" "$PWD" >jobs.txt
+    # More of them than the queue may hold.
+    printf "0,$PWD/job.py,,--llm half done %s\n" {1..12} >jobs.txt
+    echo "0,$PWD/job.py,,--gate gate last" >>jobs.txt
     mkfifo gate
     background old scheduler.py start
-    wait_for_output old 'Job 1 completed'
+    for n in {1..12}; do wait_for_output old "Job $n completed"; done
     scheduler.py pause 0 >/dev/null
     wait_for_output old 'GPU 0 paused'
     kill -KILL "$pid_of_old"
     finish old
-    schedule run
-    wait_for_output run '"Job 1 has completed before and is not run again'
+    config jobs.queue_size_limit=10
+    schedule run --config config.json
+    wait_for_output run '"Job 12 has completed before and is not run again'
     has 'the paused one' "$(scheduler_10x.py status)" '^  GPU 0: PAUSED$'
     pass gate
-    wait_for_output run '"Job 2 completed'
+    wait_for_output run '"Job 13 completed'
     stop_scheduler run
-    is runs "$(wc -l <ran)" 2
+    is runs "$(wc -l <ran)" 13
 }

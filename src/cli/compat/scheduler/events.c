@@ -13,7 +13,8 @@
 #include "cli/render.h"
 #include "wire/client.h"
 
-#define LOOK_US 50000 /* several starts are one look at the cards */
+#define LOOK_US     50000 /* several starts are one look at the cards */
+#define COMMAND_CUT 200   /* bytes that an event has of a command */
 
 /* ------------------------------------------------- what `add` handed over */
 
@@ -110,6 +111,7 @@ on_started(struct sched *s, struct sched_job *job, const json_t *ev)
 {
     auto_buf struct buf gpus = BUF_INIT;
 
+    sched_left_queue(s, job);
     sched_set_running(job, json_object_get(ev, "gpus"));
     answer_add_gpus(&gpus, json_object_get(ev, "gpus"));
     sched_log(&s->log, SCHED_INFO, sched_details(job), "Job %lld assigned to GPU %s: %s",
@@ -125,11 +127,10 @@ on_ended(struct sched *s, struct sched_job *job, const json_t *ev)
 
     if (job->status == SCHED_NEW || (s->leaving && job->status == SCHED_WAITING))
         return;
+    sched_left_queue(s, job);
     job->status = ok ? SCHED_COMPLETED : SCHED_FAILED;
-    job->n_gpus = 0;
-    s->processed++;
-    s->sync_due |= s->config.queue_max > 0;
     details = sched_details(job);
+    job->n_gpus = 0;
     json_object_set_new(details, "exit_code", json_integer(answer_int(ev, "exit_status", 0)));
     if (ok)
         sched_log(&s->log, SCHED_INFO, details, "Job %lld completed: %s", (long long)job->id,
@@ -149,6 +150,17 @@ on_requeued(struct sched *s, struct sched_job *job, const json_t *ev)
               (long long)job->id, answer_str(ev, "text"), job->spec.script);
 }
 
+/* Whether a job of no file that nobody knows may be one that `add` handed over: others' jobs
+ * and those that this user has otherwise are not to cost a question each. */
+static bool
+may_be_added(const struct sched *s, const json_t *ev)
+{
+    const char *command = answer_str(ev, "command");
+
+    return s->config.is_10x && answer_int(ev, "job", 0) && !json_object_get(ev, "file") &&
+           (strstr(command, " compat scheduler-job ") || strlen(command) >= COMMAND_CUT);
+}
+
 static void
 take_event(struct sched *s, const json_t *ev)
 {
@@ -158,7 +170,7 @@ take_event(struct sched *s, const json_t *ev)
 
     if (strcmp(kind, "gpu") == 0)
         s->look_due_us = clock_boot_us();
-    if (!job && s->config.is_10x && id && !json_object_get(ev, "file"))
+    if (!job && may_be_added(s, ev))
         job = find_added(s, id);
     if (!job)
         return;

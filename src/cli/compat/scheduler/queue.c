@@ -13,6 +13,8 @@
 #include "cli/render.h"
 #include "spec/attr.h"
 
+#define ROOM_PART 4 /* of the queue: so much is free before more is told */
+
 json_t *
 sched_details(const struct sched_job *job)
 {
@@ -63,8 +65,11 @@ is_to_be_sent(struct sched *s, struct sched_job *job, int64_t room)
         refuse(s, job, why);
         return false;
     }
-    job->held_back = __builtin_popcountll(devices & ~s->paused_alone) < needed ||
-                     (job->status == SCHED_NEW && room <= 0);
+    job->held_back = __builtin_popcountll(devices & ~s->paused_alone) < needed;
+    if (!job->held_back && job->status == SCHED_NEW && room <= 0) {
+        job->held_back = true;
+        s->no_room++;
+    }
     return !job->held_back || job->status == SCHED_RUNNING;
 }
 
@@ -84,6 +89,7 @@ choose(struct sched *s, struct sched_job **chosen)
     int64_t room = s->config.queue_max ? s->config.queue_max - count_waiting(s) : INT64_MAX;
     size_t n = 0, kept = 0;
 
+    s->no_room = s->left_queue = 0;
     for (struct sched_job *job = s->jobs; job; job = job->hh.next)
         chosen[n++] = job;
     qsort(chosen, n, sizeof *chosen, by_turn);
@@ -96,6 +102,16 @@ choose(struct sched *s, struct sched_job **chosen)
         chosen[kept++] = job;
     }
     return kept;
+}
+
+/* All is told again when there is room for many: each time costs as much as the queue has. */
+void
+sched_left_queue(struct sched *s, const struct sched_job *job)
+{
+    if (s->no_room == 0 || job->status != SCHED_WAITING)
+        return;
+    s->left_queue++;
+    s->sync_due |= s->left_queue > s->config.queue_max / ROOM_PART;
 }
 
 static bool
@@ -235,6 +251,9 @@ sched_sync(struct sched *s, struct err *e)
         s->no_priority = true;
         rc = compat_sync(&s->session, &file, lines, n, e);
     }
+    /* Many of them had ended before, or cannot run. */
+    s->sync_due |= rc == 0 && s->no_room > 0 &&
+                   s->config.queue_max - count_waiting(s) > s->config.queue_max / ROOM_PART;
     if (rc == 0)
         sched_log(&s->log, SCHED_DEBUG, NULL, "The daemon knows of %zu jobs that wait or run",
                   n);

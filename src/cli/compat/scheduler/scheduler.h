@@ -181,8 +181,9 @@ struct sched {
     uint64_t paused;           /* that the state file and we agree on */
     uint64_t paused_alone;     /* where the daemon does not let us pause */
     int64_t look_due_us;       /* at cards and state file; 0: nothing has happened */
+    int64_t no_room;           /* lines that had none in the queue at the last telling */
+    int64_t left_queue;        /* jobs that have left it since then */
     int64_t scan_us, round_us; /* the next look at the jobs file, at both */
-    int64_t processed;         /* jobs that have ended since the start */
     int64_t started_us;
     bool sync_due, leaving, began_look, is_ready;
     int lock;                          /* that this process drives the state file */
@@ -215,6 +216,8 @@ int sched_sync(struct sched *s, struct err *e);
  * next start; in somebody else's it leaves the queue. */
 int sched_put_aside(struct sched *s, struct err *e);
 struct compat_file sched_file(struct sched *s); /* what lines.h is to know of all this */
+/* It is about to run, or to end, and no longer waits: there may be room for lines. */
+void sched_left_queue(struct sched *s, const struct sched_job *job);
 /* It runs on these cards: indices, or objects with them. */
 void sched_set_running(struct sched_job *job, const json_t *gpus);
 json_t *sched_details(const struct sched_job *job); /* for the log */
