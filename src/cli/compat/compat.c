@@ -30,6 +30,30 @@ compat_vfail(int status, const char *name, const char *fmt, va_list ap)
     return status;
 }
 
+int
+compat_fail(int status, const char *name, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)compat_vfail(status, name, fmt, ap);
+    va_end(ap);
+    return status;
+}
+
+int
+compat_say(const char *fmt, ...)
+{
+    auto_buf struct buf out = BUF_INIT;
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_addv(&out, fmt, ap);
+    va_end(ap);
+    buf_addc(&out, '\n');
+    return cli_put(&out);
+}
+
 static const struct page page = {
     .usage = "berth compat list | install DIR | NAME [arguments]",
     .about = "Berth under the names, options and files of other schedulers.",

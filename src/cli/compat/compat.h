@@ -25,9 +25,16 @@ extern const struct compat_tool compat_tools[]; /* ends with a NULL name */
 /* The front end that a program called so is; the folder in front does not count. NULL: none. */
 const struct compat_tool *compat_find(const char *argv0);
 
+/* The name that a program goes by, without the folder in front. */
+const char *compat_name(const char *argv0);
+
 /* "NAME: words" to standard error; returns status. */
+int compat_fail(int status, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 int compat_vfail(int status, const char *name, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));
+/* Words and a newline to standard output; the exit status. */
+int compat_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 int compat_gpusched(int argc, char **argv);
 int compat_simjob(int argc, char **argv);

@@ -28,11 +28,18 @@ const struct compat_tool compat_tools[] = {
     {NULL, {NULL}, NULL, NULL},
 };
 
+const char *
+compat_name(const char *argv0)
+{
+    const char *slash = strrchr(argv0, '/');
+
+    return slash ? slash + 1 : argv0;
+}
+
 const struct compat_tool *
 compat_find(const char *argv0)
 {
-    const char *slash = strrchr(argv0, '/');
-    const char *name = slash ? slash + 1 : argv0;
+    const char *name = compat_name(argv0);
 
     for (const struct compat_tool *t = compat_tools; t->name; t++) {
         if (strcmp(name, t->name) == 0)

@@ -68,30 +68,6 @@ static const struct pyarg_command commands[] = {{"run", "Run the dispatcher loop
                                                 {"status", "Print status of all jobs.", args},
                                                 {0}};
 
-__attribute__((format(printf, 2, 3))) static int
-fail(int status, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    status = compat_vfail(status, "cudaq", fmt, ap);
-    va_end(ap);
-    return status;
-}
-
-__attribute__((format(printf, 1, 2))) static void
-say(const char *fmt, ...)
-{
-    auto_buf struct buf out = BUF_INIT;
-    va_list ap;
-
-    va_start(ap, fmt);
-    buf_addv(&out, fmt, ap);
-    va_end(ap);
-    buf_addc(&out, '\n');
-    (void)cli_put(&out);
-}
-
 /* --------------------------------------------------------------- settings */
 
 static int
@@ -120,13 +96,13 @@ lock_jobs(const struct cudaq *q, int *status)
     int fd = records_lock(q->config.jobs_file, &held, &e);
 
     if (fd < 0 && held)
-        *status =
-            fail(1,
-                 "another dispatcher works with %s; it picks up records that are appended, "
-                 "and commands that are added to its commands file",
-                 q->config.jobs_file);
+        *status = compat_fail(
+            1, "cudaq",
+            "another dispatcher works with %s; it picks up records that are appended, "
+            "and commands that are added to its commands file",
+            q->config.jobs_file);
     else if (fd < 0)
-        *status = fail(1, "%s", e.text);
+        *status = compat_fail(1, "cudaq", "%s", e.text);
     return fd;
 }
 
@@ -141,7 +117,7 @@ on_signal(void *cudaq, int number)
     if (number != SIGINT)
         return 128 + number;
     if (cq_stop(q, &e) < 0)
-        fail(1, "%s", e.text);
+        compat_fail(1, "cudaq", "%s", e.text);
     compat_await(&q->session, cq_any_running, cq_take_events, q,
                  clock_boot_us() + STOP_WAIT_US);
     return INTERRUPTED;
@@ -156,11 +132,11 @@ say_state(struct cudaq *q)
 
     q->say_due_us = 0;
     if (pending == 0)
-        say("[cudaq] No pending jobs. Sleeping %ss ...", q->config.poll_text);
+        compat_say("[cudaq] No pending jobs. Sleeping %ss ...", q->config.poll_text);
     else if (cq_count_cards(q) == 0)
-        say("[cudaq] No valid GPUs found. Check your GPU IDs. Sleeping...");
+        compat_say("[cudaq] No valid GPUs found. Check your GPU IDs. Sleeping...");
     else if (!q->assigned)
-        say("[cudaq] Unable to dispatch any pending jobs; waiting...");
+        compat_say("[cudaq] Unable to dispatch any pending jobs; waiting...");
     q->assigned = false;
 }
 
@@ -169,7 +145,7 @@ warn_of_cards(const struct cudaq *q)
 {
     for (int i = 0; i < GPU_MAX; i++) {
         if (q->config.gpus_said && q->config.gpus >> i & 1 && q->cards.total_mib[i] < 0)
-            say("[Warning] Failed to query GPU %d: there is no such GPU", i);
+            compat_say("[Warning] Failed to query GPU %d: there is no such GPU", i);
     }
 }
 
@@ -260,7 +236,7 @@ follow(struct cudaq *q)
 
     set_round(q);
     status = compat_run(&q->session, &loop, &e);
-    return status >= 0 ? status : fail(err_exit_status(e.code), "%s", e.text);
+    return status >= 0 ? status : compat_fail(err_exit_status(e.code), "cudaq", "%s", e.text);
 }
 
 static int
@@ -271,18 +247,18 @@ begin(struct cudaq *q)
     struct err e = {0};
 
     if (file_mkdirs(q->config.log_dir, 0777, &e) < 0 || reload(q, &e) < 0)
-        return fail(1, "%s", e.text);
-    say("[cudaq] Starting job dispatch loop.");
+        return compat_fail(1, "cudaq", "%s", e.text);
+    compat_say("[cudaq] Starting job dispatch loop.");
     if (compat_open(&q->session, &home, &e) < 0)
-        return fail(1, "%s", e.text);
+        return compat_fail(1, "cudaq", "%s", e.text);
     compat_watch(&q->session, q->config.jobs_file);
     compat_watch(&q->session, q->config.commands_file);
     if (compat_cards_read(&q->cards, q->session.link.client, &e) < 0 || cq_recall(q, &e) < 0 ||
         cq_jobs_save(q, &e) < 0)
-        return fail(1, "%s", e.text);
+        return compat_fail(1, "cudaq", "%s", e.text);
     warn_of_cards(q);
     if (update(q, &e) < 0 || cq_jobs_save(q, &e) < 0)
-        return fail(1, "%s", e.text);
+        return compat_fail(1, "cudaq", "%s", e.text);
     if (cq_count(q, CQ_PENDING) == 0 || cq_sendable(q) == 0)
         say_state(q);
     return follow(q);
@@ -304,7 +280,7 @@ run(struct cudaq *q)
         return status;
     status = begin(q);
     if (cq_jobs_save(q, &e) < 0)
-        fail(1, "%s", e.text);
+        compat_fail(1, "cudaq", "%s", e.text);
     compat_close(&q->session);
     return status;
 }
@@ -312,13 +288,12 @@ run(struct cudaq *q)
 int
 compat_cudaq(int argc, char **argv)
 {
-    const struct pyarg_parser parser = {
-        .prog = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0],
-        .about = "GPU-Aware Job Dispatcher with Persistent "
-                 "Tracking, served by Berth",
-        .args = nothing,
-        .commands = commands,
-        .dest = "command"};
+    const struct pyarg_parser parser = {.prog = compat_name(argv[0]),
+                                        .about = "GPU-Aware Job Dispatcher with Persistent "
+                                                 "Tracking, served by Berth",
+                                        .args = nothing,
+                                        .commands = commands,
+                                        .dest = "command"};
     struct cudaq q = {.session = {.signals = -1}};
     struct pyarg_value none[2], v[ARGS];
     struct err e = {0};
@@ -331,7 +306,7 @@ compat_cudaq(int argc, char **argv)
         return status;
     cq_config_init(&q.config);
     if (read_config(&q.config, v, &e) < 0)
-        status = fail(1, "%s", e.text);
+        status = compat_fail(1, "cudaq", "%s", e.text);
     else
         status = at == 0 ? run(&q) : cq_status(&q.config);
     cq_jobs_free(&q);

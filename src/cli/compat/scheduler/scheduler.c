@@ -336,12 +336,11 @@ screens(const char *state_file)
 int
 compat_scheduler(int argc, char **argv)
 {
-    const struct pyarg_parser parser = {
-        .prog = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0],
-        .about = "GPU Job Scheduler, served by Berth",
-        .args = globals,
-        .commands = commands,
-        .dest = "command"};
+    const struct pyarg_parser parser = {.prog = compat_name(argv[0]),
+                                        .about = "GPU Job Scheduler, served by Berth",
+                                        .args = globals,
+                                        .commands = commands,
+                                        .dest = "command"};
     struct pyarg_value g[GLOBALS], v[STARTS];
     const char *state_file;
     int status, at = pyarg_read(&parser, argc, argv, g, &status);

@@ -425,12 +425,11 @@ ask_running(int command, const char *config, const struct pyarg_value *v)
 int
 compat_scheduler_10x(int argc, char **argv)
 {
-    const struct pyarg_parser parser = {
-        .prog = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0],
-        .about = "Ultra GPU Job Scheduler, served by Berth",
-        .args = globals,
-        .commands = commands,
-        .dest = "command"};
+    const struct pyarg_parser parser = {.prog = compat_name(argv[0]),
+                                        .about = "Ultra GPU Job Scheduler, served by Berth",
+                                        .args = globals,
+                                        .commands = commands,
+                                        .dest = "command"};
     struct pyarg_value g[GLOBALS], v[VALUES_MAX] = {0};
     const char *config;
     int status, at = pyarg_read(&parser, argc, argv, g, &status);
