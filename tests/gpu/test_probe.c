@@ -124,7 +124,8 @@ test_a_request_without_end_is_an_error(void **state)
 
     (void)state;
     json_decref(child_json(&c));
-    for (int i = 0; i < 5000; i += 10)
+    /* No byte behind the one that is too much: the probe may be gone before it is written. */
+    for (int i = 0; i < 4097; i += 10)
         child_say(&c, "0123456789");
     json_t *v = child_json(&c);
     check_str(v, "error", "a request longer than 4096 bytes");
