@@ -98,6 +98,10 @@ $ALICE
 Job $(told_id) completed with exit code 5"
     srun --gpu-ids 0 --interactive -- printf '%s|' --mem 5 'a  b' '$HOME' "it's"
     has "words behind --" "$out" "^--mem\|5\|a  b\|\\\$HOME\|it's\|\$"
+    srun --gpu-ids 0 --interactive -- printf '%s|%s' $'\377 ä' "it's"
+    has "bytes that are no text" "$(printf '%s' "$out" | LC_ALL=C od -An -c | tr -d ' \n')" "377303244\\|it's"
+    srun --gpu-ids 0 --interactive --env-setup-cmd $'\377' -- true
+    is "a set-up that cannot be sent is not left out" "$status $err" '1 mgpu_srun: what is to run is no UTF-8 text, and cannot be sent'
     as "$ALICE" mgpu_srun --gpu-ids 0 --interactive -- 'head -c 70000 /dev/zero; printf "\377\n50%%\r"; kill -9 $$' \
         >"$ROOT/raw" 2>"$ROOT/err" || status=$?
     is "status of a killed one" "$status" 137
@@ -296,6 +300,13 @@ assert q["queue"][5]["gpu_ids"] == ["0"] and q["queue"][5]["mem"] == 20000'
     is "status" "$status" 130
     has "output" "$out" '^User interrupted. Job [A-Z0-9]{8} goes on; Ctrl-C again cancels it'
     is "running" "$(mgpu_queue | grep -c 'Status: running')" 2
+    in_background closed "$ALICE" mgpu_srun --gpu-ids 0 --mem 1000 --interactive -- "echo where; cat $ROOT/gate"
+    wait_for_output closed '^where$'
+    kill -INT "$pid_of_closed"
+    wait_for_output closed '^User interrupted. Job'
+    kill -HUP "$pid_of_closed"
+    finish closed
+    is "running once a terminal was closed" "$(mgpu_queue | grep -c 'Status: running')" 3
     in_background twice "$ALICE" mgpu_srun --gpu-ids 0 --mem 1000 --interactive -- "echo ready; exec sleep 1000"
     wait_for_output twice '^ready$'
     kill -INT "$pid_of_twice"
@@ -305,7 +316,7 @@ assert q["queue"][5]["gpu_ids"] == ["0"] and q["queue"][5]["mem"] == 20000'
     is "status" "$status" 130
     has "output" "$out" '^User interrupted. Canceling job...$'
     has "output" "$out" '^Job [A-Z0-9]{8} canceled successfully.$'
-    is "running" "$(mgpu_queue | grep -c 'Status: running')" 2
+    is "running" "$(mgpu_queue | grep -c 'Status: running')" 3
     echo >"$ROOT/gate"
     wait_for_event kind=ended job=1 state=COMPLETED >/dev/null
     has "the log of the first" "$(cat "$USERS_HOME"/alice/.mgpu_job_*.log)" '^over$'

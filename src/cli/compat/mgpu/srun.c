@@ -62,6 +62,16 @@ find_option(const char *word, const char **value)
     return -1;
 }
 
+/* A word that no JSON can hold, as bash reads it. */
+static void
+quote_bytes(struct buf *out, const char *word)
+{
+    buf_adds(out, "$'");
+    for (const char *p = word; *p; p++)
+        buf_addf(out, "\\%03o", (unsigned char)*p);
+    buf_addc(out, '\'');
+}
+
 /* One word is shell text, as it stands; several are a program and its arguments. */
 static char *
 command_of(int argc, char **argv)
@@ -73,7 +83,10 @@ command_of(int argc, char **argv)
     for (int i = 0; i < argc; i++) {
         if (i)
             buf_addc(&out, ' ');
-        quote_add(&out, argv[i]);
+        if (text_is_utf8(argv[i], strlen(argv[i]), NULL))
+            quote_add(&out, argv[i]);
+        else
+            quote_bytes(&out, argv[i]);
     }
     return buf_take(&out);
 }
@@ -145,8 +158,11 @@ request_of(const struct srun *s)
         json_object_set_new(r, "mem", json_integer(s->mem));
     if (s->value[OPT_LIMIT])
         json_object_set_new(r, "time_limit", json_integer(s->limit));
-    if (s->value[OPT_SETUP])
-        json_object_set_new(r, "env_setup_cmd", json_string(s->value[OPT_SETUP]));
+    if (s->value[OPT_SETUP] &&
+        json_object_set_new(r, "env_setup_cmd", json_string(s->value[OPT_SETUP])) < 0) {
+        json_decref(r);
+        return NULL;
+    }
     return r;
 }
 
@@ -234,17 +250,20 @@ detach(const struct srun *s, int signals, int sig)
     struct pollfd p = {.fd = signals, .events = POLLIN};
     int64_t until = clock_boot_us() + TWICE_US;
     int64_t left;
+    struct signalfd_siginfo info;
 
-    if (sig == SIGINT) {
-        (void)say("User interrupted. Job %s goes on; Ctrl-C again cancels it. Later: "
-                  "mgpu_cancel %s\n",
-                  s->id, s->id);
-        while ((left = until - clock_boot_us()) > 0) {
-            if (poll(&p, 1, (int)((left + 999) / 1000)) <= 0)
-                continue;
+    if (sig != SIGINT)
+        return 128 + sig;
+    (void)say("User interrupted. Job %s goes on; Ctrl-C again cancels it. Later: mgpu_cancel "
+              "%s\n",
+              s->id, s->id);
+    while ((left = until - clock_boot_us()) > 0) {
+        if (poll(&p, 1, (int)((left + 999) / 1000)) <= 0 ||
+            read(signals, &info, sizeof info) != (ssize_t)sizeof info)
+            continue;
+        if (info.ssi_signo == SIGINT)
             cancel(s);
-            break;
-        }
+        break; /* a terminal that is closed cancels nothing */
     }
     return 128 + sig;
 }
@@ -304,7 +323,7 @@ submit(struct srun *s)
     int status = 1;
 
     if (!request)
-        return mgpu_fail(NAME, "the command is no UTF-8 text, and cannot be sent");
+        return mgpu_fail(NAME, "what is to run is no UTF-8 text, and cannot be sent");
     fd = mgpu_connect(NAME);
     if (fd < 0) {
         json_decref(request);
