@@ -464,6 +464,37 @@ JOURNAL
     is 'new lines are whole' "$(tail -n +9 gpusched_logs/journal.jsonl | python3 -c 'import json,sys; print(sum(1 for l in sys.stdin if json.loads(l)))')" 5
 }
 
+@test "a full disk costs nothing: it is said, what runs goes on, and the rest when there is room" {
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
+    cc -shared -fPIC -D_LARGEFILE64_SOURCE -o "$ROOT/bad_disk.so" "$E2E/bad_disk.c" -ldl
+    export BAD_DISK=$ROOT/bad_disk BAD_DISK_BELOW=$WORK/gpusched_logs
+    mkfifo gate
+    printf 'read line <gate; exit 3\necho b >>ran\n' >jobs.txt
+    LD_PRELOAD=$ROOT/bad_disk.so background run gpusched jobs.txt --sim 1 --poll 0.2
+    wait_for_start run
+    echo 28 >"$ROOT/new" && mv "$ROOT/new" "$BAD_DISK"
+    echo go >gate
+    wait_for_output run 'WARN  nothing new starts until there is room: '
+    echo 'echo c >>ran' >>jobs.txt
+    wait_for_output run 'WARN  cannot (write|open) gpusched_logs/journal.jsonl: .*; what happens is kept in memory'
+    rm "$BAD_DISK"
+    finish run
+    is status "$status" 3
+    has output "$out" 'the daemon can write again — going on$'
+    is 'times said' "$(grep -c 'WARN  nothing new' <<<"$out")" 1
+    is 'times run' "$(paste -sd ' ' ran)" 'b c'
+    is 'the journal' "$(python3 -c 'import json, sys
+print(*sorted(e["event"] for e in map(json.loads, open(sys.argv[1]))))' gpusched_logs/journal.jsonl)" \
+        'done done done seen seen seen started started started'
+    export BAD_DISK_BELOW=$WORK/gpusched_logs/journal.jsonl
+    echo 28 >"$BAD_DISK"
+    echo 'echo d >>ran' >>jobs.txt
+    LD_PRELOAD=$ROOT/bad_disk.so sched jobs.txt --sim 1
+    has stderr "$err" '^gpusched: gpusched_logs/journal.jsonl lacks what happened last'
+    has output "$out" 'job 4 finished \[OK\]'
+}
+
 @test "Ctrl-C ends the jobs, exits 130, and the next run runs them again" {
     printf 'echo x >>ran; test -e go || sleep 60\necho y >second\n' >jobs.txt
     background run gpusched jobs.txt --sim 1 --poll 0.2

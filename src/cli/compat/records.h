@@ -34,7 +34,8 @@ int records_save(const char *path, const struct records *r, struct err *e);
 void records_free(struct records *r); /* what it owns */
 
 /* Whole lines at the end, in one piece among those of others that append so; a last line that
- * was torn off is ended first. With sync they are durable when this returns. */
+ * was torn off is ended first. With sync they are durable when this returns. All of them, or
+ * none when it fails. */
 int records_append(const char *path, const struct buf *lines, bool sync, struct err *e);
 
 /* A whole file, replaced at once; permissions as records_save has them. Follows a link. With

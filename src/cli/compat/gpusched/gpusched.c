@@ -200,7 +200,8 @@ work(void *gpusched, int woke, int *status, struct err *e)
     if (woke & WOKE_FILE || (round && g->empty_seen))
         (void)gs_read_file(g, false, &words);
     g->look_due |= round && g->orphans; /* they go without a word */
-    if ((round && gs_look_at_running(g, e) < 0) || gs_tick(g, e) < 0)
+    if ((round && (gs_look_at_running(g, e) < 0 || gs_look_at_disk(g, e) < 0)) ||
+        gs_tick(g, e) < 0)
         return -1;
     draw_if_due(g, round);
     if (is_drained(g) && !g->opt.watch) {
@@ -301,6 +302,7 @@ release(struct gpusched *g)
     gs_jobs_free(&g->specs);
     buf_free(&g->last_text);
     buf_free(&g->said_broken);
+    buf_free(&g->trouble);
     buf_free(&g->journal);
     buf_free(&g->out);
     free(g->results);
@@ -344,6 +346,10 @@ run(struct gpusched *g)
     status = begin(g);
     if (g->session.events)
         gs_draw_board(g);
+    gs_flush(g);
+    if (g->journal.len > 0)
+        gs_fail(status, "%s lacks what happened last, for it cannot be written",
+                g->journal_path);
     return status;
 }
 

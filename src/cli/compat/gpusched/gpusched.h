@@ -134,7 +134,8 @@ struct gpusched {
     struct gs_job **touched; /* likewise: those whose line is to be looked at again */
     size_t n_touched, cap_touched;
     size_t n_pending;
-    bool orphans; /* of the original run at the last look */
+    struct buf trouble; /* why nothing new starts, as it was said */
+    bool orphans;       /* of the original run at the last look */
     struct compat_cards cards;
     bool look_due;   /* every line is to be looked at again */
     bool sync_due;   /* the daemon is to be told what waits */
@@ -187,8 +188,11 @@ bool gs_is_orphan(struct gpusched *g, struct gs_job *job);
 
 /* ----------------------------------------------------------------- sync.c */
 
-/* Tells the daemon what waits, and takes over what it has of that. */
+/* Tells the daemon what waits, and takes over what it has of that. With no room on its disk
+ * that stays due. */
 int gs_sync(struct gpusched *g, struct err *e);
+/* Says when the daemon cannot write, and when it can again. */
+int gs_look_at_disk(struct gpusched *g, struct err *e);
 struct compat_file gs_file(struct gpusched *g); /* what lines.h is to know of all this */
 /* Why no set of usable cards would do, even empty; false when one would. */
 bool gs_is_infeasible(const struct gpusched *g, double vram_mib, int64_t gpus, struct buf *why);

@@ -2,12 +2,9 @@
  * the next attempt asks for. Read and written in the original's form, so that either can go on
  * where the other stopped. Lines are noted as things happen and written together, before
  * anybody is told of them. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"

@@ -209,7 +209,7 @@ gs_tick(struct gpusched *g, struct err *e)
 {
     if (look_at_lines(g, e) < 0)
         return -1;
-    if (g->sync_due && (gs_sync(g, e) < 0 || look_at_lines(g, e) < 0))
+    if (g->sync_due && g->trouble.len == 0 && (gs_sync(g, e) < 0 || look_at_lines(g, e) < 0))
         return -1;
     return 0;
 }

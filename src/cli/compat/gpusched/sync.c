@@ -6,10 +6,12 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "cli/answer.h"
 #include "cli/compat/gpusched/gpusched.h"
 #include "cli/compat/paths.h"
 #include "cli/render.h"
 #include "spec/attr.h"
+#include "wire/client.h"
 
 /* ----------------------------------------------------------- what can run */
 
@@ -174,6 +176,35 @@ gs_file(struct gpusched *g)
                                 .adopt = gs_adopt};
 }
 
+/* ------------------------------------------------------------ a full disk */
+
+/* What runs goes on; the rest waits until the daemon can write again. */
+static void
+take_trouble(struct gpusched *g, const char *words)
+{
+    if (strcmp(words, buf_str(&g->trouble)) == 0)
+        return;
+    if (words[0])
+        gs_warn(g, "nothing new starts until there is room: %s", words);
+    else
+        gs_say(g, "the daemon can write again — going on");
+    buf_clear(&g->trouble);
+    buf_adds(&g->trouble, words);
+}
+
+int
+gs_look_at_disk(struct gpusched *g, struct err *e)
+{
+    auto_json json_t *result = NULL;
+
+    if (g->n_pending == 0 && g->trouble.len == 0)
+        return 0;
+    if (compat_call(&g->session, "status", NULL, &result, e) < 0)
+        return -1;
+    take_trouble(g, answer_str(json_object_get(result, "daemon"), "disk_trouble"));
+    return 0;
+}
+
 int
 gs_sync(struct gpusched *g, struct err *e)
 {
@@ -189,5 +220,8 @@ gs_sync(struct gpusched *g, struct err *e)
     if (compat_sync(&g->session, &file, lines, choose_lines(g, lines), e) == 0)
         return 0;
     g->sync_due = true;
-    return -1;
+    if (e->code != ERR_NO_SPACE)
+        return -1;
+    take_trouble(g, e->text);
+    return 0;
 }
