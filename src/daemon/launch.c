@@ -76,6 +76,13 @@ add_card_numbers(struct buf *out, const struct attempt *run)
         buf_addf(out, i ? "-%d" : "%d", run->gpus[i]);
 }
 
+static void
+add_session(struct buf *out, const struct daemon *d, const struct job *job)
+{
+    if (job->run)
+        launch_screen_name(d, job, out);
+}
+
 char *
 launch_log_path(const struct daemon *d, const struct job *job)
 {
@@ -99,6 +106,8 @@ launch_log_path(const struct daemon *d, const struct job *job)
             p++, buf_addf(&out, "%d", job->task >= 0 ? job->task : 0);
         else if (p[1] == 'g')
             p++, add_card_numbers(&out, job->run);
+        else if (p[1] == 's')
+            p++, add_session(&out, d, job);
         else if (p[1] == 'x')
             p++, add_file_name(&out, job->req.name);
         else if (p[1] == '%')

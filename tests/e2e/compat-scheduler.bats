@@ -35,6 +35,11 @@ schedule()
     has stderr "$err" '^usage: scheduler.py '
     try scheduler.py fly
     is 'another command' "$status" 2
+    for words in 'start --gpus 0' 'start --gpus=-1' 'start --retries 101' 'start --retries=-1' '--state-file= status'; do
+        try scheduler.py $words
+        is "$words" "$status" 2
+        has "$words" "$err" '^scheduler\.py: error: argument --'
+    done
 }
 
 @test "add appends whole lines; what cannot be written is an error" {
@@ -58,8 +63,8 @@ NOTE: If the scheduler is running with monitoring enabled, it should pick this u
     schedule run
     wait_for_state '[1.0, 0.0] []'
     try scheduler.py status
-    has status "$out" '^0       BUSY \(100%\)    1\.00        0\.0%           0\.0%$'
-    has status "$out" '^1       AVAILABLE      0\.00        0\.0%           0\.0%$'
+    has status "$out" '^0       BUSY \(100%\)    1\.00        0\.0%           0\.0%           $'
+    has status "$out" '^1       AVAILABLE      0\.00        0\.0%           0\.0%           $'
     pass one
     wait_for_state '[0.5, 0.0] []'
     has_not 'the one that waits' "$(cat ran)" 'llm two'
@@ -160,9 +165,19 @@ The running scheduler should detect this change shortly."
 json.dump(s, open(p, "w"))'
     wait_for_output run 'GPU 0 paused'
     wait_for_state '[0.0, 0.0] [0]'
-    printf '{"gpu_status": [0.0, ' >gpu_scheduler_state.json
-    wait_for_output run 'WARNING .* the state file gpu_scheduler_state.json is no JSON object'
-    wait_for_state '[0.0, 0.0] [0]'
+    # Who writes slowly into it is not written over, what remains torn is mended.
+    exec 7>gpu_scheduler_state.json
+    printf '{"gpu_status": [0.0, ' >&7
+    echo "0,$PWD/job.py,,meanwhile,1" >>jobs.txt
+    wait_for_output run 'Job 2 completed'
+    printf '0.0], "paused_gpus": [0, 1]}' >&7
+    exec 7>&-
+    wait_for_output run 'GPU 1 paused'
+    has 'the file is theirs' "$(cat gpu_scheduler_state.json)" '^\{"gpu_status": \[0\.0, 0\.0'
+    echo '{"gpu_status": [0.0, 0.0], "paused_gpus": "1"}' >gpu_scheduler_state.json
+    wait_for_output run 'WARNING .* the state file gpu_scheduler_state.json: paused_gpus is no list of ids; it is written'
+    wait_for_state '[0.0, 0.0] [0, 1]'
+    scheduler.py resume 1 >/dev/null
     try scheduler.py pause 0
     is 'a second time' "$status" 0
     has 'its warning' "$err" 'WARNING .*GPU 0 is paused already'
@@ -172,7 +187,7 @@ json.dump(s, open(p, "w"))'
     # What is paused stays so.
     echo "0,$PWD/job.py,,next" >>jobs.txt
     schedule again
-    wait_for_output again 'Job 2 completed'
+    wait_for_output again 'Job 3 completed'
     is mask "$(tail -1 ran)" 'next --cuda 1 mask 1'
     stop_scheduler again
     # Who takes the file away begins anew.
@@ -199,14 +214,15 @@ json.dump(s, open(p, "w"))'
 JSON
     truncate -s -1 s.json # it writes no newline at the end
     try scheduler.py --state-file s.json status
-    is status "$status:$out" "0:
+    # Also the last column is padded to its width.
+    is status "$status:$(sed 's/   *$/$/' <<<"$out")" "0:
 --- GPU Status (Based on State File: s.json) ---
-GPU ID  State          Allocation  Memory Util    Load Util
+GPU ID  State          Allocation  Memory Util    Load Util$
 ----------------------------------------------------------------------
-0       BUSY (50%)     0.50        N/A            N/A
-1       PAUSED         0.00        N/A            N/A
-2       BUSY (100%)    1.00        N/A            N/A
-3       BUSY (33%)     0.33        N/A            N/A
+0       BUSY (50%)     0.50        N/A            N/A$
+1       PAUSED         0.00        N/A            N/A$
+2       BUSY (100%)    1.00        N/A            N/A$
+3       BUSY (33%)     0.33        N/A            N/A$
 
 Note: Real-time utilization requires GPUtil. Status reflects state file content.
 Job queue information is only available within the running scheduler process."
@@ -221,6 +237,14 @@ Job queue information is only available within the running scheduler process."
     is 'no such card' "$status:$out" '1:Error: Invalid GPU ID 4. Expected 0 to 3.'
     try scheduler.py pause 7
     is 'without a file' "$status:$out" '1:Error: Invalid GPU ID 7. Expected 0 to 1.'
+    try env BERTH_SIM=65x24G scheduler.py --state-file new.json pause 64
+    is 'more than there can be' "$status" 1
+    mkfifo pipe
+    try scheduler.py --state-file pipe start
+    is 'a file that cannot be replaced' "$status" 1
+    has 'its words' "$err" 'pipe is no regular file'
+    try scheduler.py --state-file pipe pause 0
+    is 'a pipe to pause in' "$status" 1
 }
 
 @test "a state file left behind: what it says is given away is not believed, what is paused is" {
@@ -244,6 +268,7 @@ Job queue information is only available within the running scheduler process."
     echo '{"gpu_status": [1.0, 0.0], "paused_gpus": []}' >gpu_scheduler_state.json
     schedule run
     wait_for_state '[1.0, 1.0] []'
+    wait_for_output run 'Job 1 runs already'
     try scheduler.py start
     is 'a second one' "$status" 1
     has 'its words' "$err" 'another scheduler works with gpu_scheduler_state.json'
@@ -331,9 +356,12 @@ PY
 
 @test "A18 lines that are added run; one that is taken out stays queued" {
     export BERTH_SIM=1x24000M
-    mkfifo gate
-    echo "0,$PWD/job.py,,--gate gate" >jobs.txt
+    mkfifo gate jobs.txt
     schedule run --monitor-interval 1000
+    wait_for_output run 'jobs.txt is no regular file'
+    # As editors of Windows write it.
+    printf '\xef\xbb\xbf0,%s/job.py,,--gate gate\r\n' "$PWD" >new
+    mv new jobs.txt
     wait_for_output run 'Job 1 assigned'
     scheduler.py add "$PWD/job.py" --args added >/dev/null
     wait_for_output run 'Job 2 queued'
@@ -353,6 +381,7 @@ PY
     schedule run
     wait_for_state '[1.0] []'
     stop_scheduler run
+    has 'what it says' "$(cat "$ROOT/run.out")" 'Job 1 was stopped; it runs again with the next start'
     is 'state' "$(tr -d ' \n' <gpu_scheduler_state.json)" '{"gpu_status":[0.0],"paused_gpus":[]}'
     schedule again
     wait_for_state '[1.0] []'
@@ -406,7 +435,7 @@ SH
 
 @test "screen sessions: their names, their exit codes, and that they outlive the scheduler" {
     mkfifo gate
-    echo "0,$PWD/job.py,,--mode train --gate gate --fail 3" >jobs.txt
+    printf '0,%s/job.py,,--mode train --gate gate --fail 3\n1,%s/job.py,,--llm two\n' "$PWD" "$PWD" >jobs.txt
     schedule run --screen --retries 0
     wait_for_output run 'Job 1 assigned'
     "$E2E/await" until "$LIMIT" "berth --dir $PWD/.berth screens --json" screens.0.job 1
@@ -419,11 +448,13 @@ SH
     wait_for_state '[1.0, 0.0] []'
     pass gate
     wait_for_output again 'Job 1 failed \(exit 3\)'
+    wait_for_output again 'Job 2 completed'
     is 'no sessions' "$(scheduler.py screens)" "Listing active scheduler GNU Screen sessions...
 No matching screen sessions found."
     stop_scheduler again
-    is runs "$(wc -l <ran)" 1
+    is runs "$(wc -l <ran)" 2
     has log "$(cat "$ROOT/joblogs/output_gpujob_0_train_1.typescript")" '^to stdout'
+    has 'log of two cards' "$(cat "$ROOT/joblogs/output_gpujob_0,1_unknown_2.typescript")" '^to stdout'
 }
 
 @test "the machine's daemon is used where the environment names one" {

@@ -65,6 +65,14 @@ sched_has_tag(const json_t *job, const char *tag)
     return false;
 }
 
+static const char *
+my_name(void)
+{
+    const struct passwd *me = getpwuid(geteuid());
+
+    return me ? me->pw_name : NULL;
+}
+
 /* Just what is needed of each, since the queue may be long and other people's. */
 json_t *
 sched_live_jobs(struct client *c, const char *tag, struct err *e)
@@ -72,15 +80,13 @@ sched_live_jobs(struct client *c, const char *tag, struct err *e)
     static const char *const fields[] = {"id",   "tags",     "state", "command",
                                          "name", "priority", "gpus",  "submitted",
                                          "key",  "run_ms",   "log",   "screen_session"};
-    const struct passwd *me = getpwuid(geteuid());
     json_t *names = json_array(), *all, *row;
     auto_json json_t *result = NULL;
     size_t i;
 
     for (i = 0; i < sizeof fields / sizeof fields[0]; i++)
         json_array_append_new(names, json_string(fields[i]));
-    if (client_call(c, "jobs",
-                    json_pack("{s:o,s:s*}", "fields", names, "user", me ? me->pw_name : NULL),
+    if (client_call(c, "jobs", json_pack("{s:o,s:s*}", "fields", names, "user", my_name()),
                     &result, e) < 0)
         return NULL;
     all = json_array();
@@ -103,15 +109,18 @@ sched_add_screens(struct buf *out, struct client *c, const char *title, const ch
     auto_json json_t *result = NULL;
     int n = 0;
     size_t i;
-    json_t *job;
+    json_t *row, *params = json_pack("{s:s*,s:[s],s:[s]}", "user", my_name(), "state",
+                                     "RUNNING", "fields", "screen_session");
 
-    if (c && client_call(c, "jobs", NULL, &result, NULL) == 0) {
-        json_array_foreach(json_object_get(result, "jobs"), i, job)
+    if (!c)
+        json_decref(params);
+    else if (client_call(c, "jobs", params, &result, NULL) == 0) {
+        json_array_foreach(json_object_get(result, "rows"), i, row)
         {
-            const char *session = answer_str(job, "screen_session");
-            const char *dot = strchr(session, '.');
+            const char *session = json_string_value(json_array_get(row, 0));
+            const char *dot = session ? strchr(session, '.') : NULL;
 
-            if (!*session)
+            if (!session)
                 continue;
             if (n++ == 0)
                 buf_adds(out, title);

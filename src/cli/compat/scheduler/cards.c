@@ -14,6 +14,8 @@
 #include "cli/compat/scheduler/scheduler.h"
 #include "wire/client.h"
 
+#define TORN_US 3000000
+
 static void
 add_hold(struct sched_state *out, int64_t index, const json_t *gpu, const json_t *hold,
          double need)
@@ -144,47 +146,85 @@ says_the_same(const struct sched_state *a, const struct sched_state *b)
 }
 
 /* Wishes in the file: what differs from the base. One that cannot be read has none, nor has one
- * that goes while we are here; who took it away before wants everything as on the first day. */
+ * that goes while we are here; who took it away before wants everything as on the first day.
+ * 1: something was asked of the daemon. */
 static int
-take_wishes(struct sched *s, struct sched_state *file, uint64_t there, bool first,
+take_wishes(struct sched *s, const struct sched_state *file, uint64_t there, bool first,
             struct err *e)
 {
-    struct err why = {0};
-    uint64_t pause, resume;
+    uint64_t pause = file->paused & ~s->paused & s->managed & ~there & ~s->paused_alone;
+    uint64_t resume = s->paused & ~file->paused & (there | s->paused_alone);
 
-    if (sched_state_read(s->config.state_file, file, &why) < 0) {
-        if (sched_say_once(s, why.text))
-            sched_log(&s->log, SCHED_WARNING, NULL, "%s", why.text);
+    if ((!file->there && !first) || !(pause | resume))
         return 0;
+    return set_paused(s, pause, true, e) < 0 || set_paused(s, resume, false, e) < 0 ? -1 : 1;
+}
+
+/* Whoever writes into the file without replacing it leaves half of it for a moment, and is not
+ * to be written over: false until it has stood so for a while. */
+static bool
+is_to_be_mended(struct sched *s, const char *why)
+{
+    int64_t now = clock_boot_us();
+
+    if (!s->torn_us)
+        s->torn_us = now;
+    if (now < s->torn_us + TORN_US) {
+        s->look_due_us = s->torn_us + TORN_US;
+        return false;
     }
-    if (!file->there && !first)
-        return 0;
-    pause = file->paused & ~s->paused & s->managed;
-    resume = s->paused & ~file->paused;
-    if (set_paused(s, pause & ~there & ~s->paused_alone, true, e) < 0 ||
-        set_paused(s, resume & (there | s->paused_alone), false, e) < 0)
-        return -1;
-    return 0;
+    sched_log(&s->log, SCHED_WARNING, NULL, "%s; it is written anew", why);
+    return true;
+}
+
+/* mark: of the file as it was read. What somebody has written since is to be read first. */
+static void
+write_state(struct sched *s, const struct sched_state *now, struct run_file *mark)
+{
+    struct err e = {0};
+
+    if (run_file_has_changed(mark)) {
+        s->look_due_us = clock_boot_us();
+    } else if (sched_state_write(s->config.state_file, now, &e) == 0) {
+        s->paused = now->paused;
+    } else if (sched_say_once(s, e.text)) {
+        sched_log(&s->log, SCHED_ERROR, NULL, "%s; it is tried again with every look", e.text);
+    }
+}
+
+static void
+fill_state(struct sched *s, const json_t *gpus, struct sched_state *out)
+{
+    *out = (struct sched_state){.there = true, .n = 64 - __builtin_clzll(s->managed)};
+    out->paused = (paused_there(gpus, false) | s->paused_alone) & s->managed;
+    sched_allocations(gpus, need_of_job, s, out);
 }
 
 static int
-look_locked(struct sched *s, const json_t *before, bool first, struct err *e)
+look_locked(struct sched *s, const json_t *gpus, bool first, struct err *e)
 {
-    auto_json json_t *result = NULL;
-    struct sched_state file, now = {.there = true};
-    const json_t *gpus;
+    auto_json json_t *after = NULL;
+    struct run_file mark = {.shown = s->config.state_file};
+    struct sched_state file, now;
+    struct err why = {0};
+    int asked;
 
-    if (take_wishes(s, &file, paused_there(before, false), first, e) < 0 ||
-        compat_call(&s->session, "gpus", NULL, &result, e) < 0)
-        return -1;
-    gpus = json_object_get(result, "gpus");
-    now.n = 64 - __builtin_clzll(s->managed);
-    now.paused = (paused_there(gpus, false) | s->paused_alone) & s->managed;
-    sched_allocations(gpus, need_of_job, s, &now);
-    s->paused = now.paused;
+    (void)run_file_has_changed(&mark);
+    if (sched_state_read(s->config.state_file, &file, &why) < 0) {
+        if (!is_to_be_mended(s, why.text))
+            return 0;
+    } else {
+        asked = take_wishes(s, &file, paused_there(gpus, false), first, e);
+        if (asked < 0 || (asked && compat_call(&s->session, "gpus", NULL, &after, e) < 0))
+            return -1;
+    }
+    s->torn_us = 0;
+    fill_state(s, after ? json_object_get(after, "gpus") : gpus, &now);
     if (says_the_same(&file, &now))
-        return 0;
-    return sched_state_write(s->config.state_file, &now, e);
+        s->paused = now.paused;
+    else
+        write_state(s, &now, &mark);
+    return 0;
 }
 
 int

@@ -3,6 +3,7 @@
  * that fails is queued again when it is added once more. What is wrong is said once. */
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,17 @@
 #include "cli/compat/scheduler/scheduler.h"
 
 #define JOBS_MAX_BYTES (256UL << 20)
+#define UTF8_MARK      "\xef\xbb\xbf" /* what editors of Windows begin a file with */
+
+int
+sched_file_read(const char *path, size_t max, struct buf *out, struct err *e)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return err_set(e, ERR_FAILED, "%s is no regular file", path);
+    return file_read_at(AT_FDCWD, path, max, out, e);
+}
 
 static bool
 is_script(const char *path)
@@ -139,13 +151,14 @@ sched_load(struct sched *s)
 {
     auto_buf struct buf text = BUF_INIT;
     struct err why = {0};
+    const char *at, *end;
     int number = 0;
 
     if (!s->config.jobs_file[0])
         return;
     (void)run_file_has_changed(&s->jobs_mark);
     s->missing = false;
-    if (file_read(s->config.jobs_file, JOBS_MAX_BYTES, &text, &why) < 0) {
+    if (sched_file_read(s->config.jobs_file, JOBS_MAX_BYTES, &text, &why) < 0) {
         if (sched_say_once(s, why.text))
             sched_log(&s->log, SCHED_WARNING, NULL, "%s", why.text);
         return;
@@ -154,7 +167,10 @@ sched_load(struct sched *s)
         job->copies = 0;
         job->in_file = false;
     }
-    for (const char *at = buf_str(&text), *end = at + text.len; at < end;) {
+    at = buf_str(&text);
+    end = at + text.len;
+    at += strncmp(at, UTF8_MARK, 3) == 0 ? 3 : 0;
+    while (at < end) {
         const char *nl = memchr(at, '\n', (size_t)(end - at));
         size_t n = (size_t)((nl ? nl : end) - at);
 

@@ -38,8 +38,8 @@
 
 extern char **environ;
 
-static const char *const names[JOB_ARGS] = {"--need", "--hash",   "--line",      "--conda",
-                                            "--cuda", "--screen", "--memory-mib"};
+static const char *const names[JOB_ARGS] = {"--need", "--hash",   "--line", "--conda",
+                                            "--cuda", "--screen", "--mode", "--memory-mib"};
 
 __attribute__((format(printf, 2, 3))) static int
 complain(int status, const char *fmt, ...)

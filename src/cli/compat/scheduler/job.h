@@ -16,6 +16,7 @@ enum {
     JOB_ARG_CONDA,
     JOB_ARG_CUDA,
     JOB_ARG_SCREEN,
+    JOB_ARG_MODE,
     JOB_ARG_MEMORY,
     JOB_ARGS
 };

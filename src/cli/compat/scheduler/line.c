@@ -363,7 +363,7 @@ sched_table_load(struct sched_table *t, const char *path, struct buf *why)
     json_t *root, *v;
 
     *t = (struct sched_table){.standard = 1};
-    if (file_read(path, TABLE_MAX_BYTES, &text, &e) < 0) {
+    if (sched_file_read(path, TABLE_MAX_BYTES, &text, &e) < 0) {
         note(why, "%s; every job needs 1 GPU", e.text);
         return false;
     }

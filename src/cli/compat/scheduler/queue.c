@@ -198,9 +198,16 @@ static void
 adopt(void *sched, void *sched_job, const json_t *object)
 {
     struct sched *s = sched;
+    struct sched_job *job = sched_job;
+    bool is_new;
 
-    if (render_state_is_active(answer_str(object, "state")))
-        sched_set_running(sched_job, json_object_get(object, "gpus"));
+    if (!render_state_is_active(answer_str(object, "state")))
+        return;
+    is_new = job->status == SCHED_NEW;
+    sched_set_running(job, json_object_get(object, "gpus"));
+    if (is_new)
+        sched_log(&s->log, SCHED_INFO, sched_details(job), "Job %lld runs already: %s",
+                  (long long)job->id, job->spec.script);
     s->look_due_us = clock_boot_us();
 }
 

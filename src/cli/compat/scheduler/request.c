@@ -12,6 +12,8 @@
 #include "cli/compat/pytext.h"
 #include "cli/compat/scheduler/scheduler.h"
 
+#define LINE_MAX_BYTES ((size_t)64 << 10)
+
 static bool
 is_whole(const struct sched *s, double need)
 {
@@ -62,6 +64,19 @@ fill_demand(const struct sched *s, const struct sched_job *job, struct demand *d
     d->placement = s->config.is_10x ? PLACING_SPREAD : PLACING_FIRST;
 }
 
+/* One word of a command may have 128 KiB. */
+static size_t
+shown_bytes(const char *line)
+{
+    size_t n = strlen(line);
+
+    if (n <= LINE_MAX_BYTES)
+        return n;
+    for (n = LINE_MAX_BYTES; n > 0 && ((unsigned char)line[n] & 0xc0) == 0x80;)
+        n--;
+    return n;
+}
+
 static char **
 command_of(const struct sched *s, const struct sched_job *job)
 {
@@ -79,13 +94,15 @@ command_of(const struct sched *s, const struct sched_job *job)
     argv[at++] = xstrdup("scheduler-job");
     argv[at++] = xasprintf("--need=%.4g", spec->need);
     argv[at++] = xasprintf("--hash=%.8s", spec->key);
-    argv[at++] = xasprintf("--line=%s", spec->text ? spec->text : "");
+    argv[at++] = xasprintf("--line=%.*s", (int)shown_bytes(spec->text), spec->text);
     if (spec->conda)
         argv[at++] = xasprintf("--conda=%s", spec->conda);
     if (c->cuda)
         argv[at++] = xstrdup(c->local_cuda ? "--cuda=local" : "--cuda=physical");
-    if (c->screen)
+    if (c->screen) {
         argv[at++] = xstrdup("--screen");
+        argv[at++] = xasprintf("--mode=%s", spec->mode); /* names the session */
+    }
     if (c->is_10x)
         argv[at++] = xasprintf("--memory-mib=%lld", (long long)c->mem_mib);
     for (char **path = c->allowed_paths; path && *path; path++) {
@@ -100,15 +117,16 @@ command_of(const struct sched *s, const struct sched_job *job)
     return argv;
 }
 
-/* job_ID_STAMP.log, or the name of its screen session. */
+/* job_ID_STAMP.log, or by the name of its screen session. */
 static char *
 log_of(const struct sched *s, const struct sched_job *job)
 {
     auto_buf struct buf name = BUF_INIT;
 
-    if (s->config.screen || s->config.is_10x) {
-        buf_addf(&name, "output_gpujob_%%g_%s_%%j.%s", job->spec.mode,
-                 s->config.is_10x ? "log" : "typescript");
+    if (s->config.screen) {
+        buf_addf(&name, "output_%%s.%s", s->config.is_10x ? "log" : "typescript");
+    } else if (s->config.is_10x) {
+        buf_addf(&name, "output_gpujob_%%g_%s_%%j.log", job->spec.mode);
     } else {
         buf_adds(&name, "job_%j_");
         py_add_time(&name, PY_STAMP, job->stamp_us);

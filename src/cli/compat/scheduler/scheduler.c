@@ -147,6 +147,22 @@ on_ready(struct sched *s)
     return 0;
 }
 
+/* False with the complaint said. */
+static bool
+check_start(const struct pyarg_parser *p, const struct pyarg_value *v)
+{
+    const struct pyarg_value *gpus = &v[START_GPUS], *retries = &v[START_RETRIES];
+
+    if (gpus->text && gpus->i < 1)
+        (void)pyarg_error(p, "argument --gpus: at least one GPU is needed, not %s", gpus->text);
+    else if (retries->text && (retries->i < 0 || retries->i > RETRIES_MAX))
+        (void)pyarg_error(p, "argument --retries: from 0 to %d, not %s", RETRIES_MAX,
+                          retries->text);
+    else
+        return true;
+    return false;
+}
+
 static int
 start(const char *state_file, const struct pyarg_value *v)
 {
@@ -159,7 +175,7 @@ start(const char *state_file, const struct pyarg_value *v)
         .state_file = state_file,
         .jobs_file = v[START_JOBS].text ? v[START_JOBS].text : "jobs.txt",
         .llm_file = v[START_LLM].text ? v[START_LLM].text : "llm_config.json",
-        .n_gpus = v[START_GPUS].text ? (int)v[START_GPUS].i : 0,
+        .n_gpus = v[START_GPUS].i < GPU_MAX ? (int)v[START_GPUS].i : GPU_MAX,
         .mem_threshold = or_else(&v[START_MEM], 0.8),
         .load_threshold = or_else(&v[START_LOAD], 0.8),
         .precision = 0.01,
@@ -242,6 +258,7 @@ add_percent(struct buf *out, double part)
     buf_addf(out, "%-15s", text);
 }
 
+/* Every column is padded, the last too, as it always was. */
 static void
 add_row(struct buf *out, const struct sched_state *s, int i, const json_t *gpu)
 {
@@ -258,8 +275,6 @@ add_row(struct buf *out, const struct sched_state *s, int i, const json_t *gpu)
              alloc);
     add_percent(out, total > 0 && used >= 0 ? used / total : -1);
     add_percent(out, util >= 0 ? (double)util / 100 : -1);
-    while (out->len > 0 && out->data[out->len - 1] == ' ')
-        out->len--;
     buf_addc(out, '\n');
 }
 
@@ -278,7 +293,7 @@ status_of(const char *state_file)
     }
     n = count_cards(state_file, &state);
     buf_addf(&out, "\n--- GPU Status (Based on State File: %s) ---\n", state_file);
-    buf_addf(&out, "%-8s%-15s%-12s%-15s%s\n", "GPU ID", "State", "Allocation", "Memory Util",
+    buf_addf(&out, "%-8s%-15s%-12s%-15s%-15s\n", "GPU ID", "State", "Allocation", "Memory Util",
              "Load Util");
     buf_adds(&out, "----------------------------------------------------------------------\n");
     for (int i = 0; i < n; i++)
@@ -353,9 +368,11 @@ compat_scheduler(int argc, char **argv)
     state_file = v[START_STATE].text    ? v[START_STATE].text
                  : g[GLOBAL_STATE].text ? g[GLOBAL_STATE].text
                                         : STATE_FILE;
+    if (!state_file[0])
+        return pyarg_error(&parser, "argument --state-file: it needs a name");
     switch (at) {
     case CMD_START:
-        return start(state_file, v);
+        return check_start(&parser, v) ? start(state_file, v) : 2;
     case CMD_ADD:
         return add(v);
     case CMD_STATUS:

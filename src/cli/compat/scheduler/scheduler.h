@@ -181,6 +181,7 @@ struct sched {
     uint64_t paused;           /* that the state file and we agree on */
     uint64_t paused_alone;     /* where the daemon does not let us pause */
     int64_t look_due_us;       /* at cards and state file; 0: nothing has happened */
+    int64_t torn_us;           /* since when that cannot be read; 0: it can */
     int64_t no_room;           /* lines that had none in the queue at the last telling */
     int64_t left_queue;        /* jobs that have left it since then */
     int64_t scan_us, round_us; /* the next look at the jobs file, at both */
@@ -201,6 +202,8 @@ bool sched_say_once(struct sched *s, const char *words);
 
 /* file.c */
 void sched_load(struct sched *s); /* the jobs file */
+/* Of a regular file: a pipe would keep the scheduler waiting for its writer. */
+int sched_file_read(const char *path, size_t max, struct buf *out, struct err *e);
 /* Whether the settings let this script run. */
 bool sched_script_allowed(char *const *allowed_paths, const char *script, struct buf *why);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -17,6 +18,7 @@
 #include "cli/compat/pytext.h"
 #include "cli/compat/records.h"
 #include "cli/compat/scheduler/scheduler.h"
+#include "gpu/sim_spec.h"
 
 #define STATE_MAX_BYTES (1UL << 20)
 #define INDENT          4
@@ -54,21 +56,26 @@ sched_state_read(const char *path, struct sched_state *out, struct err *e)
     *out = (struct sched_state){0};
     if (access(path, F_OK) < 0 && errno == ENOENT)
         return 0;
-    if (file_read(path, STATE_MAX_BYTES, &text, e) < 0)
+    if (sched_file_read(path, STATE_MAX_BYTES, &text, e) < 0)
         return -1;
     root = json_loadb(buf_str(&text), text.len, 0, &je);
     if (!json_is_object(root)) {
         json_decref(root);
         return err_set(e, ERR_FAILED, "the state file %s is no JSON object", path);
     }
+    v = json_object_get(root, "paused_gpus");
+    if (v && !json_is_array(v)) {
+        json_decref(root);
+        return err_set(e, ERR_FAILED, "the state file %s: paused_gpus is no list of ids", path);
+    }
     out->there = true;
+    take_paused(v, out);
     json_array_foreach(json_object_get(root, "gpu_status"), i, v)
     {
         if (i >= GPU_MAX)
             break;
         out->alloc[out->n++] = clamp(json_number_value(v));
     }
-    take_paused(json_object_get(root, "paused_gpus"), out);
     json_decref(root);
     return 0;
 }
@@ -134,8 +141,10 @@ sched_count_cards(void)
     const char *sim = getenv("BERTH_SIM");
     int n = 0;
 
+    struct sim_spec spec;
+
     if (sim && *sim)
-        return (int)strtol(sim, NULL, 10);
+        return sim_spec_parse(sim, &spec, NULL) == 0 ? spec.n : 0;
     for (int i = 0; i < GPU_MAX; i++) {
         auto_free char *path = xasprintf("/dev/nvidia%d", i);
 
@@ -149,6 +158,11 @@ sched_count_cards(void)
 int
 sched_own(const char *state_file, bool *held, struct err *e)
 {
+    struct stat st;
+
+    if (stat(state_file, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(e, ERR_FAILED, "%s is no regular file", state_file);
+
     auto_close int fd = records_lock(state_file, held, e);
 
     if (fd < 0)
