@@ -1,6 +1,7 @@
 /* A jobs file on its way to the daemon: read as the user, parsed here, sent whole. A file
  * that cannot be read or parsed changes nothing: the last good queue stays, one warning for
  * each distinct reason. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,7 +62,7 @@ check_screens(const struct run_file *f, const struct jobsfile *parsed, struct er
         i++;
     if (i == parsed->n_lines || screens_need(e) == 0)
         return 0;
-    return err_prefix(e, "%s:%d", f->words, parsed->lines[i].line);
+    return err_prefix(e, "%s:%d:%d", f->words, parsed->lines[i].line, parsed->lines[i].column);
 }
 
 /* Parses text into *out. -1 with every error, a line each, in words. */
@@ -96,8 +97,8 @@ say_rounded(const struct run_file *f)
         n++;
     }
     if (n)
-        cli_say("%s:%d: gpus is rounded up to %d whole ones%s", f->words, first->line,
-                first->req.demand.gpus, n > 1 ? ", and so in other lines" : "");
+        cli_say("%s:%d:%d: gpus is rounded up to %d whole ones%s", f->words, first->line,
+                first->column, first->req.demand.gpus, n > 1 ? ", and so in other lines" : "");
 }
 
 int
@@ -171,6 +172,9 @@ run_file_reload(struct run *run, struct run_file *f)
     buf_free(&f->text);
     f->text = text;
     text = (struct buf)BUF_INIT;
+    progress_erase(&run->progress, &run->out);
+    run_flush(run);
+    say_rounded(f);
     return 1;
 }
 
@@ -192,6 +196,22 @@ run_file_write_params(const struct run *run, const struct run_file *f, bool fres
 }
 
 /* -------------------------------------------------- what the daemon answers */
+
+int
+run_file_place_error(const struct run_file *f, struct err *e)
+{
+    int line = 0, words = 0, column = 1;
+    struct err at = {.code = e->code};
+
+    if (sscanf(e->text, "line %d: %n", &line, &words) != 1 || words == 0)
+        return -1;
+    for (size_t i = 0; i < f->parsed.n_lines; i++)
+        if (f->parsed.lines[i].line == line)
+            column = f->parsed.lines[i].column;
+    err_set(&at, e->code, "%s:%d:%d: %s", f->words, line, column, e->text + words);
+    *e = at;
+    return -1;
+}
 
 /* One line of the answer: the job becomes known, or what is known is brought up to date. An
  * end that we have not seen is left for the events to tell (run_reconcile is the net). */
@@ -290,7 +310,7 @@ run_file_sync(struct run *run, struct run_file *f, bool fresh, struct err *e)
 
     run_file_write_params(run, f, fresh, &params);
     if (client_call_text(run->client, "file.sync", params.data, params.len, &result, e) < 0)
-        return -1;
+        return run_file_place_error(f, e);
     f->id = answer_int(result, "file", 0);
     seq = answer_int(result, "seq", 0);
     if (run->first_sync && (run->last_seq == 0 || seq < run->last_seq))

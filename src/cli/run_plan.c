@@ -92,8 +92,10 @@ plan_file(struct run *run, struct run_file *f)
     size_t i;
 
     run_file_write_params(run, f, run->opt.fresh, &params);
-    if (client_call_text(run->client, "file.plan", params.data, params.len, &result, &e) < 0)
+    if (client_call_text(run->client, "file.plan", params.data, params.len, &result, &e) < 0) {
+        run_file_place_error(f, &e);
         return cli_fail(&e);
+    }
     if (run->cli->json) {
         json_object_set_new(result, "version", json_integer(1));
         return cli_put_json(result);

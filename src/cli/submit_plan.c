@@ -17,15 +17,14 @@
 #include "spec/describe.h"
 #include "wire/client.h"
 
-/* As a line of a file: one job of the array, since each asks for the same; whom it awaits is
- * not asked, for that is a matter of then and not of now. */
+/* As a line of a file: one job of the array, since each asks for the same. */
 static void
 write_params(const struct request *req, const struct submit_words *words, struct buf *out)
 {
     struct request one = *req; /* borrows everything */
     struct jsonw w;
 
-    one.array.n = one.array_max = one.n_deps = 0;
+    one.array.n = one.array_max = 0;
     jsonw_init(&w, out);
     jsonw_object(&w);
     jsonw_kstr(&w, "path", "/dev/null");
@@ -45,7 +44,7 @@ write_params(const struct request *req, const struct submit_words *words, struct
 static bool
 may_start_now(const struct request *req)
 {
-    return !req->n_deps && req->begin_us <= clock_wall_us();
+    return req->begin_us <= clock_wall_us();
 }
 
 /* There is no file, so nobody is told of a line of it. */
@@ -76,9 +75,10 @@ add_verdict(const struct request *req, const json_t *line, struct buf *out)
                  gpus.len ? " on gpu " : "", buf_str(&gpus));
     else
         buf_addf(out, "would %s%s%s",
-                 strcmp(state, "INFEASIBLE") == 0 ? "be refused"
-                 : strcmp(state, "HELD") == 0     ? "be held"
-                                                  : "wait",
+                 strcmp(state, "INFEASIBLE") == 0 || strcmp(state, "CANCELLED") == 0
+                     ? "be refused"
+                 : strcmp(state, "HELD") == 0 ? "be held"
+                                              : "wait",
                  text[0] ? ": " : "", text);
     buf_addc(out, '\n');
 }

@@ -167,6 +167,13 @@ depend_check(struct daemon *d, const struct request *r, struct err *e)
     return err_set(e, ERR_REFUSED, "it can never start: %s", buf_str(&why));
 }
 
+bool
+depend_has_ended(struct daemon *d, const struct dep *dep)
+{
+    enum job_state unused;
+    return has_ended(d, dep->job, dep->task, &unused);
+}
+
 /* --- waiting ------------------------------------------------------------------------------ */
 
 bool

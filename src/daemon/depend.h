@@ -9,6 +9,7 @@
 
 struct buf;
 struct daemon;
+struct dep;
 struct err;
 struct job;
 struct request;
@@ -25,6 +26,9 @@ int depend_resolve(struct daemon *d, uid_t uid, struct request *r, struct err *e
 
 /* Refuses a request whose dependencies can never be met any more. */
 int depend_check(struct daemon *d, const struct request *r, struct err *e);
+
+/* Whether what it names (resolved) has ended, in whatever way. */
+bool depend_has_ended(struct daemon *d, const struct dep *dep);
 
 /* A job that is in the table begins to wait for what its (resolved) request names. One that
  * never can run is CANCELLED at once; so is one that would wait for itself. False then, with

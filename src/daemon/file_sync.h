@@ -58,6 +58,9 @@ void file_sync_free(struct sync *s); /* what it owns */
 int file_read_lines(struct sync *s, const json_t *params, struct err *e);
 /* What has become of their keys; s->file says which file. */
 int file_load_known(struct sync *s, struct err *e);
+/* Whether the line becomes a job: it is new, or one that never could start and has been changed
+ * so that it can, or one that has ended and is to run again. */
+bool file_is_new(const struct sync *s, const struct line *line);
 /* Names of other lines, and of jobs outside. */
 int file_resolve_deps(struct sync *s, struct err *e);
 

@@ -207,12 +207,10 @@ file_resolve_deps(struct sync *s, struct err *e)
 /* --- applying
  * ------------------------------------------------------------------------------------ */
 
-/* A line that never could start and has been changed so that it can is tried again; so is one
- * that has ended and of which that is said. */
-static bool
-deserves_another(const struct sync *s, const struct line *line)
+bool
+file_is_new(const struct sync *s, const struct line *line)
 {
-    if (line->again && job_state_is_final(line->known->state))
+    if (!line->known || (line->again && job_state_is_final(line->known->state)))
         return true;
     return line->known->state == JOB_INFEASIBLE && !line->req.cancel &&
            admit_could_start(s->daemon, s->caller->uid, &line->req.demand, NULL);
@@ -394,7 +392,7 @@ apply(struct sync *s)
 {
     remove_gone(s);
     for (size_t i = 0; i < s->n; i++)
-        if (!s->lines[i].known || deserves_another(s, &s->lines[i]))
+        if (file_is_new(s, &s->lines[i]))
             add_line(s, &s->lines[i]);
     for (size_t i = 0; i < s->n; i++) {
         struct line *line = &s->lines[i];

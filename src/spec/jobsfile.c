@@ -366,16 +366,17 @@ parse_attributes(struct parser *p, struct request *r, size_t at)
 }
 
 static void
-push_line(struct parser *p, const struct request *r)
+push_line(struct parser *p, const struct request *r, size_t start)
 {
+    const struct piece *first = &p->line.pieces[0];
     struct jobsfile *out = p->out;
 
     if (out->n_lines == p->cap_lines) {
         p->cap_lines = p->cap_lines ? p->cap_lines * 2 : 64;
         out->lines = xrealloc(out->lines, p->cap_lines * sizeof(*out->lines));
     }
-    out->lines[out->n_lines++] =
-        (struct jobsfile_line){.req = *r, .line = p->line.pieces[0].number};
+    out->lines[out->n_lines++] = (struct jobsfile_line){
+        .req = *r, .line = first->number, .column = start < first->len ? (int)start + 1 : 1};
 }
 
 /* The command, from its first byte; its bounds are those of the stripped text. */
@@ -419,7 +420,7 @@ parse_line(struct parser *p)
         parse_command(p, &r, start, at, end);
     }
     if (p->out->n_errors == 0)
-        push_line(p, &r);
+        push_line(p, &r, start);
     else
         request_free(&r);
 }
@@ -504,7 +505,7 @@ jobsfile_apply_models(struct jobsfile *f, const char *file_name, const struct mo
     for (size_t i = 0; i < f->n_lines; i++) {
         models_apply(m, &f->lines[i].req);
         if (request_validate(&f->lines[i].req, e) != 0)
-            return err_prefix(e, "%s:%d", file_name, f->lines[i].line);
+            return err_prefix(e, "%s:%d:%d", file_name, f->lines[i].line, f->lines[i].column);
     }
     return 0;
 }

@@ -18,6 +18,7 @@ struct jobsfile_line {
     struct request req;          /* command set, validated */
     char key[JOBSFILE_KEY_SIZE]; /* identity: attributes are no part of it */
     int line;                    /* 1-based; of a continued line the first */
+    int column;                  /* 1-based: where it begins there */
 };
 
 struct jobsfile {
@@ -34,8 +35,8 @@ struct jobsfile {
 int jobsfile_parse(const char *file_name, const char *text, size_t len, struct jobsfile *out,
                    struct err *e);
 
-/* models_apply on every line, and what follows from it. -1 with "FILE:LINE: ..." for the first
- * line that cannot have what its model needs. */
+/* models_apply on every line, and what follows from it. -1 with "FILE:LINE:COLUMN: ..." for the
+ * first line that cannot have what its model needs. */
 struct models;
 int jobsfile_apply_models(struct jobsfile *f, const char *file_name, const struct models *m,
                           struct err *e);

@@ -90,11 +90,20 @@ gated()
     printf '%s\n' '[name=a after=b] true' '[name=b after=a] true' >circle.txt
     try berth run circle.txt
     is status "$status" 6
-    has err "$err" 'line 2.*wait for ever'
+    has err "$err" '^berth: circle.txt:2:1: .*line 1.*wait for ever'
+    printf '%s\n' '[gpus=0 after=first] true' '[unique gpus=0] true' '[unique after=x] true' \
+        '[name=x hold] true' '[gpus=2 after=first] true' '[gpus=2] true' >look.txt
+    try berth run --dry-run look.txt
+    has 'after one that has ended' "$out" '^ +1 +start +cpu'
+    has 'the same' "$out" '^ +2 .*be cancelled .*line 1 already'
+    has 'after a line' "$out" '^ +3 .*be cancelled .*line 1 already'
+    has 'held' "$out" '^ +4 +stay held'
+    has 'one that gets the cards' "$out" '^ +5 +start +0,1'
+    has 'one that waits for it' "$out" '^ +6 +wait .*held by line 5$'
     printf '%s\n' '[after=nobody] true' >unknown.txt
     try berth run unknown.txt
     is status "$status" 6
-    has err "$err" "line 1.*'nobody'"
+    has err "$err" "^berth: unknown.txt:1:1: .*'nobody'"
 }
 
 @test "those that wait for others are found again by a daemon that was killed" {

@@ -51,7 +51,7 @@ with_settings()
     is given "$(job_field 2 limit_ms)" 600000
     echo '[time=3h] true' >jobs.txt
     try berth run jobs.txt --detach
-    has words "$err" 'line 1: its time limit of 3h00m'
+    has words "$err" '^berth: .*:1:1: its time limit of 3h00m'
 }
 
 @test "who alone is above a limit would wait for ever, and is refused" {

@@ -120,12 +120,23 @@ END
     has words "$(cat "$ROOT/err")" 'it asks for 2 whole ones'
     is array "$(understood array -a 0-9,20%3 -- true)" "11 tasks: 0-9,20, 3 at once"
     is begin "$(TZ=UTC understood begin --begin 2126-12-24T18:30 -- true)" "2126-12-24T18:30:00Z"
-    is after "$(understood after --after 12,x -- true | tr '\n' ' ')" "12 x "
     try berth submit --dry-run --gpus 9 -- true
     has verdict "$out" 'would be refused'
     try berth submit --dry-run --vram 2G -- true
     has verdict "$out" 'would start now on gpu [0-3]'
     is queued "$(berth queue --all --json | json jobs)" "[]"
+    berth submit --hold -J x -- true
+    is after "$(understood after --after 1,x -- true | tr '\n' ' ')" "1 x "
+    try berth submit --dry-run --after x -- true
+    has verdict "$out" '^would wait: Dependency: runs after job 1$'
+    try berth submit --dry-run --after nobody -- true
+    is status "$status" 6
+    has words "$err" "^berth: it is to run after 'nobody', and no job of yours has that name"
+    try berth submit --dry-run --unique -- true
+    has verdict "$out" '^would be refused: the same command in the same folder is job 1 already'
+    berth cancel 1
+    try berth submit --dry-run --after 1 -- true
+    has verdict "$out" '^would be refused: it can never start: .*job 1 '
 }
 
 @test "contradictions are refused before a daemon is asked" {
