@@ -87,6 +87,29 @@ reads_numbers_as_int_and_float_do(void **state)
 }
 
 static void
+strips_white_space_as_python_does(void **state)
+{
+    static const char *const cases[][2] = {
+        {" \t a b\r\n", "a b"},
+        {"\u00a0\u3000a\u00a0b\u2003 \xc2\x85", "a\u00a0b"},
+        {"\x1c\u2028x\u205f\x1f", "x"},
+        {"\u200bx\u200b", "\u200bx\u200b"}, /* of no width, and none */
+        {"\u00e9", "\u00e9"},
+        {" \u00a0 ", ""},
+        {"", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *s = cases[i][0];
+        size_t n = py_strip(&s, strlen(s));
+
+        assert_int_equal(n, strlen(cases[i][1]));
+        assert_memory_equal(s, cases[i][1], n);
+    }
+}
+
+static void
 writes_texts_as_repr_does(void **state)
 {
     static const char *const cases[][2] = {
@@ -119,6 +142,7 @@ writes_json_as_dumps_does(void **state)
         {"{\"u\":84.0,\"e\":{}}", 0, "{\"u\": 84.0, \"e\": {}}"},
         {"[\"\\u00fc \\ud83d\\ude00 \\u0001 \\\" / \\t\"]", 0,
          "[\"\\u00fc \\ud83d\\ude00 \\u0001 \\\" / \\t\"]"},
+        {"[\"\\u007f~\"]", 0, "[\"\\u007f~\"]"},
         {"{\"g\":[0.5,1.0],\"p\":[]}", 4,
          "{\n    \"g\": [\n        0.5,\n        1.0\n    ],\n    \"p\": []\n}"},
     };
@@ -325,6 +349,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes_floats_as_repr_does),
         cmocka_unit_test(reads_numbers_as_int_and_float_do),
+        cmocka_unit_test(strips_white_space_as_python_does),
         cmocka_unit_test(writes_texts_as_repr_does),
         cmocka_unit_test(writes_json_as_dumps_does),
         cmocka_unit_test(joins_paths_as_pathlib_does),

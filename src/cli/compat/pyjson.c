@@ -41,7 +41,7 @@ add_ascii(struct buf *out, char c)
 
     if (at)
         buf_addf(out, "\\%c", to[at - from]);
-    else if ((unsigned char)c < 0x20)
+    else if ((unsigned char)c < 0x20 || c == 0x7f)
         add_unit(out, (unsigned char)c);
     else
         buf_addc(out, c);

@@ -20,19 +20,49 @@
 #define FIXED_MIN    -4
 #define NUMBER_BYTES 64
 
-static bool
-is_space(char c)
+/* As UTF-8 has them: no-break, of a width, of a line's end. */
+static const char *const wide_spaces[] = {
+    "\xc2\x85", "\u00a0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003",
+    "\u2004",   "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200a",
+    "\u2028",   "\u2029", "\u202f", "\u205f", "\u3000",
+};
+
+size_t
+py_space(const char *s, size_t n)
 {
-    return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f);
+    if (n > 0 && (*s == ' ' || (*s >= '\t' && *s <= '\r') || (*s >= 0x1c && *s <= 0x1f)))
+        return 1;
+    if (n < 2 || (unsigned char)*s < 0xc2)
+        return 0;
+    for (size_t i = 0; i < sizeof wide_spaces / sizeof wide_spaces[0]; i++) {
+        size_t len = strlen(wide_spaces[i]);
+
+        if (len <= n && memcmp(s, wide_spaces[i], len) == 0)
+            return len;
+    }
+    return 0;
+}
+
+/* How many bytes the last character has when it is white space. */
+static size_t
+space_before(const char *s, size_t n)
+{
+    for (size_t len = 1; len <= 3 && len <= n; len++) {
+        if (py_space(s + n - len, len) == len)
+            return len;
+    }
+    return 0;
 }
 
 size_t
 py_strip(const char **s, size_t n)
 {
-    while (n > 0 && is_space(**s))
-        (*s)++, n--;
-    while (n > 0 && is_space((*s)[n - 1]))
-        n--;
+    size_t len;
+
+    while ((len = py_space(*s, n)) > 0)
+        *s += len, n -= len;
+    while ((len = space_before(*s, n)) > 0)
+        n -= len;
     return n;
 }
 

@@ -18,6 +18,10 @@ void py_add_float(struct buf *out, double v);
 /* repr(str). */
 void py_add_repr(struct buf *out, const char *s);
 
+/* How many bytes of the n at s are one character of white space, as str.isspace() has it; 0:
+ * none. */
+size_t py_space(const char *s, size_t n);
+
 /* str.strip(): *s is moved to the first byte that is no white space; how many there are up to
  * the last. */
 size_t py_strip(const char **s, size_t n);

@@ -198,6 +198,17 @@ is_run_again(struct gpusched *g, struct gs_job *job)
     return true;
 }
 
+/* Whoever Ctrl-C has stopped runs again the next time; who was through before that does not. */
+static bool
+is_interrupted(struct gpusched *g, struct gs_job *job, const char *state)
+{
+    bool lost = strcmp(state, "LOST") == 0;
+
+    if (g->leaving)
+        return lost || strcmp(state, "CANCELLED") == 0;
+    return lost && is_run_again(g, job);
+}
+
 /* Ended without having run: its line was taken out, somebody cancelled it, or the daemon knows
  * that it can never start. */
 static void
@@ -225,8 +236,7 @@ on_ended(struct gpusched *g, struct gs_job *job, const json_t *ev)
         return;
     }
     on_usage(g, job, ev);
-    /* Whoever was interrupted runs again the next time. */
-    if (!g->leaving && (strcmp(answer_str(ev, "state"), "LOST") != 0 || !is_run_again(g, job)))
+    if (!is_interrupted(g, job, answer_str(ev, "state")))
         gs_finish(g, job, ev);
     end_run(g, job);
 }

@@ -12,8 +12,6 @@
 #include "cli/compat/gpusched/gpusched.h"
 #include "cli/compat/pytext.h"
 
-#define TOKEN_MAX 4096
-
 __attribute__((format(printf, 3, 4))) static int
 refuse(struct buf *why, int number, const char *fmt, ...)
 {
@@ -37,7 +35,7 @@ refuse_value(struct buf *why, int number, const char *before, const char *value,
     return refuse(why, number, "%s%s%s", before, buf_str(&shown), behind);
 }
 
-/* Digits, perhaps a point and digits, perhaps blanks, then a unit of the list or nothing. The
+/* Digits, perhaps a point and digits, then a unit of the list or nothing. The
  * unit's place in the list, -1: no such thing. */
 static int
 read_measure(const char *value, const char *const *units, double *number)
@@ -150,11 +148,20 @@ set_token(struct gs_spec *spec, char *token, int number, struct buf *why)
 static int
 read_block(struct gs_spec *spec, const char *block, size_t n, int number, struct buf *why)
 {
-    auto_free char *copy = xstrndup(block, n);
-    char *rest = copy, *token;
+    const char *end = block + n;
 
-    while ((token = strsep(&rest, " \t\v\f\x1c\x1d\x1e\x1f"))) {
-        if (*token && set_token(spec, token, number, why) < 0)
+    while (block < end) {
+        size_t space = py_space(block, (size_t)(end - block)), len = 0;
+        auto_free char *token = NULL;
+
+        block += space;
+        if (space > 0)
+            continue;
+        while (block + len < end && py_space(block + len, (size_t)(end - block) - len) == 0)
+            len++;
+        token = xstrndup(block, len);
+        block += len;
+        if (set_token(spec, token, number, why) < 0)
             return -1;
     }
     return 0;

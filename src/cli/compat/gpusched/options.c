@@ -1,4 +1,5 @@
 /* gpusched's options, as argparse reads them. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,7 +133,9 @@ take_options(const struct pyarg_value *v, struct gs_options *o)
 {
     *o = (struct gs_options){
         .jobs_path = v[ARG_FILE].text,
-        .log_dir = v[ARG_LOG_DIR].text ? v[ARG_LOG_DIR].text : "gpusched_logs",
+        .log_dir = !v[ARG_LOG_DIR].text     ? "gpusched_logs"
+                   : v[ARG_LOG_DIR].text[0] ? v[ARG_LOG_DIR].text
+                                            : ".",
         .idle_mib = int_or(&v[ARG_IDLE], 200),
         .margin_mib = int_or(&v[ARG_MARGIN], 512),
         .oom_retries = int_or(&v[ARG_OOM], 0),
@@ -151,6 +154,8 @@ take_options(const struct pyarg_value *v, struct gs_options *o)
                        VRAM_MAX_MIB);
     if (!(o->poll_s >= 0) || o->poll_s > 1e6)
         return gs_fail(2, "--poll is a number of seconds");
+    if (isnan(o->tolerance) || isnan(o->spike_buffer))
+        return gs_fail(2, "--tolerance and --spike-buffer are fractions, as 0.10");
     if (o->simulated && (o->sim < 1 || o->sim > GPU_MAX))
         return gs_fail(2, "--sim simulates 1 to %d GPUs", GPU_MAX);
     return v[ARG_GPUS].text && v[ARG_GPUS].text[0] ? read_gpus(v[ARG_GPUS].text, o) : 0;
