@@ -5,6 +5,7 @@
  * the loop, because every write is asynchronous. */
 #include "daemon/server.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -30,7 +31,8 @@
 #define READ_SIZE  65536
 #define UNREAD_MAX ((size_t)256 << 20) /* bytes a client may leave unread */
 #define FOLLOWER_UNREAD_MAX                                                                    \
-    ((size_t)8 << 20)         /* the same of events that are told as they come */
+    ((size_t)8 << 20) /* the same of events that are told as they come */
+#define LARGE_BYTES        ((size_t)8 << 20)
 #define RESUME_MS          20 /* who asked too much is looked at again so often */
 #define RPC_PARSE_ERROR    -32700
 #define RPC_BAD_REQUEST    -32600
@@ -330,6 +332,10 @@ handle_line(struct client *c, const char *line, size_t len)
     else
         call_method(c, m, id, params);
     json_decref(root);
+    /* The C library would keep for good what a jobs file of 100,000 lines needed for a moment.
+     */
+    if (len >= LARGE_BYTES)
+        malloc_trim(0);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b);

@@ -2,6 +2,7 @@
  * number first and in the file's order within one, whenever it has changed. What completed is
  * known to the daemon and never runs again; what ended otherwise runs again with a new start of
  * the scheduler. */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 #include "cli/render.h"
 #include "spec/attr.h"
 
-#define ROOM_PART 4 /* of the queue: so much is free before more is told */
+#define ROOM_PART 4     /* of the queue: so much is free before more is told */
+#define MANY      10000 /* jobs, told at once: what that took is given back */
 
 json_t *
 sched_details(const struct sched_job *job)
@@ -264,6 +266,8 @@ sched_sync(struct sched *s, struct err *e)
     if (rc == 0)
         sched_log(&s->log, SCHED_DEBUG, NULL, "The daemon knows of %zu jobs that wait or run",
                   n);
+    if (n >= MANY)
+        malloc_trim(0);
     return rc;
 }
 
