@@ -49,6 +49,10 @@ json.dump(c, open("config.json", "w"))' "security.allowed_script_paths=[\"$PWD\"
     is 'cancel' "$status" 1
     try scheduler_10x.py health
     is 'health' "$status" 1
+    try scheduler_10x.py add '' --output file
+    is 'no script' "$status:$out" '1:❌ Failed to add job: it has no script'
+    try scheduler_10x.py pause-gpu 1
+    is 'pause' "$status:$out" '0:✅ GPU 1 paused (no scheduler runs here: it holds from the next start)'
     try scheduler_10x.py status
     has 'status' "$out" '^Status: stopped$'
     try scheduler_10x.py test --quick
@@ -96,6 +100,11 @@ CASES
     config scheduler.num_gpus=2 scheduler.max_workers=5
     try scheduler_10x.py start --config config.json
     has 'too many workers' "$out" '^❌ Error: scheduler\.max_workers is 5; with 2 GPUs it may be 4 at most$'
+    BERTH_SIM=12x1G try scheduler_10x.py start --workers 30
+    has 'workers without a config' "$out" '^❌ Error: scheduler\.max_workers is 30; with 12 GPUs it may be 24 at most$'
+    config 'files.log_file="none/x.log"'
+    try scheduler_10x.py start --config config.json
+    has 'a log' "$status:$out" '^1:❌ Error: cannot write the log none/x\.log: No such file or directory'
     printf '{"scheduler": {' >bad.json
     try scheduler_10x.py start --config bad.json
     has 'bad JSON' "$status:$out" '^1:❌ Error: bad\.json: line 1: '
@@ -117,7 +126,14 @@ CASES
     scheduler_10x.py add "$PWD/job.py" --priority 5 --args normal >/dev/null
     scheduler_10x.py add "$PWD/job.py" --priority 15 --args 'low,band' >/dev/null
     scheduler_10x.py add "$PWD/job.py" --priority -1 --args high >/dev/null
-    for _ in 1 2 3 4 5 6 7; do scheduler_10x.py add "$PWD/job.py" --priority 20 --args more >/dev/null; done
+    for _ in 1 2 3 4 5 6; do scheduler_10x.py add "$PWD/job.py" --priority 20 --args more >/dev/null; done
+    # Room for one, and four who want it.
+    for who in a b c d; do background "$who" scheduler_10x.py add "$PWD/job.py" --priority 20; done
+    for who in a b c d; do
+        finish "$who"
+        echo "$out"
+    done >adds
+    is 'who got in' "$(grep -c '✅ Job added' adds)" 1
     try scheduler_10x.py add "$PWD/job.py" --priority 20
     is 'B5' "$status:$out" '1:❌ Failed to add job: the queue is full: 10 jobs wait, of 10 that may'
     scheduler_10x.py status >shown
@@ -217,6 +233,7 @@ CASES
     is 'what it reports' "$(grep -c 'goodevil/out.py lies outside of the allowed paths' gpu_scheduler.log)" 3
     try scheduler_10x.py add "$PWD/goodevil/out.py"
     has add "$status:$out" '^1:❌ Failed to add job: the script .*/goodevil/out\.py lies outside of the allowed paths$'
+    has 'a folder that is not there' "$(cat gpu_scheduler.log)" 'security.allowed_script_paths: /nowhere/1 is not there'
     mkdir elsewhere elsewhere/good
     cp job.py elsewhere/good/own.py
     cd elsewhere
@@ -229,7 +246,7 @@ CASES
     scheduler_10x.py add "$PWD/good/in.py" --args late >/dev/null
     ln -sf ../goodevil/out.py good/in.py
     scheduler_10x.py resume-gpu 0 >/dev/null
-    wait_for_output run '"Job 2 runs again \(exit 126\)'
+    wait_for_output run '"Job 2 runs again \(exit 126: its script lies outside of the allowed paths\)'
     wait_for_state '[0.0, 0.0] [1]'
     stop_scheduler run
     is runs "$(wc -l <ran)" 1
@@ -264,7 +281,7 @@ PY
     config security.max_memory_per_job_gb=0.1 scheduler.num_gpus=2 scheduler.max_workers=2 scheduler.job_timeout_s=60
     schedule run --config config.json
     scheduler_10x.py add "$PWD/hog.py" >/dev/null
-    wait_for_output run '"Job 1 runs again \(exit 137\)'
+    wait_for_output run '"Job 1 runs again \(exit 137: it had more memory than its limit\)'
     log=$(cat "$ROOT/joblogs/direct_1_0.log")
     has 'what it was told' "$log" '^OUT: 1 0 106954752$'
     has 'its end' "$log" '^The job used more than its 102 MiB of memory and was stopped\.$'
@@ -295,7 +312,9 @@ import json
 lines = [json.loads(line) for line in open("gpu_scheduler.log")]
 assert all({"timestamp", "level", "logger", "thread", "message"} <= set(line) for line in lines), lines
 one = [line for line in lines if line["message"].startswith("Job 1 assigned")][0]
-assert one["job_id"] == "1" and one["gpu_ids"] == [0] and one["required_gpus"] == 1.0, one
+assert one["job_id"] == "1" and one["gpu_ids"] == [0] and one["required_gpus"] == 1.0 and one["attempt"] == 1, one
+one = [line for line in lines if line["message"].startswith("Job 1 completed")][0]
+assert one["gpu_ids"] == [0] and one["exit_code"] == 0, one
 assert any(line["level"] == "DEBUG" for line in lines), lines
 PY
     truncate -s 1048576 gpu_scheduler.log
@@ -304,7 +323,7 @@ PY
     stop_scheduler run
     is aside "$(stat -c %s gpu_scheduler.log.1)" 1048576
     has 'the new one' "$(head -1 gpu_scheduler.log)" '^\{"timestamp": '
-    config logging.structured=false scheduler.num_gpus=2 scheduler.max_workers=4
+    config logging.structured=false logging.max_log_size_mb=1e14 scheduler.num_gpus=2 scheduler.max_workers=4
     rm gpu_scheduler.log*
     schedule plain --config config.json
     stop_scheduler plain
@@ -322,10 +341,15 @@ PY
     is 'a second one' "$status" 1
     try scheduler_10x.py add "$PWD/job.py" --output file --args 'from file' --conda ''
     is 'to the file' "$status:$(cat jobs.txt)" "0:0,$PWD/job.py,,from file"
+    try scheduler_10x.py add "$PWD/job.py" --output file --args 'a,b'
+    has 'a comma' "$status:$out" "^1:❌ Failed to add job: 'a,b' cannot stand in a line"
     cd "$ROOT"
     "$E2E/await" until "$LIMIT" "scheduler_10x.py status --json" scheduler.jobs_processed 1
     has elsewhere "$(scheduler_10x.py status)" '^Status: running$'
+    cp "$WORK/job.py" own.py
+    scheduler_10x.py add own.py --output file
     cd "$WORK"
+    is 'a script from elsewhere' "$(tail -1 jobs.txt)" "0,$ROOT/own.py"
     kill -TERM "$pid"
     "$E2E/await" pid "$LIMIT" "$pid"
     has 'after that' "$(scheduler_10x.py status)" '^Status: stopped$'

@@ -73,34 +73,51 @@ my_name(void)
     return me ? me->pw_name : NULL;
 }
 
-/* Just what is needed of each, since the queue may be long and other people's. */
+int
+sched_ask_jobs(struct client *c, json_t *params, const char *const fields[], json_t *all,
+               int64_t *before, struct err *e)
+{
+    auto_json json_t *result = NULL;
+    json_t *names = json_array(), *row;
+    size_t i;
+
+    for (i = 0; fields[i]; i++)
+        json_array_append_new(names, json_string(fields[i]));
+    json_object_set_new(params, "fields", names);
+    if (client_call(c, "jobs", params, &result, e) < 0)
+        return -1;
+    json_array_foreach(json_object_get(result, "rows"), i, row)
+    {
+        json_t *job = json_object();
+
+        for (size_t k = 0; fields[k]; k++)
+            json_object_set(job, fields[k], json_array_get(row, k));
+        json_array_append_new(all, job);
+    }
+    if (before)
+        *before = json_integer_value(json_object_get(result, "before_id"));
+    return 0;
+}
+
 json_t *
 sched_live_jobs(struct client *c, const char *tag, struct err *e)
 {
     static const char *const fields[] = {"id",   "tags",     "state", "command",
                                          "name", "priority", "gpus",  "submitted",
-                                         "key",  "run_ms",   "log",   "screen_session"};
-    json_t *names = json_array(), *all, *row;
-    auto_json json_t *result = NULL;
+                                         "key",  "run_ms",   "log",   NULL};
+    auto_json json_t *all = json_array();
+    json_t *ours, *job;
     size_t i;
 
-    for (i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        json_array_append_new(names, json_string(fields[i]));
-    if (client_call(c, "jobs", json_pack("{s:o,s:s*}", "fields", names, "user", my_name()),
-                    &result, e) < 0)
+    if (sched_ask_jobs(c, json_pack("{s:s*}", "user", my_name()), fields, all, NULL, e) < 0)
         return NULL;
-    all = json_array();
-    json_array_foreach(json_object_get(result, "rows"), i, row)
+    ours = json_array();
+    json_array_foreach(all, i, job)
     {
-        json_t *job = json_object();
-
-        for (size_t k = 0; k < sizeof fields / sizeof fields[0]; k++)
-            json_object_set(job, fields[k], json_array_get(row, k));
         if (sched_has_tag(job, tag))
-            json_array_append(all, job);
-        json_decref(job);
+            json_array_append(ours, job);
     }
-    return all;
+    return ours;
 }
 
 void

@@ -106,15 +106,34 @@ find_added(struct sched *s, int64_t id)
 
 /* ------------------------------------------------------------- being told */
 
+/* Why a job has ended. Two exit statuses are those of our process around its script (job.c). */
+static const char *
+why_ended(const struct sched *s, const json_t *ev, const char *otherwise)
+{
+    static const char *const words[][2] = {
+        {"exit 137", "exit 137: it had more memory than its limit"},
+        {"exit 126", "exit 126: its script lies outside of the allowed paths"}};
+    const char *text = answer_str(ev, "text");
+
+    for (size_t i = 0; s->config.is_10x && i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(text, words[i][0]) == 0)
+            return words[i][1];
+    }
+    return *text ? text : otherwise;
+}
+
 static void
 on_started(struct sched *s, struct sched_job *job, const json_t *ev)
 {
     auto_buf struct buf gpus = BUF_INIT;
+    json_t *details;
 
     sched_left_queue(s, job);
     sched_set_running(job, json_object_get(ev, "gpus"));
     answer_add_gpus(&gpus, json_object_get(ev, "gpus"));
-    sched_log(&s->log, SCHED_INFO, sched_details(job), "Job %lld assigned to GPU %s: %s",
+    details = sched_details(job);
+    json_object_set_new(details, "attempt", json_integer(answer_int(ev, "attempt", 1)));
+    sched_log(&s->log, SCHED_INFO, details, "Job %lld assigned to GPU %s: %s",
               (long long)job->id, buf_str(&gpus), job->spec.script);
 }
 
@@ -142,7 +161,7 @@ on_ended(struct sched *s, struct sched_job *job, const json_t *ev)
     else
         sched_log(&s->log, SCHED_ERROR, details, "Job %lld %s (%s): %s", (long long)job->id,
                   strcmp(state, "CANCELLED") == 0 ? "was cancelled" : "failed",
-                  answer_str(ev, "text")[0] ? answer_str(ev, "text") : state, job->spec.script);
+                  why_ended(s, ev, state), job->spec.script);
 }
 
 static void
@@ -151,7 +170,7 @@ on_requeued(struct sched *s, struct sched_job *job, const json_t *ev)
     job->status = SCHED_WAITING;
     job->n_gpus = 0;
     sched_log(&s->log, SCHED_WARNING, sched_details(job), "Job %lld runs again (%s): %s",
-              (long long)job->id, answer_str(ev, "text"), job->spec.script);
+              (long long)job->id, why_ended(s, ev, ""), job->spec.script);
 }
 
 /* Whether a job of no file that nobody knows may be one that `add` handed over: others' jobs

@@ -247,6 +247,10 @@ struct client *sched_connect(const char *state_file);
 /* "0,script,conda,args,gpus" from the last three fields, of which any may be NULL. */
 void sched_line_add(struct buf *out, int64_t priority, const char *script,
                     const char *const fields[3]);
+/* What params (stolen) select, as objects with just these fields, which a NULL ends, added to
+ * all; *before, of a page: what to ask with for the jobs before them, 0: there are none. */
+int sched_ask_jobs(struct client *c, json_t *params, const char *const fields[], json_t *all,
+                   int64_t *before, struct err *e);
 /* Jobs that bear the tag and wait or run, as objects; a list of the caller's. NULL with e. */
 json_t *sched_live_jobs(struct client *c, const char *tag, struct err *e);
 bool sched_has_tag(const json_t *job, const char *tag);

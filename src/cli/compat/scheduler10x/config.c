@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -297,6 +298,14 @@ x10_config_check(struct x10_config *c, struct err *e)
                        "scheduler.worker_timeout_s at most, which is %g",
                        c->retry_wait_s, c->worker_timeout_s);
     return 0;
+}
+
+char *
+x10_whole_path(const char *path)
+{
+    auto_free char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+
+    return here ? xasprintf("%s/%s", here, path) : xstrdup(path);
 }
 
 /* ------------------------------------------------------------- the sample */

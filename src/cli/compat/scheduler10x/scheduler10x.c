@@ -1,25 +1,16 @@
 /* `scheduler_10x.py`: what its document promises, which its source never did. The same jobs
  * file, state file and queue as `scheduler` (scheduler.h), with a config file, bands of
- * priorities, and commands that act on the running scheduler. This file reads the command line
- * and has `start`; scheduler10x.h says who does the rest. */
+ * priorities, and commands that act on the running scheduler. This file reads the command line;
+ * scheduler10x.h says who does the rest. */
 #include "cli/compat/scheduler10x/scheduler10x.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "cli/compat/compat.h"
 #include "cli/compat/pyarg.h"
-#include "cli/compat/scheduler/scheduler.h"
-#include "wire/client.h"
 
-#define RETRIES       3
-#define VALUES_MAX    8    /* of any command */
-#define STOP_SPARE_MS 2000 /* of the graceful time, for what has to be killed */
-#define MIB           1048576
+#define VALUES_MAX 8 /* of any command */
 
 #define ROW(name, type, help)                                                                  \
     {                                                                                          \
@@ -141,224 +132,22 @@ static const struct pyarg_command commands[] = {
     [CMD_TEST] = {"test", "Test what is installed", test_args},
     {0}};
 
-/* --------------------------------------------------------------- settings */
-
-static int
-take_options(struct x10_config *c, const struct pyarg_value *v, struct err *e)
-{
-    if ((v[START_GPUS].text &&
-         x10_config_set_int(c, "scheduler.num_gpus", v[START_GPUS].i, e) < 0) ||
-        (v[START_WORKERS].text &&
-         x10_config_set_int(c, "scheduler.max_workers", v[START_WORKERS].i, e) < 0))
-        return -1;
-    if (v[START_JOBS].text) {
-        free(c->jobs_file);
-        c->jobs_file = xstrdup(v[START_JOBS].text);
-    }
-    if (v[START_LEVEL].text) {
-        free(c->level);
-        c->level = xstrdup(v[START_LEVEL].text);
-    }
-    return 0;
-}
-
-/* Without a config there is one more folder from which scripts may come: where it is started.
- */
-static void
-allow_this_folder(struct x10_config *c)
-{
-    char *here = getcwd(NULL, 0);
-
-    if (!here)
-        return;
-    c->allowed = xrealloc(c->allowed, 3 * sizeof *c->allowed);
-    c->allowed[1] = here;
-    c->allowed[2] = NULL;
-}
-
-/* They are meant from here; commands and jobs may be elsewhere. */
-static void
-make_absolute(char **paths)
-{
-    auto_free char *here = getcwd(NULL, 0);
-
-    for (char **path = paths; here && *path; path++) {
-        char *said = *path;
-
-        if (*said == '/')
-            continue;
-        *path = xasprintf("%s/%s", here, said);
-        free(said);
-    }
-}
-
-static int
-read_config(struct x10_config *c, const char *path, const struct pyarg_value *v, struct err *e)
-{
-    x10_config_init(c);
-    if (path && x10_config_read(c, path, e) < 0)
-        return -1;
-    if (!path)
-        allow_this_folder(c);
-    make_absolute(c->allowed);
-    return take_options(c, v, e) < 0 || x10_config_check(c, e) < 0 ? -1 : 0;
-}
-
-static enum sched_level
-level_of(const char *name)
-{
-    return strcmp(name, "TRACE") == 0 || strcmp(name, "DEBUG") == 0 ? SCHED_DEBUG
-           : strcmp(name, "INFO") == 0                              ? SCHED_INFO
-           : strcmp(name, "WARNING") == 0                           ? SCHED_WARNING
-                                                                    : SCHED_ERROR;
-}
-
-static void
-fill_config(struct sched *s, const struct x10_config *c, bool screen)
-{
-    int64_t stop_ms = (int64_t)(c->stop_s < 1e6 ? c->stop_s * 1000 : 1e9);
-
-    s->log = (struct sched_log){.path = c->log_file[0] ? c->log_file : NULL,
-                                .logger = "gpu_scheduler",
-                                .level = level_of(c->level),
-                                .structured = c->structured,
-                                .max_bytes = (int64_t)(c->max_log_mb * MIB),
-                                .keep = (int)(c->backups < 1000 ? c->backups : 1000)};
-    s->config = (struct sched_config){
-        .is_10x = true,
-        .state_file = c->state_file,
-        .jobs_file = c->jobs_file,
-        .llm_file = c->llm_file,
-        .n_gpus = c->gpus_said ? (int)c->num_gpus : 0,
-        .mem_threshold = c->memory_threshold,
-        .load_threshold = c->load_threshold,
-        .precision = c->precision,
-        .monitor_s = c->file_monitor_s,
-        .state_s = c->gpu_monitor_s,
-        .screen = screen,
-        .retries = RETRIES,
-        .allowed_paths = c->allowed,
-        .limit_ms = (int64_t)(c->job_timeout_s < 1e9 ? c->job_timeout_s * 1000 : 0),
-        .mem_mib = c->limits ? (int64_t)(c->max_memory_gb * 1024) : 0,
-        .stop_ms = stop_ms - STOP_SPARE_MS,
-        .queue_max = c->queue_limit,
-        .running_max = c->max_workers < c->max_concurrent ? c->max_workers : c->max_concurrent,
-    };
-}
-
-/* ------------------------------------------------------------------ start */
-
-static int ready_fd = -1; /* somebody waits at the other end until we work */
-
-/* Into the background, once it works. */
-static void
-leave_terminal(struct sched *s)
-{
-    auto_close int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-    (void)x10_say("Running in the background, PID %d", (int)getpid());
-    s->log.quiet = true;
-    for (int fd = 0; null_fd >= 0 && fd <= STDERR_FILENO; fd++)
-        (void)dup2(null_fd, fd);
-    (void)!write(ready_fd, "", 1);
-    close(ready_fd);
-    ready_fd = -1;
-}
-
-static int
-on_ready(struct sched *s)
-{
-    (void)x10_say("🚀 Ultra GPU Scheduler v" X10_VERSION " started successfully");
-    (void)x10_say("📊 Managing %d GPUs with %lld workers", __builtin_popcountll(s->managed),
-                  (long long)s->config.running_max);
-    (void)x10_say("📁 Monitoring jobs file: %s",
-                  s->config.jobs_file[0] ? s->config.jobs_file : "Disabled");
-    (void)x10_say("🖥️  Screen mode: %s", s->config.screen ? "Enabled" : "Disabled");
-    (void)x10_say("Press Ctrl+C to stop");
-    x10_register(s->config.state_file);
-    if (ready_fd >= 0)
-        leave_terminal(s);
-    sched_log(&s->log, SCHED_INFO, NULL, "Scheduler started");
-    return 0;
-}
-
-static void
-on_leave(struct sched *s)
-{
-    (void)s;
-    (void)x10_say("🛑 Stopping scheduler...");
-}
-
-/* 0: this is the process that works. 1: it does, in the background; *status. */
-static int
-go_into_background(int *status)
-{
-    int ends[2];
-    char byte;
-
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return 0;
-    switch (fork()) {
-    case -1:
-        close(ends[0]);
-        close(ends[1]);
-        return 0;
-    case 0:
-        close(ends[0]);
-        ready_fd = ends[1];
-        (void)setsid();
-        return 0;
-    default:
-        close(ends[1]);
-        *status = read(ends[0], &byte, 1) == 1 ? 0 : 1;
-        close(ends[0]);
-        return 1;
-    }
-}
-
-static int
-run(const struct x10_config *c, bool screen)
-{
-    auto_free char *running = NULL;
-    struct sched s = {.session = {.signals = -1}};
-    bool started;
-    int status;
-
-    fill_config(&s, c, screen);
-    s.on_leave = on_leave;
-    running = xasprintf("max_running=%lld", (long long)s.config.running_max);
-    const char *const settings[] = {"margin_mib=0", running, NULL};
-    status = sched_start(&s, settings, on_ready);
-    started = s.is_ready;
-    if (!started)
-        (void)x10_fail("Failed to start scheduler");
-    else
-        (void)x10_say("%s", status == 0 ? "✅ Scheduler stopped gracefully"
-                                        : "⚠️  Scheduler shutdown had issues");
-    if (started)
-        x10_unregister(c->state_file);
-    sched_free(&s);
-    return status == 0 ? 0 : 1;
-}
+/* ----------------------------------------------------------- the commands */
 
 static int
 start(const char *config, const struct pyarg_value *v)
 {
-    struct x10_config c;
-    struct err e = {0};
-    int status = 0;
+    const struct x10_start options = {.config = config,
+                                      .gpus = v[START_GPUS].text ? &v[START_GPUS].i : NULL,
+                                      .workers =
+                                          v[START_WORKERS].text ? &v[START_WORKERS].i : NULL,
+                                      .jobs_file = v[START_JOBS].text,
+                                      .level = v[START_LEVEL].text,
+                                      .screen = v[START_SCREEN].text != NULL,
+                                      .background = v[START_DAEMON].text != NULL};
 
-    if (read_config(&c, config, v, &e) < 0) {
-        (void)x10_fail("Error: %s", e.text);
-        status = x10_fail("Failed to start scheduler");
-    } else if (!v[START_DAEMON].text || !go_into_background(&status)) {
-        status = run(&c, v[START_SCREEN].text != NULL);
-    }
-    x10_config_free(&c);
-    return status;
+    return x10_start(&options);
 }
-
-/* ----------------------------------------------------------- the commands */
 
 static int
 sample(void)
@@ -414,7 +203,7 @@ ask_running(int command, const char *config, const struct pyarg_value *v)
     if (config && x10_config_read(&c, config, &e) < 0) {
         status = x10_fail("Error: %s", e.text);
     } else {
-        x10_find(&x, config ? c.state_file : NULL);
+        x10_find(&x, &c, !config);
         status = ask(command, &x, v);
         x10_free(&x);
     }

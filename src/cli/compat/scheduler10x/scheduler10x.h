@@ -1,8 +1,7 @@
 /* What the files of the drop-in `scheduler_10x` share beyond scheduler.h: scheduler10x.c reads
- * the command line and has `start`; config.c the config file; ask.c
- * the commands that act on a running scheduler; status.c and show.c
- * what they print of it;
- * test.c `test`. */
+ * the command line; start.c has `start`, config.c the config file; ask.c
+ * and add.c the commands that act on a running scheduler; status.c and show.c what they print
+ * of it; memory.c (memory.h) holds the limit of memory within a job; test.c `test`. */
 #ifndef CLI_COMPAT_SCHEDULER10X_SCHEDULER10X_H
 #define CLI_COMPAT_SCHEDULER10X_SCHEDULER10X_H
 
@@ -46,21 +45,34 @@ int x10_config_check(struct x10_config *c, struct err *e);
 /* One value that an option says: "scheduler.num_gpus". */
 int x10_config_set_int(struct x10_config *c, const char *key, int64_t value, struct err *e);
 void x10_config_sample(struct buf *out);
+/* By its name from the root on, as it is from here; nothing is looked up. The caller frees. */
+char *x10_whole_path(const char *path);
 void x10_config_free(struct x10_config *c);
+
+/* ---------------------------------------------------------------- start.c */
+
+/* What the command line says; NULL: nothing. */
+struct x10_start {
+    const char *config, *jobs_file, *level;
+    const int64_t *gpus, *workers;
+    bool screen, background;
+};
+int x10_start(const struct x10_start *options);
 
 /* ------------------------------------------------------------------ ask.c */
 
 /* A running scheduler, as a command beside it sees it. */
 struct x10 {
     char *state_file;      /* owned */
+    char *jobs_file;       /* owned; where none runs */
     json_t *about;         /* owned; NULL: none runs */
     struct client *client; /* owned; NULL: none runs, or its daemon cannot be reached */
     char *tag;             /* owned; what its jobs bear; NULL */
 };
 
-/* Finds the one that runs: by the state file of a config that was named, in this folder, or
- * the user's only one. */
-void x10_find(struct x10 *x, const char *state_file);
+/* Finds the one that runs: by the state file of the config; anywhere: else the user's only
+ * one. */
+void x10_find(struct x10 *x, const struct x10_config *c, bool anywhere);
 void x10_free(struct x10 *x);
 /* The user's scheduler, for commands that are given elsewhere. */
 void x10_register(const char *state_file);
@@ -70,20 +82,26 @@ void x10_unregister(const char *state_file);
 int x10_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int x10_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Says that there is none to ask, behind these words; returns 1. */
+int x10_nobody(const struct x10 *x, const char *what);
+
+int x10_pause(const struct x10 *x, int64_t gpu, bool pause);
+int x10_cancel(const struct x10 *x, const char *id);
+int x10_screens(const struct x10 *x);
+
 struct x10_job {
     const char *script, *conda, *args, *gpus;
     int64_t priority;
     bool to_file;
 };
-int x10_add(const struct x10 *x, const struct x10_job *job);
-int x10_pause(const struct x10 *x, int64_t gpu, bool pause);
-int x10_cancel(const struct x10 *x, const char *id);
-int x10_screens(const struct x10 *x);
+int x10_add(const struct x10 *x, const struct x10_job *job); /* add.c */
 
-/* Its jobs, an array of job objects: those that wait and run, or those that have ended since a
- * time, newest last and at most so many. NULL with e. */
+/* Its jobs, an array of objects: those that wait and run, or of those that have ended since a
+ * time these fields (a NULL ends them), newest last, and no more pages once there are so many.
+ * NULL with e. */
 json_t *x10_live_jobs(const struct x10 *x, struct err *e);
-json_t *x10_ended_jobs(const struct x10 *x, int64_t since_us, size_t most, struct err *e);
+json_t *x10_ended_jobs(const struct x10 *x, int64_t since_us, size_t most,
+                       const char *const fields[], struct err *e);
 /* Script of a job, by its command; owned by the caller. */
 char *x10_script_of(const json_t *job);
 
@@ -92,8 +110,6 @@ char *x10_script_of(const json_t *job);
 int x10_status(const struct x10 *x, bool detailed, bool as_json, bool watch);
 
 /* ----------------------------------------------------------------- show.c */
-
-#define X10_MOST_JOBS 10000 /* ended ones that are looked at */
 
 int x10_list(const struct x10 *x, const char *status);
 int x10_health(const struct x10 *x);

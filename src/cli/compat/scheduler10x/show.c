@@ -14,6 +14,8 @@
 #include "cli/render.h"
 #include "wire/client.h"
 
+#define LISTED_MAX 10000 /* of the ended ones the newest */
+
 /* ------------------------------------------------------------------- jobs */
 
 /* As people give it: lower first. */
@@ -80,14 +82,16 @@ add_rows(struct buf *out, const json_t *jobs, const char *wanted)
 int
 x10_list(const struct x10 *x, const char *status)
 {
+    static const char *const fields[] = {"id",       "state", "command", "name",
+                                         "priority", "gpus",  NULL};
     auto_buf struct buf out = BUF_INIT;
     auto_json json_t *ended = NULL, *live = NULL;
     struct err e = {0};
     bool past = strcmp(status, "running") != 0 && strcmp(status, "queued") != 0;
 
     if (!x->client)
-        return x10_fail("Error: no scheduler runs here; 'scheduler_10x start' starts one");
-    if ((past && !(ended = x10_ended_jobs(x, 0, X10_MOST_JOBS, &e))) ||
+        return x10_nobody(x, "Error");
+    if ((past && !(ended = x10_ended_jobs(x, 0, LISTED_MAX, fields, &e))) ||
         !(live = x10_live_jobs(x, &e)))
         return x10_fail("Error: %s", e.text);
     buf_addf(&out, "%-8s  %-10s  %8s  %-10s  %s\n", "ID", "STATUS", "PRIORITY", "GPUS",
@@ -142,7 +146,7 @@ x10_health(const struct x10 *x)
     json_t *check;
 
     if (!x->client)
-        return x10_fail("Error: no scheduler runs here; 'scheduler_10x start' starts one");
+        return x10_nobody(x, "Error");
     if (client_call(x->client, "health", NULL, &health, &e) < 0)
         return x10_fail("Error: %s", e.text);
     word = x10_health_word(health);
@@ -246,11 +250,12 @@ gpu_metrics(const json_t *series)
 json_t *
 x10_metrics_object(const struct x10 *x, struct err *e)
 {
+    static const char *const fields[] = {"state", "started", "run_ms", NULL};
     auto_json json_t *ended = NULL, *series = NULL, *numbers = NULL;
     json_t *system = NULL;
 
     if (x->client) {
-        ended = x10_ended_jobs(x, 0, X10_MOST_JOBS, e);
+        ended = x10_ended_jobs(x, 0, SIZE_MAX, fields, e);
         if (!ended ||
             client_call(x->client, "series", json_pack("{s:b,s:i}", "gpus", 1, "points", 4000),
                         &series, e) < 0 ||
@@ -274,7 +279,7 @@ x10_metrics(const struct x10 *x)
     const char *name;
 
     if (!x->client)
-        return x10_fail("Error: no scheduler runs here; 'scheduler_10x start' starts one");
+        return x10_nobody(x, "Error");
     m = x10_metrics_object(x, &e);
     if (!m || sched_state_read(x->state_file, &state, &e) < 0)
         return x10_fail("Error: %s", e.text);

@@ -74,6 +74,7 @@ facts_free(struct facts *f)
 static int
 ask_facts(const struct x10 *x, struct facts *f, struct err *e)
 {
+    static const char *const fields[] = {"id", NULL};
     int64_t started = answer_int(x->about, "started_us", clock_wall_us());
     auto_json json_t *ended = NULL;
 
@@ -85,7 +86,7 @@ ask_facts(const struct x10 *x, struct facts *f, struct err *e)
     f->jobs = x10_live_jobs(x, e);
     if (!f->jobs)
         return -1;
-    ended = x10_ended_jobs(x, started, X10_MOST_JOBS, e);
+    ended = x10_ended_jobs(x, started, SIZE_MAX, fields, e);
     if (!ended || client_call(x->client, "health", NULL, &f->health, e) < 0)
         return -1;
     f->bands = count_bands(f->jobs);
