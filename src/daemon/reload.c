@@ -1,7 +1,7 @@
 /* Reading the settings again while jobs run: see reload.h. What is looked up each time that it
- * is needed takes effect at once. What the planner, the ledger or the probe were built from is
- * named in the log and waits for the next start: half of a rule would be worse than the old
- * one. Called by main.c when HUP comes. */
+ * is needed takes effect at once, and so do limits and the order, of which the next plan hears.
+ * What the ledger or the probe were built from is named in the log and waits for the next
+ * start: half of a rule would be worse than the old one. Called by main.c when HUP comes. */
 #include "daemon/reload.h"
 
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "daemon/daemon.h"
 #include "daemon/logging.h"
 #include "daemon/options.h"
+#include "daemon/rules.h"
 #include "spec/config.h"
 
 /* Settings that nothing keeps a copy of. */
@@ -24,18 +25,40 @@ static const char *const live[] = {
     "conda",       "job_max_processes",
 };
 
+/* Those from which rules_take makes what the planner goes by. */
+static const char *const rules[] = {
+    "order",         "patience_s",        "fair_share",       "max_running",
+    "max_gpus",      "max_vram_mib",      "pending_max",      "user_max_running",
+    "user_max_gpus", "user_max_vram_mib", "user_max_pending", "users",
+};
+
 static bool
-is_live(const char *key)
+is_among(const char *key, const char *const *keys, size_t n)
 {
-    for (size_t i = 0; i < sizeof live / sizeof live[0]; i++)
-        if (strcmp(key, live[i]) == 0)
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(key, keys[i]) == 0)
             return true;
     return false;
 }
 
-static void
-say_change(const char *key, bool taken)
+static bool
+is_rule(const char *key)
 {
+    return is_among(key, rules, sizeof rules / sizeof rules[0]);
+}
+
+static bool
+is_live(const char *key)
+{
+    return is_rule(key) || is_among(key, live, sizeof live / sizeof live[0]);
+}
+
+/* arg: whether a rule has changed. */
+static void
+say_change(void *arg, const char *key, bool taken)
+{
+    if (is_rule(key))
+        *(bool *)arg = true;
     if (taken)
         log_info("event=setting key=%s changed", key);
     else
@@ -47,6 +70,7 @@ reload_settings(struct daemon *d)
 {
     struct config fresh;
     struct err e = {0};
+    bool new_rules = false;
     if (log_reopen(&e))
         log_error("event=log-not-reopened %s", e.text);
     if (options_read_config(d->options, &d->places, &fresh, &e)) {
@@ -54,8 +78,10 @@ reload_settings(struct daemon *d)
         config_free(&fresh);
         return;
     }
-    config_take(&d->config, &fresh, is_live, say_change);
+    config_take(&d->config, &fresh, is_live, say_change, &new_rules);
     config_free(&fresh);
+    if (new_rules)
+        rules_take(d);
     logging_apply(&d->config);
     log_info("event=reloaded");
 }

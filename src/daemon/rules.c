@@ -1,4 +1,5 @@
-/* From settings to the planner. Called by main.c before anything is planned. */
+/* From settings to the planner. Called by main.c before anything is planned, and by reload.c
+ * when settings have changed. */
 #include "daemon/rules.h"
 
 #include <pwd.h>
@@ -11,6 +12,7 @@
 #include "daemon/daemon.h"
 #include "daemon/depend.h"
 #include "daemon/modelfile.h"
+#include "daemon/turn.h"
 
 static struct limit
 limit_each(const struct config *c)
@@ -70,8 +72,20 @@ make_users(struct daemon *d)
     qsort(l->users, l->n_users, sizeof *l->users, compare_uids);
 }
 
-void
-rules_make(struct daemon *d)
+/* Who is no longer named counts as everybody does. */
+static void
+free_users(struct daemon *d)
+{
+    for (size_t i = 0; i < d->limits.n_users; i++)
+        fair_set_weight(d->fair, d->limits.users[i].uid, 1);
+    free(d->limits.users);
+    d->limits.users = NULL;
+    d->limits.n_users = 0;
+}
+
+/* d->limits, and the rules that point to it. */
+static struct plan_rules
+make_rules(struct daemon *d)
 {
     static const enum plan_order orders[] = {
         [ORDER_BY_QUEUE] = PLAN_QUEUE,
@@ -82,15 +96,30 @@ rules_make(struct daemon *d)
     const struct config *c = &d->config;
     d->limits.all = limit_all(c);
     d->limits.each = limit_each(c);
-    struct plan_rules rules = {.order = orders[c->order],
+    make_users(d);
+    return (struct plan_rules){.order = orders[c->order],
                                .patience_ms = c->patience_s * 1000,
                                .fair_share = c->fair_share != 0,
                                .limits = &d->limits};
-    d->fair = fair_new(c->fair_half_life_s * 1000);
-    make_users(d);
+}
+
+void
+rules_make(struct daemon *d)
+{
+    d->fair = fair_new(d->config.fair_half_life_s * 1000);
+    struct plan_rules rules = make_rules(d);
     d->planner = planner_new(&rules, d->fair);
     d->depend = depend_new();
     (void)modelfile_current(d); /* says at the start what is wrong with it */
+}
+
+void
+rules_take(struct daemon *d)
+{
+    free_users(d);
+    struct plan_rules rules = make_rules(d);
+    planner_set_rules(d->planner, &rules);
+    turn_touch(d);
 }
 
 void

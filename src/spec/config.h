@@ -88,7 +88,7 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
 /* Takes over from fresh, which is still to be freed, those settings that `may` allows;
  * `differs` is told of each that is not what it was, and whether it was taken. */
 void config_take(struct config *c, struct config *fresh, bool (*may)(const char *key),
-                 void (*differs)(const char *key, bool taken));
+                 void (*differs)(void *arg, const char *key, bool taken), void *arg);
 
 /* One setting from the environment or an option. A list is separated by commas. */
 int config_set(struct config *c, const char *key, const char *value, struct err *e);

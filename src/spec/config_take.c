@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "spec/config_table.h"
 
-/* What one field takes in struct config; 0: more than one field. */
+/* What one field takes in struct config; 0: users, which are two. */
 static size_t
 field_size(enum config_type type)
 {
@@ -27,10 +27,26 @@ field_size(enum config_type type)
 }
 
 static void
+swap_users(struct config *a, struct config *b)
+{
+    struct config_user *users = a->users;
+    size_t n = a->n_users;
+
+    a->users = b->users;
+    a->n_users = b->n_users;
+    b->users = users;
+    b->n_users = n;
+}
+
+static void
 swap(const struct setting *s, struct config *a, struct config *b)
 {
     unsigned char keep[sizeof(int64_t)];
     size_t n = field_size(s->type);
+    if (s->type == TYPE_USERS) {
+        swap_users(a, b);
+        return;
+    }
     void *x = (char *)a + s->offset, *y = (char *)b + s->offset;
 
     memcpy(keep, x, n);
@@ -40,7 +56,7 @@ swap(const struct setting *s, struct config *a, struct config *b)
 
 void
 config_take(struct config *c, struct config *fresh, bool (*may)(const char *key),
-            void (*differs)(const char *key, bool taken))
+            void (*differs)(void *arg, const char *key, bool taken), void *arg)
 {
     for (size_t i = 0; i < CONFIG_SETTINGS; i++) {
         const struct setting *s = &config_settings[i];
@@ -50,9 +66,9 @@ config_take(struct config *c, struct config *fresh, bool (*may)(const char *key)
         config_add_value(s, fresh, &new);
         if (strcmp(buf_str(&old), buf_str(&new)) == 0)
             continue;
-        bool taken = may(s->key) && field_size(s->type) > 0;
+        bool taken = may(s->key);
         if (taken)
             swap(s, c, fresh);
-        differs(s->key, taken);
+        differs(arg, s->key, taken);
     }
 }

@@ -32,6 +32,26 @@ with_settings()
     is jobs "$(berth queue -o id | wc -l)" 3
 }
 
+@test "limits that are changed while jobs wait count from the HUP on" {
+    with_settings user_max_running 1 user_max_pending 1
+    for i in 1 2; do
+        berth submit --vram 1G -- sleep 1000
+    done
+    is reason "$(job_field 2 reason)" UserLimit
+    try berth submit -- true
+    is "status of one too many" "$status" 6
+    printf 'user_max_running: 1\nusers: {"%s": {max_running: 2, max_pending: 5}}\n' "$(id -un)" >limits.yaml
+    kill -HUP "$(daemon_pid)"
+    wait_for_event kind=started job=2 >/dev/null
+    has log "$(cat "$BERTH_DIR/daemon.log")" 'key=users changed'
+    berth submit --hold -- true
+    berth submit --vram 1G -- sleep 1000
+    is "reason of the third" "$(job_field 4 reason)" UserLimit
+    echo 'user_max_running: 3' >limits.yaml
+    kill -HUP "$(daemon_pid)"
+    wait_for_event kind=started job=4 >/dev/null
+}
+
 @test "the queue as a whole has an end" {
     with_settings pending_max 1
     berth submit --hold -- true
