@@ -292,14 +292,17 @@ LINES
     sched jobs.txt --sim 1
     is status "$status" 3
     sched jobs.txt --sim 1
-    is 'status of a run with nothing to do' "$status" 0
+    is 'status of a run with nothing to do' "$status" 3
+    has output "$out" 'all 0 jobs done — 0 ok, 0 failed'
+    has output "$out" '  failed before: job 2 \(failed, exit 3\) — echo x >>ran; exit 3$'
     has output "$out" 'job 1 already completed ok — skipping \(journal\): echo x >>ran$'
-    has_not output "$out" 'job 2'
+    has_not output "$out" 'job 2 (started|already)'
     is 'times run' "$(wc -l <ran)" 2
     sched jobs.txt --sim 1 --fresh
     is 'times run' "$(wc -l <ran)" 4
     printf '[vram=2G] echo x >>ran\n[vram=1G] echo y >>ran\n' >jobs.txt
     sched jobs.txt --sim 1
+    is 'status once the line that failed has gone' "$status" 0
     is 'times run' "$(wc -l <ran)" 5
     # The journal alone says what is over, whatever the daemon remembers.
     rm gpusched_logs/journal.jsonl

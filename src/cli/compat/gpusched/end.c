@@ -291,16 +291,35 @@ count(const struct gpusched *g, const char *verdict)
     return n;
 }
 
+/* Lines that an earlier run has seen fail: that they are not run again does not make them well.
+ */
+static int64_t
+say_failed_before(struct gpusched *g, int64_t highest)
+{
+    for (size_t i = 0; i < g->specs.n; i++) {
+        const struct gs_job *job = g->specs.at[i].job;
+
+        if (!job->before || !job->terminal || job->ok || strcmp(job->status, "cancelled") == 0)
+            continue;
+        gs_say(g, "  failed before: job %lld (%s, exit %lld) — %s", (long long)job->no,
+               job->status, (long long)job->code, job->command);
+        highest = job->code > highest ? job->code : highest > 0 ? highest : 1;
+    }
+    return highest;
+}
+
 int
 gs_summary(struct gpusched *g)
 {
     size_t failed = 0, cancelled = count(g, "cancelled");
-    int64_t highest = 1;
+    int64_t highest = 0;
 
     for (size_t i = 0; i < g->n_results; i++) {
-        failed += has_failed(&g->results[i]);
-        if (has_failed(&g->results[i]) && g->results[i].code > highest)
-            highest = g->results[i].code;
+        const struct gs_result *r = &g->results[i];
+
+        failed += has_failed(r);
+        if (has_failed(r))
+            highest = r->code > highest ? r->code : highest > 0 ? highest : 1;
     }
     gs_say(g,
            "all %zu jobs done — %zu ok, %zu failed, %zu cancelled, %zu under-declared vram, "
@@ -314,6 +333,7 @@ gs_summary(struct gpusched *g)
             gs_say(g, "  failed: job %lld (%s, exit %lld) — %s", (long long)r->job->no,
                    r->verdict, (long long)r->code, r->job->command);
     }
+    highest = say_failed_before(g, highest);
     gs_flush(g);
-    return failed ? (int)(highest & 255) : 0;
+    return highest < 255 ? (int)highest : 255;
 }

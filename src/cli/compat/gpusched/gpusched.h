@@ -78,8 +78,10 @@ struct gs_job {
     char *command;
     int64_t attempts; /* that have ended */
     bool terminal, ok;
-    bool before; /* was ok before this run */
-    bool known;  /* the journal had it before this run */
+    bool before;        /* was over before this run: */
+    const char *status; /* of static life; how */
+    int64_t code;
+    bool known; /* the journal had it before this run */
     bool skip_said;
     bool orphan_said;
     int64_t next_vram;    /* after an OOM; 0: as declared */

@@ -38,17 +38,18 @@ gs_job_of(struct gpusched *g, const struct gs_spec *spec)
 
 /* ---------------------------------------------------------------- reading */
 
-static bool
-is_terminal(const char *status)
+/* Of static life; NULL: that is no end. */
+static const char *
+terminal_status(const char *status)
 {
     static const char *const all[] = {"ok",         "failed",     "timeout",
                                       "infeasible", "failed_oom", "cancelled"};
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(status, all[i]) == 0)
-            return true;
+            return all[i];
     }
-    return false;
+    return NULL;
 }
 
 static void
@@ -88,7 +89,9 @@ fold(struct gpusched *g, const json_t *ev)
         const char *status = answer_str(ev, "status");
 
         job->attempts++;
-        job->terminal = is_terminal(status[0] ? status : "failed");
+        job->status = terminal_status(status[0] ? status : "failed");
+        job->code = answer_int(ev, "returncode", 1);
+        job->terminal = job->status;
         job->ok = strcmp(status, "ok") == 0;
     } else if (strcmp(kind, "interrupted") != 0) {
         return;
@@ -116,7 +119,7 @@ gs_journal_load(struct gpusched *g, struct err *e)
     records_free(&r);
     HASH_ITER(hh, g->jobs, job, next)
     {
-        job->before = job->ok;
+        job->before = job->terminal;
         job->known = job->no > 0 || job->was_running;
     }
     return 0;

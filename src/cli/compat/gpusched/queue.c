@@ -158,7 +158,7 @@ is_pending(struct gpusched *g, const struct gs_spec *spec)
         return false;
     if (!job->terminal)
         return true;
-    if (job->before && !job->skip_said)
+    if (job->before && job->ok && !job->skip_said)
         gs_say(g, "job %lld already completed ok — skipping (journal): %s", (long long)job->no,
                spec->command);
     job->skip_said = true;
