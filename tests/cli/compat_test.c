@@ -202,7 +202,7 @@ expect_refusal(const struct pyarg_parser *p, const char *line, const char *words
 {
     auto_free char *copy = xstrdup(line);
     char *argv[16] = {NULL}, *rest = copy, *word, text[2048];
-    struct pyarg_value v[ARGS + 1];
+    struct pyarg_value v[ARGS + 1], of_command[ARGS + 1];
     int argc = 0, status = -1, ends[2], old = dup(STDERR_FILENO);
     ssize_t n;
 
@@ -211,9 +211,7 @@ expect_refusal(const struct pyarg_parser *p, const char *line, const char *words
     assert_int_equal(pipe(ends), 0);
     dup2(ends[1], STDERR_FILENO);
     close(ends[1]);
-    int at = pyarg_read(p, argc, argv, v, &status);
-    if (at != PYARG_EXIT && p->commands)
-        at = pyarg_read_command(p, argc - at, argv + at, v, &status);
+    int at = pyarg_read(p, argc, argv, v, of_command, &status);
     dup2(old, STDERR_FILENO);
     close(old);
     n = read(ends[0], text, sizeof text - 1);
@@ -279,7 +277,7 @@ reads_options_anywhere(void **state)
 
         while (argc < 7 && lines[i][argc])
             argc++;
-        assert_int_equal(pyarg_read(&p, argc, lines[i], v, &status), 0);
+        assert_int_equal(pyarg_read(&p, argc, lines[i], v, NULL, &status), PYARG_NONE);
         assert_string_equal(v[FILE_NAME].text, "f");
         assert_string_equal(v[GPUS].text, "0,1");
         assert_int_equal(v[MARGIN].i, -5);

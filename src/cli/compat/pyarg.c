@@ -1,7 +1,6 @@
 /* Reading a command line as argparse does; see pyarg.h. */
 #include "cli/compat/pyarg.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +13,24 @@
 #include "cli/cli.h"
 #include "cli/compat/pytext.h"
 
+/* A word of the command line as argparse takes it, before anything of it is obeyed. */
+struct word {
+    char kind;             /* A: an argument; O: an option; -: the first -- */
+    const struct pyarg *a; /* the option; NULL: one that nobody knows */
+    bool is_long;          /* said by a name with two dashes */
+    const char *value;     /* in the same word; NULL: none */
+};
+
 struct reader {
     const struct pyarg_parser *p;
-    const struct pyarg_parser *whole; /* who complains of words that nobody knows */
     int argc;
     char **argv;
-    int at;
+    struct word *words;
     struct pyarg_value *values;
+    struct pyarg_value *of_command;
     struct buf extras; /* words that nobody knows */
-    bool only_words;   /* behind -- */
-    int command;       /* index in argv; 0: not yet */
+    int n_extras;
+    int command; /* index of what was said; PYARG_NONE */
     int status;
     bool done;
 };
@@ -117,66 +124,118 @@ take_value(struct reader *r, const struct pyarg *a, const char *text)
 
 /* ------------------------------------------------------- which word is what */
 
+static bool
+is_name(const char *name, const char *word, size_t n)
+{
+    return name && strlen(name) == n && memcmp(name, word, n) == 0;
+}
+
 /* The option of that whole name of n bytes. */
 static const struct pyarg *
 find_exact(const struct reader *r, const char *word, size_t n)
 {
     for (const struct pyarg *a = r->p->args; a->name; a++) {
-        if (!pyarg_is_option(a))
-            continue;
-        if ((strlen(a->name) == n && memcmp(a->name, word, n) == 0) ||
-            (a->letter && strlen(a->letter) == n && memcmp(a->letter, word, n) == 0))
+        if (pyarg_is_option(a) && (is_name(a->name, word, n) || is_name(a->letter, word, n)))
             return a;
     }
     return NULL;
 }
 
-/* The only option whose name begins so; several are an error. */
-static const struct pyarg *
-find_beginning(struct reader *r, const char *word, size_t n)
+/* --beginning of the only name that begins so, with or without =value; several are an error. */
+static bool
+find_beginning(struct reader *r, const char *text, struct word *w)
 {
-    const struct pyarg *found = NULL;
     auto_buf struct buf names = BUF_INIT;
+    size_t n = strcspn(text, "=");
     int matches = 0;
 
     for (const struct pyarg *a = r->p->args; a->name; a++) {
-        if (!pyarg_is_option(a) || strncmp(a->name, word, n) != 0)
+        if (strncmp(a->name, text, n) != 0)
             continue;
         buf_addf(&names, "%s%s", matches++ ? ", " : "", a->name);
-        found = a;
+        *w = (struct word){'O', a, true, text[n] ? text + n + 1 : NULL};
     }
     if (matches > 1)
-        fail(r, "ambiguous option: %s could match %s", word, buf_str(&names));
-    return found;
+        fail(r, "ambiguous option: %s could match %s", text, buf_str(&names));
+    return matches > 0;
 }
 
 static bool
-is_negative_number(const char *word)
+find_option(struct reader *r, const char *text, struct word *w)
 {
-    double v;
+    const struct pyarg *a = find_exact(r, text, strlen(text));
+    size_t n = strcspn(text, "=");
 
-    return word[0] == '-' && (isdigit((unsigned char)word[1]) || word[1] == '.') &&
-           py_float(word, &v);
-}
-
-/* Whether argparse takes the word for an option, known or not. */
-static bool
-looks_like_option(const struct reader *r, const char *word)
-{
-    if (word[0] != '-' || !word[1] || r->only_words)
-        return false;
-    if (find_exact(r, word, strcspn(word, "=")))
+    *w = (struct word){'O', a, text[1] == '-', NULL};
+    if (a)
         return true;
-    return !is_negative_number(word) && !strchr(word, ' ');
+    if (text[n] && (w->a = find_exact(r, text, n))) {
+        w->value = text + n + 1;
+        return true;
+    }
+    if (text[1] == '-')
+        return find_beginning(r, text, w);
+    *w = (struct word){'O', find_exact(r, text, 2), false, text + 2};
+    return w->a != NULL;
+}
+
+/* -5, -.5, -1.5 and no more. */
+static bool
+is_negative_number(const char *text)
+{
+    size_t digits = strspn(text + 1, "0123456789");
+    const char *rest = text + 1 + digits;
+
+    if (*rest == '\0')
+        return digits > 0;
+    return *rest == '.' && rest[1] && rest[1 + strspn(rest + 1, "0123456789")] == '\0';
+}
+
+static void
+classify(struct reader *r)
+{
+    bool only_words = false;
+
+    for (int i = 1; i < r->argc && !r->done; i++) {
+        const char *text = r->argv[i];
+        struct word *w = &r->words[i];
+
+        w->kind = 'A';
+        if (only_words || text[0] != '-')
+            continue;
+        if (strcmp(text, "--") == 0) {
+            only_words = true;
+            w->kind = '-';
+        } else if (text[1] && !find_option(r, text, w)) {
+            *w = (struct word){.kind =
+                                   is_negative_number(text) || strchr(text, ' ') ? 'A' : 'O'};
+        }
+    }
 }
 
 /* ------------------------------------------------------------------ reading */
 
 static void
-show(struct reader *r, const struct pyarg *a)
+add_extra(struct reader *r, const char *word)
+{
+    buf_addf(&r->extras, "%s%s", r->n_extras++ ? " " : "", word);
+}
+
+static bool
+takes_value(const struct pyarg *a)
+{
+    return a->type < PYARG_FLAG;
+}
+
+static void
+obey_flag(struct reader *r, const struct pyarg *a)
 {
     auto_buf struct buf out = BUF_INIT;
 
+    if (a->type == PYARG_FLAG) {
+        r->values[a - r->p->args].text = "";
+        return;
+    }
     if (a->type == PYARG_HELP)
         pyarg_add_help(&out, r->p);
     else
@@ -185,76 +244,73 @@ show(struct reader *r, const struct pyarg *a)
     r->done = true;
 }
 
-/* value: behind `=` or in the same word as a letter; NULL: the next word, if it needs one. */
 static void
-take_option(struct reader *r, const struct pyarg *a, const char *value)
+fail_explicit(struct reader *r, const struct pyarg *a, const char *value)
 {
-    auto_buf struct buf name = BUF_INIT;
-    bool takes_none = a->type >= PYARG_FLAG;
+    auto_buf struct buf name = BUF_INIT, shown = BUF_INIT;
 
     add_name(&name, a);
-    if (takes_none && value) {
-        auto_buf struct buf shown = BUF_INIT;
-
-        py_add_repr(&shown, value);
-        fail(r, "argument %s: ignored explicit argument %s", buf_str(&name), buf_str(&shown));
-    } else if (a->type == PYARG_FLAG) {
-        r->values[a - r->p->args].text = "";
-    } else if (takes_none) {
-        show(r, a);
-    } else if (value) {
-        take_value(r, a, value);
-    } else if (r->at + 1 < r->argc && strcmp(r->argv[r->at + 1], "--") != 0 &&
-               !looks_like_option(r, r->argv[r->at + 1])) {
-        take_value(r, a, r->argv[++r->at]);
-    } else {
-        fail(r, "argument %s: expected one argument", buf_str(&name));
-    }
+    py_add_repr(&shown, value);
+    fail(r, "argument %s: ignored explicit argument %s", buf_str(&name), buf_str(&shown));
 }
 
-/* -v, -vfoo, -xv; a letter that nobody knows leaves the word to the extras. */
-static bool
-take_letters(struct reader *r, const char *word)
+/* -qv and -qmfast: letters without a value in one word, up to one that takes the rest for its
+ * value. What was passed is obeyed behind the last of them. NULL: it failed. */
+static const struct pyarg *
+pass_letters(struct reader *r, const struct word *w, const struct pyarg **passed, size_t *n,
+             const char **value)
 {
-    for (const char *at = word + 1; *at && !r->done; at++) {
-        char name[3] = {'-', *at, '\0'};
-        const struct pyarg *a = find_exact(r, name, 2);
+    const struct pyarg *a = w->a;
 
-        if (!a)
-            return at != word + 1;
-        if (a->type < PYARG_FLAG) {
-            take_option(r, a, at[1] ? at + 1 : NULL);
-            return true;
+    *value = w->value;
+    while (*value && !takes_value(a)) {
+        const char letter[] = {'-', **value, '\0'};
+        const struct pyarg *next = w->is_long || !**value ? NULL : find_exact(r, letter, 2);
+
+        if (!next) {
+            fail_explicit(r, a, *value);
+            return NULL;
         }
-        take_option(r, a, NULL);
+        passed[(*n)++] = a;
+        a = next;
+        *value = (*value)[1] ? *value + 1 : NULL;
     }
-    return true;
+    return a;
 }
 
-static void
-add_extra(struct reader *r, const char *word)
+/* The option at that index. Returns the index behind it and its value. */
+static int
+take_option(struct reader *r, int at)
 {
-    if (r->extras.len)
-        buf_addc(&r->extras, ' ');
-    buf_adds(&r->extras, word);
-}
+    const struct word *w = &r->words[at];
+    auto_free const struct pyarg **passed =
+        xcalloc(strlen(r->argv[at]) + 1, sizeof(const struct pyarg *));
+    const struct pyarg *a;
+    const char *value;
+    size_t n = 0;
 
-static void
-take_dashed(struct reader *r, char *word)
-{
-    size_t n = strcspn(word, "=");
-    const struct pyarg *a = find_exact(r, word, strlen(word));
+    if (!w->a) {
+        add_extra(r, r->argv[at]);
+        return at + 1;
+    }
+    a = pass_letters(r, w, passed, &n, &value);
+    if (a && takes_value(a) && !value) {
+        auto_buf struct buf name = BUF_INIT;
 
-    if (!a && word[n])
-        a = find_exact(r, word, n);
-    if (!a && word[1] == '-')
-        a = find_beginning(r, word, n);
-    if (r->done)
-        return;
-    if (a)
-        take_option(r, a, word[n] ? word + n + 1 : NULL);
-    else if (word[1] == '-' || !take_letters(r, word))
-        add_extra(r, word);
+        add_name(&name, a);
+        if (++at == r->argc || r->words[at].kind != 'A') {
+            fail(r, "argument %s: expected one argument", buf_str(&name));
+            return at;
+        }
+        value = r->argv[at];
+    }
+    for (size_t i = 0; a && i < n && !r->done; i++)
+        obey_flag(r, passed[i]);
+    if (a && !r->done && takes_value(a))
+        take_value(r, a, value);
+    else if (a && !r->done)
+        obey_flag(r, a);
+    return at + 1;
 }
 
 /* The first word of the table that has no value yet. */
@@ -268,43 +324,33 @@ next_word(const struct reader *r)
     return NULL;
 }
 
-static void
-take_word(struct reader *r, char *word)
+static char
+kind_at(const struct reader *r, int at)
 {
-    const struct pyarg *a = next_word(r);
-
-    if (a)
-        take_value(r, a, word);
-    else if (r->p->commands && !r->command)
-        r->command = r->at;
-    else
-        add_extra(r, word);
+    return at < r->argc ? r->words[at].kind : '\0';
 }
 
-static void
-check_command(struct reader *r)
+static int take_command(struct reader *r, int at);
+
+/* As many words as the table still wants, and the command behind them. Returns the index of
+ * what it does not want. */
+static int
+take_words(struct reader *r, int at)
 {
-    auto_buf struct buf shown = BUF_INIT;
+    const struct pyarg *a;
 
-    if (!r->p->commands || r->done)
-        return;
-    if (!r->command) {
-        if (!r->p->needs_no_command)
-            fail(r, "the following arguments are required: %s", r->p->dest);
-        return;
-    }
-    for (const struct pyarg_command *c = r->p->commands; c->name; c++) {
-        if (strcmp(c->name, r->argv[r->command]) == 0)
-            return;
-        buf_addf(&shown, "%s'%s'", shown.len ? ", " : "", c->name);
-    }
-    {
-        auto_buf struct buf word = BUF_INIT;
+    while (!r->done && (a = next_word(r))) {
+        int word = at + (kind_at(r, at) == '-');
 
-        py_add_repr(&word, r->argv[r->command]);
-        fail(r, "argument %s: invalid choice: %s (choose from %s)", r->p->dest, buf_str(&word),
-             buf_str(&shown));
+        if (kind_at(r, word) != 'A')
+            return at;
+        take_value(r, a, r->argv[word]);
+        at = word + 1 + (kind_at(r, word + 1) == '-');
     }
+    if (r->done || !r->p->commands || r->command != PYARG_NONE ||
+        kind_at(r, at + (kind_at(r, at) == '-')) != 'A')
+        return at;
+    return take_command(r, at);
 }
 
 static void
@@ -316,67 +362,95 @@ check_all(struct reader *r)
         if (!pyarg_is_option(a) && !r->values[a - r->p->args].text)
             buf_addf(&missing, "%s%s", missing.len ? ", " : "", a->name);
     }
+    if (!r->done && r->p->commands && r->command == PYARG_NONE && !r->p->needs_no_command)
+        buf_addf(&missing, "%s%s", missing.len ? ", " : "", r->p->dest);
     if (missing.len)
         fail(r, "the following arguments are required: %s", buf_str(&missing));
-    check_command(r);
-    if (!r->done && r->extras.len) {
-        r->p = r->whole;
-        fail(r, "unrecognized arguments: %s", buf_str(&r->extras));
-    }
-}
-
-static int
-read_all(struct reader *r)
-{
-    for (r->at = 1; r->at < r->argc && !r->done && !r->command; r->at++) {
-        char *word = r->argv[r->at];
-
-        if (!r->only_words && strcmp(word, "--") == 0)
-            r->only_words = true;
-        else if (looks_like_option(r, word))
-            take_dashed(r, word);
-        else
-            take_word(r, word);
-    }
-    check_all(r);
-    buf_free(&r->extras);
-    return r->done ? PYARG_EXIT : r->command;
 }
 
 static void
-clear_values(const struct pyarg *args, struct pyarg_value *values)
+read_all(struct reader *r)
 {
-    for (size_t i = 0; args[i].name; i++)
-        values[i] = (struct pyarg_value){0};
+    int at = 1, last = 0;
+
+    for (size_t i = 0; r->p->args[i].name; i++)
+        r->values[i] = (struct pyarg_value){0};
+    r->words = xcalloc((size_t)r->argc + 1, sizeof *r->words);
+    r->command = PYARG_NONE;
+    classify(r);
+    for (int i = 1; i < r->argc; i++)
+        last = r->words[i].kind == 'O' ? i : last;
+    while (!r->done && at <= last) {
+        int before = at;
+
+        if (kind_at(r, at) != 'O')
+            at = take_words(r, at);
+        if (at > before)
+            continue;
+        while (kind_at(r, at) != 'O')
+            add_extra(r, r->argv[at++]);
+        at = take_option(r, at);
+    }
+    if (!r->done)
+        at = take_words(r, at);
+    while (!r->done && at < r->argc)
+        add_extra(r, r->argv[at++]);
+    check_all(r);
+    free(r->words);
+}
+
+static int
+find_command(struct reader *r, const char *name)
+{
+    auto_buf struct buf all = BUF_INIT, shown = BUF_INIT;
+    const struct pyarg_command *commands = r->p->commands;
+
+    for (int i = 0; commands[i].name; i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return i;
+        buf_addf(&all, "%s'%s'", i ? ", " : "", commands[i].name);
+    }
+    py_add_repr(&shown, name);
+    fail(r, "argument %s: invalid choice: %s (choose from %s)", r->p->dest, buf_str(&shown),
+         buf_str(&all));
+    return PYARG_NONE;
+}
+
+/* All that follows is the command's. */
+static int
+take_command(struct reader *r, int at)
+{
+    int i = find_command(r, r->argv[at]);
+
+    r->command = i;
+    if (i == PYARG_NONE)
+        return r->argc;
+
+    auto_free char *prog = xasprintf("%s %s", r->p->prog, r->p->commands[i].name);
+    const struct pyarg_parser p = {.prog = prog, .args = r->p->commands[i].args};
+    struct reader sub = {
+        .p = &p, .argc = r->argc - at, .argv = r->argv + at, .values = r->of_command};
+
+    read_all(&sub);
+    if (sub.n_extras)
+        add_extra(r, buf_str(&sub.extras));
+    buf_free(&sub.extras);
+    r->done = sub.done;
+    r->status = sub.status;
+    return r->argc;
 }
 
 int
 pyarg_read(const struct pyarg_parser *p, int argc, char **argv, struct pyarg_value *values,
-           int *status)
+           struct pyarg_value *of_command, int *status)
 {
-    struct reader r = {.p = p, .whole = p, .argc = argc, .argv = argv, .values = values};
-    int rc;
+    struct reader r = {
+        .p = p, .argc = argc, .argv = argv, .values = values, .of_command = of_command};
 
-    clear_values(p->args, values);
-    rc = read_all(&r);
+    read_all(&r);
+    if (!r.done && r.n_extras)
+        fail(&r, "unrecognized arguments: %s", buf_str(&r.extras));
+    buf_free(&r.extras);
     *status = r.status;
-    return rc;
-}
-
-int
-pyarg_read_command(const struct pyarg_parser *p, int argc, char **argv,
-                   struct pyarg_value *values, int *status)
-{
-    const struct pyarg_command *c = p->commands;
-
-    while (strcmp(c->name, argv[0]) != 0)
-        c++;
-    auto_free char *prog = xasprintf("%s %s", p->prog, c->name);
-    const struct pyarg_parser sub = {.prog = prog, .args = c->args};
-    struct reader r = {.p = &sub, .whole = p, .argc = argc, .argv = argv, .values = values};
-
-    clear_values(c->args, values);
-    int rc = read_all(&r);
-    *status = r.status;
-    return rc == PYARG_EXIT ? PYARG_EXIT : (int)(c - p->commands);
+    return r.done ? PYARG_EXIT : r.command;
 }

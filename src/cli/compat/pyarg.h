@@ -56,15 +56,13 @@ struct pyarg_value {
 };
 
 #define PYARG_EXIT (-1)
+#define PYARG_NONE (-2)
 
-/* Reads argv[1..]. values has as many entries as args has rows. Without commands 0. With them
- * the index in argv of the word that names one (0: none, where none is needed), which begins
- * what pyarg_read_command is to be given. PYARG_EXIT: end with *status. */
+/* Reads argv[1..]. values has as many entries as args has rows; of_command as many as the
+ * longest table of a command, and is set when there is one. The command's index in p->commands,
+ * PYARG_NONE when none was said or there are none, PYARG_EXIT: end with *status. */
 int pyarg_read(const struct pyarg_parser *p, int argc, char **argv, struct pyarg_value *values,
-               int *status);
-/* The command's index in p->commands, or PYARG_EXIT. argv[0] is its name. */
-int pyarg_read_command(const struct pyarg_parser *p, int argc, char **argv,
-                       struct pyarg_value *values, int *status);
+               struct pyarg_value *of_command, int *status);
 
 /* The usage line and "PROG: error: words" to standard error. Returns 2. */
 int pyarg_error(const struct pyarg_parser *p, const char *fmt, ...)

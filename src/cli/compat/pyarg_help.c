@@ -157,28 +157,38 @@ sum_columns(char **parts, int n)
     return sum;
 }
 
+static void
+begin_line(struct buf *out, int indent, int *column)
+{
+    buf_addf(out, "\n%*s", indent, "");
+    *column = indent - 1;
+}
+
 void
 pyarg_add_usage(struct buf *out, const struct pyarg_parser *p)
 {
     auto_buf struct buf line = BUF_INIT;
     struct parts parts;
     int columns = width() > TEXT_MIN ? width() : TEXT_MIN;
-    int indent, column;
+    int indent, column, all;
     bool fits;
 
     collect(p, &parts);
+    all = sum_columns(parts.options, parts.n_options) + sum_columns(parts.words, parts.n_words);
     buf_addf(&line, "usage: %s", p->prog);
-    indent = (int)line.len + 1;
     column = (int)line.len;
-    fits = column + sum_columns(parts.options, parts.n_options) +
-               sum_columns(parts.words, parts.n_words) <=
-           columns;
+    indent = column + 1;
+    fits = column + all <= columns;
+    /* Behind a long name there would be no room: it has a line of its own. */
+    if (!fits && column * 4 > columns * 3) {
+        indent = (int)strlen("usage: ");
+        begin_line(&line, indent, &column);
+        fits = column + all <= columns;
+    }
     add_wrapped(&line, parts.options, parts.n_options, indent, columns, &column);
     /* Words begin a line of their own where not everything fits on one. */
-    if (!fits && parts.n_options > 0 && parts.n_words > 0) {
-        buf_addf(&line, "\n%*s", indent, "");
-        column = indent - 1;
-    }
+    if (!fits && parts.n_options > 0 && parts.n_words > 0)
+        begin_line(&line, indent, &column);
     add_wrapped(&line, parts.words, parts.n_words, indent, columns, &column);
     buf_add(out, line.data, line.len);
     buf_addc(out, '\n');
@@ -251,7 +261,7 @@ add_row(struct buf *out, const char *head, const char *help, int indent, int col
 static int
 help_column(const struct pyarg_parser *p)
 {
-    int longest = 0;
+    int longest = 0, most = width() - 20 > 4 ? width() - 20 : 4;
 
     for (const struct pyarg *a = p->args; a->name; a++) {
         auto_buf struct buf head = BUF_INIT;
@@ -264,7 +274,9 @@ help_column(const struct pyarg_parser *p)
         if (text_columns(c->name) + 4 > longest)
             longest = text_columns(c->name) + 4;
     }
-    return longest + 2 < HELP_COLUMN_MAX ? longest + 2 : HELP_COLUMN_MAX;
+    if (most > HELP_COLUMN_MAX)
+        most = HELP_COLUMN_MAX;
+    return longest + 2 < most ? longest + 2 : most;
 }
 
 static void

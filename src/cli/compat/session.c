@@ -303,13 +303,6 @@ find_id(const struct compat_session *s, int64_t id)
     return known;
 }
 
-static void
-forget_id(struct compat_session *s, struct compat_id *known)
-{
-    HASH_DEL(s->ids, known);
-    free(known);
-}
-
 void *
 compat_job_of(const struct compat_session *s, int64_t id)
 {
@@ -325,8 +318,10 @@ compat_bind(struct compat_session *s, int64_t *slot, int64_t id, void *job)
 
     if (*slot == id || id == 0)
         return;
-    if (known)
-        forget_id(s, known);
+    if (known) {
+        HASH_DEL(s->ids, known);
+        free(known);
+    }
     *slot = id;
     known = find_id(s, id);
     if (!known) {
@@ -340,9 +335,13 @@ compat_bind(struct compat_session *s, int64_t *slot, int64_t id, void *job)
 static void
 forget_ids(struct compat_session *s)
 {
-    struct compat_id *known, *next;
+    struct compat_id *known = s->ids, *next;
 
-    HASH_ITER(hh, s->ids, known, next) forget_id(s, known);
+    HASH_CLEAR(hh, s->ids);
+    for (; known; known = next) {
+        next = known->hh.next;
+        free(known);
+    }
 }
 
 void

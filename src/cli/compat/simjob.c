@@ -73,7 +73,7 @@ compat_simjob(int argc, char **argv)
     char *with[10] = {argv[0]};
     int status, n = 1;
 
-    if (pyarg_read(&parser, argc, argv, v, &status) == PYARG_EXIT)
+    if (pyarg_read(&parser, argc, argv, v, NULL, &status) == PYARG_EXIT)
         return status;
     if (!v[ARG_VRAM].text)
         return pyarg_error(&parser, "the following arguments are required: --vram");

@@ -297,11 +297,8 @@ compat_cudaq(int argc, char **argv)
     struct cudaq q = {.session = {.signals = -1}};
     struct pyarg_value none[2], v[ARGS];
     struct err e = {0};
-    int status, at = pyarg_read(&parser, argc, argv, none, &status);
+    int status, at = pyarg_read(&parser, argc, argv, none, v, &status);
 
-    if (at == PYARG_EXIT)
-        return status;
-    at = pyarg_read_command(&parser, argc - at, argv + at, v, &status);
     if (at == PYARG_EXIT)
         return status;
     cq_config_init(&q.config);

@@ -167,7 +167,7 @@ gs_read_options(struct gs_options *o, int argc, char **argv)
     struct pyarg_value v[ARGS];
     int status;
 
-    if (pyarg_read(&parser, argc, argv, v, &status) == PYARG_EXIT)
+    if (pyarg_read(&parser, argc, argv, v, NULL, &status) == PYARG_EXIT)
         return status;
     status = take_options(v, o);
     return status == 0 ? -1 : status;

@@ -400,7 +400,7 @@ compat_mgpu_server(int argc, char **argv)
     struct pyarg_value v[ARGS];
     int status = 0;
 
-    if (pyarg_read(&parser, argc, argv, v, &status) != PYARG_EXIT) {
+    if (pyarg_read(&parser, argc, argv, v, NULL, &status) != PYARG_EXIT) {
         s->listener = s->watch = -1;
         s->path = mgpu_socket();
         s->service.max_job_ms = v[ARG_MAX].i * 1000;

@@ -358,11 +358,8 @@ compat_scheduler(int argc, char **argv)
                                         .dest = "command"};
     struct pyarg_value g[GLOBALS], v[STARTS];
     const char *state_file;
-    int status, at = pyarg_read(&parser, argc, argv, g, &status);
+    int status, at = pyarg_read(&parser, argc, argv, g, v, &status);
 
-    if (at == PYARG_EXIT)
-        return status;
-    at = pyarg_read_command(&parser, argc - at, argv + at, v, &status);
     if (at == PYARG_EXIT)
         return status;
     state_file = v[START_STATE].text    ? v[START_STATE].text

@@ -221,11 +221,8 @@ compat_scheduler_10x(int argc, char **argv)
                                         .dest = "command"};
     struct pyarg_value g[GLOBALS], v[VALUES_MAX] = {0};
     const char *config;
-    int status, at = pyarg_read(&parser, argc, argv, g, &status);
+    int status, at = pyarg_read(&parser, argc, argv, g, v, &status);
 
-    if (at == PYARG_EXIT)
-        return status;
-    at = pyarg_read_command(&parser, argc - at, argv + at, v, &status);
     if (at == PYARG_EXIT)
         return status;
     config = v[ARG_CONFIG].text ? v[ARG_CONFIG].text : g[GLOBAL_CONFIG].text;
