@@ -114,21 +114,45 @@ write_temp(int dirfd, const char *temp, const void *bytes, size_t n, mode_t mode
     return close(TAKE_FD(fd)); /* some file systems report a full quota only here */
 }
 
+static int
+give_up_temp(int dirfd, const char *name, struct err *e)
+{
+    auto_free char *temp = xasprintf("%s.tmp", name);
+    int why = errno;
+
+    unlinkat(dirfd, temp, 0);
+    return err_errno(e, ERR_FAILED, why, "cannot write %s", name);
+}
+
+int
+file_write_temp_at(int dirfd, const char *name, const void *bytes, size_t n, mode_t mode,
+                   bool sync, struct err *e)
+{
+    auto_free char *temp = xasprintf("%s.tmp", name);
+
+    return write_temp(dirfd, temp, bytes, n, mode, sync) != 0 ? give_up_temp(dirfd, name, e)
+                                                              : 0;
+}
+
+int
+file_rename_temp_at(int dirfd, const char *name, bool sync, struct err *e)
+{
+    auto_free char *temp = xasprintf("%s.tmp", name);
+
+    if (renameat(dirfd, temp, dirfd, name) != 0)
+        return give_up_temp(dirfd, name, e);
+    if (sync && sync_folder_of(dirfd, name) != 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot make %s durable", name);
+    return 0;
+}
+
 int
 file_write_atomic_at(int dirfd, const char *name, const void *bytes, size_t n, mode_t mode,
                      bool sync, struct err *e)
 {
-    auto_free char *temp = xasprintf("%s.tmp", name);
-
-    if (write_temp(dirfd, temp, bytes, n, mode, sync) != 0 ||
-        renameat(dirfd, temp, dirfd, name) != 0) {
-        int why = errno;
-        unlinkat(dirfd, temp, 0);
-        return err_errno(e, ERR_FAILED, why, "cannot write %s", name);
-    }
-    if (sync && sync_folder_of(dirfd, name) != 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot make %s durable", name);
-    return 0;
+    if (file_write_temp_at(dirfd, name, bytes, n, mode, sync, e) != 0)
+        return -1;
+    return file_rename_temp_at(dirfd, name, sync, e);
 }
 
 int

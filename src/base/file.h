@@ -19,6 +19,10 @@ int file_read_at(int dirfd, const char *name, size_t max, struct buf *out, struc
  * is fsynced too, so the new content survives power loss once this returns. */
 int file_write_atomic_at(int dirfd, const char *name, const void *bytes, size_t n, mode_t mode,
                          bool sync, struct err *e);
+/* Its two halves, for who has to look once more before the rename. */
+int file_write_temp_at(int dirfd, const char *name, const void *bytes, size_t n, mode_t mode,
+                       bool sync, struct err *e);
+int file_rename_temp_at(int dirfd, const char *name, bool sync, struct err *e);
 
 /* mkdir -p with this mode for the folders it makes. */
 int file_mkdirs(const char *path, mode_t mode, struct err *e);

@@ -98,7 +98,8 @@ cudaq.py: error: the following arguments are required: command"
     is log "$(cat "$(field 'echo A' log_file)")" A
     has 'name of a log' "$(field 'echo A' log_file)" '^\./logs/job_[0-9]{8}_[0-9]{6}\.log$'
     has 'start' "$(field 'echo A' start_time)" '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{6}$'
-    has history "$(field 'echo A' history)" 'running.*completed'
+    has history "$(field 'echo A' history)" 'pending.*running.*completed'
+    has pid "$(field 'echo A' pid)" '^[0-9]+$'
     wait_for_output run '^\[cudaq\] No pending jobs\. Sleeping 1s \.\.\.$'
     stop "$pid_of_run"
     is 'first line' "$(head -1 <<<"$out")" '[cudaq] Starting job dispatch loop.'
@@ -225,6 +226,24 @@ JOBS
 [ ] python eval.py → GPU N/A → Pending'
     try cudaq.py status --jobs-file none.jsonl
     is 'without a file' "$status:$out" 0:
+    # What people write into it is shown as it is, and what is no record is said.
+    cat >jobs.jsonl <<'JOBS'
+{"command": 5, "status": "pending"}
+{"command": "a", "status": "running", "gpu_id": 0.5, "pid": null}
+{"command": "\u00df \ud83d\ude00", "status": "completed", "gpu_id": "1"}
+{"command": true, "gpu_id": 1e16}
+{"status": "pending"}
+JOBS
+    printf '{"command": "torn' >>jobs.jsonl
+    try cudaq.py status
+    is lines "$out" '[Warning] No command in ./jobs.jsonl: {"status": "pending"}
+[Warning] Invalid JSON line in ./jobs.jsonl: {"command": "torn
+[ ] 5 → GPU N/A → Pending
+[→] a → GPU 0.5 → Running (PID None)
+[✓] ß 😀 → GPU 1 → Completed
+[ ] True → GPU 1e+16 → Unknown'
+    try cudaq.py status --jobs-file .
+    is 'a folder' "$status:$err" '1:cudaq: . is a directory, not a file'
 }
 
 @test "E11 settings: the file over the defaults, the command line over the file" {
@@ -249,7 +268,10 @@ YAML
 
 @test "E13 records that are appended by hand are picked up; bad lines stay; nothing is lost" {
     printf 'not json\n{"command": "echo first", "status": "pending"}\n{"no": "command"}\n' >jobs.jsonl
+    printf '{"command": 5, "status": "pending"}\n\n{"command": "torn o' >>jobs.jsonl
+    printf 'echo \377\necho trunca\0ted\n' >commands.txt
     dispatch run
+    wait_for_output run '^\[Warning\] No UTF-8 text in commands\.txt, which is not run: echo trunca\\x00ted$'
     wait_for_output run '^\[Warning\] Invalid JSON line in \./jobs\.jsonl: not json$'
     wait_for_field 'echo first' status completed
     printf '{"command": "echo hand", "status": "pending"}\n' >>jobs.jsonl
@@ -257,6 +279,12 @@ YAML
     is 'the bad line' "$(head -1 jobs.jsonl)" 'not json'
     is 'the odd line' "$(sed -n 3p jobs.jsonl)" '{"no": "command"}'
     is 'times it was said' "$(grep -c 'not json' "$ROOT/run.out")" 1
+    # The end of a line that was torn off, and of lines that nobody ended, is no part of the next.
+    is 'the torn line' "$(sed -n 5p jobs.jsonl)" '{"command": "torn o'
+    printf '{"command": "echo open", "status": "pending"}{"command": "echo end", "status": "pending"}' >>jobs.jsonl
+    wait_for_field 'echo open' status completed
+    wait_for_field 'echo end' status completed
+    is 'lines' "$(grep -c . jobs.jsonl)" 8
     # Who asks for it has it run again.
     sed -i 's/"echo hand", "status": "completed"/"echo hand; true", "status": "pending"/' jobs.jsonl
     wait_for_field 'echo hand; true' status completed
@@ -264,6 +292,57 @@ YAML
     wait_for_field 'echo first' status completed
     stop "$pid_of_run"
     is 'runs of the first' "$(grep -c "Assigning job 'echo first'" <<<"$out")" 2
+}
+
+@test "who has the file open while it is replaced writes on, and nothing of that is lost" {
+    printf '{"command": "echo first", "status": "pending"}\n' >jobs.jsonl
+    dispatch run
+    wait_for_field 'echo first' status completed
+    exec 7>>jobs.jsonl
+    printf '{"command": "echo held", "stat' >&7
+    printf 'echo other\n' >commands.txt
+    wait_for_field 'echo other' status completed
+    printf 'us": "pending"}\n{"command": "echo last", "status": "pending"}' >&7
+    exec 7>&-
+    wait_for_field 'echo held' status completed
+    wait_for_field 'echo last' status completed
+    stop "$pid_of_run"
+    is 'lines' "$(grep -c . jobs.jsonl)" 4
+    has_not 'what it said' "$out" Warning.*JSON
+}
+
+@test "records taken out, put back as they were, set back: what was wished runs, and once" {
+    printf 'echo a >>ran\necho b >>ran\necho c >>ran\n' >commands.txt
+    dispatch run
+    wait_for_field 'echo c >>ran' status completed
+    wait_for_field 'echo b >>ran' status completed
+    wait_for_field 'echo a >>ran' status completed
+    # Those that are done go, and their commands do not come back while it runs.
+    sed -i '/echo a/d' jobs.jsonl
+    printf '{"command": "echo d >>ran", "status": "pending"}\n' >>jobs.jsonl
+    wait_for_field 'echo d >>ran' status completed
+    stop "$pid_of_run"
+    is 'times run' "$(sort ran | paste -sd ' ')" 'a b c d'
+    # b as it was written before the daemon heard of it; c as a program of its owner resets it.
+    python3 - <<'PYTHON'
+import json
+jobs = [json.loads(line) for line in open("jobs.jsonl")]
+nulls = dict.fromkeys(("pid", "gpu_id", "start_time", "log_file"))
+for job in jobs:
+    if "echo b" in job["command"]:
+        job.update(nulls, status="pending", history=job["history"][:1])
+        del job["berth_job"], job["exit_code"]
+    if "echo c" in job["command"]:
+        job.update(nulls, status="pending")
+open("jobs.jsonl", "w").write("".join(json.dumps(job) + "\n" for job in jobs))
+PYTHON
+    : >commands.txt
+    dispatch again
+    wait_for_output again 'No pending jobs'
+    stop "$pid_of_again" again
+    is 'times run' "$(sort ran | paste -sd ' ')" 'a b c c d'
+    is 'the end of b' "$(field 'echo b >>ran' status) $(field 'echo b >>ran' exit_code)" 'completed 0'
+    has 'history of c' "$(field 'echo c >>ran' history)" 'completed.*pending.*running.*completed'
 }
 
 @test "a queue of the original: what it had running is left alone, and its end is not invented" {
@@ -279,7 +358,7 @@ JOBS
     dispatch run
     wait_for_field 'echo new' status completed
     is 'one that runs' "$(field 'sleep 300' status)" running
-    is 'a process that is another by now' "$(field gone status)" failed
+    is 'a process that is another by now' "$(field gone status)" unknown
     sed -n 3p jobs.jsonl | cmp - before
     kill "$pid"
     wait_for_field 'sleep 300' status unknown

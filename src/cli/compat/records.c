@@ -74,21 +74,56 @@ records_load(const char *path, struct records *out, struct err *e)
     return 0;
 }
 
-int
-records_replace(const char *path, const void *bytes, size_t n, bool sync, struct err *e)
+static bool
+is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* was: NULL: whatever there is. */
+static int
+replace(const char *path, const void *bytes, size_t n, bool sync, const struct stat *was,
+        struct err *e)
 {
     auto_free char *real = realpath(path, NULL);
     auto_free char *for_dir = xstrdup(real ? real : path);
     auto_free char *for_name = xstrdup(real ? real : path);
     auto_close int dir = open(dirname(for_dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    mode_t bits = umask(0), mode;
-    struct stat st;
+    const char *name = basename(for_name);
+    mode_t bits = umask(0);
+    struct stat st = {0}, now = {0};
+    bool there = stat(path, &st) == 0;
 
     umask(bits);
-    mode = stat(path, &st) == 0 ? st.st_mode & 07777 : 0666 & ~bits;
     if (dir < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot write %s", path);
-    return file_write_atomic_at(dir, basename(for_name), bytes, n, mode, sync, e);
+    if (file_write_temp_at(dir, name, bytes, n, there ? st.st_mode & 07777 : 0666 & ~bits, sync,
+                           e) < 0)
+        return -1;
+    (void)stat(path, &now);
+    if (was && !is_same(was, &now))
+        return 1;
+    if (file_rename_temp_at(dir, name, sync, e) < 0)
+        return -1;
+    if (there && (st.st_uid != geteuid() || st.st_gid != getegid()))
+        (void)!fchownat(dir, name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW);
+    if (there && st.st_mode & bits & 0777) /* the umask has taken these from the new one */
+        (void)fchmodat(dir, name, st.st_mode & 07777, 0);
+    return 0;
+}
+
+int
+records_replace(const char *path, const void *bytes, size_t n, bool sync, struct err *e)
+{
+    return replace(path, bytes, n, sync, NULL, e);
+}
+
+int
+records_replace_if(const char *path, const void *bytes, size_t n, const struct stat *was,
+                   struct err *e)
+{
+    return replace(path, bytes, n, true, was, e);
 }
 
 int

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 struct buf;
 struct err;
@@ -38,9 +39,13 @@ void records_free(struct records *r); /* what it owns */
  * none when it fails. */
 int records_append(const char *path, const struct buf *lines, bool sync, struct err *e);
 
-/* A whole file, replaced at once; permissions as records_save has them. Follows a link. With
+/* A whole file, replaced at once; it keeps its permissions and its owner. Follows a link. With
  * sync it is durable when this returns. */
 int records_replace(const char *path, const void *bytes, size_t n, bool sync, struct err *e);
+/* The same, durable, if the file is still the one that was read (what stat said of it; st_ino
+ * 0: there was none). 1 and nothing done: somebody has changed it meanwhile. */
+int records_replace_if(const char *path, const void *bytes, size_t n, const struct stat *was,
+                       struct err *e);
 
 /* One at a time works on a file: takes the lock DIR/.NAME.lock beside it, which is made, under
  * the file's real name. Returns the descriptor that holds it; -1, with *held true when another

@@ -312,16 +312,25 @@ compat_job_of(const struct compat_session *s, int64_t id)
 }
 
 void
-compat_bind(struct compat_session *s, int64_t *slot, int64_t id, void *job)
+compat_unbind(struct compat_session *s, int64_t *slot)
 {
     struct compat_id *known = find_id(s, *slot);
 
-    if (*slot == id || id == 0)
-        return;
     if (known) {
         HASH_DEL(s->ids, known);
         free(known);
     }
+    *slot = 0;
+}
+
+void
+compat_bind(struct compat_session *s, int64_t *slot, int64_t id, void *job)
+{
+    struct compat_id *known;
+
+    if (*slot == id || id == 0)
+        return;
+    compat_unbind(s, slot);
     *slot = id;
     known = find_id(s, id);
     if (!known) {

@@ -79,6 +79,8 @@ void *compat_job_of(const struct compat_session *s, int64_t id);
 /* From now on that number is this job's (borrowed), which has it in *slot; the one that stood
  * there is forgotten. 0 is nobody's. */
 void compat_bind(struct compat_session *s, int64_t *slot, int64_t id, void *job);
+/* The number in *slot is nobody's any more, and 0 from now on. */
+void compat_unbind(struct compat_session *s, int64_t *slot);
 
 /* Asks the daemon and waits for the answer (client_call). params is stolen. */
 int compat_call(struct compat_session *s, const char *method, json_t *params, json_t **result,

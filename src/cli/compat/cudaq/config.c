@@ -60,7 +60,6 @@ set_gpus(struct cq_config *c, const char *value, struct err *e)
         bits |= UINT64_C(1) << id;
     }
     c->gpus = bits;
-    c->gpus_said = true;
     return 0;
 }
 
@@ -161,7 +160,7 @@ take_pair(struct cq_config *c, yaml_document_t *doc, const char *key, const yaml
 
     if (is_null(value)) {
         if (strcmp(key, "gpu_ids") == 0)
-            c->gpus_said = false, c->gpus = 0;
+            c->gpus = 0;
         return 0;
     }
     if (scalar(value))

@@ -20,12 +20,16 @@
 #include "cli/compat/compat.h"
 #include "cli/compat/paths.h"
 #include "cli/compat/pyarg.h"
+#include "cli/compat/records.h"
 #include "wire/client.h"
+
+#define NAME "cudaq"
 
 #define SAY_US       300000 /* a start that can happen has happened by then */
 #define STOP_WAIT_US 15000000
 #define POLL_MIN_US  50000
 #define INTERRUPTED  130
+#define RETRY_US     5000000
 
 enum {
     ARG_HELP,
@@ -97,12 +101,12 @@ lock_jobs(const struct cudaq *q, int *status)
 
     if (fd < 0 && held)
         *status = compat_fail(
-            1, "cudaq",
+            1, NAME,
             "another dispatcher works with %s; it picks up records that are appended, "
             "and commands that are added to its commands file",
             q->config.jobs_file);
     else if (fd < 0)
-        *status = compat_fail(1, "cudaq", "%s", e.text);
+        *status = compat_fail(1, NAME, "%s", e.text);
     return fd;
 }
 
@@ -117,7 +121,7 @@ on_signal(void *cudaq, int number)
     if (number != SIGINT)
         return 128 + number;
     if (cq_stop(q, &e) < 0)
-        compat_fail(1, "cudaq", "%s", e.text);
+        compat_fail(1, NAME, "%s", e.text);
     compat_await(&q->session, cq_any_running, cq_take_events, q,
                  clock_boot_us() + STOP_WAIT_US);
     return INTERRUPTED;
@@ -128,12 +132,10 @@ on_signal(void *cudaq, int number)
 static void
 say_state(struct cudaq *q)
 {
-    size_t pending = cq_count(q, CQ_PENDING);
-
     q->say_due_us = 0;
-    if (pending == 0)
+    if (q->count[CQ_PENDING] == 0)
         compat_say("[cudaq] No pending jobs. Sleeping %ss ...", q->config.poll_text);
-    else if (cq_count_cards(q) == 0)
+    else if (!cq_has_cards(q))
         compat_say("[cudaq] No valid GPUs found. Check your GPU IDs. Sleeping...");
     else if (!q->assigned)
         compat_say("[cudaq] Unable to dispatch any pending jobs; waiting...");
@@ -141,42 +143,49 @@ say_state(struct cudaq *q)
 }
 
 static void
-warn_of_cards(const struct cudaq *q)
+warn_at_start(const struct cudaq *q)
 {
     for (int i = 0; i < GPU_MAX; i++) {
-        if (q->config.gpus_said && q->config.gpus >> i & 1 && q->cards.total_mib[i] < 0)
+        if (q->config.gpus >> i & 1 && q->cards.total_mib[i] < 0)
             compat_say("[Warning] Failed to query GPU %d: there is no such GPU", i);
     }
+    if (q->count[CQ_PENDING] == 0 && access(q->config.commands_file, F_OK) < 0)
+        compat_say("[Warning] No commands file %s: %s", q->config.commands_file,
+                   strerror(errno));
 }
 
 /* The queue is what the file says. */
 static int
 update(struct cudaq *q, struct err *e)
 {
-    size_t before = cq_count(q, CQ_PENDING);
+    bool any = q->count[CQ_PENDING] > 0;
 
     if (!q->sync_due)
         return 0;
     if (compat_cards_read(&q->cards, q->session.link.client, e) < 0 || cq_sync(q, e) < 0)
         return -1;
-    if (before > 0 && !q->say_due_us)
+    if (any && !q->say_due_us)
         q->say_due_us = clock_boot_us() + SAY_US;
     return 0;
 }
 
 static int
-reload(struct cudaq *q, struct err *e)
+retell(void *cudaq, struct err *e)
+{
+    cq_doubt(cudaq);
+    return update(cudaq, e);
+}
+
+static int
+read_files(struct cudaq *q, struct err *e)
 {
     return cq_jobs_load(q, e) < 0 || cq_commands_load(q, e) < 0 ? -1 : 0;
 }
 
-static int
-retell(void *cudaq, struct err *e)
+static bool
+is_due(int64_t at_us)
 {
-    struct cudaq *q = cudaq;
-
-    q->sync_due = true;
-    return update(q, e);
+    return at_us && clock_boot_us() >= at_us;
 }
 
 static void
@@ -188,43 +197,56 @@ set_round(struct cudaq *q)
 }
 
 static int
-work(void *cudaq, int woke, int *status, struct err *e)
+do_due(struct cudaq *q, int woke, struct err *e)
 {
-    struct cudaq *q = cudaq;
-    bool had_pending = cq_count(q, CQ_PENDING) > 0;
-    bool round = clock_boot_us() >= q->round_due_us;
+    bool had_pending = q->count[CQ_PENDING] > 0, round = is_due(q->round_due_us);
 
-    (void)status;
     cq_take_events(q);
+    if (is_due(q->old_due_us))
+        cq_old_look(q);
     if (round) {
         set_round(q);
         cq_look_at_foreign(q);
+        q->sync_due |= had_pending && !cq_fits_somewhere(q);
     }
-    if ((woke & WOKE_FILE || round) && reload(q, e) < 0)
+    if ((woke & WOKE_FILE || round) && read_files(q, e) < 0)
         return -1;
-    if (round)
-        q->sync_due |= cq_count_cards(q) == 0 || cq_sendable(q) < cq_count(q, CQ_PENDING);
     if (update(q, e) < 0)
         return -1;
-    if (round || (q->say_due_us && clock_boot_us() >= q->say_due_us) ||
-        (had_pending && cq_count(q, CQ_PENDING) == 0))
+    if (round || is_due(q->say_due_us) || (had_pending && q->count[CQ_PENDING] == 0))
         say_state(q);
-    if (!q->save_due_us && json_array_size(q->new_commands) == 0)
+    return is_due(q->save_due_us) ? cq_jobs_save(q, e) : 0;
+}
+
+/* What cannot be done now - the disk is full, the file not to be read - is tried again. */
+static int
+work(void *cudaq, int woke, int *status, struct err *e)
+{
+    struct cudaq *q = cudaq;
+
+    (void)status;
+    if (do_due(q, woke, e) == 0)
         return 0;
-    return clock_boot_us() >= q->save_due_us ? cq_jobs_save(q, e) : 0;
+    if (e->code == ERR_UNREACHABLE)
+        return -1;
+    if (!q->complaint || strcmp(q->complaint, e->text) != 0)
+        compat_say("[Warning] %s", e->text);
+    free(q->complaint);
+    q->complaint = xstrdup(e->text);
+    q->retry_us = clock_boot_us() + RETRY_US;
+    return 0;
 }
 
 static int64_t
 next_due(void *cudaq)
 {
     const struct cudaq *q = cudaq;
-    int64_t until = q->round_due_us;
+    const int64_t due[] = {q->save_due_us, q->say_due_us, q->old_due_us};
+    int64_t first = q->round_due_us;
 
-    if (q->save_due_us && q->save_due_us < until)
-        until = q->save_due_us;
-    if (q->say_due_us && q->say_due_us < until)
-        until = q->say_due_us;
-    return until;
+    for (size_t i = 0; i < sizeof due / sizeof due[0]; i++)
+        first = due[i] && due[i] < first ? due[i] : first;
+    return q->retry_us > clock_boot_us() ? q->retry_us : first;
 }
 
 static int
@@ -236,7 +258,7 @@ follow(struct cudaq *q)
 
     set_round(q);
     status = compat_run(&q->session, &loop, &e);
-    return status >= 0 ? status : compat_fail(err_exit_status(e.code), "cudaq", "%s", e.text);
+    return status >= 0 ? status : compat_fail(err_exit_status(e.code), NAME, "%s", e.text);
 }
 
 static int
@@ -246,20 +268,20 @@ begin(struct cudaq *q)
     const struct compat_home home = {.root = q->log_root, .settings = settings};
     struct err e = {0};
 
-    if (file_mkdirs(q->config.log_dir, 0777, &e) < 0 || reload(q, &e) < 0)
-        return compat_fail(1, "cudaq", "%s", e.text);
+    if (file_mkdirs(q->config.log_dir, 0777, &e) < 0 || read_files(q, &e) < 0)
+        return compat_fail(1, NAME, "%s", e.text);
     compat_say("[cudaq] Starting job dispatch loop.");
     if (compat_open(&q->session, &home, &e) < 0)
-        return compat_fail(1, "cudaq", "%s", e.text);
+        return compat_fail(1, NAME, "%s", e.text);
     compat_watch(&q->session, q->config.jobs_file);
     compat_watch(&q->session, q->config.commands_file);
-    if (compat_cards_read(&q->cards, q->session.link.client, &e) < 0 || cq_recall(q, &e) < 0 ||
-        cq_jobs_save(q, &e) < 0)
-        return compat_fail(1, "cudaq", "%s", e.text);
-    warn_of_cards(q);
+    if (compat_cards_read(&q->cards, q->session.link.client, &e) < 0)
+        return compat_fail(1, NAME, "%s", e.text);
+    warn_at_start(q);
+    q->sync_due = true;
     if (update(q, &e) < 0 || cq_jobs_save(q, &e) < 0)
-        return compat_fail(1, "cudaq", "%s", e.text);
-    if (cq_count(q, CQ_PENDING) == 0 || cq_sendable(q) == 0)
+        return compat_fail(1, NAME, "%s", e.text);
+    if (q->count[CQ_PENDING] == 0 || !cq_fits_somewhere(q))
         say_state(q);
     return follow(q);
 }
@@ -272,15 +294,17 @@ run(struct cudaq *q)
     auto_close int lock = -1;
 
     compat_cards_init(&q->cards);
-    q->new_commands = json_array();
+    q->key_base = clock_wall_us();
     q->log_root = compat_absolute(q->config.log_dir);
-    q->sync_path = compat_absolute(q->config.jobs_file);
+    q->jobs_path = compat_absolute(q->config.jobs_file);
     lock = lock_jobs(q, &status);
     if (lock < 0)
         return status;
     status = begin(q);
+    q->leaving = true;
+    cq_old_look(q);
     if (cq_jobs_save(q, &e) < 0)
-        compat_fail(1, "cudaq", "%s", e.text);
+        compat_fail(1, NAME, "%s", e.text);
     compat_close(&q->session);
     return status;
 }
@@ -302,10 +326,11 @@ compat_cudaq(int argc, char **argv)
     if (at == PYARG_EXIT)
         return status;
     cq_config_init(&q.config);
-    if (read_config(&q.config, v, &e) < 0)
-        status = compat_fail(1, "cudaq", "%s", e.text);
-    else
-        status = at == 0 ? run(&q) : cq_status(&q.config);
+    status = read_config(&q.config, v, &e) < 0 ? -1
+             : at == 0                         ? run(&q)
+                                               : cq_status(&q.config, &e);
+    if (status < 0)
+        status = compat_fail(1, NAME, "%s", e.text);
     cq_jobs_free(&q);
     cq_config_free(&q.config);
     return status;

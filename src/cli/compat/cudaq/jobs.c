@@ -1,13 +1,12 @@
-/* cudaq's jobs file. The file is the truth about records that wait, for people add and change
- * them there; of what runs and ends we know more. So it is read again before it is written,
- * what we know is merged in, lines that are no JSON stay where they are, and what others append
- * to the old file while ours takes its place is carried over. */
+/* cudaq's jobs file and the commands file. People add, change and take out records while the
+ * dispatcher runs; of what runs and ends we know more. So the file is read again before it is
+ * written, what we know is merged in, lines that are no records stay as they stand, and the
+ * file is replaced only if it is still the one that was read. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -15,363 +14,410 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/compat/cudaq/cudaq.h"
 #include "cli/compat/pytext.h"
+#include "cli/compat/records.h"
 
-#define SETTLE_US      50000 /* what happens together is written together */
-#define FILE_MAX_BYTES ((size_t)1 << 28)
+#define SAVE_TRIES    5
+#define SAVE_PART     10 /* a tenth of the time is spent on saving, at most */
+#define SAVE_PAUSE_US 5000000
+#define AGAIN_US      20000
+#define WRITER_US     2000000 /* so long who has it open may finish */
 
-static const char *const names[] = {"pending", "running", "completed", "failed", "unknown"};
+/* ------------------------------------------------------------------ lines */
 
-const char *
-cq_status_name(enum cq_status status)
+static void
+push(struct cudaq *q, struct cq_job *job)
 {
-    return names[status];
+    if (q->n == q->cap) {
+        q->cap = q->cap ? q->cap * 2 : 64;
+        q->lines = xrealloc(q->lines, q->cap * sizeof(struct cq_job *));
+    }
+    q->lines[q->n++] = job;
+    job->in_pass = true;
+}
+
+/* True when the command is seen for the first time. */
+static bool
+note_command(struct cudaq *q, const char *text)
+{
+    struct cq_command *c;
+
+    HASH_FIND_STR(q->commands, text, c);
+    if (c)
+        return false;
+    c = xcalloc(1, sizeof *c);
+    c->text = xstrdup(text);
+    HASH_ADD_KEYPTR(hh, q->commands, c->text, strlen(c->text), c);
+    return true;
+}
+
+/* The file is to be written although no record of it has changed. */
+static void
+write_soon(struct cudaq *q)
+{
+    if (!q->dirty)
+        q->dirty_us = clock_boot_us();
+    q->dirty = true;
+    if (!q->save_due_us)
+        q->save_due_us = clock_boot_us();
+}
+
+/* Somebody has written another status into its record. */
+static void
+take_wish(struct cudaq *q, struct cq_job *job, enum cq_status status)
+{
+    if (status == CQ_PENDING)
+        cq_job_forget_run(q, job);
+    job->noted = CQ_STATUSES;
+    cq_job_set(q, job, status, 0);
+    q->sync_due = true;
+}
+
+/* A line that had not been there. */
+static void
+take_new(struct cudaq *q, struct cq_job *job, bool is_copy)
+{
+    enum cq_status status = job->status;
+    bool asked = job->key[0] && status != job->noted;
+
+    if (!job->command)
+        return;
+    (void)note_command(q, job->command);
+    q->count[status]++;
+    if (is_copy || (asked && status == CQ_PENDING))
+        job->key[0] = '\0'; /* it was that of another run */
+    if (job->key[0])
+        HASH_ADD_KEYPTR(by_key, q->keys, job->key, strlen(job->key), job);
+    if (asked)
+        take_wish(q, job, status);
+    job->unsure = status == CQ_RUNNING;
+    q->sync_due |= status == CQ_PENDING || status == CQ_RUNNING;
+}
+
+/* A record that is known says something else. What runs is ours to say; a status other than
+ * the one that its history ends with is somebody's; any other is one of ours, and old. */
+static void
+take_edit(struct cudaq *q, struct cq_job *job, struct cq_job *now)
+{
+    if (job->text)
+        HASH_DELETE(by_text, q->texts, job);
+    free(job->text);
+    job->text = TAKE(now->text);
+    job->text_len = now->text_len;
+    q->sync_due |= strcmp(job->command, now->command) != 0;
+    free(job->command);
+    job->command = TAKE(now->command);
+    (void)note_command(q, job->command);
+    if (job->gone)
+        q->count[job->status]++;
+    job->gone = false;
+    if (job->status == CQ_RUNNING && !job->foreign) {
+        if (now->status != CQ_RUNNING)
+            cq_job_changed(q, job);
+    } else if (now->status != now->noted) {
+        take_wish(q, job, now->status);
+    } else if (now->status != job->status) {
+        cq_job_changed(q, job);
+    }
+    cq_job_free(now);
+}
+
+static void
+take_line(struct cudaq *q, const char *line, size_t n)
+{
+    struct cq_job *job, *was = NULL;
+
+    HASH_FIND(by_text, q->texts, line, n, job);
+    if (job) {
+        HASH_DELETE(by_text, q->texts, job);
+        push(q, job);
+        return;
+    }
+    job = cq_job_read(q, line, n);
+    if (job->key[0])
+        HASH_FIND(by_key, q->keys, job->key, strlen(job->key), was);
+    if (was && !was->in_pass) {
+        push(q, was);
+        take_edit(q, was, job);
+    } else {
+        push(q, job);
+        take_new(q, job, was != NULL);
+    }
+}
+
+/* The first object of a line that has several: who appends finds no end of the last line. */
+static size_t
+first_object(const char *line, size_t n)
+{
+    json_error_t error = {0};
+    json_t *value =
+        memmem(line, n, "}{", 2) ? json_loadb(line, n, JSON_DISABLE_EOF_CHECK, &error) : NULL;
+    bool is_object = json_is_object(value);
+
+    json_decref(value);
+    return is_object && error.position > 0 && (size_t)error.position < n
+               ? (size_t)error.position
+               : n;
+}
+
+static void
+take_lines(struct cudaq *q, const char *line, size_t n)
+{
+    const char *bare = line;
+
+    while (py_strip(&bare, n) > 0) {
+        size_t first = first_object(line, n);
+
+        take_line(q, line, first);
+        if (first == n)
+            return;
+        write_soon(q);
+        bare = line += first;
+        n -= first;
+    }
+}
+
+/* A last line without an end: whole if it is an object, else torn off - or somebody is in the
+ * middle of it, and it is none yet. */
+static void
+take_tail(struct cudaq *q, int fd, const char *line, size_t n)
+{
+    json_t *value = json_loadb(line, n, 0, NULL);
+
+    q->tail_len = !value && n > 0 && cq_has_writers(fd) ? n : 0;
+    if (n > q->tail_len) {
+        take_lines(q, line, n);
+        write_soon(q);
+    }
+    json_decref(value);
+}
+
+/* One that nobody finds in the file any more: true when it is still of interest. */
+static bool
+keep_missing(struct cudaq *q, struct cq_job *job)
+{
+    if (!job->in_file && !job->gone) /* it has not been written yet */
+        return true;
+    if (!job->gone && job->command)
+        q->count[job->status]--;
+    if (job->status != CQ_RUNNING || job->foreign || !job->command) {
+        q->sync_due |= job->status == CQ_PENDING;
+        cq_job_forget_run(q, job);
+        cq_job_free(job);
+        return false;
+    }
+    job->gone = true;
+    job->in_file = false;
+    free(job->text);
+    job->text = NULL;
+    return true;
+}
+
+static void
+take_text(struct cudaq *q, int fd, const struct buf *text)
+{
+    auto_free struct cq_job **old = TAKE(q->lines);
+    size_t n = q->n;
+    const char *at = buf_str(text), *end = at + text->len, *nl;
+
+    q->n = q->cap = 0;
+    for (size_t i = 0; i < n; i++) {
+        old[i]->in_pass = false;
+        if (old[i]->text)
+            HASH_ADD_KEYPTR(by_text, q->texts, old[i]->text, old[i]->text_len, old[i]);
+    }
+    for (; at < end && (nl = memchr(at, '\n', (size_t)(end - at))); at = nl + 1)
+        take_lines(q, at, (size_t)(nl - at));
+    take_tail(q, fd, at, (size_t)(end - at));
+    HASH_CLEAR(by_text, q->texts);
+    for (size_t i = 0; i < q->n; i++)
+        q->lines[i]->in_file = true;
+    for (size_t i = 0; i < n; i++) {
+        if (!old[i]->in_pass && keep_missing(q, old[i]))
+            push(q, old[i]);
+    }
+}
+
+void
+cq_jobs_add(struct cudaq *q, const char *text, size_t n)
+{
+    while (n > 0) {
+        const char *nl = memchr(text, '\n', n);
+        size_t len = nl ? (size_t)(nl - text) : n;
+
+        take_lines(q, text, len);
+        text += nl ? len + 1 : len;
+        n -= nl ? len + 1 : len;
+    }
+    write_soon(q);
 }
 
 static bool
-status_of(const char *name, enum cq_status *out)
+is_same_file(const struct stat *a, const struct stat *b)
 {
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(names[i], name) == 0) {
-            *out = (enum cq_status)i;
-            return true;
-        }
-    }
-    return false;
+    return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* ------------------------------------------------------------- identities */
-
-/* How often a command has come so far in one pass over the file. */
-struct seen {
-    const char *command; /* borrowed */
-    int n;
-    UT_hash_handle hh;
-};
-
-static void
-seen_free(struct seen **all)
+/* The open file; fd -1: there is none. */
+static int
+load(struct cudaq *q, int fd, struct err *e)
 {
-    struct seen *s, *next;
+    auto_buf struct buf text = BUF_INIT;
+    struct stat st = {0};
 
-    HASH_ITER(hh, *all, s, next)
-    {
-        HASH_DEL(*all, s);
-        free(s);
-    }
+    if (fd >= 0 && fstat(fd, &st) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot look at %s", q->config.jobs_file);
+    if (is_same_file(&st, &q->mark) && q->tail_len == 0)
+        return 0;
+    if (fd >= 0 && cq_read_from(fd, 0, &text) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot read %s", q->config.jobs_file);
+    take_text(q, fd, &text);
+    q->mark = st;
+    return 0;
 }
 
 static int
-seen_count(struct seen **all, const char *command)
+open_jobs(const struct cudaq *q, int *fd, struct err *e)
 {
-    struct seen *s;
-
-    HASH_FIND_STR(*all, command, s);
-    if (!s) {
-        s = xcalloc(1, sizeof *s);
-        s->command = command;
-        HASH_ADD_KEYPTR(hh, *all, s->command, strlen(s->command), s);
-    }
-    return s->n++;
-}
-
-static struct cq_job *
-job_of(struct cudaq *q, const char *command, int occurrence)
-{
-    char key[CQ_KEY_SIZE], digest[13];
-    struct cq_job *job;
-
-    text_sha1_12(command, strlen(command), digest);
-    snprintf(key, sizeof key, "%s#%d", digest, occurrence);
-    HASH_FIND_STR(q->jobs, key, job);
-    if (job)
-        return job;
-    job = xcalloc(1, sizeof *job);
-    memcpy(job->key, key, sizeof key);
-    job->command = xstrdup(command);
-    job->gpu = -1;
-    HASH_ADD_STR(q->jobs, key, job);
-    return job;
-}
-
-/* ---------------------------------------------------------------- reading */
-
-static void
-warn_once(struct cudaq *q, const char *fmt, const char *file, const char *line)
-{
-    auto_free char *words = xasprintf("%s\n", line);
-    auto_buf struct buf out = BUF_INIT;
-
-    if (strstr(buf_str(&q->warned), words))
-        return;
-    buf_adds(&q->warned, words);
-    buf_addf(&out, "[Warning] %s in %s: %s\n", fmt, file, line);
-    (void)cli_put(&out);
-}
-
-static void
-warn_of(struct cudaq *q, const struct record *r)
-{
-    if (r->text) {
-        warn_once(q, "Invalid JSON line", q->config.jobs_file, r->text);
-    } else {
-        auto_buf struct buf line = BUF_INIT;
-
-        py_add_json(&line, r->value, 0);
-        warn_once(q, "No command and known status", q->config.jobs_file, buf_str(&line));
-    }
-}
-
-/* Local time as isoformat writes it; 0: it says nothing. */
-static int64_t
-read_iso(const char *text)
-{
-    struct tm tm = {.tm_isdst = -1};
-    time_t at;
-
-    if (!strptime(text, "%Y-%m-%dT%H:%M:%S", &tm))
-        return 0;
-    at = mktime(&tm);
-    return at > 0 ? (int64_t)at * 1000000 : 0;
-}
-
-static void
-take_record(struct cq_job *job, const json_t *value, enum cq_status status)
-{
-    if (status == CQ_PENDING) { /* another run has another log */
-        free(job->log_name);
-        job->log_name = NULL;
-    }
-    job->status = status;
-    job->pid = answer_int(value, "pid", 0);
-    job->gpu = answer_int(value, "gpu_id", -1);
-    job->noted_id = answer_int(value, "berth_job", 0);
-    job->was_started = answer_str(value, "start_time")[0] != '\0';
-    job->began_us = read_iso(answer_str(value, "start_time"));
-}
-
-/* The job of a record, NULL with a warning when it is none. */
-static struct cq_job *
-job_of_record(struct cudaq *q, struct seen **seen, const struct record *r,
-              enum cq_status *status)
-{
-    const char *command = answer_str(r->value, "command");
-
-    if (!command[0] || !status_of(answer_str(r->value, "status"), status)) {
-        warn_of(q, r);
-        return NULL;
-    }
-    return job_of(q, command, seen_count(seen, command));
-}
-
-static void
-take_all(struct cudaq *q, const struct records *r)
-{
-    struct seen *seen = NULL;
-    struct cq_job *job, *next;
-
-    HASH_ITER(hh, q->jobs, job, next) job->in_file = false;
-    for (size_t i = 0; i < r->n; i++) {
-        enum cq_status status;
-
-        job = job_of_record(q, &seen, &r->at[i], &status);
-        if (!job)
-            continue;
-        job->in_file = true;
-        job->order = (int64_t)i;
-        if (!job->dirty && (job->status != status || !job->id)) {
-            /* Somebody has asked for it, or for another run of it. */
-            q->sync_due |= status == CQ_PENDING;
-            take_record(job, r->at[i].value, status);
-        }
-    }
-    seen_free(&seen);
+    *fd = open(q->config.jobs_file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    return *fd < 0 && errno != ENOENT
+               ? err_errno(e, ERR_FAILED, errno, "cannot open %s", q->config.jobs_file)
+               : 0;
 }
 
 int
 cq_jobs_load(struct cudaq *q, struct err *e)
 {
-    struct records r;
-
-    if (records_load(q->config.jobs_file, &r, e) < 0)
-        return -1;
-    take_all(q, &r);
-    records_free(&r);
-    return 0;
-}
-
-size_t
-cq_count(const struct cudaq *q, enum cq_status status)
-{
-    size_t n = 0;
-
-    for (const struct cq_job *job = q->jobs; job; job = job->hh.next)
-        n += job->in_file && job->status == status;
-    return n;
-}
-
-/* ---------------------------------------------------------------- writing */
-
-void
-cq_job_set(struct cudaq *q, struct cq_job *job, enum cq_status status)
-{
-    if (job->status != status) {
-        auto_buf struct buf when = BUF_INIT;
-
-        py_add_iso(&when, clock_wall_us());
-        if (!job->changes)
-            job->changes = json_array();
-        json_array_append_new(job->changes, json_pack("{s:s,s:s}", "status", names[status],
-                                                      "time", buf_str(&when)));
-    }
-    job->status = status;
-    job->dirty = q->dirty = true;
-    if (!q->save_due_us)
-        q->save_due_us = clock_boot_us() + SETTLE_US;
-}
-
-static void
-set_or_null(json_t *value, const char *key, json_t *member)
-{
-    json_object_set_new(value, key, member ? member : json_null());
-}
-
-/* What we know of the job, over its record. */
-static void
-merge(const struct cudaq *q, const struct cq_job *job, json_t *value)
-{
-    auto_buf struct buf when = BUF_INIT;
-    json_t *history = json_object_get(value, "history");
-
-    json_object_set_new(value, "status", json_string(names[job->status]));
-    set_or_null(value, "pid", job->pid ? json_integer(job->pid) : NULL);
-    set_or_null(value, "gpu_id", job->gpu >= 0 ? json_integer(job->gpu) : NULL);
-    if (job->start_us && job->log_name) {
-        auto_free char *log = xasprintf("%s/%s", q->config.log_dir, job->log_name);
-
-        py_add_iso(&when, job->start_us);
-        json_object_set_new(value, "start_time", json_string(buf_str(&when)));
-        json_object_set_new(value, "log_file", json_string(log));
-    }
-    if (job->id)
-        json_object_set_new(value, "berth_job", json_integer(job->id));
-    if (job->exit_known)
-        json_object_set_new(value, "exit_code", json_integer(job->exit_code));
-    if (!json_is_array(history)) {
-        history = json_array();
-        json_object_set_new(value, "history", history);
-    }
-    if (job->changes)
-        json_array_extend(history, job->changes);
-}
-
-static json_t *
-new_record(const char *command)
-{
-    return json_pack("{s:s,s:s,s:n,s:n,s:n,s:n}", "command", command, "status", "pending",
-                     "pid", "gpu_id", "start_time", "log_file");
-}
-
-static void
-merge_all(struct cudaq *q, struct records *r)
-{
-    struct seen *seen = NULL;
-    size_t i;
-    json_t *command;
-
-    for (i = 0; i < r->n; i++) {
-        enum cq_status status;
-        struct cq_job *job = job_of_record(q, &seen, &r->at[i], &status);
-
-        if (job && job->dirty)
-            merge(q, job, r->at[i].value);
-    }
-    seen_free(&seen);
-    json_array_foreach(q->new_commands, i, command)
-        records_add(r, new_record(json_string_value(command)));
-}
-
-/* What was appended to the old file behind what has been read of it. */
-static int
-carry_over(const struct cudaq *q, int old, off_t from, struct err *e)
-{
-    auto_buf struct buf more = BUF_INIT;
     auto_close int fd = -1;
-    char chunk[4096];
-    ssize_t n;
 
-    while ((n = pread(old, chunk, sizeof chunk, from)) > 0) {
-        buf_add(&more, chunk, (size_t)n);
-        from += n;
+    return open_jobs(q, &fd, e) < 0 ? -1 : load(q, fd, e);
+}
+
+/* ----------------------------------------------------------------- saving */
+
+/* The whole file; next has the new texts of those that have one. */
+static void
+render(const struct cudaq *q, char **next, struct buf *out)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        const struct cq_job *job = q->lines[i];
+
+        if (job->gone)
+            continue;
+        if (job->dirty)
+            next[i] = cq_job_render(q, job);
+        if (next[i])
+            buf_adds(out, next[i]);
+        else
+            buf_add(out, job->text, job->text_len);
+        buf_addc(out, '\n');
     }
-    if (more.len == 0)
-        return 0;
-    fd = open(q->config.jobs_file, O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (fd < 0 || file_write_all(fd, more.data, more.len) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot write %s", q->config.jobs_file);
-    return 0;
 }
 
 static void
-forget_dirty(struct cudaq *q)
+take_written(struct cudaq *q, char **next, size_t bytes)
 {
-    struct cq_job *job, *next;
+    for (size_t i = 0; i < q->n; i++) {
+        struct cq_job *job = q->lines[i];
 
-    HASH_ITER(hh, q->jobs, job, next)
-    {
         job->dirty = false;
+        job->in_file = !job->gone;
+        if (!next[i])
+            continue;
+        free(job->text);
+        job->text = TAKE(next[i]);
+        job->text_len = strlen(job->text);
         json_decref(job->changes);
         job->changes = NULL;
     }
-    json_array_clear(q->new_commands);
     q->dirty = false;
     q->save_due_us = 0;
+    q->tail_len = 0;
+    /* What others have appended since is still to be read. */
+    if (stat(q->config.jobs_file, &q->mark) == 0)
+        q->mark.st_size = (off_t)bytes;
+}
+
+/* 1: somebody else writes it, or was faster. */
+static int
+try_save(struct cudaq *q, struct err *e)
+{
+    auto_close int fd = -1;
+    auto_buf struct buf out = BUF_INIT;
+    char **next;
+    size_t n;
+    int rc;
+
+    if (open_jobs(q, &fd, e) < 0 || load(q, fd, e) < 0)
+        return -1;
+    if (fd >= 0 && !q->leaving && clock_boot_us() < q->dirty_us + WRITER_US &&
+        cq_has_writers(fd))
+        return 1;
+    n = q->n;
+    next = xcalloc(n + 1, sizeof *next);
+    render(q, next, &out);
+    rc = records_replace_if(q->config.jobs_file, out.data, out.len, &q->mark, e);
+    if (rc == 0) {
+        off_t read_to = q->mark.st_size - (off_t)q->tail_len;
+
+        take_written(q, next, out.len);
+        if (fd >= 0)
+            cq_old_keep(q, TAKE_FD(fd), read_to);
+    }
+    for (size_t i = 0; i < n; i++)
+        free(next[i]);
+    free(next);
+    return rc;
 }
 
 int
 cq_jobs_save(struct cudaq *q, struct err *e)
 {
-    auto_close int old = open(q->config.jobs_file, O_RDONLY | O_CLOEXEC);
-    struct records r;
+    int64_t began = clock_boot_us(), took;
     int rc;
-    off_t read_to;
 
-    if (!q->dirty && json_array_size(q->new_commands) == 0)
+    if (!q->dirty)
         return 0;
-    if (records_load(q->config.jobs_file, &r, e) < 0)
-        return -1;
-    read_to = (off_t)r.bytes;
-    merge_all(q, &r);
-    rc = records_save(q->config.jobs_file, &r, e);
-    if (rc == 0) {
-        forget_dirty(q);
-        take_all(q, &r);
-    }
-    records_free(&r);
-    return rc == 0 && old >= 0 ? carry_over(q, old, read_to, e) : rc;
+    rc = try_save(q, e);
+    took = (clock_boot_us() - began) * SAVE_PART;
+    q->save_pause_us = took < SAVE_PAUSE_US ? took : SAVE_PAUSE_US;
+    if (rc != 0)
+        q->save_due_us = clock_boot_us() + (rc > 0 ? AGAIN_US : SAVE_PAUSE_US);
+    return rc < 0 ? -1 : 0;
 }
 
 /* ------------------------------------------------------ the commands file */
 
-/* One line: a command that no record has, nor a line before it. */
 static void
 take_command(struct cudaq *q, const char *s, size_t n)
 {
     auto_free char *command = NULL;
     struct cq_job *job;
+    bool is_text = text_is_utf8(s, n, NULL) && !memchr(s, '\0', n);
 
     n = py_strip(&s, n);
-    if (n == 0 || *s == '#' || !text_is_utf8(s, n, NULL))
+    if (n == 0 || *s == '#')
         return;
     command = xstrndup(s, n);
-    job = job_of(q, command, 0);
-    if (job->in_file)
+    if (!note_command(q, command))
         return;
-    job->in_file = true;
-    json_array_append_new(q->new_commands, json_string(command));
+    if (!is_text) {
+        auto_buf struct buf out = BUF_INIT;
+
+        buf_addf(&out,
+                 "[Warning] No UTF-8 text in %s, which is not run: ", q->config.commands_file);
+        text_add_safe(&out, s, n, 0);
+        buf_addc(&out, '\n');
+        (void)cli_put(&out);
+        return;
+    }
+    job = cq_job_new(command);
+    q->count[CQ_PENDING]++;
+    push(q, job);
+    cq_job_changed(q, job);
     q->sync_due = true;
 }
 
@@ -379,12 +425,14 @@ int
 cq_commands_load(struct cudaq *q, struct err *e)
 {
     auto_buf struct buf text = BUF_INIT;
+    struct stat st = {0};
     const char *at, *end;
 
-    if (access(q->config.commands_file, F_OK) < 0)
+    if (stat(q->config.commands_file, &st) < 0 || is_same_file(&st, &q->commands_mark))
         return 0;
-    if (file_read(q->config.commands_file, FILE_MAX_BYTES, &text, e) < 0)
+    if (file_read(q->config.commands_file, INT_MAX, &text, e) < 0)
         return -1;
+    q->commands_mark = st;
     at = buf_str(&text);
     end = at + text.len;
     if (text.len >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) /* as some editors leave it */
@@ -403,18 +451,21 @@ cq_commands_load(struct cudaq *q, struct err *e)
 void
 cq_jobs_free(struct cudaq *q)
 {
-    struct cq_job *job, *next;
+    struct cq_command *c, *next;
 
-    HASH_ITER(hh, q->jobs, job, next)
+    HASH_CLEAR(by_key, q->keys);
+    for (size_t i = 0; i < q->n; i++)
+        cq_job_free(q->lines[i]);
+    HASH_ITER(hh, q->commands, c, next)
     {
-        HASH_DEL(q->jobs, job);
-        free(job->command);
-        free(job->log_name);
-        json_decref(job->changes);
-        free(job);
+        HASH_DEL(q->commands, c);
+        free(c->text);
+        free(c);
     }
-    json_decref(q->new_commands);
+    while (q->n_old > 0)
+        close(q->old[--q->n_old].fd);
+    free(q->lines);
     free(q->log_root);
-    free(q->sync_path);
-    buf_free(&q->warned);
+    free(q->jobs_path);
+    free(q->complaint);
 }

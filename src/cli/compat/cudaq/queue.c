@@ -1,10 +1,8 @@
-/* cudaq's records and the daemon: what waits is told as a whole, in the file's order, whenever
- * it has changed. Who was there before is recall.c's, what comes back events.c's.
- */
-#include <signal.h>
+/* cudaq's records and the daemon. What waits is told as a whole, in the file's order, whenever
+ * it has changed; of whatever the daemon says that something happened to, it is asked how it
+ * is. So it is all one, whether we saw it happen, were away, or lost the daemon for a while. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -19,21 +17,23 @@
 #include "sys/procs.h"
 #include "wire/client.h"
 
+#define PID_SLACK_US 5000000 /* between a process's start and what its record says */
+
 static uint64_t
 usable(const struct cudaq *q)
 {
-    return q->config.gpus_said ? q->config.gpus : UINT64_MAX;
+    return q->config.gpus ? q->config.gpus : UINT64_MAX;
 }
 
-int
-cq_count_cards(const struct cudaq *q)
+bool
+cq_has_cards(const struct cudaq *q)
 {
-    return __builtin_popcountll(q->cards.there & usable(q));
+    return (q->cards.there & usable(q)) != 0;
 }
 
-/* Whether some card could ever have so much free. */
-static bool
-fits_somewhere(const struct cudaq *q)
+/* Whether some card could ever have so much free: the daemon refuses what none could. */
+bool
+cq_fits_somewhere(const struct cudaq *q)
 {
     for (int i = 0; i < GPU_MAX; i++) {
         if (usable(q) >> i & 1 && q->cards.total_mib[i] >= 0 &&
@@ -43,22 +43,93 @@ fits_somewhere(const struct cudaq *q)
     return false;
 }
 
-size_t
-cq_sendable(const struct cudaq *q)
+/* ------------------------------------------------- how jobs are in the daemon */
+
+static void
+take_end(struct cudaq *q, struct cq_job *job, const json_t *object)
 {
-    return fits_somewhere(q) ? cq_count(q, CQ_PENDING) : 0;
+    const char *state = answer_str(object, "state"), *text = answer_str(object, "text");
+    int64_t sig = answer_int(object, "signal", 0);
+
+    if (q->leaving && job->status == CQ_PENDING) /* taken out of the queue, to wait here */
+        return;
+    if (sig > 0 || json_is_integer(json_object_get(object, "exit_code"))) {
+        job->exit_code = sig > 0 ? -sig : answer_int(object, "exit_code", 0);
+        job->exit_known = true;
+    }
+    if (strncmp(text, "could not start", 15) == 0) {
+        auto_buf struct buf out = BUF_INIT;
+
+        buf_addf(&out, "[Warning] Job '%s' %s\n", job->command, text);
+        (void)cli_put(&out);
+    }
+    cq_job_set(q, job,
+               strcmp(state, "COMPLETED") == 0 ? CQ_COMPLETED
+               : strcmp(state, "LOST") == 0    ? CQ_UNKNOWN
+                                               : CQ_FAILED,
+               answer_time_us(object, "ended"));
 }
 
-bool
-cq_any_running(const void *cudaq)
+/* The job as it is now. One that bears another key is not the record's any more. */
+static void
+take_object(void *cudaq, void *cq_job, const json_t *object)
 {
-    const struct cudaq *q = cudaq;
+    struct cudaq *q = cudaq;
+    struct cq_job *job = cq_job;
+    const char *state = answer_str(object, "state"), *log = answer_str(object, "log");
+    size_t n = strlen(q->log_root);
 
-    for (const struct cq_job *job = q->jobs; job; job = job->hh.next) {
-        if (job->status == CQ_RUNNING && !job->foreign)
-            return true;
+    if (strcmp(answer_str(object, "key"), job->key) != 0)
+        return;
+    job->unsure = false;
+    job->exit_known = false;
+    if (!render_state_is_final(state) && !render_state_is_active(state)) {
+        cq_job_set(q, job, CQ_PENDING, 0);
+        return;
     }
-    return false;
+    job->start_us = answer_time_us(object, "started");
+    if (job->start_us) {
+        job->gpu = answer_int(json_array_get(json_object_get(object, "gpus"), 0), "index", -1);
+        job->pid = answer_int(object, "pid", job->pid);
+        free(job->log);
+        job->log =
+            xstrdup(strncmp(log, q->log_root, n) == 0 && log[n] == '/' ? log + n + 1 : log);
+        cq_job_set(q, job, CQ_RUNNING, job->start_us);
+    }
+    if (render_state_is_final(state))
+        take_end(q, job, object);
+}
+
+/* ----------------------------------------------- what was running when we came */
+
+/* Whether the process that a record names is still that: one that began later is another. */
+static bool
+is_process_of(const struct cq_job *job)
+{
+    struct proc p;
+
+    if (job->pid <= 0 || proc_read((pid_t)job->pid, &p) < 0 || p.state == 'Z')
+        return false;
+    return job->began_us == 0 || proc_began_us(&p) < job->began_us + PID_SLACK_US;
+}
+
+/* Begun by the original: it runs on beside us, and nobody can know how it ends or has ended. */
+static void
+judge_foreign(struct cudaq *q, struct cq_job *job)
+{
+    job->unsure = false;
+    job->foreign = is_process_of(job);
+    if (!job->foreign)
+        cq_job_set(q, job, CQ_UNKNOWN, 0);
+}
+
+void
+cq_look_at_foreign(struct cudaq *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        if (q->lines[i]->foreign && q->lines[i]->status == CQ_RUNNING)
+            judge_foreign(q, q->lines[i]);
+    }
 }
 
 /* ------------------------------------------------------------- telling it */
@@ -70,23 +141,53 @@ choose_log(struct cudaq *q, struct cq_job *job)
     int64_t now = clock_wall_us();
     auto_buf struct buf stamp = BUF_INIT;
 
-    if (job->log_name)
-        return;
     if (q->log_second != now / 1000000)
         q->n_in_second = 0;
     q->log_second = now / 1000000;
     py_add_time(&stamp, PY_STAMP, now);
-    for (;;) {
+    while (!job->log) {
         auto_free char *name =
             ++q->n_in_second == 1 ? xasprintf("job_%s.log", buf_str(&stamp))
                                   : xasprintf("job_%s_%d.log", buf_str(&stamp), q->n_in_second);
         auto_free char *path = xasprintf("%s/%s", q->log_root, name);
 
-        if (access(path, F_OK) == 0)
-            continue;
-        job->log_name = TAKE(name);
-        return;
+        if (access(path, F_OK) < 0)
+            job->log = TAKE(name);
     }
+}
+
+/* Keys for what waits and has none; they are in the file before the daemon hears of them. */
+static int
+give_keys(struct cudaq *q, struct err *e)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < q->n; i++) {
+        struct cq_job *job = q->lines[i];
+
+        if (!job->command || job->status != CQ_PENDING)
+            continue;
+        any |= job->dirty;
+        if (job->key[0])
+            continue;
+        snprintf(job->key, sizeof job->key, "%llx.%x", (unsigned long long)q->key_base,
+                 ++q->n_keys);
+        HASH_ADD_KEYPTR(by_key, q->keys, job->key, strlen(job->key), job);
+        cq_job_set(q, job, CQ_PENDING, 0);
+        any = true;
+    }
+    return any ? cq_jobs_save(q, e) : 0;
+}
+
+/* Somebody changes the file all the time, so that ours could not be written. */
+static bool
+is_any_unwritten(const struct cudaq *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        if (q->lines[i]->status == CQ_PENDING && q->lines[i]->command && q->lines[i]->dirty)
+            return true;
+    }
+    return false;
 }
 
 static bool
@@ -98,7 +199,7 @@ fill_request(void *cudaq, void *cq_job, struct request *r)
 
     choose_log(q, job);
     r->command = xstrdup(job->command);
-    r->log = compat_log_pattern(q->log_root, job->log_name);
+    r->log = compat_log_pattern(*job->log == '/' ? "" : q->log_root, job->log);
     r->gpus_said = true;
     r->demand.vram_mib = mib < 1 ? 1 : (int32_t)mib + ((double)(int32_t)mib < mib);
     r->demand.margin_mib = 0;
@@ -107,91 +208,244 @@ fill_request(void *cudaq, void *cq_job, struct request *r)
     return true;
 }
 
-static int
-by_order(const void *a, const void *b)
-{
-    int x = ((const struct compat_line *)a)->number,
-        y = ((const struct compat_line *)b)->number;
-
-    return (x > y) - (x < y);
-}
-
-static size_t
-choose_lines(struct cudaq *q, struct compat_line *lines)
-{
-    bool fits = fits_somewhere(q);
-    size_t n = 0;
-
-    for (struct cq_job *job = q->jobs; job; job = job->hh.next) {
-        if (job->in_file && ((job->status == CQ_PENDING && fits) ||
-                             (job->status == CQ_RUNNING && !job->foreign)))
-            lines[n++] = (struct compat_line){
-                .key = job->key, .number = (int)job->order + 1, .job = job, .id = &job->id};
-    }
-    qsort(lines, n, sizeof *lines, by_order);
-    return n;
-}
-
-/* What waits here and is remembered there as ended is to run again. The process of what was
- * executed before we followed is known by looking. */
+/* What is further than the record says is looked at. */
 static enum compat_found
 on_found(void *cudaq, void *cq_job, const char *state)
 {
-    struct cq_job *job = cq_job;
+    const struct cq_job *job = cq_job;
 
-    if (job->status == CQ_PENDING && job->noted_id != job->id) {
-        job->noted_id = job->id;
-        cq_job_set(cudaq, job, CQ_PENDING);
-    }
-    if (job->status == CQ_PENDING && render_state_is_final(state))
-        return COMPAT_AGAIN;
-    return render_state_is_active(state) &&
-                   (job->status == CQ_PENDING || (job->status == CQ_RUNNING && !job->pid))
+    (void)cudaq;
+    return (job->status == CQ_PENDING && render_state_is_final(state)) ||
+                   (!job->pid && render_state_is_active(state))
                ? COMPAT_LOOK
                : COMPAT_WELL;
 }
 
-struct compat_file
-cq_file(struct cudaq *q)
+static bool
+on_known(void *cudaq, void *cq_job, int64_t id, const char *state)
+{
+    (void)cudaq, (void)cq_job, (void)id, (void)state;
+    return true; /* no two records ever had the same key */
+}
+
+static struct compat_file
+file_of(struct cudaq *q)
 {
     static const char *const kinds[] = {"started", "launched", "requeued", "ended", NULL};
 
-    return (struct compat_file){.path = q->sync_path,
+    return (struct compat_file){.path = q->jobs_path,
                                 .kinds = kinds,
                                 .ctx = q,
                                 .fill = fill_request,
                                 .take_events = cq_take_events,
                                 .found = on_found,
-                                .adopt = cq_adopt};
+                                .adopt = take_object,
+                                .known = on_known};
+}
+
+static void
+add_line(struct compat_line *lines, size_t *n, struct cq_job *job)
+{
+    lines[*n] = (struct compat_line){
+        .key = job->key, .number = (int)*n + 1, .job = job, .id = &job->id};
+    ++*n;
+}
+
+/* What was running when its record was read, or when the daemon was heard of last. */
+static int
+recall(struct cudaq *q, const struct compat_file *file, struct compat_line *lines,
+       struct err *e)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < q->n; i++) {
+        if (q->lines[i]->unsure && q->lines[i]->key[0])
+            add_line(lines, &n, q->lines[i]);
+    }
+    if (compat_recall(&q->session, file, lines, n, e) < 0)
+        return -1;
+    for (size_t i = 0; i < q->n; i++) {
+        if (q->lines[i]->unsure)
+            judge_foreign(q, q->lines[i]);
+    }
+    return 0;
+}
+
+/* What runs is named too: should it wait again, it is still to be there. */
+static size_t
+choose_lines(struct cudaq *q, struct compat_line *lines)
+{
+    bool fits = cq_fits_somewhere(q);
+    size_t n = 0;
+
+    for (size_t i = 0; i < q->n; i++) {
+        struct cq_job *job = q->lines[i];
+
+        if (job->key[0] && !job->gone &&
+            ((job->status == CQ_PENDING && fits) ||
+             (job->status == CQ_RUNNING && job->id && !job->foreign)))
+            add_line(lines, &n, job);
+    }
+    return n;
+}
+
+static int
+tell(struct cudaq *q, struct err *e)
+{
+    const struct compat_file file = file_of(q);
+    struct compat_line *lines;
+    int rc;
+
+    lines = xcalloc(q->n + 1, sizeof *lines);
+    rc = recall(q, &file, lines, e);
+    free(lines);
+    if (rc < 0 || give_keys(q, e) < 0)
+        return -1;
+    if (is_any_unwritten(q)) {
+        q->sync_due = true;
+        return 0;
+    }
+    lines = xcalloc(q->n + 1, sizeof *lines);
+    rc = compat_sync(&q->session, &file, lines, choose_lines(q, lines), e);
+    free(lines);
+    return rc;
 }
 
 int
 cq_sync(struct cudaq *q, struct err *e)
 {
-    auto_free struct compat_line *lines = xcalloc(HASH_COUNT(q->jobs) + 1, sizeof *lines);
-    const struct compat_file file = cq_file(q);
-
-    q->sync_due = false; /* what comes meanwhile may ask for it again */
-    if (compat_sync(&q->session, &file, lines, choose_lines(q, lines), e) == 0)
+    q->sync_due = false; /* what is read on the way may make it due again */
+    if (tell(q, e) == 0)
         return 0;
     q->sync_due = true;
     return -1;
 }
 
+void
+cq_doubt(struct cudaq *q)
+{
+    for (size_t i = 0; i < q->n; i++)
+        q->lines[i]->unsure |= q->lines[i]->status == CQ_RUNNING && !q->lines[i]->foreign;
+    q->sync_due = true;
+}
+
+static bool
+runs_here(const struct cq_job *job)
+{
+    return job->status == CQ_RUNNING && job->id && !job->foreign;
+}
+
 int
 cq_stop(struct cudaq *q, struct err *e)
 {
+    const struct compat_file file = file_of(q);
     json_t *ids = json_array();
-    const struct compat_file file = cq_file(q);
 
     q->leaving = true;
-    for (const struct cq_job *job = q->jobs; job; job = job->hh.next) {
-        if (job->status == CQ_RUNNING && !job->foreign && job->id)
-            json_array_append_new(ids, json_integer(job->id));
+    for (size_t i = 0; i < q->n; i++) {
+        if (runs_here(q->lines[i]))
+            json_array_append_new(ids, json_integer(q->lines[i]->id));
     }
     if (compat_send(&q->session, &file, NULL, 0, e) < 0) {
         json_decref(ids);
         return -1;
     }
     return compat_cancel(&q->session, ids, e);
+}
+
+bool
+cq_any_running(const void *cudaq)
+{
+    const struct cudaq *q = cudaq;
+
+    for (size_t i = 0; i < q->n; i++) {
+        if (runs_here(q->lines[i]))
+            return true;
+    }
+    return false;
+}
+
+/* ---------------------------------------------------------------- events */
+
+/* Starts of this batch on a card that are not told yet. */
+struct starts {
+    const json_t *gpus; /* the daemon's cards as they are now */
+    int left[GPU_MAX];
+};
+
+static int64_t
+card_of(const json_t *ev)
+{
+    int64_t card = json_integer_value(json_array_get(json_object_get(ev, "gpus"), 0));
+
+    return strcmp(answer_str(ev, "kind"), "started") == 0 && card >= 0 && card < GPU_MAX ? card
+                                                                                         : -1;
+}
+
+/* What was free before it, as far as this batch goes: what is left now and what the jobs that
+ * came with it and after it were given. */
+static int64_t
+free_before(const struct cudaq *q, struct starts *s, int64_t card)
+{
+    size_t i;
+    json_t *gpu;
+
+    json_array_foreach(s->gpus, i, gpu)
+    {
+        int64_t free_mib = answer_int(gpu, "free_mib", 0),
+                all = answer_int(gpu, "total_mib", 0);
+
+        if (answer_int(gpu, "index", -1) != card)
+            continue;
+        free_mib += (int64_t)((double)s->left[card]-- * q->config.min_free_mib);
+        return free_mib < all ? free_mib : all; /* some of them may have ended already */
+    }
+    return 0;
+}
+
+static void
+say_started(struct cudaq *q, const struct cq_job *job, const json_t *ev, struct starts *s)
+{
+    auto_buf struct buf out = BUF_INIT;
+    int64_t card = card_of(ev);
+
+    if (card < 0)
+        return;
+    buf_addf(&out, "[cudaq] Assigning job '%s' to GPU %lld (free memory ~ %lld MB).\n",
+             job->command, (long long)card, (long long)free_before(q, s, card));
+    (void)cli_put(&out);
+    q->assigned = true;
+}
+
+void
+cq_take_events(void *cudaq)
+{
+    struct cudaq *q = cudaq;
+    auto_json json_t *events = compat_events(&q->session), *cards = NULL;
+    struct starts s = {NULL, {0}};
+    json_t *ids = json_array(), *ev;
+    bool any = false;
+    size_t i;
+
+    json_array_foreach(events, i, ev)
+    {
+        int64_t card = compat_job_of(&q->session, answer_int(ev, "job", 0)) ? card_of(ev) : -1;
+
+        any |= card >= 0;
+        s.left[card >= 0 ? card : 0] += card >= 0;
+    }
+    if (any && compat_call(&q->session, "gpus", NULL, &cards, NULL) == 0)
+        s.gpus = json_object_get(cards, "gpus");
+    json_array_foreach(events, i, ev)
+    {
+        struct cq_job *job = compat_job_of(&q->session, answer_int(ev, "job", 0));
+
+        if (!job)
+            continue;
+        say_started(q, job, ev, &s);
+        job->pid = answer_int(ev, "pid", job->pid); /* which nobody knows when it has ended */
+        json_array_append(ids, json_object_get(ev, "job"));
+    }
+    /* A daemon that goes meanwhile is asked of all of them when it is back. */
+    (void)compat_each(&q->session, ids, take_object, q, NULL);
 }

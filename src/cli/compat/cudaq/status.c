@@ -6,6 +6,8 @@
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/compat/cudaq/cudaq.h"
+#include "cli/compat/pytext.h"
+#include "cli/compat/records.h"
 
 static const char *
 icon_of(const char *status)
@@ -29,47 +31,75 @@ add_capitalised(struct buf *out, const char *word)
                  (char)(p == word ? toupper((unsigned char)*p) : tolower((unsigned char)*p)));
 }
 
+/* str(): people write what they like into the file. */
+static void
+add_value(struct buf *out, const json_t *value)
+{
+    if (json_is_string(value))
+        buf_adds(out, json_string_value(value));
+    else if (!value || json_is_null(value))
+        buf_adds(out, "None");
+    else if (json_is_boolean(value))
+        buf_adds(out, json_is_true(value) ? "True" : "False");
+    else
+        py_add_json(out, value, 0);
+}
+
 static void
 add_line(struct buf *out, const json_t *job)
 {
+    const json_t *gpu = json_object_get(job, "gpu_id");
     const char *status = answer_str(job, "status");
 
     if (!status[0])
         status = "unknown";
-    buf_addf(out, "%s %s → ", icon_of(status), answer_str(job, "command"));
-    if (json_is_integer(json_object_get(job, "gpu_id")))
-        buf_addf(out, "GPU %lld → ", (long long)answer_int(job, "gpu_id", 0));
+    buf_addf(out, "%s ", icon_of(status));
+    add_value(out, json_object_get(job, "command"));
+    buf_adds(out, " → GPU ");
+    if (!gpu || json_is_null(gpu))
+        buf_adds(out, "N/A");
     else
-        buf_adds(out, "GPU N/A → ");
-    if (strcmp(status, "running") != 0)
-        add_capitalised(out, status);
-    else if (json_is_integer(json_object_get(job, "pid")))
-        buf_addf(out, "Running (PID %lld)", (long long)answer_int(job, "pid", 0));
+        add_value(out, gpu);
+    buf_adds(out, " → ");
+    add_capitalised(out, status);
+    if (strcmp(status, "running") == 0) {
+        buf_adds(out, " (PID ");
+        add_value(out, json_object_get(job, "pid"));
+        buf_addc(out, ')');
+    }
+    buf_addc(out, '\n');
+}
+
+/* A line that is none of a job, as `run` says it too. */
+static void
+add_warning(struct buf *out, const struct cq_config *c, const struct record *r)
+{
+    buf_addf(out, "[Warning] %s in %s: ", r->text ? "Invalid JSON line" : "No command",
+             c->jobs_file);
+    if (r->text)
+        buf_adds(out, r->text);
     else
-        buf_adds(out, "Running (PID None)");
+        py_add_json(out, r->value, 0);
     buf_addc(out, '\n');
 }
 
 int
-cq_status(const struct cq_config *c)
+cq_status(const struct cq_config *c, struct err *e)
 {
-    auto_buf struct buf out = BUF_INIT;
+    auto_buf struct buf out = BUF_INIT, lines = BUF_INIT;
     struct records r;
-    struct err e = {0};
 
-    if (records_load(c->jobs_file, &r, &e) < 0) {
-        cli_say("%s", e.text);
-        return 1;
-    }
+    if (records_load(c->jobs_file, &r, e) < 0)
+        return -1;
     for (size_t i = 0; i < r.n; i++) {
-        if (r.at[i].text)
-            buf_addf(&out, "[Warning] Invalid JSON line in %s: %s\n", c->jobs_file,
-                     r.at[i].text);
-    }
-    for (size_t i = 0; i < r.n; i++) {
-        if (json_is_object(r.at[i].value))
-            add_line(&out, r.at[i].value);
+        const json_t *command = json_object_get(r.at[i].value, "command");
+
+        if (!command || json_is_null(command))
+            add_warning(&out, c, &r.at[i]);
+        else
+            add_line(&lines, r.at[i].value);
     }
     records_free(&r);
+    buf_add(&out, lines.data, lines.len);
     return cli_put(&out);
 }
