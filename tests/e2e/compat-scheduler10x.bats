@@ -95,6 +95,8 @@ files.jobs_file=7|files\.jobs_file must be a path$
 files.monitor_interval_s=4|files\.monitor_interval_s is 4; it must be at least 5$
 logging.level="LOUD"|logging\.level must be one of TRACE, DEBUG
 logging.structured=1|logging\.structured must be true or false$
+files.state_file=""|files\.state_file must be a path$
+security.max_memory_per_job_gb=0.05|security\.max_memory_per_job_gb is 0\.05; it must be at least 0\.1$
 security.allowed_script_paths=[]|security\.allowed_script_paths must be a list of folders$
 CASES
     config scheduler.num_gpus=2 scheduler.max_workers=5
@@ -181,6 +183,8 @@ CASES
     wait_for_output run '"Job 3 completed'
     try scheduler_10x.py add "$PWD/job.py" --gpus 7
     has 'a card that is not there' "$status:$out" '^1:❌ Failed to add job: .*do not exist'
+    try scheduler_10x.py add "$PWD/job.py" --args '--llm two' --gpus 3
+    is 'more than it may use' "$status:$out" '1:❌ Failed to add job: it needs 2 GPUs, and may use 1'
     stop_scheduler run
 }
 
@@ -323,7 +327,7 @@ PY
     stop_scheduler run
     is aside "$(stat -c %s gpu_scheduler.log.1)" 1048576
     has 'the new one' "$(head -1 gpu_scheduler.log)" '^\{"timestamp": '
-    config logging.structured=false logging.max_log_size_mb=1e14 scheduler.num_gpus=2 scheduler.max_workers=4
+    config logging.structured=false logging.max_log_size_mb=1e300 jobs.max_concurrent_jobs=1000000000000000000 security.max_memory_per_job_gb=1e300 scheduler.num_gpus=2 scheduler.max_workers=4
     rm gpu_scheduler.log*
     schedule plain --config config.json
     stop_scheduler plain
@@ -339,6 +343,7 @@ PY
     pid=${out##*PID }
     try scheduler_10x.py start
     is 'a second one' "$status" 1
+    has 'why' "$out" '^❌ Error: another scheduler works with gpu_scheduler_state\.json'
     try scheduler_10x.py add "$PWD/job.py" --output file --args 'from file' --conda ''
     is 'to the file' "$status:$(cat jobs.txt)" "0:0,$PWD/job.py,,from file"
     try scheduler_10x.py add "$PWD/job.py" --output file --args 'a,b'

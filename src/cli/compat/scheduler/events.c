@@ -156,7 +156,8 @@ on_ended(struct sched *s, struct sched_job *job, const json_t *ev)
                   job->spec.script);
     else if (s->leaving && strcmp(state, "CANCELLED") == 0)
         sched_log(&s->log, SCHED_INFO, details,
-                  "Job %lld was stopped; it runs again with the next start: %s",
+                  job->added ? "Job %lld was stopped with the scheduler: %s"
+                             : "Job %lld was stopped; it runs again with the next start: %s",
                   (long long)job->id, job->spec.script);
     else
         sched_log(&s->log, SCHED_ERROR, details, "Job %lld %s (%s): %s", (long long)job->id,

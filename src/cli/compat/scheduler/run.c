@@ -281,6 +281,7 @@ about(const struct sched *s)
 static int
 fail(struct sched *s, const struct err *e)
 {
+    s->failure = xstrdup(e->text);
     sched_log(&s->log, SCHED_ERROR, NULL, "%s", e->text);
     return err_exit_status(e->code);
 }
@@ -338,4 +339,5 @@ sched_free(struct sched *s)
     free(s->log_dir);
     free(s->self);
     free(s->tag);
+    free(s->failure);
 }

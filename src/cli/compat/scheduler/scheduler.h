@@ -191,6 +191,7 @@ struct sched {
     void (*on_leave)(struct sched *s); /* NULL: nothing more is said */
     bool missing;                      /* some script was not there */
     bool no_priority;                  /* above the usual, for this user */
+    char *failure;                     /* why it did not start; owned */
 };
 
 /* The whole of `start`: run.c. Config and log are filled; settings are for a daemon

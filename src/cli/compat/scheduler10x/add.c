@@ -120,6 +120,17 @@ submit(const struct x10 *x, const struct request *r, int64_t *id, struct err *e)
     return 0;
 }
 
+/* The daemon would say it in its own words, of which nobody here knows anything. */
+static int
+check_need(const struct sched *s, const struct sched_job *job, struct err *e)
+{
+    int needed = sched_cards_needed(s, job->spec.need);
+    int n = __builtin_popcountll(sched_devices(s, job));
+
+    return needed > n ? err_set(e, ERR_REFUSED, "it needs %d GPUs, and may use %d", needed, n)
+                      : 0;
+}
+
 static int
 hand_over(const struct x10 *x, struct sched *s, struct sched_job *job, int64_t *id,
           struct err *e)
@@ -167,6 +178,8 @@ add_to_queue(const struct x10 *x, const struct x10_job *in)
     rc = s.log_dir ? read_job(&s, in, &job.spec, &why) : -1;
     if (rc < 0 && why.len)
         err_set(&e, ERR_FAILED, "%s", buf_str(&why));
+    if (rc == 0)
+        rc = check_need(&s, &job, &e);
     if (rc == 0)
         rc = enter(x, &s, &job, &id, &e);
     sched_spec_free(&job.spec);

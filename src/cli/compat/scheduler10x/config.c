@@ -14,7 +14,7 @@
 
 #define CONFIG_MAX_BYTES (1UL << 20)
 #define INDENT           4
-#define NO_MOST          1e15
+#define NO_MOST          INFINITY
 
 enum type { TYPE_INT, TYPE_FLOAT, TYPE_BOOL, TYPE_TEXT, TYPE_LEVEL, TYPE_PATHS };
 
@@ -54,7 +54,8 @@ static const struct row rows[] = {
     {"logging", "backup_count", TYPE_INT, AT(backups), 1, NO_MOST, 5, NULL},
     {"logging", "metrics_enabled", TYPE_BOOL, AT(metrics), 0, 0, 1, NULL},
     {"security", "allowed_script_paths", TYPE_PATHS, AT(allowed), 0, 0, 0, "/data3/"},
-    {"security", "max_memory_per_job_gb", TYPE_FLOAT, AT(max_memory_gb), 0.1, 1e6, 32, NULL},
+    {"security", "max_memory_per_job_gb", TYPE_FLOAT, AT(max_memory_gb), 0.1, NO_MOST, 32,
+     NULL},
     {"security", "enable_resource_limits", TYPE_BOOL, AT(limits), 0, 0, 1, NULL},
 };
 #define ROWS (sizeof rows / sizeof rows[0])
@@ -130,7 +131,7 @@ out_of_range(const struct row *r, const json_t *v, struct err *e)
     auto_buf struct buf shown = BUF_INIT;
 
     py_add_json(&shown, v, 0);
-    if (r->most >= NO_MOST)
+    if (isinf(r->most))
         return err_set(e, ERR_USAGE, "%s.%s is %.80s; it must be at least %g", r->section,
                        r->key, buf_str(&shown), r->least);
     return err_set(e, ERR_USAGE, "%s.%s is %.80s; it goes from %g to %g", r->section, r->key,
@@ -209,7 +210,7 @@ take_value(struct x10_config *c, const struct row *r, const json_t *v, struct er
         *(bool *)field_of(c, r) = json_is_true(v);
         return 0;
     case TYPE_TEXT:
-        if (!json_is_string(v))
+        if (!json_is_string(v) || (r->at == AT(state_file) && !*json_string_value(v)))
             return wrong_type(r, "a path", e);
         set_text(field_of(c, r), json_string_value(v));
         return 0;

@@ -14,6 +14,8 @@
 #define RETRIES       3
 #define STOP_SPARE_MS 2000 /* of the graceful time, for what has to be killed */
 #define MIB           1048576
+/* No machine has so much: such a limit is none. */
+#define MEMORY_NONE_GB 1e6
 
 /* --------------------------------------------------------------- settings */
 
@@ -120,7 +122,9 @@ fill_config(struct sched *s, const struct x10_config *c, bool screen)
         .retries = RETRIES,
         .allowed_paths = c->allowed,
         .limit_ms = (int64_t)(c->job_timeout_s < 1e9 ? c->job_timeout_s * 1000 : 0),
-        .mem_mib = c->limits ? (int64_t)(c->max_memory_gb * 1024) : 0,
+        .mem_mib = c->limits && c->max_memory_gb < MEMORY_NONE_GB
+                       ? (int64_t)(c->max_memory_gb * 1024)
+                       : 0,
         .stop_ms = stop_ms - STOP_SPARE_MS,
         .queue_max = c->queue_limit,
         .running_max = c->max_workers < c->max_concurrent ? c->max_workers : c->max_concurrent,
@@ -234,6 +238,8 @@ run(const struct x10_config *c, const struct x10_start *o)
     const char *const settings[] = {"margin_mib=0", running, NULL};
     status = sched_start(&s, settings, on_ready);
     if (!s.is_ready) {
+        if (s.failure)
+            (void)x10_fail("Error: %s", s.failure);
         (void)x10_fail("Failed to start scheduler");
     } else {
         (void)x10_say("%s", status == 0 ? "✅ Scheduler stopped gracefully"
