@@ -58,11 +58,9 @@ at_terminal()
 @test "output comes as it is written, not by line" {
     start_daemon 1
     mkfifo gate
-    background job berth submit --gpus 0 --interactive -- sh -c 'printf 10%%; read x <gate; printf " 20%%\n"'
-    wait_for_output job '^10%$'
-    echo >gate
-    finish job
-    is status "$status" 0
+    echo 'printf 10%%; read x <gate; printf " 20%%\n"' >script
+    at_terminal 'see:10%' 'run:echo >gate' 'see: 20%' -- \
+        sh -c 'berth submit --gpus 0 --interactive -- sh script </dev/null | cat'
     is output "$out" '10% 20%'
 }
 

@@ -23,6 +23,13 @@ let_task_through()
     wait_for_event kind=ended array_task="$1" >/dev/null
 }
 
+# The next piece of the stream. Each has a gate of its own: a job that came to the same one again
+# before its writer has gone would take that writer's end for a word.
+let_stream_on()
+{
+    timeout "$LIMIT" sh -c "echo >stream.$1" || fail_with "the stream has not come to its gate $1"
+}
+
 # What each new daemon has to know, and what must go on under it: one more task of the array,
 # one more piece of the stream.
 everything_goes_on()
@@ -33,7 +40,7 @@ everything_goes_on()
     is "the long job" "$(job_field 2 state)" RUNNING
     is "the one that waits" "$(job_field "$waits" state)" PENDING
     let_task_through "$1"
-    echo >stream
+    let_stream_on "$1"
     wait_for_output client "^$((($1 + 1) * 20000))\$"
 }
 
@@ -45,10 +52,10 @@ everything_goes_on()
     PATH=$ROOT/one:$PATH
     start_daemon 4
     before=$(daemon_pid)
-    mkfifo stream long task.0 task.1 task.2 task.3
+    mkfifo long {stream,task}.{0,1,2,3}
     seq 1 80000 >data
     background client berth submit -G 0 --interactive -- \
-        sh -c 'for i in 0 1 2 3; do sed -n "$((i * 20000 + 1)),$(((i + 1) * 20000))p" data; read x <stream; done; exit 9'
+        sh -c 'for i in 0 1 2 3; do sed -n "$((i * 20000 + 1)),$(((i + 1) * 20000))p" data; read x <stream.$i; done; exit 9'
     wait_for_output client '^20000$'
     berth submit -G 1 -- sh -c 'echo ran >>long.ran; read x <long; exit 5'
     berth submit -G 1 -J tasks --array 0-3%2 -- \
@@ -82,7 +89,7 @@ everything_goes_on()
     rm -r "$ROOT/old"
     start_daemon 4
     let_task_through 3
-    echo >stream
+    let_stream_on 3
     finish client
     is "the client's status" "$status" 9
     cmp "$ROOT/client.out" data
@@ -94,7 +101,7 @@ everything_goes_on()
     try berth wait "$waits"
     is "status of what waited for it" "$status" 4
     is "what it saw" "$(berth logs "$waits")" 4
-    echo >long
+    timeout "$LIMIT" sh -c 'echo >long'
     try berth wait 2
     is "the long job's status" "$status" 5
     is "runs" "$(cat long.ran ran.* | wc -l)" 5
