@@ -15,14 +15,9 @@ add_unit(struct buf *out, unsigned unit)
     buf_addf(out, "\\u%04x", unit);
 }
 
-/* One character of n bytes beyond ASCII. */
 static void
-add_wide(struct buf *out, const unsigned char *s, size_t n)
+add_wide(struct buf *out, uint32_t c)
 {
-    uint32_t c = n == 2 ? s[0] & 0x1fu : n == 3 ? s[0] & 0x0fu : s[0] & 0x07u;
-
-    for (size_t i = 1; i < n; i++)
-        c = c << 6 | (s[i] & 0x3fu);
     if (c >= 0x10000) {
         c -= 0x10000;
         add_unit(out, 0xd800 + (c >> 10));
@@ -55,7 +50,7 @@ py_add_string(struct buf *out, const char *s, size_t left)
         size_t n = text_utf8_len(s, left);
 
         if (n > 1)
-            add_wide(out, (const unsigned char *)s, n);
+            add_wide(out, py_char(s, n));
         else if (n == 1)
             add_ascii(out, *s);
         else

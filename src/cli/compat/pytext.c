@@ -76,7 +76,7 @@ bare_number(const char *s, char *out)
 
     s += plus;
     n -= plus;
-    if (n == 0 || (plus && (s[0] == '-' || s[0] == '+')) || n >= NUMBER_BYTES)
+    if (n == 0 || (plus && (s[0] == '-' || s[0] == '+' || py_space(s, n))) || n >= NUMBER_BYTES)
         return false;
     for (size_t i = 0; i < n; i++) {
         if (s[i] != '_')
@@ -184,6 +184,49 @@ py_add_float(struct buf *out, double v)
                  exp < 0 ? '-' : '+', abs(exp));
 }
 
+uint32_t
+py_char(const char *s, size_t n)
+{
+    const unsigned char *at = (const unsigned char *)s;
+    uint32_t c = n == 1 ? at[0] : at[0] & (0xffu >> (n + 1));
+
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | (at[i] & 0x3fu);
+    return c;
+}
+
+/* str.isprintable() beyond ASCII, but for what no Unicode has given a meaning yet. */
+static bool
+is_printable(uint32_t c)
+{
+    static const struct {
+        uint32_t first, last;
+    } others[] = {
+        {0x80, 0xa0},     {0xad, 0xad},       {0x600, 0x605},     {0x61c, 0x61c},
+        {0x6dd, 0x6dd},   {0x70f, 0x70f},     {0x890, 0x891},     {0x8e2, 0x8e2},
+        {0x1680, 0x1680}, {0x180e, 0x180e},   {0x2000, 0x200f},   {0x2028, 0x202f},
+        {0x205f, 0x206f}, {0x3000, 0x3000},   {0xe000, 0xf8ff},   {0xfeff, 0xfeff},
+        {0xfff9, 0xfffb}, {0x1d173, 0x1d17a}, {0xe0001, 0xe007f}, {0xf0000, 0x10ffff},
+    };
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (c >= others[i].first && c <= others[i].last)
+            return false;
+    }
+    return true;
+}
+
+static void
+add_wide(struct buf *out, const char *s, size_t n)
+{
+    uint32_t c = py_char(s, n);
+
+    if (is_printable(c))
+        buf_add(out, s, n);
+    else
+        buf_addf(out, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
+}
+
 void
 py_add_repr(struct buf *out, const char *s)
 {
@@ -196,7 +239,7 @@ py_add_repr(struct buf *out, const char *s)
         unsigned char c = (unsigned char)*s;
 
         if (n > 1)
-            buf_add(out, s, n);
+            add_wide(out, s, n);
         else if (c == '\n' || c == '\r' || c == '\t')
             buf_addf(out, "\\%c", c == '\n' ? 'n' : c == '\r' ? 'r' : 't');
         else if (n == 0)

@@ -15,6 +15,8 @@ bool py_float(const char *s, double *out);
 
 /* repr(float): the fewest digits that read back as the same, "5.0", "1e-05", "inf". */
 void py_add_float(struct buf *out, double v);
+/* One character of n bytes of UTF-8. */
+uint32_t py_char(const char *s, size_t n);
 /* repr(str). */
 void py_add_repr(struct buf *out, const char *s);
 
@@ -22,8 +24,8 @@ void py_add_repr(struct buf *out, const char *s);
  * none. */
 size_t py_space(const char *s, size_t n);
 
-/* str.strip(): *s is moved to the first byte that is no white space; how many there are up to
- * the last. */
+/* str.strip(), for white space of any script: *s is moved to the first byte that is no white
+ * space; how many there are up to the last. */
 size_t py_strip(const char **s, size_t n);
 
 /* json.dumps(value), and json.dumps(value, indent=indent) when that is above 0. */
