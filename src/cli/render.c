@@ -53,6 +53,12 @@ render_gpu_style(const char *state)
 }
 
 const char *
+render_state_at(int i)
+{
+    return i < (int)(sizeof states / sizeof states[0]) ? states[i].name : NULL;
+}
+
+const char *
 render_state_static(const char *state)
 {
     int i = find_state(state);

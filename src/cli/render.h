@@ -14,6 +14,7 @@ struct buf;
 enum style render_state_style(const char *state);
 enum style render_gpu_style(const char *state);     /* of a card */
 const char *render_state_static(const char *state); /* the same name, living for ever */
+const char *render_state_at(int i); /* all of them, from 0 on; NULL behind the last */
 bool render_state_is_final(const char *state);
 bool render_state_is_active(const char *state); /* holds cards */
 

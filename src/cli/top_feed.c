@@ -3,8 +3,10 @@
  * it took has passed, so that looking never takes more than a tenth of the daemon. */
 #include "cli/top_feed.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -17,18 +19,20 @@
 #include "cli/top_model.h"
 #include "wire/client.h"
 
-#define FIGURES_US  INT64_C(1000000)
-#define SETTLE_US   INT64_C(100000)   /* after an event others often follow */
-#define AGAIN_US    INT64_C(30000000) /* the list, when nothing happens: expected starts move */
-#define USAGE_US    INT64_C(2000000)  /* a peak may grow all the time */
-#define HEALTH_US   INT64_C(10000000)
-#define RETRY_US    INT64_C(1000000)
-#define TAKES_TIMES 10
-#define LIST_LIMIT  500
-#define LIST_MORE   5000 /* where something is looked for among them */
-#define ENDED_LIMIT 100
-#define PAST_US     INT64_C(300000000)
-#define PAST_POINTS 300
+#define FIGURES_US   INT64_C(1000000)
+#define SETTLE_US    INT64_C(100000)   /* after an event others often follow */
+#define AGAIN_US     INT64_C(30000000) /* the list, when nothing happens: expected starts move */
+#define USAGE_US     INT64_C(2000000)  /* a peak may grow all the time */
+#define HEALTH_US    INT64_C(10000000)
+#define RETRY_US     INT64_C(1000000)
+#define TAKES_TIMES  10
+#define LIST_LIMIT   500
+#define LIST_MORE    5000 /* where something is looked for among them */
+#define ENDED_LIMIT  100
+#define FAILED_US    INT64_C(3600000000) /* for so long a failure is news */
+#define FAILED_LIMIT 100
+#define PAST_US      INT64_C(300000000)
+#define PAST_POINTS  300
 
 enum question {
     ASK_GPUS,
@@ -37,6 +41,7 @@ enum question {
     ASK_EXPLAIN,
     ASK_SERIES,
     ASK_HEALTH,
+    ASK_FAILED,
     ASK_FOLLOW,
     ASK_DO,
     QUESTIONS
@@ -123,6 +128,8 @@ take_tree(struct top_feed *f, enum question q, json_t *tree)
         top_take_explain(f->top, json_incref(tree));
     else if (q == ASK_HEALTH)
         top_take_health(f->top, json_incref(tree));
+    else if (q == ASK_FAILED)
+        top_take_failed(f->top, json_incref(tree));
     else if (q == ASK_SERIES)
         top_take_series(f->top, tree);
 }
@@ -164,7 +171,7 @@ on_answer(void *ctx, int64_t id, json_t *result, const struct err *error)
             take_tree(f, (enum question)q, result);
         else if (q == ASK_DO || q == ASK_JOBS)
             top_say(f->top, true, error->text);
-        else if (q == ASK_SERIES || q == ASK_HEALTH)
+        else if (q == ASK_SERIES || q == ASK_HEALTH || q == ASK_FAILED)
             a->due_us = INT64_MAX; /* a daemon that knows no such question */
     }
 }
@@ -210,6 +217,7 @@ tell(struct top_feed *f, const json_t *event)
         buf_addf(&words, "job %lld ", (long long)answer_int(event, "job", 0));
     buf_addf(&words, "%s  %s", buf_str(&word), buf_str(&details));
     top_say(f->top, true, buf_str(&words));
+    want(f, ASK_FAILED, SETTLE_US);
 }
 
 static void
@@ -244,11 +252,29 @@ jobs_params(struct top_feed *f)
     return params;
 }
 
+/* Those of whoever looks; root looks after everybody's. */
+static json_t *
+failed_params(void)
+{
+    const struct passwd *pw = getuid() ? getpwuid(getuid()) : NULL;
+    json_t *params =
+        json_pack("{s:[s,s,s,s,s], s:b, s:[s,s,s,s,s], s:I, s:i}", "fields", "id", "array_job",
+                  "array_task", "state", "array", "ended", 1, "state", "FAILED", "TIMEOUT",
+                  "OUT_OF_MEMORY", "INFEASIBLE", "LOST", "since_us",
+                  (json_int_t)(clock_wall_us() - FAILED_US), "limit", FAILED_LIMIT);
+
+    if (pw)
+        json_object_set_new(params, "user", json_string(pw->pw_name));
+    return params;
+}
+
 static json_t *
 params_of(struct top_feed *f, enum question q)
 {
     if (q == ASK_JOBS)
         return jobs_params(f);
+    if (q == ASK_FAILED)
+        return failed_params();
     if (q == ASK_FOLLOW)
         return json_pack("{s:i, s:b}", "since", 0, "follow", 1);
     if (q == ASK_EXPLAIN)
@@ -277,7 +303,7 @@ ask(struct top_feed *f, enum question q)
     static const char *const methods[] = {
         [ASK_GPUS] = "gpus",       [ASK_STATUS] = "status", [ASK_JOBS] = "jobs",
         [ASK_EXPLAIN] = "explain", [ASK_SERIES] = "series", [ASK_FOLLOW] = "events",
-        [ASK_HEALTH] = "health",
+        [ASK_HEALTH] = "health",   [ASK_FAILED] = "jobs",
     };
     struct asked *a = &f->asked[q];
     struct err e;
@@ -288,10 +314,10 @@ ask(struct top_feed *f, enum question q)
         if (!f->explained)
             return;
     }
-    a->due_us = q == ASK_HEALTH                    ? f->now_us + HEALTH_US
-                : q == ASK_GPUS                    ? f->now_us + FIGURES_US
-                : q == ASK_JOBS || q == ASK_STATUS ? f->now_us + AGAIN_US
-                                                   : INT64_MAX;
+    a->due_us = q == ASK_HEALTH                                       ? f->now_us + HEALTH_US
+                : q == ASK_GPUS                                       ? f->now_us + FIGURES_US
+                : q == ASK_JOBS || q == ASK_STATUS || q == ASK_FAILED ? f->now_us + AGAIN_US
+                                                                      : INT64_MAX;
     a->at_us = f->now_us;
     a->id = client_send(f->client, methods[q], params_of(f, q), &e);
     if (a->id < 0) {

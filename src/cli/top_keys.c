@@ -148,14 +148,19 @@ static void
 finish(struct top *t, struct top_feed *f)
 {
     auto_buf struct buf input = t->input;
+    auto_buf struct buf why = BUF_INIT;
     int asking = t->asking;
 
     t->input = (struct buf)BUF_INIT;
     ask(t, ASKING_NOTHING, NULL);
-    if (asking == ASKING_FILTER)
+    if (asking == ASKING_FILTER && !top_check_filter(t->filter, &why)) {
+        top_set_filter(t, "");
+        top_say(t, true, buf_str(&why));
+    } else if (asking == ASKING_FILTER) {
         top_feed_refresh(f); /* of more jobs than there is room for */
-    else
+    } else {
         change_gpus(t, f, asking == ASKING_PAUSE, buf_str(&input));
+    }
 }
 
 static void

@@ -6,18 +6,15 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/parse.h"
 #include "base/text.h"
 #include "cli/answer.h"
-#include "cli/gpu_table.h"
 #include "cli/render.h"
 #include "cli/status.h"
 #include "cli/top_model.h"
+#include "cli/top_problems.h"
 
-#define SILENT_MS       3000 /* an answer may take so long */
 #define CLOCK_COLUMNS   10
 #define VERDICT_COLUMNS 12
-#define PROBLEMS_MAX    4
 #define LIST_ROWS_MIN   6 /* with its titles */
 #define JOB_ROWS_MIN    5
 
@@ -73,130 +70,10 @@ top_draw_wrapped(struct grid *g, struct area a, enum style style, const char *s)
     return row;
 }
 
-/* ------------------------------------------------------------------ what is wrong */
-
-struct problems {
-    struct buf text[PROBLEMS_MAX];
-    enum style style[PROBLEMS_MAX];
-    int n;
-    enum style worst;
-};
-
-static struct buf *
-add_problem(struct problems *p, enum style style)
-{
-    if (style == STYLE_BAD || p->worst == STYLE_NONE)
-        p->worst = style;
-    if (p->n == PROBLEMS_MAX)
-        return NULL;
-    p->style[p->n] = style;
-    return &p->text[p->n++];
-}
-
-static void
-say_problem(struct problems *p, enum style style, const char *words)
-{
-    struct buf *line = add_problem(p, style);
-
-    if (line)
-        buf_adds(line, words);
-}
-
-static void
-find_daemon_problems(const struct top *t, struct problems *p)
-{
-    const json_t *daemon = json_object_get(t->status, "daemon");
-    const json_t *unknown = json_object_get(t->gpus, "unknown_since");
-    struct buf *line;
-    char span[24];
-
-    if (!t->connected && t->trouble && (line = add_problem(p, STYLE_BAD)))
-        buf_addf(line, "trying again: %s", t->trouble);
-    if (t->silent_ms >= SILENT_MS && (line = add_problem(p, STYLE_BAD)))
-        buf_addf(line, "the daemon has not answered for %s",
-                 format_duration(t->silent_ms, span));
-    if (json_is_object(unknown) && (line = add_problem(p, STYLE_BAD)))
-        buf_addf(line,
-                 "the GPUs have not answered since %s%s%s; these are the last figures, and new "
-                 "work for them waits",
-                 answer_str(unknown, "rfc3339"),
-                 answer_str(t->gpus, "probe_error")[0] ? ": " : "",
-                 answer_str(t->gpus, "probe_error"));
-    if (!t->health && answer_str(daemon, "disk_trouble")[0] &&
-        (line = add_problem(p, STYLE_BAD)))
-        buf_addf(line, "nothing new starts: %s", answer_str(daemon, "disk_trouble"));
-    if (answer_bool(daemon, "stopping"))
-        say_problem(p, STYLE_WARN, "the daemon is stopping: nothing new starts");
-}
-
-/* What has no place of its own on the screen. Cards and the probe have one. */
-static void
-find_ailments(const struct top *t, struct problems *p)
-{
-    size_t i;
-    json_t *check;
-
-    json_array_foreach(json_object_get(t->health, "checks"), i, check)
-    {
-        const char *name = answer_str(check, "name");
-        const char *state = answer_str(check, "state");
-        struct buf *line;
-
-        if (strcmp(state, "ok") == 0 || strcmp(name, "gpu") == 0 || strcmp(name, "probe") == 0)
-            continue;
-        line = add_problem(p, strcmp(state, "bad") == 0 ? STYLE_BAD : STYLE_WARN);
-        if (line)
-            buf_addf(line, "%s: %s", name, answer_str(check, "text"));
-    }
-}
-
-static void
-find_excess(const json_t *gpu, struct problems *p)
-{
-    auto_buf struct buf words = BUF_INIT;
-    struct buf *line;
-
-    gpu_table_add_excess(gpu, &words);
-    for (const char *s = buf_str(&words); *s; s += strcspn(s, "\n") + 1) {
-        if ((line = add_problem(p, STYLE_WARN)))
-            buf_add(line, s, strcspn(s, "\n"));
-    }
-}
-
-static void
-find_problems(const struct top *t, struct problems *p)
-{
-    size_t i;
-    json_t *gpu;
-
-    *p = (struct problems){0};
-    find_daemon_problems(t, p);
-    find_ailments(t, p);
-    json_array_foreach(json_object_get(t->gpus, "gpus"), i, gpu)
-    {
-        const char *state = answer_str(gpu, "state");
-        bool is_out = strcmp(state, "lost") == 0 || strcmp(state, "sick") == 0;
-        auto_buf struct buf words = BUF_INIT;
-        struct buf *line;
-
-        gpu_table_add_state(gpu, &words);
-        if (words.len && (line = add_problem(p, is_out ? STYLE_BAD : STYLE_WARN)))
-            buf_add(line, words.data, strcspn(words.data, "\n"));
-    }
-    json_array_foreach(json_object_get(t->gpus, "gpus"), i, gpu) find_excess(gpu, p);
-}
-
-static void
-free_problems(struct problems *p)
-{
-    for (int i = 0; i < p->n; i++)
-        buf_free(&p->text[i]);
-}
-
 /* ------------------------------------------------------------------ head and foot */
 
 static void
-draw_head(const struct top *t, struct grid *g, const struct problems *p)
+draw_head(const struct top *t, struct grid *g, const struct top_problems *p)
 {
     const char *verdict = !t->connected            ? "no daemon"
                           : p->worst == STYLE_BAD  ? "trouble"
@@ -269,6 +146,25 @@ draw_foot(const struct top *t, struct grid *g)
     }
 }
 
+/* As many as there is room for, the gravest first; of the others how many there are. Returns
+ * how many rows that took. */
+static int
+draw_problems(struct grid *g, int row, int rows, const struct top_problems *p)
+{
+    int shown = p->total <= rows ? p->n : rows - 1;
+    int at = 0;
+
+    shown = shown < p->n ? shown : p->n;
+    for (int i = 0; i < shown; i++, at++)
+        grid_put(g, row + at, 0, g->columns, p->style[i], buf_str(&p->text[i]));
+    if (p->total <= shown || rows <= 0)
+        return at;
+    grid_putf(g, row + at, 0, g->columns, p->worst,
+              "and %d more: berth health, berth gpus and berth history say which",
+              p->total - shown);
+    return at + 1;
+}
+
 /* ------------------------------------------------------------------ pages */
 
 static void
@@ -318,15 +214,14 @@ draw_text(struct top *t, struct grid *g, struct area a)
 void
 top_draw(struct top *t, struct grid *g)
 {
-    struct problems p;
+    struct top_problems p;
     int row = 1;
 
     grid_clear(g);
-    find_problems(t, &p);
+    top_problems_find(t, &p);
     draw_head(t, g, &p);
-    for (int i = 0; i < p.n && row < g->rows / 4; i++, row++)
-        grid_put(g, row, 0, g->columns, p.style[i], buf_str(&p.text[i]));
-    free_problems(&p);
+    row += draw_problems(g, row, g->rows / 4 - row, &p);
+    top_problems_free(&p);
     if (t->page == TOP_MAIN)
         draw_main(t, g, row);
     else if (t->page == TOP_LOG)

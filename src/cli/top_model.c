@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
+#include "base/request.h"
 #include "cli/answer.h"
 #include "cli/render.h"
 #include "wire/client.h"
@@ -66,6 +67,7 @@ top_free(struct top *t)
     json_decref(t->gpus);
     json_decref(t->health);
     json_decref(t->explain);
+    json_decref(t->failed);
     buf_free(&t->answer);
     queue_rows_free(&t->rows);
     for (int i = 0; i < t->n_past; i++)
@@ -191,6 +193,13 @@ top_take_health(struct top *t, json_t *answer)
 }
 
 void
+top_take_failed(struct top *t, json_t *answer)
+{
+    json_decref(t->failed);
+    t->failed = answer;
+}
+
+void
 top_take_explain(struct top *t, json_t *answer)
 {
     json_decref(t->explain);
@@ -231,12 +240,16 @@ static bool
 is_on_gpu(const struct row *row, const char *word)
 {
     auto_json json_t *gpus = row->v[F_GPUS].len > 2 ? scan_tree(&row->v[F_GPUS]) : NULL;
+    int64_t index = -1;
     size_t i;
     json_t *gpu;
 
+    if (!word[0])
+        return true; /* the number is still to be typed */
+    (void)parse_int(word, 0, GPU_MAX - 1, &index, NULL);
     json_array_foreach(gpus, i, gpu)
     {
-        if (answer_int(gpu, "index", -1) == strtol(word, NULL, 10))
+        if (answer_int(gpu, "index", -2) == index)
             return true;
     }
     return false;
@@ -276,6 +289,41 @@ matches(const struct row *row, const char *filter)
         buf_add(&word, s, n);
         if (n > 0 && !matches_word(row, buf_str(&word)))
             return false;
+        s += n + (s[n] != '\0');
+    }
+    return true;
+}
+
+/* A word that is begun counts. */
+static bool
+names_a_state(const char *word)
+{
+    for (int i = 0; render_state_at(i); i++)
+        if (strncasecmp(render_state_at(i), word, strlen(word)) == 0)
+            return true;
+    return false;
+}
+
+bool
+top_check_filter(const char *filter, struct buf *why)
+{
+    int64_t gpu;
+
+    for (const char *s = filter; *s;) {
+        size_t n = strcspn(s, " ");
+        auto_buf struct buf word = BUF_INIT;
+
+        buf_add(&word, s, n);
+        if (n > 4 && strncmp(s, "gpu:", 4) == 0 &&
+            parse_int(buf_str(&word) + 4, 0, GPU_MAX - 1, &gpu, NULL) != 0) {
+            buf_addf(why, "'%s' is no GPU's number: gpu:0", buf_str(&word) + 4);
+            return false;
+        }
+        if (n > 6 && strncmp(s, "state:", 6) == 0 && !names_a_state(buf_str(&word) + 6)) {
+            buf_addf(why, "'%s' is no state: state:run, state:pend, state:held",
+                     buf_str(&word) + 6);
+            return false;
+        }
         s += n + (s[n] != '\0');
     }
     return true;

@@ -40,8 +40,10 @@ enum top_page { TOP_MAIN, TOP_LOG, TOP_TEXT };
 struct top {
     /* facts; NULL until they are known */
     json_t *status, *gpus;
-    json_t *health;    /* what the daemon finds wrong with itself */
-    json_t *explain;   /* of one job */
+    json_t *health;  /* what the daemon finds wrong with itself */
+    json_t *explain; /* of one job */
+    json_t *failed;  /* what has failed within the last hour: rows of id, array_job, array_task,
+                        state, array */
     struct buf answer; /* to `jobs`, as text; rows lie in it */
     struct queue_format format;
     struct queue_rows rows;
@@ -87,6 +89,7 @@ void top_take_status(struct top *t, json_t *status);
 void top_take_gpus(struct top *t, json_t *gpus);
 void top_take_health(struct top *t, json_t *answer);
 void top_take_explain(struct top *t, json_t *answer);
+void top_take_failed(struct top *t, json_t *answer);
 void top_take_series(struct top *t, const json_t *answer);
 void top_take_jobs(struct top *t, const char *answer, size_t n, size_t limit);
 void top_lose(struct top *t, const char *why); /* the daemon has gone; the last picture stays */
@@ -95,6 +98,8 @@ void top_lose(struct top *t, const char *why); /* the daemon has gone; the last 
 const char *top_sort_name(int sort);
 void top_set_sort(struct top *t, int sort);
 void top_set_filter(struct top *t, const char *filter);
+/* Whether each word of it can match something; else words about the first that cannot. */
+bool top_check_filter(const char *filter, struct buf *why);
 void top_move(struct top *t, long by); /* the selection, so many rows down */
 
 /* The selected job's row; false: none. */

@@ -173,6 +173,8 @@ plain_add(struct buf *out, const struct query *q, const struct reply *data)
                   "loaded.</p>\n");
     if (q->kind == QUERY_OVERVIEW) {
         add_gpus(out, json_object_get(tree, "gpus"));
+        if (json_array_size(json_object_get(tree, "failed")) > 0)
+            add_jobs(out, "Failed within the hour", json_object_get(tree, "failed"));
         add_jobs(out, "Running and waiting", json_object_get(tree, "queue"));
         add_jobs(out, "Ended lately", json_object_get(tree, "recent"));
     } else if (q->kind == QUERY_HISTORY) {

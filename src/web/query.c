@@ -11,9 +11,11 @@
 #include "base/text.h"
 #include "web/reply.h"
 
-#define COMMAND_MAX 300  /* bytes of a command in a list; a job's own page has all of it */
-#define SHOWN       100  /* lines of the queue there: more than fit on a screen */
-#define RECENT      8    /* ended jobs on the first page */
+#define COMMAND_MAX 300 /* bytes of a command in a list; a job's own page has all of it */
+#define SHOWN       100 /* lines of the queue there: more than fit on a screen */
+#define RECENT      8   /* ended jobs on the first page */
+#define FAILED      20  /* in its head */
+#define FAILED_US   INT64_C(3600000000)
 #define PAGE_MAX    1000 /* of the history, at a time: the daemon's bound */
 #define POINTS      120  /* of a curve: as wide as it is drawn */
 #define POINTS_MAX  5000
@@ -160,6 +162,20 @@ ended_params(const struct query *q, int64_t limit)
     return params;
 }
 
+/* What has gone wrong lately, for the head of the first page. */
+static json_t *
+failed_params(const struct query *q)
+{
+    json_t *params = list_params(q, FAILED);
+
+    json_object_set_new(params, "ended", json_true());
+    put_int(params, "since_us", clock_wall_us() - FAILED_US);
+    json_object_set_new(
+        params, "state",
+        json_pack("[s,s,s,s,s]", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "INFEASIBLE", "LOST"));
+    return params;
+}
+
 static json_t *
 one_job(const struct query *q)
 {
@@ -208,6 +224,7 @@ query_parts(const struct query *q, struct query_part out[QUERY_PARTS_MAX])
             (struct query_part){"jobs", queue_params(q, q->limit ? limit : SHOWN), false};
         out[n++] = (struct query_part){"jobs", ended_params(q, RECENT), false};
         out[n++] = (struct query_part){"health", NULL, true};
+        out[n++] = (struct query_part){"jobs", failed_params(q), true};
         break;
     case QUERY_STATUS:
         out[n++] = (struct query_part){"status", NULL, false};
@@ -332,6 +349,7 @@ overview(json_t *const *results)
     json_object_set_new(out, "queue", queue);
     json_object_set_new(out, "recent", newest_first(objects_of(results[2])));
     json_object_set_new(out, "health", what_is_wrong(results[3]));
+    json_object_set_new(out, "failed", newest_first(objects_of(results[4])));
     return out;
 }
 

@@ -27,7 +27,7 @@ enum query_kind {
     QUERY_KINDS
 };
 
-#define QUERY_PARTS_MAX 4
+#define QUERY_PARTS_MAX 5
 #define QUERY_LIST      200 /* so many lines of a list, unless more are asked for */
 #define QUERY_LIST_MAX  10000
 

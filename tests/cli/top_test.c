@@ -240,11 +240,9 @@ test_filters_and_the_selection_that_stays(void **state)
         const char *filter;
         size_t shown;
     } cases[] = {
-        {"", 30},          {"user:ann", 15},
-        {"state:run", 10}, {"user:bob state:pend", 10},
-        {"seed 30", 1},    {"GPUMEM", 20},
-        {"gpu:0", 10},     {"gpu:1", 0},
-        {"  train  ", 30}, {"nothing like it", 0},
+        {"", 30},       {"user:ann", 15}, {"state:run", 10}, {"user:bob state:pend", 10},
+        {"seed 30", 1}, {"GPUMEM", 20},   {"gpu:0", 10},     {"gpu:1", 0},
+        {"gpu:x", 0},   {"gpu:", 30},     {"  train  ", 30}, {"nothing like it", 0},
     };
     struct top *t = *state;
 
@@ -352,6 +350,53 @@ test_says_that_the_daemon_is_gone_or_silent(void **state)
         fail_msg("says what is fine");
 }
 
+/* The gravest first, none silently left out. */
+static void
+test_says_how_much_more_is_wrong(void **state)
+{
+    static const char *const few[] = {
+        "look below", "2 jobs failed within the hour: 7 TIMEOUT, 3_2 FAILED; a", NULL};
+    static const char *const many[] = {"trouble", "check 11: bad", "and 9 more: berth health",
+                                       NULL};
+    struct top *t = *state;
+    json_t *checks = json_array();
+
+    t->connected = true;
+    take_gpus(t, 1);
+    top_take_failed(t, json_pack("{s:[[i,n,n,s,{}],[i,i,i,s,n],[i,n,n,s,n]],s:n}", "rows", 3,
+                                 "FAILED", 5, 3, 2, "FAILED", 7, "TIMEOUT", "before_id"));
+    assert_shows(t, 24, 120, few);
+    for (int i = 0; i < 12; i++)
+        json_array_append_new(
+            checks, json_pack("{s:o,s:s,s:s}", "name", json_sprintf("check %d", i), "state",
+                              i == 11 ? "bad" : "warn", "text", i == 11 ? "bad" : "so so"));
+    top_take_health(t, json_pack("{s:o}", "checks", checks));
+    assert_shows(t, 24, 120, many);
+}
+
+static void
+test_a_filter_that_can_match_nothing_is_said(void **state)
+{
+    static const struct {
+        const char *filter, *words;
+    } cases[] = {
+        {"", ""},
+        {"train gpu:3 state:pend user:ann x:y", ""},
+        {"gpu: state:", ""},
+        {"a gpu:x", "'x' is no GPU's number: gpu:0"},
+        {"gpu:-1", "'-1' is no GPU's number: gpu:0"},
+        {"state:asleep", "'asleep' is no state: state:run, state:pend, state:held"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        auto_buf struct buf why = BUF_INIT;
+
+        assert_int_equal(top_check_filter(cases[i].filter, &why), !cases[i].words[0]);
+        assert_string_equal(buf_str(&why), cases[i].words);
+    }
+}
+
 static void
 test_lines_of_a_log_are_cleaned(void **state)
 {
@@ -394,6 +439,8 @@ main(void)
         TEST(test_sorts),
         TEST(test_the_past_joins_without_gap),
         TEST(test_says_that_the_daemon_is_gone_or_silent),
+        TEST(test_says_how_much_more_is_wrong),
+        TEST(test_a_filter_that_can_match_nothing_is_said),
         TEST(test_lines_of_a_log_are_cleaned),
     };
 

@@ -32,6 +32,12 @@ three_jobs()
     see 'held by job 1'
     berth submit --gpus 0 -- sh -c 'exit 3' >/dev/null
     see 'job 4 failed exit 3'
+    see '^1 job failed within the hour: 4 FAILED; a shows them'
+    press /
+    enter_text gpu:x
+    press Enter
+    see "'x' is no GPU's number"
+    see '^ *1  RUNNING'
     press q
     see '^left 0'
     see '^cooked'

@@ -60,6 +60,19 @@ function gpuProblem(g) {
     }
 }
 
+const NAMED = 6;
+
+// An array failed because tasks did, which are there as well.
+function failures() {
+    const jobs = (data.failed || []).filter((job) => !job.array);
+    if (!jobs.length) return null;
+    const line = el("span", null, `${plural(jobs.length, "job")} failed within the hour: `);
+    jobs.slice(0, NAMED).forEach((job, i) =>
+        line.append(i ? ", " : "", jobLink(job), " " + job.state.toLowerCase().replace(/_/g, " ")));
+    line.append(jobs.length > NAMED ? ", …" : "");
+    return ["warn", line];
+}
+
 function problems() {
     const found = [];
     const d = data.daemon;
@@ -73,6 +86,7 @@ function problems() {
     for (const check of (data.health && data.health.checks) || [])
         if (check.state !== "ok" && !["gpu", "probe"].includes(check.name))
             found.push([check.state === "bad" ? "bad" : "warn", check.name + ": " + check.text]);
+    found.push(failures());
     for (const job of data.queue) {
         const most = peak(job);
         if (isActive(job) && known(job.vram_mib) && most > job.vram_mib * 1.1)
