@@ -233,7 +233,7 @@ $USERS_HOME/alice"
 @test "C15 whatever is sent is answered, and the server lives" {
     serve
     has "answers" "$(old malformed)" '^[0-9]+ refused$'
-    is "what comes in pieces" "$(old pieces '{"cmd":"queue","more":{"\u00e9 é €":[-1.5e3,true,{}]}}')" ok
+    is "what comes in pieces" "$(old pieces '{"cmd":"queue","more":{"\u00e9 } é €":[-1.5e3,true,{}]}}')" ok
     is "many at once" "$(old many 200 '{"cmd":"queue"}')" 200
     old rude '{"cmd":"queue"}'
     is "what is right" "$(old send '{"cmd":"queue"}' \

@@ -1,11 +1,10 @@
 /* mgpu: mgpu_scheduler_server, mgpu_srun, mgpu_queue and mgpu_cancel, and the protocol between
  * them, which clients of the original speak too: one JSON object a connection on a UNIX socket.
- * server.c listens and gives each connection a process of its own that becomes whoever
- * connected; peer.c answers there, asking berthd as that user, with jobs.c for the
- * queue. wish.c reads a submit request, submit.c makes a job of it, stream.c
- * brings its output. ask.c is the clients' end of the
- * connection. Where no server runs but a daemon does, they have peer.c in a process of
- * their own. */
+ * server.c listens, at a name that listener.c keeps, and gives each connection a process of its
+ * own that becomes whoever connected; peer.c answers there, asking berthd as that user, with
+ * jobs.c for the queue. wish.c reads a submit request, submit.c makes a job of it, stream.c
+ * brings its output. ask.c is the clients' end of the connection. Where no server runs but a
+ * daemon does, they have peer.c in a process of their own. */
 #ifndef CLI_COMPAT_MGPU_MGPU_H
 #define CLI_COMPAT_MGPU_MGPU_H
 
@@ -31,6 +30,18 @@ const char *mgpu_socket(void);
 int mgpu_fail(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ------------------------------------------------------- the server's end */
+
+struct mgpu_listener {
+    const char *path;
+    int fd;    /* this and watch: -1 until it is open */
+    int watch; /* of inotify, on the socket; readable: look after the name; -1: look often */
+    dev_t dev; /* of the name */
+    ino_t ino;
+};
+int mgpu_listener_open(struct mgpu_listener *l, struct err *e);
+/* Makes the name again where it is gone. -1: it is not to be had now. */
+int mgpu_listener_keep(struct mgpu_listener *l, struct err *e);
+void mgpu_listener_close(struct mgpu_listener *l);
 
 struct mgpu_service {
     char daemon[108];   /* berthd's socket */

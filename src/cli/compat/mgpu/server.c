@@ -8,11 +8,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,20 +28,16 @@
 
 #define NAME          "mgpu_scheduler_server"
 #define SYSTEM_ROOT   "/var/lib/mgpu_scheduler"
-#define BACKLOG       4096 /* the kernel has a bound of its own */
 #define PEERS_MAX     4096 /* who watches an interactive job is one */
 #define PEERS_OF_USER 1024
 #define AGAIN_MS      2000 /* while something is wrong that no event tells the end of */
 #define MAX_SECONDS   (INT64_C(100) * 365 * 86400)
 
 struct server {
-    int listener, signals;
-    int watch; /* inotify's, on the socket: cleaners of /tmp take names that are old */
+    int signals;
+    struct mgpu_listener listener;
     struct compat_link link;
     struct mgpu_service service;
-    const char *path;
-    dev_t dev; /* of the socket's name */
-    ino_t inode;
     bool lost;     /* the daemon has gone */
     bool nameless; /* others do not find the socket, and it is told */
     struct {
@@ -71,134 +64,6 @@ static const struct pyarg_parser parser = {
     .about = "mgpu's server, in front of Berth's queue. Root's serves everybody.",
     .args = args,
 };
-
-/* ------------------------------------------------------------- the socket */
-
-/* Whose server answers there; -1: nobody's. */
-static int64_t
-listener_of(const struct sockaddr_un *a)
-{
-    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    struct ucred cred;
-    socklen_t size = sizeof cred;
-
-    if (fd < 0 || (connect(fd, (const struct sockaddr *)a, sizeof *a) < 0 && errno != EAGAIN))
-        return -1;
-    /* Whose it is that has too many callers is not told. */
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0 || cred.pid == 0)
-        return 0;
-    return cred.uid;
-}
-
-/* A name that is in nobody's use may be taken. Root does not leave it to whoever made a socket
- * there first. */
-static int
-check_name(const struct sockaddr_un *a, struct err *e)
-{
-    int64_t uid = listener_of(a);
-    struct stat st;
-
-    if (lstat(a->sun_path, &st) == 0 && !S_ISSOCK(st.st_mode))
-        return err_set(e, ERR_REFUSED, "%s is there and is no socket; move it away",
-                       a->sun_path);
-    if (uid < 0 || (geteuid() == 0 && uid != 0))
-        return 0;
-    return err_set(e, ERR_REFUSED,
-                   "a server of user %lld listens at %s already; MGPU_SCHEDULER_SOCKET names "
-                   "another place",
-                   (long long)uid, a->sun_path);
-}
-
-/* Watched under its first name, so that nothing that becomes of it is missed. */
-static int
-watch_socket(const char *name)
-{
-    int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-
-    if (watch >= 0)
-        (void)inotify_add_watch(watch, name, IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF);
-    return watch;
-}
-
-static void
-close_listener(struct server *s)
-{
-    if (s->listener >= 0)
-        close(s->listener);
-    if (s->watch >= 0)
-        close(s->watch);
-    s->listener = s->watch = -1;
-}
-
-static void take_peers(struct server *s);
-
-/* Under another name first, so that nobody meets it half made. Who came to the one before is
- * served yet. */
-static int
-open_listener(struct server *s, struct err *e)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX}, temp = a;
-    auto_free char *name = xasprintf("%s.%d", s->path, (int)getpid());
-    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    auto_close int watch = -1;
-    struct stat st;
-
-    if (strlen(name) >= sizeof a.sun_path)
-        return err_set(e, ERR_USAGE, "the socket's name is too long: %s", s->path);
-    memcpy(a.sun_path, s->path, strlen(s->path));
-    memcpy(temp.sun_path, name, strlen(name));
-    if (check_name(&a, e) < 0)
-        return -1;
-    if (fd < 0 || bind(fd, (struct sockaddr *)&temp, sizeof temp) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot make a socket at %s", s->path);
-    watch = watch_socket(name);
-    if (chmod(name, geteuid() == 0 ? 0666 : 0600) < 0 || listen(fd, BACKLOG) < 0 ||
-        lstat(name, &st) < 0 || rename(name, s->path) < 0) {
-        err_errno(e, ERR_FAILED, errno, "cannot listen at %s", s->path);
-        (void)unlink(name);
-        return -1;
-    }
-    if (s->listener >= 0)
-        take_peers(s);
-    close_listener(s);
-    s->dev = st.st_dev;
-    s->inode = st.st_ino;
-    s->listener = TAKE_FD(fd);
-    s->watch = TAKE_FD(watch);
-    return 0;
-}
-
-static bool
-has_name(const struct server *s)
-{
-    struct stat st;
-
-    return lstat(s->path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->inode;
-}
-
-static void
-keep_name(struct server *s)
-{
-    char events[4096];
-    struct err e = {0};
-
-    while (read(s->watch, events, sizeof events) > 0)
-        continue;
-    if (!has_name(s) && open_listener(s, &e) < 0) {
-        if (!s->nameless)
-            (void)mgpu_fail(NAME, "nobody finds the socket: %s", e.text);
-        s->nameless = true;
-        return;
-    }
-    s->nameless = false;
-}
-
-static void
-remove_name(const struct server *s)
-{
-    if (has_name(s))
-        (void)unlink(s->path);
-}
 
 /* -------------------------------------------------------------- the peers */
 
@@ -262,7 +127,7 @@ take_peers(struct server *s)
 {
     int fd;
 
-    while ((fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+    while ((fd = accept4(s->listener.fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
         take_peer(s, fd);
         close(fd);
     }
@@ -285,6 +150,19 @@ mend(struct server *s)
     s->link.client = NULL;
 }
 
+/* Who came while the socket had its name is served first. */
+static void
+keep_name(struct server *s)
+{
+    struct err e = {0};
+    bool was = s->nameless;
+
+    take_peers(s);
+    s->nameless = mgpu_listener_keep(&s->listener, &e) < 0;
+    if (s->nameless && !was)
+        (void)mgpu_fail(NAME, "nobody finds the socket: %s", e.text);
+}
+
 /* True: it is to end. */
 static bool
 on_signal(struct server *s)
@@ -304,11 +182,11 @@ loop(struct server *s)
 {
     for (;;) {
         int daemon = s->link.client ? client_fd(s->link.client) : -1;
-        bool wrong = s->lost || s->nameless || s->watch < 0;
+        bool wrong = s->lost || s->nameless || s->listener.watch < 0;
         struct pollfd p[4] = {{.fd = s->signals, .events = POLLIN},
-                              {.fd = s->listener, .events = POLLIN},
+                              {.fd = s->listener.fd, .events = POLLIN},
                               {.fd = daemon, .events = POLLIN},
-                              {.fd = s->watch, .events = POLLIN}};
+                              {.fd = s->listener.watch, .events = POLLIN}};
 
         if (poll(p, 4, wrong ? AGAIN_MS : -1) < 0 && errno != EINTR)
             err_abort("poll: %s", strerror(errno));
@@ -345,13 +223,13 @@ lock_root(const struct server *s, const char *root, struct err *e)
     bool held = false;
     int fd;
 
-    text_sha1_12(s->path, strlen(s->path), sum);
+    text_sha1_12(s->listener.path, strlen(s->listener.path), sum);
     path = xasprintf("%s/mgpu-%s.lock", root, sum);
     if (file_mkdirs(root, 0755, e) < 0)
         return -1;
     fd = file_lock(path, &held, e);
     if (fd < 0 && held)
-        err_set(e, ERR_REFUSED, "a server for %s runs already", s->path);
+        err_set(e, ERR_REFUSED, "a server for %s runs already", s->listener.path);
     return fd;
 }
 
@@ -380,7 +258,7 @@ serve(struct server *s)
             0 ||
         open_daemon(s, root, &e) < 0)
         return mgpu_fail(NAME, "%s", e.text);
-    if (open_listener(s, &e) < 0) {
+    if (mgpu_listener_open(&s->listener, &e) < 0) {
         compat_link_close(&s->link);
         return mgpu_fail(NAME, "%s", e.text);
     }
@@ -388,7 +266,7 @@ serve(struct server *s)
         (void)mgpu_fail(NAME, "not started by root: it serves nobody but you");
     (void)cli_write(NAME " started\n", sizeof NAME " started\n" - 1);
     loop(s);
-    remove_name(s);
+    mgpu_listener_close(&s->listener);
     compat_link_close(&s->link);
     return 0;
 }
@@ -401,8 +279,8 @@ compat_mgpu_server(int argc, char **argv)
     int status = 0;
 
     if (pyarg_read(&parser, argc, argv, v, NULL, &status) != PYARG_EXIT) {
-        s->listener = s->watch = -1;
-        s->path = mgpu_socket();
+        s->listener.fd = s->listener.watch = -1;
+        s->listener.path = mgpu_socket();
         s->service.max_job_ms = v[ARG_MAX].i * 1000;
         if (v[ARG_MAX].text && (v[ARG_MAX].i < 0 || v[ARG_MAX].i > MAX_SECONDS))
             status = mgpu_fail(NAME, "--max-job-time is a number of seconds, not %s",
