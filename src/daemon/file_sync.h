@@ -45,6 +45,7 @@ struct sync {
     const char *path;
     struct line *lines;
     size_t n;
+    bool is_part; /* of the file: lines that are not told stay as they are */
     struct known *known;
     struct reqcontext context;
     int n_new, n_updated;

@@ -390,7 +390,8 @@ fill_deps(struct sync *s, struct line *line)
 static void
 apply(struct sync *s)
 {
-    remove_gone(s);
+    if (!s->is_part)
+        remove_gone(s);
     for (size_t i = 0; i < s->n; i++)
         if (file_is_new(s, &s->lines[i]))
             add_line(s, &s->lines[i]);
@@ -495,6 +496,7 @@ static int
 run_sync(struct sync *s, json_t *params, struct jsonw *out, struct err *e)
 {
     struct daemon *d = s->daemon;
+    s->is_part = json_is_true(json_object_get(params, "part"));
     if (file_read_lines(s, params, e) || daemon_accepts_work(d, e) ||
         reqcontext_read(d, params, &s->context, e) ||
         store_file_id(d->store, s->caller->uid, s->path, &s->file, e))

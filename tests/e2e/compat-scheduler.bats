@@ -346,6 +346,12 @@ PY
     head -1 all.txt >jobs.txt
     schedule run
     wait_for_output run 'Job 1 assigned'
+    # What is appended is told alone, but where the place among all counts.
+    sed -n 2,4p all.txt >>jobs.txt
+    wait_for_output run 'Job 4 queued'
+    sed -n 5,6p all.txt >>jobs.txt
+    wait_for_output run 'Job 6 queued'
+    has 'what was told' "$(cat .berth/daemon.log)" 'event=file-sync .* lines=2 new=2 '
     cp all.txt jobs.txt
     wait_for_output run 'Job 8 queued'
     pass gate
@@ -461,6 +467,10 @@ No matching screen sessions found."
     unset BERTH_SIM
     export BERTH_DIR=$ROOT/i
     start_daemon 2x24000M
+    # Its cards are known before a scheduler runs.
+    has status "$(scheduler.py status)" '^1       AVAILABLE      0\.00        0\.0% '
+    has pause "$(scheduler.py pause 1)" '^GPU 1 pause request written'
+    scheduler.py resume 1 >/dev/null
     echo "-1,$PWD/job.py,,--llm half" >jobs.txt
     schedule run
     wait_for_output run 'Job 1 completed'

@@ -51,6 +51,8 @@ write_params(struct buf *out, const struct compat_file *f, struct compat_line *l
     for (size_t i = 0; i < n; i++)
         write_line(&w, f, &lines[i]);
     jsonw_end_array(&w);
+    if (f->is_part)
+        jsonw_kbool(&w, "part", true);
     jobreq_add_context(&w, cwd, NULL);
     jsonw_end_object(&w);
     return 0;

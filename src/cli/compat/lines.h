@@ -34,6 +34,7 @@ struct compat_file {
     const char *path;         /* the lines' name with the daemon; absolute */
     const char *const *kinds; /* of events that are wanted; NULL-terminated */
     bool all_jobs;            /* also those of jobs that no line stands for */
+    bool is_part;             /* lines that are not told now stay as they were told */
     void *ctx;                /* of what follows */
     /* Fills *r, which is initialised, and freed here. False: the line is left out. */
     bool (*fill)(void *ctx, void *job, struct request *r);
@@ -49,8 +50,9 @@ struct compat_file {
     bool (*known)(void *ctx, void *job, int64_t id, const char *state);
 };
 
-/* The queue becomes these lines in this order, with this process's folder, umask and
- * environment; from the first time on the events of their jobs come. */
+/* The queue becomes these lines (or has them behind what it has: is_part) in this order, with
+ * this process's folder, umask and environment; from the first time on the events of their jobs
+ * come. */
 int compat_sync(struct compat_session *s, const struct compat_file *f,
                 struct compat_line *lines, size_t n, struct err *e);
 /* That and nothing more: no events are taken, and nothing is found. */

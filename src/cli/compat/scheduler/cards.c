@@ -100,7 +100,7 @@ static int
 pause_alone(struct sched *s, uint64_t bits, bool pause)
 {
     s->paused_alone = pause ? s->paused_alone | bits : s->paused_alone & ~bits;
-    s->sync_due = true;
+    sched_tell_all(s);
     return 0;
 }
 

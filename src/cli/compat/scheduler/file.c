@@ -87,11 +87,13 @@ add_job(struct sched *s, struct sched_spec *spec, int line)
         HASH_ADD_STR(s->jobs, spec.key, job);
         job->line = line;
         s->sync_due = true;
+        s->all_due |= !sched_comes_last(s, job);
     } else if (job->copies == 0 &&
                (job->spec.priority != spec->priority || job->line != line)) {
         job->spec.priority = spec->priority;
         job->line = line;
-        s->sync_due |= job->status == SCHED_WAITING;
+        if (job->status == SCHED_WAITING)
+            sched_tell_all(s);
     }
     job->copies++;
     job->in_file = true;
@@ -139,7 +141,8 @@ note_copies(struct sched *s)
 
         if (is_more && job->said_copies > 0 && job->status == SCHED_FAILED) {
             job->status = SCHED_NEW;
-            job->again = s->sync_due = true;
+            job->again = true;
+            sched_tell_all(s);
             job->never = false;
         }
         job->said_copies = job->copies;

@@ -92,8 +92,10 @@ choose(struct sched *s, struct sched_job **chosen)
     size_t n = 0, kept = 0;
 
     s->no_room = s->left_queue = 0;
-    for (struct sched_job *job = s->jobs; job; job = job->hh.next)
-        chosen[n++] = job;
+    for (struct sched_job *job = s->jobs; job; job = job->hh.next) {
+        if (s->all_due || job->status == SCHED_NEW)
+            chosen[n++] = job;
+    }
     qsort(chosen, n, sizeof *chosen, by_turn);
     for (size_t i = 0; i < n; i++) {
         struct sched_job *job = chosen[i];
@@ -106,6 +108,22 @@ choose(struct sched *s, struct sched_job **chosen)
     return kept;
 }
 
+void
+sched_tell_all(struct sched *s)
+{
+    s->sync_due = s->all_due = true;
+}
+
+/* Where the number says little of its turn, the place among all says it. */
+bool
+sched_comes_last(const struct sched *s, const struct sched_job *job)
+{
+    int64_t p = job->spec.priority;
+
+    return job->line > s->last_line && p < -PRIORITY_MIN && p > -PRIORITY_MAX &&
+           !s->no_priority && s->config.queue_max == 0;
+}
+
 /* All is told again when there is room for many: each time costs as much as the queue has. */
 void
 sched_left_queue(struct sched *s, const struct sched_job *job)
@@ -113,7 +131,8 @@ sched_left_queue(struct sched *s, const struct sched_job *job)
     if (s->no_room == 0 || job->status != SCHED_WAITING)
         return;
     s->left_queue++;
-    s->sync_due |= s->left_queue > s->config.queue_max / ROOM_PART;
+    if (s->left_queue > s->config.queue_max / ROOM_PART)
+        sched_tell_all(s);
 }
 
 static bool
@@ -221,6 +240,7 @@ sched_file(struct sched *s)
 
     return (struct compat_file){.path = s->sync_path,
                                 .kinds = kinds,
+                                .is_part = !s->all_due,
                                 .all_jobs = s->config.is_10x,
                                 .ctx = s,
                                 .fill = fill_request,
@@ -251,18 +271,24 @@ sched_sync(struct sched *s, struct err *e)
     size_t n = choose(s, chosen);
     int rc;
 
-    s->sync_due = false;
-    for (size_t i = 0; i < n; i++)
+    s->sync_due = s->all_due = false;
+    for (size_t i = 0; i < n; i++) {
         lines[i] = line_of(chosen[i]);
+        if (s->last_line < chosen[i]->line)
+            s->last_line = chosen[i]->line;
+    }
     rc = compat_sync(&s->session, &file, lines, n, e);
     if (rc < 0 && e->code == ERR_PERMISSION && !s->no_priority) {
         /* The machine's daemon: a priority above the usual is not for everybody. */
         s->no_priority = true;
-        rc = compat_sync(&s->session, &file, lines, n, e);
+        sched_tell_all(s);
+        return sched_sync(s, e);
     }
+    s->all_due |= rc < 0;
     /* Many of them had ended before, or cannot run. */
-    s->sync_due |= rc == 0 && s->no_room > 0 &&
-                   s->config.queue_max - count_waiting(s) > s->config.queue_max / ROOM_PART;
+    if (rc == 0 && s->no_room > 0 &&
+        s->config.queue_max - count_waiting(s) > s->config.queue_max / ROOM_PART)
+        sched_tell_all(s);
     if (rc == 0)
         sched_log(&s->log, SCHED_DEBUG, NULL, "The daemon knows of %zu jobs that wait or run",
                   n);
@@ -278,7 +304,7 @@ sched_put_aside(struct sched *s, struct err *e)
     const struct compat_file file = sched_file(s);
     size_t n = 0;
 
-    s->leaving = true;
+    s->leaving = s->all_due = true;
     for (struct sched_job *job = s->jobs; job && s->session.link.own; job = job->hh.next) {
         if (job->status == SCHED_WAITING && !job->added)
             lines[n++] = line_of(job);

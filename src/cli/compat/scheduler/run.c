@@ -107,7 +107,7 @@ retell(void *sched, struct err *e)
     struct sched *s = sched;
 
     sched_log(&s->log, SCHED_WARNING, NULL, "The daemon had gone, and is found again");
-    s->sync_due = true;
+    sched_tell_all(s);
     return update(s, e) < 0 ? -1 : sched_cards_look(s, e);
 }
 
@@ -156,7 +156,6 @@ next_due(void *sched)
 static int
 leave(struct sched *s)
 {
-    int64_t until = clock_boot_us() + s->config.stop_ms * 1000 + STOP_SLACK_US;
     struct err e = {0};
 
     if (s->on_leave)
@@ -167,7 +166,8 @@ leave(struct sched *s)
         sched_log(&s->log, SCHED_ERROR, NULL, "%s", e.text);
         return 1;
     }
-    compat_await(&s->session, sched_any_to_await, sched_take_events, s, until);
+    compat_await(&s->session, sched_any_to_await, sched_take_events, s,
+                 clock_boot_us() + s->config.stop_ms * 1000 + STOP_SLACK_US);
     if (sched_cards_look(s, &e) < 0)
         sched_log(&s->log, SCHED_WARNING, NULL, "%s", e.text);
     return sched_any_to_await(s) ? 1 : 0;
@@ -234,7 +234,7 @@ begin(struct sched *s, const char *const *settings, struct err *e)
         compat_watch(&s->session, s->config.jobs_file);
     compat_watch(&s->session, s->config.state_file);
     /* First who is paused, then who starts. */
-    s->sync_due = true;
+    sched_tell_all(s);
     if (sched_cards_look(s, e) < 0)
         return -1;
     sched_load(s);

@@ -228,11 +228,20 @@ add(const struct pyarg_value *v)
 
 /* ----------------------------------------------------------------- status */
 
-/* The daemon's cards, if one can be asked without starting it. */
+/* The scheduler's daemon, else the one that a start would find here. None is started. */
+static struct client *
+connect_any(const char *state_file)
+{
+    struct client *c = sched_connect(state_file);
+    const char *sim = getenv("BERTH_SIM");
+
+    return c || (sim && *sim) ? c : connect_daemon(&(struct cli){0}, NULL);
+}
+
 static json_t *
 ask_cards(const char *state_file)
 {
-    auto_client struct client *c = sched_connect(state_file);
+    auto_client struct client *c = connect_any(state_file);
     auto_json json_t *result = NULL;
 
     if (!c || client_call(c, "gpus", NULL, &result, NULL) < 0)

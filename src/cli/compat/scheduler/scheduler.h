@@ -186,7 +186,10 @@ struct sched {
     int64_t left_queue;        /* jobs that have left it since then */
     int64_t scan_us, round_us; /* the next look at the jobs file, at both */
     int64_t started_us;
-    bool sync_due, leaving, began_look, is_ready;
+    int last_line; /* of the file that the daemon was told of; 0: none */
+    bool sync_due; /* there is something to tell it */
+    bool all_due;  /* and more than lines behind the last one */
+    bool leaving, began_look, is_ready;
     int lock;                          /* that this process drives the state file */
     void (*on_leave)(struct sched *s); /* NULL: nothing more is said */
     bool missing;                      /* some script was not there */
@@ -215,6 +218,9 @@ int sched_cards_needed(const struct sched *s, double need);
 uint64_t sched_devices(const struct sched *s, const struct sched_job *job);
 
 /* queue.c */
+void sched_tell_all(struct sched *s); /* with the next sched_sync */
+/* Such a line may be new: told alone it would stand where it belongs. */
+bool sched_comes_last(const struct sched *s, const struct sched_job *job);
 int sched_sync(struct sched *s, struct err *e);
 /* Nothing of the file starts any more: what waits is held in a daemon of our own, until the
  * next start; in somebody else's it leaves the queue. */
