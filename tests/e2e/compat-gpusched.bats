@@ -49,6 +49,27 @@ wait_for_start()
     try gpusched jobs.txt --margin x
     has stderr "$err" "gpusched: error: argument --margin: invalid int value: 'x'"
     is status "$status" 2
+    echo true >jobs.txt
+    try gpusched jobs.txt --sim 1 --tolerance nan
+    is status "$status" 2
+    has stderr "$err" '^gpusched: --tolerance and --spike-buffer are fractions'
+}
+
+@test "gpusched.simjob by hand takes its time and ends with its code, as it did" {
+    while read -r want args; do
+        try gpusched.simjob --ramp 0 --hold 0.01 $args
+        is "status of simjob $args" "$status" "$want"
+    done <<'CASES'
+0 --vram 100
+7 --vram=1_000 --exit-code 7
+44 --vram 0 --exit 300
+255 --vram -5 --exit-code -1
+0 --vram 5 --hold -1
+1 --vram 5 --oom-once m/marker
+0 --vram 5 --oom-once m/marker
+2 --hold 1
+2 --vram x
+CASES
 }
 
 @test "D1 a line that is wrong refuses the file, and says which and why" {
@@ -82,6 +103,26 @@ CASES
     sched nope.txt --sim 1
     is status "$status" 2
     is stderr "$err" "gpusched: cannot read jobs file: [Errno 2] No such file or directory: 'nope.txt'"
+    sched . --sim 1
+    is status "$status" 2
+    is stderr "$err" "gpusched: cannot read jobs file: [Errno 21] Is a directory: '.'"
+    echo 'echo x >>ran' >jobs.txt
+    mkdir -p logs/journal.jsonl
+    sched jobs.txt --sim 1 --log-dir logs
+    is status "$status" 1
+    has stderr "$err" '^gpusched: logs/journal.jsonl is a directory'
+    if [ "$(id -u)" -ne 0 ]; then # whom no permission stops
+        mkdir other
+        touch other/journal.jsonl
+        chmod 444 other/journal.jsonl
+        sched jobs.txt --sim 1 --log-dir other
+        is status "$status" 1
+        has stderr "$err" '^gpusched: cannot write other/journal.jsonl: '
+    fi
+    [ ! -e ran ]
+    sched jobs.txt --sim 1 --log-dir ''
+    is status "$status" 0
+    [ -e journal.jsonl ]
 }
 
 @test "D3 jobs that fit share a card; lines, logs, journal and board to the byte" {

@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -17,6 +19,8 @@
 #include "cli/cli.h"
 #include "cli/compat/compat.h"
 #include "cli/compat/pyarg.h"
+
+#define SECONDS_MAX 1e7
 
 enum { ARG_HELP, ARG_VRAM, ARG_RAMP, ARG_HOLD, ARG_EXIT_CODE, ARG_OOM_ONCE, ARGS };
 
@@ -65,13 +69,35 @@ fail_once(const char *marker)
     return rc;
 }
 
+static double
+seconds(const struct pyarg_value *v, double otherwise)
+{
+    double s = v->text ? v->f : otherwise;
+
+    return s > 0 ? s < SECONDS_MAX ? s : SECONDS_MAX : 0; /* not a number: 0 */
+}
+
+/* With no simulated cards about, as when somebody tries it by hand, it takes its time all the
+ * same. */
+static int
+play_without_cards(double s, int code)
+{
+    struct timespec left = {.tv_sec = (time_t)s, .tv_nsec = (long)((s - floor(s)) * 1e9)};
+
+    while (nanosleep(&left, &left) < 0 && errno == EINTR)
+        continue;
+    return code;
+}
+
 int
 compat_simjob(int argc, char **argv)
 {
     static const struct pyarg_parser parser = {.prog = "simjob.py", .args = args};
     struct pyarg_value v[ARGS];
-    char *with[10] = {argv[0]};
-    int status, n = 1;
+    char vram[24], ramp[32], hold[32], code[8];
+    char *with[] = {argv[0],  "--vram", vram,          "--ramp", ramp,
+                    "--hold", hold,     "--exit-code", code,     NULL};
+    int status;
 
     if (pyarg_read(&parser, argc, argv, v, NULL, &status) == PYARG_EXIT)
         return status;
@@ -79,11 +105,13 @@ compat_simjob(int argc, char **argv)
         return pyarg_error(&parser, "the following arguments are required: --vram");
     if (v[ARG_OOM_ONCE].text && (status = fail_once(v[ARG_OOM_ONCE].text)) != 0)
         return status;
-    for (int i = ARG_VRAM; i <= ARG_EXIT_CODE; i++) {
-        if (!v[i].text)
-            continue;
-        with[n++] = (char *)args[i].name;
-        with[n++] = (char *)v[i].text;
-    }
-    return cmd_simjob(n, with);
+    status = v[ARG_EXIT_CODE].text ? (int)(v[ARG_EXIT_CODE].i & 255) : 0;
+    if (!getenv("BERTH_SIM_DIR") || v[ARG_VRAM].i <= 0)
+        return play_without_cards(seconds(&v[ARG_RAMP], 0.5) + seconds(&v[ARG_HOLD], 1),
+                                  status);
+    snprintf(vram, sizeof vram, "%lld", (long long)v[ARG_VRAM].i);
+    snprintf(ramp, sizeof ramp, "%.6f", seconds(&v[ARG_RAMP], 0.5));
+    snprintf(hold, sizeof hold, "%.6f", seconds(&v[ARG_HOLD], 1));
+    snprintf(code, sizeof code, "%d", status);
+    return cmd_simjob((int)(sizeof with / sizeof with[0]) - 1, with);
 }

@@ -2,9 +2,11 @@
  * the next attempt asks for. Read and written in the original's form, so that either can go on
  * where the other stopped. Lines are noted as things happen and written together, before
  * anybody is told of them. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -112,6 +114,9 @@ gs_journal_load(struct gpusched *g, struct err *e)
     g->next_no = 1;
     if (stat(g->journal_path, &st) == 0)
         g->journal_us = (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000;
+    /* Without it the next run would run everything again. */
+    if (access(g->journal_path, W_OK) < 0 && errno != ENOENT)
+        return err_errno(e, ERR_FAILED, errno, "cannot write %s", g->journal_path);
     if (records_load(g->journal_path, &r, e) < 0)
         return -1;
     for (size_t i = 0; i < r.n; i++)
