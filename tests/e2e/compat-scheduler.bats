@@ -56,6 +56,25 @@ NOTE: If the scheduler is running with monitoring enabled, it should pick this u
     has 'what it says' "$out" '^Error writing to file no/such/jobs.txt: '
 }
 
+@test "python scheduler.py works as scheduler.py does; install leaves others' files alone, remove takes out its own" {
+    in="$ROOT/bin"
+    scheduler.py status >said
+    is 'through Python' "$(python3 "$in/scheduler.py" status)" "$(cat said)"
+    has 'its name' "$(python3 "$in/scheduler.py" fly 2>&1)" "^scheduler.py: error: argument command: invalid choice: 'fly'"
+    is 'words that a shell would take apart' "$(python3 "$in/scheduler.py" add --priority 1 "/a 'b' \$c.py" --output-file -)" "1,/a 'b' \$c.py"
+
+    mkdir away && echo mine >away/cudaq.py && ln -s /other/berth away/scheduler
+    try berth compat install away
+    is 'what is in the way' "$status:$err" "6:berth: there already, and not Berth's: away/cudaq.py; move it away, or name another folder"
+    is 'nothing was put' "$(ls away | tr '\n' ' ')" 'cudaq.py scheduler '
+    berth compat install "$in" >names
+    is 'all names, once more' "$(sort names)" "$(ls -d "$in"/* | sort)"
+    echo mine >"$in/other"
+    berth compat remove "$in" >removed
+    is 'all of them' "$(cat removed)" "$(cat names)"
+    is 'and no more' "$(ls "$in")" other
+}
+
 @test "A3 A4 halves share a card; two whole cards are waited for, and come as --cuda and mask" {
     mkfifo one two
     printf '0,%s/job.py,,--llm half --gate %s\n' "$PWD" one "$PWD" two >jobs.txt

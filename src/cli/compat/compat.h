@@ -36,6 +36,10 @@ int compat_vfail(int status, const char *name, const char *fmt, va_list ap)
 /* Words and a newline to standard output; the exit status. */
 int compat_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* install.c: all names into a folder, and out of it. The exit status. */
+int compat_install(const char *dir);
+int compat_remove(const char *dir);
+
 int compat_gpusched(int argc, char **argv);
 int compat_simjob(int argc, char **argv);
 int compat_cudaq(int argc, char **argv);
