@@ -368,6 +368,19 @@ s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print("up", 
     try_as "$ALICE" mgpu_queue
     is "status" "$status" 1
     has "words" "$err" 'neither root.s nor yours'
+
+    MGPU_SCHEDULER_SOCKET=$ROOT/open/slow
+    mkfifo "$ROOT/answer"
+    background slow python3 "$E2E/mgpu_old.py" "$MGPU_SCHEDULER_SOCKET" serve "$ROOT/answer"
+    wait_for_output slow '^up$'
+    in_background early "$ALICE" mgpu_srun --gpu-ids 0 --interactive -- true
+    wait_for_output slow '^asked$'
+    kill -INT "$pid_of_early"
+    echo '{"status": "ok", "job_id": "ABCDEFGH", "interactive": true}' >"$ROOT/answer"
+    finish early
+    is "status after a Ctrl-C before the answer" "$status" 130
+    has "output" "$out" '^Job submitted. ID: ABCDEFGH'
+    has "output" "$out" '^User interrupted. Job ABCDEFGH goes on'
 }
 
 @test "without root the server serves whoever started it; without a daemon nothing is pretended" {

@@ -9,10 +9,12 @@ taken from one recv of 4096 bytes, a line a frame behind it.
   mgpu_old.py SOCKET pieces JSON    byte by byte, each read by the server before the next
   mgpu_old.py SOCKET many N JSON    so many connections at once; how many answers were ok
   mgpu_old.py SOCKET rude JSON      goes away at every point of it, and at once after it
+  mgpu_old.py SOCKET serve FILE     a server: says `up`, `asked`, and answers once with what FILE, a FIFO, has
 """
 import fcntl
 import hashlib
 import json
+import os
 import socket
 import struct
 import sys
@@ -118,6 +120,20 @@ def rude(path, text):
         s.close()
 
 
+def serve(path, fifo):
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(path)
+    os.chmod(path, 0o666)
+    s.listen()
+    print("up", flush=True)
+    caller = s.accept()[0]
+    caller.recv(4096)
+    print("asked", flush=True)
+    with open(fifo) as answer:
+        caller.sendall(answer.read().encode())
+    caller.recv(1)
+
+
 path, verb, texts = sys.argv[1], sys.argv[2], sys.argv[3:]
 if verb == "send":
     for text in texts:
@@ -134,6 +150,8 @@ elif verb == "many":
     print(many(path, int(texts[0]), texts[1]))
 elif verb == "rude":
     rude(path, texts[0])
+elif verb == "serve":
+    serve(path, texts[0])
 elif verb == "malformed":
     with ThreadPoolExecutor(16) as pool:
         for text, answer in zip(MALFORMED, pool.map(lambda text: send(path, text), MALFORMED)):

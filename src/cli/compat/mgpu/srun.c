@@ -288,9 +288,8 @@ take_frames(const struct srun *s, struct frame *in)
 }
 
 static int
-follow(const struct srun *s, int fd, struct frame *in)
+follow(const struct srun *s, int fd, int signals, struct frame *in)
 {
-    auto_close int signals = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, 0}, NULL);
     struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
     struct signalfd_siginfo info;
 
@@ -317,7 +316,7 @@ static int
 submit(struct srun *s)
 {
     json_t *request = request_of(s);
-    auto_close int fd = -1;
+    auto_close int fd = -1, signals = -1;
     auto_json json_t *reply = NULL;
     struct frame in;
     int status = 1;
@@ -329,6 +328,9 @@ submit(struct srun *s)
         json_decref(request);
         return 1;
     }
+    /* From here on there may be a job: Ctrl-C is not to leave it without its id being told. */
+    if (s->interactive)
+        signals = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, 0}, NULL);
     frame_init(&in, FRAME_MAX_CLIENT);
     if (mgpu_ask(fd, request) == 0) {
         while (!(reply = mgpu_next(&in)) && mgpu_read(fd, &in))
@@ -337,7 +339,7 @@ submit(struct srun *s)
     if (!reply)
         (void)mgpu_fail(NAME, "the server at %s hung up without an answer", mgpu_socket());
     else if ((status = on_submitted(s, reply)) == 0)
-        status = s->interactive ? follow(s, fd, &in)
+        status = s->interactive ? follow(s, fd, signals, &in)
                                 : say("Job queued. Use mgpu_queue to check status.\n");
     frame_free(&in);
     return status;
