@@ -22,6 +22,7 @@ struct again {
     struct daemon *daemon;
     const struct caller *caller;
     const char *by;
+    bool hold; /* what waits again is held in the same moment */
     struct ids touched;
     struct err last; /* why one could not be */
 };
@@ -95,6 +96,8 @@ run_again(struct again *r, struct job *job)
     }
     if (job->state == JOB_PENDING)
         depend_enter(d, job, NULL);
+    if (r->hold && job->state == JOB_PENDING)
+        (void)jobs_hold(d, job, &r->last);
     ids_add_job(&r->touched, job);
     return 0;
 }
@@ -208,7 +211,10 @@ int
 method_requeue(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
                struct err *e)
 {
-    struct again r = {.daemon = d, .caller = c, .by = daemon_user_name(c->uid)};
+    struct again r = {.daemon = d,
+                      .caller = c,
+                      .by = daemon_user_name(c->uid),
+                      .hold = json_is_true(json_object_get(params, "hold"))};
     struct select s = {0};
     int rc = target_read(d, c, params, &s, e);
     target_mine(c, &s);

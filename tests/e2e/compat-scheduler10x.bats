@@ -270,8 +270,17 @@ CASES
     wait_for_state '[1.0] []'
     pass gate
     wait_for_output again '"Job 2 completed'
-    stop_scheduler again
     has 'the queued one' "$(cat ran)" '^kept mask 0$'
+    # One that was queued and runs is stopped, and comes back.
+    scheduler_10x.py add "$PWD/job.py" --args '--gate gate back' >/dev/null
+    wait_for_output again '"Job 4 assigned'
+    stop_scheduler again
+    schedule third
+    wait_for_output third '"Job 4 assigned'
+    pass gate
+    wait_for_output third '"Job 4 completed'
+    stop_scheduler third
+    has 'the one that was stopped' "$(tail -1 ran)" '^--gate gate back'
 }
 
 @test "limits: of memory, which ends the job; of jobs at once; of time" {

@@ -249,11 +249,12 @@ sched_stop(struct sched *s, struct err *e)
 
     if (s->config.is_10x && list_added(s, NULL, e) < 0)
         return -1;
-    for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
+    for (struct sched_job *job = s->jobs; job; job = job->hh.next) {
         if (job->added && job->status == SCHED_WAITING)
             json_array_append_new(waiting, json_sprintf("%lld", (long long)job->id));
         if (is_stopped_with_us(s, job))
             json_array_append_new(running, json_sprintf("%lld", (long long)job->id));
+        job->again = job->added && is_stopped_with_us(s, job);
     }
     if (sched_put_aside(s, e) < 0 ||
         (json_array_size(waiting) > 0 &&
@@ -265,4 +266,19 @@ sched_stop(struct sched *s, struct err *e)
         &s->session, "cancel",
         json_pack("{s:O,s:I}", "select", running, "grace_ms", (json_int_t)s->config.stop_ms),
         NULL, e);
+}
+
+int
+sched_keep_added(struct sched *s, struct err *e)
+{
+    auto_json json_t *stopped = json_array();
+
+    for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
+        if (job->added && job->again && job->status == SCHED_FAILED)
+            json_array_append_new(stopped, json_sprintf("%lld", (long long)job->id));
+    }
+    if (json_array_size(stopped) == 0)
+        return 0;
+    return compat_call(&s->session, "requeue",
+                       json_pack("{s:O,s:b}", "select", stopped, "hold", 1), NULL, e);
 }

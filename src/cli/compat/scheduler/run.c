@@ -168,7 +168,7 @@ leave(struct sched *s)
     }
     compat_await(&s->session, sched_any_to_await, sched_take_events, s,
                  clock_boot_us() + s->config.stop_ms * 1000 + STOP_SLACK_US);
-    if (sched_cards_look(s, &e) < 0)
+    if (sched_keep_added(s, &e) < 0 || sched_cards_look(s, &e) < 0)
         sched_log(&s->log, SCHED_WARNING, NULL, "%s", e.text);
     return sched_any_to_await(s) ? 1 : 0;
 }
