@@ -566,6 +566,17 @@ print(*sorted(e["event"] for e in map(json.loads, open(sys.argv[1]))))' gpusched
     is 'times run' "$(sort ran | paste -sd ' ')" 'x x y z'
 }
 
+@test "Ctrl-C ends what runs, however much waits behind it" {
+    awk -v x="$(printf '%0200d' 0)" 'BEGIN { print "sleep 300"; for (i = 0; i < 25000; i++) print "true", i, x }' >jobs.txt
+    background run gpusched jobs.txt --sim 1 --poll 0.2
+    wait_for_start run
+    kill -INT "$pid_of_run"
+    finish run
+    is status "$status" 130
+    has_not output "$out" '^gpusched:'
+    "$E2E/await" gone "$LIMIT"
+}
+
 @test "--watch stays for lines to come, also with an empty file" {
     : >jobs.txt
     background run gpusched jobs.txt --sim 1 --poll 0.2 --watch

@@ -92,32 +92,35 @@ open_session(struct gpusched *g, struct err *e)
 
 /* --------------------------------------------------------------- the loop */
 
-static bool
-any_running(const void *gpusched)
-{
-    return ((const struct gpusched *)gpusched)->n_running > 0;
-}
-
-/* Ctrl-C: what waits is taken out, what runs is ended, and awaited for as long as that may
- * take. The journal keeps it as begun, so the next run runs it again. */
+/* What waits is taken out, then what runs is ended, also what has begun until then. */
 static int
-interrupt(struct gpusched *g)
+cancel_all(struct gpusched *g, struct err *e)
 {
-    json_t *ids = json_array();
     const struct compat_file file = gs_file(g);
-    struct err e = {0};
+    json_t *ids;
 
-    gs_warn(g, "interrupted — terminating running jobs");
-    gs_flush(g);
-    g->leaving = true;
+    /* What waits starts no more than it leaves while there is no room on the disk. */
+    if (compat_send(&g->session, &file, NULL, 0, e) < 0 && e->code != ERR_NO_SPACE)
+        return -1;
+    gs_take_events(g);
+    ids = json_array();
     for (size_t i = 0; i < g->n_running; i++)
         json_array_append_new(ids, json_integer(g->running[i]->id));
-    if (compat_send(&g->session, &file, NULL, 0, &e) < 0 ||
-        compat_cancel(&g->session, json_incref(ids), &e) < 0)
-        gs_fail(1, "%s", e.text);
-    json_decref(ids);
-    compat_await(&g->session, any_running, gs_take_events, g, clock_boot_us() + STOP_WAIT_US);
-    return INTERRUPTED;
+    return compat_cancel(&g->session, ids, e);
+}
+
+/* After Ctrl-C, which ends everything; that is awaited for as long as it may take. The journal
+ * keeps what ran as begun, so the next run runs it again. Of tens of thousands that wait no
+ * longer a follower is told more than it may leave unread, so this connection may go. */
+static int
+work_leaving(struct gpusched *g, int *status, struct err *e)
+{
+    if (!g->leave_told && cancel_all(g, e) < 0)
+        return -1;
+    g->leave_told = true;
+    gs_take_events(g);
+    *status = INTERRUPTED;
+    return g->n_running == 0 || clock_boot_us() >= g->leave_until_us;
 }
 
 /* Its jobs and its queue are the daemon's and go on. */
@@ -133,7 +136,17 @@ leave(struct gpusched *g, int number)
 static int
 on_signal(void *gpusched, int number)
 {
-    return number == SIGINT ? interrupt(gpusched) : leave(gpusched, number);
+    struct gpusched *g = gpusched;
+
+    if (number != SIGINT)
+        return leave(g, number);
+    if (g->leaving)
+        return INTERRUPTED;
+    gs_warn(g, "interrupted — terminating running jobs");
+    gs_flush(g);
+    g->leaving = true;
+    g->leave_until_us = clock_boot_us() + STOP_WAIT_US;
+    return -1;
 }
 
 static int
@@ -141,6 +154,9 @@ retell(void *gpusched, struct err *e)
 {
     struct gpusched *g = gpusched;
 
+    g->leave_told = false;
+    if (g->leaving)
+        return 0;
     g->sync_due = true;
     return gs_tick(g, e) < 0 ? -1 : gs_look_at_running(g, e);
 }
@@ -164,6 +180,8 @@ next_due(void *gpusched)
 {
     const struct gpusched *g = gpusched;
 
+    if (g->leaving)
+        return g->leave_told ? g->leave_until_us : 0;
     return board_due(g) < g->round_due_us ? board_due(g) : g->round_due_us;
 }
 
@@ -194,6 +212,8 @@ work(void *gpusched, int woke, int *status, struct err *e)
     auto_buf struct buf words = BUF_INIT;
     bool round = clock_boot_us() >= g->round_due_us;
 
+    if (g->leaving)
+        return work_leaving(g, status, e);
     gs_take_events(g);
     if (round)
         set_round(g);
