@@ -315,6 +315,23 @@ PY
     stop_scheduler run
 }
 
+@test "a daemon that serves others too is told of no more lines than may run at once" {
+    export BERTH_DIR=$ROOT/i
+    start_daemon 4x24000M
+    mkfifo one two three
+    printf "0,$PWD/job.py,,--gate %s\n" one two three >jobs.txt
+    config scheduler.num_gpus=4 scheduler.max_workers=2
+    schedule run --config config.json
+    wait_for_output run '"Job 2 assigned'
+    is 'at once' "$(berth queue | sed 1d | wc -l)" 2
+    pass two
+    wait_for_output run '"Job 3 assigned'
+    pass one
+    pass three
+    wait_for_output run '"Job 3 completed'
+    stop_scheduler run
+}
+
 @test "the log: one JSON object a line, put aside when it has grown; or plain lines" {
     config logging.max_log_size_mb=1 logging.backup_count=2 logging.level='"DEBUG"' scheduler.num_gpus=2 scheduler.max_workers=4
     schedule run --config config.json

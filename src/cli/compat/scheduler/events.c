@@ -128,7 +128,7 @@ on_started(struct sched *s, struct sched_job *job, const json_t *ev)
     auto_buf struct buf gpus = BUF_INIT;
     json_t *details;
 
-    sched_left_queue(s, job);
+    sched_make_room(s, job, false);
     sched_set_running(job, json_object_get(ev, "gpus"));
     answer_add_gpus(&gpus, json_object_get(ev, "gpus"));
     details = sched_details(job);
@@ -146,7 +146,7 @@ on_ended(struct sched *s, struct sched_job *job, const json_t *ev)
 
     if (job->status == SCHED_NEW || (s->leaving && job->status == SCHED_WAITING))
         return;
-    sched_left_queue(s, job);
+    sched_make_room(s, job, true);
     job->status = ok ? SCHED_COMPLETED : SCHED_FAILED;
     details = sched_details(job);
     job->n_gpus = 0;

@@ -75,23 +75,45 @@ is_to_be_sent(struct sched *s, struct sched_job *job, int64_t room)
     return !job->held_back || job->status == SCHED_RUNNING;
 }
 
+/* A daemon of our own knows how many may run at once. To somebody else's no more are told than
+ * may run, so that its own limits stay its own. */
 static int64_t
-count_waiting(const struct sched *s)
+most_told(const struct sched *s)
 {
-    int64_t n = 0;
+    return s->session.link.own ? 0 : s->config.running_max;
+}
 
-    for (const struct sched_job *job = s->jobs; job; job = job->hh.next)
-        n += job->status == SCHED_WAITING;
-    return n;
+/* How many lines may be told besides those that are. */
+static int64_t
+room_of(const struct sched *s)
+{
+    int64_t waiting = 0, running = 0, room = INT64_MAX;
+
+    for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
+        waiting += job->status == SCHED_WAITING;
+        running += job->status == SCHED_RUNNING;
+    }
+    if (s->config.queue_max)
+        room = s->config.queue_max - waiting;
+    if (most_told(s) && room > most_told(s) - waiting - running)
+        room = most_told(s) - waiting - running;
+    return room;
+}
+
+/* All is told again when there is room for many: each time costs as much as the queue has. */
+static int64_t
+room_wanted(const struct sched *s)
+{
+    return most_told(s) ? 0 : s->config.queue_max / ROOM_PART;
 }
 
 static size_t
 choose(struct sched *s, struct sched_job **chosen)
 {
-    int64_t room = s->config.queue_max ? s->config.queue_max - count_waiting(s) : INT64_MAX;
+    int64_t room = room_of(s);
     size_t n = 0, kept = 0;
 
-    s->no_room = s->left_queue = 0;
+    s->no_room = s->made_room = 0;
     for (struct sched_job *job = s->jobs; job; job = job->hh.next) {
         if (s->all_due || job->status == SCHED_NEW)
             chosen[n++] = job;
@@ -124,14 +146,13 @@ sched_comes_last(const struct sched *s, const struct sched_job *job)
            !s->no_priority && s->config.queue_max == 0;
 }
 
-/* All is told again when there is room for many: each time costs as much as the queue has. */
 void
-sched_left_queue(struct sched *s, const struct sched_job *job)
+sched_make_room(struct sched *s, const struct sched_job *job, bool ended)
 {
-    if (s->no_room == 0 || job->status != SCHED_WAITING)
+    if (s->no_room == 0 || (most_told(s) ? !ended : job->status != SCHED_WAITING))
         return;
-    s->left_queue++;
-    if (s->left_queue > s->config.queue_max / ROOM_PART)
+    s->made_room++;
+    if (s->made_room > room_wanted(s))
         sched_tell_all(s);
 }
 
@@ -286,8 +307,7 @@ sched_sync(struct sched *s, struct err *e)
     }
     s->all_due |= rc < 0;
     /* Many of them had ended before, or cannot run. */
-    if (rc == 0 && s->no_room > 0 &&
-        s->config.queue_max - count_waiting(s) > s->config.queue_max / ROOM_PART)
+    if (rc == 0 && s->no_room > 0 && room_of(s) > room_wanted(s))
         sched_tell_all(s);
     if (rc == 0)
         sched_log(&s->log, SCHED_DEBUG, NULL, "The daemon knows of %zu jobs that wait or run",

@@ -183,7 +183,7 @@ struct sched {
     int64_t look_due_us;       /* at cards and state file; 0: nothing has happened */
     int64_t torn_us;           /* since when that cannot be read; 0: it can */
     int64_t no_room;           /* lines that had none in the queue at the last telling */
-    int64_t left_queue;        /* jobs that have left it since then */
+    int64_t made_room;         /* jobs that have made some since then */
     int64_t scan_us, round_us; /* the next look at the jobs file, at both */
     int64_t started_us;
     int last_line; /* of the file that the daemon was told of; 0: none */
@@ -226,8 +226,8 @@ int sched_sync(struct sched *s, struct err *e);
  * next start; in somebody else's it leaves the queue. */
 int sched_put_aside(struct sched *s, struct err *e);
 struct compat_file sched_file(struct sched *s); /* what lines.h is to know of all this */
-/* It is about to run, or to end, and no longer waits: there may be room for lines. */
-void sched_left_queue(struct sched *s, const struct sched_job *job);
+/* It is about to start or to end: there may be room for lines that had none. */
+void sched_make_room(struct sched *s, const struct sched_job *job, bool ended);
 /* It runs on these cards: indices, or objects with them. */
 void sched_set_running(struct sched_job *job, const json_t *gpus);
 json_t *sched_details(const struct sched_job *job); /* for the log */
