@@ -5,6 +5,7 @@
 #include <uthash.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/shared.h"
@@ -116,7 +117,7 @@ struct same {
 
 static void
 look_for_same(const struct look *k, const struct line *line, struct fate *fate,
-              struct same **seen)
+              struct same *own, struct same **seen)
 {
     struct job *job = job_of(k, line);
     struct same *x;
@@ -130,10 +131,9 @@ look_for_same(const struct look *k, const struct line *line, struct fate *fate,
     else if (unique_check(k->sync->daemon, job, &e))
         fate->never = xstrdup(e.text);
     if (!x) {
-        x = xcalloc(1, sizeof *x);
-        snprintf(x->print, sizeof x->print, "%s", job->fingerprint);
-        x->line = line->number;
-        HASH_ADD_STR(*seen, print, x);
+        snprintf(own->print, sizeof own->print, "%s", job->fingerprint);
+        own->line = line->number;
+        HASH_ADD_STR(*seen, print, own);
     }
     job_free(job);
 }
@@ -141,18 +141,15 @@ look_for_same(const struct look *k, const struct line *line, struct fate *fate,
 static void
 look_for_all_same(const struct look *k)
 {
-    struct same *seen = NULL, *x, *next;
+    auto_free struct same *all = xcalloc(k->sync->n + 1, sizeof *all);
+    struct same *seen = NULL;
     bool any = false;
     for (size_t i = 0; i < k->sync->n; i++)
         any = any || k->sync->lines[i].req.unique;
     for (size_t i = 0; any && i < k->sync->n; i++)
         if (file_is_new(k->sync, &k->sync->lines[i]) && !k->fates[i].never)
-            look_for_same(k, &k->sync->lines[i], &k->fates[i], &seen);
-    HASH_ITER(hh, seen, x, next)
-    {
-        HASH_DEL(seen, x);
-        free(x);
-    }
+            look_for_same(k, &k->sync->lines[i], &k->fates[i], &all[i], &seen);
+    HASH_CLEAR(hh, seen);
 }
 
 /* Those that would stand in a line of the queue. */

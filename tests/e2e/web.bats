@@ -31,7 +31,10 @@ load web
     is "running" "$(json counts.RUNNING <<<"$out")" 1
     is "who runs" "$(json queue.0.name <<<"$out")" holder
     is "who waits" "$(json queue.1.name <<<"$out")" waiter
+    is "what failed" "$(json failed <<<"$out")" "[]"
     is "a GPU" "$(json gpus.1.index <<<"$out")" 1
+    try berth submit --wait -G 0 -- false
+    "$E2E/await" until "$LIMIT" "curl -s ${url}api/v1/overview" failed.0.id 3
     get api/v1/jobs/2
     is "explained" "$(json explanation.reason <<<"$out")" "$(berth explain 2 --json | json jobs.0.reason)"
     get api/v1/queue?limit=1
