@@ -58,6 +58,27 @@ json.dump(c, open("config.json", "w"))' "security.allowed_script_paths=[\"$PWD\"
     try scheduler_10x.py test --quick
     is 'its tests' "$status" 0
     has 'what they say' "$out" '^3 of 3 passed$'
+    # Ctrl-C in the middle of the long one leaves nothing behind.
+    mkdir tmp
+    TMPDIR=$PWD/tmp timeout "$LIMIT" python3 - >shown <<'PY'
+import os, pty
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp("scheduler_10x.py", ["scheduler_10x.py", "test"])
+text = b""
+while b"jobs share" not in text:
+    text += os.read(fd, 4096)
+while not any("berth.sock" in names for _, _, names in os.walk("tmp")):
+    pass
+os.write(fd, b"\x03")
+try:
+    while os.read(fd, 4096):
+        pass
+except OSError:
+    pass
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), os.listdir("tmp"))
+PY
+    is 'after Ctrl-C' "$(cat shown)" '1 []'
 }
 
 @test "B2 the sample loads, and says what the document says" {

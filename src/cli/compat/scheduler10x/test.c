@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -97,7 +98,8 @@ static int
 run_jobs(const char *dir, int n, struct err *e)
 {
     auto_free char *jobs = xasprintf("%s/jobs", dir), *instance = xasprintf("%s/berth", dir);
-    char *run_words[] = {"--sim", "4", jobs, NULL}, *stop_words[] = {"stop", NULL, NULL, NULL};
+    char *run_words[] = {"--sim", "4", jobs, NULL},
+         *stop_words[] = {"stop", "--cancel", NULL, NULL};
     auto_buf struct buf text = BUF_INIT;
     int rc;
 
@@ -146,11 +148,15 @@ on_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 int
 x10_test(bool quick)
 {
-    char dir[] = "/tmp/scheduler_10x-test.XXXXXX";
+    const char *place = getenv("TMPDIR");
+    auto_free char *dir =
+        xasprintf("%s/scheduler_10x-test.XXXXXX", place && *place ? place : "/tmp");
     int failed = 0, n = 0;
 
+    /* Ctrl-C ends what runs; we stay to clear it away. */
+    (void)signal(SIGINT, SIG_IGN);
     if (!mkdtemp(dir))
-        return x10_fail("Error: cannot make a folder in /tmp: %s", strerror(errno));
+        return x10_fail("Error: cannot make the folder %s: %s", dir, strerror(errno));
     (void)x10_say("🧪 Running %s tests", quick ? "quick" : "all");
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
         struct err e = {0};
