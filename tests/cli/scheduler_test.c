@@ -240,6 +240,11 @@ keeps_a_state_file_as_it_was_written(void **state)
     assert_true(s.n == 3 && s.alloc[0] == 1 && s.alloc[1] == 0 && s.paused == 2);
     put_file("{\"gpu_status\": [");
     assert_int_equal(sched_state_read("f.json", &s, NULL), -1);
+    put_file("{\"paused_gpus\": \"1\"}");
+    assert_int_equal(sched_state_read("f.json", &s, NULL), -1);
+    put_file("{\"gpu_status\": 7}");
+    assert_int_equal(sched_state_read("f.json", &s, NULL), 0);
+    assert_true(s.there && s.n == 0 && s.paused == 0);
     assert_int_equal(sched_state_read("none.json", &s, NULL), 0);
     assert_false(s.there);
 }
