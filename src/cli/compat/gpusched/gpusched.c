@@ -309,12 +309,12 @@ begin(struct gpusched *g)
 static void
 release(struct gpusched *g)
 {
-    struct gs_job *job, *next;
+    struct gs_job *job = g->jobs, *next;
 
     compat_close(&g->session);
-    HASH_ITER(hh, g->jobs, job, next)
-    {
-        HASH_DEL(g->jobs, job);
+    HASH_CLEAR(hh, g->jobs);
+    for (; job; job = next) {
+        next = job->hh.next;
         free(job->run);
         free(job->command);
         free(job);
