@@ -150,11 +150,13 @@ at_terminal()
 
 @test "a job that is stopped to run again is followed into its next run" {
     start_daemon 1
-    mkfifo gate
+    mkfifo gate again
     background job berth submit --gpus 0 --interactive -- \
-        sh -c 'if [ -e first ]; then echo second; exit 8; fi; echo >first; echo first; read x <gate'
+        sh -c 'if [ -e first ]; then echo second; read x <again; exit 8; fi; echo >first; echo first; read x <gate'
     wait_for_output job '^first$'
     berth requeue 1
+    wait_for_output job '^second$'
+    echo >again
     finish job
     is status "$status" 8
     has output "$out" '^second$'
