@@ -78,14 +78,27 @@ cudaq.py: error: the following arguments are required: command"
     is status "$status" 2
     try cudaq.py run --poll-interval soon
     is status "$status" 1
-    has stderr "$err" "^cudaq: --poll-interval: poll_interval: 'soon' is no number of seconds$"
-    printf 'min_free_mem_mb: "lots"\n' >c.yaml
-    try cudaq.py run --config c.yaml
-    is status "$status" 1
-    has stderr "$err" "^cudaq: c.yaml: line 1: min_free_mem_mb: 'lots' is no number of MB$"
-    printf 'gpu_ids: [0, x]\n' >c.yaml
-    try cudaq.py status --config c.yaml
-    has stderr "$err" "gpu_ids: '0,x' is no list of GPU numbers"
+    has stderr "$err" "^cudaq: --poll-interval: 'soon' is no number of seconds$"
+    while IFS='|' read -r yaml words; do
+        printf "$yaml\n" >c.yaml
+        try cudaq.py status --config c.yaml
+        is "status of $yaml" "$status" "$([ -z "$words" ]; echo $?)"
+        is "what is said of $yaml" "$err" "${words:+cudaq: c.yaml: $words}"
+    done <<'TABLE'
+min_free_mem_mb: "lots"|line 1: min_free_mem_mb: 'lots' is no number of MB
+min_free_mem_mb: [1]|line 1: min_free_mem_mb: it is a single value
+min_free_mem_mb: "8_000"|
+poll_interval: .nan|line 1: poll_interval: '.nan' is no number of seconds
+# c\ngpu_ids: [0, x]|line 2: gpu_ids: '0,x' is no list of GPU numbers below 64; write 0,1,3
+gpu_ids: {a: 1}|line 1: gpu_ids: it is a list of GPU numbers: [0, 1]
+gpu_ids: null\nlog_dir: ~\n|
+log_dir: ""|line 1: log_dir: '' is no name of a file
+jobs_file: "a\\0b"|line 1: jobs_file: it is a single value
+a: b\n c: d|line 2: not YAML: mapping values are not allowed in this context
+just words|it is no mapping; write lines such as poll_interval: 30
+other: {a: [b]}|
+# nothing|
+TABLE
 }
 
 @test "E1 comments are comments; Completed and Failed are what happened" {

@@ -10,7 +10,8 @@
 #include "cli/compat/cudaq/cudaq.h"
 #include "cli/compat/pytext.h"
 
-#define GPUS_TEXT_MAX 1024
+#define MIB_MAX    1e9
+#define POLL_MAX_S 1e6
 
 void
 cq_config_init(struct cq_config *c)
@@ -36,12 +37,12 @@ cq_config_free(struct cq_config *c)
 }
 
 static int
-bad(struct err *e, const char *key, const char *value, const char *want)
+bad(struct err *e, const char *value, const char *want)
 {
     auto_buf struct buf shown = BUF_INIT;
 
     py_add_repr(&shown, value);
-    return err_set(e, ERR_FAILED, "%s: %s is no %s", key, buf_str(&shown), want);
+    return err_set(e, ERR_FAILED, "%s is no %s", buf_str(&shown), want);
 }
 
 /* "0,1,3" */
@@ -56,7 +57,7 @@ set_gpus(struct cq_config *c, const char *value, struct err *e)
         int64_t id;
 
         if (!py_int(piece, &id) || id < 0 || id >= GPU_MAX)
-            return bad(e, "gpu_ids", value, "list of GPU numbers; write 0,1,3");
+            return bad(e, value, "list of GPU numbers below 64; write 0,1,3");
         bits |= UINT64_C(1) << id;
     }
     c->gpus = bits;
@@ -64,34 +65,24 @@ set_gpus(struct cq_config *c, const char *value, struct err *e)
 }
 
 static int
-set_poll(struct cq_config *c, const char *value, struct err *e)
+set_number(double *field, const char *value, double max, const char *what, struct err *e)
 {
     double v;
 
-    if (!py_float(value, &v) || !(v >= 0) || v > 1e6)
-        return bad(e, "poll_interval", value, "number of seconds");
-    c->poll_s = v;
-    free(c->poll_text);
-    c->poll_text = xstrdup(value);
+    if (!py_float(value, &v) || !(v >= 0) || v > max)
+        return bad(e, value, what);
+    *field = v;
     return 0;
 }
 
 static int
-set_min(struct cq_config *c, const char *value, struct err *e)
+set_text(char **field, const char *value, struct err *e)
 {
-    double v;
-
-    if (!py_float(value, &v) || !(v >= 0) || v > 1e9)
-        return bad(e, "min_free_mem_mb", value, "number of MB");
-    c->min_free_mib = v;
-    return 0;
-}
-
-static void
-set_text(char **field, const char *value)
-{
+    if (!*value)
+        return bad(e, value, "name of a file");
     free(*field);
     *field = xstrdup(value);
+    return 0;
 }
 
 int
@@ -100,25 +91,30 @@ cq_config_set(struct cq_config *c, const char *key, const char *value, struct er
     if (strcmp(key, "gpu_ids") == 0)
         return set_gpus(c, value, e);
     if (strcmp(key, "min_free_mem_mb") == 0)
-        return set_min(c, value, e);
+        return set_number(&c->min_free_mib, value, MIB_MAX, "number of MB", e);
     if (strcmp(key, "poll_interval") == 0)
-        return set_poll(c, value, e);
+        return set_number(&c->poll_s, value, POLL_MAX_S, "number of seconds", e) < 0
+                   ? -1
+                   : set_text(&c->poll_text, value, e);
     if (strcmp(key, "commands_file") == 0)
-        set_text(&c->commands_file, value);
-    else if (strcmp(key, "log_dir") == 0)
-        set_text(&c->log_dir, value);
-    else if (strcmp(key, "jobs_file") == 0)
-        set_text(&c->jobs_file, value);
+        return set_text(&c->commands_file, value, e);
+    if (strcmp(key, "log_dir") == 0)
+        return set_text(&c->log_dir, value, e);
+    if (strcmp(key, "jobs_file") == 0)
+        return set_text(&c->jobs_file, value, e);
     return 0;
 }
 
 /* ------------------------------------------------------------------- YAML */
 
+/* NULL: it is none that a C string can hold. */
 static const char *
 scalar(const yaml_node_t *node)
 {
-    return node && node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value
-                                                  : NULL;
+    const char *s =
+        node && node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : NULL;
+
+    return s && strlen(s) == node->data.scalar.length ? s : NULL;
 }
 
 static bool
@@ -130,47 +126,57 @@ is_null(const yaml_node_t *node)
            (!*s || strcmp(s, "~") == 0 || strcasecmp(s, "null") == 0);
 }
 
-/* A list's scalars, joined by commas. */
-static int
-join_items(yaml_document_t *doc, const yaml_node_t *list, char *out, size_t size)
+/* A value as text: a list's scalars are joined by commas. False: it is neither. */
+static bool
+add_text(yaml_document_t *doc, const yaml_node_t *value, struct buf *out)
 {
-    size_t n = 0;
-
-    out[0] = '\0';
-    for (const yaml_node_item_t *i = list->data.sequence.items.start;
-         i < list->data.sequence.items.top; i++) {
-        const char *s = scalar(yaml_document_get_node(doc, *i));
-        size_t len = s ? strlen(s) : size;
-
-        if (n + len + 2 > size)
-            return -1;
-        if (n > 0)
-            out[n++] = ',';
-        memcpy(out + n, s, len + 1);
-        n += len;
+    if (value && value->type != YAML_SEQUENCE_NODE) {
+        buf_adds(out, scalar(value) ? scalar(value) : "");
+        return scalar(value) != NULL;
     }
-    return 0;
+    for (const yaml_node_item_t *i = value ? value->data.sequence.items.start : NULL;
+         i && i < value->data.sequence.items.top; i++) {
+        const char *s = scalar(yaml_document_get_node(doc, *i));
+
+        if (!s)
+            return false;
+        if (out->len > 0)
+            buf_addc(out, ',');
+        buf_adds(out, s);
+    }
+    return value != NULL;
+}
+
+static bool
+is_key(const char *word)
+{
+    static const char *const keys[] = {"gpu_ids",       "min_free_mem_mb", "poll_interval",
+                                       "commands_file", "log_dir",         "jobs_file"};
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (strcmp(keys[i], word) == 0)
+            return true;
+    }
+    return false;
 }
 
 static int
 take_pair(struct cq_config *c, yaml_document_t *doc, const char *key, const yaml_node_t *value,
           struct err *e)
 {
-    char items[GPUS_TEXT_MAX];
+    auto_buf struct buf text = BUF_INIT;
+    bool is_gpus = strcmp(key, "gpu_ids") == 0;
 
+    if (!is_key(key))
+        return 0;
     if (is_null(value)) {
-        if (strcmp(key, "gpu_ids") == 0)
-            c->gpus = 0;
+        c->gpus = is_gpus ? 0 : c->gpus;
         return 0;
     }
-    if (scalar(value))
-        return cq_config_set(c, key, scalar(value), e);
-    if (strcmp(key, "gpu_ids") == 0 && value && value->type == YAML_SEQUENCE_NODE &&
-        join_items(doc, value, items, sizeof items) == 0)
-        return set_gpus(c, items, e);
-    return strcmp(key, "gpu_ids") == 0
-               ? err_set(e, ERR_FAILED, "gpu_ids: it is a list of numbers: [0, 1]")
-               : 0;
+    if (!add_text(doc, value, &text) || (!is_gpus && !scalar(value)))
+        return err_set(e, ERR_FAILED, "%s: it is %s", key,
+                       is_gpus ? "a list of GPU numbers: [0, 1]" : "a single value");
+    return cq_config_set(c, key, buf_str(&text), e) < 0 ? err_prefix(e, "%s", key) : 0;
 }
 
 static int

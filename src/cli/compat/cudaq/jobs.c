@@ -451,14 +451,14 @@ cq_commands_load(struct cudaq *q, struct err *e)
 void
 cq_jobs_free(struct cudaq *q)
 {
-    struct cq_command *c, *next;
+    struct cq_command *c = q->commands, *next;
 
+    HASH_CLEAR(hh, q->commands);
     HASH_CLEAR(by_key, q->keys);
     for (size_t i = 0; i < q->n; i++)
         cq_job_free(q->lines[i]);
-    HASH_ITER(hh, q->commands, c, next)
-    {
-        HASH_DEL(q->commands, c);
+    for (; c; c = next) {
+        next = c->hh.next;
         free(c->text);
         free(c);
     }

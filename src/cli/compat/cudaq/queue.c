@@ -1,6 +1,7 @@
 /* cudaq's records and the daemon. What waits is told as a whole, in the file's order, whenever
  * it has changed; of whatever the daemon says that something happened to, it is asked how it
  * is. So it is all one, whether we saw it happen, were away, or lost the daemon for a while. */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "sys/procs.h"
 #include "wire/client.h"
 
+#define MANY         1000    /* lines whose sending leaves much memory behind */
 #define PID_SLACK_US 5000000 /* between a process's start and what its record says */
 
 static uint64_t
@@ -294,6 +296,7 @@ tell(struct cudaq *q, struct err *e)
 {
     const struct compat_file file = file_of(q);
     struct compat_line *lines;
+    size_t n;
     int rc;
 
     lines = xcalloc(q->n + 1, sizeof *lines);
@@ -306,8 +309,11 @@ tell(struct cudaq *q, struct err *e)
         return 0;
     }
     lines = xcalloc(q->n + 1, sizeof *lines);
-    rc = compat_sync(&q->session, &file, lines, choose_lines(q, lines), e);
+    n = choose_lines(q, lines);
+    rc = compat_sync(&q->session, &file, lines, n, e);
     free(lines);
+    if (n >= MANY)
+        malloc_trim(0);
     return rc;
 }
 
