@@ -160,7 +160,7 @@ sessions()
     has "words" "$err" "install the package 'screen'"
     echo '[screen] true' >jobs.txt
     try env PATH="$ROOT/nobin" berth run jobs.txt
-    has "words of the file" "$err" "jobs.txt:1: .*install the package 'screen'"
+    has "words of the file" "$err" "jobs.txt:1:1: .*install the package 'screen'"
     try berth submit -G 0 --screen --wait --env PATH=/nowhere -- /bin/true
     is "exit status" "$status" 127
     has "text" "$(job_field @ text)" "cannot execute 'screen', which --screen needs"

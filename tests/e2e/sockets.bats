@@ -11,6 +11,14 @@ answers_again()
     "$E2E/await" until "$LIMIT" 'berth status --json' daemon.pid "$pid"
 }
 
+# Until so many are connected, or wait to be: the kernel lists the server's end of each beside the
+# socket itself, under the name at which that was bound before it got its own.
+connections()
+{
+    "$E2E/await" until "$LIMIT" "grep -c [.]sock[.]$pid\$ /proc/net/unix" . "$(($1 + 1))" ||
+        fail_with "there are not $1 connections"
+}
+
 case_setup()
 {
     start_daemon 1
@@ -60,9 +68,11 @@ case_setup()
     background events berth events -f --since 0
     berth submit --gpus 0 --hold -- true
     wait_for_output events '"kind":"submitted"'
+    connections 1 # the follower's; who submitted has been let go
     # The name is gone, the daemon cannot see that yet: this caller has no name but is there.
     kill -STOP "$pid"
     background waiter berth submit --gpus 0 --wait -- sh -c 'exit 7'
+    connections 2
     rm "$BERTH_DIR/berth.sock"
     kill -CONT "$pid"
     finish waiter
