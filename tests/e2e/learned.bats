@@ -3,13 +3,22 @@
 
 load lib
 
-# One run of this command that has so much of a card at most.
-command=(sh -c 'exec berth simjob --vram $(cat mib) --ramp 0 --hold 0.5')
+# This command has so much of a card until that has been seen, however busy the machine is.
+command=(sh -c 'berth simjob --vram $(cat mib) --ramp 0 --hold 1000 & read x <seen; kill $!')
+
+case_setup()
+{
+    mkfifo seen
+}
 
 run_with()
 {
+    local id
     echo "$1" >mib
-    berth submit --vram auto --parsable "${@:2}" -W -- "${command[@]}" || true
+    id=$(berth submit --vram auto --parsable -- "${command[@]}")
+    "$E2E/await" until "$LIMIT" "berth show $id --json" jobs.0.peak_mib.0 "$1"
+    timeout "$LIMIT" sh -c 'echo >seen'
+    wait_for_event kind=ended "job=$id" >/dev/null
 }
 
 @test "an unknown command gets a whole card, a known one its peak and a tenth" {
@@ -106,7 +115,7 @@ run_with()
 @test "a command that needs nearly the whole card gets it, and is not refused" {
     start_daemon 1
     run_with 24000
-    berth submit --vram auto -W -- "${command[@]}"
+    run_with 24000
     is demand "$(job_field @ vram_mib)" null
     is runs "$(job_field @ auto_runs)" 1
     is state "$(job_field @ state)" COMPLETED
