@@ -77,6 +77,19 @@ admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e)
 }
 
 int64_t
+admit_room(const struct daemon *d, uint32_t uid)
+{
+    int64_t all = d->limits.all.pending - queue_n_waiting(d->queue);
+    int64_t own_max = limits_of(&d->limits, uid)->pending;
+    int64_t own = own_max - queue_n_waiting_of(d->queue, uid), room = INT64_MAX;
+    if (d->limits.all.pending > 0)
+        room = all;
+    if (own_max > 0 && own < room)
+        room = own;
+    return room < 0 ? 0 : room;
+}
+
+int64_t
 admit_text_of(const struct request *r)
 {
     size_t n = r->command ? strlen(r->command) : 0;

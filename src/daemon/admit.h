@@ -22,6 +22,8 @@ void admit_setup(const struct daemon *d, struct request *r);
 
 /* Whether n more jobs and tasks of this user may wait. */
 int admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e);
+/* How many more may. */
+int64_t admit_room(const struct daemon *d, uint32_t uid);
 
 /* How long what it runs is, in bytes: its command and its set-up. */
 int64_t admit_text_of(const struct request *r);

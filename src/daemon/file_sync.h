@@ -9,13 +9,13 @@
 #include <stdint.h>
 #include <uthash.h>
 
+#include "base/err.h"
 #include "base/request.h"
 #include "core/job.h"
 #include "daemon/reqcontext.h"
 
 struct caller;
 struct daemon;
-struct err;
 
 /* What is known of a key: a live job, or how one ended. */
 struct known {
@@ -35,6 +35,8 @@ struct line {
     struct known *known; /* NULL: new */
     struct job *job;     /* live, after it was looked up or made */
     char *refused;       /* why it can never start */
+    char *over;          /* fits: more than a single job may ask for; the words */
+    bool is_left;        /* there is no room for it in the queue now */
     int32_t *links;      /* owned; for each dependency the line that it means, or -1 */
 };
 
@@ -45,7 +47,9 @@ struct sync {
     const char *path;
     struct line *lines;
     size_t n;
-    bool is_part; /* of the file: lines that are not told stay as they are */
+    bool is_part;    /* of the file: lines that are not told stay as they are */
+    bool fits;       /* a limit leaves single lines out, and does not refuse them all */
+    struct err full; /* which limit did, if any */
     struct known *known;
     struct reqcontext context;
     int n_new, n_updated;

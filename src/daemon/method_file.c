@@ -44,6 +44,7 @@ file_sync_free(struct sync *s)
     for (size_t i = 0; i < s->n; i++) {
         request_free(&s->lines[i].req);
         free(s->lines[i].refused);
+        free(s->lines[i].over);
         free(s->lines[i].links);
     }
     free(s->lines);
@@ -59,9 +60,10 @@ file_sync_free(struct sync *s)
  * ------------------------------------------------------------------------------------ */
 
 static int
-read_line(const struct daemon *d, const json_t *j, const struct models *models, int default_oom,
+read_line(const struct sync *s, const json_t *j, const struct models *models, int default_oom,
           struct line *line, struct err *e)
 {
+    const struct daemon *d = s->daemon;
     static const char *const ours[] = {"key", "line", "again", NULL};
     line->key = json_string_value(json_object_get(j, "key"));
     line->number = (int32_t)json_integer_value(json_object_get(j, "line"));
@@ -69,11 +71,19 @@ read_line(const struct daemon *d, const json_t *j, const struct models *models, 
     if (!line->key || !line->key[0] || strlen(line->key) >= sizeof((struct known *)0)->key)
         return err_set(e, ERR_USAGE, "a line needs a \"key\" of 1 to 63 bytes");
     if (reqjson_read(j, ours, models, &line->req, e) ||
-        roles_check_priority(d, line->req.priority, e) || admit_time(d, &line->req, e))
+        roles_check_priority(d, line->req.priority, e))
         return err_prefix(e, "line %d", line->number);
+    if (admit_time(d, &line->req, e)) {
+        if (!s->fits)
+            return err_prefix(e, "line %d", line->number);
+        line->over = xstrdup(e->text);
+    }
     admit_setup(d, &line->req);
     if (line->req.array.n)
         return err_set(e, ERR_USAGE, "line %d: a line is one job, and no array", line->number);
+    if (s->fits && line->req.n_deps)
+        return err_set(e, ERR_USAGE, "line %d: \"fit\" and \"after\" exclude each other",
+                       line->number);
     /* The larger of the two, as a line can only ask for more than the run does. */
     if (line->req.oom_retries < default_oom)
         line->req.oom_retries = default_oom;
@@ -100,7 +110,7 @@ file_read_lines(struct sync *s, const json_t *params, struct err *e)
     {
         s->n = i + 1;
         request_init(&s->lines[i].req);
-        if (read_line(s->daemon, j, models, default_oom, &s->lines[i], e))
+        if (read_line(s, j, models, default_oom, &s->lines[i], e))
             return -1;
     }
     return 0;
@@ -212,7 +222,7 @@ file_is_new(const struct sync *s, const struct line *line)
 {
     if (!line->known || (line->again && job_state_is_final(line->known->state)))
         return true;
-    return line->known->state == JOB_INFEASIBLE && !line->req.cancel &&
+    return line->known->state == JOB_INFEASIBLE && !line->req.cancel && !line->over &&
            admit_could_start(s->daemon, s->caller->uid, &line->req.demand, NULL);
 }
 
@@ -234,7 +244,10 @@ add_line(struct sync *s, struct line *line)
     struct err same = {0};
     bool is_second = unique_check(s->daemon, job, &same) != 0;
     jobs_add(s->daemon, job, &line->refused);
-    if (is_second && !job_state_is_final(job->state)) {
+    if (line->over && !job_state_is_final(job->state)) {
+        jobs_infeasible(s->daemon, job, line->over);
+        line->refused = xstrdup(line->over);
+    } else if (is_second && !job_state_is_final(job->state)) {
         jobs_never(s->daemon, job, same.text);
         line->refused = xstrdup(same.text);
     }
@@ -294,7 +307,9 @@ take_request(struct sync *s, struct job *job, struct line *line)
         else
             jobs_release(d, job, &e);
     }
-    if (!admit_could_start(d, job->uid, &job->req.demand, &why)) {
+    if (line->over)
+        buf_adds(&why, line->over);
+    if (line->over || !admit_could_start(d, job->uid, &job->req.demand, &why)) {
         jobs_infeasible(d, job, buf_str(&why));
         line->refused = xstrdup(buf_str(&why));
     } else if (!same && !depend_enter(d, job, &why)) {
@@ -387,13 +402,26 @@ fill_deps(struct sync *s, struct line *line)
     }
 }
 
+/* Those for which there is room are the first; what is gone has made some. */
+static void
+leave_out(struct sync *s)
+{
+    int64_t room = admit_room(s->daemon, s->caller->uid), n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (file_is_new(s, &s->lines[i]))
+            s->lines[i].is_left = ++n > room;
+    (void)admit_pending(s->daemon, s->caller->uid, n, &s->full);
+}
+
 static void
 apply(struct sync *s)
 {
     if (!s->is_part)
         remove_gone(s);
+    if (s->fits)
+        leave_out(s);
     for (size_t i = 0; i < s->n; i++)
-        if (file_is_new(s, &s->lines[i]))
+        if (!s->lines[i].is_left && file_is_new(s, &s->lines[i]))
             add_line(s, &s->lines[i]);
     for (size_t i = 0; i < s->n; i++) {
         struct line *line = &s->lines[i];
@@ -405,7 +433,7 @@ apply(struct sync *s)
             line->refused = xstrdup(buf_str(&why));
     }
     for (size_t i = 0; i < s->n; i++)
-        if (!s->lines[i].job)
+        if (!s->lines[i].job && !s->lines[i].is_left)
             update_line(s, &s->lines[i]);
     reorder(s);
 }
@@ -419,6 +447,11 @@ write_line_answer(struct jsonw *out, const struct line *line)
     const struct job *job = line->job;
     jsonw_object(out);
     jsonw_kstr(out, "key", line->key);
+    if (line->is_left) {
+        jsonw_kbool(out, "left", true);
+        jsonw_end_object(out);
+        return;
+    }
     jsonw_kint(out, "id", job ? job->id : line->known->job);
     jsonw_kstr(out, "state", job_state_name(job ? job->state : line->known->state));
     int status = job ? job_exit_status(job) : line->known->exit_status;
@@ -438,6 +471,8 @@ write_answer(const struct sync *s, struct jsonw *out)
     for (size_t i = 0; i < s->n; i++)
         write_line_answer(out, &s->lines[i]);
     jsonw_end_array(out);
+    if (s->full.code)
+        jsonw_kstr(out, "full", s->full.text);
     jsonw_kint(out, "new", s->n_new);
     jsonw_kint(out, "updated", s->n_updated);
     jsonw_key(out, "removed");
@@ -448,7 +483,7 @@ write_answer(const struct sync *s, struct jsonw *out)
     jsonw_key(out, "refused");
     jsonw_array(out);
     for (size_t i = 0; i < s->n; i++) {
-        if (!s->lines[i].refused)
+        if (!s->lines[i].refused || s->lines[i].is_left)
             continue;
         jsonw_object(out);
         jsonw_kstr(out, "key", s->lines[i].key);
@@ -497,6 +532,7 @@ run_sync(struct sync *s, json_t *params, struct jsonw *out, struct err *e)
 {
     struct daemon *d = s->daemon;
     s->is_part = json_is_true(json_object_get(params, "part"));
+    s->fits = json_is_true(json_object_get(params, "fit"));
     if (file_read_lines(s, params, e) || daemon_accepts_work(d, e) ||
         reqcontext_read(d, params, &s->context, e) ||
         store_file_id(d->store, s->caller->uid, s->path, &s->file, e))
@@ -504,7 +540,7 @@ run_sync(struct sync *s, json_t *params, struct jsonw *out, struct err *e)
     if (json_is_true(json_object_get(params, "fresh")) && forget_ended(s, e))
         return -1;
     if (file_load_known(s, e) || file_resolve_deps(s, e) ||
-        admit_pending(d, s->caller->uid, count_new(s), e) ||
+        (!s->fits && admit_pending(d, s->caller->uid, count_new(s), e)) ||
         admit_text(d, s->caller->uid, new_text(s), e))
         return -1;
     apply(s);

@@ -1,10 +1,12 @@
 /* A file's lines to the daemon and back; see lines.h. */
 #include "cli/compat/lines.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/request.h"
@@ -14,13 +16,17 @@
 #include "cli/render.h"
 #include "wire/client.h"
 
+#define ROOM_US   10000000 /* room may also be made by what is not ours, which nobody tells */
+#define ROOM_SLOW 20       /* telling them again takes so small a part of the daemon's time */
+#define ROOM_MIN  50000
+#define NEW_MAX   1000 /* told again at once, of those that were left out */
+
 static void
 write_line(struct jsonw *w, const struct compat_file *f, struct compat_line *line)
 {
     struct request r;
 
     request_init(&r);
-    line->state = NULL;
     if (f->fill(f->ctx, line->job, &r)) {
         line->state = "";
         jsonw_object(w);
@@ -34,11 +40,13 @@ write_line(struct jsonw *w, const struct compat_file *f, struct compat_line *lin
     request_free(&r);
 }
 
+/* At most so many that the daemon does not have. 1: there are more of them. */
 static int
 write_params(struct buf *out, const struct compat_file *f, struct compat_line *lines, size_t n,
-             struct err *e)
+             size_t most, struct err *e)
 {
     auto_free char *cwd = jobreq_current_folder(e);
+    size_t fresh = 0;
     struct jsonw w;
 
     if (!cwd)
@@ -46,16 +54,20 @@ write_params(struct buf *out, const struct compat_file *f, struct compat_line *l
     jsonw_init(&w, out);
     jsonw_object(&w);
     jsonw_kstr(&w, "path", f->path);
+    jsonw_kbool(&w, "fit", true);
     jsonw_key(&w, "jobs");
     jsonw_array(&w);
-    for (size_t i = 0; i < n; i++)
-        write_line(&w, f, &lines[i]);
+    for (size_t i = 0; i < n; i++) {
+        lines[i].state = NULL;
+        if (*lines[i].id || fresh++ < most)
+            write_line(&w, f, &lines[i]);
+    }
     jsonw_end_array(&w);
     if (f->is_part)
         jsonw_kbool(&w, "part", true);
     jobreq_add_context(&w, cwd, NULL);
     jsonw_end_object(&w);
-    return 0;
+    return fresh > most;
 }
 
 static int
@@ -103,6 +115,10 @@ take_lines(struct compat_session *s, const struct compat_file *f, struct compat_
             at++;
         if (at == n || strcmp(lines[at].key, answer_str(answer, "key")) != 0)
             return err_set(e, ERR_FAILED, "the daemon answers for another line");
+        if (answer_bool(answer, "left")) {
+            lines[at++].state = NULL;
+            continue;
+        }
         compat_bind(s, lines[at].id, answer_int(answer, "id", 0), lines[at].job);
         lines[at].state = render_state_static(answer_str(answer, "state"));
         if (f->entered)
@@ -128,20 +144,44 @@ take_refused(const struct compat_file *f, const struct compat_line *lines, size_
     }
 }
 
+/* When those that were left out are told again: here or (full) by the daemon. */
+static void
+take_full(struct compat_session *s, const char *full, bool left_here, int64_t began_us)
+{
+    int64_t now = clock_boot_us(), step = (now - began_us) * ROOM_SLOW;
+
+    s->told_us = now;
+    s->room_step_us = step > ROOM_MIN ? step : ROOM_MIN;
+    s->room_us = full        ? now + (step > ROOM_US ? step : ROOM_US)
+                 : left_here ? now + s->room_step_us
+                             : 0;
+    if (!full && left_here)
+        return;
+    free(s->full);
+    s->full = full ? xstrdup(full) : NULL;
+    s->full_said &= full != NULL;
+}
+
 int
 compat_send(struct compat_session *s, const struct compat_file *f, struct compat_line *lines,
             size_t n, struct err *e)
 {
     auto_buf struct buf params = BUF_INIT;
     auto_json json_t *result = NULL;
+    int64_t began_us = clock_boot_us();
+    int more;
 
-    if (compat_listen(s, f, e) < 0 || write_params(&params, f, lines, n, e) < 0 ||
+    if (compat_listen(s, f, e) < 0)
+        return -1;
+    more = write_params(&params, f, lines, n, s->full ? NEW_MAX : SIZE_MAX, e);
+    if (more < 0 ||
         client_call_text(s->link.client, "file.sync", params.data, params.len, &result, e) < 0)
         return -1;
     s->file = answer_int(result, "file", 0);
     if (take_lines(s, f, lines, n, result, e) < 0)
         return -1;
     take_refused(f, lines, n, result);
+    take_full(s, json_string_value(json_object_get(result, "full")), more > 0, began_us);
     return s->heard_file != s->file && !f->all_jobs ? listen_to(s, f, e) : 0;
 }
 

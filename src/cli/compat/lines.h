@@ -50,7 +50,10 @@ struct compat_file {
     bool (*known)(void *ctx, void *job, int64_t id, const char *state);
 };
 
-/* The queue becomes these lines (or has them behind what it has: is_part) in this order, with
+/* Lines for which the limits of the daemon leave no room in its queue stay outside, with no
+ * state, until there is some: WOKE_ROOM says when to tell them again, compat_full why.
+ *
+ * The queue becomes these lines (or has them behind what it has: is_part) in this order, with
  * this process's folder, umask and environment; from the first time on the events of their jobs
  * come. */
 int compat_sync(struct compat_session *s, const struct compat_file *f,

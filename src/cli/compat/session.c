@@ -172,6 +172,18 @@ mend(struct compat_session *s, const struct compat_loop *loop, struct err *e)
     return -1;
 }
 
+/* Also until lines that were left out may be told again. */
+static int
+wait_for_more(struct compat_session *s, int64_t until)
+{
+    int woke = compat_wait(s, s->room_us && s->room_us < until ? s->room_us : until);
+
+    if (!s->room_us || clock_boot_us() < s->room_us)
+        return woke;
+    s->room_us = 0;
+    return woke | WOKE_ROOM;
+}
+
 int
 compat_run(struct compat_session *s, const struct compat_loop *loop, struct err *e)
 {
@@ -187,7 +199,7 @@ compat_run(struct compat_session *s, const struct compat_loop *loop, struct err 
             rc = mend(s, loop, e);
         if (rc != 0)
             return rc < 0 ? -1 : status;
-        woke = compat_wait(s, loop->until(loop->ctx));
+        woke = wait_for_more(s, loop->until(loop->ctx));
     }
 }
 
@@ -283,7 +295,18 @@ compat_events(struct compat_session *s)
         json_array_append(fresh, ev);
     }
     json_decref(came);
+    if (s->room_us && json_array_size(fresh) > 0 && s->told_us + s->room_step_us < s->room_us)
+        s->room_us = s->told_us + s->room_step_us;
     return fresh;
+}
+
+const char *
+compat_full(struct compat_session *s)
+{
+    if (!s->full || s->full_said)
+        return NULL;
+    s->full_said = true;
+    return s->full;
 }
 
 /* ------------------------------------------------------------------ numbers */
@@ -360,6 +383,7 @@ compat_close(struct compat_session *s)
     forget_ids(s);
     watch_free(s->watch);
     json_decref(s->events);
+    free(s->full);
     if (s->signals >= 0)
         close(s->signals);
     *s = (struct compat_session){.signals = -1};

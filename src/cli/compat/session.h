@@ -21,11 +21,16 @@ struct watch;
 
 struct compat_session {
     struct compat_link link;
-    json_t *events;     /* that have come and were not taken yet */
-    int64_t seq;        /* of the newest event taken; 0: none yet */
-    int64_t file;       /* the daemon's number of what lines.h tells it; 0: not yet */
-    bool listening;     /* this connection gets events */
-    int64_t heard_file; /* of this file's jobs; 0: of everybody's */
+    json_t *events; /* that have come and were not taken yet */
+    int64_t seq;    /* of the newest event taken; 0: none yet */
+    int64_t file;   /* the daemon's number of what lines.h tells it; 0: not yet */
+    bool listening; /* this connection gets events */
+    char *full;     /* why lines were left out when last told; NULL: none were */
+    bool full_said;
+    int64_t told_us;      /* boot time at which they were told last */
+    int64_t room_us;      /* boot time at which they are to be told again; 0: no such thing */
+    int64_t room_step_us; /* not sooner after the last time, which costs the daemon something */
+    int64_t heard_file;   /* of this file's jobs; 0: of everybody's */
     struct compat_id *ids;
     int signals;
     struct watch *watch;
@@ -39,6 +44,7 @@ enum {
     WOKE_FILE = 2,   /* a file has changed */
     WOKE_SIGNAL = 4, /* compat_signal says which */
     WOKE_LOST = 8,   /* the daemon has gone */
+    WOKE_ROOM = 16,  /* lines for which there was no room may be told again */
 };
 
 /* Blocks INT, TERM and HUP from here on: they end waits. */
@@ -70,6 +76,9 @@ int compat_run(struct compat_session *s, const struct compat_loop *loop, struct 
  * daemon's end. */
 void compat_await(struct compat_session *s, bool (*any_left)(const void *ctx),
                   void (*take_events)(void *ctx), void *ctx, int64_t until_boot_us);
+
+/* Why lines wait outside of the queue, once each time that this begins; else NULL. */
+const char *compat_full(struct compat_session *s);
 
 /* What has come since the last time, oldest first, each event once; the caller's. */
 json_t *compat_events(struct compat_session *s);

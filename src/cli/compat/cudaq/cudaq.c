@@ -209,6 +209,7 @@ do_due(struct cudaq *q, int woke, struct err *e)
         cq_look_at_foreign(q);
         q->sync_due |= had_pending && !cq_fits_somewhere(q);
     }
+    q->sync_due |= (woke & WOKE_ROOM) != 0;
     if ((woke & WOKE_FILE || round) && read_files(q, e) < 0)
         return -1;
     if (update(q, e) < 0)

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
+#include "cli/compat/compat.h"
 #include "cli/compat/cudaq/cudaq.h"
 #include "cli/compat/paths.h"
 #include "cli/compat/pytext.h"
@@ -320,11 +321,17 @@ tell(struct cudaq *q, struct err *e)
 int
 cq_sync(struct cudaq *q, struct err *e)
 {
+    const char *full;
+
     q->sync_due = false; /* what is read on the way may make it due again */
-    if (tell(q, e) == 0)
-        return 0;
-    q->sync_due = true;
-    return -1;
+    if (tell(q, e) < 0) {
+        q->sync_due = true;
+        return -1;
+    }
+    full = compat_full(&q->session);
+    if (full)
+        compat_say("[Warning] Commands wait until there is room in the queue: %s", full);
+    return 0;
 }
 
 void

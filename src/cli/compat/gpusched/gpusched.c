@@ -219,6 +219,7 @@ work(void *gpusched, int woke, int *status, struct err *e)
         set_round(g);
     if (woke & WOKE_FILE || (round && g->empty_seen))
         (void)gs_read_file(g, false, &words);
+    g->sync_due |= (woke & WOKE_ROOM) != 0;
     g->look_due |= round && g->orphans; /* they go without a word */
     if ((round && (gs_look_at_running(g, e) < 0 || gs_look_at_disk(g, e) < 0)) ||
         gs_tick(g, e) < 0)

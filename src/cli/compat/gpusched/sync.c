@@ -217,8 +217,13 @@ gs_sync(struct gpusched *g, struct err *e)
     /* Numbers and skips are in the journal before anything can start. */
     gs_flush(g);
     g->sync_due = false; /* what comes meanwhile may ask for it again */
-    if (compat_sync(&g->session, &file, lines, choose_lines(g, lines), e) == 0)
+    if (compat_sync(&g->session, &file, lines, choose_lines(g, lines), e) == 0) {
+        const char *full = compat_full(&g->session);
+
+        if (full)
+            gs_warn(g, "lines wait until there is room in the queue: %s", full);
         return 0;
+    }
     g->sync_due = true;
     if (e->code != ERR_NO_SPACE)
         return -1;

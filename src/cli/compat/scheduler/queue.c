@@ -290,6 +290,7 @@ sched_sync(struct sched *s, struct err *e)
     auto_free struct compat_line *lines = xcalloc(HASH_COUNT(s->jobs) + 1, sizeof *lines);
     const struct compat_file file = sched_file(s);
     size_t n = choose(s, chosen);
+    const char *full;
     int rc;
 
     s->sync_due = s->all_due = false;
@@ -306,6 +307,10 @@ sched_sync(struct sched *s, struct err *e)
         return sched_sync(s, e);
     }
     s->all_due |= rc < 0;
+    full = rc == 0 ? compat_full(&s->session) : NULL;
+    if (full)
+        sched_log(&s->log, SCHED_WARNING, NULL,
+                  "Jobs wait until there is room in the queue: %s", full);
     /* Many of them had ended before, or cannot run. */
     if (rc == 0 && s->no_room > 0 && room_of(s) > room_wanted(s))
         sched_tell_all(s);

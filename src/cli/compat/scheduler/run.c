@@ -131,6 +131,7 @@ work(void *sched, int woke, int *status, struct err *e)
         s->scan_us = round_of(s->config.monitor_s);
     if (look)
         s->round_us = round_of(s->config.state_s);
+    s->sync_due |= (woke & WOKE_ROOM) != 0;
     sched_take_events(s);
     if ((woke & WOKE_FILE && run_file_has_changed(&s->jobs_mark)) || (scan && s->missing))
         sched_load(s);
