@@ -21,7 +21,7 @@ struct frame;
 #define MGPU_TAG      "mgpu"                     /* what its jobs are known by */
 #define MGPU_TAG_MEM  "mgpu:mem"                 /* of those that said how much */
 #define MGPU_ID_LEN   8
-#define MGPU_UMASK    022 /* of its jobs */
+#define MGPU_UMASK    022 /* of jobs whose client has gone before it was asked for its own */
 #define MGPU_MAX_JSON (16 << 20)
 
 const char *mgpu_socket(void);
@@ -60,6 +60,7 @@ _Noreturn void mgpu_serve_apart(int fd, const struct mgpu_service *s, bool as_pe
 
 /* Who is served: what the accounts say. */
 struct mgpu_user {
+    mode_t umask_bits;
     char *name, *home, *shell; /* owned */
 };
 void mgpu_user_free(struct mgpu_user *u);

@@ -26,14 +26,15 @@
 #include "sys/rlimits.h"
 #include "wire/client.h"
 
-#define BEGIN_MS    30000 /* for the first byte */
-#define MORE_MS     1500  /* for the rest of what has begun: there is no mark of its end */
-#define CHUNK       65536
-#define PEER_FD     3 /* above the standard ones */
-#define PATIENCE_MS 15000
-#define DRAIN_MS    30000
-#define AGAIN_TRIES 50 /* a daemon that died is started again in a moment */
-#define AGAIN_MS    100
+#define BEGIN_MS     30000 /* for the first byte */
+#define MORE_MS      1500  /* for the rest of what has begun: there is no mark of its end */
+#define CHUNK        65536
+#define STATUS_BYTES 65536 /* of a process, in /proc */
+#define PEER_FD      3     /* above the standard ones */
+#define PATIENCE_MS  15000
+#define DRAIN_MS     30000
+#define AGAIN_TRIES  50 /* a daemon that died is started again in a moment */
+#define AGAIN_MS     100
 
 struct peer {
     int fd;
@@ -76,19 +77,40 @@ mgpu_send(int fd, const json_t *reply, bool newline)
 
 /* ----------------------------------------------------------- who is there */
 
+static bool
+is_of(const struct ucred *cred)
+{
+    auto_free char *proc = xasprintf("/proc/%d", (int)cred->pid);
+    struct stat st;
+
+    return stat(proc, &st) == 0 && st.st_uid == cred->uid;
+}
+
 /* The limits of who connected, as they would be the job's without a server between. Only while
  * that process is his: another may have its number by now. */
 static void
 take_limits(const struct ucred *cred)
 {
-    auto_free char *proc = xasprintf("/proc/%d", (int)cred->pid);
     auto_buf struct buf text = BUF_INIT;
     struct rlimits limits;
-    struct stat st;
 
-    if (cred->pid > 0 && rlimits_of(cred->pid, &text) == 0 && stat(proc, &st) == 0 &&
-        st.st_uid == cred->uid && rlimits_parse(buf_str(&text), &limits, NULL) == 0)
+    if (cred->pid > 0 && rlimits_of(cred->pid, &text) == 0 && is_of(cred) &&
+        rlimits_parse(buf_str(&text), &limits, NULL) == 0)
         (void)rlimits_apply(&limits);
+}
+
+/* And the umask: what a job prints is not to be read by more than what its user makes. */
+static mode_t
+umask_of(const struct ucred *cred)
+{
+    auto_free char *path = xasprintf("/proc/%d/status", (int)cred->pid);
+    auto_buf struct buf text = BUF_INIT;
+    const char *at;
+
+    if (cred->pid <= 0 || file_read(path, STATUS_BYTES, &text, NULL) < 0 || !is_of(cred))
+        return MGPU_UMASK;
+    at = strstr(buf_str(&text), "\nUmask:");
+    return at ? (mode_t)strtoul(at + sizeof "\nUmask:" - 1, NULL, 8) & 0777 : MGPU_UMASK;
 }
 
 static int
@@ -124,7 +146,9 @@ identify(struct peer *p, bool as_peer, struct err *e)
         .name = xstrdup(pw->pw_name),
         .home = xstrdup(home),
         .shell = xstrdup(pw->pw_shell && pw->pw_shell[0] ? pw->pw_shell : "/bin/sh"),
+        .umask_bits = umask_of(&cred),
     };
+    umask(p->user.umask_bits); /* the log's */
     return as_peer ? become(&cred, pw, e) : 0;
 }
 
@@ -332,7 +356,6 @@ mgpu_serve_apart(int fd, const struct mgpu_service *s, bool as_peer)
     close_range(PEER_FD + 1, ~0U, 0);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    umask(MGPU_UMASK);
     mgpu_serve(PEER_FD, s, as_peer);
     _exit(0);
 }

@@ -180,7 +180,7 @@ send_job(struct client *c, const struct mgpu_wish *wish, const struct mgpu_servi
     add_job(&w, wish, s, u, out);
     jsonw_end_array(&w);
     jsonw_kstr(&w, "cwd", u->home);
-    jsonw_kint(&w, "umask", MGPU_UMASK);
+    jsonw_kint(&w, "umask", u->umask_bits);
     add_env(&w, u);
     jsonw_end_object(&w);
     if (client_call_text(c, "submit", params.data, params.len, &result, e) < 0)
