@@ -32,7 +32,7 @@ request_init(struct request *r)
     memset(r, 0, sizeof(*r));
     demand_init(&r->demand);
     r->oom_retries = -1;
-    r->grace_ms = GRACE_DEFAULT_MS;
+    r->grace_ms = -1;
     r->max_requeues = REQUEUES_DEFAULT;
 }
 

@@ -93,7 +93,7 @@ struct request {
     int32_t retries;     /* attempts more after any failure; 0 */
     int32_t warn_signal; /* sent warn_ms before the limit; 0: none */
     int64_t limit_ms;    /* time limit of one attempt; 0: none */
-    int64_t grace_ms;    /* between TERM and KILL */
+    int64_t grace_ms;    /* between TERM and KILL; -1: not said, see request_grace_ms */
     bool hold;           /* enters the queue held */
     bool cancel;         /* a jobs-file word: stop it, or never start it */
     bool requeue; /* run again when it was lost (its supervisor died, the machine went down) */
@@ -130,6 +130,13 @@ struct request {
 };
 
 void request_init(struct request *r);
+
+/* In milliseconds, also of a request that no daemon has given its settings' grace. */
+static inline int64_t
+request_grace_ms(const struct request *r)
+{
+    return r->grace_ms < 0 ? GRACE_DEFAULT_MS : r->grace_ms;
+}
 void request_free(struct request *r);                              /* what it owns; not r */
 void request_copy(struct request *to, const struct request *from); /* to is overwritten */
 void demand_init(struct demand *d);                                /* one whole GPU */

@@ -3,6 +3,7 @@
 #include "core/account.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -225,6 +226,14 @@ add_setup(const struct ending *e, struct buf *out)
     add_detail(e->text, out);
 }
 
+/* Who was asked to end and did not: what it had open it could not save. */
+static void
+add_killed(const struct ending *e, struct buf *out)
+{
+    if (e->signal == SIGKILL)
+        buf_adds(out, ", killed after its grace");
+}
+
 void
 ending_text(const struct ending *e, struct buf *out)
 {
@@ -237,15 +246,19 @@ ending_text(const struct ending *e, struct buf *out)
         break;
     case OUTCOME_PREEMPTED:
         buf_adds(out, "made way for a job of higher priority");
+        add_killed(e, out);
         break;
     case OUTCOME_REQUEUED:
         buf_adds(out, "stopped to run again");
+        add_killed(e, out);
         break;
     case OUTCOME_TIMEOUT:
         buf_adds(out, "time limit reached");
+        add_killed(e, out);
         break;
     case OUTCOME_CANCELLED:
         buf_adds(out, "cancelled");
+        add_killed(e, out);
         break;
     case OUTCOME_NOT_STARTED:
         buf_adds(out, "could not start");
@@ -279,6 +292,8 @@ add_cancelled(const struct job *job, struct buf *out)
         buf_addf(out, " by %s", job->cancelled_by);
     if (!job->attempts)
         buf_adds(out, " before it started");
+    else if (job->run && job->run->ending.outcome == OUTCOME_CANCELLED)
+        add_killed(&job->run->ending, out);
 }
 
 /* "tasks: 97 COMPLETED, 3 FAILED" */
@@ -308,6 +323,8 @@ job_end_text(const struct job *job, struct buf *out)
         add_cancelled(job, out);
     } else if (job->state == JOB_TIMEOUT && job->req.limit_ms > 0) {
         buf_addf(out, "time limit of %s reached", format_duration(job->req.limit_ms, duration));
+        if (job->run && job->run->ending.outcome == OUTCOME_TIMEOUT)
+            add_killed(&job->run->ending, out);
     } else if (job->run) {
         ending_text(&job->run->ending, out);
     }

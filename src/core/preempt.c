@@ -234,7 +234,7 @@ ask(struct planning *pl, const struct job *job, const struct victims *v)
         struct run *run = v->list[i];
         if (!v->chosen[i])
             continue;
-        int64_t end_us = pl->now_us + (run->job->req.grace_ms + 1000) * 1000;
+        int64_t end_us = pl->now_us + (request_grace_ms(&run->job->req) + 1000) * 1000;
         plan_add(pl->p, PLAN_PREEMPT, run->id)->by = job->id;
         run->leaving = run->firm = true;
         if (end_us < run->end_us)

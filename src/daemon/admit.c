@@ -50,8 +50,12 @@ default_text(char **field, const char *usual)
 }
 
 void
-admit_setup(const struct daemon *d, struct request *r)
+admit_unsaid(const struct daemon *d, struct request *r)
 {
+    if (r->grace_ms < 0)
+        r->grace_ms = d->config.grace_ms;
+    if (r->oom_retries < 0)
+        r->oom_retries = (int32_t)d->config.oom_retries;
     default_text(&r->env_setup, d->config.env_setup);
     default_text(&r->conda, d->config.conda);
 }

@@ -17,8 +17,9 @@ struct request;
 /* Gives it the default time limit when it has none; refuses one above the longest. */
 int admit_time(const struct daemon *d, struct request *r, struct err *e);
 
-/* Gives it the default set-up where it says nothing of one. Before its fingerprint is made. */
-void admit_setup(const struct daemon *d, struct request *r);
+/* Gives it the settings' set-up, grace and retries after an OOM where it says nothing of them.
+ * Before its fingerprint is made, and before a line is held against the job that it is. */
+void admit_unsaid(const struct daemon *d, struct request *r);
 
 /* Whether n more jobs and tasks of this user may wait. */
 int admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e);

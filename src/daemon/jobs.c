@@ -142,8 +142,6 @@ jobs_add(struct daemon *d, struct job *job, char **why)
     job->submitted_us = clock_wall_us();
     job->declared_mib = job->req.demand.vram_mib;
     learned_apply(d, job);
-    if (job->req.oom_retries < 0)
-        job->req.oom_retries = (int32_t)d->config.oom_retries;
     if (job->req.hold)
         job->state = JOB_HELD;
     job->begin_us = job->req.begin_us;

@@ -78,7 +78,6 @@ read_line(const struct sync *s, const json_t *j, const struct models *models, in
             return err_prefix(e, "line %d", line->number);
         line->over = xstrdup(e->text);
     }
-    admit_setup(d, &line->req);
     if (line->req.array.n)
         return err_set(e, ERR_USAGE, "line %d: a line is one job, and no array", line->number);
     if (s->fits && line->req.n_deps)
@@ -87,6 +86,7 @@ read_line(const struct sync *s, const json_t *j, const struct models *models, in
     /* The larger of the two, as a line can only ask for more than the run does. */
     if (line->req.oom_retries < default_oom)
         line->req.oom_retries = default_oom;
+    admit_unsaid(d, &line->req);
     return 0;
 }
 
@@ -95,7 +95,8 @@ file_read_lines(struct sync *s, const json_t *params, struct err *e)
 {
     const json_t *list = json_object_get(params, "jobs"), *j;
     const struct models *models = modelfile_current(s->daemon);
-    int default_oom = (int)json_integer_value(json_object_get(params, "oom_retries"));
+    const json_t *oom = json_object_get(params, "oom_retries");
+    int default_oom = oom ? (int)json_integer_value(oom) : -1;
     size_t i;
     s->path = json_string_value(json_object_get(params, "path"));
     if (!s->path || s->path[0] != '/')

@@ -55,7 +55,7 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c,
         roles_check_priority(d, job->req.priority, e) ||
         depend_resolve(d, c->uid, &job->req, e) || depend_check(d, &job->req, e))
         return -1;
-    admit_setup(d, &job->req);
+    admit_unsaid(d, &job->req);
     job->uid = c->uid;
     reqcontext_apply(ctx, job);
     learned_apply(d, job);

@@ -16,13 +16,12 @@
 
 /* Settings that nothing keeps a copy of. */
 static const char *const live[] = {
-    "tolerance",   "vram_wait_ms",      "idle_exit_s",    "oom_patterns",
-    "oom_retries", "on_exceed",         "keep_days",      "keep_jobs",
-    "keep_events", "user_priority_max", "log_level",      "log_format",
-    "log_max_mib", "log_keep",          "on_start",       "on_end",
-    "on_fail",     "webhook",           "hook_limit_s",   "sendmail",
-    "private",     "time_max_s",        "time_default_s", "env_setup",
-    "conda",       "job_max_processes",
+    "tolerance", "vram_wait_ms",      "idle_exit_s", "oom_patterns",   "oom_retries",
+    "on_exceed", "keep_days",         "keep_jobs",   "keep_events",    "user_priority_max",
+    "log_level", "log_format",        "log_max_mib", "log_keep",       "on_start",
+    "on_end",    "on_fail",           "webhook",     "hook_limit_s",   "sendmail",
+    "grace_ms",  "private",           "time_max_s",  "time_default_s", "env_setup",
+    "conda",     "job_max_processes",
 };
 
 /* Those from which rules_take makes what the planner goes by. */

@@ -154,7 +154,7 @@ check_ranges(const struct request *r, struct err *e)
         {"retries", r->retries, 0, RETRIES_MAX},
         {"oom-retries", r->oom_retries, -1, RETRIES_MAX},
         {"time (ms)", r->limit_ms, 0, LIMIT_MAX_MS},
-        {"grace (ms)", r->grace_ms, 0, GRACE_MAX_MS},
+        {"grace (ms)", r->grace_ms, -1, GRACE_MAX_MS},
         {"max-requeues", r->max_requeues, 0, REQUEUES_MAX},
         {"signal", r->warn_signal, 0, 64},
         {"signal's time (ms)", r->warn_ms, 0, LIMIT_MAX_MS},

@@ -22,7 +22,8 @@ begins_with_one_whole_gpu(void **state)
     assert_int_equal(r.demand.gpus, 1);
     assert_int_equal(r.demand.vram_mib, 0);
     assert_int_equal(r.oom_retries, -1);
-    assert_int_equal(r.grace_ms, GRACE_DEFAULT_MS);
+    assert_int_equal(r.grace_ms, -1);
+    assert_int_equal(request_grace_ms(&r), GRACE_DEFAULT_MS);
     assert_false(r.hold || r.cancel || r.requeue);
     assert_true(!r.name && !r.command && !r.argv && !r.log);
 }

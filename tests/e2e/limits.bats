@@ -118,3 +118,18 @@ with_settings()
     try berth submit --hold -- true
     is 'and no longer' "$status" 0
 }
+
+@test "the settings' grace and retries after an OOM are for jobs that do not say, from a file too" {
+    with_settings grace_ms 200 oom_retries 2
+    printf '%s\n' 'sleep 1000' '[grace=5s oom-retries=1] sleep 1000' >jobs.txt
+    berth run jobs.txt --detach >/dev/null
+    berth submit --hold -- true
+    is asked "$(for i in 1 2 3; do job_field $i grace_ms; job_field $i oom_retries; done | paste -sd' ')" \
+        '200 2 5000 1 200 2'
+    # The same file again is the same jobs.
+    is again "$(berth run jobs.txt --detach)" "$(berth run jobs.txt --detach)"
+    berth submit -G 0 -t 0.2s -- 'trap "" TERM; sleep 1000; sleep 1000'
+    try berth wait 4
+    is status "$status" 124
+    has ending "$(job_field 4 text)" 'killed after its grace'
+}

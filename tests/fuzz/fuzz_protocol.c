@@ -32,7 +32,7 @@ check_request(const struct request *r)
     require(d->vram_mib >= 0 && d->vram_mib <= VRAM_MAX_MIB, "vram");
     require(d->n_ids <= REQUEST_IDS_MAX && (!d->n_ids || d->n_ids == d->gpus), "ids");
     require(r->priority >= PRIORITY_MIN && r->priority <= PRIORITY_MAX, "priority");
-    require(r->limit_ms >= 0 && r->grace_ms >= 0, "times");
+    require(r->limit_ms >= 0 && r->grace_ms >= -1, "times");
     require(r->retries >= 0 && r->retries <= RETRIES_MAX, "retries");
 }
 
