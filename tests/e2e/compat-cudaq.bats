@@ -111,7 +111,10 @@ TABLE
     is log "$(cat "$(field 'echo A' log_file)")" A
     has 'name of a log' "$(field 'echo A' log_file)" '^\./logs/job_[0-9]{8}_[0-9]{6}\.log$'
     has 'start' "$(field 'echo A' start_time)" '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{6}$'
-    has history "$(field 'echo A' history)" 'pending.*running.*completed'
+    for command in 'echo A' 'exit 3'; do # each state once, however short the job was
+        has history "$(field "$command" history | grep -o '"status": "[a-z]*"' | tr -d '\n')" \
+            '^"status": "pending""status": "running""status": "(completed|failed)"$'
+    done
     has pid "$(field 'echo A' pid)" '^[0-9]+$'
     wait_for_output run '^\[cudaq\] No pending jobs\. Sleeping 1s \.\.\.$'
     stop "$pid_of_run"

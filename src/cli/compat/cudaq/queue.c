@@ -73,6 +73,15 @@ take_end(struct cudaq *q, struct cq_job *job, const json_t *object)
                answer_time_us(object, "ended"));
 }
 
+/* A short job's start and end are told apart, but the look after the first may have seen both.
+ */
+static bool
+is_end_noted(const struct cq_job *job, const json_t *object)
+{
+    return job->status > CQ_RUNNING && render_state_is_final(answer_str(object, "state")) &&
+           answer_time_us(object, "started") == job->start_us;
+}
+
 /* The job as it is now. One that bears another key is not the record's any more. */
 static void
 take_object(void *cudaq, void *cq_job, const json_t *object)
@@ -82,7 +91,7 @@ take_object(void *cudaq, void *cq_job, const json_t *object)
     const char *state = answer_str(object, "state"), *log = answer_str(object, "log");
     size_t n = strlen(q->log_root);
 
-    if (strcmp(answer_str(object, "key"), job->key) != 0)
+    if (strcmp(answer_str(object, "key"), job->key) != 0 || is_end_noted(job, object))
         return;
     job->unsure = false;
     job->exit_known = false;
