@@ -131,10 +131,10 @@ EOF
     has 'a priority' "$log" "jobs.txt line 2: the priority 'x' is no integer: x,/s.py"
     has 'a quote' "$log" 'jobs.txt line 3: No closing quotation'
     has 'a script' "$log" 'jobs.txt line 4: there is no such script yet'
-    has 'a card' "$log" "jobs.txt line 5: .*no GPU of '9' exists here"
+    has 'a card' "$log" "ERROR .* jobs.txt line 5: .*no GPU of '9' is managed here"
     has 'no number' "$log" "jobs.txt line 6: 'x' is no GPU"
     has 'no priority' "$log" 'jobs.txt line 7: a line is '
-    has 'backwards' "$log" "jobs.txt line 10: '2-1' runs backwards; GPUs from 7"
+    has 'backwards' "$log" "WARNING .* jobs.txt line 10: '2-1' runs backwards; GPUs from 7"
     has 'words' "$(cat ran)" "^quo'ted  blanks a b --cuda"
     # It starts once it is there.
     cp job.py missing.py
@@ -200,6 +200,8 @@ json.dump(s, open(p, "w"))'
     try scheduler.py pause 0
     is 'a second time' "$status" 0
     has 'its warning' "$err" 'WARNING .*GPU 0 is paused already'
+    try scheduler.py resume 1
+    has 'the other' "$status:$err" '^0:.*WARNING .*GPU 1 is not paused$'
     try scheduler.py pause 2
     is 'no such card' "$status:$out" '1:Error: Invalid GPU ID 2. Expected 0 to 1.'
     stop_scheduler run

@@ -65,13 +65,13 @@ sched_script_allowed(char *const *allowed_paths, const char *script, struct buf 
 }
 
 static void
-complain(struct sched *s, int line, const char *text, const char *why)
+complain(struct sched *s, enum sched_level level, int line, const char *text, const char *why)
 {
     auto_free char *words = xasprintf("%s\n%s", text, why);
 
     if (sched_say_once(s, words))
-        sched_log(&s->log, SCHED_ERROR, NULL, "%s line %d: %s: %s", s->config.jobs_file, line,
-                  why, text);
+        sched_log(&s->log, level, NULL, "%s line %d: %s: %s", s->config.jobs_file, line, why,
+                  text);
 }
 
 static void
@@ -114,18 +114,19 @@ take_line(struct sched *s, const char *text, size_t n, int number)
     if (kind == SCHED_LINE_BAD) {
         auto_free char *words = xstrndup(text, n);
 
-        complain(s, number, words, buf_str(&why));
+        complain(s, SCHED_ERROR, number, words, buf_str(&why));
         return;
     }
     if (why.len)
-        complain(s, number, spec.text, buf_str(&why));
+        complain(s, SCHED_WARNING, number, spec.text, buf_str(&why));
     buf_clear(&why);
     if (!is_script(spec.script)) {
         s->missing = true;
-        complain(s, number, spec.text, "there is no such script yet, so the job is not added");
+        complain(s, SCHED_ERROR, number, spec.text,
+                 "there is no such script yet, so the job is not added");
         sched_spec_free(&spec);
     } else if (!sched_script_allowed(s->config.allowed_paths, spec.script, &why)) {
-        complain(s, number, spec.text, buf_str(&why));
+        complain(s, SCHED_ERROR, number, spec.text, buf_str(&why));
         sched_spec_free(&spec);
     } else {
         add_job(s, &spec, number);

@@ -153,7 +153,7 @@ add_piece(const char *piece, const struct sched_rules *rules, uint64_t *out, str
     for (int64_t i = first; i <= last && i < GPU_MAX && i < rules->n_gpus; i++)
         *out |= UINT64_C(1) << i;
     if (last >= rules->n_gpus)
-        note(why, "GPUs from %lld on do not exist",
+        note(why, "GPUs from %lld on are not managed here",
              (long long)(first > rules->n_gpus ? first : rules->n_gpus));
     return true;
 }
@@ -298,7 +298,7 @@ read_fields(const struct field *f, const struct sched_rules *rules, struct sched
     if (!sched_gpus_read(gpus, rules, &s->allowed, why))
         return false;
     if (s->allowed == 0)
-        note(why, "no GPU of '%s' exists here, so the job is not added", gpus);
+        note(why, "no GPU of '%s' is managed here, so the job is not added", gpus);
     return s->allowed != 0;
 }
 

@@ -335,8 +335,8 @@ pause_gpu(const char *state_file, int64_t gpu, bool pause)
         return say(1, "Failed to update state file '%s' to %s GPU %lld.\n%s", state_file, word,
                    (long long)gpu, e.text);
     if (was == 1)
-        sched_log(&quiet_log, SCHED_WARNING, NULL, "GPU %lld is %s already", (long long)gpu,
-                  pause ? "paused" : "not paused");
+        sched_log(&quiet_log, SCHED_WARNING, NULL, "GPU %lld is %s", (long long)gpu,
+                  pause ? "paused already" : "not paused");
     return say(0,
                "GPU %lld %s request written to state file '%s'.\nThe running scheduler should "
                "detect this change shortly.",

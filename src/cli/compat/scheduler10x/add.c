@@ -66,7 +66,7 @@ read_job(struct sched *s, const struct x10_job *in, struct sched_spec *spec, str
     if (in->gpus && *in->gpus &&
         (!sched_gpus_read(in->gpus, &rules, &spec->allowed, why) || spec->allowed == 0)) {
         if (why->len == 0)
-            buf_addf(why, "no GPU of '%s' exists here", in->gpus);
+            buf_addf(why, "no GPU of '%s' is managed here", in->gpus);
         return -1;
     }
     buf_clear(why);
