@@ -134,6 +134,9 @@ CASES
     echo '{"scheduler": {"num_gpus": 2}}' >bad.json
     try scheduler_10x.py start --config bad.json
     has 'a section' "$out" '^❌ Error: bad\.json: the section "files" is missing$'
+    echo '{"scheduler": [], "files": {}}' >bad.json
+    try scheduler_10x.py start --config bad.json
+    has 'a section that is none' "$out" '^❌ Error: bad\.json: the section "scheduler" is no object$'
     try scheduler_10x.py start --config none.json
     has 'no file' "$status:$out" '^1:❌ Error: .*none\.json: No such file'
 }
@@ -203,7 +206,7 @@ CASES
     scheduler_10x.py add "$PWD/job.py" --gpus 0 --args c >/dev/null
     wait_for_output run '"Job 3 completed'
     try scheduler_10x.py add "$PWD/job.py" --gpus 7
-    has 'a card that is not there' "$status:$out" '^1:❌ Failed to add job: .*do not exist'
+    has 'a card that is not there' "$status:$out" '^1:❌ Failed to add job: GPUs from 7 on are not managed here$'
     try scheduler_10x.py add "$PWD/job.py" --args '--llm two' --gpus 3
     is 'more than it may use' "$status:$out" '1:❌ Failed to add job: it needs 2 GPUs, and may use 1'
     stop_scheduler run
@@ -212,7 +215,7 @@ CASES
 @test "B10 halves are spread; B13 status as JSON, in detail, again and again" {
     mkfifo one two
     printf '0,%s/job.py,,--llm half --gate %s --mode test\n' "$PWD" one "$PWD" two >jobs.txt
-    schedule run
+    BERTH_SIM=3x24000M schedule run --gpus 2
     wait_for_state '[0.5, 0.5] []'
     scheduler_10x.py status --json >status.json
     is scheduler "$(json scheduler.version <status.json) $(json scheduler.status <status.json)" '3.0.0 running'
@@ -221,6 +224,7 @@ CASES
     is active "$(json active_jobs.1.script <status.json) $(json active_jobs.2.gpu_ids.0 <status.json)" "$PWD/job.py 1"
     is health "$(json health.current_status <status.json)" HEALTHY
     is metrics "$(json metrics.gpu_metrics.0.samples <status.json | grep -c '[0-9]')" 1
+    is 'metrics of its own cards' "$(python3 -c 'import json; print(*json.load(open("status.json"))["metrics"]["gpu_metrics"])')" '0 1'
     scheduler_10x.py status --detailed >shown
     has 'active jobs' "$(cat shown)" '^🏃 Active Jobs: 2$'
     has 'one of them' "$(cat shown)" "^  2: $PWD/job\.py \(GPUs: \[1\]\)$"

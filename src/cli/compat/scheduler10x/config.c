@@ -228,7 +228,7 @@ take_all(struct x10_config *c, const json_t *root, struct err *e)
     static const char *const required[] = {"scheduler", "files"};
 
     for (size_t i = 0; i < sizeof required / sizeof required[0]; i++) {
-        if (!json_is_object(json_object_get(root, required[i])))
+        if (!json_object_get(root, required[i]))
             return err_set(e, ERR_USAGE, "the section \"%s\" is missing", required[i]);
     }
     for (size_t i = 0; i < ROWS; i++) {

@@ -216,8 +216,9 @@ job_metrics(const json_t *ended)
 
 #define UTIL_FIELD 4 /* of a point of a card's series */
 
+/* Of the GPUs that the scheduler manages: the daemon may have more. */
 static json_t *
-gpu_metrics(const json_t *series)
+gpu_metrics(const json_t *series, int64_t n_gpus)
 {
     json_t *all = json_object(), *gpu, *point;
     size_t i, k;
@@ -228,6 +229,8 @@ gpu_metrics(const json_t *series)
         double sum = 0, peak = 0;
         json_int_t n = 0;
 
+        if (answer_int(gpu, "index", 0) >= n_gpus)
+            continue;
         json_array_foreach(json_object_get(gpu, "points"), k, point)
         {
             const json_t *util = json_array_get(point, UTIL_FIELD);
@@ -264,7 +267,8 @@ x10_metrics_object(const struct x10 *x, struct err *e)
         system = json_incref(json_object_get(numbers, "metrics"));
     }
     return json_pack("{s:f,s:o,s:o,s:o}", "timestamp", (double)clock_wall_us() / 1e6,
-                     "job_metrics", job_metrics(ended), "gpu_metrics", gpu_metrics(series),
+                     "job_metrics", job_metrics(ended), "gpu_metrics",
+                     gpu_metrics(series, answer_int(x->about, "n_gpus", GPU_MAX)),
                      "system_metrics", system ? system : json_object());
 }
 
