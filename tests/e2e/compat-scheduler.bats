@@ -210,6 +210,11 @@ json.dump(s, open(p, "w"))'
     schedule again
     wait_for_output again 'Job 3 completed'
     is mask "$(tail -1 ran)" 'next --cuda 1 mask 1'
+    # Another state file beside it shares the daemon, and has paused nothing.
+    schedule other --state-file other.json --jobs none.txt
+    "$E2E/await" until "$LIMIT" "cat other.json" paused_gpus.0 0
+    has_not 'what it says' "$(cat "$ROOT/other.out")" 'GPU 0 resumed'
+    stop_scheduler other
     stop_scheduler again
     # Who takes the file away begins anew.
     rm gpu_scheduler_state.json

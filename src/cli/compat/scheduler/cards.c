@@ -56,9 +56,15 @@ need_of_job(void *ctx, int64_t id)
     return job ? job->spec.need : -1;
 }
 
-/* Bits of the cards that the daemon has paused; with ours only those that the file paused. */
+char *
+sched_pause_reason(const char *tag)
+{
+    return xasprintf("paused by a scheduler's state file (%s)", tag);
+}
+
+/* Bits of the cards that the daemon has paused; by: only those for this reason. */
 static uint64_t
-paused_there(const json_t *gpus, bool ours)
+paused_there(const json_t *gpus, const char *by)
 {
     uint64_t bits = 0;
     size_t i;
@@ -69,7 +75,7 @@ paused_there(const json_t *gpus, bool ours)
         int64_t index = answer_int(gpu, "index", -1);
 
         if (index >= 0 && index < GPU_MAX && answer_bool(gpu, "paused") &&
-            (!ours || strcmp(answer_str(gpu, "state_text"), SCHED_PAUSE_REASON) == 0))
+            (!by || strcmp(answer_str(gpu, "state_text"), by) == 0))
             bits |= UINT64_C(1) << index;
     }
     return bits;
@@ -107,6 +113,7 @@ pause_alone(struct sched *s, uint64_t bits, bool pause)
 static int
 set_paused(struct sched *s, uint64_t bits, bool pause, struct err *e)
 {
+    auto_free char *reason = sched_pause_reason(s->tag);
     json_t *list, *params;
     int rc;
 
@@ -126,7 +133,7 @@ set_paused(struct sched *s, uint64_t bits, bool pause, struct err *e)
     }
     params = json_pack("{s:o}", "gpus", list);
     if (pause)
-        json_object_set_new(params, "reason", json_string(SCHED_PAUSE_REASON));
+        json_object_set_new(params, "reason", json_string(reason));
     rc = compat_call(&s->session, pause ? "gpu.pause" : "gpu.resume", params, NULL, e);
     if (rc < 0 && e->code == ERR_PERMISSION)
         return pause_alone(s, bits, pause);
@@ -196,7 +203,7 @@ static void
 fill_state(struct sched *s, const json_t *gpus, struct sched_state *out)
 {
     *out = (struct sched_state){.there = true, .n = 64 - __builtin_clzll(s->managed)};
-    out->paused = (paused_there(gpus, false) | s->paused_alone) & s->managed;
+    out->paused = (paused_there(gpus, NULL) | s->paused_alone) & s->managed;
     sched_allocations(gpus, need_of_job, s, out);
 }
 
@@ -214,7 +221,7 @@ look_locked(struct sched *s, const json_t *gpus, bool first, struct err *e)
         if (!is_to_be_mended(s, why.text))
             return 0;
     } else {
-        asked = take_wishes(s, &file, paused_there(gpus, false), first, e);
+        asked = take_wishes(s, &file, paused_there(gpus, NULL), first, e);
         if (asked < 0 || (asked && compat_call(&s->session, "gpus", NULL, &after, e) < 0))
             return -1;
     }
@@ -238,9 +245,11 @@ sched_cards_look(struct sched *s, struct err *e)
     if (lock < 0 || compat_call(&s->session, "gpus", NULL, &result, e) < 0)
         return -1;
     if (first) {
+        auto_free char *reason = sched_pause_reason(s->tag);
+
         /* What the file paused earlier, and no longer says. */
         s->began_look = true;
-        s->paused = paused_there(json_object_get(result, "gpus"), true) & s->managed;
+        s->paused = paused_there(json_object_get(result, "gpus"), reason) & s->managed;
     }
     return look_locked(s, json_object_get(result, "gpus"), first, e);
 }

@@ -24,9 +24,8 @@
 
 struct err;
 
-#define SCHED_KEY_SIZE     41
-#define SCHED_MODE_SIZE    24
-#define SCHED_PAUSE_REASON "paused by the scheduler's state file"
+#define SCHED_KEY_SIZE  41
+#define SCHED_MODE_SIZE 24
 
 /* ----------------------------------------------------------------- line.c */
 
@@ -245,6 +244,9 @@ bool sched_any_to_await(const void *sched); /* that are being ended */
 int sched_cards_read(struct sched *s, struct err *e);
 /* State file and daemon agree again: edits of paused_gpus act, allocations are written. */
 int sched_cards_look(struct sched *s, struct err *e);
+/* Why the daemon is told to pause a card, by which the pauses of one state file are told from
+ * those of another that shares the daemon; the caller frees it. */
+char *sched_pause_reason(const char *tag);
 /* Exact parts of cards that jobs hold, from the daemon's cards. need_of: of a job of ours, or
  * -1. */
 void sched_allocations(const json_t *gpus, double (*need_of)(void *ctx, int64_t id), void *ctx,

@@ -211,6 +211,7 @@ count_gpus(const struct x10 *x)
 int
 x10_pause(const struct x10 *x, int64_t gpu, bool pause)
 {
+    auto_free char *reason = pause && x->client ? sched_pause_reason(x->tag) : NULL;
     const char *word = pause ? "pause" : "resume";
     int n = count_gpus(x);
     struct err e = {0};
@@ -225,8 +226,7 @@ x10_pause(const struct x10 *x, int64_t gpu, bool pause)
     /* The scheduler would do it within a second; then it has been done. */
     if (x->client)
         (void)client_call(x->client, pause ? "gpu.pause" : "gpu.resume",
-                          json_pack("{s:[I],s:s*}", "gpus", (json_int_t)gpu, "reason",
-                                    pause ? SCHED_PAUSE_REASON : NULL),
+                          json_pack("{s:[I],s:s*}", "gpus", (json_int_t)gpu, "reason", reason),
                           NULL, &e);
     return x10_say("✅ GPU %lld %sd%s", (long long)gpu, word,
                    x->about ? "" : " (no scheduler runs here: it holds from the next start)");
