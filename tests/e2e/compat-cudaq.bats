@@ -390,6 +390,17 @@ JOBS
     stop "$pid_of_run"
 }
 
+@test "Ctrl-C ends what runs, however much waits behind it" {
+    awk -v x="$(printf '%0200d' 0)" 'BEGIN { print "sleep 300"; for (i = 0; i < 25000; i++) print "true", i, x }' >commands.txt
+    BERTH_SIM=1x20000M dispatch run --min-free-mem-mb 20000
+    wait_for_output run "Assigning job 'sleep 300'"
+    stop "$pid_of_run"
+    has_not 'what it says' "$out" '^cudaq:'
+    "$E2E/await" gone "$LIMIT"
+    is 'what waits' "$(grep -c ', "status": "pending"' jobs.jsonl)" 25000
+    is 'what ran' "$(field 'sleep 300' status)" failed
+}
+
 @test "the machine's daemon is used where the environment names one" {
     unset BERTH_SIM
     export BERTH_DIR=$ROOT/i
@@ -402,4 +413,21 @@ JOBS
     is 'placement' "$(job_field 1 placement)" spread
     is 'its number' "$(field 'echo $BERTH_JOB_ID' berth_job)" 1
     [ ! -e logs/.berth ]
+    # Begun, and put back into the queue while no dispatcher was there.
+    mkfifo gate
+    echo 'read line <gate' >>commands.txt
+    dispatch first
+    wait_for_field 'read line <gate' status running
+    kill -TERM "$pid_of_first"
+    finish first
+    berth pause 0 1 >/dev/null
+    berth requeue 2 >/dev/null
+    "$E2E/await" until "$LIMIT" "berth show 2 --json" jobs.0.state PENDING
+    dispatch again
+    wait_for_field 'read line <gate' status pending
+    berth resume 0 1 >/dev/null
+    wait_for_field 'read line <gate' status running
+    echo go >gate
+    wait_for_field 'read line <gate' status completed
+    stop "$pid_of_again" again
 }

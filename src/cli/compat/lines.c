@@ -185,6 +185,15 @@ compat_send(struct compat_session *s, const struct compat_file *f, struct compat
     return s->heard_file != s->file && !f->all_jobs ? listen_to(s, f, e) : 0;
 }
 
+int
+compat_clear(struct compat_session *s, const struct compat_file *f, struct err *e)
+{
+    if (compat_send(s, f, NULL, 0, e) < 0 && e->code != ERR_NO_SPACE)
+        return -1;
+    f->take_events(f->ctx);
+    return 0;
+}
+
 /* How many are to run again; ids of those to look at go to *look. */
 static size_t
 judge(const struct compat_file *f, struct compat_line *lines, size_t n, json_t *look)

@@ -61,6 +61,8 @@ int compat_sync(struct compat_session *s, const struct compat_file *f,
 /* That and nothing more: no events are taken, and nothing is found. */
 int compat_send(struct compat_session *s, const struct compat_file *f,
                 struct compat_line *lines, size_t n, struct err *e);
+/* None of them waits any more. On a full disk they do, but start no more than without them. */
+int compat_clear(struct compat_session *s, const struct compat_file *f, struct err *e);
 /* What the daemon knows of these lines from before, which changes nothing there: known is
  * called for each that it has, then adopt for those that run or have ended. */
 int compat_recall(struct compat_session *s, const struct compat_file *f,

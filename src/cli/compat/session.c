@@ -203,17 +203,60 @@ compat_run(struct compat_session *s, const struct compat_loop *loop, struct err 
     }
 }
 
-void
-compat_await(struct compat_session *s, bool (*any_left)(const void *ctx),
-             void (*take_events)(void *ctx), void *ctx, int64_t until)
-{
-    while (any_left(ctx) && clock_boot_us() < until) {
-        int woke = compat_wait(s, until);
+struct ending {
+    const struct compat_end *end;
+    int64_t until_us;
+    bool told;
+};
 
-        take_events(ctx);
-        if (woke & WOKE_LOST || (woke & WOKE_SIGNAL && compat_signal(s)))
-            return;
-    }
+static int
+work_ending(void *ctx, int woke, int *status, struct err *e)
+{
+    struct ending *x = ctx;
+
+    (void)woke;
+    if (!x->told && x->end->stop(x->end->ctx, e) < 0)
+        return -1;
+    x->told = true;
+    x->end->take_events(x->end->ctx);
+    *status = x->end->any_left(x->end->ctx);
+    return *status == 0 || clock_boot_us() >= x->until_us;
+}
+
+static int64_t
+ending_due(void *ctx)
+{
+    const struct ending *x = ctx;
+
+    return x->told ? x->until_us : 0;
+}
+
+static int
+retell_ending(void *ctx, struct err *e)
+{
+    struct ending *x = ctx;
+
+    (void)e;
+    x->told = false;
+    return 0;
+}
+
+static int
+leave_ending(void *ctx, int number)
+{
+    const struct ending *x = ctx;
+
+    (void)number;
+    return x->end->any_left(x->end->ctx);
+}
+
+int
+compat_end(struct compat_session *s, const struct compat_end *end, struct err *e)
+{
+    struct ending x = {.end = end, .until_us = clock_boot_us() + end->within_us};
+    const struct compat_loop loop = {&x, work_ending, ending_due, retell_ending, leave_ending};
+
+    return compat_run(s, &loop, e);
 }
 
 /* -------------------------------------------------------------------- asking */

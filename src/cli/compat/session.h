@@ -72,10 +72,21 @@ struct compat_loop {
 /* Works and waits in turn until work or a signal ends it. Returns the exit status; -1 with e.
  */
 int compat_run(struct compat_session *s, const struct compat_loop *loop, struct err *e);
-/* Takes events until none is left, but not beyond that boot time, another signal, or the
- * daemon's end. */
-void compat_await(struct compat_session *s, bool (*any_left)(const void *ctx),
-                  void (*take_events)(void *ctx), void *ctx, int64_t until_boot_us);
+
+struct compat_end {
+    void *ctx; /* of these */
+    /* Nothing more is to start, and what runs is to end. Called again when the daemon has
+     * been lost meanwhile: of tens of thousands that wait no longer a follower is told more
+     * than it may leave unread. */
+    int (*stop)(void *ctx, struct err *e);
+    void (*take_events)(void *ctx); /* compat_events */
+    bool (*any_left)(const void *ctx);
+    int64_t within_us;
+};
+
+/* Ends the front end's jobs and awaits that, but no longer than it says, and not beyond
+ * another signal. 0: none is left; 1: some are; -1 with e. */
+int compat_end(struct compat_session *s, const struct compat_end *end, struct err *e);
 
 /* Why lines wait outside of the queue, once each time that this begins; else NULL. */
 const char *compat_full(struct compat_session *s);

@@ -116,14 +116,13 @@ static int
 on_signal(void *cudaq, int number)
 {
     struct cudaq *q = cudaq;
+    const struct compat_end end = {q, cq_stop, cq_take_events, cq_any_running, STOP_WAIT_US};
     struct err e = {0};
 
     if (number != SIGINT)
         return 128 + number;
-    if (cq_stop(q, &e) < 0)
+    if (compat_end(&q->session, &end, &e) < 0)
         compat_fail(1, NAME, "%s", e.text);
-    compat_await(&q->session, cq_any_running, cq_take_events, q,
-                 clock_boot_us() + STOP_WAIT_US);
     return INTERRUPTED;
 }
 

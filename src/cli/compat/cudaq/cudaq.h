@@ -162,7 +162,7 @@ void cq_take_events(void *cudaq);
 void cq_look_at_foreign(struct cudaq *q); /* processes that the original began */
 bool cq_has_cards(const struct cudaq *q);
 bool cq_fits_somewhere(const struct cudaq *q);
-int cq_stop(struct cudaq *q, struct err *e); /* takes out what waits, ends what runs */
+int cq_stop(void *cudaq, struct err *e); /* takes out what waits, ends what runs */
 bool cq_any_running(const void *cudaq);
 
 /* --------------------------------------------------------------- status.c */

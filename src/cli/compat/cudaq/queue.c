@@ -236,7 +236,13 @@ on_found(void *cudaq, void *cq_job, const char *state)
 static bool
 on_known(void *cudaq, void *cq_job, int64_t id, const char *state)
 {
-    (void)cudaq, (void)cq_job, (void)id, (void)state;
+    struct cq_job *job = cq_job;
+
+    (void)id;
+    if (!render_state_is_final(state) && !render_state_is_active(state)) {
+        job->unsure = false; /* begun in vain: it waits again */
+        cq_job_set(cudaq, job, CQ_PENDING, 0);
+    }
     return true; /* no two records ever had the same key */
 }
 
@@ -265,9 +271,9 @@ add_line(struct compat_line *lines, size_t *n, struct cq_job *job)
 
 /* What was running when its record was read, or when the daemon was heard of last. */
 static int
-recall(struct cudaq *q, const struct compat_file *file, struct compat_line *lines,
-       struct err *e)
+recall(struct cudaq *q, const struct compat_file *file, struct err *e)
 {
+    auto_free struct compat_line *lines = xcalloc(q->n + 1, sizeof *lines);
     size_t n = 0;
 
     for (size_t i = 0; i < q->n; i++) {
@@ -277,8 +283,9 @@ recall(struct cudaq *q, const struct compat_file *file, struct compat_line *line
     if (compat_recall(&q->session, file, lines, n, e) < 0)
         return -1;
     for (size_t i = 0; i < q->n; i++) {
-        if (q->lines[i]->unsure)
+        if (q->lines[i]->unsure && q->lines[i]->status == CQ_RUNNING)
             judge_foreign(q, q->lines[i]);
+        q->lines[i]->unsure = false;
     }
     return 0;
 }
@@ -309,10 +316,7 @@ tell(struct cudaq *q, struct err *e)
     size_t n;
     int rc;
 
-    lines = xcalloc(q->n + 1, sizeof *lines);
-    rc = recall(q, &file, lines, e);
-    free(lines);
-    if (rc < 0 || give_keys(q, e) < 0)
+    if (recall(q, &file, e) < 0 || give_keys(q, e) < 0)
         return -1;
     if (is_any_unwritten(q)) {
         q->sync_due = true;
@@ -357,20 +361,23 @@ runs_here(const struct cq_job *job)
     return job->status == CQ_RUNNING && job->id && !job->foreign;
 }
 
+/* What waits is taken out, then what runs is ended, also what has begun until then. */
 int
-cq_stop(struct cudaq *q, struct err *e)
+cq_stop(void *cudaq, struct err *e)
 {
+    struct cudaq *q = cudaq;
     const struct compat_file file = file_of(q);
-    json_t *ids = json_array();
+    json_t *ids;
 
+    if (q->leaving) /* the daemon had gone */
+        cq_doubt(q);
     q->leaving = true;
+    if (compat_clear(&q->session, &file, e) < 0 || recall(q, &file, e) < 0)
+        return -1;
+    ids = json_array();
     for (size_t i = 0; i < q->n; i++) {
         if (runs_here(q->lines[i]))
             json_array_append_new(ids, json_integer(q->lines[i]->id));
-    }
-    if (compat_send(&q->session, &file, NULL, 0, e) < 0) {
-        json_decref(ids);
-        return -1;
     }
     return compat_cancel(&q->session, ids, e);
 }
@@ -439,6 +446,22 @@ say_started(struct cudaq *q, const struct cq_job *job, const json_t *ev, struct 
     q->assigned = true;
 }
 
+static void
+doubt_each(struct cudaq *q, const json_t *ids)
+{
+    size_t i;
+    json_t *id;
+
+    json_array_foreach(ids, i, id)
+    {
+        struct cq_job *job = compat_job_of(&q->session, json_integer_value(id));
+
+        if (job)
+            job->unsure = true;
+    }
+    q->sync_due = true;
+}
+
 void
 cq_take_events(void *cudaq)
 {
@@ -464,10 +487,16 @@ cq_take_events(void *cudaq)
 
         if (!job)
             continue;
+        /* Taken out to wait here, as thousands may be. What began is known or in ids. */
+        if (q->leaving && job->status == CQ_PENDING &&
+            strcmp(answer_str(ev, "kind"), "ended") == 0)
+            continue;
         say_started(q, job, ev, &s);
         job->pid = answer_int(ev, "pid", job->pid); /* which nobody knows when it has ended */
         json_array_append(ids, json_object_get(ev, "job"));
     }
-    /* A daemon that goes meanwhile is asked of all of them when it is back. */
-    (void)compat_each(&q->session, ids, take_object, q, NULL);
+    /* A daemon that goes meanwhile is asked again when it is back. */
+    if (compat_each(&q->session, json_incref(ids), take_object, q, NULL) < 0)
+        doubt_each(q, ids);
+    json_decref(ids);
 }

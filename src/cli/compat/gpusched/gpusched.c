@@ -94,33 +94,41 @@ open_session(struct gpusched *g, struct err *e)
 
 /* What waits is taken out, then what runs is ended, also what has begun until then. */
 static int
-cancel_all(struct gpusched *g, struct err *e)
+stop_all(void *gpusched, struct err *e)
 {
+    struct gpusched *g = gpusched;
     const struct compat_file file = gs_file(g);
     json_t *ids;
 
-    /* What waits starts no more than it leaves while there is no room on the disk. */
-    if (compat_send(&g->session, &file, NULL, 0, e) < 0 && e->code != ERR_NO_SPACE)
+    if (compat_clear(&g->session, &file, e) < 0)
         return -1;
-    gs_take_events(g);
     ids = json_array();
     for (size_t i = 0; i < g->n_running; i++)
         json_array_append_new(ids, json_integer(g->running[i]->id));
     return compat_cancel(&g->session, ids, e);
 }
 
-/* After Ctrl-C, which ends everything; that is awaited for as long as it may take. The journal
- * keeps what ran as begun, so the next run runs it again. Of tens of thousands that wait no
- * longer a follower is told more than it may leave unread, so this connection may go. */
-static int
-work_leaving(struct gpusched *g, int *status, struct err *e)
+static bool
+any_running(const void *gpusched)
 {
-    if (!g->leave_told && cancel_all(g, e) < 0)
-        return -1;
-    g->leave_told = true;
-    gs_take_events(g);
-    *status = INTERRUPTED;
-    return g->n_running == 0 || clock_boot_us() >= g->leave_until_us;
+    return ((const struct gpusched *)gpusched)->n_running > 0;
+}
+
+/* Ctrl-C ends everything; that is awaited for as long as it may take. The journal keeps what
+ * ran as begun, so the next run runs it again. */
+static int
+interrupt(struct gpusched *g)
+{
+    const struct compat_end end = {g, stop_all, gs_take_events, any_running, STOP_WAIT_US};
+    struct err e = {0};
+
+    gs_warn(g, "interrupted — terminating running jobs");
+    gs_flush(g);
+    g->leaving = true;
+    if (compat_end(&g->session, &end, &e) >= 0)
+        return INTERRUPTED;
+    gs_flush(g);
+    return gs_fail(err_exit_status(e.code), "%s", e.text);
 }
 
 /* Its jobs and its queue are the daemon's and go on. */
@@ -136,17 +144,7 @@ leave(struct gpusched *g, int number)
 static int
 on_signal(void *gpusched, int number)
 {
-    struct gpusched *g = gpusched;
-
-    if (number != SIGINT)
-        return leave(g, number);
-    if (g->leaving)
-        return INTERRUPTED;
-    gs_warn(g, "interrupted — terminating running jobs");
-    gs_flush(g);
-    g->leaving = true;
-    g->leave_until_us = clock_boot_us() + STOP_WAIT_US;
-    return -1;
+    return number == SIGINT ? interrupt(gpusched) : leave(gpusched, number);
 }
 
 static int
@@ -154,9 +152,6 @@ retell(void *gpusched, struct err *e)
 {
     struct gpusched *g = gpusched;
 
-    g->leave_told = false;
-    if (g->leaving)
-        return 0;
     g->sync_due = true;
     return gs_tick(g, e) < 0 ? -1 : gs_look_at_running(g, e);
 }
@@ -180,8 +175,6 @@ next_due(void *gpusched)
 {
     const struct gpusched *g = gpusched;
 
-    if (g->leaving)
-        return g->leave_told ? g->leave_until_us : 0;
     return board_due(g) < g->round_due_us ? board_due(g) : g->round_due_us;
 }
 
@@ -212,8 +205,6 @@ work(void *gpusched, int woke, int *status, struct err *e)
     auto_buf struct buf words = BUF_INIT;
     bool round = clock_boot_us() >= g->round_due_us;
 
-    if (g->leaving)
-        return work_leaving(g, status, e);
     gs_take_events(g);
     if (round)
         set_round(g);

@@ -242,29 +242,50 @@ sched_any_to_await(const void *sched)
     return false;
 }
 
-int
-sched_stop(struct sched *s, struct err *e)
+/* Those that `add` handed over and that wait. One that begins meanwhile cannot be held: it is
+ * among those that run. */
+static int
+hold_added(struct sched *s, struct err *e)
 {
-    auto_json json_t *waiting = json_array(), *running = json_array();
+    json_t *waiting = json_array();
 
-    if (s->config.is_10x && list_added(s, NULL, e) < 0)
-        return -1;
-    for (struct sched_job *job = s->jobs; job; job = job->hh.next) {
+    for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
         if (job->added && job->status == SCHED_WAITING)
             json_array_append_new(waiting, json_sprintf("%lld", (long long)job->id));
-        if (is_stopped_with_us(s, job))
-            json_array_append_new(running, json_sprintf("%lld", (long long)job->id));
-        job->again = job->added && is_stopped_with_us(s, job);
     }
-    if (sched_put_aside(s, e) < 0 ||
-        (json_array_size(waiting) > 0 &&
-         compat_call(&s->session, "hold", json_pack("{s:O}", "select", waiting), NULL, e) < 0))
-        return -1;
-    if (json_array_size(running) == 0)
+    if (json_array_size(waiting) == 0) {
+        json_decref(waiting);
         return 0;
+    }
+    if (compat_call(&s->session, "hold", json_pack("{s:o}", "select", waiting), NULL, e) == 0)
+        return 0;
+    return e->code == ERR_UNREACHABLE ? -1 : 0;
+}
+
+int
+sched_stop(void *sched, struct err *e)
+{
+    struct sched *s = sched;
+    json_t *running;
+
+    if ((s->config.is_10x && list_added(s, NULL, e) < 0) || sched_put_aside(s, e) < 0 ||
+        hold_added(s, e) < 0)
+        return -1;
+    sched_take_events(s); /* of what has begun until now */
+    running = json_array();
+    for (struct sched_job *job = s->jobs; job; job = job->hh.next) {
+        if (!is_stopped_with_us(s, job))
+            continue;
+        json_array_append_new(running, json_sprintf("%lld", (long long)job->id));
+        job->again = job->added;
+    }
+    if (json_array_size(running) == 0) {
+        json_decref(running);
+        return 0;
+    }
     return compat_call(
         &s->session, "cancel",
-        json_pack("{s:O,s:I}", "select", running, "grace_ms", (json_int_t)s->config.stop_ms),
+        json_pack("{s:o,s:I}", "select", running, "grace_ms", (json_int_t)s->config.stop_ms),
         NULL, e);
 }
 

@@ -157,21 +157,23 @@ next_due(void *sched)
 static int
 leave(struct sched *s)
 {
+    const struct compat_end end = {s, sched_stop, sched_take_events, sched_any_to_await,
+                                   s->config.stop_ms * 1000 + STOP_SLACK_US};
     struct err e = {0};
+    int left;
 
     if (s->on_leave)
         s->on_leave(s);
     (void)!ftruncate(s->lock, 0); /* from now on nobody adds */
     sched_log(&s->log, SCHED_INFO, NULL, "Stopping...");
-    if (sched_stop(s, &e) < 0) {
+    left = compat_end(&s->session, &end, &e);
+    if (left < 0) {
         sched_log(&s->log, SCHED_ERROR, NULL, "%s", e.text);
         return 1;
     }
-    compat_await(&s->session, sched_any_to_await, sched_take_events, s,
-                 clock_boot_us() + s->config.stop_ms * 1000 + STOP_SLACK_US);
     if (sched_keep_added(s, &e) < 0 || sched_cards_look(s, &e) < 0)
         sched_log(&s->log, SCHED_WARNING, NULL, "%s", e.text);
-    return sched_any_to_await(s) ? 1 : 0;
+    return left;
 }
 
 static int

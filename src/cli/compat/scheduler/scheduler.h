@@ -234,7 +234,8 @@ json_t *sched_details(const struct sched_job *job); /* for the log */
 /* events.c */
 int sched_recall_added(struct sched *s, struct err *e);
 void sched_take_events(void *sched);
-int sched_stop(struct sched *s, struct err *e);
+/* Nothing more starts, and what runs is to end. */
+int sched_stop(void *sched, struct err *e);
 /* Those that `add` handed over, and that were stopped, wait for the next start: no line says
  * that they are to run. */
 int sched_keep_added(struct sched *s, struct err *e);
