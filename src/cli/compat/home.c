@@ -22,6 +22,7 @@
 #define LEAVE_STEP_MS 1000
 #define AGAIN_TRIES   10
 #define AGAIN_MS      200
+#define REVIVE_TRIES  25
 
 static const char *
 of_environment(const char *name)
@@ -78,17 +79,37 @@ keep_args(struct compat_link *l, const struct compat_home *home)
         l->settings[i] = xstrdup(home->settings[i]);
 }
 
+static void
+name_own(struct compat_link *l, const struct compat_home *home)
+{
+    l->own = true;
+    l->dir = xasprintf("%s/.berth", home->root);
+    l->cli = (struct cli){.dir = l->dir};
+    l->args = (struct daemon_args){
+        .sim = l->sim, .settings = (const char *const *)l->settings, .system = home->system};
+}
+
+/* The tool's own, where jobs of it were left behind: how they end is known there and nowhere
+ * else, whatever other daemon has come up meanwhile. */
+static struct client *
+connect_left(struct compat_link *l, const struct compat_home *home)
+{
+    auto_free char *dir = xasprintf("%s/.berth", home->root);
+    auto_client struct client *c = connect_trusted_at(dir);
+
+    if (!c || !is_in_use(c))
+        return NULL;
+    name_own(l, home);
+    return TAKE(c);
+}
+
 /* The tool's own. One that nobody uses may have been started for something else. */
 static int
 open_own(struct compat_link *l, const struct compat_home *home, struct err *e)
 {
     bool started = false;
 
-    l->own = true;
-    l->dir = xasprintf("%s/.berth", home->root);
-    l->cli = (struct cli){.dir = l->dir};
-    l->args = (struct daemon_args){
-        .sim = l->sim, .settings = (const char *const *)l->settings, .system = home->system};
+    name_own(l, home);
     if (file_mkdirs(home->root, 0777, e) < 0 ||
         file_mkdirs(l->dir, home->system ? 0755 : 0700, e) < 0)
         return -1;
@@ -184,6 +205,25 @@ open_named(struct compat_link *l, const struct compat_home *home, struct err *e)
     return l->client ? 0 : -1;
 }
 
+/* The machine's, or the user's. A socket with nobody behind it is that of a daemon that died
+ * and is being started again: it has this user's jobs, and the cards. One of a single user
+ * would not serve the others. */
+static struct client *
+connect_shared(const struct compat_link *l, bool system)
+{
+    struct client *c = NULL;
+
+    for (int i = 0; i < REVIVE_TRIES && !c; i++) {
+        if (i > 0)
+            poll(NULL, 0, AGAIN_MS);
+        c = system ? client_connect(PLACES_SYSTEM_SOCKET, NULL)
+                   : connect_machine_or_own(&l->cli);
+        if (access(PLACES_SYSTEM_SOCKET, F_OK) < 0)
+            break;
+    }
+    return c;
+}
+
 int
 compat_link_open(struct compat_link *l, const struct compat_home *home, struct err *e)
 {
@@ -197,9 +237,11 @@ compat_link_open(struct compat_link *l, const struct compat_home *home, struct e
     if (!home->sim && (l->cli.socket || of_environment("BERTH_DIR")))
         return open_named(l, home, e);
     l->cli.socket = NULL;
-    if (!with.sim) /* one of a single user would not serve the others */
-        l->client = home->system ? client_connect(PLACES_SYSTEM_SOCKET, NULL)
-                                 : connect_machine_or_own(&l->cli);
+    l->client = connect_left(l, &with);
+    if (l->client)
+        return 0;
+    if (!with.sim)
+        l->client = connect_shared(l, home->system);
     if (!l->client)
         return open_own_or_join(l, &with, e);
     /* When that restarts it is awaited: jobs that it has are not to be given to another too. */
