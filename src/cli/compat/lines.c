@@ -59,6 +59,7 @@ write_params(struct buf *out, const struct compat_file *f, struct compat_line *l
     jsonw_array(&w);
     for (size_t i = 0; i < n; i++) {
         lines[i].state = NULL;
+        lines[i].refused = false;
         if (*lines[i].id || fresh++ < most)
             write_line(&w, f, &lines[i]);
     }
@@ -129,7 +130,7 @@ take_lines(struct compat_session *s, const struct compat_file *f, struct compat_
 }
 
 static void
-take_refused(const struct compat_file *f, const struct compat_line *lines, size_t n,
+take_refused(const struct compat_file *f, struct compat_line *lines, size_t n,
              const json_t *result)
 {
     size_t at = 0, i;
@@ -139,7 +140,10 @@ take_refused(const struct compat_file *f, const struct compat_line *lines, size_
     {
         while (at < n && strcmp(lines[at].key, answer_str(line, "key")) != 0)
             at++;
-        if (at < n && f->refused)
+        if (at == n)
+            return;
+        lines[at].refused = true;
+        if (f->refused)
             f->refused(f->ctx, lines[at].job, answer_str(line, "error"));
     }
 }
@@ -194,7 +198,8 @@ compat_clear(struct compat_session *s, const struct compat_file *f, struct err *
     return 0;
 }
 
-/* How many are to run again; ids of those to look at go to *look. */
+/* How many are to run again; ids of those to look at go to *look. What this very answer has
+ * ended is not told again: the event that says so is on its way. */
 static size_t
 judge(const struct compat_file *f, struct compat_line *lines, size_t n, json_t *look)
 {
@@ -205,7 +210,7 @@ judge(const struct compat_file *f, struct compat_line *lines, size_t n, json_t *
         enum compat_found found =
             line->state ? f->found(f->ctx, line->job, line->state) : COMPAT_WELL;
 
-        line->again = found == COMPAT_AGAIN;
+        line->again = found == COMPAT_AGAIN && !line->refused;
         again += line->again;
         if (found == COMPAT_LOOK)
             json_array_append_new(look, json_integer(*line->id));

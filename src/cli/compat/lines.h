@@ -21,6 +21,7 @@ struct compat_line {
     int64_t *id;       /* in it: the daemon's number, 0 while there is none (compat_bind) */
     bool again;        /* once more, if it has ended */
     const char *state; /* as the daemon last answered, of static life; NULL: not told of it */
+    bool refused;      /* ended by the last answer: it can never run */
 };
 
 /* What the front end makes of a line's state, once it has taken all events up to then. */

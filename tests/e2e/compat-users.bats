@@ -1,0 +1,170 @@
+#!/usr/bin/env bats
+# The drop-in commands of two users at once in front of the machine's daemon: whose is what,
+# what neither can do to the other, its death beneath them, and its limits.
+
+load lib
+load users
+
+teardown_file()
+{
+    local user
+    [ -n "${USERS_HOME:-}" ] || return 0
+    for user in "$ALICE" "$BOB"; do
+        rm -rf "/tmp/gpu_scheduler_logs-$(id -u "$user")" "/tmp/berth-$(id -u "$user")"
+        find /tmp -maxdepth 1 -name gpu_scheduler_logs -user "$user" -exec rm -rf {} +
+        userdel -f "$user" || true
+    done
+    groupdel "$ADMINS" || true
+    rm -rf "$USERS_HOME"
+}
+
+home_of()
+{
+    getent passwd "$1" | cut -d : -f 6
+}
+
+# A command of a user in a folder below his home, which becomes this process.
+be()
+{
+    local user=$1 home
+    home=$(home_of "$user")
+    cd "$home/$2" || exit 1
+    shift 2
+    umask 027
+    unset BERTH_DIR
+    exec setpriv --reuid "$user" --regid "$user" --init-groups env HOME="$home" USER="$user" \
+        BERTH_SOCKET="$ROOT/i/berth.sock" MGPU_SCHEDULER_SOCKET="$ROOT/mgpu.sock" OF="$user" "$@"
+}
+
+# Its folders, and a job for each front end that says whose it is and waits at the gate.
+make_files()
+{
+    local home says='echo "$(id -un) $(umask) $(id -Gn) $OF" >>who; cat ../gate'
+    home=$(home_of "$1")
+    rm -rf "$home"/{gate,closed,gs,cq,s1,x10}
+    mkdir "$home"/{gs,cq,s1,x10}
+    mkfifo "$home/gate"
+    ln "$home/gate" "$home/closed"
+    echo "[vram=1G] $says; exit 7" >"$home/gs/jobs.txt"
+    echo "$says; exit 4" >"$home/cq/commands.txt"
+    printf 'import subprocess, sys\nsubprocess.call(["sh", "-c", """%s"""])\nsys.exit(int(sys.argv[2]))\n' \
+        "$says" | tee "$home/x10/a.py" >"$home/s1/a.py"
+    echo '0,a.py,,--exit 5' >"$home/s1/jobs.txt"
+    echo '0,a.py,,--exit 0' >"$home/x10/jobs.txt"
+    echo '{"default_requirement": 0.5, "models": {}}' | tee "$home/x10/llm_config.json" >"$home/s1/llm_config.json"
+    chmod -R go= "$home"
+    chown -R "$1:" "$home"
+}
+
+# Lets go who stands before the gate, and who comes later.
+open_gate()
+{
+    local home
+    home=$(home_of "$1")
+    install -o "$1" -m 600 /dev/null "$home/open"
+    mv "$home/open" "$home/gate"
+    : 1<>"$home/closed"
+    rm "$home/closed"
+}
+
+start_all()
+{
+    local user=$1 name=$2
+    make_files "$user"
+    background "${name}_gs" be "$user" gs berth compat gpusched jobs.txt --poll 0.2
+    background "${name}_cq" be "$user" cq berth compat cudaq run --min-free-mem-mb 1000
+    background "${name}_s1" be "$user" s1 berth compat scheduler start --retries 0
+    background "${name}_x10" be "$user" x10 berth compat scheduler_10x start
+    background "${name}_mgpu" be "$user" . berth compat mgpu_srun --interactive --gpu-ids 3 --mem 1000 -- \
+        'umask; id -Gn; cat gate; exit 6'
+}
+
+@test "front ends of two users share the cards, touch nothing of each other's, and outlive the daemon" {
+    local user name id home
+    start_system --sim 4x24G
+    background server env -u BERTH_DIR BERTH_SOCKET="$ROOT/i/berth.sock" MGPU_SCHEDULER_SOCKET="$ROOT/mgpu.sock" berth compat mgpu_scheduler_server
+    wait_for_output server started
+    start_all "$ALICE" alice
+    start_all "$BOB" bob
+    "$E2E/await" until "$LIMIT" "berth status --json" counts.RUNNING 10 >/dev/null
+    is "cards with more than they have" \
+        "$(berth gpus --json | jq '[.gpus[] | select(.held_mib > .total_mib or .share_permille > 1000)] | length')" 0
+
+    # What bob may not do to alice's: by any of its numbers, cards or files.
+    for id in $(berth queue --json | jq --arg u "$ALICE" '.jobs[] | select(.user == $u) | .id'); do
+        has "mgpu_cancel $id" "$(be "$BOB" . berth compat mgpu_cancel "$id" 2>&1)" "belongs to $ALICE"
+        has "cancel-job $id" "$(be "$BOB" x10 berth compat scheduler_10x cancel-job "$id")" "no such job"
+    done
+    (be "$BOB" s1 berth compat scheduler pause 0) >/dev/null
+    (be "$BOB" x10 berth compat scheduler_10x pause-gpu 1) >/dev/null
+    wait_for_output bob_s1 "GPU 0 paused"
+    wait_for_output bob_x10 "GPU 1 paused"
+    is "cards that are paused for all" "$(berth gpus --json | jq '[.gpus[] | select(.paused)] | length')" 0
+    is "alice's state file" "$(jq -c .paused_gpus "$(home_of "$ALICE")/s1/gpu_scheduler_state.json")" "[]"
+    has "bob's list" "$(be "$BOB" x10 berth compat scheduler_10x list-jobs)" "running"
+    is "jobs in it" "$(be "$BOB" x10 berth compat scheduler_10x list-jobs | grep -c running)" 1
+    is "jobs that run" "$(berth status --json | json counts.RUNNING)" 10
+
+    kill_daemon
+    start_system --sim 4x24G
+    open_gate "$ALICE"
+    open_gate "$BOB"
+    for name in alice bob; do
+        finish "${name}_gs"
+        is "gpusched's exit status" "$status" 7
+        finish "${name}_mgpu"
+        is "mgpu_srun's exit status, after: $out" "$status" 6
+        wait_for_output "${name}_s1" 'failed \(exit 5\)'
+        wait_for_output "${name}_x10" completed
+        wait_for_output "${name}_cq" 'No pending'
+        for tool in cq s1 x10; do
+            eval "kill -INT \$pid_of_${name}_$tool"
+            finish "${name}_$tool"
+        done
+    done
+    for user in "$ALICE" "$BOB"; do
+        home=$(home_of "$user")
+        is "how $user's command ended" "$(jq -c '[.status, .exit_code]' "$home/cq/jobs.jsonl")" '["failed",4]'
+        for tool in gs cq s1 x10; do
+            is "who ran $tool's" "$(cat "$home/$tool/who")" "$user 0027 $(id -Gn "$user") $user"
+        done
+        is "mgpu's log" "$(head -2 "$home"/.mgpu_job_*.log)" "$(printf '0027\n%s' "$(id -Gn "$user")")"
+        is "files of others" "$(find "$home" ! -user "$user")" ""
+        is "open files" "$(find "$home" -type f -perm /027)" ""
+    done
+    kill -TERM "$pid_of_server"
+    finish server
+}
+
+@test "lines for which limits leave no room wait outside, and none ends a front end" {
+    local home tool last=5
+    start_system --set user_max_pending=2 --set user_max_running=1 --set time_max_s=3600
+    make_files "$ALICE"
+    home=$(home_of "$ALICE")
+    printf '[vram=1G] echo %s\n' 1 2 3 4 5 6 >"$home/gs/jobs.txt"
+    echo '[vram=1G timeout=2h] true' >>"$home/gs/jobs.txt"
+    printf 'echo %s\n' 1 2 3 4 5 6 >"$home/cq/commands.txt"
+    echo 'import sys; sys.exit(0)' | tee "$home/s1/a.py" >"$home/x10/a.py"
+    printf '0,a.py,,%s\n' 1 2 3 4 5 6 | tee "$home/s1/jobs.txt" >"$home/x10/jobs.txt"
+    status=0
+    (be "$ALICE" gs berth compat gpusched jobs.txt) >"$ROOT/out" 2>&1 || status=$?
+    out=$(cat "$ROOT/out")
+    is "exit status" "$status" 1
+    has "what did not fit" "$out" "lines wait until there is room in the queue: .*user_max_pending"
+    has "what may not" "$out" "job 7 INFEASIBLE .* its time limit of 2h00m is above .*time_max_s"
+    has "the end" "$out" "all 7 jobs done — 6 ok, 1 failed"
+    for tool in cq s1 x10; do # one after another: others' jobs that go make room of which nobody hears
+        case $tool in
+            cq) background cq be "$ALICE" cq berth compat cudaq run --min-free-mem-mb 1000 ;;
+            s1) background s1 be "$ALICE" s1 berth compat scheduler start ;;
+            x10) background x10 be "$ALICE" x10 berth compat scheduler_10x start ;;
+        esac
+        wait_for_output $tool "wait until there is room in the queue"
+        last=$((last + 6))
+        "$E2E/await" until "$LIMIT" "berth history --json --state completed" jobs.$last.state COMPLETED
+        eval "kill -INT \$pid_of_$tool"
+        finish $tool
+    done
+    is "what ended how" "$(berth history --json | jq -c '[.jobs[].state] | group_by(.) | map([.[0], length])')" \
+        '[["COMPLETED",24],["INFEASIBLE",1]]'
+}
