@@ -207,7 +207,6 @@ static void
 bench_reads(struct store *s, uint32_t file)
 {
     struct store_filter newest = {.limit = 100, .newest_first = true};
-    int64_t counts[JOB_STATES];
     struct lap lap = lap_start();
     int n = 0;
 
@@ -221,9 +220,6 @@ bench_reads(struct store *s, uint32_t file)
     lap = lap_start();
     must(store_jobs_select(s, &newest, on_borrowed, &n, &err));
     lap_print("the newest 100", lap, n);
-    lap = lap_start();
-    must(store_counts(s, counts, &err));
-    lap_print("counts by state", lap, 1);
 }
 
 static void

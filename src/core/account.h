@@ -10,9 +10,8 @@
 
 struct buf;
 
-#define ACCOUNT_TOLERANCE_PERMILLE 100
-#define RETRY_BACKOFF_FIRST_US     (5 * INT64_C(1000000))
-#define RETRY_BACKOFF_MAX_US       (300 * INT64_C(1000000))
+#define RETRY_BACKOFF_FIRST_US (5 * INT64_C(1000000))
+#define RETRY_BACKOFF_MAX_US   (300 * INT64_C(1000000))
 
 /* Named by what was wrong with the declaration. */
 enum verdict {

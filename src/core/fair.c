@@ -55,12 +55,6 @@ fair_free(struct fair *f)
     free(f);
 }
 
-void
-fair_set_half_life(struct fair *f, int64_t half_life_ms)
-{
-    f->half_life_ms = half_life_ms;
-}
-
 /* Where the user's account is, or belongs. */
 static size_t
 position(const struct fair *f, uint32_t uid)

@@ -15,7 +15,6 @@ struct ledger;
 struct fair *fair_new(int64_t half_life_ms);   /* 0: nothing is ever forgotten */
 struct fair *fair_clone(const struct fair *f); /* for a look ahead */
 void fair_free(struct fair *f);                /* NULL is fine */
-void fair_set_half_life(struct fair *f, int64_t half_life_ms);
 /* A weight of 2 entitles to twice the use. Default 1; must be above 0. */
 void fair_set_weight(struct fair *f, uint32_t uid, double weight);
 

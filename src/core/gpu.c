@@ -53,12 +53,6 @@ gpu_state_from_name(const char *name, enum gpu_state *out)
     return -1;
 }
 
-const char *
-gpu_compute_name(enum gpu_compute c)
-{
-    return compute_names[c];
-}
-
 int
 gpu_compute_from_name(const char *name, enum gpu_compute *out)
 {

@@ -58,7 +58,6 @@ void gpu_set_text(uint64_t set, struct buf *out);
 
 const char *gpu_state_name(enum gpu_state s); /* "up" */
 int gpu_state_from_name(const char *name, enum gpu_state *out);
-const char *gpu_compute_name(enum gpu_compute c); /* "default"; NULL for unknown */
 int gpu_compute_from_name(const char *name, enum gpu_compute *out);
 
 #endif

@@ -176,16 +176,6 @@ outcome_name(enum outcome o)
     return outcome_names[o];
 }
 
-int
-outcome_from_name(const char *name, enum outcome *out)
-{
-    int i = name_find(outcome_names, OUTCOMES, name);
-    if (i < 0)
-        return -1;
-    *out = (enum outcome)i;
-    return 0;
-}
-
 static void
 note_cancel(struct job *job, const struct job_event *ev)
 {

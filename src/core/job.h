@@ -195,7 +195,6 @@ bool job_state_is_final(enum job_state s);
 bool job_state_is_active(enum job_state s); /* holds cards: STARTING .. COMPLETING */
 const char *reason_name(enum reason r);     /* "GpuMemory" */
 const char *outcome_name(enum outcome o);   /* "exited" */
-int outcome_from_name(const char *name, enum outcome *out);
 
 /* Everything that can happen to a job. */
 enum job_event_type {
@@ -246,7 +245,7 @@ enum job_verdict {
 enum job_verdict job_apply(struct job *job, const struct job_event *ev, const char **why);
 
 /* Whether a job that has just become PENDING again is to go to the end of its line
- * (queue_requeue): its time was up. */
+ * (queue_reorder): its time was up. */
 bool job_goes_last(const struct job *job);
 
 #endif

@@ -115,13 +115,6 @@ double_step(struct trace *t)
 }
 
 void
-trace_widen(struct trace *t, int64_t step_ms)
-{
-    while (t->step_ms < step_ms && t->step_ms < STEP_MAX)
-        double_step(t);
-}
-
-void
 trace_thin(struct trace *t, int max)
 {
     while (t->n > max)

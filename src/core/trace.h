@@ -32,8 +32,6 @@ int64_t trace_step_ms(const struct trace *t);
  * step was doubled for it, which is a good moment to save what there is. */
 bool trace_add(struct trace *t, int64_t after_ms, const int32_t *mib, int util);
 
-/* Makes the step at least so wide. */
-void trace_widen(struct trace *t, int64_t step_ms);
 /* Makes it at most max (2 or more) points. */
 void trace_thin(struct trace *t, int max);
 

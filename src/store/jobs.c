@@ -246,23 +246,3 @@ store_jobs_select(struct store *s, const struct store_filter *f, store_job_cb cb
     }
     return 0;
 }
-
-int
-store_counts(struct store *s, int64_t counts[JOB_STATES], struct err *e)
-{
-    sqlite3_stmt *st = store_stmt(s, STMT_COUNTS, e);
-    int rc;
-
-    if (!st)
-        return -1;
-    memset(counts, 0, JOB_STATES * sizeof(counts[0]));
-    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-        int state = sqlite3_column_int(st, 0);
-        if (state >= 0 && state < JOB_STATES)
-            counts[state] = sqlite3_column_int64(st, 1);
-    }
-    if (rc != SQLITE_DONE)
-        store_read_failed(s, e);
-    sqlite3_reset(st);
-    return rc == SQLITE_DONE ? 0 : -1;
-}

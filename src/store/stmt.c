@@ -24,7 +24,6 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_META_GET] = "SELECT value FROM meta WHERE key = ?1",
     [STMT_META_SET] = "INSERT OR REPLACE INTO meta(key, value) VALUES(?1, ?2)",
     [STMT_JOBS_IDS] = ("SELECT j.id FROM jobs j" MATCHES " ORDER BY j.id DESC"),
-    [STMT_COUNTS] = "SELECT state, count(*) FROM jobs GROUP BY state",
     [STMT_ENV_FIND] = "SELECT id FROM envs WHERE hash = ?1 AND bytes = ?2",
     [STMT_ENV_ADD] = "INSERT INTO envs(hash, bytes) VALUES(?1, ?2)",
     [STMT_ENV_GET] = "SELECT bytes FROM envs WHERE id = ?1",

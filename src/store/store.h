@@ -151,9 +151,6 @@ typedef int (*store_task_cb)(uint32_t id, int32_t task, enum job_state state, vo
 int store_tasks_walk(struct store *s, uint32_t array, store_task_cb cb, void *arg,
                      struct err *e);
 
-/* How many jobs are in each state. A pass over an index of all jobs: some 20 ms a million. */
-int store_counts(struct store *s, int64_t counts[JOB_STATES], struct err *e);
-
 /* --- the past, for reports ---------------------------------------------------------------- */
 
 /* How far a walk backwards has come: what ended before that is still to come. */

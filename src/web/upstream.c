@@ -271,18 +271,6 @@ upstream_want(struct upstream *u)
         uv_timer_start(u->tick, on_tick, 0, TICK_MS);
 }
 
-bool
-upstream_is_connected(const struct upstream *u)
-{
-    return u->client != NULL;
-}
-
-const char *
-upstream_why(const struct upstream *u)
-{
-    return u->why;
-}
-
 /* ----------------------------------------------------------------- asking */
 
 static void

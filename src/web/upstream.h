@@ -31,9 +31,6 @@ void upstream_free(struct upstream *u);
 
 /* Somebody looks. */
 void upstream_want(struct upstream *u);
-bool upstream_is_connected(const struct upstream *u);
-/* Why not; "" before the first try. */
-const char *upstream_why(const struct upstream *u);
 
 /* params is stolen. */
 void upstream_ask(struct upstream *u, const char *method, json_t *params, upstream_answer_fn fn,

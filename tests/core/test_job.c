@@ -505,11 +505,6 @@ test_names_both_ways(void **state)
         assert_int_equal(job_state_from_name(job_state_name((enum job_state)i), &s), 0);
         assert_int_equal(s, i);
     }
-    for (int i = 0; i <= OUTCOME_PREEMPTED; i++) {
-        enum outcome o;
-        assert_int_equal(outcome_from_name(outcome_name((enum outcome)i), &o), 0);
-        assert_int_equal(o, i);
-    }
     for (int i = 0; i < GPU_STATES; i++) {
         enum gpu_state g;
         assert_int_equal(gpu_state_from_name(gpu_state_name((enum gpu_state)i), &g), 0);

@@ -190,18 +190,6 @@ test_live_jobs(void **state)
     }
 }
 
-static void
-test_counts(void **state)
-{
-    struct fixture *f = *state;
-    int64_t counts[JOB_STATES];
-
-    add_twelve(f->s);
-    assert_int_equal(store_counts(f->s, counts, NULL), 0);
-    for (int i = 0; i < JOB_STATES; i++)
-        assert_int_equal(counts[i], i == JOB_PENDING ? 8 : i == JOB_FAILED ? 4 : 0);
-}
-
 /* --- environments ----------------------------------------------------------------------- */
 
 static void
@@ -656,7 +644,6 @@ main(void)
         TEST(test_walks_of_the_past),
         TEST(test_a_walk_can_be_ended),
         TEST(test_live_jobs),
-        TEST(test_counts),
         TEST(test_env_is_kept_once),
         TEST(test_envs_with_one_hash),
         TEST(test_large_env),

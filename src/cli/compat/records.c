@@ -30,12 +30,6 @@ push(struct records *r)
     return &r->at[r->n++];
 }
 
-void
-records_add(struct records *r, json_t *value)
-{
-    push(r)->value = value;
-}
-
 static void
 add_line(struct records *out, const char *line, size_t n)
 {
@@ -124,21 +118,6 @@ records_replace_if(const char *path, const void *bytes, size_t n, const struct s
                    struct err *e)
 {
     return replace(path, bytes, n, true, was, e);
-}
-
-int
-records_save(const char *path, const struct records *r, struct err *e)
-{
-    auto_buf struct buf text = BUF_INIT;
-
-    for (size_t i = 0; i < r->n; i++) {
-        if (r->at[i].value)
-            py_add_json(&text, r->at[i].value, 0);
-        else
-            buf_adds(&text, r->at[i].text);
-        buf_addc(&text, '\n');
-    }
-    return records_replace(path, buf_str(&text), text.len, true, e);
 }
 
 void

@@ -27,11 +27,6 @@ struct records {
  * overwritten.
  */
 int records_load(const char *path, struct records *out, struct err *e);
-/* value is stolen. */
-void records_add(struct records *r, json_t *value);
-/* All of them in place of the file: another one, renamed over it, which keeps its permissions.
- */
-int records_save(const char *path, const struct records *r, struct err *e);
 void records_free(struct records *r); /* what it owns */
 
 /* Whole lines at the end, in one piece among those of others that append so; a last line that

@@ -75,7 +75,6 @@ struct cq_job {
 
 struct cudaq;
 
-const char *cq_status_name(enum cq_status status);
 /* What a line says; says so, once, when that is no record. */
 struct cq_job *cq_job_read(const struct cudaq *q, const char *line, size_t n);
 struct cq_job *cq_job_new(const char *command);

@@ -19,7 +19,6 @@
 #include "cli/compat/pytext.h"
 #include "cli/compat/records.h"
 
-#define SAVE_TRIES    5
 #define SAVE_PART     10 /* a tenth of the time is spent on saving, at most */
 #define SAVE_PAUSE_US 5000000
 #define AGAIN_US      20000

@@ -16,12 +16,6 @@
 
 static const char *const names[] = {"pending", "running", "completed", "failed", "unknown"};
 
-const char *
-cq_status_name(enum cq_status status)
-{
-    return names[status];
-}
-
 /* CQ_STATUSES: it is none. */
 static enum cq_status
 status_of(const json_t *value)
