@@ -100,6 +100,20 @@ answer_add_words(struct buf *out, const json_t *words)
         out, "%s%s", i ? "," : "", json_is_string(word) ? json_string_value(word) : "");
 }
 
+bool
+answer_has_word(const json_t *words, const char *word)
+{
+    size_t i;
+    const json_t *has;
+
+    json_array_foreach(words, i, has)
+    {
+        if (json_is_string(has) && strcmp(json_string_value(has), word) == 0)
+            return true;
+    }
+    return false;
+}
+
 void
 answer_add_after(struct buf *out, const json_t *after)
 {

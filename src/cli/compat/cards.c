@@ -20,10 +20,14 @@ static void
 take_card(struct compat_cards *c, const json_t *gpu)
 {
     int64_t index = answer_int(gpu, "index", -1), total = answer_int(gpu, "total_mib", 0);
+    int64_t free_mib = total - answer_int(gpu, "external_mib", 0);
 
     if (index < 0 || index >= GPU_MAX)
         return;
     c->listed |= UINT64_C(1) << index;
+    c->listed_mib[index] = total;
+    if (free_mib > 0 && (c->least_free_mib < 0 || free_mib < c->least_free_mib))
+        c->least_free_mib = free_mib;
     if (strcmp(answer_str(gpu, "state"), "lost") == 0)
         return;
     c->there |= UINT64_C(1) << index;
@@ -42,6 +46,8 @@ compat_cards_read(struct compat_cards *c, struct client *client, struct err *e)
     if (client_call(client, "gpus", NULL, &result, e) < 0)
         return -1;
     c->listed = c->there = 0;
+    c->least_free_mib = -1;
+    memset(c->listed_mib, -1, sizeof c->listed_mib);
     json_array_foreach(json_object_get(result, "gpus"), i, gpu) take_card(c, gpu);
     why = answer_str(result, "probe_error");
     snprintf(c->why_none, sizeof c->why_none, "%s", *why ? why : "this machine shows no GPU");

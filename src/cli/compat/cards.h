@@ -10,9 +10,11 @@ struct client;
 struct err;
 
 struct compat_cards {
-    uint64_t listed, there;     /* bits: the daemon knows of them; and they can be reached */
-    int64_t total_mib[GPU_MAX]; /* -1: there never was such a card */
-    char why_none[200];         /* where none is there */
+    uint64_t listed, there;      /* bits: the daemon knows of them; and they can be reached */
+    int64_t total_mib[GPU_MAX];  /* -1: there never was such a card */
+    int64_t listed_mib[GPU_MAX]; /* the same, of all that are listed; -1: it is not */
+    int64_t least_free_mib; /* that any of those has beside what strangers use; -1: not known */
+    char why_none[200];     /* where none is there */
 };
 
 void compat_cards_init(struct compat_cards *c);

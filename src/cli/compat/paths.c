@@ -10,18 +10,23 @@
 #include "base/err.h"
 
 char *
-compat_absolute(const char *path)
+compat_real(const char *path)
 {
     auto_free char *for_dir = xstrdup(path), *for_name = xstrdup(path);
     auto_free char *real = realpath(path, NULL);
-    auto_free char *folder = NULL, *here = NULL;
+    auto_free char *folder = real ? NULL : realpath(dirname(for_dir), NULL);
+
+    return real || !folder ? TAKE(real) : xasprintf("%s/%s", folder, basename(for_name));
+}
+
+char *
+compat_absolute(const char *path)
+{
+    char *real = compat_real(path);
+    auto_free char *here = real || path[0] == '/' ? NULL : getcwd(NULL, 0);
 
     if (real)
-        return TAKE(real);
-    folder = realpath(dirname(for_dir), NULL);
-    if (folder)
-        return xasprintf("%s/%s", folder, basename(for_name));
-    here = getcwd(NULL, 0);
+        return real;
     return path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", here ? here : "", path);
 }
 

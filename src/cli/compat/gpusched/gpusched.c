@@ -54,13 +54,13 @@ lock_places(struct gpusched *g, int *status)
     if (file_mkdirs(g->opt.log_dir, 0777, &e) == 0)
         fd = file_lock(path, &held, &e);
     if (fd < 0 && held)
-        *status =
-            gs_fail(1,
-                    "another gpusched works with %s; append your lines to its jobs file, or "
-                    "name another folder with --log-dir",
-                    g->opt.log_dir);
+        *status = compat_fail(
+            1, "gpusched",
+            "another gpusched works with %s; append your lines to its jobs file, or "
+            "name another folder with --log-dir",
+            g->opt.log_dir);
     else if (fd < 0)
-        *status = gs_fail(1, "%s", e.text);
+        *status = compat_fail(1, "gpusched", "%s", e.text);
     return fd;
 }
 
@@ -128,7 +128,7 @@ interrupt(struct gpusched *g)
     if (compat_end(&g->session, &end, &e) >= 0)
         return INTERRUPTED;
     gs_flush(g);
-    return gs_fail(err_exit_status(e.code), "%s", e.text);
+    return compat_fail(err_exit_status(e.code), "gpusched", "%s", e.text);
 }
 
 /* Its jobs and its queue are the daemon's and go on. */
@@ -239,7 +239,7 @@ follow(struct gpusched *g)
     if (status >= 0)
         return status;
     gs_flush(g);
-    return gs_fail(err_exit_status(e.code), "%s", e.text);
+    return compat_fail(err_exit_status(e.code), "gpusched", "%s", e.text);
 }
 
 static void
@@ -278,21 +278,22 @@ begin(struct gpusched *g)
 
     say_queued(g);
     if (open_session(g, &e) < 0)
-        return gs_fail(1, "%s", e.text);
+        return compat_fail(1, "gpusched", "%s", e.text);
     compat_watch(&g->session, g->opt.jobs_path);
     n = compat_cards_read(&g->cards, g->session.link.client, &e);
     if (n < 0)
-        return gs_fail(err_exit_status(e.code), "%s", e.text);
+        return compat_fail(err_exit_status(e.code), "gpusched", "%s", e.text);
     if (n == 0) {
         gs_warn(g, "GPU query failed (%s); attempt 1", g->cards.why_none);
         gs_flush(g);
-        return gs_fail(1, "no GPU can be used: %s; --sim 2 simulates two", g->cards.why_none);
+        return compat_fail(1, "gpusched", "no GPU can be used: %s; --sim 2 simulates two",
+                           g->cards.why_none);
     }
     say_cards(g);
     /* What was executed before we followed is seen by looking. */
     if (gs_recall(g, &e) < 0 || gs_tick(g, &e) < 0 || gs_look_at_running(g, &e) < 0) {
         gs_flush(g);
-        return gs_fail(err_exit_status(e.code), "%s", e.text);
+        return compat_fail(err_exit_status(e.code), "gpusched", "%s", e.text);
     }
     draw_if_due(g, true);
     return follow(g);
@@ -333,11 +334,12 @@ load(struct gpusched *g)
     int rc = gs_read_file(g, true, &words);
 
     if (rc == -1)
-        return gs_fail(2, "cannot read jobs file: %s", buf_str(&words));
+        return compat_fail(2, "gpusched", "cannot read jobs file: %s", buf_str(&words));
     if (rc < 0)
-        return gs_fail(2, "%s", buf_str(&words));
+        return compat_fail(2, "gpusched", "%s", buf_str(&words));
     if (g->specs.n == 0 && !g->opt.watch)
-        return gs_fail(2, "jobs file contains no jobs (use --watch to wait for some)");
+        return compat_fail(2, "gpusched",
+                           "jobs file contains no jobs (use --watch to wait for some)");
     return 0;
 }
 
@@ -352,16 +354,17 @@ run(struct gpusched *g)
     if (lock < 0)
         return status;
     if (g->opt.fresh && unlink(g->journal_path) < 0 && errno != ENOENT)
-        return gs_fail(1, "cannot remove %s: %s", g->journal_path, strerror(errno));
+        return compat_fail(1, "gpusched", "cannot remove %s: %s", g->journal_path,
+                           strerror(errno));
     if (gs_journal_load(g, &e) < 0)
-        return gs_fail(1, "%s", e.text);
+        return compat_fail(1, "gpusched", "%s", e.text);
     status = begin(g);
     if (g->session.events)
         gs_draw_board(g);
     gs_flush(g);
     if (g->journal.len > 0)
-        gs_fail(status, "%s lacks what happened last, for it cannot be written",
-                g->journal_path);
+        compat_fail(status, "gpusched", "%s lacks what happened last, for it cannot be written",
+                    g->journal_path);
     return status;
 }
 

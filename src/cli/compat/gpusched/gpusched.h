@@ -153,8 +153,6 @@ struct gpusched {
 
 /* -1: go on; else the program ends with that status. */
 int gs_read_options(struct gs_options *o, int argc, char **argv);
-/* "gpusched: words" to standard error; returns status. */
-int gs_fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* -------------------------------------------------------------- journal.c */
 

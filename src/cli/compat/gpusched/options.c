@@ -13,17 +13,6 @@
 #include "cli/compat/pyarg.h"
 #include "cli/compat/pytext.h"
 
-int
-gs_fail(int status, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    status = compat_vfail(status, "gpusched", fmt, ap);
-    va_end(ap);
-    return status;
-}
-
 enum {
     ARG_HELP,
     ARG_GPUS,
@@ -108,7 +97,8 @@ read_gpus(const char *text, struct gs_options *o)
         int64_t index;
 
         if (!py_int(piece, &index))
-            return gs_fail(1, "--gpus: '%s' is no list of GPU indices; write 0,1,3", text);
+            return compat_fail(1, "gpusched",
+                               "--gpus: '%s' is no list of GPU indices; write 0,1,3", text);
         if (index >= 0 && index < GPU_MAX)
             o->devices |= UINT64_C(1) << index;
     }
@@ -150,14 +140,16 @@ take_options(const struct pyarg_value *v, struct gs_options *o)
         .sim = v[ARG_SIM].i,
     };
     if (o->margin_mib < 0 || o->margin_mib > VRAM_MAX_MIB || o->idle_mib > VRAM_MAX_MIB)
-        return gs_fail(2, "--margin and --idle-threshold are MiB of a GPU, from 0 to %d",
-                       VRAM_MAX_MIB);
+        return compat_fail(2, "gpusched",
+                           "--margin and --idle-threshold are MiB of a GPU, from 0 to %d",
+                           VRAM_MAX_MIB);
     if (!(o->poll_s >= 0) || o->poll_s > 1e6)
-        return gs_fail(2, "--poll is a number of seconds");
+        return compat_fail(2, "gpusched", "--poll is a number of seconds");
     if (isnan(o->tolerance) || isnan(o->spike_buffer))
-        return gs_fail(2, "--tolerance and --spike-buffer are fractions, as 0.10");
+        return compat_fail(2, "gpusched",
+                           "--tolerance and --spike-buffer are fractions, as 0.10");
     if (o->simulated && (o->sim < 1 || o->sim > GPU_MAX))
-        return gs_fail(2, "--sim simulates 1 to %d GPUs", GPU_MAX);
+        return compat_fail(2, "gpusched", "--sim simulates 1 to %d GPUs", GPU_MAX);
     return v[ARG_GPUS].text && v[ARG_GPUS].text[0] ? read_gpus(v[ARG_GPUS].text, o) : 0;
 }
 

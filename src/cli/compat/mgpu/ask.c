@@ -33,17 +33,6 @@ mgpu_socket(void)
     return path && path[0] ? path : MGPU_SOCKET;
 }
 
-int
-mgpu_fail(const char *name, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    (void)compat_vfail(1, name, fmt, ap);
-    va_end(ap);
-    return 1;
-}
-
 /* -1 with errno. */
 static int
 connect_to_server(const char *path)
@@ -86,15 +75,15 @@ connect_to_own(const char *name)
     pid_t pid;
 
     if (!c || mgpu_service_of(&s, c, &e) < 0) {
-        mgpu_fail(name,
-                  "no server listens at %s, and no daemon of Berth's runs; start "
-                  "mgpu_scheduler_server as root, or berth daemon start",
-                  mgpu_socket());
+        compat_fail(1, name,
+                    "no server listens at %s, and no daemon of Berth's runs; start "
+                    "mgpu_scheduler_server as root, or berth daemon start",
+                    mgpu_socket());
         return -1;
     }
     pid = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 ? -1 : fork();
     if (pid < 0) {
-        mgpu_fail(name, "cannot start a process: %s", strerror(errno));
+        compat_fail(1, name, "cannot start a process: %s", strerror(errno));
         return -1;
     }
     if (pid == 0)
@@ -112,14 +101,16 @@ mgpu_connect(const char *name)
     if (fd < 0 && (errno == ENOENT || errno == ECONNREFUSED))
         return connect_to_own(name);
     if (fd < 0) {
-        mgpu_fail(name, "cannot reach the server at %s: %s", mgpu_socket(), strerror(errno));
+        compat_fail(1, name, "cannot reach the server at %s: %s", mgpu_socket(),
+                    strerror(errno));
         return -1;
     }
     if (!is_trusted(fd, &uid)) {
-        mgpu_fail(name,
-                  "what listens at %s is neither root's nor yours but user %u's: your command "
-                  "is not sent there",
-                  mgpu_socket(), uid);
+        compat_fail(
+            1, name,
+            "what listens at %s is neither root's nor yours but user %u's: your command "
+            "is not sent there",
+            mgpu_socket(), uid);
         return -1;
     }
     return TAKE_FD(fd);
@@ -186,6 +177,6 @@ mgpu_ask_once(const char *name, json_t *request)
     }
     frame_free(&in);
     if (!reply)
-        mgpu_fail(name, "the server at %s hung up without an answer", mgpu_socket());
+        compat_fail(1, name, "the server at %s hung up without an answer", mgpu_socket());
     return reply;
 }

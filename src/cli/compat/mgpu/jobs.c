@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "cli/answer.h"
 #include "cli/compat/mgpu/mgpu.h"
 #include "wire/client.h"
 
@@ -34,20 +35,6 @@ enum {
 #define COL_NAMES                                                                              \
     "id", "array_job", "array_task", "name", "user", "gpus_wanted", "vram_mib", "command",     \
         "state", "gpu_ids", "env_setup", "tags"
-
-static bool
-has_tag(const json_t *tags, const char *tag)
-{
-    size_t i;
-    json_t *t;
-
-    json_array_foreach(tags, i, t)
-    {
-        if (json_is_string(t) && strcmp(json_string_value(t), tag) == 0)
-            return true;
-    }
-    return false;
-}
 
 /* Jobs that came from elsewhere go by Berth's number. */
 static json_t *
@@ -84,7 +71,8 @@ list_row(const json_t *row, json_t *queue, json_t *running)
     const char *state = json_string_value(json_array_get(row, COL_STATE));
     const char *setup = json_string_value(json_array_get(row, COL_SETUP));
     const json_t *tags = json_array_get(row, COL_TAGS);
-    bool mgpu = has_tag(tags, MGPU_TAG), said_mem = !mgpu || has_tag(tags, MGPU_TAG_MEM);
+    bool mgpu = answer_has_word(tags, MGPU_TAG),
+         said_mem = !mgpu || answer_has_word(tags, MGPU_TAG_MEM);
     bool waits = state && (strcmp(state, "PENDING") == 0 || strcmp(state, "HELD") == 0);
     bool none = !setup || (mgpu && strcmp(setup, ":") == 0);
 

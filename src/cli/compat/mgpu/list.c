@@ -103,6 +103,6 @@ compat_mgpu_cancel(int argc, char **argv)
         return put("Job cancelled.\n");
     (void)put("Cancel failed.\n");
     return answer_str(reply, "msg")[0]
-               ? mgpu_fail("mgpu_cancel", "%s", answer_str(reply, "msg"))
+               ? compat_fail(1, "mgpu_cancel", "%s", answer_str(reply, "msg"))
                : 1;
 }

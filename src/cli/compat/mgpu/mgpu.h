@@ -26,9 +26,6 @@ struct frame;
 
 const char *mgpu_socket(void);
 
-/* "NAME: words" to standard error; returns 1, which is all that these programs know. */
-int mgpu_fail(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
 /* ------------------------------------------------------- the server's end */
 
 struct mgpu_listener {

@@ -160,7 +160,7 @@ keep_name(struct server *s)
     take_peers(s);
     s->nameless = mgpu_listener_keep(&s->listener, &e) < 0;
     if (s->nameless && !was)
-        (void)mgpu_fail(NAME, "nobody finds the socket: %s", e.text);
+        (void)compat_fail(1, NAME, "nobody finds the socket: %s", e.text);
 }
 
 /* True: it is to end. */
@@ -257,13 +257,13 @@ serve(struct server *s)
         (s->signals = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, SIGCHLD, 0}, &e)) <
             0 ||
         open_daemon(s, root, &e) < 0)
-        return mgpu_fail(NAME, "%s", e.text);
+        return compat_fail(1, NAME, "%s", e.text);
     if (mgpu_listener_open(&s->listener, &e) < 0) {
         compat_link_close(&s->link);
-        return mgpu_fail(NAME, "%s", e.text);
+        return compat_fail(1, NAME, "%s", e.text);
     }
     if (geteuid() != 0)
-        (void)mgpu_fail(NAME, "not started by root: it serves nobody but you");
+        (void)compat_fail(1, NAME, "not started by root: it serves nobody but you");
     (void)cli_write(NAME " started\n", sizeof NAME " started\n" - 1);
     loop(s);
     mgpu_listener_close(&s->listener);
@@ -283,8 +283,8 @@ compat_mgpu_server(int argc, char **argv)
         s->listener.path = mgpu_socket();
         s->service.max_job_ms = v[ARG_MAX].i * 1000;
         if (v[ARG_MAX].text && (v[ARG_MAX].i < 0 || v[ARG_MAX].i > MAX_SECONDS))
-            status = mgpu_fail(NAME, "--max-job-time is a number of seconds, not %s",
-                               v[ARG_MAX].text);
+            status = compat_fail(1, NAME, "--max-job-time is a number of seconds, not %s",
+                                 v[ARG_MAX].text);
         else
             status = serve(s);
     }

@@ -124,8 +124,8 @@ read_number(const struct srun *s, int option, int64_t *out)
 {
     if (!s->value[option] || py_int(s->value[option], out))
         return 0;
-    return mgpu_fail(NAME, "%s takes a whole number, not '%s'", names[option],
-                     s->value[option]);
+    return compat_fail(1, NAME, "%s takes a whole number, not '%s'", names[option],
+                       s->value[option]);
 }
 
 /* ------------------------------------------------------------ the request */
@@ -166,18 +166,6 @@ request_of(const struct srun *s)
     return r;
 }
 
-__attribute__((format(printf, 1, 2))) static int
-say(const char *fmt, ...)
-{
-    auto_buf struct buf out = BUF_INIT;
-    va_list ap;
-
-    va_start(ap, fmt);
-    buf_addv(&out, fmt, ap);
-    va_end(ap);
-    return cli_put(&out);
-}
-
 /* 0, or the exit status. */
 static int
 on_submitted(struct srun *s, const json_t *reply)
@@ -185,16 +173,16 @@ on_submitted(struct srun *s, const json_t *reply)
     const char *id = answer_str(reply, "job_id");
 
     if (strcmp(answer_str(reply, "status"), "ok") != 0) {
-        (void)say("Submit failed: %s (ID: %s)\n", answer_str(reply, "msg"),
-                  id[0] ? id : "None");
+        (void)compat_say("Submit failed: %s (ID: %s)", answer_str(reply, "msg"),
+                         id[0] ? id : "None");
         return 1;
     }
     snprintf(s->id, sizeof s->id, "%s", id);
     if (answer_str(reply, "msg")[0]) {
-        (void)mgpu_fail(NAME, "job %s: %s", id, answer_str(reply, "msg"));
+        (void)compat_fail(1, NAME, "job %s: %s", id, answer_str(reply, "msg"));
         s->priority = answer_int(reply, "priority", s->priority);
     }
-    return say("Job submitted. ID: %s (priority=%lld)\n", s->id, (long long)s->priority);
+    return compat_say("Job submitted. ID: %s (priority=%lld)", s->id, (long long)s->priority);
 }
 
 /* ------------------------------------------------------------ interactive */
@@ -224,9 +212,9 @@ put_completion(const struct srun *s, const json_t *frame)
     int code = (int)answer_int(frame, "exit_code", 1);
     const char *why = answer_str(frame, "text");
 
-    (void)say("\nJob %s completed with exit code %d\n", s->id, code);
+    (void)compat_say("\nJob %s completed with exit code %d", s->id, code);
     if (why[0])
-        (void)mgpu_fail(NAME, "job %s: %s", s->id, why);
+        (void)compat_fail(1, NAME, "job %s: %s", s->id, why);
     return code;
 }
 
@@ -235,12 +223,12 @@ cancel(const struct srun *s)
 {
     auto_json json_t *reply = NULL;
 
-    (void)say("User interrupted. Canceling job...\n");
+    (void)compat_say("User interrupted. Canceling job...");
     reply = mgpu_ask_once(NAME, json_pack("{s:s, s:s}", "cmd", "cancel", "job_id", s->id));
     if (strcmp(answer_str(reply, "status"), "ok") == 0)
-        (void)say("Job %s canceled successfully.\n", s->id);
+        (void)compat_say("Job %s canceled successfully.", s->id);
     else
-        (void)say("Failed to cancel job %s\n", s->id);
+        (void)compat_say("Failed to cancel job %s", s->id);
 }
 
 /* The job goes on, unless Ctrl-C comes again. */
@@ -254,9 +242,10 @@ detach(const struct srun *s, int signals, int sig)
 
     if (sig != SIGINT)
         return 128 + sig;
-    (void)say("User interrupted. Job %s goes on; Ctrl-C again cancels it. Later: mgpu_cancel "
-              "%s\n",
-              s->id, s->id);
+    (void)compat_say(
+        "User interrupted. Job %s goes on; Ctrl-C again cancels it. Later: mgpu_cancel "
+        "%s",
+        s->id, s->id);
     while ((left = until - clock_boot_us()) > 0) {
         if (poll(&p, 1, (int)((left + 999) / 1000)) <= 0 ||
             read(signals, &info, sizeof info) != (ssize_t)sizeof info)
@@ -293,7 +282,7 @@ follow(const struct srun *s, int fd, int signals, struct frame *in)
     struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
     struct signalfd_siginfo info;
 
-    if (say("Waiting for job to start...\n") != 0)
+    if (compat_say("Waiting for job to start...") != 0)
         return 1;
     for (;;) {
         int status = take_frames(s, in);
@@ -305,8 +294,8 @@ follow(const struct srun *s, int fd, int signals, struct frame *in)
         if (p[1].revents && read(signals, &info, sizeof info) == (ssize_t)sizeof info)
             return detach(s, signals, (int)info.ssi_signo);
         if (p[0].revents && !mgpu_read(fd, in))
-            return mgpu_fail(NAME, "the server has gone; job %s may go on: see mgpu_queue",
-                             s->id);
+            return compat_fail(1, NAME, "the server has gone; job %s may go on: see mgpu_queue",
+                               s->id);
     }
 }
 
@@ -322,7 +311,7 @@ submit(struct srun *s)
     int status = 1;
 
     if (!request)
-        return mgpu_fail(NAME, "what is to run is no UTF-8 text, and cannot be sent");
+        return compat_fail(1, NAME, "what is to run is no UTF-8 text, and cannot be sent");
     fd = mgpu_connect(NAME);
     if (fd < 0) {
         json_decref(request);
@@ -337,10 +326,10 @@ submit(struct srun *s)
             continue;
     }
     if (!reply)
-        (void)mgpu_fail(NAME, "the server at %s hung up without an answer", mgpu_socket());
+        (void)compat_fail(1, NAME, "the server at %s hung up without an answer", mgpu_socket());
     else if ((status = on_submitted(s, reply)) == 0)
         status = s->interactive ? follow(s, fd, signals, &in)
-                                : say("Job queued. Use mgpu_queue to check status.\n");
+                                : compat_say("Job queued. Use mgpu_queue to check status.");
     frame_free(&in);
     return status;
 }
@@ -352,9 +341,9 @@ compat_mgpu_srun(int argc, char **argv)
     int status = 1;
 
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
-        return say("%s", usage);
+        return cli_write(usage, sizeof usage - 1);
     if (!read_words(argc, argv, &s))
-        (void)say("%s", usage);
+        (void)cli_write(usage, sizeof usage - 1);
     else if (read_number(&s, OPT_MEM, &s.mem) == 0 &&
              read_number(&s, OPT_LIMIT, &s.limit) == 0 &&
              read_number(&s, OPT_PRIORITY, &s.priority) == 0)

@@ -9,17 +9,12 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "cli/answer.h"
+#include "cli/compat/cards.h"
 #include "cli/compat/pytext.h"
 #include "wire/client.h"
 
 #define SECONDS_MAX   (INT64_C(100) * 365 * 86400)
 #define SLACK_MAX_MIB 512
-
-struct cards {
-    int64_t total[GPU_MAX]; /* MiB; -1: there is no such card */
-    int n;
-    int64_t least_free; /* of any card, from what strangers leave; -1: not known */
-};
 
 /* ---------------------------------------------------------------- reading */
 
@@ -55,9 +50,15 @@ read_text(const json_t *request, const char *key, bool needed, const char **out,
     return 0;
 }
 
+static int
+n_of(const struct compat_cards *cards)
+{
+    return __builtin_popcountll(cards->listed);
+}
+
 /* 1 and "1" are the same card. */
 static int
-read_id(const json_t *v, struct mgpu_wish *w, const struct cards *cards, struct err *e)
+read_id(const json_t *v, struct mgpu_wish *w, const struct compat_cards *cards, struct err *e)
 {
     auto_buf struct buf shown = BUF_INIT;
     const char *text = json_string_value(v);
@@ -71,9 +72,9 @@ read_id(const json_t *v, struct mgpu_wish *w, const struct cards *cards, struct 
         return err_set(e, ERR_USAGE, "\"gpu_ids\" is no list of GPU numbers");
     if (text && !py_int(text, &id))
         return err_set(e, ERR_USAGE, "'%s' is no number of a GPU; write 0,1", buf_str(&shown));
-    if (id < 0 || id >= GPU_MAX || cards->total[id] < 0)
+    if (id < 0 || id >= GPU_MAX || cards->listed_mib[id] < 0)
         return err_set(e, ERR_REFUSED, "there is no GPU %s; there are %d, from 0 on",
-                       buf_str(&shown), cards->n);
+                       buf_str(&shown), n_of(cards));
     for (int i = 0; i < w->n_ids; i++) {
         if (w->ids[i] == id)
             return err_set(e, ERR_USAGE, "GPU %lld is named twice", (long long)id);
@@ -83,7 +84,8 @@ read_id(const json_t *v, struct mgpu_wish *w, const struct cards *cards, struct 
 }
 
 static int
-read_ids(const json_t *request, const struct cards *cards, struct mgpu_wish *w, struct err *e)
+read_ids(const json_t *request, const struct compat_cards *cards, struct mgpu_wish *w,
+         struct err *e)
 {
     const json_t *list = json_object_get(request, "gpu_ids");
     size_t i;
@@ -133,32 +135,13 @@ read_fields(const json_t *request, struct mgpu_wish *w, struct err *e)
 /* -------------------------------------------------------------- the cards */
 
 static int
-read_cards(struct client *c, struct cards *out, struct err *e)
+read_cards(struct client *c, struct compat_cards *out, struct err *e)
 {
-    auto_json json_t *result = NULL;
-    size_t i;
-    json_t *gpu;
-
-    *out = (struct cards){.least_free = -1};
-    memset(out->total, -1, sizeof out->total);
-    if (client_call(c, "gpus", NULL, &result, e) < 0)
+    compat_cards_init(out);
+    if (compat_cards_read(out, c, e) < 0)
         return -1;
-    json_array_foreach(json_object_get(result, "gpus"), i, gpu)
-    {
-        int64_t index = answer_int(gpu, "index", -1), total = answer_int(gpu, "total_mib", 0);
-        int64_t free_mib = total - answer_int(gpu, "external_mib", 0);
-
-        if (index < 0 || index >= GPU_MAX)
-            continue;
-        out->total[index] = total;
-        out->n++;
-        if (free_mib > 0 && (out->least_free < 0 || free_mib < out->least_free))
-            out->least_free = free_mib;
-    }
-    if (out->n == 0)
-        return err_set(e, ERR_REFUSED, "no GPU is known yet: %s",
-                       answer_str(result, "probe_error")[0] ? answer_str(result, "probe_error")
-                                                            : "the driver shows none");
+    if (!out->listed)
+        return err_set(e, ERR_REFUSED, "no GPU is known yet: %s", out->why_none);
     return 0;
 }
 
@@ -172,23 +155,23 @@ by_size(const void *a, const void *b)
 
 /* What each of so many of the cards that it may have could give. */
 static int64_t
-most_of(const struct mgpu_wish *w, const struct cards *cards)
+most_of(const struct mgpu_wish *w, const struct compat_cards *cards)
 {
     int64_t totals[GPU_MAX];
     size_t n = 0;
 
     for (int i = 0; i < w->n_ids; i++)
-        totals[n++] = cards->total[w->ids[i]];
+        totals[n++] = cards->listed_mib[w->ids[i]];
     for (int i = 0; i < GPU_MAX && w->n_ids == 0; i++) {
-        if (cards->total[i] >= 0)
-            totals[n++] = cards->total[i];
+        if (cards->listed_mib[i] >= 0)
+            totals[n++] = cards->listed_mib[i];
     }
     qsort(totals, n, sizeof *totals, by_size);
     return totals[w->gpus - 1];
 }
 
 static int
-check_mem(const struct mgpu_wish *w, const struct cards *cards, struct err *e)
+check_mem(const struct mgpu_wish *w, const struct compat_cards *cards, struct err *e)
 {
     int64_t most = most_of(w, cards);
 
@@ -205,21 +188,21 @@ check_mem(const struct mgpu_wish *w, const struct cards *cards, struct err *e)
 /* The least that any card has. A little is left: it would wait for ever on a card where a
  * stranger has come to use more than when it was submitted. */
 static int64_t
-default_mem(const struct cards *cards)
+default_mem(const struct compat_cards *cards)
 {
-    int64_t slack = cards->least_free / 16;
+    int64_t slack = cards->least_free_mib / 16;
 
-    return cards->least_free < 0
+    return cards->least_free_mib < 0
                ? 0
-               : cards->least_free - (slack < SLACK_MAX_MIB ? slack : SLACK_MAX_MIB);
+               : cards->least_free_mib - (slack < SLACK_MAX_MIB ? slack : SLACK_MAX_MIB);
 }
 
 static int
-check_wish(struct mgpu_wish *w, const struct cards *cards, struct err *e)
+check_wish(struct mgpu_wish *w, const struct compat_cards *cards, struct err *e)
 {
-    if (w->gpus < 1 || w->gpus > cards->n)
+    if (w->gpus < 1 || w->gpus > n_of(cards))
         return err_set(e, ERR_REFUSED, "%lld GPUs: this machine has 1 to %d to give",
-                       (long long)w->gpus, cards->n);
+                       (long long)w->gpus, n_of(cards));
     if (w->n_ids > 0 && w->gpus > w->n_ids)
         return err_set(e, ERR_USAGE, "%lld GPUs of %d that are named", (long long)w->gpus,
                        w->n_ids);
@@ -232,7 +215,7 @@ check_wish(struct mgpu_wish *w, const struct cards *cards, struct err *e)
 int
 mgpu_read_wish(struct client *c, const json_t *request, struct mgpu_wish *w, struct err *e)
 {
-    struct cards cards;
+    struct compat_cards cards;
 
     if (read_fields(request, w, e) < 0 || read_cards(c, &cards, e) < 0 ||
         read_ids(request, &cards, w, e) < 0)

@@ -51,20 +51,6 @@ sched_line_add(struct buf *out, int64_t priority, const char *script,
     buf_addc(out, '\n');
 }
 
-bool
-sched_has_tag(const json_t *job, const char *tag)
-{
-    size_t i;
-    json_t *word;
-
-    json_array_foreach(json_object_get(job, "tags"), i, word)
-    {
-        if (json_is_string(word) && strcmp(json_string_value(word), tag) == 0)
-            return true;
-    }
-    return false;
-}
-
 static const char *
 my_name(void)
 {
@@ -114,7 +100,7 @@ sched_live_jobs(struct client *c, const char *tag, struct err *e)
     ours = json_array();
     json_array_foreach(all, i, job)
     {
-        if (sched_has_tag(job, tag))
+        if (answer_has_word(json_object_get(job, "tags"), tag))
             json_array_append(ours, job);
     }
     return ours;

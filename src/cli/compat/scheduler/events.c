@@ -44,7 +44,8 @@ take_added(struct sched *s, const json_t *object)
     int64_t id = answer_int(object, "id", 0);
     struct sched_job *job = compat_job_of(&s->session, id);
 
-    if (job || !sched_has_tag(object, s->tag) || json_is_string(json_object_get(object, "key")))
+    if (job || !answer_has_word(json_object_get(object, "tags"), s->tag) ||
+        json_is_string(json_object_get(object, "key")))
         return job;
     job = xcalloc(1, sizeof *job);
     (void)read_command(&job->spec, answer_str(object, "command"));

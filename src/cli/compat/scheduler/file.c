@@ -4,13 +4,13 @@
 #include "base/file.h"
 
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "cli/compat/paths.h"
 #include "cli/compat/scheduler/scheduler.h"
 
 #define JOBS_MAX_BYTES (256UL << 20)
@@ -34,21 +34,10 @@ is_script(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Of what may not be there yet: that of its folder. */
-static char *
-real_path(const char *path)
-{
-    auto_free char *for_dir = xstrdup(path), *for_name = xstrdup(path);
-    char *real = realpath(path, NULL);
-    auto_free char *folder = real ? NULL : realpath(dirname(for_dir), NULL);
-
-    return real || !folder ? real : xasprintf("%s/%s", folder, basename(for_name));
-}
-
 bool
 sched_script_allowed(char *const *allowed_paths, const char *script, struct buf *why)
 {
-    auto_free char *real = real_path(script);
+    auto_free char *real = compat_real(script);
 
     if (!allowed_paths)
         return true;

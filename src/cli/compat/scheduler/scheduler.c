@@ -194,19 +194,6 @@ start(const char *state_file, const struct pyarg_value *v)
 
 /* -------------------------------------------------------------------- add */
 
-__attribute__((format(printf, 2, 3))) static int
-say(int status, const char *fmt, ...)
-{
-    auto_buf struct buf out = BUF_INIT;
-    va_list ap;
-
-    va_start(ap, fmt);
-    buf_addv(&out, fmt, ap);
-    va_end(ap);
-    buf_addc(&out, '\n');
-    return cli_put(&out) ? 1 : status;
-}
-
 static int
 add(const struct pyarg_value *v)
 {
@@ -218,12 +205,14 @@ add(const struct pyarg_value *v)
     sched_line_add(&line, v[ADD_PRIORITY].i, v[ADD_SCRIPT].text, fields);
     if (strcmp(path, "-") == 0)
         return cli_put(&line);
-    if (records_append(path, &line, false, &e) < 0)
-        return say(1, "Error writing to file %s: %s", path, e.text);
-    return say(0,
-               "Job line appended to: %s\nLine: %.*s\nNOTE: If the scheduler is running with "
-               "monitoring enabled, it should pick this up.",
-               path, (int)line.len - 1, line.data);
+    if (records_append(path, &line, false, &e) < 0) {
+        (void)compat_say("Error writing to file %s: %s", path, e.text);
+        return 1;
+    }
+    return compat_say(
+        "Job line appended to: %s\nLine: %.*s\nNOTE: If the scheduler is running with "
+        "monitoring enabled, it should pick this up.",
+        path, (int)line.len - 1, line.data);
 }
 
 /* ----------------------------------------------------------------- status */
@@ -317,6 +306,14 @@ status_of(const char *state_file)
 /* ------------------------------------------------------- pause and resume */
 
 static int
+not_paused(const char *state_file, int64_t gpu, const char *word, const struct err *e)
+{
+    (void)compat_say("Failed to update state file '%s' to %s GPU %lld.\n%s", state_file, word,
+                     (long long)gpu, e->text);
+    return 1;
+}
+
+static int
 pause_gpu(const char *state_file, int64_t gpu, bool pause)
 {
     const char *word = pause ? "pause" : "resume";
@@ -325,22 +322,23 @@ pause_gpu(const char *state_file, int64_t gpu, bool pause)
     int n, was;
 
     if (sched_state_read(state_file, &state, &e) < 0)
-        return say(1, "Failed to update state file '%s' to %s GPU %lld.\n%s", state_file, word,
-                   (long long)gpu, e.text);
+        return not_paused(state_file, gpu, word, &e);
     n = count_cards(state_file, &state);
-    if (gpu < 0 || gpu >= n)
-        return say(1, "Error: Invalid GPU ID %lld. Expected 0 to %d.", (long long)gpu, n - 1);
+    if (gpu < 0 || gpu >= n) {
+        (void)compat_say("Error: Invalid GPU ID %lld. Expected 0 to %d.", (long long)gpu,
+                         n - 1);
+        return 1;
+    }
     was = sched_state_pause(state_file, (int)gpu, n, pause, &e);
     if (was < 0)
-        return say(1, "Failed to update state file '%s' to %s GPU %lld.\n%s", state_file, word,
-                   (long long)gpu, e.text);
+        return not_paused(state_file, gpu, word, &e);
     if (was == 1)
         sched_log(&quiet_log, SCHED_WARNING, NULL, "GPU %lld is %s", (long long)gpu,
                   pause ? "paused already" : "not paused");
-    return say(0,
-               "GPU %lld %s request written to state file '%s'.\nThe running scheduler should "
-               "detect this change shortly.",
-               (long long)gpu, word, state_file);
+    return compat_say(
+        "GPU %lld %s request written to state file '%s'.\nThe running scheduler should "
+        "detect this change shortly.",
+        (long long)gpu, word, state_file);
 }
 
 /* ---------------------------------------------------------------- screens */

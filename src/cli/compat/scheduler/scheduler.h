@@ -266,7 +266,6 @@ int sched_ask_jobs(struct client *c, json_t *params, const char *const fields[],
                    int64_t *before, struct err *e);
 /* Jobs that bear the tag and wait or run, as objects; a list of the caller's. NULL with e. */
 json_t *sched_live_jobs(struct client *c, const char *tag, struct err *e);
-bool sched_has_tag(const json_t *job, const char *tag);
 /* Numbered lines, under the title; none: what is said without any. */
 void sched_add_screens(struct buf *out, struct client *c, const char *title, const char *none);
 

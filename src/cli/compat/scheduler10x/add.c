@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "cli/answer.h"
+#include "cli/compat/compat.h"
 #include "cli/compat/records.h"
 #include "cli/compat/scheduler/scheduler.h"
 #include "cli/compat/scheduler10x/scheduler10x.h"
@@ -186,7 +187,7 @@ add_to_queue(const struct x10 *x, const struct x10_job *in)
     drop_rules(&s);
     if (rc < 0)
         return x10_fail("Failed to add job: %s", e.text);
-    return x10_say("✅ Job added with ID: %lld", (long long)id);
+    return compat_say("✅ Job added with ID: %lld", (long long)id);
 }
 
 /* ------------------------------------------------------------- to the file */
@@ -224,7 +225,7 @@ add_to_file(const struct x10 *x, const struct x10_job *in)
     sched_line_add(&line, in->priority, script, fields);
     if (records_append(path, &line, false, &e) < 0)
         return x10_fail("Failed to add job: %s", e.text);
-    return x10_say("✅ Job added to %s", path);
+    return compat_say("✅ Job added to %s", path);
 }
 
 int

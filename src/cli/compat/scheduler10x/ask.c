@@ -7,12 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/parse.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
+#include "cli/compat/compat.h"
 #include "cli/compat/scheduler/scheduler.h"
 #include "cli/compat/scheduler10x/scheduler10x.h"
 #include "wire/client.h"
@@ -21,37 +23,17 @@
 #define PAGE       1000 /* jobs in one answer */
 #define PATH_BYTES 4096
 
-__attribute__((format(printf, 2, 0))) static void
-put(const char *icon, const char *fmt, va_list ap)
-{
-    auto_buf struct buf out = BUF_INIT;
-
-    buf_adds(&out, icon);
-    buf_addv(&out, fmt, ap);
-    buf_addc(&out, '\n');
-    (void)cli_put(&out);
-}
-
 int
 x10_fail(const char *fmt, ...)
 {
+    auto_buf struct buf words = BUF_INIT;
     va_list ap;
 
     va_start(ap, fmt);
-    put("❌ ", fmt, ap);
+    buf_addv(&words, fmt, ap);
     va_end(ap);
+    (void)compat_say("❌ %s", buf_str(&words));
     return 1;
-}
-
-int
-x10_say(const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    put("", fmt, ap);
-    va_end(ap);
-    return cli_output_status();
 }
 
 /* ------------------------------------------------------------- finding it */
@@ -228,8 +210,15 @@ x10_pause(const struct x10 *x, int64_t gpu, bool pause)
         (void)client_call(x->client, pause ? "gpu.pause" : "gpu.resume",
                           json_pack("{s:[I],s:s*}", "gpus", (json_int_t)gpu, "reason", reason),
                           NULL, &e);
-    return x10_say("✅ GPU %lld %sd%s", (long long)gpu, word,
-                   x->about ? "" : " (no scheduler runs here: it holds from the next start)");
+    return compat_say("✅ GPU %lld %sd%s", (long long)gpu, word,
+                      x->about ? ""
+                               : " (no scheduler runs here: it holds from the next start)");
+}
+
+static const json_t *
+tags_of_first(const json_t *found)
+{
+    return json_object_get(json_array_get(json_object_get(found, "jobs"), 0), "tags");
 }
 
 int
@@ -245,13 +234,13 @@ x10_cancel(const struct x10 *x, const char *id)
         return x10_fail("Failed to cancel job %s: there is no such job", id);
     if (client_call(x->client, "jobs", json_pack("{s:[s],s:b}", "select", id, "all", 1), &found,
                     &e) < 0 ||
-        !sched_has_tag(json_array_get(json_object_get(found, "jobs"), 0), x->tag))
+        !answer_has_word(tags_of_first(found), x->tag))
         return x10_fail("Failed to cancel job %s: there is no such job", id);
     if (client_call(x->client, "cancel", json_pack("{s:[s]}", "select", id), &result, &e) < 0)
         return x10_fail("Failed to cancel job %s: %s", id, e.text);
     if (json_array_size(json_object_get(result, "ids")) == 0)
         return x10_fail("Failed to cancel job %s: it has ended already", id);
-    return x10_say("✅ Job %s cancelled", id);
+    return compat_say("✅ Job %s cancelled", id);
 }
 
 int

@@ -155,7 +155,7 @@ sample(void)
     auto_buf struct buf out = BUF_INIT;
 
     x10_config_sample(&out);
-    return x10_say("%.*s", (int)out.len - 1, out.data);
+    return compat_say("%.*s", (int)out.len - 1, out.data);
 }
 
 static int

@@ -80,7 +80,6 @@ void x10_unregister(const char *state_file);
 
 /* "❌ words" to standard output; returns 1. */
 int x10_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-int x10_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Says that there is none to ask, behind these words; returns 1. */
 int x10_nobody(const struct x10 *x, const char *what);

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "cli/compat/compat.h"
 #include "cli/compat/scheduler/scheduler.h"
 #include "cli/compat/scheduler10x/scheduler10x.h"
 
@@ -141,7 +142,7 @@ leave_terminal(struct sched *s)
 {
     auto_close int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-    (void)x10_say("Running in the background, PID %d", (int)getpid());
+    (void)compat_say("Running in the background, PID %d", (int)getpid());
     s->log.quiet = true;
     for (int fd = 0; null_fd >= 0 && fd <= STDERR_FILENO; fd++)
         (void)dup2(null_fd, fd);
@@ -153,14 +154,14 @@ leave_terminal(struct sched *s)
 static int
 on_ready(struct sched *s)
 {
-    (void)x10_say("🚀 Ultra GPU Scheduler v" X10_VERSION " started successfully");
-    (void)x10_say("📊 Managing %d GPUs with %lld workers", __builtin_popcountll(s->managed),
-                  (long long)s->config.running_max);
-    (void)x10_say("📁 Monitoring jobs file: %s",
-                  s->config.jobs_file[0] ? s->config.jobs_file : "Disabled");
-    (void)x10_say("🖥️  Screen mode: %s", s->config.screen ? "Enabled" : "Disabled");
+    (void)compat_say("🚀 Ultra GPU Scheduler v" X10_VERSION " started successfully");
+    (void)compat_say("📊 Managing %d GPUs with %lld workers", __builtin_popcountll(s->managed),
+                     (long long)s->config.running_max);
+    (void)compat_say("📁 Monitoring jobs file: %s",
+                     s->config.jobs_file[0] ? s->config.jobs_file : "Disabled");
+    (void)compat_say("🖥️  Screen mode: %s", s->config.screen ? "Enabled" : "Disabled");
     if (ready_fd < 0)
-        (void)x10_say("Press Ctrl+C to stop");
+        (void)compat_say("Press Ctrl+C to stop");
     x10_register(s->config.state_file);
     if (ready_fd >= 0)
         leave_terminal(s);
@@ -172,7 +173,7 @@ static void
 on_leave(struct sched *s)
 {
     (void)s;
-    (void)x10_say("🛑 Stopping scheduler...");
+    (void)compat_say("🛑 Stopping scheduler...");
 }
 
 /* 0: this is the process that works. 1: it does, in the background; *status. */
@@ -242,8 +243,8 @@ run(const struct x10_config *c, const struct x10_start *o)
             (void)x10_fail("Error: %s", s.failure);
         (void)x10_fail("Failed to start scheduler");
     } else {
-        (void)x10_say("%s", status == 0 ? "✅ Scheduler stopped gracefully"
-                                        : "⚠️  Scheduler shutdown had issues");
+        (void)compat_say("%s", status == 0 ? "✅ Scheduler stopped gracefully"
+                                           : "⚠️  Scheduler shutdown had issues");
         x10_unregister(c->state_file);
     }
     sched_free(&s);

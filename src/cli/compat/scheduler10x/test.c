@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/compat/compat.h"
 #include "cli/compat/scheduler/scheduler.h"
 #include "cli/compat/scheduler10x/scheduler10x.h"
 #include "sys/spawn.h"
@@ -157,7 +158,7 @@ x10_test(bool quick)
     (void)signal(SIGINT, SIG_IGN);
     if (!mkdtemp(dir))
         return x10_fail("Error: cannot make the folder %s: %s", dir, strerror(errno));
-    (void)x10_say("🧪 Running %s tests", quick ? "quick" : "all");
+    (void)compat_say("🧪 Running %s tests", quick ? "quick" : "all");
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
         struct err e = {0};
 
@@ -165,13 +166,13 @@ x10_test(bool quick)
             continue;
         n++;
         if (tests[i].run(dir, &e) == 0) {
-            (void)x10_say("✅ %s", tests[i].name);
+            (void)compat_say("✅ %s", tests[i].name);
         } else {
             failed++;
             (void)x10_fail("%s: %s", tests[i].name, e.text);
         }
     }
     (void)nftw(dir, on_entry, FOLDERS, FTW_DEPTH | FTW_PHYS);
-    (void)x10_say("%d of %d passed", n - failed, n);
+    (void)compat_say("%d of %d passed", n - failed, n);
     return failed ? 1 : 0;
 }
