@@ -1,6 +1,6 @@
-/* The table of jobs and their lines. One hash table by id; each job's single tree entry is in
- * the tree of the place where it belongs: its kind's line, those that wait for a time, parked,
- * held, active, ended. Fed by the daemon, read by plan.c; decides nothing about cards. */
+/* The table of jobs. One hash table by id; each job's single tree entry is in the tree of the
+ * place where it belongs: its kind's line (kinds.c), those that wait for a time, parked, held,
+ * active, ended. Fed by the daemon, read by plan.c; decides nothing about cards. */
 #include "core/queue.h"
 
 #include <bsd/sys/tree.h>
@@ -9,6 +9,8 @@
 
 #include "base/err.h"
 #include "core/array.h"
+#include "core/kinds.h"
+#include "core/waiting.h"
 
 /* RB_GENERATE_STATIC needs BSD's __unused, which glibc does not have. */
 #define TREE_FN static __attribute__((unused))
@@ -33,39 +35,20 @@ struct job_ids {
     struct job *rbh_root;
 };
 
-/* How many of a user's jobs and tasks wait; by uid, ascending. */
-struct waiting {
-    uint32_t uid;
-    int64_t n;
-};
-
 struct queue {
     struct job **buckets; /* by id */
     size_t n_buckets, n;
     size_t counts[JOB_STATES];
     struct job_later later;
     struct job_ids ids[PLACES]; /* held, parked, active, ended */
-    struct kind **kinds;
-    size_t n_kinds, cap_kinds;
-    struct kind **kind_buckets; /* by hash of what makes the kind */
-    size_t n_kind_buckets;
-    uint64_t max_order;
-    struct waiting *waiting;
-    size_t n_waiting, cap_waiting;
-    int64_t total_waiting, held_waiting; /* of the first, how many are held */
+    struct kinds kinds;
+    struct waiting waiting;
 };
 
 static int
 compare_u64(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
-}
-
-static int
-compare_line(const struct job *a, const struct job *b)
-{
-    int c = compare_u64(a->order, b->order);
-    return c ? c : compare_u64(a->id, b->id);
 }
 
 static int
@@ -81,7 +64,6 @@ compare_ids(const struct job *a, const struct job *b)
     return compare_u64(a->id, b->id);
 }
 
-RB_GENERATE_INTERNAL(job_line, job, entry, compare_line, TREE_FN)
 RB_GENERATE_INTERNAL(job_later, job, entry, compare_later, TREE_FN)
 RB_GENERATE_INTERNAL(job_ids, job, entry, compare_ids, TREE_FN)
 
@@ -114,180 +96,6 @@ jobs_grow(struct queue *q)
     free(old);
 }
 
-/* Kinds. */
-
-/* What makes a kind. No padding: it is hashed and compared by words. */
-struct kind_key {
-    struct demand demand;
-    int64_t span_ms;
-    uint32_t uid;
-    int32_t priority;
-    int64_t preemptible;
-};
-_Static_assert(sizeof(struct kind_key) == sizeof(struct demand) + 24, "no hidden padding");
-
-static struct kind_key
-key_of(const struct job *job)
-{
-    return (struct kind_key){job->req.demand, job->span_ms, job->uid, job->req.priority,
-                             job->req.preemptible};
-}
-
-static bool
-kind_has_key(const struct kind *k, const struct kind_key *key)
-{
-    return k->uid == key->uid && k->priority == key->priority && k->span_ms == key->span_ms &&
-           k->preemptible == (key->preemptible != 0) &&
-           memcmp(&k->demand, &key->demand, sizeof key->demand) == 0;
-}
-
-static uint64_t
-kind_hash(const struct kind_key *key)
-{
-    uint64_t words[sizeof *key / 8];
-    _Static_assert(sizeof *key % 8 == 0, "a kind is hashed by words");
-    memcpy(words, key, sizeof *key);
-    uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t i = 0; i < sizeof words / 8; i++) {
-        h = (h ^ words[i]) * UINT64_C(0xff51afd7ed558ccd);
-        h ^= h >> 32;
-    }
-    return h;
-}
-
-static struct kind **
-kind_slot(const struct queue *q, const struct kind_key *key)
-{
-    struct kind **p = &q->kind_buckets[kind_hash(key) & (q->n_kind_buckets - 1)];
-    while (*p && !kind_has_key(*p, key))
-        p = &(*p)->hash_next;
-    return p;
-}
-
-static struct kind **
-slot_of_kind(const struct queue *q, const struct kind *k)
-{
-    const struct kind_key key = {k->demand, k->span_ms, k->uid, k->priority, k->preemptible};
-    return kind_slot(q, &key);
-}
-
-static void
-kinds_grow(struct queue *q)
-{
-    free(q->kind_buckets);
-    q->n_kind_buckets *= 2;
-    q->kind_buckets = xcalloc(q->n_kind_buckets, sizeof(struct kind *));
-    for (size_t i = 0; i < q->n_kinds; i++) {
-        struct kind *k = q->kinds[i];
-        k->hash_next = NULL;
-        *slot_of_kind(q, k) = k;
-    }
-}
-
-static struct kind *
-kind_of(struct queue *q, const struct job *job)
-{
-    const struct kind_key key = key_of(job);
-    struct kind **slot = kind_slot(q, &key);
-    if (*slot)
-        return *slot;
-    struct kind *k = xcalloc(1, sizeof *k);
-    k->demand = job->req.demand;
-    k->uid = job->uid;
-    k->priority = job->req.priority;
-    k->span_ms = job->span_ms;
-    k->preemptible = job->req.preemptible;
-    k->slot = q->n_kinds;
-    *slot = k;
-    if (q->n_kinds == q->cap_kinds) {
-        q->cap_kinds = q->cap_kinds ? q->cap_kinds * 2 : 16;
-        q->kinds = xrealloc(q->kinds, q->cap_kinds * sizeof(struct kind *));
-    }
-    q->kinds[q->n_kinds++] = k;
-    if (q->n_kinds > q->n_kind_buckets)
-        kinds_grow(q);
-    return k;
-}
-
-static void
-kind_drop(struct queue *q, struct kind *k)
-{
-    *slot_of_kind(q, k) = k->hash_next;
-    struct kind *last = q->kinds[--q->n_kinds];
-    q->kinds[k->slot] = last;
-    last->slot = k->slot;
-    free(k);
-}
-
-static void
-line_insert(struct queue *q, struct job *job)
-{
-    struct kind *k = kind_of(q, job);
-    RB_INSERT(job_line, &k->line, job);
-    if (!k->head || compare_line(job, k->head) < 0)
-        k->head = job;
-    k->n++;
-    job->kind = k;
-}
-
-/* The line stays, even if that was its last job: drop_if_empty. */
-static struct kind *
-line_remove(struct job *job)
-{
-    struct kind *k = job->kind;
-    if (!k)
-        err_abort("job %u stands in a line and in none", job->id);
-    if (k->head == job)
-        k->head = RB_NEXT(job_line, &k->line, job);
-    RB_REMOVE(job_line, &k->line, job);
-    job->kind = NULL;
-    k->n--;
-    return k;
-}
-
-static void
-drop_if_empty(struct queue *q, struct kind *k)
-{
-    if (k && k->n == 0)
-        kind_drop(q, k);
-}
-
-/* Those that wait, by user. */
-
-static struct waiting *
-waiting_of(const struct queue *q, uint32_t uid, size_t *at)
-{
-    size_t low = 0, high = q->n_waiting;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (q->waiting[mid].uid < uid)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    *at = low;
-    return low < q->n_waiting && q->waiting[low].uid == uid ? &q->waiting[low] : NULL;
-}
-
-static void
-waiting_add(struct queue *q, uint32_t uid, int64_t n)
-{
-    size_t at;
-    struct waiting *w = n ? waiting_of(q, uid, &at) : NULL;
-    if (n && !w) {
-        if (q->n_waiting == q->cap_waiting) {
-            q->cap_waiting = q->cap_waiting ? q->cap_waiting * 2 : 8;
-            q->waiting = xrealloc(q->waiting, q->cap_waiting * sizeof *q->waiting);
-        }
-        w = &q->waiting[at];
-        memmove(w + 1, w, (q->n_waiting++ - at) * sizeof *w);
-        *w = (struct waiting){uid, 0};
-    }
-    if (w)
-        w->n += n;
-    q->total_waiting += n;
-}
-
 static int32_t
 count_waiting(const struct job *job)
 {
@@ -299,33 +107,31 @@ count_waiting(const struct job *job)
 int64_t
 queue_n_waiting_of(const struct queue *q, uint32_t uid)
 {
-    size_t at;
-    const struct waiting *w = waiting_of(q, uid, &at);
-    return w ? w->n : 0;
+    return waiting_of(&q->waiting, uid);
 }
 
 int64_t
 queue_n_in(const struct queue *q, enum job_state s)
 {
     if (s == JOB_HELD)
-        return q->held_waiting;
-    return s == JOB_PENDING ? q->total_waiting - q->held_waiting : (int64_t)q->counts[s];
+        return q->waiting.held;
+    return s == JOB_PENDING ? q->waiting.total - q->waiting.held : (int64_t)q->counts[s];
 }
 
 bool
 queue_user_waiting(const struct queue *q, size_t i, uint32_t *uid, int64_t *n)
 {
-    if (i >= q->n_waiting)
+    if (i >= q->waiting.n_users)
         return false;
-    *uid = q->waiting[i].uid;
-    *n = q->waiting[i].n;
+    *uid = q->waiting.users[i].uid;
+    *n = q->waiting.users[i].n;
     return true;
 }
 
 int64_t
 queue_n_waiting(const struct queue *q)
 {
-    return q->total_waiting;
+    return q->waiting.total;
 }
 
 /* Filing. */
@@ -348,7 +154,7 @@ static void
 file_at(struct queue *q, struct job *job, enum place place)
 {
     if (place == PLACE_LINE)
-        line_insert(q, job);
+        kinds_insert(&q->kinds, job);
     else if (place == PLACE_LATER)
         RB_INSERT(job_later, &q->later, job);
     else
@@ -358,35 +164,32 @@ file_at(struct queue *q, struct job *job, enum place place)
     q->counts[job->state]++;
     job->filed_waiting = count_waiting(job);
     job->filed_uid = job->uid;
-    waiting_add(q, job->filed_uid, job->filed_waiting);
-    q->held_waiting += job->filed_state == JOB_HELD ? job->filed_waiting : 0;
-    if (job->order > q->max_order)
-        q->max_order = job->order;
+    waiting_add(&q->waiting, job->filed_uid, job->filed_waiting, job->filed_state == JOB_HELD);
 }
 
 /* The trees are left by position, not by key, so the job's fields may have changed. The line
- * that it leaves, for drop_if_empty; or NULL. */
+ * that it leaves, for kinds_drop_if_empty; or NULL. */
 static struct kind *
 unfile_from(struct queue *q, struct job *job)
 {
     struct kind *left = NULL;
     if (job->filed_place == PLACE_LINE)
-        left = line_remove(job);
+        left = kinds_remove(job);
     else if (job->filed_place == PLACE_LATER)
         RB_REMOVE(job_later, &q->later, job);
     else
         RB_REMOVE(job_ids, &q->ids[job->filed_place], job);
     job->filed_place = PLACE_NONE;
     q->counts[job->filed_state]--;
-    waiting_add(q, job->filed_uid, -(int64_t)job->filed_waiting);
-    q->held_waiting -= job->filed_state == JOB_HELD ? job->filed_waiting : 0;
+    waiting_add(&q->waiting, job->filed_uid, -(int64_t)job->filed_waiting,
+                job->filed_state == JOB_HELD);
     return left;
 }
 
 static void
 unfile(struct queue *q, struct job *job)
 {
-    drop_if_empty(q, unfile_from(q, job));
+    kinds_drop_if_empty(&q->kinds, unfile_from(q, job));
 }
 
 struct queue *
@@ -395,8 +198,7 @@ queue_new(void)
     struct queue *q = xcalloc(1, sizeof *q);
     q->n_buckets = BUCKETS_FIRST;
     q->buckets = xcalloc(q->n_buckets, sizeof(struct job *));
-    q->n_kind_buckets = BUCKETS_FIRST;
-    q->kind_buckets = xcalloc(q->n_kind_buckets, sizeof(struct kind *));
+    kinds_init(&q->kinds);
     return q;
 }
 
@@ -411,12 +213,9 @@ queue_free(struct queue *q)
             job_free(job);
         }
     }
-    for (size_t i = 0; i < q->n_kinds; i++)
-        free(q->kinds[i]);
-    free(q->kinds);
-    free(q->kind_buckets);
+    kinds_free(&q->kinds);
     free(q->buckets);
-    free(q->waiting);
+    free(q->waiting.users);
     free(q);
 }
 
@@ -459,7 +258,7 @@ queue_refile(struct queue *q, struct job *job)
     /* A line that it only steps out of keeps what the plan said of it. */
     struct kind *left = unfile_from(q, job);
     file_at(q, job, place_of(job));
-    drop_if_empty(q, left);
+    kinds_drop_if_empty(&q->kinds, left);
 }
 
 void
@@ -467,18 +266,6 @@ queue_reorder(struct queue *q, struct job *job, uint64_t order)
 {
     job->order = order;
     queue_refile(q, job);
-}
-
-void
-queue_requeue(struct queue *q, struct job *job)
-{
-    queue_reorder(q, job, queue_next_order(q));
-}
-
-uint64_t
-queue_next_order(const struct queue *q)
-{
-    return q->max_order + 1;
 }
 
 size_t
@@ -539,19 +326,13 @@ queue_active_next(struct job *job)
 size_t
 queue_n_kinds(const struct queue *q)
 {
-    return q->n_kinds;
+    return q->kinds.n;
 }
 
 struct kind *
 queue_kind(const struct queue *q, size_t i)
 {
-    return q->kinds[i];
-}
-
-struct job *
-kind_next(struct job *job)
-{
-    return RB_NEXT(job_line, NULL, job);
+    return q->kinds.at[i];
 }
 
 /* Listings. The keys are copied out, so that sorting 100,000 jobs does not walk memory. */
@@ -629,30 +410,6 @@ queue_list_in_order(const struct queue *q, uint32_t states, size_t *n)
 
 /* Checking. */
 
-static const char *
-check_kind(const struct kind *k, size_t *in_lines)
-{
-    size_t n = 0;
-    struct job_line line = k->line;
-    struct job *job, *before = NULL;
-    if (k->head != RB_MIN(job_line, &line))
-        return "a kind's head is not the first of its line";
-    RB_FOREACH(job, job_line, &line)
-    {
-        if (before && compare_line(before, job) >= 0)
-            return "a line is out of order";
-        if (job->kind != k || job->state != JOB_PENDING)
-            return "a job stands in a line that is not its own";
-        const struct kind_key key = key_of(job);
-        if (!kind_has_key(k, &key))
-            return "a job stands in the line of another kind";
-        before = job;
-        n++;
-    }
-    *in_lines += n;
-    return n == k->n && n > 0 ? NULL : "a kind's count is wrong";
-}
-
 static size_t
 tree_size(const struct job_ids *tree)
 {
@@ -683,14 +440,12 @@ queue_check(const struct queue *q)
                 return "a job's line and its place disagree";
         }
     }
-    if (waiting != q->total_waiting || held != q->held_waiting || n != q->n ||
+    if (waiting != q->waiting.total || held != q->waiting.held || n != q->n ||
         memcmp(counts, q->counts, sizeof counts) != 0)
         return "the counts are wrong";
-    for (size_t i = 0; i < q->n_kinds; i++) {
-        const char *wrong = check_kind(q->kinds[i], &filed);
-        if (wrong || q->kinds[i]->slot != i)
-            return wrong ? wrong : "a kind is in another's slot";
-    }
+    const char *wrong = kinds_check(&q->kinds, &filed);
+    if (wrong)
+        return wrong;
     struct job_later later = q->later;
     struct job *job;
     RB_FOREACH(job, job_later, &later)

@@ -16,29 +16,9 @@
 #include <stdint.h>
 
 #include "core/job.h"
-#include "core/place.h"
+#include "core/kinds.h"
 
 struct queue;
-
-struct job_line { /* libbsd's RB_HEAD(job_line, job), written out */
-    struct job *rbh_root;
-};
-
-/* A line. Read it; queue.c writes it, plan.c writes blocked and checked. */
-struct kind {
-    struct demand demand;
-    uint32_t uid;
-    int32_t priority;
-    int64_t span_ms; /* what one run is expected to take; 0: not known */
-    bool preemptible;
-    uint32_t n;             /* jobs in it, never 0 */
-    struct job_line line;   /* their tree */
-    struct job *head;       /* the first of it */
-    struct blocked blocked; /* why the head did not start in the last plan */
-    uint64_t checked;       /* ledger generation for which it is known to be feasible; 0 */
-    struct kind *hash_next;
-    size_t slot; /* in the queue's array of kinds */
-};
 
 struct queue *queue_new(void);
 void queue_free(struct queue *q); /* and every job in it */
@@ -49,9 +29,6 @@ struct job *queue_get(const struct queue *q, uint32_t id);
 void queue_refile(struct queue *q, struct job *job);
 /* Gives it this place in its line, and refiles. */
 void queue_reorder(struct queue *q, struct job *job, uint64_t order);
-/* To the back of everything: the largest order so far plus one. */
-void queue_requeue(struct queue *q, struct job *job);
-uint64_t queue_next_order(const struct queue *q); /* for a new job */
 
 size_t queue_n(const struct queue *q);
 size_t queue_count(const struct queue *q, enum job_state s); /* jobs; an array is one */
@@ -84,7 +61,6 @@ struct job **queue_list_in_order(const struct queue *q, uint32_t states, size_t 
 /* Lines, in no order: for (i = 0; i < queue_n_kinds(q); i++) queue_kind(q, i). */
 size_t queue_n_kinds(const struct queue *q);
 struct kind *queue_kind(const struct queue *q, size_t i);
-struct job *kind_next(struct job *job); /* the one behind it in its line, or NULL */
 
 /* Recounts everything; NULL when all is well, else what is not. Slow. */
 const char *queue_check(const struct queue *q);

@@ -7,6 +7,7 @@
 #include "core/array.h"
 #include "core/deps.h"
 #include "core/place.h"
+#include "store/store.h"
 #include "world.h"
 
 static void
@@ -93,7 +94,7 @@ draw_job(struct world *w)
     job->id = w->next_id++;
     job->uid = (uint32_t)draw(w, w->calm ? 1 : USERS);
     job->task = -1;
-    job->order = queue_next_order(w->q);
+    job->order = store_next_order(w->store);
     job->submitted_us = w->now_us;
     job->req.demand = draw_demand(w);
     job->declared_mib = job->req.demand.vram_mib;
@@ -198,7 +199,7 @@ ask_change(struct world *w)
         world_set_span(w, job);
         break;
     default:
-        job->order = 1 + draw(w, queue_next_order(w->q));
+        job->order = 1 + draw(w, store_next_order(w->store));
         break;
     }
     world_say(w, "job %u is edited", job->id);

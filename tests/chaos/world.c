@@ -268,7 +268,7 @@ world_happen(struct world *w, struct job *job, struct job_event *ev)
     if (job_state_is_active(from) && !job_state_is_active(job->state))
         leave_cards(w, job);
     if (from == JOB_COMPLETING && job_goes_last(job))
-        queue_requeue(w->q, job);
+        queue_reorder(w->q, job, store_next_order(w->store));
     else
         queue_refile(w->q, job);
     turn_save(w, job);

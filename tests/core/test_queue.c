@@ -165,8 +165,7 @@ test_order_can_be_changed(void **state)
     struct queue *q = queue_new();
     for (uint32_t id = 1; id <= 4; id++)
         add(q, id, 0, want(1, 1000));
-    assert_int_equal(queue_next_order(q), 5);
-    queue_requeue(q, queue_get(q, 1));
+    queue_reorder(q, queue_get(q, 1), 5);
     struct kind *k = queue_get(q, 1)->kind;
     assert_int_equal(k->head->id, 2);
     queue_reorder(q, queue_get(q, 4), 1);

@@ -1,0 +1,55 @@
+/* How many jobs and tasks wait; see waiting.h. */
+#include "core/waiting.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+/* Where the user is, or belongs. */
+static size_t
+position(const struct waiting *w, uint32_t uid)
+{
+    size_t low = 0, high = w->n_users;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (w->users[mid].uid < uid)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static struct waiting_user *
+find(const struct waiting *w, size_t at, uint32_t uid)
+{
+    return at < w->n_users && w->users[at].uid == uid ? &w->users[at] : NULL;
+}
+
+void
+waiting_add(struct waiting *w, uint32_t uid, int64_t n, bool held)
+{
+    if (n == 0)
+        return;
+    size_t at = position(w, uid);
+    struct waiting_user *user = find(w, at, uid);
+    if (!user) {
+        if (w->n_users == w->cap_users) {
+            w->cap_users = w->cap_users ? w->cap_users * 2 : 8;
+            w->users = xrealloc(w->users, w->cap_users * sizeof *w->users);
+        }
+        user = &w->users[at];
+        memmove(user + 1, user, (w->n_users++ - at) * sizeof *user);
+        *user = (struct waiting_user){uid, 0};
+    }
+    user->n += n;
+    w->total += n;
+    w->held += held ? n : 0;
+}
+
+int64_t
+waiting_of(const struct waiting *w, uint32_t uid)
+{
+    const struct waiting_user *user = find(w, position(w, uid), uid);
+    return user ? user->n : 0;
+}

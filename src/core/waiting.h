@@ -1,0 +1,25 @@
+/* How many jobs and tasks wait, in all and of each user: what limits and the fair share ask.
+ * queue.c keeps it. */
+#ifndef CORE_WAITING_H
+#define CORE_WAITING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct waiting_user {
+    uint32_t uid;
+    int64_t n;
+};
+
+struct waiting {
+    struct waiting_user *users; /* owned; everybody who ever had some, by uid, ascending */
+    size_t n_users, cap_users;
+    int64_t total, held; /* of the first, how many are held */
+};
+
+/* n more, or less. */
+void waiting_add(struct waiting *w, uint32_t uid, int64_t n, bool held);
+int64_t waiting_of(const struct waiting *w, uint32_t uid);
+
+#endif
