@@ -51,10 +51,11 @@ open_lock(const char *path, mode_t mode, struct err *e)
             (void)fchmod(fd, mode);
     }
     if (fd < 0 && errno == EACCES)
-        return err_set(e, ERR_REFUSED,
-                       "the machine's own daemon has this GPU (%s is root's); jobs go to it "
-                       "when no --dir is given",
-                       path);
+        return err_set(
+            e, ERR_REFUSED,
+            "this GPU is the machine's own daemon's (%s is root's), which gets the jobs "
+            "when it runs and no --dir is given: systemctl start berthd",
+            path);
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the card's lock %s", path);
     return fd;
@@ -65,10 +66,16 @@ say_who(int fd, const char *path, struct err *e)
 {
     char who[256];
     ssize_t n = pread(fd, who, sizeof who - 1, 0);
+    struct stat st;
+    bool is_anothers = fstat(fd, &st) == 0 && st.st_uid != geteuid();
+
     who[n > 0 ? n : 0] = '\0';
     who[strcspn(who, "\n")] = '\0';
-    return err_set(e, ERR_REFUSED, "another daemon has this GPU: %s (%s)",
-                   who[0] ? who : "it does not say which", path);
+    return err_set(e, ERR_REFUSED, "another daemon has this GPU: %s (%s)%s",
+                   who[0] ? who : "it does not say which", path,
+                   is_anothers ? "; several users share GPUs by one daemon that root starts: "
+                                 "berthd --system"
+                               : "");
 }
 
 /* A file that only root can have made here: not a second name of one of root's elsewhere. */

@@ -21,6 +21,7 @@
 #define ANSWER_MAX_BYTES                                                                       \
     (256UL * 1024 * 1024) /* whole objects of 100,000 jobs, and then some */
 #define READ_CHUNK (64UL * 1024)
+#define NO_METHOD  (-32601) /* JSON-RPC's */
 
 struct client {
     int fd;
@@ -236,7 +237,10 @@ read_error(json_t *error, struct err *e)
         mapped = err_from_name(kind);
     else if (code >= ERR_FAILED && code <= ERR_TIMED_OUT)
         mapped = (enum err_code)code;
-    err_set(e, mapped, "%s", words ? words : "the daemon refused without words");
+    err_set(e, mapped, "%s%s", words ? words : "the daemon refused without words",
+            code == NO_METHOD ? ": the daemon is of another version than this program; start "
+                                "it again with this one"
+                              : "");
 }
 
 static void

@@ -153,15 +153,19 @@ test_errors_keep_their_kind_and_words(void **state)
     static const struct {
         const char *error;
         enum err_code code;
+        const char *words;
     } cases[] = {
-        {"{\"code\":3,\"message\":\"W\",\"data\":{\"kind\":\"no_job\"}}", ERR_NO_JOB},
-        {"{\"code\":6,\"message\":\"W\"}", ERR_REFUSED},
-        {"{\"code\":-32601,\"message\":\"W\"}", ERR_FAILED},
-        {"{\"code\":5,\"message\":\"W\",\"data\":{\"kind\":\"permission\"}}", ERR_PERMISSION},
+        {"{\"code\":3,\"message\":\"W\",\"data\":{\"kind\":\"no_job\"}}", ERR_NO_JOB, "W"},
+        {"{\"code\":6,\"message\":\"W\"}", ERR_REFUSED, "W"},
+        {"{\"code\":-32602,\"message\":\"W\"}", ERR_FAILED, "W"},
+        {"{\"code\":-32601,\"message\":\"W\"}", ERR_FAILED,
+         "W: the daemon is of another version than this program; start it again with this one"},
+        {"{\"code\":5,\"message\":\"W\",\"data\":{\"kind\":\"permission\"}}", ERR_PERMISSION,
+         "W"},
     };
     struct pair *p = *state;
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         auto_buf struct buf line = BUF_INIT;
         struct err e = {0};
 
@@ -169,7 +173,7 @@ test_errors_keep_their_kind_and_words(void **state)
         say(p, buf_str(&line));
         assert_int_equal(client_call(p->client, "m", NULL, NULL, &e), -1);
         assert_int_equal(e.code, cases[i].code);
-        assert_string_equal(e.text, "W");
+        assert_string_equal(e.text, cases[i].words);
     }
 }
 

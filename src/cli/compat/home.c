@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <jansson.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -205,23 +206,45 @@ open_named(struct compat_link *l, const struct compat_home *home, struct err *e)
     return l->client ? 0 : -1;
 }
 
-/* The machine's, or the user's. A socket with nobody behind it is that of a daemon that died
- * and is being started again: it has this user's jobs, and the cards. One of a single user
- * would not serve the others. */
 static struct client *
 connect_shared(const struct compat_link *l, bool system)
 {
-    struct client *c = NULL;
+    return system ? client_connect(PLACES_SYSTEM_SOCKET, NULL)
+                  : connect_machine_or_own(&l->cli);
+}
 
-    for (int i = 0; i < REVIVE_TRIES && !c; i++) {
-        if (i > 0)
-            poll(NULL, 0, AGAIN_MS);
-        c = system ? client_connect(PLACES_SYSTEM_SOCKET, NULL)
-                   : connect_machine_or_own(&l->cli);
-        if (access(PLACES_SYSTEM_SOCKET, F_OK) < 0)
-            break;
+/* Front ends take signals between their steps. */
+static bool
+is_told_to_stop(void)
+{
+    sigset_t set;
+
+    return sigpending(&set) == 0 &&
+           (sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGTERM) == 1 ||
+            sigismember(&set, SIGHUP) == 1);
+}
+
+/* The machine's, or the user's; none is no error. A socket with nobody behind it is that of a
+ * daemon that died and is being started again: it has this user's jobs, and the cards. One of
+ * a single user would not serve the others. */
+static int
+open_shared(struct compat_link *l, bool system, struct err *e)
+{
+    l->client = connect_shared(l, system);
+    for (int i = 0; !l->client && access(PLACES_SYSTEM_SOCKET, F_OK) == 0; i++) {
+        if (i == REVIVE_TRIES) {
+            cli_say("it has not come back; going on without it");
+            return 0;
+        }
+        if (i == 0)
+            cli_say("nobody answers at %s; waiting %d s for the daemon of this machine",
+                    PLACES_SYSTEM_SOCKET, REVIVE_TRIES * AGAIN_MS / 1000);
+        poll(NULL, 0, AGAIN_MS);
+        if (is_told_to_stop())
+            return err_set(e, ERR_FAILED, "stopped while the daemon of this machine is away");
+        l->client = connect_shared(l, system);
     }
-    return c;
+    return 0;
 }
 
 int
@@ -240,8 +263,8 @@ compat_link_open(struct compat_link *l, const struct compat_home *home, struct e
     l->client = connect_left(l, &with);
     if (l->client)
         return 0;
-    if (!with.sim)
-        l->client = connect_shared(l, home->system);
+    if (!with.sim && open_shared(l, home->system, e) < 0)
+        return -1;
     if (!l->client)
         return open_own_or_join(l, &with, e);
     /* When that restarts it is awaited: jobs that it has are not to be given to another too. */
@@ -253,9 +276,11 @@ compat_link_open(struct compat_link *l, const struct compat_home *home, struct e
 int
 compat_link_again(struct compat_link *l, struct err *e)
 {
+    int tries = l->cli.socket ? 1 : AGAIN_TRIES; /* there is nothing to start */
+
     client_free(l->client);
     l->client = NULL;
-    for (int i = 0; i < AGAIN_TRIES && !l->client; i++) {
+    for (int i = 0; i < tries && !l->client; i++) {
         /* A daemon that died of a full disk or of memory may find some a moment later. */
         if (i > 0)
             poll(NULL, 0, AGAIN_MS);

@@ -142,17 +142,26 @@ static int
 find_again(struct compat_session *s, struct err *e)
 {
     int64_t until = clock_boot_us() + (s->link.cli.socket ? AWAIT_US : 0);
+    bool waits = false;
 
     while (compat_link_again(&s->link, e) < 0) {
         struct pollfd p = {.fd = s->signals, .events = POLLIN};
 
-        if (e->code != ERR_UNREACHABLE || clock_boot_us() >= until)
+        if (e->code != ERR_UNREACHABLE)
             return -1;
+        if (clock_boot_us() >= until)
+            return waits ? err_prefix(e, "the daemon has not come back") : -1;
+        if (!waits)
+            cli_say("the daemon has gone; its jobs go on. Waiting %d s for it to come back",
+                    AWAIT_US / 1000000);
+        waits = true;
         if (poll(&p, 1, AWAIT_STEP_MS) > 0)
             return err_set(e, ERR_FAILED,
                            "stopped while the daemon is away; its jobs go on, and the same "
                            "command finds them again");
     }
+    if (waits)
+        cli_say("the daemon is back");
     s->listening = false;
     client_listen(s->link.client, on_notify, NULL, s);
     return 0;
