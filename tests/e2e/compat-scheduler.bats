@@ -168,13 +168,17 @@ EOF
     : >jobs.txt
     schedule run --state-interval 1000 --monitor-interval 1000
     wait_for_state '[0.0, 0.0] []'
+    # Both are there when it looks: who pauses a card and then adds a line means it.
+    kill -STOP "$pid_of_run"
     try scheduler.py pause 1
     is 'pause' "$status:$out" "0:GPU 1 pause request written to state file 'gpu_scheduler_state.json'.
 The running scheduler should detect this change shortly."
-    wait_for_output run 'GPU 1 paused'
-    has status "$(scheduler.py status)" '^1       PAUSED         0\.00'
     echo "0,$PWD/job.py,,late,1" >>jobs.txt
+    kill -CONT "$pid_of_run"
     wait_for_output run 'Job 1 queued'
+    has 'first the pause' "$(cat "$ROOT/run.out")" 'GPU 1 paused'
+    has status "$(scheduler.py status)" '^1       PAUSED         0\.00'
+    is 'it waits' "$(cat ran 2>/dev/null)" ''
     try scheduler.py resume 1
     has 'resume' "$out" "^GPU 1 resume request written to state file"
     wait_for_output run 'Job 1 completed'
