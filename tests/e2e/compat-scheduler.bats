@@ -54,6 +54,19 @@ NOTE: If the scheduler is running with monitoring enabled, it should pick this u
     try scheduler.py add x.py --output-file no/such/jobs.txt
     is 'status where it cannot' "$status" 1
     has 'what it says' "$out" '^Error writing to file no/such/jobs.txt: '
+    # What would be read as another job than the one that is meant.
+    cp jobs.txt before
+    for words in '--args=--layers=1,2' '--conda=a,b' "--gpus=0
+0,/x.py" "--args=a
+b"; do
+        try scheduler.py add x.py "$words"
+        has "$words" "$status:$out" "^1:Error writing to file jobs.txt: '"
+    done
+    try scheduler.py add 'x,y.py' --output-file -
+    is 'where the line was to be' "$status:$out:$err" "1::scheduler.py: 'x,y.py' cannot stand in a line, which commas take apart"
+    try scheduler.py add ''
+    is 'no script' "$status:$out" '1:Error writing to file jobs.txt: it has no script'
+    is 'the file' "$(cat jobs.txt)" "$(cat before)"
 }
 
 @test "python scheduler.py works as scheduler.py does; install leaves others' files alone, remove takes out its own" {

@@ -36,19 +36,36 @@ sched_connect(const char *state_file)
     return connect_trusted_at(own);
 }
 
+/* Only the last field keeps its commas; none can hold the end of a line. */
+static int
+check_field(const char *field, const char *apart, struct err *e)
+{
+    if (!field || !strpbrk(field, apart))
+        return 0;
+    return err_set(e, ERR_USAGE, "'%s' cannot stand in a line, which commas take apart", field);
+}
+
 /* Without the empty fields at its end, but two always. */
-void
+int
 sched_line_add(struct buf *out, int64_t priority, const char *script,
-               const char *const fields[3])
+               const char *const fields[3], struct err *e)
 {
     int last = 2;
 
+    if (!*script)
+        return err_set(e, ERR_USAGE, "it has no script");
+    if (check_field(script, ",\r\n", e) < 0)
+        return -1;
     while (last >= 0 && (!fields[last] || !fields[last][0]))
         last--;
     buf_addf(out, "%lld,%s", (long long)priority, script);
-    for (int i = 0; i <= last; i++)
+    for (int i = 0; i <= last; i++) {
+        if (check_field(fields[i], i < 2 ? ",\r\n" : "\r\n", e) < 0)
+            return -1;
         buf_addf(out, ",%s", fields[i] ? fields[i] : "");
+    }
     buf_addc(out, '\n');
+    return 0;
 }
 
 static const char *

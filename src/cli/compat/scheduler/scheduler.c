@@ -201,11 +201,11 @@ add(const struct pyarg_value *v)
     const char *const fields[] = {v[ADD_CONDA].text, v[ADD_ARGS].text, v[ADD_GPUS].text};
     auto_buf struct buf line = BUF_INIT;
     struct err e = {0};
+    int rc = sched_line_add(&line, v[ADD_PRIORITY].i, v[ADD_SCRIPT].text, fields, &e);
 
-    sched_line_add(&line, v[ADD_PRIORITY].i, v[ADD_SCRIPT].text, fields);
     if (strcmp(path, "-") == 0)
-        return cli_put(&line);
-    if (records_append(path, &line, false, &e) < 0) {
+        return rc < 0 ? compat_fail(1, "scheduler.py", "%s", e.text) : cli_put(&line);
+    if (rc < 0 || records_append(path, &line, false, &e) < 0) {
         (void)compat_say("Error writing to file %s: %s", path, e.text);
         return 1;
     }

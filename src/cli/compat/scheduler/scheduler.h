@@ -257,9 +257,10 @@ void sched_allocations(const json_t *gpus, double (*need_of)(void *ctx, int64_t 
 struct client;
 /* The daemon of the scheduler that drives this state file; NULL: there is none. */
 struct client *sched_connect(const char *state_file);
-/* "0,script,conda,args,gpus" from the last three fields, of which any may be NULL. */
-void sched_line_add(struct buf *out, int64_t priority, const char *script,
-                    const char *const fields[3]);
+/* "0,script,conda,args,gpus" from the last three fields, of which any may be NULL. -1: what
+ * would be read as something else. */
+int sched_line_add(struct buf *out, int64_t priority, const char *script,
+                   const char *const fields[3], struct err *e);
 /* What params (stolen) select, as objects with just these fields, which a NULL ends, added to
  * all; *before, of a page: what to ask with for the jobs before them, 0: there are none. */
 int sched_ask_jobs(struct client *c, json_t *params, const char *const fields[], json_t *all,

@@ -192,25 +192,11 @@ add_to_queue(const struct x10 *x, const struct x10_job *in)
 
 /* ------------------------------------------------------------- to the file */
 
-/* A line has nothing to put commas or line breaks in. */
-static const char *
-unfit_field(const struct x10_job *in)
-{
-    const char *const fields[] = {in->script, in->conda, in->args};
-
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (fields[i] && strpbrk(fields[i], ",\r\n"))
-            return fields[i];
-    }
-    return in->gpus && strpbrk(in->gpus, "\r\n") ? in->gpus : NULL;
-}
-
 static int
 add_to_file(const struct x10 *x, const struct x10_job *in)
 {
     const char *path = x->about ? answer_str(x->about, "jobs_file") : x->jobs_file;
     const char *const fields[] = {in->conda, in->args, in->gpus};
-    const char *unfit = unfit_field(in);
     auto_free char *script = x10_whole_path(in->script);
     auto_buf struct buf line = BUF_INIT;
     struct err e = {0};
@@ -218,11 +204,9 @@ add_to_file(const struct x10 *x, const struct x10_job *in)
     if (!*path)
         return x10_fail("Failed to add job: the scheduler follows no jobs file; "
                         "'--output queue' hands the job to it");
-    if (unfit)
-        return x10_fail("Failed to add job: '%s' cannot stand in a line, which commas take "
-                        "apart; '--output queue' hands the job to the scheduler",
-                        unfit);
-    sched_line_add(&line, in->priority, script, fields);
+    if (sched_line_add(&line, in->priority, script, fields, &e) < 0)
+        return x10_fail(
+            "Failed to add job: %s; '--output queue' hands the job to the scheduler", e.text);
     if (records_append(path, &line, false, &e) < 0)
         return x10_fail("Failed to add job: %s", e.text);
     return compat_say("✅ Job added to %s", path);
