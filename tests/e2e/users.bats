@@ -68,11 +68,14 @@ DESCRIBE='id; umask; ulimit -a; ulimit -Ha; pwd; grep -E "^(Uid|Gid|Groups|Cap|N
 }
 
 @test "the machine's simulated cards are for every user's jobs, which share their memory" {
-    start_system
-    for user in "$ALICE" "$BOB"; do
-        as "$user" berth submit --vram 8G --wait -- berth simjob --vram 6000 --hold 0.5
-        is "the peak of $user's job" "$(as "$user" berth show @ --json | json jobs.0.peak_mib.0)" 6000
+    start_system --sim 1x24G
+    as "$ALICE" berth submit --vram 8G -- berth simjob --vram 6000 --hold 1000
+    as "$BOB" berth submit --vram 8G -- berth simjob --vram 6000 --hold 1000
+    for id in 1 2; do
+        "$E2E/await" until "$LIMIT" "berth show $id --json" jobs.0.peak_mib.0 6000
     done
+    is "what both use" "$(berth gpus --json | json gpus.0.used_mib)" 12000
+    berth cancel all
 }
 
 @test "root's jobs run as root, and a job cannot get back to root" {
