@@ -1,0 +1,74 @@
+/* What server.c, server_client.c and server_rpc.c share. */
+#ifndef DAEMON_SERVER_PRIV_H
+#define DAEMON_SERVER_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "daemon/event_filter.h"
+#include "wire/frame.h"
+
+#define UNREAD_MAX ((size_t)256 << 20) /* bytes a client may leave unread */
+
+struct reply {
+    struct buf text; /* the whole line */
+    char *id;        /* as JSON, to make an error of it when the commit fails */
+    bool changes;    /* says that something has been made durable */
+};
+
+struct client {
+    struct client *next, *prev;
+    struct server *server;
+    uv_pipe_t pipe;
+    uid_t uid;
+    pid_t pid;
+    bool admin;
+    bool paused;      /* its user has had his share of our time for now */
+    int64_t since_us; /* boot clock: when it connected */
+    int64_t kept;     /* bytes of it, as peers.c knows */
+    struct frame in;
+    struct buf unsent; /* what has come since the write that is under way began */
+    struct reply *held;
+    int n_held, cap_held;
+    bool following;
+    struct event_filter filter;
+    bool closing;
+};
+
+struct server {
+    struct daemon *daemon;
+    struct listener *listener;
+    struct peers *peers;
+    uv_timer_t resume;
+    struct client *clients;
+    int n_clients;
+    int64_t turned_away, turned_away_us; /* how many, and when the last (boot clock) */
+    bool closing;
+};
+
+/* ---------------------------------------------------------------- server.c */
+
+/* One more that was hung up on. */
+void server_count_turned_away(struct server *s);
+
+/* --------------------------------------------------------- server_client.c */
+
+void client_read(struct client *c); /* from now on */
+/* Takes the bytes; drops a client that leaves too many unread. */
+void client_send(struct client *c, struct buf *bytes);
+void client_drop(struct client *c);
+size_t client_unread(const struct client *c); /* bytes */
+
+/* ------------------------------------------------------------ server_rpc.c */
+
+/* Serves a request. The answer is held. */
+void rpc_handle_line(struct client *c, const char *line, size_t len);
+/* An error as a whole line; id as JSON. */
+void rpc_write_error(struct buf *out, const char *id, int code, const char *kind,
+                     const char *text);
+
+#endif

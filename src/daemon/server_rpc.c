@@ -1,0 +1,190 @@
+/* JSON-RPC 2.0 on a client's line: a request is answered by its method, at once or with a
+ * ticket later. Every answer is held until the turn is durable (server_release). The methods
+ * are in method_*.c and named in methods.c. */
+#include <jansson.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "daemon/daemon.h"
+#include "daemon/methods.h"
+#include "daemon/server.h"
+#include "daemon/server_priv.h"
+#include "daemon/turn.h"
+
+#define LARGE_BYTES        ((size_t)8 << 20)
+#define RPC_PARSE_ERROR    -32700
+#define RPC_BAD_REQUEST    -32600
+#define RPC_UNKNOWN_METHOD -32601
+
+struct ticket {
+    struct client *client;
+    char *id;
+};
+
+static struct reply *
+hold(struct client *c, char *id, bool changes)
+{
+    if (c->n_held == c->cap_held) {
+        c->cap_held = c->cap_held ? c->cap_held * 2 : 4;
+        c->held = xrealloc(c->held, (size_t)c->cap_held * sizeof *c->held);
+    }
+    struct reply *r = &c->held[c->n_held++];
+    *r = (struct reply){.text = BUF_INIT, .id = id, .changes = changes};
+    turn_touch(c->server->daemon);
+    return r;
+}
+
+void
+rpc_write_error(struct buf *out, const char *id, int code, const char *kind, const char *text)
+{
+    struct jsonw w;
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "jsonrpc", "2.0");
+    jsonw_key(&w, "id");
+    jsonw_raw(&w, id, strlen(id));
+    jsonw_key(&w, "error");
+    jsonw_object(&w);
+    jsonw_kint(&w, "code", code);
+    jsonw_kstr(&w, "message", text);
+    if (kind) {
+        jsonw_key(&w, "data");
+        jsonw_object(&w);
+        jsonw_kstr(&w, "kind", kind);
+        jsonw_end_object(&w);
+    }
+    jsonw_end_object(&w);
+    jsonw_end_object(&w);
+    buf_addc(out, '\n');
+}
+
+static void
+write_result(struct buf *out, const char *id, const char *result, size_t n)
+{
+    buf_reserve(out, n + 64);
+    buf_adds(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    buf_adds(out, id);
+    buf_adds(out, ",\"result\":");
+    buf_add(out, result, n);
+    buf_adds(out, "}\n");
+}
+
+/* An id is a string, a number or null; anything else is answered as null. */
+static char *
+id_text(const json_t *id)
+{
+    char *text = NULL;
+    if (json_is_string(id) || json_is_integer(id))
+        text = json_dumps(id, JSON_ENCODE_ANY | JSON_COMPACT);
+    return text ? text : xstrdup("null");
+}
+
+static void
+answer_protocol_error(struct client *c, const json_t *id, int code, const char *text)
+{
+    struct reply *r = hold(c, id_text(id), false);
+    rpc_write_error(&r->text, r->id, code, "usage", text);
+}
+
+static void
+call_method(struct client *c, const struct method *m, const json_t *id, json_t *params)
+{
+    struct caller caller = {.client = c,
+                            .uid = c->uid,
+                            .pid = c->pid,
+                            .admin = c->admin,
+                            .since_us = c->since_us,
+                            .id = id};
+    auto_buf struct buf result = BUF_INIT;
+    struct jsonw w;
+    struct err e = {0};
+    jsonw_init(&w, &result);
+    c->server->daemon->caller = &caller;
+    int rc = m->run(c->server->daemon, &caller, params, &w, &e);
+    c->server->daemon->caller = NULL;
+    if (rc == METHOD_LATER)
+        return;
+    if (rc == 0 && result.len > UNREAD_MAX)
+        rc = err_set(&e, ERR_REFUSED,
+                     "the answer would have %zu MiB, and %zu is the most; ask for fewer jobs",
+                     result.len >> 20, UNREAD_MAX >> 20);
+    struct reply *r = hold(c, id_text(id), m->changes && rc == 0);
+    if (rc == 0)
+        write_result(&r->text, r->id, buf_str(&result), result.len);
+    else
+        rpc_write_error(&r->text, r->id, err_exit_status(e.code), err_name(e.code), e.text);
+}
+
+void
+rpc_handle_line(struct client *c, const char *line, size_t len)
+{
+    json_error_t je;
+    json_t *root = json_loadb(line, len, 0, &je);
+    if (!root) {
+        auto_free char *text = xasprintf("not JSON: %s (byte %d)", je.text, je.position);
+        answer_protocol_error(c, NULL, RPC_PARSE_ERROR, text);
+        return;
+    }
+    const json_t *id = json_object_get(root, "id");
+    const char *name = json_string_value(json_object_get(root, "method"));
+    json_t *params = json_object_get(root, "params");
+    const struct method *m = name ? methods_find(name) : NULL;
+    if (!json_is_object(root) || !name || (params && !json_is_object(params)))
+        answer_protocol_error(c, id, RPC_BAD_REQUEST,
+                              "a request is {\"id\", \"method\": name, \"params\": {...}}");
+    else if (!m)
+        answer_protocol_error(c, id, RPC_UNKNOWN_METHOD, "no such method");
+    else
+        call_method(c, m, id, params);
+    json_decref(root);
+    /* The C library would keep for good what a jobs file of 100,000 lines needed for a moment.
+     */
+    if (len >= LARGE_BYTES)
+        malloc_trim(0);
+}
+
+struct ticket *
+server_ticket(struct caller *c)
+{
+    struct ticket *t = xcalloc(1, sizeof *t);
+    t->client = c->client;
+    t->id = id_text(c->id);
+    return t;
+}
+
+void
+server_answer(struct ticket *t, const char *result_json)
+{
+    struct reply *r = hold(t->client, TAKE(t->id), false);
+    write_result(&r->text, r->id, result_json, strlen(result_json));
+    ticket_free(t);
+}
+
+void
+server_refuse(struct ticket *t, const struct err *why)
+{
+    struct reply *r = hold(t->client, TAKE(t->id), false);
+    rpc_write_error(&r->text, r->id, err_exit_status(why->code), err_name(why->code),
+                    why->text);
+    ticket_free(t);
+}
+
+void
+ticket_free(struct ticket *t)
+{
+    if (!t)
+        return;
+    free(t->id);
+    free(t);
+}
+
+bool
+ticket_is_of(const struct ticket *t, const struct client *client)
+{
+    return t->client == client;
+}
