@@ -349,6 +349,12 @@ LINES
     rm gpusched_logs/journal.jsonl
     sched jobs.txt --sim 1
     is 'times run' "$(wc -l <ran)" 7
+    # Also when --fresh dies between its journal and the daemon, which remembers the last run.
+    BERTH_CRASH_AT=gpusched-noted sched jobs.txt --sim 1 --fresh
+    is 'status of the run that died' "$status" 137
+    is 'lines in its journal' "$(wc -l <gpusched_logs/journal.jsonl)" 2
+    sched jobs.txt --sim 1
+    is 'times run' "$(wc -l <ran)" 9
 }
 
 @test "D21 a job of a gpusched that was killed goes on, is found again, and its code is known" {

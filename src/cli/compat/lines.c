@@ -190,6 +190,15 @@ compat_send(struct compat_session *s, const struct compat_file *f, struct compat
 }
 
 int
+compat_forget(struct compat_session *s, const struct compat_file *f, struct err *e)
+{
+    return compat_call(s, "file.sync",
+                       json_pack("{s:s,s:[],s:b,s:b,s:s,s:i,s:[]}", "path", f->path, "jobs",
+                                 "part", 1, "fresh", 1, "cwd", "/", "umask", 0, "env"),
+                       NULL, e);
+}
+
+int
 compat_clear(struct compat_session *s, const struct compat_file *f, struct err *e)
 {
     if (compat_send(s, f, NULL, 0, e) < 0 && e->code != ERR_NO_SPACE)

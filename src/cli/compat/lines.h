@@ -62,6 +62,8 @@ int compat_sync(struct compat_session *s, const struct compat_file *f,
 /* That and nothing more: no events are taken, and nothing is found. */
 int compat_send(struct compat_session *s, const struct compat_file *f,
                 struct compat_line *lines, size_t n, struct err *e);
+/* What has ended is as if it had never been; what waits or runs goes on. */
+int compat_forget(struct compat_session *s, const struct compat_file *f, struct err *e);
 /* None of them waits any more. On a full disk they do, but start no more than without them. */
 int compat_clear(struct compat_session *s, const struct compat_file *f, struct err *e);
 /* What the daemon knows of these lines from before, which changes nothing there: known is

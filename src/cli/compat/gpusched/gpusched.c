@@ -131,6 +131,19 @@ interrupt(struct gpusched *g)
     return compat_fail(err_exit_status(e.code), "gpusched", "%s", e.text);
 }
 
+/* What an earlier run made of the lines. Without a journal nothing is over, and the daemon is
+ * to forget its part before one names them: were we killed in between, the next run would take
+ * the lines for begun and the daemon's old ends for theirs. */
+static int
+take_up(struct gpusched *g, struct err *e)
+{
+    const struct compat_file file = gs_file(g);
+
+    if (!g->anew)
+        return gs_recall(g, e);
+    return compat_forget(&g->session, &file, e) < 0 && e->code != ERR_NO_SPACE ? -1 : 0;
+}
+
 /* Its jobs and its queue are the daemon's and go on. */
 static int
 leave(struct gpusched *g, int number)
@@ -291,7 +304,7 @@ begin(struct gpusched *g)
     }
     say_cards(g);
     /* What was executed before we followed is seen by looking. */
-    if (gs_recall(g, &e) < 0 || gs_tick(g, &e) < 0 || gs_look_at_running(g, &e) < 0) {
+    if (take_up(g, &e) < 0 || gs_tick(g, &e) < 0 || gs_look_at_running(g, &e) < 0) {
         gs_flush(g);
         return compat_fail(err_exit_status(e.code), "gpusched", "%s", e.text);
     }

@@ -126,6 +126,7 @@ struct gpusched {
     int64_t next_no;
     struct buf journal; /* lines to be written */
     bool journal_broken;
+    bool anew;          /* it is the first run, or --fresh, or somebody took the journal away */
     int64_t journal_us; /* when it was last written before this run, wall time; 0: never */
     char *journal_path, *board_path, *log_root, *sync_path;
     struct buf out; /* lines to be printed */

@@ -119,6 +119,7 @@ gs_journal_load(struct gpusched *g, struct err *e)
         return err_errno(e, ERR_FAILED, errno, "cannot write %s", g->journal_path);
     if (records_load(g->journal_path, &r, e) < 0)
         return -1;
+    g->anew = r.n == 0;
     for (size_t i = 0; i < r.n; i++)
         fold(g, r.at[i].value);
     records_free(&r);

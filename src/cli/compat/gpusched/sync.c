@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/crash.h"
 #include "base/err.h"
 #include "cli/answer.h"
 #include "cli/compat/gpusched/gpusched.h"
@@ -216,6 +217,7 @@ gs_sync(struct gpusched *g, struct err *e)
     drop_infeasible(g);
     /* Numbers and skips are in the journal before anything can start. */
     gs_flush(g);
+    crash_point("gpusched-noted");
     g->sync_due = false; /* what comes meanwhile may ask for it again */
     if (compat_sync(&g->session, &file, lines, choose_lines(g, lines), e) == 0) {
         const char *full = compat_full(&g->session);
