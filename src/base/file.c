@@ -198,19 +198,41 @@ file_lock(const char *path, bool *held, struct err *e)
     return err_set(e, ERR_FAILED, "%s is locked by another process", path);
 }
 
-int
-file_is_locked_at(int dirfd, const char *name, struct err *e)
+/* 1: somebody holds it. In a folder where anybody may make files it must not wait either. */
+static int
+open_locked(int dirfd, const char *name, int *fd, struct err *e)
 {
-    auto_close int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+    struct stat st;
 
-    if (fd < 0 && errno == ENOENT)
+    *fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+    if (*fd < 0 && errno == ENOENT)
         return 0;
-    if (fd < 0)
+    if (*fd < 0 || fstat(*fd, &st) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the lock %s", name);
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_FAILED, "the lock %s is no file", name);
     /* A shared lock for an instant: enough to be refused, and closing gives it back. */
-    if (flock(fd, LOCK_SH | LOCK_NB) == 0)
+    if (flock(*fd, LOCK_SH | LOCK_NB) == 0)
         return 0;
     if (errno == EWOULDBLOCK)
         return 1;
     return err_errno(e, ERR_FAILED, errno, "cannot look at the lock %s", name);
+}
+
+int
+file_is_locked_at(int dirfd, const char *name, struct err *e)
+{
+    auto_close int fd = -1;
+
+    return open_locked(dirfd, name, &fd, e);
+}
+
+int
+file_read_locked_at(int dirfd, const char *name, size_t max, struct buf *out, struct err *e)
+{
+    auto_close int fd = -1;
+    int held = open_locked(dirfd, name, &fd, e);
+
+    buf_clear(out);
+    return held > 0 && read_opened(fd, name, max, out, e) < 0 ? -1 : held;
 }

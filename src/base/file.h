@@ -35,6 +35,10 @@ int file_lock(const char *path, bool *held, struct err *e);
 /* Whether anybody holds a flock on NAME: 1 yes, 0 no (or no such file), -1 error. */
 int file_is_locked_at(int dirfd, const char *name, struct err *e);
 
+/* The same, and then what stands in it: who holds it says so there. */
+int file_read_locked_at(int dirfd, const char *name, size_t max, struct buf *out,
+                        struct err *e);
+
 /* Everything, retrying short writes and EINTR. 0 or -1 with errno. */
 int file_write_all(int fd, const void *bytes, size_t n);
 

@@ -55,10 +55,8 @@ doctor_check_rights(struct doctor *d, const struct places *p)
 static bool
 is_another_daemons(int dir, const char *name, const char *state, struct buf *who)
 {
-    if (file_is_locked_at(dir, name, NULL) <= 0)
+    if (file_read_locked_at(dir, name, WHO_MAX_BYTES, who, NULL) <= 0)
         return false;
-    if (file_read_at(dir, name, WHO_MAX_BYTES, who, NULL) < 0)
-        buf_adds(who, "root's, who does not say more");
     while (who->len > 0 && who->data[who->len - 1] == '\n')
         who->data[--who->len] = '\0';
     const char *its = strstr(buf_str(who), " state ");

@@ -179,9 +179,17 @@ locks_exclude(void **state)
     assert_int_equal(file_is_locked_at(dir_fd, "lock", &e), 1); /* the copy holds it */
     close(copy);
     assert_int_equal(file_is_locked_at(dir_fd, "lock", &e), 0);
+    auto_buf struct buf who = BUF_INIT;
     fd = file_lock("lock", &held, &e);
     assert_true(fd >= 0);
+    assert_int_equal(write(fd, "me", 2), 2);
+    assert_int_equal(file_read_locked_at(dir_fd, "lock", 99, &who, &e), 1);
+    assert_string_equal(buf_str(&who), "me");
     close(fd);
+    assert_int_equal(file_read_locked_at(dir_fd, "lock", 99, &who, &e), 0);
+    assert_int_equal(who.len, 0);
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    assert_int_equal(file_is_locked_at(dir_fd, "pipe", &e), -1); /* and waits for nobody */
     assert_int_equal(file_lock("nowhere/lock", &held, &e), -1);
     assert_false(held);
 }

@@ -136,8 +136,7 @@ holder_of(int dir, const char *lock)
     char *slash;
 
     if (strncmp(lock, LOCK_PREFIX, sizeof LOCK_PREFIX - 1) != 0 ||
-        file_is_locked_at(dir, lock, NULL) <= 0 ||
-        file_read_at(dir, lock, HOLDER_MAX, &text, NULL) < 0)
+        file_read_locked_at(dir, lock, HOLDER_MAX, &text, NULL) <= 0)
         return NULL;
     at = strstr(buf_str(&text), " state ");
     if (!at)
