@@ -515,7 +515,7 @@ count_new(const struct sync *s)
 {
     int64_t n = 0;
     for (size_t i = 0; i < s->n; i++)
-        n += !s->lines[i].known;
+        n += file_is_new(s, &s->lines[i]);
     return n;
 }
 
@@ -524,7 +524,7 @@ new_text(const struct sync *s)
 {
     int64_t n = 0;
     for (size_t i = 0; i < s->n; i++)
-        n += s->lines[i].known ? 0 : admit_text_of(&s->lines[i].req);
+        n += file_is_new(s, &s->lines[i]) ? admit_text_of(&s->lines[i].req) : 0;
     return n;
 }
 

@@ -58,6 +58,16 @@ with_settings()
     try berth submit -- true
     is status "$status" 6
     has words "$err" 'the queue is full: 1 wait, at most 1 may'
+    # Lines that have ended and are to run again are new ones.
+    berth cancel 1
+    line='"command": "true", "hold": true, "line": 1, "again": true'
+    for key in a b; do
+        sync='{"path": "/jobs", "part": true, "cwd": "/", "umask": 18, "env": [], "jobs": '
+        "$E2E/ask.py" file.sync "$sync [{\"key\": \"$key\", $line}]}" >/dev/null
+        berth cancel --all
+    done
+    try "$E2E/ask.py" file.sync "$sync [{\"key\": \"a\", $line}, {\"key\": \"b\", $line}]}"
+    has words "$status:$err" '^1:.*the queue is full: 0 wait, at most 1 may .*2 jobs more'
 }
 
 @test "a time limit above the longest is refused, and a job that names none gets one" {
