@@ -53,7 +53,7 @@ NOTE: If the scheduler is running with monitoring enabled, it should pick this u
 0,$PWD/job.py"
     try scheduler.py add x.py --output-file no/such/jobs.txt
     is 'status where it cannot' "$status" 1
-    has 'what it says' "$out" '^Error writing to file no/such/jobs.txt: '
+    has 'what it says' "$out" '^Error writing to file no/such/jobs.txt: No such file or directory$'
     # What would be read as another job than the one that is meant.
     cp jobs.txt before
     for words in '--args=--layers=1,2' '--conda=a,b' "--gpus=0

@@ -140,15 +140,15 @@ records_append(const char *path, const struct buf *lines, bool sync, struct err 
     char last = '\n';
 
     if (fd < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot open %s", path);
+        return err_errno(e, ERR_FAILED, errno, "%s", path);
     (void)flock(fd, LOCK_EX);
     if (fstat(fd, &st) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot open %s", path);
+        return err_errno(e, ERR_FAILED, errno, "%s", path);
     if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n')
         buf_addc(&text, '\n');
     buf_add(&text, lines->data, lines->len);
     if (file_write_all(fd, text.data, text.len) < 0 || (sync && fsync(fd) < 0)) {
-        (void)err_errno(e, ERR_FAILED, errno, "cannot write %s", path);
+        (void)err_errno(e, ERR_FAILED, errno, "%s", path);
         (void)!ftruncate(fd, st.st_size);
         return -1;
     }

@@ -31,7 +31,7 @@ void records_free(struct records *r); /* what it owns */
 
 /* Whole lines at the end, in one piece among those of others that append so; a last line that
  * was torn off is ended first. With sync they are durable when this returns. All of them, or
- * none when it fails. */
+ * none when it fails, and then the words begin with the path. */
 int records_append(const char *path, const struct buf *lines, bool sync, struct err *e);
 
 /* A whole file, replaced at once; it keeps its permissions and its owner. Follows a link. With

@@ -133,6 +133,18 @@ gs_journal_load(struct gpusched *g, struct err *e)
 
 /* ---------------------------------------------------------------- writing */
 
+static int
+append(const struct gpusched *g, struct err *e)
+{
+    struct err why = {0};
+
+    if (file_mkdirs(g->opt.log_dir, 0777, e) < 0)
+        return -1;
+    if (records_append(g->journal_path, &g->journal, true, &why) < 0)
+        return err_set(e, why.code, "cannot write %s", why.text);
+    return 0;
+}
+
 void
 gs_journal_flush(struct gpusched *g)
 {
@@ -140,8 +152,7 @@ gs_journal_flush(struct gpusched *g)
 
     if (g->journal.len == 0)
         return;
-    if (file_mkdirs(g->opt.log_dir, 0777, &e) == 0 &&
-        records_append(g->journal_path, &g->journal, true, &e) == 0) {
+    if (append(g, &e) == 0) {
         buf_clear(&g->journal);
         g->journal_broken = false;
     } else if (!g->journal_broken) {

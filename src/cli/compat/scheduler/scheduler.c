@@ -205,8 +205,10 @@ add(const struct pyarg_value *v)
 
     if (strcmp(path, "-") == 0)
         return rc < 0 ? compat_fail(1, "scheduler.py", "%s", e.text) : cli_put(&line);
+    if (rc < 0)
+        (void)err_prefix(&e, "%s", path);
     if (rc < 0 || records_append(path, &line, false, &e) < 0) {
-        (void)compat_say("Error writing to file %s: %s", path, e.text);
+        (void)compat_say("Error writing to file %s", e.text);
         return 1;
     }
     return compat_say(

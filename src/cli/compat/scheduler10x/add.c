@@ -208,7 +208,7 @@ add_to_file(const struct x10 *x, const struct x10_job *in)
         return x10_fail(
             "Failed to add job: %s; '--output queue' hands the job to the scheduler", e.text);
     if (records_append(path, &line, false, &e) < 0)
-        return x10_fail("Failed to add job: %s", e.text);
+        return x10_fail("Failed to add job: cannot write %s", e.text);
     return compat_say("✅ Job added to %s", path);
 }
 
