@@ -188,8 +188,8 @@ locks_exclude(void **state)
     close(fd);
     assert_int_equal(file_read_locked_at(dir_fd, "lock", 99, &who, &e), 0);
     assert_int_equal(who.len, 0);
-    assert_int_equal(mkfifo("pipe", 0600), 0);
-    assert_int_equal(file_is_locked_at(dir_fd, "pipe", &e), -1); /* and waits for nobody */
+    assert_int_equal(mkfifo("fifo", 0600), 0);
+    assert_int_equal(file_is_locked_at(dir_fd, "fifo", &e), -1); /* and waits for nobody */
     assert_int_equal(file_lock("nowhere/lock", &held, &e), -1);
     assert_false(held);
 }
