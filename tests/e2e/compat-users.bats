@@ -105,6 +105,19 @@ start_all()
     is "jobs in it" "$(be "$BOB" x10 berth compat scheduler_10x list-jobs | grep -c running)" 1
     is "jobs that run" "$(berth status --json | json counts.RUNNING)" 10
 
+    # A restart with another daemon runs nothing twice; with the same one it goes on.
+    eval "kill -KILL \$pid_of_alice_s1"
+    home=$(home_of "$ALICE")
+    status=0
+    (be "$ALICE" s1 env -u BERTH_SOCKET BERTH_DIR="$home/other" BERTH_SIM=4 \
+        berth compat scheduler start) >"$ROOT/out" 2>&1 || status=$?
+    is "exit status with another daemon" "$status" 6
+    has "its words" "$(cat "$ROOT/out")" "would run twice; .* berth --socket $ROOT/i/berth.sock cancel [0-9]+$"
+    (be "$ALICE" . env -u BERTH_SOCKET berth --dir "$home/other" daemon stop)
+    rm -rf "$home/other"
+    background alice_s1 be "$ALICE" s1 berth compat scheduler start --retries 0
+    wait_for_output alice_s1 "runs already"
+
     kill_daemon
     start_system --sim 4x24G
     open_gate "$ALICE"
@@ -167,4 +180,71 @@ start_all()
     done
     is "what ended how" "$(berth history --json | jq -c '[.jobs[].state] | group_by(.) | map([.[0], length])')" \
         '[["COMPLETED",24],["INFEASIBLE",1]]'
+}
+
+# A view of /run in which the machine's daemon has its usual place, and cards that are not
+# simulated for who reads them in it.
+make_machine()
+{
+    background machine unshare -m sh -c 'mount -t tmpfs -o mode=755 tmpfs /run &&
+        mkdir /run/berth && ln -s "$1/berth.sock" /run/berth/ && echo there && exec sleep 1000' sh "$BERTH_DIR"
+    wait_for_output machine there
+    chmod 1777 "$BERTH_LOCK_DIR"
+    mkdir "$ROOT/smi"
+    cp "$BATS_TEST_DIRNAME/../gpu/fake_smi" "$ROOT/smi/nvidia-smi"
+    echo "0, GPU-$BERTH_E2E_MARK, 24576, 0, 0, 30, A card, 00000000:01:00.0, Default" >"$ROOT/smi/gpus"
+    : >"$ROOT/smi/procs"
+}
+
+# The same as be, in front of no daemon that is named.
+at_machine()
+{
+    local user=$1 home
+    home=$(home_of "$user")
+    umask 027
+    unset BERTH_DIR
+    exec nsenter -t "$pid_of_machine" -m --wd="$home/$2" setpriv --reuid "$user" --regid "$user" \
+        --init-groups env HOME="$home" USER="$user" XDG_RUNTIME_DIR="$home" FAKE_SMI_DIR="$ROOT/smi" \
+        BERTH_NVML=/none BERTH_NVIDIA_SMI="$ROOT/smi/nvidia-smi" "${@:3}"
+}
+
+@test "what a front end's own daemon has is followed there when the machine's comes up, and that is awaited" {
+    local home
+    unshare -m true || skip "no mount namespaces here"
+    make_machine
+    make_files "$ALICE"
+    make_files "$BOB"
+    home=$(home_of "$ALICE")
+    background own at_machine "$ALICE" cq berth compat cudaq run --min-free-mem-mb 1000
+    wait_for_output own Assigning
+    status=0
+    (at_machine "$BOB" cq berth compat cudaq run) >"$ROOT/out" 2>&1 || status=$?
+    is "bob's exit status" "$status" 1
+    has "bob's words" "$(cat "$ROOT/out")" "another daemon has this GPU: $ALICE .*berthd --system"
+
+    start_system
+    kill -KILL "$pid_of_own"
+    background cq at_machine "$ALICE" cq berth compat cudaq run --min-free-mem-mb 1000
+    wait_for_output cq 'No pending'
+    open_gate "$ALICE"
+    "$E2E/await" until "$LIMIT" "jq -s . $home/cq/jobs.jsonl" 0.exit_code 4
+    kill -INT "$pid_of_cq"
+    finish cq
+    is "how often it ran" "$(wc -l <"$home/cq/who")" 1
+    (at_machine "$ALICE" gs berth compat gpusched jobs.txt) >"$ROOT/out" 2>&1 || status=$?
+    is "exit status" "$status" 7
+    is "jobs of the machine's daemon" "$(berth history --json | jq -c '[.jobs[].user]')" "[\"$ALICE\"]"
+
+    kill_daemon
+    background s1 at_machine "$ALICE" s1 berth compat scheduler start
+    wait_for_output s1 "nobody answers at /run/berth/berth.sock; waiting"
+    kill -TERM "$pid_of_s1"
+    finish s1
+    has "the end of s1" "$out" "stopped while the daemon of this machine is away"
+    background bob at_machine "$BOB" gs berth compat gpusched jobs.txt
+    wait_for_output bob "nobody answers"
+    start_system
+    open_gate "$BOB"
+    finish bob
+    is "bob's exit status" "$status" 7
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -18,22 +19,53 @@
 #include "cli/connect.h"
 #include "wire/client.h"
 
+static struct client *
+connect_as(const json_t *owner)
+{
+    const struct cli cli = {.dir = json_string_value(json_object_get(owner, "dir")),
+                            .socket = json_string_value(json_object_get(owner, "socket"))};
+
+    return cli.dir || cli.socket ? connect_daemon(&cli, NULL) : connect_machine_or_own(&cli);
+}
+
 /* The one that the running scheduler names; else the tool's own, if it was left behind. */
 struct client *
 sched_connect(const char *state_file)
 {
     auto_json json_t *owner = sched_owner(state_file);
-    const char *dir = json_string_value(json_object_get(owner, "dir"));
-    const char *socket = json_string_value(json_object_get(owner, "socket"));
     auto_free char *for_dir = xstrdup(state_file);
     auto_free char *own = xasprintf("%s/.berth", dirname(for_dir));
-    const struct cli cli = {.dir = dir, .socket = socket};
 
-    if (owner && !dir && !socket)
-        return connect_machine_or_own(&cli);
-    if (owner)
-        return connect_daemon(&cli, NULL);
-    return connect_trusted_at(own);
+    return owner ? connect_as(owner) : connect_trusted_at(own);
+}
+
+static pid_t
+pid_of(const struct client *c)
+{
+    struct ucred cred;
+    socklen_t size = sizeof cred;
+
+    return getsockopt(client_fd(c), SOL_SOCKET, SO_PEERCRED, &cred, &size) == 0 ? cred.pid : -1;
+}
+
+int
+sched_check_left(const json_t *last, const struct client *now, const char *tag, struct err *e)
+{
+    auto_client struct client *c = last ? connect_as(last) : NULL;
+    auto_json json_t *jobs =
+        c && pid_of(c) != pid_of(now) ? sched_live_jobs(c, tag, NULL) : NULL;
+    auto_buf struct buf ids = BUF_INIT;
+    size_t i;
+    json_t *job;
+
+    json_array_foreach(jobs, i, job)
+        buf_addf(&ids, " %lld", (long long)answer_int(job, "id", 0));
+    if (ids.len == 0)
+        return 0;
+    return err_set(e, ERR_REFUSED,
+                   "jobs of the last run are left with another daemon and would run twice; go "
+                   "on there (BERTH_SOCKET=%s), or cancel them: berth --socket %s cancel%s",
+                   client_path(c), client_path(c), buf_str(&ids));
 }
 
 /* Only the last field keeps its commas; none can hold the end of a line. */

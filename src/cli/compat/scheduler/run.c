@@ -224,12 +224,14 @@ check_screen(struct sched *s)
 }
 
 static int
-begin(struct sched *s, const char *const *settings, struct err *e)
+begin(struct sched *s, const char *const *settings, const json_t *last, struct err *e)
 {
     const struct compat_home home = {.root = s->root, .settings = settings};
 
     check_screen(s);
-    if (compat_open(&s->session, &home, e) < 0 || sched_cards_read(s, e) < 0)
+    if (compat_open(&s->session, &home, e) < 0 ||
+        sched_check_left(last, s->session.link.client, s->tag, e) < 0 ||
+        sched_cards_read(s, e) < 0)
         return -1;
     if (s->config.n_gpus > __builtin_popcountll(s->exist))
         sched_log(&s->log, SCHED_WARNING, NULL, "There are %d GPUs here, not %d",
@@ -297,12 +299,13 @@ sched_start(struct sched *s, const char *const *settings, int (*on_ready)(struct
     struct err e = {0};
     bool held = false;
     auto_close int lock = -1;
+    auto_json json_t *last = NULL;
     int status;
 
     s->started_us = clock_wall_us();
     if (find_places(s, &e) < 0)
         return fail(s, &e);
-    lock = sched_own(s->config.state_file, &held, &e);
+    lock = sched_own(s->config.state_file, &held, &last, &e);
     if (lock < 0 && held)
         err_set(&e, ERR_FAILED,
                 "another scheduler works with %s; it takes what is added to its jobs file",
@@ -310,9 +313,11 @@ sched_start(struct sched *s, const char *const *settings, int (*on_ready)(struct
     if (lock < 0)
         return fail(s, &e);
     s->lock = lock;
-    if (begin(s, settings, &e) < 0 || sched_own_tell(lock, about(s), &e) < 0)
+    if (begin(s, settings, last, &e) < 0 || sched_own_tell(lock, about(s), &e) < 0) {
         status = fail(s, &e);
-    else
+        if (last) /* where its jobs are is to be known the next time too */
+            (void)sched_own_tell(lock, TAKE(last), NULL);
+    } else
         status = on_ready(s);
     s->is_ready = status == 0;
     if (status == 0)

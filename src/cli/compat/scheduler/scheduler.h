@@ -95,9 +95,9 @@ int sched_state_pause(const char *path, int gpu, int n_gpus, bool pause, struct 
 /* How many cards there are for commands that ask no daemon. */
 int sched_count_cards(void);
 
-/* Takes the right to drive a state file. *held: somebody does. The descriptor of the lock, or
- * -1. */
-int sched_own(const char *state_file, bool *held, struct err *e);
+/* Takes the right to drive a state file. *held: somebody does. *last: what the one before said
+ * of itself; NULL, or the caller's. The descriptor of the lock, or -1. */
+int sched_own(const char *state_file, bool *held, json_t **last, struct err *e);
 /* What it says of itself (JSON, stolen), for sched_owner. */
 int sched_own_tell(int lock, json_t *about, struct err *e);
 /* What the one that drives it says of itself; NULL when there is none. */
@@ -257,6 +257,10 @@ void sched_allocations(const json_t *gpus, double (*need_of)(void *ctx, int64_t 
 struct client;
 /* The daemon of the scheduler that drives this state file; NULL: there is none. */
 struct client *sched_connect(const char *state_file);
+/* That jobs with this tag are left with no other daemon than now's, the one that worked last:
+ * they would run twice. */
+int sched_check_left(const json_t *last, const struct client *now, const char *tag,
+                     struct err *e);
 /* "0,script,conda,args,gpus" from the last three fields, of which any may be NULL. -1: what
  * would be read as something else. */
 int sched_line_add(struct buf *out, int64_t priority, const char *script,

@@ -156,8 +156,10 @@ sched_count_cards(void)
 /* ---------------------------------------------------------- who drives it */
 
 int
-sched_own(const char *state_file, bool *held, struct err *e)
+sched_own(const char *state_file, bool *held, json_t **last, struct err *e)
 {
+    auto_free char *path = records_lock_path(state_file);
+    auto_buf struct buf text = BUF_INIT;
     struct stat st;
 
     if (stat(state_file, &st) == 0 && !S_ISREG(st.st_mode))
@@ -167,6 +169,8 @@ sched_own(const char *state_file, bool *held, struct err *e)
 
     if (fd < 0)
         return -1;
+    if (file_read(path, ABOUT_MAX, &text, NULL) == 0)
+        *last = json_loadb(buf_str(&text), text.len, 0, NULL);
     if (ftruncate(fd, 0) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot write the lock of %s", state_file);
     return TAKE_FD(fd);
