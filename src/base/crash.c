@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/err.h"
 #include "base/parse.h"
 
 /* Which pass is wanted when `wanted` names label: 1 unless it ends in ":N"; 0: not named. */

@@ -2,7 +2,6 @@
  * beside somebody who is at it already. */
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "cli/answer.h"
 #include "cli/ask.h"

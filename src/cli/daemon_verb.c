@@ -6,7 +6,6 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/connect.h"
 #include "cli/daemon_logs.h"

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "cli/answer.h"
 #include "cli/gpu_columns.h"
-#include "cli/render.h"
 #include "cli/table.h"
 #include "gpu/xid.h"
 

@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/connect.h"
 #include "wire/client.h"

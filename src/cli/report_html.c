@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/parse.h"
 #include "cli/answer.h"
 #include "cli/report.h"
 

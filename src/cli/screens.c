@@ -14,7 +14,6 @@
 #include "cli/cli.h"
 #include "cli/connect.h"
 #include "cli/opt.h"
-#include "cli/render.h"
 #include "cli/table.h"
 #include "cli/term.h"
 #include "wire/client.h"

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/request.h"
-#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/env.h"
 #include "cli/modeltable.h"

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "cli/answer.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/opt.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/parse.h"
 #include "cli/answer.h"
 #include "cli/render.h"
 #include "cli/top_layout.h"

@@ -8,8 +8,6 @@
 #include <wchar.h>
 
 #include "base/buf.h"
-#include "base/text.h"
-#include "cli/ask.h"
 #include "cli/explain.h"
 #include "cli/term.h"
 #include "cli/top_feed.h"

@@ -7,7 +7,6 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "cli/answer.h"
 #include "cli/render.h"
 #include "cli/status.h"
 #include "cli/top_model.h"

@@ -2,7 +2,6 @@
  * spread. Called by place.c. At most 64 cards, so the choice of a joined set grows one set from
  * each card; where nothing is joined the first of the order are it. */
 #include "core/fit.h"
-#include "core/gpu.h"
 #include "core/place_priv.h"
 
 /* A card that would do, with what the choice looks at. */

@@ -11,13 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "core/ledger.h"
-#include "core/place.h"
-#include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/gpulock.h"
 #include "daemon/health_record.h"

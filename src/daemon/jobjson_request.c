@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "base/jsonw.h"
-#include "core/account.h"
 #include "core/array.h"
 #include "daemon/daemon.h"
 #include "daemon/events.h"

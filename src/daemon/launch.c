@@ -24,7 +24,6 @@
 #include "base/log.h"
 #include "core/job.h"
 #include "core/ledger.h"
-#include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/environ.h"
 #include "daemon/jobs.h"

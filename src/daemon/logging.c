@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/log.h"
-#include "base/parse.h"
 #include "daemon/daemon.h"
 #include "daemon/methods.h"
 #include "daemon/roles.h"

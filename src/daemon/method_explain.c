@@ -15,7 +15,6 @@
 #include "core/array.h"
 #include "core/ledger.h"
 #include "core/plan.h"
-#include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/events.h"
 #include "daemon/forecast.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/parse.h"

@@ -9,7 +9,6 @@
 #include "core/array.h"
 #include "core/queue.h"
 #include "daemon/admit.h"
-#include "daemon/arrays.h"
 #include "daemon/daemon.h"
 #include "daemon/depend.h"
 #include "daemon/estimate.h"

@@ -7,7 +7,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
-#include "core/ledger.h"
 #include "core/place.h"
 #include "daemon/admit.h"
 #include "daemon/daemon.h"

@@ -6,7 +6,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
-#include "base/text.h"
 #include "core/learn.h"
 #include "daemon/daemon.h"
 #include "daemon/events.h"

@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/ledger.h"
-#include "core/queue.h"
 #include "core/series.h"
 #include "core/trace.h"
 #include "daemon/daemon.h"

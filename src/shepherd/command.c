@@ -29,8 +29,6 @@
 #include "shepherd/screen.h"
 #include "shepherd/setup.h"
 #include "shepherd/spec.h"
-#include "sys/cgroup_v1.h"
-#include "sys/exitrec.h"
 #include "sys/rlimits.h"
 #include "sys/spawn.h"
 

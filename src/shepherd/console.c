@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "shepherd/pty.h"
 #include "shepherd/spec.h"
 

@@ -9,10 +9,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/crash.h"
-#include "base/file.h"
 #include "shepherd/identity.h"
 #include "sys/cgroup_v1.h"
 #include "sys/exitrec.h"

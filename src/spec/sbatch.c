@@ -14,7 +14,6 @@
 #include "base/request.h"
 #include "spec/attr.h"
 #include "spec/script_priv.h"
-#include "spec/value.h"
 
 #define NICE_DEFAULT 100 /* Slurm's, for --nice without a number */
 

@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
 #include "base/request.h"
 
 #define MODE_MAX 20

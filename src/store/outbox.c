@@ -4,7 +4,6 @@
 
 #include "base/err.h"
 #include "store/internal.h"
-#include "store/row_fields.h"
 
 int
 store_outbox_add(struct store *s, struct store_letter *letter, struct err *e)

@@ -9,7 +9,6 @@
 #include <sys/resource.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/parse.h"

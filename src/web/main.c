@@ -14,7 +14,6 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "web/cache.h"
 #include "web/gate.h"
 #include "web/listener.h"

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/parse.h"
 #include "web/asset.h"
 #include "web/cache.h"
 #include "web/gate.h"

@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"

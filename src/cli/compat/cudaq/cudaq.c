@@ -21,7 +21,6 @@
 #include "cli/compat/paths.h"
 #include "cli/compat/pyarg.h"
 #include "cli/compat/records.h"
-#include "wire/client.h"
 
 #define NAME "cudaq"
 

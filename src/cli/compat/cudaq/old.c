@@ -9,8 +9,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/err.h"
-#include "base/file.h"
 #include "cli/compat/cudaq/cudaq.h"
 #include "cli/compat/records.h"
 #include "wire/client.h"

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/text.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/compat/gpusched/gpusched.h"

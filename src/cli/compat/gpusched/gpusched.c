@@ -20,8 +20,6 @@
 #include "cli/compat/compat.h"
 #include "cli/compat/paths.h"
 #include "cli/compat/pytext.h"
-#include "cli/compat/records.h"
-#include "wire/client.h"
 
 #define SETTINGS      5
 #define SAMPLE_MIN_MS 50

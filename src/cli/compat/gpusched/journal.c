@@ -15,7 +15,6 @@
 #include "cli/compat/gpusched/gpusched.h"
 #include "cli/compat/pytext.h"
 #include "cli/compat/records.h"
-#include "wire/client.h"
 
 static struct gs_job *
 job_of_key(struct gpusched *g, const char *key)

@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "cli/compat/compat.h"
 #include "cli/compat/gpusched/gpusched.h"
 #include "cli/compat/pyarg.h"

@@ -11,11 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/file.h"
-#include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/compat/compat.h"
 #include "cli/compat/mgpu/mgpu.h"

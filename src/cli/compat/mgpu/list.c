@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/err.h"
 #include "base/text.h"
 #include "cli/answer.h"
 #include "cli/cli.h"

@@ -8,10 +8,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/text.h"
-#include "cli/answer.h"
 #include "cli/compat/cards.h"
 #include "cli/compat/pytext.h"
-#include "wire/client.h"
 
 #define SECONDS_MAX   (INT64_C(100) * 365 * 86400)
 #define SLACK_MAX_MIB 512

@@ -13,7 +13,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "cli/answer.h"
 #include "cli/compat/scheduler/scheduler.h"
 #include "cli/connect.h"

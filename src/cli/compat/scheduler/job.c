@@ -25,8 +25,6 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "cli/compat/compat.h"
-#include "cli/compat/pyarg.h"
-#include "cli/compat/pytext.h"
 #include "cli/compat/scheduler/scheduler.h"
 #include "sys/spawn.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "cli/compat/pytext.h"
 #include "cli/compat/scheduler/scheduler.h"

@@ -8,7 +8,6 @@
 #include "base/err.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
-#include "cli/compat/pytext.h"
 #include "cli/compat/scheduler/scheduler.h"
 #include "cli/compat/scheduler10x/scheduler10x.h"
 #include "cli/render.h"
