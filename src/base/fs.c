@@ -23,8 +23,9 @@ static const struct {
     {0x65735546, FS_FUSE, "FUSE"},
 };
 
-enum fs_kind
-fs_kind_of_type(unsigned long type, const char **name)
+/* By the magic number of statfs(2). */
+static enum fs_kind
+kind_of_type(unsigned long type, const char **name)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if ((type & 0xffffffff) == kinds[i].type) {
@@ -60,7 +61,7 @@ fs_kind_of(const char *path, const char **name)
     struct statfs fs;
 
     if (statfs(folder, &fs) == 0)
-        return fs_kind_of_type((unsigned long)fs.f_type, name);
+        return kind_of_type((unsigned long)fs.f_type, name);
     *name = "unknown";
     return FS_LOCAL;
 }

@@ -10,9 +10,6 @@ enum fs_kind {
     FS_NETWORK /* locks and fsync are another machine's, which may be away */
 };
 
-/* By the magic number of statfs(2). */
-enum fs_kind fs_kind_of_type(unsigned long type, const char **name);
-
 /* Of the nearest folder of path that exists. *name (borrowed) is what it is called. */
 enum fs_kind fs_kind_of(const char *path, const char **name);
 

@@ -72,8 +72,13 @@ is_known(const struct span *known, int n, const char *key, size_t len)
     return false;
 }
 
-size_t
-log_line_fields(const char *words, size_t n, log_field_cb cb, void *ctx)
+typedef void (*field_cb)(void *ctx, const char *key, size_t key_len, const char *value,
+                         size_t value_len);
+
+/* Calls cb for each key=value at the head of the words, quotes taken off. Returns where the
+ * sentence behind them begins. */
+static size_t
+each_field(const char *words, size_t n, field_cb cb, void *ctx)
 {
     struct span known[FIELDS_MAX];
     size_t at = 0;
@@ -146,7 +151,7 @@ log_line_json(const struct log_stamp *s, const char *words, size_t n, struct buf
     jsonw_object(&w);
     jsonw_kstr(&w, "time", stamp);
     jsonw_kstr(&w, "level", s->level);
-    size_t rest = log_line_fields(words, n, on_json_field, &w);
+    size_t rest = each_field(words, n, on_json_field, &w);
     if (rest < n) {
         jsonw_key(&w, "text");
         jsonw_strn(&w, words + rest, n - rest);
@@ -188,5 +193,5 @@ log_line_journal(const struct log_stamp *s, const char *words, size_t n, struct 
     buf_addf(out, "PRIORITY=%d\n", s->priority);
     if (s->program[0])
         buf_addf(out, "SYSLOG_IDENTIFIER=%s\n", s->program);
-    log_line_fields(words, n, on_journal_field, out);
+    each_field(words, n, on_journal_field, out);
 }

@@ -15,12 +15,6 @@ struct log_stamp {
     int priority;        /* as syslog has them, 3 (error) to 7 (debug) */
 };
 
-/* Called for each key=value at the head of the words, quotes taken off. Returns where the
- * sentence behind them begins. */
-typedef void (*log_field_cb)(void *ctx, const char *key, size_t key_len, const char *value,
-                             size_t value_len);
-size_t log_line_fields(const char *words, size_t n, log_field_cb cb, void *ctx);
-
 /* "2026-03-01T14:02:10.123Z info job=12 event=started\n" */
 void log_line_text(const struct log_stamp *s, const char *words, size_t n, struct buf *out);
 /* {"time":"...","level":"info","job":12,"event":"started","text":"the sentence"}\n */

@@ -136,8 +136,9 @@ render_pair(struct buf *out, int64_t a_mib, const char *glue, int64_t b_mib, boo
     buf_addf(out, "%s%s%s", a, glue, b);
 }
 
-void
-render_demand(struct buf *out, const json_t *event)
+/* What stands behind `started`: "18.0 GiB of 24.0" or "whole, 24.0 GiB". */
+static void
+add_demand(struct buf *out, const json_t *event)
 {
     int64_t demand = answer_int(event, "vram_mib", 0);
     int64_t total = answer_int(event, "total_mib", 0);
@@ -182,8 +183,10 @@ render_was_raised(const json_t *event)
     return answer_int(event, "attempt", 1) > 1 && declared != answer_int(event, "vram_mib", 0);
 }
 
-void
-render_usage(struct buf *out, const json_t *event, bool completed)
+/* What a job that ended used, against what it said: "peak 17.5 of 18.0 GiB (97 %)", with
+ * advice when that is out of bounds. completed: only then there is advice. */
+static void
+add_usage(struct buf *out, const json_t *event, bool completed)
 {
     const json_t *peaks = json_object_get(event, "peak_mib");
     int64_t peak = answer_peak(peaks);
@@ -245,7 +248,7 @@ render_started(const json_t *event, const char *command, struct buf *details)
     auto_buf struct buf demand = BUF_INIT;
 
     render_gpus(&gpus, json_object_get(event, "gpus"));
-    render_demand(&demand, event);
+    add_demand(&demand, event);
     buf_addf(details, "%-8s %-18s %s", buf_str(&gpus), buf_str(&demand), command);
     if (answer_int(event, "attempt", 1) > 1)
         buf_addf(details, "   (attempt %lld)", (long long)answer_int(event, "attempt", 1));
@@ -274,7 +277,7 @@ render_ended(const json_t *event, const char *command, struct buf *details)
 
     if (run_ms >= 0) {
         buf_adds(details, format_duration(run_ms, span));
-        render_usage(&usage, event, completed);
+        add_usage(&usage, event, completed);
     }
     if (usage.len) {
         add_gap(details);

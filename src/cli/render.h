@@ -32,16 +32,9 @@ void render_gpus(struct buf *out, const json_t *gpus);
 void render_pair(struct buf *out, int64_t a_mib, const char *glue, int64_t b_mib,
                  bool unit_first);
 
-/* What stands behind `started`: "18.0 GiB of 24.0" or "whole, 24.0 GiB". */
-void render_demand(struct buf *out, const json_t *event);
-
 /* Berth raised this attempt's demand after an out of memory: the user did not declare it. The
  * daemon may not say what was declared; then any later attempt counts. */
 bool render_was_raised(const json_t *event);
-
-/* What a job that ended used, against what it said: "peak 17.5 of 18.0 GiB (97 %)", with
- * advice when that is out of bounds. completed: only then there is advice. */
-void render_usage(struct buf *out, const json_t *event, bool completed);
 
 /* The word for how it ended: "completed", "failed exit 7", "killed signal 9", "timeout",
  * "cancelled", "out of memory", "infeasible", "lost". *style goes with it. */

@@ -47,19 +47,13 @@ table_new(const struct column *columns, int n)
 }
 
 void
-table_free(struct table *t)
-{
-    if (!t)
-        return;
-    buf_free(&t->text);
-    free(t->cells);
-    free(t);
-}
-
-void
 table_cleanup(struct table **t)
 {
-    table_free(*t);
+    if (!*t)
+        return;
+    buf_free(&(*t)->text);
+    free((*t)->cells);
+    free(*t);
 }
 
 static bool

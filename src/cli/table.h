@@ -20,7 +20,6 @@ struct column {
 
 /* n columns, at most 32; the array is borrowed and has to stay. */
 struct table *table_new(const struct column *columns, int n);
-void table_free(struct table *t);
 
 /* The next cell, row by row: s is made safe for a terminal. "" shows as "-" unless it is in
  * the last column. */
@@ -34,6 +33,7 @@ size_t table_rows(const struct table *t);
 /* Appends the whole table, with a line of titles. */
 void table_print(const struct table *t, const struct term *term, struct buf *out);
 
+/* The caller frees it so. */
 #define auto_table __attribute__((cleanup(table_cleanup)))
 void table_cleanup(struct table **t);
 

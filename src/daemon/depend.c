@@ -58,8 +58,9 @@ has_name(const struct job *job, const void *arg)
            strcmp(job->req.name, w->name) == 0;
 }
 
-int
-depend_find_named(struct daemon *d, uid_t uid, const char *name, uint32_t *out, struct err *e)
+/* The newest job of this user with that name; 0: there is none. */
+static int
+find_named(struct daemon *d, uid_t uid, const char *name, uint32_t *out, struct err *e)
 {
     const struct wanted w = {uid, name};
     const struct job *fresh = turn_find_new(d, has_name, &w);
@@ -145,7 +146,7 @@ depend_resolve(struct daemon *d, uid_t uid, struct request *r, struct err *e)
 {
     for (int i = 0; i < r->n_deps; i++) {
         struct dep *dep = &r->deps[i];
-        if (!dep->job && depend_find_named(d, uid, dep->name ? dep->name : "", &dep->job, e))
+        if (!dep->job && find_named(d, uid, dep->name ? dep->name : "", &dep->job, e))
             return -1;
         if (!dep->job)
             return err_set(e, ERR_REFUSED,

@@ -17,10 +17,6 @@ struct request;
 struct depend *depend_new(void);
 void depend_free(struct depend *x); /* NULL is fine */
 
-/* The newest job of this user with that name; 0: there is none. */
-int depend_find_named(struct daemon *d, uid_t uid, const char *name, uint32_t *out,
-                      struct err *e);
-
 /* Names of a request become ids, and ids must be there. ERR_REFUSED with what is not. */
 int depend_resolve(struct daemon *d, uid_t uid, struct request *r, struct err *e);
 

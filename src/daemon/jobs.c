@@ -246,6 +246,17 @@ jobs_check_clear(struct daemon *d, struct job *job, bool force)
     }
 }
 
+static void on_clear_timer(uv_timer_t *timer);
+
+/* The clock of COMPLETING jobs, armed while there are any. */
+static void
+start_clear_timer(struct daemon *d)
+{
+    d->clear_timer.data = d;
+    if (!uv_is_active((uv_handle_t *)&d->clear_timer))
+        uv_timer_start(&d->clear_timer, on_clear_timer, CLEAR_RESAMPLE_MS, 0);
+}
+
 void
 jobs_attempt_ended(struct daemon *d, struct job *job, const struct ending *ending)
 {
@@ -260,7 +271,7 @@ jobs_attempt_ended(struct daemon *d, struct job *job, const struct ending *endin
     jobs_check_clear(d, job, false);
     if (job->state == JOB_COMPLETING) {
         prober_request(d->prober);
-        jobs_start_clear_timer(d);
+        start_clear_timer(d);
     }
 }
 
@@ -283,14 +294,6 @@ on_clear_timer(uv_timer_t *timer)
         prober_request(d->prober);
         uv_timer_start(timer, on_clear_timer, CLEAR_RESAMPLE_MS, 0);
     }
-}
-
-void
-jobs_start_clear_timer(struct daemon *d)
-{
-    d->clear_timer.data = d;
-    if (!uv_is_active((uv_handle_t *)&d->clear_timer))
-        uv_timer_start(&d->clear_timer, on_clear_timer, CLEAR_RESAMPLE_MS, 0);
 }
 
 /* --- people

@@ -55,7 +55,4 @@ void jobs_array_over(struct daemon *d, struct job *array);
 /* Its end is committed: whoever waits is told, and it leaves the table. */
 void jobs_retire(struct daemon *d, struct job *job);
 
-/* The clock of COMPLETING jobs, armed while there are any. */
-void jobs_start_clear_timer(struct daemon *d);
-
 #endif

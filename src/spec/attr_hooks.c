@@ -77,8 +77,9 @@ hooks_add_types(uint32_t bits, struct buf *out)
     }
 }
 
-int
-hooks_check_command(const char *text, struct err *e)
+/* Shell text of 1 to HOOK_MAX_BYTES. "" passes. */
+static int
+check_command(const char *text, struct err *e)
 {
     size_t n = strlen(text);
 
@@ -89,8 +90,9 @@ hooks_check_command(const char *text, struct err *e)
     return text_is_utf8(text, n, NULL) ? 0 : err_set(e, ERR_USAGE, "it is not UTF-8 text");
 }
 
-int
-hooks_check_url(const char *url, struct err *e)
+/* http://... or https://...; "" passes. */
+static int
+check_url(const char *url, struct err *e)
 {
     auto_buf struct buf shown = BUF_INIT;
     size_t n = strlen(url), host;
@@ -158,10 +160,8 @@ hooks_check(const struct hooks *h, struct err *e)
         const char *name, *text;
         int (*check)(const char *text, struct err *e);
     } rows[] = {
-        {"on-start", h->on_start, hooks_check_command},
-        {"on-end", h->on_end, hooks_check_command},
-        {"on-fail", h->on_fail, hooks_check_command},
-        {"webhook", h->webhook, hooks_check_url},
+        {"on-start", h->on_start, check_command},     {"on-end", h->on_end, check_command},
+        {"on-fail", h->on_fail, check_command},       {"webhook", h->webhook, check_url},
         {"mail-user", h->mail_user, check_addresses},
     };
 
@@ -196,25 +196,25 @@ set_text(char **field, const char *value, int (*check)(const char *text, struct 
 int
 attr_set_on_start(struct request *r, const char *value, struct err *e)
 {
-    return set_text(&hooks_of(r)->on_start, value, hooks_check_command, e);
+    return set_text(&hooks_of(r)->on_start, value, check_command, e);
 }
 
 int
 attr_set_on_end(struct request *r, const char *value, struct err *e)
 {
-    return set_text(&hooks_of(r)->on_end, value, hooks_check_command, e);
+    return set_text(&hooks_of(r)->on_end, value, check_command, e);
 }
 
 int
 attr_set_on_fail(struct request *r, const char *value, struct err *e)
 {
-    return set_text(&hooks_of(r)->on_fail, value, hooks_check_command, e);
+    return set_text(&hooks_of(r)->on_fail, value, check_command, e);
 }
 
 int
 attr_set_webhook(struct request *r, const char *value, struct err *e)
 {
-    return set_text(&hooks_of(r)->webhook, value, hooks_check_url, e);
+    return set_text(&hooks_of(r)->webhook, value, check_url, e);
 }
 
 int

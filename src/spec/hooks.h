@@ -20,9 +20,4 @@ void hooks_add_types(uint32_t types, struct buf *out);
 /* Each value as if it were said now. ERR_USAGE, with its attribute's name in front. */
 int hooks_check(const struct hooks *h, struct err *e);
 
-/* http://... or https://...; ERR_USAGE without a name. "" passes. */
-int hooks_check_url(const char *url, struct err *e);
-/* Shell text of 1 to HOOK_MAX_BYTES. "" passes. */
-int hooks_check_command(const char *text, struct err *e);
-
 #endif

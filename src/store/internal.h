@@ -110,10 +110,8 @@ struct store {
 sqlite3_stmt *store_stmt(struct store *s, enum stmt_id id, struct err *e);
 void store_stmts_free(struct store *s);
 
-/* store.c: what SQLite said last, in words for a person, with what to do. Both return -1; the
- * second also fails the turn. */
+/* store.c: what SQLite said last, in words for a person, with what to do. -1. */
 int store_read_failed(const struct store *s, struct err *e);
-int store_write_failed(struct store *s, struct err *e);
 /* A statement for writing, with a transaction open around it. */
 sqlite3_stmt *store_write_stmt(struct store *s, enum stmt_id id, struct err *e);
 /* Runs a bound writing statement to its end. */

@@ -83,8 +83,9 @@ store_read_failed(const struct store *s, struct err *e)
     }
 }
 
-int
-store_write_failed(struct store *s, struct err *e)
+/* The same, and the turn has failed. */
+static int
+write_failed(struct store *s, struct err *e)
 {
     if (s->failed.code == ERR_NONE)
         store_read_failed(s, &s->failed);
@@ -169,7 +170,7 @@ store_write(struct store *s, sqlite3_stmt *st, struct err *e)
         sqlite3_reset(st);
         return 0;
     }
-    store_write_failed(s, e);
+    write_failed(s, e);
     sqlite3_reset(st);
     return -1;
 }

@@ -49,8 +49,10 @@ is_deceptive(uint32_t code)
 }
 
 void
-html_addn(struct buf *out, const char *s, size_t n)
+html_add(struct buf *out, const char *s)
 {
+    size_t n = s ? strlen(s) : 0;
+
     for (size_t i = 0, len; i < n; i += len ? len : 1) {
         const char *entity = entity_of(s[i]);
         len = text_utf8_len(s + i, n - i);
@@ -64,13 +66,6 @@ html_addn(struct buf *out, const char *s, size_t n)
         else
             buf_add(out, s + i, len);
     }
-}
-
-void
-html_add(struct buf *out, const char *s)
-{
-    if (s)
-        html_addn(out, s, strlen(s));
 }
 
 /* These characters stand in JSON only within strings, where \u003c is the same. */

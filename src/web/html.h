@@ -10,7 +10,6 @@ struct buf;
  * written as entities; bytes that are not UTF-8 and control bytes become U+FFFD, what turns
  * the direction of writing around is shown by its number. NULL adds nothing. */
 void html_add(struct buf *out, const char *s);
-void html_addn(struct buf *out, const char *s, size_t n);
 
 /* JSON as the content of a script element: nothing in it can end the element. */
 void html_add_json(struct buf *out, const char *json, size_t n);

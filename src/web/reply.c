@@ -43,8 +43,8 @@ reply_json(int status, json_t *tree)
     return r;
 }
 
-int
-reply_status_of(const struct err *why)
+static int
+status_of(const struct err *why)
 {
     switch (why->code) {
     case ERR_USAGE:
@@ -76,7 +76,7 @@ reply_error(const struct err *why)
     if (!tree)
         tree = json_pack("{s:{s:s,s:s}}", "error", "kind", err_name(why->code), "message",
                          "the reason cannot be shown");
-    return reply_json(reply_status_of(why), tree);
+    return reply_json(status_of(why), tree);
 }
 
 struct reply *

@@ -32,7 +32,6 @@ struct reply *reply_new(int status, const char *type, struct buf *body);
 struct reply *reply_json(int status, json_t *tree);
 /* {"error":{"kind","message"}} with the status that the code means. */
 struct reply *reply_error(const struct err *why);
-int reply_status_of(const struct err *why);
 
 struct reply *reply_ref(struct reply *r);
 void reply_unref(struct reply *r); /* NULL is fine */

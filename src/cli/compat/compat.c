@@ -14,25 +14,17 @@
 #include "cli/opt.h"
 
 int
-compat_vfail(int status, const char *name, const char *fmt, va_list ap)
-{
-    auto_buf struct buf out = BUF_INIT;
-
-    buf_addf(&out, "%s: ", name);
-    buf_addv(&out, fmt, ap);
-    buf_addc(&out, '\n');
-    (void)file_write_all(STDERR_FILENO, out.data, out.len);
-    return status;
-}
-
-int
 compat_fail(int status, const char *name, const char *fmt, ...)
 {
+    auto_buf struct buf out = BUF_INIT;
     va_list ap;
 
+    buf_addf(&out, "%s: ", name);
     va_start(ap, fmt);
-    (void)compat_vfail(status, name, fmt, ap);
+    buf_addv(&out, fmt, ap);
     va_end(ap);
+    buf_addc(&out, '\n');
+    (void)file_write_all(STDERR_FILENO, out.data, out.len);
     return status;
 }
 

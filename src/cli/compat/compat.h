@@ -8,8 +8,6 @@
 #ifndef CLI_COMPAT_COMPAT_H
 #define CLI_COMPAT_COMPAT_H
 
-#include <stdarg.h>
-
 #define COMPAT_ALIASES_MAX 3
 
 struct compat_tool {
@@ -31,8 +29,6 @@ const char *compat_name(const char *argv0);
 /* "NAME: words" to standard error; returns status. */
 int compat_fail(int status, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-int compat_vfail(int status, const char *name, const char *fmt, va_list ap)
-    __attribute__((format(printf, 3, 0)));
 /* Words and a newline to standard output; the exit status. */
 int compat_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -73,7 +73,5 @@ struct buf;
 bool pyarg_is_option(const struct pyarg *a);
 void pyarg_add_usage(struct buf *out, const struct pyarg_parser *p);
 void pyarg_add_help(struct buf *out, const struct pyarg_parser *p);
-/* "MARGIN", "{run,status}": what stands for its value. */
-void pyarg_add_metavar(struct buf *out, const struct pyarg *a);
 
 #endif

@@ -38,8 +38,9 @@ width(void)
     return 78;
 }
 
-void
-pyarg_add_metavar(struct buf *out, const struct pyarg *a)
+/* "MARGIN", "{run,status}": what stands for its value. */
+static void
+add_metavar(struct buf *out, const struct pyarg *a)
 {
     const char *name = a->name;
 
@@ -68,13 +69,13 @@ usage_part(const struct pyarg *a)
     auto_buf struct buf part = BUF_INIT;
 
     if (!pyarg_is_option(a)) {
-        pyarg_add_metavar(&part, a);
+        add_metavar(&part, a);
         return buf_take(&part);
     }
     buf_addf(&part, "[%s", a->letter ? a->letter : a->name);
     if (takes_value(a)) {
         buf_addc(&part, ' ');
-        pyarg_add_metavar(&part, a);
+        add_metavar(&part, a);
     }
     buf_addc(&part, ']');
     return buf_take(&part);
@@ -228,7 +229,7 @@ add_invocation(struct buf *out, const struct pyarg *a)
         buf_adds(out, a->letter);
         if (takes_value(a)) {
             buf_addc(out, ' ');
-            pyarg_add_metavar(out, a);
+            add_metavar(out, a);
         }
         buf_adds(out, ", ");
     }
@@ -237,7 +238,7 @@ add_invocation(struct buf *out, const struct pyarg *a)
     if (pyarg_is_option(a) && takes_value(a))
         buf_addc(out, ' ');
     if (takes_value(a))
-        pyarg_add_metavar(out, a);
+        add_metavar(out, a);
 }
 
 static void

@@ -48,11 +48,10 @@ struct mgpu_service {
 /* The socket at which c's daemon listens. */
 int mgpu_service_of(struct mgpu_service *s, struct client *c, struct err *e);
 
-/* One connection, to its end. as_peer: this process, forked by root's server, becomes the user
- * at the other end first; else only its own user is served. */
-void mgpu_serve(int fd, const struct mgpu_service *s, bool as_peer);
-/* The same in a process that has just been forked for it, and ends with it: in a session of its
- * own, which no Ctrl-C reaches, with nothing of its parent's. */
+/* One connection, to its end, in a process that has just been forked for it and ends with it:
+ * in a session of its own, which no Ctrl-C reaches, with nothing of its parent's. as_peer:
+ * forked by root's server, it becomes the user at the other end first; else only its own user
+ * is served. */
 _Noreturn void mgpu_serve_apart(int fd, const struct mgpu_service *s, bool as_peer);
 
 /* Who is served: what the accounts say. */
@@ -60,7 +59,6 @@ struct mgpu_user {
     mode_t umask_bits;
     char *name, *home, *shell; /* owned */
 };
-void mgpu_user_free(struct mgpu_user *u);
 
 /* Where the output of his job goes; the caller's. */
 char *mgpu_log_path(const struct mgpu_user *u, const char *id);

@@ -43,8 +43,8 @@ struct peer {
     bool ours; /* mgpu_srun and its kin of Berth, not the original's */
 };
 
-void
-mgpu_user_free(struct mgpu_user *u)
+static void
+user_free(struct mgpu_user *u)
 {
     free(u->name);
     free(u->home);
@@ -324,8 +324,8 @@ answer(struct peer *p, const json_t *request, struct err *e)
     return cancels ? mgpu_answer_cancel(c, &p->user, request, e) : mgpu_answer_queue(c, e);
 }
 
-void
-mgpu_serve(int fd, const struct mgpu_service *s, bool as_peer)
+static void
+serve(int fd, const struct mgpu_service *s, bool as_peer)
 {
     struct peer p = {.fd = fd, .service = s};
     auto_json json_t *request = NULL;
@@ -339,7 +339,7 @@ mgpu_serve(int fd, const struct mgpu_service *s, bool as_peer)
         reply = json_pack("{s:s, s:s}", "status", "fail", "msg", e.text);
     if (reply && mgpu_send(fd, reply, p.ours) == 0 && !request)
         let_finish(fd);
-    mgpu_user_free(&p.user);
+    user_free(&p.user);
 }
 
 _Noreturn void
@@ -356,6 +356,6 @@ mgpu_serve_apart(int fd, const struct mgpu_service *s, bool as_peer)
     close_range(PEER_FD + 1, ~0U, 0);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    mgpu_serve(PEER_FD, s, as_peer);
+    serve(PEER_FD, s, as_peer);
     _exit(0);
 }

@@ -18,20 +18,20 @@
 
 static void
 add_hold(struct sched_state *out, int64_t index, const json_t *gpu, const json_t *hold,
-         double need)
+         const struct sched_job *ours)
 {
     const json_t *mib = json_object_get(hold, "vram_mib");
     double total = (double)answer_int(gpu, "total_mib", 0);
-    double part = need;
+    double part = ours ? ours->spec.need : -1;
 
-    if (need < 0)
+    if (part < 0)
         part = json_is_integer(mib) && total > 0 ? (double)json_integer_value(mib) / total : 1;
     out->alloc[index] = fmin(1, out->alloc[index] + (part < 1 ? part : 1));
 }
 
-void
-sched_allocations(const json_t *gpus, double (*need_of)(void *ctx, int64_t id), void *ctx,
-                  struct sched_state *out)
+/* Exact parts of cards that jobs hold. */
+static void
+add_holds(const struct sched *s, const json_t *gpus, struct sched_state *out)
 {
     size_t i, k;
     json_t *gpu, *hold;
@@ -42,18 +42,9 @@ sched_allocations(const json_t *gpus, double (*need_of)(void *ctx, int64_t id), 
 
         if (index < 0 || index >= GPU_MAX)
             continue;
-        json_array_foreach(json_object_get(gpu, "holds"), k, hold)
-            add_hold(out, index, gpu, hold, need_of(ctx, answer_int(hold, "job", 0)));
+        json_array_foreach(json_object_get(gpu, "holds"), k, hold) add_hold(
+            out, index, gpu, hold, compat_job_of(&s->session, answer_int(hold, "job", 0)));
     }
-}
-
-static double
-need_of_job(void *ctx, int64_t id)
-{
-    const struct sched *s = ctx;
-    const struct sched_job *job = compat_job_of(&s->session, id);
-
-    return job ? job->spec.need : -1;
 }
 
 char *
@@ -204,7 +195,7 @@ fill_state(struct sched *s, const json_t *gpus, struct sched_state *out)
 {
     *out = (struct sched_state){.there = true, .n = 64 - __builtin_clzll(s->managed)};
     out->paused = (paused_there(gpus, NULL) | s->paused_alone) & s->managed;
-    sched_allocations(gpus, need_of_job, s, out);
+    add_holds(s, gpus, out);
 }
 
 static int

@@ -248,10 +248,6 @@ int sched_cards_look(struct sched *s, struct err *e);
 /* Why the daemon is told to pause a card, by which the pauses of one state file are told from
  * those of another that shares the daemon; the caller frees it. */
 char *sched_pause_reason(const char *tag);
-/* Exact parts of cards that jobs hold, from the daemon's cards. need_of: of a job of ours, or
- * -1. */
-void sched_allocations(const json_t *gpus, double (*need_of)(void *ctx, int64_t id), void *ctx,
-                       struct sched_state *out);
 
 /* ask.c */
 struct client;
