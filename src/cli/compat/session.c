@@ -17,7 +17,7 @@
 #include "sys/signals.h"
 #include "wire/client.h"
 
-#define AWAIT_US       60000000 /* somebody else's daemon, which may be restarted for an upgrade */
+#define AWAIT_US       300000000 /* somebody else's daemon, restarted for an upgrade, or mended */
 #define AWAIT_STEP_MS  500
 #define RECONNECTS_MAX 5
 #define LOOK_US        1000000 /* at the files, for file systems that notify of nothing */
@@ -150,10 +150,14 @@ find_again(struct compat_session *s, struct err *e)
         if (e->code != ERR_UNREACHABLE)
             return -1;
         if (clock_boot_us() >= until)
-            return waits ? err_prefix(e, "the daemon has not come back") : -1;
+            return waits ? err_set(e, ERR_FAILED,
+                                   "the daemon has not come back; its jobs go on, and the same "
+                                   "command finds them again")
+                         : -1;
         if (!waits)
-            cli_say("the daemon has gone; its jobs go on. Waiting %d s for it to come back",
-                    AWAIT_US / 1000000);
+            cli_say("the daemon has gone; its jobs go on. Waiting %d minutes for it to come "
+                    "back",
+                    AWAIT_US / 60000000);
         waits = true;
         if (poll(&p, 1, AWAIT_STEP_MS) > 0)
             return err_set(e, ERR_FAILED,
