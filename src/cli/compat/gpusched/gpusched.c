@@ -227,7 +227,8 @@ work(void *gpusched, int woke, int *status, struct err *e)
         gs_tick(g, e) < 0)
         return -1;
     draw_if_due(g, round);
-    if (is_drained(g) && !g->opt.watch) {
+    /* An orphan's line is not done: it runs again once that has gone. */
+    if (is_drained(g) && !g->opt.watch && !g->orphans) {
         *status = gs_summary(g);
         return 1;
     }

@@ -168,7 +168,7 @@ is_pending(struct gpusched *g, const struct gs_spec *spec)
 static void
 look_at_all(struct gpusched *g, json_t *ids)
 {
-    g->look_due = false;
+    g->look_due = g->orphans = false;
     for (size_t i = 0; i < g->specs.n; i++) {
         if (g->specs.at[i].cancel)
             cancel_line(g, &g->specs.at[i], ids);
