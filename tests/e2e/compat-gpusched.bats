@@ -258,12 +258,16 @@ LINES
 }
 
 @test "D16 a time limit ends the whole tree" {
-    printf '[timeout=0.4s] sleep 60 & sleep 60\n' >jobs.txt
-    sched jobs.txt --sim 1
+    printf '[timeout=0.4s] sleep 60 & sleep 60\n[timeout=0.4s] trap "exit 0" TERM; sleep 60 & wait\n' >jobs.txt
+    sched jobs.txt --sim 2
     is status "$status" 1
     has output "$out" 'WARN  job 1 TIMEOUT after [01]s \(limit 0s\) — SIGTERM$'
     has end "$(ended 1)" 'finished \[TIMEOUT\] in [01]s'
-    has journal "$(record 'done')" '"status": "timeout", "returncode": -15'
+    has journal "$(cat gpusched_logs/journal.jsonl)" '"status": "timeout", "returncode": -15'
+    # Who ends well when it is stopped was stopped all the same.
+    has 'the other' "$out" 'all 2 jobs done — 0 ok, 2 failed, '
+    has 'its reason' "$out" '  failed: job 2 \(timeout, exit 0\) — '
+    has 'on the board' "$(cat gpusched_logs/status.txt)" '^✗ job 2   timeout \(exit 0, '
     "$E2E/await" gone "$LIMIT"
 }
 

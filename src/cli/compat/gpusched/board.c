@@ -97,8 +97,8 @@ add_results(const struct gpusched *g, struct buf *out)
 
         buf_addf(out, "%s job %-3lld %s (exit %lld, peak %lld MiB) — %s\n",
                  strcmp(r->verdict, "cancelled") == 0 ? "⊘"
-                 : r->code == 0                       ? "✓"
-                                                      : "✗",
+                 : gs_has_failed(r)                   ? "✗"
+                                                      : "✓",
                  (long long)r->job->no, r->verdict, (long long)r->code, (long long)r->peak_mib,
                  r->job->command);
     }

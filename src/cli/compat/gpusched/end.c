@@ -273,10 +273,12 @@ gs_finish(struct gpusched *g, struct gs_job *job, const json_t *ended)
 
 /* ------------------------------------------------------------ the summary */
 
-static bool
-has_failed(const struct gs_result *r)
+/* Whoever had to be stopped has failed, also who then ended with 0. */
+bool
+gs_has_failed(const struct gs_result *r)
 {
-    return r->code != 0 && strcmp(r->verdict, "cancelled") != 0;
+    return strcmp(r->verdict, "timeout") == 0 ||
+           (r->code != 0 && strcmp(r->verdict, "cancelled") != 0);
 }
 
 static size_t
@@ -315,8 +317,8 @@ gs_summary(struct gpusched *g)
     for (size_t i = 0; i < g->n_results; i++) {
         const struct gs_result *r = &g->results[i];
 
-        failed += has_failed(r);
-        if (has_failed(r))
+        failed += gs_has_failed(r);
+        if (gs_has_failed(r))
             highest = r->code > highest ? r->code : highest > 0 ? highest : 1;
     }
     gs_say(g,
@@ -327,7 +329,7 @@ gs_summary(struct gpusched *g)
     for (size_t i = 0; i < g->n_results; i++) {
         const struct gs_result *r = &g->results[i];
 
-        if (has_failed(r))
+        if (gs_has_failed(r))
             gs_say(g, "  failed: job %lld (%s, exit %lld) — %s", (long long)r->job->no,
                    r->verdict, (long long)r->code, r->job->command);
     }

@@ -222,7 +222,8 @@ void gs_add_result(struct gpusched *g, struct gs_job *job, int64_t code, int64_t
 void gs_finish(struct gpusched *g, struct gs_job *job, const json_t *ended);
 void gs_check_exceeds(struct gpusched *g, struct gs_job *job);
 int64_t gs_run_peak(const struct gs_run *run, int *slot); /* 0: never attributed */
-int gs_summary(struct gpusched *g);                       /* the exit status */
+bool gs_has_failed(const struct gs_result *r);
+int gs_summary(struct gpusched *g); /* the exit status */
 
 /* ---------------------------------------------------------------- board.c */
 
