@@ -11,6 +11,7 @@
 #include "cli/explain.h"
 #include "cli/term.h"
 #include "cli/top_feed.h"
+#include "cli/top_filter.h"
 #include "cli/top_layout.h"
 #include "cli/top_model.h"
 #include "cli/top_screen.h"
@@ -151,7 +152,7 @@ finish(struct top *t, struct top_feed *f)
 
     t->input = (struct buf)BUF_INIT;
     ask(t, ASKING_NOTHING, NULL);
-    if (asking == ASKING_FILTER && !top_check_filter(t->filter, &why)) {
+    if (asking == ASKING_FILTER && !top_filter_check(t->filter, &why)) {
         top_set_filter(t, "");
         top_say(t, true, buf_str(&why));
     } else if (asking == ASKING_FILTER) {

@@ -98,8 +98,6 @@ void top_lose(struct top *t, const char *why); /* the daemon has gone; the last 
 const char *top_sort_name(int sort);
 void top_set_sort(struct top *t, int sort);
 void top_set_filter(struct top *t, const char *filter);
-/* Whether each word of it can match something; else words about the first that cannot. */
-bool top_check_filter(const char *filter, struct buf *why);
 void top_move(struct top *t, long by); /* the selection, so many rows down */
 
 /* The selected job's row; false: none. */

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "cli/top_filter.h"
 #include "cli/top_layout.h"
 #include "cli/top_log.h"
 #include "cli/top_model.h"
@@ -392,7 +393,7 @@ test_a_filter_that_can_match_nothing_is_said(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         auto_buf struct buf why = BUF_INIT;
 
-        assert_int_equal(top_check_filter(cases[i].filter, &why), !cases[i].words[0]);
+        assert_int_equal(top_filter_check(cases[i].filter, &why), !cases[i].words[0]);
         assert_string_equal(buf_str(&why), cases[i].words);
     }
 }
