@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/request.h"
+#include "gpu/sim_faults.h"
 #include "gpu/sim_spec.h"
 
 struct err;
@@ -45,15 +46,6 @@ int sim_table_leave(struct sim_table *t, struct err *e);
 int sim_table_sample(struct sim_table *t, struct backend_sample *out, struct err *e);
 
 /* What the folder's `fault` says, read now; all zero without one. */
-struct sim_faults {
-    bool hang;
-    bool die;
-    bool error;
-    bool silent_procs;
-    uint64_t lost;    /* cards off the bus */
-    uint64_t pending; /* with memory that waits for a reset */
-    uint64_t worn;    /* with memory that cannot be put aside */
-};
 int sim_table_faults(struct sim_table *t, struct sim_faults *out, struct err *e);
 
 #endif
