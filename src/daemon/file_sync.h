@@ -1,4 +1,4 @@
-/* A jobs file against what is known of it: what method_file.c (which changes the queue) and
+/* A jobs file beside what is known of it: what method_file.c (which changes the queue) and
  * method_file_plan.c (which only looks) share. */
 #ifndef DAEMON_FILE_SYNC_H
 #define DAEMON_FILE_SYNC_H
@@ -61,6 +61,7 @@ void file_sync_free(struct sync *s); /* what it owns */
 
 /* The request's lines. */
 int file_read_lines(struct sync *s, const json_t *params, struct err *e);
+void file_forget_known(struct sync *s); /* of keys */
 /* What has become of their keys; s->file says which file. */
 int file_load_known(struct sync *s, struct err *e);
 /* Whether the line becomes a job: it is new, or one that never could start and has been changed
