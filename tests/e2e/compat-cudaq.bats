@@ -86,14 +86,14 @@ cudaq.py: error: the following arguments are required: command"
         is "what is said of $yaml" "$err" "${words:+cudaq: c.yaml: $words}"
     done <<'TABLE'
 min_free_mem_mb: "lots"|line 1: min_free_mem_mb: 'lots' is no number of MB
-min_free_mem_mb: [1]|line 1: min_free_mem_mb: it is a single value
+min_free_mem_mb: [1]|line 1: min_free_mem_mb: write a single value
 min_free_mem_mb: "8_000"|
 poll_interval: .nan|line 1: poll_interval: '.nan' is no number of seconds
 # c\ngpu_ids: [0, x]|line 2: gpu_ids: '0,x' is no list of GPU numbers below 64; write 0,1,3
-gpu_ids: {a: 1}|line 1: gpu_ids: it is a list of GPU numbers: [0, 1]
+gpu_ids: {a: 1}|line 1: gpu_ids: write a list of GPU numbers: [0, 1]
 gpu_ids: null\nlog_dir: ~\n|
 log_dir: ""|line 1: log_dir: '' is no name of a file
-jobs_file: "a\\0b"|line 1: jobs_file: it is a single value
+jobs_file: "a\\0b"|line 1: jobs_file: write a single value
 a: b\n c: d|line 2: not YAML: mapping values are not allowed in this context
 just words|it is no mapping; write lines such as poll_interval: 30
 other: {a: [b]}|

@@ -174,7 +174,7 @@ take_pair(struct cq_config *c, yaml_document_t *doc, const char *key, const yaml
         return 0;
     }
     if (!add_text(doc, value, &text) || (!is_gpus && !scalar(value)))
-        return err_set(e, ERR_FAILED, "%s: it is %s", key,
+        return err_set(e, ERR_FAILED, "%s: write %s", key,
                        is_gpus ? "a list of GPU numbers: [0, 1]" : "a single value");
     return cq_config_set(c, key, buf_str(&text), e) < 0 ? err_prefix(e, "%s", key) : 0;
 }
