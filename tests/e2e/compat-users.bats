@@ -56,6 +56,13 @@ make_files()
     chown -R "$1:" "$home"
 }
 
+# Returns when it has let go of its locks.
+kill_hard()
+{
+    kill -KILL "$1"
+    "$E2E/await" pid "$LIMIT" "$1"
+}
+
 # Lets go who stands before the gate, and who comes later.
 open_gate()
 {
@@ -106,7 +113,7 @@ start_all()
     is "jobs that run" "$(berth status --json | json counts.RUNNING)" 10
 
     # A restart with another daemon runs nothing twice; with the same one it goes on.
-    eval "kill -KILL \$pid_of_alice_s1"
+    eval "kill_hard \$pid_of_alice_s1"
     home=$(home_of "$ALICE")
     status=0
     (be "$ALICE" s1 env -u BERTH_SOCKET BERTH_DIR="$home/other" BERTH_SIM=4 \
@@ -223,7 +230,7 @@ at_machine()
     has "bob's words" "$(cat "$ROOT/out")" "another daemon has this GPU: $ALICE .*berthd --system"
 
     start_system
-    kill -KILL "$pid_of_own"
+    kill_hard "$pid_of_own"
     background cq at_machine "$ALICE" cq berth compat cudaq run --min-free-mem-mb 1000
     wait_for_output cq 'No pending'
     open_gate "$ALICE"
