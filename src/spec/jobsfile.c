@@ -1,11 +1,9 @@
-/* The native jobs file. One pass cuts the text into lines, checks that each is plain text,
- * joins continued ones and hands each command line to parse_line; a second, over the
- * commands only, gives them their identity. Called by `berth run` at every change of the
- * file, so 100,000 lines take some tens of milliseconds and a long line is never walked
- * twice per byte. All or nothing: a file with an error yields no lines at all. */
+/* The native jobs file. One pass over its lines (jobsfile_lines.c) makes a request of each; a
+ * second, over the commands only, gives them their identity. Called by `berth run` at every
+ * change of the file, so 100,000 lines take some tens of milliseconds. All or nothing: a file
+ * with an error yields no lines at all. */
 #include "spec/jobsfile.h"
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,264 +15,17 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "spec/attr.h"
+#include "spec/jobsfile_priv.h"
 #include "spec/models.h"
 
-#define SHOWN_NAME_BYTES 256
-#define TOKEN_MAX_BYTES  8192 /* one key=value; a log's path is the longest that is sense */
-
-/* One physical line: where it lies in the text, and where in the joined one. */
-struct piece {
-    const char *text;
-    size_t len;
-    size_t at; /* offset of its first byte in the logical line */
-    int number;
-};
-
-/* What is between a line's start and the end of its last continuation. */
-struct logical {
-    const char *text; /* into the file, or into joined when there are several pieces */
-    size_t len;
-    struct piece *pieces; /* owned */
-    size_t n_pieces, cap_pieces;
-    struct buf joined;
-};
-
-struct parser {
-    const char *file_name;
-    const char *at, *end; /* what has not been read */
-    int number;           /* of the line at `at` */
-    struct logical line;
-    struct jobsfile *out;
-    size_t cap_lines;
-};
-
-static size_t
-count_characters(const char *s, size_t n)
-{
-    size_t count = 0;
-
-    for (size_t at = 0; at < n; count++) {
-        size_t len = text_utf8_len(s + at, n - at);
-        at += len ? len : 1;
-    }
-    return count;
-}
-
-/* A path too long for a message loses its front. */
-static const char *
-shown_name(const char *name)
-{
-    size_t n = strlen(name);
-
-    if (n <= SHOWN_NAME_BYTES)
-        return name;
-    name += n - SHOWN_NAME_BYTES;
-    while (((unsigned char)*name & 0xc0) == 0x80)
-        name++;
-    return name;
-}
-
-static bool
-is_full_of_errors(const struct parser *p)
-{
-    return p->out->n_errors == JOBSFILE_ERRORS_MAX;
-}
-
-static void report(struct parser *p, const struct piece *piece, size_t offset, const char *fmt,
-                   ...) __attribute__((format(printf, 4, 5)));
-
-/* Notes an error at a byte of a physical line. */
-static void
-report(struct parser *p, const struct piece *piece, size_t offset, const char *fmt, ...)
-{
-    auto_free char *words = NULL;
-    va_list ap;
-
-    if (is_full_of_errors(p))
-        return;
-    va_start(ap, fmt);
-    if (vasprintf(&words, fmt, ap) < 0)
-        err_abort("no memory for an error");
-    va_end(ap);
-    p->out->errors[p->out->n_errors++] =
-        xasprintf("%s:%d:%zu: %s", shown_name(p->file_name), piece->number,
-                  count_characters(piece->text, offset) + 1, words);
-}
-
-/* The physical line that holds a byte of the logical one. */
-static const struct piece *
-piece_at(const struct logical *line, size_t offset)
-{
-    size_t i = line->n_pieces - 1;
-
-    while (i > 0 && line->pieces[i].at > offset)
-        i--;
-    return &line->pieces[i];
-}
-
-#define report_at(p, offset, ...)                                                              \
-    do {                                                                                       \
-        const struct piece *piece_ = piece_at(&(p)->line, (offset));                           \
-        report((p), piece_, (offset)-piece_->at, __VA_ARGS__);                                 \
-    } while (0)
-
-static bool
-is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-/* The first byte that has no place in a jobs file; len when there is none. */
-static size_t
-find_bad_byte(const char *s, size_t len)
-{
-    size_t at = 0;
-
-    while (at < len) {
-        unsigned char c = (unsigned char)s[at];
-        if ((c >= 0x20 && c < 0x7f) || c == '\t') {
-            at++;
-            continue;
-        }
-        size_t n = c < 0x80 ? 0 : text_utf8_len(s + at, len - at);
-        if (n == 0)
-            break;
-        at += n;
-    }
-    return at;
-}
-
-static void
-check_bytes(struct parser *p, const struct piece *piece)
-{
-    size_t at = find_bad_byte(piece->text, piece->len);
-    unsigned char c;
-
-    if (at == piece->len)
-        return;
-    c = (unsigned char)piece->text[at];
-    if (piece->number == 1 && at == 0 && (c == 0xff || c == 0xfe))
-        report(p, piece, at, "this looks like UTF-16; save the file as UTF-8");
-    else if (c >= 0x80)
-        report(p, piece, at, "byte 0x%02x is not UTF-8; save the file as UTF-8", c);
-    else if (c == 0)
-        report(p, piece, at, "a NUL byte; a jobs file is plain text, one command per line");
-    else if (c == '\r')
-        report(p, piece, at,
-               "a carriage return inside a line; end lines with LF or CRLF, and write \\r for "
-               "one in a command");
-    else
-        report(p, piece, at,
-               "control character 0x%02x; of those only tabs are allowed, write it as \\%03o "
-               "for printf if a command needs it",
-               c, c);
-}
-
-/* Takes the next physical line off the text. */
-static struct piece
-next_piece(struct parser *p)
-{
-    const char *newline = memchr(p->at, '\n', (size_t)(p->end - p->at));
-    const char *stop = newline ? newline : p->end;
-    struct piece piece = {.text = p->at, .len = (size_t)(stop - p->at), .number = p->number};
-
-    if (newline && piece.len > 0 && stop[-1] == '\r')
-        piece.len--;
-    p->at = newline ? newline + 1 : p->end;
-    p->number++;
-    check_bytes(p, &piece);
-    return piece;
-}
-
-/* An odd number of backslashes at the end: the last of them is not itself escaped. */
-static bool
-is_continued(const struct piece *piece)
-{
-    size_t n = 0;
-
-    while (n < piece->len && piece->text[piece->len - 1 - n] == '\\')
-        n++;
-    return n % 2 == 1;
-}
-
-static void
-push_piece(struct logical *line, struct piece piece)
-{
-    if (line->n_pieces == line->cap_pieces) {
-        line->cap_pieces = line->cap_pieces ? line->cap_pieces * 2 : 4;
-        line->pieces = xrealloc(line->pieces, line->cap_pieces * sizeof(*line->pieces));
-    }
-    line->pieces[line->n_pieces++] = piece;
-}
-
-static bool
-is_comment_or_blank(const struct piece *piece)
-{
-    size_t i = 0;
-
-    while (i < piece->len && is_blank(piece->text[i]))
-        i++;
-    return i == piece->len || piece->text[i] == '#';
-}
-
-/* Joins what the backslashes connect: the shell takes backslash and newline out, and so the
- * command is the same line as without. */
-static void
-join_pieces(struct parser *p, struct piece piece)
-{
-    struct logical *line = &p->line;
-    bool more = true;
-
-    buf_clear(&line->joined);
-    line->n_pieces = 0;
-    while (more) {
-        more = is_continued(&piece);
-        piece.at = line->joined.len;
-        push_piece(line, piece);
-        buf_add(&line->joined, piece.text, piece.len - more);
-        if (more && p->at == p->end) {
-            report(p, &piece, piece.len - 1,
-                   "the backslash continues this line, but the file ends here; add the rest, "
-                   "or take the backslash out");
-            break;
-        }
-        if (more)
-            piece = next_piece(p);
-    }
-    line->text = buf_str(&line->joined);
-    line->len = line->joined.len;
-}
-
-/* Reads the next line that is neither blank nor a comment into p->line, passing over those
- * with an error in them. A comment does not continue, as in the shell. */
-static bool
-next_line(struct parser *p)
-{
-    while (p->at < p->end && !is_full_of_errors(p)) {
-        size_t errors = p->out->n_errors;
-        struct piece piece = next_piece(p);
-        if (is_comment_or_blank(&piece))
-            continue;
-        if (is_continued(&piece)) {
-            join_pieces(p, piece);
-        } else {
-            p->line.n_pieces = 0;
-            push_piece(&p->line, piece);
-            p->line.text = piece.text;
-            p->line.len = piece.len;
-        }
-        if (p->out->n_errors == errors)
-            return true;
-    }
-    return false;
-}
+#define TOKEN_MAX_BYTES 8192 /* one key=value; a log's path is the longest that is sense */
 
 /* Whether the line, from its first letter, begins with attributes: `[[` and `[ ` are the
  * shell's test. */
 static bool
 has_attributes(const char *s, size_t n)
 {
-    return n > 0 && s[0] == '[' && (n == 1 || (s[1] != '[' && !is_blank(s[1])));
+    return n > 0 && s[0] == '[' && (n == 1 || (s[1] != '[' && !jobsfile_is_blank(s[1])));
 }
 
 /* Where what begins at `at` ends: a token at a blank, the block (in_token false) at its `]`.
@@ -287,7 +38,7 @@ end_of(const char *s, size_t at, size_t n, bool in_token)
     for (; at < n; at++) {
         if (quote)
             quote = s[at] == quote ? '\0' : quote;
-        else if (in_token ? is_blank(s[at]) : s[at] == ']')
+        else if (in_token ? jobsfile_is_blank(s[at]) : s[at] == ']')
             break;
         else if ((s[at] == '"' || s[at] == '\'') && s[at - 1] == '=')
             quote = s[at];
@@ -321,14 +72,16 @@ parse_token(struct parser *p, struct request *r, char *token, size_t offset, boo
     if (equals)
         *equals = '\0';
     if (value && !unquote(&value))
-        report_at(p, offset, "%s: behind the closing quote comes a blank or ]", token);
+        jobsfile_report_at(p, offset, "%s: behind the closing quote comes a blank or ]", token);
     else if (equals == token)
-        report_at(p, offset, "a value without a name; write vram=8G, without blanks around =");
+        jobsfile_report_at(p, offset,
+                           "a value without a name; write vram=8G, without blanks around =");
     else if (attr_assign(r, token, value, ATTR_JOBS_FILE, &e) != 0)
-        report_at(p, offset, "%s%s", e.text,
-                  after_value && !equals && !attr_find(token, ATTR_JOBS_FILE)
-                      ? "; a value holds no blanks but in quotes: write vram=8G, not vram=8 G"
-                      : "");
+        jobsfile_report_at(
+            p, offset, "%s%s", e.text,
+            after_value && !equals && !attr_find(token, ATTR_JOBS_FILE)
+                ? "; a value holds no blanks but in quotes: write vram=8G, not vram=8 G"
+                : "");
 }
 
 /* The block from its `[` at offset `at`; returns the offset behind its `]`, 0 when it has
@@ -342,16 +95,16 @@ parse_attributes(struct parser *p, struct request *r, size_t at)
     char token[TOKEN_MAX_BYTES];
 
     if (end == p->line.len) {
-        report_at(p, start,
-                  "unterminated [; close the attributes with ], as in [vram=8G] command");
+        jobsfile_report_at(
+            p, start, "unterminated [; close the attributes with ], as in [vram=8G] command");
         return 0;
     }
     while (at < end) {
         size_t first = at;
         at = end_of(s, at, end, true);
         if (at - first >= sizeof(token)) {
-            report_at(p, first, "an attribute of %zu bytes; the most is %d", at - first,
-                      TOKEN_MAX_BYTES - 1);
+            jobsfile_report_at(p, first, "an attribute of %zu bytes; the most is %d",
+                               at - first, TOKEN_MAX_BYTES - 1);
         } else if (at > first) {
             memcpy(token, s + first, at - first);
             token[at - first] = '\0';
@@ -359,7 +112,7 @@ parse_attributes(struct parser *p, struct request *r, size_t at)
             parse_token(p, r, token, first, after_value);
             after_value = has_value;
         }
-        while (at < end && is_blank(s[at]))
+        while (at < end && jobsfile_is_blank(s[at]))
             at++;
     }
     return end + 1;
@@ -386,16 +139,17 @@ parse_command(struct parser *p, struct request *r, size_t start, size_t at, size
     struct err e;
 
     if (at == end) {
-        report_at(p, at, "there is no command behind the attributes; write one behind ]");
+        jobsfile_report_at(p, at,
+                           "there is no command behind the attributes; write one behind ]");
     } else if (end - at > JOBSFILE_COMMAND_MAX) {
-        report_at(p, at, "a command of %zu bytes; the most is %d", end - at,
-                  JOBSFILE_COMMAND_MAX);
+        jobsfile_report_at(p, at, "a command of %zu bytes; the most is %d", end - at,
+                           JOBSFILE_COMMAND_MAX);
     } else {
         r->command = xmalloc(end - at + 1);
         memcpy(r->command, p->line.text + at, end - at);
         r->command[end - at] = '\0';
         if (request_validate(r, &e) != 0)
-            report_at(p, start, "%s", e.text);
+            jobsfile_report_at(p, start, "%s", e.text);
     }
 }
 
@@ -406,16 +160,16 @@ parse_line(struct parser *p)
     size_t at = 0, start, end = p->line.len, errors = p->out->n_errors;
     struct request r;
 
-    while (at < end && is_blank(s[at]))
+    while (at < end && jobsfile_is_blank(s[at]))
         at++;
-    while (end > at && is_blank(s[end - 1]))
+    while (end > at && jobsfile_is_blank(s[end - 1]))
         end--;
     start = at;
     request_begin(&r);
     if (has_attributes(s + at, end - at))
         at = parse_attributes(p, &r, at);
     if (p->out->n_errors == errors) {
-        while (at < end && is_blank(s[at]))
+        while (at < end && jobsfile_is_blank(s[at]))
             at++;
         parse_command(p, &r, start, at, end);
     }
@@ -486,7 +240,7 @@ jobsfile_parse(const char *file_name, const char *text, size_t len, struct jobsf
     p.end = text + len;
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
         p.at += 3; /* a byte order mark, which some editors write */
-    while (next_line(&p))
+    while (jobsfile_next_line(&p))
         parse_line(&p);
     free(p.line.pieces);
     buf_free(&p.line.joined);

@@ -1,0 +1,61 @@
+/* What jobsfile.c and jobsfile_lines.c share. */
+#ifndef SPEC_JOBSFILE_PRIV_H
+#define SPEC_JOBSFILE_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+struct jobsfile;
+
+/* One physical line: where it lies in the text, and where in the joined one. */
+struct piece {
+    const char *text;
+    size_t len;
+    size_t at; /* offset of its first byte in the logical line */
+    int number;
+};
+
+/* What is between a line's start and the end of its last continuation. */
+struct logical {
+    const char *text; /* into the file, or into joined when there are several pieces */
+    size_t len;
+    struct piece *pieces; /* owned */
+    size_t n_pieces, cap_pieces;
+    struct buf joined;
+};
+
+struct parser {
+    const char *file_name;
+    const char *at, *end; /* what has not been read */
+    int number;           /* of the line at `at` */
+    struct logical line;
+    struct jobsfile *out;
+    size_t cap_lines;
+};
+
+static inline bool
+jobsfile_is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Reads the next line that is neither blank nor a comment into p->line, passing over those
+ * with an error in them. A comment does not continue, as in the shell. */
+bool jobsfile_next_line(struct parser *p);
+
+/* Notes an error at a byte of a physical line. */
+void jobsfile_report(struct parser *p, const struct piece *piece, size_t offset,
+                     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* The physical line that holds a byte of the logical one. */
+const struct piece *jobsfile_piece_at(const struct logical *line, size_t offset);
+
+/* Notes an error at a byte of p->line. */
+#define jobsfile_report_at(p, offset, ...)                                                     \
+    do {                                                                                       \
+        const struct piece *piece_ = jobsfile_piece_at(&(p)->line, (offset));                  \
+        jobsfile_report((p), piece_, (offset)-piece_->at, __VA_ARGS__);                        \
+    } while (0)
+
+#endif
