@@ -5,7 +5,7 @@
  * End of file without `ended` means that the shepherd has died. Then a sweeper process
  * waits for the lock, kills what the job left behind and leaves; only after that the folder
  * is read: an exit record counts, else no `started` mark means that the command never ran,
- * else the attempt is LOST. Nothing is invented. */
+ * else the attempt is LOST. Nothing is invented. What a shepherd says is watch_hear.c's. */
 #include "daemon/watch.h"
 
 #include <errno.h>
@@ -29,42 +29,15 @@
 #include "base/log.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
-#include "daemon/events.h"
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
 #include "daemon/turn.h"
+#include "daemon/watch_priv.h"
 #include "sys/exitrec.h"
 #include "wire/frame.h"
 
 #define READ_SIZE  4096
 #define SWEEPS_MAX 5
-
-/* A connection: to the shepherd, or the wait for its sweeper. Outlives its watch until uv has
- * closed it. */
-struct link {
-    uv_pipe_t pipe;
-    struct watcher *watcher;
-    struct watch *watch; /* NULL: dropped, about to be closed */
-    struct frame in;
-    bool is_sweeper;
-};
-
-struct watch {
-    uint32_t job;
-    int32_t attempt;
-    pid_t shepherd;
-    struct link *link; /* NULL: not connected */
-    bool ended;        /* the core knows the outcome */
-    bool warned;       /* followers know that its warning signal was sent */
-    bool swept;        /* its sweeper said that it is done */
-    int sweeps;        /* sweepers that died without a word */
-    UT_hash_handle hh;
-};
-
-struct watcher {
-    struct daemon *daemon;
-    struct watch *watches;
-};
 
 static void shepherd_gone(struct watcher *w, struct watch *x);
 static void sweeper_gone(struct watcher *w, struct watch *x);
@@ -138,9 +111,8 @@ add(struct watcher *w, const struct job *job)
     return x;
 }
 
-/* The job of a watch, if that attempt is still its current one. */
-static struct job *
-job_of(const struct watcher *w, const struct watch *x)
+struct job *
+watch_job_of(const struct watcher *w, const struct watch *x)
 {
     struct job *job = queue_get(w->daemon->queue, x->job);
     return job && job->run && job->run->number == x->attempt ? job : NULL;
@@ -162,9 +134,8 @@ say(struct watch *x, const char *text)
     return n >= 0;
 }
 
-/* why: NULL (it is not wanted), "preempt" or "requeue". */
-static void
-say_stop(struct watch *x, const struct job *job, const char *why, const char *by)
+void
+watch_say_stop(struct watch *x, const struct job *job, const char *why, const char *by)
 {
     auto_buf struct buf text = BUF_INIT;
     struct jsonw w;
@@ -185,7 +156,7 @@ watch_cancel(struct daemon *d, const struct job *job)
 {
     struct watch *x = find(d->watcher, job->id);
     if (x)
-        say_stop(x, job, NULL, job->cancelled_by);
+        watch_say_stop(x, job, NULL, job->cancelled_by);
 }
 
 void
@@ -193,7 +164,7 @@ watch_preempt(struct daemon *d, const struct job *job)
 {
     struct watch *x = find(d->watcher, job->id);
     if (x)
-        say_stop(x, job, "preempt", NULL);
+        watch_say_stop(x, job, "preempt", NULL);
 }
 
 void
@@ -201,7 +172,7 @@ watch_requeue(struct daemon *d, const struct job *job, const char *by)
 {
     struct watch *x = find(d->watcher, job->id);
     if (x)
-        say_stop(x, job, "requeue", by);
+        watch_say_stop(x, job, "requeue", by);
 }
 
 bool
@@ -222,127 +193,6 @@ watch_settled(struct daemon *d, uint32_t job, int32_t attempt)
         watch_drop(d->watcher, x);
     }
     launch_remove_folder(d, job, attempt);
-}
-
-/* --- what a shepherd tells us ---------------------------------------------------------------
- */
-
-static void
-on_hello(struct watcher *w, struct watch *x, const json_t *msg)
-{
-    struct job *job = job_of(w, x);
-    x->shepherd = (pid_t)json_integer_value(json_object_get(msg, "pid"));
-    if (!job)
-        return;
-    job->run->shepherd_pid = x->shepherd;
-    job->run->screen_pid = (int32_t)json_integer_value(json_object_get(msg, "screen_pid"));
-    x->warned = json_integer_value(json_object_get(msg, "warned_us")) > 0;
-    if (job->cancel_asked)
-        say_stop(x, job, NULL, job->cancelled_by);
-    else if (job->requeue_asked)
-        say_stop(x, job, "requeue", NULL); /* the first reason that it heard stands */
-}
-
-/* The command has been executed, at the time under the key. */
-static void
-on_started(struct watcher *w, struct watch *x, const json_t *msg, const char *key)
-{
-    struct job *job = job_of(w, x);
-    int64_t at_us = json_integer_value(json_object_get(msg, key));
-    if (!job || at_us <= 0)
-        return;
-    job->run->command_pid = (int32_t)json_integer_value(json_object_get(msg, "command_pid"));
-    if (jobs_attempt_started(w->daemon, job, at_us))
-        event_launched(w->daemon, job, at_us);
-}
-
-/* It has got its signal: said at once, or when the record says so that a daemon before this
- * one did not hear of it. */
-static void
-on_warned(struct watcher *w, struct watch *x, struct job *job)
-{
-    if (x->warned || !job->req.warn_signal)
-        return;
-    x->warned = true;
-    event_warned(w->daemon, job);
-}
-
-/* A cancel that reached the shepherd before the daemon died is known from its record only. */
-static void
-take_record(struct watcher *w, struct watch *x, struct job *job, const struct exitrec *rec)
-{
-    x->ended = true;
-    if (rec->ending.outcome == OUTCOME_CANCELLED && !job->cancelled_by && rec->by[0])
-        job->cancelled_by = xstrdup(rec->by);
-    if (rec->started_us > 0)
-        jobs_attempt_started(w->daemon, job, rec->started_us);
-    if (rec->warned_us > 0)
-        on_warned(w, x, job);
-    struct ending ending = rec->ending;
-    if (ending.outcome == OUTCOME_NOT_STARTED && launch_trouble_passes(ending.errno_value)) {
-        log_warn("job=%u attempt=%d event=not-started %s", x->job, x->attempt, ending.text);
-        ending.outcome = OUTCOME_NEVER_RAN;
-        /* A log that the user put elsewhere says nothing of the disk with our state. */
-        if (!job->req.log && (ending.errno_value == ENOSPC || ending.errno_value == EDQUOT))
-            turn_disk_full(w->daemon);
-    }
-    jobs_attempt_ended(w->daemon, job, &ending);
-}
-
-static void
-on_ended(struct watcher *w, struct watch *x, const char *line, size_t len)
-{
-    struct job *job = job_of(w, x);
-    struct exitrec rec;
-    struct err e = {0};
-    if (!job || x->ended)
-        return;
-    if (exitrec_decode(line, len, &rec, &e)) {
-        log_error("job=%u unreadable end: %s", x->job, e.text);
-        return; /* the folder will tell once the shepherd has gone */
-    }
-    take_record(w, x, job, &rec);
-}
-
-static void
-on_guest(struct watcher *w, struct watch *x, const json_t *msg, bool came)
-{
-    const struct job *job = job_of(w, x);
-    json_int_t uid = json_integer_value(json_object_get(msg, "uid"));
-    if (job && !x->ended && uid >= 0 && uid < UINT32_MAX)
-        event_attached(w->daemon, job, came, (uint32_t)uid,
-                       json_is_true(json_object_get(msg, "input")));
-}
-
-static void
-handle(struct watcher *w, struct watch *x, const char *line, size_t len)
-{
-    json_error_t je;
-    json_t *msg = json_loadb(line, len, 0, &je);
-    const char *event = json_string_value(json_object_get(msg, "event"));
-    if (!event) {
-        log_error("job=%u its supervisor speaks nonsense: %s", x->job, je.text);
-    } else if (strcmp(event, "hello") == 0) {
-        on_hello(w, x, msg);
-        on_started(w, x, msg, "started_us");
-    } else if (strcmp(event, "started") == 0) {
-        on_started(w, x, msg, "at_us");
-    } else if (strcmp(event, "screen") == 0) {
-        struct job *job = job_of(w, x);
-        if (job)
-            job->run->screen_pid = (int32_t)json_integer_value(json_object_get(msg, "pid"));
-    } else if (strcmp(event, "attached") == 0 || strcmp(event, "detached") == 0) {
-        on_guest(w, x, msg, event[0] == 'a');
-    } else if (strcmp(event, "warned") == 0) {
-        struct job *job = job_of(w, x);
-        if (job)
-            on_warned(w, x, job);
-    } else if (strcmp(event, "ended") == 0) {
-        on_ended(w, x, line, len);
-    } else if (strcmp(event, "swept") == 0) {
-        x->swept = true;
-    }
-    json_decref(msg);
 }
 
 static void
@@ -372,7 +222,7 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
     size_t at = 0, len = 0;
     const char *line;
     while (l->watch && (line = frame_next(&l->in, &at, &len)))
-        handle(l->watcher, l->watch, line, len);
+        watch_hear(l->watcher, l->watch, line, len);
     frame_done(&l->in, at);
 }
 
@@ -444,14 +294,14 @@ read_outcome(struct watcher *w, const struct watch *x, struct exitrec *rec)
 static void
 settle_from_folder(struct watcher *w, struct watch *x)
 {
-    struct job *job = job_of(w, x);
+    struct job *job = watch_job_of(w, x);
     if (!job || x->ended)
         return;
     struct exitrec rec;
     read_outcome(w, x, &rec);
     log_info("job=%u attempt=%d event=settled-from-folder outcome=%s", x->job, x->attempt,
              outcome_name(rec.ending.outcome));
-    take_record(w, x, job, &rec);
+    watch_take_record(w, x, job, &rec);
 }
 
 static void

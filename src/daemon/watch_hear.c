@@ -1,0 +1,133 @@
+/* What a shepherd, or a sweeper, tells the daemon: one line each time. An outcome found in a
+ * folder is taken in the same way. */
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "daemon/daemon.h"
+#include "daemon/events.h"
+#include "daemon/jobs.h"
+#include "daemon/launch.h"
+#include "daemon/turn.h"
+#include "daemon/watch_priv.h"
+#include "sys/exitrec.h"
+
+static void
+on_hello(struct watcher *w, struct watch *x, const json_t *msg)
+{
+    struct job *job = watch_job_of(w, x);
+    x->shepherd = (pid_t)json_integer_value(json_object_get(msg, "pid"));
+    if (!job)
+        return;
+    job->run->shepherd_pid = x->shepherd;
+    job->run->screen_pid = (int32_t)json_integer_value(json_object_get(msg, "screen_pid"));
+    x->warned = json_integer_value(json_object_get(msg, "warned_us")) > 0;
+    if (job->cancel_asked)
+        watch_say_stop(x, job, NULL, job->cancelled_by);
+    else if (job->requeue_asked)
+        watch_say_stop(x, job, "requeue", NULL); /* the first reason that it heard stands */
+}
+
+/* The command has been executed, at the time under the key. */
+static void
+on_started(struct watcher *w, struct watch *x, const json_t *msg, const char *key)
+{
+    struct job *job = watch_job_of(w, x);
+    int64_t at_us = json_integer_value(json_object_get(msg, key));
+    if (!job || at_us <= 0)
+        return;
+    job->run->command_pid = (int32_t)json_integer_value(json_object_get(msg, "command_pid"));
+    if (jobs_attempt_started(w->daemon, job, at_us))
+        event_launched(w->daemon, job, at_us);
+}
+
+/* It has got its signal: said at once, or when the record says so that a daemon before this
+ * one did not hear of it. */
+static void
+on_warned(struct watcher *w, struct watch *x, struct job *job)
+{
+    if (x->warned || !job->req.warn_signal)
+        return;
+    x->warned = true;
+    event_warned(w->daemon, job);
+}
+
+void
+watch_take_record(struct watcher *w, struct watch *x, struct job *job,
+                  const struct exitrec *rec)
+{
+    x->ended = true;
+    if (rec->ending.outcome == OUTCOME_CANCELLED && !job->cancelled_by && rec->by[0])
+        job->cancelled_by = xstrdup(rec->by);
+    if (rec->started_us > 0)
+        jobs_attempt_started(w->daemon, job, rec->started_us);
+    if (rec->warned_us > 0)
+        on_warned(w, x, job);
+    struct ending ending = rec->ending;
+    if (ending.outcome == OUTCOME_NOT_STARTED && launch_trouble_passes(ending.errno_value)) {
+        log_warn("job=%u attempt=%d event=not-started %s", x->job, x->attempt, ending.text);
+        ending.outcome = OUTCOME_NEVER_RAN;
+        /* A log that the user put elsewhere says nothing of the disk with our state. */
+        if (!job->req.log && (ending.errno_value == ENOSPC || ending.errno_value == EDQUOT))
+            turn_disk_full(w->daemon);
+    }
+    jobs_attempt_ended(w->daemon, job, &ending);
+}
+
+static void
+on_ended(struct watcher *w, struct watch *x, const char *line, size_t len)
+{
+    struct job *job = watch_job_of(w, x);
+    struct exitrec rec;
+    struct err e = {0};
+    if (!job || x->ended)
+        return;
+    if (exitrec_decode(line, len, &rec, &e)) {
+        log_error("job=%u unreadable end: %s", x->job, e.text);
+        return; /* the folder will tell once the shepherd has gone */
+    }
+    watch_take_record(w, x, job, &rec);
+}
+
+static void
+on_guest(struct watcher *w, struct watch *x, const json_t *msg, bool came)
+{
+    const struct job *job = watch_job_of(w, x);
+    json_int_t uid = json_integer_value(json_object_get(msg, "uid"));
+    if (job && !x->ended && uid >= 0 && uid < UINT32_MAX)
+        event_attached(w->daemon, job, came, (uint32_t)uid,
+                       json_is_true(json_object_get(msg, "input")));
+}
+
+void
+watch_hear(struct watcher *w, struct watch *x, const char *line, size_t len)
+{
+    json_error_t je;
+    json_t *msg = json_loadb(line, len, 0, &je);
+    const char *event = json_string_value(json_object_get(msg, "event"));
+    if (!event) {
+        log_error("job=%u its supervisor speaks nonsense: %s", x->job, je.text);
+    } else if (strcmp(event, "hello") == 0) {
+        on_hello(w, x, msg);
+        on_started(w, x, msg, "started_us");
+    } else if (strcmp(event, "started") == 0) {
+        on_started(w, x, msg, "at_us");
+    } else if (strcmp(event, "screen") == 0) {
+        struct job *job = watch_job_of(w, x);
+        if (job)
+            job->run->screen_pid = (int32_t)json_integer_value(json_object_get(msg, "pid"));
+    } else if (strcmp(event, "attached") == 0 || strcmp(event, "detached") == 0) {
+        on_guest(w, x, msg, event[0] == 'a');
+    } else if (strcmp(event, "warned") == 0) {
+        struct job *job = watch_job_of(w, x);
+        if (job)
+            on_warned(w, x, job);
+    } else if (strcmp(event, "ended") == 0) {
+        on_ended(w, x, line, len);
+    } else if (strcmp(event, "swept") == 0) {
+        x->swept = true;
+    }
+    json_decref(msg);
+}

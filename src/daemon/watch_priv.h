@@ -1,0 +1,56 @@
+/* What watch.c and watch_hear.c share. */
+#ifndef DAEMON_WATCH_PRIV_H
+#define DAEMON_WATCH_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uthash.h>
+#include <uv.h>
+
+#include "wire/frame.h"
+
+struct daemon;
+struct exitrec;
+struct job;
+
+/* A connection: to the shepherd, or the wait for its sweeper. Outlives its watch until uv has
+ * closed it. */
+struct link {
+    uv_pipe_t pipe;
+    struct watcher *watcher;
+    struct watch *watch; /* NULL: dropped, about to be closed */
+    struct frame in;
+    bool is_sweeper;
+};
+
+struct watch {
+    uint32_t job;
+    int32_t attempt;
+    pid_t shepherd;
+    struct link *link; /* NULL: not connected */
+    bool ended;        /* the core knows the outcome */
+    bool warned;       /* followers know that its warning signal was sent */
+    bool swept;        /* its sweeper said that it is done */
+    int sweeps;        /* sweepers that died without a word */
+    UT_hash_handle hh;
+};
+
+struct watcher {
+    struct daemon *daemon;
+    struct watch *watches;
+};
+
+/* The job of a watch, if that attempt is still its current one. */
+struct job *watch_job_of(const struct watcher *w, const struct watch *x);
+/* Asks for its end. why: NULL (it is not wanted), "preempt" or "requeue". */
+void watch_say_stop(struct watch *x, const struct job *job, const char *why, const char *by);
+
+void watch_hear(struct watcher *w, struct watch *x, const char *line, size_t len);
+/* How it ended, and what else the record knows that a daemon before this one may not have
+ * heard. */
+void watch_take_record(struct watcher *w, struct watch *x, struct job *job,
+                       const struct exitrec *rec);
+
+#endif
