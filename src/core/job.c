@@ -251,15 +251,13 @@ retry_misfire(struct job *job, int64_t wall_us)
 /* It was being stopped to run again. One that completed before the word reached it need not
  * make way any more; a person's wish stands. */
 static bool
-was_requeued(struct job *job, enum job_state s)
+was_requeued(const struct job *job, enum requeue why, enum job_state s)
 {
-    enum requeue why = (enum requeue)job->requeue_asked;
-    job->requeue_asked = REQUEUE_NO;
     /* The word may have reached its supervisor from a daemon that died before it wrote that
      * down; the record tells. */
     enum outcome o = job->run->ending.outcome;
     return o == OUTCOME_PREEMPTED || o == OUTCOME_REQUEUED || why == REQUEUE_WANTED ||
-           (why == REQUEUE_PREEMPTED && s != JOB_COMPLETED);
+           (why != REQUEUE_NO && s != JOB_COMPLETED);
 }
 
 static bool
@@ -280,11 +278,11 @@ job_goes_last(const struct job *job)
 
 /* Whether the job runs again after an attempt that ended in this state. */
 static bool
-wants_retry(struct job *job, enum job_state s, int64_t wall_us)
+wants_retry(struct job *job, enum requeue asked, enum job_state s, int64_t wall_us)
 {
     if (job->cancel_asked)
         return false;
-    if (was_requeued(job, s))
+    if (was_requeued(job, asked, s))
         return true;
     if (job->run->ending.outcome == OUTCOME_NEVER_RAN)
         return retry_misfire(job, wall_us);
@@ -305,8 +303,11 @@ settle(struct job *job, int64_t wall_us)
 {
     const struct ending *e = &job->run->ending;
     enum job_state s = ending_state(e);
-    if (wants_retry(job, s, wall_us))
-        job->state = JOB_PENDING;
+    enum requeue asked = (enum requeue)job->requeue_asked;
+    if (!job->cancel_asked)
+        job->requeue_asked = REQUEUE_NO;
+    if (wants_retry(job, asked, s, wall_us))
+        job->state = asked == REQUEUE_HELD ? JOB_HELD : JOB_PENDING;
     else if ((e->outcome == OUTCOME_NEVER_RAN || e->outcome == OUTCOME_PREEMPTED) &&
              job->cancel_asked)
         end_at(job, JOB_CANCELLED, e->ended_us);
@@ -384,7 +385,7 @@ ask_cancel(struct job *job, const struct job_event *ev)
 static enum job_verdict
 ask_requeue(struct job *job, enum requeue how, const char **why)
 {
-    if (job->cancel_asked && how == REQUEUE_WANTED) {
+    if (job->cancel_asked && how != REQUEUE_PREEMPTED) {
         if (why)
             *why = "it is being cancelled";
         return JOB_REFUSED;
@@ -454,8 +455,10 @@ job_apply(struct job *job, const struct job_event *ev, const char **why)
         return JOB_IGNORED;
     if (step == ASK)
         return ask_cancel(job, ev);
-    if (step == YIELD || step == AGAIN)
-        return ask_requeue(job, step == YIELD ? REQUEUE_PREEMPTED : REQUEUE_WANTED, why);
+    if (step == YIELD)
+        return ask_requeue(job, REQUEUE_PREEMPTED, why);
+    if (step == AGAIN)
+        return ask_requeue(job, ev->hold ? REQUEUE_HELD : REQUEUE_WANTED, why);
     if (step == NO) {
         if (why)
             *why = refusal(job->state, ev->type);

@@ -184,6 +184,7 @@ enum requeue {
     REQUEUE_NO,
     REQUEUE_PREEMPTED, /* it makes way; if it completed before it was told, that stands */
     REQUEUE_WANTED,    /* a person wants it run again, however this run ends */
+    REQUEUE_HELD,      /* it is to wait on hold; if it completed first, that stands */
 };
 
 struct job *job_new(void);      /* zeroed, JOB_PENDING, request_init'ed; abort on no memory */
@@ -221,6 +222,7 @@ struct job_event {
     enum job_event_type type;
     int64_t wall_us;             /* now */
     const char *by;              /* CANCEL, REQUEUE: who; borrowed */
+    bool hold;                   /* REQUEUE of an active one: it waits on hold then */
     struct attempt *run;         /* START: taken over when the result is JOB_NEXT */
     const struct ending *ending; /* ENDED */
     const char *text;            /* INFEASIBLE, DEP_FAILED: why */

@@ -196,6 +196,8 @@ back_in_line(struct daemon *d, struct job *job, int32_t vram_old)
         queue_reorder(d->queue, job, store_next_order(d->store));
     if (job->run->ending.outcome != OUTCOME_NEVER_RAN)
         event_requeued(d, job, vram_old);
+    if (job->state == JOB_HELD)
+        event_plain(d, "held", job, NULL);
 }
 
 /* What the attempt has used counts against its user from now on. The commit of its end writes
@@ -224,7 +226,7 @@ finish(struct daemon *d, struct job *job)
     ledger_release(d->ledger, job->id);
     turn_save(d, job, SAVE_ATTEMPT | SAVE_SETTLED);
     learned_attempt_over(d, job);
-    if (job->state == JOB_PENDING)
+    if (!job_state_is_final(job->state))
         back_in_line(d, job, vram_old);
     moved(d, job, from);
 }
@@ -427,9 +429,10 @@ jobs_set_priority(struct daemon *d, struct job *job, int32_t priority, struct er
 }
 
 int
-jobs_requeue(struct daemon *d, struct job *job, const char *by, struct err *e)
+jobs_requeue(struct daemon *d, struct job *job, const char *by, bool hold, struct err *e)
 {
-    const struct job_event ev = {.type = JOB_EV_REQUEUE, .wall_us = clock_wall_us(), .by = by};
+    const struct job_event ev = {
+        .type = JOB_EV_REQUEUE, .wall_us = clock_wall_us(), .by = by, .hold = hold};
     const char *why = NULL;
     enum job_state from = job->state;
     enum job_verdict v = job_apply(job, &ev, &why);

@@ -39,8 +39,8 @@ int jobs_hold(struct daemon *d, struct job *job, struct err *e);
 int jobs_release(struct daemon *d, struct job *job, struct err *e);
 int jobs_set_priority(struct daemon *d, struct job *job, int32_t priority, struct err *e);
 /* One that is active is stopped and runs again; one that has ended waits again (it is in the
- * table by now: requeue.h). */
-int jobs_requeue(struct daemon *d, struct job *job, const char *by, struct err *e);
+ * table by now: requeue.h). hold: an active one waits on hold then. */
+int jobs_requeue(struct daemon *d, struct job *job, const char *by, bool hold, struct err *e);
 
 /* The plan wants its room for another job. */
 void jobs_preempt(struct daemon *d, struct job *job, uint32_t for_job);

@@ -21,7 +21,7 @@ struct again {
     struct daemon *daemon;
     const struct caller *caller;
     const char *by;
-    bool hold; /* what waits again is held in the same moment */
+    bool hold; /* what waits again is held from the first moment on */
     struct ids touched;
     struct err last; /* why one could not be */
 };
@@ -89,7 +89,7 @@ run_again(struct again *r, struct job *job)
         put_back(d, job);
         return -1;
     }
-    if (jobs_requeue(d, job, r->by, &r->last)) {
+    if (jobs_requeue(d, job, r->by, r->hold, &r->last)) {
         put_back(d, job);
         return -1;
     }
@@ -185,7 +185,8 @@ requeue_all(struct again *r, const struct select *s, const json_t *params, struc
     struct daemon *d = r->daemon;
     struct ids ids = {0};
     auto_free struct job **live = NULL;
-    int rc = select_ended(d, s, 0, on_ended, &ids, e);
+    bool active = json_is_true(json_object_get(params, "active"));
+    int rc = active ? 0 : select_ended(d, s, 0, on_ended, &ids, e);
     size_t n = rc ? 0 : select_live(d, s, &live);
     for (size_t i = 0; i < n; i++)
         ids_add(&ids, live[i]->id);

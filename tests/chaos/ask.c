@@ -216,6 +216,7 @@ ask_event(struct world *w)
     if (!job)
         return;
     struct job_event ev = {.type = asks[draw(w, 6)], .by = "somebody"};
+    ev.hold = draw(w, 2);
     world_say(w, "event %d for job %u (%s)", (int)ev.type, job->id, job_state_name(job->state));
     world_happen(w, job, &ev);
 }

@@ -467,6 +467,39 @@ test_an_ended_job_starts_over(void **state)
     job_free(job);
 }
 
+/* Whatever ends it, but an end of its own before the word came. */
+static void
+test_one_that_is_stopped_may_wait_on_hold(void **state)
+{
+    static const struct {
+        struct ending ending;
+        enum job_state state;
+    } cases[] = {
+        {{.outcome = OUTCOME_REQUEUED, .signal = 15}, JOB_HELD},
+        {{.outcome = OUTCOME_REQUEUED, .code = 0}, JOB_HELD},
+        {{.outcome = OUTCOME_EXITED, .code = 7}, JOB_HELD},
+        {{.outcome = OUTCOME_LOST}, JOB_HELD},
+        {{.outcome = OUTCOME_NEVER_RAN}, JOB_HELD},
+        {{.outcome = OUTCOME_EXITED, .code = 0}, JOB_COMPLETED},
+    };
+    const struct job_event hold = {
+        .type = JOB_EV_REQUEUE, .wall_us = 1000, .by = "alice", .hold = true};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct job *job = job_in(JOB_RUNNING);
+        const struct job_event end = {
+            .type = JOB_EV_ENDED, .wall_us = 1000, .ending = &cases[i].ending};
+        assert_int_equal(apply(job, JOB_EV_PREEMPT, NULL), JOB_NEXT);
+        assert_int_equal(job_apply(job, &hold, NULL), JOB_NEXT);
+        assert_int_equal(apply(job, JOB_EV_REQUEUE, NULL), JOB_IGNORED);
+        assert_int_equal(job_apply(job, &end, NULL), JOB_NEXT);
+        assert_int_equal(apply(job, JOB_EV_VRAM_BACK, NULL), JOB_NEXT);
+        assert_int_equal(job->state, cases[i].state);
+        assert_int_equal(job->requeue_asked, REQUEUE_NO);
+        job_free(job);
+    }
+}
+
 static void
 test_words_for_jobs_that_never_started(void **state)
 {
@@ -536,6 +569,7 @@ main(void)
         cmocka_unit_test(test_requeue_of_a_cancelled_one_is_refused),
         cmocka_unit_test(test_time_limit_runs_again_so_often),
         cmocka_unit_test(test_an_ended_job_starts_over),
+        cmocka_unit_test(test_one_that_is_stopped_may_wait_on_hold),
         cmocka_unit_test(test_words_for_jobs_that_never_started),
         cmocka_unit_test(test_names_both_ways),
     };

@@ -304,8 +304,29 @@ CASES
     wait_for_output third '"Job 4 assigned'
     pass gate
     wait_for_output third '"Job 4 completed'
-    stop_scheduler third
     has 'the one that was stopped' "$(tail -1 ran)" '^--gate gate back'
+    # So does one that takes its time, whoever lost patience with it.
+    cat >stubborn.py <<'PY'
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open("ran", "a").write("stubborn\n")
+open("gate").read()
+PY
+    scheduler_10x.py add "$PWD/stubborn.py" >/dev/null
+    "$E2E/await" output "$LIMIT" ran "^stubborn" >/dev/null
+    kill -INT "$pid_of_third"
+    BERTH_DIR=$PWD/.berth wait_for_event kind=requeue job=5 >/dev/null
+    kill -INT "$pid_of_third"
+    finish third
+    is 'status where something is left' "$status" 1
+    pass gate
+    BERTH_DIR=$PWD/.berth wait_for_event kind=held job=5 >/dev/null
+    schedule fourth
+    wait_for_output fourth '"Job 5 assigned'
+    pass gate
+    wait_for_output fourth '"Job 5 completed'
+    stop_scheduler fourth
+    is 'times that it ran' "$(grep -c stubborn ran)" 2
 }
 
 @test "limits: of memory, which ends the job; of jobs at once; of time" {

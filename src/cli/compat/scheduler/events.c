@@ -138,6 +138,14 @@ on_started(struct sched *s, struct sched_job *job, const json_t *ev)
 }
 
 static void
+say_stopped(struct sched *s, const struct sched_job *job, json_t *details)
+{
+    sched_log(&s->log, SCHED_INFO, details,
+              "Job %lld was stopped; it runs again with the next start: %s", (long long)job->id,
+              job->spec.script);
+}
+
+static void
 on_ended(struct sched *s, struct sched_job *job, const json_t *ev)
 {
     const char *state = answer_str(ev, "state");
@@ -155,10 +163,7 @@ on_ended(struct sched *s, struct sched_job *job, const json_t *ev)
         sched_log(&s->log, SCHED_INFO, details, "Job %lld completed: %s", (long long)job->id,
                   job->spec.script);
     else if (s->leaving && strcmp(state, "CANCELLED") == 0)
-        sched_log(&s->log, SCHED_INFO, details,
-                  job->added ? "Job %lld was stopped with the scheduler: %s"
-                             : "Job %lld was stopped; it runs again with the next start: %s",
-                  (long long)job->id, job->spec.script);
+        say_stopped(s, job, details);
     else
         sched_log(&s->log, SCHED_ERROR, details, "Job %lld %s (%s): %s", (long long)job->id,
                   strcmp(state, "CANCELLED") == 0 ? "was cancelled" : "failed",
@@ -168,10 +173,15 @@ on_ended(struct sched *s, struct sched_job *job, const json_t *ev)
 static void
 on_requeued(struct sched *s, struct sched_job *job, const json_t *ev)
 {
+    json_t *details = sched_details(job);
+
     job->status = SCHED_WAITING;
     job->n_gpus = 0;
-    sched_log(&s->log, SCHED_WARNING, sched_details(job), "Job %lld runs again (%s): %s",
-              (long long)job->id, why_ended(s, ev, ""), job->spec.script);
+    if (s->leaving)
+        say_stopped(s, job, details);
+    else
+        sched_log(&s->log, SCHED_WARNING, details, "Job %lld runs again (%s): %s",
+                  (long long)job->id, why_ended(s, ev, ""), job->spec.script);
 }
 
 /* Whether a job of no file that nobody knows may be one that `add` handed over: others' jobs
@@ -242,24 +252,24 @@ sched_any_to_await(const void *sched)
     return false;
 }
 
-/* Those that `add` handed over and that wait. One that begins meanwhile cannot be held: it is
- * among those that run. */
+/* Those that `add` handed over, of which no line says that they are to run: who waits is held,
+ * who runs is stopped and then held, in one word each, so that none is lost whatever becomes of
+ * us. What cannot be held any more has begun, or ended, in this moment. */
 static int
-hold_added(struct sched *s, struct err *e)
+hold_added(struct sched *s, enum sched_status status, const char *method, struct err *e)
 {
-    json_t *waiting = json_array();
+    json_t *ids = json_array(),
+           *params = json_pack("{s:o,s:b,s:b}", "select", ids, "hold", 1, "active", 1);
+    int rc = 0;
 
     for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
-        if (job->added && job->status == SCHED_WAITING)
-            json_array_append_new(waiting, json_sprintf("%lld", (long long)job->id));
+        if (job->added && job->id && job->status == status)
+            json_array_append_new(ids, json_sprintf("%lld", (long long)job->id));
     }
-    if (json_array_size(waiting) == 0) {
-        json_decref(waiting);
-        return 0;
-    }
-    if (compat_call(&s->session, "hold", json_pack("{s:o}", "select", waiting), NULL, e) == 0)
-        return 0;
-    return e->code == ERR_UNREACHABLE ? -1 : 0;
+    if (json_array_size(ids) > 0)
+        rc = compat_call(&s->session, method, json_incref(params), NULL, e);
+    json_decref(params);
+    return rc < 0 && e->code == ERR_UNREACHABLE ? -1 : 0;
 }
 
 int
@@ -269,15 +279,15 @@ sched_stop(void *sched, struct err *e)
     json_t *running;
 
     if ((s->config.is_10x && list_added(s, NULL, e) < 0) || sched_put_aside(s, e) < 0 ||
-        hold_added(s, e) < 0)
+        hold_added(s, SCHED_WAITING, "hold", e) < 0)
         return -1;
     sched_take_events(s); /* of what has begun until now */
+    if (!s->config.screen && hold_added(s, SCHED_RUNNING, "requeue", e) < 0)
+        return -1;
     running = json_array();
-    for (struct sched_job *job = s->jobs; job; job = job->hh.next) {
-        if (!is_stopped_with_us(s, job))
-            continue;
-        json_array_append_new(running, json_sprintf("%lld", (long long)job->id));
-        job->again = job->added;
+    for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
+        if (is_stopped_with_us(s, job) && !job->added)
+            json_array_append_new(running, json_sprintf("%lld", (long long)job->id));
     }
     if (json_array_size(running) == 0) {
         json_decref(running);
@@ -287,19 +297,4 @@ sched_stop(void *sched, struct err *e)
         &s->session, "cancel",
         json_pack("{s:o,s:I}", "select", running, "grace_ms", (json_int_t)s->config.stop_ms),
         NULL, e);
-}
-
-int
-sched_keep_added(struct sched *s, struct err *e)
-{
-    auto_json json_t *stopped = json_array();
-
-    for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
-        if (job->added && job->again && job->status == SCHED_FAILED)
-            json_array_append_new(stopped, json_sprintf("%lld", (long long)job->id));
-    }
-    if (json_array_size(stopped) == 0)
-        return 0;
-    return compat_call(&s->session, "requeue",
-                       json_pack("{s:O,s:b}", "select", stopped, "hold", 1), NULL, e);
 }

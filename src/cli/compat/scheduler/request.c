@@ -11,6 +11,7 @@
 #include "cli/compat/paths.h"
 #include "cli/compat/pytext.h"
 #include "cli/compat/scheduler/scheduler.h"
+#include "spec/attr.h"
 
 #define LINE_MAX_BYTES ((size_t)64 << 10)
 
@@ -159,6 +160,8 @@ sched_request_fill(const struct sched *s, const struct sched_job *job, struct re
     r->screen = s->config.screen;
     r->retries = s->config.retries;
     r->limit_ms = s->config.limit_ms;
+    if (s->config.is_10x)
+        r->grace_ms = s->config.stop_ms < GRACE_MAX_MS ? s->config.stop_ms : GRACE_MAX_MS;
     r->hold = s->leaving;
     r->gpus_said = true;
     r->priority = priority_of(s, job);

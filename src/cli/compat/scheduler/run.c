@@ -173,7 +173,7 @@ leave(struct sched *s)
         sched_log(&s->log, SCHED_ERROR, NULL, "%s", e.text);
         return 1;
     }
-    if (sched_keep_added(s, &e) < 0 || sched_cards_look(s, &e) < 0)
+    if (sched_cards_look(s, &e) < 0)
         sched_log(&s->log, SCHED_WARNING, NULL, "%s", e.text);
     return left;
 }
@@ -269,12 +269,12 @@ about(const struct sched *s)
 {
     const struct sched_config *c = &s->config;
     json_t *paths = c->allowed_paths ? json_array() : NULL, *all = reach(s);
-    json_t *rules = json_pack("{s:I,s:I,s:I,s:i,s:i,s:b,s:f,s:f,s:f}", "queue_max",
-                              (json_int_t)c->queue_max, "limit_ms", (json_int_t)c->limit_ms,
-                              "mem_mib", (json_int_t)c->mem_mib, "retries", c->retries,
-                              "n_gpus", 64 - __builtin_clzll(s->managed), "screen", c->screen,
-                              "mem_threshold", c->mem_threshold, "load_threshold",
-                              c->load_threshold, "precision", c->precision);
+    json_t *rules = json_pack(
+        "{s:I,s:I,s:I,s:I,s:i,s:i,s:b,s:f,s:f,s:f}", "queue_max", (json_int_t)c->queue_max,
+        "limit_ms", (json_int_t)c->limit_ms, "mem_mib", (json_int_t)c->mem_mib, "stop_ms",
+        (json_int_t)c->stop_ms, "retries", c->retries, "n_gpus",
+        64 - __builtin_clzll(s->managed), "screen", c->screen, "mem_threshold",
+        c->mem_threshold, "load_threshold", c->load_threshold, "precision", c->precision);
 
     for (char **path = c->allowed_paths; path && *path; path++)
         json_array_append_new(paths, json_string(*path));

@@ -236,9 +236,6 @@ int sched_recall_added(struct sched *s, struct err *e);
 void sched_take_events(void *sched);
 /* Nothing more starts, and what runs is to end. */
 int sched_stop(void *sched, struct err *e);
-/* Those that `add` handed over, and that were stopped, wait for the next start: no line says
- * that they are to run. */
-int sched_keep_added(struct sched *s, struct err *e);
 bool sched_any_to_await(const void *sched); /* that are being ended */
 
 /* cards.c */

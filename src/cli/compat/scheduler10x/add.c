@@ -35,6 +35,7 @@ take_rules(struct sched *s, const json_t *about)
         .precision = json_number_value(json_object_get(about, "precision")),
         .limit_ms = answer_int(about, "limit_ms", 0),
         .mem_mib = answer_int(about, "mem_mib", 0),
+        .stop_ms = answer_int(about, "stop_ms", GRACE_DEFAULT_MS),
         .retries = (int)answer_int(about, "retries", 0),
         .allowed_paths = xcalloc(json_array_size(paths) + 1, sizeof(char *)),
     };
