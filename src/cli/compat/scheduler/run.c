@@ -329,18 +329,18 @@ sched_start(struct sched *s, const char *const *settings, int (*on_ready)(struct
 void
 sched_free(struct sched *s)
 {
-    struct sched_job *job, *next;
-    struct sched_said *said, *more;
+    struct sched_job *job = s->jobs, *next;
+    struct sched_said *said = s->said, *more;
 
-    HASH_ITER(hh, s->jobs, job, next)
-    {
-        HASH_DEL(s->jobs, job);
+    HASH_CLEAR(hh, s->jobs);
+    for (; job; job = next) {
+        next = job->hh.next;
         sched_spec_free(&job->spec);
         free(job);
     }
-    HASH_ITER(hh, s->said, said, more)
-    {
-        HASH_DEL(s->said, said);
+    HASH_CLEAR(hh, s->said);
+    for (; said; said = more) {
+        more = said->hh.next;
         free(said);
     }
     json_decref(s->table.models);
