@@ -31,6 +31,7 @@
 #include "daemon/turn.h"
 #include "daemon/watch.h"
 #include "spec/screenname.h"
+#include "sys/exitrec.h"
 #include "sys/nursery.h"
 
 char *
@@ -49,7 +50,6 @@ launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt)
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return;
-    unlinkat(dir, "spec.json", 0);
     unlinkat(dir, "lock", 0);
     if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR) == 0)
         return;
@@ -134,7 +134,7 @@ launch_screen_name(const struct daemon *d, const struct job *job, struct buf *ou
     screen_name(&job->req, cards, job->id, out);
 }
 
-/* --- spec.json ---------------------------------------------------------------------------- */
+/* --- the spec ----------------------------------------------------------------------------- */
 
 static void
 write_argv(struct jsonw *w, const struct job *job)
@@ -233,7 +233,7 @@ write_attach(const struct daemon *d, const struct job *job, struct jsonw *w, str
 }
 
 static int
-write_spec(struct daemon *d, const struct job *job, int dir, struct err *e)
+write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
 {
     const struct attempt *run = job->run;
     auto_free char *log = launch_log_path(d, job);
@@ -280,15 +280,15 @@ write_spec(struct daemon *d, const struct job *job, int dir, struct err *e)
     buf_addc(&text, '\n');
     if (environ_add(d, job, mark, &text, e))
         return -1;
-    auto_close int fd = openat(dir, "spec.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0 || file_write_all(fd, text.data, text.len))
-        return err_errno(e, ERR_FAILED, errno, "cannot write spec.json");
+    if (lseek(lock, EXITREC_HEAD_BYTES, SEEK_SET) < 0 ||
+        file_write_all(lock, text.data, text.len))
+        return err_errno(e, ERR_FAILED, errno, "cannot write what is to be run");
     return 0;
 }
 
 /* --- processes ---------------------------------------------------------------------------- */
 
-/* The folder with its spec and its lock, held. */
+/* The folder with its lock, held, in which its spec stands. */
 static int
 make_folder(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
 {
@@ -300,12 +300,11 @@ make_folder(struct daemon *d, const struct job *job, int *dir, int *lock, struct
     *dir = openat(d->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*dir < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
-    if (write_spec(d, job, *dir, e))
-        return -1;
     *lock = openat(*dir, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (*lock < 0 || flock(*lock, LOCK_EX | LOCK_NB))
         return err_errno(e, ERR_FAILED, errno, "cannot lock the attempt's folder %s", name);
-    return 0;
+    crash_point("daemon-folder-locked");
+    return write_spec(d, job, *lock, e);
 }
 
 static int

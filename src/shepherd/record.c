@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -21,15 +20,15 @@ int
 record_note(int lock_fd, const struct exitrec *r)
 {
     auto_buf struct buf text = BUF_INIT;
-    struct stat st;
     buf_adds(&text, EXITREC_NOTE);
     exitrec_encode(r, NULL, &text);
     buf_addc(&text, '\n');
-    if (fstat(lock_fd, &st) < 0)
+    int offset = exitrec_note_offset(lock_fd);
+    if (offset < 0)
         return -1;
     crash_point("shepherd-before-note");
     /* Short, hence whole or not there: the reader wants the line's end. */
-    return pwrite(lock_fd, text.data, text.len, st.st_size) == (ssize_t)text.len ? 0 : -1;
+    return pwrite(lock_fd, text.data, text.len, offset) == (ssize_t)text.len ? 0 : -1;
 }
 
 int

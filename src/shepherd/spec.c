@@ -1,5 +1,6 @@
-/* Reads spec.json. Called by the shepherd at its start and by its sweep. The daemon writes the
- * file, so what is wrong here is a defect or a damaged disk: it is said, never guessed. */
+/* Reads the spec from the attempt's lock file. Called by the shepherd at its start and by its
+ * sweep. The daemon writes the file, so what is wrong here is a defect or a damaged disk: it is
+ * said, never guessed. */
 #include "shepherd/spec.h"
 
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/request.h"
+#include "sys/exitrec.h"
 
 #define SPEC_MAX_BYTES (64 * 1024 * 1024) /* as one request on the daemon's socket */
 
@@ -173,17 +175,21 @@ spec_read_at(int dirfd, struct spec *out, struct err *e)
 {
     auto_buf struct buf text = BUF_INIT;
     memset(out, 0, sizeof *out);
-    if (file_read_at(dirfd, "spec.json", SPEC_MAX_BYTES, &text, e) < 0)
+    if (file_read_at(dirfd, "lock", EXITREC_HEAD_BYTES + SPEC_MAX_BYTES, &text, e) < 0)
         return -1;
+    if (text.len <= EXITREC_HEAD_BYTES)
+        return err_set(e, ERR_FAILED, "the attempt's lock file does not say it");
     json_error_t why;
-    const char *bytes = buf_str(&text), *line_end = memchr(bytes, '\n', text.len);
-    size_t line = line_end ? (size_t)(line_end - bytes) + 1 : text.len;
+    const char *bytes = text.data + EXITREC_HEAD_BYTES;
+    size_t n = text.len - EXITREC_HEAD_BYTES;
+    const char *line_end = memchr(bytes, '\n', n);
+    size_t line = line_end ? (size_t)(line_end - bytes) + 1 : n;
     out->root = json_loadb(bytes, line, 0, &why);
     if (!out->root)
-        return err_set(e, ERR_FAILED, "spec.json: %s at byte %d", why.text, why.position);
-    if (get_all(out->root, out, e) < 0 ||
-        take_env_block(out, bytes + line, text.len - line, e) < 0) {
-        err_prefix(e, "spec.json");
+        return err_set(e, ERR_FAILED, "lock: %s at byte %d of what is to be run", why.text,
+                       why.position);
+    if (get_all(out->root, out, e) < 0 || take_env_block(out, bytes + line, n - line, e) < 0) {
+        err_prefix(e, "lock");
         return -1;
     }
     return 0;

@@ -1,4 +1,5 @@
-/* spec.json: what one attempt is to run, as the daemon wrote it. */
+/* The spec: what one attempt is to run, as the daemon wrote it into its lock file, behind the
+ * first EXITREC_HEAD_BYTES. */
 #ifndef SHEPHERD_SPEC_H
 #define SHEPHERD_SPEC_H
 
@@ -51,7 +52,8 @@ struct spec {
     void *root; /* the parsed JSON that owns the strings */
 };
 
-/* Reads spec.json in the folder. Fields that are missing and may be have their zero value. */
+/* Reads it in the attempt's folder. Fields that are missing and may be have their zero value.
+ */
 int spec_read_at(int dirfd, struct spec *out, struct err *e);
 void spec_free(struct spec *spec);
 

@@ -227,17 +227,13 @@ exitrec_decode(const char *json, size_t n, struct exitrec *out, struct err *e)
     return rc;
 }
 
-/* Up to size - 1 bytes of a regular file in the folder, NUL-terminated, without following a
- * link. The length; -1 with errno. */
+/* Up to size - 1 bytes of a file from its start, NUL-terminated. The length; -1 with errno. */
 static ssize_t
-read_small_at(int dirfd, const char *name, char *out, size_t size)
+read_start(int fd, char *out, size_t size)
 {
-    auto_close int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return -1;
     size_t n = 0;
     while (n < size - 1) {
-        ssize_t got = read(fd, out + n, size - 1 - n);
+        ssize_t got = pread(fd, out + n, size - 1 - n, (off_t)n);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -250,11 +246,21 @@ read_small_at(int dirfd, const char *name, char *out, size_t size)
     return (ssize_t)n;
 }
 
+/* Up to size - 1 bytes of a regular file in the folder, NUL-terminated, without following a
+ * link. The length; -1 with errno. */
+static ssize_t
+read_small_at(int dirfd, const char *name, char *out, size_t size)
+{
+    auto_close int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    return fd < 0 ? -1 : read_start(fd, out, size);
+}
+
 /* A note without its line's end is one whose writer was stopped: no record. */
 static int
-read_note(int dirfd, char *bytes, size_t size, struct exitrec *out, struct err *e)
+read_note(int dirfd, struct exitrec *out, struct err *e)
 {
-    if (read_small_at(dirfd, "lock", bytes, size) < 0)
+    char bytes[EXITREC_HEAD_BYTES + 1];
+    if (read_small_at(dirfd, "lock", bytes, sizeof bytes) < 0)
         return 0;             /* what that means is for exitrec_started_at to say */
     const char *note = bytes; /* of a command that never started it is the first line */
     if (strncmp(bytes, EXITREC_NOTE, strlen(EXITREC_NOTE)) != 0) {
@@ -274,10 +280,17 @@ exitrec_read_at(int dirfd, struct exitrec *out, struct err *e)
     char bytes[EXITREC_MAX_BYTES + 2]; /* one more than is allowed, so that excess shows */
     ssize_t n = read_small_at(dirfd, "exit", bytes, sizeof bytes);
     if (n < 0 && errno == ENOENT)
-        return read_note(dirfd, bytes, sizeof bytes, out, e);
+        return read_note(dirfd, out, e);
     if (n < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot read the exit record");
     return exitrec_decode(bytes, (size_t)n, out, e) < 0 ? -1 : 1;
+}
+
+int
+exitrec_note_offset(int lock_fd)
+{
+    char bytes[STARTED_MAX_BYTES];
+    return read_start(lock_fd, bytes, sizeof bytes) < 0 ? -1 : (int)strlen(bytes);
 }
 
 size_t
@@ -298,7 +311,7 @@ exitrec_started_at(int dirfd, int32_t *pid, int64_t *boot_us, struct err *e)
     if (n < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot read the attempt's lock file");
     /* An end that is noted without a start before it is that of a command that never began. */
-    if (n == 0 || strncmp(bytes, EXITREC_NOTE, strlen(EXITREC_NOTE)) == 0)
+    if (bytes[0] == '\0' || strncmp(bytes, EXITREC_NOTE, strlen(EXITREC_NOTE)) == 0)
         return 0;
     /* Anything in the file means that a command may have started, so what cannot be read is
      * an error, never "it did not start". */

@@ -1,6 +1,7 @@
-/* The exit record of one attempt: what the shepherd writes to the file `exit`, says in its
- * `ended` message, and the daemon reads back. One JSON object; docs/protocol.md section 4
- * names the fields. An exit status is never invented: what does not decode is an error. */
+/* The exit record of one attempt: what the shepherd notes in the lock file, writes to the file
+ * `exit`, says in its `ended` message, and the daemon reads back. One JSON object;
+ * docs/protocol.md section 4 names the fields. An exit status is never invented: what does not
+ * decode is an error. */
 #ifndef SYS_EXITREC_H
 #define SYS_EXITREC_H
 
@@ -38,6 +39,14 @@ void exitrec_encode(const struct exitrec *r, const char *event, struct buf *out)
 int exitrec_decode(const char *json, size_t n, struct exitrec *out, struct err *e);
 
 #define EXITREC_NOTE "ended " /* in front of a record that stands in the lock file */
+
+/* So much of the attempt's lock file is for the started mark and the record, with NUL behind
+ * them; after that stands what is to run. One file for both: making and removing files is most
+ * of what a short job costs the daemon. */
+#define EXITREC_HEAD_BYTES 4096
+
+/* Where the record is to be noted: behind the mark, if there is one. -1 with errno. */
+int exitrec_note_offset(int lock_fd);
 
 /* Reads `exit` in the folder or, where there is none, the record noted in the lock file:
  * 1 found, 0 there is none, -1 it is there and unreadable. */

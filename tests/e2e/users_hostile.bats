@@ -95,7 +95,7 @@ bob_logs_to()
     is "the secret, as root sees it" "$(tr '\0' '\n' <"/proc/$pid/environ" | grep -c xyzzy)" 1
     for place in "/proc/$pid/environ" "/proc/$pid/fd/1" "/proc/$pid/cwd/gate" "/proc/$shepherd/environ" \
         "/proc/$shepherd/fd/4" "/proc/$daemon/environ" "/proc/$daemon/fd/5" "/proc/$pid/mem" \
-        "$BERTH_DIR/state/berth.db" "$BERTH_DIR/state/jobs/$id.1/spec.json" "$BERTH_DIR/state/jobs/$id.1/lock" \
+        "$BERTH_DIR/state/berth.db" "$BERTH_DIR/state/jobs/$id.1/lock" \
         "$BERTH_DIR/logs/$(id -u "$ALICE")/$id.log"; do
         try_as "$BOB" cat "$place"
         is "status of cat $place" "$status" 1
