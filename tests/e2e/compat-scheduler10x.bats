@@ -275,7 +275,7 @@ CASES
     scheduler_10x.py add "$PWD/good/in.py" --args late >/dev/null
     ln -sf ../goodevil/out.py good/in.py
     scheduler_10x.py resume-gpu 0 >/dev/null
-    wait_for_output run '"Job 2 runs again \(exit 126: its script lies outside of the allowed paths\)'
+    wait_for_output run '"Job 2 failed \(exit 126: its script lies outside of the allowed paths\)'
     wait_for_state '[0.0, 0.0] [1]'
     stop_scheduler run
     is runs "$(wc -l <ran)" 1
@@ -340,11 +340,13 @@ PY
     config security.max_memory_per_job_gb=0.1 scheduler.num_gpus=2 scheduler.max_workers=2 scheduler.job_timeout_s=60
     schedule run --config config.json
     scheduler_10x.py add "$PWD/hog.py" >/dev/null
-    wait_for_output run '"Job 1 runs again \(exit 137: it had more memory than its limit\)'
+    wait_for_output run '"Job 1 failed \(exit 137: it had more memory than its limit\)'
     log=$(cat "$ROOT/joblogs/direct_1_0.log")
     has 'what it was told' "$log" '^OUT: 1 0 106954752$'
     has 'its end' "$log" '^The job used more than its 102 MiB of memory and was stopped\.$'
-    scheduler_10x.py cancel-job 1 >/dev/null
+    # The next try would end as this one did.
+    BERTH_DIR=$PWD/.berth wait_for_event kind=ended job=1 >/dev/null
+    has 'what is told of it' "$(scheduler_10x.py list-jobs --status failed)" '^1 '
     for gate in one two three; do
         scheduler_10x.py add "$PWD/job.py" --args "--llm half --gate $gate" >/dev/null
     done

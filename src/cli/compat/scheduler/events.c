@@ -106,20 +106,28 @@ find_added(struct sched *s, int64_t id)
 
 /* ------------------------------------------------------------- being told */
 
-/* Why a job has ended. Two exit statuses are those of our process around its script (job.c). */
+/* Two exit statuses are those of our process around a script (job.c). Neither would be another
+ * the next time. */
 static const char *
-why_ended(const struct sched *s, const json_t *ev, const char *otherwise)
+hopeless_end(const struct sched *s, const json_t *ev)
 {
     static const char *const words[][2] = {
         {"exit 137", "exit 137: it had more memory than its limit"},
         {"exit 126", "exit 126: its script lies outside of the allowed paths"}};
-    const char *text = answer_str(ev, "text");
 
     for (size_t i = 0; s->config.is_10x && i < sizeof words / sizeof words[0]; i++) {
-        if (strcmp(text, words[i][0]) == 0)
+        if (strcmp(answer_str(ev, "text"), words[i][0]) == 0)
             return words[i][1];
     }
-    return *text ? text : otherwise;
+    return NULL;
+}
+
+static const char *
+why_ended(const struct sched *s, const json_t *ev, const char *otherwise)
+{
+    const char *known = hopeless_end(s, ev), *text = answer_str(ev, "text");
+
+    return known ? known : *text ? text : otherwise;
 }
 
 static void
@@ -152,7 +160,7 @@ on_ended(struct sched *s, struct sched_job *job, const json_t *ev)
     bool ok = strcmp(state, "COMPLETED") == 0;
     json_t *details;
 
-    if (job->status == SCHED_NEW || (s->leaving && job->status == SCHED_WAITING))
+    if (job->status == SCHED_NEW || job->never || (s->leaving && job->status == SCHED_WAITING))
         return;
     sched_make_room(s, job, true);
     job->status = ok ? SCHED_COMPLETED : SCHED_FAILED;
@@ -168,6 +176,21 @@ on_ended(struct sched *s, struct sched_job *job, const json_t *ev)
         sched_log(&s->log, SCHED_ERROR, details, "Job %lld %s (%s): %s", (long long)job->id,
                   strcmp(state, "CANCELLED") == 0 ? "was cancelled" : "failed",
                   why_ended(s, ev, state), job->spec.script);
+}
+
+/* The daemon would try it again. */
+static void
+give_up(struct sched *s, struct sched_job *job, const json_t *ev)
+{
+    sched_make_room(s, job, true);
+    job->status = SCHED_FAILED;
+    job->never = true;
+    job->n_gpus = 0;
+    (void)compat_call(&s->session, "cancel",
+                      json_pack("{s:[o]}", "select", json_sprintf("%lld", (long long)job->id)),
+                      NULL, NULL);
+    sched_log(&s->log, SCHED_ERROR, sched_details(job), "Job %lld failed (%s): %s",
+              (long long)job->id, hopeless_end(s, ev), job->spec.script);
 }
 
 static void
@@ -210,6 +233,8 @@ take_event(struct sched *s, const json_t *ev)
         return;
     if (strcmp(kind, "started") == 0)
         on_started(s, job, ev);
+    else if (strcmp(kind, "requeued") == 0 && !s->leaving && hopeless_end(s, ev))
+        give_up(s, job, ev);
     else if (strcmp(kind, "requeued") == 0)
         on_requeued(s, job, ev);
     else if (strcmp(kind, "ended") == 0)

@@ -30,8 +30,6 @@
 
 #define MIB          1048576
 #define NOT_FOUND    127
-#define OVER_MEMORY  137
-#define NOT_ALLOWED  126
 #define DRAIN_ROUNDS 64 /* chunks of what a program left in its pipes */
 
 extern char **environ;
@@ -282,7 +280,7 @@ end_as(const struct sched_run *j, int status)
     sigset_t set;
 
     if (j->memory.is_over)
-        return OVER_MEMORY;
+        return SCHED_OVER_MEMORY;
     if (!WIFSIGNALED(status))
         return WEXITSTATUS(status);
     /* It has dumped core already, if it does. */
@@ -348,7 +346,7 @@ compat_scheduler_job(int argc, char **argv)
     if (!read_words(&j, argc, argv))
         return complain(2, "scheduler-job is what the scheduler runs; it is not for people");
     if (allowed[0] && !sched_script_allowed(allowed, j.words[0], &why))
-        return complain(NOT_ALLOWED, "%s", buf_str(&why));
+        return complain(SCHED_NOT_ALLOWED, "%s", buf_str(&why));
     j.gpus = read_gpus();
     j.piped = !j.said[JOB_ARG_SCREEN];
     j.spec.script = j.words[0];

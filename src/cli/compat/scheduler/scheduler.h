@@ -24,6 +24,10 @@
 
 struct err;
 
+/* How the process around a script ends when its memory, or its script, is not allowed. */
+#define SCHED_OVER_MEMORY 137
+#define SCHED_NOT_ALLOWED 126
+
 #define SCHED_KEY_SIZE  41
 #define SCHED_MODE_SIZE 24
 

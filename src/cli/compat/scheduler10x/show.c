@@ -24,6 +24,15 @@ x10_priority_of(const json_t *job)
     return -answer_int(job, "priority", 0);
 }
 
+/* The scheduler has kept it from being tried again. */
+static bool
+was_given_up(const json_t *job)
+{
+    int64_t code = answer_int(job, "exit_code", 0);
+
+    return code == SCHED_OVER_MEMORY || code == SCHED_NOT_ALLOWED;
+}
+
 static const char *
 status_of(const json_t *job)
 {
@@ -34,6 +43,8 @@ status_of(const json_t *job)
                                            {"OUT_OF_MEMORY", "failed"}};
     const char *state = answer_str(job, "state");
 
+    if (strcmp(state, "CANCELLED") == 0 && was_given_up(job))
+        return "failed";
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcmp(state, words[i][0]) == 0)
             return words[i][1];
@@ -81,8 +92,8 @@ add_rows(struct buf *out, const json_t *jobs, const char *wanted)
 int
 x10_list(const struct x10 *x, const char *status)
 {
-    static const char *const fields[] = {"id",       "state", "command", "name",
-                                         "priority", "gpus",  NULL};
+    static const char *const fields[] = {"id",       "state", "command",   "name",
+                                         "priority", "gpus",  "exit_code", NULL};
     auto_buf struct buf out = BUF_INIT;
     auto_json json_t *ended = NULL, *live = NULL;
     struct err e = {0};
@@ -252,7 +263,7 @@ gpu_metrics(const json_t *series, int64_t n_gpus)
 json_t *
 x10_metrics_object(const struct x10 *x, struct err *e)
 {
-    static const char *const fields[] = {"state", "started", "run_ms", NULL};
+    static const char *const fields[] = {"state", "started", "run_ms", "exit_code", NULL};
     auto_json json_t *ended = NULL, *series = NULL, *numbers = NULL;
     json_t *system = NULL;
 
