@@ -319,9 +319,31 @@ put_seconds(struct jsonw *w, int64_t wall_us)
 void
 jsonw_ktime(struct jsonw *w, const char *key, int64_t wall_us)
 {
+    jsonw_key(w, key);
+    jsonw_time(w, wall_us);
+}
+
+void
+jsonw_kint_or_null(struct jsonw *w, const char *key, int64_t v, bool known)
+{
+    jsonw_key(w, key);
+    jsonw_int_or_null(w, v, known);
+}
+
+void
+jsonw_int_or_null(struct jsonw *w, int64_t v, bool known)
+{
+    if (known)
+        jsonw_int(w, v);
+    else
+        jsonw_null(w);
+}
+
+void
+jsonw_time(struct jsonw *w, int64_t wall_us)
+{
     char text[32];
 
-    jsonw_key(w, key);
     if (wall_us == 0) {
         jsonw_null(w);
         return;

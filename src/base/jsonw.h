@@ -28,14 +28,17 @@ void jsonw_int(struct jsonw *w, int64_t v);
 void jsonw_num(struct jsonw *w, double v); /* not finite: null */
 void jsonw_bool(struct jsonw *w, bool v);
 void jsonw_null(struct jsonw *w);
+void jsonw_int_or_null(struct jsonw *w, int64_t v, bool known);
+/* {"unix": seconds with fraction, "rfc3339": "..."}; 0 is null. */
+void jsonw_time(struct jsonw *w, int64_t wall_us);
 void jsonw_raw(struct jsonw *w, const char *json, size_t n); /* one ready-made value */
 
 /* key and value in one */
 void jsonw_kstr(struct jsonw *w, const char *key, const char *s);
 void jsonw_kint(struct jsonw *w, const char *key, int64_t v);
+void jsonw_kint_or_null(struct jsonw *w, const char *key, int64_t v, bool known);
 void jsonw_kbool(struct jsonw *w, const char *key, bool v);
 void jsonw_knull(struct jsonw *w, const char *key);
-/* {"unix": seconds with fraction, "rfc3339": "..."}; 0 is null. */
 void jsonw_ktime(struct jsonw *w, const char *key, int64_t wall_us);
 
 #endif

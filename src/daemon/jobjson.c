@@ -22,31 +22,6 @@
 #include "daemon/why.h"
 #include "store/store.h"
 
-static void
-time_or_null(struct jsonw *w, int64_t wall_us)
-{
-    /* jsonw_ktime writes key and value; a row wants the value alone. */
-    char text[32];
-    if (!wall_us) {
-        jsonw_null(w);
-        return;
-    }
-    jsonw_object(w);
-    jsonw_key(w, "unix");
-    jsonw_num(w, (double)wall_us / 1e6);
-    jsonw_kstr(w, "rfc3339", clock_rfc3339(wall_us, text));
-    jsonw_end_object(w);
-}
-
-static void
-int_or_null(struct jsonw *w, int64_t v, bool known)
-{
-    if (known)
-        jsonw_int(w, v);
-    else
-        jsonw_null(w);
-}
-
 static const struct ending *
 ending_of(const struct jobjson *x)
 {
@@ -173,12 +148,12 @@ FIELD(gpus_wanted)
 
 FIELD(vram_mib)
 {
-    int_or_null(w, x->job->req.demand.vram_mib, x->job->req.demand.vram_mib > 0);
+    jsonw_int_or_null(w, x->job->req.demand.vram_mib, x->job->req.demand.vram_mib > 0);
 }
 
 FIELD(declared_mib)
 {
-    int_or_null(w, x->job->declared_mib, x->job->declared_mib > 0);
+    jsonw_int_or_null(w, x->job->declared_mib, x->job->declared_mib > 0);
 }
 
 FIELD(exclusive)
@@ -189,12 +164,12 @@ FIELD(exclusive)
 FIELD(cpus)
 {
     int32_t cpus = demand_cpus(&x->job->req.demand); /* a job without GPU books one */
-    int_or_null(w, cpus, cpus > 0);
+    jsonw_int_or_null(w, cpus, cpus > 0);
 }
 
 FIELD(mem_mib)
 {
-    int_or_null(w, x->job->req.demand.mem_mib, x->job->req.demand.mem_mib > 0);
+    jsonw_int_or_null(w, x->job->req.demand.mem_mib, x->job->req.demand.mem_mib > 0);
 }
 
 FIELD(priority)
@@ -204,22 +179,22 @@ FIELD(priority)
 
 FIELD(limit_ms)
 {
-    int_or_null(w, x->job->req.limit_ms, x->job->req.limit_ms > 0);
+    jsonw_int_or_null(w, x->job->req.limit_ms, x->job->req.limit_ms > 0);
 }
 
 FIELD(submitted)
 {
-    time_or_null(w, x->job->submitted_us);
+    jsonw_time(w, x->job->submitted_us);
 }
 
 FIELD(started)
 {
-    time_or_null(w, x->job->run ? x->job->run->started_us : 0);
+    jsonw_time(w, x->job->run ? x->job->run->started_us : 0);
 }
 
 FIELD(ended)
 {
-    time_or_null(w, has_ended(x) ? x->job->ended_us : 0);
+    jsonw_time(w, has_ended(x) ? x->job->ended_us : 0);
 }
 
 FIELD(run_ms)
@@ -247,24 +222,25 @@ FIELD(wait_ms)
         started_us = all[i].attempt.started_us ? all[i].attempt.started_us : started_us;
     if (n > 0)
         store_attempts_free(all, n);
-    int_or_null(w, started_us > from_us ? (started_us - from_us) / 1000 : 0, started_us > 0);
+    jsonw_int_or_null(w, started_us > from_us ? (started_us - from_us) / 1000 : 0,
+                      started_us > 0);
 }
 
 FIELD(exit_code)
 {
     const struct ending *e = ending_of(x);
-    int_or_null(w, e->code, has_ended(x) && e->outcome == OUTCOME_EXITED);
+    jsonw_int_or_null(w, e->code, has_ended(x) && e->outcome == OUTCOME_EXITED);
 }
 
 FIELD(signal)
 {
     const struct ending *e = ending_of(x);
-    int_or_null(w, e->signal, has_ended(x) && e->signal > 0);
+    jsonw_int_or_null(w, e->signal, has_ended(x) && e->signal > 0);
 }
 
 FIELD(exit_status)
 {
-    int_or_null(w, has_ended(x) ? job_exit_status(x->job) : 0, has_ended(x));
+    jsonw_int_or_null(w, has_ended(x) ? job_exit_status(x->job) : 0, has_ended(x));
 }
 
 FIELD(attempt)
@@ -280,7 +256,7 @@ FIELD(peak_mib)
         char key[12];
         snprintf(key, sizeof key, "%d", run->gpus[i]);
         jsonw_key(w, key);
-        int_or_null(w, run->peak_mib[i], run->peak_mib[i] >= 0);
+        jsonw_int_or_null(w, run->peak_mib[i], run->peak_mib[i] >= 0);
     }
     jsonw_end_object(w);
 }
@@ -294,7 +270,7 @@ FIELD(now_mib)
         known |= run->now_mib[i] >= 0;
         sum += run->now_mib[i] >= 0 ? run->now_mib[i] : 0;
     }
-    int_or_null(w, sum, known && job_state_is_active(x->job->state));
+    jsonw_int_or_null(w, sum, known && job_state_is_active(x->job->state));
 }
 
 FIELD(use_mib)
@@ -305,7 +281,7 @@ FIELD(use_mib)
         char key[12];
         snprintf(key, sizeof key, "%d", run->gpus[i]);
         jsonw_key(w, key);
-        int_or_null(w, run->now_mib[i], run->now_mib[i] >= 0);
+        jsonw_int_or_null(w, run->now_mib[i], run->now_mib[i] >= 0);
     }
     jsonw_end_object(w);
 }
@@ -313,13 +289,13 @@ FIELD(use_mib)
 FIELD(pid)
 {
     const struct attempt *run = job_state_is_active(x->job->state) ? x->job->run : NULL;
-    int_or_null(w, run ? run->command_pid : 0, run && run->command_pid > 0);
+    jsonw_int_or_null(w, run ? run->command_pid : 0, run && run->command_pid > 0);
 }
 
 FIELD(util)
 {
     int util = x->job->run ? attempt_util(x->job->run) : -1;
-    int_or_null(w, util, util >= 0);
+    jsonw_int_or_null(w, util, util >= 0);
 }
 
 FIELD(verdict)
@@ -359,7 +335,7 @@ PERSONAL(file)
 
 FIELD(line)
 {
-    int_or_null(w, x->job->line, x->job->line > 0);
+    jsonw_int_or_null(w, x->job->line, x->job->line > 0);
 }
 
 PERSONAL(key)
@@ -369,7 +345,7 @@ PERSONAL(key)
 
 FIELD(expected_start)
 {
-    time_or_null(w, forecast_start_us(x->daemon, x->job));
+    jsonw_time(w, forecast_start_us(x->daemon, x->job));
 }
 
 FIELD(cancelled_by)
@@ -397,16 +373,16 @@ write_attempt(struct jsonw *w, const struct attempt *a)
     jsonw_kint(w, "number", a->number);
     events_write_gpus(w, a);
     jsonw_key(w, "vram_mib");
-    int_or_null(w, a->vram_mib, a->vram_mib > 0);
+    jsonw_int_or_null(w, a->vram_mib, a->vram_mib > 0);
     jsonw_ktime(w, "started", a->started_us);
     jsonw_ktime(w, "ended", over ? e->ended_us : 0);
     jsonw_key(w, "run_ms");
-    int_or_null(w, e->run_ms, over);
+    jsonw_int_or_null(w, e->run_ms, over);
     jsonw_kstr(w, "outcome", over ? outcome_name(e->outcome) : NULL);
     jsonw_key(w, "exit_code");
-    int_or_null(w, e->code, e->outcome == OUTCOME_EXITED);
+    jsonw_int_or_null(w, e->code, e->outcome == OUTCOME_EXITED);
     jsonw_key(w, "signal");
-    int_or_null(w, e->signal, e->signal > 0);
+    jsonw_int_or_null(w, e->signal, e->signal > 0);
     events_write_peaks(w, a);
     if (over)
         ending_text(e, &text);

@@ -21,15 +21,6 @@
 #define REQ(x)      (&(x)->job->req)
 
 static void
-int_or_null(struct jsonw *w, int64_t v, bool known)
-{
-    if (known)
-        jsonw_int(w, v);
-    else
-        jsonw_null(w);
-}
-
-static void
 permille_or_null(struct jsonw *w, int32_t permille)
 {
     if (permille > 0)
@@ -40,12 +31,12 @@ permille_or_null(struct jsonw *w, int32_t permille)
 
 FIELD(array_job)
 {
-    int_or_null(w, x->job->array, x->job->array != 0);
+    jsonw_int_or_null(w, x->job->array, x->job->array != 0);
 }
 
 FIELD(array_task)
 {
-    int_or_null(w, x->job->task, x->job->array != 0);
+    jsonw_int_or_null(w, x->job->task, x->job->array != 0);
 }
 
 static void
@@ -68,7 +59,7 @@ FIELD(array)
     write_set(w, "pending", &t->pending);
     jsonw_kint(w, "total", t->total);
     jsonw_key(w, "max");
-    int_or_null(w, REQ(x)->array_max, REQ(x)->array_max > 0);
+    jsonw_int_or_null(w, REQ(x)->array_max, REQ(x)->array_max > 0);
     jsonw_kint(w, "waiting", array_n_pending(x->job));
     jsonw_kint(w, "active", t->active);
     jsonw_kint(w, "left", t->live); /* in their own name, active or not */
@@ -88,7 +79,7 @@ FIELD(share)
 
 FIELD(min_vram_mib)
 {
-    int_or_null(w, REQ(x)->demand.min_vram_mib, REQ(x)->demand.min_vram_mib > 0);
+    jsonw_int_or_null(w, REQ(x)->demand.min_vram_mib, REQ(x)->demand.min_vram_mib > 0);
 }
 
 FIELD(gpu_type)
@@ -108,12 +99,12 @@ FIELD(max_load)
 
 FIELD(margin_mib)
 {
-    int_or_null(w, REQ(x)->demand.margin_mib, REQ(x)->demand.margin_mib >= 0);
+    jsonw_int_or_null(w, REQ(x)->demand.margin_mib, REQ(x)->demand.margin_mib >= 0);
 }
 
 FIELD(idle_mib)
 {
-    int_or_null(w, REQ(x)->demand.idle_mib, REQ(x)->demand.idle_mib > 0);
+    jsonw_int_or_null(w, REQ(x)->demand.idle_mib, REQ(x)->demand.idle_mib > 0);
 }
 
 FIELD(placement)
@@ -259,12 +250,12 @@ FIELD(requeues)
 
 FIELD(warn_signal)
 {
-    int_or_null(w, REQ(x)->warn_signal, REQ(x)->warn_signal > 0);
+    jsonw_int_or_null(w, REQ(x)->warn_signal, REQ(x)->warn_signal > 0);
 }
 
 FIELD(warn_ms)
 {
-    int_or_null(w, REQ(x)->warn_ms, REQ(x)->warn_signal > 0);
+    jsonw_int_or_null(w, REQ(x)->warn_ms, REQ(x)->warn_signal > 0);
 }
 
 FIELD(grace_ms)
@@ -274,12 +265,12 @@ FIELD(grace_ms)
 
 FIELD(estimate_ms)
 {
-    int_or_null(w, x->job->estimate_ms, x->job->estimate_ms > 0);
+    jsonw_int_or_null(w, x->job->estimate_ms, x->job->estimate_ms > 0);
 }
 
 FIELD(span_ms)
 {
-    int_or_null(w, x->job->span_ms, x->job->span_ms > 0);
+    jsonw_int_or_null(w, x->job->span_ms, x->job->span_ms > 0);
 }
 
 FIELD(llm)
@@ -301,7 +292,7 @@ FIELD(vram_auto)
 
 FIELD(auto_runs)
 {
-    int_or_null(w, x->job->auto_runs, REQ(x)->vram_auto);
+    jsonw_int_or_null(w, x->job->auto_runs, REQ(x)->vram_auto);
 }
 
 /* Whom to tell is for nobody else's eyes: a webhook's address is often all that guards it. */

@@ -32,15 +32,6 @@ struct answer {
 };
 
 static void
-put_int(struct jsonw *w, const char *key, int64_t v, bool known)
-{
-    if (known)
-        jsonw_kint(w, key, v);
-    else
-        jsonw_knull(w, key);
-}
-
-static void
 put_text(struct jsonw *w, const char *key, const struct buf *text)
 {
     jsonw_kstr(w, key, text->len ? buf_str(text) : NULL);
@@ -82,7 +73,7 @@ put_place_in_line(const struct answer *a, const struct job *job)
         all += n_that_wait(a->waiting[i]);
         before += found ? 0 : n_that_wait(a->waiting[i]);
     }
-    put_int(a->out, "position", before + 1, found);
+    jsonw_kint_or_null(a->out, "position", before + 1, found);
     jsonw_kint(a->out, "waiting", all);
 }
 
@@ -170,21 +161,21 @@ static void
 put_blocked(struct jsonw *w, const struct blocked *b)
 {
     bool on_card = b->gpu >= 0, memory = b->card_reason == REASON_GPU_MEMORY;
-    put_int(w, "gpu", b->gpu, on_card);
-    put_int(w, "free_mib", b->free_mib, on_card && memory);
-    put_int(w, "short_mib", b->short_mib, on_card && memory);
+    jsonw_kint_or_null(w, "gpu", b->gpu, on_card);
+    jsonw_kint_or_null(w, "free_mib", b->free_mib, on_card && memory);
+    jsonw_kint_or_null(w, "short_mib", b->short_mib, on_card && memory);
     if (b->card_reason == REASON_GPU_SHARE)
         put_share(w, b->share_left);
     put_holders(w, b);
     put_needs(w, b);
-    put_int(w, "stranger_pid", b->stranger_pid,
-            b->by == BLOCKED_BY_STRANGER && b->stranger_pid);
-    put_int(w, "stranger_mib", b->stranger_mib, b->by == BLOCKED_BY_STRANGER);
-    put_int(w, "ahead", b->ahead.id, b->ahead.id > 0);
-    put_int(w, "waits_for", b->waits_for.id, b->waits_for.id > 0);
+    jsonw_kint_or_null(w, "stranger_pid", b->stranger_pid,
+                       b->by == BLOCKED_BY_STRANGER && b->stranger_pid);
+    jsonw_kint_or_null(w, "stranger_mib", b->stranger_mib, b->by == BLOCKED_BY_STRANGER);
+    jsonw_kint_or_null(w, "ahead", b->ahead.id, b->ahead.id > 0);
+    jsonw_kint_or_null(w, "waits_for", b->waits_for.id, b->waits_for.id > 0);
     put_tasks(w, b);
-    put_int(w, "limit", b->limit, b->limit > 0);
-    put_int(w, "xid", b->xid, b->xid > 0);
+    jsonw_kint_or_null(w, "limit", b->limit, b->limit > 0);
+    jsonw_kint_or_null(w, "xid", b->xid, b->xid > 0);
     jsonw_ktime(w, "since", b->since_us);
     jsonw_ktime(w, "until", b->until_us == INT64_MAX ? 0 : b->until_us);
 }
@@ -197,7 +188,7 @@ put_learned(struct jsonw *w, const struct job *job)
     if (!job->req.vram_auto)
         return;
     jsonw_kint(w, "auto_runs", job->auto_runs);
-    put_int(w, "auto_mib", mib, mib > 0);
+    jsonw_kint_or_null(w, "auto_mib", mib, mib > 0);
 }
 
 static void
@@ -256,8 +247,8 @@ explain_running(const struct answer *a, const struct job *job)
     put_text(a->out, "text", &text);
     jsonw_knull(a->out, "help");
     jsonw_ktime(a->out, "expected_end", expected_end_us(job));
-    put_int(a->out, "estimate_ms", job->estimate_ms, job->estimate_ms > 0);
-    put_int(a->out, "limit_ms", job->req.limit_ms, job->req.limit_ms > 0);
+    jsonw_kint_or_null(a->out, "estimate_ms", job->estimate_ms, job->estimate_ms > 0);
+    jsonw_kint_or_null(a->out, "limit_ms", job->req.limit_ms, job->req.limit_ms > 0);
 }
 
 /* All its tasks have left; each explains itself. */
@@ -282,16 +273,16 @@ put_ending(struct jsonw *w, const struct job *job, const struct advice_facts *f)
     const struct ending *e = run ? &run->ending : NULL;
     int32_t peak = run ? attempt_peak_mib(run) : -1;
     jsonw_kint(w, "exit_status", job_exit_status(job));
-    put_int(w, "exit_code", e ? e->code : 0, e && e->outcome == OUTCOME_EXITED);
-    put_int(w, "signal", e ? e->signal : 0, e && e->signal > 0);
-    put_int(w, "errno", e ? e->errno_value : 0, e && e->errno_value > 0);
+    jsonw_kint_or_null(w, "exit_code", e ? e->code : 0, e && e->outcome == OUTCOME_EXITED);
+    jsonw_kint_or_null(w, "signal", e ? e->signal : 0, e && e->signal > 0);
+    jsonw_kint_or_null(w, "errno", e ? e->errno_value : 0, e && e->errno_value > 0);
     jsonw_kstr(w, "oom", e ? ooms[e->oom] : NULL);
     jsonw_kbool(w, "at_ceiling", advice_is_at_ceiling(job, f));
-    put_int(w, "peak_mib", peak, peak >= 0);
-    put_int(w, "vram_mib", run ? run->vram_mib : 0, run && run->vram_mib > 0);
-    put_int(w, "card_mib", f->card_mib, f->card_mib > 0);
-    put_int(w, "run_ms", e ? e->run_ms : 0, e != NULL);
-    put_int(w, "limit_ms", job->req.limit_ms, job->req.limit_ms > 0);
+    jsonw_kint_or_null(w, "peak_mib", peak, peak >= 0);
+    jsonw_kint_or_null(w, "vram_mib", run ? run->vram_mib : 0, run && run->vram_mib > 0);
+    jsonw_kint_or_null(w, "card_mib", f->card_mib, f->card_mib > 0);
+    jsonw_kint_or_null(w, "run_ms", e ? e->run_ms : 0, e != NULL);
+    jsonw_kint_or_null(w, "limit_ms", job->req.limit_ms, job->req.limit_ms > 0);
     jsonw_kstr(w, "by", job->cancelled_by);
 }
 
@@ -316,8 +307,8 @@ explain(struct answer *a, const struct job *job)
     a->n++;
     jsonw_object(a->out);
     jsonw_kint(a->out, "id", job->id);
-    put_int(a->out, "array_job", job->array, job->array > 0);
-    put_int(a->out, "array_task", job->task, job->array > 0);
+    jsonw_kint_or_null(a->out, "array_job", job->array, job->array > 0);
+    jsonw_kint_or_null(a->out, "array_task", job->task, job->array > 0);
     bool has_left = job->tasks && array_next(job) < 0 && !job_state_is_final(job->state);
     jsonw_kstr(a->out, "state", job_state_name(has_left ? JOB_RUNNING : job->state));
     jsonw_key(a->out, "command");

@@ -14,15 +14,6 @@
 #define COMMAND_BYTES 400
 
 static void
-kint_or_null(struct jsonw *w, const char *key, int64_t v, bool known)
-{
-    if (known)
-        jsonw_kint(w, key, v);
-    else
-        jsonw_knull(w, key);
-}
-
-static void
 knum_or_null(struct jsonw *w, const char *key, double v, bool known)
 {
     jsonw_key(w, key);
@@ -52,12 +43,12 @@ write_sums(const struct report_sums *s, struct jsonw *w)
     write_states(s, w);
     jsonw_kint(w, "run_ms", s->run_ms);
     jsonw_kint(w, "gpu_ms", s->gpu_ms);
-    kint_or_null(w, "wait_mean_ms", spread_mean(&s->waits), s->waits.n > 0);
-    kint_or_null(w, "wait_p95_ms", spread_quantile(&s->waits, 950), s->waits.n > 0);
-    kint_or_null(w, "wait_max_ms", s->waits.max, s->waits.n > 0);
-    kint_or_null(w, "asked_mib", s->asked_mib, s->asked_mib > 0);
-    kint_or_null(w, "peak_mib", s->peaks.max, s->peaks.n > 0);
-    kint_or_null(w, "peak_p95_mib", spread_quantile(&s->peaks, 950), s->peaks.n > 0);
+    jsonw_kint_or_null(w, "wait_mean_ms", spread_mean(&s->waits), s->waits.n > 0);
+    jsonw_kint_or_null(w, "wait_p95_ms", spread_quantile(&s->waits, 950), s->waits.n > 0);
+    jsonw_kint_or_null(w, "wait_max_ms", s->waits.max, s->waits.n > 0);
+    jsonw_kint_or_null(w, "asked_mib", s->asked_mib, s->asked_mib > 0);
+    jsonw_kint_or_null(w, "peak_mib", s->peaks.max, s->peaks.n > 0);
+    jsonw_kint_or_null(w, "peak_p95_mib", spread_quantile(&s->peaks, 950), s->peaks.n > 0);
     jsonw_kint(w, "within", s->verdicts[VERDICT_WITHIN]);
     jsonw_kint(w, "under", s->verdicts[VERDICT_UNDER]);
     jsonw_kint(w, "over", s->verdicts[VERDICT_OVER]);
@@ -147,7 +138,8 @@ write_command(const struct report *r, const struct report_command *c, struct jso
         jsonw_null(w);
     if (store_peaks_get(r->daemon->store, &key, &known, &e) < 0)
         known = (struct learned){0};
-    kint_or_null(w, "learned_mib", learn_demand_mib(&known), learn_demand_mib(&known) > 0);
+    jsonw_kint_or_null(w, "learned_mib", learn_demand_mib(&known),
+                       learn_demand_mib(&known) > 0);
     jsonw_kint(w, "learned_runs", known.n);
     write_sums(&c->sums, w);
     jsonw_end_object(w);
@@ -244,8 +236,8 @@ write_causes(struct report *r, struct jsonw *w)
         add_cause_text(f, &text);
         jsonw_object(w);
         jsonw_kstr(w, "cause", cause_name(f->cause));
-        kint_or_null(w, "number", f->number,
-                     f->cause == CAUSE_EXIT || f->cause == CAUSE_SIGNAL);
+        jsonw_kint_or_null(w, "number", f->number,
+                           f->cause == CAUSE_EXIT || f->cause == CAUSE_SIGNAL);
         jsonw_kstr(w, "text", buf_str(&text));
         jsonw_kint(w, "jobs", f->jobs);
         jsonw_kint(w, "gpu_ms", f->gpu_ms);
@@ -287,7 +279,7 @@ write_cards(struct report *r, struct jsonw *w)
         jsonw_object(w);
         jsonw_kint(w, "index", card->index);
         jsonw_kstr(w, "uuid", card->uuid);
-        kint_or_null(w, "total_mib", card->total_mib, card->total_mib > 0);
+        jsonw_kint_or_null(w, "total_mib", card->total_mib, card->total_mib > 0);
         jsonw_kint(w, "busy_ms", card->busy_us / 1000);
         knum_or_null(w, "busy", (double)card->busy_us / span, true);
         jsonw_kint(w, "runs", card->runs);
