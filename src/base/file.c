@@ -236,3 +236,10 @@ file_read_locked_at(int dirfd, const char *name, size_t max, struct buf *out, st
     buf_clear(out);
     return held > 0 && read_opened(fd, name, max, out, e) < 0 ? -1 : held;
 }
+
+bool
+file_is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}

@@ -8,6 +8,7 @@
 
 struct buf;
 struct err;
+struct stat;
 
 /* Reads a whole file, or standard input for "-", into *out (which is cleared first).
  * More than max bytes is an error that names the bound. Regular files, pipes and character
@@ -38,6 +39,9 @@ int file_is_locked_at(int dirfd, const char *name, struct err *e);
 /* The same, and then what stands in it: who holds it says so there. */
 int file_read_locked_at(int dirfd, const char *name, size_t max, struct buf *out,
                         struct err *e);
+
+/* Whether two looks at a name saw the same file, and nothing written to it in between. */
+bool file_is_same(const struct stat *a, const struct stat *b);
 
 /* Everything, retrying short writes and EINTR. 0 or -1 with errno. */
 int file_write_all(int fd, const void *bytes, size_t n);

@@ -6,6 +6,7 @@
 #include <sha1.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -294,4 +295,12 @@ void
 text_sha1(const void *bytes, size_t n, char *out)
 {
     sha1_hex(bytes, n, out, 40);
+}
+
+void
+text_list_free(char **list)
+{
+    for (char **p = list; p && *p; p++)
+        free(*p);
+    free(list);
 }

@@ -27,6 +27,9 @@ bool text_glob(const char *pattern, const char *s);
  * near enough to suggest. */
 const char *text_nearest(const char *word, const char *const *candidates);
 
+/* Frees a NULL-terminated list and its texts; NULL is fine. */
+void text_list_free(char **list);
+
 /* First 12 hex digits of the SHA-1 of n bytes, and a NUL, into out (13 bytes). */
 void text_sha1_12(const void *bytes, size_t n, char *out);
 /* All 40 digits and a NUL (41 bytes). */

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "cli/top_model.h"
 
 #define PART_BYTES 65536 /* of its end */
@@ -172,9 +173,7 @@ has_changed(const struct top_log_file *f)
 
     if (stat(f->path, &st) < 0)
         return f->seen.st_ino != 0;
-    return st.st_ino != f->seen.st_ino || st.st_size != f->seen.st_size ||
-           st.st_mtim.tv_sec != f->seen.st_mtim.tv_sec ||
-           st.st_mtim.tv_nsec != f->seen.st_mtim.tv_nsec;
+    return !file_is_same(&st, &f->seen);
 }
 
 static void

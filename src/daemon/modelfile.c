@@ -23,13 +23,6 @@ struct modelfile {
     bool looked;
 };
 
-static bool
-is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 static void
 read_table(struct modelfile *f, const char *path)
 {
@@ -61,7 +54,7 @@ modelfile_current(struct daemon *d)
     struct modelfile *f = d->modelfile;
     if (stat(d->config.models, &now) < 0)
         memset(&now, 0, sizeof now);
-    if (!f->looked || !is_same(&f->mark, &now)) {
+    if (!f->looked || !file_is_same(&f->mark, &now)) {
         f->looked = true;
         f->mark = now;
         read_table(f, d->config.models);

@@ -184,14 +184,6 @@ config_find(const char *key)
     return NULL;
 }
 
-static void
-free_list(char **list)
-{
-    for (char **p = list; p && *p; p++)
-        free(*p);
-    free(list);
-}
-
 static size_t
 list_len(char *const *list)
 {
@@ -238,7 +230,7 @@ config_set_list(const struct setting *s, struct config *c, const char *const *it
                            "%s: entry %zu is %zu bytes; each is UTF-8 text of 1 to %d", s->key,
                            i + 1, len, PATTERN_MAX_BYTES);
     }
-    free_list(*field);
+    text_list_free(*field);
     *field = copy_list(items, n);
     lower_list(*field);
     return 0;
@@ -404,7 +396,7 @@ config_copy(struct config *to, const struct config *from)
 void
 config_free(struct config *c)
 {
-    free_list(c->oom_patterns);
+    text_list_free(c->oom_patterns);
     c->oom_patterns = NULL;
     config_free_users(c);
     for (size_t i = 0; i < CONFIG_SETTINGS; i++) {

@@ -68,13 +68,6 @@ records_load(const char *path, struct records *out, struct err *e)
     return 0;
 }
 
-static bool
-is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 /* was: NULL: whatever there is. */
 static int
 replace(const char *path, const void *bytes, size_t n, bool sync, const struct stat *was,
@@ -96,7 +89,7 @@ replace(const char *path, const void *bytes, size_t n, bool sync, const struct s
                            e) < 0)
         return -1;
     (void)stat(path, &now);
-    if (was && !is_same(was, &now))
+    if (was && !file_is_same(was, &now))
         return 1;
     if (file_rename_temp_at(dir, name, sync, e) < 0)
         return -1;

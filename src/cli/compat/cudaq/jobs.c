@@ -253,13 +253,6 @@ cq_jobs_add(struct cudaq *q, const char *text, size_t n)
     write_soon(q);
 }
 
-static bool
-is_same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 /* The open file; fd -1: there is none. */
 static int
 load(struct cudaq *q, int fd, struct err *e)
@@ -269,7 +262,7 @@ load(struct cudaq *q, int fd, struct err *e)
 
     if (fd >= 0 && fstat(fd, &st) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot look at %s", q->config.jobs_file);
-    if (is_same_file(&st, &q->mark) && q->tail_len == 0)
+    if (file_is_same(&st, &q->mark) && q->tail_len == 0)
         return 0;
     if (fd >= 0 && cq_read_from(fd, 0, &text) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot read %s", q->config.jobs_file);
@@ -427,7 +420,7 @@ cq_commands_load(struct cudaq *q, struct err *e)
     struct stat st = {0};
     const char *at, *end;
 
-    if (stat(q->config.commands_file, &st) < 0 || is_same_file(&st, &q->commands_mark))
+    if (stat(q->config.commands_file, &st) < 0 || file_is_same(&st, &q->commands_mark))
         return 0;
     if (file_read(q->config.commands_file, INT_MAX, &text, e) < 0)
         return -1;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "cli/answer.h"
 #include "cli/compat/pytext.h"
 #include "cli/compat/scheduler/scheduler.h"
@@ -33,7 +34,7 @@ read_command(struct sched_spec *spec, const char *command)
         spec->script = xstrdup(at[1]);
     spec->text = xstrdup(spec->script ? spec->script : command);
     spec->args = xcalloc(1, sizeof *spec->args);
-    sched_words_free(words);
+    text_list_free(words);
     return spec->script != NULL;
 }
 

@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include "cli/compat/compat.h"
 #include "cli/compat/scheduler/scheduler.h"
 #include "sys/spawn.h"
@@ -330,7 +331,7 @@ run(struct sched_run *j)
             joblog_foot(j, status);
         status = end_as(j, status);
     }
-    sched_words_free(argv);
+    text_list_free(argv);
     return status;
 }
 

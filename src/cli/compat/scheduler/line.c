@@ -19,20 +19,12 @@
 enum { FIELD_PRIORITY, FIELD_SCRIPT, FIELD_CONDA, FIELD_ARGS, FIELD_GPUS };
 
 void
-sched_words_free(char **words)
-{
-    for (char **w = words; w && *w; w++)
-        free(*w);
-    free(words);
-}
-
-void
 sched_spec_free(struct sched_spec *s)
 {
     free(s->text);
     free(s->script);
     free(s->conda);
-    sched_words_free(s->args);
+    text_list_free(s->args);
     *s = (struct sched_spec){0};
 }
 
@@ -102,7 +94,7 @@ sched_split(const char *text, struct buf *why)
 
         at = take_word(at, &word, why);
         if (!at) {
-            sched_words_free(w.at);
+            text_list_free(w.at);
             return NULL;
         }
         push(&w, xstrdup(buf_str(&word)));

@@ -71,7 +71,6 @@ void sched_spec_finish(struct sched_spec *s, const struct sched_table *table);
 void sched_spec_free(struct sched_spec *s);
 /* shlex.split: words as a POSIX shell takes them apart. NULL with *why. The caller frees. */
 char **sched_split(const char *text, struct buf *why);
-void sched_words_free(char **words);
 /* "0-3,5" with blanks: bits of what exists. False with *why when strict and a piece is none.
  * Warnings go to *why too. */
 bool sched_gpus_read(const char *text, const struct sched_rules *rules, uint64_t *out,

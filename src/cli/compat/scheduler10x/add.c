@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "base/text.h"
 #include "cli/answer.h"
 #include "cli/compat/compat.h"
 #include "cli/compat/records.h"
@@ -49,7 +50,7 @@ take_rules(struct sched *s, const json_t *about)
 static void
 drop_rules(struct sched *s)
 {
-    sched_words_free(s->config.allowed_paths);
+    text_list_free(s->config.allowed_paths);
     sched_free(s);
 }
 

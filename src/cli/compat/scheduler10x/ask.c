@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/compat/compat.h"
@@ -172,7 +173,7 @@ x10_script_of(const json_t *job)
     while (at && *at && strcmp(*at, "--") != 0)
         at++;
     script = xstrdup(at && at[0] && at[1] ? at[1] : answer_str(job, "name"));
-    sched_words_free(words);
+    text_list_free(words);
     return script;
 }
 

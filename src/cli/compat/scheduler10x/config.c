@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/compat/pytext.h"
 #include "cli/compat/scheduler10x/scheduler10x.h"
 
@@ -77,14 +78,6 @@ set_text(char **field, const char *text)
 }
 
 static void
-free_paths(char **paths)
-{
-    for (char **p = paths; p && *p; p++)
-        free(*p);
-    free(paths);
-}
-
-static void
 set_standard(struct x10_config *c, const struct row *r)
 {
     void *field = field_of(c, r);
@@ -119,7 +112,7 @@ x10_config_free(struct x10_config *c)
     free(c->state_file);
     free(c->log_file);
     free(c->level);
-    free_paths(c->allowed);
+    text_list_free(c->allowed);
     *c = (struct x10_config){0};
 }
 
@@ -188,12 +181,12 @@ take_paths(struct x10_config *c, const struct row *r, const json_t *v, struct er
         if (!path || !*path)
             break;
         if (i + 1 == n) {
-            free_paths(c->allowed);
+            text_list_free(c->allowed);
             c->allowed = paths;
             return 0;
         }
     }
-    free_paths(paths);
+    text_list_free(paths);
     return wrong_type(r, "a list of folders", e);
 }
 
