@@ -1,7 +1,6 @@
 /* Which jobs `berth top` lists: words that people type; see top_filter.h. */
 #include "cli/top_filter.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

@@ -7,7 +7,6 @@
  * together: a file whose lines are shuffled moves nobody else's jobs. What is asked for and
  * known is file_sync.c's. */
 #include <stdlib.h>
-#include <string.h>
 #include <uthash.h>
 
 #include "base/buf.h"

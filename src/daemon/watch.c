@@ -8,7 +8,6 @@
  * else the attempt is LOST. Nothing is invented. What a shepherd says is watch_hear.c's. */
 #include "daemon/watch.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>

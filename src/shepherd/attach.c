@@ -1,12 +1,8 @@
-/* Attached clients: see attach.h. attempt.c polls for it. Each client is served from the log,
- * by offset, with one frame in memory: a client that does not read costs 64 KiB and nothing
- * else, and one that lost its connection asks for the rest. Any of them may type, and what
- * they type goes in as it comes. The window is as large as the last one said. */
+/* Attached clients: see attach.h. attempt.c polls for it. Here is who comes, stays and goes;
+ * what passes between one of them and the job is attach_peer.c's. */
 #include "shepherd/attach.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +14,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/jsonw.h"
+#include "shepherd/attach_priv.h"
 #include "shepherd/attach_socket.h"
 #include "shepherd/spec.h"
 #include "wire/attach.h"
 
-#define PART_BYTES    (ATTACH_PAYLOAD_MAX - ATTACH_OFFSET_SIZE)
-#define FRAMES_A_TURN 16    /* for one client: then it is everybody else's turn */
 #define FIRST_WAIT_MS 10000 /* for the first client, once the job is over */
 #define STALL_MS      30000 /* a client that takes nothing for so long reads the log itself */
 #define LOST_MS       5000  /* between tries to give the socket a name again */
@@ -33,34 +27,6 @@
  * all day long is told of so many times, and then once in a while. */
 #define TELL_AT_ONCE  20
 #define TELL_EVERY_US (5 * INT64_C(1000000))
-
-struct peer {
-    int fd; /* -1: free */
-    struct buf in;
-    struct buf out;
-    size_t sent; /* of out */
-    off_t at;    /* of the log, what comes next */
-    bool greeted;
-    bool told_end; /* the last frame is in out, or gone */
-    struct attach_guest who;
-    bool heard_of; /* a daemon knows that it is here */
-};
-
-struct attach {
-    const struct spec *spec;
-    char *path;
-    struct attach_socket socket;
-    bool lost;     /* the socket has no name, and could not be given one */
-    int notify_fd; /* what happens in the socket's folder, and the log's growth; -1 */
-    int log_watch; /* in it, while somebody is there to be told; -1 */
-    struct console console;
-    struct peer peers[ATTACH_PEERS_MAX];
-    struct buf record;    /* empty: the job has not ended */
-    bool was_used;        /* somebody has been here */
-    attach_heard_fn tell; /* NULL: nobody is to know */
-    void *tell_ctx;
-    int64_t told_until_us; /* boot clock: when those that were told of are paid for */
-};
 
 /* ---- coming and going ---- */
 
@@ -117,9 +83,8 @@ count_peers(const struct attach *at)
     return n;
 }
 
-/* The kernel tells of the log's growth only as long as anybody wants to know. */
-static void
-watch_log(struct attach *at, bool wanted)
+void
+attach_watch_log(struct attach *at, bool wanted)
 {
     char path[32];
     if (!wanted && at->log_watch >= 0)
@@ -162,8 +127,8 @@ tell_who_is_here(struct attach *at)
     }
 }
 
-static void
-drop_peer(struct attach *at, struct peer *p)
+void
+attach_drop_peer(struct attach *at, struct peer *p)
 {
     if (p->fd < 0)
         return;
@@ -174,7 +139,7 @@ drop_peer(struct attach *at, struct peer *p)
     buf_free(&p->out);
     *p = (struct peer){.fd = -1};
     if (count_peers(at) == 0)
-        watch_log(at, false);
+        attach_watch_log(at, false);
 }
 
 void
@@ -183,7 +148,7 @@ attach_free(struct attach *at)
     if (!at)
         return;
     for (int i = 0; i < ATTACH_PEERS_MAX; i++)
-        drop_peer(at, &at->peers[i]);
+        attach_drop_peer(at, &at->peers[i]);
     (void)unlink(at->path);
     close(at->socket.fd);
     if (at->notify_fd >= 0)
@@ -246,179 +211,6 @@ keep_socket(struct attach *at)
         (void)attach_socket_watch(at->spec, at->notify_fd);
 }
 
-/* ---- what clients say ---- */
-
-static void
-add_hello(const struct attach *at, struct buf *out)
-{
-    auto_buf struct buf text = BUF_INIT;
-    struct jsonw w;
-    jsonw_init(&w, &text);
-    jsonw_object(&w);
-    jsonw_kint(&w, "version", 1);
-    jsonw_kint(&w, "job", at->spec->job);
-    jsonw_kint(&w, "attempt", at->spec->attempt);
-    jsonw_kbool(&w, "pty", at->console.pty);
-    jsonw_kint(&w, "from", at->console.from);
-    jsonw_kint(&w, "size", at->console.size);
-    jsonw_kstr(&w, "state", at->record.len ? "ended" : "running");
-    jsonw_end_object(&w);
-    attach_add(out, ATTACH_HELLO, text.data, text.len);
-}
-
-static int64_t
-number_of(const json_t *o, const char *key, int64_t otherwise)
-{
-    const json_t *v = json_object_get(o, key);
-    return json_is_integer(v) && json_integer_value(v) >= 0 ? json_integer_value(v) : otherwise;
-}
-
-/* Where it begins: at an offset of the log, or so many bytes before its end, else where this
- * attempt's output does. */
-static off_t
-begin_at(const struct console *c, const json_t *o)
-{
-    int64_t offset = number_of(o, "offset", -1), tail = number_of(o, "tail", -1);
-    if (offset >= 0)
-        return offset < c->size ? offset : c->size;
-    if (tail >= 0)
-        return c->size - c->from > tail ? c->size - tail : c->from;
-    return c->from;
-}
-
-static void
-take_size(struct attach *at, int64_t rows, int64_t columns)
-{
-    if (rows > 0 && rows <= UINT16_MAX && columns > 0 && columns <= UINT16_MAX)
-        console_resize(&at->console, (uint16_t)rows, (uint16_t)columns);
-}
-
-static int
-take_hello(struct attach *at, struct peer *p, const struct attach_frame *f)
-{
-    json_t *o = json_loadb(f->bytes, f->n, 0, NULL);
-    if (!json_is_object(o) || p->greeted) {
-        json_decref(o);
-        return -1;
-    }
-    watch_log(at, true);
-    console_look(&at->console);
-    p->greeted = at->was_used = true;
-    p->who.types = json_is_true(json_object_get(o, "input"));
-    p->at = begin_at(&at->console, o);
-    if (p->who.types)
-        take_size(at, number_of(o, "rows", 0), number_of(o, "columns", 0));
-    json_decref(o);
-    add_hello(at, &p->out);
-    return 0;
-}
-
-static int
-take_frame(struct attach *at, struct peer *p, const struct attach_frame *f)
-{
-    uint16_t rows, columns;
-    if (f->type == ATTACH_HELLO)
-        return take_hello(at, p, f);
-    if (!p->greeted)
-        return -1;
-    if (!p->who.types)
-        return 0; /* it watches */
-    if (f->type == ATTACH_INPUT)
-        console_put(&at->console, f->bytes, f->n);
-    else if (f->type == ATTACH_EOF)
-        console_put_eof(&at->console);
-    else if (f->type == ATTACH_WINSIZE && attach_get_winsize(f, &rows, &columns) == 0)
-        console_resize(&at->console, rows, columns);
-    return 0; /* what is not known is passed over: a newer client may say it */
-}
-
-static void
-read_peer(struct attach *at, struct peer *p)
-{
-    struct attach_frame f;
-    size_t done = 0;
-    int rc = 0;
-    buf_reserve(&p->in, ATTACH_HEAD_BYTES + ATTACH_PAYLOAD_MAX);
-    ssize_t n = recv(p->fd, p->in.data + p->in.len, ATTACH_PAYLOAD_MAX, MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (n <= 0) {
-        drop_peer(at, p);
-        return;
-    }
-    p->in.len += (size_t)n;
-    p->in.data[p->in.len] = '\0';
-    while (rc == 0 && (rc = attach_next(&p->in, &done, &f)) > 0)
-        rc = take_frame(at, p, &f);
-    if (rc < 0)
-        drop_peer(at, p);
-    else
-        buf_drop(&p->in, done);
-}
-
-/* ---- what they get ---- */
-
-/* 1 when all of out has gone, 0 when the client does not take more now, -1 when it is gone. */
-static int
-flush(struct peer *p)
-{
-    while (p->sent < p->out.len) {
-        ssize_t n = send(p->fd, p->out.data + p->sent, p->out.len - p->sent,
-                         MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno == EAGAIN ? 0 : -1;
-        p->sent += (size_t)n;
-    }
-    buf_clear(&p->out);
-    p->sent = 0;
-    return 1;
-}
-
-/* The next frame for it; false when it has everything. */
-static bool
-compose(const struct attach *at, struct peer *p)
-{
-    if (!p->greeted || p->told_end)
-        return false;
-    if (p->at > at->console.size)
-        p->at = 0; /* a log that became shorter was begun anew */
-    if (p->at < at->console.size) {
-        off_t left = at->console.size - p->at; /* what came since is for the next look */
-        size_t want = left < PART_BYTES ? (size_t)left : PART_BYTES;
-        char *room = attach_begin_output(&p->out, (uint64_t)p->at);
-        ssize_t n = pread(at->console.log_fd, room, want, p->at);
-        attach_end_output(&p->out, n > 0 ? (size_t)n : 0);
-        p->at = n > 0 ? p->at + n : at->console.size;
-        return n > 0;
-    }
-    if (at->record.len == 0)
-        return false;
-    attach_add(&p->out, ATTACH_ENDED, at->record.data, at->record.len);
-    p->told_end = true;
-    return true;
-}
-
-static void
-write_peer(struct attach *at, struct peer *p)
-{
-    for (int i = 0; i < FRAMES_A_TURN; i++) {
-        int rc = flush(p);
-        if (rc < 0)
-            drop_peer(at, p);
-        if (rc <= 0 || !compose(at, p))
-            return;
-    }
-}
-
-static bool
-has_more(const struct attach *at, const struct peer *p)
-{
-    return p->out.len > 0 ||
-           (p->greeted && !p->told_end && (p->at != at->console.size || at->record.len > 0));
-}
-
 /* ---- the loop's hooks ---- */
 
 size_t
@@ -434,7 +226,7 @@ attach_fill(const struct attach *at, struct pollfd *out)
         bool hears = !p->greeted || at->record.len > 0 || console_has_room(&at->console);
         out[n++] = (struct pollfd){
             .fd = p->fd,
-            .events = (short)((hears ? POLLIN : 0) | (has_more(at, p) ? POLLOUT : 0))};
+            .events = (short)((hears ? POLLIN : 0) | (peer_has_more(at, p) ? POLLOUT : 0))};
     }
     out[n++] = (struct pollfd){.fd = at->socket.fd, .events = POLLIN};
     if (at->notify_fd >= 0)
@@ -457,9 +249,9 @@ static void
 serve_peer(struct attach *at, struct peer *p, short revents)
 {
     if (revents & POLLIN)
-        read_peer(at, p);
+        peer_read(at, p);
     else if (revents & (POLLHUP | POLLERR))
-        drop_peer(at, p);
+        attach_drop_peer(at, p);
 }
 
 void
@@ -484,8 +276,8 @@ attach_serve(struct attach *at, const struct pollfd *polled, size_t n)
     console_serve(&at->console, console);
     console_look(&at->console);
     for (int i = 0; i < ATTACH_PEERS_MAX; i++)
-        if (at->peers[i].fd >= 0 && has_more(at, &at->peers[i]))
-            write_peer(at, &at->peers[i]);
+        if (at->peers[i].fd >= 0 && peer_has_more(at, &at->peers[i]))
+            peer_write(at, &at->peers[i]);
     tell_who_is_here(at);
     if (somebody_came) /* last, so that a new client never inherits another's poll result */
         (void)accept_peer(at);
@@ -520,7 +312,7 @@ attach_end(struct attach *at, const char *record, size_t n)
     if (!at)
         return;
     buf_add(&at->record, record, n);
-    watch_log(at, false);
+    attach_watch_log(at, false);
     console_look(&at->console);
 }
 
