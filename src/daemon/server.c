@@ -4,7 +4,6 @@
 #include "daemon/server.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <uv.h>
 
