@@ -1,7 +1,7 @@
 /* What the files of the drop-in cudaq share. cudaq.c reads the options and loops; config.c has
  * the settings; jobs.c the jobs file (jobs.jsonl), which is the user's too, and the commands;
  * record.c one line of it; old.c the files that ours have replaced; queue.c tells the daemon
- * what waits and takes what the daemon says; status.c prints. */
+ * what waits; events.c takes what the daemon says; status.c prints. */
 #ifndef CLI_COMPAT_CUDAQ_CUDAQ_H
 #define CLI_COMPAT_CUDAQ_CUDAQ_H
 
@@ -157,12 +157,17 @@ void cq_old_look(struct cudaq *q);
 
 int cq_sync(struct cudaq *q, struct err *e); /* tells the daemon what waits */
 void cq_doubt(struct cudaq *q); /* another daemon may be there: it is to be told anew */
-void cq_take_events(void *cudaq);
 void cq_look_at_foreign(struct cudaq *q); /* processes that the original began */
 bool cq_has_cards(const struct cudaq *q);
 bool cq_fits_somewhere(const struct cudaq *q);
 int cq_stop(void *cudaq, struct err *e); /* takes out what waits, ends what runs */
 bool cq_any_running(const void *cudaq);
+
+/* --------------------------------------------------------------- events.c */
+
+void cq_take_events(void *cudaq);
+/* The job as it is now. One that bears another key is not the record's any more. */
+void cq_take_object(void *cudaq, void *cq_job, const json_t *object);
 
 /* --------------------------------------------------------------- status.c */
 
