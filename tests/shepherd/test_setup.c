@@ -61,6 +61,10 @@ test_the_command_has_what_was_set_up(void **state)
         {"trap 'echo at the end' EXIT", "/bin/true", "at the end", 0},
         {"export A=b", "printenv A", "b", 0},
         {"alias x=y; IFS=/", "echo a  b", "a b", 0},
+        {":", "no-such-program", "bash: line 1: no-such-program: command not found\n", 127},
+        {":\n:", "true\n[ 1", "bash: line 2: [: missing `]'\n", 2},
+        {":", "/dev/null", "bash: line 1: /dev/null: Permission denied\n", 126},
+        {":", "echo $((1/0)); true", "bash: line 1: 1/0: division by 0", 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct rig r;
@@ -96,6 +100,7 @@ test_without_its_setup_nothing_runs(void **state)
         {"if", 1, 0, "if"},
         {"echo 'open", 1, 0, "echo 'open"},
         {"kill -TERM $$", -1, 15, "kill -TERM $$"},
+        {"echo $((1/0))", 1, 0, "echo $((1/0))"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct rig r;
@@ -187,6 +192,7 @@ test_conda_is_found_and_activated(void **state)
         {{"miniconda3"}, NULL, "torch", "test $CONDA_DEFAULT_ENV = torch", "torch mini", 0},
         {{"miniconda3"}, NULL, "tensorflow", "echo NOT REACHED", "no environment: tensor", 1},
         {{NULL}, NULL, "torch", "echo NOT REACHED", "berth: there is no conda", 127},
+        {{NULL}, NULL, "", "conda activate", "berth: there is no conda", 127},
         {{"miniconda3"}, NULL, "a b; touch x", NULL, "no environment: a b; touch x", 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
