@@ -197,11 +197,20 @@ ID: X | User: $ALICE | GPUs: 1 | Mem: 15000 | CMD: echo a >>order | Status: queu
     srun --gpu-ids 0 --mem 20000 -- true
     waiting=$(told_id)
     "$E2E/await" output "$LIMIT" "$USERS_HOME/alice/pids" .
-    for id in "$running" "$waiting" NOTTHERE 1 '*' 'user:root'; do
+    for id in "$running" "$waiting" NOTTHERE 17 1 '*' 'user:root' $'\377'; do
         try_as "$BOB" mgpu_cancel "$id"
         is "what bob is told of $id" "$out" 'Cancel failed.'
         is "status" "$status" 1
+        words="no job of yours called $id waits or runs; mgpu_queue lists those that do"
+        case $id in
+            1) words='job 1 .*' ;;
+            '*') words=${words/\*/\\*} ;;
+            $'\377') words="a job's id is 8 letters and digits, or a number" ;;
+        esac
+        has "why $id" "$err" "^mgpu_cancel: $words$"
     done
+    try mgpu_cancel NOTTHERE
+    is "what root is told" "$err" 'mgpu_cancel: no job NOTTHERE waits or runs; mgpu_queue lists those that do'
     for id in "$waiting" "$running"; do
         try_as "$ALICE" mgpu_cancel "$id"
         is "what alice is told" "$out" 'Job cancelled.'
@@ -279,6 +288,8 @@ assert q["queue"][5]["gpu_ids"] == ["0"] and q["queue"][5]["mem"] == 20000'
     echo 'conda() { echo "conda $*"; }' >"$USERS_HOME/alice/miniconda3/etc/profile.d/conda.sh"
     srun --gpu-ids 1 --interactive --env-setup-cmd 'conda activate myenv' -- true
     has "output" "$out" '^conda activate myenv$'
+    srun --gpu-ids 1 --interactive -- no-such-tool
+    has "a line that is wrong" "$out" '^-bash: line 1: no-such-tool: command not found$'
     srun --gpu-ids 1 --interactive --env-setup-cmd 'echo no; false' -- 'touch ran'
     is "status" "$status" 1
     has "output" "$out" '^no$'
@@ -405,7 +416,7 @@ s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print("up", 
 @test "the settings of the machine bound a priority, and no script fails of that" {
     export MGPU_SCHEDULER_SOCKET=$ROOT/mgpu.sock BERTH_SOCKET=$BERTH_DIR/berth.sock
     berth compat install "$ROOT/bin" >/dev/null
-    start_system --set user_priority_max=3
+    start_system --set user_priority_max=3 --set private=on
     while read -r asked given is; do
         srun --gpu-ids 0 --priority "$asked" -- true
         is "status" "$status" 0
@@ -418,4 +429,10 @@ s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print("up", 
 -5000 -1000 below -1000, the lowest
 99999 3 above 3, the highest'
     is "priorities" "$(for job in 1 2 3 4 5; do berth show $job --json | json jobs.0.priority; done | xargs)" '3 3 -7 -1000 3'
+    mkfifo -m 666 "$ROOT/gate"
+    srun --gpu-ids 1 -- "cat $ROOT/gate"
+    is "what is not for others to see" "$(as "$BOB" mgpu_queue | sed -n 2p)" \
+        "ID: 6 | User: $ALICE | GPUs: 1 | Mem: 24064 | CMD: (private) | Status: running"
+    has "its owner sees it" "$(as "$ALICE" mgpu_queue)" "^ID: $(told_id) .*CMD: cat $ROOT/gate "
+    echo >"$ROOT/gate"
 }

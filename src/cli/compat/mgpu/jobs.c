@@ -75,14 +75,16 @@ list_row(const json_t *row, json_t *queue, json_t *running)
          said_mem = !mgpu || answer_has_word(tags, MGPU_TAG_MEM);
     bool waits = state && (strcmp(state, "PENDING") == 0 || strcmp(state, "HELD") == 0);
     bool none = !setup || (mgpu && strcmp(setup, ":") == 0);
+    json_t *command = json_array_get(row, COL_COMMAND);
 
     json_array_append_new(
         waits ? queue : running,
-        json_pack("{s:o, s:O, s:O, s:o, s:O, s:s, s:o, s:o}", "id", id_of(row, mgpu), "user",
+        json_pack("{s:o, s:O, s:O, s:o, s:o, s:s, s:o, s:o}", "id", id_of(row, mgpu), "user",
                   json_array_get(row, COL_USER), "gpus", json_array_get(row, COL_GPUS), "mem",
                   said_mem ? json_incref(json_array_get(row, COL_MEM)) : json_null(), "cmd",
-                  json_array_get(row, COL_COMMAND), "status", waits ? "queued" : "running",
-                  "gpu_ids", texts_of(json_array_get(row, COL_IDS)), "env_setup_cmd",
+                  json_is_string(command) ? json_incref(command) : json_string("(private)"),
+                  "status", waits ? "queued" : "running", "gpu_ids",
+                  texts_of(json_array_get(row, COL_IDS)), "env_setup_cmd",
                   none ? json_null() : json_string(setup)));
 }
 
@@ -171,6 +173,15 @@ await_end(struct client *c, const json_t *ids)
         continue;
 }
 
+/* berthd's words are of names and numbers, of which mgpu's users know nothing. */
+static json_t *
+no_such_job(const json_t *id, struct err *e)
+{
+    err_set(e, ERR_NO_JOB, "no job %s%.40s waits or runs; mgpu_queue lists those that do",
+            geteuid() == 0 ? "" : "of yours called ", json_string_value(id));
+    return NULL;
+}
+
 json_t *
 mgpu_answer_cancel(struct client *c, const struct mgpu_user *u, const json_t *request,
                    struct err *e)
@@ -184,19 +195,15 @@ mgpu_answer_cancel(struct client *c, const struct mgpu_user *u, const json_t *re
         return NULL;
     }
     select = selector_of(json_string_value(id));
-    if (!select) {
-        err_set(e, ERR_NO_JOB, "there is no such job");
-        return NULL;
-    }
+    if (!select)
+        return no_such_job(id, e);
     if (client_call(c, "cancel",
                     json_pack("{s:[o], s:i}", "select", select, "grace_ms", CANCEL_GRACE_MS),
                     &result, e) < 0)
-        return NULL;
+        return e->code == ERR_NO_JOB ? no_such_job(id, e) : NULL;
     ids = json_object_get(result, "ids");
-    if (json_array_size(ids) == 0) {
-        err_set(e, ERR_NO_JOB, "there is no such job, or it has ended");
-        return NULL;
-    }
+    if (json_array_size(ids) == 0)
+        return no_such_job(id, e);
     await_end(c, ids);
     drop_empty_log(u, json_string_value(id));
     return json_pack("{s:s}", "status", "ok");

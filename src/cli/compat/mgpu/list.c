@@ -88,14 +88,19 @@ compat_mgpu_cancel(int argc, char **argv)
 {
     auto_json json_t *reply = NULL;
     static const char usage[] = "Usage: mgpu_cancel <job_id>\n";
+    json_t *request;
 
     if (argc < 2 || wants_help(argc, argv)) {
         int status = put(usage);
 
         return argc < 2 ? 1 : status;
     }
-    reply = mgpu_ask_once("mgpu_cancel",
-                          json_pack("{s:s, s:s}", "cmd", "cancel", "job_id", argv[1]));
+    request = json_pack("{s:s, s:s}", "cmd", "cancel", "job_id", argv[1]);
+    if (!request) {
+        (void)put("Cancel failed.\n");
+        return compat_fail(1, "mgpu_cancel", "a job's id is 8 letters and digits, or a number");
+    }
+    reply = mgpu_ask_once("mgpu_cancel", request);
     if (!reply)
         return 1;
     if (is_ok(reply))
