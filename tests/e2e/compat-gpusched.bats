@@ -268,6 +268,14 @@ LINES
     has 'the other' "$out" 'all 2 jobs done — 0 ok, 2 failed, '
     has 'its reason' "$out" '  failed: job 2 \(timeout, exit 0\) — '
     has 'on the board' "$(cat gpusched_logs/status.txt)" '^✗ job 2   timeout \(exit 0, '
+    # Who does not end is told of while it goes on, however long the rounds are.
+    mkfifo gate
+    printf '[timeout=0.4s] trap "" TERM; cat gate\n' >jobs.txt
+    background late gpusched jobs.txt --sim 1 --poll 3600
+    wait_for_output late 'WARN  job 3 TIMEOUT after 0s \(limit 0s\) — SIGTERM$'
+    echo go >gate
+    finish late
+    has 'its end' "$out" 'job 3 finished \[TIMEOUT\]'
     "$E2E/await" gone "$LIMIT"
 }
 

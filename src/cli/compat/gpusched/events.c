@@ -334,30 +334,41 @@ say_usage(struct gpusched *g, struct gs_job *job)
            (long long)peak);
 }
 
+/* When its limit is reached, or its grace after that is over; INT64_MAX: never. */
+static int64_t
+late_us(const struct gs_run *run)
+{
+    if (run->killed_boot_us)
+        return run->escalated ? INT64_MAX : run->killed_boot_us + GS_GRACE_US;
+    return run->timeout_s > 0 ? run->started_boot_us + (int64_t)(run->timeout_s * 1e6)
+                              : INT64_MAX;
+}
+
 /* The daemon ends it; here it is said. */
 static void
 say_late(struct gpusched *g, struct gs_job *job)
 {
     struct gs_run *run = job->run;
     int64_t now = clock_boot_us();
-    double elapsed = (double)(now - run->started_boot_us) / 1e6;
 
-    if (run->timeout_s > 0 && !run->timed_out && !run->cancelled && elapsed > run->timeout_s) {
-        run->timed_out = true;
-        run->killed_boot_us = now;
-        gs_warn(g, "job %lld TIMEOUT after %.0fs (limit %.0fs) — SIGTERM", (long long)job->no,
-                elapsed, run->timeout_s);
-    }
-    if (run->killed_boot_us && !run->escalated && now - run->killed_boot_us > GS_GRACE_US) {
+    if (now < late_us(run))
+        return;
+    if (run->killed_boot_us) {
         run->escalated = true;
         gs_warn(g, "job %lld did not exit after SIGTERM — SIGKILL", (long long)job->no);
+        return;
     }
+    run->timed_out = true;
+    run->killed_boot_us = now;
+    gs_warn(g, "job %lld TIMEOUT after %.0fs (limit %.0fs) — SIGTERM", (long long)job->no,
+            (double)(now - run->started_boot_us) / 1e6, run->timeout_s);
 }
 
 static void
 take_row(struct gpusched *g, const json_t *row)
 {
     struct gs_job *job = compat_job_of(&g->session, json_integer_value(json_array_get(row, 0)));
+    const char *state = json_string_value(json_array_get(row, 4));
 
     if (!job || !job->run)
         return;
@@ -365,8 +376,25 @@ take_row(struct gpusched *g, const json_t *row)
         job->run->last_mib[i] = member_mib(json_array_get(row, 1), job->run->gpus[i]);
     take_peaks(job->run, json_array_get(row, 2));
     note_pid(g, job, json_integer_value(json_array_get(row, 3)));
+    if (state && strcmp(state, "RUNNING") == 0) /* of one that has ended its event says it */
+        say_late(g, job);
     gs_check_exceeds(g, job);
     say_usage(g, job);
+}
+
+/* What was late at the last look has ended by now, or is told of with the next round. */
+int64_t
+gs_late_due(const struct gpusched *g)
+{
+    int64_t due = INT64_MAX;
+
+    for (size_t i = 0; i < g->n_running; i++) {
+        int64_t late = late_us(g->running[i]->run);
+
+        if (late > g->looked_us && late < due)
+            due = late;
+    }
+    return due;
 }
 
 int
@@ -377,17 +405,16 @@ gs_look_at_running(struct gpusched *g, struct err *e)
     size_t i;
     json_t *row;
 
-    for (i = 0; i < g->n_running; i++) {
-        say_late(g, g->running[i]);
+    g->looked_us = clock_boot_us();
+    for (i = 0; i < g->n_running; i++)
         json_array_append_new(select, json_sprintf("%lld", (long long)g->running[i]->id));
-    }
     if (json_array_size(select) == 0) {
         json_decref(select);
         return 0;
     }
     if (compat_call(&g->session, "jobs",
-                    json_pack("{s:o,s:b,s:[ssss]}", "select", select, "all", 1, "fields", "id",
-                              "use_mib", "peak_mib", "pid"),
+                    json_pack("{s:o,s:b,s:[sssss]}", "select", select, "all", 1, "fields", "id",
+                              "use_mib", "peak_mib", "pid", "state"),
                     &result, e) < 0)
         return -1;
     json_array_foreach(json_object_get(result, "rows"), i, row) take_row(g, row);

@@ -186,7 +186,10 @@ next_due(void *gpusched)
 {
     const struct gpusched *g = gpusched;
 
-    return board_due(g) < g->round_due_us ? board_due(g) : g->round_due_us;
+    int64_t due = board_due(g) < g->round_due_us ? board_due(g) : g->round_due_us;
+    int64_t late = gs_late_due(g);
+
+    return late < due ? late : due;
 }
 
 static void
@@ -223,8 +226,8 @@ work(void *gpusched, int woke, int *status, struct err *e)
         (void)gs_read_file(g, false, &words);
     g->sync_due |= (woke & WOKE_ROOM) != 0;
     g->look_due |= round && g->orphans; /* they go without a word */
-    if ((round && (gs_look_at_running(g, e) < 0 || gs_look_at_disk(g, e) < 0)) ||
-        gs_tick(g, e) < 0)
+    if (((round || clock_boot_us() >= gs_late_due(g)) && gs_look_at_running(g, e) < 0) ||
+        (round && gs_look_at_disk(g, e) < 0) || gs_tick(g, e) < 0)
         return -1;
     draw_if_due(g, round);
     /* An orphan's line is not done: it runs again once that has gone. */

@@ -145,6 +145,7 @@ struct gpusched {
     bool empty_seen; /* the file held nothing at the last look: perhaps a save half done */
     bool leaving;    /* Ctrl-C has come */
     bool wait_said;
+    int64_t looked_us;     /* boot time of the last look at what runs */
     int64_t round_due_us;  /* boot time of the next look at what runs */
     int64_t board_due_us;  /* when the board is to be drawn again; 0: nothing has changed */
     int64_t board_rest_us; /* and not before this */
@@ -207,6 +208,8 @@ int64_t gs_oom_allowed(const struct gpusched *g, const struct gs_spec *spec);
 void gs_take_events(void *gpusched);
 /* Memory as it is now, what exceeds, what is late. */
 int gs_look_at_running(struct gpusched *g, struct err *e);
+/* Boot time at which the next of those that run is late; INT64_MAX: none will be. */
+int64_t gs_late_due(const struct gpusched *g);
 /* Takes over a job that runs, or settles one that has ended, from its object (adopt). */
 void gs_adopt(void *gpusched, void *job, const json_t *object);
 
