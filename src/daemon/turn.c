@@ -11,6 +11,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/err.h"
@@ -249,31 +250,40 @@ commit_failed(struct daemon *d, const struct err *e)
         server_release(d->server, &told);
 }
 
-/* What was waiting for the disk: launches, good-byes to supervisors, ends. */
+/* One that is saved, but for its launch. */
+static void
+act_on_job(struct daemon *d, struct job *job, unsigned what)
+{
+    if (what & SAVE_ATTEMPT)
+        telemetry_written(d, job->id, what & SAVE_SETTLED);
+    if (what & SAVE_SETTLED)
+        watch_settled(d, job->id, job->run->number);
+    if (what & SAVE_ENDED) {
+        d->turn->ended_some = true; /* so others may be old enough to go */
+        jobs_retire(d, job);
+    }
+}
+
+/* What was waiting for the disk: launches first, as a card is idle until then; good-byes to
+ * supervisors, ends. Marks are taken from all beforehand: a launch that fails marks anew. */
 static void
 act_on_saved(struct daemon *d)
 {
     struct turn *t = d->turn;
     size_t n = t->n_unsaved;
-    struct job **jobs = t->unsaved;
+    auto_free struct job **jobs = t->unsaved;
+    auto_free uint8_t *what = xcalloc(n + 1, sizeof *what);
     t->unsaved = NULL;
     t->n_unsaved = t->cap_unsaved = 0;
     for (size_t i = 0; i < n; i++) {
-        struct job *job = jobs[i];
-        unsigned what = job->unsaved;
-        job->unsaved = 0;
-        if (what & SAVE_ATTEMPT)
-            telemetry_written(d, job->id, what & SAVE_SETTLED);
-        if (what & SAVE_SETTLED)
-            watch_settled(d, job->id, job->run->number);
-        if (what & SAVE_ATTEMPT_NEW)
-            launch_attempt(d, job);
-        if (what & SAVE_ENDED) {
-            t->ended_some = true; /* so others may be old enough to go */
-            jobs_retire(d, job);
-        }
+        what[i] = jobs[i]->unsaved;
+        jobs[i]->unsaved = 0;
     }
-    free(jobs);
+    for (size_t i = 0; i < n; i++)
+        if (what[i] & SAVE_ATTEMPT_NEW)
+            launch_attempt(d, jobs[i]);
+    for (size_t i = 0; i < n; i++)
+        act_on_job(d, jobs[i], what[i]);
 }
 
 /* A turn that changes nothing writes nothing, and says nothing of the disk. */
