@@ -179,6 +179,7 @@ spawn_command(const struct spec *spec, const struct last_steps *last, char *cons
         .n_fds = script_fd >= 0 ? SCRIPT_FD + 1 : SCRIPT_FD,
         .cgroup_fd = cgroup_fd,
         .new_session = true,
+        .has_default_signals = true, /* main.c sees to that */
         .death_signal = SIGKILL,
         .patience_ms = last->identity ? PATIENCE_MS : 0,
         .before_exec = last_steps_take,

@@ -14,6 +14,7 @@
 #include "shepherd/nursery.h"
 #include "shepherd/sweep.h"
 #include "shepherd/window.h"
+#include "sys/signals.h"
 
 /* Nothing above standard error is for the job. */
 static void
@@ -42,6 +43,7 @@ main(int argc, char **argv)
     }
     if (argc == 3 && strcmp(argv[1], WINDOW_OPTION) == 0)
         return window_run(argv[2]);
+    signals_default(); /* an inherited "ignore" would lose a status, or reach the job */
     if (argc == 2 && strcmp(argv[1], "--nursery") == 0) {
         keep_descriptors_from_the_job();
         return fcntl(FD_CTL, F_GETFD) < 0 ? usage() : nursery_run();

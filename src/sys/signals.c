@@ -7,6 +7,16 @@
 
 #include "base/err.h"
 
+void
+signals_default(void)
+{
+    struct sigaction dfl = {.sa_handler = SIG_DFL};
+
+    for (int sig = 1; sig < NSIG; sig++)
+        if (sig != SIGKILL && sig != SIGSTOP)
+            sigaction(sig, &dfl, NULL);
+}
+
 int
 signals_to_fd(const int *numbers, struct err *e)
 {

@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "sys/signals.h"
 
 #define FD_ABOVE 64 /* sources that lie among the targets are first moved up here */
 
@@ -89,13 +90,11 @@ make_sh_argv(char *const *argv)
 }
 
 static void
-reset_signals(void)
+reset_signals(const struct spawn *s)
 {
-    struct sigaction dfl = {.sa_handler = SIG_DFL};
-    for (int sig = 1; sig < NSIG; sig++)
-        if (sig != SIGKILL && sig != SIGSTOP)
-            sigaction(sig, &dfl, NULL);
     sigset_t none;
+    if (!s->has_default_signals)
+        signals_default();
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -162,7 +161,7 @@ prepare_and_exec(struct plan *p)
         setsid();
     if (p->must_join)
         join_cgroup(s->cgroup_fd);
-    reset_signals();
+    reset_signals(s);
     int why = place_fds(s);
     if (why == 0 && s->before_exec)
         why = s->before_exec(s->ctx);

@@ -20,7 +20,8 @@ struct spawn {
     int n_fds;        /* how many; all others the program has are those without O_CLOEXEC */
     int cgroup_fd;    /* folder of the cgroup it is born into; -1: the caller's own */
     bool new_session; /* setsid */
-    int death_signal; /* it gets this when the caller dies; 0: none */
+    bool has_default_signals; /* the caller handles and ignores none: sixty calls spared */
+    int death_signal;         /* it gets this when the caller dies; 0: none */
     /* How long the program may take to be executed, 0: for ever (and the caller sleeps in the
      * kernel meanwhile). For a child that becomes somebody else, who could stop it halfway. */
     int patience_ms;
