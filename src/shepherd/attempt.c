@@ -122,12 +122,26 @@ sooner(int64_t a_us, int64_t b_us)
     return !a_us ? b_us : !b_us || a_us < b_us ? a_us : b_us;
 }
 
+/* When time is to be acted on next; 0: never. */
+static int64_t
+next_us(const struct shepherd *a)
+{
+    return sooner(a->notice_us, sooner(a->warn_us, a->wake_us));
+}
+
+/* Of what is that near, poll's own patience will do: a short job makes no timer. */
+static bool
+is_soon(int64_t at_us)
+{
+    return at_us && at_us - clock_boot_us() < S_US;
+}
+
 /* On the boot clock, so that a machine's sleep counts and a clock that is set does not. */
 static void
 arm_timer(struct shepherd *a)
 {
-    int64_t at_us = sooner(a->notice_us, sooner(a->warn_us, a->wake_us));
-    if (at_us == a->armed_us)
+    int64_t at_us = next_us(a);
+    if (at_us == a->armed_us || (a->timer_fd < 0 && is_soon(at_us)))
         return;
     if (a->timer_fd < 0)
         a->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -166,21 +180,32 @@ read_signals(struct shepherd *a)
         stop_because(a, CAUSE_SHUTDOWN, sender, a->spec.grace_ms);
 }
 
+/* Until then; -1: for ever. */
 static int
-listen_timeout_ms(const struct shepherd *a)
+wait_ms(int64_t at_us)
 {
-    int64_t left_us = a->listen_us - clock_boot_us();
-    if (!a->listen_us)
+    int64_t left_us = at_us - clock_boot_us();
+    if (!at_us)
         return -1;
     return left_us > 0 ? (int)(left_us / MS_US) + 1 : 0;
+}
+
+/* Whether ctl.sock is made in time though a daemon is there. Not at the end, unless that daemon
+ * takes long: it says `recorded` in a moment. */
+static bool
+listens_in_time(const struct shepherd *a)
+{
+    return a->listen_us && (a->phase != PHASE_ENDED || a->written);
 }
 
 /* How long poll may sleep. */
 static int
 patience_ms(const struct shepherd *a)
 {
-    int listen_ms = listen_timeout_ms(a), attach_ms = attach_wait_ms(a->attach);
-    return listen_ms < 0 || (attach_ms >= 0 && attach_ms < listen_ms) ? attach_ms : listen_ms;
+    int64_t own_us = a->timer_fd < 0 ? next_us(a) : 0;
+    int own_ms = wait_ms(sooner(own_us, listens_in_time(a) ? a->listen_us : 0));
+    int attach_ms = attach_wait_ms(a->attach);
+    return own_ms < 0 || (attach_ms >= 0 && attach_ms < own_ms) ? attach_ms : own_ms;
 }
 
 /* At once when the daemon goes, so that the next one finds us. */
@@ -189,7 +214,7 @@ listen_if_due(struct shepherd *a)
 {
     if (!a->listen_us || a->done)
         return;
-    if (ctl_peers(a->ctl) > 0 && clock_boot_us() < a->listen_us)
+    if (ctl_peers(a->ctl) > 0 && (!listens_in_time(a) || clock_boot_us() < a->listen_us))
         return;
     /* On a full disk there is no room for its name: again in a while. */
     a->listen_us = ctl_listen(a->ctl, FD_FOLDER, NULL) ? clock_boot_us() + S_US : 0;
@@ -208,10 +233,10 @@ one_turn(struct shepherd *a)
         err_abort("poll: %s", strerror(errno));
     if (fds[0].revents) /* before any wish to stop it, for the same reason */
         read_signals(a);
-    if (fds[1].revents) {
+    if (fds[1].revents)
         a->armed_us = -1; /* it has fired: setting it again clears it */
+    if (fds[1].revents || a->timer_fd < 0)
         act_on_time(a);
-    }
     size_t peers = ctl_peers(a->ctl);
     ctl_serve(a->ctl, fds + 2, n);
     attach_serve(a->attach, fds + 2 + n, n_attach);
@@ -230,7 +255,6 @@ take_signals(void)
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGCHLD);
     sigaddset(&wanted, SIGTERM);
-    signal(SIGCHLD, SIG_DFL); /* inherited "ignore" would lose the status */
     int fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd < 0)
         err_abort("cannot take signals: %s", strerror(errno));
@@ -288,7 +312,7 @@ static void
 start(struct shepherd *a)
 {
     struct err e;
-    if (spec_read_at(FD_FOLDER, &a->spec, &e) < 0) {
+    if (spec_read(FD_LOCK, &a->spec, &e) < 0) {
         end_unstarted(a, "cannot read what to run: ", &e);
         return;
     }

@@ -86,6 +86,7 @@ nursery_run(void)
 {
     prctl(PR_SET_NAME, "berth-nursery");
     (void)clock_boot_id();    /* read once for all of them */
+    json_object_seed(0);      /* drawn once, likewise */
     signal(SIGCHLD, SIG_IGN); /* shepherds are nobody's zombies */
     if (dup3(FD_CTL, FD_SERVED, O_CLOEXEC) < 0)
         return 1;

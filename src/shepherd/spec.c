@@ -3,14 +3,16 @@
  * said, never guessed. */
 #include "shepherd/spec.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/request.h"
 #include "sys/exitrec.h"
 
@@ -22,7 +24,7 @@ spec_free(struct spec *spec)
     free(spec->argv);
     free(spec->env);
     free(spec->oom_patterns);
-    free(spec->env_block);
+    free(spec->text);
     json_decref(spec->root);
     memset(spec, 0, sizeof *spec);
 }
@@ -149,7 +151,7 @@ get_all(const json_t *o, struct spec *s, struct err *e)
 /* The environment stands behind the first line as it is handed to execve: NUL-terminated
  * strings. As JSON it would be most of what a short job's shepherd does. */
 static int
-take_env_block(struct spec *s, const char *bytes, size_t n, struct err *e)
+take_env_block(struct spec *s, char *bytes, size_t n, struct err *e)
 {
     size_t count = 0;
     if (n == 0)
@@ -158,37 +160,56 @@ take_env_block(struct spec *s, const char *bytes, size_t n, struct err *e)
         return err_set(e, ERR_FAILED, "the environment is cut off");
     for (size_t i = 0; i < n; i++)
         count += bytes[i] == '\0';
-    s->env_block = xmalloc(n);
-    memcpy(s->env_block, bytes, n);
     free(s->env);
     s->env = xcalloc(count + 1, sizeof *s->env);
-    char *at = s->env_block;
     for (size_t i = 0; i < count; i++) {
-        s->env[i] = at;
-        at += strlen(at) + 1;
+        s->env[i] = bytes;
+        bytes += strlen(bytes) + 1;
     }
     return 0;
 }
 
-int
-spec_read_at(int dirfd, struct spec *out, struct err *e)
+/* What stands behind the file's head, read at once: it is whole before anybody is told of it.
+ */
+static char *
+read_text(int lock_fd, size_t *n, struct err *e)
 {
-    auto_buf struct buf text = BUF_INIT;
+    struct stat st;
+    if (fstat(lock_fd, &st) < 0) {
+        err_errno(e, ERR_FAILED, errno, "cannot read the attempt's lock file");
+        return NULL;
+    }
+    *n = st.st_size > EXITREC_HEAD_BYTES ? (size_t)(st.st_size - EXITREC_HEAD_BYTES) : 0;
+    if (*n == 0 || *n > SPEC_MAX_BYTES) {
+        err_set(e, ERR_FAILED, "the attempt's lock file does not say it, or too much");
+        return NULL;
+    }
+    auto_free char *text = xmalloc(*n);
+    ssize_t got = pread(lock_fd, text, *n, EXITREC_HEAD_BYTES);
+    if (got != (ssize_t)*n) {
+        err_errno(e, ERR_FAILED, got < 0 ? errno : EIO, "cannot read the attempt's lock file");
+        return NULL;
+    }
+    return TAKE(text);
+}
+
+int
+spec_read(int lock_fd, struct spec *out, struct err *e)
+{
+    size_t n = 0;
     memset(out, 0, sizeof *out);
-    if (file_read_at(dirfd, "lock", EXITREC_HEAD_BYTES + SPEC_MAX_BYTES, &text, e) < 0)
+    out->text = read_text(lock_fd, &n, e);
+    if (!out->text)
         return -1;
-    if (text.len <= EXITREC_HEAD_BYTES)
-        return err_set(e, ERR_FAILED, "the attempt's lock file does not say it");
     json_error_t why;
-    const char *bytes = text.data + EXITREC_HEAD_BYTES;
-    size_t n = text.len - EXITREC_HEAD_BYTES;
-    const char *line_end = memchr(bytes, '\n', n);
-    size_t line = line_end ? (size_t)(line_end - bytes) + 1 : n;
-    out->root = json_loadb(bytes, line, 0, &why);
+    char *line_end = memchr(out->text, '\n', n);
+    size_t line = line_end ? (size_t)(line_end - out->text) + 1 : n;
+    out->root = json_loadb(out->text, line, 0, &why);
     if (!out->root)
         return err_set(e, ERR_FAILED, "lock: %s at byte %d of what is to be run", why.text,
                        why.position);
-    if (get_all(out->root, out, e) < 0 || take_env_block(out, bytes + line, n - line, e) < 0) {
+    if (get_all(out->root, out, e) < 0 ||
+        take_env_block(out, out->text + line, n - line, e) < 0) {
         err_prefix(e, "lock");
         return -1;
     }

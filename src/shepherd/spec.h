@@ -19,7 +19,7 @@ struct spec {
     const char *mark;
     char **argv; /* at least one element */
     char **env;
-    char *env_block; /* what env points into, when it came as a block */
+    char *text; /* as it was read: env points into it, when it came as a block */
     const char *cwd;
     const char *log;
     const char *cgroup;                 /* NULL: none */
@@ -52,9 +52,9 @@ struct spec {
     void *root; /* the parsed JSON that owns the strings */
 };
 
-/* Reads it in the attempt's folder. Fields that are missing and may be have their zero value.
- */
-int spec_read_at(int dirfd, struct spec *out, struct err *e);
+/* Reads it in the attempt's lock file. Fields that are missing and may be have their zero
+ * value. */
+int spec_read(int lock_fd, struct spec *out, struct err *e);
 void spec_free(struct spec *spec);
 
 #endif

@@ -143,7 +143,7 @@ static int
 read_attempt(struct sweep *s, struct err *e)
 {
     int64_t boot_us = -1;
-    if (spec_read_at(FD_FOLDER, &s->spec, e) < 0)
+    if (spec_read(FD_LOCK, &s->spec, e) < 0)
         return -1;
     int started = exitrec_started_at(FD_FOLDER, &s->command_pid, &boot_us, e);
     if (started <= 0 || boot_us < 0)
