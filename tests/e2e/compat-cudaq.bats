@@ -199,6 +199,13 @@ LINES
     wait_for_field 'echo x >>ran; read line <gate; exit 5' status running
     kill -KILL "$pid_of_first"
     finish first
+    # What one daemon has is not given to another as well.
+    export BERTH_DIR=$WORK/other
+    try cudaq.py run
+    is 'status with another daemon' "$status" 6
+    has 'where they are' "$err" "would run twice; go on there \\(BERTH_SOCKET=$WORK/logs/.berth/berth.sock\\)"
+    berth daemon stop
+    export BERTH_DIR=
     dispatch run --min-free-mem-mb 20000 --gpu-ids 0
     wait_for_output run 'Starting job dispatch loop'
     echo go >gate

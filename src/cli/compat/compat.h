@@ -3,8 +3,8 @@
  * daemon's, reached as every verb reaches it. What front ends share: pyarg.h (options as
  * Python's argparse reads them), pytext.h (numbers, texts and JSON as Python writes them),
  * records.h (files of JSON lines), paths.h (names of files for the daemon), home.h (which
- * daemon), session.h (its events, signals, files that change), lines.h (lines of a file as its
- * jobs), cards.h (its cards). */
+ * daemon), left.h (what another one still has), session.h (its events, signals, files that
+ * change), lines.h (lines of a file as its jobs), cards.h (its cards). */
 #ifndef CLI_COMPAT_COMPAT_H
 #define CLI_COMPAT_COMPAT_H
 

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/compat/compat.h"
+#include "cli/compat/left.h"
 #include "cli/compat/paths.h"
 #include "cli/compat/pyarg.h"
 #include "cli/compat/records.h"
@@ -261,7 +262,7 @@ follow(struct cudaq *q)
 }
 
 static int
-begin(struct cudaq *q)
+begin(struct cudaq *q, int lock)
 {
     static const char *const settings[] = {"margin_mib=0", "placement=spread", NULL};
     const struct compat_home home = {.root = q->log_root, .settings = settings};
@@ -272,6 +273,8 @@ begin(struct cudaq *q)
     compat_say("[cudaq] Starting job dispatch loop.");
     if (compat_open(&q->session, &home, &e) < 0)
         return compat_fail(1, NAME, "%s", e.text);
+    if (compat_take_over(lock, q->session.link.client, q->jobs_path, &e) < 0)
+        return compat_fail(err_exit_status(e.code), NAME, "%s", e.text);
     compat_watch(&q->session, q->config.jobs_file);
     compat_watch(&q->session, q->config.commands_file);
     if (compat_cards_read(&q->cards, q->session.link.client, &e) < 0)
@@ -299,7 +302,7 @@ run(struct cudaq *q)
     lock = lock_jobs(q, &status);
     if (lock < 0)
         return status;
-    status = begin(q);
+    status = begin(q, lock);
     q->leaving = true;
     cq_old_look(q);
     if (cq_jobs_save(q, &e) < 0)

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/compat/compat.h"
+#include "cli/compat/left.h"
 #include "cli/compat/paths.h"
 #include "cli/compat/pytext.h"
 
@@ -286,7 +287,7 @@ say_cards(struct gpusched *g)
 }
 
 static int
-begin(struct gpusched *g)
+begin(struct gpusched *g, int lock)
 {
     struct err e = {0};
     int n;
@@ -294,6 +295,8 @@ begin(struct gpusched *g)
     say_queued(g);
     if (open_session(g, &e) < 0)
         return compat_fail(1, "gpusched", "%s", e.text);
+    if (compat_take_over(lock, g->session.link.client, g->sync_path, &e) < 0)
+        return compat_fail(err_exit_status(e.code), "gpusched", "%s", e.text);
     compat_watch(&g->session, g->opt.jobs_path);
     n = compat_cards_read(&g->cards, g->session.link.client, &e);
     if (n < 0)
@@ -373,7 +376,7 @@ run(struct gpusched *g)
                            strerror(errno));
     if (gs_journal_load(g, &e) < 0)
         return compat_fail(1, "gpusched", "%s", e.text);
-    status = begin(g);
+    status = begin(g, lock);
     if (g->session.events)
         gs_draw_board(g);
     gs_flush(g);

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "cli/answer.h"
+#include "cli/compat/left.h"
 #include "cli/compat/scheduler/scheduler.h"
 #include "cli/connect.h"
 #include "wire/client.h"
@@ -38,33 +38,12 @@ sched_connect(const char *state_file)
     return owner ? connect_as(owner) : connect_trusted_at(own);
 }
 
-static pid_t
-pid_of(const struct client *c)
-{
-    struct ucred cred;
-    socklen_t size = sizeof cred;
-
-    return getsockopt(client_fd(c), SOL_SOCKET, SO_PEERCRED, &cred, &size) == 0 ? cred.pid : -1;
-}
-
 int
 sched_check_left(const json_t *last, const struct client *now, const char *tag, struct err *e)
 {
-    auto_client struct client *c = last ? connect_as(last) : NULL;
-    auto_json json_t *jobs =
-        c && pid_of(c) != pid_of(now) ? sched_live_jobs(c, tag, NULL) : NULL;
-    auto_buf struct buf ids = BUF_INIT;
-    size_t i;
-    json_t *job;
+    auto_client struct client *then = last ? connect_as(last) : NULL;
 
-    json_array_foreach(jobs, i, job)
-        buf_addf(&ids, " %lld", (long long)answer_int(job, "id", 0));
-    if (ids.len == 0)
-        return 0;
-    return err_set(e, ERR_REFUSED,
-                   "jobs of the last run are left with another daemon and would run twice; go "
-                   "on there (BERTH_SOCKET=%s), or cancel them: berth --socket %s cancel%s",
-                   client_path(c), client_path(c), buf_str(&ids));
+    return compat_check_left(then, now, "tags", tag, e);
 }
 
 /* Only the last field keeps its commas; none can hold the end of a line. */
