@@ -126,6 +126,21 @@ connect_trusted_at(const char *dir)
     return c;
 }
 
+/* One that left when it had been idle has lost nothing, which is what people fear then. */
+static void
+say_none_runs(const struct cli *cli, const struct places *p, int code, struct err *e)
+{
+    auto_free char *database = xasprintf("%s/berth.db", p->state);
+    bool kept = !cli->socket && access(database, F_OK) == 0;
+
+    err_set(e, code,
+            "no daemon is running (%s)%s; 'berth daemon start'%s starts one%s, "
+            "and so do 'berth run' and 'berth submit'",
+            cli->socket ? cli->socket : p->socket,
+            kept ? ": it leaves when it has been idle, and its jobs and history are kept" : "",
+            cli->dir ? " with the same --dir" : "", kept ? " again" : "");
+}
+
 struct client *
 connect_daemon(const struct cli *cli, struct err *e)
 {
@@ -137,10 +152,7 @@ connect_daemon(const struct cli *cli, struct err *e)
         return NULL;
     c = connect_found(cli, &p, NULL, &why);
     if (!c && why.code == ERR_UNREACHABLE)
-        err_set(e, why.code,
-                "no daemon is running (%s); 'berth daemon start'%s starts one, "
-                "and so do 'berth run' and 'berth submit'",
-                cli->socket ? cli->socket : p.socket, cli->dir ? " with the same --dir" : "");
+        say_none_runs(cli, &p, why.code, e);
     else if (!c && e)
         *e = why;
     places_free(&p);

@@ -11,15 +11,15 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "cli/answer.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/connect.h"
+#include "cli/moment.h"
 #include "cli/opt.h"
-#include "cli/submit_options.h"
-#include "spec/when.h"
 #include "wire/client.h"
 
 #define PART     5000
@@ -211,24 +211,15 @@ run_stream(struct stream *s, struct client *first)
 
 /* --- the command line --------------------------------------------------------------------- */
 
-/* A number is an event's; "2h" is so long ago; else a time. */
+/* A number is an event's; else a moment of the past. */
 static int
 read_since(const char *text, struct stream *s, struct err *e)
 {
-    struct when_clock clock;
-    int64_t ms;
-
     if (text[0] && !text[strspn(text, "0123456789")])
         return parse_int(text, 0, INT64_MAX, &s->since, e);
-    submit_read_clock(&clock);
-    if (parse_duration_ms(text, 1000, &ms, NULL) == 0)
-        s->since_us = clock.now_us - ms * 1000;
-    else if (when_parse(text, &clock, &s->since_us, e) < 0)
+    if (moment_read(text, &s->since_us, e) < 0)
         return -1;
-    /* An hour of today that is still to come was meant as yesterday's. */
-    if (s->since_us > clock.now_us && strchr(text, ':') && !strchr(text, '-'))
-        s->since_us -= INT64_C(86400) * 1000000;
-    if (s->since_us > clock.now_us)
+    if (s->since_us > clock_wall_us())
         return err_set(e, ERR_USAGE, "'%s' is still to come", text);
     s->since = 0;
     if (s->since_us <= 0)

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/habits.h"
 
 static char help_word[] = "--help";
 
@@ -13,8 +14,11 @@ cli_unknown_verb(const char *word)
     const char *names[64];
     auto_buf struct buf shown = BUF_INIT;
     int n = 0;
+    const char *here = habit_verb(word);
     const char *near;
 
+    if (here)
+        return cli_usage("unknown verb '%s'; here that is '%s'", word, here);
     for (const struct verb *v = cli_verbs; v->name && n < 63; v++)
         names[n++] = v->name;
     names[n] = NULL;

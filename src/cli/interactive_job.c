@@ -16,6 +16,7 @@
 #include "cli/quote.h"
 #include "cli/rawtty.h"
 #include "cli/render.h"
+#include "cli/wait.h"
 #include "core/job.h"
 #include "sys/exitrec.h"
 #include "wire/client.h"
@@ -274,18 +275,6 @@ tell_started(struct session *s)
             buf_str(&gpus));
 }
 
-/* An exit code speaks for itself; anything else is said. */
-static void
-tell_end(const struct session *s)
-{
-    const char *state = answer_str(s->job, "state"), *text = answer_str(s->job, "text");
-    bool by_itself = json_is_integer(json_object_get(s->job, "exit_code")) &&
-                     (strcmp(state, "COMPLETED") == 0 || strcmp(state, "FAILED") == 0);
-
-    if (!by_itself)
-        cli_say("job %lld: %s", (long long)s->what->job, text[0] ? text : state);
-}
-
 static void
 on_final(struct session *s)
 {
@@ -299,7 +288,7 @@ on_final(struct session *s)
         return; /* the rest comes from there */
     if (s->over != attempt && attempt > 0)
         show_rest(s);
-    tell_end(s);
+    wait_tell_end(s->job);
     session_finish(s, (int)answer_int(s->job, "exit_status", 1));
 }
 

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/habits.h"
 
 #define LISTED_MANY 19
 
@@ -70,12 +71,16 @@ fail_option(struct opt_reader *r, const char *dashes, const char *name, size_t n
 {
     auto_buf struct buf shown = BUF_INIT;
     auto_buf struct buf word = BUF_INIT;
-    const char *near;
+    const struct opt *table = r->page ? r->page->options : NULL;
+    const char *here, *near;
 
     buf_add(&word, name, n);
     text_add_safe(&shown, name, n, 60);
-    near = n > 1 ? nearest_name(r->page ? r->page->options : NULL, buf_str(&word)) : NULL;
-    if (near)
+    here = habit_option(table, buf_str(&word));
+    near = n > 1 ? nearest_name(table, buf_str(&word)) : NULL;
+    if (here)
+        cli_say("unknown option '%s%s'; here that is %s", dashes, buf_str(&shown), here);
+    else if (near)
         cli_say("unknown option '%s%s'; did you mean '--%s'?", dashes, buf_str(&shown), near);
     else
         cli_say("unknown option '%s%s'; '%s%s --help' lists them", dashes, buf_str(&shown),

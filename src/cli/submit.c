@@ -40,7 +40,7 @@ static const struct page page = {
 static int
 take_command(struct request *req, char **words, int n)
 {
-    if (n == 0)
+    if (n == 0 || !words[0][strspn(words[0], " \t\n")])
         return cli_usage("submit what? For example: berth submit --vram 8G -- python train.py");
     for (int i = 0; i < n; i++) {
         if (!text_is_utf8(words[i], strlen(words[i]), NULL))
@@ -116,20 +116,61 @@ print_id(const struct cli *cli, const struct submission *s, json_t *result)
     return cli_put(&out);
 }
 
+/* Its status alone does not say that a program was not found, or that a limit was reached. */
+static void
+tell_ends(struct client *c, json_t *select)
+{
+    auto_json json_t *result = NULL;
+    json_t *params = json_pack("{s:O, s:b}", "select", select, "all", 1);
+    json_t *job;
+    size_t i;
+
+    if (client_call(c, "jobs", params, &result, NULL) < 0)
+        return;
+    json_array_foreach(json_object_get(result, "jobs"), i, job)
+    {
+        wait_tell_end(job);
+    }
+}
+
 static int
 wait_for(struct client *c, const json_t *result, struct err *e)
 {
     auto_json json_t *ended = NULL;
-    json_t *select = json_array();
+    auto_json json_t *select = json_array();
     size_t i;
     json_t *id;
 
     json_array_foreach(json_object_get(result, "ids"), i, id)
         json_array_append_new(select, json_sprintf("%lld", (long long)json_integer_value(id)));
     client_set_patience(c, 0);
-    if (client_call(c, "wait", json_pack("{s:o}", "select", select), &ended, e) < 0)
+    if (client_call(c, "wait", json_pack("{s:O}", "select", select), &ended, e) < 0)
         return err_prefix(e, "the job may go on, but"), cli_fail(e);
+    if (wait_highest(ended) != 0)
+        tell_ends(c, select);
     return wait_highest(ended);
+}
+
+/* A program that is not there makes a job that fails, perhaps tomorrow. It may still come, and
+ * a set-up or another PATH may find it, so this is no more than said. */
+static void
+warn_of_program(const struct submission *s)
+{
+    const struct submit_words *words = &s->words;
+    const char *program = s->req.argv ? s->req.argv[0] : NULL;
+    auto_buf struct buf shown = BUF_INIT;
+
+    if (!program || submit_is_program(program) || s->req.login || s->req.conda ||
+        s->req.env_setup || words->cwd || words->env.set.n > 0)
+        return;
+    text_add_safe(&shown, program, strlen(program), 60);
+    if (access(program, R_OK) < 0)
+        cli_say("there is no program '%s' now; the job fails if there is none when it starts",
+                buf_str(&shown));
+    else
+        cli_say("'%s' cannot be executed by this name; put its interpreter before it, as in "
+                "python3 %s",
+                buf_str(&shown), buf_str(&shown));
 }
 
 /* Before a daemon is started for it. */
@@ -241,6 +282,8 @@ submit_send(struct cli *cli, struct submission *s)
         status = cli_fail(&e);
     if (status == 0)
         status = check_output(cli, s);
+    if (status == 0)
+        warn_of_program(s);
     if (status == 0)
         status = find_folder(&s->words);
     if (status == 0)

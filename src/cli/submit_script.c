@@ -50,6 +50,24 @@ read_head(const char *path, struct buf *out)
 }
 
 bool
+submit_is_program(const char *word)
+{
+    auto_free char *path = xstrdup(getenv("PATH") ? getenv("PATH") : "/bin:/usr/bin");
+    char *rest = path;
+
+    if (strchr(word, '/'))
+        return access(word, X_OK) == 0;
+    while (rest) {
+        const char *folder = strsep(&rest, ":");
+        auto_free char *file = xasprintf("%s/%s", folder[0] ? folder : ".", word);
+
+        if (access(file, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool
 submit_find_script(const char *word, struct submit_script *out)
 {
     struct script seen;
@@ -67,7 +85,7 @@ submit_find_script(const char *word, struct submit_script *out)
     out->interpreter = TAKE(seen.interpreter);
     script_free(&seen);
     request_free(&scratch);
-    if (lines == 0)
+    if (lines == 0 && (!out->interpreter || submit_is_program(word)))
         return false;
     out->shown = word;
     out->path = realpath(word, NULL);

@@ -21,8 +21,12 @@ struct submit_script {
 #define auto_script __attribute__((cleanup(submit_script_free)))
 void submit_script_free(struct submit_script *s);
 
-/* Whether word is a readable file with #BERTH or #SBATCH lines. */
+/* Whether word is a readable file with #BERTH or #SBATCH lines, or one that begins with #! and
+ * is no program by this name: not in PATH, or not to be executed. */
 bool submit_find_script(const char *word, struct submit_script *out);
+
+/* Whether the word names a program here, as execvp(3) looks for one. */
+bool submit_is_program(const char *word);
 
 /* Lays its options over *req and *words. Every error is said, and every line that cannot be
  * honoured; these are none when ignore is set. 0, or the exit status. */

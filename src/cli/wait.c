@@ -3,6 +3,7 @@
 #include "cli/wait.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -63,6 +64,17 @@ wait_highest(const json_t *result)
         most = status > most ? status : most;
     }
     return most > 255 ? 255 : (int)most;
+}
+
+void
+wait_tell_end(const json_t *job)
+{
+    const char *state = answer_str(job, "state"), *text = answer_str(job, "text");
+    bool by_itself = json_is_integer(json_object_get(job, "exit_code")) &&
+                     (strcmp(state, "COMPLETED") == 0 || strcmp(state, "FAILED") == 0);
+
+    if (!by_itself)
+        cli_say("job %lld: %s", (long long)answer_int(job, "id", 0), text[0] ? text : state);
 }
 
 /* A job's failure says more than that its line could not be written. */

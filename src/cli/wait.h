@@ -6,5 +6,8 @@
 
 /* The highest exit status in the answer of the `wait` method. */
 int wait_highest(const json_t *result);
+/* Says on standard error how a job has ended, but for an exit code, which speaks for itself.
+ * job: of the method "jobs". */
+void wait_tell_end(const json_t *job);
 
 #endif

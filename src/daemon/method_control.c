@@ -74,26 +74,6 @@ method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
 
 typedef int (*control_fn)(struct daemon *d, struct job *job, int32_t n, struct err *e);
 
-static void
-on_too_late(struct job *job, const char *const *uuids, void *arg)
-{
-    (void)uuids;
-    err_set(arg, ERR_FAILED, "job %u has ended (%s)", job->id, job_state_name(job->state));
-}
-
-/* What the last of them said; else that those which were named have ended, or are not there. */
-static int
-say_why_none(struct daemon *d, const struct select *s, const json_t *params, struct err *last,
-             struct err *e)
-{
-    if (!last->code && select_names_jobs(s) && select_ended(d, s, 1, on_too_late, last, e))
-        return -1;
-    if (!last->code)
-        select_none(params, last);
-    *e = *last;
-    return -1;
-}
-
 /* Jobs named one by one must all allow it; of a wider choice those that do are taken, which may
  * be none. */
 static int
@@ -113,7 +93,7 @@ control(struct daemon *d, struct caller *c, const json_t *params, control_fn act
             ids_add_job(&touched, jobs[i]);
     }
     if (rc == 0 && touched.n == 0 && (last.code || !select_is_all(&s)))
-        rc = say_why_none(d, &s, params, &last, e);
+        rc = target_none(d, &s, params, &last, e);
     if (rc == 0) {
         jsonw_object(out);
         ids_write(out, "ids", &touched);

@@ -80,12 +80,7 @@ send_all(struct sending *x, const struct caller *c, struct select *s, const json
         else
             send_one(x, jobs[i]);
     }
-    if (x->sent.n > 0)
-        return 0;
-    if (!x->last.code)
-        return select_none(params, e);
-    *e = x->last;
-    return -1;
+    return x->sent.n > 0 ? 0 : target_none(x->daemon, s, params, &x->last, e);
 }
 
 int

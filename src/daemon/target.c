@@ -73,6 +73,25 @@ target_live(struct daemon *d, const struct caller *c, struct select *s, struct j
     return 0;
 }
 
+static void
+on_too_late(struct job *job, const char *const *uuids, void *arg)
+{
+    (void)uuids;
+    err_set(arg, ERR_FAILED, "job %u has ended (%s)", job->id, job_state_name(job->state));
+}
+
+int
+target_none(struct daemon *d, const struct select *s, const json_t *params, struct err *last,
+            struct err *e)
+{
+    if (!last->code && select_names_jobs(s) && select_ended(d, s, 1, on_too_late, last, e))
+        return -1;
+    if (!last->code)
+        select_none(params, last);
+    *e = *last;
+    return -1;
+}
+
 int
 target_check_owner(const struct caller *c, const struct job *job, struct err *e)
 {

@@ -30,6 +30,12 @@ void target_mine(const struct caller *c, struct select *s);
 int target_live(struct daemon *d, const struct caller *c, struct select *s, struct job ***jobs,
                 size_t *n, struct err *e);
 
+/* Nothing could be done to any of them, why is filled in, and -1 returned: what the last one
+ * said, where one said something; else that those which were named have ended, or are not
+ * there. */
+int target_none(struct daemon *d, const struct select *s, const json_t *params,
+                struct err *last, struct err *e);
+
 /* Only its owner and admins touch a job. */
 int target_check_owner(const struct caller *c, const struct job *job, struct err *e);
 

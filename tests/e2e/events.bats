@@ -39,8 +39,10 @@ print(" ".join(json.loads(line)["kind"] for line in sys.stdin))'
     try berth events --since tomorrow
     is "exit status" "$status" 2
     has "words" "$err" "'tomorrow' is still to come"
+    is "of yesterday" "$(berth events --since yesterday | wc -l)" "$(berth events | wc -l)"
     try berth events --since rhubarb
     is "exit status" "$status" 2
+    has "words" "$err" "'rhubarb' is no moment; write 2h or 7d \(ago\), 16:00"
 }
 
 @test "a follower is told when the command runs, with its process, and the store is not" {

@@ -48,6 +48,10 @@ listening='trap "exit 5" USR1; echo ready >ready; while :; do sleep 0.05; done'
     has words "$err" 'berth signal 12 USR1'
     try berth signal name:nobody HUP
     is status "$status" 3
+    berth cancel 1
+    try berth signal 1 TERM
+    is status "$status" 1
+    has words "$err" 'job 1 has ended \(CANCELLED\)'
 }
 
 @test "a job is warned before its time limit, once, and says what it did about it" {

@@ -75,6 +75,30 @@ END
     try berth submit --wait none.sh x
     is status "$status" 0
     is log "$(cat out2)" "none.sh x"
+    printf '#!/bin/sh\necho "${0##*/} $BERTH_JOB_NAME"\n' >plain.sh
+    try berth submit --gpus 0 -o out3 --wait plain.sh
+    is "status of one without options" "$status" 0
+    chmod +x plain.sh
+    try berth submit --gpus 0 -o out4 --wait plain.sh
+    is "log without the right, and with it" "$(cat out3 out4)" $'plain.sh plain.sh\nplain.sh plain.sh'
+}
+
+@test "what cannot be a command is said at once, and a job that is waited for says why it failed" {
+    start_daemon 1
+    try berth submit --gpus 0 --wait nosuch.py
+    is status "$status" 127
+    has words "$err" "there is no program 'nosuch.py' now"
+    has words "$err" "job 1: could not start: cannot execute 'nosuch.py'"
+    echo 'print(1)' >train.py
+    try berth submit --gpus 0 train.py
+    has words "$err" "'train.py' cannot be executed by this name; .* python3 train.py"
+    try berth submit --gpus 0 --wait -- sh -c 'exit 3'
+    is "status and words" "$status $err" "3 "
+    for empty in '' '  '; do
+        try berth submit -- "$empty"
+        is "status of nothing" "$status" 2
+        has words "$err" 'submit what\? For example'
+    done
 }
 
 @test "what a script asks for and cannot have is named, all at once, and nothing is queued" {

@@ -73,6 +73,16 @@ load lib
     done
     try berth help shwo
     has words "$err" "did you mean 'berth show'"
+    try berth sbatch --gres=gpu:1 job.sh
+    is status "$status" 2
+    has words "$err" "unknown verb 'sbatch'; here that is 'berth submit'"
+    try berth submit --gres=gpu:1 -- true
+    is status "$status" 2
+    has words "$err" "unknown option '--gres'; here that is --gpus 2 for gpu:2"
+    try berth submit -d afterok:1 -- true
+    has words "$err" "unknown option '-d'; here that is --after 12"
+    try berth queue --gres=1
+    has words "$err" "unknown option '--gres'; 'berth queue --help' lists them"
     try berth help show
     is status "$status" 0
 }
