@@ -59,6 +59,7 @@ struct run_jobs {
     size_t n, cap;
     uint32_t *slots; /* hash of ids: index + 1 */
     size_t n_slots;
+    size_t passed; /* so many had ended when it was last looked */
 };
 
 struct run_job *run_jobs_find(struct run_jobs *t, int64_t id); /* NULL: unknown */
@@ -74,7 +75,11 @@ struct run_counts {
     size_t before;
     int64_t highest; /* exit status of the whole */
 };
+/* Looks at every job. */
 void run_jobs_count(const struct run_jobs *t, struct run_counts *out);
+/* Whether all that count have ended; looks at no more jobs than have ended since the last time.
+ */
+bool run_jobs_have_ended(struct run_jobs *t);
 
 struct run_file {
     const char *shown; /* as it was given; borrowed */

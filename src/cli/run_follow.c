@@ -27,6 +27,8 @@
 #define RECONNECT_SPAN_US 30000000
 #define RETRY_MS          200
 #define RETRIES           10
+#define RECOUNT_US        100000 /* for the bar, of more jobs than RECOUNT_EACH */
+#define RECOUNT_EACH      500
 
 struct loop {
     struct run *run;
@@ -34,8 +36,11 @@ struct loop {
     int64_t tick_us;      /* when the next look at the files is due */
     int64_t interrupt_us; /* the first Ctrl-C; 0: none */
     int reconnects;
-    int64_t reconnect_us; /* the first of them */
-    int status;           /* of the program, once done */
+    int64_t reconnect_us;     /* the first of them */
+    struct run_counts counts; /* for the bar */
+    int64_t counted_us;
+    bool counts_are_old;
+    int status; /* of the program, once done */
     bool done;
 };
 
@@ -267,9 +272,28 @@ reload_due(struct loop *l)
 /* ----------------------------------------------------------------- the loop */
 
 static void
-draw(struct run *run, const struct run_counts *c)
+recount(struct loop *l)
 {
+    const struct run_jobs *jobs = &l->run->jobs;
+    int64_t now = clock_boot_us();
+
+    l->counts_are_old = jobs->n > RECOUNT_EACH && now - l->counted_us < RECOUNT_US;
+    if (l->counts_are_old)
+        return;
+    run_jobs_count(jobs, &l->counts);
+    l->counted_us = now;
+}
+
+static void
+draw(struct loop *l)
+{
+    struct run *run = l->run;
+    const struct run_counts *c = &l->counts;
     auto_buf struct buf out = BUF_INIT;
+
+    if (!run->progress.on)
+        return;
+    recount(l);
     struct progress_counts p = {
         .total = c->total,
         .done = c->done,
@@ -284,13 +308,13 @@ draw(struct run *run, const struct run_counts *c)
 }
 
 static bool
-all_ended(const struct run *run, const struct run_counts *c)
+all_ended(struct run *run)
 {
     for (int i = 0; i < run->n_files; i++) {
         if (run->files[i].due_us)
             return false;
     }
-    return c->done == c->total && !run->opt.watch;
+    return !run->opt.watch && run_jobs_have_ended(&run->jobs);
 }
 
 static int
@@ -305,6 +329,8 @@ wait_ms(const struct loop *l)
     }
     if (l->interrupt_us && l->interrupt_us + TWICE_US < due)
         due = l->interrupt_us + TWICE_US;
+    if (l->counts_are_old && l->counted_us + RECOUNT_US < due)
+        due = l->counted_us + RECOUNT_US;
     return due <= now ? 0 : (int)((due - now + 999) / 1000);
 }
 
@@ -344,20 +370,18 @@ run_follow(struct run *run)
     struct loop l = {
         .run = run,
         .signals = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, SIGWINCH, 0}, &e)};
-    struct run_counts c;
 
     if (l.signals < 0)
         return cli_fail(&e);
     l.tick_us = clock_boot_us() + TICK_MS * 1000;
     while (!l.done) {
         run_drain_events(run);
-        run_jobs_count(&run->jobs, &c);
         if (l.interrupt_us && clock_boot_us() - l.interrupt_us >= TWICE_US)
             finish(&l, 128 + SIGINT);
-        else if (!l.interrupt_us && all_ended(run, &c))
+        else if (!l.interrupt_us && all_ended(run))
             finish(&l, -1);
         else
-            draw(run, &c);
+            draw(&l);
         if (!l.done)
             turn(&l);
     }

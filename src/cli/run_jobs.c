@@ -97,6 +97,13 @@ count_ended(const struct run_job *job, struct run_counts *c)
         c->highest = job->status;
 }
 
+/* Whether it counts: what was taken out of the file before it ran is just gone. */
+static bool
+is_counted(const struct run_job *job)
+{
+    return job->in_file || job->started;
+}
+
 void
 run_jobs_count(const struct run_jobs *t, struct run_counts *out)
 {
@@ -104,7 +111,7 @@ run_jobs_count(const struct run_jobs *t, struct run_counts *out)
     for (size_t i = 0; i < t->n; i++) {
         const struct run_job *job = &t->all[i];
 
-        if (!job->in_file && !job->started)
+        if (!is_counted(job))
             continue;
         out->total++;
         if (render_state_is_final(job->state))
@@ -115,4 +122,23 @@ run_jobs_count(const struct run_jobs *t, struct run_counts *out)
             out->waiting++;
         out->held += strcmp(job->state, "HELD") == 0;
     }
+}
+
+static void
+pass_over_ended(struct run_jobs *t)
+{
+    while (t->passed < t->n &&
+           (!is_counted(&t->all[t->passed]) || render_state_is_final(t->all[t->passed].state)))
+        t->passed++;
+}
+
+bool
+run_jobs_have_ended(struct run_jobs *t)
+{
+    pass_over_ended(t);
+    if (t->passed < t->n)
+        return false;
+    t->passed = 0; /* one of those before may run again */
+    pass_over_ended(t);
+    return t->passed == t->n;
 }

@@ -63,6 +63,29 @@ test_highest_status_counts_earlier_runs_too(void **state)
 }
 
 static void
+test_all_have_ended_until_one_runs_again(void **state)
+{
+    struct run_jobs t = {0};
+
+    (void)state;
+    assert_true(run_jobs_have_ended(&t));
+    for (int64_t id = 1; id <= 3; id++)
+        add(&t, id, "RUNNING", -1);
+    add(&t, 4, "PENDING", -1)->in_file = false; /* its line has gone */
+    for (int64_t id = 3; id >= 1; id--) {
+        assert_false(run_jobs_have_ended(&t));
+        run_jobs_set_state(run_jobs_find(&t, id), id == 2 ? "FAILED" : "COMPLETED");
+    }
+    assert_true(run_jobs_have_ended(&t));
+    run_jobs_set_state(run_jobs_find(&t, 1), "PENDING");
+    assert_false(run_jobs_have_ended(&t));
+    run_jobs_set_state(run_jobs_find(&t, 1), "COMPLETED");
+    add(&t, 5, "HELD", -1);
+    assert_false(run_jobs_have_ended(&t));
+    run_jobs_free(&t);
+}
+
+static void
 test_cancel_in_the_line_is_no_failure(void **state)
 {
     struct run_jobs t = {0};
@@ -100,6 +123,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_are_found_again),
         cmocka_unit_test(test_highest_status_counts_earlier_runs_too),
+        cmocka_unit_test(test_all_have_ended_until_one_runs_again),
         cmocka_unit_test(test_cancel_in_the_line_is_no_failure),
         cmocka_unit_test(test_deleted_lines_count_only_if_they_ran),
     };
