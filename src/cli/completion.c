@@ -68,6 +68,16 @@ find_words(struct completion *c)
     }
 }
 
+/* `berth help` is followed by any of the others. */
+static void
+take_verbs(struct completion *c)
+{
+    int n = 0;
+
+    for (const struct verb *v = cli_verbs; v->name && n < COMPLETION_WORDS_MAX - 1; v++)
+        c->words[n++] = xstrdup(v->name);
+}
+
 /* Verbs that read their command lines by themselves, in the manner of somebody else's tools. */
 static bool
 has_no_page(const char *verb)
@@ -92,6 +102,8 @@ collect(const struct cli *cli, struct completion *all)
         char *argv[] = {(char *)v->name, help_word, NULL};
 
         *c = (struct completion){.verb = v->name, .help = v->help};
+        if (strcmp(v->name, "help") == 0)
+            take_verbs(c);
         if (has_no_page(v->name))
             continue;
         asking.on_page = on_page;

@@ -8,7 +8,7 @@
 struct buf;
 struct page;
 
-#define COMPLETION_WORDS_MAX 16
+#define COMPLETION_WORDS_MAX 64
 
 /* One verb. Borrowed, but for the words. */
 struct completion {

@@ -27,6 +27,7 @@ complete -C "$argv[1]"' "$1" | cut -f1 | tr '\n' ' '
     is "of submit" "$(in_bash submit --mail)" "--mail-user --mail-type "
     is "everywhere" "$(in_bash --dir /tmp events --js)" "--json "
     is "words" "$(in_bash daemon st)" "start stop status "
+    is "of help" "$(in_bash help cance)" "cancel "
     is "jobs" "$(in_bash show '')" "1 "
     is "a file" "$(in_bash simulate --no-such '')" " "
 }
@@ -58,4 +59,11 @@ complete -C "$argv[1]"' "$1" | cut -f1 | tr '\n' ' '
     has "words" "$err" "'tcsh' is none of bash, zsh, fish"
     try berth completion
     is "exit status" "$status" 2
+}
+
+@test "what is installed for the shells is what the verb prints" {
+    share=$(dirname "$(command -v berth)")/../share
+    cmp "$share/bash-completion/completions/berth" <(berth completion bash)
+    cmp "$share/zsh/site-functions/_berth" <(berth completion zsh)
+    cmp "$share/fish/vendor_completions.d/berth.fish" <(berth completion fish)
 }
