@@ -106,6 +106,8 @@ PY
 scheduler.num_gpus=0|scheduler\.num_gpus is 0; it goes from 1 to 64$
 scheduler.num_gpus=65|scheduler\.num_gpus is 65; it goes from 1 to 64$
 scheduler.num_gpus="2"|scheduler\.num_gpus must be a whole number$
+scheduler.num_gpus=2.5|scheduler\.num_gpus must be a whole number$
+scheduler.num_gpus=1e300|scheduler\.num_gpus must be a whole number$
 scheduler.max_workers=200|scheduler\.max_workers is 200; it goes from 1 to 128$
 scheduler.job_timeout_s=59|scheduler\.job_timeout_s is 59; it must be at least 60$
 gpu.memory_threshold=1.5|gpu\.memory_threshold is 1\.5; it goes from 0 to 1$
@@ -144,7 +146,7 @@ CASES
 @test "B4 three bands of priorities, in order; B5 a queue has a limit; cancel-job, list-jobs" {
     export BERTH_SIM=1x24000M
     mkfifo gate
-    config scheduler.num_gpus=1 scheduler.max_workers=2 jobs.queue_size_limit=10
+    config scheduler.num_gpus=1.0 scheduler.max_workers=2 jobs.queue_size_limit=10.0
     schedule run --config config.json
     try scheduler_10x.py add "$PWD/job.py" --args '--gate gate'
     is 'the first' "$status:$out" '0:✅ Job added with ID: 1'
@@ -195,6 +197,8 @@ CASES
     has 'B7' "$(cat ran)" '^a mask [23]$'
     try scheduler_10x.py pause-gpu 0
     is pause "$status:$out" '0:✅ GPU 0 paused'
+    scheduler_10x.py status --json >status.json
+    is 'checks of that name' "$(python3 -c 'import json; h = json.load(open("status.json"))["health"]; print(h["check_names"].count("gpu"), len(h["check_names"]) == h["total_checks"])')" '1 True'
     scheduler_10x.py add "$PWD/job.py" --gpus 0,1 --args b >/dev/null
     wait_for_output run '"Job 2 completed'
     has 'B8' "$(cat ran)" '^b mask 1$'

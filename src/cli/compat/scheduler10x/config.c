@@ -16,6 +16,7 @@
 #define CONFIG_MAX_BYTES (1UL << 20)
 #define INDENT           4
 #define NO_MOST          INFINITY
+#define WHOLE_MAX        9007199254740992.0 /* beyond it a double knows no odd numbers */
 
 enum type { TYPE_INT, TYPE_FLOAT, TYPE_BOOL, TYPE_TEXT, TYPE_LEVEL, TYPE_PATHS };
 
@@ -137,17 +138,25 @@ wrong_type(const struct row *r, const char *what, struct err *e)
     return err_set(e, ERR_USAGE, "%s.%s must be %s", r->section, r->key, what);
 }
 
+/* Also 2.0, as for JSON schemas, by which the original went. */
+static bool
+is_whole(const json_t *v)
+{
+    return json_is_integer(v) || (json_is_real(v) && fabs(json_real_value(v)) < WHOLE_MAX &&
+                                  json_real_value(v) == rint(json_real_value(v)));
+}
+
 static int
 take_number(struct x10_config *c, const struct row *r, const json_t *v, struct err *e)
 {
     double x = json_number_value(v);
 
-    if (r->type == TYPE_INT ? !json_is_integer(v) : !json_is_number(v))
+    if (r->type == TYPE_INT ? !is_whole(v) : !json_is_number(v))
         return wrong_type(r, r->type == TYPE_INT ? "a whole number" : "a number", e);
     if (!(x >= r->least && x <= r->most))
         return out_of_range(r, v, e);
     if (r->type == TYPE_INT)
-        *(int64_t *)field_of(c, r) = json_integer_value(v);
+        *(int64_t *)field_of(c, r) = json_is_real(v) ? (int64_t)x : json_integer_value(v);
     else
         *(double *)field_of(c, r) = x;
     c->workers_said |= strcmp(r->key, "max_workers") == 0;

@@ -17,11 +17,19 @@
 
 #define ACTIVE_SHOWN 5
 #define WATCH_MS     2000
+#define SETTLED_US   60000000 /* an end is told later than it was, but not by so much */
 #define LOW_FROM     11 /* priorities of the low band; those of the high one are below 0 */
+
+/* Ended jobs that need not be asked for again. */
+struct counted {
+    int64_t n;
+    int64_t until_us; /* they ended before; 0: none yet */
+};
 
 struct picture {
     const struct x10 *x;
     bool detailed, as_json;
+    struct counted ended;
 };
 
 struct bands {
@@ -71,12 +79,34 @@ facts_free(struct facts *f)
     json_decref(f->health);
 }
 
+/* Those since the scheduler's start; a picture that is drawn again asks for the last ones only.
+ */
 static int
-ask_facts(const struct x10 *x, struct facts *f, struct err *e)
+count_ended(const struct x10 *x, int64_t started_us, struct counted *c, int64_t *n,
+            struct err *e)
 {
-    static const char *const fields[] = {"id", NULL};
+    static const char *const fields[] = {"ended", NULL};
+    int64_t from_us = c->until_us ? c->until_us : started_us;
+    int64_t settled_us = clock_wall_us() - SETTLED_US;
+    auto_json json_t *ended = x10_ended_jobs(x, from_us, SIZE_MAX, fields, e);
+    size_t i;
+    json_t *job;
+
+    if (!ended)
+        return -1;
+    *n = c->n + (int64_t)json_array_size(ended);
+    if (settled_us <= from_us)
+        return 0;
+    json_array_foreach(ended, i, job) c->n += answer_time_us(job, "ended") < settled_us;
+    c->until_us = settled_us;
+    return 0;
+}
+
+static int
+ask_facts(struct picture *p, struct facts *f, struct err *e)
+{
+    const struct x10 *x = p->x;
     int64_t started = answer_int(x->about, "started_us", clock_wall_us());
-    auto_json json_t *ended = NULL;
 
     *f = (struct facts){.word = "UNKNOWN"};
     if (sched_state_read(x->state_file, &f->state, e) < 0)
@@ -84,13 +114,10 @@ ask_facts(const struct x10 *x, struct facts *f, struct err *e)
     if (!x->client)
         return 0;
     f->jobs = x10_live_jobs(x, e);
-    if (!f->jobs)
-        return -1;
-    ended = x10_ended_jobs(x, started, SIZE_MAX, fields, e);
-    if (!ended || client_call(x->client, "health", NULL, &f->health, e) < 0)
+    if (!f->jobs || count_ended(x, started, &p->ended, &f->processed, e) < 0 ||
+        client_call(x->client, "health", NULL, &f->health, e) < 0)
         return -1;
     f->bands = count_bands(f->jobs);
-    f->processed = (int64_t)json_array_size(ended);
     f->uptime_s = (double)(clock_wall_us() - started) / 1e6;
     f->word = x10_health_word(f->health);
     return 0;
@@ -215,20 +242,27 @@ active_of(const struct facts *f)
     return all;
 }
 
+/* By name: there are as many of GPUs as take no work. */
 static json_t *
 health_of(const struct facts *f)
 {
+    auto_json json_t *bad = json_array();
     json_t *names = json_array(), *check;
-    size_t i, n = 0, good = 0;
+    size_t i, n;
 
     json_array_foreach(json_object_get(f->health, "checks"), i, check)
     {
-        json_array_append(names, json_object_get(check, "name"));
-        good += strcmp(answer_str(check, "state"), "bad") != 0;
-        n++;
+        const char *name = answer_str(check, "name");
+
+        if (!answer_has_word(names, name))
+            json_array_append_new(names, json_string(name));
+        if (strcmp(answer_str(check, "state"), "bad") == 0 && !answer_has_word(bad, name))
+            json_array_append_new(bad, json_string(name));
     }
+    n = json_array_size(names);
     return json_pack("{s:s,s:f,s:I,s:o,s:i,s:f}", "current_status", f->word,
-                     "health_ratio_recent", n ? (double)good / (double)n : 0.0, "total_checks",
+                     "health_ratio_recent",
+                     n ? 1 - (double)json_array_size(bad) / (double)n : 0.0, "total_checks",
                      (json_int_t)n, "check_names", names, "history_size", 1, "last_check_time",
                      (double)clock_wall_us() / 1e6);
 }
@@ -257,10 +291,10 @@ add_json(struct buf *out, const struct picture *p, const struct facts *f, struct
 }
 
 static int
-draw(const struct picture *p, struct buf *out, struct err *e)
+draw(struct picture *p, struct buf *out, struct err *e)
 {
     struct facts f;
-    int rc = ask_facts(p->x, &f, e);
+    int rc = ask_facts(p, &f, e);
 
     if (rc == 0 && p->as_json)
         rc = add_json(out, p, &f, e);
@@ -281,7 +315,7 @@ draw_again(void *ctx, struct client *c, const struct term *term, struct buf *out
 int
 x10_status(const struct x10 *x, bool detailed, bool as_json, bool watch)
 {
-    struct picture p = {x, detailed, as_json};
+    struct picture p = {.x = x, .detailed = detailed, .as_json = as_json};
     auto_buf struct buf out = BUF_INIT;
     struct err e = {0};
 
