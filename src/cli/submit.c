@@ -80,9 +80,10 @@ id_of(const json_t *result)
     return (long long)json_integer_value(json_array_get(json_object_get(result, "ids"), 0));
 }
 
-/* With the time limit as it was understood: 90 is seconds here, minutes in #SBATCH. */
+/* With the time limit as it was understood: 90 is seconds here, minutes in #SBATCH, and with
+ * none it may be the daemon's default. */
 static void
-add_words(struct buf *out, long long id, const struct request *req)
+add_words(struct buf *out, long long id, const struct request *req, int64_t limit_ms)
 {
     char limit[24];
 
@@ -93,8 +94,8 @@ add_words(struct buf *out, long long id, const struct request *req)
         buf_addf(out, ", an array of %lld task%s", tasks, tasks == 1 ? "" : "s");
     if (tasks > 0 && req->array_max > 0)
         buf_addf(out, ", %d at once", req->array_max);
-    if (req->limit_ms)
-        buf_addf(out, ", time limit %s", format_duration(req->limit_ms, limit));
+    if (limit_ms)
+        buf_addf(out, ", time limit %s", format_duration(limit_ms, limit));
     buf_addc(out, '\n');
 }
 
@@ -112,7 +113,7 @@ print_id(const struct cli *cli, const struct submission *s, json_t *result)
     if (s->words.parsable)
         buf_addf(&out, "%lld\n", id);
     else
-        add_words(&out, id, &s->req);
+        add_words(&out, id, &s->req, answer_int(result, "limit_ms", s->req.limit_ms));
     return cli_put(&out);
 }
 

@@ -104,6 +104,7 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     int rc = read_jobs(d, list, c, &ctx, jobs, e);
     if (rc == 0)
         rc = admit_jobs(d, c->uid, jobs, n, e);
+    int64_t limit_ms = rc == 0 ? jobs[0]->req.limit_ms : 0;
     if (rc == 0) {
         jsonw_object(out);
         jsonw_key(out, "ids");
@@ -126,6 +127,8 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     jsonw_end_array(out);
     if (note)
         jsonw_kstr(out, "note", note);
+    if (limit_ms > 0)
+        jsonw_kint(out, "limit_ms", limit_ms);
     jsonw_end_object(out);
     return 0;
 }

@@ -91,8 +91,8 @@ check_command(const char *text, struct err *e)
 }
 
 /* http://... or https://...; "" passes. */
-static int
-check_url(const char *url, struct err *e)
+int
+hooks_check_url(const char *url, struct err *e)
 {
     auto_buf struct buf shown = BUF_INIT;
     size_t n = strlen(url), host;
@@ -161,7 +161,7 @@ hooks_check(const struct hooks *h, struct err *e)
         int (*check)(const char *text, struct err *e);
     } rows[] = {
         {"on-start", h->on_start, check_command},     {"on-end", h->on_end, check_command},
-        {"on-fail", h->on_fail, check_command},       {"webhook", h->webhook, check_url},
+        {"on-fail", h->on_fail, check_command},       {"webhook", h->webhook, hooks_check_url},
         {"mail-user", h->mail_user, check_addresses},
     };
 
@@ -214,7 +214,7 @@ attr_set_on_fail(struct request *r, const char *value, struct err *e)
 int
 attr_set_webhook(struct request *r, const char *value, struct err *e)
 {
-    return set_text(&hooks_of(r)->webhook, value, check_url, e);
+    return set_text(&hooks_of(r)->webhook, value, hooks_check_url, e);
 }
 
 int

@@ -298,6 +298,8 @@ set_text(const struct setting *s, struct config *c, const char *value, struct er
     if ((double)n > s->max || !text_is_utf8(value, n, NULL))
         return err_set(e, ERR_USAGE, "%s: %zu bytes; it is UTF-8 text of at most %.0f", s->key,
                        n, s->max);
+    if (field == &c->webhook && hooks_check_url(value, e) < 0)
+        return err_prefix(e, "%s", s->key);
     free(*field);
     *field = xstrdup(value);
     return 0;

@@ -17,6 +17,9 @@ struct hooks;
 int hooks_parse_types(const char *text, uint32_t *out, struct err *e);
 void hooks_add_types(uint32_t types, struct buf *out);
 
+/* http or https, at most WEBHOOK_MAX_BYTES; empty will do. ERR_USAGE. */
+int hooks_check_url(const char *url, struct err *e);
+
 /* Each value as if it were said now. ERR_USAGE, with its attribute's name in front. */
 int hooks_check(const struct hooks *h, struct err *e);
 

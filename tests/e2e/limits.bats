@@ -76,7 +76,7 @@ with_settings()
     is status "$status" 6
     has words "$err" 'its time limit of 2h00m is above the longest that is allowed here, 1h00m'
     berth submit -t 1h --hold -- true
-    berth submit --hold -- true
+    is "given and said" "$(berth submit --hold -- true)" "job 2 submitted, time limit 10m00s"
     is asked "$(job_field 1 limit_ms)" 3600000
     is given "$(job_field 2 limit_ms)" 600000
     echo '[time=3h] true' >jobs.txt

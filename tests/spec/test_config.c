@@ -163,6 +163,9 @@ refuses_with_place_and_range(void **state)
          "sample_ms: an alias where a single value belongs"},
         {"margin_mib: 1\nsample_ms: \"2\n", "not YAML: "},
         {"{\"margin_mib\": 1", "not YAML: "},
+        {"webhook: hooks.example.org\n",
+         "c.yaml:1: webhook: 'hooks.example.org' is no address to post to: http://HOST/PATH "
+         "or https://HOST/PATH, at most 2000 bytes"},
         {"models: table.json\n", "c.yaml:1: models: 'table.json' is no absolute path"},
         {"users: alice\n", "c.yaml:1: users: a single value where a mapping of users belongs"},
         {"users: [alice]\n", "users: a list where a mapping of users belongs"},
