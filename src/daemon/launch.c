@@ -41,20 +41,25 @@ launch_folder(uint32_t job, int32_t attempt, char *out)
     return out;
 }
 
+static void
+remove_file(struct daemon *d, const char *folder, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    unlinkat(d->jobs_fd, path, 0);
+}
+
 void
 launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt)
 {
     static const char *const others[] = {"ctl.sock", "exit", "exit.tmp"}; /* there are seldom */
     char name[32];
-    auto_close int dir = openat(d->jobs_fd, launch_folder(job, attempt, name),
-                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return;
-    unlinkat(dir, "lock", 0);
-    if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR) == 0)
+    launch_folder(job, attempt, name);
+    remove_file(d, name, "lock");
+    if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        unlinkat(dir, others[i], 0);
+        remove_file(d, name, others[i]);
     if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR))
         log_warn("job=%u attempt=%d folder stays: %s", job, attempt, strerror(errno));
 }
@@ -280,10 +285,12 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     buf_addc(&text, '\n');
     if (environ_add(d, job, mark, &text, e))
         return -1;
-    if (lseek(lock, EXITREC_HEAD_BYTES, SEEK_SET) < 0 ||
-        file_write_all(lock, text.data, text.len))
-        return err_errno(e, ERR_FAILED, errno, "cannot write what is to be run");
-    return 0;
+    ssize_t wrote = pwrite(lock, text.data, text.len, EXITREC_HEAD_BYTES);
+    if (wrote == (ssize_t)text.len)
+        return 0;
+    if (wrote >= 0)
+        errno = ENOSPC; /* a file takes less only where there is no more room */
+    return err_errno(e, ERR_FAILED, errno, "cannot write what is to be run");
 }
 
 /* --- processes ---------------------------------------------------------------------------- */
