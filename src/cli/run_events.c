@@ -232,11 +232,26 @@ run_drain_events(struct run *run)
 
 /* --------------------------------------------------------------- questions */
 
+/* What take_event deals with: of a thousand short jobs every other kind is a thousand wakes. */
+static json_t *
+wanted_kinds(const struct run *run)
+{
+    static const char *const kinds[] = {"started", "ended", "waiting",  "requeued", "exceeds",
+                                        "warning", "held",  "released", "gpu",      "daemon"};
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        json_array_append_new(list, json_string(kinds[i]));
+    if (run->opt.verbose)
+        json_array_append_new(list, json_string("usage"));
+    return list;
+}
+
 int
 run_subscribe(struct run *run, struct err *e)
 {
     auto_json json_t *result = NULL;
-    json_t *params = json_pack("{s:b}", "follow", 1);
+    json_t *params = json_pack("{s:b,s:o}", "follow", 1, "kinds", wanted_kinds(run));
     size_t i;
     json_t *event;
 

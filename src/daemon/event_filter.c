@@ -110,9 +110,15 @@ event_filter_free(struct event_filter *f)
 }
 
 bool
+event_filter_takes(const struct event_filter *f, const char *kind)
+{
+    return !f->kinds || f->kinds & kind_bit(kind);
+}
+
+bool
 event_filter_lets(const struct event_filter *f, const struct event_view *ev)
 {
-    if (f->kinds && !(f->kinds & kind_bit(ev->kind)))
+    if (!event_filter_takes(f, ev->kind))
         return false;
     if (f->user && !memmem(ev->line, ev->n, f->user, strlen(f->user)))
         return false;

@@ -30,6 +30,8 @@ struct event_filter {
 int event_filter_read(const json_t *params, struct event_filter *out, struct err *e);
 void event_filter_free(struct event_filter *f);
 
+/* Whether it may let events of this kind through. */
+bool event_filter_takes(const struct event_filter *f, const char *kind);
 /* What concerns no job passes where no kinds and no user are named. */
 bool event_filter_lets(const struct event_filter *f, const struct event_view *ev);
 

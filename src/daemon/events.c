@@ -261,6 +261,7 @@ publish_unstored(struct daemon *d, const struct job *job, const char *kind, int6
         d->server,
         &(struct event_view){
             .kind = kind, .job = job->id, .file = job->file, .line = line.data, .n = line.len});
+    server_publish_end(d->server);
 }
 
 static void
@@ -278,7 +279,7 @@ event_launched(struct daemon *d, const struct job *job, int64_t at_us)
 {
     auto_buf struct buf object = BUF_INIT;
     struct jsonw w;
-    if (!d->server || !server_is_followed(d->server))
+    if (!d->server || !server_is_followed(d->server, "launched"))
         return;
     begin_unstored(&w, job, &object);
     jsonw_kint(&w, "attempt", job->run->number);
@@ -293,7 +294,7 @@ event_waiting(struct daemon *d, const struct job *job)
     auto_buf struct buf text = BUF_INIT, object = BUF_INIT;
     struct blocked why;
     struct jsonw w;
-    if (!d->server || !server_is_followed(d->server))
+    if (!d->server || !server_is_followed(d->server, "waiting"))
         return;
     why_waits(d, job, &why, &text);
     begin_unstored(&w, job, &object);

@@ -21,7 +21,8 @@
 #include "daemon/turn.h"
 #include "wire/frame.h"
 
-#define FOLLOWER_UNREAD_MAX ((size_t)8 << 20) /* bytes of events that are told as they come */
+#define GATHER_MAX          ((size_t)64 << 10) /* bytes of events that go out together */
+#define FOLLOWER_UNREAD_MAX ((size_t)8 << 20)  /* bytes of events that are told as they come */
 
 void
 server_count_turned_away(struct server *s)
@@ -205,10 +206,10 @@ server_follow(struct client *client, struct event_filter *filter)
 }
 
 bool
-server_is_followed(const struct server *s)
+server_is_followed(const struct server *s, const char *kind)
 {
     for (const struct client *c = s->clients; c; c = c->next)
-        if (c->following)
+        if (c->following && event_filter_takes(&c->filter, kind))
             return true;
     return false;
 }
@@ -229,11 +230,21 @@ server_publish(struct server *s, const struct event_view *ev)
             client_drop(c);
             continue;
         }
-        struct buf out = BUF_INIT;
-        buf_reserve(&out, ev->n + 64);
-        buf_adds(&out, "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":");
-        buf_add(&out, ev->line, ev->n);
-        buf_adds(&out, "}\n");
-        client_send(c, &out);
+        buf_adds(&c->unsent, "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":");
+        buf_add(&c->unsent, ev->line, ev->n);
+        buf_adds(&c->unsent, "}\n");
+        if (c->unsent.len >= GATHER_MAX)
+            client_send_gathered(c);
+    }
+}
+
+void
+server_publish_end(struct server *s)
+{
+    struct client *next;
+    for (struct client *c = s->clients; c; c = next) {
+        next = c->next;
+        if (c->following)
+            client_send_gathered(c);
     }
 }

@@ -59,7 +59,10 @@ void server_release(struct server *s, const struct err *failed);
 struct event_filter;
 struct event_view;
 void server_follow(struct client *client, struct event_filter *filter); /* takes it over */
-bool server_is_followed(const struct server *s);
+/* Whether anybody wants events of this kind. */
+bool server_is_followed(const struct server *s, const char *kind);
 void server_publish(struct server *s, const struct event_view *ev);
+/* Behind one or more of them: they go out together. */
+void server_publish_end(struct server *s);
 
 #endif

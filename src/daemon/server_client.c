@@ -150,6 +150,20 @@ client_send(struct client *c, struct buf *bytes)
     account(c);
 }
 
+void
+client_send_gathered(struct client *c)
+{
+    struct buf bytes = c->unsent;
+    if (c->closing || bytes.len == 0)
+        return;
+    if (c->pipe.write_queue_size > 0) {
+        account(c); /* on_written sends them */
+        return;
+    }
+    c->unsent = (struct buf)BUF_INIT;
+    client_send(c, &bytes);
+}
+
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b);
 static void on_resume(uv_timer_t *timer);
 

@@ -31,7 +31,7 @@ struct client {
     int64_t since_us; /* boot clock: when it connected */
     int64_t kept;     /* bytes of it, as peers.c knows */
     struct frame in;
-    struct buf unsent; /* what has come since the write that is under way began */
+    struct buf unsent; /* events of this turn, and what has come since a write began */
     struct reply *held;
     int n_held, cap_held;
     bool following;
@@ -60,6 +60,8 @@ void server_count_turned_away(struct server *s);
 void client_read(struct client *c); /* from now on */
 /* Takes the bytes; drops a client that leaves too many unread. */
 void client_send(struct client *c, struct buf *bytes);
+/* What stands in unsent, unless a write is under way: that one is followed by it. */
+void client_send_gathered(struct client *c);
 void client_drop(struct client *c);
 size_t client_unread(const struct client *c); /* bytes */
 

@@ -127,5 +127,7 @@ turn_events_publish(struct daemon *d)
                                                            .n = ev->line.len});
         event_free(ev);
     }
+    if (d->server && t->n_events > 0)
+        server_publish_end(d->server);
     t->n_events = 0;
 }
