@@ -1,8 +1,10 @@
 /* A file's lines to the daemon and back; see lines.h. */
 #include "cli/compat/lines.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -16,10 +18,14 @@
 #include "cli/render.h"
 #include "wire/client.h"
 
-#define ROOM_US   10000000 /* room may also be made by what is not ours, which nobody tells */
+#define ROOM_US   10000000 /* room may also be made by other users' jobs, which nobody tells */
 #define ROOM_SLOW 20       /* telling them again takes so small a part of the daemon's time */
 #define ROOM_MIN  50000
 #define NEW_MAX   1000 /* told again at once, of those that were left out */
+
+/* Whose events are heard, but for a file's: session.h. */
+#define HEARD_ALL  0
+#define HEARD_USER (-1)
 
 static void
 write_line(struct jsonw *w, const struct compat_file *f, struct compat_line *line)
@@ -71,16 +77,27 @@ write_params(struct buf *out, const struct compat_file *f, struct compat_line *l
     return fresh > most;
 }
 
+/* While lines are left out, any job of this user's that starts or goes may make room. */
+static int64_t
+to_hear(const struct compat_session *s, const struct compat_file *f)
+{
+    return f->all_jobs ? HEARD_ALL : s->full && s->file ? HEARD_USER : s->file;
+}
+
 static int
 listen_to(struct compat_session *s, const struct compat_file *f, struct err *e)
 {
+    int64_t heard = to_hear(s, f);
+    const struct passwd *me = heard == HEARD_USER ? getpwuid(geteuid()) : NULL;
     json_t *kinds = json_array(), *params = json_pack("{s:b,s:o}", "follow", 1, "kinds", kinds);
     auto_json json_t *result = NULL;
 
     for (size_t i = 0; f->kinds[i]; i++)
         json_array_append_new(kinds, json_string(f->kinds[i]));
-    if (s->file > 0 && !f->all_jobs)
-        json_object_set_new(params, "file", json_integer(s->file));
+    if (heard > 0)
+        json_object_set_new(params, "file", json_integer(heard));
+    if (me)
+        json_object_set_new(params, "user", json_string(me->pw_name));
     /* 0: from now on; without it from the first that ever was, which is ours where none was. */
     if (s->seq > 0 || s->file == 0)
         json_object_set_new(params, "since", json_integer(s->seq));
@@ -90,7 +107,7 @@ listen_to(struct compat_session *s, const struct compat_file *f, struct err *e)
         s->seq = answer_int(result, "seq", 0);
     json_array_extend(s->events, json_object_get(result, "events"));
     s->listening = true;
-    s->heard_file = s->file;
+    s->heard = heard;
     return 0;
 }
 
@@ -186,7 +203,7 @@ compat_send(struct compat_session *s, const struct compat_file *f, struct compat
         return -1;
     take_refused(f, lines, n, result);
     take_full(s, json_string_value(json_object_get(result, "full")), more > 0, began_us);
-    return s->heard_file != s->file && !f->all_jobs ? listen_to(s, f, e) : 0;
+    return s->heard != to_hear(s, f) ? listen_to(s, f, e) : 0;
 }
 
 int
