@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/parse.h"
 
 const char *
@@ -36,6 +37,20 @@ answer_time_us(const json_t *object, const char *key)
     const json_t *unix_s = json_object_get(json_object_get(object, key), "unix");
 
     return json_is_number(unix_s) ? (int64_t)(json_number_value(unix_s) * 1e6) : 0;
+}
+
+json_t *
+answer_list(const json_t *result, const char *key, struct err *e)
+{
+    json_t *list = json_object_get(result, key);
+
+    if (json_is_array(list))
+        return list;
+    err_set(e, ERR_FAILED,
+            "the daemon's answer has no \"%s\": it is of another version than this program; "
+            "start it again with this one",
+            key);
+    return NULL;
 }
 
 void

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct buf;
+struct err;
 
 /* "" when it is no string. Borrowed. */
 const char *answer_str(const json_t *object, const char *key);
@@ -16,6 +17,9 @@ int64_t answer_int(const json_t *object, const char *key, int64_t otherwise);
 bool answer_bool(const json_t *object, const char *key);
 /* A time object's wall time in microseconds; 0 unknown. */
 int64_t answer_time_us(const json_t *object, const char *key);
+
+/* Without this list there is no answer at all: NULL with words. Borrowed. */
+json_t *answer_list(const json_t *result, const char *key, struct err *e);
 
 /* "0,2" from [0,2] or from [{"index":0},..]; nothing when empty. */
 void answer_add_gpus(struct buf *out, const json_t *gpus);

@@ -437,4 +437,24 @@ JOBS
     echo go >gate
     wait_for_field 'read line <gate' status completed
     stop "$pid_of_again" again
+    # One that answers otherwise is not taken for a machine without GPUs.
+    background other python3 -c 'import json, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+print("up", flush=True)
+while True:
+    c, _ = s.accept()
+    for line in c.makefile():
+        c.sendall(json.dumps({"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": {}}).encode() + b"\n")' "$ROOT/other.sock"
+    wait_for_output other '^up$'
+    echo 'true' >jobs.txt
+    for tool in 'cudaq.py run' 'gpusched jobs.txt' 'scheduler.py start'; do
+        # shellcheck disable=SC2086 # its words
+        BERTH_SOCKET=$ROOT/other.sock try $tool
+        is "status of $tool" "$status" 1
+        has "words of $tool" "$err" 'of another version than this program; start it again with this one'
+    done
+    kill "$pid_of_other"
+    finish other
 }

@@ -41,14 +41,15 @@ compat_cards_read(struct compat_cards *c, struct client *client, struct err *e)
     auto_json json_t *result = NULL;
     const char *why;
     size_t i;
-    json_t *gpu;
+    json_t *gpus, *gpu;
 
-    if (client_call(client, "gpus", NULL, &result, e) < 0)
+    if (client_call(client, "gpus", NULL, &result, e) < 0 ||
+        !(gpus = answer_list(result, "gpus", e)))
         return -1;
     c->listed = c->there = 0;
     c->least_free_mib = -1;
     memset(c->listed_mib, -1, sizeof c->listed_mib);
-    json_array_foreach(json_object_get(result, "gpus"), i, gpu) take_card(c, gpu);
+    json_array_foreach(gpus, i, gpu) take_card(c, gpu);
     why = answer_str(result, "probe_error");
     snprintf(c->why_none, sizeof c->why_none, "%s", *why ? why : "this machine shows no GPU");
     return __builtin_popcountll(c->there);

@@ -124,10 +124,12 @@ static int
 take_lines(struct compat_session *s, const struct compat_file *f, struct compat_line *lines,
            size_t n, const json_t *result, struct err *e)
 {
+    json_t *answers = answer_list(result, "lines", e), *answer;
     size_t at = 0, i;
-    json_t *answer;
 
-    json_array_foreach(json_object_get(result, "lines"), i, answer)
+    if (!answers)
+        return -1;
+    json_array_foreach(answers, i, answer)
     {
         while (at < n && !lines[at].state)
             at++;
