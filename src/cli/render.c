@@ -109,6 +109,18 @@ render_day_clock(struct buf *out, int64_t wall_us, int64_t now_us)
 }
 
 void
+render_moment(struct buf *out, int64_t wall_us)
+{
+    time_t s = (time_t)(wall_us / 1000000);
+    struct tm tm;
+    char text[64];
+
+    if (wall_us > 0 && localtime_r(&s, &tm) &&
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %Z", &tm))
+        buf_adds(out, text);
+}
+
+void
 render_gpus(struct buf *out, const json_t *gpus)
 {
     if (json_array_size(gpus) == 0) {

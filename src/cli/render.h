@@ -23,6 +23,9 @@ void render_clock(struct buf *out, int64_t wall_us);
 
 /* "14:31" within half a day of now, else "Nov 23 14:31". */
 void render_day_clock(struct buf *out, int64_t wall_us, int64_t now_us);
+/* The whole of it, with the local zone: "2026-11-20 18:30:00 CET"; nothing for what is unknown.
+ */
+void render_moment(struct buf *out, int64_t wall_us);
 
 /* "gpu 0", "gpu 0,2", "cpu" */
 void render_gpus(struct buf *out, const json_t *gpus);

@@ -43,7 +43,10 @@ add_text(struct buf *out, const char *label, const char *s)
 static void
 add_time(struct buf *out, const char *label, const json_t *job, const char *key)
 {
-    add_text(out, label, answer_str(json_object_get(job, key), "rfc3339"));
+    auto_buf struct buf moment = BUF_INIT;
+
+    render_moment(&moment, answer_time_us(job, key));
+    add_text(out, label, buf_str(&moment));
 }
 
 static void
@@ -266,14 +269,15 @@ static void
 add_attempt(struct buf *out, const json_t *a)
 {
     auto_buf struct buf line = BUF_INIT;
-    const char *started = answer_str(json_object_get(a, "started"), "rfc3339");
+    auto_buf struct buf started = BUF_INIT;
     const char *outcome = answer_str(a, "outcome");
     const char *text = answer_str(a, "text");
     char label[32];
 
     snprintf(label, sizeof label, "attempt %lld", (long long)answer_int(a, "number", 0));
     render_gpus(&line, json_object_get(a, "gpus"));
-    buf_addf(&line, ", started %s", started[0] ? started : "n/a");
+    render_moment(&started, answer_time_us(a, "started"));
+    buf_addf(&line, ", started %s", started.len ? buf_str(&started) : "n/a");
     buf_addf(&line, ", %s", text[0] ? text : outcome[0] ? outcome : "running");
     if (json_object_size(json_object_get(a, "peak_mib"))) {
         buf_adds(&line, ", peak ");

@@ -107,6 +107,9 @@ load lib
     is status "$status" 1
     has words "$err" 'has ended and left no log'
     has_not words "$err" 'will be'
+    export TZ=XYZ-9
+    has "local times" "$(berth show 1)" '^  started +20[0-9-]{8} [0-9:]{8} XYZ$'
+    has "local times of attempts" "$(berth show 1)" '^  attempt 1 .* started 20[0-9-]{8} [0-9:]{8} XYZ,'
     try berth show --all
     has out "$out" '^job 1 '
     has out "$out" '^job 3 '

@@ -138,7 +138,7 @@ function logPart() {
     if (box && box.dataset.text === "yes" && box.textContent === log.text) return box.closest("section").cloneNode(true);
     return el("section", {id: "log", "aria-label": "Log"}, el("h2", null, "Log", el("small", null, "its end")),
         log.text ? el("pre.log", {tabindex: "0", "data-text": "yes"}, log.text)
-            : el("p.empty", null, "It has printed nothing yet."));
+            : el("p.empty", null, isOver(data.job) ? "It has printed nothing." : "It has printed nothing yet."));
 }
 
 // --------------------------------------------------------------------- page
