@@ -26,15 +26,15 @@ enum {
     COL_MEM,
     COL_COMMAND,
     COL_STATE,
-    COL_IDS,
-    COL_SETUP,
     COL_TAGS,
+    COL_IDS, /* this and the next for the original's clients only */
+    COL_SETUP,
     COLS
 };
 
 #define COL_NAMES                                                                              \
     "id", "array_job", "array_task", "name", "user", "gpus_wanted", "vram_mib", "command",     \
-        "state", "gpu_ids", "env_setup", "tags"
+        "state", "tags", "gpu_ids", "env_setup"
 
 /* Jobs that came from elsewhere go by Berth's number. */
 static json_t *
@@ -65,31 +65,51 @@ texts_of(const json_t *numbers)
     return out;
 }
 
-static void
-list_row(const json_t *row, json_t *queue, json_t *running)
+static bool
+is_waiting(const json_t *row)
 {
     const char *state = json_string_value(json_array_get(row, COL_STATE));
-    const char *setup = json_string_value(json_array_get(row, COL_SETUP));
-    const json_t *tags = json_array_get(row, COL_TAGS);
-    bool mgpu = answer_has_word(tags, MGPU_TAG),
-         said_mem = !mgpu || answer_has_word(tags, MGPU_TAG_MEM);
-    bool waits = state && (strcmp(state, "PENDING") == 0 || strcmp(state, "HELD") == 0);
-    bool none = !setup || (mgpu && strcmp(setup, ":") == 0);
-    json_t *command = json_array_get(row, COL_COMMAND);
 
-    json_array_append_new(
-        waits ? queue : running,
-        json_pack("{s:o, s:O, s:O, s:o, s:o, s:s, s:o, s:o}", "id", id_of(row, mgpu), "user",
-                  json_array_get(row, COL_USER), "gpus", json_array_get(row, COL_GPUS), "mem",
-                  said_mem ? json_incref(json_array_get(row, COL_MEM)) : json_null(), "cmd",
-                  json_is_string(command) ? json_incref(command) : json_string("(private)"),
-                  "status", waits ? "queued" : "running", "gpu_ids",
-                  texts_of(json_array_get(row, COL_IDS)), "env_setup_cmd",
-                  none ? json_null() : json_string(setup)));
+    return state && (strcmp(state, "PENDING") == 0 || strcmp(state, "HELD") == 0);
+}
+
+/* What mgpu_queue shows, in its order. */
+static json_t *
+shown_of(const json_t *row, bool mgpu, bool waits)
+{
+    bool said_mem = !mgpu || answer_has_word(json_array_get(row, COL_TAGS), MGPU_TAG_MEM);
+    json_t *out = json_array(), *command = json_array_get(row, COL_COMMAND);
+
+    json_array_append_new(out, id_of(row, mgpu));
+    json_array_append(out, json_array_get(row, COL_USER));
+    json_array_append(out, json_array_get(row, COL_GPUS));
+    json_array_append_new(out,
+                          said_mem ? json_incref(json_array_get(row, COL_MEM)) : json_null());
+    json_array_append_new(out, json_is_string(command) ? json_incref(command)
+                                                       : json_string("(private)"));
+    json_array_append_new(out, json_string(waits ? "queued" : "running"));
+    return out;
+}
+
+/* The same by its names, and more, for the original's clients. */
+static json_t *
+object_of(const json_t *row, bool mgpu, bool waits)
+{
+    static const char *const names[] = {"id", "user", "gpus", "mem", "cmd", "status"};
+    const char *setup = json_string_value(json_array_get(row, COL_SETUP));
+    bool none = !setup || (mgpu && strcmp(setup, ":") == 0);
+    auto_json json_t *shown = shown_of(row, mgpu, waits);
+    json_t *out = json_object();
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        json_object_set(out, names[i], json_array_get(shown, i));
+    json_object_set_new(out, "gpu_ids", texts_of(json_array_get(row, COL_IDS)));
+    json_object_set_new(out, "env_setup_cmd", none ? json_null() : json_string(setup));
+    return out;
 }
 
 json_t *
-mgpu_answer_queue(struct client *c, struct err *e)
+mgpu_answer_queue(struct client *c, bool ours, struct err *e)
 {
     static const char *const names[COLS] = {COL_NAMES};
     auto_json json_t *result = NULL;
@@ -97,14 +117,21 @@ mgpu_answer_queue(struct client *c, struct err *e)
     size_t i;
     json_t *row;
 
-    for (i = 0; i < COLS; i++)
+    for (i = 0; i < (ours ? COL_IDS : COLS); i++)
         json_array_append_new(fields, json_string(names[i]));
     if (client_call(c, "jobs", json_pack("{s:o, s:s}", "fields", fields, "order", "turn"),
                     &result, e) < 0)
         return NULL;
     queue = json_array();
     running = json_array();
-    json_array_foreach(json_object_get(result, "rows"), i, row) list_row(row, queue, running);
+    json_array_foreach(json_object_get(result, "rows"), i, row)
+    {
+        bool mgpu = answer_has_word(json_array_get(row, COL_TAGS), MGPU_TAG),
+             waits = is_waiting(row);
+
+        json_array_append_new(waits ? queue : running,
+                              ours ? shown_of(row, mgpu, waits) : object_of(row, mgpu, waits));
+    }
     return json_pack("{s:s, s:o, s:o}", "status", "ok", "queue", queue, "running", running);
 }
 

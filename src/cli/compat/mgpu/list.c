@@ -11,10 +11,8 @@
 
 /* As Python prints it, on one line. */
 static void
-add_value(struct buf *out, const json_t *job, const char *key)
+add_value(struct buf *out, const json_t *v)
 {
-    const json_t *v = json_object_get(job, key);
-
     if (json_is_string(v))
         text_add_safe(out, json_string_value(v), json_string_length(v), 0);
     else if (json_is_integer(v))
@@ -26,19 +24,17 @@ add_value(struct buf *out, const json_t *job, const char *key)
 static void
 add_jobs(struct buf *out, const char *title, const json_t *jobs)
 {
-    static const struct {
-        const char *title, *key;
-    } parts[] = {{"ID: ", "id"},      {" | User: ", "user"}, {" | GPUs: ", "gpus"},
-                 {" | Mem: ", "mem"}, {" | CMD: ", "cmd"},   {" | Status: ", "status"}};
+    static const char *const titles[] = {
+        "ID: ", " | User: ", " | GPUs: ", " | Mem: ", " | CMD: ", " | Status: "};
     size_t i;
     json_t *job;
 
     buf_addf(out, "--- %s ---\n", title);
     json_array_foreach(jobs, i, job)
     {
-        for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
-            buf_adds(out, parts[p].title);
-            add_value(out, job, parts[p].key);
+        for (size_t p = 0; p < sizeof titles / sizeof *titles; p++) {
+            buf_adds(out, titles[p]);
+            add_value(out, json_array_get(job, p));
         }
         buf_addc(out, '\n');
     }

@@ -75,8 +75,9 @@ struct mgpu_submitted {
 int mgpu_submit(struct client *c, const struct mgpu_service *s, const struct mgpu_user *u,
                 const json_t *request, struct mgpu_submitted *out, struct err *e);
 
-/* Answers of their requests; NULL with words. */
-json_t *mgpu_answer_queue(struct client *c, struct err *e);
+/* Answers of their requests; NULL with words. ours: jobs as lists of what mgpu_queue shows,
+ * in its order: 100,000 of them are to be read again there. */
+json_t *mgpu_answer_queue(struct client *c, bool ours, struct err *e);
 json_t *mgpu_answer_cancel(struct client *c, const struct mgpu_user *u, const json_t *request,
                            struct err *e);
 

@@ -321,7 +321,8 @@ answer(struct peer *p, const json_t *request, struct err *e)
     client_set_patience(c, PATIENCE_MS);
     if (submits)
         return answer_submit(p, c, request, e);
-    return cancels ? mgpu_answer_cancel(c, &p->user, request, e) : mgpu_answer_queue(c, e);
+    return cancels ? mgpu_answer_cancel(c, &p->user, request, e)
+                   : mgpu_answer_queue(c, p->ours, e);
 }
 
 static void
