@@ -44,11 +44,12 @@ top_screen_begin(struct err *e)
     (void)unsetenv("LINES");
     (void)unsetenv("COLUMNS");
     /* newterm, too, says that it does not know a terminal, and leaks. */
-    screen = top_terminfo_is_known() ? newterm(NULL, stdout, stdin) : NULL;
+    screen = top_terminfo_is_usable() ? newterm(NULL, stdout, stdin) : NULL;
     if (!screen)
         return err_set(
             e, ERR_FAILED,
-            "this terminal is not known here (TERM=%s); 'TERM=xterm berth top' may do",
+            "this terminal is not known here, or its cursor cannot be moved (TERM=%s); "
+            "'TERM=xterm berth top' may do",
             name ? name : "");
     (void)atexit(top_screen_end);
     begin_colors();

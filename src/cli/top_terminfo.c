@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 bool
-top_terminfo_is_known(void)
+top_terminfo_is_usable(void)
 {
+    bool usable;
     int why;
 
     if (setupterm(NULL, STDOUT_FILENO, &why) != OK)
         return false;
+    usable = cursor_address && cursor_address[0]; /* "dumb" has none */
     del_curterm(cur_term);
-    return true;
+    return usable;
 }

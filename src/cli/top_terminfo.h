@@ -5,6 +5,6 @@
 #include <stdbool.h>
 
 /* Whether it has the terminal that TERM names. */
-bool top_terminfo_is_known(void);
+bool top_terminfo_is_usable(void);
 
 #endif

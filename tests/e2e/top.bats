@@ -230,8 +230,12 @@ three_jobs()
         see '^left 0'
         close_terminal
     done
-    open_terminal 80 24 TERM=nothing berth top
-    see "terminal is not known here \\(TERM=nothing\\)"
+    open_terminal 120 24 TERM=nothing berth top
+    see 'terminal is not known here, or its cursor cannot be moved \(TERM=nothing\)'
+    see '^left 1'
+    close_terminal
+    open_terminal 120 24 TERM=dumb berth top
+    see 'its cursor cannot be moved \(TERM=dumb\)'
     see '^left 1'
 }
 
