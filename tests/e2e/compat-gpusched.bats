@@ -272,7 +272,7 @@ LINES
     mkfifo gate
     printf '[timeout=0.4s] trap "" TERM; cat gate\n' >jobs.txt
     background late gpusched jobs.txt --sim 1 --poll 3600
-    wait_for_output late 'WARN  job 3 TIMEOUT after 0s \(limit 0s\) — SIGTERM$'
+    wait_for_output late 'WARN  job 3 TIMEOUT after [0-9]+s \(limit 0s\) — SIGTERM$'
     echo go >gate
     finish late
     has 'its end' "$out" 'job 3 finished \[TIMEOUT\]'
