@@ -152,7 +152,7 @@ ended_as()
 @test "endings: what happened and what would help" {
     start_daemon 1
     local id
-    printf '#!/bin/sh\ntrue\n' >not-executable
+    echo true >not-executable # with #! it would be run by its interpreter
     ended_as FAILED 'exit 3' 'berth logs 1' "$(berth submit --parsable --gpus 0 -- sh -c 'exit 3')"
     ended_as FAILED 'exit 127' 'the shell found no such command' \
         "$(berth submit --parsable --gpus 0 'no-such-program; exit 127')"
