@@ -94,18 +94,19 @@ find_account(const struct question *q)
 }
 
 /* The user's own folder among the logs. Only root can put anything there, so nothing that
- * lies in wait is found. */
+ * lies in wait is found. One that is root's yet is just being made for another job of the
+ * user's, or was when its maker was killed. */
 static void
 make_log_folder(const char *log, const struct passwd *pw)
 {
     auto_free char *copy = xstrdup(log);
     const char *folder = dirname(copy);
-    if (mkdir(folder, 0700) == 0) {
-        if (lchown(folder, pw->pw_uid, pw->pw_gid) < 0)
-            refuse(errno, "cannot hand over the folder %s", folder);
-    } else if (errno != EEXIST) {
+    struct stat st;
+    if (mkdir(folder, 0700) < 0 && errno != EEXIST)
         refuse(errno, "cannot make the folder %s", folder);
-    }
+    if (lstat(folder, &st) < 0 ||
+        (st.st_uid == geteuid() && lchown(folder, pw->pw_uid, pw->pw_gid) < 0))
+        refuse(errno, "cannot hand over the folder %s", folder);
 }
 
 static void

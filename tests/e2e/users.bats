@@ -78,6 +78,25 @@ DESCRIBE='id; umask; ulimit -a; ulimit -Ha; pwd; grep -E "^(Uid|Gid|Groups|Cap|N
     berth cancel all
 }
 
+@test "a folder that only root can enter is said, for no user reaches that daemon" {
+    mkdir -m 700 "$BERTH_DIR"
+    start_system
+    has "words" "$(cat "$BERTH_DIR/daemon.log")" "only root can enter $BERTH_DIR, so no user reaches this daemon; chmod 755 $BERTH_DIR"
+    try_as "$ALICE" berth status
+    has "why" "$err" "Permission denied"
+    chmod 755 "$BERTH_DIR"
+    as "$ALICE" berth status
+}
+
+@test "a folder for a user's logs that was made and not yet handed over is his all the same" {
+    mkdir -p "$BERTH_DIR/logs"
+    mkdir -m 700 "$BERTH_DIR/logs/$(id -u "$ALICE")"
+    chmod 755 "$BERTH_DIR" "$BERTH_DIR/logs"
+    start_system
+    as "$ALICE" berth submit -G 0 --wait -- true
+    is "whose" "$(stat -c '%U %a' "$BERTH_DIR/logs/$(id -u "$ALICE")")" "$ALICE 700"
+}
+
 @test "root's jobs run as root, and a job cannot get back to root" {
     start_system
     berth submit -G 0 --wait -- sh -c 'id -u'
