@@ -76,6 +76,9 @@ open_folder(const struct listener *l, struct err *e)
     if (fstat(dir, &st) == 0 && st.st_uid != getuid())
         return err_set(e, ERR_PERMISSION, "%s belongs to somebody else; remove it or use --dir",
                        l->folder);
+    if (for_all && !(st.st_mode & (S_IXGRP | S_IXOTH)))
+        log_warn("only root can enter %s, so no user reaches this daemon; chmod 755 %s",
+                 l->folder, l->folder);
     return TAKE_FD(dir);
 }
 
