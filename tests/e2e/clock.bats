@@ -49,6 +49,7 @@ set_clock_by()
     berth submit -t 1h -- sh -c 'read x <gate; exit 6'
     berth submit -t 2s -- sleep 1000
     wait_for_event kind=started job=2
+    wait_until_running 1
     set_clock_by $DAY
     is "the one with an hour" "$(job_field 1 state)" RUNNING
     set_clock_by -$((3 * DAY))

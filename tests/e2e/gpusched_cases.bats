@@ -271,7 +271,7 @@ JOBS
 @test "D18 a broken save is said once, and touches nothing that runs or waits" {
     printf 'read line <gate\necho x >second\n' >jobs.txt
     follow_file 1 jobs.txt
-    wait_for_event kind=started job=1
+    wait_until_running 1
     printf '[vram=8G\n' >>jobs.txt
     wait_for_output run 'jobs\.txt:3:'
     is 'state of 1' "$(job_field 1 state)" RUNNING
@@ -305,7 +305,7 @@ JOBS
 @test "D21 the daemon is killed while a job runs: it goes on, and is not started twice" {
     printf '[vram=1G] echo x >>ran; read line <gate; exit 5\n' >jobs.txt
     berth run --sim 1 --detach jobs.txt
-    wait_for_event kind=started job=1
+    wait_until_running 1
     kill_daemon
     follow_file 1 jobs.txt
     is state "$(job_field 1 state)" RUNNING

@@ -159,6 +159,12 @@ wait_for_event()
 $(timeout 5 berth events 2>&1 | tail -40)"
 }
 
+# Waits until the job's command is executed: "started" is the decision, which comes before.
+wait_until_running()
+{
+    "$E2E/await" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING
+}
+
 # All events so far in which the named fields have these values, one JSON object per line.
 events_with()
 {

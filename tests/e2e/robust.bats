@@ -230,7 +230,7 @@ JOBS
 @test "a killed client leaves its jobs, and the same command finds them again" {
     printf 'read line <gate; exit 5\n' >jobs.txt
     follow_file 1 jobs.txt
-    wait_for_event kind=started job=1
+    wait_until_running 1
     kill -KILL "$pid_of_run"
     is state "$(job_field 1 state)" RUNNING
     background again berth run jobs.txt

@@ -110,7 +110,8 @@ berth: the daemon has stopped; running jobs go on"
         echo go >gate; wait $run
         berth show 1 --json | grep -o "\"state\":\"[A-Z]*\""; ls "$1" gpusched_logs -A
         berth daemon stop 2>/dev/null' >"$ROOT/out" 2>"$ROOT/err" || status=$?
-    is "status" "$status $(cat "$ROOT/err")" "0 "
+    is "status" "$status $(cat "$ROOT/err")" "0 berth: the daemon has gone; its jobs go on. Waiting 5 minutes for it to come back
+berth: the daemon is back"
     has_not "what there is" "$(cat "$ROOT/out")" '\.berth$|^berth$'
     has "end" "$(cat "$ROOT/out")" '"state":"COMPLETED"'
     has "what was said" "$(cat said)" 'job 1 finished \[OK\]'
