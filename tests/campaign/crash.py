@@ -19,8 +19,8 @@ import time
 from instance import ENV, Daemon, Failure
 
 DAEMON_POINTS = ["daemon-before-commit", "daemon-after-commit", "daemon-after-reply",
-                 "daemon-folder-made", "daemon-folder-locked", "daemon-before-spawn", "daemon-after-spawn",
-                 "daemon-before-recovery", "daemon-after-recovery"]
+                 "daemon-folder-made", "daemon-folder-locked", "daemon-before-spawn",
+                 "daemon-after-spawn", "daemon-before-recovery", "daemon-after-recovery"]
 SHEPHERD_POINTS = ["shepherd-start", "shepherd-before-fork", "shepherd-before-exec",
                    "shepherd-after-exec", "shepherd-child-exited", "shepherd-before-note",
                    "shepherd-before-rename",
