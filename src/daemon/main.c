@@ -51,6 +51,7 @@
 #include "store/store.h"
 #include "sys/cgroup.h"
 #include "sys/devfilter.h"
+#include "sys/keyring.h"
 
 #define LEAVE_MS 1000
 
@@ -414,7 +415,9 @@ find_places(struct daemon *d, const struct options *o, struct err *e)
                        "--system is for root: it runs jobs as the users who submit them; "
                        "without it this daemon serves you alone");
     places_system(o->dir, &d->places);
-    return 0;
+    /* Root's keys stay with the shell that started this daemon. */
+    int why = keyring_leave();
+    return why ? err_errno(e, ERR_FAILED, why, "cannot join a new session keyring") : 0;
 }
 
 /* Where a lock may be had twice, so may the queue. */

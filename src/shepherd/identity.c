@@ -26,6 +26,7 @@
 #include "shepherd/command.h"
 #include "shepherd/spec.h"
 #include "shepherd/user.h"
+#include "sys/keyring.h"
 #include "sys/spawn.h"
 
 #define PATIENCE_MS 30000 /* a directory or file server that takes longer is away */
@@ -254,12 +255,16 @@ int
 identity_become(const struct identity *id)
 {
     pid_t parent = getppid();
+    int why = keyring_leave();
+    if (why != 0)
+        return why;
     be_an_ordinary_victim();
     if (setgroups(id->n_groups, id->groups) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
         setresuid(id->uid, id->uid, id->uid) < 0)
         return errno;
     if (id->uid != 0 && setuid(0) == 0)
         return EPERM; /* never with a way back */
+    keyring_settle();
     if (fchdir(id->cwd_fd) < 0)
         return errno;
     return die_with(parent);

@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/parse.h"
+#include "sys/keyring.h"
 
 #define N_QUESTIONS    7
 #define GROUPS_MAX_ASK 65536
@@ -112,10 +113,12 @@ make_log_folder(const char *log, const struct passwd *pw)
 static void
 become(const struct passwd *pw)
 {
-    if (initgroups(pw->pw_name, pw->pw_gid) < 0 ||
+    errno = keyring_leave();
+    if (errno != 0 || initgroups(pw->pw_name, pw->pw_gid) < 0 ||
         setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) < 0 ||
         setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)
         refuse(errno, "cannot become the user %s", pw->pw_name);
+    keyring_settle();
 }
 
 /* O_NONBLOCK only so that a FIFO without reader is an error and not a wait. */

@@ -23,6 +23,7 @@
 #include "cli/answer.h"
 #include "cli/compat/mgpu/mgpu.h"
 #include "cli/compat/pytext.h"
+#include "sys/keyring.h"
 #include "sys/rlimits.h"
 #include "wire/client.h"
 
@@ -117,10 +118,12 @@ static int
 become(const struct ucred *cred, const struct passwd *pw, struct err *e)
 {
     take_limits(cred);
-    if (initgroups(pw->pw_name, pw->pw_gid) < 0 ||
+    errno = keyring_leave();
+    if (errno != 0 || initgroups(pw->pw_name, pw->pw_gid) < 0 ||
         setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) < 0 ||
         setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot work as %s", pw->pw_name);
+    keyring_settle();
     return 0;
 }
 

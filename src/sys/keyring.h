@@ -1,0 +1,18 @@
+/* Session keyrings of the kernel (keyrings(7)): a process inherits its parent's, with all the
+ * keys in it. Whoever starts processes for several users must not pass one on. */
+#ifndef SYS_KEYRING_H
+#define SYS_KEYRING_H
+
+/* Gives this process a new, empty session keyring, as a login does; its children inherit it.
+ * Called twice around becoming a user: keyring_leave as root, which no quota of the user can
+ * prevent, and keyring_settle as the user, to whom the keyring then belongs and whose own keys
+ * (the user keyring) it links to. System calls only. */
+
+/* 0 or an errno value. A kernel without keyrings, or a container that forbids their system
+ * calls, is no error: nobody can read a key there. */
+int keyring_leave(void);
+
+/* What cannot be done leaves the empty keyring of keyring_leave in place. */
+void keyring_settle(void);
+
+#endif
