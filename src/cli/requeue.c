@@ -7,11 +7,21 @@
 #include "cli/opt.h"
 #include "wire/client.h"
 
+enum { OPT_FAILED };
+
+static const struct opt options[] = {
+    {"failed", 0, NULL, "only jobs and tasks that failed"},
+    {0},
+};
+
 static const struct page page = {
-    .usage = "berth requeue SEL...",
-    .about = "Runs jobs again, with the same command, folder and environment: those that have\n"
-             "ended stand in line again, those that run are stopped first.\n"
-             "SEL: 12  12,14  12-20  @  name:x*  state:failed",
+    .usage = "berth requeue SEL... [options]",
+    .about =
+        "Run jobs again, with the same command, folder and environment. Jobs that have\n"
+        "ended return to the queue; running jobs are stopped first. An array runs all its\n"
+        "tasks again; with --failed or state:NAME only its tasks in such a state.\n"
+        "SEL: 12  12,14  12-20  12_3  @  name:x*  state:failed",
+    .options = options,
 };
 
 int
@@ -21,15 +31,22 @@ cmd_requeue(struct cli *cli, int argc, char **argv)
     auto_json json_t *result = NULL;
     auto_buf struct buf line = BUF_INIT;
     json_t *params;
+    bool failed = false;
+    int opt;
     int status;
 
-    if (!opt_read_none(&r, cli, &page, argc, argv))
+    opt_begin(&r, cli, &page, argc, argv);
+    while ((opt = opt_next(&r)) >= 0)
+        failed |= opt == OPT_FAILED;
+    if (opt == OPT_EXIT)
         return r.status;
     params = ask_select_or_all(&r, false,
                                "which jobs? For example: berth requeue 12, or "
                                "state:failed");
     if (!params)
         return 2;
+    if (failed)
+        json_object_set_new(params, "failed", json_true());
     status = ask_daemon(cli, "requeue", params, &result);
     if (status != 0)
         return status;

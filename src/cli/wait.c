@@ -21,15 +21,17 @@ enum { OPT_TIMEOUT, OPT_QUIET, OPT_ALL };
 static const struct opt options[] = {
     {"timeout", 't', "TIME", "give up after this long, with exit status 7"},
     {"quiet", 'q', NULL, "only the exit status"},
-    {"all", 'a', NULL, "every job of mine that has not ended"},
+    {"all", 'a', NULL, "all of your jobs that have not ended"},
     {0},
 };
 
 static const struct page page = {
     .usage = "berth wait SEL... [options]",
-    .about = "Until jobs have ended; exits with their status: the code, 128+N for signal N, "
-             "124 for\n"
-             "the time limit, 130 cancelled; of several jobs the highest.",
+    .about =
+        "Wait for jobs to end and exit with their status: the exit code, 128+N for signal\n"
+        "N, 124 for the time limit, 130 when cancelled; the highest of several jobs.\n"
+        "--all, user:NAME and state:NAME mean jobs that have not ended; with none, the\n"
+        "status is 0.",
     .options = options,
 };
 

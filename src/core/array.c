@@ -139,9 +139,10 @@ array_adopt(struct job *array, const struct job *task)
     mark_full(array);
 }
 
-static bool
-all_completed(const struct tasks *t)
+bool
+array_all_completed(const struct job *array)
 {
+    const struct tasks *t = array->tasks;
     for (int s = JOB_COMPLETED + 1; s < JOB_STATES; s++)
         if (t->ended[s])
             return false;
@@ -156,7 +157,7 @@ array_note(struct job *array, const struct job *task, enum job_state from, enum 
     if (job_state_is_final(from) && !job_state_is_final(to)) {
         t->ended[from]--;
         live_add(t, task->id);
-        if (all_completed(t))
+        if (array_all_completed(array))
             t->exit_status = 0;
     }
     t->active += job_state_is_active(to) - job_state_is_active(from);

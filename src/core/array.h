@@ -59,6 +59,9 @@ bool array_park_task(const struct job *array, struct job *task);
 /* All that has not left ends in this state (job.c: a cancelled array, an infeasible one). */
 void array_drop(struct job *array, enum job_state final);
 
+/* Whether every task that has ended has COMPLETED; true when none has ended. */
+bool array_all_completed(const struct job *array);
+
 /* Whether nothing of it is pending or live; then *out is the state in which the array as a
  * whole has ended: COMPLETED when all tasks have, else the gravest of theirs. */
 bool array_is_over(const struct job *array, enum job_state *out);

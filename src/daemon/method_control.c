@@ -171,6 +171,8 @@ add_tasks(struct daemon *d, const struct select *s, struct waited *whom)
     }
 }
 
+/* What has ended counts only where it was named: `all`, a user or a state mean what there is
+ * now, so that a script does not get the exit status of last week's failure. */
 int
 method_wait(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
             struct err *e)
@@ -181,15 +183,21 @@ method_wait(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     auto_buf struct buf done = BUF_INIT;
     auto_free struct job **jobs = NULL;
     int rc = target_find(d, c, params, &s, e);
-    if (rc == 0)
-        rc = select_ended(d, &s, 0, on_done, &done, e);
+    if (rc == 0 && select_is_all(&s)) { /* an admin, too, waits for jobs of one's own */
+        s.mine = true;
+        s.owner = c->uid;
+    }
     size_t n = rc ? 0 : select_live(d, &s, &jobs);
     for (size_t i = 0; i < n; i++) /* an end that is not committed yet comes with its commit */
         waited_add(&whom, jobs[i]->id);
     if (rc == 0)
         add_tasks(d, &s, &whom);
-    if (rc == 0 && whom.n_ids == 0 && whom.n_tasks == 0 && done.len == 0)
-        rc = select_none(params, e);
+    if (rc == 0 && select_names_jobs(&s)) {
+        select_keep_names(&s);
+        rc = select_ended(d, &s, 0, on_done, &done, e);
+        if (rc == 0 && whom.n_ids == 0 && whom.n_tasks == 0 && done.len == 0)
+            rc = select_none(params, e);
+    }
     select_free(&s);
     if (rc) {
         waited_free(&whom);

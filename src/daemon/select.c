@@ -154,6 +154,22 @@ is_on(const struct job *job, uint64_t gpus)
     return false;
 }
 
+static struct selector_job
+describe(const struct select *s, const struct job *job)
+{
+    bool hidden = roles_is_hidden(s->daemon, job->uid); /* a name that is guessed stays so */
+    return (struct selector_job){
+        .id = job->id,
+        .array = job->array,
+        .task = job->task,
+        .name = hidden ? NULL : job->req.name,
+        .user = daemon_user_name(job->uid),
+        .state = job_state_name(job->state),
+        .tags = hidden ? NULL : (const char *const *)job->req.tags,
+        .is_last = job->id == s->last_id,
+    };
+}
+
 bool
 select_matches(const struct select *s, const struct job *job)
 {
@@ -163,17 +179,27 @@ select_matches(const struct select *s, const struct job *job)
         return false;
     if (s->user && strcmp(s->user, daemon_user_name(job->uid)) != 0)
         return false;
-    bool hidden = roles_is_hidden(s->daemon, job->uid); /* a name that is guessed stays so */
-    const struct selector_job x = {.id = job->id,
-                                   .array = job->array,
-                                   .task = job->task,
-                                   .name = hidden ? NULL : job->req.name,
-                                   .user = daemon_user_name(job->uid),
-                                   .state = job_state_name(job->state),
-                                   .tags = hidden ? NULL : (const char *const *)job->req.tags,
-                                   .is_last = job->id == s->last_id};
+    const struct selector_job x = describe(s, job);
     return s->everything || selector_matches(&s->selector, &x) ||
            (s->arrays_for_tasks && stands_for_task(s, job));
+}
+
+bool
+select_is_by_state(const struct select *s, const struct job *job, unsigned *states)
+{
+    const struct selector_job x = describe(s, job);
+    bool by_state = !s->everything;
+    *states = 0;
+    for (size_t i = 0; i < s->selector.n_terms; i++) {
+        enum job_state state;
+        struct selector_term *t = &s->selector.terms[i];
+        const struct selector alone = {t, 1};
+        if (t->kind != SELECT_STATE)
+            by_state = by_state && !selector_matches(&alone, &x);
+        else if (job_state_from_name(t->pattern, &state) == 0)
+            *states |= 1u << state;
+    }
+    return by_state;
 }
 
 static bool
@@ -372,15 +398,33 @@ select_ended(struct daemon *d, const struct select *s, int64_t limit, select_cb 
     return rc < 0 ? -1 : 0;
 }
 
+static bool
+names_jobs(const struct selector_term *t)
+{
+    return t->kind != SELECT_ALL && t->kind != SELECT_USER && t->kind != SELECT_STATE;
+}
+
 bool
 select_names_jobs(const struct select *s)
 {
-    for (size_t i = 0; i < s->selector.n_terms; i++) {
-        enum selector_kind kind = s->selector.terms[i].kind;
-        if (kind != SELECT_ALL && kind != SELECT_USER && kind != SELECT_STATE)
+    for (size_t i = 0; i < s->selector.n_terms; i++)
+        if (names_jobs(&s->selector.terms[i]))
             return true;
-    }
     return false;
+}
+
+void
+select_keep_names(struct select *s)
+{
+    struct selector_term *terms = s->selector.terms;
+    size_t kept = 0;
+    for (size_t i = 0; i < s->selector.n_terms; i++) {
+        if (names_jobs(&terms[i]))
+            terms[kept++] = terms[i];
+        else
+            free(terms[i].pattern);
+    }
+    s->selector.n_terms = kept;
 }
 
 bool

@@ -67,6 +67,12 @@ int select_check_ids(struct daemon *d, const struct select *s, struct err *e);
 /* Whether a word names jobs by number, name or tag, so that one of them that has ended is worth
  * a word. `all`, a user's or a state's are what there is now. */
 bool select_names_jobs(const struct select *s);
+/* Drops the words that name no jobs (`all`, a user, a state), so that the rest can be looked up
+ * in the history. */
+void select_keep_names(struct select *s);
+/* Whether this job matches by its state alone. *states gets the states that were named, a bit
+ * each: an array matches with the state of the whole, and its tasks may have others. */
+bool select_is_by_state(const struct select *s, const struct job *job, unsigned *states);
 /* Whether the words say `all` and nothing else: where there is nothing, that is done already.
  */
 bool select_is_all(const struct select *s);

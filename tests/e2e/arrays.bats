@@ -177,6 +177,45 @@ assert most == 2, most'
     is text "$(job_field 1 text)" 'tasks: 3 COMPLETED'
 }
 
+@test "requeue by state runs only the tasks in that state again" {
+    start_daemon 1
+    berth submit --array 0-3 --log 'out.%t' -- \
+        sh -c 'echo ran; [ -e fixed ] || exit $((BERTH_ARRAY_TASK_ID % 2 * 3))'
+    wait_for_event kind=ended job=1 state=FAILED
+    touch fixed
+    berth requeue state:failed
+    wait_for_event kind=ended job=1 state=COMPLETED
+    is 'runs of completed tasks' "$(cat out.0 out.2 | wc -l)" 2
+    is 'runs of failed tasks' "$(cat out.1 out.3 | wc -l)" 4
+    try berth requeue 1 --failed
+    is 'status with none failed' "$status" 1
+    has words "$err" 'job 1 has no task to run again'
+}
+
+@test "requeue --failed leaves completed and cancelled tasks alone" {
+    start_daemon 1
+    berth submit --array '0-20%3' --log 'out.%t' -- \
+        sh -c 'echo ran; [ -e fixed ] && exit; [ $BERTH_ARRAY_TASK_ID != 2 ] || read line <gate;
+               exit $((BERTH_ARRAY_TASK_ID * 7))'
+    mkfifo gate
+    wait_for_event kind=ended array_task=1 state=FAILED
+    wait_for_event kind=started array_task=2
+    berth hold 1
+    berth cancel 1_2
+    wait_for_event kind=ended array_task=2 state=CANCELLED
+    berth cancel 1
+    wait_for_event kind=ended job=1
+    touch fixed
+    local before
+    before=$(cat out.* | wc -l)
+    try berth requeue 1 --failed
+    is words "$out" 'requeued jobs 1 and 1_1'
+    wait_for_event --after "$(seq_of kind=ended job=1)" kind=ended job=1
+    is 'runs of the failed task' "$(wc -l <out.1)" 2
+    is 'runs in all' "$(cat out.* | wc -l)" $((before + 1))
+    is status "$(job_field 1 exit_status)" 130
+}
+
 @test "what is done to tasks is told by the names that people gave" {
     start_daemon 1
     berth submit --array 0-30 -- sh -c "$AT_GATE"

@@ -132,6 +132,27 @@ load lib
     is status "$status" 3
 }
 
+@test "wait --all and state:NAME do not count jobs that ended before" {
+    start_daemon 1
+    berth submit --gpus 0 -W -- sh -c 'exit 5' || true
+    try berth wait --all
+    is 'status without jobs' "$status" 0
+    is output "$out" ''
+    try berth wait state:failed
+    is 'status of a state' "$status" 0
+    mkfifo gate
+    berth submit --gpus 0 -- sh -c 'read line <gate; exit 3'
+    background waits berth wait --all
+    wait_for_event kind=started job=2
+    timeout "$LIMIT" bash -c 'echo go >gate'
+    finish waits
+    is 'status of the job that ran' "$status" 3
+    try berth wait 1
+    is 'status of a job that was named' "$status" 5
+    try berth wait all 1
+    is 'status of both' "$status" 5
+}
+
 @test "events -f notices that its reader has gone" {
     start_daemon 1
     berth submit --gpus 0 -W -- true
