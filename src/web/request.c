@@ -204,19 +204,19 @@ give_asset(struct request *r)
 static bool
 is_own_peer(const struct request *r)
 {
-    const union MHD_ConnectionInfo *fd =
+    /* libmicrohttpd 1.0 gives both answers in the same place: one is read before the next. */
+    const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    const union MHD_ConnectionInfo *own =
-        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    char *known = own ? own->socket_context : NULL;
+    const int fd = info ? info->connect_fd : -1;
+    char *known;
     uid_t uid;
 
-    if (!fd || !known)
+    info = MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    known = info ? info->socket_context : NULL;
+    if (fd < 0 || !known)
         return false;
     if (!*known)
-        *known = peer_uid(fd->connect_fd, &uid, NULL) == 0 && (uid == 0 || uid == geteuid())
-                     ? 'y'
-                     : 'n';
+        *known = peer_uid(fd, &uid, NULL) == 0 && (uid == 0 || uid == geteuid()) ? 'y' : 'n';
     return *known == 'y';
 }
 
