@@ -1,14 +1,12 @@
 /* The environment of a job: see environ.h; the variables are listed in the design under
  * "What the job sees". The submitter's environment comes from the store as a block of
- * NUL-terminated K=V; ours replace theirs of the same name. */
+ * NUL-terminated K=V; ours replace theirs of the same name, except for those of
+ * environ_defaults.c. */
 #include "daemon/environ.h"
 
-#include <arpa/inet.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -19,6 +17,7 @@
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/environ_defaults.h"
 #include "daemon/launch.h"
 #include "daemon/prober.h"
 #include "store/store.h"
@@ -55,52 +54,16 @@ put_cards(const struct daemon *d, const struct attempt *run, struct buf *out)
     put(out, "BERTH_GPU_UUIDS", buf_str(&uuids));
 }
 
-/* A port nobody listens on now, different for every job: torch.distributed's meeting point. */
-static int
-free_port(uint32_t job)
-{
-    for (int i = 0; i < 64; i++) {
-        int port = 20000 + (int)((job * 64 + (uint32_t)i) % 12000);
-        auto_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        struct sockaddr_in a = {.sin_family = AF_INET,
-                                .sin_port = htons((uint16_t)port),
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        if (fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0)
-            return port;
-    }
-    return 29500;
-}
-
-/* The part of its card's memory that it may fill; 0: all of it, or not known. A share without a
- * word on VRAM means the same part of that. */
-static double
-part_of_memory(const struct daemon *d, const struct job *job)
-{
-    const struct attempt *run = job->run;
-    int64_t total = run->n_gpus ? ledger_card(d->ledger, run->gpus[0])->info.total_mib : 0;
-    if (run->vram_mib > 0 && total > 0)
-        return (double)run->vram_mib / (double)total;
-    return run->vram_mib ? 0 : job->req.demand.share_permille / 1000.0;
-}
-
 static void
-put_sharing(const struct daemon *d, const struct job *job, struct buf *out)
+put_sharing(const struct job *job, struct buf *out)
 {
     const struct demand *demand = &job->req.demand;
-    double part = part_of_memory(d, job);
     if (demand->share_permille > 0) {
         buf_addf(out, "BERTH_GPU_SHARE=%g", demand->share_permille / 1000.0);
         buf_addc(out, '\0');
     } else {
         put(out, "BERTH_GPU_SHARE", job->run->n_gpus && demand_is_whole(demand) ? "1" : "");
     }
-    if (job->run->n_gpus == 0 || demand_is_whole(demand))
-        return;
-    if (part > 0) {
-        buf_addf(out, "XLA_PYTHON_CLIENT_MEM_FRACTION=%.3f", part);
-        buf_addc(out, '\0');
-    }
-    put(out, "TF_FORCE_GPU_ALLOW_GROWTH", "true");
 }
 
 static void
@@ -120,7 +83,7 @@ put_ours(const struct daemon *d, const struct job *job, const char *mark, struct
 {
     const struct attempt *run = job->run;
     put_cards(d, run, out);
-    put_sharing(d, job, out);
+    put_sharing(job, out);
     put_array(d, job, out);
     put(out, "BERTH_MARK", mark);
     put_int(out, "BERTH_JOB_ID", job->id);
@@ -134,10 +97,6 @@ put_ours(const struct daemon *d, const struct job *job, const char *mark, struct
     put(out, "BERTH_SOCKET", d->places.socket);
     if (job->req.limit_ms > 0)
         put_int(out, "BERTH_END_TIME", (clock_wall_us() + job->req.limit_ms * 1000) / 1000000);
-    if (run->n_gpus >= 2) {
-        put(out, "MASTER_ADDR", "127.0.0.1");
-        put_int(out, "MASTER_PORT", free_port(job->id));
-    }
     const char *sim = prober_sim_dir(d->prober);
     if (sim)
         put(out, "BERTH_SIM_DIR", sim);
@@ -165,32 +124,38 @@ is_stale(const char *var)
 }
 
 /* The submitter's variables but those that are ours, then ours. */
-static int
-add_merged(struct daemon *d, const struct job *job, const struct buf *ours, struct buf *out,
-           struct err *e)
+static void
+merge(const struct buf *theirs, const struct buf *ours, struct buf *out)
 {
-    auto_buf struct buf theirs = BUF_INIT;
-    if (job->env && store_env_get(d->store, job->env, &theirs, e))
-        return -1;
-    const char *end = theirs.data + theirs.len;
-    for (const char *p = theirs.data; p && p < end;) {
+    const char *end = theirs->data + theirs->len;
+    for (const char *p = theirs->data; p && p < end;) {
         size_t n = strlen(p) + 1;
         const char *eq = memchr(p, '=', n);
-        if (eq && !is_stale(p) && !is_ours(ours, p, (size_t)(eq - p)))
+        if (eq && !is_stale(p) && !is_ours(ours, p, (size_t)(eq - p)) &&
+            !environ_was_default(theirs, p))
             buf_add(out, p, n);
         p += n;
     }
     buf_add(out, ours->data, ours->len);
-    return 0;
+}
+
+static int
+read_theirs(struct daemon *d, const struct job *job, struct buf *theirs, struct err *e)
+{
+    return job->env ? store_env_get(d->store, job->env, theirs, e) : 0;
 }
 
 int
 environ_add(struct daemon *d, const struct job *job, const char *mark, struct buf *out,
             struct err *e)
 {
-    auto_buf struct buf ours = BUF_INIT;
+    auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
+    if (read_theirs(d, job, &theirs, e))
+        return -1;
     put_ours(d, job, mark, &ours);
-    return add_merged(d, job, &ours, out, e);
+    environ_add_defaults(d, job, &theirs, &ours);
+    merge(&theirs, &ours, out);
+    return 0;
 }
 
 /* --- of a hook ---------------------------------------------------------------------------- */
@@ -211,7 +176,9 @@ int
 environ_add_hook(struct daemon *d, const struct job *job, const char *hook, const char *line,
                  struct buf *out, struct err *e)
 {
-    auto_buf struct buf ours = BUF_INIT;
+    auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
+    if (read_theirs(d, job, &theirs, e))
+        return -1;
     auto_free char *log = launch_log_path(d, job);
     json_t *event = json_loads(line, 0, NULL);
     put(&ours, "CUDA_VISIBLE_DEVICES", ""); /* it has no GPU */
@@ -232,5 +199,6 @@ environ_add_hook(struct daemon *d, const struct job *job, const char *hook, cons
     put(&ours, "BERTH_SUBMIT_DIR", job->cwd);
     put(&ours, "BERTH_SOCKET", d->places.socket);
     json_decref(event);
-    return add_merged(d, job, &ours, out, e);
+    merge(&theirs, &ours, out);
+    return 0;
 }

@@ -170,6 +170,14 @@ LINES
     is gpu "$(field 'echo $CUDA_VISIBLE_DEVICES >m1' gpu_id)" 1
 }
 
+@test "the floor of free memory is no limit for frameworks" {
+    printf 'env | grep -cE "^(XLA_PYTHON|TF_FORCE)" >seen; true\n' >commands.txt
+    dispatch run --min-free-mem-mb 6000
+    wait_for_field 'env | grep -cE "^(XLA_PYTHON|TF_FORCE)" >seen; true' status completed
+    stop "$pid_of_run"
+    is variables "$(cat seen)" 0
+}
+
 @test "E7 E9 the same command twice is once, and never again" {
     printf 'echo x >>ran\necho x >>ran\n' >commands.txt
     dispatch run

@@ -187,6 +187,32 @@ END
     is all "$(cat all)" "a,x"
 }
 
+@test "defaults for frameworks never replace what a user exported" {
+    local show='env | grep -E "^(XLA_PYTHON|TF_FORCE|MASTER_)" | sort'
+    start_daemon 2
+    berth submit --vram 12G --log none -W -- "$show"
+    is 'of a job that shares' "$(cat none)" $'TF_FORCE_GPU_ALLOW_GROWTH=true\nXLA_PYTHON_CLIENT_MEM_FRACTION=0.500'
+    XLA_PYTHON_CLIENT_MEM_FRACTION=.9 TF_FORCE_GPU_ALLOW_GROWTH= berth submit --vram 12G --log own -W -- "$show"
+    is 'what the user exported' "$(cat own)" $'TF_FORCE_GPU_ALLOW_GROWTH=\nXLA_PYTHON_CLIENT_MEM_FRACTION=.9'
+    MASTER_PORT=4711 berth submit --gpus 2 --log port -W -- "$show"
+    is 'a meeting point of its own' "$(cat port)" MASTER_PORT=4711
+    BERTH_DEFAULTS=off berth submit --gpus 2 --log off -W -- "$show"
+    is 'none of them' "$(cat off)" ''
+}
+
+@test "a job that a job submits does not inherit the defaults of the first" {
+    local show='env | grep -E "^(XLA_PYTHON|TF_FORCE|MASTER_|MINE)" | sort'
+    start_daemon 4
+    export MINE=1
+    berth submit --gpus 2 --log outer -W -- "berth submit --gpus 1 --log inner -W -- '$show'"
+    is 'of a whole card' "$(cat inner)" MINE=1
+    berth submit --vram 12G --log outer -W -- "berth submit --vram 6G --log inner2 -W -- '$show'"
+    has 'the fraction of its own VRAM' "$(cat inner2)" 'MEM_FRACTION=0.250$'
+    berth submit --vram 12G --log outer -W -- \
+        "XLA_PYTHON_CLIENT_MEM_FRACTION=.4 berth submit --vram 6G --log inner3 -W -- '$show'"
+    has 'what the job exported' "$(cat inner3)" 'MEM_FRACTION=.4$'
+}
+
 @test "a table of models says what a command with --llm needs, and is read again" {
     printf 'default_requirement: 0.25\nmodels:\n  big: 18G\n' >models.yaml
     mkdir -p "$BERTH_DIR"

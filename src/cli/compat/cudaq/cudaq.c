@@ -268,6 +268,10 @@ begin(struct cudaq *q, int lock)
     const struct compat_home home = {.root = q->log_root, .settings = settings};
     struct err e = {0};
 
+    /* min_free_mem_mb is what a job needs to start, not what it may use: a memory fraction made
+     * from it (BERTH_DEFAULTS in berth(1)) would starve the job. */
+    setenv("BERTH_DEFAULTS", "off", 1);
+
     if (file_mkdirs(q->config.log_dir, 0777, &e) < 0 || read_files(q, &e) < 0)
         return compat_fail(1, NAME, "%s", e.text);
     compat_say("[cudaq] Starting job dispatch loop.");
