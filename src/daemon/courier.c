@@ -39,27 +39,29 @@ letter_new(struct courier *c, const struct store_letter *row)
     l->uid = row->uid;
     l->tries = row->tries;
     l->channel = row->kind[0];
+    l->site = row->site;
     l->courier = c;
     return l;
 }
 
 struct box *
-courier_box(struct courier *c, uint32_t uid)
+courier_box(struct courier *c, const struct letter *l)
 {
+    const uint64_t whose = (uint64_t)l->site << 32 | l->uid;
     struct box *b;
-    HASH_FIND(hh, c->boxes, &uid, sizeof uid, b);
+    HASH_FIND(hh, c->boxes, &whose, sizeof whose, b);
     if (b)
         return b;
     b = xcalloc(1, sizeof *b);
-    b->uid = uid;
-    HASH_ADD(hh, c->boxes, uid, sizeof b->uid, b);
+    b->whose = whose;
+    HASH_ADD(hh, c->boxes, whose, sizeof b->whose, b);
     return b;
 }
 
 static void
 wait_in_line(struct courier *c, struct letter *l)
 {
-    struct box *b = courier_box(c, l->uid);
+    struct box *b = courier_box(c, l);
     DL_APPEND(b->waiting, l);
 }
 
@@ -85,7 +87,7 @@ must_wait(const struct courier *c, const struct letter *l)
     const struct letter *r;
     DL_FOREACH(c->running, r)
     {
-        if (r->job == l->job && r->channel == l->channel)
+        if (r->job == l->job && r->channel == l->channel && r->site == l->site)
             return true;
     }
     return false;
@@ -139,7 +141,7 @@ pump(struct courier *c)
                 continue;
             more = true;
             HASH_DEL(c->boxes, b);
-            HASH_ADD(hh, c->boxes, uid, sizeof b->uid, b);
+            HASH_ADD(hh, c->boxes, whose, sizeof b->whose, b);
         }
     }
     HASH_ITER(hh, c->boxes, b, next)
@@ -190,10 +192,14 @@ try_later(struct courier *c, struct letter *l)
 
 void
 courier_post(struct daemon *d, const struct job *job, const char *kind, const char *target,
-             const char *event)
+             bool site, const char *event)
 {
-    struct store_letter row = {
-        .job = job->id, .uid = job->uid, .kind = kind, .target = target, .event = event};
+    struct store_letter row = {.job = job->id,
+                               .uid = job->uid,
+                               .kind = kind,
+                               .target = target,
+                               .event = event,
+                               .site = site};
     struct err e; /* errors stick to the store; store_commit tells */
     if (store_outbox_add(d->store, &row, &e))
         return;

@@ -18,9 +18,10 @@ int courier_load(struct daemon *d, struct err *e);
 void courier_close(struct courier *c); /* deliveries under way end by themselves */
 void courier_free(struct courier *c);
 
-/* Within a transaction: one more to be delivered once it is committed. */
+/* Within a transaction: one more to be delivered once it is committed. site: it comes from the
+ * settings, and not from the job. */
 void courier_post(struct daemon *d, const struct job *job, const char *kind, const char *target,
-                  const char *event);
+                  bool site, const char *event);
 
 /* Before a commit: writes what became of deliveries. After it: goes on; or takes back what was
  * posted. */

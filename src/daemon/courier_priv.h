@@ -20,6 +20,7 @@ struct letter {
     uint32_t job, uid;
     int tries;
     char channel;   /* the first letter of its kind: on_..., webhook, mail */
+    bool site;      /* the settings ask for it */
     int64_t due_us; /* boot clock */
     enum result result;
     struct courier *courier;
@@ -28,9 +29,10 @@ struct letter {
     struct letter *prev, *next;
 };
 
-/* A user's line. */
+/* A user's line: of what the user's jobs ask for, or of what the settings ask for about them,
+ * which the user's own slow hooks do not delay. */
 struct box {
-    uint32_t uid;
+    uint64_t whose; /* uid; from bit 32 on: site */
     int n_running;
     struct letter *waiting;
     UT_hash_handle hh;
@@ -49,7 +51,7 @@ struct courier {
     bool closing;
 };
 
-struct box *courier_box(struct courier *c, uint32_t uid); /* made when there is none */
+struct box *courier_box(struct courier *c, const struct letter *l); /* made if missing */
 
 /* Hands it to a process. 0: it is under way, and will be found in c->over. -1: it is over
  * already, one way or the other. 1: it will be found there without having been under way. */

@@ -59,14 +59,42 @@ find_job(struct daemon *d, uint32_t id, struct job **owned)
     return job ? job : *owned;
 }
 
-static void
-write_log_path(const struct daemon *d, const struct job *job, struct jsonw *w)
+/* The account that runs what the settings ask for: the first of these that there is. */
+static const char *
+site_accounts(const struct daemon *d)
 {
-    auto_free char *path = d->places.system
-                               ? xasprintf("%s/%u/hooks.log", d->places.logs, job->uid)
-                               : xasprintf("%s/hooks.log", d->places.logs);
-    jsonw_kstr(w, "log", path);
+    return d->config.hook_user[0] ? d->config.hook_user : "berth-hook,nobody";
+}
+
+/* In the job's place: as its user, in its folder, with its limits and umask. */
+static void
+write_place_of_job(const struct daemon *d, const struct job *job, struct jsonw *w)
+{
+    auto_free char *log = d->places.system
+                              ? xasprintf("%s/%u/hooks.log", d->places.logs, job->uid)
+                              : xasprintf("%s/hooks.log", d->places.logs);
+    jsonw_kstr(w, "cwd", job->cwd);
+    jsonw_kint(w, "umask", job->umask_bits);
+    jsonw_kstr(w, "log", log);
     jsonw_kbool(w, "log_mkdir", d->places.system);
+    if (job->rlimits)
+        jsonw_kstr(w, "rlimits", job->rlimits);
+    if (d->places.system) {
+        jsonw_kint(w, "uid", job->uid);
+        jsonw_kstr(w, "user", job->user);
+    }
+}
+
+/* Nothing here is the job's user's to choose. The log is root's: what the hook prints comes to
+ * it through a pipe. */
+static void
+write_place_of_site(const struct daemon *d, struct jsonw *w)
+{
+    auto_free char *log = xasprintf("%s/hooks.log", d->places.logs);
+    jsonw_kstr(w, "cwd", "/");
+    jsonw_kint(w, "umask", 022);
+    jsonw_kstr(w, "log", log);
+    jsonw_kstr(w, "account", site_accounts(d));
 }
 
 /* As docs/protocol.md has it, section 4: a line of JSON, and behind it the environment. */
@@ -83,22 +111,18 @@ write_order(struct daemon *d, const struct letter *l, const struct job *job,
     jsonw_kint(&w, "job", l->job);
     jsonw_kstr(&w, "kind", x->kind);
     jsonw_kstr(&w, "target", x->target);
-    jsonw_kstr(&w, "cwd", job->cwd);
-    jsonw_kint(&w, "umask", job->umask_bits);
-    write_log_path(d, job, &w);
+    bool apart = l->site && d->places.system;
+    if (apart)
+        write_place_of_site(d, &w);
+    else
+        write_place_of_job(d, job, &w);
     jsonw_kint(&w, "limit_ms", d->config.hook_limit_s * 1000);
     jsonw_kstr(&w, "sendmail", d->config.sendmail);
-    if (job->rlimits)
-        jsonw_kstr(&w, "rlimits", job->rlimits);
-    if (d->places.system) {
-        jsonw_kint(&w, "uid", job->uid);
-        jsonw_kstr(&w, "user", job->user);
-    }
     jsonw_key(&w, "event");
     jsonw_raw(&w, x->event, strlen(x->event));
     jsonw_end_object(&w);
     buf_addc(out, '\n');
-    return environ_add_hook(d, job, x->kind, x->event, out, e);
+    return environ_add_hook(d, job, x->kind, x->event, apart, out, e);
 }
 
 void
@@ -121,7 +145,7 @@ delivered(struct letter *l)
     struct courier *c = l->courier;
     DL_DELETE(c->running, l);
     c->n_running--;
-    courier_box(c, l->uid)->n_running--;
+    courier_box(c, l)->n_running--;
     uv_close((uv_handle_t *)&l->pipe, courier_on_closed);
 }
 

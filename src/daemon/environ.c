@@ -172,12 +172,27 @@ put_event(const json_t *event, const char *key, const char *name, struct buf *ou
         put(out, name, "");
 }
 
+/* The service account's HOME, USER, LOGNAME and SHELL come when it is looked up
+ * (shepherd/deliver.c). */
+static void
+put_clean(struct buf *out)
+{
+    static const char *const passed[] = {"http_proxy",  "https_proxy", "all_proxy", "no_proxy",
+                                         "HTTPS_PROXY", "ALL_PROXY",   "NO_PROXY",  "LANG"};
+    put(out, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++) {
+        const char *value = getenv(passed[i]);
+        if (value)
+            put(out, passed[i], value);
+    }
+}
+
 int
 environ_add_hook(struct daemon *d, const struct job *job, const char *hook, const char *line,
-                 struct buf *out, struct err *e)
+                 bool apart, struct buf *out, struct err *e)
 {
     auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
-    if (read_theirs(d, job, &theirs, e))
+    if (!apart && read_theirs(d, job, &theirs, e))
         return -1;
     auto_free char *log = launch_log_path(d, job);
     json_t *event = json_loads(line, 0, NULL);
@@ -199,6 +214,11 @@ environ_add_hook(struct daemon *d, const struct job *job, const char *hook, cons
     put(&ours, "BERTH_SUBMIT_DIR", job->cwd);
     put(&ours, "BERTH_SOCKET", d->places.socket);
     json_decref(event);
+    if (apart) {
+        put_clean(out);
+        buf_add(out, ours.data, ours.len);
+        return 0;
+    }
     merge(&theirs, &ours, out);
     return 0;
 }

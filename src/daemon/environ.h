@@ -2,6 +2,8 @@
 #ifndef DAEMON_ENVIRON_H
 #define DAEMON_ENVIRON_H
 
+#include <stdbool.h>
+
 struct buf;
 struct daemon;
 struct err;
@@ -11,9 +13,10 @@ struct job;
 int environ_add(struct daemon *d, const struct job *job, const char *mark, struct buf *out,
                 struct err *e);
 
-/* That of a hook (daemon/courier.c): the submitter's, and what the event (its whole object)
- * says. */
+/* That of a hook (daemon/courier.c): what the event (its whole object) says, on top of the
+ * submitter's; apart: on top of a clean one, with nothing of the submitter's but the proxies
+ * that the daemon itself was started with. */
 int environ_add_hook(struct daemon *d, const struct job *job, const char *hook,
-                     const char *event, struct buf *out, struct err *e);
+                     const char *event, bool apart, struct buf *out, struct err *e);
 
 #endif

@@ -1,5 +1,6 @@
 /* Which events lead to a hook: see hooks.h. What the job asks for itself and what the settings
- * ask for every job are told alike, each for itself. Called by turn.c; courier.c delivers. */
+ * ask for every job are each told for itself: the job's as its user, the settings' as an
+ * account of the administrator's choice. Called by turn.c; courier.c delivers. */
 #include "daemon/hooks.h"
 
 #include <string.h>
@@ -47,11 +48,20 @@ struct telling {
     const char *line;
 };
 
+/* What the job asks for. */
 static void
 post(const struct telling *t, const char *kind, const char *target)
 {
     if (target && target[0])
-        courier_post(t->daemon, t->job, kind, target, t->line);
+        courier_post(t->daemon, t->job, kind, target, false, t->line);
+}
+
+/* What the settings ask for. */
+static void
+post_for_site(const struct telling *t, const char *kind, const char *target)
+{
+    if (target[0])
+        courier_post(t->daemon, t->job, kind, target, true, t->line);
 }
 
 /* --- mail --------------------------------------------------------------------------------- */
@@ -107,15 +117,15 @@ hooks_post(struct daemon *d, const struct job *job, const char *kind, const char
     enum moment m = moment_of(kind);
     if (m == STARTED) {
         post(&t, "on_start", h->on_start);
-        post(&t, "on_start", c->on_start);
+        post_for_site(&t, "on_start", c->on_start);
     } else if (m == ENDED) {
         post(&t, "on_end", h->on_end);
-        post(&t, "on_end", c->on_end);
+        post_for_site(&t, "on_end", c->on_end);
         post(&t, "on_fail", has_failed(job) ? h->on_fail : NULL);
-        post(&t, "on_fail", has_failed(job) ? c->on_fail : NULL);
+        post_for_site(&t, "on_fail", has_failed(job) ? c->on_fail : "");
     }
     post(&t, "webhook", h->webhook);
-    post(&t, "webhook", c->webhook);
+    post_for_site(&t, "webhook", c->webhook);
     post_mail(&t, h, m);
 }
 

@@ -1,8 +1,8 @@
 /* One delivery, start to end: see deliver.h. It runs the program of order.c as the user whose
- * job it is, in a session of its own, for as long as the settings allow; keeps what that prints
- * in a log of that user's; ends all that it has started; and tells the daemon. When the daemon
- * has gone meanwhile it finishes all the same, and the next daemon, which cannot know, has it
- * done again. */
+ * job it is, or as the account of the settings' hooks, in a session of its own, for as long as
+ * the settings allow; keeps what that prints in a log of that user's; ends all that it has
+ * started; and tells the daemon. When the daemon has gone meanwhile it finishes all the same,
+ * and the next daemon, which cannot know, has it done again. */
 #include "shepherd/deliver.h"
 
 #include <errno.h>
@@ -31,6 +31,7 @@
 #include "shepherd/command.h"
 #include "shepherd/identity.h"
 #include "shepherd/kill.h"
+#include "shepherd/login.h"
 #include "shepherd/order.h"
 #include "shepherd/spec.h"
 #include "sys/rlimits.h"
@@ -48,6 +49,7 @@ struct delivery {
     struct order order;
     struct order_run run;
     struct identity identity;
+    char **account_env; /* owned (login.h); NULL: the order's own */
     int log_fd;
     struct rlimits rlimits;
     bool has_rlimits;
@@ -105,6 +107,25 @@ become_ready_as(struct delivery *d, struct err *e)
     return rc < 0 ? err_set(e, ERR_FAILED, "%s", out.text) : 0;
 }
 
+/* The account of the settings' hooks; the log stays root's. */
+static int
+become_ready_for_site(struct delivery *d, struct err *e)
+{
+    struct command out = {.log_fd = -1};
+
+    if (identity_open_account(d->order.account, d->order.cwd, &d->identity, &out) < 0)
+        return err_set(e, ERR_FAILED, "%s", out.text);
+    d->account_env = login_env(&d->identity, d->order.env);
+    return 0;
+}
+
+/* Whether it runs as somebody else than this process. */
+static bool
+has_identity(const struct delivery *d)
+{
+    return d->order.uid >= 0 || d->order.account;
+}
+
 static int
 become_ready(struct delivery *d, struct err *e)
 {
@@ -119,6 +140,8 @@ become_ready(struct delivery *d, struct err *e)
     umask((mode_t)o->umask);
     if (o->uid >= 0)
         return become_ready_as(d, e);
+    if (o->account && become_ready_for_site(d, e) < 0)
+        return -1;
     if (chdir(o->cwd) < 0 && chdir("/") < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot enter /");
     d->log_fd = open(
@@ -139,7 +162,7 @@ take_last_steps(void *ctx)
     const struct delivery *d = ctx;
     int why = d->has_rlimits ? rlimits_apply(&d->rlimits) : 0;
 
-    if (why == 0 && d->order.uid >= 0)
+    if (why == 0 && has_identity(d))
         why = identity_become(&d->identity);
     return why == 0 && d->has_rlimits ? rlimits_apply_fsize(&d->rlimits) : why;
 }
@@ -170,14 +193,14 @@ start(struct delivery *d, int *output, struct err *e)
     *output = ends[0];
     struct spawn s = SPAWN_INIT;
     s.argv = (char *const *)d->run.argv;
-    s.envp = d->order.env;
+    s.envp = d->account_env ? d->account_env : d->order.env;
     s.fds[0] = input;
     s.fds[1] = s.fds[2] = theirs;
     s.fds[ORDER_EXTRA_FD] = extra;
     s.n_fds = d->run.extra.len ? ORDER_EXTRA_FD + 1 : ORDER_EXTRA_FD;
     s.new_session = true;
     s.death_signal = SIGKILL;
-    s.patience_ms = d->order.uid >= 0 ? 30000 : 0;
+    s.patience_ms = has_identity(d) ? 30000 : 0;
     s.before_exec = take_last_steps;
     s.ctx = d;
     crash_point("hook-before-start");
@@ -354,6 +377,7 @@ deliver_run(void)
     write_log(&d, state);
     tell_daemon(&d, state);
     identity_free(&d.identity);
+    login_env_free(d.account_env);
     order_run_free(&d.run);
     order_free(&d.order);
     buf_free(&d.output);

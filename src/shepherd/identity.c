@@ -54,21 +54,32 @@ find_program(void)
     return xasprintf("%s/berth-user", slash ? self : BERTH_LIBEXECDIR);
 }
 
+/* What is asked; see user.h. */
+struct question {
+    int64_t uid; /* -1: by name */
+    const char *name, *cwd, *log;
+    mode_t umask;
+    bool log_is_ours, read_log;
+};
+
 static int
-send_question(int fd, const struct spec *spec)
+send_question(int fd, const struct question *ask)
 {
     auto_buf struct buf q = BUF_INIT;
-    buf_addf(&q, "%lld", (long long)spec->uid);
+    if (ask->uid < 0)
+        buf_adds(&q, USER_BY_NAME);
+    else
+        buf_addf(&q, "%lld", (long long)ask->uid);
     buf_addc(&q, '\0');
-    buf_addf(&q, "%o", spec->umask);
+    buf_addf(&q, "%o", ask->umask);
     buf_addc(&q, '\0');
-    buf_adds(&q, spec->log_mkdir ? "own" : "named");
+    buf_adds(&q, ask->log_is_ours ? "own" : "named");
     buf_addc(&q, '\0');
-    buf_adds(&q, spec->attach ? "read" : "write");
+    buf_adds(&q, ask->read_log ? "read" : "write");
     buf_addc(&q, '\0');
-    buf_add(&q, spec->user ? spec->user : "", spec->user ? strlen(spec->user) + 1 : 1);
-    buf_add(&q, spec->cwd, strlen(spec->cwd) + 1);
-    buf_add(&q, spec->log, strlen(spec->log) + 1);
+    buf_add(&q, ask->name ? ask->name : "", ask->name ? strlen(ask->name) + 1 : 1);
+    buf_add(&q, ask->cwd, strlen(ask->cwd) + 1);
+    buf_add(&q, ask->log, strlen(ask->log) + 1);
     if (q.len > USER_MESSAGE_MAX) {
         errno = ENAMETOOLONG;
         return -1;
@@ -158,13 +169,13 @@ read_groups(const char *list, struct identity *id)
     return 0;
 }
 
-/* USER_YES name home shell gid groups, or USER_NO errno words. */
+/* USER_YES name home shell uid gid groups, or USER_NO errno words. */
 static int
 read_answer(const char *at, const char *end, struct identity *id, struct command *out)
 {
-    const char *verdict = next_string(&at, end), *fields[5] = {NULL};
-    int64_t n;
-    for (int i = 0; i < 5; i++)
+    const char *verdict = next_string(&at, end), *fields[6] = {NULL};
+    int64_t n, uid;
+    for (int i = 0; i < 6; i++)
         fields[i] = next_string(&at, end);
     if (verdict && strcmp(verdict, USER_NO) == 0 && fields[1]) {
         if (parse_int(fields[0], 0, 4096, &n, NULL) == 0)
@@ -172,44 +183,45 @@ read_answer(const char *at, const char *end, struct identity *id, struct command
         snprintf(out->text, sizeof out->text, "%s", fields[1]);
         return -1;
     }
-    if (!verdict || strcmp(verdict, USER_YES) != 0 || !fields[4] ||
-        parse_int(fields[3], 0, UINT32_MAX - 1, &n, NULL) || read_groups(fields[4], id)) {
+    if (!verdict || strcmp(verdict, USER_YES) != 0 || !fields[5] ||
+        parse_int(fields[3], 0, UINT32_MAX - 1, &uid, NULL) ||
+        parse_int(fields[4], 0, UINT32_MAX - 1, &n, NULL) || read_groups(fields[5], id)) {
         snprintf(out->text, sizeof out->text, "berth-user gave an answer that makes no sense");
         return -1;
     }
     id->name = fields[0];
     id->home = fields[1];
     id->shell = fields[2];
+    id->uid = (uid_t)uid;
     id->gid = (gid_t)n;
     return 0;
 }
 
 static int
-ask(const struct spec *spec, int ours, struct identity *id, struct command *out)
+ask(const struct question *question, int ours, struct identity *id, struct command *out)
 {
     int fds[2] = {-1, -1};
     id->answer = xcalloc(1, USER_MESSAGE_MAX + 1);
-    ssize_t n = send_question(ours, spec);
+    ssize_t n = send_question(ours, question);
     if (n == 0)
         n = receive(ours, id->answer, USER_MESSAGE_MAX, fds);
-    out->log_fd = fds[0];
-    id->cwd_fd = fds[1];
+    id->cwd_fd = fds[0];
+    out->log_fd = fds[1];
     if (n > 0)
         return read_answer(id->answer, id->answer + n, id, out);
     out->errnum = n < 0 ? errno : ECHILD;
     snprintf(out->text, sizeof out->text, "cannot prepare the job as its user: %s",
              n == 0               ? "berth-user was ended"
-             : errno == ETIMEDOUT ? "his account, folder or log has not answered for 30 s"
+             : errno == ETIMEDOUT ? "the account, folder or log has not answered for 30 s"
                                   : strerror(errno));
     return -1;
 }
 
-int
-identity_open(const struct spec *spec, struct identity *id, struct command *out)
+static int
+open_as(const struct question *question, struct identity *id, struct command *out)
 {
     int pair[2], errnum = 0;
     *id = (struct identity)IDENTITY_INIT;
-    id->uid = (uid_t)spec->uid;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
         out->errnum = errno;
         snprintf(out->text, sizeof out->text, "cannot make a socket pair: %s", strerror(errno));
@@ -224,13 +236,34 @@ identity_open(const struct spec *spec, struct identity *id, struct command *out)
         snprintf(out->text, sizeof out->text, "cannot start berth-user: %s", strerror(errnum));
         return -1;
     }
-    int rc = ask(spec, ours, id, out);
+    int rc = ask(question, ours, id, out);
     if (out->errnum == ETIMEDOUT)
         kill(pid, SIGKILL); /* it is waited for with everything else, when it goes */
     else
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
             ;
     return rc;
+}
+
+int
+identity_open(const struct spec *spec, struct identity *id, struct command *out)
+{
+    const struct question question = {.uid = spec->uid,
+                                      .name = spec->user,
+                                      .cwd = spec->cwd,
+                                      .log = spec->log,
+                                      .umask = spec->umask,
+                                      .log_is_ours = spec->log_mkdir,
+                                      .read_log = spec->attach != NULL};
+    return open_as(&question, id, out);
+}
+
+int
+identity_open_account(const char *names, const char *cwd, struct identity *id,
+                      struct command *out)
+{
+    const struct question question = {.uid = -1, .name = names, .cwd = cwd, .log = ""};
+    return open_as(&question, id, out);
 }
 
 /* Becoming somebody else makes the kernel forget whose death is ours too. */

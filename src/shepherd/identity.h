@@ -31,6 +31,11 @@ void identity_free(struct identity *id);
  * -1 with the reason in out. Takes at most half a minute, whatever a file server does. */
 int identity_open(const struct spec *spec, struct identity *id, struct command *out);
 
+/* The same for an account of the administrator's choice, the first of names (a list with
+ * commas) that there is. It has no log. */
+int identity_open_account(const char *names, const char *cwd, struct identity *id,
+                          struct command *out);
+
 /* In the child, just before the command is executed: this process is the user's from now on,
  * in his folder, with nothing left of root. System calls only. 0 or an errno value. */
 int identity_become(const struct identity *id);

@@ -83,6 +83,7 @@ order_read(int fd, struct order *out, struct err *e)
     out->sendmail = text_of(out->root, "sendmail");
     out->rlimits = text_of(out->root, "rlimits");
     out->user = text_of(out->root, "user");
+    out->account = text_of(out->root, "account");
     out->job = (uint32_t)json_integer_value(json_object_get(out->root, "job"));
     out->limit_ms = json_integer_value(json_object_get(out->root, "limit_ms"));
     out->umask = (int)json_integer_value(json_object_get(out->root, "umask")) & 0777;

@@ -16,6 +16,8 @@ struct order {
     char *block; /* the environment */
     char **env;
     const char *id, *kind, *target, *cwd, *log, *sendmail, *rlimits, *user;
+    const char
+        *account; /* names, with commas: the first that there is runs it; NULL: uid does */
     uint32_t job;
     int64_t uid; /* -1: ourselves */
     int64_t limit_ms;

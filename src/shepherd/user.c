@@ -29,6 +29,7 @@
 struct question {
     uid_t uid;
     mode_t umask;
+    bool by_name;   /* name lists accounts; uid is not known */
     bool own_place; /* the log lies where the daemon puts logs */
     bool read;      /* clients will be served from it */
     const char *name, *cwd, *log;
@@ -59,7 +60,7 @@ read_question(char *text, struct question *q)
     ssize_t n = recv(USER_FD, text, USER_MESSAGE_MAX, 0);
     const char *field[N_QUESTIONS];
     char *at = text;
-    int64_t uid;
+    int64_t uid = 0;
     if (n <= 0 || text[n - 1] != '\0')
         _exit(1);
     for (int i = 0; i < N_QUESTIONS; i++) {
@@ -68,9 +69,11 @@ read_question(char *text, struct question *q)
         field[i] = at;
         at += strlen(at) + 1;
     }
-    if (parse_int(field[0], 0, UINT32_MAX - 1, &uid, NULL))
+    bool by_name = strcmp(field[0], USER_BY_NAME) == 0;
+    if (!by_name && parse_int(field[0], 0, UINT32_MAX - 1, &uid, NULL))
         _exit(1);
     *q = (struct question){.uid = (uid_t)uid,
+                           .by_name = by_name,
                            .umask = (mode_t)strtoul(field[1], NULL, 8) & 0777,
                            .own_place = strcmp(field[2], "own") == 0,
                            .read = strcmp(field[3], "read") == 0,
@@ -79,10 +82,27 @@ read_question(char *text, struct question *q)
                            .log = field[6]};
 }
 
+/* The first account of a list with commas that there is. */
+static const struct passwd *
+find_by_name(const char *names)
+{
+    auto_free char *copy = xstrdup(names);
+    char *rest = copy, *name;
+    errno = 0;
+    while ((name = strsep(&rest, ","))) {
+        const struct passwd *pw = getpwnam(name);
+        if (pw)
+            return pw;
+    }
+    refuse(errno, "there is no account '%s' on this machine", names);
+}
+
 /* The account as it is now; its number may be another person's since the job came. */
 static const struct passwd *
 find_account(const struct question *q)
 {
+    if (q->by_name)
+        return find_by_name(q->name);
     errno = 0;
     const struct passwd *pw = getpwuid(q->uid);
     if (!pw)
@@ -134,8 +154,9 @@ open_log(const struct question *q)
     return fd;
 }
 
+/* log -1: there is none. */
 static void
-answer(const struct passwd *pw, int log, int cwd)
+answer(const struct passwd *pw, int cwd, int log)
 {
     static gid_t groups[GROUPS_MAX_ASK];
     auto_buf struct buf text = BUF_INIT;
@@ -144,12 +165,13 @@ answer(const struct passwd *pw, int log, int cwd)
     buf_add(&text, pw->pw_name, strlen(pw->pw_name) + 1);
     buf_add(&text, pw->pw_dir, strlen(pw->pw_dir) + 1);
     buf_add(&text, pw->pw_shell, strlen(pw->pw_shell) + 1);
-    buf_addf(&text, "%u", pw->pw_gid);
+    buf_addf(&text, "%u%c%u", pw->pw_uid, '\0', pw->pw_gid);
     buf_addc(&text, '\0');
     for (int i = 0; i < n; i++)
         buf_addf(&text, "%s%u", i ? "," : "", groups[i]);
     buf_addc(&text, '\0');
-    const int fds[2] = {log, cwd};
+    const int fds[2] = {cwd, log};
+    const size_t n_bytes = log < 0 ? sizeof fds[0] : sizeof fds;
     union {
         char bytes[CMSG_SPACE(sizeof fds)];
         struct cmsghdr align;
@@ -158,12 +180,12 @@ answer(const struct passwd *pw, int log, int cwd)
     struct msghdr msg = {.msg_iov = &iov,
                          .msg_iovlen = 1,
                          .msg_control = control.bytes,
-                         .msg_controllen = sizeof control.bytes};
+                         .msg_controllen = CMSG_SPACE(n_bytes)};
     struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof fds);
-    memcpy(CMSG_DATA(c), fds, sizeof fds);
+    c->cmsg_len = CMSG_LEN(n_bytes);
+    memcpy(CMSG_DATA(c), fds, n_bytes);
     if (text.len > USER_MESSAGE_MAX || sendmsg(USER_FD, &msg, MSG_NOSIGNAL) < 0)
         refuse(text.len > USER_MESSAGE_MAX ? E2BIG : errno, "the user %s is in %d groups",
                pw->pw_name, n);
@@ -188,9 +210,9 @@ main(void)
     if (chdir(q.cwd) < 0)
         refuse(errno, "cannot enter the working folder %s", q.cwd);
     auto_close int cwd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    auto_close int log = open_log(&q);
     if (cwd < 0)
         refuse(errno, "cannot open the working folder %s", q.cwd);
-    answer(pw, log, cwd);
+    auto_close int log = q.log[0] ? open_log(&q) : -1;
+    answer(pw, cwd, log);
     return 0;
 }

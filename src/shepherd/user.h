@@ -3,8 +3,10 @@
  *
  *   uid, umask (octal), "own" or "named" (whose choice the log's place was), "read" or
  *   "write" (whether the log is to be read as well), the name the user had when the job came
- *   ("": not known), working folder, log
- *   USER_YES, name, home, shell, gid, groups ("4,27") - with the log and the folder, open
+ *   ("": not known), working folder, log ("": none)
+ *   USER_BY_NAME instead of a uid: the name is a list with commas, of which the first account
+ *   that there is counts
+ *   USER_YES, name, home, shell, uid, gid, groups ("4,27") - with the folder and the log, open
  *   USER_NO, errno, words */
 #ifndef SHEPHERD_USER_H
 #define SHEPHERD_USER_H
@@ -13,5 +15,6 @@
 #define USER_MESSAGE_MAX 131072
 #define USER_YES         "yes"
 #define USER_NO          "no"
+#define USER_BY_NAME     "-"
 
 #endif

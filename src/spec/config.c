@@ -135,13 +135,14 @@ const struct setting config_settings[] = {
          "a table of what models need, for commands with --llm NAME; read again when it "
          "changes"),
     TEXT(on_start, HOOK_MAX_BYTES, "",
-         "a command that is run as the job's user when a job starts; BERTH_JOB_ID and others "
-         "say "
-         "which"),
+         "a command that is run when a job starts; BERTH_JOB_ID and others say which"),
     TEXT(on_end, HOOK_MAX_BYTES, "", "the same when one has ended, well or not"),
     TEXT(on_fail, HOOK_MAX_BYTES, "", "the same when one has failed"),
     TEXT(webhook, WEBHOOK_MAX_BYTES, "",
          "a URL to which starts and ends of jobs are posted as JSON"),
+    TEXT(hook_user, 64, "",
+         "berthd --system: the account that runs on_start, on_end, on_fail and webhook of "
+         "these settings; none: berth-hook, or nobody where there is no berth-hook"),
     INT(hook_limit_s, 1, 3600, "60",
         "seconds that a hook, a post or a mail may take before it is stopped"),
     PATH(sendmail, "the program that takes mail; none: the usual places are looked through"),

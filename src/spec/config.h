@@ -48,6 +48,7 @@ struct config {
     int64_t keep_events;               /* 0: all */
     char *on_start, *on_end, *on_fail; /* owned; commands told of every job; "": none */
     char *webhook;        /* owned; where starts and ends are posted; "": nowhere */
+    char *hook_user;      /* owned; the account that runs these four; "": the standard one */
     char *sendmail;       /* owned; the program; "": in the usual places */
     int64_t hook_limit_s; /* for each of these */
     int log_level;        /* enum log_level */

@@ -17,6 +17,7 @@ store_outbox_add(struct store *s, struct store_letter *letter, struct err *e)
     sqlite3_bind_text(st, 3, letter->kind, -1, SQLITE_STATIC);
     sqlite3_bind_text(st, 4, letter->target, -1, SQLITE_STATIC);
     sqlite3_bind_text(st, 5, letter->event, -1, SQLITE_STATIC);
+    sqlite3_bind_int(st, 6, letter->site);
     if (store_write(s, st, e) < 0)
         return -1;
     letter->id = sqlite3_last_insert_rowid(s->db);
@@ -56,6 +57,7 @@ read_letter(sqlite3_stmt *st, struct store_letter *out)
     out->target = (const char *)sqlite3_column_text(st, 4);
     out->event = (const char *)sqlite3_column_text(st, 5);
     out->tries = sqlite3_column_int(st, 6);
+    out->site = sqlite3_column_int(st, 7) != 0;
 }
 
 int

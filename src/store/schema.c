@@ -129,9 +129,13 @@ static const char schema_v5[] =
     " uid INTEGER NOT NULL, kind TEXT NOT NULL, target TEXT NOT NULL, event TEXT NOT NULL,"
     " tries INTEGER NOT NULL);";
 
+/* site: the settings ask for it, not the job. */
+static const char schema_v6[] =
+    "ALTER TABLE outbox ADD COLUMN site INTEGER NOT NULL DEFAULT 0;";
+
 /* STEPS[v] leads from version v to v + 1. */
 static const char *const STEPS[STORE_SCHEMA_VERSION] = {schema_v1, schema_v2, schema_v3,
-                                                        schema_v4, schema_v5};
+                                                        schema_v4, schema_v5, schema_v6};
 
 static int
 schema_exec(sqlite3 *db, const char *sql)

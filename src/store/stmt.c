@@ -88,10 +88,10 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_PEAKS_PUT] = "INSERT OR REPLACE INTO peaks VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     [STMT_PEAKS_TRIM] = ("DELETE FROM peaks WHERE ended_us < (SELECT ended_us FROM peaks"
                          " ORDER BY ended_us DESC LIMIT 1 OFFSET ?1)"),
-    [STMT_OUTBOX] = ("SELECT id, job, uid, kind, target, event, tries FROM outbox"
+    [STMT_OUTBOX] = ("SELECT id, job, uid, kind, target, event, tries, site FROM outbox"
                      " WHERE id BETWEEN ?1 AND ?2 ORDER BY id"),
-    [STMT_OUTBOX_ADD] = ("INSERT INTO outbox(job, uid, kind, target, event, tries)"
-                         " VALUES(?1, ?2, ?3, ?4, ?5, 0)"),
+    [STMT_OUTBOX_ADD] = ("INSERT INTO outbox(job, uid, kind, target, event, tries, site)"
+                         " VALUES(?1, ?2, ?3, ?4, ?5, 0, ?6)"),
     [STMT_OUTBOX_TRIED] = "UPDATE outbox SET tries = ?2 WHERE id = ?1",
     [STMT_OUTBOX_REMOVE] = "DELETE FROM outbox WHERE id = ?1",
     [STMT_RUNS_PUT] = "INSERT OR REPLACE INTO runs VALUES(?1, ?2, ?3, ?4, ?5)",

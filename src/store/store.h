@@ -315,6 +315,7 @@ struct store_letter {
     uint32_t job, uid;
     const char *kind, *target, *event; /* event: the whole object, as followers get it */
     int tries;                         /* that failed */
+    bool site;                         /* the settings ask for it, and not the job */
 };
 typedef int (*store_letter_cb)(const struct store_letter *letter, void *arg);
 

@@ -3,6 +3,7 @@
 # and no more; nobody learns from them, or waits for them, who should not. With two real users.
 
 load lib
+load receiver
 load users
 
 @test "a hook runs as the job's user, with that user's groups and limits, in the job's folder" {
@@ -17,16 +18,59 @@ load users
     is "its log" "$(stat -c '%U %a' "$BERTH_DIR/logs/$(id -u "$ALICE")/hooks.log")" "$ALICE 600"
 }
 
-@test "the settings' hooks run as the job's user too; a hook outlives neither its time nor its session" {
-    start_system --set "on_end=id -un >>/tmp/${ROOT##*/}.who" --set hook_limit_s=2
-    as "$BOB" berth submit -G 0 --wait -- true
-    wait_for_event kind=hook job=1 hook=on_end state=done
-    is "who" "$(cat "/tmp/${ROOT##*/}.who")" "$BOB"
-    rm -f "/tmp/${ROOT##*/}.who"
+@test "a hook outlives neither its time nor its session" {
+    start_system --set hook_limit_s=2
     as "$BOB" berth submit -G 0 --on-fail 'setsid sleep 1000 & setsid sleep 1000 & exit 0' --wait -- false || true
-    wait_for_event kind=hook job=2 hook=on_fail state=done
+    wait_for_event kind=hook job=1 hook=on_fail state=done
     is "what is left of it" "$(pgrep -u "$BOB" -x sleep | wc -l)" 0
-    rm -f "/tmp/${ROOT##*/}.who"
+}
+
+# The account that runs the settings' hooks when they name none.
+standard_account()
+{
+    if id berth-hook >/dev/null 2>&1; then echo berth-hook; else echo nobody; fi
+}
+
+@test "the settings' hooks run as a service account, with nothing of the job's user's" {
+    start_system --set 'on_end=id -un; pwd; umask; ulimit -n; env'
+    as "$ALICE" bash -c 'ulimit -n 321; umask 077; export http_proxy=evil BASH_ENV=evil LD_PRELOAD=
+        PATH=$HOME:$PATH berth submit -G 0 --name n --wait -- true'
+    wait_for_event kind=hook job=1 hook=on_end state=done
+    is "who, where, umask" "$(sed -n 2,4p "$BERTH_DIR/logs/hooks.log" | tr '\n' ' ')" \
+        "$(standard_account) / 0022 "
+    has_not "her limit" "$(sed -n 5p "$BERTH_DIR/logs/hooks.log")" '^321$'
+    log=$(cat "$BERTH_DIR/logs/hooks.log")
+    for line in BERTH_JOB_ID=1 BERTH_JOB_NAME=n "BERTH_USER=$ALICE" BERTH_JOB_STATE=COMPLETED \
+        "USER=$(standard_account)" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; do
+        has "environment" "$log" "^$line\$"
+    done
+    has_not "her environment" "$(grep -v ^BERTH_SUBMIT_DIR= <<<"$log")" 'evil|BASH_ENV|LD_PRELOAD|/alice'
+    is "its log" "$(stat -c '%U %a' "$BERTH_DIR/logs/hooks.log")" "root 600"
+    is "none of it in her folder" "$(ls "$BERTH_DIR/logs/$(id -u "$ALICE")")" 1.log
+}
+
+@test "the settings say which account runs their hooks, and a missing one is named" {
+    start_system --set 'on_end=id -un' --set "hook_user=$BOB"
+    as "$ALICE" berth submit -G 0 --wait -- true
+    wait_for_event kind=hook job=1 hook=on_end state=done text="$BOB"
+    berth daemon stop >/dev/null
+    start_system --set 'on_end=id -un' --set hook_user=no-such-account
+    as "$ALICE" berth submit -G 0 --wait -- true
+    wait_for_event kind=hook job=2 hook=on_end state=failed \
+        "text=there is no account 'no-such-account' on this machine"
+}
+
+@test "no job's environment redirects the settings' webhook, and its user's slow hooks do not delay it" {
+    serve 200
+    start_system --set "webhook=http://127.0.0.1:$PORT/site?token=secret"
+    as "$ALICE" mkfifo "never.$BATS_TEST_NUMBER"
+    as "$ALICE" env http_proxy=http://127.0.0.1:9 HTTP_PROXY=http://127.0.0.1:9 \
+        CURL_HOME="$USERS_HOME/alice" ALL_PROXY=http://127.0.0.1:9 \
+        berth submit -G 0 --array 0-5 --on-end "read line <never.$BATS_TEST_NUMBER" --wait -- true
+    wait_for_event kind=hook job=1 hook=webhook state=done
+    has "what came" "$(cat "$ROOT/server.out")" 'post 200 /site.*"kind":"ended"'
+    background open sh -c "trap '' PIPE; while :; do echo go >$USERS_HOME/alice/never.$BATS_TEST_NUMBER; done"
+    "$E2E/await" until "$LIMIT" "berth status --json" hooks_waiting 0
 }
 
 @test "one user's slow hooks hold up nobody else's, and are for nobody else's eyes" {

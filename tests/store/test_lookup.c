@@ -353,8 +353,8 @@ test_ids_that_a_plan_gives_out(void **state)
 static int
 on_letter(const struct store_letter *l, void *arg)
 {
-    buf_addf(arg, "%d:%u:%u:%s:%s:%s:%d ", (int)l->id, l->job, l->uid, l->kind, l->target,
-             l->event, l->tries);
+    buf_addf(arg, "%d:%u:%u:%s:%s:%s:%d%s ", (int)l->id, l->job, l->uid, l->kind, l->target,
+             l->event, l->tries, l->site ? ":site" : "");
     return l->job == 9;
 }
 
@@ -373,19 +373,19 @@ test_what_is_to_be_told(void **state)
     struct fixture *f = *state;
     struct store_letter a = {.job = 7, .uid = 1, .kind = "mail", .target = "x", .event = "{}"};
     struct store_letter b = {
-        .job = 8, .uid = 2, .kind = "on_end", .target = "y", .event = "{}"};
+        .job = 8, .uid = 2, .kind = "on_end", .target = "y", .event = "{}", .site = true};
     struct store_letter c = b;
 
     assert_outbox(f->s, 0, INT64_MAX, "");
     assert_int_equal(store_outbox_add(f->s, &a, NULL), 0);
     assert_int_equal(store_outbox_add(f->s, &b, NULL), 0);
     assert_int_equal(store_commit(f->s, NULL), 0);
-    assert_outbox(f->s, 0, INT64_MAX, "1:7:1:mail:x:{}:0 2:8:2:on_end:y:{}:0 ");
+    assert_outbox(f->s, 0, INT64_MAX, "1:7:1:mail:x:{}:0 2:8:2:on_end:y:{}:0:site ");
     assert_int_equal(store_outbox_tried(f->s, a.id, 3, NULL), 0);
     assert_int_equal(store_outbox_remove(f->s, b.id, NULL), 0);
     assert_outbox(f->s, 0, INT64_MAX, "1:7:1:mail:x:{}:3 ");
     store_rollback(f->s);
-    assert_outbox(f->s, 2, 2, "2:8:2:on_end:y:{}:0 ");
+    assert_outbox(f->s, 2, 2, "2:8:2:on_end:y:{}:0:site ");
     assert_int_equal(store_outbox_remove(f->s, b.id, NULL), 0);
     assert_int_equal(store_commit(f->s, NULL), 0);
     assert_int_equal(store_outbox_add(f->s, &c, NULL), 0);
