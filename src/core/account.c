@@ -98,6 +98,7 @@ ending_state(const struct ending *e)
         return JOB_PREEMPTED;
     case OUTCOME_NOT_STARTED:
     case OUTCOME_SETUP_FAILED:
+    case OUTCOME_EXCEEDED:
         return JOB_FAILED;
     case OUTCOME_LOST:
     case OUTCOME_NEVER_RAN: /* tried often enough; it is known why, or nobody knows */
@@ -143,6 +144,7 @@ ending_status(const struct ending *e)
     case OUTCOME_PREEMPTED:
     case OUTCOME_LOST:
     case OUTCOME_NEVER_RAN:
+    case OUTCOME_EXCEEDED:
         break;
     }
     return 1;
@@ -252,6 +254,10 @@ ending_text(const struct ending *e, struct buf *out)
         buf_adds(out, "stopped to run again");
         add_killed(e, out);
         break;
+    case OUTCOME_EXCEEDED:
+        buf_adds(out, "used more VRAM than it declared");
+        add_killed(e, out);
+        break;
     case OUTCOME_TIMEOUT:
         buf_adds(out, "time limit reached");
         add_killed(e, out);
@@ -278,6 +284,31 @@ ending_text(const struct ending *e, struct buf *out)
             buf_adds(out, "its supervisor died before the command started");
         break;
     }
+}
+
+/* "used 4.4 GiB of 4.0 GiB declared; declare --vram 5G" */
+static void
+add_excess(const struct attempt *run, struct buf *out)
+{
+    int32_t peak = attempt_peak_mib(run);
+    char used[24], declared[24], ask[24];
+    if (peak <= run->vram_mib || run->vram_mib <= 0) {
+        ending_text(&run->ending, out);
+        return;
+    }
+    buf_addf(out, "used %s of %s VRAM declared; declare --vram %s", format_mib(peak, used),
+             format_mib(run->vram_mib, declared),
+             format_ask_mib(request_vram_for_peak_mib(peak), ask));
+    add_killed(&run->ending, out);
+}
+
+void
+attempt_end_text(const struct attempt *run, struct buf *out)
+{
+    if (run->ending.outcome == OUTCOME_EXCEEDED)
+        add_excess(run, out);
+    else
+        ending_text(&run->ending, out);
 }
 
 static void
@@ -326,6 +357,6 @@ job_end_text(const struct job *job, struct buf *out)
         if (job->run && job->run->ending.outcome == OUTCOME_TIMEOUT)
             add_killed(&job->run->ending, out);
     } else if (job->run) {
-        ending_text(&job->run->ending, out);
+        attempt_end_text(job->run, out);
     }
 }

@@ -45,6 +45,7 @@ int32_t job_exit_status(const struct job *job);
 /* How an attempt ended, or why the job did, in words: "exit 3", "killed by signal 9 (KILL)",
  * "time limit of 2h00m", "CUDA out of memory: ..." Appended. */
 void ending_text(const struct ending *e, struct buf *out);
+void attempt_end_text(const struct attempt *run, struct buf *out); /* with its figures */
 void job_end_text(const struct job *job, struct buf *out);
 
 /* The state that an ending means when nothing is retried. */

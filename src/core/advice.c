@@ -232,6 +232,8 @@ for_failed(const struct job *job, const struct advice_facts *f, struct buf *out)
     const struct ending *e = &job->run->ending;
     if (e->outcome == OUTCOME_NOT_STARTED || e->outcome == OUTCOME_NEVER_RAN) {
         for_not_started(e, out);
+    } else if (e->outcome == OUTCOME_EXCEEDED) {
+        buf_adds(out, "--oom-retries 2 would have run it again with more");
     } else if (advice_is_at_ceiling(job, f)) {
         buf_adds(out, "its memory was at the card's ceiling (");
         add_of(out, attempt_peak_mib(job->run), f->card_mib);

@@ -63,6 +63,7 @@ static const char *const outcome_names[] = {
     [OUTCOME_PREEMPTED] = "preempted",
     [OUTCOME_REQUEUED] = "requeued",
     [OUTCOME_SETUP_FAILED] = "setup_failed",
+    [OUTCOME_EXCEEDED] = "exceeded",
 };
 
 /* What an event does to a job in a state. */
@@ -217,7 +218,10 @@ note_ending(struct job *job, const struct job_event *ev)
 static bool
 retry_oom(struct job *job)
 {
-    if (job->run->ending.oom != OOM_CUDA || job->oom_used >= job->req.oom_retries)
+    const struct ending *e = &job->run->ending;
+    if (e->oom != OOM_CUDA && e->outcome != OUTCOME_EXCEEDED)
+        return false;
+    if (job->oom_used >= job->req.oom_retries)
         return false;
     job->oom_used++;
     if (job->run->vram_mib > 0) {
@@ -291,8 +295,10 @@ wants_retry(struct job *job, enum requeue asked, enum job_state s, int64_t wall_
         return job->req.requeue;
     if (s == JOB_TIMEOUT)
         return retry_timeout(job);
-    if (s == JOB_OUT_OF_MEMORY && retry_oom(job))
+    if (retry_oom(job))
         return true;
+    if (job->run->ending.outcome == OUTCOME_EXCEEDED)
+        return false; /* with the same demand it would do it again, beside others */
     if (s == JOB_FAILED || s == JOB_OUT_OF_MEMORY)
         return retry_failure(job, wall_us);
     return false;

@@ -41,9 +41,10 @@ enum outcome {
     OUTCOME_REQUEUED,  /* stopped because somebody asked that it runs again */
     OUTCOME_SETUP_FAILED, /* what was to be set up ended (code or signal), so the command never
                              ran; text says what it was */
+    OUTCOME_EXCEEDED,     /* stopped because it used more VRAM than it declared */
 };
 
-#define OUTCOMES (OUTCOME_SETUP_FAILED + 1)
+#define OUTCOMES (OUTCOME_EXCEEDED + 1)
 
 enum oom_kind { OOM_NONE, OOM_CUDA, OOM_HOST };
 

@@ -180,8 +180,9 @@ event_requeued(struct daemon *d, const struct job *job, int32_t vram_mib_old)
 {
     const struct attempt *run = job->run;
     auto_buf struct buf text = BUF_INIT;
-    ending_text(&run->ending, &text);
-    bool oom = run->ending.oom == OOM_CUDA && vram_mib_old != job->req.demand.vram_mib;
+    attempt_end_text(run, &text);
+    bool oom = (run->ending.oom == OOM_CUDA || run->ending.outcome == OUTCOME_EXCEEDED) &&
+               vram_mib_old != job->req.demand.vram_mib;
     struct jsonw *w = turn_event(d, "requeued", job);
     write_vram(w, "vram_mib_old", vram_mib_old);
     write_vram(w, "vram_mib", job->req.demand.vram_mib);

@@ -385,7 +385,7 @@ write_attempt(struct jsonw *w, const struct attempt *a)
     jsonw_int_or_null(w, e->signal, e->signal > 0);
     events_write_peaks(w, a);
     if (over)
-        ending_text(e, &text);
+        attempt_end_text(a, &text);
     jsonw_kstr(w, "text", text.len ? buf_str(&text) : NULL);
     jsonw_end_object(w);
 }

@@ -83,6 +83,7 @@ enum report_cause {
     CAUSE_DEPENDENCY,
     CAUSE_INFEASIBLE,
     CAUSE_PREEMPTED,
+    CAUSE_EXCEEDED,
 };
 
 struct report_failure {

@@ -187,6 +187,7 @@ cause_name(enum report_cause cause)
         [CAUSE_DEPENDENCY] = "dependency",
         [CAUSE_INFEASIBLE] = "infeasible",
         [CAUSE_PREEMPTED] = "preempted",
+        [CAUSE_EXCEEDED] = "exceeded",
     };
     return names[cause];
 }
@@ -206,6 +207,7 @@ add_cause_text(const struct report_failure *f, struct buf *out)
         [CAUSE_DEPENDENCY] = "what it waited for ended otherwise",
         [CAUSE_INFEASIBLE] = "could never start on this machine",
         [CAUSE_PREEMPTED] = "made way for a job of higher priority",
+        [CAUSE_EXCEEDED] = "used more VRAM than declared",
     };
     const char *name = f->cause == CAUSE_SIGNAL ? sigabbrev_np(f->number) : NULL;
     buf_adds(out, words[f->cause]);

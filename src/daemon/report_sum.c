@@ -138,6 +138,8 @@ cause_of(const struct store_ended *x, int32_t *number)
         *number = x->signal;
         return CAUSE_SIGNAL;
     }
+    if (x->outcome == OUTCOME_EXCEEDED)
+        return CAUSE_EXCEEDED;
     if (x->outcome != OUTCOME_EXITED)
         return CAUSE_NOT_STARTED;
     *number = x->code;

@@ -169,7 +169,7 @@ on_excess(void *arg, const struct ledger_excess *x)
     jsonw_kint(w, "declared_mib", x->declared_mib);
     turn_event_end(d);
     if (d->config.on_exceed == ON_EXCEED_KILL)
-        jobs_cancel(d, job, "its own excess of VRAM");
+        watch_exceeded(d, job);
 }
 
 /* Copies what the ledger has measured into the attempt. A peak that grew by a sixteenth is

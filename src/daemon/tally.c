@@ -113,7 +113,7 @@ tally_load(struct daemon *d, struct err *e)
 static enum again
 again_of(const struct ending *e)
 {
-    if (e->oom == OOM_CUDA)
+    if (e->oom == OOM_CUDA || e->outcome == OUTCOME_EXCEEDED)
         return AGAIN_OOM;
     if (e->outcome == OUTCOME_TIMEOUT)
         return AGAIN_TIMEOUT;

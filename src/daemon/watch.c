@@ -167,6 +167,14 @@ watch_preempt(struct daemon *d, const struct job *job)
 }
 
 void
+watch_exceeded(struct daemon *d, const struct job *job)
+{
+    struct watch *x = find(d->watcher, job->id);
+    if (x)
+        watch_say_stop(x, job, "exceed", NULL);
+}
+
+void
 watch_requeue(struct daemon *d, const struct job *job, const char *by)
 {
     struct watch *x = find(d->watcher, job->id);

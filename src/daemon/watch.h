@@ -31,6 +31,9 @@ void watch_cancel(struct daemon *d, const struct job *job);
 /* The same for one that is to run again: it makes way, or somebody (by) asked for that. Said
  * again while job->requeue_asked; a cancel that comes later beats it. */
 void watch_preempt(struct daemon *d, const struct job *job);
+/* It used more than it declared and may not. Nothing remembers that it was said: while the job
+ * runs on, the next sample says it again. */
+void watch_exceeded(struct daemon *d, const struct job *job);
 void watch_requeue(struct daemon *d, const struct job *job, const char *by);
 
 /* Sends the signal to its processes. False: its supervisor cannot be reached now. */

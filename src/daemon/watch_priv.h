@@ -44,7 +44,7 @@ struct watcher {
 
 /* The job of a watch, if that attempt is still its current one. */
 struct job *watch_job_of(const struct watcher *w, const struct watch *x);
-/* Asks for its end. why: NULL (it is not wanted), "preempt" or "requeue". */
+/* Asks for its end. why: NULL (it is not wanted), "preempt", "requeue" or "exceed". */
 void watch_say_stop(struct watch *x, const struct job *job, const char *why, const char *by);
 
 void watch_hear(struct watcher *w, struct watch *x, const char *line, size_t len);

@@ -53,6 +53,7 @@ on_cancel(void *ctx, const char *why, const char *by, int64_t grace_ms)
     struct shepherd *a = ctx;
     enum cause cause = strcmp(why, "preempt") == 0   ? CAUSE_PREEMPT
                        : strcmp(why, "requeue") == 0 ? CAUSE_REQUEUE
+                       : strcmp(why, "exceed") == 0  ? CAUSE_EXCEED
                                                      : CAUSE_CANCEL;
     stop_because(a, cause, by, grace_ms >= 0 ? grace_ms : a->spec.grace_ms);
 }

@@ -16,7 +16,8 @@ struct err;
 
 struct ctl_handler {
     void (*greet)(void *ctx, struct buf *out); /* appends what a new connection hears first */
-    /* why: "" (it is not wanted any more), "preempt" or "requeue"; grace -1: the spec's own */
+    /* why: "" (it is not wanted any more), "preempt", "requeue" or "exceed"; grace -1: the
+     * spec's own */
     void (*cancel)(void *ctx, const char *why, const char *by, int64_t grace_ms);
     void (*signal)(void *ctx, int sig); /* 1..64 */
     void (*recorded)(void *ctx);

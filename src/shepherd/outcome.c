@@ -70,6 +70,10 @@ fill_cause(const struct facts *f, struct exitrec *r)
                  how);
         memcpy(r->by, f->by, sizeof r->by);
         return;
+    case CAUSE_EXCEED:
+        en->outcome = OUTCOME_EXCEEDED;
+        set_text(en, "used more VRAM than it declared%s", how);
+        return;
     case CAUSE_SHUTDOWN:
         set_text(en, "its supervisor was told to stop (TERM from %s)%s", f->by, how);
         break;

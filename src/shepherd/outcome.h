@@ -19,6 +19,7 @@ enum cause {
     CAUSE_CANCEL,
     CAUSE_PREEMPT,
     CAUSE_REQUEUE,
+    CAUSE_EXCEED,
     CAUSE_SHUTDOWN,
 };
 

@@ -28,6 +28,7 @@ static const struct {
     {OUTCOME_TIMEOUT, "timeout"},         {OUTCOME_CANCELLED, "cancelled"},
     {OUTCOME_PREEMPTED, "preempted"},     {OUTCOME_REQUEUED, "requeued"},
     {OUTCOME_NOT_STARTED, "not_started"}, {OUTCOME_SETUP_FAILED, "setup_failed"},
+    {OUTCOME_EXCEEDED, "exceeded"},
 };
 
 static const char *const OOMS[] = {

@@ -143,3 +143,25 @@ with_settings()
     is status "$status" 124
     has ending "$(job_field 4 text)" 'killed after its grace'
 }
+
+@test "on_exceed: kill ends the job as FAILED, with what it used and what to declare" {
+    with_settings on_exceed kill
+    berth submit --vram 8000 -- berth simjob --vram 12000 --ramp 0 --hold 60
+    try berth wait 1
+    is status "$status" 1
+    is state "$(job_field 1 state)" FAILED
+    is text "$(job_field 1 text)" 'used 11.7 GiB of 7.8 GiB VRAM declared; declare --vram 12.9G'
+    is attempt "$(job_field 1 attempts.0.outcome)" exceeded
+    has report "$(berth report)" 'used more VRAM than declared'
+}
+
+@test "on_exceed: kill runs a job with oom-retries again with more" {
+    with_settings on_exceed kill
+    berth submit --vram 8000 --oom-retries 1 --retries 3 -- berth simjob --vram 9600 --ramp 0 --hold 0.5
+    try berth wait 1
+    is status "$status" 0
+    is attempts "$(job_field 1 attempts.1.vram_mib)" 12000
+    local requeued
+    requeued=$(wait_for_event kind=requeued job=1)
+    is 'raised to' "$(json vram_mib <<<"$requeued")" 12000
+}
