@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/parse.h"
+#include "base/request.h"
 #include "cli/answer.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
@@ -33,8 +34,8 @@ static const struct opt options[] = {
 static const struct page page = {
     .usage = "berth logs SEL [-f]",
     .about =
-        "What a job has written, standard output and error together. All attempts of a job\n"
-        "write to one file, one after the other.",
+        "Show what jobs have written, standard output and error together. All attempts of a\n"
+        "job write to one file, one after the other. An array means all its tasks.",
     .options = options,
 };
 
@@ -151,6 +152,62 @@ show_whole(const json_t *job, int64_t tail)
     return textfile_copy(&f, &e) < 0 ? cli_fail(&e) : cli_output_status();
 }
 
+static void
+add_head(struct buf *out, const json_t *job, bool gap)
+{
+    buf_addf(out, "%s==> job ", gap ? "\n" : "");
+    answer_add_id(out, job);
+    buf_adds(out, " <==\n");
+}
+
+static bool
+is_array(const json_t *job)
+{
+    return json_is_object(json_object_get(job, "array"));
+}
+
+/* Puts the tasks of this array that have been started into *out. */
+static int
+add_tasks(struct client *c, const json_t *array, json_t *out, struct err *e)
+{
+    auto_json json_t *result = NULL;
+    json_t *task, *params;
+    size_t i, before = json_array_size(out);
+
+    params = json_pack(
+        "{s:[o],s:b}", "select",
+        json_sprintf("%lld_[0-%d]", (long long)answer_int(array, "id", 0), ARRAY_MAX - 1),
+        "all", 1);
+    if (client_call(c, "jobs", params, &result, e) < 0)
+        return -1;
+    json_array_foreach(json_object_get(result, "jobs"), i, task)
+    {
+        if (!is_array(task))
+            json_array_append(out, task);
+    }
+    if (json_array_size(out) == before)
+        cli_say("no task of array %lld has started yet", (long long)answer_int(array, "id", 0));
+    return 0;
+}
+
+/* The jobs that have logs: an array stands for its tasks. The caller's; NULL: e. */
+static json_t *
+with_tasks(struct client *c, const json_t *jobs, struct err *e)
+{
+    auto_json json_t *out = json_array();
+    json_t *job;
+    size_t i;
+
+    json_array_foreach(jobs, i, job)
+    {
+        if (!is_array(job))
+            json_array_append(out, job);
+        else if (add_tasks(c, job, out, e) < 0)
+            return NULL;
+    }
+    return json_incref(out);
+}
+
 static int
 show_all(const json_t *jobs, int64_t tail, bool path_only)
 {
@@ -166,8 +223,7 @@ show_all(const json_t *jobs, int64_t tail, bool path_only)
         if (path_only)
             buf_addf(&head, "%s\n", answer_str(job, "log"));
         else if (json_array_size(jobs) > 1)
-            buf_addf(&head, "%s==> job %lld <==\n", i ? "\n" : "",
-                     (long long)answer_int(job, "id", 0));
+            add_head(&head, job, i > 0);
         cli_put(&head);
         if (!path_only)
             status = show_whole(job, tail);
@@ -216,9 +272,16 @@ cmd_logs(struct cli *cli, int argc, char **argv)
     if (!c || client_call(c, "jobs", params, &result, &e) < 0)
         return cli_fail(&e);
     jobs = json_object_get(result, "jobs");
-    if (!follow || path_only)
-        return show_all(jobs, tail, path_only);
+    if (!follow || path_only) {
+        auto_json json_t *logs = with_tasks(c, jobs, &e);
+
+        return logs ? show_all(logs, tail, path_only) : cli_fail(&e);
+    }
     if (json_array_size(jobs) != 1)
         return cli_usage("-f follows one job; that selects %zu", json_array_size(jobs));
+    if (is_array(json_array_get(jobs, 0)))
+        return cli_usage("-f follows one job, and %lld is an array; write %lld_0 for one task",
+                         (long long)answer_int(json_array_get(jobs, 0), "id", 0),
+                         (long long)answer_int(json_array_get(jobs, 0), "id", 0));
     return show_following(c, json_array_get(jobs, 0), tail);
 }

@@ -216,6 +216,28 @@ assert most == 2, most'
     is status "$(job_field 1 exit_status)" 130
 }
 
+@test "logs of an array are those of its tasks, each with its name" {
+    start_daemon 1
+    berth submit --gpus 0 --array 1-3 -W -- sh -c 'echo said by $BERTH_ARRAY_TASK_ID'
+    is output "$(berth logs 1)" "==> job 1_1 <==
+said by 1
+
+==> job 1_2 <==
+said by 2
+
+==> job 1_3 <==
+said by 3"
+    is paths "$(berth logs 1 --path | wc -l)" 3
+    is 'of one task' "$(berth logs 1_2)" 'said by 2'
+    try berth logs -f 1
+    is status "$status" 2
+    has words "$err" '1 is an array; write 1_0 for one task'
+    berth submit --hold --array 0-9 -- true
+    try berth logs 5
+    is 'status of one that waits' "$status" 0
+    has words "$err" 'no task of array 5 has started yet'
+}
+
 @test "what is done to tasks is told by the names that people gave" {
     start_daemon 1
     berth submit --array 0-30 -- sh -c "$AT_GATE"
