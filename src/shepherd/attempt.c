@@ -330,7 +330,7 @@ start(struct shepherd *a)
     command_start(&a->spec, FD_LOCK, a->facts.cgroup_fd, a->facts.v1_fds, a->attach,
                   &a->command);
     umask(077);
-    (void)chdir("/"); /* keep no file system busy */
+    (void)!chdir("/"); /* keep no file system busy */
     if (a->command.pid > 0)
         begin_running(a);
     else

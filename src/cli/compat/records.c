@@ -96,7 +96,7 @@ replace(const char *path, const void *bytes, size_t n, bool sync, const struct s
     if (there && (st.st_uid != geteuid() || st.st_gid != getegid()))
         (void)!fchownat(dir, name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW);
     if (there && st.st_mode & bits & 0777) /* the umask has taken these from the new one */
-        (void)fchmodat(dir, name, st.st_mode & 07777, 0);
+        (void)!fchmodat(dir, name, st.st_mode & 07777, 0);
     return 0;
 }
 

@@ -104,7 +104,7 @@ joblog_link(const struct sched_run *j)
                                                                          : "nohash",
                          j->gpus, buf_str(&stamp));
     }
-    (void)symlink(log, name);
+    (void)!symlink(log, name);
 }
 
 /* Bytes of one stream, a prefix at the beginning of each line. */

@@ -1,0 +1,124 @@
+#!/usr/bin/env bats
+# The installed programs are hardened as Debian's OpenSSH is: read with readelf, so that a flag
+# that a compiler or a build option drops is noticed. Every ELF file below bin and libexec counts.
+
+load lib
+
+# One path a line.
+installed_programs()
+{
+    local bin file
+    bin=$(dirname "$(command -v berth)")
+    for file in "$bin"/* "$bin"/../libexec/berth/*; do
+        if readelf -h "$file" >/dev/null 2>&1; then printf '%s\n' "$file"; fi
+    done
+}
+
+# Runs `CHECK PROGRAM` for each installed program and names those for which it fails.
+each_program()
+{
+    local program bad= n=0
+    while read -r program; do
+        n=$((n + 1))
+        "$1" "$program" || bad+=" ${program##*/}"
+    done < <(installed_programs)
+    [ "$n" -ge 6 ] || fail_with "only $n programs are installed"
+    [ -z "$bad" ] || fail_with "$1: not so for$bad"
+}
+
+# Symbols of the program; a stripped one has only those that it takes from libraries.
+symbols()
+{
+    readelf -W --syms --dyn-syms "$1" | awk '{ print $8 }'
+}
+
+is_position_independent()
+{
+    readelf -Wh "$1" | grep -q 'Type: *DYN' && readelf -Wd "$1" | grep -q 'FLAGS_1.*PIE'
+}
+
+# The table of addresses is resolved at the start and read-only from then on.
+binds_now_and_seals()
+{
+    readelf -Wl "$1" | grep -q GNU_RELRO && readelf -Wd "$1" | grep -q 'FLAGS_1.*NOW'
+}
+
+has_no_writable_code()
+{
+    readelf -Wl "$1" | grep -q 'GNU_STACK.* RW ' && ! readelf -Wl "$1" | grep -E '^ +[A-Z_]+ ' | grep -q 'RWE' &&
+        ! readelf -Wd "$1" | grep -q TEXTREL
+}
+
+# A path to search for libraries that the build left behind could be somebody else's folder.
+has_no_search_path()
+{
+    ! readelf -Wd "$1" | grep -qE 'RPATH|RUNPATH'
+}
+
+# err_set, which all of them have, keeps a list of arguments on its stack. That libc or an archive
+# checks its own says nothing of our functions.
+checks_its_stack()
+{
+    if ! symbols "$1" | grep -qx err_set; then # stripped
+        symbols "$1" | grep -q '^__stack_chk_fail'
+        return
+    fi
+    objdump -d --no-show-raw-insn "$1" |
+        awk '/^[0-9a-f]+ <.*>:$/ { on = /<err_set(\.cold)?>/ } on' | grep -q __stack_chk_fail
+}
+
+# The wholly static one has these functions from libc in any case; it is built with the others' flags.
+is_fortified()
+{
+    symbols "$1" | grep -qE '^__[a-z]+_chk(@|$)'
+}
+
+# Functions of ours begin with an instruction that says that they may be jumped to. The note that
+# turns the check on is there only where the libraries' archives have been built so, too.
+marks_where_to_jump()
+{
+    local main
+    main=$(readelf -W --syms "$1" | awk '$8 == "main" { print $2 }')
+    # Stripped: then of all functions, many.
+    if [ -z "$main" ]; then
+        [ "$(objdump -d "$1" | grep -c endbr64)" -ge 20 ]
+        return
+    fi
+    objdump -d --start-address="0x$main" --stop-address="$((0x$main + 4))" "$1" | grep -q endbr64
+}
+
+is_sanitized()
+{
+    symbols "$(command -v berth)" | grep -q '^__asan_init'
+}
+
+@test "every program is loaded at a random address" {
+    each_program is_position_independent
+}
+
+@test "every program binds its symbols at once and seals the table" {
+    each_program binds_now_and_seals
+}
+
+@test "no program has memory that is writable and executable, nor a path to look for libraries" {
+    each_program has_no_writable_code
+    each_program has_no_search_path
+}
+
+@test "every program checks its stack" {
+    each_program checks_its_stack
+}
+
+@test "every program checks the lengths that the compiler knows" {
+    # Sanitizers look at every access, and do not see those that these functions make.
+    if is_sanitized; then skip "a build with sanitizers"; fi
+    each_program is_fortified
+}
+
+@test "every program marks where it may be jumped to" {
+    case $(uname -m) in
+    x86_64) ;;
+    *) skip "not on this machine" ;;
+    esac
+    each_program marks_where_to_jump
+}
