@@ -17,6 +17,20 @@ in_browser()
         elsewhere "$url" restart "$url" "berth daemon stop" "berth daemon start --sim 2"
 }
 
+@test "what holds the cards, gaps in a curve, a paused card, arrays, a job that is not there" {
+    start_daemon 2
+    berth submit --vram 4G -- berth simjob --vram 3072 --ramp 0 --hold 600
+    wait_for_event kind=usage job=1
+    berth cancel 1
+    wait_for_event kind=ended job=1
+    berth submit --vram 20G -- sleep 600
+    berth submit --vram 20G -- sleep 600
+    berth submit --gpus 2 -- true
+    berth submit --gpus 0 --hold --array 0-9 -- true
+    start_web
+    in_browser details "$url" 4
+}
+
 @test "a job's page, history and report; what others wrote stays text" {
     local escape=$'\e'
     start_daemon 1

@@ -6,6 +6,7 @@ these one behind the other:
     pages URL JOB         a job's page, the history, the report; a hostile command
     elsewhere URL         another site's page gets nothing
     restart URL CMD CMD   the daemon goes and comes back under an open page
+    details URL JOB       a job that waits for others, a card that is paused, a page of no job
     login URL TOKEN       the form, and what a session then opens
 """
 import http.server
@@ -111,6 +112,36 @@ def pages(browser, url, job):
     page.until("[...document.querySelectorAll('#history .chip')].every((c) => c.textContent === 'failed') && document.querySelector('#history tbody tr')")
 
 
+PATH = """import("/assets/plot.js").then((m) => m.path(%s, (x) => x / 1e6, (y) => y))"""
+
+
+def details(browser, url, job):
+    page = browser.open(f"{url}jobs/{job}")
+    page.until("document.querySelector('#why')")
+    why = page.text("#why")
+    insist(f"who holds the cards: {why}", "2 when jobs 3 and 2 end" in why and "http" not in why)
+    links = page.value("[...document.querySelectorAll('#why a')].map((a) => a.getAttribute('href')).join()")
+    insist(f"a link to each: {links}", links == "/jobs/3,/jobs/2")
+    # A daemon that was down for ten minutes, between samples every two seconds.
+    times = [0, 2, 4, 6, 606, 608, 610]
+    drawn = page.value(PATH % [[t * 1000000, 5] for t in times])
+    insist(f"no line where nothing was measured: {drawn}", drawn.count("M") == 2)
+    drawn = page.value(PATH % [[t * 600000000, 5] for t in range(6)])
+    insist(f"one line where samples are rare: {drawn}", drawn.count("M") == 1)
+    subprocess.run(["berth", "pause", "0"], check=True, stdout=subprocess.DEVNULL)
+    page = browser.open(url)
+    page.until("document.querySelector('#waiting tbody tr')")
+    title = " ".join(page.text("section[aria-label=Waiting] h2").split())
+    insist(f"an array counts as its tasks: {title}", title.replace(" ", "") == "Waiting11")
+    card = page.text(".card[data-gpu='0'] .figures")
+    insist(f"a paused card has nothing to give: {card}", "no new work" in card and "free" not in card)
+    insist("a cancelled job keeps its peak", "peak 3.0 GiB" in page.text("#ended tbody"))
+    page = browser.open(url + "jobs/999")
+    page.until("document.querySelector('#live').textContent === 'live'")
+    text = page.text("body")
+    insist(f"the error once: {text}", text.count("there is no job 999") == 1)
+
+
 class Silent(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200)
@@ -168,7 +199,7 @@ def login(browser, url, token):
     page.until("document.querySelector('input[name=token]')")
 
 
-LOOKS = {look: 1, live: 2, pages: 2, elsewhere: 1, restart: 3, login: 2}
+LOOKS = {look: 1, live: 2, pages: 2, details: 2, elsewhere: 1, restart: 3, login: 2}
 
 
 def main():

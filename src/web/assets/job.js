@@ -90,14 +90,19 @@ function facts(job, why) {
 
 // -------------------------------------------------------------------- parts
 
+// "job 3", "jobs 2 and 1": each number leads to its job.
+function linked(text) {
+    return text.split(/(\bjobs? \d+(?:(?:, | and )\d+)*)/).map((part, i) => i % 2 === 0 ? part
+        : part.split(/(\d+)/).map((piece, k) => k % 2 ? el("a", {href: "/jobs/" + piece}, piece) : piece));
+}
+
 function sentence(job, why) {
     const text = (why && why.text) || job.explain;
     if (!text) return null;
     const tone = ["FAILED", "OUT_OF_MEMORY", "LOST", "INFEASIBLE"].includes(job.state) ? "bad"
         : job.state === "TIMEOUT" || job.state === "PREEMPTED" ? "warn" : "note";
-    const holders = (why && why.held_by) || [];
     return el("p.problem." + tone, {id: "why"}, el("b", null, job.state === "PENDING" ? "Why it waits: " : isOver(job) ? "How it ended: " : "Now: "),
-        safe(text), holders.length ? [" Held by ", holders.map((h, i) => [i ? ", " : "", el("a", {href: "/jobs/" + h}, "job " + h)]), "."] : null,
+        linked(safe(text)),
         why && why.help ? el("span", null, el("br"), "Would help: ", safe(why.help)) : null);
 }
 

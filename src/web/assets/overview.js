@@ -180,7 +180,7 @@ function gpuCard(gpu, jobs) {
         vramBar(gpu, holds),
         el("p.figures", null,
             el("span", null, el("b", null, gib(gpu.used_mib)), ` of ${gib(gpu.total_mib)} GiB used`),
-            el("span.dim", null, `${gib(gpu.free_mib)} to give`)),
+            el("span.dim", null, gpu.state === "up" ? `${gib(gpu.free_mib)} GiB free` : "no new work")),
         el("p.figures.dim", null,
             el("span", null, "load ", el("b", null, known(gpu.util) ? gpu.util + " %" : "n/a")),
             el("span", null, known(gpu.temperature_c) ? gpu.temperature_c + " \u00b0C" : "")),
@@ -253,7 +253,8 @@ function endedRow(job) {
         cell("State", null, chip(job.state)),
         cell("Job", "wide", what(job)),
         cell("User", null, job.user),
-        cell("How", "why", job.state === "COMPLETED" ? el("span.dim", null, known(most) ? "peak " + mib(most) : "") : safe(job.explain || "")),
+        cell("How", "why", job.state === "COMPLETED" ? null : safe(job.explain || ""),
+            known(most) ? el("span.dim", null, (job.state === "COMPLETED" ? "peak " : ", peak ") + mib(most)) : null),
         cell("Ran", "num", known(job.run_ms) ? duration(job.run_ms) : "-"),
         cell("Ended", "num", job.ended ? el("time", {datetime: job.ended.rfc3339, title: clock(job.ended.unix)}, ago(job.ended.unix)) : "-"));
 }
@@ -316,9 +317,11 @@ function drawQueue() {
     const active = data.queue.filter(isActive), waiting = data.queue.filter((job) => !isActive(job));
     const place = new Map(waiting.map((job, i) => [job.id, i + 1]));
     const shownActive = active.filter(matches), shownWaiting = waiting.filter(matches);
+    // An array is one row, and as many jobs as it has tasks that wait.
     const nWaiting = Math.max(waiting.length, counts.PENDING + counts.HELD);
+    const all = !filter && data.queue.length < limit;
     title(parts.runningTitle, "Running", active.length, shownActive.length);
-    title(parts.waitingTitle, "Waiting", nWaiting, shownWaiting.length);
+    title(parts.waitingTitle, "Waiting", nWaiting, all ? nWaiting : shownWaiting.length);
     fill("running", shownActive.map(runningRow), filter ? "No running job matches." : "Nothing runs.");
     fill("waiting", shownWaiting.map((job) => waitingRow(job, place.get(job.id))),
         filter ? "No waiting job matches." : "Nobody waits.");

@@ -11,7 +11,7 @@ export function el(what, attributes, ...children) {
     for (const [key, value] of Object.entries(attributes || {}))
         if (value !== null && value !== undefined && value !== false)
             node.setAttribute(key, value === true ? "" : value);
-    for (const child of children.flat(2))
+    for (const child of children.flat(Infinity))
         if (child !== null && child !== undefined && child !== false && child !== "")
             node.append(child);
     return node;
@@ -231,6 +231,7 @@ export function banner(text) {
 export function follow(refresh) {
     const first = firstData();
     let running = false, again = false, stale = false;
+    const said = first?.error?.message; // on the page itself
     let gone = first?.error?.kind === "unreachable";
     if (gone) showLive("off", "no daemon");
 
@@ -252,7 +253,7 @@ export function follow(refresh) {
         } catch (e) {
             gone = e.kind === "unreachable";
             if (gone) showLive("off", "no daemon");
-            banner(e instanceof TypeError ? "berth-web does not answer. This is as it was before."
+            banner(e.message === said ? null : e instanceof TypeError ? "berth-web does not answer. This is as it was before."
                 : e.message + ". This is as it was before.");
         }
         running = false;

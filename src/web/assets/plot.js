@@ -4,15 +4,24 @@ import {svg, mib, clock, duration} from "./page.js";
 
 const known = (v) => v !== null && v !== undefined;
 
+// Without samples for that long, nothing is known: at least a minute, and three times what lies
+// between most samples, which depends on the span and on what the machine does.
+function longestStep(points) {
+    const steps = points.slice(1).map((p, i) => p[0] - points[i][0]).sort((a, b) => a - b);
+    return Math.max(60e6, 3 * (steps[steps.length >> 1] || 0));
+}
+
 // Points as path; a gap where a value is not known. close: down to the bottom, to be filled.
-function path(points, x, y, bottom) {
-    let text = "", open = null, last = null;
+export function path(points, x, y, bottom) {
+    const limit = longestStep(points);
+    let text = "", open = null, last = null, before = null;
     for (const p of points) {
-        if (!known(p[1])) {
-            if (bottom !== undefined && open !== null) text += `L${last} ${bottom}L${open} ${bottom}Z`;
+        if (open !== null && (!known(p[1]) || p[0] - before > limit)) {
+            if (bottom !== undefined) text += `L${last} ${bottom}L${open} ${bottom}Z`;
             open = null;
-            continue;
         }
+        if (!known(p[1])) continue;
+        before = p[0];
         const at = x(p[0]).toFixed(1);
         text += (open === null ? "M" : "L") + at + " " + y(p[1]).toFixed(1);
         if (open === null) open = at;
