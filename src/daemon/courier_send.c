@@ -18,6 +18,7 @@
 #include "daemon/courier_priv.h"
 #include "daemon/daemon.h"
 #include "daemon/environ.h"
+#include "daemon/launch.h"
 #include "daemon/nursery.h"
 #include "daemon/turn.h"
 #include "store/store.h"
@@ -82,6 +83,7 @@ write_place_of_job(const struct daemon *d, const struct job *job, struct jsonw *
     if (d->places.system) {
         jsonw_kint(w, "uid", job->uid);
         jsonw_kstr(w, "user", job->user);
+        launch_add_account_rules(d, w);
     }
 }
 

@@ -237,6 +237,15 @@ write_attach(const struct daemon *d, const struct job *job, struct jsonw *w, str
     return 0;
 }
 
+void
+launch_add_account_rules(const struct daemon *d, struct jsonw *w)
+{
+    if (d->config.pam_service[0])
+        jsonw_kstr(w, "pam", d->config.pam_service);
+    if (d->config.locked_accounts == LOCKED_RUN)
+        jsonw_kbool(w, "locked_runs", true);
+}
+
 static int
 write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
 {
@@ -259,6 +268,7 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     if (d->places.system) {
         jsonw_kint(&w, "uid", job->uid);
         jsonw_kstr(&w, "user", job->user);
+        launch_add_account_rules(d, &w);
     }
     if (job->req.login)
         jsonw_kbool(&w, "login", true);

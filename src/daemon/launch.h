@@ -10,12 +10,17 @@ struct buf;
 struct daemon;
 struct err;
 struct job;
+struct jsonw;
 
 /* Never fails towards its caller: an attempt that cannot be launched ends as NOT_STARTED
  * with the reason, like one whose command cannot be executed. */
 bool launch_trouble_passes(int errnum); /* the machine's and not the job's */
 
 void launch_attempt(struct daemon *d, struct job *job);
+
+/* By which rules the account is judged before a process becomes its user (shepherd/account.h):
+ * members of the object that is being written. */
+void launch_add_account_rules(const struct daemon *d, struct jsonw *w);
 
 /* Starts the sweeper of an attempt whose shepherd has died: it waits for the lock, kills
  * what the attempt left behind and leaves. Returns a descriptor that reads end-of-file when

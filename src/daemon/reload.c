@@ -21,7 +21,7 @@ static const char *const live[] = {
     "log_level", "log_format",        "log_max_mib", "log_keep",       "on_start",
     "on_end",    "on_fail",           "webhook",     "hook_limit_s",   "sendmail",
     "grace_ms",  "private",           "time_max_s",  "time_default_s", "env_setup",
-    "conda",     "job_max_processes", "hook_user",
+    "conda",     "job_max_processes", "hook_user",   "pam_service",    "locked_accounts",
 };
 
 /* Those from which rules_take makes what the planner goes by. */

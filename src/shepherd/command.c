@@ -286,14 +286,16 @@ command_start(const struct spec *spec, int lock_fd, int cgroup_fd, const int *v1
     if ((spec->uid >= 0 ? identity_open(spec, &id, out) : enter_and_open(spec, out)) < 0)
         return;
     note_log_length(out);
-    if (spec->rlimits && rlimits_parse(spec->rlimits, &rlimits, &e) < 0) {
+    bool bounded = spec->rlimits != NULL;
+    if ((spec->rlimits && rlimits_parse(spec->rlimits, &rlimits, &e) < 0) ||
+        identity_bound(&id, &rlimits, &bounded, &e) < 0) {
         fail(out, EINVAL, "%s", e.text);
         return;
     }
     if (open_ends(spec, console, &ends, out) < 0)
         return;
     const struct last_steps last = {.identity = spec->uid >= 0 ? &id : NULL,
-                                    .rlimits = spec->rlimits ? &rlimits : NULL,
+                                    .rlimits = bounded ? &rlimits : NULL,
                                     .v1_fds = v1_fds,
                                     .lock_fd = lock_fd,
                                     .pty = console && console->pty,

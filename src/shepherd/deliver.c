@@ -92,7 +92,9 @@ become_ready_as(struct delivery *d, struct err *e)
                         .cwd = d->order.cwd,
                         .umask = (mode_t)d->order.umask,
                         .log = d->order.log,
-                        .log_mkdir = d->order.log_mkdir};
+                        .log_mkdir = d->order.log_mkdir,
+                        .pam = d->order.pam,
+                        .locked_runs = d->order.locked_runs};
     struct command out = {.log_fd = -1};
     int rc = identity_open(&spec, &d->identity, &out);
 
@@ -104,7 +106,9 @@ become_ready_as(struct delivery *d, struct err *e)
     }
     d->log_fd = out.log_fd;
     keep_regular_log(d);
-    return rc < 0 ? err_set(e, ERR_FAILED, "%s", out.text) : 0;
+    if (rc < 0)
+        return err_set(e, ERR_FAILED, "%s", out.text);
+    return identity_bound(&d->identity, &d->rlimits, &d->has_rlimits, e);
 }
 
 /* The account of the settings' hooks; the log stays root's. */

@@ -27,6 +27,7 @@
 #include "shepherd/spec.h"
 #include "shepherd/user.h"
 #include "sys/keyring.h"
+#include "sys/rlimits.h"
 #include "sys/spawn.h"
 
 #define PATIENCE_MS 30000 /* a directory or file server that takes longer is away */
@@ -60,6 +61,8 @@ struct question {
     const char *name, *cwd, *log;
     mode_t umask;
     bool log_is_ours, read_log;
+    const char *pam; /* NULL: not asked */
+    bool locked_runs;
 };
 
 static int
@@ -80,6 +83,10 @@ send_question(int fd, const struct question *ask)
     buf_add(&q, ask->name ? ask->name : "", ask->name ? strlen(ask->name) + 1 : 1);
     buf_add(&q, ask->cwd, strlen(ask->cwd) + 1);
     buf_add(&q, ask->log, strlen(ask->log) + 1);
+    buf_adds(&q, ask->pam ? ask->pam : "");
+    buf_addc(&q, '\0');
+    buf_adds(&q, ask->locked_runs ? "run" : "wait");
+    buf_addc(&q, '\0');
     if (q.len > USER_MESSAGE_MAX) {
         errno = ENAMETOOLONG;
         return -1;
@@ -169,13 +176,13 @@ read_groups(const char *list, struct identity *id)
     return 0;
 }
 
-/* USER_YES name home shell uid gid groups, or USER_NO errno words. */
+/* USER_YES name home shell uid gid groups limits, or USER_NO errno words. */
 static int
 read_answer(const char *at, const char *end, struct identity *id, struct command *out)
 {
-    const char *verdict = next_string(&at, end), *fields[6] = {NULL};
+    const char *verdict = next_string(&at, end), *fields[7] = {NULL};
     int64_t n, uid;
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         fields[i] = next_string(&at, end);
     if (verdict && strcmp(verdict, USER_NO) == 0 && fields[1]) {
         if (parse_int(fields[0], 0, 4096, &n, NULL) == 0)
@@ -183,7 +190,7 @@ read_answer(const char *at, const char *end, struct identity *id, struct command
         snprintf(out->text, sizeof out->text, "%s", fields[1]);
         return -1;
     }
-    if (!verdict || strcmp(verdict, USER_YES) != 0 || !fields[5] ||
+    if (!verdict || strcmp(verdict, USER_YES) != 0 || !fields[6] ||
         parse_int(fields[3], 0, UINT32_MAX - 1, &uid, NULL) ||
         parse_int(fields[4], 0, UINT32_MAX - 1, &n, NULL) || read_groups(fields[5], id)) {
         snprintf(out->text, sizeof out->text, "berth-user gave an answer that makes no sense");
@@ -192,6 +199,7 @@ read_answer(const char *at, const char *end, struct identity *id, struct command
     id->name = fields[0];
     id->home = fields[1];
     id->shell = fields[2];
+    id->limits = fields[6];
     id->uid = (uid_t)uid;
     id->gid = (gid_t)n;
     return 0;
@@ -254,7 +262,9 @@ identity_open(const struct spec *spec, struct identity *id, struct command *out)
                                       .log = spec->log,
                                       .umask = spec->umask,
                                       .log_is_ours = spec->log_mkdir,
-                                      .read_log = spec->attach != NULL};
+                                      .read_log = spec->attach != NULL,
+                                      .pam = spec->pam,
+                                      .locked_runs = spec->locked_runs};
     return open_as(&question, id, out);
 }
 
@@ -275,6 +285,36 @@ die_with(pid_t parent)
     return getppid() == parent ? 0 : ESRCH;
 }
 
+int
+identity_bound(const struct identity *id, struct rlimits *limits, bool *is_set, struct err *e)
+{
+    struct rlimits login;
+    if (!id->limits || !id->limits[0])
+        return 0;
+    if (rlimits_parse(id->limits, &login, e) < 0)
+        return -1;
+    if (!*is_set)
+        memset(limits, 0, sizeof *limits);
+    rlimits_bound(limits, &login);
+    *is_set = true;
+    return 0;
+}
+
+/* What the job does is the user's doing to the kernel's audit, not that of the administrator
+ * who has restarted the daemon. */
+static void
+be_audited_as(uid_t uid)
+{
+    char digits[16];
+    auto_close int fd = open("/proc/self/loginuid", O_WRONLY | O_CLOEXEC);
+    size_t n = sizeof digits;
+    do
+        digits[--n] = (char)('0' + uid % 10);
+    while ((uid /= 10) > 0);
+    if (fd >= 0)
+        (void)file_write_all(fd, digits + n, sizeof digits - n);
+}
+
 /* A service may protect itself from the killer of processes; its jobs get no such favour. */
 static void
 be_an_ordinary_victim(void)
@@ -292,6 +332,7 @@ identity_become(const struct identity *id)
     if (why != 0)
         return why;
     be_an_ordinary_victim();
+    be_audited_as(id->uid);
     if (setgroups(id->n_groups, id->groups) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
         setresuid(id->uid, id->uid, id->uid) < 0)
         return errno;

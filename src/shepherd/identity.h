@@ -2,9 +2,11 @@
 #ifndef SHEPHERD_IDENTITY_H
 #define SHEPHERD_IDENTITY_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct command;
+struct err;
 struct rlimits;
 struct spec;
 
@@ -16,6 +18,7 @@ struct identity {
     gid_t *groups; /* owned */
     size_t n_groups;
     const char *name, *home, *shell;
+    const char *limits; /* those of a login (sys/rlimits.h); NULL or "": none are set */
     int cwd_fd;
     char *answer; /* owned */
 };
@@ -35,6 +38,10 @@ int identity_open(const struct spec *spec, struct identity *id, struct command *
  * commas) that there is. It has no log. */
 int identity_open_account(const char *names, const char *cwd, struct identity *id,
                           struct command *out);
+
+/* Bounds resource limits by those of a login. is_set: whether limits holds any yet. */
+int identity_bound(const struct identity *id, struct rlimits *limits, bool *is_set,
+                   struct err *e);
 
 /* In the child, just before the command is executed: this process is the user's from now on,
  * in his folder, with nothing left of root. System calls only. 0 or an errno value. */

@@ -83,6 +83,8 @@ order_read(int fd, struct order *out, struct err *e)
     out->sendmail = text_of(out->root, "sendmail");
     out->rlimits = text_of(out->root, "rlimits");
     out->user = text_of(out->root, "user");
+    out->pam = text_of(out->root, "pam");
+    out->locked_runs = json_is_true(json_object_get(out->root, "locked_runs"));
     out->account = text_of(out->root, "account");
     out->job = (uint32_t)json_integer_value(json_object_get(out->root, "job"));
     out->limit_ms = json_integer_value(json_object_get(out->root, "limit_ms"));

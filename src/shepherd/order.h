@@ -15,14 +15,14 @@ struct order {
     json_t *root;
     char *block; /* the environment */
     char **env;
-    const char *id, *kind, *target, *cwd, *log, *sendmail, *rlimits, *user;
+    const char *id, *kind, *target, *cwd, *log, *sendmail, *rlimits, *user, *pam;
     const char
         *account; /* names, with commas: the first that there is runs it; NULL: uid does */
     uint32_t job;
     int64_t uid; /* -1: ourselves */
     int64_t limit_ms;
     int umask;
-    bool log_mkdir;
+    bool log_mkdir, locked_runs;
     const json_t *event;
 };
 

@@ -135,7 +135,8 @@ get_all(const json_t *o, struct spec *s, struct err *e)
         get_text(o, "screen", false, &s->screen, e) < 0 ||
         get_text(o, "conda", false, &s->conda, e) < 0 ||
         get_text(o, "rlimits", false, &s->rlimits, e) < 0 ||
-        get_list(o, "argv", &s->argv, e) < 0 || get_list(o, "env", &s->env, e) < 0 ||
+        get_text(o, "pam", false, &s->pam, e) < 0 || get_list(o, "argv", &s->argv, e) < 0 ||
+        get_list(o, "env", &s->env, e) < 0 ||
         get_list(o, "oom_patterns", &s->oom_patterns, e) < 0)
         return -1;
     if (!s->argv[0])
@@ -144,6 +145,7 @@ get_all(const json_t *o, struct spec *s, struct err *e)
     s->pty = json_is_true(json_object_get(o, "pty"));
     s->shell = json_is_true(json_object_get(o, "shell"));
     s->login = json_is_true(json_object_get(o, "login"));
+    s->locked_runs = json_is_true(json_object_get(o, "locked_runs"));
     s->log_mkdir = json_is_true(json_object_get(o, "log_mkdir"));
     return 0;
 }

@@ -1,7 +1,8 @@
-/* berth-user: looks a user up, becomes that user, enters the working folder and opens the log,
- * hands both back, and ends. A process of its own, because the account may come from a network
- * service and the folder from a file server: the shepherd gives it half a minute. Linked to
- * the C library dynamically, as the directory of users is made of modules. Speaks user.h. */
+/* berth-user: looks a user up, asks whether the account may run jobs (account.c), becomes that
+ * user, enters the working folder and opens the log, hands both back, and ends. A process of
+ * its own, because the account may come from a network service and the folder from a file
+ * server: the shepherd gives it half a minute. Linked to the C library dynamically, as the
+ * directory of users is made of modules. Speaks user.h. */
 #include "shepherd/user.h"
 
 #include <errno.h>
@@ -21,9 +22,10 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/parse.h"
+#include "shepherd/account.h"
 #include "sys/keyring.h"
 
-#define N_QUESTIONS    7
+#define N_QUESTIONS    9
 #define GROUPS_MAX_ASK 65536
 
 struct question {
@@ -33,25 +35,34 @@ struct question {
     bool own_place; /* the log lies where the daemon puts logs */
     bool read;      /* clients will be served from it */
     const char *name, *cwd, *log;
+    struct account_rules rules;
 };
 
 _Noreturn static void refuse(int errnum, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 _Noreturn static void
+say_no(int errnum, const char *words)
+{
+    char text[1400];
+    int n = snprintf(text, sizeof text, "%s%c%d%c%s", USER_NO, '\0', errnum, '\0', words);
+    (void)send(USER_FD, text, (size_t)n + 1, MSG_NOSIGNAL);
+    _exit(0);
+}
+
+_Noreturn static void
 refuse(int errnum, const char *fmt, ...)
 {
-    char what[1024], text[1400];
+    char what[1024], text[1200];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
     /* The exit record has room for 159 bytes, and the reason is what matters. */
     const char *why = errnum ? strerror(errnum) : "";
-    int n = snprintf(text, sizeof text, "%s%c%d%c%.*s%s%s", USER_NO, '\0', errnum, '\0',
-                     (int)(150 - strlen(why)), what, errnum ? ": " : "", why);
-    (void)send(USER_FD, text, (size_t)n + 1, MSG_NOSIGNAL);
-    _exit(0);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(150 - strlen(why)), what, errnum ? ": " : "",
+             why);
+    say_no(errnum, text);
 }
 
 static void
@@ -72,14 +83,16 @@ read_question(char *text, struct question *q)
     bool by_name = strcmp(field[0], USER_BY_NAME) == 0;
     if (!by_name && parse_int(field[0], 0, UINT32_MAX - 1, &uid, NULL))
         _exit(1);
-    *q = (struct question){.uid = (uid_t)uid,
-                           .by_name = by_name,
-                           .umask = (mode_t)strtoul(field[1], NULL, 8) & 0777,
-                           .own_place = strcmp(field[2], "own") == 0,
-                           .read = strcmp(field[3], "read") == 0,
-                           .name = field[4],
-                           .cwd = field[5],
-                           .log = field[6]};
+    *q = (struct question){
+        .uid = (uid_t)uid,
+        .by_name = by_name,
+        .umask = (mode_t)strtoul(field[1], NULL, 8) & 0777,
+        .own_place = strcmp(field[2], "own") == 0,
+        .read = strcmp(field[3], "read") == 0,
+        .name = field[4],
+        .cwd = field[5],
+        .log = field[6],
+        .rules = {.service = field[7], .locked_runs = strcmp(field[8], "run") == 0}};
 }
 
 /* The first account of a list with commas that there is. */
@@ -156,7 +169,7 @@ open_log(const struct question *q)
 
 /* log -1: there is none. */
 static void
-answer(const struct passwd *pw, int cwd, int log)
+answer(const struct passwd *pw, const char *limits, int cwd, int log)
 {
     static gid_t groups[GROUPS_MAX_ASK];
     auto_buf struct buf text = BUF_INIT;
@@ -170,6 +183,7 @@ answer(const struct passwd *pw, int cwd, int log)
     for (int i = 0; i < n; i++)
         buf_addf(&text, "%s%u", i ? "," : "", groups[i]);
     buf_addc(&text, '\0');
+    buf_add(&text, limits, strlen(limits) + 1);
     const int fds[2] = {cwd, log};
     const size_t n_bytes = log < 0 ? sizeof fds[0] : sizeof fds;
     union {
@@ -203,6 +217,11 @@ main(void)
     }
     read_question(text, &q);
     const struct passwd *pw = find_account(&q);
+    struct account_verdict account = {.may_run = true, .limits = BUF_INIT};
+    if (!q.by_name)
+        account_check(pw, &q.rules, &account);
+    if (!account.may_run)
+        say_no(account.errnum, account.text);
     if (q.own_place)
         make_log_folder(q.log, pw);
     become(pw);
@@ -213,6 +232,7 @@ main(void)
     if (cwd < 0)
         refuse(errno, "cannot open the working folder %s", q.cwd);
     auto_close int log = q.log[0] ? open_log(&q) : -1;
-    answer(pw, cwd, log);
+    answer(pw, buf_str(&account.limits), cwd, log);
+    buf_free(&account.limits);
     return 0;
 }

@@ -3,10 +3,12 @@
  *
  *   uid, umask (octal), "own" or "named" (whose choice the log's place was), "read" or
  *   "write" (whether the log is to be read as well), the name the user had when the job came
- *   ("": not known), working folder, log ("": none)
+ *   ("": not known), working folder, log ("": none), PAM's service ("": it is not asked),
+ *   "wait" or "run" (what jobs of a locked account do)
  *   USER_BY_NAME instead of a uid: the name is a list with commas, of which the first account
- *   that there is counts
- *   USER_YES, name, home, shell, uid, gid, groups ("4,27") - with the folder and the log, open
+ *   that there is counts; no rules for accounts apply to it
+ *   USER_YES, name, home, shell, uid, gid, groups ("4,27"), limits of a login (sys/rlimits.h) -
+ *   with the folder and the log, open
  *   USER_NO, errno, words */
 #ifndef SHEPHERD_USER_H
 #define SHEPHERD_USER_H

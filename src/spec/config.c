@@ -119,6 +119,12 @@ const struct setting config_settings[] = {
            "berthd --system: whether users see of other people's jobs only whose they are and "
            "what they hold",
            "off", "on"),
+    TEXT(pam_service, 255, "berth",
+         "berthd --system: the PAM service that says whether an account may run jobs, and "
+         "with which limits: its name, or the path of its file; none: PAM is not asked"),
+    CHOICE(locked_accounts, "wait",
+           "berthd --system: what jobs of an account do whose password was locked (usermod -L)",
+           "wait", "run"),
     CHOICE(
         device_filter, "off",
         "whether jobs can open no cards but their own, which takes root and cgroup v2; cards "

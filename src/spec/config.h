@@ -17,6 +17,7 @@ enum config_on_exceed { ON_EXCEED_WARN, ON_EXCEED_KILL };
 enum config_order { ORDER_BY_QUEUE, ORDER_BY_SHORT, ORDER_BY_LONGEST, ORDER_BY_BALANCED };
 
 enum config_private { PRIVATE_OFF, PRIVATE_ON };
+enum config_locked { LOCKED_WAIT, LOCKED_RUN };
 enum config_device_filter { DEVICE_FILTER_OFF, DEVICE_FILTER_ON };
 
 /* What one user may have, in the settings' map `users`. -1: as for every user. */
@@ -72,6 +73,8 @@ struct config {
     /* Of a daemon that serves all users of the machine: */
     char *admin_group;         /* owned; its members are admins; "": root alone is */
     int private;               /* enum config_private */
+    char *pam_service;         /* owned; asked before each start; "": PAM is not */
+    int locked_accounts;       /* enum config_locked */
     int device_filter;         /* enum config_device_filter */
     int64_t job_max_processes; /* and threads of one job, where cgroups can bound them */
     int64_t user_priority_max; /* the highest priority of users who are no admins */

@@ -78,6 +78,24 @@ rlimits_of(pid_t pid, struct buf *out)
     return 0;
 }
 
+static void
+put_value(struct buf *out, rlim_t value)
+{
+    if (value == RLIM_INFINITY)
+        buf_addc(out, '-');
+    else
+        buf_addf(out, "%llu", (unsigned long long)value);
+}
+
+void
+rlimits_add(struct buf *out, int which, const struct rlimit *value)
+{
+    buf_addf(out, "%s%s=", out->len ? " " : "", rows[which].name);
+    put_value(out, value->rlim_cur);
+    buf_addc(out, ':');
+    put_value(out, value->rlim_max);
+}
+
 /* A value up to `end`; -1 when it is none. */
 static int
 read_value(const char **at, char end, rlim_t *out)
@@ -126,6 +144,16 @@ rlimits_parse(const char *text, struct rlimits *out, struct err *e)
         at = value;
     }
     return 0;
+}
+
+/* RLIM_INFINITY is the greatest value of its type. */
+void
+rlimits_bound(struct rlimits *own, const struct rlimits *login)
+{
+    for (int i = 0; i < RLIM_NLIMITS; i++)
+        if (login->of[i].is_set &&
+            (!own->of[i].is_set || own->of[i].value.rlim_max > login->of[i].value.rlim_max))
+            own->of[i] = login->of[i];
 }
 
 static int

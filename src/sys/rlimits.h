@@ -23,8 +23,15 @@ struct rlimits {
  * there is none. */
 int rlimits_of(pid_t pid, struct buf *out);
 
+/* Appends one of them (RLIMIT_...) to such a text. */
+void rlimits_add(struct buf *out, int which, const struct rlimit *value);
+
 /* Reads it back. What is missing keeps whatever it is. */
 int rlimits_parse(const char *text, struct rlimits *out, struct err *e);
+
+/* Bounds what a process had by what a login of its user has: a hard limit above the login's is
+ * no login's, and the login's soft and hard limit count instead. */
+void rlimits_bound(struct rlimits *own, const struct rlimits *login);
 
 /* Sets them in this process, in two parts: the length of files last, since the process has
  * still something of ours to write. Where a hard limit may not be raised, it and the soft one

@@ -1,0 +1,134 @@
+#!/usr/bin/env bats
+# What the machine's account rules say of a job's user when the job is to start: expiry, a locked
+# password, PAM's account stack, the limits of pam_limits, users that only nsswitch knows. With
+# two real users.
+
+load lib
+load users
+
+log_of()
+{
+    cat "$BERTH_DIR/logs/$(id -u "$1")/$2.log"
+}
+
+# A PAM service for this test alone: `pam_service LINE...`; then --set "$PAM".
+pam_service()
+{
+    [ -e /lib/x86_64-linux-gnu/security/pam_limits.so ] || [ -n "$(find /lib /usr/lib -name pam_limits.so -print -quit)" ] ||
+        skip "there is no PAM here"
+    ldd "$ROOT/bin/berth-user" | grep -q libpam || skip "this build has no PAM"
+    mkdir -p "$ROOT/pam"
+    printf '%s\n' "$@" >"$ROOT/pam/jobs"
+    PAM=pam_service=$ROOT/pam/jobs
+}
+
+case_teardown()
+{
+    chage -E -1 "$ALICE"
+    usermod -p '!' "$ALICE"
+    rm -rf "$ROOT"
+}
+
+# A job of alice's that waits for a release: its number is 1.
+held_job()
+{
+    as "$ALICE" berth submit -G 0 --hold -- sh -c 'echo ran'
+}
+
+@test "a held job of an account that has expired meanwhile does not start, and says why" {
+    start_system
+    held_job
+    chage -E 2000-01-01 "$ALICE"
+    berth release 1
+    wait_for_event kind=ended job=1
+    has "why" "$(berth show 1)" "the account $ALICE has expired"
+    [ ! -e "$BERTH_DIR/logs/$(id -u "$ALICE")/1.log" ] || fail_with "it has run"
+    chage -E -1 "$ALICE"
+    as "$ALICE" berth submit -G 0 --wait -- true
+}
+
+@test "nor does one of an account whose password was locked; one that never had a password runs" {
+    start_system
+    held_job
+    echo "$ALICE:a password" | chpasswd
+    usermod -L "$ALICE"
+    berth release 1
+    wait_for_event kind=ended job=1
+    has "why" "$(berth show 1)" "the account $ALICE is locked"
+    as "$BOB" berth submit -G 0 --wait -- true
+    berth daemon stop >/dev/null
+    start_system --set locked_accounts=run
+    as "$ALICE" berth submit -G 0 --wait -- true
+}
+
+@test "what PAM's account rules forbid does not start, in the words of its module" {
+    pam_service "account requisite pam_access.so accessfile=$USERS_HOME/access.conf" \
+        "account required pam_permit.so" "session required pam_permit.so"
+    printf '%s\n' "+:$BOB:ALL" "-:ALL:ALL" >"$USERS_HOME/access.conf"
+    start_system --set "$PAM"
+    as "$BOB" berth submit -G 0 --wait -- true
+    as "$ALICE" berth submit -G 0 -- true
+    wait_for_event kind=ended job=2
+    has "why" "$(berth show 2)" "PAM \(service jobs\) does not let $ALICE run jobs: Permission denied"
+}
+
+@test "a job has the limits that PAM gives a login, and never more than its user may have" {
+    pam_service "account required pam_permit.so" \
+        "session required pam_limits.so conf=$USERS_HOME/limits.conf"
+    printf '%s\n' "$ALICE soft nofile 300" "$ALICE hard nofile 400" "$ALICE - core 0" \
+        "$ALICE hard nproc 900" >"$USERS_HOME/limits.conf"
+    start_system --set "$PAM"
+    as "$ALICE" berth submit -G 0 --wait -- bash -c 'ulimit -Sn; ulimit -Hn; ulimit -Hc; ulimit -Hu'
+    is "as a login has them" "$(log_of "$ALICE" 1 | tr '\n' ' ')" "300 400 0 900 "
+    as "$ALICE" bash -c 'ulimit -n 200; berth submit -G 0 --wait -- sh -c "ulimit -Sn; ulimit -Hn"'
+    is "what she set lower herself" "$(log_of "$ALICE" 2 | tr '\n' ' ')" "200 200 "
+    as "$ALICE" bash -c 'ulimit -Sn 400; ulimit -Hn 400; berth submit -G 0 --wait -- sh -c "ulimit -Sn"'
+    is "what she may raise" "$(log_of "$ALICE" 3)" 400
+    as "$BOB" bash -c 'ulimit -n 500; berth submit -G 0 --wait -- sh -c "ulimit -n"'
+    is "another user's" "$(log_of "$BOB" 4)" 500
+    as "$ALICE" berth submit -G 0 --on-end 'ulimit -Hn' --wait -- true
+    wait_for_event kind=hook job=5 hook=on_end state=done text=400
+}
+
+@test "a PAM service that cannot be used is named, and the job does not run" {
+    pam_service "account required pam_no_such_module.so" "session required pam_permit.so"
+    start_system --set "$PAM"
+    as "$ALICE" berth submit -G 0 -- sh -c 'echo ran'
+    wait_for_event kind=started job=1 attempt=2
+    has "why" "$(cat "$BERTH_DIR/daemon.log")" "PAM \(service jobs\) does not let $ALICE run jobs: Module is unknown"
+    [ ! -e "$BERTH_DIR/logs/$(id -u "$ALICE")/1.log" ] || fail_with "it has run"
+}
+
+# Where nsswitch.conf asks extrausers, in a mount namespace of the daemon's own.
+berthd()
+{
+    if [ -z "${NSS:-}" ]; then command berthd "$@"; return; fi
+    unshare -m sh -c 'mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf &&
+        mount --bind "$0" /var/lib/extrausers && exec "$@"' "$NSS" "$ROOT/bin/berthd" "$@"
+}
+
+@test "a user that only nsswitch knows has jobs with name, home, shell and groups" {
+    ldconfig -p | grep -q libnss_extrausers || skip "there is no libnss-extrausers here"
+    unshare -m true 2>/dev/null || skip "mount namespaces cannot be made here"
+    local name=btx$RANDOM uid=$((70000 + RANDOM)) home=$ROOT/home
+    NSS=$ROOT/nss
+    mkdir "$NSS" "$home"
+    printf '%s\n' 'passwd: files extrausers' 'group: files extrausers' 'shadow: files extrausers' \
+        >"$NSS/nsswitch.conf"
+    echo "$name:x:$uid:$uid::$home:/bin/bash" >"$NSS/passwd"
+    echo "$name:*:19000:0:99999:7:::" >"$NSS/shadow"
+    printf '%s\n' "$name:x:$uid:" "${name}x:x:$((uid + 1)):$name" >"$NSS/group"
+    chown "$uid:$uid" "$home"
+    start_system
+    cd "$home"
+    as_extra() { setpriv --reuid "$uid" --regid "$uid" --clear-groups env HOME="$home" "$@"; }
+    as_extra berth submit -G 0 --login --wait -- \
+        bash -c 'id -un; id -Gn; echo "$HOME $SHELL $BERTH_USER"'
+    is "who" "$(tr '\n' ' ' <"$BERTH_DIR/logs/$uid/1.log")" "$name $name ${name}x $home /bin/bash $name "
+    is "in the queue" "$(berth show 1 --json | json jobs.0.user)" "$name"
+    as_extra berth submit -G 0 --hold -- true
+    sed -i "s/^$name:\*:19000:0:99999:7:::/$name:*:19000:0:99999:7::1:/" "$NSS/shadow"
+    as_extra berth release 2
+    wait_for_event kind=ended job=2
+    has "why it did not start" "$(berth show 2)" "the account $name has expired"
+}
