@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 
@@ -48,4 +49,22 @@ hooks_mail_types(const struct hooks *h)
     if (h->mail_types & MAIL_NONE)
         return 0;
     return h->mail_types || !h->mail_user ? h->mail_types : MAIL_END;
+}
+
+static bool
+same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+bool
+hooks_equal(const struct hooks *a, const struct hooks *b)
+{
+    static const struct hooks none;
+
+    a = a ? a : &none;
+    b = b ? b : &none;
+    return same_text(a->on_start, b->on_start) && same_text(a->on_end, b->on_end) &&
+           same_text(a->on_fail, b->on_fail) && same_text(a->webhook, b->webhook) &&
+           same_text(a->mail_user, b->mail_user) && a->mail_types == b->mail_types;
 }

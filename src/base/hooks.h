@@ -3,6 +3,7 @@
 #ifndef BASE_HOOKS_H
 #define BASE_HOOKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* When mail is sent; Slurm's words (spec/attr_hooks.c). */
@@ -23,6 +24,8 @@ struct hooks {
 
 void hooks_free(struct hooks *h); /* NULL is fine */
 struct hooks *hooks_copy(const struct hooks *h);
+/* NULL is one that tells nobody. */
+bool hooks_equal(const struct hooks *a, const struct hooks *b);
 
 /* When mail goes to somebody: at the end, where only the address was said. */
 uint32_t hooks_mail_types(const struct hooks *h);

@@ -53,6 +53,8 @@ request_free(struct request *r)
     for (int i = 0; i < r->n_deps; i++)
         free(r->deps[i].name);
     free(r->deps);
+    free(r->begin_said);
+    r->begin_said = NULL;
     free(r->llm);
     hooks_free(r->hooks);
     r->hooks = NULL;
@@ -93,6 +95,7 @@ request_copy(struct request *to, const struct request *from)
     to->command = text_copy(from->command);
     to->log = text_copy(from->log);
     to->llm = text_copy(from->llm);
+    to->begin_said = text_copy(from->begin_said);
     to->hooks = hooks_copy(from->hooks);
     to->env_setup = text_copy(from->env_setup);
     to->conda = text_copy(from->conda);

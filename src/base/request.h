@@ -101,6 +101,7 @@ struct request {
     bool gpus_said;             /* else the number of GPUs is a default (spec/attr.h) */
     bool gpus_shared;           /* a part of one was said as gpus=0.5, and is the share */
     bool gpus_rounded;          /* a fraction above 1 was said, and rounded up */
+    bool limit_bare;            /* limit_ms was said without a unit: seconds */
     bool preemptible;           /* gives way to jobs of higher priority, and runs again later */
     bool login;                 /* in the environment of a login */
     bool interactive;           /* clients can attach to it, and type */
@@ -112,6 +113,7 @@ struct request {
     int32_t rows, columns;      /* of the terminal; 0: not known */
     int64_t warn_ms;
     int64_t begin_us;      /* not before this wall time; 0: at once */
+    char *begin_said;      /* owned; begin_us as it was said, "16:00"; NULL: not known */
     struct task_set array; /* n 0: not an array */
     int32_t array_max;     /* the most tasks that run at once; 0: no bound */
     int32_t n_deps;        /* of deps */

@@ -153,6 +153,8 @@ add_turn(struct jsonw *w, const struct request *r, const struct request *standar
         jsonw_kint(w, "oom_retries", r->oom_retries);
     add_positive(w, "retries", r->retries);
     add_positive(w, "begin_us", r->begin_us);
+    if (r->begin_said)
+        jsonw_kstr(w, "begin_said", r->begin_said);
     if (r->array.n)
         add_array(w, r);
     if (r->n_deps)

@@ -58,7 +58,7 @@ static const struct page page = {
         "Runs the lines of a file, follows them and exits with the highest of their statuses\n"
         "(lines that bear 'cancel' aside). The file may be edited meanwhile. '-': stdin.",
     .options = options,
-    .notes = "A line: [vram=18G gpus=1 timeout=2h retries=1 priority=5] python train.py\n"
+    .notes = "A line: [vram=18G gpus=1 timeout=2h oom-retries=1 priority=5] python train.py\n"
              "Ctrl-C detaches (exit 130; the jobs go on; the same command comes back); twice\n"
              "within two seconds cancels them.",
 };

@@ -18,6 +18,8 @@
 #include "cli/render.h"
 #include "cli/run.h"
 #include "cli/screens.h"
+#include "cli/submit_options.h"
+#include "spec/when.h"
 #include "wire/client.h"
 
 #define FILE_MAX_BYTES (60UL * 1024 * 1024) /* a request is at most 64 MiB */
@@ -69,9 +71,11 @@ check_screens(const struct run_file *f, const struct jobsfile *parsed, struct er
 static int
 parse(const struct run_file *f, const struct buf *text, struct jobsfile *out, struct buf *words)
 {
+    struct when_clock clock;
     struct err e = {0};
 
-    if (jobsfile_parse(f->words, buf_str(text), text->len, out, &e) == 0 &&
+    submit_read_clock(&clock);
+    if (jobsfile_parse(f->words, buf_str(text), text->len, &clock, out, &e) == 0 &&
         check_screens(f, out, &e) == 0 &&
         (!f->models || jobsfile_apply_models(out, f->words, f->models, &e) == 0))
         return 0;

@@ -17,10 +17,12 @@
 #include "cli/cli.h"
 #include "cli/opt.h"
 #include "cli/simulate_history.h"
+#include "cli/submit_options.h"
 #include "gpu/sim_spec.h"
 #include "sim/output.h"
 #include "sim/read.h"
 #include "sim/sim.h"
+#include "spec/when.h"
 
 #define FILE_MAX  (UINT64_C(8) << 30)
 #define SCALE_MAX 1e6
@@ -214,12 +216,15 @@ parse_jobs(const struct cli *cli, struct simulation *sim, const struct buf *text
            struct read_notes *notes, struct err *e)
 {
     struct past_runs past = {.n = 0};
+    struct when_clock clock;
     struct run_times times = {.before = sim->history ? past_runs_duration : NULL,
                               .arg = &past,
+                              .clock = &clock,
                               .otherwise_s = sim->duration_s};
     if (sim->history && past_runs_ask(cli, &past, e) < 0)
         return -1;
-    sim->workload.zero_us = clock_wall_us();
+    submit_read_clock(&clock);
+    sim->workload.zero_us = clock.now_us;
     int result = read_jobs(sim->file, text->data, text->len, &sim->machine, &times,
                            &sim->workload, notes, e);
     past_runs_free(&past);

@@ -80,8 +80,8 @@ id_of(const json_t *result)
     return (long long)json_integer_value(json_array_get(json_object_get(result, "ids"), 0));
 }
 
-/* With the time limit as it was understood: 90 is seconds here, minutes in #SBATCH, and with
- * none it may be the daemon's default. */
+/* With the time limit as it was understood: a bare 90 is seconds here, minutes in #SBATCH, and
+ * with none it may be the daemon's default. */
 static void
 add_words(struct buf *out, long long id, const struct request *req, int64_t limit_ms)
 {
@@ -94,7 +94,9 @@ add_words(struct buf *out, long long id, const struct request *req, int64_t limi
         buf_addf(out, ", an array of %lld task%s", tasks, tasks == 1 ? "" : "s");
     if (tasks > 0 && req->array_max > 0)
         buf_addf(out, ", %d at once", req->array_max);
-    if (limit_ms)
+    if (limit_ms && req->limit_bare && limit_ms == req->limit_ms)
+        buf_addf(out, ", time limit %g seconds", (double)limit_ms / 1000);
+    else if (limit_ms)
         buf_addf(out, ", time limit %s", format_duration(limit_ms, limit));
     buf_addc(out, '\n');
 }

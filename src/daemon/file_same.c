@@ -2,6 +2,7 @@
  * changed, and nobody is told of a change. Called by method_file.c. */
 #include <string.h>
 
+#include "base/hooks.h"
 #include "daemon/file_sync.h"
 
 static bool
@@ -30,14 +31,22 @@ same_tags(char *const *a, char *const *b)
     return (!a || !*a) && (!b || !*b);
 }
 
-/* A begin time may be said as so much from now, so only whether there is one counts. */
+/* A begin time may be said as so much from now, so that it is a new one whenever the file is
+ * read: the words count, where both are known (the store keeps none). */
+bool
+file_same_begin(const struct request *a, const struct request *b)
+{
+    return !a->begin_us == !b->begin_us &&
+           (!a->begin_said || !b->begin_said || strcmp(a->begin_said, b->begin_said) == 0);
+}
+
 static bool
 same_times(const struct request *a, const struct request *b)
 {
     return a->limit_ms == b->limit_ms && a->grace_ms == b->grace_ms &&
            a->on_timeout == b->on_timeout && a->max_requeues == b->max_requeues &&
            a->warn_signal == b->warn_signal && a->warn_ms == b->warn_ms &&
-           !a->begin_us == !b->begin_us;
+           file_same_begin(a, b);
 }
 
 bool
@@ -50,5 +59,5 @@ file_same_request(const struct request *a, const struct request *b)
            a->preemptible == b->preemptible && same_times(a, b) && file_same_deps(a, b) &&
            same_tags(a->tags, b->tags) && same_text(a->name, b->name) &&
            same_text(a->log, b->log) && same_text(a->env_setup, b->env_setup) &&
-           same_text(a->conda, b->conda);
+           same_text(a->conda, b->conda) && hooks_equal(a->hooks, b->hooks);
 }

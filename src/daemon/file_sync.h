@@ -72,6 +72,7 @@ int file_resolve_deps(struct sync *s, struct err *e);
 
 /* file_same.c: but for the command, which is the line's key. */
 bool file_same_request(const struct request *a, const struct request *b);
+bool file_same_begin(const struct request *a, const struct request *b);
 bool file_same_deps(const struct request *a, const struct request *b);
 
 #endif

@@ -86,7 +86,7 @@ take_request(struct sync *s, struct job *job, struct line *line)
     struct daemon *d = s->daemon;
     int32_t declared = line->req.demand.vram_mib;
     bool was_hold = job->req.hold, same = file_same_deps(&job->req, &line->req);
-    int64_t begin_us = job->req.begin_us;
+    bool same_begin = file_same_begin(&job->req, &line->req);
     auto_buf struct buf why = BUF_INIT;
     struct err e;
     keep_raised_demand(job, &line->req);
@@ -95,12 +95,14 @@ take_request(struct sync *s, struct job *job, struct line *line)
         return;
     if (!same)
         depend_leave(d, job);
+    if (same_begin)
+        line->req.begin_us = job->req.begin_us;
     request_free(&job->req);
     job->req = line->req;
     request_init(&line->req);
     job->req.cancel = false;
     job->declared_mib = declared;
-    if (!begin_us != !job->req.begin_us)
+    if (!same_begin)
         job->begin_us = job->req.begin_us;
     unique_refresh(d, job);
     learned_apply(d, job);

@@ -294,6 +294,7 @@ static const struct {
     {"name", offsetof(struct request, name)},
     {"log", offsetof(struct request, log)},
     {"llm", offsetof(struct request, llm)},
+    {"begin_said", offsetof(struct request, begin_said)},
     {"env_setup", offsetof(struct request, env_setup)},
     {"conda", offsetof(struct request, conda)},
 };

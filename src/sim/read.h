@@ -10,6 +10,7 @@
 
 struct buf;
 struct err;
+struct when_clock;
 
 /* What a reader left out or changed, for words to the user. */
 struct read_notes {
@@ -34,6 +35,7 @@ struct run_times {
     /* Seconds that a line ran before, 0 if it did not; NULL: nothing is known of any. */
     int64_t (*before)(const void *arg, const struct request *r);
     const void *arg;
+    const struct when_clock *clock; /* for begin=16:00; NULL: none */
     int64_t otherwise_s; /* a line without a past and without a time limit; 0: an error */
 };
 

@@ -141,7 +141,7 @@ read_jobs(const char *file, const char *text, size_t len, const struct machine *
           struct err *e)
 {
     struct jobs_reader r = {.file = file, .machine = m, .times = times, .w = w, .notes = notes};
-    int result = jobsfile_parse(file, text, len, &r.lines, e);
+    int result = jobsfile_parse(file, text, len, times->clock, &r.lines, e);
     auto_free uint32_t *numbers = xcalloc(r.lines.n_lines + 1, sizeof *numbers);
     for (size_t i = 0; result == 0 && i < r.lines.n_lines; i++)
         r.has_arrays |= r.lines.lines[i].req.array.n > 0;

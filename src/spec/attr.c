@@ -16,110 +16,115 @@
 #define LINE      ATTR_COMMAND_LINE
 #define FILE_ONLY ATTR_JOBS_FILE
 
-/* A value that takes one, and a bare word. */
-#define VALUE(name, letter, doors, metavar, help, setter)                                      \
+/* A row that takes a value, and a bare word; both are open at every door. */
+#define VALUE(name, letter, metavar, help, setter)                                             \
     {                                                                                          \
-        name, {NULL}, letter, doors, metavar, help, attr_set_##setter, NULL                    \
+        name, {NULL}, letter, BOTH, metavar, NULL, help, attr_set_##setter, NULL               \
     }
-#define WORD(name, doors, help, setter)                                                        \
+#define WORD(name, help, setter)                                                               \
     {                                                                                          \
-        name, {NULL}, '\0', doors, NULL, help, attr_set_##setter, NULL                         \
+        name, {NULL}, '\0', BOTH, NULL, NULL, help, attr_set_##setter, NULL                    \
+    }
+/* The same where a door is closed, and why. */
+#define VALUE_AT(name, letter, doors, metavar, closed, help, setter)                           \
+    {                                                                                          \
+        name, {NULL}, letter, doors, metavar, closed, help, attr_set_##setter, NULL            \
+    }
+#define WORD_AT(name, doors, closed, help, setter)                                             \
+    {                                                                                          \
+        name, {NULL}, '\0', doors, NULL, closed, help, attr_set_##setter, NULL                 \
     }
 /* The rows behind it, in help. */
 #define GROUP(title)                                                                           \
     {                                                                                          \
-        title, {NULL}, '\0', 0, NULL, NULL, NULL, NULL                                         \
+        title, {NULL}, '\0', 0, NULL, NULL, NULL, NULL, NULL                                   \
     }
+
+#define NO_TERMINAL                                                                            \
+    "the lines of a file have no terminal in front of them; use berth submit, or screen"
 
 static const struct attr attrs[] = {
     GROUP("GPUs"),
-    VALUE("gpus", 'G', BOTH, "N", "how many, 0 to 64; 0.5: a share of one (default 1)", gpus),
-    VALUE("vram", '\0', BOTH, "SIZE", "memory on each (18G, 8192M, auto); shares the GPU",
-          vram),
-    VALUE("share", '\0', BOTH, "PART", "part of one GPU (0.5, 50%); shares it", share),
-    WORD("exclusive", BOTH, "no other job beside it on its GPUs", exclusive),
-    VALUE("gpu-ids", '\0', BOTH, "LIST", "exactly these, in this order (3,1)", gpu_ids),
-    VALUE("devices", '\0', BOTH, "LIST", "any of these (0-3,6)", devices),
-    VALUE("gpu-type", '\0', LINE, "TEXT", "only GPUs whose name contains it (a100)", gpu_type),
-    VALUE("min-vram", '\0', LINE, "SIZE", "only GPUs of at least this size (40G)", min_vram),
-    VALUE("max-used", '\0', LINE, "PART", "only while less memory is used (0.8, 80%)",
-          max_used),
-    VALUE("max-load", '\0', LINE, "PART", "only while it is less busy (0.8, 80%)", max_load),
-    VALUE("margin", '\0', LINE, "SIZE", "keep this much free beside it (0, 512M)", margin),
-    VALUE("idle", '\0', LINE, "SIZE", "strangers may have less than this of a whole GPU (1G)",
-          idle),
-    VALUE("placement", '\0', LINE, "RULE", "pack, spread, or first (the lowest number)",
-          placement),
+    VALUE("gpus", 'G', "N", "how many, 0 to 64; 0.5: a share of one (default 1)", gpus),
+    VALUE("vram", '\0', "SIZE", "memory on each (18G, 8192M, auto); shares the GPU", vram),
+    VALUE("share", '\0', "PART", "part of one GPU (0.5, 50%); shares it", share),
+    WORD("exclusive", "no other job beside it on its GPUs", exclusive),
+    VALUE("gpu-ids", '\0', "LIST", "exactly these, in this order (3,1)", gpu_ids),
+    VALUE("devices", '\0', "LIST", "any of these (0-3,6)", devices),
+    VALUE("gpu-type", '\0', "TEXT", "only GPUs whose name contains it (a100)", gpu_type),
+    VALUE("min-vram", '\0', "SIZE", "only GPUs of at least this size (40G)", min_vram),
+    VALUE("max-used", '\0', "PART", "only while less memory is used (0.8, 80%)", max_used),
+    VALUE("max-load", '\0', "PART", "only while it is less busy (0.8, 80%)", max_load),
+    VALUE("margin", '\0', "SIZE", "keep this much free beside it (0, 512M)", margin),
+    VALUE("idle", '\0', "SIZE", "strangers may have less than this of a whole GPU (1G)", idle),
+    VALUE("placement", '\0', "RULE", "pack, spread, or first (the lowest number)", placement),
     GROUP("CPU and memory"),
-    VALUE("cpus", 'c', BOTH, "N", "cores to book", cpus),
-    VALUE("mem", '\0', BOTH, "SIZE", "memory to book (32G)", mem),
+    VALUE("cpus", 'c', "N", "cores to book", cpus),
+    VALUE("mem", '\0', "SIZE", "memory to book (32G)", mem),
     GROUP("Time"),
     {"time",
      {"timeout", "limit"},
      't',
      BOTH,
      "TIME",
+     NULL,
      "limit: 90s, 15m, 2h, 1d12h, 12:30:00; a bare number is seconds",
      attr_set_time,
      NULL},
-    VALUE("on-timeout", '\0', LINE, "WHAT", "at the limit: kill (default) or requeue",
-          on_timeout),
-    VALUE("max-requeues", '\0', LINE, "N", "so often at most (default 3)", max_requeues),
-    VALUE("signal", '\0', LINE, "SIG@TIME", "warning before the limit (USR2@60)", signal),
-    VALUE("grace", '\0', BOTH, "TIME", "between TERM and KILL (default 10s)", grace),
+    VALUE("on-timeout", '\0', "WHAT", "at the limit: kill (default) or requeue", on_timeout),
+    VALUE("max-requeues", '\0', "N", "so often at most (default 3)", max_requeues),
+    VALUE("signal", '\0', "SIG@TIME", "warning before the limit (USR2@60)", signal),
+    VALUE("grace", '\0', "TIME", "between TERM and KILL (default 10s)", grace),
     GROUP("When"),
-    VALUE("priority", 'p', BOTH, "N", "-1000 to 1000, higher first (default 0)", priority),
-    VALUE("after", '\0', BOTH, "JOBS", "once these have completed (12,13, 12_3, names)", after),
-    VALUE("after-any", '\0', LINE, "JOBS", "once these have ended, well or not", after_any),
-    VALUE("after-failed", '\0', LINE, "JOBS", "once these have failed", after_failed),
+    VALUE("priority", 'p', "N", "-1000 to 1000, higher first (default 0)", priority),
+    VALUE("after", '\0', "JOBS", "once these have completed (12,13, 12_3, names)", after),
+    VALUE("after-any", '\0', "JOBS", "once these have ended, well or not", after_any),
+    VALUE("after-failed", '\0', "JOBS", "once these have failed", after_failed),
     {"begin",
      {NULL},
      '\0',
-     LINE,
+     BOTH,
      "TIME",
+     NULL,
      "not before: now+2h, 16:00, tomorrow, 2026-12-24T18:30",
      NULL,
      attr_set_begin},
-    VALUE("array", 'a', LINE, "TASKS", "many tasks: 0-99, 1,3,5-9, 0-20:5; 0-99%8: 8 at once",
-          array),
-    WORD("hold", BOTH, "queue it held; `berth release` lets it go", hold),
-    WORD("unique", BOTH, "refuse it if the same waits, runs or has completed", unique),
-    WORD("preemptible", LINE, "give way to higher priority, and run again later", preemptible),
-    WORD("cancel", FILE_ONLY, "stop it, or never start it", cancel),
+    VALUE_AT("array", 'a', LINE, "TASKS",
+             "a line is one job; write a line for each task, or use berth submit --array",
+             "many tasks: 0-99, 1,3,5-9, 0-20:5; 0-99%8: 8 at once", array),
+    WORD("hold", "queue it held; `berth release` lets it go", hold),
+    WORD("unique", "refuse it if the same waits, runs or has completed", unique),
+    WORD("preemptible", "give way to higher priority, and run again later", preemptible),
+    WORD_AT("cancel", FILE_ONLY, "it is a word for a line of a jobs file; use berth cancel",
+            "stop it, or never start it", cancel),
     GROUP("After a failure"),
-    VALUE("retries", '\0', LINE, "N", "run again after any, N times", retries),
-    VALUE("oom-retries", '\0', LINE, "N", "after a CUDA out-of-memory, with more VRAM",
-          oom_retries),
-    {"oom-retries",
-     {"retries"},
-     '\0',
-     FILE_ONLY,
-     "N",
-     "run again with more VRAM after a CUDA out-of-memory, N times",
-     attr_set_oom_retries,
-     NULL},
-    WORD("requeue", BOTH, "run again when it was lost (a crash, a reboot)", requeue),
+    VALUE("retries", '\0', "N", "run again after any, N times", retries),
+    VALUE("oom-retries", '\0', "N", "after a CUDA out-of-memory, with more VRAM", oom_retries),
+    WORD("requeue", "run again when it was lost (a crash, a reboot)", requeue),
     GROUP("At the terminal"),
-    WORD("interactive", LINE, "show its output here and send it what is typed", interactive),
-    WORD("pty", LINE, "the same, and it has a terminal of its own", pty),
-    WORD("screen", BOTH, "in a GNU screen session, for screen -r; `berth screens`", screen),
+    WORD_AT("interactive", LINE, NO_TERMINAL, "show its output here and send it what is typed",
+            interactive),
+    WORD_AT("pty", LINE, NO_TERMINAL, "the same, and it has a terminal of its own", pty),
+    WORD("screen", "in a GNU screen session, for screen -r; `berth screens`", screen),
     GROUP("Environment"),
-    VALUE("env-setup", '\0', BOTH, "COMMAND", "run this first, in the same shell; must succeed",
+    VALUE("env-setup", '\0', "COMMAND", "run this first, in the same shell; must succeed",
           env_setup),
-    VALUE("conda", '\0', BOTH, "ENV", "activate this conda environment first", conda),
-    WORD("login", LINE, "in the environment of a fresh login, not this shell's", login),
+    VALUE("conda", '\0', "ENV", "activate this conda environment first", conda),
+    WORD_AT("login", LINE,
+            "the lines of a file share the environment of berth run; use berth submit --login",
+            "in the environment of a fresh login, not this shell's", login),
     GROUP("Being told"),
-    VALUE("on-start", '\0', LINE, "COMMAND", "run this, as you, when it starts", on_start),
-    VALUE("on-end", '\0', LINE, "COMMAND", "run this when it has ended, well or not", on_end),
-    VALUE("on-fail", '\0', LINE, "COMMAND", "run this when it has failed", on_fail),
-    VALUE("webhook", '\0', LINE, "URL", "post starts and ends there, as JSON", webhook),
-    VALUE("mail-user", '\0', LINE, "ADDRESS", "send mail when it has ended (see --mail-type)",
+    VALUE("on-start", '\0', "COMMAND", "run this, as you, when it starts", on_start),
+    VALUE("on-end", '\0', "COMMAND", "run this when it has ended, well or not", on_end),
+    VALUE("on-fail", '\0', "COMMAND", "run this when it has failed", on_fail),
+    VALUE("webhook", '\0', "URL", "post starts and ends there, as JSON", webhook),
+    VALUE("mail-user", '\0', "ADDRESS", "send mail when it has ended (see --mail-type)",
           mail_user),
-    VALUE("mail-type", '\0', LINE, "WHEN", "mail when: BEGIN,END,FAIL,REQUEUE,ALL", mail_type),
+    VALUE("mail-type", '\0', "WHEN", "mail when: BEGIN,END,FAIL,REQUEUE,ALL", mail_type),
     GROUP("Names"),
-    VALUE("name", 'J', BOTH, "NAME", "for tables and selectors", name),
-    VALUE("tag", '\0', BOTH, "TAG", "for selectors; repeat it, or a,b", tag),
-    VALUE("log", 'o', BOTH, "FILE", "where output goes; %j is the job's number", log),
+    VALUE("name", 'J', "NAME", "for tables and selectors", name),
+    VALUE("tag", '\0', "TAG", "for selectors; repeat it, or a,b", tag),
+    VALUE("log", 'o', "FILE", "where output goes; %j is the job's number", log),
 };
 #define ATTRS (sizeof(attrs) / sizeof(attrs[0]))
 
@@ -142,11 +147,11 @@ same_name(const char *said, const char *name)
 }
 
 const struct attr *
-attr_find(const char *name, enum attr_door door)
+attr_find(const char *name, unsigned doors)
 {
     for (size_t i = 0; i < ATTRS; i++) {
         const struct attr *a = &attrs[i];
-        if (!(a->doors & door))
+        if (!(a->doors & doors))
             continue; /* titles of groups are open nowhere */
         if (same_name(name, a->name))
             return a;
@@ -157,15 +162,18 @@ attr_find(const char *name, enum attr_door door)
     return NULL;
 }
 
-/* Unknown: the nearest known name, else all of them. */
+/* Known, but not here: why. Unknown: the nearest known name, else all of them. */
 static int
 refuse_name(const char *name, enum attr_door door, struct err *e)
 {
+    const struct attr *elsewhere = attr_find(name, BOTH);
     const char *known[ATTRS * (ATTR_ALIASES_MAX + 1) + 1];
     auto_buf struct buf shown = BUF_INIT, list = BUF_INIT;
     const char *nearest;
     size_t n = 0;
 
+    if (elsewhere)
+        return err_set(e, ERR_USAGE, "%s: %s", elsewhere->name, elsewhere->closed);
     for (size_t i = 0; i < ATTRS; i++) {
         if (!(attrs[i].doors & door))
             continue;

@@ -11,11 +11,11 @@ struct err;
 struct request;
 struct when_clock;
 
-/* Where the words come from. Some rows are open at one door only: `retries` means retries
- * after a CUDA OOM in a jobs file, and after any failure on the command line. */
+/* Where the words come from. An attribute has one meaning at every door; a row that is closed
+ * at one of them says why. The socket has them all, by the names of docs/protocol.md. */
 enum attr_door {
     ATTR_JOBS_FILE = 1,
-    ATTR_COMMAND_LINE = 2,
+    ATTR_COMMAND_LINE = 2, /* options of `berth submit`, and #BERTH lines */
 };
 
 #define ATTR_ALIASES_MAX 3
@@ -36,6 +36,7 @@ struct attr {
     char letter;                           /* short option, 'G'; '\0': none */
     unsigned doors; /* of enum attr_door; 0: no attribute, name is the title of those behind */
     const char *metavar; /* "SIZE"; NULL: a bare word such as `hold` */
+    const char *closed;  /* why a door is closed to it, and what would do; NULL: none is */
     const char *help;    /* one line, no full stop */
     int (*set)(struct request *r, const char *value, struct err *e); /* value: never NULL */
     /* Those that must know what time it is have this in the place of set. */
@@ -46,8 +47,8 @@ struct attr {
 /* Row i of the table, in the order in which help shows them; NULL behind the last. */
 const struct attr *attr_at(size_t i);
 
-/* By name or alias, in any case; NULL when this door knows none. */
-const struct attr *attr_find(const char *name, enum attr_door door);
+/* By name or alias, in any case; NULL when none of these doors (enum attr_door) has it. */
+const struct attr *attr_find(const char *name, unsigned doors);
 
 /* As request_init, but remembers that `gpus` has not been said, so that request_validate
  * can tell a contradiction from a default. Every door that uses attr_assign starts here and

@@ -17,6 +17,7 @@
 #include "spec/value.h"
 #include "spec/when.h"
 
+#define LEAST_MIB       64    /* as text; less is a slip for GiB */
 #define WARN_DEFAULT_MS 60000 /* as Slurm has it */
 
 static int
@@ -43,6 +44,27 @@ parse_memory(const char *value, int32_t *out, struct err *e)
     *out = (int32_t)mib;
     return 0;
 }
+
+/* "8" is 8 MiB and was meant as 8 GiB; so is "8M" of a GPU, as no program fits into so little.
+ */
+static int
+parse_needed(const char *value, bool with_unit, int32_t *out, struct err *e)
+{
+    bool has_unit = value[strspn(value, "0123456789.")] != '\0';
+    int32_t mib = 0;
+
+    if (parse_memory(value, &mib, e) != 0)
+        return -1;
+    if (mib < LEAST_MIB && with_unit && strpbrk(value, "gGtTkK"))
+        return err_set(e, ERR_USAGE, "%d MiB? The least is %d MiB", mib, LEAST_MIB);
+    if (mib < LEAST_MIB && (with_unit || !has_unit))
+        return err_set(e, ERR_USAGE, "%d MiB? write %dG%s", mib, mib,
+                       with_unit ? "; the least is 64 MiB" : "");
+    *out = mib;
+    return 0;
+}
+
+_Static_assert(LEAST_MIB == 64, "as the words above say");
 
 static int
 set_text(char **field, const char *value, size_t max, struct err *e)
@@ -75,7 +97,7 @@ attr_set_vram(struct request *r, const char *value, struct err *e)
         r->demand.vram_mib = 0;
         return 0;
     }
-    if (parse_memory(value, &r->demand.vram_mib, e) != 0)
+    if (parse_needed(value, true, &r->demand.vram_mib, e) != 0)
         return -1;
     r->vram_auto = false;
     return 0;
@@ -150,7 +172,7 @@ attr_set_gpu_type(struct request *r, const char *value, struct err *e)
 int
 attr_set_min_vram(struct request *r, const char *value, struct err *e)
 {
-    return parse_memory(value, &r->demand.min_vram_mib, e);
+    return parse_needed(value, true, &r->demand.min_vram_mib, e);
 }
 
 int
@@ -203,7 +225,7 @@ attr_set_cpus(struct request *r, const char *value, struct err *e)
 int
 attr_set_mem(struct request *r, const char *value, struct err *e)
 {
-    return parse_memory(value, &r->demand.mem_mib, e);
+    return parse_needed(value, false, &r->demand.mem_mib, e);
 }
 
 /* ------------------------------------------------------------------- its time */
@@ -211,7 +233,10 @@ attr_set_mem(struct request *r, const char *value, struct err *e)
 int
 attr_set_time(struct request *r, const char *value, struct err *e)
 {
-    return parse_duration_ms(value, 1000, &r->limit_ms, e);
+    if (parse_duration_ms(value, 1000, &r->limit_ms, e) != 0)
+        return -1;
+    r->limit_bare = !value[strspn(value, "0123456789.")];
+    return 0;
 }
 
 int
@@ -367,7 +392,11 @@ int
 attr_set_begin(struct request *r, const char *value, const struct when_clock *clock,
                struct err *e)
 {
-    return when_parse(value, clock, &r->begin_us, e);
+    if (when_parse(value, clock, &r->begin_us, e) != 0)
+        return -1;
+    free(r->begin_said);
+    r->begin_said = xstrdup(value);
+    return 0;
 }
 
 int

@@ -28,17 +28,36 @@ has_attributes(const char *s, size_t n)
     return n > 0 && s[0] == '[' && (n == 1 || (s[1] != '[' && !jobsfile_is_blank(s[1])));
 }
 
-/* Where what begins at `at` ends: a token at a blank, the block (in_token false) at its `]`.
- * In a value that begins with a quote neither counts up to the next such quote. */
+/* Whether the comma at `at` ends a token: values are lists, too, so behind a = only one does
+ * behind which a blank, the end or another name=value stands. */
+static bool
+is_separator(const char *s, size_t at, size_t n, bool in_value)
+{
+    size_t name = at + 1, end;
+
+    if (!in_value || name == n || jobsfile_is_blank(s[name]))
+        return true;
+    for (end = name; end < n && !strchr(" \t,=\"'", s[end]); end++)
+        ;
+    auto_free char *word = xstrndup(s + name, end - name);
+    return end < n && s[end] == '=' && attr_find(word, ATTR_JOBS_FILE | ATTR_COMMAND_LINE);
+}
+
+/* Where what begins at `at` ends: a token at a blank or a comma, the block (in_token false) at
+ * its `]`. In a value that begins with a quote none counts up to the next such quote. */
 static size_t
 end_of(const char *s, size_t at, size_t n, bool in_token)
 {
     char quote = '\0';
+    bool in_value = false;
 
     for (; at < n; at++) {
+        in_value |= s[at] == '=';
         if (quote)
             quote = s[at] == quote ? '\0' : quote;
-        else if (in_token ? jobsfile_is_blank(s[at]) : s[at] == ']')
+        else if (in_token ? jobsfile_is_blank(s[at]) ||
+                                (s[at] == ',' && is_separator(s, at, n, in_value))
+                          : s[at] == ']')
             break;
         else if ((s[at] == '"' || s[at] == '\'') && s[at - 1] == '=')
             quote = s[at];
@@ -76,7 +95,7 @@ parse_token(struct parser *p, struct request *r, char *token, size_t offset, boo
     else if (equals == token)
         jobsfile_report_at(p, offset,
                            "a value without a name; write vram=8G, without blanks around =");
-    else if (attr_assign(r, token, value, ATTR_JOBS_FILE, &e) != 0)
+    else if (attr_set_at(r, token, value, ATTR_JOBS_FILE, p->clock, &e) != 0)
         jobsfile_report_at(
             p, offset, "%s%s", e.text,
             after_value && !equals && !attr_find(token, ATTR_JOBS_FILE)
@@ -112,7 +131,7 @@ parse_attributes(struct parser *p, struct request *r, size_t at)
             parse_token(p, r, token, first, after_value);
             after_value = has_value;
         }
-        while (at < end && jobsfile_is_blank(s[at]))
+        while (at < end && (jobsfile_is_blank(s[at]) || s[at] == ','))
             at++;
     }
     return end + 1;
@@ -132,11 +151,14 @@ push_line(struct parser *p, const struct request *r, size_t start)
         .req = *r, .line = first->number, .column = start < first->len ? (int)start + 1 : 1};
 }
 
-/* The command, from its first byte; its bounds are those of the stripped text. */
+/* The command, from its first byte; its bounds are those of the stripped text. `[]` before it
+ * says that it is shell, whatever it looks like. */
 static void
 parse_command(struct parser *p, struct request *r, size_t start, size_t at, size_t end)
 {
     struct err e;
+    bool has_block = at > start;
+    bool is_plain = has_block && p->line.text[start + 1] == ']';
 
     if (at == end) {
         jobsfile_report_at(p, at,
@@ -148,6 +170,8 @@ parse_command(struct parser *p, struct request *r, size_t start, size_t at, size
         r->command = xmalloc(end - at + 1);
         memcpy(r->command, p->line.text + at, end - at);
         r->command[end - at] = '\0';
+        if (!is_plain && jobsfile_is_slip(p, r->command, at, has_block))
+            return;
         if (request_validate(r, &e) != 0)
             jobsfile_report_at(p, start, "%s", e.text);
     }
@@ -229,10 +253,11 @@ drop_lines(struct jobsfile *f)
 }
 
 int
-jobsfile_parse(const char *file_name, const char *text, size_t len, struct jobsfile *out,
-               struct err *e)
+jobsfile_parse(const char *file_name, const char *text, size_t len,
+               const struct when_clock *clock, struct jobsfile *out, struct err *e)
 {
-    struct parser p = {.file_name = file_name, .at = text, .number = 1, .out = out};
+    struct parser p = {
+        .file_name = file_name, .clock = clock, .at = text, .number = 1, .out = out};
 
     memset(out, 0, sizeof(*out));
     if (len == 0)

@@ -9,6 +9,7 @@
 #include "base/request.h"
 
 struct err;
+struct when_clock;
 
 #define JOBSFILE_COMMAND_MAX (4 * 1024 * 1024) /* bytes of one command */
 #define JOBSFILE_ERRORS_MAX  21                /* the first, and up to 20 more */
@@ -29,11 +30,12 @@ struct jobsfile {
 };
 
 /* Parses len bytes (a NUL among them is an error, none is needed behind them). file_name is
- * for messages. 0, or -1 with the first error in e, all of them (up to the bound) in
- * out->errors, and no lines. Columns count characters from 1. *out need not be initialised
- * and is to be freed in both cases. */
-int jobsfile_parse(const char *file_name, const char *text, size_t len, struct jobsfile *out,
-                   struct err *e);
+ * for messages, clock for moments such as begin=16:00; NULL: only what needs none. 0, or -1
+ * with the first error in e, all of them (up to the bound) in out->errors, and no lines.
+ * Columns count characters from 1. *out need not be initialised and is to be freed in both
+ * cases. */
+int jobsfile_parse(const char *file_name, const char *text, size_t len,
+                   const struct when_clock *clock, struct jobsfile *out, struct err *e);
 
 /* models_apply on every line, and what follows from it. -1 with "FILE:LINE:COLUMN: ..." for the
  * first line that cannot have what its model needs. */

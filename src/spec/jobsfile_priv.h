@@ -28,8 +28,9 @@ struct logical {
 
 struct parser {
     const char *file_name;
-    const char *at, *end; /* what has not been read */
-    int number;           /* of the line at `at` */
+    const struct when_clock *clock; /* NULL: none */
+    const char *at, *end;           /* what has not been read */
+    int number;                     /* of the line at `at` */
     struct logical line;
     struct jobsfile *out;
     size_t cap_lines;
@@ -48,6 +49,10 @@ bool jobsfile_next_line(struct parser *p);
 /* Notes an error at a byte of a physical line. */
 void jobsfile_report(struct parser *p, const struct piece *piece, size_t offset,
                      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* Whether the command, which begins at byte `at` of the line, is a slip of its writer's; then
+ * the error is noted. behind_block: attributes stand before it. */
+bool jobsfile_is_slip(struct parser *p, const char *command, size_t at, bool behind_block);
+
 /* The physical line that holds a byte of the logical one. */
 const struct piece *jobsfile_piece_at(const struct logical *line, size_t offset);
 

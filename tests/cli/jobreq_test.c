@@ -28,7 +28,7 @@ lines_of(const char *text)
     json_t *tree;
     char *sorted;
 
-    assert_int_equal(jobsfile_parse("f", text, strlen(text), &f, NULL), 0);
+    assert_int_equal(jobsfile_parse("f", text, strlen(text), NULL, &f, NULL), 0);
     jsonw_init(&w, &out);
     jsonw_object(&w);
     jobreq_add_lines(&w, &f);
@@ -63,7 +63,7 @@ test_every_attribute_is_sent(void **state)
 {
     json_t *tree;
     json_t *job;
-    char *text = lines_of("[vram=18G gpus=2 timeout=1.5h retries=3 priority=-5 name=n "
+    char *text = lines_of("[vram=18G gpus=2 timeout=1.5h oom-retries=3 priority=-5 name=n "
                           "devices=0-1,5 exclusive cpus=4 mem=2G hold]  x\n"
                           "[cancel gpus=0] y\n");
 

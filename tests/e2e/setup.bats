@@ -97,7 +97,7 @@ CASES
     has "the event" "$(wait_for_event kind=ended job=1)" '"text":"set-up failed: exit 3: exit 3"'
     is "outcome" "$(job_field 1 attempts.0.outcome)" setup_failed
     is "exit status" "$(job_field 1 exit_status)" 3
-    echo '[gpus=0 conda=missing retries=2] touch ran' >jobs.txt
+    echo '[gpus=0 conda=missing oom-retries=2] touch ran' >jobs.txt
     try berth run jobs.txt
     is "status of the run" "$status" 1
     has "its words" "$out" "set-up failed: exit 1: conda activate missing"

@@ -63,7 +63,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct jobsfile f;
     struct err e;
-    int rc = jobsfile_parse("jobs.txt", (const char *)data, size, &f, &e);
+    int rc = jobsfile_parse("jobs.txt", (const char *)data, size, NULL, &f, &e);
 
     if ((rc == 0) != (f.n_errors == 0) || (rc != 0 && f.n_lines != 0))
         err_abort("%d with %zu lines and %zu errors", rc, f.n_lines, f.n_errors);

@@ -60,8 +60,8 @@ sets_each_field(void **state)
     assert_int_equal(r.limit_ms, 7200000);
     assert_int_equal(r.grace_ms, 30000);
     assert_int_equal(r.priority, -5);
-    assert_int_equal(r.oom_retries, 3);
-    assert_int_equal(r.retries, 0);
+    assert_int_equal(r.oom_retries, -1);
+    assert_int_equal(r.retries, 3);
     assert_true(r.requeue && r.hold && r.cancel);
     assert_string_equal(r.name, "sweep-1");
     assert_string_equal(r.log, "out/%j.log");
@@ -137,20 +137,21 @@ the_last_of_several_wins(void **state)
 }
 
 static void
-retries_mean_what_the_door_says(void **state)
+retries_mean_the_same_at_every_door(void **state)
 {
+    static const enum attr_door doors[] = {ATTR_JOBS_FILE, ATTR_COMMAND_LINE};
     struct request r;
     struct err e;
 
     (void)state;
-    assert_int_equal(apply(&r, "retries=3", ATTR_JOBS_FILE, &e), 0);
-    assert_true(r.oom_retries == 3 && r.retries == 0);
-    request_free(&r);
-    assert_int_equal(apply(&r, "retries=3 oom-retries=2", ATTR_COMMAND_LINE, &e), 0);
-    assert_true(r.oom_retries == 2 && r.retries == 3);
-    request_free(&r);
-    assert_int_equal(apply(&r, "cancel", ATTR_COMMAND_LINE, &e), -1);
-    request_free(&r);
+    for (size_t i = 0; i < COUNT(doors); i++) {
+        assert_int_equal(apply(&r, "retries=3", doors[i], &e), 0);
+        assert_true(r.oom_retries == -1 && r.retries == 3);
+        request_free(&r);
+        assert_int_equal(apply(&r, "retries=3 oom-retries=2", doors[i], &e), 0);
+        assert_true(r.oom_retries == 2 && r.retries == 3);
+        request_free(&r);
+    }
 }
 
 static void
@@ -183,9 +184,14 @@ refuses_with_words(void **state)
         {"name=\xff", "name: is not UTF-8"},
         {"vrma=8G", "'vrma' is not an attribute; did you mean 'vram'?"},
         {"xyzzy", "'xyzzy' is not an attribute; there are gpus, vram, "},
-        {"array=0-9", "'array' is not an attribute"},
-        {"begin=16:00", "'begin' is not an attribute"},
-        {"gpu-type=a100", "'gpu-type' is not an attribute"},
+        {"array=0-9", "array: a line is one job; write a line for each task, or use"},
+        {"pty", "pty: the lines of a file have no terminal"},
+        {"begin=16:00", "begin: '16:00' needs the local clock"},
+        {"vram=8", "vram: 8 MiB? write 8G; the least is 64 MiB"},
+        {"vram=63M", "vram: 63 MiB? write 63G"},
+        {"vram=0.05G", "vram: 51 MiB? The least is 64 MiB"},
+        {"min-vram=40", "min-vram: 40 MiB? write 40G"},
+        {"mem=16", "mem: 16 MiB? write 16G"},
         {"gpus=0.0001", "gpus: '0.0001' will not do"},
         {"gpus=1e1", "gpus: '1e1' will not do"},
         {"share=2", "share: '2' is no part of a whole; write 0.8 or 80%"},
@@ -265,7 +271,8 @@ refuses_on_the_command_line(void **state)
         {"begin=16:00", "begin: '16:00' needs the local clock"},
         {"begin=soon", "begin: 'soon' is no moment"},
         {"after=12 after-failed=12", "it cannot run both after job 12 has completed and"},
-        {"cancel", "'cancel' is not an attribute"},
+        {"cancel", "cancel: it is a word for a line of a jobs file; use berth cancel"},
+        {"vram=8", "vram: 8 MiB? write 8G"},
     };
     struct request r;
     struct err e;
@@ -492,6 +499,7 @@ the_table_is_sound(void **state)
             continue;
         }
         assert_true(a->help && !a->set != !a->set_at);
+        assert_int_equal(!a->closed, a->doors == (ATTR_JOBS_FILE | ATTR_COMMAND_LINE));
         assert_null(strchr(a->help, '\n'));
         assert_null(strchr(a->name, '_'));
         for (size_t d = 0; d < COUNT(doors); d++) {
@@ -520,7 +528,7 @@ main(void)
         cmocka_unit_test(nothing_said_is_one_whole_gpu),
         cmocka_unit_test(names_are_forgiving),
         cmocka_unit_test(the_last_of_several_wins),
-        cmocka_unit_test(retries_mean_what_the_door_says),
+        cmocka_unit_test(retries_mean_the_same_at_every_door),
         cmocka_unit_test(refuses_with_words),
         cmocka_unit_test(refuses_on_the_command_line),
         cmocka_unit_test(sets_what_the_command_line_says),

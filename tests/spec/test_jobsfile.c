@@ -28,7 +28,7 @@ parse_to_text(const char *text, size_t len, struct buf *out)
     struct err e;
 
     buf_clear(out);
-    if (jobsfile_parse("F", text, len, &f, &e) != 0)
+    if (jobsfile_parse("F", text, len, NULL, &f, &e) != 0)
         buf_addf(out, "! %s", e.text);
     for (size_t i = 0; i < f.n_lines; i++)
         buf_addf(out, "%d:%s|", f.lines[i].line, f.lines[i].req.command);
@@ -108,9 +108,17 @@ says_where_and_what(void **state)
         {BYTES("[gpus=2 vram=8X] a"), "F:1:9: vram: '8X'"},
         {BYTES("\xef\xbb\xbf[vram=8X] a"), "F:1:2: vram: '8X'"},
         {BYTES("[vrma=8G] a"), "F:1:2: 'vrma' is not an attribute; did you mean 'vram'?"},
-        {BYTES("[array=0-9] a"), "F:1:2: 'array' is not an attribute"},
-        {BYTES("[vram=8 G] a"), "F:1:9: 'G' is not an attribute; "},
-        {BYTES("[vram=8 G] a"), "write vram=8G, not vram=8 G"},
+        {BYTES("[array=0-9] a"), "F:1:2: array: a line is one job"},
+        {BYTES("[vram=80 G] a"), "F:1:10: 'G' is not an attribute; "},
+        {BYTES("[vram=80 G] a"), "write vram=8G, not vram=8 G"},
+        {BYTES("[vram=8] a"), "F:1:2: vram: 8 MiB? write 8G"},
+        {BYTES("[vram=8G,gpus=x] a"), "F:1:10: gpus: 'x' will not do"},
+        {BYTES("[vram=8G] [gpus=1] a"),
+         "F:1:11: a second [ of attributes; put all of them into"},
+        {BYTES("[vram=8G]  [hold] a"), "F:1:12: a second [ of attributes"},
+        {BYTES(" vram=8G a b"), "F:1:2: vram=... is an attribute without its brackets; write "
+                                "[vram=8G] before the command, or env vram=8G"},
+        {BYTES("array=0-9 a"), "F:1:1: array=... is an attribute"},
         {BYTES("[hold G] a"), "F:1:7: 'G' is not an attribute; "},
         {BYTES("[vram = 8G] a"), "F:1:2: vram needs a value: vram=SIZE"},
         {BYTES("[=8G] a"), "F:1:2: a value without a name"},
@@ -159,7 +167,7 @@ one_error_empties_the_file(void **state)
     struct err e;
 
     (void)state;
-    assert_int_equal(jobsfile_parse("F", text, strlen(text), &f, &e), -1);
+    assert_int_equal(jobsfile_parse("F", text, strlen(text), NULL, &f, &e), -1);
     assert_int_equal(e.code, ERR_USAGE);
     assert_int_equal(f.n_lines, 0);
     assert_null(f.lines);
@@ -181,7 +189,7 @@ errors_have_a_bound(void **state)
     (void)state;
     for (int i = 0; i < 1000; i++)
         buf_adds(&text, "[vram=x] a\n\xff\n");
-    assert_int_equal(jobsfile_parse("F", text.data, text.len, &f, &e), -1);
+    assert_int_equal(jobsfile_parse("F", text.data, text.len, NULL, &f, &e), -1);
     assert_int_equal(f.n_errors, JOBSFILE_ERRORS_MAX);
     assert_memory_equal(f.errors[20], "F:21:", 5);
     jobsfile_free(&f);
@@ -197,7 +205,7 @@ a_long_name_leaves_room_for_the_words(void **state)
     (void)state;
     memset(name, 'd', sizeof(name));
     memcpy(name + sizeof(name) - 10, "/jobs.txt", 10);
-    assert_int_equal(jobsfile_parse(name, "[vram", 5, &f, &e), -1);
+    assert_int_equal(jobsfile_parse(name, "[vram", 5, NULL, &f, &e), -1);
     assert_non_null(strstr(e.text, "/jobs.txt:1:1: unterminated"));
     assert_non_null(strstr(e.text, "] command"));
     jobsfile_free(&f);
@@ -211,17 +219,71 @@ takes_attributes(void **state)
     struct err e;
 
     (void)state;
-    assert_int_equal(jobsfile_parse("F", text, strlen(text), &f, &e), 0);
+    assert_int_equal(jobsfile_parse("F", text, strlen(text), NULL, &f, &e), 0);
     assert_int_equal(f.n_lines, 2);
     assert_int_equal(f.lines[0].req.demand.vram_mib, 2048);
     assert_int_equal(f.lines[0].req.demand.gpus, 2);
     assert_int_equal(f.lines[0].req.limit_ms, 7200000);
-    assert_int_equal(f.lines[0].req.oom_retries, 1);
+    assert_int_equal(f.lines[0].req.retries, 1);
     assert_string_equal(f.lines[0].req.name, "n");
     assert_int_equal(f.lines[1].req.demand.vram_mib, 0);
     assert_int_equal(f.lines[1].req.demand.gpus, 1);
     assert_int_equal(f.lines[1].req.oom_retries, -1);
     jobsfile_free(&f);
+}
+
+/* Commas and blanks do alike between attributes; within a value commas are the value's. */
+static void
+commas_separate_attributes(void **state)
+{
+    static const char *const texts[] = {"[vram=8G, gpus=2, hold] a", "[vram=8G,gpus=2 hold] a",
+                                        "[hold,vram=8G,gpus=2] a",
+                                        "[vram=8G , gpus=2 ,hold,] a"};
+    const char *lists = "[gpu-ids=3,1, tag=a,b,name=x after=p,q] true";
+    struct jobsfile f;
+    struct err e;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        assert_int_equal(jobsfile_parse("F", texts[i], strlen(texts[i]), NULL, &f, &e), 0);
+        assert_int_equal(f.lines[0].req.demand.vram_mib, 8192);
+        assert_int_equal(f.lines[0].req.demand.gpus, 2);
+        assert_true(f.lines[0].req.hold);
+        jobsfile_free(&f);
+    }
+    assert_int_equal(jobsfile_parse("F", lists, strlen(lists), NULL, &f, &e), 0);
+    assert_int_equal(f.lines[0].req.demand.n_ids, 2);
+    assert_string_equal(f.lines[0].req.tags[1], "b");
+    assert_string_equal(f.lines[0].req.name, "x");
+    assert_int_equal(f.lines[0].req.n_deps, 2);
+    jobsfile_free(&f);
+}
+
+/* What is shell and no slip. */
+static void
+shell_stays_shell(void **state)
+{
+    static const char *const texts[] = {"name=x prog",
+                                        "log=a/b prog",
+                                        "seed=1 prog",
+                                        "vram=x prog",
+                                        "[[ -f a ]] && prog",
+                                        "VRAM=8G prog",
+                                        "[vram=8G] [[ -f a ]] && prog",
+                                        "[vram=8G] [ -f a ]",
+                                        "[vram=8G] [a-z]*/prog",
+                                        "[] [vram=8G] prog",
+                                        "[] vram=8G prog",
+                                        "env vram=8G prog"};
+    struct jobsfile f;
+    struct err e;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        if (jobsfile_parse("F", texts[i], strlen(texts[i]), NULL, &f, &e) != 0)
+            fail_msg("%s: %s", texts[i], e.text);
+        jobsfile_free(&f);
+    }
 }
 
 static void
@@ -232,7 +294,7 @@ identity_is_the_command_and_its_count(void **state)
     struct err e;
 
     (void)state;
-    assert_int_equal(jobsfile_parse("F", text, strlen(text), &f, &e), 0);
+    assert_int_equal(jobsfile_parse("F", text, strlen(text), NULL, &f, &e), 0);
     assert_int_equal(f.n_lines, 4);
     assert_string_equal(f.lines[0].key, "a9993e364706#0"); /* FIPS 180's own example */
     assert_string_equal(f.lines[1].key, "a9993e364706#1");
@@ -264,7 +326,7 @@ hundred_thousand_lines(void **state)
     for (int i = 0; i < 100000; i++)
         buf_addf(&text, "[vram=8G timeout=2h] python train.py --config c%d.yaml\n", i % 50000);
     before = cpu_seconds();
-    assert_int_equal(jobsfile_parse("F", text.data, text.len, &f, &e), 0);
+    assert_int_equal(jobsfile_parse("F", text.data, text.len, NULL, &f, &e), 0);
     print_message("100,000 lines: %.1f ms\n", (cpu_seconds() - before) * 1e3);
     assert_true(cpu_seconds() - before < 3);
     assert_int_equal(f.n_lines, 100000);
@@ -284,7 +346,7 @@ all_lines_alike(void **state)
     (void)state;
     for (int i = 0; i < 100000; i++)
         buf_adds(&text, "true\n");
-    assert_int_equal(jobsfile_parse("F", text.data, text.len, &f, &e), 0);
+    assert_int_equal(jobsfile_parse("F", text.data, text.len, NULL, &f, &e), 0);
     assert_string_equal(f.lines[99999].key + 12, "#99999");
     jobsfile_free(&f);
 }
@@ -307,7 +369,7 @@ long_commands_up_to_the_bound(void **state)
         buf_reserve(&text, cases[i].len);
         memset(text.data + 2, 'x', cases[i].len);
         text.len += cases[i].len;
-        assert_int_equal(jobsfile_parse("F", text.data, text.len, &f, &e), cases[i].rc);
+        assert_int_equal(jobsfile_parse("F", text.data, text.len, NULL, &f, &e), cases[i].rc);
         assert_true(cpu_seconds() - before < 2);
         if (cases[i].rc == 0)
             assert_int_equal(strlen(f.lines[0].req.command), cases[i].len);
@@ -331,7 +393,7 @@ a_hundred_thousand_continuations(void **state)
         buf_adds(&text, "arg \\\n");
     buf_adds(&text, "end\nnext\n");
     before = cpu_seconds();
-    assert_int_equal(jobsfile_parse("F", text.data, text.len, &f, &e), 0);
+    assert_int_equal(jobsfile_parse("F", text.data, text.len, NULL, &f, &e), 0);
     assert_true(cpu_seconds() - before < 2);
     assert_int_equal(f.n_lines, 2);
     assert_int_equal(strlen(f.lines[0].req.command), 4 * 100000 + 3);
@@ -346,7 +408,7 @@ check_promises(const char *text, size_t len)
 {
     struct jobsfile f, again;
     struct err e;
-    int rc = jobsfile_parse("F", text, len, &f, &e);
+    int rc = jobsfile_parse("F", text, len, NULL, &f, &e);
 
     assert_int_equal(rc == 0, f.n_errors == 0);
     if (rc != 0)
@@ -362,7 +424,7 @@ check_promises(const char *text, size_t len)
         if (c[strlen(c) - 1] != '\\')
             buf_addf(&rewritten, "[] %s\n", c);
     }
-    assert_int_equal(jobsfile_parse("F", rewritten.data, rewritten.len, &again, &e), 0);
+    assert_int_equal(jobsfile_parse("F", rewritten.data, rewritten.len, NULL, &again, &e), 0);
     for (size_t i = 0, j = 0; i < again.n_lines; i++, j++) {
         while (f.lines[j].req.command[strlen(f.lines[j].req.command) - 1] == '\\')
             j++;
@@ -410,6 +472,8 @@ main(void)
         cmocka_unit_test(errors_have_a_bound),
         cmocka_unit_test(a_long_name_leaves_room_for_the_words),
         cmocka_unit_test(takes_attributes),
+        cmocka_unit_test(commas_separate_attributes),
+        cmocka_unit_test(shell_stays_shell),
         cmocka_unit_test(identity_is_the_command_and_its_count),
         cmocka_unit_test(hundred_thousand_lines),
         cmocka_unit_test(all_lines_alike),
