@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/libc.h"
 #include "base/text.h"
 
 #define DURATION_MAX_MS (36500LL * 24 * 3600 * 1000) /* a hundred years */
@@ -380,7 +381,7 @@ parse_signal(const char *s, int *out, struct err *e)
     const char *name = strncasecmp(s, "SIG", 3) == 0 ? s + 3 : s;
     int64_t number;
     for (int sig = 1; sig < NSIG; sig++) {
-        const char *known = sigabbrev_np(sig);
+        const char *known = libc_signal_name(sig);
         if (known && strcasecmp(known, name) == 0) {
             *out = sig;
             return 0;

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/libc.h"
 #include "cli/cli.h"
 #include "wire/client.h"
 #include "wire/places.h"
@@ -210,7 +211,7 @@ exec_daemon(int ready, const char *const *argv)
         fcntl(ready, F_SETFD, 0);
     else if (dup2(ready, READY_FD) < 0)
         _exit(126);
-    close_range(READY_FD + 1, ~0U, 0);
+    libc_close_from(READY_FD + 1);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);

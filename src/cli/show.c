@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/libc.h"
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/answer.h"
@@ -191,7 +192,7 @@ add_bounds(struct buf *out, const json_t *job)
                  (long long)answer_int(job, "max_requeues", 0));
     if (limit_ms > 0 && warn > 0)
         buf_addf(&limit, ", %s %s before",
-                 sigabbrev_np((int)warn) ? sigabbrev_np((int)warn) : "a signal",
+                 libc_signal_name((int)warn) ? libc_signal_name((int)warn) : "a signal",
                  format_duration(answer_int(job, "warn_ms", 0), span));
     add_text(out, "time limit", buf_str(&limit));
     add_span(out, "usually", answer_int(job, "estimate_ms", 0));

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/libc.h"
 #include "base/parse.h"
 #include "core/array.h"
 
@@ -184,7 +185,7 @@ static void
 add_cause(const struct ending *e, struct buf *out)
 {
     if (e->signal) {
-        const char *name = sigabbrev_np(e->signal);
+        const char *name = libc_signal_name(e->signal);
         buf_addf(out, "killed by signal %d", e->signal);
         if (name)
             buf_addf(out, " (%s)", name);
@@ -268,7 +269,7 @@ ending_text(const struct ending *e, struct buf *out)
         break;
     case OUTCOME_NOT_STARTED:
         buf_adds(out, "could not start");
-        add_detail(e->text[0] ? e->text : strerrordesc_np(e->errno_value), out);
+        add_detail(e->text[0] ? e->text : strerror(e->errno_value), out);
         break;
     case OUTCOME_SETUP_FAILED:
         add_setup(e, out);

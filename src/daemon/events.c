@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "base/libc.h"
 #include "base/parse.h"
 #include "core/account.h"
 #include "core/ledger.h"
@@ -202,7 +203,7 @@ void
 event_warned(struct daemon *d, const struct job *job)
 {
     char before[24];
-    const char *name = sigabbrev_np(job->req.warn_signal);
+    const char *name = libc_signal_name(job->req.warn_signal);
     auto_free char *text =
         xasprintf("sent %s, %s before its time limit", name ? name : "its warning signal",
                   format_duration(job->req.warn_ms, before));

@@ -4,7 +4,6 @@
  * need no daemon, and the next one finds them. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/fs.h"
+#include "base/libc.h"
 #include "base/log.h"
 #include "base/shared.h"
 #include "core/ledger.h"
@@ -465,7 +465,7 @@ main(int argc, char **argv)
     if (rc > 0)
         return 0;
     /* Whatever whoever started this daemon left open is for none of its children. */
-    (void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    libc_cloexec_from(STDERR_FILENO + 1);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);  /* until there is something to read again */
     signal(SIGCHLD, SIG_IGN); /* shepherds and probes are watched by their sockets */

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "base/libc.h"
 #include "core/learn.h"
 #include "daemon/daemon.h"
 #include "daemon/events.h"
@@ -209,7 +210,7 @@ add_cause_text(const struct report_failure *f, struct buf *out)
         [CAUSE_PREEMPTED] = "made way for a job of higher priority",
         [CAUSE_EXCEEDED] = "used more VRAM than declared",
     };
-    const char *name = f->cause == CAUSE_SIGNAL ? sigabbrev_np(f->number) : NULL;
+    const char *name = f->cause == CAUSE_SIGNAL ? libc_signal_name(f->number) : NULL;
     buf_adds(out, words[f->cause]);
     if (f->cause == CAUSE_EXIT || f->cause == CAUSE_SIGNAL)
         buf_addf(out, " %d", f->number);

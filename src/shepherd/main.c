@@ -4,12 +4,12 @@
  * 4 the attempt's locked file, 5 the attempt's folder (docs/protocol.md, section 4). People
  * do not call it. */
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/libc.h"
 #include "shepherd/attempt.h"
 #include "shepherd/nursery.h"
 #include "shepherd/sweep.h"
@@ -20,10 +20,7 @@
 static void
 keep_descriptors_from_the_job(void)
 {
-    if (close_range(FD_CTL, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
-        return;
-    for (int fd = FD_CTL; fd <= FD_FOLDER; fd++)
-        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    libc_cloexec_from(FD_CTL);
 }
 
 static int

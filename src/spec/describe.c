@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/hooks.h"
+#include "base/libc.h"
 #include "base/parse.h"
 #include "base/request.h"
 #include "base/text.h"
@@ -130,7 +131,7 @@ time_lines(const struct request *r, struct buf *out)
         line(out, "on-timeout", "requeue, %d times at most", r->max_requeues);
     if (r->warn_signal)
         line(out, "signal", "%s, %s before the limit",
-             sigabbrev_np(r->warn_signal) ? sigabbrev_np(r->warn_signal) : "real-time",
+             libc_signal_name(r->warn_signal) ? libc_signal_name(r->warn_signal) : "real-time",
              format_duration(r->warn_ms, text));
     if (r->begin_us) {
         time_t t = (time_t)(r->begin_us / 1000000);

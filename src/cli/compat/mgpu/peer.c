@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/libc.h"
 #include "cli/answer.h"
 #include "cli/compat/mgpu/mgpu.h"
 #include "cli/compat/pytext.h"
@@ -357,7 +358,7 @@ mgpu_serve_apart(int fd, const struct mgpu_service *s, bool as_peer)
         (void)dup2(null, i);
     if (fd != PEER_FD)
         (void)dup2(fd, PEER_FD);
-    close_range(PEER_FD + 1, ~0U, 0);
+    libc_close_from(PEER_FD + 1);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     serve(PEER_FD, s, as_peer);
