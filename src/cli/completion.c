@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/opt.h"
+#include "cli/queue_columns.h"
 
 #define VERBS_MAX 64
 
@@ -22,6 +23,23 @@ static const struct page page = {
              "zsh    eval \"$(berth completion zsh)\"        in ~/.zshrc, behind compinit\n"
              "fish   berth completion fish | source        in ~/.config/fish/config.fish",
 };
+
+/* The columns of tables of jobs. */
+static char *
+list_columns(void)
+{
+    struct buf out = BUF_INIT;
+
+    for (const struct queue_column *column = queue_columns; column->name; column++)
+        buf_addf(&out, " %s", column->name);
+    return buf_take(&out);
+}
+
+bool
+completion_lists_columns(const struct completion *c, const struct opt *o)
+{
+    return c->columns && (strcmp(o->name, "format") == 0 || strcmp(o->name, "sort") == 0);
+}
 
 /* --- asking the verbs --------------------------------------------------------------------- */
 
@@ -112,6 +130,8 @@ collect(const struct cli *cli, struct completion *all)
         if (!c->page)
             continue;
         find_words(c);
+        if (strcmp(v->name, "queue") == 0 || strcmp(v->name, "history") == 0)
+            c->columns = list_columns();
         c->takes_jobs = strstr(c->page->usage, " SEL") || strstr(c->page->usage, "[SEL");
     }
     return n;
@@ -123,6 +143,7 @@ release(struct completion *all, size_t n)
     for (size_t i = 0; i < n; i++) {
         for (char **word = all[i].words; *word; word++)
             free(*word);
+        free(all[i].columns);
         if (all[i].page)
             free((void *)all[i].page->options);
         free(all[i].page);

@@ -40,12 +40,20 @@ bash_verb(const struct completion *c, struct buf *out)
             buf_addf(out, "--%s ", o->name);
     buf_adds(out, EVERYWHERE "'\n        valued='");
     for (const struct opt *o = options_of(c); o->name; o++)
-        if (is_listed(o) && o->value && o->value[0] != '[')
+        if (is_listed(o) && o->value && o->value[0] != '[') {
             buf_addf(out, " --%s", o->name);
+            if (o->letter)
+                buf_addf(out, " -%c", o->letter);
+        }
     buf_adds(out, " '\n        words='");
     for (char *const *word = c->words; *word; word++)
         buf_addf(out, "%s%s", word == c->words ? "" : " ", *word);
-    buf_addf(out, "'\n        jobs=%d ;;\n", c->takes_jobs);
+    buf_adds(out, "'\n        columns='");
+    for (const struct opt *o = options_of(c); o->name; o++)
+        if (is_listed(o) && completion_lists_columns(c, o))
+            buf_addf(out, " --%s -%c", o->name, o->letter);
+    buf_addf(out, " ' names='%s'", c->columns ? c->columns : "");
+    buf_addf(out, "\n        jobs=%d ;;\n", c->takes_jobs);
 }
 
 void
@@ -55,6 +63,7 @@ completion_write_bash(const struct completion *all, size_t n, struct buf *out)
     buf_adds(out, "_berth()\n{\n"
                   "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
                   "    local verb='' options='" EVERYWHERE "' valued='' words='' jobs=0 i\n"
+                  "    local columns='' names='' before\n"
                   "    COMPREPLY=()\n"
                   "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
                   "        case ${COMP_WORDS[i]} in\n"
@@ -71,6 +80,13 @@ completion_write_bash(const struct completion *all, size_t n, struct buf *out)
     for (size_t i = 0; i < n; i++)
         bash_verb(&all[i], out);
     buf_adds(out, "    esac\n"
+                  "    case $columns in *\" $prev \"*)\n"
+                  "        before=${cur%\"${cur##*,}\"}\n"
+                  "        compopt -o nospace 2>/dev/null\n"
+                  "        mapfile -t COMPREPLY < <(compgen -P \"$before\" -W \"$names\" -- "
+                  "\"${cur##*,}\")\n"
+                  "        return ;;\n"
+                  "    esac\n"
                   "    case \" --dir --socket $valued\" in *\" $prev \"*) return ;; esac\n"
                   "    if [[ $cur == -* ]]; then\n"
                   "        words=$options\n"
@@ -99,7 +115,7 @@ zsh_text(struct buf *out, const char *s, const char *special)
 }
 
 static void
-zsh_option(const struct opt *o, struct buf *out)
+zsh_option(const struct completion *c, const struct opt *o, struct buf *out)
 {
     if (o->letter)
         buf_addf(out, " \\\n            '(-%c --%s)'{-%c,--%s}'[", o->letter, o->name,
@@ -112,7 +128,10 @@ zsh_option(const struct opt *o, struct buf *out)
     if (o->value) {
         buf_adds(out, o->value[0] == '[' ? "::" : ":");
         zsh_text(out, o->value, ":\\");
-        buf_adds(out, ":_files");
+        if (completion_lists_columns(c, o))
+            buf_addf(out, ":_values -s , column%s", c->columns);
+        else
+            buf_adds(out, ":_files");
     }
     buf_addc(out, '\'');
 }
@@ -123,7 +142,7 @@ zsh_verb(const struct completion *c, struct buf *out)
     buf_addf(out, "    %s)\n        _arguments", c->verb);
     for (const struct opt *o = options_of(c); o->name; o++)
         if (is_listed(o))
-            zsh_option(o, out);
+            zsh_option(c, o, out);
     buf_adds(out, " \\\n            $everywhere \\\n            '*:");
     if (c->words[0]) {
         buf_adds(out, "word:(");
@@ -205,6 +224,8 @@ fish_verb(const struct completion *c, struct buf *out)
             buf_addf(out, " -s %c", o->letter);
         if (o->value && o->value[0] != '[')
             buf_adds(out, " -r");
+        if (completion_lists_columns(c, o))
+            buf_addf(out, " -f -a '(__fish_append , %s)'", c->columns + 1);
         buf_adds(out, " -d ");
         fish_text(out, o->help);
         buf_addc(out, '\n');

@@ -242,6 +242,7 @@ read_jobs(struct client *c, const struct opt_reader *r, json_t *filter, struct e
     json_object_set_new(params, "fields", json_pack("[s]", "id"));
     if (client_call(c, "jobs", params, &result, e) < 0)
         return -1;
+    json_object_set_new(filter, "machine", json_false());
     ids = json_array();
     json_array_foreach(json_object_get(result, "rows"), i, row)
     {

@@ -29,6 +29,7 @@ enum {
     OPT_SEARCH,
     OPT_FORMAT,
     OPT_SORT,
+    OPT_NO_HEADER,
     OPT_CSV
 };
 
@@ -43,6 +44,7 @@ static const struct opt options[] = {
     {"search", '/', "TEXT", "with this in the name, the command or the tags"},
     {"format", 'o', "LIST", "columns, as in berth queue"},
     {"sort", 's', "LIST", "by these columns; -COLUMN: the largest first"},
+    {"no-header", 'H', NULL, "omit the line of titles"},
     {"csv", 0, NULL, "all that ran on GPUs, as a workload for berth simulate"},
     {0},
 };
@@ -182,6 +184,9 @@ take_option(const struct opt_reader *r, int opt, struct wish *w, struct err *e)
         return 0;
     case OPT_SORT:
         w->view.sort = r->value;
+        return 0;
+    case OPT_NO_HEADER:
+        w->view.no_header = true;
         return 0;
     default:
         w->csv = true;

@@ -9,6 +9,8 @@
 #include "cli/term.h"
 #include "wire/client.h"
 
+#define SHOWN_MAX 40
+
 static int
 add_overview(struct client *c, const struct term *term, struct buf *out, struct err *e)
 {
@@ -17,10 +19,11 @@ add_overview(struct client *c, const struct term *term, struct buf *out, struct 
     auto_buf struct buf table = BUF_INIT;
     const struct queue_view view = {0};
     size_t n = 0;
+    json_t *params = json_pack("{s:s,s:i}", "order", "turn", "limit", SHOWN_MAX);
 
     if (client_call(c, "gpus", NULL, &gpus, e) < 0 ||
         client_call(c, "status", NULL, &status, e) < 0 ||
-        queue_table_add(c, json_pack("{s:s}", "order", "turn"), &view, term, &table, &n, e) < 0)
+        queue_table_add(c, params, &view, term, &table, &n, e) < 0)
         return -1;
     gpu_table_add(gpus, term, true, out);
     if (json_array_size(json_object_get(gpus, "gpus")) == 0)
@@ -28,7 +31,9 @@ add_overview(struct client *c, const struct term *term, struct buf *out, struct 
     buf_addc(out, '\n');
     if (n > 0)
         buf_add(out, table.data, table.len);
-    else
+    if (n == SHOWN_MAX)
+        buf_addf(out, "the first %d; 'berth queue' lists all\n", SHOWN_MAX);
+    else if (n == 0)
         buf_adds(out, "the queue is empty\n");
     buf_addc(out, '\n');
     status_add_counts(status, NULL, out);

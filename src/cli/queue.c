@@ -20,7 +20,17 @@
 #include "cli/watch.h"
 #include "wire/client.h"
 
-enum { OPT_ALL, OPT_USER, OPT_STATE, OPT_GPU, OPT_FORMAT, OPT_SORT, OPT_LIMIT, OPT_WATCH };
+enum {
+    OPT_ALL,
+    OPT_USER,
+    OPT_STATE,
+    OPT_GPU,
+    OPT_FORMAT,
+    OPT_SORT,
+    OPT_LIMIT,
+    OPT_NO_HEADER,
+    OPT_WATCH
+};
 
 static const struct opt options[] = {
     {"all", 'a', NULL, "ended jobs too"},
@@ -28,8 +38,9 @@ static const struct opt options[] = {
     {"state", 't', "LIST", "only in one of these states: running,pending"},
     {"gpu", 'g', "LIST", "only on one of these GPUs: 0,2-3"},
     {"format", 'o', "LIST", "columns, in this order, of those below; reason:40 cuts at 40"},
-    {"sort", 's', "LIST", "by these columns; -COLUMN: the largest first"},
-    {"limit", 'n', "N", "at most so many"},
+    {"sort", 's', "LIST", "sort by these columns; -COLUMN: the largest first"},
+    {"limit", 'n', "N", "at most this many"},
+    {"no-header", 'H', NULL, "omit the line of titles"},
     WATCH_OPTION,
     {0},
 };
@@ -175,6 +186,9 @@ take_option(struct wish *w, int opt, const char *value)
         return -1;
     case OPT_SORT:
         w->view.sort = value;
+        return -1;
+    case OPT_NO_HEADER:
+        w->view.no_header = true;
         return -1;
     case OPT_WATCH:
         w->watch = true;

@@ -102,6 +102,8 @@ queue_table_add(struct client *c, json_t *params, const struct queue_view *view,
         hide_user(&f, t);
     queue_rows_free(&rows);
     *n = table_rows(t);
+    if (view->no_header)
+        table_no_header(t);
     table_print(t, term, out);
     return 0;
 }

@@ -17,6 +17,7 @@ struct queue_view {
     const char *format;  /* column names with commas; NULL: the usual ones */
     const char *usual;   /* those; NULL: the queue's */
     const char *sort;    /* a column's name, with - in front the largest first */
+    bool no_header;      /* rows only, for scripts */
     bool past;           /* ended jobs, page by page */
     int64_t limit;       /* then: the newest so many; 0: all */
     const char *nothing; /* what to say on a terminal when there are none */

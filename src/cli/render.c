@@ -295,9 +295,7 @@ render_ended(const json_t *event, const char *command, struct buf *details)
         add_gap(details);
         buf_adds(details, usage.data);
     }
-    if (completed)
-        return;
-    if (text[0]) {
+    if (text[0] && !completed) {
         add_gap(details);
         buf_adds(details, text);
     }

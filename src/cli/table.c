@@ -30,6 +30,7 @@ struct table {
     bool filled[COLUMNS_MAX];
     bool hidden[COLUMNS_MAX];
     int cut[COLUMNS_MAX]; /* 0: no bound */
+    bool no_header;
 };
 
 struct table *
@@ -113,6 +114,12 @@ table_cell_int(struct table *t, long long v)
 
     snprintf(text, sizeof text, "%lld", v);
     table_cell(t, STYLE_NONE, text);
+}
+
+void
+table_no_header(struct table *t)
+{
+    t->no_header = true;
 }
 
 void
@@ -213,7 +220,8 @@ table_print(const struct table *t, const struct term *term, struct buf *out)
         if (l.shown[i])
             l.last = i;
     }
-    print_row(&l, NULL);
+    if (!t->no_header)
+        print_row(&l, NULL);
     for (size_t row = 0; row < table_rows(t); row++)
         print_row(&l, &t->cells[row * (size_t)t->n_columns]);
 }

@@ -25,12 +25,13 @@ struct table *table_new(const struct column *columns, int n);
  * the last column. */
 void table_cell(struct table *t, enum style style, const char *s);
 void table_cell_int(struct table *t, long long v);
+void table_no_header(struct table *t);                /* without the line of titles */
 void table_hide(struct table *t, int column);         /* leaves it out, whatever is in it */
 void table_cut(struct table *t, int column, int max); /* cells to come, with "..."; 0: as wide
                                                           as they are */
 size_t table_rows(const struct table *t);
 
-/* Appends the whole table, with a line of titles. */
+/* Appends the whole table, with a line of titles unless that was turned off. */
 void table_print(const struct table *t, const struct term *term, struct buf *out);
 
 /* The caller frees it so. */

@@ -96,6 +96,7 @@ event_filter_read(const json_t *params, struct event_filter *out, struct err *e)
         event_filter_free(out);
         return -1;
     }
+    out->only_jobs = json_is_false(json_object_get(params, "machine"));
     if (user)
         out->user = user_text(json_string_value(user));
     return 0;
@@ -123,7 +124,7 @@ event_filter_lets(const struct event_filter *f, const struct event_view *ev)
     if (f->user && !memmem(ev->line, ev->n, f->user, strlen(f->user)))
         return false;
     if (ev->job == 0) /* of the machine, not of a job: everybody's business */
-        return true;
+        return !f->only_jobs;
     if (f->file && f->file != ev->file)
         return false;
     return !f->jobs ||

@@ -23,6 +23,7 @@ struct event_filter {
     uint32_t *jobs; /* owned, sorted; NULL: any */
     int n_jobs;
     uint32_t kinds; /* a bit each; 0: any */
+    bool only_jobs; /* nothing that concerns no job */
     char *user;     /* owned: how the line names this user; NULL: any */
 };
 
@@ -32,7 +33,7 @@ void event_filter_free(struct event_filter *f);
 
 /* Whether it may let events of this kind through. */
 bool event_filter_takes(const struct event_filter *f, const char *kind);
-/* What concerns no job passes where no kinds and no user are named. */
+/* What concerns no job passes where no kinds and no user are named, unless only_jobs. */
 bool event_filter_lets(const struct event_filter *f, const struct event_view *ev);
 
 #endif

@@ -353,6 +353,9 @@ hold_or_release(struct daemon *d, struct job *job, enum job_event_type type, str
     if (v == JOB_REFUSED)
         return err_set(e, ERR_FAILED, "job %u cannot be %s: %s", job->id,
                        type == JOB_EV_HOLD ? "held" : "released", why);
+    if (v == JOB_IGNORED && type == JOB_EV_RELEASE)
+        return err_set(e, ERR_FAILED, "job %u is not held: it is %s", job->id,
+                       job_state_name(from));
     if (v == JOB_NEXT) {
         job->waiting_told = false;
         moved(d, job, from);

@@ -33,31 +33,31 @@ static const struct event_case cases[] = {
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"exit_status\":0,\"run_ms\":1774000,"
      "\"peak_mib\":{\"0\":17920},\"vram_mib\":18432,\"util\":96,\"verdict\":\"within\","
      "\"text\":\"exit 0\"}",
-     "completed", "29m34s   peak 17.5 of 18.0 GiB (97 %)   gpu 96 %"},
+     "completed", "29m34s   peak 17.5 of 18.0 GiB (97 %)   gpu 96 %   CMD"},
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"0\":4000},"
      "\"vram_mib\":12000,\"verdict\":\"over\"}",
      "completed",
      "2.0s   peak 3.9 of 11.7 GiB (33 %), over-declared (-66 %): vram=4400M would do and leave "
-     "room for others"},
+     "room for others   CMD"},
     /* What was raised after an out of memory is nobody's declaration. */
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"0\":4000},"
      "\"vram_mib\":12000,\"verdict\":\"over\",\"attempt\":2}",
-     "completed", "2.0s   peak 3.9 of 11.7 GiB (33 %)"},
+     "completed", "2.0s   peak 3.9 of 11.7 GiB (33 %)   CMD"},
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"0\":4000},"
      "\"vram_mib\":12000,\"declared_mib\":12000,\"verdict\":\"over\",\"attempt\":2}",
      "completed",
      "2.0s   peak 3.9 of 11.7 GiB (33 %), over-declared (-66 %): vram=4400M would do and leave "
-     "room for others"},
+     "room for others   CMD"},
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"1\":12000},"
      "\"vram_mib\":8000,\"verdict\":\"under\"}",
      "completed",
-     "2.0s   peak 11.7 of 7.8 GiB (150 %), UNDER-DECLARED (+50 %): declare vram=12.9G"},
+     "2.0s   peak 11.7 of 7.8 GiB (150 %), UNDER-DECLARED (+50 %): declare vram=12.9G   CMD"},
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"0\":null},"
      "\"vram_mib\":8000,\"verdict\":\"unattributed\"}",
-     "completed", "2.0s   peak n/a"},
+     "completed", "2.0s   peak n/a   CMD"},
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"0\":500,"
      "\"1\":2048}}",
-     "completed", "2.0s   peak gpu 0: 500 MiB, gpu 1: 2.0 GiB"},
+     "completed", "2.0s   peak gpu 0: 500 MiB, gpu 1: 2.0 GiB   CMD"},
     {"{\"kind\":\"ended\",\"state\":\"FAILED\",\"exit_code\":7,\"exit_status\":7,\"run_ms\":"
      "400,"
      "\"peak_mib\":{},\"text\":\"exit 7\"}",

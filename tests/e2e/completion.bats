@@ -29,6 +29,9 @@ complete -C "$argv[1]"' "$1" | cut -f1 | tr '\n' ' '
     is "words" "$(in_bash daemon st)" "start stop status "
     is "of help" "$(in_bash help cance)" "cancel "
     is "jobs" "$(in_bash show '')" "1 "
+    is "columns" "$(in_bash queue -o pri)" "priority "
+    is "columns of a list" "$(in_bash history --sort id,st)" "id,state id,started "
+    is "no job where a value is due" "$(in_bash cancel -g '')" " "
     is "a file" "$(in_bash simulate --no-such '')" " "
 }
 
@@ -40,6 +43,7 @@ complete -C "$argv[1]"' "$1" | cut -f1 | tr '\n' ' '
     is "options" "$(in_fish 'berth daemon --fo')" "--follow "
     has "words" "$(in_fish 'berth daemon sta')" "^start "
     is "jobs" "$(in_fish 'berth show ')" "1 "
+    is "columns" "$(in_fish 'berth queue -o id,stat')" "id,state "
 }
 
 @test "zsh takes the script, and every option is in it" {

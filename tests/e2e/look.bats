@@ -154,3 +154,26 @@ load screen
         has "docs of '$verb'" "$(cat "$BATS_TEST_DIRNAME/../../docs/json.md")" "\`${verb:-berth}"
     done
 }
+
+@test "a long queue is cut in the overview, and rows come without titles for scripts" {
+    local i
+    start_daemon 1
+    for i in {1..41}; do printf '[gpus=0 hold] true %s\n' $i; done >jobs.txt
+    berth run --detach jobs.txt
+    has overview "$(berth)" "the first 40; 'berth queue' lists all"
+    is rows "$(berth queue --no-header -o id | wc -l)" 41
+    is 'the first row' "$(berth queue -H -o id -n 1 | tr -d ' ')" 1
+    berth submit -G 0 -W -- true
+    is history "$(berth history -H -o state | tr -d ' ')" COMPLETED
+}
+
+@test "events of a job are that job's, and release says when nothing was held" {
+    start_daemon 1
+    berth pause 0
+    berth submit --gpus 0 -- sleep 600
+    wait_for_event kind=started job=1
+    is kinds "$(berth events @ | jq -r .kind | sort -u | paste -sd ' ')" 'started submitted'
+    try berth release 1
+    is status "$status" 1
+    has words "$err" 'job 1 is not held: it is RUNNING'
+}
