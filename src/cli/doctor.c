@@ -21,9 +21,6 @@
 #include "cli/connect.h"
 #include "cli/opt.h"
 #include "cli/term.h"
-#include "sys/cgroup.h"
-#include "sys/cgroup_v1.h"
-#include "sys/devfilter.h"
 #include "wire/client.h"
 #include "wire/places.h"
 
@@ -33,8 +30,9 @@
 
 static const struct page page = {
     .usage = "berth doctor",
-    .about = "Checks programs, daemon, folders, GPUs, cgroups and limits; one line each:\n"
-             "ok, warn or FAIL, and what to do. Exits 1 when something is FAIL.",
+    .about = "Check programs, daemon, folders, GPUs and which limits are enforced on jobs: one "
+             "line each,\n"
+             "with ok, warn or FAIL and what to do. Exit status 1 if anything is FAIL.",
 };
 
 void
@@ -99,6 +97,7 @@ check_daemon(struct doctor *d, const struct cli *cli)
     d->machines = strcmp(answer_str(daemon, "mode"), "system") == 0;
     if (d->machines && answer_str(daemon, "dir")[0])
         d->dir = xstrdup(answer_str(daemon, "dir"));
+    d->daemon = json_incref(json_object_get(status, "daemon"));
     if (strcmp(answer_str(daemon, "version"), BERTH_VERSION) != 0)
         doctor_say(d, DOCTOR_WARN, "daemon",
                    "version %s runs, this is %s; '%s' lets the new one take over",
@@ -201,70 +200,6 @@ check_locks(struct doctor *d, const struct cli *cli)
     }
 }
 
-/* By putting one on the group and taking it off again. */
-static void
-check_device_filter(struct doctor *d, const char *cgroup)
-{
-    struct err e = {0};
-
-    if (geteuid() != 0)
-        doctor_say(d, DOCTOR_OK, "devices",
-                   "jobs can open every GPU that their user can; only a daemon that root runs "
-                   "can keep them to their own (device_filter)");
-    else if (devfilter_try(cgroup, &e) == 0)
-        doctor_say(d, DOCTOR_OK, "devices",
-                   "jobs can be kept to their own GPUs with 'device_filter: on'");
-    else
-        doctor_say(d, DOCTOR_OK, "devices",
-                   "jobs can open every GPU that their user can: 'device_filter: on' would do "
-                   "nothing here, as %s",
-                   e.text);
-}
-
-/* By making one, as the daemon does for its jobs. */
-static void
-check_cgroups(struct doctor *d)
-{
-    struct err e = {0};
-    auto_free char *folder = NULL;
-    auto_buf struct buf names = BUF_INIT;
-    char *v1[CGROUP_V1_N] = {NULL};
-    bool limits = false;
-
-    if (cgroup_find_base("berth-doctor", &folder, &limits, &e) < 0) {
-        doctor_say(
-            d, DOCTOR_WARN, "cgroup",
-            "none: %s; jobs are not confined to their --cpus and --mem. %s gives a daemon its "
-            "own",
-            e.text,
-            geteuid() == 0 ? "Delegate=yes in berthd.service"
-                           : "'systemd-run --user --scope -p Delegate=yes berth daemon start'");
-        return;
-    }
-    check_device_filter(d, folder);
-    rmdir(folder);
-    int n_v1 = limits ? 0 : cgroup_v1_find_bases("berth-doctor", v1);
-    cgroup_v1_remove((const char *const *)v1);
-    for (int i = 0; i < CGROUP_V1_N; i++) {
-        buf_addf(&names, "%s%s", v1[i] && names.len > 0 ? ", " : "",
-                 v1[i] ? cgroup_v1_names[i] : "");
-        free(v1[i]);
-    }
-    if (limits)
-        doctor_say(d, DOCTOR_OK, "cgroup", "v2: %s can be made, with limits", folder);
-    else if (n_v1 > 0)
-        doctor_say(d, n_v1 == CGROUP_V1_N ? DOCTOR_OK : DOCTOR_WARN, "cgroup",
-                   "hybrid: v2 groups end jobs as a whole, v1 controllers (%s) confine those "
-                   "that say --cpus or --mem",
-                   buf_str(&names));
-    else
-        doctor_say(d, DOCTOR_WARN, "cgroup",
-                   "v2 without controllers: %s has no memory controller, so it is not used: "
-                   "jobs are ended as a whole, "
-                   "but not confined to their --cpus and --mem",
-                   folder);
-}
-
 static void
 check_inotify(struct doctor *d)
 {
@@ -306,15 +241,13 @@ static void
 check_ground(struct doctor *d, const struct cli *cli)
 {
     if (d->machines && geteuid() != 0) {
-        doctor_say(
-            d, DOCTOR_OK, "machine",
-            "this daemon is that of all users; its folders, locks and cgroups are looked "
-            "at by 'sudo berth doctor'");
+        doctor_say(d, DOCTOR_OK, "machine",
+                   "this daemon is that of all users; its folders and locks are looked at "
+                   "by 'sudo berth doctor'");
         return;
     }
     check_places(d, cli);
     check_locks(d, cli);
-    check_cgroups(d);
 }
 
 int
@@ -331,6 +264,7 @@ cmd_doctor(struct cli *cli, int argc, char **argv)
     check_programs(&d);
     check_daemon(&d, cli);
     check_ground(&d, cli);
+    doctor_check_confinement(&d, d.daemon);
     if (d.simulated)
         doctor_say(&d, DOCTOR_OK, "gpus", "simulated, as this daemon was started with --sim");
     else
@@ -347,6 +281,7 @@ cmd_doctor(struct cli *cli, int argc, char **argv)
         status = cli_put(&d.out);
     }
     json_decref(d.checks);
+    json_decref(d.daemon);
     free(d.dir);
     buf_free(&d.out);
     return d.failed ? 1 : status;

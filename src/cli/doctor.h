@@ -19,6 +19,7 @@ struct doctor {
     bool simulated; /* the running daemon has no real cards */
     bool machines;  /* the running daemon is that of all users */
     char *dir;      /* and has this --dir; NULL: none */
+    json_t *daemon; /* owned; what the running daemon says of itself; NULL: none runs */
 };
 
 /* One line: the verdict, what was looked at, the finding and what to do. */
@@ -34,6 +35,9 @@ void doctor_check_rights(struct doctor *d, const struct places *p);
 void doctor_check_other_daemons(struct doctor *d, const char *lock_dir, const char *state);
 void doctor_check_persistence(struct doctor *d);
 void doctor_check_screen(struct doctor *d);
+
+/* By what the daemon says of itself (`daemon` of the method status; NULL: none runs). */
+void doctor_check_confinement(struct doctor *d, const json_t *daemon);
 
 /* Asks berth-probe, as the daemon would. */
 void doctor_check_gpus(struct doctor *d);

@@ -11,7 +11,6 @@
 #include "core/limits.h"
 #include "daemon/checkup.h"
 #include "spec/config.h"
-#include "sys/cgroup_v1.h"
 #include "wire/places.h"
 
 struct err;
@@ -34,11 +33,8 @@ struct daemon {
     bool renumbered; /* card numbers here differ from the driver's: jobs get UUIDs */
     struct recovered *recovered; /* recover.c, during start */
     bool rebooted;               /* what the store calls running was of another boot */
-    bool filters_devices;        /* jobs can open no cards but their own */
-    char *cgroup_base;           /* where attempts get their cgroups; NULL: none may be made */
-    int cgroup_claims[1 + CGROUP_V1_N]; /* open to our end: they are in use */
-    char *cgroup_v1[CGROUP_V1_N];       /* the same of v1 controllers, where v2 has none */
-    char *lock_conflict;                /* words, when another daemon has one of the cards */
+    bool wants_device_filter;    /* where it can be had: launch_filters_devices */
+    char *lock_conflict;         /* words, when another daemon has one of the cards */
     struct gpulock *gpulocks;
     struct health *health; /* of the cards */
     uv_timer_t idle_timer;

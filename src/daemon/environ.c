@@ -46,7 +46,8 @@ put_cards(const struct daemon *d, const struct attempt *run, struct buf *out)
         buf_addf(&indices, "%s%d", i ? "," : "", c->info.index);
         buf_addf(&uuids, "%s%s", i ? "," : "", c->info.uuid);
     }
-    bool by_uuid = d->config.gpu_env == GPU_ENV_UUID || d->renumbered || d->filters_devices;
+    bool by_uuid =
+        d->config.gpu_env == GPU_ENV_UUID || d->renumbered || launch_filters_devices(d);
     put(out, "CUDA_VISIBLE_DEVICES", buf_str(by_uuid ? &uuids : &indices));
     put(out, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
     put(out, "NVIDIA_VISIBLE_DEVICES", run->n_gpus ? buf_str(&uuids) : "void");

@@ -31,6 +31,7 @@
 #include "daemon/turn.h"
 #include "daemon/watch.h"
 #include "spec/screenname.h"
+#include "sys/confine.h"
 #include "sys/exitrec.h"
 #include "sys/nursery.h"
 
@@ -164,31 +165,43 @@ write_argv(struct jsonw *w, const struct job *job)
 }
 
 static void
-write_cgroup(struct jsonw *w, const char *key, const char *base, const struct job *job)
+write_cgroup(struct jsonw *w, const char *key, const char *base, const char *name)
 {
     if (!base)
         return;
-    auto_free char *path = xasprintf("%s/job-%u.%d", base, job->id, job->run->number);
+    auto_free char *path = xasprintf("%s/%s", base, name);
     jsonw_kstr(w, key, path);
 }
 
-/* Groups of v1 are made only where there is something to confine: they cost each job a tenth of
- * a millisecond, and ending it needs none. Of many users' jobs each is confined in number. */
-static void
-write_cgroups(const struct daemon *d, const struct job *job, struct jsonw *w)
+/* Where v2 keeps a job together, groups of v1 are made only if there is something to confine:
+ * they cost each job a tenth of a millisecond. Of many users' jobs each is confined in number.
+ */
+static bool
+needs_v1(const struct daemon *d, const struct confinement *place, const struct demand *need)
+{
+    return !place->base || d->places.system || need->cpus > 0 || need->mem_mib > 0;
+}
+
+void
+launch_write_cgroups(const struct daemon *d, const struct job *job, const char *name,
+                     struct jsonw *w)
 {
     static const char *const keys[CGROUP_V1_N] = {"cgroup_memory", "cgroup_pids", "cgroup_cpu"};
+    const struct confinement *place = nursery_place(d->nursery);
     const struct demand *need = &job->req.demand;
-    bool any_v1 = false;
-    for (int i = 0; i < CGROUP_V1_N; i++)
-        any_v1 |= d->cgroup_v1[i] != NULL;
-    if (any_v1 && !d->places.system && !d->filters_devices && need->cpus == 0 &&
-        need->mem_mib == 0)
-        return;
-    write_cgroup(w, "cgroup", d->cgroup_base, job);
-    for (int i = 0; i < CGROUP_V1_N; i++)
-        write_cgroup(w, keys[i], d->cgroup_v1[i], job);
+    auto_free char *own = name ? NULL : xasprintf("job-%u.%d", job->id, job->run->number);
+    write_cgroup(w, "cgroup", place->base, name ? name : own);
+    for (int i = 0; i < CGROUP_V1_N && needs_v1(d, place, need); i++)
+        write_cgroup(w, keys[i], place->v1[i], name ? name : own);
     jsonw_kint(w, "max_processes", d->config.job_max_processes);
+    jsonw_kint(w, "cpus", need->cpus);
+    jsonw_kint(w, "mem_mib", need->mem_mib);
+}
+
+bool
+launch_filters_devices(const struct daemon *d)
+{
+    return d->wants_device_filter && nursery_place(d->nursery)->has[CONFINE_DEVICES];
 }
 
 /* The cards that it may open. One whose device is not known keeps all within reach: a job that
@@ -197,7 +210,7 @@ static void
 write_minors(const struct daemon *d, const struct job *job, struct jsonw *w)
 {
     const struct attempt *run = job->run;
-    if (!d->filters_devices)
+    if (!launch_filters_devices(d))
         return;
     for (int i = 0; i < run->n_gpus; i++)
         if (ledger_card(d->ledger, run->gpus[i])->info.minor < 0)
@@ -282,10 +295,8 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     }
     if (write_attach(d, job, &w, e))
         return -1;
-    write_cgroups(d, job, &w);
+    launch_write_cgroups(d, job, NULL, &w);
     write_minors(d, job, &w);
-    jsonw_kint(&w, "cpus", job->req.demand.cpus);
-    jsonw_kint(&w, "mem_mib", job->req.demand.mem_mib);
     jsonw_key(&w, "oom_patterns");
     jsonw_array(&w);
     for (char **p = d->config.oom_patterns; p && *p; p++)

@@ -44,4 +44,12 @@ void launch_screen_name(const struct daemon *d, const struct job *job, struct bu
  * been started. The caller frees. */
 char *launch_attach_path(const struct daemon *d, const struct job *job);
 
+/* Whether a job of now can open no cards but its own. */
+bool launch_filters_devices(const struct daemon *d);
+
+/* The groups of one of the job's processes-to-be, as a spec or an order has them: those of the
+ * attempt for name NULL. */
+void launch_write_cgroups(const struct daemon *d, const struct job *job, const char *name,
+                          struct jsonw *w);
+
 #endif

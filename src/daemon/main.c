@@ -49,8 +49,7 @@
 #include "daemon/waits.h"
 #include "daemon/watch.h"
 #include "store/store.h"
-#include "sys/cgroup.h"
-#include "sys/devfilter.h"
+#include "sys/confine.h"
 #include "sys/keyring.h"
 
 #define LEAVE_MS 1000
@@ -225,56 +224,16 @@ find_cards(struct daemon *d, const struct options *o, struct err *e)
     return 0;
 }
 
-static bool
-find_device_filter(const struct daemon *d)
-{
-    struct err e = {0};
-    if (d->config.device_filter == DEVICE_FILTER_OFF)
-        return false;
-    if (devfilter_try(d->cgroup_base, &e) == 0)
-        return true;
-    log_warn("event=no-device-filter %s", e.text);
-    return false;
-}
-
-/* Ours are ours while we live; those of daemons that were killed for good go. */
+/* The setting's word; by itself, for all users of the machine wherever it can be had. */
 static void
-claim_cgroups(struct daemon *d)
+choose_device_filter(struct daemon *d)
 {
-    for (int i = 0; i <= CGROUP_V1_N; i++) {
-        const char *base = i == CGROUP_V1_N ? d->cgroup_base : d->cgroup_v1[i];
-        if (!base)
-            continue;
-        d->cgroup_claims[i] = cgroup_claim(base);
-        if (d->cgroup_claims[i] < 0)
-            log_info("event=cgroup-not-claimed path=%s", base);
-        cgroup_remove_abandoned(base);
-    }
-}
-
-static void
-find_cgroup(struct daemon *d)
-{
-    struct err e = {0};
-    bool limits = false;
-    auto_free char *name = xasprintf("berth-%.8s", d->instance);
-    if (cgroup_find_base(name, &d->cgroup_base, &limits, &e)) {
-        log_info("event=no-cgroup %s", e.text);
-        if (d->config.device_filter == DEVICE_FILTER_ON)
-            log_warn("event=no-device-filter there is no cgroup to put it on");
-        return;
-    }
-    int n_v1 = limits ? 0 : cgroup_v1_find_bases(name, d->cgroup_v1);
-    d->filters_devices = find_device_filter(d);
-    log_info("event=cgroup path=%s limits=%d v1=%d device_filter=%d", d->cgroup_base, limits,
-             n_v1, d->filters_devices);
-    claim_cgroups(d);
-    if (limits || n_v1 > 0 || d->filters_devices)
-        return;
-    /* Without controllers a group can confine nothing, and what it could end the subreaper
-     * and the mark end as well: it would only cost each job a tenth of a millisecond. */
-    rmdir(d->cgroup_base);
-    free(TAKE(d->cgroup_base));
+    const struct confinement *place = nursery_place(d->nursery);
+    d->wants_device_filter =
+        d->config.device_filter == DEVICE_FILTER_ON ||
+        (d->config.device_filter == DEVICE_FILTER_AUTO && d->places.system);
+    if (d->config.device_filter == DEVICE_FILTER_ON && !place->has[CONFINE_DEVICES])
+        log_warn("event=no-device-filter %s", place->why[CONFINE_DEVICES]);
 }
 
 /* Every client and every running job is a descriptor. After the nursery has started: jobs
@@ -311,9 +270,11 @@ start(struct daemon *d, const struct options *o, struct err *e)
 {
     if (open_state(d, e) || recall_write(d->places.state, o, e))
         return -1;
-    d->nursery = nursery_new(e);
+    /* By the unit of this service, so that whoever changes its ExecStart keeps it. */
+    d->nursery = nursery_new(d->instance, o->system ? getenv("BERTH_JOBS_UNIT") : NULL, e);
     if (!d->nursery)
         return -1;
+    choose_device_filter(d);
     raise_descriptor_limit();
     start_handles(d);
     d->queue = queue_new();
@@ -327,7 +288,6 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->waits = waits_new();
     d->tally = tally_new();
     d->telemetry = telemetry_new();
-    find_cgroup(d);
     if (estimate_open(d, e) || tally_load(d, e) || recover_load(d, e) || courier_load(d, e) ||
         find_cards(d, o, e))
         return -1;
@@ -366,11 +326,6 @@ finish(struct daemon *d)
     if (queue_n(d->queue) == 0)
         recall_forget(d->places.state);
     store_close(d->store);
-    if (d->cgroup_base)
-        rmdir(d->cgroup_base); /* stays while jobs run in it */
-    cgroup_v1_remove((const char *const *)d->cgroup_v1);
-    for (int i = 0; i < CGROUP_V1_N; i++)
-        free(d->cgroup_v1[i]);
     gpulock_free_all(d);
     close(d->lock_fd);
     uv_close((uv_handle_t *)&d->idle_timer, NULL);
@@ -399,7 +354,6 @@ finish(struct daemon *d)
     places_free(&d->places);
     nursery_free(d->nursery);
     notify_free(d->notify);
-    free(d->cgroup_base);
     free(d->lock_conflict);
     uv_loop_close(d->loop);
 }

@@ -13,11 +13,14 @@
 #include "daemon/daemon.h"
 #include "daemon/health.h"
 #include "daemon/jobs.h"
+#include "daemon/launch.h"
 #include "daemon/logging.h"
 #include "daemon/methods.h"
+#include "daemon/nursery.h"
 #include "daemon/prober.h"
 #include "daemon/roles.h"
 #include "daemon/turn.h"
+#include "sys/confine.h"
 
 static void
 put_known(struct jsonw *w, const char *key, int64_t v)
@@ -144,8 +147,10 @@ put_daemon(const struct daemon *d, struct jsonw *w)
     jsonw_kstr(w, "state_dir", d->places.state);
     jsonw_kstr(w, "log", log_path());
     jsonw_kstr(w, "log_to", logging_target());
-    jsonw_kstr(w, "cgroup", d->cgroup_base);
-    jsonw_kbool(w, "device_filter", d->filters_devices);
+    jsonw_kstr(w, "cgroup", nursery_place(d->nursery)->base);
+    jsonw_kbool(w, "device_filter", launch_filters_devices(d));
+    jsonw_key(w, "confinement");
+    confine_write(nursery_place(d->nursery), w);
     jsonw_kbool(w, "leaves_when_idle", d->leave_when_idle);
     jsonw_kbool(w, "stopping", d->stopping);
     const struct err *trouble = turn_disk_trouble(d);

@@ -3,38 +3,55 @@
 #include "daemon/nursery.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "daemon/jobsunit.h"
+#include "sys/confine.h"
 #include "sys/spawn.h"
 #include "wire/places.h"
 
-#define N_FDS        3
-#define SEND_SECONDS 5 /* longer means that it is stuck: it gets replaced */
+#define N_FDS          3
+#define SEND_SECONDS   5     /* longer means that it is stuck: it gets replaced */
+#define UNIT_MS        20000 /* for the service manager to start a unit, which may be busy */
+#define HELLO_MS       10000
+#define SCOPE_HELLO_MS 5000 /* then jobs live where the daemon is */
+#define HELLO_MAX      65536
 
 struct nursery {
     char *program;
+    char *base;       /* of groups of jobs: "berth-" and eight hex digits */
+    const char *unit; /* borrowed; a template to start it in; NULL: none */
+    bool no_scope;    /* it was tried, and got us nowhere */
+    struct confinement place;
     int fd;
 };
 
-static int
-start(struct nursery *n, struct err *e)
+/* ---- starting ---- */
+
+static pid_t
+spawn_nursery(const struct nursery *n, struct jobsunit_scope *scope, int theirs, struct err *e)
 {
-    int pair[2];
-    const struct timeval patience = {.tv_sec = SEND_SECONDS};
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-        return err_errno(e, ERR_FAILED, errno, "cannot make a socket pair");
-    auto_close int ours = pair[0];
-    auto_close int theirs = pair[1];
-    (void)setsockopt(ours, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    char *argv[] = {n->program, "--nursery", NULL};
+    char *argv[JOBSUNIT_ARGS_MAX + 4] = {NULL};
+    char option[] = "--nursery";
+    int at = 0;
+    for (int i = 0; scope && i < scope->n; i++)
+        argv[at++] = scope->texts[i];
+    argv[at++] = n->program;
+    argv[at++] = option;
+    argv[at++] = n->base;
+    if (scope && scope->runtime_dir)
+        (void)setenv("XDG_RUNTIME_DIR", scope->runtime_dir, 0);
     struct spawn s = SPAWN_INIT;
     const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, theirs};
     s.argv = argv;
@@ -44,26 +61,121 @@ start(struct nursery *n, struct err *e)
     s.new_session = true; /* a Ctrl-C meant for somebody's terminal never reaches a shepherd */
     int errnum = 0;
     enum spawn_stage stage = SPAWN_OK;
-    if (spawn_process(&s, &errnum, &stage) < 0)
-        return err_errno(e, ERR_FAILED, errnum, "cannot start %s", n->program);
-    n->fd = TAKE_FD(ours);
+    pid_t pid = spawn_process(&s, &errnum, &stage);
+    return pid > 0 ? pid : err_errno(e, ERR_FAILED, errnum, "cannot start %s", argv[0]);
+}
+
+/* Its first packet: what can be enforced on jobs where it is. */
+static int
+hear_hello(struct nursery *n, int fd, int patience_ms, struct err *e)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    auto_free char *text = xmalloc(HELLO_MAX);
+    if (poll(&p, 1, patience_ms) <= 0)
+        return err_set(e, ERR_FAILED, "the nursery of shepherds says nothing");
+    ssize_t len = recv(fd, text, HELLO_MAX, 0);
+    json_t *hello = len > 0 ? json_loadb(text, (size_t)len, 0, NULL) : NULL;
+    struct confinement place;
+    bool is_hello = confine_read(json_object_get(hello, "confinement"), &place);
+    json_decref(hello);
+    if (!is_hello)
+        return err_set(e, ERR_FAILED, "the nursery of shepherds went at once");
+    confine_free(&n->place);
+    n->place = place;
+    return 0;
+}
+
+/* As a child of this process; in a scope of its own unless that is NULL. */
+static int
+start_child(struct nursery *n, struct jobsunit_scope *scope, struct err *e)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+        return err_errno(e, ERR_FAILED, errno, "cannot make a socket pair");
+    auto_close int ours = pair[0];
+    auto_close int theirs = pair[1];
+    pid_t pid = spawn_nursery(n, scope, theirs, e);
+    if (pid < 0)
+        return -1;
+    close(TAKE_FD(theirs));
+    if (hear_hello(n, ours, scope ? SCOPE_HELLO_MS : HELLO_MS, e) < 0) {
+        (void)kill(pid, SIGKILL);
+        return -1;
+    }
+    return TAKE_FD(ours);
+}
+
+/* No user's daemon is kept from working by a service manager that does not answer. */
+static int
+start_in_scope(struct nursery *n, struct err *e)
+{
+    struct jobsunit_scope scope;
+    int fd = -1;
+    if (!n->no_scope && jobsunit_scope_find(n->base, &scope)) {
+        fd = start_child(n, &scope, e);
+        jobsunit_scope_free(&scope);
+    }
+    if (fd >= 0)
+        return fd;
+    if (!n->no_scope && e->code)
+        log_warn("event=no-scope jobs stay in the daemon's own group: %s", e->text);
+    n->no_scope = true;
+    return start_child(n, NULL, e);
+}
+
+static int
+start_in_unit(struct nursery *n, struct err *e)
+{
+    auto_close int fd = jobsunit_start(n->unit, n->base, UNIT_MS, e);
+    if (fd < 0 || hear_hello(n, fd, HELLO_MS, e) < 0)
+        return -1;
+    return TAKE_FD(fd);
+}
+
+static void
+log_place(const struct confinement *c)
+{
+    auto_buf struct buf text = BUF_INIT;
+    for (int i = 0; i < CONFINE_PARTS; i++)
+        buf_addf(&text, " %s=%d", confine_name((enum confine_part)i), c->has[i]);
+    log_info("event=confinement cgroup=%s%s", c->base ? c->base : "none", buf_str(&text));
+}
+
+static int
+start(struct nursery *n, struct err *e)
+{
+    const struct timeval patience = {.tv_sec = SEND_SECONDS};
+    *e = (struct err){0};
+    n->fd = n->unit ? start_in_unit(n, e) : start_in_scope(n, e);
+    if (n->fd < 0)
+        return -1;
+    (void)setsockopt(n->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    log_place(&n->place);
     return 0;
 }
 
 struct nursery *
-nursery_new(struct err *e)
+nursery_new(const char *instance, const char *unit, struct err *e)
 {
     auto_free char *program = places_program("berth-shepherd", e);
     if (!program)
         return NULL;
     struct nursery *n = xcalloc(1, sizeof *n);
     n->program = TAKE(program);
+    n->base = xasprintf("berth-%.8s", instance);
+    n->unit = unit;
     n->fd = -1;
     if (start(n, e)) {
         nursery_free(n);
         return NULL;
     }
     return n;
+}
+
+const struct confinement *
+nursery_place(const struct nursery *n)
+{
+    return &n->place;
 }
 
 void
@@ -73,7 +185,9 @@ nursery_free(struct nursery *n)
         return;
     if (n->fd >= 0)
         close(n->fd);
+    confine_free(&n->place);
     free(n->program);
+    free(n->base);
     free(n);
 }
 

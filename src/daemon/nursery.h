@@ -4,11 +4,18 @@
 
 #include <stdbool.h>
 
+struct confinement;
 struct err;
 struct nursery;
 
-/* Starts it. */
-struct nursery *nursery_new(struct err *e);
+/* Starts it, in a unit of its own where there is a service manager, and waits until it is
+ * there. instance: what groups of jobs are named after, at least eight hex digits. unit: the
+ * template of a system unit to start it in; NULL: a scope is asked for, and without one it is
+ * our child. */
+struct nursery *nursery_new(const char *instance, const char *unit, struct err *e);
+
+/* What can be enforced on jobs where it is; changes when a nursery is replaced. Borrowed. */
+const struct confinement *nursery_place(const struct nursery *n);
 bool nursery_is_alive(const struct nursery *n); /* as far as its end of the line says */
 void nursery_free(struct nursery *n); /* closes the conversation, on which it leaves */
 

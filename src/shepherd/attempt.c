@@ -32,12 +32,16 @@
 #include "sys/cgroup.h"
 #include "sys/cgroup_v1.h"
 #include "sys/devfilter.h"
+#include "sys/nursery.h"
 
 /* ctl.sock is for a daemon that comes after this one; making it costs what a short job does. */
 #define LISTEN_AFTER_US (50 * MS_US)
 /* A terminal's user learns of the limit at most so long before, or in its last tenth. */
 #define NOTICE_MAX_US (300 * S_US)
 #define NOTICE_PART   10
+/* Between TERM and KILL when the machine shuts down: half of what dist/berth-jobs@.service.in
+ * gives all of it, so that the record is on the disk before. */
+#define UNIT_GRACE_MAX_MS 30000
 
 /* ---- what daemons say ---- */
 
@@ -166,10 +170,11 @@ static void
 read_signals(struct shepherd *a)
 {
     struct signalfd_siginfo si;
-    bool children = false, stop = false;
+    bool children = false, stop = false, unit_stops = false;
     char sender[64];
     while (read(a->sig_fd, &si, sizeof si) == (ssize_t)sizeof si) {
         children |= si.ssi_signo == SIGCHLD;
+        unit_stops |= si.ssi_signo == NURSERY_UNIT_STOPS;
         if (si.ssi_signo == SIGTERM) {
             stop = true;
             describe_sender(&si, sender, sizeof sender);
@@ -179,6 +184,10 @@ read_signals(struct shepherd *a)
         stop_reap(a);
     if (stop)
         stop_because(a, CAUSE_SHUTDOWN, sender, a->spec.grace_ms);
+    if (unit_stops)
+        stop_because(a, CAUSE_UNIT_STOPS, "",
+                     a->spec.grace_ms < UNIT_GRACE_MAX_MS ? a->spec.grace_ms
+                                                          : UNIT_GRACE_MAX_MS);
 }
 
 /* Until then; -1: for ever. */
@@ -256,6 +265,7 @@ take_signals(void)
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGCHLD);
     sigaddset(&wanted, SIGTERM);
+    sigaddset(&wanted, NURSERY_UNIT_STOPS);
     int fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd < 0)
         err_abort("cannot take signals: %s", strerror(errno));

@@ -41,9 +41,11 @@ main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], WINDOW_OPTION) == 0)
         return window_run(argv[2]);
     signals_default(); /* an inherited "ignore" would lose a status, or reach the job */
-    if (argc == 2 && strcmp(argv[1], "--nursery") == 0) {
+    if (argc >= 2 && argc <= 4 && strcmp(argv[1], "--nursery") == 0) {
         keep_descriptors_from_the_job();
-        return fcntl(FD_CTL, F_GETFD) < 0 ? usage() : nursery_run();
+        if (argc < 4 && fcntl(FD_CTL, F_GETFD) < 0)
+            return usage();
+        return nursery_run(argc > 2 ? argv[2] : NULL, argc > 3 ? argv[3] : NULL);
     }
     if (argc > 1 && !sweep)
         return usage();

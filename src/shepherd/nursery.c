@@ -3,30 +3,61 @@
  * its command runs: on a virtual machine the C library's start alone asks CPUID dozens of
  * times, and each of those leaves the guest.
  *
- * The daemon sends a packet of one byte (sys/nursery.h) with the three
- * descriptors that docs/protocol.md section 4 lists. The nursery keeps nothing of them: if
- * it dies between packet and fork they close, the lock is free, and the attempt has never
- * run. It holds no state, so the daemon starts another when sending fails. */
+ * It is started where jobs are to live, which may be a unit of their own (daemon/jobsunit.c),
+ * and says first what can be enforced on them there. Then the daemon sends a packet of one byte
+ * (sys/nursery.h) with the three descriptors that docs/protocol.md section 4 lists. The nursery
+ * keeps nothing of them: if it dies between packet and fork they close, the lock is free, and
+ * the attempt has never run. It holds no state, so the daemon starts another when sending
+ * fails.
+ *
+ * When the daemon goes the nursery stays for as long as it has children: it is the main process
+ * of their unit, and what a supervisor that is killed leaves falls to it (children.c). */
 #include "shepherd/nursery.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
 #include "shepherd/attempt.h"
+#include "shepherd/children.h"
 #include "shepherd/deliver.h"
 #include "shepherd/sweep.h"
+#include "sys/cgroup.h"
+#include "sys/confine.h"
 #include "sys/nursery.h"
+#include "sys/procs.h"
 
-#define FD_SERVED 10 /* where the socket goes, so that 3, 4 and 5 are free to be received */
-#define N_FDS     3
+#define FD_SERVED     10 /* where the socket goes, so that 3, 4 and 5 are free to be received */
+#define N_FDS         3
+#define FIND_TRIES    3
+#define SWEEP_WAIT_MS 2000 /* until a supervisor that has closed its files has gone */
+
+struct nursery {
+    struct children children;
+    struct confinement place;
+    int claims[1 + CGROUP_V1_N]; /* the groups are in use for as long as these are open */
+    int sig_fd;
+    bool serves;   /* the daemon is there, or may be */
+    bool stopping; /* the unit is being stopped: nothing new is begun */
+};
+
+/* ---- what is asked ---- */
 
 /* 1 with *kind and fds filled, 0 at the end, -1 for a packet that makes no sense. */
 static int
@@ -70,40 +101,231 @@ put_in_place(const int fds[N_FDS])
 }
 
 _Noreturn static void
-be_a_shepherd(char kind, const int fds[N_FDS])
+be_a_shepherd(const struct nursery *n, char kind, const int fds[N_FDS])
 {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     close(FD_SERVED);
+    close(n->sig_fd);
+    for (size_t i = 0; i < sizeof n->claims / sizeof *n->claims; i++)
+        if (n->claims[i] >= 0)
+            close(n->claims[i]);
     if (!put_in_place(fds))
         _exit(1); /* the lock closes with us: the attempt has never run */
-    signal(SIGCHLD, SIG_DFL);
     if (kind == NURSERY_DELIVER)
         _exit(deliver_run());
     _exit(kind == NURSERY_SWEEP ? sweep_run() : attempt_run());
 }
 
-int
-nursery_run(void)
+/* The lock of a supervisor that was killed is free a moment before its processes have become
+ * ours. A sweep comes after that, and after they were ended. */
+static void
+finish_before_sweep(struct nursery *n, int lock_fd)
 {
-    prctl(PR_SET_NAME, "berth-nursery");
-    (void)clock_boot_id();    /* read once for all of them */
-    json_object_seed(0);      /* drawn once, likewise */
-    signal(SIGCHLD, SIG_IGN); /* shepherds are nobody's zombies */
-    if (dup3(FD_CTL, FD_SERVED, O_CLOEXEC) < 0)
-        return 1;
-    close(FD_CTL);
+    const struct timespec pause = {.tv_nsec = 1000000};
+    int64_t until_us = clock_boot_us() + SWEEP_WAIT_MS * INT64_C(1000);
     for (;;) {
-        char kind;
-        int fds[N_FDS];
-        int rc = receive(&kind, fds);
-        if (rc == 0)
-            return 0;
-        if (rc < 0)
-            continue;
-        pid_t pid = fork();
-        if (pid == 0)
-            be_a_shepherd(kind, fds);
-        /* A fork that failed is seen by the daemon: the descriptors close unused. */
-        for (int i = 0; i < N_FDS; i++)
-            close(fds[i]);
+        children_reap(&n->children);
+        bool left = children_end_orphans(&n->children) >= 0;
+        if ((!left && !children_has(&n->children, lock_fd)) || clock_boot_us() > until_us)
+            return;
+        nanosleep(&pause, NULL);
     }
+}
+
+static void
+serve_one(struct nursery *n)
+{
+    char kind;
+    int fds[N_FDS];
+    int rc = receive(&kind, fds);
+    if (rc == 0)
+        n->serves = false;
+    if (rc <= 0)
+        return;
+    if (kind == NURSERY_SWEEP)
+        finish_before_sweep(n, fds[1]);
+    pid_t pid = fork();
+    if (pid == 0)
+        be_a_shepherd(n, kind, fds);
+    if (pid > 0)
+        children_add(&n->children, pid, fds[1]);
+    /* A fork that failed is seen by the daemon: the descriptors close unused. */
+    for (int i = 0; i < N_FDS; i++)
+        close(fds[i]);
+}
+
+/* ---- where it is ---- */
+
+/* False when one of the folders was removed, by somebody who left, before it was claimed. */
+static bool
+claim(struct nursery *n)
+{
+    bool all = true;
+    for (int i = 0; i <= CGROUP_V1_N; i++) {
+        const char *base = i == CGROUP_V1_N ? n->place.base : n->place.v1[i];
+        n->claims[i] = base ? cgroup_claim(base) : -1;
+        all &= !base || n->claims[i] >= 0;
+    }
+    return all;
+}
+
+/* What others claim as well, or holds jobs, stays. */
+static void
+leave_place(struct nursery *n)
+{
+    for (int i = 0; i <= CGROUP_V1_N; i++)
+        cgroup_disclaim(i == CGROUP_V1_N ? n->place.base : n->place.v1[i], n->claims[i]);
+    confine_free(&n->place);
+}
+
+static void
+find_place(struct nursery *n, const char *name)
+{
+    for (int i = 0; i < FIND_TRIES; i++) {
+        leave_place(n);
+        confine_find(name, &n->place);
+        if (claim(n))
+            break;
+    }
+    for (int i = 0; i <= CGROUP_V1_N; i++)
+        if (n->claims[i] >= 0)
+            cgroup_remove_abandoned(i == CGROUP_V1_N ? n->place.base : n->place.v1[i]);
+}
+
+/* Who is the daemon: who made our socket. */
+static bool
+is_of_daemon(void *ctx, pid_t pid)
+{
+    const pid_t *daemon = ctx;
+    struct proc p;
+    for (int depth = 0; pid > 1 && depth < 4; depth++, pid = p.ppid)
+        if (pid == *daemon || proc_read(pid, &p) < 0)
+            return true;
+    return false;
+}
+
+/* Supervisors of a version that kept them, and their jobs, in the daemon's own service come to
+ * where ours are: the service manager complains of what it finds in a service that it starts,
+ * and the daemon's own limits are not for jobs. */
+static void
+adopt_from_daemon(const struct nursery *n)
+{
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+    char path[4096];
+    if (getsockopt(FD_SERVED, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || !n->place.base ||
+        !proc_cgroup(peer.pid, path, sizeof path))
+        return;
+    int moved = cgroup_adopt(path, n->place.base, "earlier", is_of_daemon, &peer.pid);
+    if (moved > 0)
+        fprintf(stderr, "berth-shepherd: %d processes of earlier jobs were moved here\n",
+                moved);
+}
+
+static void
+say_hello(const struct nursery *n)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct jsonw w;
+    jsonw_init(&w, &text);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "event", "hello");
+    jsonw_kint(&w, "pid", getpid());
+    jsonw_key(&w, "confinement");
+    confine_write(&n->place, &w);
+    jsonw_end_object(&w);
+    (void)send(FD_SERVED, text.data, text.len, MSG_NOSIGNAL);
+}
+
+/* ---- the loop ---- */
+
+/* The manager of a unit of ours sends URG, which jobs do not notice, when it is stopped. */
+static int
+take_signals(void)
+{
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGCHLD);
+    sigaddset(&wanted, NURSERY_UNIT_STOPS);
+    sigprocmask(SIG_BLOCK, &wanted, NULL);
+    int fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        err_abort("cannot take signals: %s", strerror(errno));
+    return fd;
+}
+
+static void
+read_signals(struct nursery *n)
+{
+    struct signalfd_siginfo si;
+    while (read(n->sig_fd, &si, sizeof si) == (ssize_t)sizeof si)
+        n->stopping |= si.ssi_signo == NURSERY_UNIT_STOPS;
+    children_reap(&n->children);
+}
+
+static void
+serve(struct nursery *n)
+{
+    while ((n->serves && !n->stopping) || n->children.n > 0 || n->children.orphaned) {
+        struct pollfd p[] = {
+            {.fd = n->sig_fd, .events = POLLIN},
+            {.fd = n->serves && !n->stopping ? FD_SERVED : -1, .events = POLLIN}};
+        if (poll(p, 2, children_end_orphans(&n->children)) < 0 && errno != EINTR)
+            err_abort("poll: %s", strerror(errno));
+        if (p[0].revents)
+            read_signals(n);
+        if (p[1].revents)
+            serve_one(n);
+    }
+}
+
+/* The daemon may have started us through somebody who hands on no descriptors. */
+static int
+connect_to(const char *path)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof addr.sun_path)
+        return -1;
+    memcpy(addr.sun_path, path, strlen(path) + 1);
+    auto_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&addr, sizeof addr) < 0)
+        return -1;
+    return dup3(fd, FD_SERVED, O_CLOEXEC);
+}
+
+static int
+take_given(void)
+{
+    if (dup3(FD_CTL, FD_SERVED, O_CLOEXEC) < 0)
+        return -1;
+    close(FD_CTL);
+    return 0;
+}
+
+int
+nursery_run(const char *name, const char *socket_path)
+{
+    struct nursery n = {.serves = true, .claims = {-1, -1, -1, -1}};
+    prctl(PR_SET_NAME, "berth-nursery");
+    if ((socket_path ? connect_to(socket_path) : take_given()) < 0) {
+        fprintf(stderr, "berth-shepherd: no daemon is at %s: %s\n",
+                socket_path ? socket_path : "descriptor 3", strerror(errno));
+        return 1;
+    }
+    (void)clock_boot_id(); /* read once for all of them */
+    json_object_seed(0);   /* drawn once, likewise */
+    children_init(&n.children);
+    n.sig_fd = take_signals();
+    if (name) {
+        auto_free char *base = xasprintf("%.14s", name);
+        find_place(&n, base);
+        if (socket_path)
+            adopt_from_daemon(&n);
+        say_hello(&n);
+    }
+    serve(&n);
+    leave_place(&n);
+    return 0;
 }

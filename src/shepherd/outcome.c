@@ -74,6 +74,11 @@ fill_cause(const struct facts *f, struct exitrec *r)
         en->outcome = OUTCOME_EXCEEDED;
         set_text(en, "used more VRAM than it declared%s", how);
         return;
+    case CAUSE_UNIT_STOPS:
+        /* Like a loss of power: nobody wanted it ended, and it may run again (--requeue). */
+        en->outcome = OUTCOME_LOST;
+        set_text(en, "the machine was shut down, or the unit of its jobs stopped%s", how);
+        return;
     case CAUSE_SHUTDOWN:
         set_text(en, "its supervisor was told to stop (TERM from %s)%s", f->by, how);
         break;
@@ -107,6 +112,22 @@ fill_usage(struct ending *en)
     en->max_rss_kib = ru.ru_maxrss;
 }
 
+/* Whether the kernel's OOM killer was there, and in words for want of what. */
+static bool
+find_host_oom(const struct facts *f, struct ending *en)
+{
+    bool own = false;
+    if ((f->cgroup_fd < 0 || cgroup_oom_kills(f->cgroup_fd, &own) == 0) &&
+        cgroup_v1_oom_kills(f->v1_fds[CGROUP_V1_MEMORY], &own) == 0)
+        return false;
+    if (own && f->spec->mem_mib > 0)
+        set_text(en, "out of host memory (the limit was %d MiB)", f->spec->mem_mib);
+    else
+        set_text(en, "killed by the kernel's OOM killer: the machine, or all jobs together, "
+                     "ran out of memory");
+    return true;
+}
+
 /* Only of what ended by itself: whom we stopped did not run out of memory. */
 static void
 fill_oom(const struct facts *f, struct ending *en)
@@ -114,14 +135,11 @@ fill_oom(const struct facts *f, struct ending *en)
     if (f->cause != CAUSE_NONE || en->outcome == OUTCOME_SETUP_FAILED ||
         (en->outcome == OUTCOME_EXITED && en->code == 0))
         return;
-    if ((f->cgroup_fd >= 0 && cgroup_oom_kills(f->cgroup_fd) > 0) ||
-        cgroup_v1_oom_kills(f->v1_fds[CGROUP_V1_MEMORY]) > 0) {
+    if (find_host_oom(f, en))
         en->oom = OOM_HOST;
-        set_text(en, "out of host memory (the limit was %d MiB)", f->spec->mem_mib);
-    } else if (oom_find_in_log(f->command->log_fd, f->command->log_from, f->spec->oom_patterns,
-                               en->text, sizeof en->text)) {
+    else if (oom_find_in_log(f->command->log_fd, f->command->log_from, f->spec->oom_patterns,
+                             en->text, sizeof en->text))
         en->oom = OOM_CUDA;
-    }
 }
 
 static void

@@ -21,6 +21,7 @@ enum cause {
     CAUSE_REQUEUE,
     CAUSE_EXCEED,
     CAUSE_SHUTDOWN,
+    CAUSE_UNIT_STOPS, /* the unit that jobs run in is being stopped: mostly, the machine is */
 };
 
 /* The facts. Plain value; pointers borrowed. */

@@ -178,7 +178,9 @@ kill_now(struct shepherd *a)
     bool spares = a->command.screen_pid > 0 && a->passes < SCREEN_PASSES;
     if (spares)
         end_screen(a);
-    else if (a->facts.cgroup_fd >= 0 && cgroup_kill(a->facts.cgroup_fd) < 0)
+    else if (a->facts.cgroup_fd < 0)
+        (void)cgroup_v1_signal(a->facts.v1_fds, SIGKILL);
+    else if (cgroup_kill(a->facts.cgroup_fd) < 0)
         (void)cgroup_freeze(a->facts.cgroup_fd, true);
     (void)kill_pass(kill_find_own, spares ? &a->command.screen_pid : NULL, a->passes++);
     a->wake_us = clock_boot_us() + a->backoff_us;
@@ -229,7 +231,9 @@ stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace
 static bool
 cgroup_is_empty(const struct shepherd *a)
 {
-    return a->facts.cgroup_fd < 0 || cgroup_is_populated(a->facts.cgroup_fd) != 1;
+    if (a->facts.cgroup_fd >= 0)
+        return cgroup_is_populated(a->facts.cgroup_fd) != 1;
+    return cgroup_v1_signal(a->facts.v1_fds, 0) <= 0;
 }
 
 /* A session that somebody closes hangs up its jobs, as that of a person's does. One that was

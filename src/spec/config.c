@@ -126,10 +126,11 @@ const struct setting config_settings[] = {
            "berthd --system: what jobs of an account do whose password was locked (usermod -L)",
            "wait", "run"),
     CHOICE(
-        device_filter, "off",
+        device_filter, "auto",
         "whether jobs can open no cards but their own, which takes root and cgroup v2; cards "
-        "are then named by UUID in CUDA_VISIBLE_DEVICES",
-        "off", "on"),
+        "are then named by UUID in CUDA_VISIBLE_DEVICES. auto: with berthd --system, where it "
+        "works",
+        "off", "on", "auto"),
     INT(job_max_processes, 16, 4194304, "16384",
         "processes and threads of one job, where cgroups have a pids controller"),
     INT(user_priority_max, PRIORITY_MIN, PRIORITY_MAX, "0",

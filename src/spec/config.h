@@ -18,7 +18,7 @@ enum config_order { ORDER_BY_QUEUE, ORDER_BY_SHORT, ORDER_BY_LONGEST, ORDER_BY_B
 
 enum config_private { PRIVATE_OFF, PRIVATE_ON };
 enum config_locked { LOCKED_WAIT, LOCKED_RUN };
-enum config_device_filter { DEVICE_FILTER_OFF, DEVICE_FILTER_ON };
+enum config_device_filter { DEVICE_FILTER_OFF, DEVICE_FILTER_ON, DEVICE_FILTER_AUTO };
 
 /* What one user may have, in the settings' map `users`. -1: as for every user. */
 struct config_user {

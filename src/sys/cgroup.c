@@ -86,38 +86,39 @@ enable_controllers(int dirfd)
         (void)write_at(dirfd, "cgroup.subtree_control", WANTED[i]);
 }
 
+/* Whether the processes of the group are this one and its parent, and no others. */
 static bool
-has_word(const char *text, const char *word)
+is_ours_alone(const char *pids)
 {
-    size_t n = strlen(word);
-    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
-        if ((at == text || at[-1] == ' ') && (at[n] == '\0' || at[n] == ' ' || at[n] == '\n'))
-            return true;
-    return false;
+    char *end;
+    for (const char *at = pids; *at; at = end + 1) {
+        long pid = strtol(at, &end, 10);
+        if (end == at || *end != '\n' || (pid != getpid() && pid != getppid()))
+            return false;
+    }
+    return *pids != '\0';
 }
 
 /* A group with processes of its own cannot hand controllers on. If all that lives in ours is
- * this process (a service with Delegate=yes), it steps into a leaf of its own. */
+ * this process and who started it (a service or a scope with Delegate=yes), they step into a
+ * leaf. */
 static void
 step_aside(int own)
 {
-    char pids[64];
-    if (!read_at(own, "cgroup.procs", pids, sizeof pids))
+    char pids[64], pid[16];
+    if (!read_at(own, "cgroup.procs", pids, sizeof pids) || !is_ours_alone(pids))
         return;
-    char *end;
-    if (strtol(pids, &end, 10) != getpid() || strcmp(end, "\n") != 0)
+    if (mkdirat(own, "supervisors", 0755) < 0 && errno != EEXIST)
         return;
-    if (mkdirat(own, "berthd", 0755) < 0 && errno != EEXIST)
-        return;
-    (void)write_at(own, "berthd/cgroup.procs", "0\n");
+    for (const char *at = pids; sscanf(at, "%15[0-9]", pid) == 1; at += strlen(pid) + 1)
+        (void)write_at(own, "supervisors/cgroup.procs", pid);
 }
 
 int
-cgroup_find_base(const char *name, char **out, bool *has_limits, struct err *e)
+cgroup_find_base(const char *name, char **out, struct err *e)
 {
     char path[4096];
     auto_free char *mount = find_mount();
-    *has_limits = false;
     if (!mount)
         return err_set(e, ERR_FAILED, "no cgroup v2 tree is mounted here");
     if (!proc_cgroup(getpid(), path, sizeof path))
@@ -127,18 +128,39 @@ cgroup_find_base(const char *name, char **out, bool *has_limits, struct err *e)
     if (own < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the cgroup %s", own_path);
     if (mkdirat(own, name, 0755) < 0 && errno != EEXIST)
-        return err_errno(e, ERR_FAILED, errno, "the cgroup %s is not ours to divide", own_path);
+        return err_errno(e, ERR_FAILED, errno, "no groups can be made in the cgroup %s",
+                         own_path);
     auto_close int base = openat(own, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (base < 0 || faccessat(base, "cgroup.procs", W_OK, AT_EACCESS) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot use the cgroup %s/%s", own_path, name);
-    char controllers[512];
     step_aside(own);
     enable_controllers(own);
     enable_controllers(base);
-    *has_limits = read_at(base, "cgroup.subtree_control", controllers, sizeof controllers) &&
-                  has_word(controllers, "memory");
     *out = xasprintf("%s/%s", own_path, name);
     return 0;
+}
+
+int
+cgroup_adopt(const char *path, const char *base, const char *name,
+             bool (*keep)(void *ctx, pid_t pid), void *ctx)
+{
+    auto_buf struct buf pids = BUF_INIT;
+    auto_free char *mount = find_mount();
+    auto_free char *from = xasprintf("%s%s/cgroup.procs", mount ? mount : "", path);
+    auto_free char *leaf = xasprintf("%.*s/%s", (int)(strrchr(base, '/') - base), base, name);
+    int n = 0;
+    if (!mount || file_read(from, 1 << 20, &pids, NULL) < 0)
+        return 0;
+    char *rest = pids.data, *line;
+    while (rest && (line = strsep(&rest, "\n")) != NULL) {
+        if (!*line || keep(ctx, (pid_t)strtol(line, NULL, 10)))
+            continue;
+        if (mkdir(leaf, 0755) < 0 && errno != EEXIST)
+            return n;
+        auto_close int to = cgroup_open(leaf);
+        n += to >= 0 && write_at(to, "cgroup.procs", line) == 0;
+    }
+    return n;
 }
 
 int
@@ -152,6 +174,16 @@ cgroup_claim(const char *base)
     if (fstat(fd, &held) < 0 || stat(base, &named) < 0 || held.st_ino != named.st_ino)
         return -1;
     return TAKE_FD(fd);
+}
+
+void
+cgroup_disclaim(const char *base, int claim)
+{
+    if (claim < 0)
+        return;
+    if (flock(claim, LOCK_EX | LOCK_NB) == 0)
+        (void)rmdir(base);
+    close(claim);
 }
 
 static bool
@@ -186,6 +218,7 @@ set_limits(int fd, const struct cgroup_limits *l)
     char text[64];
     if (l->mem_mib > 0) {
         snprintf(text, sizeof text, "%" PRId64, (int64_t)l->mem_mib * 1024 * 1024);
+        (void)write_at(fd, "memory.swap.max", "0"); /* no way out into swap */
         (void)write_at(fd, "memory.max", text);
         (void)write_at(fd, "memory.oom.group", "1"); /* half a killed job helps nobody */
     }
@@ -246,12 +279,14 @@ cgroup_is_populated(int fd)
 }
 
 int64_t
-cgroup_oom_kills(int fd)
+cgroup_oom_kills(int fd, bool *own)
 {
     char text[512];
+    *own = false;
     if (!read_at(fd, "memory.events", text, sizeof text))
         return 0;
     int64_t n = number_of_key(text, "oom_kill");
+    *own = number_of_key(text, "oom") > 0;
     return n > 0 ? n : 0;
 }
 

@@ -18,14 +18,24 @@ struct cgroup_limits {
 };
 
 /* Makes (or finds) a folder `name` in this process's own cgroup, below which groups of jobs
- * can be made, and turns on what controllers it can get. Its absolute path into out (owned
- * by the caller, malloc), and in *has_limits whether memory limits work there. -1 with the
- * reason in words when there is no such place; then jobs simply run without. */
-int cgroup_find_base(const char *name, char **out, bool *has_limits, struct err *e);
+ * can be made, and turns on what controllers it can get. Where nothing but this process and its
+ * parent live in the group they move into a leaf of it, as a group with processes cannot hand
+ * controllers on. Its absolute path into out (owned by the caller, malloc). -1 with the reason
+ * in words when there is no such place; then jobs simply run without. */
+int cgroup_find_base(const char *name, char **out, struct err *e);
+
+/* Moves every process of the group at `path` (in the v2 tree, as /proc/PID/cgroup has it) into
+ * the leaf `name` beside the base, but for those whose pid `keep` says yes to. How many moved.
+ */
+int cgroup_adopt(const char *path, const char *base, const char *name,
+                 bool (*keep)(void *ctx, pid_t pid), void *ctx);
 
 /* Says that the base is in use for as long as the descriptor that comes back is open; -1 when
  * there is no such folder (any more). The descriptor is the caller's (O_CLOEXEC). */
 int cgroup_claim(const char *base);
+
+/* Removes the base, if it is empty and nobody else has claimed it, and ends our claim. */
+void cgroup_disclaim(const char *base, int claim);
 
 /* Removes what stands beside the base with such a name ("berth-" and eight hex digits) and
  * which nobody claims and nothing runs in: of daemons that were killed, and never came back. */
@@ -47,8 +57,10 @@ int cgroup_freeze(int fd, bool frozen);
 /* Whether a living process is in it or below: 1, 0, -1 not known. */
 int cgroup_is_populated(int fd);
 
-/* How often the kernel killed in it for want of memory; 0 where it does not say. */
-int64_t cgroup_oom_kills(int fd);
+/* How often the kernel killed in it for want of memory; 0 where it does not say. *own: whether
+ * that was for the group's own limit, and not because the machine, or a group above, had no
+ * more. */
+int64_t cgroup_oom_kills(int fd, bool *own);
 
 /* Removes the empty group with the groups that the job may have made in it. */
 int cgroup_remove(const char *path);

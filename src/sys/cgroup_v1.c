@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,15 +166,57 @@ cgroup_v1_join(const int fds[CGROUP_V1_N])
     }
 }
 
-int64_t
-cgroup_v1_oom_kills(int memory_fd)
+static int64_t
+number_in(int dirfd, const char *file, const char *key)
 {
     auto_buf struct buf text = BUF_INIT;
     int64_t n;
-    if (memory_fd < 0 || file_read_at(memory_fd, "memory.oom_control", 4096, &text, NULL) < 0)
+    if (file_read_at(dirfd, file, 4096, &text, NULL) < 0)
         return 0;
-    const char *at = strstr(buf_str(&text), "\noom_kill ");
-    return at && sscanf(at, "\noom_kill %" SCNd64, &n) == 1 && n > 0 ? n : 0;
+    const char *at = strstr(buf_str(&text), key);
+    return at && sscanf(at + strlen(key), "%" SCNd64, &n) == 1 && n > 0 ? n : 0;
+}
+
+/* failcnt also counts what reclaim could mend; with a kill it says whose limit it was. */
+int64_t
+cgroup_v1_oom_kills(int memory_fd, bool *own)
+{
+    *own = false;
+    if (memory_fd < 0)
+        return 0;
+    *own = number_in(memory_fd, "memory.failcnt", "") > 0 ||
+           number_in(memory_fd, "memory.memsw.failcnt", "") > 0;
+    return number_in(memory_fd, "memory.oom_control", "\noom_kill ");
+}
+
+int
+cgroup_v1_signal(const int fds[CGROUP_V1_N], int sig)
+{
+    auto_buf struct buf pids = BUF_INIT;
+    int i = 0, n = 0;
+    while (i < CGROUP_V1_N && fds[i] < 0)
+        i++;
+    if (i == CGROUP_V1_N)
+        return -1;
+    if (file_read_at(fds[i], "cgroup.procs", PROC_MAX_BYTES, &pids, NULL) < 0)
+        return -1;
+    char *rest = pids.data, *line;
+    while (rest && (line = strsep(&rest, "\n")) != NULL) {
+        long pid = strtol(line, NULL, 10);
+        if (pid <= 1)
+            continue;
+        n++;
+        if (sig)
+            (void)kill((pid_t)pid, sig);
+    }
+    return n;
+}
+
+void
+cgroup_v1_open(const char *const paths[CGROUP_V1_N], int fds[CGROUP_V1_N])
+{
+    for (int i = 0; i < CGROUP_V1_N; i++)
+        fds[i] = paths[i] ? open(paths[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
 void

@@ -3,6 +3,7 @@
 #ifndef SYS_CGROUP_V1_H
 #define SYS_CGROUP_V1_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct cgroup_limits;
@@ -22,8 +23,17 @@ void cgroup_v1_create(const char *const paths[CGROUP_V1_N], const struct cgroup_
 /* Moves the calling process into them. System calls only. */
 void cgroup_v1_join(const int fds[CGROUP_V1_N]);
 
-/* How often the kernel killed in it for want of memory; 0 where it does not say. */
-int64_t cgroup_v1_oom_kills(int memory_fd);
+/* How often the kernel killed in it for want of memory; 0 where it does not say. *own: whether
+ * its own limit was reached. */
+int64_t cgroup_v1_oom_kills(int memory_fd, bool *own);
+
+/* Opens those that are there; -1 for others. The descriptors are the caller's (O_CLOEXEC). */
+void cgroup_v1_open(const char *const paths[CGROUP_V1_N], int fds[CGROUP_V1_N]);
+
+/* Sends the signal (0: none) to every process in them; one of the trees says which those are.
+ * How many there were; -1 when there is no group to ask. What forks meanwhile is missed:
+ * repeat. */
+int cgroup_v1_signal(const int fds[CGROUP_V1_N], int sig);
 
 /* Removes the empty groups. */
 void cgroup_v1_remove(const char *const paths[CGROUP_V1_N]);

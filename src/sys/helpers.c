@@ -33,3 +33,19 @@ helper_curl(void)
 
     return first_of(places);
 }
+
+const char *
+helper_systemd_run(void)
+{
+    static const char *const places[] = {"/usr/bin/systemd-run", "/bin/systemd-run", NULL};
+
+    return first_of(places);
+}
+
+const char *
+helper_systemctl(void)
+{
+    static const char *const places[] = {"/usr/bin/systemctl", "/bin/systemctl", NULL};
+
+    return first_of(places);
+}

@@ -6,5 +6,7 @@
  * Static, or the argument. */
 const char *helper_sendmail(const char *named);
 const char *helper_curl(void);
+const char *helper_systemd_run(void);
+const char *helper_systemctl(void);
 
 #endif

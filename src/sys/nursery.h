@@ -3,8 +3,15 @@
 #ifndef SYS_NURSERY_H
 #define SYS_NURSERY_H
 
+#include <signal.h>
+
 #define NURSERY_ATTEMPT 'a' /* supervise the attempt */
 #define NURSERY_SWEEP   's' /* end what is left of one whose shepherd died */
 #define NURSERY_DELIVER 'd' /* the second holds what to deliver; the third plays no part */
+
+/* By this the service manager tells the processes of a unit of jobs that it is being stopped
+ * (KillSignal= of that unit): supervisors have their jobs end. Ignored by all that do not ask
+ * for it, as a job must hear of it from its supervisor, which then says why it ended. */
+#define NURSERY_UNIT_STOPS SIGURG
 
 #endif

@@ -30,7 +30,7 @@ procs_free(struct procs *ps)
     *ps = (struct procs)PROCS_INIT;
 }
 
-static void
+void
 procs_add(struct procs *ps, const struct proc *p)
 {
     if (ps->n == ps->cap) {
@@ -295,6 +295,22 @@ drop_zombies(struct procs *ps)
         if (ps->v[i].state != 'Z' && ps->v[i].state != 'X')
             ps->v[kept++] = ps->v[i];
     ps->n = kept;
+}
+
+int
+procs_read_children(pid_t pid, struct procs *out)
+{
+    auto_procs struct procs all = PROCS_INIT;
+    out->n = 0;
+    if (add_children(pid, out) == 0)
+        return 0;
+    out->n = 0;
+    if (procs_read_all(&all) < 0)
+        return -1;
+    for (size_t i = 0; i < all.n; i++)
+        if (all.v[i].ppid == pid)
+            procs_add(out, &all.v[i]);
+    return 0;
 }
 
 /* The same from a list of all processes: repeatedly takes those whose parent was taken. */

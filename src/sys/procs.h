@@ -59,6 +59,12 @@ bool proc_catches(pid_t pid, int sig);
  * a pidfd where the kernel has them. 0, or -1 when it is gone or may not be signalled. */
 int proc_signal(const struct proc *p, int sig);
 
+/* Appends one. */
+void procs_add(struct procs *ps, const struct proc *p);
+
+/* The children of one process, zombies included. 0, or -1 when that cannot be told. */
+int procs_read_children(pid_t pid, struct procs *out);
+
 /* Every process, zombies included. 0 or -1 when /proc cannot be read. */
 int procs_read_all(struct procs *out);
 

@@ -138,9 +138,18 @@ finds()
     finds linger ok
 }
 
-@test "which cgroups there are, and what that means for jobs" {
+@test "what is enforced on jobs is the answer of the daemon, line by line" {
+    local what
     try berth doctor
-    finds cgroup "(ok|warn)" "(v2|hybrid|none)"
-    if ! grep -q ' - cgroup2 ' /proc/self/mountinfo; then finds cgroup warn "none: no cgroup v2"; fi
-    if ! grep -q ' - cgroup .*memory' /proc/self/mountinfo; then has_not "what doctor says" "$out" hybrid; fi
+    finds confine ok "known once a daemon"
+    start_daemon
+    try berth doctor
+    for what in kill memory swap cpus processes; do
+        if [ "$(berth status --json | json "daemon.confinement.enforced.$what")" = true ]; then
+            finds "$what" ok
+        else
+            finds "$what" warn "$(berth status --json | json "daemon.confinement.why.$what" | cut -c 1-20)"
+        fi
+    done
+    finds devices ok "(no GPUs but their own|every GPU)"
 }

@@ -173,3 +173,19 @@ PY
     start_daemon 1
     is "folders" "$(ls "$BERTH_DIR/state/jobs")" ''
 }
+
+# In a group of its own where one can be made, and elsewhere (users.bats) because it falls to who
+# forked the supervisor.
+@test "what a killed supervisor leaves has ended before its job runs again, without environment and in its own session" {
+    local first
+    start_daemon 1
+    # shellcheck disable=SC2016 # the job's shell is to expand it
+    berth submit --requeue -- sh -c 'setsid env -i /bin/sh -c "echo \$\$; exec sleep 1000" & exec sleep 1000'
+    wait_until_running 1
+    ln -s "$BERTH_DIR/logs/1.log" "$ROOT/job.out"
+    first=$(wait_for_output job '^[0-9]+$')
+    kill -KILL "$(ps -o ppid= -p "$(job_field 1 pid)")"
+    wait_for_event kind=started job=1 attempt=2
+    if kill -0 "$first" 2>/dev/null; then fail_with "process $first lives beside the second attempt"; fi
+    berth cancel 1
+}

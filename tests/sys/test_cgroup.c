@@ -23,10 +23,9 @@ static char *
 find_base(void)
 {
     char *base = NULL;
-    bool has_limits;
     struct err e = {0};
     auto_free char *name = xasprintf("berth-unit-%d", (int)getpid());
-    if (cgroup_find_base(name, &base, &has_limits, &e) < 0)
+    if (cgroup_find_base(name, &base, &e) < 0)
         assert_true(strlen(e.text) > 0);
     return base;
 }
@@ -102,7 +101,8 @@ test_group_of_a_job(void **state)
     assert_non_null(strstr(group, "/job-1.1"));
     assert_int_equal(cgroup_is_populated(fd), 1);
     assert_int_equal(cgroup_remove(path), -1); /* not while it is lived in */
-    assert_int_equal(cgroup_oom_kills(fd), 0);
+    bool own;
+    assert_int_equal(cgroup_oom_kills(fd, &own), 0);
     if (cgroup_kill(fd) < 0)
         kill(pid, SIGKILL);
     int status;

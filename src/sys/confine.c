@@ -1,0 +1,208 @@
+/* Trying what a place can confine: see confine.h. A group is made, its control files are looked
+ * at, a device filter is put on it; then it goes. What v2 lacks is looked for in v1
+ * controllers. The nursery calls confine_find once; the daemon reads its answer. */
+#include "sys/confine.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "sys/cgroup.h"
+#include "sys/devfilter.h"
+
+static const char *const names[CONFINE_PARTS] = {
+    [CONFINE_END] = "kill",  [CONFINE_MEMORY] = "memory",       [CONFINE_SWAP] = "swap",
+    [CONFINE_CPUS] = "cpus", [CONFINE_PROCESSES] = "processes", [CONFINE_DEVICES] = "devices",
+};
+
+/* The file in a group by which each is done, in v2 and in v1. Groups of v1 are killed process
+ * by process. */
+static const struct {
+    const char *v2;
+    enum cgroup_v1 controller;
+    const char *v1;
+} files[CONFINE_DEVICES] = {
+    [CONFINE_END] = {"cgroup.procs", CGROUP_V1_PIDS, "cgroup.procs"},
+    [CONFINE_MEMORY] = {"memory.max", CGROUP_V1_MEMORY, "memory.limit_in_bytes"},
+    [CONFINE_SWAP] = {"memory.swap.max", CGROUP_V1_MEMORY, "memory.memsw.limit_in_bytes"},
+    [CONFINE_CPUS] = {"cpu.max", CGROUP_V1_CPU, "cpu.cfs_quota_us"},
+    [CONFINE_PROCESSES] = {"pids.max", CGROUP_V1_PIDS, "pids.max"},
+};
+
+const char *
+confine_name(enum confine_part part)
+{
+    return names[part];
+}
+
+bool
+confine_has_groups(const struct confinement *c)
+{
+    bool any = c->base != NULL;
+    for (int i = 0; i < CGROUP_V1_N; i++)
+        any |= c->v1[i] != NULL;
+    return any;
+}
+
+/* ---- trying ---- */
+
+/* Whether a group in this folder has the file, and it can be written. */
+static bool
+has_file(const char *base, const char *file)
+{
+    auto_free char *path = xasprintf("%s/try", base);
+    if (mkdir(path, 0755) < 0 && access(path, F_OK) < 0)
+        return false;
+    auto_free char *name = xasprintf("%s/%s", path, file);
+    bool has = access(name, W_OK) == 0;
+    rmdir(path);
+    return has;
+}
+
+static void
+try_v2(struct confinement *c)
+{
+    for (int i = 0; c->base && i < CONFINE_DEVICES; i++)
+        c->has[i] = has_file(c->base, files[i].v2);
+}
+
+/* Only what v2 has not: a controller is in one of the two trees. */
+static void
+try_v1(const char *name, struct confinement *c)
+{
+    bool used[CGROUP_V1_N] = {false};
+    if (c->has[CONFINE_MEMORY] && c->has[CONFINE_CPUS] && c->has[CONFINE_PROCESSES])
+        return;
+    (void)cgroup_v1_find_bases(name, c->v1);
+    for (int i = 0; i < CONFINE_DEVICES; i++) {
+        enum cgroup_v1 from = files[i].controller;
+        if (c->has[i])
+            continue;
+        /* Any tree will do to find the processes. */
+        for (int k = 0; i == CONFINE_END && !c->v1[from] && k < CGROUP_V1_N; k++)
+            from = c->v1[k] ? (enum cgroup_v1)k : from;
+        c->has[i] = c->v1[from] && has_file(c->v1[from], files[i].v1);
+        used[from] |= c->has[i];
+    }
+    for (int i = 0; i < CGROUP_V1_N; i++) {
+        if (c->v1[i] && !used[i]) {
+            rmdir(c->v1[i]);
+            free(TAKE(c->v1[i]));
+        }
+    }
+}
+
+static void
+try_devices(struct confinement *c)
+{
+    struct err e = {0};
+    if (geteuid() != 0)
+        c->why[CONFINE_DEVICES] = xstrdup("it takes a daemon that root runs");
+    else if (!c->base)
+        c->why[CONFINE_DEVICES] = xstrdup("it takes a cgroup v2 group");
+    else if (devfilter_try(c->base, &e) == 0)
+        c->has[CONFINE_DEVICES] = true;
+    else
+        c->why[CONFINE_DEVICES] = xstrdup(e.text);
+}
+
+/* reason: why there is no v2 group, where there is none. */
+static void
+explain(struct confinement *c, const char *reason)
+{
+    for (int i = 0; i < CONFINE_DEVICES; i++) {
+        if (c->has[i])
+            continue;
+        if (!confine_has_groups(c))
+            c->why[i] = xstrdup(reason);
+        else if (i == CONFINE_SWAP && c->has[CONFINE_MEMORY])
+            c->why[i] = xstrdup("this kernel does not account for swap");
+        else
+            c->why[i] = xasprintf("no %s controller is handed to the group %s",
+                                  cgroup_v1_names[files[i].controller],
+                                  c->base ? c->base : "of this daemon");
+    }
+}
+
+void
+confine_find(const char *name, struct confinement *out)
+{
+    struct err e = {0};
+    *out = (struct confinement){0};
+    if (cgroup_find_base(name, &out->base, &e) < 0)
+        out->base = NULL;
+    try_v2(out);
+    try_v1(name, out);
+    try_devices(out);
+    explain(out, e.text);
+}
+
+void
+confine_free(struct confinement *c)
+{
+    free(c->base);
+    for (int i = 0; i < CGROUP_V1_N; i++)
+        free(c->v1[i]);
+    for (int i = 0; i < CONFINE_PARTS; i++)
+        free(c->why[i]);
+    *c = (struct confinement){0};
+}
+
+/* ---- telling ---- */
+
+void
+confine_write(const struct confinement *c, struct jsonw *w)
+{
+    jsonw_object(w);
+    jsonw_kstr(w, "cgroup", c->base);
+    jsonw_key(w, "v1");
+    jsonw_object(w);
+    for (int i = 0; i < CGROUP_V1_N; i++)
+        if (c->v1[i])
+            jsonw_kstr(w, cgroup_v1_names[i], c->v1[i]);
+    jsonw_end_object(w);
+    jsonw_key(w, "enforced");
+    jsonw_object(w);
+    for (int i = 0; i < CONFINE_PARTS; i++)
+        jsonw_kbool(w, names[i], c->has[i]);
+    jsonw_end_object(w);
+    jsonw_key(w, "why");
+    jsonw_object(w);
+    for (int i = 0; i < CONFINE_PARTS; i++)
+        if (c->why[i])
+            jsonw_kstr(w, names[i], c->why[i]);
+    jsonw_end_object(w);
+    jsonw_end_object(w);
+}
+
+static char *
+copy_of(const json_t *from, const char *key)
+{
+    const char *text = json_string_value(json_object_get(from, key));
+    return text ? xstrdup(text) : NULL;
+}
+
+bool
+confine_read(const json_t *from, struct confinement *out)
+{
+    const json_t *v1 = json_object_get(from, "v1");
+    const json_t *enforced = json_object_get(from, "enforced");
+    const json_t *why = json_object_get(from, "why");
+    *out = (struct confinement){0};
+    if (!json_is_object(v1) || !json_is_object(enforced) || !json_is_object(why))
+        return false;
+    out->base = copy_of(from, "cgroup");
+    for (int i = 0; i < CGROUP_V1_N; i++)
+        out->v1[i] = copy_of(v1, cgroup_v1_names[i]);
+    for (int i = 0; i < CONFINE_PARTS; i++) {
+        out->has[i] = json_is_true(json_object_get(enforced, names[i]));
+        out->why[i] = copy_of(why, names[i]);
+    }
+    return true;
+}
