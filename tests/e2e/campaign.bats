@@ -15,7 +15,7 @@ case_setup()
 
 campaign()
 {
-    timeout 600 python3 "$E2E/../campaign/${script:-crash}.py" --bin "$(dirname "$(command -v berthd)")" \
+    timeout 1000 python3 "$E2E/../campaign/${script:-crash}.py" --bin "$(dirname "$(command -v berthd)")" \
         $bounds "$@"
 }
 

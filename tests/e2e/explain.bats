@@ -166,7 +166,7 @@ ended_as()
         "$(berth submit --parsable --gpus 0 -t 200ms -- sleep 1000)"
     ended_as OUT_OF_MEMORY 'CUDA out of memory \(exit 1\): .*CUDA out of memory' \
         'peaked at 7.8 GiB of 8.0 GiB: --vram 10G or --oom-retries 2' \
-        "$(berth submit --parsable --vram 8G -- sh -c 'berth simjob --vram 8000 --ramp 0 --hold 2; echo CUDA out of memory; exit 1')"
+        "$(berth submit --parsable --vram 8G -- sh -c '"$0" 8000; echo CUDA out of memory; exit 1' "$E2E/seen")"
     id=$(berth submit --parsable --gpus 0 -- sleep 1000)
     wait_for_event kind=started "job=$id" >/dev/null
     berth cancel "$id" >/dev/null

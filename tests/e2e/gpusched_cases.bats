@@ -131,7 +131,7 @@ JOBS
 }
 
 @test "D8 more than declared, to a good end: the verdict is under" {
-    printf '[vram=8000] berth simjob --vram 12000 --ramp 0 --hold 0.5\n' >jobs.txt
+    printf '[vram=8000] %s 12000\n' "$E2E/seen" >jobs.txt
     run_file 1 jobs.txt
     is status "$status" 0
     is verdict "$(job_field 1 verdict)" under
@@ -140,7 +140,7 @@ JOBS
 }
 
 @test "D9 much less than declared: no warning, the verdict is over" {
-    printf '[vram=12000] berth simjob --vram 4000 --ramp 0 --hold 0.5\n' >jobs.txt
+    printf '[vram=12000] %s 4000\n' "$E2E/seen" >jobs.txt
     run_file 1 jobs.txt
     is status "$status" 0
     is verdict "$(job_field 1 verdict)" over
@@ -201,11 +201,11 @@ JOBS
 }
 
 @test "D16 a job that ignores TERM is killed after the grace" {
-    printf '[timeout=0.4s grace=0.7s] trap "" TERM; sleep 300; sleep 300\n' >jobs.txt
+    printf '[timeout=1.4s grace=0.7s] trap "" TERM; sleep 300; sleep 300\n' >jobs.txt
     run_file 1 jobs.txt
     is status "$status" 124
     is state "$(job_field 1 state)" TIMEOUT
-    [ "$(job_field 1 run_ms)" -ge 1100 ]
+    [ "$(job_field 1 run_ms)" -ge 2100 ]
     is signal "$(job_field 1 signal)" 9
 }
 

@@ -55,7 +55,7 @@ LINES = [
 
 def ask(path, line):
     with socket.socket(socket.AF_UNIX) as s:
-        s.settimeout(20)
+        s.settimeout(120)
         s.connect(path)
         s.sendall(line + b"\n" + b'{"id":"last","method":"status"}\n')
         with s.makefile("rb") as f:

@@ -42,7 +42,7 @@ run_with()
 
 @test "who waits follows the runs that end: the tasks of an array share a card" {
     start_daemon 1
-    berth submit --vram auto --array 0-7 -- berth simjob --vram 5000 --ramp 0 --hold 0.5
+    berth submit --vram auto --array 0-7 -- "$E2E/seen" 5000
     wait_for_event kind=ended job=1 state=COMPLETED
     is first "$(wait_for_event kind=started array_task=0 | json vram_mib)" null
     is last "$(wait_for_event kind=started array_task=7 | json vram_mib)" 5500

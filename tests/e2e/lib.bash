@@ -8,9 +8,9 @@
 #
 # The programs are the ones in PATH; ./check puts an installed build there.
 
-# No step of a test may take longer than this, in seconds. Sanitizer builds are slower.
-LIMIT=20
-if [ -n "${BERTH_E2E_SLOW:-}" ]; then LIMIT=60; fi
+# No step of a test may take longer than this, in seconds: what does hangs. It is no measure of speed;
+# a step takes a thousandth of it on an idle machine, and has to end on the busiest one.
+LIMIT=120
 
 E2E=$BATS_TEST_DIRNAME
 

@@ -48,7 +48,7 @@ MALFORMED = [
 
 def connect(path):
     s = socket.socket(socket.AF_UNIX)
-    s.settimeout(20)
+    s.settimeout(120)
     s.connect(path)
     return s
 

@@ -128,11 +128,11 @@ report()
 
 @test "what a run used against what it asked is suggested at once" {
     start_daemon 1
-    berth submit --vram 8G -W -- berth simjob --vram 3000 --ramp 0 --hold 0.5
+    berth submit --vram 8G -W -- "$E2E/seen" 3000
     has less "$(berth report)" '^- 1 job of this command peaked at 2\.9 GiB and asked for 8\.0 GiB: ask 3300M$'
-    berth submit --vram 1G -W -- berth simjob --vram 5000 --ramp 0 --hold 0.5
+    berth submit --vram 1G -W -- "$E2E/seen" 5000
     has more "$(berth report)" '^- 1 job of this command used up to 4\.9 GiB and asked for 1\.0 GiB, which puts its neighbours at risk: ask 5\.4G$'
-    berth submit -W -- berth simjob --vram 2000 --ramp 0 --hold 0.5
+    berth submit -W -- "$E2E/seen" 2000
     has whole "$(berth report)" '^- 1 job of this command took a whole card and peaked at 2\.0 GiB.* ask 2200M$'
     berth submit --vram 2G -W -- sh -c 'echo CUDA out of memory; exit 1' || true
     has oom "$(berth report)" '^- 1 job of this command ended out of memory with 2\.0 GiB: ask 2560M$'

@@ -152,13 +152,21 @@ stream()
     last=$(berth queue --json | json jobs.-1.id)
 }
 
-# The promise is kept to a second: starting takes its time on a busy machine.
+# What was promised for a moment starts then, before the stream goes on: on a busy machine that takes its
+# time, so what is counted is who was let past after that moment. Each of the four cards may have had
+# one that was decided on before, and one more while the clock turned.
 starts_in_time()
 {
-    local started
-    started=$(wait_for_event kind=started "job=$1" | json at_us)
-    [ "$started" -le $(($2 + 1000000)) ] || fail_with "promised for $2, started at $started"
+    local past
+    wait_for_event kind=started "job=$1" >/dev/null
     is 'the end of the stream' "$(job_field "$last" state)" PENDING
+    past=$(berth events --kind started | python3 -c '
+import json, sys
+job, at_us = map(int, sys.argv[1:])
+starts = [json.loads(line) for line in sys.stdin]
+seq = next(s["seq"] for s in starts if s["job"] == job)
+print(sum(s["at_us"] > at_us and s["seq"] < seq for s in starts))' "$1" "$2")
+    [ "$past" -le 8 ] || fail_with "$past jobs were let past after $2"
     berth cancel --all
 }
 
@@ -183,5 +191,5 @@ starts_in_time()
     stream 150
     kill_daemon
     with_settings 4 'patience_s: 1'
-    starts_in_time "$id_wide" $((submitted + 5000000))
+    starts_in_time "$id_wide" $((submitted + 1000000))
 }

@@ -402,7 +402,7 @@ ${id}_2  CANCELLED  130"
 @test "a fork bomb stays within its user's limit, and ends; others' jobs go on" {
     start_system
     alice_runs
-    as "$BOB" bash -c 'ulimit -u 60; berth submit --parsable -G 0 -t 2s -- \
+    as "$BOB" bash -c 'ulimit -u 60; berth submit --parsable -G 0 -t 4s -- \
         python3 -c "
 import os
 while True:

@@ -24,7 +24,7 @@
 #include "base/err.h"
 #include "base/file.h"
 
-#define ANSWER_MS 20000
+#define ANSWER_MS 120000
 
 char *
 support_make_dir(void)

@@ -113,7 +113,7 @@ wait_for_change(struct world *w)
     char events[4096];
     struct pollfd p = {.fd = w->watch, .events = POLLIN};
 
-    if (poll(&p, 1, 20000) != 1)
+    if (poll(&p, 1, 120000) != 1)
         fail_msg("the table does not change");
     assert_true(read(w->watch, events, sizeof(events)) > 0);
 }

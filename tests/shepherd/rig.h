@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "sys/exitrec.h"
 
-#define RIG_WAIT_MS 30000
+#define RIG_WAIT_MS 120000
 
 struct rig {
     char dir[64]; /* scratch; the attempt's folder is dir/a, its log dir/log */

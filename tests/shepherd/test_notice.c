@@ -62,8 +62,8 @@ test_limit_stands_behind_the_warning(void **state)
     struct exitrec rec;
     struct rig r;
     rig_open(&r, "trap 'echo warned' USR2; while :; do sleep 0.01; done");
-    rig_set_int(&r, "limit_ms", 3500);
-    rig_set_int(&r, "warn_ms", 500);
+    rig_set_int(&r, "limit_ms", 4000);
+    rig_set_int(&r, "warn_ms", 2000);
     rig_set_int(&r, "warn_signal", SIGUSR2);
     rig_start(&r);
     await_warned(&r);
