@@ -9,6 +9,6 @@ load users
 @test "kill -9 of the machine's daemon under jobs of two users: each once, its user's, true to its end" {
     local cycles=15
     if [ -n "${BERTH_E2E_SLOW:-}" ]; then cycles=5; fi
-    timeout 200 python3 "$E2E/../campaign/users.py" --bin "$ROOT/bin" --users "$ALICE,$BOB" \
+    timeout 1000 python3 "$BATS_TEST_DIRNAME/../campaign/users.py" --bin "$ROOT/bin" --users "$ALICE,$BOB" \
         --cycles "$cycles" --round "$cycles"
 }

@@ -1,7 +1,8 @@
 # For tests of the machine's daemon with real users: `load users` after `load lib`. The file's
 # first test makes two accounts, $ALICE and $BOB, and a group, $ADMINS; the last one's teardown
 # removes them. Only root can do that: others skip. Each test has an instance of its own in
-# $ROOT, which both users can reach; the programs are copied there for the same reason.
+# $ROOT, which both users can reach. The checkout may be where they cannot, in root's home for
+# one: the programs are copied to $ROOT/bin, and the tests' helpers to where $E2E is then.
 
 users_are_possible()
 {
@@ -18,6 +19,9 @@ setup_file()
     export USERS_HOME
     USERS_HOME=$(mktemp -d /tmp/berth-users.XXXXXX)
     chmod 755 "$USERS_HOME"
+    mkdir "$USERS_HOME/e2e"
+    find "$BATS_TEST_DIRNAME" -maxdepth 1 -type f ! -name '*.bats' -exec cp {} "$USERS_HOME/e2e" \;
+    chmod -R a+rX "$USERS_HOME/e2e"
     groupadd "$ADMINS"
     useradd -m -d "$USERS_HOME/alice" -s /bin/bash -G users "$ALICE"
     useradd -m -d "$USERS_HOME/bob" -s /bin/bash "$BOB"
@@ -36,12 +40,13 @@ teardown_file()
 case_setup()
 {
     local program
+    E2E=$USERS_HOME/e2e
     ROOT=$(mktemp -d "$USERS_HOME/test.XXXXXX")
     chmod 755 "$ROOT"
     export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks
     mkdir -p "$ROOT/bin" "$BERTH_LOCK_DIR"
     for program in berth berthd berth-shepherd berth-user berth-probe berth-web; do
-        cp "$(find_program $program)" "$ROOT/bin/"
+        install -m 755 "$(find_program $program)" "$ROOT/bin/"
     done
     PATH=$ROOT/bin:$PATH
     cd "$USERS_HOME" || return 1
