@@ -15,8 +15,22 @@
 void
 jsonw_init(struct jsonw *w, struct buf *out)
 {
-    w->out = out;
-    w->comma = false;
+    *w = (struct jsonw){.out = out};
+}
+
+void
+jsonw_bound(struct jsonw *w, size_t max)
+{
+    w->max = max;
+}
+
+/* Nobody will read what there is, so the room is used again and again: no writer has to ask
+ * whether there is any. */
+static void
+begin_anew(struct jsonw *w)
+{
+    w->full = true;
+    w->out->len = 0;
 }
 
 /* Room for n bytes and the comma that may stand in front, which is written: one check of
@@ -26,6 +40,8 @@ begin(struct jsonw *w, size_t n)
 {
     struct buf *out = w->out;
 
+    if (w->max > 0 && out->len > w->max)
+        begin_anew(w);
     if (out->cap < n + 2 || out->cap - n - 2 < out->len)
         buf_reserve(out, n + 1);
     if (w->comma)

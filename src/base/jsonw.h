@@ -13,9 +13,15 @@ struct buf;
 struct jsonw {
     struct buf *out;
     bool comma; /* the next value needs one in front */
+    bool full;  /* there was more than max: what stands in out is of no use */
+    size_t max; /* bytes that out may hold; 0: any number */
 };
 
 void jsonw_init(struct jsonw *w, struct buf *out);
+/* From now on *out never holds much more than max bytes (by one value at most). A writer with
+ * more to say becomes full and forgets what it wrote; who writes lists looks at that, and
+ * stops. */
+void jsonw_bound(struct jsonw *w, size_t max);
 void jsonw_object(struct jsonw *w); /* { */
 void jsonw_end_object(struct jsonw *w);
 void jsonw_array(struct jsonw *w); /* [ */

@@ -134,6 +134,16 @@ task_set_has(const struct task_set *t, int32_t task)
     return at < t->n && t->ranges[at].first <= task;
 }
 
+int32_t
+task_set_next(const struct task_set *t, int32_t first, int32_t last)
+{
+    int32_t at = range_at(t, first), next;
+    if (at == t->n)
+        return -1;
+    next = t->ranges[at].first > first ? t->ranges[at].first : first;
+    return next <= last ? next : -1;
+}
+
 bool
 task_set_remove(struct task_set *t, int32_t task)
 {

@@ -156,6 +156,8 @@ struct buf;
 void task_set_text(const struct task_set *t, struct buf *out);
 int64_t task_set_count(const struct task_set *t);
 bool task_set_has(const struct task_set *t, int32_t task);
+/* The least task of the set that lies in first..last; -1: none does. */
+int32_t task_set_next(const struct task_set *t, int32_t first, int32_t last);
 bool task_set_remove(struct task_set *t, int32_t task); /* false: it was not there */
 bool task_set_add(struct task_set *t, int32_t task);    /* false: it was there already */
 void task_set_copy(struct task_set *to, const struct task_set *from); /* to is overwritten */

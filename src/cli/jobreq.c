@@ -262,19 +262,10 @@ jobreq_add_context(struct jsonw *w, const char *cwd, const struct env_choice *en
 }
 
 void
-jobreq_add_lines(struct jsonw *w, const struct jobsfile *f)
+jobreq_add_line(struct jsonw *w, const struct jobsfile_line *line)
 {
-    jsonw_key(w, "jobs");
-    jsonw_array(w);
-    for (size_t i = 0; i < f->n_lines; i++) {
-        const struct jobsfile_line *line = &f->lines[i];
-
-        jsonw_object(w);
-        jobreq_add_fields(w, &line->req);
-        jsonw_kstr(w, "key", line->key);
-        jsonw_kint(w, "line", line->line);
-        add_flag(w, "cancel", line->req.cancel);
-        jsonw_end_object(w);
-    }
-    jsonw_end_array(w);
+    jobreq_add_fields(w, &line->req);
+    jsonw_kstr(w, "key", line->key);
+    jsonw_kint(w, "line", line->line);
+    add_flag(w, "cancel", line->req.cancel);
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 struct env_choice;
-struct jobsfile;
+struct jobsfile_line;
 struct jsonw;
 struct request;
 
@@ -24,7 +24,7 @@ int jobreq_check_folder(const char *cwd, struct err *e);
 /* "cwd", "umask" and "env" of this process, into an open object. env NULL: all of it. */
 void jobreq_add_context(struct jsonw *w, const char *cwd, const struct env_choice *env);
 
-/* "jobs" of a whole file with key, line and cancel, into an open object. */
-void jobreq_add_lines(struct jsonw *w, const struct jobsfile *f);
+/* A line of a file with key, line and cancel, into an open object. */
+void jobreq_add_line(struct jsonw *w, const struct jobsfile_line *line);
 
 #endif

@@ -136,9 +136,9 @@ bool run_file_has_changed(struct run_file *f); /* by stat */
 int run_file_place_error(const struct run_file *f, struct err *e);
 /* The daemon's queue becomes what the file says. */
 int run_file_sync(struct run *run, struct run_file *f, bool fresh, struct err *e);
-/* The params of file.sync and file.plan. */
-void run_file_write_params(const struct run *run, const struct run_file *f, bool fresh,
-                           struct buf *out);
+/* Asks file.sync or file.plan, as client_call does; an error of a line is placed. */
+int run_file_call(const struct run *run, const struct run_file *f, const char *method,
+                  bool fresh, json_t **result, struct err *e);
 void run_file_free(struct run_file *f);
 
 /* run_watch.c */

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
+#include "cli/many.h"
 #include "cli/render.h"
 #include "cli/run.h"
 #include "wire/client.h"
@@ -279,8 +280,8 @@ fetch_jobs(struct run *run, json_t *ids, json_t **jobs, struct err *e)
         json_decref(ids);
         return 0;
     }
-    if (client_call(run->client, "jobs", json_pack("{s:o,s:b}", "select", ids, "all", 1),
-                    &result, e) < 0)
+    if (many_call(run->client, "jobs", json_pack("{s:o,s:b}", "select", ids, "all", 1), &result,
+                  e) < 0)
         return -1;
     *jobs = json_incref(json_object_get(result, "jobs"));
     return 0;

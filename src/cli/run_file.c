@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "cli/answer.h"
+#include "cli/bulk.h"
 #include "cli/cli.h"
 #include "cli/jobreq.h"
 #include "cli/render.h"
@@ -22,7 +23,7 @@
 #include "spec/when.h"
 #include "wire/client.h"
 
-#define FILE_MAX_BYTES (60UL * 1024 * 1024) /* a request is at most 64 MiB */
+#define FILE_MAX_BYTES (60UL * 1024 * 1024)
 #define EMPTY_WAIT_US  1000000
 
 static void
@@ -182,21 +183,28 @@ run_file_reload(struct run *run, struct run_file *f)
     return 1;
 }
 
-void
-run_file_write_params(const struct run *run, const struct run_file *f, bool fresh,
-                      struct buf *out)
+int
+run_file_call(const struct run *run, const struct run_file *f, const char *method, bool fresh,
+              json_t **result, struct err *e)
 {
-    struct jsonw w;
+    struct bulk b;
+    struct jsonw *w = bulk_begin(&b, run->client, method);
+    int rc = 0;
 
-    jsonw_init(&w, out);
-    jsonw_object(&w);
-    jsonw_kstr(&w, "path", f->path);
-    jobreq_add_lines(&w, &f->parsed);
-    jobreq_add_context(&w, run->cwd, NULL);
-    jsonw_kbool(&w, "fresh", fresh);
+    jsonw_kstr(w, "path", f->path);
     if (run->opt.oom_retries >= 0)
-        jsonw_kint(&w, "oom_retries", run->opt.oom_retries);
-    jsonw_end_object(&w);
+        jsonw_kint(w, "oom_retries", run->opt.oom_retries);
+    for (size_t i = 0; i < f->parsed.n_lines && rc == 0; i++) {
+        jobreq_add_line(bulk_job(&b), &f->parsed.lines[i]);
+        rc = bulk_next(&b, e);
+    }
+    w = bulk_rest(&b);
+    jobreq_add_context(w, run->cwd, NULL);
+    jsonw_kbool(w, "fresh", fresh);
+    if (rc == 0)
+        rc = bulk_finish(&b, result, e);
+    bulk_free(&b);
+    return rc < 0 ? run_file_place_error(f, e) : 0;
 }
 
 /* -------------------------------------------------- what the daemon answers */
@@ -308,13 +316,11 @@ forget_lines(struct run *run)
 int
 run_file_sync(struct run *run, struct run_file *f, bool fresh, struct err *e)
 {
-    auto_buf struct buf params = BUF_INIT;
     auto_json json_t *result = NULL;
     int64_t seq;
 
-    run_file_write_params(run, f, fresh, &params);
-    if (client_call_text(run->client, "file.sync", params.data, params.len, &result, e) < 0)
-        return run_file_place_error(f, e);
+    if (run_file_call(run, f, "file.sync", fresh, &result, e) < 0)
+        return -1;
     f->id = answer_int(result, "file", 0);
     seq = answer_int(result, "seq", 0);
     if (run->first_sync && (run->last_seq == 0 || seq < run->last_seq))

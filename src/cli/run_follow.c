@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/cli.h"
+#include "cli/many.h"
 #include "cli/quote.h"
 #include "cli/render.h"
 #include "cli/run.h"
@@ -97,8 +98,8 @@ cancel_jobs(struct loop *l)
     }
     if (json_array_size(select) == 0)
         json_decref(select);
-    else if (client_call(run->client, "cancel", json_pack("{s:o}", "select", select), NULL,
-                         &e) < 0)
+    else if (many_call(run->client, "cancel", json_pack("{s:o}", "select", select), NULL, &e) <
+             0)
         cli_fail(&e);
     else
         cli_say("the file's jobs are cancelled");

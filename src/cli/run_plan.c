@@ -82,7 +82,6 @@ add_row(const struct run *run, struct table *t, const struct jobsfile_line *line
 static int
 plan_file(struct run *run, struct run_file *f)
 {
-    auto_buf struct buf params = BUF_INIT;
     auto_buf struct buf out = BUF_INIT;
     auto_json json_t *result = NULL;
     auto_table struct table *t = NULL;
@@ -91,11 +90,8 @@ plan_file(struct run *run, struct run_file *f)
     size_t at = 0;
     size_t i;
 
-    run_file_write_params(run, f, run->opt.fresh, &params);
-    if (client_call_text(run->client, "file.plan", params.data, params.len, &result, &e) < 0) {
-        run_file_place_error(f, &e);
+    if (run_file_call(run, f, "file.plan", run->opt.fresh, &result, &e) < 0)
         return cli_fail(&e);
-    }
     if (run->cli->json) {
         json_object_set_new(result, "version", json_integer(1));
         return cli_put_json(result);

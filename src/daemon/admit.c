@@ -60,11 +60,27 @@ admit_unsaid(const struct daemon *d, struct request *r)
     default_text(&r->conda, d->config.conda);
 }
 
+/* Root's own jobs are bound only by what was set for root by name. */
+static int64_t
+own_pending_max(const struct daemon *d, uint32_t uid)
+{
+    const struct limit *own = limits_of(&d->limits, uid);
+    return uid == 0 && own == &d->limits.each ? 0 : own->pending;
+}
+
+/* Of the whole queue; a tenth more for root, so that no user can shut him out. */
+static int64_t
+all_pending_max(const struct daemon *d, uint32_t uid)
+{
+    int64_t most = d->limits.all.pending;
+    return d->places.system && uid == 0 ? most + most / 10 : most;
+}
+
 int
 admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e)
 {
     int64_t all = queue_n_waiting(d->queue), own = queue_n_waiting_of(d->queue, uid);
-    int64_t all_max = d->limits.all.pending, own_max = limits_of(&d->limits, uid)->pending;
+    int64_t all_max = all_pending_max(d, uid), own_max = own_pending_max(d, uid);
     const char *s = n == 1 ? "" : "s";
     if (n > 0 && own_max > 0 && own + n > own_max)
         return err_set(e, ERR_REFUSED,
@@ -83,8 +99,8 @@ admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e)
 int64_t
 admit_room(const struct daemon *d, uint32_t uid)
 {
-    int64_t all = d->limits.all.pending - queue_n_waiting(d->queue);
-    int64_t own_max = limits_of(&d->limits, uid)->pending;
+    int64_t all = all_pending_max(d, uid) - queue_n_waiting(d->queue);
+    int64_t own_max = own_pending_max(d, uid);
     int64_t own = own_max - queue_n_waiting_of(d->queue, uid), room = INT64_MAX;
     if (d->limits.all.pending > 0)
         room = all;

@@ -74,17 +74,10 @@ find_named(struct daemon *d, uid_t uid, const char *name, uint32_t *out, struct 
     return 0;
 }
 
-/* An ended one of the store, whole; the caller frees it. */
-static struct job *
-load(struct daemon *d, uint32_t id)
-{
-    struct err e;
-    return store_job_load(d->store, id, &e);
-}
-
 /* A task of an array that has ended, or of one that lives but has not this task any more. */
 static bool
-task_has_ended(struct daemon *d, const struct job *array, int32_t task, enum job_state *out)
+task_has_ended(struct daemon *d, const struct store_found *array, int32_t task,
+               enum job_state *out)
 {
     struct store_found found;
     struct err e;
@@ -101,24 +94,22 @@ has_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
 {
     struct daemon *d = arg;
     const struct job *job = queue_get(d->queue, id);
-    struct job *old = job ? NULL : load(d, id);
-    bool ended = true;
-    *out = JOB_LOST; /* of one that nobody knows any more */
-    if (!job)
-        job = old;
-    if (job && task < 0) {
-        *out = job->state;
-        ended = job_state_is_final(job->state);
-    } else if (job && !old && job->tasks && task_set_has(&job->tasks->pending, task)) {
-        ended = false;
-    } else if (job) {
-        const struct job *live = old ? NULL : arrays_find_task(d, job, task);
-        if (live)
-            *out = live->state;
-        ended = live ? job_state_is_final(live->state) : task_has_ended(d, job, task, out);
-    }
-    job_free(old);
-    return ended;
+    struct store_found x = {.id = id};
+    struct err e;
+    if (job)
+        x.state = job->state;
+    else if (store_find_job(d->store, id, &x, &e) || !x.id)
+        x = (struct store_found){.state = JOB_LOST}; /* nobody knows it any more */
+    *out = x.state;
+    if (task < 0 || !x.id)
+        return job_state_is_final(x.state);
+    if (job && job->tasks && task_set_has(&job->tasks->pending, task))
+        return false;
+    const struct job *live = job ? arrays_find_task(d, job, task) : NULL;
+    if (!live)
+        return task_has_ended(d, &x, task, out);
+    *out = live->state;
+    return job_state_is_final(live->state);
 }
 
 /* --- a request ---------------------------------------------------------------------------- */
@@ -126,19 +117,24 @@ has_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
 static int
 check_there(struct daemon *d, const struct dep *dep, struct err *e)
 {
-    struct job *old = NULL;
     const struct job *job = queue_get(d->queue, dep->job);
-    int rc = 0;
-    if (!job)
-        job = old = load(d, dep->job);
-    if (!job)
-        rc = err_set(e, ERR_REFUSED, "it is to run after job %u, and there is no such job",
-                     dep->job);
-    else if (dep->task >= 0 && !task_set_has(&job->req.array, dep->task))
-        rc = err_set(e, ERR_REFUSED, "it is to run after %u_%d, and job %u has no such task",
-                     dep->job, dep->task, dep->job);
-    job_free(old);
-    return rc;
+    struct store_found found = {0};
+    struct task_set tasks = {NULL, 0};
+    if (!job && store_find_job(d->store, dep->job, &found, e))
+        return -1;
+    if (!job && !found.id)
+        return err_set(e, ERR_REFUSED, "it is to run after job %u, and there is no such job",
+                       dep->job);
+    if (dep->task < 0)
+        return 0;
+    if (!job && store_array_tasks(d->store, dep->job, &tasks, e))
+        return -1;
+    bool has = task_set_has(job ? &job->req.array : &tasks, dep->task);
+    task_set_free(&tasks);
+    if (has)
+        return 0;
+    return err_set(e, ERR_REFUSED, "it is to run after %u_%d, and job %u has no such task",
+                   dep->job, dep->task, dep->job);
 }
 
 int

@@ -12,6 +12,7 @@
 #include "core/account.h"
 #include "core/queue.h"
 #include "daemon/admit.h"
+#include "daemon/budget.h"
 #include "daemon/daemon.h"
 #include "daemon/file_deps.h"
 #include "daemon/file_sync.h"
@@ -38,6 +39,7 @@ file_sync_free(struct sync *s)
 {
     for (size_t i = 0; i < s->n; i++) {
         request_free(&s->lines[i].req);
+        free(s->lines[i].key);
         free(s->lines[i].refused);
         free(s->lines[i].over);
         free(s->lines[i].links);
@@ -53,12 +55,14 @@ read_line(const struct sync *s, const json_t *j, const struct models *models, in
 {
     const struct daemon *d = s->daemon;
     static const char *const ours[] = {"key", "line", "again", NULL};
-    line->key = json_string_value(json_object_get(j, "key"));
+    const char *key = json_string_value(json_object_get(j, "key"));
     line->number = (int32_t)json_integer_value(json_object_get(j, "line"));
     line->again = json_is_true(json_object_get(j, "again"));
-    if (!line->key || !line->key[0] || strlen(line->key) >= sizeof((struct known *)0)->key)
+    if (!key || !key[0] || strlen(key) >= sizeof((struct known *)0)->key)
         return err_set(e, ERR_USAGE, "a line needs a \"key\" of 1 to 63 bytes");
+    line->key = xstrdup(key);
     if (reqjson_read(j, ours, models, &line->req, e) ||
+        budget_check_text(d, s->caller->uid, &line->req, e) ||
         roles_check_priority(d, line->req.priority, e))
         return err_prefix(e, "line %d", line->number);
     if (admit_time(d, &line->req, e)) {
@@ -78,6 +82,19 @@ read_line(const struct sync *s, const json_t *j, const struct models *models, in
     return 0;
 }
 
+static struct line *
+add_line(struct sync *s)
+{
+    if (s->n == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 64;
+        s->lines = xrealloc(s->lines, s->cap * sizeof *s->lines);
+    }
+    struct line *line = &s->lines[s->n++];
+    *line = (struct line){.key = NULL};
+    request_init(&line->req);
+    return line;
+}
+
 int
 file_read_lines(struct sync *s, const json_t *params, struct err *e)
 {
@@ -94,12 +111,10 @@ file_read_lines(struct sync *s, const json_t *params, struct err *e)
                        strlen(s->path), PATH_MAX - 1);
     if (!json_is_array(list))
         return err_set(e, ERR_USAGE, "\"jobs\" must be a list");
-    s->lines = xcalloc(json_array_size(list) + 1, sizeof *s->lines);
     json_array_foreach(list, i, j)
     {
-        s->n = i + 1;
-        request_init(&s->lines[i].req);
-        if (read_line(s, j, models, default_oom, &s->lines[i], e))
+        struct line *line = add_line(s);
+        if (read_line(s, j, models, default_oom, line, e))
             return -1;
     }
     return 0;

@@ -28,7 +28,7 @@ struct known {
 };
 
 struct line {
-    const char *key; /* borrowed from the request */
+    char *key; /* owned */
     int32_t number;
     bool again; /* runs once more when it has ended */
     struct request req;
@@ -46,7 +46,7 @@ struct sync {
     uint32_t file;
     const char *path;
     struct line *lines;
-    size_t n;
+    size_t n, cap;
     bool is_part;    /* of the file: lines that are not told stay as they are */
     bool fits;       /* a limit leaves single lines out, and does not refuse them all */
     struct err full; /* which limit did, if any */
@@ -59,7 +59,7 @@ struct sync {
 
 void file_sync_free(struct sync *s); /* what it owns */
 
-/* The request's lines. */
+/* The request's lines, behind those that are there. */
 int file_read_lines(struct sync *s, const json_t *params, struct err *e);
 void file_forget_known(struct sync *s); /* of keys */
 /* What has become of their keys; s->file says which file. */

@@ -471,6 +471,16 @@ jobjson_object(const struct jobjson *x, struct jsonw *w)
     jsonw_end_object(w);
 }
 
+size_t
+jobjson_count(void)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < N_TABLES; i++)
+        for (const struct jobjson_entry *f = tables[i]; f->name; f++)
+            n++;
+    return n;
+}
+
 jobjson_field
 jobjson_find(const char *name)
 {

@@ -27,6 +27,7 @@ struct jobjson_entry {
 };
 extern const struct jobjson_entry jobjson_request[]; /* jobjson_request.c: what was asked */
 
+size_t jobjson_count(void); /* of fields */
 /* The writer of one field's value, NULL when there is no such field. */
 jobjson_field jobjson_find(const char *name);
 

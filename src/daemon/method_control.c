@@ -15,11 +15,14 @@
 #include "daemon/target.h"
 #include "daemon/waits.h"
 
-static void
+#define WAIT_TASKS_MAX 100000 /* that have not left their arrays, in one request */
+
+static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
     (void)uuids;
     ids_add_job(arg, job);
+    return 0;
 }
 
 /* --- cancel
@@ -150,25 +153,34 @@ method_priority(struct daemon *d, struct caller *c, json_t *params, struct jsonw
  * ---------------------------------------------------------------------------------------------
  */
 
-static void
+static int
 on_done(struct job *job, const char *const *uuids, void *arg)
 {
     (void)uuids;
     waits_write(arg, job);
+    return 0;
 }
 
 /* Tasks that are meant and have not left their arrays. */
-static void
-add_tasks(struct daemon *d, const struct select *s, struct waited *whom)
+static int
+add_tasks(struct daemon *d, const struct select *s, struct waited *whom, struct err *e)
 {
-    for (size_t i = 0; i < s->selector.n_terms; i++) {
+    for (size_t i = 0; i < s->selector.n_sorted; i++) {
         const struct selector_term *t = &s->selector.terms[i];
         const struct job *array =
             t->kind == SELECT_TASKS ? queue_get(d->queue, t->first) : NULL;
-        for (int32_t task = t->first_task; array && task <= t->last_task; task++)
-            if (array->tasks && task_set_has(&array->tasks->pending, task))
-                waited_add_task(whom, array->id, task);
+        int32_t task = array && array->tasks ? t->first_task : -1;
+        while (task >= 0 &&
+               (task = task_set_next(&array->tasks->pending, task, t->last_task)) >= 0) {
+            if (whom->n_tasks == WAIT_TASKS_MAX)
+                return err_set(e, ERR_REFUSED,
+                               "more than %d tasks of arrays are waited for; wait for the "
+                               "arrays, or for fewer at once",
+                               WAIT_TASKS_MAX);
+            waited_add_task(whom, array->id, task++);
+        }
     }
+    return 0;
 }
 
 /* What has ended counts only where it was named: `all`, a user or a state mean what there is
@@ -191,7 +203,7 @@ method_wait(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     for (size_t i = 0; i < n; i++) /* an end that is not committed yet comes with its commit */
         waited_add(&whom, jobs[i]->id);
     if (rc == 0)
-        add_tasks(d, &s, &whom);
+        rc = add_tasks(d, &s, &whom, e);
     if (rc == 0 && select_names_jobs(&s)) {
         select_keep_names(&s);
         rc = select_ended(d, &s, 0, on_done, &done, e);

@@ -328,11 +328,13 @@ explain(struct answer *a, const struct job *job)
     jsonw_end_object(a->out);
 }
 
-static void
+static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
     (void)uuids;
-    explain(arg, job);
+    struct answer *a = arg;
+    explain(a, job);
+    return a->out->full;
 }
 
 static int
@@ -342,7 +344,7 @@ explain_all(struct answer *a, const struct select *s, const json_t *params, stru
     if (select_ended(a->daemon, s, 0, on_ended, a, e))
         return -1;
     size_t n = select_live(a->daemon, s, &live);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && !a->out->full; i++)
         explain(a, live[i]);
     return a->n == 0 ? select_none(params, e) : 0;
 }

@@ -22,6 +22,7 @@
 #include "daemon/depend.h"
 #include "daemon/events.h"
 #include "daemon/file_sync.h"
+#include "daemon/file_upload.h"
 #include "daemon/jobs.h"
 #include "daemon/learned.h"
 #include "daemon/methods.h"
@@ -335,10 +336,17 @@ static int
 run_sync(struct sync *s, json_t *params, struct jsonw *out, struct err *e)
 {
     struct daemon *d = s->daemon;
+    bool more = json_is_true(json_object_get(params, "more"));
     s->is_part = json_is_true(json_object_get(params, "part"));
     s->fits = json_is_true(json_object_get(params, "fit"));
-    if (file_read_lines(s, params, e) || daemon_accepts_work(d, e) ||
-        reqcontext_read(d, params, &s->context, e) ||
+    if (daemon_accepts_work(d, e) || file_upload_take(s, params, e) < 0)
+        return -1;
+    if (more) {
+        jsonw_object(out);
+        jsonw_end_object(out);
+        return 0;
+    }
+    if (reqcontext_read(d, params, &s->context, e) ||
         store_file_id(d->store, s->caller->uid, s->path, &s->file, e))
         return -1;
     if (json_is_true(json_object_get(params, "fresh")) && forget_ended(s, e))

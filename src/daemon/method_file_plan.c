@@ -17,6 +17,7 @@
 #include "daemon/depend.h"
 #include "daemon/estimate.h"
 #include "daemon/file_sync.h"
+#include "daemon/file_upload.h"
 #include "daemon/learned.h"
 #include "daemon/methods.h"
 #include "daemon/unique.h"
@@ -324,7 +325,12 @@ method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct json
 {
     struct sync s = {.daemon = d, .caller = c};
     const char *cwd = json_string_value(json_object_get(params, "cwd"));
-    int rc = file_read_lines(&s, params, e);
+    int rc = file_upload_take(&s, params, e);
+    if (rc > 0) {
+        jsonw_object(out);
+        jsonw_end_object(out);
+        return 0;
+    }
     if (rc == 0 && !json_is_true(json_object_get(params, "fresh")))
         rc = store_file_id(d->store, c->uid, s.path, &s.file, e) || file_load_known(&s, e) ? -1
                                                                                            : 0;

@@ -21,43 +21,58 @@ struct listing {
     size_t n;
 };
 
-static void
+/* Not 0: the answer has become too long. */
+static int
 put_job(const struct job *job, const char *const *uuids, struct listing *l)
 {
     const struct jobjson x = {.daemon = l->daemon, .job = job, .uuids = uuids};
     l->n++;
     if (!l->fields) {
         jobjson_object(&x, l->out);
-        return;
+        return l->out->full;
     }
     jsonw_array(l->out);
     for (size_t i = 0; i < l->n_fields; i++)
         l->fields[i](&x, l->out);
     jsonw_end_array(l->out);
+    return l->out->full;
 }
 
-static void
+static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
-    put_job(job, uuids, arg);
+    return put_job(job, uuids, arg);
+}
+
+static bool
+has_field(const struct listing *l, jobjson_field field)
+{
+    for (size_t i = 0; i < l->n_fields; i++)
+        if (l->fields[i] == field)
+            return true;
+    return false;
 }
 
 static int
 read_fields(const json_t *names, struct listing *l, struct err *e)
 {
-    size_t i;
+    size_t i, most = jobjson_count();
     const json_t *name;
     if (!names)
         return 0;
-    l->fields = xcalloc(json_array_size(names) + 1, sizeof(jobjson_field));
+    if (!json_is_array(names))
+        return err_set(e, ERR_USAGE, "\"fields\" must be a list of names");
+    l->fields = xcalloc(most, sizeof(jobjson_field));
     json_array_foreach(names, i, name)
     {
         const char *text = json_string_value(name);
-        l->fields[i] = text ? jobjson_find(text) : NULL;
-        if (!l->fields[i])
-            return err_set(e, ERR_USAGE, "a job has no field \"%s\"", text ? text : "?");
+        jobjson_field field = text ? jobjson_find(text) : NULL;
+        if (!field)
+            return err_set(e, ERR_USAGE, "a job has no field \"%.60s\"", text ? text : "?");
+        if (has_field(l, field))
+            return err_set(e, ERR_USAGE, "\"fields\" names \"%s\" twice", text);
+        l->fields[l->n_fields++] = field;
     }
-    l->n_fields = json_array_size(names);
     return 0;
 }
 
@@ -105,8 +120,8 @@ list(struct daemon *d, const struct select *s, const json_t *params, struct list
     size_t n = only_ended ? 0 : select_live(d, s, &live);
     if (limit > 0 && n > (size_t)limit)
         n = (size_t)limit;
-    for (size_t i = 0; i < n; i++)
-        put_job(live[i], NULL, l);
+    for (size_t i = 0; i < n && !put_job(live[i], NULL, l); i++)
+        ;
     return l->n == 0 && !s->everything ? select_none(params, e) : 0;
 }
 

@@ -99,7 +99,7 @@ reopen(struct daemon *d, struct job *array, unsigned states, struct err *e)
     int32_t exit_status = array->tasks->exit_status, counts[JOB_STATES];
     memcpy(counts, array->tasks->ended, sizeof counts);
     array_begin(array);
-    if (store_tasks_walk(d->store, array->id, on_row, &r, e))
+    if (store_tasks_walk(d->store, array->id, 0, ARRAY_MAX, on_row, &r, e))
         return -1;
     enum job_state dropped = dropped_state(array, counts);
     if (dropped != JOB_PENDING && !(states >> dropped & 1))
@@ -169,7 +169,7 @@ requeue_array(struct again *r, struct job *array, unsigned states)
     struct ids tasks = {0};
     size_t before = r->touched.n;
     struct choosing choosing = {d, states, &tasks};
-    int rc = store_tasks_walk(d->store, array->id, on_task, &choosing, &r->last);
+    int rc = store_tasks_walk(d->store, array->id, 0, ARRAY_MAX, on_task, &choosing, &r->last);
     if (rc == 0)
         rc = reopen(d, array, states, &r->last);
     bool none = rc == 0 && tasks.n == 0 && array_n_pending(array) == 0;
@@ -229,11 +229,12 @@ requeue_one(struct again *r, const struct select *s, uint32_t id, struct err *e)
     return 0;
 }
 
-static void
+static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
     (void)uuids;
     ids_add(arg, job->id);
+    return 0;
 }
 
 /* By number, so that those that wait for others find them waiting. */

@@ -2,6 +2,7 @@
  * reason, before anything is changed. */
 #include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -9,6 +10,7 @@
 #include "base/jsonw.h"
 #include "core/place.h"
 #include "daemon/admit.h"
+#include "daemon/budget.h"
 #include "daemon/daemon.h"
 #include "daemon/depend.h"
 #include "daemon/hooks.h"
@@ -51,6 +53,7 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c,
 {
     request_free(&job->req);
     if (reqjson_read(j, NULL, modelfile_current(d), &job->req, e) ||
+        budget_check_text(d, c->uid, &job->req, e) ||
         roles_check_priority(d, job->req.priority, e) ||
         depend_resolve(d, c->uid, &job->req, e) || depend_check(d, &job->req, e))
         return -1;
@@ -61,13 +64,26 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c,
     return unique_check(d, job, e);
 }
 
+/* The jobs of a request so far, by what they run. */
+struct same {
+    const char *fingerprint; /* borrowed from its job */
+    size_t number;           /* of the first with it */
+    UT_hash_handle hh;
+};
+
 /* Two of the same in one request are the same as well. */
 static int
-check_pair(struct job *const *jobs, size_t n, struct err *e)
+check_pair(struct same **seen, struct same *own, const struct job *job, size_t number,
+           struct err *e)
 {
-    for (size_t i = 0; jobs[n]->req.unique && i < n; i++)
-        if (strcmp(jobs[i]->fingerprint, jobs[n]->fingerprint) == 0)
-            return err_set(e, ERR_REFUSED, "it is the same as job %zu of this request", i + 1);
+    struct same *x;
+    HASH_FIND_STR(*seen, job->fingerprint, x);
+    if (x && job->req.unique)
+        return err_set(e, ERR_REFUSED, "it is the same as job %zu of this request", x->number);
+    if (x)
+        return 0;
+    *own = (struct same){.fingerprint = job->fingerprint, .number = number};
+    HASH_ADD_KEYPTR(hh, *seen, own->fingerprint, strlen(own->fingerprint), own);
     return 0;
 }
 
@@ -77,15 +93,21 @@ read_jobs(struct daemon *d, const json_t *list, const struct caller *c,
 {
     size_t i, n = json_array_size(list);
     const json_t *j;
+    auto_free struct same *own = xcalloc(n, sizeof *own);
+    struct same *seen = NULL;
+    int rc = 0;
     json_array_foreach(list, i, j)
     {
         jobs[i] = job_new();
-        if (read_job(d, j, c, ctx, jobs[i], e) || check_pair(jobs, i, e))
-            return n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
-        if (check_feasible(d, &jobs[i]->req, i, n, e))
-            return -1;
+        if (read_job(d, j, c, ctx, jobs[i], e) || check_pair(&seen, &own[i], jobs[i], i + 1, e))
+            rc = n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
+        else
+            rc = check_feasible(d, &jobs[i]->req, i, n, e);
+        if (rc)
+            break;
     }
-    return 0;
+    HASH_CLEAR(hh, seen);
+    return rc;
 }
 
 int
@@ -97,7 +119,8 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     struct reqcontext ctx;
     if (n == 0)
         return err_set(e, ERR_USAGE, "\"jobs\" must be a list of at least one job");
-    if (daemon_accepts_work(d, e) || reqcontext_read(d, params, &ctx, e))
+    if (daemon_accepts_work(d, e) || budget_check_jobs(d, c->uid, list, e) ||
+        admit_pending(d, c->uid, (int64_t)n, e) || reqcontext_read(d, params, &ctx, e))
         return -1;
     struct job **jobs = xcalloc(n, sizeof(struct job *));
     auto_free char *note = NULL;

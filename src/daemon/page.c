@@ -200,8 +200,7 @@ static int
 on_shown(struct job *job, const char *const *uuids, void *arg)
 {
     const struct shown *s = arg;
-    s->cb(job, uuids, s->arg);
-    return 0;
+    return s->cb(job, uuids, s->arg);
 }
 
 static int

@@ -1,17 +1,16 @@
 /* Shares of the daemon: see peers.h. Called by server.c alone. A user's time is a bucket that
- * holds BUDGET_US and fills at half the speed of the clock: requests that cost little never
- * notice it, and whoever floods the socket leaves the other half to everybody else. While
+ * holds BUDGET_US and fills at a quarter of the speed of the clock: requests that cost little
+ * never notice it, and whoever floods the socket leaves the rest to everybody else. While
  * nobody else is connected it does not count. */
 #include "daemon/peers.h"
 
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "daemon/subuids.h"
 
-#define CLIENTS_MAX      1024 /* in all; root may still enter */
-#define CLIENTS_USER_MAX 128
-#define BYTES_USER_MAX   (INT64_C(512) << 20) /* eight of the longest requests */
-#define BUDGET_US        INT64_C(500000)
+#define BUDGET_US INT64_C(50000)
+#define SPEED     4
 
 struct peer {
     struct peer *next;
@@ -24,15 +23,32 @@ struct peer {
 
 struct peers {
     bool shared;
-    struct peer *list; /* those with a connection: few */
+    int64_t clients_max, bytes_max;
+    struct subuids *subuids;
+    struct peer *list; /* those with a connection, or in debt: few */
 };
 
 struct peers *
-peers_new(bool shared)
+peers_new(bool shared, const char *subuid)
 {
     struct peers *p = xcalloc(1, sizeof *p);
     p->shared = shared;
+    p->clients_max = p->bytes_max = INT64_MAX;
+    p->subuids = subuids_new(subuid);
     return p;
+}
+
+void
+peers_set_limits(struct peers *p, int64_t clients_max, int64_t bytes_max)
+{
+    p->clients_max = clients_max;
+    p->bytes_max = bytes_max;
+}
+
+uid_t
+peers_group(const struct peers *p, uid_t uid)
+{
+    return subuids_group(p->subuids, uid);
 }
 
 void
@@ -45,6 +61,7 @@ peers_free(struct peers *p)
         next = x->next;
         free(x);
     }
+    subuids_free(p->subuids);
     free(p);
 }
 
@@ -52,6 +69,7 @@ static struct peer *
 find(const struct peers *p, uid_t uid)
 {
     struct peer *x = p->list;
+    uid = peers_group(p, uid);
     while (x && x->uid != uid)
         x = x->next;
     return x;
@@ -63,25 +81,65 @@ is_bound(const struct peers *p, uid_t uid)
     return p->shared && uid != 0;
 }
 
-int
-peers_enter(struct peers *p, uid_t uid, int total, struct err *e)
+/* Who has most connections, and is to give one up for who has none. */
+static const struct peer *
+find_crowd(const struct peers *p)
 {
-    struct peer *x = find(p, uid);
-    if (uid != 0 && total >= CLIENTS_MAX)
-        return err_set(e, ERR_REFUSED, "the daemon has %d connections, which is the most",
-                       CLIENTS_MAX);
-    if (x && is_bound(p, uid) && x->clients >= CLIENTS_USER_MAX)
-        return err_set(e, ERR_REFUSED,
-                       "you have %d connections to the daemon, which is the most for one user; "
-                       "end some that wait or follow",
-                       CLIENTS_USER_MAX);
-    if (!x) {
-        x = xcalloc(1, sizeof *x);
-        x->uid = uid;
-        x->budget_us = BUDGET_US;
-        x->next = p->list;
-        p->list = x;
+    const struct peer *most = NULL;
+    for (const struct peer *x = p->list; x; x = x->next)
+        if (x->uid != 0 && x->clients > (most ? most->clients : 0))
+            most = x;
+    return most;
+}
+
+/* Those who have left with a debt, which time has paid. */
+static void
+forget_gone(struct peers *p)
+{
+    struct peer **at = &p->list;
+    while (*at) {
+        struct peer *x = *at;
+        if (x->clients > 0 || x->bytes > 0 || x->budget_us < 0) {
+            at = &x->next;
+            continue;
+        }
+        *at = x->next;
+        free(x);
     }
+}
+
+static struct peer *
+add(struct peers *p, uid_t uid)
+{
+    forget_gone(p);
+    struct peer *x = xcalloc(1, sizeof *x);
+    x->uid = peers_group(p, uid);
+    x->budget_us = BUDGET_US;
+    x->next = p->list;
+    p->list = x;
+    return x;
+}
+
+int
+peers_enter(struct peers *p, uid_t uid, int total, uid_t *crowd, struct err *e)
+{
+    subuids_refresh(p->subuids);
+    struct peer *x = find(p, uid);
+    int has = x ? x->clients : 0;
+    if (is_bound(p, uid) && has >= p->clients_max)
+        return err_set(e, ERR_REFUSED,
+                       "you have %d connections to the daemon, which is the most for one user "
+                       "(user_max_connections); end some that wait or follow",
+                       has);
+    if (uid != 0 && total >= PEERS_CLIENTS_MAX) {
+        const struct peer *most = find_crowd(p);
+        if (!most || has > 0)
+            return err_set(e, ERR_REFUSED, "the daemon has %d connections, which is the most",
+                           PEERS_CLIENTS_MAX);
+        *crowd = most->uid;
+    }
+    if (!x)
+        x = add(p, uid);
     x->clients++;
     return 0;
 }
@@ -90,17 +148,9 @@ peers_enter(struct peers *p, uid_t uid, int total, struct err *e)
 void
 peers_leave(struct peers *p, uid_t uid)
 {
-    for (struct peer **at = &p->list; *at; at = &(*at)->next) {
-        struct peer *x = *at;
-        if (x->uid != uid)
-            continue;
-        x->clients--;
-        if (x->clients == 0 && x->budget_us >= 0 && x->bytes <= 0) {
-            *at = x->next;
-            free(x);
-        }
-        return;
-    }
+    struct peer *x = find(p, uid);
+    if (x && --x->clients == 0)
+        forget_gone(p);
 }
 
 bool
@@ -110,14 +160,14 @@ peers_keep(struct peers *p, uid_t uid, int64_t bytes)
     if (!x)
         return true;
     x->bytes += bytes;
-    return bytes <= 0 || !is_bound(p, uid) || x->bytes <= BYTES_USER_MAX;
+    return bytes <= 0 || !is_bound(p, uid) || x->bytes <= p->bytes_max;
 }
 
 static void
 fill(struct peer *x, int64_t now_us)
 {
     if (x->at_us)
-        x->budget_us += (now_us - x->at_us) / 2;
+        x->budget_us += (now_us - x->at_us) / SPEED;
     if (x->budget_us > BUDGET_US)
         x->budget_us = BUDGET_US;
     x->at_us = now_us;

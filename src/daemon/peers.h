@@ -1,6 +1,7 @@
 /* What each user may ask of a daemon that serves many: connections, bytes that wait for him or
  * from him, and a fair part of the daemon's time. Of one who asks too much the next requests
- * are read later; he is refused nothing that others would not be hurt by. Root is not bound. */
+ * are read later; he is refused nothing that others would not be hurt by. Root is not bound,
+ * and one who has no connection yet always gets one. */
 #ifndef DAEMON_PEERS_H
 #define DAEMON_PEERS_H
 
@@ -12,13 +13,24 @@
 struct err;
 struct peers;
 
-/* shared false: a user's own daemon, which nobody can take from another. */
-struct peers *peers_new(bool shared);
+#define PEERS_CLIENTS_MAX 1024 /* connections of all users together, but for root's */
+
+/* shared false: a user's own daemon, which nobody can take from another. subuid: the path of
+ * /etc/subuid, whose ranges count as one user each. */
+struct peers *peers_new(bool shared, const char *subuid);
 void peers_free(struct peers *p);
 
-/* One more connection; -1 with words when it would be too many. */
-int peers_enter(struct peers *p, uid_t uid, int total, struct err *e);
+/* So many connections, and bytes that wait, one user may have. */
+void peers_set_limits(struct peers *p, int64_t clients_max, int64_t bytes_max);
+
+/* One more connection; -1 with words when it would be too many. *crowd: when all connections
+ * are taken, the number of the user (as peers_group has it) one of whose is to make way for
+ * this one; else unchanged. */
+int peers_enter(struct peers *p, uid_t uid, int total, uid_t *crowd, struct err *e);
 void peers_leave(struct peers *p, uid_t uid);
+
+/* As whom a user counts: himself, or the range of numbers that his is out of. */
+uid_t peers_group(const struct peers *p, uid_t uid);
 
 /* Bytes that the daemon keeps for this user: more (or, negative, fewer). False: too many. */
 bool peers_keep(struct peers *p, uid_t uid, int64_t bytes);

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/shared.h"
 #include "core/job.h"
+#include "daemon/budget.h"
 #include "daemon/daemon.h"
 #include "daemon/server.h"
 #include "store/store.h"
@@ -51,6 +52,8 @@ read_env(struct daemon *d, const json_t *env, int64_t *id, struct err *e)
             return refuse_env(e);
         buf_add(&block, text, strlen(text) + 1);
     }
+    if (d->caller && budget_check_env(d, d->caller->uid, block.len, e))
+        return -1;
     return block.len ? store_env_put(d->store, block.data, block.len, id, e) : 0;
 }
 

@@ -14,13 +14,24 @@
 #include "daemon/modelfile.h"
 #include "daemon/turn.h"
 
-static struct limit
-limit_each(const struct config *c)
+/* So that nobody takes the whole queue without having been given it. */
+static int64_t
+pending_each(const struct daemon *d)
 {
+    const struct config *c = &d->config;
+    if (c->user_max_pending >= 0)
+        return c->user_max_pending;
+    return d->places.system ? (c->pending_max + 9) / 10 : 0;
+}
+
+static struct limit
+limit_each(const struct daemon *d)
+{
+    const struct config *c = &d->config;
     return (struct limit){.running = (int32_t)c->user_max_running,
                           .gpus = (int32_t)c->user_max_gpus,
                           .vram_mib = c->user_max_vram_mib,
-                          .pending = c->user_max_pending};
+                          .pending = pending_each(d)};
 }
 
 static struct limit
@@ -66,7 +77,7 @@ make_users(struct daemon *d)
             .limit = {.running = (int32_t)instead(u->max_running, c->user_max_running),
                       .gpus = (int32_t)instead(u->max_gpus, c->user_max_gpus),
                       .vram_mib = instead(u->max_vram_mib, c->user_max_vram_mib),
-                      .pending = instead(u->max_pending, c->user_max_pending)}};
+                      .pending = instead(u->max_pending, pending_each(d))}};
         fair_set_weight(d->fair, pw->pw_uid, u->weight);
     }
     qsort(l->users, l->n_users, sizeof *l->users, compare_uids);
@@ -95,7 +106,7 @@ make_rules(struct daemon *d)
     };
     const struct config *c = &d->config;
     d->limits.all = limit_all(c);
-    d->limits.each = limit_each(c);
+    d->limits.each = limit_each(d);
     make_users(d);
     return (struct plan_rules){.order = orders[c->order],
                                .patience_ms = c->patience_s * 1000,

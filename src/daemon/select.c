@@ -15,6 +15,8 @@
 #include "daemon/roles.h"
 #include "store/store.h"
 
+#define MISSING_SAID 10 /* of numbers that are no job's, by name */
+
 static int
 on_newest(struct job *job, const char *const *uuids, void *arg)
 {
@@ -76,6 +78,8 @@ select_read(struct daemon *d, uid_t caller, const json_t *params, struct select 
         if (selector_add(&out->selector, text, e))
             return -1;
     }
+    if (selector_tidy(&out->selector, e))
+        return -1;
     return wants_last(&out->selector) ? find_last(d, caller, &out->last_id, e) : 0;
 }
 
@@ -126,20 +130,7 @@ stands_for_task(const struct select *s, const struct job *job)
         const struct selector_term *t = &s->selector.terms[i];
         if (t->kind != SELECT_TASKS || t->first != job->id)
             continue;
-        for (int32_t task = t->first_task; task <= t->last_task; task++)
-            if (task_set_has(&job->tasks->pending, task))
-                return true;
-    }
-    return false;
-}
-
-static bool
-is_named_singly(const struct select *s, const struct job *job)
-{
-    for (size_t i = 0; i < s->selector.n_terms; i++) {
-        const struct selector_term *t = &s->selector.terms[i];
-        if ((t->kind == SELECT_IDS && t->first == t->last && t->first == job->id) ||
-            (t->kind == SELECT_TASKS && t->first == job->array))
+        if (task_set_next(&job->tasks->pending, t->first_task, t->last_task) >= 0)
             return true;
     }
     return false;
@@ -175,7 +166,7 @@ select_matches(const struct select *s, const struct job *job)
 {
     if ((s->states && !(s->states >> job->state & 1)) || (s->gpus && !is_on(job, s->gpus)))
         return false;
-    if (s->mine && job->uid != s->owner && !is_named_singly(s, job))
+    if (s->mine && job->uid != s->owner && !selector_names(&s->selector, job->id, job->array))
         return false;
     if (s->user && strcmp(s->user, daemon_user_name(job->uid)) != 0)
         return false;
@@ -193,7 +184,7 @@ select_is_by_state(const struct select *s, const struct job *job, unsigned *stat
     for (size_t i = 0; i < s->selector.n_terms; i++) {
         enum job_state state;
         struct selector_term *t = &s->selector.terms[i];
-        const struct selector alone = {t, 1};
+        const struct selector alone = {.terms = t, .n_terms = 1};
         if (t->kind != SELECT_STATE)
             by_state = by_state && !selector_matches(&alone, &x);
         else if (job_state_from_name(t->pattern, &state) == 0)
@@ -202,83 +193,94 @@ select_is_by_state(const struct select *s, const struct job *job, unsigned *stat
     return by_state;
 }
 
-static bool
-is_single(const struct selector_term *t)
+/* Which numbers of a list are no job's: of the table or of the history. */
+static int
+find_missing(struct daemon *d, const struct selector_term *t, struct buf *missing, int *n,
+             struct err *e)
 {
-    return t->kind == SELECT_IDS && t->first == t->last;
+    for (uint32_t id = t->first; t->each && *n <= MISSING_SAID; id++) {
+        struct store_found found = {0};
+        if (!queue_get(d->queue, id) && store_find_job(d->store, id, &found, e))
+            return -1;
+        if (!queue_get(d->queue, id) && !found.id && ++*n <= MISSING_SAID)
+            buf_addf(missing, "%s%u", *n > 1 ? ", " : "", id);
+        if (id == t->last)
+            break;
+    }
+    return 0;
 }
 
-static bool
-exists(struct daemon *d, uint32_t id)
+/* Of terms that name tasks of one array, which stand side by side: its tasks are looked up
+ * once. set: those of the array in question; an empty one where there is no such array. */
+static void
+find_missing_tasks(const struct selector_term *t, const struct task_set *set,
+                   struct buf *missing, int *n)
 {
-    struct err e;
-    if (queue_get(d->queue, id))
-        return true;
-    struct job *job = store_job_load(d->store, id, &e);
-    job_free(job);
-    return job != NULL;
+    if (task_set_next(set, t->first_task, t->last_task) >= 0 || ++*n > MISSING_SAID)
+        return;
+    buf_addf(missing, "%s%u_%d", *n > 1 ? ", " : "", t->first, t->first_task);
 }
 
-static bool
-exists_task(struct daemon *d, const struct selector_term *t)
+static int
+load_tasks(struct daemon *d, uint32_t array, struct task_set *out, struct err *e)
 {
-    struct err e;
-    const struct job *job = queue_get(d->queue, t->first);
-    struct job *old = job ? NULL : store_job_load(d->store, t->first, &e);
-    const struct request *r = job ? &job->req : old ? &old->req : NULL;
-    bool found = false;
-    for (int32_t task = t->first_task; r && !found && task <= t->last_task; task++)
-        found = task_set_has(&r->array, task);
-    job_free(old);
-    return found;
-}
-
-static bool
-is_missing(struct daemon *d, const struct selector_term *t)
-{
-    if (t->kind == SELECT_TASKS)
-        return !exists_task(d, t);
-    return is_single(t) && !exists(d, t->first);
+    const struct job *job = queue_get(d->queue, array);
+    task_set_free(out);
+    *out = (struct task_set){NULL, 0};
+    if (!job)
+        return store_array_tasks(d->store, array, out, e);
+    task_set_copy(out, &job->req.array);
+    return 0;
 }
 
 int
 select_check_ids(struct daemon *d, const struct select *s, struct err *e)
 {
     auto_buf struct buf missing = BUF_INIT;
-    int n = 0;
-    for (size_t i = 0; i < s->selector.n_terms; i++) {
+    struct task_set tasks = {NULL, 0};
+    uint32_t array = 0;
+    int n = 0, rc = 0;
+    for (size_t i = 0; i < s->selector.n_sorted && rc == 0; i++) {
         const struct selector_term *t = &s->selector.terms[i];
-        if (!is_missing(d, t) || ++n > 10)
+        if (t->kind == SELECT_IDS) {
+            rc = find_missing(d, t, &missing, &n, e);
             continue;
-        buf_addf(&missing, "%s%u", n > 1 ? ", " : "", t->first);
-        if (t->kind == SELECT_TASKS)
-            buf_addf(&missing, "_%d", t->first_task);
+        }
+        if (t->first != array)
+            rc = load_tasks(d, t->first, &tasks, e);
+        array = t->first;
+        find_missing_tasks(t, &tasks, &missing, &n);
     }
-    if (n == 0)
-        return 0;
+    task_set_free(&tasks);
+    if (n == 0 || rc)
+        return rc;
     return err_set(e, ERR_NO_JOB, "there is no job %s%s; `berth queue --all` lists them",
-                   buf_str(&missing), n > 10 ? ", ..." : "");
+                   buf_str(&missing), n > MISSING_SAID ? ", ..." : "");
 }
 
 /* Jobs that are all named by id are looked up; everything else is a walk over the queue. */
 static bool
 look_up(struct daemon *d, const struct select *s, struct job ***jobs, size_t *n)
 {
+    size_t most = 0, kept = 0;
     if (s->everything || s->selector.n_terms == 0)
         return false;
-    for (size_t i = 0; i < s->selector.n_terms; i++)
-        if (!is_single(&s->selector.terms[i]))
-            return false;
-    *jobs = xcalloc(s->selector.n_terms, sizeof(struct job *));
-    *n = 0;
     for (size_t i = 0; i < s->selector.n_terms; i++) {
-        struct job *job = queue_get(d->queue, s->selector.terms[i].first);
-        bool twice = false;
-        for (size_t k = 0; k < *n; k++)
-            twice |= (*jobs)[k] == job;
-        if (job && !twice && select_matches(s, job))
-            (*jobs)[(*n)++] = job;
+        const struct selector_term *t = &s->selector.terms[i];
+        if (!t->each)
+            return false;
+        most += (size_t)(t->last - t->first) + 1;
     }
+    *jobs = xcalloc(most + 1, sizeof(struct job *));
+    for (size_t i = 0; i < s->selector.n_terms; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        for (size_t k = 0; k <= t->last - t->first; k++) {
+            struct job *job = queue_get(d->queue, t->first + (uint32_t)k);
+            if (job && select_matches(s, job))
+                (*jobs)[kept++] = job;
+        }
+    }
+    *n = kept;
     return true;
 }
 
@@ -330,7 +332,7 @@ on_job(struct job *job, const char *const *uuids, void *arg)
     const struct walk *w = arg;
     /* One whose end is not committed yet is still in the table, and listed from there. */
     if (!queue_get(w->daemon->queue, job->id) && select_matches(w->select, job))
-        w->cb(job, uuids, w->arg);
+        return w->cb(job, uuids, w->arg);
     return 0;
 }
 
@@ -344,18 +346,12 @@ select_ranges_add(struct select_ranges *r, uint32_t first, uint32_t last)
     r->v[r->n++] = (struct store_range){first, last};
 }
 
-struct task_walk {
-    const struct selector_term *term;
-    struct select_ranges *ranges;
-};
-
 static int
 on_task(uint32_t id, int32_t task, enum job_state state, void *arg)
 {
-    const struct task_walk *w = arg;
+    (void)task;
     (void)state;
-    if (task >= w->term->first_task && task <= w->term->last_task)
-        select_ranges_add(w->ranges, id, id);
+    select_ranges_add(arg, id, id);
     return 0;
 }
 
@@ -367,14 +363,14 @@ select_narrow(struct daemon *d, const struct select *s, struct select_ranges *ra
         return 0;
     for (size_t i = 0; i < s->selector.n_terms; i++) {
         const struct selector_term *t = &s->selector.terms[i];
-        struct task_walk w = {t, ranges};
         if (t->kind == SELECT_IDS)
             select_ranges_add(ranges, t->first, t->last);
         else if (t->kind == SELECT_LAST)
             select_ranges_add(ranges, s->last_id, s->last_id);
         else if (t->kind != SELECT_TASKS)
             return 0;
-        else if (store_tasks_walk(d->store, t->first, on_task, &w, e))
+        else if (store_tasks_walk(d->store, t->first, t->first_task, t->last_task, on_task,
+                                  ranges, e))
             return -1;
     }
     return 1;

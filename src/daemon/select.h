@@ -43,8 +43,8 @@ bool select_matches(const struct select *s, const struct job *job);
 size_t select_live(struct daemon *d, const struct select *s, struct job ***jobs);
 
 /* Calls cb for each ended job of the history that matches, oldest first; at most `limit` of
- * the newest (0: all). Each is borrowed. */
-typedef void (*select_cb)(struct job *job, const char *const *uuids, void *arg);
+ * the newest (0: all). Each is borrowed. Not 0 from cb ends the walk. */
+typedef int (*select_cb)(struct job *job, const char *const *uuids, void *arg);
 int select_ended(struct daemon *d, const struct select *s, int64_t limit, select_cb cb,
                  void *arg, struct err *e);
 

@@ -3,6 +3,7 @@
  * is server_client.c's, requests and their answers are server_rpc.c's. */
 #include "daemon/server.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <uv.h>
@@ -12,6 +13,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "daemon/budget.h"
 #include "daemon/daemon.h"
 #include "daemon/event_filter.h"
 #include "daemon/listener.h"
@@ -21,6 +23,8 @@
 #include "daemon/turn.h"
 #include "wire/frame.h"
 
+#define TRIM_MS             500
+#define SAY_AGAIN_US        INT64_C(1000000)
 #define GATHER_MAX          ((size_t)64 << 10) /* bytes of events that go out together */
 #define FOLLOWER_UNREAD_MAX ((size_t)8 << 20)  /* bytes of events that are told as they come */
 
@@ -29,6 +33,21 @@ server_count_turned_away(struct server *s)
 {
     s->turned_away++;
     s->turned_away_us = clock_boot_us();
+}
+
+/* The C library would keep for good what long requests needed for a moment. */
+static void
+on_trim(uv_timer_t *timer)
+{
+    (void)timer;
+    malloc_trim(0);
+}
+
+void
+server_trim_soon(struct server *s)
+{
+    if (!s->closing && !uv_is_active((uv_handle_t *)&s->trim))
+        uv_timer_start(&s->trim, on_trim, TRIM_MS, 0);
 }
 
 static void
@@ -48,15 +67,43 @@ turn_away(struct client *c, const struct err *e)
     server_count_turned_away(c->server);
 }
 
+/* One of that user's connections goes: of those that wait for nothing, where there are any, the
+ * one that came last. */
+static void
+make_room(struct server *s, uid_t crowd)
+{
+    struct client *last = NULL;
+    for (struct client *c = s->clients; c; c = c->next) { /* the newest come first */
+        if (peers_group(s->peers, c->uid) != crowd)
+            continue;
+        if (!last || (!client_is_idle(last) && client_is_idle(c)))
+            last = c;
+    }
+    if (!last)
+        return;
+    if (clock_boot_us() - s->turned_away_us > SAY_AGAIN_US)
+        log_warn("client=%d dropped: all connections are taken, user %u has most of them, and "
+                 "another has none",
+                 (int)last->pid, last->uid);
+    server_count_turned_away(s);
+    client_drop(last);
+}
+
 static bool
 admit(struct client *c)
 {
     struct server *s = c->server;
+    const struct config *conf = &s->daemon->config;
     struct err e = {0};
-    if (peers_enter(s->peers, c->uid, s->n_clients, &e) == 0)
-        return true;
-    turn_away(c, &e);
-    return false;
+    uid_t crowd = 0;
+    peers_set_limits(s->peers, conf->user_max_connections, conf->user_max_buffer_mib << 20);
+    if (peers_enter(s->peers, c->uid, s->n_clients, &crowd, &e)) {
+        turn_away(c, &e);
+        return false;
+    }
+    if (crowd)
+        make_room(s, crowd);
+    return true;
 }
 
 static bool
@@ -87,12 +134,13 @@ on_connection(uv_stream_t *listener, int status)
     c->since_us = clock_boot_us();
     uv_pipe_init(s->daemon->loop, &c->pipe, 0);
     c->pipe.data = c;
-    frame_init(&c->in, FRAME_MAX_CLIENT);
+    frame_init(&c->in, FRAME_MAX_PEER);
     if (uv_accept(listener, (uv_stream_t *)&c->pipe) || s->closing || !identify(c) ||
         !admit(c)) {
         uv_close((uv_handle_t *)&c->pipe, on_closed_unused);
         return;
     }
+    c->in.max = budget_request_max(s->daemon, c->uid);
     c->next = s->clients;
     if (c->next)
         c->next->prev = c;
@@ -112,9 +160,11 @@ server_open(struct daemon *d, struct err *e)
         free(s);
         return NULL;
     }
-    s->peers = peers_new(d->places.system);
+    s->peers = peers_new(d->places.system, "/etc/subuid");
     uv_timer_init(d->loop, &s->resume);
     s->resume.data = s;
+    uv_timer_init(d->loop, &s->trim);
+    uv_unref((uv_handle_t *)&s->trim);
     return s;
 }
 
@@ -126,6 +176,7 @@ server_close(struct server *s)
     s->closing = true;
     listener_close(s->listener);
     uv_close((uv_handle_t *)&s->resume, NULL);
+    uv_close((uv_handle_t *)&s->trim, NULL);
     for (struct client *c = s->clients; c; c = c->next) {
         uv_read_stop((uv_stream_t *)&c->pipe);
         uv_unref((uv_handle_t *)&c->pipe);

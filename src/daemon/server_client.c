@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/event_filter.h"
+#include "daemon/file_upload.h"
 #include "daemon/peers.h"
 #include "daemon/report.h"
 #include "daemon/server_priv.h"
@@ -60,8 +61,15 @@ client_drop(struct client *c)
     peers_leave(s->peers, c->uid);
     waits_drop_client(s->daemon->waits, c);
     reports_drop_client(s->daemon, c);
+    file_uploads_drop_client(s->daemon, c);
     uv_close((uv_handle_t *)&c->pipe, client_free);
     turn_touch(s->daemon); /* the last one to leave may let an idle daemon go */
+}
+
+bool
+client_is_idle(const struct client *c)
+{
+    return !c->following && c->n_held == 0 && client_unread(c) == 0 && c->in.bytes.len == 0;
 }
 
 size_t
@@ -214,6 +222,21 @@ serve_lines(struct client *c)
         pause_client(c);
 }
 
+/* Told what to do instead, as far as the socket takes it, on the way out. */
+static void
+refuse_line(struct client *c)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct err e = {0};
+    err_set(&e, ERR_REFUSED,
+            "a request may have %zu MiB here, and this one has more; send it in several",
+            c->in.max >> 20);
+    log_warn("client=%d dropped: a line of over %zu MiB", (int)c->pid, c->in.max >> 20);
+    rpc_write_error(&text, "null", err_exit_status(e.code), err_name(e.code), e.text);
+    uv_buf_t b = uv_buf_init(text.data, (unsigned)text.len);
+    (void)uv_try_write((uv_stream_t *)&c->pipe, &b, 1);
+}
+
 static void
 on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 {
@@ -221,8 +244,7 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
     struct client *c = stream->data;
     if (n < 0) {
         if (n == UV_ENOBUFS)
-            log_warn("client=%d dropped: a line of over %zu MiB", (int)c->pid,
-                     FRAME_MAX_CLIENT >> 20);
+            refuse_line(c);
         client_drop(c);
         return;
     }

@@ -43,7 +43,7 @@ struct server {
     struct daemon *daemon;
     struct listener *listener;
     struct peers *peers;
-    uv_timer_t resume;
+    uv_timer_t resume, trim;
     struct client *clients;
     int n_clients;
     int64_t turned_away, turned_away_us; /* how many, and when the last (boot clock) */
@@ -52,6 +52,8 @@ struct server {
 
 /* ---------------------------------------------------------------- server.c */
 
+/* A request or an answer was long: its memory goes back to the machine a little later. */
+void server_trim_soon(struct server *s);
 /* One more that was hung up on. */
 void server_count_turned_away(struct server *s);
 
@@ -64,6 +66,8 @@ void client_send(struct client *c, struct buf *bytes);
 void client_send_gathered(struct client *c);
 void client_drop(struct client *c);
 size_t client_unread(const struct client *c); /* bytes */
+/* Neither asks nor is told anything at this moment; it may wait for an answer. */
+bool client_is_idle(const struct client *c);
 
 /* ------------------------------------------------------------ server_rpc.c */
 

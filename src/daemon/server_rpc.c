@@ -2,7 +2,6 @@
  * ticket later. Every answer is held until the turn is durable (server_release). The methods
  * are in method_*.c and named in methods.c. */
 #include <jansson.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +9,14 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "daemon/budget.h"
 #include "daemon/daemon.h"
 #include "daemon/methods.h"
 #include "daemon/server.h"
 #include "daemon/server_priv.h"
 #include "daemon/turn.h"
 
-#define LARGE_BYTES        ((size_t)8 << 20)
+#define LARGE_BYTES        ((size_t)256 << 10)
 #define RPC_PARSE_ERROR    -32700
 #define RPC_BAD_REQUEST    -32600
 #define RPC_UNKNOWN_METHOD -32601
@@ -104,15 +104,18 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
     struct jsonw w;
     struct err e = {0};
     jsonw_init(&w, &result);
+    jsonw_bound(&w, budget_answer_max(c->server->daemon, c->uid));
     c->server->daemon->caller = &caller;
     int rc = m->run(c->server->daemon, &caller, params, &w, &e);
     c->server->daemon->caller = NULL;
     if (rc == METHOD_LATER)
         return;
-    if (rc == 0 && result.len > UNREAD_MAX)
-        rc = err_set(&e, ERR_REFUSED,
-                     "the answer would have %zu MiB, and %zu is the most; ask for fewer jobs",
-                     result.len >> 20, UNREAD_MAX >> 20);
+    if (rc == 0 && w.full)
+        rc =
+            err_set(&e, ERR_REFUSED,
+                    "the answer would have more than %zu MiB, which is the most; ask for fewer "
+                    "jobs, or for fewer fields",
+                    w.max >> 20);
     struct reply *r = hold(c, id_text(id), m->changes && rc == 0);
     if (rc == 0)
         write_result(&r->text, r->id, buf_str(&result), result.len);
@@ -124,6 +127,12 @@ void
 rpc_handle_line(struct client *c, const char *line, size_t len)
 {
     json_error_t je;
+    struct err e = {0};
+    if (budget_check_line(c->server->daemon, c->uid, line, len, &e)) {
+        struct reply *r = hold(c, id_text(NULL), false);
+        rpc_write_error(&r->text, r->id, err_exit_status(e.code), err_name(e.code), e.text);
+        return;
+    }
     json_t *root = json_loadb(line, len, 0, &je);
     if (!root) {
         auto_free char *text = xasprintf("not JSON: %s (byte %d)", je.text, je.position);
@@ -142,10 +151,8 @@ rpc_handle_line(struct client *c, const char *line, size_t len)
     else
         call_method(c, m, id, params);
     json_decref(root);
-    /* The C library would keep for good what a jobs file of 100,000 lines needed for a moment.
-     */
     if (len >= LARGE_BYTES)
-        malloc_trim(0);
+        server_trim_soon(c->server);
 }
 
 struct ticket *

@@ -16,20 +16,51 @@
 #include "daemon/methods.h"
 #include "daemon/roles.h"
 
+#define TARGET_TASKS_MAX 1000 /* taken out of their arrays by one request */
+
+/* The array that a term names tasks of, while some have not left it; NULL: there is none. */
+static struct job *
+array_of(struct daemon *d, const struct selector_term *t)
+{
+    struct job *array = t->kind == SELECT_TASKS ? queue_get(d->queue, t->first) : NULL;
+    return array && array->tasks ? array : NULL;
+}
+
+/* Each becomes a job, a row and an event: so many at once would hold everybody up. */
+static int
+check_number(struct daemon *d, const struct caller *c, const struct select *s, struct err *e)
+{
+    int n = 0;
+    for (size_t i = 0; i < s->selector.n_sorted; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        const struct job *array = array_of(d, t);
+        int32_t task =
+            array ? task_set_next(&array->tasks->pending, t->first_task, t->last_task) : -1;
+        if (task >= 0 && target_check_owner(c, array, e))
+            return -1;
+        for (; task >= 0 && n <= TARGET_TASKS_MAX; n++)
+            task = task_set_next(&array->tasks->pending, task + 1, t->last_task);
+    }
+    if (n <= TARGET_TASKS_MAX)
+        return 0;
+    return err_set(e, ERR_REFUSED,
+                   "more than %d tasks that still wait in their array are named; name fewer at "
+                   "once, or the whole array",
+                   TARGET_TASKS_MAX);
+}
+
 /* Tasks that are named become jobs of their own, so that something can be done to them. */
 static int
 single_out(struct daemon *d, const struct caller *c, const struct select *s, struct err *e)
 {
-    for (size_t i = 0; i < s->selector.n_terms; i++) {
+    if (check_number(d, c, s, e))
+        return -1;
+    for (size_t i = 0; i < s->selector.n_sorted; i++) {
         const struct selector_term *t = &s->selector.terms[i];
-        struct job *array = t->kind == SELECT_TASKS ? queue_get(d->queue, t->first) : NULL;
-        for (int32_t task = t->first_task; array && task <= t->last_task; task++) {
-            if (!array->tasks || !task_set_has(&array->tasks->pending, task))
-                continue;
-            if (target_check_owner(c, array, e))
-                return -1;
-            arrays_split(d, array, task, 0);
-        }
+        struct job *array = array_of(d, t);
+        int32_t task = array ? t->first_task : -1;
+        while (array && (task = task_set_next(&array->tasks->pending, task, t->last_task)) >= 0)
+            arrays_split(d, array, task++, 0);
     }
     return 0;
 }
@@ -73,11 +104,12 @@ target_live(struct daemon *d, const struct caller *c, struct select *s, struct j
     return 0;
 }
 
-static void
+static int
 on_too_late(struct job *job, const char *const *uuids, void *arg)
 {
     (void)uuids;
     err_set(arg, ERR_FAILED, "job %u has ended (%s)", job->id, job_state_name(job->state));
+    return 0;
 }
 
 int

@@ -77,7 +77,12 @@ struct config {
     int locked_accounts;       /* enum config_locked */
     int device_filter;         /* enum config_device_filter */
     int64_t job_max_processes; /* and threads of one job, where cgroups can bound them */
-    int64_t user_priority_max; /* the highest priority of users who are no admins */
+    int64_t request_max_mib;   /* of a user's request */
+    int64_t answer_max_mib;    /* of an answer to one */
+    int64_t job_max_text_kib;  /* of a user's job: its command; its environment */
+    int64_t user_max_connections;
+    int64_t user_max_buffer_mib; /* that one user's requests and unread answers take */
+    int64_t user_priority_max;   /* the highest priority of users who are no admins */
 };
 
 void config_init(struct config *c); /* the defaults */

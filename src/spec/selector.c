@@ -40,7 +40,10 @@ refuse(const char *text, const char *why, struct err *e)
 static void
 push(struct selector *s, enum selector_kind kind, const char *pattern, size_t n)
 {
-    s->terms = xrealloc(s->terms, (s->n_terms + 1) * sizeof(*s->terms));
+    if (s->n_terms == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 4;
+        s->terms = xrealloc(s->terms, s->cap * sizeof(*s->terms));
+    }
     s->terms[s->n_terms++] =
         (struct selector_term){.kind = kind, .pattern = pattern ? xstrndup(pattern, n) : NULL};
 }
@@ -139,6 +142,7 @@ add_piece(struct selector *s, const char *text, size_t n, struct err *e)
     push(s, SELECT_IDS, NULL, 0);
     s->terms[s->n_terms - 1].first = first;
     s->terms[s->n_terms - 1].last = last;
+    s->terms[s->n_terms - 1].each = first == last;
     return 0;
 }
 
@@ -165,19 +169,25 @@ add_state(struct selector *s, const char *text, size_t n, struct err *e)
 }
 
 static int
+add_pattern(struct selector *s, enum selector_kind kind, const char *text, size_t n,
+            struct err *e)
+{
+    if (n > SELECTOR_PATTERN_MAX_BYTES)
+        return refuse(text, "is longer than any name or tag", e);
+    push(s, kind, text, n);
+    return 0;
+}
+
+static int
 add_user(struct selector *s, const char *text, size_t n, struct err *e)
 {
-    (void)e;
-    push(s, SELECT_USER, text, n);
-    return 0;
+    return add_pattern(s, SELECT_USER, text, n, e);
 }
 
 static int
 add_tag(struct selector *s, const char *text, size_t n, struct err *e)
 {
-    (void)e;
-    push(s, SELECT_TAG, text, n);
-    return 0;
+    return add_pattern(s, SELECT_TAG, text, n, e);
 }
 
 /* Bytes up to the next comma that stands in no brackets. */
@@ -233,8 +243,7 @@ add_text(struct selector *s, const char *text, struct err *e)
     if (n == 4 && strncasecmp(text, "name", n) == 0) {
         if (!colon[1])
             return refuse(text, "lacks the name; write name:sweep*", e);
-        push(s, SELECT_NAME, colon + 1, strlen(colon + 1));
-        return 0;
+        return add_pattern(s, SELECT_NAME, colon + 1, strlen(colon + 1), e);
     }
     if (n == 4 && strncasecmp(text, "user", n) == 0)
         return add_each(s, colon + 1, text, add_user, e);
@@ -255,6 +264,95 @@ selector_add(struct selector *s, const char *text, struct err *e)
     while (s->n_terms > before)
         free(s->terms[--s->n_terms].pattern);
     return -1;
+}
+
+/* Numbers first, tasks behind them, then the rest. */
+static int
+rank_of(const struct selector_term *t)
+{
+    return t->kind == SELECT_IDS ? 0 : t->kind == SELECT_TASKS ? 1 : 2;
+}
+
+static int
+compare_terms(const void *a, const void *b)
+{
+    const struct selector_term *x = a, *y = b;
+    int rank = rank_of(x);
+
+    if (rank != rank_of(y))
+        return rank - rank_of(y);
+    if (rank == 2 && x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    if (rank == 2)
+        return x->pattern && y->pattern ? strcmp(x->pattern, y->pattern) : 0;
+    if (x->each != y->each)
+        return x->each ? -1 : 1;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return (x->first_task > y->first_task) - (x->first_task < y->first_task);
+}
+
+/* Whether what y selects was put into x, which stands before it in the order of compare_terms.
+ */
+static bool
+joined(struct selector_term *x, const struct selector_term *y)
+{
+    if (rank_of(x) != rank_of(y) || x->each != y->each)
+        return false;
+    if (rank_of(x) == 2)
+        return compare_terms(x, y) == 0;
+    if (x->kind == SELECT_TASKS) {
+        if (x->first != y->first || y->first_task > x->last_task + 1)
+            return false;
+        if (y->last_task > x->last_task)
+            x->last_task = y->last_task;
+        return true;
+    }
+    if (y->first > x->last && y->first - x->last > 1)
+        return false;
+    if (y->last > x->last)
+        x->last = y->last;
+    return true;
+}
+
+static int
+check_count(const struct selector *s, struct err *e)
+{
+    size_t patterns = 0;
+
+    for (size_t i = s->n_sorted; i < s->n_terms; i++)
+        patterns += s->terms[i].kind == SELECT_NAME || s->terms[i].kind == SELECT_TAG;
+    if (s->n_terms > SELECTOR_TERMS_MAX)
+        return err_set(e, ERR_USAGE,
+                       "%zu different words select jobs, and %d is the most in one request; "
+                       "write ranges (12-20), a name:GLOB or a tag:GLOB, or ask several times",
+                       s->n_terms, SELECTOR_TERMS_MAX);
+    if (patterns > SELECTOR_PATTERNS_MAX)
+        return err_set(e, ERR_USAGE,
+                       "%zu names and tags select jobs, and %d is the most in one request; a "
+                       "GLOB such as name:sweep* covers many",
+                       patterns, SELECTOR_PATTERNS_MAX);
+    return 0;
+}
+
+int
+selector_tidy(struct selector *s, struct err *e)
+{
+    size_t n = 0;
+
+    if (s->n_terms > 1)
+        qsort(s->terms, s->n_terms, sizeof(*s->terms), compare_terms);
+    s->n_sorted = 0;
+    for (size_t i = 0; i < s->n_terms; i++) {
+        if (n > 0 && joined(&s->terms[n - 1], &s->terms[i])) {
+            free(s->terms[i].pattern);
+            continue;
+        }
+        s->terms[n++] = s->terms[i];
+        s->n_sorted += rank_of(&s->terms[n - 1]) < 2;
+    }
+    s->n_terms = n;
+    return check_count(s, e);
 }
 
 void
@@ -300,10 +398,58 @@ term_matches(const struct selector_term *t, const struct selector_job *job)
     return false;
 }
 
+/* The last of the sorted terms that does not begin behind this key; NULL: none does. */
+static const struct selector_term *
+find_sorted(const struct selector *s, const struct selector_term *key)
+{
+    size_t low = 0, high = s->n_sorted;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (compare_terms(&s->terms[mid], key) <= 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low ? &s->terms[low - 1] : NULL;
+}
+
+static bool
+has_id(const struct selector *s, uint32_t id, bool each)
+{
+    const struct selector_term key = {.kind = SELECT_IDS, .each = each, .first = id};
+    const struct selector_term *t = find_sorted(s, &key);
+
+    return t && t->kind == SELECT_IDS && t->each == each && id >= t->first && id <= t->last;
+}
+
+static bool
+has_task(const struct selector *s, uint32_t array, int32_t task)
+{
+    const struct selector_term key = {.kind = SELECT_TASKS, .first = array, .first_task = task};
+    const struct selector_term *t = array ? find_sorted(s, &key) : NULL;
+
+    return t && t->kind == SELECT_TASKS && t->first == array && task >= t->first_task &&
+           task <= t->last_task;
+}
+
+bool
+selector_names(const struct selector *s, uint32_t id, uint32_t array)
+{
+    const struct selector_term key = {
+        .kind = SELECT_TASKS, .first = array, .first_task = INT32_MAX};
+    const struct selector_term *t = array ? find_sorted(s, &key) : NULL;
+
+    return has_id(s, id, true) || (t && t->kind == SELECT_TASKS && t->first == array);
+}
+
 bool
 selector_matches(const struct selector *s, const struct selector_job *job)
 {
-    for (size_t i = 0; i < s->n_terms; i++)
+    if (has_id(s, job->id, true) || has_id(s, job->id, false) ||
+        has_task(s, job->array, job->task))
+        return true;
+    for (size_t i = s->n_sorted; i < s->n_terms; i++)
         if (term_matches(&s->terms[i], job))
             return true;
     return false;

@@ -23,26 +23,41 @@ enum selector_kind {
 
 struct selector_term {
     enum selector_kind kind;
+    bool each; /* of SELECT_IDS: every number was said, and none is only between two of them */
     uint32_t first, last;
     int32_t first_task, last_task;
     char *pattern; /* owned; NULL for the kinds without */
 };
 
+/* How much one request may say, after what is said twice has been put together. */
+#define SELECTOR_TERMS_MAX         1000
+#define SELECTOR_PATTERNS_MAX      64  /* of them with name: or tag: */
+#define SELECTOR_PATTERN_MAX_BYTES 256 /* of what stands behind name:, user: or tag: */
+
 /* Matches what any term matches; without terms, nothing. */
 struct selector {
     struct selector_term *terms; /* owned */
-    size_t n_terms;
+    size_t n_terms, cap;
+    size_t n_sorted; /* the first so many are numbers in order: see selector_tidy */
 };
 
 #define SELECTOR_INIT                                                                          \
     {                                                                                          \
-        NULL, 0                                                                                \
+        NULL, 0, 0, 0                                                                          \
     }
 #define auto_selector __attribute__((cleanup(selector_free)))
 
 /* Adds what text says to *s (initialised by the caller), so several texts are a union.
  * ERR_USAGE, with *s as it was. */
 int selector_add(struct selector *s, const char *text, struct err *e);
+
+/* Puts together what was said several times, or in numbers that follow each other, and brings
+ * numbers into order, so that matching looks few of them up. ERR_USAGE when more than
+ * SELECTOR_TERMS_MAX terms are left. Nothing may be added afterwards. */
+int selector_tidy(struct selector *s, struct err *e);
+
+/* Whether this very job was named, by its number or as a task, and not only by a wider word. */
+bool selector_names(const struct selector *s, uint32_t id, uint32_t array);
 
 void selector_free(struct selector *s); /* what it owns; not s */
 

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "store/internal.h"
+#include "store/row_fields.h"
 
 /* The row of a bound statement, if there is one. */
 static int
@@ -64,7 +65,37 @@ store_find_task(struct store *s, uint32_t array, int32_t task, struct store_foun
 }
 
 int
-store_tasks_walk(struct store *s, uint32_t array, store_task_cb cb, void *arg, struct err *e)
+store_find_job(struct store *s, uint32_t id, struct store_found *out, struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_FIND_JOB, e);
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, id);
+    return lookup_one(s, st, out, e);
+}
+
+int
+store_array_tasks(struct store *s, uint32_t id, struct task_set *out, struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_ARRAY_TASKS, e);
+    int rc, bad = 0;
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, id);
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW && row_read_set(st, 0, out) < 0)
+        bad = err_set(e, ERR_FAILED, "the database is damaged: tasks of job %" PRIu32, id);
+    else if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        bad = store_read_failed(s, e);
+    sqlite3_reset(st);
+    return bad ? -1 : 0;
+}
+
+int
+store_tasks_walk(struct store *s, uint32_t array, int32_t first, int32_t last, store_task_cb cb,
+                 void *arg, struct err *e)
 {
     sqlite3_stmt *st = store_stmt(s, STMT_TASKS, e);
     int rc;
@@ -72,6 +103,8 @@ store_tasks_walk(struct store *s, uint32_t array, store_task_cb cb, void *arg, s
     if (!st)
         return -1;
     sqlite3_bind_int64(st, 1, array);
+    sqlite3_bind_int(st, 2, first);
+    sqlite3_bind_int(st, 3, last);
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         int state = sqlite3_column_int(st, 2);
         if (state < 0 || state >= JOB_STATES)

@@ -42,8 +42,10 @@ static const char *const SQL[STMT_COUNT] = {
                          " AND array_job = 0 ORDER BY id DESC LIMIT 1"),
     [STMT_FIND_TASK] = ("SELECT id, state FROM jobs WHERE array_job = ?1 AND array_job <> 0"
                         " AND task = ?2 LIMIT 1"),
+    [STMT_FIND_JOB] = "SELECT id, state FROM jobs WHERE id = ?1",
+    [STMT_ARRAY_TASKS] = "SELECT array_tasks FROM jobs WHERE id = ?1",
     [STMT_TASKS] = ("SELECT id, task, state FROM jobs WHERE array_job = ?1 AND array_job <> 0"
-                    " ORDER BY task"),
+                    " AND task BETWEEN ?2 AND ?3 ORDER BY task"),
     [STMT_LINES] = ("SELECT key, job, line, state, outcome, code, signal FROM lines"
                     " WHERE file = ?1"),
     [STMT_LINES_FORGET] = "DELETE FROM lines WHERE file = ?1",

@@ -146,10 +146,14 @@ int store_find_named(struct store *s, uint32_t uid, const char *name, struct sto
 /* The job that this task of the array became. */
 int store_find_task(struct store *s, uint32_t array, int32_t task, struct store_found *out,
                     struct err *e);
-/* Every task that has left the array, by number. Not 0 from cb ends the walk. */
+/* The job of that number, without its words, of which there may be megabytes. */
+int store_find_job(struct store *s, uint32_t id, struct store_found *out, struct err *e);
+/* All tasks of an array, into an empty set that the caller frees; none where it is no array. */
+int store_array_tasks(struct store *s, uint32_t id, struct task_set *out, struct err *e);
+/* The tasks first..last that have left the array, by number. Not 0 from cb ends the walk. */
 typedef int (*store_task_cb)(uint32_t id, int32_t task, enum job_state state, void *arg);
-int store_tasks_walk(struct store *s, uint32_t array, store_task_cb cb, void *arg,
-                     struct err *e);
+int store_tasks_walk(struct store *s, uint32_t array, int32_t first, int32_t last,
+                     store_task_cb cb, void *arg, struct err *e);
 
 /* --- the past, for reports ---------------------------------------------------------------- */
 

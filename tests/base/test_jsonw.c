@@ -137,6 +137,27 @@ numbers_read_back_the_same(void **state)
     }
 }
 
+static void
+holds_no_more_than_its_bound(void **state)
+{
+    auto_buf struct buf b = BUF_INIT;
+    struct jsonw w;
+
+    (void)state;
+    jsonw_init(&w, &b);
+    jsonw_bound(&w, 1000);
+    jsonw_array(&w);
+    for (int i = 0; i < 90; i++)
+        jsonw_str(&w, "12345678");
+    jsonw_end_array(&w);
+    assert_false(w.full);
+    assert_int_equal(b.len, 90 * 11 + 1);
+    for (int i = 0; i < 100000; i++)
+        jsonw_str(&w, "12345678");
+    assert_true(w.full);
+    assert_true(b.cap < 4096);
+}
+
 int
 main(void)
 {
@@ -145,6 +166,7 @@ main(void)
         cmocka_unit_test(survives_every_byte),
         cmocka_unit_test(survives_random_bytes),
         cmocka_unit_test(numbers_read_back_the_same),
+        cmocka_unit_test(holds_no_more_than_its_bound),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

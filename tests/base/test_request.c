@@ -116,6 +116,24 @@ task_sets_join_and_split(void **state)
     task_set_free(&t);
 }
 
+static void
+task_sets_are_stepped_through(void **state)
+{
+    struct task_set t = {NULL, 0};
+
+    (void)state;
+    assert_int_equal(task_set_next(&t, 0, ARRAY_MAX), -1);
+    task_set_add(&t, 3);
+    task_set_add(&t, 4);
+    task_set_add(&t, 9);
+    assert_int_equal(task_set_next(&t, 0, ARRAY_MAX), 3);
+    assert_int_equal(task_set_next(&t, 4, ARRAY_MAX), 4);
+    assert_int_equal(task_set_next(&t, 5, ARRAY_MAX), 9);
+    assert_int_equal(task_set_next(&t, 5, 8), -1);
+    assert_int_equal(task_set_next(&t, 10, ARRAY_MAX), -1);
+    task_set_free(&t);
+}
+
 int
 main(void)
 {
@@ -125,6 +143,7 @@ main(void)
         cmocka_unit_test(frees_what_it_owns_once),
         cmocka_unit_test(copies_all_that_it_owns),
         cmocka_unit_test(task_sets_join_and_split),
+        cmocka_unit_test(task_sets_are_stepped_through),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,13 +30,17 @@ lines_of(const char *text)
 
     assert_int_equal(jobsfile_parse("f", text, strlen(text), NULL, &f, NULL), 0);
     jsonw_init(&w, &out);
-    jsonw_object(&w);
-    jobreq_add_lines(&w, &f);
-    jsonw_end_object(&w);
+    jsonw_array(&w);
+    for (size_t i = 0; i < f.n_lines; i++) {
+        jsonw_object(&w);
+        jobreq_add_line(&w, &f.lines[i]);
+        jsonw_end_object(&w);
+    }
+    jsonw_end_array(&w);
     jobsfile_free(&f);
     tree = json_loadb(out.data, out.len, 0, NULL);
     assert_non_null(tree);
-    sorted = json_dumps(json_object_get(tree, "jobs"), JSON_COMPACT | JSON_SORT_KEYS);
+    sorted = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(tree);
     return sorted;
 }

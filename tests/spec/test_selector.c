@@ -196,6 +196,72 @@ knows_every_state(void **state)
     }
 }
 
+/* What is tidied means what it meant before. */
+static void
+puts_together_what_is_said_twice(void **state)
+{
+    static const struct {
+        const char *texts[4];
+        size_t terms;
+        const char *ids;
+    } cases[] = {
+        {{"1", "1", "2", "3"}, 1, "1 2 3 "},
+        {{"3,1", "20", "2"}, 2, "1 2 3 20 "},
+        {{"1-3", "2-12", "2"}, 2, "1 2 3 12 "},
+        {{"30_[0-5]", "30_[3-7]", "30_7"}, 1, "31 32 "},
+        {{"40_7", "30_[0-5]", "@"}, 3, "12 31 33 "},
+        {{"name:sweep*", "name:sweep*", "user:dave"}, 2, "1 2 12 31 32 33 "},
+        {{"state:failed", "tag:night", "12", "31-33"}, 4, "1 2 12 31 32 33 "},
+        {{"4294967295", "4294967294", "1-4294967295"}, 2, "1 2 3 12 20 31 32 33 "},
+    };
+    char before[64], after[64];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        auto_selector struct selector s = SELECTOR_INIT;
+        struct err e;
+        for (size_t k = 0; k < 4 && cases[i].texts[k]; k++)
+            assert_int_equal(selector_add(&s, cases[i].texts[k], &e), 0);
+        match(&s, before, sizeof(before));
+        assert_int_equal(selector_tidy(&s, &e), 0);
+        match(&s, after, sizeof(after));
+        assert_string_equal(before, cases[i].ids);
+        assert_string_equal(after, cases[i].ids);
+        assert_int_equal(s.n_terms, cases[i].terms);
+    }
+}
+
+static void
+refuses_too_many_terms(void **state)
+{
+    auto_selector struct selector ids = SELECTOR_INIT;
+    auto_selector struct selector names = SELECTOR_INIT;
+    char text[SELECTOR_PATTERN_MAX_BYTES + 10];
+    struct err e;
+
+    (void)state;
+    for (int i = 0; i < SELECTOR_TERMS_MAX; i++) {
+        snprintf(text, sizeof(text), "%d", 2 * i + 1);
+        assert_int_equal(selector_add(&ids, text, &e), 0);
+    }
+    assert_int_equal(selector_tidy(&ids, &e), 0);
+    assert_true(selector_names(&ids, 1999, 0));
+    assert_false(selector_names(&ids, 1998, 0));
+    assert_int_equal(selector_add(&ids, "5000", &e), 0);
+    assert_int_equal(selector_tidy(&ids, &e), -1);
+    assert_int_equal(e.code, ERR_USAGE);
+    for (int i = 0; i <= SELECTOR_PATTERNS_MAX; i++) {
+        snprintf(text, sizeof(text), "tag:%d", i);
+        assert_int_equal(selector_add(&names, text, &e), 0);
+    }
+    assert_int_equal(selector_tidy(&names, &e), -1);
+    assert_non_null(strstr(e.text, "65 names and tags"));
+    memcpy(text, "name:", 5);
+    memset(text + 5, 'x', SELECTOR_PATTERN_MAX_BYTES + 1);
+    text[5 + SELECTOR_PATTERN_MAX_BYTES + 1] = '\0';
+    assert_int_equal(selector_add(&names, text, &e), -1);
+}
+
 int
 main(void)
 {
@@ -204,6 +270,8 @@ main(void)
         cmocka_unit_test(several_are_a_union),
         cmocka_unit_test(refuses_with_words),
         cmocka_unit_test(knows_every_state),
+        cmocka_unit_test(puts_together_what_is_said_twice),
+        cmocka_unit_test(refuses_too_many_terms),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,7 +146,7 @@ test_tasks_of_an_array(void **state)
     put_task(f->s, 2, 1, 7, JOB_RUNNING);
     put_task(f->s, 3, 1, 0, JOB_FAILED);
     put_task(f->s, 4, 9, 7, JOB_LOST);
-    assert_int_equal(store_tasks_walk(f->s, 1, on_task, &seen, NULL), 0);
+    assert_int_equal(store_tasks_walk(f->s, 1, 0, ARRAY_MAX, on_task, &seen, NULL), 0);
     assert_string_equal(buf_str(&seen), "3:0:FAILED 2:7:RUNNING ");
     assert_int_equal(store_find_task(f->s, 1, 7, &found, NULL), 0);
     assert_int_equal(found.id, 2);

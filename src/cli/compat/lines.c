@@ -13,6 +13,7 @@
 #include "base/jsonw.h"
 #include "base/request.h"
 #include "cli/answer.h"
+#include "cli/bulk.h"
 #include "cli/compat/session.h"
 #include "cli/jobreq.h"
 #include "cli/render.h"
@@ -27,54 +28,51 @@
 #define HEARD_ALL  0
 #define HEARD_USER (-1)
 
-static void
-write_line(struct jsonw *w, const struct compat_file *f, struct compat_line *line)
+static int
+tell_line(struct bulk *b, const struct compat_file *f, struct compat_line *line, struct err *e)
 {
     struct request r;
+    int rc = 0;
 
     request_init(&r);
     if (f->fill(f->ctx, line->job, &r)) {
+        struct jsonw *w = bulk_job(b);
         line->state = "";
-        jsonw_object(w);
         jobreq_add_fields(w, &r);
         jsonw_kstr(w, "key", line->key);
         jsonw_kint(w, "line", line->number);
         if (line->again)
             jsonw_kbool(w, "again", true);
-        jsonw_end_object(w);
+        rc = bulk_next(b, e);
     }
     request_free(&r);
+    return rc;
 }
 
 /* At most so many that the daemon does not have. 1: there are more of them. */
 static int
-write_params(struct buf *out, const struct compat_file *f, struct compat_line *lines, size_t n,
-             size_t most, struct err *e)
+tell_lines(struct bulk *b, const struct compat_file *f, struct compat_line *lines, size_t n,
+           size_t most, json_t **result, struct err *e)
 {
     auto_free char *cwd = jobreq_current_folder(e);
     size_t fresh = 0;
-    struct jsonw w;
+    struct jsonw *w = &b->w;
 
     if (!cwd)
         return -1;
-    jsonw_init(&w, out);
-    jsonw_object(&w);
-    jsonw_kstr(&w, "path", f->path);
-    jsonw_kbool(&w, "fit", true);
-    jsonw_key(&w, "jobs");
-    jsonw_array(&w);
+    jsonw_kstr(w, "path", f->path);
+    jsonw_kbool(w, "fit", true);
     for (size_t i = 0; i < n; i++) {
         lines[i].state = NULL;
         lines[i].refused = false;
-        if (*lines[i].id || fresh++ < most)
-            write_line(&w, f, &lines[i]);
+        if ((*lines[i].id || fresh++ < most) && tell_line(b, f, &lines[i], e) < 0)
+            return -1;
     }
-    jsonw_end_array(&w);
+    w = bulk_rest(b);
     if (f->is_part)
-        jsonw_kbool(&w, "part", true);
-    jobreq_add_context(&w, cwd, NULL);
-    jsonw_end_object(&w);
-    return fresh > most;
+        jsonw_kbool(w, "part", true);
+    jobreq_add_context(w, cwd, NULL);
+    return bulk_finish(b, result, e) < 0 ? -1 : fresh > most;
 }
 
 /* While lines are left out, any job of this user's that starts or goes may make room. */
@@ -189,16 +187,17 @@ int
 compat_send(struct compat_session *s, const struct compat_file *f, struct compat_line *lines,
             size_t n, struct err *e)
 {
-    auto_buf struct buf params = BUF_INIT;
     auto_json json_t *result = NULL;
     int64_t began_us = clock_boot_us();
+    struct bulk b;
     int more;
 
     if (compat_listen(s, f, e) < 0)
         return -1;
-    more = write_params(&params, f, lines, n, s->full ? NEW_MAX : SIZE_MAX, e);
-    if (more < 0 ||
-        client_call_text(s->link.client, "file.sync", params.data, params.len, &result, e) < 0)
+    bulk_begin(&b, s->link.client, "file.sync");
+    more = tell_lines(&b, f, lines, n, s->full ? NEW_MAX : SIZE_MAX, &result, e);
+    bulk_free(&b);
+    if (more < 0)
         return -1;
     s->file = answer_int(result, "file", 0);
     if (take_lines(s, f, lines, n, result, e) < 0)
@@ -270,15 +269,23 @@ static int
 ask_what_is_known(struct compat_session *s, const struct compat_file *f,
                   const struct compat_line *lines, size_t n, json_t **result, struct err *e)
 {
-    json_t *list = json_array();
+    struct bulk b;
+    struct jsonw *w = bulk_begin(&b, s->link.client, "file.plan");
+    int rc = 0;
 
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, json_pack("{s:s,s:s,s:i}", "key", lines[i].key, "command",
-                                              ":", "line", lines[i].number));
-    return compat_call(s, "file.plan",
-                       json_pack("{s:s,s:o,s:s,s:i,s:[]}", "path", f->path, "jobs", list, "cwd",
-                                 "/", "umask", 0, "env"),
-                       result, e);
+    jsonw_kstr(w, "path", f->path);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        w = bulk_job(&b);
+        jsonw_kstr(w, "command", ":");
+        jsonw_kstr(w, "key", lines[i].key);
+        jsonw_kint(w, "line", lines[i].number);
+        rc = bulk_next(&b, e);
+    }
+    jsonw_kstr(bulk_rest(&b), "cwd", "/");
+    if (rc == 0)
+        rc = bulk_finish(&b, result, e);
+    bulk_free(&b);
+    return rc;
 }
 
 int

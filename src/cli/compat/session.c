@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/answer.h"
+#include "cli/many.h"
 #include "sys/signals.h"
 #include "wire/client.h"
 
@@ -304,7 +305,7 @@ compat_cancel(struct compat_session *s, json_t *ids, struct err *e)
         json_decref(select);
         return 0;
     }
-    return compat_call(s, "cancel", json_pack("{s:o}", "select", select), NULL, e);
+    return many_call(s->link.client, "cancel", json_pack("{s:o}", "select", select), NULL, e);
 }
 
 int
@@ -319,8 +320,8 @@ compat_each(struct compat_session *s, json_t *ids,
         json_decref(select);
         return 0;
     }
-    if (compat_call(s, "jobs", json_pack("{s:o,s:b}", "select", select, "all", 1), &result, e) <
-        0)
+    if (many_call(s->link.client, "jobs", json_pack("{s:o,s:b}", "select", select, "all", 1),
+                  &result, e) < 0)
         return -1;
     json_array_foreach(json_object_get(result, "jobs"), i, object)
     {

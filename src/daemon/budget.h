@@ -1,0 +1,37 @@
+/* What one request may come to, of somebody who shares the daemon with others: its length, its
+ * parts, the jobs in it, its answer. Within these bounds each is served in some 50 ms at most;
+ * who has more to say says it in several requests. Root, and whoever has a daemon of his own,
+ * is bound only by what the machine has. */
+#ifndef DAEMON_BUDGET_H
+#define DAEMON_BUDGET_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/request.h"
+
+struct daemon;
+struct err;
+
+bool budget_binds(const struct daemon *d, uid_t uid);
+
+size_t budget_request_max(const struct daemon *d, uid_t uid); /* bytes of a line */
+size_t budget_answer_max(const struct daemon *d, uid_t uid);  /* bytes of a result */
+
+/* Whether a line may become a tree: as such its values take some hundred bytes each. Looks at
+ * its bytes alone; -1 with words. */
+int budget_check_line(const struct daemon *d, uid_t uid, const char *line, size_t len,
+                      struct err *e);
+
+/* Whether so many jobs as this list has, and what they are to wait for, may come at once. */
+int budget_check_jobs(const struct daemon *d, uid_t uid, const json_t *jobs, struct err *e);
+
+/* Whether its words are of a length that can be kept and executed. */
+int budget_check_text(const struct daemon *d, uid_t uid, const struct request *r,
+                      struct err *e);
+/* The same of an environment, in bytes. */
+int budget_check_env(const struct daemon *d, uid_t uid, size_t bytes, struct err *e);
+
+#endif

@@ -1,0 +1,118 @@
+/* What each user may have of the daemon, and who counts as one user. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "daemon/peers.h"
+#include "daemon/subuids.h"
+
+static void
+write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void
+lent_numbers_count_as_one_user(void **state)
+{
+    char path[] = "/tmp/subuid.XXXXXX";
+    int fd = mkstemp(path);
+
+    (void)state;
+    close(fd);
+    write_file(path, "alice:100000:65536\n# nothing\nbob:x:9\n\ncarol:300000:10\ndave:5\n");
+    struct subuids *s = subuids_new(path);
+    assert_int_equal(subuids_group(s, 1000), 1000);
+    assert_int_equal(subuids_group(s, 99999), 99999);
+    assert_int_equal(subuids_group(s, 100000), 100000);
+    assert_int_equal(subuids_group(s, 165535), 100000);
+    assert_int_equal(subuids_group(s, 165536), 165536);
+    assert_int_equal(subuids_group(s, 300009), 300000);
+    assert_int_equal(subuids_group(s, 300010), 300010);
+    write_file(path, "carol:300000:20\n");
+    subuids_refresh(s);
+    assert_int_equal(subuids_group(s, 300010), 300000);
+    assert_int_equal(subuids_group(s, 165535), 165535);
+    unlink(path);
+    subuids_refresh(s);
+    assert_int_equal(subuids_group(s, 300010), 300010);
+    subuids_free(s);
+}
+
+static void
+bounds_each_and_lets_newcomers_in(void **state)
+{
+    struct peers *p = peers_new(true, "/nonexistent");
+    struct err e;
+    uid_t crowd = 0;
+    int total = 0;
+
+    (void)state;
+    peers_set_limits(p, 3, 1000);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(peers_enter(p, 7, total++, &crowd, &e), 0);
+    assert_int_equal(peers_enter(p, 7, total, &crowd, &e), -1);
+    assert_non_null(strstr(e.text, "user_max_connections"));
+    assert_int_equal(peers_enter(p, 8, total++, &crowd, &e), 0);
+    assert_int_equal(crowd, 0);
+    /* All are taken: who has one gets no second, who has none takes the place of a crowd. */
+    assert_int_equal(peers_enter(p, 8, PEERS_CLIENTS_MAX, &crowd, &e), -1);
+    assert_int_equal(crowd, 0);
+    assert_int_equal(peers_enter(p, 9, PEERS_CLIENTS_MAX, &crowd, &e), 0);
+    assert_int_equal(crowd, 7);
+    crowd = 0;
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(peers_enter(p, 0, PEERS_CLIENTS_MAX, &crowd, &e), 0);
+    assert_int_equal(crowd, 0);
+    assert_true(peers_keep(p, 7, 1000));
+    assert_false(peers_keep(p, 7, 1));
+    assert_true(peers_keep(p, 8, 1000));
+    assert_true(peers_keep(p, 0, 1000000));
+    peers_free(p);
+}
+
+static void
+time_is_a_debt_that_time_pays(void **state)
+{
+    struct peers *p = peers_new(true, "/nonexistent");
+    struct err e;
+    uid_t crowd;
+
+    (void)state;
+    peers_enter(p, 7, 0, &crowd, &e);
+    peers_charge(p, 7, 1000000, 1000000);
+    assert_true(peers_may_ask(p, 7, 1000000)); /* nobody else is there */
+    peers_enter(p, 8, 1, &crowd, &e);
+    peers_charge(p, 7, 1000000, 1000000);
+    assert_false(peers_may_ask(p, 7, 1000000));
+    assert_true(peers_may_ask(p, 8, 1000000));
+    /* Nor does he get rid of it by leaving. */
+    peers_leave(p, 7);
+    peers_enter(p, 7, 1, &crowd, &e);
+    assert_false(peers_may_ask(p, 7, 1100000));
+    assert_true(peers_may_ask(p, 7, 1000000 + 4 * 1000000));
+    peers_free(p);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lent_numbers_count_as_one_user),
+        cmocka_unit_test(bounds_each_and_lets_newcomers_in),
+        cmocka_unit_test(time_is_a_debt_that_time_pays),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

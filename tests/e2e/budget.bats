@@ -1,0 +1,136 @@
+#!/usr/bin/env bats
+# What one request, and one user, may come to on the machine's daemon: how long a request is, what
+# is in it, how long its answer is, how much of the queue and how many connections somebody has.
+# Whatever he asks, the other gets in.
+
+load lib
+load users
+
+# One request of a user's as raw JSON; the answer goes to $out: `asks $BOB METHOD PARAMS`.
+asks()
+{
+    out=$(printf %s "$3" | as "$1" python3 "$E2E/raw.py" "$BERTH_DIR/berth.sock" "$2")
+}
+
+# Its error's code and words, or "fine".
+verdict()
+{
+    jq -r 'if .error then "\(.error.code) \(.error.message)" else "fine" end' <<<"$out"
+}
+
+@test "fields are named once, and an answer is bounded while it is written" {
+    start_system --set answer_max_mib=1
+    as "$BOB" sh -c 'i=0; while [ $i -lt 40 ]; do echo "[hold] : $(head -c 40000 /dev/zero | tr "\0" x) $i"; i=$((i+1)); done >many.txt'
+    as "$BOB" berth run --detach many.txt
+    asks "$BOB" jobs '{"fields":["command","command"]}'
+    has "words" "$(verdict)" '^2 "fields" names "command" twice$'
+    asks "$BOB" jobs '{"fields":"command"}'
+    has "words" "$(verdict)" '^2 "fields" must be a list of names$'
+    asks "$BOB" jobs '{"fields":["command"]}'
+    has "words" "$(verdict)" '^6 the answer would have more than 1 MiB, .* ask for fewer jobs'
+    asks "$BOB" jobs '{"fields":["id"]}'
+    is "a shorter one" "$(jq '.result.rows | length' <<<"$out")" 40
+    asks root jobs '{"fields":["command"]}'
+    is "root's" "$(jq '.result.rows | length' <<<"$out")" 40
+}
+
+@test "a request has at most 1,000 words that select; numbers in a row count as one" {
+    start_system
+    as "$BOB" berth submit -G 0 --hold --array 0-9 -- true
+    asks "$BOB" jobs "$(jq -nc '{select: [range(0; 3000) | "name:x\(.)"]}')"
+    has "words" "$(verdict)" '^2 3000 different words select jobs, and 1000 is the most'
+    asks "$BOB" jobs "$(jq -nc '{select: [range(0; 65) | "tag:x\(.)"]}')"
+    has "words" "$(verdict)" '^2 65 names and tags select jobs, and 64 is the most'
+    asks "$BOB" jobs "$(jq -nc '{select: ([range(0; 3000) | "name:same"] + ["1"])}')"
+    is "one word many times" "$(verdict)" fine
+    asks "$BOB" jobs "$(jq -nc '{select: [range(1; 3000) | tostring]}')"
+    has "numbers in a row" "$(verdict)" '^3 there is no job 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, \.\.\.'
+    asks "$BOB" jobs "$(jq -nc '{select: ([range(0; 4000) | "1_[3-999999]"] + ["1"])}')"
+    is "tasks in ranges" "$(verdict)" fine
+    asks "$BOB" hold '{"select":["1_[10-999999]"]}'
+    has "tasks that are none" "$(verdict)" '^3 there is no job 1_10;'
+    as "$BOB" berth submit -G 0 --hold --array 0-1999 -- true
+    asks "$BOB" cancel '{"select":["2_[0-1999]"]}'
+    has "words" "$(verdict)" '^6 more than 1000 tasks that still wait'
+    asks "$BOB" cancel '{"select":["2_[0-9]"]}'
+    is "fewer" "$(verdict)" fine
+}
+
+@test "a line is measured before it becomes a tree, and a long one is refused in words" {
+    start_system --set request_max_mib=1
+    asks "$BOB" status "$(python3 -c 'print("{\"x\":[" + "{}," * 200000 + "{}]}")')"
+    has "words" "$(verdict)" '^6 the request has more than 200000 values'
+    asks "$BOB" status "$(python3 -c 'print("{\"x\":" + "[" * 40 + "]" * 40 + "}")')"
+    has "words" "$(verdict)" '^6 the request is nested more than 32 deep$'
+    asks "$BOB" status "$(python3 -c 'print("{\"x\":\"" + "[{,:\\\"" * 100000 + "\"}")')"
+    is "the same in a string" "$(verdict)" fine
+    asks "$BOB" status "$(python3 -c 'print("{\"x\":\"" + "x" * 1200000 + "\"}")')"
+    has "words" "$(verdict)" '^6 a request may have 1 MiB here'
+    asks root status "$(python3 -c 'print("{\"x\":\"" + "x" * 1200000 + "\"}")')"
+    is "root's" "$(verdict)" fine
+}
+
+@test "jobs are counted before they are read: by the request, and by what may wait" {
+    start_system --set pending_max=100 --set user_priority_max=1
+    job='{"command":"true","gpus":0,"hold":true,"unique":true}'
+    asks "$BOB" submit "$(jq -nc --argjson j "$job" '{cwd: "/", jobs: [range(0; 1001) | $j]}')"
+    has "words" "$(verdict)" '^6 the request has 1001 jobs, and 1000 is the most'
+    # Refused for their number, although the second is the same as the first and not to be.
+    asks "$BOB" submit "$(jq -nc --argjson j "$job" '{cwd: "/", jobs: [range(0; 11) | $j]}')"
+    has "words" "$(verdict)" '^6 .* has 0 waiting, and may have 10: 11 jobs more'
+    asks "$BOB" submit "$(jq -nc --argjson j "$job" '{cwd: "/", jobs: [range(0; 5) | $j]}')"
+    has "words" "$(verdict)" '^6 job 2 of 5: it is the same as job 1 of this request$'
+    asks "$BOB" submit "$(jq -nc '{cwd: "/", jobs: [range(0; 100) | {command: "true", gpus: 0, hold: true,
+        after: [range(0; 41) | {type: "any", job: 1}]}]}')"
+    has "words" "$(verdict)" '^6 the jobs of the request wait for 4100 others'
+}
+
+@test "a user has a tenth of the queue unless the settings say otherwise, and root has room" {
+    start_system --set pending_max=100
+    as "$BOB" berth submit -G 0 --hold --array 0-9 -- true
+    try_as "$BOB" berth submit -G 0 --hold -- true
+    has "words" "$err" "has 10 waiting, and may have 10: .*user_max_pending"
+    as "$ALICE" berth submit -G 0 --hold -- true
+    stop_daemon --cancel
+    start_system --set pending_max=10 --set user_max_pending=0
+    as "$BOB" berth submit -G 0 --hold --array 0-9 -- true
+    try_as "$ALICE" berth submit -G 0 --hold -- true
+    has "words" "$err" "the queue is full"
+    berth submit -G 0 --hold -- true
+}
+
+@test "a long jobs file of a user goes in pieces, and is one file all the same" {
+    start_system --set request_max_mib=1
+    as "$BOB" sh -c 'seq 1 5000 | sed "s/.*/[hold] : line & $(head -c 400 /dev/zero | tr "\0" x)/" >long.txt; echo "[hold after=l1] : last" >>long.txt; sed -i "1s/hold/hold name=l1/" long.txt'
+    as "$BOB" berth run --detach long.txt
+    is "jobs" "$(berth queue --json | jq '.jobs | length')" 5001
+    is "the last waits for" "$(berth show 5001 --json | jq -c '.jobs[0].after | map(.job)')" '[1]'
+    # What is gone from it leaves the queue, whichever piece it stood in; the rest stays what it was.
+    as "$BOB" sed -i -e 2d -e 4999d long.txt
+    as "$BOB" berth run --detach long.txt
+    is "jobs" "$(berth queue --json | jq -c '[.jobs[].id] | sort | [length, .[0], .[1], .[-1]]')" '[4999,1,3,5001]'
+    is "dry run" "$(as "$BOB" berth run --dry-run long.txt | wc -l)" 5000
+    # Half a file that nobody finishes changes nothing.
+    asks "$BOB" file.sync '{"path":"/x","more":true,"jobs":[{"key":"a","command":"true"}]}'
+    is "a piece" "$(verdict)" fine
+    asks "$BOB" file.sync '{"path":"/x","more":true,"jobs":[{"key":"a","command":7}]}'
+    has "a bad one" "$(verdict)" '^2 line 0: "command"'
+    is "jobs" "$(berth queue --json | jq '.jobs | length')" 4999
+}
+
+@test "long commands and environments of a user are refused, in words" {
+    start_system --set job_max_text_kib=64
+    asks "$BOB" submit "$(jq -nc '{cwd: "/", jobs: [{command: ("x" * 70000), gpus: 0}]}')"
+    has "words" "$(verdict)" '^6 its command has 68 KiB, and 64 is the most .job_max_text_kib'
+    asks "$BOB" submit "$(jq -nc '{cwd: "/", env: [range(0; 100) | "X\(.)=" + ("y" * 1000)], jobs: [{command: "true", gpus: 0}]}')"
+    has "words" "$(verdict)" '^6 the environment has 9. KiB, and 64 is the most'
+    asks root submit "$(jq -nc '{cwd: "/", jobs: [{command: ("x" * 70000), gpus: 0, hold: true}]}')"
+    is "root's" "$(verdict)" fine
+}
+
+@test "a user has so many connections, and who has none gets one when all are taken" {
+    start_system --set user_max_connections=4
+    python3 "$E2E/crowd.py" "$BERTH_DIR/berth.sock" >"$ROOT/crowd" || fail_with "$(cat "$ROOT/crowd")"
+    has "words" "$(cat "$ROOT/crowd")" "you have 4 connections .*user_max_connections"
+    has "newcomer" "$(cat "$ROOT/crowd")" "the newcomer is answered"
+}

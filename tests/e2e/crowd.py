@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Connections from very many users at once, as only root can make them: `crowd.py SOCKET`. A user
+has as many as he may; and when all places are taken, who has none yet still gets one."""
+import json
+import os
+import socket
+import sys
+
+FIRST = 3_000_000_000  # far above accounts, and ranges of /etc/subuid
+
+
+def connect(uid):
+    s = socket.socket(socket.AF_UNIX)
+    os.seteuid(uid)
+    try:
+        s.connect(sys.argv[1])
+    finally:
+        os.seteuid(0)
+    s.settimeout(20)
+    return s
+
+
+def ask(s):
+    """The words of an error, or None when it is answered."""
+    try:
+        s.sendall(b'{"id":1,"method":"gpus"}\n')
+    except BrokenPipeError:
+        pass
+    answer = json.loads(s.makefile().readline())
+    return answer["error"]["message"] if "error" in answer else None
+
+
+def main():
+    kept = [connect(FIRST + i) for i in range(300) for _ in range(4)]
+    words = ask(kept[3])
+    assert words is None, f"the fourth connection was refused: {words}"
+    words = ask(connect(FIRST))
+    assert words, "a fifth connection was let in"
+    print(words)
+    words = ask(connect(FIRST + 1000))
+    assert words is None, f"who has no connection was refused: {words}"
+    print("the newcomer is answered")
+    for s in kept:
+        s.close()
+
+
+main()

@@ -1,0 +1,14 @@
+#!/usr/bin/env python3
+"""One request as it is, whatever it asks: `raw.py SOCKET METHOD <PARAMS`. Prints the answer."""
+import socket
+import sys
+
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(sys.argv[1])
+    s.settimeout(60)
+    try:
+        s.sendall(b'{"id":1,"method":"%s","params":%s}\n'
+                  % (sys.argv[2].encode(), sys.stdin.buffer.read()))
+    except BrokenPipeError:
+        pass  # it was told why before
+    sys.stdout.write(s.makefile().readline())
