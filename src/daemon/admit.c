@@ -65,7 +65,8 @@ static int64_t
 own_pending_max(const struct daemon *d, uint32_t uid)
 {
     const struct limit *own = limits_of(&d->limits, uid);
-    return uid == 0 && own == &d->limits.each ? 0 : own->pending;
+    bool is_free = d->places.system && uid == 0 && own == &d->limits.each;
+    return is_free ? 0 : own->pending;
 }
 
 /* Of the whole queue; a tenth more for root, so that no user can shut him out. */

@@ -47,7 +47,7 @@ LINES = [
     (b'{"id":1,"method":"submit","params":{"jobs":[{"command":"true","gpu_ids":["x"],"gpus":1}],"cwd":"/"}}', 2),
     (b'{"id":1,"method":"submit","params":{"jobs":[{"command":"true","gpu_ids":[-1],"gpus":1}],"cwd":"/"}}', 2),
     (b'{"id":1,"method":"submit","params":{"jobs":[{"command":"true","user":"root"}],"cwd":"/"}}', 2),
-    (b"[" * 5000, -32700),
+    (b"[" * 5000, 6),
     (b'{"id":' + b"9" * 400 + b',"method":"status"}', -32700),
     (b"\xff\xfe\x00", -32700),
 ]
