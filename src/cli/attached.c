@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "base/unixsock.h"
 #include "cli/answer.h"
 #include "wire/attach.h"
 
@@ -69,26 +70,12 @@ add_hello(struct buf *out, const struct attached_wish *wish)
     attach_add(out, ATTACH_HELLO, text.data, text.len);
 }
 
-/* Through the folder, because an address holds 107 bytes and paths are longer. */
 static int
 connect_at(const char *path)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    auto_free char *for_dir = xstrdup(path);
-    auto_free char *for_name = xstrdup(path);
-    auto_close int dir = open(dirname(for_dir), O_PATH | O_DIRECTORY | O_CLOEXEC);
     auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int n;
 
-    if (dir < 0 || fd < 0)
-        return -1;
-    n = snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/%s", dir,
-                 basename(for_name));
-    if (n < 0 || (size_t)n >= sizeof addr.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    if (connect(fd, (struct sockaddr *)&addr, sizeof addr) < 0)
+    if (fd < 0 || unixsock_connect(fd, path) < 0)
         return -1;
     return TAKE_FD(fd);
 }

@@ -170,11 +170,6 @@ check_places(struct doctor *d, const struct cli *cli)
     check_folder(d, "state", p.state);
     doctor_check_rights(d, &p);
     check_folder(d, "logs", p.logs);
-    if (strlen(p.socket) > 107)
-        doctor_say(d, DOCTOR_FAIL, "socket",
-                   "%s is longer than the 107 bytes a socket may have; "
-                   "use a shorter --dir",
-                   p.socket);
     places_free(&p);
 }
 

@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/unixsock.h"
 #include "daemon/daemon.h"
 
 #define BACKLOG       256
@@ -41,22 +42,13 @@ struct listener {
     ino_t ino;
 };
 
-/* Through /proc/self/fd, so that a deep --dir is not cut off by the 108 bytes of an address. */
-static void
-address_at(int dir, const char *name, struct sockaddr_un *out)
-{
-    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
-    snprintf(out->sun_path, sizeof out->sun_path, "/proc/self/fd/%d/%s", dir, name);
-}
-
 /* Whether a process listens there. EAGAIN: it does, and has many callers. */
 static bool
 is_answered(int dir, const char *name)
 {
     struct sockaddr_un addr;
     auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    address_at(dir, name, &addr);
-    return fd >= 0 &&
+    return fd >= 0 && unixsock_at(dir, name, &addr) == 0 &&
            (connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0 || errno == EAGAIN);
 }
 
@@ -99,10 +91,9 @@ bind_socket(const struct listener *l, struct err *e)
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot make a socket");
     auto_free char *temp = xasprintf(".sock.%d", getpid());
-    address_at(dir, temp, &addr);
     unlinkat(dir, temp, 0);
     mode_t old = umask(l->daemon->places.system ? 0111 : 0177);
-    int rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
+    int rc = unixsock_at(dir, temp, &addr) || bind(fd, (struct sockaddr *)&addr, sizeof addr);
     umask(old);
     if (rc)
         return err_errno(e, ERR_FAILED, errno, "cannot bind %s", path);

@@ -26,6 +26,7 @@
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "base/log.h"
+#include "base/unixsock.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/jobs.h"
@@ -342,10 +343,10 @@ shepherd_gone(struct watcher *w, struct watch *x)
 static int
 connect_ctl(int dir)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/ctl.sock", dir);
+    struct sockaddr_un addr;
     auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof addr))
+    if (fd < 0 || unixsock_at(dir, "ctl.sock", &addr) < 0 ||
+        connect(fd, (struct sockaddr *)&addr, sizeof addr))
         return -1;
     return TAKE_FD(fd);
 }

@@ -15,19 +15,16 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/unixsock.h"
 #include "shepherd/attach.h"
 #include "shepherd/spec.h"
 
-/* Through the folder's descriptor: a socket's address holds 107 bytes and no more. */
 static int
 bind_at(int fd, int dir, const char *name)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    int n = snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/%s", dir, name);
-    if (n < 0 || (size_t)n >= sizeof addr.sun_path) {
-        errno = ENAMETOOLONG;
+    struct sockaddr_un addr;
+    if (unixsock_at(dir, name, &addr) < 0)
         return -1;
-    }
     (void)unlinkat(dir, name, 0); /* an attempt's number is never used again: nobody's */
     mode_t before = umask(0177);
     int rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);

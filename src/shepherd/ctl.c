@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/unixsock.h"
 
 #define LINE_MAX_BYTES 65536
 #define GRACE_MAX_MS   (INT64_MAX / 2000)
@@ -69,13 +70,13 @@ ctl_free(struct ctl *ctl)
 int
 ctl_listen(struct ctl *ctl, int dirfd, struct err *e)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct sockaddr_un addr;
     auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot make a socket");
-    /* Through the descriptor, because a socket's address holds 107 bytes and no more. */
-    snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/ctl.sock", dirfd);
-    int rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
+    int rc = unixsock_at(dirfd, "ctl.sock", &addr);
+    if (rc == 0)
+        rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);
     if (rc < 0 && errno == EADDRINUSE) {
         (void)unlinkat(dirfd, "ctl.sock", 0); /* we hold the attempt's lock: it is nobody's */
         rc = bind(fd, (struct sockaddr *)&addr, sizeof addr);

@@ -20,6 +20,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/unixsock.h"
 #include "wire/attach.h"
 
 #define CHUNK    16384
@@ -37,15 +38,8 @@ struct window {
 static int
 connect_to(const char *path)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
     auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    auto_close int link = -1;
-    int n = snprintf(addr.sun_path, sizeof addr.sun_path, "%s", path);
-    if ((size_t)n >= sizeof addr.sun_path) { /* an address holds 107 bytes: by a descriptor */
-        link = open(path, O_PATH | O_CLOEXEC);
-        snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d", link);
-    }
-    if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof addr) < 0)
+    if (fd < 0 || unixsock_connect(fd, path) < 0)
         return -1;
     (void)fcntl(fd, F_SETFL, O_NONBLOCK);
     return TAKE_FD(fd);

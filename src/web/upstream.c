@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/unixsock.h"
 #include "wire/client.h"
 #include "wire/places.h"
 
@@ -60,15 +61,11 @@ on_closed(uv_handle_t *handle)
 static int
 open_socket(const char *path, struct err *e)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
     auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot make a socket");
-    if (strlen(path) >= sizeof addr.sun_path)
-        return err_set(e, ERR_USAGE, "the socket's path is too long: %s", path);
-    memcpy(addr.sun_path, path, strlen(path) + 1);
-    if (connect(fd, (struct sockaddr *)&addr, sizeof addr) < 0) {
+    if (unixsock_connect(fd, path) < 0) {
         if (errno == EACCES || errno == EPERM)
             return err_errno(e, ERR_PERMISSION, errno, "may not use %s", path);
         if (errno == ENOENT || errno == ECONNREFUSED)

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/unixsock.h"
 
 #define LINE_MAX_BYTES (64UL * 1024 * 1024)
 #define ANSWER_MAX_BYTES                                                                       \
@@ -60,22 +61,14 @@ struct client *
 client_connect(const char *path, struct err *e)
 {
     auto_close int fd = -1;
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
     struct client *c;
 
-    if (strlen(path) >= sizeof addr.sun_path) {
-        err_set(e, ERR_USAGE,
-                "the socket's path is longer than the %zu bytes a UNIX socket may have: %s",
-                sizeof addr.sun_path - 1, path);
-        return NULL;
-    }
-    memcpy(addr.sun_path, path, strlen(path) + 1);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         err_errno(e, ERR_FAILED, errno, "cannot make a socket");
         return NULL;
     }
-    if (connect(fd, (struct sockaddr *)&addr, sizeof addr) < 0) {
+    if (unixsock_connect(fd, path) < 0) {
         int why = errno;
 
         if (why == EACCES || why == EPERM)

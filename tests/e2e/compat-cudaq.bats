@@ -170,6 +170,16 @@ LINES
     is gpu "$(field 'echo $CUDA_VISIBLE_DEVICES >m1' gpu_id)" 1
 }
 
+@test "a working folder with a path longer than an address" {
+    mkdir -p "$(printf 'a-long-name-%d/' {1..10})"
+    cd "$(printf 'a-long-name-%d/' {1..10})"
+    printf 'echo hello >said\n' >commands.txt
+    dispatch run
+    wait_for_field 'echo hello >said' status completed
+    stop "$pid_of_run"
+    is 'what it did' "$(cat said)" hello
+}
+
 @test "the floor of free memory is no limit for frameworks" {
     printf 'env | grep -cE "^(XLA_PYTHON|TF_FORCE)" >seen; true\n' >commands.txt
     dispatch run --min-free-mem-mb 6000

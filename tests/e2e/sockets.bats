@@ -4,6 +4,7 @@
 # The limit of a step is shorter than what a daemon that merely looks now and then would take.
 
 load lib
+load web
 
 # The daemon answers under its name again, and is the same.
 answers_again()
@@ -119,4 +120,25 @@ case_setup()
         is "status of $who" "$status" 7
         is "output of $who" "$out" $'one\ntwo'
     done
+}
+
+@test "an instance can lie as deep as a path may" {
+    local deep=$ROOT/$(printf 'a-long-name-%d/' {1..12})
+    mkdir -p "$deep"
+    stop_daemon
+    BERTH_DIR=$deep
+    start_daemon 1
+    try berth submit --gpus 0 --interactive -- echo hello
+    is status "$status" 0
+    is output "$out" hello
+    berth submit --gpus 0 -- sh -c 'echo two; exec sleep 600'
+    wait_for_event kind=started job=2
+    kill -9 "$(daemon_pid)"
+    start_daemon 1
+    is 'state after a restart' "$(job_field 2 state)" RUNNING
+    has_not doctor "$(berth doctor || true)" 'longer than'
+    start_web
+    get api/v1/status
+    is 'what the page is told' "$status" 200
+    berth cancel 2
 }

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/unixsock.h"
 #include "cli/cli.h"
 #include "cli/compat/compat.h"
 #include "cli/compat/mgpu/mgpu.h"
@@ -34,15 +35,9 @@ mgpu_socket(void)
 static int
 connect_to_server(const char *path)
 {
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
     auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (strlen(path) >= sizeof a.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(a.sun_path, path, strlen(path));
-    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) < 0)
+    if (fd < 0 || unixsock_connect(fd, path) < 0)
         return -1;
     return TAKE_FD(fd);
 }
