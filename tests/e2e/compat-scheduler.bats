@@ -502,8 +502,27 @@ SH
 No matching screen sessions found."
     stop_scheduler again
     is runs "$(wc -l <ran)" 2
-    has log "$(cat "$ROOT/joblogs/output_gpujob_0_train_1.typescript")" '^to stdout'
-    has 'log of two cards' "$(cat "$ROOT/joblogs/output_gpujob_0,1_unknown_2.typescript")" '^to stdout'
+    has log "$(cat "$ROOT/joblogs/output_gpujob_0_train_1_"*.typescript)" '^to stdout'
+    has 'log of two cards' "$(cat "$ROOT/joblogs/output_gpujob_0,1_unknown_2_"*.typescript)" '^to stdout'
+}
+
+@test "logs of two projects do not mix, though both count from 1" {
+    local project
+    for project in one two; do
+        mkdir "$project"
+        printf 'print("of %s")\n' "$project" >"$project/job.py"
+        cd "$project"
+        printf '0,%s/job.py,\n' "$PWD" >jobs.txt
+        schedule "$project" --screen --retries 0
+        wait_for_output "$project" 'Job 1 completed'
+        stop_scheduler "$project"
+        cd ..
+    done
+    is logs "$(ls "$ROOT/joblogs"/output_gpujob_0_unknown_1_*.typescript | wc -l)" 2
+    is 'lines of each' "$(grep -h '^of ' "$ROOT/joblogs"/*.typescript | tr -d '\r' | sort | paste -sd ' ')" 'of one of two'
+    for project in "$ROOT/joblogs"/*.typescript; do
+        is "output in $project" "$(grep -c '^of ' "$project")" 1
+    done
 }
 
 @test "the machine's daemon is used where the environment names one" {

@@ -79,6 +79,16 @@ joblog_foot(const struct sched_run *j, int status)
     put(&out);
 }
 
+/* A link of that name may be there, to the log of another project's job of the same number. */
+static void
+link_anew(const char *log, const char *name)
+{
+    auto_free char *temp = xasprintf("%s.%d", name, (int)getpid());
+
+    if (symlink(log, temp) == 0 && rename(temp, name) < 0)
+        (void)unlink(temp);
+}
+
 /* The name by which the original wrote it, beside where it was started. */
 void
 joblog_link(const struct sched_run *j)
@@ -104,7 +114,7 @@ joblog_link(const struct sched_run *j)
                                                                          : "nohash",
                          j->gpus, buf_str(&stamp));
     }
-    (void)!symlink(log, name);
+    link_anew(log, name);
 }
 
 /* Bytes of one stream, a prefix at the beginning of each line. */

@@ -118,21 +118,23 @@ command_of(const struct sched *s, const struct sched_job *job)
     return argv;
 }
 
-/* job_ID_STAMP.log, or by the name of its screen session. */
+/* job_ID_STAMP.log, or by the name of its screen session. All schedulers of the machine share
+ * the folder and count their jobs from 1, so a name without the time would be another project's
+ * too, and output is appended. */
 static char *
 log_of(const struct sched *s, const struct sched_job *job)
 {
     auto_buf struct buf name = BUF_INIT;
+    bool is_10x = s->config.is_10x, screen = s->config.screen;
 
-    if (s->config.screen) {
-        buf_addf(&name, "output_%%s.%s", s->config.is_10x ? "log" : "typescript");
-    } else if (s->config.is_10x) {
-        buf_addf(&name, "output_gpujob_%%g_%s_%%j.log", job->spec.mode);
-    } else {
+    if (screen)
+        buf_adds(&name, "output_%s_");
+    else if (is_10x)
+        buf_addf(&name, "output_gpujob_%%g_%s_%%j_", job->spec.mode);
+    else
         buf_adds(&name, "job_%j_");
-        py_add_time(&name, PY_STAMP, job->stamp_us);
-        buf_adds(&name, ".log");
-    }
+    py_add_time(&name, PY_STAMP, job->stamp_us);
+    buf_adds(&name, screen && !is_10x ? ".typescript" : ".log");
     return compat_log_pattern(s->log_dir, buf_str(&name));
 }
 
