@@ -38,6 +38,16 @@ wait_for_start()
     "$E2E/await" output "$LIMIT" gpusched_logs/journal.jsonl '"event": "started"'
 }
 
+@test "--poll is also how often strangers are looked at while the queue is empty" {
+    mkfifo gate
+    echo 'read line <gate' >jobs.txt
+    background run gpusched jobs.txt --sim 1 --poll 0.2
+    wait_for_output run 'started on gpu'
+    has 'settings of its daemon' "$(pgrep -af "berthd --dir $PWD/gpusched_logs")" 'idle_sample_ms=200 '
+    kill -INT "$pid_of_run"
+    finish run
+}
+
 @test "gpusched --version and its usage" {
     try gpusched --version
     is version "$out" 'gpusched 0.4.0'
