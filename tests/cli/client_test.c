@@ -266,7 +266,7 @@ test_nobody_there(void **state)
     memset(path, 'x', sizeof path - 1);
     path[sizeof path - 1] = '\0';
     assert_null(client_connect(path, &e));
-    assert_int_equal(e.code, ERR_USAGE);
+    assert_int_equal(e.code, ERR_UNREACHABLE);
 }
 
 static void
