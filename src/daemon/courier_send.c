@@ -120,6 +120,10 @@ write_order(struct daemon *d, const struct letter *l, const struct job *job,
         write_place_of_job(d, job, &w);
     jsonw_kint(&w, "limit_ms", d->config.hook_limit_s * 1000);
     jsonw_kstr(&w, "sendmail", d->config.sendmail);
+    /* One that a daemon before this one began may still run. */
+    auto_free char *group = xasprintf("hook-%lld.%d-%llx", (long long)l->id, l->tries,
+                                      (unsigned long long)d->started_boot_us);
+    launch_write_groups(d, job, group, &w);
     jsonw_key(&w, "event");
     jsonw_raw(&w, x->event, strlen(x->event));
     jsonw_end_object(&w);

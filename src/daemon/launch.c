@@ -182,9 +182,45 @@ needs_v1(const struct daemon *d, const struct confinement *place, const struct d
     return !place->base || d->places.system || need->cpus > 0 || need->mem_mib > 0;
 }
 
+bool
+launch_filters_devices(const struct daemon *d)
+{
+    return d->wants_device_filter && nursery_place(d->nursery)->has[CONFINE_DEVICES];
+}
+
+char *
+launch_unenforced(const struct daemon *d, const struct job *job)
+{
+    const struct confinement *place = nursery_place(d->nursery);
+    if (job->req.demand.mem_mib == 0 || place->has[CONFINE_MEMORY])
+        return NULL;
+    return xasprintf("--mem is not enforced by this daemon: %s ('berth doctor' says more)",
+                     place->why[CONFINE_MEMORY]);
+}
+
+/* The cards that it may open. One whose device is not known keeps all within reach: a job that
+ * cannot open its own card is worse. */
+static void
+write_minors(const struct daemon *d, const struct job *job, struct jsonw *w)
+{
+    const struct attempt *run = job->run;
+    int n = run ? run->n_gpus : 0;
+    if (!launch_filters_devices(d))
+        return;
+    for (int i = 0; i < n; i++)
+        if (run->gpus[i] >= ledger_n_cards(d->ledger) ||
+            ledger_card(d->ledger, run->gpus[i])->info.minor < 0)
+            return;
+    jsonw_key(w, "minors");
+    jsonw_array(w);
+    for (int i = 0; i < n; i++)
+        jsonw_int(w, ledger_card(d->ledger, run->gpus[i])->info.minor);
+    jsonw_end_array(w);
+}
+
 void
-launch_write_cgroups(const struct daemon *d, const struct job *job, const char *name,
-                     struct jsonw *w)
+launch_write_groups(const struct daemon *d, const struct job *job, const char *name,
+                    struct jsonw *w)
 {
     static const char *const keys[CGROUP_V1_N] = {"cgroup_memory", "cgroup_pids", "cgroup_cpu"};
     const struct confinement *place = nursery_place(d->nursery);
@@ -196,30 +232,7 @@ launch_write_cgroups(const struct daemon *d, const struct job *job, const char *
     jsonw_kint(w, "max_processes", d->config.job_max_processes);
     jsonw_kint(w, "cpus", need->cpus);
     jsonw_kint(w, "mem_mib", need->mem_mib);
-}
-
-bool
-launch_filters_devices(const struct daemon *d)
-{
-    return d->wants_device_filter && nursery_place(d->nursery)->has[CONFINE_DEVICES];
-}
-
-/* The cards that it may open. One whose device is not known keeps all within reach: a job that
- * cannot open its own card is worse. */
-static void
-write_minors(const struct daemon *d, const struct job *job, struct jsonw *w)
-{
-    const struct attempt *run = job->run;
-    if (!launch_filters_devices(d))
-        return;
-    for (int i = 0; i < run->n_gpus; i++)
-        if (ledger_card(d->ledger, run->gpus[i])->info.minor < 0)
-            return;
-    jsonw_key(w, "minors");
-    jsonw_array(w);
-    for (int i = 0; i < run->n_gpus; i++)
-        jsonw_int(w, ledger_card(d->ledger, run->gpus[i])->info.minor);
-    jsonw_end_array(w);
+    write_minors(d, job, w);
 }
 
 /* The folder is made each time it is needed: it may lie where things are cleaned away. Users
@@ -295,8 +308,7 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     }
     if (write_attach(d, job, &w, e))
         return -1;
-    launch_write_cgroups(d, job, NULL, &w);
-    write_minors(d, job, &w);
+    launch_write_groups(d, job, NULL, &w);
     jsonw_key(&w, "oom_patterns");
     jsonw_array(&w);
     for (char **p = d->config.oom_patterns; p && *p; p++)

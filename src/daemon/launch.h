@@ -44,12 +44,16 @@ void launch_screen_name(const struct daemon *d, const struct job *job, struct bu
  * been started. The caller frees. */
 char *launch_attach_path(const struct daemon *d, const struct job *job);
 
+/* Words about a limit of memory that the job asks for and that nothing here enforces; NULL:
+ * there is none. The caller frees. */
+char *launch_unenforced(const struct daemon *d, const struct job *job);
+
 /* Whether a job of now can open no cards but its own. */
 bool launch_filters_devices(const struct daemon *d);
 
-/* The groups of one of the job's processes-to-be, as a spec or an order has them: those of the
- * attempt for name NULL. */
-void launch_write_cgroups(const struct daemon *d, const struct job *job, const char *name,
-                          struct jsonw *w);
+/* The groups that something of the job's is to run in, with its limits and the cards that it
+ * may open, as a spec or an order has them. name: of the groups; NULL: those of the attempt. */
+void launch_write_groups(const struct daemon *d, const struct job *job, const char *name,
+                         struct jsonw *w);
 
 #endif

@@ -15,6 +15,7 @@
 #include "daemon/depend.h"
 #include "daemon/hooks.h"
 #include "daemon/jobs.h"
+#include "daemon/launch.h"
 #include "daemon/learned.h"
 #include "daemon/methods.h"
 #include "daemon/modelfile.h"
@@ -140,6 +141,8 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
         }
         if (!note)
             note = hooks_missing(d, jobs[i]);
+        if (!note)
+            note = launch_unenforced(d, jobs[i]);
         jobs_add(d, jobs[i], NULL);
         depend_enter(d, jobs[i], NULL);
         jsonw_int(out, jobs[i]->id);

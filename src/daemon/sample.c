@@ -1,8 +1,11 @@
-/* Samples: see sample.h. A process belongs to the job whose shepherd is its ancestor: the
- * shepherd is a subreaper, so double forks and setsid do not lead out of it. A process whose
- * ancestry cannot be read (another pid namespace) is a stranger, never guessed at. */
+/* Samples: see sample.h. A process belongs to the job in whose group it is; or whose mark it
+ * bears, as the job's user; or whose shepherd is its ancestor: the shepherd is a subreaper, so
+ * double forks and setsid do not lead out of it. One of which nothing of that can be read
+ * (another pid namespace) is a stranger, never guessed at. */
 #include "daemon/sample.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,12 +19,14 @@
 #include "daemon/events.h"
 #include "daemon/health.h"
 #include "daemon/jobs.h"
+#include "daemon/nursery.h"
 #include "daemon/telemetry.h"
 #include "daemon/turn.h"
 #include "daemon/watch.h"
+#include "sys/confine.h"
 #include "sys/procs.h"
 
-#define ANCESTRY_MAX 64
+#define PIDS_MAX (1 << 22) /* the kernel has no more */
 
 static int64_t
 int_or(const json_t *v, int64_t other)
@@ -103,20 +108,84 @@ sample_take_cards(struct daemon *d, const json_t *hello)
 /* --- processes
  * --------------------------------------------------------------------------------- */
 
+/* The attempt of that number, if it is under way. */
 static uint32_t
-job_of_process(const struct daemon *d, pid_t pid, int64_t *start)
+active_job(const struct daemon *d, uint32_t id, int32_t attempt)
+{
+    const struct job *job = queue_get(d->queue, id);
+    return job && job->run && job->run->number == attempt ? id : 0;
+}
+
+/* Whether groups that are called like ours can be ours in that folder: anybody may call a group
+ * of his own so. Units of daemons before this one are beside its own. */
+static bool
+is_our_folder(const struct daemon *d, const char *path, size_t len)
+{
+    static const char SLICE[] = "/berth.slice/";
+    const char *base = nursery_place(d->nursery)->base;
+    size_t n = base ? strlen(base) : 0;
+    return !d->places.system || strncmp(path, SLICE, sizeof SLICE - 1) == 0 ||
+           (n >= len && memcmp(base + n - len, path, len) == 0);
+}
+
+/* By ".../berth-XXXXXXXX/job-ID.ATTEMPT" in the v2 tree; 0: not by that. */
+static uint32_t
+job_of_group(const struct daemon *d, pid_t pid)
+{
+    char path[4096], mine[32];
+    uint32_t id;
+    int32_t attempt;
+    if (!proc_cgroup(pid, path, sizeof path))
+        return 0;
+    int n = snprintf(mine, sizeof mine, "/berth-%.8s/", d->instance);
+    const char *at = strstr(path, mine);
+    if (!at || sscanf(at + n, "job-%" SCNu32 ".%" SCNd32, &id, &attempt) != 2 ||
+        !is_our_folder(d, path, (size_t)(at - path) + (size_t)n - 1))
+        return 0;
+    return active_job(d, id, attempt);
+}
+
+/* By the mark in its environment, which is worth something only for the job's own user. */
+static uint32_t
+job_of_mark(const struct daemon *d, pid_t pid)
+{
+    char mark[256], instance[32];
+    uint32_t id;
+    int32_t attempt;
+    if (!proc_mark(pid, mark, sizeof mark) ||
+        sscanf(mark, "%31[^:]:%" SCNu32 ".%" SCNd32, instance, &id, &attempt) != 3 ||
+        strcmp(instance, d->instance) != 0 || !active_job(d, id, attempt))
+        return 0;
+    return !d->places.system || proc_is_of(pid, queue_get(d->queue, id)->uid) ? id : 0;
+}
+
+/* The chain ends at the first process; that a pid was used again meanwhile could make it a
+ * circle, hence the bound. */
+static uint32_t
+job_of_ancestors(const struct daemon *d, pid_t pid)
 {
     struct proc p;
-    *start = 0;
-    for (int depth = 0; depth < ANCESTRY_MAX && pid > 1 && proc_read(pid, &p) == 0; depth++) {
-        if (depth == 0)
-            *start = (int64_t)p.start_ticks;
+    for (int depth = 0; depth < PIDS_MAX && pid > 1 && proc_read(pid, &p) == 0; depth++) {
         uint32_t job = watch_job_of_shepherd(d, pid);
         if (job)
             return job;
         pid = p.ppid;
     }
     return 0;
+}
+
+static uint32_t
+job_of_process(const struct daemon *d, pid_t pid, int64_t *start)
+{
+    struct proc p;
+    *start = 0;
+    if (pid <= 1 || proc_read(pid, &p) < 0)
+        return 0;
+    *start = (int64_t)p.start_ticks;
+    uint32_t job = job_of_group(d, pid);
+    if (!job)
+        job = job_of_mark(d, pid);
+    return job ? job : job_of_ancestors(d, pid);
 }
 
 uint32_t

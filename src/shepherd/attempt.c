@@ -29,9 +29,6 @@
 #include "shepherd/say.h"
 #include "shepherd/spec.h"
 #include "shepherd/stop.h"
-#include "sys/cgroup.h"
-#include "sys/cgroup_v1.h"
-#include "sys/devfilter.h"
 #include "sys/nursery.h"
 
 /* ctl.sock is for a daemon that comes after this one; making it costs what a short job does. */
@@ -272,24 +269,6 @@ take_signals(void)
     return fd;
 }
 
-/* What cannot be confined runs all the same, but for a job that is to reach no cards but its
- * own: other people's jobs count on that. */
-static int
-open_cgroup(struct shepherd *a, struct err *e)
-{
-    const struct spec *spec = &a->spec;
-    struct cgroup_limits limits = {
-        .mem_mib = spec->mem_mib, .cpus = spec->cpus, .pids = spec->max_processes};
-    if (spec->cgroup)
-        a->facts.cgroup_fd = cgroup_create(spec->cgroup, &limits, e);
-    cgroup_v1_create(spec->cgroup_v1, &limits, a->facts.v1_fds);
-    if (spec->n_minors < 0)
-        return 0;
-    if (a->facts.cgroup_fd < 0)
-        return -1;
-    return devfilter_attach(a->facts.cgroup_fd, spec->minors, (size_t)spec->n_minors, e);
-}
-
 static int64_t
 notice_before_us(int64_t limit_us)
 {
@@ -333,12 +312,13 @@ start(struct shepherd *a)
         return;
     }
     attach_tell(a->attach, on_guest, a);
-    if (open_cgroup(a, &e) < 0) {
+    /* What cannot be confined runs all the same, but for a job that is to reach no cards but
+     * its own: other people's jobs count on that. */
+    if (groups_make(&a->spec.groups, &a->facts.groups, &e) < 0) {
         end_unstarted(a, "cannot keep it to its cards: ", &e);
         return;
     }
-    command_start(&a->spec, FD_LOCK, a->facts.cgroup_fd, a->facts.v1_fds, a->attach,
-                  &a->command);
+    command_start(&a->spec, FD_LOCK, &a->facts.groups, a->attach, &a->command);
     umask(077);
     (void)!chdir("/"); /* keep no file system busy */
     if (a->command.pid > 0)
@@ -352,8 +332,7 @@ attempt_run(void)
 {
     static const struct ctl_handler HANDLER = {on_greet, on_cancel, on_signal, on_recorded};
     struct shepherd a = {.timer_fd = -1};
-    a.facts = (struct facts){
-        .spec = &a.spec, .command = &a.command, .cgroup_fd = -1, .v1_fds = {-1, -1, -1}};
+    a.facts = (struct facts){.spec = &a.spec, .command = &a.command, .groups = GROUPS_NONE};
     crash_point("shepherd-start");
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)prctl(PR_SET_NAME, "berth-shepherd");

@@ -273,7 +273,7 @@ start_in_screen(const struct spec *spec, const struct last_steps *last, char *co
 }
 
 void
-command_start(const struct spec *spec, int lock_fd, int cgroup_fd, const int *v1_fds,
+command_start(const struct spec *spec, int lock_fd, const struct groups *groups,
               struct attach *attach, struct command *out)
 {
     auto_identity struct identity id = IDENTITY_INIT;
@@ -296,16 +296,16 @@ command_start(const struct spec *spec, int lock_fd, int cgroup_fd, const int *v1
         return;
     const struct last_steps last = {.identity = spec->uid >= 0 ? &id : NULL,
                                     .rlimits = bounded ? &rlimits : NULL,
-                                    .v1_fds = v1_fds,
+                                    .v1_fds = groups->v1_fds,
                                     .lock_fd = lock_fd,
                                     .pty = console && console->pty,
                                     .shepherd = getpid()};
     char **account_env = spec->login && last.identity ? login_env(&id, spec->env) : NULL;
     char *const *env = account_env ? account_env : spec->env;
     if (spec->screen && attach)
-        start_in_screen(spec, &last, env, cgroup_fd, attach, &ends, out);
+        start_in_screen(spec, &last, env, groups->fd, attach, &ends, out);
     else if (prepare_setup(spec, out) == 0)
-        spawn_command(spec, &last, env, cgroup_fd, &ends, out);
+        spawn_command(spec, &last, env, groups->fd, &ends, out);
     login_env_free(account_env);
     if (ends.close_fd >= 0)
         close(ends.close_fd);

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 struct attach;
+struct groups;
 struct spec;
 
 /* What came of it. Words and errno are for the exit record when pid is -1. */
@@ -21,10 +22,9 @@ struct command {
 };
 
 /* Takes on the spec's umask and working folder, opens the log, and starts the command in a
- * session of its own with the started mark in the lock file. cgroup_fd may be -1, and so may
- * those of v1 groups. attach NULL: the job is not interactive; else its console becomes the
- * command's standard descriptors. */
-void command_start(const struct spec *spec, int lock_fd, int cgroup_fd, const int *v1_fds,
+ * session of its own with the started mark in the lock file. attach NULL: the job is
+ * not interactive; else its console becomes the command's standard descriptors. */
+void command_start(const struct spec *spec, int lock_fd, const struct groups *groups,
                    struct attach *attach, struct command *out);
 
 #endif

@@ -29,6 +29,7 @@
 #include "base/text.h"
 #include "shepherd/attempt.h"
 #include "shepherd/command.h"
+#include "shepherd/groups.h"
 #include "shepherd/identity.h"
 #include "shepherd/kill.h"
 #include "shepherd/login.h"
@@ -49,6 +50,7 @@ struct delivery {
     struct order order;
     struct order_run run;
     struct identity identity;
+    struct groups groups;
     char **account_env; /* owned (login.h); NULL: the order's own */
     int log_fd;
     struct rlimits rlimits;
@@ -164,6 +166,7 @@ static int
 take_last_steps(void *ctx)
 {
     const struct delivery *d = ctx;
+    cgroup_v1_join(d->groups.v1_fds);
     int why = d->has_rlimits ? rlimits_apply(&d->rlimits) : 0;
 
     if (why == 0 && has_identity(d))
@@ -203,6 +206,7 @@ start(struct delivery *d, int *output, struct err *e)
     s.fds[ORDER_EXTRA_FD] = extra;
     s.n_fds = d->run.extra.len ? ORDER_EXTRA_FD + 1 : ORDER_EXTRA_FD;
     s.new_session = true;
+    s.cgroup_fd = d->groups.fd;
     s.death_signal = SIGKILL;
     s.patience_ms = has_identity(d) ? 30000 : 0;
     s.before_exec = take_last_steps;
@@ -245,12 +249,16 @@ pid_fd_open(pid_t pid)
 
 /* What it started ends with it; nobody else waits for that. */
 static void
-end_the_rest(void)
+end_the_rest(const struct delivery *d)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
 
-    for (unsigned pass = 0; pass < KILL_PASSES && kill_pass(kill_find_own, NULL, pass) > 0;
-         pass++) {
+    for (unsigned pass = 0; pass < KILL_PASSES; pass++) {
+        bool in_groups = groups_are_populated(&d->groups);
+        if (in_groups)
+            groups_kill(&d->groups);
+        if (kill_pass(kill_find_own, NULL, pass) == 0 && !in_groups)
+            break;
         while (waitpid(-1, NULL, WNOHANG) > 0)
             continue;
         nanosleep(&pause, NULL);
@@ -296,7 +304,7 @@ follow(struct delivery *d, pid_t pid, int output)
     while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR)
         continue;
     d->status = termed || killed ? TIMED_OUT : status_of(wait_status);
-    end_the_rest();
+    end_the_rest(d);
     (void)fcntl(output, F_SETFL, O_NONBLOCK);
     while (p[1].fd >= 0 && d->output.len < OUTPUT_MAX && take_rest(d, output))
         continue;
@@ -350,7 +358,8 @@ deliver(struct delivery *d, struct err *e)
     auto_close int output = -1;
     pid_t pid;
 
-    if (become_ready(d, e) < 0 || order_prepare(&d->order, &d->run, e) < 0)
+    if (become_ready(d, e) < 0 || order_prepare(&d->order, &d->run, e) < 0 ||
+        groups_make(&d->order.groups, &d->groups, e) < 0)
         return -1;
     d->began_us = clock_boot_us();
     pid = start(d, &output, e);
@@ -364,7 +373,8 @@ deliver(struct delivery *d, struct err *e)
 int
 deliver_run(void)
 {
-    struct delivery d = {.identity = IDENTITY_INIT, .log_fd = -1, .status = -1};
+    struct delivery d = {
+        .identity = IDENTITY_INIT, .groups = GROUPS_NONE, .log_fd = -1, .status = -1};
     struct err e = {0};
 
     (void)setsid();
@@ -380,6 +390,8 @@ deliver_run(void)
         snprintf(d.text, sizeof d.text, "%.*s", LAST_LINE_MAX, e.text);
     write_log(&d, state);
     tell_daemon(&d, state);
+    groups_remove(&d.order.groups);
+    groups_close(&d.groups);
     identity_free(&d.identity);
     login_env_free(d.account_env);
     order_run_free(&d.run);

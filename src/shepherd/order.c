@@ -96,6 +96,8 @@ order_read(int fd, struct order *out, struct err *e)
     if (!out->id || !out->kind || !out->target || !out->cwd || !out->log || !out->event ||
         (uid && (out->uid < 0 || out->uid >= UINT32_MAX)))
         return err_set(e, ERR_FAILED, "the order lacks something");
+    if (groups_read(out->root, &out->groups, e) < 0)
+        return -1;
     take_env(out, end + 1, text.len - (size_t)(end + 1 - text.data));
     return 0;
 }

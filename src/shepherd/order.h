@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "shepherd/groups.h"
 
 struct err;
 
@@ -24,6 +25,7 @@ struct order {
     int umask;
     bool log_mkdir, locked_runs;
     const json_t *event;
+    struct groups_wish groups;
 };
 
 int order_read(int fd, struct order *out, struct err *e);

@@ -16,7 +16,6 @@
 #include "shepherd/oom.h"
 #include "shepherd/setup.h"
 #include "shepherd/spec.h"
-#include "sys/cgroup.h"
 #include "sys/exitrec.h"
 
 __attribute__((format(printf, 2, 3))) static void
@@ -117,11 +116,11 @@ static bool
 find_host_oom(const struct facts *f, struct ending *en)
 {
     bool own = false;
-    if ((f->cgroup_fd < 0 || cgroup_oom_kills(f->cgroup_fd, &own) == 0) &&
-        cgroup_v1_oom_kills(f->v1_fds[CGROUP_V1_MEMORY], &own) == 0)
+    if (groups_oom_kills(&f->groups, &own) == 0)
         return false;
-    if (own && f->spec->mem_mib > 0)
-        set_text(en, "out of host memory (the limit was %d MiB)", f->spec->mem_mib);
+    if (own && f->spec->groups.limits.mem_mib > 0)
+        set_text(en, "out of host memory (the limit was %d MiB)",
+                 f->spec->groups.limits.mem_mib);
     else
         set_text(en, "killed by the kernel's OOM killer: the machine, or all jobs together, "
                      "ran out of memory");

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sys/cgroup_v1.h"
+#include "shepherd/groups.h"
 
 struct command;
 struct exitrec;
@@ -35,8 +35,7 @@ struct facts {
     bool screen_closed; /* its screen session was, and it was told so */
     bool was_killed;    /* the command did not end within its grace */
     int status;         /* waitpid's */
-    int cgroup_fd;      /* -1: none */
-    int v1_fds[CGROUP_V1_N];
+    struct groups groups;
     char stuck[128]; /* words about what KILL did not end; "" */
 };
 

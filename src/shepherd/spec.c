@@ -75,7 +75,7 @@ get_list(const json_t *o, const char *key, char ***out, struct err *e)
 static int
 get_numbers(const json_t *o, struct spec *s, struct err *e)
 {
-    int64_t job, attempt, mask, cpus, mem, processes, warn, rows, columns;
+    int64_t job, attempt, mask, warn, rows, columns;
     if (get_int(o, "job", 0, UINT32_MAX, 0, &job, e) < 0 ||
         get_int(o, "attempt", 0, INT32_MAX, 0, &attempt, e) < 0 ||
         get_int(o, "umask", 0, 0777, 022, &mask, e) < 0 ||
@@ -85,10 +85,7 @@ get_numbers(const json_t *o, struct spec *s, struct err *e)
         get_int(o, "warn_signal", 0, 64, 0, &warn, e) < 0 ||
         get_int(o, "warn_ms", 0, INT64_MAX / 2000, 0, &s->warn_ms, e) < 0 ||
         get_int(o, "rows", 0, UINT16_MAX, 0, &rows, e) < 0 ||
-        get_int(o, "columns", 0, UINT16_MAX, 0, &columns, e) < 0 ||
-        get_int(o, "cpus", 0, INT32_MAX, 0, &cpus, e) < 0 ||
-        get_int(o, "mem_mib", 0, INT32_MAX, 0, &mem, e) < 0 ||
-        get_int(o, "max_processes", 0, INT32_MAX, 0, &processes, e) < 0)
+        get_int(o, "columns", 0, UINT16_MAX, 0, &columns, e) < 0)
         return -1;
     s->job = (uint32_t)job;
     s->attempt = (int32_t)attempt;
@@ -96,24 +93,6 @@ get_numbers(const json_t *o, struct spec *s, struct err *e)
     s->warn_signal = (int32_t)warn;
     s->rows = (uint16_t)rows;
     s->columns = (uint16_t)columns;
-    s->cpus = (int32_t)cpus;
-    s->mem_mib = (int32_t)mem;
-    s->max_processes = (int32_t)processes;
-    return 0;
-}
-
-static int
-get_minors(const json_t *o, struct spec *s, struct err *e)
-{
-    const json_t *list = json_object_get(o, "minors"), *item;
-    size_t i;
-    s->n_minors = -1;
-    if (!list)
-        return 0;
-    if (!json_is_array(list) || json_array_size(list) > GPU_MAX)
-        return err_set(e, ERR_FAILED, "'minors' is no list of cards");
-    json_array_foreach(list, i, item) s->minors[i] = (int32_t)json_integer_value(item);
-    s->n_minors = (int32_t)json_array_size(list);
     return 0;
 }
 
@@ -122,13 +101,9 @@ get_all(const json_t *o, struct spec *s, struct err *e)
 {
     if (!json_is_object(o))
         return err_set(e, ERR_FAILED, "not a JSON object");
-    if (get_numbers(o, s, e) < 0 || get_minors(o, s, e) < 0 ||
+    if (get_numbers(o, s, e) < 0 || groups_read(o, &s->groups, e) < 0 ||
         get_text(o, "mark", true, &s->mark, e) < 0 ||
         get_text(o, "cwd", true, &s->cwd, e) < 0 || get_text(o, "log", true, &s->log, e) < 0 ||
-        get_text(o, "cgroup", false, &s->cgroup, e) < 0 ||
-        get_text(o, "cgroup_memory", false, &s->cgroup_v1[CGROUP_V1_MEMORY], e) < 0 ||
-        get_text(o, "cgroup_pids", false, &s->cgroup_v1[CGROUP_V1_PIDS], e) < 0 ||
-        get_text(o, "cgroup_cpu", false, &s->cgroup_v1[CGROUP_V1_CPU], e) < 0 ||
         get_text(o, "attach", false, &s->attach, e) < 0 ||
         get_text(o, "user", false, &s->user, e) < 0 ||
         get_text(o, "env_setup", false, &s->env_setup, e) < 0 ||

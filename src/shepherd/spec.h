@@ -7,8 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/request.h" /* GPU_MAX */
-#include "sys/cgroup_v1.h"
+#include "shepherd/groups.h"
 
 struct err;
 
@@ -22,8 +21,7 @@ struct spec {
     char *text; /* as it was read: env points into it, when it came as a block */
     const char *cwd;
     const char *log;
-    const char *cgroup;                 /* NULL: none */
-    const char *cgroup_v1[CGROUP_V1_N]; /* the same of v1 controllers */
+    struct groups_wish groups;
     mode_t umask;
     int64_t uid;           /* whose job it is; -1: nobody's but our own */
     const char *user;      /* the name that went with it when the job came; NULL: not known */
@@ -44,12 +42,6 @@ struct spec {
     int64_t grace_ms;
     int64_t warn_ms;     /* before the limit, warn_signal is sent */
     int32_t warn_signal; /* 0: none */
-    int32_t cpus;
-    int32_t mem_mib;
-    int32_t max_processes; /* and threads */
-    int32_t
-        minors[GPU_MAX]; /* of the cards that it may open, when the others are out of reach */
-    int32_t n_minors;    /* -1: it may open any */
     char **oom_patterns;
     void *root; /* the parsed JSON that owns the strings */
 };

@@ -26,8 +26,6 @@
 #include "shepherd/kill.h"
 #include "shepherd/record.h"
 #include "shepherd/say.h"
-#include "sys/cgroup.h"
-#include "sys/cgroup_v1.h"
 #include "sys/procs.h"
 
 #define STRAGGLERS_MAX_US  (2 * S_US)  /* what a command leaves behind gets no more grace */
@@ -57,9 +55,7 @@ static void
 leave(struct shepherd *a)
 {
     a->done = true;
-    if (a->spec.cgroup && a->facts.cgroup_fd >= 0)
-        (void)cgroup_remove(a->spec.cgroup);
-    cgroup_v1_remove(a->spec.cgroup_v1);
+    groups_remove(&a->spec.groups);
 }
 
 /* Nobody will record it: it is made durable here, and then there is nothing left to do. */
@@ -174,14 +170,11 @@ kill_now(struct shepherd *a)
         if (a->facts.cause != CAUSE_NONE && !a->facts.command_gone)
             a->facts.was_killed = true;
     }
-    /* Without cgroup.kill: what is frozen cannot fork, and KILL reaches it all the same. */
     bool spares = a->command.screen_pid > 0 && a->passes < SCREEN_PASSES;
     if (spares)
         end_screen(a);
-    else if (a->facts.cgroup_fd < 0)
-        (void)cgroup_v1_signal(a->facts.v1_fds, SIGKILL);
-    else if (cgroup_kill(a->facts.cgroup_fd) < 0)
-        (void)cgroup_freeze(a->facts.cgroup_fd, true);
+    else
+        groups_kill(&a->facts.groups);
     (void)kill_pass(kill_find_own, spares ? &a->command.screen_pid : NULL, a->passes++);
     a->wake_us = clock_boot_us() + a->backoff_us;
     a->backoff_us *= 2;
@@ -227,15 +220,6 @@ stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace
 
 /* ---- who has gone ---- */
 
-/* What was born elsewhere but put into our cgroup (a container) is no child of ours. */
-static bool
-cgroup_is_empty(const struct shepherd *a)
-{
-    if (a->facts.cgroup_fd >= 0)
-        return cgroup_is_populated(a->facts.cgroup_fd) != 1;
-    return cgroup_v1_signal(a->facts.v1_fds, 0) <= 0;
-}
-
 /* A session that somebody closes hangs up its jobs, as that of a person's does. One that was
  * killed is no wish of anybody's: only the view is lost. */
 static void
@@ -276,7 +260,8 @@ stop_reap(struct shepherd *a)
     if (!a->facts.command_gone || a->phase == PHASE_ENDED)
         return;
     end_screen(a);
-    if (pid < 0 && errno == ECHILD && cgroup_is_empty(a)) {
+    /* What was born elsewhere but put into our group (a container) is no child of ours. */
+    if (pid < 0 && errno == ECHILD && !groups_are_populated(&a->facts.groups)) {
         stop_end(a);
     } else if (a->phase == PHASE_RUNNING) {
         int64_t grace_us = a->spec.grace_ms * MS_US;

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -28,8 +27,6 @@
 #include "shepherd/attempt.h"
 #include "shepherd/kill.h"
 #include "shepherd/spec.h"
-#include "sys/cgroup.h"
-#include "sys/cgroup_v1.h"
 #include "sys/exitrec.h"
 #include "sys/procs.h"
 
@@ -155,46 +152,15 @@ read_attempt(struct sweep *s, struct err *e)
     return 0;
 }
 
-/* Its groups, while they are there. */
-struct groups {
-    int fd;
-    int v1_fds[CGROUP_V1_N];
-};
-
-static bool
-is_lived_in(const struct groups *g)
-{
-    return (g->fd >= 0 && cgroup_is_populated(g->fd) == 1) ||
-           cgroup_v1_signal(g->v1_fds, 0) > 0;
-}
-
 /* One pass over both; true when nothing is left. */
 static bool
 sweep_pass(struct sweep *s, const struct groups *g, unsigned pass)
 {
-    if (g->fd >= 0 && cgroup_is_populated(g->fd) == 1 && cgroup_kill(g->fd) < 0)
-        (void)cgroup_freeze(g->fd, true); /* what is frozen cannot fork */
-    (void)cgroup_v1_signal(g->v1_fds, SIGKILL);
+    if (groups_are_populated(g))
+        groups_kill(g);
     size_t found = kill_pass(find_left, s, pass);
     bool wait = s->unsettled && clock_boot_us() - s->since_us < EXEC_WAIT_US;
-    return found == 0 && !wait && !is_lived_in(g);
-}
-
-static void
-open_groups(const struct spec *spec, struct groups *out)
-{
-    out->fd = spec->cgroup ? cgroup_open(spec->cgroup) : -1;
-    cgroup_v1_open(spec->cgroup_v1, out->v1_fds);
-}
-
-static void
-close_groups(struct groups *g)
-{
-    if (g->fd >= 0)
-        close(g->fd);
-    for (int i = 0; i < CGROUP_V1_N; i++)
-        if (g->v1_fds[i] >= 0)
-            close(g->v1_fds[i]);
+    return found == 0 && !wait && !groups_are_populated(g);
 }
 
 static int
@@ -203,8 +169,8 @@ sweep_all(struct sweep *s)
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     s->since_us = clock_boot_us();
     int64_t until_us = s->since_us + GIVE_UP_US;
-    __attribute__((cleanup(close_groups))) struct groups groups;
-    open_groups(&s->spec, &groups);
+    auto_groups struct groups groups;
+    groups_open(&s->spec.groups, &groups);
     for (unsigned pass = 0; !sweep_pass(s, &groups, pass); pass++) {
         if (clock_boot_us() > until_us) {
             fprintf(stderr,
@@ -214,9 +180,7 @@ sweep_all(struct sweep *s)
         }
         nanosleep(&pause, NULL);
     }
-    if (groups.fd >= 0)
-        (void)cgroup_remove(s->spec.cgroup);
-    cgroup_v1_remove(s->spec.cgroup_v1);
+    groups_remove(&s->spec.groups);
     if (s->spec.attach)
         (void)unlink(s->spec.attach);
     return 0;

@@ -164,6 +164,21 @@ job 2_0 started"
     wait_for_event kind=hook hook=mail state=failed 'text=there is no sendmail on this machine'
 }
 
+@test "a hook runs in a group with the limits of its job, and leaves nothing behind" {
+    local enforced
+    start_daemon
+    enforced=$(berth status --json | json daemon.confinement.enforced.memory)
+    [ "$(berth status --json | json daemon.confinement.enforced.kill)" = true ] || skip "no groups can be made here"
+    # shellcheck disable=SC2016 # the hook's shell is to expand it
+    berth submit -G 0 --mem 64M --wait --on-end 'cat /proc/self/cgroup >groups
+        setsid env -i sleep 1000 & echo $! >left
+        python3 -c "x = bytearray(200 << 20)" && touch had' -- true
+    wait_for_event kind=hook job=1 hook=on_end >/dev/null
+    has "its groups" "$(cat groups)" '/berth-[0-9a-f]{8}/hook-'
+    if kill -0 "$(cat left)" 2>/dev/null; then fail_with "what it had started lives on"; fi
+    [ "$enforced" = false ] || [ ! -e had ] || fail_with "200 MiB were had with --mem 64M"
+}
+
 @test "a daemon that is killed at any moment leaves nobody untold" {
     start_daemon
     mkfifo gate

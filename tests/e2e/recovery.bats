@@ -143,6 +143,27 @@ PY
     berth cancel 1
 }
 
+# Below so many parents that nobody would count them, and out of the session: its group and its
+# mark say whose it is; in user mode without groups, the mark or the parents do.
+@test "a process on a GPU that is far below its supervisor is its job's, and no stranger" {
+    start_daemon 1
+    cat >deep.py <<'END'
+import os, sys
+for _ in range(80):
+    pid = os.fork()
+    if pid:
+        os.waitpid(pid, 0)
+        os._exit(0)
+env = {} if sys.argv[1] == "bare" else os.environ
+os.execve(sys.argv[2], [sys.argv[2], "simjob", "--vram", "13G", "--ramp", "0", "--hold", "600"],
+          {key: os.environ[key] for key in os.environ if key in env or key != "BERTH_MARK"})
+END
+    berth submit --vram 14G -- python3 deep.py bare "$(command -v berth)"
+    "$E2E/await" until "$LIMIT" 'berth show 1 --json' jobs.0.now_mib 13312
+    is strangers "$(berth gpus --json | json gpus.0.strangers)" '[]'
+    berth cancel 1
+}
+
 @test "old jobs are forgotten in a quiet moment; a file's lines are not" {
     mkdir -p "$BERTH_DIR"
     printf 'keep_jobs: 2\n' >"$BERTH_DIR/config.yaml"

@@ -444,6 +444,7 @@ while True:
     as "$ALICE" $own berth submit --sim 1 --requeue -o left -- \
         sh -c 'setsid env -i /bin/sh -c "echo \$\$; exec sleep 1000" & exec sleep 1000'
     "$E2E/await" until "$LIMIT" "$show" jobs.0.state RUNNING
+    has 'the warning' "$(as "$ALICE" $own berth submit --hold --mem 1G -- true 2>&1)" '--mem is not enforced by this daemon: no groups can be made'
     ln -s "$USERS_HOME/alice/left" "$ROOT/left.out"
     first=$(wait_for_output left '^[0-9]+$')
     kill -KILL "$(ps -o ppid= -p "$($show | json jobs.0.pid)")"
