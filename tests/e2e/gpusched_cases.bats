@@ -160,7 +160,7 @@ JOBS
 }
 
 @test "D14 out of memory once: again with 1.25 times as much, and it counts" {
-    printf '[vram=2000 retries=1] berth simjob --vram 1800 --ramp 0 --hold 0.1 --oom-once marker\n' >jobs.txt
+    printf '[vram=2000 oom-retries=1] berth simjob --vram 1800 --ramp 0 --hold 0.1 --oom-once marker\n' >jobs.txt
     run_file 1 jobs.txt
     is status "$status" 0
     is state "$(job_field 1 state)" COMPLETED
@@ -181,8 +181,8 @@ JOBS
     has output "$out$err" '[Oo]ut of (GPU |CUDA )?memory|CUDA OOM|OUT_OF_MEMORY|out_of_memory'
 }
 
-@test "D15 retries are for memory only: another failure is one attempt" {
-    printf '[vram=1G retries=3] echo x >>ran; exit 7\n' >jobs.txt
+@test "D15 retries after running out of memory are for memory only: another failure is one attempt" {
+    printf '[vram=1G oom-retries=3] echo x >>ran; exit 7\n' >jobs.txt
     run_file 1 jobs.txt
     is status "$status" 7
     is state "$(job_field 1 state)" FAILED
