@@ -364,7 +364,8 @@ fill_disk(const struct dir *d)
     auto_fclose FILE *f = fopen(path, "w");
     char block[4096];
 
-    assert_non_null(f);
+    if (!f)
+        fail_msg("%s: %s", path, strerror(errno));
     memset(block, 'x', sizeof(block));
     setvbuf(f, NULL, _IONBF, 0);
     while (fwrite(block, 1, sizeof(block), f) == sizeof(block))
