@@ -15,7 +15,7 @@ import os, socket, subprocess, sys
 name = sys.argv[1]
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.bind(name.replace("@", "\0", 1))
-s.settimeout(20)
+s.settimeout(120)
 env = dict(os.environ, NOTIFY_SOCKET=name, WATCHDOG_USEC="100000")
 daemon = subprocess.Popen(["berthd", "--sim", "1", "--stay"], env=env)
 first = s.recv(4096).decode()
@@ -35,7 +35,7 @@ print(daemon.wait())
 PY
     for name in "$ROOT/notify" "@berth-$BERTH_E2E_MARK"; do
         rm -rf "$BERTH_DIR"
-        try python3 "$ROOT/manager.py" "$name"
+        try python3 -u "$ROOT/manager.py" "$name"
         is "what was said at $name" "$out" "READY=1 True
 WATCHDOG=1
 WATCHDOG=1
