@@ -237,6 +237,22 @@ file_read_locked_at(int dirfd, const char *name, size_t max, struct buf *out, st
     return held > 0 && read_opened(fd, name, max, out, e) < 0 ? -1 : held;
 }
 
+int
+file_open_regular(const char *path)
+{
+    auto_close int seen = open(path, O_PATH | O_CLOEXEC);
+    char name[40];
+    struct stat st;
+    if (seen < 0 || fstat(seen, &st) < 0)
+        return -1;
+    if (!S_ISREG(st.st_mode)) {
+        errno = EINVAL;
+        return -1;
+    }
+    snprintf(name, sizeof name, "/proc/self/fd/%d", seen);
+    return open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
 bool
 file_is_same(const struct stat *a, const struct stat *b)
 {

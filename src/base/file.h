@@ -16,6 +16,10 @@ struct stat;
 int file_read(const char *path, size_t max, struct buf *out, struct err *e);
 int file_read_at(int dirfd, const char *name, size_t max, struct buf *out, struct err *e);
 
+/* Opens for reading what somebody else may have put there. Only a regular file is ever opened:
+ * a device or FIFO is told apart without that. -1 with errno; EINVAL: it is something else. */
+int file_open_regular(const char *path);
+
 /* Writes NAME.tmp beside it, optionally fsyncs, renames over NAME. With sync, the folder
  * is fsynced too, so the new content survives power loss once this returns. */
 int file_write_atomic_at(int dirfd, const char *name, const void *bytes, size_t n, mode_t mode,

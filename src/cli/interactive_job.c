@@ -1,7 +1,6 @@
 /* What the daemon knows of the job one is at: its state, where its shepherd listens, why it
  * waits, how it ended. The daemon is asked when an event says that something has changed. It
  * may be away for long: what the shepherd said last is an exit status too. */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/connect.h"
 #include "cli/interactive_priv.h"
+#include "cli/joblog.h"
 #include "cli/quote.h"
 #include "cli/rawtty.h"
 #include "cli/render.h"
@@ -160,8 +160,7 @@ static void
 show_rest(struct session *s)
 {
     static char chunk[CHUNK];
-    const char *path = answer_str(s->job, "log");
-    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    auto_close int fd = joblog_open(answer_str(s->job, "log"), answer_str(s->job, "user"));
     off_t at = s->at.next > 0 ? s->at.next : 0;
     ssize_t n;
 

@@ -114,6 +114,7 @@ show_following(struct client *c, const json_t *job, int64_t tail)
     json_t *select;
     int rc;
 
+    f.log.user = answer_str(job, "user");
     if (!path[0])
         return refuse_hidden(job);
     client_listen(c, NULL, on_ended, &f);
@@ -138,6 +139,7 @@ show_whole(const json_t *job, int64_t tail)
     struct err e = {0};
     auto_textfile struct textfile f = TEXTFILE_INIT(answer_str(job, "log"));
 
+    f.user = answer_str(job, "user");
     if (!f.path[0])
         return refuse_hidden(job);
     if (textfile_open(&f, tail, &e) < 0)

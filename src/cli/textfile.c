@@ -3,7 +3,6 @@
 #include "cli/textfile.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -12,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "cli/cli.h"
+#include "cli/joblog.h"
 
 #define CHUNK 65536
 
@@ -51,18 +51,13 @@ find_tail(int fd, int64_t n)
     return 0;
 }
 
-/* Looked at first: a log is where its job's user wants it, and whoever reads another's must
- * neither wait at a FIFO nor open a device. */
 int
 textfile_open(struct textfile *f, int64_t tail, struct err *e)
 {
-    struct stat st;
-    int rc = stat(f->path, &st);
-    if (rc == 0 && !S_ISREG(st.st_mode))
+    f->fd = joblog_open(f->path, f->user);
+    if (f->fd < 0 && errno == EINVAL)
         return err_set(e, ERR_FAILED,
                        "%s is no regular file: what was written there is not kept", f->path);
-    if (rc == 0)
-        f->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (f->fd < 0)
         return errno == ENOENT ? 0 : err_errno(e, ERR_FAILED, errno, "cannot read %s", f->path);
     if (tail > 0)

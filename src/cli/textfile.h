@@ -10,6 +10,7 @@ struct err;
 
 struct textfile {
     const char *path; /* borrowed */
+    const char *user; /* borrowed; root reads it with this user's rights; NULL: with its own */
     int fd;           /* -1: it is not there yet */
     off_t at;         /* shown so far */
     bool broken;      /* standard output is gone */

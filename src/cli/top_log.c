@@ -4,7 +4,6 @@
 #include "cli/top_log.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -14,12 +13,14 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/joblog.h"
 #include "cli/top_model.h"
 
 #define PART_BYTES 65536 /* of its end */
 
 struct top_log_file {
     char *path; /* owned; NULL: none */
+    char *user; /* owned; whose job it is; NULL: not known */
     int notify;
     int watch; /* of the file; -1: none */
     struct stat seen;
@@ -43,6 +44,7 @@ top_log_free(struct top_log_file *f)
     if (f->notify >= 0)
         close(f->notify);
     free(f->path);
+    free(f->user);
     free(f);
 }
 
@@ -136,11 +138,10 @@ take_lines(struct top_log *log, const char *text, size_t n, bool from_middle)
     }
 }
 
-/* It may be anything that the job's owner has put there: nothing that blocks is opened. */
 static void
 read_part(struct top_log_file *f, struct top_log *log)
 {
-    auto_close int fd = open(f->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    auto_close int fd = joblog_open(f->path, f->user);
     char part[PART_BYTES];
     off_t from = 0;
     ssize_t n;
@@ -148,12 +149,13 @@ read_part(struct top_log_file *f, struct top_log *log)
     forget_lines(log);
     f->seen = (struct stat){0};
     if (fd < 0) {
-        log->why = errno == ENOENT ? xstrdup("it has written nothing yet")
-                                   : xasprintf("its log cannot be read: %s", strerror(errno));
+        log->why = errno == ENOENT   ? xstrdup("it has written nothing yet")
+                   : errno == EINVAL ? xstrdup("its log is no file")
+                                     : xasprintf("its log cannot be read: %s", strerror(errno));
         return;
     }
-    if (fstat(fd, &f->seen) < 0 || !S_ISREG(f->seen.st_mode)) {
-        log->why = xstrdup("its log is no file");
+    if (fstat(fd, &f->seen) < 0) {
+        log->why = xasprintf("its log cannot be read: %s", strerror(errno));
         return;
     }
     if (f->seen.st_size > PART_BYTES)
@@ -194,13 +196,15 @@ watch(struct top_log_file *f)
 
 /* Another job's log, or none. */
 static void
-change_path(struct top_log_file *f, struct top_log *log, char *path)
+change_path(struct top_log_file *f, struct top_log *log, char *path, char *user)
 {
     if (f->watch >= 0)
         inotify_rm_watch(f->notify, f->watch);
     f->watch = -1;
     free(f->path);
+    free(f->user);
     f->path = path;
+    f->user = user;
     free(log->path);
     log->path = path ? xstrdup(path) : NULL;
 }
@@ -214,7 +218,7 @@ top_log_update(struct top_log_file *f, struct top *t)
     if (!path && !f->path)
         return false;
     if (!path || !f->path || strcmp(path, f->path) != 0) {
-        change_path(f, &t->log, TAKE(path));
+        change_path(f, &t->log, TAKE(path), top_selected_user(t));
         if (!f->path) {
             forget_lines(&t->log);
             return true;

@@ -344,6 +344,17 @@ top_selected_log(const struct top *t)
     return path.len ? buf_take(&path) : NULL;
 }
 
+char *
+top_selected_user(const struct top *t)
+{
+    auto_buf struct buf user = BUF_INIT;
+    struct row row;
+
+    if (top_selected(t, &row) && row.v[F_USER].type == SCAN_STRING)
+        scan_add(&user, &row.v[F_USER]);
+    return user.len ? buf_take(&user) : NULL;
+}
+
 void
 top_add_run_time(const struct top *t, const struct row *row, struct buf *out)
 {

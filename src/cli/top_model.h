@@ -106,6 +106,8 @@ bool top_selected(const struct top *t, struct row *row);
 void top_add_selected(const struct top *t, struct buf *out);
 /* Its log, where the daemon says that is; NULL: unknown. The caller frees. */
 char *top_selected_log(const struct top *t);
+/* Whose job that is. The caller frees; NULL: nobody says. */
+char *top_selected_user(const struct top *t);
 
 /* For how long it has been running, and what it uses on all its cards together, as of now: the
  * list itself is older. Nothing for one that does not run. */

@@ -2,7 +2,6 @@
 #include "web/logtail.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "web/reply.h"
 
@@ -100,15 +100,15 @@ logtail_clean(const char *s, size_t n, struct buf *out)
 static int
 open_log(const struct reading *r, struct stat *st, struct err *e)
 {
-    auto_close int fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    auto_close int fd = file_open_regular(r->path);
 
+    if (fd < 0 && errno == EINVAL)
+        return err_set(e, ERR_PERMISSION, "its log is not a file; there is nothing to show");
     if (fd < 0 && errno == ENOENT)
         return err_set(e, ERR_NO_JOB, "there is no log yet, or it was removed");
     if (fd < 0)
         return err_errno(e, ERR_PERMISSION, errno, "berth-web cannot open the log");
-    if (fstat(fd, st) < 0 || !S_ISREG(st->st_mode))
-        return err_set(e, ERR_PERMISSION, "its log is not a file; there is nothing to show");
-    if (st->st_uid != r->owner)
+    if (fstat(fd, st) < 0 || st->st_uid != r->owner)
         return err_set(e, ERR_PERMISSION,
                        "the file does not belong to the job's user, so it is not shown");
     return TAKE_FD(fd);

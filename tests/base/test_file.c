@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +44,29 @@ leave(void **state)
         remove(left[i]);
     close(dir_fd);
     return rmdir(dir);
+}
+
+/* What opening them would do to a FIFO's writer or a device, the kernel would tell. */
+static void
+opens_nothing_but_regular_files(void **state)
+{
+    char events[512];
+    (void)state;
+    assert_int_equal(mkfifo("fifo", 0600), 0);
+    auto_close int notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(inotify_add_watch(notify, "fifo", IN_OPEN) >= 0);
+    assert_int_equal(symlink("fifo", "f"), 0);
+    assert_int_equal(file_open_regular("f"), -1);
+    assert_int_equal(errno, EINVAL);
+    assert_int_equal(file_open_regular("."), -1);
+    assert_int_equal(errno, EINVAL);
+    assert_int_equal(read(notify, events, sizeof events), -1);
+    assert_int_equal(file_open_regular("missing"), -1);
+    assert_int_equal(errno, ENOENT);
+    unlink("f");
+    assert_int_equal(file_write_atomic_at(dir_fd, "f", "x", 1, 0600, false, NULL), 0);
+    auto_close int fd = file_open_regular("f");
+    assert_int_equal(read(fd, events, sizeof events), 1);
 }
 
 static void
@@ -198,6 +222,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(opens_nothing_but_regular_files, enter, leave),
         cmocka_unit_test_setup_teardown(reads_back_what_was_written, enter, leave),
         cmocka_unit_test_setup_teardown(reading_has_a_bound, enter, leave),
         cmocka_unit_test_setup_teardown(reading_says_what_is_wrong, enter, leave),

@@ -124,7 +124,7 @@ open_log(struct stream *s)
 {
     const char *path = s->what->job->log;
 
-    s->log = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    s->log = file_open_regular(path);
     s->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (s->watch >= 0 && inotify_add_watch(s->watch, path, IN_MODIFY) < 0)
         close(TAKE_FD(s->watch));

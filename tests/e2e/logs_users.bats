@@ -1,0 +1,44 @@
+#!/usr/bin/env bats
+# What root's clients open when a job's user has put something else where the log was, with two
+# real users. That no device is opened at all: tests/base/test_file.c.
+
+load lib
+load screen
+load users
+
+@test "root reads a job's log with the rights of the job's user" {
+    start_system
+    as "$ALICE" berth submit -G 0 --log kept.log --wait -- echo hers
+    is "root's look" "$(berth logs 1)" hers
+    echo precious >"$ROOT/precious"
+    chmod 600 "$ROOT/precious"
+    as "$ALICE" ln -sf "$ROOT/precious" kept.log
+    try berth logs 1
+    is "exit status" "$status" 5
+    has_not "root's look through her link" "$out" precious
+    has "why" "$err" "cannot read .*kept.log: Permission denied"
+    try berth logs -f 1
+    has_not "following it" "$out" precious
+    as "$ALICE" ln -sf /dev/ptmx kept.log
+    try berth logs 1
+    has "a device" "$err" "is no regular file"
+    as "$ALICE" rm kept.log
+}
+
+@test "berth top as root shows nothing of a file that the job's user cannot read" {
+    start_system
+    as "$ALICE" mkfifo go
+    as "$ALICE" berth submit -G 0 --name peeked --log peek.log -- sh -c 'echo hers; read x <go'
+    wait_until_running 1
+    echo precious >"$ROOT/precious"
+    chmod 600 "$ROOT/precious"
+    open_terminal 100 30 berth top
+    see '^hers'
+    as "$ALICE" ln -sf "$ROOT/precious" peek.log
+    see 'its log cannot be read: Permission denied'
+    as "$ALICE" ln -sf "$USERS_HOME/alice/go" peek.log
+    see 'its log is no file'
+    press q
+    see '^left 0'
+    as "$ALICE" sh -c 'echo on >go; rm go peek.log'
+}
