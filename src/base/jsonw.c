@@ -173,7 +173,10 @@ add_special(struct buf *out, const char *s, size_t n)
         buf_add(out, "\xef\xbf\xbd", 3); /* U+FFFD */
         return 1;
     }
-    buf_add(out, s, len);
+    if (text_is_unsafe(s, len))
+        text_add_json_escape(out, s, len);
+    else
+        buf_add(out, s, len);
     return len;
 }
 

@@ -111,15 +111,47 @@ char_columns(uint32_t cp)
     return in_ranges(cp, wide, sizeof(wide) / sizeof(wide[0])) ? 2 : 1;
 }
 
-/* Characters that move the cursor, or make text read otherwise than it runs. */
 static bool
 is_unsafe(uint32_t cp)
 {
     static const struct range tricky[] = {
-        {0x00, 0x1f}, {0x7f, 0x9f}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
+        {0x00, 0x1f},     {0x7f, 0x9f},     {0x061c, 0x061c},
+        {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
     };
 
     return in_ranges(cp, tricky, sizeof(tricky) / sizeof(tricky[0]));
+}
+
+bool
+text_is_unsafe(const char *s, size_t len)
+{
+    return is_unsafe(decode(s, len));
+}
+
+void
+text_add_json_escape(struct buf *out, const char *s, size_t len)
+{
+    buf_addf(out, "\\u%04x", (unsigned)decode(s, len));
+}
+
+/* Outside of strings JSON holds no such character but line ends. */
+void
+text_add_json(struct buf *out, const char *json, size_t n)
+{
+    for (size_t at = 0, len; at < n; at += len) {
+        size_t run = at;
+        while (run < n && (unsigned char)json[run] < 0x7f)
+            run++;
+        buf_add(out, json + at, run - at);
+        at = run;
+        if (at == n)
+            return;
+        len = text_utf8_len(json + at, n - at);
+        if (len && text_is_unsafe(json + at, len))
+            text_add_json_escape(out, json + at, len);
+        else
+            buf_add(out, json + at, len ? len : (len = 1));
+    }
 }
 
 /* Appends the character at s, escaped where it must be; *used its bytes. Returns columns. */

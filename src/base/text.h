@@ -13,6 +13,15 @@ size_t text_utf8_len(const char *s, size_t n);
 
 bool text_is_utf8(const char *s, size_t n, size_t *bad_at);
 
+/* Whether the character (that text_utf8_len has approved) moves a terminal's cursor, or makes
+ * text read otherwise than it runs. */
+bool text_is_unsafe(const char *s, size_t len);
+
+/* Appends JSON text made safe for a terminal: the same JSON, with such characters as \uNNNN. */
+void text_add_json(struct buf *out, const char *json, size_t n);
+/* The same for one such character; what is above U+FFFF is none. */
+void text_add_json_escape(struct buf *out, const char *s, size_t len);
+
 /* Appends s made safe for a terminal: control bytes as \n \t \xNN, bytes that are not
  * UTF-8 as \xNN; at most max_columns wide (0: no bound), cut with "..." . */
 void text_add_safe(struct buf *out, const char *s, size_t n, int max_columns);

@@ -110,7 +110,7 @@ cli_put_json(const json_t *value)
 
     if (!text)
         return cli_usage("the daemon's answer cannot be written as JSON");
-    buf_adds(&out, text);
+    text_add_json(&out, text, strlen(text));
     buf_addc(&out, '\n');
     return cli_put(&out);
 }

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include "cli/answer.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
@@ -63,7 +64,7 @@ print_event(struct stream *s, const json_t *event)
 
     if (!text)
         return;
-    buf_adds(&s->out, text);
+    text_add_json(&s->out, text, strlen(text));
     buf_addc(&s->out, '\n');
     if (seq > 0)
         s->since = seq;

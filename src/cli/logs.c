@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/request.h"
+#include "base/text.h"
 #include "cli/answer.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
@@ -210,6 +211,17 @@ with_tasks(struct client *c, const json_t *jobs, struct err *e)
     return json_incref(out);
 }
 
+/* As it is for a script, which opens it; a person is shown nothing that moves the cursor. */
+static void
+add_path(struct buf *out, const char *path)
+{
+    if (isatty(STDOUT_FILENO))
+        text_add_safe(out, path, strlen(path), 0);
+    else
+        buf_adds(out, path);
+    buf_addc(out, '\n');
+}
+
 static int
 show_all(const json_t *jobs, int64_t tail, bool path_only)
 {
@@ -223,7 +235,7 @@ show_all(const json_t *jobs, int64_t tail, bool path_only)
         int status = 0;
 
         if (path_only)
-            buf_addf(&head, "%s\n", answer_str(job, "log"));
+            add_path(&head, answer_str(job, "log"));
         else if (json_array_size(jobs) > 1)
             add_head(&head, job, i > 0);
         cli_put(&head);

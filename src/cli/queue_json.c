@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/connect.h"
 #include "wire/client.h"
@@ -44,7 +45,7 @@ add_jobs(const json_t *jobs, struct wanted *piece, size_t n, struct buf *out, bo
         w->printed = true;
         auto_free char *text = json_dumps(job, JSON_COMPACT);
         buf_adds(out, *any ? "," : "");
-        buf_adds(out, text ? text : "null");
+        text_add_json(out, text ? text : "null", text ? strlen(text) : 4);
         *any = true;
     }
 }

@@ -221,6 +221,18 @@ digests_as_published(void **state)
     assert_string_equal(digest, "a9993e364706");
 }
 
+static void
+json_stays_the_same_json(void **state)
+{
+    static const char in[] =
+        "{\"a\":\"\xc2\x9b\xe2\x80\xae \xc3\xbc \xf0\x9f\x98\x80\x7f\\n\"}\n";
+    auto_buf struct buf out = BUF_INIT;
+    (void)state;
+    text_add_json(&out, in, sizeof in - 1);
+    assert_string_equal(buf_str(&out),
+                        "{\"a\":\"\\u009b\\u202e \xc3\xbc \xf0\x9f\x98\x80\\u007f\\n\"}\n");
+}
+
 int
 main(void)
 {
@@ -228,6 +240,7 @@ main(void)
         cmocka_unit_test(knows_utf8),
         cmocka_unit_test(shows_safely),
         cmocka_unit_test(safe_text_is_safe_for_all_bytes),
+        cmocka_unit_test(json_stays_the_same_json),
         cmocka_unit_test(counts_columns),
         cmocka_unit_test(globs_as_a_shell),
         cmocka_unit_test(glob_is_not_exponential),
