@@ -97,7 +97,8 @@ advice_for_waiting(const struct job *job, const struct blocked *why,
         for_card(job, why, out);
         return;
     case REASON_HELD:
-        add_verb(out, "release", job);
+        if (!why->limit) /* an admin's hold */
+            add_verb(out, "release", job);
         return;
     case REASON_CPUS:
         buf_adds(out, "fewer --cpus");

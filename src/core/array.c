@@ -100,6 +100,7 @@ array_split(struct job *array, int32_t task, uint32_t id)
     job->task = task;
     job->uid = array->uid;
     job->state = array->state;
+    job->admin_held = array->admin_held;
     job->declared_mib = array->declared_mib;
     job->order = array->order;
     job->submitted_us = array->submitted_us;

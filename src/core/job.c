@@ -354,7 +354,7 @@ start_over(struct job *job)
     free(job->cancelled_by);
     free(job->never_text);
     job->cancelled_by = job->never_text = NULL;
-    job->cancel_asked = false;
+    job->cancel_asked = job->admin_held = false;
     job->requeue_asked = REQUEUE_NO;
     job->oom_used = job->retries_used = job->requeues_used = job->misfires = 0;
     job->begin_us = job->ended_us = 0;
@@ -410,6 +410,7 @@ take_step(struct job *job, enum step step, const struct job_event *ev)
         job->state = JOB_HELD;
         break;
     case FREE:
+        job->admin_held = false;
         job->state = JOB_PENDING;
         break;
     case DROP:

@@ -118,6 +118,7 @@ struct job {
     int32_t retries_used;  /* other retries spent */
     int32_t requeues_used; /* by the time limit */
     int32_t misfires;      /* attempts in a row whose supervisor died before the command ran */
+    bool admin_held;       /* an admin holds somebody else's job: only an admin releases it */
     bool cancel_asked;     /* somebody wants it stopped; survives restarts */
     uint8_t requeue_asked; /* enum requeue: it is being stopped to run again */
     uint8_t parked;        /* enum park: why it stands in no line; 0: it may */

@@ -60,7 +60,8 @@ struct blocked {
     int32_t share_left;  /* GpuShare: permille of that card's compute */
     uint8_t guard;       /* GpuBusy by a guard: 'u' used, 'l' load; 0: none */
     int32_t guard_has;   /* permille measured there */
-    int64_t limit;       /* UserLimit, QueueLimit, ArrayLimit: the limit that is reached */
+    int64_t limit;       /* UserLimit, QueueLimit, ArrayLimit: the limit that is reached;
+                            Held: 1 when an admin holds it */
     uint8_t limit_of;    /* 'r' running jobs, 'g' GPUs, 'v' VRAM (MiB) */
     struct called waits_for; /* Dependency, Reservation: that job */
     int32_t waits_more;      /* Dependency: other jobs that it waits for as well */

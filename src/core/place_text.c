@@ -394,7 +394,8 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
         add_host(b, d, out);
         break;
     case REASON_HELD:
-        buf_adds(out, "held by a person; berth release lets it go");
+        buf_adds(out, b->limit ? "held by an admin, and only an admin can release it"
+                               : "held by a person; berth release lets it go");
         break;
     case REASON_DEPENDENCY:
         add_dependency(b, out);

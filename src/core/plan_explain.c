@@ -54,6 +54,7 @@ plan_explain(const struct queue *q, const struct job *job, struct blocked *out)
     *out = (struct blocked){.gpu = -1};
     if (job->state == JOB_HELD) {
         out->reason = REASON_HELD;
+        out->limit = job->admin_held;
     } else if (job->state != JOB_PENDING || (job->tasks && array_next(job) < 0)) {
         return; /* nothing of it waits */
     } else if (job->parked & PARK_DEPENDENCY) {

@@ -343,12 +343,35 @@ jobs_cancel(struct daemon *d, struct job *job, const char *by)
     return cancel_one(d, job, by);
 }
 
+/* Whoever is no admin keeps a hold that an admin has put on the job. */
+static bool
+is_kept_by_admin(const struct daemon *d, const struct job *job)
+{
+    return job->admin_held && d->caller && !d->caller->admin;
+}
+
+/* An admin's hold on somebody else's job stays until an admin lets go. */
+static void
+note_admin_hold(struct daemon *d, struct job *job)
+{
+    if (job->admin_held || !d->places.system || !d->caller || !d->caller->admin ||
+        d->caller->uid == job->uid)
+        return;
+    job->admin_held = true;
+    turn_save(d, job, SAVE_JOB);
+}
+
 static int
 hold_or_release(struct daemon *d, struct job *job, enum job_event_type type, struct err *e)
 {
     const struct job_event ev = {.type = type, .wall_us = clock_wall_us()};
     const char *why = NULL;
     enum job_state from = job->state;
+    if (type == JOB_EV_RELEASE && is_kept_by_admin(d, job))
+        return err_set(e, ERR_PERMISSION,
+                       "job %u cannot be released: an admin holds it, and only an admin can "
+                       "release it",
+                       job->id);
     enum job_verdict v = job_apply(job, &ev, &why);
     if (v == JOB_REFUSED)
         return err_set(e, ERR_FAILED, "job %u cannot be %s: %s", job->id,
@@ -356,6 +379,8 @@ hold_or_release(struct daemon *d, struct job *job, enum job_event_type type, str
     if (v == JOB_IGNORED && type == JOB_EV_RELEASE)
         return err_set(e, ERR_FAILED, "job %u is not held: it is %s", job->id,
                        job_state_name(from));
+    if (type == JOB_EV_HOLD)
+        note_admin_hold(d, job);
     if (v == JOB_NEXT) {
         job->waiting_told = false;
         moved(d, job, from);
@@ -441,6 +466,8 @@ jobs_requeue(struct daemon *d, struct job *job, const char *by, bool hold, struc
     enum job_verdict v = job_apply(job, &ev, &why);
     if (v == JOB_REFUSED)
         return err_set(e, ERR_FAILED, "job %u cannot be requeued: %s", job->id, why);
+    if (hold)
+        note_admin_hold(d, job);
     if (v == JOB_IGNORED)
         return 0;
     log_info("job=%u event=requeue by=%s", job->id, by);

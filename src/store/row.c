@@ -125,6 +125,7 @@ static const struct column job_columns[] = {
     {"fingerprint", COLUMN_TEXT, JOB(fingerprint), false},
     {"deps", COLUMN_DEPS, JOB(req), false},
     {"tags", COLUMN_ARGV, JOB(req.tags), false},
+    {"admin_held", COLUMN_BOOL, JOB(admin_held), false},
     {"hooks", COLUMN_HOOKS, JOB(req.hooks), false},
     {"array_tasks", COLUMN_SET, JOB(req.array), true},
     {"array_book", COLUMN_BOOK, 0, false},

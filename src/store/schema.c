@@ -131,7 +131,8 @@ static const char schema_v5[] =
 
 /* site: the settings ask for it, not the job. */
 static const char schema_v6[] =
-    "ALTER TABLE outbox ADD COLUMN site INTEGER NOT NULL DEFAULT 0;";
+    "ALTER TABLE outbox ADD COLUMN site INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN admin_held INTEGER NOT NULL DEFAULT 0;";
 
 /* STEPS[v] leads from version v to v + 1. */
 static const char *const STEPS[STORE_SCHEMA_VERSION] = {schema_v1, schema_v2, schema_v3,
