@@ -76,8 +76,7 @@ find_places(const struct cli *cli, const struct daemon_args *args, struct places
 {
     if (!args || !args->system)
         return places_find(cli->dir, p, e);
-    places_system(cli->dir, p);
-    return 0;
+    return places_system(cli->dir, p, e);
 }
 
 /* The order is: what was named, the user's own, the machine's. Of somebody who wants simulated

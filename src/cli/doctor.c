@@ -153,8 +153,7 @@ find_places(const struct doctor *d, const struct cli *cli, struct places *p, str
 {
     if (!d->machines)
         return places_find(cli->dir, p, e);
-    places_system(d->dir, p);
-    return 0;
+    return places_system(d->dir, p, e);
 }
 
 static void

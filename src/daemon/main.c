@@ -368,7 +368,8 @@ find_places(struct daemon *d, const struct options *o, struct err *e)
         return err_set(e, ERR_PERMISSION,
                        "--system is for root: it runs jobs as the users who submit them; "
                        "without it this daemon serves you alone");
-    places_system(o->dir, &d->places);
+    if (places_system(o->dir, &d->places, e))
+        return -1;
     /* Root's keys stay with the shell that started this daemon. */
     int why = keyring_leave();
     return why ? err_errno(e, ERR_FAILED, why, "cannot join a new session keyring") : 0;

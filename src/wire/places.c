@@ -80,15 +80,22 @@ places_find(const char *dir, struct places *out, struct err *e)
     return 0;
 }
 
-void
-places_system(const char *dir, struct places *out)
+int
+places_system(const char *dir, struct places *out, struct err *e)
 {
+    const char *variable = getenv("BERTH_DIR");
     *out = (struct places){.system = true};
+    if ((!dir || !dir[0]) && variable && variable[0])
+        return err_set(
+            e, ERR_USAGE,
+            "--system is the daemon of /run/berth, but BERTH_DIR is set to %s; unset "
+            "it, or say --dir %s to have a daemon for all users there",
+            variable, variable);
     if (dir && dir[0]) {
         out->root = absolute(dir);
         fill(out, out->root);
         out->socket = xasprintf("%s/berth.sock", out->root);
-        return;
+        return 0;
     }
     out->state = xstrdup("/var/lib/berth/state");
     out->logs = xstrdup("/var/lib/berth/logs");
@@ -96,6 +103,7 @@ places_system(const char *dir, struct places *out)
     out->sim = xstrdup("/var/lib/berth/sim");
     out->attach = xstrdup("/run/berth/attach");
     out->socket = xstrdup(PLACES_SYSTEM_SOCKET);
+    return 0;
 }
 
 void

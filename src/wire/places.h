@@ -23,9 +23,9 @@ struct places {
 
 /* dir NULL: BERTH_DIR, else the user's instance. The folders need not exist. */
 int places_find(const char *dir, struct places *out, struct err *e);
-/* The machine's instance; with dir, an instance of that kind in there. BERTH_DIR does not
- * count: what serves everybody is not moved by one user's environment. */
-void places_system(const char *dir, struct places *out);
+/* The machine's instance; with dir, an instance of that kind in there. What serves everybody is
+ * not moved by one shell's environment: -1 when only BERTH_DIR names another place. */
+int places_system(const char *dir, struct places *out, struct err *e);
 void places_free(struct places *p);
 
 /* The program NAME (berthd, berth-shepherd, berth-probe): beside the running program, in

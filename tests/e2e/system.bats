@@ -69,6 +69,24 @@ on_another_machine()
         '"$1" sh "$ROOT/run"
 }
 
+@test "--system with BERTH_DIR and no --dir is refused: nothing is made in either place" {
+    root_only
+    unshare -m true || skip "no mount name space can be made here"
+    on_another_machine '
+        export BERTH_DIR=/run/elsewhere
+        berth daemon start --system --sim 1 || echo "status $?"
+        berthd --system --sim 1 || echo "status $?"
+        ls /run/berth /var/lib/berth /run/elsewhere || true
+        berth daemon start --system --sim 1 --dir /run/elsewhere >/dev/null
+        ls /run/elsewhere/berth.sock /run/berth || true
+        berth daemon stop' >"$ROOT/out" 2>&1 || true
+    out=$(cat "$ROOT/out")
+    has "why" "$out" "--system is the daemon of /run/berth, but BERTH_DIR is set to /run/elsewhere; unset it, or say --dir"
+    is "both refuse" "$(grep -c '^status 2$' <<<"$out")" 2
+    is "places" "$(grep -c "cannot access '/run/berth'" <<<"$out") $(grep -c "cannot access '/run/elsewhere'" <<<"$out")" "2 1"
+    has "where --dir says" "$out" "^/run/elsewhere/berth.sock"
+}
+
 @test "a client finds its own daemon first, then the machine's, and starts one only without" {
     root_only
     unshare -m true || skip "no mount name space can be made here"
