@@ -63,7 +63,8 @@ read_line(const struct sync *s, const json_t *j, const struct models *models, in
     line->key = xstrdup(key);
     if (reqjson_read(j, ours, models, &line->req, e) ||
         budget_check_text(d, s->caller->uid, &line->req, e) ||
-        roles_check_priority(d, line->req.priority, e))
+        roles_check_priority(d, line->req.priority, e) ||
+        roles_check_grace(d, line->req.grace_ms, e))
         return err_prefix(e, "line %d", line->number);
     if (admit_time(d, &line->req, e)) {
         if (!s->fits)

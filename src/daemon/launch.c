@@ -30,6 +30,7 @@
 #include "daemon/nursery.h"
 #include "daemon/turn.h"
 #include "daemon/watch.h"
+#include "spec/capabilities.h"
 #include "spec/screenname.h"
 #include "sys/confine.h"
 #include "sys/exitrec.h"
@@ -270,6 +271,11 @@ launch_add_account_rules(const struct daemon *d, struct jsonw *w)
         jsonw_kstr(w, "pam", d->config.pam_service);
     if (d->config.locked_accounts == LOCKED_RUN)
         jsonw_kbool(w, "locked_runs", true);
+    uint64_t dropped = 0;
+    if (capabilities_parse(d->config.drop_capabilities, &dropped, NULL) == 0 && dropped)
+        jsonw_kint(w, "drop_caps", (int64_t)dropped);
+    if (d->config.no_new_privs == NO_NEW_PRIVS_ON)
+        jsonw_kbool(w, "no_new_privs", true);
 }
 
 static int

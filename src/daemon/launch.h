@@ -18,8 +18,8 @@ bool launch_trouble_passes(int errnum); /* the machine's and not the job's */
 
 void launch_attempt(struct daemon *d, struct job *job);
 
-/* By which rules the account is judged before a process becomes its user (shepherd/account.h):
- * members of the object that is being written. */
+/* By which rules the account is judged before a process becomes its user (shepherd/account.h),
+ * and which rights it can never get: members of the object that is being written. */
 void launch_add_account_rules(const struct daemon *d, struct jsonw *w);
 
 /* Starts the sweeper of an attempt whose shepherd has died: it waits for the lock, kills

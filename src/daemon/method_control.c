@@ -36,7 +36,9 @@ cancel(struct daemon *d, struct caller *c, struct select *s, const json_t *param
     auto_free struct job **jobs = NULL;
     json_int_t grace = json_integer_value(json_object_get(params, "grace_ms"));
     size_t n = 0;
-    int rc = target_live(d, c, s, &jobs, &n, e);
+    int rc = roles_check_grace(d, grace, e);
+    if (rc == 0)
+        rc = target_live(d, c, s, &jobs, &n, e);
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (json_object_get(params, "grace_ms") && grace >= 0)
             jobs[i]->req.grace_ms = grace;

@@ -56,7 +56,8 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c,
     if (reqjson_read(j, NULL, modelfile_current(d), &job->req, e) ||
         budget_check_text(d, c->uid, &job->req, e) ||
         roles_check_priority(d, job->req.priority, e) ||
-        depend_resolve(d, c->uid, &job->req, e) || depend_check(d, &job->req, e))
+        roles_check_grace(d, job->req.grace_ms, e) || depend_resolve(d, c->uid, &job->req, e) ||
+        depend_check(d, &job->req, e))
         return -1;
     admit_unsaid(d, &job->req);
     job->uid = c->uid;

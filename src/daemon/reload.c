@@ -51,6 +51,9 @@ static const char *const live[] = {
     "job_max_text_kib",
     "user_max_connections",
     "user_max_buffer_mib",
+    "grace_max_ms",
+    "no_new_privs",
+    "drop_capabilities",
 };
 
 /* Those from which rules_take makes what the planner goes by. */

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/parse.h"
 #include "core/job.h"
 #include "daemon/daemon.h"
 #include "daemon/server.h"
@@ -95,6 +96,21 @@ roles_check_priority(const struct daemon *d, int32_t priority, struct err *e)
                    "priority %d is above %lld, the highest that a user may ask for here; give "
                    "jobs that can wait a lower one, or ask an admin",
                    priority, (long long)d->config.user_priority_max);
+}
+
+/* The settings' own grace_ms is the administrator's word as well. */
+int
+roles_check_grace(const struct daemon *d, int64_t grace_ms, struct err *e)
+{
+    char asked[24], most[24];
+    int64_t most_ms = d->config.grace_max_ms > d->config.grace_ms ? d->config.grace_max_ms
+                                                                  : d->config.grace_ms;
+    if (grace_ms <= most_ms || !d->places.system || !d->caller || d->caller->admin)
+        return 0;
+    return err_set(e, ERR_PERMISSION,
+                   "a grace of %s is above %s, the longest that a user may ask for here "
+                   "(grace_max_ms); --signal warns a job earlier before its time limit",
+                   format_duration(grace_ms, asked), format_duration(most_ms, most));
 }
 
 bool

@@ -34,6 +34,9 @@ int roles_need_admin(const struct caller *c, const char *what, struct err *e);
 int64_t roles_priority_max(const struct daemon *d);
 int roles_check_priority(const struct daemon *d, int32_t priority, struct err *e);
 
+/* How long a job of whoever calls may go on after it was asked to end. */
+int roles_check_grace(const struct daemon *d, int64_t grace_ms, struct err *e);
+
 /* Whether the caller sees only that there is such a job, whose it is and what it holds. */
 bool roles_is_hidden(const struct daemon *d, uid_t owner);
 

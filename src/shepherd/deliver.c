@@ -96,7 +96,9 @@ become_ready_as(struct delivery *d, struct err *e)
                         .log = d->order.log,
                         .log_mkdir = d->order.log_mkdir,
                         .pam = d->order.pam,
-                        .locked_runs = d->order.locked_runs};
+                        .locked_runs = d->order.locked_runs,
+                        .drop_caps = d->order.drop_caps,
+                        .no_new_privs = d->order.no_new_privs};
     struct command out = {.log_fd = -1};
     int rc = identity_open(&spec, &d->identity, &out);
 

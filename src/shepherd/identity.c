@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -265,7 +267,10 @@ identity_open(const struct spec *spec, struct identity *id, struct command *out)
                                       .read_log = spec->attach != NULL,
                                       .pam = spec->pam,
                                       .locked_runs = spec->locked_runs};
-    return open_as(&question, id, out);
+    int rc = open_as(&question, id, out);
+    id->drop_caps = (uint64_t)spec->drop_caps;
+    id->no_new_privs = spec->no_new_privs;
+    return rc;
 }
 
 int
@@ -324,6 +329,35 @@ be_an_ordinary_victim(void)
         (void)file_write_all(fd, "0", 1);
 }
 
+/* Out of the bounding set, no program that is executed later gets it, setuid or not. */
+static int
+drop_from_reach(uint64_t capabilities)
+{
+    for (int i = 0; capabilities >> i; i++)
+        if ((capabilities >> i & 1) && prctl(PR_CAPBSET_DROP, i, 0, 0, 0) < 0 &&
+            errno != EINVAL) /* this kernel has none with that number */
+            return -1;
+    return 0;
+}
+
+/* Becoming a user has cleared the effective ones. What a container may have given the daemon to
+ * inherit would come back with the next program. Root's own jobs keep what root has. */
+static int
+give_up_capabilities(const struct identity *id)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {0};
+    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    if (syscall(SYS_capget, &head, sets) < 0)
+        return -1;
+    for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+        sets[i].inheritable = 0;
+        if (id->uid != 0)
+            sets[i].effective = sets[i].permitted = 0;
+    }
+    return (int)syscall(SYS_capset, &head, sets);
+}
+
 int
 identity_become(const struct identity *id)
 {
@@ -333,11 +367,16 @@ identity_become(const struct identity *id)
         return why;
     be_an_ordinary_victim();
     be_audited_as(id->uid);
+    if (drop_from_reach(id->drop_caps) < 0)
+        return errno;
     if (setgroups(id->n_groups, id->groups) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
         setresuid(id->uid, id->uid, id->uid) < 0)
         return errno;
     if (id->uid != 0 && setuid(0) == 0)
         return EPERM; /* never with a way back */
+    if (give_up_capabilities(id) < 0 ||
+        (id->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0))
+        return errno;
     keyring_settle();
     if (fchdir(id->cwd_fd) < 0)
         return errno;

@@ -3,6 +3,7 @@
 #define SHEPHERD_IDENTITY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct command;
@@ -19,6 +20,8 @@ struct identity {
     size_t n_groups;
     const char *name, *home, *shell;
     const char *limits; /* those of a login (sys/rlimits.h); NULL or "": none are set */
+    uint64_t drop_caps; /* bit N: capability N is out of reach */
+    bool no_new_privs;
     int cwd_fd;
     char *answer; /* owned */
 };

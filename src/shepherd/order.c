@@ -84,6 +84,8 @@ order_read(int fd, struct order *out, struct err *e)
     out->rlimits = text_of(out->root, "rlimits");
     out->user = text_of(out->root, "user");
     out->pam = text_of(out->root, "pam");
+    out->drop_caps = json_integer_value(json_object_get(out->root, "drop_caps"));
+    out->no_new_privs = json_is_true(json_object_get(out->root, "no_new_privs"));
     out->locked_runs = json_is_true(json_object_get(out->root, "locked_runs"));
     out->account = text_of(out->root, "account");
     out->job = (uint32_t)json_integer_value(json_object_get(out->root, "job"));

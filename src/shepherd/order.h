@@ -23,7 +23,8 @@ struct order {
     int64_t uid; /* -1: ourselves */
     int64_t limit_ms;
     int umask;
-    bool log_mkdir, locked_runs;
+    bool log_mkdir, locked_runs, no_new_privs;
+    int64_t drop_caps;
     const json_t *event;
     struct groups_wish groups;
 };

@@ -80,6 +80,7 @@ get_numbers(const json_t *o, struct spec *s, struct err *e)
         get_int(o, "attempt", 0, INT32_MAX, 0, &attempt, e) < 0 ||
         get_int(o, "umask", 0, 0777, 022, &mask, e) < 0 ||
         get_int(o, "uid", 0, UINT32_MAX - 1, -1, &s->uid, e) < 0 ||
+        get_int(o, "drop_caps", 0, INT64_MAX, 0, &s->drop_caps, e) < 0 ||
         get_int(o, "limit_ms", 0, INT64_MAX / 2000, 0, &s->limit_ms, e) < 0 ||
         get_int(o, "grace_ms", 0, INT64_MAX / 2000, GRACE_DEFAULT_MS, &s->grace_ms, e) < 0 ||
         get_int(o, "warn_signal", 0, 64, 0, &warn, e) < 0 ||
@@ -120,6 +121,7 @@ get_all(const json_t *o, struct spec *s, struct err *e)
     s->pty = json_is_true(json_object_get(o, "pty"));
     s->shell = json_is_true(json_object_get(o, "shell"));
     s->login = json_is_true(json_object_get(o, "login"));
+    s->no_new_privs = json_is_true(json_object_get(o, "no_new_privs"));
     s->locked_runs = json_is_true(json_object_get(o, "locked_runs"));
     s->log_mkdir = json_is_true(json_object_get(o, "log_mkdir"));
     return 0;

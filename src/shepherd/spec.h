@@ -27,6 +27,8 @@ struct spec {
     const char *user;      /* the name that went with it when the job came; NULL: not known */
     const char *pam;       /* service that is asked about the account; NULL: none is */
     bool locked_runs;      /* jobs of a locked account start all the same */
+    int64_t drop_caps;     /* bit N: capability N is out of the job's reach */
+    bool no_new_privs;     /* setuid programs have no effect */
     const char *rlimits;   /* as sys/rlimits.h has them; NULL: ours */
     bool login;            /* in the environment of a login */
     bool shell;            /* argv is /bin/sh -c TEXT, as a command line is run */

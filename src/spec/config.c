@@ -17,6 +17,7 @@
 #include "base/request.h"
 #include "base/text.h"
 #include "spec/attr.h"
+#include "spec/capabilities.h"
 #include "spec/config_table.h"
 #include "spec/hooks.h"
 
@@ -128,6 +129,14 @@ const struct setting config_settings[] = {
            "berthd --system: what jobs of an account do whose password was locked (usermod -L)",
            "wait", "run"),
     CHOICE(
+        no_new_privs, "off",
+        "berthd --system: whether sudo, su, ping and other setuid programs have no effect in "
+        "jobs",
+        "off", "on"),
+    TEXT(drop_capabilities, 1000, "",
+         "berthd --system: capabilities that nothing in a job can get, root's jobs included: "
+         "sys_module,net_raw or all; none: as in a login"),
+    CHOICE(
         device_filter, "auto",
         "whether jobs can open no cards but their own, which takes root and cgroup v2; cards "
         "are then named by UUID in CUDA_VISIBLE_DEVICES. auto: with berthd --system, where it "
@@ -146,6 +155,9 @@ const struct setting config_settings[] = {
         "berthd --system: connections that one user may have"),
     INT(user_max_buffer_mib, 16, 65536, "128",
         "berthd --system: memory that one user's requests and unread answers may take, in MiB"),
+    INT(grace_max_ms, 0, 86400000, "60000",
+        "berthd --system: the longest --grace, in milliseconds, of a user's job; an admin's "
+        "may have any"),
     INT(user_priority_max, PRIORITY_MIN, PRIORITY_MAX, "0",
         "berthd --system: the highest priority of a user's job; an admin's may have any"),
     USERS(users,
@@ -311,6 +323,7 @@ set_text(const struct setting *s, struct config *c, const char *value, struct er
 {
     char **field = field_of(s, c);
     size_t n = strlen(value);
+    uint64_t unused;
 
     if (s->type == TYPE_PATH && n > 0 && value[0] != '/') {
         parse_refuse(e, value, "is no absolute path; one begins with /");
@@ -320,6 +333,8 @@ set_text(const struct setting *s, struct config *c, const char *value, struct er
         return err_set(e, ERR_USAGE, "%s: %zu bytes; it is UTF-8 text of at most %.0f", s->key,
                        n, s->max);
     if (field == &c->webhook && hooks_check_url(value, e) < 0)
+        return err_prefix(e, "%s", s->key);
+    if (field == &c->drop_capabilities && capabilities_parse(value, &unused, e) < 0)
         return err_prefix(e, "%s", s->key);
     free(*field);
     *field = xstrdup(value);

@@ -18,6 +18,7 @@ enum config_order { ORDER_BY_QUEUE, ORDER_BY_SHORT, ORDER_BY_LONGEST, ORDER_BY_B
 
 enum config_private { PRIVATE_OFF, PRIVATE_ON };
 enum config_locked { LOCKED_WAIT, LOCKED_RUN };
+enum config_no_new_privs { NO_NEW_PRIVS_OFF, NO_NEW_PRIVS_ON };
 enum config_device_filter { DEVICE_FILTER_OFF, DEVICE_FILTER_ON, DEVICE_FILTER_AUTO };
 
 /* What one user may have, in the settings' map `users`. -1: as for every user. */
@@ -75,6 +76,8 @@ struct config {
     int private;               /* enum config_private */
     char *pam_service;         /* owned; asked before each start; "": PAM is not */
     int locked_accounts;       /* enum config_locked */
+    int no_new_privs;          /* enum config_no_new_privs */
+    char *drop_capabilities;   /* owned; names (capabilities.h) that no job can get */
     int device_filter;         /* enum config_device_filter */
     int64_t job_max_processes; /* and threads of one job, where cgroups can bound them */
     int64_t request_max_mib;   /* of a user's request */
@@ -82,7 +85,8 @@ struct config {
     int64_t job_max_text_kib;  /* of a user's job: its command; its environment */
     int64_t user_max_connections;
     int64_t user_max_buffer_mib; /* that one user's requests and unread answers take */
-    int64_t user_priority_max;   /* the highest priority of users who are no admins */
+    int64_t grace_max_ms;      /* the longest grace that users who are no admins may ask for */
+    int64_t user_priority_max; /* the highest priority of users who are no admins */
 };
 
 void config_init(struct config *c); /* the defaults */

@@ -512,3 +512,50 @@ while True:
     is "alice's log" "$(as "$ALICE" berth logs "$id")" "secret words
 go"
 }
+
+@test "what an admin holds only an admin releases, in whichever way it was held" {
+    start_system --set "admin_group=$ADMINS"
+    as "$ALICE" berth submit -G 0 --hold -- true
+    as "$ALICE" berth submit -G 0 --array 0-2 --hold -- true
+    berth hold 1 2
+    for id in 1 2 2_1; do
+        try_as "$ALICE" berth release "$id"
+        is "exit status for $id" "$status" 5
+        has "why" "$err" "an admin holds it, and only an admin can release it"
+    done
+    has "the reason" "$(as "$ALICE" berth explain 1)" "held by an admin, and only an admin can release it"
+    is "its state" "$(berth show 1 --json | json jobs.0.state)" HELD
+    berth daemon stop
+    start_system
+    try_as "$ALICE" berth release 1
+    is "exit status after a restart" "$status" 5
+    berth release 1 2
+    as "$ALICE" berth wait 1 2
+    # Her own hold is hers to end, and an admin's to end for her.
+    own=$(as "$ALICE" berth submit -G 0 --hold --parsable -- true)
+    berth release "$own"
+    own=$(as "$ALICE" berth submit -G 0 --hold --parsable -- true)
+    as "$ALICE" berth release "$own"
+    as "$ALICE" berth wait "$own"
+}
+
+@test "no user's job outlives its time limit by more than grace_max_ms, whichever way it asks" {
+    start_system --set grace_max_ms=2000 --set grace_ms=1000
+    try_as "$ALICE" berth submit -G 0 -t 2s --grace 24h -- true
+    is "exit status" "$status" 5
+    has "why" "$err" "a grace of 1d00h is above 2.0s, the longest that a user may ask for here"
+    as "$ALICE" sh -c 'printf "[gpus=0 grace=3s] true\n" >jobs.txt'
+    try_as "$ALICE" berth run jobs.txt
+    has "a line of a file" "$err$out" "a grace of 3.0s is above 2.0s"
+    as "$ALICE" sh -c 'printf "#!/bin/sh\n#BERTH --grace=3s\ntrue\n" >job.sh'
+    try_as "$ALICE" berth submit -G 0 job.sh
+    is "exit status of a script" "$status" 5
+    as "$ALICE" berth submit -G 0 --grace 2s -- sh -c 'trap "" TERM; echo on; while :; do sleep 1; done'
+    wait_until_running 1
+    try_as "$ALICE" berth cancel --grace 24h 1
+    is "exit status of a cancel" "$status" 5
+    as "$ALICE" berth cancel 1
+    as "$ALICE" berth wait 1 || true
+    berth submit -G 0 --grace 24h --wait -- true
+    as "$ALICE" rm jobs.txt job.sh
+}
