@@ -282,7 +282,7 @@ read_outcome(struct watcher *w, const struct watch *x, struct exitrec *rec)
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct err e = {0};
     const struct ending none = rec->ending;
-    int rc = dir < 0 ? 0 : exitrec_read_at(dir, rec, &e);
+    int rc = dir < 0 ? 0 : exitrec_read_at(dir, x->job, x->attempt, rec, &e);
     if (rc == 1)
         return;
     if (rc < 0)

@@ -275,8 +275,8 @@ read_note(int dirfd, struct exitrec *out, struct err *e)
     return exitrec_decode(note, (size_t)(end - note), out, e) < 0 ? -1 : 1;
 }
 
-int
-exitrec_read_at(int dirfd, struct exitrec *out, struct err *e)
+static int
+read_any(int dirfd, struct exitrec *out, struct err *e)
 {
     char bytes[EXITREC_MAX_BYTES + 2]; /* one more than is allowed, so that excess shows */
     ssize_t n = read_small_at(dirfd, "exit", bytes, sizeof bytes);
@@ -285,6 +285,17 @@ exitrec_read_at(int dirfd, struct exitrec *out, struct err *e)
     if (n < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot read the exit record");
     return exitrec_decode(bytes, (size_t)n, out, e) < 0 ? -1 : 1;
+}
+
+int
+exitrec_read_at(int dirfd, uint32_t job, int32_t attempt, struct exitrec *out, struct err *e)
+{
+    int rc = read_any(dirfd, out, e);
+    if (rc != 1 || (out->job == job && out->attempt == attempt))
+        return rc;
+    return err_set(e, ERR_FAILED,
+                   "the exit record is that of job %" PRIu32 ", attempt %" PRId32, out->job,
+                   out->attempt);
 }
 
 int

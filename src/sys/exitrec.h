@@ -48,9 +48,11 @@ int exitrec_decode(const char *json, size_t n, struct exitrec *out, struct err *
 /* Where the record is to be noted: behind the mark, if there is one. -1 with errno. */
 int exitrec_note_offset(int lock_fd);
 
-/* Reads `exit` in the folder or, where there is none, the record noted in the lock file:
- * 1 found, 0 there is none, -1 it is there and unreadable. */
-int exitrec_read_at(int dirfd, struct exitrec *out, struct err *e);
+/* Reads the attempt's record: `exit` in its folder or, where there is none, what is noted in
+ * the lock file. 1 found, 0 there is none, -1 it is unreadable or another attempt's: after a
+ * loss of power a file system without a journal may show what a block held before. */
+int exitrec_read_at(int dirfd, uint32_t job, int32_t attempt, struct exitrec *out,
+                    struct err *e);
 
 /* The mark that the shepherd leaves in the attempt's lock file just before the command is
  * executed: `started PID`, then on lines of their own when, on the boot clock, and in which

@@ -322,7 +322,7 @@ int
 rig_record(const struct rig *r, struct exitrec *out)
 {
     struct err e;
-    int rc = exitrec_read_at(r->folder, out, &e);
+    int rc = exitrec_read_at(r->folder, 12, 3, out, &e);
     if (rc < 0)
         fail_msg("%s", e.text);
     return rc;

@@ -190,15 +190,18 @@ test_reading_the_file(void **state)
     struct err e;
     char path[64];
     int dir = folder_with("exit", "{" GOOD "}\n", path);
-    assert_int_equal(exitrec_read_at(dir, &r, &e), 1);
+    assert_int_equal(exitrec_read_at(dir, 1, 1, &r, &e), 1);
     assert_int_equal(r.ending.code, 0);
+    assert_int_equal(exitrec_read_at(dir, 2, 1, &r, &e), -1);
+    assert_string_equal(e.text, "the exit record is that of job 1, attempt 1");
+    assert_int_equal(exitrec_read_at(dir, 1, 2, &r, &e), -1);
     unlinkat(dir, "exit", 0);
-    assert_int_equal(exitrec_read_at(dir, &r, &e), 0);
+    assert_int_equal(exitrec_read_at(dir, 1, 1, &r, &e), 0);
     assert_int_equal(symlinkat("/etc/hostname", dir, "exit"), 0);
-    assert_int_equal(exitrec_read_at(dir, &r, &e), -1);
+    assert_int_equal(exitrec_read_at(dir, 1, 1, &r, &e), -1);
     unlinkat(dir, "exit", 0);
     assert_int_equal(mkfifoat(dir, "exit", 0600), 0);
-    assert_int_equal(exitrec_read_at(dir, &r, &e), -1);
+    assert_int_equal(exitrec_read_at(dir, 1, 1, &r, &e), -1);
     remove_folder(dir, path, "exit");
 }
 

@@ -1,0 +1,22 @@
+# The power campaign (tests/campaign/power.py), bounded: a cut on each of the file systems, and a
+# disk that lies, which it has to notice. The whole is
+# `tests/campaign/power.py --bin build/gcc/root/bin --cuts 100`.
+load lib
+
+power()
+{
+    run timeout 250 "$BERTH_SOURCE/tests/campaign/power.py" --bin "$(dirname "$(command -v berthd)")" "$@"
+    echo "$output"
+    if [ "$status" -eq 77 ]; then skip "${output#skipped: }"; fi
+}
+
+@test "power cuts on ext4 with and without a journal, xfs, btrfs and a full disk lose nothing that was told" {
+    power --cuts 5
+    [ "$status" -eq 0 ]
+}
+
+@test "the power campaign notices a disk that flushes nothing" {
+    power --cuts 5 --fs ext4 --lying
+    [ "$status" -eq 1 ]
+    [[ $output == *'was acknowledged and is not there'* ]]
+}
