@@ -87,7 +87,7 @@ send_question(int fd, const struct question *ask)
     buf_add(&q, ask->log, strlen(ask->log) + 1);
     buf_adds(&q, ask->pam ? ask->pam : "");
     buf_addc(&q, '\0');
-    buf_adds(&q, ask->locked_runs ? "run" : "wait");
+    buf_adds(&q, ask->locked_runs ? "run" : "refuse");
     buf_addc(&q, '\0');
     if (q.len > USER_MESSAGE_MAX) {
         errno = ENAMETOOLONG;

@@ -4,7 +4,7 @@
  *   uid, umask (octal), "own" or "named" (whose choice the log's place was), "read" or
  *   "write" (whether the log is to be read as well), the name the user had when the job came
  *   ("": not known), working folder, log ("": none), PAM's service ("": it is not asked),
- *   "wait" or "run" (what jobs of a locked account do)
+ *   "refuse" or "run" (what becomes of jobs of a locked account)
  *   USER_BY_NAME instead of a uid: the name is a list with commas, of which the first account
  *   that there is counts; no rules for accounts apply to it
  *   USER_YES, name, home, shell, uid, gid, groups ("4,27"), limits of a login (sys/rlimits.h) -

@@ -125,9 +125,10 @@ const struct setting config_settings[] = {
     TEXT(pam_service, 255, "berth",
          "berthd --system: the PAM service that says whether an account may run jobs, and "
          "with which limits: its name, or the path of its file; none: PAM is not asked"),
-    CHOICE(locked_accounts, "wait",
-           "berthd --system: what jobs of an account do whose password was locked (usermod -L)",
-           "wait", "run"),
+    CHOICE(locked_accounts, "refuse",
+           "berthd --system: whether jobs of an account start whose password was locked "
+           "(usermod -L)",
+           "refuse", "run"),
     CHOICE(
         no_new_privs, "off",
         "berthd --system: whether sudo, su, ping and other setuid programs have no effect in "

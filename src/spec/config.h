@@ -17,7 +17,7 @@ enum config_on_exceed { ON_EXCEED_WARN, ON_EXCEED_KILL };
 enum config_order { ORDER_BY_QUEUE, ORDER_BY_SHORT, ORDER_BY_LONGEST, ORDER_BY_BALANCED };
 
 enum config_private { PRIVATE_OFF, PRIVATE_ON };
-enum config_locked { LOCKED_WAIT, LOCKED_RUN };
+enum config_locked { LOCKED_REFUSE, LOCKED_RUN };
 enum config_no_new_privs { NO_NEW_PRIVS_OFF, NO_NEW_PRIVS_ON };
 enum config_device_filter { DEVICE_FILTER_OFF, DEVICE_FILTER_ON, DEVICE_FILTER_AUTO };
 
