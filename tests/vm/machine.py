@@ -39,6 +39,8 @@ SPAWNER = concurrent.futures.ThreadPoolExecutor(1)
 # An emulated processor makes everything slower by about this factor.
 KVM = os.environ.get("BERTH_VM_ACCEL") == "kvm"
 SLOWNESS = 1 if KVM else 8
+# Seconds: a boot takes 15 where the machine has nothing else to do.
+BOOT_LIMIT = 1200
 
 
 class Trouble(Exception):
@@ -123,7 +125,7 @@ class Machine:
             self.wait_for_hello()
 
     def wait_for_hello(self):
-        if not self.hello.wait(60 * SLOWNESS) or self.qemu.poll() is not None:
+        if not self.hello.wait(BOOT_LIMIT) or self.qemu.poll() is not None:
             raise Trouble(f"the machine did not come up: {self.qemu_said()}; see {self.console}")
 
     def qemu_said(self):
