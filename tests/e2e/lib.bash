@@ -17,6 +17,9 @@ E2E=$BATS_TEST_DIRNAME
 setup()
 {
     ROOT=${BATS_TEST_TMPDIR:-$(mktemp -d "${BATS_TMPDIR:-/tmp}/berth-e2e.XXXXXX")}
+    # A name without spaces, wherever the checkout is.
+    E2E=$ROOT/e2e
+    ln -sfn "$BATS_TEST_DIRNAME" "$E2E"
     export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks
     export BERTH_E2E_MARK=$$-$BATS_TEST_NUMBER-$RANDOM$RANDOM
     export NO_COLOR=1 LC_ALL=C.UTF-8
