@@ -76,6 +76,8 @@ b"; do
     has 'its name' "$(python3 "$in/scheduler.py" fly 2>&1)" "^scheduler.py: error: argument command: invalid choice: 'fly'"
     is 'words that a shell would take apart' "$(python3 "$in/scheduler.py" add --priority 1 "/a 'b' \$c.py" --output-file -)" "1,/a 'b' \$c.py"
 
+    for file in "$in"/*.py; do sh -n "$file" || fail_with "no shell could read all of $file"; done
+
     mkdir away && echo mine >away/cudaq.py && ln -s /other/berth away/scheduler
     try berth compat install away
     is 'what is in the way' "$status:$err" "6:berth: there already, and not Berth's: away/cudaq.py; move it away, or name another folder"

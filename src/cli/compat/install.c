@@ -69,8 +69,8 @@ is_python(const char *name)
     return n > 3 && strcmp(name + n - 3, ".py") == 0;
 }
 
-/* To a shell the first quotes are nothing and the rest is never reached; to Python what the
- * shell runs is a text. */
+/* To a shell the first quotes are nothing and the rest is never reached, and is well formed by
+ * the quote in the last line; to Python what the shell runs is a text. */
 static int
 make_script(const char *path, const char *name, const char *self, struct err *e)
 {
@@ -83,7 +83,7 @@ make_script(const char *path, const char *name, const char *self, struct err *e)
     py_add_repr(&shown, self);
     buf_addf(&text, MARK "exec '%s' compat %s \"$@\"\n'''\nimport os\nimport sys\n\n", self,
              name);
-    buf_addf(&text, "os.execv(%s, [\"berth\", \"compat\", \"%s\"] + sys.argv[1:])\n",
+    buf_addf(&text, "os.execv(%s, [\"berth\", \"compat\", \"%s\"] + sys.argv[1:])\n#'\n",
              buf_str(&shown), name);
     return file_write_atomic_at(AT_FDCWD, path, text.data, text.len, 0755, false, e);
 }
