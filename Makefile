@@ -3,6 +3,7 @@
 #   make                      compile into build/make
 #   make install PREFIX=...   install (default /usr/local); DESTDIR is honoured
 #   make uninstall            remove what the last install put there
+#   make dist                 sources, packages and a tarball of programs, in build/dist (root)
 #   make check bench fuzz format lint
 
 PREFIX ?= /usr/local
@@ -10,7 +11,7 @@ BUILD := build/make
 SOURCES := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 FUZZ_SECONDS ?= 60
 
-.PHONY: all install uninstall check bench fuzz format lint clean
+.PHONY: all install uninstall dist check bench fuzz format lint clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -26,6 +27,9 @@ uninstall:
 	@test -f $(BUILD)/meson-logs/install-log.txt || { \
 	    echo 'nothing was installed from here; make install with the same PREFIX and DESTDIR, then again' >&2; exit 1; }
 	ninja -C $(BUILD) uninstall
+
+dist:
+	tools/dist
 
 check:
 	./check

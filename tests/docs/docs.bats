@@ -144,3 +144,32 @@ complain()
 @test "the Python example is Python" {
     python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' examples/train.py
 }
+
+@test "every installed file belongs to a package, and every line of debian/*.install finds one" {
+    local bad=0 root tree line found= path
+    root=$(cd "$(dirname "$(command -v berth)")/.." && pwd)
+    tree=$BATS_TEST_TMPDIR
+    ln -s "$root" "$tree/usr"
+    while read -r line; do
+        line=${line/'${env:UNITS}'/usr/lib/systemd/system}
+        # /etc/berth is made when the packages are.
+        if [ "$line" = 'etc/*' ]; then continue; fi
+        line=$(cd "$tree" && shopt -s nullglob && eval "printf '%s\n' $line")
+        [ -n "$line" ] && [ -e "$tree/${line%%$'\n'*}" ] || complain "nothing is installed as $line"
+        found+=$line$'\n'
+    done < <(cat debian/*.install)
+    while read -r path; do
+        line=$path
+        until [ "$line" = usr ] || grep -qxF -- "$line" <<<"$found"; do line=${line%/*}; done
+        [ "$line" != usr ] || complain "no package has $path"
+    done < <(cd "$tree" && find -L usr -path usr/etc -prune -o -type f -print)
+    [ "$bad" = 0 ]
+}
+
+@test "the version is the same everywhere" {
+    local version
+    version=$(sed -nE "s/^ *version: '([^']+)',/\1/p" meson.build)
+    [ "$(berth --version)" = "berth $version" ]
+    [ "$(sed -nE '1s/.*\((.*)\).*/\1/p' debian/changelog)" = "$version" ]
+    grep -qE "^## (\[Unreleased\]: )?$version\b" CHANGELOG.md
+}

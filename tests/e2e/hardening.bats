@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The installed programs are hardened as Debian's OpenSSH is: read with readelf, so that a flag
-# that a compiler or a build option drops is noticed. Every ELF file below bin and libexec counts.
+# that a compiler or a build option drops is noticed. Every program of Berth in bin and libexec counts.
 
 load lib
 
@@ -9,7 +9,7 @@ installed_programs()
 {
     local bin file
     bin=$(dirname "$(command -v berth)")
-    for file in "$bin"/* "$bin"/../libexec/berth/*; do
+    for file in "$bin"/berth* "$bin"/../libexec/berth/*; do
         if readelf -h "$file" >/dev/null 2>&1; then printf '%s\n' "$file"; fi
     done
 }

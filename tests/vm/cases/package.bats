@@ -1,0 +1,128 @@
+# Installed from the packages for Debian 12, as an administrator does it: first job, upgrade with
+# running jobs, removal, purge. The packages are those of tools/dist, in build/dist.
+load ../lib
+
+case_setup()
+{
+    local deb debs=("$BERTH_SOURCE"/build/dist/berth*+deb12_*.deb)
+    [ -e "${debs[0]}" ] || skip "there are no packages: tools/dist debs makes them"
+    forget_the_build
+    for deb in "${debs[@]}"; do
+        case $deb in *-dbgsym_*) continue ;; esac
+        push "$deb" "/root/$(basename "$deb" | sed 's/_.*//').deb"
+    done
+    guest 'inventory() {
+            find / -xdev \( -path /proc -o -path /tmp -o -path /root -o -path /var/lib/dpkg -o -path /var/lib/apt \
+                -o -path /var/cache -o -path /var/log -o -path /var/lib/systemd \) -prune -o -print |
+                grep -vE "^/(etc/(passwd|group|shadow|gshadow|subuid|subgid)-|etc/ld.so.cache)" | sort
+            ls /run /run/lock /sys/fs/cgroup /sys/fs/cgroup/system.slice | grep -i berth || true
+            grep -hoE "^[^:]+" /etc/passwd /etc/group /etc/shadow /etc/gshadow; }
+        declare -f inventory >/root/inventory; inventory >/root/before'
+}
+
+# What the test bed has put below /usr without a package.
+forget_the_build()
+{
+    guest 'systemctl disable -q --now berthd berth-web; systemctl stop -q "berth-jobs@*" berth.slice
+        rm -rf /usr/bin/berth* /usr/libexec/berth /usr/lib/systemd/*/berth* /usr/lib/systemd/*/mgpu_* \
+            /usr/lib/sysusers.d/berth* /usr/lib/tmpfiles.d/berth* /etc/systemd/system/berthd.service.d \
+            /etc/pam.d/berth /usr/etc /etc/berth /var/lib/berth /run/berth /run/lock/berth-gpu-*
+        find /usr/share -name "*berth*" -not -path "*/doc/*" -delete
+        for user in berth-web berth-hook; do userdel $user; done; groupdel berth-admin
+        systemctl daemon-reload; systemctl reset-failed; true' >/dev/null 2>&1 || true
+}
+
+apt() { guest "DEBIAN_FRONTEND=noninteractive apt-get -q -y $*"; }
+
+# There is no GPU in the machine; the packages' unit is as it is.
+simulate()
+{
+    guest 'mkdir -p /etc/systemd/system/berthd.service.d
+        printf "[Service]\nExecStart=\nExecStart=/usr/bin/berthd --system --sim 2\n" \
+            >/etc/systemd/system/berthd.service.d/simulate.conf
+        systemctl daemon-reload; systemctl restart berthd'
+}
+
+# The same package under a lower version.
+install_older()
+{
+    guest 'set -e; cd /root; dpkg-deb -R berth.deb older; sed -i "s/^Version: .*/Version: 0.1.9/" older/DEBIAN/control
+        dpkg-deb --root-owner-group -b older older.deb; rm -r older'
+    apt install /root/older.deb
+    simulate
+}
+
+# A job that runs until a word comes through its pipe, and ends with status 5.
+start_long_job()
+{
+    as alice 'mkfifo gate; berth submit --vram 1G -- "echo \$\$ >pid; read x <gate; exit 5"'
+    within 30 'test -s /home/alice/pid'
+}
+
+let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
+
+# There is no driver in the machine either.
+@test "right after apt install an ordinary user's job runs, or what is missing is said" {
+    apt install /root/berth.deb
+    guest 'systemctl is-enabled berthd'
+    run as alice 'berth submit -W -- true'
+    echo "$output"
+    [ "$status" -eq 0 ] || grep -qi 'GPU' <<<"$output"
+    simulate
+    as alice 'berth submit -W -- true'
+}
+
+@test "the page and the front ends are installed, and run" {
+    apt install /root/berth.deb /root/berth-web.deb /root/berth-compat.deb
+    simulate
+    guest 'systemctl is-active berthd berth-web'
+    within 20 'exec 3<>/dev/tcp/127.0.0.1/7461; printf "GET /api/v1/status HTTP/1.0\r\nHost: localhost\r\n\r\n" >&3; grep -q version <&3'
+    as alice 'gpusched --help >/dev/null; /usr/lib/berth/compat/scheduler.py --help >/dev/null'
+    [ "$(guest 'systemctl is-enabled mgpu_scheduler_server || true')" = disabled ]
+}
+
+@test "an upgrade with running jobs loses nothing, and the jobs go on" {
+    local daemon job
+    install_older
+    start_long_job
+    as alice 'berth submit --gpus 2 -- "echo ran >waited"'
+    daemon=$(guest systemctl show -p MainPID --value berthd)
+    job=$(guest cat /home/alice/pid)
+    apt install /root/berth.deb
+    within 30 'systemctl is-active berthd'
+    [ "$(guest systemctl show -p MainPID --value berthd)" != "$daemon" ]
+    guest "kill -0 $job"
+    as alice 'berth queue --all --json' | grep -q '"RUNNING"'
+    let_it_end
+    run as alice 'berth wait 1'
+    [ "$status" -eq 5 ]
+    as alice 'berth wait 2; cat waited' | grep -qx ran
+}
+
+@test "removal leaves running jobs and the queue, and a later installation has them again" {
+    local job
+    apt install /root/berth.deb
+    simulate
+    start_long_job
+    job=$(guest cat /home/alice/pid)
+    apt remove berth
+    guest "! command -v berth; kill -0 $job"
+    let_it_end
+    within 20 "! kill -0 $job 2>/dev/null"
+    apt install /root/berth.deb
+    run as alice 'berth wait 1'
+    [ "$status" -eq 5 ]
+}
+
+@test "purging ends the jobs and leaves no file, account, group or process" {
+    local job
+    apt install /root/berth.deb /root/berth-web.deb /root/berth-compat.deb
+    simulate
+    start_long_job
+    job=$(guest cat /home/alice/pid)
+    guest rm -r /etc/systemd/system/berthd.service.d
+    apt purge berth berth-web berth-compat
+    guest "! kill -0 $job 2>/dev/null"
+    guest '! pgrep -a berth; ! ls -d /sys/fs/cgroup/berth.slice /sys/fs/cgroup/system.slice/berth* 2>/dev/null'
+    guest 'rm /home/alice/gate /home/alice/pid; . /root/inventory; inventory >/root/after; diff /root/before /root/after'
+}
