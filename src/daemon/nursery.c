@@ -21,10 +21,14 @@
 #include "sys/spawn.h"
 #include "wire/places.h"
 
-#define N_FDS          3
-#define SEND_SECONDS   5     /* longer means that it is stuck: it gets replaced */
-#define UNIT_MS        20000 /* for the service manager to start a unit, which may be busy */
-#define HELLO_MS       10000
+#define N_FDS        3
+#define SEND_SECONDS 5     /* longer means that it is stuck: it gets replaced */
+#define UNIT_MS      20000 /* for the service manager to start a unit, which may be busy */
+#define HELLO_MS     10000
+/* Of one that is replaced while the daemon works: both must fit into what the watchdog allows.
+ */
+#define AGAIN_UNIT_MS  8000
+#define AGAIN_HELLO_MS 3000
 #define SCOPE_HELLO_MS 5000 /* then jobs live where the daemon is */
 #define HELLO_MAX      65536
 
@@ -33,6 +37,7 @@ struct nursery {
     char *base;       /* of groups of jobs: "berth-" and eight hex digits */
     const char *unit; /* borrowed; a template to start it in; NULL: none */
     bool no_scope;    /* it was tried, and got us nowhere */
+    bool was_there;   /* this is about another one */
     struct confinement place;
     int fd;
 };
@@ -98,7 +103,8 @@ start_child(struct nursery *n, struct jobsunit_scope *scope, struct err *e)
     if (pid < 0)
         return -1;
     close(TAKE_FD(theirs));
-    if (hear_hello(n, ours, scope ? SCOPE_HELLO_MS : HELLO_MS, e) < 0) {
+    int patience_ms = scope ? SCOPE_HELLO_MS : HELLO_MS;
+    if (hear_hello(n, ours, n->was_there ? AGAIN_HELLO_MS : patience_ms, e) < 0) {
         (void)kill(pid, SIGKILL);
         return -1;
     }
@@ -126,8 +132,9 @@ start_in_scope(struct nursery *n, struct err *e)
 static int
 start_in_unit(struct nursery *n, struct err *e)
 {
-    auto_close int fd = jobsunit_start(n->unit, n->base, UNIT_MS, e);
-    if (fd < 0 || hear_hello(n, fd, HELLO_MS, e) < 0)
+    auto_close int fd =
+        jobsunit_start(n->unit, n->base, n->was_there ? AGAIN_UNIT_MS : UNIT_MS, e);
+    if (fd < 0 || hear_hello(n, fd, n->was_there ? AGAIN_HELLO_MS : HELLO_MS, e) < 0)
         return -1;
     return TAKE_FD(fd);
 }
@@ -151,6 +158,7 @@ start(struct nursery *n, struct err *e)
         return -1;
     (void)setsockopt(n->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     log_place(&n->place);
+    n->was_there = true;
     return 0;
 }
 

@@ -1,0 +1,172 @@
+# What --mem, --cpus, job_max_processes and device_filter promise, kept by the kernel: after every
+# way in which the daemon starts, in its unit and below a user's own manager. And that jobs and
+# their records outlive all of that, and a shutdown.
+load ../lib
+
+# `limit-try WHAT` takes too much of it. memory: its end by the kernel is the success; the
+# others exit with 0 when they were held.
+case_setup()
+{
+    cat >"$BATS_TEST_TMPDIR/limit-try" <<'END'
+#!/usr/bin/python3
+import os, sys, time
+
+def group(name):
+    path = [line for line in open("/proc/self/cgroup") if line.startswith("0::")][0][3:].strip()
+    return "/sys/fs/cgroup" + path + "/" + name
+
+def busy():
+    if os.fork() == 0:
+        while True:
+            pass
+
+def memory():
+    held = bytearray(190 << 20)
+    sys.exit("190 MiB were had: %d" % len(held))
+
+def cpus():
+    for _ in range(3):
+        busy()
+    while "nr_throttled 0\n" in open(group("cpu.stat")).read():
+        time.sleep(0.01)
+
+def processes():
+    for _ in range(200):
+        try:
+            if os.fork() == 0:
+                time.sleep(1000)
+        except BlockingIOError:
+            return
+    sys.exit("200 processes were had")
+
+def devices():
+    for minor, refused in (0, False), (1, True):
+        try:
+            os.open("/dev/card%d" % minor, os.O_RDWR)
+            why = None
+        except OSError as e:
+            why = e
+        if isinstance(why, PermissionError) != refused:
+            sys.exit("card %d: %s" % (minor, why))
+
+globals()[sys.argv[1]]()
+END
+    cat >"$BATS_TEST_TMPDIR/limits-hold" <<'END'
+#!/bin/bash
+# limits-hold WHAT...: a job for each, which must be held to its limit.
+for what in "$@"; do
+    where=(--gpus 0)
+    [ "$what" = devices ] && where=(--gpu-ids 0)
+    berth submit -W "${where[@]}" --mem 60M --cpus 1 -- limit-try "$what" >/tmp/held.$UID 2>&1
+    status=$?
+    if [ "$what" = memory ] && [ "$status" -eq 137 ] && berth show @ | grep -q 'out of host memory (the limit was 60 MiB)'; then
+        continue
+    fi
+    if [ "$what" = memory ] || [ "$status" -ne 0 ]; then
+        echo "$what is not held (exit status $status)"
+        cat /tmp/held.$UID
+        berth show @
+        berth logs @
+        berth doctor
+        exit 1
+    fi
+done
+END
+    for program in limit-try limits-hold; do
+        push "$BATS_TEST_TMPDIR/$program" "/usr/local/bin/$program"
+    done
+    guest 'chmod 755 /usr/local/bin/limit-try /usr/local/bin/limits-hold
+        mknod -m 666 /dev/card0 c 195 0; mknod -m 666 /dev/card1 c 195 1
+        mkdir -p /etc/berth; echo "job_max_processes: 50" >/etc/berth/config.yaml; systemctl reload berthd'
+}
+
+all_hold() { as alice 'limits-hold memory cpus processes devices'; }
+
+# A job of alice's that ends when it is asked to; its id is 1.
+alice_runs() { as alice "berth submit --gpus 0 --mem 100M $* -- 'echo running; exec sleep 1000'" && within 30 'berth show 1 | grep RUNNING'; }
+
+still_runs()
+{
+    guest 'berth show 1 | grep RUNNING'
+    guest 'grep -q 104857600 /sys/fs/cgroup/berth.slice/*/*/job-1.1/memory.max'
+    ! guest 'journalctl -b --no-pager | grep -i left-over'
+}
+
+@test "limits hold after the first start, and doctor says so line by line" {
+    all_hold
+    local lines
+    lines=$(as alice 'berth doctor' || true)
+    for what in kill memory swap cpus processes devices; do
+        grep -qE "^ok +$what " <<<"$lines"
+    done
+}
+
+@test "limits hold after a restart with a running job, which notices nothing" {
+    alice_runs
+    guest 'systemctl restart berthd'
+    still_runs
+    all_hold
+    still_runs
+}
+
+@test "limits hold after a kill by the watchdog" {
+    alice_runs
+    guest 'mkdir -p /run/systemd/system/berthd.service.d
+        printf "[Service]\nWatchdogSec=4\n" >/run/systemd/system/berthd.service.d/watchdog.conf
+        systemctl daemon-reload; systemctl restart berthd
+        systemctl kill -s STOP --kill-whom=main berthd'
+    within 60 'journalctl -b -u berthd --no-pager | grep -i "watchdog timeout" && berth queue'
+    still_runs
+    all_hold
+}
+
+@test "limits hold after the programs were replaced, and after one with jobs in the daemon's own group" {
+    alice_runs
+    # As a version before did it: in the group of berthd.service.
+    guest 'systemd-run -q --unit old sleep 1000; systemctl show -P MainPID old >/run/old
+        cat /run/old >/sys/fs/cgroup/system.slice/berthd.service/cgroup.procs'
+    guest 'for program in /usr/bin/berthd /usr/libexec/berth/berth-shepherd /usr/libexec/berth/berth-probe; do
+            cp $program $program.new; mv $program.new $program; done; systemctl daemon-reload; systemctl restart berthd'
+    guest 'grep earlier /proc/$(cat /run/old)/cgroup'
+    guest 'berth show 1 | grep RUNNING'
+    all_hold
+    guest 'berth cancel 1; berth wait 1 || true'
+    guest 'kill $(cat /run/old)'
+    # The instance from before goes with its last job.
+    within 30 '[ "$(systemctl list-units --plain --no-legend "berth-jobs@*" | wc -l)" -eq 1 ]'
+}
+
+@test "limits hold below a user's own service manager: in a login, and as its unit" {
+    guest 'systemctl disable -q --now berthd; loginctl enable-linger alice'
+    as alice 'berth daemon start --sim 2 && limits-hold memory processes && berth submit --mem 100M -- sleep 1000 &&
+        systemctl --user list-units --plain --no-legend "berth*" | grep scope && berth daemon stop &&
+        mkdir -p ~/.config/systemd/user/berthd.service.d &&
+        printf "[Service]\nExecStart=\nExecStart=/usr/bin/berthd --stay --sim 2\n" >~/.config/systemd/user/berthd.service.d/sim.conf &&
+        systemctl --user daemon-reload && systemctl --user start berthd && systemctl --user reload berthd &&
+        systemctl --user restart berthd && berth queue | grep RUNNING && limits-hold memory processes'
+    ! guest 'journalctl -b --no-pager | grep -i left-over'
+}
+
+@test "at a shutdown jobs are asked to end, and their records say so after it" {
+    as alice "berth submit --gpus 0 -- 'trap \"echo asked >asked; exit 3\" TERM; while :; do sleep 0.1; done'"
+    as alice "berth submit --gpus 0 --requeue -- 'echo begun >>begun; exec sleep 1000'"
+    within 60 '[ "$(berth queue | grep -c RUNNING)" -eq 2 ] && [ -e /home/alice/begun ]'
+    reboot
+    guest 'cat /home/alice/asked'
+    guest 'berth show 1' | grep -A9 LOST | grep 'the machine was shut down'
+    within 60 '[ "$(wc -l </home/alice/begun)" -eq 2 ] && berth show 2 | grep RUNNING'
+}
+
+@test "a process that left its session, environment and supervisor behind ends with its job" {
+    as alice "berth submit --gpus 0 -- 'setsid env -i sleep 1234 & exec sleep 1000'"
+    within 30 'pgrep -f "sleep 1234"'
+    guest 'kill -KILL $(ps -o ppid= -p $(pgrep -f "^sleep 1000"))'
+    within 30 '! pgrep -f "sleep 1234" && berth show 1 | grep LOST'
+}
+
+@test "the service is in a sandbox, and stopping it leaves jobs alone" {
+    guest 'systemd-analyze security berthd --no-pager | tail -1' | grep -E ' [0-5]\.[0-9] '
+    alice_runs
+    guest 'systemctl stop berthd; pgrep -f "^sleep 1000"; systemctl start berthd'
+    still_runs
+}
