@@ -108,3 +108,41 @@ still_runs()
     all_hold
     still_runs
 }
+
+@test "limits hold after a kill by the watchdog" {
+    alice_runs
+    guest 'mkdir -p /run/systemd/system/berthd.service.d
+        printf "[Service]\nWatchdogSec=4\n" >/run/systemd/system/berthd.service.d/watchdog.conf
+        systemctl daemon-reload; systemctl restart berthd
+        systemctl kill -s STOP --kill-whom=main berthd'
+    within 60 'journalctl -b -u berthd --no-pager | grep -i "watchdog timeout" && berth queue'
+    still_runs
+    all_hold
+}
+
+@test "limits hold after the programs were replaced, and after one with jobs in the daemon's own group" {
+    alice_runs
+    # As a version before did it: in the group of berthd.service.
+    guest 'systemd-run -q --unit old sleep 1000; systemctl show -P MainPID old >/run/old
+        cat /run/old >/sys/fs/cgroup/system.slice/berthd.service/cgroup.procs'
+    guest 'for program in /usr/bin/berthd /usr/libexec/berth/berth-shepherd /usr/libexec/berth/berth-probe; do
+            cp $program $program.new; mv $program.new $program; done; systemctl daemon-reload; systemctl restart berthd'
+    guest 'grep earlier /proc/$(cat /run/old)/cgroup'
+    guest 'berth show 1 | grep RUNNING'
+    all_hold
+    guest 'berth cancel 1; berth wait 1 || true'
+    guest 'kill $(cat /run/old)'
+    # The instance from before goes with its last job.
+    within 30 '[ "$(systemctl list-units --plain --no-legend "berth-jobs@*" | wc -l)" -eq 1 ]'
+}
+
+@test "limits hold below a user's own service manager: in a login, and as its unit" {
+    guest 'systemctl disable -q --now berthd; loginctl enable-linger alice'
+    as alice 'berth daemon start --sim 2 && limits-hold memory processes && berth submit --mem 100M -- sleep 1000 &&
+        systemctl --user list-units --plain --no-legend "berth*" | grep scope && berth daemon stop &&
+        mkdir -p ~/.config/systemd/user/berthd.service.d &&
+        printf "[Service]\nExecStart=\nExecStart=/usr/bin/berthd --stay --sim 2\n" >~/.config/systemd/user/berthd.service.d/sim.conf &&
+        systemctl --user daemon-reload && systemctl --user start berthd && systemctl --user reload berthd &&
+        systemctl --user restart berthd && berth queue | grep RUNNING && limits-hold memory processes'
+    ! guest 'journalctl -b --no-pager | grep -i left-over'
+}
