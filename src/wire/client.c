@@ -23,12 +23,15 @@
     (256UL * 1024 * 1024) /* whole objects of 100,000 jobs, and then some */
 #define READ_CHUNK (64UL * 1024)
 #define NO_METHOD  (-32601) /* JSON-RPC's */
+/* So many bytes of a request give the daemon a second more to answer. */
+#define SECOND_MORE_BYTES (64UL * 1024)
 
 struct client {
     int fd;
     char *path; /* owned; NULL: of a socket that was taken over */
     bool lost;
     int patience_ms; /* 0: endless */
+    int timeout_ms;  /* what the socket waits: patience, longer after a large request */
     int64_t last_id;
     struct buf in;
     size_t taken;   /* bytes of in that are dealt with */
@@ -120,15 +123,33 @@ client_fd(const struct client *c)
     return c->fd;
 }
 
-void
-client_set_patience(struct client *c, int ms)
+static void
+set_timeout(struct client *c, int ms)
 {
     struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000L};
 
-    c->patience_ms = ms;
+    c->timeout_ms = ms;
     /* A socket that cannot do it waits for ever, as before. */
     (void)setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof tv);
     (void)setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof tv);
+}
+
+void
+client_set_patience(struct client *c, int ms)
+{
+    c->patience_ms = ms;
+    set_timeout(c, ms);
+}
+
+/* A file of 100,000 jobs is not answered as fast as one word, least of all by a busy machine.
+ */
+static void
+allow_for_size(struct client *c, size_t bytes)
+{
+    const int ms = c->patience_ms + (int)(bytes / SECOND_MORE_BYTES) * 1000;
+
+    if (c->patience_ms && ms != c->timeout_ms)
+        set_timeout(c, ms);
 }
 
 void
@@ -154,7 +175,7 @@ lose(struct client *c, int errnum, struct err *e)
         return err_set(
             e, ERR_UNREACHABLE,
             "the daemon has not answered for %.3g s; is it stopped, or its disk stuck?",
-            c->patience_ms / 1000.0);
+            c->timeout_ms / 1000.0);
     if (errnum)
         return err_errno(e, ERR_UNREACHABLE, errnum, "lost the connection to the daemon");
     return err_set(e, ERR_UNREACHABLE, "the daemon closed the connection");
@@ -199,6 +220,7 @@ send_request(struct client *c, const char *method, const char *params, size_t n,
         return err_set(e, ERR_USAGE,
                        "the request is %zu MiB; at most 64 MiB can be sent at once",
                        out.len >> 20);
+    allow_for_size(c, out.len);
     return send_all(c, out.data, out.len, e) < 0 ? -1 : id;
 }
 

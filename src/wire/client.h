@@ -37,7 +37,8 @@ int client_fd(const struct client *c);
 const char *client_path(const struct client *c);
 
 /* A call fails with ERR_UNREACHABLE once the daemon has been silent for so long while an
- * answer was due, and the connection is lost. 0: wait for ever, as a new client does. */
+ * answer was due, and the connection is lost; a second more for each 64 KiB of the request.
+ * 0: wait for ever, as a new client does. */
 void client_set_patience(struct client *c, int ms);
 
 /* Who gets notifications, and answers to client_send; either may be NULL (dropped). */

@@ -281,6 +281,25 @@ test_silence_ends_a_call_that_has_patience(void **state)
     assert_non_null(strstr(e.text, "has not answered for 0.02 s"));
 }
 
+/* On a busy machine 100,000 jobs took the daemon longer than a client's patience for one word.
+ */
+static void
+test_a_large_request_is_given_longer(void **state)
+{
+    struct pair *p = *state;
+    struct err e = {0};
+    auto_buf struct buf name = BUF_INIT;
+
+    for (size_t i = 0; i < 64UL * 1024; i++)
+        buf_addc(&name, 'x');
+    client_set_patience(p->client, 20);
+    assert_int_equal(
+        client_call(p->client, "submit", json_pack("{s:s}", "name", buf_str(&name)), NULL, &e),
+        -1);
+    assert_int_equal(e.code, ERR_UNREACHABLE);
+    assert_non_null(strstr(e.text, "has not answered for 1.02 s"));
+}
+
 int
 main(void)
 {
@@ -296,6 +315,7 @@ main(void)
         TEST(test_a_lost_daemon_is_unreachable),
         TEST(test_nonsense_is_an_error),
         TEST(test_silence_ends_a_call_that_has_patience),
+        TEST(test_a_large_request_is_given_longer),
         cmocka_unit_test(test_nobody_there),
     };
 
