@@ -4,16 +4,20 @@
 # $ROOT, which both users can reach. The checkout may be where they cannot, in root's home for
 # one: the programs are copied to $ROOT/bin, and the tests' helpers to where $E2E is then.
 
-users_are_possible()
+# Says why there can be none, if so.
+why_no_users()
 {
-    [ "$(id -u)" -eq 0 ] || skip "only root can make users and run jobs as them"
-    command -v useradd >/dev/null && command -v runuser >/dev/null ||
-        skip "there is no useradd or no runuser here"
+    if [ "$(id -u)" -ne 0 ]; then
+        echo "only root can make users and run jobs as them"
+    elif ! command -v useradd >/dev/null || ! command -v runuser >/dev/null; then
+        echo "there is no useradd or no runuser here"
+    fi
 }
 
 setup_file()
 {
-    users_are_possible
+    # Each test says why it is skipped: bats of Debian 12 takes a skip in here for a failure.
+    if [ -n "$(why_no_users)" ]; then return 0; fi
     local tag=$RANDOM
     export ALICE=bta$tag BOB=btb$tag ADMINS=btg$tag
     export USERS_HOME
@@ -39,7 +43,9 @@ teardown_file()
 
 case_setup()
 {
-    local program
+    local program why
+    why=$(why_no_users)
+    if [ -n "$why" ]; then skip "$why"; fi
     E2E=$USERS_HOME/e2e
     ROOT=$(mktemp -d "$USERS_HOME/test.XXXXXX")
     chmod 755 "$ROOT"
@@ -54,6 +60,7 @@ case_setup()
 
 case_teardown()
 {
+    [ -n "${USERS_HOME:-}" ] || return 0
     rm -rf "$ROOT"
 }
 
