@@ -93,7 +93,9 @@ connect_found(const struct cli *cli, const struct places *p, const struct daemon
     if (p->root)
         return connect_at(p->socket, e);
     c = connect_trusted(p->socket, &why);
-    if (!c && why.code == ERR_UNREACHABLE && !p->system && !(args && args->sim))
+    /* One that may not be used, or that another user made, is as good as none. */
+    bool is_none = !c && (why.code == ERR_UNREACHABLE || why.code == ERR_PERMISSION);
+    if (is_none && !p->system && !(args && args->sim))
         c = connect_trusted(PLACES_SYSTEM_SOCKET, NULL);
     if (!c && e)
         *e = why;

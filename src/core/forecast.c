@@ -3,8 +3,10 @@
  * to (plan_ends.c says the same to the planner); one of whom nothing is known never does.
  * Called by the daemon for explanations; changes nothing of what it is given.
  *
- * Of each line only a window is copied, which is filled up as its jobs start: a forecast costs
- * what it looks at, however many wait. Jobs that wait for a time or for others are left out. */
+ * Only so many lines are copied as a plan is quick over, and of each a window: where one of
+ * them is used up while there is more of the line, the forecast ends. So it costs what it looks
+ * at, however many wait, and may be made in pieces, as nothing of the real queue is looked at
+ * again. Jobs that wait for a time or for others are left out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +15,19 @@
 #include "core/plan_priv.h"
 
 #define SECOND_US INT64_C(1000000)
-#define WINDOW    32 /* jobs of a line */
+#define LINES     1000  /* that are copied: of those whose turn comes first */
+#define COPIES    16000 /* of all lines, in equal parts */
 
-/* A line as it really is, and how far it has been copied. */
+/* What has been copied of a line. */
 struct source {
-    struct job *next; /* the first that has not been copied */
-    uint32_t n;       /* copies that wait */
+    bool has_more; /* jobs that have not been */
+    uint32_t n;    /* copies that wait */
+};
+
+/* One that waits, as it was when it was copied. */
+struct waiting {
+    uint32_t job, source;
+    int32_t next_task; /* of an array */
 };
 
 struct end {
@@ -26,9 +35,12 @@ struct end {
     uint32_t job;
 };
 
-struct world {
-    const struct queue *from;
-    struct source *sources; /* by kind's slot */
+struct forecast_run {
+    struct source *sources;
+    struct waiting *waiting; /* by job */
+    size_t n_waiting;
+    bool short_of_copies; /* of some line */
+    bool over;
     struct planner *planner;
     struct fair *fair;
     struct queue *q;
@@ -50,7 +62,7 @@ is_sooner(const struct end *a, const struct end *b)
 }
 
 static void
-ends_push(struct world *w, struct end e)
+ends_push(struct forecast_run *w, struct end e)
 {
     if (w->n_ends == w->cap_ends) {
         w->cap_ends = w->cap_ends ? w->cap_ends * 2 : 64;
@@ -63,7 +75,7 @@ ends_push(struct world *w, struct end e)
 }
 
 static struct end
-ends_pop(struct world *w)
+ends_pop(struct forecast_run *w)
 {
     struct end first = w->ends[0], last = w->ends[--w->n_ends];
     size_t at = 0;
@@ -126,7 +138,7 @@ adopt_task(struct job *array, const struct job *task)
 }
 
 static void
-adopt_tasks(const struct world *w, const struct job *real, struct job *array)
+adopt_tasks(const struct forecast_run *w, const struct job *real, struct job *array)
 {
     for (int32_t i = 0; i < real->tasks->live; i++) {
         const struct job *task = queue_get(w->q, real->tasks->live_ids[i]);
@@ -136,7 +148,7 @@ adopt_tasks(const struct world *w, const struct job *real, struct job *array)
 }
 
 static void
-copy_waiting(struct world *w, const struct job *real)
+copy_waiting(struct forecast_run *w, const struct job *real)
 {
     struct job *copy = copy_job(real);
     struct job *array = copy->array ? queue_get(w->q, copy->array) : NULL;
@@ -147,15 +159,67 @@ copy_waiting(struct world *w, const struct job *real)
     queue_add(w->q, copy);
 }
 
-static void
-fill_window(struct world *w, struct source *s)
+static int
+compare_waiting(const void *a, const void *b)
 {
-    for (; s->n < WINDOW && s->next; s->next = kind_next(s->next), s->n++)
-        copy_waiting(w, s->next);
+    const struct waiting *x = a, *y = b;
+    return x->job < y->job ? -1 : x->job > y->job;
+}
+
+/* NULL: it did not wait, or nobody looked. */
+static const struct waiting *
+find_waiting(const struct forecast_run *w, uint32_t job)
+{
+    const struct waiting key = {.job = job};
+    return w->n_waiting == 0
+               ? NULL
+               : bsearch(&key, w->waiting, w->n_waiting, sizeof key, compare_waiting);
+}
+
+static int
+compare_heads(const void *a, const void *b)
+{
+    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+    if (x->req.priority != y->req.priority)
+        return x->req.priority > y->req.priority ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
 }
 
 static void
-copy_active(struct world *w, const struct job *job, int64_t end_us)
+copy_line(struct forecast_run *w, struct job *head, uint32_t source, size_t window)
+{
+    struct source *s = &w->sources[source];
+    struct job *job = head;
+    for (; job && s->n < window; job = kind_next(job), s->n++) {
+        w->waiting[w->n_waiting++] = (struct waiting){
+            .job = job->id, .source = source, .next_task = job->tasks ? array_next(job) : -1};
+        copy_waiting(w, job);
+    }
+    s->has_more = job != NULL;
+}
+
+static void
+copy_lines(struct forecast_run *w, const struct queue *q)
+{
+    size_t kinds = queue_n_kinds(q), n = kinds < LINES ? kinds : LINES;
+    struct job **heads = xcalloc(kinds + 1, sizeof(struct job *));
+    for (size_t i = 0; i < kinds; i++)
+        heads[i] = queue_kind(q, i)->head;
+    qsort(heads, kinds, sizeof(struct job *), compare_heads);
+    w->sources = xcalloc(n + 1, sizeof *w->sources);
+    size_t window = n ? COPIES / n : 0;
+    if (window > w->most)
+        window = w->most;
+    w->waiting = xcalloc(n * window + 1, sizeof *w->waiting);
+    for (size_t i = 0; i < n; i++)
+        copy_line(w, heads[i], (uint32_t)i, window);
+    free(heads);
+    if (w->n_waiting > 1)
+        qsort(w->waiting, w->n_waiting, sizeof *w->waiting, compare_waiting);
+}
+
+static void
+copy_active(struct forecast_run *w, const struct job *job, int64_t end_us)
 {
     struct job *copy = copy_job(job);
     copy->run = xcalloc(1, sizeof *copy->run);
@@ -180,11 +244,11 @@ planner_clone(const struct planner *p, struct fair *fair)
 
 /* The ends that the planner expects. */
 static void
-copy_running(struct world *w)
+copy_running(struct forecast_run *w, const struct queue *q)
 {
     struct plan none = PLAN_INIT;
     struct planning pl = {.planner = w->planner,
-                          .q = (struct queue *)w->from, /* runs_make only reads */
+                          .q = (struct queue *)q, /* runs_make only reads */
                           .l = w->l,
                           .now_us = w->now_us,
                           .p = &none};
@@ -194,39 +258,39 @@ copy_running(struct world *w)
     runs_free(&pl);
 }
 
-static void
-world_make(struct world *w, const struct planner *planner, const struct queue *q,
-           const struct ledger *l, int64_t now_us, size_t most)
+struct forecast_run *
+forecast_run_begin(const struct planner *planner, const struct queue *q, const struct ledger *l,
+                   int64_t now_us, size_t max_jobs)
 {
-    *w = (struct world){.from = q, .now_us = now_us, .most = most, .next_id = UINT32_MAX / 2};
+    struct forecast_run *w = xcalloc(1, sizeof *w);
+    *w = (struct forecast_run){.now_us = now_us, .most = max_jobs, .next_id = UINT32_MAX / 2};
     w->fair = planner->fair ? fair_clone(planner->fair) : NULL;
     w->planner = planner_clone(planner, w->fair);
     w->q = queue_new();
     w->l = ledger_clone(l);
-    w->out = xmalloc((most + 1) * sizeof *w->out);
-    w->sources = xcalloc(queue_n_kinds(q) + 1, sizeof *w->sources);
-    copy_running(w);
-    for (size_t i = 0; i < queue_n_kinds(q); i++) {
-        w->sources[i].next = queue_kind(q, i)->head;
-        fill_window(w, &w->sources[i]);
-    }
+    w->out = xmalloc((max_jobs + 1) * sizeof *w->out);
+    copy_running(w, q);
+    copy_lines(w, q);
+    return w;
 }
 
 static void
-world_free(struct world *w)
+run_free(struct forecast_run *w)
 {
     planner_free(w->planner);
     fair_free(w->fair);
     queue_free(w->q);
     ledger_free(w->l);
     free(w->sources);
+    free(w->waiting);
     free(w->ends);
+    free(w);
 }
 
 /* What happens. */
 
 static void
-note_start(struct world *w, uint32_t id, int64_t at_us)
+note_start(struct forecast_run *w, uint32_t id, int64_t at_us)
 {
     if (w->n < w->most)
         w->out[w->n++] = (struct expected_start){id, at_us};
@@ -234,15 +298,16 @@ note_start(struct world *w, uint32_t id, int64_t at_us)
 
 /* A copy of one that really waits has left its line. */
 static void
-left_line(struct world *w, uint32_t id)
+left_line(struct forecast_run *w, uint32_t id)
 {
-    const struct job *real = queue_get(w->from, id);
-    if (real && real->kind)
-        w->sources[real->kind->slot].n--;
+    const struct waiting *x = find_waiting(w, id);
+    struct source *s = x ? &w->sources[x->source] : NULL;
+    if (s && --s->n == 0)
+        w->short_of_copies |= s->has_more;
 }
 
 static struct job *
-split_task(struct world *w, struct job *array, const struct decision *d)
+split_task(struct forecast_run *w, struct job *array, const struct decision *d)
 {
     struct job *task = array_split(array, d->task, d->as);
     queue_add(w->q, task);
@@ -254,7 +319,8 @@ split_task(struct world *w, struct job *array, const struct decision *d)
 }
 
 static void
-note_array(struct world *w, const struct job *task, enum job_state from, enum job_state to)
+note_array(struct forecast_run *w, const struct job *task, enum job_state from,
+           enum job_state to)
 {
     struct job *array = task->array ? queue_get(w->q, task->array) : NULL;
     if (!array || !array->tasks)
@@ -264,11 +330,11 @@ note_array(struct world *w, const struct job *task, enum job_state from, enum jo
 }
 
 static void
-start(struct world *w, const struct decision *d)
+start(struct forecast_run *w, const struct decision *d)
 {
     struct job *job = queue_get(w->q, d->job);
-    const struct job *real = queue_get(w->from, d->job);
-    if (real && real->kind && (d->task < 0 || d->task == array_next(real)))
+    const struct waiting *x = find_waiting(w, d->job);
+    if (x && (d->task < 0 || d->task == x->next_task))
         note_start(w, d->job, w->now_us);
     if (d->task >= 0)
         job = split_task(w, job, d);
@@ -288,7 +354,7 @@ start(struct world *w, const struct decision *d)
 }
 
 static void
-charge(struct world *w, const struct job *job)
+charge(struct forecast_run *w, const struct job *job)
 {
     const struct attempt *run = job->run;
     if (w->fair)
@@ -298,7 +364,7 @@ charge(struct world *w, const struct job *job)
 }
 
 static void
-end(struct world *w, uint32_t id)
+end(struct forecast_run *w, uint32_t id)
 {
     struct job *job = queue_get(w->q, id);
     if (!job || !job_state_is_active(job->state))
@@ -311,7 +377,7 @@ end(struct world *w, uint32_t id)
 
 /* It waits again. What its end was expected to be no longer counts. */
 static void
-make_way(struct world *w, uint32_t id)
+make_way(struct forecast_run *w, uint32_t id)
 {
     struct job *job = queue_get(w->q, id);
     charge(w, job);
@@ -328,31 +394,15 @@ make_way(struct world *w, uint32_t id)
 }
 
 static void
-refuse(struct world *w, uint32_t id)
+refuse(struct forecast_run *w, uint32_t id)
 {
-    const struct job *real = queue_get(w->from, id);
-    if (real && real->kind)
-        w->sources[real->kind->slot].next = NULL;
+    left_line(w, id);
     job_free(queue_remove(w->q, id));
 }
 
+/* One plan. True when there is more to plan at this instant: somebody made way. */
 static bool
-fill_windows(struct world *w)
-{
-    bool was_short = false;
-    for (size_t i = 0; i < queue_n_kinds(w->from); i++) {
-        struct source *s = &w->sources[i];
-        was_short |= s->n == 0 && s->next;
-        if (s->n < WINDOW / 2)
-            fill_window(w, s);
-    }
-    return was_short;
-}
-
-/* One plan. True when there is more to plan at this instant: somebody made way, or a line came
- * to the end of what had been copied of it. */
-static bool
-plan_now(struct world *w, int64_t *wake_us)
+plan_now(struct forecast_run *w, int64_t *wake_us)
 {
     auto_plan struct plan p = PLAN_INIT;
     bool again = false;
@@ -373,14 +423,12 @@ plan_now(struct world *w, int64_t *wake_us)
         }
     }
     *wake_us = p.wake_us;
-    if (p.n > 0)
-        again |= fill_windows(w);
     return again;
 }
 
 /* On to the next end, or to when the planner wants to look again. */
 static bool
-advance(struct world *w, int64_t wake_us)
+advance(struct forecast_run *w, int64_t wake_us)
 {
     int64_t next = w->n_ends ? w->ends[0].at_us : NEVER;
     if (wake_us < next)
@@ -398,34 +446,47 @@ advance(struct world *w, int64_t wake_us)
 
 /* Those who wait for what has no end that is known. */
 static void
-note_the_rest(struct world *w)
+note_the_rest(struct forecast_run *w)
 {
     size_t n;
     struct job **jobs = queue_list_in_order(w->q, 1u << JOB_PENDING, &n);
     for (size_t i = 0; i < n; i++) {
-        const struct job *real = queue_get(w->from, jobs[i]->id);
-        bool begun = real && jobs[i]->tasks && array_next(jobs[i]) != array_next(real);
-        if (real && real->kind && !begun)
+        const struct waiting *x = find_waiting(w, jobs[i]->id);
+        bool begun = x && jobs[i]->tasks && array_next(jobs[i]) != x->next_task;
+        if (x && !begun)
             note_start(w, jobs[i]->id, NEVER);
     }
     free(jobs);
+}
+
+bool
+forecast_run_step(struct forecast_run *w)
+{
+    int64_t wake_us = NEVER;
+    if (w->over)
+        return false;
+    bool goes_on = plan_now(w, &wake_us) || advance(w, wake_us);
+    w->over = !goes_on || w->n >= w->most || queue_n_kinds(w->q) == 0 || w->short_of_copies;
+    if (!goes_on && !w->short_of_copies)
+        note_the_rest(w);
+    return !w->over;
+}
+
+size_t
+forecast_run_end(struct forecast_run *w, struct expected_start **out)
+{
+    size_t n = w->n;
+    *out = w->out;
+    run_free(w);
+    return n;
 }
 
 size_t
 plan_forecast(const struct planner *planner, const struct queue *q, const struct ledger *l,
               int64_t now_us, size_t max_jobs, struct expected_start **out)
 {
-    struct world w;
-    int64_t wake_us = NEVER;
-    bool goes_on = true;
-    world_make(&w, planner, q, l, now_us, max_jobs);
-    while (goes_on && w.n < max_jobs && queue_n_kinds(w.q) > 0) {
-        if (!plan_now(&w, &wake_us))
-            goes_on = advance(&w, wake_us);
-    }
-    if (!goes_on)
-        note_the_rest(&w);
-    *out = w.out;
-    world_free(&w);
-    return w.n;
+    struct forecast_run *w = forecast_run_begin(planner, q, l, now_us, max_jobs);
+    while (forecast_run_step(w))
+        ;
+    return forecast_run_end(w, out);
 }

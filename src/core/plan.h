@@ -105,8 +105,9 @@ void plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64
                uint32_t *next_id, struct plan *p);
 
 /* When pending jobs are expected to start, by running this very planner ahead in virtual time
- * over copies. Stops after max_jobs starts. at_us INT64_MAX: not known (what it waits for has
- * no expected end). *out is the caller's to free; returns how many. */
+ * over copies. Stops after max_jobs starts, and where it has come to the end of what it copied.
+ * at_us INT64_MAX: not known (what it waits for has no expected end). *out is the caller's to
+ * free; returns how many. */
 struct expected_start {
     uint32_t job; /* for an array: of its next task */
     int64_t at_us;
@@ -114,6 +115,17 @@ struct expected_start {
 size_t plan_forecast(const struct planner *planner, const struct queue *q,
                      const struct ledger *l, int64_t now_us, size_t max_jobs,
                      struct expected_start **out);
+
+/* The same in pieces: between two steps the queue and the ledger may change, of which the
+ * forecast hears nothing; the planner's rules may not. A step is one plan: some ms at most.
+ * False: there is no more to do. */
+struct forecast_run;
+struct forecast_run *forecast_run_begin(const struct planner *planner, const struct queue *q,
+                                        const struct ledger *l, int64_t now_us,
+                                        size_t max_jobs);
+bool forecast_run_step(struct forecast_run *run);
+/* As plan_forecast; frees the run. */
+size_t forecast_run_end(struct forecast_run *run, struct expected_start **out);
 
 /* Those that wait, in the order in which a pass made now would try them: who stands in a line
  * by priority, what his user has used, the order of the settings and submission (under

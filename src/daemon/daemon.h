@@ -69,8 +69,8 @@ struct daemon {
     struct courier *courier;
     struct waits *waits;
     struct tally *tally;
-    struct upload *uploads;  /* file_upload.c: files that have not come whole */
-    struct reports *reports; /* those being made; NULL before the first */
+    struct upload *uploads; /* file_upload.c: files that have not come whole */
+    struct works *works;    /* work.c: long requests; NULL before the first */
     struct checkup_clock clock;
     struct telemetry *telemetry;
 };

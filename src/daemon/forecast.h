@@ -10,6 +10,11 @@ struct job;
 
 /* Wall clock; 0: nothing says when, or so many start before it that nobody looked. */
 int64_t forecast_start_us(struct daemon *d, const struct job *job);
-void forecast_free(struct daemon *d);
+/* The moment (wall clock) from which that was foretold; 0: nobody has looked yet. A long queue
+ * takes a while to look through, in pieces: meanwhile the last forecast stands. */
+int64_t forecast_as_of_us(const struct daemon *d);
+/* The rules of planning are about to change: what is being made with the old ones goes. */
+void forecast_forget(struct daemon *d);
+void forecast_free(struct daemon *d); /* while the loop still runs once more */
 
 #endif

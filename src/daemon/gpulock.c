@@ -1,6 +1,10 @@
 /* Locks on cards: see gpulock.h. The files lie in /run/lock (BERTH_LOCK_DIR moves them) and
  * belong to whoever came first; a flock needs no right to write, so any user's daemon can
- * take a free one. The words inside are for people. */
+ * take a free one. The words inside are for people.
+ *
+ * In that folder anybody can put anything. So what counts for the machine's daemon is a lock in
+ * a folder of root's (/run/berth/gpus); the one in /run/lock it takes as well, where it can, so
+ * that users' daemons see that the card has a master. */
 #include "daemon/gpulock.h"
 
 #include <errno.h>
@@ -20,7 +24,7 @@
 
 struct gpulock {
     struct gpulock *next;
-    int fd;
+    int fd, shared_fd; /* the second -1: there is none */
     char uuid[80];
 };
 
@@ -78,6 +82,28 @@ say_who(int fd, const char *path, struct err *e)
                                : "");
 }
 
+/* Where nobody but root puts anything. -1 with e when somebody else could. */
+static int
+open_own_dir(const struct daemon *d, char **path, struct err *e)
+{
+    const char *sim = prober_sim_dir(d->prober), *dir = getenv("BERTH_LOCK_DIR");
+    struct stat st;
+    if (sim || (dir && dir[0]))
+        *path = xasprintf("%s/root", sim ? sim : dir);
+    else
+        *path = xstrdup("/run/berth/gpus");
+    mode_t before = umask(022);
+    int made = file_mkdirs(*path, 0700, e);
+    umask(before);
+    if (made)
+        return -1;
+    if (lstat(*path, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+        (st.st_mode & (S_IWGRP | S_IWOTH)))
+        return err_set(e, ERR_FAILED, "%s, where the cards' locks lie, is not root's alone",
+                       *path);
+    return 0;
+}
+
 /* A file that only root can have made here: not a second name of one of root's elsewhere. */
 static bool
 is_roots_own(const struct stat *st)
@@ -98,18 +124,14 @@ clear_the_way(const struct daemon *d, const char *path)
         log_warn("event=gpu-lock-taken-over path=%s it was of user %u", path, st.st_uid);
 }
 
-int
-gpulock_take(struct daemon *d, const char *uuid, struct err *e)
+/* The lock at path, held and with our name in it; -1 with who has it. */
+static int
+take_file(struct daemon *d, const char *path, struct err *e)
 {
-    for (const struct gpulock *l = d->gpulocks; l; l = l->next)
-        if (strcmp(l->uuid, uuid) == 0)
-            return 0;
-    auto_free char *path = xasprintf("%s/berth-gpu-%s", lock_dir(d), uuid);
-    clear_the_way(d, path);
+    struct stat st;
     auto_close int fd = open_lock(path, d->places.system ? 0600 : 0644, e);
     if (fd < 0)
         return -1;
-    struct stat st;
     if (d->places.system && (fstat(fd, &st) || !is_roots_own(&st)))
         return err_set(e, ERR_FAILED,
                        "the card's lock %s was put there by somebody else; remove it", path);
@@ -120,11 +142,54 @@ gpulock_take(struct daemon *d, const char *uuid, struct err *e)
                                     getuid(), getpid(), d->places.state);
     if (ftruncate(fd, 0) == 0)
         (void)file_write_all(fd, who, strlen(who));
+    return TAKE_FD(fd);
+}
+
+static void
+keep(struct daemon *d, const char *uuid, int fd, int shared_fd)
+{
     struct gpulock *l = xcalloc(1, sizeof *l);
-    l->fd = TAKE_FD(fd);
+    l->fd = fd;
+    l->shared_fd = shared_fd;
     snprintf(l->uuid, sizeof l->uuid, "%s", uuid);
     l->next = d->gpulocks;
     d->gpulocks = l;
+}
+
+/* What stands in the way in the folder of all is worth a line, and nothing more. */
+static int
+take_for_machine(struct daemon *d, const char *uuid, const char *shared, struct err *e)
+{
+    auto_free char *dir = NULL;
+    struct err why = {0};
+    if (open_own_dir(d, &dir, e))
+        return -1;
+    auto_free char *path = xasprintf("%s/berth-gpu-%s", dir, uuid);
+    int fd = take_file(d, path, e);
+    if (fd < 0)
+        return -1;
+    clear_the_way(d, shared);
+    int shared_fd = take_file(d, shared, &why);
+    if (shared_fd < 0)
+        log_warn("event=gpu-lock-blocked path=%s the card is this daemon's all the same: %s",
+                 shared, why.text);
+    keep(d, uuid, fd, shared_fd);
+    return 0;
+}
+
+int
+gpulock_take(struct daemon *d, const char *uuid, struct err *e)
+{
+    for (const struct gpulock *l = d->gpulocks; l; l = l->next)
+        if (strcmp(l->uuid, uuid) == 0)
+            return 0;
+    auto_free char *path = xasprintf("%s/berth-gpu-%s", lock_dir(d), uuid);
+    if (d->places.system)
+        return take_for_machine(d, uuid, path, e);
+    int fd = take_file(d, path, e);
+    if (fd < 0)
+        return -1;
+    keep(d, uuid, fd, -1);
     return 0;
 }
 
@@ -135,6 +200,8 @@ gpulock_free_all(struct daemon *d)
     for (l = d->gpulocks; l; l = next) {
         next = l->next;
         close(l->fd);
+        if (l->shared_fd >= 0)
+            close(l->shared_fd);
         free(l);
     }
     d->gpulocks = NULL;

@@ -311,6 +311,15 @@ health_card_added(struct daemon *d, int card)
         apply(d, card);
 }
 
+bool
+health_all_locked_out(struct daemon *d)
+{
+    for (int i = 0; i < ledger_n_cards(d->ledger); i++)
+        if (!record_of(d, i)->locked_out)
+            return false;
+    return true;
+}
+
 void
 health_settle(struct daemon *d)
 {

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/daemon.h"
-#include "daemon/report.h"
+#include "daemon/work.h"
 #include "store/store.h"
 
 #define PRUNE_AT_ONCE 500  /* jobs: some 10 ms */
@@ -66,7 +66,7 @@ idle_work(struct daemon *d)
     struct err e = {0};
     bool more = false;
     /* What a request of this moment has put into the store is its turn's to commit. */
-    if (!store_has_changes(d->store) && !reports_are_made(d))
+    if (!store_has_changes(d->store) && !works_read_past(d))
         more = let_go(d);
     if (store_checkpoint(d->store, &e))
         log_warn("checkpoint: %s", e.text);

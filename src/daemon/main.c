@@ -39,7 +39,6 @@
 #include "daemon/recall.h"
 #include "daemon/recover.h"
 #include "daemon/reload.h"
-#include "daemon/report.h"
 #include "daemon/roles.h"
 #include "daemon/rules.h"
 #include "daemon/server.h"
@@ -48,6 +47,7 @@
 #include "daemon/turn.h"
 #include "daemon/waits.h"
 #include "daemon/watch.h"
+#include "daemon/work.h"
 #include "store/store.h"
 #include "sys/confine.h"
 #include "sys/keyring.h"
@@ -219,7 +219,10 @@ find_cards(struct daemon *d, const struct options *o, struct err *e)
             return -1;
         log_error("event=no-gpus %s", e->text);
     }
-    if (d->lock_conflict && queue_n_active(d->queue) == 0)
+    /* A card that another daemon has is one card less; but a user's daemon does not start where
+     * the machine's is master. */
+    if (d->lock_conflict && queue_n_active(d->queue) == 0 &&
+        (!d->places.system || health_all_locked_out(d)))
         return err_set(e, ERR_REFUSED, "%s", d->lock_conflict);
     return 0;
 }
@@ -329,7 +332,8 @@ finish(struct daemon *d)
     gpulock_free_all(d);
     close(d->lock_fd);
     uv_close((uv_handle_t *)&d->idle_timer, NULL);
-    reports_free(d);
+    works_free(d);
+    forecast_free(d);
     server_hang_up(d->server);
     uv_run(d->loop, UV_RUN_DEFAULT);
     server_free(d->server);
@@ -342,7 +346,6 @@ finish(struct daemon *d)
     turn_free(d->turn);
     clockset_free(d->clockset);
     estimate_close(d);
-    forecast_free(d);
     queue_free(d->queue);
     shared_free(d->last_cwd);
     shared_free(d->last_user);

@@ -84,6 +84,7 @@ put_expected_start(const struct answer *a, const struct job *job)
     bool reserved = r->job == job->id;
     int64_t at_us = forecast_start_us(a->daemon, job);
     jsonw_ktime(a->out, "expected_start", at_us);
+    jsonw_ktime(a->out, "expected_as_of", at_us ? forecast_as_of_us(a->daemon) : 0);
     jsonw_kbool(a->out, "reserved", reserved);
     jsonw_key(a->out, "cards");
     jsonw_array(a->out);

@@ -4,14 +4,21 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "core/job.h"
+#include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/jobjson.h"
 #include "daemon/methods.h"
 #include "daemon/page.h"
 #include "daemon/select.h"
+#include "daemon/server.h"
+#include "daemon/work.h"
+#include "store/store.h"
+
+#define LOOK_EACH 50 /* jobs between two looks at the clock */
 
 struct listing {
     struct daemon *daemon;
@@ -19,6 +26,15 @@ struct listing {
     jobjson_field *fields; /* NULL: whole objects */
     size_t n_fields;
     size_t n;
+
+    /* What is listed, in pieces (work.h). */
+    struct select select;
+    const json_t *params; /* borrowed; they stay while it lasts */
+    bool only_ended, ended_left;
+    struct select_past past;
+    uint32_t *live; /* owned; NULL: not looked at yet */
+    size_t n_live, at;
+    int64_t room; /* for so many more of them */
 };
 
 /* Not 0: the answer has become too long. */
@@ -101,59 +117,121 @@ list_page(struct daemon *d, const struct caller *c, const struct select *s,
     return rc;
 }
 
-/* Ended jobs come first, so that the newest lines of a list are what is going on. Words that
- * name jobs reach into the history; no words mean the queue, unless `all` is said. */
+/* A job of the list of live ones, which may have ended since it was made. */
 static int
-list(struct daemon *d, const struct select *s, const json_t *params, struct listing *l,
+put_live(struct listing *l, uint32_t id)
+{
+    struct err unused;
+    const struct job *job = queue_get(l->daemon->queue, id);
+    struct job *old = job ? NULL : store_job_load(l->daemon->store, id, &unused);
+    job = job ? job : old;
+    int rc = 0;
+    if (job && select_matches(&l->select, job)) {
+        rc = put_job(job, NULL, l);
+        l->room--;
+    }
+    job_free(old);
+    return rc;
+}
+
+/* Ended jobs come first, so that the newest lines of a list are what is going on. */
+static int
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
+    struct listing *l = arg;
+    (void)c;
+    l->out = out;
+    if (l->ended_left) {
+        int rc = select_past_walk(d, &l->select, &l->past, until_us, on_ended, l, e);
+        if (rc <= 0)
+            return rc < 0 ? -1 : WORK_MORE;
+        l->ended_left = false;
+    }
+    if (!l->live && !l->only_ended)
+        l->live = select_live_ids(d, &l->select, &l->n_live);
+    for (size_t i = 0; l->at < l->n_live && l->room > 0; i++) {
+        if (put_live(l, l->live[l->at++]))
+            return WORK_MORE; /* too long: that is seen behind each piece */
+        if (i % LOOK_EACH == LOOK_EACH - 1 && clock_boot_us() >= until_us)
+            return WORK_MORE;
+    }
+    if (l->n == 0 && !l->select.everything)
+        return select_none(l->params, e);
+    jsonw_end_array(out);
+    jsonw_end_object(out);
+    return WORK_DONE;
+}
+
+static void
+listing_free(void *arg)
+{
+    struct listing *l = arg;
+    free(l->fields);
+    free(l->live);
+    select_past_free(&l->past);
+    select_free(&l->select);
+    free(l);
+}
+
+/* Words that name jobs reach into the history; no words mean the queue, unless `all` is said.
+ */
+static int
+list(struct daemon *d, struct caller *c, json_t *params, struct listing *l, struct jsonw *out,
+     struct err *e)
+{
+    static const struct work_kind kind = {.step = step, .free = listing_free};
     int64_t limit = json_integer_value(json_object_get(params, "limit"));
-    bool only_ended = json_is_true(json_object_get(params, "ended"));
-    bool ended = only_ended || !s->everything || json_is_true(json_object_get(params, "all"));
-    auto_free struct job **live = NULL;
+    l->params = params;
+    l->only_ended = json_is_true(json_object_get(params, "ended"));
+    l->ended_left =
+        l->only_ended || !l->select.everything || json_is_true(json_object_get(params, "all"));
+    l->past.limit = limit;
+    l->room = limit > 0 ? limit : INT64_MAX;
+    int rc = 0;
     if (limit < 0)
-        return err_set(e, ERR_USAGE, "\"limit\" must not be negative");
-    if (select_check_ids(d, s, e))
+        rc = err_set(e, ERR_USAGE, "\"limit\" must not be negative");
+    if (rc || select_check_ids(d, &l->select, e)) {
+        listing_free(l);
         return -1;
-    if (ended && select_ended(d, s, limit, on_ended, l, e))
-        return -1;
-    size_t n = only_ended ? 0 : select_live(d, s, &live);
-    if (limit > 0 && n > (size_t)limit)
-        n = (size_t)limit;
-    for (size_t i = 0; i < n && !put_job(live[i], NULL, l); i++)
-        ;
-    return l->n == 0 && !s->everything ? select_none(params, e) : 0;
+    }
+    return work_begin(d, c, &kind, l, params, out, e);
 }
 
 int
 method_jobs(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
             struct err *e)
 {
-    struct listing l = {.daemon = d, .out = out};
+    struct listing *l = xcalloc(1, sizeof *l);
+    struct select *s = &l->select;
     bool paged = page_is_wanted(params);
     uint32_t older = 0;
-    struct select s;
-    int rc = select_read(d, c->uid, params, &s, e);
-    s.arrays_for_tasks = true;
+    l->daemon = d;
+    l->out = out;
+    int rc = select_read(d, c->uid, params, s, e);
+    s->arrays_for_tasks = true;
     if (rc == 0 && !paged) /* a page has its own */
-        rc = select_read_where(params, &s, e);
+        rc = select_read_where(params, s, e);
     if (rc == 0)
-        rc = read_order(json_object_get(params, "order"), &s, e);
+        rc = read_order(json_object_get(params, "order"), s, e);
     if (rc == 0)
-        rc = read_fields(json_object_get(params, "fields"), &l, e);
-    if (rc == 0) {
-        jsonw_object(out);
-        jsonw_key(out, l.fields ? "rows" : "jobs");
-        jsonw_array(out);
-        rc = paged ? list_page(d, c, &s, params, &l, &older, e) : list(d, &s, params, &l, e);
-        jsonw_end_array(out);
-        if (older)
-            jsonw_kint(out, "before_id", older);
-        else if (paged)
-            jsonw_knull(out, "before_id");
-        jsonw_end_object(out);
+        rc = read_fields(json_object_get(params, "fields"), l, e);
+    if (rc) {
+        listing_free(l);
+        return -1;
     }
-    free(l.fields);
-    select_free(&s);
+    jsonw_object(out);
+    jsonw_key(out, l->fields ? "rows" : "jobs");
+    jsonw_array(out);
+    if (!paged)
+        return list(d, c, params, l, out, e);
+    rc = list_page(d, c, s, params, l, &older, e);
+    jsonw_end_array(out);
+    if (older)
+        jsonw_kint(out, "before_id", older);
+    else
+        jsonw_knull(out, "before_id");
+    jsonw_end_object(out);
+    listing_free(l);
     return rc;
 }

@@ -1,9 +1,8 @@
-/* `report`: the past summed up, a piece per turn of the loop, one report after the other, so
- * that a history of a million jobs delays nobody by more than a piece takes. Meanwhile
- * nothing of the past is forgotten (idle.c asks). The answer comes when all is added. */
+/* `report`: the past summed up, in pieces (work.h), so that a history of a million jobs delays
+ * nobody by more than a piece takes. Meanwhile nothing of the past is forgotten (idle.c asks).
+ * The answer comes when all is added. */
 #include <stdlib.h>
 #include <string.h>
-#include <uv.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -12,46 +11,26 @@
 #include "daemon/daemon.h"
 #include "daemon/methods.h"
 #include "daemon/report.h"
+#include "daemon/work.h"
 
 #define PIECE            250 /* jobs or attempts: some 2 ms */
 #define BINS_DEFAULT     96
 #define POINTS_DEFAULT   1000
 #define COMMANDS_DEFAULT 50
 #define COMMANDS_MOST    300
-#define WAITING_MAX      64
 
-struct work {
-    struct work *next;
-    struct ticket *ticket;
+struct making {
     struct report report;
     struct store_place ended, used;
     bool ended_done, used_done;
 };
 
-struct reports {
-    uv_idle_t idle;
-    struct work *first;
-    int n;
-};
-
 static void
-work_free(struct work *x)
+making_free(void *arg)
 {
-    ticket_free(x->ticket);
+    struct making *x = arg;
     report_free(&x->report);
     free(x);
-}
-
-/* The first has been answered, or nobody waits for it any more. */
-static void
-drop(struct reports *all, struct work **at)
-{
-    struct work *x = *at;
-    *at = x->next;
-    all->n--;
-    work_free(x);
-    if (!all->first)
-        uv_idle_stop(&all->idle);
 }
 
 static void
@@ -68,7 +47,7 @@ on_used(const struct store_used *x, void *arg)
 
 /* One piece. 1: all is added; -1: the store fails. */
 static int
-work_step(struct daemon *d, struct work *x, struct err *e)
+add_piece(struct daemon *d, struct making *x, struct err *e)
 {
     int n;
     if (!x->ended_done) {
@@ -83,61 +62,22 @@ work_step(struct daemon *d, struct work *x, struct err *e)
     return n < 0 ? -1 : x->ended_done && x->used_done;
 }
 
-static void
-on_idle(uv_idle_t *idle)
+static int
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
 {
-    struct daemon *d = idle->data;
-    struct reports *all = d->reports;
-    struct work *x = all->first;
-    struct err e = {0};
-    auto_buf struct buf out = BUF_INIT;
-    int rc = work_step(d, x, &e);
-    if (rc == 0)
-        return;
-    if (rc < 0)
-        server_refuse(x->ticket, &e);
-    else {
-        report_write(&x->report, &out);
-        server_answer(x->ticket, buf_str(&out));
-    }
-    x->ticket = NULL;
-    drop(all, &all->first);
-}
-
-void
-reports_drop_client(struct daemon *d, const struct client *client)
-{
-    struct work **at = d->reports ? &d->reports->first : NULL;
-    while (at && *at) {
-        if (ticket_is_of((*at)->ticket, client))
-            drop(d->reports, at);
-        else
-            at = &(*at)->next;
-    }
-}
-
-static void
-on_closed(uv_handle_t *handle)
-{
-    struct daemon *d = handle->data;
-    free(d->reports); /* the handle is part of it */
-    d->reports = NULL;
-}
-
-void
-reports_free(struct daemon *d)
-{
-    if (!d->reports)
-        return;
-    while (d->reports->first)
-        drop(d->reports, &d->reports->first);
-    uv_close((uv_handle_t *)&d->reports->idle, on_closed);
-}
-
-bool
-reports_are_made(const struct daemon *d)
-{
-    return d->reports && d->reports->first;
+    struct making *x = arg;
+    auto_buf struct buf text = BUF_INIT;
+    int rc;
+    (void)c;
+    do
+        rc = add_piece(d, x, e);
+    while (rc == 0 && clock_boot_us() < until_us);
+    if (rc <= 0)
+        return rc < 0 ? -1 : WORK_MORE;
+    report_write(&x->report, &text);
+    jsonw_raw(out, buf_str(&text), text.len);
+    return WORK_DONE;
 }
 
 /* --- params ------------------------------------------------------------------------------ */
@@ -230,50 +170,21 @@ find_beginning(struct daemon *d, struct report *r, struct err *e)
     return 0;
 }
 
-static struct reports *
-reports_of(struct daemon *d)
-{
-    if (!d->reports) {
-        d->reports = xcalloc(1, sizeof *d->reports);
-        uv_idle_init(d->loop, &d->reports->idle);
-        d->reports->idle.data = d;
-    }
-    return d->reports;
-}
-
-/* Behind those that others wait for. */
-static void
-enqueue(struct daemon *d, struct work *x)
-{
-    struct reports *all = reports_of(d);
-    struct work **at = &all->first;
-    while (*at)
-        at = &(*at)->next;
-    *at = x;
-    all->n++;
-    uv_idle_start(&all->idle, on_idle);
-}
-
 int
 method_report(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
-    (void)out;
-    if (d->reports && d->reports->n >= WAITING_MAX)
-        return err_set(e, ERR_FAILED, "%d reports are being made already; ask again later",
-                       WAITING_MAX);
-    struct work *x = xcalloc(1, sizeof *x);
+    static const struct work_kind kind = {.step = step, .free = making_free, .past = true};
+    struct making *x = xcalloc(1, sizeof *x);
     x->ended = x->used = (struct store_place)STORE_PLACE_NOW;
     x->report.daemon = d;
     x->report.uid = c->uid;
     x->report.admin = c->admin;
     if (read_params(params, &x->report, e) || find_beginning(d, &x->report, e)) {
-        work_free(x);
+        making_free(x);
         return -1;
     }
     report_cards_begin(&x->report);
     x->used_done = !(x->report.parts & REPORT_GPUS);
-    x->ticket = server_ticket(c);
-    enqueue(d, x);
-    return METHOD_LATER;
+    return work_begin(d, c, &kind, x, params, out, e);
 }

@@ -166,10 +166,4 @@ void report_write(struct report *r, struct buf *out);
 void report_command_text(const struct report *r, const struct report_command *c,
                          struct buf *out);
 
-/* method_report.c */
-struct reports;
-void reports_drop_client(struct daemon *d, const struct client *client);
-void reports_free(struct daemon *d);
-bool reports_are_made(const struct daemon *d); /* then nothing of the past may go */
-
 #endif

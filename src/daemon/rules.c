@@ -11,6 +11,7 @@
 #include "core/plan.h"
 #include "daemon/daemon.h"
 #include "daemon/depend.h"
+#include "daemon/forecast.h"
 #include "daemon/modelfile.h"
 #include "daemon/turn.h"
 
@@ -127,6 +128,7 @@ rules_make(struct daemon *d)
 void
 rules_take(struct daemon *d)
 {
+    forecast_forget(d);
     free_users(d);
     struct plan_rules rules = make_rules(d);
     planner_set_rules(d->planner, &rules);

@@ -15,7 +15,8 @@
 #include "daemon/roles.h"
 #include "store/store.h"
 
-#define MISSING_SAID 10 /* of numbers that are no job's, by name */
+#define PAST_PIECE   500 /* ids, of which many may be gone */
+#define MISSING_SAID 10  /* of numbers that are no job's, by name */
 
 static int
 on_newest(struct job *job, const char *const *uuids, void *arg)
@@ -398,6 +399,108 @@ static bool
 names_jobs(const struct selector_term *t)
 {
     return t->kind != SELECT_ALL && t->kind != SELECT_USER && t->kind != SELECT_STATE;
+}
+
+/* --- in pieces
+ * --------------------------------------------------------------------------- */
+
+struct past_walk {
+    struct walk walk;
+    int64_t until_us;
+    uint32_t last; /* the id that was visited last */
+};
+
+static int
+on_past(struct job *job, const char *const *uuids, void *arg)
+{
+    struct past_walk *w = arg;
+    w->last = job->id;
+    int rc = on_job(job, uuids, &w->walk);
+    return rc || clock_boot_us() >= w->until_us;
+}
+
+static int
+compare_ranges(const void *a, const void *b)
+{
+    const struct store_range *x = a, *y = b;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* Which ids are walked over, in ascending order. */
+static int
+begin_past(struct daemon *d, const struct select *s, struct select_past *past, struct err *e)
+{
+    struct select_ranges *r = &past->ranges;
+    int rc = select_narrow(d, s, r, e);
+    if (rc < 0)
+        return -1;
+    if (rc == 0) {
+        r->n = 0;
+        select_ranges_add(r, 0, store_peek_job_id(d->store));
+    }
+    struct store_filter f = {.ranges = r->v, .n_ranges = r->n, .states = SELECT_FINAL_STATES};
+    f.limit = past->limit;
+    if (f.limit > 0 && r->n > 0 && store_jobs_lowest(d->store, &f, &past->next, e))
+        return -1;
+    if (r->n > 1)
+        qsort(r->v, (size_t)r->n, sizeof *r->v, compare_ranges);
+    past->begun = true;
+    return 0;
+}
+
+int
+select_past_walk(struct daemon *d, const struct select *s, struct select_past *past,
+                 int64_t until_us, select_cb cb, void *arg, struct err *e)
+{
+    if (!past->begun && begin_past(d, s, past, e))
+        return -1;
+    while (past->at < past->ranges.n) {
+        struct store_range r = past->ranges.v[past->at];
+        r.first = r.first < past->next ? past->next : r.first;
+        if (r.first > r.last) {
+            past->at++;
+            continue;
+        }
+        if (r.last - r.first >= PAST_PIECE)
+            r.last = r.first + PAST_PIECE - 1;
+        const struct store_filter f = {
+            .ranges = &r, .n_ranges = 1, .states = SELECT_FINAL_STATES};
+        struct past_walk w = {.walk = {d, s, cb, arg}, .until_us = until_us};
+        int rc = store_jobs_select(d->store, &f, on_past, &w, e);
+        if (rc < 0)
+            return -1;
+        bool late = clock_boot_us() >= until_us;
+        past->next = late && w.last ? w.last + 1 : r.last + 1;
+        if (past->next == 0) /* behind the last number there can be */
+            past->at = past->ranges.n;
+        if (late)
+            return 0;
+    }
+    return 1;
+}
+
+void
+select_past_free(struct select_past *past)
+{
+    free(past->ranges.v);
+    past->ranges = (struct select_ranges){0};
+}
+
+uint32_t *
+select_live_ids(struct daemon *d, const struct select *s, size_t *n)
+{
+    struct job **jobs = NULL;
+    if (look_up(d, s, &jobs, n))
+        ;
+    else if (s->in_turn)
+        jobs = list_in_turn(d, n);
+    else
+        jobs = queue_list_in_order(d->queue, QUEUE_ALL, n);
+    uint32_t *ids = xcalloc(*n + 1, sizeof *ids);
+    for (size_t i = 0; i < *n; i++)
+        ids[i] = jobs[i]->id;
+    free(jobs);
+    return ids;
 }
 
 bool

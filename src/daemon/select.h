@@ -60,6 +60,24 @@ int select_narrow(struct daemon *d, const struct select *s, struct select_ranges
                   struct err *e);
 #define SELECT_FINAL_STATES ((1u << JOB_STATES) - (1u << JOB_COMPLETED))
 
+/* The same in pieces. Zeroed at first, but for the limit; select_past_free at the end. */
+struct select_past {
+    int64_t limit; /* at most so many of the newest; 0: all */
+    struct select_ranges ranges;
+    int at;        /* in the ranges */
+    uint32_t next; /* the id from which on the walk has not come */
+    bool begun;
+};
+/* Goes on until the boot clock says until_us, or until cb returns not 0, which is a piece's end
+ * as well. 1: all have been visited; 0: there are more; -1 with e. */
+int select_past_walk(struct daemon *d, const struct select *s, struct select_past *past,
+                     int64_t until_us, select_cb cb, void *arg, struct err *e);
+void select_past_free(struct select_past *past);
+
+/* All live jobs in the order of select_live, whether they match or not: their ids, for the
+ * caller to free. */
+uint32_t *select_live_ids(struct daemon *d, const struct select *s, size_t *n);
+
 /* Ids that were named one by one (not in a range) and belong to no job: -1, and e names the
  * first few. */
 int select_check_ids(struct daemon *d, const struct select *s, struct err *e);

@@ -198,6 +198,36 @@ server_free(struct server *s)
     free(s);
 }
 
+bool
+server_may_work(struct server *s, uid_t uid)
+{
+    return peers_may_ask(s->peers, uid, clock_boot_us());
+}
+
+void
+server_charge(struct server *s, uid_t uid, int64_t us)
+{
+    peers_charge(s->peers, uid, us, clock_boot_us());
+}
+
+void
+server_changed(struct server *s, uid_t uid)
+{
+    for (int i = 0; i < s->n_changers; i++)
+        if (s->changers[i] == uid)
+            return;
+    if (s->n_changers < CHANGERS_MAX)
+        s->changers[s->n_changers++] = uid;
+}
+
+void
+server_charge_turn(struct server *s, int64_t us)
+{
+    for (int i = 0; i < s->n_changers; i++)
+        server_charge(s, s->changers[i], us / s->n_changers);
+    s->n_changers = 0;
+}
+
 int
 server_client_count(const struct server *s)
 {

@@ -14,10 +14,10 @@
 #include "daemon/event_filter.h"
 #include "daemon/file_upload.h"
 #include "daemon/peers.h"
-#include "daemon/report.h"
 #include "daemon/server_priv.h"
 #include "daemon/turn.h"
 #include "daemon/waits.h"
+#include "daemon/work.h"
 #include "wire/frame.h"
 
 #define READ_SIZE 65536
@@ -60,7 +60,7 @@ client_drop(struct client *c)
     peers_keep(s->peers, c->uid, -c->kept);
     peers_leave(s->peers, c->uid);
     waits_drop_client(s->daemon->waits, c);
-    reports_drop_client(s->daemon, c);
+    works_drop_client(s->daemon, c);
     file_uploads_drop_client(s->daemon, c);
     uv_close((uv_handle_t *)&c->pipe, client_free);
     turn_touch(s->daemon); /* the last one to leave may let an idle daemon go */

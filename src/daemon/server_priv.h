@@ -12,7 +12,8 @@
 #include "daemon/event_filter.h"
 #include "wire/frame.h"
 
-#define UNREAD_MAX ((size_t)256 << 20) /* bytes a client may leave unread */
+#define CHANGERS_MAX 16
+#define UNREAD_MAX   ((size_t)256 << 20) /* bytes a client may leave unread */
 
 struct reply {
     struct buf text; /* the whole line */
@@ -46,6 +47,8 @@ struct server {
     uv_timer_t resume, trim;
     struct client *clients;
     int n_clients;
+    uid_t changers[CHANGERS_MAX]; /* whose requests changed something in this turn */
+    int n_changers;
     int64_t turned_away, turned_away_us; /* how many, and when the last (boot clock) */
     bool closing;
 };

@@ -116,6 +116,8 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
                     "the answer would have more than %zu MiB, which is the most; ask for fewer "
                     "jobs, or for fewer fields",
                     w.max >> 20);
+    if (m->changes)
+        server_changed(c->server, c->uid);
     struct reply *r = hold(c, id_text(id), m->changes && rc == 0);
     if (rc == 0)
         write_result(&r->text, r->id, buf_str(&result), result.len);
@@ -168,6 +170,14 @@ void
 server_answer(struct ticket *t, const char *result_json)
 {
     struct reply *r = hold(t->client, TAKE(t->id), false);
+    write_result(&r->text, r->id, result_json, strlen(result_json));
+    ticket_free(t);
+}
+
+void
+server_answer_changed(struct ticket *t, const char *result_json)
+{
+    struct reply *r = hold(t->client, TAKE(t->id), true);
     write_result(&r->text, r->id, result_json, strlen(result_json));
     ticket_free(t);
 }

@@ -323,10 +323,20 @@ commit(struct daemon *d)
     return 0;
 }
 
+/* All that a turn does is done for those who changed something: their next requests wait for
+ * it. */
+static void
+charge(struct daemon *d, int64_t began_us)
+{
+    if (d->server)
+        server_charge_turn(d->server, clock_boot_us() - began_us);
+}
+
 int
 turn_run(struct daemon *d)
 {
     struct turn *t = d->turn;
+    int64_t began_us = clock_boot_us();
     health_settle(d);
     bool planned = turn_plan(d);
     /* After the plan, whose own marks and events go with this very commit. */
@@ -354,6 +364,7 @@ turn_run(struct daemon *d)
     if ((store_wants_checkpoint(d->store) || t->ended_some) &&
         !uv_is_active((uv_handle_t *)&t->checkpoint))
         uv_timer_start(&t->checkpoint, on_checkpoint, CHECKPOINT_MS, 0);
+    charge(d, began_us);
     daemon_after_turn(d);
     return 0;
 }

@@ -222,6 +222,15 @@ jobs_find_lowest(struct store *s, const struct store_filter *f,
 }
 
 int
+store_jobs_lowest(struct store *s, const struct store_filter *f, uint32_t *out, struct err *e)
+{
+    auto_free struct store_range *ranges = NULL;
+    int n = ranges_merge(f, &ranges);
+
+    return jobs_find_lowest(s, f, ranges, n, out, e);
+}
+
+int
 store_jobs_select(struct store *s, const struct store_filter *f, store_job_cb cb, void *arg,
                   struct err *e)
 {

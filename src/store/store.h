@@ -130,6 +130,9 @@ struct store_filter {
 /* Walks the jobs that match, by id, one at a time; each is borrowed for the call. */
 int store_jobs_select(struct store *s, const struct store_filter *filter, store_job_cb cb,
                       void *arg, struct err *e);
+/* The lowest id of the newest `limit` that match; of fewer, of any. */
+int store_jobs_lowest(struct store *s, const struct store_filter *filter, uint32_t *out,
+                      struct err *e);
 
 /* What one job is found by, among those that are committed. *id 0: there is none. */
 struct store_found {

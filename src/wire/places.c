@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -41,13 +42,28 @@ state_home(char **out, struct err *e)
     return 0;
 }
 
+/* In /tmp anybody can make what is to be ours. Where somebody did, the socket lies below the
+ * home; and stays there as long as there is one, or who made that could lead us to and fro. */
 static char *
-runtime_socket(void)
+tmp_socket(const char *base)
+{
+    auto_free char *folder = xasprintf("/tmp/berth-%lu", (unsigned long)getuid());
+    auto_free char *at_home = xasprintf("%s/run/berth.sock", base);
+    struct stat st;
+    bool is_free = lstat(folder, &st) != 0;
+    bool is_ours = !is_free && S_ISDIR(st.st_mode) && st.st_uid == getuid();
+    if ((is_free || is_ours) && (lstat(at_home, &st) != 0 || !S_ISSOCK(st.st_mode)))
+        return xasprintf("%s/berth.sock", folder);
+    return TAKE(at_home);
+}
+
+static char *
+runtime_socket(const char *base)
 {
     const char *run = getenv("XDG_RUNTIME_DIR");
     if (run && run[0] == '/' && access(run, W_OK) == 0)
         return xasprintf("%s/berth/berth.sock", run);
-    return xasprintf("/tmp/berth-%lu/berth.sock", (unsigned long)getuid());
+    return tmp_socket(base);
 }
 
 static void
@@ -76,7 +92,7 @@ places_find(const char *dir, struct places *out, struct err *e)
     if (state_home(&base, e))
         return -1;
     fill(out, base);
-    out->socket = runtime_socket();
+    out->socket = runtime_socket(base);
     return 0;
 }
 

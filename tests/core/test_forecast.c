@@ -143,6 +143,33 @@ test_tasks_that_wait(void **state)
     }
 }
 
+/* Thousands of different demands: only so many lines are looked at, in pieces, and what becomes
+ * of the queue in between is no matter. */
+static void
+test_many_lines_in_pieces(void **state)
+{
+    (void)state;
+    struct expected_start *list;
+    struct world w;
+    int steps = 0;
+    world_init(&w, 1, &rules);
+    for (uint32_t i = 1; i <= 3000; i++)
+        add(&w, (struct spec){.id = i, .limit = 10 + i});
+    struct forecast_run *run = forecast_run_begin(w.planner, w.q, w.l, wall(w.now), 5000);
+    for (uint32_t i = 1; i <= 3000; i += 2)
+        job_free(queue_remove(w.q, i));
+    while (forecast_run_step(run))
+        steps++;
+    size_t n = forecast_run_end(run, &list);
+    assert_true(steps >= 999);
+    assert_int_equal(n, 1000);
+    for (size_t i = 0; i < n; i++)
+        assert_true(list[i].job >= 1 && list[i].job <= 1000);
+    assert_int_equal(list[0].at_us, wall(0));
+    free(list);
+    world_free(&w);
+}
+
 /* Who makes way starts anew, and is no news. */
 static void
 test_preemption(void **state)
@@ -173,6 +200,7 @@ main(void)
         cmocka_unit_test(test_unknown_ends_are_not_made_up),
         cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_tasks_that_wait),
+        cmocka_unit_test(test_many_lines_in_pieces),
         cmocka_unit_test(test_preemption),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,3 +134,40 @@ verdict()
     has "words" "$(cat "$ROOT/crowd")" "you have 4 connections .*user_max_connections"
     has "newcomer" "$(cat "$ROOT/crowd")" "the newcomer is answered"
 }
+
+@test "a long list is made in pieces: who asks on meanwhile is answered first" {
+    start_system
+    as "$BOB" sh -c 'seq 1 30000 | sed "s/.*/[hold] : line &/" >long.txt'
+    as "$BOB" berth run --detach long.txt
+    python3 "$E2E/pieces.py" "$BERTH_DIR/berth.sock" >"$ROOT/pieces" || fail_with "$(cat "$ROOT/pieces")"
+    is "the order of the answers" "$(cat "$ROOT/pieces")" "status jobs 30000"
+}
+
+@test "something in the way of a card's lock stops neither the daemon nor the card" {
+    start_system
+    stop_daemon
+    lock=$(ls "$BERTH_DIR"/sim/berth-gpu-*-1)
+    rm "$lock"
+    as root mkdir "$lock"
+    chown "$BOB" "$lock"
+    start_system
+    is "the cards" "$(berth gpus --json | jq -c '[.gpus[].state]')" '["up","up"]'
+    has "a line in the log" "$(cat "$BERTH_DIR/daemon.log")" "event=gpu-lock-blocked path=$lock"
+    as "$ALICE" berth submit --gpu-ids 1 --wait -- true
+}
+
+@test "a folder of somebody else's where a socket would be cuts nobody off" {
+    local uid
+    uid=$(id -u "$ALICE")
+    as "$BOB" mkdir "/tmp/berth-$uid"
+    start_alone() { as "$ALICE" env -u BERTH_DIR -u XDG_RUNTIME_DIR BERTH_LOCK_DIR="$BERTH_LOCK_DIR" "$@"; }
+    chmod 1777 "$BERTH_LOCK_DIR"
+    start_alone berth daemon start --sim 1
+    start_alone berth submit --wait -G 0 -- true
+    is "its socket" "$(start_alone berth status --json | json daemon.socket)" \
+        "$USERS_HOME/alice/.local/state/berth/run/berth.sock"
+    # Nor does it help to take the folder away again.
+    rmdir "/tmp/berth-$uid"
+    start_alone berth submit --wait -G 0 -- true
+    start_alone berth daemon stop
+}

@@ -1,0 +1,270 @@
+/* Long requests, in pieces: see work.h. Called by methods; server_client.c says when somebody
+ * has gone, turn and loop go on between two slices. */
+#include "daemon/work.h"
+
+#include <stdlib.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "daemon/budget.h"
+#include "daemon/daemon.h"
+#include "daemon/server.h"
+
+#define SLICE_US     10000
+#define WORKS_MAX    256 /* of all users; a user may have as many as USER_MAX */
+#define USER_MAX     16
+#define REST_MS      10 /* when whoever waits has had his share for now */
+#define NEXT_OF_ROOT 32 /* that root may have beside the others */
+
+struct work {
+    struct work *next;
+    const struct work_kind *kind;
+    void *arg;
+    json_t *params;
+    struct caller caller;
+    struct ticket *ticket;
+    struct buf text;
+    struct jsonw out;
+};
+
+struct works {
+    uv_idle_t idle;
+    uv_timer_t rest;
+    struct work *first; /* whose turn it is; the others behind it in the order of theirs */
+    int n;
+    int closing;
+};
+
+static void
+work_free(struct work *x)
+{
+    x->kind->free(x->arg);
+    json_decref(x->params);
+    ticket_free(x->ticket);
+    buf_free(&x->text);
+    free(x);
+}
+
+static void
+unlink_work(struct works *all, struct work **at)
+{
+    struct work *x = *at;
+    *at = x->next;
+    all->n--;
+    if (all->first || all->closing)
+        return;
+    uv_idle_stop(&all->idle);
+    uv_timer_stop(&all->rest);
+}
+
+static void
+append(struct works *all, struct work *x)
+{
+    struct work **at = &all->first;
+    while (*at)
+        at = &(*at)->next;
+    *at = x;
+    x->next = NULL;
+    all->n++;
+}
+
+/* --- slices ------------------------------------------------------------------------------- */
+
+static int
+too_long(const struct jsonw *out, struct err *e)
+{
+    return err_set(e, ERR_REFUSED,
+                   "the answer would have more than %zu MiB, which is the most; ask for fewer "
+                   "jobs, or for fewer fields",
+                   out->max >> 20);
+}
+
+/* One slice. An answer that has become too long is an error at once. */
+static int
+run_slice(struct daemon *d, const struct work_kind *kind, struct caller *c, void *arg,
+          struct jsonw *out, struct err *e)
+{
+    const struct caller *before = d->caller;
+    d->caller = c;
+    int rc = kind->step(d, c, arg, out, clock_boot_us() + SLICE_US, e);
+    d->caller = before;
+    return rc >= 0 && out->full ? too_long(out, e) : rc;
+}
+
+static void
+finish(struct work *x, int rc, const struct err *e)
+{
+    struct ticket *t = x->ticket;
+    x->ticket = NULL;
+    if (rc < 0)
+        server_refuse(t, e);
+    else if (x->kind->changes)
+        server_answer_changed(t, buf_str(&x->text));
+    else
+        server_answer(t, buf_str(&x->text));
+    work_free(x);
+}
+
+/* The first in line whose user has time left; it goes to the end. NULL: nobody has. */
+static struct work *
+take_next(struct daemon *d, struct works *all)
+{
+    for (struct work **at = &all->first; *at; at = &(*at)->next) {
+        struct work *x = *at;
+        if (!server_may_work(d->server, x->caller.uid))
+            continue;
+        *at = x->next;
+        all->n--;
+        append(all, x);
+        return x;
+    }
+    return NULL;
+}
+
+static void on_idle(uv_idle_t *idle);
+
+static void
+on_rested(uv_timer_t *timer)
+{
+    struct daemon *d = timer->data;
+    if (d->works->first)
+        uv_idle_start(&d->works->idle, on_idle);
+}
+
+static void
+on_idle(uv_idle_t *idle)
+{
+    struct daemon *d = idle->data;
+    struct works *all = d->works;
+    struct work *x = take_next(d, all), **at = &all->first;
+    struct err e = {0};
+    if (!x) {
+        uv_idle_stop(&all->idle);
+        uv_timer_start(&all->rest, on_rested, REST_MS, 0);
+        return;
+    }
+    int64_t began_us = clock_boot_us();
+    int rc = run_slice(d, x->kind, &x->caller, x->arg, &x->out, &e);
+    server_charge(d->server, x->caller.uid, clock_boot_us() - began_us);
+    if (x->kind->changes)
+        server_changed(d->server, x->caller.uid);
+    if (rc == WORK_MORE)
+        return;
+    while (*at != x)
+        at = &(*at)->next;
+    unlink_work(all, at);
+    finish(x, rc, &e);
+}
+
+/* --- beginning and leaving ---------------------------------------------------------------- */
+
+static struct works *
+works_of(struct daemon *d)
+{
+    if (d->works)
+        return d->works;
+    d->works = xcalloc(1, sizeof *d->works);
+    uv_idle_init(d->loop, &d->works->idle);
+    uv_timer_init(d->loop, &d->works->rest);
+    d->works->idle.data = d->works->rest.data = d;
+    return d->works;
+}
+
+static int
+check_room(const struct daemon *d, const struct caller *c, struct err *e)
+{
+    int own = 0;
+    for (const struct work *x = d->works ? d->works->first : NULL; x; x = x->next)
+        own += x->caller.uid == c->uid;
+    if (budget_binds(d, c->uid) && own >= USER_MAX)
+        return err_set(e, ERR_REFUSED,
+                       "%d long requests of yours are being worked on; ask again when one is "
+                       "answered",
+                       own);
+    if (d->works && d->works->n >= WORKS_MAX + (c->uid == 0 ? NEXT_OF_ROOT : 0) && own > 0)
+        return err_set(e, ERR_REFUSED, "%d long requests are being worked on; ask again later",
+                       d->works->n);
+    return 0;
+}
+
+int
+work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, void *arg,
+           json_t *params, struct jsonw *out, struct err *e)
+{
+    int rc = run_slice(d, kind, c, arg, out, e);
+    if (rc == WORK_MORE && check_room(d, c, e))
+        rc = -1;
+    if (rc != WORK_MORE) {
+        kind->free(arg);
+        return rc < 0 ? -1 : 0;
+    }
+    struct work *x = xcalloc(1, sizeof *x);
+    x->kind = kind;
+    x->arg = arg;
+    x->params = json_incref(params);
+    x->caller = *c;
+    x->caller.id = NULL;
+    x->ticket = server_ticket(c);
+    x->text = *out->out;
+    *out->out = (struct buf)BUF_INIT;
+    x->out = *out;
+    x->out.out = &x->text;
+    struct works *all = works_of(d);
+    append(all, x);
+    if (!uv_is_active((uv_handle_t *)&all->rest))
+        uv_idle_start(&all->idle, on_idle);
+    return METHOD_LATER;
+}
+
+void
+works_drop_client(struct daemon *d, const struct client *client)
+{
+    struct work **at = d->works ? &d->works->first : NULL;
+    while (at && *at) {
+        struct work *x = *at;
+        if (x->caller.client != client) {
+            at = &x->next;
+            continue;
+        }
+        unlink_work(d->works, at);
+        work_free(x);
+    }
+}
+
+static void
+on_closed(uv_handle_t *handle)
+{
+    struct daemon *d = handle->data;
+    if (--d->works->closing > 0)
+        return;
+    free(d->works); /* the handles are part of it */
+    d->works = NULL;
+}
+
+void
+works_free(struct daemon *d)
+{
+    struct works *all = d->works;
+    if (!all)
+        return;
+    while (all->first) {
+        struct work *x = all->first;
+        unlink_work(all, &all->first);
+        work_free(x);
+    }
+    all->closing = 2;
+    uv_close((uv_handle_t *)&all->idle, on_closed);
+    uv_close((uv_handle_t *)&all->rest, on_closed);
+}
+
+bool
+works_read_past(const struct daemon *d)
+{
+    for (const struct work *x = d->works ? d->works->first : NULL; x; x = x->next)
+        if (x->kind->past)
+            return true;
+    return false;
+}

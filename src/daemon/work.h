@@ -1,0 +1,43 @@
+/* Long requests, in pieces: a walk through the history, a list of 100,000 jobs, a report. A
+ * method begins a piece of work and goes as far as the first slice of time takes it, which is
+ * all of it for nearly every request; the rest is done a slice per turn of the loop, each
+ * user's in turn, and charged to that user (peers.h). So nobody waits for more than a slice,
+ * however much somebody else asks. */
+#ifndef DAEMON_WORK_H
+#define DAEMON_WORK_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct caller;
+struct client;
+struct daemon;
+struct err;
+struct jsonw;
+
+#define WORK_MORE 0
+#define WORK_DONE 1
+
+struct work_kind {
+    /* Goes on until the boot clock says until_us, or for one piece at least. WORK_MORE, or
+     * WORK_DONE when all of the result stands in out; -1 with e. c is as it was when the
+     * request came; its jobs may be others since. */
+    int (*step)(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+                int64_t until_us, struct err *e);
+    void (*free)(void *arg);
+    bool changes; /* its answer says that something is durable */
+    bool past;    /* reads the history: nothing of that may go before it is done */
+};
+
+/* Does the first slice. Takes over arg; params stay while it lasts. Returns what a method does:
+ * 0 with all in out, -1, or METHOD_LATER when there is more to do. */
+int work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, void *arg,
+               json_t *params, struct jsonw *out, struct err *e);
+
+void works_drop_client(struct daemon *d, const struct client *client);
+void works_free(struct daemon *d);
+bool works_read_past(const struct daemon *d);
+
+#endif
