@@ -308,6 +308,8 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
         jsonw_kstr(&w, "rlimits", job->rlimits);
     jsonw_kint(&w, "limit_ms", job->req.limit_ms);
     jsonw_kint(&w, "grace_ms", job->req.grace_ms);
+    jsonw_kint(&w, "log_max_mib", d->config.job_log_max_mib);
+    jsonw_kint(&w, "log_reserve_mib", d->config.log_reserve_mib);
     if (job->req.warn_signal) {
         jsonw_kint(&w, "warn_signal", job->req.warn_signal);
         jsonw_kint(&w, "warn_ms", job->req.warn_ms);

@@ -46,6 +46,8 @@ static const char *const live[] = {
     "hook_user",
     "pam_service",
     "locked_accounts",
+    "job_log_max_mib",
+    "log_reserve_mib",
     "request_max_mib",
     "answer_max_mib",
     "job_max_text_kib",

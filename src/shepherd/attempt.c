@@ -210,6 +210,8 @@ static int
 patience_ms(const struct shepherd *a)
 {
     int64_t own_us = a->timer_fd < 0 ? next_us(a) : 0;
+    int64_t log_us = a->phase == PHASE_ENDED ? 0 : a->log.next_us;
+    own_us = sooner(own_us, log_us);
     int own_ms = wait_ms(sooner(own_us, listens_in_time(a) ? a->listen_us : 0));
     int attach_ms = attach_wait_ms(a->attach);
     return own_ms < 0 || (attach_ms >= 0 && attach_ms < own_ms) ? attach_ms : own_ms;
@@ -244,6 +246,8 @@ one_turn(struct shepherd *a)
         a->armed_us = -1; /* it has fired: setting it again clears it */
     if (fds[1].revents || a->timer_fd < 0)
         act_on_time(a);
+    if (a->phase != PHASE_ENDED)
+        loglimit_look(&a->log);
     size_t peers = ctl_peers(a->ctl);
     ctl_serve(a->ctl, fds + 2, n);
     attach_serve(a->attach, fds + 2 + n, n_attach);
@@ -281,6 +285,8 @@ begin_running(struct shepherd *a)
 {
     crash_point("shepherd-after-exec");
     a->record.started_us = clock_wall_us();
+    loglimit_begin(&a->log, a->command.log_fd, FD_FOLDER, a->spec.attach != NULL,
+                   a->spec.log_max_mib, a->spec.log_reserve_mib);
     if (a->spec.limit_ms > 0)
         a->wake_us = a->command.boot_us + a->spec.limit_ms * MS_US;
     if (a->wake_us && a->spec.warn_signal)

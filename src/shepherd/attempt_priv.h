@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "shepherd/command.h"
+#include "shepherd/loglimit.h"
 #include "shepherd/outcome.h"
 #include "shepherd/spec.h"
 #include "sys/exitrec.h"
@@ -30,6 +31,7 @@ struct shepherd {
     struct attach *attach; /* NULL: the job is not interactive */
     struct exitrec record; /* complete in PHASE_ENDED */
     struct facts facts;
+    struct loglimit log;
     enum phase phase;
     int sig_fd, timer_fd;
     bool written;      /* the record is in its file */

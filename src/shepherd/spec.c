@@ -81,6 +81,8 @@ get_numbers(const json_t *o, struct spec *s, struct err *e)
         get_int(o, "umask", 0, 0777, 022, &mask, e) < 0 ||
         get_int(o, "uid", 0, UINT32_MAX - 1, -1, &s->uid, e) < 0 ||
         get_int(o, "drop_caps", 0, INT64_MAX, 0, &s->drop_caps, e) < 0 ||
+        get_int(o, "log_max_mib", 0, INT64_MAX >> 21, 0, &s->log_max_mib, e) < 0 ||
+        get_int(o, "log_reserve_mib", 0, INT64_MAX >> 21, 0, &s->log_reserve_mib, e) < 0 ||
         get_int(o, "limit_ms", 0, INT64_MAX / 2000, 0, &s->limit_ms, e) < 0 ||
         get_int(o, "grace_ms", 0, INT64_MAX / 2000, GRACE_DEFAULT_MS, &s->grace_ms, e) < 0 ||
         get_int(o, "warn_signal", 0, 64, 0, &warn, e) < 0 ||

@@ -42,8 +42,10 @@ struct spec {
     bool log_mkdir;   /* the log's own folder may be made (it is the instance's) */
     int64_t limit_ms; /* 0: none */
     int64_t grace_ms;
-    int64_t warn_ms;     /* before the limit, warn_signal is sent */
-    int32_t warn_signal; /* 0: none */
+    int64_t log_max_mib;     /* of the log; 0: any */
+    int64_t log_reserve_mib; /* that logs leave free on the state's disk */
+    int64_t warn_ms;         /* before the limit, warn_signal is sent */
+    int32_t warn_signal;     /* 0: none */
     char **oom_patterns;
     void *root; /* the parsed JSON that owns the strings */
 };

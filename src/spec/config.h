@@ -80,6 +80,8 @@ struct config {
     char *drop_capabilities;   /* owned; names (capabilities.h) that no job can get */
     int device_filter;         /* enum config_device_filter */
     int64_t job_max_processes; /* and threads of one job, where cgroups can bound them */
+    int64_t job_log_max_mib;   /* of a job's log; 0: any */
+    int64_t log_reserve_mib;   /* that logs leave free on the disk of the state; 0: none */
     int64_t request_max_mib;   /* of a user's request */
     int64_t answer_max_mib;    /* of an answer to one */
     int64_t job_max_text_kib;  /* of a user's job: its command; its environment */

@@ -171,3 +171,18 @@ verdict()
     start_alone berth submit --wait -G 0 -- true
     start_alone berth daemon stop
 }
+
+@test "a log that grows too large keeps its head and its end, and says what was cut out" {
+    start_system --set job_log_max_mib=4
+    # It goes on printing until it has been cut, and then says its last words.
+    as "$BOB" berth submit -G 0 --wait --log "$USERS_HOME/bob/long.log" -- sh -c \
+        'echo first; until grep -q "were cut out" long.log; do head -c 1000000 /dev/zero | tr "\0" x; done; echo last'
+    log=$USERS_HOME/bob/long.log
+    is "its first line" "$(head -c 5 "$log")" first
+    is "its last line" "$(tail -n 1 "$log" | tail -c 5)" last
+    has "what it says" "$(cat "$log")" "^berth: [0-9]+ MiB of output were cut out of this log here: it has reached its largest size"
+    is "it is no longer than it may be" "$(($(stat -c %s "$log") <= 4500000))" 1
+    # One that is short is left alone.
+    as "$BOB" berth submit -G 0 --wait --log "$USERS_HOME/bob/short.log" -- sh -c 'head -c 3000000 /dev/zero'
+    is "a short one" "$(stat -c %s "$USERS_HOME/bob/short.log")" 3000000
+}

@@ -1,0 +1,128 @@
+/* A log that is cut: what stays of it, and what it says. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "shepherd/loglimit.h"
+
+#define MIB (1 << 20)
+
+static int
+open_log(char *path)
+{
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    (void)fcntl(fd, F_SETFL, O_APPEND);
+    return fd;
+}
+
+static void
+add(int fd, char c, size_t n)
+{
+    char *bytes = malloc(n);
+    assert_non_null(bytes);
+    memset(bytes, c, n);
+    assert_int_equal(write(fd, bytes, n), n);
+    free(bytes);
+}
+
+static off_t
+size_of(int fd)
+{
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    return st.st_size;
+}
+
+static void
+keeps_head_and_end(void **state)
+{
+    char path[] = "/tmp/loglimit.XXXXXX", text[300] = "";
+    int fd = open_log(path);
+    struct loglimit l;
+
+    (void)state;
+    add(fd, 'o', 1000); /* of an earlier run */
+    loglimit_begin(&l, fd, fd, false, 2, 0);
+    add(fd, 'a', 2 * MIB);
+    l.next_us = 1;
+    loglimit_look(&l);
+    assert_int_equal(size_of(fd), 1000 + 2 * MIB); /* as much as it may have */
+    add(fd, 'b', MIB);
+    l.next_us = 1;
+    loglimit_look(&l);
+    assert_int_equal(l.cut_bytes, 2 * MIB);
+    assert_true(pread(fd, text, sizeof text - 1, 1000 + MIB) > 0);
+    assert_non_null(strstr(text, "berth: 2 MiB of output were cut out of this log here"));
+    add(fd, 'c', 10);
+    assert_int_equal(pread(fd, text, 10, size_of(fd) - 10), 10);
+    assert_memory_equal(text, "cccccccccc", 10);
+    assert_int_equal(pread(fd, text, 2, 999), 2);
+    assert_memory_equal(text, "oa", 2);
+    close(fd);
+    unlink(path);
+}
+
+static void
+leaves_room_on_the_disk_of_the_queue(void **state)
+{
+    char path[] = "/tmp/loglimit.XXXXXX", text[300] = "";
+    int fd = open_log(path);
+    struct loglimit l;
+
+    (void)state;
+    /* No disk has so much room. */
+    loglimit_begin(&l, fd, fd, false, 0, INT64_C(1) << 40);
+    add(fd, 'a', MIB / 2);
+    l.next_us = 1;
+    loglimit_look(&l);
+    assert_int_equal(size_of(fd), MIB / 2);
+    add(fd, 'a', MIB);
+    l.next_us = 1;
+    loglimit_look(&l);
+    assert_true(size_of(fd) < MIB);
+    assert_true(pread(fd, text, sizeof text - 1, MIB / 2) > 0);
+    assert_non_null(strstr(text, "nearly full (log_reserve_mib)"));
+    close(fd);
+    unlink(path);
+}
+
+static void
+leaves_others_alone(void **state)
+{
+    char path[] = "/tmp/loglimit.XXXXXX";
+    int fd = open_log(path), null = open("/dev/null", O_WRONLY);
+    struct loglimit l;
+
+    (void)state;
+    loglimit_begin(&l, fd, fd, true, 1, 1);
+    assert_int_equal(l.next_us, 0);
+    loglimit_begin(&l, null, fd, false, 1, 1);
+    assert_int_equal(l.next_us, 0);
+    loglimit_begin(&l, fd, fd, false, 0, 0);
+    assert_int_equal(l.next_us, 0);
+    close(fd);
+    close(null);
+    unlink(path);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keeps_head_and_end),
+        cmocka_unit_test(leaves_room_on_the_disk_of_the_queue),
+        cmocka_unit_test(leaves_others_alone),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
