@@ -24,6 +24,7 @@ import time
 from instance import Failure
 from users import Machine, make_users
 
+ROUNDS_MIN = 3  # however slow the machine is
 ENV = ["PATH=" + os.environ["PATH"], "HOME=/"]
 
 
@@ -250,7 +251,7 @@ class Bystander(threading.Thread):
     def run(self):
         try:
             link = Link(self.path)
-            while time.monotonic() < self.end:
+            while time.monotonic() < self.end or len(self.times["start+end"]) < ROUNDS_MIN:
                 self.once(link)
                 time.sleep(self.pause)
         except (OSError, KeyError) as error:
@@ -360,7 +361,7 @@ def main():
               memory_mib(machine.process.pid, "VmHWM"), "MiB")
         with open(told, encoding="utf-8") as f:
             print("attacks\n" + f.read(), end="")
-        served = all(len(times) >= 3 for times in hurt.times.values())
+        served = all(len(times) >= ROUNDS_MIN for times in hurt.times.values())
         if calm.failed or hurt.failed or not served:
             status = 1
         elif args.smoke:
