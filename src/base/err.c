@@ -51,6 +51,7 @@ err_vset(struct err *e, enum err_code code, const char *fmt, va_list ap)
     int n = vsnprintf(e->text, sizeof(e->text), fmt, ap);
 
     e->code = code;
+    e->errnum = 0;
     if (n < 0)
         e->text[0] = '\0';
     else if ((size_t)n >= sizeof(e->text))
@@ -88,7 +89,9 @@ err_errno(struct err *e, enum err_code code, int errnum, const char *fmt, ...)
     va_start(ap, fmt);
     err_vset(&words, code, fmt, ap);
     va_end(ap);
-    return err_set(e, code, "%s: %s", words.text, strerror_r(errnum, why, sizeof(why)));
+    err_set(e, code, "%s: %s", words.text, strerror_r(errnum, why, sizeof(why)));
+    e->errnum = errnum;
+    return -1;
 }
 
 int
@@ -104,7 +107,9 @@ err_prefix(struct err *e, const char *fmt, ...)
     va_start(ap, fmt);
     err_vset(&words, e->code, fmt, ap);
     va_end(ap);
+    int errnum = e->errnum;
     err_set(e, e->code, "%s: %s", words.text, said);
+    e->errnum = errnum;
     free(said);
     return -1;
 }

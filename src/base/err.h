@@ -18,6 +18,7 @@ enum err_code {
 
 struct err {
     enum err_code code;
+    int errnum; /* of the system call behind it, as err_errno was given it; 0: none */
     char text[1024];
 };
 

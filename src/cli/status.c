@@ -70,6 +70,7 @@ status_add_daemon(const json_t *status, struct buf *out)
     char span[24];
 
     add_fact(out, "trouble", answer_str(d, "disk_trouble"));
+    add_fact(out, "trouble", answer_str(d, "start_trouble"));
     buf_addf(&line, "pid %lld, version %s, %s mode, up %s", (long long)answer_int(d, "pid", 0),
              answer_str(d, "version"), answer_str(d, "mode"),
              format_duration(answer_int(d, "uptime_s", 0) * 1000, span));

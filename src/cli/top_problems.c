@@ -67,6 +67,9 @@ find_daemon_problems(const struct top *t, struct top_problems *p)
     if (!t->health && answer_str(daemon, "disk_trouble")[0] &&
         (line = add_problem(p, STYLE_BAD)))
         buf_addf(line, "nothing new starts: %s", answer_str(daemon, "disk_trouble"));
+    if (!t->health && answer_str(daemon, "start_trouble")[0] &&
+        (line = add_problem(p, STYLE_BAD)))
+        buf_addf(line, "nothing new starts: %s", answer_str(daemon, "start_trouble"));
     if (answer_bool(daemon, "stopping"))
         say_problem(p, STYLE_WARN, "the daemon is stopping: nothing new starts");
 }

@@ -116,6 +116,9 @@ advice_for_waiting(const struct job *job, const struct blocked *why,
     case REASON_DISK:
         buf_adds(out, "room on that disk, or its repair; then it goes on by itself");
         return;
+    case REASON_MACHINE:
+        buf_adds(out, "an end of that trouble; it is tried again by itself");
+        return;
     case REASON_RESERVATION:
         if (job->req.limit_ms == 0)
             buf_adds(out, "a time limit (--time) lets it start where it would end in time");

@@ -44,6 +44,7 @@ static const char *const reason_names[] = {
     [REASON_BEGIN_TIME] = "BeginTime",
     [REASON_PROBE] = "Probe",
     [REASON_DISK] = "Disk",
+    [REASON_MACHINE] = "Machine",
     [REASON_DEPENDENCY] = "Dependency",
     [REASON_ARRAY_LIMIT] = "ArrayLimit",
     [REASON_USER_LIMIT] = "UserLimit",
@@ -240,16 +241,19 @@ retry_failure(struct job *job, int64_t wall_us)
     return true;
 }
 
-/* A supervisor that never gets as far as the command is tried again, but not for ever; the
- * first time at once, since that is what a stray kill looks like. */
-static bool
+/* An attempt whose command never ran is no fault of the job's, so it is tried again, however
+ * often: the first time at once, since that is what a stray kill looks like, then with longer
+ * and longer pauses. Where the machine's trouble is known (errno_value), whoever keeps that
+ * says when to try again. */
+static void
 retry_misfire(struct job *job, int64_t wall_us)
 {
-    if (++job->misfires >= JOB_MISFIRES_MAX)
-        return false;
+    if (job->run->ending.errno_value)
+        return;
+    if (job->misfires < INT32_MAX)
+        job->misfires++;
     if (job->misfires > 1)
         job->begin_us = wall_us + account_backoff_us(job->misfires - 1);
-    return true;
 }
 
 /* It was being stopped to run again. One that completed before the word reached it need not
@@ -288,8 +292,10 @@ wants_retry(struct job *job, enum requeue asked, enum job_state s, int64_t wall_
         return false;
     if (was_requeued(job, asked, s))
         return true;
-    if (job->run->ending.outcome == OUTCOME_NEVER_RAN)
-        return retry_misfire(job, wall_us);
+    if (job->run->ending.outcome == OUTCOME_NEVER_RAN) {
+        retry_misfire(job, wall_us);
+        return true;
+    }
     job->misfires = 0;
     if (s == JOB_LOST)
         return job->req.requeue;

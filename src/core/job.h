@@ -102,6 +102,7 @@ enum reason {
     REASON_QUEUE_LIMIT, /* what all users together may have at once */
     REASON_RESERVATION, /* it would delay the job that has a reservation */
     REASON_DISK,        /* nothing can be written down, so nothing is started */
+    REASON_MACHINE,     /* the machine, or something of the user's, lets nothing start */
 };
 
 /* There may be a hundred thousand: the order is one that leaves few gaps. */
@@ -216,9 +217,6 @@ enum job_event_type {
     JOB_EV_OVER,       /* an array: all its tasks have ended (array_is_over) */
 };
 #define JOB_EVENTS (JOB_EV_OVER + 1)
-
-/* A job whose supervisor dies this often in a row before the command runs is LOST. */
-#define JOB_MISFIRES_MAX 5
 
 struct job_event {
     enum job_event_type type;

@@ -16,3 +16,12 @@ limits_of(const struct limits *l, uint32_t uid)
     }
     return &l->each;
 }
+
+bool
+limits_bar(const struct limits *l, uint32_t uid)
+{
+    for (size_t i = 0; i < l->n_barred; i++)
+        if (l->barred[i] == uid)
+            return true;
+    return false;
+}

@@ -3,6 +3,7 @@
 #ifndef CORE_LIMITS_H
 #define CORE_LIMITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,8 +24,11 @@ struct limits {
     struct limit each;        /* each user who has no row of his own */
     struct user_limit *users; /* owned by whoever owns this; by uid, ascending */
     size_t n_users;
+    const uint32_t *barred; /* users whose jobs may not start now; borrowed, in no order */
+    size_t n_barred;
 };
 
 const struct limit *limits_of(const struct limits *l, uint32_t uid);
+bool limits_bar(const struct limits *l, uint32_t uid); /* whether nothing of the user starts */
 
 #endif

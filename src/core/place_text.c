@@ -414,6 +414,9 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
     case REASON_DISK:
         buf_addf(out, "nothing can be started and written down: %s", b->trouble);
         break;
+    case REASON_MACHINE:
+        buf_addf(out, "it cannot be started now: %s", b->trouble ? b->trouble : "trouble");
+        break;
     }
 }
 

@@ -242,6 +242,10 @@ static void
 pass_over(struct planning *pl, const struct front *f)
 {
     struct job *job = f->job;
+    if (job->kind->blocked.reason == REASON_MACHINE) { /* no room that is kept would help */
+        job->blocked_since_us = job->limited_since_us = 0;
+        return;
+    }
     if (is_over_limit(&job->kind->blocked)) {
         job->blocked_since_us = 0;
         users_keep(pl, f->user, job, &job->kind->blocked);
@@ -265,7 +269,7 @@ refresh_reasons(const struct planning *pl)
         struct placement unused;
         struct blocked now;
         if (k->blocked.reason == REASON_NONE || k->blocked.reason == REASON_RESERVATION ||
-            is_over_limit(&k->blocked))
+            k->blocked.reason == REASON_MACHINE || is_over_limit(&k->blocked))
             continue;
         if (!place_job(&k->demand, pl->l, &unused, &now))
             k->blocked = now;

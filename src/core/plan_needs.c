@@ -179,6 +179,7 @@ is_about_room(const struct blocked *why, const struct demand *d)
     case REASON_QUEUE_LIMIT:
     case REASON_RESERVATION:
     case REASON_DISK:
+    case REASON_MACHINE:
         break;
     }
     return false;

@@ -41,6 +41,7 @@ struct user {
     double weight;
     double used; /* GPU-seconds over weight; moves up with each start of this pass */
     const struct limit *limit;
+    bool barred; /* nothing of the user's may start now */
     struct kept kept;
     struct have have;
 };

@@ -33,8 +33,10 @@ users_get(struct planning *pl, uint32_t uid)
     if (u->taken)
         return u;
     *u = (struct user){.taken = true, .uid = uid, .weight = 1};
-    if (pl->planner->rules.limits)
+    if (pl->planner->rules.limits) {
         u->limit = limits_of(pl->planner->rules.limits, uid);
+        u->barred = limits_bar(pl->planner->rules.limits, uid);
+    }
     if (counts_use(pl)) {
         u->weight = fair_weight(pl->planner->fair, uid);
         u->used = fair_usage(pl->planner->fair, uid, pl->now_us) / u->weight;
@@ -176,8 +178,10 @@ users_allow(const struct planning *pl, const struct user *u, const struct demand
     *why = (struct blocked){.gpu = -1};
     if (!limits)
         return true;
-    if (!is_within(pl, u->limit, &u->have, d, cards, why) ||
-        is_kept_for_another(&u->kept, d, why))
+    if (u->barred)
+        why->reason = REASON_MACHINE;
+    else if (!is_within(pl, u->limit, &u->have, d, cards, why) ||
+             is_kept_for_another(&u->kept, d, why))
         why->reason = REASON_USER_LIMIT;
     else if (!is_within(pl, &limits->all, &pl->users.all, d, cards, why) ||
              is_kept_for_another(&pl->users.kept, d, why))

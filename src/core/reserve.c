@@ -276,15 +276,17 @@ is_over_in_time(const struct planning *pl, const struct job *job)
     return run_ms > 0 && pl->now_us + run_ms * 1000 <= k->in_time_us;
 }
 
-/* Books the one for whom room is kept in what is ahead, where he is not booked yet. */
-static void
+/* Books the one for whom room is kept in what is ahead, where it is not booked yet. False: it
+ * does not fit there, so nothing is kept that later jobs could take from it. */
+static bool
 book_kept(const struct keep *k)
 {
     struct placement where;
     const struct demand *d = &k->job->req.demand;
     if (!place_job(d, k->ahead, &where, NULL))
-        err_abort("job %u no longer fits where room is kept for it", k->job->id);
+        return false;
     ledger_hold(k->ahead, k->job->id, d, where.gpus, where.n);
+    return true;
 }
 
 /* Whether the one for whom room is kept would still fit with this one there. */
@@ -332,7 +334,9 @@ place_by_time(const struct planning *pl, const struct demand *d, const struct le
         *why = (struct blocked){.reason = REASON_RESERVATION, .gpu = -1};
         return false;
     }
-    book_kept(k);
+    if (!book_kept(
+            k)) /* nothing can be delayed that has no place; the next pass makes another */
+        return true;
     bool fits = place_beside(k, d, l, cards, out, why);
     ledger_release(k->ahead, k->job->id);
     return fits;

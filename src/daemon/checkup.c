@@ -18,11 +18,13 @@
 #include "core/ledger.h"
 #include "daemon/daemon.h"
 #include "daemon/health.h"
+#include "daemon/machine.h"
 #include "daemon/nursery.h"
 #include "daemon/prober.h"
 #include "daemon/server.h"
 #include "daemon/tally.h"
 #include "daemon/turn.h"
+#include "daemon/watch.h"
 #include "store/store.h"
 #include "sys/self.h"
 
@@ -255,6 +257,35 @@ check_shepherds(const struct daemon *d, struct checkup *c)
             "the process that forks them has gone; another comes with the next start");
 }
 
+/* --- starts ---------------------------------------------------------------------------- */
+
+static void
+say_user(void *ctx, uint32_t uid, int64_t since_us, const char *text)
+{
+    char age[24];
+    format_duration((clock_wall_us() - since_us) / 1000, age);
+    say(ctx, WARN, "starts",
+        "jobs of %s have not started for %s: %s; they wait and are tried "
+        "again",
+        daemon_user_name(uid), age, text);
+}
+
+static void
+check_starts(const struct daemon *d, struct checkup *c)
+{
+    const char *trouble = machine_says(d);
+    char age[24];
+    format_duration((clock_wall_us() - machine_since_us(d)) / 1000, age);
+    if (trouble)
+        say(c, BAD, "starts",
+            "nothing has started for %s: %s; jobs wait, and it is tried again", age, trouble);
+    machine_each_user(d, say_user, c);
+    if (watch_n_unswept(d) > 0)
+        say(c, BAD, "starts",
+            "%zu attempts whose supervisors died wait until their processes can be looked for",
+            watch_n_unswept(d));
+}
+
 /* --- the clock -------------------------------------------------------------------------- */
 
 void
@@ -301,6 +332,7 @@ checkup_write(struct daemon *d, struct jsonw *out)
     jsonw_array(out);
     if (turn_disk_trouble(d)) /* it explains whatever else is bad */
         check_disks(d, &c);
+    check_starts(d, &c);
     check_daemon(d, &c);
     check_probe(d, &c);
     check_cards(d, &c);

@@ -181,6 +181,7 @@ static void
 try_later(struct courier *c, struct letter *l)
 {
     int at = l->tries - 1 < COURIER_TRIES_MAX - 2 ? l->tries - 1 : COURIER_TRIES_MAX - 2;
+    at = at < 0 ? 0 : at;
     l->result = UNKNOWN;
     l->due_us = clock_boot_us() + pauses_s[at] * INT64_C(1000000);
     DL_INSERT_INORDER(c->later, l, by_due);

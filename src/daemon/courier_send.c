@@ -235,7 +235,10 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
         return;
     }
     json_t *msg = line ? json_loadb(line, len, 0, NULL) : NULL;
-    if (msg)
+    const char *event = json_string_value(json_object_get(msg, "event"));
+    if (event && strcmp(event, "not_forked") == 0)
+        l->result = AGAIN; /* nothing was tried, so no try is counted */
+    else if (msg)
         judge(l, msg);
     else
         lost(l);

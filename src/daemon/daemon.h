@@ -51,6 +51,7 @@ struct daemon {
     char *last_cwd, *last_user, *last_rlimits; /* shared.h: of the newest job */
     struct clockset *clockset;
     struct nursery *nursery;
+    struct machine *machine;
     struct store *store;
     struct queue *queue;
     struct planner *planner;

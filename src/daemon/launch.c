@@ -27,6 +27,7 @@
 #include "daemon/daemon.h"
 #include "daemon/environ.h"
 #include "daemon/jobs.h"
+#include "daemon/machine.h"
 #include "daemon/nursery.h"
 #include "daemon/turn.h"
 #include "daemon/watch.h"
@@ -296,6 +297,7 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     jsonw_kstr(&w, "cwd", job->cwd);
     jsonw_kint(&w, "umask", job->umask_bits);
     jsonw_kstr(&w, "log", log);
+    jsonw_kbool(&w, "log_own", !job->req.log);
     jsonw_kbool(&w, "log_mkdir", d->places.system && !job->req.log);
     if (d->places.system) {
         jsonw_kint(&w, "uid", job->uid);
@@ -336,19 +338,79 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
 
 /* --- processes ---------------------------------------------------------------------------- */
 
-/* The folder with its lock, held, in which its spec stands. */
+/* The folder of attempts' folders again: somebody has cleared it away under us. Not so the
+ * state around it, without which nothing makes sense. */
 static int
-make_folder(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
+remake_jobs(struct daemon *d, struct err *e)
+{
+    auto_free char *path = xasprintf("%s/jobs", d->places.state);
+    if (mkdir(path, 0700) && errno != EEXIST)
+        return err_errno(e, ERR_FAILED, errno, "cannot make %s", path);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open %s", path);
+    log_warn("event=jobs-folder-remade path=%s it was removed", path);
+    close(d->jobs_fd);
+    d->jobs_fd = fd;
+    return 0;
+}
+
+static int
+make_dir(struct daemon *d, const char *name, struct err *e)
+{
+    int rc = mkdirat(d->jobs_fd, name, 0700);
+    if (rc && errno == ENOENT) {
+        if (remake_jobs(d, e))
+            return -1;
+        rc = mkdirat(d->jobs_fd, name, 0700);
+    }
+    if (rc)
+        return err_errno(e, ERR_FAILED, errno, "cannot make the folder %s/jobs/%s",
+                         d->places.state, name);
+    return 0;
+}
+
+/* One that is there already is of a start that was taken back. */
+static int
+make_new_dir(struct daemon *d, const struct job *job, const char *name, struct err *e)
+{
+    if (make_dir(d, name, e) == 0)
+        return 0;
+    if (e->errnum != EEXIST)
+        return -1;
+    launch_remove_folder(d, job->id, job->run->number);
+    return make_dir(d, name, e);
+}
+
+int
+launch_make_folder(struct daemon *d, const struct job *job, struct err *e)
+{
+    char name[32], lock[64];
+    launch_folder(job->id, job->run->number, name);
+    snprintf(lock, sizeof lock, "%s/lock", name);
+    if (make_new_dir(d, job, name, e))
+        return -1;
+    crash_point("daemon-folder-made");
+    int fd = openat(d->jobs_fd, lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        err_errno(e, ERR_FAILED, errno, "cannot make %s/jobs/%s", d->places.state, lock);
+        launch_remove_folder(d, job->id, job->run->number);
+        return -1;
+    }
+    close(fd);
+    return 0;
+}
+
+/* The folder and its lock, held, in which its spec stands. */
+static int
+fill_folder(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
 {
     char name[32];
     launch_folder(job->id, job->run->number, name);
-    if (mkdirat(d->jobs_fd, name, 0700))
-        return err_errno(e, ERR_FAILED, errno, "cannot make the attempt's folder %s", name);
-    crash_point("daemon-folder-made");
     *dir = openat(d->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*dir < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
-    *lock = openat(*dir, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    *lock = openat(*dir, "lock", O_RDWR | O_CLOEXEC);
     if (*lock < 0 || flock(*lock, LOCK_EX | LOCK_NB))
         return err_errno(e, ERR_FAILED, errno, "cannot lock the attempt's folder %s", name);
     crash_point("daemon-folder-locked");
@@ -360,7 +422,7 @@ launch(struct daemon *d, struct job *job, struct err *e)
 {
     auto_close int dir = -1;
     auto_close int lock = -1;
-    if (make_folder(d, job, &dir, &lock, e))
+    if (fill_folder(d, job, &dir, &lock, e))
         return -1;
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
@@ -368,52 +430,105 @@ launch(struct daemon *d, struct job *job, struct err *e)
     auto_close int ours = pair[0];
     auto_close int theirs = pair[1];
     crash_point("daemon-before-spawn");
-    if (nursery_ask(d->nursery, NURSERY_ATTEMPT, theirs, lock, dir, e))
+    /* Watched first: what has been sent cannot be taken back. */
+    if (watch_attempt(d, job, TAKE_FD(ours), e) ||
+        nursery_ask(d->nursery, NURSERY_ATTEMPT, theirs, lock, dir, e))
         return -1;
     crash_point("daemon-after-spawn");
-    return watch_attempt(d, job, TAKE_FD(ours), e);
-}
-
-/* The machine's trouble and not the job's: it passes, and the job is tried again. */
-bool
-launch_trouble_passes(int errnum)
-{
-    return errnum == ENOSPC || errnum == EDQUOT || errnum == EMFILE || errnum == ENFILE ||
-           errnum == ENOMEM || errnum == EAGAIN || errnum == ENOBUFS;
+    return 0;
 }
 
 void
 launch_attempt(struct daemon *d, struct job *job)
 {
     struct err e = {0};
-    errno = 0;
-    if (launch(d, job, &e) == 0)
+    if (launch(d, job, &e) == 0) {
+        machine_launched(d);
         return;
-    int errnum = errno;
-    if (errnum == ENOSPC || errnum == EDQUOT)
-        turn_disk_full(d);
+    }
     log_error("job=%u attempt=%d event=not-launched %s", job->id, job->run->number, e.text);
-    struct ending ending = {.outcome = launch_trouble_passes(errnum) ? OUTCOME_NEVER_RAN
-                                                                     : OUTCOME_NOT_STARTED,
-                            .errno_value = launch_trouble_passes(errnum) ? errnum : 0,
+    /* Everything up to here is ours: no call that failed is the job's fault. */
+    struct ending ending = {.outcome = e.errnum ? OUTCOME_NEVER_RAN : OUTCOME_NOT_STARTED,
+                            .errno_value = e.errnum,
                             .ended_us = clock_wall_us(),
                             .cpu_ms = -1,
                             .max_rss_kib = -1};
     snprintf(ending.text, sizeof ending.text, "%.*s", (int)sizeof ending.text - 1, e.text);
+    if (e.errnum)
+        machine_trouble(d, e.text);
+    watch_forget(d, job->id);
     jobs_attempt_ended(d, job, &ending);
 }
 
+/* What a start needs of this folder: room for a name and for some bytes. */
+static int
+try_folder(int dir, const char *path, struct err *e)
+{
+    static const char bytes[EXITREC_HEAD_BYTES];
+    auto_close int fd =
+        openat(dir, ".trial", O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot make a file in %s", path);
+    int rc = file_write_all(fd, bytes, sizeof bytes);
+    int why = errno;
+    (void)unlinkat(dir, ".trial", 0);
+    return rc ? err_errno(e, ERR_FAILED, why, "cannot write to a file in %s", path) : 0;
+}
+
 int
-launch_sweeper(struct daemon *d, uint32_t job, int32_t attempt, struct err *e)
+launch_try_folders(struct daemon *d, struct err *e)
+{
+    auto_free char *jobs = xasprintf("%s/jobs", d->places.state);
+    if (make_dir(d, ".trial.d", e))
+        return -1;
+    (void)unlinkat(d->jobs_fd, ".trial.d", AT_REMOVEDIR);
+    if (try_folder(d->jobs_fd, jobs, e))
+        return -1;
+    auto_close int logs = open(d->places.logs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (logs < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the folder of logs %s",
+                         d->places.logs);
+    return try_folder(logs, d->places.logs, e);
+}
+
+/* What there was has been removed: with a new folder what is left can still be found by its
+ * mark, and ended. */
+static int
+fill_anew(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
+{
+    log_warn("job=%u attempt=%d event=folder-gone its folder has been removed", job->id,
+             job->run->number);
+    launch_remove_folder(d, job->id, job->run->number);
+    return launch_make_folder(d, job, e) || fill_folder(d, job, dir, lock, e) ? -1 : 0;
+}
+
+static int
+open_folder(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
 {
     char name[32];
-    auto_close int dir = openat(d->jobs_fd, launch_folder(job, attempt, name),
-                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
+    *dir = openat(d->jobs_fd, launch_folder(job->id, job->run->number, name),
+                  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*dir < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
-    auto_close int lock = openat(dir, "lock", O_RDWR | O_CLOEXEC);
-    if (lock < 0)
+    *lock = openat(*dir, "lock", O_RDWR | O_CLOEXEC);
+    if (*lock < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the lock of %s", name);
+    return 0;
+}
+
+int
+launch_sweeper(struct daemon *d, const struct job *job, bool *gone, struct err *e)
+{
+    auto_close int dir = -1;
+    auto_close int lock = -1;
+    if (open_folder(d, job, &dir, &lock, e)) {
+        if (e->errnum != ENOENT)
+            return -1;
+        *gone = true;
+        close(TAKE_FD(dir));
+        if (fill_anew(d, job, &dir, &lock, e))
+            return -1;
+    }
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
         return err_errno(e, ERR_FAILED, errno, "cannot make a socket pair");

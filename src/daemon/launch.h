@@ -12,10 +12,13 @@ struct err;
 struct job;
 struct jsonw;
 
-/* Never fails towards its caller: an attempt that cannot be launched ends as NOT_STARTED
- * with the reason, like one whose command cannot be executed. */
-bool launch_trouble_passes(int errnum); /* the machine's and not the job's */
+/* Makes the folder of an attempt that is about to be committed, with its lock in it: so one
+ * that is committed and has no folder has lost it, and may have run. -1: machine trouble, with
+ * e->errnum. */
+int launch_make_folder(struct daemon *d, const struct job *job, struct err *e);
 
+/* Never fails towards its caller: an attempt that cannot be launched ends as NEVER_RAN, and
+ * what kept it from that is the machine's trouble. */
 void launch_attempt(struct daemon *d, struct job *job);
 
 /* By which rules the account is judged before a process becomes its user (shepherd/account.h),
@@ -24,8 +27,12 @@ void launch_add_account_rules(const struct daemon *d, struct jsonw *w);
 
 /* Starts the sweeper of an attempt whose shepherd has died: it waits for the lock, kills
  * what the attempt left behind and leaves. Returns a descriptor that reads end-of-file when
- * it has gone, -1 when it could not be started. */
-int launch_sweeper(struct daemon *d, uint32_t job, int32_t attempt, struct err *e);
+ * it has gone, -1 when it could not be started. *gone is set when the attempt's folder was
+ * not there any more: nothing in the new one says whether its command ran. */
+int launch_sweeper(struct daemon *d, const struct job *job, bool *gone, struct err *e);
+
+/* Whether folders and logs can be written: does what a start would do there, and undoes it. */
+int launch_try_folders(struct daemon *d, struct err *e);
 
 /* The name of an attempt's folder, "12.1", into out (at least 32 bytes); returns out. */
 char *launch_folder(uint32_t job, int32_t attempt, char *out);

@@ -32,6 +32,7 @@
 #include "daemon/health.h"
 #include "daemon/learned.h"
 #include "daemon/logging.h"
+#include "daemon/machine.h"
 #include "daemon/notify.h"
 #include "daemon/nursery.h"
 #include "daemon/options.h"
@@ -77,6 +78,7 @@ leave(struct daemon *d, const char *why)
     server_close(d->server);
     prober_close(d->prober);
     watcher_close(d->watcher);
+    machine_close(d->machine);
     courier_close(d->courier);
     turn_close(d->turn);
     clockset_close(d->clockset);
@@ -287,6 +289,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->turn = turn_new(d);
     d->clockset = clockset_new(d);
     d->watcher = watcher_new(d);
+    d->machine = machine_new(d);
     d->courier = courier_new(d);
     d->waits = waits_new();
     d->tally = tally_new();
@@ -339,6 +342,7 @@ finish(struct daemon *d)
     server_free(d->server);
     prober_free(d->prober);
     watcher_free(d->watcher);
+    machine_free(d->machine);
     courier_free(d->courier);
     waits_free(d->waits);
     tally_free(d->tally);

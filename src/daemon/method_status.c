@@ -15,6 +15,7 @@
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
 #include "daemon/logging.h"
+#include "daemon/machine.h"
 #include "daemon/methods.h"
 #include "daemon/nursery.h"
 #include "daemon/prober.h"
@@ -156,6 +157,7 @@ put_daemon(const struct daemon *d, struct jsonw *w)
     const struct err *trouble = turn_disk_trouble(d);
     jsonw_kbool(w, "disk_full", trouble && trouble->code == ERR_NO_SPACE);
     jsonw_kstr(w, "disk_trouble", trouble ? trouble->text : NULL);
+    jsonw_kstr(w, "start_trouble", machine_says(d));
     jsonw_kint(w, "clients", server_client_count(d->server));
     jsonw_end_object(w);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ struct nursery {
     bool was_there;   /* this is about another one */
     struct confinement place;
     int fd;
+    int pidfd; /* so that no other process is ever killed; -1: none */
 };
 
 /* ---- starting ---- */
@@ -82,11 +84,15 @@ hear_hello(struct nursery *n, int fd, int patience_ms, struct err *e)
     json_t *hello = len > 0 ? json_loadb(text, (size_t)len, 0, NULL) : NULL;
     struct confinement place;
     bool is_hello = confine_read(json_object_get(hello, "confinement"), &place);
+    pid_t pid = (pid_t)json_integer_value(json_object_get(hello, "pid"));
     json_decref(hello);
     if (!is_hello)
         return err_set(e, ERR_FAILED, "the nursery of shepherds went at once");
     confine_free(&n->place);
     n->place = place;
+    if (n->pidfd >= 0)
+        close(n->pidfd);
+    n->pidfd = pid > 1 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
     return 0;
 }
 
@@ -162,6 +168,38 @@ start(struct nursery *n, struct err *e)
     return 0;
 }
 
+static void
+hang_up(struct nursery *n)
+{
+    if (n->fd >= 0)
+        close(TAKE_FD(n->fd));
+    if (n->pidfd >= 0)
+        close(TAKE_FD(n->pidfd));
+}
+
+void
+nursery_wake(struct nursery *n)
+{
+    if (n->pidfd >= 0)
+        (void)syscall(SYS_pidfd_send_signal, n->pidfd, SIGCONT, NULL, 0);
+}
+
+/* Killed, not only left: one that is stopped would keep the descriptors that it was sent, and
+ * with them the locks of attempts. */
+int
+nursery_replace(struct nursery *n, struct err *e)
+{
+    if (n->unit || !n->no_scope)
+        return err_set(
+            e, ERR_FAILED,
+            "the process that forks supervisors does not answer; it is not replaced, "
+            "as running jobs would go with its unit");
+    if (n->pidfd >= 0)
+        (void)syscall(SYS_pidfd_send_signal, n->pidfd, SIGKILL, NULL, 0);
+    hang_up(n);
+    return start(n, e);
+}
+
 struct nursery *
 nursery_new(const char *instance, const char *unit, struct err *e)
 {
@@ -172,7 +210,7 @@ nursery_new(const char *instance, const char *unit, struct err *e)
     n->program = TAKE(program);
     n->base = xasprintf("berth-%.8s", instance);
     n->unit = unit;
-    n->fd = -1;
+    n->fd = n->pidfd = -1;
     if (start(n, e)) {
         nursery_free(n);
         return NULL;
@@ -193,6 +231,8 @@ nursery_free(struct nursery *n)
         return;
     if (n->fd >= 0)
         close(n->fd);
+    if (n->pidfd >= 0)
+        close(n->pidfd);
     confine_free(&n->place);
     free(n->program);
     free(n->base);
@@ -236,10 +276,12 @@ nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct 
     const int fds[N_FDS] = {ctl, lock, folder};
     if (n->fd >= 0 && send_packet(n->fd, kind, fds) == 0)
         return 0;
-    log_warn("event=nursery-replaced %s", strerror(errno));
-    if (n->fd >= 0)
-        close(n->fd);
-    n->fd = -1;
+    /* Too many descriptors under way (ETOOMANYREFS) or no memory is no fault of its. */
+    if (n->fd >= 0 && errno != EPIPE && errno != ECONNRESET && errno != EAGAIN &&
+        errno != ENOTCONN)
+        return err_errno(e, ERR_FAILED, errno, "cannot send to the nursery of supervisors");
+    log_warn("event=nursery-replaced %s", n->fd >= 0 ? strerror(errno) : "there was none");
+    hang_up(n);
     if (start(n, e))
         return -1;
     if (send_packet(n->fd, kind, fds))

@@ -16,6 +16,11 @@ struct nursery *nursery_new(const char *instance, const char *unit, struct err *
 
 /* What can be enforced on jobs where it is; changes when a nursery is replaced. Borrowed. */
 const struct confinement *nursery_place(const struct nursery *n);
+/* It does not answer: wakes it up, should somebody have stopped it. */
+void nursery_wake(struct nursery *n);
+/* Starts another in its place; what the old one had not forked never ran. Not where it is the
+ * main process of a unit, with which jobs would go: -1 then. */
+int nursery_replace(struct nursery *n, struct err *e);
 bool nursery_is_alive(const struct nursery *n); /* as far as its end of the line says */
 void nursery_free(struct nursery *n); /* closes the conversation, on which it leaves */
 

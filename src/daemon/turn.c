@@ -27,6 +27,7 @@
 #include "daemon/idle.h"
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
+#include "daemon/machine.h"
 #include "daemon/server.h"
 #include "daemon/tally.h"
 #include "daemon/telemetry.h"
@@ -217,14 +218,6 @@ disk_trouble(struct daemon *d, const struct err *e)
     uv_timer_start(&t->retry, on_retry, RETRY_MS, 0);
 }
 
-void
-turn_disk_full(struct daemon *d)
-{
-    struct err e = {0};
-    err_set(&e, ERR_NO_SPACE, "the disk that holds %s is full", d->places.state);
-    disk_trouble(d, &e);
-}
-
 /* The store has rolled back: take back what nobody has been told yet. */
 static void
 commit_failed(struct daemon *d, const struct err *e)
@@ -234,8 +227,10 @@ commit_failed(struct daemon *d, const struct err *e)
     size_t keep = 0;
     for (size_t i = 0; i < t->n_unsaved; i++) {
         struct job *job = t->unsaved[i];
-        if (job->unsaved & SAVE_ATTEMPT_NEW)
+        if (job->unsaved & SAVE_ATTEMPT_NEW) {
+            launch_remove_folder(d, job->id, job->run->number);
             undo_start(d, job);
+        }
         if (job->unsaved & SAVE_INSERT && may_go(d, job))
             jobs_retire(d, job); /* who waits for it already is not left waiting */
         else
@@ -286,6 +281,29 @@ act_on_saved(struct daemon *d)
         act_on_job(d, jobs[i], what[i]);
 }
 
+/* The folders of those that start with this commit: first, so that what is committed has one. A
+ * start whose folder cannot be made has not been decided: its job waits. */
+static void
+make_folders(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    bool undone = false;
+    for (size_t i = 0; i < t->n_unsaved; i++) {
+        struct job *job = t->unsaved[i];
+        struct err e = {0};
+        if (!(job->unsaved & SAVE_ATTEMPT_NEW))
+            continue;
+        if (!machine_says(d) && launch_make_folder(d, job, &e) == 0)
+            continue;
+        if (e.code)
+            machine_trouble(d, e.text);
+        undo_start(d, job);
+        undone = true;
+    }
+    if (undone)
+        turn_events_keep_true(d);
+}
+
 /* A turn that changes nothing writes nothing, and says nothing of the disk. */
 static int
 save(struct daemon *d, struct err *e)
@@ -303,6 +321,7 @@ commit(struct daemon *d)
 {
     struct turn *t = d->turn;
     struct err e = {0};
+    make_folders(d);
     for (size_t i = 0; i < t->n_unsaved; i++)
         write_job(d, t->unsaved[i]);
     /* With what recovery found, in whichever turn gets that onto the disk. */

@@ -46,9 +46,6 @@ struct job *turn_find_new(struct daemon *d, bool (*match)(const struct job *, co
  * refused (what was not saved stays marked). */
 int turn_run(struct daemon *d);
 
-/* A launch found no room on the disk: nothing starts until there is some. */
-void turn_disk_full(struct daemon *d);
-
 /* What is wrong with the disk of our state, while nothing can be written to it: new work is
  * refused before it changes anything. NULL: all is well. */
 const struct err *turn_disk_trouble(const struct daemon *d);

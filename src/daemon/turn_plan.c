@@ -15,6 +15,7 @@
 #include "daemon/daemon.h"
 #include "daemon/events.h"
 #include "daemon/jobs.h"
+#include "daemon/machine.h"
 #include "daemon/prober.h"
 #include "daemon/tally.h"
 #include "daemon/turn.h"
@@ -108,7 +109,7 @@ turn_plan(struct daemon *d)
 {
     struct turn *t = d->turn;
     uv_timer_stop(&t->wake);
-    if (d->stopping || !d->ready || t->trouble.code)
+    if (d->stopping || !d->ready || t->trouble.code || machine_says(d))
         return false;
     clockset_follow(d);
     int64_t now = clock_wall_us();

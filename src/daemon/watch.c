@@ -8,6 +8,7 @@
  * else the attempt is LOST. Nothing is invented. What a shepherd says is watch_hear.c's. */
 #include "daemon/watch.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -36,8 +37,9 @@
 #include "sys/exitrec.h"
 #include "wire/frame.h"
 
-#define READ_SIZE  4096
-#define SWEEPS_MAX 5
+#define READ_SIZE      4096
+#define SWEEP_FIRST_MS 100 /* before a sweeper that came to nothing is replaced; doubles */
+#define SWEEP_MAX_MS   10000
 
 static void shepherd_gone(struct watcher *w, struct watch *x);
 static void sweeper_gone(struct watcher *w, struct watch *x);
@@ -47,6 +49,8 @@ watcher_new(struct daemon *d)
 {
     struct watcher *w = xcalloc(1, sizeof *w);
     w->daemon = d;
+    uv_timer_init(d->loop, &w->sweep_timer);
+    w->sweep_timer.data = w;
     return w;
 }
 
@@ -82,6 +86,7 @@ watcher_close(struct watcher *w)
     struct watch *x, *next;
     HASH_ITER(hh, w->watches, x, next)
     watch_drop(w, x);
+    uv_close((uv_handle_t *)&w->sweep_timer, NULL);
 }
 
 void
@@ -222,6 +227,8 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
         unlink_watch(x);
         if (l->is_sweeper)
             sweeper_gone(l->watcher, x);
+        else if (x->not_forked)
+            watch_not_forked(l->watcher, x, x->not_forked);
         else
             shepherd_gone(l->watcher, x);
         return;
@@ -261,52 +268,146 @@ int
 watch_attempt(struct daemon *d, struct job *job, int fd, struct err *e)
 {
     struct watch *x = add(d->watcher, job);
+    x->linked_us = clock_boot_us();
     return open_link(d->watcher, x, fd, false, e);
+}
+
+void
+watch_forget(struct daemon *d, uint32_t job)
+{
+    struct watch *x = find(d->watcher, job);
+    if (x)
+        watch_drop(d->watcher, x);
+}
+
+bool
+watch_has_silent(const struct daemon *d, int64_t for_us)
+{
+    int64_t before_us = clock_boot_us() - for_us;
+    const struct watch *x;
+    for (x = d->watcher->watches; x; x = x->hh.next)
+        if (x->linked_us && !x->shepherd && !x->ended && x->link && x->linked_us <= before_us)
+            return true;
+    return false;
+}
+
+size_t
+watch_n_unswept(const struct daemon *d)
+{
+    size_t n = 0;
+    const struct watch *x;
+    for (x = d->watcher->watches; x; x = x->hh.next)
+        n += x->sweep_us > 0;
+    return n;
 }
 
 /* --- a shepherd that has died ----------------------------------------------------------------
  */
 
-/* What the folder says of an attempt that nobody supervises any more: an exit record; or
- * NEVER_RAN or LOST in rec->ending. */
+/* Reading failed for want of something that will be there again. */
+static bool
+passes(const struct err *e)
+{
+    return e->errnum == EMFILE || e->errnum == ENFILE || e->errnum == ENOMEM ||
+           e->errnum == EIO || e->errnum == EINTR || e->errnum == EAGAIN;
+}
+
 static void
-read_outcome(struct watcher *w, const struct watch *x, struct exitrec *rec)
+set_lost(const struct watch *x, bool rebooted, struct ending *ending)
+{
+    ending->outcome = OUTCOME_LOST;
+    snprintf(ending->text, sizeof ending->text, "%s",
+             rebooted         ? "the machine went down while it ran"
+             : x->folder_gone ? "its folder was removed by somebody else while it ran"
+                              : "its supervisor vanished before it could record the end");
+}
+
+/* What the folder says of an attempt that nobody supervises any more: an exit record; or
+ * NEVER_RAN or LOST in rec->ending. -1: it cannot be read now. */
+static int
+read_outcome(struct watcher *w, const struct watch *x, struct exitrec *rec, struct err *e)
 {
     char name[32];
-    *rec = (struct exitrec){.ending = {.outcome = OUTCOME_NEVER_RAN,
-                                       .ended_us = clock_wall_us(),
-                                       .code = -1,
-                                       .cpu_ms = -1,
-                                       .max_rss_kib = -1}};
-    auto_close int dir = openat(w->daemon->jobs_fd, launch_folder(x->job, x->attempt, name),
-                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct err e = {0};
-    const struct ending none = rec->ending;
-    int rc = dir < 0 ? 0 : exitrec_read_at(dir, x->job, x->attempt, rec, &e);
-    if (rc == 1)
-        return;
-    if (rc < 0)
-        log_error("job=%u attempt=%d %s", x->job, x->attempt, e.text);
-    *rec = (struct exitrec){.ending = none};
     int32_t pid;
     bool rebooted = w->daemon->rebooted;
+    const struct ending none = {.outcome = OUTCOME_NEVER_RAN,
+                                .ended_us = clock_wall_us(),
+                                .code = -1,
+                                .cpu_ms = -1,
+                                .max_rss_kib = -1};
+    *rec = (struct exitrec){.ending = none};
+    auto_close int dir = openat(w->daemon->jobs_fd, launch_folder(x->job, x->attempt, name),
+                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 && errno != ENOENT)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
+    int rc = dir < 0 ? 0 : exitrec_read_at(dir, x->job, x->attempt, rec, e);
+    if (rc == 1)
+        return 0;
+    *rec = (struct exitrec){.ending = none};
+    if (rc < 0 && passes(e))
+        return -1;
+    if (rc < 0)
+        log_error("job=%u attempt=%d %s", x->job, x->attempt, e->text);
+    int started = rc == 0 && dir >= 0 ? exitrec_started_at(dir, &pid, NULL, e) : 1;
+    if (started < 0 && passes(e))
+        return -1;
     /* The mark is not fsynced, so its absence proves something within one boot only. */
-    if (!rebooted && rc == 0 && (dir < 0 || exitrec_started_at(dir, &pid, NULL, &e) == 0))
-        return;
-    rec->ending.outcome = OUTCOME_LOST;
-    snprintf(rec->ending.text, sizeof rec->ending.text, "%s",
-             rebooted ? "the machine went down while it ran"
-                      : "its supervisor vanished before it could record the end");
+    if (started != 0 || rebooted || x->folder_gone)
+        set_lost(x, rebooted, &rec->ending);
+    return 0;
+}
+
+static void on_sweep_timer(uv_timer_t *timer);
+
+/* Another sweeper in a while. Until one has done its work nothing is settled: what the attempt
+ * left may still run. */
+static void
+sweep_later(struct watcher *w, struct watch *x)
+{
+    int64_t ms = SWEEP_FIRST_MS;
+    for (int i = 0; i < x->sweeps && ms < SWEEP_MAX_MS; i++)
+        ms *= 2;
+    ms = ms < SWEEP_MAX_MS ? ms : SWEEP_MAX_MS;
+    x->sweeps++;
+    x->sweep_us = clock_boot_us() + ms * 1000;
+    if (!uv_is_active((uv_handle_t *)&w->sweep_timer) ||
+        uv_timer_get_due_in(&w->sweep_timer) > (uint64_t)ms)
+        uv_timer_start(&w->sweep_timer, on_sweep_timer, (uint64_t)ms, 0);
+}
+
+static void
+on_sweep_timer(uv_timer_t *timer)
+{
+    struct watcher *w = timer->data;
+    int64_t now = clock_boot_us(), first = INT64_MAX;
+    struct watch *x, *next;
+    HASH_ITER(hh, w->watches, x, next)
+    {
+        if (x->sweep_us && x->sweep_us <= now) {
+            x->sweep_us = 0;
+            shepherd_gone(w, x);
+        } else if (x->sweep_us && x->sweep_us < first) {
+            first = x->sweep_us;
+        }
+    }
+    if (first != INT64_MAX && !uv_is_active((uv_handle_t *)timer))
+        uv_timer_start(timer, on_sweep_timer, (uint64_t)((first - now) / 1000 + 1), 0);
 }
 
 static void
 settle_from_folder(struct watcher *w, struct watch *x)
 {
     struct job *job = watch_job_of(w, x);
+    struct err e = {0};
     if (!job || x->ended)
         return;
     struct exitrec rec;
-    read_outcome(w, x, &rec);
+    if (read_outcome(w, x, &rec, &e)) {
+        log_error("job=%u attempt=%d its outcome cannot be read now: %s", x->job, x->attempt,
+                  e.text);
+        sweep_later(w, x);
+        return;
+    }
     log_info("job=%u attempt=%d event=settled-from-folder outcome=%s", x->job, x->attempt,
              outcome_name(rec.ending.outcome));
     watch_take_record(w, x, job, &rec);
@@ -315,26 +416,29 @@ settle_from_folder(struct watcher *w, struct watch *x)
 static void
 sweeper_gone(struct watcher *w, struct watch *x)
 {
-    /* One that died has ended nothing, and perhaps never had the lock. */
-    if (!x->swept && x->sweeps++ < SWEEPS_MAX) {
-        log_warn("job=%u attempt=%d event=sweeper-died another is sent", x->job, x->attempt);
-        shepherd_gone(w, x);
+    if (x->swept) {
+        settle_from_folder(w, x);
         return;
     }
-    settle_from_folder(w, x);
+    /* One that died has ended nothing, and perhaps never had the lock. */
+    log_warn("job=%u attempt=%d event=sweeper-died another is sent", x->job, x->attempt);
+    sweep_later(w, x);
 }
 
 static void
 shepherd_gone(struct watcher *w, struct watch *x)
 {
     struct err e = {0};
-    if (x->ended)
+    struct job *job = watch_job_of(w, x);
+    if (x->ended || !job)
         return; /* it said so and has left; the commit is under way */
-    int fd = launch_sweeper(w->daemon, x->job, x->attempt, &e);
+    x->swept = false;
+    x->not_forked = 0;
+    int fd = launch_sweeper(w->daemon, job, &x->folder_gone, &e);
     if (fd >= 0 && open_link(w, x, fd, true, &e) == 0)
         return;
     log_error("job=%u cannot sweep up after its supervisor: %s", x->job, e.text);
-    settle_from_folder(w, x);
+    sweep_later(w, x);
 }
 
 /* --- after a restart -------------------------------------------------------------------------
@@ -384,13 +488,13 @@ watch_recover(struct daemon *d, struct job *job)
     struct watch *x = add(d->watcher, job);
     auto_close int dir = openat(d->jobs_fd, launch_folder(job->id, job->run->number, name),
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 || (d->rebooted && file_is_locked_at(dir, "lock", NULL) != 1)) {
+    if (d->rebooted && (dir < 0 || file_is_locked_at(dir, "lock", NULL) != 1)) {
         settle_from_folder(d->watcher, x);
-        if (d->rebooted) /* no memory outlives a boot; and the end belongs to this turn */
-            jobs_check_clear(d, job, true);
+        /* no memory outlives a boot; and the end belongs to this turn */
+        jobs_check_clear(d, job, true);
         return;
     }
-    int fd = connect_young(dir);
+    int fd = dir < 0 ? -1 : connect_young(dir);
     if (fd >= 0)
         x->shepherd = listener_of(fd);
     if (fd >= 0 && open_link(d->watcher, x, fd, false, &e) == 0) {

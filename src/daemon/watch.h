@@ -4,6 +4,7 @@
 #define DAEMON_WATCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -24,6 +25,15 @@ void watch_recover(struct daemon *d, struct job *job);
 
 /* The outcome is committed: the shepherd may forget it, and the folder goes. */
 void watch_settled(struct daemon *d, uint32_t job, int32_t attempt);
+
+/* The attempt was not launched after all. */
+void watch_forget(struct daemon *d, uint32_t job);
+
+/* Whether an attempt's supervisor has not said a word for so long since it was asked for. */
+bool watch_has_silent(const struct daemon *d, int64_t for_us);
+
+/* Attempts whose supervisor has died and whose processes could not be looked for yet. */
+size_t watch_n_unswept(const struct daemon *d);
 
 /* Tells the shepherd to end the job. Remembered and said again when it reconnects, because
  * job->cancel_asked is. */

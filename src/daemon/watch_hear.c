@@ -4,13 +4,13 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/events.h"
 #include "daemon/jobs.h"
-#include "daemon/launch.h"
-#include "daemon/turn.h"
+#include "daemon/machine.h"
 #include "daemon/watch_priv.h"
 #include "sys/exitrec.h"
 
@@ -40,6 +40,7 @@ on_started(struct watcher *w, struct watch *x, const json_t *msg, const char *ke
     int64_t at_us = json_integer_value(json_object_get(msg, key));
     if (!job || at_us <= 0)
         return;
+    machine_started(w->daemon, job->uid);
     job->run->command_pid = (int32_t)json_integer_value(json_object_get(msg, "command_pid"));
     if (jobs_attempt_started(w->daemon, job, at_us))
         event_launched(w->daemon, job, at_us);
@@ -56,6 +57,42 @@ on_warned(struct watcher *w, struct watch *x, struct job *job)
     event_warned(w->daemon, job);
 }
 
+/* That its command was not started is not the job's fault: it waits for the end of the trouble.
+ */
+static void
+excuse(struct watcher *w, const struct watch *x, const struct job *job, enum blame blame,
+       struct ending *ending)
+{
+    log_warn("job=%u attempt=%d event=not-started %s", x->job, x->attempt, ending->text);
+    ending->outcome = OUTCOME_NEVER_RAN;
+    if (!ending->errno_value)
+        ending->errno_value = EIO;
+    if (blame == BLAME_USER)
+        machine_trouble_of(w->daemon, job->uid, ending->text);
+    else
+        machine_trouble(w->daemon, ending->text);
+}
+
+void
+watch_not_forked(struct watcher *w, struct watch *x, int errnum)
+{
+    struct err e = {0};
+    err_errno(&e, ERR_FAILED, errnum, "no process can be started");
+    machine_trouble(w->daemon, e.text);
+    struct job *job = watch_job_of(w, x);
+    if (!job || x->ended)
+        return;
+    struct ending ending = {.outcome = OUTCOME_NEVER_RAN,
+                            .errno_value = errnum,
+                            .ended_us = clock_wall_us(),
+                            .code = -1,
+                            .cpu_ms = -1,
+                            .max_rss_kib = -1};
+    snprintf(ending.text, sizeof ending.text, "%.150s", e.text);
+    x->ended = true;
+    jobs_attempt_ended(w->daemon, job, &ending);
+}
+
 void
 watch_take_record(struct watcher *w, struct watch *x, struct job *job,
                   const struct exitrec *rec)
@@ -68,13 +105,8 @@ watch_take_record(struct watcher *w, struct watch *x, struct job *job,
     if (rec->warned_us > 0)
         on_warned(w, x, job);
     struct ending ending = rec->ending;
-    if (ending.outcome == OUTCOME_NOT_STARTED && launch_trouble_passes(ending.errno_value)) {
-        log_warn("job=%u attempt=%d event=not-started %s", x->job, x->attempt, ending.text);
-        ending.outcome = OUTCOME_NEVER_RAN;
-        /* A log that the user put elsewhere says nothing of the disk with our state. */
-        if (!job->req.log && (ending.errno_value == ENOSPC || ending.errno_value == EDQUOT))
-            turn_disk_full(w->daemon);
-    }
+    if (ending.outcome == OUTCOME_NOT_STARTED && rec->blame != BLAME_COMMAND)
+        excuse(w, x, job, rec->blame, &ending);
     jobs_attempt_ended(w->daemon, job, &ending);
 }
 
@@ -130,6 +162,8 @@ watch_hear(struct watcher *w, struct watch *x, const char *line, size_t len)
         on_ended(w, x, line, len);
     } else if (strcmp(event, "swept") == 0) {
         x->swept = true;
+    } else if (strcmp(event, "not_forked") == 0) {
+        x->not_forked = (int)json_integer_value(json_object_get(msg, "errno"));
     }
     json_decref(msg);
 }

@@ -33,13 +33,19 @@ struct watch {
     bool ended;        /* the core knows the outcome */
     bool warned;       /* followers know that its warning signal was sent */
     bool swept;        /* its sweeper said that it is done */
-    int sweeps;        /* sweepers that died without a word */
+    bool folder_gone;  /* its folder was removed: nothing there says whether it ran */
+    int not_forked; /* errno: the nursery could not fork for the link that is there; 0: it did
+                     */
+    int sweeps;     /* sweepers that came to nothing */
+    int64_t linked_us; /* boot clock: when it was handed to the nursery; 0: by another daemon */
+    int64_t sweep_us;  /* boot clock: when the next sweeper is sent; 0: none is due */
     UT_hash_handle hh;
 };
 
 struct watcher {
     struct daemon *daemon;
     struct watch *watches;
+    uv_timer_t sweep_timer; /* for the first sweep_us */
 };
 
 /* The job of a watch, if that attempt is still its current one. */
@@ -47,6 +53,8 @@ struct job *watch_job_of(const struct watcher *w, const struct watch *x);
 /* Asks for its end. why: NULL (it is not wanted), "preempt", "requeue" or "exceed". */
 void watch_say_stop(struct watch *x, const struct job *job, const char *why, const char *by);
 
+/* The nursery could not fork its supervisor, so it never ran. */
+void watch_not_forked(struct watcher *w, struct watch *x, int errnum);
 void watch_hear(struct watcher *w, struct watch *x, const char *line, size_t len);
 /* How it ended, and what else the record knows that a daemon before this one may not have
  * heard. */

@@ -10,6 +10,7 @@
 #include "core/plan.h"
 #include "daemon/daemon.h"
 #include "daemon/health.h"
+#include "daemon/machine.h"
 #include "daemon/turn.h"
 
 /* Between two plans so many lines are told whose ends they wait for, in order that a listing of
@@ -25,6 +26,12 @@ why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
         plan_tell_needs(d->queue, d->ledger, job, clock_wall_us());
     }
     plan_explain(d->queue, job, why);
+    const char *machine = machine_says_of(d, job->uid);
+    if (machine && job->kind)
+        *why = (struct blocked){.reason = REASON_MACHINE, .gpu = -1, .trouble = machine};
+    else if (why->reason ==
+             REASON_MACHINE) /* it is over, and the next plan is about to be made */
+        *why = (struct blocked){.reason = REASON_PRIORITY, .gpu = -1};
     if (trouble && job->kind) /* it stands in a line, and no plan is made */
         *why = (struct blocked){.reason = REASON_DISK, .gpu = -1, .trouble = trouble->text};
 }

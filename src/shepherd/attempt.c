@@ -13,6 +13,7 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -39,6 +40,9 @@
 /* Between TERM and KILL when the machine shuts down: half of what dist/berth-jobs@.service.in
  * gives all of it, so that the record is on the disk before. */
 #define UNIT_GRACE_MAX_MS 30000
+/* poll counts in an int of milliseconds, and does not count a machine's sleep. */
+#define POLL_MAX_US   (60 * S_US)
+#define POLL_PAUSE_NS 100000000 /* when the kernel has no memory for a poll */
 
 /* ---- what daemons say ---- */
 
@@ -138,7 +142,8 @@ is_soon(int64_t at_us)
     return at_us && at_us - clock_boot_us() < S_US;
 }
 
-/* On the boot clock, so that a machine's sleep counts and a clock that is set does not. */
+/* On the boot clock, so that a machine's sleep counts and a clock that is set does not. Where
+ * no timer is to be had poll wakes up by itself (patience_ms), and it is tried again then. */
 static void
 arm_timer(struct shepherd *a)
 {
@@ -150,9 +155,12 @@ arm_timer(struct shepherd *a)
     struct itimerspec when = {
         .it_value = {.tv_sec = at_us / S_US, .tv_nsec = at_us % S_US * 1000},
     };
-    if (timerfd_settime(a->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) < 0)
-        err_abort("cannot set a timer: %s", strerror(errno));
-    a->armed_us = at_us;
+    if (a->timer_fd < 0 || timerfd_settime(a->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) == 0) {
+        a->armed_us = at_us;
+        return;
+    }
+    close(a->timer_fd);
+    a->timer_fd = -1;
 }
 
 /* ---- the loop ---- */
@@ -194,6 +202,8 @@ wait_ms(int64_t at_us)
     int64_t left_us = at_us - clock_boot_us();
     if (!at_us)
         return -1;
+    if (left_us > POLL_MAX_US)
+        left_us = POLL_MAX_US;
     return left_us > 0 ? (int)(left_us / MS_US) + 1 : 0;
 }
 
@@ -229,6 +239,20 @@ listen_if_due(struct shepherd *a)
     a->listen_us = ctl_listen(a->ctl, FD_FOLDER, NULL) ? clock_boot_us() + S_US : 0;
 }
 
+/* After a poll that failed: whatever the reason, the job goes on and is looked after. What can
+ * be read without waiting is looked at after a pause. */
+static void
+rest(struct pollfd *fds, size_t n)
+{
+    const struct timespec pause = {.tv_nsec = POLL_PAUSE_NS};
+    for (size_t i = 0; i < n; i++)
+        fds[i].revents = 0;
+    if (errno == EINTR)
+        return;
+    nanosleep(&pause, NULL);
+    fds[0].revents = POLLIN; /* does not block */
+}
+
 static void
 one_turn(struct shepherd *a)
 {
@@ -238,12 +262,14 @@ one_turn(struct shepherd *a)
     fds[1] = (struct pollfd){.fd = a->timer_fd, .events = POLLIN};
     size_t n = ctl_fill(a->ctl, fds + 2);
     size_t n_attach = attach_fill(a->attach, fds + 2 + n);
-    if (poll(fds, n + n_attach + 2, patience_ms(a)) < 0 && errno != EINTR)
-        err_abort("poll: %s", strerror(errno));
+    if (poll(fds, n + n_attach + 2, patience_ms(a)) < 0)
+        rest(fds, n + n_attach + 2);
     if (fds[0].revents) /* before any wish to stop it, for the same reason */
         read_signals(a);
     if (fds[1].revents)
         a->armed_us = -1; /* it has fired: setting it again clears it */
+    if (a->timer_fd < 0)
+        a->armed_us = -1;
     if (fds[1].revents || a->timer_fd < 0)
         act_on_time(a);
     if (a->phase != PHASE_ENDED)
@@ -301,6 +327,8 @@ end_unstarted(struct shepherd *a, const char *what, const struct err *e)
 {
     a->command = (struct command){.pid = -1, .log_fd = -1, .setup_fd = -1};
     snprintf(a->command.text, sizeof a->command.text, "%s%.120s", what, e->text);
+    a->command.errnum = e->errnum;
+    a->command.blame = e->errnum ? BLAME_MACHINE : BLAME_COMMAND;
     stop_end(a);
 }
 

@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "shepherd/attach.h"
+#include "shepherd/blame.h"
 #include "shepherd/console.h"
 #include "shepherd/identity.h"
 #include "shepherd/laststeps.h"
@@ -36,9 +37,10 @@
 #define PATIENCE_MS   30000  /* for a child that somebody else may stop */
 #define SCRIPT_FD     3      /* where a shell finds a text that is too long to be an argument */
 
-/* Notes why there is no command. errnum 0: the text says it all. */
-__attribute__((format(printf, 3, 4))) static void
-fail(struct command *c, int errnum, const char *fmt, ...)
+/* Notes why there is no command, and whose trouble that is. */
+__attribute__((format(printf, 5, 6))) static void
+fail(struct command *c, const struct spec *spec, enum step step, int errnum, const char *fmt,
+     ...)
 {
     char what[1024];
     va_list ap;
@@ -46,10 +48,20 @@ fail(struct command *c, int errnum, const char *fmt, ...)
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
     c->errnum = errnum;
+    c->blame = blame_of(spec->log_own, step, errnum);
     /* The reason must survive a long path, so the path is what gets cut. */
     const char *why = strerror(errnum);
     int room = (int)(sizeof c->text - strlen(why) - 3);
     snprintf(c->text, sizeof c->text, "%.*s: %s", room, what, why);
+}
+
+/* The same of something of ours that says itself what is wrong. */
+static void
+fail_as(struct command *c, const struct spec *spec, const struct err *e)
+{
+    snprintf(c->text, sizeof c->text, "%.150s", e->text);
+    c->errnum = e->errnum;
+    c->blame = e->errnum ? blame_of(spec->log_own, STEP_OURS, e->errnum) : BLAME_COMMAND;
 }
 
 static int
@@ -70,7 +82,7 @@ open_log(const struct spec *spec, struct command *c)
     if (fd < 0 && errno == ENOENT && spec->log_mkdir && mkdir_of(spec->log, 0777) == 0)
         fd = open(spec->log, flags, 0666);
     if (fd < 0) {
-        fail(c, errno, "cannot open the log %s", spec->log);
+        fail(c, spec, STEP_LOG, errno, "cannot open the log %s", spec->log);
         return -1;
     }
     (void)fcntl(fd, F_SETFL, O_APPEND);
@@ -147,13 +159,15 @@ explain_exec(const struct spec *spec, int errnum, bool as_other, struct command 
     const char *program = spec->argv[0];
     const char *too_long = errnum == E2BIG ? find_too_long(spec->env) : NULL;
     if (too_long)
-        fail(c, errnum, "cannot execute '%.60s' (the variable %.*s has %zu bytes)", program,
+        fail(c, spec, STEP_EXEC, errnum,
+             "cannot execute '%.60s' (the variable %.*s has %zu bytes)", program,
              (int)strcspn(too_long, "="), too_long, strlen(too_long));
     else if (errnum == ENOENT && !as_other && strchr(program, '/') &&
              access(program, F_OK) == 0) /* of a user's files root knows nothing */
-        fail(c, errnum, "cannot execute '%.80s' (its interpreter is missing)", program);
+        fail(c, spec, STEP_EXEC, errnum, "cannot execute '%.80s' (its interpreter is missing)",
+             program);
     else
-        fail(c, errnum, "cannot execute '%s'", program);
+        fail(c, spec, STEP_EXEC, errnum, "cannot execute '%s'", program);
 }
 
 static void
@@ -194,11 +208,12 @@ spawn_command(const struct spec *spec, const struct last_steps *last, char *cons
     if (c->pid > 0)
         return;
     if (stage == SPAWN_EXEC && set_up)
-        fail(c, errnum, "cannot execute '%s', which its set-up needs", set_up[0]);
+        fail(c, spec, STEP_EXEC, errnum, "cannot execute '%s', which its set-up needs",
+             set_up[0]);
     else if (stage == SPAWN_EXEC)
         explain_exec(spec, errnum, last->identity != NULL, c);
     else
-        fail(c, errnum,
+        fail(c, spec, stage == SPAWN_FORK ? STEP_FORK : STEP_CHILD, errnum,
              stage == SPAWN_FORK ? "cannot start a process"
                                  : "cannot make the process ready for it");
 }
@@ -208,7 +223,7 @@ static int
 enter_and_open(const struct spec *spec, struct command *out)
 {
     if (chdir(spec->cwd) < 0) {
-        fail(out, errno, "cannot enter the working folder %s", spec->cwd);
+        fail(out, spec, STEP_FOLDER, errno, "cannot enter the working folder %s", spec->cwd);
         return -1;
     }
     return open_log(spec, out);
@@ -231,13 +246,13 @@ open_ends(const struct spec *spec, struct console *console, struct console_ends 
     if (console) {
         if (console_open(console, spec, out->log_fd, ends, &e) == 0)
             return 0;
-        snprintf(out->text, sizeof out->text, "%.150s", e.text);
+        fail_as(out, spec, &e);
         return -1;
     }
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     *ends = (struct console_ends){{fd, out->log_fd, out->log_fd}, fd};
     if (fd < 0)
-        fail(out, errno, "cannot open /dev/null");
+        fail(out, spec, STEP_OURS, errno, "cannot open /dev/null");
     return fd < 0 ? -1 : 0;
 }
 
@@ -247,7 +262,7 @@ prepare_setup(const struct spec *spec, struct command *c)
     struct err e;
     if (!setup_is_wanted(spec) || (c->setup_fd = setup_open(spec, &e)) >= 0)
         return 0;
-    snprintf(c->text, sizeof c->text, "%.150s", e.text);
+    fail_as(c, spec, &e);
     return -1;
 }
 
@@ -289,7 +304,7 @@ command_start(const struct spec *spec, int lock_fd, const struct groups *groups,
     bool bounded = spec->rlimits != NULL;
     if ((spec->rlimits && rlimits_parse(spec->rlimits, &rlimits, &e) < 0) ||
         identity_bound(&id, &rlimits, &bounded, &e) < 0) {
-        fail(out, EINVAL, "%s", e.text);
+        fail(out, spec, STEP_EXEC, EINVAL, "%s", e.text);
         return;
     }
     if (open_ends(spec, console, &ends, out) < 0)

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sys/exitrec.h"
+
 struct attach;
 struct groups;
 struct spec;
@@ -18,6 +20,7 @@ struct command {
     int64_t boot_us;  /* when it was started */
     int setup_fd;     /* of setup.h: how far the set-up came; -1: there is none */
     int errnum;
+    enum blame blame; /* whose trouble that is */
     char text[160];
 };
 

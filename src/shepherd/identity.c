@@ -25,6 +25,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "shepherd/blame.h"
 #include "shepherd/command.h"
 #include "shepherd/spec.h"
 #include "shepherd/user.h"
@@ -178,20 +179,31 @@ read_groups(const char *list, struct identity *id)
     return 0;
 }
 
-/* USER_YES name home shell uid gid groups limits, or USER_NO errno words. */
+/* USER_NO errno words step. */
 static int
-read_answer(const char *at, const char *end, struct identity *id, struct command *out)
+read_refusal(const struct question *question, const char *const *fields, struct command *out)
+{
+    int64_t errnum = 0, step = STEP_ACCOUNT;
+    if (parse_int(fields[0], 0, 4096, &errnum, NULL) ||
+        (fields[2] && parse_int(fields[2], STEP_OURS, STEP_EXEC, &step, NULL)))
+        errnum = 0;
+    out->errnum = (int)errnum;
+    out->blame = blame_of(question->log_is_ours, (enum step)step, out->errnum);
+    snprintf(out->text, sizeof out->text, "%s", fields[1]);
+    return -1;
+}
+
+/* USER_YES name home shell uid gid groups limits, or a refusal. */
+static int
+read_answer(const struct question *question, const char *at, const char *end,
+            struct identity *id, struct command *out)
 {
     const char *verdict = next_string(&at, end), *fields[7] = {NULL};
     int64_t n, uid;
     for (int i = 0; i < 7; i++)
         fields[i] = next_string(&at, end);
-    if (verdict && strcmp(verdict, USER_NO) == 0 && fields[1]) {
-        if (parse_int(fields[0], 0, 4096, &n, NULL) == 0)
-            out->errnum = (int)n;
-        snprintf(out->text, sizeof out->text, "%s", fields[1]);
-        return -1;
-    }
+    if (verdict && strcmp(verdict, USER_NO) == 0 && fields[1])
+        return read_refusal(question, fields, out);
     if (!verdict || strcmp(verdict, USER_YES) != 0 || !fields[6] ||
         parse_int(fields[3], 0, UINT32_MAX - 1, &uid, NULL) ||
         parse_int(fields[4], 0, UINT32_MAX - 1, &n, NULL) || read_groups(fields[5], id)) {
@@ -218,8 +230,9 @@ ask(const struct question *question, int ours, struct identity *id, struct comma
     id->cwd_fd = fds[0];
     out->log_fd = fds[1];
     if (n > 0)
-        return read_answer(id->answer, id->answer + n, id, out);
+        return read_answer(question, id->answer, id->answer + n, id, out);
     out->errnum = n < 0 ? errno : ECHILD;
+    out->blame = blame_of(question->log_is_ours, STEP_ACCOUNT, out->errnum);
     snprintf(out->text, sizeof out->text, "cannot prepare the job as its user: %s",
              n == 0               ? "berth-user was ended"
              : errno == ETIMEDOUT ? "the account, folder or log has not answered for 30 s"
@@ -234,6 +247,7 @@ open_as(const struct question *question, struct identity *id, struct command *ou
     *id = (struct identity)IDENTITY_INIT;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
         out->errnum = errno;
+        out->blame = BLAME_MACHINE;
         snprintf(out->text, sizeof out->text, "cannot make a socket pair: %s", strerror(errno));
         return -1;
     }
@@ -243,6 +257,7 @@ open_as(const struct question *question, struct identity *id, struct command *ou
     close(TAKE_FD(theirs));
     if (pid < 0) {
         out->errnum = errnum;
+        out->blame = BLAME_MACHINE;
         snprintf(out->text, sizeof out->text, "cannot start berth-user: %s", strerror(errnum));
         return -1;
     }

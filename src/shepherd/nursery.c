@@ -46,6 +46,7 @@
 #define FD_SERVED     10 /* where the socket goes, so that 3, 4 and 5 are free to be received */
 #define N_FDS         3
 #define FIND_TRIES    3
+#define POLL_PAUSE_NS 100000000
 #define SWEEP_WAIT_MS 2000 /* until a supervisor that has closed its files has gone */
 
 struct nursery {
@@ -59,7 +60,30 @@ struct nursery {
 
 /* ---- what is asked ---- */
 
-/* 1 with *kind and fds filled, 0 at the end, -1 for a packet that makes no sense. */
+/* To whoever waits at the other end of the first descriptor, before it closes. */
+static void
+refuse(int ctl, int errnum)
+{
+    char text[64];
+    int n = snprintf(text, sizeof text, "{\"event\":\"not_forked\",\"errno\":%d}\n", errnum);
+    (void)send(ctl, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Descriptors that this process had no room for are missing at the end of the list. */
+static void
+refuse_cut_off(const struct cmsghdr *c)
+{
+    int fds[N_FDS];
+    size_t n = c && c->cmsg_type == SCM_RIGHTS ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+    if (n == 0 || n > N_FDS)
+        return;
+    memcpy(fds, CMSG_DATA(c), n * sizeof(int));
+    refuse(fds[0], EMFILE);
+    for (size_t i = 0; i < n; i++)
+        close(fds[i]);
+}
+
+/* 1 with *kind and fds filled, 0 at the end, -1 for a packet that is of no use. */
 static int
 receive(char *kind, int fds[N_FDS])
 {
@@ -75,12 +99,14 @@ receive(char *kind, int fds[N_FDS])
     ssize_t n;
     do
         n = recvmsg(FD_SERVED, &msg, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && (errno == EINTR || errno == ENOMEM || errno == ENOBUFS));
     if (n <= 0)
         return 0;
     const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int) * N_FDS))
+    if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int) * N_FDS)) {
+        refuse_cut_off(c);
         return -1;
+    }
     memcpy(fds, CMSG_DATA(c), sizeof(int) * N_FDS);
     return 1;
 }
@@ -100,6 +126,15 @@ put_in_place(const int fds[N_FDS])
     return true;
 }
 
+/* Whether a start would get as far as executing something: said, and nothing else done. */
+static int
+try_run(void)
+{
+    static const char tried[] = "{\"event\":\"tried\"}\n";
+    (void)send(FD_CTL, tried, sizeof tried - 1, MSG_NOSIGNAL);
+    return 0;
+}
+
 _Noreturn static void
 be_a_shepherd(const struct nursery *n, char kind, const int fds[N_FDS])
 {
@@ -111,8 +146,12 @@ be_a_shepherd(const struct nursery *n, char kind, const int fds[N_FDS])
     for (size_t i = 0; i < sizeof n->claims / sizeof *n->claims; i++)
         if (n->claims[i] >= 0)
             close(n->claims[i]);
-    if (!put_in_place(fds))
+    if (!put_in_place(fds)) {
+        refuse(fds[0], errno);
         _exit(1); /* the lock closes with us: the attempt has never run */
+    }
+    if (kind == NURSERY_TRY)
+        _exit(try_run());
     if (kind == NURSERY_DELIVER)
         _exit(deliver_run());
     _exit(kind == NURSERY_SWEEP ? sweep_run() : attempt_run());
@@ -151,7 +190,8 @@ serve_one(struct nursery *n)
         be_a_shepherd(n, kind, fds);
     if (pid > 0)
         children_add(&n->children, pid, fds[1]);
-    /* A fork that failed is seen by the daemon: the descriptors close unused. */
+    if (pid < 0)
+        refuse(fds[0], errno);
     for (int i = 0; i < N_FDS; i++)
         close(fds[i]);
 }
@@ -265,15 +305,28 @@ read_signals(struct nursery *n)
     children_reap(&n->children);
 }
 
+static bool
+has_work(const struct nursery *n)
+{
+    return (n->serves && !n->stopping) || n->children.n > 0 || n->children.orphaned;
+}
+
 static void
 serve(struct nursery *n)
 {
-    while ((n->serves && !n->stopping) || n->children.n > 0 || n->children.orphaned) {
+    for (;;) {
+        int wait_ms =
+            children_end_orphans(&n->children); /* which may leave nothing to stay for */
+        if (!has_work(n))
+            return;
         struct pollfd p[] = {
             {.fd = n->sig_fd, .events = POLLIN},
             {.fd = n->serves && !n->stopping ? FD_SERVED : -1, .events = POLLIN}};
-        if (poll(p, 2, children_end_orphans(&n->children)) < 0 && errno != EINTR)
-            err_abort("poll: %s", strerror(errno));
+        if (poll(p, 2, wait_ms) < 0) {
+            if (errno != EINTR) /* the kernel has no memory for it: again in a moment */
+                nanosleep(&(struct timespec){.tv_nsec = POLL_PAUSE_NS}, NULL);
+            continue;
+        }
         if (p[0].revents)
             read_signals(n);
         if (p[1].revents)

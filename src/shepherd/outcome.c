@@ -142,11 +142,13 @@ fill_oom(const struct facts *f, struct ending *en)
 }
 
 static void
-fill_not_started(const struct facts *f, struct ending *en)
+fill_not_started(const struct facts *f, struct exitrec *r)
 {
+    struct ending *en = &r->ending;
     en->outcome = OUTCOME_NOT_STARTED;
     en->code = -1;
     en->errno_value = f->command->errnum;
+    r->blame = f->command->blame;
     snprintf(en->text, sizeof en->text, "%s", f->command->text);
 }
 
@@ -159,7 +161,7 @@ outcome_fill(const struct facts *f, int64_t now_boot_us, struct exitrec *out)
     snprintf(out->boot_id, sizeof out->boot_id, "%s", clock_boot_id());
     en->cpu_ms = en->max_rss_kib = -1;
     if (f->command->pid < 0) {
-        fill_not_started(f, en);
+        fill_not_started(f, out);
         return;
     }
     en->run_ms = (now_boot_us - f->command->boot_us) / 1000;

@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "shepherd/blame.h"
 #include "shepherd/command.h"
 #include "shepherd/laststeps.h"
 #include "shepherd/spec.h"
@@ -184,6 +185,8 @@ screen_start(const struct screen_wish *w, struct command *out)
     auto_close int words_fd = memfd_create("screen", MFD_CLOEXEC);
     pid_t pid = spawn_screen(w, words_fd, &out->errnum, &stage);
     if (pid < 0) {
+        out->blame = blame_of(w->spec->log_own, stage == SPAWN_FORK ? STEP_FORK : STEP_EXEC,
+                              out->errnum);
         snprintf(out->text, sizeof out->text,
                  "cannot execute 'screen', which --screen needs: %s", strerror(out->errnum));
         return -1;
@@ -194,7 +197,7 @@ screen_start(const struct screen_wish *w, struct command *out)
     bool ended = has_ended(pid);
     screen_stop(pid);
     read_words(words_fd, words, sizeof words);
-    out->errnum = ended ? 0 : ETIMEDOUT;
+    out->errnum = ended ? 0 : ETIMEDOUT; /* the command's, as far as anybody can tell */
     snprintf(out->text, sizeof out->text, "no screen session: %s",
              words[0] ? words
              : ended  ? "screen ended without a word"

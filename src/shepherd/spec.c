@@ -125,6 +125,7 @@ get_all(const json_t *o, struct spec *s, struct err *e)
     s->login = json_is_true(json_object_get(o, "login"));
     s->no_new_privs = json_is_true(json_object_get(o, "no_new_privs"));
     s->locked_runs = json_is_true(json_object_get(o, "locked_runs"));
+    s->log_own = json_is_true(json_object_get(o, "log_own"));
     s->log_mkdir = json_is_true(json_object_get(o, "log_mkdir"));
     return 0;
 }

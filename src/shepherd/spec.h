@@ -39,7 +39,8 @@ struct spec {
     const char *screen;    /* name of the screen session it is shown in; NULL: in none */
     bool pty;              /* such a job has a terminal, of so many rows and columns */
     uint16_t rows, columns;
-    bool log_mkdir;   /* the log's own folder may be made (it is the instance's) */
+    bool log_own;     /* the log's place is the instance's, not one that the job named */
+    bool log_mkdir;   /* and its own folder may be made there */
     int64_t limit_ms; /* 0: none */
     int64_t grace_ms;
     int64_t log_max_mib;     /* of the log; 0: any */

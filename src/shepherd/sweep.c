@@ -40,6 +40,7 @@ struct sweep {
     struct spec spec;
     int64_t since_us;    /* boot clock: when it began */
     bool unsettled;      /* in the last look one was in the middle of an exec */
+    bool blind;          /* the last look saw nothing: processes could not be listed */
     int32_t command_pid; /* 0: never started, or not of this boot */
     uint64_t command_ticks;
 };
@@ -113,7 +114,8 @@ find_left(void *ctx, struct procs *out)
 {
     struct sweep *s = ctx;
     s->unsettled = false;
-    if (out->n = 0, procs_read_all(out) < 0)
+    s->blind = (out->n = 0, procs_read_all(out) < 0);
+    if (s->blind)
         return -1;
     auto_free bool *ours = xcalloc(out->n + 1, sizeof *ours);
     for (size_t i = 0; i < out->n; i++)
@@ -163,6 +165,7 @@ sweep_pass(struct sweep *s, const struct groups *g, unsigned pass)
     return found == 0 && !wait && !groups_are_populated(g);
 }
 
+/* 0: nothing is left. 1: what is left does not end. -1: nobody knows. */
 static int
 sweep_all(struct sweep *s)
 {
@@ -176,7 +179,7 @@ sweep_all(struct sweep *s)
             fprintf(stderr,
                     "berth-shepherd: job=%" PRIu32 " some of its processes do not end\n",
                     s->spec.job);
-            return 1;
+            return s->blind ? -1 : 1;
         }
         nanosleep(&pause, NULL);
     }
@@ -192,12 +195,17 @@ sweep_run(void)
     struct sweep s = {0};
     struct err e;
     int rc = 1;
-    if (take_lock(&e) < 0 || read_attempt(&s, &e) < 0)
+    /* What does not say whose it is was never handed over, so it never ran: only that it cannot
+     * be read now means that there may be something to end. */
+    if (take_lock(&e) < 0 || read_attempt(&s, &e) < 0) {
         fprintf(stderr, "berth-shepherd: %s\n", e.text);
-    else
+        rc = e.errnum ? -1 : 1;
+    } else {
         rc = sweep_all(&s);
+    }
     static const char swept[] = "{\"event\":\"swept\"}\n";
-    (void)send(FD_CTL, swept, sizeof swept - 1, MSG_NOSIGNAL);
+    if (rc >= 0)
+        (void)send(FD_CTL, swept, sizeof swept - 1, MSG_NOSIGNAL);
     spec_free(&s.spec);
-    return rc;
+    return rc ? 1 : 0;
 }

@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "shepherd/account.h"
+#include "shepherd/blame.h"
 #include "sys/keyring.h"
 
 #define N_QUESTIONS    9
@@ -38,20 +39,21 @@ struct question {
     struct account_rules rules;
 };
 
-_Noreturn static void refuse(int errnum, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+_Noreturn static void refuse(enum step step, int errnum, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 _Noreturn static void
-say_no(int errnum, const char *words)
+say_no(enum step step, int errnum, const char *words)
 {
     char text[1400];
-    int n = snprintf(text, sizeof text, "%s%c%d%c%s", USER_NO, '\0', errnum, '\0', words);
+    int n = snprintf(text, sizeof text, "%s%c%d%c%s%c%d", USER_NO, '\0', errnum, '\0', words,
+                     '\0', (int)step);
     (void)send(USER_FD, text, (size_t)n + 1, MSG_NOSIGNAL);
     _exit(0);
 }
 
 _Noreturn static void
-refuse(int errnum, const char *fmt, ...)
+refuse(enum step step, int errnum, const char *fmt, ...)
 {
     char what[1024], text[1200];
     va_list ap;
@@ -62,7 +64,7 @@ refuse(int errnum, const char *fmt, ...)
     const char *why = errnum ? strerror(errnum) : "";
     snprintf(text, sizeof text, "%.*s%s%s", (int)(150 - strlen(why)), what, errnum ? ": " : "",
              why);
-    say_no(errnum, text);
+    say_no(step, errnum, text);
 }
 
 static void
@@ -107,7 +109,7 @@ find_by_name(const char *names)
         if (pw)
             return pw;
     }
-    refuse(errno, "there is no account '%s' on this machine", names);
+    refuse(STEP_ACCOUNT, errno, "there is no account '%s' on this machine", names);
 }
 
 /* The account as it is now; its number may be another person's since the job came. */
@@ -119,11 +121,11 @@ find_account(const struct question *q)
     errno = 0;
     const struct passwd *pw = getpwuid(q->uid);
     if (!pw)
-        refuse(errno, "user %u (%s) has no account on this machine any more", q->uid,
-               q->name[0] ? q->name : "no name");
+        refuse(STEP_ACCOUNT, errno, "user %u (%s) has no account on this machine any more",
+               q->uid, q->name[0] ? q->name : "no name");
     if (q->name[0] && strcmp(q->name, pw->pw_name) != 0)
-        refuse(0, "user %u was %s when the job came and is %s now", q->uid, q->name,
-               pw->pw_name);
+        refuse(STEP_ACCOUNT, 0, "user %u was %s when the job came and is %s now", q->uid,
+               q->name, pw->pw_name);
     return pw;
 }
 
@@ -137,10 +139,10 @@ make_log_folder(const char *log, const struct passwd *pw)
     const char *folder = dirname(copy);
     struct stat st;
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
-        refuse(errno, "cannot make the folder %s", folder);
+        refuse(STEP_LOG, errno, "cannot make the folder %s", folder);
     if (lstat(folder, &st) < 0 ||
         (st.st_uid == geteuid() && lchown(folder, pw->pw_uid, pw->pw_gid) < 0))
-        refuse(errno, "cannot hand over the folder %s", folder);
+        refuse(STEP_LOG, errno, "cannot hand over the folder %s", folder);
 }
 
 static void
@@ -150,7 +152,7 @@ become(const struct passwd *pw)
     if (errno != 0 || initgroups(pw->pw_name, pw->pw_gid) < 0 ||
         setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) < 0 ||
         setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)
-        refuse(errno, "cannot become the user %s", pw->pw_name);
+        refuse(STEP_CHILD, errno, "cannot become the user %s", pw->pw_name);
     keyring_settle();
 }
 
@@ -162,7 +164,7 @@ open_log(const struct question *q)
     int flags = rw | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     int fd = open(q->log, flags | (q->own_place ? O_NOFOLLOW : 0), q->own_place ? 0600 : 0666);
     if (fd < 0)
-        refuse(errno, "cannot open the log %s", q->log);
+        refuse(STEP_LOG, errno, "cannot open the log %s", q->log);
     (void)fcntl(fd, F_SETFL, O_APPEND);
     return fd;
 }
@@ -201,8 +203,8 @@ answer(const struct passwd *pw, const char *limits, int cwd, int log)
     c->cmsg_len = CMSG_LEN(n_bytes);
     memcpy(CMSG_DATA(c), fds, n_bytes);
     if (text.len > USER_MESSAGE_MAX || sendmsg(USER_FD, &msg, MSG_NOSIGNAL) < 0)
-        refuse(text.len > USER_MESSAGE_MAX ? E2BIG : errno, "the user %s is in %d groups",
-               pw->pw_name, n);
+        refuse(STEP_ACCOUNT, text.len > USER_MESSAGE_MAX ? E2BIG : errno,
+               "the user %s is in %d groups", pw->pw_name, n);
 }
 
 int
@@ -221,16 +223,16 @@ main(void)
     if (!q.by_name)
         account_check(pw, &q.rules, &account);
     if (!account.may_run)
-        say_no(account.errnum, account.text);
+        say_no(STEP_ACCOUNT, account.errnum, account.text);
     if (q.own_place)
         make_log_folder(q.log, pw);
     become(pw);
     umask(q.umask);
     if (chdir(q.cwd) < 0)
-        refuse(errno, "cannot enter the working folder %s", q.cwd);
+        refuse(STEP_FOLDER, errno, "cannot enter the working folder %s", q.cwd);
     auto_close int cwd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (cwd < 0)
-        refuse(errno, "cannot open the working folder %s", q.cwd);
+        refuse(STEP_FOLDER, errno, "cannot open the working folder %s", q.cwd);
     auto_close int log = q.log[0] ? open_log(&q) : -1;
     answer(pw, buf_str(&account.limits), cwd, log);
     buf_free(&account.limits);

@@ -9,7 +9,7 @@
  *   that there is counts; no rules for accounts apply to it
  *   USER_YES, name, home, shell, uid, gid, groups ("4,27"), limits of a login (sys/rlimits.h) -
  *   with the folder and the log, open
- *   USER_NO, errno, words */
+ *   USER_NO, errno, words, what was being done (enum step of blame.h, as a number) */
 #ifndef SHEPHERD_USER_H
 #define SHEPHERD_USER_H
 

@@ -34,6 +34,9 @@ static const struct {
 static const char *const OOMS[] = {
     [OOM_NONE] = "none", [OOM_CUDA] = "cuda", [OOM_HOST] = "host"};
 
+static const char *const BLAMES[] = {
+    [BLAME_COMMAND] = "command", [BLAME_USER] = "user", [BLAME_MACHINE] = "machine"};
+
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const char *
@@ -80,6 +83,8 @@ exitrec_encode(const struct exitrec *r, const char *event, struct buf *out)
     put_int_or_null(&w, "cpu_ms", en->cpu_ms, en->cpu_ms < 0);
     put_int_or_null(&w, "max_rss_kib", en->max_rss_kib, en->max_rss_kib < 0);
     jsonw_kstr(&w, "oom", OOMS[en->oom]);
+    if (r->blame != BLAME_COMMAND)
+        jsonw_kstr(&w, "blame", BLAMES[r->blame]);
     jsonw_kstr(&w, "by", r->by);
     jsonw_end_object(&w);
 }
@@ -158,6 +163,17 @@ get_oom(const json_t *o, enum oom_kind *out, struct err *e)
     return err_set(e, ERR_FAILED, "exit record: 'oom' is none of none, cuda, host");
 }
 
+/* Not said, or a word of a later version: the command's. */
+static enum blame
+get_blame(const json_t *o)
+{
+    const char *name = json_string_value(json_object_get(o, "blame"));
+    for (size_t i = 0; name && i < COUNT(BLAMES); i++)
+        if (strcmp(BLAMES[i], name) == 0)
+            return (enum blame)i;
+    return BLAME_COMMAND;
+}
+
 /* What the outcome promises must be there: an exit has a code, a signal its number. */
 static int
 check_status(const struct ending *en, struct err *e)
@@ -209,6 +225,7 @@ decode_object(const json_t *o, struct exitrec *r, struct err *e)
         return -1;
     r->job = (uint32_t)job;
     r->attempt = (int32_t)attempt;
+    r->blame = get_blame(o);
     return get_ending(o, &r->ending, e);
 }
 

@@ -17,6 +17,13 @@
 struct buf;
 struct err;
 
+/* Whose trouble it was that a command was NOT_STARTED. */
+enum blame {
+    BLAME_COMMAND, /* what the job asked for cannot be done */
+    BLAME_USER,    /* something that only its user lacks: a quota, a disk, processes */
+    BLAME_MACHINE,
+};
+
 /* Plain value. ending.outcome is one of EXITED SIGNALED TIMEOUT CANCELLED PREEMPTED REQUEUED
  * NOT_STARTED SETUP_FAILED.
  * ending.code is -1 where there was none (signalled, never started). */
@@ -27,7 +34,8 @@ struct exitrec {
     int64_t started_us; /* wall clock; 0: the command never started */
     int64_t warned_us;  /* wall clock, when the warning signal was sent; 0: it was not */
     struct ending ending;
-    char by[64]; /* who cancelled, or requeued; "" when nobody did */
+    enum blame blame; /* with NOT_STARTED */
+    char by[64];      /* who cancelled, or requeued; "" when nobody did */
 };
 
 /* Appends one JSON object, no line end. With `event` non-NULL that becomes its first field,

@@ -1,4 +1,6 @@
 /* The table of state x event, every pair of it, and the ways from an ending. */
+#include <errno.h>
+
 #include "base/err.h"
 #include "machine.h"
 
@@ -296,7 +298,7 @@ test_lost_is_requeued_where_asked(void **state)
 }
 
 static void
-test_never_ran_starts_again_but_not_for_ever(void **state)
+test_never_ran_starts_again_with_longer_and_longer_pauses(void **state)
 {
     (void)state;
     struct ending never = {.outcome = OUTCOME_NEVER_RAN};
@@ -304,11 +306,31 @@ test_never_ran_starts_again_but_not_for_ever(void **state)
     run_once(job, never, -1);
     assert_int_equal(job->state, JOB_PENDING);
     assert_int_equal(job->begin_us, 0);
-    int tries = 1;
-    for (; job->state == JOB_PENDING; tries++)
+    int64_t last_us = 0;
+    for (int tries = 0; tries < 50; tries++) {
+        int64_t begun_us = job->begin_us;
         run_once(job, never, -1);
-    assert_int_equal(job->state, JOB_LOST);
-    assert_int_equal(tries, JOB_MISFIRES_MAX);
+        assert_int_equal(job->state, JOB_PENDING);
+        assert_true(job->begin_us >= begun_us);
+        last_us = job->begin_us;
+    }
+    assert_true(last_us > 0);
+    job_free(job);
+}
+
+/* The trouble is the machine's, so there is neither a count nor a pause of the job's own. */
+static void
+test_trouble_of_the_machine_is_not_charged(void **state)
+{
+    (void)state;
+    struct ending trouble = {.outcome = OUTCOME_NEVER_RAN, .errno_value = EAGAIN};
+    struct job *job = new_job(1, want(1, 2000));
+    for (int tries = 0; tries < 50; tries++) {
+        run_once(job, trouble, -1);
+        assert_int_equal(job->state, JOB_PENDING);
+        assert_int_equal(job->begin_us, 0);
+        assert_int_equal(job->misfires, 0);
+    }
     job_free(job);
 }
 
@@ -563,7 +585,8 @@ main(void)
         cmocka_unit_test(test_retries_wait_longer_each_time),
         cmocka_unit_test(test_time_limit_is_not_retried),
         cmocka_unit_test(test_lost_is_requeued_where_asked),
-        cmocka_unit_test(test_never_ran_starts_again_but_not_for_ever),
+        cmocka_unit_test(test_trouble_of_the_machine_is_not_charged),
+        cmocka_unit_test(test_never_ran_starts_again_with_longer_and_longer_pauses),
         cmocka_unit_test(test_nothing_cancelled_is_retried),
         cmocka_unit_test(test_asked_to_run_again),
         cmocka_unit_test(test_requeue_of_a_cancelled_one_is_refused),
