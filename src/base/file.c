@@ -155,6 +155,25 @@ file_write_atomic_at(int dirfd, const char *name, const void *bytes, size_t n, m
     return file_rename_temp_at(dirfd, name, sync, e);
 }
 
+/* A folder that is new has its name in the one around it, which is to survive a loss of power
+ * like what is put into it. What cannot be synced (some file systems) is left as it is. */
+static int
+make_folder(char *path, mode_t mode)
+{
+    if (mkdir(path, mode) != 0)
+        return -1;
+    char *slash = strrchr(path, '/');
+    const char *around = !slash ? "." : slash == path ? "/" : path;
+    if (slash && slash != path)
+        *slash = '\0';
+    auto_close int fd = open(around, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        (void)fsync(fd);
+    if (slash && slash != path)
+        *slash = '/';
+    return 0;
+}
+
 int
 file_mkdirs(const char *path, mode_t mode, struct err *e)
 {
@@ -165,11 +184,11 @@ file_mkdirs(const char *path, mode_t mode, struct err *e)
         if (*p != '/')
             continue;
         *p = '\0';
-        if (part[0] && mkdir(part, mode) != 0 && errno != EEXIST)
+        if (part[0] && make_folder(part, mode) != 0 && errno != EEXIST)
             return err_errno(e, ERR_FAILED, errno, "cannot make the folder %s", part);
         *p = '/';
     }
-    if (mkdir(path, mode) == 0)
+    if (make_folder(part, mode) == 0)
         return 0;
     if (errno != EEXIST)
         return err_errno(e, ERR_FAILED, errno, "cannot make the folder %s", path);

@@ -186,6 +186,8 @@ build_argv(const struct places *p, const struct daemon_args *args, const char *c
     }
     if (args && args->stay)
         out[n++] = "--stay";
+    if (args && args->need_gpus)
+        out[n++] = "--need-gpus";
     for (size_t i = 0; args && args->settings && args->settings[i] && i < SETTINGS_MAX; i++) {
         out[n++] = "--set";
         out[n++] = args->settings[i];
@@ -357,7 +359,7 @@ start_daemon(const struct places *p, const struct daemon_args *args, bool *start
     auto_free char *program = places_program("berthd", e);
     auto_free char *config = NULL;
     auto_buf struct buf line = BUF_INIT;
-    const char *argv[15 + 2 * SETTINGS_MAX];
+    const char *argv[16 + 2 * SETTINGS_MAX];
     auto_close int ready = -1;
 
     *again = false;

@@ -14,6 +14,7 @@ struct daemon_args {
     const char *config;          /* --config FILE */
     const char *const *settings; /* --set key=value; NULL-terminated, or NULL */
     bool stay;                   /* do not leave when idle */
+    bool need_gpus;              /* do not start where no GPU can be read */
     bool system;                 /* the machine's daemon, not the user's */
 };
 

@@ -30,6 +30,7 @@ struct daemon {
     bool ready;  /* recovery is over: jobs may start */
     bool leaving;
     bool leave_when_idle;
+    int cards_saved; /* cards.c: so many GPUs are in the store, under their numbers */
     bool renumbered; /* card numbers here differ from the driver's: jobs get UUIDs */
     struct recovered *recovered; /* recover.c, during start */
     bool rebooted;               /* what the store calls running was of another boot */

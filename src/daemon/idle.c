@@ -13,9 +13,11 @@
 #include "daemon/work.h"
 #include "store/store.h"
 
-#define PRUNE_AT_ONCE 500  /* jobs: some 10 ms */
-#define EVENTS_SLACK  1000 /* trimmed when there are so many more than are kept */
-#define US_PER_DAY    (INT64_C(86400) * 1000000)
+#define PRUNE_AT_ONCE  500  /* jobs: some 10 ms */
+#define EVENTS_SLACK   1000 /* trimmed when there are so many more than are kept */
+#define AFTER_JUMP_US  (INT64_C(3600) * 1000000)
+#define AFTER_START_US (INT64_C(600) * 1000000)
+#define US_PER_DAY     (INT64_C(86400) * 1000000)
 
 static void
 trim_events(struct daemon *d, struct err *e)
@@ -28,13 +30,25 @@ trim_events(struct daemon *d, struct err *e)
     }
 }
 
+/* A clock that somebody sets ahead for a moment makes all of history look old. So nothing goes
+ * by its age for an hour after that, nor before the clock has gone evenly for a while. */
+static bool
+clock_is_trusted(struct daemon *d)
+{
+    checkup_clock(d);
+    int64_t now = clock_boot_us();
+    int64_t even_us = now - (d->clock.jump_us ? d->clock.jumped_boot_us : d->started_boot_us);
+    return even_us > (d->clock.jump_us ? AFTER_JUMP_US : AFTER_START_US);
+}
+
 /* How many jobs went; -1. */
 static int
 prune_jobs(struct daemon *d, struct err *e)
 {
     int64_t days = d->config.keep_days, jobs = d->config.keep_jobs;
     int64_t next = store_peek_job_id(d->store);
-    int64_t before_us = days > 0 ? clock_wall_us() - days * US_PER_DAY : INT64_MIN;
+    bool by_age = days > 0 && clock_is_trusted(d);
+    int64_t before_us = by_age ? clock_wall_us() - days * US_PER_DAY : INT64_MIN;
     uint32_t below = jobs > 0 && next > jobs ? (uint32_t)(next - jobs) : 0;
     return store_prune(d->store, before_us, below, PRUNE_AT_ONCE, e);
 }
@@ -70,6 +84,12 @@ idle_work(struct daemon *d)
         more = let_go(d);
     if (store_checkpoint(d->store, &e))
         log_warn("checkpoint: %s", e.text);
+    if (!more && !store_has_changes(d->store) && store_is_mostly_free(d->store)) {
+        if (store_compact(d->store, &e))
+            log_warn("event=not-compacted %s", e.text);
+        else
+            log_info("event=compacted bytes=%" PRId64, store_bytes(d->store));
+    }
     /* A file of 100,000 lines leaves 140 MiB of small holes behind it, which the C library
      * would keep for good. */
     malloc_trim(0);

@@ -23,6 +23,7 @@
 #include "base/shared.h"
 #include "core/ledger.h"
 #include "core/queue.h"
+#include "daemon/cards.h"
 #include "daemon/clockset.h"
 #include "daemon/courier.h"
 #include "daemon/daemon.h"
@@ -209,17 +210,19 @@ make_ledger(struct daemon *d)
                     (int64_t)pages * page / (1024 * 1024));
 }
 
-/* Without cards there is nothing to schedule, and saying so beats a queue that never moves;
- * but jobs that run already are looked after whatever the driver does. */
+/* Without GPUs that can be read the daemon works all the same: jobs that run are looked after,
+ * those that want no GPU run, and the others wait for the driver. Health says so. */
 static int
 find_cards(struct daemon *d, const struct options *o, struct err *e)
 {
     auto_free char *sim = choose_sim(d, o->sim, e);
     d->prober = prober_new(d, sim);
+    cards_recall(d);
     if (prober_start(d->prober, d->config.probe_deadline_ms, e)) {
-        if (queue_n(d->queue) == 0)
+        if (queue_n(d->queue) == 0 && (sim || o->need_gpus))
             return -1;
         log_error("event=no-gpus %s", e->text);
+        cards_recall_any(d);
     }
     /* A card that another daemon has is one card less; but a user's daemon does not start where
      * the machine's is master. */
@@ -273,8 +276,10 @@ start_handles(struct daemon *d)
 static int
 start(struct daemon *d, const struct options *o, struct err *e)
 {
-    if (open_state(d, e) || recall_write(d->places.state, o, e))
+    if (open_state(d, e))
         return -1;
+    if (recall_write(d->places.state, o, e)) /* then only a daemon after this one lacks them */
+        log_warn("event=options-not-kept %s", e->text);
     /* By the unit of this service, so that whoever changes its ExecStart keeps it. */
     d->nursery = nursery_new(d->instance, o->system ? getenv("BERTH_JOBS_UNIT") : NULL, e);
     if (!d->nursery)

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "core/ledger.h"
 #include "core/place.h"
 #include "daemon/admit.h"
 #include "daemon/budget.h"
@@ -19,6 +20,7 @@
 #include "daemon/learned.h"
 #include "daemon/methods.h"
 #include "daemon/modelfile.h"
+#include "daemon/prober.h"
 #include "daemon/reqcontext.h"
 #include "daemon/reqjson.h"
 #include "daemon/roles.h"
@@ -130,6 +132,7 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     if (rc == 0)
         rc = admit_jobs(d, c->uid, jobs, n, e);
     int64_t limit_ms = rc == 0 ? jobs[0]->req.limit_ms : 0;
+    bool wants_gpu = rc == 0 && demand_n_gpus(&jobs[0]->req.demand) > 0;
     if (rc == 0) {
         jsonw_object(out);
         jsonw_key(out, "ids");
@@ -152,6 +155,11 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     if (rc)
         return -1;
     jsonw_end_array(out);
+    if (!note && wants_gpu &&
+        (!ledger_is_known(d->ledger) || prober_unknown_since_us(d->prober)))
+        note = xasprintf("no GPU can be read now (%s); the job waits until one can",
+                         prober_error(d->prober) ? prober_error(d->prober)
+                                                 : "the probe does not answer");
     if (note)
         jsonw_kstr(out, "note", note);
     if (limit_ms > 0)

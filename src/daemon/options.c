@@ -27,6 +27,7 @@ static const char help[] =
     "  --config FILE      settings, after /etc/berth/config.yaml and the user's\n"
     "  --set KEY=VALUE    one setting (berth config sample lists them)\n"
     "  --stay             do not leave when idle\n"
+    "  --need-gpus        do not start while no GPU can be read and no job waits\n"
     "  --ready-fd N       say \"ready\" there once the socket listens; log to the file\n"
     "  --help, --version\n";
 
@@ -37,6 +38,7 @@ enum {
     OPT_CONFIG,
     OPT_SET,
     OPT_STAY,
+    OPT_NEED_GPUS,
     OPT_READY,
     OPT_HELP,
     OPT_VERSION
@@ -49,6 +51,7 @@ static const struct option longs[] = {
     {"config", required_argument, NULL, OPT_CONFIG},
     {"set", required_argument, NULL, OPT_SET},
     {"stay", no_argument, NULL, OPT_STAY},
+    {"need-gpus", no_argument, NULL, OPT_NEED_GPUS},
     {"ready-fd", required_argument, NULL, OPT_READY},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
@@ -74,6 +77,9 @@ take_option(int c, struct options *o, struct err *e)
         return 0;
     case OPT_STAY:
         o->stay = true;
+        return 0;
+    case OPT_NEED_GPUS:
+        o->need_gpus = true;
         return 0;
     case OPT_SET:
         if (o->n_sets == (int)(sizeof o->sets / sizeof o->sets[0]))

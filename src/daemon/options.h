@@ -15,6 +15,7 @@ struct options {
     const char *config;   /* --config */
     int ready_fd;         /* --ready-fd; -1: run in the foreground, log to stderr */
     bool stay;            /* --stay: do not leave when idle */
+    bool need_gpus;       /* --need-gpus: not where none can be read and no job waits */
     const char *sets[32]; /* --set key=value */
     int n_sets;
     char *recalled; /* owned: what recall_options read, into which config and sets point */

@@ -353,15 +353,24 @@ on_sample(struct prober *p, const json_t *msg)
         turn_touch(p->daemon);
 }
 
+/* Said once in the log, however often another probe says it again. */
+static void
+take_error(struct prober *p, const char *text)
+{
+    bool news = !p->error || !text || strcmp(p->error, text) != 0;
+    free(p->error);
+    p->error = text ? xstrdup(text) : NULL;
+    if (news)
+        log_error("probe: %s", text ? text : "?");
+}
+
 static void
 on_line(struct prober *p, const char *line, size_t len)
 {
     json_error_t je;
     json_t *msg = json_loadb(line, len, 0, &je);
     if (json_object_get(msg, "error")) {
-        free(p->error);
-        p->error = copy_or_null(json_object_get(msg, "error"));
-        log_error("probe: %s", p->error ? p->error : "?");
+        take_error(p, json_string_value(json_object_get(msg, "error")));
     } else if (json_object_get(msg, "hello")) {
         on_hello(p, msg);
     } else if (json_object_get(msg, "sample")) {

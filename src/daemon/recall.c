@@ -67,6 +67,10 @@ recall_write(const char *state, const struct options *o, struct err *e)
         unlinkat(dir, FILE_NAME, 0);
         return 0;
     }
+    auto_buf struct buf before = BUF_INIT;
+    if (file_read_at(dir, FILE_NAME, MAX_BYTES, &before, NULL) == 0 &&
+        strcmp(buf_str(&before), buf_str(&text)) == 0)
+        return 0;
     return file_write_atomic_at(dir, FILE_NAME, text.data, text.len, 0600, false, e);
 }
 

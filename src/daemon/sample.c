@@ -83,6 +83,17 @@ take_card(struct daemon *d, const struct gpu_info *info)
              info->name, (long long)info->total_mib);
 }
 
+/* A link names positions in the probe's list, which are no numbers of ours. */
+static int
+card_of_position(const struct daemon *d, const json_t *hello, const json_t *position)
+{
+    int64_t at = int_or(position, -1);
+    const json_t *gpus = json_object_get(hello, "gpus");
+    const json_t *gpu = at < 0 ? NULL : json_array_get(gpus, (size_t)at);
+    const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
+    return uuid ? ledger_find_uuid(d->ledger, uuid) : -1;
+}
+
 void
 sample_take_cards(struct daemon *d, const json_t *hello)
 {
@@ -97,10 +108,10 @@ sample_take_cards(struct daemon *d, const json_t *hello)
     }
     json_array_foreach(json_object_get(hello, "links"), i, j)
     {
-        int64_t a = int_or(json_array_get(j, 0), -1), b = int_or(json_array_get(j, 1), -1);
-        int n = ledger_n_cards(d->ledger);
-        if (a >= 0 && b >= 0 && a < n && b < n && a != b)
-            ledger_link(d->ledger, (int)a, (int)b);
+        int a = card_of_position(d, hello, json_array_get(j, 0));
+        int b = card_of_position(d, hello, json_array_get(j, 1));
+        if (a >= 0 && b >= 0)
+            ledger_link(d->ledger, a, b);
     }
     ledger_set_known(d->ledger);
 }

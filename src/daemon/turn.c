@@ -20,6 +20,7 @@
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/arrays.h"
+#include "daemon/cards.h"
 #include "daemon/courier.h"
 #include "daemon/daemon.h"
 #include "daemon/estimate.h"
@@ -38,6 +39,7 @@
 #define RETRY_MS      2000 /* after a failed commit */
 #define CHECKPOINT_MS 1000 /* of quiet before the write-ahead log is folded in */
 #define PRUNE_MS      50   /* between pieces of what goes */
+#define BUSY_US       (30 * INT64_C(1000000)) /* without quiet: then it is done all the same */
 
 static void
 on_idle(uv_idle_t *idle)
@@ -61,6 +63,7 @@ on_retry(uv_timer_t *timer)
 {
     struct daemon *d = timer->data;
     struct err e = {0};
+    (void)store_shrink_log(d->store, NULL);
     if (store_reserve_restore(d->store, &e) == 0) {
         d->turn->trouble.code = ERR_NONE;
         log_info("event=disk-is-well");
@@ -75,6 +78,7 @@ on_checkpoint(uv_timer_t *timer)
 {
     struct daemon *d = timer->data;
     d->turn->ended_some = false;
+    d->turn->idle_us = clock_boot_us();
     if (idle_work(d))
         uv_timer_start(timer, on_checkpoint, PRUNE_MS, 0);
 }
@@ -83,6 +87,7 @@ struct turn *
 turn_new(struct daemon *d)
 {
     struct turn *t = xcalloc(1, sizeof *t);
+    t->idle_us = clock_boot_us();
     uv_idle_init(d->loop, &t->idle);
     uv_check_init(d->loop, &t->check);
     uv_timer_init(d->loop, &t->retry);
@@ -215,6 +220,8 @@ disk_trouble(struct daemon *d, const struct err *e)
     t->trouble = *e;
     if (is_new && store_reserve_release(d->store))
         log_warn("event=reserve-released outcomes are still written if there is room now");
+    if (e->code == ERR_NO_SPACE)
+        (void)store_shrink_log(d->store, NULL); /* our own log may be what fills it */
     uv_timer_start(&t->retry, on_retry, RETRY_MS, 0);
 }
 
@@ -328,6 +335,7 @@ commit(struct daemon *d)
     if (d->ready && strcmp(store_boot_id(d->store), clock_boot_id()) != 0)
         store_boot_id_set(d->store, clock_boot_id(), NULL);
     health_save(d);
+    cards_save(d);
     courier_save(d);
     turn_events_write(d);
     tally_write(d, t->unsaved, t->n_unsaved);
@@ -338,6 +346,7 @@ commit(struct daemon *d)
     }
     tally_written(d);
     health_saved(d);
+    cards_saved(d);
     crash_point("daemon-after-commit");
     return 0;
 }
@@ -361,7 +370,8 @@ turn_run(struct daemon *d)
     /* After the plan, whose own marks and events go with this very commit. */
     t->due = false;
     uv_idle_stop(&t->idle);
-    if (store_has_changes(d->store) || t->n_unsaved + t->n_events > 0)
+    bool overdue = clock_boot_us() - t->idle_us > BUSY_US;
+    if (!overdue && (store_has_changes(d->store) || t->n_unsaved + t->n_events > 0))
         uv_timer_stop(&t->checkpoint); /* it is not quiet; who only looks disturbs nobody */
     if (commit(d)) {
         t->again = false; /* the retry's timer comes back */
@@ -380,7 +390,7 @@ turn_run(struct daemon *d)
     crash_point("daemon-after-reply");
     act_on_saved(d);
     courier_saved(d);
-    if ((store_wants_checkpoint(d->store) || t->ended_some) &&
+    if ((store_wants_checkpoint(d->store) || t->ended_some || overdue) &&
         !uv_is_active((uv_handle_t *)&t->checkpoint))
         uv_timer_start(&t->checkpoint, on_checkpoint, CHECKPOINT_MS, 0);
     charge(d, began_us);

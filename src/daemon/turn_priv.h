@@ -31,6 +31,7 @@ struct turn {
     bool again;         /* the plan wants another turn behind this one */
     struct err trouble; /* with the disk; ERR_NONE: it takes what we write */
     bool ended_some;    /* since the last quiet moment */
+    int64_t idle_us;    /* boot clock: when that was */
     struct job **unsaved;
     size_t n_unsaved, cap_unsaved;
     struct event *events;

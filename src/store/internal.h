@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -98,6 +99,9 @@ struct store {
     struct err failed; /* of this turn, when code is set */
     int wal_pages;     /* in the log since it was last emptied */
     int wal_bound;     /* when the next commit empties it */
+    int wal_looked;    /* its pages when room on the disk was looked at last */
+    ino_t inode;       /* of the file that is open */
+    dev_t device;
     struct counter job_id;
     struct counter order;
     int64_t last_seq;

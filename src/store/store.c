@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -19,9 +20,15 @@
  * no new place in the file system. */
 #define WAL_IDLE_PAGES  256
 #define WAL_BOUND_PAGES 4096
-/* Damage follows a power cut, not a kill: then only a small file, whose check costs nothing
- * that anybody notices, is looked through. */
-#define CHECK_ALWAYS_BYTES (8 << 20)
+#define WAL_KEPT_BYTES  (4 << 20) /* of its file, once it has been emptied */
+/* A file of which three quarters are unused is written anew, where what is used is so little
+ * that nobody notices: 32 MiB. */
+#define VACUUM_MIN_PAGES 1024
+#define VACUUM_MAX_PAGES 8192
+#define PAGE_BYTES       4096
+/* A file whose check costs nothing that anybody notices is looked through at each start, a
+ * larger one only after it was not closed properly. */
+#define CHECK_ALWAYS_BYTES (64 << 20)
 #define RESERVE_BYTES      (1 << 20)
 
 /* --- errors ----------------------------------------------------------------------------- */
@@ -195,14 +202,54 @@ store_rollback(struct store *s)
     s->env_id = 0;
 }
 
+/* Whether the log is as large as what it could still grow by: on a small disk its usual bound
+ * would fill everything. */
+static bool
+store_disk_is_tight(const struct store *s)
+{
+    struct statvfs fs;
+
+    return statvfs(s->dir, &fs) == 0 &&
+           (double)fs.f_bavail * (double)fs.f_frsize < 2.0 * s->wal_pages * PAGE_BYTES;
+}
+
 /* The commit is durable by now, so trouble here only puts the emptying off. */
 static void
 store_bound_log(struct store *s)
 {
-    if (s->wal_pages < s->wal_bound)
-        return;
-    if (store_checkpoint(s, NULL) < 0)
-        s->wal_bound = s->wal_pages + WAL_BOUND_PAGES;
+    if (s->wal_pages >= s->wal_bound) {
+        if (store_checkpoint(s, NULL) < 0)
+            s->wal_bound = s->wal_pages + WAL_BOUND_PAGES;
+    } else if (s->wal_pages >= s->wal_looked + WAL_IDLE_PAGES) {
+        s->wal_looked = s->wal_pages;
+        if (store_disk_is_tight(s))
+            (void)store_shrink_log(s, NULL);
+    }
+}
+
+/* The file that is open, and its log, still under their names: a commit into files that
+ * somebody has removed would be durable for nobody. */
+static int
+store_check_names(struct store *s)
+{
+    auto_free char *wal = xasprintf("%s-wal", s->path);
+    struct stat st;
+
+    if (s->failed.code != ERR_NONE)
+        return -1;
+    if (stat(s->path, &st) < 0 || st.st_ino != s->inode || st.st_dev != s->device)
+        return store_failed(
+            s, ERR_FAILED, NULL,
+            "%s was removed or replaced while it was in use; put it back, or stop "
+            "the daemon and start it again without what happened since",
+            s->path);
+    if (stat(wal, &st) < 0)
+        return store_failed(
+            s, ERR_FAILED, NULL,
+            "%s was removed while it was in use, and what it held is lost unless "
+            "it is put back; stop the daemon and start it again otherwise",
+            wal);
+    return 0;
 }
 
 int
@@ -210,6 +257,7 @@ store_commit(struct store *s, struct err *e)
 {
     if (!store_has_changes(s))
         return 0;
+    (void)store_check_names(s); /* sticks to the turn */
     if (s->failed.code == ERR_NONE && meta_save_counters(s, NULL) == 0 &&
         store_step(s, STMT_COMMIT, &s->failed) == 0) {
         if (s->turn_dirties)
@@ -263,7 +311,53 @@ store_checkpoint(struct store *s, struct err *e)
     if (sqlite3_wal_checkpoint_v2(s->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) !=
         SQLITE_OK)
         return store_read_failed(s, e);
-    s->wal_pages = 0;
+    s->wal_pages = s->wal_looked = 0;
+    s->wal_bound = WAL_BOUND_PAGES;
+    return 0;
+}
+
+static int64_t
+store_pragma_int(struct store *s, const char *sql)
+{
+    sqlite3_stmt *st = NULL;
+    int64_t n = -1;
+
+    if (sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) == SQLITE_OK &&
+        sqlite3_step(st) == SQLITE_ROW)
+        n = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    return n;
+}
+
+bool
+store_is_mostly_free(struct store *s)
+{
+    int64_t pages = store_pragma_int(s, "PRAGMA page_count");
+    int64_t unused = store_pragma_int(s, "PRAGMA freelist_count");
+
+    return pages >= VACUUM_MIN_PAGES && unused > pages * 3 / 4 &&
+           pages - unused < VACUUM_MAX_PAGES;
+}
+
+int
+store_compact(struct store *s, struct err *e)
+{
+    if (s->in_turn)
+        return 0;
+    if (sqlite3_exec(s->db, "VACUUM", NULL, NULL, NULL) != SQLITE_OK)
+        return store_read_failed(s, e);
+    return store_shrink_log(s, e);
+}
+
+int
+store_shrink_log(struct store *s, struct err *e)
+{
+    if (s->in_turn)
+        return 0;
+    if (sqlite3_wal_checkpoint_v2(s->db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) !=
+        SQLITE_OK)
+        return store_read_failed(s, e);
+    s->wal_pages = s->wal_looked = 0;
     s->wal_bound = WAL_BOUND_PAGES;
     return 0;
 }
@@ -331,7 +425,7 @@ store_is_small(const struct store *s)
 static bool
 store_needs_check(const struct store *s)
 {
-    return !s->clean && (strcmp(s->boot_id, clock_boot_id()) != 0 || store_is_small(s));
+    return store_is_small(s) || (!s->clean && strcmp(s->boot_id, clock_boot_id()) != 0);
 }
 
 static int
@@ -346,6 +440,8 @@ store_pragmas(struct store *s, struct err *e)
 
     if (sqlite3_exec(s->db, pragmas, NULL, NULL, NULL) != SQLITE_OK)
         return store_read_failed(s, e);
+    auto_free char *kept = xasprintf("PRAGMA journal_size_limit = %d", WAL_KEPT_BYTES);
+    sqlite3_exec(s->db, kept, NULL, NULL, NULL);
     sqlite3_wal_hook(s->db, store_on_wal, s);
     return 0;
 }
@@ -392,6 +488,17 @@ store_free(struct store *s)
     free(s);
 }
 
+static void
+store_know_file(struct store *s)
+{
+    struct stat st;
+
+    if (stat(s->path, &st) == 0) {
+        s->inode = st.st_ino;
+        s->device = st.st_dev;
+    }
+}
+
 int
 store_open(const char *dir, struct store **out, struct err *e)
 {
@@ -407,6 +514,7 @@ store_open(const char *dir, struct store **out, struct err *e)
         store_free(s);
         return -1;
     }
+    store_know_file(s);
     /* A disk that is full already is no reason not to run what is queued. */
     store_reserve_restore(s, NULL);
     *out = s;

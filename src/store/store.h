@@ -35,6 +35,12 @@ bool store_has_changes(const struct store *s); /* a commit would write */
 /* Moves the write-ahead log into the database. For idle moments: without it store_commit does
  * so itself when the log has grown to 16 MiB. Returns at once when there is nothing to do. */
 int store_checkpoint(struct store *s, struct err *e);
+/* The same, and gives the log's room on the disk back: for a disk that is full. */
+int store_shrink_log(struct store *s, struct err *e);
+/* Whether most of the file is unused and what is used is little; then compacting gives it back.
+ */
+bool store_is_mostly_free(struct store *s);
+int store_compact(struct store *s, struct err *e);
 bool store_wants_checkpoint(const struct store *s); /* the log holds something */
 int64_t store_bytes(const struct store *s);         /* on the disk, with the log */
 /* Reads the whole file for damage (store_open does so after an unclean end): slow. */

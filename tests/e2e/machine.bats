@@ -39,13 +39,15 @@ few_processes()
     echo "$1" >"$pids_group/pids.max"
 }
 
-# `full_disk FOLDER`: a file system of its own, which has room for no name beside the file filler.
+# `full_disk FOLDER`: a file system of its own, which has room for no name beside the folder filler;
+# `full_disk FOLDER size=8m`: a small one that is empty.
 full_disk()
 {
     [ "$(id -u)" = 0 ] || skip 'needs root to mount a small disk'
     mkdir -p "$1"
-    mount -t tmpfs -o size=1m,nr_inodes=20 none "$1" || skip 'cannot mount'
+    mount -t tmpfs -o "${2:-size=1m,nr_inodes=20}" none "$1" || skip 'cannot mount'
     mounted=$1
+    if [ $# -gt 1 ]; then return; fi
     mkdir "$1/filler"
     while : >"$1/filler/$RANDOM$RANDOM"; do :; done 2>/dev/null
 }
@@ -59,11 +61,10 @@ $(berth health)"
 # What ran: each of the jobs once.
 each_ran_once()
 {
-    local i
-    for i in $(seq 1 "$1"); do
-        is "runs of job $i" "$(cat ran."$i" 2>/dev/null | wc -l)" 1
-        is "state of job $i" "$(job_field "$i" state)" COMPLETED
-    done
+    is "jobs that completed" \
+        "$(berth show "1-$1" --json | grep -o '"state": *"COMPLETED"' | wc -l)" "$1"
+    is "runs of each job" "$(wc -l ran.* | awk '$2 != "total" { print $1 }' | sort | uniq -c |
+        tr -s ' ')" " $1 1"
 }
 
 @test "no process can be forked: the queue waits, health says so, and it all runs afterwards" {
@@ -183,4 +184,91 @@ print(sum(j["attempt"] or 0 for j in json.load(sys.stdin)["jobs"]))')" "$before"
     try berth wait 1-2
     is status "$status" 0
     is runs "$(wc -l <ran.1)" 1
+}
+
+@test "GPUs keep their numbers when the probe fails at a restart" {
+    mkdir -p "$BERTH_DIR"
+    printf 'sample_ms: 100\nidle_sample_ms: 200\nprobe_deadline_ms: 1000\n' >"$BERTH_DIR/config.yaml"
+    start_daemon 3
+    mkfifo gate
+    berth submit --gpu-ids 2 -- sh -c 'read x <gate'
+    wait_until_running 1
+    before=$(berth gpus --json | json gpus.0.uuid)
+    on_two=$(berth gpus --json | json gpus.2.uuid)
+    kill_daemon
+    printf 'error\n' >"$BERTH_DIR/sim/fault"
+    start_daemon 3
+    is "gpu 0" "$(berth gpus --json | json gpus.0.uuid)" "$before"
+    berth pause 0
+    berth submit --gpu-ids 1 -- sh -c 'echo "$BERTH_GPU_UUIDS" >on'
+    rm "$BERTH_DIR/sim/fault"
+    wait_for_event kind=ended job=2 state=COMPLETED
+    is "gpu 0 afterwards" "$(berth gpus --json | json gpus.0.uuid)" "$before"
+    is "its state" "$(berth gpus --json | json gpus.0.state)" paused
+    is "the job's gpu" "$(berth gpus --json | json gpus.2.jobs.0)" 1
+    is "its uuid" "$(berth gpus --json | json gpus.2.uuid)" "$on_two"
+    is "gpu 1" "$(cat on)" "$(berth gpus --json | json gpus.1.uuid)"
+    echo >gate
+    wait_for_event kind=ended job=1 state=COMPLETED
+}
+
+@test "without a GPU that can be read the daemon starts, says so, and runs what wants none" {
+    if command -v nvidia-smi >/dev/null || ls /dev/nvidia0 2>/dev/null; then skip "there is one"; fi
+    try berth daemon start
+    is status "$status" 0
+    try berth health
+    is "status of health" "$status" 1
+    has health "$out" '^bad +probe .*wait'
+    try berth submit --wait -G 0 -- sh -c 'exit 5'
+    is "status of a job without a GPU" "$status" 5
+    try berth submit -- true
+    is "status of a submission" "$status" 0
+    has note "$err" 'no GPU can be read now.*waits'
+    is reason "$(job_field 2 reason)" Probe
+}
+
+@test "a small disk under a steady load is not filled by the daemon's own log" {
+    full_disk "$BERTH_DIR/state" size=8m
+    start_daemon 1
+    python3 - "$BERTH_DIR/berth.sock" "$WORK" <<'PY'
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+f = s.makefile("rw")
+for i in range(1500):
+    job = {"command": "true", "hold": True, "name": f"n{i}"}
+    f.write(json.dumps({"jsonrpc": "2.0", "id": i, "method": "submit",
+                        "params": {"cwd": sys.argv[2], "umask": 18, "env": ["PATH=/bin"], "jobs": [job]}}) + "\n")
+    f.flush()
+    answer = json.loads(f.readline())
+    assert "result" in answer, (i, answer)
+PY
+    try berth submit --wait -G 0 -- sh -c 'exit 3'
+    is status "$status" 3
+}
+
+@test "a full disk does not keep a daemon with --config from starting" {
+    printf 'grace_ms: 1000\n' >x.yaml
+    printf 'grace_ms: 2000\n' >y.yaml
+    full_disk "$BERTH_DIR/state" size=8m
+    timeout "$LIMIT" berth daemon start --sim 1 --config x.yaml
+    berth submit --hold -- true
+    kill_daemon
+    cat /dev/zero >"$BERTH_DIR/state/filler" 2>/dev/null || true
+    try berth daemon start --sim 1 --config y.yaml
+    is status "$status" 0
+    rm "$BERTH_DIR/state/filler"
+}
+
+@test "a database that is removed under the daemon: nothing is accepted, and health says it" {
+    start_daemon 1
+    berth submit --hold -- true
+    mv "$BERTH_DIR/state/berth.db" kept.db
+    try berth submit -- true
+    is status "$status" 1
+    has words "$err" 'berth.db was removed or replaced'
+    try berth health
+    has health "$out" '^bad +d.* removed or replaced'
+    mv kept.db "$BERTH_DIR/state/berth.db"
+    "$E2E/await" prints "$LIMIT" 'berth submit --wait -G 0 -- true && echo well' well
 }

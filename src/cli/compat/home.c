@@ -86,8 +86,10 @@ name_own(struct compat_link *l, const struct compat_home *home)
     l->own = true;
     l->dir = xasprintf("%s/.berth", home->root);
     l->cli = (struct cli){.dir = l->dir};
-    l->args = (struct daemon_args){
-        .sim = l->sim, .settings = (const char *const *)l->settings, .system = home->system};
+    l->args = (struct daemon_args){.sim = l->sim,
+                                   .settings = (const char *const *)l->settings,
+                                   .system = home->system,
+                                   .need_gpus = true};
 }
 
 /* The tool's own, where jobs of it were left behind: how they end is known there and nowhere
@@ -188,7 +190,7 @@ open_own_or_join(struct compat_link *l, const struct compat_home *home, struct e
     free(l->dir);
     l->dir = where;
     l->cli = (struct cli){.dir = l->dir};
-    l->args = (struct daemon_args){0};
+    l->args = (struct daemon_args){.need_gpus = true};
     l->own = false;
     return 0;
 }
@@ -197,7 +199,8 @@ open_own_or_join(struct compat_link *l, const struct compat_home *home, struct e
 static int
 open_named(struct compat_link *l, const struct compat_home *home, struct err *e)
 {
-    l->args = (struct daemon_args){.sim = of_environment("BERTH_SIM"), .system = home->system};
+    l->args = (struct daemon_args){
+        .sim = of_environment("BERTH_SIM"), .system = home->system, .need_gpus = true};
     l->cli.dir = of_environment("BERTH_DIR");
     if (home->system)
         l->args.settings = (const char *const *)l->settings;
