@@ -19,15 +19,21 @@
 
 #define STARTED_MAX_BYTES 256 /* longest lock file that makes sense */
 
-/* The outcomes a shepherd can know; LOST and NEVER_RAN are the daemon's conclusions. */
+/* The outcomes a shepherd can know. LOST it says of a job that it ended because its unit was
+ * stopped; without a record it is, as NEVER_RAN always, the daemon's conclusion. */
 static const struct {
     enum outcome outcome;
     const char *name;
 } KNOWN[] = {
-    {OUTCOME_EXITED, "exited"},           {OUTCOME_SIGNALED, "signaled"},
-    {OUTCOME_TIMEOUT, "timeout"},         {OUTCOME_CANCELLED, "cancelled"},
-    {OUTCOME_PREEMPTED, "preempted"},     {OUTCOME_REQUEUED, "requeued"},
-    {OUTCOME_NOT_STARTED, "not_started"}, {OUTCOME_SETUP_FAILED, "setup_failed"},
+    {OUTCOME_LOST, "lost"},
+    {OUTCOME_EXITED, "exited"},
+    {OUTCOME_SIGNALED, "signaled"},
+    {OUTCOME_TIMEOUT, "timeout"},
+    {OUTCOME_CANCELLED, "cancelled"},
+    {OUTCOME_PREEMPTED, "preempted"},
+    {OUTCOME_REQUEUED, "requeued"},
+    {OUTCOME_NOT_STARTED, "not_started"},
+    {OUTCOME_SETUP_FAILED, "setup_failed"},
     {OUTCOME_EXCEEDED, "exceeded"},
 };
 

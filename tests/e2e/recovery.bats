@@ -210,3 +210,20 @@ END
     if kill -0 "$first" 2>/dev/null; then fail_with "process $first lives beside the second attempt"; fi
     berth cancel 1
 }
+
+@test "jobs whose unit is stopped are asked to end, and the record says why, without a daemon too" {
+    local supervisor
+    start_daemon 1
+    # shellcheck disable=SC2016
+    berth submit -G 0 -- 'trap "echo asked; exit 3" TERM; echo ready; while :; do sleep 0.1; done'
+    ln -s "$BERTH_DIR/logs/1.log" "$ROOT/job.out"
+    wait_for_output job ready
+    supervisor=$(ps -o ppid= -p "$(job_field 1 pid)" | tr -d ' ')
+    kill_daemon
+    kill -URG "$supervisor"
+    "$E2E/await" pid "$LIMIT" "$supervisor"
+    has 'the log' "$(cat "$BERTH_DIR/logs/1.log")" asked
+    start_daemon 1
+    is state "$(job_field 1 state)" LOST
+    has why "$(berth show 1)" 'the machine was shut down'
+}

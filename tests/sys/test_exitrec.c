@@ -125,7 +125,8 @@ test_what_is_wrong_is_refused(void **state)
         "\"ended_us\":5,\"run_ms\":1}",
         "{\"version\":1,\"job\":1,\"attempt\":1,\"outcome\":\"signaled\",\"code\":1,"
         "\"ended_us\":5,\"run_ms\":1}",
-        "{\"version\":1,\"job\":1,\"attempt\":1,\"outcome\":\"lost\",\"code\":1,\"ended_us\":5,"
+        "{\"version\":1,\"job\":1,\"attempt\":1,\"outcome\":\"never_ran\",\"code\":1,\"ended_"
+        "us\":5,"
         "\"run_ms\":1}",
         "{\"version\":1,\"job\":1,\"attempt\":1,\"outcome\":\"exited\",\"code\":1,\"run_ms\":"
         "1}",

@@ -146,3 +146,27 @@ still_runs()
         systemctl --user restart berthd && berth queue | grep RUNNING && limits-hold memory processes'
     ! guest 'journalctl -b --no-pager | grep -i left-over'
 }
+
+@test "at a shutdown jobs are asked to end, and their records say so after it" {
+    as alice "berth submit --gpus 0 -- 'trap \"echo asked >asked; exit 3\" TERM; while :; do sleep 0.1; done'"
+    as alice "berth submit --gpus 0 --requeue -- 'echo begun >>begun; exec sleep 1000'"
+    within 60 '[ "$(berth queue | grep -c RUNNING)" -eq 2 ] && [ -e /home/alice/begun ]'
+    reboot
+    guest 'cat /home/alice/asked'
+    within 60 "berth show 1 | grep 'lost: the machine was shut down'"
+    within 60 '[ "$(wc -l </home/alice/begun)" -eq 2 ] && berth show 2 | grep RUNNING'
+}
+
+@test "a process that left its session, environment and supervisor behind ends with its job" {
+    as alice "berth submit --gpus 0 -- 'setsid env -i sleep 1234 & exec sleep 1000'"
+    within 30 'pgrep -f "^sleep 1234"'
+    guest 'kill -KILL $(ps -o ppid= -p $(pgrep -f "^sleep 1000"))'
+    within 30 '! pgrep -f "^sleep 1234" && berth show 1 | grep LOST'
+}
+
+@test "the service is in a sandbox, and stopping it leaves jobs alone" {
+    guest 'systemd-analyze security berthd --no-pager | tail -1' | grep -E ' [0-5]\.[0-9] '
+    alice_runs
+    guest 'systemctl stop berthd; pgrep -f "^sleep 1000"; systemctl start berthd'
+    still_runs
+}
