@@ -36,6 +36,14 @@ request_init(struct request *r)
     r->max_requeues = REQUEUES_DEFAULT;
 }
 
+static void
+free_list(char **list)
+{
+    for (char **item = list; item && *item; item++)
+        free(*item);
+    free(list);
+}
+
 void
 request_free(struct request *r)
 {
@@ -44,17 +52,18 @@ request_free(struct request *r)
     free(r->name);
     free(r->command);
     free(r->log);
-    for (char **arg = r->argv; arg && *arg; arg++)
-        free(*arg);
-    free(r->argv);
-    for (char **tag = r->tags; tag && *tag; tag++)
-        free(*tag);
-    free(r->tags);
+    free_list(r->argv);
+    free_list(r->tags);
     for (int i = 0; i < r->n_deps; i++)
         free(r->deps[i].name);
     free(r->deps);
     free(r->begin_said);
-    r->begin_said = NULL;
+    free(r->error);
+    free(r->comment);
+    free(r->chdir);
+    free_list(r->env);
+    r->begin_said = r->error = r->comment = r->chdir = NULL;
+    r->env = NULL;
     free(r->llm);
     hooks_free(r->hooks);
     r->hooks = NULL;
@@ -96,6 +105,10 @@ request_copy(struct request *to, const struct request *from)
     to->log = text_copy(from->log);
     to->llm = text_copy(from->llm);
     to->begin_said = text_copy(from->begin_said);
+    to->error = text_copy(from->error);
+    to->comment = text_copy(from->comment);
+    to->chdir = text_copy(from->chdir);
+    to->env = list_copy(from->env);
     to->hooks = hooks_copy(from->hooks);
     to->env_setup = text_copy(from->env_setup);
     to->conda = text_copy(from->conda);

@@ -17,6 +17,7 @@
 #define ARRAY_MAX        1000000 /* tasks of one array; task numbers go to ARRAY_MAX - 1 */
 #define DEPS_MAX         64      /* jobs that one job waits for */
 #define TAGS_MAX         16
+#define ENV_MAX_BYTES    131072 /* of a request's own variables */
 #define REQUEUES_DEFAULT 3
 
 /* Which of the cards with room. */
@@ -125,6 +126,14 @@ struct request {
     char *command; /* owned; shell text for /bin/sh -c, or NULL when argv is set */
     char **argv;   /* owned, NULL-terminated; or NULL */
     char *log;     /* owned; where output goes, %j the job's id; NULL: the instance's place */
+    char *error;   /* owned; where standard error goes; NULL: where output goes */
+    bool truncate; /* log and error are emptied before each attempt, not appended to */
+    bool warn_batch; /* the warning is for the command's own process alone (B:USR2@60) */
+    bool slurm_env;  /* SLURM_* variables, and srun in its PATH */
+    char *comment;   /* owned; for people; NULL */
+    char **env;      /* owned, NULL-terminated "NAME=value", over the submitter's; or NULL */
+    char *chdir;     /* owned; where it runs; NULL: where it was submitted. A client makes it
+                        absolute before it sends it */
     /* What is set up in the shell that then runs the command. NULL: nothing; "": nothing, and
      * no default either, until the daemon has taken it in. Both owned. */
     char *env_setup; /* shell text */

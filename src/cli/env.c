@@ -13,6 +13,7 @@
 #include "base/jsonw.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "spec/value.h"
 
 #define PATH_OF_USERS "/usr/local/bin:/usr/bin:/bin"
 #define PATH_OF_ROOT  "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -63,17 +64,8 @@ has_name(const struct env_list *list, const char *entry)
 int
 env_set(struct env_choice *c, const char *entry, struct err *e)
 {
-    auto_buf struct buf shown = BUF_INIT;
-
-    if (!strchr(entry, '=') || entry[0] == '=') {
-        text_add_safe(&shown, entry, strlen(entry), 60);
-        return err_set(e, ERR_USAGE, "'%s' is not NAME=value", buf_str(&shown));
-    }
-    if (!text_is_utf8(entry, strlen(entry), NULL)) {
-        text_add_safe(&shown, entry, strcspn(entry, "="), 60);
-        return err_set(e, ERR_USAGE, "%s is not UTF-8 and cannot be passed on",
-                       buf_str(&shown));
-    }
+    if (value_check_env(entry, e) != 0)
+        return -1;
     for (size_t i = 0; i < c->set.n; i++) {
         if (!same_name(c->set.at[i], entry))
             continue;
@@ -121,6 +113,16 @@ env_for_login(struct env_choice *c)
     c->only = c->login = true;
 }
 
+void
+env_for_slurm(struct env_choice *c, const char *folder)
+{
+    auto_free char *entry = xasprintf("SLURM_SUBMIT_DIR=%s", folder);
+
+    c->slurm = true;
+    if (!has_name(&c->set, entry))
+        add_to(&c->set, entry);
+}
+
 /* Whether a variable of ours is to go along, as far as was chosen. */
 static bool
 is_chosen(const struct env_choice *c, const char *entry)
@@ -134,7 +136,7 @@ is_chosen(const struct env_choice *c, const char *entry)
         return false;
     if (!c)
         return true;
-    if (has_name(&c->set, entry))
+    if (has_name(&c->set, entry) || (c->slurm && strncmp(entry, "SLURM", 5) == 0))
         return false;
     for (size_t i = 0; c->only && i < n; i++)
         if (same_name(these[i], entry))

@@ -19,6 +19,7 @@ struct env_choice {
     struct env_list set;   /* "K=V", no name twice */
     struct env_list names; /* with only: those that go along */
     bool only;
+    bool slurm; /* our own SLURM_* variables are of another job, and stay behind */
     bool login; /* what a login begins with instead of ours */
 };
 
@@ -33,6 +34,10 @@ int env_export(struct env_choice *c, const char *text, struct err *e);
 /* For a login, whose profiles make the rest: the account's HOME LOGNAME SHELL USER, the usual
  * PATH, the terminal's TERM, and what was named. */
 void env_for_login(struct env_choice *c);
+
+/* For a job with Slurm's variables: says from which folder it is submitted, and leaves behind
+ * what we have of another job's. */
+void env_for_slurm(struct env_choice *c, const char *folder);
 
 /* "env" into an open object. A variable that is not UTF-8 is left out: JSON has no bytes for
  * it. c NULL: everything. */

@@ -3,6 +3,7 @@
 #include "cli/jobreq.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,6 +32,13 @@ add_flag(struct jsonw *w, const char *key, bool v)
 {
     if (v)
         jsonw_kbool(w, key, true);
+}
+
+static void
+add_text(struct jsonw *w, const char *key, const char *text)
+{
+    if (text)
+        jsonw_kstr(w, key, text);
 }
 
 static void
@@ -141,6 +149,7 @@ add_times(struct jsonw *w, const struct request *r, const struct request *standa
     add_positive(w, "warn_signal", r->warn_signal);
     if (r->warn_signal)
         jsonw_kint(w, "warn_ms", r->warn_ms);
+    add_flag(w, "warn_batch", r->warn_batch);
 }
 
 /* When, and how often. */
@@ -169,13 +178,6 @@ add_turn(struct jsonw *w, const struct request *r, const struct request *standar
     add_positive(w, "columns", r->columns);
     add_flag(w, "login", r->login);
     add_flag(w, "screen", r->screen);
-}
-
-static void
-add_text(struct jsonw *w, const char *key, const char *text)
-{
-    if (text)
-        jsonw_kstr(w, key, text);
 }
 
 static void
@@ -208,6 +210,14 @@ jobreq_add_fields(struct jsonw *w, const struct request *r)
         jsonw_kstr(w, "name", r->name);
     if (r->log)
         jsonw_kstr(w, "log", r->log);
+    add_text(w, "error", r->error);
+    if (r->truncate)
+        jsonw_kstr(w, "open_mode", "truncate");
+    add_text(w, "comment", r->comment);
+    add_text(w, "chdir", r->chdir);
+    if (r->env)
+        add_texts(w, "env", r->env);
+    add_flag(w, "slurm_env", r->slurm_env);
     if (r->tags)
         add_texts(w, "tags", r->tags);
     if (r->hooks)

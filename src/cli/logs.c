@@ -22,12 +22,13 @@
 #include "cli/textfile.h"
 #include "wire/client.h"
 
-enum { OPT_FOLLOW, OPT_TAIL, OPT_PATH, OPT_ALL };
+enum { OPT_FOLLOW, OPT_TAIL, OPT_PATH, OPT_STDERR, OPT_ALL };
 
 static const struct opt options[] = {
     {"follow", 'f', NULL, "go on until the job has ended"},
     {"tail", 'n', "N", "only the last N lines"},
     {"path", 0, NULL, "only where the file is"},
+    {"stderr", 0, NULL, "standard error, of jobs with a file of its own for it (--error)"},
     {"all", 'a', NULL, "of every job, also those that have ended"},
     {0},
 };
@@ -35,8 +36,9 @@ static const struct opt options[] = {
 static const struct page page = {
     .usage = "berth logs SEL [-f]",
     .about =
-        "Show what jobs have written, standard output and error together. All attempts of a\n"
-        "job write to one file, one after the other. An array means all its tasks.",
+        "Show what jobs have written: standard output and error together, unless the job has\n"
+        "a file for errors (--error). All attempts of a job write to one file, one after the\n"
+        "other. An array means all its tasks.",
     .options = options,
 };
 
@@ -246,6 +248,35 @@ show_all(const json_t *jobs, int64_t tail, bool path_only)
     return most ? most : cli_output_status();
 }
 
+/* Puts the file that is asked for in the place of the log, and says where the other one is. */
+static void
+choose_file(json_t *job, bool errors)
+{
+    const char *error = answer_str(job, "error");
+    auto_buf struct buf id = BUF_INIT;
+
+    answer_add_id(&id, job);
+    if (errors && error[0])
+        json_object_set(job, "log", json_object_get(job, "error"));
+    else if (errors && answer_str(job, "log")[0])
+        cli_say("job %s has no file for errors; they are in its log", buf_str(&id));
+    else if (error[0])
+        cli_say("what job %s writes to standard error is elsewhere: berth logs --stderr %s",
+                buf_str(&id), buf_str(&id));
+}
+
+static void
+choose_files(json_t *jobs, bool errors)
+{
+    size_t i;
+    json_t *job;
+
+    json_array_foreach(jobs, i, job)
+    {
+        choose_file(job, errors);
+    }
+}
+
 int
 cmd_logs(struct cli *cli, int argc, char **argv)
 {
@@ -256,6 +287,7 @@ cmd_logs(struct cli *cli, int argc, char **argv)
     bool follow = false;
     bool path_only = false;
     bool all = false;
+    bool errors = false;
     json_t *params;
     int64_t tail = 0;
     json_t *jobs;
@@ -267,6 +299,8 @@ cmd_logs(struct cli *cli, int argc, char **argv)
             follow = true;
         else if (opt == OPT_PATH)
             path_only = true;
+        else if (opt == OPT_STDERR)
+            errors = true;
         else if (opt == OPT_ALL)
             all = true;
         else if (parse_int(r.value, 1, INT32_MAX, &tail, &e) < 0)
@@ -289,7 +323,10 @@ cmd_logs(struct cli *cli, int argc, char **argv)
     if (!follow || path_only) {
         auto_json json_t *logs = with_tasks(c, jobs, &e);
 
-        return logs ? show_all(logs, tail, path_only) : cli_fail(&e);
+        if (!logs)
+            return cli_fail(&e);
+        choose_files(logs, errors);
+        return show_all(logs, tail, path_only);
     }
     if (json_array_size(jobs) != 1)
         return cli_usage("-f follows one job; that selects %zu", json_array_size(jobs));
@@ -297,5 +334,6 @@ cmd_logs(struct cli *cli, int argc, char **argv)
         return cli_usage("-f follows one job, and %lld is an array; write %lld_0 for one task",
                          (long long)answer_int(json_array_get(jobs, 0), "id", 0),
                          (long long)answer_int(json_array_get(jobs, 0), "id", 0));
+    choose_files(jobs, errors);
     return show_following(c, json_array_get(jobs, 0), tail);
 }

@@ -15,6 +15,7 @@
 #include "cli/answer.h"
 #include "cli/bulk.h"
 #include "cli/cli.h"
+#include "cli/jobplaces.h"
 #include "cli/jobreq.h"
 #include "cli/render.h"
 #include "cli/run.h"
@@ -68,6 +69,18 @@ check_screens(const struct run_file *f, const struct jobsfile *parsed, struct er
     return err_prefix(e, "%s:%d:%d", f->words, parsed->lines[i].line, parsed->lines[i].column);
 }
 
+/* What lines name is looked for as the user, and once for each reading of the file. */
+static int
+settle_places(const struct run_file *f, struct jobsfile *parsed, struct err *e)
+{
+    for (size_t i = 0; i < parsed->n_lines; i++) {
+        const struct jobsfile_line *line = &parsed->lines[i];
+        if (jobplaces_settle(&parsed->lines[i].req, e) < 0)
+            return err_prefix(e, "%s:%d:%d", f->words, line->line, line->column);
+    }
+    return 0;
+}
+
 /* Parses text into *out. -1 with every error, a line each, in words. */
 static int
 parse(const struct run_file *f, const struct buf *text, struct jobsfile *out, struct buf *words)
@@ -77,7 +90,7 @@ parse(const struct run_file *f, const struct buf *text, struct jobsfile *out, st
 
     submit_read_clock(&clock);
     if (jobsfile_parse(f->words, buf_str(text), text->len, &clock, out, &e) == 0 &&
-        check_screens(f, out, &e) == 0 &&
+        check_screens(f, out, &e) == 0 && settle_places(f, out, &e) == 0 &&
         (!f->models || jobsfile_apply_models(out, f->words, f->models, &e) == 0))
         return 0;
     join_errors(out, words);

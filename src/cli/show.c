@@ -290,7 +290,7 @@ add_attempt(struct buf *out, const json_t *a)
 static void
 add_job(const struct term *term, struct buf *out, const json_t *job)
 {
-    auto_buf struct buf from = BUF_INIT;
+    auto_buf struct buf from = BUF_INIT, env = BUF_INIT;
     size_t i;
     json_t *attempt;
 
@@ -317,8 +317,16 @@ add_job(const struct term *term, struct buf *out, const json_t *job)
     add_text(out, "env-setup", answer_str(job, "env_setup"));
     if (answer_bool(job, "login"))
         add_text(out, "environment", "of a login");
+    if (answer_bool(job, "slurm_env"))
+        add_text(out, "slurm-env", "yes");
+    answer_add_words(&env, json_object_get(job, "env"));
+    add_text(out, "env", buf_str(&env));
+    add_text(out, "comment", answer_str(job, "comment"));
     add_text(out, "folder", answer_str(job, "cwd"));
     add_text(out, "log", answer_str(job, "log"));
+    add_text(out, "error", answer_str(job, "error"));
+    if (strcmp(answer_str(job, "open_mode"), "truncate") == 0)
+        add_text(out, "open-mode", "truncate");
 }
 
 int

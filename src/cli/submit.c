@@ -18,9 +18,11 @@
 #include "cli/cli.h"
 #include "cli/connect.h"
 #include "cli/interactive.h"
+#include "cli/jobplaces.h"
 #include "cli/jobreq.h"
 #include "cli/opt.h"
 #include "cli/screens.h"
+#include "cli/submit_notes.h"
 #include "cli/submit_options.h"
 #include "cli/submit_plan.h"
 #include "cli/submit_script.h"
@@ -154,38 +156,29 @@ wait_for(struct client *c, const json_t *result, struct err *e)
     return wait_highest(ended);
 }
 
-/* A program that is not there makes a job that fails, perhaps tomorrow. It may still come, and
- * a set-up or another PATH may find it, so this is no more than said. */
-static void
-warn_of_program(const struct submission *s)
+static int
+check_program(const struct submission *s)
 {
-    const struct submit_words *words = &s->words;
-    const char *program = s->req.argv ? s->req.argv[0] : NULL;
-    auto_buf struct buf shown = BUF_INIT;
-
-    if (!program || submit_is_program(program) || s->req.login || s->req.conda ||
-        s->req.env_setup || words->cwd || words->env.set.n > 0)
-        return;
-    text_add_safe(&shown, program, strlen(program), 60);
-    if (access(program, R_OK) < 0)
-        cli_say("there is no program '%s' now; the job fails if there is none when it starts",
-                buf_str(&shown));
-    else
-        cli_say("'%s' cannot be executed by this name; put its interpreter before it, as in "
-                "python3 %s",
-                buf_str(&shown), buf_str(&shown));
+    return submit_check_program(&s->req, s->req.login || s->req.conda || s->req.env_setup ||
+                                             s->req.chdir || s->req.env ||
+                                             s->words.env.set.n > 0);
 }
 
-/* Before a daemon is started for it. */
+/* Before a daemon is started for it. From a folder that is gone one can still submit with -D.
+ */
 static int
-find_folder(struct submit_words *words)
+find_folder(struct submission *s)
 {
+    struct submit_words *words = &s->words;
     struct err e = {0};
 
-    if (!words->cwd)
-        words->cwd = jobreq_current_folder(&e);
-    else if (jobreq_check_folder(words->cwd, &e) < 0)
+    if (jobplaces_settle(&s->req, &e) < 0)
         return cli_fail(&e);
+    words->cwd = jobreq_current_folder(&e);
+    if (words->cwd && s->req.slurm_env)
+        env_for_slurm(&words->env, words->cwd);
+    if (!words->cwd && s->req.chdir)
+        words->cwd = xstrdup(s->req.chdir);
     if (!words->cwd)
         return cli_fail(&e);
     env_say_unsendable(&words->env);
@@ -225,6 +218,17 @@ submit(struct cli *cli, const struct submission *s)
     return waited ? waited : cli_output_status();
 }
 
+/* Whether `--` stands before the word, which is one of argv. */
+static bool
+is_behind_dashes(char *const *argv, const char *word)
+{
+    int i = 1;
+
+    while (argv[i] && argv[i] != word)
+        i++;
+    return argv[i] && strcmp(argv[i - 1], "--") == 0;
+}
+
 /* Reads the command line twice when it names a script: first to find it, then over what the
  * script says, so that the command line wins. */
 static int
@@ -239,7 +243,10 @@ read_all(struct cli *cli, struct opt_reader *r, int argc, char **argv, struct su
     status = submit_read_options(r, cli, &page, argc, copy, &s->req, &s->words);
     if (status != OPT_DONE)
         return status;
-    if (r->n_words == 0 || !submit_find_script(r->words[0], &script))
+    bool is_script = r->n_words > 0 && submit_find_script(r->words[0], &script);
+    submit_note_words(r->words, r->n_words,
+                      r->n_words > 0 && is_behind_dashes(argv, r->words[0]), is_script);
+    if (!is_script)
         return take_command(&s->req, r->words, r->n_words);
     bool ignore = s->words.ignore_unsupported;
     request_free(&s->req);
@@ -250,6 +257,8 @@ read_all(struct cli *cli, struct opt_reader *r, int argc, char **argv, struct su
     if (status != 0)
         return status;
     status = submit_read_options(r, cli, &page, argc, argv, &s->req, &s->words);
+    if (status == OPT_DONE && s->req.slurm_env)
+        submit_note_script(&script);
     return status == OPT_DONE ? submit_script_command(&script, &s->req, r->words, r->n_words)
                               : status;
 }
@@ -286,9 +295,9 @@ submit_send(struct cli *cli, struct submission *s)
     if (status == 0)
         status = check_output(cli, s);
     if (status == 0)
-        warn_of_program(s);
+        status = check_program(s);
     if (status == 0)
-        status = find_folder(&s->words);
+        status = find_folder(s);
     if (status == 0)
         status = s->words.dry_run ? submit_plan(cli, &s->req, &s->words) : submit(cli, s);
     return status;

@@ -26,8 +26,6 @@ enum {
     OWN_PARSABLE,
     OWN_WAIT,
     OWN_DRY_RUN,
-    OWN_CHDIR,
-    OWN_ENV,
     OWN_EXPORT,
     OWN_IGNORE,
     OWN_MODELS,
@@ -41,8 +39,6 @@ static const struct opt own[OWN_COUNT] = {
     [OWN_WAIT] = {"wait", 'W', NULL, "until it has ended; exit with its status"},
     [OWN_DRY_RUN] = {"dry-run", 0, NULL,
                      "queue nothing; say what is asked and where it would start"},
-    [OWN_CHDIR] = {"chdir", 'D', "DIR", "run it there (default: here)"},
-    [OWN_ENV] = {"env", 'e', "K=V", "set this in its environment; may be said again"},
     [OWN_EXPORT] = {"export", 0, "WHAT",
                     "pass on ALL of ours (default), NONE, or names: A,B=1"},
     [OWN_IGNORE] = {"ignore-unsupported", 0, NULL,
@@ -91,14 +87,6 @@ build(struct built *b)
     }
 }
 
-int
-submit_set_folder(struct submit_words *w, const char *folder, struct err *e)
-{
-    free(w->cwd);
-    w->cwd = realpath(folder, NULL);
-    return w->cwd ? 0 : err_errno(e, ERR_USAGE, errno, "--chdir %s", folder);
-}
-
 static int
 take_own(struct submit_words *w, int which, const char *value, struct err *e)
 {
@@ -112,10 +100,6 @@ take_own(struct submit_words *w, int which, const char *value, struct err *e)
     case OWN_DRY_RUN:
         w->dry_run = true;
         break;
-    case OWN_CHDIR:
-        return submit_set_folder(w, value, e);
-    case OWN_ENV:
-        return env_set(&w->env, value, e) ? err_prefix(e, "--env") : 0;
     case OWN_EXPORT:
         return env_export(&w->env, value, e) ? err_prefix(e, "--export") : 0;
     case OWN_IGNORE:

@@ -19,7 +19,7 @@ struct submit_words {
     bool wait;
     const char *sim;    /* borrowed */
     const char *models; /* borrowed; NULL: not said */
-    char *cwd;          /* owned, absolute; NULL: here */
+    char *cwd;          /* owned, absolute; where it is submitted; NULL: not known yet */
     bool dry_run;
     bool ignore_unsupported;
     struct env_choice env;
@@ -29,9 +29,6 @@ struct submit_words {
  * command's words), or OPT_EXIT with r->status. page: the verb's, without options. */
 int submit_read_options(struct opt_reader *r, struct cli *cli, const struct page *page,
                         int argc, char **argv, struct request *req, struct submit_words *words);
-
-/* --chdir: where the job runs. ERR_USAGE when there is no such folder. */
-int submit_set_folder(struct submit_words *words, const char *folder, struct err *e);
 
 /* Now, and what the local clock shows. */
 void submit_read_clock(struct when_clock *clock);

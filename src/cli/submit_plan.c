@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
+#include "base/parse.h"
 #include "base/request.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
@@ -83,6 +84,29 @@ add_verdict(const struct request *req, const json_t *line, struct buf *out)
     buf_addc(out, '\n');
 }
 
+/* What vram=auto comes to now. */
+static void
+add_learned(const struct request *req, const json_t *line, struct buf *out)
+{
+    int64_t mib = answer_int(line, "vram_mib", 0);
+    char size[24];
+
+    if (!req->vram_auto)
+        return;
+    if (mib > 0)
+        buf_addf(out, "%-14s%s of each GPU\n", "learned", format_mib(mib, size));
+    else
+        buf_addf(out, "%-14snothing of this command yet: it takes whole GPUs\n", "learned");
+}
+
+/* How the daemon calls it is of no use to whoever asks. */
+static void
+drop_line(json_t *line)
+{
+    json_object_del(line, "key");
+    json_object_del(line, "line");
+}
+
 int
 submit_plan(struct cli *cli, const struct request *req, const struct submit_words *words)
 {
@@ -99,11 +123,13 @@ submit_plan(struct cli *cli, const struct request *req, const struct submit_word
     if (client_call_text(c, "file.plan", params.data, params.len, &result, &e) < 0)
         return fail_without_line(&e);
     line = json_array_get(json_object_get(result, "lines"), 0);
+    drop_line(line);
     if (cli->json) {
         json_object_set_new(result, "version", json_integer(1));
         return cli_put_json(result);
     }
     request_describe(req, &out);
+    add_learned(req, line, &out);
     add_verdict(req, line, &out);
     return cli_put(&out);
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/request.h"
@@ -93,6 +94,19 @@ submit_find_script(const char *word, struct submit_script *out)
     return out->path != NULL;
 }
 
+/* One line for all that is ignored. */
+static void
+say_ignored(const struct script *s)
+{
+    auto_buf struct buf names = BUF_INIT;
+
+    for (size_t i = 0; i < s->ignored.n; i++)
+        buf_addf(&names, "%s--%s", i ? ", " : "", s->ignored.at[i]);
+    if (s->ignored.n)
+        cli_say("%s: ignored, as %s nothing on one machine: %s", s->file,
+                s->ignored.n == 1 ? "it means" : "they mean", buf_str(&names));
+}
+
 static void
 say_all(const struct script_list *list)
 {
@@ -112,6 +126,10 @@ judge(const struct script *s, bool ignore)
     }
     for (size_t i = 0; i < s->unsupported.n; i++)
         cli_say("%s%s", s->unsupported.at[i], ignore ? " (ignored)" : "");
+    if (!s->errors.n) {
+        say_all(&s->notes);
+        say_ignored(s);
+    }
     return s->errors.n ? 2 : 0;
 }
 
@@ -120,10 +138,10 @@ take_words(const struct script *s, struct submit_words *words, struct err *e)
 {
     if (s->export && env_export(&words->env, s->export, e) != 0)
         return err_prefix(e, "--export");
-    for (size_t i = 0; i < s->env.n; i++)
-        if (env_set(&words->env, s->env.at[i], e) != 0)
-            return err_prefix(e, "--env");
-    return s->chdir ? submit_set_folder(words, s->chdir, e) : 0;
+    for (size_t i = 0; i < s->variables.n; i++)
+        if (env_set(&words->env, s->variables.at[i], e) != 0)
+            return err_prefix(e, "%s", s->variables.at[i]);
+    return 0;
 }
 
 int

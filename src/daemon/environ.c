@@ -18,6 +18,7 @@
 #include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/environ_defaults.h"
+#include "daemon/environ_slurm.h"
 #include "daemon/launch.h"
 #include "daemon/prober.h"
 #include "store/store.h"
@@ -126,24 +127,45 @@ is_stale(const char *var)
 
 /* The submitter's variables but those that are ours, then ours. */
 static void
-merge(const struct buf *theirs, const struct buf *ours, struct buf *out)
+merge(const struct job *job, const struct buf *theirs, const struct buf *ours, struct buf *out)
 {
     const char *end = theirs->data + theirs->len;
     for (const char *p = theirs->data; p && p < end;) {
         size_t n = strlen(p) + 1;
         const char *eq = memchr(p, '=', n);
         if (eq && !is_stale(p) && !is_ours(ours, p, (size_t)(eq - p)) &&
-            !environ_was_default(theirs, p))
+            !environ_was_default(theirs, p) && !environ_was_slurm(job, theirs, p))
             buf_add(out, p, n);
         p += n;
     }
     buf_add(out, ours->data, ours->len);
 }
 
+static bool
+is_among(char *const *said, const char *var, size_t name_len)
+{
+    for (; said && *said; said++)
+        if (strncmp(*said, var, name_len + 1) == 0)
+            return true;
+    return false;
+}
+
+/* What was captured, and what the job itself was given in its place. */
 static int
 read_theirs(struct daemon *d, const struct job *job, struct buf *theirs, struct err *e)
 {
-    return job->env ? store_env_get(d->store, job->env, theirs, e) : 0;
+    auto_buf struct buf captured = BUF_INIT;
+    if (!job->req.env)
+        return job->env ? store_env_get(d->store, job->env, theirs, e) : 0;
+    if (job->env && store_env_get(d->store, job->env, &captured, e))
+        return -1;
+    const char *end = captured.data + captured.len;
+    for (const char *p = captured.data; p && p < end; p += strlen(p) + 1)
+        if (!is_among(job->req.env, p, strcspn(p, "=")))
+            buf_add(theirs, p, strlen(p) + 1);
+    for (char *const *own = job->req.env; *own; own++)
+        buf_add(theirs, *own, strlen(*own) + 1);
+    return 0;
 }
 
 int
@@ -154,8 +176,9 @@ environ_add(struct daemon *d, const struct job *job, const char *mark, struct bu
     if (read_theirs(d, job, &theirs, e))
         return -1;
     put_ours(d, job, mark, &ours);
+    environ_add_slurm(d, job, &theirs, &ours);
     environ_add_defaults(d, job, &theirs, &ours);
-    merge(&theirs, &ours, out);
+    merge(job, &theirs, &ours, out);
     return 0;
 }
 
@@ -220,6 +243,6 @@ environ_add_hook(struct daemon *d, const struct job *job, const char *hook, cons
         buf_add(out, ours.data, ours.len);
         return 0;
     }
-    merge(&theirs, &ours, out);
+    merge(job, &theirs, &ours, out);
     return 0;
 }

@@ -24,7 +24,7 @@ file_same_deps(const struct request *a, const struct request *b)
 }
 
 static bool
-same_tags(char *const *a, char *const *b)
+same_list(char *const *a, char *const *b)
 {
     while (a && *a && b && *b && strcmp(*a, *b) == 0)
         a++, b++;
@@ -32,7 +32,7 @@ same_tags(char *const *a, char *const *b)
 }
 
 /* A begin time may be said as so much from now, so that it is a new one whenever the file is
- * read: the words count, where both are known (the store keeps none). */
+ * read: the words count, where both are known (of jobs of 0.1 they are not). */
 bool
 file_same_begin(const struct request *a, const struct request *b)
 {
@@ -46,7 +46,7 @@ same_times(const struct request *a, const struct request *b)
     return a->limit_ms == b->limit_ms && a->grace_ms == b->grace_ms &&
            a->on_timeout == b->on_timeout && a->max_requeues == b->max_requeues &&
            a->warn_signal == b->warn_signal && a->warn_ms == b->warn_ms &&
-           file_same_begin(a, b);
+           a->warn_batch == b->warn_batch && file_same_begin(a, b);
 }
 
 bool
@@ -57,7 +57,10 @@ file_same_request(const struct request *a, const struct request *b)
            a->vram_auto == b->vram_auto && a->retries == b->retries && a->hold == b->hold &&
            a->requeue == b->requeue && a->screen == b->screen && a->unique == b->unique &&
            a->preemptible == b->preemptible && same_times(a, b) && file_same_deps(a, b) &&
-           same_tags(a->tags, b->tags) && same_text(a->name, b->name) &&
-           same_text(a->log, b->log) && same_text(a->env_setup, b->env_setup) &&
+           same_list(a->tags, b->tags) && same_text(a->name, b->name) &&
+           same_text(a->log, b->log) && same_text(a->error, b->error) &&
+           same_text(a->comment, b->comment) && same_text(a->chdir, b->chdir) &&
+           same_list(a->env, b->env) && a->truncate == b->truncate &&
+           a->slurm_env == b->slurm_env && same_text(a->env_setup, b->env_setup) &&
            same_text(a->conda, b->conda) && hooks_equal(a->hooks, b->hooks);
 }

@@ -314,6 +314,12 @@ PERSONAL(log)
     jsonw_str(w, log);
 }
 
+PERSONAL(error)
+{
+    auto_free char *error = launch_error_path(x->daemon, x->job);
+    jsonw_str(w, error);
+}
+
 PERSONAL(attach)
 {
     auto_free char *path = launch_attach_path(x->daemon, x->job);
@@ -442,6 +448,7 @@ static const struct jobjson_entry fields[] = {
     {"util", field_util},
     {"verdict", field_verdict},
     {"log", field_log},
+    {"error", field_error},
     {"attach", field_attach},
     {"cwd", field_cwd},
     {"file", field_file},

@@ -203,6 +203,21 @@ FIELD(conda)
     set_up_text(x, w, REQ(x)->conda);
 }
 
+FIELD(open_mode)
+{
+    jsonw_str(w, REQ(x)->truncate ? "truncate" : "append");
+}
+
+FIELD(comment)
+{
+    jsonw_str(w, roles_is_hidden(x->daemon, x->job->uid) ? NULL : REQ(x)->comment);
+}
+
+FIELD(slurm_env)
+{
+    jsonw_bool(w, REQ(x)->slurm_env);
+}
+
 FIELD(login)
 {
     jsonw_bool(w, REQ(x)->login);
@@ -258,6 +273,11 @@ FIELD(warn_ms)
     jsonw_int_or_null(w, REQ(x)->warn_ms, REQ(x)->warn_signal > 0);
 }
 
+FIELD(warn_batch)
+{
+    jsonw_bool(w, REQ(x)->warn_batch);
+}
+
 FIELD(grace_ms)
 {
     jsonw_int(w, REQ(x)->grace_ms);
@@ -303,6 +323,17 @@ hooks_shown(const struct jobjson *x)
     return c && roles_may_touch(c, x->job) ? REQ(x)->hooks : NULL;
 }
 
+/* Tokens are handed to jobs in variables. */
+FIELD(env)
+{
+    const struct caller *c = x->daemon->caller;
+    bool shown = c && roles_may_touch(c, x->job);
+    jsonw_array(w);
+    for (char **entry = shown ? REQ(x)->env : NULL; entry && *entry; entry++)
+        jsonw_str(w, *entry);
+    jsonw_end_array(w);
+}
+
 #define HOOK(name)                                                                             \
     FIELD(name)                                                                                \
     {                                                                                          \
@@ -340,5 +371,7 @@ const struct jobjson_entry jobjson_request[] = {
     ENTRY(interactive),    ENTRY(pty),          ENTRY(env_setup),   ENTRY(conda),
     ENTRY(login),          ENTRY(vram_auto),    ENTRY(auto_runs),   ENTRY(screen),
     ENTRY(screen_session), ENTRY(on_start),     ENTRY(on_end),      ENTRY(on_fail),
-    ENTRY(webhook),        ENTRY(mail_user),    ENTRY(mail_type),   {NULL, NULL},
+    ENTRY(webhook),        ENTRY(mail_user),    ENTRY(mail_type),   ENTRY(open_mode),
+    ENTRY(warn_batch),     ENTRY(comment),      ENTRY(slurm_env),   ENTRY(env),
+    {NULL, NULL},
 };

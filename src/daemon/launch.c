@@ -67,64 +67,6 @@ launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt)
         log_warn("job=%u attempt=%d folder stays: %s", job, attempt, strerror(errno));
 }
 
-/* A job's name as a part of a path; a / in it makes no folder. */
-static void
-add_file_name(struct buf *out, const char *name)
-{
-    for (const char *c = name ? name : "job"; *c; c++)
-        buf_addc(out, *c == '/' ? '_' : *c);
-}
-
-/* "0-1"; nothing while it has none. */
-static void
-add_card_numbers(struct buf *out, const struct attempt *run)
-{
-    for (int i = 0; run && i < run->n_gpus; i++)
-        buf_addf(out, i ? "-%d" : "%d", run->gpus[i]);
-}
-
-static void
-add_session(struct buf *out, const struct daemon *d, const struct job *job)
-{
-    if (job->run)
-        launch_screen_name(d, job, out);
-}
-
-char *
-launch_log_path(const struct daemon *d, const struct job *job)
-{
-    if (!job->req.log && d->places.system)
-        return xasprintf("%s/%u/%u.log", d->places.logs, job->uid, job->id);
-    if (!job->req.log)
-        return xasprintf("%s/%u.log", d->places.logs, job->id);
-    auto_buf struct buf out = BUF_INIT;
-    if (job->req.log[0] != '/')
-        buf_addf(&out, "%s/", job->cwd ? job->cwd : "");
-    for (const char *p = job->req.log; *p; p++) {
-        if (*p != '%')
-            buf_addc(&out, *p);
-        else if (p[1] == 'j')
-            p++, buf_addf(&out, "%u", job->id);
-        else if (p[1] == 'a')
-            p++, buf_addf(&out, "%d", job->run ? job->run->number : 1);
-        else if (p[1] == 'A')
-            p++, buf_addf(&out, "%u", job->array ? job->array : job->id);
-        else if (p[1] == 't')
-            p++, buf_addf(&out, "%d", job->task >= 0 ? job->task : 0);
-        else if (p[1] == 'g')
-            p++, add_card_numbers(&out, job->run);
-        else if (p[1] == 's')
-            p++, add_session(&out, d, job);
-        else if (p[1] == 'x')
-            p++, add_file_name(&out, job->req.name);
-        else if (p[1] == '%')
-            p++, buf_addc(&out, '%');
-        else
-            buf_addc(&out, '%');
-    }
-    return buf_take(&out);
-}
-
 char *
 launch_attach_path(const struct daemon *d, const struct job *job)
 {
@@ -284,6 +226,7 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
 {
     const struct attempt *run = job->run;
     auto_free char *log = launch_log_path(d, job);
+    auto_free char *error = launch_error_path(d, job);
     auto_free char *mark = xasprintf("%s:%u.%d", d->instance, job->id, run->number);
     auto_buf struct buf text = BUF_INIT;
     struct jsonw w;
@@ -297,6 +240,10 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     jsonw_kstr(&w, "cwd", job->cwd);
     jsonw_kint(&w, "umask", job->umask_bits);
     jsonw_kstr(&w, "log", log);
+    if (error)
+        jsonw_kstr(&w, "error", error);
+    if (job->req.truncate)
+        jsonw_kbool(&w, "truncate", true);
     jsonw_kbool(&w, "log_own", !job->req.log);
     jsonw_kbool(&w, "log_mkdir", d->places.system && !job->req.log);
     if (d->places.system) {
@@ -315,6 +262,7 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     if (job->req.warn_signal) {
         jsonw_kint(&w, "warn_signal", job->req.warn_signal);
         jsonw_kint(&w, "warn_ms", job->req.warn_ms);
+        jsonw_kbool(&w, "warn_batch", job->req.warn_batch);
     }
     if (write_attach(d, job, &w, e))
         return -1;

@@ -40,9 +40,11 @@ char *launch_folder(uint32_t job, int32_t attempt, char *out);
 /* Removes an attempt's folder; its lock must be free or its shepherd about to leave. */
 void launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt);
 
-/* Where a job's output goes: the pattern it asked for (%j its id, %a the attempt) or the
- * instance's place. The caller frees. */
+/* logname.c. Where a job's output goes: the pattern it asked for, filled in, or the instance's
+ * place. The caller frees. */
 char *launch_log_path(const struct daemon *d, const struct job *job);
+/* Where its standard error goes; NULL: into the log. The caller frees. */
+char *launch_error_path(const struct daemon *d, const struct job *job);
 
 /* Appends the name of the screen session of a job that has or had an attempt. */
 void launch_screen_name(const struct daemon *d, const struct job *job, struct buf *out);

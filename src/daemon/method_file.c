@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/log.h"
+#include "base/shared.h"
 #include "core/account.h"
 #include "core/ledger.h"
 #include "core/queue.h"
@@ -98,6 +99,10 @@ take_request(struct sync *s, struct job *job, struct line *line)
         depend_leave(d, job);
     if (same_begin)
         line->req.begin_us = job->req.begin_us;
+    if (line->req.chdir || job->req.chdir) {
+        shared_free(job->cwd);
+        job->cwd = shared_new(line->req.chdir ? line->req.chdir : s->context.cwd);
+    }
     request_free(&job->req);
     job->req = line->req;
     request_init(&line->req);

@@ -66,7 +66,7 @@ job_of(const struct look *k, const struct line *line)
     request_free(&job->req);
     request_copy(&job->req, &line->req);
     job->uid = k->sync->caller->uid;
-    job->cwd = shared_new(k->cwd);
+    job->cwd = shared_new(job->req.chdir ? job->req.chdir : k->cwd);
     return job;
 }
 

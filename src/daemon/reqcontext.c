@@ -112,7 +112,7 @@ void
 reqcontext_apply(const struct reqcontext *ctx, struct job *job)
 {
     shared_free(job->cwd);
-    job->cwd = shared_new(ctx->cwd);
+    job->cwd = shared_new(job->req.chdir ? job->req.chdir : ctx->cwd);
     job->umask_bits = ctx->umask_bits;
     job->env = ctx->env;
     shared_free(job->rlimits);

@@ -156,6 +156,22 @@ read_tags(const json_t *v, char ***out, struct err *e)
 }
 
 static int
+read_env(const json_t *v, struct request *r, struct err *e)
+{
+    size_t n = json_array_size(v), i;
+    const json_t *item;
+    if (!json_is_array(v))
+        return bad(e, "env", "a list of \"NAME=value\"");
+    r->env = n ? xcalloc(n + 1, sizeof(char *)) : NULL;
+    json_array_foreach(v, i, item)
+    {
+        if (read_text(item, "env", &r->env[i], e))
+            return -1;
+    }
+    return 0;
+}
+
+static int
 read_array(const json_t *v, struct request *r, struct err *e)
 {
     auto_free char *text = NULL;
@@ -284,6 +300,8 @@ static const struct {
     {"login", offsetof(struct request, login)},
     {"vram_auto", offsetof(struct request, vram_auto)},
     {"screen", offsetof(struct request, screen)},
+    {"slurm_env", offsetof(struct request, slurm_env)},
+    {"warn_batch", offsetof(struct request, warn_batch)},
 };
 
 static const struct {
@@ -295,6 +313,9 @@ static const struct {
     {"log", offsetof(struct request, log)},
     {"llm", offsetof(struct request, llm)},
     {"begin_said", offsetof(struct request, begin_said)},
+    {"error", offsetof(struct request, error)},
+    {"comment", offsetof(struct request, comment)},
+    {"chdir", offsetof(struct request, chdir)},
     {"env_setup", offsetof(struct request, env_setup)},
     {"conda", offsetof(struct request, conda)},
 };
@@ -360,6 +381,7 @@ static int
 read_member(const char *k, const json_t *v, struct request *r, struct err *e)
 {
     static const char *const at_limit[] = {"kill", "requeue", NULL};
+    static const char *const modes[] = {"append", "truncate", NULL};
     static const char *const rules[] = {"pack", "spread", "first", NULL};
     bool flag = false;
     int choice = 0, rc;
@@ -387,6 +409,13 @@ read_member(const char *k, const json_t *v, struct request *r, struct err *e)
         r->on_timeout = (enum on_timeout)choice;
         return rc;
     }
+    if (IS("open_mode")) {
+        rc = read_choice(v, k, modes, &choice, e);
+        r->truncate = choice == 1;
+        return rc;
+    }
+    if (IS("env"))
+        return read_env(v, r, e);
     if (IS("tags"))
         return read_tags(v, &r->tags, e);
     if (IS("array"))
@@ -431,6 +460,8 @@ reqjson_read(const json_t *j, const char *const *extra, const struct models *mod
         return err_set(e, ERR_USAGE, "a job needs \"command\" or \"argv\", one of them");
     if (out->command && !out->command[strspn(out->command, " \t\n")])
         return err_set(e, ERR_USAGE, "the command is empty");
+    if (out->chdir && out->chdir[0] != '/')
+        return err_set(e, ERR_USAGE, "\"chdir\" must be an absolute path");
     models_apply(models, out);
     return request_validate(out, e);
 }

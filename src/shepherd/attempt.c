@@ -68,7 +68,7 @@ on_signal(void *ctx, int sig)
 {
     const struct shepherd *a = ctx;
     if (!a->facts.command_gone && a->phase != PHASE_ENDED)
-        kill_notify(a->command.pid, a->spec.argv, sig, a->command.screen_pid);
+        kill_notify(a->command.pid, sig, a->command.screen_pid);
 }
 
 static void
@@ -92,7 +92,10 @@ static void
 warn(struct shepherd *a)
 {
     a->warn_us = 0;
-    kill_notify(a->command.pid, a->spec.argv, a->spec.warn_signal, a->command.screen_pid);
+    if (!a->spec.warn_batch)
+        kill_notify(a->command.pid, a->spec.warn_signal, a->command.screen_pid);
+    else if (!a->facts.command_gone)
+        (void)kill(a->command.pid, a->spec.warn_signal); /* ours until it is waited for */
     a->record.warned_us = clock_wall_us();
     say_warned(a);
 }
@@ -220,7 +223,7 @@ static int
 patience_ms(const struct shepherd *a)
 {
     int64_t own_us = a->timer_fd < 0 ? next_us(a) : 0;
-    int64_t log_us = a->phase == PHASE_ENDED ? 0 : a->log.next_us;
+    int64_t log_us = a->phase == PHASE_ENDED ? 0 : sooner(a->log.next_us, a->errors.next_us);
     own_us = sooner(own_us, log_us);
     int own_ms = wait_ms(sooner(own_us, listens_in_time(a) ? a->listen_us : 0));
     int attach_ms = attach_wait_ms(a->attach);
@@ -272,8 +275,10 @@ one_turn(struct shepherd *a)
         a->armed_us = -1;
     if (fds[1].revents || a->timer_fd < 0)
         act_on_time(a);
-    if (a->phase != PHASE_ENDED)
+    if (a->phase != PHASE_ENDED) {
         loglimit_look(&a->log);
+        loglimit_look(&a->errors);
+    }
     size_t peers = ctl_peers(a->ctl);
     ctl_serve(a->ctl, fds + 2, n);
     attach_serve(a->attach, fds + 2 + n, n_attach);
@@ -313,6 +318,8 @@ begin_running(struct shepherd *a)
     a->record.started_us = clock_wall_us();
     loglimit_begin(&a->log, a->command.log_fd, FD_FOLDER, a->spec.attach != NULL,
                    a->spec.log_max_mib, a->spec.log_reserve_mib);
+    loglimit_begin(&a->errors, a->command.error_fd, FD_FOLDER, a->spec.attach != NULL,
+                   a->spec.log_max_mib, a->spec.log_reserve_mib);
     if (a->spec.limit_ms > 0)
         a->wake_us = a->command.boot_us + a->spec.limit_ms * MS_US;
     if (a->wake_us && a->spec.warn_signal)
@@ -325,7 +332,7 @@ begin_running(struct shepherd *a)
 static void
 end_unstarted(struct shepherd *a, const char *what, const struct err *e)
 {
-    a->command = (struct command){.pid = -1, .log_fd = -1, .setup_fd = -1};
+    a->command = COMMAND_INIT;
     snprintf(a->command.text, sizeof a->command.text, "%s%.120s", what, e->text);
     a->command.errnum = e->errnum;
     a->command.blame = e->errnum ? BLAME_MACHINE : BLAME_COMMAND;

@@ -31,7 +31,7 @@ struct shepherd {
     struct attach *attach; /* NULL: the job is not interactive */
     struct exitrec record; /* complete in PHASE_ENDED */
     struct facts facts;
-    struct loglimit log;
+    struct loglimit log, errors;
     enum phase phase;
     int sig_fd, timer_fd;
     bool written;      /* the record is in its file */

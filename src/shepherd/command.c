@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,6 +25,7 @@
 #include "shepherd/console.h"
 #include "shepherd/identity.h"
 #include "shepherd/laststeps.h"
+#include "shepherd/logfile.h"
 #include "shepherd/login.h"
 #include "shepherd/screen.h"
 #include "shepherd/setup.h"
@@ -65,29 +65,31 @@ fail_as(struct command *c, const struct spec *spec, const struct err *e)
 }
 
 static int
-mkdir_of(const char *path, mode_t mode)
+open_output(const struct spec *spec, const struct logfile *f, const char *what, int *fd,
+            struct command *c)
 {
-    auto_free char *copy = xstrdup(path);
-    return mkdir(dirname(copy), mode);
+    *fd = logfile_open(f);
+    if (*fd < 0)
+        fail(c, spec, STEP_LOG, errno, "cannot open the %s %s", what, f->path);
+    return *fd < 0 ? -1 : 0;
 }
 
-/* The log, opened as the user whose job it is. O_NONBLOCK only so that a FIFO without reader
- * is an error and not a wait. */
+/* The log and the file for errors, opened as the user whose job it is. */
 static int
 open_log(const struct spec *spec, struct command *c)
 {
-    const int rw = spec->attach ? O_RDWR : O_WRONLY; /* clients are served from it */
-    const int flags = rw | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-    int fd = open(spec->log, flags, 0666);
-    if (fd < 0 && errno == ENOENT && spec->log_mkdir && mkdir_of(spec->log, 0777) == 0)
-        fd = open(spec->log, flags, 0666);
-    if (fd < 0) {
-        fail(c, spec, STEP_LOG, errno, "cannot open the log %s", spec->log);
+    const struct logfile log = {
+        .path = spec->log,
+        .read = spec->attach != NULL,
+        .truncate = spec->truncate,
+        .own_place = spec->log_mkdir,
+    };
+    const struct logfile error = {.path = spec->error, .truncate = spec->truncate};
+    if (open_output(spec, &log, "log", &c->log_fd, c) < 0)
         return -1;
-    }
-    (void)fcntl(fd, F_SETFL, O_APPEND);
-    c->log_fd = fd;
-    return 0;
+    struct spec named = *spec; /* this place is never the instance's */
+    named.log_own = false;
+    return spec->error ? open_output(&named, &error, "file for errors", &c->error_fd, c) : 0;
 }
 
 static bool
@@ -235,6 +237,8 @@ note_log_length(struct command *c)
     struct stat st;
     if (fstat(c->log_fd, &st) == 0)
         c->log_from = st.st_size;
+    if (c->error_fd >= 0 && fstat(c->error_fd, &st) == 0)
+        c->error_from = st.st_size;
 }
 
 /* What the command's standard descriptors become. */
@@ -250,7 +254,8 @@ open_ends(const struct spec *spec, struct console *console, struct console_ends 
         return -1;
     }
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    *ends = (struct console_ends){{fd, out->log_fd, out->log_fd}, fd};
+    *ends = (struct console_ends){
+        {fd, out->log_fd, out->error_fd >= 0 ? out->error_fd : out->log_fd}, fd};
     if (fd < 0)
         fail(out, spec, STEP_OURS, errno, "cannot open /dev/null");
     return fd < 0 ? -1 : 0;
@@ -296,7 +301,7 @@ command_start(const struct spec *spec, int lock_fd, const struct groups *groups,
     struct console *console = attach_console(attach);
     struct console_ends ends;
     struct err e;
-    *out = (struct command){.pid = -1, .log_fd = -1, .setup_fd = -1};
+    *out = COMMAND_INIT;
     umask(spec->umask);
     if ((spec->uid >= 0 ? identity_open(spec, &id, out) : enter_and_open(spec, out)) < 0)
         return;

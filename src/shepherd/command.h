@@ -17,12 +17,20 @@ struct command {
     pid_t screen_pid; /* of its screen session, a child too; 0: there is none */
     int log_fd;       /* the caller closes; -1: was never opened */
     off_t log_from;   /* where this attempt's output begins in it */
-    int64_t boot_us;  /* when it was started */
-    int setup_fd;     /* of setup.h: how far the set-up came; -1: there is none */
+    int error_fd;     /* the same of a file for standard error; -1: there is none */
+    off_t error_from;
+    int64_t boot_us; /* when it was started */
+    int setup_fd;    /* of setup.h: how far the set-up came; -1: there is none */
     int errnum;
     enum blame blame; /* whose trouble that is */
     char text[160];
 };
+
+#define COMMAND_INIT                                                                           \
+    (struct command)                                                                           \
+    {                                                                                          \
+        .pid = -1, .log_fd = -1, .error_fd = -1, .setup_fd = -1                                \
+    }
 
 /* Takes on the spec's umask and working folder, opens the log, and starts the command in a
  * session of its own with the started mark in the lock file. attach NULL: the job is

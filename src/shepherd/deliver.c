@@ -99,12 +99,12 @@ become_ready_as(struct delivery *d, struct err *e)
                         .locked_runs = d->order.locked_runs,
                         .drop_caps = d->order.drop_caps,
                         .no_new_privs = d->order.no_new_privs};
-    struct command out = {.log_fd = -1};
+    struct command out = COMMAND_INIT;
     int rc = identity_open(&spec, &d->identity, &out);
 
     if (rc < 0 && out.errnum != ETIMEDOUT) {
         identity_free(&d->identity);
-        out = (struct command){.log_fd = -1};
+        out = COMMAND_INIT;
         spec.cwd = "/";
         rc = identity_open(&spec, &d->identity, &out);
     }
@@ -119,7 +119,7 @@ become_ready_as(struct delivery *d, struct err *e)
 static int
 become_ready_for_site(struct delivery *d, struct err *e)
 {
-    struct command out = {.log_fd = -1};
+    struct command out = COMMAND_INIT;
 
     if (identity_open_account(d->order.account, d->order.cwd, &d->identity, &out) < 0)
         return err_set(e, ERR_FAILED, "%s", out.text);

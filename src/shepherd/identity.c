@@ -58,12 +58,15 @@ find_program(void)
     return xasprintf("%s/berth-user", slash ? self : BERTH_LIBEXECDIR);
 }
 
+#define N_FDS 3 /* folder, log, file for errors */
+
 /* What is asked; see user.h. */
 struct question {
     int64_t uid; /* -1: by name */
     const char *name, *cwd, *log;
+    const char *error; /* NULL: none */
     mode_t umask;
-    bool log_is_ours, read_log;
+    bool log_is_ours, read_log, truncate;
     const char *pam; /* NULL: not asked */
     bool locked_runs;
 };
@@ -90,6 +93,10 @@ send_question(int fd, const struct question *ask)
     buf_addc(&q, '\0');
     buf_adds(&q, ask->locked_runs ? "run" : "refuse");
     buf_addc(&q, '\0');
+    buf_adds(&q, ask->error ? ask->error : "");
+    buf_addc(&q, '\0');
+    buf_adds(&q, ask->truncate ? "truncate" : "append");
+    buf_addc(&q, '\0');
     if (q.len > USER_MESSAGE_MAX) {
         errno = ENAMETOOLONG;
         return -1;
@@ -114,12 +121,12 @@ start_helper(int theirs, int *errnum)
     return spawn_process(&s, errnum, &stage);
 }
 
-/* One packet with up to two descriptors. Its length; 0: it went without a word; -1: errno. */
+/* One packet with up to N_FDS descriptors. Its length; 0: it went without a word; -1: errno. */
 static ssize_t
-receive(int fd, char *text, size_t size, int fds[2])
+receive(int fd, char *text, size_t size, int fds[N_FDS])
 {
     union {
-        char bytes[CMSG_SPACE(sizeof(int) * 2)];
+        char bytes[CMSG_SPACE(sizeof(int) * N_FDS)];
         struct cmsghdr align;
     } control;
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -222,13 +229,14 @@ read_answer(const struct question *question, const char *at, const char *end,
 static int
 ask(const struct question *question, int ours, struct identity *id, struct command *out)
 {
-    int fds[2] = {-1, -1};
+    int fds[N_FDS] = {-1, -1, -1};
     id->answer = xcalloc(1, USER_MESSAGE_MAX + 1);
     ssize_t n = send_question(ours, question);
     if (n == 0)
         n = receive(ours, id->answer, USER_MESSAGE_MAX, fds);
     id->cwd_fd = fds[0];
     out->log_fd = fds[1];
+    out->error_fd = fds[2];
     if (n > 0)
         return read_answer(question, id->answer, id->answer + n, id, out);
     out->errnum = n < 0 ? errno : ECHILD;
@@ -277,6 +285,8 @@ identity_open(const struct spec *spec, struct identity *id, struct command *out)
                                       .name = spec->user,
                                       .cwd = spec->cwd,
                                       .log = spec->log,
+                                      .error = spec->error,
+                                      .truncate = spec->truncate,
                                       .umask = spec->umask,
                                       .log_is_ours = spec->log_mkdir,
                                       .read_log = spec->attach != NULL,

@@ -70,19 +70,13 @@ is_notice(int sig)
     return sig == SIGUSR1 || sig == SIGUSR2 || sig >= 34; /* below: the C library's own */
 }
 
-static bool
-is_shell(char *const *argv)
-{
-    return strcmp(argv[0], "/bin/sh") == 0 && argv[1] && strcmp(argv[1], "-c") == 0;
-}
-
 void
-kill_notify(pid_t command, char *const *argv, int sig, pid_t spared)
+kill_notify(pid_t command, int sig, pid_t spared)
 {
     auto_procs struct procs found = PROCS_INIT;
     if (kill_find_own(&spared, &found) < 0)
         return;
-    bool spare = is_notice(sig) && is_shell(argv) && found.n > 1 && !proc_catches(command, sig);
+    bool spare = is_notice(sig) && found.n > 1 && !proc_catches(command, sig);
     for (size_t i = 0; i < found.n; i++)
         if (!spare || found.v[i].pid != command)
             (void)proc_signal(&found.v[i], sig);

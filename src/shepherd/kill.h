@@ -19,10 +19,10 @@ int kill_find_own(void *ctx, struct procs *out);
 size_t kill_signal_all(kill_find find, void *ctx, int sig);
 
 /* Sends sig once to each process of the running command. A notice (USR1, USR2, the real-time
- * signals) passes over the shell that only waits for the rest, `/bin/sh -c TEXT`, unless it
- * traps it: it would end of what its children are meant to hear. argv is that of command;
- * spared (0: none) is passed over with all that it has. */
-void kill_notify(pid_t command, char *const *argv, int sig, pid_t spared);
+ * signals) passes over the command's own process where it has others and does not catch it: a
+ * shell that only waits for the rest would end of what they are meant to hear. spared (0: none)
+ * is passed over with all that it has. */
+void kill_notify(pid_t command, int sig, pid_t spared);
 
 /* One pass of KILL; returns how many were found, 0 when none is left. `pass` counts from 0:
  * once the first few have not been enough, everything is stopped before it is killed, because

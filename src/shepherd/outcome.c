@@ -136,7 +136,9 @@ fill_oom(const struct facts *f, struct ending *en)
         return;
     if (find_host_oom(f, en))
         en->oom = OOM_HOST;
-    else if (oom_find_in_log(f->command->log_fd, f->command->log_from, f->spec->oom_patterns,
+    else if (oom_find_in_log(f->command->error_fd, f->command->error_from,
+                             f->spec->oom_patterns, en->text, sizeof en->text) ||
+             oom_find_in_log(f->command->log_fd, f->command->log_from, f->spec->oom_patterns,
                              en->text, sizeof en->text))
         en->oom = OOM_CUDA;
 }

@@ -107,6 +107,7 @@ get_all(const json_t *o, struct spec *s, struct err *e)
     if (get_numbers(o, s, e) < 0 || groups_read(o, &s->groups, e) < 0 ||
         get_text(o, "mark", true, &s->mark, e) < 0 ||
         get_text(o, "cwd", true, &s->cwd, e) < 0 || get_text(o, "log", true, &s->log, e) < 0 ||
+        get_text(o, "error", false, &s->error, e) < 0 ||
         get_text(o, "attach", false, &s->attach, e) < 0 ||
         get_text(o, "user", false, &s->user, e) < 0 ||
         get_text(o, "env_setup", false, &s->env_setup, e) < 0 ||
@@ -126,6 +127,8 @@ get_all(const json_t *o, struct spec *s, struct err *e)
     s->no_new_privs = json_is_true(json_object_get(o, "no_new_privs"));
     s->locked_runs = json_is_true(json_object_get(o, "locked_runs"));
     s->log_own = json_is_true(json_object_get(o, "log_own"));
+    s->warn_batch = json_is_true(json_object_get(o, "warn_batch"));
+    s->truncate = json_is_true(json_object_get(o, "truncate"));
     s->log_mkdir = json_is_true(json_object_get(o, "log_mkdir"));
     return 0;
 }

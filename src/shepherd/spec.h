@@ -22,6 +22,8 @@ struct spec {
     const char *cwd;
     const char *log;
     struct groups_wish groups;
+    const char *error; /* where standard error goes; NULL: into the log */
+    bool truncate;     /* both are emptied first */
     mode_t umask;
     int64_t uid;           /* whose job it is; -1: nobody's but our own */
     const char *user;      /* the name that went with it when the job came; NULL: not known */
@@ -47,6 +49,7 @@ struct spec {
     int64_t log_reserve_mib; /* that logs leave free on the state's disk */
     int64_t warn_ms;         /* before the limit, warn_signal is sent */
     int32_t warn_signal;     /* 0: none */
+    bool warn_batch;         /* to the command's own process alone */
     char **oom_patterns;
     void *root; /* the parsed JSON that owns the strings */
 };

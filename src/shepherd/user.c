@@ -24,9 +24,10 @@
 #include "base/parse.h"
 #include "shepherd/account.h"
 #include "shepherd/blame.h"
+#include "shepherd/logfile.h"
 #include "sys/keyring.h"
 
-#define N_QUESTIONS    9
+#define N_QUESTIONS    11
 #define GROUPS_MAX_ASK 65536
 
 struct question {
@@ -35,7 +36,8 @@ struct question {
     bool by_name;   /* name lists accounts; uid is not known */
     bool own_place; /* the log lies where the daemon puts logs */
     bool read;      /* clients will be served from it */
-    const char *name, *cwd, *log;
+    bool truncate;
+    const char *name, *cwd, *log, *error;
     struct account_rules rules;
 };
 
@@ -94,7 +96,9 @@ read_question(char *text, struct question *q)
         .name = field[4],
         .cwd = field[5],
         .log = field[6],
-        .rules = {.service = field[7], .locked_runs = strcmp(field[8], "run") == 0}};
+        .rules = {.service = field[7], .locked_runs = strcmp(field[8], "run") == 0},
+        .error = field[9],
+        .truncate = strcmp(field[10], "truncate") == 0};
 }
 
 /* The first account of a list with commas that there is. */
@@ -156,22 +160,29 @@ become(const struct passwd *pw)
     keyring_settle();
 }
 
-/* O_NONBLOCK only so that a FIFO without reader is an error and not a wait. */
 static int
 open_log(const struct question *q)
 {
-    int rw = q->read ? O_RDWR : O_WRONLY;
-    int flags = rw | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-    int fd = open(q->log, flags | (q->own_place ? O_NOFOLLOW : 0), q->own_place ? 0600 : 0666);
+    const struct logfile f = {q->log, q->read, q->truncate, q->own_place};
+    int fd = logfile_open(&f);
     if (fd < 0)
         refuse(STEP_LOG, errno, "cannot open the log %s", q->log);
-    (void)fcntl(fd, F_SETFL, O_APPEND);
     return fd;
 }
 
-/* log -1: there is none. */
+static int
+open_error(const struct question *q)
+{
+    const struct logfile f = {.path = q->error, .truncate = q->truncate};
+    int fd = logfile_open(&f);
+    if (fd < 0)
+        refuse(STEP_LOG, errno, "cannot open the file for errors %s", q->error);
+    return fd;
+}
+
+/* log, error -1: there is none. */
 static void
-answer(const struct passwd *pw, const char *limits, int cwd, int log)
+answer(const struct passwd *pw, const char *limits, int cwd, int log, int error)
 {
     static gid_t groups[GROUPS_MAX_ASK];
     auto_buf struct buf text = BUF_INIT;
@@ -186,8 +197,8 @@ answer(const struct passwd *pw, const char *limits, int cwd, int log)
         buf_addf(&text, "%s%u", i ? "," : "", groups[i]);
     buf_addc(&text, '\0');
     buf_add(&text, limits, strlen(limits) + 1);
-    const int fds[2] = {cwd, log};
-    const size_t n_bytes = log < 0 ? sizeof fds[0] : sizeof fds;
+    const int fds[] = {cwd, log, error};
+    const size_t n_bytes = sizeof fds[0] * (log < 0 ? 1 : error < 0 ? 2 : 3);
     union {
         char bytes[CMSG_SPACE(sizeof fds)];
         struct cmsghdr align;
@@ -234,7 +245,8 @@ main(void)
     if (cwd < 0)
         refuse(STEP_FOLDER, errno, "cannot open the working folder %s", q.cwd);
     auto_close int log = q.log[0] ? open_log(&q) : -1;
-    answer(pw, buf_str(&account.limits), cwd, log);
+    auto_close int error = q.error[0] ? open_error(&q) : -1;
+    answer(pw, buf_str(&account.limits), cwd, log, error);
     buf_free(&account.limits);
     return 0;
 }

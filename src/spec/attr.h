@@ -18,17 +18,18 @@ enum attr_door {
     ATTR_COMMAND_LINE = 2, /* options of `berth submit`, and #BERTH lines */
 };
 
-#define ATTR_ALIASES_MAX 3
-#define NAME_MAX_BYTES   128
-#define LOG_MAX_BYTES    4096
-#define TAG_MAX_BYTES    64
-#define SETUP_MAX_BYTES  32768
-#define CONDA_MAX_BYTES  1024
-#define CPUS_MAX         65536
-#define REQUEUES_MAX     100
-#define GRACE_MAX_MS     (24LL * 3600 * 1000)
-#define TTY_SIZE_MAX     65535
-#define LIMIT_MAX_MS     (36500LL * 24 * 3600 * 1000) /* as parse_duration_ms has it */
+#define ATTR_ALIASES_MAX  3
+#define NAME_MAX_BYTES    128
+#define LOG_MAX_BYTES     4096
+#define TAG_MAX_BYTES     64
+#define COMMENT_MAX_BYTES 1024
+#define SETUP_MAX_BYTES   32768
+#define CONDA_MAX_BYTES   1024
+#define CPUS_MAX          65536
+#define REQUEUES_MAX      100
+#define GRACE_MAX_MS      (24LL * 3600 * 1000)
+#define TTY_SIZE_MAX      65535
+#define LIMIT_MAX_MS      (36500LL * 24 * 3600 * 1000) /* as parse_duration_ms has it */
 
 struct attr {
     const char *name;                      /* "gpu-ids"; in text `_` does as well as `-` */
@@ -69,8 +70,9 @@ int attr_set_at(struct request *r, const char *name, const char *value, enum att
  * or argv must be there. ERR_USAGE. */
 int request_validate(struct request *r, struct err *e);
 
-/* 0 when a job may be warned by it: not KILL and STOP, which cannot be caught, and not USR1,
- * which NCCL takes for itself. */
-int attr_check_signal(int signal, struct err *e);
+/* 0 when the job may be warned by it: not KILL and STOP, which cannot be caught, and not USR1,
+ * which NCCL takes for itself, unless Slurm's scripts ask for it or the command's own process
+ * alone gets it. */
+int attr_check_signal(const struct request *r, int signal, struct err *e);
 
 #endif

@@ -1,6 +1,7 @@
 /* What no single attribute can know: contradictions between them, and every range again for
  * what came over the wire. A request that request_validate has passed is one that the
  * scheduler can take as it is. Called at the end of every door. */
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +24,13 @@ request_begin(struct request *r)
 }
 
 int
-attr_check_signal(int signal, struct err *e)
+attr_check_signal(const struct request *r, int signal, struct err *e)
 {
     if (signal == SIGKILL || signal == SIGSTOP)
         return err_set(e, ERR_USAGE,
                        "%s cannot be caught, so it is no warning; write USR2@60 or TERM@60",
                        signal == SIGKILL ? "KILL" : "STOP");
-    if (signal == SIGUSR1)
+    if (signal == SIGUSR1 && !r->slurm_env && !r->warn_batch)
         return err_set(e, ERR_USAGE, "USR1 is NCCL's own; write USR2@60");
     return 0;
 }
@@ -176,7 +177,7 @@ check_warning(const struct request *r, struct err *e)
 {
     if (!r->warn_signal)
         return 0;
-    if (attr_check_signal(r->warn_signal, e) != 0)
+    if (attr_check_signal(r, r->warn_signal, e) != 0)
         return err_prefix(e, "signal");
     if (r->limit_ms && r->warn_ms >= r->limit_ms)
         return err_set(e, ERR_USAGE,
@@ -219,6 +220,11 @@ check_interactive(struct request *r, struct err *e)
         return err_set(e, ERR_USAGE,
                        "a job in a screen session is on a terminal: say pty for interactive, "
                        "or leave one of them out");
+    if (r->error && (r->interactive || r->pty || r->screen))
+        return err_set(e, ERR_USAGE,
+                       "error: %s shows output and errors as one; leave error out, or redirect "
+                       "in the command: 2> FILE",
+                       r->screen ? "a screen session" : "an interactive job");
     r->interactive |= r->pty;
     if (r->interactive && r->array.n)
         return err_set(e, ERR_USAGE,
@@ -247,6 +253,23 @@ check_setup(const struct request *r, struct err *e)
     return 0;
 }
 
+/* On top of the submitter's environment, so the sum is bounded apart. */
+static int
+check_env(const struct request *r, struct err *e)
+{
+    size_t sum = 0;
+
+    for (char *const *entry = r->env; entry && *entry; entry++) {
+        if (value_check_env(*entry, e) != 0)
+            return err_prefix(e, "env");
+        sum += strlen(*entry) + 1;
+    }
+    if (sum > ENV_MAX_BYTES)
+        return err_set(e, ERR_USAGE, "env: %zu bytes in all; the most is %d", sum,
+                       ENV_MAX_BYTES);
+    return 0;
+}
+
 static int
 check_hooks(const struct request *r, struct err *e)
 {
@@ -268,7 +291,13 @@ check_texts(const struct request *r, struct err *e)
         return err_prefix(e, "name");
     if (r->log && value_check_text(r->log, LOG_MAX_BYTES, e) != 0)
         return err_prefix(e, "log");
-    return 0;
+    if (r->error && value_check_text(r->error, LOG_MAX_BYTES, e) != 0)
+        return err_prefix(e, "error");
+    if (r->comment && value_check_text(r->comment, COMMENT_MAX_BYTES, e) != 0)
+        return err_prefix(e, "comment");
+    if (r->chdir && value_check_text(r->chdir, PATH_MAX - 1, e) != 0)
+        return err_prefix(e, "chdir");
+    return check_env(r, e);
 }
 
 int

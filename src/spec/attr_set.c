@@ -2,6 +2,7 @@
  * through the table of attr.c only; what attributes mean together is attr_check.c's. */
 #include "spec/attr_set.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,12 +104,21 @@ attr_set_vram(struct request *r, const char *value, struct err *e)
     return 0;
 }
 
-/* A fraction is a share of one GPU; above 1 nothing but whole GPUs can be meant. */
+/* A fraction is a share of one GPU; above 1 nothing but whole GPUs can be meant. As with Slurm
+ * a type may stand before it, a100:2. */
 int
 attr_set_gpus(struct request *r, const char *value, struct err *e)
 {
     auto_buf struct buf shown = BUF_INIT;
+    const char *colon = strchr(value, ':');
     double v;
+
+    if (colon && colon > value) {
+        auto_free char *type = xstrndup(value, (size_t)(colon - value));
+        if (attr_set_gpu_type(r, type, e) != 0)
+            return -1;
+        value = colon + 1;
+    }
 
     if (parse_double(value, 0, GPU_MAX, &v, NULL) != 0 || (v > 0 && v < 0.0005)) {
         text_add_safe(&shown, value, strlen(value), 60);
@@ -257,19 +267,21 @@ attr_set_max_requeues(struct request *r, const char *value, struct err *e)
     return parse_int32(value, 0, REQUEUES_MAX, &r->max_requeues, e);
 }
 
-/* USR2@60, USR2@2m, TERM (a minute before). */
+/* USR2@60, USR2@2m, TERM (a minute before); B: before it is for the command's own process. */
 int
 attr_set_signal(struct request *r, const char *value, struct err *e)
 {
-    const char *at = strchr(value, '@');
-    auto_free char *name = at ? xstrndup(value, (size_t)(at - value)) : xstrdup(value);
+    bool batch = value[0] == 'B' && value[1] == ':';
+    const char *words = value + (batch ? 2 : 0), *at = strchr(words, '@');
+    auto_free char *name = at ? xstrndup(words, (size_t)(at - words)) : xstrdup(words);
     int64_t ms = WARN_DEFAULT_MS;
     int number;
 
     if (parse_signal(name, &number, NULL) != 0)
         return parse_refuse(e, value,
                             "names no signal; write USR2@60 (60 seconds before the limit)");
-    if (attr_check_signal(number, e) != 0 ||
+    r->warn_batch = batch;
+    if (attr_check_signal(r, number, e) != 0 ||
         (at && parse_duration_ms(at + 1, 1000, &ms, e) != 0))
         return -1;
     r->warn_signal = number;
@@ -456,6 +468,75 @@ int
 attr_set_log(struct request *r, const char *value, struct err *e)
 {
     return set_text(&r->log, value, LOG_MAX_BYTES, e);
+}
+
+/* -e was --env in 0.1. */
+static bool
+is_variable(const char *value)
+{
+    size_t n = strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+
+    return n > 0 && value[n] == '=';
+}
+
+int
+attr_set_error(struct request *r, const char *value, struct err *e)
+{
+    if (is_variable(value))
+        return err_set(e, ERR_USAGE,
+                       "'%.60s' looks like a variable; write --env for one, or ./%.60s", value,
+                       value);
+    return set_text(&r->error, value, LOG_MAX_BYTES, e);
+}
+
+int
+attr_set_open_mode(struct request *r, const char *value, struct err *e)
+{
+    r->truncate = strcasecmp(value, "truncate") == 0;
+    if (!r->truncate && strcasecmp(value, "append") != 0)
+        return parse_refuse(e, value, "is neither append nor truncate");
+    return 0;
+}
+
+int
+attr_set_comment(struct request *r, const char *value, struct err *e)
+{
+    return set_text(&r->comment, value, COMMENT_MAX_BYTES, e);
+}
+
+/* -------------------------------------------------------------- its surroundings */
+
+int
+attr_set_chdir(struct request *r, const char *value, struct err *e)
+{
+    return set_text(&r->chdir, value, PATH_MAX - 1, e);
+}
+
+int
+attr_set_slurm_env(struct request *r, const char *value, struct err *e)
+{
+    return parse_bool(value, &r->slurm_env, e);
+}
+
+/* Variables add up; of equal names the last counts. */
+int
+attr_set_env(struct request *r, const char *value, struct err *e)
+{
+    size_t name = strcspn(value, "="), n = 0;
+
+    if (value_check_env(value, e) != 0)
+        return -1;
+    for (; r->env && r->env[n]; n++) {
+        if (strncmp(r->env[n], value, name + 1) != 0)
+            continue;
+        free(r->env[n]);
+        r->env[n] = xstrdup(value);
+        return 0;
+    }
+    r->env = xrealloc(r->env, (n + 2) * sizeof(*r->env));
+    r->env[n] = xstrdup(value);
+    r->env[n + 1] = NULL;
+    return 0;
 }
 
 static int

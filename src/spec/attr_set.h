@@ -49,6 +49,12 @@ struct when_clock;
     X(name)                                                                                    \
     X(tag)                                                                                     \
     X(log)                                                                                     \
+    X(error)                                                                                   \
+    X(open_mode)                                                                               \
+    X(comment)                                                                                 \
+    X(chdir)                                                                                   \
+    X(env)                                                                                     \
+    X(slurm_env)                                                                               \
     X(on_start)                                                                                \
     X(on_end)                                                                                  \
     X(on_fail)                                                                                 \

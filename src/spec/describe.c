@@ -103,7 +103,8 @@ gpu_lines(const struct request *r, struct buf *out)
     if (d->gpus == 0)
         line(out, "gpus", "none");
     else
-        line(out, "gpus", "%d%s", d->gpus, demand_is_whole(d) ? ", whole and idle" : "");
+        line(out, "gpus", "%d%s", d->gpus,
+             demand_is_whole(d) && !r->vram_auto ? ", whole and idle" : "");
     if (r->vram_auto)
         line(out, "vram", "auto");
     size_line(out, "vram", d->vram_mib);
@@ -130,9 +131,10 @@ time_lines(const struct request *r, struct buf *out)
     if (r->on_timeout == ON_TIMEOUT_REQUEUE)
         line(out, "on-timeout", "requeue, %d times at most", r->max_requeues);
     if (r->warn_signal)
-        line(out, "signal", "%s, %s before the limit",
+        line(out, "signal", "%s, %s before the limit%s",
              libc_signal_name(r->warn_signal) ? libc_signal_name(r->warn_signal) : "real-time",
-             format_duration(r->warn_ms, text));
+             format_duration(r->warn_ms, text),
+             r->warn_batch ? ", to the command's own process" : "");
     if (r->begin_us) {
         time_t t = (time_t)(r->begin_us / 1000000);
         struct tm tm;
@@ -232,6 +234,15 @@ request_describe(const struct request *r, struct buf *out)
     turn_lines(r, out);
     text_line(out, "conda", r->conda && r->conda[0] ? r->conda : NULL);
     text_line(out, "env-setup", r->env_setup && r->env_setup[0] ? r->env_setup : NULL);
+    text_line(out, "chdir", r->chdir);
+    for (char *const *entry = r->env; entry && *entry; entry++)
+        text_line(out, "env", *entry);
+    text_line(out, "comment", r->comment);
     text_line(out, "log", r->log);
+    text_line(out, "error", r->error);
+    if (r->truncate)
+        line(out, "open-mode", "truncate");
+    if (r->slurm_env)
+        line(out, "slurm-env", "yes");
     hook_lines(r->hooks, out);
 }

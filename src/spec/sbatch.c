@@ -22,7 +22,7 @@ typedef int (*handler)(struct sbatch *s, const char *value, struct err *e);
 struct row {
     struct script_option option;
     handler apply;    /* NULL: attr, or accepted without effect */
-    const char *attr; /* takes the value as it is; NULL */
+    const char *attr; /* what it sets; without apply it takes the value as it is; NULL */
     const char *why;  /* it cannot be honoured; NULL: it can */
 };
 
@@ -62,7 +62,7 @@ static int
 on_gres(struct sbatch *s, const char *value, struct err *e)
 {
     if (strcasecmp(value, "none") == 0)
-        return 0;
+        return set(s, "gpus", "0", e);
     if (strcmp(value, "gpu") == 0)
         return set(s, "gpus", "1", e);
     if (strncmp(value, "gpu:", 4) == 0)
@@ -75,9 +75,11 @@ on_gres(struct sbatch *s, const char *value, struct err *e)
 static int
 on_mem(struct sbatch *s, const char *value, struct err *e)
 {
-    if (strcmp(value, "0") == 0)
-        return sbatch_refuse(e, "0 is all memory of a node; say how much");
-    return set(s, "mem", value, e);
+    if (strcmp(value, "0") != 0)
+        return set(s, "mem", value, e);
+    s->r->demand.mem_mib = 0;
+    script_note(s->out, s->line, "--mem=0: nothing is booked, and nothing bounds it");
+    return 0;
 }
 
 static int
@@ -130,23 +132,13 @@ on_time(struct sbatch *s, const char *value, struct err *e)
     return parse_duration_ms(value, 60000, &s->r->limit_ms, e);
 }
 
-/* [B:]SIG[@seconds]. B: is the batch shell alone; here every process of the job gets it. */
+/* [B:]SIG[@seconds]. B: is the batch shell alone. */
 static int
 on_signal(struct sbatch *s, const char *value, struct err *e)
 {
-    struct err inner;
-    int number;
-    const char *what = value;
-    /* By letters: gcc takes strncmp and +2 together for reading past an empty string. */
-    if (what[0] == 'B' && what[1] == ':')
-        what += 2;
-    auto_free char *name = xstrndup(what, strcspn(what, "@"));
-
     if (strncmp(value, "R:", 2) == 0 || strncmp(value, "RB:", 3) == 0)
         return sbatch_refuse(e, "R: is about reservations, of which there are none");
-    if (parse_signal(name, &number, NULL) == 0 && attr_check_signal(number, &inner) != 0)
-        return sbatch_refuse(e, "%s", inner.text);
-    return set(s, "signal", what, e);
+    return set(s, "signal", value, e);
 }
 
 /* Nicer is lower. */
@@ -174,43 +166,46 @@ on_no_requeue(struct sbatch *s, const char *value, struct err *e)
 
 /* ------------------------------------------------------------- files and words */
 
-/* Slurm's %a is the array's task, which is %t here; %A, %j, %x and %% are the same. */
+/* A file for output or errors. Slurm's letters are Berth's, but for three that are about what a
+ * job of one task on one node has not: they have one value. */
 static int
-translate_log(const char *value, struct buf *out, struct err *e)
+set_file(struct sbatch *s, const char *attr, const char *value, struct err *e)
 {
+    auto_buf struct buf file = BUF_INIT;
+
     for (const char *p = value; *p; p++) {
+        size_t width = *p == '%' ? strspn(p + 1, "0123456789") : 0;
+        char letter = *p == '%' ? p[width + 1] : '\0';
+
         if (*p != '%') {
-            buf_addc(out, *p);
-            continue;
+            buf_addc(&file, *p);
+        } else if (!letter || !strchr("jJAaxuNnts%", letter)) {
+            return sbatch_refuse(
+                e, "%%%.1s cannot be filled in; %%j, %%A, %%a, %%x, %%u and %%N can",
+                p + width + 1);
+        } else {
+            if (letter == 'n' || letter == 't')
+                buf_addc(&file, '0');
+            else if (letter == 's')
+                buf_adds(&file, "batch");
+            else
+                buf_add(&file, p, width + 2);
+            p += width + 1;
         }
-        p++;
-        if (!*p || !strchr("jAax%", *p))
-            return sbatch_refuse(e, "%%%.1s cannot be filled in; %%j, %%x, %%A and %%a can", p);
-        buf_addc(out, '%');
-        buf_addc(out, *p == 'a' ? 't' : *p);
     }
-    return 0;
+    return set(s, attr, buf_str(&file), e);
 }
 
 static int
 on_output(struct sbatch *s, const char *value, struct err *e)
 {
-    auto_buf struct buf log = BUF_INIT;
-    int rc;
-
-    free(s->output);
-    s->output = xstrdup(value);
-    rc = translate_log(value, &log, e);
-    return rc ? rc : set(s, "log", buf_str(&log), e);
+    return set_file(s, "log", value, e);
 }
 
 static int
 on_error(struct sbatch *s, const char *value, struct err *e)
 {
-    (void)e;
-    free(s->error);
-    s->error = xstrdup(value);
-    return 0;
+    return set_file(s, "error", value, e);
 }
 
 static int
@@ -223,21 +218,36 @@ on_input(struct sbatch *s, const char *value, struct err *e)
                          value);
 }
 
+/* Sites name their kinds of GPUs by features: a100, h100. */
 static int
-on_open_mode(struct sbatch *s, const char *value, struct err *e)
+on_constraint(struct sbatch *s, const char *value, struct err *e)
 {
-    (void)s;
-    if (strcasecmp(value, "append") == 0)
-        return 0;
-    return sbatch_refuse(e, "%s: output is appended", value);
+    auto_free char *note = xasprintf("--constraint=%s is taken for a type of GPU", value);
+
+    if (value[strspn(value,
+                     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")])
+        return sbatch_refuse(
+            e,
+            "%s: one word that is in a GPU's name can be honoured, as in a100; "
+            "or say #BERTH --gpu-type and --min-vram",
+            value);
+    s->constrained = true;
+    script_note(s->out, s->line, note);
+    return s->r->demand.gpu_type[0] ? 0 : set(s, "gpu-type", value, e);
 }
 
+/* What means nothing on one machine. Some of it the script may read again. */
 static int
-on_chdir(struct sbatch *s, const char *value, struct err *e)
+on_ignored(struct sbatch *s, const char *name, const char *value)
 {
-    (void)e;
-    free(s->out->chdir);
-    s->out->chdir = xstrdup(value);
+    static const char *const kept[][2] = {{"partition", "SLURM_JOB_PARTITION"},
+                                          {"account", "SLURM_JOB_ACCOUNT"},
+                                          {"qos", "SLURM_JOB_QOS"}};
+
+    for (size_t i = 0; value && i < sizeof(kept) / sizeof(kept[0]); i++)
+        if (strcmp(kept[i][0], name) == 0)
+            script_add_variable(s->out, xasprintf("%s=%s", kept[i][1], value));
+    script_ignore(s->out, name);
     return 0;
 }
 
@@ -278,6 +288,15 @@ on_mail_type(struct sbatch *s, const char *value, struct err *e)
 
 /* -------------------------------------------------------------------- the table */
 
+static int
+on_nothing(struct sbatch *s, const char *value, struct err *e)
+{
+    (void)s;
+    (void)value;
+    (void)e;
+    return 0;
+}
+
 #define NO     TAKES_NOTHING
 #define YES    TAKES_VALUE
 #define MAYBE  TAKES_MAYBE
@@ -288,52 +307,49 @@ static const struct row rows[] = {
     /* What is honoured. */
     {{"array", 'a', YES}, NULL, "array", NULL},
     {{"begin", 'b', YES}, NULL, "begin", NULL},
-    {{"chdir", 'D', YES}, on_chdir, NULL, NULL},
-    {{"cpus-per-gpu", 0, YES}, on_cpus_per_gpu, NULL, NULL},
+    {{"constraint", 'C', YES}, on_constraint, "gpu-type", NULL},
+    {{"chdir", 'D', YES}, NULL, "chdir", NULL},
+    {{"cpus-per-gpu", 0, YES}, on_cpus_per_gpu, "cpus", NULL},
     {{"cpus-per-task", 'c', YES}, NULL, "cpus", NULL},
-    {{"dependency", 'd', YES}, sbatch_set_deps, NULL, NULL},
-    {{"error", 'e', YES}, on_error, NULL, NULL},
-    {{"exclusive", 0, MAYBE}, on_exclusive, NULL, NULL},
+    {{"dependency", 'd', YES}, sbatch_set_deps, "after", NULL},
+    {{"error", 'e', YES}, on_error, "error", NULL},
+    {{"exclusive", 0, MAYBE}, on_exclusive, "exclusive", NULL},
     {{"export", 0, YES}, on_export, NULL, NULL},
-    {{"gpus", 'G', YES}, set_gpus, NULL, NULL},
-    {{"gpus-per-node", 0, YES}, set_gpus, NULL, NULL},
-    {{"gpus-per-task", 0, YES}, set_gpus, NULL, NULL},
-    {{"gres", 0, YES}, on_gres, NULL, NULL},
+    {{"gpus", 'G', YES}, set_gpus, "gpus", NULL},
+    {{"gpus-per-node", 0, YES}, set_gpus, "gpus", NULL},
+    {{"gpus-per-task", 0, YES}, set_gpus, "gpus", NULL},
+    {{"gres", 0, YES}, on_gres, "gpus", NULL},
     {{"hold", 'H', NO}, NULL, "hold", NULL},
     {{"input", 'i', YES}, on_input, NULL, NULL},
     {{"job-name", 'J', YES}, NULL, "name", NULL},
-    {{"mail-type", 0, YES}, on_mail_type, NULL, NULL},
+    {{"mail-type", 0, YES}, on_mail_type, "mail-type", NULL},
     {{"mail-user", 0, YES}, NULL, "mail-user", NULL},
-    {{"mem", 0, YES}, on_mem, NULL, NULL},
-    {{"mem-per-cpu", 0, YES}, on_mem_per_cpu, NULL, NULL},
-    {{"mem-per-gpu", 0, YES}, on_mem_per_gpu, NULL, NULL},
-    {{"nice", 0, MAYBE}, on_nice, NULL, NULL},
-    {{"no-requeue", 0, NO}, on_no_requeue, NULL, NULL},
+    {{"mem", 0, YES}, on_mem, "mem", NULL},
+    {{"mem-per-cpu", 0, YES}, on_mem_per_cpu, "mem", NULL},
+    {{"mem-per-gpu", 0, YES}, on_mem_per_gpu, "mem", NULL},
+    {{"nice", 0, MAYBE}, on_nice, "priority", NULL},
+    {{"no-requeue", 0, NO}, on_no_requeue, "requeue", NULL},
     {{"nodes", 'N', YES}, on_one, NULL, NULL},
     {{"ntasks", 'n', YES}, on_one, NULL, NULL},
     {{"ntasks-per-node", 0, YES}, on_one, NULL, NULL},
-    {{"open-mode", 0, YES}, on_open_mode, NULL, NULL},
-    {{"output", 'o', YES}, on_output, NULL, NULL},
+    {{"open-mode", 0, YES}, NULL, "open-mode", NULL},
+    {{"output", 'o', YES}, on_output, "log", NULL},
+    {{"quiet", 'Q', NO}, on_nothing, NULL, NULL},
     {{"requeue", 0, NO}, NULL, "requeue", NULL},
-    {{"signal", 0, YES}, on_signal, NULL, NULL},
-    {{"time", 't', YES}, on_time, NULL, NULL},
+    {{"signal", 0, YES}, on_signal, "signal", NULL},
+    {{"time", 't', YES}, on_time, "time", NULL},
+    {{"verbose", 'v', NO}, on_nothing, NULL, NULL},
     /* What means nothing on one machine. */
     {{"account", 'A', YES}, NULL, NULL, NULL},
-    {{"comment", 0, YES}, NULL, NULL, NULL},
+    {{"comment", 0, YES}, NULL, "comment", NULL},
+    {{"hint", 0, YES}, NULL, NULL, NULL},
     {{"no-kill", 'k', MAYBE}, NULL, NULL, NULL},
     {{"oversubscribe", 's', NO}, NULL, NULL, NULL},
     {{"partition", 'p', YES}, NULL, NULL, NULL},
     {{"qos", 'q', YES}, NULL, NULL, NULL},
-    {{"quiet", 'Q', NO}, NULL, NULL, NULL},
-    {{"verbose", 'v', NO}, NULL, NULL, NULL},
     {{"wckey", 0, YES}, NULL, NULL, NULL},
     /* What a job would miss. */
     {{"clusters", 'M', YES}, NULL, NULL, ONE_M},
-    {{"constraint", 'C', YES},
-     NULL,
-     NULL,
-     "cards are chosen by --gres=gpu:TYPE:N, or by "
-     "#BERTH --gpu-type and --min-vram"},
     {{"cores-per-socket", 0, YES}, NULL, NULL, LAYOUT},
     {{"deadline", 0, YES}, NULL, NULL, "there are no deadlines; --time bounds its run"},
     {{"distribution", 'm', YES}, NULL, NULL, LAYOUT},
@@ -343,7 +359,6 @@ static const struct row rows[] = {
     {{"gpu-bind", 0, YES}, NULL, NULL, "its cards are all that it sees"},
     {{"gpu-freq", 0, YES}, NULL, NULL, "clocks are left alone"},
     {{"gpus-per-socket", 0, YES}, NULL, NULL, LAYOUT},
-    {{"hint", 0, YES}, NULL, NULL, LAYOUT},
     {{"immediate", 'I', MAYBE}, NULL, NULL, "it waits for its turn"},
     {{"licenses", 'L', YES}, NULL, NULL, "there are no licenses"},
     {{"mincpus", 0, YES}, NULL, NULL, "say --cpus-per-task"},
@@ -376,15 +391,14 @@ sbatch_apply(struct sbatch *s, int i, const char *value, int line, struct err *e
 
     if (row->why)
         return sbatch_refuse(e, "%s", row->why);
-    if (row->apply == on_error)
-        s->error_line = line;
     if (row->apply == on_mem_per_cpu || row->apply == on_mem_per_gpu)
         s->mem_line = line;
     if (row->apply == on_cpus_per_gpu)
         s->cpus_line = line;
+    s->line = line;
     if (row->apply)
         return row->apply(s, value, e);
-    return row->attr ? set(s, row->attr, value, e) : 0;
+    return row->attr ? set(s, row->attr, value, e) : on_ignored(s, row->option.name, value);
 }
 
 /* ------------------------------------------------- what the lines mean together */
@@ -417,25 +431,13 @@ finish_mem(struct sbatch *s, struct err *e)
     return multiply(each, count, VRAM_MAX_MIB, &d->mem_mib, e);
 }
 
-/* A log holds what is said on both; with a file for errors alone, they would part. */
-static int
-finish_error(struct sbatch *s, struct err *e)
-{
-    bool same = s->output && strcmp(s->output, s->error) == 0;
-
-    free(s->error);
-    s->error = NULL;
-    return same ? 0
-                : sbatch_refuse(
-                      e, "output and errors go to one file; leave it out, or redirect in the "
-                         "script: 2> FILE");
-}
-
 int
 sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e)
 {
     int rc = 0;
 
+    if (s->constrained && s->r->demand.gpus == 0)
+        memset(s->r->demand.gpu_type, 0, GPU_TYPE_MAX);
     if (s->cpus_per_gpu) { /* before what is multiplied by cores */
         *line = s->cpus_line;
         *what = "--cpus-per-gpu";
@@ -447,18 +449,11 @@ sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e)
         *what = s->mem_per_cpu ? "--mem-per-cpu" : "--mem-per-gpu";
         rc = finish_mem(s, e);
     }
-    if (rc == 0 && s->error) {
-        *line = s->error_line;
-        *what = "--error";
-        rc = finish_error(s, e);
-    }
     return rc;
 }
 
-void
-sbatch_free(struct sbatch *s)
+const char *
+sbatch_attr(int i)
 {
-    free(s->output);
-    free(s->error);
-    s->output = s->error = NULL;
+    return i < ROWS ? rows[i].attr : NULL;
 }

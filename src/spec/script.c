@@ -18,10 +18,8 @@
 #define OPTIONS_MAX 96
 
 /* #BERTH's options that are no attributes. */
-enum { OWN_CHDIR, OWN_ENV, OWN_EXPORT, OWN_COUNT };
+enum { OWN_EXPORT, OWN_COUNT };
 static const struct script_option own[OWN_COUNT] = {
-    [OWN_CHDIR] = {"chdir", 'D', TAKES_VALUE},
-    [OWN_ENV] = {"env", 'e', TAKES_VALUE},
     [OWN_EXPORT] = {"export", 0, TAKES_VALUE},
 };
 
@@ -68,12 +66,34 @@ void
 script_free(struct script *s)
 {
     free(s->interpreter);
-    free(s->chdir);
     free(s->export);
-    s->interpreter = s->chdir = s->export = NULL;
-    free_list(&s->env);
+    s->interpreter = s->export = NULL;
     free_list(&s->errors);
     free_list(&s->unsupported);
+    free_list(&s->notes);
+    free_list(&s->ignored);
+    free_list(&s->variables);
+}
+
+void
+script_note(struct script *s, int line, const char *words)
+{
+    add_to(&s->notes, xasprintf("%s:%d: %s", s->file, line, words));
+}
+
+void
+script_ignore(struct script *s, const char *option)
+{
+    for (size_t i = 0; i < s->ignored.n; i++)
+        if (strcmp(s->ignored.at[i], option) == 0)
+            return;
+    add_to(&s->ignored, xstrdup(option));
+}
+
+void
+script_add_variable(struct script *s, char *entry)
+{
+    add_to(&s->variables, entry);
 }
 
 /* "FILE:LINE: #SBATCH --name: words" into the list that rc says: -1 errors, 1 unsupported. */
@@ -201,25 +221,22 @@ complain_unknown(struct reader *rd, const struct directive *d, const char *word)
     words = near ? xasprintf("there is no such option; did you mean --%s?", near)
                  : xasprintf("there is no such option%s",
                              d->is_sbatch ? " that could be honoured on one machine" : "");
+    if (d->is_sbatch && strncmp(name, "--", 2) == 0 && attr_find(name + 2, ATTR_COMMAND_LINE)) {
+        free(words);
+        words = xstrdup("it is no option of Slurm's; write it on a #BERTH line");
+        near = name;
+    }
     complain(rd, d->is_sbatch && !near ? 1 : -1, rd->line, d->mark, name, words);
 }
 
 static int
 apply_berth(struct reader *rd, int row, const char *value, struct err *e)
 {
-    char **field = row == OWN_CHDIR ? &rd->out->chdir : &rd->out->export;
-
     if (row >= OWN_COUNT)
         return attr_set_at(rd->r, attr_at((size_t)(row - OWN_COUNT))->name, value,
                            ATTR_COMMAND_LINE, rd->clock, e);
-    if (row == OWN_ENV) {
-        if (!strchr(value, '=') || value[0] == '=')
-            return err_set(e, ERR_USAGE, "write NAME=value");
-        add_to(&rd->out->env, xstrdup(value));
-        return 0;
-    }
-    free(*field);
-    *field = xstrdup(value);
+    free(rd->out->export);
+    rd->out->export = xstrdup(value);
     return 0;
 }
 
@@ -328,6 +345,8 @@ read_line(struct reader *rd, const char *s, const char *end)
         d.is_sbatch = begins_with(s, end, "#SBATCH");
         d.mark = d.is_sbatch ? "#SBATCH" : "#BERTH";
         rd->out->n_lines++;
+        if (d.is_sbatch && rd->out->n_sbatch++ == 0)
+            rd->r->slurm_env = true;
         if (take_words(rd, &d, s + strlen(d.mark), end))
             read_directive(rd, &d);
         for (int i = 0; i < d.n; i++)
@@ -346,6 +365,7 @@ script_read(const char *file, const char *text, size_t len, const struct when_cl
     int rc, line;
 
     memset(out, 0, sizeof(*out));
+    out->file = file;
     rd.sbatch = (struct sbatch){.r = r, .out = out, .clock = clock};
     while (text < end) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
@@ -356,6 +376,5 @@ script_read(const char *file, const char *text, size_t len, const struct when_cl
     }
     while ((rc = sbatch_finish(&rd.sbatch, &line, &what, &wrong)) != 0)
         complain(&rd, rc, line, "#SBATCH", what, wrong.text);
-    sbatch_free(&rd.sbatch);
     return out->errors.n ? err_set(e, ERR_USAGE, "%s", out->errors.at[0]) : 0;
 }

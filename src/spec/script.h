@@ -21,13 +21,16 @@ struct script_list {
 };
 
 struct script {
+    const char *file;               /* the caller's */
+    int n_sbatch;                   /* #SBATCH lines alone */
     int n_lines;                    /* #BERTH and #SBATCH lines: 0 is a file like any other */
     char *interpreter;              /* owned; what is behind #!, "/bin/bash -e"; NULL: none */
-    char *chdir;                    /* owned; as said; NULL */
     char *export;                   /* owned; ALL, NONE or names; NULL */
-    struct script_list env;         /* "K=V" */
     struct script_list errors;      /* what is wrong, whatever one ignores */
     struct script_list unsupported; /* what is right for sbatch and cannot be honoured here */
+    struct script_list notes;       /* what a reader may like to know */
+    struct script_list ignored;     /* names of options that mean nothing on one machine */
+    struct script_list variables;   /* "SLURM_JOB_PARTITION=gpu", which the script may read */
 };
 
 /* Lays the options over *r, which request_begin or an earlier door has begun; request_validate

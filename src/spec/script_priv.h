@@ -27,8 +27,9 @@ struct sbatch {
     const struct when_clock *clock;
     int64_t mem_per_cpu, mem_per_gpu; /* MiB; 0: not said */
     int64_t cpus_per_gpu;
-    char *output, *error; /* owned; as said */
-    int error_line, mem_line, cpus_line;
+    int mem_line, cpus_line;
+    int line;         /* that is being read */
+    bool constrained; /* --constraint was taken for a type of GPU */
 };
 
 /* Row i of sbatch's options; NULL behind the last. */
@@ -46,6 +47,12 @@ int sbatch_refuse(struct err *e, const char *fmt, ...) __attribute__((format(pri
 /* afterok:12:13_2,afterany:14 in the place of what the job waited for; as sbatch_apply. */
 int sbatch_set_deps(struct sbatch *s, const char *value, struct err *e);
 
-void sbatch_free(struct sbatch *s);
+/* For people: a note about a line, and an option that is ignored, of which one line tells. */
+void script_note(struct script *s, int line, const char *words);
+void script_ignore(struct script *s, const char *option);
+void script_add_variable(struct script *s, char *entry); /* takes it over */
+
+/* The attribute that row i sets, and the name of Slurm's option: for the table of doors. */
+const char *sbatch_attr(int i);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/parse.h"
@@ -28,6 +29,24 @@ value_check_text(const char *s, size_t max, struct err *e)
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f)
             return err_set(e, ERR_USAGE, "holds a control character");
+    return 0;
+}
+
+int
+value_check_env(const char *s, struct err *e)
+{
+    size_t n = strlen(s);
+    auto_buf struct buf shown = BUF_INIT;
+
+    text_add_safe(&shown, s, strcspn(s, "="), 60);
+    if (s[0] == '=' || !strchr(s, '='))
+        return err_set(e, ERR_USAGE, "'%s' is not NAME=value", buf_str(&shown));
+    if (n >= ENV_MAX_BYTES)
+        return err_set(e, ERR_USAGE, "%s is %zu bytes long; the most is %d", buf_str(&shown), n,
+                       ENV_MAX_BYTES - 1);
+    if (!text_is_utf8(s, n, NULL))
+        return err_set(e, ERR_USAGE, "%s is not UTF-8 and cannot be passed on",
+                       buf_str(&shown));
     return 0;
 }
 

@@ -34,4 +34,7 @@ const char *value_placing_name(uint8_t rule);
  * The error has no subject: "is not UTF-8 text". */
 int value_check_text(const char *s, size_t max, struct err *e);
 
+/* "NAME=value", UTF-8, as a variable of an environment. ERR_USAGE. */
+int value_check_env(const char *s, struct err *e);
+
 #endif

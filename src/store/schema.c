@@ -134,9 +134,23 @@ static const char schema_v6[] =
     "ALTER TABLE outbox ADD COLUMN site INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN admin_held INTEGER NOT NULL DEFAULT 0;";
 
+/* %a was the attempt in a log's name, and is an array's task now, as with Slurm. */
+static const char schema_v7[] =
+    "ALTER TABLE jobs ADD COLUMN error TEXT;"
+    "ALTER TABLE jobs ADD COLUMN truncates INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN comment TEXT;"
+    "ALTER TABLE jobs ADD COLUMN env_set TEXT;"
+    "ALTER TABLE jobs ADD COLUMN chdir TEXT;"
+    "ALTER TABLE jobs ADD COLUMN slurm_env INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN begin_said TEXT;"
+    "ALTER TABLE jobs ADD COLUMN warn_batch INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE jobs SET log = replace(replace(replace(log, '%%', char(1)), '%a', '%r'), char(1), "
+    "'%%')"
+    " WHERE log LIKE '%\\%a%' ESCAPE '\\';";
+
 /* STEPS[v] leads from version v to v + 1. */
-static const char *const STEPS[STORE_SCHEMA_VERSION] = {schema_v1, schema_v2, schema_v3,
-                                                        schema_v4, schema_v5, schema_v6};
+static const char *const STEPS[STORE_SCHEMA_VERSION] = {
+    schema_v1, schema_v2, schema_v3, schema_v4, schema_v5, schema_v6, schema_v7};
 
 static int
 schema_exec(sqlite3 *db, const char *sql)

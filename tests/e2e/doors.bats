@@ -4,6 +4,12 @@
 
 load lib
 
+script()
+{
+    cat >"$1"
+    chmod "${2:-755}" "$1"
+}
+
 @test "retries are after any failure, oom-retries after a CUDA out-of-memory, in a jobs file too" {
     start_daemon 1
     printf '%s\n' '[gpus=0 retries=1] echo x >>any; test -e twice || { touch twice; exit 3; }' \
@@ -75,4 +81,119 @@ load lib
     try berth run --detach good.txt
     is status "$status" 0
     is "vram" "$(job_field 1 vram_mib) $(job_field 1 state)" "8192 HELD"
+}
+
+@test "standard error has a file of its own where one is asked for" {
+    start_daemon 1
+    script train.sh <<'END'
+#!/bin/bash
+#SBATCH --job-name=tr -o out/%x-%j.out -e err/%x-%4j-%u.err
+echo to-out; echo to-err >&2
+END
+    try berth submit --gpus 0 --wait train.sh
+    is status "$status" 0
+    is "output" "$(cat out/tr-1.out)" to-out
+    is "errors" "$(cat "err/tr-0001-$(id -un).err")" to-err
+    is "its JSON" "$(job_field 1 error)" "$WORK/err/tr-0001-$(id -un).err"
+    has "show" "$(berth show 1)" "error +$WORK/err/tr-0001"
+    try berth logs 1
+    is "berth logs" "$out" to-out
+    has "where the rest is" "$err" "berth logs --stderr 1"
+    try berth logs --stderr 1
+    is "berth logs --stderr" "$out" to-err
+    # The same file for both is one file, whatever it is called.
+    try berth submit --gpus 0 --wait -o both.%j -e both.2 -- sh -c 'echo a; echo b >&2; echo c'
+    is "both" "$(cat both.2)" $'a\nb\nc'
+    is "no file for errors" "$(job_field 2 error)" null
+    echo "[gpus=0 log=l error=e open-mode=truncate retries=1] echo x; echo y >&2; test -e z || { touch z; exit 1; }" >jobs.txt
+    echo old >l
+    try berth run jobs.txt
+    is "emptied before each attempt" "$(cat l e)" $'x\ny'
+    echo "[gpus=0 error=e oom-retries=0 log=l2] echo 'CUDA out of memory' >&2; exit 1" >jobs.txt
+    try berth run jobs.txt
+    is "a CUDA out-of-memory is seen there too" "$(job_field 4 state)" OUT_OF_MEMORY
+    try berth submit --gpus 0 --interactive -e e -- true
+    has "not where somebody looks" "$err" "an interactive job shows output and errors as one"
+    try berth submit --gpus 0 -e A=1 -- true
+    has "-e was --env" "$err" "'A=1' looks like a variable; write --env"
+}
+
+@test "a file for errors is bounded as the log is" {
+    mkdir -p "$BERTH_DIR"
+    timeout "$LIMIT" berth daemon start --sim 1 --set job_log_max_mib=1 >"$ROOT/start.out" 2>&1
+    try berth submit --gpus 0 --wait -e big -- sh -c 'head -c 5000000 /dev/zero | tr "\\0" "x" >&2; until grep -q "cut out" big; do sleep 0.1; done'
+    is status "$status" 0
+    [ "$(stat -c %s big)" -lt 3000000 ] || fail_with "$(stat -c %s big) bytes"
+}
+
+@test "the folder of a log is made, and a log that cannot be is refused at once" {
+    start_daemon 1
+    try berth submit --gpus 0 --wait -o new/%x/deep/%j.log -J n -- echo here
+    is "log in new folders" "$status $(cat new/n/deep/1.log)" "0 here"
+    touch file
+    for place in file/x.log file/%j/x.log new; do
+        try berth submit --gpus 0 -o "$place" -- true
+        is "status of $place" "$status" 2
+        has "words of $place" "$err" "log: $place cannot be written: .* is (not )?a folder"
+        echo "[gpus=0 error=$place] true" >jobs.txt
+        try berth run jobs.txt
+        has "in a file" "$err" "jobs.txt:1:1: error: $place cannot be written"
+    done
+    try berth submit --gpus 0 --chdir nowhere -- true
+    has "folder" "$err" "chdir: nowhere: No such file"
+    echo "[gpus=0 chdir=nowhere] true" >jobs.txt
+    try berth run jobs.txt
+    has "folder in a file" "$err" "jobs.txt:1:1: chdir: nowhere: No such file"
+    is "nothing else was queued" "$(berth queue --all --json | grep -c '"id"')" 1
+}
+
+@test "a program that is not there is refused, unless it may come" {
+    start_daemon 1
+    try berth submit --gpus 0 nosuchfile.sh
+    is status "$status" 2
+    has words "$err" "there is no program 'nosuchfile.sh'"
+    echo 'true' >plain.sh
+    try berth submit --gpus 0 plain.sh
+    is status "$status" 2
+    has words "$err" "put its interpreter before it, as in sh plain.sh"
+    try berth submit --gpus 0 --hold nosuchfile.sh
+    is status "$status" 0
+    has words "$err" "there is no program 'nosuchfile.sh' now; the job fails if that is so when it starts"
+}
+
+@test "options behind the command, and shell that no shell reads, are told" {
+    start_daemon 1
+    try berth submit --gpus 0 --hold sh train.py --vram 8G
+    is status "$status" 0
+    has words "$err" "--vram goes to sh, as it stands behind it"
+    try berth submit --gpus 0 --hold -- sh train.py --vram 8G
+    is "with --" "$err" ""
+    try berth submit --gpus 0 --hold -- echo '$BERTH_ARRAY_TASK_ID'
+    has words "$err" "'\\\$BERTH_ARRAY_TASK_ID' is passed on as it is"
+    has "the queue" "$(berth queue)" "echo '\\\$BERTH_ARRAY_TASK_ID'"
+    for fine in "sh -c 'echo \$HOME'" "echo a-b" "awk '{print \$NF}'"; do
+        eval "try berth submit --gpus 0 --hold -- $fine"
+        is "$fine" "$err" ""
+    done
+}
+
+@test "a line of a file has a folder and variables of its own" {
+    start_daemon 1
+    mkdir sub
+    printf '%s\n' '[gpus=0 chdir=sub env=A=1 env="B=two words" log=o] echo "$A $B ${PWD##*/}"' >jobs.txt
+    try berth run jobs.txt
+    is "what it saw" "$(cat sub/o)" "1 two words sub"
+    is "its JSON" "$(job_field 1 env.1) $(job_field 1 cwd)" "B=two words $WORK/sub"
+    has "show" "$(berth show 1)" "env +A=1,B=two words"
+    try berth submit --gpus 0 --wait -o o2 --env A=2 --env A=3 -D sub -- sh -c 'echo $A $PWD'
+    is "as options" "$(cat sub/o2)" "3 $WORK/sub"
+}
+
+@test "--dry-run says what vram=auto comes to, and calls nothing a line" {
+    start_daemon 1
+    try berth submit --dry-run --vram auto -- true
+    has words "$out" "learned +nothing of this command yet: it takes whole GPUs"
+    [[ $out != *"whole and idle"* ]] || fail_with "auto is told as a whole card: $out"
+    try berth submit --dry-run --json -- true
+    [[ $out != *'"key"'* ]] || fail_with "a key: $out"
 }

@@ -53,7 +53,7 @@ END
 #BERTH --gpus 0 --env A=script --env B=script -o %x.txt
 echo "$A $B $C"
 END
-    C=mine berth submit --wait -e A=line env.sh
+    C=mine berth submit --wait --env A=line env.sh
     is log "$(cat env.sh.txt)" "line script mine"
 }
 
@@ -85,7 +85,7 @@ END
 
 @test "what cannot be a command is said at once, and a job that is waited for says why it failed" {
     start_daemon 1
-    try berth submit --gpus 0 --wait nosuch.py
+    try berth submit --gpus 0 --begin now --wait nosuch.py
     is status "$status" 127
     has words "$err" "there is no program 'nosuch.py' now"
     has words "$err" "job 1: could not start: cannot execute 'nosuch.py'"
@@ -107,7 +107,7 @@ END
 #!/bin/sh
 #SBATCH --nodes=2
 #SBATCH --time=1 --deadline=noon
-#SBATCH --constraint=a100
+#SBATCH --constraint=a100|h100
 true
 END
     try berth submit big.sh

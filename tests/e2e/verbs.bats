@@ -90,7 +90,7 @@ load lib
 @test "jobs that have ended: hold says so, queue says why, logs promise nothing, all selects" {
     start_daemon 1
     berth submit --gpus 0 -W -- true
-    berth submit --gpus 0 -- /nonexistent/program
+    berth submit --gpus 0 --begin now -- /nonexistent/program
     wait_for_event kind=ended job=2 state=FAILED
     berth submit --gpus 0 --hold -- true
     berth cancel 3

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "rig.h"
 
 static void
@@ -185,7 +186,7 @@ test_log_cannot_be_opened(void **state)
 }
 
 static void
-test_log_folder_is_made_only_where_asked(void **state)
+test_log_folders_are_made(void **state)
 {
     (void)state;
     struct exitrec rec;
@@ -203,10 +204,22 @@ test_log_folder_is_made_only_where_asked(void **state)
     rmdir(dir);
     rig_close(&r);
 
-    rig_open(&r, "echo hello");
-    auto_free char *other = xasprintf("%s/logs/1.log", r.dir);
+    /* What a user chose, all of them; the error names what is no folder. */
+    rig_open(&r, "echo hello; echo trouble >&2");
+    auto_free char *other = xasprintf("%s/a/b/c/1.log", r.dir);
+    auto_free char *error = xasprintf("%s/a/e/1.err", r.dir);
     rig_set_text(&r, "log", other);
-    expect_not_started(&r, ENOENT, "cannot open the log");
+    rig_set_text(&r, "error", error);
+    rig_run(&r, &rec);
+    auto_buf struct buf out = BUF_INIT, err = BUF_INIT;
+    assert_int_equal(file_read(other, 100, &out, NULL), 0);
+    assert_int_equal(file_read(error, 100, &err, NULL), 0);
+    assert_string_equal(buf_str(&out), "hello\n");
+    assert_string_equal(buf_str(&err), "trouble\n");
+    rig_close(&r);
+    rig_open(&r, "exit 0");
+    rig_set_text(&r, "log", "/dev/null/x/1.log");
+    expect_not_started(&r, ENOTDIR, "cannot open the log");
 }
 
 static void
@@ -405,7 +418,7 @@ main(void)
         cmocka_unit_test(test_script_without_first_line),
         cmocka_unit_test(test_no_working_folder),
         cmocka_unit_test(test_log_cannot_be_opened),
-        cmocka_unit_test(test_log_folder_is_made_only_where_asked),
+        cmocka_unit_test(test_log_folders_are_made),
         cmocka_unit_test(test_broken_spec_is_an_outcome),
         cmocka_unit_test(test_output_is_appended),
         cmocka_unit_test(test_what_the_command_is_born_with),

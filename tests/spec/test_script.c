@@ -40,14 +40,12 @@ describe(const char *lines, struct buf *out)
     if (request_validate(&r, &e) != 0)
         fail_msg("'%s': %s", lines, e.text);
     buf_clear(out);
+    assert_int_equal(r.slurm_env, s.n_sbatch > 0);
+    r.slurm_env = false;
     request_describe(&r, out);
     buf_drop(out, strlen("command       x\n"));
-    if (s.chdir)
-        buf_addf(out, "chdir=%s\n", s.chdir);
     if (s.export)
         buf_addf(out, "export=%s\n", s.export);
-    for (size_t i = 0; i < s.env.n; i++)
-        buf_addf(out, "env=%s\n", s.env.at[i]);
     script_free(&s);
     request_free(&r);
 }
@@ -69,7 +67,9 @@ honours_each_option(void **state)
         {"#SBATCH --gres=gpu:2", "gpus          2, whole and idle\n"},
         {"#SBATCH --gres=gpu", WHOLE},
         {"#SBATCH --gres gpu:A100:4", "gpus          4, whole and idle\ngpu-type      a100\n"},
-        {"#SBATCH --gres=none", WHOLE},
+        {"#SBATCH --gres=none", "gpus          none\n"},
+        {"#SBATCH --constraint=A100", WHOLE "gpu-type      a100\n"},
+        {"#SBATCH -C a100 --gres=none", "gpus          none\n"},
         {"#SBATCH -G2", "gpus          2, whole and idle\n"},
         {"#SBATCH --gpus=v100:2", "gpus          2, whole and idle\ngpu-type      v100\n"},
         {"#SBATCH --gpus-per-node=0", "gpus          none\n"},
@@ -84,8 +84,10 @@ honours_each_option(void **state)
         {"#SBATCH --cpus-per-gpu=4 -G2", "gpus          2, whole and idle\ncpus          8\n"},
         {"#SBATCH --cpus-per-gpu=2 --mem-per-cpu=1G",
          WHOLE "cpus          2\nmem           2.0 GiB\n"},
-        {"#SBATCH -o log/%x-%A_%a-%j%%.txt", WHOLE "log           log/%x-%A_%t-%j%%.txt\n"},
-        {"#SBATCH -o a -e a", WHOLE "log           a\n"},
+        {"#SBATCH -o log/%x-%A_%a-%j%%.txt", WHOLE "log           log/%x-%A_%a-%j%%.txt\n"},
+        {"#SBATCH -o a -e a", WHOLE "log           a\nerror         a\n"},
+        {"#SBATCH -o o -e %N-%u-%4a-%t%s --open-mode=truncate",
+         WHOLE "log           o\nerror         %N-%u-%4a-0batch\nopen-mode     truncate\n"},
         {"#SBATCH -a 0-9%2", WHOLE "array         10 tasks: 0-9, 2 at once\n"},
         {"#SBATCH -d afterok:12:13_4,afterany:14",
          WHOLE "after         12\nafter         13_4\nafter-any     14\n"},
@@ -94,20 +96,23 @@ honours_each_option(void **state)
         {"#SBATCH --requeue", WHOLE "also          requeue\n"},
         {"#SBATCH --requeue --no-requeue", WHOLE},
         {"#SBATCH -H", WHOLE "also          hold\n"},
-        {"#SBATCH --signal=B:TERM@90", WHOLE "signal        TERM, 1m30s before the limit\n"},
+        {"#SBATCH --signal=B:TERM@90",
+         WHOLE "signal        TERM, 1m30s before the limit, to the command's own process\n"},
         {"#SBATCH --signal=USR2", WHOLE "signal        USR2, 1m00s before the limit\n"},
-        {"#SBATCH -D /data --export=ALL,A=1", WHOLE "chdir=/data\nexport=ALL,A=1\n"},
+        {"#SBATCH --signal=USR1@60", WHOLE "signal        USR1, 1m00s before the limit\n"},
+        {"#SBATCH --mem=0", WHOLE},
+        {"#SBATCH -D /data --export=ALL,A=1", WHOLE "chdir         /data\nexport=ALL,A=1\n"},
         {"#SBATCH --exclusive", WHOLE "exclusive     yes\n"},
         {"#SBATCH --nice=50", WHOLE "priority      -50\n"},
         {"#SBATCH --nice", WHOLE "priority      -100\n"},
         {"#SBATCH --nice=-5000", WHOLE "priority      1000\n"},
         {"#SBATCH -p gpu -A lab --qos=high -N 1 -n1 --ntasks-per-node=1 --comment='a b' -Q",
-         WHOLE},
+         WHOLE "comment       a b\n"},
         {"#SBATCH --open-mode=append -i /dev/null", WHOLE},
         {"#BERTH --gpus 0.5 --tag=a,b",
          "gpus          1\nshare         50 %\ntag           a,b\n"},
-        {"#BERTH --hold --unique=no -D x -e A=b --export NONE",
-         WHOLE "also          hold\nchdir=x\nexport=NONE\nenv=A=b\n"},
+        {"#BERTH --hold --unique=no -D x --env A=b --export NONE",
+         WHOLE "also          hold\nchdir         x\nenv           A=b\nexport=NONE\n"},
         {"#BERTH --timeout 1h # --hold", WHOLE "time limit    1h00m\n"},
         {"#BERTH --name \"a 'b'\" ", "name          a 'b'\n" WHOLE},
         {"#BERTH --name a\\ b'c'\"\\\"\"", "name          a bc\"\n" WHOLE},
@@ -140,20 +145,15 @@ names_what_it_cannot_honour(void **state)
         {"--gres=gpu:1,shard:2", "#SBATCH --gres: 1,shard:2: one type of GPU"},
         {"--gres=shard:2", "#SBATCH --gres: shard:2: only gpu:N and gpu:TYPE:N"},
         {"--gres=gpu:a:b:1", "one type of GPU and a number"},
-        {"--mem=0", "0 is all memory of a node"},
-        {"-o %N.txt", "#SBATCH --output: %N cannot be filled in"},
-        {"-o out -e err", "#SBATCH --error: output and errors go to one file"},
-        {"-e err", "#SBATCH --error: output and errors go to one file"},
+        {"-o %z.txt", "#SBATCH --output: %z cannot be filled in"},
         {"-i data.txt", "redirect it in the script: < data.txt"},
-        {"--open-mode=truncate", "truncate: output is appended"},
         {"-d after:12", "only afterok, afterany and afternotok"},
         {"-d singleton", "singleton: only afterok"},
         {"-d afterok:1?afterok:2", "one of several (?) cannot be honoured"},
         {"-d afterok:1+5", "a delay behind + cannot be honoured"},
-        {"--signal=USR1@60", "USR1 is NCCL's own"},
         {"--signal=R:TERM", "R: is about reservations"},
         {"--exclusive=user", "#SBATCH --exclusive: =user: there is one machine for all"},
-        {"--constraint=a100", "#BERTH --gpu-type"},
+        {"--constraint=a100|h100", "#BERTH --gpu-type"},
         {"--priority=10", "the scales differ"},
         {"-w node7", "#SBATCH --nodelist: there is one machine"},
         {"--power=x", "#SBATCH --power: there is no such option that could be honoured"},
@@ -199,7 +199,9 @@ refuses_what_is_wrong(void **state)
         {"#BERTH -X", "#BERTH -X: there is no such option"},
         {"#BERTH --wait", "#BERTH --wait: there is no such option"},
         {"#BERTH --cancel", "#BERTH --cancel: there is no such option"},
-        {"#BERTH -e A", "#BERTH --env: write NAME=value"},
+        {"#BERTH --env A", "#BERTH --env: env: 'A' is not NAME=value"},
+        {"#BERTH -e A=b", "#BERTH --error: error: 'A=b' looks like a variable; write --env"},
+        {"#SBATCH --vram=8G", "it is no option of Slurm's; write it on a #BERTH line"},
         {"#BERTH --vram=8X", "#BERTH --vram: vram: '8X' is not a size"},
         {"#BERTH --", "#BERTH --: there is no such option"},
         {"#BERTH --=x", "#BERTH --: there is no such option"},

@@ -1,0 +1,149 @@
+#!/usr/bin/env bats
+# Scripts as people bring them from Slurm: their headers, and the variables that they read.
+
+load lib
+
+script()
+{
+    cat >"$1"
+    chmod 755 "$1"
+}
+
+@test "the usual header of a job on one node runs as it is, with the variables that it reads" {
+    start_daemon 4x80G
+    mkdir work
+    script train.sh <<'END'
+#!/bin/bash -l
+#SBATCH --job-name=resnet
+#SBATCH --output=logs/%x_%j.out
+#SBATCH --error=logs/%x_%j.err
+#SBATCH --partition=gpu
+#SBATCH --account=lab42
+#SBATCH --qos=normal
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+#SBATCH --cpus-per-task=1
+#SBATCH --mem=2G
+#SBATCH --gres=gpu:2
+#SBATCH --constraint=sim
+#SBATCH --time=0-00:10:00
+#SBATCH --mail-type=NONE
+#SBATCH --signal=B:USR1@60
+#SBATCH --requeue
+#SBATCH --open-mode=truncate
+#SBATCH --chdir=work
+#SBATCH --comment="first try"
+#SBATCH --export=ALL,LR=0.1
+#SBATCH --exclusive
+#SBATCH --begin=now
+set -u
+for v in JOB_ID JOBID JOB_NAME CPUS_PER_TASK CPUS_ON_NODE NTASKS NPROCS NNODES JOB_NUM_NODES NODEID PROCID LOCALID \
+    SUBMIT_DIR JOB_PARTITION JOB_ACCOUNT JOB_QOS MEM_PER_NODE JOB_GPUS GPUS_ON_NODE CLUSTER_NAME; do
+    name=SLURM_$v
+    echo "$v=${!name}"
+done
+[ "$SLURM_JOB_NODELIST" = "$(hostname -s)" ] && [ "$SLURM_NODELIST" = "$SLURM_JOB_NODELIST" ] || exit 9
+[ "$SLURM_SUBMIT_HOST" = "$(hostname)" ] || exit 8
+[ -z "${SLURM_RESTART_COUNT:-}" ] && [ -z "${SLURM_ARRAY_TASK_ID:-}" ] || exit 7
+echo "LR=$LR $PWD $CUDA_VISIBLE_DEVICES"
+echo trouble >&2
+END
+    SLURM_ARRAY_TASK_ID=7 SLURM_JOB_ID=99 try berth submit --wait train.sh
+    is "status" "$status $err" "0 $(printf '%s\n' 'berth: train.sh:13: --constraint=sim is taken for a type of GPU' \
+        'berth: train.sh: ignored, as they mean nothing on one machine: --partition, --account, --qos')"
+    is "its variables" "$(cat work/logs/resnet_1.out)" "JOB_ID=1
+JOBID=1
+JOB_NAME=resnet
+CPUS_PER_TASK=1
+CPUS_ON_NODE=1
+NTASKS=1
+NPROCS=1
+NNODES=1
+JOB_NUM_NODES=1
+NODEID=0
+PROCID=0
+LOCALID=0
+SUBMIT_DIR=$WORK
+JOB_PARTITION=gpu
+JOB_ACCOUNT=lab42
+JOB_QOS=normal
+MEM_PER_NODE=2048
+JOB_GPUS=0,1
+GPUS_ON_NODE=2
+CLUSTER_NAME=berth
+LR=0.1 $WORK/work 0,1"
+    is "its errors" "$(cat work/logs/resnet_1.err)" trouble
+    is "its comment" "$(job_field 1 comment)" "first try"
+}
+
+@test "an array's tasks have Slurm's variables and names of files" {
+    start_daemon 1
+    script array.sh <<'END'
+#!/bin/bash
+#SBATCH --array=2-6:2%2 --gpus=0 -o %A_%a-%N.out
+echo "$SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT, $SLURM_ARRAY_TASK_MIN to $SLURM_ARRAY_TASK_MAX by $SLURM_ARRAY_TASK_STEP"
+END
+    try berth submit --wait array.sh
+    is status "$status" 0
+    is "of task 4" "$(cat "1_4-$(hostname -s).out")" "1 4 of 3, 2 to 6 by 2"
+    is "three of them" "$(cat 1_*.out | wc -l)" 3
+}
+
+@test "only scripts for Slurm have its variables, or what asks for them; a job within gets none of another's" {
+    start_daemon 1
+    try berth submit --gpus 0 --wait -o plain -- sh -c 'echo "${SLURM_JOB_ID-none}"'
+    is "a plain job" "$(cat plain)" none
+    try berth submit --gpus 0 --wait --slurm-env -o asked -- sh -c 'echo "$SLURM_JOB_ID $SLURM_JOB_PARTITION"'
+    is "by an option" "$(cat asked)" "2 berth"
+    script outer.sh <<'END'
+#!/bin/sh
+#SBATCH --gpus=0
+berth submit --gpus 0 --wait -o inner -- sh -c 'echo "${SLURM_JOB_ID-none}"'
+END
+    try berth submit --wait outer.sh
+    is "status" "$status" 0
+    is "a job that one for Slurm has submitted" "$(cat inner)" none
+    # What a real Slurm has set around us stays.
+    SLURM_JOB_ID=77 try berth submit --gpus 0 --wait -o outside -- sh -c 'echo "$SLURM_JOB_ID"'
+    is "within a real Slurm's job" "$(cat outside)" 77
+}
+
+@test "a warning with B: reaches the script alone, another one what it started" {
+    start_daemon 1
+    script batch.sh <<'END'
+#!/bin/bash
+#SBATCH --gpus=0 --time=00:03 --signal=B:USR1@2 -o batch.out
+trap 'echo script; kill $pid; exit 0' USR1
+sh -c 'trap "echo child" USR1; while :; do sleep 0.1; done' & pid=$!
+wait
+wait
+END
+    try berth submit --wait batch.sh
+    is "with B:" "$status $(cat batch.out)" "0 script"
+    script steps.sh <<'END'
+#!/bin/bash
+#SBATCH --gpus=0 --time=00:03 --signal=USR2@2 -o steps.out
+python3 -c 'import signal, sys
+signal.signal(signal.SIGUSR2, lambda *a: sys.exit(print("step")))
+signal.pause()'
+echo after
+END
+    try berth submit --wait steps.sh
+    is "without" "$status $(cat steps.out)" $'0 step\nafter'
+}
+
+@test "what cannot work here is told: module, srun on several nodes" {
+    start_daemon 1
+    script old.sh <<'END'
+#!/bin/bash
+#SBATCH --gpus=0 --hold
+module load cuda
+srun -N 2 ./prog
+END
+    try berth submit old.sh
+    is status "$status" 0
+    has module "$err" "old.sh:3: there is no 'module' here"
+    has srun "$err" "old.sh:4: srun starts programs on this machine only"
+    try berth submit --gpus=a100:1 --hold true
+    has "a type with the number" "$err$out" "a100|submitted"
+}
