@@ -312,7 +312,7 @@ add_option(struct buf *out, const struct opt *o)
     else
         buf_adds(&left, "    ");
     buf_addf(&left, "--%s", o->name);
-    if (o->value)
+    if (o->value && strcmp(o->value, OPT_SWITCH) != 0)
         buf_addf(&left, "%s%s", is_optional(o) ? "" : " ", o->value);
     buf_addf(out, "  %-26s %s\n", buf_str(&left), o->help);
 }

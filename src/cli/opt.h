@@ -16,6 +16,10 @@ struct opt {
     const char *help;  /* NULL: understood, not listed */
 };
 
+/* The value of an option that is a word by itself and also takes yes or no: --hold=no. Help
+ * shows the word alone. */
+#define OPT_SWITCH "[=yes|no]"
+
 /* A row of the table that is no option but the title of those behind it. */
 #define OPT_GROUP(title)                                                                       \
     {                                                                                          \

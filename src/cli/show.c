@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/libc.h"
 #include "base/parse.h"
+#include "base/request.h"
 #include "base/text.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
@@ -135,11 +136,16 @@ add_guards(struct buf *out, const json_t *job)
     double used = json_number_value(json_object_get(job, "max_used"));
     double load = json_number_value(json_object_get(job, "max_load"));
     const json_t *ids = json_object_get(job, "gpu_ids");
+    const json_t *devices = json_object_get(job, "devices");
     char size[24];
 
     if (json_array_size(ids)) {
         buf_adds(out, json_array_size(ids) > 1 ? ", gpus " : ", gpu ");
         answer_add_gpus(out, ids);
+    }
+    if (json_array_size(devices)) {
+        buf_adds(out, ", any of gpus ");
+        answer_add_gpus(out, devices);
     }
     if (answer_str(job, "gpu_type")[0])
         buf_addf(out, ", called '%s'", answer_str(job, "gpu_type"));
@@ -149,6 +155,13 @@ add_guards(struct buf *out, const json_t *job)
         buf_addf(out, ", below %g %% used", used * 100);
     if (load > 0)
         buf_addf(out, ", below %g %% busy", load * 100);
+    if (answer_int(job, "margin_mib", -1) >= 0)
+        buf_addf(out, ", %s kept free beside it",
+                 format_mib(answer_int(job, "margin_mib", 0), size));
+    if (answer_int(job, "idle_mib", 0) > 0)
+        buf_addf(out, ", strangers below %s", format_mib(answer_int(job, "idle_mib", 0), size));
+    if (answer_str(job, "placement")[0])
+        buf_addf(out, ", placement %s", answer_str(job, "placement"));
 }
 
 static void
@@ -165,6 +178,28 @@ add_demand(struct buf *out, const json_t *job)
     if (answer_int(job, "mem_mib", 0) > 0)
         buf_addf(&asks, ", %s of RAM", format_mib(answer_int(job, "mem_mib", 0), size));
     add_text(out, "asks", buf_str(&asks));
+}
+
+/* Words of the request that stand for themselves. */
+static void
+add_also(struct buf *out, const json_t *job)
+{
+    static const char *const flags[] = {"unique", "requeue", "screen"};
+    static const char *const counts[][2] = {{"retries", "retries"},
+                                            {"oom_retries", "oom-retries"}};
+    auto_buf struct buf also = BUF_INIT;
+
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (answer_bool(job, flags[i]))
+            buf_addf(&also, "%s%s", also.len ? ", " : "", flags[i]);
+    if (answer_bool(job, "interactive"))
+        buf_addf(&also, "%sinteractive%s", also.len ? ", " : "",
+                 answer_bool(job, "pty") ? " on a terminal" : "");
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (answer_int(job, counts[i][0], 0) > 0)
+            buf_addf(&also, "%s%s %lld", also.len ? ", " : "", counts[i][1],
+                     (long long)answer_int(job, counts[i][0], 0));
+    add_text(out, "also", buf_str(&also));
 }
 
 /* When it may start, and what bounds it. */
@@ -191,10 +226,14 @@ add_bounds(struct buf *out, const json_t *job)
                  (long long)answer_int(job, "requeues", 0),
                  (long long)answer_int(job, "max_requeues", 0));
     if (limit_ms > 0 && warn > 0)
-        buf_addf(&limit, ", %s %s before",
+        buf_addf(&limit, ", %s %s before%s",
                  libc_signal_name((int)warn) ? libc_signal_name((int)warn) : "a signal",
-                 format_duration(answer_int(job, "warn_ms", 0), span));
+                 format_duration(answer_int(job, "warn_ms", 0), span),
+                 answer_bool(job, "warn_batch") ? " to the command's own process" : "");
     add_text(out, "time limit", buf_str(&limit));
+    if (answer_int(job, "grace_ms", GRACE_DEFAULT_MS) != GRACE_DEFAULT_MS)
+        add_text(out, "grace", format_duration(answer_int(job, "grace_ms", 0), span));
+    add_also(out, job);
     add_span(out, "usually", answer_int(job, "estimate_ms", 0));
 }
 

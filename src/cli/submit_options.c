@@ -61,7 +61,7 @@ add(struct built *b, const char *name, char letter, const struct attr *a, const 
     if (b->n >= OPTIONS_MAX - 1)
         err_abort("more than %d options", OPTIONS_MAX);
     b->attrs[b->n] = a;
-    b->options[b->n++] = (struct opt){name, letter, a->metavar, help};
+    b->options[b->n++] = (struct opt){name, letter, a->metavar ? a->metavar : OPT_SWITCH, help};
 }
 
 static void

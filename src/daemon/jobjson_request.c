@@ -112,6 +112,15 @@ FIELD(placement)
     jsonw_str(w, value_placing_name(REQ(x)->demand.placement));
 }
 
+FIELD(devices)
+{
+    jsonw_array(w);
+    for (int i = 0; i < GPU_MAX; i++)
+        if (REQ(x)->demand.devices >> i & 1)
+            jsonw_int(w, i);
+    jsonw_end_array(w);
+}
+
 FIELD(gpu_ids)
 {
     jsonw_array(w);
@@ -361,17 +370,54 @@ FIELD(mail_type)
     }
 
 const struct jobjson_entry jobjson_request[] = {
-    ENTRY(array_job),      ENTRY(array_task),   ENTRY(array),       ENTRY(share),
-    ENTRY(min_vram_mib),   ENTRY(gpu_type),     ENTRY(max_used),    ENTRY(max_load),
-    ENTRY(margin_mib),     ENTRY(gpu_ids),      ENTRY(after),       ENTRY(tags),
-    ENTRY(begin),          ENTRY(unique),       ENTRY(preemptible), ENTRY(requeue),
-    ENTRY(on_timeout),     ENTRY(max_requeues), ENTRY(requeues),    ENTRY(warn_signal),
-    ENTRY(warn_ms),        ENTRY(grace_ms),     ENTRY(estimate_ms), ENTRY(span_ms),
-    ENTRY(idle_mib),       ENTRY(placement),    ENTRY(llm),         ENTRY(fingerprint),
-    ENTRY(interactive),    ENTRY(pty),          ENTRY(env_setup),   ENTRY(conda),
-    ENTRY(login),          ENTRY(vram_auto),    ENTRY(auto_runs),   ENTRY(screen),
-    ENTRY(screen_session), ENTRY(on_start),     ENTRY(on_end),      ENTRY(on_fail),
-    ENTRY(webhook),        ENTRY(mail_user),    ENTRY(mail_type),   ENTRY(open_mode),
-    ENTRY(warn_batch),     ENTRY(comment),      ENTRY(slurm_env),   ENTRY(env),
+    ENTRY(array_job),
+    ENTRY(array_task),
+    ENTRY(array),
+    ENTRY(share),
+    ENTRY(min_vram_mib),
+    ENTRY(gpu_type),
+    ENTRY(max_used),
+    ENTRY(max_load),
+    ENTRY(margin_mib),
+    ENTRY(gpu_ids),
+    ENTRY(after),
+    ENTRY(tags),
+    ENTRY(begin),
+    ENTRY(unique),
+    ENTRY(preemptible),
+    ENTRY(requeue),
+    ENTRY(on_timeout),
+    ENTRY(max_requeues),
+    ENTRY(requeues),
+    ENTRY(warn_signal),
+    ENTRY(warn_ms),
+    ENTRY(grace_ms),
+    ENTRY(estimate_ms),
+    ENTRY(span_ms),
+    ENTRY(idle_mib),
+    ENTRY(placement),
+    ENTRY(llm),
+    ENTRY(fingerprint),
+    ENTRY(interactive),
+    ENTRY(pty),
+    ENTRY(env_setup),
+    ENTRY(conda),
+    ENTRY(login),
+    ENTRY(vram_auto),
+    ENTRY(auto_runs),
+    ENTRY(screen),
+    ENTRY(screen_session),
+    ENTRY(on_start),
+    ENTRY(on_end),
+    ENTRY(on_fail),
+    ENTRY(webhook),
+    ENTRY(mail_user),
+    ENTRY(mail_type),
+    ENTRY(devices),
+    ENTRY(open_mode),
+    ENTRY(warn_batch),
+    ENTRY(comment),
+    ENTRY(slurm_env),
+    ENTRY(env),
     {NULL, NULL},
 };

@@ -197,3 +197,9 @@ END
     try berth submit --dry-run --json -- true
     [[ $out != *'"key"'* ]] || fail_with "a key: $out"
 }
+
+@test "every attribute goes through every door, or the door says why not" {
+    start_daemon 2x24G
+    timeout 200 "$E2E/doors_walk.py" >"$ROOT/walk" 2>&1 || fail_with "$(cat "$ROOT/walk")"
+    has "what was walked" "$(cat "$ROOT/walk")" "^[0-9]{2} attributes, [0-9]{3} jobs, 0 wrong"
+}
