@@ -8,12 +8,15 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "core/array.h"
 #include "core/job.h"
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "wire/places.h"
 
 #define CLUSTER "SLURM_CLUSTER_NAME=berth" /* by which ours are known */
 
@@ -61,6 +64,22 @@ put_host(struct buf *out)
     host[strcspn(host, ".")] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         put(out, names[i], host);
+}
+
+/* srun and scontrol of ours (src/slurm) before what there is: those of a real Slurm know nothing
+ * of this job. */
+static void
+put_path(const struct buf *theirs, struct buf *out)
+{
+    const char *path = find(theirs, "PATH");
+    struct err e;
+    auto_free char *program = places_program("berth-shepherd", &e);
+    char *slash = program ? strrchr(program, '/') : NULL;
+    if (!slash)
+        return;
+    *slash = '\0';
+    buf_addf(out, "PATH=%s/slurm:%s", program, path ? path : "/usr/local/bin:/usr/bin:/bin");
+    buf_addc(out, '\0');
 }
 
 /* One node, on which the script itself is task 0. */
@@ -137,6 +156,7 @@ environ_add_slurm(const struct daemon *d, const struct job *job, const struct bu
     buf_addc(ours, '\0');
     put_default(ours, theirs, "SLURM_SUBMIT_DIR", job->cwd);
     put_default(ours, theirs, "SLURM_JOB_PARTITION", "berth");
+    put_path(theirs, ours);
     put_host(ours);
     put_layout(ours);
     put_booked(d, job, ours);

@@ -119,8 +119,8 @@ END
 }
 
 @test "a file for errors is bounded as the log is" {
-    mkdir -p "$BERTH_DIR"
-    timeout "$LIMIT" berth daemon start --sim 1 --set job_log_max_mib=1 >"$ROOT/start.out" 2>&1
+    echo 'job_log_max_mib: 1' >settings.yaml
+    timeout "$LIMIT" berth daemon start --sim 1 --config settings.yaml >"$ROOT/start.out" 2>&1
     try berth submit --gpus 0 --wait -e big -- sh -c 'head -c 5000000 /dev/zero | tr "\\0" "x" >&2; until grep -q "cut out" big; do sleep 0.1; done'
     is status "$status" 0
     [ "$(stat -c %s big)" -lt 3000000 ] || fail_with "$(stat -c %s big) bytes"

@@ -147,3 +147,20 @@ END
     try berth submit --gpus=a100:1 --hold true
     has "a type with the number" "$err$out" "a100|submitted"
 }
+
+@test "srun starts a program in its job, once or several times, and refuses other nodes" {
+    start_daemon 1
+    script steps.sh <<'END'
+#!/bin/bash
+#SBATCH --gpus=0 -o steps.out
+srun --cpu-bind=none -u echo "one $SLURM_JOB_ID"
+srun -n 2 -o task-%t.out sh -c 'echo "$SLURM_PROCID of $SLURM_NTASKS"'
+srun -n2 sh -c 'exit $((SLURM_PROCID + 3))' || echo "status $?"
+srun -N 2 true || echo refused
+scontrol show hostnames "$SLURM_JOB_NODELIST"
+END
+    try berth submit --wait steps.sh
+    is status "$status" 0
+    is "what it wrote" "$(cat steps.out)" "$(printf '%s\n' 'one 1' 'status 4' 'srun: 2 nodes: there is one machine' refused "$(hostname -s)")"
+    is "its tasks" "$(cat task-0.out task-1.out)" $'0 of 2\n1 of 2'
+}
