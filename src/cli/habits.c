@@ -49,6 +49,8 @@ static const struct {
     {"web", "berth-web, a program of its own"},
 };
 
+#define NOTHING "nothing: there is one machine, so leave it out"
+
 static const struct {
     const char *name, *option, *here;
 } options[] = {
@@ -68,10 +70,17 @@ static const struct {
     {"d", "after", "--after 12 for afterok:12, --after-any, --after-failed"},
     {"max-concurrent", "array", "--array 0-99%8 for 8 at once"},
     {"nice", "priority", "--priority N, higher first"},
-    {"job-name", "name", "--name NAME"},
     {"label", "name", "--name NAME"},
-    {"output", "log", "--log FILE"},
-    {"error", "log", "--log FILE, for both"},
+    {"partition", "priority", NOTHING},
+    {"account", "priority", NOTHING},
+    {"A", "priority", NOTHING},
+    {"qos", "priority", NOTHING},
+    {"q", "priority", NOTHING},
+    {"nodes", "gpus", NOTHING},
+    {"N", "gpus", NOTHING},
+    {"ntasks", "gpus", "nothing: a job is one task; srun -n in it starts more"},
+    {"n", "gpus", "nothing: a job is one task; srun -n in it starts more"},
+    {"ntasks-per-node", "gpus", "nothing: a job is one task; srun -n in it starts more"},
     {"conda-env", "conda", "--conda ENV"},
     {"wrap", "hold", "the line of shell itself, as one word"},
     {"working-directory", "chdir", "--chdir DIR"},

@@ -66,8 +66,8 @@ put_host(struct buf *out)
         put(out, names[i], host);
 }
 
-/* srun and scontrol of ours (src/slurm) before what there is: those of a real Slurm know nothing
- * of this job. */
+/* srun and scontrol of ours (src/slurm) before what there is: those of a real Slurm know
+ * nothing of this job. */
 static void
 put_path(const struct buf *theirs, struct buf *out)
 {

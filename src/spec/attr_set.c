@@ -307,7 +307,15 @@ attr_set_grace(struct request *r, const char *value, struct err *e)
 int
 attr_set_priority(struct request *r, const char *value, struct err *e)
 {
-    return parse_int32(value, PRIORITY_MIN, PRIORITY_MAX, &r->priority, e);
+    struct err wrong;
+
+    if (parse_int32(value, PRIORITY_MIN, PRIORITY_MAX, &r->priority, &wrong) == 0)
+        return 0;
+    if ((value[0] >= 'a' && value[0] <= 'z') || (value[0] >= 'A' && value[0] <= 'Z'))
+        return err_set(e, ERR_USAGE,
+                       "%s; Slurm's -p, a partition, means nothing here: leave it out",
+                       wrong.text);
+    return err_set(e, wrong.code, "%s", wrong.text);
 }
 
 /* An empty text is a word too: no set-up, whatever the default is. What is wrong with one is

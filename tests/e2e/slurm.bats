@@ -144,8 +144,6 @@ END
     is status "$status" 0
     has module "$err" "old.sh:3: there is no 'module' here"
     has srun "$err" "old.sh:4: srun starts programs on this machine only"
-    try berth submit --gpus=a100:1 --hold true
-    has "a type with the number" "$err$out" "a100|submitted"
 }
 
 @test "srun starts a program in its job, once or several times, and refuses other nodes" {
@@ -163,4 +161,16 @@ END
     is status "$status" 0
     is "what it wrote" "$(cat steps.out)" "$(printf '%s\n' 'one 1' 'status 4' 'srun: 2 nodes: there is one machine' refused "$(hostname -s)")"
     is "its tasks" "$(cat task-0.out task-1.out)" $'0 of 2\n1 of 2'
+}
+
+@test "Slurm's options on the command line are told what they are here" {
+    start_daemon 1
+    for words in "-p gpu:leave it out" "--partition=gpu:leave it out" "-A lab:leave it out" "--qos=x:leave it out" \
+        "-N 1:leave it out" "--nodes=1:leave it out" "-n 1:a job is one task" "--ntasks=4:a job is one task"; do
+        try berth submit ${words%%:*} true
+        is "status of ${words%%:*}" "$status" 2
+        has "words of ${words%%:*}" "$err" "${words##*:}"
+    done
+    try berth submit --gpus=sim:1 --job-name=n --output=o --hold true
+    is "those that are understood" "$status $(job_field 1 name) $(job_field 1 gpu_type)" "0 n sim"
 }
