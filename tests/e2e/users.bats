@@ -256,8 +256,12 @@ PY
     is "exit status" "$status" 1
     has "why" "$(berth show 2)" "cannot open the log"
     # Where she names the place, it is opened with her rights.
+    try_as "$ALICE" berth submit -G 0 --log link --hold -- echo overwritten
     as "$ALICE" ln -s "$ROOT/precious" "$USERS_HOME/alice/link"
-    try_as "$ALICE" berth submit -G 0 --log link --wait -- echo overwritten
+    try_as "$ALICE" berth submit -G 0 --log link -- echo overwritten
+    is "status of a log that is another's" "$status" 2
+    as "$ALICE" berth release 3
+    try_as "$ALICE" berth wait 3
     is "exit status" "$status" 126
     has "why" "$(berth show 3)" "cannot open the log .*link: Permission denied"
     is "the file" "$(cat "$ROOT/precious")" precious
