@@ -66,7 +66,7 @@ true                    | daemon log-level debug  | daemon    | state=log_level
 @test "a second person who cancels, and hurries, is in the events beside the first" {
     start_system
     alice_runs -G 0
-    as "$ALICE" berth cancel "$id" --grace 5m
+    as "$ALICE" berth cancel "$id" --grace 1m
     before=0
     was_done_by "$ALICE" cancelled "job=$id"
     berth cancel "$id" --grace 1s

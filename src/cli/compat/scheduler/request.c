@@ -134,6 +134,8 @@ log_of(const struct sched *s, const struct sched_job *job)
     else
         buf_adds(&name, "job_%j_");
     py_add_time(&name, PY_STAMP, job->stamp_us);
+    if (screen || is_10x) /* two projects may begin in the same second */
+        buf_addf(&name, "_%03d", (int)(job->stamp_us / 1000 % 1000));
     buf_adds(&name, screen && !is_10x ? ".typescript" : ".log");
     return compat_log_pattern(s->log_dir, buf_str(&name));
 }
