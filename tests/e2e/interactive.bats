@@ -25,7 +25,7 @@ at_terminal()
     try berth submit --gpus 0 --interactive -t 1s -- sleep 100
     is status "$status" 124
     has words "$err" 'job 3: time limit of 1.0s reached'
-    try berth submit --gpus 0 --interactive -- ./nothing
+    try berth submit --gpus 0 --interactive --begin now -- ./nothing
     is status "$status" 127
     has words "$err" "job 4: could not start: cannot execute './nothing'"
 }
