@@ -41,12 +41,15 @@ is_passing(int errnum)
     }
 }
 
+/* The instance's place for logs is the instance's to make and to keep. What lies in a user's
+ * folder there (a link, a FIFO, a folder where the log goes) is that user's doing, and must not
+ * keep others waiting. */
 static enum blame
 blame_of_log(bool log_is_ours, int errnum)
 {
     if (errnum == EDQUOT)
         return BLAME_USER;
-    if (log_is_ours) /* its place is the instance's, which nobody else makes or keeps */
+    if (log_is_ours && (is_passing(errnum) || errnum == ENOENT))
         return BLAME_MACHINE;
     return is_passing(errnum) ? BLAME_USER : BLAME_COMMAND;
 }

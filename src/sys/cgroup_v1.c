@@ -177,7 +177,18 @@ number_in(int dirfd, const char *file, const char *key)
     return at && sscanf(at + strlen(key), "%" SCNd64, &n) == 1 && n > 0 ? n : 0;
 }
 
-/* failcnt also counts what reclaim could mend; with a kill it says whose limit it was. */
+/* Whether the group has been as full as its limit lets it be. What did not fit any more was at
+ * most a huge page, and some that a processor had in store. */
+static bool
+was_full(int memory_fd)
+{
+    int64_t limit = number_in(memory_fd, "memory.limit_in_bytes", "");
+    int64_t peak = number_in(memory_fd, "memory.max_usage_in_bytes", "");
+    return limit > 0 && peak > 0 && peak >= limit - 4 * 1024 * 1024;
+}
+
+/* failcnt also counts what reclaim could mend; with a kill it says whose limit it was. Newer
+ * kernels do not count what failed at the limit of memory and swap together. */
 int64_t
 cgroup_v1_oom_kills(int memory_fd, bool *own)
 {
@@ -185,7 +196,7 @@ cgroup_v1_oom_kills(int memory_fd, bool *own)
     if (memory_fd < 0)
         return 0;
     *own = number_in(memory_fd, "memory.failcnt", "") > 0 ||
-           number_in(memory_fd, "memory.memsw.failcnt", "") > 0;
+           number_in(memory_fd, "memory.memsw.failcnt", "") > 0 || was_full(memory_fd);
     return number_in(memory_fd, "memory.oom_control", "\noom_kill ");
 }
 

@@ -129,14 +129,14 @@ print(sum(j["attempt"] or 0 for j in json.load(sys.stdin)["jobs"]))')" "$before"
 
 @test "the folder of attempts is removed with a queue behind it: nothing fails for that" {
     start_daemon 2
-    mkfifo gate
-    berth submit -- sh -c 'echo ran >>ran.$BERTH_JOB_ID; read x <gate'
-    berth submit -- sh -c 'echo ran >>ran.$BERTH_JOB_ID; read x <gate'
+    mkfifo gate.1 gate.2
+    berth submit -- sh -c 'echo ran >>ran.$BERTH_JOB_ID; read x <gate.1'
+    berth submit -- sh -c 'echo ran >>ran.$BERTH_JOB_ID; read x <gate.2'
     for i in $(seq 3 20); do berth submit -- sh -c 'echo ran >>ran.$BERTH_JOB_ID'; done
     wait_until_running 2
     rm -rf "$BERTH_DIR/state/jobs"
-    echo >gate
-    echo >gate
+    echo >gate.1
+    echo >gate.2
     try berth wait 1-20
     is status "$status" 0
     each_ran_once 20
