@@ -17,9 +17,12 @@
  *   remapped INDEX PENDING FAILED  without it: not supported
  *   retired INDEX PENDING          the same, pages of older cards
  *   memory2 STATUS                 nvmlDeviceGetMemoryInfo_v2's answer
+ *   live FOLDER                    a file CARD.PID with MIB in it for each compute process; it
+ *                                  counts, as used memory too, while the process is there
  *
  * With FAKE_OLD it is a library of NVML's first age: no function with a version in its name,
  * short process records, and neither links nor minor numbers. */
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -164,10 +167,58 @@ read_card_line(const char *line)
     }
 }
 
+/* A zombie has given its memory back. */
+static bool
+is_alive(unsigned pid)
+{
+    char path[64], state = 'X';
+
+    snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    bool read = fscanf(f, "%*d (%*[^)]) %c", &state) == 1;
+    fclose(f);
+    return read && state != 'Z' && state != 'X';
+}
+
+static void
+read_live_file(const char *folder, const char *name)
+{
+    char path[4400];
+    int card, mib, length = 0;
+    unsigned pid;
+
+    if (sscanf(name, "%d.%u%n", &card, &pid, &length) != 2 || name[length])
+        return;
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return;
+    if (fscanf(f, "%d", &mib) == 1 && is_alive(pid)) {
+        add_proc(card, "compute", pid, mib);
+        world.cards[card].used += (unsigned long long)mib;
+    }
+    fclose(f);
+}
+
+static void
+read_live(const char *folder)
+{
+    const struct dirent *entry;
+    DIR *dir = opendir(folder);
+
+    if (!dir)
+        abort();
+    while ((entry = readdir(dir)))
+        read_live_file(folder, entry->d_name);
+    closedir(dir);
+}
+
 static void
 read_world(void)
 {
-    char line[256];
+    char line[4096], folder[4000] = "";
     const char *path = getenv("BERTH_FAKE_NVML");
     FILE *f = path ? fopen(path, "re") : NULL;
 
@@ -175,10 +226,12 @@ read_world(void)
         abort();
     memset(&world, 0, sizeof(world));
     while (fgets(line, sizeof(line), f)) {
-        if (!read_machine_line(line))
+        if (sscanf(line, "live %3999s", folder) != 1 && !read_machine_line(line))
             read_card_line(line);
     }
     fclose(f);
+    if (*folder)
+        read_live(folder);
 }
 
 /* A device is the address of its card. */

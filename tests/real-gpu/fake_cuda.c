@@ -1,0 +1,341 @@
+/* A libcuda.so.1 without a GPU, for tests/e2e/real_gpu.bats. Its devices are the `card` lines
+ * of the file named by BERTH_FAKE_NVML; what a process has allocated is a file CARD.PID, with
+ * MiB in it, in the folder of that file's `live` line, where the fake NVML and fake_live_smi
+ * read it.
+ *
+ * As the real one does: CUDA_VISIBLE_DEVICES masks and orders; without
+ * CUDA_DEVICE_ORDER=PCI_BUS_ID the order is another one (here: reversed); a context takes
+ * memory; a full card is out of memory, whoever filled it; memory of a process that is gone is
+ * free. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define EXPORT      __attribute__((visibility("default")))
+#define MIB         ((size_t)1 << 20)
+#define CARDS_MAX   8
+#define BLOCKS_MAX  4096
+#define CONTEXT_MIB 300
+#define CONTEXT     ((void *)1)
+
+enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100 };
+
+struct card {
+    char uuid[80];
+    size_t total, reserved, used;
+};
+
+static struct card cards[CARDS_MAX];
+static int n_cards, visible[CARDS_MAX], n_visible;
+static char folder[4000];
+static int card = -1; /* of the context */
+static size_t own_mib, blocks[BLOCKS_MAX];
+
+EXPORT int cuInit(unsigned flags);
+EXPORT int cuGetErrorName(int error, const char **name);
+EXPORT int cuDeviceGetCount(int *n);
+EXPORT int cuDeviceGet(int *device, int ordinal);
+EXPORT int cuDeviceGetUuid(unsigned char *uuid, int device);
+EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device);
+EXPORT int cuCtxCreate_v2(void **context, unsigned flags, int device);
+EXPORT int cuCtxDestroy_v2(void *context);
+EXPORT int cuCtxSynchronize(void);
+EXPORT int cuMemAlloc_v2(unsigned long long *out, size_t bytes);
+EXPORT int cuMemFree_v2(unsigned long long memory);
+EXPORT int cuMemsetD8_v2(unsigned long long memory, unsigned char value, size_t n);
+EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
+
+static void
+read_cards(void)
+{
+    char line[4096];
+    const char *path = getenv("BERTH_FAKE_NVML");
+    FILE *f = path ? fopen(path, "re") : NULL;
+
+    if (!f)
+        abort();
+    for (n_cards = 0; fgets(line, sizeof(line), f);) {
+        struct card *c = &cards[n_cards];
+        if (n_cards < CARDS_MAX && sscanf(line, "card %79s %zu %zu %zu", c->uuid, &c->total,
+                                          &c->reserved, &c->used) == 4)
+            n_cards++;
+        else
+            sscanf(line, "live %3999s", folder);
+    }
+    fclose(f);
+}
+
+/* The card that a word of CUDA_VISIBLE_DEVICES names, -1 if there is none. */
+static int
+card_of_word(const char *word, bool by_bus)
+{
+    char *end;
+    long i = strtol(word, &end, 10);
+
+    if (!*end && *word)
+        return i < 0 || i >= n_cards ? -1 : by_bus ? (int)i : n_cards - 1 - (int)i;
+    for (i = 0; i < n_cards; i++) {
+        if (strncasecmp(cards[i].uuid, word, strlen(word)) == 0 && *word)
+            return (int)i;
+    }
+    return -1;
+}
+
+static void
+show_cards(void)
+{
+    const char *order = getenv("CUDA_DEVICE_ORDER"), *mask = getenv("CUDA_VISIBLE_DEVICES");
+    bool by_bus = order && strcmp(order, "PCI_BUS_ID") == 0;
+    char words[1024], *rest = words, *word;
+
+    n_visible = 0;
+    if (!mask) {
+        for (int i = 0; i < n_cards; i++)
+            visible[n_visible++] = by_bus ? i : n_cards - 1 - i;
+        return;
+    }
+    snprintf(words, sizeof(words), "%s", mask);
+    while ((word = strsep(&rest, ",")) && n_visible < CARDS_MAX) {
+        int i = card_of_word(word, by_bus);
+        if (i < 0)
+            return; /* what stands behind a name that is none does not count either */
+        visible[n_visible++] = i;
+    }
+}
+
+int
+cuInit(unsigned flags)
+{
+    (void)flags;
+    read_cards();
+    show_cards();
+    return n_visible ? OK : NO_DEVICE;
+}
+
+int
+cuGetErrorName(int error, const char **name)
+{
+    *name = error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : error == NO_DEVICE   ? "CUDA_ERROR_NO_DEVICE"
+                                   : "CUDA_ERROR_INVALID_VALUE";
+    return OK;
+}
+
+int
+cuDeviceGetCount(int *n)
+{
+    *n = n_visible;
+    return OK;
+}
+
+int
+cuDeviceGet(int *device, int ordinal)
+{
+    *device = ordinal;
+    return ordinal >= 0 && ordinal < n_visible ? OK : INVALID;
+}
+
+int
+cuDeviceGetUuid(unsigned char *uuid, int device)
+{
+    const char *p = cards[visible[device]].uuid + strlen("GPU-");
+
+    for (int i = 0; i < 16; i++, p += 2) {
+        unsigned byte;
+        p += *p == '-';
+        if (sscanf(p, "%2x", &byte) != 1)
+            return INVALID;
+        uuid[i] = (unsigned char)byte;
+    }
+    return OK;
+}
+
+int
+cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    const struct card *c = &cards[visible[device]];
+
+    *bytes = (c->total - c->reserved) * MIB;
+    return OK;
+}
+
+static bool
+is_alive(long pid)
+{
+    char path[64], state = 'X';
+
+    snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    bool read = fscanf(f, "%*d (%*[^)]) %c", &state) == 1;
+    fclose(f);
+    return read && state != 'Z' && state != 'X';
+}
+
+/* What other processes that are alive have on the card. */
+static size_t
+others_mib(void)
+{
+    char path[4400];
+    const struct dirent *entry;
+    size_t sum = 0;
+    DIR *dir = opendir(folder);
+
+    if (!dir)
+        abort();
+    while ((entry = readdir(dir))) {
+        size_t mib;
+        long pid;
+        int index, length = 0;
+
+        if (sscanf(entry->d_name, "%d.%ld%n", &index, &pid, &length) != 2 ||
+            entry->d_name[length] || index != card || pid == getpid())
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        FILE *f = fopen(path, "re");
+        if (f && fscanf(f, "%zu", &mib) == 1 && is_alive(pid))
+            sum += mib;
+        if (f)
+            fclose(f);
+    }
+    closedir(dir);
+    return sum;
+}
+
+static int
+lock(void)
+{
+    char path[4400];
+
+    snprintf(path, sizeof(path), "%s/lock", folder);
+    int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 || flock(fd, LOCK_EX) != 0)
+        abort();
+    return fd;
+}
+
+static void
+write_own(void)
+{
+    char path[4400], draft[4500];
+
+    snprintf(path, sizeof(path), "%s/%d.%ld", folder, card, (long)getpid());
+    snprintf(draft, sizeof(draft), "%s.new", path);
+    FILE *f = fopen(draft, "we");
+    if (!f || fprintf(f, "%zu\n", own_mib) < 0 || fclose(f) != 0 || rename(draft, path) != 0)
+        abort();
+}
+
+static size_t
+free_mib(void)
+{
+    const struct card *c = &cards[card];
+    size_t used = c->reserved + c->used + others_mib() + own_mib;
+
+    return used > c->total ? 0 : c->total - used;
+}
+
+static int
+grow(size_t mib)
+{
+    int fd = lock();
+    bool fits = free_mib() >= mib;
+
+    if (fits) {
+        own_mib += mib;
+        write_own();
+    }
+    close(fd);
+    return fits ? OK : OUT_OF_MEMORY;
+}
+
+int
+cuCtxCreate_v2(void **context, unsigned flags, int device)
+{
+    (void)flags;
+    card = visible[device];
+    *context = CONTEXT;
+    return grow(CONTEXT_MIB);
+}
+
+int
+cuCtxDestroy_v2(void *context)
+{
+    char path[4400];
+
+    if (context != CONTEXT)
+        return INVALID;
+    snprintf(path, sizeof(path), "%s/%d.%ld", folder, card, (long)getpid());
+    return unlink(path) == 0 ? OK : INVALID;
+}
+
+int
+cuCtxSynchronize(void)
+{
+    return OK;
+}
+
+/* An address is a number of a block, from 1, in the upper half. */
+int
+cuMemAlloc_v2(unsigned long long *out, size_t bytes)
+{
+    size_t mib = (bytes + MIB - 1) / MIB;
+
+    for (unsigned i = 0; i < BLOCKS_MAX; i++) {
+        if (blocks[i])
+            continue;
+        int error = grow(mib);
+        if (error == OK)
+            blocks[i] = mib;
+        *out = (i + 1ULL) << 40;
+        return error;
+    }
+    return INVALID;
+}
+
+static size_t *
+block_of(unsigned long long memory)
+{
+    unsigned long long i = (memory >> 40) - 1;
+
+    return i < BLOCKS_MAX && blocks[i] ? &blocks[i] : NULL;
+}
+
+int
+cuMemFree_v2(unsigned long long memory)
+{
+    size_t *block = block_of(memory);
+
+    if (!block)
+        return INVALID;
+    int fd = lock();
+    own_mib -= *block;
+    *block = 0;
+    write_own();
+    close(fd);
+    return OK;
+}
+
+int
+cuMemsetD8_v2(unsigned long long memory, unsigned char value, size_t n)
+{
+    const size_t *block = block_of(memory);
+
+    (void)value;
+    return block && n <= *block * MIB ? OK : INVALID;
+}
+
+int
+cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+{
+    *free_bytes = free_mib() * MIB;
+    *total_bytes = (cards[card].total - cards[card].reserved) * MIB;
+    return OK;
+}

@@ -1,0 +1,285 @@
+# What the rows of tests/real-gpu/run stand on: programs, an instance of Berth of its own, the GPU
+# that is used, reading of Berth's and nvidia-smi's answers, and waiting. Sourced by run.
+
+# The longest that anything here is waited for, and the whole, in seconds.
+PATIENCE=60
+TOTAL=570
+
+# What a process has on a GPU besides what it allocates, generously.
+CONTEXT_MIB=1024
+
+strangers=
+note=
+
+find_cuda_job()
+{
+    if [ -z "$cuda_job" ] && [ -x "$here/cuda_job" ]; then cuda_job=$here/cuda_job; fi
+    if [ -n "$cuda_job" ]; then
+        [ -x "$cuda_job" ] || die "there is no program $cuda_job"
+        cuda_job=$(realpath "$cuda_job")
+        return
+    fi
+    command -v cc >/dev/null ||
+        die "no C compiler here: build cuda_job elsewhere (cc -O2 -o cuda_job cuda_job.c -ldl) and put it beside this script"
+    cuda_job=$dir/cuda_job
+    cc -O2 -o "$cuda_job" "$here/cuda_job.c" -ldl || die "cuda_job.c does not compile"
+}
+
+find_programs()
+{
+    local root=$here/../..
+    if [ -z "$programs" ]; then
+        programs=$root/build/release/root
+        if [ ! -x "$programs/bin/berth" ]; then
+            command -v meson >/dev/null || die "no meson here to build Berth: carry its programs and say --programs DIR"
+            "$root/tools/build" release >"$dir/build.log" 2>&1 || die "Berth does not build: $(tail -20 "$dir/build.log")"
+        fi
+    fi
+    [ -x "$programs/bin/berth" ] || die "there is no program $programs/bin/berth"
+    programs=$(realpath "$programs")
+    PATH=$programs/bin:$PATH
+}
+
+start_berth()
+{
+    export BERTH_DIR=$dir/i NO_COLOR=1 LC_ALL=C
+    unset BERTH_SOCKET
+    cd "$dir" || die "$dir is gone"
+    berth daemon start >"$dir/start.out" 2>&1 || die "the daemon does not start: $(cat "$dir/start.out")" 1
+    wait_until all_known || die "Berth does not see the GPUs that CUDA shows: $(berth gpus 2>&1)
+$(tail -5 "$BERTH_DIR/daemon.log")" 1
+}
+
+clean_up()
+{
+    local pid
+    for pid in $strangers; do kill -KILL "$pid" 2>/dev/null; done
+    if [ -S "$dir/i/berth.sock" ]; then timeout 60 berth daemon stop --cancel >/dev/null 2>&1; fi
+    cd /
+    rm -rf "$dir"
+}
+
+# --- Berth's answers
+
+# The first value of a field in JSON on standard input; "" if it is not there.
+field()
+{
+    grep -oE "\"$1\":(\"[^\"]*\"|[^,}]*)" | sed -n "1{s/^\"$1\"://;s/^\"//;s/\"\$//;p}"
+}
+
+# Berth's object of GPU $1, without what stands in lists below it.
+gpu_object()
+{
+    berth gpus --json | sed 's/{"index":/\n&/g' | grep "^{\"index\":$1,\"uuid\""
+}
+
+gpu_indexes()
+{
+    berth gpus --json | sed 's/{"index":/\n&/g' | sed -nE 's/^\{"index":([0-9]+),"uuid".*/\1/p'
+}
+
+gpu_field()
+{
+    gpu_object "$1" | field "$2"
+}
+
+job_field()
+{
+    berth show "$1" --json | field "$2"
+}
+
+job_is()
+{
+    [ "$(job_field "$1" state)" = "$2" ]
+}
+
+# The MiB of a field like "peak_mib":{"0":5000} of a job on one GPU, the job's and not an attempt's.
+job_mib()
+{
+    local mib
+    mib=$(berth show "$1" --json | sed -nE "s/.*\"$2\":\{\"[0-9]+\":([0-9]+)\}.*/\1/p")
+    echo "${mib:-0}"
+}
+
+uses_at_least()
+{
+    [ "$(job_mib "$1" use_mib)" -ge "$2" ]
+}
+
+free_at_most()
+{
+    [ "$(gpu_field "$card" free_mib)" -le "$1" ]
+}
+
+# By jobs and others together, as the last sample had it: MIB more than at the beginning.
+used_at_least()
+{
+    [ "$(gpu_field "$card" used_mib)" -ge $((base + $1)) ]
+}
+
+is_foreign()
+{
+    gpu_object "$card" | grep -q "\"strangers\":\[.*\"pid\":$1,"
+}
+
+all_known()
+{
+    local n
+    n=$(berth gpus --json | grep -o '"uuid":"[^"]*","name"' | wc -l)
+    [ "$n" -ge "$(wc -l <"$dir/devices")" ] && berth gpus --json | grep -q '"unknown_since":null'
+}
+
+# --- nvidia-smi's answers
+
+smi()
+{
+    timeout 30 nvidia-smi "$@" --format=csv,noheader,nounits 2>/dev/null
+}
+
+# INDEX, UUID, TOTAL, RESERVED, USED, NAME; old drivers do not tell what they reserve.
+smi_gpus()
+{
+    smi --query-gpu=index,uuid,memory.total,memory.reserved,memory.used,name ||
+        smi --query-gpu=index,uuid,memory.total,memory.used,name |
+        awk -F', ' -v OFS=', ' '{ $3 = $3 ", [N/A]"; print }'
+}
+
+# What nvidia-smi says a process has, MiB; "" if it does not list it (as in most containers).
+smi_process()
+{
+    smi --query-compute-apps=gpu_uuid,pid,used_memory |
+        awk -F', *' -v pid="$1" '$2 == pid && $3 ~ /^[0-9]+/ { sum += $3; seen = 1 } END { if (seen) print sum }'
+}
+
+# What nvidia-smi says is in use on the GPU, MiB; "" if it says nothing.
+smi_used()
+{
+    smi_gpus | awk -F', *' -v uuid="$(gpu_field "$card" uuid)" '$2 == uuid && $5 ~ /^[0-9]+$/ { print $5 }'
+}
+
+# --- waiting
+
+# wait_until COMMAND...: 1 and a note if it does not become true.
+wait_until()
+{
+    local end=$((SECONDS + PATIENCE))
+    until "$@"; do
+        if [ "$SECONDS" -ge "$end" ] || [ "$SECONDS" -ge "$TOTAL" ]; then
+            note="waited in vain for: $*"
+            return 1
+        fi
+        sleep 0.1
+    done
+}
+
+wait_for_file()
+{
+    wait_until test -e "$1"
+}
+
+# wait_for_job ID [SECONDS]: until it has ended well.
+wait_for_job()
+{
+    local status=0
+    berth wait -q -t "${2:-$PATIENCE}" "$1" || status=$?
+    if [ "$status" -ne 0 ]; then
+        note="job $1 ended with $status: $(berth show "$1" --json | field text); $(tail -n 2 "$(job_field "$1" log)" 2>/dev/null)"
+    fi
+    return "$status"
+}
+
+# submit OPTIONS -- COMMAND: its number is in $job.
+submit()
+{
+    job=$(berth submit --parsable "$@" 2>"$dir/submit.err") && return
+    note="berth submit: $(cat "$dir/submit.err")"
+    return 1
+}
+
+# --- the GPU
+
+# The one with the most room: its index is $card, what is free on it $room, in use by others $base, MiB.
+choose_card()
+{
+    local i free
+    card=
+    room=0
+    for i in $(gpu_indexes); do
+        free=$(gpu_field "$i" free_mib)
+        if [ "$free" -gt "$room" ]; then
+            card=$i
+            room=$free
+        fi
+    done
+    base=$(gpu_field "${card:-0}" used_mib)
+    [ "$room" -ge 12288 ] || die "skipped: no GPU has 12 GiB free; the most is $room MiB" 77
+}
+
+# PERCENT of the room, MiB.
+part()
+{
+    echo $((room * $1 / 100))
+}
+
+# What a job with that demand may allocate beside its context.
+inside()
+{
+    echo $(($(part "$1") - CONTEXT_MIB))
+}
+
+# near A B: A is within 2 % of B.
+near()
+{
+    local off=$(($1 - $2))
+    [ $((${off#-} * 50)) -le "$2" ]
+}
+
+describe_machine()
+{
+    echo "$(berth --version), $(uname -sr), driver $(berth gpus --json | field driver)," \
+        "read with $(berth gpus --json | field backend)"
+    smi_gpus | sed 's/^/# /'
+    echo "# used here: GPU $card, $room MiB free"
+}
+
+is_idle()
+{
+    [ "$(gpu_field "$card" free_mib)" -ge $((room - 512)) ]
+}
+
+forget_all()
+{
+    local pid
+    for pid in $strangers; do
+        kill -KILL "$pid" 2>/dev/null
+        wait "$pid" 2>/dev/null
+    done
+    strangers=
+    berth cancel --all >/dev/null 2>&1
+    berth wait -q -a -t "$PATIENCE" >/dev/null 2>&1
+    wait_until is_idle
+    find "$dir" -maxdepth 1 -name 'f.*' -delete
+}
+
+# row NAME FUNCTION: the function returns 0, 1 or 77, and leaves in $note what it saw.
+row()
+{
+    local status=0 word
+    if ! grep -qE -- "$only" <<<"$1"; then return; fi
+    note=
+    if [ "$SECONDS" -ge "$TOTAL" ]; then
+        note="the time is over"
+        status=1
+    else
+        "$2" || status=$?
+    fi
+    case $status in
+    0) word=held && held=$((held + 1)) ;;
+    77) word=skipped && skipped=$((skipped + 1)) ;;
+    *) word=FAILED && failed=$((failed + 1)) ;;
+    esac
+    printf '%-8s %-62s %s\n' "$word" "$1" "$note"
+    local said=$note
+    forget_all || { printf '%-8s %-62s %s\n' "" "" "afterwards GPU $card was not free again"; }
+    note=$said
+}
