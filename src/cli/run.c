@@ -22,6 +22,7 @@
 #include "cli/jobreq.h"
 #include "cli/modeltable.h"
 #include "cli/opt.h"
+#include "cli/sim_match.h"
 #include "spec/models.h"
 #include "wire/client.h"
 
@@ -272,7 +273,7 @@ begin(struct run *run)
     if (!run->cwd)
         return cli_fail(&e);
     env_say_unsendable(NULL);
-    run->client = connect_or_start(run->cli, &run->opt.daemon, &started, &e);
+    run->client = sim_match_connect(run->cli, &run->opt.daemon, &started, &e);
     if (!run->client)
         return cli_fail(&e);
     client_listen(run->client, run_on_notify, NULL, run);

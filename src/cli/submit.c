@@ -22,6 +22,7 @@
 #include "cli/jobreq.h"
 #include "cli/opt.h"
 #include "cli/screens.h"
+#include "cli/sim_match.h"
 #include "cli/submit_notes.h"
 #include "cli/submit_options.h"
 #include "cli/submit_plan.h"
@@ -190,7 +191,7 @@ submit(struct cli *cli, const struct submission *s)
 {
     struct err e = {0};
     struct daemon_args args = {.sim = s->words.sim};
-    auto_client struct client *c = connect_or_start(cli, &args, NULL, &e);
+    auto_client struct client *c = sim_match_connect(cli, &args, NULL, &e);
     auto_buf struct buf params = BUF_INIT;
     auto_json json_t *result = NULL;
     int status;

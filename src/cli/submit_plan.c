@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/connect.h"
 #include "cli/jobreq.h"
+#include "cli/sim_match.h"
 #include "cli/submit_options.h"
 #include "spec/describe.h"
 #include "wire/client.h"
@@ -112,7 +113,7 @@ submit_plan(struct cli *cli, const struct request *req, const struct submit_word
 {
     struct daemon_args args = {.sim = words->sim};
     struct err e = {0};
-    auto_client struct client *c = connect_or_start(cli, &args, NULL, &e);
+    auto_client struct client *c = sim_match_connect(cli, &args, NULL, &e);
     auto_buf struct buf params = BUF_INIT, out = BUF_INIT;
     auto_json json_t *result = NULL;
     json_t *line;

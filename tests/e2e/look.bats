@@ -177,3 +177,15 @@ load screen
     is status "$status" 1
     has words "$err" 'job 1 is not held: it is RUNNING'
 }
+
+@test "--sim that is not what the running daemon has is refused, and the same is taken" {
+    start_daemon 2
+    try berth submit --sim 4 -G 0 -- true
+    is status "$status" 6
+    has words "$err" 'has other simulated GPUs \(2\) than --sim 4; omit --sim, stop it'
+    echo '[gpus=0] true' >jobs.txt
+    try berth run --sim 2x80G jobs.txt
+    is 'status with other sizes' "$status" 6
+    try berth run --sim 2 jobs.txt
+    is 'status with the same' "$status" 0
+}

@@ -1,0 +1,17 @@
+/* --sim against the cards of a daemon that runs already. */
+#ifndef CLI_SIM_MATCH_H
+#define CLI_SIM_MATCH_H
+
+#include <stdbool.h>
+
+struct cli;
+struct client;
+struct daemon_args;
+struct err;
+
+/* connect_or_start, and ERR_REFUSED where --sim asks for cards that the daemon which answers
+ * does not have: its jobs would run on others than were asked for. */
+struct client *sim_match_connect(const struct cli *cli, const struct daemon_args *args,
+                                 bool *started, struct err *e);
+
+#endif
