@@ -210,7 +210,7 @@ json.dump(s, open(p, "w"))'
     wait_for_output run 'Job 2 completed'
     printf '0.0], "paused_gpus": [0, 1]}' >&7
     exec 7>&-
-    wait_for_output run 'GPU 1 paused'
+    "$E2E/await" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.1.state paused
     has 'the file is theirs' "$(cat gpu_scheduler_state.json)" '^\{"gpu_status": \[0\.0, 0\.0'
     echo '{"gpu_status": [0.0, 0.0], "paused_gpus": "1"}' >gpu_scheduler_state.json
     wait_for_output run 'WARNING .* the state file gpu_scheduler_state.json: paused_gpus is no list of ids; it is written'

@@ -159,9 +159,9 @@ ended_as()
     ended_as FAILED 'killed by signal 9 \(KILL\)' 'Berth did not kill it' \
         "$(berth submit --parsable --gpus 0 -- sh -c 'kill -9 $$')"
     ended_as FAILED 'could not start: .*No such file' 'check the name' \
-        "$(berth submit --parsable --gpus 0 -- /no/such/program)"
+        "$(berth submit --parsable --gpus 0 --after-any 3 -- /no/such/program)"
     ended_as FAILED 'could not start: .*Permission denied' 'is it executable' \
-        "$(berth submit --parsable --gpus 0 -- ./not-executable)"
+        "$(berth submit --parsable --gpus 0 --after-any 3 -- ./not-executable)"
     ended_as TIMEOUT 'time limit of 0.2s reached' '--time 0.4s' \
         "$(berth submit --parsable --gpus 0 -t 200ms -- sleep 1000)"
     ended_as OUT_OF_MEMORY 'CUDA out of memory \(exit 1\): .*CUDA out of memory' \

@@ -224,6 +224,7 @@ END
     "$E2E/await" pid "$LIMIT" "$supervisor"
     has 'the log' "$(cat "$BERTH_DIR/logs/1.log")" asked
     start_daemon 1
+    wait_for_event kind=ended job=1 >/dev/null
     is state "$(job_field 1 state)" LOST
     has why "$(berth show 1)" 'the machine was shut down'
 }
