@@ -31,6 +31,13 @@ children_init(struct children *b)
 }
 
 void
+children_free(struct children *b)
+{
+    free(b->v);
+    *b = (struct children){0};
+}
+
+void
 children_add(struct children *b, pid_t pid, int lock_fd)
 {
     struct stat st = {0};

@@ -21,6 +21,7 @@ struct children {
 
 /* Makes this process the one to which orphans of its children fall. */
 void children_init(struct children *b);
+void children_free(struct children *b); /* what it owns; not b */
 
 /* One more was forked, with this lock file. */
 void children_add(struct children *b, pid_t pid, int lock_fd);

@@ -380,5 +380,6 @@ nursery_run(const char *name, const char *socket_path)
     }
     serve(&n);
     leave_place(&n);
+    children_free(&n.children);
     return 0;
 }
