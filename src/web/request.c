@@ -20,6 +20,7 @@
 #include "web/respond.h"
 #include "web/route.h"
 #include "web/stream.h"
+#include "web/visitors.h"
 
 #define LOG_BYTES 65536
 
@@ -200,6 +201,15 @@ give_asset(struct request *r)
 
 /* ------------------------------------------------------------------- gate */
 
+static struct visitor *
+visitor_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info ? info->socket_context : NULL;
+}
+
 /* Whether the other end is root or who runs this. Asked once for each connection. */
 static bool
 is_own_peer(const struct request *r)
@@ -208,13 +218,13 @@ is_own_peer(const struct request *r)
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     const int fd = info ? info->connect_fd : -1;
+    struct visitor *visitor = visitor_of(r->connection);
     char *known;
     uid_t uid;
 
-    info = MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    known = info ? info->socket_context : NULL;
-    if (fd < 0 || !known)
+    if (fd < 0 || !visitor)
         return false;
+    known = visitor_peer(visitor);
     if (!*known)
         *known = peer_uid(fd, &uid, NULL) == 0 && (uid == 0 || uid == geteuid()) ? 'y' : 'n';
     return *known == 'y';
@@ -376,8 +386,13 @@ request_handle(void *cls, struct MHD_Connection *connection, const char *url,
         *n = 0;
         return MHD_YES;
     }
-    if (!r->begun)
+    if (!r->begun) {
+        struct visitor *visitor = visitor_of(connection);
+
+        if (visitor)
+            visitor_asks(visitor);
         begin(r, url, method);
+    }
     if (r->reply)
         return respond(connection, r->reply, r->login ? login_cookie(r->login) : NULL);
     if (r->route.kind == ROUTE_EVENTS)
@@ -391,10 +406,12 @@ request_completed(void *cls, struct MHD_Connection *connection, void **own,
                   enum MHD_RequestTerminationCode how)
 {
     struct request *r = *own;
+    struct visitor *visitor = visitor_of(connection);
 
     (void)cls;
-    (void)connection;
     (void)how;
+    if (visitor)
+        visitor_is_done(visitor);
     if (!r)
         return;
     *own = NULL;
@@ -412,17 +429,20 @@ request_completed(void *cls, struct MHD_Connection *connection, void **own,
     free(r);
 }
 
-/* What is known of whom the connection comes from: nothing yet, 'y' or 'n'. */
+/* Of whom the connection comes from nothing is known yet; later it is 'y' or 'n'. */
 void
 request_connection(void *cls, struct MHD_Connection *connection, void **own,
                    enum MHD_ConnectionNotificationCode how)
 {
-    (void)cls;
-    (void)connection;
+    const struct web *web = cls;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
     if (how == MHD_CONNECTION_NOTIFY_STARTED) {
-        *own = xcalloc(1, 1);
+        *own = visitors_enter(web->visitors, info ? info->connect_fd : -1);
     } else {
-        free(*own);
+        if (*own)
+            visitor_leave(*own);
         *own = NULL;
     }
 }

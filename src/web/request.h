@@ -12,11 +12,13 @@ struct cache;
 struct gate;
 struct page_context;
 struct stream;
+struct visitors;
 
 /* What requests are answered with. */
 struct web {
     struct cache *cache;
     struct stream *stream;
+    struct visitors *visitors;
     struct logtail logtail;
     const struct gate *gate;
     const struct page_context *page;

@@ -10,6 +10,7 @@
 #include "web/live.h"
 #include "web/request.h"
 #include "web/stream.h"
+#include "web/visitors.h"
 
 #define CONNECTIONS_MAX  320 /* 128 of them may be listeners */
 #define IDLE_S           30  /* one that says nothing, or does not read, for so long */
@@ -116,6 +117,7 @@ server_new(uv_loop_t *loop, int listener, const struct server_parts *parts, stru
     const struct stream_calls calls = {on_listeners, parts->live, on_resume, s};
 
     s->web = (struct web){.cache = parts->cache,
+                          .visitors = visitors_new(),
                           .stream = stream_new(&calls),
                           .logtail = {.loop = loop},
                           .gate = parts->gate,
@@ -130,6 +132,7 @@ server_new(uv_loop_t *loop, int listener, const struct server_parts *parts, stru
     else
         close(listener);
     stream_free(s->web.stream);
+    visitors_free(s->web.visitors);
     free(s);
     return NULL;
 }
@@ -155,5 +158,6 @@ server_free(struct server *s)
     uv_close((uv_handle_t *)s->timer, on_closed);
     MHD_stop_daemon(s->http);
     stream_free(s->web.stream);
+    visitors_free(s->web.visitors);
     free(s);
 }

@@ -1,0 +1,28 @@
+/* The connections of the page's server, and room for new ones. One that has asked for nothing
+ * yet holds a place that others may want: of too many such, the oldest is closed, so that half
+ * requests, however many and however slow, keep nobody out. */
+#ifndef WEB_VISITORS_H
+#define WEB_VISITORS_H
+
+/* As many may be connected and silent; a browser's own connections are asked through at once.
+ */
+#define VISITORS_SILENT_MAX 128
+
+struct visitors;
+struct visitor;
+
+struct visitors *visitors_new(void);
+void visitors_free(struct visitors *v); /* once all visitors have left; NULL is fine */
+
+/* A connection on fd, which is silent at first. The server's, until visitor_leave. May shut
+ * down the socket of the oldest silent one, whose own end follows as that of any other. */
+struct visitor *visitors_enter(struct visitors *v, int fd);
+void visitor_leave(struct visitor *x);
+
+void visitor_asks(struct visitor *x);    /* a whole request is there */
+void visitor_is_done(struct visitor *x); /* it has been answered: silent again */
+
+/* Whose end of the connection it is, for the gate: 0 until it is known. */
+char *visitor_peer(struct visitor *x);
+
+#endif
