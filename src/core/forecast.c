@@ -140,8 +140,9 @@ adopt_task(struct job *array, const struct job *task)
 static void
 adopt_tasks(const struct forecast_run *w, const struct job *real, struct job *array)
 {
-    for (int32_t i = 0; i < real->tasks->live; i++) {
-        const struct job *task = queue_get(w->q, real->tasks->live_ids[i]);
+    const struct tasks *t = real->tasks;
+    for (int32_t i = 0; t && i < t->live; i++) {
+        const struct job *task = queue_get(w->q, t->live_ids[i]);
         if (task)
             adopt_task(array, task);
     }

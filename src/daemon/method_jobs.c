@@ -150,7 +150,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     }
     if (!l->live && !l->only_ended)
         l->live = select_live_ids(d, &l->select, &l->n_live);
-    for (size_t i = 0; l->at < l->n_live && l->room > 0; i++) {
+    for (size_t i = 0; l->live && l->at < l->n_live && l->room > 0; i++) {
         if (put_live(l, l->live[l->at++]))
             return WORK_MORE; /* too long: that is seen behind each piece */
         if (i % LOOK_EACH == LOOK_EACH - 1 && clock_boot_us() >= until_us)

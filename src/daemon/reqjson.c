@@ -162,7 +162,9 @@ read_env(const json_t *v, struct request *r, struct err *e)
     const json_t *item;
     if (!json_is_array(v))
         return bad(e, "env", "a list of \"NAME=value\"");
-    r->env = n ? xcalloc(n + 1, sizeof(char *)) : NULL;
+    if (n == 0)
+        return 0;
+    r->env = xcalloc(n + 1, sizeof(char *));
     json_array_foreach(v, i, item)
     {
         if (read_text(item, "env", &r->env[i], e))

@@ -136,7 +136,7 @@ is_our_folder(const struct daemon *d, const char *path, size_t len)
     const char *base = nursery_place(d->nursery)->base;
     size_t n = base ? strlen(base) : 0;
     return !d->places.system || strncmp(path, SLICE, sizeof SLICE - 1) == 0 ||
-           (n >= len && memcmp(base + n - len, path, len) == 0);
+           (base && n >= len && memcmp(base + n - len, path, len) == 0);
 }
 
 /* By ".../berth-XXXXXXXX/job-ID.ATTEMPT" in the v2 tree; 0: not by that. */
