@@ -17,26 +17,12 @@
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/envblock.h"
 #include "daemon/environ_defaults.h"
 #include "daemon/environ_slurm.h"
 #include "daemon/launch.h"
 #include "daemon/prober.h"
 #include "store/store.h"
-
-/* Ours, one NUL-terminated K=V after the other. */
-static void
-put(struct buf *out, const char *name, const char *value)
-{
-    buf_addf(out, "%s=%s", name, value);
-    buf_addc(out, '\0');
-}
-
-static void
-put_int(struct buf *out, const char *name, int64_t value)
-{
-    buf_addf(out, "%s=%lld", name, (long long)value);
-    buf_addc(out, '\0');
-}
 
 static void
 put_cards(const struct daemon *d, const struct attempt *run, struct buf *out)
@@ -49,11 +35,11 @@ put_cards(const struct daemon *d, const struct attempt *run, struct buf *out)
     }
     bool by_uuid =
         d->config.gpu_env == GPU_ENV_UUID || d->renumbered || launch_filters_devices(d);
-    put(out, "CUDA_VISIBLE_DEVICES", buf_str(by_uuid ? &uuids : &indices));
-    put(out, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-    put(out, "NVIDIA_VISIBLE_DEVICES", run->n_gpus ? buf_str(&uuids) : "void");
-    put(out, "BERTH_GPUS", buf_str(&indices));
-    put(out, "BERTH_GPU_UUIDS", buf_str(&uuids));
+    envblock_put(out, "CUDA_VISIBLE_DEVICES", buf_str(by_uuid ? &uuids : &indices));
+    envblock_put(out, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    envblock_put(out, "NVIDIA_VISIBLE_DEVICES", run->n_gpus ? buf_str(&uuids) : "void");
+    envblock_put(out, "BERTH_GPUS", buf_str(&indices));
+    envblock_put(out, "BERTH_GPU_UUIDS", buf_str(&uuids));
 }
 
 static void
@@ -64,7 +50,8 @@ put_sharing(const struct job *job, struct buf *out)
         buf_addf(out, "BERTH_GPU_SHARE=%g", demand->share_permille / 1000.0);
         buf_addc(out, '\0');
     } else {
-        put(out, "BERTH_GPU_SHARE", job->run->n_gpus && demand_is_whole(demand) ? "1" : "");
+        envblock_put(out, "BERTH_GPU_SHARE",
+                     job->run->n_gpus && demand_is_whole(demand) ? "1" : "");
     }
 }
 
@@ -74,10 +61,10 @@ put_array(const struct daemon *d, const struct job *job, struct buf *out)
     const struct job *array = job->array ? queue_get(d->queue, job->array) : NULL;
     if (!job->array)
         return;
-    put_int(out, "BERTH_ARRAY_JOB_ID", job->array);
-    put_int(out, "BERTH_ARRAY_TASK_ID", job->task);
+    envblock_put_int(out, "BERTH_ARRAY_JOB_ID", job->array);
+    envblock_put_int(out, "BERTH_ARRAY_TASK_ID", job->task);
     if (array && array->tasks)
-        put_int(out, "BERTH_ARRAY_TASK_COUNT", array->tasks->total);
+        envblock_put_int(out, "BERTH_ARRAY_TASK_COUNT", array->tasks->total);
 }
 
 static void
@@ -87,21 +74,22 @@ put_ours(const struct daemon *d, const struct job *job, const char *mark, struct
     put_cards(d, run, out);
     put_sharing(job, out);
     put_array(d, job, out);
-    put(out, "BERTH_MARK", mark);
-    put_int(out, "BERTH_JOB_ID", job->id);
-    put(out, "BERTH_JOB_NAME", job->req.name ? job->req.name : "");
-    put(out, "BERTH_USER", daemon_user_name(job->uid));
-    put(out, "BERTH_SUBMIT_DIR", job->cwd);
-    put_int(out, "BERTH_VRAM_MIB", run->vram_mib);
-    put_int(out, "BERTH_CPUS", demand_cpus(&job->req.demand));
-    put_int(out, "BERTH_MEM_MIB", job->req.demand.mem_mib);
-    put_int(out, "BERTH_ATTEMPT", run->number);
-    put(out, "BERTH_SOCKET", d->places.socket);
+    envblock_put(out, "BERTH_MARK", mark);
+    envblock_put_int(out, "BERTH_JOB_ID", job->id);
+    envblock_put(out, "BERTH_JOB_NAME", job->req.name ? job->req.name : "");
+    envblock_put(out, "BERTH_USER", daemon_user_name(job->uid));
+    envblock_put(out, "BERTH_SUBMIT_DIR", job->cwd);
+    envblock_put_int(out, "BERTH_VRAM_MIB", run->vram_mib);
+    envblock_put_int(out, "BERTH_CPUS", demand_cpus(&job->req.demand));
+    envblock_put_int(out, "BERTH_MEM_MIB", job->req.demand.mem_mib);
+    envblock_put_int(out, "BERTH_ATTEMPT", run->number);
+    envblock_put(out, "BERTH_SOCKET", d->places.socket);
     if (job->req.limit_ms > 0)
-        put_int(out, "BERTH_END_TIME", (clock_wall_us() + job->req.limit_ms * 1000) / 1000000);
+        envblock_put_int(out, "BERTH_END_TIME",
+                         (clock_wall_us() + job->req.limit_ms * 1000) / 1000000);
     const char *sim = prober_sim_dir(d->prober);
     if (sim)
-        put(out, "BERTH_SIM_DIR", sim);
+        envblock_put(out, "BERTH_SIM_DIR", sim);
 }
 
 static bool
@@ -189,11 +177,11 @@ put_event(const json_t *event, const char *key, const char *name, struct buf *ou
 {
     const json_t *v = json_object_get(event, key);
     if (json_is_integer(v))
-        put_int(out, name, json_integer_value(v));
+        envblock_put_int(out, name, json_integer_value(v));
     else if (json_is_string(v) && strlen(json_string_value(v)) == json_string_length(v))
-        put(out, name, json_string_value(v));
+        envblock_put(out, name, json_string_value(v));
     else
-        put(out, name, "");
+        envblock_put(out, name, "");
 }
 
 /* The service account's HOME, USER, LOGNAME and SHELL come when it is looked up
@@ -203,11 +191,11 @@ put_clean(struct buf *out)
 {
     static const char *const passed[] = {"http_proxy",  "https_proxy", "all_proxy", "no_proxy",
                                          "HTTPS_PROXY", "ALL_PROXY",   "NO_PROXY",  "LANG"};
-    put(out, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    envblock_put(out, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++) {
         const char *value = getenv(passed[i]);
         if (value)
-            put(out, passed[i], value);
+            envblock_put(out, passed[i], value);
     }
 }
 
@@ -220,23 +208,23 @@ environ_add_hook(struct daemon *d, const struct job *job, const char *hook, cons
         return -1;
     auto_free char *log = launch_log_path(d, job);
     json_t *event = json_loads(line, 0, NULL);
-    put(&ours, "CUDA_VISIBLE_DEVICES", ""); /* it has no GPU */
-    put(&ours, "NVIDIA_VISIBLE_DEVICES", "void");
+    envblock_put(&ours, "CUDA_VISIBLE_DEVICES", ""); /* it has no GPU */
+    envblock_put(&ours, "NVIDIA_VISIBLE_DEVICES", "void");
     put_array(d, job, &ours);
-    put(&ours, "BERTH_HOOK", hook);
+    envblock_put(&ours, "BERTH_HOOK", hook);
     put_event(event, "kind", "BERTH_EVENT", &ours);
     put_event(event, "seq", "BERTH_EVENT_SEQ", &ours);
-    put_int(&ours, "BERTH_JOB_ID", job->id);
-    put(&ours, "BERTH_JOB_NAME", job->req.name ? job->req.name : "");
+    envblock_put_int(&ours, "BERTH_JOB_ID", job->id);
+    envblock_put(&ours, "BERTH_JOB_NAME", job->req.name ? job->req.name : "");
     put_event(event, "state", "BERTH_JOB_STATE", &ours);
     put_event(event, "exit_status", "BERTH_EXIT_STATUS", &ours);
     put_event(event, "text", "BERTH_JOB_TEXT", &ours);
     put_event(event, "run_ms", "BERTH_RUN_MS", &ours);
     put_event(event, "attempt", "BERTH_ATTEMPT", &ours);
-    put(&ours, "BERTH_JOB_LOG", log);
-    put(&ours, "BERTH_USER", daemon_user_name(job->uid));
-    put(&ours, "BERTH_SUBMIT_DIR", job->cwd);
-    put(&ours, "BERTH_SOCKET", d->places.socket);
+    envblock_put(&ours, "BERTH_JOB_LOG", log);
+    envblock_put(&ours, "BERTH_USER", daemon_user_name(job->uid));
+    envblock_put(&ours, "BERTH_SUBMIT_DIR", job->cwd);
+    envblock_put(&ours, "BERTH_SOCKET", d->places.socket);
     json_decref(event);
     if (apart) {
         put_clean(out);

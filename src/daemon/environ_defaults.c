@@ -16,6 +16,7 @@
 #include "core/job.h"
 #include "core/ledger.h"
 #include "daemon/daemon.h"
+#include "daemon/envblock.h"
 
 #define LIST "BERTH_DEFAULTS"
 
@@ -25,21 +26,10 @@ struct defaults {
     struct buf list; /* of what was set */
 };
 
-/* The value of this variable in a block of NUL-terminated K=V; NULL: it is not there. */
-static const char *
-value_of(const struct buf *block, const char *name, size_t n)
-{
-    const char *end = block->data + block->len;
-    for (const char *p = block->data; p && p < end; p += strlen(p) + 1)
-        if (strncmp(p, name, n) == 0 && p[n] == '=')
-            return p + n + 1;
-    return NULL;
-}
-
 bool
 environ_was_default(const struct buf *theirs, const char *var)
 {
-    const char *list = value_of(theirs, LIST, sizeof LIST - 1);
+    const char *list = envblock_find(theirs, LIST);
     size_t n = strlen(var);
     for (const char *at = list; at && (at = strstr(at, var)) != NULL; at++)
         if ((at == list || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
@@ -50,7 +40,7 @@ environ_was_default(const struct buf *theirs, const char *var)
 static bool
 is_theirs(const struct buf *theirs, const char *name)
 {
-    const char *value = value_of(theirs, name, strlen(name));
+    const char *value = envblock_find(theirs, name);
     return value && !environ_was_default(theirs, value - strlen(name) - 1);
 }
 
@@ -59,8 +49,7 @@ put_default(struct defaults *x, const char *name, const char *value)
 {
     if (is_theirs(x->theirs, name))
         return;
-    buf_addf(x->out, "%s=%s", name, value);
-    buf_addc(x->out, '\0');
+    envblock_put(x->out, name, value);
     buf_addf(&x->list, "%s%s=%s", x->list.len ? " " : "", name, value);
 }
 
@@ -121,7 +110,7 @@ void
 environ_add_defaults(const struct daemon *d, const struct job *job, const struct buf *theirs,
                      struct buf *out)
 {
-    const char *list = value_of(theirs, LIST, sizeof LIST - 1);
+    const char *list = envblock_find(theirs, LIST);
     struct defaults x = {.theirs = theirs, .out = out, .list = BUF_INIT};
     if (list && strcmp(list, "off") == 0)
         return; /* what they say stays, for jobs that this one submits too */
@@ -129,7 +118,6 @@ environ_add_defaults(const struct daemon *d, const struct job *job, const struct
         put_meeting_point(&x, job->id);
     if (job->run->n_gpus > 0 && !demand_is_whole(&job->req.demand))
         put_memory(&x, d, job);
-    buf_addf(out, LIST "=%s", buf_str(&x.list));
-    buf_addc(out, '\0');
+    envblock_put(out, LIST, buf_str(&x.list));
     buf_free(&x.list);
 }

@@ -16,41 +16,16 @@
 #include "core/ledger.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/envblock.h"
 #include "wire/places.h"
 
-#define CLUSTER "SLURM_CLUSTER_NAME=berth" /* by which ours are known */
-
-static void
-put(struct buf *out, const char *name, const char *value)
-{
-    buf_addf(out, "%s=%s", name, value);
-    buf_addc(out, '\0');
-}
-
-static void
-put_int(struct buf *out, const char *name, int64_t value)
-{
-    buf_addf(out, "%s=%lld", name, (long long)value);
-    buf_addc(out, '\0');
-}
-
-/* The value of a variable in a block of NUL-terminated K=V; NULL: it is not there. */
-static const char *
-find(const struct buf *block, const char *name)
-{
-    const char *end = block->data + block->len;
-    size_t n = strlen(name);
-    for (const char *p = block->data; p && p < end; p += strlen(p) + 1)
-        if (strncmp(p, name, n) == 0 && p[n] == '=')
-            return p + n + 1;
-    return NULL;
-}
+#define CLUSTER "berth" /* by which ours are known */
 
 static void
 put_default(struct buf *out, const struct buf *theirs, const char *name, const char *value)
 {
-    const char *said = find(theirs, name);
-    put(out, name, said ? said : value);
+    const char *said = envblock_find(theirs, name);
+    envblock_put(out, name, said ? said : value);
 }
 
 static void
@@ -60,10 +35,10 @@ put_host(struct buf *out)
                                         "SLURMD_NODENAME", "SLURM_TOPOLOGY_ADDR"};
     char host[256] = "";
     gethostname(host, sizeof host - 1);
-    put(out, "SLURM_SUBMIT_HOST", host);
+    envblock_put(out, "SLURM_SUBMIT_HOST", host);
     host[strcspn(host, ".")] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        put(out, names[i], host);
+        envblock_put(out, names[i], host);
 }
 
 /* srun and scontrol of ours (src/slurm) before what there is: those of a real Slurm know
@@ -71,7 +46,7 @@ put_host(struct buf *out)
 static void
 put_path(const struct buf *theirs, struct buf *out)
 {
-    const char *path = find(theirs, "PATH");
+    const char *path = envblock_find(theirs, "PATH");
     struct err e;
     auto_free char *program = places_program("berth-shepherd", &e);
     char *slash = program ? strrchr(program, '/') : NULL;
@@ -91,9 +66,9 @@ put_layout(struct buf *out)
     static const char *const zeros[] = {"SLURM_NODEID", "SLURM_PROCID", "SLURM_LOCALID",
                                         "SLURM_GTIDS"};
     for (size_t i = 0; i < sizeof ones / sizeof ones[0]; i++)
-        put_int(out, ones[i], 1);
+        envblock_put_int(out, ones[i], 1);
     for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++)
-        put_int(out, zeros[i], 0);
+        envblock_put_int(out, zeros[i], 0);
 }
 
 /* Slurm books one core where nothing is said, and then says nothing of a task's. */
@@ -104,20 +79,20 @@ put_booked(const struct daemon *d, const struct job *job, struct buf *out)
     auto_buf struct buf cards = BUF_INIT;
     int cpus = need->cpus > 0 ? need->cpus : 1;
     if (need->cpus > 0)
-        put_int(out, "SLURM_CPUS_PER_TASK", need->cpus);
-    put_int(out, "SLURM_CPUS_ON_NODE", cpus);
-    put_int(out, "SLURM_JOB_CPUS_PER_NODE", cpus);
+        envblock_put_int(out, "SLURM_CPUS_PER_TASK", need->cpus);
+    envblock_put_int(out, "SLURM_CPUS_ON_NODE", cpus);
+    envblock_put_int(out, "SLURM_JOB_CPUS_PER_NODE", cpus);
     if (need->mem_mib > 0)
-        put_int(out, "SLURM_MEM_PER_NODE", need->mem_mib);
+        envblock_put_int(out, "SLURM_MEM_PER_NODE", need->mem_mib);
     for (int i = 0; i < job->run->n_gpus; i++)
         buf_addf(&cards, "%s%d", i ? "," : "",
                  ledger_card(d->ledger, job->run->gpus[i])->info.index);
     if (job->run->n_gpus == 0)
         return;
-    put(out, "SLURM_JOB_GPUS", buf_str(&cards));
-    put(out, "SLURM_STEP_GPUS", buf_str(&cards));
-    put_int(out, "SLURM_GPUS_ON_NODE", job->run->n_gpus);
-    put_int(out, "SLURM_GPUS", job->run->n_gpus);
+    envblock_put(out, "SLURM_JOB_GPUS", buf_str(&cards));
+    envblock_put(out, "SLURM_STEP_GPUS", buf_str(&cards));
+    envblock_put_int(out, "SLURM_GPUS_ON_NODE", job->run->n_gpus);
+    envblock_put_int(out, "SLURM_GPUS", job->run->n_gpus);
 }
 
 static void
@@ -126,18 +101,18 @@ put_array(const struct daemon *d, const struct job *job, struct buf *out)
     const struct job *array = job->array ? queue_get(d->queue, job->array) : NULL;
     if (!job->array)
         return;
-    put_int(out, "SLURM_ARRAY_JOB_ID", job->array);
-    put_int(out, "SLURM_ARRAY_TASK_ID", job->task);
+    envblock_put_int(out, "SLURM_ARRAY_JOB_ID", job->array);
+    envblock_put_int(out, "SLURM_ARRAY_TASK_ID", job->task);
     if (!array || !array->tasks || array->req.array.n == 0)
         return;
     const struct task_set *set = &array->req.array;
     int32_t step = set->n > 1 && set->ranges[0].first == set->ranges[0].last
                        ? set->ranges[1].first - set->ranges[0].first
                        : 1;
-    put_int(out, "SLURM_ARRAY_TASK_COUNT", array->tasks->total);
-    put_int(out, "SLURM_ARRAY_TASK_MIN", set->ranges[0].first);
-    put_int(out, "SLURM_ARRAY_TASK_MAX", set->ranges[set->n - 1].last);
-    put_int(out, "SLURM_ARRAY_TASK_STEP", step);
+    envblock_put_int(out, "SLURM_ARRAY_TASK_COUNT", array->tasks->total);
+    envblock_put_int(out, "SLURM_ARRAY_TASK_MIN", set->ranges[0].first);
+    envblock_put_int(out, "SLURM_ARRAY_TASK_MAX", set->ranges[set->n - 1].last);
+    envblock_put_int(out, "SLURM_ARRAY_TASK_STEP", step);
 }
 
 void
@@ -147,13 +122,12 @@ environ_add_slurm(const struct daemon *d, const struct job *job, const struct bu
     int64_t now_s = clock_wall_us() / 1000000;
     if (!job->req.slurm_env)
         return;
-    put_int(ours, "SLURM_JOB_ID", job->id);
-    put_int(ours, "SLURM_JOBID", job->id);
-    put(ours, "SLURM_JOB_NAME", job->req.name ? job->req.name : "sbatch");
-    put(ours, "SLURM_JOB_USER", daemon_user_name(job->uid));
-    put_int(ours, "SLURM_JOB_UID", job->uid);
-    buf_adds(ours, CLUSTER);
-    buf_addc(ours, '\0');
+    envblock_put_int(ours, "SLURM_JOB_ID", job->id);
+    envblock_put_int(ours, "SLURM_JOBID", job->id);
+    envblock_put(ours, "SLURM_JOB_NAME", job->req.name ? job->req.name : "sbatch");
+    envblock_put(ours, "SLURM_JOB_USER", daemon_user_name(job->uid));
+    envblock_put_int(ours, "SLURM_JOB_UID", job->uid);
+    envblock_put(ours, "SLURM_CLUSTER_NAME", CLUSTER);
     put_default(ours, theirs, "SLURM_SUBMIT_DIR", job->cwd);
     put_default(ours, theirs, "SLURM_JOB_PARTITION", "berth");
     put_path(theirs, ours);
@@ -161,21 +135,21 @@ environ_add_slurm(const struct daemon *d, const struct job *job, const struct bu
     put_layout(ours);
     put_booked(d, job, ours);
     put_array(d, job, ours);
-    put_int(ours, "SLURM_JOB_START_TIME", now_s);
+    envblock_put_int(ours, "SLURM_JOB_START_TIME", now_s);
     if (job->req.limit_ms > 0)
-        put_int(ours, "SLURM_JOB_END_TIME", now_s + job->req.limit_ms / 1000);
+        envblock_put_int(ours, "SLURM_JOB_END_TIME", now_s + job->req.limit_ms / 1000);
     if (job->run->number > 1) /* Slurm sets it from the first restart on */
-        put_int(ours, "SLURM_RESTART_COUNT", job->run->number - 1);
+        envblock_put_int(ours, "SLURM_RESTART_COUNT", job->run->number - 1);
 }
 
 bool
 environ_was_slurm(const struct job *job, const struct buf *theirs, const char *var)
 {
-    const char *cluster = find(theirs, "SLURM_CLUSTER_NAME");
+    const char *cluster = envblock_find(theirs, "SLURM_CLUSTER_NAME");
     if (strncmp(var, "SLURM_", 6) != 0 && strncmp(var, "SLURMD_", 7) != 0)
         return false;
     if (job->req.slurm_env)
         return strncmp(var, "SLURM_ARRAY_", 12) == 0 ||
                strncmp(var, "SLURM_RESTART", 13) == 0 || strncmp(var, "SLURM_JOB_END", 13) == 0;
-    return cluster && strcmp(cluster, strchr(CLUSTER, '=') + 1) == 0;
+    return cluster && strcmp(cluster, CLUSTER) == 0;
 }
