@@ -163,6 +163,41 @@ END
     is "its tasks" "$(cat task-0.out task-1.out)" $'0 of 2\n1 of 2'
 }
 
+@test "srun knows which of its options take a value, and names files as Slurm does" {
+    start_daemon 1
+    script steps.sh <<'END'
+#!/bin/bash
+#SBATCH --gpus=0 -o steps.out -J "a/b&c"
+srun --cpus-per-gpu 2 --jobid 3 --mem-bind local --reservation r --signal USR1@9 --comment 'two words' -d afterok:1 -L x -T 2 echo long
+srun --kill-on-bad-exit --exclusive -K1 -I5 -lun2 -o '%x.%A.%a.%j.%u.%N.%n.%3t.%s.%%' sh -c 'echo task $SLURM_PROCID'
+srun --no-such-thing 3 true || echo "status $?"
+END
+    try berth submit --wait steps.sh
+    is status "$status" 0
+    is "what it wrote" "$(cat steps.out)" $'long\nsrun: there is no option --no-such-thing here\nstatus 1'
+    local of="a_b&c.1.4294967294.1.$(id -un).$(hostname -s).0"
+    is "its tasks" "$(cat "$of.000.0.%" "$of.001.0.%")" $'task 0\ntask 1'
+}
+
+@test "an srun that is signalled passes it on, and stays until its tasks have ended" {
+    start_daemon 1
+    mkfifo ready.{0,1} go.{0,1}
+    script steps.sh <<'END'
+#!/bin/bash
+#SBATCH --gpus=0 -o steps.out
+srun -n 2 sh -c 'trap "read line <go.$SLURM_PROCID; exit 5" TERM
+    echo >ready.$SLURM_PROCID
+    while :; do sleep 0.1; done' & srun=$!
+for task in 0 1; do read line <ready.$task; done
+kill $srun
+for task in 0 1; do echo >go.$task; done
+wait $srun
+echo "status $?"
+END
+    try berth submit --wait steps.sh
+    is "what it wrote" "$(cat steps.out)" "status 5"
+}
+
 @test "Slurm's options on the command line are told what they are here" {
     start_daemon 1
     for words in "-p gpu:leave it out" "--partition=gpu:leave it out" "-A lab:leave it out" "--qos=x:leave it out" \
