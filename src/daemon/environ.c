@@ -115,14 +115,14 @@ is_stale(const char *var)
 
 /* The submitter's variables but those that are ours, then ours. */
 static void
-merge(const struct job *job, const struct buf *theirs, const struct buf *ours, struct buf *out)
+merge(const struct buf *theirs, const struct buf *ours, struct buf *out)
 {
     const char *end = theirs->data + theirs->len;
     for (const char *p = theirs->data; p && p < end;) {
         size_t n = strlen(p) + 1;
         const char *eq = memchr(p, '=', n);
         if (eq && !is_stale(p) && !is_ours(ours, p, (size_t)(eq - p)) &&
-            !environ_was_default(theirs, p) && !environ_was_slurm(job, theirs, p))
+            !environ_was_default(theirs, p))
             buf_add(out, p, n);
         p += n;
     }
@@ -143,15 +143,13 @@ static int
 read_theirs(struct daemon *d, const struct job *job, struct buf *theirs, struct err *e)
 {
     auto_buf struct buf captured = BUF_INIT;
-    if (!job->req.env)
-        return job->env ? store_env_get(d->store, job->env, theirs, e) : 0;
     if (job->env && store_env_get(d->store, job->env, &captured, e))
         return -1;
     const char *end = captured.data + captured.len;
     for (const char *p = captured.data; p && p < end; p += strlen(p) + 1)
         if (!is_among(job->req.env, p, strcspn(p, "=")))
-            buf_add(theirs, p, strlen(p) + 1);
-    for (char *const *own = job->req.env; *own; own++)
+            environ_add_captured(job, &captured, p, theirs);
+    for (char *const *own = job->req.env; own && *own; own++)
         buf_add(theirs, *own, strlen(*own) + 1);
     return 0;
 }
@@ -166,7 +164,7 @@ environ_add(struct daemon *d, const struct job *job, const char *mark, struct bu
     put_ours(d, job, mark, &ours);
     environ_add_slurm(d, job, &theirs, &ours);
     environ_add_defaults(d, job, &theirs, &ours);
-    merge(job, &theirs, &ours, out);
+    merge(&theirs, &ours, out);
     return 0;
 }
 
@@ -231,6 +229,6 @@ environ_add_hook(struct daemon *d, const struct job *job, const char *hook, cons
         buf_add(out, ours.data, ours.len);
         return 0;
     }
-    merge(job, &theirs, &ours, out);
+    merge(&theirs, &ours, out);
     return 0;
 }

@@ -41,20 +41,30 @@ put_host(struct buf *out)
         envblock_put(out, names[i], host);
 }
 
-/* srun and scontrol of ours (src/slurm) before what there is: those of a real Slurm know
- * nothing of this job. */
-static void
-put_path(const struct buf *theirs, struct buf *out)
+/* The folder of srun and scontrol of ours (src/slurm): those of a real Slurm know nothing of
+ * this job. NULL: no programs of ours are there. */
+static char *
+shims(void)
 {
-    const char *path = envblock_find(theirs, "PATH");
     struct err e;
     auto_free char *program = places_program("berth-shepherd", &e);
     char *slash = program ? strrchr(program, '/') : NULL;
     if (!slash)
-        return;
+        return NULL;
     *slash = '\0';
-    buf_addf(out, "PATH=%s/slurm:%s", program, path ? path : "/usr/local/bin:/usr/bin:/bin");
-    buf_addc(out, '\0');
+    return xasprintf("%s/slurm", program);
+}
+
+static void
+put_path(const struct buf *theirs, struct buf *out)
+{
+    const char *path = envblock_find(theirs, "PATH");
+    auto_free char *folder = shims();
+    if (!folder)
+        return;
+    auto_free char *all =
+        xasprintf("%s:%s", folder, path ? path : "/usr/local/bin:/usr/bin:/bin");
+    envblock_put(out, "PATH", all);
 }
 
 /* One node, on which the script itself is task 0. */
@@ -142,14 +152,38 @@ environ_add_slurm(const struct daemon *d, const struct job *job, const struct bu
         envblock_put_int(ours, "SLURM_RESTART_COUNT", job->run->number - 1);
 }
 
-bool
-environ_was_slurm(const struct job *job, const struct buf *theirs, const char *var)
+/* Appends PATH without what put_path added for an outer job. */
+static void
+put_path_without(const char *path, struct buf *out)
 {
-    const char *cluster = envblock_find(theirs, "SLURM_CLUSTER_NAME");
-    if (strncmp(var, "SLURM_", 6) != 0 && strncmp(var, "SLURMD_", 7) != 0)
-        return false;
-    if (job->req.slurm_env)
-        return strncmp(var, "SLURM_ARRAY_", 12) == 0 ||
-               strncmp(var, "SLURM_RESTART", 13) == 0 || strncmp(var, "SLURM_JOB_END", 13) == 0;
-    return cluster && strcmp(cluster, CLUSTER) == 0;
+    auto_buf struct buf rest = BUF_INIT;
+    auto_free char *folder = shims();
+    auto_free char *copy = xstrdup(path);
+    char *left = copy, *piece;
+    const char *colon = "";
+    while ((piece = strsep(&left, ":"))) {
+        if (folder && strcmp(piece, folder) == 0)
+            continue;
+        buf_addf(&rest, "%s%s", colon, piece);
+        colon = ":";
+    }
+    envblock_put(out, "PATH", buf_str(&rest));
+}
+
+/* A Slurm, real or ours, always says which cluster it is; without that, they are the user's. */
+void
+environ_add_captured(const struct job *job, const struct buf *captured, const char *var,
+                     struct buf *out)
+{
+    bool is_slurms = strncmp(var, "SLURM_", 6) == 0 || strncmp(var, "SLURMD_", 7) == 0;
+    bool is_path = strncmp(var, "PATH=", 5) == 0;
+    const char *cluster =
+        is_slurms || is_path ? envblock_find(captured, "SLURM_CLUSTER_NAME") : NULL;
+    bool is_stale = job->req.slurm_env || (cluster && strcmp(cluster, CLUSTER) == 0);
+    if (is_slurms && cluster && is_stale)
+        return;
+    if (is_path && is_stale)
+        put_path_without(var + 5, out);
+    else
+        buf_add(out, var, strlen(var) + 1);
 }

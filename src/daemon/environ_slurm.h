@@ -2,8 +2,6 @@
 #ifndef DAEMON_ENVIRON_SLURM_H
 #define DAEMON_ENVIRON_SLURM_H
 
-#include <stdbool.h>
-
 struct buf;
 struct daemon;
 struct job;
@@ -13,8 +11,10 @@ struct job;
 void environ_add_slurm(const struct daemon *d, const struct job *job, const struct buf *theirs,
                        struct buf *ours);
 
-/* Whether a variable of theirs was Slurm's of another job: one of ours, from within which this
- * one was submitted. What a real Slurm had set there stays. */
-bool environ_was_slurm(const struct job *job, const struct buf *theirs, const char *var);
+/* Appends a variable of the captured environment to out, unless it is Slurm's of another job:
+ * one of ours, from within which this one was submitted, or any if this one has its own. What
+ * a real Slurm had set around other jobs stays. PATH loses the folder of our srun. */
+void environ_add_captured(const struct job *job, const struct buf *captured, const char *var,
+                          struct buf *out);
 
 #endif

@@ -108,6 +108,26 @@ END
     is "within a real Slurm's job" "$(cat outside)" 77
 }
 
+@test "what a job is given explicitly stays, and one within a job for Slurm has nothing of that job's" {
+    start_daemon 1
+    try berth submit --gpus 0 --wait --slurm-env --env SLURM_ARRAY_TASK_ID=5 -o given -- sh -c 'echo "$SLURM_ARRAY_TASK_ID"'
+    is "a variable by --env" "$(cat given)" 5
+    echo '[slurm-env gpus=0 env=SLURM_ARRAY_TASK_MAX=9 log=line.out] echo "$SLURM_JOB_PARTITION ${SLURM_ARRAY_TASK_ID-none} $SLURM_ARRAY_TASK_MAX"' >lines
+    script outer.sh <<'END'
+#!/bin/sh
+#SBATCH --gpus=0 --array=3 --partition=outer
+berth run lines
+berth submit --gpus 0 --wait -o inner -- sh -c 'command -v srun || echo "no srun"; echo "$PATH"'
+berth submit --gpus 0 --wait --slurm-env -o again -- sh -c 'echo "$PATH"'
+END
+    PATH=$PATH:/of/mine try berth submit --wait outer.sh
+    is "status" "$status" 0
+    is "a line with Slurm's variables" "$(cat line.out)" "berth none 9"
+    is "a plain job's PATH" "$(cat inner)" "no srun
+$PATH:/of/mine"
+    is "the folder of our srun, once" "$(tr : '\n' <again | grep -c '/slurm$')" 1
+}
+
 @test "a warning with B: reaches the script alone, another one what it started" {
     start_daemon 1
     script batch.sh <<'END'
