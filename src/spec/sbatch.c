@@ -1,7 +1,7 @@
 /* Slurm's options of sbatch: one table of what each becomes here, or why it cannot be
  * honoured. What has no meaning on one machine and harms nobody (a partition, an account,
  * --nodes=1) is accepted; what would change what the job may count on is named. Called by
- * script.c. The same table stands in berth-sbatch(7). */
+ * script.c. The same table stands in berth-script(7). */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,11 +218,12 @@ on_input(struct sbatch *s, const char *value, struct err *e)
                          value);
 }
 
-/* Sites name their kinds of GPUs by features: a100, h100. */
+/* Sites name their kinds of GPUs by features: a100, h100. A type that is said outright counts
+ * more, wherever it stands: settle_constraint. */
 static int
 on_constraint(struct sbatch *s, const char *value, struct err *e)
 {
-    auto_free char *note = xasprintf("--constraint=%s is taken for a type of GPU", value);
+    char *type = s->r->demand.gpu_type, said[GPU_TYPE_MAX];
 
     if (value[strspn(value,
                      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")])
@@ -231,9 +232,13 @@ on_constraint(struct sbatch *s, const char *value, struct err *e)
             "%s: one word that is in a GPU's name can be honoured, as in a100; "
             "or say #BERTH --gpu-type and --min-vram",
             value);
-    s->constrained = true;
-    script_note(s->out, s->line, note);
-    return s->r->demand.gpu_type[0] ? 0 : set(s, "gpu-type", value, e);
+    memcpy(said, type, sizeof said);
+    if (set(s, "gpu-type", value, e) != 0)
+        return -1;
+    memcpy(s->constraint, type, sizeof said);
+    memcpy(type, said, sizeof said);
+    s->constraint_line = s->line;
+    return 0;
 }
 
 /* What means nothing on one machine. Some of it the script may read again. */
@@ -431,13 +436,32 @@ finish_mem(struct sbatch *s, struct err *e)
     return multiply(each, count, VRAM_MAX_MIB, &d->mem_mib, e);
 }
 
+static void
+settle_constraint(struct sbatch *s)
+{
+    struct demand *d = &s->r->demand;
+    auto_buf struct buf note = BUF_INIT;
+
+    buf_addf(&note, "--constraint=%s ", s->constraint);
+    if (d->gpus == 0)
+        buf_adds(&note, "is left out: the job has no GPU");
+    else if (d->gpu_type[0])
+        buf_addf(&note, "is left out: the type of GPU is %s", d->gpu_type);
+    else
+        buf_adds(&note, "is taken for a type of GPU");
+    if (d->gpus != 0 && !d->gpu_type[0])
+        memcpy(d->gpu_type, s->constraint, sizeof d->gpu_type);
+    script_note(s->out, s->constraint_line, buf_str(&note));
+    s->constraint[0] = '\0';
+}
+
 int
 sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e)
 {
     int rc = 0;
 
-    if (s->constrained && s->r->demand.gpus == 0)
-        memset(s->r->demand.gpu_type, 0, GPU_TYPE_MAX);
+    if (s->constraint[0])
+        settle_constraint(s);
     if (s->cpus_per_gpu) { /* before what is multiplied by cores */
         *line = s->cpus_line;
         *what = "--cpus-per-gpu";

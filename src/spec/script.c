@@ -30,6 +30,7 @@ struct reader {
     struct script *out;
     struct sbatch sbatch;
     int line;
+    bool slurm_env_said; /* by #BERTH --slurm-env, so #SBATCH lines do not decide it */
 };
 
 /* One option line, and how far it has been read. */
@@ -232,9 +233,11 @@ complain_unknown(struct reader *rd, const struct directive *d, const char *word)
 static int
 apply_berth(struct reader *rd, int row, const char *value, struct err *e)
 {
-    if (row >= OWN_COUNT)
-        return attr_set_at(rd->r, attr_at((size_t)(row - OWN_COUNT))->name, value,
-                           ATTR_COMMAND_LINE, rd->clock, e);
+    if (row >= OWN_COUNT) {
+        const char *name = attr_at((size_t)(row - OWN_COUNT))->name;
+        rd->slurm_env_said = rd->slurm_env_said || strcmp(name, "slurm-env") == 0;
+        return attr_set_at(rd->r, name, value, ATTR_COMMAND_LINE, rd->clock, e);
+    }
     free(rd->out->export);
     rd->out->export = xstrdup(value);
     return 0;
@@ -345,8 +348,8 @@ read_line(struct reader *rd, const char *s, const char *end)
         d.is_sbatch = begins_with(s, end, "#SBATCH");
         d.mark = d.is_sbatch ? "#SBATCH" : "#BERTH";
         rd->out->n_lines++;
-        if (d.is_sbatch && rd->out->n_sbatch++ == 0)
-            rd->r->slurm_env = true;
+        rd->out->n_sbatch += d.is_sbatch;
+        rd->r->slurm_env |= d.is_sbatch && !rd->slurm_env_said; /* --signal looks at it */
         if (take_words(rd, &d, s + strlen(d.mark), end))
             read_directive(rd, &d);
         for (int i = 0; i < d.n; i++)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/request.h"
 #include "spec/script.h"
 
 enum script_takes {
@@ -28,8 +29,9 @@ struct sbatch {
     int64_t mem_per_cpu, mem_per_gpu; /* MiB; 0: not said */
     int64_t cpus_per_gpu;
     int mem_line, cpus_line;
-    int line;         /* that is being read */
-    bool constrained; /* --constraint was taken for a type of GPU */
+    int line;                      /* that is being read */
+    char constraint[GPU_TYPE_MAX]; /* of --constraint, a type of GPU; "": none */
+    int constraint_line;
 };
 
 /* Row i of sbatch's options; NULL behind the last. */

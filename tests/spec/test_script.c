@@ -245,6 +245,64 @@ says_all_at_once(void **state)
 }
 
 static void
+slurm_env_is_as_said(void **state)
+{
+    static const struct {
+        const char *text;
+        bool slurm_env;
+    } cases[] = {
+        {"#SBATCH -J a\n", true},
+        {"#BERTH --slurm-env=no\n#SBATCH -J a\n", false},
+        {"#SBATCH -J a\n#BERTH --slurm-env=no\n#SBATCH -t 5\n", false},
+        {"#BERTH --slurm-env\n#SBATCH -J a\n", true},
+        {"#BERTH --slurm-env\n", true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct request r;
+        struct script s;
+
+        assert_int_equal(read_text(cases[i].text, &r, &s), 0);
+        if (r.slurm_env != cases[i].slurm_env)
+            fail_msg("'%s'", cases[i].text);
+        script_free(&s);
+        request_free(&r);
+    }
+}
+
+static void
+notes_what_became_of_a_constraint(void **state)
+{
+    static const struct {
+        const char *lines, *type, *note;
+    } cases[] = {
+        {"#SBATCH -C A100\n", "a100", "f:1: --constraint=a100 is taken for a type of GPU"},
+        {"#SBATCH -C A100\n#SBATCH -C h100\n", "h100",
+         "f:2: --constraint=h100 is taken for a type of GPU"},
+        {"#SBATCH -G h100:2\n#SBATCH -C ib\n", "h100",
+         "f:2: --constraint=ib is left out: the type of GPU is h100"},
+        {"#SBATCH -C ib\n#SBATCH -G h100:2\n", "h100",
+         "f:1: --constraint=ib is left out: the type of GPU is h100"},
+        {"#SBATCH -C ib\n#SBATCH -G 0\n", "",
+         "f:1: --constraint=ib is left out: the job has no GPU"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct request r;
+        struct script s;
+
+        assert_int_equal(read_text(cases[i].lines, &r, &s), 0);
+        assert_int_equal(s.notes.n, 1);
+        assert_string_equal(s.notes.at[0], cases[i].note);
+        assert_string_equal(r.demand.gpu_type, cases[i].type);
+        script_free(&s);
+        request_free(&r);
+    }
+}
+
+static void
 other_files_are_no_scripts(void **state)
 {
     static const char *const cases[] = {"",
@@ -273,6 +331,8 @@ main(void)
         cmocka_unit_test(names_what_it_cannot_honour),
         cmocka_unit_test(refuses_what_is_wrong),
         cmocka_unit_test(says_all_at_once),
+        cmocka_unit_test(slurm_env_is_as_said),
+        cmocka_unit_test(notes_what_became_of_a_constraint),
         cmocka_unit_test(other_files_are_no_scripts),
     };
 
