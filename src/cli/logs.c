@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -195,20 +196,29 @@ add_tasks(struct client *c, const json_t *array, json_t *out, struct err *e)
     return 0;
 }
 
-/* The jobs that have logs: an array stands for its tasks. The caller's; NULL: e. */
+/* The jobs that have logs: an array stands for its tasks, also for those that are selected
+ * themselves. The caller's; NULL: e. */
 static json_t *
 with_tasks(struct client *c, const json_t *jobs, struct err *e)
 {
-    auto_json json_t *out = json_array();
+    auto_json json_t *out = json_array(), *arrays = json_object();
+    char id[24];
     json_t *job;
     size_t i;
 
     json_array_foreach(jobs, i, job)
     {
-        if (!is_array(job))
-            json_array_append(out, job);
-        else if (add_tasks(c, job, out, e) < 0)
+        snprintf(id, sizeof id, "%lld", (long long)answer_int(job, "id", 0));
+        if (is_array(job))
+            json_object_set_new(arrays, id, json_true());
+    }
+    json_array_foreach(jobs, i, job)
+    {
+        snprintf(id, sizeof id, "%lld", (long long)answer_int(job, "array_job", 0));
+        if (is_array(job) && add_tasks(c, job, out, e) < 0)
             return NULL;
+        if (!is_array(job) && !json_object_get(arrays, id))
+            json_array_append(out, job);
     }
     return json_incref(out);
 }
@@ -331,9 +341,10 @@ cmd_logs(struct cli *cli, int argc, char **argv)
     if (json_array_size(jobs) != 1)
         return cli_usage("-f follows one job; that selects %zu", json_array_size(jobs));
     if (is_array(json_array_get(jobs, 0)))
-        return cli_usage("-f follows one job, and %lld is an array; write %lld_0 for one task",
-                         (long long)answer_int(json_array_get(jobs, 0), "id", 0),
-                         (long long)answer_int(json_array_get(jobs, 0), "id", 0));
+        return cli_usage(
+            "-f follows one job, and %lld is an array; write %lld_TASK, with a task's number",
+            (long long)answer_int(json_array_get(jobs, 0), "id", 0),
+            (long long)answer_int(json_array_get(jobs, 0), "id", 0));
     choose_files(jobs, errors);
     return show_following(c, json_array_get(jobs, 0), tail);
 }

@@ -229,9 +229,10 @@ said by 2
 said by 3"
     is paths "$(berth logs 1 --path | wc -l)" 3
     is 'of one task' "$(berth logs 1_2)" 'said by 2'
+    is 'heads with all jobs' "$(berth logs -a | grep '^==>')" "$(berth logs 1 | grep '^==>')"
     try berth logs -f 1
     is status "$status" 2
-    has words "$err" '1 is an array; write 1_0 for one task'
+    has words "$err" "1 is an array; write 1_TASK, with a task's number"
     berth submit --hold --array 0-9 -- true
     try berth logs 5
     is 'status of one that waits' "$status" 0
