@@ -149,6 +149,26 @@ assert most == 2, most'
     is runs "$(cat out.* | sort | uniq -c | tr -s ' ')" ' 10 ran'
 }
 
+@test "wait has the ends of tasks and of their array across a restart of the daemon" {
+    start_daemon 2
+    berth submit --array 0-3 --vram 100 --log 'out.%t' -- sh -c "$AT_GATE; exit \$((BERTH_ARRAY_TASK_ID * 2))"
+    wait_for_event kind=started array_task=3
+    open_gates 1
+    wait_for_event kind=ended array_task=1
+    kill_daemon
+    start_daemon 2
+    try berth wait 1_1
+    is 'a task that had ended' "$status $out" '2 1_1  FAILED  2'
+    background task berth wait 1_2
+    background array berth wait 1
+    open_gates 2
+    finish task
+    is 'a task that ran on' "$status $out" '4 1_2  FAILED  4'
+    open_gates 0 3
+    finish array
+    is 'the array' "$status $out" '6 1  FAILED  6'
+}
+
 @test "ten thousand tasks are one line of the queue and are there at once" {
     start_daemon 1
     berth submit --vram 24000 -- sh -c "$AT_GATE"
