@@ -28,6 +28,7 @@ struct source {
 struct waiting {
     uint32_t job, source;
     int32_t next_task; /* of an array */
+    bool noted;        /* its first start has been, which is the one that is foretold */
 };
 
 struct end {
@@ -168,7 +169,7 @@ compare_waiting(const void *a, const void *b)
 }
 
 /* NULL: it did not wait, or nobody looked. */
-static const struct waiting *
+static struct waiting *
 find_waiting(const struct forecast_run *w, uint32_t job)
 {
     const struct waiting key = {.job = job};
@@ -291,10 +292,11 @@ run_free(struct forecast_run *w)
 /* What happens. */
 
 static void
-note_start(struct forecast_run *w, uint32_t id, int64_t at_us)
+note_start(struct forecast_run *w, struct waiting *x, int64_t at_us)
 {
-    if (w->n < w->most)
-        w->out[w->n++] = (struct expected_start){id, at_us};
+    if (!x->noted && w->n < w->most)
+        w->out[w->n++] = (struct expected_start){x->job, at_us};
+    x->noted = true;
 }
 
 /* A copy of one that really waits has left its line. */
@@ -334,9 +336,9 @@ static void
 start(struct forecast_run *w, const struct decision *d)
 {
     struct job *job = queue_get(w->q, d->job);
-    const struct waiting *x = find_waiting(w, d->job);
+    struct waiting *x = find_waiting(w, d->job);
     if (x && (d->task < 0 || d->task == x->next_task))
-        note_start(w, d->job, w->now_us);
+        note_start(w, x, w->now_us);
     if (d->task >= 0)
         job = split_task(w, job, d);
     else
@@ -376,11 +378,14 @@ end(struct forecast_run *w, uint32_t id)
     job_free(queue_remove(w->q, id));
 }
 
-/* It waits again. What its end was expected to be no longer counts. */
+/* It waits again, in its line. What its end was expected to be no longer counts. */
 static void
 make_way(struct forecast_run *w, uint32_t id)
 {
     struct job *job = queue_get(w->q, id);
+    const struct waiting *x = find_waiting(w, id);
+    if (x)
+        w->sources[x->source].n++;
     charge(w, job);
     ledger_release_ahead(w->l, id);
     note_array(w, job, JOB_RUNNING, JOB_PENDING);
@@ -452,10 +457,9 @@ note_the_rest(struct forecast_run *w)
     size_t n;
     struct job **jobs = queue_list_in_order(w->q, 1u << JOB_PENDING, &n);
     for (size_t i = 0; i < n; i++) {
-        const struct waiting *x = find_waiting(w, jobs[i]->id);
-        bool begun = x && jobs[i]->tasks && array_next(jobs[i]) != x->next_task;
-        if (x && !begun)
-            note_start(w, jobs[i]->id, NEVER);
+        struct waiting *x = find_waiting(w, jobs[i]->id);
+        if (x)
+            note_start(w, x, NEVER);
     }
     free(jobs);
 }

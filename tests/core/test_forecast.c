@@ -192,6 +192,33 @@ test_preemption(void **state)
     world_free(&w);
 }
 
+/* One that is to start, make way and start again is foretold once, by its first start. */
+static void
+test_preemption_of_what_has_yet_to_start(void **state)
+{
+    (void)state;
+    static const struct limits limits = {.each = {.running = 1}};
+    struct plan_rules limited = rules;
+    struct expected_start *list;
+    struct world w;
+    limited.limits = &limits;
+    world_init(&w, 2, &limited);
+    add(&w, (struct spec){.id = 1, .uid = 1, .limit = 50});
+    plan_now(&w);
+    add(&w, (struct spec){.id = 2, .uid = 1, .gpus = 2, .priority = 5, .limit = 50});
+    for (uint32_t id = 3; id <= 5; id++)
+        add(&w, (struct spec){.id = id, .uid = 2, .preemptible = true, .limit = 100});
+    size_t n = plan_forecast(w.planner, w.q, w.l, wall(w.now), 100, &list);
+    static const struct expected_start expected[] = {{3, 0}, {2, 50}, {4, 200}, {5, 300}};
+    assert_int_equal(n, 4);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(list[i].job, expected[i].job);
+        assert_int_equal(list[i].at_us, wall(expected[i].at_us));
+    }
+    free(list);
+    world_free(&w);
+}
+
 int
 main(void)
 {
@@ -202,6 +229,7 @@ main(void)
         cmocka_unit_test(test_tasks_that_wait),
         cmocka_unit_test(test_many_lines_in_pieces),
         cmocka_unit_test(test_preemption),
+        cmocka_unit_test(test_preemption_of_what_has_yet_to_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
