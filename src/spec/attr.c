@@ -21,6 +21,11 @@
     {                                                                                          \
         name, {NULL}, letter, BOTH, metavar, NULL, help, attr_set_##setter, NULL               \
     }
+/* A value whose row has further names, at the end. */
+#define VALUE_ALSO(name, letter, metavar, help, setter, ...)                                   \
+    {                                                                                          \
+        name, {__VA_ARGS__}, letter, BOTH, metavar, NULL, help, attr_set_##setter, NULL        \
+    }
 #define WORD(name, help, setter)                                                               \
     {                                                                                          \
         name, {NULL}, '\0', BOTH, NULL, NULL, help, attr_set_##setter, NULL                    \
@@ -62,15 +67,9 @@ static const struct attr attrs[] = {
     VALUE("cpus", 'c', "N", "cores to book", cpus),
     VALUE("mem", '\0', "SIZE", "memory to book (32G)", mem),
     GROUP("Time"),
-    {"time",
-     {"timeout", "limit"},
-     't',
-     BOTH,
-     "TIME",
-     NULL,
-     "limit: 90s, 15m, 2h, 1d12h, 12:30:00; a bare number is seconds",
-     attr_set_time,
-     NULL},
+    VALUE_ALSO("time", 't', "TIME",
+               "limit: 90s, 15m, 2h, 1d12h, 12:30:00; a bare number is seconds", time,
+               "timeout", "limit"),
     VALUE("on-timeout", '\0', "WHAT", "at the limit: kill (default) or requeue", on_timeout),
     VALUE("max-requeues", '\0', "N", "so often at most (default 3)", max_requeues),
     VALUE("signal", '\0', "SIG@TIME", "warning before the limit (USR2@60)", signal),
@@ -126,27 +125,12 @@ static const struct attr attrs[] = {
           mail_user),
     VALUE("mail-type", '\0', "WHEN", "mail when: BEGIN,END,FAIL,REQUEUE,ALL", mail_type),
     GROUP("Names"),
-    {"name",
-     {"job-name"},
-     'J',
-     BOTH,
-     "NAME",
-     NULL,
-     "for tables and selectors",
-     attr_set_name,
-     NULL},
+    VALUE_ALSO("name", 'J', "NAME", "for tables and selectors", name, "job-name"),
     VALUE("tag", '\0', "TAG", "for selectors; repeat it, or a,b", tag),
     VALUE("comment", '\0', "TEXT", "for people; `berth show` has it", comment),
     GROUP("Output"),
-    {"log",
-     {"output"},
-     'o',
-     BOTH,
-     "FILE",
-     NULL,
-     "where output goes; %j is the job's number (see berth(1))",
-     attr_set_log,
-     NULL},
+    VALUE_ALSO("log", 'o', "FILE", "where output goes; %j is the job's number (see berth(1))",
+               log, "output"),
     VALUE("error", 'e', "FILE", "where standard error goes (default: where output goes)",
           error),
     VALUE("open-mode", '\0', "MODE", "append to these files (default), or truncate", open_mode),
