@@ -334,9 +334,8 @@ place_by_time(const struct planning *pl, const struct demand *d, const struct le
         *why = (struct blocked){.reason = REASON_RESERVATION, .gpu = -1};
         return false;
     }
-    if (!book_kept(
-            k)) /* nothing can be delayed that has no place; the next pass makes another */
-        return true;
+    if (!book_kept(k))
+        return true; /* nothing can be delayed that has no place; the next pass makes another */
     bool fits = place_beside(k, d, l, cards, out, why);
     ledger_release(k->ahead, k->job->id);
     return fits;
