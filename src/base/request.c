@@ -76,6 +76,38 @@ request_free(struct request *r)
     r->n_deps = 0;
 }
 
+static size_t
+text_bytes(const char *text)
+{
+    return text ? strlen(text) : 0;
+}
+
+static size_t
+list_bytes(char *const *list)
+{
+    size_t n = 0;
+    for (char *const *item = list; item && *item; item++)
+        n += strlen(*item) + sizeof *item;
+    return n;
+}
+
+int64_t
+request_text_bytes(const struct request *r)
+{
+    const struct hooks *h = r->hooks;
+    size_t n = text_bytes(r->name) + text_bytes(r->command) + list_bytes(r->argv) +
+               text_bytes(r->log) + text_bytes(r->error) + text_bytes(r->comment) +
+               text_bytes(r->chdir) + list_bytes(r->env) + list_bytes(r->tags) +
+               text_bytes(r->env_setup) + text_bytes(r->conda) + text_bytes(r->llm) +
+               text_bytes(r->begin_said);
+    for (int i = 0; i < r->n_deps; i++)
+        n += text_bytes(r->deps[i].name);
+    if (h)
+        n += text_bytes(h->on_start) + text_bytes(h->on_end) + text_bytes(h->on_fail) +
+             text_bytes(h->webhook) + text_bytes(h->mail_user);
+    return (int64_t)n;
+}
+
 static char *
 text_copy(const char *text)
 {

@@ -169,6 +169,7 @@ struct job {
     uint8_t unsaved;       /* the daemon's: what the next commit must write (turn.h) */
     int32_t filed_waiting; /* as how many waiting ones it is counted */
     uint32_t filed_uid;    /* for whom */
+    int64_t filed_text;    /* bytes of text with which it is counted */
     bool same_listed;      /* history.c's: in the list of same_next */
     struct job *hash_next; /* the id table's chain */
 

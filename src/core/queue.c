@@ -111,6 +111,12 @@ queue_n_waiting_of(const struct queue *q, uint32_t uid)
 }
 
 int64_t
+queue_text_of(const struct queue *q, uint32_t uid)
+{
+    return waiting_text_of(&q->waiting, uid);
+}
+
+int64_t
 queue_n_in(const struct queue *q, enum job_state s)
 {
     if (s == JOB_HELD)
@@ -165,6 +171,8 @@ file_at(struct queue *q, struct job *job, enum place place)
     job->filed_waiting = count_waiting(job);
     job->filed_uid = job->uid;
     waiting_add(&q->waiting, job->filed_uid, job->filed_waiting, job->filed_state == JOB_HELD);
+    job->filed_text = request_text_bytes(&job->req);
+    waiting_add_text(&q->waiting, job->filed_uid, job->filed_text);
 }
 
 /* The trees are left by position, not by key, so the job's fields may have changed. The line
@@ -183,6 +191,7 @@ unfile_from(struct queue *q, struct job *job)
     q->counts[job->filed_state]--;
     waiting_add(&q->waiting, job->filed_uid, -(int64_t)job->filed_waiting,
                 job->filed_state == JOB_HELD);
+    waiting_add_text(&q->waiting, job->filed_uid, -job->filed_text);
     return left;
 }
 

@@ -26,11 +26,9 @@ find(const struct waiting *w, size_t at, uint32_t uid)
     return at < w->n_users && w->users[at].uid == uid ? &w->users[at] : NULL;
 }
 
-void
-waiting_add(struct waiting *w, uint32_t uid, int64_t n, bool held)
+static struct waiting_user *
+find_or_add(struct waiting *w, uint32_t uid)
 {
-    if (n == 0)
-        return;
     size_t at = position(w, uid);
     struct waiting_user *user = find(w, at, uid);
     if (!user) {
@@ -40,9 +38,17 @@ waiting_add(struct waiting *w, uint32_t uid, int64_t n, bool held)
         }
         user = &w->users[at];
         memmove(user + 1, user, (w->n_users++ - at) * sizeof *user);
-        *user = (struct waiting_user){uid, 0};
+        *user = (struct waiting_user){.uid = uid};
     }
-    user->n += n;
+    return user;
+}
+
+void
+waiting_add(struct waiting *w, uint32_t uid, int64_t n, bool held)
+{
+    if (n == 0)
+        return;
+    find_or_add(w, uid)->n += n;
     w->total += n;
     w->held += held ? n : 0;
 }
@@ -52,4 +58,18 @@ waiting_of(const struct waiting *w, uint32_t uid)
 {
     const struct waiting_user *user = find(w, position(w, uid), uid);
     return user ? user->n : 0;
+}
+
+void
+waiting_add_text(struct waiting *w, uint32_t uid, int64_t bytes)
+{
+    if (bytes != 0)
+        find_or_add(w, uid)->text += bytes;
+}
+
+int64_t
+waiting_text_of(const struct waiting *w, uint32_t uid)
+{
+    const struct waiting_user *user = find(w, position(w, uid), uid);
+    return user ? user->text : 0;
 }

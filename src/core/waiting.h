@@ -1,5 +1,5 @@
-/* How many jobs and tasks wait, in all and of each user: what limits and the fair share ask.
- * queue.c keeps it. */
+/* How many jobs and tasks wait, in all and of each user, and how much text each user's jobs
+ * keep: what limits and the fair share ask. queue.c keeps it. */
 #ifndef CORE_WAITING_H
 #define CORE_WAITING_H
 
@@ -10,6 +10,7 @@
 struct waiting_user {
     uint32_t uid;
     int64_t n;
+    int64_t text; /* bytes (request_text_bytes) of all in the queue, also of those that run */
 };
 
 struct waiting {
@@ -20,6 +21,8 @@ struct waiting {
 
 /* n more, or less. */
 void waiting_add(struct waiting *w, uint32_t uid, int64_t n, bool held);
+void waiting_add_text(struct waiting *w, uint32_t uid, int64_t bytes);
 int64_t waiting_of(const struct waiting *w, uint32_t uid);
+int64_t waiting_text_of(const struct waiting *w, uint32_t uid);
 
 #endif

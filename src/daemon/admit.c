@@ -3,7 +3,6 @@
 #include "daemon/admit.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -14,10 +13,10 @@
 #include "core/limits.h"
 #include "core/place.h"
 #include "core/queue.h"
+#include "daemon/budget.h"
 #include "daemon/daemon.h"
 
-#define TEXT_USER_MAX (INT64_C(128) << 20) /* bytes of what one user's live jobs run */
-#define TEXT_SMALL    65536                /* so little is not counted together each time */
+#define TEXT_USER_MAX (INT64_C(128) << 20) /* bytes of text of one user's live jobs */
 
 /* Without a default the longest that is allowed is what a job gets that names none. */
 int
@@ -110,31 +109,17 @@ admit_room(const struct daemon *d, uint32_t uid)
     return room < 0 ? 0 : room;
 }
 
-int64_t
-admit_text_of(const struct request *r)
-{
-    size_t n = r->command ? strlen(r->command) : 0;
-    for (char **a = r->argv; a && *a; a++)
-        n += strlen(*a) + sizeof *a;
-    return (int64_t)n + (r->env_setup ? (int64_t)strlen(r->env_setup) : 0);
-}
-
 /* The daemon keeps what waits in memory. A user who may fill that would end it, for all. */
 int
 admit_text(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e)
 {
-    size_t n = 0;
-    if (!d->places.system || uid == 0 || bytes < TEXT_SMALL)
-        return 0;
-    auto_free struct job **jobs = queue_list_by_id(d->queue, QUEUE_ALL, &n);
-    for (size_t i = 0; i < n; i++)
-        bytes += jobs[i]->uid == uid ? admit_text_of(&jobs[i]->req) : 0;
-    if (bytes <= TEXT_USER_MAX)
+    int64_t all = bytes + queue_text_of(d->queue, uid);
+    if (!budget_binds(d, uid) || bytes <= 0 || all <= TEXT_USER_MAX)
         return 0;
     return err_set(e, ERR_REFUSED,
-                   "the commands of %s's jobs would have %lld MiB, and %lld is the most; put "
-                   "long ones into files",
-                   daemon_user_name(uid), (long long)(bytes >> 20),
+                   "the commands and other text of %s's jobs would have %lld MiB, and %lld is "
+                   "the most; put long ones into files",
+                   daemon_user_name(uid), (long long)(all >> 20),
                    (long long)(TEXT_USER_MAX >> 20));
 }
 
@@ -205,7 +190,7 @@ admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t
         struct request *r = &jobs[i]->req;
         if (admit_time(d, r, e) || admit_size(d, uid, &r->demand, e))
             return n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
-        text += admit_text_of(r);
+        text += request_text_bytes(r);
         tasks += r->array.n > 0 ? task_set_count(&r->array) : 1;
     }
     return admit_text(d, uid, text, e) ? -1 : admit_pending(d, uid, tasks, e);

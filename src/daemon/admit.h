@@ -26,10 +26,7 @@ int admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e
 /* How many more may. */
 int64_t admit_room(const struct daemon *d, uint32_t uid);
 
-/* How long what it runs is, in bytes: its command and its set-up. */
-int64_t admit_text_of(const struct request *r);
-
-/* Whether so many bytes more of what this user's jobs run may be kept in memory. */
+/* Whether so many bytes more of text may be kept in memory for this user's jobs. */
 int admit_text(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e);
 
 /* Whether the machine, and the limits on GPUs and VRAM, would let it start if nothing else ran;

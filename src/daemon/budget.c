@@ -1,11 +1,8 @@
 /* Bounds on one request: see budget.h. Called by whatever reads or answers requests. */
 #include "daemon/budget.h"
 
-#include <string.h>
-
 #include "base/err.h"
-#include "base/hooks.h"
-#include "daemon/admit.h"
+#include "base/jsonw.h"
 #include "daemon/daemon.h"
 #include "daemon/server_priv.h"
 
@@ -31,6 +28,15 @@ size_t
 budget_answer_max(const struct daemon *d, uid_t uid)
 {
     return budget_binds(d, uid) ? (size_t)d->config.answer_max_mib << 20 : UNREAD_MAX;
+}
+
+int
+budget_too_long(const struct jsonw *answer, struct err *e)
+{
+    return err_set(e, ERR_REFUSED,
+                   "the answer would have more than %zu MiB, which is the most; ask for fewer "
+                   "jobs, or for fewer fields",
+                   answer->max >> 20);
 }
 
 struct shape {
@@ -124,23 +130,10 @@ check_bytes(const struct daemon *d, uid_t uid, size_t bytes, const char *what, s
                    what, bytes >> 10, (long long)d->config.job_max_text_kib);
 }
 
-static size_t
-length(const char *text)
-{
-    return text ? strlen(text) : 0;
-}
-
 int
 budget_check_text(const struct daemon *d, uid_t uid, const struct request *r, struct err *e)
 {
-    const struct hooks *h = r->hooks;
-    size_t n = (size_t)admit_text_of(r) + length(r->log) + length(r->name) + length(r->conda);
-    for (char **tag = r->tags; tag && *tag; tag++)
-        n += strlen(*tag);
-    if (h)
-        n += length(h->on_start) + length(h->on_end) + length(h->on_fail) + length(h->webhook) +
-             length(h->mail_user);
-    return check_bytes(d, uid, n, "its command", e);
+    return check_bytes(d, uid, (size_t)request_text_bytes(r), "its command", e);
 }
 
 int

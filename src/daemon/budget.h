@@ -14,11 +14,14 @@
 
 struct daemon;
 struct err;
+struct jsonw;
 
 bool budget_binds(const struct daemon *d, uid_t uid);
 
 size_t budget_request_max(const struct daemon *d, uid_t uid); /* bytes of a line */
 size_t budget_answer_max(const struct daemon *d, uid_t uid);  /* bytes of a result */
+/* The error of an answer that has outgrown that; always -1. */
+int budget_too_long(const struct jsonw *answer, struct err *e);
 
 /* Whether a line may become a tree: as such its values take some hundred bytes each. Looks at
  * its bytes alone; -1 with words. */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "daemon/admit.h"
 #include "daemon/budget.h"
 #include "daemon/daemon.h"
 #include "daemon/file_sync.h"
@@ -54,7 +53,8 @@ bytes_of(const struct sync *s, size_t from)
 {
     int64_t n = 0;
     for (size_t i = from; i < s->n; i++)
-        n += (int64_t)sizeof s->lines[i] + admit_text_of(&s->lines[i].req);
+        n += (int64_t)(sizeof s->lines[i] + strlen(s->lines[i].key)) +
+             request_text_bytes(&s->lines[i].req);
     return n;
 }
 

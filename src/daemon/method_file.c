@@ -328,12 +328,18 @@ count_new(const struct sync *s)
     return n;
 }
 
+/* Bytes that its lines add to what is kept of the user's jobs. */
 static int64_t
 new_text(const struct sync *s)
 {
     int64_t n = 0;
-    for (size_t i = 0; i < s->n; i++)
-        n += file_is_new(s, &s->lines[i]) ? admit_text_of(&s->lines[i].req) : 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct line *line = &s->lines[i];
+        const struct job *job =
+            line->known ? queue_get(s->daemon->queue, line->known->job) : NULL;
+        if (job || file_is_new(s, line))
+            n += request_text_bytes(&line->req) - (job ? request_text_bytes(&job->req) : 0);
+    }
     return n;
 }
 

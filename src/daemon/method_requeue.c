@@ -213,7 +213,7 @@ requeue_one(struct again *r, const struct select *s, uint32_t id, struct err *e)
     struct job *old = job ? NULL : store_job_load(r->daemon->store, id, e);
     int rc = job || old ? target_check_owner(r->caller, job ? job : old, e) : -1;
     if (rc == 0 && old)
-        rc = admit_text(r->daemon, old->uid, admit_text_of(&old->req), e);
+        rc = admit_text(r->daemon, old->uid, request_text_bytes(&old->req), e);
     job_free(old);
     if (rc || !(job = take_back(r->daemon, id, e)))
         return -1;

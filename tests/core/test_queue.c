@@ -1,4 +1,5 @@
 /* The table of jobs, their lines, and the plan over them. */
+#include "base/err.h"
 #include "machine.h"
 
 static void
@@ -146,13 +147,20 @@ test_who_waits_is_counted_by_user(void **state)
     assert_int_equal(queue_n_waiting(q), 30);
     assert_int_equal(queue_n_waiting_of(q, 1007), 10);
     assert_int_equal(queue_n_waiting_of(q, 1001), 0);
+    assert_int_equal(queue_text_of(q, 1007), 0);
     set_state(q, 1, JOB_HELD);
     assert_int_equal(queue_n_waiting_of(q, 1007), 10);
     set_state(q, 4, JOB_RUNNING);
     set_state(q, 7, JOB_CANCELLED);
     assert_int_equal(queue_n_waiting_of(q, 1007), 8);
+    queue_get(q, 4)->req.comment = xstrdup("12345");
+    queue_get(q, 10)->req.command = xstrdup("123");
+    queue_refile(q, queue_get(q, 4));
+    queue_refile(q, queue_get(q, 10));
+    assert_int_equal(queue_text_of(q, 1007), 8);
     job_free(queue_remove(q, 10));
     assert_int_equal(queue_n_waiting_of(q, 1007), 7);
+    assert_int_equal(queue_text_of(q, 1007), 5); /* of the one that runs too */
     assert_int_equal(queue_n_waiting(q), 27);
     assert_null(queue_check(q));
     queue_free(q);

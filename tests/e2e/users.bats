@@ -169,18 +169,28 @@ print(sorted(fd for fd in os.listdir("/proc/self/fd") if os.path.exists("/proc/s
 import json, socket, sys
 with open(sys.argv[2]) as f:
     params = json.load(f)
-params["jobs"] *= 5
-for _ in range(27):
+def submit(jobs):
+    params["jobs"] = jobs
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(sys.argv[1])
         s.sendall(json.dumps({"id": 1, "method": "submit", "params": params}).encode() + b"\n")
         answer = json.loads(s.makefile().readline())
-    print(answer.get("error", {}).get("message", "taken"))
+    return answer.get("error", {}).get("message", "taken")
+long = params["jobs"] * 5
+for _ in range(27):
+    print(submit(long))
+# Small ones count too, wherever their text is.
+small = {"hold": True, "command": "true", "comment": "x" * 1000, "env": ["X=" + "x" * 50000]}
+said = "taken"
+for _ in range(100):
+    said = said if said != "taken" else submit([small])
+print(said, file=sys.stderr)
 PY
-    as "$BOB" python3 "$ROOT/fill.py" "$BERTH_DIR/berth.sock" "$ROOT/long" >"$ROOT/said"
+    as "$BOB" python3 "$ROOT/fill.py" "$BERTH_DIR/berth.sock" "$ROOT/long" >"$ROOT/said" 2>"$ROOT/small"
     is "how often it was taken" "$(grep -c taken "$ROOT/said")" 26
-    has "why no more" "$(tail -1 "$ROOT/said")" "commands of $BOB's jobs would have .* MiB, and 128"
-    is "what alice sees" "$(as "$ALICE" berth queue | grep -c HELD)" 130
+    has "why no more" "$(tail -1 "$ROOT/said")" "commands and other text of $BOB's jobs would have .* MiB, and 128"
+    has "of small ones neither" "$(cat "$ROOT/small")" "commands and other text of $BOB's jobs"
+    has "what alice sees" "$(as "$ALICE" berth queue | grep -c HELD)" '^(1[3-9]|2[0-9])[0-9]$'
     is "at length" "$(as "$ALICE" berth queue --json | jq '.jobs | map(.command | length) | max')" 1024
     is "bob, of his own" "$(as "$BOB" berth show --json 1 | jq '.jobs[0].command | length')" 1000000
     try_as "$BOB" berth queue --json
