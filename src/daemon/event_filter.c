@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/ids.h"
 #include "base/jsonw.h"
 
 /* Every kind there is (docs/protocol.md, "An event"). */
@@ -16,13 +17,6 @@ static const char *const kinds[] = {
     "usage",     "hook",    "gpu",      "daemon",    "attached", "detached", "requeue",
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
-
-static int
-compare_ids(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
 
 static uint32_t
 kind_bit(const char *name)
@@ -65,7 +59,7 @@ read_jobs(const json_t *list, struct event_filter *out, struct err *e)
     out->jobs = xcalloc(json_array_size(list) + 1, sizeof *out->jobs);
     json_array_foreach(list, i, item) out->jobs[out->n_jobs++] =
         (uint32_t)json_integer_value(item);
-    qsort(out->jobs, (size_t)out->n_jobs, sizeof *out->jobs, compare_ids);
+    qsort(out->jobs, (size_t)out->n_jobs, sizeof *out->jobs, ids_compare);
     return 0;
 }
 
@@ -128,5 +122,5 @@ event_filter_lets(const struct event_filter *f, const struct event_view *ev)
     if (f->file && f->file != ev->file)
         return false;
     return !f->jobs ||
-           bsearch(&ev->job, f->jobs, (size_t)f->n_jobs, sizeof ev->job, compare_ids);
+           bsearch(&ev->job, f->jobs, (size_t)f->n_jobs, sizeof ev->job, ids_compare);
 }

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/ids.h"
 #include "base/jsonw.h"
 #include "core/job.h"
 #include "core/queue.h"
@@ -32,7 +33,8 @@ struct listing {
     const json_t *params; /* borrowed; they stay while it lasts */
     bool only_ended, ended_left;
     struct select_past past;
-    uint32_t *live; /* owned; NULL: not looked at yet */
+    uint32_t *live;   /* owned; NULL: not looked at yet */
+    uint32_t *sorted; /* owned; the same ids, where ended jobs are listed before them */
     size_t n_live, at;
     int64_t room; /* for so many more of them */
 };
@@ -54,10 +56,15 @@ put_job(const struct job *job, const char *const *uuids, struct listing *l)
     return l->out->full;
 }
 
+/* Those that were live when the listing began are listed as such, whatever has become of them
+ * since: each once. */
 static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
-    return put_job(job, uuids, arg);
+    struct listing *l = arg;
+    if (l->sorted && bsearch(&job->id, l->sorted, l->n_live, sizeof job->id, ids_compare))
+        return 0;
+    return put_job(job, uuids, l);
 }
 
 static bool
@@ -134,6 +141,18 @@ put_live(struct listing *l, uint32_t id)
     return rc;
 }
 
+static void
+note_live(struct daemon *d, struct listing *l)
+{
+    l->live = select_live_ids(d, &l->select, &l->n_live);
+    if (!l->ended_left)
+        return;
+    l->sorted = xcalloc(l->n_live + 1, sizeof *l->sorted);
+    for (size_t i = 0; i < l->n_live; i++)
+        l->sorted[i] = l->live[i];
+    qsort(l->sorted, l->n_live, sizeof *l->sorted, ids_compare);
+}
+
 /* Ended jobs come first, so that the newest lines of a list are what is going on. */
 static int
 step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
@@ -142,14 +161,14 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     struct listing *l = arg;
     (void)c;
     l->out = out;
+    if (!l->live && !l->only_ended)
+        note_live(d, l);
     if (l->ended_left) {
         int rc = select_past_walk(d, &l->select, &l->past, until_us, on_ended, l, e);
         if (rc <= 0)
             return rc < 0 ? -1 : WORK_MORE;
         l->ended_left = false;
     }
-    if (!l->live && !l->only_ended)
-        l->live = select_live_ids(d, &l->select, &l->n_live);
     for (size_t i = 0; l->live && l->at < l->n_live && l->room > 0; i++) {
         if (put_live(l, l->live[l->at++]))
             return WORK_MORE; /* too long: that is seen behind each piece */
@@ -169,6 +188,7 @@ listing_free(void *arg)
     struct listing *l = arg;
     free(l->fields);
     free(l->live);
+    free(l->sorted);
     select_past_free(&l->past);
     select_free(&l->select);
     free(l);

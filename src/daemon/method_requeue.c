@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/ids.h"
 #include "base/jsonw.h"
 #include "core/array.h"
 #include "core/queue.h"
@@ -237,14 +238,6 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
     return 0;
 }
 
-/* By number, so that those that wait for others find them waiting. */
-static int
-compare_ids(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static int
 requeue_all(struct again *r, const struct select *s, const json_t *params, struct err *e)
 {
@@ -259,8 +252,8 @@ requeue_all(struct again *r, const struct select *s, const json_t *params, struc
     if (rc == 0 && (daemon_accepts_work(d, e) ||
                     admit_pending(d, r->caller->uid, (int64_t)(ids.n - n), e)))
         rc = -1;
-    if (ids.n)
-        qsort(ids.v, ids.n, sizeof *ids.v, compare_ids);
+    if (ids.n) /* so that those that wait for others find them waiting */
+        qsort(ids.v, ids.n, sizeof *ids.v, ids_compare);
     for (size_t i = 0; i < ids.n && rc == 0; i++)
         rc = requeue_one(r, s, ids.v[i], e);
     if (rc == 0 && ids.n == 0)

@@ -408,6 +408,7 @@ struct past_walk {
     struct walk walk;
     int64_t until_us;
     uint32_t last; /* the id that was visited last */
+    bool stopped;  /* behind it, by the callback or as it was late */
 };
 
 static int
@@ -415,8 +416,8 @@ on_past(struct job *job, const char *const *uuids, void *arg)
 {
     struct past_walk *w = arg;
     w->last = job->id;
-    int rc = on_job(job, uuids, &w->walk);
-    return rc || clock_boot_us() >= w->until_us;
+    w->stopped = on_job(job, uuids, &w->walk) != 0 || clock_boot_us() >= w->until_us;
+    return w->stopped;
 }
 
 static int
@@ -469,11 +470,10 @@ select_past_walk(struct daemon *d, const struct select *s, struct select_past *p
         int rc = store_jobs_select(d->store, &f, on_past, &w, e);
         if (rc < 0)
             return -1;
-        bool late = clock_boot_us() >= until_us;
-        past->next = late && w.last ? w.last + 1 : r.last + 1;
+        past->next = (w.stopped ? w.last : r.last) + 1;
         if (past->next == 0) /* behind the last number there can be */
             past->at = past->ranges.n;
-        if (late)
+        if (w.stopped || clock_boot_us() >= until_us)
             return 0;
     }
     return 1;

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/ids.h"
 #include "core/account.h"
 #include "core/array.h"
 #include "core/job.h"
@@ -110,13 +111,6 @@ answer(struct wait *x)
 }
 
 static int
-compare_ids(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static int
 compare_tasks(const void *a, const void *b)
 {
     const struct waited_task *x = a, *y = b;
@@ -131,7 +125,7 @@ put_in_order(struct waited *w)
 {
     size_t n = 0;
     if (w->n_ids > 0)
-        qsort(w->ids, w->n_ids, sizeof *w->ids, compare_ids);
+        qsort(w->ids, w->n_ids, sizeof *w->ids, ids_compare);
     for (size_t i = 0; i < w->n_ids; i++)
         if (i == 0 || w->ids[i] != w->ids[n - 1])
             w->ids[n++] = w->ids[i];
@@ -202,7 +196,7 @@ waits_job_ended(struct daemon *d, const struct job *job)
     while (*at) {
         struct wait *x = *at;
         if (x->whom.n_ids &&
-            bsearch(&job->id, x->whom.ids, x->whom.n_ids, sizeof job->id, compare_ids)) {
+            bsearch(&job->id, x->whom.ids, x->whom.n_ids, sizeof job->id, ids_compare)) {
             waits_write(&x->done, job);
             x->left--;
         }
