@@ -15,7 +15,7 @@
 struct upload {
     struct upload *next;
     const struct client *client;
-    uid_t uid;
+    uid_t uid, group;
     char *path;
     int64_t bytes;
     struct sync kept; /* its lines alone */
@@ -65,7 +65,7 @@ check_room(const struct daemon *d, const struct upload *own, struct err *e)
     if (!budget_binds(d, own->uid))
         return 0;
     for (const struct upload *u = d->uploads; u; u = u->next)
-        bytes += u->uid == own->uid ? u->bytes : 0;
+        bytes += u->group == own->group ? u->bytes : 0;
     if (bytes <= most)
         return 0;
     return err_set(e, ERR_REFUSED,
@@ -83,6 +83,7 @@ keep(struct upload **at, struct sync *s, size_t from, struct err *e)
         struct upload *u = xcalloc(1, sizeof *u);
         u->client = s->caller->client;
         u->uid = s->caller->uid;
+        u->group = s->caller->group;
         u->path = xstrdup(s->path);
         *at = u; /* the last of the list */
     }

@@ -14,7 +14,7 @@
 
 struct peer {
     struct peer *next;
-    uid_t uid;
+    uid_t group;
     int clients;
     int64_t bytes;
     int64_t budget_us;
@@ -25,7 +25,7 @@ struct peers {
     bool shared;
     int64_t clients_max, bytes_max;
     struct subuids *subuids;
-    struct peer *list; /* those with a connection, or in debt: few */
+    struct peer *list; /* those with a connection, or with time to earn back: few */
 };
 
 struct peers *
@@ -45,12 +45,6 @@ peers_set_limits(struct peers *p, int64_t clients_max, int64_t bytes_max)
     p->bytes_max = bytes_max;
 }
 
-uid_t
-peers_group(const struct peers *p, uid_t uid)
-{
-    return subuids_group(p->subuids, uid);
-}
-
 void
 peers_free(struct peers *p)
 {
@@ -66,19 +60,18 @@ peers_free(struct peers *p)
 }
 
 static struct peer *
-find(const struct peers *p, uid_t uid)
+find(const struct peers *p, uid_t group)
 {
     struct peer *x = p->list;
-    uid = peers_group(p, uid);
-    while (x && x->uid != uid)
+    while (x && x->group != group)
         x = x->next;
     return x;
 }
 
 static bool
-is_bound(const struct peers *p, uid_t uid)
+is_bound(const struct peers *p, uid_t group)
 {
-    return p->shared && uid != 0;
+    return p->shared && group != 0;
 }
 
 /* Who has most connections, and is to give one up for who has none. */
@@ -87,80 +80,9 @@ find_crowd(const struct peers *p)
 {
     const struct peer *most = NULL;
     for (const struct peer *x = p->list; x; x = x->next)
-        if (x->uid != 0 && x->clients > (most ? most->clients : 0))
+        if (x->group != 0 && x->clients > (most ? most->clients : 0))
             most = x;
     return most;
-}
-
-/* Those who have left with a debt, which time has paid. */
-static void
-forget_gone(struct peers *p)
-{
-    struct peer **at = &p->list;
-    while (*at) {
-        struct peer *x = *at;
-        if (x->clients > 0 || x->bytes > 0 || x->budget_us < 0) {
-            at = &x->next;
-            continue;
-        }
-        *at = x->next;
-        free(x);
-    }
-}
-
-static struct peer *
-add(struct peers *p, uid_t uid)
-{
-    forget_gone(p);
-    struct peer *x = xcalloc(1, sizeof *x);
-    x->uid = peers_group(p, uid);
-    x->budget_us = BUDGET_US;
-    x->next = p->list;
-    p->list = x;
-    return x;
-}
-
-int
-peers_enter(struct peers *p, uid_t uid, int total, uid_t *crowd, struct err *e)
-{
-    subuids_refresh(p->subuids);
-    struct peer *x = find(p, uid);
-    int has = x ? x->clients : 0;
-    if (is_bound(p, uid) && has >= p->clients_max)
-        return err_set(e, ERR_REFUSED,
-                       "you have %d connections to the daemon, which is the most for one user "
-                       "(user_max_connections); end some that wait or follow",
-                       has);
-    if (uid != 0 && total >= PEERS_CLIENTS_MAX) {
-        const struct peer *most = find_crowd(p);
-        if (!most || has > 0)
-            return err_set(e, ERR_REFUSED, "the daemon has %d connections, which is the most",
-                           PEERS_CLIENTS_MAX);
-        *crowd = most->uid;
-    }
-    if (!x)
-        x = add(p, uid);
-    x->clients++;
-    return 0;
-}
-
-/* His debt outlives his last connection, or a new one would pay it. */
-void
-peers_leave(struct peers *p, uid_t uid)
-{
-    struct peer *x = find(p, uid);
-    if (x && --x->clients == 0)
-        forget_gone(p);
-}
-
-bool
-peers_keep(struct peers *p, uid_t uid, int64_t bytes)
-{
-    struct peer *x = find(p, uid);
-    if (!x)
-        return true;
-    x->bytes += bytes;
-    return bytes <= 0 || !is_bound(p, uid) || x->bytes <= p->bytes_max;
 }
 
 static void
@@ -173,10 +95,84 @@ fill(struct peer *x, int64_t now_us)
     x->at_us = now_us;
 }
 
-void
-peers_charge(struct peers *p, uid_t uid, int64_t us, int64_t now_us)
+/* Those who have left and whose bucket is full again: a new one would be no fuller. */
+static void
+forget_gone(struct peers *p, int64_t now_us)
 {
-    struct peer *x = is_bound(p, uid) ? find(p, uid) : NULL;
+    struct peer **at = &p->list;
+    while (*at) {
+        struct peer *x = *at;
+        fill(x, now_us);
+        if (x->clients > 0 || x->bytes > 0 || x->budget_us < BUDGET_US) {
+            at = &x->next;
+            continue;
+        }
+        *at = x->next;
+        free(x);
+    }
+}
+
+static struct peer *
+add(struct peers *p, uid_t group)
+{
+    struct peer *x = xcalloc(1, sizeof *x);
+    x->group = group;
+    x->budget_us = BUDGET_US;
+    x->next = p->list;
+    p->list = x;
+    return x;
+}
+
+int
+peers_enter(struct peers *p, uid_t uid, int total, int64_t now_us, uid_t *group, uid_t *crowd,
+            struct err *e)
+{
+    subuids_refresh(p->subuids);
+    forget_gone(p, now_us);
+    *group = subuids_group(p->subuids, uid);
+    struct peer *x = find(p, *group);
+    int has = x ? x->clients : 0;
+    if (is_bound(p, *group) && has >= p->clients_max)
+        return err_set(e, ERR_REFUSED,
+                       "you have %d connections to the daemon, which is the most for one user "
+                       "(user_max_connections); end some that wait or follow",
+                       has);
+    if (*group != 0 && total >= PEERS_CLIENTS_MAX) {
+        const struct peer *most = find_crowd(p);
+        if (!most || has > 0)
+            return err_set(e, ERR_REFUSED, "the daemon has %d connections, which is the most",
+                           PEERS_CLIENTS_MAX);
+        *crowd = most->group;
+    }
+    if (!x)
+        x = add(p, *group);
+    x->clients++;
+    return 0;
+}
+
+/* What was spent outlives the last connection, or a new one would pay it back. */
+void
+peers_leave(struct peers *p, uid_t group)
+{
+    struct peer *x = find(p, group);
+    if (x)
+        x->clients--;
+}
+
+bool
+peers_keep(struct peers *p, uid_t group, int64_t bytes)
+{
+    struct peer *x = find(p, group);
+    if (!x)
+        return true;
+    x->bytes += bytes;
+    return bytes <= 0 || !is_bound(p, group) || x->bytes <= p->bytes_max;
+}
+
+void
+peers_charge(struct peers *p, uid_t group, int64_t us, int64_t now_us)
+{
+    struct peer *x = is_bound(p, group) ? find(p, group) : NULL;
     if (!x)
         return;
     fill(x, now_us);
@@ -193,9 +189,9 @@ is_alone(const struct peers *p, const struct peer *x)
 }
 
 bool
-peers_may_ask(struct peers *p, uid_t uid, int64_t now_us)
+peers_may_ask(struct peers *p, uid_t group, int64_t now_us)
 {
-    struct peer *x = is_bound(p, uid) ? find(p, uid) : NULL;
+    struct peer *x = is_bound(p, group) ? find(p, group) : NULL;
     if (!x)
         return true;
     fill(x, now_us);

@@ -23,21 +23,21 @@ void peers_free(struct peers *p);
 /* So many connections, and bytes that wait, one user may have. */
 void peers_set_limits(struct peers *p, int64_t clients_max, int64_t bytes_max);
 
-/* One more connection; -1 with words when it would be too many. *crowd: when all connections
- * are taken, the number of the user (as peers_group has it) one of whose is to make way for
- * this one; else unchanged. */
-int peers_enter(struct peers *p, uid_t uid, int total, uid_t *crowd, struct err *e);
-void peers_leave(struct peers *p, uid_t uid);
+/* One more connection; -1 with words when it would be too many. *group: as whom its user
+ * counts, that is the user alone or the range of numbers that the user's is out of. All else is
+ * asked by it, so that a connection leaves where it entered though the ranges may have changed.
+ * *crowd: when all connections are taken, the group one of whose is to make way for this one;
+ * else unchanged. */
+int peers_enter(struct peers *p, uid_t uid, int total, int64_t now_us, uid_t *group,
+                uid_t *crowd, struct err *e);
+void peers_leave(struct peers *p, uid_t group);
 
-/* As whom a user counts: himself, or the range of numbers that his is out of. */
-uid_t peers_group(const struct peers *p, uid_t uid);
-
-/* Bytes that the daemon keeps for this user: more (or, negative, fewer). False: too many. */
-bool peers_keep(struct peers *p, uid_t uid, int64_t bytes);
+/* Bytes that the daemon keeps for these users: more (or, negative, fewer). False: too many. */
+bool peers_keep(struct peers *p, uid_t group, int64_t bytes);
 
 /* A request has taken so long. */
-void peers_charge(struct peers *p, uid_t uid, int64_t us, int64_t now_us);
+void peers_charge(struct peers *p, uid_t group, int64_t us, int64_t now_us);
 /* Whether the next one may be served now. */
-bool peers_may_ask(struct peers *p, uid_t uid, int64_t now_us);
+bool peers_may_ask(struct peers *p, uid_t group, int64_t now_us);
 
 #endif

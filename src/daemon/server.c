@@ -74,7 +74,7 @@ make_room(struct server *s, uid_t crowd)
 {
     struct client *last = NULL;
     for (struct client *c = s->clients; c; c = c->next) { /* the newest come first */
-        if (peers_group(s->peers, c->uid) != crowd)
+        if (c->group != crowd)
             continue;
         if (!last || (!client_is_idle(last) && client_is_idle(c)))
             last = c;
@@ -97,7 +97,7 @@ admit(struct client *c)
     struct err e = {0};
     uid_t crowd = 0;
     peers_set_limits(s->peers, conf->user_max_connections, conf->user_max_buffer_mib << 20);
-    if (peers_enter(s->peers, c->uid, s->n_clients, &crowd, &e)) {
+    if (peers_enter(s->peers, c->uid, s->n_clients, clock_boot_us(), &c->group, &crowd, &e)) {
         turn_away(c, &e);
         return false;
     }
@@ -199,25 +199,25 @@ server_free(struct server *s)
 }
 
 bool
-server_may_work(struct server *s, uid_t uid)
+server_may_work(struct server *s, uid_t group)
 {
-    return peers_may_ask(s->peers, uid, clock_boot_us());
+    return peers_may_ask(s->peers, group, clock_boot_us());
 }
 
 void
-server_charge(struct server *s, uid_t uid, int64_t us)
+server_charge(struct server *s, uid_t group, int64_t us)
 {
-    peers_charge(s->peers, uid, us, clock_boot_us());
+    peers_charge(s->peers, group, us, clock_boot_us());
 }
 
 void
-server_changed(struct server *s, uid_t uid)
+server_changed(struct server *s, uid_t group)
 {
     for (int i = 0; i < s->n_changers; i++)
-        if (s->changers[i] == uid)
+        if (s->changers[i] == group)
             return;
     if (s->n_changers < CHANGERS_MAX)
-        s->changers[s->n_changers++] = uid;
+        s->changers[s->n_changers++] = group;
 }
 
 void

@@ -17,7 +17,8 @@ struct jsonw;
 /* Who asks, and for what: lives as long as the call of a method. */
 struct caller {
     struct client *client;
-    uid_t uid; /* from the kernel */
+    uid_t uid;   /* from the kernel */
+    uid_t group; /* as whom that user counts (peers.h) */
     pid_t pid;
     bool admin;       /* may do to any job what its owner may */
     int64_t since_us; /* boot clock: when it connected */
@@ -47,14 +48,12 @@ bool server_has_callers(const struct server *s); /* connected, and not accepted 
 struct ticket *server_ticket(struct caller *c);
 /* Answers and frees the ticket; result_json is one JSON value. */
 void server_answer(struct ticket *t, const char *result_json);
-/* The same for a request that has changed something: told only when that is durable. */
-void server_answer_changed(struct ticket *t, const char *result_json);
-/* Whether work for this user may go on now, and that it has taken so long (peers.h). */
-bool server_may_work(struct server *s, uid_t uid);
-void server_charge(struct server *s, uid_t uid, int64_t us);
+/* Whether work for this group may go on now, and that it has taken so long (peers.h). */
+bool server_may_work(struct server *s, uid_t group);
+void server_charge(struct server *s, uid_t group, int64_t us);
 /* What a turn has cost, to those whose requests changed something in it. */
 void server_charge_turn(struct server *s, int64_t us);
-void server_changed(struct server *s, uid_t uid);
+void server_changed(struct server *s, uid_t group);
 void server_refuse(struct ticket *t, const struct err *why); /* the same with an error */
 void ticket_free(struct ticket *t);
 bool ticket_is_of(const struct ticket *t, const struct client *client);

@@ -57,8 +57,8 @@ client_drop(struct client *c)
     if (c->next)
         c->next->prev = c->prev;
     s->n_clients--;
-    peers_keep(s->peers, c->uid, -c->kept);
-    peers_leave(s->peers, c->uid);
+    peers_keep(s->peers, c->group, -c->kept);
+    peers_leave(s->peers, c->group);
     waits_drop_client(s->daemon->waits, c);
     works_drop_client(s->daemon, c);
     file_uploads_drop_client(s->daemon, c);
@@ -69,7 +69,8 @@ client_drop(struct client *c)
 bool
 client_is_idle(const struct client *c)
 {
-    return !c->following && c->n_held == 0 && client_unread(c) == 0 && c->in.bytes.len == 0;
+    return !c->following && c->n_held == 0 && c->n_tickets == 0 && client_unread(c) == 0 &&
+           c->in.bytes.len == 0;
 }
 
 size_t
@@ -87,7 +88,7 @@ account(struct client *c)
     if (c->closing || more == 0)
         return;
     c->kept = kept;
-    if (peers_keep(c->server->peers, c->uid, more))
+    if (peers_keep(c->server->peers, c->group, more))
         return;
     log_warn("client=%d dropped: too many bytes wait for its user %u", (int)c->pid, c->uid);
     server_count_turned_away(c->server);
@@ -202,7 +203,7 @@ serve_lines(struct client *c)
     struct peers *peers = c->server->peers;
     size_t at = 0, len = 0;
     int64_t began_us = clock_boot_us();
-    while (!c->closing && peers_may_ask(peers, c->uid, began_us)) {
+    while (!c->closing && peers_may_ask(peers, c->group, began_us)) {
         const char *line = frame_next(&c->in, &at, &len);
         if (!line) {
             frame_done(&c->in, at);
@@ -214,7 +215,7 @@ serve_lines(struct client *c)
         if (len > 0)
             rpc_handle_line(c, line, len);
         int64_t now_us = clock_boot_us();
-        peers_charge(peers, c->uid, now_us - began_us, now_us);
+        peers_charge(peers, c->group, now_us - began_us, now_us);
         began_us = now_us;
     }
     frame_done(&c->in, at);

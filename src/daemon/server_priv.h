@@ -26,6 +26,7 @@ struct client {
     struct server *server;
     uv_pipe_t pipe;
     uid_t uid;
+    uid_t group; /* as whom its user counts (peers.h) */
     pid_t pid;
     bool admin;
     bool paused;      /* its user has had his share of our time for now */
@@ -35,6 +36,7 @@ struct client {
     struct buf unsent; /* events of this turn, and what has come since a write began */
     struct reply *held;
     int n_held, cap_held;
+    int n_tickets; /* requests that are answered later */
     bool following;
     struct event_filter filter;
     bool closing;
@@ -47,7 +49,7 @@ struct server {
     uv_timer_t resume, trim;
     struct client *clients;
     int n_clients;
-    uid_t changers[CHANGERS_MAX]; /* whose requests changed something in this turn */
+    uid_t changers[CHANGERS_MAX]; /* groups whose requests changed something in this turn */
     int n_changers;
     int64_t turned_away, turned_away_us; /* how many, and when the last (boot clock) */
     bool closing;
@@ -69,7 +71,7 @@ void client_send(struct client *c, struct buf *bytes);
 void client_send_gathered(struct client *c);
 void client_drop(struct client *c);
 size_t client_unread(const struct client *c); /* bytes */
-/* Neither asks nor is told anything at this moment; it may wait for an answer. */
+/* Nothing is under way between it and the daemon: no request, no answer, no events. */
 bool client_is_idle(const struct client *c);
 
 /* ------------------------------------------------------------ server_rpc.c */

@@ -96,6 +96,7 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
 {
     struct caller caller = {.client = c,
                             .uid = c->uid,
+                            .group = c->group,
                             .pid = c->pid,
                             .admin = c->admin,
                             .since_us = c->since_us,
@@ -111,13 +112,9 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
     if (rc == METHOD_LATER)
         return;
     if (rc == 0 && w.full)
-        rc =
-            err_set(&e, ERR_REFUSED,
-                    "the answer would have more than %zu MiB, which is the most; ask for fewer "
-                    "jobs, or for fewer fields",
-                    w.max >> 20);
+        rc = budget_too_long(&w, &e);
     if (m->changes)
-        server_changed(c->server, c->uid);
+        server_changed(c->server, c->group);
     struct reply *r = hold(c, id_text(id), m->changes && rc == 0);
     if (rc == 0)
         write_result(&r->text, r->id, buf_str(&result), result.len);
@@ -162,6 +159,7 @@ server_ticket(struct caller *c)
 {
     struct ticket *t = xcalloc(1, sizeof *t);
     t->client = c->client;
+    t->client->n_tickets++;
     t->id = id_text(c->id);
     return t;
 }
@@ -170,14 +168,6 @@ void
 server_answer(struct ticket *t, const char *result_json)
 {
     struct reply *r = hold(t->client, TAKE(t->id), false);
-    write_result(&r->text, r->id, result_json, strlen(result_json));
-    ticket_free(t);
-}
-
-void
-server_answer_changed(struct ticket *t, const char *result_json)
-{
-    struct reply *r = hold(t->client, TAKE(t->id), true);
     write_result(&r->text, r->id, result_json, strlen(result_json));
     ticket_free(t);
 }
@@ -196,6 +186,7 @@ ticket_free(struct ticket *t)
 {
     if (!t)
         return;
+    t->client->n_tickets--;
     free(t->id);
     free(t);
 }

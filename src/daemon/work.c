@@ -73,15 +73,6 @@ append(struct works *all, struct work *x)
 
 /* --- slices ------------------------------------------------------------------------------- */
 
-static int
-too_long(const struct jsonw *out, struct err *e)
-{
-    return err_set(e, ERR_REFUSED,
-                   "the answer would have more than %zu MiB, which is the most; ask for fewer "
-                   "jobs, or for fewer fields",
-                   out->max >> 20);
-}
-
 /* One slice. An answer that has become too long is an error at once. */
 static int
 run_slice(struct daemon *d, const struct work_kind *kind, struct caller *c, void *arg,
@@ -91,7 +82,7 @@ run_slice(struct daemon *d, const struct work_kind *kind, struct caller *c, void
     d->caller = c;
     int rc = kind->step(d, c, arg, out, clock_boot_us() + SLICE_US, e);
     d->caller = before;
-    return rc >= 0 && out->full ? too_long(out, e) : rc;
+    return rc >= 0 && out->full ? budget_too_long(out, e) : rc;
 }
 
 static void
@@ -101,24 +92,40 @@ finish(struct work *x, int rc, const struct err *e)
     x->ticket = NULL;
     if (rc < 0)
         server_refuse(t, e);
-    else if (x->kind->changes)
-        server_answer_changed(t, buf_str(&x->text));
     else
         server_answer(t, buf_str(&x->text));
     work_free(x);
 }
 
-/* The first in line whose user has time left; it goes to the end. NULL: nobody has. */
+/* All of its user's go behind everybody else's, and it behind them: so users take turns, and
+ * each one's requests among themselves, however many they are. */
+static void
+had_its_turn(struct works *all, struct work *x)
+{
+    struct work *others = NULL, *same = NULL, *next;
+    struct work **other_end = &others, **same_end = &same;
+    for (struct work *y = all->first; y; y = next) {
+        struct work ***end = y->caller.group == x->caller.group ? &same_end : &other_end;
+        next = y->next;
+        if (y == x)
+            continue;
+        **end = y;
+        *end = &y->next;
+    }
+    *same_end = x;
+    x->next = NULL;
+    *other_end = same;
+    all->first = others;
+}
+
+/* The first in line whose user has time left. NULL: nobody has. */
 static struct work *
 take_next(struct daemon *d, struct works *all)
 {
-    for (struct work **at = &all->first; *at; at = &(*at)->next) {
-        struct work *x = *at;
-        if (!server_may_work(d->server, x->caller.uid))
+    for (struct work *x = all->first; x; x = x->next) {
+        if (!server_may_work(d->server, x->caller.group))
             continue;
-        *at = x->next;
-        all->n--;
-        append(all, x);
+        had_its_turn(all, x);
         return x;
     }
     return NULL;
@@ -148,9 +155,7 @@ on_idle(uv_idle_t *idle)
     }
     int64_t began_us = clock_boot_us();
     int rc = run_slice(d, x->kind, &x->caller, x->arg, &x->out, &e);
-    server_charge(d->server, x->caller.uid, clock_boot_us() - began_us);
-    if (x->kind->changes)
-        server_changed(d->server, x->caller.uid);
+    server_charge(d->server, x->caller.group, clock_boot_us() - began_us);
     if (rc == WORK_MORE)
         return;
     while (*at != x)
@@ -178,7 +183,7 @@ check_room(const struct daemon *d, const struct caller *c, struct err *e)
 {
     int own = 0;
     for (const struct work *x = d->works ? d->works->first : NULL; x; x = x->next)
-        own += x->caller.uid == c->uid;
+        own += x->caller.group == c->group;
     if (budget_binds(d, c->uid) && own >= USER_MAX)
         return err_set(e, ERR_REFUSED,
                        "%d long requests of yours are being worked on; ask again when one is "

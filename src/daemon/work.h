@@ -27,8 +27,7 @@ struct work_kind {
     int (*step)(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
                 int64_t until_us, struct err *e);
     void (*free)(void *arg);
-    bool changes; /* its answer says that something is durable */
-    bool past;    /* reads the history: nothing of that may go before it is done */
+    bool past; /* reads the history: nothing of that may go before it is done */
 };
 
 /* Does the first slice. Takes over arg; params stay while it lasts. Returns what a method does:

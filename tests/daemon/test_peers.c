@@ -55,25 +55,25 @@ bounds_each_and_lets_newcomers_in(void **state)
 {
     struct peers *p = peers_new(true, "/nonexistent");
     struct err e;
-    uid_t crowd = 0;
+    uid_t group, crowd = 0;
     int total = 0;
 
     (void)state;
     peers_set_limits(p, 3, 1000);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(peers_enter(p, 7, total++, &crowd, &e), 0);
-    assert_int_equal(peers_enter(p, 7, total, &crowd, &e), -1);
+        assert_int_equal(peers_enter(p, 7, total++, 0, &group, &crowd, &e), 0);
+    assert_int_equal(peers_enter(p, 7, total, 0, &group, &crowd, &e), -1);
     assert_non_null(strstr(e.text, "user_max_connections"));
-    assert_int_equal(peers_enter(p, 8, total++, &crowd, &e), 0);
+    assert_int_equal(peers_enter(p, 8, total++, 0, &group, &crowd, &e), 0);
     assert_int_equal(crowd, 0);
     /* All are taken: who has one gets no second, who has none takes the place of a crowd. */
-    assert_int_equal(peers_enter(p, 8, PEERS_CLIENTS_MAX, &crowd, &e), -1);
+    assert_int_equal(peers_enter(p, 8, PEERS_CLIENTS_MAX, 0, &group, &crowd, &e), -1);
     assert_int_equal(crowd, 0);
-    assert_int_equal(peers_enter(p, 9, PEERS_CLIENTS_MAX, &crowd, &e), 0);
+    assert_int_equal(peers_enter(p, 9, PEERS_CLIENTS_MAX, 0, &group, &crowd, &e), 0);
     assert_int_equal(crowd, 7);
     crowd = 0;
     for (int i = 0; i < 10; i++)
-        assert_int_equal(peers_enter(p, 0, PEERS_CLIENTS_MAX, &crowd, &e), 0);
+        assert_int_equal(peers_enter(p, 0, PEERS_CLIENTS_MAX, 0, &group, &crowd, &e), 0);
     assert_int_equal(crowd, 0);
     assert_true(peers_keep(p, 7, 1000));
     assert_false(peers_keep(p, 7, 1));
@@ -87,22 +87,68 @@ time_is_a_debt_that_time_pays(void **state)
 {
     struct peers *p = peers_new(true, "/nonexistent");
     struct err e;
-    uid_t crowd;
+    uid_t group, crowd;
 
     (void)state;
-    peers_enter(p, 7, 0, &crowd, &e);
+    peers_enter(p, 7, 0, 1000000, &group, &crowd, &e);
     peers_charge(p, 7, 1000000, 1000000);
     assert_true(peers_may_ask(p, 7, 1000000)); /* nobody else is there */
-    peers_enter(p, 8, 1, &crowd, &e);
+    peers_enter(p, 8, 1, 1000000, &group, &crowd, &e);
     peers_charge(p, 7, 1000000, 1000000);
     assert_false(peers_may_ask(p, 7, 1000000));
     assert_true(peers_may_ask(p, 8, 1000000));
     /* Nor does he get rid of it by leaving. */
     peers_leave(p, 7);
-    peers_enter(p, 7, 1, &crowd, &e);
+    peers_enter(p, 7, 1, 1000000, &group, &crowd, &e);
     assert_false(peers_may_ask(p, 7, 1100000));
     assert_true(peers_may_ask(p, 7, 1000000 + 4 * 1000000));
     peers_free(p);
+}
+
+static void
+leaving_gives_no_time_back(void **state)
+{
+    struct peers *p = peers_new(true, "/nonexistent");
+    struct err e;
+    uid_t group, crowd;
+
+    (void)state;
+    peers_enter(p, 8, 0, 1000000, &group, &crowd, &e);
+    for (int i = 0; i < 2; i++) {
+        peers_enter(p, 7, 1, 1000000, &group, &crowd, &e);
+        peers_charge(p, 7, 40000, 1000000);
+        peers_leave(p, 7);
+    }
+    peers_enter(p, 7, 1, 1000000, &group, &crowd, &e);
+    assert_false(peers_may_ask(p, 7, 1000000));
+    peers_free(p);
+}
+
+static void
+a_connection_leaves_the_group_that_it_entered(void **state)
+{
+    char path[] = "/tmp/subuid.XXXXXX";
+    int fd = mkstemp(path);
+    struct err e;
+    uid_t group[3], crowd;
+
+    (void)state;
+    close(fd);
+    struct peers *p = peers_new(true, path);
+    peers_set_limits(p, 2, 1000);
+    assert_int_equal(peers_enter(p, 100001, 0, 0, &group[0], &crowd, &e), 0);
+    assert_int_equal(group[0], 100001);
+    write_file(path, "alice:100000:65536\n");
+    assert_int_equal(peers_enter(p, 100001, 1, 0, &group[1], &crowd, &e), 0);
+    assert_int_equal(group[1], 100000);
+    peers_keep(p, group[0], 600);
+    peers_leave(p, group[0]);
+    /* The other connection is still counted, once, and none of the first one's bytes is. */
+    assert_true(peers_keep(p, group[1], 1000));
+    assert_int_equal(peers_enter(p, 100002, 1, 0, &group[2], &crowd, &e), 0);
+    assert_int_equal(peers_enter(p, 100003, 2, 0, &group[2], &crowd, &e), -1);
+    peers_free(p);
+    unlink(path);
 }
 
 int
@@ -112,6 +158,8 @@ main(void)
         cmocka_unit_test(lent_numbers_count_as_one_user),
         cmocka_unit_test(bounds_each_and_lets_newcomers_in),
         cmocka_unit_test(time_is_a_debt_that_time_pays),
+        cmocka_unit_test(leaving_gives_no_time_back),
+        cmocka_unit_test(a_connection_leaves_the_group_that_it_entered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

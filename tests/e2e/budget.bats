@@ -130,6 +130,7 @@ verdict()
 
 @test "a user has so many connections, and who has none gets one when all are taken" {
     start_system --set user_max_connections=4
+    as "$BOB" berth submit -G 0 --hold -- true
     python3 "$E2E/crowd.py" "$BERTH_DIR/berth.sock" >"$ROOT/crowd" || fail_with "$(cat "$ROOT/crowd")"
     has "words" "$(cat "$ROOT/crowd")" "you have 4 connections .*user_max_connections"
     has "newcomer" "$(cat "$ROOT/crowd")" "the newcomer is answered"

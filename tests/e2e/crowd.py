@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Connections from very many users at once, as only root can make them: `crowd.py SOCKET`. A user
-has as many as he may; and when all places are taken, who has none yet still gets one."""
+has as many as allowed; when all places are taken, whoever has none yet still gets one, and of the
+connections that make way none waits for an answer. Job 1 must not end."""
 import json
 import os
 import socket
@@ -31,7 +32,12 @@ def ask(s):
 
 
 def main():
-    kept = [connect(FIRST + i) for i in range(300) for _ in range(4)]
+    kept = [connect(FIRST + i) for i in range(250) for _ in range(4)]
+    waiting = kept[3::4]  # the last to come is the first to make way, unless it is in use
+    for s in waiting:
+        s.sendall(b'{"id":2,"method":"wait","params":{"select":["1"]}}\n')
+        ask(s)  # answered at once, so the other has been read
+    kept += [connect(FIRST + i) for i in range(250, 300) for _ in range(4)]
     words = ask(kept[3])
     assert words is None, f"the fourth connection was refused: {words}"
     words = ask(connect(FIRST))
@@ -40,6 +46,12 @@ def main():
     words = ask(connect(FIRST + 1000))
     assert words is None, f"who has no connection was refused: {words}"
     print("the newcomer is answered")
+    for s in waiting:
+        s.setblocking(False)
+        try:
+            assert False, f"a connection that waits was told: {s.recv(1000)}"
+        except BlockingIOError:
+            pass
     for s in kept:
         s.close()
 
