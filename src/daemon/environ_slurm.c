@@ -67,28 +67,32 @@ put_path(const struct buf *theirs, struct buf *out)
     envblock_put(out, "PATH", all);
 }
 
-/* One node, on which the script itself is task 0. */
+/* One node, on which the script itself is task 0; how many srun starts is the script's word. */
 static void
-put_layout(struct buf *out)
+put_layout(const struct buf *theirs, struct buf *out)
 {
-    static const char *const ones[] = {"SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS",
-                                       "SLURM_NPROCS", "SLURM_TASKS_PER_NODE"};
+    static const char *const ones[] = {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"};
+    static const char *const tasks[] = {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_TASKS_PER_NODE"};
+    const char *ntasks = envblock_find(theirs, "SLURM_NTASKS");
     static const char *const zeros[] = {"SLURM_NODEID", "SLURM_PROCID", "SLURM_LOCALID",
                                         "SLURM_GTIDS"};
     for (size_t i = 0; i < sizeof ones / sizeof ones[0]; i++)
         envblock_put_int(out, ones[i], 1);
+    for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++)
+        envblock_put(out, tasks[i], ntasks ? ntasks : "1");
     for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++)
         envblock_put_int(out, zeros[i], 0);
 }
 
 /* Slurm books one core where nothing is said, and then says nothing of a task's. */
 static void
-put_booked(const struct daemon *d, const struct job *job, struct buf *out)
+put_booked(const struct daemon *d, const struct job *job, const struct buf *theirs,
+           struct buf *out)
 {
     const struct demand *need = &job->req.demand;
     auto_buf struct buf cards = BUF_INIT;
     int cpus = need->cpus > 0 ? need->cpus : 1;
-    if (need->cpus > 0)
+    if (need->cpus > 0 && !envblock_find(theirs, "SLURM_CPUS_PER_TASK"))
         envblock_put_int(out, "SLURM_CPUS_PER_TASK", need->cpus);
     envblock_put_int(out, "SLURM_CPUS_ON_NODE", cpus);
     envblock_put_int(out, "SLURM_JOB_CPUS_PER_NODE", cpus);
@@ -142,8 +146,8 @@ environ_add_slurm(const struct daemon *d, const struct job *job, const struct bu
     put_default(ours, theirs, "SLURM_JOB_PARTITION", "berth");
     put_path(theirs, ours);
     put_host(ours);
-    put_layout(ours);
-    put_booked(d, job, ours);
+    put_layout(theirs, ours);
+    put_booked(d, job, theirs, ours);
     put_array(d, job, ours);
     envblock_put_int(ours, "SLURM_JOB_START_TIME", now_s);
     if (job->req.limit_ms > 0)

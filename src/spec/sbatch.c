@@ -100,15 +100,44 @@ on_cpus_per_gpu(struct sbatch *s, const char *value, struct err *e)
     return parse_int(value, 1, CPUS_MAX, &s->cpus_per_gpu, e);
 }
 
-/* "1" and "1-1"; more is for more than one machine or for srun. */
+/* Books each task's share of what it is said of, once it is known how many tasks there are. */
 static int
-on_one(struct sbatch *s, const char *value, struct err *e)
+on_cpus_per_task(struct sbatch *s, const char *value, struct err *e)
+{
+    if (set(s, "cpus", value, e) != 0)
+        return -1;
+    s->cpus_per_task = s->r->demand.cpus;
+    return 0;
+}
+
+static int
+on_gpus_per_task(struct sbatch *s, const char *value, struct err *e)
+{
+    int rc = set_gpus(s, value, e);
+    if (rc == 0)
+        s->gpus_per_task = s->r->demand.gpus;
+    return rc;
+}
+
+static int
+on_ntasks(struct sbatch *s, const char *value, struct err *e)
+{
+    return parse_int(value, 1, CPUS_MAX, &s->ntasks, e);
+}
+
+static int
+on_ntasks_per_node(struct sbatch *s, const char *value, struct err *e)
+{
+    return parse_int(value, 1, CPUS_MAX, &s->ntasks_per_node, e);
+}
+
+static int
+on_nodes(struct sbatch *s, const char *value, struct err *e)
 {
     (void)s;
     if (strcmp(value, "1") == 0 || strcmp(value, "1-1") == 0)
         return 0;
-    return sbatch_refuse(
-        e, "%s: a job is one task on one machine; start more in it (torchrun, mpirun)", value);
+    return sbatch_refuse(e, "%s: there is one machine", value);
 }
 
 static int
@@ -315,14 +344,14 @@ static const struct row rows[] = {
     {{"constraint", 'C', YES}, on_constraint, "gpu-type", NULL},
     {{"chdir", 'D', YES}, NULL, "chdir", NULL},
     {{"cpus-per-gpu", 0, YES}, on_cpus_per_gpu, "cpus", NULL},
-    {{"cpus-per-task", 'c', YES}, NULL, "cpus", NULL},
+    {{"cpus-per-task", 'c', YES}, on_cpus_per_task, "cpus", NULL},
     {{"dependency", 'd', YES}, sbatch_set_deps, "after", NULL},
     {{"error", 'e', YES}, on_error, "error", NULL},
     {{"exclusive", 0, MAYBE}, on_exclusive, "exclusive", NULL},
     {{"export", 0, YES}, on_export, NULL, NULL},
     {{"gpus", 'G', YES}, set_gpus, "gpus", NULL},
     {{"gpus-per-node", 0, YES}, set_gpus, "gpus", NULL},
-    {{"gpus-per-task", 0, YES}, set_gpus, "gpus", NULL},
+    {{"gpus-per-task", 0, YES}, on_gpus_per_task, "gpus", NULL},
     {{"gres", 0, YES}, on_gres, "gpus", NULL},
     {{"hold", 'H', NO}, NULL, "hold", NULL},
     {{"input", 'i', YES}, on_input, NULL, NULL},
@@ -334,9 +363,9 @@ static const struct row rows[] = {
     {{"mem-per-gpu", 0, YES}, on_mem_per_gpu, "mem", NULL},
     {{"nice", 0, MAYBE}, on_nice, "priority", NULL},
     {{"no-requeue", 0, NO}, on_no_requeue, "requeue", NULL},
-    {{"nodes", 'N', YES}, on_one, NULL, NULL},
-    {{"ntasks", 'n', YES}, on_one, NULL, NULL},
-    {{"ntasks-per-node", 0, YES}, on_one, NULL, NULL},
+    {{"nodes", 'N', YES}, on_nodes, NULL, NULL},
+    {{"ntasks", 'n', YES}, on_ntasks, NULL, NULL},
+    {{"ntasks-per-node", 0, YES}, on_ntasks_per_node, NULL, NULL},
     {{"open-mode", 0, YES}, NULL, "open-mode", NULL},
     {{"output", 'o', YES}, on_output, "log", NULL},
     {{"quiet", 'Q', NO}, on_nothing, NULL, NULL},
@@ -400,6 +429,8 @@ sbatch_apply(struct sbatch *s, int i, const char *value, int line, struct err *e
         s->mem_line = line;
     if (row->apply == on_cpus_per_gpu)
         s->cpus_line = line;
+    if (row->apply == on_ntasks || row->apply == on_ntasks_per_node)
+        s->tasks_line = line;
     s->line = line;
     if (row->apply)
         return row->apply(s, value, e);
@@ -455,6 +486,35 @@ settle_constraint(struct sbatch *s)
     s->constraint[0] = '\0';
 }
 
+/* The script runs once; srun in it starts the tasks, which it finds in the environment. What is
+ * booked for each of them is multiplied, unless a total was said behind it. */
+static int
+finish_tasks(struct sbatch *s, struct err *e)
+{
+    struct demand *d = &s->r->demand;
+    int64_t tasks = s->ntasks ? s->ntasks : s->ntasks_per_node;
+    int64_t most = s->ntasks_per_node;
+    int64_t cpus = s->cpus_per_task ? s->cpus_per_task : 1, gpus = s->gpus_per_task;
+
+    s->ntasks = s->ntasks_per_node = s->gpus_per_task = 0;
+    if (gpus > 0 && d->gpus == gpus)
+        script_add_variable(s->out, xasprintf("SLURM_GPUS_PER_TASK=%lld", (long long)gpus));
+    if (tasks <= 1)
+        return 0;
+    script_add_variable(s->out, xasprintf("SLURM_NTASKS=%lld", (long long)tasks));
+    script_add_variable(s->out, xasprintf("SLURM_CPUS_PER_TASK=%lld", (long long)cpus));
+    if (gpus > 0 && d->gpus == gpus && multiply(gpus, tasks, GPU_MAX, &d->gpus, e) != 0)
+        return -1;
+    if ((d->cpus == 0 || d->cpus == s->cpus_per_task) &&
+        multiply(cpus, tasks, CPUS_MAX, &d->cpus, e) != 0)
+        return -1;
+    if (most > 0 && tasks > most)
+        return sbatch_refuse(e,
+                             "%lld tasks are more than %lld on each node: there is one machine",
+                             (long long)tasks, (long long)most);
+    return 0;
+}
+
 int
 sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e)
 {
@@ -462,7 +522,12 @@ sbatch_finish(struct sbatch *s, int *line, const char **what, struct err *e)
 
     if (s->constraint[0])
         settle_constraint(s);
-    if (s->cpus_per_gpu) { /* before what is multiplied by cores */
+    if (s->ntasks || s->ntasks_per_node || s->gpus_per_task) {
+        *line = s->tasks_line;
+        *what = "--ntasks";
+        rc = finish_tasks(s, e);
+    }
+    if (rc == 0 && s->cpus_per_gpu) { /* before what is multiplied by cores */
         *line = s->cpus_line;
         *what = "--cpus-per-gpu";
         rc = multiply(s->cpus_per_gpu, gpus_of(s->r), CPUS_MAX, &s->r->demand.cpus, e);

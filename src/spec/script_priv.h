@@ -26,9 +26,10 @@ struct sbatch {
     struct request *r;
     struct script *out;
     const struct when_clock *clock;
-    int64_t mem_per_cpu, mem_per_gpu; /* MiB; 0: not said */
-    int64_t cpus_per_gpu;
-    int mem_line, cpus_line;
+    int64_t mem_per_cpu, mem_per_gpu;                   /* MiB; 0: not said */
+    int64_t cpus_per_gpu, cpus_per_task, gpus_per_task; /* 0: not said, also of tasks */
+    int64_t ntasks, ntasks_per_node;
+    int mem_line, cpus_line, tasks_line;
     int line;                      /* that is being read */
     char constraint[GPU_TYPE_MAX]; /* of --constraint, a type of GPU; "": none */
     int constraint_line;

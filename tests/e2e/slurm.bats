@@ -183,6 +183,25 @@ END
     is "its tasks" "$(cat task-0.out task-1.out)" $'0 of 2\n1 of 2'
 }
 
+@test "srun starts as many tasks as --ntasks says, each with its cores and GPUs" {
+    start_daemon 4
+    script tasks.sh <<'END'
+#!/bin/bash
+#SBATCH --ntasks=2 --gpus-per-task=2 -o tasks.out
+echo "$SLURM_NTASKS $SLURM_NPROCS $SLURM_TASKS_PER_NODE $SLURM_CPUS_PER_TASK $SLURM_CPUS_ON_NODE"
+srun -o 'task.%t' sh -c 'echo "$SLURM_PROCID of $SLURM_NTASKS on $CUDA_VISIBLE_DEVICES"'
+srun --gpu-bind=none -n 1 sh -c 'echo "alone on $CUDA_VISIBLE_DEVICES"'
+srun -n 3 true || echo "status $?"
+END
+    try berth submit --wait tasks.sh
+    is "status and words" "$status $err" "0 "
+    is "what the script said" "$(cat tasks.out)" "2 2 2 1 2
+alone on 0,1,2,3
+srun: 3 tasks with 2 GPUs each are more than the 4 of this job
+status 1"
+    is "what its tasks said" "$(cat task.0 task.1)" $'0 of 2 on 0,1\n1 of 2 on 2,3'
+}
+
 @test "srun knows which of its options take a value, and names files as Slurm does" {
     start_daemon 1
     script steps.sh <<'END'

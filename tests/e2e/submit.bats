@@ -113,7 +113,7 @@ END
     try berth submit big.sh
     is status "$status" 2
     is lines "$(grep -c '^berth: big.sh:[234]: #SBATCH --' <<<"$err")" 3
-    has words "$err" 'big.sh:2: #SBATCH --nodes: 2: a job is one task on one machine'
+    has words "$err" 'big.sh:2: #SBATCH --nodes: 2: there is one machine'
     has words "$err" 'nothing was queued; --ignore-unsupported goes on'
     is queued "$(berth queue --all --json | json jobs)" "[]"
     try berth submit --ignore-unsupported --wait big.sh

@@ -74,6 +74,14 @@ honours_each_option(void **state)
         {"#SBATCH --gpus=v100:2", "gpus          2, whole and idle\ngpu-type      v100\n"},
         {"#SBATCH --gpus-per-node=0", "gpus          none\n"},
         {"#SBATCH --gpus-per-task=3", "gpus          3, whole and idle\n"},
+        {"#SBATCH --gpus-per-task=a100:2 -n 2",
+         "gpus          4, whole and idle\ngpu-type      a100\ncpus          2\n"},
+        {"#SBATCH -n 4 --gpus-per-task=2 -G 4",
+         "gpus          4, whole and idle\ncpus          4\n"},
+        {"#SBATCH -n 4 -c 2", WHOLE "cpus          8\n"},
+        {"#SBATCH --ntasks-per-node=4 --mem-per-cpu=1G",
+         WHOLE "cpus          4\nmem           4.0 GiB\n"},
+        {"#SBATCH -n 4 -c 2\n#BERTH --cpus 6", WHOLE "cpus          6\n"},
         {"#SBATCH -J train -c 4 --mem=8G",
          "name          train\n" WHOLE "cpus          4\nmem           8.0 GiB\n"},
         {"#SBATCH --mem=4096", WHOLE "mem           4.0 GiB\n"},
@@ -140,8 +148,8 @@ names_what_it_cannot_honour(void **state)
     } cases[] = {
         {"--mail-type=END,STAGE_OUT",
          "f:1: #SBATCH --mail-type: no mail is sent for STAGE_OUT"},
-        {"-N 2", "#SBATCH --nodes: 2: a job is one task on one machine"},
-        {"-n 8", "#SBATCH --ntasks: 8: a job is one task"},
+        {"-N 2", "#SBATCH --nodes: 2: there is one machine"},
+        {"-n 8 --ntasks-per-node=4", "#SBATCH --ntasks: 8 tasks are more than 4 on each node"},
         {"--gres=gpu:1,shard:2", "#SBATCH --gres: 1,shard:2: one type of GPU"},
         {"--gres=shard:2", "#SBATCH --gres: shard:2: only gpu:N and gpu:TYPE:N"},
         {"--gres=gpu:a:b:1", "one type of GPU and a number"},
@@ -182,6 +190,8 @@ refuses_what_is_wrong(void **state)
     static const struct {
         const char *line, *words;
     } cases[] = {
+        {"#SBATCH -n x", "#SBATCH --ntasks: 'x' is not a whole number"},
+        {"#SBATCH -n 65 --gpus-per-task=1", "#SBATCH --ntasks: 1 times 65 is too much"},
         {"#SBATCH --time=soon", "f:1: #SBATCH --time: 'soon' is not a duration"},
         {"#SBATCH --time", "#SBATCH --time: it needs a value"},
         {"#SBATCH --requeue=yes", "#SBATCH --requeue: it takes no value"},
