@@ -6,7 +6,8 @@
  * Only so many lines are copied as a plan is quick over, and of each a window: where one of
  * them is used up while there is more of the line, the forecast ends. So it costs what it looks
  * at, however many wait, and may be made in pieces, as nothing of the real queue is looked at
- * again. Jobs that wait for a time or for others are left out. */
+ * again. Jobs that wait for a time join their lines when it comes; those that wait for others
+ * are left out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,6 +117,7 @@ copy_job(const struct job *job)
     to->order = job->order;
     to->submitted_us = job->submitted_us;
     to->req.begin_us = job->req.begin_us;
+    to->begin_us = job->begin_us;
     to->blocked_since_us = job->blocked_since_us;
     to->limited_since_us = job->limited_since_us;
     to->promised_us = job->promised_us;
@@ -187,12 +189,14 @@ compare_heads(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
+/* A line from its head on, or those that wait for a time. */
 static void
-copy_line(struct forecast_run *w, struct job *head, uint32_t source, size_t window)
+copy_line(struct forecast_run *w, struct job *head, struct job *(*next)(struct job *),
+          uint32_t source, size_t window)
 {
     struct source *s = &w->sources[source];
     struct job *job = head;
-    for (; job && s->n < window; job = kind_next(job), s->n++) {
+    for (; job && s->n < window; job = next(job), s->n++) {
         w->waiting[w->n_waiting++] = (struct waiting){
             .job = job->id, .source = source, .next_task = job->tasks ? array_next(job) : -1};
         copy_waiting(w, job);
@@ -209,12 +213,13 @@ copy_lines(struct forecast_run *w, const struct queue *q)
         heads[i] = queue_kind(q, i)->head;
     qsort(heads, kinds, sizeof(struct job *), compare_heads);
     w->sources = xcalloc(n + 1, sizeof *w->sources);
-    size_t window = n ? COPIES / n : 0;
+    size_t window = COPIES / (n + 1);
     if (window > w->most)
         window = w->most;
-    w->waiting = xcalloc(n * window + 1, sizeof *w->waiting);
+    w->waiting = xcalloc((n + 1) * window, sizeof *w->waiting);
     for (size_t i = 0; i < n; i++)
-        copy_line(w, heads[i], (uint32_t)i, window);
+        copy_line(w, heads[i], kind_next, (uint32_t)i, window);
+    copy_line(w, queue_later(q), queue_later_next, (uint32_t)n, window);
     free(heads);
     if (w->n_waiting > 1)
         qsort(w->waiting, w->n_waiting, sizeof *w->waiting, compare_waiting);
@@ -471,7 +476,8 @@ forecast_run_step(struct forecast_run *w)
     if (w->over)
         return false;
     bool goes_on = plan_now(w, &wake_us) || advance(w, wake_us);
-    w->over = !goes_on || w->n >= w->most || queue_n_kinds(w->q) == 0 || w->short_of_copies;
+    bool none_waits = queue_n_kinds(w->q) == 0 && !queue_later(w->q);
+    w->over = !goes_on || w->n >= w->most || none_waits || w->short_of_copies;
     if (!goes_on && !w->short_of_copies)
         note_the_rest(w);
     return !w->over;

@@ -314,9 +314,21 @@ queue_wake(struct queue *q, int64_t now_us)
 int64_t
 queue_next_begin_us(const struct queue *q)
 {
-    struct job_later later = q->later;
-    const struct job *job = RB_MIN(job_later, &later);
+    const struct job *job = queue_later(q);
     return job ? job->begin_us : INT64_MAX;
+}
+
+struct job *
+queue_later(const struct queue *q)
+{
+    struct job_later later = q->later;
+    return RB_MIN(job_later, &later);
+}
+
+struct job *
+queue_later_next(struct job *job)
+{
+    return RB_NEXT(job_later, NULL, job);
 }
 
 struct job *

@@ -48,6 +48,10 @@ bool queue_user_waiting(const struct queue *q, size_t i, uint32_t *uid, int64_t 
 /* Jobs whose begin_us has come join their lines; plan_make does it. */
 void queue_wake(struct queue *q, int64_t now_us);
 int64_t queue_next_begin_us(const struct queue *q); /* INT64_MAX: nobody waits for a time */
+/* Those that wait for a time, the first first: for (j = queue_later(q); j; j =
+ * queue_later_next(j)). */
+struct job *queue_later(const struct queue *q);
+struct job *queue_later_next(struct job *job);
 
 /* Active jobs by id: for (j = queue_active(q); j; j = queue_active_next(j)). */
 struct job *queue_active(const struct queue *q);

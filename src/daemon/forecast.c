@@ -100,11 +100,8 @@ forecast_as_of_us(const struct daemon *d)
 int64_t
 forecast_start_us(struct daemon *d, const struct job *job)
 {
-    int64_t now_us = clock_wall_us();
-    if (job->state != JOB_PENDING)
+    if (job->state != JOB_PENDING || job->parked)
         return 0;
-    if (job->begin_us > now_us || job->parked)
-        return job->parked ? 0 : job->begin_us;
     const struct reservation *r = planner_reservation(d->planner);
     if (r->job == job->id && r->at_us != INT64_MAX)
         return r->at_us; /* what it was promised */

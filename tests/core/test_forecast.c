@@ -219,6 +219,33 @@ test_preemption_of_what_has_yet_to_start(void **state)
     world_free(&w);
 }
 
+/* Whose time comes while others run takes its turn then, no sooner. */
+static void
+test_begin_times(void **state)
+{
+    (void)state;
+    struct expected_start *list;
+    struct world w;
+    world_init(&w, 1, &rules);
+    add(&w, (struct spec){.id = 1, .limit = 100});
+    plan_now(&w);
+    for (uint32_t id = 2; id <= 5; id++) {
+        static const int64_t begins[] = {[2] = 50, [3] = 500, [4] = 0, [5] = 550};
+        struct job *job = add(&w, (struct spec){.id = id, .limit = 100});
+        job->begin_us = begins[id] ? wall(begins[id]) : 0;
+        queue_refile(w.q, job);
+    }
+    size_t n = plan_forecast(w.planner, w.q, w.l, wall(w.now), 100, &list);
+    static const struct expected_start expected[] = {{2, 100}, {4, 200}, {3, 500}, {5, 600}};
+    assert_int_equal(n, 4);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(list[i].job, expected[i].job);
+        assert_int_equal(list[i].at_us, wall(expected[i].at_us));
+    }
+    free(list);
+    world_free(&w);
+}
+
 int
 main(void)
 {
@@ -228,6 +255,7 @@ main(void)
         cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_tasks_that_wait),
         cmocka_unit_test(test_many_lines_in_pieces),
+        cmocka_unit_test(test_begin_times),
         cmocka_unit_test(test_preemption),
         cmocka_unit_test(test_preemption_of_what_has_yet_to_start),
     };

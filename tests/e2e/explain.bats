@@ -149,6 +149,17 @@ ended_as()
     has column "$(berth queue)" 'EXPECTED'
 }
 
+@test "a job that is not to start before a time is expected when it is its turn then" {
+    start_daemon 1
+    holder -t 1h
+    berth submit --begin now+10m -t 10m -- true
+    berth submit --begin now+3h -t 10m -- true
+    has "while another runs" "$(berth explain 2)" 'start at [0-9:]+ \(in (59m[0-9]+s|1h00m)\)'
+    has "when none does" "$(berth explain 3)" 'start at [0-9:]+ \(in (2h59m|3h00m)\)'
+    berth submit --priority 1 -- true
+    "$E2E/await" until "$LIMIT" "berth explain 3 --json" jobs.0.expected_start null
+}
+
 @test "endings: what happened and what would help" {
     start_daemon 1
     local id
