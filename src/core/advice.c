@@ -67,9 +67,20 @@ for_busy(const struct job *job, const struct blocked *why, struct buf *out)
 }
 
 static void
+for_reservation(const struct job *job, struct buf *out)
+{
+    if (job->req.limit_ms == 0)
+        buf_adds(out, "a time limit (--time) lets it start where it would end in time");
+}
+
+static void
 for_card(const struct job *job, const struct blocked *why, struct buf *out)
 {
     enum reason card = why->card_reason ? why->card_reason : why->reason;
+    if (why->waits_for.id && why->until_us < INT64_MAX)
+        for_reservation(job, out);
+    if (out->len)
+        return;
     if (card == REASON_GPU_MEMORY)
         for_memory(job, why, out);
     else if (card == REASON_GPU_BUSY)
@@ -120,8 +131,7 @@ advice_for_waiting(const struct job *job, const struct blocked *why,
         buf_adds(out, "an end of that trouble; it is tried again by itself");
         return;
     case REASON_RESERVATION:
-        if (job->req.limit_ms == 0)
-            buf_adds(out, "a time limit (--time) lets it start where it would end in time");
+        for_reservation(job, out);
         return;
     case REASON_ARRAY_LIMIT:
         buf_adds(out, "a larger %N in --array");

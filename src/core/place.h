@@ -63,7 +63,7 @@ struct blocked {
     int64_t limit;       /* UserLimit, QueueLimit, ArrayLimit: the limit that is reached;
                             Held: 1 when an admin holds it */
     uint8_t limit_of;    /* 'r' running jobs, 'g' GPUs, 'v' VRAM (MiB) */
-    struct called waits_for; /* Dependency, Reservation: that job */
+    struct called waits_for; /* Dependency, Reservation: that job; else for which gpu is kept */
     int32_t waits_more;      /* Dependency: other jobs that it waits for as well */
     uint8_t waits_how;       /* Dependency: enum dep_type */
     const char *trouble;     /* Disk: what is wrong with it; borrowed, as long as it lasts */

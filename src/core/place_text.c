@@ -299,6 +299,17 @@ add_needs(const struct blocked *b, int want, struct buf *out)
     buf_adds(out, kept > 1 && missing > 1 ? " are freed" : " is freed");
 }
 
+/* Whom a reservation is for. */
+static void
+add_reserved(const struct blocked *b, struct buf *out)
+{
+    called_text(&b->waits_for, out);
+    if (b->until_us > 0 && b->until_us < INT64_MAX)
+        add_time(out, ", which is to start at ", b->until_us);
+    else if (b->reason == REASON_RESERVATION)
+        buf_adds(out, ", for which GPUs are kept free");
+}
+
 static void
 add_resources(const struct blocked *b, const struct demand *d, struct buf *out)
 {
@@ -309,6 +320,10 @@ add_resources(const struct blocked *b, const struct demand *d, struct buf *out)
         add_needs(b, demand_n_gpus(d), out);
     if (!b->told_needs || b->to_free || b->n_freed == 0)
         add_card(b, d, out);
+    if (!b->waits_for.id)
+        return;
+    buf_addf(out, "; gpu %d is kept for job ", b->gpu);
+    add_reserved(b, out);
 }
 
 static void
@@ -338,18 +353,6 @@ add_dependency(const struct blocked *b, struct buf *out)
     buf_addf(out, " to %s", to[b->waits_how]);
     if (b->waits_more > 0)
         buf_addf(out, ", and for %d more", b->waits_more);
-}
-
-static void
-add_reservation(const struct blocked *b, struct buf *out)
-{
-    buf_adds(out, "would delay job ");
-    called_text(&b->waits_for, out);
-    buf_adds(out, ", ");
-    if (b->until_us > 0 && b->until_us < INT64_MAX)
-        add_time(out, "which is to start at ", b->until_us);
-    else
-        buf_adds(out, "for which GPUs are kept free");
 }
 
 static void
@@ -401,7 +404,8 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
         add_dependency(b, out);
         break;
     case REASON_RESERVATION:
-        add_reservation(b, out);
+        buf_adds(out, "would delay job ");
+        add_reserved(b, out);
         break;
     case REASON_ARRAY_LIMIT:
     case REASON_USER_LIMIT:

@@ -139,6 +139,10 @@ struct job **plan_list_in_turn(struct planner *planner, struct queue *q, struct 
 void plan_explain(const struct queue *q, const struct job *job, struct blocked *out);
 /* The same as a sentence, appended; nothing for a job that does not wait. */
 void plan_explain_text(const struct queue *q, const struct job *job, struct buf *out);
+/* Adds whether the card that it waits for is kept for another job, which is first to have it.
+ */
+void plan_explain_reserved(const struct queue *q, const struct reservation *r,
+                           const struct job *job, struct blocked *why);
 
 /* Whether more could be told of what its line waits for than the last plan wrote down: whose
  * ends, and which cards, where it is about several of them, or about cores or host memory. */

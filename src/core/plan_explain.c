@@ -72,6 +72,18 @@ plan_explain(const struct queue *q, const struct job *job, struct blocked *out)
 }
 
 void
+plan_explain_reserved(const struct queue *q, const struct reservation *r, const struct job *job,
+                      struct blocked *why)
+{
+    bool is_anothers = r->job && r->job != job->id && why->gpu >= 0 && !why->waits_for.id;
+    if (!is_anothers || !(r->cards >> why->gpu & 1))
+        return;
+    why->waits_for.id = r->job;
+    why->until_us = r->at_us;
+    call(q, &why->waits_for);
+}
+
+void
 plan_explain_text(const struct queue *q, const struct job *job, struct buf *out)
 {
     struct blocked why;

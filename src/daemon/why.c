@@ -26,6 +26,7 @@ why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
         plan_tell_needs(d->queue, d->ledger, job, clock_wall_us());
     }
     plan_explain(d->queue, job, why);
+    plan_explain_reserved(d->queue, planner_reservation(d->planner), job, why);
     const char *machine = machine_says_of(d, job->uid);
     if (machine && job->kind)
         *why = (struct blocked){.reason = REASON_MACHINE, .gpu = -1, .trouble = machine};

@@ -135,6 +135,16 @@ ended_as()
     has running "$(berth explain 1)" '^  expected +end at [0-9:]+ \(in (1h5[0-9]|2h00)m\)'
 }
 
+@test "a card that is held by one job and kept for another" {
+    start_daemon 2
+    holder --gpu-ids 0 -t 1h
+    holder --gpu-ids 1 -t 2h
+    id=$(berth submit --parsable -G 2 -t 1h -- true)
+    "$E2E/await" until "$LIMIT" "berth explain $id --json" jobs.0.reserved true
+    waits GpuBusy "wants an idle GPU; gpu 0 is held by job 1; gpu 0 is kept for job $id, which is to start at 20" 'a time limit'
+    waits GpuBusy ".*gpu 0 is kept for job $id" '--vram SIZE' -t 3h
+}
+
 @test "when those behind are expected to start, and those behind what never ends are not" {
     start_daemon 2
     holder --gpu-ids 0 -t 1h
