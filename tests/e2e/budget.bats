@@ -144,6 +144,15 @@ verdict()
     is "the order of the answers" "$(cat "$ROOT/pieces")" "status jobs 30000"
 }
 
+@test "a list that is made in pieces has each job once, also those that end or are run again meanwhile" {
+    start_system
+    as "$BOB" sh -c 'seq 1 10000 | sed "s/.*/[hold] : line &/" >long.txt'
+    as "$BOB" berth run --detach long.txt
+    as "$BOB" berth cancel 2-10000
+    python3 "$E2E/meanwhile.py" "$BERTH_DIR/berth.sock" >"$ROOT/meanwhile" || fail_with "$(cat "$ROOT/meanwhile")"
+    is "answers, jobs, and how often the first two" "$(cat "$ROOT/meanwhile")" "cancel requeue jobs 10000 1 1"
+}
+
 @test "something in the way of a card's lock stops neither the daemon nor the card" {
     start_system
     stop_daemon
