@@ -127,13 +127,14 @@ struct request {
     char **argv;   /* owned, NULL-terminated; or NULL */
     char *log;     /* owned; where output goes, %j the job's id; NULL: the instance's place */
     char *error;   /* owned; where standard error goes; NULL: where output goes */
-    bool truncate; /* log and error are emptied before each attempt, not appended to */
-    bool warn_batch; /* the warning is for the command's own process alone (B:USR2@60) */
-    bool slurm_env;  /* SLURM_* variables, and srun in its PATH */
-    char *comment;   /* owned; for people; NULL */
-    char **env;      /* owned, NULL-terminated "NAME=value", over the submitter's; or NULL */
-    char *chdir;     /* owned; where it runs; NULL: where it was submitted. A client makes it
-                        absolute before it sends it */
+    int32_t log_max_mib; /* of each of the two; 0: the settings alone bound it */
+    bool truncate;       /* log and error are emptied before each attempt, not appended to */
+    bool warn_batch;     /* the warning is for the command's own process alone (B:USR2@60) */
+    bool slurm_env;      /* SLURM_* variables, and srun in its PATH */
+    char *comment;       /* owned; for people; NULL */
+    char **env;  /* owned, NULL-terminated "NAME=value", over the submitter's; or NULL */
+    char *chdir; /* owned; where it runs; NULL: where it was submitted. A client makes it
+                    absolute before it sends it */
     /* What is set up in the shell that then runs the command. NULL: nothing; "": nothing, and
      * no default either, until the daemon has taken it in. Both owned. */
     char *env_setup; /* shell text */

@@ -211,6 +211,7 @@ jobreq_add_fields(struct jsonw *w, const struct request *r)
     if (r->log)
         jsonw_kstr(w, "log", r->log);
     add_text(w, "error", r->error);
+    add_positive(w, "log_max_mib", r->log_max_mib);
     if (r->truncate)
         jsonw_kstr(w, "open_mode", "truncate");
     add_text(w, "comment", r->comment);

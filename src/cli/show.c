@@ -326,6 +326,25 @@ add_attempt(struct buf *out, const json_t *a)
     add_text(out, label, buf_str(&line));
 }
 
+/* Where its output is, and how much of it. */
+static void
+add_log(struct buf *out, const json_t *job)
+{
+    const int64_t mib = INT64_C(1) << 20;
+    int64_t cut = answer_int(job, "log_cut_bytes", 0), max = answer_int(job, "log_max_mib", 0);
+    char size[24];
+
+    add_text(out, "log", answer_str(job, "log"));
+    add_text(out, "error", answer_str(job, "error"));
+    if (max > 0)
+        add_text(out, "log-max", format_mib(max, size));
+    if (cut > 0) {
+        add_label(out, "log cut");
+        buf_addf(out, "%s of output are missing, where a line says so\n",
+                 format_mib((cut + mib - 1) / mib, size));
+    }
+}
+
 static void
 add_job(const struct term *term, struct buf *out, const json_t *job)
 {
@@ -362,8 +381,7 @@ add_job(const struct term *term, struct buf *out, const json_t *job)
     add_text(out, "env", buf_str(&env));
     add_text(out, "comment", answer_str(job, "comment"));
     add_text(out, "folder", answer_str(job, "cwd"));
-    add_text(out, "log", answer_str(job, "log"));
-    add_text(out, "error", answer_str(job, "error"));
+    add_log(out, job);
     if (strcmp(answer_str(job, "open_mode"), "truncate") == 0)
         add_text(out, "open-mode", "truncate");
 }

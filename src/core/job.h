@@ -55,10 +55,11 @@ struct ending {
     int32_t signal; /* 0: none */
     int32_t errno_value; /* with OUTCOME_NOT_STARTED */
     enum oom_kind oom;
-    int64_t ended_us;    /* wall clock */
-    int64_t run_ms;      /* on the boot clock, so no clock jump shows */
-    int64_t cpu_ms;      /* -1: not known */
-    int64_t max_rss_kib; /* -1: not known */
+    int64_t ended_us;      /* wall clock */
+    int64_t run_ms;        /* on the boot clock, so no clock jump shows */
+    int64_t cpu_ms;        /* -1: not known */
+    int64_t max_rss_kib;   /* -1: not known */
+    int64_t log_cut_bytes; /* of its output, as its log had become too large; 0: all is there */
     char text[160]; /* words: the CUDA OOM line, what could not be opened, why it is lost */
 };
 

@@ -61,6 +61,7 @@ file_same_request(const struct request *a, const struct request *b)
            same_text(a->log, b->log) && same_text(a->error, b->error) &&
            same_text(a->comment, b->comment) && same_text(a->chdir, b->chdir) &&
            same_list(a->env, b->env) && a->truncate == b->truncate &&
-           a->slurm_env == b->slurm_env && same_text(a->env_setup, b->env_setup) &&
-           same_text(a->conda, b->conda) && hooks_equal(a->hooks, b->hooks);
+           a->log_max_mib == b->log_max_mib && a->slurm_env == b->slurm_env &&
+           same_text(a->env_setup, b->env_setup) && same_text(a->conda, b->conda) &&
+           hooks_equal(a->hooks, b->hooks);
 }

@@ -243,6 +243,17 @@ FIELD(exit_status)
     jsonw_int_or_null(w, has_ended(x) ? job_exit_status(x->job) : 0, has_ended(x));
 }
 
+FIELD(log_max_mib)
+{
+    int64_t max_mib = x->job->req.log_max_mib;
+    jsonw_int_or_null(w, max_mib, max_mib > 0);
+}
+
+FIELD(log_cut_bytes)
+{
+    jsonw_int(w, ending_of(x)->log_cut_bytes);
+}
+
 FIELD(attempt)
 {
     jsonw_int(w, x->job->attempts);
@@ -390,6 +401,7 @@ write_attempt(struct jsonw *w, const struct attempt *a)
     jsonw_key(w, "signal");
     jsonw_int_or_null(w, e->signal, e->signal > 0);
     events_write_peaks(w, a);
+    jsonw_kint(w, "log_cut_bytes", e->log_cut_bytes);
     if (over)
         attempt_end_text(a, &text);
     jsonw_kstr(w, "text", text.len ? buf_str(&text) : NULL);
@@ -448,6 +460,8 @@ static const struct jobjson_entry fields[] = {
     {"util", field_util},
     {"verdict", field_verdict},
     {"log", field_log},
+    {"log_max_mib", field_log_max_mib},
+    {"log_cut_bytes", field_log_cut_bytes},
     {"error", field_error},
     {"attach", field_attach},
     {"cwd", field_cwd},

@@ -221,6 +221,15 @@ launch_add_account_rules(const struct daemon *d, struct jsonw *w)
         jsonw_kbool(w, "no_new_privs", true);
 }
 
+/* How large its log may become: the job may ask for less than the settings allow. 0: any size.
+ */
+static int64_t
+log_max_mib(const struct daemon *d, const struct job *job)
+{
+    int64_t most = d->config.job_log_max_mib, own = job->req.log_max_mib;
+    return own > 0 && (most == 0 || own < most) ? own : most;
+}
+
 static int
 write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
 {
@@ -257,7 +266,7 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
         jsonw_kstr(&w, "rlimits", job->rlimits);
     jsonw_kint(&w, "limit_ms", job->req.limit_ms);
     jsonw_kint(&w, "grace_ms", job->req.grace_ms);
-    jsonw_kint(&w, "log_max_mib", d->config.job_log_max_mib);
+    jsonw_kint(&w, "log_max_mib", log_max_mib(d, job));
     jsonw_kint(&w, "log_reserve_mib", d->config.log_reserve_mib);
     if (job->req.warn_signal) {
         jsonw_kint(&w, "warn_signal", job->req.warn_signal);

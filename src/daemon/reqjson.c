@@ -272,6 +272,7 @@ static const struct {
     {"retries", offsetof(struct request, retries), 0, RETRIES_MAX},
     {"max_requeues", offsetof(struct request, max_requeues), 0, REQUEUES_MAX},
     {"warn_signal", offsetof(struct request, warn_signal), 1, 64},
+    {"log_max_mib", offsetof(struct request, log_max_mib), 0, VRAM_MAX_MIB},
     {"array_max", offsetof(struct request, array_max), 0, ARRAY_MAX},
     {"rows", offsetof(struct request, rows), 0, TTY_SIZE_MAX},
     {"columns", offsetof(struct request, columns), 0, TTY_SIZE_MAX},

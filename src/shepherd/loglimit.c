@@ -3,13 +3,16 @@
  * behind a cut goes to the new end, as logs are opened for appending. Called by attempt.c. */
 #include "shepherd/loglimit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/file.h"
 
 #define MIB          (INT64_C(1) << 20)
@@ -17,6 +20,8 @@
 #define LOOK_MAX_US  INT64_C(1000000)
 #define BYTES_PER_US INT64_C(4000) /* so fast may the fastest writer be */
 #define SMALL_BYTES  MIB           /* what every log may have, however full the disk is */
+#define TAIL_BYTES   (MIB / 4)     /* that stay of what came last */
+#define LINE_BYTES   200
 
 void
 loglimit_begin(struct loglimit *l, int fd, int folder_fd, bool interactive, int64_t max_mib,
@@ -50,22 +55,44 @@ disk_is_low(const struct loglimit *l, int64_t *room)
     return *room < 0;
 }
 
-/* Its first half stays, and from now on what comes. */
-static void
-cut(struct loglimit *l, int64_t size, int64_t max, bool low)
+/* Whole lines at the end of a log of so many bytes, where there are any; their length. The log
+ * is open for writing alone. */
+static size_t
+read_tail(const struct loglimit *l, int64_t size, char *tail)
 {
-    char line[200];
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", l->fd);
+    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = pread(fd, tail, TAIL_BYTES, l->begin + size - TAIL_BYTES);
+    const char *first = n > 1 ? memchr(tail, '\n', (size_t)n - 1) : NULL;
+    size_t skip = first ? (size_t)(first - tail) + 1 : 0;
+
+    if (n <= 0)
+        return 0;
+    memmove(tail, tail + skip, (size_t)n - skip);
+    return (size_t)n - skip;
+}
+
+/* Its first half stays, and its last lines, for it may end at any moment. They are put behind
+ * the cut in one write, as the command goes on writing meanwhile. */
+static void
+cut(struct loglimit *l, int64_t *size, int64_t max, bool low)
+{
+    auto_free char *text = xmalloc(LINE_BYTES + TAIL_BYTES), *tail = xmalloc(TAIL_BYTES);
+    size_t kept = read_tail(l, *size, tail);
     int64_t head = max / 2;
 
     if (ftruncate(l->fd, l->begin + head) < 0)
         return;
-    l->cut_bytes += size - head;
-    int n = snprintf(line, sizeof line,
+    l->cut_bytes += *size - head - (int64_t)kept;
+    int n = snprintf(text, LINE_BYTES,
                      "\nberth: %lld MiB of output were cut out of this log here: %s\n",
                      (long long)((l->cut_bytes + MIB - 1) / MIB),
                      low ? "the disk that the queue lives on is nearly full (log_reserve_mib)"
-                         : "it has reached its largest size (job_log_max_mib)");
-    (void)file_write_all(l->fd, line, (size_t)n);
+                         : "it has reached its largest size (log-max, job_log_max_mib)");
+    memcpy(text + n, tail, kept);
+    (void)file_write_all(l->fd, text, (size_t)n + kept);
+    *size = head + n + (int64_t)kept;
 }
 
 static int64_t
@@ -74,27 +101,41 @@ clamp(int64_t v, int64_t min, int64_t max)
     return v < min ? min : v > max ? max : v;
 }
 
-void
-loglimit_look(struct loglimit *l)
+/* How much more there may be. */
+static int64_t
+look(struct loglimit *l)
 {
-    int64_t now = clock_boot_us(), room, disk_room;
+    int64_t room, disk_room;
     struct stat st;
 
-    if (!l->next_us || now < l->next_us)
-        return;
-    l->next_us = now + LOOK_MAX_US;
     if (fstat(l->fd, &st) < 0)
-        return;
+        return INT64_MAX;
     bool low = disk_is_low(l, &disk_room);
     int64_t size = st.st_size - l->begin;
     int64_t max = low ? SMALL_BYTES : l->max_bytes;
     if (low && l->max_bytes > 0 && l->max_bytes < max)
         max = l->max_bytes;
-    if (max > 0 && size > max) {
-        cut(l, size, max, low);
-        size = max / 2;
-    }
+    if (max > 0 && size > max)
+        cut(l, &size, max, low);
     room = l->max_bytes > 0 ? l->max_bytes - size : INT64_MAX;
-    room = disk_room < room ? disk_room : room;
-    l->next_us = now + clamp(room / BYTES_PER_US, LOOK_MIN_US, LOOK_MAX_US);
+    return disk_room < room ? disk_room : room;
+}
+
+void
+loglimit_look(struct loglimit *l)
+{
+    int64_t now = clock_boot_us();
+
+    if (!l->next_us || now < l->next_us)
+        return;
+    l->next_us = now + clamp(look(l) / BYTES_PER_US, LOOK_MIN_US, LOOK_MAX_US);
+}
+
+int64_t
+loglimit_end(struct loglimit *l)
+{
+    if (l->next_us)
+        (void)look(l);
+    l->next_us = 0;
+    return l->cut_bytes;
 }

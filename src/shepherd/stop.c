@@ -142,6 +142,7 @@ stop_end(struct shepherd *a)
 {
     attach_drain(a->attach);
     outcome_fill(&a->facts, clock_boot_us(), &a->record);
+    a->record.ending.log_cut_bytes = loglimit_end(&a->log) + loglimit_end(&a->errors);
     a->record.ending.ended_us = clock_wall_us();
     enter_phase(a, PHASE_ENDED, 0);
     note_or_write(a);

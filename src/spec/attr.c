@@ -133,6 +133,8 @@ static const struct attr attrs[] = {
                log, "output"),
     VALUE("error", 'e', "FILE", "where standard error goes (default: where output goes)",
           error),
+    VALUE("log-max", '\0', "SIZE", "cut the middle out of a log that is longer (100M)",
+          log_max),
     VALUE("open-mode", '\0', "MODE", "append to these files (default), or truncate", open_mode),
 };
 #define ATTRS (sizeof(attrs) / sizeof(attrs[0]))

@@ -161,6 +161,7 @@ check_ranges(const struct request *r, struct err *e)
         {"signal's time (ms)", r->warn_ms, 0, LIMIT_MAX_MS},
         {"begin (us)", r->begin_us, 0, BEGIN_MAX},
         {"array's tasks at once", r->array_max, 0, ARRAY_MAX},
+        {"log-max (MiB)", r->log_max_mib, 0, VRAM_MAX_MIB},
         {"rows", r->rows, 0, TTY_SIZE_MAX},
         {"columns", r->columns, 0, TTY_SIZE_MAX},
         {"after: the number of jobs", r->n_deps, 0, DEPS_MAX},
@@ -224,6 +225,11 @@ check_interactive(struct request *r, struct err *e)
         return err_set(e, ERR_USAGE,
                        "error: %s shows output and errors as one; leave error out, or redirect "
                        "in the command: 2> FILE",
+                       r->screen ? "a screen session" : "an interactive job");
+    if (r->log_max_mib && (r->interactive || r->pty || r->screen))
+        return err_set(e, ERR_USAGE,
+                       "log-max: nothing can be cut out of the log of %s, as clients read it "
+                       "from there; leave log-max out",
                        r->screen ? "a screen session" : "an interactive job");
     r->interactive |= r->pty;
     if (r->interactive && r->array.n)

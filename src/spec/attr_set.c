@@ -498,6 +498,12 @@ attr_set_error(struct request *r, const char *value, struct err *e)
 }
 
 int
+attr_set_log_max(struct request *r, const char *value, struct err *e)
+{
+    return parse_memory(value, &r->log_max_mib, e);
+}
+
+int
 attr_set_open_mode(struct request *r, const char *value, struct err *e)
 {
     r->truncate = strcasecmp(value, "truncate") == 0;

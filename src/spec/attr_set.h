@@ -50,6 +50,7 @@ struct when_clock;
     X(tag)                                                                                     \
     X(log)                                                                                     \
     X(error)                                                                                   \
+    X(log_max)                                                                                 \
     X(open_mode)                                                                               \
     X(comment)                                                                                 \
     X(chdir)                                                                                   \

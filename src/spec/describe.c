@@ -240,6 +240,7 @@ request_describe(const struct request *r, struct buf *out)
     text_line(out, "comment", r->comment);
     text_line(out, "log", r->log);
     text_line(out, "error", r->error);
+    size_line(out, "log-max", r->log_max_mib);
     if (r->truncate)
         line(out, "open-mode", "truncate");
     if (r->slurm_env)

@@ -91,6 +91,7 @@ static const struct column job_columns[] = {
     {"log", COLUMN_TEXT, JOB(req.log), false},
     {"error", COLUMN_TEXT, JOB(req.error), false},
     {"truncates", COLUMN_BOOL, JOB(req.truncate), false},
+    {"log_max_mib", COLUMN_I32, JOB(req.log_max_mib), false},
     {"comment", COLUMN_TEXT, JOB(req.comment), false},
     {"env_set", COLUMN_ARGV, JOB(req.env), false},
     {"chdir", COLUMN_TEXT, JOB(req.chdir), false},
@@ -160,6 +161,7 @@ static const struct column attempt_columns[] = {
     {"run_ms", COLUMN_I64, ATTEMPT(ending.run_ms), false},
     {"cpu_ms", COLUMN_I64, ATTEMPT(ending.cpu_ms), false},
     {"max_rss_kib", COLUMN_I64, ATTEMPT(ending.max_rss_kib), false},
+    {"log_cut_bytes", COLUMN_I64, ATTEMPT(ending.log_cut_bytes), false},
     {"text", COLUMN_WORDS, ATTEMPT(ending.text), false},
 };
 

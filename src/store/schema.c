@@ -148,9 +148,13 @@ static const char schema_v7[] =
     "'%%')"
     " WHERE log LIKE '%\\%a%' ESCAPE '\\';";
 
+static const char schema_v8[] =
+    "ALTER TABLE jobs ADD COLUMN log_max_mib INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE attempts ADD COLUMN log_cut_bytes INTEGER NOT NULL DEFAULT 0;";
+
 /* STEPS[v] leads from version v to v + 1. */
 static const char *const STEPS[STORE_SCHEMA_VERSION] = {
-    schema_v1, schema_v2, schema_v3, schema_v4, schema_v5, schema_v6, schema_v7};
+    schema_v1, schema_v2, schema_v3, schema_v4, schema_v5, schema_v6, schema_v7, schema_v8};
 
 static int
 schema_exec(sqlite3 *db, const char *sql)

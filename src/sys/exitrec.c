@@ -88,6 +88,8 @@ exitrec_encode(const struct exitrec *r, const char *event, struct buf *out)
     jsonw_kint(&w, "run_ms", en->run_ms);
     put_int_or_null(&w, "cpu_ms", en->cpu_ms, en->cpu_ms < 0);
     put_int_or_null(&w, "max_rss_kib", en->max_rss_kib, en->max_rss_kib < 0);
+    if (en->log_cut_bytes)
+        jsonw_kint(&w, "log_cut_bytes", en->log_cut_bytes);
     jsonw_kstr(&w, "oom", OOMS[en->oom]);
     if (r->blame != BLAME_COMMAND)
         jsonw_kstr(&w, "blame", BLAMES[r->blame]);
@@ -205,6 +207,7 @@ get_ending(const json_t *o, struct ending *en, struct err *e)
         get_int(o, "run_ms", 0, INT64_MAX, INT64_MIN, &en->run_ms, e) < 0 ||
         get_int(o, "cpu_ms", 0, INT64_MAX, -1, &en->cpu_ms, e) < 0 ||
         get_int(o, "max_rss_kib", 0, INT64_MAX, -1, &en->max_rss_kib, e) < 0 ||
+        get_int(o, "log_cut_bytes", 0, INT64_MAX, 0, &en->log_cut_bytes, e) < 0 ||
         get_text(o, "text", en->text, sizeof en->text, e) < 0)
         return -1;
     en->code = (int32_t)code;

@@ -126,6 +126,33 @@ END
     [ "$(stat -c %s big)" -lt 3000000 ] || fail_with "$(stat -c %s big) bytes"
 }
 
+@test "a job's own log-max cuts its log, which is said, and the job goes on to its end" {
+    start_daemon 1
+    try berth submit --gpus 0 --wait --log-max 2M -o big -- sh -c \
+        'echo first; head -c 40000000 /dev/zero | tr "\0" x; until grep -q "cut out" big; do sleep 0.1; done; echo; echo last; exit 7'
+    is "status" "$status" 7
+    is "its head and its end" "$(head -n 1 big) $(tail -n 1 big)" "first last"
+    is "lines that say so" "$(grep -c '^berth: 3[0-9] MiB of output were cut out of this log here: it has reached its largest size (log-max' big)" 1
+    [ "$(stat -c %s big)" -lt 2200000 ] || fail_with "$(stat -c %s big) bytes"
+    is "its bound" "$(job_field 1 log_max_mib)" 2
+    cut=$(job_field 1 log_cut_bytes)
+    [ "$cut" -gt 37000000 ] && [ "$cut" -lt 40000000 ] || fail_with "$cut bytes were cut out"
+    has "shown" "$(berth show 1)" '^ *log cut +3[0-9] MiB of output are missing'
+    # A restart has it from the store, and the settings bound it from above.
+    berth daemon stop
+    echo 'job_log_max_mib: 1' >settings.yaml
+    timeout "$LIMIT" berth daemon start --sim 1 --config settings.yaml >"$ROOT/start.out" 2>&1
+    is "later" "$(job_field 1 log_cut_bytes)" "$cut"
+    try berth submit --gpus 0 --wait --log-max 1T -o more -- sh -c 'head -c 5000000 /dev/zero'
+    is "status" "$status" 0
+    [ "$(stat -c %s more)" -lt 1000000 ] || fail_with "$(stat -c %s more) bytes"
+    try berth submit --gpus 0 --wait -o short -- echo hello
+    is "one that is short" "$(job_field 3 log_cut_bytes) $(cat short)" "0 hello"
+    has_not "shown" "$(berth show 3)" "log cut"
+    try berth submit --gpus 0 --pty --log-max 1M -- true
+    has "not where clients read it" "$err" "log-max: nothing can be cut out of the log of an interactive job"
+}
+
 @test "the folder of a log is made, and a log that cannot be is refused at once" {
     start_daemon 1
     try berth submit --gpus 0 --wait -o new/%x/deep/%j.log -J n -- echo here

@@ -92,6 +92,7 @@ CASES = {
     "comment": case("words", "comment +words", "", "must not be empty", "--comment=words", comment="words"),
     "log": case("l.%j", "l\\.", "", "must not be empty", "--output=l.%j", wire={"log": "l.%j"}),
     "error": case("e.%j", "error +.*/e\\.", "", "must not be empty", "--error=e.%j", wire={"error": "e.%j"}),
+    "log-max": case("100M", "log-max +100 MiB", "x", "'x' is not a size", log_max_mib=100),
     "open-mode": case("truncate", "truncate", "x", "neither append nor truncate", "--open-mode=truncate", open_mode="truncate"),
 }
 # What is not about GPUs goes with jobs that want none, so that nothing is refused for that.

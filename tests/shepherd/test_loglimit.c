@@ -60,7 +60,7 @@ keeps_head_and_end(void **state)
     add(fd, 'b', MIB);
     l.next_us = 1;
     loglimit_look(&l);
-    assert_int_equal(l.cut_bytes, 2 * MIB);
+    assert_int_equal(l.cut_bytes, 2 * MIB - MIB / 4);
     assert_true(pread(fd, text, sizeof text - 1, 1000 + MIB) > 0);
     assert_non_null(strstr(text, "berth: 2 MiB of output were cut out of this log here"));
     add(fd, 'c', 10);
@@ -96,6 +96,40 @@ leaves_room_on_the_disk_of_the_queue(void **state)
     unlink(path);
 }
 
+/* It wrote faster than anybody looked, and has ended. */
+static void
+keeps_last_words(void **state)
+{
+    static char bytes[2 * MIB];
+    char path[] = "/tmp/loglimit.XXXXXX";
+    int fd = open_log(path);
+    struct loglimit l;
+
+    (void)state;
+    loglimit_begin(&l, fd, fd, false, 1, 0);
+    add(fd, 'a', 5 * MIB);
+    assert_int_equal(write(fd, "\nline\nlast words\n", 17), 17);
+    assert_int_equal(loglimit_end(&l), 5 * MIB + 17 - MIB / 2 - 16);
+    assert_true(size_of(fd) < MIB);
+    assert_int_equal(pread(fd, bytes, sizeof bytes, 0), size_of(fd));
+    assert_non_null(strstr(bytes, "\nberth: 5 MiB of output were cut out of this log here: "
+                                  "it has reached its largest size"));
+    assert_non_null(strstr(bytes, ")\nline\nlast words\n"));
+    /* One without lines keeps what fits. */
+    assert_int_equal(ftruncate(fd, 0), 0);
+    loglimit_begin(&l, fd, fd, false, 1, 0);
+    add(fd, 'b', 5 * MIB);
+    assert_int_equal(loglimit_end(&l), 5 * MIB - MIB / 2 - MIB / 4);
+    /* One that is short enough is left alone. */
+    assert_int_equal(ftruncate(fd, 0), 0);
+    loglimit_begin(&l, fd, fd, false, 1, 0);
+    add(fd, 'c', MIB);
+    assert_int_equal(loglimit_end(&l), 0);
+    assert_int_equal(size_of(fd), MIB);
+    close(fd);
+    unlink(path);
+}
+
 static void
 leaves_others_alone(void **state)
 {
@@ -121,6 +155,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_head_and_end),
         cmocka_unit_test(leaves_room_on_the_disk_of_the_queue),
+        cmocka_unit_test(keeps_last_words),
         cmocka_unit_test(leaves_others_alone),
     };
 

@@ -262,6 +262,7 @@ random_request(struct rng *r, struct request *req)
     req->columns = (int32_t)(rng_next(r) % 400);
     req->on_timeout = (enum on_timeout)(rng_next(r) % 2);
     req->max_requeues = rng_i32(r);
+    req->log_max_mib = rng_i32(r);
     req->warn_signal = rng_i32(r);
     req->warn_ms = rng_i64(r);
     req->begin_us = rng_i64(r);
@@ -337,6 +338,7 @@ random_ending(struct rng *r, struct ending *end)
     end->run_ms = rng_i64(r);
     end->cpu_ms = rng_i64(r);
     end->max_rss_kib = rng_i64(r);
+    end->log_cut_bytes = rng_i64(r);
     memcpy(end->text, text, n < sizeof(end->text) ? n : sizeof(end->text) - 1);
 }
 
@@ -468,6 +470,7 @@ assert_same_request(const struct request *a, const struct request *b)
     assert_int_equal(a->columns, b->columns);
     assert_int_equal(a->on_timeout, b->on_timeout);
     assert_int_equal(a->max_requeues, b->max_requeues);
+    assert_int_equal(a->log_max_mib, b->log_max_mib);
     assert_int_equal(a->warn_signal, b->warn_signal);
     assert_true(a->warn_ms == b->warn_ms);
     assert_true(a->begin_us == b->begin_us);
@@ -532,6 +535,7 @@ assert_same_ending(const struct ending *a, const struct ending *b)
     assert_true(a->run_ms == b->run_ms);
     assert_true(a->cpu_ms == b->cpu_ms);
     assert_true(a->max_rss_kib == b->max_rss_kib);
+    assert_true(a->log_cut_bytes == b->log_cut_bytes);
     assert_string_equal(a->text, b->text);
 }
 

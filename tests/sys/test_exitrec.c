@@ -32,6 +32,7 @@ sample(void)
     r.ending.run_ms = 1000;
     r.ending.cpu_ms = 900;
     r.ending.max_rss_kib = 123456;
+    r.ending.log_cut_bytes = 7654321;
     r.ending.oom = OOM_CUDA;
     snprintf(r.ending.text, sizeof r.ending.text, "CUDA out of memory. \xc3\xa4");
     return r;
@@ -112,6 +113,7 @@ test_what_is_wrong_is_refused(void **state)
         "{" GOOD ",\"text\":1}",
         "{" GOOD ",\"errno\":-1}",
         "{" GOOD ",\"cpu_ms\":-5}",
+        "{" GOOD ",\"log_cut_bytes\":-5}",
         "{" GOOD ",\"cpu_ms\":1.5}",
         "{\"version\":2,\"job\":1,\"attempt\":1,\"outcome\":\"exited\",\"code\":0,\"ended_us\":"
         "5,"
