@@ -282,7 +282,7 @@ check_starts(const struct daemon *d, struct checkup *c)
     machine_each_user(d, say_user, c);
     if (watch_n_unswept(d) > 0)
         say(c, BAD, "starts",
-            "%zu attempts whose supervisors died wait until their processes can be looked for",
+            "%zu attempts whose supervisors died wait until what they left can be looked at",
             watch_n_unswept(d));
 }
 

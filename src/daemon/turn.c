@@ -331,8 +331,10 @@ commit(struct daemon *d)
     make_folders(d);
     for (size_t i = 0; i < t->n_unsaved; i++)
         write_job(d, t->unsaved[i]);
-    /* With what recovery found, in whichever turn gets that onto the disk. */
-    if (d->ready && strcmp(store_boot_id(d->store), clock_boot_id()) != 0)
+    /* With what recovery found, in whichever turn gets the last of that onto the disk: a daemon
+     * that is started before has to know that there was a boot in between. */
+    if (d->ready && strcmp(store_boot_id(d->store), clock_boot_id()) != 0 &&
+        !watch_has_of_before(d))
         store_boot_id_set(d->store, clock_boot_id(), NULL);
     health_save(d);
     cards_save(d);

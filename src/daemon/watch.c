@@ -40,6 +40,7 @@
 #define READ_SIZE      4096
 #define SWEEP_FIRST_MS 100 /* before a sweeper that came to nothing is replaced; doubles */
 #define SWEEP_MAX_MS   10000
+#define UNREADABLE_US  (60 * INT64_C(1000000)) /* of an I/O error that may pass */
 
 static void shepherd_gone(struct watcher *w, struct watch *x);
 static void sweeper_gone(struct watcher *w, struct watch *x);
@@ -291,6 +292,16 @@ watch_has_silent(const struct daemon *d, int64_t for_us)
     return false;
 }
 
+bool
+watch_has_of_before(const struct daemon *d)
+{
+    const struct watch *x;
+    for (x = d->watcher->watches; x; x = x->hh.next)
+        if (x->rebooted && !x->ended)
+            return true;
+    return false;
+}
+
 size_t
 watch_n_unswept(const struct daemon *d)
 {
@@ -304,63 +315,82 @@ watch_n_unswept(const struct daemon *d)
 /* --- a shepherd that has died ----------------------------------------------------------------
  */
 
-/* Reading failed for want of something that will be there again. */
+/* Reading failed for want of something that will be there again. An I/O error may be that too,
+ * or a damaged block, which is for good. */
 static bool
-passes(const struct err *e)
+passes(struct watch *x, const struct err *e)
 {
+    int64_t now = clock_boot_us();
+    if (e->errnum == EIO && !x->io_error_us)
+        x->io_error_us = now;
+    if (e->errnum == EIO)
+        return now - x->io_error_us < UNREADABLE_US;
     return e->errnum == EMFILE || e->errnum == ENFILE || e->errnum == ENOMEM ||
-           e->errnum == EIO || e->errnum == EINTR || e->errnum == EAGAIN;
+           e->errnum == EINTR || e->errnum == EAGAIN;
 }
 
+/* unread: why its folder does not say how it ended; NULL: nothing there does. */
 static void
-set_lost(const struct watch *x, bool rebooted, struct ending *ending)
+set_lost(const struct watch *x, const struct err *unread, struct ending *ending)
 {
+    const char *why = x->rebooted ? "the machine went down while it ran"
+                      : x->folder_gone
+                          ? "its folder was removed by somebody else while it ran"
+                          : "its supervisor vanished before it could record the end";
     ending->outcome = OUTCOME_LOST;
-    snprintf(ending->text, sizeof ending->text, "%s",
-             rebooted         ? "the machine went down while it ran"
-             : x->folder_gone ? "its folder was removed by somebody else while it ran"
-                              : "its supervisor vanished before it could record the end");
+    if (!unread)
+        snprintf(ending->text, sizeof ending->text, "%s", why);
+    else
+        snprintf(ending->text, sizeof ending->text, "%s; what it left cannot be read: %.60s",
+                 why, unread->errnum ? strerror(unread->errnum) : unread->text);
 }
 
 /* What the folder says of an attempt that nobody supervises any more: an exit record; or
  * NEVER_RAN or LOST in rec->ending. -1: it cannot be read now. */
 static int
-read_outcome(struct watcher *w, const struct watch *x, struct exitrec *rec, struct err *e)
+read_outcome(struct watcher *w, struct watch *x, struct exitrec *rec, struct err *e)
 {
     char name[32];
     int32_t pid;
-    bool rebooted = w->daemon->rebooted;
-    const struct ending none = {.outcome = OUTCOME_NEVER_RAN,
-                                .ended_us = clock_wall_us(),
-                                .code = -1,
-                                .cpu_ms = -1,
-                                .max_rss_kib = -1};
-    *rec = (struct exitrec){.ending = none};
+    int rc = 0;
     auto_close int dir = openat(w->daemon->jobs_fd, launch_folder(x->job, x->attempt, name),
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 && errno != ENOENT)
-        return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
-    int rc = dir < 0 ? 0 : exitrec_read_at(dir, x->job, x->attempt, rec, e);
+    if (dir >= 0)
+        rc = exitrec_read_at(dir, x->job, x->attempt, rec, e);
+    else if (errno != ENOENT)
+        rc = err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
     if (rc == 1)
         return 0;
-    *rec = (struct exitrec){.ending = none};
-    if (rc < 0 && passes(e))
+    if (rc == 0 && dir >= 0)
+        rc = exitrec_started_at(dir, &pid, NULL, e);
+    if (rc < 0 && passes(x, e))
         return -1;
     if (rc < 0)
-        log_error("job=%u attempt=%d %s", x->job, x->attempt, e->text);
-    int started = rc == 0 && dir >= 0 ? exitrec_started_at(dir, &pid, NULL, e) : 1;
-    if (started < 0 && passes(e))
-        return -1;
+        log_error("job=%u attempt=%d event=unreadable %s", x->job, x->attempt, e->text);
+    *rec = (struct exitrec){.ending = {.outcome = OUTCOME_NEVER_RAN,
+                                       .ended_us = clock_wall_us(),
+                                       .code = -1,
+                                       .cpu_ms = -1,
+                                       .max_rss_kib = -1}};
     /* The mark is not fsynced, so its absence proves something within one boot only. */
-    if (started != 0 || rebooted || x->folder_gone)
-        set_lost(x, rebooted, &rec->ending);
+    if (rc != 0 || dir < 0 || x->rebooted || x->folder_gone)
+        set_lost(x, rc < 0 ? e : NULL, &rec->ending);
     return 0;
 }
 
 static void on_sweep_timer(uv_timer_t *timer);
 
-/* Another sweeper in a while. Until one has done its work nothing is settled: what the attempt
- * left may still run. */
+/* Within so long, or sooner where that is due already. */
+static void
+wake_sweeps(struct watcher *w, int64_t ms)
+{
+    if (!uv_is_active((uv_handle_t *)&w->sweep_timer) ||
+        uv_timer_get_due_in(&w->sweep_timer) > (uint64_t)ms)
+        uv_timer_start(&w->sweep_timer, on_sweep_timer, (uint64_t)ms, 0);
+}
+
+/* Another sweeper in a while, or after its work another look at the folder. Until it is done
+ * nothing is settled: what the attempt left may still run. */
 static void
 sweep_later(struct watcher *w, struct watch *x)
 {
@@ -370,28 +400,7 @@ sweep_later(struct watcher *w, struct watch *x)
     ms = ms < SWEEP_MAX_MS ? ms : SWEEP_MAX_MS;
     x->sweeps++;
     x->sweep_us = clock_boot_us() + ms * 1000;
-    if (!uv_is_active((uv_handle_t *)&w->sweep_timer) ||
-        uv_timer_get_due_in(&w->sweep_timer) > (uint64_t)ms)
-        uv_timer_start(&w->sweep_timer, on_sweep_timer, (uint64_t)ms, 0);
-}
-
-static void
-on_sweep_timer(uv_timer_t *timer)
-{
-    struct watcher *w = timer->data;
-    int64_t now = clock_boot_us(), first = INT64_MAX;
-    struct watch *x, *next;
-    HASH_ITER(hh, w->watches, x, next)
-    {
-        if (x->sweep_us && x->sweep_us <= now) {
-            x->sweep_us = 0;
-            shepherd_gone(w, x);
-        } else if (x->sweep_us && x->sweep_us < first) {
-            first = x->sweep_us;
-        }
-    }
-    if (first != INT64_MAX && !uv_is_active((uv_handle_t *)timer))
-        uv_timer_start(timer, on_sweep_timer, (uint64_t)((first - now) / 1000 + 1), 0);
+    wake_sweeps(w, ms);
 }
 
 static void
@@ -411,6 +420,30 @@ settle_from_folder(struct watcher *w, struct watch *x)
     log_info("job=%u attempt=%d event=settled-from-folder outcome=%s", x->job, x->attempt,
              outcome_name(rec.ending.outcome));
     watch_take_record(w, x, job, &rec);
+    if (x->rebooted) /* no memory outlives a boot; and the end belongs to this turn */
+        jobs_check_clear(w->daemon, job, true);
+}
+
+static void
+on_sweep_timer(uv_timer_t *timer)
+{
+    struct watcher *w = timer->data;
+    int64_t now = clock_boot_us(), first = INT64_MAX;
+    struct watch *x, *next;
+    HASH_ITER(hh, w->watches, x, next)
+    {
+        if (x->sweep_us && x->sweep_us <= now) {
+            x->sweep_us = 0;
+            if (x->swept)
+                settle_from_folder(w, x);
+            else
+                shepherd_gone(w, x);
+        } else if (x->sweep_us && x->sweep_us < first) {
+            first = x->sweep_us;
+        }
+    }
+    if (first != INT64_MAX)
+        wake_sweeps(w, (first - now) / 1000 + 1);
 }
 
 static void
@@ -489,9 +522,8 @@ watch_recover(struct daemon *d, struct job *job)
     auto_close int dir = openat(d->jobs_fd, launch_folder(job->id, job->run->number, name),
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->rebooted && (dir < 0 || file_is_locked_at(dir, "lock", NULL) != 1)) {
+        x->rebooted = x->swept = true;
         settle_from_folder(d->watcher, x);
-        /* no memory outlives a boot; and the end belongs to this turn */
-        jobs_check_clear(d, job, true);
         return;
     }
     int fd = dir < 0 ? -1 : connect_young(dir);

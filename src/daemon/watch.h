@@ -32,7 +32,11 @@ void watch_forget(struct daemon *d, uint32_t job);
 /* Whether an attempt's supervisor has not said a word for so long since it was asked for. */
 bool watch_has_silent(const struct daemon *d, int64_t for_us);
 
-/* Attempts whose supervisor has died and whose processes could not be looked for yet. */
+/* Whether an attempt of a boot before this one is not settled yet. */
+bool watch_has_of_before(const struct daemon *d);
+
+/* Attempts whose supervisor has died and whose processes could not be looked for yet, or whose
+ * folder could not be read. */
 size_t watch_n_unswept(const struct daemon *d);
 
 /* Tells the shepherd to end the job. Remembered and said again when it reconnects, because
@@ -41,10 +45,10 @@ void watch_cancel(struct daemon *d, const struct job *job);
 /* The same for one that is to run again: it makes way, or somebody (by) asked for that. Said
  * again while job->requeue_asked; a cancel that comes later beats it. */
 void watch_preempt(struct daemon *d, const struct job *job);
-/* It used more than it declared and may not. Nothing remembers that it was said: while the job
- * runs on, the next sample says it again. */
-void watch_exceeded(struct daemon *d, const struct job *job);
 void watch_requeue(struct daemon *d, const struct job *job, const char *by);
+/* It used more than it declared and may not. Said once, and again when its shepherd reconnects
+ * after a restart of the daemon: run->warned remembers it. */
+void watch_exceeded(struct daemon *d, const struct job *job);
 
 /* Sends the signal to its processes. False: its supervisor cannot be reached now. */
 bool watch_signal(struct daemon *d, const struct job *job, int sig);

@@ -32,13 +32,14 @@ struct watch {
     struct link *link; /* NULL: not connected */
     bool ended;        /* the core knows the outcome */
     bool warned;       /* followers know that its warning signal was sent */
-    bool swept;        /* its sweeper said that it is done */
+    bool swept;        /* nothing of it runs: its sweeper is done, or that was another boot */
+    bool rebooted;     /* of a boot before this one: a mark that is missing proves nothing */
     bool folder_gone;  /* its folder was removed: nothing there says whether it ran */
-    int not_forked; /* errno: the nursery could not fork for the link that is there; 0: it did
-                     */
-    int sweeps;     /* sweepers that came to nothing */
+    int not_forked;    /* errno: the nursery could not fork for this link; 0: it did */
+    int sweeps;        /* sweepers, or looks at its folder, that came to nothing */
     int64_t linked_us; /* boot clock: when it was handed to the nursery; 0: by another daemon */
-    int64_t sweep_us;  /* boot clock: when the next sweeper is sent; 0: none is due */
+    int64_t sweep_us;  /* boot clock: when that is tried again; 0: nothing is due */
+    int64_t io_error_us; /* boot clock: the first I/O error of its folder; 0: there was none */
     UT_hash_handle hh;
 };
 

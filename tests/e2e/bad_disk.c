@@ -1,6 +1,7 @@
 /* A disk that goes bad and recovers, for programs that this is preloaded into: while the file
  * $BAD_DISK exists, whatever would write below the folder $BAD_DISK_BELOW fails with the
- * error number that stands in it. Reading works, as on a full disk or one mounted read-only. */
+ * error number that stands in it. Reading works, as on a full disk or one mounted read-only.
+ * While $BAD_FOLDERS exists, folders below cannot be opened, as when a block is damaged. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,11 +16,11 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* The error number, 0 while all is well. */
+/* The error number in the file that this variable names, 0 while all is well. */
 static int
-trouble(void)
+trouble(const char *name)
 {
-    const char *path = getenv("BAD_DISK");
+    const char *path = getenv(name);
     char text[16] = "";
     int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0)
@@ -37,12 +38,12 @@ is_below(const char *path)
     return below && strncmp(path, below, strlen(below)) == 0;
 }
 
-/* Sets errno when this write to fd is to fail. */
+/* Sets errno when what is done to fd is to fail. */
 static int
-fails(int fd)
+fails_by(const char *name, int fd)
 {
     char link[64], path[PATH_MAX];
-    int error = trouble();
+    int error = trouble(name);
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t n = error ? readlink(link, path, sizeof path - 1) : -1;
     if (n < 0)
@@ -52,6 +53,12 @@ fails(int fd)
         return 0;
     errno = error;
     return 1;
+}
+
+static int
+fails(int fd)
+{
+    return fails_by("BAD_DISK", fd);
 }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -96,4 +103,16 @@ int
 mkdirat(int dir, const char *path, mode_t mode)
 {
     return fails(dir) ? -1 : NEXT(mkdirat)(dir, path, mode);
+}
+
+int
+openat64(int dir, const char *path, int flags, ...)
+{
+    va_list ap;
+    va_start(ap, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;
+    va_end(ap);
+    if (flags & O_DIRECTORY && strcmp(path, ".") != 0 && fails_by("BAD_FOLDERS", dir))
+        return -1;
+    return NEXT(openat64)(dir, path, flags, mode);
 }

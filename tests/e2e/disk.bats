@@ -9,14 +9,18 @@ case_teardown()
     if mountpoint -q "$BERTH_DIR/state"; then umount -l "$BERTH_DIR/state"; fi
 }
 
-# Makes a library that fails what the daemon writes to its state, while $BAD_DISK exists.
-on_a_disk_that_can_fail()
+# Makes the library of bad_disk.c, for the daemon's state.
+make_bad_disk()
 {
     command -v cc >/dev/null || skip "there is no C compiler here"
     # A program with AddressSanitizer wants to be loaded before anybody else.
     export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
     cc -shared -fPIC -D_LARGEFILE64_SOURCE -o "$ROOT/bad_disk.so" "$E2E/bad_disk.c" -ldl
-    export BAD_DISK=$ROOT/bad_disk BAD_DISK_BELOW=$BERTH_DIR/state
+    export BAD_DISK=$ROOT/bad_disk BAD_FOLDERS=$ROOT/bad_folders BAD_DISK_BELOW=$BERTH_DIR/state
+}
+
+on_a_disk_that_can_fail()
+{
     LD_PRELOAD=$ROOT/bad_disk.so start_daemon 2
 }
 
@@ -98,6 +102,7 @@ assert len(seen) == 16 and set(seen.values()) == {1}, seen'
 # start nothing can be written, so that start is undone and that end kept until it can.
 trouble_while_an_array_runs()
 {
+    make_bad_disk
     on_a_disk_that_can_fail
     an_array_of_8_at_most_2_at_once
     the_disk fails "$1"
@@ -163,4 +168,28 @@ trouble_while_an_array_runs()
     berth release 3
     wait_for_event kind=ended job=3 exit_status=0
     stop_daemon
+}
+
+# Also where daemons are killed meanwhile, after a commit.
+@test "after a reboot a folder that cannot be read for a while is read again, and what may have run does not run twice" {
+    make_bad_disk
+    start_daemon 2
+    mkfifo gate
+    berth submit --vram 1000 -- sh -c 'echo ran >>ran; read x <gate'
+    wait_until_running 1
+    cut_power
+    # The mark of its start is not flushed, and may be lost.
+    : >"$BERTH_DIR/state/jobs/1.1/lock"
+    echo 5 >"$BAD_FOLDERS"
+    for _ in 1 2; do
+        on_a_disk_that_can_fail
+        berth submit --hold -- true
+        is state "$(job_field 1 state)" STARTING
+        kill_daemon
+    done
+    on_a_disk_that_can_fail
+    rm "$BAD_FOLDERS"
+    wait_for_event kind=ended job=1 state=LOST
+    has text "$(job_field 1 text)" 'machine went down'
+    is runs "$(wc -l <ran)" 1
 }

@@ -98,6 +98,28 @@ kill_daemon()
     "$E2E/await" pid "$LIMIT" "$pid"
 }
 
+# What a power cut leaves: no process, a state that was written under another boot id.
+cut_power()
+{
+    local pid pids
+    # Supervisors with the daemon, so that nobody is left to write down an end.
+    pids=$(for pid in $(marked_pids); do
+        case $(cat "/proc/$pid/comm") in berthd | berth-*) echo "$pid" ;; esac
+    done)
+    kill -STOP $pids
+    kill -KILL $pids
+    kill -KILL $(marked_pids) 2>/dev/null || true
+    "$E2E/await" gone "$LIMIT"
+    python3 - "$BERTH_DIR/state/berth.db" <<'PY'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+changed = db.execute("UPDATE meta SET value = ? WHERE key = 'boot_id'",
+                     ("00000000-0000-4000-8000-000000000000",)).rowcount
+db.commit()
+assert changed == 1, "the store keeps its boot id elsewhere now"
+PY
+}
+
 # Runs a command with output and status kept apart: $status, $out, $err. It never fails.
 try()
 {

@@ -13,28 +13,6 @@ open_gate()
     timeout "$LIMIT" bash -c 'echo go >gate' || fail_with 'no job has come to the gate'
 }
 
-# What a power cut leaves: no process, a state that was written under another boot id.
-cut_power()
-{
-    local pid pids
-    # Supervisors with the daemon, so that nobody is left to write down an end.
-    pids=$(for pid in $(marked_pids); do
-        case $(cat "/proc/$pid/comm") in berthd | berth-*) echo "$pid" ;; esac
-    done)
-    kill -STOP $pids
-    kill -KILL $pids
-    kill -KILL $(marked_pids) 2>/dev/null || true
-    "$E2E/await" gone "$LIMIT"
-    python3 - "$BERTH_DIR/state/berth.db" <<'PY'
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1])
-changed = db.execute("UPDATE meta SET value = ? WHERE key = 'boot_id'",
-                     ("00000000-0000-4000-8000-000000000000",)).rowcount
-db.commit()
-assert changed == 1, "the store keeps its boot id elsewhere now"
-PY
-}
-
 @test "after a reboot: LOST with the reason, requeued where asked, the queue goes on" {
     start_daemon 2
     berth submit --vram 1000 -- sh -c 'echo ran >>one; read line <gate'
@@ -51,6 +29,21 @@ PY
     is attempts "$(job_field 2 attempt)" 2
     is ran "$(cat one)" ran
     is state "$(job_field 3 state)" HELD
+}
+
+@test "after a reboot: a folder that is damaged for good makes its job LOST, which says so" {
+    start_daemon 2
+    berth submit --vram 1000 -- sh -c 'echo ran >>one; read line <gate'
+    wait_until_running 1
+    cut_power
+    mv "$BERTH_DIR/state/jobs/1.1" damaged
+    : >"$BERTH_DIR/state/jobs/1.1"
+    start_daemon 2
+    wait_for_event kind=ended job=1 state=LOST
+    has text "$(job_field 1 text)" 'machine went down.*cannot be read: Not a directory'
+    is ran "$(cat one)" ran
+    try berth submit --wait --vram 20G -- true
+    is status "$status" 0
 }
 
 @test "kill -9 of the daemon under a follower: it is started again, and every line ends" {
