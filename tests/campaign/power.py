@@ -40,6 +40,7 @@ import uuid
 from instance import Failure
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+SETTLE_SECONDS = 90  # more than the daemon waits for a folder to become readable
 SIZE_MIB = 320  # what the largest of the file systems needs at least
 MAKE = {
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard"],
@@ -98,7 +99,7 @@ class Disk:
             try:
                 with open(path, "rb") as f:
                     LIBC.sync_file_range(f.fileno(), ctypes.c_long(0), ctypes.c_long(0), 2)
-            except FileNotFoundError:
+            except OSError:  # it has gone; or, without a journal, is something else after a cut
                 pass
 
     def cut(self, mode, seed):
@@ -191,6 +192,8 @@ class Machine:
         os.close(w)
         with os.fdopen(r) as pipe:
             line = pipe.read().strip()
+        if "is damaged" in line:
+            raise Failure(f"the database was found damaged: {line}")
         if line != "ready":
             log = subprocess.run(["tail", "-5", f"{self.work}/daemon.out"], capture_output=True, text=True)
             raise Failure(f"the daemon did not start: {line or 'it died'}\n{log.stdout}")
@@ -356,6 +359,16 @@ class Machine:
             raise Failure("the daemon does not say what jobs there are")
         return [dict(zip(FIELDS, row)) for row in answer["rows"]]
 
+    def wait_until_settled(self, before):
+        """What an attempt of before the cut left is read again for a while where it cannot be read."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while time.monotonic() < deadline:
+            if not any(job["state"] == "STARTING" and
+                       (before.get(job["id"]) == job["attempt"] or job["id"] in self.told.cancelled)
+                       for job in self.fetch()):
+                return
+            time.sleep(0.1)
+
     def attempts(self, token):
         """For each task of what has this token (`` where it is no array), the attempts that ran."""
         found = {}
@@ -438,7 +451,7 @@ class Machine:
         said = sh("python3", "-c", "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute("
                   "'pragma integrity_check').fetchone()[0])", f"{self.disk.mount}/b/state/berth.db")
         if said != "ok":
-            raise Failure(f"the database: {said}")
+            raise Failure(f"the database was found damaged: {said}")
         return jobs
 
     def campaign(self, cuts):
@@ -449,12 +462,13 @@ class Machine:
             if self.disk.kind == "full" and self.lots.random() < 0.7:
                 self.disk.fill()
             self.work_until(time.monotonic() + self.lots.uniform(0.2, 2.0))
-            running = [job["id"] for job in self.call("jobs", {"all": True, "fields": FIELDS, "select": []}) and
-                       self.fetch() if job["state"] == "RUNNING"] if self.daemon.poll() is None else []
+            running = {job["id"]: job["attempt"] for job in self.call("jobs", {"all": True, "fields": FIELDS, "select": []}) and
+                       self.fetch() if job["state"] == "RUNNING"} if self.daemon.poll() is None else {}
             self.cut()
             self.disk.attach()
             self.disk.make_room()
             self.start()
+            self.wait_until_settled(running)
             self.check()
             lost += self.check_running(running)
             print(".", end="", file=sys.stderr, flush=True)
@@ -497,7 +511,8 @@ def main():
         except Failure as failure:
             machine.told.power = False
             print(f"\nFAILED on {kind}, seed {args.seed}:\n{failure}")
-            subprocess.run(["tail", "-20", f"{machine.work}/daemon.out"])
+            for log in (f"{machine.work}/daemon.out", f"{machine.disk.mount}/b/daemon.log"):
+                print(subprocess.run(["tail", "-20", log], capture_output=True, text=True, errors="replace").stdout)
             for token in re.findall(r"\((t\d+)\.", str(failure)):
                 print(token, "ran", machine.attempts(token), "expected", machine.expected[token])
             for number in sorted(set(re.findall(r"job (\d+)", str(failure))))[:5]:
