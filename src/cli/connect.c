@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +33,9 @@
 #define PATIENCE_MS  15000
 #define RACE_STEP_MS 20
 #define SETTINGS_MAX 16
+#define AGAIN_MS     60000 /* a daemon that is restarted is back in one or two seconds */
+#define SAY_AFTER_MS 1500
+#define PAUSE_MAX_MS 500
 
 /* Every connection is had from here. */
 static struct client *
@@ -44,16 +48,27 @@ connect_at(const char *path, struct err *e)
     return c;
 }
 
+/* Whose process listens at the other end. 0, or -1. */
+static int
+peer_uid(const struct client *c, uid_t *uid)
+{
+    struct ucred cred;
+    socklen_t size = sizeof cred;
+
+    if (getsockopt(client_fd(c), SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
+        return -1;
+    *uid = cred.uid;
+    return 0;
+}
+
 /* What listens in a place that anybody may make is asked who it is before it is trusted with
  * commands and environments. */
 static bool
 is_trusted(const struct client *c)
 {
-    struct ucred cred;
-    socklen_t size = sizeof cred;
+    uid_t uid;
 
-    return getsockopt(client_fd(c), SOL_SOCKET, SO_PEERCRED, &cred, &size) == 0 &&
-           (cred.uid == geteuid() || cred.uid == 0);
+    return peer_uid(c, &uid) == 0 && (uid == geteuid() || uid == 0);
 }
 
 static struct client *
@@ -128,37 +143,35 @@ connect_trusted_at(const char *dir)
     return c;
 }
 
+/* Whether the last daemon of this place, one of ours, did not leave in order: nobody has its
+ * lock, in which it left its number (sign_lock in daemon/main.c). */
+static bool
+has_died(const struct places *p)
+{
+    auto_free char *lock = xasprintf("%s/lock", p->state);
+    struct stat st;
+
+    return lstat(lock, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+           st.st_uid == geteuid() && file_is_locked_at(AT_FDCWD, lock, NULL) == 0;
+}
+
 /* One that left when it had been idle has lost nothing, which is what people fear then. */
 static void
 say_none_runs(const struct cli *cli, const struct places *p, int code, struct err *e)
 {
     auto_free char *database = xasprintf("%s/berth.db", p->state);
     bool kept = !cli->socket && access(database, F_OK) == 0;
+    const char *what = "";
 
+    if (kept && has_died(p))
+        what = ": it died; its jobs are kept, and those that run go on";
+    else if (kept)
+        what = ": it leaves when it has been idle, and its jobs and history are kept";
     err_set(e, code,
             "no daemon is running (%s)%s; 'berth daemon start'%s starts one%s, "
             "and so do 'berth run' and 'berth submit'",
-            cli->socket ? cli->socket : p->socket,
-            kept ? ": it leaves when it has been idle, and its jobs and history are kept" : "",
-            cli->dir ? " with the same --dir" : "", kept ? " again" : "");
-}
-
-struct client *
-connect_daemon(const struct cli *cli, struct err *e)
-{
-    struct err why = {0};
-    struct places p;
-    struct client *c;
-
-    if (places_find(cli->dir, &p, e) < 0)
-        return NULL;
-    c = connect_found(cli, &p, NULL, &why);
-    if (!c && why.code == ERR_UNREACHABLE)
-        say_none_runs(cli, &p, why.code, e);
-    else if (!c && e)
-        *e = why;
-    places_free(&p);
-    return c;
+            cli->socket ? cli->socket : p->socket, what, cli->dir ? " with the same --dir" : "",
+            kept ? " again" : "");
 }
 
 /* ------------------------------------------------------------- starting */
@@ -390,6 +403,58 @@ start_until_reached(const struct places *p, const struct daemon_args *args, bool
     return NULL;
 }
 
+/* A socket given by name belongs to somebody's daemon, the machine's to systemd: neither is
+ * ours to start. */
+static bool
+may_revive(const struct cli *cli, const struct places *p)
+{
+    return !cli->socket && !p->system;
+}
+
+static struct client *
+revive_daemon(const struct places *p, struct err *e)
+{
+    struct client *c = start_until_reached(p, NULL, NULL, e);
+
+    if (c)
+        cli_say("the daemon had died, and was started again");
+    return c;
+}
+
+static struct client *
+connect_existing(const struct cli *cli, bool revive, struct err *e)
+{
+    struct err why = {0};
+    struct places p;
+    struct client *c;
+
+    if (places_find(cli->dir, &p, e) < 0)
+        return NULL;
+    c = connect_found(cli, &p, NULL, &why);
+    if (c || why.code != ERR_UNREACHABLE) {
+        if (!c && e)
+            *e = why;
+    } else if (revive && may_revive(cli, &p) && has_died(&p)) {
+        c = revive_daemon(&p, e);
+    } else {
+        say_none_runs(cli, &p, why.code, e);
+    }
+    places_free(&p);
+    return c;
+}
+
+struct client *
+connect_daemon(const struct cli *cli, struct err *e)
+{
+    return connect_existing(cli, true, e);
+}
+
+struct client *
+connect_running(const struct cli *cli, struct err *e)
+{
+    return connect_existing(cli, false, e);
+}
+
 struct client *
 connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *started,
                  struct err *e)
@@ -410,4 +475,90 @@ connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *st
         *e = why;
     places_free(&p);
     return c;
+}
+
+/* ----------------------------------------------------------- once more */
+
+/* What a connection that is lost is had again by. */
+struct keeper {
+    const struct cli *cli;
+    char *path; /* owned; of the socket */
+    uid_t uid;  /* whose daemon it was */
+};
+
+static void
+keeper_free(void *arg)
+{
+    struct keeper *k = arg;
+
+    free(k->path);
+    free(k);
+}
+
+/* Another user who puts a socket into the place meanwhile is not told what was meant for the
+ * daemon. */
+static struct client *
+connect_same(const struct keeper *k, struct err *e)
+{
+    struct client *c = client_connect(k->path, e);
+    uid_t uid;
+
+    if (!c || (peer_uid(c, &uid) == 0 && uid == k->uid))
+        return c;
+    client_free(c);
+    err_set(e, ERR_PERMISSION, "what listens at %s now is another user's", k->path);
+    return NULL;
+}
+
+static struct client *
+connect_or_revive(const struct keeper *k, const struct places *p, struct err *e)
+{
+    struct client *c = connect_same(k, e);
+
+    if (c || !may_revive(k->cli, p) || strcmp(p->socket, k->path) != 0 || !has_died(p))
+        return c;
+    return revive_daemon(p, e);
+}
+
+static int
+connect_again(void *ctx, struct err *e)
+{
+    const struct keeper *k = ctx;
+    int64_t now_us = clock_boot_us(), say_us = now_us + SAY_AFTER_MS * 1000LL;
+    int64_t until_us = now_us + AGAIN_MS * 1000LL;
+    int pause_ms = RACE_STEP_MS;
+    struct places p;
+    struct client *c;
+
+    if (places_find(k->cli->dir, &p, e) < 0)
+        return -1;
+    while (!(c = connect_or_revive(k, &p, e)) && clock_boot_us() < until_us) {
+        if (clock_boot_us() >= say_us) {
+            cli_say("the daemon has gone; waiting up to %d s for it to come back",
+                    AGAIN_MS / 1000);
+            say_us = INT64_MAX;
+        }
+        poll(NULL, 0, pause_ms);
+        pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
+    }
+    places_free(&p);
+    if (!c)
+        return err_prefix(e, "the daemon has gone and has not come back");
+    if (say_us == INT64_MAX)
+        cli_say("the daemon is back");
+    int fd = fcntl(client_fd(c), F_DUPFD_CLOEXEC, 3);
+    client_free(c);
+    return fd < 0 ? err_errno(e, ERR_FAILED, errno, "cannot keep a connection") : fd;
+}
+
+void
+connect_keep(const struct cli *cli, struct client *c)
+{
+    struct keeper *k = xcalloc(1, sizeof *k);
+
+    *k = (struct keeper){.cli = cli, .path = xstrdup(client_path(c))};
+    if (peer_uid(c, &k->uid) == 0)
+        client_keep(c, connect_again, keeper_free, k);
+    else
+        keeper_free(k);
 }

@@ -19,9 +19,19 @@ struct daemon_args {
 };
 
 /* Connects to the daemon that the options or the environment name, else the user's own, else
- * the machine's; never starts a daemon. Without one: ERR_UNREACHABLE, and words that say how to
- * start it. */
+ * the machine's. Starts the user's own again when it died, as its jobs may wait or run on; else
+ * none. Without one: ERR_UNREACHABLE, and words that say how to start it. */
 struct client *connect_daemon(const struct cli *cli, struct err *e);
+
+/* The same, but a user's own daemon that died is not started again: for those who ask how it
+ * is, or stop it. */
+struct client *connect_running(const struct cli *cli, struct err *e);
+
+/* A connection that is lost is had again from the same place, for a minute, and asked again
+ * what had no answer (client_keep); the user's own daemon is started again when it died. Says
+ * so when it takes longer than a moment. c is from one of the functions here, cli outlives it.
+ */
+void connect_keep(const struct cli *cli, struct client *c);
 
 /* Connects in the same order, and starts the user's daemon first when there is none. *started
  * (may be NULL) says which. Two callers at once end up at the same daemon. */

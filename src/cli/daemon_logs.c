@@ -26,7 +26,7 @@ find_log(struct cli *cli, int *status)
 {
     struct err e = {0};
     auto_json json_t *answer = NULL;
-    auto_client struct client *c = connect_daemon(cli, &e);
+    auto_client struct client *c = connect_running(cli, &e);
     struct places places;
 
     *status = 1;

@@ -77,7 +77,7 @@ static int
 stop(struct cli *cli, const struct wish *w)
 {
     struct err e = {0};
-    auto_client struct client *c = connect_daemon(cli, &e);
+    auto_client struct client *c = connect_running(cli, &e);
 
     if (!c && e.code == ERR_UNREACHABLE) {
         cli_say("no daemon is running");
@@ -96,7 +96,7 @@ static int
 status(struct cli *cli, const struct wish *w)
 {
     struct err e = {0};
-    auto_client struct client *c = connect_daemon(cli, &e);
+    auto_client struct client *c = connect_running(cli, &e);
 
     (void)w;
     return c ? say_daemon(cli, c, "") : cli_fail(&e);

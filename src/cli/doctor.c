@@ -79,7 +79,7 @@ static void
 check_daemon(struct doctor *d, const struct cli *cli)
 {
     struct err e = {0};
-    auto_client struct client *c = connect_daemon(cli, &e);
+    auto_client struct client *c = connect_running(cli, &e);
     auto_json json_t *status = NULL;
     const json_t *daemon;
 

@@ -325,7 +325,9 @@ cmd_logs(struct cli *cli, int argc, char **argv)
         return 2;
     json_object_set_new(params, "all", json_true());
     c = connect_daemon(cli, &e);
-    if (!c)
+    if (c)
+        connect_keep(cli, c);
+    else
         json_decref(params);
     if (!c || client_call(c, "jobs", params, &result, &e) < 0)
         return cli_fail(&e);

@@ -125,6 +125,17 @@ await(struct client *c, struct waiter *w, int64_t timeout_ms, struct err *e)
     return 0;
 }
 
+/* The jobs that are meant, by their numbers: should another daemon have to be asked, some of
+ * them have ended by then, and `all` would mean the rest. params is stolen. NULL: e. */
+static json_t *
+find_meant(struct client *c, json_t *params, struct err *e)
+{
+    json_t *meant = NULL;
+
+    json_object_set_new(params, "resolve", json_true());
+    return client_call(c, "wait", params, &meant, e) < 0 ? NULL : meant;
+}
+
 int
 cmd_wait(struct cli *cli, int argc, char **argv)
 {
@@ -160,8 +171,10 @@ cmd_wait(struct cli *cli, int argc, char **argv)
         json_decref(params);
         return cli_fail(&e);
     }
+    connect_keep(cli, c);
+    params = find_meant(c, params, &e);
     client_listen(c, NULL, on_answer, &w);
-    if (client_send(c, "wait", params, &e) < 0 || await(c, &w, timeout_ms, &e) < 0)
+    if (!params || client_send(c, "wait", params, &e) < 0 || await(c, &w, timeout_ms, &e) < 0)
         return cli_fail(&e);
     status = w.result ? report(cli, w.result, quiet) : cli_fail(&w.error);
     json_decref(w.result);

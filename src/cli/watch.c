@@ -183,12 +183,26 @@ watch_read_interval(const char *value, int *interval_ms)
     return 0;
 }
 
+static json_t *
+follow_params(void)
+{
+    return json_pack("{s:i,s:b}", "since", 0, "follow", 1);
+}
+
 static int
 follow(struct client *c, struct err *e)
 {
-    json_t *params = json_pack("{s:i,s:b}", "since", 0, "follow", 1);
+    return client_call(c, "events", follow_params(), NULL, e);
+}
 
-    return client_call(c, "events", params, NULL, e);
+/* Another daemon: much may have happened meanwhile. */
+static void
+on_back(void *ctx, struct client *c)
+{
+    struct watch *w = ctx;
+
+    w->changed = true;
+    (void)client_send(c, "events", follow_params(), NULL);
 }
 
 static int
@@ -220,6 +234,8 @@ watch_run(const struct cli *cli, int interval_ms, watch_draw draw, void *ctx)
 
     if (!c)
         return cli_fail(&e);
+    connect_keep(cli, c);
+    client_on_back(c, on_back, &w);
     client_listen(c, on_event, NULL, &w.changed);
     if (follow(c, &e) < 0)
         return cli_fail(&e);

@@ -44,6 +44,8 @@ struct daemon {
     uv_timer_t clear_timer;  /* jobs.c: the wait for the memory of ended jobs */
     bool stopping;           /* no new work is started; leaves when `stop_when_empty` allows */
     bool stop_when_empty;
+    bool follows_dead; /* the daemon before this one did not leave in order */
+    bool stop_asked;   /* by a person: nobody is to wait for the next daemon */
 
     struct notify *notify;  /* the service manager; NULL: there is none */
     int64_t events_trimmed; /* idle.c: up to this number they are gone */

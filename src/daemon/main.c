@@ -164,6 +164,8 @@ open_state(struct daemon *d, struct err *e)
         return held ? err_set(e, ERR_REFUSED, "a daemon is already running on %s",
                               d->places.state)
                     : -1;
+    struct stat st;
+    d->follows_dead = fstat(d->lock_fd, &st) == 0 && st.st_size > 0;
     d->jobs_fd = open(jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->jobs_fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", jobs);
@@ -174,7 +176,8 @@ open_state(struct daemon *d, struct err *e)
 }
 
 /* An instance on simulated cards stays on them while it has unfinished jobs there: a daemon
- * that is started again without --sim must not take those jobs to real cards. */
+ * that is started again without --sim must not take those jobs to real cards. So does one that
+ * takes the place of a daemon that died: who starts it may know nothing of that one. */
 static char *
 choose_sim(struct daemon *d, const char *asked, struct err *e)
 {
@@ -183,7 +186,7 @@ choose_sim(struct daemon *d, const char *asked, struct err *e)
     struct err none;
     if (file_read_at(state, "sim", 256, &before, &none))
         buf_clear(&before);
-    if (!asked && before.len > 0 && queue_n(d->queue) > 0)
+    if (!asked && before.len > 0 && (queue_n(d->queue) > 0 || d->follows_dead))
         return xstrdup(buf_str(&before));
     if (!asked) {
         unlinkat(state, "sim", 0);
@@ -325,6 +328,17 @@ say_ready(const struct options *o, const char *text)
     close(o->ready_fd);
 }
 
+/* The lock's file has our number until we leave in order: who finds the lock free and the file
+ * not empty knows that a daemon died (cli/connect.c). */
+static void
+sign_lock(const struct daemon *d)
+{
+    auto_buf struct buf line = BUF_INIT;
+    buf_addf(&line, "%d\n", (int)getpid());
+    if (ftruncate(d->lock_fd, 0) < 0 || pwrite(d->lock_fd, line.data, line.len, 0) < 0)
+        log_warn("event=lock-not-signed %m");
+}
+
 static void
 finish(struct daemon *d)
 {
@@ -338,6 +352,8 @@ finish(struct daemon *d)
         recall_forget(d->places.state);
     store_close(d->store);
     gpulock_free_all(d);
+    if (ftruncate(d->lock_fd, 0) < 0)
+        log_warn("event=lock-not-cleared %m");
     close(d->lock_fd);
     uv_close((uv_handle_t *)&d->idle_timer, NULL);
     works_free(d);
@@ -452,6 +468,7 @@ main(int argc, char **argv)
     log_info("event=ready pid=%d socket=%s gpus=%d backend=%s", getpid(), d.places.socket,
              ledger_n_cards(d.ledger),
              prober_backend(d.prober) ? prober_backend(d.prober) : "none");
+    sign_lock(&d);
     say_ready(&o, "ready");
     notify_ready(d.notify, &d);
     uv_run(&loop, UV_RUN_DEFAULT);

@@ -155,12 +155,42 @@ method_priority(struct daemon *d, struct caller *c, json_t *params, struct jsonw
  * ---------------------------------------------------------------------------------------------
  */
 
+/* Those of the meant that have ended. */
+struct done {
+    struct buf text;
+    struct ids ids;
+};
+
 static int
 on_done(struct job *job, const char *const *uuids, void *arg)
 {
     (void)uuids;
-    waits_write(arg, job);
+    struct done *done = arg;
+    waits_write(&done->text, job);
+    ids_add(&done->ids, job->id);
     return 0;
+}
+
+/* Who may have to ask again, of another daemon, asks first who is meant: by then `all` or `@`
+ * may mean others. */
+static void
+write_meant(const struct waited *whom, const struct done *done, struct jsonw *out)
+{
+    char word[32];
+    jsonw_object(out);
+    jsonw_key(out, "select");
+    jsonw_array(out);
+    for (size_t i = 0; i < whom->n_ids + done->ids.n; i++) {
+        snprintf(word, sizeof word, "%u",
+                 i < whom->n_ids ? whom->ids[i] : done->ids.v[i - whom->n_ids]);
+        jsonw_str(out, word);
+    }
+    for (size_t i = 0; i < whom->n_tasks; i++) {
+        snprintf(word, sizeof word, "%u_%d", whom->tasks[i].array, whom->tasks[i].task);
+        jsonw_str(out, word);
+    }
+    jsonw_end_array(out);
+    jsonw_end_object(out);
 }
 
 /* Tasks that are meant and have not left their arrays. */
@@ -191,11 +221,11 @@ int
 method_wait(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
             struct err *e)
 {
-    (void)out;
     struct select s;
     struct waited whom = {0};
-    auto_buf struct buf done = BUF_INIT;
+    struct done done = {.text = BUF_INIT};
     auto_free struct job **jobs = NULL;
+    bool asks_only = json_is_true(json_object_get(params, "resolve"));
     int rc = target_find(d, c, params, &s, e);
     if (rc == 0 && select_is_all(&s)) { /* an admin, too, waits for jobs of one's own */
         s.mine = true;
@@ -209,14 +239,18 @@ method_wait(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     if (rc == 0 && select_names_jobs(&s)) {
         select_keep_names(&s);
         rc = select_ended(d, &s, 0, on_done, &done, e);
-        if (rc == 0 && whom.n_ids == 0 && whom.n_tasks == 0 && done.len == 0)
+        if (rc == 0 && whom.n_ids == 0 && whom.n_tasks == 0 && done.ids.n == 0)
             rc = select_none(params, e);
     }
     select_free(&s);
-    if (rc) {
-        waited_free(&whom);
-        return -1;
+    if (rc == 0 && asks_only) {
+        write_meant(&whom, &done, out);
+    } else if (rc == 0) {
+        waits_add(d, server_ticket(c), &whom, buf_str(&done.text));
+        rc = METHOD_LATER;
     }
-    waits_add(d, server_ticket(c), &whom, buf_str(&done));
-    return METHOD_LATER;
+    waited_free(&whom);
+    buf_free(&done.text);
+    ids_free(&done.ids);
+    return rc;
 }

@@ -195,6 +195,7 @@ method_stop(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
         return -1;
     d->stopping = true;
     d->stop_when_empty = cancel;
+    d->stop_asked = true;
     auto_free struct job **jobs = queue_list_by_id(d->queue, cancel ? QUEUE_ALL : 0, &n);
     for (size_t i = 0; i < n; i++)
         if (!job_state_is_final(jobs[i]->state))

@@ -183,11 +183,19 @@ server_close(struct server *s)
     }
 }
 
+/* Who was not told that somebody stops this daemon expects another one. */
 void
 server_hang_up(struct server *s)
 {
-    while (s->clients)
-        client_drop(s->clients);
+    while (s->clients) {
+        struct client *c = s->clients;
+        auto_buf struct buf word = BUF_INIT;
+        if (s->daemon->stop_asked)
+            buf_adds(&word, "{\"jsonrpc\":\"2.0\",\"method\":\"stopped\",\"params\":{}}\n");
+        client_send(c, &word);
+        if (s->clients == c)
+            client_drop(c);
+    }
 }
 
 void

@@ -15,8 +15,11 @@
 #include "daemon/server.h"
 #include "daemon/server_priv.h"
 #include "daemon/turn.h"
+#include "store/store.h"
 
 #define LARGE_BYTES        ((size_t)256 << 10)
+#define TOKEN_MIN          16
+#define TOKEN_MAX          64
 #define RPC_PARSE_ERROR    -32700
 #define RPC_BAD_REQUEST    -32600
 #define RPC_UNKNOWN_METHOD -32601
@@ -91,8 +94,23 @@ answer_protocol_error(struct client *c, const json_t *id, int code, const char *
     rpc_write_error(&r->text, r->id, code, "usage", text);
 }
 
+/* One that was asked before, by a client that lost its connection before it had the answer: it
+ * is told what it would have been told then. */
+static bool
+answer_again(struct client *c, const json_t *id, const char *token)
+{
+    auto_free char *result = store_answer_get(c->server->daemon->store, c->uid, token);
+    if (!result)
+        return false;
+    struct reply *r = hold(c, id_text(id), true);
+    write_result(&r->text, r->id, result, strlen(result));
+    return true;
+}
+
+/* token: of a request that must not be carried out twice; NULL: of any other. */
 static void
-call_method(struct client *c, const struct method *m, const json_t *id, json_t *params)
+call_method(struct client *c, const struct method *m, const json_t *id, json_t *params,
+            const char *token)
 {
     struct caller caller = {.client = c,
                             .uid = c->uid,
@@ -104,6 +122,8 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
     auto_buf struct buf result = BUF_INIT;
     struct jsonw w;
     struct err e = {0};
+    if (token && answer_again(c, id, token))
+        return;
     jsonw_init(&w, &result);
     jsonw_bound(&w, budget_answer_max(c->server->daemon, c->uid));
     c->server->daemon->caller = &caller;
@@ -115,6 +135,9 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
         rc = budget_too_long(&w, &e);
     if (m->changes)
         server_changed(c->server, c->group);
+    /* With a full disk what needs none is done all the same, and not remembered. */
+    if (token && rc == 0 && !turn_disk_trouble(c->server->daemon))
+        store_answer_put(c->server->daemon->store, c->uid, token, buf_str(&result), &e);
     struct reply *r = hold(c, id_text(id), m->changes && rc == 0);
     if (rc == 0)
         write_result(&r->text, r->id, buf_str(&result), result.len);
@@ -141,14 +164,20 @@ rpc_handle_line(struct client *c, const char *line, size_t len)
     const json_t *id = json_object_get(root, "id");
     const char *name = json_string_value(json_object_get(root, "method"));
     json_t *params = json_object_get(root, "params");
+    const json_t *again = json_object_get(root, "token");
+    const char *token = json_string_value(again);
     const struct method *m = name ? methods_find(name) : NULL;
     if (!json_is_object(root) || !name || (params && !json_is_object(params)))
         answer_protocol_error(c, id, RPC_BAD_REQUEST,
                               "a request is {\"id\", \"method\": name, \"params\": {...}}");
     else if (!m)
         answer_protocol_error(c, id, RPC_UNKNOWN_METHOD, "no such method");
+    else if (again && (!token || strlen(token) < TOKEN_MIN || strlen(token) > TOKEN_MAX))
+        answer_protocol_error(
+            c, id, RPC_BAD_REQUEST,
+            "\"token\" is a string of 16 to 64 bytes, another for each request");
     else
-        call_method(c, m, id, params);
+        call_method(c, m, id, params, m->changes ? token : NULL);
     json_decref(root);
     if (len >= LARGE_BYTES)
         server_trim_soon(c->server);

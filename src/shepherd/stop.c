@@ -38,7 +38,7 @@
 #define REWRITE_FIRST_US   (100 * MS_US) /* doubling to REWRITE_MAX_US */
 #define REWRITE_MAX_US     (10 * S_US)
 #define REWRITE_GIVE_UP_US (3600 * S_US) /* a disk that stays full that long has lost more */
-#define SCREEN_PASSES      6 /* of killing, in which the screen session may go by itself: 60 ms */
+#define SCREEN_PASSES      16 /* of killing, in which the screen session may go by itself: 1 s */
 
 static void
 enter_phase(struct shepherd *a, enum phase phase, int64_t wake_us)

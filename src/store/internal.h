@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "store/store.h"
 
-#define STORE_SCHEMA_VERSION 8
+#define STORE_SCHEMA_VERSION 9
 #define STORE_APPLICATION_ID 0x42525448 /* "BRTH" */
 #define STORE_BOOT_ID_BYTES  64
 
@@ -67,6 +67,9 @@ enum stmt_id {
     STMT_ENDED,
     STMT_USED,
     STMT_PAST_BEGIN,
+    STMT_ANSWER_GET,
+    STMT_ANSWER_PUT,
+    STMT_ANSWERS_TRIM,
     STMT_PEAKS_GET,
     STMT_PEAKS_PUT,
     STMT_PEAKS_TRIM,

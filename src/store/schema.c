@@ -152,9 +152,17 @@ static const char schema_v8[] =
     "ALTER TABLE jobs ADD COLUMN log_max_mib INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE attempts ADD COLUMN log_cut_bytes INTEGER NOT NULL DEFAULT 0;";
 
+/* What was answered to requests that can be asked again; answers_uid is in the order in which
+ * they came, because an index has the rowid behind its columns. */
+static const char schema_v9[] =
+    "CREATE TABLE answers(id INTEGER PRIMARY KEY AUTOINCREMENT, uid INTEGER NOT NULL,"
+    " token TEXT NOT NULL, json TEXT NOT NULL, UNIQUE(uid, token));"
+    "CREATE INDEX answers_uid ON answers(uid);";
+
 /* STEPS[v] leads from version v to v + 1. */
-static const char *const STEPS[STORE_SCHEMA_VERSION] = {
-    schema_v1, schema_v2, schema_v3, schema_v4, schema_v5, schema_v6, schema_v7, schema_v8};
+static const char *const STEPS[STORE_SCHEMA_VERSION] = {schema_v1, schema_v2, schema_v3,
+                                                        schema_v4, schema_v5, schema_v6,
+                                                        schema_v7, schema_v8, schema_v9};
 
 static int
 schema_exec(sqlite3 *db, const char *sql)

@@ -72,6 +72,13 @@ void store_advance_job_id(struct store *s, uint32_t next);
 int store_note_put(struct store *s, const char *key, const char *text, struct err *e);
 char *store_note_get(struct store *s, const char *key);
 
+/* What a user's request with this token was answered; the caller frees, NULL when that is not
+ * known. put: in the transaction of what the answer tells. A user's newest 256 are kept, fewer
+ * after large ones. */
+char *store_answer_get(struct store *s, uint32_t uid, const char *token);
+int store_answer_put(struct store *s, uint32_t uid, const char *token, const char *json,
+                     struct err *e);
+
 /* --- jobs ------------------------------------------------------------------------------- */
 
 /* An attempt with the UUIDs of its cards, uuids[i] that of attempt.gpus[i]. now_mib is not

@@ -4,10 +4,13 @@
 #include "wire/client.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -22,9 +25,17 @@
 #define ANSWER_MAX_BYTES                                                                       \
     (256UL * 1024 * 1024) /* whole objects of 100,000 jobs, and then some */
 #define READ_CHUNK (64UL * 1024)
+#define TOKEN_SIZE 33
+#define AGAIN_MAX  5        /* daemons that go before they have been asked again */
 #define NO_METHOD  (-32601) /* JSON-RPC's */
 /* So many bytes of a request give the daemon a second more to answer. */
 #define SECOND_MORE_BYTES (64UL * 1024)
+
+/* A request that has not been answered: kept only where it may have to be sent again. */
+struct asked {
+    int64_t id;
+    struct buf line;
+};
 
 struct client {
     int fd;
@@ -40,6 +51,16 @@ struct client {
     client_answer_fn on_answer;
     client_text_fn on_text;
     void *ctx;
+    /* client_keep */
+    client_again_fn again;
+    void (*free_again)(void *);
+    void *again_ctx;
+    client_back_fn on_back;
+    void *back_ctx;
+    bool stopped; /* by a person, the daemon says */
+    bool renewing;
+    struct asked *asked; /* n of them, in their order */
+    size_t n_asked, cap_asked;
     /* the call being waited for */
     int64_t want_id; /* 0: none */
     bool have;
@@ -92,6 +113,11 @@ client_free(struct client *c)
         return;
     if (c->fd >= 0)
         close(c->fd);
+    if (c->free_again)
+        c->free_again(c->again_ctx);
+    for (size_t i = 0; i < c->n_asked; i++)
+        buf_free(&c->asked[i].line);
+    free(c->asked);
     json_decref(c->result);
     free(c->raw_copy);
     buf_free(&c->in);
@@ -162,6 +188,21 @@ client_listen(struct client *c, client_notify_fn on_notify, client_answer_fn on_
 }
 
 void
+client_keep(struct client *c, client_again_fn again, void (*free_ctx)(void *), void *ctx)
+{
+    c->again = again;
+    c->free_again = free_ctx;
+    c->again_ctx = ctx;
+}
+
+void
+client_on_back(struct client *c, client_back_fn back, void *ctx)
+{
+    c->on_back = back;
+    c->back_ctx = ctx;
+}
+
+void
 client_listen_text(struct client *c, client_text_fn on_text)
 {
     c->on_text = on_text;
@@ -176,9 +217,94 @@ lose(struct client *c, int errnum, struct err *e)
             e, ERR_UNREACHABLE,
             "the daemon has not answered for %.3g s; is it stopped, or its disk stuck?",
             c->timeout_ms / 1000.0);
+    if (c->stopped)
+        return err_set(e, ERR_UNREACHABLE, "the daemon was stopped");
     if (errnum)
         return err_errno(e, ERR_UNREACHABLE, errnum, "lost the connection to the daemon");
     return err_set(e, ERR_UNREACHABLE, "the daemon closed the connection");
+}
+
+/* ---------------------------------------------------------------- again */
+
+static void
+remember(struct client *c, int64_t id, const struct buf *line)
+{
+    if (!c->again)
+        return;
+    if (c->n_asked == c->cap_asked) {
+        c->cap_asked = c->cap_asked ? c->cap_asked * 2 : 4;
+        c->asked = xrealloc(c->asked, c->cap_asked * sizeof *c->asked);
+    }
+    struct asked *a = &c->asked[c->n_asked++];
+
+    *a = (struct asked){.id = id, .line = BUF_INIT};
+    buf_add(&a->line, line->data, line->len);
+}
+
+static void
+forget(struct client *c, int64_t id)
+{
+    for (size_t i = 0; i < c->n_asked; i++) {
+        if (c->asked[i].id != id)
+            continue;
+        buf_free(&c->asked[i].line);
+        c->n_asked--;
+        memmove(&c->asked[i], &c->asked[i + 1], (c->n_asked - i) * sizeof *c->asked);
+        return;
+    }
+}
+
+/* 0: all is sent. -1 with errno. */
+static int
+send_bytes(struct client *c, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t sent = send(c->fd, bytes, n, MSG_NOSIGNAL);
+
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return -1;
+        bytes += sent;
+        n -= (size_t)sent;
+    }
+    return 0;
+}
+
+/* The daemon has gone without a word that it was stopped. 0: there is a connection again, and
+ * all that had no answer is on its way once more. */
+static int
+renew(struct client *c, int errnum, struct err *e)
+{
+    if (!c->again || c->stopped || c->renewing || errnum == EAGAIN)
+        return lose(c, errnum, e);
+    c->renewing = true;
+    bool sent = false;
+    for (int tries = 0; tries < AGAIN_MAX && !sent; tries++) {
+        int fd = c->again(c->again_ctx, e);
+
+        if (fd < 0)
+            break;
+        /* The number stays: who polls it has it in a list. */
+        sent = dup3(fd, c->fd, O_CLOEXEC) >= 0;
+        close(fd);
+        set_timeout(c, c->patience_ms);
+        for (size_t i = 0; i < c->n_asked && sent; i++) {
+            allow_for_size(c, c->asked[i].line.len);
+            sent = send_bytes(c, c->asked[i].line.data, c->asked[i].line.len) == 0;
+        }
+    }
+    c->renewing = false;
+    if (!sent) {
+        c->lost = true;
+        return e && e->code ? -1
+                            : err_set(e, ERR_UNREACHABLE, "daemons come and go; none answers");
+    }
+    buf_clear(&c->in); /* half of a line, of a daemon that is no more */
+    c->taken = c->scanned = 0;
+    if (c->on_back)
+        c->on_back(c->back_ctx, c);
+    return 0;
 }
 
 /* ------------------------------------------------------------------ out */
@@ -188,19 +314,22 @@ send_all(struct client *c, const char *bytes, size_t n, struct err *e)
 {
     if (c->lost)
         return lose(c, 0, e);
-    while (n > 0) {
-        ssize_t sent = send(c->fd, bytes, n, MSG_NOSIGNAL);
+    /* Why it hung up may be there to be read; if not, reading says so. */
+    if (send_bytes(c, bytes, n) == 0 || errno == EPIPE)
+        return 0;
+    return renew(c, errno, e);
+}
 
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0 && errno == EPIPE)
-            return 0; /* why it hung up may be there to be read; if not, reading says so */
-        if (sent < 0)
-            return lose(c, errno, e);
-        bytes += sent;
-        n -= (size_t)sent;
-    }
-    return 0;
+/* A name for this request that no other has. "" where the kernel gives no random numbers so
+ * early: then it has none. */
+static void
+make_token(char out[TOKEN_SIZE])
+{
+    uint64_t v[2];
+
+    out[0] = '\0';
+    if (getrandom(v, sizeof v, GRND_NONBLOCK) == sizeof v)
+        snprintf(out, TOKEN_SIZE, "%016" PRIx64 "%016" PRIx64, v[0], v[1]);
 }
 
 static int64_t
@@ -209,8 +338,15 @@ send_request(struct client *c, const char *method, const char *params, size_t n,
     auto_buf struct buf out = BUF_INIT;
     int64_t id = ++c->last_id;
 
-    buf_reserve(&out, n + 128);
+    char token[TOKEN_SIZE];
+
+    buf_reserve(&out, n + 192);
     buf_addf(&out, "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"method\":\"%s\"", (long long)id, method);
+    if (c->again) {
+        make_token(token);
+        if (token[0])
+            buf_addf(&out, ",\"token\":\"%s\"", token);
+    }
     if (params) {
         buf_adds(&out, ",\"params\":");
         buf_add(&out, params, n);
@@ -221,6 +357,7 @@ send_request(struct client *c, const char *method, const char *params, size_t n,
                        "the request is %zu MiB; at most 64 MiB can be sent at once",
                        out.len >> 20);
     allow_for_size(c, out.len);
+    remember(c, id, &out);
     return send_all(c, out.data, out.len, e) < 0 ? -1 : id;
 }
 
@@ -266,6 +403,7 @@ take_answer(struct client *c, json_t *msg)
     json_t *error = json_object_get(msg, "error");
     struct err e = {0};
 
+    forget(c, id);
     if (!result || (error && !json_is_null(error))) {
         result = NULL;
         read_error(error, &e);
@@ -308,6 +446,7 @@ take_text(struct client *c, const char *line, size_t n)
     if (at == 0)
         return false;
     if (c->raw && id == c->want_id) {
+        forget(c, id);
         c->raw_at = (size_t)(line - c->in.data) + at;
         c->raw_len = n - at - 1;
         c->have = true;
@@ -315,6 +454,7 @@ take_text(struct client *c, const char *line, size_t n)
     }
     if (!c->on_text || id == c->want_id)
         return false;
+    forget(c, id);
     c->on_text(c->ctx, id, line + at, n - at - 1);
     return true;
 }
@@ -337,6 +477,8 @@ take_line(struct client *c, const char *line, size_t n, struct err *e)
     method = json_string_value(json_object_get(msg, "method"));
     if (!method)
         take_answer(c, msg);
+    else if (strcmp(method, "stopped") == 0)
+        c->stopped = true;
     else if (c->on_notify)
         c->on_notify(c->ctx, method, json_object_get(msg, "params"));
     return 0;
@@ -391,7 +533,7 @@ read_some(struct client *c, bool wait, struct err *e)
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) && !wait)
         return 0;
     if (n <= 0)
-        return lose(c, n < 0 ? errno : 0, e);
+        return renew(c, n < 0 ? errno : 0, e);
     c->in.len += (size_t)n;
     c->in.data[c->in.len] = '\0';
     return 1;

@@ -2,7 +2,8 @@
  * questions by id, events handed to a callback whenever they come by. Used by every verb of
  * `berth`. The descriptor is exposed so that a verb can poll it beside other things; then
  * client_pump takes whatever has arrived without waiting. Once the connection is lost every
- * call fails with ERR_UNREACHABLE; make a new client. */
+ * call fails with ERR_UNREACHABLE; make a new client, or have this one connect again
+ * (client_keep). */
 #ifndef WIRE_CLIENT_H
 #define WIRE_CLIENT_H
 
@@ -40,6 +41,21 @@ const char *client_path(const struct client *c);
  * answer was due, and the connection is lost; a second more for each 64 KiB of the request.
  * 0: wait for ever, as a new client does. */
 void client_set_patience(struct client *c, int ms);
+
+/* Connects again: a connected stream socket, or -1 with e filled when there is none to be had.
+ * May wait. */
+typedef int (*client_again_fn)(void *ctx, struct err *e);
+/* It has been connected again, and what was not answered has been asked again. Asks with
+ * client_send what has to be asked of each daemon anew, such as to follow events. */
+typedef void (*client_back_fn)(void *ctx, struct client *c);
+
+/* From now on a lost connection is had again by again(ctx), which c owns with free_ctx (may be
+ * NULL): the descriptor keeps its number, what has not been answered is asked again with the
+ * same ids, and each request that is sent bears a token, by which a daemon that has carried it
+ * out already knows it. Not when a person stopped the daemon, nor when it is silent. */
+void client_keep(struct client *c, client_again_fn again, void (*free_ctx)(void *), void *ctx);
+/* Who hears of each new connection; NULL: nobody. */
+void client_on_back(struct client *c, client_back_fn back, void *ctx);
 
 /* Who gets notifications, and answers to client_send; either may be NULL (dropped). */
 void client_listen(struct client *c, client_notify_fn on_notify, client_answer_fn on_answer,

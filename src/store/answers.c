@@ -1,0 +1,52 @@
+/* Answers that are kept for a while: a client whose connection is lost before it has read one
+ * asks again with the same token, and gets it instead of doing the same a second time. They are
+ * written in the transaction that does what they tell of. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "store/internal.h"
+
+/* A user's newest so many stay: a program asks for one thing at a time, and again within a
+ * minute. Of those that name jobs by the thousand fewer do. */
+#define KEPT        256
+#define KEPT_LARGE  4
+#define LARGE_BYTES 4096
+
+char *
+store_answer_get(struct store *s, uint32_t uid, const char *token)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_ANSWER_GET, NULL);
+    char *text = NULL;
+
+    if (!st)
+        return NULL;
+    sqlite3_bind_int64(st, 1, uid);
+    sqlite3_bind_text(st, 2, token, -1, SQLITE_STATIC);
+    if (sqlite3_step(st) == SQLITE_ROW)
+        text = xstrdup((const char *)sqlite3_column_text(st, 0));
+    sqlite3_reset(st);
+    return text;
+}
+
+int
+store_answer_put(struct store *s, uint32_t uid, const char *token, const char *json,
+                 struct err *e)
+{
+    sqlite3_stmt *st = store_write_stmt(s, STMT_ANSWER_PUT, e);
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, uid);
+    sqlite3_bind_text(st, 2, token, -1, SQLITE_STATIC);
+    sqlite3_bind_text(st, 3, json, -1, SQLITE_STATIC);
+    if (store_write(s, st, e) < 0)
+        return -1;
+    st = store_write_stmt(s, STMT_ANSWERS_TRIM, e);
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, uid);
+    sqlite3_bind_int(st, 2, strlen(json) > LARGE_BYTES ? KEPT_LARGE : KEPT);
+    return store_write(s, st, e);
+}

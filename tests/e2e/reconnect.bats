@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# Clients that outlive a daemon: they connect to the next one, and what they asked is done once.
+
+load lib
+
+case_setup()
+{
+    mkfifo gate
+}
+
+open_gate()
+{
+    timeout "$LIMIT" bash -c 'echo go >gate' || fail_with 'no job has come to the gate'
+}
+
+# Until so many clients, beside the one that asks, have a connection.
+wait_for_clients()
+{
+    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.clients $(($1 + 1))
+}
+
+# One request on a connection of its own, and what comes back.
+ask_raw()
+{
+    timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" "$1" <<'PY'
+import socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(sys.argv[1])
+    s.sendall(sys.argv[2].encode() + b"\n")
+    print(s.makefile().readline(), end="")
+PY
+}
+
+# A daemon that dies and is started again by somebody else.
+replace_daemon()
+{
+    kill_daemon
+    start_daemon 2
+}
+
+@test "wait, submit -W, logs -f and queue --watch go on with the next daemon" {
+    start_daemon 2
+    berth submit --name one -- sh -c 'echo first; read line <gate; echo last; exit 3'
+    wait_until_running 1
+    background waits berth wait 1
+    background follows berth logs -f 1
+    background watches berth queue --watch
+    background stays berth submit -W --after-any 1 -- sh -c 'exit 4'
+    wait_for_output follows first
+    wait_for_output watches one
+    wait_for_output stays 'job 2'
+    wait_for_clients 4
+    replace_daemon
+    open_gate
+    finish waits
+    is wait "$status" 3
+    finish follows
+    is logs "$status" 0
+    has log "$out" last
+    finish stays
+    is submit "$status" 4
+    wait_for_output watches 'no jobs'
+    has_not watch "$(cat "$ROOT/watches.out")" 'closed the connection'
+}
+
+@test "wait --all means those that were there when it began, also over a restart" {
+    start_daemon 2
+    berth submit -- sh -c 'read line <gate; exit 5'
+    wait_until_running 1
+    background waits berth wait --all
+    wait_for_clients 1
+    kill_daemon
+    open_gate
+    start_daemon 2
+    finish waits
+    is wait "$status" 5
+}
+
+@test "an answer that was lost is given again, and nothing is done twice" {
+    start_daemon 2
+    local ask='{"id":7,"method":"submit","token":"0123456789abcdef","params":{"jobs":[{"command":"echo ran >>ran"}],"cwd":"'$WORK'"}}'
+    first=$(ask_raw "$ask")
+    is id "$(json result.ids.0 <<<"$first")" 1
+    is again "$(ask_raw "$ask")" "$first"
+    replace_daemon
+    is again "$(ask_raw "$ask")" "$first"
+    berth wait 1
+    is again "$(ask_raw "$ask")" "$first"
+    is ran "$(cat ran)" ran
+    is events "$(events_with kind=submitted | wc -l)" 1
+    # Another one with the same words is another one.
+    is other "$(ask_raw "${ask/cdef/cdee}" | json result.ids.0)" 2
+}
+
+@test "a submit whose daemon dies in any of its commits is accepted once" {
+    local n revived=0
+    for n in 2 3 4 5 6; do
+        # Where a commit is after the answer, the daemon dies later, or not at all.
+        BERTH_CRASH_AT=daemon-after-commit:$n timeout "$LIMIT" berth daemon start --sim 2 >/dev/null 2>&1 || continue
+        try berth submit -- sh -c "echo $n >>ran"
+        is status "$status" 0
+        case $err in *'started again'*) revived=$((revived + 1)) ;; esac
+        try berth wait "$(sed 's/job \([0-9]*\) .*/\1/' <<<"$out")"
+        is 'status of the job' "$status" 0
+        stop_daemon
+    done
+    has 'how many died' "$revived" '^[1-9]'
+    start_daemon 2
+    is jobs "$(events_with kind=submitted | wc -l)" "$(wc -l <ran)"
+    is 'each once' "$(sort -u ran | wc -l)" "$(wc -l <ran)"
+}
+
+@test "a daemon that a person stops is not waited for" {
+    start_daemon 2
+    berth submit -- sh -c 'read line <gate'
+    wait_until_running 1
+    background waits berth wait 1
+    wait_for_clients 1
+    stop_daemon
+    finish waits
+    is status "$status" 4
+    has said "$out" 'was stopped'
+    start_daemon 2
+    open_gate
+    berth wait 1
+}
+
+@test "a daemon that died is started again by who asks; one that was stopped is not" {
+    start_daemon 2
+    berth submit -- sh -c 'read line <gate; exit 3'
+    wait_until_running 1
+    kill_daemon
+    try berth daemon status
+    is status "$status" 4
+    has said "$err" 'it died; its jobs are kept, and those that run go on'
+    try berth queue
+    is status "$status" 0
+    has said "$err" 'the daemon had died, and was started again'
+    has queue "$out" RUNNING
+    open_gate
+    try berth wait 1
+    is status "$status" 3
+    stop_daemon
+    try berth queue
+    is status "$status" 4
+    has said "$err" 'leaves when it has been idle'
+}
