@@ -252,6 +252,31 @@ LINES
     is 'times run' "$(paste -sd ' ' ran)" 'a b'
 }
 
+@test "stopped by TERM it says what goes on; status knows what has become of it, without changing the file" {
+    mkfifo gate.1 gate.2
+    printf 'read line <gate.%s\n' 1 2 >commands.txt
+    dispatch run --min-free-mem-mb 20000 --gpu-ids 0
+    wait_for_field 'read line <gate.1' status running
+    kill -TERM "$pid_of_run"
+    finish run
+    is status "$status" 143
+    has 'what goes on' "$out" "Stopped. 1 running and 1 pending jobs go on without it; 'status' shows them"
+    cp jobs.jsonl before
+    echo go >gate.1
+    BERTH_DIR=$WORK/logs/.berth wait_for_event kind=started job=2 >started
+    try cudaq.py status
+    is lines "${out% (PID*}" '[✓] read line <gate.1 → GPU 0 → Completed
+[→] read line <gate.2 → GPU 0 → Running'
+    cmp jobs.jsonl before
+    # Somebody's wish that it run again is no run.
+    sed -i '1s/"status": "running", "pid"/"status": "pending", "pid"/' jobs.jsonl
+    try cudaq.py status
+    has 'a record set back' "$out" 'gate.1 → .* → Pending'
+    BERTH_DIR=$WORK/logs/.berth berth daemon stop --cancel
+    try cudaq.py status
+    has 'without a daemon' "$out" 'gate.2 → GPU N/A → Pending'
+}
+
 @test "E10 the lines of status" {
     cat >jobs.jsonl <<'JOBS'
 {"command": "python train.py", "status": "running", "pid": 1234, "gpu_id": 0, "start_time": "2025-04-10T07:36:31.123456", "log_file": "./logs/job_20250410_073631.log"}

@@ -3,6 +3,7 @@
 #include "cli/compat/left.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <pwd.h>
@@ -72,17 +73,33 @@ compat_check_left(struct client *then, const struct client *now, const char *fie
                    client_path(then), client_path(then), buf_str(&ids));
 }
 
-int
-compat_take_over(int lock, const struct client *now, const char *file, struct err *e)
+/* The socket that a lock notes, unless that is `but`; NULL: nobody answers there. */
+static struct client *
+connect_noted(int lock, const char *but)
 {
     char socket[PATH_MAX] = "";
     const struct cli cli = {.socket = socket};
-    auto_client struct client *then = NULL;
+
+    return pread(lock, socket, sizeof socket - 1, 0) > 0 && strcmp(socket, but) != 0
+               ? connect_daemon(&cli, NULL)
+               : NULL;
+}
+
+struct client *
+compat_find_left(const char *lock)
+{
+    auto_close int fd = open(lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+
+    return fd < 0 ? NULL : connect_noted(fd, "");
+}
+
+int
+compat_take_over(int lock, const struct client *now, const char *file, struct err *e)
+{
     const char *path = client_path(now);
+    auto_client struct client *then = connect_noted(lock, path);
     size_t len = strlen(path);
 
-    if (pread(lock, socket, sizeof socket - 1, 0) > 0 && strcmp(socket, path) != 0)
-        then = connect_daemon(&cli, NULL);
     if (compat_check_left(then, now, "file", file, e) < 0)
         return -1;
     if (ftruncate(lock, 0) < 0 || pwrite(lock, path, len, 0) != (ssize_t)len)

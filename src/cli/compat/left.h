@@ -15,4 +15,7 @@ int compat_check_left(struct client *then, const struct client *now, const char 
  * notes there whose daemon it is from now on. */
 int compat_take_over(int lock, const struct client *now, const char *file, struct err *e);
 
+/* The daemon that the lock of this name notes, if it runs: NULL otherwise. It starts none. */
+struct client *compat_find_left(const char *lock);
+
 #endif

@@ -119,8 +119,14 @@ on_signal(void *cudaq, int number)
     const struct compat_end end = {q, cq_stop, cq_take_events, cq_any_running, STOP_WAIT_US};
     struct err e = {0};
 
-    if (number != SIGINT)
+    if (number != SIGINT) {
+        if (q->count[CQ_RUNNING] + q->count[CQ_PENDING] > 0)
+            compat_say("[cudaq] Stopped. %zu running and %zu pending jobs go on without it; "
+                       "'status' shows them, 'run' follows them again, and Ctrl-C there ends "
+                       "them.",
+                       q->count[CQ_RUNNING], q->count[CQ_PENDING]);
         return 128 + number;
+    }
     if (compat_end(&q->session, &end, &e) < 0)
         compat_fail(1, NAME, "%s", e.text);
     return INTERRUPTED;
@@ -332,9 +338,7 @@ compat_cudaq(int argc, char **argv)
     if (at == PYARG_EXIT)
         return status;
     cq_config_init(&q.config);
-    status = read_config(&q.config, v, &e) < 0 ? -1
-             : at == 0                         ? run(&q)
-                                               : cq_status(&q.config, &e);
+    status = read_config(&q.config, v, &e) < 0 ? -1 : at == 0 ? run(&q) : cq_status(&q, &e);
     if (status < 0)
         status = compat_fail(1, NAME, "%s", e.text);
     cq_jobs_free(&q);

@@ -156,6 +156,9 @@ void cq_old_look(struct cudaq *q);
 /* ---------------------------------------------------------------- queue.c */
 
 int cq_sync(struct cudaq *q, struct err *e); /* tells the daemon what waits */
+/* Asks it about what was running (unsure) when its record was read or the daemon was heard of
+ * last. */
+int cq_recall(struct cudaq *q, struct err *e);
 void cq_doubt(struct cudaq *q); /* another daemon may be there: it is to be told anew */
 void cq_look_at_foreign(struct cudaq *q); /* processes that the original began */
 bool cq_has_cards(const struct cudaq *q);
@@ -172,6 +175,6 @@ void cq_take_object(void *cudaq, void *cq_job, const json_t *object);
 /* --------------------------------------------------------------- status.c */
 
 /* Prints it; the exit status. -1 with e. */
-int cq_status(const struct cq_config *c, struct err *e);
+int cq_status(struct cudaq *q, struct err *e);
 
 #endif

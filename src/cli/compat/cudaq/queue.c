@@ -199,10 +199,10 @@ add_line(struct compat_line *lines, size_t *n, struct cq_job *job)
     ++*n;
 }
 
-/* What was running when its record was read, or when the daemon was heard of last. */
-static int
-recall(struct cudaq *q, const struct compat_file *file, struct err *e)
+int
+cq_recall(struct cudaq *q, struct err *e)
 {
+    const struct compat_file file = file_of(q);
     auto_free struct compat_line *lines = xcalloc(q->n + 1, sizeof *lines);
     size_t n = 0;
 
@@ -210,7 +210,7 @@ recall(struct cudaq *q, const struct compat_file *file, struct err *e)
         if (q->lines[i]->unsure && q->lines[i]->key[0])
             add_line(lines, &n, q->lines[i]);
     }
-    if (compat_recall(&q->session, file, lines, n, e) < 0)
+    if (compat_recall(&q->session, &file, lines, n, e) < 0)
         return -1;
     for (size_t i = 0; i < q->n; i++) {
         if (q->lines[i]->unsure && q->lines[i]->status == CQ_RUNNING)
@@ -246,7 +246,7 @@ tell(struct cudaq *q, struct err *e)
     size_t n;
     int rc;
 
-    if (recall(q, &file, e) < 0 || give_keys(q, e) < 0)
+    if (cq_recall(q, e) < 0 || give_keys(q, e) < 0)
         return -1;
     if (is_any_unwritten(q)) {
         q->sync_due = true;
@@ -302,7 +302,7 @@ cq_stop(void *cudaq, struct err *e)
     if (q->leaving) /* the daemon had gone */
         cq_doubt(q);
     q->leaving = true;
-    if (compat_clear(&q->session, &file, e) < 0 || recall(q, &file, e) < 0)
+    if (compat_clear(&q->session, &file, e) < 0 || cq_recall(q, e) < 0)
         return -1;
     ids = json_array();
     for (size_t i = 0; i < q->n; i++) {

@@ -1,11 +1,16 @@
-/* `cudaq.py status`: a line for each record, from the file alone. */
+/* `cudaq.py status`: a line for each record, as the file has it. What waits or runs according
+ * to that may have gone further while no dispatcher was there to write it down: the daemon that
+ * has the jobs is asked, where it runs. */
 #include <ctype.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/compat/cudaq/cudaq.h"
+#include "cli/compat/left.h"
+#include "cli/compat/paths.h"
 #include "cli/compat/pytext.h"
 #include "cli/compat/records.h"
 
@@ -83,14 +88,71 @@ add_warning(struct buf *out, const struct cq_config *c, const struct record *r)
     buf_addc(out, '\n');
 }
 
-int
-cq_status(const struct cq_config *c, struct err *e)
+/* A record of which the daemon may know more. */
+static bool
+may_be_stale(const json_t *record)
 {
+    const char *status = answer_str(record, "status");
+
+    return answer_str(record, "command")[0] && answer_str(record, "berth_key")[0] &&
+           (strcmp(status, "pending") == 0 || strcmp(status, "running") == 0);
+}
+
+/* Its job; one whose status somebody has set is what he wishes, and no run yet. */
+static void
+add_job(struct cudaq *q, const json_t *record)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct cq_job *job;
+
+    py_add_json(&text, record, 0);
+    job = cq_job_read(q, text.data, text.len);
+    job->unsure = job->status == job->noted;
+    q->lines[q->n++] = job;
+}
+
+/* Puts what the daemon knows into the records, not into the file. */
+static void
+ask_daemon(struct cudaq *q, struct records *r)
+{
+    auto_free char *lock = records_lock_path(q->config.jobs_file);
+    struct err e;
+    size_t n = 0;
+
+    while (n < r->n && !may_be_stale(r->at[n].value))
+        n++;
+    q->session.link.client = n < r->n ? compat_find_left(lock) : NULL;
+    if (!q->session.link.client)
+        return;
+    q->session.events = json_array();
+    q->log_root = compat_absolute(q->config.log_dir);
+    q->jobs_path = compat_absolute(q->config.jobs_file);
+    q->lines = xcalloc(r->n + 1, sizeof(struct cq_job *));
+    for (size_t i = 0; i < r->n; i++) {
+        if (may_be_stale(r->at[i].value))
+            add_job(q, r->at[i].value);
+    }
+    if (cq_recall(q, &e) < 0)
+        return;
+    for (size_t i = n = 0; i < r->n; i++) {
+        if (!may_be_stale(r->at[i].value))
+            continue;
+        auto_free char *text = cq_job_render(q, q->lines[n++]);
+        json_decref(r->at[i].value);
+        r->at[i].value = json_loads(text, 0, NULL);
+    }
+}
+
+int
+cq_status(struct cudaq *q, struct err *e)
+{
+    const struct cq_config *c = &q->config;
     auto_buf struct buf out = BUF_INIT, lines = BUF_INIT;
     struct records r;
 
     if (records_load(c->jobs_file, &r, e) < 0)
         return -1;
+    ask_daemon(q, &r);
     for (size_t i = 0; i < r.n; i++) {
         const json_t *command = json_object_get(r.at[i].value, "command");
 
@@ -100,6 +162,7 @@ cq_status(const struct cq_config *c, struct err *e)
             add_line(&lines, r.at[i].value);
     }
     records_free(&r);
+    compat_close(&q->session);
     buf_add(&out, lines.data, lines.len);
     return cli_put(&out);
 }
