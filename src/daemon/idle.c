@@ -1,6 +1,6 @@
-/* Idle moments: see idle.h. Called by turn.c. History goes by age (keep_days) and by number
- * (keep_jobs), events by number (keep_events); environments go with their last job. A piece is
- * so small that whoever knocks meanwhile does not notice. */
+/* Idle moments: see idle.h. Called by turn.c. History goes by age (keep_days), by number
+ * (keep_jobs) and by size (keep_mib), events by number (keep_events); environments go with
+ * their last job. A piece is so small that whoever knocks meanwhile does not notice. */
 #include "daemon/idle.h"
 
 #include <inttypes.h>
@@ -14,6 +14,7 @@
 #include "store/store.h"
 
 #define PRUNE_AT_ONCE  500  /* jobs: some 10 ms */
+#define ROOM_AT_ONCE   100  /* of those that may be large */
 #define EVENTS_SLACK   1000 /* trimmed when there are so many more than are kept */
 #define AFTER_JUMP_US  (INT64_C(3600) * 1000000)
 #define AFTER_START_US (INT64_C(600) * 1000000)
@@ -53,11 +54,24 @@ prune_jobs(struct daemon *d, struct err *e)
     return store_prune(d->store, before_us, below, PRUNE_AT_ONCE, e);
 }
 
+/* The oldest ended jobs, of any age, go while the database is too large. Their environments go
+ * with them at once, as they may be most of it. How many went; -1. */
+static int
+make_room(struct daemon *d, struct err *e)
+{
+    int64_t most = d->config.keep_mib << 20;
+    if (most == 0 || store_used_bytes(d->store) <= most)
+        return 0;
+    int n = store_prune(d->store, INT64_MIN, UINT32_MAX, ROOM_AT_ONCE, e);
+    return n < 0 || store_prune_envs(d->store, e) < 0 ? -1 : n;
+}
+
 static bool
 let_go(struct daemon *d)
 {
     struct err e = {0};
     int n = prune_jobs(d, &e);
+    bool more = n == PRUNE_AT_ONCE;
     d->pruned_any |= n > 0;
     /* When the last piece is done: it looks at every job. */
     if (n >= 0 && n < PRUNE_AT_ONCE && d->pruned_any) {
@@ -65,13 +79,17 @@ let_go(struct daemon *d)
         store_prune_envs(d->store, &e);
     }
     trim_events(d, &e);
+    if (n == 0) {
+        n = make_room(d, &e);
+        more = n > 0;
+    }
     if (store_commit(d->store, &e)) {
         log_warn("event=prune-failed %s", e.text);
         return false;
     }
     if (n > 0)
         log_info("event=pruned jobs=%d", n);
-    return n == PRUNE_AT_ONCE;
+    return more;
 }
 
 bool

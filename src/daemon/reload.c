@@ -24,6 +24,7 @@ static const char *const live[] = {
     "on_exceed",
     "keep_days",
     "keep_jobs",
+    "keep_mib",
     "keep_events",
     "user_priority_max",
     "log_level",

@@ -85,6 +85,9 @@ const struct setting config_settings[] = {
     INT(keep_days, 0, 36500, "90", "days after which an ended job is forgotten; 0: never"),
     INT(keep_jobs, 0, 4000000000, "1000000",
         "the newest so many job numbers are remembered, however old; 0: all"),
+    INT(keep_mib, 0, 100000000, "4096",
+        "the oldest ended jobs are forgotten while the database has more than so many MiB; 0: "
+        "any size"),
     INT(keep_events, 0, 1000000000, "200000", "how many events are kept; 0: all"),
     INT(pending_max, 1, 10000000, "1000000", "the most jobs that may wait at once"),
     CHOICE(order, "queue",

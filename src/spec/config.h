@@ -47,6 +47,7 @@ struct config {
     int64_t pending_max;               /* jobs that may wait at once */
     int64_t keep_days;                 /* ended jobs; 0: for ever */
     int64_t keep_jobs;                 /* so many numbers back; 0: all */
+    int64_t keep_mib;                  /* of the database, before ended jobs go; 0: any size */
     int64_t keep_events;               /* 0: all */
     char *on_start, *on_end, *on_fail; /* owned; commands told of every job; "": none */
     char *webhook;        /* owned; where starts and ends are posted; "": nowhere */

@@ -148,7 +148,9 @@ static const char schema_v7[] =
     "'%%')"
     " WHERE log LIKE '%\\%a%' ESCAPE '\\';";
 
+/* jobs_env finds environments that no job has any more. */
 static const char schema_v8[] =
+    "CREATE INDEX jobs_env ON jobs(env);"
     "ALTER TABLE jobs ADD COLUMN log_max_mib INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE attempts ADD COLUMN log_cut_bytes INTEGER NOT NULL DEFAULT 0;";
 

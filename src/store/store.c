@@ -329,6 +329,15 @@ store_pragma_int(struct store *s, const char *sql)
     return n;
 }
 
+int64_t
+store_used_bytes(struct store *s)
+{
+    int64_t pages = store_pragma_int(s, "PRAGMA page_count");
+    int64_t unused = store_pragma_int(s, "PRAGMA freelist_count");
+
+    return (pages - unused) * store_pragma_int(s, "PRAGMA page_size");
+}
+
 bool
 store_is_mostly_free(struct store *s)
 {

@@ -43,6 +43,7 @@ bool store_is_mostly_free(struct store *s);
 int store_compact(struct store *s, struct err *e);
 bool store_wants_checkpoint(const struct store *s); /* the log holds something */
 int64_t store_bytes(const struct store *s);         /* on the disk, with the log */
+int64_t store_used_bytes(struct store *s); /* of them, without what is free in the file */
 /* Reads the whole file for damage (store_open does so after an unclean end): slow. */
 int store_check(struct store *s, struct err *e);
 
@@ -298,7 +299,7 @@ int store_job_detach(struct store *s, uint32_t id, struct err *e);
  * of an array that has not ended. Returns how many, or -1. For a moment in which no other turn
  * is open; to be committed. */
 int store_prune(struct store *s, int64_t before_us, uint32_t below_id, int max, struct err *e);
-/* Removes environments that no job has any more. A pass over all jobs; as above. */
+/* Removes environments that no job has any more. A pass over all of them; as above. */
 int store_prune_envs(struct store *s, struct err *e);
 
 /* --- what users have used ----------------------------------------------------------------- */

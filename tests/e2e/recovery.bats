@@ -173,6 +173,22 @@ END
     is 'new jobs' "$(events_with kind=submitted | wc -l)" 4
 }
 
+@test "the oldest ended jobs are forgotten when the database grows too large" {
+    mkdir -p "$BERTH_DIR"
+    printf 'keep_mib: 1\n' >"$BERTH_DIR/config.yaml"
+    start_daemon 1
+    for i in $(seq 30); do
+        FAT="$i$(head -c 90000 /dev/zero | tr '\0' x)" berth submit -G 0 --hold -- true
+    done
+    is "those that wait are kept" "$(berth queue --json | jq '.jobs | length')" 30
+    berth cancel 1-29
+    ln -s "$BERTH_DIR/daemon.log" "$ROOT/log.out"
+    wait_for_output log 'event=pruned jobs=29'
+    try berth show 29
+    is "the last that ended" "$status" 3
+    is "the one that waits" "$(job_field 30 state)" HELD
+}
+
 @test "what a daemon left of attempts' folders when it died goes at the next start" {
     start_daemon 1
     berth submit --wait -G 0 -- true
