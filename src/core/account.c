@@ -80,6 +80,17 @@ account_backoff_us(int32_t retry)
     return wait > RETRY_BACKOFF_MAX_US ? RETRY_BACKOFF_MAX_US : wait;
 }
 
+struct ending
+ending_never_ran(int32_t errnum, int64_t at_us)
+{
+    return (struct ending){.outcome = OUTCOME_NEVER_RAN,
+                           .code = -1,
+                           .errno_value = errnum,
+                           .ended_us = at_us,
+                           .cpu_ms = -1,
+                           .max_rss_kib = -1};
+}
+
 enum job_state
 ending_state(const struct ending *e)
 {

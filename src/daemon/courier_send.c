@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -261,14 +260,10 @@ hand_over(struct letter *l, const struct buf *order, struct err *e)
 {
     struct daemon *d = l->courier->daemon;
     auto_close int file = order_file(order, e);
-    int pair[2];
     if (file < 0)
         return -1;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-        return err_set(e, ERR_FAILED, "cannot make a socket pair");
-    auto_close int ours = pair[0];
-    auto_close int theirs = pair[1];
-    if (nursery_ask(d->nursery, NURSERY_DELIVER, theirs, file, file, e))
+    auto_close int ours = nursery_call(d->nursery, NURSERY_DELIVER, file, file, e);
+    if (ours < 0)
         return -1;
     crash_point("daemon-hook-sent");
     frame_init(&l->in, FRAME_MAX_PEER);

@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "base/log.h"
+#include "core/account.h"
 #include "core/job.h"
 #include "core/ledger.h"
 #include "daemon/daemon.h"
@@ -404,15 +405,10 @@ launch_attempt(struct daemon *d, struct job *job)
         return;
     }
     log_error("job=%u attempt=%d event=not-launched %s", job->id, job->run->number, e.text);
-    /* Everything up to here is ours: no call that failed is the job's fault. */
-    struct ending ending = {.outcome = e.errnum ? OUTCOME_NEVER_RAN : OUTCOME_NOT_STARTED,
-                            .errno_value = e.errnum,
-                            .ended_us = clock_wall_us(),
-                            .cpu_ms = -1,
-                            .max_rss_kib = -1};
+    /* Everything up to here is ours: nothing that failed is the job's fault. */
+    struct ending ending = ending_never_ran(e.errnum ? e.errnum : EIO, clock_wall_us());
     snprintf(ending.text, sizeof ending.text, "%.*s", (int)sizeof ending.text - 1, e.text);
-    if (e.errnum)
-        machine_trouble(d, e.text);
+    machine_trouble(d, e.text);
     watch_forget(d, job->id);
     jobs_attempt_ended(d, job, &ending);
 }
@@ -436,6 +432,7 @@ int
 launch_try_folders(struct daemon *d, struct err *e)
 {
     auto_free char *jobs = xasprintf("%s/jobs", d->places.state);
+    (void)unlinkat(d->jobs_fd, ".trial.d", AT_REMOVEDIR); /* a daemon that was killed left it */
     if (make_dir(d, ".trial.d", e))
         return -1;
     (void)unlinkat(d->jobs_fd, ".trial.d", AT_REMOVEDIR);
@@ -486,12 +483,5 @@ launch_sweeper(struct daemon *d, const struct job *job, bool *gone, struct err *
         if (fill_anew(d, job, &dir, &lock, e))
             return -1;
     }
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-        return err_errno(e, ERR_FAILED, errno, "cannot make a socket pair");
-    auto_close int ours = pair[0];
-    auto_close int theirs = pair[1];
-    if (nursery_ask(d->nursery, NURSERY_SWEEP, theirs, lock, dir, e))
-        return -1;
-    return TAKE_FD(ours);
+    return nursery_call(d->nursery, NURSERY_SWEEP, lock, dir, e);
 }

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -113,7 +112,8 @@ machine_trouble(struct daemon *d, const char *text)
     m->bad = true;
     m->since_us = clock_wall_us();
     tell(d, "trouble", m->text);
-    put_off(m);
+    if (!m->trial) /* whose end, or lateness, decides when the next one is */
+        put_off(m);
 }
 
 static void
@@ -243,15 +243,11 @@ static int
 start_trial(struct machine *m, struct err *e)
 {
     struct daemon *d = m->daemon;
-    int pair[2];
     auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open /dev/null");
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-        return err_errno(e, ERR_FAILED, errno, "cannot make a socket pair");
-    auto_close int ours = pair[0];
-    auto_close int theirs = pair[1];
-    if (nursery_ask(d->nursery, NURSERY_TRY, theirs, null, null, e))
+    auto_close int ours = nursery_call(d->nursery, NURSERY_TRY, null, null, e);
+    if (ours < 0)
         return -1;
     struct trial *t = xcalloc(1, sizeof *t);
     frame_init(&t->in, FRAME_MAX_PEER);
@@ -400,7 +396,8 @@ machine_each_user(const struct daemon *d, machine_user_fn fn, void *ctx)
 {
     const struct machine *m = d->machine;
     for (size_t i = 0; i < m->n; i++)
-        fn(ctx, m->list[i].uid, m->list[i].since_us, m->list[i].text);
+        if (m->list[i].barred)
+            fn(ctx, m->list[i].uid, m->list[i].since_us, m->list[i].text);
 }
 
 /* --- the module -------------------------------------------------------------------------- */

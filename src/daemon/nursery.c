@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/jobsunit.h"
@@ -30,7 +31,8 @@
  */
 #define AGAIN_UNIT_MS  8000
 #define AGAIN_HELLO_MS 3000
-#define SCOPE_HELLO_MS 5000 /* then jobs live where the daemon is */
+#define AGAIN_US       (10 * INT64_C(1000000)) /* after one that could not be started */
+#define SCOPE_HELLO_MS 5000                    /* then jobs live where the daemon is */
 #define HELLO_MAX      65536
 
 struct nursery {
@@ -41,7 +43,9 @@ struct nursery {
     bool was_there;   /* this is about another one */
     struct confinement place;
     int fd;
-    int pidfd; /* so that no other process is ever killed; -1: none */
+    int pidfd;             /* so that no other process is ever killed; -1: none */
+    int64_t not_before_us; /* boot clock: no other is started before that */
+    struct err failed;     /* why the last one could not be */
 };
 
 /* ---- starting ---- */
@@ -160,8 +164,11 @@ start(struct nursery *n, struct err *e)
     const struct timeval patience = {.tv_sec = SEND_SECONDS};
     *e = (struct err){0};
     n->fd = n->unit ? start_in_unit(n, e) : start_in_scope(n, e);
-    if (n->fd < 0)
+    if (n->fd < 0) {
+        n->failed = *e;
+        n->not_before_us = clock_boot_us() + AGAIN_US;
         return -1;
+    }
     (void)setsockopt(n->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     log_place(&n->place);
     n->was_there = true;
@@ -280,6 +287,10 @@ nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct 
     if (n->fd >= 0 && errno != EPIPE && errno != ECONNRESET && errno != EAGAIN &&
         errno != ENOTCONN)
         return err_errno(e, ERR_FAILED, errno, "cannot send to the nursery of supervisors");
+    if (n->fd < 0 && clock_boot_us() < n->not_before_us) {
+        *e = n->failed;
+        return -1;
+    }
     log_warn("event=nursery-replaced %s", n->fd >= 0 ? strerror(errno) : "there was none");
     hang_up(n);
     if (start(n, e))
@@ -287,4 +298,17 @@ nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct 
     if (send_packet(n->fd, kind, fds))
         return err_errno(e, ERR_FAILED, errno, "the nursery of shepherds takes nothing");
     return 0;
+}
+
+int
+nursery_call(struct nursery *n, char kind, int lock, int folder, struct err *e)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+        return err_errno(e, ERR_FAILED, errno, "cannot make a socket pair");
+    auto_close int ours = pair[0];
+    auto_close int theirs = pair[1];
+    if (nursery_ask(n, kind, theirs, lock, folder, e))
+        return -1;
+    return TAKE_FD(ours);
 }

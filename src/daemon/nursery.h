@@ -24,9 +24,12 @@ int nursery_replace(struct nursery *n, struct err *e);
 bool nursery_is_alive(const struct nursery *n); /* as far as its end of the line says */
 void nursery_free(struct nursery *n); /* closes the conversation, on which it leaves */
 
-/* Has a shepherd (kind NURSERY_ATTEMPT) or a sweeper (NURSERY_SWEEP) forked with these
- * descriptors, which stay the caller's. A nursery that has died is replaced. 0 means that
- * the packet was taken; whether the shepherd lives is seen by its connection. */
+/* Has a process of the kind (sys/nursery.h) forked with these descriptors, which stay the
+ * caller's. A nursery that has died is replaced; where that fails it fails at once for a while,
+ * since each try may take seconds. 0 means that the packet was taken; whether the process lives
+ * is seen by its connection. */
 int nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct err *e);
+/* The same with a new socket pair as ctl, whose other end is returned. -1. */
+int nursery_call(struct nursery *n, char kind, int lock, int folder, struct err *e);
 
 #endif

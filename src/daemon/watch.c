@@ -28,6 +28,7 @@
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/unixsock.h"
+#include "core/account.h"
 #include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/jobs.h"
@@ -367,11 +368,7 @@ read_outcome(struct watcher *w, struct watch *x, struct exitrec *rec, struct err
         return -1;
     if (rc < 0)
         log_error("job=%u attempt=%d event=unreadable %s", x->job, x->attempt, e->text);
-    *rec = (struct exitrec){.ending = {.outcome = OUTCOME_NEVER_RAN,
-                                       .ended_us = clock_wall_us(),
-                                       .code = -1,
-                                       .cpu_ms = -1,
-                                       .max_rss_kib = -1}};
+    *rec = (struct exitrec){.ending = ending_never_ran(0, clock_wall_us())};
     /* The mark is not fsynced, so its absence proves something within one boot only. */
     if (rc != 0 || dir < 0 || x->rebooted || x->folder_gone)
         set_lost(x, rc < 0 ? e : NULL, &rec->ending);

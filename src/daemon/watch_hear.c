@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "core/account.h"
 #include "daemon/daemon.h"
 #include "daemon/events.h"
 #include "daemon/jobs.h"
@@ -82,12 +83,7 @@ watch_not_forked(struct watcher *w, struct watch *x, int errnum)
     struct job *job = watch_job_of(w, x);
     if (!job || x->ended)
         return;
-    struct ending ending = {.outcome = OUTCOME_NEVER_RAN,
-                            .errno_value = errnum,
-                            .ended_us = clock_wall_us(),
-                            .code = -1,
-                            .cpu_ms = -1,
-                            .max_rss_kib = -1};
+    struct ending ending = ending_never_ran(errnum, clock_wall_us());
     snprintf(ending.text, sizeof ending.text, "%.150s", e.text);
     x->ended = true;
     jobs_attempt_ended(w->daemon, job, &ending);

@@ -54,11 +54,19 @@ blame_of_log(bool log_is_ours, int errnum)
     return is_passing(errnum) ? BLAME_USER : BLAME_COMMAND;
 }
 
+/* What a job names may lie on a file system that a user mounted, whose every error is the
+ * user's to choose. */
+static bool
+is_named(bool log_is_ours, enum step step)
+{
+    return step == STEP_FOLDER || step == STEP_EXEC || (step == STEP_LOG && !log_is_ours);
+}
+
 enum blame
 blame_of(bool log_is_ours, enum step step, int errnum)
 {
     if (is_machines(errnum))
-        return BLAME_MACHINE;
+        return is_named(log_is_ours, step) ? BLAME_USER : BLAME_MACHINE;
     switch (step) {
     case STEP_OURS:
     case STEP_FORK:

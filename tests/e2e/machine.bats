@@ -112,6 +112,37 @@ print(sum(j["attempt"] or 0 for j in json.load(sys.stdin)["jobs"]))')" "$before"
     each_ran_once 12
 }
 
+# The programs copied, so that one of them can be taken away. A folder for trials is there too, as a
+# daemon that is killed leaves it.
+@test "a nursery that cannot be started again: the queue waits, nothing fails, and it all runs afterwards" {
+    local programs nursery
+    programs=$(dirname "$(command -v berthd)")
+    mkdir -p "$ROOT/root/libexec" "$ROOT/root/bin"
+    cp "$programs"/berth "$programs"/berthd "$ROOT/root/bin"
+    cp -r "$programs/../libexec/berth" "$ROOT/root/libexec"
+    PATH=$ROOT/root/bin:$PATH
+    start_daemon 4
+    nursery=$(for pid in $(marked_pids); do
+        if [ "$(cat "/proc/$pid/comm")" = berth-nursery ]; then echo "$pid"; fi
+    done)
+    mkdir "$BERTH_DIR/state/jobs/.trial.d"
+    cd "$ROOT/root/libexec/berth"
+    mv berth-shepherd kept
+    printf '#!/bin/sh\nexit 1\n' >berth-shepherd
+    chmod +x berth-shepherd
+    cd "$WORK"
+    kill -KILL "$nursery"
+    "$E2E/await" pid "$LIMIT" "$nursery"
+    for i in $(seq 1 12); do
+        berth submit --vram 1000 -- sh -c 'echo ran >>ran.$BERTH_JOB_ID'
+    done
+    health_says '^bad +starts .*nursery.*jobs wait'
+    mv "$ROOT/root/libexec/berth/kept" "$ROOT/root/libexec/berth/berth-shepherd"
+    try berth wait 1-12
+    is status "$status" 0
+    each_ran_once 12
+}
+
 @test "a job's folder that is removed under it: it does not run beside itself after a restart" {
     start_daemon 2
     mkfifo gate
@@ -180,10 +211,16 @@ print(sum(j["attempt"] or 0 for j in json.load(sys.stdin)["jobs"]))')" "$before"
     try berth submit -G 0 -- true
     is "another submission" "$status" 0
     has_not "status" "$(berth status)" '^trouble'
+    # Once none of the jobs waits for that any more it is said no longer.
+    berth cancel 1
+    "$E2E/await" prints "$LIMIT" 'berth health | grep -cE "^warn +starts" || true' '^0' ||
+        fail_with "health still says: $(berth health)"
+    berth submit --vram 1000 --log "$WORK/own/x.log" -- sh -c 'echo ran >>ran.$BERTH_JOB_ID'
+    health_says '^warn +starts .*jobs of .*own/x.log.*No space left'
     rm -r own/filler
-    try berth wait 1-2
+    try berth wait 2-3
     is status "$status" 0
-    is runs "$(wc -l <ran.1)" 1
+    is runs "$(wc -l <ran.3)" 1
 }
 
 @test "GPUs keep their numbers when the probe fails at a restart" {

@@ -1,0 +1,53 @@
+/* Whom a start that failed is charged to. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "shepherd/blame.h"
+
+static void
+test_descriptors_and_memory_are_the_machines(void **state)
+{
+    (void)state;
+    assert_int_equal(blame_of(false, STEP_OURS, ENOMEM), BLAME_MACHINE);
+    assert_int_equal(blame_of(false, STEP_ACCOUNT, ENFILE), BLAME_MACHINE);
+    assert_int_equal(blame_of(false, STEP_FORK, ENOMEM), BLAME_MACHINE);
+    assert_int_equal(blame_of(false, STEP_CHILD, EMFILE), BLAME_MACHINE);
+    assert_int_equal(blame_of(true, STEP_LOG, ENOMEM), BLAME_MACHINE);
+}
+
+static void
+test_what_a_job_names_keeps_its_user_only_whatever_it_answers(void **state)
+{
+    static const int errnums[] = {ENOMEM, EMFILE, ENFILE, ENOBUFS, EIO, ENOTCONN};
+    (void)state;
+    for (size_t i = 0; i < sizeof errnums / sizeof *errnums; i++) {
+        assert_int_equal(blame_of(true, STEP_FOLDER, errnums[i]), BLAME_USER);
+        assert_int_equal(blame_of(true, STEP_EXEC, errnums[i]), BLAME_USER);
+        assert_int_equal(blame_of(false, STEP_LOG, errnums[i]), BLAME_USER);
+    }
+}
+
+static void
+test_a_job_is_charged_for_its_own_words(void **state)
+{
+    (void)state;
+    assert_int_equal(blame_of(true, STEP_FOLDER, ENOENT), BLAME_COMMAND);
+    assert_int_equal(blame_of(true, STEP_EXEC, EACCES), BLAME_COMMAND);
+    assert_int_equal(blame_of(false, STEP_LOG, ENOENT), BLAME_COMMAND);
+    assert_int_equal(blame_of(true, STEP_LOG, ENOENT), BLAME_MACHINE);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_descriptors_and_memory_are_the_machines),
+        cmocka_unit_test(test_what_a_job_names_keeps_its_user_only_whatever_it_answers),
+        cmocka_unit_test(test_a_job_is_charged_for_its_own_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
