@@ -61,9 +61,10 @@ void health_set_log_position(struct daemon *d, int64_t seq);
 /* --- what follows
  * ----------------------------------------------------------------------------- */
 
-/* Before each commit: a card that was to be drained and is empty is said to be. */
 /* Whether other daemons have all cards. */
 bool health_all_locked_out(struct daemon *d);
+
+/* Before each commit: a card that was to be drained and is empty is said to be. */
 void health_settle(struct daemon *d);
 /* Within the transaction, and after it. */
 void health_save(struct daemon *d);
