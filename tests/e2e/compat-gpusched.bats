@@ -304,6 +304,22 @@ LINES
     cmp jobs.txt new
 }
 
+@test "stopped by TERM it says how its jobs are found and ended, and the board that nobody keeps it up" {
+    mkfifo gate
+    echo 'read line <gate' >jobs.txt
+    background run gpusched jobs.txt --sim 1
+    wait_for_start run
+    kill -TERM "$pid_of_run"
+    finish run
+    is status "$status" 143
+    has words "$out" 'stopped by signal 15 — the jobs go on, .* finds them again, and Ctrl-C there ends them'
+    has board "$(cat gpusched_logs/status.txt)" '^stopped: the jobs go on, but nobody keeps this up'
+    background again gpusched jobs.txt --sim 1
+    wait_for_output again 'gpusched|job 1'
+    kill -INT "$pid_of_again"
+    finish again
+}
+
 @test "D17 cancel on a line: stopped, or never started; its exit counts for nothing" {
     printf '[vram=1G] sleep 60 & sleep 60\n[vram=24G cancel] never\n[cancel] echo no >ran\n' >jobs.txt
     background run gpusched jobs.txt --sim 1 --poll 0.2

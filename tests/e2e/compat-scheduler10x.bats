@@ -333,6 +333,23 @@ PY
     is 'times that it ran' "$(grep -c stubborn ran)" 2
 }
 
+@test "a job that is said to be cancelled has gone, also one that takes no notice of TERM" {
+    export BERTH_SIM=1x24000M
+    cat >stubborn.py <<'PY'
+import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open("pid.new", "w").write(str(os.getpid()) + "\n")
+os.rename("pid.new", "pid")
+signal.pause()
+PY
+    schedule run
+    scheduler_10x.py add "$PWD/stubborn.py" >/dev/null
+    "$E2E/await" output "$LIMIT" pid . >/dev/null
+    is words "$(scheduler_10x.py cancel-job 1)" "✅ Job 1 cancelled"
+    [ ! -e "/proc/$(cat pid)" ] || fail_with "it is still there"
+    stop_scheduler run
+}
+
 @test "limits: of memory, which ends the job; of jobs at once; of time" {
     cat >hog.py <<'PY'
 import os, sys, time

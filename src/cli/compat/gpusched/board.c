@@ -115,6 +115,9 @@ gs_draw_board(struct gpusched *g)
     py_add_time(&out, PY_CLOCK, clock_wall_us());
     buf_addf(&out, " — %zu running, %zu pending, %zu done\n", g->n_running, g->n_pending,
              g->n_results);
+    if (g->left)
+        buf_adds(&out, "stopped: the jobs go on, but nobody keeps this up until gpusched "
+                       "is started again\n");
     add_all_running(g, &out);
     add_pending(g, &out);
     add_results(g, &out);

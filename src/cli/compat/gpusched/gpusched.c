@@ -149,8 +149,11 @@ take_up(struct gpusched *g, struct err *e)
 static int
 leave(struct gpusched *g, int number)
 {
-    gs_warn(g, "stopped by signal %d — the jobs go on; the same command finds them again",
+    gs_warn(g,
+            "stopped by signal %d — the jobs go on, and what waits starts; the same command "
+            "finds them again, and Ctrl-C there ends them",
             number);
+    g->left = true;
     gs_flush(g);
     return 128 + number;
 }

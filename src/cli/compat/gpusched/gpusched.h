@@ -145,6 +145,7 @@ struct gpusched {
     bool empty_seen; /* the file held nothing at the last look: perhaps a save half done */
     bool leaving;    /* Ctrl-C has come */
     bool wait_said;
+    bool left;             /* jobs go on without it */
     int64_t looked_us;     /* boot time of the last look at what runs */
     int64_t round_due_us;  /* boot time of the next look at what runs */
     int64_t board_due_us;  /* when the board is to be drawn again; 0: nothing has changed */

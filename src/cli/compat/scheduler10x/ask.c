@@ -24,6 +24,9 @@
 #define PAGE       1000 /* jobs in one answer */
 #define PATH_BYTES 4096
 
+#define CANCEL_GRACE_MS 5000 /* from TERM to KILL, as the original has it */
+#define CANCEL_WAIT_MS  (CANCEL_GRACE_MS + 5000)
+
 int
 x10_fail(const char *fmt, ...)
 {
@@ -237,10 +240,15 @@ x10_cancel(const struct x10 *x, const char *id)
                     &e) < 0 ||
         !answer_has_word(tags_of_first(found), x->tag))
         return x10_fail("Failed to cancel job %s: there is no such job", id);
-    if (client_call(x->client, "cancel", json_pack("{s:[s]}", "select", id), &result, &e) < 0)
+    if (client_call(x->client, "cancel",
+                    json_pack("{s:[s],s:i}", "select", id, "grace_ms", CANCEL_GRACE_MS),
+                    &result, &e) < 0)
         return x10_fail("Failed to cancel job %s: %s", id, e.text);
     if (json_array_size(json_object_get(result, "ids")) == 0)
         return x10_fail("Failed to cancel job %s: it has ended already", id);
+    client_set_patience(x->client, CANCEL_WAIT_MS);
+    if (client_call(x->client, "wait", json_pack("{s:[s]}", "select", id), NULL, &e) < 0)
+        return x10_fail("Job %s is asked to end, but it has not yet: %s", id, e.text);
     return compat_say("✅ Job %s cancelled", id);
 }
 
