@@ -62,6 +62,8 @@ launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt)
     remove_file(d, name, "lock");
     if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return;
+    if (errno == ENOTDIR && unlinkat(d->jobs_fd, name, 0) == 0)
+        return; /* a damaged file system, or somebody, put something else there */
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         remove_file(d, name, others[i]);
     if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR))
@@ -476,7 +478,7 @@ launch_sweeper(struct daemon *d, const struct job *job, bool *gone, struct err *
     auto_close int dir = -1;
     auto_close int lock = -1;
     if (open_folder(d, job, &dir, &lock, e)) {
-        if (e->errnum != ENOENT)
+        if (e->errnum != ENOENT && e->errnum != ENOTDIR && e->errnum != ELOOP)
             return -1;
         *gone = true;
         close(TAKE_FD(dir));

@@ -28,7 +28,7 @@ void launch_add_account_rules(const struct daemon *d, struct jsonw *w);
 /* Starts the sweeper of an attempt whose shepherd has died: it waits for the lock, kills
  * what the attempt left behind and leaves. Returns a descriptor that reads end-of-file when
  * it has gone, -1 when it could not be started. *gone is set when the attempt's folder was
- * not there any more: nothing in the new one says whether its command ran. */
+ * not there any more, or was no folder: nothing in the new one says whether its command ran. */
 int launch_sweeper(struct daemon *d, const struct job *job, bool *gone, struct err *e);
 
 /* Whether folders and logs can be written: does what a start would do there, and undoes it. */

@@ -143,19 +143,29 @@ print(sum(j["attempt"] or 0 for j in json.load(sys.stdin)["jobs"]))')" "$before"
     each_ran_once 12
 }
 
-@test "a job's folder that is removed under it: it does not run beside itself after a restart" {
+a_folder_that_is_no_more()
+{
     start_daemon 2
     mkfifo gate
     berth submit --vram 1000 -- sh -c 'echo ran >>ran.1; read x <gate'
     wait_until_running 1
     command_pid=$(pgrep -f 'echo ran >>ran.1; read x <gate' | head -1)
     rm -rf "$BERTH_DIR"/state/jobs/*
+    "$@"
     kill_daemon
     start_daemon 2
     wait_for_event kind=ended job=1 state=LOST
     has text "$(job_field 1 text)" 'folder was removed'
     is runs "$(wc -l <ran.1)" 1
     "$E2E/await" pid "$LIMIT" "$command_pid"
+}
+
+@test "a job's folder that is removed under it: it does not run beside itself after a restart" {
+    a_folder_that_is_no_more
+}
+
+@test "a job's folder that becomes a file: what runs is ended, and the job is LOST" {
+    a_folder_that_is_no_more touch "$BERTH_DIR/state/jobs/1.1"
 }
 
 @test "the folder of attempts is removed with a queue behind it: nothing fails for that" {
