@@ -91,7 +91,10 @@ class Disk:
         self.loop = sh("losetup", "-f", "--show", f"{self.folder}/disk")
         if self.kind == "nojournal":
             sh("e2fsck", "-fy", self.loop, check=False)
-        sh("mount", "-o", "nodiscard", self.loop, self.mount)
+        try:
+            sh("mount", "-o", "nodiscard", self.loop, self.mount)
+        except Failure as failure:
+            raise Failure(f"the file system was found damaged: {failure}") from None
 
     def write_back(self):
         """Has the kernel write what it holds, as it does by itself after a while, without a flush."""
@@ -192,7 +195,7 @@ class Machine:
         os.close(w)
         with os.fdopen(r) as pipe:
             line = pipe.read().strip()
-        if "is damaged" in line:
+        if "berth.db" in line:
             raise Failure(f"the database was found damaged: {line}")
         if line != "ready":
             log = subprocess.run(["tail", "-5", f"{self.work}/daemon.out"], capture_output=True, text=True)
