@@ -161,7 +161,7 @@ read_words(int fd, char *out, size_t size)
     while (end > words && (unsigned char)end[-1] <= ' ')
         *--end = '\0';
     const char *line = strrchr(words, '\n');
-    snprintf(out, size, "%s", line ? line + 1 : words);
+    snprintf(out, size, "%.*s", (int)size - 1, line ? line + 1 : words);
     for (char *c = out; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = ' ';
