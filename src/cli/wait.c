@@ -136,6 +136,24 @@ find_meant(struct client *c, json_t *params, struct err *e)
     return client_call(c, "wait", params, &meant, e) < 0 ? NULL : meant;
 }
 
+/* Asks for the ends of the jobs that params select, which is stolen; of `all` and the like
+ * there may be none. 0: the answer, or why there is none, is in w. */
+static int
+ask(struct client *c, json_t *params, int64_t timeout_ms, struct waiter *w, struct err *e)
+{
+    json_t *meant = find_meant(c, params, e);
+
+    if (!meant)
+        return -1;
+    if (json_array_size(json_object_get(meant, "select")) == 0) {
+        json_decref(meant);
+        w->result = json_pack("{s:[]}", "jobs");
+        return 0;
+    }
+    client_listen(c, NULL, on_answer, w);
+    return client_send(c, "wait", meant, e) < 0 ? -1 : await(c, w, timeout_ms, e);
+}
+
 int
 cmd_wait(struct cli *cli, int argc, char **argv)
 {
@@ -172,9 +190,7 @@ cmd_wait(struct cli *cli, int argc, char **argv)
         return cli_fail(&e);
     }
     connect_keep(cli, c);
-    params = find_meant(c, params, &e);
-    client_listen(c, NULL, on_answer, &w);
-    if (!params || client_send(c, "wait", params, &e) < 0 || await(c, &w, timeout_ms, &e) < 0)
+    if (ask(c, params, timeout_ms, &w, &e) < 0)
         return cli_fail(&e);
     status = w.result ? report(cli, w.result, quiet) : cli_fail(&w.error);
     json_decref(w.result);
