@@ -32,7 +32,8 @@ choose_auto(const struct backend_config *config, void **state, struct backend_ma
         return &backend_smi;
     err_set(e, ERR_FAILED,
             "no GPU can be read. nvml: %.400s. nvidia-smi: %.400s. Install or repair the "
-            "NVIDIA driver, or use simulated cards: --sim 2",
+            "NVIDIA driver, or use simulated cards: --sim 2 (BERTH_SIM=2 for commands that "
+            "have no --sim)",
             nvml.text, smi.text);
     return NULL;
 }

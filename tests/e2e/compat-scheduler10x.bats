@@ -45,6 +45,8 @@ json.dump(c, open("config.json", "w"))' "security.allowed_script_paths=[\"$PWD\"
     has words "$err" "invalid choice: 'LOUD'"
     try scheduler_10x.py add "$PWD/job.py"
     is 'add' "$status:$out" "1:❌ Failed to add job: no scheduler runs here; 'scheduler_10x start' starts one"
+    try scheduler_10x.py add "$PWD/job.py" --args --priority 5
+    is 'an option in the place of a value' "$status" 2
     try scheduler_10x.py cancel-job 1
     is 'cancel' "$status" 1
     try scheduler_10x.py health
@@ -153,7 +155,7 @@ CASES
     wait_for_output run '"message": "Job 1 assigned to GPU 0'
     scheduler_10x.py add "$PWD/job.py" --priority 5 --args normal >/dev/null
     scheduler_10x.py add "$PWD/job.py" --priority 15 --args 'low,band' >/dev/null
-    scheduler_10x.py add "$PWD/job.py" --priority -1 --args high >/dev/null
+    scheduler_10x.py add "$PWD/job.py" --priority -1 --args --high >/dev/null
     for _ in 1 2 3 4 5 6; do scheduler_10x.py add "$PWD/job.py" --priority 20 --args more >/dev/null; done
     # Room for one, and four who want it.
     for who in a b c d; do background "$who" scheduler_10x.py add "$PWD/job.py" --priority 20; done
@@ -183,7 +185,7 @@ CASES
         '4 -1 2 5 3 15'
     pass gate
     wait_for_output run '"Job 3 completed'
-    is order "$(sed 1d ran | paste -sd '|')" 'high mask 0|normal mask 0|low,band mask 0'
+    is order "$(sed 1d ran | paste -sd '|')" '--high mask 0|normal mask 0|low,band mask 0'
     is 'completed ones' "$(scheduler_10x.py list-jobs --status completed | sed 1d | awk '{print $1}' | paste -sd ' ')" \
         '1 2 3 4'
     stop_scheduler run

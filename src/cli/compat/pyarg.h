@@ -16,6 +16,7 @@ enum pyarg_type {
     PYARG_FLAG,
     PYARG_HELP,    /* print the page, exit 0 */
     PYARG_VERSION, /* print metavar, exit 0 */
+    PYARG_ANY,     /* text that may begin with -, unless it is an option itself */
 };
 
 struct pyarg {

@@ -71,6 +71,16 @@ is_negative_number(const char *text)
     return *rest == '.' && rest[1] && rest[1 + strspn(rest + 1, "0123456789")] == '\0';
 }
 
+/* Beyond argparse: the value of the option before it. */
+static bool
+is_value_of_any(const struct reader *r, int at)
+{
+    const struct word *before = &r->words[at - 1];
+
+    return at > 1 && before->kind == 'O' && before->a && before->a->type == PYARG_ANY &&
+           !before->value && !pyarg_find_exact(r, r->argv[at], strlen(r->argv[at]));
+}
+
 void
 pyarg_classify(struct reader *r)
 {
@@ -81,7 +91,7 @@ pyarg_classify(struct reader *r)
         struct word *w = &r->words[i];
 
         w->kind = 'A';
-        if (only_words || text[0] != '-')
+        if (only_words || text[0] != '-' || is_value_of_any(r, i))
             continue;
         if (strcmp(text, "--") == 0) {
             only_words = true;
