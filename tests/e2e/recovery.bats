@@ -63,8 +63,8 @@ open_gate()
     printf '[vram=1000] read line <gate; exit 7\n' >jobs.txt
     start_daemon 1
     berth run --detach jobs.txt
-    wait_for_event kind=started job=1
-    command_pid=$(pgrep -f 'read line <gate; exit 7' | head -1)
+    wait_until_running 1
+    command_pid=$(job_field 1 pid)
     kill_daemon
     open_gate
     "$E2E/await" pid "$LIMIT" "$command_pid"
