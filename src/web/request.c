@@ -258,6 +258,15 @@ is_for_us(struct request *r)
 }
 
 static bool
+is_own_form(struct request *r)
+{
+    if (gate_origin_is_ours(header(r, "Origin"), header(r, "Host")))
+        return true;
+    answer_words(r, 403, "Not from there", "the form came from another site");
+    return false;
+}
+
+static bool
 is_open(struct request *r, const char *url)
 {
     const struct gate *g = r->web->gate;
@@ -281,13 +290,13 @@ begin(struct request *r, const char *url, const char *method)
     bool reads = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 
     r->begun = true;
-    if (!is_for_us(r) || !is_allowed_peer(r) || !is_open(r, url))
+    if (r->reply || !is_open(r, url))
         return;
     if (r->web->ending) {
         answer_words(r, 503, "Going down", "berth-web is being stopped");
         return;
     }
-    if (strcmp(method, "POST") == 0 && r->login) {
+    if (r->login) {
         login_finish(r->login, r->web->gate, r->web->page, &r->reply);
         return;
     }
@@ -338,6 +347,13 @@ is_page(const struct request *r, const char *url)
     return false;
 }
 
+static bool
+is_form(const struct request *r, const char *method)
+{
+    return strcmp(method, "POST") == 0 &&
+           (r->route.kind == ROUTE_LOGIN || r->route.kind == ROUTE_LOGOUT);
+}
+
 static struct request *
 request_new(struct web *w, struct MHD_Connection *connection, const char *url,
             const char *method)
@@ -348,8 +364,8 @@ request_new(struct web *w, struct MHD_Connection *connection, const char *url,
     r->connection = connection;
     route_find(url, &r->route);
     r->is_page = is_page(r, url);
-    if (strcmp(method, "POST") == 0 &&
-        (r->route.kind == ROUTE_LOGIN || r->route.kind == ROUTE_LOGOUT))
+    /* A refusal is decided before the body comes, so no stranger's body is parsed. */
+    if (is_for_us(r) && is_allowed_peer(r) && is_form(r, method) && is_own_form(r))
         r->login = login_new(connection, r->route.kind == ROUTE_LOGOUT);
     return r;
 }

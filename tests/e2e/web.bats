@@ -146,6 +146,21 @@ load web
     has "it ends" "$head" '^Set-Cookie: berth_session=; .*Max-Age=0'
 }
 
+@test "only a plain form of ours is read; a multipart body, named or not, is no login" {
+    start_daemon 1
+    (umask 077; echo 0123456789abcdef0123 >token)
+    start_web --token-file token
+    printf -- '--boundary\r\nContent-Disposition: form-data\r\n\r\nhello\r\n--boundary--\r\n' >nameless
+    get login --data-binary @nameless -H 'Content-Type: multipart/form-data; boundary=boundary'
+    is "a part without a name" "$status" 403
+    get login -F token=0123456789abcdef0123
+    is "a multipart form" "$status" 403
+    get login -d token=0123456789abcdef0123 -H 'Host: evil.example'
+    is "another name's form" "$status" 421
+    get login -d token=0123456789abcdef0123 -H 'Content-Type: application/x-www-form-urlencoded; charset=UTF-8'
+    is "a form with its character set" "$status" 303
+}
+
 @test "what would open it to others is refused with words" {
     try berth-web --listen 0.0.0.0:0
     is "exit status" "$status" 2
