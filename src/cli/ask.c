@@ -25,7 +25,7 @@ ask_daemon(const struct cli *cli, const char *method, json_t *params, json_t **r
         json_decref(params);
         return cli_fail(&e);
     }
-    connect_keep(cli, c);
+    connect_keep(cli, c, NULL);
     return client_call(c, method, params, result, &e) < 0 ? cli_fail(&e) : 0;
 }
 

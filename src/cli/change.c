@@ -99,7 +99,7 @@ change_jobs(const struct cli *cli, const struct opt_reader *r, bool all, const c
         json_decref(params);
         return cli_fail(&e);
     }
-    connect_keep(cli, c);
+    connect_keep(cli, c, NULL);
     if (client_call(c, method, params, &result, &e) < 0) {
         if (e.code == ERR_NO_JOB && say_ended(c, r))
             return err_exit_status(ERR_FAILED);

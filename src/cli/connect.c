@@ -36,6 +36,9 @@
 #define AGAIN_MS     60000 /* a daemon that is restarted is back in one or two seconds */
 #define SAY_AFTER_MS 1500
 #define PAUSE_MAX_MS 500
+#define LOCK_MAX     64
+#define GAP_MS       5000 /* in which systemd starts the machine's daemon again */
+#define GAP_STEP_MS  100
 
 /* Every connection is had from here. */
 static struct client *
@@ -143,16 +146,23 @@ connect_trusted_at(const char *dir)
     return c;
 }
 
-/* Whether the last daemon of this place, one of ours, did not leave in order: nobody has its
- * lock, in which it left its number (sign_lock in daemon/main.c). */
-static bool
-has_died(const struct places *p)
+/* How the last daemon of this place, one of ours, left: nobody has its lock, in which it put
+ * its number until it left in order (sign_lock in daemon/main.c), and the word `service` when a
+ * service manager had started it, which starts it again. */
+enum end { END_IN_ORDER, END_DIED, END_DIED_SERVICE };
+
+static enum end
+last_end(const struct places *p)
 {
     auto_free char *lock = xasprintf("%s/lock", p->state);
+    auto_buf struct buf text = BUF_INIT;
     struct stat st;
 
-    return lstat(lock, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-           st.st_uid == geteuid() && file_is_locked_at(AT_FDCWD, lock, NULL) == 0;
+    if (lstat(lock, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0 ||
+        st.st_uid != geteuid() || file_is_locked_at(AT_FDCWD, lock, NULL) != 0 ||
+        file_read(lock, LOCK_MAX, &text, NULL) < 0)
+        return END_IN_ORDER;
+    return strstr(buf_str(&text), "service") ? END_DIED_SERVICE : END_DIED;
 }
 
 /* One that left when it had been idle has lost nothing, which is what people fear then. */
@@ -163,7 +173,12 @@ say_none_runs(const struct cli *cli, const struct places *p, int code, struct er
     bool kept = !cli->socket && access(database, F_OK) == 0;
     const char *what = "";
 
-    if (kept && has_died(p))
+    enum end end = kept ? last_end(p) : END_IN_ORDER;
+
+    if (end == END_DIED_SERVICE)
+        what = ": it died, and its service manager starts it again (systemctl --user status "
+               "berthd); its jobs are kept, and those that run go on";
+    else if (end == END_DIED)
         what = ": it died; its jobs are kept, and those that run go on";
     else if (kept)
         what = ": it leaves when it has been idle, and its jobs and history are kept";
@@ -406,17 +421,17 @@ start_until_reached(const struct places *p, const struct daemon_args *args, bool
 /* A socket given by name belongs to somebody's daemon, the machine's to systemd: neither is
  * ours to start. */
 static bool
-may_revive(const struct cli *cli, const struct places *p)
+is_ours_to_start(const struct cli *cli, const struct places *p)
 {
     return !cli->socket && !p->system;
 }
 
 static struct client *
-revive_daemon(const struct places *p, struct err *e)
+revive_daemon(const struct places *p, bool quiet, struct err *e)
 {
     struct client *c = start_until_reached(p, NULL, NULL, e);
 
-    if (c)
+    if (c && !quiet)
         cli_say("the daemon had died, and was started again");
     return c;
 }
@@ -434,8 +449,8 @@ connect_existing(const struct cli *cli, bool revive, struct err *e)
     if (c || why.code != ERR_UNREACHABLE) {
         if (!c && e)
             *e = why;
-    } else if (revive && may_revive(cli, &p) && has_died(&p)) {
-        c = revive_daemon(&p, e);
+    } else if (revive && is_ours_to_start(cli, &p) && last_end(&p) == END_DIED) {
+        c = revive_daemon(&p, false, e);
     } else {
         say_none_runs(cli, &p, why.code, e);
     }
@@ -455,6 +470,41 @@ connect_running(const struct cli *cli, struct err *e)
     return connect_existing(cli, false, e);
 }
 
+/* Whether the machine has a daemon for all, which may be about to be back: its folder outlives
+ * it. */
+static bool
+is_machines_turn(const struct cli *cli, const struct places *p, const struct daemon_args *args)
+{
+    auto_free char *folder = xstrdup(PLACES_SYSTEM_SOCKET);
+    struct stat st;
+
+    *strrchr(folder, '/') = '\0';
+    return !cli->socket && !p->root && !p->system && !(args && args->sim) &&
+           lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0;
+}
+
+/* Who comes while it is restarted is not to get a daemon of his own, beside it on the same
+ * cards. One that was stopped has taken its socket away, and is waited for in vain for a
+ * moment; one that died has left it, and comes back. */
+static struct client *
+await_machine(const struct cli *cli, const struct places *p, const struct daemon_args *args,
+              struct err *why)
+{
+    int64_t until_us = clock_boot_us() + GAP_MS * 1000LL;
+    struct client *c = NULL;
+
+    while (!c && why->code == ERR_UNREACHABLE && clock_boot_us() < until_us) {
+        poll(NULL, 0, GAP_STEP_MS);
+        c = connect_found(cli, p, args, why);
+    }
+    if (!c && access(PLACES_SYSTEM_SOCKET, F_OK) == 0)
+        err_set(why, ERR_REFUSED,
+                "the daemon of this machine has died and is not back yet (systemctl status "
+                "berthd); "
+                "for one of your own name a folder: --dir DIR");
+    return c;
+}
+
 struct client *
 connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *started,
                  struct err *e)
@@ -468,6 +518,8 @@ connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *st
     if (find_places(cli, args, &p, e) < 0)
         return NULL;
     c = connect_found(cli, &p, args, &why);
+    if (!c && why.code == ERR_UNREACHABLE && is_machines_turn(cli, &p, args))
+        c = await_machine(cli, &p, args, &why);
     /* A socket given by name belongs to somebody's daemon: there is nothing to start. */
     if (!c && why.code == ERR_UNREACHABLE && !cli->socket)
         c = start_until_reached(&p, args, started, e);
@@ -482,8 +534,11 @@ connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *st
 /* What a connection that is lost is had again by. */
 struct keeper {
     const struct cli *cli;
+    struct keeping how;
     char *path; /* owned; of the socket */
     uid_t uid;  /* whose daemon it was */
+    const struct daemon_args
+        *args; /* to start one however the last one left; NULL: if it died */
 };
 
 static void
@@ -495,12 +550,26 @@ keeper_free(void *arg)
     free(k);
 }
 
+static struct keeper *
+keeper_new(const struct cli *cli, const struct client *c, const struct keeping *how)
+{
+    struct keeper *k = xcalloc(1, sizeof *k);
+
+    *k = (struct keeper){.cli = cli, .path = xstrdup(client_path(c))};
+    if (how)
+        k->how = *how;
+    if (peer_uid(c, &k->uid) == 0)
+        return k;
+    keeper_free(k);
+    return NULL;
+}
+
 /* Another user who puts a socket into the place meanwhile is not told what was meant for the
  * daemon. */
 static struct client *
 connect_same(const struct keeper *k, struct err *e)
 {
-    struct client *c = client_connect(k->path, e);
+    struct client *c = connect_at(k->path, e);
     uid_t uid;
 
     if (!c || (peer_uid(c, &uid) == 0 && uid == k->uid))
@@ -510,55 +579,103 @@ connect_same(const struct keeper *k, struct err *e)
     return NULL;
 }
 
+/* *over: it is of no use to go on, e says why. */
 static struct client *
-connect_or_revive(const struct keeper *k, const struct places *p, struct err *e)
+connect_or_revive(const struct keeper *k, const struct places *p, bool *over, struct err *e)
 {
     struct client *c = connect_same(k, e);
 
-    if (c || !may_revive(k->cli, p) || strcmp(p->socket, k->path) != 0 || !has_died(p))
+    *over = !c && e->code != ERR_UNREACHABLE;
+    if (c || *over || strcmp(p->socket, k->path) != 0 || !is_ours_to_start(k->cli, p))
         return c;
-    return revive_daemon(p, e);
+    if (last_end(p) == END_DIED)
+        c = revive_daemon(p, k->how.quiet, e);
+    else if (k->args && last_end(p) == END_IN_ORDER)
+        c = start_until_reached(p, k->args, NULL, e);
+    else
+        return NULL;
+    *over = !c; /* it said what is wrong, or died as it started */
+    return c;
+}
+
+static struct client *
+await_daemon(const struct keeper *k, const struct places *p, struct err *e)
+{
+    int64_t now_us = clock_boot_us(), say_us = now_us + SAY_AFTER_MS * 1000LL;
+    int64_t until_us = k->how.until_us ? k->how.until_us : now_us + AGAIN_MS * 1000LL;
+    int pause_ms = RACE_STEP_MS;
+    bool over = false;
+    struct client *c;
+
+    while (!(c = connect_or_revive(k, p, &over, e)) && !over && now_us < until_us) {
+        if (now_us >= say_us && !k->how.quiet)
+            cli_say("the daemon has gone; waiting up to %d s for it to come back",
+                    (int)((until_us - now_us) / 1000000) + 1);
+        if (now_us >= say_us)
+            say_us = INT64_MAX;
+        over = poll(NULL, 0, pause_ms) < 0; /* by a signal */
+        pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
+        now_us = clock_boot_us();
+    }
+    if (!c && !over)
+        err_prefix(e, "the daemon has gone and has not come back");
+    if (c && say_us == INT64_MAX && !k->how.quiet)
+        cli_say("the daemon is back");
+    return c;
+}
+
+static struct client *
+keeper_connect(const struct keeper *k, struct err *e)
+{
+    struct err why = {0};
+    struct places p;
+    struct client *c;
+
+    if (places_find(k->cli->dir, &p, e) < 0)
+        return NULL;
+    c = await_daemon(k, &p, &why);
+    places_free(&p);
+    if (!c && e)
+        *e = why;
+    return c;
 }
 
 static int
 connect_again(void *ctx, struct err *e)
 {
-    const struct keeper *k = ctx;
-    int64_t now_us = clock_boot_us(), say_us = now_us + SAY_AFTER_MS * 1000LL;
-    int64_t until_us = now_us + AGAIN_MS * 1000LL;
-    int pause_ms = RACE_STEP_MS;
-    struct places p;
-    struct client *c;
+    struct client *c = keeper_connect(ctx, e);
+    int fd;
 
-    if (places_find(k->cli->dir, &p, e) < 0)
-        return -1;
-    while (!(c = connect_or_revive(k, &p, e)) && clock_boot_us() < until_us) {
-        if (clock_boot_us() >= say_us) {
-            cli_say("the daemon has gone; waiting up to %d s for it to come back",
-                    AGAIN_MS / 1000);
-            say_us = INT64_MAX;
-        }
-        poll(NULL, 0, pause_ms);
-        pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
-    }
-    places_free(&p);
     if (!c)
-        return err_prefix(e, "the daemon has gone and has not come back");
-    if (say_us == INT64_MAX)
-        cli_say("the daemon is back");
-    int fd = fcntl(client_fd(c), F_DUPFD_CLOEXEC, 3);
+        return -1;
+    fd = fcntl(client_fd(c), F_DUPFD_CLOEXEC, 3);
     client_free(c);
     return fd < 0 ? err_errno(e, ERR_FAILED, errno, "cannot keep a connection") : fd;
 }
 
 void
-connect_keep(const struct cli *cli, struct client *c)
+connect_keep(const struct cli *cli, struct client *c, const struct keeping *how)
 {
-    struct keeper *k = xcalloc(1, sizeof *k);
+    struct keeper *k = keeper_new(cli, c, how);
 
-    *k = (struct keeper){.cli = cli, .path = xstrdup(client_path(c))};
-    if (peer_uid(c, &k->uid) == 0)
+    if (k)
         client_keep(c, connect_again, keeper_free, k);
-    else
-        keeper_free(k);
+}
+
+struct client *
+connect_back(const struct cli *cli, const struct daemon_args *args, struct client *c,
+             struct err *e)
+{
+    struct keeper *k = keeper_new(cli, c, NULL);
+    struct client *next = NULL;
+
+    client_free(c);
+    if (!k) {
+        err_set(e, ERR_UNREACHABLE, "the daemon has gone");
+        return NULL;
+    }
+    k->args = args;
+    next = keeper_connect(k, e);
+    keeper_free(k);
+    return next;
 }

@@ -3,6 +3,7 @@
 #define CLI_CONNECT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct cli;
 struct client;
@@ -27,11 +28,23 @@ struct client *connect_daemon(const struct cli *cli, struct err *e);
  * is, or stop it. */
 struct client *connect_running(const struct cli *cli, struct err *e);
 
-/* A connection that is lost is had again from the same place, for a minute, and asked again
- * what had no answer (client_keep); the user's own daemon is started again when it died. Says
- * so when it takes longer than a moment. c is from one of the functions here, cli outlives it.
- */
-void connect_keep(const struct cli *cli, struct client *c);
+/* How long and how loudly a lost connection is had again. */
+struct keeping {
+    int64_t until_us; /* boot clock; 0: a minute from when it is lost */
+    bool quiet;       /* nothing is said: there is a picture on the terminal */
+};
+
+/* A connection that is lost is had again from the same place, and asked again what had no
+ * answer (client_keep); the user's own daemon is started again when it died. A signal that is
+ * handled ends the waiting. c is from one of the functions here, cli outlives it; how: NULL for
+ * a minute, with words. */
+void connect_keep(const struct cli *cli, struct client *c, const struct keeping *how);
+
+/* A new connection to where c was connected, waited for in the same way; the user's own daemon
+ * is started with args however it left, unless its service manager does that. c is freed. NULL
+ * with e. */
+struct client *connect_back(const struct cli *cli, const struct daemon_args *args,
+                            struct client *c, struct err *e);
 
 /* Connects in the same order, and starts the user's daemon first when there is none. *started
  * (may be NULL) says which. Two callers at once end up at the same daemon. */

@@ -179,7 +179,7 @@ await_daemon(struct stream *s, struct err *e)
     struct pollfd reader = {.fd = STDOUT_FILENO};
 
     for (;;) {
-        struct client *c = connect_daemon(s->cli, e);
+        struct client *c = connect_running(s->cli, e);
         if (c || e->code != ERR_UNREACHABLE)
             return c;
         if (poll(&reader, 1, RETRY_MS) > 0 && reader.revents & (POLLERR | POLLHUP)) {

@@ -48,6 +48,7 @@ struct follow {
     struct textfile log;
     int watch; /* its folder, in which it appears when the job starts */
     bool ended;
+    struct err error; /* why its end is not told */
 };
 
 static void
@@ -57,7 +58,7 @@ on_ended(void *ctx, int64_t id, json_t *result, const struct err *error)
 
     (void)id;
     (void)result;
-    (void)error;
+    f->error = *error;
     f->ended = true;
 }
 
@@ -75,6 +76,10 @@ follow_log(struct follow *f, struct err *e)
             return -1;
         if (textfile_copy(&f->log, e) < 0)
             return -1;
+        if (last && f->error.code) {
+            *e = f->error;
+            return err_prefix(e, "the job may go on, but");
+        }
         if (last)
             break;
         if (client_pump(f->client, e) < 0)
@@ -326,7 +331,7 @@ cmd_logs(struct cli *cli, int argc, char **argv)
     json_object_set_new(params, "all", json_true());
     c = connect_daemon(cli, &e);
     if (c)
-        connect_keep(cli, c);
+        connect_keep(cli, c, NULL);
     else
         json_decref(params);
     if (!c || client_call(c, "jobs", params, &result, &e) < 0)

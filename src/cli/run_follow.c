@@ -26,8 +26,6 @@
 #define TWICE_US          2000000 /* the second Ctrl-C has to come within this */
 #define RECONNECTS_MAX    5       /* within RECONNECT_SPAN_US: then the daemon is sick */
 #define RECONNECT_SPAN_US 30000000
-#define RETRY_MS          200
-#define RETRIES           10
 #define RECOUNT_US        100000 /* for the bar, of more jobs than RECOUNT_EACH */
 #define RECOUNT_EACH      500
 
@@ -149,20 +147,6 @@ on_signals(struct loop *l)
 
 /* --------------------------------------------------------------- the daemon */
 
-/* A daemon that died of a full disk or of memory may find some a moment later. */
-static struct client *
-connect_again(struct run *run, bool *started, struct err *e)
-{
-    for (int i = 0; i < RETRIES; i++) {
-        struct client *c = connect_or_start(run->cli, &run->opt.daemon, started, e);
-
-        if (c)
-            return c;
-        poll(NULL, 0, RETRY_MS);
-    }
-    return NULL;
-}
-
 static int
 sync_all(struct run *run, bool fresh, struct err *e)
 {
@@ -178,7 +162,6 @@ reconnect(struct loop *l, struct err *e)
 {
     struct run *run = l->run;
     int64_t now = clock_boot_us();
-    bool started;
 
     if (now - l->reconnect_us > RECONNECT_SPAN_US) {
         l->reconnect_us = now;
@@ -189,11 +172,10 @@ reconnect(struct loop *l, struct err *e)
                        "the daemon goes away again and again; its log says why");
     say_below_bar(run);
     cli_say("the daemon has gone; the jobs go on");
-    client_free(run->client);
-    run->client = connect_again(run, &started, e);
+    run->client = connect_back(run->cli, &run->opt.daemon, run->client, e);
     if (!run->client)
         return -1;
-    cli_say(started ? "started it again" : "it is back");
+    cli_say("it is back");
     client_listen(run->client, run_on_notify, NULL, run);
     if (sync_all(run, false, e) < 0 || run_subscribe(run, e) < 0 || run_reconcile(run, e) < 0)
         return -1;

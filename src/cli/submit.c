@@ -200,7 +200,7 @@ submit(struct cli *cli, const struct submission *s)
     if (!c)
         return cli_fail(&e);
     if (!s->req.interactive) /* which has an own way back */
-        connect_keep(cli, c);
+        connect_keep(cli, c, NULL);
     write_params(s, &params);
     if (client_call_text(c, "submit", params.data, params.len, &result, &e) < 0)
         return cli_fail(&e);

@@ -343,7 +343,7 @@ connect_again(struct top_feed *f)
 {
     struct err e = {0};
 
-    f->client = connect_daemon(f->cli, &e);
+    f->client = connect_running(f->cli, &e);
     f->changed = true;
     if (f->client)
         begin(f);

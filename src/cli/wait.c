@@ -16,6 +16,8 @@
 #include "cli/opt.h"
 #include "wire/client.h"
 
+#define PATIENCE_MAX_MS 15000
+
 enum { OPT_TIMEOUT, OPT_QUIET, OPT_ALL };
 
 static const struct opt options[] = {
@@ -109,16 +111,15 @@ report(const struct cli *cli, json_t *result, bool quiet)
     return worse(wait_highest(result));
 }
 
+/* until_us: on the boot clock; 0: for ever. */
 static int
-await(struct client *c, struct waiter *w, int64_t timeout_ms, struct err *e)
+await(struct client *c, struct waiter *w, int64_t until_us, struct err *e)
 {
-    int64_t until_us = clock_boot_us() + timeout_ms * 1000;
-
     while (!w->done) {
-        int64_t left_ms = timeout_ms < 0 ? -1 : (until_us - clock_boot_us() + 999) / 1000;
+        int64_t left_ms = until_us ? (until_us - clock_boot_us() + 999) / 1000 : -1;
 
-        if (timeout_ms >= 0 && left_ms <= 0)
-            return err_set(e, ERR_TIMED_OUT, "still not ended; gave up waiting");
+        if (until_us && left_ms <= 0)
+            return -1;
         if (client_wait(c, left_ms > 1000000 ? 1000000 : (int)left_ms, e) < 0)
             return w->done ? 0 : -1;
     }
@@ -139,7 +140,7 @@ find_meant(struct client *c, json_t *params, struct err *e)
 /* Asks for the ends of the jobs that params select, which is stolen; of `all` and the like
  * there may be none. 0: the answer, or why there is none, is in w. */
 static int
-ask(struct client *c, json_t *params, int64_t timeout_ms, struct waiter *w, struct err *e)
+ask(struct client *c, json_t *params, int64_t until_us, struct waiter *w, struct err *e)
 {
     json_t *meant = find_meant(c, params, e);
 
@@ -151,7 +152,18 @@ ask(struct client *c, json_t *params, int64_t timeout_ms, struct waiter *w, stru
         return 0;
     }
     client_listen(c, NULL, on_answer, w);
-    return client_send(c, "wait", meant, e) < 0 ? -1 : await(c, w, timeout_ms, e);
+    return client_send(c, "wait", meant, e) < 0 ? -1 : await(c, w, until_us, e);
+}
+
+/* With a time limit also a daemon that is silent, or away, is waited for no longer. */
+static struct keeping
+keep_until(struct client *c, int64_t timeout_ms)
+{
+    if (timeout_ms < 0)
+        return (struct keeping){0};
+    client_set_patience(c,
+                        timeout_ms < PATIENCE_MAX_MS ? (int)timeout_ms + 1 : PATIENCE_MAX_MS);
+    return (struct keeping){.until_us = clock_boot_us() + timeout_ms * 1000};
 }
 
 int
@@ -189,9 +201,13 @@ cmd_wait(struct cli *cli, int argc, char **argv)
         json_decref(params);
         return cli_fail(&e);
     }
-    connect_keep(cli, c);
-    if (ask(c, params, timeout_ms, &w, &e) < 0)
+    const struct keeping how = keep_until(c, timeout_ms);
+    connect_keep(cli, c, &how);
+    if (ask(c, params, how.until_us, &w, &e) < 0) {
+        if (how.until_us && clock_boot_us() >= how.until_us)
+            err_set(&e, ERR_TIMED_OUT, "still not ended; gave up waiting");
         return cli_fail(&e);
+    }
     status = w.result ? report(cli, w.result, quiet) : cli_fail(&w.error);
     json_decref(w.result);
     return status;

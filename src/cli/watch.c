@@ -234,7 +234,9 @@ watch_run(const struct cli *cli, int interval_ms, watch_draw draw, void *ctx)
 
     if (!c)
         return cli_fail(&e);
-    connect_keep(cli, c);
+    const struct keeping how = {.quiet = term_of_stdout().tty};
+
+    connect_keep(cli, c, &how);
     client_on_back(c, on_back, &w);
     client_listen(c, on_event, NULL, &w.changed);
     if (follow(c, &e) < 0)

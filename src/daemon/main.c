@@ -328,13 +328,13 @@ say_ready(const struct options *o, const char *text)
     close(o->ready_fd);
 }
 
-/* The lock's file has our number until we leave in order: who finds the lock free and the file
- * not empty knows that a daemon died (cli/connect.c). */
+/* The lock's file has our number until we leave in order, and whether somebody starts us again:
+ * who finds the lock free and the file not empty knows that a daemon died (cli/connect.c). */
 static void
 sign_lock(const struct daemon *d)
 {
     auto_buf struct buf line = BUF_INIT;
-    buf_addf(&line, "%d\n", (int)getpid());
+    buf_addf(&line, "%d%s\n", (int)getpid(), d->notify ? " service" : "");
     if (ftruncate(d->lock_fd, 0) < 0 || pwrite(d->lock_fd, line.data, line.len, 0) < 0)
         log_warn("event=lock-not-signed %m");
 }

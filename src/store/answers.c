@@ -30,6 +30,20 @@ store_answer_get(struct store *s, uint32_t uid, const char *token)
     return text;
 }
 
+/* Keeps the user's newest n of those that have more bytes than that. */
+static int
+trim(struct store *s, uint32_t uid, int bytes, int n, struct err *e)
+{
+    sqlite3_stmt *st = store_write_stmt(s, STMT_ANSWERS_TRIM, e);
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, uid);
+    sqlite3_bind_int(st, 2, n);
+    sqlite3_bind_int(st, 3, bytes);
+    return store_write(s, st, e);
+}
+
 int
 store_answer_put(struct store *s, uint32_t uid, const char *token, const char *json,
                  struct err *e)
@@ -43,10 +57,7 @@ store_answer_put(struct store *s, uint32_t uid, const char *token, const char *j
     sqlite3_bind_text(st, 3, json, -1, SQLITE_STATIC);
     if (store_write(s, st, e) < 0)
         return -1;
-    st = store_write_stmt(s, STMT_ANSWERS_TRIM, e);
-    if (!st)
+    if (strlen(json) > LARGE_BYTES && trim(s, uid, LARGE_BYTES, KEPT_LARGE, e) < 0)
         return -1;
-    sqlite3_bind_int64(st, 1, uid);
-    sqlite3_bind_int(st, 2, strlen(json) > LARGE_BYTES ? KEPT_LARGE : KEPT);
-    return store_write(s, st, e);
+    return trim(s, uid, 0, KEPT, e);
 }

@@ -89,8 +89,9 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_ANSWER_GET] = "SELECT json FROM answers WHERE uid = ?1 AND token = ?2",
     [STMT_ANSWER_PUT] = "INSERT OR REPLACE INTO answers(uid, token, json) VALUES(?1, ?2, ?3)",
     [STMT_ANSWERS_TRIM] =
-        ("DELETE FROM answers WHERE uid = ?1 AND id <= (SELECT id FROM answers"
-         " WHERE uid = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)"),
+        ("DELETE FROM answers WHERE uid = ?1 AND length(json) > ?3 AND id <= (SELECT id"
+         " FROM answers WHERE uid = ?1 AND length(json) > ?3 ORDER BY id DESC LIMIT 1"
+         " OFFSET ?2)"),
     [STMT_PEAKS_GET] = ("SELECT peaks_mib, oom_mib, oom_runs FROM peaks"
                         " WHERE uid = ?1 AND fingerprint = ?2 AND gpus = ?3"),
     [STMT_PEAKS_PUT] = "INSERT OR REPLACE INTO peaks VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",

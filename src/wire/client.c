@@ -27,6 +27,7 @@
 #define READ_CHUNK (64UL * 1024)
 #define TOKEN_SIZE 33
 #define AGAIN_MAX  5        /* daemons that go before they have been asked again */
+#define SILENT_MAX 3        /* daemons that go before they have answered */
 #define NO_METHOD  (-32601) /* JSON-RPC's */
 /* So many bytes of a request give the daemon a second more to answer. */
 #define SECOND_MORE_BYTES (64UL * 1024)
@@ -59,6 +60,7 @@ struct client {
     void *back_ctx;
     bool stopped; /* by a person, the daemon says */
     bool renewing;
+    int renewals;        /* since something was heard */
     struct asked *asked; /* n of them, in their order */
     size_t n_asked, cap_asked;
     /* the call being waited for */
@@ -278,6 +280,14 @@ renew(struct client *c, int errnum, struct err *e)
 {
     if (!c->again || c->stopped || c->renewing || errnum == EAGAIN)
         return lose(c, errnum, e);
+    if (++c->renewals > SILENT_MAX) {
+        c->lost = true;
+        return err_set(
+            e, ERR_UNREACHABLE,
+            "%d daemons have gone without an answer; what was asked may be what they "
+            "die of",
+            c->renewals);
+    }
     c->renewing = true;
     bool sent = false;
     for (int tries = 0; tries < AGAIN_MAX && !sent; tries++) {
@@ -291,7 +301,9 @@ renew(struct client *c, int errnum, struct err *e)
         set_timeout(c, c->patience_ms);
         for (size_t i = 0; i < c->n_asked && sent; i++) {
             allow_for_size(c, c->asked[i].line.len);
-            sent = send_bytes(c, c->asked[i].line.data, c->asked[i].line.len) == 0;
+            /* One that hangs up at once may have left words, which reading finds. */
+            sent = send_bytes(c, c->asked[i].line.data, c->asked[i].line.len) == 0 ||
+                   errno == EPIPE;
         }
     }
     c->renewing = false;
@@ -534,6 +546,7 @@ read_some(struct client *c, bool wait, struct err *e)
         return 0;
     if (n <= 0)
         return renew(c, n < 0 ? errno : 0, e);
+    c->renewals = 0;
     c->in.len += (size_t)n;
     c->in.data[c->in.len] = '\0';
     return 1;

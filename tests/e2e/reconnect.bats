@@ -145,3 +145,42 @@ replace_daemon()
     is status "$status" 4
     has said "$err" 'leaves when it has been idle'
 }
+
+@test "a daemon that cannot start again is not tried without end, and says why" {
+    start_daemon 2
+    berth submit -- sh -c 'read line <gate'
+    wait_until_running 1
+    background waits berth wait 1
+    wait_for_clients 1
+    pid=$(daemon_pid)
+    mv "$BERTH_DIR/state/berth.db" kept.db
+    echo 'no database' >"$BERTH_DIR/state/berth.db"
+    kill -KILL "$pid"
+    finish waits
+    is status "$status" 4
+    has said "$out" 'the daemon did not start: .*berth.db'
+    mv kept.db "$BERTH_DIR/state/berth.db"
+    start_daemon 2
+    open_gate
+    berth wait 1
+}
+
+@test "wait keeps its time limit while the daemon is away, and while it is silent" {
+    start_daemon 2
+    berth submit -- sh -c 'read line <gate'
+    wait_until_running 1
+    pid=$(daemon_pid)
+    kill -STOP "$pid"
+    try berth wait -t 1 1
+    is 'with a silent daemon' "$status" 7
+    kill -CONT "$pid"
+    # A socket that is named belongs to somebody: nobody starts its daemon.
+    background waits berth --socket "$BERTH_DIR/berth.sock" wait -t 2 1
+    wait_for_clients 1
+    kill_daemon
+    finish waits
+    is 'without one' "$status" 7
+    start_daemon 2
+    open_gate
+    berth wait 1
+}
