@@ -188,7 +188,7 @@ logtail_read(struct logtail *t, const char *path, uid_t owner, size_t bytes, log
     r->logtail = t;
     r->path = xstrdup(path);
     r->owner = owner;
-    r->bytes = bytes < LOGTAIL_MAX ? bytes : LOGTAIL_MAX;
+    r->bytes = bytes;
     r->fn = fn;
     r->ctx = ctx;
     t->n_reading++;

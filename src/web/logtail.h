@@ -12,8 +12,6 @@ struct buf;
 struct reading;
 struct reply;
 
-#define LOGTAIL_MAX ((size_t)1 << 20)
-
 struct logtail {
     uv_loop_t *loop;
     int n_reading;

@@ -79,6 +79,7 @@ query_set(struct query *q, const char *name, const char *value, struct err *e)
         {"limit", QUERY_LIST_MAX, &q->limit},  {"before_id", UINT32_MAX, &q->before_id},
         {"since_us", INT64_MAX, &q->since_us}, {"until_us", INT64_MAX, &q->until_us},
         {"points", POINTS_MAX, &q->points},    {"attempt", INT32_MAX, &q->attempt},
+        {"bytes", QUERY_LOG_MAX, &q->bytes},
     };
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)

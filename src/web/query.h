@@ -30,6 +30,7 @@ enum query_kind {
 #define QUERY_PARTS_MAX 5
 #define QUERY_LIST      200 /* so many lines of a list, unless more are asked for */
 #define QUERY_LIST_MAX  10000
+#define QUERY_LOG_MAX   ((int64_t)1 << 20)
 
 struct query {
     enum query_kind kind;
@@ -40,6 +41,7 @@ struct query {
     int64_t until_us;
     int64_t points;
     int64_t attempt;
+    int64_t bytes; /* of a log */
     char user[64];
     char state[32];
     char search[128];

@@ -150,7 +150,7 @@ on_job_of_log(void *ctx, struct reply *data)
         return;
     }
     r->reading = logtail_read(&r->web->logtail, path, (uid_t)json_integer_value(uid),
-                              r->query.limit ? (size_t)r->query.limit : LOG_BYTES, on_log, r);
+                              r->query.bytes ? (size_t)r->query.bytes : LOG_BYTES, on_log, r);
     if (!r->reading)
         answer_words(r, 503, "Try again",
                      "other logs are being read; does a file server hang?");
@@ -162,8 +162,6 @@ take_argument(void *cls, enum MHD_ValueKind kind, const char *name, const char *
     struct request *r = cls;
 
     (void)kind;
-    if (r->route.kind == ROUTE_LOG && strcmp(name, "bytes") == 0)
-        name = "limit";
     if (!r->refused.code)
         (void)query_set(&r->query, name, value ? value : "", &r->refused);
     return MHD_YES;

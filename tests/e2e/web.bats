@@ -81,6 +81,9 @@ load web
     is "its log" "$out" $'done\n\xef\xbf\xbd\xef\xbf\xbd'
     get api/v1/jobs/1/log?bytes=2
     is "its end" "$out" e
+    berth submit -G 0 --wait -- seq 20000
+    get api/v1/jobs/5/log?bytes=50000
+    is "bytes of a long one" "$(wc -c <"$ROOT/body")" 50000
     get api/v1/report
     is "the report" "$(json total.jobs <<<"$out")" 4
 }

@@ -22,10 +22,10 @@ test_arguments(void **state)
         const char *name, *value;
         int rc;
     } cases[] = {
-        {"limit", "10", 0},           {"limit", "", 0},     {"limit", "-1", -1},
-        {"limit", "10001", -1},       {"limit", "x", -1},   {"before_id", "4294967296", -1},
-        {"since_us", "99", 0},        {"user", "alice", 0}, {"user", "\xff", -1},
-        {"nothing", "of meaning", 0},
+        {"limit", "10", 0},           {"limit", "", 0},        {"limit", "-1", -1},
+        {"limit", "10001", -1},       {"limit", "x", -1},      {"before_id", "4294967296", -1},
+        {"since_us", "99", 0},        {"user", "alice", 0},    {"user", "\xff", -1},
+        {"nothing", "of meaning", 0}, {"bytes", "1048576", 0}, {"bytes", "1048577", -1},
     };
     struct query q = {.kind = QUERY_HISTORY};
     struct err e;
