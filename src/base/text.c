@@ -60,9 +60,8 @@ text_is_utf8(const char *s, size_t n, size_t *bad_at)
     return true;
 }
 
-/* The code point of a character that text_utf8_len has approved. */
-static uint32_t
-decode(const char *s, size_t len)
+uint32_t
+text_code_point(const char *s, size_t len)
 {
     static const unsigned char lead_mask[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     uint32_t cp = (unsigned char)s[0] & lead_mask[len];
@@ -125,13 +124,13 @@ is_unsafe(uint32_t cp)
 bool
 text_is_unsafe(const char *s, size_t len)
 {
-    return is_unsafe(decode(s, len));
+    return is_unsafe(text_code_point(s, len));
 }
 
 void
 text_add_json_escape(struct buf *out, const char *s, size_t len)
 {
-    buf_addf(out, "\\u%04x", (unsigned)decode(s, len));
+    buf_addf(out, "\\u%04x", (unsigned)text_code_point(s, len));
 }
 
 /* Outside of strings JSON holds no such character but line ends. */
@@ -159,7 +158,7 @@ static int
 add_safe_char(struct buf *out, const char *s, size_t n, size_t *used)
 {
     size_t len = text_utf8_len(s, n), before = out->len;
-    uint32_t cp = len ? decode(s, len) : 0;
+    uint32_t cp = len ? text_code_point(s, len) : 0;
 
     *used = len ? len : 1;
     if (len && !is_unsafe(cp)) {
@@ -207,7 +206,7 @@ text_columns(const char *s)
 
     for (size_t at = 0; at < n; at += len) {
         len = text_utf8_len(s + at, n - at);
-        columns += len ? char_columns(decode(s + at, len)) : 1;
+        columns += len ? char_columns(text_code_point(s + at, len)) : 1;
         len = len ? len : 1;
     }
     return columns;

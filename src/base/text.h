@@ -4,12 +4,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct buf;
 
 /* Bytes of the UTF-8 character at s, of which n are there: 1..4; 0 when it is none
  * (overlong forms, surrogates and what lies above U+10FFFF are none). */
 size_t text_utf8_len(const char *s, size_t n);
+
+/* The code point of a character that text_utf8_len has approved. */
+uint32_t text_code_point(const char *s, size_t len);
 
 bool text_is_utf8(const char *s, size_t n, size_t *bad_at);
 

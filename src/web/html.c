@@ -1,8 +1,6 @@
 /* Escaping: see html.h. Called by page.c and plain.c. */
 #include "web/html.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -27,27 +25,6 @@ entity_of(char c)
     }
 }
 
-/* A character of two or three bytes. */
-static uint32_t
-code_of(const char *s, size_t len)
-{
-    if (len == 2)
-        return (uint32_t)(s[0] & 0x1f) << 6 | (uint32_t)(s[1] & 0x3f);
-    if (len == 3)
-        return (uint32_t)(s[0] & 0x0f) << 12 | (uint32_t)(s[1] & 0x3f) << 6 |
-               (uint32_t)(s[2] & 0x3f);
-    return 0;
-}
-
-/* Marks that make text read otherwise than it stands (U+202A..E, U+2066..9, U+200E, F,
- * U+061C), and the second set of control characters. */
-static bool
-is_deceptive(uint32_t code)
-{
-    return (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
-           code == 0x200e || code == 0x200f || code == 0x061c || (code >= 0x80 && code < 0xa0);
-}
-
 void
 html_add(struct buf *out, const char *s)
 {
@@ -58,11 +35,12 @@ html_add(struct buf *out, const char *s)
         len = text_utf8_len(s + i, n - i);
         if (entity)
             buf_adds(out, entity);
-        else if (len == 0 || (len == 1 && ((unsigned char)s[i] < ' ' || s[i] == 0x7f) &&
-                              s[i] != '\n' && s[i] != '\t'))
+        else if (s[i] == '\n' || s[i] == '\t')
+            buf_addc(out, s[i]);
+        else if (len > 1 && text_is_unsafe(s + i, len))
+            buf_addf(out, "[U+%04X]", (unsigned)text_code_point(s + i, len));
+        else if (len == 0 || text_is_unsafe(s + i, len))
             buf_adds(out, "\xef\xbf\xbd");
-        else if (len > 1 && is_deceptive(code_of(s + i, len)))
-            buf_addf(out, "[U+%04X]", code_of(s + i, len));
         else
             buf_add(out, s + i, len);
     }

@@ -30,6 +30,7 @@ test_text(void **state)
          "b",
          "a[U+202E]b"},
         {"\xe2\x81\xa6\xd8\x9c", "[U+2066][U+061C]"},
+        {"a\xe2\x80\xa8", "a[U+2028]"},
         {"", ""},
     };
     (void)state;

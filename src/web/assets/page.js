@@ -41,7 +41,7 @@ export function sync(parent, nodes) {
 // what they are.
 export function safe(text) {
     return String(text).replace(
-        /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g,
+        /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069]/g,
         (c) => (c < " " || c === "\u007f"
             ? "\\x" + c.charCodeAt(0).toString(16).padStart(2, "0")
             : "[U+" + c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0") + "]"));
