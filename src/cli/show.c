@@ -84,7 +84,6 @@ add_title(const struct term *term, struct buf *out, const json_t *job)
     add_text(out, "tags", buf_str(&tags));
 }
 
-/* What it wants of its cards. */
 /* "auto: 6.7 GiB from 12 runs" */
 static void
 add_learned(struct buf *out, const json_t *job, bool share)
@@ -102,6 +101,7 @@ add_learned(struct buf *out, const json_t *job, bool share)
         buf_adds(out, ", as nothing is known of this command yet");
 }
 
+/* What it wants of its cards. */
 static void
 add_cards(struct buf *out, const json_t *job)
 {

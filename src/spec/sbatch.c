@@ -341,6 +341,7 @@ static const struct row rows[] = {
     /* What is honoured. */
     {{"array", 'a', YES}, NULL, "array", NULL},
     {{"begin", 'b', YES}, NULL, "begin", NULL},
+    {{"comment", 0, YES}, NULL, "comment", NULL},
     {{"constraint", 'C', YES}, on_constraint, "gpu-type", NULL},
     {{"chdir", 'D', YES}, NULL, "chdir", NULL},
     {{"cpus-per-gpu", 0, YES}, on_cpus_per_gpu, "cpus", NULL},
@@ -375,7 +376,6 @@ static const struct row rows[] = {
     {{"verbose", 'v', NO}, on_nothing, NULL, NULL},
     /* What means nothing on one machine. */
     {{"account", 'A', YES}, NULL, NULL, NULL},
-    {{"comment", 0, YES}, NULL, "comment", NULL},
     {{"hint", 0, YES}, NULL, NULL, NULL},
     {{"no-kill", 'k', MAYBE}, NULL, NULL, NULL},
     {{"oversubscribe", 's', NO}, NULL, NULL, NULL},

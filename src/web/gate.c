@@ -1,4 +1,4 @@
-/* Who may look: see gate.h. Called by server.c for every request, and by login.c. */
+/* Who may look: see gate.h. Called by request.c for every request, and by login.c. */
 #include "web/gate.h"
 
 #include <arpa/inet.h>

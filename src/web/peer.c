@@ -1,4 +1,4 @@
-/* The other end's user: see peer.h. Called by server.c, once for each connection. */
+/* The other end's user: see peer.h. Called by request.c, once for each connection. */
 #include "web/peer.h"
 
 #include <errno.h>

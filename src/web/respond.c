@@ -43,7 +43,7 @@ takes_gzip(struct MHD_Connection *connection)
     return accept && strstr(accept, "gzip") && !strstr(accept, "gzip;q=0");
 }
 
-/* The list of tags that a browser has, or "*". */
+/* Whether the list of tags that the browser has names this reply. */
 static bool
 is_known(struct MHD_Connection *connection, const struct reply *reply)
 {
