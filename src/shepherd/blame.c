@@ -55,11 +55,12 @@ blame_of_log(bool log_is_ours, int errnum)
 }
 
 /* What a job names may lie on a file system that a user mounted, whose every error is the
- * user's to choose. */
+ * user's to choose. The job's process enters the working folder once more. */
 static bool
 is_named(bool log_is_ours, enum step step)
 {
-    return step == STEP_FOLDER || step == STEP_EXEC || (step == STEP_LOG && !log_is_ours);
+    return step == STEP_FOLDER || step == STEP_ERROR || step == STEP_CHILD ||
+           step == STEP_EXEC || (step == STEP_LOG && !log_is_ours);
 }
 
 enum blame
@@ -75,6 +76,7 @@ blame_of(bool log_is_ours, enum step step, int errnum)
         return blame_of_log(log_is_ours, errnum);
     case STEP_ACCOUNT:
     case STEP_FOLDER:
+    case STEP_ERROR:
     case STEP_CHILD:
     case STEP_EXEC: /* EAGAIN: the user has as many processes as the user may have */
         return is_passing(errnum) ? BLAME_USER : BLAME_COMMAND;

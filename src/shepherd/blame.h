@@ -12,6 +12,7 @@ enum step {
     STEP_ACCOUNT, /* looking the user up */
     STEP_FOLDER,  /* entering the working folder */
     STEP_LOG,     /* opening the log */
+    STEP_ERROR,   /* opening the file for errors, which is always one that the job named */
     STEP_FORK,    /* making a process */
     STEP_CHILD,   /* making that process ready */
     STEP_EXEC,    /* executing the command */

@@ -65,12 +65,13 @@ fail_as(struct command *c, const struct spec *spec, const struct err *e)
 }
 
 static int
-open_output(const struct spec *spec, const struct logfile *f, const char *what, int *fd,
+open_output(const struct spec *spec, const struct logfile *f, enum step step, int *fd,
             struct command *c)
 {
     *fd = logfile_open(f);
     if (*fd < 0)
-        fail(c, spec, STEP_LOG, errno, "cannot open the %s %s", what, f->path);
+        fail(c, spec, step, errno, "cannot open the %s %s",
+             step == STEP_ERROR ? "file for errors" : "log", f->path);
     return *fd < 0 ? -1 : 0;
 }
 
@@ -85,11 +86,9 @@ open_log(const struct spec *spec, struct command *c)
         .own_place = spec->log_mkdir,
     };
     const struct logfile error = {.path = spec->error, .truncate = spec->truncate};
-    if (open_output(spec, &log, "log", &c->log_fd, c) < 0)
+    if (open_output(spec, &log, STEP_LOG, &c->log_fd, c) < 0)
         return -1;
-    struct spec named = *spec; /* this place is never the instance's */
-    named.log_own = false;
-    return spec->error ? open_output(&named, &error, "file for errors", &c->error_fd, c) : 0;
+    return spec->error ? open_output(spec, &error, STEP_ERROR, &c->error_fd, c) : 0;
 }
 
 static bool

@@ -176,7 +176,7 @@ open_error(const struct question *q)
     const struct logfile f = {.path = q->error, .truncate = q->truncate};
     int fd = logfile_open(&f);
     if (fd < 0)
-        refuse(STEP_LOG, errno, "cannot open the file for errors %s", q->error);
+        refuse(STEP_ERROR, errno, "cannot open the file for errors %s", q->error);
     return fd;
 }
 

@@ -55,6 +55,19 @@ bob_logs_to()
     rm -r "$USERS_HOME/bob/real" "$USERS_HOME/bob/a" "$USERS_HOME/bob/hard"
 }
 
+@test "a file for errors that cannot be opened ends its own job, and nobody waits for it" {
+    start_system
+    as "$BOB" ln -s /nonexistent/x e
+    as "$BOB" python3 "$E2E/ask.py" submit \
+        "$(jq -nc --arg cwd "$USERS_HOME/bob" '{cwd: $cwd, jobs: [{command: "true", gpus: 0, error: "e"}]}')" >"$ROOT/said"
+    try_as "$BOB" berth wait 1
+    is "exit status" "$status" 127
+    has "why" "$(as "$BOB" berth show 1)" "cannot open the file for errors .*: No such file or directory"
+    try_as "$ALICE" berth submit -G 0 --wait -- true
+    is "alice's exit status" "$status" 0
+    rm "$USERS_HOME/bob/e"
+}
+
 @test "a FIFO where a log goes holds up its own job and nothing else, and not its end" {
     local uid
     uid=$(id -u "$BOB")

@@ -15,7 +15,6 @@ test_descriptors_and_memory_are_the_machines(void **state)
     assert_int_equal(blame_of(false, STEP_OURS, ENOMEM), BLAME_MACHINE);
     assert_int_equal(blame_of(false, STEP_ACCOUNT, ENFILE), BLAME_MACHINE);
     assert_int_equal(blame_of(false, STEP_FORK, ENOMEM), BLAME_MACHINE);
-    assert_int_equal(blame_of(false, STEP_CHILD, EMFILE), BLAME_MACHINE);
     assert_int_equal(blame_of(true, STEP_LOG, ENOMEM), BLAME_MACHINE);
 }
 
@@ -26,6 +25,8 @@ test_what_a_job_names_keeps_its_user_only_whatever_it_answers(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof errnums / sizeof *errnums; i++) {
         assert_int_equal(blame_of(true, STEP_FOLDER, errnums[i]), BLAME_USER);
+        assert_int_equal(blame_of(true, STEP_ERROR, errnums[i]), BLAME_USER);
+        assert_int_equal(blame_of(true, STEP_CHILD, errnums[i]), BLAME_USER);
         assert_int_equal(blame_of(true, STEP_EXEC, errnums[i]), BLAME_USER);
         assert_int_equal(blame_of(false, STEP_LOG, errnums[i]), BLAME_USER);
     }
@@ -36,6 +37,7 @@ test_a_job_is_charged_for_its_own_words(void **state)
 {
     (void)state;
     assert_int_equal(blame_of(true, STEP_FOLDER, ENOENT), BLAME_COMMAND);
+    assert_int_equal(blame_of(true, STEP_ERROR, ENOENT), BLAME_COMMAND);
     assert_int_equal(blame_of(true, STEP_EXEC, EACCES), BLAME_COMMAND);
     assert_int_equal(blame_of(false, STEP_LOG, ENOENT), BLAME_COMMAND);
     assert_int_equal(blame_of(true, STEP_LOG, ENOENT), BLAME_MACHINE);
