@@ -32,6 +32,7 @@
 #include "shepherd/groups.h"
 #include "shepherd/identity.h"
 #include "shepherd/kill.h"
+#include "shepherd/laststeps.h"
 #include "shepherd/login.h"
 #include "shepherd/order.h"
 #include "shepherd/spec.h"
@@ -163,19 +164,6 @@ become_ready(struct delivery *d, struct err *e)
 
 /* --- the program -------------------------------------------------------------------------- */
 
-/* In the child: system calls only. */
-static int
-take_last_steps(void *ctx)
-{
-    const struct delivery *d = ctx;
-    cgroup_v1_join(d->groups.v1_fds);
-    int why = d->has_rlimits ? rlimits_apply(&d->rlimits) : 0;
-
-    if (why == 0 && has_identity(d))
-        why = identity_become(&d->identity);
-    return why == 0 && d->has_rlimits ? rlimits_apply_fsize(&d->rlimits) : why;
-}
-
 static int
 file_of(const struct buf *bytes)
 {
@@ -195,6 +183,10 @@ start(struct delivery *d, int *output, struct err *e)
     int ends[2], errnum = 0;
     enum spawn_stage stage;
     pid_t pid;
+    struct last_steps last = {.identity = has_identity(d) ? &d->identity : NULL,
+                              .rlimits = d->has_rlimits ? &d->rlimits : NULL,
+                              .v1_fds = d->groups.v1_fds,
+                              .lock_fd = -1};
 
     if (input < 0 || extra < 0 || pipe2(ends, O_CLOEXEC) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot make a pipe");
@@ -210,9 +202,9 @@ start(struct delivery *d, int *output, struct err *e)
     s.new_session = true;
     s.cgroup_fd = d->groups.fd;
     s.death_signal = SIGKILL;
-    s.patience_ms = has_identity(d) ? 30000 : 0;
-    s.before_exec = take_last_steps;
-    s.ctx = d;
+    s.patience_ms = last.identity ? 30000 : 0;
+    s.before_exec = last_steps_take;
+    s.ctx = &last;
     crash_point("hook-before-start");
     pid = spawn_process(&s, &errnum, &stage);
     return pid > 0 ? pid

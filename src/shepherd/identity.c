@@ -383,6 +383,13 @@ give_up_capabilities(const struct identity *id)
     return (int)syscall(SYS_capset, &head, sets);
 }
 
+void
+identity_disown(const struct identity *id)
+{
+    be_an_ordinary_victim();
+    be_audited_as(id->uid);
+}
+
 int
 identity_become(const struct identity *id)
 {
@@ -390,8 +397,6 @@ identity_become(const struct identity *id)
     int why = keyring_leave();
     if (why != 0)
         return why;
-    be_an_ordinary_victim();
-    be_audited_as(id->uid);
     if (drop_from_reach(id->drop_caps) < 0)
         return errno;
     if (setgroups(id->n_groups, id->groups) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||

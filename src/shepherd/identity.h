@@ -46,6 +46,10 @@ int identity_open_account(const char *names, const char *cwd, struct identity *i
 int identity_bound(const struct identity *id, struct rlimits *limits, bool *is_set,
                    struct err *e);
 
+/* In the child, while it still has its limits and rights: the kernel's OOM killer and audit no
+ * longer take it for the service's. System calls only. */
+void identity_disown(const struct identity *id);
+
 /* In the child, just before the command is executed: this process is the user's from now on,
  * in his folder, with nothing left of root. System calls only. 0 or an errno value. */
 int identity_become(const struct identity *id);

@@ -1,6 +1,6 @@
 /* The last steps of a child: see laststeps.h. command.c has them taken by the command's
- * process, screen.c by the one of its session. The mark comes when nothing but exec is left
- * that can fail. */
+ * process, screen.c by the one of its session, deliver.c by a hook's. The mark comes when
+ * nothing but exec is left that can fail. */
 #include "shepherd/laststeps.h"
 
 #include <errno.h>
@@ -37,6 +37,8 @@ last_steps_take(void *ctx)
     const struct last_steps *m = ctx;
     int why = 0;
     cgroup_v1_join(m->v1_fds);
+    if (m->identity)
+        identity_disown(m->identity); /* opens files, which a limit may forbid */
     if (m->rlimits)
         why = rlimits_apply(m->rlimits);
     if (m->pty && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)

@@ -67,6 +67,23 @@ DESCRIBE='id; umask; ulimit -a; ulimit -Ha; pwd; grep -E "^(Uid|Gid|Groups|Cap|N
     as "$ALICE" berth submit -G 0 --login --env PATH=/usr/bin:/mine --wait -- printenv PATH
 }
 
+@test "neither a job nor a hook has the service's OOM score or audit id, whatever its limits" {
+    local look='cat /proc/self/oom_score_adj; cat /proc/self/loginuid' audit
+    audit=$(cat /proc/self/loginuid) || skip "this kernel keeps no audit ids"
+    # Root in a container may lack the right to set it.
+    if sh -c 'echo 4242 >/proc/self/loginuid' 2>/dev/null; then audit=$(id -u "$ALICE"); fi
+    echo 100 >"/proc/$BASHPID/oom_score_adj"
+    start_system
+    # So few descriptors that the job's process could open nothing more.
+    as "$ALICE" python3 "$E2E/ask.py" submit \
+        "$(jq -nc --arg cwd "$USERS_HOME/alice" --arg text "$look" \
+            '{cwd: $cwd, rlimits: "nofile=6:1024", jobs: [{command: $text, gpus: 0, on_end: ("{ " + $text + "; } >hook")}]}')" >"$ROOT/said"
+    as "$ALICE" berth wait 1
+    is "the job's" "$(as "$ALICE" berth logs 1)" "0
+$audit"
+    "$E2E/await" prints "$LIMIT" "tr '\n' ' ' <$USERS_HOME/alice/hook" "^0 $audit"
+}
+
 @test "the machine's simulated cards are for every user's jobs, which share their memory" {
     start_system --sim 1x24G
     as "$ALICE" berth submit --vram 8G -- berth simjob --vram 6000 --hold 1000
