@@ -270,11 +270,10 @@ open_as(const struct question *question, struct identity *id, struct command *ou
         return -1;
     }
     int rc = ask(question, ours, id, out);
-    if (out->errnum == ETIMEDOUT)
-        kill(pid, SIGKILL); /* it is waited for with everything else, when it goes */
-    else
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-            ;
+    bool is_away = out->errnum == ETIMEDOUT; /* waited for with everything else, when it goes */
+    kill(pid, SIGKILL);                      /* it may be the user's by now, who can stop it */
+    while (!is_away && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
     return rc;
 }
 
