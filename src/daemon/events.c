@@ -170,6 +170,8 @@ event_ended(struct daemon *d, const struct job *job)
     jsonw_kint(w, "exit_status", job_exit_status(job));
     if (job->run && job->state != JOB_INFEASIBLE)
         write_numbers(d, w, job);
+    if (job->run && job->run->command_pid > 0) /* for who came too late for `launched` */
+        jsonw_kint(w, "pid", job->run->command_pid);
     if (job->cancelled_by)
         jsonw_kstr(w, "by", job->cancelled_by);
     jsonw_kstr(w, "text", buf_str(&text));
