@@ -42,6 +42,7 @@ env_free(struct env_choice *c)
 {
     free_list(&c->set);
     free_list(&c->names);
+    free_list(&c->slurm_set);
 }
 
 static bool
@@ -61,20 +62,32 @@ has_name(const struct env_list *list, const char *entry)
     return false;
 }
 
-int
-env_set(struct env_choice *c, const char *entry, struct err *e)
+static int
+set_in(struct env_list *list, const char *entry, struct err *e)
 {
     if (value_check_env(entry, e) != 0)
         return -1;
-    for (size_t i = 0; i < c->set.n; i++) {
-        if (!same_name(c->set.at[i], entry))
+    for (size_t i = 0; i < list->n; i++) {
+        if (!same_name(list->at[i], entry))
             continue;
-        free(c->set.at[i]);
-        c->set.at[i] = xstrdup(entry);
+        free(list->at[i]);
+        list->at[i] = xstrdup(entry);
         return 0;
     }
-    add_to(&c->set, entry);
+    add_to(list, entry);
     return 0;
+}
+
+int
+env_set(struct env_choice *c, const char *entry, struct err *e)
+{
+    return set_in(&c->set, entry, e);
+}
+
+int
+env_set_slurm(struct env_choice *c, const char *entry, struct err *e)
+{
+    return set_in(&c->slurm_set, entry, e);
 }
 
 /* One piece between commas. */
@@ -113,14 +126,23 @@ env_for_login(struct env_choice *c)
     c->only = c->login = true;
 }
 
+static void
+set_unless_said(struct env_choice *c, const char *entry)
+{
+    if (!has_name(&c->set, entry))
+        add_to(&c->set, entry);
+}
+
 void
 env_for_slurm(struct env_choice *c, const char *folder)
 {
-    auto_free char *entry = xasprintf("SLURM_SUBMIT_DIR=%s", folder);
+    auto_free char *submitted = folder ? xasprintf("SLURM_SUBMIT_DIR=%s", folder) : NULL;
 
     c->slurm = true;
-    if (!has_name(&c->set, entry))
-        add_to(&c->set, entry);
+    if (submitted)
+        set_unless_said(c, submitted);
+    for (size_t i = 0; i < c->slurm_set.n; i++)
+        set_unless_said(c, c->slurm_set.at[i]);
 }
 
 /* Whether a variable of ours is to go along, as far as was chosen. */

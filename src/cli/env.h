@@ -16,8 +16,9 @@ struct env_list {
 
 /* Zeroed: everything goes along and nothing is added. */
 struct env_choice {
-    struct env_list set;   /* "K=V", no name twice */
-    struct env_list names; /* with only: those that go along */
+    struct env_list set;       /* "K=V", no name twice */
+    struct env_list names;     /* with only: those that go along */
+    struct env_list slurm_set; /* for a job with Slurm's variables, unless set has them */
     bool only;
     bool slurm; /* our own SLURM_* variables are of another job, and stay behind */
     bool login; /* what a login begins with instead of ours */
@@ -35,8 +36,11 @@ int env_export(struct env_choice *c, const char *text, struct err *e);
  * PATH, the terminal's TERM, and what was named. */
 void env_for_login(struct env_choice *c);
 
-/* For a job with Slurm's variables: says from which folder it is submitted, and leaves behind
- * what we have of another job's. */
+/* What #SBATCH lines say, for a job that turns out to have Slurm's variables. ERR_USAGE. */
+int env_set_slurm(struct env_choice *c, const char *entry, struct err *e);
+
+/* For a job with Slurm's variables: says from which folder it is submitted (NULL: it is gone)
+ * and what its #SBATCH lines say, and leaves behind what we have of another job's. */
 void env_for_slurm(struct env_choice *c, const char *folder);
 
 /* "env" into an open object. A variable that is not UTF-8 is left out: JSON has no bytes for

@@ -176,7 +176,7 @@ find_folder(struct submission *s)
     if (jobplaces_settle(&s->req, &e) < 0)
         return cli_fail(&e);
     words->cwd = jobreq_current_folder(&e);
-    if (words->cwd && s->req.slurm_env)
+    if (s->req.slurm_env)
         env_for_slurm(&words->env, words->cwd);
     if (!words->cwd && s->req.chdir)
         words->cwd = xstrdup(s->req.chdir);

@@ -139,7 +139,7 @@ take_words(const struct script *s, struct submit_words *words, struct err *e)
     if (s->export && env_export(&words->env, s->export, e) != 0)
         return err_prefix(e, "--export");
     for (size_t i = 0; i < s->variables.n; i++)
-        if (env_set(&words->env, s->variables.at[i], e) != 0)
+        if (env_set_slurm(&words->env, s->variables.at[i], e) != 0)
             return err_prefix(e, "%s", s->variables.at[i]);
     return 0;
 }

@@ -103,6 +103,18 @@ END
     try berth submit --wait outer.sh
     is "status" "$status" 0
     is "a job that one for Slurm has submitted" "$(cat inner)" none
+    script declined.sh <<'END'
+#!/bin/sh
+#SBATCH --gpus=0 --ntasks=2 --partition=gpu
+env | grep -c '^SLURM'
+END
+    try berth submit --wait --slurm-env=no -o declined declined.sh
+    is "a script that goes without by an option" "$(cat declined)" 0
+    sed -i '2a #BERTH --slurm-env=no' declined.sh
+    try berth submit --wait -o by-line declined.sh
+    is "by a line of its own" "$(cat by-line)" 0
+    try berth submit --wait --slurm-env -o taken declined.sh
+    has "by an option that wins" "$(cat taken)" "^[1-9]"
     # What a real Slurm has set around us stays.
     SLURM_JOB_ID=77 try berth submit --gpus 0 --wait -o outside -- sh -c 'echo "$SLURM_JOB_ID"'
     is "within a real Slurm's job" "$(cat outside)" 77
