@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/fs.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/connect.h"
@@ -42,20 +43,22 @@ doctor_say(struct doctor *d, enum doctor_verdict v, const char *what, const char
     static const char *const names[] = {"ok", "warn", "fail"};
     static const enum style styles[] = {STYLE_GOOD, STYLE_WARN, STYLE_BAD};
     auto_free char *text = NULL;
+    auto_buf struct buf safe = BUF_INIT; /* file names and locks are other users' words */
     va_list ap;
 
     va_start(ap, fmt);
     if (vasprintf(&text, fmt, ap) < 0)
         err_abort("out of memory");
     va_end(ap);
+    text_add_safe(&safe, text, strlen(text), 0);
     d->failed |= v == DOCTOR_FAIL;
     if (d->json) {
         json_array_append_new(d->checks, json_pack("{s:s,s:s,s:s}", "check", what, "result",
-                                                   names[v], "text", text));
+                                                   names[v], "text", buf_str(&safe)));
         return;
     }
     term_add(&d->term, &d->out, styles[v], words[v]);
-    buf_addf(&d->out, "  %-9s %s\n", what, text);
+    buf_addf(&d->out, "  %-9s %s\n", what, buf_str(&safe));
 }
 
 static void

@@ -133,6 +133,7 @@ add_wrong_line(struct run *run, const json_t *job, struct buf *out)
     auto_buf struct buf padded = BUF_INIT;
     const char *command = answer_str(job, "command");
     bool ran = json_array_size(json_object_get(job, "attempts")) > 0;
+    const char *log = ran ? answer_str(job, "log") : "-";
     enum style style;
 
     render_ending(&word, job, &style);
@@ -140,7 +141,9 @@ add_wrong_line(struct run *run, const json_t *job, struct buf *out)
     buf_add(out, id.data, id.len);
     buf_addf(&padded, "%-15s", buf_str(&word));
     term_add(&run->term, out, style, buf_str(&padded));
-    buf_addf(out, "  %s  ", ran ? answer_str(job, "log") : "-");
+    buf_adds(out, "  ");
+    text_add_safe(out, log, strlen(log), 0);
+    buf_adds(out, "  ");
     text_add_safe(out, command, strlen(command), 80);
     buf_addc(out, '\n');
 }

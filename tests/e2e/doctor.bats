@@ -108,6 +108,19 @@ finds()
     finds daemons warn "GPU-1: alice uid 1001 pid 4711.*stop it"
 }
 
+@test "what others write into names and locks moves no cursor, and is JSON" {
+    local name=$'berth-gpu-\033[2J\377'
+    printf '\033]0;x\007\376 state /x\n' >"$BERTH_LOCK_DIR/$name"
+    exec 7<"$BERTH_LOCK_DIR/$name"
+    flock -n 7
+    try berth doctor
+    has_not "what doctor says" "$out" $'\033'
+    finds daemons warn '\\x1B\[2J\\xFF: \\x1B\]0;x\\x07\\xFE state /x'
+    try berth doctor --json
+    exec 7<&-
+    has "its JSON" "$(json checks <<<"$out")" '"check":"daemons"'
+}
+
 @test "a driver that nothing keeps awake" {
     try berth doctor
     has_not "what doctor says without a driver" "$out" persistenced

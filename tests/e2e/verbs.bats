@@ -171,4 +171,10 @@ load lib
     has_not words "$err" $'\033'
     try berth run "$name" --detach
     has_not words "$out" $'\033'
+    echo "[gpus=0 log=its.log] false" >named
+    mkdir $'b\033[2J'
+    cd $'b\033[2J'
+    try berth run ../named
+    has "the summary" "$out" "x1B.*its.log"
+    has_not "the summary" "$out" $'\033'
 }
