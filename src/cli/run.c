@@ -178,17 +178,15 @@ check_empty(const struct run *run)
 
 /* Says what will run on what; refuses jobs for GPUs where there are none at all. */
 static int
-greet(struct run *run, bool started)
+greet(struct run *run)
 {
     auto_json json_t *gpus = NULL;
     auto_buf struct buf line = BUF_INIT;
     struct err e = {0};
     size_t n = count_lines(run, false);
-    bool sim;
 
     if (client_call(run->client, "gpus", NULL, &gpus, &e) < 0)
         return cli_fail(&e);
-    sim = strcmp(answer_str(gpus, "backend"), "sim") == 0;
     if (json_array_size(json_object_get(gpus, "gpus")) == 0 && count_lines(run, true) > 0) {
         const char *why = answer_str(gpus, "probe_error");
 
@@ -203,9 +201,6 @@ greet(struct run *run, bool started)
     gpu_table_add_summary(json_object_get(gpus, "gpus"), &line);
     if (!run->opt.quiet)
         cli_say("%s", buf_str(&line));
-    if (run->opt.daemon.sim && !started && !sim)
-        cli_say("a daemon with real GPUs runs already, so --sim does not count; "
-                "'berth daemon stop' first, or another --dir");
     return 0;
 }
 
@@ -266,18 +261,17 @@ static int
 begin(struct run *run)
 {
     struct err e = {0};
-    bool started;
     int status;
 
     run->cwd = jobreq_current_folder(&e);
     if (!run->cwd)
         return cli_fail(&e);
     env_say_unsendable(NULL);
-    run->client = sim_match_connect(run->cli, &run->opt.daemon, &started, &e);
+    run->client = sim_match_connect(run->cli, &run->opt.daemon, &e);
     if (!run->client)
         return cli_fail(&e);
     client_listen(run->client, run_on_notify, NULL, run);
-    status = greet(run, started);
+    status = greet(run);
     if (status != 0)
         return status;
     if (run->opt.dry_run)

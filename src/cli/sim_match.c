@@ -54,14 +54,11 @@ check(struct client *c, const char *sim, struct err *e)
 }
 
 struct client *
-sim_match_connect(const struct cli *cli, const struct daemon_args *args, bool *started,
-                  struct err *e)
+sim_match_connect(const struct cli *cli, const struct daemon_args *args, struct err *e)
 {
     bool is_new;
     auto_client struct client *c = connect_or_start(cli, args, &is_new, e);
 
-    if (started)
-        *started = is_new;
     if (!c || (!is_new && args->sim && check(c, args->sim, e) < 0))
         return NULL;
     return TAKE(c);

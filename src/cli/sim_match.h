@@ -2,8 +2,6 @@
 #ifndef CLI_SIM_MATCH_H
 #define CLI_SIM_MATCH_H
 
-#include <stdbool.h>
-
 struct cli;
 struct client;
 struct daemon_args;
@@ -12,6 +10,6 @@ struct err;
 /* connect_or_start, and ERR_REFUSED where --sim asks for cards that the daemon which answers
  * does not have: its jobs would run on others than were asked for. */
 struct client *sim_match_connect(const struct cli *cli, const struct daemon_args *args,
-                                 bool *started, struct err *e);
+                                 struct err *e);
 
 #endif

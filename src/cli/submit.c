@@ -191,7 +191,7 @@ submit(struct cli *cli, const struct submission *s)
 {
     struct err e = {0};
     struct daemon_args args = {.sim = s->words.sim};
-    auto_client struct client *c = sim_match_connect(cli, &args, NULL, &e);
+    auto_client struct client *c = sim_match_connect(cli, &args, &e);
     auto_buf struct buf params = BUF_INIT;
     auto_json json_t *result = NULL;
     int status;

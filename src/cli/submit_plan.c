@@ -113,7 +113,7 @@ submit_plan(struct cli *cli, const struct request *req, const struct submit_word
 {
     struct daemon_args args = {.sim = words->sim};
     struct err e = {0};
-    auto_client struct client *c = sim_match_connect(cli, &args, NULL, &e);
+    auto_client struct client *c = sim_match_connect(cli, &args, &e);
     auto_buf struct buf params = BUF_INIT, out = BUF_INIT;
     auto_json json_t *result = NULL;
     json_t *line;
