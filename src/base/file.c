@@ -91,6 +91,24 @@ file_write_all(int fd, const void *bytes, size_t n)
     return 0;
 }
 
+int
+file_write_all_at(int fd, const void *bytes, size_t n, off_t offset)
+{
+    const char *p = bytes;
+
+    while (n > 0) {
+        ssize_t w = pwrite(fd, p, n, offset);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w < 0)
+            return -1;
+        p += w;
+        offset += w;
+        n -= (size_t)w;
+    }
+    return 0;
+}
+
 /* fsync of the folder that holds name: a rename lives there. */
 static int
 sync_folder_of(int dirfd, const char *name)

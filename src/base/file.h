@@ -49,5 +49,6 @@ bool file_is_same(const struct stat *a, const struct stat *b);
 
 /* Everything, retrying short writes and EINTR. 0 or -1 with errno. */
 int file_write_all(int fd, const void *bytes, size_t n);
+int file_write_all_at(int fd, const void *bytes, size_t n, off_t offset);
 
 #endif

@@ -288,12 +288,9 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     buf_addc(&text, '\n');
     if (environ_add(d, job, mark, &text, e))
         return -1;
-    ssize_t wrote = pwrite(lock, text.data, text.len, EXITREC_HEAD_BYTES);
-    if (wrote == (ssize_t)text.len)
-        return 0;
-    if (wrote >= 0)
-        errno = ENOSPC; /* a file takes less only where there is no more room */
-    return err_errno(e, ERR_FAILED, errno, "cannot write what is to be run");
+    if (file_write_all_at(lock, text.data, text.len, EXITREC_HEAD_BYTES) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot write what is to be run");
+    return 0;
 }
 
 /* --- processes ---------------------------------------------------------------------------- */

@@ -335,7 +335,8 @@ sign_lock(const struct daemon *d)
 {
     auto_buf struct buf line = BUF_INIT;
     buf_addf(&line, "%d%s\n", (int)getpid(), d->notify ? " service" : "");
-    if (ftruncate(d->lock_fd, 0) < 0 || pwrite(d->lock_fd, line.data, line.len, 0) < 0)
+    if (ftruncate(d->lock_fd, 0) < 0 ||
+        file_write_all_at(d->lock_fd, line.data, line.len, 0) < 0)
         log_warn("event=lock-not-signed %m");
 }
 

@@ -132,14 +132,9 @@ static int
 table_write(struct sim_table *t, size_t at, const struct sim_record *r, struct err *e)
 {
     off_t offset = (off_t)(at * sizeof(*r));
-    ssize_t n;
 
-    do {
-        n = pwrite(t->usage_fd, r, sizeof(*r), offset);
-    } while (n < 0 && errno == EINTR);
-    if (n != (ssize_t)sizeof(*r))
-        return err_errno(e, ERR_FAILED, n < 0 ? errno : ENOSPC, "cannot write %s/usage",
-                         t->dir);
+    if (file_write_all_at(t->usage_fd, r, sizeof(*r), offset) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot write %s/usage", t->dir);
     return 0;
 }
 

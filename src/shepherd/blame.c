@@ -25,6 +25,8 @@ is_passing(int errnum)
     case EROFS:
     case ESTALE:
     case EAGAIN:
+    case EBUSY:
+    case EINTR:
     case ETIMEDOUT:
     case ECHILD:
     case EREMOTEIO:

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/crash.h"
+#include "base/file.h"
 #include "shepherd/identity.h"
 #include "sys/cgroup_v1.h"
 #include "sys/exitrec.h"
@@ -21,9 +22,8 @@ write_started_mark(const struct last_steps *m)
 {
     char text[160];
     size_t n = exitrec_started_mark(getpid(), clock_boot_us(), text, sizeof text);
-    ssize_t wrote = pwrite(m->lock_fd, text, n, 0);
-    if (n == 0 || wrote != (ssize_t)n)
-        return wrote < 0 ? errno : ENOSPC;
+    if (n == 0 || file_write_all_at(m->lock_fd, text, n, 0) < 0)
+        return n > 0 ? errno : ENOSPC;
     if (crash_is_due("shepherd-before-exec")) {
         kill(m->shepherd, SIGKILL);
         pause();

@@ -28,7 +28,7 @@ record_note(int lock_fd, const struct exitrec *r)
         return -1;
     crash_point("shepherd-before-note");
     /* Short, hence whole or not there: the reader wants the line's end. */
-    return pwrite(lock_fd, text.data, text.len, offset) == (ssize_t)text.len ? 0 : -1;
+    return file_write_all_at(lock_fd, text.data, text.len, offset);
 }
 
 int

@@ -161,6 +161,8 @@ failed_write_leaves_the_old(void **state)
     if (full >= 0) {
         assert_int_equal(file_write_all(full, "x", 1), -1);
         assert_int_equal(errno, ENOSPC);
+        assert_int_equal(file_write_all_at(full, "x", 1, 9), -1);
+        assert_int_equal(errno, ENOSPC);
     }
 }
 

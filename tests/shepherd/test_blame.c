@@ -33,6 +33,15 @@ test_what_a_job_names_keeps_its_user_only_whatever_it_answers(void **state)
 }
 
 static void
+test_what_was_interrupted_or_busy_is_tried_again(void **state)
+{
+    (void)state;
+    assert_int_equal(blame_of(true, STEP_LOG, EINTR), BLAME_MACHINE);
+    assert_int_equal(blame_of(false, STEP_LOG, EINTR), BLAME_USER);
+    assert_int_equal(blame_of(true, STEP_CHILD, EBUSY), BLAME_USER);
+}
+
+static void
 test_a_job_is_charged_for_its_own_words(void **state)
 {
     (void)state;
@@ -49,6 +58,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_descriptors_and_memory_are_the_machines),
         cmocka_unit_test(test_what_a_job_names_keeps_its_user_only_whatever_it_answers),
+        cmocka_unit_test(test_what_was_interrupted_or_busy_is_tried_again),
         cmocka_unit_test(test_a_job_is_charged_for_its_own_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
