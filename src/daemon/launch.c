@@ -30,6 +30,7 @@
 #include "daemon/jobs.h"
 #include "daemon/machine.h"
 #include "daemon/nursery.h"
+#include "daemon/recover.h"
 #include "daemon/turn.h"
 #include "daemon/watch.h"
 #include "spec/capabilities.h"
@@ -66,8 +67,10 @@ launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt)
         return; /* a damaged file system, or somebody, put something else there */
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         remove_file(d, name, others[i]);
-    if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR))
-        log_warn("job=%u attempt=%d folder stays: %s", job, attempt, strerror(errno));
+    if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR)) {
+        log_warn("job=%u attempt=%d folder stays for now: %s", job, attempt, strerror(errno));
+        recover_strays_later(d);
+    }
 }
 
 char *

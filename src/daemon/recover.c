@@ -129,8 +129,6 @@ take_up(struct daemon *d, const struct recovered *r)
     watch_recover(d, job);
 }
 
-static void on_strays(uv_timer_t *timer);
-
 /* Whether the attempt has an outcome yet to come, or to be written down. The last attempt of a
  * job that waits to run again has neither. */
 static bool
@@ -153,7 +151,7 @@ remove_stray(struct daemon *d, const char *name)
         return true;
     auto_close int one = openat(d->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (one < 0)
-        return true;
+        return errno == ENOENT || errno == ENOTDIR;
     if (file_is_locked_at(one, "lock", &ignored) != 0)
         return false;
     launch_remove_folder(d, id, attempt);
@@ -172,9 +170,8 @@ remove_strays(struct daemon *d, struct err *e)
         return err_errno(e, ERR_FAILED, errno, "cannot read %s/jobs", d->places.state);
     for (const struct dirent *entry; (entry = readdir(dir));)
         all &= remove_stray(d, entry->d_name);
-    d->strays_timer.data = d;
     if (!all)
-        uv_timer_start(&d->strays_timer, on_strays, STRAYS_MS, 0);
+        recover_strays_later(d);
     return 0;
 }
 
@@ -182,8 +179,17 @@ static void
 on_strays(uv_timer_t *timer)
 {
     struct err e;
-    if (remove_strays(timer->data, &e))
-        log_warn("event=strays %s", e.text);
+    if (remove_strays(timer->data, &e) == 0)
+        return;
+    log_warn("event=strays %s", e.text);
+    recover_strays_later(timer->data);
+}
+
+void
+recover_strays_later(struct daemon *d)
+{
+    d->strays_timer.data = d;
+    uv_timer_start(&d->strays_timer, on_strays, STRAYS_MS, 0);
 }
 
 int
