@@ -289,7 +289,7 @@ one_turn(struct shepherd *a)
 
 /* Everything that could be sent from outside waits in a descriptor or is not looked at. */
 static int
-take_signals(void)
+take_signals(struct shepherd *a, struct err *e)
 {
     sigset_t all, wanted;
     sigfillset(&all);
@@ -298,10 +298,8 @@ take_signals(void)
     sigaddset(&wanted, SIGCHLD);
     sigaddset(&wanted, SIGTERM);
     sigaddset(&wanted, NURSERY_UNIT_STOPS);
-    int fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (fd < 0)
-        err_abort("cannot take signals: %s", strerror(errno));
-    return fd;
+    a->sig_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    return a->sig_fd < 0 ? err_errno(e, ERR_FAILED, errno, "cannot take signals") : 0;
 }
 
 static int64_t
@@ -347,6 +345,10 @@ start(struct shepherd *a)
         end_unstarted(a, "cannot read what to run: ", &e);
         return;
     }
+    if (take_signals(a, &e) < 0) {
+        end_unstarted(a, "", &e);
+        return;
+    }
     a->attach = attach_open(&a->spec, &e);
     if (!a->attach && e.code) {
         end_unstarted(a, "", &e);
@@ -372,12 +374,11 @@ int
 attempt_run(void)
 {
     static const struct ctl_handler HANDLER = {on_greet, on_cancel, on_signal, on_recorded};
-    struct shepherd a = {.timer_fd = -1};
+    struct shepherd a = {.sig_fd = -1, .timer_fd = -1};
     a.facts = (struct facts){.spec = &a.spec, .command = &a.command, .groups = GROUPS_NONE};
     crash_point("shepherd-start");
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)prctl(PR_SET_NAME, "berth-shepherd");
-    a.sig_fd = take_signals();
     a.ctl = ctl_new(FD_CTL, &HANDLER, &a);
     start(&a);
     a.listen_us = clock_boot_us() + LISTEN_AFTER_US;

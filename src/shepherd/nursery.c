@@ -283,17 +283,15 @@ say_hello(const struct nursery *n)
 
 /* The manager of a unit of ours sends URG, which jobs do not notice, when it is stopped. */
 static int
-take_signals(void)
+take_signals(struct nursery *n)
 {
     sigset_t wanted;
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGCHLD);
     sigaddset(&wanted, NURSERY_UNIT_STOPS);
     sigprocmask(SIG_BLOCK, &wanted, NULL);
-    int fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (fd < 0)
-        err_abort("cannot take signals: %s", strerror(errno));
-    return fd;
+    n->sig_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    return n->sig_fd < 0 ? -1 : 0;
 }
 
 static void
@@ -370,7 +368,10 @@ nursery_run(const char *name, const char *socket_path)
     (void)clock_boot_id(); /* read once for all of them */
     json_object_seed(0);   /* drawn once, likewise */
     children_init(&n.children);
-    n.sig_fd = take_signals();
+    if (take_signals(&n) < 0) {
+        fprintf(stderr, "berth-shepherd: cannot take signals: %s\n", strerror(errno));
+        return 1;
+    }
     if (name) {
         auto_free char *base = xasprintf("%.14s", name);
         find_place(&n, base);
