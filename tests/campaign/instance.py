@@ -24,20 +24,26 @@ class Daemon:
         self.marks = os.path.join(self.dir, "ran")
         os.mkdir(self.marks)
         self.process = None
+        self.answer = ""  # what the start said: "ready", or why not
+        self.stderr = None  # where the daemon complains: ours
 
-    def start(self, crash_at=None, must=True, options=()):
-        """True once it is ready; False when it died before (which a crash point may want)."""
+    def start(self, crash_at=None, must=True, options=(), before=(), on_launch=None):
+        """True once it is ready; False when it died before (which a crash point may want).
+        `before` are words in front of the command; on_launch is called once it has been begun."""
         env = dict(os.environ, BERTH_LOCK_DIR=self.dir)
         env.pop("BERTH_CRASH_AT", None)
         if crash_at:
             env["BERTH_CRASH_AT"] = crash_at
         r, w = os.pipe()
         self.process = subprocess.Popen(
-            [os.path.join(self.binaries, "berthd"), "--dir", self.dir, "--sim", self.sim,
-             "--stay", "--ready-fd", str(w), *options], pass_fds=[w], env=env)
+            [*before, os.path.join(self.binaries, "berthd"), "--dir", self.dir, "--sim", self.sim,
+             "--stay", "--ready-fd", str(w), *options], pass_fds=[w], env=env,
+            stderr=self.stderr)
         os.close(w)
+        if on_launch:
+            on_launch()
         with os.fdopen(r) as pipe:
-            line = pipe.read().strip()
+            line = self.answer = pipe.read().strip()
         if line != "ready" and must:
             raise Failure(f"the daemon did not start: {line or 'it died'}")
         return line == "ready"

@@ -1,0 +1,17 @@
+#!/usr/bin/env bats
+# The injection campaign (tests/campaign/inject.py), bounded: a few cases of its table, each time
+# others. The whole is `tests/campaign/inject.py --bin build/gcc/root/bin`.
+
+load lib
+
+inject()
+{
+    run timeout 600 "$BERTH_SOURCE/tests/campaign/inject.py" --bin "$(dirname "$(command -v berthd)")" "$@"
+    echo "$output"
+    if [ "$status" -eq 77 ]; then skip "${output#skipped: }"; fi
+    [ "$status" -eq 0 ]
+}
+
+@test "system calls of daemon, nursery and supervisors that fail lose, repeat and fail no job" {
+    inject --ways first,window,some,start --cases 8
+}
