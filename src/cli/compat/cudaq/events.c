@@ -141,6 +141,19 @@ doubt_each(struct cudaq *q, const json_t *ids)
     q->sync_due = true;
 }
 
+/* Which only events tell of a job that has ended: its end may have been noted before they are
+ * read. */
+static void
+take_pid(struct cudaq *q, struct cq_job *job, const json_t *ev)
+{
+    int64_t pid = answer_int(ev, "pid", job->pid);
+
+    if (pid == job->pid)
+        return;
+    job->pid = pid;
+    cq_job_changed(q, job);
+}
+
 void
 cq_take_events(void *cudaq)
 {
@@ -171,7 +184,7 @@ cq_take_events(void *cudaq)
             strcmp(answer_str(ev, "kind"), "ended") == 0)
             continue;
         say_started(q, job, ev, &s);
-        job->pid = answer_int(ev, "pid", job->pid); /* which nobody knows when it has ended */
+        take_pid(q, job, ev);
         json_array_append(ids, json_object_get(ev, "job"));
     }
     /* A daemon that goes meanwhile is asked again when it is back. */
