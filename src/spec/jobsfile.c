@@ -44,40 +44,48 @@ is_separator(const char *s, size_t at, size_t n, bool in_value)
 }
 
 /* Where what begins at `at` ends: a token at a blank or a comma, the block (in_token false) at
- * its `]`. In a value that begins with a quote none counts up to the next such quote. */
+ * its `]`. Behind a quote that follows a = none counts up to the next such quote. *hidden: the
+ * quote that keeps the first `]` from counting, or n. */
 static size_t
-end_of(const char *s, size_t at, size_t n, bool in_token)
+end_of(const char *s, size_t at, size_t n, bool in_token, size_t *hidden)
 {
     char quote = '\0';
+    size_t opened = n;
     bool in_value = false;
 
+    *hidden = n;
     for (; at < n; at++) {
         in_value |= s[at] == '=';
+        if (quote && s[at] == ']' && *hidden == n)
+            *hidden = opened;
         if (quote)
             quote = s[at] == quote ? '\0' : quote;
         else if (in_token ? jobsfile_is_blank(s[at]) ||
                                 (s[at] == ',' && is_separator(s, at, n, in_value))
                           : s[at] == ']')
             break;
-        else if ((s[at] == '"' || s[at] == '\'') && s[at - 1] == '=')
-            quote = s[at];
+        else if (jobsfile_is_quote(s[at]) && s[at - 1] == '=')
+            quote = s[opened = at];
     }
     return at;
 }
 
-/* Takes the quotes off a value that has them; false when something sticks to them. */
+/* Takes the quotes off a value that has them, also behind a name as in env=NAME="a b"; false
+ * when something sticks to them. */
 static bool
-unquote(char **value)
+unquote(char *value)
 {
-    char quote = **value;
-    size_t n = strlen(*value);
+    char *open = value, *close;
 
-    if (quote != '"' && quote != '\'')
+    while (*open && !(jobsfile_is_quote(*open) && (open == value || open[-1] == '=')))
+        open++;
+    if (!*open)
         return true;
-    if (n < 2 || strchr(*value + 1, quote) != *value + n - 1)
+    close = strchr(open + 1, *open);
+    if (!close || close[1])
         return false;
-    (*value)[n - 1] = '\0';
-    ++*value;
+    memmove(open, open + 1, (size_t)(close - open) - 1);
+    close[-1] = '\0';
     return true;
 }
 
@@ -90,7 +98,7 @@ parse_token(struct parser *p, struct request *r, char *token, size_t offset, boo
 
     if (equals)
         *equals = '\0';
-    if (value && !unquote(&value))
+    if (value && !unquote(value))
         jobsfile_report_at(p, offset, "%s: behind the closing quote comes a blank or ]", token);
     else if (equals == token)
         jobsfile_report_at(p, offset,
@@ -109,10 +117,16 @@ static size_t
 parse_attributes(struct parser *p, struct request *r, size_t at)
 {
     const char *s = p->line.text;
-    size_t end = end_of(s, at + 1, p->line.len, false), start = at++;
+    size_t hidden, end = end_of(s, at + 1, p->line.len, false, &hidden), start = at++;
     bool after_value = false;
     char token[TOKEN_MAX_BYTES];
 
+    if (end == p->line.len && hidden < end) {
+        jobsfile_report_at(
+            p, hidden, "unterminated %c; close it before the ], as in [name=\"a b\"] command",
+            s[hidden]);
+        return 0;
+    }
     if (end == p->line.len) {
         jobsfile_report_at(
             p, start, "unterminated [; close the attributes with ], as in [vram=8G] command");
@@ -120,7 +134,7 @@ parse_attributes(struct parser *p, struct request *r, size_t at)
     }
     while (at < end) {
         size_t first = at;
-        at = end_of(s, at, end, true);
+        at = end_of(s, at, end, true, &hidden);
         if (at - first >= sizeof(token)) {
             jobsfile_report_at(p, first, "an attribute of %zu bytes; the most is %d",
                                at - first, TOKEN_MAX_BYTES - 1);

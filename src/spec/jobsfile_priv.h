@@ -42,6 +42,12 @@ jobsfile_is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
+static inline bool
+jobsfile_is_quote(char c)
+{
+    return c == '"' || c == '\'';
+}
+
 /* Reads the next line that is neither blank nor a comment into p->line, passing over those
  * with an error in them. A comment does not continue, as in the shell. */
 bool jobsfile_next_line(struct parser *p);

@@ -207,11 +207,11 @@ END
 @test "a line of a file has a folder and variables of its own" {
     start_daemon 1
     mkdir sub
-    printf '%s\n' '[gpus=0 chdir=sub env=A=1 env="B=two words" log=o] echo "$A $B ${PWD##*/}"' >jobs.txt
+    printf '%s\n' '[gpus=0 chdir=sub env=A=1 env="B=two words" env=C="the same" log=o] echo "$A $B $C ${PWD##*/}"' >jobs.txt
     try berth run jobs.txt
-    is "what it saw" "$(cat sub/o)" "1 two words sub"
+    is "what it saw" "$(cat sub/o)" "1 two words the same sub"
     is "its JSON" "$(job_field 1 env.1) $(job_field 1 cwd)" "B=two words $WORK/sub"
-    has "show" "$(berth show 1)" "env +A=1,B=two words"
+    has "show" "$(berth show 1)" "env +A=1,B=two words,C=the same"
     try berth submit --gpus 0 --wait -o o2 --env A=2 --env A=3 -D sub -- sh -c 'echo $A $PWD'
     is "as options" "$(cat sub/o2)" "3 $WORK/sub"
 }
