@@ -261,7 +261,7 @@ read_all(struct cli *cli, struct opt_reader *r, int argc, char **argv, struct su
         return status;
     status = submit_read_options(r, cli, &page, argc, argv, &s->req, &s->words);
     if (status == OPT_DONE && s->req.slurm_env)
-        submit_note_script(&script);
+        submit_note_script(&script, &s->req);
     return status == OPT_DONE ? submit_script_command(&script, &s->req, r->words, r->n_words)
                               : status;
 }

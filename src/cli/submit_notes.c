@@ -108,6 +108,22 @@ is_module(const char *line, size_t n)
            (n > 3 && strncmp(line, "ml ", 3) == 0);
 }
 
+/* Where it may be defined when the script runs: in a profile, or in what the script reads. */
+static bool
+is_login_shell(const struct submit_script *s)
+{
+    const char *words = s->interpreter ? s->interpreter : "";
+
+    return strstr(words, " -l") || strstr(words, " --login");
+}
+
+static bool
+reads_another(const char *line, size_t n)
+{
+    return (n > 7 && strncmp(line, "source ", 7) == 0) ||
+           (n > 2 && strncmp(line, ". ", 2) == 0);
+}
+
 /* The N of srun -N N, --nodes=N; 1: not said. */
 static long
 nodes_of_srun(const char *line, size_t n)
@@ -131,9 +147,9 @@ nodes_of_srun(const char *line, size_t n)
 }
 
 void
-submit_note_script(const struct submit_script *s)
+submit_note_script(const struct submit_script *s, const struct request *r)
 {
-    bool modules = has_modules();
+    bool modules = has_modules() || is_login_shell(s) || r->login || r->env_setup;
     int line = 1;
 
     for (const char *p = s->head.data, *end = p + s->head.len; p && p < end; line++) {
@@ -141,6 +157,7 @@ submit_note_script(const struct submit_script *s)
         size_t n = (size_t)((newline ? newline : end) - p), blank = 0;
         while (blank < n && (p[blank] == ' ' || p[blank] == '\t'))
             blank++;
+        modules |= reads_another(p + blank, n - blank);
         if (!modules && is_module(p + blank, n - blank)) {
             cli_say("%s:%d: there is no 'module' here, so this line fails; load what it loads "
                     "with --conda or --env-setup, or take it out",

@@ -12,7 +12,7 @@ struct submit_script;
 void submit_note_words(char *const *words, int n, bool is_explicit, bool is_script);
 
 /* Of commands in a script for Slurm that cannot work here: srun on several nodes, module. */
-void submit_note_script(const struct submit_script *s);
+void submit_note_script(const struct submit_script *s, const struct request *r);
 
 /* A program that is not there would make a job that fails, perhaps tomorrow. 2 with words when
  * nothing could still bring it; else 0, perhaps with words. elsewhere: it runs in another

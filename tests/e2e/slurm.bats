@@ -176,6 +176,19 @@ END
     is status "$status" 0
     has module "$err" "old.sh:3: there is no 'module' here"
     has srun "$err" "old.sh:4: srun starts programs on this machine only"
+    # Where it may be defined when the script runs nothing is said.
+    try berth submit --env-setup '. ./modules' old.sh
+    has_not "with a set-up" "$err" "no 'module'"
+    for line in 'source /etc/profile.d/modules.sh' ' . ./modules'; do
+        sed "3i$line" old.sh >reads.sh
+        try berth submit reads.sh
+        has_not "behind '$line'" "$err" "no 'module'"
+    done
+    for option in -l --login '-e -l'; do
+        sed "1s/\$/ $option/" old.sh >login.sh
+        try berth submit login.sh
+        has_not "with $option" "$err" "no 'module'"
+    done
 }
 
 @test "srun starts a program in its job, once or several times, and refuses other nodes" {
