@@ -60,6 +60,10 @@ struct demand {
     uint8_t pad[5];
 };
 
+/* What has said of which type the GPUs are to be. Another gpus takes back what one with a type
+ * has said, and gpus=0 what a constraint has. */
+enum type_origin { TYPE_BY_ITSELF, TYPE_WITH_GPUS, TYPE_BY_CONSTRAINT };
+
 /* A job that must end before this one may start. */
 enum dep_type {
     DEP_SUCCESS, /* it must have COMPLETED; else this one is CANCELLED */
@@ -101,6 +105,7 @@ struct request {
     bool unique;  /* refuse it when the same is pending, running or completed */
     bool gpus_said;             /* else the number of GPUs is a default (spec/attr.h) */
     bool gpus_shared;           /* a part of one was said as gpus=0.5, and is the share */
+    enum type_origin type_from; /* which demand.gpu_type is */
     bool gpus_rounded;          /* a fraction above 1 was said, and rounded up */
     bool limit_bare;            /* limit_ms was said without a unit: seconds */
     bool preemptible;           /* gives way to jobs of higher priority, and runs again later */

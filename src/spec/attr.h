@@ -70,9 +70,7 @@ int attr_set_at(struct request *r, const char *name, const char *value, enum att
  * or argv must be there. ERR_USAGE. */
 int request_validate(struct request *r, struct err *e);
 
-/* 0 when the job may be warned by it: not KILL and STOP, which cannot be caught, and not USR1,
- * which NCCL takes for itself, unless Slurm's scripts ask for it or the command's own process
- * alone gets it. */
-int attr_check_signal(const struct request *r, int signal, struct err *e);
+/* 0 when a job can be warned by it: not by KILL and STOP, which cannot be caught. */
+int attr_check_signal(int signal, struct err *e);
 
 #endif

@@ -24,14 +24,12 @@ request_begin(struct request *r)
 }
 
 int
-attr_check_signal(const struct request *r, int signal, struct err *e)
+attr_check_signal(int signal, struct err *e)
 {
     if (signal == SIGKILL || signal == SIGSTOP)
         return err_set(e, ERR_USAGE,
                        "%s cannot be caught, so it is no warning; write USR2@60 or TERM@60",
                        signal == SIGKILL ? "KILL" : "STOP");
-    if (signal == SIGUSR1 && !r->slurm_env && !r->warn_batch)
-        return err_set(e, ERR_USAGE, "USR1 is NCCL's own; write USR2@60");
     return 0;
 }
 
@@ -173,13 +171,17 @@ check_ranges(const struct request *r, struct err *e)
     return 0;
 }
 
+/* NCCL takes USR1 for itself, so it is for those who know: Slurm's scripts, and where the
+ * command's own process alone gets it. */
 static int
 check_warning(const struct request *r, struct err *e)
 {
     if (!r->warn_signal)
         return 0;
-    if (attr_check_signal(r, r->warn_signal, e) != 0)
+    if (attr_check_signal(r->warn_signal, e) != 0)
         return err_prefix(e, "signal");
+    if (r->warn_signal == SIGUSR1 && !r->slurm_env && !r->warn_batch)
+        return err_set(e, ERR_USAGE, "signal: USR1 is NCCL's own; write USR2@60");
     if (r->limit_ms && r->warn_ms >= r->limit_ms)
         return err_set(e, ERR_USAGE,
                        "signal: the warning would come %lld s before a limit of %lld s; warn "

@@ -111,14 +111,12 @@ attr_set_gpus(struct request *r, const char *value, struct err *e)
 {
     auto_buf struct buf shown = BUF_INIT;
     const char *colon = strchr(value, ':');
+    auto_free char *type =
+        colon && colon > value ? xstrndup(value, (size_t)(colon - value)) : NULL;
     double v;
 
-    if (colon && colon > value) {
-        auto_free char *type = xstrndup(value, (size_t)(colon - value));
-        if (attr_set_gpu_type(r, type, e) != 0)
-            return -1;
+    if (type)
         value = colon + 1;
-    }
 
     if (parse_double(value, 0, GPU_MAX, &v, NULL) != 0 || (v > 0 && v < 0.0005)) {
         text_add_safe(&shown, value, strlen(value), 60);
@@ -127,6 +125,12 @@ attr_set_gpus(struct request *r, const char *value, struct err *e)
                        "one GPU such as 0.5",
                        buf_str(&shown), GPU_MAX);
     }
+    if (r->type_from == TYPE_WITH_GPUS || (r->type_from == TYPE_BY_CONSTRAINT && v == 0))
+        memset(r->demand.gpu_type, 0, GPU_TYPE_MAX);
+    if (type && attr_set_gpu_type(r, type, e) != 0)
+        return -1;
+    if (type)
+        r->type_from = TYPE_WITH_GPUS;
     int32_t whole = (int32_t)v;
     int32_t permille = (int32_t)((v - whole) * 1000 + 0.5);
     r->gpus_said = true;
@@ -173,6 +177,7 @@ attr_set_gpu_type(struct request *r, const char *value, struct err *e)
 
     if (value_check_text(value, GPU_TYPE_MAX - 1, e) != 0)
         return -1;
+    r->type_from = TYPE_BY_ITSELF;
     memset(type, 0, GPU_TYPE_MAX);
     for (size_t i = 0; value[i]; i++)
         type[i] = (char)(value[i] >= 'A' && value[i] <= 'Z' ? value[i] - 'A' + 'a' : value[i]);
@@ -281,7 +286,7 @@ attr_set_signal(struct request *r, const char *value, struct err *e)
         return parse_refuse(e, value,
                             "names no signal; write USR2@60 (60 seconds before the limit)");
     r->warn_batch = batch;
-    if (attr_check_signal(r, number, e) != 0 ||
+    if (attr_check_signal(number, e) != 0 ||
         (at && parse_duration_ms(at + 1, 1000, &ms, e) != 0))
         return -1;
     r->warn_signal = number;

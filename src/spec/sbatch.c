@@ -53,9 +53,14 @@ set_gpus(struct sbatch *s, const char *value, struct err *e)
     if (strchr(name, ':') || strchr(name, ',') || strchr(name, '('))
         return sbatch_refuse(
             e, "%s: one type of GPU and a number can be honoured, as in a100:2", value);
-    if (name[0] && set(s, "gpu-type", name, e) != 0)
-        return -1;
-    return set(s, "gpus", has_count ? count : "1", e);
+    /* Several lines are one request: --gres=gpu:a100:2 and --gpus-per-task=1. */
+    if (!name[0] && s->r->type_from == TYPE_WITH_GPUS) {
+        free(name);
+        name = xstrdup(s->r->demand.gpu_type);
+    }
+    auto_free char *gpus =
+        xasprintf("%s%s%s", name, name[0] ? ":" : "", has_count ? count : "1");
+    return set(s, "gpus", gpus, e);
 }
 
 static int
@@ -253,6 +258,7 @@ static int
 on_constraint(struct sbatch *s, const char *value, struct err *e)
 {
     char *type = s->r->demand.gpu_type, said[GPU_TYPE_MAX];
+    enum type_origin from = s->r->type_from;
 
     if (value[strspn(value,
                      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")])
@@ -266,6 +272,7 @@ on_constraint(struct sbatch *s, const char *value, struct err *e)
         return -1;
     memcpy(s->constraint, type, sizeof said);
     memcpy(type, said, sizeof said);
+    s->r->type_from = from;
     s->constraint_line = s->line;
     return 0;
 }
@@ -480,8 +487,10 @@ settle_constraint(struct sbatch *s)
         buf_addf(&note, "is left out: the type of GPU is %s", d->gpu_type);
     else
         buf_adds(&note, "is taken for a type of GPU");
-    if (d->gpus != 0 && !d->gpu_type[0])
+    if (d->gpus != 0 && !d->gpu_type[0]) {
         memcpy(d->gpu_type, s->constraint, sizeof d->gpu_type);
+        s->r->type_from = TYPE_BY_CONSTRAINT;
+    }
     script_note(s->out, s->constraint_line, buf_str(&note));
     s->constraint[0] = '\0';
 }

@@ -349,7 +349,7 @@ read_line(struct reader *rd, const char *s, const char *end)
         d.mark = d.is_sbatch ? "#SBATCH" : "#BERTH";
         rd->out->n_lines++;
         rd->out->n_sbatch += d.is_sbatch;
-        rd->r->slurm_env |= d.is_sbatch && !rd->slurm_env_said; /* --signal looks at it */
+        rd->r->slurm_env |= d.is_sbatch && !rd->slurm_env_said;
         if (take_words(rd, &d, s + strlen(d.mark), end))
             read_directive(rd, &d);
         for (int i = 0; i < d.n; i++)

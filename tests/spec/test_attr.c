@@ -289,6 +289,36 @@ refuses_on_the_command_line(void **state)
     }
 }
 
+/* What stands earlier, as in a script, is taken back; what a type belongs to takes it along. */
+static void
+later_words_count(void **state)
+{
+    static const struct {
+        const char *words, *type;
+        int gpus;
+    } cases[] = {
+        {"gpus=a100:2", "a100", 2},
+        {"gpus=a100:2 gpus=1", "", 1},
+        {"gpus=a100:2 gpus=0", "", 0},
+        {"gpus=a100:2 gpus=h100:1", "h100", 1},
+        {"gpus=a100:2 gpu-type=h100 gpus=1", "h100", 1},
+        {"gpu-type=a100 gpus=2", "a100", 2},
+    };
+    struct request r;
+    struct err e;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        if (apply(&r, cases[i].words, ATTR_COMMAND_LINE, &e) != 0)
+            fail_msg("'%s': %s", cases[i].words, e.text);
+        assert_string_equal(r.demand.gpu_type, cases[i].type);
+        assert_int_equal(r.demand.gpus, cases[i].gpus);
+        request_free(&r);
+    }
+    assert_int_equal(apply(&r, "signal=USR1@60 slurm-env", ATTR_COMMAND_LINE, &e), 0);
+    request_free(&r);
+}
+
 /* What only the command line may say. */
 static void
 sets_what_the_command_line_says(void **state)
@@ -531,6 +561,7 @@ main(void)
         cmocka_unit_test(retries_mean_the_same_at_every_door),
         cmocka_unit_test(refuses_with_words),
         cmocka_unit_test(refuses_on_the_command_line),
+        cmocka_unit_test(later_words_count),
         cmocka_unit_test(sets_what_the_command_line_says),
         cmocka_unit_test(the_last_dependency_of_a_type_wins),
         cmocka_unit_test(a_fraction_of_gpus_is_a_share),
