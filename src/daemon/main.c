@@ -436,6 +436,13 @@ prepare(struct daemon *d, struct options *o, struct err *e)
     return 0;
 }
 
+static int
+make_loop(uv_loop_t *loop, struct err *e)
+{
+    int rc = uv_loop_init(loop);
+    return rc ? err_set(e, ERR_FAILED, "cannot make a loop: %s", uv_strerror(rc)) : 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -458,9 +465,8 @@ main(int argc, char **argv)
     d.notify = notify_new();
     d.started_us = clock_wall_us();
     d.started_boot_us = clock_boot_us();
-    uv_loop_init(&loop);
     d.leave_when_idle = !o.stay && !o.system;
-    if (rc < 0 || prepare(&d, &o, &e) || start(&d, &o, &e)) {
+    if (rc < 0 || make_loop(&loop, &e) || prepare(&d, &o, &e) || start(&d, &o, &e)) {
         log_error("%s", e.text);
         say_ready(&o, e.text);
         /* Half of an instance has been built; the kernel takes it back faster than we could. */

@@ -153,7 +153,11 @@ main(int argc, char **argv)
         return err_exit_status(e.code);
     }
     signal(SIGPIPE, SIG_IGN);
-    uv_loop_init(&p.loop);
+    rc = uv_loop_init(&p.loop);
+    if (rc) {
+        fprintf(stderr, "berth-web: cannot make a loop: %s\n", uv_strerror(rc));
+        return 1;
+    }
     rc = start(&p, &e);
     if (rc == 0)
         uv_run(&p.loop, UV_RUN_DEFAULT);
