@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -13,11 +14,13 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 
 #define READ_CHUNK    (64 * 1024)
 #define LOCK_TRIES    4
 #define LOCK_RETRY_NS 500000 /* four times half a millisecond */
+#define POLL_RETRY_NS 10000000
 
 static int
 read_all(int fd, const char *path, size_t max, struct buf *out, struct err *e)
@@ -295,4 +298,22 @@ file_is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+bool
+file_await(int fd, int patience_ms)
+{
+    int64_t until_us = clock_boot_us() + patience_ms * INT64_C(1000);
+
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int64_t left_ms = (until_us - clock_boot_us() + 999) / 1000;
+        if (left_ms <= 0)
+            return false;
+        int n = poll(&p, 1, (int)left_ms);
+        if (n > 0)
+            return true;
+        if (n < 0 && errno != EINTR) /* the kernel has no memory for it */
+            nanosleep(&(struct timespec){.tv_nsec = POLL_RETRY_NS}, NULL);
+    }
 }

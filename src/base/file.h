@@ -51,4 +51,8 @@ bool file_is_same(const struct stat *a, const struct stat *b);
 int file_write_all(int fd, const void *bytes, size_t n);
 int file_write_all_at(int fd, const void *bytes, size_t n, off_t offset);
 
+/* Waits until there is something to read, or nothing ever will be, through signals and whatever
+ * else ends a poll early; false when that takes longer than patience_ms. */
+bool file_await(int fd, int patience_ms);
+
 #endif

@@ -11,7 +11,6 @@
 #include "daemon/jobsunit.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "sys/helpers.h"
 #include "sys/spawn.h"
 #include "wire/places.h"
@@ -145,10 +145,9 @@ ask_manager(const char *unit, struct err *e)
 static int
 accept_own(int listener, int patience_ms)
 {
-    struct pollfd p = {.fd = listener, .events = POLLIN};
     struct ucred peer;
     socklen_t len = sizeof peer;
-    if (poll(&p, 1, patience_ms) <= 0)
+    if (!file_await(listener, patience_ms))
         return -1;
     auto_close int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||

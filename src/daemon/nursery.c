@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "daemon/jobsunit.h"
 #include "sys/confine.h"
@@ -80,9 +81,8 @@ spawn_nursery(const struct nursery *n, struct jobsunit_scope *scope, int theirs,
 static int
 hear_hello(struct nursery *n, int fd, int patience_ms, struct err *e)
 {
-    struct pollfd p = {.fd = fd, .events = POLLIN};
     auto_free char *text = xmalloc(HELLO_MAX);
-    if (poll(&p, 1, patience_ms) <= 0)
+    if (!file_await(fd, patience_ms))
         return err_set(e, ERR_FAILED, "the nursery of shepherds says nothing");
     ssize_t len = recv(fd, text, HELLO_MAX, 0);
     json_t *hello = len > 0 ? json_loadb(text, (size_t)len, 0, NULL) : NULL;

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/parse.h"
@@ -129,21 +127,14 @@ receive(int fd, char *text, size_t size, int fds[N_FDS])
         char bytes[CMSG_SPACE(sizeof(int) * N_FDS)];
         struct cmsghdr align;
     } control;
-    struct pollfd p = {.fd = fd, .events = POLLIN};
     struct iovec iov = {.iov_base = text, .iov_len = size};
     struct msghdr msg = {.msg_iov = &iov,
                          .msg_iovlen = 1,
                          .msg_control = control.bytes,
                          .msg_controllen = sizeof control.bytes};
-    int64_t until_us = clock_boot_us() + PATIENCE_MS * INT64_C(1000);
-    for (;;) {
-        int64_t left_ms = (until_us - clock_boot_us() + 999) / 1000;
-        if (left_ms <= 0) {
-            errno = ETIMEDOUT;
-            return -1;
-        }
-        if (poll(&p, 1, (int)left_ms) > 0)
-            break;
+    if (!file_await(fd, PATIENCE_MS)) {
+        errno = ETIMEDOUT;
+        return -1;
     }
     ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
     const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <paths.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,7 +19,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "sys/signals.h"
@@ -217,27 +215,12 @@ start_child(struct plan *p)
     return pid;
 }
 
-/* Until there is something to read; false when that takes too long. */
-static bool
-await(int fd, int patience_ms)
-{
-    int64_t until_us = clock_boot_us() + patience_ms * INT64_C(1000);
-    for (;;) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        int64_t left_ms = (until_us - clock_boot_us() + 999) / 1000;
-        if (left_ms <= 0)
-            return false;
-        if (poll(&p, 1, (int)left_ms) > 0)
-            return true;
-    }
-}
-
 /* Reads what the child reported; false when it reports nothing: the program runs. */
 static bool
 read_failure(int fd, int patience_ms, struct failure *f)
 {
     ssize_t n;
-    if (patience_ms > 0 && !await(fd, patience_ms)) {
+    if (patience_ms > 0 && !file_await(fd, patience_ms)) {
         *f = (struct failure){SPAWN_CHILD, ETIMEDOUT};
         return true;
     }

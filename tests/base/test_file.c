@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -166,6 +168,36 @@ failed_write_leaves_the_old(void **state)
     }
 }
 
+static int awaited[2];
+static volatile sig_atomic_t signals;
+
+/* The third is what is waited for. */
+static void
+on_alarm(int sig)
+{
+    (void)sig;
+    if (++signals == 3)
+        assert_int_equal(write(awaited[1], "x", 1), 1);
+}
+
+static void
+waits_for_bytes_through_signals(void **state)
+{
+    const struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
+    const struct sigaction act = {.sa_handler = on_alarm};
+
+    (void)state;
+    assert_int_equal(pipe(awaited), 0);
+    assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    assert_true(file_await(awaited[0], 60000));
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_true(signals >= 3);
+    assert_false(file_await(-1, 1));
+    close(awaited[0]);
+    close(awaited[1]);
+}
+
 static void
 makes_folders(void **state)
 {
@@ -230,6 +262,7 @@ main(void)
         cmocka_unit_test_setup_teardown(reading_says_what_is_wrong, enter, leave),
         cmocka_unit_test_setup_teardown(reads_a_pipe, enter, leave),
         cmocka_unit_test_setup_teardown(failed_write_leaves_the_old, enter, leave),
+        cmocka_unit_test_setup_teardown(waits_for_bytes_through_signals, enter, leave),
         cmocka_unit_test_setup_teardown(makes_folders, enter, leave),
         cmocka_unit_test_setup_teardown(locks_exclude, enter, leave),
     };
