@@ -15,13 +15,14 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "shepherd/kill.h"
 #include "sys/procs.h"
 
-#define PASS_MS        2
-#define PASSES_PER_TRY 50
-#define TRY_AGAIN_MS   100 /* after so many passes: one that does not end on KILL */
+#define PASS_MS      2
+#define PASSES_SOON  50
+#define TRY_AGAIN_MS 5000 /* after so many passes: one that does not end on KILL */
 
 void
 children_init(struct children *b)
@@ -77,13 +78,13 @@ children_reap(struct children *b)
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         ssize_t i = index_of(b, pid);
-        if (i < 0)
-            continue;
-        b->v[i] = b->v[--b->n];
-        if (status != 0) {
+        if (i >= 0)
+            b->v[i] = b->v[--b->n];
+        if (i >= 0 && status != 0) {
             b->orphaned = true;
             b->passes = 0;
         }
+        b->due_us = 0; /* less may be left, or more */
     }
 }
 
@@ -113,10 +114,21 @@ find_orphans(void *ctx, struct procs *out)
 int
 children_end_orphans(struct children *b)
 {
+    int64_t now = clock_boot_us();
     if (!b->orphaned)
         return -1;
+    if (now < b->due_us)
+        return (int)((b->due_us - now + 999) / 1000);
     b->orphaned = kill_pass(find_orphans, b, b->passes++) > 0;
     if (!b->orphaned)
         return -1;
-    return b->passes % PASSES_PER_TRY ? PASS_MS : TRY_AGAIN_MS;
+    int ms = children_are_ending(b) ? PASS_MS : TRY_AGAIN_MS;
+    b->due_us = now + ms * INT64_C(1000);
+    return ms;
+}
+
+bool
+children_are_ending(const struct children *b)
+{
+    return b->orphaned && b->passes < PASSES_SOON;
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct child {
@@ -17,6 +18,7 @@ struct children {
     size_t n, cap;
     bool orphaned;   /* one died out of turn: what it had started may be ours now */
     unsigned passes; /* over such processes, since then */
+    int64_t due_us;  /* boot clock: when the next pass is due */
 };
 
 /* Makes this process the one to which orphans of its children fall. */
@@ -32,8 +34,12 @@ bool children_has(const struct children *b, int lock_fd);
 /* Waits for all that have ended. */
 void children_reap(struct children *b);
 
-/* KILLs what children that died out of turn have left, one pass over it. How many
- * milliseconds to wait until the next one is due; -1 when nothing is left. */
+/* KILLs what children that died out of turn have left, one pass over it when that is due. How
+ * many milliseconds to wait until the next one is; -1 when nothing is left. */
 int children_end_orphans(struct children *b);
+
+/* Whether something is left that has not yet withstood so many passes that nobody waits for
+ * it: a driver can hold a process where KILL does not reach it. */
+bool children_are_ending(const struct children *b);
 
 #endif

@@ -11,7 +11,7 @@
 #include "sys/procs.h"
 
 #define PASSES_BEFORE_STOPPING 3
-#define STOP_ROUNDS_MAX        64 /* one that sleeps in the kernel never shows as stopped */
+#define STOP_ROUNDS_MAX        64
 
 static bool
 is_in(const struct procs *ps, pid_t pid)
@@ -82,23 +82,42 @@ kill_notify(pid_t command, int sig, pid_t spared)
             (void)proc_signal(&found.v[i], sig);
 }
 
-/* STOP to everything until a round finds nothing that runs. */
+static void
+drop_stopped(struct procs *ps)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < ps->n; i++)
+        if (ps->v[i].state != 'T')
+            ps->v[n++] = ps->v[i];
+    ps->n = n;
+}
+
+static bool
+are_same(const struct procs *a, const struct procs *b)
+{
+    bool same = a->n == b->n;
+    for (size_t i = 0; same && i < a->n; i++)
+        same = a->v[i].pid == b->v[i].pid && a->v[i].start_ticks == b->v[i].start_ticks;
+    return same;
+}
+
+/* STOP to everything until a round finds nothing that runs, or only what it has found before:
+ * with a STOP on its way nothing forks, and one that sleeps in the kernel never shows as
+ * stopped. */
 static void
 stop_all(kill_find find, void *ctx)
 {
-    auto_procs struct procs found = PROCS_INIT;
+    auto_procs struct procs found = PROCS_INIT, before = PROCS_INIT;
     for (int round = 0; round < STOP_ROUNDS_MAX; round++) {
-        size_t running = 0;
         if (find(ctx, &found) < 0)
             return;
-        for (size_t i = 0; i < found.n; i++) {
-            if (found.v[i].state == 'T')
-                continue;
-            running++;
-            (void)proc_signal(&found.v[i], SIGSTOP);
-        }
-        if (running == 0)
+        drop_stopped(&found);
+        if (found.n == 0 || are_same(&found, &before))
             return;
+        signal_each(&found, SIGSTOP);
+        struct procs swapped = before;
+        before = found;
+        found = swapped;
     }
 }
 
