@@ -111,7 +111,19 @@ receive(char *kind, int fds[N_FDS])
     return 1;
 }
 
-/* The received descriptors are the lowest free ones, hence usually in place already. */
+/* Out of the way of what is received. */
+static int
+move_up(int fd)
+{
+    int up = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FD_SERVED + 1);
+    if (up < 0)
+        return fd;
+    close(fd);
+    return up;
+}
+
+/* The received descriptors are the lowest free ones, hence usually in place already. No second
+ * one stays: the lock would be held for as long as that. */
 static bool
 put_in_place(const int fds[N_FDS])
 {
@@ -123,6 +135,11 @@ put_in_place(const int fds[N_FDS])
     for (int i = 0; i < N_FDS; i++)
         if (up[i] < 0 || dup3(up[i], FD_CTL + i, O_CLOEXEC) < 0)
             return false;
+    for (int i = 0; i < N_FDS; i++) {
+        close(up[i]);
+        if (fds[i] > FD_FOLDER)
+            close(fds[i]);
+    }
     return true;
 }
 
@@ -140,7 +157,8 @@ be_a_shepherd(const struct nursery *n, char kind, const int fds[N_FDS])
 {
     sigset_t none;
     sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (kind != NURSERY_ATTEMPT) /* which takes them itself, and is to miss none meanwhile */
+        sigprocmask(SIG_SETMASK, &none, NULL);
     close(FD_SERVED);
     close(n->sig_fd);
     for (size_t i = 0; i < sizeof n->claims / sizeof *n->claims; i++)
@@ -166,8 +184,9 @@ finish_before_sweep(struct nursery *n, int lock_fd)
     int64_t until_us = clock_boot_us() + SWEEP_WAIT_MS * INT64_C(1000);
     for (;;) {
         children_reap(&n->children);
-        bool left = children_end_orphans(&n->children) >= 0;
-        if ((!left && !children_has(&n->children, lock_fd)) || clock_boot_us() > until_us)
+        (void)children_end_orphans(&n->children);
+        if ((!children_are_ending(&n->children) && !children_has(&n->children, lock_fd)) ||
+            clock_boot_us() > until_us)
             return;
         nanosleep(&pause, NULL);
     }
@@ -205,7 +224,7 @@ claim(struct nursery *n)
     bool all = true;
     for (int i = 0; i <= CGROUP_V1_N; i++) {
         const char *base = i == CGROUP_V1_N ? n->place.base : n->place.v1[i];
-        n->claims[i] = base ? cgroup_claim(base) : -1;
+        n->claims[i] = base ? move_up(cgroup_claim(base)) : -1;
         all &= !base || n->claims[i] >= 0;
     }
     return all;
@@ -290,7 +309,7 @@ take_signals(struct nursery *n)
     sigaddset(&wanted, SIGCHLD);
     sigaddset(&wanted, NURSERY_UNIT_STOPS);
     sigprocmask(SIG_BLOCK, &wanted, NULL);
-    n->sig_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    n->sig_fd = move_up(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
     return n->sig_fd < 0 ? -1 : 0;
 }
 

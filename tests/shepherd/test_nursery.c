@@ -1,9 +1,13 @@
 /* Shepherds that are forked from the nursery do what those that are started do. */
+#include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -128,6 +132,51 @@ test_packets_that_make_no_sense(void **state)
     assert_int_equal(rig_wait_pid(n.pid), 0);
 }
 
+/* How many descriptors of that process are this file. */
+static int
+count_open(pid_t pid, const char *path)
+{
+    char wanted[PATH_MAX], folder[64], target[PATH_MAX];
+    int n = 0;
+    assert_non_null(realpath(path, wanted));
+    snprintf(folder, sizeof folder, "/proc/%d/fd", (int)pid);
+    auto_dir DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    const struct dirent *entry;
+    while ((entry = readdir(dir)) != NULL) {
+        ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof target - 1);
+        target[len > 0 ? len : 0] = '\0';
+        n += strcmp(target, wanted) == 0;
+    }
+    return n;
+}
+
+/* A second one would hold the lock after the attempt has closed its own. */
+static void
+test_each_descriptor_is_there_once(void **state)
+{
+    (void)state;
+    struct nursery n = start_nursery();
+    struct rig r;
+    rig_open(&r, "read x <$T/gate");
+    rig_make_fifo(&r, "gate");
+    hand_over(&n, &r);
+    json_t *hello = rig_await(r.ctl, &r.in, "hello");
+    pid_t shepherd = (pid_t)json_integer_value(json_object_get(hello, "pid"));
+    json_decref(hello);
+    auto_free char *folder = xasprintf("%s/a", r.dir);
+    auto_free char *lock = xasprintf("%s/lock", folder);
+    auto_free char *gate = xasprintf("%s/gate", r.dir);
+    assert_int_equal(count_open(shepherd, lock), 1);
+    assert_int_equal(count_open(shepherd, folder), 1);
+    auto_close int fd = open(gate, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(write(fd, "\n", 1), 1);
+    expect_code(&r, 0);
+    rig_close(&r);
+    close(n.fd);
+    assert_int_equal(rig_wait_pid(n.pid), 0);
+}
+
 /* The nursery dies: its shepherds and their jobs go on. A sweep through another works. */
 static void
 test_shepherds_outlive_it(void **state)
@@ -173,6 +222,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_several_at_once),
         cmocka_unit_test(test_packets_that_make_no_sense),
+        cmocka_unit_test(test_each_descriptor_is_there_once),
         cmocka_unit_test(test_shepherds_outlive_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
