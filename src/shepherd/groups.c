@@ -85,14 +85,13 @@ groups_are_populated(const struct groups *g)
     return cgroup_v1_signal(g->v1_fds, 0) > 0;
 }
 
-/* Without cgroup.kill: what is frozen cannot fork, and KILL reaches it all the same. */
 void
 groups_kill(const struct groups *g)
 {
     if (g->fd < 0)
         (void)cgroup_v1_signal(g->v1_fds, SIGKILL);
-    else if (cgroup_kill(g->fd) < 0)
-        (void)cgroup_freeze(g->fd, true);
+    else
+        cgroup_kill(g->fd);
 }
 
 int64_t

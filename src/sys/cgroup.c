@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,9 @@
 #include "base/file.h"
 #include "sys/procs.h"
 
-#define CPU_PERIOD_US 100000
+#define CPU_PERIOD_US   100000
+#define PROCS_MAX_BYTES (4 * 1024 * 1024)
+#define DEPTH_MAX       64
 
 static int
 write_at(int dirfd, const char *name, const char *text)
@@ -257,16 +260,88 @@ cgroup_create(const char *path, const struct cgroup_limits *limits, struct err *
     return fd;
 }
 
-int
-cgroup_kill(int fd)
+/* Adds the processes of the group that can still be read. How many it names; -1. */
+static int
+read_members(int fd, struct procs *out)
 {
-    return write_at(fd, "cgroup.kill", "1");
+    auto_buf struct buf pids = BUF_INIT;
+    int n = 0;
+    if (file_read_at(fd, "cgroup.procs", PROCS_MAX_BYTES, &pids, NULL) < 0)
+        return -1;
+    char *rest = pids.data, *line;
+    while (rest && (line = strsep(&rest, "\n")) != NULL) {
+        struct proc p;
+        long pid = strtol(line, NULL, 10);
+        if (pid <= 1)
+            continue;
+        n++;
+        if (proc_read((pid_t)pid, &p) == 0)
+            procs_add(out, &p);
+    }
+    return n;
 }
 
-int
-cgroup_freeze(int fd, bool frozen)
+static int
+by_pid(const void *a, const void *b)
 {
-    return write_at(fd, "cgroup.freeze", frozen ? "1" : "0");
+    const struct proc *x = a, *y = b;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* A number may be another process's by the time that it is used. What was read between two
+ * lists that have it, and is signalled if its start time is still that, was in the group. */
+int
+cgroup_signal(int fd, int sig)
+{
+    auto_procs struct procs first = PROCS_INIT, second = PROCS_INIT;
+    int n = read_members(fd, &first);
+    if (n <= 0 || sig == 0 || read_members(fd, &second) < 0)
+        return n;
+    if (second.n > 0)
+        qsort(second.v, second.n, sizeof *second.v, by_pid);
+    for (size_t i = 0; i < first.n; i++)
+        if (second.n > 0 && bsearch(&first.v[i], second.v, second.n, sizeof *second.v, by_pid))
+            (void)proc_signal(&first.v[i], sig);
+    return n;
+}
+
+typedef void (*group_visit)(int parent, const char *name, int fd);
+
+/* Visits the groups below fd, deepest first. */
+static void
+walk_below(int fd, int depth, group_visit visit)
+{
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    const struct dirent *entry;
+    while (dir && depth < DEPTH_MAX && (entry = readdir(dir)) != NULL) {
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+            continue;
+        auto_close int sub = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (sub >= 0)
+            walk_below(sub, depth + 1, visit);
+        visit(fd, entry->d_name, sub);
+    }
+}
+
+static void
+kill_group(int parent, const char *name, int fd)
+{
+    (void)parent;
+    (void)name;
+    (void)cgroup_signal(fd, SIGKILL);
+}
+
+/* Before Linux 5.14: what is frozen cannot fork, and KILL reaches it all the same. */
+void
+cgroup_kill(int fd)
+{
+    if (write_at(fd, "cgroup.kill", "1") == 0)
+        return;
+    (void)write_at(fd, "cgroup.freeze", "1");
+    walk_below(fd, 0, kill_group);
+    (void)cgroup_signal(fd, SIGKILL);
+    (void)write_at(fd, "cgroup.freeze", "0");
 }
 
 int
@@ -290,21 +365,12 @@ cgroup_oom_kills(int fd, bool *own)
     return n > 0 ? n : 0;
 }
 
-/* Removes the groups below fd, deepest first; groups hold no files that would have to go. */
+/* Groups hold no files that would have to go. */
 static void
-remove_below(int fd, int depth)
+remove_group(int parent, const char *name, int fd)
 {
-    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    auto_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-    const struct dirent *entry;
-    while (dir && depth < 64 && (entry = readdir(dir)) != NULL) {
-        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-            continue;
-        auto_close int sub = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (sub >= 0)
-            remove_below(sub, depth + 1);
-        (void)unlinkat(fd, entry->d_name, AT_REMOVEDIR);
-    }
+    (void)fd;
+    (void)unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 int
@@ -315,6 +381,6 @@ cgroup_remove(const char *path)
     auto_close int fd = cgroup_open(path);
     if (fd < 0)
         return -1;
-    remove_below(fd, 0);
+    walk_below(fd, 0, remove_group);
     return rmdir(path);
 }

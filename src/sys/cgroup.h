@@ -48,11 +48,13 @@ int cgroup_create(const char *path, const struct cgroup_limits *limits, struct e
 /* Opens an existing group: its descriptor, or -1. */
 int cgroup_open(const char *path);
 
-/* KILL to everything in it at once, forks in flight included. -1 where the kernel lacks it. */
-int cgroup_kill(int fd);
+/* KILL to everything in it and below, forks in flight included. Where the kernel cannot do that
+ * at once and cannot freeze the group either, what forks meanwhile is missed: repeat. */
+void cgroup_kill(int fd);
 
-/* Stops or continues everything in it. -1 where that is not to be had. */
-int cgroup_freeze(int fd, bool frozen);
+/* Sends the signal (0: none) to each process that is in the group itself, of v2 or of v1. How
+ * many there were; -1 when it cannot be read. */
+int cgroup_signal(int fd, int sig);
 
 /* Whether a living process is in it or below: 1, 0, -1 not known. */
 int cgroup_is_populated(int fd);

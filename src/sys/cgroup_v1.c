@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,24 +202,10 @@ cgroup_v1_oom_kills(int memory_fd, bool *own)
 int
 cgroup_v1_signal(const int fds[CGROUP_V1_N], int sig)
 {
-    auto_buf struct buf pids = BUF_INIT;
-    int i = 0, n = 0;
+    int i = 0;
     while (i < CGROUP_V1_N && fds[i] < 0)
         i++;
-    if (i == CGROUP_V1_N)
-        return -1;
-    if (file_read_at(fds[i], "cgroup.procs", PROC_MAX_BYTES, &pids, NULL) < 0)
-        return -1;
-    char *rest = pids.data, *line;
-    while (rest && (line = strsep(&rest, "\n")) != NULL) {
-        long pid = strtol(line, NULL, 10);
-        if (pid <= 1)
-            continue;
-        n++;
-        if (sig)
-            (void)kill((pid_t)pid, sig);
-    }
-    return n;
+    return i < CGROUP_V1_N ? cgroup_signal(fds[i], sig) : -1;
 }
 
 void

@@ -1,10 +1,12 @@
 /* cgroups, on machines where this process may make them; elsewhere that it says why not. */
+#include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -103,8 +105,7 @@ test_group_of_a_job(void **state)
     assert_int_equal(cgroup_remove(path), -1); /* not while it is lived in */
     bool own;
     assert_int_equal(cgroup_oom_kills(fd, &own), 0);
-    if (cgroup_kill(fd) < 0)
-        kill(pid, SIGKILL);
+    cgroup_kill(fd);
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(WTERMSIG(status), SIGKILL);
@@ -116,6 +117,53 @@ test_group_of_a_job(void **state)
     assert_int_equal(cgroup_remove(path), 0);
     assert_int_equal(cgroup_remove(path), 0);
     assert_int_equal(cgroup_remove(base), 0);
+}
+
+static pid_t
+start_in_list(const char *folder)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        pause();
+        _exit(0);
+    }
+    assert_true(pid > 0);
+    auto_free char *path = xasprintf("%s/cgroup.procs", folder);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "%d\n999999999\n", (int)pid);
+    fclose(f);
+    return pid;
+}
+
+static void
+expect_killed(pid_t pid)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+}
+
+/* As before Linux 5.14: there is no cgroup.kill, only lists of processes. */
+static void
+test_kill_without_cgroup_kill(void **state)
+{
+    (void)state;
+    char group[] = "/tmp/group.XXXXXX";
+    assert_non_null(mkdtemp(group));
+    auto_free char *below = xasprintf("%s/below", group);
+    assert_int_equal(mkdir(below, 0700), 0);
+    pid_t one = start_in_list(group), two = start_in_list(below);
+    auto_close int fd = cgroup_open(group);
+    assert_int_equal(cgroup_signal(fd, 0), 2);
+    cgroup_kill(fd);
+    expect_killed(one);
+    expect_killed(two);
+    const char *const names[] = {"below/cgroup.procs", "cgroup.procs"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_int_equal(unlinkat(fd, names[i], 0), 0);
+    assert_int_equal(cgroup_remove(group), 0);
 }
 
 static void
@@ -137,6 +185,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_group_of_a_job),
         cmocka_unit_test(test_abandoned),
+        cmocka_unit_test(test_kill_without_cgroup_kill),
         cmocka_unit_test(test_what_is_no_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
