@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 
 #include "base/buf.h"
@@ -291,6 +292,18 @@ file_open_regular(const char *path)
     }
     snprintf(name, sizeof name, "/proc/self/fd/%d", seen);
     return open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
+int
+file_look(int fd, struct stat *out)
+{
+    struct statx x;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &x) < 0)
+        return -1;
+    *out = (struct stat){.st_mode = x.stx_mode,
+                         .st_size = (off_t)x.stx_size,
+                         .st_dev = makedev(x.stx_dev_major, x.stx_dev_minor)};
+    return 0;
 }
 
 bool

@@ -44,6 +44,11 @@ int file_is_locked_at(int dirfd, const char *name, struct err *e);
 int file_read_locked_at(int dirfd, const char *name, size_t max, struct buf *out,
                         struct err *e);
 
+/* Kind, size and device of an open file as far as the kernel knows them: fstat asks a file
+ * server, or a program of a user's (FUSE), that may never answer. What this machine writes is
+ * known. */
+int file_look(int fd, struct stat *out);
+
 /* Whether two looks at a name saw the same file, and nothing written to it in between. */
 bool file_is_same(const struct stat *a, const struct stat *b);
 

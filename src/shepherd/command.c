@@ -234,9 +234,9 @@ static void
 note_log_length(struct command *c)
 {
     struct stat st;
-    if (fstat(c->log_fd, &st) == 0)
+    if (file_look(c->log_fd, &st) == 0)
         c->log_from = st.st_size;
-    if (c->error_fd >= 0 && fstat(c->error_fd, &st) == 0)
+    if (c->error_fd >= 0 && file_look(c->error_fd, &st) == 0)
         c->error_from = st.st_size;
 }
 

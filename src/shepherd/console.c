@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "shepherd/pty.h"
 #include "shepherd/spec.h"
 
@@ -61,7 +62,7 @@ console_open(struct console *c, const struct spec *spec, int log_fd, struct cons
              struct err *e)
 {
     struct stat st;
-    if (fstat(log_fd, &st) < 0 || !S_ISREG(st.st_mode))
+    if (file_look(log_fd, &st) < 0 || !S_ISREG(st.st_mode))
         return err_set(e, ERR_FAILED,
                        "the log of an interactive job must be a regular file: %s", spec->log);
     c->log_fd = log_fd;
@@ -208,7 +209,7 @@ void
 console_look(struct console *c)
 {
     struct stat st;
-    if (c->log_fd >= 0 && fstat(c->log_fd, &st) == 0)
+    if (c->log_fd >= 0 && file_look(c->log_fd, &st) == 0)
         c->size = st.st_size;
 }
 

@@ -30,7 +30,7 @@ loglimit_begin(struct loglimit *l, int fd, int folder_fd, bool interactive, int6
     struct stat log, folder;
 
     *l = (struct loglimit){.fd = -1};
-    if (fd < 0 || interactive || fstat(fd, &log) < 0 || !S_ISREG(log.st_mode))
+    if (fd < 0 || interactive || file_look(fd, &log) < 0 || !S_ISREG(log.st_mode))
         return;
     l->max_bytes = max_mib * MIB;
     l->reserve = reserve_mib * MIB;
@@ -108,7 +108,7 @@ look(struct loglimit *l)
     int64_t room, disk_room;
     struct stat st;
 
-    if (fstat(l->fd, &st) < 0)
+    if (file_look(l->fd, &st) < 0)
         return INT64_MAX;
     bool low = disk_is_low(l, &disk_room);
     int64_t size = st.st_size - l->begin;
