@@ -15,7 +15,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +27,7 @@
 #include "base/jsonw.h"
 #include "base/text.h"
 #include "shepherd/attempt.h"
+#include "shepherd/blame.h"
 #include "shepherd/command.h"
 #include "shepherd/groups.h"
 #include "shepherd/identity.h"
@@ -36,6 +36,7 @@
 #include "shepherd/login.h"
 #include "shepherd/order.h"
 #include "shepherd/spec.h"
+#include "sys/procs.h"
 #include "sys/rlimits.h"
 #include "sys/spawn.h"
 
@@ -44,6 +45,9 @@
 #define LAST_LINE_MAX 300
 #define GRACE_MS      2000 /* between TERM and KILL */
 #define TIMED_OUT     124
+#define KILLS_MAX     3 /* a driver can hold a process where KILL does not reach it */
+#define SLICE_MAX_MS  60000
+#define SLICE_MS      50 /* where the kernel has no pidfds */
 #define PAUSE_NS      2000000
 #define KILL_PASSES   2000
 
@@ -86,6 +90,14 @@ keep_regular_log(struct delivery *d)
         close(TAKE_FD(d->log_fd));
 }
 
+static int
+refused(const struct command *out, struct err *e)
+{
+    err_set(e, ERR_FAILED, "%s", out->text);
+    e->errnum = out->errnum;
+    return -1;
+}
+
 /* A folder that has gone meanwhile is no reason to tell nobody. */
 static int
 become_ready_as(struct delivery *d, struct err *e)
@@ -112,7 +124,7 @@ become_ready_as(struct delivery *d, struct err *e)
     d->log_fd = out.log_fd;
     keep_regular_log(d);
     if (rc < 0)
-        return err_set(e, ERR_FAILED, "%s", out.text);
+        return refused(&out, e);
     return identity_bound(&d->identity, &d->rlimits, &d->has_rlimits, e);
 }
 
@@ -123,7 +135,7 @@ become_ready_for_site(struct delivery *d, struct err *e)
     struct command out = COMMAND_INIT;
 
     if (identity_open_account(d->order.account, d->order.cwd, &d->identity, &out) < 0)
-        return err_set(e, ERR_FAILED, "%s", out.text);
+        return refused(&out, e);
     d->account_env = login_env(&d->identity, d->order.env);
     return 0;
 }
@@ -235,12 +247,6 @@ take_rest(struct delivery *d, int fd)
     return take_output(d, fd) && d->output.len > had;
 }
 
-static int
-pid_fd_open(pid_t pid)
-{
-    return (int)syscall(SYS_pidfd_open, pid, 0);
-}
-
 /* What it started ends with it; nobody else waits for that. */
 static void
 end_the_rest(const struct delivery *d)
@@ -267,37 +273,40 @@ status_of(int wait_status)
     return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
-/* Until the program has ended, or its time is over: then TERM, and KILL a moment later. */
+/* Until the program has ended, or its time is over: then TERM, and KILL a moment later. One
+ * that does not end on that either is left. */
 static void
 follow(struct delivery *d, pid_t pid, int output)
 {
-    auto_close int pidfd = pid_fd_open(pid);
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    auto_close int pidfd = proc_pidfd(pid);
+    const int64_t slice_ms = pidfd >= 0 ? SLICE_MAX_MS : SLICE_MS;
     struct pollfd p[2] = {{.fd = pidfd, .events = POLLIN}, {.fd = output, .events = POLLIN}};
     int64_t until_us = d->began_us + d->order.limit_ms * 1000;
-    bool termed = false, killed = false;
+    unsigned n_kills = 0;
+    bool termed = false;
     int wait_status = 0;
 
-    while (!(p[0].revents & POLLIN)) {
+    while (!proc_has_ended(pid)) {
         int64_t left_ms = (until_us - clock_boot_us() + 999) / 1000;
-        if (left_ms <= 0 && termed) {
-            kill_pass(kill_find_own, NULL, 0);
-            killed = true;
-            left_ms = GRACE_MS;
-            until_us = clock_boot_us() + GRACE_MS * INT64_C(1000);
-        } else if (left_ms <= 0) {
-            kill_signal_all(kill_find_own, NULL, SIGTERM);
+        if (left_ms <= 0) {
+            if (n_kills == KILLS_MAX)
+                break;
+            if (termed)
+                kill_pass(kill_find_own, NULL, n_kills++);
+            else
+                kill_signal_all(kill_find_own, NULL, SIGTERM);
             termed = true;
             left_ms = GRACE_MS;
             until_us = clock_boot_us() + GRACE_MS * INT64_C(1000);
         }
-        if (poll(p, 2, (int)(left_ms < 60000 ? left_ms : 60000)) < 0 && errno != EINTR)
-            break;
-        if (p[1].revents && !take_output(d, output))
+        if (poll(p, 2, (int)(left_ms < slice_ms ? left_ms : slice_ms)) < 0)
+            nanosleep(&pause, NULL); /* the kernel may have no memory for it */
+        else if (p[1].revents && !take_output(d, output))
             p[1].fd = -1;
     }
-    while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR)
-        continue;
-    d->status = termed || killed ? TIMED_OUT : status_of(wait_status);
+    (void)waitpid(pid, &wait_status, WNOHANG);
+    d->status = termed ? TIMED_OUT : status_of(wait_status);
     end_the_rest(d);
     (void)fcntl(output, F_SETFL, O_NONBLOCK);
     while (p[1].fd >= 0 && d->output.len < OUTPUT_MAX && take_rest(d, output))
@@ -317,7 +326,7 @@ write_log(const struct delivery *d, const char *state)
     buf_addf(&text, "%s job=%u hook=%s state=%s exit_status=%d ms=%lld%s%s",
              clock_rfc3339(clock_wall_us(), stamp), d->order.job, d->order.kind, state,
              d->status, (long long)((clock_boot_us() - d->began_us) / 1000),
-             d->status == TIMED_OUT ? " its time was over" : "",
+             d->status == TIMED_OUT ? " it exceeded its time limit" : "",
              d->cut ? " output was cut" : "");
     buf_addc(&text, '\n');
     buf_add(&text, d->output.data, d->output.len);
@@ -339,7 +348,8 @@ tell_daemon(const struct delivery *d, const char *state)
     jsonw_kstr(&w, "state", state);
     if (d->status >= 0)
         jsonw_kint(&w, "exit_status", d->status);
-    jsonw_kstr(&w, "text", d->status == TIMED_OUT ? "its time was over" : buf_str(&shown));
+    jsonw_kstr(&w, "text",
+               d->status == TIMED_OUT ? "it exceeded its time limit" : buf_str(&shown));
     jsonw_end_object(&w);
     buf_addc(&text, '\n');
     crash_point("hook-before-report");
@@ -377,11 +387,13 @@ deliver_run(void)
     if (order_read(FD_LOCK, &d.order, &e) < 0)
         return 1; /* the daemon sees that it went without a word */
     d.began_us = clock_boot_us();
-    const char *state = "failed";
-    if (deliver(&d, &e) == 0)
-        state = order_judge(&d.order, d.status, d.text);
-    else
+    bool ran = deliver(&d, &e) == 0;
+    if (!ran)
         snprintf(d.text, sizeof d.text, "%.*s", LAST_LINE_MAX, e.text);
+    /* What the machine or the user lacks for a moment is no reason to give up. */
+    const char *state = ran ? order_judge(&d.order, d.status, d.text)
+                        : blame_of(false, STEP_EXEC, e.errnum) == BLAME_COMMAND ? "failed"
+                                                                                : "again";
     write_log(&d, state);
     tell_daemon(&d, state);
     groups_remove(&d.order.groups);

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@
 #include "shepherd/laststeps.h"
 #include "shepherd/spec.h"
 #include "shepherd/window.h"
+#include "sys/procs.h"
 #include "sys/spawn.h"
 
 #define PATIENCE_MS 15000
@@ -119,18 +119,11 @@ spawn_screen(const struct screen_wish *w, int words_fd, int *errnum, enum spawn_
     return spawn_process(&s, errnum, stage);
 }
 
-static bool
-has_ended(pid_t pid)
-{
-    siginfo_t si = {0};
-    return waitid(P_PID, (id_t)pid, &si, WEXITED | WNOHANG | WNOWAIT) == 0 && si.si_pid == pid;
-}
-
 /* Whether the process ends, or a descriptor (-1: none) becomes readable, in time. */
 static void
 await(pid_t pid, int fd, int64_t ms)
 {
-    auto_close int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    auto_close int pidfd = proc_pidfd(pid);
     int64_t until_us = clock_boot_us() + ms * 1000;
     for (;;) {
         struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
@@ -138,7 +131,7 @@ await(pid_t pid, int fd, int64_t ms)
         if (left_ms <= 0)
             return;
         int rc = poll(fds, 2, (int)(pidfd < 0 && left_ms > SLICE_MS ? SLICE_MS : left_ms));
-        if (rc > 0 || has_ended(pid))
+        if (rc > 0 || proc_has_ended(pid))
             return;
     }
 }
@@ -194,7 +187,7 @@ screen_start(const struct screen_wish *w, struct command *out)
     await(pid, w->listen_fd, PATIENCE_MS);
     if (is_readable(w->listen_fd))
         return pid;
-    bool ended = has_ended(pid);
+    bool ended = proc_has_ended(pid);
     screen_stop(pid);
     read_words(words_fd, words, sizeof words);
     out->errnum = ended ? 0 : ETIMEDOUT; /* the command's, as far as anybody can tell */

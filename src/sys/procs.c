@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -199,17 +200,25 @@ proc_catches(pid_t pid, int sig)
            (caught >> (sig - 1) & 1);
 }
 
-static int
-pidfd_open_raw(pid_t pid)
+int
+proc_pidfd(pid_t pid)
 {
     return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+bool
+proc_has_ended(pid_t child)
+{
+    siginfo_t si = {0};
+    return waitid(P_PID, (id_t)child, &si, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           si.si_pid == child;
 }
 
 int
 proc_signal(const struct proc *p, int sig)
 {
     struct proc now;
-    auto_close int fd = pidfd_open_raw(p->pid);
+    auto_close int fd = proc_pidfd(p->pid);
     if (fd < 0 && errno != ENOSYS && errno != EPERM)
         return -1;
     /* Read after the pidfd was taken: if the start time is right, the pidfd is the one. */

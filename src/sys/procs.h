@@ -59,6 +59,12 @@ bool proc_catches(pid_t pid, int sig);
  * a pidfd where the kernel has them. 0, or -1 when it is gone or may not be signalled. */
 int proc_signal(const struct proc *p, int sig);
 
+/* A descriptor of the process (O_CLOEXEC, the caller's); -1 where the kernel gives none. */
+int proc_pidfd(pid_t pid);
+
+/* Whether that child has ended. It is still to be waited for. */
+bool proc_has_ended(pid_t child);
+
 /* Appends one. */
 void procs_add(struct procs *ps, const struct proc *p);
 

@@ -56,7 +56,7 @@ cancelled"
     berth submit -G 0 --on-end 'trap "" TERM; setsid cat never & cat never' --wait -- true
     is "the next job" "$(berth submit -G 0 --wait --parsable -- true; job_field 3 state)" "3
 COMPLETED"
-    wait_for_event kind=hook job=2 state=failed exit_status=124 'text=its time was over'
+    wait_for_event kind=hook job=2 state=failed exit_status=124 'text=it exceeded its time limit'
     has_not "processes" "$(for pid in $(marked_pids); do tr '\0' ' ' <"/proc/$pid/cmdline"; echo; done)" '^cat never'
     has "its log" "$(cat "$BERTH_DIR/logs/hooks.log")" "job=1 hook=on_end state=failed exit_status=9"
 }
