@@ -75,6 +75,7 @@ struct daemon {
     struct tally *tally;
     struct upload *uploads; /* file_upload.c: files that have not come whole */
     struct works *works;    /* work.c: long requests; NULL before the first */
+    struct pace *pace;
     struct checkup_clock clock;
     struct telemetry *telemetry;
 };

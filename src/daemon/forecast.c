@@ -13,6 +13,7 @@
 #include "core/job.h"
 #include "core/plan.h"
 #include "daemon/daemon.h"
+#include "daemon/pace.h"
 
 #define STARTS_MAX  1000 /* looked ahead */
 #define GOOD_FACTOR 10   /* times what it cost */
@@ -51,7 +52,7 @@ take_over(struct forecast *f)
 
 /* A slice of the run. */
 static void
-go_on(struct forecast *f)
+go_on(struct daemon *d, struct forecast *f)
 {
     int64_t begun_us = clock_boot_us(), now_us = begun_us;
     bool more = true;
@@ -60,6 +61,7 @@ go_on(struct forecast *f)
         now_us = clock_boot_us();
     }
     f->run_cost_us += now_us - begun_us;
+    pace_spent(d, "forecast", UINT32_MAX, now_us - begun_us);
     if (!more)
         take_over(f);
 }
@@ -68,7 +70,7 @@ static void
 on_idle(uv_idle_t *idle)
 {
     struct daemon *d = idle->data;
-    go_on(d->forecast);
+    go_on(d, d->forecast);
 }
 
 static struct forecast *
@@ -87,7 +89,7 @@ look_ahead(struct daemon *d)
     f->run = forecast_run_begin(d->planner, d->queue, d->ledger, f->run_as_of_us, STARTS_MAX);
     f->run_cost_us = clock_boot_us() - begun_us;
     uv_idle_start(&f->idle, on_idle);
-    go_on(f);
+    go_on(d, f);
     return f;
 }
 

@@ -37,6 +37,7 @@
 #include "daemon/notify.h"
 #include "daemon/nursery.h"
 #include "daemon/options.h"
+#include "daemon/pace.h"
 #include "daemon/prober.h"
 #include "daemon/recall.h"
 #include "daemon/recover.h"
@@ -313,6 +314,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     if (!d->server)
         return -1;
     learned_recover(d);
+    pace_start(d);
     d->ready = true;
     turn_touch(d);
     return 0;
@@ -358,6 +360,7 @@ finish(struct daemon *d)
     close(d->lock_fd);
     uv_close((uv_handle_t *)&d->idle_timer, NULL);
     works_free(d);
+    pace_close(d);
     forecast_free(d);
     server_hang_up(d->server);
     uv_run(d->loop, UV_RUN_DEFAULT);
@@ -440,6 +443,8 @@ static int
 make_loop(uv_loop_t *loop, struct err *e)
 {
     int rc = uv_loop_init(loop);
+    if (rc == 0)
+        rc = uv_loop_configure(loop, UV_METRICS_IDLE_TIME); /* pace.c */
     return rc ? err_set(e, ERR_FAILED, "cannot make a loop: %s", uv_strerror(rc)) : 0;
 }
 

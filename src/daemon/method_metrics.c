@@ -283,6 +283,9 @@ put_work(const struct daemon *d, struct exposition *x)
                          "What one pass over the queue took.", &t->plans);
     exposition_histogram(x, "berth_commit_seconds", "What making a turn durable took.",
                          &t->commits);
+    exposition_histogram(x, "berth_round_seconds",
+                         "For how long a round of the daemon's loop kept everybody waiting.",
+                         &t->rounds);
     exposition_one(x, "berth_commit_failures_total", "counter",
                    "Turns that could not be made durable and were tried again.",
                    (double)t->commits_failed);

@@ -1,7 +1,8 @@
 /* Shares of the daemon: see peers.h. Called by server.c alone. A user's time is a bucket that
  * holds BUDGET_US and fills at a quarter of the speed of the clock: requests that cost little
  * never notice it, and whoever floods the socket leaves the rest to everybody else. While
- * nobody else is connected it does not count. */
+ * nobody else is connected it does not count; but for longer than ROUND_US at a time nobody is
+ * served, or who comes meanwhile would wait behind all that was sent before. */
 #include "daemon/peers.h"
 
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #define BUDGET_US INT64_C(50000)
 #define SPEED     4
+#define ROUND_US  INT64_C(20000)
 
 struct peer {
     struct peer *next;
@@ -18,7 +20,8 @@ struct peer {
     int clients;
     int64_t bytes;
     int64_t budget_us;
-    int64_t at_us; /* when the bucket was last filled */
+    int64_t at_us;    /* when the bucket was last filled */
+    int64_t round_us; /* spent in this round of the loop */
 };
 
 struct peers {
@@ -172,11 +175,28 @@ peers_keep(struct peers *p, uid_t group, int64_t bytes)
 void
 peers_charge(struct peers *p, uid_t group, int64_t us, int64_t now_us)
 {
-    struct peer *x = is_bound(p, group) ? find(p, group) : NULL;
+    struct peer *x = find(p, group);
     if (!x)
+        return;
+    x->round_us += us;
+    if (!is_bound(p, group))
         return;
     fill(x, now_us);
     x->budget_us -= us;
+}
+
+void
+peers_new_round(struct peers *p)
+{
+    for (struct peer *x = p->list; x; x = x->next)
+        x->round_us = 0;
+}
+
+bool
+peers_had_round(const struct peers *p, uid_t group)
+{
+    const struct peer *x = find(p, group);
+    return x && x->round_us >= ROUND_US;
 }
 
 static bool

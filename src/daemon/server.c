@@ -206,6 +206,12 @@ server_free(struct server *s)
     free(s);
 }
 
+void
+server_new_round(struct server *s)
+{
+    peers_new_round(s->peers);
+}
+
 bool
 server_may_work(struct server *s, uid_t group)
 {

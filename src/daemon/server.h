@@ -23,6 +23,7 @@ struct caller {
     bool admin;       /* may do to any job what its owner may */
     int64_t since_us; /* boot clock: when it connected */
     const json_t *id; /* borrowed */
+    const char *method;
 };
 
 /* What a method returns besides 0 (the result is in *out) and -1 (e is filled). */
@@ -49,6 +50,7 @@ struct ticket *server_ticket(struct caller *c);
 /* Answers and frees the ticket; result_json is one JSON value. */
 void server_answer(struct ticket *t, const char *result_json);
 /* Whether work for this group may go on now, and that it has taken so long (peers.h). */
+void server_new_round(struct server *s); /* of the loop (pace.h) */
 bool server_may_work(struct server *s, uid_t group);
 void server_charge(struct server *s, uid_t group, int64_t us);
 /* What a turn has cost, to those whose requests changed something in it. */

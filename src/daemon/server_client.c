@@ -185,15 +185,18 @@ on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
     *out = uv_buf_init(room, room ? READ_SIZE : 0);
 }
 
-/* Reads on later, so that others' requests come first. */
+/* Reads on later, so that others' requests come first: in the next round, where it is only this
+ * one that has been long enough. */
 static void
 pause_client(struct client *c)
 {
     struct server *s = c->server;
+    bool soon = peers_may_ask(s->peers, c->group, clock_boot_us());
+    if (!c->paused)
+        uv_read_stop((uv_stream_t *)&c->pipe);
     c->paused = true;
-    uv_read_stop((uv_stream_t *)&c->pipe);
-    if (!uv_is_active((uv_handle_t *)&s->resume))
-        uv_timer_start(&s->resume, on_resume, RESUME_MS, RESUME_MS);
+    if (soon || !uv_is_active((uv_handle_t *)&s->resume))
+        uv_timer_start(&s->resume, on_resume, soon ? 1 : RESUME_MS, RESUME_MS);
 }
 
 /* What has come in, as far as its user's share of time goes. */
@@ -203,7 +206,8 @@ serve_lines(struct client *c)
     struct peers *peers = c->server->peers;
     size_t at = 0, len = 0;
     int64_t began_us = clock_boot_us();
-    while (!c->closing && peers_may_ask(peers, c->group, began_us)) {
+    while (!c->closing && !peers_had_round(peers, c->group) &&
+           peers_may_ask(peers, c->group, began_us)) {
         const char *line = frame_next(&c->in, &at, &len);
         if (!line) {
             frame_done(&c->in, at);
@@ -219,7 +223,7 @@ serve_lines(struct client *c)
         began_us = now_us;
     }
     frame_done(&c->in, at);
-    if (!c->closing && !c->paused)
+    if (!c->closing)
         pause_client(c);
 }
 

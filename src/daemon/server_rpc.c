@@ -7,11 +7,13 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "daemon/budget.h"
 #include "daemon/daemon.h"
 #include "daemon/methods.h"
+#include "daemon/pace.h"
 #include "daemon/server.h"
 #include "daemon/server_priv.h"
 #include "daemon/turn.h"
@@ -118,7 +120,8 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
                             .pid = c->pid,
                             .admin = c->admin,
                             .since_us = c->since_us,
-                            .id = id};
+                            .id = id,
+                            .method = m->name};
     auto_buf struct buf result = BUF_INIT;
     struct jsonw w;
     struct err e = {0};
@@ -150,6 +153,7 @@ rpc_handle_line(struct client *c, const char *line, size_t len)
 {
     json_error_t je;
     struct err e = {0};
+    int64_t began_us = clock_boot_us();
     if (budget_check_line(c->server->daemon, c->uid, line, len, &e)) {
         struct reply *r = hold(c, id_text(NULL), false);
         rpc_write_error(&r->text, r->id, err_exit_status(e.code), err_name(e.code), e.text);
@@ -179,6 +183,7 @@ rpc_handle_line(struct client *c, const char *line, size_t len)
     else
         call_method(c, m, id, params, m->changes ? token : NULL);
     json_decref(root);
+    pace_spent(c->server->daemon, m ? m->name : "line", c->uid, clock_boot_us() - began_us);
     if (len >= LARGE_BYTES)
         server_trim_soon(c->server);
 }

@@ -37,6 +37,9 @@ static const int64_t commit_bounds[] = {100,       300,       MS,        3 * MS,
                                         10 * MS,   30 * MS,   100 * MS,  300 * MS,
                                         1000 * MS, 3000 * MS, 10000 * MS};
 
+static const int64_t round_bounds[] = {MS,       3 * MS,   10 * MS,   30 * MS,  50 * MS,
+                                       100 * MS, 300 * MS, 1000 * MS, 3000 * MS};
+
 struct tally {
     struct tally_jobs saved, next;
     bool counted;                /* next differs from saved */
@@ -71,6 +74,7 @@ tally_new(void)
     jobs_init(&t->saved);
     histogram_init(&t->times.plans, pass_bounds, N_OF(pass_bounds));
     histogram_init(&t->times.commits, commit_bounds, N_OF(commit_bounds));
+    histogram_init(&t->times.rounds, round_bounds, N_OF(round_bounds));
     return t;
 }
 
@@ -212,6 +216,12 @@ void
 tally_plan(struct daemon *d, int64_t us)
 {
     histogram_add(&d->tally->times.plans, us);
+}
+
+void
+tally_round(struct daemon *d, int64_t us)
+{
+    histogram_add(&d->tally->times.rounds, us);
 }
 
 void

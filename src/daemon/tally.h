@@ -45,7 +45,7 @@ struct tally_user {
 
 /* Of this daemon. */
 struct tally_times {
-    struct histogram plans, commits;
+    struct histogram plans, commits, rounds;
     uint64_t commits_failed;
     int64_t commit_us, committed_us; /* the newest: how long, and when (boot clock) */
     int64_t slow_us, slow_at_us;     /* the slowest lately */
@@ -64,6 +64,7 @@ void tally_write(struct daemon *d, struct job *const *jobs, size_t n);
 void tally_written(struct daemon *d);
 
 void tally_plan(struct daemon *d, int64_t us);
+void tally_round(struct daemon *d, int64_t us); /* of the loop (pace.h) */
 void tally_commit(struct daemon *d, int64_t us,
                   const struct err *failed); /* NULL: it did not */
 

@@ -29,6 +29,7 @@
 #include "daemon/jobs.h"
 #include "daemon/launch.h"
 #include "daemon/machine.h"
+#include "daemon/pace.h"
 #include "daemon/server.h"
 #include "daemon/tally.h"
 #include "daemon/telemetry.h"
@@ -73,6 +74,15 @@ on_retry(uv_timer_t *timer)
     turn_touch(d);
 }
 
+/* A part of the turn is done, which began then; the next one begins now. */
+static int64_t
+part(struct daemon *d, const char *what, int64_t since_us)
+{
+    int64_t now_us = clock_boot_us();
+    pace_spent(d, what, UINT32_MAX, now_us - since_us);
+    return now_us;
+}
+
 static void
 on_checkpoint(uv_timer_t *timer)
 {
@@ -81,6 +91,7 @@ on_checkpoint(uv_timer_t *timer)
     d->turn->idle_us = clock_boot_us();
     if (idle_work(d))
         uv_timer_start(timer, on_checkpoint, PRUNE_MS, 0);
+    part(d, "upkeep", d->turn->idle_us);
 }
 
 struct turn *
@@ -369,6 +380,7 @@ turn_run(struct daemon *d)
     int64_t began_us = clock_boot_us();
     health_settle(d);
     bool planned = turn_plan(d);
+    int64_t at_us = part(d, "plan", began_us);
     /* After the plan, whose own marks and events go with this very commit. */
     t->due = false;
     uv_idle_stop(&t->idle);
@@ -381,17 +393,21 @@ turn_run(struct daemon *d)
             daemon_after_turn(d);
         return -1;
     }
+    at_us = part(d, "commit", at_us);
     if (t->again)
         turn_touch(d);
     t->again = false;
     if (d->server)
         server_release(d->server, NULL);
     turn_events_publish(d);
+    at_us = part(d, "answers", at_us);
     if (planned)
         turn_tell_why_waiting(d);
+    at_us = part(d, "why", at_us);
     crash_point("daemon-after-reply");
     act_on_saved(d);
     courier_saved(d);
+    part(d, "launches", at_us);
     if ((store_wants_checkpoint(d->store) || t->ended_some || overdue) &&
         !uv_is_active((uv_handle_t *)&t->checkpoint))
         uv_timer_start(&t->checkpoint, on_checkpoint, CHECKPOINT_MS, 0);

@@ -11,6 +11,7 @@
 #include "base/jsonw.h"
 #include "daemon/budget.h"
 #include "daemon/daemon.h"
+#include "daemon/pace.h"
 #include "daemon/server.h"
 
 #define SLICE_US     10000
@@ -155,7 +156,9 @@ on_idle(uv_idle_t *idle)
     }
     int64_t began_us = clock_boot_us();
     int rc = run_slice(d, x->kind, &x->caller, x->arg, &x->out, &e);
-    server_charge(d->server, x->caller.group, clock_boot_us() - began_us);
+    int64_t us = clock_boot_us() - began_us;
+    server_charge(d->server, x->caller.group, us);
+    pace_spent(d, x->caller.method, x->caller.uid, us);
     if (rc == WORK_MORE)
         return;
     while (*at != x)

@@ -151,6 +151,28 @@ a_connection_leaves_the_group_that_it_entered(void **state)
     unlink(path);
 }
 
+/* Also who is alone, root, and everybody where nobody is bounded. */
+static void
+a_round_is_bounded_for_everybody(void **state)
+{
+    struct err e;
+    uid_t group, crowd = 0;
+
+    (void)state;
+    for (int shared = 0; shared < 2; shared++) {
+        struct peers *p = peers_new(shared, "/nonexistent");
+        for (uid_t uid = 0; uid < 2; uid++) {
+            assert_int_equal(peers_enter(p, uid, 0, 0, &group, &crowd, &e), 0);
+            assert_false(peers_had_round(p, group));
+            peers_charge(p, group, 1000000, 0);
+            assert_true(peers_had_round(p, group));
+            peers_new_round(p);
+            assert_false(peers_had_round(p, group));
+        }
+        peers_free(p);
+    }
+}
+
 int
 main(void)
 {
@@ -159,6 +181,7 @@ main(void)
         cmocka_unit_test(bounds_each_and_lets_newcomers_in),
         cmocka_unit_test(time_is_a_debt_that_time_pays),
         cmocka_unit_test(leaving_gives_no_time_back),
+        cmocka_unit_test(a_round_is_bounded_for_everybody),
         cmocka_unit_test(a_connection_leaves_the_group_that_it_entered),
     };
 
