@@ -2,22 +2,30 @@
 """Two users of the machine's daemon, of whom one asks for all that a request can cost: floods of
 connections, half lines, answers that nobody reads, deep and wide JSON, giant selectors and fields,
 arrays of 100,000 tasks, thousands of distinct demands, walks through a history of fat jobs,
-reports, waits, whole jobs files, environments. The other asks for the status, submits and waits
-for ends all the while, and each of these is measured. Standard library only; for root.
+reports, waits, whole jobs files, environments, every verb on a queue of tens of thousands, tokens,
+logs that are FIFOs, floods of output, forks, jobs that run again at once. The other asks for the
+status, submits and waits for ends all the while, and each of these is measured, first under one
+attack after the other, then under all of them. Standard library only; for root.
 
-    tests/campaign/hostile.py --bin DIR [--seconds 60] [--users ALICE,BOB] [--attacks a,b] [--smoke]
+    tests/campaign/hostile.py --bin DIR [--minutes 10 | --seconds 20] [--users ALICE,BOB]
+        [--attacks a,b] [--queue 50000] [--smoke]
 
 Without --users two accounts are made, and removed at the end. Prints p50, p99 and the longest of
-each thing measured, for a quiet daemon and under attack, what the daemon took of memory, and what
-the attacks were told. With --smoke it asserts that all was served, and no times."""
+each thing measured, rounds of the daemon's loop that took more than 50 ms and what took most of
+each, its memory and CPU, and what the attacks were told. With --smoke it asserts that each of the
+bystander's jobs ended as it should and that the daemon is alive and not large, and no times."""
 import argparse
 import json
 import os
+import pwd
 import random
+import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -25,6 +33,7 @@ from instance import Failure
 from users import Machine, make_users
 
 ROUNDS_MIN = 3  # however slow the machine is
+MEMORY_MAX_MIB = 1024
 ENV = ["PATH=" + os.environ["PATH"], "HOME=/"]
 
 
@@ -206,9 +215,107 @@ def explains(path, rng):
     return Link(path).call("explain", {"select": ["all"]})
 
 
+def verb(method, **params):
+    def run(path, rng):
+        return Link(path).call(method, dict(params, select=[rng.choice(["all", "name:*", "state:held"])]))
+    run.__name__ = method + "_all"
+    return run
+
+
+def patterns(path, rng):
+    words = ["name:" + "*" * i + f"{i}*x*y*z" for i in range(60)]
+    return Link(path).call(rng.choice(["hold", "jobs", "explain", "wait"]), {"select": words})
+
+
+def tokens(path, rng):
+    s = Link(path)
+    for _ in range(500):
+        s.s.sendall(b'{"id":1,"token":"%032x","method":"hold","params":{"select":["all"]}}\n'
+                    % rng.getrandbits(128))
+    return json.loads(s.f.readline())
+
+
+def odd_logs(path, rng):
+    home = f"/tmp/berth-hostile-{os.getuid()}"
+    os.makedirs(home, exist_ok=True)
+    for name, make in (("fifo", os.mkfifo), ("link", lambda p: os.symlink("/etc/shadow", p)),
+                       ("loop", lambda p: os.symlink(p, p))):
+        if not os.path.lexists(os.path.join(home, name)):
+            make(os.path.join(home, name))
+    logs = [os.path.join(home, n) for n in ("fifo", "link", "loop")] + ["/dev/full", "/proc/self/mem"]
+    return Link(path).call("submit", submit([job("printf '\\033]0;x'", log=x, tags=["\u202e\u009b"])
+                                             for x in logs]))
+
+
+def loud(path, rng):
+    return Link(path).call("submit", submit([job("yes | head -c 30000000", limit_ms=3000)]))
+
+
+def forks(path, rng):
+    return Link(path).call("submit", submit([job(
+        "for i in 1 2 3 4 5 6 7 8; do (for j in 1 2 3 4 5 6 7 8; do sleep 5 & done; wait) & done; wait",
+        limit_ms=1000, grace_ms=1) for _ in range(3)]))
+
+
+def again(path, rng):
+    return Link(path).call("submit", submit([job("exit 1", retries=50, requeue=True)
+                                             for _ in range(20)]))
+
+
+def hooks(path, rng):
+    return Link(path).call("submit", submit([job(on_end="sleep 300")
+                                             for _ in range(50)]))
+
+
+def stopped(path, rng):
+    """Its own client, which asks for more than the socket takes, is stopped for a while."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            x = Link(path)
+            x.s.sendall(b'{"id":1,"method":"jobs","params":{"all":true}}\n' * 50)
+            while x.f.readline():
+                pass
+        finally:
+            os._exit(0)
+    for sig in (signal.SIGSTOP, signal.SIGCONT, signal.SIGKILL):
+        time.sleep(0.3)  # what a person at a terminal does
+        os.kill(pid, sig)
+    os.waitpid(pid, 0)
+
+
+def interactive(path, rng):
+    return Link(path).call("submit", submit([job("cat", interactive=True, pty=True, rows=24, columns=80,
+                                                 limit_ms=2000) for _ in range(20)]))
+
+
 ATTACKS = [flood, half_lines, slow_reader, deep_json, wide_json, selectors, fields, lists, arrays,
            demands, many_same, fat_jobs, history, reports, followers, waits, files, cancels,
-           explains]
+           explains, verb("hold"), verb("release"), verb("priority", priority=-1), verb("requeue"),
+           verb("signal", signal=18), verb("wait"), verb("cancel"), patterns, tokens, odd_logs,
+           loud, forks, again, hooks, stopped, interactive]
+
+
+def fill(path, n):
+    """So many jobs of one's own that wait: what the verbs are let loose on."""
+    link = Link(path)
+    for first in range(0, n, 10000):
+        lines = [dict(job(f": {i}", hold=True, name=f"n{i}"), key=f"q{i}", line=i + 1)
+                 for i in range(first, min(n, first + 10000))]
+        answer = link.call("file.sync", dict(submit(lines), path="/queue", more=first + 10000 < n))
+        if "error" in answer:
+            raise Failure(answer["error"]["message"])
+    link.close()
+
+
+def become(account):
+    os.setgroups([])
+    os.setgid(account.pw_gid)
+    os.setuid(account.pw_uid)
+
+
+def on_alarm(number, frame):
+    raise OSError("late")
 
 
 def attack(path, account, what, seconds, seed, told):
@@ -216,19 +323,20 @@ def attack(path, account, what, seconds, seed, told):
     pid = os.fork()
     if pid:
         return pid
-    os.setgroups([])
-    os.setgid(account.pw_gid)
-    os.setuid(account.pw_uid)
+    become(account)
     rng, end, n, words = random.Random(seed), time.monotonic() + seconds, 0, {}
+    signal.signal(signal.SIGALRM, on_alarm)
+    signal.setitimer(signal.ITIMER_REAL, seconds + 0.1)  # whatever it waits for then
     while time.monotonic() < end:
         try:
+            time.sleep(0.01)
             answer = what(path, rng)
             said = (answer or {}).get("error", {}).get("message", "done")[:60]
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, KeyError) as error:
             said = type(error).__name__
         words[said] = words.get(said, 0) + 1
         n += 1
-        time.sleep(0.01)
+    signal.setitimer(signal.ITIMER_REAL, 0)
     with open(told, "a", encoding="utf-8") as f:
         most = sorted(words.items(), key=lambda x: -x[1])[:3]
         f.write(f"  {what.__name__:12} {n:6} times: "
@@ -239,56 +347,51 @@ def attack(path, account, what, seconds, seed, told):
 # --- what the other one has of it ------------------------------------------------------------
 
 
-class Bystander(threading.Thread):
-    """Asks, submits and waits, and notes how long each took, in ms."""
+class Bystander:
+    """Asks for the status every 50 ms, and beside that submits a short job each second and waits
+    for it; notes how long each took, in ms, and when that was."""
 
-    def __init__(self, path, seconds, pause):
-        super().__init__()
-        self.path, self.end, self.pause = path, time.monotonic() + seconds, pause
-        self.times = {"status": [], "submit": [], "start+end": []}
-        self.failed = []
-
-    def run(self):
-        try:
-            link = Link(self.path)
-            while time.monotonic() < self.end or len(self.times["start+end"]) < ROUNDS_MIN:
-                self.once(link)
-                time.sleep(self.pause)
-        except (OSError, KeyError) as error:
-            self.failed.append(repr(error))
+    def __init__(self, path):
+        self.path, self.times, self.failed = path, [], []
+        self.rounds = 0
 
     def take(self, what, link, method, params):
         began = time.monotonic()
         answer = link.call(method, params)
-        self.times[what].append(1000 * (time.monotonic() - began))
+        self.times.append((began, what, 1000 * (time.monotonic() - began)))
         return answer["result"]
 
-    def once(self, link):
+    def look(self, link):
         self.take("status", link, "status", {})
-        ids = self.take("submit", link, "submit", submit([job()]))["ids"]
-        ended = self.take("start+end", link, "wait", {"select": [str(ids[0])]})
-        if ended["jobs"][0]["exit_status"] != 0:
+        time.sleep(0.05)
+
+    def work(self, link):
+        began = time.monotonic()
+        ids = self.take("submit", link, "submit", submit([job("exit 7")]))["ids"]
+        ended = self.take("end", link, "wait", {"select": [str(ids[0])]})
+        run = link.call("jobs", {"select": [str(ids[0])]})["result"]["jobs"][0]
+        last = run["attempts"][-1]
+        for what, at, since in (("start", last["started"], run["submitted"]),
+                                ("run", last["ended"], last["started"])):
+            self.times.append((began, what, 1000 * (at["unix"] - since["unix"])))
+        if ended["jobs"][0]["exit_status"] != 7 or len(run["attempts"]) != 1:
             raise KeyError(f"job {ids[0]} ended as {ended}")
+        self.rounds += 1
+        time.sleep(max(0, began + 1 - time.monotonic()))
 
+    def loop(self, what, end, rounds_min):
+        try:
+            link = Link(self.path)
+            while time.monotonic() < end or self.rounds < rounds_min:
+                what(link)
+        except (OSError, KeyError) as error:
+            self.failed.append(f"{what.__name__}: {error!r}")
 
-def quantile(sorted_times, q):
-    return sorted_times[min(len(sorted_times) - 1, int(q * len(sorted_times)))]
-
-
-def tell(title, bystander):
-    print(title)
-    for what, times in bystander.times.items():
-        times.sort()
-        if times:
-            print(f"  {what:10} n={len(times):5}  p50={quantile(times, .5):8.1f}  "
-                  f"p99={quantile(times, .99):8.1f}  max={times[-1]:8.1f} ms")
-    for failure in bystander.failed:
-        print("  failed:", failure)
-
-
-def memory_mib(pid, key):
-    with open(f"/proc/{pid}/status", encoding="ascii") as f:
-        return next(int(line.split()[1]) // 1024 for line in f if line.startswith(key))
+    def run(self, end):
+        looking = threading.Thread(target=self.loop, args=(self.look, end, 0))
+        looking.start()
+        self.loop(self.work, end, ROUNDS_MIN)
+        looking.join()
 
 
 def watch(path, account, seconds):
@@ -296,11 +399,10 @@ def watch(path, account, seconds):
     r, w = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.setgroups([])
-        os.setgid(account.pw_gid)
-        os.setuid(account.pw_uid)
-        b = Bystander(path, seconds, 0.02)
-        b.run()
+        os.close(r)
+        become(account)
+        b = Bystander(path)
+        b.run(time.monotonic() + seconds)
         with os.fdopen(w, "w") as f:
             json.dump([b.times, b.failed], f)
         os._exit(0)
@@ -313,32 +415,123 @@ def figures(watched):
     with os.fdopen(r) as f:
         times, failed = json.load(f)
     os.waitpid(pid, 0)
-    b = Bystander("", 0, 0)
-    b.times, b.failed = times, failed
-    return b
+    return times, failed
+
+
+def quantile(sorted_times, q):
+    return sorted_times[min(len(sorted_times) - 1, int(q * len(sorted_times)))]
+
+
+def tell(title, times):
+    parts = []
+    for what in ("status", "submit", "start", "run", "end"):
+        found = sorted(ms for _, w, ms in times if w == what)
+        if found:
+            parts.append(f"{what} " + "/".join(f"{quantile(found, q):.0f}" for q in (.5, .99, 1)))
+    print(f"{title:14} " + "  ".join(parts))
+
+
+# --- and the daemon --------------------------------------------------------------------------
+
+
+def memory_mib(pid, key):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return next(int(line.split()[1]) // 1024 for line in f if line.startswith(key))
+
+
+def cpu_s(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def tell_slow_turns(machine):
+    """Each kind of slow turn by what took most of it: how often, the longest, the most CPU."""
+    found = {}
+    for n in ("", ".1", ".2", ".3"):
+        try:
+            with open(os.path.join(machine.dir, "daemon.log" + n), encoding="utf-8", errors="replace") as f:
+                for line in f:
+                    m = re.search(r"event=slow-turn ms=(\d+) cpu_ms=(\d+) most=(\S+) most_ms=(\d+)", line)
+                    if m:
+                        x = found.setdefault(m[3], [0, 0, 0, 0])
+                        x[0] += 1
+                        x[1:] = [max(a, int(b)) for a, b in zip(x[1:], (m[1], m[2], m[4]))]
+        except FileNotFoundError:
+            pass
+    print("rounds of the loop over 50 ms, by what took most of each")
+    for what, (n, ms, cpu_ms, most_ms) in sorted(found.items(), key=lambda x: -x[1][2]):
+        print(f"  {what:14} {n:5} times, the longest {ms} ms; at most {cpu_ms} ms of CPU, {most_ms} ms of it itself")
 
 
 # --- all of it -------------------------------------------------------------------------------
 
 
+def all_of_it(args, machine, path, alice, bob, told):
+    wanted = [a for a in ATTACKS if not args.attacks or a.__name__ in args.attacks.split(",")]
+    failed, served = [], 0
+    child = os.fork()
+    if child == 0:
+        become(bob)
+        try:
+            fill(path, args.queue)
+        except (OSError, Failure) as why:
+            print("not filled:", why, flush=True)
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        raise Failure("the queue was not filled")
+    print("ms, half/99 of 100/all of the times at most")
+    each = args.seconds / 2 / (len(wanted) + 1)
+    plan = [("quiet", [], each)] + [(a.__name__, [a], each) for a in wanted]
+    if args.smoke or args.together:
+        plan, each = [], args.seconds / 2
+    plan.append(("all at once", wanted, args.seconds / 2))
+    for title, attacks, seconds in plan:
+        pids = [attack(path, bob, a, seconds, args.seed + i, told) for i, a in enumerate(attacks)]
+        times, wrong = figures(watch(path, alice, seconds))
+        for pid in pids:
+            os.waitpid(pid, 0)
+        tell(title, times)
+        sys.stdout.flush()
+        failed += wrong
+        served += sum(1 for _, w, _ in times if w == "end")
+    pid = machine.process.pid
+    print(f"the daemon: {memory_mib(pid, 'VmRSS')} MiB, at most {memory_mib(pid, 'VmHWM')} MiB; "
+          f"{cpu_s(pid):.1f} s of CPU")
+    tell_slow_turns(machine)
+    with open(told, encoding="utf-8") as f:
+        print("attacks\n" + f.read(), end="")
+    for words in failed:
+        print("failed:", words)
+    if memory_mib(pid, "VmHWM") > MEMORY_MAX_MIB:
+        raise Failure(f"the daemon has grown to more than {MEMORY_MAX_MIB} MiB")
+    if failed or served < ROUNDS_MIN:
+        raise Failure("the bystander was not served")
+    print("the bystander was served")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--bin", required=True)
-    p.add_argument("--seconds", type=float, default=60)
+    p.add_argument("--seconds", type=float, default=20)
+    p.add_argument("--minutes", type=float)
     p.add_argument("--users")
-    p.add_argument("--attacks", default=",".join(a.__name__ for a in ATTACKS))
+    p.add_argument("--attacks")
+    p.add_argument("--queue", type=int, default=50000, help="jobs of the hostile one that wait from the beginning")
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--together", action="store_true", help="only all attacks at once")
     p.add_argument("--smoke", action="store_true")
     args = p.parse_args()
+    if args.minutes:
+        args.seconds = 60 * args.minutes
     homes = None
     if args.users:
         users = args.users.split(",")
     else:
-        homes = subprocess.run(["mktemp", "-d", "/tmp/berth-hostile.XXXXXX"], check=True,
-                               capture_output=True, text=True).stdout.strip()
+        homes = tempfile.mkdtemp(prefix="berth-hostile.")
         os.chmod(homes, 0o755)
         users = make_users(homes)
-    import pwd
     alice, bob = (pwd.getpwnam(u) for u in users)
     machine = Machine(args.bin, users)
     told = os.path.join(machine.dir, "told")
@@ -347,30 +540,14 @@ def main():
     path = os.path.join(machine.dir, "berth.sock")
     status = 0
     try:
-        machine.open()
-        calm = figures(watch(path, alice, min(10, args.seconds / 4)))
-        wanted = [a for a in ATTACKS if a.__name__ in args.attacks.split(",")]
-        pids = [attack(path, bob, a, args.seconds, args.seed + i, told)
-                for i, a in enumerate(wanted)]
-        hurt = figures(watch(path, alice, args.seconds))
-        for pid in pids:
-            os.waitpid(pid, 0)
-        tell("quiet", calm)
-        tell("under attack", hurt)
-        print("memory of the daemon: now", memory_mib(machine.process.pid, "VmRSS"), "MiB, at most",
-              memory_mib(machine.process.pid, "VmHWM"), "MiB")
-        with open(told, encoding="utf-8") as f:
-            print("attacks\n" + f.read(), end="")
-        served = all(len(times) >= ROUNDS_MIN for times in hurt.times.values())
-        if calm.failed or hurt.failed or not served:
-            status = 1
-        elif args.smoke:
-            print("the bystander was served")
+        machine.open("log_level=debug", "user_max_pending=100000", "user_max_connections=256")
+        all_of_it(args, machine, path, alice, bob, told)
     except Failure as failure:
         print(failure)
         status = 1
     finally:
         machine.remove()
+        shutil.rmtree(f"/tmp/berth-hostile-{bob.pw_uid}", ignore_errors=True)
         if homes:
             for user in users:
                 subprocess.run(["userdel", "-f", user], check=False)
