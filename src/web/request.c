@@ -388,6 +388,7 @@ request_handle(void *cls, struct MHD_Connection *connection, const char *url,
                void **own)
 {
     struct request *r = *own;
+    struct visitor *visitor = visitor_of(connection);
 
     (void)version;
     if (!r) {
@@ -401,12 +402,12 @@ request_handle(void *cls, struct MHD_Connection *connection, const char *url,
         return MHD_YES;
     }
     if (!r->begun) {
-        struct visitor *visitor = visitor_of(connection);
-
         if (visitor)
             visitor_asks(visitor);
         begin(r, url, method);
     }
+    if (r->reply && visitor)
+        visitor_is_answered(visitor);
     if (r->reply)
         return respond(connection, r->reply, r->login ? login_cookie(r->login) : NULL);
     if (r->route.kind == ROUTE_EVENTS)

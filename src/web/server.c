@@ -12,8 +12,10 @@
 #include "web/stream.h"
 #include "web/visitors.h"
 
-#define CONNECTIONS_MAX  320 /* 128 of them may be listeners */
-#define IDLE_S           30  /* one that says nothing, or does not read, for so long */
+/* More than all that may listen (128), be silent or read (visitors.h): the others wait for the
+ * daemon, and soon have an answer. */
+#define CONNECTIONS_MAX  384
+#define IDLE_S           30 /* one that says nothing, or does not read, for so long */
 #define CONNECTION_BYTES 16384
 #define RUNS_MAX         16 /* before the others in the loop have their turn */
 

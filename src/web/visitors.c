@@ -1,5 +1,5 @@
-/* Who is connected and says nothing: see visitors.h. Called by request.c for what libmicrohttpd
- * tells of connections and requests. */
+/* Who is connected and holds a place for nothing: see visitors.h. Called by request.c for what
+ * libmicrohttpd tells of connections and requests. */
 #include "web/visitors.h"
 
 #include <stdbool.h>
@@ -10,26 +10,40 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+/* The oldest first. */
+struct line {
+    TAILQ_HEAD(, visitor) all;
+    int n, max;
+};
+
 struct visitor {
-    TAILQ_ENTRY(visitor) link; /* in silent, while it is that */
+    TAILQ_ENTRY(visitor) link;
     struct visitors *all;
+    struct line *line; /* where it stands; NULL: it waits for its answer, or listens */
     int fd;
-    bool silent;
     bool shut; /* it is on its way out */
     char peer;
 };
 
 struct visitors {
-    TAILQ_HEAD(, visitor) silent; /* the oldest first */
-    int n_silent;
+    struct line silent, reading;
 };
+
+static void
+line_init(struct line *line, int max)
+{
+    TAILQ_INIT(&line->all);
+    line->n = 0;
+    line->max = max;
+}
 
 struct visitors *
 visitors_new(void)
 {
     struct visitors *v = xcalloc(1, sizeof *v);
 
-    TAILQ_INIT(&v->silent);
+    line_init(&v->silent, VISITORS_SILENT_MAX);
+    line_init(&v->reading, VISITORS_READING_MAX);
     return v;
 }
 
@@ -40,36 +54,37 @@ visitors_free(struct visitors *v)
 }
 
 static void
-leave_silent(struct visitor *x)
+leave_line(struct visitor *x)
 {
-    if (!x->silent)
+    if (!x->line)
         return;
-    TAILQ_REMOVE(&x->all->silent, x, link);
-    x->all->n_silent--;
-    x->silent = false;
+    TAILQ_REMOVE(&x->line->all, x, link);
+    x->line->n--;
+    x->line = NULL;
 }
 
 static void
-make_room(struct visitors *v)
+make_room(struct line *line)
 {
-    struct visitor *oldest = TAILQ_FIRST(&v->silent);
+    struct visitor *oldest = TAILQ_FIRST(&line->all);
 
-    if (v->n_silent <= VISITORS_SILENT_MAX)
+    if (line->n <= line->max)
         return;
-    leave_silent(oldest);
+    leave_line(oldest);
     oldest->shut = true;
     (void)shutdown(oldest->fd, SHUT_RDWR);
 }
 
 static void
-be_silent(struct visitor *x)
+enter_line(struct visitor *x, struct line *line)
 {
-    if (x->silent || x->shut)
+    if (x->line == line || x->shut)
         return;
-    TAILQ_INSERT_TAIL(&x->all->silent, x, link);
-    x->all->n_silent++;
-    x->silent = true;
-    make_room(x->all);
+    leave_line(x);
+    TAILQ_INSERT_TAIL(&line->all, x, link);
+    line->n++;
+    x->line = line;
+    make_room(line);
 }
 
 struct visitor *
@@ -79,27 +94,33 @@ visitors_enter(struct visitors *v, int fd)
 
     x->all = v;
     x->fd = fd;
-    be_silent(x);
+    enter_line(x, &v->silent);
     return x;
 }
 
 void
 visitor_leave(struct visitor *x)
 {
-    leave_silent(x);
+    leave_line(x);
     free(x);
 }
 
 void
 visitor_asks(struct visitor *x)
 {
-    leave_silent(x);
+    leave_line(x);
+}
+
+void
+visitor_is_answered(struct visitor *x)
+{
+    enter_line(x, &x->all->reading);
 }
 
 void
 visitor_is_done(struct visitor *x)
 {
-    be_silent(x);
+    enter_line(x, &x->all->silent);
 }
 
 char *

@@ -1,12 +1,15 @@
 /* The connections of the page's server, and room for new ones. One that has asked for nothing
- * yet holds a place that others may want: of too many such, the oldest is closed, so that half
- * requests, however many and however slow, keep nobody out. */
+ * yet, or that still reads its answer, holds a place that others may want: of too many such,
+ * the oldest is closed, so that half requests and slow readers, however many, keep nobody out.
+ * No bound for each address: that of a proxy or of a gateway is many visitors'. */
 #ifndef WEB_VISITORS_H
 #define WEB_VISITORS_H
 
 /* As many may be connected and silent; a browser's own connections are asked through at once.
  */
 #define VISITORS_SILENT_MAX 128
+/* As many may read at once; most answers fit into the socket's buffer and are read at once. */
+#define VISITORS_READING_MAX 64
 
 struct visitors;
 struct visitor;
@@ -19,8 +22,9 @@ void visitors_free(struct visitors *v); /* once all visitors have left; NULL is 
 struct visitor *visitors_enter(struct visitors *v, int fd);
 void visitor_leave(struct visitor *x);
 
-void visitor_asks(struct visitor *x);    /* a whole request is there */
-void visitor_is_done(struct visitor *x); /* it has been answered: silent again */
+void visitor_asks(struct visitor *x);        /* a whole request is there */
+void visitor_is_answered(struct visitor *x); /* its answer is being sent */
+void visitor_is_done(struct visitor *x);     /* it has all of it: silent again */
 
 /* Whose end of the connection it is, for the gate: 0 until it is known. */
 char *visitor_peer(struct visitor *x);
