@@ -193,6 +193,7 @@ spawn_command(const struct spec *spec, const struct last_steps *last, char *cons
         .fds = {ends->fds[0], ends->fds[1], ends->fds[2], script_fd},
         .n_fds = script_fd >= 0 ? SCRIPT_FD + 1 : SCRIPT_FD,
         .cgroup_fd = cgroup_fd,
+        .must_join = spec->groups.n_minors >= 0,
         .new_session = true,
         .has_default_signals = true, /* main.c sees to that */
         .death_signal = SIGKILL,

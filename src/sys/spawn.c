@@ -1,7 +1,8 @@
-/* vfork and exec with the error brought back. The child shares the parent's memory until it
- * executes the program, so everything it needs is laid out before and it calls nothing but
- * system calls. Into a cgroup it is born with clone3, which spares the costly move of a
- * process between groups; where clone3 is missing it moves itself. */
+/* vfork and exec with the error brought back (fork, for a child that others can stop). The
+ * child may share the parent's memory until it executes the program, so everything it needs is
+ * laid out before and it calls nothing but system calls. Into a cgroup it is born with clone3,
+ * which spares the costly move of a process between groups; where clone3 is missing it moves
+ * itself. */
 #include "sys/spawn.h"
 
 #include <errno.h>
@@ -37,8 +38,8 @@ struct plan {
     char *candidates; /* owned; paths to try, each with its NUL, an empty one at the end */
     char **sh_argv;   /* owned; argv for a file without #! line: /bin/sh, FILE, the rest */
     pid_t parent;
-    int report_fd;  /* O_CLOEXEC: its end of file tells the parent that the program runs */
-    bool must_join; /* the cgroup has still to be entered */
+    int report_fd;   /* O_CLOEXEC: its end of file tells the parent that the program runs */
+    bool is_outside; /* the cgroup has still to be entered */
 };
 
 static void
@@ -117,12 +118,12 @@ place_fds(const struct spawn *s)
     return 0;
 }
 
-static void
+/* 0 or an errno value. */
+static int
 join_cgroup(int cgroup_fd)
 {
     auto_close int fd = openat(cgroup_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-    if (fd >= 0)
-        (void)file_write_all(fd, "0\n", 2); /* without it the job is merely not confined */
+    return fd < 0 || file_write_all(fd, "0\n", 2) < 0 ? errno : 0;
 }
 
 /* As execvp does it: what is not there is passed over, "may not" is remembered, a file that
@@ -157,10 +158,11 @@ prepare_and_exec(struct plan *p)
         _exit(127); /* it died before it could be watched */
     if (s->new_session)
         setsid();
-    if (p->must_join)
-        join_cgroup(s->cgroup_fd);
+    int why = p->is_outside ? join_cgroup(s->cgroup_fd) : 0;
+    if (why != 0 && s->must_join)
+        return (struct failure){SPAWN_CHILD, why};
     reset_signals(s);
-    int why = place_fds(s);
+    why = place_fds(s);
     if (why == 0 && s->before_exec)
         why = s->before_exec(s->ctx);
     if (why != 0)
@@ -201,7 +203,7 @@ start_child(struct plan *p)
             run_child(p);
         if (pid > 0)
             return pid;
-        p->must_join = true;
+        p->is_outside = true;
     }
     if (p->s->patience_ms > 0) {
         pid_t child = fork();

@@ -19,6 +19,7 @@ struct spawn {
     int fds[SPAWN_FDS_MAX]; /* what become descriptors 0, 1, ... of the program */
     int n_fds;        /* how many; all others the program has are those without O_CLOEXEC */
     int cgroup_fd;    /* folder of the cgroup it is born into; -1: the caller's own */
+    bool must_join;   /* the program is not executed outside that cgroup */
     bool new_session; /* setsid */
     bool has_default_signals; /* the caller handles and ignores none: sixty calls spared */
     int death_signal;         /* it gets this when the caller dies; 0: none */
