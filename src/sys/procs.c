@@ -20,9 +20,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-#define ENVIRON_MAX_BYTES                                                                      \
-    (4 * 1024 * 1024) /* the kernel's bound is a quarter of the stack's                        \
-                       */
+/* The kernel's bound of arguments and environment, whatever the stack's limit (fs/exec.c). */
+#define ENVIRON_MAX_BYTES (6 * 1024 * 1024)
 
 void
 procs_free(struct procs *ps)
@@ -243,6 +242,14 @@ pid_of_name(const char *name)
     return pid;
 }
 
+/* What has gone, or is none of our business (hidepid), is left out; but without descriptors or
+ * memory nobody has looked. */
+static bool
+is_no_answer(int errnum)
+{
+    return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM;
+}
+
 int
 procs_read_all(struct procs *out)
 {
@@ -253,8 +260,12 @@ procs_read_all(struct procs *out)
     while ((entry = readdir(dir)) != NULL) {
         struct proc p;
         pid_t pid = pid_of_name(entry->d_name);
-        if (pid > 0 && proc_read(pid, &p) == 0)
+        if (pid <= 0)
+            continue;
+        if (proc_read(pid, &p) == 0)
             procs_add(out, &p);
+        else if (is_no_answer(errno))
+            return -1;
     }
     return 0;
 }
@@ -267,13 +278,15 @@ add_children_of_thread(pid_t pid, pid_t tid, struct procs *out)
     char name[64];
     snprintf(name, sizeof name, "task/%d/children", (int)tid);
     if (read_proc_file(pid, name, SIZE_MAX - 1, &text) < 0)
-        return errno == ESRCH || kill(pid, 0) < 0 ? 0 : -1;
+        return errno == ESRCH || (!is_no_answer(errno) && kill(pid, 0) < 0) ? 0 : -1;
     const char *at = buf_str(&text);
     char *end;
     for (long child = strtol(at, &end, 10); end != at; child = strtol(at, &end, 10)) {
         struct proc p;
         if (proc_read((pid_t)child, &p) == 0)
             procs_add(out, &p);
+        else if (is_no_answer(errno))
+            return -1;
         at = end;
     }
     return 0;
@@ -286,7 +299,7 @@ add_children(pid_t pid, struct procs *out)
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     auto_dir DIR *dir = opendir(path);
     if (!dir)
-        return 0;
+        return is_no_answer(errno) ? -1 : 0;
     const struct dirent *entry;
     while ((entry = readdir(dir)) != NULL) {
         pid_t tid = pid_of_name(entry->d_name);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -231,6 +232,27 @@ test_descendants(void **state)
     end(pid, out);
 }
 
+/* What could not be looked at for want of a descriptor may be there. */
+static void
+test_without_descriptors(void **state)
+{
+    (void)state;
+    struct rlimit before, few;
+    auto_procs struct procs found = PROCS_INIT;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    int next = dup(0);
+    assert_true(next >= 0);
+    close(next);
+    for (int n_free = 0; n_free < 2; n_free++) {
+        few = (struct rlimit){(rlim_t)(next + n_free), before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        int all = procs_read_all(&found), below = procs_read_descendants(getppid(), &found);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_int_equal(all, -1);
+        assert_int_equal(below, -1);
+    }
+}
+
 /* A handler counts, ignoring does not. */
 static void
 test_catches(void **state)
@@ -367,6 +389,7 @@ main(void)
         cmocka_unit_test(test_whose_it_is),
         cmocka_unit_test(test_names_that_mislead),
         cmocka_unit_test(test_descendants),
+        cmocka_unit_test(test_without_descriptors),
         cmocka_unit_test(test_catches),
         cmocka_unit_test(test_signal_only_to_whom_was_read),
         cmocka_unit_test(test_why_it_cannot_be_executed),
