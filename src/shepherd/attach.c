@@ -22,6 +22,7 @@
 #define FIRST_WAIT_MS 10000 /* for the first client, once the job is over */
 #define STALL_MS      30000 /* a client that takes nothing for so long reads the log itself */
 #define LOST_MS       5000  /* between tries to give the socket a name again */
+#define LOOK_MS       200   /* between looks at a log of which the kernel says nothing */
 #define LINGER_MAX_US (600 * INT64_C(1000000))
 /* What the daemon is told of each guest becomes an event, on the disk: one who comes and goes
  * all day long is told of so many times, and then once in a while. */
@@ -285,11 +286,33 @@ attach_serve(struct attach *at, const struct pollfd *polled, size_t n)
         keep_socket(at);
 }
 
+static bool
+somebody_watches(const struct attach *at)
+{
+    for (int i = 0; i < ATTACH_PEERS_MAX; i++)
+        if (at->peers[i].fd >= 0 && at->peers[i].greeted)
+            return true;
+    return false;
+}
+
+/* a_ms or b_ms, -1: for ever. */
+static int
+shorter(int a_ms, int b_ms)
+{
+    return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
+}
+
 int
 attach_wait_ms(const struct attach *at)
 {
-    int ms = at ? console_wait_ms(&at->console) : -1;
-    return at && at->lost && (ms < 0 || ms > LOST_MS) ? LOST_MS : ms;
+    if (!at)
+        return -1;
+    /* Without a watch, as where the user has no inotify instance left, nothing says that the
+     * log has grown. */
+    bool must_look = at->log_watch < 0 && !at->console.pty && at->record.len == 0;
+    return shorter(
+        console_wait_ms(&at->console),
+        shorter(at->lost ? LOST_MS : -1, must_look && somebody_watches(at) ? LOOK_MS : -1));
 }
 
 void
