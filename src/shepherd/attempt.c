@@ -151,7 +151,7 @@ static void
 arm_timer(struct shepherd *a)
 {
     int64_t at_us = next_us(a);
-    if (at_us == a->armed_us || (a->timer_fd < 0 && is_soon(at_us)))
+    if (at_us == a->armed_us || (a->timer_fd < 0 && (!at_us || is_soon(at_us))))
         return;
     if (a->timer_fd < 0)
         a->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
