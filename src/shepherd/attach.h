@@ -22,7 +22,7 @@ struct spec;
 struct attach *attach_open(const struct spec *spec, struct err *e);
 void attach_free(struct attach *at); /* removes the socket */
 
-/* Who looks at the job, and perhaps types into it: told when he comes and when he goes before
+/* Who looks at the job, and perhaps types into it: reported on arrival and on leaving before
  * the job's end, until that is heard (true). One that was never heard of goes in silence. */
 struct attach_guest {
     uid_t uid;

@@ -2,7 +2,8 @@
  * asked for (a folder that does not exist, a program that cannot be executed). What the machine
  * lacks for a moment is the machine's trouble; what only this user lacks (a quota, the number
  * of the user's processes, room on the disk that the user's log was sent to) keeps this user's
- * jobs waiting. Called by command.c and identity.c. */
+ * jobs waiting. Called by command.c, screen.c, identity.c and
+ * deliver.c. */
 #include "shepherd/blame.h"
 
 #include <errno.h>

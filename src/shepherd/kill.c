@@ -1,7 +1,7 @@
 /* Passes over the processes that are meant. A list of processes is old the moment it is read,
  * so nothing here is one-shot: callers repeat until waitpid, or an empty list, says that it is
- * done. Called by stop.c and attempt.c for what a living shepherd started, by sweep.c for what
- * a dead one left. */
+ * done. Called by stop.c, attempt.c and deliver.c for what their own process started, by
+ * sweep.c and children.c for what a dead shepherd left. */
 #include "shepherd/kill.h"
 
 #include <signal.h>

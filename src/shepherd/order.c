@@ -97,7 +97,7 @@ order_read(int fd, struct order *out, struct err *e)
         out->uid = json_integer_value(uid);
     if (!out->id || !out->kind || !out->target || !out->cwd || !out->log || !out->event ||
         (uid && (out->uid < 0 || out->uid >= UINT32_MAX)))
-        return err_set(e, ERR_FAILED, "the order lacks something");
+        return err_set(e, ERR_FAILED, "a required field of the order is missing");
     if (groups_read(out->root, &out->groups, e) < 0)
         return -1;
     take_env(out, end + 1, text.len - (size_t)(end + 1 - text.data));

@@ -166,7 +166,8 @@ read_text(int lock_fd, size_t *n, struct err *e)
     }
     *n = st.st_size > EXITREC_HEAD_BYTES ? (size_t)(st.st_size - EXITREC_HEAD_BYTES) : 0;
     if (*n == 0 || *n > SPEC_MAX_BYTES) {
-        err_set(e, ERR_FAILED, "the attempt's lock file does not say it, or too much");
+        err_set(e, ERR_FAILED,
+                "the attempt's lock file holds no spec, or one that is too large");
         return NULL;
     }
     auto_free char *text = xmalloc(*n);

@@ -1,4 +1,4 @@
-/* cgroup v2 by its files. The daemon finds the base once; each shepherd makes, limits, kills
+/* cgroup v2 by its files. The nursery finds the base once; each shepherd makes, limits, kills
  * and removes the group of its attempt. Nothing here is needed for correctness of outcomes:
  * every failure is an answer that the caller lives with. */
 #include "sys/cgroup.h"

@@ -1,4 +1,4 @@
-/* cgroup v1 by its files: see cgroup_v1.h. The daemon finds the bases, each shepherd makes and
+/* cgroup v1 by its files: see cgroup_v1.h. The nursery finds the bases, each shepherd makes and
  * removes the groups of its attempt, the command's process joins them before it becomes its
  * user. Whatever is missing merely does not confine. */
 #include "sys/cgroup_v1.h"

@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 
-#define STARTED_MAX_BYTES 256 /* longest lock file that makes sense */
+#define STARTED_MAX_BYTES 256 /* longest started mark that makes sense */
 
 /* The outcomes a shepherd can know. LOST it says of a job that it ended because its unit was
  * stopped; without a record it is, as NEVER_RAN always, the daemon's conclusion. */
@@ -97,8 +97,8 @@ exitrec_encode(const struct exitrec *r, const char *event, struct buf *out)
     jsonw_end_object(&w);
 }
 
-/* An integer field in min..max. missing: the value when it is null or not there; a missing
- * value below min means that it must be there. */
+/* An integer field in min..max. missing: the value when it is null or not there; INT64_MIN: it
+ * must be there. */
 static int
 get_int(const json_t *o, const char *key, int64_t min, int64_t max, int64_t missing,
         int64_t *out, struct err *e)

@@ -25,7 +25,7 @@ enum blame {
 };
 
 /* Plain value. ending.outcome is one of EXITED SIGNALED TIMEOUT CANCELLED PREEMPTED REQUEUED
- * NOT_STARTED SETUP_FAILED.
+ * EXCEEDED LOST NOT_STARTED SETUP_FAILED.
  * ending.code is -1 where there was none (signalled, never started). */
 struct exitrec {
     uint32_t job;
