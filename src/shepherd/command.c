@@ -196,7 +196,7 @@ spawn_command(const struct spec *spec, const struct last_steps *last, char *cons
         .must_join = spec->groups.n_minors >= 0,
         .new_session = true,
         .has_default_signals = true, /* main.c sees to that */
-        .death_signal = SIGKILL,
+        .death_signal = last->death_signal,
         .patience_ms = last->identity ? PATIENCE_MS : 0,
         .before_exec = last_steps_take,
         .ctx = &steps,
@@ -319,7 +319,8 @@ command_start(const struct spec *spec, int lock_fd, const struct groups *groups,
                                     .v1_fds = groups->v1_fds,
                                     .lock_fd = lock_fd,
                                     .pty = console && console->pty,
-                                    .shepherd = getpid()};
+                                    .shepherd = getpid(),
+                                    .death_signal = SIGKILL};
     char **account_env = spec->login && last.identity ? login_env(&id, spec->env) : NULL;
     char *const *env = account_env ? account_env : spec->env;
     if (spec->screen && attach)

@@ -198,7 +198,8 @@ start(struct delivery *d, int *output, struct err *e)
     struct last_steps last = {.identity = has_identity(d) ? &d->identity : NULL,
                               .rlimits = d->has_rlimits ? &d->rlimits : NULL,
                               .v1_fds = d->groups.v1_fds,
-                              .lock_fd = -1};
+                              .lock_fd = -1,
+                              .death_signal = SIGKILL};
 
     if (input < 0 || extra < 0 || pipe2(ends, O_CLOEXEC) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot make a pipe");
@@ -214,7 +215,7 @@ start(struct delivery *d, int *output, struct err *e)
     s.new_session = true;
     s.cgroup_fd = d->groups.fd;
     s.must_join = d->order.groups.n_minors >= 0;
-    s.death_signal = SIGKILL;
+    s.death_signal = last.death_signal;
     s.patience_ms = last.identity ? 30000 : 0;
     s.before_exec = last_steps_take;
     s.ctx = &last;

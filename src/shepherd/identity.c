@@ -298,9 +298,9 @@ identity_open_account(const char *names, const char *cwd, struct identity *id,
 
 /* Becoming somebody else makes the kernel forget whose death is ours too. */
 static int
-die_with(pid_t parent)
+die_with(pid_t parent, int sig)
 {
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+    if (prctl(PR_SET_PDEATHSIG, sig) < 0)
         return errno;
     return getppid() == parent ? 0 : ESRCH;
 }
@@ -381,7 +381,7 @@ identity_disown(const struct identity *id)
 }
 
 int
-identity_become(const struct identity *id)
+identity_become(const struct identity *id, int death_signal)
 {
     pid_t parent = getppid();
     int why = keyring_leave();
@@ -400,5 +400,5 @@ identity_become(const struct identity *id)
     keyring_settle();
     if (fchdir(id->cwd_fd) < 0)
         return errno;
-    return die_with(parent);
+    return die_with(parent, death_signal);
 }

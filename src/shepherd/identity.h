@@ -11,8 +11,8 @@ struct err;
 struct rlimits;
 struct spec;
 
-/* Who the user is, as the directory of users says at this moment, and what was opened as he:
- * the descriptors are -1 when there are none. Strings point into `answer`. */
+/* Who the user is, as the directory of users says at this moment, and what was opened as
+ * that user: the descriptors are -1 when there are none. Strings point into `answer`. */
 struct identity {
     uid_t uid;
     gid_t gid;
@@ -51,7 +51,8 @@ int identity_bound(const struct identity *id, struct rlimits *limits, bool *is_s
 void identity_disown(const struct identity *id);
 
 /* In the child, just before the command is executed: this process is the user's from now on,
- * in his folder, with nothing left of root. System calls only. 0 or an errno value. */
-int identity_become(const struct identity *id);
+ * in his folder, with nothing left of root. It gets death_signal when its parent dies. System
+ * calls only. 0 or an errno value. */
+int identity_become(const struct identity *id, int death_signal);
 
 #endif

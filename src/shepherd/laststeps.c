@@ -44,7 +44,7 @@ last_steps_take(void *ctx)
     if (m->pty && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
         why = errno;
     if (why == 0 && m->identity)
-        why = identity_become(m->identity);
+        why = identity_become(m->identity, m->death_signal);
     if (why == 0 && m->lock_fd >= 0)
         why = write_started_mark(m);
     return why == 0 && m->rlimits ? rlimits_apply_fsize(m->rlimits) : why;

@@ -103,6 +103,7 @@ spawn_screen(const struct screen_wish *w, int words_fd, int *errnum, enum spawn_
     struct last_steps last = *w->last;
     last.lock_fd = -1;
     last.pty = false;
+    last.death_signal = SIGTERM;
     const struct spawn s = {
         .argv = argv,
         .envp = w->env,
@@ -112,7 +113,7 @@ spawn_screen(const struct screen_wish *w, int words_fd, int *errnum, enum spawn_
         .cgroup_fd = w->cgroup_fd,
         .must_join = w->spec->groups.n_minors >= 0,
         .new_session = true,
-        .death_signal = SIGTERM,
+        .death_signal = last.death_signal,
         .patience_ms = last.identity ? PATIENCE_MS : 0,
         .before_exec = last_steps_take,
         .ctx = &last,
