@@ -134,8 +134,8 @@ argv_of_script(char *const *argv)
     return out;
 }
 
-static const char *
-find_env(char *const *env, const char *name)
+const char *
+command_env(char *const *env, const char *name)
 {
     size_t n = strlen(name);
     for (; *env; env++)
@@ -182,14 +182,15 @@ spawn_command(const struct spec *spec, const struct last_steps *last, char *cons
     auto_free char **set_up =
         c->setup_fd >= 0 ? setup_argv(spec, plain, c->setup_fd, number) : NULL;
     char *const *argv = set_up ? set_up : plain;
-    const char *shell = last->identity ? last->identity->shell : find_env(spec->env, "SHELL");
+    const char *shell =
+        last->identity ? last->identity->shell : command_env(spec->env, "SHELL");
     bool other_login = spec->login && !(set_up && login_is_read_by_bash(shell));
     auto_free char **in_login = other_login ? login_argv(shell, argv) : NULL;
     struct last_steps steps = *last;
     struct spawn s = {
         .argv = in_login ? in_login : argv,
         .envp = env,
-        .path = find_env(spec->env, "PATH"),
+        .path = command_env(spec->env, "PATH"),
         .fds = {ends->fds[0], ends->fds[1], ends->fds[2], script_fd},
         .n_fds = script_fd >= 0 ? SCRIPT_FD + 1 : SCRIPT_FD,
         .cgroup_fd = cgroup_fd,

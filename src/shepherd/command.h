@@ -32,6 +32,9 @@ struct command {
         .pid = -1, .log_fd = -1, .error_fd = -1, .setup_fd = -1                                \
     }
 
+/* The value of a variable in an environment; NULL when it is not there. */
+const char *command_env(char *const *env, const char *name);
+
 /* Takes on the spec's umask and working folder, opens the log, and starts the command in a
  * session of its own with the started mark in the lock file. attach NULL: the job is
  * not interactive; else its console becomes the command's standard descriptors. */

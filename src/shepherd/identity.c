@@ -29,6 +29,7 @@
 #include "shepherd/user.h"
 #include "sys/keyring.h"
 #include "sys/rlimits.h"
+#include "sys/self.h"
 #include "sys/spawn.h"
 
 #define PATIENCE_MS 30000 /* a directory or file server that takes longer is away */
@@ -41,19 +42,6 @@ identity_free(struct identity *id)
     free(id->groups);
     free(id->answer);
     *id = (struct identity)IDENTITY_INIT;
-}
-
-/* berth-user, beside this program (which an upgrade may have replaced meanwhile). */
-static char *
-find_program(void)
-{
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    if (slash)
-        *slash = '\0';
-    return xasprintf("%s/berth-user", slash ? self : BERTH_LIBEXECDIR);
 }
 
 #define N_FDS 3 /* folder, log, file for errors */
@@ -105,7 +93,7 @@ send_question(int fd, const struct question *ask)
 static pid_t
 start_helper(int theirs, int *errnum)
 {
-    auto_free char *program = find_program();
+    auto_free char *program = self_sibling("berth-user");
     char *argv[] = {program, NULL}, *envp[] = {NULL};
     enum spawn_stage stage;
     struct spawn s = SPAWN_INIT;

@@ -27,6 +27,7 @@
 #include "shepherd/spec.h"
 #include "shepherd/window.h"
 #include "sys/procs.h"
+#include "sys/self.h"
 #include "sys/spawn.h"
 
 #define PATIENCE_MS 15000
@@ -69,33 +70,11 @@ screen_env_free(char **env)
     free(env);
 }
 
-/* This very program, which an upgrade may have replaced meanwhile. */
-static char *
-window_program(void)
-{
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    if (slash)
-        *slash = '\0';
-    return xasprintf("%s/berth-shepherd", slash ? self : BERTH_LIBEXECDIR);
-}
-
-static const char *
-path_of(char *const *env)
-{
-    for (; *env; env++)
-        if (strncmp(*env, "PATH=", 5) == 0)
-            return *env + 5;
-    return NULL;
-}
-
 /* In a session of its own it needs no terminal: -D -m neither forks nor wants one. */
 static pid_t
 spawn_screen(const struct screen_wish *w, int words_fd, int *errnum, enum spawn_stage *stage)
 {
-    auto_free char *program = window_program();
+    auto_free char *program = self_sibling("berth-shepherd");
     auto_free char *name = xstrdup(w->spec->screen);
     auto_free char *socket = xstrdup(w->spec->attach);
     auto_close int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -107,7 +86,7 @@ spawn_screen(const struct screen_wish *w, int words_fd, int *errnum, enum spawn_
     const struct spawn s = {
         .argv = argv,
         .envp = w->env,
-        .path = path_of(w->env),
+        .path = command_env(w->env, "PATH"),
         .fds = {null_fd, words_fd, words_fd},
         .n_fds = 3,
         .cgroup_fd = w->cgroup_fd,

@@ -56,6 +56,18 @@ self_read(struct self *out)
         out->max_fds = (int64_t)fds.rlim_cur;
 }
 
+char *
+self_sibling(const char *name)
+{
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = '\0';
+    return xasprintf("%s/%s", slash ? self : BERTH_LIBEXECDIR, name);
+}
+
 /* A line of /proc/meminfo, in KiB there. */
 static int64_t
 meminfo_bytes(const char *text, const char *name)
