@@ -3,33 +3,41 @@
 error at a time, and checks what must never break: each job runs exactly once and ends with its
 true exit code, whatever the machine lacked for a while. Standard library only.
 
-    tests/campaign/inject.py --bin DIR [--program berthd|nursery|supervisor|probe]...
+    tests/campaign/inject.py --bin DIR [--program berthd|nursery|supervisor|probe|user]...
         [--calls fork,open,...] [--errors EMFILE,...] [--ways first,window,...]
-        [--cases N] [--part I,N] [--seed N]
+        [--system] [--cases N] [--part I,N] [--seed N]
 
-Without bounds the whole table runs. --cases takes so many of it at random. A daemon that goes with
+With --system the machine's daemon runs the jobs of an account that is made for it, and berth-user
+plays a part; for root. Without bounds the whole table runs. --cases takes so many of it at random. A daemon that goes with
 words is started again; one that aborts, or stands still, is a failure, and so is a job that is
-LOST, except where its supervisor itself had no memory left. While starts are held back
-`berth health` has to say so. A failing case prints what repeats it."""
+LOST, except where its supervisor itself had no memory left. While an error lasts and keeps jobs
+waiting, `berth health` has to say so. A failing case prints what repeats it."""
 import argparse
 import collections
 import errno
+import json
 import os
+import pwd
 import random
+import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 
 import faultcalls
 from crash import check_clean, runs_of
 from instance import ENV, Daemon, Failure
+from users import copy_programs, make_users
 
-PROGRAMS = ["berthd", "nursery", "supervisor", "probe"]
+PROGRAMS = ["berthd", "nursery", "supervisor", "probe", "user"]
 DEADLINE_S = 60
 WINDOW_S = 0.3
 SOME_S = 0.8     # for errors of some calls only
-LASTING_S = 4.5  # long enough for a trial, so that health knows
+LASTING_S = 9    # long enough for a trial that nobody answers, so that health knows
+TOLD_BEFORE_S = 1
 N_FIRST = 2
 
 Call = collections.namedtuple("Call", "numbers errors on", defaults=[None])
@@ -90,10 +98,12 @@ CALLS = {
     "getrandom": Call([318], "EINTR ENOSYS"),
 }
 # What is left out: libuv aborts where these fail, and the C library dies of them before main. What
-# a kernel denies a supervisor is denied for good, so its job is charged with it.
+# a kernel denies a supervisor is denied for good, so its job is charged with it. PAM's modules call
+# it a denial when they have no descriptor.
 LEFT_OUT = {("berthd", "pipe", "start"), ("berthd", "eventfd", "start"),
             ("berthd", "mmap", "start"), ("nursery", "mmap", "start"), ("probe", "mmap", "start"),
-            ("supervisor", "prctl", None), ("supervisor", "rlimit", None)}
+            ("supervisor", "prctl", None), ("supervisor", "rlimit", None),
+            ("user", "open", "some")}
 DUPFD, LOCKS = {0, 1030}, {6, 7, 37, 38}
 
 
@@ -127,7 +137,7 @@ class Programs:
         except OSError:
             return None
         if exe != "berth-shepherd":
-            return {"berthd": "berthd", "berth-probe": "probe"}.get(exe)
+            return {"berthd": "berthd", "berth-probe": "probe", "berth-user": "user"}.get(exe)
         return "nursery" if self.is_nursery(pid) else "supervisor"
 
     def is_nursery(self, pid):
@@ -193,11 +203,50 @@ class Counter:
 class Instance(Daemon):
     """A daemon whose calls are watched, and which may be gone, or not answer, at any time."""
 
-    def __init__(self, binaries, numbers, judge):
-        super().__init__(binaries, sim="2")
+    def __init__(self, args, numbers, judge):
+        super().__init__(args.bin, sim="2")
+        self.account = args.account
+        own = os.path.join(self.marks, "of-its-own")
+        os.mkdir(own)
+        if self.account:
+            os.chmod(self.dir, 0o755)
+            for folder in (self.marks, own):
+                shutil.chown(folder, self.account)
         self.listener = faultcalls.Listener(self.dir, numbers, judge)
         self.stderr = open(os.path.join(self.dir, "stderr"), "a+")
         self.deaths = []
+        self.refused = None  # why, of what failed last
+
+    def start(self, **how):
+        return super().start(options=["--system"] if self.account else [], **how)
+
+    def call(self, method, params):
+        if not self.account or method not in ("submit", "file.sync"):
+            return super().call(method, params)
+        return self.call_as(method, params)
+
+    def call_as(self, method, params):
+        """From a process that is the account's until it is answered; the listener stays root."""
+        r, w = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                account = pwd.getpwnam(self.account)
+                os.initgroups(self.account, account.pw_gid)
+                os.setgid(account.pw_gid)
+                os.setuid(account.pw_uid)
+                words = json.dumps(super().call(method, params))
+            except (Failure, OSError) as e:
+                words = f"refused: {e}"
+            os.write(w, words.encode())
+            os._exit(0)
+        os.close(w)
+        with os.fdopen(r) as pipe:
+            words = pipe.read()
+        os.waitpid(pid, 0)
+        if words.startswith("refused"):
+            raise Failure(words)
+        return json.loads(words)
 
     def begin(self):
         return self.start(must=False, before=self.listener.before(),
@@ -207,7 +256,8 @@ class Instance(Daemon):
         """None when there was no answer, an error included: what failed is asked again."""
         try:
             return self.call(method, params)
-        except (Failure, OSError, ValueError):
+        except (Failure, OSError, ValueError) as e:
+            self.refused = e
             return None
 
     def log_tail(self, n=6):
@@ -278,7 +328,7 @@ def hand_in(daemon, jobs, until):
     with_file = with_array = False
     while not (with_file and with_array):
         if time.monotonic() > until:
-            raise Failure("the jobs are not accepted")
+            raise Failure(f"the jobs are not accepted: {daemon.refused}")
         daemon.revive()
         with_file = with_file or daemon.ask("file.sync", {
             "path": "/campaign", "cwd": daemon.marks, "umask": 18, "env": ENV,
@@ -295,6 +345,18 @@ def hand_in(daemon, jobs, until):
 ENDED = {"COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "LOST"}
 
 
+def health_says(daemon, now, fault):
+    """Whether health says that something keeps jobs back; a failure where it should, and does not."""
+    health = daemon.ask("health", {})
+    if health is None:
+        return False
+    told = any(check["state"] == "bad" or check["name"] == "starts" for check in health["checks"])
+    late = fault.until and fault.until - TOLD_BEFORE_S < time.monotonic() < fault.until
+    if late and not told and any(row[0] == "PENDING" for row in now.values()):
+        raise Failure(f"jobs wait, and health does not say why: {health['checks']}")
+    return told
+
+
 def await_ends(daemon, n, until, fault):
     """Until all have ended. Where starts are held back for long, health has to say why."""
     told = False
@@ -304,10 +366,8 @@ def await_ends(daemon, n, until, fault):
         # The array itself, and its tasks.
         if now is not None and sum(row[0] in ENDED for row in now.values()) >= n + 4:
             return now, told
-        if fault and fault.way == "lasting" and not told:
-            health = daemon.ask("health", {})
-            told = health is not None and any(check["name"] == "starts"
-                                              for check in health["checks"])
+        if fault and fault.way == "lasting" and now is not None and not told:
+            told = health_says(daemon, now, fault)
         if time.monotonic() > until:
             states = {k: row[0] for k, row in (now or {}).items()}
             raise Failure(f"not all ended: {states or 'the daemon does not answer'}; "
@@ -355,9 +415,8 @@ def run_case(args, program, call, error, way, seed, n_at_start):
     """What came of it, in words."""
     rng = random.Random(f"{seed} {program} {call} {error} {way}")
     fault = Fault(program, call, error, way, random.Random(rng.random()), n_at_start)
-    daemon = Instance(args.bin, CALLS[call].numbers, fault.judge)
+    daemon = Instance(args, CALLS[call].numbers, fault.judge)
     jobs = make_jobs(rng)
-    os.mkdir(os.path.join(daemon.marks, "of-its-own"))
     until = time.monotonic() + DEADLINE_S
     signal.alarm(2 * DEADLINE_S)
     try:
@@ -396,8 +455,7 @@ def count_calls(args):
     """Which calls are made at all."""
     counter = Counter()
     numbers = sorted({n for call in CALLS.values() for n in call.numbers})
-    daemon = Instance(args.bin, numbers, counter.judge)
-    os.mkdir(os.path.join(daemon.marks, "of-its-own"))
+    daemon = Instance(args, numbers, counter.judge)
     jobs = make_jobs(random.Random(1))
     try:
         if not daemon.begin():
@@ -424,7 +482,8 @@ def make_table(args, found):
                 if args.errors and error not in args.errors:
                     continue
                 table += [(program, call, error, way) for way in ways
-                          if found[program, call, way != "start"] and
+                          if (way, error) != ("lasting", "EINTR") and
+                          found[program, call, way != "start"] and
                           not {(program, call, way), (program, call, None)} & LEFT_OUT]
     return table
 
@@ -444,6 +503,7 @@ def main():
     p.add_argument("--calls", type=words_list, help="names of " + ", ".join(CALLS))
     p.add_argument("--errors", type=words_list)
     p.add_argument("--ways", type=words_list, help="which of " + ", ".join(WAYS))
+    p.add_argument("--system", action="store_true", help="the machine's daemon, a user's jobs")
     p.add_argument("--cases", type=int, help="so many of the table, at random")
     p.add_argument("--part", type=words_list, help="I,N: each Nth case from the Ith on")
     p.add_argument("--seed", type=int, default=None)
@@ -452,6 +512,23 @@ def main():
         print("skipped: only on x86_64 Linux")
         return 77
     signal.signal(signal.SIGALRM, on_alarm)
+    args.account = None
+    if not args.system:
+        return campaign(args)
+    folder = tempfile.mkdtemp(prefix="berth-inject-")
+    os.chmod(folder, 0o755)
+    args.bin = copy_programs(args.bin, folder)
+    accounts = make_users(folder)
+    args.account = accounts[0]
+    try:
+        return campaign(args)
+    finally:
+        for account in accounts:
+            subprocess.run(["userdel", "-r", account], check=False, stderr=subprocess.DEVNULL)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def campaign(args):
     seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1 << 30)
     found = count_calls(args)
     table = make_table(args, found)

@@ -1,5 +1,6 @@
 """A daemon of a campaign's own, in a folder of its own, which can be killed and started again.
 Standard library only."""
+import contextlib
 import json
 import os
 import shutil
@@ -98,5 +99,6 @@ class Daemon:
         if self.process and self.process.poll() is None:
             self.kill()
         for pid in self.processes():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.dir, ignore_errors=True)

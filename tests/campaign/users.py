@@ -75,6 +75,17 @@ def screens_of(machine, user):
     return os.path.join(home_of(machine, user), "screens")
 
 
+def copy_programs(binaries, folder):
+    """To where everybody may execute them."""
+    copies = os.path.join(folder, "bin")
+    os.mkdir(copies, 0o755)
+    for program in PROGRAMS:
+        where = [os.path.join(binaries, program),
+                 os.path.join(binaries, "..", "libexec", "berth", program)]
+        shutil.copy(next(p for p in where if os.path.exists(p)), copies)
+    return copies
+
+
 # --- the machine's daemon --------------------------------------------------------------------
 
 
@@ -84,12 +95,7 @@ class Machine(Daemon):
     def __init__(self, binaries, users):
         super().__init__(binaries)
         os.chmod(self.dir, 0o755)
-        self.binaries = os.path.join(self.dir, "bin")
-        os.mkdir(self.binaries, 0o755)
-        for program in PROGRAMS:
-            where = [os.path.join(binaries, program),
-                     os.path.join(binaries, "..", "libexec", "berth", program)]
-            shutil.copy(next(p for p in where if os.path.exists(p)), self.binaries)
+        self.binaries = copy_programs(binaries, self.dir)
         self.users = users
         self.victims = []  # the job of each supervisor that was killed
         self.others = 0    # probes and nurseries that were

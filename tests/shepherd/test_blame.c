@@ -39,6 +39,7 @@ test_what_was_interrupted_or_busy_is_tried_again(void **state)
     assert_int_equal(blame_of(true, STEP_LOG, EINTR), BLAME_MACHINE);
     assert_int_equal(blame_of(false, STEP_LOG, EINTR), BLAME_USER);
     assert_int_equal(blame_of(true, STEP_CHILD, EBUSY), BLAME_USER);
+    assert_int_equal(blame_of(true, STEP_ACCOUNT, ETOOMANYREFS), BLAME_USER);
 }
 
 static void
