@@ -26,6 +26,7 @@ is_passing(int errnum)
     case EROFS:
     case ESTALE:
     case EAGAIN:
+    case ETOOMANYREFS:
     case EBUSY:
     case EINTR:
     case ETIMEDOUT:

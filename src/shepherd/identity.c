@@ -218,6 +218,8 @@ ask(const struct question *question, int ours, struct identity *id, struct comma
     out->error_fd = fds[2];
     if (n > 0)
         return read_answer(question, id->answer, id->answer + n, id, out);
+    if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+        n = 0; /* before it had read the question */
     out->errnum = n < 0 ? errno : ECHILD;
     out->blame = blame_of(question->log_is_ours, STEP_ACCOUNT, out->errnum);
     snprintf(out->text, sizeof out->text, "cannot prepare the job as its user: %s",

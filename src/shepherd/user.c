@@ -213,9 +213,11 @@ answer(const struct passwd *pw, const char *limits, int cwd, int log, int error)
     c->cmsg_type = SCM_RIGHTS;
     c->cmsg_len = CMSG_LEN(n_bytes);
     memcpy(CMSG_DATA(c), fds, n_bytes);
-    if (text.len > USER_MESSAGE_MAX || sendmsg(USER_FD, &msg, MSG_NOSIGNAL) < 0)
-        refuse(STEP_ACCOUNT, text.len > USER_MESSAGE_MAX ? E2BIG : errno,
-               "the user %s is in %d groups", pw->pw_name, n);
+    if (text.len > USER_MESSAGE_MAX)
+        refuse(STEP_ACCOUNT, E2BIG, "the user %s is in %d groups", pw->pw_name, n);
+    if (sendmsg(USER_FD, &msg, MSG_NOSIGNAL) < 0)
+        refuse(STEP_ACCOUNT, errno, "cannot hand on what was opened as the user %s",
+               pw->pw_name);
 }
 
 int
