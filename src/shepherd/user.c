@@ -134,8 +134,8 @@ find_account(const struct question *q)
 }
 
 /* The user's own folder among the logs. Only root can put anything there, so nothing that
- * lies in wait is found. One that is root's yet is just being made for another job of the
- * user's, or was when its maker was killed. */
+ * lies in wait is found, and what fails is ours, but for the user's quota. One that is root's
+ * yet is just being made for another job of the user's, or was when its maker was killed. */
 static void
 make_log_folder(const char *log, const struct passwd *pw)
 {
@@ -143,10 +143,11 @@ make_log_folder(const char *log, const struct passwd *pw)
     const char *folder = dirname(copy);
     struct stat st;
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
-        refuse(STEP_LOG, errno, "cannot make the folder %s", folder);
+        refuse(STEP_OURS, errno, "cannot make the folder %s", folder);
     if (lstat(folder, &st) < 0 ||
         (st.st_uid == geteuid() && lchown(folder, pw->pw_uid, pw->pw_gid) < 0))
-        refuse(STEP_LOG, errno, "cannot hand over the folder %s", folder);
+        refuse(errno == EDQUOT ? STEP_LOG : STEP_OURS, errno, "cannot hand over the folder %s",
+               folder);
 }
 
 static void
