@@ -101,6 +101,7 @@ on_signal(uv_signal_t *handle, int number)
         log_info("event=leaving why=\"signal %d during start\"", number);
         exit(1); /* nothing was promised yet, and whoever waits for `ready` sees the end */
     }
+    works_finish(d);
     turn_run(d); /* what arrived is made durable; a failure stays with the shepherds */
     leave(d, number == SIGINT ? "SIGINT" : "SIGTERM");
 }
@@ -128,7 +129,7 @@ daemon_after_turn(struct daemon *d)
     if (!d->ready || d->leaving)
         return;
     bool empty = queue_n(d->queue) == 0 && courier_is_idle(d->courier, d->stopping);
-    if (d->stopping && (!d->stop_when_empty || empty)) {
+    if (d->stopping && (!d->stop_when_empty || empty) && !works_change(d)) {
         leave(d, "asked to");
         return;
     }

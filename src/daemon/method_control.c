@@ -14,8 +14,50 @@
 #include "daemon/roles.h"
 #include "daemon/target.h"
 #include "daemon/waits.h"
+#include "daemon/work.h"
 
 #define WAIT_TASKS_MAX 100000 /* that have not left their arrays, in one request */
+
+typedef int (*control_fn)(struct daemon *d, struct job *job, int32_t n, struct err *e);
+
+/* What is done to jobs, in pieces (work.h): however many there are, each piece is committed
+ * before the next one begins. */
+struct control {
+    struct target_walk walk;
+    const json_t *params; /* borrowed; they stay while it lasts */
+    struct ids touched, ended;
+    struct select_past past; /* cancel: those of the meant that had ended before */
+    bool past_done;
+    control_fn act;
+    int32_t number;
+    struct err last; /* why one could not be */
+};
+
+static void
+control_free(void *arg)
+{
+    struct control *k = arg;
+    target_walk_free(&k->walk);
+    select_past_free(&k->past);
+    ids_free(&k->touched);
+    ids_free(&k->ended);
+    free(k);
+}
+
+static int
+begin(struct daemon *d, struct caller *c, const struct work_kind *kind, struct control *k,
+      json_t *params, struct jsonw *out, struct err *e)
+{
+    k->params = params;
+    if (target_read(d, c, params, &k->walk.select, e)) {
+        control_free(k);
+        return -1;
+    }
+    return work_begin(d, c, kind, k, params, out, e);
+}
+
+/* --- cancel
+ * ---------------------------------------------------------------------------------------- */
 
 static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
@@ -25,88 +67,91 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
     return 0;
 }
 
-/* --- cancel
- * ---------------------------------------------------------------------------------------- */
-
-static int
-cancel(struct daemon *d, struct caller *c, struct select *s, const json_t *params,
-       struct jsonw *out, struct err *e)
+static void
+cancel_one(struct daemon *d, const struct caller *c, struct control *k, struct job *job)
 {
-    struct ids touched = {0}, ended = {0};
-    auto_free struct job **jobs = NULL;
-    json_int_t grace = json_integer_value(json_object_get(params, "grace_ms"));
-    size_t n = 0;
-    int rc = roles_check_grace(d, grace, e);
-    if (rc == 0)
-        rc = target_live(d, c, s, &jobs, &n, e);
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        if (json_object_get(params, "grace_ms") && grace >= 0)
-            jobs[i]->req.grace_ms = grace;
-        if (jobs_cancel(d, jobs[i], daemon_user_name(c->uid)))
-            ids_add_job(&ended, jobs[i]);
-        else
-            ids_add_job(&touched, jobs[i]);
-    }
-    if (rc == 0 && select_names_jobs(s) && select_ended(d, s, 0, on_ended, &ended, e))
-        rc = -1;
-    if (rc == 0 && !select_is_all(s) && touched.n + ended.n == 0)
-        rc = select_none(params, e);
-    if (rc == 0) {
-        jsonw_object(out);
-        ids_write(out, "ids", &touched);
-        ids_write(out, "ended", &ended);
-        jsonw_end_object(out);
-    }
-    ids_free(&touched);
-    ids_free(&ended);
-    return rc;
+    json_int_t grace = json_integer_value(json_object_get(k->params, "grace_ms"));
+    if (json_object_get(k->params, "grace_ms") && grace >= 0)
+        job->req.grace_ms = grace;
+    ids_add_job(jobs_cancel(d, job, daemon_user_name(c->uid)) ? &k->ended : &k->touched, job);
+}
+
+/* The history is looked through before anything is done: what is cancelled here is in it too,
+ * once it is committed. */
+static int
+cancel_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+            int64_t until_us, struct err *e)
+{
+    struct control *k = arg;
+    const struct select *s = &k->walk.select;
+    struct job *job;
+    int rc = k->walk.chosen ? 1 : target_walk_choose(d, c, &k->walk, until_us, e);
+    if (rc > 0 && !k->past_done && select_names_jobs(s))
+        rc = select_past_walk(d, s, &k->past, until_us, on_ended, &k->ended, e);
+    if (rc <= 0)
+        return rc < 0 ? -1 : WORK_MORE;
+    k->past_done = true;
+    while ((job = target_walk_next(d, &k->walk, until_us)))
+        cancel_one(d, c, k, job);
+    if (k->walk.stopped)
+        return WORK_MORE;
+    if (!select_is_all(s) && k->touched.n + k->ended.n == 0)
+        return select_none(k->params, e);
+    jsonw_object(out);
+    ids_write(out, "ids", &k->touched);
+    ids_write(out, "ended", &k->ended);
+    jsonw_end_object(out);
+    return WORK_DONE;
 }
 
 int
 method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
-    struct select s;
-    int rc = target_read(d, c, params, &s, e);
-    if (rc == 0)
-        rc = cancel(d, c, &s, params, out, e);
-    select_free(&s);
-    return rc;
+    static const struct work_kind kind = {
+        .step = cancel_step, .free = control_free, .changes = true};
+    if (roles_check_grace(d, json_integer_value(json_object_get(params, "grace_ms")), e))
+        return -1;
+    return begin(d, c, &kind, xcalloc(1, sizeof(struct control)), params, out, e);
 }
 
 /* --- hold and release
  * -------------------------------------------------------------------------------- */
 
-typedef int (*control_fn)(struct daemon *d, struct job *job, int32_t n, struct err *e);
-
 /* Jobs named one by one must all allow it; of a wider choice those that do are taken, which may
  * be none. */
 static int
-control(struct daemon *d, struct caller *c, const json_t *params, control_fn act,
-        int32_t number, struct jsonw *out, struct err *e)
+control_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+             int64_t until_us, struct err *e)
 {
-    struct select s;
-    struct ids touched = {0};
-    auto_free struct job **jobs = NULL;
-    struct err last = {0};
-    int rc = target_read(d, c, params, &s, e);
-    size_t n = 0;
-    if (rc == 0)
-        rc = target_live(d, c, &s, &jobs, &n, e);
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        if (act(d, jobs[i], number, &last) == 0)
-            ids_add_job(&touched, jobs[i]);
-    }
-    if (rc == 0 && touched.n == 0 && (last.code || !select_is_all(&s)))
-        rc = target_none(d, &s, params, &last, e);
-    if (rc == 0) {
-        jsonw_object(out);
-        ids_write(out, "ids", &touched);
-        jsonw_end_object(out);
-    }
-    ids_free(&touched);
-    select_free(&s);
-    return rc;
+    struct control *k = arg;
+    struct job *job;
+    int rc = k->walk.chosen ? 1 : target_walk_choose(d, c, &k->walk, until_us, e);
+    if (rc <= 0)
+        return rc < 0 ? -1 : WORK_MORE;
+    while ((job = target_walk_next(d, &k->walk, until_us)))
+        if (k->act(d, job, k->number, &k->last) == 0)
+            ids_add_job(&k->touched, job);
+    if (k->walk.stopped)
+        return WORK_MORE;
+    if (k->touched.n == 0 && (k->last.code || !select_is_all(&k->walk.select)))
+        return target_none(d, &k->walk.select, k->params, &k->last, e);
+    jsonw_object(out);
+    ids_write(out, "ids", &k->touched);
+    jsonw_end_object(out);
+    return WORK_DONE;
+}
+
+static int
+control(struct daemon *d, struct caller *c, json_t *params, control_fn act, int32_t number,
+        struct jsonw *out, struct err *e)
+{
+    static const struct work_kind kind = {
+        .step = control_step, .free = control_free, .changes = true};
+    struct control *k = xcalloc(1, sizeof *k);
+    k->act = act;
+    k->number = number;
+    return begin(d, c, &kind, k, params, out, e);
 }
 
 static int

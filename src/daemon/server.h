@@ -24,6 +24,7 @@ struct caller {
     int64_t since_us; /* boot clock: when it connected */
     const json_t *id; /* borrowed */
     const char *method;
+    const char *token; /* borrowed; of a request that is not to be carried out twice, or NULL */
 };
 
 /* What a method returns besides 0 (the result is in *out) and -1 (e is filled). */

@@ -17,6 +17,7 @@
 #include "daemon/server.h"
 #include "daemon/server_priv.h"
 #include "daemon/turn.h"
+#include "daemon/work.h"
 #include "store/store.h"
 
 #define LARGE_BYTES        ((size_t)256 << 10)
@@ -29,6 +30,7 @@
 struct ticket {
     struct client *client;
     char *id;
+    bool changes;
 };
 
 static struct reply *
@@ -121,23 +123,24 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
                             .admin = c->admin,
                             .since_us = c->since_us,
                             .id = id,
-                            .method = m->name};
+                            .method = m->name,
+                            .token = token};
     auto_buf struct buf result = BUF_INIT;
     struct jsonw w;
     struct err e = {0};
-    if (token && answer_again(c, id, token))
+    if (token && (answer_again(c, id, token) || works_take_up(c->server->daemon, &caller)))
         return;
     jsonw_init(&w, &result);
     jsonw_bound(&w, budget_answer_max(c->server->daemon, c->uid));
     c->server->daemon->caller = &caller;
     int rc = m->run(c->server->daemon, &caller, params, &w, &e);
     c->server->daemon->caller = NULL;
+    if (m->changes)
+        server_changed(c->server, c->group);
     if (rc == METHOD_LATER)
         return;
     if (rc == 0 && w.full)
         rc = budget_too_long(&w, &e);
-    if (m->changes)
-        server_changed(c->server, c->group);
     /* With a full disk what needs none is done all the same, and not remembered. */
     if (token && rc == 0 && !turn_disk_trouble(c->server->daemon))
         store_answer_put(c->server->daemon->store, c->uid, token, buf_str(&result), &e);
@@ -195,13 +198,15 @@ server_ticket(struct caller *c)
     t->client = c->client;
     t->client->n_tickets++;
     t->id = id_text(c->id);
+    const struct method *m = methods_find(c->method);
+    t->changes = m && m->changes;
     return t;
 }
 
 void
 server_answer(struct ticket *t, const char *result_json)
 {
-    struct reply *r = hold(t->client, TAKE(t->id), false);
+    struct reply *r = hold(t->client, TAKE(t->id), t->changes);
     write_result(&r->text, r->id, result_json, strlen(result_json));
     ticket_free(t);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "core/array.h"
@@ -17,6 +18,8 @@
 #include "daemon/roles.h"
 
 #define TARGET_TASKS_MAX 1000 /* taken out of their arrays by one request */
+#define LOOK_EACH        50   /* jobs between two looks at the clock */
+#define CHANGE_EACH      500  /* jobs that one commit writes: some 20 ms */
 
 /* The array that a term names tasks of, while some have not left it; NULL: there is none. */
 static struct job *
@@ -102,6 +105,56 @@ target_live(struct daemon *d, const struct caller *c, struct select *s, struct j
         if (target_check_owner(c, (*jobs)[i], e))
             return -1;
     return 0;
+}
+
+int
+target_walk_choose(struct daemon *d, const struct caller *c, struct target_walk *w,
+                   int64_t until_us, struct err *e)
+{
+    target_mine(c, &w->select);
+    if (!w->ids)
+        w->ids = select_live_ids(d, &w->select, &w->n);
+    while (w->at < w->n) {
+        const struct job *job = queue_get(d->queue, w->ids[w->at++]);
+        if (job && select_matches(&w->select, job)) {
+            if (target_check_owner(c, job, e))
+                return -1;
+            w->ids[w->kept++] = job->id;
+        }
+        if (w->at % LOOK_EACH == 0 && clock_boot_us() >= until_us) {
+            w->paused = true;
+            return 0;
+        }
+    }
+    w->n = w->kept;
+    w->at = 0;
+    w->chosen = true;
+    return 1;
+}
+
+struct job *
+target_walk_next(struct daemon *d, struct target_walk *w, int64_t until_us)
+{
+    struct job *job = NULL;
+    while (w->at < w->n && !job) {
+        bool is_late = w->at % LOOK_EACH == 0 && clock_boot_us() >= until_us;
+        if (w->at > 0 && !w->stopped && (is_late || w->at % CHANGE_EACH == 0)) {
+            w->paused = w->stopped = true;
+            return NULL;
+        }
+        w->stopped = false;
+        job = queue_get(d->queue, w->ids[w->at++]);
+        if (job && w->paused && !select_matches(&w->select, job))
+            job = NULL;
+    }
+    return job;
+}
+
+void
+target_walk_free(struct target_walk *w)
+{
+    select_free(&w->select);
+    free(w->ids);
 }
 
 static int

@@ -30,6 +30,23 @@ void target_mine(const struct caller *c, struct select *s);
 int target_live(struct daemon *d, const struct caller *c, struct select *s, struct job ***jobs,
                 size_t *n, struct err *e);
 
+/* The same in pieces (work.h). Zeroed at first, but for select; target_walk_free at the end. */
+struct target_walk {
+    struct select select; /* from target_read; owned */
+    uint32_t *ids;        /* owned; of those that may be meant, and once chosen, of who is */
+    size_t n, at, kept;
+    bool chosen;
+    bool paused;  /* those that come may have changed since they were chosen */
+    bool stopped; /* target_walk_next has given NULL because it is late */
+};
+/* Finds out who is meant, before anything is done: 1; 0 when it is late; -1 with e. */
+int target_walk_choose(struct daemon *d, const struct caller *c, struct target_walk *w,
+                       int64_t until_us, struct err *e);
+/* Then each of them that is still there; NULL: with `stopped` it is late, else that was all. No
+ * more than a commit can take come in one piece. */
+struct job *target_walk_next(struct daemon *d, struct target_walk *w, int64_t until_us);
+void target_walk_free(struct target_walk *w);
+
 /* Nothing could be done to any of them, why is filled in, and -1 returned: what the last one
  * said, where one said something; else that those which were named have ended, or are not
  * there. */

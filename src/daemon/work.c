@@ -3,6 +3,7 @@
 #include "daemon/work.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <uv.h>
 
 #include "base/buf.h"
@@ -13,6 +14,8 @@
 #include "daemon/daemon.h"
 #include "daemon/pace.h"
 #include "daemon/server.h"
+#include "daemon/turn.h"
+#include "store/store.h"
 
 #define SLICE_US     10000
 #define WORKS_MAX    256 /* of all users; a user may have as many as USER_MAX */
@@ -26,7 +29,8 @@ struct work {
     void *arg;
     json_t *params;
     struct caller caller;
-    struct ticket *ticket;
+    struct ticket *ticket; /* NULL: whoever asked has gone */
+    char *token;           /* owned; NULL: none */
     struct buf text;
     struct jsonw out;
 };
@@ -45,6 +49,7 @@ work_free(struct work *x)
     x->kind->free(x->arg);
     json_decref(x->params);
     ticket_free(x->ticket);
+    free(x->token);
     buf_free(&x->text);
     free(x);
 }
@@ -87,13 +92,16 @@ run_slice(struct daemon *d, const struct work_kind *kind, struct caller *c, void
 }
 
 static void
-finish(struct work *x, int rc, const struct err *e)
+finish(struct daemon *d, struct work *x, int rc, const struct err *e)
 {
     struct ticket *t = x->ticket;
+    struct err unused;
     x->ticket = NULL;
-    if (rc < 0)
+    if (rc >= 0 && x->token && !turn_disk_trouble(d))
+        store_answer_put(d->store, x->caller.uid, x->token, buf_str(&x->text), &unused);
+    if (t && rc < 0)
         server_refuse(t, e);
-    else
+    else if (t)
         server_answer(t, buf_str(&x->text));
     work_free(x);
 }
@@ -132,6 +140,27 @@ take_next(struct daemon *d, struct works *all)
     return NULL;
 }
 
+/* A slice of it. */
+static void
+go_on(struct daemon *d, struct work *x)
+{
+    struct work **at = &d->works->first;
+    struct err e = {0};
+    int64_t began_us = clock_boot_us();
+    int rc = run_slice(d, x->kind, &x->caller, x->arg, &x->out, &e);
+    if (x->kind->changes)
+        server_changed(d->server, x->caller.group);
+    int64_t us = clock_boot_us() - began_us;
+    server_charge(d->server, x->caller.group, us);
+    pace_spent(d, x->caller.method, x->caller.uid, us);
+    if (rc == WORK_MORE)
+        return;
+    while (*at != x)
+        at = &(*at)->next;
+    unlink_work(d->works, at);
+    finish(d, x, rc, &e);
+}
+
 static void on_idle(uv_idle_t *idle);
 
 static void
@@ -147,24 +176,13 @@ on_idle(uv_idle_t *idle)
 {
     struct daemon *d = idle->data;
     struct works *all = d->works;
-    struct work *x = take_next(d, all), **at = &all->first;
-    struct err e = {0};
+    struct work *x = take_next(d, all);
     if (!x) {
         uv_idle_stop(&all->idle);
         uv_timer_start(&all->rest, on_rested, REST_MS, 0);
         return;
     }
-    int64_t began_us = clock_boot_us();
-    int rc = run_slice(d, x->kind, &x->caller, x->arg, &x->out, &e);
-    int64_t us = clock_boot_us() - began_us;
-    server_charge(d->server, x->caller.group, us);
-    pace_spent(d, x->caller.method, x->caller.uid, us);
-    if (rc == WORK_MORE)
-        return;
-    while (*at != x)
-        at = &(*at)->next;
-    unlink_work(all, at);
-    finish(x, rc, &e);
+    go_on(d, x);
 }
 
 /* --- beginning and leaving ---------------------------------------------------------------- */
@@ -202,8 +220,10 @@ int
 work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, void *arg,
            json_t *params, struct jsonw *out, struct err *e)
 {
-    int rc = run_slice(d, kind, c, arg, out, e);
-    if (rc == WORK_MORE && check_room(d, c, e))
+    int rc = kind->changes ? check_room(d, c, e) : 0; /* a piece cannot be taken back */
+    if (rc == 0)
+        rc = run_slice(d, kind, c, arg, out, e);
+    if (rc == WORK_MORE && !kind->changes && check_room(d, c, e))
         rc = -1;
     if (rc != WORK_MORE) {
         kind->free(arg);
@@ -215,6 +235,8 @@ work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, voi
     x->params = json_incref(params);
     x->caller = *c;
     x->caller.id = NULL;
+    x->caller.token = NULL;
+    x->token = c->token ? xstrdup(c->token) : NULL;
     x->ticket = server_ticket(c);
     x->text = *out->out;
     *out->out = (struct buf)BUF_INIT;
@@ -235,11 +257,53 @@ works_drop_client(struct daemon *d, const struct client *client)
         struct work *x = *at;
         if (x->caller.client != client) {
             at = &x->next;
-            continue;
+        } else if (x->kind->changes) { /* half of it must not be all that is done */
+            ticket_free(x->ticket);
+            x->ticket = NULL;
+            x->caller.client = NULL;
+            at = &x->next;
+        } else {
+            unlink_work(d->works, at);
+            work_free(x);
         }
-        unlink_work(d->works, at);
-        work_free(x);
     }
+}
+
+bool
+works_take_up(struct daemon *d, struct caller *c)
+{
+    struct work *x = d->works ? d->works->first : NULL;
+    while (x && !(x->token && x->caller.uid == c->uid && strcmp(x->token, c->token) == 0))
+        x = x->next;
+    if (!x)
+        return false;
+    ticket_free(x->ticket);
+    x->ticket = server_ticket(c);
+    x->caller.client = c->client;
+    return true;
+}
+
+static struct work *
+find_change(const struct daemon *d)
+{
+    struct work *x = d->works ? d->works->first : NULL;
+    while (x && !x->kind->changes)
+        x = x->next;
+    return x;
+}
+
+bool
+works_change(const struct daemon *d)
+{
+    return find_change(d) != NULL;
+}
+
+void
+works_finish(struct daemon *d)
+{
+    struct work *x;
+    while ((x = find_change(d)))
+        go_on(d, x);
 }
 
 static void

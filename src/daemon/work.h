@@ -27,7 +27,8 @@ struct work_kind {
     int (*step)(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
                 int64_t until_us, struct err *e);
     void (*free)(void *arg);
-    bool past; /* reads the history: nothing of that may go before it is done */
+    bool past;    /* reads the history: nothing of that may go before it is done */
+    bool changes; /* jobs: it is done to its end also when whoever asked has gone */
 };
 
 /* Does the first slice. Takes over arg; params stay while it lasts. Returns what a method does:
@@ -35,6 +36,12 @@ struct work_kind {
 int work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, void *arg,
                json_t *params, struct jsonw *out, struct err *e);
 
+/* One that goes on for a client that lost its connection and asks again, with the same token:
+ * it is told. False: there is none. */
+bool works_take_up(struct daemon *d, struct caller *c);
+/* Whether jobs are being changed; and that to its end, at once. */
+bool works_change(const struct daemon *d);
+void works_finish(struct daemon *d);
 void works_drop_client(struct daemon *d, const struct client *client);
 void works_free(struct daemon *d);
 bool works_read_past(const struct daemon *d);

@@ -153,6 +153,21 @@ verdict()
     is "answers, jobs, and how often the first two" "$(cat "$ROOT/meanwhile")" "cancel requeue jobs 10000 1 1"
 }
 
+@test "a long queue is cancelled in pieces: others are answered meanwhile, and it is done to its end though nobody waits" {
+    start_system
+    as "$BOB" sh -c 'seq 1 10000 | sed "s/.*/[hold] : line &/" >long.txt'
+    as "$BOB" berth run --detach long.txt
+    as "$BOB" python3 "$E2E/pieces.py" "$BERTH_DIR/berth.sock" hold >"$ROOT/pieces" || fail_with "$(cat "$ROOT/pieces")"
+    is "the order of the answers" "$(cat "$ROOT/pieces")" "status hold"
+    as "$BOB" python3 -c 'import socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(sys.argv[1])
+    s.sendall(b"{\"id\":1,\"method\":\"cancel\",\"params\":{\"select\":[\"all\"]}}\n")' "$BERTH_DIR/berth.sock"
+    as "$BOB" berth wait --all || true
+    is "jobs that are left" "$(berth queue --json | jq '.jobs | length')" 0
+    is "those that were cancelled" "$(berth queue --all --json | jq '[.jobs[] | select(.state == "CANCELLED")] | length')" 10000
+}
+
 @test "something in the way of a card's lock stops neither the daemon nor the card" {
     start_system
     stop_daemon
