@@ -3,11 +3,13 @@
  * here is the job's place in line and when it is expected to start or to end. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/ids.h"
 #include "base/jsonw.h"
 #include "base/parse.h"
 #include "core/account.h"
@@ -15,6 +17,7 @@
 #include "core/array.h"
 #include "core/ledger.h"
 #include "core/plan.h"
+#include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/events.h"
 #include "daemon/forecast.h"
@@ -22,13 +25,33 @@
 #include "daemon/roles.h"
 #include "daemon/select.h"
 #include "daemon/why.h"
+#include "daemon/work.h"
+#include "store/store.h"
+
+#define LOOK_EACH 20 /* jobs between two looks at the clock */
+
+/* Of one who waits, when the answer was begun. */
+struct place {
+    uint32_t job;
+    int64_t before; /* so many others */
+};
 
 struct answer {
     struct daemon *daemon;
     struct jsonw *out;
-    struct job **waiting; /* everybody who waits, in the order of their turns */
-    size_t n_waiting;
     size_t n; /* explained so far */
+
+    /* Who is explained, in pieces (work.h). */
+    struct select select;
+    const json_t *params; /* borrowed; they stay while it lasts */
+    bool begun, past_done;
+    struct place *places; /* owned; of everybody who waits, by job */
+    size_t n_places;
+    int64_t waiting;
+    struct select_past past;
+    uint32_t *live;   /* owned; who was live when it was begun */
+    uint32_t *sorted; /* owned; the same */
+    size_t n_live, at;
 };
 
 static void
@@ -63,18 +86,36 @@ n_that_wait(const struct job *job)
     return job->tasks ? array_n_pending(job) : 1;
 }
 
+static int
+compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    return x->job < y->job ? -1 : x->job > y->job;
+}
+
+static void
+note_places(struct answer *a)
+{
+    struct daemon *d = a->daemon;
+    auto_free struct job **jobs =
+        plan_list_in_turn(d->planner, d->queue, d->ledger, clock_wall_us(), &a->n_places);
+    a->places = xcalloc(a->n_places + 1, sizeof *a->places);
+    for (size_t i = 0; i < a->n_places; i++) {
+        a->places[i] = (struct place){jobs[i]->id, a->waiting};
+        a->waiting += n_that_wait(jobs[i]);
+    }
+    if (a->n_places > 1)
+        qsort(a->places, a->n_places, sizeof *a->places, compare_places);
+}
+
 static void
 put_place_in_line(const struct answer *a, const struct job *job)
 {
-    int64_t before = 0, all = 0;
-    bool found = false;
-    for (size_t i = 0; i < a->n_waiting; i++) {
-        found = found || a->waiting[i] == job;
-        all += n_that_wait(a->waiting[i]);
-        before += found ? 0 : n_that_wait(a->waiting[i]);
-    }
-    jsonw_kint_or_null(a->out, "position", before + 1, found);
-    jsonw_kint(a->out, "waiting", all);
+    const struct place *place =
+        a->n_places ? bsearch(&job->id, a->places, a->n_places, sizeof *place, compare_places)
+                    : NULL;
+    jsonw_kint_or_null(a->out, "position", place ? place->before + 1 : 0, place != NULL);
+    jsonw_kint(a->out, "waiting", a->waiting);
 }
 
 static void
@@ -329,50 +370,100 @@ explain(struct answer *a, const struct job *job)
     jsonw_end_object(a->out);
 }
 
+/* Those that were live when it was begun are explained as such, each once. */
 static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
     (void)uuids;
     struct answer *a = arg;
-    explain(a, job);
+    if (!bsearch(&job->id, a->sorted, a->n_live, sizeof job->id, ids_compare))
+        explain(a, job);
     return a->out->full;
 }
 
-static int
-explain_all(struct answer *a, const struct select *s, const json_t *params, struct err *e)
+static void
+begin(struct answer *a)
 {
-    auto_free struct job **live = NULL;
-    if (select_ended(a->daemon, s, 0, on_ended, a, e))
-        return -1;
-    size_t n = select_live(a->daemon, s, &live);
-    for (size_t i = 0; i < n && !a->out->full; i++)
-        explain(a, live[i]);
-    return a->n == 0 ? select_none(params, e) : 0;
+    a->begun = true;
+    note_places(a);
+    a->live = select_live_ids(a->daemon, &a->select, &a->n_live);
+    a->sorted = xcalloc(a->n_live + 1, sizeof *a->sorted);
+    memcpy(a->sorted, a->live, a->n_live * sizeof *a->sorted);
+    if (a->n_live > 1)
+        qsort(a->sorted, a->n_live, sizeof *a->sorted, ids_compare);
+}
+
+/* One that was live, and may have ended since. */
+static void
+explain_live(struct answer *a, uint32_t id)
+{
+    struct err unused;
+    const struct job *job = queue_get(a->daemon->queue, id);
+    struct job *old = job ? NULL : store_job_load(a->daemon->store, id, &unused);
+    job = job ? job : old;
+    if (job && select_matches(&a->select, job))
+        explain(a, job);
+    job_free(old);
+}
+
+static int
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
+{
+    struct answer *a = arg;
+    (void)c;
+    a->out = out;
+    if (!a->begun)
+        begin(a);
+    if (!a->past_done) {
+        int rc = select_past_walk(d, &a->select, &a->past, until_us, on_ended, a, e);
+        if (rc <= 0)
+            return rc < 0 ? -1 : WORK_MORE;
+        a->past_done = true;
+    }
+    for (size_t i = 0; a->at < a->n_live; i++) {
+        explain_live(a, a->live[a->at++]);
+        if (out->full || (i % LOOK_EACH == LOOK_EACH - 1 && clock_boot_us() >= until_us))
+            return WORK_MORE; /* too long: that is seen behind each piece */
+    }
+    if (a->n == 0)
+        return select_none(a->params, e);
+    jsonw_end_array(out);
+    jsonw_end_object(out);
+    return WORK_DONE;
+}
+
+static void
+answer_free(void *arg)
+{
+    struct answer *a = arg;
+    free(a->places);
+    free(a->live);
+    free(a->sorted);
+    select_past_free(&a->past);
+    select_free(&a->select);
+    free(a);
 }
 
 int
 method_explain(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
                struct err *e)
 {
-    struct answer a = {.daemon = d, .out = out};
-    struct select s = {0};
-    int rc = select_read(d, c->uid, params, &s, e);
-    s.arrays_for_tasks = true; /* nothing is changed, so no task is made a job of its own */
-    if (rc == 0 && s.everything)
+    static const struct work_kind kind = {.step = step, .free = answer_free};
+    struct answer *a = xcalloc(1, sizeof *a);
+    a->daemon = d;
+    a->params = params;
+    int rc = select_read(d, c->uid, params, &a->select, e);
+    a->select.arrays_for_tasks =
+        true; /* nothing is changed, so no task is made a job of its own */
+    if (rc == 0 && a->select.everything)
         rc = err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
-    if (rc == 0)
-        rc = select_check_ids(d, &s, e);
-    if (rc == 0) {
-        a.waiting =
-            plan_list_in_turn(d->planner, d->queue, d->ledger, clock_wall_us(), &a.n_waiting);
-        jsonw_object(out);
-        jsonw_key(out, "jobs");
-        jsonw_array(out);
-        rc = explain_all(&a, &s, params, e);
-        jsonw_end_array(out);
-        jsonw_end_object(out);
-        free(a.waiting);
+    if (rc || select_check_ids(d, &a->select, e)) {
+        answer_free(a);
+        return -1;
     }
-    select_free(&s);
-    return rc;
+    jsonw_object(out);
+    jsonw_key(out, "jobs");
+    jsonw_array(out);
+    return work_begin(d, c, &kind, a, params, out, e);
 }

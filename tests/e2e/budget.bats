@@ -142,6 +142,8 @@ verdict()
     as "$BOB" berth run --detach long.txt
     python3 "$E2E/pieces.py" "$BERTH_DIR/berth.sock" >"$ROOT/pieces" || fail_with "$(cat "$ROOT/pieces")"
     is "the order of the answers" "$(cat "$ROOT/pieces")" "status jobs 30000"
+    python3 "$E2E/pieces.py" "$BERTH_DIR/berth.sock" explain >"$ROOT/pieces" || fail_with "$(cat "$ROOT/pieces")"
+    is "the order of the answers" "$(cat "$ROOT/pieces")" "status explain 30000"
 }
 
 @test "a list that is made in pieces has each job once, also those that end or are run again meanwhile" {
