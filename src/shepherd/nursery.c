@@ -83,7 +83,17 @@ refuse_cut_off(const struct cmsghdr *c)
         close(fds[i]);
 }
 
-/* 1 with *kind and fds filled, 0 at the end, -1 for a packet that is of no use. */
+/* After a call that failed and is made again: at once after a signal, else in a moment, as the
+ * kernel has no memory for it. */
+static void
+rest(void)
+{
+    if (errno != EINTR)
+        nanosleep(&(struct timespec){.tv_nsec = POLL_PAUSE_NS}, NULL);
+}
+
+/* 1 with *kind and fds filled, 0 at the end, -1 for a packet that is of no use, or cannot be
+ * had now. */
 static int
 receive(char *kind, int fds[N_FDS])
 {
@@ -96,10 +106,11 @@ receive(char *kind, int fds[N_FDS])
                          .msg_iovlen = 1,
                          .msg_control = control.bytes,
                          .msg_controllen = sizeof control.bytes};
-    ssize_t n;
-    do
-        n = recvmsg(FD_SERVED, &msg, MSG_CMSG_CLOEXEC);
-    while (n < 0 && (errno == EINTR || errno == ENOMEM || errno == ENOBUFS));
+    ssize_t n = recvmsg(FD_SERVED, &msg, MSG_CMSG_CLOEXEC);
+    if (n < 0 && (errno == EINTR || errno == ENOMEM || errno == ENOBUFS)) {
+        rest();
+        return -1;
+    }
     if (n <= 0)
         return 0;
     const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
@@ -340,8 +351,7 @@ serve(struct nursery *n)
             {.fd = n->sig_fd, .events = POLLIN},
             {.fd = n->serves && !n->stopping ? FD_SERVED : -1, .events = POLLIN}};
         if (poll(p, 2, wait_ms) < 0) {
-            if (errno != EINTR) /* the kernel has no memory for it: again in a moment */
-                nanosleep(&(struct timespec){.tv_nsec = POLL_PAUSE_NS}, NULL);
+            rest();
             continue;
         }
         if (p[0].revents)
