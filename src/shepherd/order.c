@@ -15,6 +15,7 @@
 #include "base/parse.h"
 #include "shepherd/mail.h"
 #include "sys/helpers.h"
+#include "sys/spawn.h"
 
 #define ORDER_MAX_BYTES ((off_t)64 << 20)
 #define HTTP_MARK       "http="
@@ -40,19 +41,10 @@ read_all(int fd, struct buf *out, struct err *e)
 static void
 take_env(struct order *o, const char *bytes, size_t n)
 {
-    size_t count = 0;
-
-    for (size_t i = 0; i < n; i++)
-        count += bytes[i] == '\0';
     o->block = xmalloc(n + 1);
     memcpy(o->block, bytes, n);
     o->block[n] = '\0';
-    o->env = xcalloc(count + 1, sizeof *o->env);
-    char *at = o->block;
-    for (size_t i = 0; i < count; i++) {
-        o->env[i] = at;
-        at += strlen(at) + 1;
-    }
+    o->env = spawn_envp(o->block, n);
 }
 
 static const char *

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/request.h"
 #include "sys/exitrec.h"
+#include "sys/spawn.h"
 
 #define SPEC_MAX_BYTES (64 * 1024 * 1024) /* as one request on the daemon's socket */
 
@@ -138,19 +139,12 @@ get_all(const json_t *o, struct spec *s, struct err *e)
 static int
 take_env_block(struct spec *s, char *bytes, size_t n, struct err *e)
 {
-    size_t count = 0;
     if (n == 0)
         return 0; /* then "env" in the object has it */
     if (bytes[n - 1] != '\0')
         return err_set(e, ERR_FAILED, "the environment is cut off");
-    for (size_t i = 0; i < n; i++)
-        count += bytes[i] == '\0';
     free(s->env);
-    s->env = xcalloc(count + 1, sizeof *s->env);
-    for (size_t i = 0; i < count; i++) {
-        s->env[i] = bytes;
-        bytes += strlen(bytes) + 1;
-    }
+    s->env = spawn_envp(bytes, n);
     return 0;
 }
 

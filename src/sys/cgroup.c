@@ -21,9 +21,9 @@
 #include "base/file.h"
 #include "sys/procs.h"
 
-#define CPU_PERIOD_US   100000
-#define PROCS_MAX_BYTES (4 * 1024 * 1024)
-#define DEPTH_MAX       64
+#define CPU_PERIOD_US  100000
+#define PROC_MAX_BYTES (4 * 1024 * 1024)
+#define DEPTH_MAX      64
 
 static int
 write_at(int dirfd, const char *name, const char *text)
@@ -60,19 +60,45 @@ number_of_key(const char *text, const char *key)
     return -1;
 }
 
-/* Where the v2 tree is mounted: the caller frees; NULL when it is not. The fields of a line
- * of mountinfo: id parent dev root MOUNTPOINT options... - TYPE source options. */
-static char *
-find_mount(void)
+bool
+cgroup_has_word(const char *list, size_t len, const char *word)
+{
+    size_t n = strlen(word);
+    for (size_t at = 0; at < len;) {
+        size_t end = at;
+        while (end < len && list[end] != ',')
+            end++;
+        if (end - at == n && memcmp(list + at, word, n) == 0)
+            return true;
+        at = end + 1;
+    }
+    return false;
+}
+
+/* Whether that end of a line is the v2 tree's, or a v1 tree's with this controller. */
+static bool
+is_of_tree(const char *type, const char *controller)
+{
+    char words[512];
+    if (!controller)
+        return strncmp(type, " - cgroup2 ", 11) == 0;
+    return sscanf(type, " - cgroup %*s %511s", words) == 1 &&
+           cgroup_has_word(words, strlen(words), controller);
+}
+
+/* The fields of a line of mountinfo: id parent dev root MOUNTPOINT options... - TYPE source
+ * options. */
+char *
+cgroup_find_mount(const char *controller)
 {
     auto_buf struct buf text = BUF_INIT;
-    if (file_read("/proc/self/mountinfo", 4 * 1024 * 1024, &text, NULL) < 0)
+    if (file_read("/proc/self/mountinfo", PROC_MAX_BYTES, &text, NULL) < 0)
         return NULL;
     char *rest = text.data, *line;
     while (rest && (line = strsep(&rest, "\n")) != NULL) {
         char point[4096];
         const char *type = strstr(line, " - ");
-        if (type && strncmp(type, " - cgroup2 ", 11) == 0 &&
+        if (type && is_of_tree(type, controller) &&
             sscanf(line, "%*s %*s %*s %*s %4095s", point) == 1)
             return xstrdup(point);
     }
@@ -121,7 +147,7 @@ int
 cgroup_find_base(const char *name, char **out, struct err *e)
 {
     char path[4096];
-    auto_free char *mount = find_mount();
+    auto_free char *mount = cgroup_find_mount(NULL);
     if (!mount)
         return err_set(e, ERR_FAILED, "no cgroup v2 tree is mounted here");
     if (!proc_cgroup(getpid(), path, sizeof path))
@@ -148,7 +174,7 @@ cgroup_adopt(const char *path, const char *base, const char *name,
              bool (*keep)(void *ctx, pid_t pid), void *ctx)
 {
     auto_buf struct buf pids = BUF_INIT;
-    auto_free char *mount = find_mount();
+    auto_free char *mount = cgroup_find_mount(NULL);
     auto_free char *from = xasprintf("%s%s/cgroup.procs", mount ? mount : "", path);
     auto_free char *leaf = xasprintf("%.*s/%s", (int)(strrchr(base, '/') - base), base, name);
     int n = 0;
@@ -266,7 +292,7 @@ read_members(int fd, struct procs *out)
 {
     auto_buf struct buf pids = BUF_INIT;
     int n = 0;
-    if (file_read_at(fd, "cgroup.procs", PROCS_MAX_BYTES, &pids, NULL) < 0)
+    if (file_read_at(fd, "cgroup.procs", PROC_MAX_BYTES, &pids, NULL) < 0)
         return -1;
     char *rest = pids.data, *line;
     while (rest && (line = strsep(&rest, "\n")) != NULL) {

@@ -30,6 +30,13 @@ int cgroup_find_base(const char *name, char **out, struct err *e);
 int cgroup_adopt(const char *path, const char *base, const char *name,
                  bool (*keep)(void *ctx, pid_t pid), void *ctx);
 
+/* Where the tree of a v1 controller, or that of v2 (NULL), is mounted: the caller frees; NULL
+ * when it is not. */
+char *cgroup_find_mount(const char *controller);
+
+/* Whether a list with commas, len long, has this word. */
+bool cgroup_has_word(const char *list, size_t len, const char *word);
+
 /* Says that the base is in use for as long as the descriptor that comes back is open; -1 when
  * there is no such folder (any more). The descriptor is the caller's (O_CLOEXEC). */
 int cgroup_claim(const char *base);

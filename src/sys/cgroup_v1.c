@@ -24,42 +24,6 @@
 
 const char *const cgroup_v1_names[CGROUP_V1_N] = {"memory", "pids", "cpu"};
 
-/* Whether a list with commas has this word. */
-static bool
-has_word(const char *list, size_t len, const char *word)
-{
-    size_t n = strlen(word);
-    for (size_t at = 0; at < len;) {
-        size_t end = at;
-        while (end < len && list[end] != ',')
-            end++;
-        if (end - at == n && memcmp(list + at, word, n) == 0)
-            return true;
-        at = end + 1;
-    }
-    return false;
-}
-
-/* Where the controller is mounted: id parent dev root POINT options... - cgroup SOURCE WORDS.
- */
-static char *
-find_mount(const char *controller)
-{
-    auto_buf struct buf text = BUF_INIT;
-    if (file_read("/proc/self/mountinfo", PROC_MAX_BYTES, &text, NULL) < 0)
-        return NULL;
-    char *rest = text.data, *line;
-    while (rest && (line = strsep(&rest, "\n")) != NULL) {
-        char point[4096], words[512];
-        const char *type = strstr(line, " - cgroup ");
-        if (type && sscanf(type, " - cgroup %*s %511s", words) == 1 &&
-            has_word(words, strlen(words), controller) &&
-            sscanf(line, "%*s %*s %*s %*s %4095s", point) == 1)
-            return xstrdup(point);
-    }
-    return NULL;
-}
-
 /* Our own group of it: "N:LIST:PATH" in /proc/self/cgroup. */
 static char *
 find_own(const char *controller)
@@ -71,7 +35,7 @@ find_own(const char *controller)
     while (rest && (line = strsep(&rest, "\n")) != NULL) {
         const char *list = strchr(line, ':');
         const char *path = list ? strchr(list + 1, ':') : NULL;
-        if (path && has_word(list + 1, (size_t)(path - list - 1), controller))
+        if (path && cgroup_has_word(list + 1, (size_t)(path - list - 1), controller))
             return xstrdup(strcmp(path + 1, "/") == 0 ? "" : path + 1);
     }
     return NULL;
@@ -80,7 +44,7 @@ find_own(const char *controller)
 static char *
 find_base(const char *controller, const char *name)
 {
-    auto_free char *mount = find_mount(controller);
+    auto_free char *mount = cgroup_find_mount(controller);
     auto_free char *own = mount ? find_own(controller) : NULL;
     if (!own)
         return NULL;

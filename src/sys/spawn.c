@@ -49,6 +49,20 @@ plan_free(struct plan *p)
     free(p->sh_argv);
 }
 
+char **
+spawn_envp(char *block, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += block[i] == '\0';
+    char **out = xcalloc(count + 1, sizeof *out);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = block;
+        block += strlen(block) + 1;
+    }
+    return out;
+}
+
 static char *
 make_candidates(const char *program, const char *path)
 {

@@ -35,6 +35,10 @@ struct spawn {
 #define SPAWN_INIT {.cgroup_fd = -1}
 /* clang-format on */
 
+/* The strings of a block of n bytes, each with its NUL, as a list for envp. They stay where
+ * they are; the caller frees the list. */
+char **spawn_envp(char *block, size_t n);
+
 /* Where a start failed: nothing went wrong, making the process, in the child before the
  * program, executing the program. */
 enum spawn_stage { SPAWN_OK, SPAWN_FORK, SPAWN_CHILD, SPAWN_EXEC };
