@@ -55,6 +55,20 @@ at_terminal()
     is status "$status" 0
 }
 
+@test "where the user has no inotify instance left, output comes all the same" {
+    local few='echo 0 >/proc/sys/user/max_inotify_instances'
+    unshare -Ur sh -c "$few" 2>/dev/null || skip "no user namespaces here"
+    unshare -Ur sh -c "$few && exec timeout $LIMIT berth daemon start --sim 1" >/dev/null
+    mkfifo gate end
+    background one berth submit --gpus 0 --interactive -- sh -c 'echo first; read x <gate; echo second; read x <end'
+    wait_for_output one '^first$'
+    echo >gate
+    wait_for_output one '^second$'
+    echo >end
+    finish one
+    is status "$status" 0
+}
+
 @test "output comes as it is written, not by line" {
     start_daemon 1
     mkfifo gate
