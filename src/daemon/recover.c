@@ -53,11 +53,30 @@ remember_cards(struct daemon *d, const struct job *job, const char *const *uuids
     d->recovered = r;
 }
 
+/* A damaged database may have lost the row of an attempt under way. What its folder and its
+ * processes say is still found by its number. */
+static void
+remake_attempt(struct daemon *d, struct job *job)
+{
+    struct err e;
+    log_error("job=%u event=attempt-lost the database has no row of its attempt", job->id);
+    struct attempt *run = job->run = xcalloc(1, sizeof *run);
+    if (job->attempts < 1)
+        job->attempts = 1;
+    run->number = job->attempts;
+    for (int i = 0; i < GPU_MAX; i++)
+        run->peak_mib[i] = run->now_mib[i] = -1;
+    if (store_attempt_insert(d->store, job->id, run, NULL, &e))
+        log_error("job=%u event=attempt-not-kept %s", job->id, e.text);
+}
+
 static int
 on_live(struct job *job, const char *const *uuids, void *arg)
 {
     struct daemon *d = arg;
     if (job_state_is_active(job->state)) {
+        if (!job->run)
+            remake_attempt(d, job);
         /* How far it got is for its folder to say. */
         job->state = JOB_STARTING;
         job->run->ending = (struct ending){.outcome = OUTCOME_NONE};

@@ -238,3 +238,22 @@ END
     is state "$(job_field 1 state)" LOST
     has why "$(berth show 1)" 'the machine was shut down'
 }
+
+@test "a damaged database that has lost the rows of attempts under way: what lives goes on, what does not is LOST" {
+    start_daemon 2
+    mkfifo held
+    berth submit --vram 1000 -- sh -c 'echo ran >>ran.1; read x <held; exit 7'
+    berth submit --vram 1000 -- sh -c 'echo ran >>ran.2; exec sleep 1000'
+    wait_until_running 2
+    supervisor=$(ps -o ppid= -p "$(job_field 2 pid)" | tr -d ' ')
+    kill_daemon
+    kill -KILL "$supervisor"
+    python3 -c 'import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db: db.execute("delete from attempts")' "$BERTH_DIR/state/berth.db"
+    start_daemon 2
+    wait_for_event kind=ended job=2 state=LOST
+    echo >held
+    wait_for_event kind=ended job=1 state=FAILED
+    is "its exit code" "$(job_field 1 exit_code)" 7
+    is runs "$(cat ran.1 ran.2 | wc -l)" 2
+}
