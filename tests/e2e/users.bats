@@ -75,13 +75,11 @@ DESCRIBE='id; umask; ulimit -a; ulimit -Ha; pwd; grep -E "^(Uid|Gid|Groups|Cap|N
     echo 100 >"/proc/$BASHPID/oom_score_adj"
     start_system
     # So few descriptors that the job's process could open nothing more.
-    as "$ALICE" python3 "$E2E/ask.py" submit \
-        "$(jq -nc --arg cwd "$USERS_HOME/alice" --arg text "$look" \
-            '{cwd: $cwd, rlimits: "nofile=6:1024", jobs: [{command: $text, gpus: 0, on_end: ("{ " + $text + "; } >hook")}]}')" >"$ROOT/said"
+    as "$ALICE" sh -c 'ulimit -Sn 6; exec "$@"' sh berth submit -G 0 --on-end "$look" -- sh -c "$look"
     as "$ALICE" berth wait 1
     is "the job's" "$(as "$ALICE" berth logs 1)" "0
 $audit"
-    "$E2E/await" prints "$LIMIT" "tr '\n' ' ' <$USERS_HOME/alice/hook" "^0 $audit"
+    wait_for_event kind=hook job=1 state=done "text=$audit"
 }
 
 @test "the machine's simulated cards are for every user's jobs, which share their memory" {
