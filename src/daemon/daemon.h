@@ -14,6 +14,7 @@
 #include "wire/places.h"
 
 struct err;
+struct job;
 
 struct daemon {
     uv_loop_t *loop;
@@ -88,5 +89,7 @@ int daemon_accepts_work(const struct daemon *d, struct err *e);
 
 /* The name of a user, from a cache; "uid:N" when there is none. Borrowed. */
 const char *daemon_user_name(uid_t uid);
+/* Of a job's: until it is known, the one that the job came with. */
+const char *daemon_owner_name(const struct job *job);
 
 #endif

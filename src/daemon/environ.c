@@ -77,7 +77,7 @@ put_ours(const struct daemon *d, const struct job *job, const char *mark, struct
     envblock_put(out, "BERTH_MARK", mark);
     envblock_put_int(out, "BERTH_JOB_ID", job->id);
     envblock_put(out, "BERTH_JOB_NAME", job->req.name ? job->req.name : "");
-    envblock_put(out, "BERTH_USER", daemon_user_name(job->uid));
+    envblock_put(out, "BERTH_USER", daemon_owner_name(job));
     envblock_put(out, "BERTH_SUBMIT_DIR", job->cwd);
     envblock_put_int(out, "BERTH_VRAM_MIB", run->vram_mib);
     envblock_put_int(out, "BERTH_CPUS", demand_cpus(&job->req.demand));
@@ -220,7 +220,7 @@ environ_add_hook(struct daemon *d, const struct job *job, const char *hook, cons
     put_event(event, "run_ms", "BERTH_RUN_MS", &ours);
     put_event(event, "attempt", "BERTH_ATTEMPT", &ours);
     envblock_put(&ours, "BERTH_JOB_LOG", log);
-    envblock_put(&ours, "BERTH_USER", daemon_user_name(job->uid));
+    envblock_put(&ours, "BERTH_USER", daemon_owner_name(job));
     envblock_put(&ours, "BERTH_SUBMIT_DIR", job->cwd);
     envblock_put(&ours, "BERTH_SOCKET", d->places.socket);
     json_decref(event);

@@ -139,7 +139,7 @@ environ_add_slurm(const struct daemon *d, const struct job *job, const struct bu
     envblock_put_int(ours, "SLURM_JOB_ID", job->id);
     envblock_put_int(ours, "SLURM_JOBID", job->id);
     envblock_put(ours, "SLURM_JOB_NAME", job->req.name ? job->req.name : "sbatch");
-    envblock_put(ours, "SLURM_JOB_USER", daemon_user_name(job->uid));
+    envblock_put(ours, "SLURM_JOB_USER", daemon_owner_name(job));
     envblock_put_int(ours, "SLURM_JOB_UID", job->uid);
     envblock_put(ours, "SLURM_CLUSTER_NAME", CLUSTER);
     put_default(ours, theirs, "SLURM_SUBMIT_DIR", job->cwd);

@@ -273,7 +273,7 @@ begin_unstored(struct jsonw *w, const struct job *job, struct buf *object)
 {
     jsonw_init(w, object);
     jsonw_object(w);
-    jsonw_kstr(w, "user", daemon_user_name(job->uid));
+    jsonw_kstr(w, "user", daemon_owner_name(job));
     jsonw_key(w, "command");
     events_write_command(w, job, 200);
 }

@@ -102,7 +102,7 @@ post_mail(const struct telling *t, const struct hooks *h, enum moment m)
 {
     uint32_t types = hooks_mail_types(h);
     if (types && is_mail_wanted(t->job, types, m) && is_mail_of(t->daemon, t->job, types, m))
-        post(t, "mail", h->mail_user ? h->mail_user : daemon_user_name(t->job->uid));
+        post(t, "mail", h->mail_user ? h->mail_user : daemon_owner_name(t->job));
 }
 
 /* --- all of them -------------------------------------------------------------------------- */

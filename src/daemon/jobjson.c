@@ -63,7 +63,7 @@ PERSONAL(name)
 
 FIELD(user)
 {
-    jsonw_str(w, daemon_user_name(x->job->uid));
+    jsonw_str(w, daemon_owner_name(x->job));
 }
 
 FIELD(uid)

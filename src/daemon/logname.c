@@ -79,7 +79,7 @@ add_text(const struct daemon *d, const struct job *job, char letter, struct buf 
         add_file_name(out, job->req.name ? job->req.name : "job");
         return true;
     case 'u':
-        add_file_name(out, daemon_user_name(job->uid));
+        add_file_name(out, daemon_owner_name(job));
         return true;
     case 'N':
         add_host(out);

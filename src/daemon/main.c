@@ -48,6 +48,7 @@
 #include "daemon/tally.h"
 #include "daemon/telemetry.h"
 #include "daemon/turn.h"
+#include "daemon/users.h"
 #include "daemon/waits.h"
 #include "daemon/watch.h"
 #include "daemon/work.h"
@@ -292,6 +293,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     choose_device_filter(d);
     raise_descriptor_limit();
     start_handles(d);
+    users_start(d);
     d->queue = queue_new();
     make_ledger(d);
     d->health = health_new();
@@ -362,6 +364,7 @@ finish(struct daemon *d)
     uv_close((uv_handle_t *)&d->idle_timer, NULL);
     works_free(d);
     pace_close(d);
+    users_close(d);
     forecast_free(d);
     server_hang_up(d->server);
     uv_run(d->loop, UV_RUN_DEFAULT);

@@ -64,7 +64,7 @@ put_holds(const struct daemon *d, struct jsonw *w, const struct card *c)
         jsonw_kint(w, "job", h->job);
         put_known(w, "array_job", job && job->array ? (int64_t)job->array : -1);
         put_known(w, "array_task", job && job->array ? job->task : -1);
-        jsonw_kstr(w, "user", job ? daemon_user_name(job->uid) : NULL);
+        jsonw_kstr(w, "user", job ? daemon_owner_name(job) : NULL);
         put_known(w, "vram_mib", h->demand_mib > 0 ? h->demand_mib : -1);
         put_known(w, "now_mib", h->now_mib);
         jsonw_end_object(w);

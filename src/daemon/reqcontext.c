@@ -14,6 +14,7 @@
 #include "daemon/budget.h"
 #include "daemon/daemon.h"
 #include "daemon/server.h"
+#include "daemon/users.h"
 #include "store/store.h"
 #include "sys/procs.h"
 
@@ -118,5 +119,6 @@ reqcontext_apply(const struct reqcontext *ctx, struct job *job)
     shared_free(job->rlimits);
     job->rlimits = ctx->rlimits[0] ? shared_new(ctx->rlimits) : NULL;
     shared_free(job->user);
-    job->user = shared_new(daemon_user_name(job->uid));
+    const char *name = users_name(job->uid);
+    job->user = name ? shared_new(name) : NULL; /* the account is looked up at the start too */
 }

@@ -155,7 +155,7 @@ describe(const struct select *s, const struct job *job)
         .array = job->array,
         .task = job->task,
         .name = hidden ? NULL : job->req.name,
-        .user = daemon_user_name(job->uid),
+        .user = daemon_owner_name(job),
         .state = job_state_name(job->state),
         .tags = hidden ? NULL : (const char *const *)job->req.tags,
         .is_last = job->id == s->last_id,
@@ -169,7 +169,7 @@ select_matches(const struct select *s, const struct job *job)
         return false;
     if (s->mine && job->uid != s->owner && !selector_names(&s->selector, job->id, job->array))
         return false;
-    if (s->user && strcmp(s->user, daemon_user_name(job->uid)) != 0)
+    if (s->user && strcmp(s->user, daemon_owner_name(job)) != 0)
         return false;
     const struct selector_job x = describe(s, job);
     return s->everything || selector_matches(&s->selector, &x) ||

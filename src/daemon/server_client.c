@@ -14,8 +14,10 @@
 #include "daemon/event_filter.h"
 #include "daemon/file_upload.h"
 #include "daemon/peers.h"
+#include "daemon/server.h"
 #include "daemon/server_priv.h"
 #include "daemon/turn.h"
+#include "daemon/users.h"
 #include "daemon/waits.h"
 #include "daemon/work.h"
 #include "wire/frame.h"
@@ -191,7 +193,8 @@ static void
 pause_client(struct client *c)
 {
     struct server *s = c->server;
-    bool soon = peers_may_ask(s->peers, c->group, clock_boot_us());
+    bool soon = peers_had_round(s->peers, c->group) &&
+                peers_may_ask(s->peers, c->group, clock_boot_us());
     if (!c->paused)
         uv_read_stop((uv_stream_t *)&c->pipe);
     c->paused = true;
@@ -206,7 +209,7 @@ serve_lines(struct client *c)
     struct peers *peers = c->server->peers;
     size_t at = 0, len = 0;
     int64_t began_us = clock_boot_us();
-    while (!c->closing && !peers_had_round(peers, c->group) &&
+    while (!c->closing && users_is_settled(c->uid) && !peers_had_round(peers, c->group) &&
            peers_may_ask(peers, c->group, began_us)) {
         const char *line = frame_next(&c->in, &at, &len);
         if (!line) {
@@ -279,4 +282,11 @@ on_resume(uv_timer_t *timer)
     }
     if (!more)
         uv_timer_stop(timer);
+}
+
+void
+server_resume(struct server *s)
+{
+    if (uv_is_active((uv_handle_t *)&s->resume))
+        uv_timer_start(&s->resume, on_resume, 0, RESUME_MS);
 }

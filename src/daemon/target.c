@@ -182,8 +182,7 @@ target_check_owner(const struct caller *c, const struct job *job, struct err *e)
 {
     if (roles_may_touch(c, job))
         return 0;
-    return err_set(e, ERR_PERMISSION, "job %u belongs to %s", job->id,
-                   daemon_user_name(job->uid));
+    return err_set(e, ERR_PERMISSION, "job %u belongs to %s", job->id, daemon_owner_name(job));
 }
 
 void

@@ -53,7 +53,7 @@ turn_event(struct daemon *d, const char *kind, const struct job *job)
         ev->job = job->id;
         ev->hooks = hooks_concern(d, job, kind);
         ev->file = job->file;
-        jsonw_kstr(&t->writer, "user", daemon_user_name(job->uid));
+        jsonw_kstr(&t->writer, "user", daemon_owner_name(job));
         if (job->req.name)
             jsonw_kstr(&t->writer, "name", job->req.name);
         jsonw_key(&t->writer, "command");

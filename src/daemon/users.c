@@ -1,35 +1,233 @@
-/* Names of users. */
-#include <pwd.h>
-#include <stdio.h>
+/* Names of users: see users.h. One thread asks for one name after the other, with a mutex
+ * around what it is asked and what it has answered; all else is the loop's. server_client.c
+ * keeps the requests of a user whose name is still being asked for. */
+#include "daemon/users.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <uv.h>
+
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/log.h"
+#include "core/job.h"
 #include "daemon/daemon.h"
+#include "daemon/server.h"
 
 #define USER_NAME_MAX 64
+#define PATIENCE_US   INT64_C(2000000)  /* of a client whose name is asked for */
+#define AGAIN_US      INT64_C(60000000) /* a user without a name is asked for again after that */
+#define ENTRY_MAX     ((size_t)1 << 20) /* bytes of an entry of the directory */
 
-/* Names are asked for once: the answer may come over a network. */
+enum knowledge { NEVER_ASKED, ASKED, KNOWN, NAMELESS };
+
 struct user_name {
     struct user_name *next;
     uid_t uid;
+    enum knowledge knowledge;
+    int64_t asked_us; /* boot clock */
     char name[USER_NAME_MAX];
 };
+
+struct query {
+    struct query *next;
+    uid_t uid;
+    char name[USER_NAME_MAX]; /* the answer; "": there is none */
+};
+
+/* A cache, and what fills it: dropping either changes nothing but time. */
+static struct {
+    struct user_name *names;
+    bool has_thread;
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    struct query *asked, *answered;
+    uv_async_t *async; /* NULL: nobody hears of answers */
+} users = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
+
+/* --- the thread ----------------------------------------------------------------------------
+ */
+
+static void
+look_up(struct query *q)
+{
+    struct passwd entry, *found = NULL;
+    size_t size = 4096;
+    char *text = xmalloc(size);
+    while (getpwuid_r(q->uid, &entry, text, size, &found) == ERANGE && size < ENTRY_MAX) {
+        size *= 4;
+        text = xrealloc(text, size);
+    }
+    if (found)
+        snprintf(q->name, sizeof q->name, "%s", found->pw_name);
+    free(text);
+}
+
+static void *__attribute__((noreturn)) ask_on(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&users.lock);
+    for (;;) {
+        struct query *q = users.asked;
+        if (!q) {
+            pthread_cond_wait(&users.more, &users.lock);
+            continue;
+        }
+        users.asked = q->next;
+        pthread_mutex_unlock(&users.lock);
+        look_up(q);
+        pthread_mutex_lock(&users.lock);
+        q->next = users.answered;
+        users.answered = q;
+        if (users.async)
+            uv_async_send(users.async);
+    }
+}
+
+static int
+start_thread(void)
+{
+    pthread_t thread;
+    pthread_attr_t attr;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the loop's */
+    int rc = pthread_create(&thread, &attr, ask_on, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return rc;
+}
+
+/* --- the loop ------------------------------------------------------------------------------
+ */
+
+static struct user_name *
+find(uid_t uid)
+{
+    struct user_name *u = users.names;
+    while (u && u->uid != uid)
+        u = u->next;
+    if (u)
+        return u;
+    u = xcalloc(1, sizeof *u);
+    u->uid = uid;
+    snprintf(u->name, sizeof u->name, "uid:%u", uid);
+    u->next = users.names;
+    return users.names = u;
+}
+
+static void
+on_answers(uv_async_t *async)
+{
+    struct daemon *d = async->data;
+    pthread_mutex_lock(&users.lock);
+    struct query *q = users.answered, *next;
+    users.answered = NULL;
+    pthread_mutex_unlock(&users.lock);
+    for (; q; q = next) {
+        struct user_name *u = find(q->uid);
+        next = q->next;
+        u->knowledge = q->name[0] ? KNOWN : NAMELESS;
+        if (q->name[0])
+            snprintf(u->name, sizeof u->name, "%s", q->name);
+        free(q);
+    }
+    if (d->server)
+        server_resume(d->server);
+}
+
+static void
+ask(struct user_name *u)
+{
+    u->asked_us = clock_boot_us();
+    u->knowledge = NAMELESS;
+    if (!users.async)
+        return;
+    int rc = users.has_thread ? 0 : start_thread();
+    if (rc) {
+        log_warn("event=no-user-names cannot start a thread: %s", uv_strerror(-rc));
+        return;
+    }
+    users.has_thread = true;
+    u->knowledge = ASKED;
+    struct query *q = xcalloc(1, sizeof *q), **at = &users.asked;
+    q->uid = u->uid;
+    pthread_mutex_lock(&users.lock);
+    while (*at)
+        at = &(*at)->next;
+    *at = q;
+    pthread_cond_signal(&users.more);
+    pthread_mutex_unlock(&users.lock);
+}
+
+static struct user_name *
+find_asked(uid_t uid)
+{
+    struct user_name *u = find(uid);
+    if (u->knowledge == NEVER_ASKED ||
+        (u->knowledge == NAMELESS && clock_boot_us() - u->asked_us > AGAIN_US))
+        ask(u);
+    return u;
+}
+
+void
+users_start(struct daemon *d)
+{
+    users.async = xcalloc(1, sizeof *users.async);
+    uv_async_init(d->loop, users.async, on_answers);
+    users.async->data = d;
+    uv_unref((uv_handle_t *)users.async);
+}
+
+static void
+on_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+void
+users_close(struct daemon *d)
+{
+    (void)d;
+    pthread_mutex_lock(&users.lock);
+    uv_async_t *async = users.async;
+    users.async = NULL;
+    pthread_mutex_unlock(&users.lock);
+    uv_close((uv_handle_t *)async, on_closed);
+}
+
+bool
+users_is_settled(uid_t uid)
+{
+    const struct user_name *u = find_asked(uid);
+    return u->knowledge != ASKED || clock_boot_us() - u->asked_us > PATIENCE_US;
+}
+
+const char *
+users_name(uid_t uid)
+{
+    const struct user_name *u = find_asked(uid);
+    return u->knowledge == KNOWN ? u->name : NULL;
+}
 
 const char *
 daemon_user_name(uid_t uid)
 {
-    static struct user_name *known; /* a cache, not state: dropping it changes nothing */
-    struct user_name *u;
-    for (u = known; u; u = u->next)
-        if (u->uid == uid)
-            return u->name;
-    const struct passwd *pw = getpwuid(uid);
-    u = xcalloc(1, sizeof *u);
-    u->uid = uid;
-    if (pw)
-        snprintf(u->name, sizeof u->name, "%s", pw->pw_name);
-    else
-        snprintf(u->name, sizeof u->name, "uid:%u", uid);
-    u->next = known;
-    known = u;
+    return find_asked(uid)->name;
+}
+
+const char *
+daemon_owner_name(const struct job *job)
+{
+    struct user_name *u = find_asked(job->uid);
+    if (u->knowledge != KNOWN && job->user)
+        snprintf(u->name, sizeof u->name, "%s", job->user);
     return u->name;
 }

@@ -170,6 +170,22 @@ with socket.socket(socket.AF_UNIX) as s:
     is "those that were cancelled" "$(berth queue --all --json | jq '[.jobs[] | select(.state == "CANCELLED")] | length')" 10000
 }
 
+@test "a directory of users that does not answer for one keeps nobody waiting: the number stands in for the name" {
+    local uid
+    uid=$(id -u "$BOB")
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    cc -shared -fPIC -o "$ROOT/slow_names.so" "$E2E/slow_names.c" -ldl
+    touch "$ROOT/slow"
+    LD_PRELOAD=$ROOT/slow_names.so SLOW_UID=$uid SLOW_WHILE=$ROOT/slow start_system
+    as "$BOB" berth submit -G 0 --wait -- true
+    is "bob's job for alice, while nobody knows him" "$(as "$ALICE" berth history --json | jq -r '.jobs[0].user')" "uid:$uid"
+    as "$BOB" berth submit -G 0 --hold -- true
+    rm "$ROOT/slow"
+    "$E2E/await" until 60 "berth show 2 --json" jobs.0.user "$BOB"
+    is "alice's own name" "$(as "$ALICE" berth submit --parsable -G 0 --wait -- true && berth show 3 --json | json jobs.0.user)" "3
+$ALICE"
+}
+
 @test "something in the way of a card's lock stops neither the daemon nor the card" {
     start_system
     stop_daemon

@@ -1,0 +1,22 @@
+/* Names of users. A directory service may take long to answer, so the loop never asks it: a
+ * thread does, and what it answers is kept. daemon_user_name says uid:N meanwhile. */
+#ifndef DAEMON_USERS_H
+#define DAEMON_USERS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct daemon;
+
+void users_start(struct daemon *d); /* before the first name is wanted */
+void users_close(struct daemon *d); /* its handle; a thread that still waits ends with us */
+
+/* Whether a user's requests can be served: its name is known, there is none, or to ask has
+ * taken longer than people wait. Else it is being asked for, and server_resume is called then.
+ */
+bool users_is_settled(uid_t uid);
+
+/* NULL where it is not known, or not yet. */
+const char *users_name(uid_t uid);
+
+#endif
