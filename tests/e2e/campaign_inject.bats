@@ -13,10 +13,10 @@ inject()
 }
 
 @test "system calls of daemon, nursery and supervisors that fail lose, repeat and fail no job" {
-    inject --ways first,window,some,start --cases 8
+    inject --ways first,window,some,start --cases 6
 }
 
 @test "system calls of the machine's daemon, its supervisors and berth-user that fail do so neither" {
     if [ "$(id -u)" != 0 ]; then skip 'needs root'; fi
-    inject --system --program user --program supervisor --ways first,window --cases 5
+    inject --system --program user --program supervisor --ways first,window --cases 3
 }
