@@ -87,7 +87,8 @@ static const struct pyarg_parser parsers[] = {
 static json_t *
 spec_of_args(const struct pyarg *args)
 {
-    static const char *const types[] = {"str", "int", "float", "flag", "help", "version"};
+    static const char *const types[] = {"str",  "int",  "float",  "any",
+                                        "flag", "help", "version"};
     json_t *rows = json_array();
 
     for (const struct pyarg *a = args; a->name; a++)

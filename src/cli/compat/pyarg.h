@@ -13,10 +13,10 @@ enum pyarg_type {
     PYARG_STR,
     PYARG_INT,
     PYARG_FLOAT,
-    PYARG_FLAG,
+    PYARG_ANY,     /* text that may begin with -, unless it is an option itself */
+    PYARG_FLAG,    /* from here on they take no value */
     PYARG_HELP,    /* print the page, exit 0 */
     PYARG_VERSION, /* print metavar, exit 0 */
-    PYARG_ANY,     /* text that may begin with -, unless it is an option itself */
 };
 
 struct pyarg {
