@@ -37,20 +37,21 @@ begin_colors(void)
 int
 top_screen_begin(struct err *e)
 {
-    const char *name = getenv("TERM");
-
     setlocale(LC_CTYPE, "");
     /* They say how large the window was once; curses would believe them for ever. */
     (void)unsetenv("LINES");
     (void)unsetenv("COLUMNS");
     /* newterm, too, says that it does not know a terminal, and leaks. */
     screen = top_terminfo_is_usable() ? newterm(NULL, stdout, stdin) : NULL;
-    if (!screen)
+    if (!screen) {
+        const char *name = getenv("TERM");
+
         return err_set(
             e, ERR_FAILED,
             "this terminal is not known here, or its cursor cannot be moved (TERM=%s); "
             "'TERM=xterm berth top' may do",
             name ? name : "");
+    }
     (void)atexit(top_screen_end);
     begin_colors();
     set_escdelay(ESC_DELAY_MS);

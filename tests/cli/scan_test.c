@@ -94,15 +94,13 @@ test_text_that_ends_anywhere(void **state)
 {
     (void)state;
     for (size_t n = 0; n < sizeof text; n++) {
-        char *cut = malloc(n + 1);
+        char *cut = malloc(n ? n : 1); /* to the byte, so that reading on is seen */
         struct scan s = {cut, cut + n};
         struct scan_value v;
         int steps = 0;
 
         assert_non_null(cut);
-        cut = realloc(cut, n ? n : 1);
         memcpy(cut, text, n);
-        s = (struct scan){cut, cut + n};
         while (s.at < s.end && steps++ < 1000) {
             if (!scan_open(&s) && !scan_next(&s, &v))
                 scan_close(&s);

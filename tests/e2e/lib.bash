@@ -23,6 +23,12 @@ setup()
     export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks
     export BERTH_E2E_MARK=$$-$BATS_TEST_NUMBER-$RANDOM$RANDOM
     export NO_COLOR=1 LC_ALL=C.UTF-8
+    # People's commands say python; a bare system has python3 alone.
+    if ! command -v python >/dev/null; then
+        mkdir -p "$ROOT/tools"
+        ln -s "$(command -v python3)" "$ROOT/tools/python"
+        PATH=$ROOT/tools:$PATH
+    fi
     background_pids=
     WORK=$ROOT/work
     mkdir -p "$BERTH_LOCK_DIR" "$WORK"

@@ -49,6 +49,7 @@ echo "LR=$LR $PWD $CUDA_VISIBLE_DEVICES"
 echo trouble >&2
 END
     SLURM_ARRAY_TASK_ID=7 SLURM_JOB_ID=99 try berth submit --wait train.sh
+    err=$(grep -v -e '--mem is not enforced' <<<"$err") # said where no groups can be made
     is "status" "$status $err" "0 $(printf '%s\n' 'berth: train.sh:13: --constraint=sim is taken for a type of GPU' \
         'berth: train.sh: ignored, as they mean nothing on one machine: --partition, --account, --qos')"
     is "its variables" "$(cat work/logs/resnet_1.out)" "JOB_ID=1

@@ -194,12 +194,12 @@ three_jobs()
 @test "what others call their jobs moves no cursor, and wide characters keep columns" {
     start_daemon 1
     berth submit --gpus 0 --hold -- $'evil\033[2J\033]0;title\a\nline\ttab' >/dev/null
-    berth submit --gpus 0 --hold --name 日本語 -- e$'\u0301'tude >/dev/null
+    berth submit --gpus 0 --hold --name 日本語 -- e$'\xcc\x81'tude >/dev/null
     berth submit --gpus 0 -- printf '\033[31mred\033[0m plain\rover\033[2J\nlast\n' >/dev/null
     wait_for_event kind=ended job=3 >/dev/null
     open_terminal 100 30 berth top
     see 'evil\\x1B\[2J'
-    see "\\[日本語\\] 'e"$'\u0301'"tude'"
+    see "\\[日本語\\] 'e"$'\xcc\x81'"tude'"
     press a
     see '3  COMPLETED'
     press g
