@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <uv.h>
 
 #include "base/clock.h"
@@ -22,6 +23,8 @@
 #define USER_NAME_MAX 64
 #define PATIENCE_US   INT64_C(2000000)  /* of a client whose name is asked for */
 #define AGAIN_US      INT64_C(60000000) /* a user without a name is asked for again after that */
+#define WAIT_NS       250000000L        /* of the loop, for a name */
+#define NS_PER_S      1000000000L
 #define ENTRY_MAX     ((size_t)1 << 20) /* bytes of an entry of the directory */
 
 enum knowledge { NEVER_ASKED, ASKED, KNOWN, NAMELESS };
@@ -46,8 +49,10 @@ static struct {
     bool has_thread;
     pthread_mutex_t lock;
     pthread_cond_t more;
+    pthread_cond_t done; /* one more is answered */
     struct query *asked, *answered;
-    uv_async_t *async; /* NULL: nobody hears of answers */
+    uv_async_t *async;     /* NULL: nobody hears of answers */
+    int64_t slow_until_us; /* boot clock: until then the loop waits for no name */
 } users = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
 
 /* --- the thread ----------------------------------------------------------------------------
@@ -84,6 +89,7 @@ static void *__attribute__((noreturn)) ask_on(void *unused)
         pthread_mutex_lock(&users.lock);
         q->next = users.answered;
         users.answered = q;
+        pthread_cond_signal(&users.done);
         if (users.async)
             uv_async_send(users.async);
     }
@@ -124,9 +130,8 @@ find(uid_t uid)
 }
 
 static void
-on_answers(uv_async_t *async)
+take_answers(void)
 {
-    struct daemon *d = async->data;
     pthread_mutex_lock(&users.lock);
     struct query *q = users.answered, *next;
     users.answered = NULL;
@@ -139,6 +144,13 @@ on_answers(uv_async_t *async)
             snprintf(u->name, sizeof u->name, "%s", q->name);
         free(q);
     }
+}
+
+static void
+on_answers(uv_async_t *async)
+{
+    struct daemon *d = async->data;
+    take_answers();
     if (d->server)
         server_resume(d->server);
 }
@@ -167,19 +179,49 @@ ask(struct user_name *u)
     pthread_mutex_unlock(&users.lock);
 }
 
+/* A directory that is well answers in less than a millisecond, and then nobody ever sees a
+ * number. One that is not costs the loop this once in a while. */
+static void
+await_answer(const struct user_name *u)
+{
+    struct timespec until;
+    int rc = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += WAIT_NS;
+    until.tv_sec += until.tv_nsec / NS_PER_S;
+    until.tv_nsec %= NS_PER_S;
+    while (u->knowledge == ASKED && rc == 0) {
+        pthread_mutex_lock(&users.lock);
+        while (!users.answered && rc == 0)
+            rc = pthread_cond_timedwait(&users.done, &users.lock, &until);
+        pthread_mutex_unlock(&users.lock);
+        take_answers();
+    }
+    if (u->knowledge == ASKED)
+        users.slow_until_us = clock_boot_us() + AGAIN_US;
+}
+
 static struct user_name *
 find_asked(uid_t uid)
 {
     struct user_name *u = find(uid);
     if (u->knowledge == NEVER_ASKED ||
-        (u->knowledge == NAMELESS && clock_boot_us() - u->asked_us > AGAIN_US))
+        (u->knowledge == NAMELESS && clock_boot_us() - u->asked_us > AGAIN_US)) {
         ask(u);
+        if (u->knowledge == ASKED && clock_boot_us() >= users.slow_until_us)
+            await_answer(u);
+    }
     return u;
 }
 
 void
 users_start(struct daemon *d)
 {
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&users.done, &attr);
+    pthread_condattr_destroy(&attr);
     users.async = xcalloc(1, sizeof *users.async);
     uv_async_init(d->loop, users.async, on_answers);
     users.async->data = d;

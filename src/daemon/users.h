@@ -1,5 +1,6 @@
 /* Names of users. A directory service may take long to answer, so the loop never asks it: a
- * thread does, and what it answers is kept. daemon_user_name says uid:N meanwhile. */
+ * thread does, and what it answers is kept. The loop waits a quarter of a second for it, and
+ * when that was not enough, not again for a minute; daemon_user_name says uid:N meanwhile. */
 #ifndef DAEMON_USERS_H
 #define DAEMON_USERS_H
 

@@ -159,7 +159,7 @@ verdict()
     start_system
     as "$BOB" sh -c 'seq 1 10000 | sed "s/.*/[hold] : line &/" >long.txt'
     as "$BOB" berth run --detach long.txt
-    as "$BOB" python3 "$E2E/pieces.py" "$BERTH_DIR/berth.sock" hold >"$ROOT/pieces" || fail_with "$(cat "$ROOT/pieces")"
+    python3 "$E2E/pieces.py" "$BERTH_DIR/berth.sock" hold "$BOB" >"$ROOT/pieces" || fail_with "$(cat "$ROOT/pieces")"
     is "the order of the answers" "$(cat "$ROOT/pieces")" "status hold"
     as "$BOB" python3 -c 'import socket, sys
 with socket.socket(socket.AF_UNIX) as s:
