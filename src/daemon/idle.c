@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/daemon.h"
+#include "daemon/turn_priv.h"
 #include "daemon/work.h"
 #include "store/store.h"
 
@@ -97,8 +98,9 @@ idle_work(struct daemon *d)
 {
     struct err e = {0};
     bool more = false;
-    /* What a request of this moment has put into the store is its turn's to commit. */
-    if (!store_has_changes(d->store) && !works_read_past(d))
+    /* What a request of this moment has put into the store is its turn's to commit; and the row
+     * of an ended job that is to run again, which nothing is written of before, must stay. */
+    if (!store_has_changes(d->store) && d->turn->n_unsaved == 0 && !works_read_past(d))
         more = let_go(d);
     if (store_checkpoint(d->store, &e))
         log_warn("checkpoint: %s", e.text);

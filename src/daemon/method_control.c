@@ -88,6 +88,7 @@ cancel_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *o
     int rc = k->walk.chosen ? 1 : target_walk_choose(d, c, &k->walk, until_us, e);
     if (rc > 0 && !k->past_done && select_names_jobs(s))
         rc = select_past_walk(d, s, &k->past, until_us, on_ended, &k->ended, e);
+    k->walk.paused |= rc == 0; /* the chosen may have become others */
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
     k->past_done = true;

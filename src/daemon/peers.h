@@ -37,11 +37,11 @@ bool peers_keep(struct peers *p, uid_t group, int64_t bytes);
 
 /* A request has taken so long. */
 void peers_charge(struct peers *p, uid_t group, int64_t us, int64_t now_us);
-/* Whether the next one may be served now. */
 /* Whether its requests have taken long enough since the last peers_new_round: even who has the
  * daemon for himself lets it look round between them. */
 bool peers_had_round(const struct peers *p, uid_t group);
 void peers_new_round(struct peers *p);
+/* Whether the next one may be served now. */
 bool peers_may_ask(struct peers *p, uid_t group, int64_t now_us);
 
 #endif

@@ -50,10 +50,10 @@ bool server_has_callers(const struct server *s); /* connected, and not accepted 
 struct ticket *server_ticket(struct caller *c);
 /* Answers and frees the ticket; result_json is one JSON value. */
 void server_answer(struct ticket *t, const char *result_json);
-/* Whether work for this group may go on now, and that it has taken so long (peers.h). */
 /* Who waits to be served (server_client.c) may not have to any more. */
 void server_resume(struct server *s);
 void server_new_round(struct server *s); /* of the loop (pace.h) */
+/* Whether work for this group may go on now, and that it has taken so long (peers.h). */
 bool server_may_work(struct server *s, uid_t group);
 void server_charge(struct server *s, uid_t group, int64_t us);
 /* What a turn has cost, to those whose requests changed something in it. */

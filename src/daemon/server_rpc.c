@@ -151,6 +151,15 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
         rpc_write_error(&r->text, r->id, err_exit_status(e.code), err_name(e.code), e.text);
 }
 
+/* A token is one method's: what another one was answered says nothing of this. */
+static void
+call_once(struct client *c, const struct method *m, const json_t *id, json_t *params,
+          const char *token)
+{
+    auto_free char *key = token ? xasprintf("%s %s", m->name, token) : NULL;
+    call_method(c, m, id, params, key);
+}
+
 void
 rpc_handle_line(struct client *c, const char *line, size_t len)
 {
@@ -184,7 +193,7 @@ rpc_handle_line(struct client *c, const char *line, size_t len)
             c, id, RPC_BAD_REQUEST,
             "\"token\" is a string of 16 to 64 bytes, another for each request");
     else
-        call_method(c, m, id, params, m->changes ? token : NULL);
+        call_once(c, m, id, params, m->changes ? token : NULL);
     json_decref(root);
     pace_spent(c->server->daemon, m ? m->name : "line", c->uid, clock_boot_us() - began_us);
     if (len >= LARGE_BYTES)

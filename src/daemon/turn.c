@@ -35,6 +35,7 @@
 #include "daemon/telemetry.h"
 #include "daemon/turn_priv.h"
 #include "daemon/watch.h"
+#include "daemon/work.h"
 #include "store/store.h"
 
 #define RETRY_MS      2000 /* after a failed commit */
@@ -259,6 +260,7 @@ commit_failed(struct daemon *d, const struct err *e)
     courier_not_saved(d);
     struct err told = {0};
     err_set(&told, e->code, "nothing was accepted: %s. Running jobs go on", e->text);
+    works_fail(d, &told);
     if (d->server)
         server_release(d->server, &told);
 }

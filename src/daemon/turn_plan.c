@@ -20,6 +20,7 @@
 #include "daemon/tally.h"
 #include "daemon/turn.h"
 #include "daemon/turn_priv.h"
+#include "daemon/watch.h"
 #include "store/store.h"
 
 static void
@@ -109,7 +110,10 @@ turn_plan(struct daemon *d)
 {
     struct turn *t = d->turn;
     uv_timer_stop(&t->wake);
-    if (d->stopping || !d->ready || t->trouble.code || machine_says(d))
+    /* Until the attempts from before a reboot are settled the next daemon takes all that it
+     * finds for such ones. */
+    if (d->stopping || !d->ready || t->trouble.code || machine_says(d) ||
+        watch_has_of_before(d))
         return false;
     clockset_follow(d);
     int64_t now = clock_wall_us();

@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
@@ -104,6 +105,23 @@ finish(struct daemon *d, struct work *x, int rc, const struct err *e)
     else if (t)
         server_answer(t, buf_str(&x->text));
     work_free(x);
+    turn_touch(d); /* who leaves when all is changed may do so now, also where nobody is told */
+}
+
+/* A commit has failed, and with it a piece of each: what they have counted as done is not. */
+void
+works_fail(struct daemon *d, const struct err *why)
+{
+    struct work **at = d->works ? &d->works->first : NULL;
+    while (at && *at) {
+        struct work *x = *at;
+        if (!x->kind->changes) {
+            at = &x->next;
+            continue;
+        }
+        unlink_work(d->works, at);
+        finish(d, x, -1, why);
+    }
 }
 
 /* All of its user's go behind everybody else's, and it behind them: so users take turns, and
@@ -277,7 +295,10 @@ works_take_up(struct daemon *d, struct caller *c)
         x = x->next;
     if (!x)
         return false;
-    ticket_free(x->ticket);
+    struct err e;
+    err_set(&e, ERR_REFUSED, "it has been asked again, and is answered there");
+    if (x->ticket)
+        server_refuse(TAKE(x->ticket), &e);
     x->ticket = server_ticket(c);
     x->caller.client = c->client;
     return true;

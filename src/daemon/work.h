@@ -42,6 +42,8 @@ bool works_take_up(struct daemon *d, struct caller *c);
 /* Whether jobs are being changed; and that to its end, at once. */
 bool works_change(const struct daemon *d);
 void works_finish(struct daemon *d);
+/* Those end with this error: a commit that had a piece of them has failed. */
+void works_fail(struct daemon *d, const struct err *why);
 void works_drop_client(struct daemon *d, const struct client *client);
 void works_free(struct daemon *d);
 bool works_read_past(const struct daemon *d);
