@@ -214,10 +214,10 @@ assert most == 2, most'
 
 @test "requeue --failed leaves completed and cancelled tasks alone" {
     start_daemon 1
+    mkfifo gate
     berth submit --array '0-20%3' --log 'out.%t' -- \
         sh -c 'echo ran; [ -e fixed ] && exit; [ $BERTH_ARRAY_TASK_ID != 2 ] || read line <gate;
                exit $((BERTH_ARRAY_TASK_ID * 7))'
-    mkfifo gate
     wait_for_event kind=ended array_task=1 state=FAILED
     wait_for_event kind=started array_task=2
     berth hold 1

@@ -176,7 +176,7 @@ with socket.socket(socket.AF_UNIX) as s:
     command -v cc >/dev/null || skip "there is no C compiler here"
     cc -shared -fPIC -o "$ROOT/slow_names.so" "$E2E/slow_names.c" -ldl
     touch "$ROOT/slow"
-    LD_PRELOAD=$ROOT/slow_names.so SLOW_UID=$uid SLOW_WHILE=$ROOT/slow start_system
+    ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 LD_PRELOAD=$ROOT/slow_names.so SLOW_UID=$uid SLOW_WHILE=$ROOT/slow start_system
     as "$BOB" berth submit -G 0 --wait -- true
     is "bob's job for alice, while nobody knows him" "$(as "$ALICE" berth history --json | jq -r '.jobs[0].user')" "uid:$uid"
     as "$BOB" berth submit -G 0 --hold -- true
