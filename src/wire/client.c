@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/unixsock.h"
 
@@ -26,9 +27,11 @@
     (256UL * 1024 * 1024) /* whole objects of 100,000 jobs, and then some */
 #define READ_CHUNK (64UL * 1024)
 #define TOKEN_SIZE 33
-#define AGAIN_MAX  5        /* daemons that go before they have been asked again */
-#define SILENT_MAX 3        /* daemons that go before they have answered */
-#define NO_METHOD  (-32601) /* JSON-RPC's */
+#define AGAIN_MAX  5 /* daemons that go before they have been asked again */
+#define SILENT_MAX                                                                             \
+    3 /* daemons that go, soon after they were asked, before they have answered */
+#define LASTED_US INT64_C(10000000) /* who lives longer does not die of what was asked */
+#define NO_METHOD (-32601)          /* JSON-RPC's */
 /* So many bytes of a request give the daemon a second more to answer. */
 #define SECOND_MORE_BYTES (64UL * 1024)
 
@@ -60,7 +63,8 @@ struct client {
     void *back_ctx;
     bool stopped; /* by a person, the daemon says */
     bool renewing;
-    int renewals;        /* since something was heard */
+    int renewals;        /* since something was heard, or a daemon lasted */
+    int64_t renewed_us;  /* the last time; boot clock */
     struct asked *asked; /* n of them, in their order */
     size_t n_asked, cap_asked;
     /* the call being waited for */
@@ -280,6 +284,8 @@ renew(struct client *c, int errnum, struct err *e)
 {
     if (!c->again || c->stopped || c->renewing || errnum == EAGAIN)
         return lose(c, errnum, e);
+    if (clock_boot_us() - c->renewed_us > LASTED_US)
+        c->renewals = 0;
     if (++c->renewals > SILENT_MAX) {
         c->lost = true;
         return err_set(
@@ -312,6 +318,7 @@ renew(struct client *c, int errnum, struct err *e)
         return e && e->code ? -1
                             : err_set(e, ERR_UNREACHABLE, "daemons come and go; none answers");
     }
+    c->renewed_us = clock_boot_us();
     buf_clear(&c->in); /* half of a line, of a daemon that is no more */
     c->taken = c->scanned = 0;
     if (c->on_back)
