@@ -30,7 +30,6 @@
 #define READY_MS     30000 /* opening a database after a crash can take its time */
 #define RACE_MS      10000 /* the winner of a race has to come up meanwhile */
 #define STARTS_MAX   5
-#define PATIENCE_MS  15000
 #define RACE_STEP_MS 20
 #define SETTINGS_MAX 16
 #define AGAIN_MS     60000 /* a daemon that is restarted is back in one or two seconds */
@@ -47,7 +46,7 @@ connect_at(const char *path, struct err *e)
     struct client *c = client_connect(path, e);
 
     if (c)
-        client_set_patience(c, PATIENCE_MS);
+        client_set_patience(c, CONNECT_PATIENCE_MS);
     return c;
 }
 
@@ -426,6 +425,19 @@ is_ours_to_start(const struct cli *cli, const struct places *p)
     return !cli->socket && !p->system;
 }
 
+/* Whether the machine has a daemon for all users, which may be about to be back: its folder
+ * outlives it. A second one beside it would give away the same cards. */
+static bool
+is_machines_turn(const struct cli *cli, const struct places *p, const struct daemon_args *args)
+{
+    auto_free char *folder = xstrdup(PLACES_SYSTEM_SOCKET);
+    struct stat st;
+
+    *strrchr(folder, '/') = '\0';
+    return !cli->socket && !p->root && !p->system && !(args && args->sim) &&
+           lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0;
+}
+
 static struct client *
 revive_daemon(const struct places *p, bool quiet, struct err *e)
 {
@@ -449,7 +461,8 @@ connect_existing(const struct cli *cli, bool revive, struct err *e)
     if (c || why.code != ERR_UNREACHABLE) {
         if (!c && e)
             *e = why;
-    } else if (revive && is_ours_to_start(cli, &p) && last_end(&p) == END_DIED) {
+    } else if (revive && is_ours_to_start(cli, &p) && last_end(&p) == END_DIED &&
+               !is_machines_turn(cli, &p, NULL)) {
         c = revive_daemon(&p, false, e);
     } else {
         say_none_runs(cli, &p, why.code, e);
@@ -470,21 +483,8 @@ connect_running(const struct cli *cli, struct err *e)
     return connect_existing(cli, false, e);
 }
 
-/* Whether the machine has a daemon for all, which may be about to be back: its folder outlives
- * it. */
-static bool
-is_machines_turn(const struct cli *cli, const struct places *p, const struct daemon_args *args)
-{
-    auto_free char *folder = xstrdup(PLACES_SYSTEM_SOCKET);
-    struct stat st;
-
-    *strrchr(folder, '/') = '\0';
-    return !cli->socket && !p->root && !p->system && !(args && args->sim) &&
-           lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0;
-}
-
-/* Who comes while it is restarted is not to get a daemon of his own, beside it on the same
- * cards. One that was stopped has taken its socket away, and is waited for in vain for a
+/* A command that comes while the machine's daemon is restarted does not start one of the user's
+ * own. A daemon that was stopped has removed its socket, and is waited for in vain for a
  * moment; one that died has left it, and comes back. */
 static struct client *
 await_machine(const struct cli *cli, const struct places *p, const struct daemon_args *args,
@@ -500,8 +500,7 @@ await_machine(const struct cli *cli, const struct places *p, const struct daemon
     if (!c && access(PLACES_SYSTEM_SOCKET, F_OK) == 0)
         err_set(why, ERR_REFUSED,
                 "the daemon of this machine has died and is not back yet (systemctl status "
-                "berthd); "
-                "for one of your own name a folder: --dir DIR");
+                "berthd); for one of your own name a folder: --dir DIR");
     return c;
 }
 
@@ -537,8 +536,8 @@ struct keeper {
     struct keeping how;
     char *path; /* owned; of the socket */
     uid_t uid;  /* whose daemon it was */
-    const struct daemon_args
-        *args; /* to start one however the last one left; NULL: if it died */
+    /* To start one however the last one left; NULL: only if it died. */
+    const struct daemon_args *args;
 };
 
 static void

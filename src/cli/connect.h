@@ -19,6 +19,9 @@ struct daemon_args {
     bool system;                 /* the machine's daemon, not the user's */
 };
 
+/* So long a daemon may be silent while an answer is due, on every connection from here. */
+#define CONNECT_PATIENCE_MS 15000
+
 /* Connects to the daemon that the options or the environment name, else the user's own, else
  * the machine's. Starts the user's own again when it died, as its jobs may wait or run on; else
  * none. Without one: ERR_UNREACHABLE, and words that say how to start it. */

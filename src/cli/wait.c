@@ -16,8 +16,6 @@
 #include "cli/opt.h"
 #include "wire/client.h"
 
-#define PATIENCE_MAX_MS 15000
-
 enum { OPT_TIMEOUT, OPT_QUIET, OPT_ALL };
 
 static const struct opt options[] = {
@@ -161,8 +159,8 @@ keep_until(struct client *c, int64_t timeout_ms)
 {
     if (timeout_ms < 0)
         return (struct keeping){0};
-    client_set_patience(c,
-                        timeout_ms < PATIENCE_MAX_MS ? (int)timeout_ms + 1 : PATIENCE_MAX_MS);
+    if (timeout_ms < CONNECT_PATIENCE_MS)
+        client_set_patience(c, (int)timeout_ms + 1);
     return (struct keeping){.until_us = clock_boot_us() + timeout_ms * 1000};
 }
 
