@@ -1,6 +1,6 @@
 /* Idle moments: see idle.h. Called by turn.c. History goes by age (keep_days), by number
  * (keep_jobs) and by size (keep_mib), events by number (keep_events); environments go with
- * their last job. A piece is so small that whoever knocks meanwhile does not notice. */
+ * their last job. A piece is so small that a request that comes meanwhile does not notice. */
 #include "daemon/idle.h"
 
 #include <inttypes.h>

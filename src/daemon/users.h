@@ -1,6 +1,8 @@
-/* Names of users. A directory service may take long to answer, so the loop never asks it: a
- * thread does, and what it answers is kept. The loop waits a quarter of a second for it, and
- * when that was not enough, not again for a minute; daemon_user_name says uid:N meanwhile. */
+/* Names of users, by number. A directory service may take long to answer, so the loop does not
+ * ask it: a thread does, and what it answers is kept. (The other way round, for the users and
+ * groups that settings name, rules.c and roles.c ask it in the loop: at the start, and when
+ * settings are read again.) The loop waits a quarter of a second for it, and when that was not
+ * enough, not again for a minute; daemon_user_name says uid:N meanwhile. */
 #ifndef DAEMON_USERS_H
 #define DAEMON_USERS_H
 

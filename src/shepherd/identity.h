@@ -51,8 +51,8 @@ int identity_bound(const struct identity *id, struct rlimits *limits, bool *is_s
 void identity_disown(const struct identity *id);
 
 /* In the child, just before the command is executed: this process is the user's from now on,
- * in his folder, with nothing left of root. It gets death_signal when its parent dies. System
- * calls only. 0 or an errno value. */
+ * in the job's working folder, with nothing left of root. It gets death_signal when its parent
+ * dies. System calls only. 0 or an errno value. */
 int identity_become(const struct identity *id, int death_signal);
 
 #endif

@@ -444,7 +444,7 @@ request_completed(void *cls, struct MHD_Connection *connection, void **own,
     free(r);
 }
 
-/* Of whom the connection comes from nothing is known yet; later it is 'y' or 'n'. */
+/* Who is at the other end of the connection is not known yet; later it is 'y' or 'n'. */
 void
 request_connection(void *cls, struct MHD_Connection *connection, void **own,
                    enum MHD_ConnectionNotificationCode how)
