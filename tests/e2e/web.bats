@@ -254,69 +254,13 @@ PY
 @test "half requests by the hundred keep nobody from the page" {
     start_daemon 1
     start_web
-    python3 - "$url" <<'PY' || fail_with 'the page was not served beside them'
-import socket, sys, threading, urllib.request
-from urllib.parse import urlsplit
-at = urlsplit(sys.argv[1])
-half = []
-for i in range(400):
-    s = socket.create_connection((at.hostname, at.port), timeout=60)
-    s.sendall(b"GET /api/v1/status HTTP/1.1\r\nHost: x\r\n" if i % 2 else b"G")
-    half.append(s)
-
-# None of them is ever idle for as long as it may be.
-def drip():
-    while not over.wait(2):
-        for s in half:
-            try:
-                s.send(b"X")
-            except OSError:
-                pass
-
-over = threading.Event()
-threading.Thread(target=drip, daemon=True).start()
-for i in range(20):
-    with urllib.request.urlopen(sys.argv[1] + "api/v1/status", timeout=60) as answer:
-        assert answer.status == 200
-PY
+    "$E2E/webcrowd.py" "$url" half || fail_with 'the page was not served beside them'
 }
 
 @test "slow readers by the hundred keep nobody from the page" {
     start_daemon 1
     start_web
-    python3 - "$url" <<'PY' || fail_with 'the page was not served beside them'
-import socket, sys, threading, urllib.request
-from urllib.parse import urlsplit
-at = urlsplit(sys.argv[1])
-slow = []
-for i in range(400):
-    s = socket.socket()
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)  # small buffers at the other end
-    s.settimeout(60)
-    s.connect((at.hostname, at.port))
-    s.setblocking(False)
-    try:
-        s.send(b"GET /assets/page.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2000)
-    except OSError:
-        pass
-    slow.append(s)
-
-# All of them go on reading, so none is ever idle for as long as it may be.
-def drip():
-    while not over.wait(2):
-        for s in slow:
-            try:
-                s.recv(16384)
-            except OSError:
-                pass
-
-over = threading.Event()
-threading.Thread(target=drip, daemon=True).start()
-for i in range(20):
-    with urllib.request.urlopen(sys.argv[1] + "api/v1/status", timeout=60) as answer:
-        assert answer.status == 200
-PY
+    "$E2E/webcrowd.py" "$url" slow || fail_with 'the page was not served beside them'
 }
 
 @test "a daemon that leaves when it is idle is not held by a page that nobody looks at" {

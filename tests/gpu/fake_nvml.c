@@ -30,6 +30,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alive.h"
+
 #define EXPORT    __attribute__((visibility("default")))
 #define CARDS_MAX 8
 #define PROCS_MAX 1024
@@ -165,21 +167,6 @@ read_card_line(const char *line)
         fprintf(stderr, "fake_nvml: what is '%s'?\n", line);
         abort();
     }
-}
-
-/* A zombie has given its memory back. */
-static bool
-is_alive(unsigned pid)
-{
-    char path[64], state = 'X';
-
-    snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return false;
-    bool read = fscanf(f, "%*d (%*[^)]) %c", &state) == 1;
-    fclose(f);
-    return read && state != 'Z' && state != 'X';
 }
 
 static void

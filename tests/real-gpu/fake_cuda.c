@@ -17,6 +17,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "../gpu/alive.h"
+
 #define EXPORT      __attribute__((visibility("default")))
 #define MIB         ((size_t)1 << 20)
 #define CARDS_MAX   8
@@ -163,20 +165,6 @@ cuDeviceTotalMem_v2(size_t *bytes, int device)
 
     *bytes = (c->total - c->reserved) * MIB;
     return OK;
-}
-
-static bool
-is_alive(long pid)
-{
-    char path[64], state = 'X';
-
-    snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return false;
-    bool read = fscanf(f, "%*d (%*[^)]) %c", &state) == 1;
-    fclose(f);
-    return read && state != 'Z' && state != 'X';
 }
 
 /* What other processes that are alive have on the card. */
