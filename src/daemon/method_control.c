@@ -17,6 +17,7 @@
 #include "daemon/work.h"
 
 #define WAIT_TASKS_MAX 100000 /* that have not left their arrays, in one request */
+#define WHY_MAX        24     /* bytes */
 
 typedef int (*control_fn)(struct daemon *d, struct job *job, int32_t n, struct err *e);
 
@@ -71,9 +72,12 @@ static void
 cancel_one(struct daemon *d, const struct caller *c, struct control *k, struct job *job)
 {
     json_int_t grace = json_integer_value(json_object_get(k->params, "grace_ms"));
+    const char *why = json_string_value(json_object_get(k->params, "why"));
+    const char *name = daemon_user_name(c->uid);
+    auto_free char *by = why ? xasprintf("%s (%s)", name, why) : xstrdup(name);
     if (json_object_get(k->params, "grace_ms") && grace >= 0)
         job->req.grace_ms = grace;
-    ids_add_job(jobs_cancel(d, job, daemon_user_name(c->uid)) ? &k->ended : &k->touched, job);
+    ids_add_job(jobs_cancel(d, job, by) ? &k->ended : &k->touched, job);
 }
 
 /* The history is looked through before anything is done: what is cancelled here is in it too,
@@ -105,13 +109,24 @@ cancel_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *o
     return WORK_DONE;
 }
 
+/* It is kept with the name of the user, in the exit record too. */
+static int
+check_why(const json_t *params, struct err *e)
+{
+    const json_t *why = json_object_get(params, "why");
+    if (!why || (json_is_string(why) && json_string_length(why) <= WHY_MAX))
+        return 0;
+    return err_set(e, ERR_USAGE, "\"why\" is text of at most %d bytes", WHY_MAX);
+}
+
 int
 method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
     static const struct work_kind kind = {
         .step = cancel_step, .free = control_free, .changes = true};
-    if (roles_check_grace(d, json_integer_value(json_object_get(params, "grace_ms")), e))
+    if (roles_check_grace(d, json_integer_value(json_object_get(params, "grace_ms")), e) ||
+        check_why(params, e))
         return -1;
     return begin(d, c, &kind, xcalloc(1, sizeof(struct control)), params, out, e);
 }

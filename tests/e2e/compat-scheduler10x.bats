@@ -335,6 +335,30 @@ PY
     is 'times that it ran' "$(grep -c stubborn ran)" 2
 }
 
+@test "a line that a person cancelled is not run again; those that ended with the scheduler are" {
+    export BERTH_SIM=1x24000M
+    mkfifo gate
+    printf '0,%s/job.py,,%s\n' "$PWD" '--gate gate one' "$PWD" two "$PWD" 'three --gate gate' "$PWD" four >jobs.txt
+    schedule run
+    "$E2E/await" output "$LIMIT" ran one >/dev/null
+    is 'one that waits' "$(scheduler_10x.py cancel-job 2)" '✅ Job 2 cancelled'
+    is 'one that runs' "$(scheduler_10x.py cancel-job 1)" '✅ Job 1 cancelled'
+    "$E2E/await" output "$LIMIT" ran three >/dev/null
+    stop_scheduler run
+    has 'the one that was stopped' "$out" '"Job 3 was stopped; it runs again with the next start'
+    schedule again
+    has 'the cancelled ones' "$(cat "$ROOT/again.out")" "\"Job 2 was cancelled by $(id -un) and is not run again: 0,"
+    wait_for_output again '"Job 5 assigned'
+    pass gate
+    wait_for_output again '"Job 5 completed'
+    is 'what ran' "$(grep -oE '(one|two|three|four) ' ran | sort | paste -sd ' ' | tr -s ' ')" 'four one three three '
+    # Written once more, it is wanted once more.
+    printf '0,%s/job.py,,two\n' "$PWD" >>jobs.txt
+    wait_for_output again '"Job 6 completed'
+    has 'that it ran' "$(tail -1 ran)" '^two '
+    stop_scheduler again
+}
+
 @test "a job that is said to be cancelled has gone, also one that takes no notice of TERM" {
     export BERTH_SIM=1x24000M
     cat >stubborn.py <<'PY'

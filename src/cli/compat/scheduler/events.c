@@ -16,6 +16,9 @@
 #define LOOK_US     50000 /* several starts are one look at the cards */
 #define COMMAND_CUT 200   /* bytes that an event has of a command */
 
+/* Who cancelled it, as the daemon says. */
+#define LINE_REMOVED "an edit that removed its line"
+
 /* ------------------------------------------------- what `add` handed over */
 
 /* What the process of a job was told: behind -- stand script and arguments. */
@@ -154,6 +157,15 @@ say_stopped(struct sched *s, const struct sched_job *job, json_t *details)
               job->spec.script);
 }
 
+/* Neither a scheduler that stops, nor a line that left the queue meanwhile, is a person's wish
+ * that the job should not run. */
+bool
+sched_called_off(const char *state, const char *by)
+{
+    return strcmp(state, "CANCELLED") == 0 && *by && !strstr(by, "(" SCHED_STOP_WHY ")") &&
+           strcmp(by, LINE_REMOVED) != 0;
+}
+
 static void
 on_ended(struct sched *s, struct sched_job *job, const json_t *ev)
 {
@@ -171,7 +183,8 @@ on_ended(struct sched *s, struct sched_job *job, const json_t *ev)
     if (ok)
         sched_log(&s->log, SCHED_INFO, details, "Job %lld completed: %s", (long long)job->id,
                   job->spec.script);
-    else if (s->leaving && strcmp(state, "CANCELLED") == 0)
+    else if (s->leaving && strcmp(state, "CANCELLED") == 0 &&
+             !sched_called_off(state, answer_str(ev, "by")))
         say_stopped(s, job, details);
     else
         sched_log(&s->log, SCHED_ERROR, details, "Job %lld %s (%s): %s", (long long)job->id,
@@ -188,7 +201,9 @@ give_up(struct sched *s, struct sched_job *job, const json_t *ev)
     job->never = true;
     job->n_gpus = 0;
     (void)compat_call(&s->session, "cancel",
-                      json_pack("{s:[o]}", "select", json_sprintf("%lld", (long long)job->id)),
+                      json_pack("{s:[o],s:s}", "select",
+                                json_sprintf("%lld", (long long)job->id), "why",
+                                SCHED_STOP_WHY),
                       NULL, NULL);
     sched_log(&s->log, SCHED_ERROR, sched_details(job), "Job %lld failed (%s): %s",
               (long long)job->id, hopeless_end(s, ev), job->spec.script);
@@ -319,8 +334,8 @@ sched_stop(void *sched, struct err *e)
         json_decref(running);
         return 0;
     }
-    return compat_call(
-        &s->session, "cancel",
-        json_pack("{s:o,s:I}", "select", running, "grace_ms", (json_int_t)s->config.stop_ms),
-        NULL, e);
+    return compat_call(&s->session, "cancel",
+                       json_pack("{s:o,s:I,s:s}", "select", running, "grace_ms",
+                                 (json_int_t)s->config.stop_ms, "why", SCHED_STOP_WHY),
+                       NULL, e);
 }

@@ -1,7 +1,7 @@
 /* The lines of the jobs file and the daemon: what waits is told as a whole, lowest priority
  * number first and in the file's order within one, whenever it has changed. What completed is
- * known to the daemon and never runs again; what ended otherwise runs again with a new start of
- * the scheduler. */
+ * known to the daemon and never runs again, nor does what a person cancelled; what ended
+ * otherwise runs again with a new start of the scheduler. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,6 +213,8 @@ on_found(void *sched, void *sched_job, const char *state)
     (void)sched;
     if (render_state_is_active(state) && job->status <= SCHED_WAITING)
         return COMPAT_LOOK;
+    if (strcmp(state, "CANCELLED") == 0 && job->status == SCHED_NEW)
+        return COMPAT_LOOK; /* by whom? */
     return render_state_is_final(state) && job->status == SCHED_NEW ? COMPAT_AGAIN
                                                                     : COMPAT_WELL;
 }
@@ -235,15 +237,35 @@ sched_set_running(struct sched_job *job, const json_t *gpus)
     }
 }
 
-/* What runs already, and no event has told. */
+/* It ended under an earlier scheduler, which may have done that itself. */
+static void
+adopt_cancelled(struct sched *s, struct sched_job *job, const char *by)
+{
+    if (job->status != SCHED_NEW)
+        return;
+    if (!sched_called_off("CANCELLED", by)) {
+        job->again = true;
+        sched_tell_all(s);
+        return;
+    }
+    job->status = SCHED_FAILED;
+    sched_log(&s->log, SCHED_INFO, sched_details(job),
+              "Job %lld was cancelled by %s and is not run again: %s", (long long)job->id, by,
+              job->spec.text);
+}
+
+/* What runs already, or was cancelled before, and no event has told. */
 static void
 adopt(void *sched, void *sched_job, const json_t *object)
 {
     struct sched *s = sched;
     struct sched_job *job = sched_job;
+    const char *state = answer_str(object, "state");
     bool is_new;
 
-    if (!render_state_is_active(answer_str(object, "state")))
+    if (strcmp(state, "CANCELLED") == 0)
+        adopt_cancelled(s, job, answer_str(object, "cancelled_by"));
+    if (!render_state_is_active(state))
         return;
     is_new = job->status == SCHED_NEW;
     sched_set_running(job, json_object_get(object, "gpus"));

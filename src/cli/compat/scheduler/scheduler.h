@@ -28,6 +28,9 @@ struct err;
 #define SCHED_OVER_MEMORY 137
 #define SCHED_NOT_ALLOWED 126
 
+/* Why a scheduler cancels jobs that a later one may run again. */
+#define SCHED_STOP_WHY "its scheduler stopped"
+
 #define SCHED_KEY_SIZE  41
 #define SCHED_MODE_SIZE 24
 
@@ -235,6 +238,8 @@ void sched_set_running(struct sched_job *job, const json_t *gpus);
 json_t *sched_details(const struct sched_job *job); /* for the log */
 
 /* events.c */
+/* Whether a person ended it, so that it is not run again; `by`: cancelled_by, "" for none. */
+bool sched_called_off(const char *state, const char *by);
 int sched_recall_added(struct sched *s, struct err *e);
 void sched_take_events(void *sched);
 /* Nothing more starts, and what runs is to end. */
