@@ -40,20 +40,6 @@ add_fact(struct buf *out, const char *label, const struct buf *value)
     buf_addc(out, '\n');
 }
 
-/* "14:31:44 (in 29m34s)" */
-static void
-add_when(struct buf *out, int64_t at_us)
-{
-    char span[24];
-    int64_t in_ms = (at_us - clock_wall_us()) / 1000;
-
-    render_clock(out, at_us);
-    if (in_ms > 0)
-        buf_addf(out, " (in %s)", format_duration(in_ms, span));
-    else
-        buf_adds(out, " (now)");
-}
-
 static void
 add_expected(struct buf *out, const json_t *job)
 {
@@ -63,10 +49,10 @@ add_expected(struct buf *out, const json_t *job)
 
     if (start_us) {
         buf_adds(&line, "start at ");
-        add_when(&line, start_us);
+        render_when(&line, start_us);
     } else if (end_us) {
         buf_adds(&line, "end at ");
-        add_when(&line, end_us);
+        render_when(&line, end_us);
     }
     if (answer_bool(job, "reserved")) {
         const json_t *cards = json_object_get(job, "cards");

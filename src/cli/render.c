@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/parse.h"
 #include "base/request.h"
 #include "cli/answer.h"
@@ -92,6 +93,30 @@ render_clock(struct buf *out, int64_t wall_us)
     if (wall_us > 0 && localtime_r(&at, &tm))
         strftime(text, sizeof text, "%H:%M:%S", &tm);
     buf_adds(out, text);
+}
+
+void
+render_when(struct buf *out, int64_t wall_us)
+{
+    char span[24];
+    int64_t in_ms = (wall_us - clock_wall_us()) / 1000;
+
+    render_clock(out, wall_us);
+    if (in_ms > 0)
+        buf_addf(out, " (in %s)", format_duration(in_ms, span));
+    else
+        buf_adds(out, " (now)");
+}
+
+void
+render_expected_start(struct buf *out, const json_t *waiting)
+{
+    int64_t at_us = answer_time_us(waiting, "expected_start");
+
+    if (!at_us || strcmp(answer_str(waiting, "state"), "PENDING") != 0)
+        return;
+    buf_adds(out, "; expected to start at ");
+    render_when(out, at_us);
 }
 
 void

@@ -21,6 +21,10 @@ bool render_state_is_active(const char *state); /* holds cards */
 /* "14:02:10" local time. */
 void render_clock(struct buf *out, int64_t wall_us);
 
+/* "14:31:44 (in 29m34s)", or "(now)". */
+void render_when(struct buf *out, int64_t wall_us);
+/* "; expected to start at 14:31:44 (in 29m34s)", of an object that waits and says when. */
+void render_expected_start(struct buf *out, const json_t *waiting);
 /* "14:31" within half a day of now, else "Nov 23 14:31". */
 void render_day_clock(struct buf *out, int64_t wall_us, int64_t now_us);
 /* The whole of it, with the local zone: "2026-11-20 18:30:00 CET"; nothing for what is unknown.

@@ -76,6 +76,7 @@ add_row(const struct run *run, struct table *t, const struct jobsfile_line *line
         buf_clear(&cell); /* the text begins with the reason */
     if (text[0])
         buf_addf(&cell, "%s%s", cell.len ? ": " : "", text);
+    render_expected_start(&cell, answer);
     table_cell(t, STYLE_NONE, buf_str(&cell));
 }
 

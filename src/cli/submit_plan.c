@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/parse.h"
@@ -14,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/connect.h"
 #include "cli/jobreq.h"
+#include "cli/render.h"
 #include "cli/sim_match.h"
 #include "cli/submit_options.h"
 #include "spec/describe.h"
@@ -43,12 +43,6 @@ write_params(const struct request *req, const struct submit_words *words, struct
     jsonw_end_object(&w);
 }
 
-static bool
-may_start_now(const struct request *req)
-{
-    return req->begin_us <= clock_wall_us();
-}
-
 /* There is no file, so nobody is told of a line of it. */
 static int
 fail_without_line(struct err *e)
@@ -63,7 +57,7 @@ fail_without_line(struct err *e)
 
 /* "would start now on gpu 0", "would wait: GpuBusy: ...". */
 static void
-add_verdict(const struct request *req, const json_t *line, struct buf *out)
+add_verdict(const json_t *line, struct buf *out)
 {
     const char *state = answer_str(line, "state");
     const char *text = answer_str(line, "text");
@@ -71,10 +65,7 @@ add_verdict(const struct request *req, const json_t *line, struct buf *out)
 
     answer_add_gpus(&gpus, json_object_get(line, "gpus"));
     if (strcmp(state, "STARTING") == 0)
-        buf_addf(out, "%s%s%s",
-                 may_start_now(req) ? "would start now"
-                                    : "would wait for that; there is room for it now",
-                 gpus.len ? " on gpu " : "", buf_str(&gpus));
+        buf_addf(out, "would start now%s%s", gpus.len ? " on gpu " : "", buf_str(&gpus));
     else
         buf_addf(out, "would %s%s%s",
                  strcmp(state, "INFEASIBLE") == 0 || strcmp(state, "CANCELLED") == 0
@@ -82,6 +73,7 @@ add_verdict(const struct request *req, const json_t *line, struct buf *out)
                  : strcmp(state, "HELD") == 0 ? "be held"
                                               : "wait",
                  text[0] ? ": " : "", text);
+    render_expected_start(out, line);
     buf_addc(out, '\n');
 }
 
@@ -131,6 +123,6 @@ submit_plan(struct cli *cli, const struct request *req, const struct submit_word
     }
     request_describe(req, &out);
     add_learned(req, line, &out);
-    add_verdict(req, line, &out);
+    add_verdict(line, &out);
     return cli_put(&out);
 }

@@ -13,6 +13,8 @@
 
 #include "base/err.h"
 #include "core/fair.h"
+#include "core/forecast_asked.h"
+#include "core/forecast_ends.h"
 #include "core/plan_priv.h"
 
 #define SECOND_US INT64_C(1000000)
@@ -32,11 +34,6 @@ struct waiting {
     bool noted;        /* its first start has been, which is the one that is foretold */
 };
 
-struct end {
-    int64_t at_us;
-    uint32_t job;
-};
-
 struct forecast_run {
     struct source *sources;
     struct waiting *waiting; /* by job */
@@ -49,52 +46,11 @@ struct forecast_run {
     struct ledger *l;
     int64_t now_us;
     uint32_t next_id;
-    struct end *ends; /* a heap: the first end on top */
-    size_t n_ends, cap_ends;
+    struct ends ends;
+    struct asked asked;
     struct expected_start *out;
     size_t n, most;
 };
-
-/* Ends. */
-
-static bool
-is_sooner(const struct end *a, const struct end *b)
-{
-    return a->at_us != b->at_us ? a->at_us < b->at_us : a->job < b->job;
-}
-
-static void
-ends_push(struct forecast_run *w, struct end e)
-{
-    if (w->n_ends == w->cap_ends) {
-        w->cap_ends = w->cap_ends ? w->cap_ends * 2 : 64;
-        w->ends = xrealloc(w->ends, w->cap_ends * sizeof *w->ends);
-    }
-    size_t at = w->n_ends++;
-    for (; at > 0 && is_sooner(&e, &w->ends[(at - 1) / 2]); at = (at - 1) / 2)
-        w->ends[at] = w->ends[(at - 1) / 2];
-    w->ends[at] = e;
-}
-
-static struct end
-ends_pop(struct forecast_run *w)
-{
-    struct end first = w->ends[0], last = w->ends[--w->n_ends];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= w->n_ends)
-            break;
-        if (child + 1 < w->n_ends && is_sooner(&w->ends[child + 1], &w->ends[child]))
-            child++;
-        if (!is_sooner(&w->ends[child], &last))
-            break;
-        w->ends[at] = w->ends[child];
-        at = child;
-    }
-    w->ends[at] = last;
-    return first;
-}
 
 /* Copies. */
 
@@ -236,7 +192,7 @@ copy_active(struct forecast_run *w, const struct job *job, int64_t end_us)
         copy->run->started_us = w->now_us;
     queue_add(w->q, copy);
     if (end_us != NEVER)
-        ends_push(w, (struct end){end_us, job->id});
+        ends_push(&w->ends, (struct end){end_us, job->id});
 }
 
 static struct planner *
@@ -281,6 +237,13 @@ forecast_run_begin(const struct planner *planner, const struct queue *q, const s
     return w;
 }
 
+void
+forecast_run_add(struct forecast_run *w, const struct job *job)
+{
+    asked_add(&w->asked, job->id);
+    queue_add(w->q, copy_job(job));
+}
+
 static void
 run_free(struct forecast_run *w)
 {
@@ -290,7 +253,8 @@ run_free(struct forecast_run *w)
     ledger_free(w->l);
     free(w->sources);
     free(w->waiting);
-    free(w->ends);
+    ends_free(&w->ends);
+    asked_free(&w->asked);
     free(w);
 }
 
@@ -342,6 +306,7 @@ start(struct forecast_run *w, const struct decision *d)
 {
     struct job *job = queue_get(w->q, d->job);
     struct waiting *x = find_waiting(w, d->job);
+    asked_starts(&w->asked, d->job, w->now_us, &d->where);
     if (x && (d->task < 0 || d->task == x->next_task))
         note_start(w, x, w->now_us);
     if (d->task >= 0)
@@ -358,7 +323,7 @@ start(struct forecast_run *w, const struct decision *d)
     job->state = JOB_RUNNING;
     queue_refile(w->q, job);
     if (job->span_ms > 0)
-        ends_push(w, (struct end){w->now_us + job->span_ms * 1000, job->id});
+        ends_push(&w->ends, (struct end){w->now_us + job->span_ms * 1000, job->id});
 }
 
 static void
@@ -394,10 +359,7 @@ make_way(struct forecast_run *w, uint32_t id)
     charge(w, job);
     ledger_release_ahead(w->l, id);
     note_array(w, job, JOB_RUNNING, JOB_PENDING);
-    for (size_t i = 0; i < w->n_ends; i++) {
-        if (w->ends[i].job == id)
-            w->ends[i].job = 0;
-    }
+    ends_forget(&w->ends, id);
     job->state = JOB_PENDING;
     job->cancel_asked = false;
     job->requeue_asked = REQUEUE_NO;
@@ -441,14 +403,14 @@ plan_now(struct forecast_run *w, int64_t *wake_us)
 static bool
 advance(struct forecast_run *w, int64_t wake_us)
 {
-    int64_t next = w->n_ends ? w->ends[0].at_us : NEVER;
+    int64_t next = ends_next_us(&w->ends);
     if (wake_us < next)
         next = wake_us;
     if (next == NEVER)
         return false;
     w->now_us = next > w->now_us ? next : w->now_us + SECOND_US;
-    while (w->n_ends && w->ends[0].at_us <= w->now_us) {
-        uint32_t id = ends_pop(w).job;
+    while (ends_next_us(&w->ends) <= w->now_us) {
+        uint32_t id = ends_pop(&w->ends).job;
         if (id)
             end(w, id);
     }
@@ -465,6 +427,7 @@ note_the_rest(struct forecast_run *w)
         struct waiting *x = find_waiting(w, jobs[i]->id);
         if (x)
             note_start(w, x, NEVER);
+        asked_starts(&w->asked, jobs[i]->id, NEVER, NULL);
     }
     free(jobs);
 }
@@ -475,12 +438,22 @@ forecast_run_step(struct forecast_run *w)
     int64_t wake_us = NEVER;
     if (w->over)
         return false;
-    bool goes_on = plan_now(w, &wake_us) || advance(w, wake_us);
+    bool again = plan_now(w, &wake_us);
+    if (!again)
+        asked_explain(&w->asked, w->q);
+    bool goes_on = again || advance(w, wake_us);
     bool none_waits = queue_n_kinds(w->q) == 0 && !queue_later(w->q);
-    w->over = !goes_on || w->n >= w->most || none_waits || w->short_of_copies;
+    w->over = !goes_on || w->n >= w->most || none_waits || w->short_of_copies ||
+              asked_is_answered(&w->asked);
     if (!goes_on && !w->short_of_copies)
         note_the_rest(w);
     return !w->over;
+}
+
+const struct asked_start *
+forecast_run_asked(struct forecast_run *w, uint32_t job)
+{
+    return asked_find(&w->asked, job);
 }
 
 size_t

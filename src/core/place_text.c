@@ -303,6 +303,7 @@ add_needs(const struct blocked *b, int want, struct buf *out)
 static void
 add_reserved(const struct blocked *b, struct buf *out)
 {
+    buf_adds(out, b->waits_for.line ? "line " : "job ");
     called_text(&b->waits_for, out);
     if (b->until_us > 0 && b->until_us < INT64_MAX)
         add_time(out, ", which is to start at ", b->until_us);
@@ -322,7 +323,7 @@ add_resources(const struct blocked *b, const struct demand *d, struct buf *out)
         add_card(b, d, out);
     if (!b->waits_for.id)
         return;
-    buf_addf(out, "; gpu %d is kept for job ", b->gpu);
+    buf_addf(out, "; gpu %d is kept for ", b->gpu);
     add_reserved(b, out);
 }
 
@@ -404,7 +405,7 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
         add_dependency(b, out);
         break;
     case REASON_RESERVATION:
-        buf_adds(out, "would delay job ");
+        buf_adds(out, "would delay ");
         add_reserved(b, out);
         break;
     case REASON_ARRAY_LIMIT:
@@ -438,7 +439,7 @@ blocked_text_ahead(const struct blocked *b, struct buf *out)
 {
     if (!b->ahead.id)
         return;
-    buf_adds(out, "; job ");
+    buf_adds(out, b->ahead.line ? "; line " : "; job ");
     called_text(&b->ahead, out);
     buf_adds(out, ", which asks for the same, is first");
 }

@@ -124,6 +124,19 @@ struct forecast_run *forecast_run_begin(const struct planner *planner, const str
                                         const struct ledger *l, int64_t now_us,
                                         size_t max_jobs);
 bool forecast_run_step(struct forecast_run *run);
+/* Before the first step: a job of which is asked what would become of it, were it to wait too
+ * (copied; an id and an order of no other). Once all of those are answered the forecast ends.
+ */
+void forecast_run_add(struct forecast_run *run, const struct job *job);
+struct asked_start {
+    uint32_t job;
+    bool at_once;           /* the first plan starts it */
+    int64_t at_us;          /* 0: the forecast did not come so far; INT64_MAX: not known */
+    struct placement where; /* unless at_us is one of these two */
+    struct blocked why;     /* unless at_once */
+};
+/* NULL for others than those. As long as the run. */
+const struct asked_start *forecast_run_asked(struct forecast_run *run, uint32_t job);
 /* As plan_forecast; frees the run. */
 size_t forecast_run_end(struct forecast_run *run, struct expected_start **out);
 

@@ -1,15 +1,15 @@
-/* `file.plan`: where the lines of a jobs file would start, had they been queued: for --dry-run.
- * Nothing is changed. What waits in the real queue is left out: the question is about these. */
+/* `file.plan`: where and when the lines of a jobs file would start, were they queued now behind
+ * what waits already: for --dry-run. Nothing is changed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <uthash.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/shared.h"
-#include "core/ledger.h"
 #include "core/plan.h"
 #include "core/queue.h"
 #include "daemon/admit.h"
@@ -24,6 +24,9 @@
 #include "spec/fingerprint.h"
 #include "store/store.h"
 
+#define STARTS_MAX 1000  /* of jobs that wait already */
+#define AHEAD_US   20000 /* about as long as one look at the queue may hold the loop */
+
 /* Jobs of a look ahead have numbers that no real job has, so that bookings cannot meet. */
 static uint32_t
 plan_id(size_t line)
@@ -33,29 +36,35 @@ plan_id(size_t line)
 
 /* Such a number means a line of the file to whoever reads the words. */
 static void
+call_line(const struct sync *s, struct called *job)
+{
+    size_t line = UINT32_MAX - job->id; /* plan_id's inverse */
+    if (job->id && line < s->n)
+        job->line = s->lines[line].number;
+}
+
+static void
 call_lines(const struct sync *s, struct blocked *why)
 {
-    for (int i = 0; i < BLOCKED_HOLDERS && why->holders[i].id; i++) {
-        size_t line = UINT32_MAX - why->holders[i].id; /* plan_id's inverse */
-        if (line < s->n)
-            why->holders[i].line = s->lines[line].number;
-    }
+    for (int i = 0; i < BLOCKED_HOLDERS; i++)
+        call_line(s, &why->holders[i]);
+    call_line(s, &why->ahead);
+    call_line(s, &why->waits_for);
 }
 
 /* --- what would become of a line ---------------------------------------------------------- */
 
 struct fate {
-    bool starts; /* at once, there */
-    struct placement where;
-    bool awaits; /* others have to end first */
-    char *never; /* owned; why it would be cancelled; NULL: it would not */
+    const struct asked_start *start; /* NULL: it would not stand in a line */
+    bool awaits;                     /* others have to end first */
+    char *never;                     /* owned; why it would be cancelled; NULL: it would not */
 };
 
 struct look {
     struct sync *sync;
     const char *cwd;
-    struct ledger *ledger; /* with all booked that would start */
-    struct fate *fates;    /* of each line */
+    struct forecast_run *run; /* of the queue with these lines in it */
+    struct fate *fates;       /* of each line */
 };
 
 /* The job that a line would be; the caller frees it. */
@@ -153,47 +162,38 @@ look_for_all_same(const struct look *k)
     HASH_CLEAR(hh, seen);
 }
 
-/* Those that would stand in a line of the queue. */
+/* As it would stand in a line of the queue. */
 static void
-queue_lines(const struct look *k, struct queue *q)
+ask_about(const struct look *k, size_t i)
 {
-    for (size_t i = 0; i < k->sync->n; i++) {
-        const struct line *line = &k->sync->lines[i];
-        const struct fate *fate = &k->fates[i];
-        if (!file_is_new(k->sync, line) || line->req.hold || line->req.cancel || fate->awaits ||
-            fate->never)
-            continue;
-        struct job *job = job_new();
-        job->id = plan_id(i);
-        job->order = i + 1;
-        job->req.demand = line->req.demand;
-        job->req.priority = line->req.priority;
-        job->req.limit_ms = line->req.limit_ms;
-        estimate_refresh(k->sync->daemon, job);
-        queue_add(q, job);
-    }
+    const struct request *req = &k->sync->lines[i].req;
+    struct job *job = job_of(k, &k->sync->lines[i]);
+    job->id = plan_id(i);
+    job->order = UINT64_MAX / 2 + i; /* behind all that wait */
+    job->submitted_us = clock_wall_us();
+    job->begin_us = req->begin_us;
+    estimate_refresh(k->sync->daemon, job);
+    forecast_run_add(k->run, job);
+    job_free(job);
 }
 
-/* The lines as a queue of their own, planned once. What waits in the real queue is left out:
- * the question is where these would start. */
+/* The daemon's own look ahead, with these lines in the queue. The first plan of it says what
+ * would start at once; how far it goes beyond that is bounded by time. */
 static void
 plan_lines(const struct look *k)
 {
-    struct queue *q = queue_new();
-    struct planner *planner = planner_new(planner_rules(k->sync->daemon->planner), NULL);
-    auto_plan struct plan p = PLAN_INIT;
-    uint32_t next_id = 0;
-    queue_lines(k, q);
-    plan_make(planner, q, k->ledger, 0, &next_id, &p);
-    for (size_t i = 0; i < p.n; i++) {
-        struct fate *fate = &k->fates[UINT32_MAX - p.decisions[i].job]; /* plan_id's inverse */
-        if (p.decisions[i].type == PLAN_START) {
-            fate->starts = true;
-            fate->where = p.decisions[i].where;
-        }
+    int64_t begun_us = clock_boot_us();
+    for (size_t i = 0; i < k->sync->n; i++) {
+        const struct line *line = &k->sync->lines[i];
+        const struct fate *fate = &k->fates[i];
+        if (file_is_new(k->sync, line) && !line->req.hold && !line->req.cancel &&
+            !fate->awaits && !fate->never)
+            ask_about(k, i);
     }
-    planner_free(planner);
-    queue_free(q);
+    while (forecast_run_step(k->run) && clock_boot_us() - begun_us < AHEAD_US)
+        ;
+    for (size_t i = 0; i < k->sync->n; i++)
+        k->fates[i].start = forecast_run_asked(k->run, plan_id(i));
 }
 
 /* --- the answer --------------------------------------------------------------------------- */
@@ -211,20 +211,22 @@ write_infeasible(const struct look *k, struct jsonw *out, const struct line *lin
 }
 
 static void
-write_waits(const struct look *k, struct jsonw *out, const struct line *line)
+write_waits(const struct look *k, struct jsonw *out, const struct line *line,
+            const struct asked_start *start)
 {
-    struct blocked why = {0};
-    struct placement where;
+    struct blocked why = start->why;
     auto_buf struct buf text = BUF_INIT;
     if (write_infeasible(k, out, line))
         return;
     jsonw_kstr(out, "state", job_state_name(JOB_PENDING));
-    if (!place_job(&line->req.demand, k->ledger, &where, &why)) {
+    if (why.reason != REASON_NONE) {
         call_lines(k->sync, &why);
         blocked_text(&why, &line->req.demand, &text);
+        blocked_text_ahead(&why, &text);
         jsonw_kstr(out, "reason", reason_name(why.reason));
         jsonw_kstr(out, "text", buf_str(&text));
     }
+    jsonw_ktime(out, "expected_start", start->at_us == INT64_MAX ? 0 : start->at_us);
 }
 
 static void
@@ -248,14 +250,16 @@ write_awaits(const struct sync *s, struct jsonw *out, const struct line *line)
 }
 
 static void
-write_placed(struct jsonw *out, const struct placement *where)
+write_placed(struct jsonw *out, const struct asked_start *start)
 {
+    const struct placement *where = &start->where;
     jsonw_kstr(out, "state", job_state_name(JOB_STARTING));
     jsonw_key(out, "gpus");
     jsonw_array(out);
     for (int i = 0; i < where->n; i++)
         jsonw_int(out, where->gpus[i]);
     jsonw_end_array(out);
+    jsonw_ktime(out, "expected_start", start->at_us);
 }
 
 static void
@@ -285,10 +289,10 @@ write_line(const struct look *k, struct jsonw *out, size_t i)
         jsonw_kstr(out, "state", job_state_name(JOB_HELD));
     } else if (fate->awaits) {
         write_awaits(k->sync, out, line);
-    } else if (fate->starts) {
-        write_placed(out, &fate->where);
+    } else if (fate->start->at_once) {
+        write_placed(out, fate->start);
     } else {
-        write_waits(k, out, line);
+        write_waits(k, out, line, fate->start);
     }
     jsonw_end_object(out);
 }
@@ -296,10 +300,13 @@ write_line(const struct look *k, struct jsonw *out, size_t i)
 static void
 look(struct sync *s, const char *cwd, struct jsonw *out)
 {
-    struct look k = {.sync = s,
-                     .cwd = cwd,
-                     .ledger = ledger_clone(s->daemon->ledger),
-                     .fates = xcalloc(s->n + 1, sizeof *k.fates)};
+    struct daemon *d = s->daemon;
+    struct expected_start *unused = NULL;
+    struct look k = {
+        .sync = s,
+        .cwd = cwd,
+        .run = forecast_run_begin(d->planner, d->queue, d->ledger, clock_wall_us(), STARTS_MAX),
+        .fates = xcalloc(s->n + 1, sizeof *k.fates)};
     learn(&k);
     for (size_t i = 0; i < s->n; i++)
         if (file_is_new(s, &s->lines[i]))
@@ -316,7 +323,8 @@ look(struct sync *s, const char *cwd, struct jsonw *out)
     jsonw_end_array(out);
     jsonw_end_object(out);
     free(k.fates);
-    ledger_free(k.ledger);
+    (void)forecast_run_end(k.run, &unused);
+    free(unused);
 }
 
 int

@@ -246,10 +246,53 @@ test_begin_times(void **state)
     world_free(&w);
 }
 
+/* Of jobs that are only asked about: what the first plan would say, when they would start, and
+ * that those that wait in earnest are asked for as before. */
+static void
+test_asked_jobs_stand_behind_those_that_wait(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 1, &rules);
+    add(&w, (struct spec){.id = 1, .limit = 100});
+    plan_now(&w);
+    add(&w, (struct spec){.id = 2, .limit = 50});
+    struct forecast_run *run = forecast_run_begin(w.planner, w.q, w.l, wall(w.now), 10);
+    struct job *cases[] = {new_job(900, want(1, 0)), new_job(901, want(1, 0)),
+                           new_job(902, want(0, 0))};
+    cases[1]->req.priority = 1;
+    for (int i = 0; i < 3; i++) {
+        cases[i]->order = UINT64_MAX / 2 + (uint64_t)i;
+        cases[i]->req.limit_ms = cases[i]->span_ms = i == 0 ? 50000 : 20000;
+        forecast_run_add(run, cases[i]);
+        job_free(cases[i]);
+    }
+    while (forecast_run_step(run))
+        ;
+    const struct asked_start *last = forecast_run_asked(run, 900),
+                             *first = forecast_run_asked(run, 901),
+                             *now = forecast_run_asked(run, 902);
+    assert_false(last->at_once);
+    assert_int_equal(last->at_us, wall(170));
+    assert_int_equal(last->why.ahead.id, 2);
+    assert_int_equal(first->at_us, wall(100));
+    assert_int_equal(first->why.holders[0].id, 1);
+    assert_true(now->at_once);
+    assert_int_equal(now->at_us, wall(0));
+    assert_null(forecast_run_asked(run, 2));
+    struct expected_start *list;
+    assert_int_equal(forecast_run_end(run, &list), 1);
+    assert_int_equal(list[0].job, 2);
+    assert_int_equal(list[0].at_us, wall(120));
+    free(list);
+    world_free(&w);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_asked_jobs_stand_behind_those_that_wait),
         cmocka_unit_test(test_forecast_comes_true),
         cmocka_unit_test(test_unknown_ends_are_not_made_up),
         cmocka_unit_test(test_arrays),

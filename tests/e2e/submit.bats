@@ -163,6 +163,39 @@ END
     has verdict "$out" '^would be refused: it can never start: .*job 1 '
 }
 
+@test "--dry-run says when it would start behind what waits already" {
+    start_daemon 1
+    mkfifo gate
+    berth submit -t 1h -- sh -c 'read line <gate'
+    wait_for_event kind=started job=1
+    berth submit -t 30m -- true
+    try berth submit --dry-run -t 30m -- true
+    has "behind the queue" "$out" '^would wait: .*; job 2, which asks for the same, is first; expected to start at [0-9:]{8} \(in 1h(29|30)m'
+    # With a higher priority it is before the one that waits.
+    try berth submit --dry-run -p 5 -- true
+    has "before the queue" "$out" '^would wait: .*held by job 1; expected to start at [0-9:]{8} \(in (59m|1h)'
+    try berth submit --dry-run --gpus 0 -- true
+    is "beside it" "$(tail -1 <<<"$out")" "would start now"
+    berth submit --dry-run --json -t 10m -- true >plan.json
+    python3 -c '
+import json, time
+line = json.load(open("plan.json"))["lines"][0]
+start = line["expected_start"]
+print(line["state"], sorted(start), 5300 < start["unix"] - time.time() <= 5400, line.get("key"))' >plan
+    is "as JSON" "$(cat plan)" "PENDING ['rfc3339', 'unix'] True None"
+    is "one that starts" "$(berth submit --dry-run --json --gpus 0 -- true | json lines.0.expected_start.unix | grep -c .)" 1
+    try berth submit --dry-run --begin 2126-12-24T18:30 -- true
+    has "one with a time" "$out" '^would wait: BeginTime: .*; expected to start at 18:30:00 '
+    printf '%s\n' '[time=20m] true' '[gpus=0] true' '[time=5m] true' >jobs.txt
+    berth run --dry-run jobs.txt >plan
+    has "the first line" "$(cat plan)" '^ +1 +wait .*; expected to start at [0-9:]{8} \(in 1h(29|30)m'
+    has "one that starts" "$(cat plan)" '^ +2 +start '
+    has "the one behind it" "$(cat plan)" '^ +3 +wait .*; expected to start at [0-9:]{8} \(in 1h(49|50)m'
+    berth run --dry-run --json jobs.txt >plan.json
+    is "lines as JSON" "$(json lines.1.state <plan.json)" STARTING
+    timeout "$LIMIT" sh -c 'echo go >gate'
+}
+
 @test "contradictions are refused before a daemon is asked" {
     for words in "--share 0.5 --gpus 2" "--share 0.5 --exclusive" "--gpus 0 --max-load 0.5" \
         "--signal USR1@60" "--array 5-1" "--begin soon" "--after 0" "-t 1m --signal TERM@2m"; do
