@@ -53,8 +53,8 @@ must_apply(struct job *job, const struct job_event *ev)
 static void
 ended(struct daemon *d, struct job *job)
 {
-    log_info("job=%u event=ended state=%s exit_status=%d", job->id, job_state_name(job->state),
-             job_exit_status(job));
+    log_info("job=%u event=ended state=%s exit_status=%d user=%s", job->id,
+             job_state_name(job->state), job_exit_status(job), daemon_user_name(job->uid));
     if (job->state == JOB_COMPLETED)
         estimate_completed(d, job);
     turn_save(d, job, SAVE_JOB | SAVE_ENDED);
