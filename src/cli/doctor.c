@@ -213,7 +213,8 @@ check_inotify(struct doctor *d)
                "%ld watches allowed", watches);
 }
 
-/* Where systemd ends a user's processes at logout, a daemon in user mode goes with them. */
+/* Jobs of a user's daemon live below the user's own service manager, which systemd ends after
+ * the last session; a daemon that was started in a shell keeps its session open. */
 static void
 check_linger(struct doctor *d)
 {
@@ -228,8 +229,8 @@ check_linger(struct doctor *d)
         doctor_say(d, DOCTOR_OK, "linger", "on: jobs survive a logout");
     else
         doctor_say(d, DOCTOR_WARN, "linger",
-                   "off: if this machine ends processes at logout, jobs end too; "
-                   "'loginctl enable-linger' keeps them");
+                   "off: after a logout jobs end with their daemon, at once if it is a service "
+                   "(systemctl --user); 'loginctl enable-linger' keeps both");
 }
 
 /* What the daemon needs of the machine. That of all users is root's, and what root may do is
