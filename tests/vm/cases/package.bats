@@ -64,7 +64,7 @@ let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
 # There is no driver in the machine either.
 @test "right after apt install an ordinary user's job runs, or what is missing is said" {
     apt install /root/berth.deb
-    guest 'systemctl is-enabled berthd'
+    guest 'systemctl is-enabled berthd; grep -E "^account +include +common-account$" /etc/pam.d/berth'
     run as alice 'berth submit -W -- true'
     echo "$output"
     [ "$status" -eq 0 ] || grep -qi 'GPU' <<<"$output"
