@@ -7,6 +7,7 @@
 #   as USER WORD...       in a login session of that user, as by ssh
 #   push FILE PATH        copies a file of the host into it
 #   within SECONDS SCRIPT runs the script (as root) again until it succeeds
+#   fails COMMAND...      succeeds where the command fails; `! COMMAND` counts only as a test's last
 #
 # with the output and the exit status of the command. And it has a power switch:
 #
@@ -52,6 +53,8 @@ teardown()
 
 ask() { "$BERTH_SOURCE/tests/vm/ask" "$@" 3>&-; }
 guest() { ask run --limit "$LIMIT" "$@"; }
+# Fails where the command succeeds: `! COMMAND` does so only at a test's end.
+fails() { if "$@"; then return 1; fi; }
 push() { ask run --stdin "cat >'$2'" <"$1"; }
 reboot() { ask reboot; }
 power_cut() { ask cut; }

@@ -1,0 +1,101 @@
+# What a machine's accounts have in a login, they have in a job of the machine's daemon: limits,
+# groups, rights, a session keyring; and whom PAM does not let in, it does not let run jobs. With
+# the packages' own /etc/pam.d/berth and Debian's own rules.
+load ../lib
+
+# What a job of USER's prints: `in_job USER SCRIPT`. Submitted without PAM, so that whatever is
+# the same as in a login is not merely inherited from one.
+in_job()
+{
+    guest "cd ~$1; setpriv --reuid $1 --regid \$(id -g $1) --init-groups env -i HOME=\$PWD PATH=/usr/bin \
+        berth submit -W --gpus 0 -o /tmp/in_job.$1 --open-mode truncate -- '$2' >&2 && cat /tmp/in_job.$1"
+}
+
+# A job of alice's that has not started; its id is 1.
+alice_holds() { as alice "berth submit --gpus 0 --hold -- 'id -Gn >ran'"; }
+
+# It starts, and does not run, for this reason; once this has been mended, it runs.
+refused_until()
+{
+    guest 'berth release 1; berth wait 1; [ ! -e /home/alice/ran ] && berth show 1' | grep -- "$1"
+    guest "$2"
+    as alice 'berth requeue 1; berth wait 1 && cat ran'
+}
+
+@test "a job has the limits that pam_limits gives a login" {
+    guest 'printf "%s\n" "alice soft nofile 300" "alice hard nofile 400" "alice hard nproc 150" \
+        "alice soft nproc 140" "alice - core 0" "@bob hard fsize 5000" >>/etc/security/limits.conf'
+    local limits='prlimit --noheadings'
+    as alice "$limits >login; berth submit -W --gpus 0 -o job -- $limits; cat login; diff login job"
+    # Nor has it more where its submitter was not limited.
+    in_job alice "$limits" | awk '$1 ~ "NOFILE|NPROC|CORE" {print $(NF-2), $(NF-1)}' | sort | tr '\n' ' ' | grep -x '0 0 140 150 300 400 '
+    in_job bob 'prlimit --noheadings -f -o HARD' | grep -x 5120000
+    guest 'sed -i "s/hard nofile 400/hard nofile 350/" /etc/security/limits.conf'
+    in_job alice 'prlimit --noheadings -n -o HARD' | grep -wx ' *350'
+}
+
+@test "an account that has expired or is locked runs no job, says why, and runs it when it is let in again" {
+    guest 'echo alice:some-password | chpasswd'
+    alice_holds
+    guest 'chage -E 2000-01-01 alice'
+    refused_until 'the account alice has expired' 'chage -E -1 alice'
+    guest 'rm /home/alice/ran; usermod -L alice'
+    as bob 'berth submit -W --gpus 0 -- true'
+    guest 'berth requeue 1; berth wait 1; [ ! -e /home/alice/ran ] && berth show 1' | grep 'the account alice is locked'
+    guest 'usermod -U alice; chage -d 0 alice; berth requeue 1; berth wait 1 && cat /home/alice/ran'
+}
+
+@test "what pam_access and pam_nologin forbid does not run either, and in the modules' own words" {
+    guest 'sed -i "1i account required pam_access.so" /etc/pam.d/berth; echo -- "-:alice:ALL" >>/etc/security/access.conf'
+    alice_holds
+    refused_until 'PAM (service berth) does not let alice run jobs: Permission denied' 'sed -i "/alice/d" /etc/security/access.conf'
+    guest 'sed -i "1s/.*/account required pam_nologin.so/" /etc/pam.d/berth; echo "Down until noon." >/etc/nologin; rm /home/alice/ran'
+    guest 'berth requeue 1; berth wait 1; [ ! -e /home/alice/ran ] && berth show 1' | grep 'does not let alice run jobs: Down until noon.'
+    guest 'berth submit -W --gpus 0 -- true; rm /etc/nologin; berth requeue 1; berth wait 1 && cat /home/alice/ran'
+}
+
+@test "a job has a session keyring of its own: not the service's, and nobody else's" {
+    local ring='keyctl rdescribe @s; keyctl id @s; keyctl list @u >/dev/null && keyctl search @s keyring _uid.$(id -u)'
+    in_job alice "$ring" >"$BATS_TEST_TMPDIR/1"
+    in_job alice "$ring" >"$BATS_TEST_TMPDIR/2"
+    cat "$BATS_TEST_TMPDIR"/[12]
+    grep -E "^keyring;$(guest id -u alice);" "$BATS_TEST_TMPDIR/1"
+    [ "$(sed -n 2p "$BATS_TEST_TMPDIR/1")" != "$(sed -n 2p "$BATS_TEST_TMPDIR/2")" ]
+    # Each service of systemd has this key in its session keyring.
+    for user in alice root; do fails in_job $user 'keyctl search @s user invocation_id'; done
+    as alice "berth submit --gpus 0 -- 'keyctl add user own mine @s >key; keyctl add user shared hers @u; sleep 1000'"
+    within 30 'test -s /home/alice/key'
+    fails in_job alice 'keyctl search @s user own || keyctl print $(cat key)'
+    fails in_job bob 'keyctl search @s user own || keyctl search @s user shared || keyctl print $(cat ~alice/key)'
+    in_job alice 'keyctl print $(keyctl search @s user shared)' | grep -x hers
+}
+
+@test "users that only nsswitch knows submit and run jobs, under their names" {
+    guest 'sed -i -E "s/^(passwd|group|shadow|gshadow):.*/& extrausers/" /etc/nsswitch.conf
+        echo "dora:x:70001:70001::/home/dora:/bin/bash" >>/var/lib/extrausers/passwd
+        echo "dora:*:19000:0:99999:7:::" >>/var/lib/extrausers/shadow
+        printf "%s\n" dora:x:70001: lab:x:70002:dora >>/var/lib/extrausers/group
+        install -d -o dora -g dora /home/dora; systemctl restart berthd'
+    as dora 'berth submit -W --gpus 1 --login -- "id -un; id -Gn; echo \$HOME \$BERTH_USER; ulimit -Hn"'
+    as dora 'berth logs @' | tr '\n' ' ' | grep '^dora dora lab /home/dora dora '
+    as alice 'berth queue --all --user dora' | grep dora
+    guest 'journalctl -u berthd BERTH_USER=dora -o cat' | grep 'job=1 event=ended'
+    guest 'sed -i "s/^dora:.*/dora:*:19000:0:99999:7::1:/" /var/lib/extrausers/shadow'
+    as alice 'berth submit --gpus 0 -W -- true'
+    guest 'berth requeue 1; berth wait 1; berth show 1' | grep 'the account dora has expired'
+}
+
+@test "a job has the capabilities and signals of a login, and no_new_privs where that is set" {
+    local rights='grep -E "^(Cap|NoNewPrivs|Seccomp|Sig(Blk|Ign|Cgt)|Umask)" /proc/self/status; ls -l /proc/self/ns | sed "s/.* -> //" | grep -v "^total"; cat /proc/self/oom_score_adj'
+    diff <(as alice "$rights") <(in_job alice "$rights")
+    in_job alice "$rights" | grep -E '^Cap(Inh|Prm|Eff|Amb)' | grep -vc 0000000000000000 | grep -x 0
+    guest 'mkdir -p /etc/berth; echo "no_new_privs: on" >/etc/berth/config.yaml; systemctl reload berthd'
+    in_job alice 'grep NoNewPrivs /proc/self/status' | grep -E '[[:space:]]1$'
+}
+
+@test "a job has the groups that its user is in when it starts, not when it was submitted" {
+    guest 'groupadd old; groupadd new; usermod -aG old alice'
+    alice_holds
+    guest 'gpasswd -d alice old; usermod -aG new alice; berth release 1; berth wait 1'
+    [ "$(guest cat /home/alice/ran)" = 'alice new' ]
+}
