@@ -209,7 +209,7 @@ array_is_over(const struct job *array, enum job_state *out)
         JOB_INFEASIBLE, JOB_CANCELLED, JOB_PREEMPTED,
     };
     const struct tasks *t = array->tasks;
-    if (t->pending.n || t->live)
+    if (t->pending.n || t->live || t->returning)
         return false;
     *out = JOB_COMPLETED;
     for (size_t i = 0; i < sizeof grave / sizeof grave[0]; i++) {

@@ -20,6 +20,8 @@ struct tasks {
     int32_t exit_status;       /* the highest of those that ended */
     uint32_t *live_ids;        /* owned; the jobs that those in live are, in no order */
     int32_t cap_live;
+    int32_t returning; /* so many requests are having its ended tasks run again, not all of
+                          which are back: it is not over. Not stored */
 };
 
 /* Makes the array's book-keeping from req.array: all its tasks are pending. */

@@ -69,11 +69,18 @@ park_tasks(struct daemon *d, const struct job *array)
             queue_refile(d->queue, jobs[i]);
 }
 
+static void
+end_if_over(struct daemon *d, struct job *array)
+{
+    enum job_state final;
+    if (!job_state_is_final(array->state) && array_is_over(array, &final))
+        jobs_array_over(d, array);
+}
+
 void
 arrays_moved(struct daemon *d, struct job *task, enum job_state from)
 {
     struct job *array = task->array ? queue_get(d->queue, task->array) : NULL;
-    enum job_state final;
     if (!array || !array->tasks)
         return;
     uint8_t parked = array->parked;
@@ -82,8 +89,17 @@ arrays_moved(struct daemon *d, struct job *task, enum job_state from)
     turn_save(d, array, SAVE_JOB);
     if (array->parked != parked)
         park_tasks(d, array);
-    if (!job_state_is_final(array->state) && array_is_over(array, &final))
-        jobs_array_over(d, array);
+    end_if_over(d, array);
+}
+
+void
+arrays_returned(struct daemon *d, uint32_t id)
+{
+    struct job *array = d->leaving ? NULL : queue_get(d->queue, id);
+    if (!array || !array->tasks || array->tasks->returning == 0)
+        return;
+    array->tasks->returning--;
+    end_if_over(d, array);
 }
 
 bool
@@ -121,4 +137,15 @@ arrays_recover(struct daemon *d, struct job *job)
     array_adopt(array, job);
     queue_refile(d->queue, array);
     park_tasks(d, array);
+}
+
+void
+arrays_recovered(struct daemon *d)
+{
+    size_t n;
+    auto_free struct job **jobs =
+        queue_list_by_id(d->queue, 1u << JOB_PENDING | 1u << JOB_HELD, &n);
+    for (size_t i = 0; i < n; i++)
+        if (jobs[i]->tasks)
+            end_if_over(d, jobs[i]);
 }

@@ -33,7 +33,13 @@ struct job **arrays_live_tasks(const struct daemon *d, const struct job *array, 
  */
 struct job *arrays_find_task(const struct daemon *d, const struct job *array, int32_t task);
 
+/* Somebody who had raised tasks->returning of this array is done with it; it may end then. */
+void arrays_returned(struct daemon *d, uint32_t array);
+
 /* A job read from the store at start, after all with smaller ids. */
 void arrays_recover(struct daemon *d, struct job *job);
+/* When all have been: those that were only kept from ending by what a daemon before had begun.
+ */
+void arrays_recovered(struct daemon *d);
 
 #endif

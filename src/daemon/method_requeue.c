@@ -1,36 +1,60 @@
 /* `requeue`: jobs run again. An active one is stopped first; one that has ended comes back from
  * the store into the table, with its number and its place. An array stands for all its tasks,
  * also those that were dropped before they left it; when it was chosen by state, or with
- * "failed", for its tasks in those states only. */
+ * "failed", for its tasks in those states only.
+ *
+ * In pieces (work.h): who is meant, and whether all of that is allowed, is found out before
+ * anything is done. An array whose tasks come back in several pieces is not over between them,
+ * even when those that are back have all ended (core/array.h, returning). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/ids.h"
 #include "base/jsonw.h"
 #include "core/array.h"
 #include "core/queue.h"
 #include "daemon/admit.h"
+#include "daemon/arrays.h"
 #include "daemon/daemon.h"
 #include "daemon/depend.h"
 #include "daemon/estimate.h"
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
 #include "daemon/target.h"
+#include "daemon/work.h"
 #include "store/store.h"
+
+#define LOOK_EACH   20  /* jobs between two looks at the clock: each is read from the disk */
+#define CHANGE_EACH 500 /* jobs that one commit writes: some 20 ms */
+
+#define ANY_STATE UINT32_MAX
 
 struct again {
     struct daemon *daemon;
-    const struct caller *caller;
-    const char *by;
+    const struct caller *caller; /* of this piece */
+    const json_t *params;        /* borrowed; they stay while it lasts */
+    struct target_walk walk;     /* who is meant of those that have not ended */
+    struct select_past past;     /* and of those that have */
+    struct ids meant;            /* in ascending order, once all are chosen */
+    size_t at;                   /* in them */
+    bool chosen;
     bool hold;   /* what waits again is held from the first moment on */
     bool failed; /* only what has failed */
+    bool active; /* only what runs */
+
+    /* The array whose tasks are being run again. */
+    uint32_t array;  /* 0: none */
+    unsigned states; /* those of its tasks in them */
+    struct ids tasks;
+    size_t task_at;
+
     struct ids touched;
+    struct err *why; /* of this piece: why what was chosen is refused as a whole */
     struct err last; /* why one could not be */
 };
-
-#define ANY_STATE UINT32_MAX
 
 /* Ended without having done its work, though nobody called it off. */
 #define FAILED_STATES                                                                          \
@@ -120,7 +144,7 @@ run_again(struct again *r, struct job *job)
         put_back(d, job);
         return -1;
     }
-    if (jobs_requeue(d, job, r->by, r->hold, &r->last)) {
+    if (jobs_requeue(d, job, daemon_user_name(r->caller->uid), r->hold, &r->last)) {
         put_back(d, job);
         return -1;
     }
@@ -145,6 +169,8 @@ requeue_task(struct again *r, struct job *task)
     return run_again(r, task);
 }
 
+/* --- an array ----------------------------------------------------------------------------- */
+
 struct choosing {
     struct daemon *daemon;
     unsigned states;
@@ -162,130 +188,238 @@ on_task(uint32_t id, int32_t task, enum job_state state, void *arg)
     return 0;
 }
 
-/* Its tasks in one of these states. */
-static int
+/* Its tasks have come back, as far as they do. */
+static void
+leave_array(struct again *r)
+{
+    if (r->array)
+        arrays_returned(r->daemon, r->array);
+    r->array = 0;
+    ids_free(&r->tasks);
+}
+
+/* Begins with its tasks in one of these states. */
+static void
 requeue_array(struct again *r, struct job *array, unsigned states)
 {
     struct daemon *d = r->daemon;
-    struct ids tasks = {0};
-    size_t before = r->touched.n;
-    struct choosing choosing = {d, states, &tasks};
+    struct choosing choosing = {d, states, &r->tasks};
     int rc = store_tasks_walk(d->store, array->id, 0, ARRAY_MAX, on_task, &choosing, &r->last);
     if (rc == 0)
         rc = reopen(d, array, states, &r->last);
-    bool none = rc == 0 && tasks.n == 0 && array_n_pending(array) == 0;
-    if (none && states != ANY_STATE)
+    bool none = rc == 0 && r->tasks.n == 0 && array_n_pending(array) == 0;
+    if (rc == 0 && array->cancel_asked && !job_state_is_final(array->state))
+        rc = err_set(&r->last, ERR_FAILED, "job %u cannot be requeued: it is being cancelled",
+                     array->id);
+    else if (none && states != ANY_STATE)
         rc = err_set(&r->last, ERR_FAILED, "job %u has no task to run again", array->id);
-    if (rc == 0 && job_state_is_final(array->state))
-        rc = run_again(r, array);
-    else if (rc)
+    if (rc)
         put_back(d, array);
-    for (size_t i = 0; i < tasks.n && rc == 0; i++) {
-        struct job *task = take_back(d, tasks.v[i], &r->last);
-        if (task && task->state != JOB_PENDING && task->state != JOB_HELD)
-            run_again(r, task);
+    else if (job_state_is_final(array->state))
+        rc = run_again(r, array);
+    if (rc) {
+        ids_free(&r->tasks);
+        return;
     }
-    ids_free(&tasks);
-    return rc || r->touched.n > before ? rc : -1;
+    array->tasks->returning++;
+    r->array = array->id;
+    r->states = states;
+    r->task_at = 0;
 }
 
+/* One of them, which may be another since it was chosen; and so may its array. */
 static void
-refuse_state(struct again *r, struct job *job)
+requeue_next_task(struct again *r)
 {
-    err_set(&r->last, ERR_FAILED, "job %u has not failed: it is %s", job->id,
-            job_state_name(job->state));
-    put_back(r->daemon, job);
+    struct daemon *d = r->daemon;
+    const struct job *array = queue_get(d->queue, r->array);
+    struct job *task = NULL;
+    if (r->task_at < r->tasks.n && array && !array->cancel_asked)
+        task = take_back(d, r->tasks.v[r->task_at++], &r->last);
+    else
+        leave_array(r);
+    if (!task)
+        return;
+    bool waits = task->state == JOB_PENDING || task->state == JOB_HELD;
+    if (!waits && r->states >> task->state & 1)
+        run_again(r, task);
+    else
+        put_back(d, task);
 }
+
+/* --- one that is meant -------------------------------------------------------------------- */
 
 /* Which of an array's tasks are meant; of a job without tasks, whether it is. */
 static unsigned
-wanted_states(const struct again *r, const struct select *s, const struct job *job)
+wanted_states(const struct again *r, const struct job *job)
 {
     unsigned states;
-    if (!select_is_by_state(s, job, &states))
+    if (!select_is_by_state(&r->walk.select, job, &states))
         states = ANY_STATE;
     return r->failed ? states & FAILED_STATES : states;
 }
 
+/* Whether it still is what was chosen, and there is room for it. */
 static int
-requeue_one(struct again *r, const struct select *s, uint32_t id, struct err *e)
+check_again(struct again *r, const struct job *job)
 {
-    struct job *job = queue_get(r->daemon->queue, id);
-    struct job *old = job ? NULL : store_job_load(r->daemon->store, id, e);
-    int rc = job || old ? target_check_owner(r->caller, job ? job : old, e) : -1;
-    if (rc == 0 && old)
-        rc = admit_text(r->daemon, old->uid, request_text_bytes(&old->req), e);
-    job_free(old);
-    if (rc || !(job = take_back(r->daemon, id, e)))
+    bool ended = job_state_is_final(job->state);
+    if (r->walk.paused && !select_matches(&r->walk.select, job))
+        return err_set(&r->last, ERR_FAILED, "job %u is another now: it is %s", job->id,
+                       job_state_name(job->state));
+    if (ended && r->active)
+        return err_set(&r->last, ERR_FAILED, "job %u has ended (%s)", job->id,
+                       job_state_name(job->state));
+    if (!ended)
+        return 0;
+    if (admit_text(r->daemon, job->uid, request_text_bytes(&job->req), &r->last))
         return -1;
-    unsigned states = wanted_states(r, s, job);
-    if (job->tasks)
-        requeue_array(r, job, states);
-    else if (!(states >> job->state & 1))
-        refuse_state(r, job);
-    else if (job->array)
-        requeue_task(r, job);
-    else
-        run_again(r, job);
-    return 0;
+    return r->walk.paused ? admit_pending(r->daemon, r->caller->uid, 1, &r->last) : 0;
 }
+
+static void
+requeue_one(struct again *r, uint32_t id)
+{
+    struct daemon *d = r->daemon;
+    struct job *job = queue_get(d->queue, id);
+    struct job *old = job ? NULL : store_job_load(d->store, id, &r->last);
+    int rc = job || old ? check_again(r, job ? job : old) : -1;
+    job_free(old);
+    if (rc || !(job = take_back(d, id, &r->last)))
+        return;
+    unsigned states = wanted_states(r, job);
+    if (job->tasks) {
+        requeue_array(r, job, states);
+    } else if (!(states >> job->state & 1)) {
+        err_set(&r->last, ERR_FAILED, "job %u has not failed: it is %s", job->id,
+                job_state_name(job->state));
+        put_back(d, job);
+    } else if (job->array) {
+        requeue_task(r, job);
+    } else {
+        run_again(r, job);
+    }
+}
+
+/* --- the pieces --------------------------------------------------------------------------- */
 
 static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
     (void)uuids;
-    ids_add(arg, job->id);
+    struct again *r = arg;
+    if (target_check_owner(r->caller, job, r->why))
+        return 1;
+    ids_add(&r->meant, job->id);
     return 0;
 }
 
+/* In the order of their numbers, so that those that wait for others find them waiting. */
+static void
+put_in_order(struct ids *ids)
+{
+    size_t n = 0;
+    if (ids->n > 0)
+        qsort(ids->v, ids->n, sizeof *ids->v, ids_compare);
+    for (size_t i = 0; i < ids->n; i++)
+        if (i == 0 || ids->v[i] != ids->v[n - 1])
+            ids->v[n++] = ids->v[i];
+    ids->n = n;
+}
+
+/* Who is meant, and whether they may all be run again: 1; 0 when it is late; -1 with e. */
 static int
-requeue_all(struct again *r, const struct select *s, const json_t *params, struct err *e)
+choose(struct again *r, int64_t until_us, struct err *e)
 {
     struct daemon *d = r->daemon;
-    struct ids ids = {0};
-    auto_free struct job **live = NULL;
-    bool active = json_is_true(json_object_get(params, "active"));
-    int rc = active ? 0 : select_ended(d, s, 0, on_ended, &ids, e);
-    size_t n = rc ? 0 : select_live(d, s, &live);
-    for (size_t i = 0; i < n; i++)
-        ids_add(&ids, live[i]->id);
-    if (rc == 0 && (daemon_accepts_work(d, e) ||
-                    admit_pending(d, r->caller->uid, (int64_t)(ids.n - n), e)))
-        rc = -1;
-    if (ids.n) /* so that those that wait for others find them waiting */
-        qsort(ids.v, ids.n, sizeof *ids.v, ids_compare);
-    for (size_t i = 0; i < ids.n && rc == 0; i++)
-        rc = requeue_one(r, s, ids.v[i], e);
-    if (rc == 0 && ids.n == 0)
-        rc = select_none(params, e);
-    else if (rc == 0 && r->touched.n == 0) {
-        *e = r->last;
-        rc = -1;
+    struct target_walk *w = &r->walk;
+    int rc = w->chosen ? 1 : target_walk_choose(d, r->caller, w, until_us, e);
+    if (rc > 0 && !r->active) {
+        struct err why = {0};
+        r->why = &why;
+        rc = select_past_walk(d, &w->select, &r->past, until_us, on_ended, r, e);
+        if (why.code) {
+            *e = why;
+            return -1;
+        }
     }
-    ids_free(&ids);
-    return rc;
+    w->paused |= rc == 0;
+    if (rc <= 0)
+        return rc;
+    if (daemon_accepts_work(d, e) || admit_pending(d, r->caller->uid, (int64_t)r->meant.n, e))
+        return -1;
+    for (size_t i = 0; i < w->n; i++)
+        ids_add(&r->meant, w->ids[i]);
+    put_in_order(&r->meant);
+    r->chosen = true;
+    return 1;
+}
+
+static int
+answer(struct again *r, struct jsonw *out, struct err *e)
+{
+    if (r->meant.n == 0)
+        return select_none(r->params, e);
+    if (r->touched.n == 0 && !r->last.code)
+        return err_set(e, ERR_FAILED, "all of that waits for its turn already");
+    if (r->touched.n == 0) {
+        *e = r->last;
+        return -1;
+    }
+    jsonw_object(out);
+    ids_write(out, "ids", &r->touched);
+    jsonw_end_object(out);
+    return WORK_DONE;
+}
+
+static int
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
+{
+    struct again *r = arg;
+    r->daemon = d;
+    r->caller = c;
+    int rc = r->chosen ? 1 : choose(r, until_us, e);
+    if (rc <= 0)
+        return rc < 0 ? -1 : WORK_MORE;
+    for (int n = 1; r->array || r->at < r->meant.n; n++) {
+        if (r->array)
+            requeue_next_task(r);
+        else
+            requeue_one(r, r->meant.v[r->at++]);
+        if (n == CHANGE_EACH || (n % LOOK_EACH == 0 && clock_boot_us() >= until_us)) {
+            r->walk.paused = true;
+            return WORK_MORE;
+        }
+    }
+    return answer(r, out, e);
+}
+
+static void
+again_free(void *arg)
+{
+    struct again *r = arg;
+    leave_array(r);
+    target_walk_free(&r->walk);
+    select_past_free(&r->past);
+    ids_free(&r->meant);
+    ids_free(&r->touched);
+    free(r);
 }
 
 int
 method_requeue(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
                struct err *e)
 {
-    struct again r = {.daemon = d,
-                      .caller = c,
-                      .by = daemon_user_name(c->uid),
-                      .hold = json_is_true(json_object_get(params, "hold")),
-                      .failed = json_is_true(json_object_get(params, "failed"))};
-    struct select s = {0};
-    int rc = target_read(d, c, params, &s, e);
-    target_mine(c, &s);
-    if (rc == 0)
-        rc = requeue_all(&r, &s, params, e);
-    if (rc == 0) {
-        jsonw_object(out);
-        ids_write(out, "ids", &r.touched);
-        jsonw_end_object(out);
+    static const struct work_kind kind = {.step = step, .free = again_free, .changes = true};
+    struct again *r = xcalloc(1, sizeof *r);
+    r->params = params;
+    r->hold = json_is_true(json_object_get(params, "hold"));
+    r->failed = json_is_true(json_object_get(params, "failed"));
+    r->active = json_is_true(json_object_get(params, "active"));
+    if (target_read(d, c, params, &r->walk.select, e)) {
+        again_free(r);
+        return -1;
     }
-    ids_free(&r.touched);
-    select_free(&s);
-    return rc;
+    return work_begin(d, c, &kind, r, params, out, e);
 }

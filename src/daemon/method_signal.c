@@ -1,6 +1,7 @@
 /* `signal`: a signal to the processes of running jobs. Nothing of it is kept but the event:
  * what the signal does is the job's affair. */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -14,6 +15,7 @@
 #include "daemon/methods.h"
 #include "daemon/target.h"
 #include "daemon/watch.h"
+#include "daemon/work.h"
 
 static int
 read_signal(const json_t *params, int *sig, struct err *e)
@@ -31,76 +33,86 @@ is_running(const struct job *job)
     return job->state == JOB_STARTING || job->state == JOB_RUNNING;
 }
 
+/* In pieces (work.h), as there may be many that run. */
 struct sending {
-    struct daemon *daemon;
-    const char *by;
+    struct target_walk walk;
+    const json_t *params; /* borrowed; they stay while it lasts */
     int sig;
     struct ids sent;
     struct err last; /* why one was passed over */
 };
 
 static void
-send_one(struct sending *x, const struct job *job)
+send_one(struct daemon *d, struct sending *x, const struct job *job)
 {
     if (!is_running(job)) {
         err_set(&x->last, ERR_FAILED, "job %u is not running (%s)", job->id,
                 job_state_name(job->state));
-    } else if (!watch_signal(x->daemon, job, x->sig)) {
+    } else if (!watch_signal(d, job, x->sig)) {
         err_set(&x->last, ERR_FAILED, "job %u: its supervisor cannot be reached", job->id);
     } else {
         ids_add_job(&x->sent, job);
-        event_signalled(x->daemon, job, x->sig, x->by);
+        event_signalled(d, job, x->sig, daemon_user_name(d->caller->uid));
     }
 }
 
 /* An array runs nothing itself: its tasks are meant, but for those that are named as well. */
 static void
-send_to_tasks(struct sending *x, const struct select *s, const struct job *array)
+send_to_tasks(struct daemon *d, struct sending *x, const struct job *array)
 {
     size_t n = 0, before = x->sent.n;
-    auto_free struct job **tasks = arrays_live_tasks(x->daemon, array, &n);
+    auto_free struct job **tasks = arrays_live_tasks(d, array, &n);
     for (size_t i = 0; i < n; i++)
-        if (!select_matches(s, tasks[i]))
-            send_one(x, tasks[i]);
+        if (!select_matches(&x->walk.select, tasks[i]))
+            send_one(d, x, tasks[i]);
     if (x->sent.n == before)
         err_set(&x->last, ERR_FAILED, "no task of array %u is running", array->id);
 }
 
 static int
-send_all(struct sending *x, const struct caller *c, struct select *s, const json_t *params,
-         struct err *e)
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
 {
-    auto_free struct job **jobs = NULL;
-    size_t n = 0;
-    if (target_live(x->daemon, c, s, &jobs, &n, e))
-        return -1;
-    for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->tasks)
-            send_to_tasks(x, s, jobs[i]);
+    struct sending *x = arg;
+    struct job *job;
+    int rc = x->walk.chosen ? 1 : target_walk_choose(d, c, &x->walk, until_us, e);
+    if (rc <= 0)
+        return rc < 0 ? -1 : WORK_MORE;
+    while ((job = target_walk_next(d, &x->walk, until_us))) {
+        if (job->tasks)
+            send_to_tasks(d, x, job);
         else
-            send_one(x, jobs[i]);
+            send_one(d, x, job);
     }
-    return x->sent.n > 0 ? 0 : target_none(x->daemon, s, params, &x->last, e);
+    if (x->walk.stopped)
+        return WORK_MORE;
+    if (x->sent.n == 0)
+        return target_none(d, &x->walk.select, x->params, &x->last, e);
+    jsonw_object(out);
+    ids_write(out, "ids", &x->sent);
+    jsonw_end_object(out);
+    return WORK_DONE;
+}
+
+static void
+sending_free(void *arg)
+{
+    struct sending *x = arg;
+    target_walk_free(&x->walk);
+    ids_free(&x->sent);
+    free(x);
 }
 
 int
 method_signal(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
-    struct sending x = {.daemon = d, .by = daemon_user_name(c->uid)};
-    struct select s = {0};
-    int rc = read_signal(params, &x.sig, e);
-    if (rc == 0) {
-        rc = target_read(d, c, params, &s, e);
-        if (rc == 0)
-            rc = send_all(&x, c, &s, params, e);
-        select_free(&s);
+    static const struct work_kind kind = {.step = step, .free = sending_free, .changes = true};
+    struct sending *x = xcalloc(1, sizeof *x);
+    x->params = params;
+    if (read_signal(params, &x->sig, e) || target_read(d, c, params, &x->walk.select, e)) {
+        sending_free(x);
+        return -1;
     }
-    if (rc == 0) {
-        jsonw_object(out);
-        ids_write(out, "ids", &x.sent);
-        jsonw_end_object(out);
-    }
-    ids_free(&x.sent);
-    return rc;
+    return work_begin(d, c, &kind, x, params, out, e);
 }

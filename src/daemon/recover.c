@@ -226,6 +226,7 @@ recover_attempts(struct daemon *d, struct err *e)
         free(r);
     }
     d->recovered = NULL;
+    arrays_recovered(d);
     if (active > 0)
         prober_forget(d->prober);
     if (live > 0)

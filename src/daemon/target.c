@@ -96,18 +96,6 @@ target_mine(const struct caller *c, struct select *s)
 }
 
 int
-target_live(struct daemon *d, const struct caller *c, struct select *s, struct job ***jobs,
-            size_t *n, struct err *e)
-{
-    target_mine(c, s);
-    *n = select_live(d, s, jobs);
-    for (size_t i = 0; i < *n; i++)
-        if (target_check_owner(c, (*jobs)[i], e))
-            return -1;
-    return 0;
-}
-
-int
 target_walk_choose(struct daemon *d, const struct caller *c, struct target_walk *w,
                    int64_t until_us, struct err *e)
 {

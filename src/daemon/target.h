@@ -27,10 +27,9 @@ int target_read(struct daemon *d, const struct caller *c, const json_t *params,
 /* For those that act: name:x*, ranges, states and --all mean the caller's own jobs (an admin's
  * mean everybody's); another's that is named by its id is an error, before anything is done. */
 void target_mine(const struct caller *c, struct select *s);
-int target_live(struct daemon *d, const struct caller *c, struct select *s, struct job ***jobs,
-                size_t *n, struct err *e);
 
-/* The same in pieces (work.h). Zeroed at first, but for select; target_walk_free at the end. */
+/* Those of them that have not ended, in pieces (work.h). Zeroed at first, but for select;
+ * target_walk_free at the end. */
 struct target_walk {
     struct select select; /* from target_read; owned */
     uint32_t *ids;        /* owned; of those that may be meant, and once chosen, of who is */
