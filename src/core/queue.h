@@ -64,6 +64,9 @@ struct job *queue_active_next(struct job *job);
 struct job **queue_list_by_id(const struct queue *q, uint32_t states, size_t *n);
 struct job **queue_list_in_order(const struct queue *q, uint32_t states, size_t *n);
 
+/* The ids of all jobs, ascending; the caller frees the array. */
+uint32_t *queue_ids(const struct queue *q, size_t *n);
+
 /* Lines, in no order: for (i = 0; i < queue_n_kinds(q); i++) queue_kind(q, i). */
 size_t queue_n_kinds(const struct queue *q);
 struct kind *queue_kind(const struct queue *q, size_t i);

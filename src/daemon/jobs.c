@@ -474,6 +474,8 @@ jobs_requeue(struct daemon *d, struct job *job, const char *by, bool hold, struc
     job->unsaved &= (uint8_t)~SAVE_ENDED; /* if it had ended in this very turn */
     learned_apply(d, job);
     moved(d, job, from);
+    if (job_state_is_final(from))
+        waits_job_back(d, job);
     if (job->state == JOB_PENDING) {
         struct jsonw *w = turn_event(d, "requeued", job);
         jsonw_kint(w, "attempt", job->attempts);

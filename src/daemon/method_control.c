@@ -1,23 +1,18 @@
-/* `cancel`, `hold`, `release`, `priority` and `wait`: what people do to jobs that are there. */
+/* `cancel`, `hold`, `release` and `priority`: what people do to jobs that are there. */
 #include <stdlib.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/jsonw.h"
-#include "core/array.h"
 #include "core/job.h"
-#include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/jobs.h"
 #include "daemon/methods.h"
 #include "daemon/roles.h"
 #include "daemon/target.h"
-#include "daemon/waits.h"
 #include "daemon/work.h"
 
-#define WAIT_TASKS_MAX 100000 /* that have not left their arrays, in one request */
-#define WHY_MAX        24     /* bytes */
+#define WHY_MAX 24 /* bytes */
 
 typedef int (*control_fn)(struct daemon *d, struct job *job, int32_t n, struct err *e);
 
@@ -45,6 +40,24 @@ control_free(void *arg)
     free(k);
 }
 
+static void
+so_far(const void *arg, struct buf *out)
+{
+    const struct control *k = arg;
+    ids_save(&k->touched, out);
+    ids_save(&k->ended, out);
+}
+
+static void
+resume(void *arg, const char *text)
+{
+    struct control *k = arg;
+    struct ids *before = &k->walk.before;
+    ids_load(before, ids_load(before, text));
+    ids_put_in_order(before);
+    ids_load(&k->ended, ids_load(&k->touched, text));
+}
+
 static int
 begin(struct daemon *d, struct caller *c, const struct work_kind *kind, struct control *k,
       json_t *params, struct jsonw *out, struct err *e)
@@ -63,8 +76,10 @@ begin(struct daemon *d, struct caller *c, const struct work_kind *kind, struct c
 static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
+    struct control *k = arg;
     (void)uuids;
-    ids_add_job(arg, job);
+    if (!ids_has(&k->walk.before, job->id))
+        ids_add_job(&k->ended, job);
     return 0;
 }
 
@@ -91,7 +106,7 @@ cancel_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *o
     struct job *job;
     int rc = k->walk.chosen ? 1 : target_walk_choose(d, c, &k->walk, until_us, e);
     if (rc > 0 && !k->past_done && select_names_jobs(s))
-        rc = select_past_walk(d, s, &k->past, until_us, on_ended, &k->ended, e);
+        rc = select_past_walk(d, s, &k->past, until_us, on_ended, k, e);
     k->walk.paused |= rc == 0; /* the chosen may have become others */
     if (rc <= 0)
         return rc < 0 ? -1 : WORK_MORE;
@@ -123,8 +138,11 @@ int
 method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
-    static const struct work_kind kind = {
-        .step = cancel_step, .free = control_free, .changes = true};
+    static const struct work_kind kind = {.step = cancel_step,
+                                          .free = control_free,
+                                          .changes = true,
+                                          .so_far = so_far,
+                                          .resume = resume};
     if (roles_check_grace(d, json_integer_value(json_object_get(params, "grace_ms")), e) ||
         check_why(params, e))
         return -1;
@@ -162,8 +180,11 @@ static int
 control(struct daemon *d, struct caller *c, json_t *params, control_fn act, int32_t number,
         struct jsonw *out, struct err *e)
 {
-    static const struct work_kind kind = {
-        .step = control_step, .free = control_free, .changes = true};
+    static const struct work_kind kind = {.step = control_step,
+                                          .free = control_free,
+                                          .changes = true,
+                                          .so_far = so_far,
+                                          .resume = resume};
     struct control *k = xcalloc(1, sizeof *k);
     k->act = act;
     k->number = number;
@@ -210,108 +231,4 @@ method_priority(struct daemon *d, struct caller *c, json_t *params, struct jsonw
     if (roles_check_priority(d, (int32_t)n, e))
         return -1;
     return control(d, c, params, jobs_set_priority, (int32_t)n, out, e);
-}
-
-/* --- wait
- * ---------------------------------------------------------------------------------------------
- */
-
-/* Those of the meant that have ended. */
-struct done {
-    struct buf text;
-    struct ids ids;
-};
-
-static int
-on_done(struct job *job, const char *const *uuids, void *arg)
-{
-    (void)uuids;
-    struct done *done = arg;
-    waits_write(&done->text, job);
-    ids_add(&done->ids, job->id);
-    return 0;
-}
-
-/* Who may have to ask again, of another daemon, asks first who is meant: by then `all` or `@`
- * may mean others. */
-static void
-write_meant(const struct waited *whom, const struct done *done, struct jsonw *out)
-{
-    char word[32];
-    jsonw_object(out);
-    jsonw_key(out, "select");
-    jsonw_array(out);
-    for (size_t i = 0; i < whom->n_ids + done->ids.n; i++) {
-        snprintf(word, sizeof word, "%u",
-                 i < whom->n_ids ? whom->ids[i] : done->ids.v[i - whom->n_ids]);
-        jsonw_str(out, word);
-    }
-    for (size_t i = 0; i < whom->n_tasks; i++) {
-        snprintf(word, sizeof word, "%u_%d", whom->tasks[i].array, whom->tasks[i].task);
-        jsonw_str(out, word);
-    }
-    jsonw_end_array(out);
-    jsonw_end_object(out);
-}
-
-/* Tasks that are meant and have not left their arrays. */
-static int
-add_tasks(struct daemon *d, const struct select *s, struct waited *whom, struct err *e)
-{
-    for (size_t i = 0; i < s->selector.n_sorted; i++) {
-        const struct selector_term *t = &s->selector.terms[i];
-        const struct job *array =
-            t->kind == SELECT_TASKS ? queue_get(d->queue, t->first) : NULL;
-        int32_t task = array && array->tasks ? t->first_task : -1;
-        while (task >= 0 &&
-               (task = task_set_next(&array->tasks->pending, task, t->last_task)) >= 0) {
-            if (whom->n_tasks == WAIT_TASKS_MAX)
-                return err_set(e, ERR_REFUSED,
-                               "more than %d tasks of arrays are waited for; wait for the "
-                               "arrays, or for fewer at once",
-                               WAIT_TASKS_MAX);
-            waited_add_task(whom, array->id, task++);
-        }
-    }
-    return 0;
-}
-
-/* What has ended counts only where it was named: `all`, a user or a state mean what there is
- * now, so that a script does not get the exit status of last week's failure. */
-int
-method_wait(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
-            struct err *e)
-{
-    struct select s;
-    struct waited whom = {0};
-    struct done done = {.text = BUF_INIT};
-    auto_free struct job **jobs = NULL;
-    bool asks_only = json_is_true(json_object_get(params, "resolve"));
-    int rc = target_find(d, c, params, &s, e);
-    if (rc == 0 && select_is_all(&s)) { /* an admin, too, waits for jobs of one's own */
-        s.mine = true;
-        s.owner = c->uid;
-    }
-    size_t n = rc ? 0 : select_live(d, &s, &jobs);
-    for (size_t i = 0; i < n; i++) /* an end that is not committed yet comes with its commit */
-        waited_add(&whom, jobs[i]->id);
-    if (rc == 0)
-        rc = add_tasks(d, &s, &whom, e);
-    if (rc == 0 && select_names_jobs(&s)) {
-        select_keep_names(&s);
-        rc = select_ended(d, &s, 0, on_done, &done, e);
-        if (rc == 0 && whom.n_ids == 0 && whom.n_tasks == 0 && done.ids.n == 0)
-            rc = select_none(params, e);
-    }
-    select_free(&s);
-    if (rc == 0 && asks_only) {
-        write_meant(&whom, &done, out);
-    } else if (rc == 0) {
-        waits_add(d, server_ticket(c), &whom, buf_str(&done.text));
-        rc = METHOD_LATER;
-    }
-    waited_free(&whom);
-    buf_free(&done.text);
-    ids_free(&done.ids);
-    return rc;
 }

@@ -28,7 +28,7 @@
 #include "store/store.h"
 
 #define LOOK_EACH   20  /* jobs between two looks at the clock: each is read from the disk */
-#define CHANGE_EACH 500 /* jobs that one commit writes: some 20 ms */
+#define CHANGE_EACH 250 /* jobs that one commit writes: some 20 ms */
 
 #define ANY_STATE UINT32_MAX
 
@@ -52,8 +52,9 @@ struct again {
     size_t task_at;
 
     struct ids touched;
-    struct err *why; /* of this piece: why what was chosen is refused as a whole */
-    struct err last; /* why one could not be */
+    struct ids before; /* sorted: those that were touched when this was asked before */
+    struct err *why;   /* of this piece: why what was chosen is refused as a whole */
+    struct err last;   /* why one could not be */
 };
 
 /* Ended without having done its work, though nobody called it off. */
@@ -152,7 +153,8 @@ run_again(struct again *r, struct job *job)
         depend_enter(d, job, NULL);
     if (r->hold && job->state == JOB_PENDING)
         (void)jobs_hold(d, job, &r->last);
-    ids_add_job(&r->touched, job);
+    if (!ids_has(&r->before, job->id))
+        ids_add_job(&r->touched, job);
     return 0;
 }
 
@@ -174,6 +176,7 @@ requeue_task(struct again *r, struct job *task)
 struct choosing {
     struct daemon *daemon;
     unsigned states;
+    const struct ids *before;
     struct ids *ids;
 };
 
@@ -183,7 +186,7 @@ on_task(uint32_t id, int32_t task, enum job_state state, void *arg)
     (void)task;
     const struct choosing *c = arg;
     const struct job *live = queue_get(c->daemon->queue, id);
-    if (c->states >> (live ? live->state : state) & 1)
+    if (c->states >> (live ? live->state : state) & 1 && !ids_has(c->before, id))
         ids_add(c->ids, id);
     return 0;
 }
@@ -203,7 +206,7 @@ static void
 requeue_array(struct again *r, struct job *array, unsigned states)
 {
     struct daemon *d = r->daemon;
-    struct choosing choosing = {d, states, &r->tasks};
+    struct choosing choosing = {d, states, &r->before, &r->tasks};
     int rc = store_tasks_walk(d->store, array->id, 0, ARRAY_MAX, on_task, &choosing, &r->last);
     if (rc == 0)
         rc = reopen(d, array, states, &r->last);
@@ -310,21 +313,9 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
     struct again *r = arg;
     if (target_check_owner(r->caller, job, r->why))
         return 1;
-    ids_add(&r->meant, job->id);
+    if (job->tasks || !ids_has(&r->before, job->id))
+        ids_add(&r->meant, job->id);
     return 0;
-}
-
-/* In the order of their numbers, so that those that wait for others find them waiting. */
-static void
-put_in_order(struct ids *ids)
-{
-    size_t n = 0;
-    if (ids->n > 0)
-        qsort(ids->v, ids->n, sizeof *ids->v, ids_compare);
-    for (size_t i = 0; i < ids->n; i++)
-        if (i == 0 || ids->v[i] != ids->v[n - 1])
-            ids->v[n++] = ids->v[i];
-    ids->n = n;
 }
 
 /* Who is meant, and whether they may all be run again: 1; 0 when it is late; -1 with e. */
@@ -349,8 +340,9 @@ choose(struct again *r, int64_t until_us, struct err *e)
     if (daemon_accepts_work(d, e) || admit_pending(d, r->caller->uid, (int64_t)r->meant.n, e))
         return -1;
     for (size_t i = 0; i < w->n; i++)
-        ids_add(&r->meant, w->ids[i]);
-    put_in_order(&r->meant);
+        if (!ids_has(&r->before, w->ids[i]) || queue_get(d->queue, w->ids[i])->tasks)
+            ids_add(&r->meant, w->ids[i]);
+    ids_put_in_order(&r->meant); /* so that those that wait for others find them waiting */
     r->chosen = true;
     return 1;
 }
@@ -358,7 +350,7 @@ choose(struct again *r, int64_t until_us, struct err *e)
 static int
 answer(struct again *r, struct jsonw *out, struct err *e)
 {
-    if (r->meant.n == 0)
+    if (r->meant.n == 0 && r->touched.n == 0)
         return select_none(r->params, e);
     if (r->touched.n == 0 && !r->last.code)
         return err_set(e, ERR_FAILED, "all of that waits for its turn already");
@@ -404,14 +396,32 @@ again_free(void *arg)
     select_past_free(&r->past);
     ids_free(&r->meant);
     ids_free(&r->touched);
+    ids_free(&r->before);
     free(r);
+}
+
+static void
+so_far(const void *arg, struct buf *out)
+{
+    const struct again *r = arg;
+    ids_save(&r->touched, out);
+}
+
+static void
+resume(void *arg, const char *text)
+{
+    struct again *r = arg;
+    ids_load(&r->touched, text);
+    ids_load(&r->before, text);
+    ids_put_in_order(&r->before);
 }
 
 int
 method_requeue(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
                struct err *e)
 {
-    static const struct work_kind kind = {.step = step, .free = again_free, .changes = true};
+    static const struct work_kind kind = {
+        .step = step, .free = again_free, .changes = true, .so_far = so_far, .resume = resume};
     struct again *r = xcalloc(1, sizeof *r);
     r->params = params;
     r->hold = json_is_true(json_object_get(params, "hold"));

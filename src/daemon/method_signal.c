@@ -63,7 +63,8 @@ send_to_tasks(struct daemon *d, struct sending *x, const struct job *array)
     size_t n = 0, before = x->sent.n;
     auto_free struct job **tasks = arrays_live_tasks(d, array, &n);
     for (size_t i = 0; i < n; i++)
-        if (!select_matches(&x->walk.select, tasks[i]))
+        if (!select_matches(&x->walk.select, tasks[i]) &&
+            !ids_has(&x->walk.before, tasks[i]->id))
             send_one(d, x, tasks[i]);
     if (x->sent.n == before)
         err_set(&x->last, ERR_FAILED, "no task of array %u is running", array->id);
@@ -103,11 +104,31 @@ sending_free(void *arg)
     free(x);
 }
 
+static void
+so_far(const void *arg, struct buf *out)
+{
+    const struct sending *x = arg;
+    ids_save(&x->sent, out);
+}
+
+static void
+resume(void *arg, const char *text)
+{
+    struct sending *x = arg;
+    ids_load(&x->sent, text);
+    ids_load(&x->walk.before, text);
+    ids_put_in_order(&x->walk.before);
+}
+
 int
 method_signal(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
-    static const struct work_kind kind = {.step = step, .free = sending_free, .changes = true};
+    static const struct work_kind kind = {.step = step,
+                                          .free = sending_free,
+                                          .changes = true,
+                                          .so_far = so_far,
+                                          .resume = resume};
     struct sending *x = xcalloc(1, sizeof *x);
     x->params = params;
     if (read_signal(params, &x->sig, e) || target_read(d, c, params, &x->walk.select, e)) {

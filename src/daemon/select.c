@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/ids.h"
 #include "core/array.h"
 #include "core/plan.h"
 #include "core/queue.h"
@@ -307,19 +308,6 @@ list_in_turn(struct daemon *d, size_t *n)
     return jobs;
 }
 
-size_t
-select_live(struct daemon *d, const struct select *s, struct job ***jobs)
-{
-    size_t n, kept = 0;
-    if (look_up(d, s, jobs, &kept))
-        return kept;
-    *jobs = s->in_turn ? list_in_turn(d, &n) : queue_list_in_order(d->queue, QUEUE_ALL, &n);
-    for (size_t i = 0; i < n; i++)
-        if (select_matches(s, (*jobs)[i]))
-            (*jobs)[kept++] = (*jobs)[i];
-    return kept;
-}
-
 struct walk {
     struct daemon *daemon;
     const struct select *select;
@@ -500,6 +488,21 @@ select_live_ids(struct daemon *d, const struct select *s, size_t *n)
     for (size_t i = 0; i < *n; i++)
         ids[i] = jobs[i]->id;
     free(jobs);
+    return ids;
+}
+
+uint32_t *
+select_ids(struct daemon *d, const struct select *s, size_t *n)
+{
+    struct job **jobs = NULL;
+    if (!look_up(d, s, &jobs, n))
+        return queue_ids(d->queue, n);
+    uint32_t *ids = xcalloc(*n + 1, sizeof *ids);
+    for (size_t i = 0; i < *n; i++)
+        ids[i] = jobs[i]->id;
+    free(jobs);
+    if (*n > 1)
+        qsort(ids, *n, sizeof *ids, ids_compare);
     return ids;
 }
 

@@ -2,13 +2,10 @@
  * of their kind. */
 #include "daemon/target.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/jsonw.h"
 #include "core/array.h"
 #include "core/job.h"
 #include "core/queue.h"
@@ -19,7 +16,7 @@
 
 #define TARGET_TASKS_MAX 1000 /* taken out of their arrays by one request */
 #define LOOK_EACH        50   /* jobs between two looks at the clock */
-#define CHANGE_EACH      500  /* jobs that one commit writes: some 20 ms */
+#define CHANGE_EACH      250  /* jobs that one commit writes: some 20 ms */
 
 /* The array that a term names tasks of, while some have not left it; NULL: there is none. */
 static struct job *
@@ -104,7 +101,7 @@ target_walk_choose(struct daemon *d, const struct caller *c, struct target_walk 
         w->ids = select_live_ids(d, &w->select, &w->n);
     while (w->at < w->n) {
         const struct job *job = queue_get(d->queue, w->ids[w->at++]);
-        if (job && select_matches(&w->select, job)) {
+        if (job && select_matches(&w->select, job) && !ids_has(&w->before, job->id)) {
             if (target_check_owner(c, job, e))
                 return -1;
             w->ids[w->kept++] = job->id;
@@ -142,6 +139,7 @@ void
 target_walk_free(struct target_walk *w)
 {
     select_free(&w->select);
+    ids_free(&w->before);
     free(w->ids);
 }
 
@@ -171,69 +169,4 @@ target_check_owner(const struct caller *c, const struct job *job, struct err *e)
     if (roles_may_touch(c, job))
         return 0;
     return err_set(e, ERR_PERMISSION, "job %u belongs to %s", job->id, daemon_owner_name(job));
-}
-
-void
-ids_add(struct ids *ids, uint32_t id)
-{
-    if (ids->n == ids->cap) {
-        ids->cap = ids->cap ? ids->cap * 2 : 16;
-        ids->v = xrealloc(ids->v, ids->cap * sizeof *ids->v);
-    }
-    ids->v[ids->n++] = id;
-}
-
-struct ids_task {
-    uint32_t id, array;
-    int32_t task;
-};
-
-void
-ids_add_job(struct ids *ids, const struct job *job)
-{
-    ids_add(ids, job->id);
-    if (!job->array)
-        return;
-    if (ids->n_tasks == ids->cap_tasks) {
-        ids->cap_tasks = ids->cap_tasks ? ids->cap_tasks * 2 : 16;
-        ids->tasks = xrealloc(ids->tasks, ids->cap_tasks * sizeof *ids->tasks);
-    }
-    ids->tasks[ids->n_tasks++] =
-        (struct ids_task){.id = job->id, .array = job->array, .task = job->task};
-}
-
-static void
-write_tasks(struct jsonw *out, const char *key, const struct ids *ids)
-{
-    char name[40], number[16];
-    snprintf(name, sizeof name, "%s_tasks", key);
-    jsonw_key(out, name);
-    jsonw_object(out);
-    for (size_t i = 0; i < ids->n_tasks; i++) {
-        const struct ids_task *t = &ids->tasks[i];
-        snprintf(number, sizeof number, "%" PRIu32, t->id);
-        snprintf(name, sizeof name, "%" PRIu32 "_%" PRId32, t->array, t->task);
-        jsonw_kstr(out, number, name);
-    }
-    jsonw_end_object(out);
-}
-
-void
-ids_write(struct jsonw *out, const char *key, const struct ids *ids)
-{
-    jsonw_key(out, key);
-    jsonw_array(out);
-    for (size_t i = 0; i < ids->n; i++)
-        jsonw_int(out, ids->v[i]);
-    jsonw_end_array(out);
-    if (ids->n_tasks > 0)
-        write_tasks(out, key, ids);
-}
-
-void
-ids_free(struct ids *ids)
-{
-    free(ids->v);
-    free(ids->tasks);
-    *ids = (struct ids){0};
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/job_ids.h"
 #include "daemon/select.h"
 
 struct caller;
@@ -34,6 +35,7 @@ struct target_walk {
     struct select select; /* from target_read; owned */
     uint32_t *ids;        /* owned; of those that may be meant, and once chosen, of who is */
     size_t n, at, kept;
+    struct ids before; /* owned, sorted: to whom it was done when this was asked before */
     bool chosen;
     bool paused;  /* those that come may have changed since they were chosen */
     bool stopped; /* target_walk_next has given NULL because it is late */
@@ -54,17 +56,5 @@ int target_none(struct daemon *d, const struct select *s, const json_t *params,
 
 /* Only its owner and admins touch a job. */
 int target_check_owner(const struct caller *c, const struct job *job, struct err *e);
-
-struct ids {
-    uint32_t *v; /* owned */
-    size_t n, cap;
-    struct ids_task *tasks; /* owned; those of them that are an array's, with its number */
-    size_t n_tasks, cap_tasks;
-};
-void ids_add(struct ids *ids, uint32_t id);
-void ids_add_job(struct ids *ids, const struct job *job);
-/* KEY: [ids], and KEY_tasks: {"25": "5_20"} with what people call those that are tasks. */
-void ids_write(struct jsonw *out, const char *key, const struct ids *ids);
-void ids_free(struct ids *ids);
 
 #endif

@@ -1,8 +1,9 @@
 /* Waiting clients: see waits.h. A wait holds the ids that are still to come, sorted, and the
  * tasks that had no id yet; a job's end is looked up in each. A task that never left its array
- * ends with it. */
+ * ends with it. One that runs again behind its end has ended all the same, once. */
 #include "daemon/waits.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,51 +11,42 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/ids.h"
+#include "base/jsonw.h"
 #include "core/account.h"
 #include "core/array.h"
 #include "core/job.h"
 #include "daemon/daemon.h"
+#include "daemon/select.h"
 #include "daemon/server.h"
+
+struct waited_job {
+    uint32_t id; /* first: looked up by it alone */
+    bool ended;
+};
+
+struct waited_task {
+    uint32_t array;
+    int32_t task;
+    bool ended;
+};
 
 struct wait {
     struct wait *next;
-    struct ticket *ticket;
-    struct waited whom; /* sorted, each once */
-    size_t left;
+    struct ticket *ticket;      /* NULL: not begun */
+    const struct select *names; /* borrowed, until it is begun */
+    struct waited_job *jobs;    /* sorted, each once */
+    struct waited_task *tasks;  /* the same, once all are there */
+    size_t n_jobs, cap_jobs, n_tasks, cap_tasks;
+    bool in_order;   /* tasks */
+    size_t left;     /* not ended; once it is begun */
     struct buf done; /* objects, comma-separated */
+    uint32_t *ended; /* owned; those that had ended before, in ascending order */
+    size_t n_ended, cap_ended;
 };
 
 struct waits {
     struct wait *first;
 };
-
-void
-waited_add(struct waited *w, uint32_t id)
-{
-    if (w->n_ids == w->cap_ids) {
-        w->cap_ids = w->cap_ids ? w->cap_ids * 2 : 16;
-        w->ids = xrealloc(w->ids, w->cap_ids * sizeof *w->ids);
-    }
-    w->ids[w->n_ids++] = id;
-}
-
-void
-waited_add_task(struct waited *w, uint32_t array, int32_t task)
-{
-    if (w->n_tasks == w->cap_tasks) {
-        w->cap_tasks = w->cap_tasks ? w->cap_tasks * 2 : 16;
-        w->tasks = xrealloc(w->tasks, w->cap_tasks * sizeof *w->tasks);
-    }
-    w->tasks[w->n_tasks++] = (struct waited_task){.array = array, .task = task};
-}
-
-void
-waited_free(struct waited *w)
-{
-    free(w->ids);
-    free(w->tasks);
-    *w = (struct waited){0};
-}
 
 struct waits *
 waits_new(void)
@@ -66,7 +58,9 @@ static void
 wait_free(struct wait *x)
 {
     ticket_free(x->ticket);
-    waited_free(&x->whom);
+    free(x->jobs);
+    free(x->tasks);
+    free(x->ended);
     buf_free(&x->done);
     free(x);
 }
@@ -82,6 +76,8 @@ waits_free(struct waits *w)
     free(w);
 }
 
+/* --- words -------------------------------------------------------------------------------- */
+
 static void
 write_one(struct buf *out, uint32_t id, enum job_state state, int exit_status,
           const struct waited_task *task)
@@ -95,19 +91,83 @@ write_one(struct buf *out, uint32_t id, enum job_state state, int exit_status,
     buf_addc(out, '}');
 }
 
-void
-waits_write(struct buf *out, const struct job *job)
+static void
+write_job(struct buf *out, const struct job *job)
 {
     write_one(out, job->id, job->state, job_exit_status(job),
               &(struct waited_task){.array = job->array, .task = job->task});
 }
 
-static void
-answer(struct wait *x)
+void
+waits_write_meant(const struct wait *x, struct jsonw *out)
 {
-    auto_free char *text = xasprintf("{\"jobs\":[%s]}", buf_str(&x->done));
-    server_answer(TAKE(x->ticket), text);
-    wait_free(x);
+    char word[32];
+    jsonw_object(out);
+    jsonw_key(out, "select");
+    jsonw_array(out);
+    for (size_t i = 0; i < x->n_jobs + x->n_ended; i++) {
+        snprintf(word, sizeof word, "%u",
+                 i < x->n_jobs ? x->jobs[i].id : x->ended[i - x->n_jobs]);
+        jsonw_str(out, word);
+    }
+    for (size_t i = 0; i < x->n_tasks; i++) {
+        snprintf(word, sizeof word, "%u_%d", x->tasks[i].array, x->tasks[i].task);
+        jsonw_str(out, word);
+    }
+    jsonw_end_array(out);
+    jsonw_end_object(out);
+}
+
+/* --- who is waited for -------------------------------------------------------------------- */
+
+static struct waited_job *
+find_job(const struct wait *x, uint32_t id)
+{
+    return x->n_jobs ? bsearch(&id, x->jobs, x->n_jobs, sizeof *x->jobs, ids_compare) : NULL;
+}
+
+struct wait *
+waits_open(struct daemon *d, const struct select *names)
+{
+    struct wait *x = xcalloc(1, sizeof *x);
+    x->names = names;
+    x->next = d->waits->first;
+    d->waits->first = x;
+    return x;
+}
+
+/* Nearly all come in order. */
+void
+waits_add_job(struct wait *x, uint32_t id)
+{
+    size_t at = x->n_jobs;
+    if (find_job(x, id))
+        return;
+    if (x->n_jobs == x->cap_jobs) {
+        x->cap_jobs = x->cap_jobs ? x->cap_jobs * 2 : 16;
+        x->jobs = xrealloc(x->jobs, x->cap_jobs * sizeof *x->jobs);
+    }
+    for (; at > 0 && x->jobs[at - 1].id > id; at--)
+        x->jobs[at] = x->jobs[at - 1];
+    x->jobs[at] = (struct waited_job){.id = id};
+    x->n_jobs++;
+}
+
+void
+waits_add_task(struct wait *x, uint32_t array, int32_t task)
+{
+    if (x->n_tasks == x->cap_tasks) {
+        x->cap_tasks = x->cap_tasks ? x->cap_tasks * 2 : 16;
+        x->tasks = xrealloc(x->tasks, x->cap_tasks * sizeof *x->tasks);
+    }
+    x->tasks[x->n_tasks++] = (struct waited_task){.array = array, .task = task};
+    x->in_order = false;
+}
+
+bool
+waits_is_empty(const struct wait *x)
+{
+    return x->n_jobs + x->n_tasks + x->n_ended == 0;
 }
 
 static int
@@ -119,74 +179,130 @@ compare_tasks(const void *a, const void *b)
     return x->task < y->task ? -1 : x->task > y->task;
 }
 
-/* In order, each once, so that it is found, and counted, once. */
+/* Each once, so that it is found, and counted, once. */
 static void
-put_in_order(struct waited *w)
+put_in_order(struct wait *x)
 {
     size_t n = 0;
-    if (w->n_ids > 0)
-        qsort(w->ids, w->n_ids, sizeof *w->ids, ids_compare);
-    for (size_t i = 0; i < w->n_ids; i++)
-        if (i == 0 || w->ids[i] != w->ids[n - 1])
-            w->ids[n++] = w->ids[i];
-    w->n_ids = n;
-    n = 0;
-    if (w->n_tasks > 0)
-        qsort(w->tasks, w->n_tasks, sizeof *w->tasks, compare_tasks);
-    for (size_t i = 0; i < w->n_tasks; i++)
-        if (i == 0 || compare_tasks(&w->tasks[i], &w->tasks[n - 1]) != 0)
-            w->tasks[n++] = w->tasks[i];
-    w->n_tasks = n;
+    if (x->in_order)
+        return;
+    if (x->n_tasks > 0)
+        qsort(x->tasks, x->n_tasks, sizeof *x->tasks, compare_tasks);
+    for (size_t i = 0; i < x->n_tasks; i++)
+        if (i == 0 || compare_tasks(&x->tasks[i], &x->tasks[n - 1]) != 0)
+            x->tasks[n++] = x->tasks[i];
+    x->n_tasks = n;
+    x->in_order = true;
+}
+
+static struct waited_task *
+find_task(struct wait *x, const struct job *job)
+{
+    const struct waited_task key = {.array = job->array, .task = job->task};
+    put_in_order(x);
+    return x->n_tasks && job->array
+               ? bsearch(&key, x->tasks, x->n_tasks, sizeof key, compare_tasks)
+               : NULL;
 }
 
 void
-waits_add(struct daemon *d, struct ticket *t, struct waited *whom, const char *done)
+waits_add_ended(struct wait *x, const struct job *job)
 {
-    struct wait *x = xcalloc(1, sizeof *x);
-    x->ticket = t;
-    x->whom = *whom;
-    *whom = (struct waited){0};
-    put_in_order(&x->whom);
-    x->left = x->whom.n_ids + x->whom.n_tasks;
-    buf_adds(&x->done, done);
-    if (x->left == 0) {
-        answer(x);
+    if (find_job(x, job->id) || find_task(x, job))
         return;
+    if (x->n_ended == x->cap_ended) {
+        x->cap_ended = x->cap_ended ? x->cap_ended * 2 : 16;
+        x->ended = xrealloc(x->ended, x->cap_ended * sizeof *x->ended);
     }
-    x->next = d->waits->first;
-    d->waits->first = x;
+    x->ended[x->n_ended++] = job->id;
+    write_job(&x->done, job);
 }
 
-/* The task has left its array since, and ended. */
 static void
+unlink_wait(struct daemon *d, const struct wait *x)
+{
+    struct wait **at = &d->waits->first;
+    while (*at != x)
+        at = &(*at)->next;
+    *at = x->next;
+}
+
+void
+waits_drop(struct daemon *d, struct wait *x)
+{
+    if (!x)
+        return;
+    unlink_wait(d, x);
+    wait_free(x);
+}
+
+static void
+answer(struct wait *x)
+{
+    auto_free char *text = xasprintf("{\"jobs\":[%s]}", buf_str(&x->done));
+    server_answer(TAKE(x->ticket), text);
+    wait_free(x);
+}
+
+void
+waits_begin(struct daemon *d, struct wait *x, struct ticket *t)
+{
+    x->ticket = t;
+    x->names = NULL;
+    put_in_order(x);
+    for (size_t i = 0; i < x->n_jobs; i++)
+        x->left += !x->jobs[i].ended;
+    for (size_t i = 0; i < x->n_tasks; i++)
+        x->left += !x->tasks[i].ended;
+    if (x->left > 0)
+        return;
+    unlink_wait(d, x);
+    answer(x);
+}
+
+/* --- ends --------------------------------------------------------------------------------- */
+
+/* False: it is not waited for, or not any more. */
+static bool
+job_ended(struct wait *x, const struct job *job)
+{
+    struct waited_job *w = find_job(x, job->id);
+    if (!w || w->ended)
+        return false;
+    w->ended = true;
+    write_job(&x->done, job);
+    return true;
+}
+
+/* The same of a task that has left its array since. */
+static bool
 task_ended(struct wait *x, const struct job *job)
 {
-    const struct waited_task key = {.array = job->array, .task = job->task};
-    struct waited_task *t = x->whom.n_tasks == 0 ? NULL
-                                                 : bsearch(&key, x->whom.tasks, x->whom.n_tasks,
-                                                           sizeof key, compare_tasks);
+    struct waited_task *t = find_task(x, job);
     if (!t || t->ended)
-        return;
+        return false;
     t->ended = true;
-    waits_write(&x->done, job);
-    x->left--;
+    write_job(&x->done, job);
+    return true;
 }
 
 /* What has not ended before its array has never left it: its rest was cancelled, or could never
- * start. */
-static void
+ * start. So many were waited for. */
+static size_t
 array_ended(struct wait *x, const struct job *array)
 {
     bool cancelled = array->tasks->ended[JOB_CANCELLED] > 0;
-    for (size_t i = 0; i < x->whom.n_tasks; i++) {
-        struct waited_task *t = &x->whom.tasks[i];
+    size_t n = 0;
+    for (size_t i = 0; i < x->n_tasks; i++) {
+        struct waited_task *t = &x->tasks[i];
         if (t->array != array->id || t->ended)
             continue;
         t->ended = true;
-        x->left--;
+        n++;
         write_one(&x->done, array->id, cancelled ? JOB_CANCELLED : JOB_INFEASIBLE,
                   cancelled ? STATUS_CANCELLED : 1, t);
     }
+    return n;
 }
 
 void
@@ -195,16 +311,13 @@ waits_job_ended(struct daemon *d, const struct job *job)
     struct wait **at = &d->waits->first;
     while (*at) {
         struct wait *x = *at;
-        if (x->whom.n_ids &&
-            bsearch(&job->id, x->whom.ids, x->whom.n_ids, sizeof job->id, ids_compare)) {
-            waits_write(&x->done, job);
-            x->left--;
-        }
+        size_t n = job_ended(x, job);
         if (job->array)
-            task_ended(x, job);
+            n += task_ended(x, job);
         else if (job->tasks)
-            array_ended(x, job);
-        if (x->left > 0) {
+            n += array_ended(x, job);
+        x->left -= x->ticket ? n : 0;
+        if (x->left > 0 || !x->ticket) {
             at = &x->next;
             continue;
         }
@@ -214,12 +327,23 @@ waits_job_ended(struct daemon *d, const struct job *job)
 }
 
 void
+waits_job_back(struct daemon *d, const struct job *job)
+{
+    for (struct wait *x = d->waits->first; x; x = x->next) {
+        bool is_known = x->ticket || (x->n_ended && bsearch(&job->id, x->ended, x->n_ended,
+                                                            sizeof job->id, ids_compare));
+        if (!is_known && select_matches(x->names, job))
+            waits_add_job(x, job->id);
+    }
+}
+
+void
 waits_drop_client(struct waits *w, const struct client *client)
 {
     struct wait **at = &w->first;
     while (*at) {
         struct wait *x = *at;
-        if (!ticket_is_of(x->ticket, client)) {
+        if (!x->ticket || !ticket_is_of(x->ticket, client)) {
             at = &x->next;
             continue;
         }

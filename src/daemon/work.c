@@ -92,6 +92,41 @@ run_slice(struct daemon *d, const struct work_kind *kind, struct caller *c, void
     return rc >= 0 && out->full ? budget_too_long(out, e) : rc;
 }
 
+/* --- what is kept of one that is under way -------------------------------------------------
+ */
+
+static char *
+so_far_key(const char *token)
+{
+    return xasprintf("%s so far", token);
+}
+
+/* With the commit of the piece that has just been done. */
+static void
+keep_so_far(struct daemon *d, const struct work_kind *kind, const struct caller *c,
+            const char *token, const void *arg)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct err unused;
+    if (!kind->so_far || !token)
+        return;
+    auto_free char *key = so_far_key(token);
+    kind->so_far(arg, &text);
+    store_answer_put(d->store, c->uid, key, buf_str(&text), &unused);
+}
+
+/* What a daemon before this one had done of it. */
+static void
+resume(struct daemon *d, const struct work_kind *kind, const struct caller *c, void *arg)
+{
+    if (!kind->resume || !c->token)
+        return;
+    auto_free char *key = so_far_key(c->token);
+    auto_free char *text = store_answer_get(d->store, c->uid, key);
+    if (text)
+        kind->resume(arg, text);
+}
+
 static void
 finish(struct daemon *d, struct work *x, int rc, const struct err *e)
 {
@@ -102,6 +137,8 @@ finish(struct daemon *d, struct work *x, int rc, const struct err *e)
         store_answer_put(d->store, x->caller.uid, x->token, buf_str(&x->text), &unused);
     if (t && rc < 0)
         server_refuse(t, e);
+    else if (t && x->kind->answer_later)
+        x->kind->answer_later(d, x->arg, t);
     else if (t)
         server_answer(t, buf_str(&x->text));
     work_free(x);
@@ -171,8 +208,10 @@ go_on(struct daemon *d, struct work *x)
     int64_t us = clock_boot_us() - began_us;
     server_charge(d->server, x->caller.group, us);
     pace_spent(d, x->caller.method, x->caller.uid, us);
-    if (rc == WORK_MORE)
+    if (rc == WORK_MORE) {
+        keep_so_far(d, x->kind, &x->caller, x->token, x->arg);
         return;
+    }
     while (*at != x)
         at = &(*at)->next;
     unlink_work(d->works, at);
@@ -239,13 +278,18 @@ work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, voi
            json_t *params, struct jsonw *out, struct err *e)
 {
     int rc = kind->changes ? check_room(d, c, e) : 0; /* a piece cannot be taken back */
-    if (rc == 0)
+    if (rc == 0) {
+        resume(d, kind, c, arg);
         rc = run_slice(d, kind, c, arg, out, e);
+    }
     if (rc == WORK_MORE && !kind->changes && check_room(d, c, e))
         rc = -1;
     if (rc != WORK_MORE) {
+        bool later = rc == WORK_DONE && kind->answer_later;
+        if (later)
+            kind->answer_later(d, arg, server_ticket(c));
         kind->free(arg);
-        return rc < 0 ? -1 : 0;
+        return rc < 0 ? -1 : later ? METHOD_LATER : 0;
     }
     struct work *x = xcalloc(1, sizeof *x);
     x->kind = kind;
@@ -262,6 +306,7 @@ work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, voi
     x->out.out = &x->text;
     struct works *all = works_of(d);
     append(all, x);
+    keep_so_far(d, kind, c, c->token, arg);
     if (!uv_is_active((uv_handle_t *)&all->rest))
         uv_idle_start(&all->idle, on_idle);
     return METHOD_LATER;

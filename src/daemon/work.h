@@ -11,11 +11,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct buf;
 struct caller;
 struct client;
 struct daemon;
 struct err;
 struct jsonw;
+struct ticket;
 
 #define WORK_MORE 0
 #define WORK_DONE 1
@@ -27,6 +29,15 @@ struct work_kind {
     int (*step)(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
                 int64_t until_us, struct err *e);
     void (*free)(void *arg);
+    /* Who asked is answered later than when step has said WORK_DONE, by whoever takes this
+     * ticket. NULL: the answer stands in out. */
+    void (*answer_later)(struct daemon *d, void *arg, struct ticket *t);
+    /* Of those that change jobs; both or neither. What has been done so far is kept as text
+     * with the piece that did it. One that is asked again with its token, of the daemon that
+     * comes after one that died in between, is told that text before it begins: it goes on from
+     * there and answers for the whole. */
+    void (*so_far)(const void *arg, struct buf *out);
+    void (*resume)(void *arg, const char *text);
     bool past;    /* reads the history: nothing of that may go before it is done */
     bool changes; /* jobs: it is done to its end also when whoever asked has gone */
 };

@@ -1,0 +1,108 @@
+#!/usr/bin/env bats
+# Requests about many jobs, which the daemon carries out in pieces: what happens between two of them.
+
+load lib
+
+# Several requests on one connection, each a line, sent at once; the answers as they come.
+ask_all()
+{
+    timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" "$@" <<'PY'
+import socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(sys.argv[1])
+    s.sendall("".join(line + "\n" for line in sys.argv[2:]).encode())
+    f = s.makefile()
+    for _ in sys.argv[2:]:
+        print(f.readline(), end="")
+PY
+}
+
+# `survives N VERB...` on jobs 2 to 701: its answer names all of them, though the daemon dies behind its Nth commit,
+# or does not where that is before it is ready.
+survives()
+{
+    BERTH_CRASH_AT=daemon-after-commit:$1 timeout "$LIMIT" berth daemon start --sim 2 >/dev/null 2>&1 || start_daemon 2
+    shift
+    try berth "$@" 2-701 --json
+    if [ "$status" -eq 4 ]; then # it had died before it was asked
+        start_daemon 2
+        try berth "$@" 2-701 --json
+    fi
+    [ "$status" -eq 0 ] || fail_with "$*: $status $err"
+    case $err in *'started again'*) revived=$((revived + 1)) ;; esac
+    is "ids of $*" "$(jq -c '.ids + (.ended // []) | [length, (unique | length), min, max]' <<<"$out")" '[700,700,2,701]'
+    stop_daemon
+}
+
+@test "who asks again after the daemon died between two pieces is told of all jobs, and nothing is done twice" {
+    local n revived=0
+    start_daemon 2
+    # Held, and once they are released they wait for the first, which stays held.
+    { echo '[hold gpus=0 name=gate] : gate'; seq 700 | sed 's/.*/[hold gpus=0 after=gate] : line &/'; } >long.txt
+    berth run --detach long.txt
+    stop_daemon
+    for n in 3 4 5 6; do
+        survives "$n" release
+        survives "$n" hold
+        survives "$n" cancel
+        survives "$n" requeue
+        survives "$n" hold
+    done
+    has 'how many died' "$revived" '^[1-9]'
+    start_daemon 2
+    for kind in released ended requeued; do
+        is "events $kind" "$(events_with kind=$kind | wc -l)" 2800
+    done
+}
+
+@test "an array is run again in pieces, and ends once" {
+    start_daemon 2
+    berth submit --gpus 0 --array 0-599 -- sh -c 'echo $BERTH_ARRAY_TASK_ID >>ran; false'
+    try berth wait 1
+    is status "$status" 1
+    try berth requeue 1 --json
+    is requeued "$(jq '.ids | length' <<<"$out")" 601
+    try berth wait 1
+    is status "$status" 1
+    is 'its ends' "$(events_with kind=ended job=1 | wc -l)" 2
+    is 'how often each ran' "$(sort ran | uniq -c | awk '{print $1}' | sort -u)" 2
+}
+
+@test "a wait that is begun in pieces has each job once, also those that end or run again meanwhile" {
+    start_daemon 2
+    seq 10000 | sed 's/.*/[hold gpus=0] : true/' >long.txt
+    berth run --detach long.txt
+    berth cancel 2-10000
+    out=$(ask_all '{"id":"wait","method":"wait","params":{"select":["1-10000"]}}' \
+        '{"id":"cancel","method":"cancel","params":{"select":["1"]}}' \
+        '{"id":"requeue","method":"requeue","params":{"select":["2","9999"]}}')
+    is answers "$(jq -c .id <<<"$out" | sort | paste -sd ' ')" '"cancel" "requeue" "wait"'
+    is jobs "$(jq -c 'select(.id == "wait") | .result.jobs | [length, (map(.id) | unique | length)]' <<<"$out")" '[10000,10000]'
+    out=$(ask_all '{"id":1,"method":"wait","params":{"select":["1-10000"],"resolve":true}}')
+    is words "$(jq -c '.result.select | [length, (unique | length)]' <<<"$out")" '[10000,10000]'
+    # Whoever goes before it has begun leaves nothing behind.
+    python3 -c 'import socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(sys.argv[1])
+    s.sendall(b"{\"id\":1,\"method\":\"wait\",\"params\":{\"select\":[\"1-10000\"]}}\n")' "$BERTH_DIR/berth.sock"
+    berth requeue 1
+    berth wait 1
+}
+
+@test "a job that ends, runs again and ends again does not stand for another that is waited for" {
+    start_daemon 2
+    mkfifo gate
+    berth submit --gpus 0 --hold -- false
+    berth submit --gpus 0 -- sh -c 'read line <gate; exit 3'
+    wait_until_running 2
+    background waits berth wait 1 2 --json
+    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.clients 2
+    berth release 1
+    wait_for_event kind=ended job=1 attempt=1
+    berth requeue 1
+    wait_for_event kind=ended job=1 attempt=2
+    kill -0 "$pid_of_waits" || fail_with "it has not waited for job 2: $(cat "$ROOT/waits.out")"
+    timeout "$LIMIT" bash -c 'echo go >gate'
+    finish waits
+    is jobs "$(jq -c '[.jobs[].id]' <<<"$out")" '[1,2]'
+}
