@@ -1,10 +1,11 @@
 /* `events`: the stream from any point on, and whoever follows it. The stored part and the
  * live part join without gap or repetition, because both are cut at the same sequence
- * number within one turn. With a limit a request looks at a bounded piece of what is stored,
- * however little of it the filter lets through. */
+ * number within one turn. What is stored is read in pieces (work.h). With a limit a request
+ * looks at a bounded part of it, however little of that the filter lets through. */
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "core/queue.h"
@@ -13,42 +14,56 @@
 #include "daemon/events.h"
 #include "daemon/methods.h"
 #include "daemon/roles.h"
+#include "daemon/server.h"
 #include "daemon/turn.h"
+#include "daemon/work.h"
 #include "store/store.h"
 
-#define LOOK_MAX 20000 /* events, of one request with a limit: some 20 ms */
+#define LOOK_MAX  20000 /* events, of one request with a limit */
+#define LOOK_EACH 100   /* events between two looks at the clock */
 
 struct reading {
     const struct daemon *daemon;
     struct viewer viewer;
-    const struct event_filter *filter;
+    struct event_filter filter;
     struct jsonw *out;
-    int64_t limit;    /* 0: none */
+    int64_t limit; /* 0: none */
+    bool follow;
     int64_t n, found; /* looked at, given */
     int64_t at;       /* the last that was looked at */
     bool more;        /* it ended before the end */
+    int64_t until_us; /* boot clock: the end of this piece */
+    bool is_late;     /* and it has come */
 };
+
+static void
+give(struct reading *r, const struct store_event *ev)
+{
+    auto_buf struct buf line = BUF_INIT;
+    event_line(ev, &line);
+    const struct event_view view = {
+        .kind = ev->kind, .job = ev->job, .file = ev->file, .line = line.data, .n = line.len};
+    if (!event_filter_lets(&r->filter, &view) ||
+        roles_hides_event(r->daemon, &r->viewer, ev->job, line.data, line.len))
+        return;
+    r->found++;
+    jsonw_raw(r->out, line.data, line.len);
+}
 
 static int
 on_event(const struct store_event *ev, void *arg)
 {
     struct reading *r = arg;
-    auto_buf struct buf line = BUF_INIT;
     if (r->limit > 0 && (r->found == r->limit || r->n == LOOK_MAX)) {
         r->more = true;
         return 1;
     }
-    event_line(ev, &line);
-    const struct event_view view = {
-        .kind = ev->kind, .job = ev->job, .file = ev->file, .line = line.data, .n = line.len};
     r->n++;
     r->at = ev->seq;
-    if (!event_filter_lets(r->filter, &view) ||
-        roles_hides_event(r->daemon, &r->viewer, ev->job, line.data, line.len))
-        return 0;
-    r->found++;
-    jsonw_raw(r->out, line.data, line.len);
-    return 0;
+    if (event_filter_takes(&r->filter, ev->kind)) /* else its line need not be made */
+        give(r, ev);
+    r->is_late = r->n % LOOK_EACH == 0 && clock_boot_us() >= r->until_us;
+    return r->is_late || r->out->full;
 }
 
 /* Why jobs wait is not stored, so a follower that has just come is told again. */
@@ -82,41 +97,57 @@ read_since(const struct daemon *d, const json_t *params, int64_t *out, struct er
     return 0;
 }
 
+/* Who follows does so from the end of what is stored on, of which nothing is missed: it is
+ * reached here, before this turn's events are stored and told. */
 static int
-answer(struct daemon *d, int64_t since, struct reading *r, struct err *e)
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
 {
-    r->at = since;
-    jsonw_object(r->out);
-    jsonw_key(r->out, "events");
-    jsonw_array(r->out);
-    int rc = store_events_read(d->store, since, on_event, r, e);
-    jsonw_end_array(r->out);
-    jsonw_kint(r->out, "seq", store_event_last(d->store));
-    jsonw_kint(r->out, "first", store_event_first(d->store));
-    jsonw_kint(r->out, "next", r->at);
-    jsonw_kbool(r->out, "more", r->more);
-    jsonw_end_object(r->out);
-    return rc;
+    struct reading *r = arg;
+    r->out = out;
+    r->until_us = until_us;
+    r->is_late = false;
+    if (store_events_read(d->store, r->at, on_event, r, e))
+        return -1;
+    if (r->is_late || out->full)
+        return WORK_MORE; /* too long: that is seen behind each piece */
+    jsonw_end_array(out);
+    jsonw_kint(out, "seq", store_event_last(d->store));
+    jsonw_kint(out, "first", store_event_first(d->store));
+    jsonw_kint(out, "next", r->at);
+    jsonw_kbool(out, "more", r->more);
+    jsonw_end_object(out);
+    if (r->follow) {
+        retell_waiting(d, &r->filter);
+        server_follow(c->client, &r->filter);
+    }
+    return WORK_DONE;
+}
+
+static void
+reading_free(void *arg)
+{
+    struct reading *r = arg;
+    event_filter_free(&r->filter);
+    free(r);
 }
 
 int
 method_events(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
               struct err *e)
 {
-    struct event_filter filter;
-    int64_t since = 0;
-    if (read_since(d, params, &since, e) || event_filter_read(params, &filter, e))
+    static const struct work_kind kind = {.step = step, .free = reading_free, .past = true};
+    struct reading *r = xcalloc(1, sizeof *r);
+    if (read_since(d, params, &r->at, e) || event_filter_read(params, &r->filter, e)) {
+        reading_free(r);
         return -1;
-    struct reading r = {.daemon = d,
-                        .viewer = {.uid = c->uid, .admin = c->admin},
-                        .filter = &filter,
-                        .out = out,
-                        .limit = json_integer_value(json_object_get(params, "limit"))};
-    int rc = answer(d, since, &r, e);
-    if (rc == 0 && json_is_true(json_object_get(params, "follow"))) {
-        retell_waiting(d, &filter);
-        server_follow(c->client, &filter);
     }
-    event_filter_free(&filter);
-    return rc;
+    r->daemon = d;
+    r->viewer = (struct viewer){.uid = c->uid, .admin = c->admin};
+    r->limit = json_integer_value(json_object_get(params, "limit"));
+    r->follow = json_is_true(json_object_get(params, "follow"));
+    jsonw_object(out);
+    jsonw_key(out, "events");
+    jsonw_array(out);
+    return work_begin(d, c, &kind, r, params, out, e);
 }

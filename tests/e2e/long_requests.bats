@@ -106,3 +106,32 @@ with socket.socket(socket.AF_UNIX) as s:
     finish waits
     is jobs "$(jq -c '[.jobs[].id]' <<<"$out")" '[1,2]'
 }
+
+@test "whoever follows from the first event on misses none and has none twice, though more come while they are read" {
+    start_daemon 2
+    seq 10000 | sed 's/.*/[hold gpus=0] : line &/' >long.txt
+    berth run --detach long.txt
+    berth cancel 1-10000
+    timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" <<'PY' || fail_with "not all events came, or not in order"
+import json, socket, sys
+job = {"command": "line", "gpus": 0, "hold": True}
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(sys.argv[1])
+    s.sendall(b'{"id":1,"method":"events","params":{"since":1,"follow":true}}\n')
+    for i in range(20):
+        s.sendall(json.dumps({"id": 2 + i, "method": "submit", "params": {"jobs": [job], "cwd": "/"}}).encode() + b"\n")
+    f, seqs, begun, last = s.makefile(), [], False, 0
+    while last < 10020:
+        message = json.loads(f.readline())
+        if message.get("id") == 1:
+            events, begun = message["result"]["events"], True
+        elif message.get("method") == "event":
+            assert begun, "an event before the answer"
+            events = [message["params"]]
+        else:
+            events = []
+        seqs += [e["seq"] for e in events if "seq" in e]
+        last = max([last] + [e.get("job") or 0 for e in events if e["kind"] == "submitted"])
+assert seqs == list(range(2, seqs[-1] + 1)), seqs[:10]
+PY
+}
