@@ -50,7 +50,8 @@ struct demand {
     int32_t max_used_permille; /* only while used memory is below; 0: not said */
     int32_t max_load_permille; /* only while utilisation is below; 0: not said */
     int32_t margin_mib;        /* kept free beside it; -1: the ledger's */
-    int32_t idle_mib;  /* a card counts as idle while strangers have less; 0: the ledger's */
+    int32_t idle_mib; /* a card counts as idle while strangers have less (for a share: what they
+                         and other shares use beyond what was declared); 0: the ledger's */
     uint8_t exclusive; /* 1: no other Berth job beside it */
     uint8_t n_ids;     /* exact GPUs, in this order; 0: any */
     uint8_t ids[REQUEST_IDS_MAX];

@@ -131,6 +131,7 @@ ledger_add_card(struct ledger *l, const struct gpu_info *info)
     struct card *c = &l->cards[l->n_cards++];
     c->health = GPU_UNKNOWN;
     c->used_mib = -1;
+    c->before_mib = -1;
     c->util = -1;
     c->temperature_c = -1;
     set_info(l, c, info);

@@ -65,6 +65,9 @@ struct card {
     int32_t temperature_c; /* -1 */
     bool listed;           /* it had a process list */
     int64_t listed_mib;    /* sum over that list, what was reported */
+    bool names_nobody;     /* it had no list, or an empty one */
+    int64_t before_mib; /* used and not listed when none of ours was here, or less since then;
+                           -1: there has been no such moment */
     /* derived */
     int64_t external_mib; /* not ours */
     int64_t held_mib;     /* sum of budgets; a whole-card hold counts the card */

@@ -7,7 +7,13 @@
  * - total not reported: not countable either;
  * - a process of ours whose memory is not reported, and no such stranger: memory that
  *   nothing explains is first put down to that job, up to its budget; beyond it is external.
- *   With such a stranger about nobody can say whose it is, and all of it is external. */
+ *   With such a stranger about nobody can say whose it is, and all of it is external;
+ * - no process at all is listed (inside most containers none of the others is shown, and often
+ *   not even one's own): what has been used since our first job came to the card is put down to
+ *   the jobs there of which none was ever listed, up to their budgets; beyond them, and what
+ * was used before, is external. So a job does not count twice, as its budget and as a stranger;
+ *   what it costs is that a stranger who comes later is seen only once our jobs have taken
+ *   what they declared. */
 #include <string.h>
 
 #include "core/ledger_priv.h"
@@ -47,6 +53,45 @@ card_rest(const struct card *c)
     return c->used_mib > c->listed_mib ? c->used_mib - c->listed_mib : 0;
 }
 
+/* Used memory that no process of the last list explains. -1: not known. */
+static int64_t
+unexplained_mib(const struct card *c)
+{
+    if (c->used_mib < 0)
+        return -1;
+    return c->used_mib > c->listed_mib ? c->used_mib - c->listed_mib : 0;
+}
+
+int64_t
+card_grown(const struct card *c)
+{
+    int64_t rest = unexplained_mib(c);
+    if (!c->names_nobody || rest < 0)
+        return 0;
+    return c->before_mib > 0 ? rest - c->before_mib : rest;
+}
+
+bool
+card_hides(const struct card *c, const struct hold *h)
+{
+    return c->names_nobody && h->peak_mib < 0 && !h->unreported;
+}
+
+/* Jobs that are found running after a restart may have all of it. */
+static void
+note_before(struct card *c)
+{
+    int64_t rest = unexplained_mib(c);
+    if (rest < 0)
+        return;
+    if (c->n_holds == 0)
+        c->before_mib = rest;
+    else if (c->before_mib < 0)
+        c->before_mib = 0;
+    else if (rest < c->before_mib)
+        c->before_mib = rest;
+}
+
 /* What strangers use, by process, and whether one of them does not say. */
 static int64_t
 strangers_mib(const struct ledger *l, const struct card *c, bool *silent)
@@ -79,6 +124,18 @@ own_credit(const struct ledger *l, const struct card *c)
     return room < rest ? room : rest;
 }
 
+/* The same where no process is listed at all. */
+static int64_t
+hidden_credit(const struct ledger *l, const struct card *c)
+{
+    int64_t room = 0, grown = card_grown(c);
+    for (int i = 0; i < c->n_holds; i++) {
+        if (card_hides(c, &c->holds[i]))
+            room += card_budget(l, c, &c->holds[i]);
+    }
+    return room < grown ? room : grown;
+}
+
 static int64_t
 card_external(const struct ledger *l, const struct card *c)
 {
@@ -92,7 +149,7 @@ card_external(const struct ledger *l, const struct card *c)
             not_ours -= c->holds[i].now_mib;
     }
     if (!silent)
-        not_ours -= own_credit(l, c);
+        not_ours -= own_credit(l, c) + hidden_credit(l, c);
     return not_ours > strangers ? not_ours : strangers;
 }
 
@@ -107,6 +164,7 @@ card_derive(const struct ledger *l, struct card *c)
         c->held_mib += card_budget(l, c, &c->holds[i]);
         c->taken |= c->holds[i].exclusive;
     }
+    note_before(c);
     c->external_mib = card_external(l, c);
     c->headroom_mib = c->info.total_mib - c->external_mib - c->held_mib;
     c->countable = c->info.total_mib > 0 && c->used_mib >= 0;

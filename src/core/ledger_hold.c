@@ -131,6 +131,8 @@ hold_used_mib(const struct ledger *l, const struct card *c, const struct hold *h
     int64_t known = h->now_mib > 0 ? h->now_mib : 0, silent = 0;
     if (c->listed && h->unreported)
         silent = card_rest(c);
+    else if (c->listed && card_hides(c, h))
+        silent = card_grown(c);
     else if (!c->listed && h->now_mib < 0 && h->used_mib >= 0)
         silent = c->used_mib - h->used_mib;
     int64_t room = card_budget(l, c, h) - known;

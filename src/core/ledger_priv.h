@@ -42,5 +42,9 @@ void card_derive(const struct ledger *l, struct card *c);
 struct hold *card_hold(const struct card *c, uint32_t job); /* or NULL */
 /* Used memory that no listed process explains: the driver's own, mostly. -1: not known. */
 int64_t card_rest(const struct card *c);
+/* Of a card that names no process: what is used and was not before our jobs came. */
+int64_t card_grown(const struct card *c);
+/* Whether that may be the job's: of one that was seen once, nothing is unknown. */
+bool card_hides(const struct card *c, const struct hold *h);
 
 #endif

@@ -147,6 +147,7 @@ ledger_sample(struct ledger *l, int card, const struct gpu_sample *s, int64_t no
     c->util = s->util;
     c->temperature_c = s->temperature_c;
     c->listed = s->n_procs >= 0;
+    c->names_nobody = s->n_procs <= 0;
     if (c->listed) {
         read_list(c, s, now_us);
         settle_holds(c);

@@ -30,13 +30,27 @@ struct placing {
 
 void place_begin(struct placing *p, const struct demand *d, const struct ledger *l);
 
-/* Free memory as this demand counts it: for a part of a card strangers below the idle threshold
- * are not there, as they are not for a job that wants the whole card. */
+/* What others on the card use and did not declare: strangers, and, for a job that says itself
+ * what it calls idle, jobs beside it that use more than their part. */
+static inline int64_t
+place_undeclared_mib(const struct placing *p, const struct card *c)
+{
+    int64_t mib = c->external_mib;
+    for (int i = 0; i < c->n_holds && p->d->idle_mib > 0; i++) {
+        const struct hold *h = &c->holds[i];
+        if (h->by_share)
+            mib += card_budget(p->l, c, h) - h->demand_mib;
+    }
+    return mib;
+}
+
+/* Free memory as this demand counts it: for a part of a card what is not declared and below the
+ * idle threshold is not there, as it is not for a job that wants the whole card. */
 static inline int64_t
 place_room_mib(const struct placing *p, const struct card *c)
 {
-    bool is_idle = c->external_mib < p->idle_mib;
-    return p->by_part && is_idle ? c->headroom_mib + c->external_mib : c->headroom_mib;
+    int64_t others = p->by_part ? place_undeclared_mib(p, c) : 0;
+    return others < p->idle_mib ? c->headroom_mib + others : c->headroom_mib;
 }
 
 /* place_set.c: the best of these cards, as many as it wants, ascending, as a mask. */

@@ -312,6 +312,80 @@ test_silent_job_takes_the_blame_up_to_its_budget(void **state)
     ledger_free(l);
 }
 
+/* Inside a container the list is empty: what our jobs allocate is theirs, up to what they
+ * declared, and what was there before them is not. */
+static void
+test_used_memory_of_hidden_processes_is_first_our_own(void **state)
+{
+    (void)state;
+    for (int n_procs = 0; n_procs >= -1; n_procs--) {
+        struct ledger *l = machine_new(1, CARD_MIB);
+        machine_sample(l, 0, 300, NULL, n_procs, 2);
+        book(l, 1, 0, 12000);
+        assert_int_equal(card0(l)->external_mib, 300);
+        machine_sample(l, 0, 12300, NULL, n_procs, 3);
+        assert_int_equal(card0(l)->external_mib, 300);
+        assert_int_equal(card0(l)->headroom_mib, CARD_MIB - 300 - 12000);
+        book(l, 2, 0, 8000);
+        machine_sample(l, 0, 20300, NULL, n_procs, 4);
+        assert_int_equal(card0(l)->external_mib, 300);
+        machine_sample(l, 0, 20900, NULL, n_procs, 5);
+        assert_int_equal(card0(l)->external_mib, 900);
+        struct ledger *ahead = ledger_clone(l);
+        ledger_release_ahead(ahead, 1);
+        assert_int_equal(card0(ahead)->headroom_mib, CARD_MIB - 900 - 8000);
+        ledger_free(ahead);
+        ledger_release(l, 1);
+        machine_sample(l, 0, 8300, NULL, n_procs, 6);
+        assert_int_equal(card0(l)->external_mib, 300);
+        ledger_release(l, 2);
+        machine_sample(l, 0, 5000, NULL, n_procs, 7);
+        assert_int_equal(card0(l)->external_mib, 5000);
+        book(l, 3, 0, 8000);
+        machine_sample(l, 0, 5000, NULL, n_procs, 8);
+        assert_int_equal(card0(l)->external_mib, 5000);
+        machine_sample(l, 0, 13000, NULL, n_procs, 9);
+        assert_int_equal(card0(l)->external_mib, 5000);
+        machine_sample(l, 0, 2000, NULL, n_procs, 10);
+        assert_int_equal(card0(l)->external_mib, 2000);
+        assert_null(ledger_check(l));
+        ledger_free(l);
+    }
+}
+
+/* Where there is a list its word counts: a job that was seen there once is not hidden, and no
+ * job is where others are shown. */
+static void
+test_a_list_that_names_somebody_hides_nobody(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book(l, 1, 0, 8000);
+    machine_stranger(l, 0, 99, 4000, 2);
+    assert_int_equal(card0(l)->external_mib, 4400);
+    struct gpu_proc p = {.pid = 10, .mib = 3000, .job = 1};
+    machine_sample(l, 0, 3000, &p, 1, 3);
+    assert_int_equal(card0(l)->external_mib, 0);
+    machine_sample(l, 0, 3000, NULL, 0, 4);
+    assert_int_equal(card0(l)->external_mib, 3000);
+    ledger_free(l);
+}
+
+/* After a restart: what is used counts first as that of the jobs that are found. */
+static void
+test_jobs_found_on_a_card_that_names_nobody(void **state)
+{
+    (void)state;
+    struct ledger *l = ledger_new(NULL);
+    struct gpu_info info = {.minor = 0, .numa = -1, .total_mib = CARD_MIB};
+    ledger_add_card(l, &info);
+    book(l, 1, 0, 8000);
+    machine_sample(l, 0, 9000, NULL, 0, 2);
+    assert_int_equal(card0(l)->external_mib, 1000);
+    assert_null(ledger_check(l));
+    ledger_free(l);
+}
+
 static void
 test_states_have_two_voices(void **state)
 {
@@ -448,6 +522,9 @@ main(void)
         cmocka_unit_test(test_unknown_used_is_not_free),
         cmocka_unit_test(test_missing_list_keeps_the_last_one),
         cmocka_unit_test(test_silent_job_takes_the_blame_up_to_its_budget),
+        cmocka_unit_test(test_used_memory_of_hidden_processes_is_first_our_own),
+        cmocka_unit_test(test_a_list_that_names_somebody_hides_nobody),
+        cmocka_unit_test(test_jobs_found_on_a_card_that_names_nobody),
         cmocka_unit_test(test_states_have_two_voices),
         cmocka_unit_test(test_host_booking),
         cmocka_unit_test(test_restored_peak_is_budgeted),

@@ -365,6 +365,27 @@ test_small_strangers_do_not_break_a_share(void **state)
     ledger_free(l);
 }
 
+/* A job that says what it calls idle, as those of the drop-in schedulers do, takes its part
+ * beside one that uses more than its own. */
+static void
+test_a_share_beside_one_that_exceeds_its_own(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    book_share(l, 1, 0, 500, 0);
+    struct gpu_proc p = {.pid = 10, .mib = 15000, .job = 1};
+    machine_sample(l, 0, 15000, &p, 1, 2);
+    assert_string_equal(where(l, want_share(500, 0)), "GpuMemory");
+    struct demand d = want_share(500, 0);
+    d.idle_mib = 1000;
+    assert_string_equal(where(l, d), "GpuMemory");
+    d.idle_mib = VRAM_MAX_MIB;
+    assert_string_equal(where(l, d), "0");
+    d.max_used_permille = 600;
+    assert_string_equal(where(l, d), "GpuBusy");
+    ledger_free(l);
+}
+
 /* The smallest rest of compute that will do, so that large parts find room. */
 static void
 test_shares_pack(void **state)
@@ -726,6 +747,7 @@ main(void)
         cmocka_unit_test(test_shares_add_up_to_one_card),
         cmocka_unit_test(test_a_share_keeps_whole_and_exclusive_jobs_out),
         cmocka_unit_test(test_small_strangers_do_not_break_a_share),
+        cmocka_unit_test(test_a_share_beside_one_that_exceeds_its_own),
         cmocka_unit_test(test_shares_pack),
         cmocka_unit_test(test_shares_where_memory_is_not_known),
         cmocka_unit_test(test_guards),

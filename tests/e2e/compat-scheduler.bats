@@ -463,6 +463,27 @@ PY
     stop_scheduler run
 }
 
+@test "a half that uses more than its half keeps another half away by the thresholds alone" {
+    export BERTH_SIM=1x24000M
+    mkfifo end
+    cat >big.py <<'PY'
+import subprocess, sys
+with subprocess.Popen(["berth", "simjob", "--vram", sys.argv[2], "--ramp", "0", "--hold", "1000"]) as job:
+    open("end").read()
+    job.kill()
+PY
+    printf '0,%s/big.py,,--vram 15000 --llm half\n' "$PWD" >jobs.txt
+    schedule run
+    "$E2E/await" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.0.used_mib 15000
+    printf '1,%s/big.py,,--vram 5000 --llm half\n' "$PWD" >>jobs.txt
+    "$E2E/await" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.0.used_mib 20000
+    is 'both' "$(berth --dir "$PWD/.berth" gpus --json | json gpus.0.jobs)" '[1, 2]'
+    wait_for_state '[1.0] []'
+    pass end
+    wait_for_output run 'Job [12] completed'
+    stop_scheduler run
+}
+
 @test "conda is set up before the script; one that is not there fails the job" {
     mkdir -p "$ROOT/miniconda3/etc/profile.d"
     cat >"$ROOT/miniconda3/etc/profile.d/conda.sh" <<'SH'
