@@ -84,8 +84,7 @@ compare_balanced(const struct planning *pl, const struct front *a, const struct 
 static int
 compare_priorities(const struct front *a, const struct front *b)
 {
-    int32_t x = a->job->req.priority, y = b->job->req.priority;
-    return x == y ? 0 : x > y ? -1 : 1;
+    return a->priority == b->priority ? 0 : a->priority > b->priority ? -1 : 1;
 }
 
 static int
@@ -104,9 +103,9 @@ compare_fronts(const struct planning *pl, const struct front *a, const struct fr
 static int
 compare_submitted(const struct front *a, const struct front *b)
 {
-    if (a->job->order != b->job->order)
-        return a->job->order < b->job->order ? -1 : 1;
-    return a->job->id < b->job->id ? -1 : a->job->id > b->job->id;
+    if (a->order != b->order)
+        return a->order < b->order ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
 }
 
 static bool
@@ -136,9 +135,18 @@ sink(struct planning *pl, size_t at)
 }
 
 static void
-set_front(struct planning *pl, struct front *f, struct job *job)
+set_job(struct front *f, struct job *job)
 {
     f->job = job;
+    f->order = job->order;
+    f->id = job->id;
+    f->priority = job->req.priority;
+}
+
+static void
+set_front(struct planning *pl, struct front *f, struct job *job)
+{
+    set_job(f, job);
     f->used = user_used(f->user);
     f->range = 0;
     f->task = -1;
@@ -265,7 +273,8 @@ plan_list_in_turn(struct planner *planner, struct queue *q, struct ledger *l, in
             continue;
         }
         struct front *f = &fronts[in_line++];
-        *f = (struct front){.job = jobs[i], .user = users_get(&pl, jobs[i]->uid)};
+        *f = (struct front){.user = users_get(&pl, jobs[i]->uid)};
+        set_job(f, jobs[i]);
         f->used = user_used(f->user);
         f->ratio = response_ratio(f->job, now_us);
     }

@@ -59,6 +59,10 @@ struct users {
 struct front {
     struct job *job;
     struct user *user;
+    /* The job's, here because fronts are compared more often than the cache holds jobs. */
+    uint64_t order;
+    uint32_t id;
+    int32_t priority;
     int64_t used;               /* of the user, when the front was put in its place */
     double ratio;               /* PLAN_SHORT */
     struct balance_key balance; /* PLAN_BALANCED */
