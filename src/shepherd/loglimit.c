@@ -81,7 +81,11 @@ cut(struct loglimit *l, int64_t *size, int64_t max, bool low)
     auto_free char *text = xmalloc(LINE_BYTES + TAIL_BYTES), *tail = xmalloc(TAIL_BYTES);
     size_t kept = read_tail(l, *size, tail);
     int64_t head = max / 2;
+    struct stat now;
 
+    /* What came meanwhile goes too; only what comes between these two calls is not counted. */
+    if (file_look(l->fd, &now) == 0)
+        *size = now.st_size - l->begin;
     if (ftruncate(l->fd, l->begin + head) < 0)
         return;
     l->cut_bytes += *size - head - (int64_t)kept;

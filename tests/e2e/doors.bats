@@ -136,7 +136,8 @@ END
     [ "$(stat -c %s big)" -lt 2200000 ] || fail_with "$(stat -c %s big) bytes"
     is "its bound" "$(job_field 1 log_max_mib)" 2
     cut=$(job_field 1 log_cut_bytes)
-    [ "$cut" -gt 37000000 ] && [ "$cut" -lt 40000000 ] || fail_with "$cut bytes were cut out"
+    # The command goes on writing while its log is cut: a part of that is not counted.
+    [ "$cut" -gt 30000000 ] && [ "$cut" -lt 40000000 ] || fail_with "$cut bytes were cut out"
     has "shown" "$(berth show 1)" '^ *log cut +3[0-9] MiB of output are missing'
     # A restart has it from the store, and the settings bound it from above.
     berth daemon stop
