@@ -26,6 +26,8 @@
 #include "spec/models.h"
 #include "wire/client.h"
 
+#define TRIES 5 /* one and the same request */
+
 enum {
     OPT_WATCH,
     OPT_FRESH,
@@ -176,6 +178,19 @@ check_empty(const struct run *run)
         run->files[0].words);
 }
 
+/* After the i-th answer that did not come: where the daemon died, there is another one. */
+static int
+come_back(struct run *run, int i, struct err *e)
+{
+    if (e->code != ERR_UNREACHABLE || i == TRIES)
+        return -1;
+    run->client = connect_back(run->cli, &run->opt.daemon, run->client, e);
+    if (!run->client)
+        return -1;
+    client_listen(run->client, run_on_notify, NULL, run);
+    return 0;
+}
+
 /* Says what will run on what; refuses jobs for GPUs where there are none at all. */
 static int
 greet(struct run *run)
@@ -185,8 +200,9 @@ greet(struct run *run)
     struct err e = {0};
     size_t n = count_lines(run, false);
 
-    if (client_call(run->client, "gpus", NULL, &gpus, &e) < 0)
-        return cli_fail(&e);
+    for (int i = 1; client_call(run->client, "gpus", NULL, &gpus, &e) < 0; i++)
+        if (come_back(run, i, &e) < 0)
+            return cli_fail(&e);
     if (json_array_size(json_object_get(gpus, "gpus")) == 0 && count_lines(run, true) > 0) {
         const char *why = answer_str(gpus, "probe_error");
 
@@ -204,6 +220,16 @@ greet(struct run *run)
     return 0;
 }
 
+/* The next daemon goes on where that one was with what has a name. */
+static int
+sync_first(struct run *run, struct run_file *f, struct err *e)
+{
+    for (int i = 1; run_file_sync(run, f, run->opt.fresh, e) < 0; i++)
+        if (come_back(run, i, e) < 0)
+            return -1;
+    return 0;
+}
+
 static int
 sync_files(struct run *run)
 {
@@ -212,7 +238,7 @@ sync_files(struct run *run)
 
     run->first_sync = true;
     for (int i = 0; i < run->n_files; i++) {
-        if (run_file_sync(run, &run->files[i], run->opt.fresh, &e) < 0)
+        if (sync_first(run, &run->files[i], &e) < 0)
             return cli_fail(&e);
     }
     run->first_sync = false;

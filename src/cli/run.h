@@ -18,6 +18,7 @@
 #include "cli/progress.h"
 #include "cli/term.h"
 #include "spec/jobsfile.h"
+#include "wire/client.h"
 
 struct cli;
 struct client;
@@ -95,10 +96,11 @@ struct run_file {
         ino_t ino;
         off_t size;
         struct timespec mtime;
-    } mark;          /* to see changes that no notification tells */
-    bool read_empty; /* the last read found nothing: perhaps a save half done */
-    int64_t due_us;  /* re-read at this boot time; 0: no need */
-    int64_t id;      /* the daemon's */
+    } mark;                        /* to see changes that no notification tells */
+    bool read_empty;               /* the last read found nothing: perhaps a save half done */
+    int64_t due_us;                /* re-read at this boot time; 0: no need */
+    int64_t id;                    /* the daemon's */
+    char token[CLIENT_TOKEN_SIZE]; /* of a sync that has had no answer; "": there is none */
 };
 
 struct run {

@@ -185,6 +185,7 @@ run_file_reload(struct run *run, struct run_file *f)
         return 0;
     }
     buf_clear(&f->warned);
+    f->token[0] = '\0'; /* what is asked from now on is something else */
     jobsfile_free(&f->parsed);
     f->parsed = parsed;
     buf_free(&f->text);
@@ -214,6 +215,7 @@ run_file_call(const struct run *run, const struct run_file *f, const char *metho
     w = bulk_rest(&b);
     jobreq_add_context(w, run->cwd, NULL);
     jsonw_kbool(w, "fresh", fresh);
+    client_name_next(run->client, rc == 0 ? f->token : "");
     if (rc == 0)
         rc = bulk_finish(&b, result, e);
     bulk_free(&b);
@@ -331,8 +333,15 @@ run_file_sync(struct run *run, struct run_file *f, bool fresh, struct err *e)
 {
     auto_json json_t *result = NULL;
     int64_t seq;
+    int rc;
 
-    if (run_file_call(run, f, "file.sync", fresh, &result, e) < 0)
+    if (!f->token[0])
+        client_make_token(f->token);
+    rc = run_file_call(run, f, "file.sync", fresh, &result, e);
+    /* Asked again, it is the same one: nothing of it is done twice. */
+    if (rc == 0 || e->code != ERR_UNREACHABLE)
+        f->token[0] = '\0';
+    if (rc < 0)
         return -1;
     f->id = answer_int(result, "file", 0);
     seq = answer_int(result, "seq", 0);

@@ -75,6 +75,7 @@ struct daemon {
     struct waits *waits;
     struct tally *tally;
     struct upload *uploads; /* file_upload.c: files that have not come whole */
+    struct sync *syncs;     /* method_file.c: files that are taken in, in pieces */
     struct works *works;    /* work.c: long requests; NULL before the first */
     struct pace *pace;
     struct checkup_clock clock;

@@ -129,7 +129,7 @@ refuse_circle(const struct file_dep_line *lines, int32_t from, int32_t to, struc
 
 static int
 walk(const struct file_dep_line *lines, int32_t from, uint8_t *seen, struct step *way,
-     struct err *e)
+     int32_t **done, struct err *e)
 {
     size_t depth = 1;
     way[0] = (struct step){from, 0};
@@ -139,6 +139,7 @@ walk(const struct file_dep_line *lines, int32_t from, uint8_t *seen, struct step
         int32_t to = next_link(&lines[at->line], &at->next);
         if (to < 0) {
             seen[at->line] = 2;
+            *(*done)++ = at->line;
             depth--;
         } else if (seen[to] == 1) {
             return refuse_circle(lines, at->line, to, e);
@@ -151,21 +152,25 @@ walk(const struct file_dep_line *lines, int32_t from, uint8_t *seen, struct step
 }
 
 static int
-check_circles(const struct file_dep_line *lines, size_t n, struct err *e)
+put_in_order(const struct file_dep_line *lines, size_t n, int32_t **order, struct err *e)
 {
     auto_free uint8_t *seen = xcalloc(n + 1, 1);
     auto_free struct step *way = xcalloc(n + 1, sizeof *way);
+    auto_free int32_t *all = xcalloc(n + 1, sizeof *all);
+    int32_t *done = all;
     for (size_t i = 0; i < n; i++)
-        if (!seen[i] && lines[i].links && walk(lines, (int32_t)i, seen, way, e))
+        if (!seen[i] && walk(lines, (int32_t)i, seen, way, &done, e))
             return -1;
+    *order = TAKE(all);
     return 0;
 }
 
 int
 file_deps_resolve(struct daemon *d, uid_t uid, struct file_dep_line *lines, size_t n,
-                  struct err *e)
+                  int32_t **order, struct err *e)
 {
     bool some = false;
+    *order = NULL;
     for (size_t i = 0; i < n; i++) {
         int32_t n_deps = lines[i].req->n_deps;
         if (!n_deps)
@@ -181,5 +186,5 @@ file_deps_resolve(struct daemon *d, uid_t uid, struct file_dep_line *lines, size
     for (size_t i = 0; i < n; i++)
         if (lines[i].links && resolve_rest(d, uid, &lines[i], e))
             return -1;
-    return check_circles(lines, n, e);
+    return put_in_order(lines, n, order, e);
 }

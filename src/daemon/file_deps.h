@@ -18,8 +18,10 @@ struct file_dep_line {
     int32_t *links;      /* owned; for each dep the line that it means, -1: a job; or NULL */
 };
 
-/* Fills in links. Refuses names that are nowhere and lines that wait for themselves. */
+/* Fills in links. Refuses names that are nowhere and lines that wait for themselves. *order is
+ * all lines, each behind those it waits for and otherwise as they stand; the caller frees it,
+ * NULL: no line waits for another. */
 int file_deps_resolve(struct daemon *d, uid_t uid, struct file_dep_line *lines, size_t n,
-                      struct err *e);
+                      int32_t **order, struct err *e);
 
 #endif

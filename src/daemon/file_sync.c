@@ -8,6 +8,7 @@
 #include <uthash.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "core/account.h"
 #include "core/queue.h"
@@ -21,7 +22,10 @@
 #include "daemon/reqjson.h"
 #include "daemon/roles.h"
 #include "daemon/turn.h"
+#include "daemon/work.h"
 #include "store/store.h"
+
+#define GLANCE 64 /* keys between two looks at the clock */
 
 void
 file_forget_known(struct sync *s)
@@ -45,7 +49,9 @@ file_sync_free(struct sync *s)
         free(s->lines[i].links);
     }
     free(s->lines);
+    free(s->order);
     free(s->removed);
+    free(s->ranked);
     file_forget_known(s);
 }
 
@@ -155,56 +161,90 @@ exit_status_of(const struct store_key *x)
     return job_exit_status(&job);
 }
 
+/* --- what is known ------------------------------------------------------------------------ */
+
+struct loading {
+    struct sync *sync;
+    int64_t until_us;
+    int n;
+};
+
 static int
 on_key(const struct store_key *x, void *arg)
 {
-    struct known *k = known_put(arg, x->key);
+    struct loading *l = arg;
+    struct known *k = known_put(l->sync, x->key);
     k->job = x->job;
     k->state = x->state;
     k->exit_status = job_state_is_final(x->state) ? exit_status_of(x) : -1;
-    return 0;
+    return ++l->n % GLANCE == 0 && clock_boot_us() >= l->until_us;
 }
 
-/* Joins the lines with what is known of their keys; a new key is entered too, so that its
- * second appearance is seen. */
-static int
-match_lines(struct sync *s, struct err *e)
+static void
+on_unsaved(const struct job *job, void *arg)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        struct line *line = &s->lines[i];
-        struct known *k = known_put(s, line->key);
-        if (k->in_file)
-            return err_set(e, ERR_USAGE, "the key %s comes twice", line->key);
-        k->in_file = true;
-        line->known = k->job ? k : NULL;
+    struct sync *s = arg;
+    if (job->file != s->file || !job->key)
+        return;
+    if (job->unsaved & SAVE_DETACH) {
+        known_drop(s, job);
+        return;
     }
-    return 0;
-}
-
-/* The store knows every job of the file that has been committed; what happened since in this
- * turn is known to the table only. */
-int
-file_load_known(struct sync *s, struct err *e)
-{
-    struct queue *q = s->daemon->queue;
-    size_t n;
-    if (store_file_keys(s->daemon->store, s->file, on_key, s, e))
-        return -1;
-    auto_free struct job **live = queue_list_by_id(q, QUEUE_ALL, &n);
-    for (size_t i = 0; i < n; i++) {
-        const struct job *job = live[i];
-        if (job->file != s->file || !job->key)
-            continue;
-        if (job->unsaved & SAVE_DETACH) {
-            known_drop(s, job);
-            continue;
-        }
-        struct known *k = known_put(s, job->key);
+    struct known *k = known_put(s, job->key);
+    if (k->job < job->id)
         k->job = job->id;
-        k->state = job->state;
-        k->exit_status = job_state_is_final(job->state) ? job_exit_status(job) : -1;
+}
+
+/* Live jobs are further than the store, which is not told of every step. */
+static void
+look_at_live(const struct sync *s, struct known *k)
+{
+    const struct job *job = queue_get(s->daemon->queue, k->job);
+    if (!job)
+        return;
+    k->state = job->state;
+    k->exit_status = job_state_is_final(job->state) ? job_exit_status(job) : -1;
+}
+
+/* Joins the line with what is known of its key; a new key is entered too, so that its second
+ * appearance is seen. */
+static int
+match(struct sync *s, struct line *line, struct err *e)
+{
+    struct known *k = known_put(s, line->key);
+    if (k->in_file)
+        return err_set(e, ERR_USAGE, "the key %s comes twice", line->key);
+    k->in_file = true;
+    if (!k->job)
+        return 0;
+    line->known = k;
+    look_at_live(s, k);
+    return 0;
+}
+
+/* The store knows every job of the file that has been committed; what has happened since in
+ * this turn is known to the turn only. A later piece finds that in the store, or gone from it.
+ */
+int
+file_load_known(struct sync *s, int64_t until_us, struct err *e)
+{
+    struct loading l = {.sync = s, .until_us = until_us};
+    if (!s->all_loaded) {
+        int rc = store_file_keys(s->daemon->store, s->file, &s->loaded, on_key, &l, e);
+        if (rc < 0)
+            return -1;
+        turn_each_unsaved(s->daemon, on_unsaved, s);
+        s->all_loaded = rc == 0;
+        if (rc > 0)
+            return WORK_MORE;
     }
-    return match_lines(s, e);
+    while (s->n_matched < s->n) {
+        if (match(s, &s->lines[s->n_matched++], e))
+            return -1;
+        if (s->n_matched % GLANCE == 0 && clock_boot_us() >= until_us)
+            return WORK_MORE;
+    }
+    return WORK_DONE;
 }
 
 int
@@ -213,17 +253,39 @@ file_resolve_deps(struct sync *s, struct err *e)
     auto_free struct file_dep_line *lines = xcalloc(s->n + 1, sizeof *lines);
     for (size_t i = 0; i < s->n; i++)
         lines[i] = (struct file_dep_line){&s->lines[i].req, s->lines[i].number, NULL};
-    int rc = file_deps_resolve(s->daemon, s->caller->uid, lines, s->n, e);
+    int rc = file_deps_resolve(s->daemon, s->caller->uid, lines, s->n, &s->order, e);
     for (size_t i = 0; i < s->n; i++)
         s->lines[i].links = lines[i].links;
     return rc;
 }
 
+/* One that has ended runs again because of a request, and not because of the same one asked
+ * again. */
+static bool
+is_to_run_again(const struct sync *s, const struct line *line)
+{
+    const struct known *k = line->known;
+    if (!line->again || !job_state_is_final(k->state) ||
+        (s->first_job && k->job >= s->first_job))
+        return false;
+    const struct job *job = queue_get(s->daemon->queue, k->job);
+    return !job || job_state_is_final(job->state);
+}
+
 bool
 file_is_new(const struct sync *s, const struct line *line)
 {
-    if (!line->known || (line->again && job_state_is_final(line->known->state)))
+    if (!line->known || is_to_run_again(s, line))
         return true;
     return line->known->state == JOB_INFEASIBLE && !line->req.cancel && !line->over &&
            admit_could_start(s->daemon, s->caller->uid, &line->req.demand, NULL);
+}
+
+int64_t
+file_more_text(const struct sync *s, const struct line *line)
+{
+    const struct job *job = line->known ? queue_get(s->daemon->queue, line->known->job) : NULL;
+    if (!job && !file_is_new(s, line))
+        return 0;
+    return request_text_bytes(&line->req) - (job ? request_text_bytes(&job->req) : 0);
 }

@@ -1,5 +1,5 @@
-/* A jobs file beside what is known of it: what method_file.c (which changes the queue) and
- * method_file_plan.c (which only looks) share. */
+/* A jobs file beside what is known of it: what method_file.c and file_apply.c (which change the
+ * queue, a piece at a time) and method_file_plan.c (which only looks) share. */
 #ifndef DAEMON_FILE_SYNC_H
 #define DAEMON_FILE_SYNC_H
 
@@ -13,6 +13,7 @@
 #include "base/request.h"
 #include "core/job.h"
 #include "daemon/reqcontext.h"
+#include "store/store.h"
 
 struct caller;
 struct daemon;
@@ -32,29 +33,52 @@ struct line {
     int32_t number;
     bool again; /* runs once more when it has ended */
     struct request req;
-    struct known *known; /* NULL: new */
-    struct job *job;     /* live, after it was looked up or made */
-    char *refused;       /* why it can never start */
-    char *over;          /* fits: more than a single job may ask for; the words */
-    bool is_left;        /* there is no room for it in the queue now */
-    int32_t *links;      /* owned; for each dependency the line that it means, or -1 */
+    struct known *known;  /* NULL: new */
+    uint32_t job;         /* what it has become; 0: not yet */
+    uint64_t place;       /* of a new one, given before others that wait for it; 0: the next */
+    enum job_state state; /* of its job, when it had been applied */
+    int exit_status;      /* -1: has not ended then */
+    char *refused;        /* why it can never start */
+    char *over;           /* fits: more than a single job may ask for; the words */
+    bool is_left;         /* there is no room for it in the queue now */
+    int32_t *links;       /* owned; for each dependency the line that it means, or -1 */
 };
 
 struct sync {
     struct daemon *daemon;
-    struct caller *caller;
+    const struct caller *caller; /* in this piece */
+    uid_t uid;
     uint32_t file;
     const char *path;
     struct line *lines;
     size_t n, cap;
+    int32_t *order;  /* owned: each line behind those it waits for; NULL: as they stand */
     bool is_part;    /* of the file: lines that are not told stay as they are */
     bool fits;       /* a limit leaves single lines out, and does not refuse them all */
     struct err full; /* which limit did, if any */
     struct known *known;
+    struct store_keys_at loaded;
+    bool all_loaded;
+    size_t n_matched;
     struct reqcontext context;
     int n_new, n_updated;
     uint32_t *removed;
     size_t n_removed;
+
+    /* Of one that is applied in pieces; see method_file.c. */
+    struct sync *next; /* of those that are under way, in the order in which they came */
+    int phase;
+    size_t at;                 /* in the phase */
+    int n_changed;             /* in this piece */
+    const json_t *params;      /* borrowed; they stay while it lasts */
+    uint32_t first_job;        /* jobs from this one on are of this request, or came after it */
+    bool has_forgotten;        /* fresh: what has ended counts no more */
+    int64_t seq;               /* of the newest event before it */
+    int64_t n_more, more_text; /* jobs and bytes that its lines will still add to what waits */
+    int64_t room;              /* fits: for how many more jobs there is */
+    struct known *gone_next;
+    struct ranked *ranked; /* file_apply.c */
+    size_t n_ranked;
 };
 
 void file_sync_free(struct sync *s); /* what it owns */
@@ -62,8 +86,12 @@ void file_sync_free(struct sync *s); /* what it owns */
 /* The request's lines, behind those that are there. */
 int file_read_lines(struct sync *s, const json_t *params, struct err *e);
 void file_forget_known(struct sync *s); /* of keys */
-/* What has become of their keys; s->file says which file. */
-int file_load_known(struct sync *s, struct err *e);
+/* What has become of their keys; s->file says which file. Until the boot clock says until_us,
+ * or a piece of it: WORK_MORE, WORK_DONE, or -1 with e. Between two calls nothing may be
+ * pruned. */
+int file_load_known(struct sync *s, int64_t until_us, struct err *e);
+/* Bytes that the line adds to what is kept of the user's jobs. */
+int64_t file_more_text(const struct sync *s, const struct line *line);
 /* Whether the line becomes a job: it is new, or one that never could start and has been changed
  * so that it can, or one that has ended and is to run again. */
 bool file_is_new(const struct sync *s, const struct line *line);

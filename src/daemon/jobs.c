@@ -137,8 +137,10 @@ void
 jobs_add(struct daemon *d, struct job *job, char **why)
 {
     auto_buf struct buf text = BUF_INIT;
-    job->id = store_next_job_id(d->store);
-    job->order = store_next_order(d->store);
+    if (!job->id) {
+        job->id = store_next_job_id(d->store);
+        job->order = store_next_order(d->store);
+    }
     job->submitted_us = clock_wall_us();
     job->declared_mib = job->req.demand.vram_mib;
     learned_apply(d, job);

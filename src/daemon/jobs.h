@@ -14,9 +14,9 @@ struct err;
 struct store_event;
 
 /* A job that nobody knows yet enters the table (which owns it from now on). With an env and
- * cwd already set; id and order are given here. If it can never run here it is INFEASIBLE at
- * once, and *why (may be NULL, else owned by the caller) says so. It waits for others only
- * after depend_enter. */
+ * cwd already set; id and order are given here where there are none. If it can never run here
+ * it is INFEASIBLE at once, and *why (may be NULL, else owned by the caller) says so. It waits
+ * for others only after depend_enter. */
 void jobs_add(struct daemon *d, struct job *job, char **why);
 
 /* Keeps its folder, user and limits once with those of the job before, when they are equal. */

@@ -340,8 +340,10 @@ method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct json
         return 0;
     }
     if (rc == 0 && !json_is_true(json_object_get(params, "fresh")))
-        rc = store_file_id(d->store, c->uid, s.path, &s.file, e) || file_load_known(&s, e) ? -1
-                                                                                           : 0;
+        rc = store_file_id(d->store, c->uid, s.path, &s.file, e) ||
+                     file_load_known(&s, INT64_MAX, e) < 0
+                 ? -1
+                 : 0;
     if (rc == 0)
         rc = file_resolve_deps(&s, e);
     if (rc == 0)

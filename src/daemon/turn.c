@@ -164,6 +164,14 @@ turn_find_new(struct daemon *d, bool (*match)(const struct job *, const void *),
     return NULL;
 }
 
+void
+turn_each_unsaved(struct daemon *d, void (*fn)(const struct job *, void *), void *arg)
+{
+    const struct turn *t = d->turn;
+    for (size_t i = 0; i < t->n_unsaved; i++)
+        fn(t->unsaved[i], arg);
+}
+
 /* --- the transaction ---------------------------------------------------------------------- */
 
 static void

@@ -42,6 +42,9 @@ void turn_event_end(struct daemon *d);
 struct job *turn_find_new(struct daemon *d, bool (*match)(const struct job *, const void *),
                           const void *arg);
 
+/* Every job of which the store does not know all yet. */
+void turn_each_unsaved(struct daemon *d, void (*fn)(const struct job *, void *), void *arg);
+
 /* Runs a turn now, without waiting for the loop; for start-up. 0, or -1 when the store
  * refused (what was not saved stays marked). */
 int turn_run(struct daemon *d);

@@ -368,8 +368,10 @@ void
 works_finish(struct daemon *d)
 {
     struct work *x;
-    while ((x = find_change(d)))
+    while ((x = find_change(d))) {
+        had_its_turn(d->works, x); /* one may wait for another to be done */
         go_on(d, x);
+    }
 }
 
 static void

@@ -2,6 +2,7 @@
  * opens it. Which jobs count for its lines is the `detached` mark: --fresh sets it, so old
  * results stay in the history and are no longer taken for this run's. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -77,21 +78,21 @@ file_enum(sqlite3_stmt *st, int col, int bound)
 
 /* Steps a bound statement over its keys. 1 when cb has ended the walk. */
 static int
-file_walk(struct store *s, enum stmt_id id, uint32_t file, store_key_cb cb, void *arg,
-          struct err *e)
+file_walk(struct store *s, sqlite3_stmt *st, struct store_keys_at *at, store_key_cb cb,
+          void *arg, struct err *e)
 {
-    sqlite3_stmt *st = store_stmt(s, id, e);
     struct store_key key;
     int rc;
 
-    if (!st)
-        return -1;
-    sqlite3_bind_int64(st, 1, file);
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         key.key = (const char *)sqlite3_column_text(st, 0);
+        key.job = (uint32_t)sqlite3_column_int64(st, 1);
+        if (at->in_jobs)
+            at->job = key.job;
         if (!key.key)
             continue;
-        key.job = (uint32_t)sqlite3_column_int64(st, 1);
+        if (!at->in_jobs)
+            snprintf(at->key, sizeof at->key, "%s", key.key);
         key.line = sqlite3_column_int(st, 2);
         key.state = (enum job_state)file_enum(st, 3, JOB_STATES);
         key.outcome = (enum outcome)file_enum(st, 4, OUTCOMES);
@@ -110,28 +111,56 @@ file_walk(struct store *s, enum stmt_id id, uint32_t file, store_key_cb cb, void
 
 /* Those that were pruned first: a job that took up the key since has a higher id. */
 int
-store_file_keys(struct store *s, uint32_t file, store_key_cb cb, void *arg, struct err *e)
+store_file_keys(struct store *s, uint32_t file, struct store_keys_at *at, store_key_cb cb,
+                void *arg, struct err *e)
 {
-    int rc = file_walk(s, STMT_LINES, file, cb, arg, e);
+    sqlite3_stmt *st;
 
-    if (rc == 0)
-        rc = file_walk(s, STMT_FILE_KEYS, file, cb, arg, e);
-    return rc < 0 ? -1 : 0;
+    if (!at->in_jobs) {
+        int rc;
+
+        if (!(st = store_stmt(s, STMT_LINES, e)))
+            return -1;
+        sqlite3_bind_int64(st, 1, file);
+        sqlite3_bind_text(st, 2, at->key, -1, SQLITE_STATIC);
+        if ((rc = file_walk(s, st, at, cb, arg, e)) != 0)
+            return rc;
+        at->in_jobs = true;
+    }
+    if (!(st = store_stmt(s, STMT_FILE_KEYS, e)))
+        return -1;
+    sqlite3_bind_int64(st, 1, file);
+    sqlite3_bind_int64(st, 2, at->job);
+    return file_walk(s, st, at, cb, arg, e);
+}
+
+/* Of a bound statement that takes at most so many: whether it found them all. */
+static int
+took_most(struct store *s, sqlite3_stmt *st, int most, struct err *e)
+{
+    if (store_write(s, st, e) < 0)
+        return -1;
+    return sqlite3_changes(s->db) >= most;
 }
 
 int
-store_file_forget(struct store *s, uint32_t file, struct err *e)
+store_file_forget(struct store *s, uint32_t file, int most, struct err *e)
 {
     sqlite3_stmt *st = store_write_stmt(s, STMT_FILE_FORGET, e);
+    int rc;
 
     if (!st)
         return -1;
     sqlite3_bind_int64(st, 1, file);
     sqlite3_bind_int(st, 2, JOB_COMPLETED);
-    if (store_write(s, st, e) < 0 || !(st = store_write_stmt(s, STMT_LINES_FORGET, e)))
+    sqlite3_bind_int(st, 3, most);
+    if ((rc = took_most(s, st, most, e)) != 0)
+        return rc;
+    if (!(st = store_write_stmt(s, STMT_LINES_FORGET, e)))
         return -1;
     sqlite3_bind_int64(st, 1, file);
-    return store_write(s, st, e);
+    sqlite3_bind_int(st, 2, most);
+    return took_most(s, st, most, e);
 }
 
 int

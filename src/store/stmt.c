@@ -32,9 +32,10 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_FILE_PATH] = "SELECT path FROM files WHERE id = ?1",
     [STMT_FILE_KEYS] =
         ("SELECT j.key, j.id, j.line, j.state, a.outcome, a.code, a.signal" LAST_ATTEMPT
-         " WHERE j.file = ?1 AND j.file <> 0 AND j.detached = 0 ORDER BY j.id"),
-    [STMT_FILE_FORGET] = ("UPDATE jobs SET detached = 1 WHERE file = ?1 AND file <> 0"
-                          " AND detached = 0 AND state >= ?2"),
+         " WHERE j.file = ?1 AND j.file <> 0 AND j.detached = 0 AND j.id > ?2 ORDER BY j.id"),
+    [STMT_FILE_FORGET] = ("UPDATE jobs SET detached = 1 WHERE id IN (SELECT id FROM jobs"
+                          " WHERE file = ?1 AND file <> 0 AND detached = 0 AND state >= ?2"
+                          " LIMIT ?3)"),
     [STMT_JOB_DETACH] = "UPDATE jobs SET detached = 1 WHERE id = ?1",
     [STMT_FIND_SAME] = ("SELECT id, state FROM jobs WHERE fingerprint = ?1 AND uid = ?2"
                         " AND state <= ?3 AND array_job = 0 ORDER BY id DESC LIMIT 1"),
@@ -47,8 +48,9 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_TASKS] = ("SELECT id, task, state FROM jobs WHERE array_job = ?1 AND array_job <> 0"
                     " AND task BETWEEN ?2 AND ?3 ORDER BY task"),
     [STMT_LINES] = ("SELECT key, job, line, state, outcome, code, signal FROM lines"
-                    " WHERE file = ?1"),
-    [STMT_LINES_FORGET] = "DELETE FROM lines WHERE file = ?1",
+                    " WHERE file = ?1 AND key > ?2 ORDER BY key"),
+    [STMT_LINES_FORGET] = ("DELETE FROM lines WHERE file = ?1 AND key IN"
+                           " (SELECT key FROM lines WHERE file = ?1 LIMIT ?2)"),
     [STMT_PRUNE_LIST] =
         ("SELECT id, state, submitted_us, ended_us, array_job <> 0 AND coalesce((SELECT a.state"
          " FROM jobs a WHERE a.id = jobs.array_job), ?1) < ?1 FROM jobs ORDER BY id"),

@@ -283,12 +283,22 @@ struct store_key {
 };
 typedef int (*store_key_cb)(const struct store_key *key, void *arg);
 
-/* Every job that came from this file and still counts, by id: where a key comes twice the
- * later is the one that counts. Not 0 from cb ends the walk. */
-int store_file_keys(struct store *s, uint32_t file, store_key_cb cb, void *arg, struct err *e);
-/* --fresh: the file's ended jobs count no more for their lines. They stay in the history,
- * with their file. */
-int store_file_forget(struct store *s, uint32_t file, struct err *e);
+/* How far a walk over a file's keys has come; all 0 at its beginning. */
+struct store_keys_at {
+    char key[64]; /* of the pruned ones the last */
+    bool in_jobs; /* those are done */
+    uint32_t job; /* of the others the last */
+};
+
+/* Every job that came from this file and still counts: those that were pruned, then the others
+ * by id; where a key comes twice the later is the one that counts. Not 0 from cb stops behind
+ * that key, and the next call goes on from there; nothing may be pruned in between. 1: stopped,
+ * 0: all have been told, -1 with e. */
+int store_file_keys(struct store *s, uint32_t file, struct store_keys_at *at, store_key_cb cb,
+                    void *arg, struct err *e);
+/* --fresh: the file's ended jobs, at most so many at once, count no more for their lines. They
+ * stay in the history, with their file. 1: there are more, 0: there are none, -1 with e. */
+int store_file_forget(struct store *s, uint32_t file, int most, struct err *e);
 /* The same for one job, ended or not. */
 int store_job_detach(struct store *s, uint32_t id, struct err *e);
 

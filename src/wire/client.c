@@ -26,7 +26,6 @@
 #define ANSWER_MAX_BYTES                                                                       \
     (256UL * 1024 * 1024) /* whole objects of 100,000 jobs, and then some */
 #define READ_CHUNK (64UL * 1024)
-#define TOKEN_SIZE 33
 #define AGAIN_MAX  5 /* daemons that go before they have been asked again */
 #define SILENT_MAX                                                                             \
     3 /* daemons that go, soon after they were asked, before they have answered */
@@ -49,8 +48,9 @@ struct client {
     int timeout_ms;  /* what the socket waits: patience, longer after a large request */
     int64_t last_id;
     struct buf in;
-    size_t taken;   /* bytes of in that are dealt with */
-    size_t scanned; /* bytes of in known to hold no further newline */
+    size_t taken;                  /* bytes of in that are dealt with */
+    size_t scanned;                /* bytes of in known to hold no further newline */
+    char token[CLIENT_TOKEN_SIZE]; /* of the next request; "": none has been set */
     client_notify_fn on_notify;
     client_answer_fn on_answer;
     client_text_fn on_text;
@@ -339,16 +339,20 @@ send_all(struct client *c, const char *bytes, size_t n, struct err *e)
     return renew(c, errno, e);
 }
 
-/* A name for this request that no other has. "" where the kernel gives no random numbers so
- * early: then it has none. */
-static void
-make_token(char out[TOKEN_SIZE])
+void
+client_make_token(char out[CLIENT_TOKEN_SIZE])
 {
     uint64_t v[2];
 
     out[0] = '\0';
     if (getrandom(v, sizeof v, GRND_NONBLOCK) == sizeof v)
-        snprintf(out, TOKEN_SIZE, "%016" PRIx64 "%016" PRIx64, v[0], v[1]);
+        snprintf(out, CLIENT_TOKEN_SIZE, "%016" PRIx64 "%016" PRIx64, v[0], v[1]);
+}
+
+void
+client_name_next(struct client *c, const char *token)
+{
+    snprintf(c->token, sizeof c->token, "%s", token);
 }
 
 static int64_t
@@ -357,15 +361,16 @@ send_request(struct client *c, const char *method, const char *params, size_t n,
     auto_buf struct buf out = BUF_INIT;
     int64_t id = ++c->last_id;
 
-    char token[TOKEN_SIZE];
+    char token[CLIENT_TOKEN_SIZE];
 
+    snprintf(token, sizeof token, "%s", c->token);
+    c->token[0] = '\0';
+    if (c->again && !token[0])
+        client_make_token(token);
     buf_reserve(&out, n + 192);
     buf_addf(&out, "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"method\":\"%s\"", (long long)id, method);
-    if (c->again) {
-        make_token(token);
-        if (token[0])
-            buf_addf(&out, ",\"token\":\"%s\"", token);
-    }
+    if (token[0])
+        buf_addf(&out, ",\"token\":\"%s\"", token);
     if (params) {
         buf_adds(&out, ",\"params\":");
         buf_add(&out, params, n);

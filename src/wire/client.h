@@ -57,6 +57,14 @@ void client_keep(struct client *c, client_again_fn again, void (*free_ctx)(void 
 /* Who hears of each new connection; NULL: nobody. */
 void client_on_back(struct client *c, client_back_fn back, void *ctx);
 
+#define CLIENT_TOKEN_SIZE 33
+/* A name that no other request has: a daemon that has carried out a request of that name
+ * answers as it did then (docs/protocol.md, `token`). "" where the kernel gives no random
+ * numbers so early. */
+void client_make_token(char out[CLIENT_TOKEN_SIZE]);
+/* The next request bears this one; for who asks again himself over another connection. */
+void client_name_next(struct client *c, const char *token);
+
 /* Who gets notifications, and answers to client_send; either may be NULL (dropped). */
 void client_listen(struct client *c, client_notify_fn on_notify, client_answer_fn on_answer,
                    void *ctx);

@@ -184,3 +184,29 @@ replace_daemon()
     open_gate
     berth wait 1
 }
+
+@test "a daemon that dies while a long file is taken in: each line is queued once, and runs once, with --fresh too" {
+    local n fresh revived=0
+    for n in 6 15 30; do
+        for fresh in '' --fresh; do
+            seq -f "[gpus=0] echo %.0f >>ran" 40 >"jobs$n$fresh.txt"
+            start_daemon 2
+            try berth run -q "jobs$n$fresh.txt"
+            is "status of the first run" "$status" 0
+            stop_daemon
+            : >ran
+            seq -f '[gpus=0 hold] echo %.0f' 41 12000 >>"jobs$n$fresh.txt"
+            BERTH_CRASH_AT=daemon-after-commit:$n timeout "$LIMIT" berth daemon start --sim 2 >/dev/null 2>&1 || continue
+            try berth run --detach $fresh "jobs$n$fresh.txt"
+            is "status, after commit $n, $fresh" "$status" 0
+            case $err in *'started again'*) revived=$((revived + 1)) ;; esac
+            is "queued, after commit $n, $fresh" "$(berth status --json | json counts.HELD)" 11960
+            berth cancel state:held >/dev/null
+            berth wait all
+            is "each runs as often as it should" "$(sort -n ran | uniq | wc -l) of $(wc -l <ran)" \
+                "$([ -n "$fresh" ] && echo '40 of 40' || echo '0 of 0')"
+            stop_daemon
+        done
+    done
+    has 'how many died' "$revived" '^[1-9]'
+}

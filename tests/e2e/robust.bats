@@ -227,6 +227,30 @@ JOBS
     is status "$status" 8
 }
 
+@test "a long file goes in piece by piece: nobody starts before those that it waits for, numbers are those of the lines" {
+    { printf '[gpus=0 name=first after=last] echo first >>ran\n'
+        for ((i = 2; i < 2000; i++)); do echo "[hold name=n$i] echo $i"; done
+        printf '[gpus=0 name=last] read line <gate; echo last >>ran\n'; } >long.txt
+    start_daemon 2
+    background one berth run -q long.txt
+    background other berth run -q long.txt
+    wait_until_running 2000
+    "$E2E/await" until "$LIMIT" 'berth status --json' counts.HELD 1998
+    is held "$(berth status --json | json counts.HELD)" 1998
+    is "the first" "$(job_field 1 name) $(job_field 1 state) $(job_field 1 line)" "first PENDING 1"
+    is "one between" "$(job_field 1234 name) $(job_field 1234 line)" "n1234 1234"
+    # The last line comes first: within the places that the file's jobs have.
+    { tail -n 1 long.txt; head -n 1999 long.txt | tac; } >turned && mv turned long.txt
+    "$E2E/await" until "$LIMIT" 'berth show 2 --json' jobs.0.line 1999
+    is "in the file's order" "$(berth queue --state held --sort turn --json | grep -o '"id":[0-9]*' | tr -dc '0-9\n' | head -n 3 | tr '\n' ' ')" "1999 1998 1997 "
+    open_gate
+    wait_for_event kind=ended job=1
+    is order "$(tr '\n' ' ' <ran)" "last first "
+    berth cancel state:held >/dev/null
+    finish one
+    finish other
+}
+
 @test "a killed client leaves its jobs, and the same command finds them again" {
     printf 'read line <gate; exit 5\n' >jobs.txt
     follow_file 1 jobs.txt

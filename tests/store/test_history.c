@@ -288,7 +288,8 @@ assert_keys(struct store *s, uint32_t file, const char *text)
 {
     auto_buf struct buf out = BUF_INIT;
 
-    assert_int_equal(store_file_keys(s, file, on_key, &out, NULL), 0);
+    assert_int_equal(
+        store_file_keys(s, file, &(struct store_keys_at){.job = 0}, on_key, &out, NULL), 0);
     assert_string_equal(buf_str(&out), text);
 }
 
@@ -340,7 +341,7 @@ test_forgotten_file(void **state)
     add_line(f->s, 1, 1, "aa#1", JOB_COMPLETED);
     add_line(f->s, 2, 1, "bb#1", JOB_RUNNING);
     add_line(f->s, 3, 2, "aa#1", JOB_COMPLETED);
-    assert_int_equal(store_file_forget(f->s, 1, NULL), 0);
+    assert_int_equal(store_file_forget(f->s, 1, 1000, NULL), 0);
     must_commit(f->s);
     assert_keys(f->s, 1, "bb#1=2:20:RUNNING:none:0:0 ");
     assert_keys(f->s, 2, "aa#1=3:30:COMPLETED:none:0:0 ");

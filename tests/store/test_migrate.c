@@ -181,7 +181,8 @@ test_it_goes_on_from_there(void **state)
     back = store_job_load(s, job->id, NULL);
     assert_non_null(back);
     assert_same_job(job, back);
-    assert_int_equal(store_file_keys(s, 4, on_key, &line, NULL), 0);
+    assert_int_equal(
+        store_file_keys(s, 4, &(struct store_keys_at){.job = 0}, on_key, &line, NULL), 0);
     assert_int_equal(line, 1);
     job_free(back);
     job_free(job);
