@@ -85,10 +85,25 @@ gpu_table_add_excess(const json_t *gpu, struct buf *out)
     }
 }
 
+/* The figure that jobs meet when they wait, where it is more than what the processes use. */
+static void
+add_counted(struct buf *out, const json_t *gpu, int64_t used_mib)
+{
+    int64_t counted_mib = answer_int(gpu, "external_mib", 0);
+    char size[24];
+
+    if (used_mib > 0 && counted_mib > used_mib)
+        buf_addf(out,
+                 "gpu %lld: counted as %s in use outside Berth: the most that they have used, "
+                 "with a reserve, or what no process explains\n",
+                 (long long)answer_int(gpu, "index", 0), format_mib(counted_mib, size));
+}
+
 static void
 add_strangers(struct buf *out, const json_t *gpu)
 {
     size_t i;
+    int64_t used_mib = 0;
     json_t *p;
 
     json_array_foreach(json_object_get(gpu, "strangers"), i, p)
@@ -106,7 +121,9 @@ add_strangers(struct buf *out, const json_t *gpu)
             buf_addf(out, ", seen for %s",
                      format_duration((clock_wall_us() - since_us) / 1000, span));
         buf_adds(out, "; not a job of Berth\n");
+        used_mib += answer_int(p, "mib", 0);
     }
+    add_counted(out, gpu, used_mib);
 }
 
 void

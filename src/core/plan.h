@@ -45,6 +45,7 @@ enum plan_order {
 struct plan_rules {
     enum plan_order order;
     int64_t patience_ms;
+    int64_t aging_ms; /* a job that waits gains one of priority each time; 0: never */
     bool fair_share;
     bool textbook; /* EASY to the letter: who would delay the promised job on the cards that
                       suit him best is not tried on others. For comparison with simulators */

@@ -1,5 +1,6 @@
-/* Whose turn it is: the fronts of all lines in a heap, by priority, then by how much their
- * users have used, then by the order of the settings, then as they were submitted. Called by
+/* Whose turn it is: the fronts of all lines in a heap, by priority (which grows with waiting,
+ * so that a stream of a higher one keeps nobody waiting for ever), then by how much their users
+ * have used, then by the order of the settings, then as they were submitted. Called by
  * plan.c. While a pass lasts a user's use only grows, and a front that has become too small is
  * put in its place when it comes to the top; so a start costs its user's other lines nothing.
  */
@@ -87,6 +88,15 @@ compare_priorities(const struct front *a, const struct front *b)
     return a->priority == b->priority ? 0 : a->priority > b->priority ? -1 : 1;
 }
 
+/* Preemption goes by what was asked: nobody is stopped because another has waited. */
+static int64_t
+aged_priority(const struct planning *pl, const struct job *job)
+{
+    int64_t from_us = job->begin_us > job->submitted_us ? job->begin_us : job->submitted_us;
+    int64_t waited_ms = (pl->now_us - from_us) / 1000, step_ms = pl->planner->rules.aging_ms;
+    return job->req.priority + (step_ms > 0 && waited_ms > 0 ? waited_ms / step_ms : 0);
+}
+
 static int
 compare_fronts(const struct planning *pl, const struct front *a, const struct front *b)
 {
@@ -135,18 +145,18 @@ sink(struct planning *pl, size_t at)
 }
 
 static void
-set_job(struct front *f, struct job *job)
+set_job(const struct planning *pl, struct front *f, struct job *job)
 {
     f->job = job;
     f->order = job->order;
     f->id = job->id;
-    f->priority = job->req.priority;
+    f->priority = aged_priority(pl, job);
 }
 
 static void
 set_front(struct planning *pl, struct front *f, struct job *job)
 {
-    set_job(f, job);
+    set_job(pl, f, job);
     f->used = user_used(f->user);
     f->range = 0;
     f->task = -1;
@@ -274,7 +284,7 @@ plan_list_in_turn(struct planner *planner, struct queue *q, struct ledger *l, in
         }
         struct front *f = &fronts[in_line++];
         *f = (struct front){.user = users_get(&pl, jobs[i]->uid)};
-        set_job(f, jobs[i]);
+        set_job(&pl, f, jobs[i]);
         f->used = user_used(f->user);
         f->ratio = response_ratio(f->job, now_us);
     }

@@ -62,7 +62,7 @@ struct front {
     /* The job's, here because fronts are compared more often than the cache holds jobs. */
     uint64_t order;
     uint32_t id;
-    int32_t priority;
+    int64_t priority;           /* as asked, and what it has gained by waiting */
     int64_t used;               /* of the user, when the front was put in its place */
     double ratio;               /* PLAN_SHORT */
     struct balance_key balance; /* PLAN_BALANCED */

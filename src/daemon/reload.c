@@ -61,9 +61,11 @@ static const char *const live[] = {
 
 /* Those from which rules_take makes what the planner goes by. */
 static const char *const rules[] = {
-    "order",         "patience_s",        "fair_share",       "max_running",
-    "max_gpus",      "max_vram_mib",      "pending_max",      "user_max_running",
-    "user_max_gpus", "user_max_vram_mib", "user_max_pending", "users",
+    "order",         "patience_s",        "aging_s",
+    "fair_share",    "max_running",       "max_gpus",
+    "max_vram_mib",  "pending_max",       "user_max_running",
+    "user_max_gpus", "user_max_vram_mib", "user_max_pending",
+    "users",
 };
 
 static bool

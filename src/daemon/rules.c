@@ -111,6 +111,7 @@ make_rules(struct daemon *d)
     make_users(d);
     return (struct plan_rules){.order = orders[c->order],
                                .patience_ms = c->patience_s * 1000,
+                               .aging_ms = c->aging_s * 1000,
                                .fair_share = c->fair_share != 0,
                                .limits = &d->limits};
 }

@@ -96,6 +96,9 @@ const struct setting config_settings[] = {
     INT(patience_s, 0, 31536000, "900",
         "a job that is passed over for so many seconds gets GPUs pinned, where no ends are "
         "known"),
+    INT(aging_s, 0, 31536000, "86400",
+        "a waiting job's priority grows by one each time so many seconds have passed; 0: "
+        "never"),
     CHOICE(fair_share, "on", "whether users who have used less come first", "off", "on"),
     INT(fair_half_life_s, 0, 31536000, "86400",
         "recent use counts half after so many seconds; 0: it is never forgotten"),

@@ -60,6 +60,7 @@ struct config {
     int64_t log_keep;    /* so many that were put aside stay */
     int order;           /* enum config_order */
     int64_t patience_s;  /* passed over for longer: GPUs are pinned */
+    int64_t aging_s;     /* waiting adds one to the priority each time; 0: never */
     int fair_share;      /* 0 off, 1 on */
     int64_t fair_half_life_s;                    /* in which recent use halves; 0: never */
     int64_t max_running, max_gpus, max_vram_mib; /* all together; 0: no limit */

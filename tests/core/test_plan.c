@@ -414,10 +414,41 @@ test_a_vram_limit_leaves_small_cards(void **state)
     world_free(&w);
 }
 
+/* A stream of jobs of a higher priority: the other's grows by one in each 100 s, and it starts
+ * behind those that came before it was as high. */
+static void
+test_waiting_adds_to_the_priority(void **state)
+{
+    (void)state;
+    for (int aging_s = 0; aging_s <= 100; aging_s += 100) {
+        const struct plan_rules aged = {.patience_ms = 900 * 1000, .aging_ms = aging_s * 1000};
+        struct world w;
+        world_init(&w, 1, &aged);
+        add(&w, (struct spec){.id = 1, .run = 30, .limit = 30});
+        plan_now(&w);
+        add(&w, (struct spec){.id = 2, .limit = 30});
+        for (uint32_t id = 3; id < 20; id++) {
+            add(&w, (struct spec){.id = id, .limit = 30, .priority = 1});
+            run_to(&w, w.now + 30);
+        }
+        if (aging_s == 0)
+            assert_int_equal(w.started[2], -1);
+        else
+            assert_int_equal(w.started[2], 120);
+        size_t n;
+        add(&w, (struct spec){.id = 20, .priority = 1});
+        struct job **jobs = plan_list_in_turn(w.planner, w.q, w.l, wall(w.now), &n);
+        assert_true(n > 0);
+        free(jobs);
+        world_free(&w);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_waiting_adds_to_the_priority),
         cmocka_unit_test(test_three_users_take_turns),
         cmocka_unit_test(test_others_first_jobs_start_next),
         cmocka_unit_test(test_use_weight_and_priority),

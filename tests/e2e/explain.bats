@@ -101,6 +101,7 @@ ended_as()
     "$E2E/await" until "$LIMIT" "berth gpus --json" gpus.0.used_mib 9000
     waits GpuBusy 'wants gpu 0 idle; gpu 0 has 9.7 GiB in use outside Berth \(pid [0-9]+\)' \
         'end process [0-9]+' --gpu-ids 0
+    has 'the same figure' "$(berth gpus)" '^gpu 0: counted as 9.7 GiB in use outside Berth'
     waits GpuMemory 'needs 20.0 GiB .*9.7 GiB in use outside Berth' '--vram 13G would fit' --vram 20G --gpu-ids 0
     waits GpuBusy '.*gpu 0.*9[0-9.]+ %.*80 %' 'a higher --max-load' --vram 1G --gpu-ids 0 --max-load 0.8
     waits GpuBusy '.*gpu 0.*3[0-9.]+ %.*20 %' 'a higher --max-used' --vram 1G --gpu-ids 0 --max-used 0.2
