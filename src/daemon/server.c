@@ -146,7 +146,7 @@ on_connection(uv_stream_t *listener, int status)
         c->next->prev = c;
     s->clients = c;
     s->n_clients++;
-    turn_touch(s->daemon); /* an idle daemon has somebody now */
+    turn_touch_unplanned(s->daemon); /* an idle daemon has somebody now */
     client_read(c);
 }
 

@@ -42,7 +42,10 @@ hold(struct client *c, char *id, bool changes)
     }
     struct reply *r = &c->held[c->n_held++];
     *r = (struct reply){.text = BUF_INIT, .id = id, .changes = changes};
-    turn_touch(c->server->daemon);
+    if (changes)
+        turn_touch(c->server->daemon);
+    else
+        turn_touch_unplanned(c->server->daemon);
     return r;
 }
 

@@ -132,6 +132,14 @@ turn_free(struct turn *t)
 void
 turn_touch(struct daemon *d)
 {
+    if (d->turn)
+        d->turn->plan_due = true;
+    turn_touch_unplanned(d);
+}
+
+void
+turn_touch_unplanned(struct daemon *d)
+{
     if (!d->turn || d->turn->due || d->leaving)
         return;
     d->turn->due = true;
@@ -389,10 +397,11 @@ turn_run(struct daemon *d)
     struct turn *t = d->turn;
     int64_t began_us = clock_boot_us();
     health_settle(d);
-    bool planned = turn_plan(d);
+    bool planned = t->plan_due && turn_plan(d);
     int64_t at_us = part(d, "plan", began_us);
     /* After the plan, whose own marks and events go with this very commit. */
     t->due = false;
+    t->plan_due &= !planned;
     uv_idle_stop(&t->idle);
     bool overdue = clock_boot_us() - t->idle_us > BUSY_US;
     if (!overdue && (store_has_changes(d->store) || t->n_unsaved + t->n_events > 0))

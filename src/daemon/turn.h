@@ -27,6 +27,9 @@ void turn_free(struct turn *t);
 
 /* Something happened: a turn is run at the end of this iteration of the loop. */
 void turn_touch(struct daemon *d);
+/* The same, where nothing has changed of what a plan depends on: somebody only waits for an
+ * answer, or has gone. A plan over many kinds of request is not made again for that. */
+void turn_touch_unplanned(struct daemon *d);
 
 /* Marks what the next commit writes. */
 void turn_save(struct daemon *d, struct job *job, unsigned what);

@@ -28,6 +28,7 @@ struct turn {
     uv_check_t check; /* runs it */
     uv_timer_t retry, checkpoint, wake;
     bool due;
+    bool plan_due;      /* something has happened since the last plan */
     bool again;         /* the plan wants another turn behind this one */
     struct err trouble; /* with the disk; ERR_NONE: it takes what we write */
     bool ended_some;    /* since the last quiet moment */

@@ -142,7 +142,7 @@ finish(struct daemon *d, struct work *x, int rc, const struct err *e)
     else if (t)
         server_answer(t, buf_str(&x->text));
     work_free(x);
-    turn_touch(d); /* who leaves when all is changed may do so now, also where nobody is told */
+    turn_touch_unplanned(d); /* who leaves when all is changed may, also where nobody is told */
 }
 
 /* A commit has failed, and with it a piece of each: what they have counted as done is not. */

@@ -135,3 +135,18 @@ with socket.socket(socket.AF_UNIX) as s:
 assert seqs == list(range(2, seqs[-1] + 1)), seqs[:10]
 PY
 }
+
+@test "who only looks makes no plan necessary" {
+    plans() { berth metrics --prometheus | sed -n 's/^berth_scheduler_cycle_seconds_count //p'; }
+    timeout "$LIMIT" berth daemon start # without GPUs, of which samples come at any time
+    berth submit --gpus 0 --hold -- true
+    before=$(plans)
+    for _ in 1 2 3; do
+        berth status
+        berth queue
+        berth explain 1
+    done
+    is plans "$(plans)" "$before"
+    berth priority 1 5
+    [ "$(plans)" -gt "$before" ] || fail_with "no plan was made for a change"
+}
