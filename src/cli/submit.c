@@ -165,6 +165,20 @@ check_program(const struct submission *s)
                                              s->words.env.set.n > 0);
 }
 
+/* Of a plain job that is submitted from one with Slurm's variables the daemon drops those that
+ * are the outer job's. What --export gives a value itself is none of them. */
+static int
+keep_said(struct submission *s, struct err *e)
+{
+    const struct env_list *set = &s->words.env.set;
+
+    for (size_t i = 0; i < set->n && !s->req.slurm_env; i++)
+        if (strncmp(set->at[i], "SLURM", 5) == 0 &&
+            attr_set_at(&s->req, "env", set->at[i], ATTR_COMMAND_LINE, NULL, e) < 0)
+            return -1;
+    return 0;
+}
+
 /* Before a daemon is started for it. From a folder that is gone one can still submit with -D.
  */
 static int
@@ -173,7 +187,7 @@ find_folder(struct submission *s)
     struct submit_words *words = &s->words;
     struct err e = {0};
 
-    if (jobplaces_settle(&s->req, &e) < 0)
+    if (jobplaces_settle(&s->req, &e) < 0 || keep_said(s, &e) < 0)
         return cli_fail(&e);
     words->cwd = jobreq_current_folder(&e);
     if (s->req.slurm_env)

@@ -42,6 +42,7 @@ struct daemon {
     uv_timer_t idle_timer;
     uv_signal_t on_term, on_int, on_hup;
     uv_timer_t strays_timer; /* recover.c: folders whose shepherds had not left yet */
+    int64_t strays_ms;       /* until it looks the next time */
     uv_timer_t clear_timer;  /* jobs.c: the wait for the memory of ended jobs */
     bool stopping;           /* no new work is started; leaves when `stop_when_empty` allows */
     bool stop_when_empty;

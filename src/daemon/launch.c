@@ -54,23 +54,31 @@ remove_file(struct daemon *d, const char *folder, const char *name)
     unlinkat(d->jobs_fd, path, 0);
 }
 
-void
-launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt)
+int
+launch_try_remove_folder(struct daemon *d, uint32_t job, int32_t attempt)
 {
     static const char *const others[] = {"ctl.sock", "exit", "exit.tmp"}; /* there are seldom */
     char name[32];
     launch_folder(job, attempt, name);
     remove_file(d, name, "lock");
     if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-        return;
+        return 0;
     if (errno == ENOTDIR && unlinkat(d->jobs_fd, name, 0) == 0)
-        return; /* a damaged file system, or somebody, put something else there */
+        return 0; /* a damaged file system, or somebody, put something else there */
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         remove_file(d, name, others[i]);
-    if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR)) {
-        log_warn("job=%u attempt=%d folder stays for now: %s", job, attempt, strerror(errno));
-        recover_strays_later(d);
-    }
+    return unlinkat(d->jobs_fd, name, AT_REMOVEDIR) ? errno : 0;
+}
+
+void
+launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt)
+{
+    int rc = launch_try_remove_folder(d, job, attempt);
+
+    if (rc == 0)
+        return;
+    log_warn("job=%u attempt=%d folder stays for now: %s", job, attempt, strerror(rc));
+    recover_strays_later(d);
 }
 
 char *

@@ -37,7 +37,9 @@ int launch_try_folders(struct daemon *d, struct err *e);
 /* The name of an attempt's folder, "12.1", into out (at least 32 bytes); returns out. */
 char *launch_folder(uint32_t job, int32_t attempt, char *out);
 
-/* Removes an attempt's folder; its lock must be free or its shepherd about to leave. */
+/* Removes an attempt's folder; its lock must be free or its shepherd about to leave. One that
+ * stays is told in the log and tried again later; the other only returns why (an errno). */
+int launch_try_remove_folder(struct daemon *d, uint32_t job, int32_t attempt);
 void launch_remove_folder(struct daemon *d, uint32_t job, int32_t attempt);
 
 /* logname.c. Where a job's output goes: the pattern it asked for, filled in, or the instance's

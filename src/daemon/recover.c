@@ -31,7 +31,8 @@
 #include "daemon/watch.h"
 #include "store/store.h"
 
-#define STRAYS_MS 5000
+#define STRAYS_MS     5000
+#define STRAYS_MAX_MS (INT64_C(3600) * 1000)
 
 /* An attempt under way, as it was stored: which card was which. */
 struct recovered {
@@ -157,9 +158,10 @@ is_needed(const struct job *job, int attempt)
            (job_state_is_active(job->state) || job->unsaved);
 }
 
-/* Whether this one went, or is none; one that is locked has a shepherd about to leave. */
+/* Whether this one went, or is none; why not is told the first time only. One that is locked
+ * has a shepherd about to leave. */
 static bool
-remove_stray(struct daemon *d, const char *name)
+remove_stray(struct daemon *d, const char *name, bool say)
 {
     unsigned id;
     int attempt;
@@ -173,14 +175,27 @@ remove_stray(struct daemon *d, const char *name)
         return errno == ENOENT || errno == ENOTDIR;
     if (file_is_locked_at(one, "lock", &ignored) != 0)
         return false;
-    launch_remove_folder(d, id, attempt);
-    return true;
+    int rc = launch_try_remove_folder(d, id, attempt);
+    if (rc && say)
+        log_warn("job=%u attempt=%d folder stays for now: %s", id, attempt, strerror(rc));
+    return rc == 0;
+}
+
+static void on_strays(uv_timer_t *timer);
+
+/* The pause doubles while something stays. */
+static void
+look_again(struct daemon *d)
+{
+    d->strays_timer.data = d;
+    uv_timer_start(&d->strays_timer, on_strays, (uint64_t)d->strays_ms, 0);
+    d->strays_ms = d->strays_ms < STRAYS_MAX_MS / 2 ? d->strays_ms * 2 : STRAYS_MAX_MS;
 }
 
 /* Folders of attempts that are settled, or that no commit ever knew. For those that are still
  * in use it comes back: what is in them, a job's environment, is not to lie there for long. */
 static int
-remove_strays(struct daemon *d, struct err *e)
+remove_strays(struct daemon *d, bool say, struct err *e)
 {
     bool all = true;
     auto_close int fd = openat(d->jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -188,9 +203,9 @@ remove_strays(struct daemon *d, struct err *e)
     if (!dir)
         return err_errno(e, ERR_FAILED, errno, "cannot read %s/jobs", d->places.state);
     for (const struct dirent *entry; (entry = readdir(dir));)
-        all &= remove_stray(d, entry->d_name);
+        all &= remove_stray(d, entry->d_name, say);
     if (!all)
-        recover_strays_later(d);
+        look_again(d);
     return 0;
 }
 
@@ -198,24 +213,25 @@ static void
 on_strays(uv_timer_t *timer)
 {
     struct err e;
-    if (remove_strays(timer->data, &e) == 0)
+    if (remove_strays(timer->data, false, &e) == 0)
         return;
     log_warn("event=strays %s", e.text);
-    recover_strays_later(timer->data);
+    look_again(timer->data);
 }
 
 void
 recover_strays_later(struct daemon *d)
 {
-    d->strays_timer.data = d;
-    uv_timer_start(&d->strays_timer, on_strays, STRAYS_MS, 0);
+    d->strays_ms = STRAYS_MS;
+    look_again(d);
 }
 
 int
 recover_attempts(struct daemon *d, struct err *e)
 {
     size_t live = queue_n(d->queue), active = queue_n_active(d->queue);
-    if (remove_strays(d, e))
+    d->strays_ms = STRAYS_MS;
+    if (remove_strays(d, true, e))
         return -1;
     struct recovered *next;
     for (struct recovered *r = d->recovered; r; r = next) {

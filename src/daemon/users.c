@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <uthash.h>
 #include <uv.h>
 
 #include "base/clock.h"
@@ -26,11 +27,14 @@
 #define WAIT_NS       250000000L        /* of the loop, for a name */
 #define NS_PER_S      1000000000L
 #define ENTRY_MAX     ((size_t)1 << 20) /* bytes of an entry of the directory */
+/* Anybody can come under tens of thousands of subordinate uids. So many are more than one round
+ * of the loop asks for, so that no name goes while somebody holds it. */
+#define NAMES_MAX 16384
 
 enum knowledge { NEVER_ASKED, ASKED, KNOWN, NAMELESS };
 
 struct user_name {
-    struct user_name *next;
+    UT_hash_handle hh;
     uid_t uid;
     enum knowledge knowledge;
     int64_t asked_us; /* boot clock */
@@ -45,7 +49,7 @@ struct query {
 
 /* A cache, and what fills it: dropping either changes nothing but time. */
 static struct {
-    struct user_name *names;
+    struct user_name *names; /* by uid, the one longest unused first */
     bool has_thread;
     pthread_mutex_t lock;
     pthread_cond_t more;
@@ -114,19 +118,30 @@ start_thread(void)
 /* --- the loop ------------------------------------------------------------------------------
  */
 
+static void
+drop_oldest(void)
+{
+    struct user_name *oldest = users.names;
+    HASH_DEL(users.names, oldest);
+    free(oldest);
+}
+
 static struct user_name *
 find(uid_t uid)
 {
-    struct user_name *u = users.names;
-    while (u && u->uid != uid)
-        u = u->next;
-    if (u)
-        return u;
-    u = xcalloc(1, sizeof *u);
-    u->uid = uid;
-    snprintf(u->name, sizeof u->name, "uid:%u", uid);
-    u->next = users.names;
-    return users.names = u;
+    struct user_name *u;
+    HASH_FIND(hh, users.names, &uid, sizeof uid, u);
+    if (u) {
+        HASH_DEL(users.names, u); /* to the end of the order */
+    } else {
+        if (HASH_COUNT(users.names) >= NAMES_MAX)
+            drop_oldest();
+        u = xcalloc(1, sizeof *u);
+        u->uid = uid;
+        snprintf(u->name, sizeof u->name, "uid:%u", uid);
+    }
+    HASH_ADD(hh, users.names, uid, sizeof u->uid, u);
+    return u;
 }
 
 static void

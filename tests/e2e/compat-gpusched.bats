@@ -689,3 +689,11 @@ fake_card()
     is 'status of the second' "$status" 0
     is 'log of the second' "$(cat b/job001_gpu0.log)" second
 }
+
+@test "the line of a job that ends before a sample says what is known of its load" {
+    printf '[vram=1G] true\n' >jobs.txt
+    sched jobs.txt --sim 1
+    is status "$status" 0
+    has 'its end' "$out" '^\[.*\] job 1 finished \[OK\] in [0-9]+s — .* \| avg gpu util 0%$'
+    has 'in the journal' "$(cat gpusched_logs/journal.jsonl)" '"event": "done", .*"avg_util": 0\.0}$'
+}

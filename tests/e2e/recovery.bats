@@ -257,3 +257,22 @@ with sqlite3.connect(sys.argv[1]) as db: db.execute("delete from attempts")' "$B
     is "its exit code" "$(job_field 1 exit_code)" 7
     is runs "$(cat ran.1 ran.2 | wc -l)" 2
 }
+
+@test "a folder that cannot be removed is told of once, and goes when it can" {
+    start_daemon 1
+    berth submit --gpus 0 -- sh -c 'read line <gate'
+    wait_for_event kind=started job=1
+    touch "$BERTH_DIR/state/jobs/1.1/foreign"
+    timeout "$LIMIT" sh -c 'echo go >gate'
+    berth wait 1
+    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" 'job=1 attempt=1 folder stays for now: Directory not empty' >/dev/null
+    berth submit --gpus 0 --wait -- true
+    is 'how often' "$(grep -c 'folder stays for now' "$BERTH_DIR/daemon.log")" 1
+    stop_daemon
+    start_daemon 1
+    is 'how often after a restart' "$(grep -c 'folder stays for now' "$BERTH_DIR/daemon.log")" 2
+    stop_daemon
+    rm "$BERTH_DIR/state/jobs/1.1/foreign"
+    start_daemon 1
+    [ ! -e "$BERTH_DIR/state/jobs/1.1" ] || fail_with "it is still there"
+}

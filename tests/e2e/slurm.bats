@@ -209,6 +209,40 @@ END
     is "its tasks" "$(cat task-0.out task-1.out)" $'0 of 2\n1 of 2'
 }
 
+@test "srun takes variables by --export and standard input by --input" {
+    start_daemon 1
+    script steps.sh <<'END'
+#!/bin/bash
+#SBATCH --gpus=0 -o steps.out
+export FOO=foo BAR=bar
+srun --export=A=b,FOO sh -c 'echo "$A $FOO ${BAR-none} ${SLURM_JOB_ID:+job}"'
+srun --export=ALL,A=b sh -c 'echo "$A $FOO $BAR"'
+srun --export NONE sh -c 'echo "${FOO-none} ${HOME-none} ${SLURM_JOB_ID:+job}"'
+srun --export=1x=2 true || echo refused
+echo zero >in.0
+echo one >in.1
+srun -n 2 --input=in.%t -o out.%t cat
+echo all | srun -n2 --input 1 cat
+srun -i missing cat || echo missing
+END
+    try berth submit --wait steps.sh
+    is status "$status" 0
+    is "what it wrote" "$(cat steps.out)" "$(printf '%s\n' 'b foo none job' 'b foo bar' 'none none job' "srun: --export: '1x' is no name of a variable" \
+        refused all 'srun: cannot read missing' missing)"
+    is "input of the tasks" "$(cat out.0 out.1)" $'zero\none'
+}
+
+@test "variables of Slurm's kind that a plain job inside is given by name are kept" {
+    start_daemon 1
+    script outer.sh <<'END'
+#!/bin/bash
+#SBATCH --gpus=0 -o outer.out
+berth submit --gpus 0 --wait -o inner --env SLURM_X=1 --export ALL,SLURM_Y=2 -- sh -c 'echo "$SLURM_X $SLURM_Y ${SLURM_JOB_ID-none}"'
+END
+    try berth submit --wait outer.sh
+    is "inside" "$(cat inner)" "1 2 none"
+}
+
 @test "srun starts as many tasks as --ntasks says, each with its cores and GPUs" {
     start_daemon 4
     script tasks.sh <<'END'

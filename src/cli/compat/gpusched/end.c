@@ -251,7 +251,10 @@ gs_finish(struct gpusched *g, struct gs_job *job, const json_t *ended)
 {
     const struct gs_run *run = job->run;
     struct ending en = judge(g, run, ended);
-    const json_t *util = json_object_get(ended, "util");
+    const json_t *measured = json_object_get(ended, "util");
+    /* One that ran, and ended before the first sample, had used nothing by then. */
+    bool has_util = json_is_number(measured) || json_array_size(json_object_get(ended, "gpus"));
+    double util = json_is_number(measured) ? json_number_value(measured) : 0;
     const char *why = answer_str(ended, "text");
     auto_buf struct buf line = BUF_INIT;
 
@@ -263,11 +266,10 @@ gs_finish(struct gpusched *g, struct gs_job *job, const json_t *ended)
              en.label, (double)answer_int(ended, "run_ms", 0) / 1000);
     add_peaks(&line, run);
     add_judgement(g, run, &en, &line);
-    if (json_is_number(util))
-        buf_addf(&line, " | avg gpu util %.0f%%", json_number_value(util));
+    if (has_util)
+        buf_addf(&line, " | avg gpu util %.0f%%", util);
     gs_say(g, "%s", buf_str(&line));
-    gs_note_done(g, job, en.status, en.code, run,
-                 json_is_number(util) ? json_number_value(util) : -1);
+    gs_note_done(g, job, en.status, en.code, run, has_util ? util : -1);
     gs_add_result(g, job, en.code, gs_run_peak(run, NULL), en.verdict);
 }
 
