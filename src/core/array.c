@@ -116,6 +116,7 @@ array_split(struct job *array, int32_t task, uint32_t id)
     job->file = array->file;
     job->line = array->line;
     job->env = array->env;
+    job->env_bytes = array->env_bytes;
     job->cwd = shared_ref(array->cwd);
     job->rlimits = shared_ref(array->rlimits);
     job->user = shared_ref(array->user);

@@ -150,6 +150,7 @@ struct job {
     int32_t line;        /* its line there, for messages; 0: none */
     char *key;           /* owned; identity of its line in that file; NULL: none */
     int64_t env;         /* store's id of the captured environment */
+    int64_t env_bytes;   /* its size; not stored */
     char *cwd;           /* shared.h; as are rlimits and user */
     int32_t umask_bits;
     char *rlimits;      /* of whoever submitted (sys/rlimits.h); NULL: not known */
@@ -171,6 +172,7 @@ struct job {
     int32_t filed_waiting; /* as how many waiting ones it is counted */
     uint32_t filed_uid;    /* for whom */
     int64_t filed_text;    /* bytes of text with which it is counted */
+    int64_t filed_env;     /* the environment with which it is; 0: none */
     bool same_listed;      /* history.c's: in the list of same_next */
     struct job *hash_next; /* the id table's chain */
 

@@ -16,6 +16,8 @@
 #define TREE_FN static __attribute__((unused))
 
 #define BUCKETS_FIRST 256 /* a power of two */
+/* Bytes. Smaller environments are not counted: the number of jobs bounds them, and most are. */
+#define ENV_COUNTED 4096
 
 enum place {
     PLACE_NONE, /* not in the queue */
@@ -111,6 +113,12 @@ queue_n_waiting_of(const struct queue *q, uint32_t uid)
 }
 
 int64_t
+queue_envs_of(const struct queue *q, uint32_t uid)
+{
+    return waiting_envs_of(&q->waiting, uid);
+}
+
+int64_t
 queue_text_of(const struct queue *q, uint32_t uid)
 {
     return waiting_text_of(&q->waiting, uid);
@@ -173,6 +181,9 @@ file_at(struct queue *q, struct job *job, enum place place)
     waiting_add(&q->waiting, job->filed_uid, job->filed_waiting, job->filed_state == JOB_HELD);
     job->filed_text = request_text_bytes(&job->req);
     waiting_add_text(&q->waiting, job->filed_uid, job->filed_text);
+    job->filed_env = job->env_bytes >= ENV_COUNTED ? job->env : 0;
+    if (job->filed_env)
+        waiting_add_env(&q->waiting, job->filed_uid, job->filed_env, job->env_bytes);
 }
 
 /* The trees are left by position, not by key, so the job's fields may have changed. The line
@@ -192,6 +203,8 @@ unfile_from(struct queue *q, struct job *job)
     waiting_add(&q->waiting, job->filed_uid, -(int64_t)job->filed_waiting,
                 job->filed_state == JOB_HELD);
     waiting_add_text(&q->waiting, job->filed_uid, -job->filed_text);
+    if (job->filed_env)
+        waiting_drop_env(&q->waiting, job->filed_uid, job->filed_env);
     return left;
 }
 
@@ -224,7 +237,7 @@ queue_free(struct queue *q)
     }
     kinds_free(&q->kinds);
     free(q->buckets);
-    free(q->waiting.users);
+    waiting_free(&q->waiting);
     free(q);
 }
 

@@ -38,6 +38,8 @@ int64_t queue_n_waiting_of(const struct queue *q, uint32_t uid);
 int64_t queue_n_waiting(const struct queue *q); /* of everybody */
 /* Bytes of text (request_text_bytes) of all of this user's jobs in the queue. */
 int64_t queue_text_of(const struct queue *q, uint32_t uid);
+/* Bytes of the environments of these jobs, each distinct one once; small ones are left out. */
+int64_t queue_envs_of(const struct queue *q, uint32_t uid);
 /* How many are in this state, as people are told: tasks that wait or are held count one by one,
  * and an array of which nothing is left to start not at all. */
 int64_t queue_n_in(const struct queue *q, enum job_state s);

@@ -1,9 +1,22 @@
 /* How many jobs and tasks wait; see waiting.h. */
 #include "core/waiting.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
 #include "base/err.h"
+
+struct env_key {
+    int64_t env;
+    int64_t uid;
+};
+
+struct waiting_env {
+    struct env_key key;
+    int64_t bytes, jobs;
+    UT_hash_handle hh;
+};
 
 /* Where the user is, or belongs. */
 static size_t
@@ -72,4 +85,58 @@ waiting_text_of(const struct waiting *w, uint32_t uid)
 {
     const struct waiting_user *user = find(w, position(w, uid), uid);
     return user ? user->text : 0;
+}
+
+static struct waiting_env *
+find_env(const struct waiting *w, uint32_t uid, int64_t env)
+{
+    const struct env_key key = {env, uid};
+    struct waiting_env *x;
+    HASH_FIND(hh, w->envs, &key, sizeof key, x);
+    return x;
+}
+
+void
+waiting_add_env(struct waiting *w, uint32_t uid, int64_t env, int64_t bytes)
+{
+    struct waiting_env *x = find_env(w, uid, env);
+    if (!x) {
+        x = xcalloc(1, sizeof *x);
+        x->key = (struct env_key){env, uid};
+        x->bytes = bytes;
+        HASH_ADD(hh, w->envs, key, sizeof x->key, x);
+        find_or_add(w, uid)->envs += bytes;
+    }
+    x->jobs++;
+}
+
+void
+waiting_drop_env(struct waiting *w, uint32_t uid, int64_t env)
+{
+    struct waiting_env *x = find_env(w, uid, env);
+    if (!x || --x->jobs > 0)
+        return;
+    find_or_add(w, uid)->envs -= x->bytes;
+    HASH_DEL(w->envs, x);
+    free(x);
+}
+
+int64_t
+waiting_envs_of(const struct waiting *w, uint32_t uid)
+{
+    const struct waiting_user *user = find(w, position(w, uid), uid);
+    return user ? user->envs : 0;
+}
+
+void
+waiting_free(struct waiting *w)
+{
+    struct waiting_env *x = w->envs, *next;
+    HASH_CLEAR(hh, w->envs);
+    for (; x; x = next) {
+        next = x->hh.next;
+        free(x);
+    }
+    free(w->users);
+    *w = (struct waiting){0};
 }

@@ -16,6 +16,7 @@
 #include "daemon/budget.h"
 #include "daemon/daemon.h"
 
+#define ENVS_USER_MAX (INT64_C(256) << 20) /* the same of environments, in the database */
 #define TEXT_USER_MAX (INT64_C(128) << 20) /* bytes of text of one user's live jobs */
 
 /* Without a default the longest that is allowed is what a job gets that names none. */
@@ -121,6 +122,20 @@ admit_text(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e)
                    "the most; put long ones into files",
                    daemon_user_name(uid), (long long)(all >> 20),
                    (long long)(TEXT_USER_MAX >> 20));
+}
+
+/* Environments are no part of what history may be pruned of while their jobs wait or run. */
+int
+admit_env(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e)
+{
+    int64_t all = bytes + queue_envs_of(d->queue, uid);
+    if (!budget_binds(d, uid) || bytes <= 0 || all <= ENVS_USER_MAX)
+        return 0;
+    return err_set(e, ERR_REFUSED,
+                   "the environments of %s's jobs would have %lld MiB, and %lld is the most; "
+                   "pass on less of it with --export",
+                   daemon_user_name(uid), (long long)(all >> 20),
+                   (long long)(ENVS_USER_MAX >> 20));
 }
 
 /* What it takes of VRAM wherever it is placed, at the least. */

@@ -85,6 +85,7 @@ on_live(struct job *job, const char *const *uuids, void *arg)
         remember_cards(d, job, uuids);
     }
     jobs_share_texts(d, job);
+    job->env_bytes = store_env_bytes(d->store, job->env);
     estimate_enter(d, job);
     queue_add(d->queue, job);
     arrays_recover(d, job);

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/shared.h"
 #include "core/job.h"
+#include "daemon/admit.h"
 #include "daemon/budget.h"
 #include "daemon/daemon.h"
 #include "daemon/server.h"
@@ -36,12 +37,12 @@ read_umask(const json_t *v, int32_t *out, struct err *e)
 
 /* The environment as the store keeps it: K=V, each with a NUL behind it. */
 static int
-read_env(struct daemon *d, const json_t *env, int64_t *id, struct err *e)
+read_env(struct daemon *d, const json_t *env, struct reqcontext *out, struct err *e)
 {
     auto_buf struct buf block = BUF_INIT;
     size_t i;
     const json_t *v;
-    *id = 0;
+    out->env = out->env_bytes = 0;
     if (!env)
         return 0;
     if (!json_is_array(env))
@@ -53,9 +54,11 @@ read_env(struct daemon *d, const json_t *env, int64_t *id, struct err *e)
             return refuse_env(e);
         buf_add(&block, text, strlen(text) + 1);
     }
-    if (d->caller && budget_check_env(d, d->caller->uid, block.len, e))
+    if (d->caller && (budget_check_env(d, d->caller->uid, block.len, e) ||
+                      admit_env(d, d->caller->uid, (int64_t)block.len, e)))
         return -1;
-    return block.len ? store_env_put(d->store, block.data, block.len, id, e) : 0;
+    out->env_bytes = (int64_t)block.len;
+    return block.len ? store_env_put(d->store, block.data, block.len, &out->env, e) : 0;
 }
 
 /* Whether the process that connected is there, and nobody else now: neither its number went to
@@ -106,7 +109,7 @@ reqcontext_read(struct daemon *d, const json_t *params, struct reqcontext *out, 
         return -1;
     if (read_rlimits(d, out, e))
         return -1;
-    return read_env(d, json_object_get(params, "env"), &out->env, e);
+    return read_env(d, json_object_get(params, "env"), out, e);
 }
 
 void
@@ -116,6 +119,7 @@ reqcontext_apply(const struct reqcontext *ctx, struct job *job)
     job->cwd = shared_new(job->req.chdir ? job->req.chdir : ctx->cwd);
     job->umask_bits = ctx->umask_bits;
     job->env = ctx->env;
+    job->env_bytes = ctx->env_bytes;
     shared_free(job->rlimits);
     job->rlimits = ctx->rlimits[0] ? shared_new(ctx->rlimits) : NULL;
     shared_free(job->user);

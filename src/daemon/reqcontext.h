@@ -15,7 +15,7 @@ struct job;
 struct reqcontext {
     const char *cwd; /* borrowed from params */
     int32_t umask_bits;
-    int64_t env;
+    int64_t env, env_bytes;
     char rlimits[RLIMITS_TEXT_MAX]; /* of the process that asks, as the kernel has them */
 };
 int reqcontext_read(struct daemon *d, const json_t *params, struct reqcontext *out,

@@ -116,3 +116,18 @@ store_env_get(struct store *s, int64_t id, struct buf *out, struct err *e)
     sqlite3_reset(st);
     return rc == SQLITE_ROW ? 0 : -1;
 }
+
+int64_t
+store_env_bytes(struct store *s, int64_t id)
+{
+    sqlite3_stmt *st = id ? store_stmt(s, STMT_ENV_BYTES, NULL) : NULL;
+    int64_t n = 0;
+
+    if (!st)
+        return 0;
+    sqlite3_bind_int64(st, 1, id);
+    if (sqlite3_step(st) == SQLITE_ROW)
+        n = sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
+    return n;
+}

@@ -35,6 +35,7 @@ enum stmt_id {
     STMT_ENV_FIND,
     STMT_ENV_ADD,
     STMT_ENV_GET,
+    STMT_ENV_BYTES,
     STMT_FILE_FIND,
     STMT_FILE_ADD,
     STMT_FILE_PATH,

@@ -26,6 +26,7 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_JOBS_IDS] = ("SELECT j.id FROM jobs j" MATCHES " ORDER BY j.id DESC"),
     [STMT_ENV_FIND] = "SELECT id FROM envs WHERE hash = ?1 AND bytes = ?2",
     [STMT_ENV_ADD] = "INSERT INTO envs(hash, bytes) VALUES(?1, ?2)",
+    [STMT_ENV_BYTES] = "SELECT length(bytes) FROM envs WHERE id = ?1",
     [STMT_ENV_GET] = "SELECT bytes FROM envs WHERE id = ?1",
     [STMT_FILE_FIND] = "SELECT id FROM files WHERE uid = ?1 AND path = ?2",
     [STMT_FILE_ADD] = "INSERT INTO files(uid, path) VALUES(?1, ?2)",

@@ -268,6 +268,8 @@ int store_env_get(struct store *s, int64_t id, struct buf *out,
 
 /* The id of this user's file, made when it is new (never 0). */
 int store_file_id(struct store *s, uint32_t uid, const char *path, uint32_t *id, struct err *e);
+/* How many there are under this id; 0 where it is not known. */
+int64_t store_env_bytes(struct store *s, int64_t id);
 /* Its path; the caller frees it. NULL with e filled when there is no such file. */
 char *store_file_path(struct store *s, uint32_t file, struct err *e);
 

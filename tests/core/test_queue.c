@@ -402,10 +402,49 @@ test_a_line_keeps_its_reason(void **state)
     queue_free(q);
 }
 
+static struct job *
+add_with_env(struct queue *q, uint32_t id, uint32_t uid, int64_t env, int64_t bytes)
+{
+    struct job *job = job_new();
+    job->id = id;
+    job->order = id;
+    job->uid = uid;
+    job->env = env;
+    job->env_bytes = bytes;
+    queue_add(q, job);
+    return job;
+}
+
+/* Each environment once for each user, as long as one of the user's jobs has it. */
+static void
+test_environments_count_once_for_each_user(void **state)
+{
+    (void)state;
+    struct queue *q = queue_new();
+    add_with_env(q, 1, 7, 11, 10000);
+    struct job *second = add_with_env(q, 2, 7, 11, 10000);
+    add_with_env(q, 3, 7, 12, 5000);
+    add_with_env(q, 4, 7, 13, 100); /* as most are */
+    add_with_env(q, 5, 8, 11, 10000);
+    assert_int_equal(queue_envs_of(q, 7), 15000);
+    assert_int_equal(queue_envs_of(q, 8), 10000);
+    assert_int_equal(queue_envs_of(q, 9), 0);
+    second->state = JOB_RUNNING;
+    queue_refile(q, second);
+    assert_int_equal(queue_envs_of(q, 7), 15000);
+    job_free(queue_remove(q, 1));
+    assert_int_equal(queue_envs_of(q, 7), 15000);
+    job_free(queue_remove(q, 2));
+    assert_int_equal(queue_envs_of(q, 7), 5000);
+    assert_int_equal(queue_envs_of(q, 8), 10000);
+    queue_free(q);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_environments_count_once_for_each_user),
         cmocka_unit_test(test_ids_and_counts),
         cmocka_unit_test(test_lines_by_kind),
         cmocka_unit_test(test_spans_and_preemptible_ones_stand_apart),

@@ -229,3 +229,33 @@ $ALICE"
     as "$BOB" berth submit -G 0 --wait --log "$USERS_HOME/bob/short.log" -- sh -c 'head -c 3000000 /dev/zero'
     is "a short one" "$(stat -c %s "$USERS_HOME/bob/short.log")" 3000000
 }
+
+@test "the environments of one user's jobs are bounded, each distinct one counted once" {
+    start_system --set job_max_text_kib=4000
+    cat >envs.py <<'PY'
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(os.environ["BERTH_DIR"] + "/berth.sock")
+    lines = s.makefile("rb")
+
+    def submit(tag):
+        env = [f"A{i}={tag}" + "x" * 100000 for i in range(35)]
+        job = {"argv": ["true"], "gpus": 0, "hold": True}
+        params = {"jobs": [job], "cwd": "/", "umask": 18, "env": env}
+        s.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "submit", "params": params}).encode() + b"\n")
+        answer = json.loads(lines.readline())
+        return answer["error"]["message"] if "error" in answer else None
+
+    n = 0
+    for _ in range(20):
+        assert submit("same") is None
+    while (refused := submit(str(n))) is None:
+        n += 1
+print(n, refused)
+PY
+    as "$BOB" python3 "$PWD/envs.py" >said
+    has words "$(cat said)" "^7[56] the environments of $BOB's jobs would have [0-9]+ MiB, and 256 is the most; pass on less of it with --export$"
+    as "$BOB" berth submit --hold -- true
+    as "$BOB" berth cancel --all >/dev/null
+    is 'once they have gone' "$(as "$BOB" python3 "$PWD/envs.py" | cut -d ' ' -f 1)" "$(cut -d ' ' -f 1 said)"
+}
