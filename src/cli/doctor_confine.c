@@ -33,10 +33,16 @@ check_devices(struct doctor *d, const json_t *daemon, bool possible, const char 
                    why);
 }
 
+/* group: where jobs' groups are, "" for nowhere. */
 static void
-advise(struct doctor *d)
+advise(struct doctor *d, const char *group)
 {
-    if (d->machines)
+    if (!d->machines && strstr(group, "/user@"))
+        doctor_say(
+            d, DOCTOR_WARN, "confine",
+            "your own service manager has no controllers to hand on: with cgroup v1, only "
+            "root's berthd.service can enforce limits");
+    else if (d->machines)
         doctor_say(d, DOCTOR_WARN, "confine",
                    "to enforce limits, run the daemon as the service berthd.service on a "
                    "machine with cgroup v2");
@@ -72,5 +78,5 @@ doctor_check_confinement(struct doctor *d, const json_t *daemon)
     check_devices(d, daemon, json_is_true(json_object_get(enforced, "devices")),
                   answer_str(why, "devices"));
     if (!json_is_true(json_object_get(enforced, "memory")))
-        advise(d);
+        advise(d, answer_str(place, "cgroup"));
 }
