@@ -79,8 +79,9 @@ class Machine:
     # Starting and ending.
 
     def arguments(self):
+        # The emulation of cmpxchg16b (qemu 7.2) damages the flags: Linux 6.12 dies of it.
         accel = ["-accel", "kvm", "-cpu", "host"] if KVM else [
-            "-accel", "tcg,thread=multi", "-cpu", "max"]
+            "-accel", "tcg,thread=multi", "-cpu", "max,-cx16"]
         kernel, initrd = self.boot_files
         words = ["qemu-system-x86_64", *accel, "-smp", "2", "-m", str(self.memory_mib),
                  "-display", "none", "-nodefaults", "-no-user-config", "-nic", "none",
