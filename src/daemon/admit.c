@@ -15,6 +15,7 @@
 #include "core/queue.h"
 #include "daemon/budget.h"
 #include "daemon/daemon.h"
+#include "daemon/file_sync.h"
 
 #define ENVS_USER_MAX (INT64_C(256) << 20) /* the same of environments, in the database */
 #define TEXT_USER_MAX (INT64_C(128) << 20) /* bytes of text of one user's live jobs */
@@ -77,12 +78,25 @@ all_pending_max(const struct daemon *d, uint32_t uid)
     return d->places.system && uid == 0 ? most + most / 10 : most;
 }
 
+/* With what files that are being taken in will still add. */
+static void
+count_waiting(const struct daemon *d, uint32_t uid, int64_t *all, int64_t *own)
+{
+    *all = queue_n_waiting(d->queue);
+    *own = queue_n_waiting_of(d->queue, uid);
+    for (const struct sync *s = d->syncs; s; s = s->next) {
+        *all += s->n_more;
+        *own += s->uid == uid ? s->n_more : 0;
+    }
+}
+
 int
 admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e)
 {
-    int64_t all = queue_n_waiting(d->queue), own = queue_n_waiting_of(d->queue, uid);
+    int64_t all, own;
     int64_t all_max = all_pending_max(d, uid), own_max = own_pending_max(d, uid);
     const char *s = n == 1 ? "" : "s";
+    count_waiting(d, uid, &all, &own);
     if (n > 0 && own_max > 0 && own + n > own_max)
         return err_set(e, ERR_REFUSED,
                        "%s has %lld waiting, and may have %lld: %lld job%s more would be too "
@@ -100,13 +114,12 @@ admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e)
 int64_t
 admit_room(const struct daemon *d, uint32_t uid)
 {
-    int64_t all = all_pending_max(d, uid) - queue_n_waiting(d->queue);
-    int64_t own_max = own_pending_max(d, uid);
-    int64_t own = own_max - queue_n_waiting_of(d->queue, uid), room = INT64_MAX;
+    int64_t all, own, room = INT64_MAX, own_max = own_pending_max(d, uid);
+    count_waiting(d, uid, &all, &own);
     if (d->limits.all.pending > 0)
-        room = all;
-    if (own_max > 0 && own < room)
-        room = own;
+        room = all_pending_max(d, uid) - all;
+    if (own_max > 0 && own_max - own < room)
+        room = own_max - own;
     return room < 0 ? 0 : room;
 }
 
@@ -115,6 +128,8 @@ int
 admit_text(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e)
 {
     int64_t all = bytes + queue_text_of(d->queue, uid);
+    for (const struct sync *s = d->syncs; s; s = s->next)
+        all += s->uid == uid && s->more_text > 0 ? s->more_text : 0;
     if (!budget_binds(d, uid) || bytes <= 0 || all <= TEXT_USER_MAX)
         return 0;
     return err_set(e, ERR_REFUSED,

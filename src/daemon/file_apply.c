@@ -80,6 +80,7 @@ add_line(struct sync *s, struct line *line)
         line->refused = xstrdup(buf_str(&why));
     has_become(line, job);
     s->n_new++;
+    s->n_more--;
     s->n_changed++;
 }
 
@@ -253,7 +254,6 @@ static void
 apply_line(struct sync *s, struct line *line)
 {
     bool is_new = file_is_new(s, line);
-    s->n_more -= is_new;
     s->more_text -= file_more_text(s, line);
     fill_deps(s, line);
     if (!is_new)
@@ -270,8 +270,9 @@ file_apply_lines(struct sync *s, int64_t until_us)
     if (s->at == 0 && s->order)
         give_places(s);
     if (s->at == 0 && s->fits) {
-        s->room = admit_room(s->daemon, s->caller->uid);
-        (void)admit_pending(s->daemon, s->caller->uid, s->n_more, &s->full);
+        s->room = admit_room(s->daemon, s->uid);
+        (void)admit_pending(s->daemon, s->uid, s->n_new_lines, &s->full);
+        s->n_more = s->n_new_lines < s->room ? s->n_new_lines : s->room;
     }
     while (s->at < s->n) {
         size_t i = s->at++;

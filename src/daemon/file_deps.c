@@ -151,8 +151,9 @@ walk(const struct file_dep_line *lines, int32_t from, uint8_t *seen, struct step
     return 0;
 }
 
-static int
-put_in_order(const struct file_dep_line *lines, size_t n, int32_t **order, struct err *e)
+int
+file_deps_put_in_order(const struct file_dep_line *lines, size_t n, int32_t **order,
+                       struct err *e)
 {
     auto_free uint8_t *seen = xcalloc(n + 1, 1);
     auto_free struct step *way = xcalloc(n + 1, sizeof *way);
@@ -165,12 +166,10 @@ put_in_order(const struct file_dep_line *lines, size_t n, int32_t **order, struc
     return 0;
 }
 
-int
-file_deps_resolve(struct daemon *d, uid_t uid, struct file_dep_line *lines, size_t n,
-                  int32_t **order, struct err *e)
+bool
+file_deps_link(struct file_dep_line *lines, size_t n)
 {
     bool some = false;
-    *order = NULL;
     for (size_t i = 0; i < n; i++) {
         int32_t n_deps = lines[i].req->n_deps;
         if (!n_deps)
@@ -180,11 +179,13 @@ file_deps_resolve(struct daemon *d, uid_t uid, struct file_dep_line *lines, size
             lines[i].links[k] = -1;
         some = true;
     }
-    if (!some)
-        return 0;
-    link_all(lines, n);
-    for (size_t i = 0; i < n; i++)
-        if (lines[i].links && resolve_rest(d, uid, &lines[i], e))
-            return -1;
-    return put_in_order(lines, n, order, e);
+    if (some)
+        link_all(lines, n);
+    return some;
+}
+
+int
+file_deps_resolve(struct daemon *d, uid_t uid, struct file_dep_line *line, struct err *e)
+{
+    return line->links ? resolve_rest(d, uid, line, e) : 0;
 }

@@ -3,6 +3,7 @@
 #ifndef DAEMON_FILE_DEPS_H
 #define DAEMON_FILE_DEPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,10 +19,13 @@ struct file_dep_line {
     int32_t *links;      /* owned; for each dep the line that it means, -1: a job; or NULL */
 };
 
-/* Fills in links. Refuses names that are nowhere and lines that wait for themselves. *order is
- * all lines, each behind those it waits for and otherwise as they stand; the caller frees it,
- * NULL: no line waits for another. */
-int file_deps_resolve(struct daemon *d, uid_t uid, struct file_dep_line *lines, size_t n,
-                      int32_t **order, struct err *e);
+/* Fills in links to other lines. False: no line waits for anything. */
+bool file_deps_link(struct file_dep_line *lines, size_t n);
+/* What is not in the file must be a job: -1 with e where it is none. */
+int file_deps_resolve(struct daemon *d, uid_t uid, struct file_dep_line *line, struct err *e);
+/* *order is all lines, each behind those that it waits for and otherwise as they stand; the
+ * caller frees it. -1 with e where lines would wait for themselves. */
+int file_deps_put_in_order(const struct file_dep_line *lines, size_t n, int32_t **order,
+                           struct err *e);
 
 #endif

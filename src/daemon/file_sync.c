@@ -50,6 +50,7 @@ file_sync_free(struct sync *s)
     }
     free(s->lines);
     free(s->order);
+    free(s->deps);
     free(s->removed);
     free(s->ranked);
     file_forget_known(s);
@@ -173,11 +174,15 @@ static int
 on_key(const struct store_key *x, void *arg)
 {
     struct loading *l = arg;
+    const struct sync *s = l->sync;
+    bool late = ++l->n % GLANCE == 0 && clock_boot_us() >= l->until_us;
+    if (s->is_fresh && job_state_is_final(x->state) && x->job < s->first_job)
+        return late;
     struct known *k = known_put(l->sync, x->key);
     k->job = x->job;
     k->state = x->state;
     k->exit_status = job_state_is_final(x->state) ? exit_status_of(x) : -1;
-    return ++l->n % GLANCE == 0 && clock_boot_us() >= l->until_us;
+    return late;
 }
 
 static void
@@ -247,16 +252,32 @@ file_load_known(struct sync *s, int64_t until_us, struct err *e)
     return WORK_DONE;
 }
 
-int
-file_resolve_deps(struct sync *s, struct err *e)
+/* False: no line waits for anything. */
+static bool
+link_lines(struct sync *s)
 {
-    auto_free struct file_dep_line *lines = xcalloc(s->n + 1, sizeof *lines);
+    s->deps = xcalloc(s->n + 1, sizeof *s->deps);
     for (size_t i = 0; i < s->n; i++)
-        lines[i] = (struct file_dep_line){&s->lines[i].req, s->lines[i].number, NULL};
-    int rc = file_deps_resolve(s->daemon, s->caller->uid, lines, s->n, &s->order, e);
+        s->deps[i] = (struct file_dep_line){&s->lines[i].req, s->lines[i].number, NULL};
+    bool some = file_deps_link(s->deps, s->n);
     for (size_t i = 0; i < s->n; i++)
-        s->lines[i].links = lines[i].links;
-    return rc;
+        s->lines[i].links = s->deps[i].links;
+    return some;
+}
+
+int
+file_resolve_deps(struct sync *s, int64_t until_us, struct err *e)
+{
+    if (!s->deps && !link_lines(s))
+        return WORK_DONE;
+    while (s->n_resolved < s->n) {
+        struct file_dep_line *line = &s->deps[s->n_resolved++];
+        if (file_deps_resolve(s->daemon, s->uid, line, e))
+            return -1;
+        if (s->n_resolved % GLANCE == 0 && clock_boot_us() >= until_us)
+            return WORK_MORE;
+    }
+    return file_deps_put_in_order(s->deps, s->n, &s->order, e) ? -1 : WORK_DONE;
 }
 
 /* One that has ended runs again because of a request, and not because of the same one asked

@@ -60,6 +60,8 @@ struct sync {
     struct store_keys_at loaded;
     bool all_loaded;
     size_t n_matched;
+    struct file_dep_line *deps; /* while their names are looked up; NULL before and after */
+    size_t n_resolved;
     struct reqcontext context;
     int n_new, n_updated;
     uint32_t *removed;
@@ -67,15 +69,17 @@ struct sync {
 
     /* Of one that is applied in pieces; see method_file.c. */
     struct sync *next; /* of those that are under way, in the order in which they came */
+    bool is_fresh;     /* what had ended before it counts no more */
     int phase;
-    size_t at;                 /* in the phase */
-    int n_changed;             /* in this piece */
-    const json_t *params;      /* borrowed; they stay while it lasts */
-    uint32_t first_job;        /* jobs from this one on are of this request, or came after it */
-    bool has_forgotten;        /* fresh: what has ended counts no more */
-    int64_t seq;               /* of the newest event before it */
-    int64_t n_more, more_text; /* jobs and bytes that its lines will still add to what waits */
-    int64_t room;              /* fits: for how many more jobs there is */
+    size_t at;            /* in the phase */
+    int n_changed;        /* in this piece */
+    const json_t *params; /* borrowed; they stay while it lasts */
+    uint32_t first_job;   /* jobs from this one on are of this request, or came after it */
+    bool has_forgotten;
+    int64_t seq;                   /* of the newest event before it */
+    int64_t n_new_lines, new_text; /* what its lines are, and bytes that they add */
+    int64_t n_more, more_text;     /* of those, what has been let in and is still to come */
+    int64_t room;                  /* fits: for how many more jobs there is */
     struct known *gone_next;
     struct ranked *ranked; /* file_apply.c */
     size_t n_ranked;
@@ -95,8 +99,8 @@ int64_t file_more_text(const struct sync *s, const struct line *line);
 /* Whether the line becomes a job: it is new, or one that never could start and has been changed
  * so that it can, or one that has ended and is to run again. */
 bool file_is_new(const struct sync *s, const struct line *line);
-/* Names of other lines, and of jobs outside. */
-int file_resolve_deps(struct sync *s, struct err *e);
+/* Names of other lines, and of jobs outside; in pieces as well. */
+int file_resolve_deps(struct sync *s, int64_t until_us, struct err *e);
 
 /* file_same.c: but for the command, which is the line's key. */
 bool file_same_request(const struct request *a, const struct request *b);

@@ -118,7 +118,7 @@ static void
 on_idle_over(uv_timer_t *timer)
 {
     const struct daemon *d = timer->data;
-    if (queue_n(d->queue) > 0 || !courier_is_idle(d->courier, false) ||
+    if (queue_n(d->queue) > 0 || works_change(d) || !courier_is_idle(d->courier, false) ||
         server_client_count(d->server) > 0 || server_has_callers(d->server))
         return; /* the turn that their request makes arms the timer again */
     leave(timer->data, "idle");

@@ -58,60 +58,49 @@ take_turn(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
     return WORK_DONE;
 }
 
-/* `fresh`: what has ended counts no more. */
-static int
-forget_ended(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
-{
-    (void)out, (void)until_us;
-    if (s->has_forgotten || !json_is_true(json_object_get(s->params, "fresh")))
-        return WORK_DONE;
-    int rc = store_file_forget(s->daemon->store, s->file, FORGET_MOST, e);
-    turn_touch(s->daemon);
-    s->has_forgotten = rc == 0;
-    return rc < 0 ? -1 : rc > 0 ? WORK_MORE : WORK_DONE;
-}
-
 static int
 load(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
 {
     (void)out;
     int rc = file_load_known(s, until_us, e);
-    return rc == WORK_DONE ? file_resolve_deps(s, e) ? -1 : WORK_DONE : rc;
+    return rc == WORK_DONE ? file_resolve_deps(s, until_us, e) : rc;
 }
 
-/* What others of the same user's that are under way will still add. */
-static void
-add_under_way(const struct sync *s, int64_t *jobs, int64_t *text)
-{
-    for (const struct sync *x = s->daemon->syncs; x; x = x->next) {
-        if (x == s || x->uid != s->uid)
-            continue;
-        *jobs += x->n_more;
-        *text += x->more_text;
-    }
-}
-
-/* All of it is let in, or nothing. */
+/* All of it is let in, or nothing; but with `fit`, for which file_apply.c counts. What is let
+ * in counts from now on, though it is not in the queue yet. */
 static int
 admit(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
 {
     (void)out;
     while (s->at < s->n) {
         const struct line *line = &s->lines[s->at++];
-        s->n_more += file_is_new(s, line);
-        s->more_text += file_more_text(s, line);
+        s->n_new_lines += file_is_new(s, line);
+        s->new_text += file_more_text(s, line);
         if (s->at % GLANCE == 0 && clock_boot_us() >= until_us)
             return WORK_MORE;
     }
-    int64_t jobs = s->n_more, text = s->more_text;
-    add_under_way(s, &jobs, &text);
-    if ((!s->fits && s->n_more > 0 && admit_pending(s->daemon, s->caller->uid, jobs, e)) ||
-        (s->more_text > 0 && admit_text(s->daemon, s->caller->uid, text, e)))
+    if ((!s->fits && admit_pending(s->daemon, s->uid, s->n_new_lines, e)) ||
+        admit_text(s->daemon, s->uid, s->new_text, e))
         return -1;
-    return reqcontext_read(s->daemon, s->params, &s->context, e) ? -1 : WORK_DONE;
+    s->n_more = s->fits ? 0 : s->n_new_lines;
+    s->more_text = s->new_text;
+    return WORK_DONE;
 }
 
 /* --- changes ------------------------------------------------------------------------------ */
+
+/* `fresh`: what has ended counts no more. */
+static int
+forget_ended(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out, (void)until_us;
+    if (s->has_forgotten || !s->is_fresh)
+        return WORK_DONE;
+    int rc = store_file_forget(s->daemon->store, s->file, FORGET_MOST, e);
+    turn_touch(s->daemon);
+    s->has_forgotten = rc == 0;
+    return rc < 0 ? -1 : rc > 0 ? WORK_MORE : WORK_DONE;
+}
 
 static int
 remove_gone(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
@@ -223,9 +212,9 @@ static int
 step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
-    static const phase_fn phases[] = {take_turn,    forget_ended, load,
-                                      admit,        remove_gone,  change_lines,
-                                      put_in_order, write_lines,  write_refused};
+    static const phase_fn phases[] = {take_turn,    load,        admit,
+                                      forget_ended, remove_gone, change_lines,
+                                      put_in_order, write_lines, write_refused};
     struct sync *s = arg;
     int rc = WORK_DONE;
     s->caller = c;
@@ -247,7 +236,8 @@ static void
 so_far(const void *arg, struct buf *out)
 {
     const struct sync *s = arg;
-    buf_addf(out, "%u %lld %d", s->first_job, (long long)s->seq, s->has_forgotten);
+    if (s->first_job) /* it has not only waited */
+        buf_addf(out, "%u %lld %d", s->first_job, (long long)s->seq, s->has_forgotten);
 }
 
 static void
@@ -301,10 +291,12 @@ method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct json
                        .uid = c->uid,
                        .params = params,
                        .is_part = json_is_true(json_object_get(params, "part")),
-                       .fits = json_is_true(json_object_get(params, "fit"))};
+                       .fits = json_is_true(json_object_get(params, "fit")),
+                       .is_fresh = json_is_true(json_object_get(params, "fresh"))};
     int rc = daemon_accepts_work(d, e) ? -1 : file_upload_take(s, params, e);
-    if (rc == 0)
-        rc = store_file_id(d->store, c->uid, s->path, &s->file, e);
+    if (rc == 0 && (reqcontext_read(d, params, &s->context, e) ||
+                    store_file_id(d->store, c->uid, s->path, &s->file, e)))
+        rc = -1;
     if (rc) {
         leave(s);
         if (rc < 0)

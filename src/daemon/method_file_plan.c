@@ -331,7 +331,7 @@ int
 method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
                  struct err *e)
 {
-    struct sync s = {.daemon = d, .caller = c};
+    struct sync s = {.daemon = d, .caller = c, .uid = c->uid};
     const char *cwd = json_string_value(json_object_get(params, "cwd"));
     int rc = file_upload_take(&s, params, e);
     if (rc > 0) {
@@ -345,7 +345,7 @@ method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct json
                  ? -1
                  : 0;
     if (rc == 0)
-        rc = file_resolve_deps(&s, e);
+        rc = file_resolve_deps(&s, INT64_MAX, e) < 0 ? -1 : 0;
     if (rc == 0)
         look(&s, cwd ? cwd : "/", out);
     file_sync_free(&s);

@@ -340,9 +340,11 @@ choose(struct again *r, int64_t until_us, struct err *e)
         return rc;
     if (daemon_accepts_work(d, e) || admit_pending(d, r->caller->uid, (int64_t)r->meant.n, e))
         return -1;
-    for (size_t i = 0; i < w->n; i++)
-        if (!ids_has(&r->before, w->ids[i]) || queue_get(d->queue, w->ids[i])->tasks)
+    for (size_t i = 0; i < w->n; i++) {
+        const struct job *job = queue_get(d->queue, w->ids[i]); /* NULL: it has ended since */
+        if (!ids_has(&r->before, w->ids[i]) || (job && job->tasks))
             ids_add(&r->meant, w->ids[i]);
+    }
     ids_put_in_order(&r->meant); /* so that those that wait for others find them waiting */
     r->chosen = true;
     return 1;
@@ -421,8 +423,12 @@ int
 method_requeue(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
                struct err *e)
 {
-    static const struct work_kind kind = {
-        .step = step, .free = again_free, .changes = true, .so_far = so_far, .resume = resume};
+    static const struct work_kind kind = {.step = step,
+                                          .free = again_free,
+                                          .past = true,
+                                          .changes = true,
+                                          .so_far = so_far,
+                                          .resume = resume};
     struct again *r = xcalloc(1, sizeof *r);
     r->params = params;
     r->hold = json_is_true(json_object_get(params, "hold"));

@@ -152,8 +152,9 @@ method_wait(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
             struct err *e)
 {
     static const struct work_kind wait = {
-        .step = step, .free = asked_free, .answer_later = answer_later};
-    static const struct work_kind resolve = {.step = resolve_step, .free = asked_free};
+        .step = step, .free = asked_free, .answer_later = answer_later, .past = true};
+    static const struct work_kind resolve = {
+        .step = resolve_step, .free = asked_free, .past = true};
     bool asks_only = json_is_true(json_object_get(params, "resolve"));
     struct asked *a = xcalloc(1, sizeof *a);
     a->daemon = d;

@@ -12,6 +12,7 @@
 #include "base/jsonw.h"
 #include "daemon/budget.h"
 #include "daemon/daemon.h"
+#include "daemon/file_upload.h"
 #include "daemon/methods.h"
 #include "daemon/pace.h"
 #include "daemon/server.h"
@@ -131,8 +132,10 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
     auto_buf struct buf result = BUF_INIT;
     struct jsonw w;
     struct err e = {0};
-    if (token && (answer_again(c, id, token) || works_take_up(c->server->daemon, &caller)))
+    if (token && (answer_again(c, id, token) || works_take_up(c->server->daemon, &caller))) {
+        file_uploads_drop_client(c->server->daemon, c); /* the pieces that came before it */
         return;
+    }
     jsonw_init(&w, &result);
     jsonw_bound(&w, budget_answer_max(c->server->daemon, c->uid));
     c->server->daemon->caller = &caller;

@@ -112,7 +112,8 @@ keep_so_far(struct daemon *d, const struct work_kind *kind, const struct caller 
         return;
     auto_free char *key = so_far_key(token);
     kind->so_far(arg, &text);
-    store_answer_put(d->store, c->uid, key, buf_str(&text), &unused);
+    if (text.len > 0)
+        store_answer_put(d->store, c->uid, key, buf_str(&text), &unused);
 }
 
 /* What a daemon before this one had done of it. */
@@ -205,13 +206,13 @@ go_on(struct daemon *d, struct work *x)
     int rc = run_slice(d, x->kind, &x->caller, x->arg, &x->out, &e);
     if (x->kind->changes)
         server_changed(d->server, x->caller.group);
+    if (rc == WORK_MORE)
+        keep_so_far(d, x->kind, &x->caller, x->token, x->arg);
     int64_t us = clock_boot_us() - began_us;
     server_charge(d->server, x->caller.group, us);
     pace_spent(d, x->caller.method, x->caller.uid, us);
-    if (rc == WORK_MORE) {
-        keep_so_far(d, x->kind, &x->caller, x->token, x->arg);
+    if (rc == WORK_MORE)
         return;
-    }
     while (*at != x)
         at = &(*at)->next;
     unlink_work(d->works, at);

@@ -158,7 +158,7 @@ static const char schema_v8[] =
  * they came, because an index has the rowid behind its columns. */
 static const char schema_v9[] =
     "CREATE TABLE answers(id INTEGER PRIMARY KEY AUTOINCREMENT, uid INTEGER NOT NULL,"
-    " token TEXT NOT NULL, json TEXT NOT NULL, UNIQUE(uid, token));"
+    " token TEXT NOT NULL, bytes INTEGER NOT NULL, json TEXT NOT NULL, UNIQUE(uid, token));"
     "CREATE INDEX answers_uid ON answers(uid);";
 
 /* STEPS[v] leads from version v to v + 1. */

@@ -90,10 +90,11 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_PAST_BEGIN] = ("SELECT CASE started_us WHEN 0 THEN ended_us ELSE started_us END"
                          " FROM attempts WHERE ended_us > 0 ORDER BY ended_us LIMIT 1"),
     [STMT_ANSWER_GET] = "SELECT json FROM answers WHERE uid = ?1 AND token = ?2",
-    [STMT_ANSWER_PUT] = "INSERT OR REPLACE INTO answers(uid, token, json) VALUES(?1, ?2, ?3)",
+    [STMT_ANSWER_PUT] = ("INSERT OR REPLACE INTO answers(uid, token, bytes, json)"
+                         " VALUES(?1, ?2, length(?3), ?3)"),
     [STMT_ANSWERS_TRIM] =
-        ("DELETE FROM answers WHERE uid = ?1 AND length(json) > ?3 AND id <= (SELECT id"
-         " FROM answers WHERE uid = ?1 AND length(json) > ?3 ORDER BY id DESC LIMIT 1"
+        ("DELETE FROM answers WHERE uid = ?1 AND bytes > ?3 AND id <= (SELECT id"
+         " FROM answers WHERE uid = ?1 AND bytes > ?3 ORDER BY id DESC LIMIT 1"
          " OFFSET ?2)"),
     [STMT_PEAKS_GET] = ("SELECT peaks_mib, oom_mib, oom_runs FROM peaks"
                         " WHERE uid = ?1 AND fingerprint = ?2 AND gpus = ?3"),
