@@ -251,7 +251,7 @@ open_locked(int dirfd, const char *name, int *fd, struct err *e)
     if (*fd < 0 || fstat(*fd, &st) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the lock %s", name);
     if (!S_ISREG(st.st_mode))
-        return err_set(e, ERR_FAILED, "the lock %s is no file", name);
+        return err_set(e, ERR_FAILED, "the lock %s is not a file", name);
     /* A shared lock for an instant: enough to be refused, and closing gives it back. */
     if (flock(*fd, LOCK_SH | LOCK_NB) == 0)
         return 0;

@@ -243,8 +243,7 @@ parse_duration_ms(const char *s, int64_t bare_unit_ms, int64_t *out, struct err 
     }
     v = round(v);
     if (!(v >= 1))
-        return parse_refuse(e, s,
-                            "is no time at all; a duration is more than zero, such as 90s");
+        return parse_refuse(e, s, "is not a time; a duration is more than zero, such as 90s");
     if (v > (double)DURATION_MAX_MS)
         return parse_refuse(e, s, "is too long for a duration; the most is 36500d");
     *out = (int64_t)v;

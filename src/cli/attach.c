@@ -17,20 +17,19 @@
 enum { OPT_FROM_START, OPT_READ_ONLY };
 
 static const struct opt options[] = {
-    {"from-start", 0, NULL, "with all that it has written (default: the end of it)"},
-    {"read-only", 'r', NULL, "only watch; what is typed goes nowhere"},
+    {"from-start", 0, NULL, "show everything it has written (default: only the end)"},
+    {"read-only", 'r', NULL, "only watch; ignore what is typed"},
     {0},
 };
 
 static const struct page page = {
     .usage = "berth attach SEL [options]",
-    .about = "At a job that was submitted with --interactive, --pty or --screen, or by `berth "
-             "shell`:\n"
-             "shows its output, sends it what is typed, ends with its exit status.",
+    .about = "Return to a job of --interactive, --pty or --screen, or to a `berth shell`:\n"
+             "show its output, send it what is typed, exit with its status.",
     .options = options,
     .notes =
-        "Ctrl-] detaches from a job on a terminal, Ctrl-C from another; it goes on. Several\n"
-        "may be attached at once: what any of them types goes in.\n",
+        "Ctrl-] detaches from a job on a terminal, Ctrl-C from another; it continues. Several\n"
+        "clients may be attached: what any of them types goes in.\n",
 };
 
 static int

@@ -12,13 +12,13 @@ enum { OPT_ALL, OPT_GRACE };
 
 static const struct opt options[] = {
     {"all", 'a', NULL, "every job of mine that has not ended"},
-    {"grace", 'g', "TIME", "between TERM and KILL, e.g. 30s (default: the job's own, 10s)"},
+    {"grace", 'g', "TIME", "time between TERM and KILL (default: the job's own, 10s)"},
     {0},
 };
 
 static const struct page page = {
     .usage = "berth cancel SEL... | --all",
-    .about = "Stops jobs, with everything they have started; waiting ones never start.\n"
+    .about = "Stop jobs, with everything they have started; pending ones never start.\n"
              "SEL: 12  12,14  12-20  @  name:x*  user:u  state:running",
     .options = options,
 };

@@ -18,9 +18,9 @@
 
 static const struct page page = {
     .usage = "berth completion bash|zsh|fish",
-    .about = "A script by which that shell completes verbs, options and numbers of jobs.",
+    .about = "Print a script that makes this shell complete verbs, options and job numbers.",
     .notes = "bash   eval \"$(berth completion bash)\"       in ~/.bashrc\n"
-             "zsh    eval \"$(berth completion zsh)\"        in ~/.zshrc, behind compinit\n"
+             "zsh    eval \"$(berth completion zsh)\"        in ~/.zshrc, after compinit\n"
              "fish   berth completion fish | source        in ~/.config/fish/config.fish",
 };
 

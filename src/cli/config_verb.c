@@ -17,12 +17,12 @@
 
 static const struct page page = {
     .usage = "berth config sample | check [FILE...] | show",
-    .about = "sample  every setting with its help, range and default: the beginning of a "
-             "config file\n"
-             "check   reads config files and says what is wrong with them\n"
-             "show    what a daemon started now would use, from all files",
+    .about =
+        "sample  print every setting with its help, range and default, to start a file with\n"
+        "check   check files of settings for errors\n"
+        "show    print what a daemon started now would use, from all files",
     .notes = "Files: /etc/berth/config.yaml, then $XDG_CONFIG_HOME/berth/config.yaml\n"
-             "(~/.config/berth/config.yaml). A key in a later one wins.",
+             "(~/.config/berth/config.yaml). A key in a later file takes precedence.",
 };
 
 #define PLACES 2

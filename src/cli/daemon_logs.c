@@ -119,8 +119,8 @@ daemon_log_level(struct cli *cli, const char *level)
     if (cli->json)
         return cli_put_json(result);
     if (level && strcmp(answer_str(result, "old"), answer_str(result, "new")) != 0)
-        buf_addf(&out, "%s (was %s), until the daemon starts anew\n", answer_str(result, "new"),
-                 answer_str(result, "old"));
+        buf_addf(&out, "%s (was %s), until the daemon is restarted\n",
+                 answer_str(result, "new"), answer_str(result, "old"));
     else
         buf_addf(&out, "%s\n", answer_str(result, "new"));
     return cli_put(&out);

@@ -16,11 +16,11 @@
 enum { OPT_CANCEL, OPT_SIM, OPT_CONFIG, OPT_SYSTEM, OPT_FOLLOW, OPT_TAIL };
 
 static const struct opt options[] = {
-    {"cancel", 0, NULL, "stop: end the running jobs too (they go on otherwise)"},
-    {"sim", 0, "SPEC", "start: simulated GPUs, 2 or 4x80G (24 GiB each if not said)"},
-    {"config", 0, "FILE", "start: read this config"},
+    {"cancel", 0, NULL, "stop: end the running jobs too (by default they continue)"},
+    {"sim", 0, "SPEC", "start: simulated GPUs, 2 or 4x80G (default 24 GiB each)"},
+    {"config", 0, "FILE", "start: read these settings"},
     {"system", 0, NULL, "start: for all users of this machine (root)"},
-    {"follow", 'f', NULL, "logs: go on with what comes"},
+    {"follow", 'f', NULL, "logs: keep printing new lines"},
     {"tail", 'n', "N", "logs: only the last N lines"},
     {0},
 };
@@ -28,10 +28,9 @@ static const struct opt options[] = {
 static const struct page page = {
     .usage = "berth daemon start|stop|status|logs|log-level [LEVEL] [options]",
     .about =
-        "The process behind the queue. 'run' and 'submit' start it when it is not there; it\n"
-        "leaves by itself when it has been idle; one that 'start' started stays. Jobs outlive "
-        "it.\n"
-        "log-level error|warn|info|debug: how much it says from now on.",
+        "Control the daemon that manages the queue. 'run' and 'submit' start one if there is\n"
+        "none, and it exits when it has been idle; one that 'start' started stays. Jobs\n"
+        "outlive it. log-level error|warn|info|debug: how much it logs from now on.",
     .options = options,
 };
 
@@ -162,7 +161,7 @@ cmd_daemon(struct cli *cli, int argc, char **argv)
     if (opt == OPT_EXIT)
         return r.status;
     if (r.n_words < 1)
-        return cli_usage("say one of: berth daemon start, stop, status, logs, log-level");
+        return cli_usage("use one of: berth daemon start, stop, status, logs, log-level");
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
         if (strcmp(actions[i].name, r.words[0]) != 0)
             continue;
@@ -172,6 +171,6 @@ cmd_daemon(struct cli *cli, int argc, char **argv)
         return actions[i].run(cli, &w);
     }
     near = text_nearest(r.words[0], names);
-    return cli_usage("the daemon knows start, stop, status, logs and log-level%s%s%s",
+    return cli_usage("the verbs are start, stop, status, logs and log-level%s%s%s",
                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }

@@ -240,8 +240,8 @@ check_ground(struct doctor *d, const struct cli *cli)
 {
     if (d->machines && geteuid() != 0) {
         doctor_say(d, DOCTOR_OK, "machine",
-                   "this daemon is that of all users; its folders and locks are looked at "
-                   "by 'sudo berth doctor'");
+                   "this daemon serves all users; 'sudo berth doctor' checks its folders "
+                   "and locks");
         return;
     }
     check_places(d, cli);

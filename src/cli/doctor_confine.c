@@ -60,9 +60,10 @@ doctor_check_confinement(struct doctor *d, const json_t *daemon)
     const json_t *why = json_object_get(place, "why");
 
     if (!enforced) {
-        doctor_say(d, DOCTOR_OK, "confine",
-                   "which limits are enforced on jobs is known once a daemon of this version "
-                   "runs ('berth daemon start')");
+        doctor_say(
+            d, DOCTOR_OK, "confine",
+            "the limits that are enforced on jobs are known once a daemon of this version "
+            "runs ('berth daemon start')");
         return;
     }
     if (answer_str(place, "cgroup")[0])

@@ -29,18 +29,18 @@
 enum { OPT_FOLLOW, OPT_SINCE, OPT_KIND, OPT_USER };
 
 static const struct opt options[] = {
-    {"follow", 'f', NULL, "go on with what happens from now, over restarts of the daemon"},
-    {"since", 's', "WHEN", "behind the event with this number, or from a time on: 2h, 16:00"},
+    {"follow", 'f', NULL, "continue with new events, across restarts of the daemon"},
+    {"since", 's', "WHEN", "after the event with this number, or from a time on: 2h, 16:00"},
     {"kind", 'k', "KINDS", "only these: ended,started"},
-    {"user", 'u', "NAME", "only of this user's jobs"},
+    {"user", 'u', "NAME", "only events of this user's jobs"},
     {0},
 };
 
 static const struct page page = {
     .usage = "berth events [SEL...] [-f] [--since WHEN] [--kind KINDS] [--user NAME]",
     .about =
-        "What happened (to these jobs), one JSON object a line, oldest first. With -f alone:\n"
-        "from now on.",
+        "Print what happened (to these jobs), one JSON object per line, oldest first. With -f\n"
+        "alone, only new events.",
     .options = options,
 };
 

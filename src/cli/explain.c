@@ -23,10 +23,10 @@ static const struct opt options[] = {
 
 static const struct page page = {
     .usage = "berth explain SEL... | --all",
-    .about =
-        "Why a job waits, on which card, how far short, who holds it and when it is expected\n"
-        "to start; or why it ended, and what would help.\n"
-        "SEL: 12  12,14  12-20  @  name:x*  user:u  state:failed",
+    .about = "Show why a job waits, for which GPU, how much is missing, which jobs hold it and "
+             "when\n"
+             "it is expected to start; or why it ended, and what would help.\n"
+             "SEL: 12  12,14  12-20  @  name:x*  user:u  state:failed",
     .options = options,
 };
 

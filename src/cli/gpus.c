@@ -21,8 +21,8 @@ enum { OPT_GPU, OPT_STATE, OPT_FORMAT, OPT_SORT, OPT_WATCH };
 static const struct opt options[] = {
     {"gpu", 'g', "LIST", "only these: 0,2-3"},
     {"state", 't', "LIST", "only those in one of these states: paused,sick"},
-    {"format", 'o', "LIST", "columns, in this order, of those below"},
-    {"sort", 's', "COLUMN", "by this column; -COLUMN: the largest first"},
+    {"format", 'o', "LIST", "columns to show, in this order"},
+    {"sort", 's', "COLUMN", "sort by this column; -COLUMN: largest first"},
     WATCH_OPTION,
     {0},
 };
@@ -30,8 +30,8 @@ static const struct opt options[] = {
 static const struct page page = {
     .usage = "berth gpus [options]",
     .about =
-        "Per card: state, memory used, held for jobs and free, load, temperature, jobs, and\n"
-        "processes that are not Berth's. n/a: the driver does not say.",
+        "Show each GPU's state, memory used, held for jobs and free, load, temperature, jobs,\n"
+        "and other processes. n/a: not reported by the driver.",
     .options = options,
     .notes =
         "Columns: index name state used total bar held share free load temp jobs external\n"
@@ -101,7 +101,7 @@ check_states(const char *list)
         for (int i = 0; states[i]; i++)
             known = known || strcasecmp(states[i], buf_str(&word)) == 0;
         if (!known)
-            return cli_usage("--state: '%s' is no state of a card; there are: up paused "
+            return cli_usage("--state: '%s' is not a state of a card; there are: up paused "
                              "draining lost sick unknown",
                              buf_str(&word));
         s += n + (s[n] != '\0');

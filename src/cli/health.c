@@ -14,16 +14,16 @@
 enum { OPT_STRICT };
 
 static const struct opt options[] = {
-    {"strict", 0, NULL, "a warning is a failure, too: exit status 1"},
+    {"strict", 0, NULL, "treat warnings as failures: exit status 1"},
     {0},
 };
 
 static const struct page page = {
     .usage = "berth health [--strict]",
-    .about = "Whether all is well with the daemon and what it needs, one check a line.\n"
-             "Exit status: 0 well, or warnings only; 1 something is bad; 4 no daemon answers.",
+    .about = "Check the daemon and what it needs, and print one check per line.\n"
+             "Exit status: 0 ok, or warnings only; 1 something is bad; 4 no daemon answers.",
     .options = options,
-    .notes = "'berth doctor' looks at the machine itself, and needs no daemon.\n",
+    .notes = "'berth doctor' checks the machine itself, and needs no daemon.\n",
 };
 
 static const struct column columns[] = {

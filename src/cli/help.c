@@ -43,10 +43,11 @@ cmd_help(struct cli *cli, int argc, char **argv)
     if (argc > 1 && argv[1][0] != '-' && strcmp(argv[1], "help") != 0)
         return cli_unknown_verb(argv[1]);
     buf_adds(&out,
-             "usage: berth [--dir DIR] VERB ...      bare 'berth' shows machine and queue\n\n");
+             "usage: berth [--dir DIR] VERB ...      without VERB: show machine and queue\n\n");
     for (const struct verb *v = cli_verbs; v->name; v++)
         buf_addf(&out, "  %-10s %s\n", v->name, v->help);
-    buf_adds(&out, "\n'berth VERB --help' says more. Everywhere: --dir DIR (BERTH_DIR), "
-                   "--socket PATH, --json.\n");
+    buf_adds(&out,
+             "\n'berth VERB --help' shows its options. Everywhere: --dir DIR (BERTH_DIR), "
+             "--socket PATH, --json.\n");
     return cli_put(&out);
 }

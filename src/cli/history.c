@@ -34,27 +34,27 @@ enum {
 };
 
 static const struct opt options[] = {
-    {"all", 'a', NULL, "all of them, not only the newest 50"},
-    {"limit", 'n', "N", "the newest so many"},
+    {"all", 'a', NULL, "show all, not only the newest 50"},
+    {"limit", 'n', "N", "show the newest N"},
     {"user", 'u', "NAME", "only this user's"},
-    {"since", 0, "WHEN", "that ended then or later: 2h, 7d, 16:00, yesterday, 2026-11-20"},
-    {"until", 0, "WHEN", "that ended before"},
-    {"state", 0, "LIST", "that ended so: failed,timeout"},
-    {"name", 0, "NAME", "with this name; * and ? stand for others"},
+    {"since", 0, "WHEN", "ended then or later: 2h, 7d, 16:00, yesterday, 2026-11-20"},
+    {"until", 0, "WHEN", "ended before"},
+    {"state", 0, "LIST", "ended in one of these states: failed,timeout"},
+    {"name", 0, "NAME", "with this name; * and ? are wildcards"},
     {"search", '/', "TEXT", "with this in the name, the command or the tags"},
     {"format", 'o', "LIST", "columns, as in berth queue"},
-    {"sort", 's', "LIST", "by these columns; -COLUMN: the largest first"},
+    {"sort", 's', "LIST", "sort by these columns; -COLUMN: largest first"},
     {"no-header", 'H', NULL, "omit the line of titles"},
-    {"csv", 0, NULL, "all that ran on GPUs, as a workload for berth simulate"},
+    {"csv", 0, NULL, "print jobs that ran on GPUs, as a workload for berth simulate"},
     {0},
 };
 
 static const struct page page = {
     .usage = "berth history [SEL...] [options]",
-    .about = "Jobs that have ended, the newest last.\n"
+    .about = "List jobs that have ended, the newest last.\n"
              "SEL: 12  12,14  12-20  name:x*  user:u  state:failed",
     .options = options,
-    .notes = "What if there had been two more cards?  berth history --csv >past.csv\n"
+    .notes = "What if there had been two more GPUs?   berth history --csv >past.csv\n"
              "                                        berth simulate past.csv --gpus 4x24G",
 };
 

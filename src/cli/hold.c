@@ -10,8 +10,7 @@ static const struct opt options[] = {
 
 static const struct page page = {
     .usage = "berth hold SEL... | --all",
-    .about = "Waiting jobs stay in the queue and do not start until `berth release`. Running "
-             "ones go on.\n"
+    .about = "Keep pending jobs from starting until `berth release`. Running ones continue.\n"
              "SEL: 12  12,14  12-20  @  name:x*  user:u",
     .options = options,
 };

@@ -26,11 +26,11 @@
 enum { OPT_FOLLOW, OPT_TAIL, OPT_PATH, OPT_STDERR, OPT_ALL };
 
 static const struct opt options[] = {
-    {"follow", 'f', NULL, "go on until the job has ended"},
+    {"follow", 'f', NULL, "keep printing until the job has ended"},
     {"tail", 'n', "N", "only the last N lines"},
-    {"path", 0, NULL, "only where the file is"},
-    {"stderr", 0, NULL, "standard error, of jobs with a file of its own for it (--error)"},
-    {"all", 'a', NULL, "of every job, also those that have ended"},
+    {"path", 0, NULL, "print only the file's path"},
+    {"stderr", 0, NULL, "standard error, of jobs with a separate file for it (--error)"},
+    {"all", 'a', NULL, "of all jobs, including ended ones"},
     {0},
 };
 

@@ -14,16 +14,17 @@
 enum { OPT_PROMETHEUS };
 
 static const struct opt options[] = {
-    {"prometheus", 0, NULL, "the text that Prometheus and node_exporter's textfiles read"},
+    {"prometheus", 0, NULL, "print in the text format of Prometheus and node_exporter"},
     {0},
 };
 
 static const struct page page = {
     .usage = "berth metrics [--prometheus]",
     .about =
-        "What is counted and measured: jobs, users, cards, the daemon. Bytes, seconds, and\n"
-        "shares of 1. Counters of jobs go on over restarts; buckets of histograms are only\n"
-        "in --prometheus and --json.",
+        "Print counters and measurements of jobs, users, GPUs and the daemon, in bytes, "
+        "seconds\n"
+        "and fractions from 0 to 1. Counters of jobs continue across restarts; buckets of\n"
+        "histograms are only in --prometheus and --json.",
     .options = options,
     .notes =
         "As a textfile: berth metrics --prometheus >berth.tmp && mv berth.tmp berth.prom\n",

@@ -54,7 +54,7 @@ moment_read(const char *text, int64_t *out, struct err *e)
         if (when_parse(text, &clock, out, NULL) < 0)
             return parse_refuse(
                 e, text,
-                "is no moment; write 2h or 7d (ago), 16:00, today, yesterday or "
+                "is not a time; write 2h or 7d (ago), 16:00, today, yesterday or "
                 "2026-12-24T18:30");
         if (*out > clock.now_us && !strchr(text, '-') && strchr(text, ':'))
             *out -= DAY_US;

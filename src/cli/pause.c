@@ -18,15 +18,15 @@ enum { OPT_DRAIN, OPT_REASON };
 
 static const struct opt options[] = {
     {"drain", 'd', NULL, "wait until no job is left there"},
-    {"reason", 'r', "TEXT", "why, for whoever wonders"},
+    {"reason", 'r', "TEXT", "the reason, shown to other users"},
     {0},
 };
 
 static const struct page page = {
     .usage = "berth pause GPU... [--drain] [--reason TEXT]",
     .about =
-        "Keeps new work off GPUs; running jobs go on. It lasts until 'berth resume', also\n"
-        "over restarts. GPU: 0  0,2  0-3  a UUID or how it begins  all",
+        "Keep new work off GPUs; running jobs continue. It lasts until 'berth resume', even\n"
+        "across restarts. GPU: 0  0,2  0-3  a UUID or its beginning  all",
     .options = options,
     .notes =
         "Ctrl-C while it waits for --drain leaves the GPU as it is: draining, then paused.",
@@ -176,6 +176,6 @@ cmd_pause(struct cli *cli, int argc, char **argv)
     json_t *params = json_pack("{s:o, s:b, s:s?}", "gpus", ask_words(r.words, r.n_words),
                                "drain", drain, "reason", reason);
     if (!params)
-        return cli_usage("--reason: that is no UTF-8 text");
+        return cli_usage("--reason: that is not UTF-8 text");
     return pause_gpus(cli, c, params, &e) < 0 ? cli_fail(&e) : cli_output_status();
 }

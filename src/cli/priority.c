@@ -14,9 +14,8 @@
 static const struct page page = {
     .usage = "berth priority SEL... N",
     .about =
-        "Jobs with a higher number start first: -1000 to 1000. Running ones keep theirs for "
-        "a\n"
-        "rerun. SEL: 12  12,14  12-20  @  name:x*  user:u.",
+        "Set the priority, -1000 to 1000; higher numbers start first. For running jobs it\n"
+        "counts when they run again. SEL: 12  12,14  12-20  @  name:x*  user:u.",
 };
 
 /* The index of a number below zero, which is no option, whatever it looks like; 0: none. */

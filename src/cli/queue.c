@@ -33,11 +33,11 @@ enum {
 };
 
 static const struct opt options[] = {
-    {"all", 'a', NULL, "ended jobs too"},
+    {"all", 'a', NULL, "show ended jobs too"},
     {"user", 'u', "NAME", "only this user's"},
     {"state", 't', "LIST", "only in one of these states: running,pending"},
     {"gpu", 'g', "LIST", "only on one of these GPUs: 0,2-3"},
-    {"format", 'o', "LIST", "columns, in this order, of those below; reason:40 cuts at 40"},
+    {"format", 'o', "LIST", "columns to show, in this order; reason:40 cuts at 40"},
     {"sort", 's', "LIST", "sort by these columns; -COLUMN: the largest first"},
     {"limit", 'n', "N", "at most this many"},
     {"no-header", 'H', NULL, "omit the line of titles"},
@@ -47,8 +47,8 @@ static const struct opt options[] = {
 
 static const struct page page = {
     .usage = "berth queue [SEL...] [options]",
-    .about =
-        "Who runs where, who waits and why. SEL: 12  12,14  12-20  @  name:x*  state:failed",
+    .about = "Show which jobs run where, and which wait and why.\nSEL: 12  12,14  12-20  @  "
+             "name:x*  state:failed",
     .options = options,
     .notes =
         "Columns: id user name state gpus vram share declared peak now time limit priority\n"

@@ -10,7 +10,7 @@ static const struct opt options[] = {
 
 static const struct page page = {
     .usage = "berth release SEL... | --all",
-    .about = "Held jobs stand in line again, where they stood.\n"
+    .about = "Return held jobs to their place in the queue.\n"
              "SEL: 12  12,14  12-20  @  name:x*  user:u",
     .options = options,
 };

@@ -26,19 +26,19 @@
 enum { OPT_SINCE, OPT_UNTIL, OPT_USER, OPT_HTML, OPT_COMMANDS };
 
 static const struct opt options[] = {
-    {"since", 0, "WHEN", "what ended then or later: 7d, today, 2026-11-01; 30 days; all: ever"},
-    {"until", 0, "WHEN", "what ended before"},
+    {"since", 0, "WHEN", "jobs that ended then or later: 7d, today, 2026-11-01, all (30d)"},
+    {"until", 0, "WHEN", "jobs that ended before"},
     {"user", 'u', "NAME", "only this user's jobs"},
-    {"html", 0, "FILE", "write a page with plots, which needs nothing else; -: to stdout"},
-    {"commands", 0, "N", "how many commands are told, those with the most GPU time (50)"},
+    {"html", 0, "FILE", "write a self-contained page with plots; -: standard output"},
+    {"commands", 0, "N", "number of commands to list, by GPU time (50)"},
     {0},
 };
 
 static const struct page page = {
     .usage = "berth report [--since WHEN] [--user NAME] [--html FILE]",
     .about =
-        "What was asked against what was used, who used what, how long jobs waited, why they\n"
-        "failed, how busy the GPUs were, and what would help.",
+        "Compare requests with use, and show what each user used, how long jobs waited, why\n"
+        "they failed, how busy the GPUs were, and what would help.",
     .options = options,
     .notes = "berth report --since 7d --html week.html && xdg-open week.html",
 };

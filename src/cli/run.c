@@ -42,28 +42,29 @@ enum {
 };
 
 static const struct opt options[] = {
-    {"watch", 'w', NULL, "stay for lines to come; an empty file will do"},
-    {"fresh", 0, NULL, "run every line again, also those that have ended"},
+    {"watch", 'w', NULL, "wait for new lines; the file may be empty"},
+    {"fresh", 0, NULL, "run every line again, including ended ones"},
     {"dry-run", 'n', NULL, "show what would start where; queue nothing"},
-    {"detach", 'd', NULL, "queue the lines and leave"},
-    {"oom-retries", 0, "N", "after CUDA out of memory, N times again with 1.25 x the VRAM"},
-    {"sim", 0, "SPEC", "simulated GPUs, if it starts the daemon: 2, 4x80G"},
-    {"config", 0, "FILE", "a config for the daemon, if it starts it"},
-    {"models", 0, "FILE", "what models (--llm NAME in a command) need"},
-    {"verbose", 'v', NULL, "VRAM as it grows"},
-    {"quiet", 'q', NULL, "only what goes wrong, and the summary"},
+    {"detach", 'd', NULL, "queue the lines and exit"},
+    {"oom-retries", 0, "N", "after CUDA out of memory, retry N times with 1.25 x the VRAM"},
+    {"sim", 0, "SPEC", "simulated GPUs, if this starts the daemon: 2, 4x80G"},
+    {"config", 0, "FILE", "settings file, if this starts the daemon"},
+    {"models", 0, "FILE", "table of what models (--llm NAME in a command) need"},
+    {"verbose", 'v', NULL, "show VRAM as it grows"},
+    {"quiet", 'q', NULL, "print only problems and the summary"},
     {0},
 };
 
 static const struct page page = {
     .usage = "berth run FILE... [options]",
     .about =
-        "Runs the lines of a file, follows them and exits with the highest of their statuses\n"
-        "(lines that bear 'cancel' aside). The file may be edited meanwhile. '-': stdin.",
+        "Run the lines of a file, follow them and exit with the highest of their statuses\n"
+        "(except lines with 'cancel'). The file may be edited meanwhile. '-': stdin.",
     .options = options,
-    .notes = "A line: [vram=18G gpus=1 timeout=2h oom-retries=1 priority=5] python train.py\n"
-             "Ctrl-C detaches (exit 130; the jobs go on; the same command comes back); twice\n"
-             "within two seconds cancels them.",
+    .notes =
+        "A line: [vram=18G gpus=1 timeout=2h oom-retries=1 priority=5] python train.py\n"
+        "Ctrl-C detaches (exit 130; jobs continue; the same command returns to them); twice\n"
+        "within two seconds cancels them.",
 };
 
 static int
@@ -174,7 +175,7 @@ check_empty(const struct run *run)
     if (run->opt.watch || count_lines(run, false) > 0)
         return 0;
     return cli_usage(
-        "%s has no commands in it; write one a line, or say --watch to wait for them",
+        "%s has no commands in it; write one per line, or use --watch to wait for them",
         run->files[0].words);
 }
 

@@ -20,9 +20,9 @@
 
 static const struct page page = {
     .usage = "berth screens",
-    .about =
-        "Running jobs that were submitted with --screen: session, job, user, GPUs, and the\n"
-        "command that shows it. In the session Ctrl-a d detaches; the job goes on.",
+    .about = "List running jobs that were submitted with --screen: session, job, user, GPUs, "
+             "and the\n"
+             "command that shows it. In the session Ctrl-a d detaches; the job continues.",
 };
 
 static const struct column columns[] = {
@@ -104,7 +104,7 @@ print_table(const json_t *jobs)
 
     json_array_foreach(jobs, i, job) add_row(t, job);
     if (table_rows(t) == 0) {
-        cli_say("no screen sessions; 'berth submit --screen' makes one");
+        cli_say("no screen sessions; 'berth submit --screen' starts one");
         return 0;
     }
     table_print(t, &term, &out);

@@ -12,10 +12,11 @@
 
 static const struct page page = {
     .usage = "berth shell [options]",
-    .about =
-        "A shell on GPUs that are yours until you leave it, or until its time limit, before\n"
-        "which it is told (5 minutes, or the last tenth). Ctrl-] detaches from it, and the\n"
-        "lease goes on; `berth attach` leads back. For example: berth shell -G 1 -t 2h",
+    .about = "Open a shell on GPUs that are reserved until you exit it, or until its time "
+             "limit, with\n"
+             "a warning before (5 minutes, or the last tenth). Ctrl-] detaches, and the shell "
+             "keeps\n"
+             "its GPUs; `berth attach` returns to it. For example: berth shell -G 1 -t 2h",
 };
 
 /* As the account has it. */

@@ -21,8 +21,9 @@ static const struct opt options[] = {
 
 static const struct page page = {
     .usage = "berth show SEL... | --all",
-    .about = "Everything about jobs: attempts, cards, peaks, why it waits or ended, log path.\n"
-             "SEL: 12  12,14  12-20  @  name:x*  user:u  state:failed",
+    .about =
+        "Show everything about jobs: attempts, GPUs, peaks, why it waits or ended, log path.\n"
+        "SEL: 12  12,14  12-20  @  name:x*  user:u  state:failed",
     .options = options,
 };
 

@@ -12,9 +12,8 @@
 static const struct page page = {
     .usage = "berth signal SEL... NAME",
     .about =
-        "Sends a signal (USR1, TERM, 10 ...) to every process of running jobs. To end a job "
-        "for\n"
-        "good, with whatever it does against that: berth cancel.\n"
+        "Send a signal (USR1, TERM, 10 ...) to every process of running jobs. To end a job\n"
+        "even if it resists, use berth cancel.\n"
         "SEL: 12  12,14  12-20  @  name:x*  user:u",
 };
 

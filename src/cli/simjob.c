@@ -39,21 +39,21 @@ enum {
 static const struct opt options[] = {
     {"vram", 0, "M", "memory on each card: 8000 (MiB), 8G"},
     {"ramp", 0, "S", "seconds in which it grows to that (0.5)"},
-    {"hold", 0, "S", "seconds for which it stays (1)"},
+    {"hold", 0, "S", "seconds for which it holds that (1)"},
     {"util", 0, "P", "load that the cards show, in percent (90)"},
-    {"exit-code", 0, "N", "how it ends (0)"},
-    {"oom-once", 0, "MARKER", "end out of memory unless the file MARKER exists; make it"},
-    {"spike", 0, "M@S", "M more for 0.2 s, S seconds after the start"},
-    {"gpu", 0, "N", "on this card (or 0,2), whatever CUDA_VISIBLE_DEVICES says"},
+    {"exit-code", 0, "N", "its exit code (0)"},
+    {"oom-once", 0, "MARKER", "run out of memory unless the file MARKER exists; create it"},
+    {"spike", 0, "M@S", "use M more for 0.2 s, S seconds after the start"},
+    {"gpu", 0, "N", "run on this card (or 0,2), whatever CUDA_VISIBLE_DEVICES says"},
     {NULL, 0, NULL, NULL},
 };
 
 static const struct page page = {
     "berth simjob --vram M [options]",
-    "Pretends to be a GPU program on the cards of a daemon that was started with --sim.",
+    "Simulate a GPU program on the cards of a daemon that was started with --sim.",
     options,
-    "Jobs find their cards by themselves. To play a stranger: BERTH_SIM_DIR=DIR/sim, --gpu "
-    "N.\n",
+    "Jobs find their cards by themselves. To simulate another program, which is not a job:\n"
+    "BERTH_SIM_DIR=DIR/sim berth simjob --gpu N ...\n",
 };
 
 /* What the command line asks for. */
@@ -113,7 +113,8 @@ read_spike(const char *text, struct simjob *job, struct err *e)
     const char *at = strchr(text, '@');
 
     if (!at)
-        return err_set(e, ERR_USAGE, "'%.40s' is no spike; write MEMORY@SECONDS, 4000@2", text);
+        return err_set(e, ERR_USAGE, "'%.40s' is not a spike; write MEMORY@SECONDS, 4000@2",
+                       text);
     auto_free char *mib = xstrndup(text, (size_t)(at - text));
     return read_mib(mib, &job->spike_mib, e) < 0 ? -1 : read_seconds(at + 1, &job->spike_us, e);
 }

@@ -43,20 +43,20 @@ enum {
 static const struct opt options[] = {
     {"gpus", 0, "SPEC", "the machine: 8x24G (the default), 2x24G,1x80G"},
     {"policy", 0, "P,...", "queue; several are compared; 'all', 'list'"},
-    {"batch", 0, NULL, "every job is there from the start"},
+    {"batch", 0, NULL, "all jobs arrive at the start"},
     {"scale", 0, "X", "arrivals X times as far apart; 0.5 doubles the load"},
-    {"margin", 0, "M", "VRAM kept free on a GPU that is shared (512)"},
-    {"duration", 0, "T", "of jobs-file lines without a time limit"},
-    {"history", 0, NULL, "jobs-file lines run as the daemon remembers them"},
-    {"format", 0, "F", "csv, swf or jobs; else by the file's name"},
-    {"dump", 0, "FILE", "the schedule: job_id,start,end,g0;g1;..."},
-    {"svg", 0, "FILE", "the schedule as a picture"},
+    {"margin", 0, "M", "VRAM kept free on a shared GPU (512)"},
+    {"duration", 0, "T", "run time of jobs-file lines without a time limit"},
+    {"history", 0, NULL, "take run times of jobs-file lines from the daemon's history"},
+    {"format", 0, "F", "csv, swf or jobs (default: by the file's name)"},
+    {"dump", 0, "FILE", "write the schedule: job_id,start,end,g0;g1;..."},
+    {"svg", 0, "FILE", "draw the schedule"},
     {NULL, 0, NULL, NULL},
 };
 
 static const struct page page = {
     "berth simulate FILE [options]",
-    "Runs a workload in virtual time and says how long jobs wait. FILE is a CSV (columns\n"
+    "Run a workload in virtual time and print how long jobs wait. FILE is a CSV (columns\n"
     "arrival_s, duration_s, est_s, gpus, vram_mib, user), a log in the Standard Workload\n"
     "Format (*.swf), or a jobs file.",
     options,
@@ -118,7 +118,7 @@ read_format(const char *text, enum format *out, struct err *e)
             return 0;
         }
     }
-    return err_set(e, ERR_USAGE, "'%.40s' is no format; write csv, swf or jobs", text);
+    return err_set(e, ERR_USAGE, "'%.40s' is not a format; write csv, swf or jobs", text);
 }
 
 static int

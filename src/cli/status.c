@@ -23,7 +23,7 @@ static const struct opt options[] = {
 
 static const struct page page = {
     .usage = "berth status [--watch[=SECONDS]]",
-    .about = "The daemon that answers, how many jobs stand where, and the cards.",
+    .about = "Show the daemon, the number of jobs in each state, and the GPUs.",
     .options = options,
 };
 

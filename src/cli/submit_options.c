@@ -36,16 +36,16 @@ enum {
 static const struct opt own[OWN_COUNT] = {
     [OWN_TITLE] = OPT_GROUP("Submission"),
     [OWN_PARSABLE] = {"parsable", 0, NULL, "print only the job's id"},
-    [OWN_WAIT] = {"wait", 'W', NULL, "until it has ended; exit with its status"},
+    [OWN_WAIT] = {"wait", 'W', NULL, "wait until it has ended; exit with its status"},
     [OWN_DRY_RUN] = {"dry-run", 0, NULL,
-                     "queue nothing; say what is asked and where it would start"},
+                     "queue nothing; show the request and where it would start"},
     [OWN_EXPORT] = {"export", 0, "WHAT",
-                    "pass on ALL of ours (default), NONE, or names: A,B=1"},
+                    "variables to pass: ALL (default), NONE, or names: A,B=1"},
     [OWN_IGNORE] = {"ignore-unsupported", 0, NULL,
-                    "go on where a #SBATCH line cannot be honoured"},
+                    "continue if a #SBATCH line cannot be honoured"},
     [OWN_MODELS] = {"models", 0, "FILE",
-                    "a table of what models (--llm NAME in the command) need"},
-    [OWN_SIM] = {"sim", 0, "SPEC", "simulated GPUs for a daemon that it starts (4x24G)"},
+                    "table of what models (--llm NAME in the command) need"},
+    [OWN_SIM] = {"sim", 0, "SPEC", "simulated GPUs, if this starts the daemon (4x24G)"},
 };
 
 /* Row i of options belongs to attrs[i]; NULL: own[i]. */

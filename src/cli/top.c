@@ -27,12 +27,11 @@
 
 static const struct page page = {
     .usage = "berth top",
-    .about =
-        "The cards, the queue, the selected job and its log on one screen, as things happen.",
+    .about = "Show the GPUs, the queue, the selected job and its log on one live screen.",
     .notes =
         "Keys: arrows or j k, Enter or l (follow the log), e (explain), / (filter), s (sort),\n"
         "c (cancel), h (hold), r (release), + - (priority), p u (pause and resume GPUs),\n"
-        "a (ended jobs too), ? (help), q (leave)",
+        "a (ended jobs too), ? (help), q (quit)",
 };
 
 static volatile sig_atomic_t ended_by; /* a signal */

@@ -184,7 +184,7 @@ on_text(void *ctx, int64_t id, const char *result, size_t n)
 
     if (id != jobs->id) {
         auto_json json_t *tree = json_loadb(result, n, 0, NULL);
-        const struct err none = {.text = "the daemon's answer is no JSON"};
+        const struct err none = {.text = "the daemon's answer is not JSON"};
 
         on_answer(ctx, id, tree, &none);
         return;

@@ -108,11 +108,11 @@ top_filter_check(const char *filter, struct buf *why)
         buf_add(&word, s, n);
         if (n > 4 && strncmp(s, "gpu:", 4) == 0 &&
             parse_int(buf_str(&word) + 4, 0, GPU_MAX - 1, &gpu, NULL) != 0) {
-            buf_addf(why, "'%s' is no GPU's number: gpu:0", buf_str(&word) + 4);
+            buf_addf(why, "'%s' is not a GPU's number: gpu:0", buf_str(&word) + 4);
             return false;
         }
         if (n > 6 && strncmp(s, "state:", 6) == 0 && !names_a_state(buf_str(&word) + 6)) {
-            buf_addf(why, "'%s' is no state: state:run, state:pend, state:held",
+            buf_addf(why, "'%s' is not a state: state:run, state:pend, state:held",
                      buf_str(&word) + 6);
             return false;
         }

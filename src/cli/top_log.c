@@ -150,7 +150,7 @@ read_part(struct top_log_file *f, struct top_log *log)
     f->seen = (struct stat){0};
     if (fd < 0) {
         log->why = errno == ENOENT   ? xstrdup("it has written nothing yet")
-                   : errno == EINVAL ? xstrdup("its log is no file")
+                   : errno == EINVAL ? xstrdup("its log is not a file")
                                      : xasprintf("its log cannot be read: %s", strerror(errno));
         return;
     }

@@ -5,7 +5,7 @@
 
 static const struct page page = {
     .usage = "berth version",
-    .about = "Which Berth this is.",
+    .about = "Print the version.",
 };
 
 int

@@ -20,7 +20,7 @@ enum { OPT_TIMEOUT, OPT_QUIET, OPT_ALL };
 
 static const struct opt options[] = {
     {"timeout", 't', "TIME", "give up after this long, with exit status 7"},
-    {"quiet", 'q', NULL, "only the exit status"},
+    {"quiet", 'q', NULL, "print nothing"},
     {"all", 'a', NULL, "all of your jobs that have not ended"},
     {0},
 };

@@ -74,7 +74,7 @@ live_drop(const struct job *array, uint32_t id)
         t->live_ids[i] = t->live_ids[--t->live];
         return;
     }
-    err_abort("job %u is no live task of array %u", id, array->id);
+    err_abort("job %u is not a live task of array %u", id, array->id);
 }
 
 static void

@@ -348,7 +348,7 @@ sum_up(struct job *job, int64_t wall_us)
 {
     enum job_state s;
     if (!job->tasks || !array_is_over(job, &s))
-        err_abort("job %u is no array whose tasks have all ended", job->id);
+        err_abort("job %u is not an array whose tasks have all ended", job->id);
     end_at(job, s, wall_us);
 }
 

@@ -26,8 +26,8 @@ static const char help[] =
     "  --sim SPEC         simulated GPUs: 2, 4x80G, 2x24G,1x80G\n"
     "  --config FILE      settings, after /etc/berth/config.yaml and the user's\n"
     "  --set KEY=VALUE    one setting (berth config sample lists them)\n"
-    "  --stay             do not leave when idle\n"
-    "  --need-gpus        do not start while no GPU can be read and no job waits\n"
+    "  --stay             do not exit when idle\n"
+    "  --need-gpus        do not start while no GPU can be read and no job is pending\n"
     "  --ready-fd N       say \"ready\" there once the socket listens; log to the file\n"
     "  --help, --version\n";
 
@@ -114,14 +114,14 @@ options_parse(int argc, char **argv, struct options *out, struct err *e)
         if (c == -1)
             break;
         if (c == '?')
-            return err_set(e, ERR_USAGE, "'%s' is no option or lacks its value; see --help",
+            return err_set(e, ERR_USAGE, "unknown option '%s', or missing value; see --help",
                            argv[at]);
         int rc = take_option(c, out, e);
         if (rc)
             return rc;
     }
     if (optind < argc)
-        return err_set(e, ERR_USAGE, "'%s' is no option; see --help", argv[optind]);
+        return err_set(e, ERR_USAGE, "unexpected argument '%s'; see --help", argv[optind]);
     return 0;
 }
 

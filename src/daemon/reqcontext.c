@@ -88,7 +88,7 @@ read_rlimits(const struct daemon *d, struct reqcontext *out, struct err *e)
     else if (d->places.system && c->uid != 0)
         return err_set(e, ERR_PERMISSION,
                        "the process that connected (pid %d) is not there to be asked for its "
-                       "limits, or is another user's now; who submits connects himself, and "
+                       "limits, or is another user's now; submitters connect themselves, and "
                        "waits for the answer",
                        (int)c->pid);
     return 0;

@@ -97,7 +97,7 @@ read_state(const json_t *name, struct select *s, struct err *e)
     }
     for (int i = 0; i < JOB_STATES; i++)
         buf_addf(&all, " %s", job_state_name((enum job_state)i));
-    return err_set(e, ERR_USAGE, "'%s' is no state; there are:%s", text ? text : "?",
+    return err_set(e, ERR_USAGE, "'%s' is not a state; there are:%s", text ? text : "?",
                    buf_str(&all));
 }
 

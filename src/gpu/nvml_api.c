@@ -88,7 +88,7 @@ nvml_api_load(struct nvml_api *api, const char *path, struct err *e)
         void *found = find_symbol(api->library, s);
         if (!found && s->required) {
             nvml_api_unload(api);
-            return err_set(e, ERR_FAILED, "%s has no %s; it is no NVML", path, s->names[0]);
+            return err_set(e, ERR_FAILED, "%s has no %s; it is not NVML", path, s->names[0]);
         }
         memcpy((char *)api + s->offset, &found, sizeof(found));
     }

@@ -37,7 +37,7 @@ groups_read(const json_t *from, struct groups_wish *out, struct err *e)
     if (!list)
         return 0;
     if (!json_is_array(list) || json_array_size(list) > GPU_MAX)
-        return err_set(e, ERR_FAILED, "'minors' is no list of cards");
+        return err_set(e, ERR_FAILED, "'minors' is not a list of cards");
     json_array_foreach(list, i, item) out->minors[i] = (int32_t)json_integer_value(item);
     out->n_minors = (int32_t)json_array_size(list);
     return 0;

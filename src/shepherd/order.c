@@ -65,7 +65,7 @@ order_read(int fd, struct order *out, struct err *e)
     end = memchr(buf_str(&text), '\n', text.len);
     out->root = end ? json_loadb(text.data, (size_t)(end - text.data), 0, NULL) : NULL;
     if (!out->root)
-        return err_set(e, ERR_FAILED, "the order is no JSON");
+        return err_set(e, ERR_FAILED, "the order is not JSON");
     const json_t *uid = json_object_get(out->root, "uid");
     out->id = text_of(out->root, "id");
     out->kind = text_of(out->root, "kind");

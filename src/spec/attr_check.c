@@ -27,9 +27,10 @@ int
 attr_check_signal(int signal, struct err *e)
 {
     if (signal == SIGKILL || signal == SIGSTOP)
-        return err_set(e, ERR_USAGE,
-                       "%s cannot be caught, so it is no warning; write USR2@60 or TERM@60",
-                       signal == SIGKILL ? "KILL" : "STOP");
+        return err_set(
+            e, ERR_USAGE,
+            "%s cannot be caught, so it cannot be a warning; write USR2@60 or TERM@60",
+            signal == SIGKILL ? "KILL" : "STOP");
     return 0;
 }
 
@@ -257,7 +258,8 @@ check_setup(const struct request *r, struct err *e)
     if (value_check_text(r->conda, CONDA_MAX_BYTES, e) != 0)
         return err_prefix(e, "conda");
     if (r->conda[0] == '-')
-        return err_set(e, ERR_USAGE, "conda: '%.60s' is no name of an environment", r->conda);
+        return err_set(e, ERR_USAGE, "conda: '%.60s' is not the name of an environment",
+                       r->conda);
     return 0;
 }
 

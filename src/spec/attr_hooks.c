@@ -106,7 +106,7 @@ hooks_check_url(const char *url, struct err *e)
     if (n > WEBHOOK_MAX_BYTES || !host || !url[host] || strchr("/:?#", url[host]))
         return err_set(
             e, ERR_USAGE,
-            "'%s' is no address to post to: http://HOST/PATH or https://HOST/PATH, at "
+            "'%s' is not an address to post to: http://HOST/PATH or https://HOST/PATH, at "
             "most %d bytes",
             buf_str(&shown), WEBHOOK_MAX_BYTES);
     for (size_t i = 0; i < n; i++)
@@ -132,7 +132,7 @@ check_address(const char *address, struct err *e)
         address[strspn(address, plain)] || (at && (!at[1] || strchr(at + 1, '@'))))
         return err_set(
             e, ERR_USAGE,
-            "'%s' is no mail address; one looks like name@example.org, or is the name of "
+            "'%s' is not a mail address; one looks like name@example.org, or is the name of "
             "a user here",
             buf_str(&shown));
     return 0;

@@ -87,7 +87,7 @@ capabilities_parse(const char *text, uint64_t *mask, struct err *e)
         int i = find(at, n);
         if (i < 0)
             return err_set(e, ERR_USAGE,
-                           "'%.*s' is no capability; write names as in capabilities(7), "
+                           "'%.*s' is not a capability; write names as in capabilities(7), "
                            "such as sys_module,net_raw, or all",
                            (int)(n < 40 ? n : 40), at);
         *mask |= UINT64_C(1) << i;

@@ -57,82 +57,84 @@
     }
 
 const struct setting config_settings[] = {
-    INT(margin_mib, 0, VRAM_MAX_MIB, "512", "MiB kept free on a GPU on top of every demand"),
+    INT(margin_mib, 0, VRAM_MAX_MIB, "512",
+        "MiB kept free on a GPU in addition to every request"),
     INT(idle_threshold_mib, 1, VRAM_MAX_MIB, "1024",
         "a GPU is idle while other people's processes use less than this many MiB of it"),
-    FRACTION(spike_buffer, 0, 10, "0.1", "on top of the peaks that were seen, as a fraction"),
+    FRACTION(spike_buffer, 0, 10, "0.1", "fraction added to measured peaks"),
     FRACTION(tolerance, 0, 1, "0.1",
-             "how far measured VRAM may be from the declared before it is remarked on"),
+             "how far measured VRAM may be from the declared amount before it is reported"),
     CHOICE(placement, "pack",
            "which GPU with room: the fullest (pack) or the emptiest (spread)", "pack",
            "spread"),
     INT(sample_ms, 50, 3600000, "1000", "milliseconds between samples while jobs run"),
-    INT(idle_sample_ms, 50, 3600000, "10000", "milliseconds between samples while none do"),
+    INT(idle_sample_ms, 50, 3600000, "10000", "milliseconds between samples while no jobs run"),
     INT(probe_deadline_ms, 100, 600000, "15000",
-        "a probe that is silent for so many milliseconds is replaced"),
+        "a probe that is silent for this many milliseconds is replaced"),
     INT(vram_wait_ms, 0, 600000, "10000",
         "the longest wait, in milliseconds, for an ended job's VRAM to come back"),
     INT(grace_ms, 0, 86400000, "10000", "milliseconds between TERM and KILL"),
     INT(idle_exit_s, 0, 31536000, "300",
-        "a daemon that `berth run` started leaves after so many idle seconds; 0: never"),
+        "a daemon that `berth run` started exits after this many idle seconds; 0: never"),
     LIST(oom_patterns,
-         "what a CUDA out-of-memory looks like at the end of a log, in any case of letters"),
+         "what a CUDA out-of-memory looks like at the end of a log; case is ignored"),
     INT(oom_retries, 0, RETRIES_MAX, "0",
-        "retries with more VRAM after a CUDA out-of-memory, for jobs that do not say"),
+        "retries with more VRAM after a CUDA out-of-memory, for jobs that do not set it"),
     CHOICE(gpu_env, "index", "what CUDA_VISIBLE_DEVICES holds", "index", "uuid"),
-    CHOICE(on_exceed, "warn", "what becomes of a job that uses more VRAM than it declared",
+    CHOICE(on_exceed, "warn", "what happens to a job that uses more VRAM than it declared",
            "warn", "kill"),
-    INT(keep_days, 0, 36500, "90", "days after which an ended job is forgotten; 0: never"),
+    INT(keep_days, 0, 36500, "90", "days after which ended jobs are deleted; 0: never"),
     INT(keep_jobs, 0, 4000000000, "1000000",
-        "the newest so many job numbers are remembered, however old; 0: all"),
+        "number of ended jobs to keep, the newest ones; 0: all"),
     INT(keep_mib, 0, 100000000, "4096",
-        "the oldest ended jobs are forgotten while the database has more than so many MiB; 0: "
-        "any size"),
+        "the oldest ended jobs are deleted while the database is larger than this many MiB; "
+        "0: any size"),
     INT(keep_events, 0, 1000000000, "200000", "how many events are kept; 0: all"),
-    INT(pending_max, 1, 10000000, "1000000", "the most jobs that may wait at once"),
+    INT(pending_max, 1, 10000000, "1000000", "the largest number of pending jobs"),
     CHOICE(order, "queue",
-           "which job is tried first, within a priority and among users who have used alike",
+           "which job is tried first, within a priority and among users with equal use",
            "queue", "short", "longest", "balanced"),
     INT(patience_s, 0, 31536000, "900",
-        "a job that is passed over for so many seconds gets GPUs pinned, where no ends are "
-        "known"),
+        "a job that others have passed for this many seconds gets GPUs pinned, if no ends "
+        "are known"),
     INT(aging_s, 0, 31536000, "86400",
-        "a waiting job's priority grows by one each time so many seconds have passed; 0: "
+        "a pending job's priority grows by one each time this many seconds have passed; 0: "
         "never"),
     CHOICE(fair_share, "on", "whether users who have used less come first", "off", "on"),
     INT(fair_half_life_s, 0, 31536000, "86400",
-        "recent use counts half after so many seconds; 0: it is never forgotten"),
-    INT(max_running, 0, 1000000, "0", "the most jobs that run at once; 0: no limit"),
+        "past use counts half after this many seconds; 0: it always counts fully"),
+    INT(max_running, 0, 1000000, "0", "the largest number of running jobs; 0: no limit"),
     INT(max_gpus, 0, 1000000, "0",
-        "the most GPUs that jobs hold at once, a shared one counted for each; 0: no limit"),
+        "the largest number of GPUs that jobs hold; a shared one counts for each job; 0: no "
+        "limit"),
     INT(max_vram_mib, 0, 1000000000, "0",
-        "the most VRAM, in MiB, that running jobs have asked for; 0: no limit"),
+        "the largest total of VRAM, in MiB, that running jobs have requested; 0: no limit"),
     INT(user_max_running, 0, 1000000, "0", "the same for each user: running jobs; 0: no limit"),
     INT(user_max_gpus, 0, 1000000, "0", "GPUs held by one user; 0: no limit"),
     INT(user_max_vram_mib, 0, 1000000000, "0",
-        "VRAM asked for by one user, in MiB; 0: no limit"),
+        "VRAM requested by one user, in MiB; 0: no limit"),
     INT(user_max_pending, -1, 10000000, "-1",
-        "jobs that one user may have waiting; 0: no limit; -1: a tenth of pending_max, where "
-        "the daemon serves all users"),
+        "pending jobs of one user; 0: no limit; -1: a tenth of pending_max, if the daemon "
+        "serves all users"),
     INT(time_max_s, 0, 3153600000, "0", "the longest time limit, in seconds; 0: any"),
     INT(time_default_s, 0, 3153600000, "0",
-        "the time limit, in seconds, of jobs that name none; 0: none"),
+        "the time limit, in seconds, of jobs that request none; 0: none"),
     TEXT(env_setup, SETUP_MAX_BYTES, "",
-         "shell text run before the command of jobs that say nothing of --env-setup"),
+         "shell text run before the command of jobs without --env-setup"),
     TEXT(conda, CONDA_MAX_BYTES, "",
-         "conda environment of jobs that say nothing of --conda: its name or path"),
+         "conda environment of jobs without --conda: its name or path"),
     TEXT(admin_group, 64, "",
          "berthd --system: members of this group may do to any job what its owner may, and "
          "pause GPUs; root always may"),
     CHOICE(private, "off",
-           "berthd --system: whether users see of other people's jobs only whose they are and "
-           "what they hold",
+           "berthd --system: whether users see only the owner, the state and the resources of "
+           "other users' jobs",
            "off", "on"),
     TEXT(pam_service, 255, "berth",
          "berthd --system: the PAM service that says whether an account may run jobs, and "
-         "with which limits: its name, or the path of its file; none: PAM is not asked"),
+         "with which limits: its name, or the path of its file; empty: PAM is not used"),
     CHOICE(locked_accounts, "refuse",
-           "berthd --system: whether jobs of an account start whose password was locked "
+           "berthd --system: whether jobs start whose account's password was locked "
            "(usermod -L)",
            "refuse", "run"),
     CHOICE(
@@ -145,18 +147,18 @@ const struct setting config_settings[] = {
          "sys_module,net_raw or all; none: as in a login"),
     CHOICE(
         device_filter, "auto",
-        "whether jobs can open no cards but their own, which takes root and cgroup v2; cards "
+        "whether jobs can open only their own cards, which needs root and cgroup v2; cards "
         "are then named by UUID in CUDA_VISIBLE_DEVICES. auto: with berthd --system, where it "
         "works",
         "off", "on", "auto"),
     INT(job_max_processes, 16, 4194304, "16384",
         "processes and threads of one job, where cgroups have a pids controller"),
     INT(job_log_max_mib, 0, 100000000, "10240",
-        "the largest log of a job, in MiB: of a longer one the middle is cut out; 0: any size"),
+        "the largest log of a job, in MiB: the middle of a longer one is cut out; 0: any size"),
     INT(log_reserve_mib, 0, 100000000, "512",
-        "MiB that logs leave free on the disk of the queue, when they lie there; 0: none"),
+        "MiB that logs leave free on the disk of the queue, if they are on it; 0: none"),
     INT(request_max_mib, 1, 64, "8",
-        "berthd --system: the longest request of a user, in MiB; more is sent in several"),
+        "berthd --system: the longest request of a user, in MiB; longer ones must be split"),
     INT(answer_max_mib, 1, 256, "64",
         "berthd --system: the longest answer to one request of a user, in MiB"),
     INT(job_max_text_kib, 64, 65536, "2048",
@@ -171,31 +173,29 @@ const struct setting config_settings[] = {
         "may have any"),
     INT(user_priority_max, PRIORITY_MIN, PRIORITY_MAX, "0",
         "berthd --system: the highest priority of a user's job; an admin's may have any"),
-    USERS(users,
-          "what single users get instead: alice: {weight: 2, max_running: 4, max_gpus: 2, "
-          "max_vram_mib: 40000, max_pending: 100}"),
+    USERS(users, "limits of individual users: alice: {weight: 2, max_running: 4, max_gpus: 2, "
+                 "max_vram_mib: 40000, max_pending: 100}"),
     PATH(models,
          "a table of what models need, for commands with --llm NAME; read again when it "
          "changes"),
     TEXT(on_start, HOOK_MAX_BYTES, "",
-         "a command that is run when a job starts; BERTH_JOB_ID and others say which"),
-    TEXT(on_end, HOOK_MAX_BYTES, "", "the same when one has ended, well or not"),
+         "a command that is run when a job starts; BERTH_JOB_ID and others identify it"),
+    TEXT(on_end, HOOK_MAX_BYTES, "", "the same when one has ended, in any way"),
     TEXT(on_fail, HOOK_MAX_BYTES, "", "the same when one has failed"),
     TEXT(webhook, WEBHOOK_MAX_BYTES, "",
          "a URL to which starts and ends of jobs are posted as JSON"),
     TEXT(hook_user, 64, "",
          "berthd --system: the account that runs on_start, on_end, on_fail and webhook of "
-         "these settings; none: berth-hook, or nobody where there is no berth-hook"),
+         "these settings; empty: berth-hook, or nobody if there is no berth-hook"),
     INT(hook_limit_s, 1, 3600, "60",
         "seconds that a hook, a post or a mail may take before it is stopped"),
-    PATH(sendmail, "the program that takes mail; none: the usual places are looked through"),
-    CHOICE(log_level, "info", "how much the daemon's log says", "error", "warn", "info",
-           "debug"),
-    CHOICE(log_format, "text", "how its lines look: words, or one JSON object each", "text",
+    PATH(sendmail, "the program that sends mail; empty: search the usual places"),
+    CHOICE(log_level, "info", "level of the daemon's log", "error", "warn", "info", "debug"),
+    CHOICE(log_format, "text", "format of its lines: text, or one JSON object per line", "text",
            "json"),
     INT(log_max_mib, 0, 1000000, "16",
-        "the daemon's log is put aside when it has grown to so many MiB; 0: never"),
-    INT(log_keep, 0, 1000, "5", "so many that were put aside are kept"),
+        "the daemon's log is rotated when it has grown to this many MiB; 0: never"),
+    INT(log_keep, 0, 1000, "5", "number of rotated logs to keep"),
 };
 
 static const char *const standard_patterns[] = {
@@ -337,7 +337,7 @@ set_text(const struct setting *s, struct config *c, const char *value, struct er
     uint64_t unused;
 
     if (s->type == TYPE_PATH && n > 0 && value[0] != '/') {
-        parse_refuse(e, value, "is no absolute path; one begins with /");
+        parse_refuse(e, value, "is not an absolute path; it must begin with /");
         return err_prefix(e, "%s", s->key);
     }
     if ((double)n > s->max || !text_is_utf8(value, n, NULL))

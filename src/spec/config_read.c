@@ -304,7 +304,7 @@ read_pair(struct reader *r, const yaml_event_t *key)
     else if (!s)
         config_refuse_key(text, &e);
     else if (r->seen[s - config_settings])
-        err_set(&e, ERR_USAGE, "%s is said twice; leave one of them", s->key);
+        err_set(&e, ERR_USAGE, "%s is given twice; keep one of them", s->key);
     if (!s || r->seen[s - config_settings]) {
         note(r, key->start_mark, &e);
         return skip_rest(r, key) != 0 ? -1 : skip_value(r);

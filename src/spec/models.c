@@ -83,8 +83,8 @@ parse_need(const char *text, struct need *out, struct err *e)
         need.share_permille = permille < 1000 ? permille : 0;
     } else if (!text[strspn(text, "0123456789.-")] || parse_size_mib(text, &mib, NULL) != 0 ||
                mib > VRAM_MAX_MIB) {
-        return parse_refuse(e, text,
-                            "is no requirement; write a share (0.5), GPUs (2) or VRAM (18G)");
+        return parse_refuse(
+            e, text, "is not a requirement; write a share (0.5), GPUs (2) or VRAM (18G)");
     } else {
         need.vram_mib = (int32_t)mib;
     }
@@ -181,7 +181,7 @@ read_pair(struct reader *r, const yaml_event_t *key, struct err *e)
         return at_line(r, key->start_mark, e);
     }
     if (*had) {
-        err_set(e, ERR_USAGE, "%s is said twice; leave one of them", name);
+        err_set(e, ERR_USAGE, "%s is given twice; keep one of them", name);
         return at_line(r, key->start_mark, e);
     }
     *had = true;

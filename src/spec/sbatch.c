@@ -49,7 +49,7 @@ set_gpus(struct sbatch *s, const char *value, struct err *e)
     auto_free char *name = xstrndup(value, type);
 
     if (!has_count && name[0] && !name[strspn(name, "0123456789.")])
-        return parse_refuse(e, value, "is no number of GPUs; write 2 or a100:2");
+        return parse_refuse(e, value, "is not a number of GPUs; write 2 or a100:2");
     if (strchr(name, ':') || strchr(name, ',') || strchr(name, '('))
         return sbatch_refuse(
             e, "%s: one type of GPU and a number can be honoured, as in a100:2", value);

@@ -224,7 +224,7 @@ complain_unknown(struct reader *rd, const struct directive *d, const char *word)
                              d->is_sbatch ? " that could be honoured on one machine" : "");
     if (d->is_sbatch && strncmp(name, "--", 2) == 0 && attr_find(name + 2, ATTR_COMMAND_LINE)) {
         free(words);
-        words = xstrdup("it is no option of Slurm's; write it on a #BERTH line");
+        words = xstrdup("it is not an option of Slurm's; write it on a #BERTH line");
         near = name;
     }
     complain(rd, d->is_sbatch && !near ? 1 : -1, rd->line, d->mark, name, words);
@@ -309,7 +309,8 @@ read_directive(struct reader *rd, struct directive *d)
     while (d->at < d->n) {
         const char *word = d->words[d->at++];
         if (word[0] != '-' || !word[1])
-            complain(rd, -1, rd->line, d->mark, word, "this is no option; one begins with -");
+            complain(rd, -1, rd->line, d->mark, word,
+                     "this is not an option; options begin with -");
         else if (word[1] == '-')
             read_long(rd, d, word);
         else

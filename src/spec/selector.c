@@ -98,7 +98,7 @@ add_tasks(struct selector *s, const char *piece, const char *p, uint32_t array, 
     for (;;) {
         int32_t first, last;
         if (!scan_tasks(&p, &first, &last) || (first < last && !many))
-            return refuse(piece, "is no task of an array; write 12_3 or 12_[3-5,9]", e);
+            return refuse(piece, "is not a task of an array; write 12_3 or 12_[3-5,9]", e);
         push(s, SELECT_TASKS, NULL, 0);
         s->terms[s->n_terms - 1].first = s->terms[s->n_terms - 1].last = array;
         s->terms[s->n_terms - 1].first_task = first;
@@ -109,7 +109,7 @@ add_tasks(struct selector *s, const char *piece, const char *p, uint32_t array, 
     }
     if (strcmp(p, many ? "]" : "") == 0)
         return 0;
-    return refuse(piece, "is no task of an array; write 12_3 or 12_[3-5,9]", e);
+    return refuse(piece, "is not a task of an array; write 12_3 or 12_[3-5,9]", e);
 }
 
 /* "12" or "12-20" or "12_3" or "@" or "all", n bytes of text. */
@@ -134,7 +134,7 @@ add_piece(struct selector *s, const char *text, size_t n, struct err *e)
     if (*p == '_')
         return add_tasks(s, piece, p + 1, first, e);
     if (*p == '-' && (p++, !scan_id(&p, &last)))
-        return refuse(piece, "is no range of jobs; write 12-20", e);
+        return refuse(piece, "is not a range of jobs; write 12-20", e);
     if (*p)
         return refuse(piece, "selects no job; " GRAMMAR, e);
     if (last < first)

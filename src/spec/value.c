@@ -53,7 +53,7 @@ value_check_env(const char *s, struct err *e)
 int
 value_permille(const char *s, int32_t *out, struct err *e)
 {
-    static const char *const want = "is no part of a whole; write 0.8 or 80%";
+    static const char *const want = "is not a fraction; write 0.8 or 80%";
     size_t n = strlen(s);
     bool percent = n > 0 && s[n - 1] == '%';
     auto_free char *number = xstrndup(s, n - percent);
@@ -104,7 +104,7 @@ push_range(struct ranges *r, int32_t first, int32_t last)
     r->at[r->n++] = (struct task_range){first, last};
 }
 
-static const char tasks_want[] = "is no set of tasks; write 0-99, 1,3,5-9, 0-20:5 or 0-99%8";
+static const char tasks_want[] = "is not a set of tasks; write 0-99, 1,3,5-9, 0-20:5 or 0-99%8";
 static const char tasks_many[] =
     "has more than 16384 separate ranges; use fewer, or a step of 1";
 
@@ -241,7 +241,7 @@ read_dep(const char *s, struct dep *d, struct err *e)
     d->job = 0;
     d->task = -1;
     if (!s[strspn(s, "0123456789_")])
-        return parse_refuse(e, s, "is no job; write ids (12,13), a task (12_3) or names");
+        return parse_refuse(e, s, "is not a job; write ids (12,13), a task (12_3) or names");
     if (strncmp(s, "name:", 5) == 0) /* as a selector has it */
         s += 5;
     if (value_check_text(s, NAME_MAX_BYTES, e) != 0)
@@ -294,7 +294,7 @@ value_placing(const char *s, uint8_t *out, struct err *e)
             return 0;
         }
     }
-    return parse_refuse(e, s, "is no rule of placing; write pack, spread or first");
+    return parse_refuse(e, s, "is not a placement rule; write pack, spread or first");
 }
 
 const char *

@@ -14,7 +14,7 @@
 #define YEAR_MAX 9999
 
 static const char want[] =
-    "is no moment; write now+2h, 16:00, tomorrow, 2026-12-24 or 2026-12-24T18:30";
+    "is not a time; write now+2h, 16:00, tomorrow, 2026-12-24 or 2026-12-24T18:30";
 
 /* n digits at *p, a number from min to max. */
 static bool
@@ -118,7 +118,7 @@ to_us(const char *s, const struct when_clock *clock, struct tm tm, int64_t *out,
     tm.tm_isdst = -1;
     t = clock->to_time(&tm);
     if (t == (time_t)-1)
-        return parse_refuse(e, s, "is no moment that the local clock knows");
+        return parse_refuse(e, s, "does not exist in local time");
     *out = (int64_t)t * 1000000;
     return 0;
 }

@@ -52,7 +52,7 @@ meta_get_number(struct store *s, const char *key, uint64_t *out, struct err *e)
     if (!value)
         return -1;
     if (parse_int(value, 0, INT64_MAX, &v, NULL) < 0)
-        return err_set(e, ERR_FAILED, "%s is damaged: '%s' is no number", s->path, key);
+        return err_set(e, ERR_FAILED, "%s is damaged: '%s' is not a number", s->path, key);
     *out = (uint64_t)v;
     return 0;
 }

@@ -138,7 +138,7 @@ rlimits_parse(const char *text, struct rlimits *out, struct err *e)
         if (i < 0 || at[n] != '=' || read_value(&value, ':', &r.rlim_cur) < 0 ||
             *value++ != ':' || read_value(&value, ' ', &r.rlim_max) < 0 ||
             r.rlim_cur > r.rlim_max)
-            return err_set(e, ERR_USAGE, "'%.40s' is no resource limit NAME=SOFT:HARD", at);
+            return err_set(e, ERR_USAGE, "'%.40s' is not a resource limit NAME=SOFT:HARD", at);
         out->of[i].is_set = true;
         out->of[i].value = r;
         at = value;

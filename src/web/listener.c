@@ -70,7 +70,7 @@ clear_way(const struct sockaddr_un *addr, struct err *e)
     if (lstat(addr->sun_path, &st) < 0)
         return 0;
     if (!S_ISSOCK(st.st_mode))
-        return err_set(e, ERR_USAGE, "--listen unix:%s: there is a file that is no socket",
+        return err_set(e, ERR_USAGE, "--listen unix:%s: there is a file that is not a socket",
                        addr->sun_path);
     probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (connect(probe, (const struct sockaddr *)addr, sizeof *addr) == 0 || errno == EAGAIN)

@@ -13,10 +13,10 @@
 
 static const char help[] =
     "Usage: berth-web [options]\n"
-    "Shows a berthd's GPUs, queue and history to browsers: a page, JSON, /metrics. Read "
-    "only.\n\n"
-    "  --listen ADDR:PORT   where (127.0.0.1:7461); port 0: any that is free\n"
-    "  --listen unix:PATH   a UNIX socket, for a proxy; who may use the file may look\n"
+    "Serve a berthd's GPUs, queue and history to browsers: a page, JSON, /metrics.\n"
+    "Read only.\n\n"
+    "  --listen ADDR:PORT   address (127.0.0.1:7461); port 0: any free one\n"
+    "  --listen unix:PATH   a UNIX socket, for a proxy and users who may use the file\n"
     "  --token-file FILE    visitors must give the first line of FILE; required beyond\n"
     "                       loopback\n"
     "  --allow-local        every user of this machine may look, not only you and root\n"
@@ -85,10 +85,11 @@ take_v6(const char *name, uint16_t port, struct options *o)
 static int
 refuse_listen(const char *text, struct err *e)
 {
-    return err_set(e, ERR_USAGE,
-                   "--listen '%s' is no address; write 127.0.0.1:%d, [::1]:%d, 0.0.0.0:%d or "
-                   "unix:PATH",
-                   text, OPTIONS_PORT, OPTIONS_PORT, OPTIONS_PORT);
+    return err_set(
+        e, ERR_USAGE,
+        "--listen '%s' is not an address; write 127.0.0.1:%d, [::1]:%d, 0.0.0.0:%d or "
+        "unix:PATH",
+        text, OPTIONS_PORT, OPTIONS_PORT, OPTIONS_PORT);
 }
 
 int
@@ -199,14 +200,14 @@ options_parse(int argc, char **argv, struct options *out, struct err *e)
         if (c == -1)
             break;
         if (c == '?')
-            return err_set(e, ERR_USAGE, "'%s' is no option or lacks its value; see --help",
+            return err_set(e, ERR_USAGE, "unknown option '%s', or missing value; see --help",
                            argv[at]);
         int rc = take_option(c, out, e);
         if (rc)
             return rc;
     }
     if (optind < argc)
-        return err_set(e, ERR_USAGE, "'%s' is no option; see --help", argv[optind]);
+        return err_set(e, ERR_USAGE, "unexpected argument '%s'; see --help", argv[optind]);
     const char *named = getenv("BERTH_SOCKET");
     if (!out->socket && !out->dir && named && named[0])
         out->socket = named;

@@ -384,9 +384,9 @@ test_a_filter_that_can_match_nothing_is_said(void **state)
         {"", ""},
         {"train gpu:3 state:pend user:ann x:y", ""},
         {"gpu: state:", ""},
-        {"a gpu:x", "'x' is no GPU's number: gpu:0"},
-        {"gpu:-1", "'-1' is no GPU's number: gpu:0"},
-        {"state:asleep", "'asleep' is no state: state:run, state:pend, state:held"},
+        {"a gpu:x", "'x' is not a GPU's number: gpu:0"},
+        {"gpu:-1", "'-1' is not a GPU's number: gpu:0"},
+        {"state:asleep", "'asleep' is not a state: state:run, state:pend, state:held"},
     };
 
     (void)state;

@@ -33,17 +33,17 @@ def case(value, shown, bad=None, error=None, sbatch=None, wire=None, needs=(), s
 CASES = {
     "gpus": case("2", "asks +2 GPUs", "65", "'65' will not do", "--gpus=2", {"gpus": 2}, gpus_wanted=2),
     "vram": case("8G", "8.0 GiB of VRAM", "8X", "'8X' is not a size", vram_mib=8192),
-    "share": case("0.5", "0.5 of a GPU", "2", "'2' is no part of a whole", wire={"share_permille": 500}, share=0.5),
+    "share": case("0.5", "0.5 of a GPU", "2", "'2' is not a fraction", wire={"share_permille": 500}, share=0.5),
     "exclusive": case(None, "alone", "maybe", "neither true nor false", "--exclusive", exclusive=True),
     "gpu-ids": case("1,0", "1,0", "1,1", "names a GPU twice", gpu_ids=[1, 0]),
     "devices": case("0-1", "0,1|0-1", "3-1", "runs backwards", wire={"devices": [0, 1]}, devices=[0, 1]),
     "gpu-type": case(SIM_TYPE, SIM_TYPE, "x" * 30, "is 30 bytes long", "--constraint=sim", gpu_type=SIM_TYPE),
     "min-vram": case("1G", "1.0 GiB", "8", "8 MiB\\? write 8G", min_vram_mib=1024),
-    "max-used": case("80%", "80 %|0.8", "80", "'80' is no part of a whole", wire={"max_used_permille": 800}, max_used=0.8),
-    "max-load": case("0.7", "70 %|0.7", "80", "'80' is no part of a whole", wire={"max_load_permille": 700}, max_load=0.7),
+    "max-used": case("80%", "80 %|0.8", "80", "'80' is not a fraction", wire={"max_used_permille": 800}, max_used=0.8),
+    "max-load": case("0.7", "70 %|0.7", "80", "'80' is not a fraction", wire={"max_load_permille": 700}, max_load=0.7),
     "margin": case("256M", "256 MiB", "-1", "'-1' is not a size", margin_mib=256),
     "idle": case("1G", "1.0 GiB", "x", "'x' is not a size", idle_mib=1024),
-    "placement": case("spread", "spread", "best", "'best' is no rule of placing", placement="spread"),
+    "placement": case("spread", "spread", "best", "'best' is not a placement rule", placement="spread"),
     "cpus": case("1", "1 core|1 CPU|cpus +1", "0", "'0' is not a whole number", "--cpus-per-task=1", cpus=1),
     "mem": case("64M", "64 MiB", "16", "16 MiB\\? write 16G", "--mem=64M", mem_mib=64),
     "time": case("2h", "2h00m", "5x", "'5x' is not a duration", "--time=2:00:00", limit_ms=7200000),
@@ -54,13 +54,13 @@ CASES = {
                    needs=["time=1h"], warn_signal=12, warn_ms=90000, warn_batch=True),
     "grace": case("30s", "30s", "25h", "longer than 24h|more than", grace_ms=30000),
     "priority": case("-5", "-5", "1001", "from -1000 to 1000", "--nice=5", priority=-5),
-    "after": case("1", "after +1", "0", "'0' is no job", "--dependency=afterok:1",
+    "after": case("1", "after +1", "0", "'0' is not a job", "--dependency=afterok:1",
                   {"after": [{"type": "success", "job": 1}]}, after=[{"type": "success", "job": 1}]),
-    "after-any": case("1", "after +1 any", "0", "'0' is no job", "--dependency=afterany:1", {"after": [{"type": "any", "job": 1}]},
+    "after-any": case("1", "after +1 any", "0", "'0' is not a job", "--dependency=afterany:1", {"after": [{"type": "any", "job": 1}]},
                       after=[{"type": "any", "job": 1}]),
-    "after-failed": case("1", "after +1 failed", "0", "'0' is no job", "--dependency=afternotok:1",
+    "after-failed": case("1", "after +1 failed", "0", "'0' is not a job", "--dependency=afternotok:1",
                          {"after": [{"type": "failed", "job": 1}]}, after=[{"type": "failed", "job": 1}]),
-    "begin": case("2030-01-02T03:04Z", "2030", "soon", "'soon' is no moment", "--begin=2030-01-02T03:04Z",
+    "begin": case("2030-01-02T03:04Z", "2030", "soon", "'soon' is not a time", "--begin=2030-01-02T03:04Z",
                   {"begin_us": 1893553440000000}, begin={"unix": 1893553440.0, "rfc3339": "2030-01-02T03:04:00Z"}),
     "array": case("0-3%2", "\\[0-3%2\\]|4 tasks|tasks +4", "5-1", "runs backwards", "--array=0-3%2", {"array": "0-3", "array_max": 2},
                   array={"tasks": "0-3", "max": 2}),
@@ -78,14 +78,14 @@ CASES = {
     "env": case("A=b", "env +A=b", "A", "'A' is not NAME=value", wire={"env": ["A=b"]}, env=["A=b"]),
     "slurm-env": case(None, "slurm-env", "x", "neither true nor false", slurm_env=True),
     "env-setup": case("true", "env-setup +true", None, None, env_setup="true"),
-    "conda": case("base", "conda +base", "-x", "'-x' is no name", conda="base"),
+    "conda": case("base", "conda +base", "-x", "'-x' is not the name", conda="base"),
     "login": case(None, "of a login", "x", "neither true nor false", login=True),
     "on-start": case("true", "on start +true", "x" * 9000, "bytes of command|the most is 8191", on_start="true"),
     "on-end": case("true", "on end +true", "x" * 9000, "bytes of command|the most is 8191", on_end="true"),
     "on-fail": case("true", "on fail +true", "x" * 9000, "bytes of command|the most is 8191", on_fail="true"),
     "webhook": case("http://127.0.0.1:9/x", "http://127.0.0.1:9/x", "ftp://x", "no address to post to",
                     webhook="http://127.0.0.1:9/x"),
-    "mail-user": case("root", "to root", "-x", "'-x' is no mail address", "--mail-user=root", mail_user="root"),
+    "mail-user": case("root", "to root", "-x", "'-x' is not a mail address", "--mail-user=root", mail_user="root"),
     "mail-type": case("FAIL", "FAIL", "NEVER", "'NEVER' is none of", "--mail-type=FAIL", mail_type="FAIL"),
     "name": case("n1", "name +n1", "", "must not be empty", "--job-name=n1", name="n1"),
     "tag": case("a,b", "a,b", "", "must not be empty", wire={"tags": ["a", "b"]}, tags=["a", "b"]),
@@ -247,7 +247,7 @@ def walk(name, c, doors, made):
             if door == "sbatch":
                 script(["#SBATCH"], [f"--{name}" if c["value"] is None else f"--{name}={c['value']}"])
                 status, _, words = run("submit", "script.sh")
-                want = "no option of Slurm's; write it on a #BERTH line|there is no such option"
+                want = "not an option of Slurm's; write it on a #BERTH line|there is no such option"
             else:
                 status, _, words = give(name, c, door, c["value"])
                 want = CLOSED[(name, door)]

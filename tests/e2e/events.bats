@@ -22,7 +22,7 @@ print(" ".join(json.loads(line)["kind"] for line in sys.stdin))'
     is "of somebody else" "$(berth events --user nobody | wc -l)" 0
     try berth events --kind ended,begun
     is "exit status" "$status" 2
-    has "words" "$err" "'begun' is no kind of event; there are submitted, waiting, started, launched"
+    has "words" "$err" "'begun' is not a kind of event; there are submitted, waiting, started, launched"
     try berth events 99
     is "exit status of a job that is not there" "$status" 3
 }
@@ -42,7 +42,7 @@ print(" ".join(json.loads(line)["kind"] for line in sys.stdin))'
     is "of yesterday" "$(berth events --since yesterday | wc -l)" "$(berth events | wc -l)"
     try berth events --since rhubarb
     is "exit status" "$status" 2
-    has "words" "$err" "'rhubarb' is no moment; write 2h or 7d \(ago\), 16:00"
+    has "words" "$err" "'rhubarb' is not a time; write 2h or 7d \(ago\), 16:00"
 }
 
 @test "a follower is told when the command runs, with its process, and the store is not" {

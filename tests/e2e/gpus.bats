@@ -71,7 +71,7 @@ last_seq()
     has words "$err" "unknown column 'indx', did you mean 'index'\?; there are: index name "
     try berth gpus --state ill
     is status "$status" 2
-    has words "$err" "'ill' is no state of a card; there are: up paused"
+    has words "$err" "'ill' is not a state of a card; there are: up paused"
 }
 
 @test "pause calls what goes on there what people call it" {

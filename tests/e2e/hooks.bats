@@ -132,7 +132,7 @@ PY
     for address in '-oQ/tmp' 'a b' $'a\nBcc: x' 'a@' '@b' 'a@b@c' '|sh' 'a;b'; do
         try berth submit -G 0 --mail-user "$address" -- true
         is "exit status of $address" "$status" 2
-        has "words of $address" "$err" "is no mail address"
+        has "words of $address" "$err" "is not a mail address"
     done
     try berth submit -G 0 --mail-type SOMETIMES -- true
     has "words" "$err" "'SOMETIMES' is none of BEGIN, END, FAIL"

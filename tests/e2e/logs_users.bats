@@ -21,7 +21,7 @@ load users
     has_not "following it" "$out" precious
     as "$ALICE" ln -sf /dev/ptmx kept.log
     try berth logs 1
-    has "a device" "$err" "is no regular file"
+    has "a device" "$err" "is not a regular file"
     as "$ALICE" rm kept.log
 }
 
@@ -37,7 +37,7 @@ load users
     as "$ALICE" ln -sf "$ROOT/precious" peek.log
     see 'its log cannot be read: Permission denied'
     as "$ALICE" ln -sf "$USERS_HOME/alice/go" peek.log
-    see 'its log is no file'
+    see 'its log is not a file'
     press q
     see '^left 0'
     as "$ALICE" sh -c 'echo on >go; rm go peek.log'

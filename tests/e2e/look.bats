@@ -72,7 +72,7 @@ load screen
     is none "$(ids --gpu 1 --state held)" ''
     is json "$(berth queue --state held --json | json jobs.0.id)" 4
     try berth queue --state sleeping
-    has words "$status $err" "^2 .*'SLEEPING' is no state; there are: PENDING HELD"
+    has words "$status $err" "^2 .*'SLEEPING' is not a state; there are: PENDING HELD"
     try berth queue --gpu x
     has words "$status $err" '^2 .*--gpu'
 }

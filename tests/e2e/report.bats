@@ -93,7 +93,7 @@ report()
     is seen "$seen" "$(($(json total.states.FAILED <report.json) + \
         $(json total.states.TIMEOUT <report.json)))"
     try "$E2E/ask.py" jobs '{"ended": true, "limit": 1, "state": "RUNNING"}'
-    has refusal "$err" 'is no state in which a job ends'
+    has refusal "$err" 'is not a state in which a job ends'
 }
 
 @test "history chooses by time, state, name and text, over many pages" {

@@ -61,5 +61,5 @@ setuid_program()
 @test "a capability that there is not is refused by name" {
     try berthd --system --dir "$BERTH_DIR" --sim 1 --set drop_capabilities=sys_modul
     is "exit status" "$status" 2
-    has "why" "$err" "drop_capabilities: 'sys_modul' is no capability"
+    has "why" "$err" "drop_capabilities: 'sys_modul' is not a capability"
 }

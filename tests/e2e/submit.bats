@@ -266,7 +266,7 @@ print(line["state"], sorted(start), 5300 < start["unix"] - time.time() <= 5400, 
     printf 'models:\n  big: 19X\n' >new && mv new models.yaml
     berth submit --hold -- python x.py --llm big
     is vram "$(job_field 6 vram_mib)" 19456
-    has log "$(cat "$BERTH_DIR/daemon.log")" 'models.yaml:2: big: .19X. is no requirement.*last good table'
+    has log "$(cat "$BERTH_DIR/daemon.log")" 'models.yaml:2: big: .19X. is not a requirement.*last good table'
 }
 
 @test "--models is a table of one's own" {

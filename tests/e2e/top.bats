@@ -36,7 +36,7 @@ three_jobs()
     press /
     enter_text gpu:x
     press Enter
-    see "'x' is no GPU's number"
+    see "'x' is not a GPU's number"
     see '^ *1  RUNNING'
     press q
     see '^left 0'

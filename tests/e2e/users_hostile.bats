@@ -81,7 +81,7 @@ bob_logs_to()
     as "$ALICE" berth submit -G 1 --wait -- true
     try berth logs "$limited"
     is "status of root's look at it" "$status" 1
-    has "words" "$err" "is no regular file"
+    has "words" "$err" "is not a regular file"
     status=0; as "$BOB" berth wait "$limited" || status=$?
     is "its status at its limit" "$status" 124
     as "$ALICE" berth submit -G 2 --wait -- true

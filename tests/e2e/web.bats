@@ -176,9 +176,9 @@ load web
     try berth-web --token-file short
     has "words" "$err" 'at least 16'
     try berth-web --listen gpu.example.org:80
-    has "words" "$err" "is no address; write 127.0.0.1:7461"
+    has "words" "$err" "is not an address; write 127.0.0.1:7461"
     try berth-web --nonsense
-    has "words" "$err" "'--nonsense' is no option"
+    has "words" "$err" "unknown option '--nonsense'"
 }
 
 @test "without a daemon it says so, and finds one that comes; through a UNIX socket too" {

@@ -146,7 +146,7 @@ refuses_with_place_and_range(void **state)
         {"sample_ms: 1000\nmargn_mib: 3\n",
          "c.yaml:2: 'margn_mib' is not a setting; did you mean margin_mib?"},
         {"xyzzy: 3\n", "'xyzzy' is not a setting; there are margin_mib, "},
-        {"margin_mib: 1\nmargin_mib: 1\n", "c.yaml:2: margin_mib is said twice"},
+        {"margin_mib: 1\nmargin_mib: 1\n", "c.yaml:2: margin_mib is given twice"},
         {"margin_mib: [1]\n", "c.yaml:1: margin_mib: a list where a single value belongs"},
         {"margin_mib: {a: 1}\n", "margin_mib: a mapping where a single value belongs"},
         {"margin_mib:\n", "margin_mib: an empty value"},
@@ -163,10 +163,10 @@ refuses_with_place_and_range(void **state)
          "sample_ms: an alias where a single value belongs"},
         {"margin_mib: 1\nsample_ms: \"2\n", "not YAML: "},
         {"{\"margin_mib\": 1", "not YAML: "},
-        {"webhook: hooks.example.org\n",
-         "c.yaml:1: webhook: 'hooks.example.org' is no address to post to: http://HOST/PATH "
-         "or https://HOST/PATH, at most 2000 bytes"},
-        {"models: table.json\n", "c.yaml:1: models: 'table.json' is no absolute path"},
+        {"webhook: hooks.example.org\n", "c.yaml:1: webhook: 'hooks.example.org' is not an "
+                                         "address to post to: http://HOST/PATH "
+                                         "or https://HOST/PATH, at most 2000 bytes"},
+        {"models: table.json\n", "c.yaml:1: models: 'table.json' is not an absolute path"},
         {"users: alice\n", "c.yaml:1: users: a single value where a mapping of users belongs"},
         {"users: [alice]\n", "users: a list where a mapping of users belongs"},
         {"users:\n  alice: 2\n",
@@ -265,7 +265,7 @@ finds_every_error(void **state)
         "c.yaml:6: users: alice: keys",
         "c.yaml:7: users: bob",
         "c.yaml:8: a mapping where",
-        "c.yaml:10: margin_mib is said twice",
+        "c.yaml:10: margin_mib is given twice",
         "c.yaml:11: tolerance",
     };
     auto_buf struct buf all = BUF_INIT;
