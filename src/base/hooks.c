@@ -1,4 +1,4 @@
-/* What a request says of whom to tell: its copy and its end. Called by request.c. */
+/* A request's notifications: copying and freeing them. Called by request.c. */
 #include "base/hooks.h"
 
 #include <stddef.h>

@@ -14,7 +14,7 @@ enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 /* Appends to the file; O_CLOEXEC. A stderr that is the same file moves with it from then on. */
 int log_open(const char *path, struct err *e);
-/* Opens the same path anew, for whoever has moved the file away. Nothing without log_open. */
+/* Reopens the same path, after the file was moved away. Does nothing without log_open. */
 int log_reopen(struct err *e);
 const char *log_path(void); /* NULL: it goes to stderr or to the journal */
 

@@ -1,4 +1,4 @@
-/* A line of the log in each of its forms, from the words of whoever logs. */
+/* A line of the log in each of its formats, from the caller's text. */
 #ifndef BASE_LOG_LINE_H
 #define BASE_LOG_LINE_H
 

@@ -127,7 +127,7 @@ write_page(const json_t *report, const char *path)
     return 0;
 }
 
-/* Whether the terminal, or whoever reads a pipe, takes more than ASCII. */
+/* Whether the terminal, or the reader of a pipe, takes more than ASCII. */
 static bool
 is_utf8(void)
 {

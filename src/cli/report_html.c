@@ -138,7 +138,7 @@ add_one_advice(const json_t *a, struct buf *out)
     buf_adds(out, "</li>");
 }
 
-/* The first few; whoever wants to know unfolds the rest. */
+/* The first few; the rest can be unfolded. */
 static void
 add_advice(const json_t *r, struct buf *out)
 {

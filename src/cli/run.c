@@ -221,7 +221,7 @@ greet(struct run *run)
     return 0;
 }
 
-/* The next daemon goes on where that one was with what has a name. */
+/* The next daemon continues files that have a name where the previous one was. */
 static int
 sync_first(struct run *run, struct run_file *f, struct err *e)
 {

@@ -46,7 +46,7 @@ screens_need(struct err *e)
                    "package 'screen', or submit with --interactive or --pty");
 }
 
-/* Only a user's own sessions can be had: they are his, and screen insists on his terminal. */
+/* Only the user's own sessions can be attached to: screen insists on its owner's terminal. */
 static void
 add_way_in(struct buf *out, const json_t *job)
 {

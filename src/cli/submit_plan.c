@@ -92,7 +92,7 @@ add_learned(const struct request *req, const json_t *line, struct buf *out)
         buf_addf(out, "%-14snothing of this command yet: it takes whole GPUs\n", "learned");
 }
 
-/* How the daemon calls it is of no use to whoever asks. */
+/* The daemon's own name for it is of no use to the caller. */
 static void
 drop_line(json_t *line)
 {

@@ -252,7 +252,7 @@ jobs_params(struct top_feed *f)
     return params;
 }
 
-/* Those of whoever looks; root looks after everybody's. */
+/* Those of the user who looks; root sees everybody's. */
 static json_t *
 failed_params(void)
 {

@@ -121,7 +121,7 @@ balance_ended(struct balance *b, int64_t span_ms, int64_t run_ms)
 
 /* What is expected. */
 
-/* Where nothing is known of a job: the mean of those of whom nothing was known either. */
+/* For a job about which nothing is known: the mean of the other such jobs. */
 static int64_t
 unknown_run(const struct balance *b)
 {

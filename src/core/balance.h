@@ -1,17 +1,19 @@
 /* The order `balanced`: short mean waits and bounded waits of wide jobs, from time limits and
  * estimates alone. It costs kinds and running jobs, never pending ones: only the front of each
- * line is looked at. Asked by plan.c; told by whoever feeds the queue what came and what ended.
+ * line is looked at. plan.c asks it; the owner of the queue reports to it what came and what
+ * ended.
  *
- * Who has waited longest for what he costs the others is first. A narrow job (one card) costs
- * its expected run time, by the root of its part of the card; a wide one also the time in
- * which its cards must be emptied, more the more cards it takes and the more narrow jobs come,
- * and less the longer it has waited. A wide job waits about half a day and nine tenths of the
- * time that the node needed, at worst since it came, to work off all that was queued; then it
- * is first for good (promised), and its reservation is kept. Expected run times are the limits
- * and estimates, corrected by how far ended jobs with like ones stayed below theirs.
+ * The job that has waited longest in proportion to what it costs the others is first. A narrow
+ * job (one card) costs its expected run time, by the root of its part of the card; a wide one
+ * also the time in which its cards must be emptied, more the more cards it takes and the more
+ * narrow jobs come, and less the longer it has waited. A wide job waits about half a day and
+ * nine tenths of the time that the node needed, at worst since it came, to work off all that
+ * was queued; then it is first for good (promised), and its reservation is kept. Expected run
+ * times are the limits and estimates, corrected by how far ended jobs with like ones stayed
+ * below theirs.
  *
- * What was told is not stored: the daemon tells a new planner from its history. Of a limit
- * about which nothing is known a job is reckoned to take a quarter. */
+ * Reports are not stored: the daemon feeds a new planner from its history. A job with a limit
+ * about which nothing is known is assumed to take a quarter of it. */
 #ifndef CORE_BALANCE_H
 #define CORE_BALANCE_H
 
@@ -43,7 +45,7 @@ struct balance_key {
     int64_t promised_us; /* it has waited for its limit; 0: it has not */
     int64_t waited_ms;
     int64_t charge; /* what its start costs the others, 1/1024 s */
-    bool due;       /* promised, or a wide job whom draining his cards brings there */
+    bool due;       /* promised, or a wide job that draining its cards brings there */
     bool reserves;  /* when it does not fit it is to have a reservation; else passed over */
 };
 

@@ -1,6 +1,6 @@
-/* Who waits for whom: for each job that others wait for, the list of those. Fed by whoever
- * owns the jobs (the daemon, a test); knows ids only, so it can hold no job that has gone. A
- * dependent stands once in a list for each of its dependencies on that job. */
+/* Dependencies: for each job that others wait for, the list of those. The owner of the jobs
+ * (the daemon, a test) maintains it; it contains only ids, so it cannot refer to a job that
+ * has gone. A dependent is in a list once for each of its dependencies on that job. */
 #include "core/deps.h"
 
 #include <stdlib.h>

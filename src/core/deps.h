@@ -1,6 +1,6 @@
-/* Who waits for whom. The table knows, for each job that others wait for, which those are; so
- * an end costs as much as there are dependents. Facts come in, a list of those that are
- * released or failed comes out; who changes their state is the caller. */
+/* Dependencies. For each job that others wait for, the table lists those; so the cost of an
+ * end is proportional to the number of dependents. Facts come in, and a list of the jobs that
+ * are released or failed comes out; the caller changes their state. */
 #ifndef CORE_DEPS_H
 #define CORE_DEPS_H
 

@@ -17,8 +17,8 @@ struct drain *drain_new(void);
 void drain_free(struct drain *d); /* NULL is fine */
 
 /* The ledger as it stands, borrowed until the next drain_begin; then what is expected of each
- * job that holds something in it, in seconds from now; then drain_sort. A holder of whom
- * nothing was said stays. */
+ * job that holds something in it, in seconds from now; then drain_sort. A holder without an
+ * expected end stays. */
 void drain_begin(struct drain *d, const struct ledger *l);
 void drain_expect(struct drain *d, uint32_t job, int64_t leaves_s);
 void drain_sort(struct drain *d);

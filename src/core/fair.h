@@ -1,7 +1,7 @@
 /* Recent GPU use by user. A job is charged its part of each card (1 for a whole one, else its
  * share, else its VRAM over the card's) times the seconds it held them; what was charged
- * halves with every half-life. Only ended attempts are kept here; what runs is added by
- * whoever asks (fair_part and the same integral), so a crash loses nothing and adds nothing. */
+ * halves with every half-life. Only ended attempts are kept here; the caller adds what is
+ * running (fair_part and the same integral), so a crash loses nothing and adds nothing. */
 #ifndef CORE_FAIR_H
 #define CORE_FAIR_H
 

@@ -1,13 +1,13 @@
 /* When pending jobs are expected to start: the planner itself, run ahead in virtual time over
  * copies of ledger, running jobs and the fronts of the lines. Jobs end when they are expected
- * to (plan_ends.c says the same to the planner); one of whom nothing is known never does.
- * Called by the daemon for explanations; changes nothing of what it is given.
+ * to (plan_ends.c says the same to the planner); a job about which nothing is known never
+ * does. Called by the daemon for explanations; changes nothing of what it is given.
  *
  * Only so many lines are copied as a plan is quick over, and of each a window: where one of
- * them is used up while there is more of the line, the forecast ends. So it costs what it looks
- * at, however many wait, and may be made in pieces, as nothing of the real queue is looked at
- * again. Jobs that wait for a time join their lines when it comes; those that wait for others
- * are left out. */
+ * them is used up while there is more of the line, the forecast ends. So it costs what it
+ * looks at, however many wait, and may be made in pieces, as nothing of the real queue is
+ * looked at again. Jobs that wait for a time join their lines when it comes; those that wait
+ * for others are left out. */
 #include <stdlib.h>
 #include <string.h>
 

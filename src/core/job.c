@@ -243,8 +243,8 @@ retry_failure(struct job *job, int64_t wall_us)
 
 /* An attempt whose command never ran is no fault of the job's, so it is tried again, however
  * often: the first time at once, since that is what a stray kill looks like, then with longer
- * and longer pauses. Where the machine's trouble is known (errno_value), whoever keeps that
- * says when to try again. */
+ * and longer pauses. If the machine's problem is known (errno_value), its owner decides when
+ * to try again. */
 static void
 retry_misfire(struct job *job, int64_t wall_us)
 {

@@ -21,8 +21,8 @@ struct user_limit {
 
 struct limits {
     struct limit all;         /* everybody together */
-    struct limit each;        /* each user who has no row of his own */
-    struct user_limit *users; /* owned by whoever owns this; by uid, ascending */
+    struct limit each;        /* each user without a separate row */
+    struct user_limit *users; /* owned by this struct's owner; by uid, ascending */
     size_t n_users;
     const uint32_t *barred; /* users whose jobs may not start now; borrowed, in no order */
     size_t n_barred;

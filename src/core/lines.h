@@ -1,6 +1,6 @@
 /* Waiting jobs as compact entries, in lines: one line for each shape (under ORDER_RATIO, for
- * each shape and run time), so that within a line the order never changes and whoever cannot
- * start speaks for all behind it.
+ * each shape and run time), so that within a line the order never changes, and if one cannot
+ * start, none behind it can.
  *
  * A line is a treap threaded through the entries that knows the shortest run below each of
  * them: "the next one behind X that is over in time" is found in O(log n). The lines
@@ -8,8 +8,8 @@
  * and are the leaves of a tree that knows the best and the shortest below each node: "the best
  * of those that fit" is a search in a range. So neither many jobs nor many shapes cost much.
  *
- * Entries are numbered from 1 in the order (arrival, id), all known from the start, and
- * arrive in that order. */
+ * Entries are numbered from 1 in the order (arrival, id), all known from the start, and arrive
+ * in that order. */
 #ifndef CORE_LINES_H
 #define CORE_LINES_H
 

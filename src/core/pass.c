@@ -1,13 +1,13 @@
-/* The pass. First the head: whoever the policy serves before all others, as long as they
- * fit. The first that does not may stop everyone, or is promised a time. Then the others, in
- * the policy's order, as far as they are not in the way of that promise.
+/* The pass. First the head: the jobs that the policy serves before all others, as long as they
+ * fit. The first that does not fit may stop all others, or is promised a time. Then come the
+ * others, in the policy's order, unless they conflict with that promise.
  *
  * "The others" are found by what they ask for, not one by one. Shapes that differ in VRAM
  * alone fit up to some size. Under a promise there are stretches of sizes that would get the
- * same cards, and in a stretch a size up to which the promise holds whoever has them, for as
- * long as he likes; of those above, he must be over before the promised time. Each start
- * changes the answers, so the families are asked again: a pass costs starts x families x
- * cards, with a logarithm of the number of shapes. */
+ * same cards, and in a stretch a size up to which the promise holds no matter which job has
+ * the cards, and for how long; a job above that size must be over before the promised time.
+ * Each start changes the answers, so the families are asked again: a pass costs starts x
+ * families x cards, with a logarithm of the number of shapes. */
 #include "core/pass.h"
 
 #include <stdlib.h>
@@ -89,7 +89,7 @@ run_heads(struct pass *p, int64_t now)
 struct choice {
     uint32_t who;
     uint64_t cards;  /* under a promise */
-    uint32_t after;  /* he comes after this one */
+    uint32_t after;  /* it comes after this one */
     int64_t in_time; /* how long it is until the promised time */
 };
 
@@ -157,7 +157,7 @@ choose_beside_promise(const struct pass *p, const struct family *f, struct choic
     }
 }
 
-/* Without a promise whoever fits may start, and all that come before the best have. */
+/* Without a promise any job that fits may start, and all that come before the best have. */
 static void
 choose_what_fits(const struct pass *p, const struct family *f, struct choice *c)
 {

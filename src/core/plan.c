@@ -1,11 +1,11 @@
 /* The pass over the queue. The fronts of all lines are tried in scheduling order; a line whose
  * front does not start is left for this pass, since room only shrinks while a plan is made and
- * whoever stands behind asks for the same. So the cost follows the number of kinds, of starts
- * and of running jobs, not the number of jobs that wait.
+ * all jobs behind it ask for the same. So the cost follows the number of kinds, of starts and
+ * of running jobs, not the number of jobs that wait.
  *
- * Who does not fit may have others make way (preempt.c), and the first whom that, or waiting,
- * can help has room kept for him (reserve.c); after that each start is one that leaves him
- * his. Who is over a limit is passed over and delays nobody. */
+ * A job that does not fit may have others make way (preempt.c). The first job that can be
+ * helped this way, or by waiting, gets a reservation (reserve.c); after that, only jobs that
+ * do not delay it may start. A job that is over a limit is skipped and delays no other. */
 #include "core/plan.h"
 
 #include <stdlib.h>

@@ -36,7 +36,7 @@ call(const struct queue *q, struct called *who)
         *who = (struct called){.id = job->id, .array = job->array, .task = job->task};
 }
 
-/* What people call those whom it names. */
+/* What people call the jobs that it names. */
 static void
 call_all(const struct queue *q, struct blocked *why)
 {

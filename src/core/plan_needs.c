@@ -1,10 +1,10 @@
-/* What would have to happen before a blocked job can start, where no single card says so: whose
- * ends would do, and which cards something else keeps from it. Called for explanations; the
- * pass itself needs no such answer, so it does not pay for one.
+/* What would have to happen before a blocked job can start, when no single card shows it: the
+ * jobs whose ends would be enough, and the cards that something else keeps from it. Called for
+ * explanations; the pass itself needs no such answer, so it does not pay for one.
  *
- * Those that run are let go in the order in which they are expected to leave, until the job
- * fits; then whoever turns out not to matter stays. So when all that are named have ended, and
- * nobody else has come, it starts, and without any one of them it does not. */
+ * Running jobs are removed in the order in which they are expected to end, until the job fits;
+ * then those that turn out not to matter are put back. So the job starts when all the named
+ * jobs have ended, if no other job has come, and not before. */
 #include <stdlib.h>
 
 #include "base/err.h"

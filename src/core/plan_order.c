@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "core/plan_priv.h"
 
-/* Of the response ratio. Below a minute one is as short as another; and of whom nothing is
- * known an hour is thought, so that he is neither first nor starved. */
+/* For the response ratio. Run times below a minute count as equal; a job about which nothing
+ * is known counts as an hour, so that it is neither first nor starved. */
 #define SHORT_LEAST_MS   60000
 #define SHORT_UNKNOWN_MS 3600000
 
@@ -27,7 +27,7 @@ response_ratio(const struct job *job, int64_t now_us)
     return (waited + run) / run;
 }
 
-/* Of whom nothing is known may be the longest. Then the one that takes most. */
+/* A job about which nothing is known may be the longest. Then the one that takes most. */
 static int
 compare_lengths(const struct job *a, const struct job *b)
 {
@@ -59,11 +59,11 @@ compare_by_order(enum plan_order order, const struct front *a, const struct fron
     return 0;
 }
 
-/* Under `balanced` use counts in two ways: who has used less than a quarter of what the users
- * have on average is first; beyond that a job costs the others as much more as its user has
- * used, in averages. Were it first for everybody, it would undo what the order is for: waits
- * would be short for who seldom comes, and wide jobs of the others without a bound. What is due
- * is due whoever's it is. */
+/* Under `balanced` use counts in two ways: users who have used less than a quarter of the
+ * average are first; beyond that, a job's cost to the others grows with its user's use,
+ * measured in averages. If use came first for everybody, it would defeat the purpose of the
+ * order: users who seldom submit would have short waits, and wide jobs of the others would
+ * have no bound. A job that is due is due no matter which user it belongs to. */
 static int
 compare_balanced(const struct planning *pl, const struct front *a, const struct front *b)
 {

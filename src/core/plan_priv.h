@@ -80,8 +80,8 @@ struct run {
     bool leaving; /* it has been asked to go, or has gone and its memory is not back yet */
 };
 
-/* Room kept for a blocked job. Who comes later may start when he is over in time, or where
- * there is room beside the one it is kept for. */
+/* Room kept for a blocked job. Later jobs may start if they are over in time, or where there
+ * is room beside the job that it is kept for. */
 struct keep {
     struct job *job; /* NULL: for nobody */
     int64_t at_us;   /* when it is expected to start; NEVER: not known */
@@ -135,12 +135,13 @@ bool fronts_reserves(const struct planning *pl, const struct front *f);
 void users_begin(struct planning *pl);
 void users_free(struct planning *pl);
 struct user *users_get(struct planning *pl, uint32_t uid);
-/* What he has used, in whole 1/1000 GPU-seconds: who differ by less have used alike. */
+/* What the user has used, in whole 1/1000 GPU-seconds: users who differ by less have equal
+ * use. */
 int64_t user_used(const struct user *u);
-/* A job of his starts there. */
+/* A job of this user starts there. */
 void users_charge(struct planning *pl, struct user *u, const struct demand *d,
                   const struct placement *where);
-/* Whether he may start one such now; the cards on which he may. Else *why. */
+/* Whether the user may start one such now; the cards on which this is possible. Else *why. */
 bool users_allow(const struct planning *pl, const struct user *u, const struct demand *d,
                  uint64_t *cards, struct blocked *why);
 /* The job is held back by a limit, which why names. Keeps what the limit leaves for it, once

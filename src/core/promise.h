@@ -19,7 +19,7 @@ void promise_remove_running(struct pass *p, uint32_t who, int64_t started);
 void promise_make(struct pass *p, uint32_t who, int64_t now);
 
 /* How much VRAM one of this shape may take of each of these cards so that the promise still
- * holds whenever he leaves; -1: it does not; INT64_MAX: it always does. */
+ * holds whenever that job ends; -1: it does not; INT64_MAX: it always does. */
 int64_t promise_harmless_mib(const struct pass *p, const struct shape *s, const uint8_t *cards);
 
 /* One starts there who will still run at the promised time. */

@@ -1,20 +1,21 @@
 /* Room kept for the first job in the order that does not fit. Called by plan.c.
  *
  * By time, where the ends of what runs are known: the earliest moment at which enough have
- * left. Who comes later may start when he is over by then, or when the job would still fit at
- * that moment with him beside it (EASY backfilling). The promise is made anew in each pass
- * and, while limits are upper bounds, never gets later.
+ * left. Later jobs may start if they are over by then, or if the job would still fit beside
+ * them at that moment (EASY backfilling). The promise is recomputed in each pass and, while
+ * limits are upper bounds, never gets later.
  *
  * By cards, once the patience is out and the ends are not known, or only guessed: the cards
- * that will be free soonest are pinned. What has no time limit starts there only where there
- * is room beside the job. What has one may also start when it is over before the last of the
- * pinned cards' limits, or, while somebody without a limit is still there, within the patience.
- * A card that has come free stays pinned. So, counted from the pinning, the job waits at most
+ * that will be free soonest are pinned. A job without a time limit starts there only where
+ * there is room beside the blocked job. A job with one may also start if it is over before the
+ * last of the pinned cards' limits, or, while a job without a limit is still there, within the
+ * patience. A card that has become free stays pinned. So, counted from the pinning, the job
+ * waits at most
  *
  *     max(longest limit on those cards, what those without a limit still run + patience),
  *
  * however many others come, and with the patience before it that is its whole wait at the head
- * of the order (as far as limits are kept, and nobody of higher rank comes). */
+ * of the order (as far as limits are kept, and no job of higher rank comes). */
 #include "base/err.h"
 #include "core/plan_priv.h"
 
@@ -38,7 +39,8 @@ wake_at(struct planning *pl, int64_t at_us)
 
 /* By time. */
 
-/* Whether time limits alone say that everybody has left whom the job waits for there. */
+/* Whether time limits alone guarantee that all jobs that this one waits for there have
+ * ended. */
 static bool
 is_firm(const struct planning *pl, const struct placement *where, bool host, int64_t at_us)
 {
@@ -276,8 +278,8 @@ is_over_in_time(const struct planning *pl, const struct job *job)
     return run_ms > 0 && pl->now_us + run_ms * 1000 <= k->in_time_us;
 }
 
-/* Books the one for whom room is kept in what is ahead, where it is not booked yet. False: it
- * does not fit there, so nothing is kept that later jobs could take from it. */
+/* Books the job with the reservation in the forecast, if it is not booked yet. False: it does
+ * not fit there, so nothing is kept that later jobs could take from it. */
 static bool
 book_kept(const struct keep *k)
 {
@@ -289,7 +291,7 @@ book_kept(const struct keep *k)
     return true;
 }
 
-/* Whether the one for whom room is kept would still fit with this one there. */
+/* Whether the job with the reservation would still fit with this one there. */
 static bool
 fits_with(const struct keep *k, const struct demand *d, const struct placement *where)
 {
@@ -301,8 +303,8 @@ fits_with(const struct keep *k, const struct demand *d, const struct placement *
     return fits;
 }
 
-/* Beside the one for whom room is kept, who is booked in what is ahead. Each has to fit beside
- * the other: what they want free on top, and which strangers they count, may differ. */
+/* Beside the job with the reservation, which is booked in the forecast. Each has to fit beside
+ * the other: their margins, and the other processes that they count, may differ. */
 static bool
 place_beside(const struct keep *k, const struct demand *d, const struct ledger *l,
              uint64_t cards, struct placement *out, struct blocked *why)

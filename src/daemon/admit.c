@@ -70,7 +70,7 @@ own_pending_max(const struct daemon *d, uint32_t uid)
     return is_free ? 0 : own->pending;
 }
 
-/* Of the whole queue; a tenth more for root, so that no user can shut him out. */
+/* Of the whole queue; a tenth more for root, so that no user can lock root out. */
 static int64_t
 all_pending_max(const struct daemon *d, uint32_t uid)
 {

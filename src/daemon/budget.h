@@ -1,7 +1,7 @@
-/* What one request may come to, of somebody who shares the daemon with others: its length, its
- * parts, the jobs in it, its answer. Within these bounds each is served in some 50 ms at most;
- * who has more to say says it in several requests. Root, and whoever has a daemon of his own,
- * is bound only by what the machine has. */
+/* Bounds on one request of a user who shares the daemon with others: its length, its parts,
+ * the jobs in it, its answer. Within these bounds a request takes at most about 50 ms; larger
+ * ones must be split. Root, and users with a daemon of their own, are limited only by the
+ * machine. */
 #ifndef DAEMON_BUDGET_H
 #define DAEMON_BUDGET_H
 

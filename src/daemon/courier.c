@@ -1,7 +1,7 @@
-/* Delivering what lies in the outbox: see courier.h. Each user has a line of his own, of which
- * a few are under way at once, so that slow hooks of one hold up nobody else's; the daemon
- * hands each to a process that the nursery forks (courier_send.c). Called by
- * turn.c around each commit. */
+/* Delivering what lies in the outbox: see courier.h. Each user has a separate queue, of which
+ * a few deliveries run at a time, so that one user's slow hooks do not delay another's; the
+ * daemon hands each to a process that the nursery forks (courier_send.c). Called by turn.c
+ * around each commit. */
 #include "daemon/courier.h"
 
 #include <stdlib.h>

@@ -18,7 +18,7 @@ void estimate_leave(struct daemon *d, struct job *job);
 /* Its request has changed; the caller refiles it. */
 void estimate_refresh(struct daemon *d, struct job *job);
 
-/* It has completed: whoever waits with the same command is expected to take as long. */
+/* It has completed: pending jobs with the same command are expected to take as long. */
 void estimate_completed(struct daemon *d, struct job *job);
 /* Within the commit that makes its end durable: its command's runs. */
 void estimate_save(struct daemon *d, const struct job *job);

@@ -1,7 +1,7 @@
 /* Errors that the driver gives a number (XID): see faults.h; what the numbers mean is in
  * gpu/xid.h. An error of the card stops that card alone; an error of a program is told to its
  * job, and to nobody's card. The process is often gone when its message is read, so whose it
- * was is remembered from the samples; with one job alone on the card it was that one's. */
+ * was is remembered from the samples; with only one job on the card, it was that job's. */
 #include "daemon/faults.h"
 
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* The look ahead and how long it is good for; see forecast.h. Called by jobjson.c and
- * method_explain.c, once for each job that they show. A look that took 40 ms is good for 400,
- * so whoever asks again and again takes a tenth of the daemon at most. One that takes longer
- * than a slice goes on in the turns that follow; meanwhile the one before it is what is told.
- */
+ * method_explain.c, once for each job that they show. A forecast that took 40 ms is valid for
+ * 400 ms, so repeated requests take at most a tenth of the daemon's time. One that takes
+ * longer than a slice continues in the turns that follow; meanwhile the previous one is
+ * used. */
 #include "daemon/forecast.h"
 
 #include <stdlib.h>

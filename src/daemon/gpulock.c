@@ -1,10 +1,10 @@
 /* Locks on cards: see gpulock.h. The files lie in /run/lock (BERTH_LOCK_DIR moves them) and
- * belong to whoever came first; a flock needs no right to write, so any user's daemon can
- * take a free one. The words inside are for people.
+ * belong to the user who created them first; a flock needs no write permission, so any user's
+ * daemon can take a free one. The text inside is for people.
  *
- * In that folder anybody can put anything. So what counts for the machine's daemon is a lock in
- * a folder of root's (/run/berth/gpus); the one in /run/lock it takes as well, where it can, so
- * that users' daemons see that the card has a master. */
+ * Anybody can create files in that folder. So what counts for the system daemon is a lock in a
+ * folder of root's (/run/berth/gpus); it takes the one in /run/lock as well if it can, so that
+ * users' daemons see that the card is in use. */
 #include "daemon/gpulock.h"
 
 #include <errno.h>
@@ -112,8 +112,9 @@ is_roots_own(const struct stat *st)
 }
 
 /* The machine's daemon comes before a user's: a lock that is not root's, or that others could
- * take from under it, makes way for a new file that only root may open. Whoever had the old
- * one finds out when he next looks for his card, and is a stranger on it until then. */
+ * take from under it, makes way for a new file that only root may open. The daemon that had
+ * the old one finds out when it next checks its card, and its jobs count as other processes
+ * until then. */
 static void
 clear_the_way(const struct daemon *d, const char *path)
 {

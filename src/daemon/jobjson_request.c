@@ -1,6 +1,6 @@
-/* The fields of a job's object that say what was asked beyond cards and memory: tasks, whom it
- * waits for, tags, what its time limit does. Names are those of a request where there is one.
- */
+/* The fields of a job's object that say what was requested beyond cards and memory: tasks,
+ * dependencies, tags, what its time limit does. Names are those of a request where there is
+ * one. */
 #include <string.h>
 
 #include "base/buf.h"

@@ -52,7 +52,7 @@ void jobs_never(struct daemon *d, struct job *job, const char *text);
 /* All tasks of an array have ended. */
 void jobs_array_over(struct daemon *d, struct job *array);
 
-/* Its end is committed: whoever waits is told, and it leaves the table. */
+/* Its end is committed: its waiters are notified, and it leaves the table. */
 void jobs_retire(struct daemon *d, struct job *job);
 
 #endif

@@ -1,8 +1,8 @@
 /* The daemon's socket as a name in a folder: see listener.h. Cleaners of /tmp and /run remove
- * names, and whole folders, that nobody has touched for days. The kernel tells of whatever
- * happens in the folder; a slow timer sees what it does not tell, as when a folder further up
- * is renamed. A name that answers is never taken from whoever answers: two daemons that both
- * took it back would do so for ever. */
+ * names, and whole folders, that nobody has touched for days. The kernel reports whatever
+ * happens in the folder; a slow timer catches what it does not report, such as a rename of a
+ * folder further up. A name at which a daemon answers is never taken over: two daemons that
+ * both took it back would do so forever. */
 #include "daemon/listener.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ struct listener {
     uv_connection_cb on_connection;
     void *data;
     uv_pipe_t *pipe;
-    uv_pipe_t *before; /* has lost its name; open for those whom it has not accepted yet */
+    uv_pipe_t *before; /* has lost its name; open for connections not accepted yet */
     char *folder;
     const char *name, *folder_name; /* the last parts of the paths */
     uv_fs_event_t watch;

@@ -100,7 +100,7 @@ on_signal(uv_signal_t *handle, int number)
     struct daemon *d = handle->data;
     if (!d->ready) {
         log_info("event=leaving why=\"signal %d during start\"", number);
-        exit(1); /* nothing was promised yet, and whoever waits for `ready` sees the end */
+        exit(1); /* nothing was promised yet; a process that waits for `ready` sees the end */
     }
     works_finish(d);
     turn_run(d); /* what arrived is made durable; a failure stays with the shepherds */
@@ -144,7 +144,8 @@ daemon_after_turn(struct daemon *d)
 /* --- starting
  * --------------------------------------------------------------------------------------- */
 
-/* In it each user has a folder of his own; anybody may pass, nobody may put anything there. */
+/* Each user has a separate folder in it; all may pass through it, and only root may create
+ * files there. */
 static int
 make_logs(struct daemon *d, struct err *e)
 {
@@ -180,7 +181,7 @@ open_state(struct daemon *d, struct err *e)
 
 /* An instance on simulated cards stays on them while it has unfinished jobs there: a daemon
  * that is started again without --sim must not take those jobs to real cards. So does one that
- * takes the place of a daemon that died: who starts it may know nothing of that one. */
+ * takes the place of a daemon that died: its starter may know nothing about the old one. */
 static char *
 choose_sim(struct daemon *d, const char *asked, struct err *e)
 {
@@ -250,8 +251,8 @@ choose_device_filter(struct daemon *d)
         log_warn("event=no-device-filter %s", place->why[CONFINE_DEVICES]);
 }
 
-/* Every client and every running job is a descriptor. After the nursery has started: jobs
- * keep the limit of whoever started this daemon. */
+/* Every client and every running job is a descriptor. After the nursery has started: jobs keep
+ * the limit of the process that started this daemon. */
 static void
 raise_descriptor_limit(void)
 {
@@ -286,7 +287,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
         return -1;
     if (recall_write(d->places.state, o, e)) /* then only a daemon after this one lacks them */
         log_warn("event=options-not-kept %s", e->text);
-    /* By the unit of this service, so that whoever changes its ExecStart keeps it. */
+    /* By the unit of this service, so that a changed ExecStart keeps it. */
     d->nursery = nursery_new(d->instance, o->system ? getenv("BERTH_JOBS_UNIT") : NULL, e);
     if (!d->nursery)
         return -1;
@@ -464,7 +465,7 @@ main(int argc, char **argv)
     int rc = options_parse(argc, argv, &o, &e);
     if (rc > 0)
         return 0;
-    /* Whatever whoever started this daemon left open is for none of its children. */
+    /* Descriptors that the starter of this daemon left open are not for its children. */
     libc_cloexec_from(STDERR_FILENO + 1);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);  /* until there is something to read again */

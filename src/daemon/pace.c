@@ -13,7 +13,7 @@
 #include "daemon/server.h"
 #include "daemon/tally.h"
 
-#define SAY_AGAIN_US INT64_C(1000000) /* whoever floods us does not fill the log as well */
+#define SAY_AGAIN_US INT64_C(1000000) /* a flood of requests must not flood the log */
 
 struct pace {
     uv_prepare_t prepare;

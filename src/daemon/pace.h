@@ -1,4 +1,4 @@
-/* How long the loop is held: all that one round of it does between two looks at what has come.
+/* How long the loop is held: all that one round of it does between two polls for events.
  * Everybody waits for that long, so it is counted, and a round that took more than 50 ms is
  * said in the log with what took most of it. */
 #ifndef DAEMON_PACE_H

@@ -1,8 +1,8 @@
 /* Shares of the daemon: see peers.h. Called by server.c alone. A user's time is a bucket that
  * holds BUDGET_US and fills at a quarter of the speed of the clock: requests that cost little
- * never notice it, and whoever floods the socket leaves the rest to everybody else. While
- * nobody else is connected it does not count; but for longer than ROUND_US at a time nobody is
- * served, or who comes meanwhile would wait behind all that was sent before. */
+ * never notice it, and a user who floods the socket leaves the rest to everybody else. While
+ * no other user is connected it does not count; but no user is served for longer than ROUND_US
+ * at a time, or a new client would wait behind everything that was sent before. */
 #include "daemon/peers.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* What each user may ask of a daemon that serves many: connections, bytes that wait for him or
- * from him, and a fair part of the daemon's time. Of one who asks too much the next requests
- * are read later; he is refused nothing that others would not be hurt by. Root is not bound,
- * and one who has no connection yet always gets one. */
+/* What each user may ask of a daemon that serves many: connections, bytes that wait in either
+ * direction, and a fair part of the daemon's time. If a user asks too much, the next requests
+ * are read later; nothing is refused unless it would hurt others. Root is not limited, and a
+ * user without a connection always gets one. */
 #ifndef DAEMON_PEERS_H
 #define DAEMON_PEERS_H
 
@@ -23,11 +23,11 @@ void peers_free(struct peers *p);
 /* So many connections, and bytes that wait, one user may have. */
 void peers_set_limits(struct peers *p, int64_t clients_max, int64_t bytes_max);
 
-/* One more connection; -1 with words when it would be too many. *group: as whom its user
- * counts, that is the user alone or the range of numbers that the user's is out of. All else is
- * asked by it, so that a connection leaves where it entered though the ranges may have changed.
- * *crowd: when all connections are taken, the group one of whose is to make way for this one;
- * else unchanged. */
+/* One more connection; -1 with words when it would be too many. *group: the group that its
+ * user counts in, that is the user alone or the range of user ids that contains it. All other
+ * calls use it, so that a connection is removed from where it was added even if the ranges
+ * have changed. *crowd: if all connections are taken, the group that has to give one up; else
+ * unchanged. */
 int peers_enter(struct peers *p, uid_t uid, int total, int64_t now_us, uid_t *group,
                 uid_t *crowd, struct err *e);
 void peers_leave(struct peers *p, uid_t group);
@@ -37,8 +37,8 @@ bool peers_keep(struct peers *p, uid_t group, int64_t bytes);
 
 /* A request has taken so long. */
 void peers_charge(struct peers *p, uid_t group, int64_t us, int64_t now_us);
-/* Whether its requests have taken long enough since the last peers_new_round: even who has the
- * daemon for himself lets it look round between them. */
+/* Whether its requests have taken long enough since the last peers_new_round: even the only
+ * user lets the daemon look at other events between them. */
 bool peers_had_round(const struct peers *p, uid_t group);
 void peers_new_round(struct peers *p);
 /* Whether the next one may be served now. */

@@ -1,7 +1,7 @@
-/* The probe's keeper: see prober.h; the lines are described in docs/protocol.md section 3.
- * One question is under way at a time; whoever wants another meanwhile gets one more
- * afterwards, so a thousand jobs that end together cost two samples. What to do with a
- * sample is sample.c's business. */
+/* The probe's keeper: see prober.h; the lines are described in docs/protocol.md section 3. One
+ * question is under way at a time; a caller that wants another meanwhile gets one more
+ * afterwards, so a thousand jobs that end together cost two samples. What to do with a sample
+ * is sample.c's business. */
 #include "daemon/prober.h"
 
 #include <jansson.h>

@@ -117,7 +117,7 @@ struct report {
     uid_t uid; /* who asks */
     bool admin;
     unsigned parts;
-    char *user; /* owned; only his jobs; NULL */
+    char *user; /* owned; only this user's jobs; NULL */
     int64_t since_us, until_us;
     int64_t from_us; /* where the time axis begins */
     int bins, points, commands_shown;

@@ -1,5 +1,5 @@
-/* Where and as whom the jobs of one call run; see reqcontext.h. What a job itself asks for is
- * reqjson.c's. */
+/* Where and as which user the jobs of one call run; see reqcontext.h. reqjson.c reads what a
+ * job itself requests. */
 #include "daemon/reqcontext.h"
 
 #include <limits.h>

@@ -11,7 +11,7 @@ struct daemon;
 struct err;
 struct job;
 
-/* Where and as whom jobs of one call run: cwd, umask and environment of the client. */
+/* Where and as which user jobs of one call run: cwd, umask and environment of the client. */
 struct reqcontext {
     const char *cwd; /* borrowed from params */
     int32_t umask_bits;

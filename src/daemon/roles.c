@@ -59,7 +59,7 @@ bool
 roles_is_admin(const struct daemon *d, int fd, const struct ucred *cred)
 {
     if (!d->places.system || cred->uid == 0)
-        return true; /* whoever is served by a daemon of his own */
+        return true; /* a user with a daemon of their own */
     return d->admin_gid && (cred->gid == d->admin_gid || peer_is_in(fd, d->admin_gid));
 }
 

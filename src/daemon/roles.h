@@ -30,19 +30,18 @@ bool roles_may_touch(const struct caller *c, const struct job *job);
 /* For what concerns everybody: -1 with words when the caller is no admin. */
 int roles_need_admin(const struct caller *c, const char *what, struct err *e);
 
-/* How far up whoever calls may put a job of his own. */
+/* The highest priority that the caller may give a job of their own. */
 int64_t roles_priority_max(const struct daemon *d);
 int roles_check_priority(const struct daemon *d, int32_t priority, struct err *e);
 
-/* How long a job of whoever calls may go on after it was asked to end. */
+/* How long a job of the caller may continue after it was asked to end. */
 int roles_check_grace(const struct daemon *d, int64_t grace_ms, struct err *e);
 
 /* Whether the caller sees only that there is such a job, whose it is and what it holds. */
 bool roles_is_hidden(const struct daemon *d, uid_t owner);
 
-/* Whether this job's words are told at length: to whom they belong. Of others' a list of many
- * tells so much and no more, or one user's long command lines would make it too long for all.
- */
+/* Whether this job's texts are shown in full, which they are to its own user. A long list cuts
+ * those of other users, or one user's long command lines would make it too long for all. */
 #define ROLES_OTHERS_TEXT_MAX 1024 /* bytes; of 100,000 jobs 98 MiB */
 bool roles_sees_whole(const struct daemon *d, uid_t owner);
 

@@ -57,8 +57,9 @@ compare_uids(const void *a, const void *b)
     return (x->uid > y->uid) - (x->uid < y->uid);
 }
 
-/* The settings' users by uid. One whom the machine does not know is passed over: a name may
- * come from a directory that does not answer yet, and that is no reason not to start. */
+/* The settings' users by uid. A user that the machine does not know is skipped: the name may
+ * come from a directory service that does not answer yet, and that must not prevent a
+ * start. */
 static void
 make_users(struct daemon *d)
 {

@@ -1,7 +1,7 @@
 /* Samples: see sample.h. A process belongs to the job in whose group it is; or whose mark it
- * bears, as the job's user; or whose shepherd is its ancestor: the shepherd is a subreaper, so
- * double forks and setsid do not lead out of it. One of which nothing of that can be read
- * (another pid namespace) is a stranger, never guessed at. */
+ * has, as the job's user; or whose shepherd is its ancestor: the shepherd is a subreaper, so
+ * double forks and setsid do not escape it. A process for which none of this can be read
+ * (another pid namespace) counts as another program's, without guessing. */
 #include "daemon/sample.h"
 
 #include <inttypes.h>
@@ -127,8 +127,8 @@ active_job(const struct daemon *d, uint32_t id, int32_t attempt)
     return job && job->run && job->run->number == attempt ? id : 0;
 }
 
-/* Whether groups that are called like ours can be ours in that folder: anybody may call a group
- * of his own so. Units of daemons before this one are beside its own. */
+/* Whether groups that are called like ours can be ours in that folder: any user may give a
+ * group such a name. Units of daemons before this one are beside its own. */
 static bool
 is_our_folder(const struct daemon *d, const char *path, size_t len)
 {
@@ -171,7 +171,7 @@ job_of_mark(const struct daemon *d, pid_t pid)
 }
 
 /* The chain ends at the first process; that a pid was used again meanwhile could make it a
- * circle, hence the bound. */
+ * cycle, so the depth is bounded. */
 static uint32_t
 job_of_ancestors(const struct daemon *d, pid_t pid)
 {

@@ -18,7 +18,7 @@ struct jsonw;
 struct caller {
     struct client *client;
     uid_t uid;   /* from the kernel */
-    uid_t group; /* as whom that user counts (peers.h) */
+    uid_t group; /* the group that this user counts in (peers.h) */
     pid_t pid;
     bool admin;       /* may do to any job what its owner may */
     int64_t since_us; /* boot clock: when it connected */

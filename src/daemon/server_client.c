@@ -1,8 +1,8 @@
-/* One client's connection: lines in, bytes out. A client that does not read is dropped when too
- * much waits for it, one that sends no newline when its line is too long, and of one whose user
- * has had his share of the daemon's time the next lines are read later (peers.h); none can hold
- * up the loop, because every write is asynchronous. server.c accepts it, server_rpc.c makes
- * answers of its lines. */
+/* One client's connection: lines in, bytes out. A client that does not read is dropped when
+ * too much waits for it, one that sends no newline when its line is too long, and if its user
+ * has used up a fair share of the daemon's time, its next lines are read later (peers.h); no
+ * client can block the loop, because every write is asynchronous. server.c accepts it,
+ * server_rpc.c makes answers of its lines. */
 #include <stdlib.h>
 #include <uv.h>
 

@@ -26,10 +26,10 @@ struct client {
     struct server *server;
     uv_pipe_t pipe;
     uid_t uid;
-    uid_t group; /* as whom its user counts (peers.h) */
+    uid_t group; /* the group that its user counts in (peers.h) */
     pid_t pid;
     bool admin;
-    bool paused;      /* its user has had his share of our time for now */
+    bool paused;      /* its user has used up a fair share of our time for now */
     int64_t since_us; /* boot clock: when it connected */
     int64_t kept;     /* bytes of it, as peers.c knows */
     struct frame in;
@@ -67,7 +67,7 @@ void server_count_turned_away(struct server *s);
 void client_read(struct client *c); /* from now on */
 /* Takes the bytes; drops a client that leaves too many unread. */
 void client_send(struct client *c, struct buf *bytes);
-/* What stands in unsent, unless a write is under way: that one is followed by it. */
+/* What is in unsent, unless a write is in progress: then it follows that write. */
 void client_send_gathered(struct client *c);
 void client_drop(struct client *c);
 size_t client_unread(const struct client *c); /* bytes */

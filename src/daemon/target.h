@@ -35,7 +35,7 @@ struct target_walk {
     struct select select; /* from target_read; owned */
     uint32_t *ids;        /* owned; of those that may be meant, and once chosen, of who is */
     size_t n, at, kept;
-    struct ids before; /* owned, sorted: to whom it was done when this was asked before */
+    struct ids before; /* owned, sorted: what was changed when this was asked before */
     bool chosen;
     bool paused;  /* those that come may have changed since they were chosen */
     bool stopped; /* target_walk_next has given NULL because it is late */

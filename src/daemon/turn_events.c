@@ -1,6 +1,6 @@
-/* The events of a turn: begun by whoever changes something, stored with the turn's commit, told
- * to followers and hooks behind it; what a failed commit took back has never been. The words of
- * an event are events.c's. */
+/* The events of a turn: created by the code that changes something, stored with the turn's
+ * commit, and sent to followers and hooks after it; a failed commit undoes them without a
+ * trace. events.c has their text. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The NVML backend's second half: how much of a card is in use, and by whom. Called for
- * every card at every sampling. */
+/* The NVML backend's second half: how much of a card is in use, and by which process. Called
+ * for every card at every sampling. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* What cards a simulated machine has: "2", "4x80G", "2x24G,1x80G", "4x80G+nvlink". Pure;
- * read by the simulated backend, by simjob, and by whoever wants to refuse a bad --sim
- * before a daemon is started. */
+/* What cards a simulated machine has: "2", "4x80G", "2x24G,1x80G", "4x80G+nvlink". Pure; read
+ * by the simulated backend, by simjob, and by commands that refuse a bad --sim before they
+ * start a daemon. */
 #ifndef GPU_SIM_SPEC_H
 #define GPU_SIM_SPEC_H
 

@@ -1,9 +1,9 @@
 /* Who has how much of the simulated cards. `usage` is an array of fixed records, one per
- * process and card; whoever changes or sums it holds an exclusive flock on it. A record
+ * process and card; a process that changes or sums it holds an exclusive flock on it. A record
  * never crosses a page and is written by one pwrite, so a kill at any moment leaves whole
- * records; those of dead processes (pid and start time no longer match) count for nothing
- * and are cleared by the next reader. Called by the simulated backend and by simjob. A
- * table must not be used across fork: the lock belongs to the open file. */
+ * records; those of dead processes (pid and start time no longer match) count for nothing and
+ * are cleared by the next reader. Called by the simulated backend and by simjob. A table must
+ * not be used across fork: the lock belongs to the open file. */
 #include "gpu/sim_table.h"
 
 #include <errno.h>

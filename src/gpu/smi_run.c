@@ -1,5 +1,5 @@
-/* A child process with a pipe, a bound on its words and on its time. A child that the
- * driver holds cannot be killed; nobody waits for that one. */
+/* A child process with a pipe, a bound on its words and on its time. A child that the driver
+ * holds cannot be killed; nothing waits for it. */
 #include "gpu/smi_run.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* The attach socket's name and who may come through it: see attach_socket.h. Made before
- * anything of the job's, as whoever the shepherd is, in a folder that users only pass through;
- * then it is the user's. */
+/* The attach socket's name and who may come through it: see attach_socket.h. It is created
+ * before anything of the job, as the shepherd's own user, in a folder that users can only pass
+ * through; then it is given to the job's user. */
 #include "shepherd/attach_socket.h"
 
 #include <errno.h>

@@ -100,7 +100,7 @@ warn(struct shepherd *a)
     say_warned(a);
 }
 
-/* Into the terminal, where whoever sits there sees it. */
+/* To the terminal, where the user sees it. */
 static void
 give_notice(struct shepherd *a)
 {

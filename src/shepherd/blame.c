@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* Descriptors and memory are the whole machine's, whoever runs out of them. */
+/* Descriptors and memory are the whole machine's, no matter who runs out of them. */
 static bool
 is_machines(int errnum)
 {

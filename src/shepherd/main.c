@@ -1,8 +1,8 @@
 /* berth-shepherd: one process beside each running job. It outlives the daemon, so that a job
- * keeps its time limit, its end is seen and its outcome is kept whoever dies. The daemon
- * starts one with --nursery, which forks all the others; each has descriptor 3 a connection,
- * 4 the attempt's locked file, 5 the attempt's folder (docs/protocol.md, section 4). People
- * do not call it. */
+ * keeps its time limit, its end is noticed and its outcome is recorded, no matter which
+ * process dies. The daemon starts one with --nursery, which forks all the others; each has
+ * descriptor 3 a connection, 4 the attempt's locked file, 5 the attempt's folder
+ * (docs/protocol.md, section 4). It is not meant to be run by hand. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -60,7 +60,7 @@ struct nursery {
 
 /* ---- what is asked ---- */
 
-/* To whoever waits at the other end of the first descriptor, before it closes. */
+/* To the process that waits at the other end of the first descriptor, before it closes. */
 static void
 refuse(int ctl, int errnum)
 {
@@ -133,8 +133,8 @@ move_up(int fd)
     return up;
 }
 
-/* The received descriptors are the lowest free ones, hence usually in place already. No second
- * one stays: the lock would be held for as long as that. */
+/* The received descriptors are the lowest free ones, so they are usually in place already. No
+ * duplicate may stay: it would keep the lock held. */
 static bool
 put_in_place(const int fds[N_FDS])
 {

@@ -127,7 +127,7 @@ find_host_oom(const struct facts *f, struct ending *en)
     return true;
 }
 
-/* Only of what ended by itself: whom we stopped did not run out of memory. */
+/* Only for jobs that ended by themselves: one that we stopped did not run out of memory. */
 static void
 fill_oom(const struct facts *f, struct ending *en)
 {

@@ -27,7 +27,7 @@ record_note(int lock_fd, const struct exitrec *r)
     if (offset < 0)
         return -1;
     crash_point("shepherd-before-note");
-    /* Short, hence whole or not there: the reader wants the line's end. */
+    /* Short, so it is either complete or absent: the reader needs the end of the line. */
     return file_write_all_at(lock_fd, text.data, text.len, offset);
 }
 

@@ -1,15 +1,15 @@
 /* Finds an attempt's processes without the help of the shepherd that was their ancestor: by
- * cgroup, by the mark in their environment, by the session of the command, and by descent
- * from any of these. The daemon runs this (with the attempt's lock taken) before it settles
- * an attempt that has no exit record, so that what runs again runs alone.
+ * cgroup, by the mark in their environment, by the session of the command, and by descent from
+ * any of these. The daemon runs this (with the attempt's lock taken) before it settles an
+ * attempt that has no exit record, so that what runs again runs alone.
  *
- * A process is the attempt's if it bears the mark; or is the command itself (its pid, and
- * started no later than the mark in the lock file was written, in this boot); or its
- * session's leader is one of these; or that leader is gone and another of the session bears
- * the mark; or its parent is one of these. A living leader that is a stranger's proves nothing:
- * somebody may have taken a job's environment into his own shell. Nor does the mark of one who
- * runs as another user: of one who starts jobs anybody can know what their marks look like.
- * What is in the middle of an exec bears nothing that could be read, and is looked at again. */
+ * A process is the attempt's if it has the mark; or is the command itself (its pid, and
+ * started no later than the mark in the lock file was written, in this boot); or its session's
+ * leader is one of these; or that leader is gone and another process of the session has the
+ * mark; or its parent is one of these. A living leader from elsewhere proves nothing: a user
+ * may have loaded a job's environment into a shell. Nor does the mark of a process that runs
+ * as another user, since anybody can learn what the marks of jobs look like. A process in the
+ * middle of an exec has no readable environment, and is looked at again. */
 #include "shepherd/sweep.h"
 
 #include <errno.h>

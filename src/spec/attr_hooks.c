@@ -1,7 +1,7 @@
-/* Attributes that say whom to tell about a job, and what their values may be. A mail's address
- * ends up on a command line and in a header, a URL in a program's settings: so neither may hold
- * what means something there. Called through attr.c's table, by config.c, and for what came
- * over the wire by attr_check.c. */
+/* Attributes for notifications about a job, and what their values may be. A mail's address
+ * ends up on a command line and in a header, a URL in a program's settings: so neither may
+ * hold what means something there. Called through attr.c's table, by config.c, and for what
+ * came over the wire by attr_check.c. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

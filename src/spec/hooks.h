@@ -1,4 +1,4 @@
-/* What people may write of whom to tell about a job. Pure. */
+/* Syntax of the attributes for notifications about a job. Pure. */
 #ifndef SPEC_HOOKS_H
 #define SPEC_HOOKS_H
 

@@ -5,8 +5,8 @@
 
 /* Gives this process a new, empty session keyring, as a login does; its children inherit it.
  * Called twice around becoming a user: keyring_leave as root, which no quota of the user can
- * prevent, and keyring_settle as the user, to whom the keyring then belongs and whose own keys
- * (the user keyring) it links to. System calls only. */
+ * prevent, and keyring_settle as the user, who then owns the keyring; it links to that user's
+ * own keys (the user keyring). System calls only. */
 
 /* 0 or an errno value. A kernel without keyrings, or a container that forbids their system
  * calls, is no error: nobody can read a key there. */

@@ -1,5 +1,5 @@
-/* What /proc says of processes, for whoever must find or end what a job started, and for
- * telling whose a process is. A pid alone is never trusted: it travels with its start time. */
+/* What /proc says about processes, to find or end what a job started, and to find out which
+ * job a process belongs to. A pid alone is never trusted: it travels with its start time. */
 #ifndef SYS_PROCS_H
 #define SYS_PROCS_H
 
@@ -40,7 +40,7 @@ int64_t proc_began_us(const struct proc *p);
 bool proc_mark(pid_t pid, char *out, size_t size);
 
 /* Whether it is in the middle of an exec: its old environment is gone and the new one is not
- * there yet, so that nothing says what it bears. One who has wiped out both its arguments and
+ * there yet, so that its mark cannot be read. A process that has erased both its arguments and
  * its environment looks the same. */
 bool proc_is_in_exec(pid_t pid);
 

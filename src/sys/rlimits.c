@@ -1,5 +1,5 @@
-/* Resource limits: see rlimits.h. The daemon asks the kernel about whoever submits, so that
- * nobody can claim more than he has; the shepherd sets them in the job. */
+/* Resource limits: see rlimits.h. The daemon asks the kernel about the submitting process, so
+ * that no user can claim more than they have; the shepherd sets them in the job. */
 #include "sys/rlimits.h"
 
 #include <errno.h>

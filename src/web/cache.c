@@ -96,7 +96,7 @@ cache_free(struct cache *c)
 static void
 tell(struct entry *x)
 {
-    /* One who is told may ask again, and then stands in a list of his own. */
+    /* A waiter that gets its answer may ask again, and is then in a new list. */
     struct waiter *w = x->waiters, *next;
     struct reply *reply = reply_ref(x->reply);
 

@@ -14,7 +14,7 @@ struct live;
 struct stream;
 
 struct live *live_new(uv_loop_t *loop);
-/* It is needed by those whom it needs. */
+/* It is needed by those that it needs. */
 void live_join(struct live *l, struct cache *cache, struct stream *stream);
 void live_free(struct live *l);
 

@@ -75,8 +75,8 @@ open_socket(const char *path, struct err *e)
     return TAKE_FD(fd);
 }
 
-/* What listens where anybody may make a file is asked who it is: a stranger's daemon would
- * show what he likes. */
+/* A daemon that listens in a folder where anybody may create files is checked first: another
+ * user's daemon could show anything. */
 static int
 open_trusted(const char *path, struct err *e)
 {
@@ -288,8 +288,8 @@ send_waiting(struct upstream *u)
     }
 }
 
-/* Sent when the loop comes to it, so that nobody is answered from within his question. How
- * many wait here is bounded by cache.c, the only one that asks. */
+/* Sent when the loop comes to it, so that no caller is answered from within its own request.
+ * How many wait here is bounded by cache.c, the only one that asks. */
 void
 upstream_ask(struct upstream *u, const char *method, json_t *params, upstream_answer_fn fn,
              void *ctx)

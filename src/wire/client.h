@@ -49,10 +49,11 @@ typedef int (*client_again_fn)(void *ctx, struct err *e);
  * client_send what has to be asked of each daemon anew, such as to follow events. */
 typedef void (*client_back_fn)(void *ctx, struct client *c);
 
-/* From now on a lost connection is had again by again(ctx), which c owns with free_ctx (may be
- * NULL): the descriptor keeps its number, what has not been answered is asked again with the
- * same ids, and each request that is sent bears a token, by which a daemon that has carried it
- * out already knows it. Not when a person stopped the daemon, nor when it is silent. */
+/* From now on a lost connection is restored by again(ctx), which c owns with free_ctx (may be
+ * NULL): the descriptor keeps its number, unanswered requests are sent again with the same
+ * ids, and each request has a token, by which a daemon recognises one that it has already
+ * carried out. This does not happen after a person stopped the daemon, nor when it is
+ * silent. */
 void client_keep(struct client *c, client_again_fn again, void (*free_ctx)(void *), void *ctx);
 /* Who hears of each new connection; NULL: nobody. */
 void client_on_back(struct client *c, client_back_fn back, void *ctx);
@@ -62,7 +63,8 @@ void client_on_back(struct client *c, client_back_fn back, void *ctx);
  * answers as it did then (docs/protocol.md, `token`). "" where the kernel gives no random
  * numbers so early. */
 void client_make_token(char out[CLIENT_TOKEN_SIZE]);
-/* The next request bears this one; for who asks again himself over another connection. */
+/* Use this token for the next request; for callers that repeat a request over another
+ * connection themselves. */
 void client_name_next(struct client *c, const char *token);
 
 /* Who gets notifications, and answers to client_send; either may be NULL (dropped). */

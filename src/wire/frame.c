@@ -1,5 +1,5 @@
 /* Lines out of a byte stream; see frame.h. Reading a 20 MiB line in 64 KiB pieces must not
- * search it from the start each time, hence `scanned`. */
+ * search it from the start each time, which is why there is `scanned`. */
 #include "wire/frame.h"
 
 #include <string.h>

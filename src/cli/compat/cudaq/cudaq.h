@@ -45,8 +45,8 @@ void cq_config_free(struct cq_config *c);
 enum cq_status { CQ_PENDING, CQ_RUNNING, CQ_COMPLETED, CQ_FAILED, CQ_UNKNOWN, CQ_STATUSES };
 
 /* A line of the jobs file. Its key names one wish that the command run: it is in the record
- * before the daemon hears of it, so that nothing runs twice, whoever dies when. Who sets the
- * record back to pending wishes anew. */
+ * before the daemon hears of it, so that nothing runs twice, no matter what dies when. Setting
+ * the record back to pending is a new wish. */
 struct cq_job {
     char
         *text; /* as the file has it, without the end of the line; NULL: none yet, or no more */
@@ -114,8 +114,8 @@ struct cudaq {
     size_t count[CQ_STATUSES];
     struct cq_job *texts, *keys;
     struct cq_command *commands; /* that have been seen */
-    size_t tail_len;  /* of a last line that somebody is still writing, which is left to him */
-    struct stat mark; /* of the file as it was read */
+    size_t tail_len;             /* of an incomplete last line, which is left to its writer */
+    struct stat mark;            /* of the file as it was read */
     struct stat commands_mark;
     struct cq_old old[CQ_OLD_MAX];
     int n_old;
@@ -169,7 +169,7 @@ bool cq_any_running(const void *cudaq);
 /* --------------------------------------------------------------- events.c */
 
 void cq_take_events(void *cudaq);
-/* The job as it is now. One that bears another key is not the record's any more. */
+/* The job as it is now. A job with another key is not the record's any more. */
 void cq_take_object(void *cudaq, void *cq_job, const json_t *object);
 
 /* --------------------------------------------------------------- status.c */

@@ -1,7 +1,7 @@
 /* The socket's name as the server keeps it; see mgpu.h. A cleaner of /tmp takes what is old,
  * and clients look nowhere else: the kernel tells what becomes of the name, and it is made
- * again. A name at which somebody answers is not taken from him, but by root from who is not.
- */
+ * again. A name at which a server answers is not taken over, except by root from another
+ * user. */
 #include <errno.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -32,8 +32,8 @@ listener_of(const struct sockaddr_un *a)
     return cred.uid;
 }
 
-/* A name that is in nobody's use may be taken. Root does not leave it to whoever made a socket
- * there first. */
+/* A name that is in nobody's use may be taken. Root does not leave it to another user who
+ * created a socket there first. */
 static int
 check_name(const struct sockaddr_un *a, struct err *e)
 {

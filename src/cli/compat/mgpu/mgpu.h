@@ -1,10 +1,10 @@
 /* mgpu: mgpu_scheduler_server, mgpu_srun, mgpu_queue and mgpu_cancel, and the protocol between
- * them, which clients of the original speak too: one JSON object a connection on a UNIX socket.
- * server.c listens, at a name that listener.c keeps, and gives each connection a process of its
- * own that becomes whoever connected; peer.c answers there, asking berthd as that user, with
- * jobs.c for the queue. wish.c reads a submit request, submit.c makes a job of it, stream.c
- * brings its output. ask.c is the clients' end of the connection. Where no server runs but a
- * daemon does, they have peer.c in a process of their own. */
+ * them, which clients of the original speak too: one JSON object a connection on a UNIX
+ * socket. server.c listens, at a name that listener.c keeps, and gives each connection a
+ * process of its own that becomes the user who connected; peer.c answers there, asking berthd
+ * as that user, with jobs.c for the queue. wish.c reads a submit request, submit.c makes a job
+ * of it, stream.c brings its output. ask.c is the clients' end of the connection. Where no
+ * server runs but a daemon does, they have peer.c in a process of their own. */
 #ifndef CLI_COMPAT_MGPU_MGPU_H
 #define CLI_COMPAT_MGPU_MGPU_H
 
@@ -60,7 +60,7 @@ struct mgpu_user {
     char *name, *home, *shell; /* owned */
 };
 
-/* Where the output of his job goes; the caller's. */
+/* Where the output of the client's job goes; the caller's. */
 char *mgpu_log_path(const struct mgpu_user *u, const char *id);
 
 /* Checks a submit request and makes a job of it. */

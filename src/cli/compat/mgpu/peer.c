@@ -1,6 +1,6 @@
-/* One connection of mgpu's protocol: who is there, what he asks for, the answer. Everything is
- * asked of berthd as that user, by a process that is his: what the message says of users counts
- * for nothing. Whatever is wrong with a request ends in a `fail` with words. */
+/* One connection of mgpu's protocol: the user, the request, the answer. berthd is asked as
+ * that user, by a process of that user; what the message says about users is ignored. Any
+ * error in a request is answered with `fail` and a message. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -89,7 +89,7 @@ is_of(const struct ucred *cred)
 }
 
 /* The limits of who connected, as they would be the job's without a server between. Only while
- * that process is his: another may have its number by now. */
+ * that process is still this user's: another process may have its number by now. */
 static void
 take_limits(const struct ucred *cred)
 {

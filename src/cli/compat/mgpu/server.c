@@ -1,8 +1,8 @@
-/* mgpu_scheduler_server: listens where mgpu's clients look, and gives each connection a process
- * of its own, which becomes whoever connected and asks berthd as that user (peer.c). So a
- * peer that is slow, or sends what it likes, is alone with a process that may do no more than
- * he. The queue is berthd's: the machine's daemon, or one of its own, started here. Jobs
- * outlive the server, and so does whoever watches one. */
+/* mgpu_scheduler_server: listens where mgpu's clients look, and gives each connection a
+ * process of its own, which becomes the user who connected and asks berthd as that user
+ * (peer.c). So a peer that is slow, or sends anything unexpected, affects only a process with
+ * its own user's rights. The queue is berthd's: the machine's daemon, or one of its own,
+ * started here. Jobs outlive the server, and so do clients that watch one. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

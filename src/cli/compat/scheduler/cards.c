@@ -1,6 +1,7 @@
-/* Cards and state file in step. The daemon knows which cards are paused and what jobs hold; the
- * file says so to everybody, and what somebody changes in its paused_gpus acts. What was agreed
- * on last is the base: a difference from that is a person's wish, whoever wrote the file. */
+/* Cards and state file in step. The daemon knows which cards are paused and what jobs hold;
+ * the file says so to everybody, and what somebody changes in its paused_gpus acts. What was
+ * agreed on last is the base: a difference from that is a person's wish, no matter which
+ * program wrote the file. */
 #include "cli/compat/cards.h"
 
 #include <math.h>

@@ -133,8 +133,8 @@ work(void *sched, int woke, int *status, struct err *e)
         s->round_us = round_of(s->config.state_s);
     s->sync_due |= (woke & WOKE_ROOM) != 0;
     sched_take_events(s);
-    /* First who is paused, then who starts: whoever paused a card and then added a line means
-     * it. */
+    /* First apply pauses, then start jobs: a user who paused a card and then added a line
+     * expects that order. */
     if ((woke & WOKE_FILE || look) && sched_cards_look(s, e) < 0)
         return -1;
     if ((woke & WOKE_FILE && run_file_has_changed(&s->jobs_mark)) || (scan && s->missing))
