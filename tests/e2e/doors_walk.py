@@ -83,7 +83,7 @@ CASES = {
     "on-start": case("true", "on start +true", "x" * 9000, "bytes of command|the most is 8191", on_start="true"),
     "on-end": case("true", "on end +true", "x" * 9000, "bytes of command|the most is 8191", on_end="true"),
     "on-fail": case("true", "on fail +true", "x" * 9000, "bytes of command|the most is 8191", on_fail="true"),
-    "webhook": case("http://127.0.0.1:9/x", "http://127.0.0.1:9/x", "ftp://x", "no address to post to",
+    "webhook": case("http://127.0.0.1:9/x", "http://127.0.0.1:9/x", "ftp://x", "not an address to post to",
                     webhook="http://127.0.0.1:9/x"),
     "mail-user": case("root", "to root", "-x", "'-x' is not a mail address", "--mail-user=root", mail_user="root"),
     "mail-type": case("FAIL", "FAIL", "NEVER", "'NEVER' is none of", "--mail-type=FAIL", mail_type="FAIL"),

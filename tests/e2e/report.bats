@@ -112,7 +112,7 @@ report()
     is none "$(berth history --since now -o id | wc -l)" 1
     try berth history --since soon
     is status "$status" 2
-    has words "$err" 'no moment; write 2h or 7d'
+    has words "$err" 'not a time; write 2h or 7d'
     try berth history --state running
     is status "$status" 2
 }
