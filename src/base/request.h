@@ -122,7 +122,7 @@ struct request {
     int64_t begin_us;      /* not before this wall time; 0: at once */
     char *begin_said;      /* owned; begin_us as it was said, "16:00"; NULL: not known */
     struct task_set array; /* n 0: not an array */
-    int32_t array_max;     /* the most tasks that run at once; 0: no bound */
+    int32_t array_max;     /* the most tasks that run at the same time; 0: no limit */
     int32_t n_deps;        /* of deps */
     struct dep *deps;      /* owned */
     char **tags;           /* owned, NULL-terminated; or NULL */

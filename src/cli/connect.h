@@ -50,7 +50,7 @@ struct client *connect_back(const struct cli *cli, const struct daemon_args *arg
                             struct client *c, struct err *e);
 
 /* Connects in the same order, and starts the user's daemon first when there is none. *started
- * (may be NULL) says which. Two callers at once end up at the same daemon. */
+ * (may be NULL) says which. Two simultaneous callers end up at the same daemon. */
 struct client *connect_or_start(const struct cli *cli, const struct daemon_args *args,
                                 bool *started, struct err *e);
 

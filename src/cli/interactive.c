@@ -28,7 +28,7 @@
 #define TWICE_US    2000000 /* the second Ctrl-C has to come within this */
 #define DETACH_KEY  '\035'  /* Ctrl-] */
 #define INPUT_CHUNK 16384
-#define PIPE_CHUNK  4096 /* so much a pipe takes at once when poll says that it takes any */
+#define PIPE_CHUNK  4096 /* what a pipe takes in one write when poll says that it takes any */
 
 enum { P_DAEMON, P_SHEPHERD, P_INPUT, P_OUTPUT, P_SIGNALS, P_COUNT };
 

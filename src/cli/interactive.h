@@ -14,7 +14,7 @@ struct interactive {
     const struct cli *cli;
     const struct daemon_args *args; /* for a daemon that has to be started again; NULL: none */
     int64_t job;
-    int64_t tail;   /* begin so many bytes before the end of its output; -1: where it begins */
+    int64_t tail;   /* bytes before the end of its output to begin at; -1: its beginning */
     bool read_only; /* only watch */
 };
 

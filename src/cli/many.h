@@ -1,4 +1,4 @@
-/* Requests that name very many jobs one by one: the daemon takes 1,000 words at once. */
+/* Requests that name very many jobs one by one: the daemon takes 1,000 words per request. */
 #ifndef CLI_MANY_H
 #define CLI_MANY_H
 

@@ -14,7 +14,7 @@
 
 #define DAY_US (INT64_C(86400) * 1000000)
 
-/* The last midnight, so many days before. */
+/* The last midnight, this many days before. */
 static int64_t
 midnight_us(const struct tm *now, int days_before)
 {

@@ -19,7 +19,7 @@ struct queue_view {
     const char *sort;    /* a column's name, with - in front the largest first */
     bool no_header;      /* rows only, for scripts */
     bool past;           /* ended jobs, page by page */
-    int64_t limit;       /* then: the newest so many; 0: all */
+    int64_t limit;       /* then: the newest N; 0: all */
     const char *nothing; /* what to say on a terminal when there are none */
 };
 

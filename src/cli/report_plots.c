@@ -86,7 +86,7 @@ add_card_bin(const json_t *r, const json_t *bin, size_t i, size_t n, int64_t sca
              x, width, CARD_HEIGHT + 2, BUSY_HEIGHT, .15 + .85 * (double)at(bin, 0) / 1000);
 }
 
-/* The most that was asked at once, of a card whose size is not known any more. */
+/* The largest total that was requested, of a card whose size is no longer known. */
 static int64_t
 most_asked(const json_t *bins)
 {

@@ -41,7 +41,7 @@ add_block(struct buf *out, int64_t permille, bool utf8)
         buf_addc(out, ascii[level]);
 }
 
-/* The bins of a card in so many columns: the mean of those that fall into one. */
+/* The bins of a card in this many columns: the mean of those that fall into one. */
 static void
 add_spark(struct buf *out, const json_t *bins, size_t width, bool utf8)
 {

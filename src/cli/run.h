@@ -60,7 +60,7 @@ struct run_jobs {
     size_t n, cap;
     uint32_t *slots; /* hash of ids: index + 1 */
     size_t n_slots;
-    size_t passed; /* so many had ended when it was last looked */
+    size_t passed; /* how many had ended at the last check */
 };
 
 struct run_job *run_jobs_find(struct run_jobs *t, int64_t id); /* NULL: unknown */

@@ -22,8 +22,8 @@ struct textfile {
 #define auto_textfile __attribute__((cleanup(textfile_close)))
 void textfile_close(struct textfile *f);
 
-/* 0 also when there is no such file yet. tail > 0: only its last so many lines will be shown.
- */
+/* 0 also when there is no such file yet. tail > 0: only its last `tail` lines will be
+ * shown. */
 int textfile_open(struct textfile *f, int64_t tail, struct err *e);
 
 /* Shows what has come since. */

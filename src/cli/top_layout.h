@@ -10,7 +10,7 @@ struct top;
 /* Draws all of it; remembers in t how much of the list fitted and where it begins. */
 void top_draw(struct top *t, struct grid *g);
 
-/* How cards are shown: each in so many rows, so many side by side. */
+/* How cards are shown: rows per card, and cards side by side. */
 struct top_cards {
     int rows, across, shown, height;
 };

@@ -20,7 +20,7 @@ struct tasks {
     int32_t exit_status;       /* the highest of those that ended */
     uint32_t *live_ids;        /* owned; the jobs that those in live are, in no order */
     int32_t cap_live;
-    int32_t returning; /* so many requests are having its ended tasks run again, not all of
+    int32_t returning; /* how many requests are having its ended tasks run again, not all of
                           which are back: it is not over. Not stored */
 };
 
@@ -51,7 +51,7 @@ void array_adopt(struct job *array, const struct job *task);
  * and its job is the caller's to free. */
 void array_unsplit(struct job *array, const struct job *task);
 
-/* Whether as many tasks are active as may be at once. */
+/* Whether as many tasks are active as are allowed. */
 bool array_is_full(const struct job *array);
 
 /* A task that waits in its own name is parked while its array is full. True when that has

@@ -3,8 +3,8 @@
  * to (plan_ends.c says the same to the planner); a job about which nothing is known never
  * does. Called by the daemon for explanations; changes nothing of what it is given.
  *
- * Only so many lines are copied as a plan is quick over, and of each a window: where one of
- * them is used up while there is more of the line, the forecast ends. So it costs what it
+ * Only as many lines are copied as a plan can handle quickly, and of each a window: where one
+ * of them is used up while there is more of the line, the forecast ends. So it costs what it
  * looks at, however many wait, and may be made in pieces, as nothing of the real queue is
  * looked at again. Jobs that wait for a time join their lines when it comes; those that wait
  * for others are left out. */

@@ -98,9 +98,9 @@ enum reason {
     REASON_BEGIN_TIME,  /* waits for its begin time or its retry's */
     REASON_PROBE,       /* no fresh word from the GPUs */
     REASON_DEPENDENCY,  /* other jobs must end first */
-    REASON_ARRAY_LIMIT, /* as many tasks of its array run as may at once */
-    REASON_USER_LIMIT,  /* what this user may have at once */
-    REASON_QUEUE_LIMIT, /* what all users together may have at once */
+    REASON_ARRAY_LIMIT, /* as many tasks of its array run as are allowed */
+    REASON_USER_LIMIT,  /* this user's limit */
+    REASON_QUEUE_LIMIT, /* the limit for all users together */
     REASON_RESERVATION, /* it would delay the job that has a reservation */
     REASON_DISK,        /* nothing can be written down, so nothing is started */
     REASON_MACHINE,     /* the machine, or something of the user's, lets nothing start */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define LEARN_RUNS     32 /* the last that completed */
-#define LEARN_OOM_RUNS 20 /* so many must do with less before an out of memory is forgotten */
+#define LEARN_OOM_RUNS 20 /* runs that must use less before an out of memory is forgotten */
 
 struct learned {
     int32_t peaks_mib[LEARN_RUNS]; /* the newest last */

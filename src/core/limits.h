@@ -1,5 +1,5 @@
-/* What one user, and all together, may have at once. Plain values from the settings; 0 is no
- * limit. plan.c keeps the running ones, the daemon those on pending jobs and time limits. */
+/* The limits of one user, and of all together. Plain values from the settings; 0 is no limit.
+ * plan.c keeps the running ones, the daemon those on pending jobs and time limits. */
 #ifndef CORE_LIMITS_H
 #define CORE_LIMITS_H
 

@@ -181,7 +181,7 @@ started_of(struct planning *pl, uint32_t array)
     return &pl->started[pl->n_started++];
 }
 
-/* Whether so many tasks of its array run, or start in this pass, as may at once. */
+/* Whether as many tasks of its array run, or start in this pass, as are allowed. */
 static bool
 is_array_full(struct planning *pl, const struct job *job)
 {

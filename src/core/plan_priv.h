@@ -113,7 +113,7 @@ struct planning {
     struct run *runs; /* made when first asked for; in order of their ends */
     size_t n_runs, cap_runs;
     bool has_runs;
-    struct started *started; /* of arrays that bound how many tasks run at once */
+    struct started *started; /* of arrays that limit how many tasks run */
     size_t n_started, cap_started;
     struct ledger
         *ahead_known;         /* when all have left whose ends are known; made when asked for */

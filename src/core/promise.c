@@ -86,7 +86,7 @@ promise_make(struct pass *p, uint32_t who, int64_t now)
     err_abort("entry %u fits on no empty node", r->who);
 }
 
-/* The head can spare so many cards; what it can lose of each of these is sorted, and the
+/* The head can spare this many cards; what it can lose of each of these is sorted, and the
  * first too many counts. */
 int64_t
 promise_harmless_mib(const struct pass *p, const struct shape *s, const uint8_t *cards)

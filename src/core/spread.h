@@ -20,8 +20,8 @@ struct spread {             /* zero-initialised: empty */
 
 void spread_free(struct spread *s);
 void spread_add(struct spread *s, int64_t value); /* below 0 counts as 0 */
-/* The smallest value that so many thousandths of all are at most as large as (nearest rank),
- * rounded up by at most 1/32 and never above the largest; -1: there is none. */
+/* The smallest value that this many thousandths of all do not exceed (nearest rank), rounded
+ * up by at most 1/32 and never above the largest; -1: there is none. */
 int64_t spread_quantile(const struct spread *s, int permille);
 int64_t spread_mean(const struct spread *s); /* rounded; -1: there is none */
 

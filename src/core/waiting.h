@@ -28,7 +28,8 @@ void waiting_free(struct waiting *w); /* what it owns */
 /* n more, or less. */
 void waiting_add(struct waiting *w, uint32_t uid, int64_t n, bool held);
 void waiting_add_text(struct waiting *w, uint32_t uid, int64_t bytes);
-/* One more of the user's jobs has this environment, which has so many bytes; or one less. */
+/* One more, or one fewer, of the user's jobs has this environment, which has this many
+ * bytes. */
 void waiting_add_env(struct waiting *w, uint32_t uid, int64_t env, int64_t bytes);
 void waiting_drop_env(struct waiting *w, uint32_t uid, int64_t env);
 int64_t waiting_envs_of(const struct waiting *w, uint32_t uid);

@@ -26,7 +26,7 @@ int admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e
 /* How many more may. */
 int64_t admit_room(const struct daemon *d, uint32_t uid);
 
-/* Whether so many bytes more of text may be kept in memory for this user's jobs. */
+/* Whether this many more bytes of text may be kept in memory for this user's jobs. */
 int admit_text(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e);
 /* The same of an environment that would come on top of those that the user's jobs have. */
 int admit_env(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e);

@@ -28,7 +28,7 @@ int budget_too_long(const struct jsonw *answer, struct err *e);
 int budget_check_line(const struct daemon *d, uid_t uid, const char *line, size_t len,
                       struct err *e);
 
-/* Whether so many jobs as this list has, and what they are to wait for, may come at once. */
+/* Whether as many jobs as this list has, with their dependencies, may come in one request. */
 int budget_check_jobs(const struct daemon *d, uid_t uid, const json_t *jobs, struct err *e);
 
 /* Whether its words are of a length that can be kept and executed. */

@@ -8,7 +8,7 @@
 struct daemon;
 struct job;
 
-/* Wall clock; 0: nothing says when, or so many start before it that nobody looked. */
+/* Wall clock; 0: unknown, or too many start before it to compute. */
 int64_t forecast_start_us(struct daemon *d, const struct job *job);
 /* The moment (wall clock) from which that was foretold; 0: nobody has looked yet. A long queue
  * takes a while to look through, in pieces: meanwhile the last forecast stands. */

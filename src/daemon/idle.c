@@ -16,7 +16,7 @@
 
 #define PRUNE_AT_ONCE  500  /* jobs: some 10 ms */
 #define ROOM_AT_ONCE   100  /* of those that may be large */
-#define EVENTS_SLACK   1000 /* trimmed when there are so many more than are kept */
+#define EVENTS_SLACK   1000 /* trimmed when there are this many more than are kept */
 #define AFTER_JUMP_US  (INT64_C(3600) * 1000000)
 #define AFTER_START_US (INT64_C(600) * 1000000)
 #define US_PER_DAY     (INT64_C(86400) * 1000000)
@@ -56,7 +56,7 @@ prune_jobs(struct daemon *d, struct err *e)
 }
 
 /* The oldest ended jobs, of any age, go while the database is too large. Their environments go
- * with them at once, as they may be most of it. How many went; -1. */
+ * together with them, as they may be most of it. How many were deleted; -1. */
 static int
 make_room(struct daemon *d, struct err *e)
 {

@@ -27,7 +27,7 @@
 #include "sys/spawn.h"
 #include "wire/places.h"
 
-/* Which no two units have at once: the pid of this daemon and now. */
+/* Unique among units that exist: the pid of this daemon and the time. */
 static char *
 unique_name(const char *base)
 {

@@ -29,7 +29,7 @@ struct page {
     uid_t uid;                  /* the caller's */
 };
 
-/* Whether the params of `jobs` ask for a page: ended jobs, and so many of them. */
+/* Whether the params of `jobs` ask for a page: ended jobs, and a number of them. */
 bool page_is_wanted(const json_t *params);
 int page_read(const struct daemon *d, const struct caller *c, const json_t *params,
               struct page *out, struct err *e);

@@ -58,7 +58,7 @@ int select_narrow(struct daemon *d, const struct select *s, struct select_ranges
 
 /* The same in pieces. Zeroed at first, but for the limit; select_past_free at the end. */
 struct select_past {
-    int64_t limit; /* at most so many of the newest; 0: all */
+    int64_t limit; /* at most this many of the newest; 0: all */
     struct select_ranges ranges;
     int at;        /* in the ranges */
     uint32_t next; /* the id from which on the walk has not come */

@@ -112,7 +112,7 @@ on_written(uv_write_t *req, int status)
     account(c);
 }
 
-/* What the socket does not take at once is written when it can. */
+/* What the socket does not take immediately is written when it can. */
 static void
 write_soon(struct client *c, struct buf *bytes)
 {

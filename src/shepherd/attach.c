@@ -25,7 +25,7 @@
 #define LOOK_MS       200   /* between looks at a log of which the kernel says nothing */
 #define LINGER_MAX_US (600 * INT64_C(1000000))
 /* What the daemon is told of each guest becomes an event, on the disk: one who comes and goes
- * all day long is told of so many times, and then once in a while. */
+ * all day long is reported this many times, and then once in a while. */
 #define TELL_AT_ONCE  20
 #define TELL_EVERY_US (5 * INT64_C(1000000))
 

@@ -43,8 +43,8 @@ number_of(const json_t *o, const char *key, int64_t otherwise)
     return json_is_integer(v) && json_integer_value(v) >= 0 ? json_integer_value(v) : otherwise;
 }
 
-/* Where it begins: at an offset of the log, or so many bytes before its end, else where this
- * attempt's output does. */
+/* Where it begins: at an offset of the log, or a number of bytes before its end, else where
+ * this attempt's output does. */
 static off_t
 begin_at(const struct console *c, const json_t *o)
 {

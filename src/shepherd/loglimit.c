@@ -55,7 +55,7 @@ disk_is_low(const struct loglimit *l, int64_t *room)
     return *room < 0;
 }
 
-/* Whole lines at the end of a log of so many bytes, where there are any; their length. The log
+/* Whole lines at the end of a log of this many bytes, if there are any; their length. The log
  * is open for writing alone. */
 static size_t
 read_tail(const struct loglimit *l, int64_t size, char *tail)

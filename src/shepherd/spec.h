@@ -39,7 +39,7 @@ struct spec {
     const char *attach;    /* the socket for clients of an interactive job; NULL: it is none */
     bool no_client;        /* nobody is on the way to that socket */
     const char *screen;    /* name of the screen session it is shown in; NULL: in none */
-    bool pty;              /* such a job has a terminal, of so many rows and columns */
+    bool pty;              /* such a job has a terminal, with this many rows and columns */
     uint16_t rows, columns;
     bool log_own;     /* the log's place is the instance's, not one that the job named */
     bool log_mkdir;   /* and its own folder may be made there */

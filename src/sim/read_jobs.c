@@ -1,5 +1,5 @@
-/* A jobs file as a workload: what `berth run` would queue, all at once. Its own reader has
- * checked it (spec/jobsfile.h); here lines become shapes. */
+/* A jobs file as a workload: what `berth run` would queue, all at the same time. Its own
+ * reader has checked it (spec/jobsfile.h); here lines become shapes. */
 #include <string.h>
 
 #include "base/cleanup.h"

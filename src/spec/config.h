@@ -44,9 +44,9 @@ struct config {
     int64_t oom_retries;               /* for jobs that do not say */
     int gpu_env;                       /* enum config_gpu_env */
     int on_exceed;                     /* enum config_on_exceed */
-    int64_t pending_max;               /* jobs that may wait at once */
+    int64_t pending_max;               /* pending jobs at any time */
     int64_t keep_days;                 /* ended jobs; 0: for ever */
-    int64_t keep_jobs;                 /* so many numbers back; 0: all */
+    int64_t keep_jobs;                 /* how many numbers back; 0: all */
     int64_t keep_mib;                  /* of the database, before ended jobs go; 0: any size */
     int64_t keep_events;               /* 0: all */
     char *on_start, *on_end, *on_fail; /* owned; commands told of every job; "": none */
@@ -57,7 +57,7 @@ struct config {
     int log_level;        /* enum log_level */
     int log_format;       /* enum log_format */
     int64_t log_max_mib; /* the daemon's log is put aside when it has grown to this; 0: never */
-    int64_t log_keep;    /* so many that were put aside stay */
+    int64_t log_keep;    /* number of rotated logs to keep */
     int order;           /* enum config_order */
     int64_t patience_s;  /* passed over for longer: GPUs are pinned */
     int64_t aging_s;     /* waiting adds one to the priority each time; 0: never */

@@ -1,6 +1,6 @@
 /* Finds the option lines of a script, cuts them into words as a shell would, and hands each
  * option to the attributes (#BERTH) or to sbatch.c (#SBATCH). Every complaint has its line,
- * and all are collected: one wants to hear of them at once. Called by `berth submit`. */
+ * and all are collected, so that they are reported together. Called by `berth submit`. */
 #include "spec/script.h"
 
 #include <stdlib.h>

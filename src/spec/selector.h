@@ -38,7 +38,7 @@ struct selector_term {
 struct selector {
     struct selector_term *terms; /* owned */
     size_t n_terms, cap;
-    size_t n_sorted; /* the first so many are numbers in order: see selector_tidy */
+    size_t n_sorted; /* this many at the start are numbers in order: see selector_tidy */
 };
 
 #define SELECTOR_INIT                                                                          \

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "store/internal.h"
 
-/* A user's newest so many stay: a program asks for one thing at a time, and again within a
+/* A user's newest answers stay: a program asks for one thing at a time, and again within a
  * minute. Of those that name jobs by the thousand fewer do. */
 #define KEPT        256
 #define KEPT_LARGE  4

@@ -134,7 +134,7 @@ store_file_keys(struct store *s, uint32_t file, struct store_keys_at *at, store_
     return file_walk(s, st, at, cb, arg, e);
 }
 
-/* Of a bound statement that takes at most so many: whether it found them all. */
+/* Of a bound statement with a maximum: whether it found them all. */
 static int
 took_most(struct store *s, sqlite3_stmt *st, int most, struct err *e)
 {

@@ -57,7 +57,7 @@ meta_get_number(struct store *s, const char *key, uint64_t *out, struct err *e)
     return 0;
 }
 
-/* The greatest value of a column that an index or the rowid finds at once. */
+/* The greatest value of a column that an index or the rowid finds directly. */
 static int
 meta_max(struct store *s, const char *sql, int64_t *out, struct err *e)
 {

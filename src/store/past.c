@@ -1,4 +1,4 @@
-/* What has ended, backwards in time and a bounded number at once: what reports are summed up
+/* What has ended, backwards in time and a bounded number at a time: what reports are summed up
  * from. Each walk goes on where its place says, so the daemon can do other things between two
  * pieces. Called by the daemon's reports alone. */
 #include <inttypes.h>

@@ -137,7 +137,7 @@ struct store_filter {
     const char *search;
     uint32_t search_uid;
     bool has_search_uid;
-    int64_t limit; /* the newest so many; 0: no bound */
+    int64_t limit; /* the newest N; 0: no limit */
     bool newest_first;
 };
 

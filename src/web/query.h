@@ -28,7 +28,7 @@ enum query_kind {
 };
 
 #define QUERY_PARTS_MAX 5
-#define QUERY_LIST      200 /* so many lines of a list, unless more are asked for */
+#define QUERY_LIST      200 /* lines of a list, unless more are requested */
 #define QUERY_LIST_MAX  10000
 #define QUERY_LOG_MAX   ((int64_t)1 << 20)
 

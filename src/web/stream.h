@@ -12,7 +12,7 @@ struct stream;
 #define STREAM_LISTENERS_MAX 128
 
 struct stream_calls {
-    void (*on_change)(void *ctx, int listeners); /* so many are there now */
+    void (*on_change)(void *ctx, int listeners); /* how many are there now */
     void *change_ctx;
     void (*on_resume)(void *ctx); /* MHD has to be run */
     void *resume_ctx;

@@ -21,7 +21,7 @@
 #define PATIENCE_US (INT64_C(15) * 1000000)
 #define TICK_MS     1000
 #define SEND_MS     2000
-#define ON_THE_WAY  8 /* so many questions does the daemon have at a time */
+#define ON_THE_WAY  8 /* requests that the daemon has at a time */
 
 struct question {
     struct question *next;

@@ -8,7 +8,8 @@
 /* As many may be connected and silent; a browser's own connections are asked through at once.
  */
 #define VISITORS_SILENT_MAX 128
-/* As many may read at once; most answers fit into the socket's buffer and are read at once. */
+/* This many may read at the same time; most answers fit into the socket's buffer and are read
+ * immediately. */
 #define VISITORS_READING_MAX 64
 
 struct visitors;

@@ -132,7 +132,7 @@ class Listener:
                 fcntl.ioctl(fd, RECV, room)
             except OSError as e:
                 if e.errno in (errno.ENOENT, errno.EINTR):
-                    continue  # whoever made the call is gone
+                    continue  # the process that made the call is gone
                 raise
             what = NOTIF.unpack(room)
             error = self.judge(what[1], what[3], what[6:])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two users of the machine's daemon, of whom one asks for all that a request can cost: floods of
+"""Two users of the system daemon, one of whom makes requests as expensive as possible: floods of
 connections, half lines, answers that nobody reads, deep and wide JSON, giant selectors and fields,
 arrays of 100,000 tasks, thousands of distinct demands, walks through a history of fat jobs,
 reports, waits, whole jobs files, environments, every verb on a queue of tens of thousands, tokens,
@@ -41,7 +41,7 @@ ENV = ["PATH=" + os.environ["PATH"], "HOME=/"]
 
 
 class Link:
-    """A connection of whoever this process is. Lines go out, answers come back by number."""
+    """A connection of this process's user. Lines go out, answers come back by number."""
 
     def __init__(self, path):
         self.s = socket.socket(socket.AF_UNIX)

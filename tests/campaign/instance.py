@@ -83,7 +83,7 @@ class Daemon:
         return None if result is None else {row[0]: row[1:] for row in result["rows"]}
 
     def processes(self):
-        """Pids whose environment bears a mark of this instance."""
+        """Pids whose environment has a mark of this instance."""
         found = []
         needle = ("BERTH_SUBMIT_DIR=" + self.marks).encode()
         for pid in filter(str.isdigit, os.listdir("/proc")):

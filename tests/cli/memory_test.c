@@ -19,7 +19,7 @@
 #define MIB       1048576
 #define CHILDREN  3
 
-/* Memory that is really there, read again by whoever inherits it. */
+/* Memory that is really there, read again by the process that inherits it. */
 static char *
 take_memory(void)
 {

@@ -40,7 +40,7 @@ tear_down(void **state)
     return 0;
 }
 
-/* n cards; the first with two jobs and a stranger, the second sick. */
+/* n cards; the first with two jobs and another program, the second sick. */
 static void
 take_gpus(struct top *t, int n)
 {

@@ -45,7 +45,7 @@ machine_new(int n, int64_t total_mib)
     return l;
 }
 
-/* A stranger of this size, and nothing else, on the card. */
+/* Another program of this size, and nothing else, on the card. */
 static inline void
 machine_stranger(struct ledger *l, int card, int32_t pid, int32_t mib, int64_t now_us)
 {

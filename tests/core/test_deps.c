@@ -32,7 +32,7 @@ on_dependent(void *arg, uint32_t dependent, bool met, const char *why)
         return;
     }
     snprintf(w->log + at, sizeof w->log - at, "%s-%u:%s", at ? " " : "", dependent, why);
-    /* As the daemon does: it ends, and whoever waits for it hears of that. */
+    /* As the daemon does: it ends, and the jobs that wait for it are notified. */
     deps_leave(w->deps, w->jobs[dependent]);
     w->states[dependent] = JOB_CANCELLED;
     deps_ended(w->deps, dependent, 0, -1, JOB_CANCELLED, on_dependent, w);

@@ -1,5 +1,5 @@
-/* What is expected of a job from runs of the same command, and who else bears its fingerprint.
- */
+/* What is expected of a job from runs of the same command, and which other jobs have its
+ * fingerprint. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -142,7 +142,7 @@ test_a_share_holds_its_part_of_the_card(void **state)
     ledger_free(l);
 }
 
-/* In a look ahead what a job was measured to use comes back with it, whoever else is there. */
+/* In a forecast, the measured use of a job is freed with it, no matter what else is there. */
 static void
 test_release_ahead_gives_measured_memory_back(void **state)
 {
@@ -250,7 +250,7 @@ test_process_listed_twice_adds_up(void **state)
     ledger_free(l);
 }
 
-/* A job's process on a card that the job does not hold is a stranger there. */
+/* A job's process on a card that the job does not hold counts as another program there. */
 static void
 test_process_on_a_foreign_card(void **state)
 {
@@ -456,7 +456,7 @@ test_clear_waits_for_process_and_memory(void **state)
     assert_false(ledger_is_clear(l, 0, 1, 10));
     machine_sample(l, 0, 1400 + 256, p + 1, 1, 13);
     assert_true(ledger_is_clear(l, 0, 1, 10));
-    p[1].mib = 9000; /* the stranger grows at the same time */
+    p[1].mib = 9000; /* the other program grows at the same time */
     machine_sample(l, 0, 9400, p + 1, 1, 14);
     assert_true(ledger_is_clear(l, 0, 1, 10));
     assert_true(ledger_job_is_clear(l, 1, 10));

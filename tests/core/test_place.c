@@ -347,7 +347,8 @@ test_a_share_keeps_whole_and_exclusive_jobs_out(void **state)
     ledger_free(l);
 }
 
-/* As for a job that wants the whole card: a stranger below the idle threshold is not there. */
+/* As for a job that wants the whole card: another program below the idle threshold is
+ * ignored. */
 static void
 test_small_strangers_do_not_break_a_share(void **state)
 {

@@ -1,4 +1,4 @@
-/* Who makes way for whom: never more than needed, nobody when it does not help. */
+/* Which jobs make way for which: never more than needed, and none if it does not help. */
 #include "planworld.h"
 
 static const struct plan_rules rules = {.patience_ms = INT64_MAX};
@@ -107,8 +107,8 @@ test_the_room_is_kept(void **state)
     world_free(&w);
 }
 
-/* Who comes second in the order has others make way too, and they do so for him alone,
- * although it is another for whom room is kept. */
+/* The second job in the order has others make way too, and only for itself, although another
+ * job has the reservation. */
 static void
 test_behind_one_who_waits(void **state)
 {

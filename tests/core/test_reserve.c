@@ -470,7 +470,7 @@ test_a_stream_of_small_jobs_does_not_starve_one_of_many_cores(void **state)
     }
 }
 
-/* One who is passed over for a limit of his own loses no patience by it. */
+/* A job that is skipped because of its own limit does not lose patience by it. */
 static void
 test_patience_begins_when_it_is_blocked(void **state)
 {

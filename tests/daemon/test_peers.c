@@ -97,7 +97,7 @@ time_is_a_debt_that_time_pays(void **state)
     peers_charge(p, 7, 1000000, 1000000);
     assert_false(peers_may_ask(p, 7, 1000000));
     assert_true(peers_may_ask(p, 8, 1000000));
-    /* Nor does he get rid of it by leaving. */
+    /* Nor does the user get rid of it by disconnecting. */
     peers_leave(p, 7);
     peers_enter(p, 7, 1, 1000000, &group, &crowd, &e);
     assert_false(peers_may_ask(p, 7, 1100000));

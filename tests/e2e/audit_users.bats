@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The audit: whatever somebody does to a job, a card or the daemon of all users is in the events,
-# with his name and with the number that the kernel gave him, whoever's job it is.
+# The audit: whatever a user does to a job, a card or the daemon of all users is in the events, with
+# the user's name and with the uid from the kernel, no matter whose job it is.
 
 load lib
 load users
@@ -45,7 +45,7 @@ true                    | resume 0                | gpu       | state=up
 true                    | daemon log-level debug  | daemon    | state=log_level
 '
 
-@test "each verb of an admin on another's job is in the events, as his" {
+@test "each verb of an admin on another's job is in the events, under the admin's name" {
     start_system --set "admin_group=$ADMINS"
     usermod -aG "$ADMINS" "$BOB"
     while IFS='|' read -r make verb kind words; do

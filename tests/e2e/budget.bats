@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# What one request, and one user, may come to on the machine's daemon: how long a request is, what
-# is in it, how long its answer is, how much of the queue and how many connections somebody has.
-# Whatever he asks, the other gets in.
+# The bounds on one request and one user of the system daemon: the length of a request, what is in
+# it, the length of its answer, a user's part of the queue and number of connections. Whatever one
+# user asks, the other is served.
 
 load lib
 load users

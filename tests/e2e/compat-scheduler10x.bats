@@ -311,7 +311,7 @@ CASES
     pass gate
     wait_for_output third '"Job 4 completed'
     has 'the one that was stopped' "$(tail -1 ran)" '^--gate gate back'
-    # So does one that takes its time, whoever lost patience with it.
+    # So does one that takes its time, no matter what lost patience with it.
     cat >stubborn.py <<'PY'
 import signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

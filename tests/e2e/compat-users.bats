@@ -23,7 +23,7 @@ home_of()
     getent passwd "$1" | cut -d : -f 6
 }
 
-# A command of a user in a folder below his home, which becomes this process.
+# A command of a user in a folder below that user's home, which becomes this process.
 be()
 {
     local user=$1 home

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Connections from very many users at once, as only root can make them: `crowd.py SOCKET`. A user
-has as many as allowed; when all places are taken, whoever has none yet still gets one, and of the
-connections that make way none waits for an answer. Job 1 must not end."""
+"""Connections from very many users at the same time, as only root can make them: `crowd.py SOCKET`.
+A user has as many as allowed; when all places are taken, a user without one still gets one, and none
+of the connections that make way waits for an answer. Job 1 must not end."""
 import json
 import os
 import socket

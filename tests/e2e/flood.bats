@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Of one daemon for many, one user can take his share: of connections, of its time, of its
-# memory. With two real users.
+# One user of a daemon for many can take only a share of its connections, its time and its memory.
+# With two real users.
 
 load lib
 load users

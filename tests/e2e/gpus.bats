@@ -81,7 +81,7 @@ last_seq()
     is out "$(berth pause 0)" 'gpu 0: paused; jobs 1_0 and 1_1 go on there'
 }
 
-@test "pause: what runs goes on, what waits is told by whom and why, resume starts it" {
+@test "pause: running jobs continue, pending ones show who paused the GPU and why, resume starts them" {
     start_daemon 2
     berth submit --devices 0 --vram 1G -- sh -c 'read line <gate; exit 3'
     wait_for_event kind=started job=1

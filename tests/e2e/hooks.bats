@@ -186,7 +186,7 @@ job 2_0 started"
     wait_for_line told
     kill_daemon
     start_daemon
-    # The first could not say that it was done: it is done again, and whoever waits is let go. Two
+    # The first could not say that it was done: it is done again, and the process that waits is released. Two
     # may wait, and one of them reads no more than an end.
     background open sh -c "trap '' PIPE; while :; do echo go >gate; done"
     wait_for_event kind=hook job=1 hook=on_end state=done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Hooks of the machine's daemon: whoever's job it is, that user runs them, with that user's rights
-# and no more; nobody learns from them, or waits for them, who should not. With two real users.
+# Hooks of the system daemon run as the job's user, with that user's rights and no more; no other
+# user learns from them, or waits for them. With two real users.
 
 load lib
 load receiver

@@ -28,7 +28,7 @@ see_the_rest_as()
     is status "$status" 4
 }
 
-@test "an interactive job runs as its user, and its socket is his alone" {
+@test "an interactive job runs as its user, and its socket is that user's alone" {
     start_alices
     has output "$(cat "$ROOT/job.out")" "^$ALICE\$"
     is socket "$(stat -c '%U %a' "$socket")" "$ALICE 600"

@@ -3,7 +3,7 @@
 # - an instance of its own (BERTH_DIR below the test's temporary folder, GPU locks beside it),
 #   and a folder $WORK of its own, which is the current one;
 # - a mark in the environment, BERTH_E2E_MARK, which the daemon, the supervisors and the jobs
-#   inherit; teardown stops the daemon, then insists that nothing that bears the mark is left;
+#   inherit; teardown stops the daemon, then insists that nothing with the mark is left;
 # - waiting on events and on ends of processes, so that no test ever sleeps and hopes.
 #
 # The programs are the ones in PATH; ./check puts an installed build there.

@@ -107,7 +107,7 @@ with socket.socket(socket.AF_UNIX) as s:
     is jobs "$(jq -c '[.jobs[].id]' <<<"$out")" '[1,2]'
 }
 
-@test "whoever follows from the first event on misses none and has none twice, though more come while they are read" {
+@test "a follower from the first event on misses none and has none twice, though more come while they are read" {
     start_daemon 2
     seq 10000 | sed 's/.*/[hold gpus=0] : line &/' >long.txt
     berth run --detach long.txt

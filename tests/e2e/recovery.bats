@@ -139,7 +139,7 @@ open_gate()
 
 # Below so many parents that nobody would count them, and out of the session: its group and its
 # mark say whose it is; in user mode without groups, the mark or the parents do.
-@test "a process on a GPU that is far below its supervisor is its job's, and no stranger" {
+@test "a process on a GPU that is far below its supervisor counts as its job's" {
     start_daemon 1
     cat >deep.py <<'END'
 import os, sys

@@ -91,7 +91,7 @@ gpu_field()
     has show "$(berth show 1)" 'n/a'
 }
 
-@test "a stranger of 642 MiB does not block a card, one that grows stops placing" {
+@test "another program of 642 MiB does not block a card, one that grows stops placing" {
     quick_settings
     start_daemon 1
     export BERTH_SIM_DIR=$BERTH_DIR/sim

@@ -3,7 +3,7 @@
 
 eval "plain_$(declare -f teardown)"
 
-# The terminal ends first: what runs in it bears the test's mark.
+# The terminal ends first: what runs in it has the test's mark.
 teardown()
 {
     close_terminal

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# --screen, --env-setup and --login under the machine's daemon: sessions are those of the user
-# whose job it is, in his folder of sockets, and nobody else's.
+# --screen, --env-setup and --login under the machine's daemon: sessions belong to the
+# job's user, in that user's folder of sockets, and to nobody else.
 
 load lib
 load users
@@ -23,7 +23,7 @@ session_of()
     job_field "$1" screen_session
 }
 
-@test "two users' sessions are each's own: attachable by him, not by the other" {
+@test "a session can be attached to by its own user, not by another" {
     start_system
     # screen's own way to have its folder, as the boot does it.
     screen -ls >/dev/null || true
@@ -62,7 +62,7 @@ session_of()
     as "$ALICE" berth submit -G 2 --wait -- true
 }
 
-@test "a set-up runs as the user, in his folder; a login's profile is read before it" {
+@test "a set-up runs as the user, in the job's folder; a login's profile is read before it" {
     start_system
     echo 'export FROM_PROFILE=yes; site() { echo "site $1"; }; export -f site' >"$USERS_HOME/alice/.bash_profile"
     echo 'export WHO=$(id -un) AT=$PWD' >"$USERS_HOME/alice/activate"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# One daemon for all users of the machine: jobs run as who submits them, with the rights and
-# limits of his shell and no more; nobody touches what is another's. With two real users.
+# One daemon for all users of the machine: jobs run as the user who submits them, with the rights and
+# limits of that user's shell and no more; nobody can change another's jobs. With two real users.
 
 load lib
 load users
@@ -103,7 +103,7 @@ $audit"
     as "$ALICE" berth status
 }
 
-@test "a folder for a user's logs that was made and not yet handed over is his all the same" {
+@test "a folder for a user's logs that was created and not yet handed over still becomes that user's" {
     mkdir -p "$BERTH_DIR/logs"
     mkdir -m 700 "$BERTH_DIR/logs/$(id -u "$ALICE")"
     chmod 755 "$BERTH_DIR" "$BERTH_DIR/logs"
@@ -214,7 +214,7 @@ PY
     is "some of them" "$status" 0
 }
 
-@test "who hands a connection on does not get rid of his limits" {
+@test "a user who hands a connection on does not get rid of the limits" {
     start_system
     cat >"$ROOT/pass.py" <<'PY'
 import os, socket, sys
@@ -298,7 +298,7 @@ PY
     is "bob's exit status" "$status" 1
 }
 
-@test "a folder that the user may not enter is not entered for him" {
+@test "a folder that the user may not enter is not entered for that user" {
     start_system
     try_as "$BOB" berth submit -G 0 -D "$USERS_HOME/alice" --wait -- ls
     is "exit status" "$status" 126
@@ -498,7 +498,7 @@ while True:
     as "$ALICE" berth cancel "$id"
 }
 
-@test "what a dead supervisor left is ended by its mark, but nobody else's who bears that mark" {
+@test "what a dead supervisor left is ended by its mark, but not another user's process with that mark" {
     local mark shepherd others
     start_system
     id=$(as "$ALICE" berth submit --parsable -G 0 -- sh -c 'env >marks; setsid sh -c "sleep 301 & exit" ; sleep 302')

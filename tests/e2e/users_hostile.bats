@@ -89,7 +89,7 @@ bob_logs_to()
         try_as "$BOB" berth submit -G 0 $how --log full --wait -- true
         has "words for $how" "$err$(as "$BOB" berth show @)" "must be a regular file|GNU screen"
     done
-    # In the place for logs, too: of a job, and of his hooks.
+    # In the place for logs, too: of a job, and of its hooks.
     next=$(($(as "$BOB" berth submit --parsable -G 0 --wait -- true) + 1))
     as "$BOB" mkfifo "$BERTH_DIR/logs/$uid/$next.log"
     try_as "$BOB" berth submit -G 0 --wait -- true

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# berth-web from the outside: what it answers, to whom, and that nothing that happens to it
-# touches the daemon. Its pages are looked at in web_browser.bats.
+# berth-web from the outside: what it answers to which user, and that nothing that happens to it
+# affects the daemon. web_browser.bats tests its pages.
 
 load lib
 load web

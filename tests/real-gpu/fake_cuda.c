@@ -5,8 +5,8 @@
  *
  * As the real one does: CUDA_VISIBLE_DEVICES masks and orders; without
  * CUDA_DEVICE_ORDER=PCI_BUS_ID the order is another one (here: reversed); a context takes
- * memory; a full card is out of memory, whoever filled it; memory of a process that is gone is
- * free. */
+ * memory; a full card is out of memory, no matter what filled it; memory of a process that is
+ * gone is free. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* See rig.h. Used by the tests of the shepherd and by its measure. Failing here is failing the
- * test: there is nobody to whom an error could be returned. */
+ * test: there is no caller to return an error to. */
 #include "rig.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Clients attached to an interactive job: bytes in order whoever reads how slowly, input and
- * its end, terminals, coming back at an offset, who may come at all. */
+/* Clients attached to an interactive job: bytes in order however slowly any of them reads,
+ * input and its end, terminals, coming back at an offset, who may come at all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -465,7 +465,7 @@ test_nonsense(void **state)
     finish(&r);
 }
 
-/* Somebody else gets nothing, whatever the socket's mode lets him do. */
+/* Other users get nothing, whatever the socket's mode permits. */
 static void
 test_another_user_is_refused(void **state)
 {

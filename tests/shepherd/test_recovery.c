@@ -336,7 +336,8 @@ test_sweep_waits_for_a_living_shepherd(void **state)
     rig_close(&r);
 }
 
-/* A stranger that took a job's environment into a child of his shell loses that child alone. */
+/* If another process loads a job's environment into a child of its shell, it loses only that
+ * child. */
 static void
 test_sweep_spares_strangers(void **state)
 {

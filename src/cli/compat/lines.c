@@ -49,7 +49,7 @@ tell_line(struct bulk *b, const struct compat_file *f, struct compat_line *line,
     return rc;
 }
 
-/* At most so many that the daemon does not have. 1: there are more of them. */
+/* At most this many that the daemon does not have. 1: there are more of them. */
 static int
 tell_lines(struct bulk *b, const struct compat_file *f, struct compat_line *lines, size_t n,
            size_t most, json_t **result, struct err *e)

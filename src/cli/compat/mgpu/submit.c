@@ -83,7 +83,7 @@ add_ids(struct jsonw *w, const char *key, const struct mgpu_wish *wish)
     jsonw_end_array(w);
 }
 
-/* All that are named, in their order; so many of them; or any, the freest first. */
+/* All that are named, in their order; a number of them; or any, the freest first. */
 static void
 add_place(struct jsonw *w, const struct mgpu_wish *wish)
 {
@@ -189,7 +189,7 @@ send_job(struct client *c, const struct mgpu_wish *wish, const struct mgpu_servi
     return 0;
 }
 
-/* Any number is fine with mgpu; Berth has so many steps. */
+/* mgpu accepts any number; Berth has a limited range. */
 static void
 limit_priority(int64_t least, int64_t most, const struct mgpu_wish *wish,
                struct mgpu_submitted *out)

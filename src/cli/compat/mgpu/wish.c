@@ -151,7 +151,7 @@ by_size(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* What each of so many of the cards that it may have could give. */
+/* What each of this many of the cards that it may have could give. */
 static int64_t
 most_of(const struct mgpu_wish *w, const struct compat_cards *cards)
 {

@@ -75,7 +75,7 @@ is_to_be_sent(struct sched *s, struct sched_job *job, int64_t room)
     return !job->held_back || job->status == SCHED_RUNNING;
 }
 
-/* A daemon of our own knows how many may run at once. To somebody else's no more are told than
+/* Our own daemon knows how many may run at the same time. Another daemon is given no more than
  * may run, so that its own limits stay its own. */
 static int64_t
 most_told(const struct sched *s)

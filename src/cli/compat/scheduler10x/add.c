@@ -155,7 +155,7 @@ hand_over(const struct x10 *x, struct sched *s, struct sched_job *job, int64_t *
     return rc;
 }
 
-/* Two who add at once are not to take the same room. */
+/* Two simultaneous `add`s must not take the same room. */
 static int
 enter(const struct x10 *x, struct sched *s, struct sched_job *job, int64_t *id, struct err *e)
 {
