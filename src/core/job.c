@@ -414,6 +414,7 @@ take_step(struct job *job, enum step step, const struct job_event *ev)
     switch (step) {
     case HOLD:
         job->state = JOB_HELD;
+        job->blocked_since_us = job->limited_since_us = 0; /* nobody passes it over now */
         break;
     case FREE:
         job->admin_held = false;

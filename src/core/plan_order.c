@@ -88,11 +88,14 @@ compare_priorities(const struct front *a, const struct front *b)
     return a->priority == b->priority ? 0 : a->priority > b->priority ? -1 : 1;
 }
 
-/* Preemption goes by what was asked: nobody is stopped because another has waited. */
+/* Counts for as long as it has been passed over at the head of its line: a long line of one
+ * user's is not ahead of another's first job because it is old, and one that was held, waited
+ * for others or has been stopped begins anew. Preemption goes by what was asked: nobody is
+ * stopped because another has waited. */
 static int64_t
 aged_priority(const struct planning *pl, const struct job *job)
 {
-    int64_t from_us = job->begin_us > job->submitted_us ? job->begin_us : job->submitted_us;
+    int64_t from_us = job->blocked_since_us > 0 ? job->blocked_since_us : pl->now_us;
     int64_t waited_ms = (pl->now_us - from_us) / 1000, step_ms = pl->planner->rules.aging_ms;
     return job->req.priority + (step_ms > 0 && waited_ms > 0 ? waited_ms / step_ms : 0);
 }

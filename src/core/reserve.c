@@ -295,11 +295,10 @@ book_kept(const struct keep *k)
 static bool
 fits_with(const struct keep *k, const struct demand *d, const struct placement *where)
 {
-    const uint32_t trial = UINT32_MAX;
     struct placement unused;
-    ledger_hold(k->ahead, trial, d, where->gpus, where->n);
+    ledger_hold(k->ahead, LEDGER_TRIAL, d, where->gpus, where->n);
     bool fits = place_job(&k->job->req.demand, k->ahead, &unused, NULL);
-    ledger_release(k->ahead, trial);
+    ledger_release(k->ahead, LEDGER_TRIAL);
     return fits;
 }
 

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/shared.h"
+#include "core/ledger.h"
 #include "core/plan.h"
 #include "core/queue.h"
 #include "daemon/admit.h"
@@ -27,19 +28,19 @@
 #define STARTS_MAX 1000  /* of jobs that wait already */
 #define AHEAD_US   20000 /* about as long as one look at the queue may hold the loop */
 
-/* Jobs of a look ahead have numbers that no real job has, so that bookings cannot meet. */
+/* Jobs of a look ahead have numbers that no other booking has. */
 static uint32_t
 plan_id(size_t line)
 {
-    return UINT32_MAX - (uint32_t)line;
+    return LEDGER_TRIAL - 1 - (uint32_t)line;
 }
 
 /* Such a number means a line of the file to whoever reads the words. */
 static void
 call_line(const struct sync *s, struct called *job)
 {
-    size_t line = UINT32_MAX - job->id; /* plan_id's inverse */
-    if (job->id && line < s->n)
+    size_t line = LEDGER_TRIAL - 1 - job->id; /* plan_id's inverse */
+    if (job->id && job->id < LEDGER_TRIAL && line < s->n)
         job->line = s->lines[line].number;
 }
 

@@ -163,6 +163,21 @@ END
     has verdict "$out" '^would be refused: it can never start: .*job 1 '
 }
 
+@test "--dry-run of lines of which one starts while room is kept for a job that waits" {
+    start_daemon 1
+    berth submit -t 1h -- sleep 3600
+    wait_until_running 1
+    berth submit -t 30m -- true
+    printf '[gpus=0] true\n[gpus=0] false\n' >two.txt
+    try berth run --dry-run two.txt
+    is status "$status" 0
+    has both "$(tr '\n' ' ' <<<"$out")" '1 +start .*2 +start '
+    try berth submit --dry-run --gpus 0 -- true
+    is status "$status" 0
+    try berth cancel 1
+    is status "$status" 0
+}
+
 @test "--dry-run says when it would start behind what waits already" {
     start_daemon 1
     mkfifo gate

@@ -270,7 +270,8 @@ follow(struct cudaq *q)
 static int
 begin(struct cudaq *q, int lock)
 {
-    static const char *const settings[] = {"margin_mib=0", "placement=spread", NULL};
+    static const char *const settings[] = {"margin_mib=0", "placement=spread", "aging_s=0",
+                                           NULL};
     const struct compat_home home = {.root = q->log_root, .settings = settings};
     struct err e = {0};
 
