@@ -22,6 +22,7 @@
 #define SMALL_BYTES  MIB           /* what every log may have, however full the disk is */
 #define TAIL_BYTES   (MIB / 4)     /* that stay of what came last */
 #define LINE_BYTES   200
+#define TRIES        3 /* to read an end behind which nothing comes meanwhile */
 
 void
 loglimit_begin(struct loglimit *l, int fd, int folder_fd, bool interactive, int64_t max_mib,
@@ -79,13 +80,17 @@ static void
 cut(struct loglimit *l, int64_t *size, int64_t max, bool low)
 {
     auto_free char *text = xmalloc(LINE_BYTES + TAIL_BYTES), *tail = xmalloc(TAIL_BYTES);
-    size_t kept = read_tail(l, *size, tail);
+    size_t kept = 0;
     int64_t head = max / 2;
     struct stat now;
 
-    /* What came meanwhile goes too; only what comes between these two calls is not counted. */
-    if (file_look(l->fd, &now) == 0)
+    /* What comes between the last look and the cut is lost, and not counted. */
+    for (int i = 0; i < TRIES; i++) {
+        kept = read_tail(l, *size, tail);
+        if (file_look(l->fd, &now) < 0 || now.st_size - l->begin == *size)
+            break;
         *size = now.st_size - l->begin;
+    }
     if (ftruncate(l->fd, l->begin + head) < 0)
         return;
     l->cut_bytes += *size - head - (int64_t)kept;
