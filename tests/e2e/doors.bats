@@ -228,6 +228,6 @@ END
 
 @test "every attribute goes through every door, or the door says why not" {
     start_daemon 2x24G
-    timeout 200 "$E2E/doors_walk.py" >"$ROOT/walk" 2>&1 || fail_with "$(cat "$ROOT/walk")"
+    timeout 1000 "$E2E/doors_walk.py" >"$ROOT/walk" 2>&1 || fail_with "$(cat "$ROOT/walk")"
     has "what was walked" "$(cat "$ROOT/walk")" "^[0-9]{2} attributes, [0-9]{3} jobs, 0 wrong"
 }
