@@ -21,11 +21,11 @@ settings()
     has "log" "$(berth daemon logs)" "event=leaving"
 }
 
-@test "the log says more or less at run time, until the daemon starts anew" {
+@test "the log says more or less at run time, until the daemon is restarted" {
     start_daemon
     is "level" "$(berth daemon log-level)" info
     try berth daemon log-level debug
-    has "answer" "$out" "^debug \(was info\), until the daemon starts anew"
+    has "answer" "$out" "^debug \(was info\), until the daemon is restarted"
     berth submit -G 0 --wait -- true
     has "log" "$(berth daemon logs)" "debug job=1 event=started"
     has "log" "$(berth daemon logs)" "event=log-level old=info new=debug by=$(id -un)"

@@ -112,5 +112,5 @@ standard_account()
     try_as "$BOB" berth daemon log-level debug
     is "exit status" "$status" 5
     is "asked" "$(as "$BOB" berth daemon log-level)" info
-    is "root's" "$(berth daemon log-level debug)" "debug (was info), until the daemon starts anew"
+    is "root's" "$(berth daemon log-level debug)" "debug (was info), until the daemon is restarted"
 }

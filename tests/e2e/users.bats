@@ -236,7 +236,7 @@ PY
     start_system
     try_as "$BOB" berth doctor
     is "exit status" "$status" 0
-    has "words" "$out" "machine .*that of all users.*sudo berth doctor"
+    has "words" "$out" "machine .*serves all users.*sudo berth doctor"
     has_not "advice on what is root's" "$out" "chown|linger|FAIL"
     try env -u BERTH_DIR berth --socket "$BERTH_DIR/berth.sock" doctor
     has "root's" "$out" "ok +rights +$BERTH_DIR/state is the owner's alone"
