@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "core/ends.h"
 #include "core/fair.h"
 #include "core/forecast_asked.h"
-#include "core/forecast_ends.h"
 #include "core/plan_priv.h"
 
 #define SECOND_US INT64_C(1000000)
@@ -192,7 +192,7 @@ copy_active(struct forecast_run *w, const struct job *job, int64_t end_us)
         copy->run->started_us = w->now_us;
     queue_add(w->q, copy);
     if (end_us != NEVER)
-        ends_push(&w->ends, (struct end){end_us, job->id});
+        ends_push(&w->ends, (struct end){.at = end_us, .who = job->id});
 }
 
 static struct planner *
@@ -323,7 +323,8 @@ start(struct forecast_run *w, const struct decision *d)
     job->state = JOB_RUNNING;
     queue_refile(w->q, job);
     if (job->span_ms > 0)
-        ends_push(&w->ends, (struct end){w->now_us + job->span_ms * 1000, job->id});
+        ends_push(&w->ends,
+                  (struct end){.at = w->now_us + job->span_ms * 1000, .who = job->id});
 }
 
 static void
@@ -403,14 +404,14 @@ plan_now(struct forecast_run *w, int64_t *wake_us)
 static bool
 advance(struct forecast_run *w, int64_t wake_us)
 {
-    int64_t next = ends_next_us(&w->ends);
+    int64_t next = ends_next(&w->ends);
     if (wake_us < next)
         next = wake_us;
     if (next == NEVER)
         return false;
     w->now_us = next > w->now_us ? next : w->now_us + SECOND_US;
-    while (ends_next_us(&w->ends) <= w->now_us) {
-        uint32_t id = ends_pop(&w->ends).job;
+    while (ends_next(&w->ends) <= w->now_us) {
+        uint32_t id = ends_pop(&w->ends).who;
         if (id)
             end(w, id);
     }

@@ -119,7 +119,7 @@ end(struct live *live, struct job *job, enum outcome outcome)
 static void
 end_due(struct live *live)
 {
-    while (live->ends.n && live->ends.heap[0].at == live->now) {
+    while (ends_next(&live->ends) == live->now) {
         struct end due = ends_pop(&live->ends);
         struct job *job = queue_get(live->q, due.who);
         if (!job || !job_state_is_active(job->state) || (uint32_t)job->attempts != due.attempt)
@@ -167,7 +167,7 @@ decide(struct live *live)
 static int64_t
 next_instant(const struct live *live)
 {
-    int64_t at = live->ends.n ? live->ends.heap[0].at : INT64_MAX;
+    int64_t at = ends_next(&live->ends);
     if (live->arrived < live->w->n && live->w->jobs[live->arrived].arrival < at)
         at = live->w->jobs[live->arrived].arrival;
     if (live->wake < at)

@@ -3,7 +3,7 @@
 #define SIM_LIVE_PRIV_H
 
 #include "core/job.h"
-#include "sim/ends.h"
+#include "core/ends.h"
 #include "sim/live.h"
 
 struct deps;

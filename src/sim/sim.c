@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "core/ends.h"
 #include "core/pass.h"
-#include "sim/ends.h"
 
 struct sim {
     const struct workload *w;
@@ -83,7 +83,7 @@ sim_step(struct sim *sim)
     sim->now = sim->ends.n ? sim->ends.heap[0].at : w->jobs[sim->arrived].arrival;
     if (sim->arrived < w->n && w->jobs[sim->arrived].arrival < sim->now)
         sim->now = w->jobs[sim->arrived].arrival;
-    while (sim->ends.n && sim->ends.heap[0].at == sim->now) {
+    while (ends_next(&sim->ends) == sim->now) {
         uint32_t who = ends_pop(&sim->ends).who;
         const struct sim_run *run = &sim->out.runs[who - 1];
         pass_end(&sim->pass, who, run->cards, run->start);

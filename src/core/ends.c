@@ -1,5 +1,5 @@
-/* The heap of ends. */
-#include "sim/ends.h"
+/* The heap of ends; see ends.h. */
+#include "core/ends.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -46,4 +46,18 @@ ends_pop(struct ends *e)
     }
     e->heap[at] = last;
     return top;
+}
+
+int64_t
+ends_next(const struct ends *e)
+{
+    return e->n ? e->heap[0].at : INT64_MAX;
+}
+
+void
+ends_forget(struct ends *e, uint32_t who)
+{
+    for (size_t i = 0; i < e->n; i++)
+        if (e->heap[i].who == who)
+            e->heap[i].who = 0;
 }
