@@ -285,7 +285,9 @@ file_apply_lines(struct sync *s, int64_t until_us)
 
 /* --- their order -------------------------------------------------------------------------- */
 
-/* By index: the waiting jobs as their lines stand, and the places that they hold together. */
+/* Two tables in one, by index: the waiting jobs as their lines stand, and the places that they
+ * hold together. place_of and job_at are each other's inverse. A job that has begun meanwhile
+ * keeps its place in the tables and is not touched: its place is nobody's in the queue. */
 struct ranked {
     uint32_t job;
     size_t place_of; /* this job: index of its place */

@@ -33,9 +33,10 @@ struct line {
     int32_t number;
     bool again; /* runs once more when it has ended */
     struct request req;
-    struct known *known;  /* NULL: new */
-    uint32_t job;         /* what it has become; 0: not yet */
-    uint64_t place;       /* of a new one, given before others that wait for it; 0: the next */
+    struct known *known; /* NULL: new */
+    uint32_t job;        /* what it has become, or (with place) will; 0: not yet */
+    uint64_t place;      /* of a new one in a file with dependencies, where lines become jobs in
+                            another order than they stand; 0: as they come */
     enum job_state state; /* of its job, when it had been applied */
     int exit_status;      /* -1: has not ended then */
     char *refused;        /* why it can never start */
@@ -60,7 +61,7 @@ struct sync {
     struct store_keys_at loaded;
     bool all_loaded;
     size_t n_matched;
-    struct file_dep_line *deps; /* while their names are looked up; NULL before and after */
+    struct file_dep_line *deps; /* owned; NULL before their names are looked up */
     size_t n_resolved;
     struct reqcontext context;
     int n_new, n_updated;
@@ -74,9 +75,10 @@ struct sync {
     size_t at;            /* in the phase */
     int n_changed;        /* in this piece */
     const json_t *params; /* borrowed; they stay while it lasts */
-    uint32_t first_job;   /* jobs from this one on are of this request, or came after it */
-    bool has_forgotten;
-    int64_t seq;                   /* of the newest event before it */
+    uint32_t first_job;   /* the file's jobs from this one on are of this request, also those
+                             that an earlier daemon made for it; 0: it waits for its turn */
+    bool has_forgotten;   /* fresh: that has been done */
+    int64_t seq;          /* of the newest event before it */
     int64_t n_new_lines, new_text; /* what its lines are, and bytes that they add */
     int64_t n_more, more_text;     /* of those, what has been let in and is still to come */
     int64_t room;                  /* fits: for how many more jobs there is */

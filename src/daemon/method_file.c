@@ -12,7 +12,6 @@
  * by their keys. Only what is said of ended lines (`fresh`, `again`) would come twice; so a
  * note in the store says from which job on all are of this very request. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
