@@ -2,8 +2,8 @@
 #ifndef SIM_LIVE_PRIV_H
 #define SIM_LIVE_PRIV_H
 
-#include "core/job.h"
 #include "core/ends.h"
+#include "core/job.h"
 #include "sim/live.h"
 
 struct deps;
