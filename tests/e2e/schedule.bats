@@ -142,12 +142,12 @@ waits_for()
     is order "$(berth history -o id --sort ended | awk 'NR > 1 {printf "%s ", $1}')" '1 3 2 '
 }
 
-# So many short jobs for one card each, from a file of their own, each with these attributes:
-# `stream 12 [time=1]`. The last one's id is in $last.
+# So many short jobs for one card each, from a file of their own, each with these attributes and this
+# command: `stream 12 [time=1] 'sleep 0.6'`. The last one's id is in $last.
 stream()
 {
     local i
-    for i in $(seq "$1"); do echo "$2 sleep 0.6 # $i"; done >"stream.$1"
+    for i in $(seq "$1"); do echo "$2 $3 # $i"; done >"stream.$1"
     berth run --detach "stream.$1"
     last=$(berth queue --json | json jobs.-1.id)
 }
@@ -173,22 +173,25 @@ print(sum(s["at_us"] > at_us and s["seq"] < seq for s in starts))' "$1" "$2")
 @test "a stream of small jobs with limits: who needs every card starts when promised, though the daemon dies" {
     local promised
     start_daemon 4
-    stream 12 '[time=1]'
+    # Four that end when they are told to, or at their limit: on a slow machine, too, there is time
+    # to ask for the promise.
+    stream 4 '[time=10]' 'until [ -e enough ]; do sleep 0.05; done'
     holder wide --gpus 4 --time 10
     promised=$(berth explain "$id_wide" --json | json jobs.0.expected_start.unix)
-    stream 150 '[time=1]'
+    stream 150 '[time=1]' 'sleep 0.6'
     kill_daemon
     start_daemon 4
+    touch enough
     starts_in_time "$id_wide" "$(awk "BEGIN { printf \"%.0f\", $promised * 1e6 }")"
 }
 
 @test "and without: it starts once patience is over and what ran then has ended, though the daemon dies" {
     local submitted
     with_settings 4 'patience_s: 1'
-    stream 12
+    stream 12 '' 'sleep 0.6'
     holder wide --gpus 4
     submitted=$(wait_for_event kind=submitted "job=$id_wide" | json at_us)
-    stream 150
+    stream 150 '' 'sleep 0.6'
     kill_daemon
     with_settings 4 'patience_s: 1'
     starts_in_time "$id_wide" $((submitted + 1000000))
