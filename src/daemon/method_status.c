@@ -21,6 +21,7 @@
 #include "daemon/prober.h"
 #include "daemon/roles.h"
 #include "daemon/turn.h"
+#include "daemon/work.h"
 #include "sys/confine.h"
 
 static void
@@ -196,6 +197,11 @@ method_stop(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     d->stopping = true;
     d->stop_when_empty = cancel;
     d->stop_asked = true;
+    if (cancel) { /* the rest of a jobs file must not follow those that are cancelled here */
+        struct err stopping;
+        err_set(&stopping, ERR_REFUSED, "the daemon is stopping, and cancels all jobs");
+        works_fail(d, &stopping);
+    }
     auto_free struct job **jobs = queue_list_by_id(d->queue, cancel ? QUEUE_ALL : 0, &n);
     for (size_t i = 0; i < n; i++)
         if (!job_state_is_final(jobs[i]->state))

@@ -146,7 +146,7 @@ finish(struct daemon *d, struct work *x, int rc, const struct err *e)
     turn_touch_unplanned(d); /* who leaves when all is changed may, also where nobody is told */
 }
 
-/* A commit has failed, and with it a piece of each: what they have counted as done is not. */
+/* After a failed commit, what they have counted as done is not. */
 void
 works_fail(struct daemon *d, const struct err *why)
 {

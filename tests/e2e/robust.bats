@@ -154,6 +154,18 @@ JOBS
     is state "$(job_field 1 state)" CANCELLED
 }
 
+@test "daemon stop --cancel in the middle of a long jobs file: the rest is refused, and the daemon stops" {
+    start_daemon 1
+    seq -f '[hold] true %.0f' 50000 >long.txt
+    berth run --detach long.txt >out 2>&1 &
+    local client=$!
+    wait_for_event kind=submitted job=500
+    stop_daemon --cancel
+    wait "$client" || true
+    start_daemon 1
+    is 'still in the queue' "$(berth queue -o id | wc -l)" 1
+}
+
 @test "a database that cannot be read: refuse to start from nothing, and say what to do" {
     start_daemon 1
     berth submit --hold -- true
