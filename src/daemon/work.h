@@ -53,8 +53,8 @@ bool works_take_up(struct daemon *d, struct caller *c);
 /* Whether jobs are being changed; and that to its end, at once. */
 bool works_change(const struct daemon *d);
 void works_finish(struct daemon *d);
-/* Requests that change jobs end with this error: a commit that had a piece of them has failed, or
- * nothing more may be accepted. */
+/* Requests that change jobs end with this error: a commit that had a piece of them has failed,
+ * or nothing more may be accepted. */
 void works_fail(struct daemon *d, const struct err *why);
 void works_drop_client(struct daemon *d, const struct client *client);
 void works_free(struct daemon *d);
