@@ -136,13 +136,19 @@ find_waiting(const struct forecast_run *w, uint32_t job)
                : bsearch(&key, w->waiting, w->n_waiting, sizeof key, compare_waiting);
 }
 
-static int
-compare_heads(const void *a, const void *b)
+/* The line that comes first of those at which each user's stands, which moves on. */
+static struct kind *
+take_first(struct kind **next, size_t users)
 {
-    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
-    if (x->req.priority != y->req.priority)
-        return x->req.priority > y->req.priority ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+    size_t first = 0;
+    for (size_t i = 1; i < users; i++) {
+        if (!next[first] ||
+            (next[i] && kind_place_compare(&next[i]->place, &next[first]->place) < 0))
+            first = i;
+    }
+    struct kind *k = next[first];
+    next[first] = kind_user_next(k);
+    return k;
 }
 
 /* A line from its head on, or those that wait for a time. */
@@ -164,19 +170,19 @@ static void
 copy_lines(struct forecast_run *w, const struct queue *q)
 {
     size_t kinds = queue_n_kinds(q), n = kinds < LINES ? kinds : LINES;
-    struct job **heads = xcalloc(kinds + 1, sizeof(struct job *));
-    for (size_t i = 0; i < kinds; i++)
-        heads[i] = queue_kind(q, i)->head;
-    qsort(heads, kinds, sizeof(struct job *), compare_heads);
+    size_t users = queue_n_users(q);
+    struct kind **next = xcalloc(users + 1, sizeof(struct kind *));
+    for (size_t i = 0; i < users; i++)
+        next[i] = kind_user_first(queue_user(q, i));
     w->sources = xcalloc(n + 1, sizeof *w->sources);
     size_t window = COPIES / (n + 1);
     if (window > w->most)
         window = w->most;
     w->waiting = xcalloc((n + 1) * window, sizeof *w->waiting);
     for (size_t i = 0; i < n; i++)
-        copy_line(w, heads[i], kind_next, (uint32_t)i, window);
+        copy_line(w, take_first(next, users)->head, kind_next, (uint32_t)i, window);
     copy_line(w, queue_later(q), queue_later_next, (uint32_t)n, window);
-    free(heads);
+    free(next);
     if (w->n_waiting > 1)
         qsort(w->waiting, w->n_waiting, sizeof *w->waiting, compare_waiting);
 }
@@ -200,6 +206,7 @@ planner_clone(const struct planner *p, struct fair *fair)
 {
     struct planner *to = xcalloc(1, sizeof *to);
     *to = *p;
+    to->rules.depth = 0; /* it has copies of as many lines as it can look at */
     to->fair = fair;
     to->balance = balance_clone(p->balance);
     return to;

@@ -164,11 +164,12 @@ struct job {
     struct {
         struct job *rbe_left, *rbe_right, *rbe_parent;
         int rbe_color;
-    } entry;               /* libbsd's RB_ENTRY(job), written out */
-    uint8_t filed_state;   /* the state under which it is counted */
-    uint8_t filed_place;   /* which tree holds entry */
-    bool waiting_told;     /* the daemon's: followers know why it waits */
-    uint8_t unsaved;       /* the daemon's: what the next commit must write (turn.h) */
+    } entry;             /* libbsd's RB_ENTRY(job), written out */
+    uint8_t filed_state; /* the state under which it is counted */
+    uint8_t filed_place; /* which tree holds entry */
+    uint32_t
+        waiting_told; /* the daemon's (turn_plan.c): followers know why it waits; 0: none */
+    uint8_t unsaved;  /* the daemon's: what the next commit must write (turn.h) */
     int32_t filed_waiting; /* as how many waiting ones it is counted */
     uint32_t filed_uid;    /* for whom */
     int64_t filed_text;    /* bytes of text with which it is counted */

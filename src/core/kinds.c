@@ -1,5 +1,5 @@
-/* Lines of pending jobs by kind; see kinds.h. A hash table of kinds by what makes them, and in
- * each a tree of its jobs. */
+/* Lines of pending jobs by kind; see kinds.h. A hash table of kinds by what makes them, in each
+ * a tree of its jobs, and for each user a tree of the kinds. */
 #include "core/kinds.h"
 
 #include <bsd/sys/tree.h>
@@ -22,6 +22,105 @@ compare_line(const struct job *a, const struct job *b)
 }
 
 RB_GENERATE_INTERNAL(job_line, job, entry, compare_line, TREE_FN)
+
+int
+kind_place_compare(const struct kind_place *a, const struct kind_place *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority ? -1 : 1;
+    if (a->order != b->order)
+        return a->order < b->order ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static int
+compare_kinds(const struct kind *a, const struct kind *b)
+{
+    return kind_place_compare(&a->place, &b->place);
+}
+
+RB_GENERATE_INTERNAL(kind_tree, kind, entry, compare_kinds, TREE_FN)
+
+/* Users. */
+
+static size_t
+user_slot(const struct kinds *ks, uint32_t uid)
+{
+    size_t low = 0, high = ks->n_users;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (ks->users[mid]->uid < uid)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static struct kind_user *
+user_of(struct kinds *ks, uint32_t uid)
+{
+    size_t at = user_slot(ks, uid);
+    if (at < ks->n_users && ks->users[at]->uid == uid)
+        return ks->users[at];
+    if (ks->n_users == ks->cap_users) {
+        ks->cap_users = ks->cap_users ? ks->cap_users * 2 : 16;
+        ks->users = xrealloc(ks->users, ks->cap_users * sizeof *ks->users);
+    }
+    memmove(ks->users + at + 1, ks->users + at, (ks->n_users++ - at) * sizeof *ks->users);
+    struct kind_user *u = ks->users[at] = xcalloc(1, sizeof *u);
+    u->uid = uid;
+    return u;
+}
+
+static void
+user_drop(struct kinds *ks, struct kind_user *u)
+{
+    size_t at = user_slot(ks, u->uid);
+    memmove(ks->users + at, ks->users + at + 1, (--ks->n_users - at) * sizeof *ks->users);
+    free(u);
+}
+
+/* Another job is at the head of the line now; NULL: none is. */
+static void
+set_head(struct kind *k, struct job *job)
+{
+    if (k->head)
+        RB_REMOVE(kind_tree, &k->user->tree, k);
+    k->head = job;
+    if (!job)
+        return;
+    k->place = (struct kind_place){k->priority, job->id, job->order};
+    RB_INSERT(kind_tree, &k->user->tree, k);
+}
+
+struct kind *
+kind_user_first(const struct kind_user *u)
+{
+    struct kind_tree tree = u->tree;
+    return RB_MIN(kind_tree, &tree);
+}
+
+struct kind *
+kind_user_next(struct kind *k)
+{
+    return RB_NEXT(kind_tree, NULL, k);
+}
+
+struct kind *
+kind_user_behind(const struct kind_user *u, const struct kind_place *place)
+{
+    struct kind *k = u->tree.rbh_root, *found = NULL;
+    while (k) {
+        bool is_behind = kind_place_compare(&k->place, place) > 0;
+        if (is_behind)
+            found = k;
+        k = is_behind ? RB_LEFT(k, entry) : RB_RIGHT(k, entry);
+    }
+    return found;
+}
+
+/* Kinds. */
 
 /* What makes a kind. No padding: it is hashed and compared by words. */
 struct kind_key {
@@ -105,6 +204,8 @@ kind_of(struct kinds *ks, const struct job *job)
     k->span_ms = job->span_ms;
     k->preemptible = job->req.preemptible;
     k->slot = ks->n;
+    k->user = user_of(ks, job->uid);
+    k->user->n++;
     *slot = k;
     if (ks->n == ks->cap) {
         ks->cap = ks->cap ? ks->cap * 2 : 16;
@@ -123,6 +224,8 @@ kind_drop(struct kinds *ks, struct kind *k)
     struct kind *last = ks->at[--ks->n];
     ks->at[k->slot] = last;
     last->slot = k->slot;
+    if (--k->user->n == 0)
+        user_drop(ks, k->user);
     free(k);
 }
 
@@ -132,7 +235,7 @@ kinds_insert(struct kinds *ks, struct job *job)
     struct kind *k = kind_of(ks, job);
     RB_INSERT(job_line, &k->line, job);
     if (!k->head || compare_line(job, k->head) < 0)
-        k->head = job;
+        set_head(k, job);
     k->n++;
     job->kind = k;
 }
@@ -144,7 +247,7 @@ kinds_remove(struct job *job)
     if (!k)
         err_abort("job %u stands in a line and in none", job->id);
     if (k->head == job)
-        k->head = RB_NEXT(job_line, &k->line, job);
+        set_head(k, RB_NEXT(job_line, &k->line, job));
     RB_REMOVE(job_line, &k->line, job);
     job->kind = NULL;
     k->n--;
@@ -170,6 +273,9 @@ kinds_free(struct kinds *ks)
 {
     for (size_t i = 0; i < ks->n; i++)
         free(ks->at[i]);
+    for (size_t i = 0; i < ks->n_users; i++)
+        free(ks->users[i]);
+    free(ks->users);
     free(ks->at);
     free(ks->buckets);
 }
@@ -204,13 +310,35 @@ check(const struct kind *k, size_t *in_lines)
     return n == k->n && n > 0 ? NULL : "a kind's count is wrong";
 }
 
+static const char *
+check_user(const struct kind_user *u, size_t *n)
+{
+    struct kind *before = NULL;
+    size_t had = *n;
+    for (struct kind *k = kind_user_first(u); k; k = kind_user_next(k)) {
+        const struct kind_place place = {k->priority, k->head->id, k->head->order};
+        if (k->uid != u->uid || kind_place_compare(&k->place, &place) != 0 ||
+            (before && compare_kinds(before, k) >= 0))
+            return "a kind is not in its place among its user's";
+        before = k;
+        ++*n;
+    }
+    return *n - had == u->n && u->n > 0 ? NULL : "a user's count of kinds is wrong";
+}
+
 const char *
 kinds_check(const struct kinds *ks, size_t *in_lines)
 {
+    size_t n = 0;
     for (size_t i = 0; i < ks->n; i++) {
         const char *wrong = check(ks->at[i], in_lines);
         if (wrong || ks->at[i]->slot != i)
             return wrong ? wrong : "a kind is in another's slot";
     }
-    return NULL;
+    for (size_t i = 0; i < ks->n_users; i++) {
+        const char *wrong = check_user(ks->users[i], &n);
+        if (wrong)
+            return wrong;
+    }
+    return n == ks->n ? NULL : "a kind is in no user's tree";
 }

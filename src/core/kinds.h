@@ -14,8 +14,30 @@
 struct job_line { /* libbsd's RB_HEAD(job_line, job), written out */
     struct job *rbh_root;
 };
+struct kind_tree { /* RB_HEAD(kind_tree, kind) */
+    struct kind *rbh_root;
+};
 
-/* A line. Read it; kinds.c writes it, plan.c writes blocked and checked. */
+/* Where a line stands among those of its user: by priority, then as its head does. */
+struct kind_place {
+    int32_t priority;
+    uint32_t id;
+    uint64_t order;
+};
+
+/* The lines of one user. */
+struct kind_user {
+    uint32_t uid;
+    size_t n;              /* lines, never 0 */
+    struct kind_tree tree; /* in the order of their places */
+    /* plan_depth.c's: the last line at which it has looked in turn, if any, and how many it has
+     * not looked at since something happened. */
+    struct kind_place seen;
+    bool has_seen;
+    size_t unseen;
+};
+
+/* A line. Read it; kinds.c writes it, plan.c writes blocked and checked, plan_depth.c seen. */
 struct kind {
     struct demand demand;
     uint32_t uid;
@@ -27,6 +49,13 @@ struct kind {
     struct job *head;       /* the first of it */
     struct blocked blocked; /* why the head did not start in the last plan */
     uint64_t checked;       /* ledger generation for which it is known to be feasible; 0 */
+    uint64_t seen;          /* the last plan that has looked at it; 0: none has */
+    struct kind_user *user;
+    struct kind_place place;
+    struct {
+        struct kind *rbe_left, *rbe_right, *rbe_parent;
+        int rbe_color;
+    } entry; /* RB_ENTRY(kind), in its user's tree */
     struct kind *hash_next;
     size_t slot; /* in the array of kinds */
 };
@@ -36,6 +65,8 @@ struct kinds {
     size_t n, cap;
     struct kind **buckets; /* by hash of what makes the kind */
     size_t n_buckets;
+    struct kind_user **users; /* who has lines, by uid, ascending */
+    size_t n_users, cap_users;
 };
 
 void kinds_init(struct kinds *ks);
@@ -49,6 +80,14 @@ struct kind *kinds_remove(struct job *job);
 void kinds_drop_if_empty(struct kinds *ks, struct kind *k); /* NULL is fine */
 
 struct job *kind_next(struct job *job); /* the one behind it in its line, or NULL */
+
+/* Below 0: a is before b. */
+int kind_place_compare(const struct kind_place *a, const struct kind_place *b);
+/* A user's lines in the order of their places; the one behind a place, be there one at it or
+ * not. NULL: no more. */
+struct kind *kind_user_first(const struct kind_user *u);
+struct kind *kind_user_next(struct kind *k);
+struct kind *kind_user_behind(const struct kind_user *u, const struct kind_place *place);
 
 /* Recounts; NULL when all is well, else what is not. Adds how many stand in lines. */
 const char *kinds_check(const struct kinds *ks, size_t *in_lines);

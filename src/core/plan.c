@@ -1,7 +1,7 @@
 /* The pass over the queue. The fronts of all lines are tried in scheduling order; a line whose
  * front does not start is left for this pass, since room only shrinks while a plan is made and
- * all jobs behind it ask for the same. So the cost follows the number of kinds, of starts and
- * of running jobs, not the number of jobs that wait.
+ * all jobs behind it ask for the same. So the cost follows the number of lines that are looked
+ * at (plan_depth.c), of starts and of running jobs, not the number of jobs that wait.
  *
  * A job that does not fit may have others make way (preempt.c). The first job that can be
  * helped this way, or by waiting, gets a reservation (reserve.c); after that, only jobs that
@@ -25,6 +25,7 @@ planner_new(const struct plan_rules *r, struct fair *f)
     planner->fair = f;
     planner->balance = balance_new();
     planner->reserved.at_us = NEVER;
+    planner->anew = true;
     return planner;
 }
 
@@ -75,6 +76,7 @@ plan_free(struct plan *p)
     for (size_t i = 0; i < p->n; i++)
         free(p->decisions[i].text);
     free(p->decisions);
+    free(p->waits);
     *p = (struct plan)PLAN_INIT;
 }
 
@@ -104,19 +106,27 @@ plan_one_card(const struct demand *d)
 
 /* The pass. */
 
-/* Everyone in a line that can never start here, with the words why. */
+/* Everyone in a line that can never start here, with the words why; no more in one pass than it
+ * may look at lines. */
 static bool
-refuse_infeasible(struct kind *k, const struct ledger *l, struct plan *p)
+refuse_infeasible(struct planning *pl, struct kind *k)
 {
     auto_buf struct buf why = BUF_INIT;
-    if (k->checked == ledger_generation(l))
+    struct planner *planner = pl->planner;
+    if (k->checked == ledger_generation(pl->l))
         return false;
-    if (place_feasible(&k->demand, l, &why)) {
-        k->checked = ledger_generation(l);
+    if (place_feasible(&k->demand, pl->l, &why)) {
+        k->checked = ledger_generation(pl->l);
         return false;
     }
-    for (struct job *job = k->head; job; job = kind_next(job))
-        plan_add(p, PLAN_INFEASIBLE, job->id)->text = xstrdup(buf_str(&why));
+    for (struct job *job = k->head; job; job = kind_next(job)) {
+        if (planner->rules.depth && pl->n_refused == planner->rules.depth) {
+            planner->anew = planner->has_unseen = true;
+            break;
+        }
+        plan_add(pl->p, PLAN_INFEASIBLE, job->id)->text = xstrdup(buf_str(&why));
+        pl->n_refused++;
+    }
     return true;
 }
 
@@ -231,6 +241,16 @@ go_on(struct planning *pl)
     fronts_next(pl, kind_next(job));
 }
 
+static void
+stays(struct plan *p, const struct job *job)
+{
+    if (p->n_waits == p->cap_waits) {
+        p->cap_waits = p->cap_waits ? p->cap_waits * 2 : 64;
+        p->waits = xrealloc(p->waits, p->cap_waits * sizeof *p->waits);
+    }
+    p->waits[p->n_waits++] = job->id;
+}
+
 static bool
 is_over_limit(const struct blocked *why)
 {
@@ -264,8 +284,8 @@ pass_over(struct planning *pl, const struct front *f)
 static void
 refresh_reasons(const struct planning *pl)
 {
-    for (size_t i = 0; i < queue_n_kinds(pl->q); i++) {
-        struct kind *k = queue_kind(pl->q, i);
+    for (size_t i = 0; i < pl->n_lines; i++) {
+        struct kind *k = pl->lines[i];
         struct placement unused;
         struct blocked now;
         if (k->blocked.reason == REASON_NONE || k->blocked.reason == REASON_RESERVATION ||
@@ -292,18 +312,21 @@ run_pass(struct planning *pl)
 {
     struct front *f;
     users_begin(pl);
+    lines_choose(pl);
     fronts_fill(pl);
     while ((f = fronts_first(pl)) != NULL) {
-        if (refuse_infeasible(f->job->kind, pl->l, pl->p)) {
+        if (refuse_infeasible(pl, f->job->kind)) {
             fronts_next(pl, NULL);
         } else if (is_array_full(pl, f->job)) {
             f->job->kind->blocked = (struct blocked){
                 .reason = REASON_ARRAY_LIMIT, .gpu = -1, .limit = f->job->req.array_max};
+            stays(pl->p, f->job);
             fronts_next(pl, kind_next(f->job));
         } else if (start(pl, f)) {
             go_on(pl);
         } else {
             pass_over(pl, f);
+            stays(pl->p, f->job);
             fronts_next(pl, NULL);
         }
     }
@@ -322,6 +345,8 @@ plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64_t no
     p->wake_us = queue_next_begin_us(q);
     run_pass(&pl);
     remember(&pl);
+    p->more = planner->has_unseen;
+    free(pl.lines);
     free(pl.started);
     reserve_free(&pl);
     runs_free(&pl);

@@ -22,6 +22,7 @@
 struct buf;
 struct fair;
 struct job;
+struct kind;
 struct ledger;
 struct limits;
 struct queue;
@@ -41,12 +42,17 @@ enum plan_order {
     PLAN_BALANCED, /* see balance.h */
 };
 
+/* Lines at which one pass of the daemon looks: some ms. Users who submit by hand, and workloads
+ * of clusters, do not come near it. */
+#define PLAN_DEPTH 2000
+
 /* What does not change from pass to pass. */
 struct plan_rules {
     enum plan_order order;
     int64_t patience_ms;
     int64_t aging_ms; /* a job that waits gains one of priority each time; 0: never */
     bool fair_share;
+    size_t depth;  /* lines at which one pass looks, of all users; 0: at all of them */
     bool textbook; /* EASY to the letter: who would delay the promised job on the cards that
                       suit him best is not tried on others. For comparison with simulators */
     const struct limits *limits; /* borrowed; NULL: none */
@@ -89,19 +95,31 @@ struct plan {
     struct decision *decisions; /* in the order they were made */
     size_t n, cap;
     int64_t wake_us; /* look again then at the latest; INT64_MAX: when something happens */
+    bool more;       /* it has not come to all lines (rules.depth): plan again */
+    uint32_t *waits; /* jobs at which it has looked, and which stay in line */
+    size_t n_waits, cap_waits;
 };
 
 #define PLAN_INIT                                                                              \
     {                                                                                          \
-        NULL, 0, 0, INT64_MAX                                                                  \
+        .wake_us = INT64_MAX                                                                   \
     }
 #define auto_plan __attribute__((cleanup(plan_free)))
 
 void plan_free(struct plan *p); /* what it owns; it is empty after */
 
+/* Something has happened: the next plan begins to look at all lines anew. Without it that goes
+ * on where the plan before stopped, which matters if that had more to do. */
+void planner_look_anew(struct planner *p);
+/* Whether the line has been looked at since; its reason is of an earlier plan otherwise. */
+bool planner_has_seen(const struct planner *p, const struct kind *k);
+/* Gives a line that has not been the reason of this moment: that there is no room, or that its
+ * turn has not come. */
+void plan_tell_unseen(const struct planner *p, const struct ledger *l, const struct job *job);
+
 /* Decides. *p is emptied first. now_us is wall time, as begin_us is. *next_id is the id for
- * the first task that leaves an array, and moves on with each. Cost: kinds, starts, running
- * jobs; never the number of pending jobs. */
+ * the first task that leaves an array, and moves on with each. Cost: kinds (rules.depth at
+ * most), starts, running jobs; never the number of pending jobs. */
 void plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64_t now_us,
                uint32_t *next_id, struct plan *p);
 

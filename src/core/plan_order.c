@@ -1,4 +1,4 @@
-/* Whose turn it is: the fronts of all lines in a heap, by priority (which grows with waiting,
+/* Whose turn it is: the fronts of lines in a heap, by priority (which grows with waiting,
  * so that a stream of a higher one keeps nobody waiting for ever), then by how much their users
  * have used, then by the order of the settings, then as they were submitted. Called by
  * plan.c. While a pass lasts a user's use only grows, and a front that has become too small is
@@ -186,12 +186,12 @@ mean_used(const struct users *u)
 void
 fronts_fill(struct planning *pl)
 {
-    pl->n_fronts = queue_n_kinds(pl->q);
+    pl->n_fronts = pl->n_lines;
     pl->fronts = xcalloc(pl->n_fronts + 1, sizeof *pl->fronts);
     if (pl->planner->rules.order == PLAN_BALANCED)
         balance_begin(pl->planner->balance, pl->q, pl->l, pl->now_us);
     for (size_t i = 0; i < pl->n_fronts; i++) {
-        const struct kind *k = queue_kind(pl->q, i);
+        const struct kind *k = pl->lines[i];
         pl->fronts[i].user = users_get(pl, k->uid);
         set_front(pl, &pl->fronts[i], k->head);
     }

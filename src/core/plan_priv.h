@@ -1,6 +1,7 @@
-/* What the files of the planner share: plan.c (the pass), plan_order.c (whose turn it is),
- * plan_users.c (fair share and limits), plan_ends.c (when who is expected to leave), reserve.c
- * (room kept for who is blocked), preempt.c (who makes way). Nobody else includes this. */
+/* What the files of the planner share: plan.c (the pass), plan_depth.c (which lines are
+ * looked at), plan_order.c (whose turn it is), plan_users.c (fair share and limits),
+ * plan_ends.c (when who is expected to leave), reserve.c (room kept for who is blocked),
+ * preempt.c (who makes way). Nobody else includes this. */
 #ifndef CORE_PLAN_PRIV_H
 #define CORE_PLAN_PRIV_H
 
@@ -20,6 +21,10 @@ struct planner {
     struct fair *fair; /* borrowed; NULL: use is not counted */
     struct reservation reserved;
     struct balance *balance;
+    uint64_t plans;      /* made so far; the number of the one that is being made */
+    uint64_t anew_since; /* the first that looked at lines anew */
+    bool anew;           /* the next one does */
+    bool has_unseen;     /* the last did not come to all */
 };
 
 /* What somebody holds at this moment. */
@@ -107,9 +112,12 @@ struct planning {
     uint32_t *next_id;
     struct plan *p;
     struct users users;
-    double mean_used;     /* of all users, at the start, as user_used; PLAN_BALANCED */
+    double mean_used;    /* of all users, at the start, as user_used; PLAN_BALANCED */
+    struct kind **lines; /* that this pass looks at */
+    size_t n_lines;
     struct front *fronts; /* a heap: whose turn it is on top */
     size_t n_fronts;
+    size_t n_refused;
     struct run *runs; /* made when first asked for; in order of their ends */
     size_t n_runs, cap_runs;
     bool has_runs;
@@ -122,6 +130,9 @@ struct planning {
     uint64_t closed; /* cards that victims leave to somebody: nobody later gets them */
     uint32_t closed_for;
 };
+
+/* plan_depth.c */
+void lines_choose(struct planning *pl);
 
 /* plan_order.c */
 void fronts_fill(struct planning *pl);

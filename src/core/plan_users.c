@@ -90,7 +90,7 @@ count_active(struct planning *pl, const struct job *job)
 void
 users_begin(struct planning *pl)
 {
-    size_t most = queue_n_kinds(pl->q) + queue_n_active(pl->q);
+    size_t most = queue_n_users(pl->q) + queue_n_active(pl->q);
     for (pl->users.n_slots = 16; pl->users.n_slots < 2 * most;)
         pl->users.n_slots *= 2;
     pl->users.lowest_preemptible = INT32_MAX;

@@ -369,6 +369,18 @@ queue_kind(const struct queue *q, size_t i)
     return q->kinds.at[i];
 }
 
+size_t
+queue_n_users(const struct queue *q)
+{
+    return q->kinds.n_users;
+}
+
+struct kind_user *
+queue_user(const struct queue *q, size_t i)
+{
+    return q->kinds.users[i];
+}
+
 /* Listings. The keys are copied out, so that sorting 100,000 jobs does not walk memory. */
 
 struct listed {

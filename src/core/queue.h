@@ -72,6 +72,9 @@ uint32_t *queue_ids(const struct queue *q, size_t *n);
 /* Lines, in no order: for (i = 0; i < queue_n_kinds(q); i++) queue_kind(q, i). */
 size_t queue_n_kinds(const struct queue *q);
 struct kind *queue_kind(const struct queue *q, size_t i);
+/* Those who have lines, by uid. */
+size_t queue_n_users(const struct queue *q);
+struct kind_user *queue_user(const struct queue *q, size_t i);
 
 /* Recounts everything; NULL when all is well, else what is not. Slow. */
 const char *queue_check(const struct queue *q);

@@ -222,7 +222,7 @@ on_dependent(void *arg, uint32_t id, bool met, const char *why)
     if (!met) {
         jobs_never(d, job, why);
     } else if (deps_met(job)) {
-        job->waiting_told = false;
+        job->waiting_told = 0;
         queue_refile(d->queue, job);
         turn_touch(d);
     }

@@ -193,7 +193,7 @@ back_in_line(struct daemon *d, struct job *job, int32_t vram_old)
 {
     log_info("job=%u event=requeued outcome=%s", job->id,
              outcome_name(job->run->ending.outcome));
-    job->waiting_told = false;
+    job->waiting_told = 0;
     if (job_goes_last(job))
         queue_reorder(d->queue, job, store_next_order(d->store));
     if (job->run->ending.outcome != OUTCOME_NEVER_RAN)
@@ -384,7 +384,7 @@ hold_or_release(struct daemon *d, struct job *job, enum job_event_type type, str
     if (type == JOB_EV_HOLD)
         note_admin_hold(d, job);
     if (v == JOB_NEXT) {
-        job->waiting_told = false;
+        job->waiting_told = 0;
         moved(d, job, from);
         event_plain(d, type == JOB_EV_HOLD ? "held" : "released", job, NULL);
     }
@@ -433,7 +433,7 @@ set_priority(struct daemon *d, struct job *job, int32_t priority)
     if (job->req.priority == priority)
         return;
     job->req.priority = priority;
-    job->waiting_told = false;
+    job->waiting_told = 0;
     queue_refile(d->queue, job);
     turn_save(d, job, SAVE_JOB);
     struct jsonw *w = turn_event(d, "updated", job);

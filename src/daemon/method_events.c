@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
-#include "core/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/event_filter.h"
 #include "daemon/events.h"
@@ -66,18 +65,6 @@ on_event(const struct store_event *ev, void *arg)
     return r->is_late || r->out->full;
 }
 
-/* Why jobs wait is not stored, so a follower that has just come is told again. */
-static void
-retell_waiting(struct daemon *d, const struct event_filter *f)
-{
-    for (size_t i = 0; i < queue_n_kinds(d->queue); i++) {
-        struct job *head = queue_kind(d->queue, i)->head;
-        if (!f->file || head->file == f->file)
-            head->waiting_told = false;
-    }
-    turn_touch(d);
-}
-
 /* Behind which number to begin. */
 static int
 read_since(const struct daemon *d, const json_t *params, int64_t *out, struct err *e)
@@ -118,7 +105,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     jsonw_kbool(out, "more", r->more);
     jsonw_end_object(out);
     if (r->follow) {
-        retell_waiting(d, &r->filter);
+        turn_retell_waiting(d, r->filter.file);
         server_follow(c->client, &r->filter);
     }
     return WORK_DONE;

@@ -114,6 +114,7 @@ make_rules(struct daemon *d)
                                .patience_ms = c->patience_s * 1000,
                                .aging_ms = c->aging_s * 1000,
                                .fair_share = c->fair_share != 0,
+                               .depth = PLAN_DEPTH,
                                .limits = &d->limits};
 }
 

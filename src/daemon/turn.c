@@ -100,12 +100,14 @@ turn_new(struct daemon *d)
 {
     struct turn *t = xcalloc(1, sizeof *t);
     t->idle_us = clock_boot_us();
+    t->retold = t->retold_all = 1;
     uv_idle_init(d->loop, &t->idle);
     uv_check_init(d->loop, &t->check);
     uv_timer_init(d->loop, &t->retry);
     uv_timer_init(d->loop, &t->checkpoint);
     uv_timer_init(d->loop, &t->wake);
-    t->check.data = t->retry.data = t->checkpoint.data = t->wake.data = d;
+    uv_timer_init(d->loop, &t->rest);
+    t->check.data = t->retry.data = t->checkpoint.data = t->wake.data = t->rest.data = d;
     uv_check_start(&t->check, on_check);
     uv_unref((uv_handle_t *)&t->check);
     return t;
@@ -119,12 +121,14 @@ turn_close(struct turn *t)
     uv_close((uv_handle_t *)&t->retry, NULL);
     uv_close((uv_handle_t *)&t->checkpoint, NULL);
     uv_close((uv_handle_t *)&t->wake, NULL);
+    uv_close((uv_handle_t *)&t->rest, NULL);
 }
 
 void
 turn_free(struct turn *t)
 {
     turn_events_free(t);
+    free(t->waits);
     free(t->unsaved);
     free(t);
 }
@@ -397,7 +401,7 @@ turn_run(struct daemon *d)
     struct turn *t = d->turn;
     int64_t began_us = clock_boot_us();
     health_settle(d);
-    bool planned = t->plan_due && turn_plan(d);
+    bool planned = (t->plan_due || t->more_due) && turn_plan(d);
     int64_t at_us = part(d, "plan", began_us);
     /* After the plan, whose own marks and events go with this very commit. */
     t->due = false;

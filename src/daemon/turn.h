@@ -31,6 +31,10 @@ void turn_touch(struct daemon *d);
  * answer, or has gone. A plan over many kinds of request is not made again for that. */
 void turn_touch_unplanned(struct daemon *d);
 
+/* Why jobs wait is not stored: with the next plans it is told again, of the jobs of this file;
+ * 0: of all. */
+void turn_retell_waiting(struct daemon *d, uint32_t file);
+
 /* Marks what the next commit writes. */
 void turn_save(struct daemon *d, struct job *job, unsigned what);
 

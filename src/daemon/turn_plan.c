@@ -5,6 +5,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/ledger.h"
@@ -80,29 +81,67 @@ compare_heads(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
+static bool
+is_told(const struct turn *t, const struct job *job)
+{
+    uint32_t since = t->retold_file[job->file % RETOLD_FILES];
+    return job->waiting_told >= (since > t->retold_all ? since : t->retold_all);
+}
+
+void
+turn_retell_waiting(struct daemon *d, uint32_t file)
+{
+    struct turn *t = d->turn;
+    *(file ? &t->retold_file[file % RETOLD_FILES] : &t->retold_all) = ++t->retold;
+    turn_touch(d);
+}
+
 void
 turn_tell_why_waiting(struct daemon *d)
 {
-    size_t kinds = queue_n_kinds(d->queue), n = 0;
-    struct job **heads = xcalloc(kinds + 1, sizeof(struct job *));
-    for (size_t i = 0; i < kinds; i++) {
-        const struct kind *kind = queue_kind(d->queue, i);
+    struct turn *t = d->turn;
+    size_t n = 0;
+    struct job **heads = xcalloc(t->n_waits + 1, sizeof(struct job *));
+    for (size_t i = 0; i < t->n_waits; i++) {
+        const struct job *job = queue_get(d->queue, t->waits[i]);
+        const struct kind *kind = job ? job->kind : NULL;
         /* One that was passed over for want of a commit gets its turn in the next. */
-        if (!kind->head->waiting_told && kind->blocked.reason != REASON_NONE)
+        if (kind && !is_told(t, kind->head) && kind->blocked.reason != REASON_NONE) {
+            kind->head->waiting_told = t->retold;
             heads[n++] = kind->head;
+        }
     }
-    qsort(heads, n, sizeof(struct job *), compare_heads);
-    for (size_t i = 0; i < n; i++) {
-        heads[i]->waiting_told = true;
+    if (n > 0)
+        qsort(heads, n, sizeof(struct job *), compare_heads);
+    for (size_t i = 0; i < n; i++)
         event_waiting(d, heads[i]);
-    }
     free(heads);
+    free(t->waits);
+    t->waits = NULL;
+    t->n_waits = 0;
 }
 
 static void
 on_wake(uv_timer_t *timer)
 {
     turn_touch(timer->data);
+}
+
+static void
+on_rested(uv_timer_t *timer)
+{
+    struct daemon *d = timer->data;
+    d->turn->more_due = true;
+    turn_touch_unplanned(d);
+}
+
+/* Before the next plan looks at more lines there is as much time for others as this one took.
+ */
+static void
+rest(struct turn *t, int64_t took_us)
+{
+    uv_update_time(t->rest.loop);
+    uv_timer_start(&t->rest, on_rested, (uint64_t)took_us / 1000 + 1, 0);
 }
 
 bool
@@ -122,9 +161,18 @@ turn_plan(struct daemon *d)
     auto_plan struct plan p = PLAN_INIT;
     uint32_t next_id = store_peek_job_id(d->store);
     int64_t began_us = clock_boot_us();
+    if (t->plan_due)
+        planner_look_anew(d->planner);
+    t->more_due = false;
+    uv_timer_stop(&t->rest);
     plan_make(d->planner, d->queue, d->ledger, now, &next_id, &p);
     d->needs_told = 0;
     tally_plan(d, clock_boot_us() - began_us);
+    free(t->waits);
+    t->waits = TAKE(p.waits);
+    t->n_waits = p.n_waits;
+    if (p.more)
+        rest(t, clock_boot_us() - began_us);
     store_advance_job_id(d->store, next_id);
     for (size_t i = 0; i < p.n; i++)
         carry_out(d, &p.decisions[i]);

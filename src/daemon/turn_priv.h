@@ -23,12 +23,19 @@ struct event {
     struct buf line; /* with seq and the rest in front, once it is stored */
 };
 
+#define RETOLD_FILES 64
+
 struct turn {
     uv_idle_t idle;   /* keeps the loop from sleeping while a turn is due */
     uv_check_t check; /* runs it */
-    uv_timer_t retry, checkpoint, wake;
+    uv_timer_t retry, checkpoint, wake, rest;
     bool due;
-    bool plan_due;      /* something has happened since the last plan */
+    bool plan_due;   /* something has happened since the last plan */
+    bool more_due;   /* the last plan has not come to all lines */
+    uint32_t *waits; /* jobs that it has found not to start */
+    size_t n_waits;
+    /* Followers come, counted; the last of all jobs and, by a remainder, of each file. */
+    uint32_t retold, retold_all, retold_file[RETOLD_FILES];
     bool again;         /* the plan wants another turn behind this one */
     struct err trouble; /* with the disk; ERR_NONE: it takes what we write */
     bool ended_some;    /* since the last quiet moment */
@@ -43,7 +50,8 @@ struct turn {
 /* Makes the plan and carries it out. False: now is no time for one. With one, heads that stay
  * in line can be told why. */
 bool turn_plan(struct daemon *d);
-/* Heads of lines that have just been found not to start, in the order of the queue. */
+/* Heads of lines that have just been found not to start, in the order of the queue; and forgets
+ * them. */
 void turn_tell_why_waiting(struct daemon *d);
 
 /* Stores the events and turns each into the line that followers get. */

@@ -25,6 +25,7 @@ why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
         d->needs_told++;
         plan_tell_needs(d->queue, d->ledger, job, clock_wall_us());
     }
+    plan_tell_unseen(d->planner, d->ledger, job);
     plan_explain(d->queue, job, why);
     plan_explain_reserved(d->queue, planner_reservation(d->planner), job, why);
     const char *machine = machine_says_of(d, job->uid);

@@ -28,6 +28,8 @@ struct world {
     int64_t ended[JOBS_MAX];   /* of what has */
     char text[4096];           /* the last plan */
     int decided;               /* decisions of the last plan */
+    int looked;                /* jobs that it has found to stay in line */
+    bool more;                 /* it has not come to all lines */
 };
 
 static inline int64_t
@@ -149,6 +151,8 @@ plan_now(struct world *w)
     plan_make(w->planner, w->q, w->l, wall(w->now), &w->next_id, &p);
     w->text[0] = '\0';
     w->decided = (int)p.n;
+    w->looked = (int)p.n_waits;
+    w->more = p.more;
     for (size_t i = 0; i < p.n; i++) {
         const struct decision *d = &p.decisions[i];
         struct job *job = queue_get(w->q, d->job);

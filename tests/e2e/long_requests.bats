@@ -136,6 +136,31 @@ assert seqs == list(range(2, seqs[-1] + 1)), seqs[:10]
 PY
 }
 
+@test "of more different requests than one plan looks at each is told why it waits, and one far behind starts" {
+    timeout "$LIMIT" berth daemon start --sim 1
+    berth submit -- sleep 1000
+    wait_until_running 1
+    for n in {1..5000}; do echo "[vram=$((10000 + n))M] true"; done >many.txt
+    echo '[gpus=0] true' >>many.txt
+    berth run --detach many.txt
+    wait_for_event kind=ended job=5002
+    has 'why the first waits' "$(berth explain 2)" 'held by job 1'
+    has 'why the last waits' "$(berth explain 5001)" 'held by job 1'
+    timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" <<'PY' || fail_with "not each was told once"
+import json, socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(sys.argv[1])
+    s.sendall(b'{"id":1,"method":"events","params":{"since":0,"follow":true,"kinds":["waiting"]}}\n')
+    f, told = s.makefile(), []
+    while len(told) < 5000:
+        message = json.loads(f.readline())
+        if message.get("method") == "event":
+            told.append(message["params"]["job"])
+            assert message["params"]["reason"] == "GpuBusy", message
+assert sorted(told) == list(range(2, 5002))
+PY
+}
+
 @test "who only looks makes no plan necessary" {
     plans() { berth metrics --prometheus | sed -n 's/^berth_scheduler_cycle_seconds_count //p'; }
     timeout "$LIMIT" berth daemon start # without GPUs, of which samples come at any time

@@ -1,0 +1,294 @@
+/* A plan looks at so many lines and no more: the first of each user in each plan, the others in
+ * turn, and none for ever at none. */
+#include "planworld.h"
+
+#define DEPTH 10
+#define FIRST 10 /* job */
+#define KINDS 100
+
+static void
+begin(struct world *w, int64_t patience_ms)
+{
+    world_init(w, 1, &(struct plan_rules){.depth = DEPTH, .patience_ms = patience_ms});
+}
+
+/* So many lines, each of one job that wants more than half of a card. */
+static void
+add_lines(struct world *w, uint32_t first, int n, uint32_t uid)
+{
+    for (int i = 0; i < n; i++)
+        add(w, (struct spec){.id = first + (uint32_t)i, .uid = uid, .vram = 14000 + i});
+}
+
+/* The card is taken. */
+static void
+take_card(struct world *w)
+{
+    add(w, (struct spec){.id = 1, .uid = 7, .vram = 14000});
+    assert_string_equal(plan_now(w), "1@0");
+}
+
+static enum reason
+reason_of(const struct world *w, uint32_t id)
+{
+    struct blocked why;
+    plan_explain(w->q, queue_get(w->q, id), &why);
+    return why.reason;
+}
+
+static bool
+is_seen(const struct world *w, uint32_t id)
+{
+    return planner_has_seen(w->planner, queue_get(w->q, id)->kind);
+}
+
+static int
+n_seen(const struct world *w)
+{
+    int n = 0;
+    for (uint32_t i = 0; i < KINDS; i++)
+        n += is_seen(w, FIRST + i);
+    return n;
+}
+
+static void
+test_all_are_looked_at_in_turn(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, INT64_MAX);
+    take_card(&w);
+    add_lines(&w, FIRST, KINDS, 1);
+    planner_look_anew(w.planner);
+    int plans = 0;
+    do {
+        plan_now(&w);
+        assert_true(w.looked <= DEPTH);
+        assert_true(is_seen(&w, FIRST)); /* the first in each */
+        plans++;
+        assert_int_equal(w.more, n_seen(&w) < KINDS);
+    } while (w.more);
+    assert_int_equal(plans, (KINDS - DEPTH / 2) / (DEPTH / 2));
+    for (uint32_t i = 0; i < KINDS; i++)
+        assert_int_equal(reason_of(&w, FIRST + i), REASON_GPU_MEMORY);
+    plan_now(&w);
+    assert_false(w.more); /* nothing has happened */
+    planner_look_anew(w.planner);
+    plan_now(&w);
+    assert_true(w.more);
+    assert_int_equal(n_seen(&w), DEPTH);
+    world_free(&w);
+}
+
+/* So what is far behind starts beside a blocked one that is in front. */
+static void
+test_who_stands_far_behind_starts_too(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, INT64_MAX);
+    take_card(&w);
+    add_lines(&w, FIRST, KINDS, 1);
+    add(&w, (struct spec){.id = FIRST + KINDS, .uid = 1, .vram = 1000});
+    planner_look_anew(w.planner);
+    do {
+        plan_now(&w);
+    } while (w.more && w.decided == 0);
+    char want[32];
+    snprintf(want, sizeof want, "%d@0", FIRST + KINDS);
+    assert_string_equal(w.text, want);
+    world_free(&w);
+}
+
+/* Also where each plan begins anew. */
+static void
+test_nobody_starves_where_something_always_happens(void **state)
+{
+    (void)state;
+    struct world w;
+    bool seen[KINDS] = {false};
+    int n = 0;
+    begin(&w, INT64_MAX);
+    take_card(&w);
+    add_lines(&w, FIRST, KINDS, 1);
+    for (int i = 0; i < 2 * KINDS / DEPTH; i++) {
+        planner_look_anew(w.planner);
+        plan_now(&w);
+        assert_true(w.more);
+        for (uint32_t k = 0; k < KINDS; k++)
+            seen[k] |= is_seen(&w, FIRST + k);
+    }
+    for (uint32_t k = 0; k < KINDS; k++)
+        n += seen[k];
+    assert_int_equal(n, KINDS);
+    world_free(&w);
+}
+
+static void
+test_each_user_has_a_part(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, INT64_MAX);
+    take_card(&w);
+    add_lines(&w, FIRST, KINDS, 1);
+    add_lines(&w, FIRST + KINDS, KINDS, 2);
+    add_lines(&w, FIRST + 2 * KINDS, 2, 3);
+    planner_look_anew(w.planner);
+    plan_now(&w);
+    /* What the third leaves the others have. */
+    assert_int_equal(w.looked, DEPTH);
+    int of[4] = {0};
+    for (uint32_t id = FIRST; id < FIRST + 2 * KINDS + 2; id++)
+        of[queue_get(w.q, id)->uid] += is_seen(&w, id);
+    assert_int_equal(of[1], 4);
+    assert_int_equal(of[2], 4);
+    assert_int_equal(of[3], 2);
+    world_free(&w);
+}
+
+static void
+test_users_are_more_than_the_depth(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, INT64_MAX);
+    take_card(&w);
+    for (uint32_t uid = 0; uid < 2 * DEPTH; uid++)
+        add_lines(&w, FIRST + 10 * uid, 3, uid);
+    planner_look_anew(w.planner);
+    plan_now(&w);
+    for (uint32_t uid = 0; uid < 2 * DEPTH; uid++)
+        assert_true(is_seen(&w, FIRST + 10 * uid));
+    assert_true(w.more);
+    plan_now(&w);
+    assert_false(w.more);
+    world_free(&w);
+}
+
+/* A higher priority is in front, wherever it was submitted. */
+static void
+test_priority_stands_in_front(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, INT64_MAX);
+    take_card(&w);
+    add_lines(&w, FIRST, KINDS, 1);
+    plan_now(&w);
+    struct job *job = queue_get(w.q, FIRST + KINDS - 1);
+    job->req.priority = 5;
+    queue_refile(w.q, job);
+    planner_look_anew(w.planner);
+    plan_now(&w);
+    assert_true(is_seen(&w, job->id));
+    job = queue_get(w.q, FIRST + KINDS - 2);
+    queue_reorder(w.q, job, 0);
+    planner_look_anew(w.planner);
+    plan_now(&w);
+    assert_true(is_seen(&w, job->id));
+    world_free(&w);
+}
+
+/* The first that is blocked has room kept for it, and is among those looked at from then on,
+ * wherever it stands. */
+static void
+test_a_reservation_stays(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, INT64_MAX);
+    add(&w, (struct spec){.id = 1, .uid = 7, .vram = 14000, .limit = 1000});
+    plan_now(&w);
+    add_lines(&w, FIRST, KINDS, 1);
+    struct job *job = queue_get(w.q, FIRST + KINDS / 2);
+    job->req.priority = 1;
+    queue_refile(w.q, job);
+    planner_look_anew(w.planner);
+    plan_now(&w);
+    assert_int_equal(planner_reservation(w.planner)->job, job->id);
+    for (uint32_t i = 0; i < DEPTH; i++) { /* others are in front of it now, and it was there */
+        struct job *other = queue_get(w.q, FIRST + i);
+        other->req.priority = 1;
+        queue_refile(w.q, other);
+    }
+    planner_look_anew(w.planner);
+    plan_now(&w);
+    assert_true(is_seen(&w, job->id));
+    world_free(&w);
+}
+
+/* Whoever asks is told how things stand, not what an earlier plan saw. */
+static void
+test_the_reason_of_one_that_is_not_looked_at(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, INT64_MAX);
+    take_card(&w);
+    add_lines(&w, FIRST, KINDS, 1);
+    const struct job *last = queue_get(w.q, FIRST + KINDS - 1);
+    planner_look_anew(w.planner);
+    plan_now(&w);
+    assert_int_equal(reason_of(&w, last->id), REASON_PRIORITY);
+    plan_tell_unseen(w.planner, w.l, last);
+    assert_int_equal(reason_of(&w, last->id), REASON_GPU_MEMORY);
+    end_job(&w, 1, OUTCOME_EXITED);
+    plan_tell_unseen(w.planner, w.l, last);
+    assert_int_equal(reason_of(&w, last->id), REASON_PRIORITY);
+    world_free(&w);
+}
+
+/* So many at a time, and then the others. */
+static void
+test_who_can_never_start_is_refused_in_parts(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, INT64_MAX);
+    for (uint32_t i = 0; i < KINDS; i++)
+        add(&w, (struct spec){.id = FIRST + i, .gpus = 2});
+    int plans = 0, refused = 0;
+    do {
+        plan_now(&w);
+        assert_int_equal(w.decided, DEPTH);
+        refused += w.decided;
+        plans++;
+    } while (w.more);
+    assert_int_equal(refused, KINDS);
+    assert_int_equal(plans, KINDS / DEPTH);
+    world_free(&w);
+}
+
+/* Few lines: all in one plan, and nothing is left for another. */
+static void
+test_below_the_depth_all_are_looked_at(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, INT64_MAX);
+    take_card(&w);
+    add_lines(&w, FIRST, DEPTH, 1);
+    plan_now(&w);
+    assert_int_equal(w.looked, DEPTH);
+    assert_false(w.more);
+    world_free(&w);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_are_looked_at_in_turn),
+        cmocka_unit_test(test_who_stands_far_behind_starts_too),
+        cmocka_unit_test(test_nobody_starves_where_something_always_happens),
+        cmocka_unit_test(test_each_user_has_a_part),
+        cmocka_unit_test(test_users_are_more_than_the_depth),
+        cmocka_unit_test(test_priority_stands_in_front),
+        cmocka_unit_test(test_a_reservation_stays),
+        cmocka_unit_test(test_the_reason_of_one_that_is_not_looked_at),
+        cmocka_unit_test(test_who_can_never_start_is_refused_in_parts),
+        cmocka_unit_test(test_below_the_depth_all_are_looked_at),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
