@@ -18,7 +18,8 @@ bare_base()
     if [ ! -e "$dir.done" ]; then
         mkdir -p "$bare_dir"
         rm -rf "$dir"
-        debootstrap --variant=minbase "$suite" "$dir" "$mirror" >"$dir.log" 2>&1 || {
+        # What it mounts below $dir must not outlive it: the next try begins with `rm -rf`.
+        unshare --mount --propagation private debootstrap --variant=minbase "$suite" "$dir" "$mirror" >"$dir.log" 2>&1 || {
             tail -5 "$dir.log" >&2
             echo "$0: debootstrap of $suite failed; all it said is in $dir.log" >&2
             return 1
