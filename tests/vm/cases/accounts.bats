@@ -85,6 +85,34 @@ refused_until()
     guest 'berth requeue 1; berth wait 1; berth show 1' | grep 'the account dora has expired'
 }
 
+# NAME ID: a user of systemd-userdb with the name and number of a group.
+userdb_user()
+{
+    guest "mkdir -p /etc/userdb; cd /etc/userdb
+        echo '{\"userName\":\"$1\",\"uid\":$2,\"gid\":$2,\"homeDirectory\":\"/home/$1\",\"shell\":\"/bin/bash\"}' >$1.user
+        echo '{\"groupName\":\"$1\",\"gid\":$2}' >$1.group
+        ln -s $1.user $2.user; ln -s $1.group $2.group; install -d -o $1 -g $1 /home/$1"
+}
+
+@test "users of systemd-userdb run jobs with their groups, and settings name them" {
+    userdb_user erin 70003
+    userdb_user lab 70004
+    guest 'cd /etc/userdb; echo {} >erin:lab.membership; ! grep -E "erin|lab" /etc/passwd /etc/group
+        mkdir -p /etc/berth; printf "%s\n" "users: {erin: {max_running: 1}}" "admin_group: lab" >/etc/berth/config.yaml
+        systemctl restart berthd; ! journalctl -u berthd -o cat | grep "is not known"'
+    as erin 'berth submit -W --gpus 0 -- "id -un; id -gn; id -Gn; echo \$HOME \$BERTH_USER"; berth logs @' |
+        tr '\n' ' ' | grep 'erin erin erin lab /home/erin erin '
+    guest 'journalctl -u berthd BERTH_USER=erin -o cat' | grep 'job=1 event=ended'
+    # The limit is that of the rule for erin, and the group makes erin an admin.
+    as erin 'berth submit --gpus 0 -- sleep 1000; berth submit --gpus 0 -- true'
+    as alice 'berth queue --all --user erin' | grep -E 'PENDING.*UserLimit'
+    as alice 'berth submit --gpus 0 -- sleep 1000'
+    as erin 'berth cancel 4 2 && { berth wait 2 3 4 || true; }'
+    guest 'berth show 4 | grep CANCELLED; berth show 3 | grep COMPLETED'
+    guest 'cd /etc/userdb; jq -c ".locked = true" erin.user >new; cat new >erin.user; rm new
+        berth requeue 3; berth wait 3; berth show 3' | grep 'the account erin has expired'
+}
+
 @test "a job has the capabilities and signals of a login, and no_new_privs where that is set" {
     local rights='grep -E "^(Cap|NoNewPrivs|Seccomp|Sig(Blk|Ign|Cgt)|Umask)" /proc/self/status; ls -l /proc/self/ns | sed "s/.* -> //" | grep -v "^total"; cat /proc/self/oom_score_adj'
     diff <(as alice "$rights") <(in_job alice "$rights")
