@@ -166,19 +166,13 @@ look_at_running(struct balance *b, const struct queue *q)
     return sum;
 }
 
-/* GPU-seconds that are queued. Of the arrays only the one in front is counted by tasks. */
-static int64_t
-look_at_waiting(struct balance *b, const struct queue *q)
+void
+balance_weigh(struct balance *b, struct queue *q, struct kind *k)
 {
-    int64_t sum = 0;
-    for (size_t i = 0; i < queue_n_kinds(q); i++) {
-        const struct kind *k = queue_kind(q, i);
-        int64_t n = k->n;
-        if (k->head->tasks)
-            n += task_set_count(&k->head->tasks->pending) - 1;
-        sum += run_of(b, k->span_ms) * demand_n_gpus(&k->demand) * n;
-    }
-    return sum;
+    int64_t n = k->n;
+    if (k->head->tasks)
+        n += task_set_count(&k->head->tasks->pending) - 1;
+    queue_set_work(q, k, run_of(b, k->span_ms) * demand_n_gpus(&k->demand) * n);
 }
 
 /* When there are too many heights every other one goes: who asks for a moment between gets
@@ -227,7 +221,7 @@ balance_begin(struct balance *b, const struct queue *q, const struct ledger *l, 
     crowd_move_to(b, b->now);
     drain_begin(b->drain, l);
     int64_t running = look_at_running(b, q);
-    note_backlog(b, (look_at_waiting(b, q) + running) / b->n_cards);
+    note_backlog(b, (queue_work(q) + running) / b->n_cards);
     drain_sort(b->drain);
 }
 

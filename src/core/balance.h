@@ -1,7 +1,7 @@
 /* The order `balanced`: short mean waits and bounded waits of wide jobs, from time limits and
- * estimates alone. It costs kinds and running jobs, never pending ones: only the front of each
- * line is looked at. plan.c asks it; the owner of the queue reports to it what came and what
- * ended.
+ * estimates alone. It costs lines that are looked at and running jobs, never pending ones: only
+ * the front of each line is looked at. plan.c asks it; the owner of the queue reports to it
+ * what came and what ended.
  *
  * The job that has waited longest in proportion to what it costs the others is first. A narrow
  * job (one card) costs its expected run time, by the root of its part of the card; a wide one
@@ -36,6 +36,10 @@ void balance_submitted(struct balance *b, const struct demand *d, int64_t n, int
 /* A run has ended that was expected to take span_ms (0: not known) and took run_ms. */
 void balance_ended(struct balance *b, int64_t span_ms, int64_t run_ms);
 
+/* GPU-seconds that this line has before it, which the backlog counts from then on: of each line
+ * that a pass looks at, before the pass begins. Of arrays only the one in front is counted by
+ * tasks. */
+void balance_weigh(struct balance *b, struct queue *q, struct kind *k);
 /* Once in each pass, before anything is booked: the backlog and the ends that are expected. */
 void balance_begin(struct balance *b, const struct queue *q, const struct ledger *l,
                    int64_t now_us);

@@ -224,6 +224,7 @@ kind_drop(struct kinds *ks, struct kind *k)
     struct kind *last = ks->at[--ks->n];
     ks->at[k->slot] = last;
     last->slot = k->slot;
+    ks->work -= k->work;
     if (--k->user->n == 0)
         user_drop(ks, k->user);
     free(k);
@@ -330,8 +331,10 @@ const char *
 kinds_check(const struct kinds *ks, size_t *in_lines)
 {
     size_t n = 0;
+    int64_t work = 0;
     for (size_t i = 0; i < ks->n; i++) {
         const char *wrong = check(ks->at[i], in_lines);
+        work += ks->at[i]->work;
         if (wrong || ks->at[i]->slot != i)
             return wrong ? wrong : "a kind is in another's slot";
     }
@@ -340,5 +343,7 @@ kinds_check(const struct kinds *ks, size_t *in_lines)
         if (wrong)
             return wrong;
     }
+    if (work != ks->work)
+        return "the sum of the kinds' work is wrong";
     return n == ks->n ? NULL : "a kind is in no user's tree";
 }

@@ -49,7 +49,8 @@ struct kind {
     struct job *head;       /* the first of it */
     struct blocked blocked; /* why the head did not start in the last plan */
     uint64_t checked;       /* ledger generation for which it is known to be feasible; 0 */
-    uint64_t seen;          /* the last plan that has looked at it; 0: none has */
+    int64_t work;  /* balance.c's: what its jobs come to, as of when it was last looked at */
+    uint64_t seen; /* the last plan that has looked at it; 0: none has */
     struct kind_user *user;
     struct kind_place place;
     struct {
@@ -67,6 +68,7 @@ struct kinds {
     size_t n_buckets;
     struct kind_user **users; /* who has lines, by uid, ascending */
     size_t n_users, cap_users;
+    int64_t work; /* of all */
 };
 
 void kinds_init(struct kinds *ks);

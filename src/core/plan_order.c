@@ -183,13 +183,21 @@ mean_used(const struct users *u)
     return n ? sum / (double)n : 0;
 }
 
+static void
+begin_balance(struct planning *pl)
+{
+    for (size_t i = 0; i < pl->n_lines; i++)
+        balance_weigh(pl->planner->balance, pl->q, pl->lines[i]);
+    balance_begin(pl->planner->balance, pl->q, pl->l, pl->now_us);
+}
+
 void
 fronts_fill(struct planning *pl)
 {
     pl->n_fronts = pl->n_lines;
     pl->fronts = xcalloc(pl->n_fronts + 1, sizeof *pl->fronts);
     if (pl->planner->rules.order == PLAN_BALANCED)
-        balance_begin(pl->planner->balance, pl->q, pl->l, pl->now_us);
+        begin_balance(pl);
     for (size_t i = 0; i < pl->n_fronts; i++) {
         const struct kind *k = pl->lines[i];
         pl->fronts[i].user = users_get(pl, k->uid);

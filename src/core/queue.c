@@ -369,6 +369,19 @@ queue_kind(const struct queue *q, size_t i)
     return q->kinds.at[i];
 }
 
+void
+queue_set_work(struct queue *q, struct kind *k, int64_t work)
+{
+    q->kinds.work += work - k->work;
+    k->work = work;
+}
+
+int64_t
+queue_work(const struct queue *q)
+{
+    return q->kinds.work;
+}
+
 size_t
 queue_n_users(const struct queue *q)
 {

@@ -72,6 +72,9 @@ uint32_t *queue_ids(const struct queue *q, size_t *n);
 /* Lines, in no order: for (i = 0; i < queue_n_kinds(q); i++) queue_kind(q, i). */
 size_t queue_n_kinds(const struct queue *q);
 struct kind *queue_kind(const struct queue *q, size_t i);
+/* What the jobs of a line come to, as balance.c has it; and those of all lines. */
+void queue_set_work(struct queue *q, struct kind *k, int64_t work);
+int64_t queue_work(const struct queue *q);
 /* Those who have lines, by uid. */
 size_t queue_n_users(const struct queue *q);
 struct kind_user *queue_user(const struct queue *q, size_t i);

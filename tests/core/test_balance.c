@@ -59,6 +59,15 @@ running(struct rig *r, uint32_t id, struct demand d, const uint8_t *gpus, int64_
     ledger_hold(r->l, id, &d, gpus, d.gpus);
 }
 
+/* As a pass does that looks at all lines. */
+static void
+begin_pass(struct rig *r, int64_t now_us)
+{
+    for (size_t i = 0; i < queue_n_kinds(r->q); i++)
+        balance_weigh(r->b, r->q, queue_kind(r->q, i));
+    balance_begin(r->b, r->q, r->l, now_us);
+}
+
 static struct balance_key
 key_of(struct rig *r, struct job *job)
 {
@@ -71,7 +80,7 @@ key_of(struct rig *r, struct job *job)
 static void
 expect_before(struct rig *r, struct job *a, struct job *b)
 {
-    balance_begin(r->b, r->q, r->l, NOW_US);
+    begin_pass(r, NOW_US);
     struct balance_key x = key_of(r, a), y = key_of(r, b);
     assert_true(balance_compare(&x, &y) < 0);
     assert_true(balance_compare(&y, &x) > 0);
@@ -110,7 +119,7 @@ test_limits(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct rig r = rig_new(4);
         struct job *job = waiting(&r, 1, want(cases[i].gpus, 8000), 60, cases[i].waited_s);
-        balance_begin(r.b, r.q, r.l, NOW_US);
+        begin_pass(&r, NOW_US);
         struct balance_key key = key_of(&r, job);
         assert_int_equal(key.promised_us != 0, cases[i].is_promised);
         assert_int_equal(job->promised_us != 0, cases[i].is_promised);
@@ -127,12 +136,12 @@ test_backlog(void **state)
     struct rig r = rig_new(4);
     struct job *wide = waiting(&r, 1, want(4, 8000), 60, 13 * HOUR_S);
     struct job *heap = waiting(&r, 2, want(1, 0), 100 * 24 * HOUR_S, 0);
-    balance_begin(r.b, r.q, r.l, NOW_US - 12 * HOUR_S * SECOND_US);
+    begin_pass(&r, NOW_US - 12 * HOUR_S * SECOND_US);
     job_free(queue_remove(r.q, heap->id));
-    balance_begin(r.b, r.q, r.l, NOW_US);
+    begin_pass(&r, NOW_US);
     assert_true(key_of(&r, wide).promised_us == 0);
     wide->submitted_us = NOW_US;
-    balance_begin(r.b, r.q, r.l, NOW_US + 13 * HOUR_S * SECOND_US);
+    begin_pass(&r, NOW_US + 13 * HOUR_S * SECOND_US);
     assert_true(key_of(&r, wide).promised_us != 0);
     rig_free(&r);
 }
@@ -144,16 +153,16 @@ test_crowd(void **state)
     struct rig r = rig_new(4);
     struct demand narrow = want(1, 8000), wide = want(2, 8000);
     struct job *job = waiting(&r, 1, wide, HOUR_S, 600);
-    balance_begin(r.b, r.q, r.l, NOW_US);
+    begin_pass(&r, NOW_US);
     int64_t alone = key_of(&r, job).charge;
     balance_submitted(r.b, &wide, 50, NOW_US);
-    balance_begin(r.b, r.q, r.l, NOW_US);
+    begin_pass(&r, NOW_US);
     assert_int_equal(key_of(&r, job).charge, alone);
     balance_submitted(r.b, &narrow, 50, NOW_US);
-    balance_begin(r.b, r.q, r.l, NOW_US);
+    begin_pass(&r, NOW_US);
     assert_true(key_of(&r, job).charge > alone);
     job->submitted_us += 4 * HOUR_S * SECOND_US;
-    balance_begin(r.b, r.q, r.l, NOW_US + 4 * HOUR_S * SECOND_US);
+    begin_pass(&r, NOW_US + 4 * HOUR_S * SECOND_US);
     assert_int_equal(key_of(&r, job).charge, alone);
     rig_free(&r);
 }
@@ -250,7 +259,7 @@ test_no_hope(void **state)
     struct rig r = rig_new(2);
     machine_stranger(r.l, 1, 77, 20000, 2);
     struct job *job = waiting(&r, 1, want(2, 8000), 60, 13 * HOUR_S);
-    balance_begin(r.b, r.q, r.l, NOW_US);
+    begin_pass(&r, NOW_US);
     assert_false(key_of(&r, job).reserves);
     rig_free(&r);
 }

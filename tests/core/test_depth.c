@@ -260,6 +260,32 @@ test_who_can_never_start_is_refused_in_parts(void **state)
     world_free(&w);
 }
 
+/* What waits is counted line by line, as each is looked at. */
+static void
+test_the_backlog_of_all_lines_is_known_in_the_end(void **state)
+{
+    (void)state;
+    struct world some, all;
+    world_init(&some, 1, &(struct plan_rules){.depth = DEPTH, .order = PLAN_BALANCED});
+    world_init(&all, 1, &(struct plan_rules){.order = PLAN_BALANCED});
+    take_card(&some);
+    take_card(&all);
+    add_lines(&some, FIRST, KINDS, 1);
+    add_lines(&all, FIRST, KINDS, 1);
+    planner_look_anew(some.planner);
+    plan_now(&all);
+    plan_now(&some);
+    assert_true(queue_work(some.q) > 0 && queue_work(some.q) < queue_work(all.q));
+    while (some.more)
+        plan_now(&some);
+    assert_int_equal(queue_work(some.q), queue_work(all.q));
+    for (uint32_t i = 0; i < KINDS; i++)
+        job_free(queue_remove(some.q, FIRST + i));
+    assert_int_equal(queue_work(some.q), 0);
+    world_free(&some);
+    world_free(&all);
+}
+
 /* Few lines: all in one plan, and nothing is left for another. */
 static void
 test_below_the_depth_all_are_looked_at(void **state)
@@ -288,6 +314,7 @@ main(void)
         cmocka_unit_test(test_a_reservation_stays),
         cmocka_unit_test(test_the_reason_of_one_that_is_not_looked_at),
         cmocka_unit_test(test_who_can_never_start_is_refused_in_parts),
+        cmocka_unit_test(test_the_backlog_of_all_lines_is_known_in_the_end),
         cmocka_unit_test(test_below_the_depth_all_are_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
