@@ -7,13 +7,13 @@
 #include <time.h>
 
 #include "base/err.h"
-#include "core/fair.h"
-#include "core/job.h"
-#include "core/ledger.h"
-#include "core/limits.h"
-#include "core/place.h"
-#include "core/plan.h"
-#include "core/queue.h"
+#include "core/ledger/ledger.h"
+#include "core/place/place.h"
+#include "core/plan/fair.h"
+#include "core/plan/limits.h"
+#include "core/plan/plan.h"
+#include "core/queue/job.h"
+#include "core/queue/queue.h"
 
 #define CARDS         8
 #define CARD_MIB      24576

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/hooks.h"
+#include "base/hook_list.h"
 
 /* demand is compared with memcmp, so nothing of it may be left to the compiler. */
 _Static_assert(sizeof(struct demand) == 96, "struct demand has no hidden padding");

@@ -126,7 +126,7 @@ struct request {
     int32_t n_deps;        /* of deps */
     struct dep *deps;      /* owned */
     char **tags;           /* owned, NULL-terminated; or NULL */
-    struct hooks *hooks;   /* owned; notifications (base/hooks.h); NULL: none */
+    struct hooks *hooks;   /* owned; notifications (base/hook_list.h); NULL: none */
     char *llm;     /* owned; the model of --llm in the command, when a table was asked; NULL */
     char *name;    /* owned; NULL: none */
     char *command; /* owned; shell text for /bin/sh -c, or NULL when argv is set */

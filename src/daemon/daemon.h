@@ -8,8 +8,8 @@
 #include <sys/types.h>
 #include <uv.h>
 
-#include "core/limits.h"
-#include "daemon/checkup.h"
+#include "core/plan/limits.h"
+#include "daemon/view/checkup.h"
 #include "spec/config.h"
 #include "wire/places.h"
 
@@ -31,7 +31,7 @@ struct daemon {
     bool ready;  /* recovery is over: jobs may start */
     bool leaving;
     bool leave_when_idle;
-    int cards_saved; /* cards.c: so many GPUs are in the store, under their numbers */
+    int cards_saved; /* card_numbers.c: so many GPUs are in the store, under their numbers */
     bool renumbered; /* card numbers here differ from the driver's: jobs get UUIDs */
     struct recovered *recovered; /* recover.c, during start */
     bool rebooted;               /* what the store calls running was of another boot */
@@ -43,29 +43,29 @@ struct daemon {
     uv_signal_t on_term, on_int, on_hup;
     uv_timer_t strays_timer; /* recover.c: folders whose shepherds had not left yet */
     int64_t strays_ms;       /* until it looks the next time */
-    uv_timer_t clear_timer;  /* jobs.c: the wait for the memory of ended jobs */
+    uv_timer_t clear_timer;  /* job_changes.c: the wait for the memory of ended jobs */
     bool stopping;           /* no new work is started; leaves when `stop_when_empty` allows */
     bool stop_when_empty;
     bool follows_dead; /* the daemon before this one did not leave in order */
     bool stop_asked;   /* by a person: nobody is to wait for the next daemon */
 
     struct notify *notify;  /* the service manager; NULL: there is none */
-    int64_t events_trimmed; /* idle.c: up to this number they are gone */
-    bool pruned_any;        /* idle.c: environments are to be looked through */
+    int64_t events_trimmed; /* idle_work.c: up to this number they are gone */
+    bool pruned_any;        /* idle_work.c: environments are to be looked through */
 
-    char *last_cwd, *last_user, *last_rlimits; /* shared.h: of the newest job */
+    char *last_cwd, *last_user, *last_rlimits; /* counted_text.h: of the newest job */
     struct clockset *clockset;
     struct nursery *nursery;
     struct machine *machine;
     struct store *store;
     struct queue *queue;
     struct planner *planner;
-    int needs_told; /* why.c: lines since the last plan */
+    int needs_told; /* wait_reason.c: lines since the last plan */
     struct fair *fair;
     struct depend *depend;
     struct modelfile *modelfile;
     struct history *history;
-    struct forecast *forecast; /* forecast.c; NULL until somebody looks */
+    struct forecast *forecast; /* expected_starts.c; NULL until somebody looks */
     struct limits limits;      /* as the settings have them */
     struct ledger *ledger;
     struct turn *turn;
@@ -77,7 +77,7 @@ struct daemon {
     struct tally *tally;
     struct upload *uploads; /* file_upload.c: files that have not come whole */
     struct sync *syncs;     /* method_file.c: files that are taken in, in pieces */
-    struct works *works;    /* work.c: long requests; NULL before the first */
+    struct works *works;    /* long_work.c: long requests; NULL before the first */
     struct pace *pace;
     struct checkup_clock clock;
     struct telemetry *telemetry;

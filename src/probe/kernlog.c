@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "gpu/kmsg.h"
-#include "gpu/message.h"
+#include "gpu/probe_message.h"
 
 #define RECORD_MAX 8192 /* the kernel's own bound of what a read returns */
 #define FAULTS_MAX 64

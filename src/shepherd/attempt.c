@@ -1,6 +1,7 @@
 /* The shepherd's one job, an attempt: started from its spec, then a loop over its children's
  * signals, its time limit, the daemons that talk to it and the clients that are attached, until
- * its outcome is kept. How it is ended is stop.c's; main.c and nursery.c call it. */
+ * its outcome is kept. How it is ended is stop.c's; berth_shepherd.c and nursery_main.c call
+ * it. */
 #include "shepherd/attempt.h"
 
 #include <errno.h>
@@ -22,15 +23,15 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/parse.h"
-#include "shepherd/attach.h"
 #include "shepherd/attempt_priv.h"
-#include "shepherd/command.h"
-#include "shepherd/ctl.h"
-#include "shepherd/kill.h"
-#include "shepherd/say.h"
-#include "shepherd/spec.h"
-#include "shepherd/stop.h"
-#include "sys/nursery.h"
+#include "shepherd/attempt_spec.h"
+#include "shepherd/begin/command.h"
+#include "shepherd/end/kill.h"
+#include "shepherd/end/stop.h"
+#include "shepherd/talk/attach_server.h"
+#include "shepherd/talk/ctl.h"
+#include "shepherd/talk/daemon_link.h"
+#include "sys/nursery_packets.h"
 
 /* ctl.sock is for a daemon that comes after this one; making it costs what a short job does. */
 #define LISTEN_AFTER_US (50 * MS_US)

@@ -1,15 +1,15 @@
-/* What attempt.c (start, loop), stop.c (from the wish to end to the record) and say.c (words to
- * daemons) share of one attempt. */
+/* What attempt.c (start, loop), stop.c (from the wish to end to the record) and daemon_link.c
+ * (words to daemons) share of one attempt. */
 #ifndef SHEPHERD_ATTEMPT_PRIV_H
 #define SHEPHERD_ATTEMPT_PRIV_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "shepherd/command.h"
-#include "shepherd/loglimit.h"
-#include "shepherd/outcome.h"
-#include "shepherd/spec.h"
+#include "shepherd/attempt_spec.h"
+#include "shepherd/begin/command.h"
+#include "shepherd/begin/loglimit.h"
+#include "shepherd/end/outcome.h"
 #include "sys/exitrec.h"
 
 struct attach;

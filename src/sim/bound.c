@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "sim/metrics.h"
+#include "sim/schedule_figures.h"
 
 #define ROUNDINGS      7
 #define THRESHOLDS_MAX 256 /* each costs some milliseconds for a million jobs */

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "sim/output.h"
+#include "sim/schedule_output.h"
 
 struct place {
     int64_t id;

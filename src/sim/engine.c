@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sim/live.h"
+#include "sim/live_sim.h"
 
 static const struct engine live_engines[] = {
     {.name = "queue",

@@ -1,15 +1,15 @@
 /* The policies that can be named in virtual time, whichever engine runs them: the daemon's own
- * orders (live.c), then those of core/policy.h (sim.c). */
+ * orders (live_sim.c), then those of sim/textbook/policy.h (textbook_sim.c). */
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
 
-#include "core/plan.h"
-#include "sim/sim.h"
+#include "core/plan/plan.h"
+#include "sim/textbook/textbook_sim.h"
 
 struct engine {
     const char *name;
     const char *help;            /* one line */
-    const struct policy *policy; /* sim.c's; NULL: the daemon's planner, */
+    const struct policy *policy; /* textbook_sim.c's; NULL: the daemon's planner, */
     enum plan_order order;       /* in this order */
 };
 

@@ -7,7 +7,7 @@
 #include "sim/read.h"
 #include "spec/jobsfile.h"
 
-/* A share without VRAM is that part of the largest card; live.c knows better. */
+/* A share without VRAM is that part of the largest card; live_sim.c knows better. */
 static int32_t
 vram_of(const struct demand *d, const struct machine *m)
 {

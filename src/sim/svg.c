@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "sim/output.h"
+#include "sim/schedule_output.h"
 
 #define WIDTH      1400
 #define LEFT       90

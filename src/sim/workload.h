@@ -1,5 +1,5 @@
 /* What is simulated: a list of jobs, whichever file they came from, and the machine. Plain
- * values; the readers make them, sim.c only reads them. Times are whole seconds. */
+ * values; the readers make them, textbook_sim.c only reads them. Times are whole seconds. */
 #ifndef SIM_WORKLOAD_H
 #define SIM_WORKLOAD_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/request.h"
-#include "core/node.h"
+#include "sim/textbook/node.h"
 
 struct err;
 
@@ -18,8 +18,8 @@ struct sim_job {
     int64_t estimate; /* what its user declared */
     uint32_t shape;
     uint32_t line;    /* of the file, for messages */
-    int32_t priority; /* higher first; sim.c: among those who come at one instant */
-    uint32_t user;    /* live.c's fair share tells them apart */
+    int32_t priority; /* higher first; textbook_sim.c: among those who come at one instant */
+    uint32_t user;    /* live_sim.c's fair share tells them apart */
     uint32_t request; /* number in workload.requests plus 1; 0: shape and times say all */
     int32_t task;     /* of the array that the request is; all its tasks come at one instant */
 };
@@ -32,8 +32,8 @@ struct workload {
     uint32_t *buckets; /* owned; shapes by hash */
     size_t n_buckets;
     struct request *requests; /* owned, with what they own; what jobs of a jobs file ask for
-                                 beyond a shape: live.c obeys it, sim.c cannot. A dep's job is
-                                 the number of a request plus 1 */
+                                 beyond a shape: live_sim.c obeys it, textbook_sim.c cannot. A
+                                 dep's job is the number of a request plus 1 */
     size_t n_requests, cap_requests;
     int64_t zero_us; /* wall clock: second 0 for begin times of requests */
 };

@@ -10,7 +10,7 @@
 #include "base/request.h"
 #include "base/text.h"
 #include "spec/attr.h"
-#include "spec/hooks.h"
+#include "spec/attr_hooks.h"
 #include "spec/value.h"
 
 #define GPUS_UNSAID (-1)

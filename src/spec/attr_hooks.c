@@ -2,6 +2,8 @@
  * ends up on a command line and in a header, a URL in a program's settings: so neither may
  * hold what means something there. Called through attr.c's table, by config.c, and for what
  * came over the wire by attr_check.c. */
+#include "spec/attr_hooks.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,11 +11,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/hooks.h"
+#include "base/hook_list.h"
 #include "base/request.h"
 #include "base/text.h"
 #include "spec/attr_set.h"
-#include "spec/hooks.h"
 
 static const struct {
     const char *name;

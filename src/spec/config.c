@@ -17,9 +17,9 @@
 #include "base/request.h"
 #include "base/text.h"
 #include "spec/attr.h"
+#include "spec/attr_hooks.h"
 #include "spec/capabilities.h"
 #include "spec/config_table.h"
-#include "spec/hooks.h"
 
 #define PATTERN_MAX_BYTES 200
 #define PATH_MAX_BYTES    4095

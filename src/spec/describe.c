@@ -8,12 +8,12 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/hooks.h"
+#include "base/hook_list.h"
 #include "base/libc.h"
 #include "base/parse.h"
 #include "base/request.h"
 #include "base/text.h"
-#include "spec/hooks.h"
+#include "spec/attr_hooks.h"
 #include "spec/value.h"
 
 #define NAME_COLUMNS 14

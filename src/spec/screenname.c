@@ -1,5 +1,5 @@
 /* The names of screen sessions: see screenname.h. The daemon's launch.c makes them for the
- * shepherd, which starts the session, and jobjson.c for people. Scripts that look for sessions
+ * shepherd, which starts the session, and job_view.c for people. Scripts that look for sessions
  * know the form gpujob_0,1_train_12. */
 #include "spec/screenname.h"
 

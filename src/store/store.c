@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "store/internal.h"
+#include "store/store_priv.h"
 
 /* 4 KiB pages. A short log is the faster one, too: a disk block that is written again needs
  * no new place in the file system. */

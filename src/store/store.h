@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/job.h"
+#include "core/queue/job.h"
 
 struct buf;
 struct err;
@@ -250,7 +250,7 @@ struct store_peaks_key {
     const char *fingerprint; /* borrowed */
     int32_t gpus;            /* cards that a run has */
 };
-/* What is known (core/learn.h); of what has never ended all is zero. */
+/* What is known (core/learn/demands.h); of what has never ended all is zero. */
 int store_peaks_get(struct store *s, const struct store_peaks_key *key, struct learned *out,
                     struct err *e);
 int store_peaks_put(struct store *s, const struct store_peaks_key *key, const struct learned *l,
@@ -324,8 +324,8 @@ int store_usage_load(struct store *s, store_usage_cb cb, void *arg, struct err *
 
 /* --- over time -------------------------------------------------------------------------- */
 
-/* Bytes of an attempt (core/trace.h) and of a card (core/series.h); put replaces. get replaces
- * what is in out: 1, or 0 when there are none, or -1. */
+/* Bytes of an attempt (core/learn/trace.h) and of a card (core/learn/series.h); put replaces.
+ * get replaces what is in out: 1, or 0 when there are none, or -1. */
 int store_trace_put(struct store *s, uint32_t job, int32_t attempt, const void *bytes, size_t n,
                     struct err *e);
 int store_trace_get(struct store *s, uint32_t job, int32_t attempt, struct buf *out,
@@ -342,7 +342,7 @@ int store_totals_load(struct store *s, store_total_cb cb, void *arg, struct err 
 /* --- what is still to be told --------------------------------------------------------------
  */
 
-/* Somebody is to hear of a job (daemon/hooks.h). Texts are borrowed. */
+/* Somebody is to hear of a job (daemon/outbox/outbox_fill.h). Texts are borrowed. */
 struct store_letter {
     int64_t id; /* store_outbox_add fills it in; never given out twice */
     uint32_t job, uid;

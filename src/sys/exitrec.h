@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/job.h"
+#include "core/queue/job.h"
 
 #define EXITREC_MAX_BYTES                                                                      \
     8192 /* longest record that is read; written ones stay below 2 KiB                         \

@@ -11,7 +11,7 @@ TYPES = {
 
 def main():
     out, files = sys.argv[1], sys.argv[2:]
-    lines = ["/* Made by embed.py. */", '#include "web/asset.h"', ""]
+    lines = ["/* Made by embed.py. */", '#include "web/pages/asset.h"', ""]
     table = []
     for n, path in enumerate(f for f in files if not f.endswith(".py")):
         with open(path, "rb") as f:

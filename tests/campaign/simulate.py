@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random workloads on random machines, equal cards and mixed ones, under every policy of the
 simulator that does not need the daemon's planner: `berth simulate` against an oracle that does it
-the slow way, straight from the rules (man berth, "simulate"; src/core/policy.h). Schedules are to
+the slow way, straight from the rules (man berth, "simulate"; src/sim/textbook/policy.h). Schedules are to
 be the same to the byte.
 
 Usage: tests/campaign/simulate.py [BERTH] [SEEDS] [FIRST]     (berth, 50, 1)

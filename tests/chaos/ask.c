@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/counted_text.h"
 #include "base/err.h"
-#include "base/shared.h"
-#include "core/array.h"
-#include "core/deps.h"
-#include "core/place.h"
+#include "core/place/place.h"
+#include "core/queue/array.h"
+#include "core/queue/deps.h"
 #include "store/store.h"
 #include "world.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "core/array.h"
-#include "core/deps.h"
+#include "core/queue/array.h"
+#include "core/queue/deps.h"
 #include "store/store.h"
 #include "world.h"
 

@@ -10,9 +10,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/text.h"
-#include "core/account.h"
-#include "core/array.h"
-#include "core/deps.h"
+#include "core/queue/array.h"
+#include "core/queue/deps.h"
+#include "core/queue/endings.h"
 #include "store/store.h"
 
 #define HALF_LIFE_MS   (3600 * 1000)

@@ -16,12 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/fair.h"
-#include "core/job.h"
-#include "core/ledger.h"
-#include "core/limits.h"
-#include "core/plan.h"
-#include "core/queue.h"
+#include "core/ledger/ledger.h"
+#include "core/plan/fair.h"
+#include "core/plan/limits.h"
+#include "core/plan/plan.h"
+#include "core/queue/job.h"
+#include "core/queue/queue.h"
 
 #define CARDS_MAX 8
 #define STRANGERS 3

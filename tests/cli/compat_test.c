@@ -14,10 +14,10 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "cli/compat/paths.h"
-#include "cli/compat/pyarg.h"
-#include "cli/compat/pytext.h"
-#include "cli/compat/records.h"
+#include "compat/engine/compat_paths.h"
+#include "compat/engine/line_records.h"
+#include "compat/py/pyarg.h"
+#include "compat/py/pytext.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "cli/compat/gpusched/gpusched.h"
+#include "compat/gpusched/gpusched.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

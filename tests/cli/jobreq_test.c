@@ -14,8 +14,8 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/request.h"
-#include "cli/env.h"
-#include "cli/jobreq.h"
+#include "cli/ask/request_write.h"
+#include "cli/ask/submit_env.h"
 #include "spec/jobsfile.h"
 
 /* The lines of a jobs file as the text of their objects, sorted keys, a line each. */

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "cli/cli.h"
-#include "cli/opt.h"
+#include "cli/words/opt.h"
 
 enum { OPT_FOLLOW, OPT_TAIL, OPT_VERBOSE, OPT_WATCH };
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "cli/compat/pyarg.h"
+#include "compat/py/pyarg.h"
 
 #define ROWS_MAX  16
 #define WORDS_MAX 16

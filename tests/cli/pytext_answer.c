@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "cli/compat/pytext.h"
+#include "compat/py/pytext.h"
 
 static bool
 add_json(struct buf *out, const char *text, int indent)

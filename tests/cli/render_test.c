@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "cli/render.h"
+#include "cli/table/render.h"
 
 struct event_case {
     const char *json;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "cli/run.h"
+#include "cli/run/run_verb.h"
 
 static struct run_job *
 add(struct run_jobs *t, int64_t id, const char *state, int64_t status)

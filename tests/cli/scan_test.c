@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "cli/scan.h"
+#include "cli/ask/json_scan.h"
 
 static const char text[] =
     "{ \"a\" : [1,2,{\"rows\":[9]}], \"b\":\"x\\\"]}\", "

@@ -15,8 +15,8 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "cli/compat/scheduler/scheduler.h"
-#include "cli/compat/scheduler10x/scheduler10x.h"
+#include "compat/scheduler/scheduler.h"
+#include "compat/scheduler10x/scheduler10x.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -11,10 +11,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "cli/top_filter.h"
-#include "cli/top_layout.h"
-#include "cli/top_log.h"
-#include "cli/top_model.h"
+#include "cli/top/top_filter.h"
+#include "cli/top/top_layout.h"
+#include "cli/top/top_log.h"
+#include "cli/top/top_model.h"
 
 #define NOW_US INT64_C(1700000000000000)
 

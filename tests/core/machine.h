@@ -13,12 +13,12 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "core/account.h"
-#include "core/job.h"
-#include "core/ledger.h"
-#include "core/place.h"
-#include "core/plan.h"
-#include "core/queue.h"
+#include "core/ledger/ledger.h"
+#include "core/place/place.h"
+#include "core/plan/plan.h"
+#include "core/queue/endings.h"
+#include "core/queue/job.h"
+#include "core/queue/queue.h"
 
 #define CARD_MIB 24576
 

@@ -4,9 +4,9 @@
 #define TESTS_CORE_PLANWORLD_H
 
 #include "base/err.h"
-#include "core/array.h"
-#include "core/fair.h"
-#include "core/limits.h"
+#include "core/plan/fair.h"
+#include "core/plan/limits.h"
+#include "core/queue/array.h"
 #include "machine.h"
 
 #define ZERO_S   INT64_C(1000000)

@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "core/advice.h"
-#include "core/place.h"
+#include "core/place/place.h"
+#include "core/plan/advice.h"
 
 #define GIB 1024
 

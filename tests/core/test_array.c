@@ -1,7 +1,7 @@
 /* Arrays: tasks leave, run, end; the array counts them and ends with them. */
+#include "base/counted_text.h"
 #include "base/err.h"
-#include "base/shared.h"
-#include "core/array.h"
+#include "core/queue/array.h"
 #include "machine.h"
 
 static struct job *

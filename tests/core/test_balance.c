@@ -1,8 +1,8 @@
 /* The order `balanced`: what decides about a front job, one thing at a time; and how long it
  * takes until a demand fits. */
 #include "base/err.h"
-#include "core/balance.h"
-#include "core/drain.h"
+#include "core/plan/balance.h"
+#include "core/plan/drain.h"
 #include "machine.h"
 
 #define SECOND_US INT64_C(1000000)

@@ -1,6 +1,6 @@
 /* Dependencies: who is released, who can never run, and what goes round in a circle. */
 #include "base/err.h"
-#include "core/deps.h"
+#include "core/queue/deps.h"
 #include "machine.h"
 
 /* A world of jobs 1..15: how each ended; JOB_PENDING: it has not. */

@@ -1,8 +1,8 @@
 /* Accounts of recent use, and whose limits are whose. */
 #include <math.h>
 
-#include "core/fair.h"
-#include "core/limits.h"
+#include "core/plan/fair.h"
+#include "core/plan/limits.h"
 #include "machine.h"
 
 #define S      INT64_C(1000000)

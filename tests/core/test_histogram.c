@@ -1,5 +1,5 @@
 /* Durations counted by how long they were. */
-#include "core/histogram.h"
+#include "core/learn/histogram.h"
 #include "machine.h"
 
 static const int64_t bounds[] = {10, 100, 1000};

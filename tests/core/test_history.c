@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "core/history.h"
-#include "core/job.h"
+#include "core/learn/runtimes.h"
+#include "core/queue/job.h"
 
 static struct job *
 make(uint32_t id, uint32_t uid, const char *fingerprint)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/learn.h"
+#include "core/learn/demands.h"
 
 /* Steps: a number is the peak of a run that completed, a negative one an out of memory. */
 static void

@@ -1,7 +1,7 @@
-/* What is kept of samples over time: of a card (core/series.h) and of an attempt
- * (core/trace.h). */
-#include "core/series.h"
-#include "core/trace.h"
+/* What is kept of samples over time: of a card (core/learn/series.h) and of an attempt
+ * (core/learn/trace.h). */
+#include "core/learn/series.h"
+#include "core/learn/trace.h"
 #include "machine.h"
 
 #define S INT64_C(1000000)

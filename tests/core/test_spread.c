@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "core/spread.h"
+#include "core/learn/spread.h"
 
 static int
 compare(const void *a, const void *b)

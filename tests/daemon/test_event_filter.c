@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "daemon/event_filter.h"
+#include "daemon/request/event_filter.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

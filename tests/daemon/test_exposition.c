@@ -11,10 +11,10 @@
 
 #include "base/buf.h"
 #include "base/jsonw.h"
-#include "core/histogram.h"
-#include "daemon/exposition.h"
-#include "daemon/tally.h"
-#include "daemon/tally_note.h"
+#include "core/learn/histogram.h"
+#include "daemon/turn/counters.h"
+#include "daemon/turn/counters_note.h"
+#include "daemon/view/exposition.h"
 
 const char *
 again_name(enum again a)

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "daemon/peers.h"
-#include "daemon/subuids.h"
+#include "daemon/rpc/subuids.h"
+#include "daemon/rpc/user_shares.h"
 
 static void
 write_file(const char *path, const char *text)

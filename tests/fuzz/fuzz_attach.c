@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "wire/attach.h"
+#include "wire/attach_frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "gpu/kmsg.h"
-#include "gpu/message.h"
+#include "gpu/probe_message.h"
 #include "gpu/xid.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/request.h"
-#include "daemon/reqjson.h"
+#include "daemon/request/request_read.h"
 #include "spec/selector.h"
 #include "wire/frame.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "gpu/backend.h"
-#include "gpu/message.h"
+#include "gpu/probe_message.h"
 #include "support.h"
 
 static const char *

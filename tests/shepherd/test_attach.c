@@ -23,7 +23,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "rig.h"
-#include "wire/attach.h"
+#include "wire/attach_frames.h"
 
 #define BIG_BYTES ((size_t)100 << 20)
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "shepherd/blame.h"
+#include "shepherd/begin/blame.h"
 
 static void
 test_descriptors_and_memory_are_the_machines(void **state)

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "shepherd/loglimit.h"
+#include "shepherd/begin/loglimit.h"
 
 #define MIB (1 << 20)
 

@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "rig.h"
-#include "sys/nursery.h"
+#include "sys/nursery_packets.h"
 #include "sys/spawn.h"
 
 struct nursery {

@@ -14,8 +14,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "shepherd/mail.h"
-#include "shepherd/order.h"
+#include "shepherd/nursery/hook_command.h"
+#include "shepherd/nursery/mail.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define HEAD                                                                                   \

@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "sim/read.h"
-#include "sim/sim.h"
+#include "sim/textbook/textbook_sim.h"
 
 static inline struct machine
 machine_of(int n, int32_t mib)

@@ -2,10 +2,10 @@
  * than there is, everybody runs exactly once and for as long as he is to, and the queue and
  * the ledger agree with themselves at every instant. A failing seed is printed; SIM_SEED runs
  * that one alone. */
-#include "core/ledger.h"
-#include "core/queue.h"
-#include "sim/live.h"
-#include "sim/output.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/queue.h"
+#include "sim/live_sim.h"
+#include "sim/schedule_output.h"
 #include "support.h"
 
 #define SEEDS 40

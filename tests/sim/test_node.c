@@ -1,9 +1,9 @@
 /* The compact node against the ledger and place_job, which the daemon asks: the same history
  * of jobs on both, and the same cards each time. And lines against a plain search. */
-#include "core/expect.h"
-#include "core/ledger.h"
-#include "core/lines.h"
-#include "core/place.h"
+#include "core/ledger/ledger.h"
+#include "core/place/place.h"
+#include "core/plan/expect.h"
+#include "sim/textbook/lines.h"
 #include "support.h"
 
 #define CARDS  8

@@ -1,6 +1,6 @@
 /* The dump, the picture, and the figures of small schedules that can be checked by hand. */
-#include "sim/metrics.h"
-#include "sim/output.h"
+#include "sim/schedule_figures.h"
+#include "sim/schedule_output.h"
 #include "support.h"
 
 /* Two cards. Job 0 takes both for 10 s; 1 and 2 share card 0 (packed) after it. */

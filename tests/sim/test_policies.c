@@ -3,8 +3,8 @@
 #include <sha2.h>
 
 #include "sim/engine.h"
-#include "sim/metrics.h"
-#include "sim/output.h"
+#include "sim/schedule_figures.h"
+#include "sim/schedule_output.h"
 #include "support.h"
 
 /* The columns of reference.tsv. */

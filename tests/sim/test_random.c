@@ -2,7 +2,7 @@
  * nobody gets more than there is, everybody runs once, nothing that could start waits where
  * the policy says it must not, and a promised start is kept when estimates are upper bounds.
  * A failing seed is printed; SIM_SEED runs that one alone. */
-#include "core/pass.h"
+#include "sim/textbook/pass.h"
 #include "support.h"
 
 #define SEEDS 60

@@ -4,8 +4,8 @@
  * order of the queue are all in that. */
 #include <sha2.h>
 
-#include "sim/live.h"
-#include "sim/output.h"
+#include "sim/live_sim.h"
+#include "sim/schedule_output.h"
 #include "support.h"
 
 /* Columns of reference.tsv. */

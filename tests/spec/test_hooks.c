@@ -10,10 +10,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/hooks.h"
+#include "base/hook_list.h"
 #include "base/request.h"
 #include "spec/attr.h"
-#include "spec/hooks.h"
+#include "spec/attr_hooks.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "core/job.h"
+#include "core/queue/job.h"
 #include "spec/selector.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -13,9 +13,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/hooks.h"
-#include "base/shared.h"
-#include "core/array.h"
+#include "base/counted_text.h"
+#include "base/hook_list.h"
+#include "core/queue/array.h"
 
 struct dir *
 dir_new(void)

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "core/learn.h"
+#include "core/learn/demands.h"
 #include "support.h"
 
 struct fixture {

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "core/array.h"
+#include "core/queue/array.h"
 #include "support.h"
 
 /* A folder with a database as an older version made it: "v1.sql". */

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "base/hooks.h"
-#include "core/array.h"
+#include "base/hook_list.h"
+#include "core/queue/array.h"
 #include "support.h"
 
 #define RANDOM_JOBS 300

@@ -19,10 +19,10 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "web/cache.h"
-#include "web/query.h"
-#include "web/reply.h"
-#include "web/upstream.h"
+#include "web/http/query.h"
+#include "web/http/reply.h"
+#include "web/pages/cache.h"
+#include "web/pages/upstream.h"
 
 struct world {
     char folder[32], path[64];

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "web/gate.h"
+#include "web/http/gate.h"
 
 #define TOKEN "0123456789abcdef"
 

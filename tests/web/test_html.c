@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "web/html.h"
+#include "web/pages/html.h"
 
 static void
 test_text(void **state)

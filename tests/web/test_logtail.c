@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "web/logtail.h"
+#include "web/pages/logtail.h"
 
 #define BAD "\xef\xbf\xbd"
 

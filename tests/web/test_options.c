@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "web/options.h"
+#include "web/web_options.h"
 
 static void
 test_listen(void **state)

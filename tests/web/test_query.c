@@ -12,8 +12,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "web/query.h"
-#include "web/reply.h"
+#include "web/http/query.h"
+#include "web/http/reply.h"
 
 static void
 test_arguments(void **state)

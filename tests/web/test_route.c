@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "web/route.h"
+#include "web/http/route.h"
 
 static void
 test_paths(void **state)

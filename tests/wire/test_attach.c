@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "wire/attach.h"
+#include "wire/attach_frames.h"
 
 static void
 add_some(struct buf *out)

@@ -1,0 +1,33 @@
+/* Who is told of a job's start and end, and how: part of a request (base/request.h), of which
+ * most have none. */
+#ifndef BASE_HOOK_LIST_H
+#define BASE_HOOK_LIST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* When mail is sent; Slurm's words (spec/attr_hooks.c). */
+#define MAIL_BEGIN       1u
+#define MAIL_END         2u
+#define MAIL_FAIL        4u
+#define MAIL_REQUEUE     8u
+#define MAIL_TIME_LIMIT  16u
+#define MAIL_ARRAY_TASKS 32u /* of each task of an array, instead of the array as a whole */
+#define MAIL_NONE        64u /* said to be never */
+
+struct hooks {
+    char *on_start, *on_end, *on_fail; /* shell text; NULL: none; as are all that follow */
+    char *webhook;                     /* URL */
+    char *mail_user;                   /* "alice,bob@example.org"; NULL: whose job it is */
+    uint32_t mail_types;               /* 0: not said */
+};
+
+void hooks_free(struct hooks *h); /* NULL is fine */
+struct hooks *hooks_copy(const struct hooks *h);
+/* NULL is one that tells nobody. */
+bool hooks_equal(const struct hooks *a, const struct hooks *b);
+
+/* When mail goes to somebody: at the end, where only the address was said. */
+uint32_t hooks_mail_types(const struct hooks *h);
+
+#endif

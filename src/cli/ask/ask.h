@@ -1,0 +1,29 @@
+/* One question to a running daemon, for the verbs that print its answer and leave. */
+#ifndef CLI_ASK_ASK_H
+#define CLI_ASK_ASK_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct cli;
+struct opt_reader;
+
+/* Connects, asks, disconnects; says in words what went wrong. params is stolen. Returns 0
+ * with *result owned by the caller, or the exit status to end with. */
+int ask_daemon(const struct cli *cli, const char *method, json_t *params, json_t **result);
+
+/* ["word", ...] */
+json_t *ask_words(char *const *words, int n);
+/* {"select": [words]} */
+json_t *ask_select(char *const *words, int n);
+
+/* What the words of r select, or with all (the option --all) every job. NULL, and said why,
+ * when that is nothing or both. */
+json_t *ask_select_or_all(const struct opt_reader *r, bool all, const char *nothing);
+
+/* "job 3", "jobs 3, 4 and 5_20", at most ten named, from the list of ids under the key and
+ * from KEY_tasks, which says what tasks are called. Appends. */
+struct buf;
+void ask_add_jobs(struct buf *out, const json_t *result, const char *key);
+
+#endif

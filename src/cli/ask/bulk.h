@@ -1,0 +1,38 @@
+/* A request with many jobs, sent in pieces that the daemon takes from anybody:
+ * docs/protocol.md, `more`. Used for jobs files by `berth run` and by the drop-in commands.
+ *
+ *     w = bulk_begin(&b, client, "file.sync");    what goes with each piece: path, fit
+ *     w = bulk_job(&b); ...; bulk_next(&b, e);    the fields of a job, for each
+ *     w = bulk_rest(&b);                          what goes with the last piece: cwd, env
+ *     bulk_finish(&b, &result, e); bulk_free(&b); */
+#ifndef CLI_ASK_BULK_H
+#define CLI_ASK_BULK_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/jsonw.h"
+
+struct client;
+struct err;
+
+struct bulk {
+    struct client *client; /* borrowed, as is the method */
+    const char *method;
+    struct buf each, jobs, rest;
+    struct jsonw w;
+    size_t n; /* of the jobs in `jobs` */
+};
+
+struct jsonw *bulk_begin(struct bulk *b, struct client *client, const char *method);
+struct jsonw *bulk_job(struct bulk *b);
+/* The job is whole. Sends what there is once it is enough for a piece; -1 with e. */
+int bulk_next(struct bulk *b, struct err *e);
+struct jsonw *bulk_rest(struct bulk *b);
+/* As client_call. */
+int bulk_finish(struct bulk *b, json_t **result, struct err *e);
+void bulk_free(struct bulk *b); /* what it owns */
+
+#endif

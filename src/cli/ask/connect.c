@@ -1,0 +1,680 @@
+/* Reaching the daemon, and starting one. A daemon is a child that leaves us at once: own
+ * session, no descriptors of ours, its folder the root. It says "ready" (or what is wrong)
+ * on a pipe when its socket listens, so nobody polls. When two clients start a daemon at
+ * the same moment, the one that finds the lock taken says so and leaves; its client then
+ * waits for the other daemon's socket, or for a daemon that is leaving to let go. */
+#include "cli/ask/connect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/libc.h"
+#include "cli/cli.h"
+#include "wire/client.h"
+#include "wire/places.h"
+
+#define READY_FD     3
+#define READY_MS     30000 /* opening a database after a crash can take its time */
+#define RACE_MS      10000 /* the winner of a race has to come up meanwhile */
+#define STARTS_MAX   5
+#define RACE_STEP_MS 20
+#define SETTINGS_MAX 16
+#define AGAIN_MS     60000 /* a daemon that is restarted is back in one or two seconds */
+#define SAY_AFTER_MS 1500
+#define PAUSE_MAX_MS 500
+#define LOCK_MAX     64
+#define GAP_MS       5000 /* in which systemd starts the machine's daemon again */
+#define GAP_STEP_MS  100
+
+/* Every connection is had from here. */
+static struct client *
+connect_at(const char *path, struct err *e)
+{
+    struct client *c = client_connect(path, e);
+
+    if (c)
+        client_set_patience(c, CONNECT_PATIENCE_MS);
+    return c;
+}
+
+/* Whose process listens at the other end. 0, or -1. */
+static int
+peer_uid(const struct client *c, uid_t *uid)
+{
+    struct ucred cred;
+    socklen_t size = sizeof cred;
+
+    if (getsockopt(client_fd(c), SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
+        return -1;
+    *uid = cred.uid;
+    return 0;
+}
+
+/* What listens in a place that anybody may make is asked who it is before it is trusted with
+ * commands and environments. */
+static bool
+is_trusted(const struct client *c)
+{
+    uid_t uid;
+
+    return peer_uid(c, &uid) == 0 && (uid == geteuid() || uid == 0);
+}
+
+static struct client *
+connect_trusted(const char *path, struct err *e)
+{
+    struct client *c = connect_at(path, e);
+
+    if (!c || is_trusted(c))
+        return c;
+    client_free(c);
+    err_set(e, ERR_PERMISSION,
+            "what listens at %s is another user's; remove it, or name yours with --socket",
+            path);
+    return NULL;
+}
+
+static int
+find_places(const struct cli *cli, const struct daemon_args *args, struct places *p,
+            struct err *e)
+{
+    if (!args || !args->system)
+        return places_find(cli->dir, p, e);
+    return places_system(cli->dir, p, e);
+}
+
+/* The order is: what was named, the user's own, the machine's. Of somebody who wants simulated
+ * cards the machine's daemon knows nothing. With ERR_UNREACHABLE there is none. */
+static struct client *
+connect_found(const struct cli *cli, const struct places *p, const struct daemon_args *args,
+              struct err *e)
+{
+    struct client *c;
+    struct err why = {0};
+
+    if (cli->socket)
+        return connect_at(cli->socket, e);
+    if (p->root)
+        return connect_at(p->socket, e);
+    c = connect_trusted(p->socket, &why);
+    /* One that may not be used, or that another user made, is as good as none. */
+    bool is_none = !c && (why.code == ERR_UNREACHABLE || why.code == ERR_PERMISSION);
+    if (is_none && !p->system && !(args && args->sim))
+        c = connect_trusted(PLACES_SYSTEM_SOCKET, NULL);
+    if (!c && e)
+        *e = why;
+    return c;
+}
+
+struct client *
+connect_machine_or_own(const struct cli *cli)
+{
+    struct client *c = connect_trusted(PLACES_SYSTEM_SOCKET, NULL);
+    struct places p;
+
+    if (c || places_find(cli->dir, &p, NULL) < 0)
+        return c;
+    c = connect_trusted(p.socket, NULL);
+    places_free(&p);
+    return c;
+}
+
+struct client *
+connect_trusted_at(const char *dir)
+{
+    struct places p;
+    struct client *c;
+
+    if (places_find(dir, &p, NULL) < 0)
+        return NULL;
+    c = connect_trusted(p.socket, NULL);
+    places_free(&p);
+    return c;
+}
+
+/* How the last daemon of this place, one of ours, left: nobody has its lock, in which it put
+ * its number until it left in order (sign_lock in daemon/berthd.c), and the word `service` when
+ * a service manager had started it, which starts it again. */
+enum end { END_IN_ORDER, END_DIED, END_DIED_SERVICE };
+
+static enum end
+last_end(const struct places *p)
+{
+    auto_free char *lock = xasprintf("%s/lock", p->state);
+    auto_buf struct buf text = BUF_INIT;
+    struct stat st;
+
+    if (lstat(lock, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0 ||
+        st.st_uid != geteuid() || file_is_locked_at(AT_FDCWD, lock, NULL) != 0 ||
+        file_read(lock, LOCK_MAX, &text, NULL) < 0)
+        return END_IN_ORDER;
+    return strstr(buf_str(&text), "service") ? END_DIED_SERVICE : END_DIED;
+}
+
+/* One that left when it had been idle has lost nothing, which is what people fear then. */
+static void
+say_none_runs(const struct cli *cli, const struct places *p, int code, struct err *e)
+{
+    auto_free char *database = xasprintf("%s/berth.db", p->state);
+    bool kept = !cli->socket && access(database, F_OK) == 0;
+    const char *what = "";
+
+    enum end end = kept ? last_end(p) : END_IN_ORDER;
+
+    if (end == END_DIED_SERVICE)
+        what = ": it died, and its service manager starts it again (systemctl --user status "
+               "berthd); its jobs are kept, and those that run go on";
+    else if (end == END_DIED)
+        what = ": it died; its jobs are kept, and those that run go on";
+    else if (kept)
+        what = ": it leaves when it has been idle, and its jobs and history are kept";
+    err_set(e, code,
+            "no daemon is running (%s)%s; 'berth daemon start'%s starts one%s, "
+            "and so do 'berth run' and 'berth submit'",
+            cli->socket ? cli->socket : p->socket, what, cli->dir ? " with the same --dir" : "",
+            kept ? " again" : "");
+}
+
+/* ------------------------------------------------------------- starting */
+
+static void
+build_argv(const struct places *p, const struct daemon_args *args, const char *config,
+           const char *program, const char **out)
+{
+    int n = 0;
+
+    out[n++] = program;
+    if (p->root) {
+        out[n++] = "--dir";
+        out[n++] = p->root;
+    }
+    if (p->system)
+        out[n++] = "--system";
+    if (args && args->sim) {
+        out[n++] = "--sim";
+        out[n++] = args->sim;
+    }
+    if (config) {
+        out[n++] = "--config";
+        out[n++] = config;
+    }
+    if (args && args->stay)
+        out[n++] = "--stay";
+    if (args && args->need_gpus)
+        out[n++] = "--need-gpus";
+    for (size_t i = 0; args && args->settings && args->settings[i] && i < SETTINGS_MAX; i++) {
+        out[n++] = "--set";
+        out[n++] = args->settings[i];
+    }
+    out[n++] = "--ready-fd";
+    out[n++] = "3";
+    out[n] = NULL;
+}
+
+/* In the child: nothing of ours goes along but the pipe, which becomes descriptor 3. */
+_Noreturn static void
+exec_daemon(int ready, const char *const *argv)
+{
+    sigset_t none;
+    int null;
+
+    setsid();
+    if (chdir("/") < 0)
+        _exit(126);
+    null = open("/dev/null", O_RDWR);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+        _exit(126);
+    if (ready == READY_FD)
+        fcntl(ready, F_SETFD, 0);
+    else if (dup2(ready, READY_FD) < 0)
+        _exit(126);
+    libc_close_from(READY_FD + 1);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    execv(argv[0], (char *const *)argv);
+    dprintf(READY_FD, "cannot execute %s: %s\n", argv[0], strerror(errno));
+    _exit(127);
+}
+
+/* Forks twice, so that the daemon is nobody's zombie. Returns the pipe's reading end. */
+static int
+spawn_daemon(const char *const *argv, struct err *e)
+{
+    int ends[2];
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot make a pipe");
+    pid = fork();
+    if (pid < 0) {
+        err_errno(e, ERR_FAILED, errno, "cannot start the daemon");
+        close(ends[0]);
+        close(ends[1]);
+        return -1;
+    }
+    if (pid == 0) {
+        if (fork() != 0)
+            _exit(0);
+        exec_daemon(ends[1], argv);
+    }
+    close(ends[1]);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return ends[0];
+}
+
+/* The daemon's one line; empty when it died without a word. Unless it is ready, that it has
+ * gone is awaited too: until then it may hold the lock that it complains of. */
+static int
+read_ready(int fd, struct buf *line, struct err *e)
+{
+    int64_t until = clock_boot_us() + READY_MS * 1000LL;
+
+    while (strcmp(buf_str(line), "ready\n") != 0) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int64_t left_ms = (until - clock_boot_us()) / 1000;
+        char chunk[512];
+        ssize_t n;
+
+        if (left_ms <= 0)
+            return err_set(e, ERR_UNREACHABLE,
+                           "the daemon was started but is not ready after %d s",
+                           READY_MS / 1000);
+        if (poll(&p, 1, (int)left_ms) <= 0)
+            continue;
+        n = read(fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        buf_add(line, chunk, (size_t)n);
+    }
+    while (line->len > 0 && line->data[line->len - 1] == '\n')
+        line->data[--line->len] = '\0';
+    return 0;
+}
+
+/* Somebody else has the lock: a daemon that is coming up, whose socket will be there soon, or
+ * one that is leaving, whose lock will be free soon (then *gone). */
+static struct client *
+await_holder(const char *path, const char *lock, bool *gone, struct err *e)
+{
+    int64_t until = clock_boot_us() + RACE_MS * 1000LL;
+
+    for (;;) {
+        bool held = file_is_locked_at(AT_FDCWD, lock, NULL) > 0;
+        struct client *c = connect_at(path, e);
+
+        if (c || clock_boot_us() > until)
+            return c;
+        if (!held) {
+            *gone = true;
+            err_set(e, ERR_UNREACHABLE, "daemons come and go at %s; none could be reached",
+                    path);
+            return NULL;
+        }
+        poll(NULL, 0, RACE_STEP_MS);
+    }
+}
+
+/* The daemon we started is up, or it lost a race, or it says what is wrong. */
+static struct client *
+settle_start(const struct places *p, const char *path, const char *line, bool *started,
+             bool *again, struct err *e)
+{
+    auto_free char *lock = xasprintf("%s/lock", p->state);
+
+    if (strcmp(line, "ready") == 0) {
+        if (started)
+            *started = true;
+        return connect_at(path, e);
+    }
+    if (file_is_locked_at(AT_FDCWD, lock, NULL) > 0) {
+        struct client *c = await_holder(path, lock, again, e);
+
+        if (c)
+            return c;
+    }
+    if (line[0])
+        err_set(e, ERR_UNREACHABLE, "the daemon did not start: %s", line);
+    else
+        err_set(e, ERR_UNREACHABLE, "the daemon died as it started; its last words are in %s",
+                p->log);
+    return NULL;
+}
+
+/* A name that means the same from the daemon's folder, which is the root. NULL: none. */
+static int
+absolute_config(const struct daemon_args *args, char **out, struct err *e)
+{
+    auto_free char *here = NULL;
+
+    *out = NULL;
+    if (!args || !args->config)
+        return 0;
+    if (args->config[0] == '/') {
+        *out = xstrdup(args->config);
+        return 0;
+    }
+    here = getcwd(NULL, 0);
+    if (!here)
+        return err_errno(e, ERR_USAGE, errno, "--config %s: cannot tell the current folder",
+                         args->config);
+    *out = xasprintf("%s/%s", here, args->config);
+    return 0;
+}
+
+/* *again: the daemon that was in the way is gone by now. */
+static struct client *
+start_daemon(const struct places *p, const struct daemon_args *args, bool *started, bool *again,
+             struct err *e)
+{
+    auto_free char *program = places_program("berthd", e);
+    auto_free char *config = NULL;
+    auto_buf struct buf line = BUF_INIT;
+    const char *argv[16 + 2 * SETTINGS_MAX];
+    auto_close int ready = -1;
+
+    *again = false;
+    if (!program || absolute_config(args, &config, e) < 0)
+        return NULL;
+    build_argv(p, args, config, program, argv);
+    ready = spawn_daemon(argv, e);
+    if (ready < 0 || read_ready(ready, &line, e) < 0)
+        return NULL;
+    return settle_start(p, p->socket, buf_str(&line), started, again, e);
+}
+
+/* A refusal may be about a daemon that has left meanwhile: one that comes twice is not. */
+static struct client *
+start_until_reached(const struct places *p, const struct daemon_args *args, bool *started,
+                    struct err *e)
+{
+    for (int i = 0, refusals = 0; i < STARTS_MAX && refusals < 2; i++) {
+        bool again;
+        struct client *c = start_daemon(p, args, started, &again, e);
+
+        if (!c)
+            c = connect_at(p->socket, NULL);
+        if (c)
+            return c;
+        refusals += !again;
+    }
+    return NULL;
+}
+
+/* A socket given by name belongs to somebody's daemon, the machine's to systemd: neither is
+ * ours to start. */
+static bool
+is_ours_to_start(const struct cli *cli, const struct places *p)
+{
+    return !cli->socket && !p->system;
+}
+
+/* Whether the machine has a daemon for all users, which may be about to be back: its folder
+ * outlives it. A second one beside it would give away the same cards. */
+static bool
+is_machines_turn(const struct cli *cli, const struct places *p, const struct daemon_args *args)
+{
+    auto_free char *folder = xstrdup(PLACES_SYSTEM_SOCKET);
+    struct stat st;
+
+    *strrchr(folder, '/') = '\0';
+    return !cli->socket && !p->root && !p->system && !(args && args->sim) &&
+           lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0;
+}
+
+static struct client *
+revive_daemon(const struct places *p, bool quiet, struct err *e)
+{
+    struct client *c = start_until_reached(p, NULL, NULL, e);
+
+    if (c && !quiet)
+        cli_say("the daemon had died, and was started again");
+    return c;
+}
+
+static struct client *
+connect_existing(const struct cli *cli, bool revive, struct err *e)
+{
+    struct err why = {0};
+    struct places p;
+    struct client *c;
+
+    if (places_find(cli->dir, &p, e) < 0)
+        return NULL;
+    c = connect_found(cli, &p, NULL, &why);
+    if (c || why.code != ERR_UNREACHABLE) {
+        if (!c && e)
+            *e = why;
+    } else if (revive && is_ours_to_start(cli, &p) && last_end(&p) == END_DIED &&
+               !is_machines_turn(cli, &p, NULL)) {
+        c = revive_daemon(&p, false, e);
+    } else {
+        say_none_runs(cli, &p, why.code, e);
+    }
+    places_free(&p);
+    return c;
+}
+
+struct client *
+connect_daemon(const struct cli *cli, struct err *e)
+{
+    return connect_existing(cli, true, e);
+}
+
+struct client *
+connect_running(const struct cli *cli, struct err *e)
+{
+    return connect_existing(cli, false, e);
+}
+
+/* A command that comes while the machine's daemon is restarted does not start one of the user's
+ * own. A daemon that was stopped has removed its socket, and is waited for in vain for a
+ * moment; one that died has left it, and comes back. */
+static struct client *
+await_machine(const struct cli *cli, const struct places *p, const struct daemon_args *args,
+              struct err *why)
+{
+    int64_t until_us = clock_boot_us() + GAP_MS * 1000LL;
+    struct client *c = NULL;
+
+    while (!c && why->code == ERR_UNREACHABLE && clock_boot_us() < until_us) {
+        poll(NULL, 0, GAP_STEP_MS);
+        c = connect_found(cli, p, args, why);
+    }
+    if (!c && access(PLACES_SYSTEM_SOCKET, F_OK) == 0)
+        err_set(why, ERR_REFUSED,
+                "the daemon of this machine has died and is not back yet (systemctl status "
+                "berthd); for one of your own name a folder: --dir DIR");
+    return c;
+}
+
+struct client *
+connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *started,
+                 struct err *e)
+{
+    struct err why = {0};
+    struct places p;
+    struct client *c;
+
+    if (started)
+        *started = false;
+    if (find_places(cli, args, &p, e) < 0)
+        return NULL;
+    c = connect_found(cli, &p, args, &why);
+    if (!c && why.code == ERR_UNREACHABLE && is_machines_turn(cli, &p, args))
+        c = await_machine(cli, &p, args, &why);
+    /* A socket given by name belongs to somebody's daemon: there is nothing to start. */
+    if (!c && why.code == ERR_UNREACHABLE && !cli->socket)
+        c = start_until_reached(&p, args, started, e);
+    else if (!c && e)
+        *e = why;
+    places_free(&p);
+    return c;
+}
+
+/* ----------------------------------------------------------- once more */
+
+/* What a connection that is lost is had again by. */
+struct keeper {
+    const struct cli *cli;
+    struct keeping how;
+    char *path; /* owned; of the socket */
+    uid_t uid;  /* whose daemon it was */
+    /* To start one however the last one left; NULL: only if it died. */
+    const struct daemon_args *args;
+};
+
+static void
+keeper_free(void *arg)
+{
+    struct keeper *k = arg;
+
+    free(k->path);
+    free(k);
+}
+
+static struct keeper *
+keeper_new(const struct cli *cli, const struct client *c, const struct keeping *how)
+{
+    struct keeper *k = xcalloc(1, sizeof *k);
+
+    *k = (struct keeper){.cli = cli, .path = xstrdup(client_path(c))};
+    if (how)
+        k->how = *how;
+    if (peer_uid(c, &k->uid) == 0)
+        return k;
+    keeper_free(k);
+    return NULL;
+}
+
+/* Another user who puts a socket into the place meanwhile is not told what was meant for the
+ * daemon. */
+static struct client *
+connect_same(const struct keeper *k, struct err *e)
+{
+    struct client *c = connect_at(k->path, e);
+    uid_t uid;
+
+    if (!c || (peer_uid(c, &uid) == 0 && uid == k->uid))
+        return c;
+    client_free(c);
+    err_set(e, ERR_PERMISSION, "what listens at %s now is another user's", k->path);
+    return NULL;
+}
+
+/* *over: it is of no use to go on, e says why. */
+static struct client *
+connect_or_revive(const struct keeper *k, const struct places *p, bool *over, struct err *e)
+{
+    struct client *c = connect_same(k, e);
+
+    *over = !c && e->code != ERR_UNREACHABLE;
+    if (c || *over || strcmp(p->socket, k->path) != 0 || !is_ours_to_start(k->cli, p))
+        return c;
+    if (last_end(p) == END_DIED)
+        c = revive_daemon(p, k->how.quiet, e);
+    else if (k->args && last_end(p) == END_IN_ORDER)
+        c = start_until_reached(p, k->args, NULL, e);
+    else
+        return NULL;
+    *over = !c; /* it said what is wrong, or died as it started */
+    return c;
+}
+
+static struct client *
+await_daemon(const struct keeper *k, const struct places *p, struct err *e)
+{
+    int64_t now_us = clock_boot_us(), say_us = now_us + SAY_AFTER_MS * 1000LL;
+    int64_t until_us = k->how.until_us ? k->how.until_us : now_us + AGAIN_MS * 1000LL;
+    int pause_ms = RACE_STEP_MS;
+    bool over = false;
+    struct client *c;
+
+    while (!(c = connect_or_revive(k, p, &over, e)) && !over && now_us < until_us) {
+        if (now_us >= say_us && !k->how.quiet)
+            cli_say("the daemon has gone; waiting up to %d s for it to come back",
+                    (int)((until_us - now_us) / 1000000) + 1);
+        if (now_us >= say_us)
+            say_us = INT64_MAX;
+        over = poll(NULL, 0, pause_ms) < 0; /* by a signal */
+        pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
+        now_us = clock_boot_us();
+    }
+    if (!c && !over)
+        err_prefix(e, "the daemon has gone and has not come back");
+    if (c && say_us == INT64_MAX && !k->how.quiet)
+        cli_say("the daemon is back");
+    return c;
+}
+
+static struct client *
+keeper_connect(const struct keeper *k, struct err *e)
+{
+    struct err why = {0};
+    struct places p;
+    struct client *c;
+
+    if (places_find(k->cli->dir, &p, e) < 0)
+        return NULL;
+    c = await_daemon(k, &p, &why);
+    places_free(&p);
+    if (!c && e)
+        *e = why;
+    return c;
+}
+
+static int
+connect_again(void *ctx, struct err *e)
+{
+    struct client *c = keeper_connect(ctx, e);
+    int fd;
+
+    if (!c)
+        return -1;
+    fd = fcntl(client_fd(c), F_DUPFD_CLOEXEC, 3);
+    client_free(c);
+    return fd < 0 ? err_errno(e, ERR_FAILED, errno, "cannot keep a connection") : fd;
+}
+
+void
+connect_keep(const struct cli *cli, struct client *c, const struct keeping *how)
+{
+    struct keeper *k = keeper_new(cli, c, how);
+
+    if (k)
+        client_keep(c, connect_again, keeper_free, k);
+}
+
+struct client *
+connect_back(const struct cli *cli, const struct daemon_args *args, struct client *c,
+             struct err *e)
+{
+    struct keeper *k = keeper_new(cli, c, NULL);
+    struct client *next = NULL;
+
+    client_free(c);
+    if (!k) {
+        err_set(e, ERR_UNREACHABLE, "the daemon has gone");
+        return NULL;
+    }
+    k->args = args;
+    next = keeper_connect(k, e);
+    keeper_free(k);
+    return next;
+}

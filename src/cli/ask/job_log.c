@@ -1,0 +1,62 @@
+/* Job logs: see job_log.h. The path is the job's user's to choose and to replace at any moment,
+ * so root opens it with that user's rights: a link to a device or to somebody else's file shows
+ * nothing then. Called by logs_verb.c, interactive_job.c and top_log.c, in programs of one
+ * thread.
+ */
+#include "cli/ask/job_log.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+
+/* The supplementary groups of this process. *n: how many, -1 on error. The caller frees. */
+static gid_t *
+groups_now(int *n)
+{
+    *n = getgroups(0, NULL);
+    if (*n < 0)
+        return NULL;
+    gid_t *list = xcalloc((size_t)*n + 1, sizeof *list);
+    *n = getgroups(*n, list);
+    return list;
+}
+
+static int
+open_as(const char *path, const struct passwd *pw)
+{
+    int n, fd = -1, why;
+    auto_free gid_t *groups = groups_now(&n);
+    gid_t gid = getegid();
+    if (n < 0)
+        return -1;
+    if (initgroups(pw->pw_name, pw->pw_gid) == 0 && setegid(pw->pw_gid) == 0 &&
+        seteuid(pw->pw_uid) == 0)
+        fd = file_open_regular(path);
+    why = errno;
+    if (seteuid(0) < 0 || setegid(gid) < 0 || setgroups((size_t)n, groups) < 0)
+        err_abort("cannot become root again: %s", strerror(errno));
+    errno = why;
+    return fd;
+}
+
+int
+joblog_open(const char *path, const char *user)
+{
+    const struct passwd *pw;
+    if (geteuid() != 0 || !user || !user[0])
+        return file_open_regular(path);
+    errno = 0;
+    pw = getpwnam(user);
+    if (!pw) { /* an account that is gone: nobody's rights are left to read with but root's */
+        errno = errno ? errno : EACCES;
+        return -1;
+    }
+    return open_as(path, pw);
+}

@@ -1,0 +1,222 @@
+/* The environment that goes along with a submission; see submit_env.h. Values of the caller's
+ * own variables win over nothing: what --env says takes their place. */
+#include "cli/ask/submit_env.h"
+
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "spec/value.h"
+
+#define PATH_OF_USERS "/usr/local/bin:/usr/bin:/bin"
+#define PATH_OF_ROOT  "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+extern char **environ;
+
+static void
+add_to(struct env_list *list, const char *text)
+{
+    list->at = xrealloc(list->at, (list->n + 2) * sizeof(*list->at));
+    list->at[list->n++] = xstrdup(text);
+    list->at[list->n] = NULL;
+}
+
+static void
+free_list(struct env_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->at[i]);
+    free(list->at);
+    *list = (struct env_list){NULL, 0};
+}
+
+void
+env_free(struct env_choice *c)
+{
+    free_list(&c->set);
+    free_list(&c->names);
+    free_list(&c->slurm_set);
+}
+
+static bool
+same_name(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "=");
+
+    return strcspn(b, "=") == n && memcmp(a, b, n) == 0;
+}
+
+static bool
+has_name(const struct env_list *list, const char *entry)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (same_name(list->at[i], entry))
+            return true;
+    return false;
+}
+
+static int
+set_in(struct env_list *list, const char *entry, struct err *e)
+{
+    if (value_check_env(entry, e) != 0)
+        return -1;
+    for (size_t i = 0; i < list->n; i++) {
+        if (!same_name(list->at[i], entry))
+            continue;
+        free(list->at[i]);
+        list->at[i] = xstrdup(entry);
+        return 0;
+    }
+    add_to(list, entry);
+    return 0;
+}
+
+int
+env_set(struct env_choice *c, const char *entry, struct err *e)
+{
+    return set_in(&c->set, entry, e);
+}
+
+int
+env_set_slurm(struct env_choice *c, const char *entry, struct err *e)
+{
+    return set_in(&c->slurm_set, entry, e);
+}
+
+/* One piece between commas. */
+static int
+export_one(struct env_choice *c, const char *piece, bool *all, struct err *e)
+{
+    if (strcmp(piece, "ALL") == 0)
+        *all = true;
+    else if (strchr(piece, '='))
+        return env_set(c, piece, e);
+    else if (!*piece)
+        return err_set(e, ERR_USAGE, "write ALL, NONE or names of variables: PATH,FOO=1");
+    else if (strcmp(piece, "NONE") != 0 && strcmp(piece, "NIL") != 0)
+        add_to(&c->names, piece);
+    return 0;
+}
+
+int
+env_export(struct env_choice *c, const char *text, struct err *e)
+{
+    auto_free char *copy = xstrdup(text);
+    char *rest = copy, *piece;
+    bool all = false;
+
+    free_list(&c->names);
+    while ((piece = strsep(&rest, ",")))
+        if (export_one(c, piece, &all, e) != 0)
+            return -1;
+    c->only = !all;
+    return 0;
+}
+
+void
+env_for_login(struct env_choice *c)
+{
+    c->only = c->login = true;
+}
+
+static void
+set_unless_said(struct env_choice *c, const char *entry)
+{
+    if (!has_name(&c->set, entry))
+        add_to(&c->set, entry);
+}
+
+void
+env_for_slurm(struct env_choice *c, const char *folder)
+{
+    auto_free char *submitted = folder ? xasprintf("SLURM_SUBMIT_DIR=%s", folder) : NULL;
+
+    c->slurm = true;
+    if (submitted)
+        set_unless_said(c, submitted);
+    for (size_t i = 0; i < c->slurm_set.n; i++)
+        set_unless_said(c, c->slurm_set.at[i]);
+}
+
+/* Whether a variable of ours is to go along, as far as was chosen. */
+static bool
+is_chosen(const struct env_choice *c, const char *entry)
+{
+    static const char *const always[] = {"HOME", "LOGNAME", "PATH", "SHELL", "USER"};
+    static const char *const at_login[] = {"TERM"};
+    const char *const *these = c && c->login ? at_login : always;
+    size_t n = c && c->login ? 1 : sizeof(always) / sizeof(always[0]);
+
+    if (!strchr(entry, '='))
+        return false;
+    if (!c)
+        return true;
+    if (has_name(&c->set, entry) || (c->slurm && strncmp(entry, "SLURM", 5) == 0))
+        return false;
+    for (size_t i = 0; c->only && i < n; i++)
+        if (same_name(these[i], entry))
+            return true;
+    return !c->only || has_name(&c->names, entry);
+}
+
+void
+env_say_unsendable(const struct env_choice *c)
+{
+    for (char **entry = environ; *entry; entry++) {
+        auto_buf struct buf name = BUF_INIT;
+
+        if (!is_chosen(c, *entry) || text_is_utf8(*entry, strlen(*entry), NULL))
+            continue;
+        text_add_safe(&name, *entry, strcspn(*entry, "="), 80);
+        cli_say("%s is not UTF-8 and is not passed on", buf_str(&name));
+    }
+}
+
+static void
+add_at_login(struct jsonw *w, const struct env_choice *c, const char *name, const char *value)
+{
+    auto_free char *entry = xasprintf("%s=%s", name, value ? value : "");
+
+    if (!has_name(&c->set, entry) && !has_name(&c->names, entry) &&
+        text_is_utf8(entry, strlen(entry), NULL))
+        jsonw_str(w, entry);
+}
+
+/* As login(1) has it before the first profile is read. The machine's daemon looks the account
+ * up once more, when the job starts. */
+static void
+add_login(struct jsonw *w, const struct env_choice *c)
+{
+    const struct passwd *pw = getpwuid(getuid());
+
+    add_at_login(w, c, "PATH", getuid() == 0 ? PATH_OF_ROOT : PATH_OF_USERS);
+    if (!pw)
+        return;
+    add_at_login(w, c, "HOME", pw->pw_dir);
+    add_at_login(w, c, "LOGNAME", pw->pw_name);
+    add_at_login(w, c, "SHELL", pw->pw_shell[0] ? pw->pw_shell : "/bin/sh");
+    add_at_login(w, c, "USER", pw->pw_name);
+}
+
+void
+env_add(struct jsonw *w, const struct env_choice *c)
+{
+    jsonw_key(w, "env");
+    jsonw_array(w);
+    for (char **entry = environ; *entry; entry++) {
+        if (is_chosen(c, *entry) && text_is_utf8(*entry, strlen(*entry), NULL))
+            jsonw_str(w, *entry);
+    }
+    if (c && c->login)
+        add_login(w, c);
+    for (size_t i = 0; c && i < c->set.n; i++)
+        jsonw_str(w, c->set.at[i]);
+    jsonw_end_array(w);
+}

@@ -1,0 +1,45 @@
+/* `berth`: reads the global options, finds the verb, runs it; under another tool's name it is
+ * that tool (cli/compat). Nothing is opened or asked before a verb wants it: starting up is
+ * part of every submit's latency. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/words/opt.h"
+#include "compat/compat.h"
+
+static const struct verb *
+find_verb(const char *name)
+{
+    for (const struct verb *v = cli_verbs; v->name; v++) {
+        if (strcmp(v->name, name) == 0)
+            return v;
+    }
+    return NULL;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct cli cli = {.socket = getenv("BERTH_SOCKET")};
+    int status = 0;
+    int at;
+    const struct verb *verb;
+    const struct compat_tool *tool = argc > 0 ? compat_find(argv[0]) : NULL;
+
+    /* A closed pipe is told by write; the default would kill us in the middle of a file's
+     * queue with the terminal's last line half drawn. */
+    signal(SIGPIPE, SIG_IGN);
+    if (tool)
+        return tool->run(argc, argv);
+    if (cli.socket && !cli.socket[0])
+        cli.socket = NULL;
+    at = opt_read_global(&cli, argc, argv, &status);
+    if (at == OPT_EXIT)
+        return status;
+    if (at >= argc)
+        return cli_overview(&cli);
+    verb = find_verb(argv[at]);
+    return verb ? verb->run(&cli, argc - at, argv + at) : cli_unknown_verb(argv[at]);
+}

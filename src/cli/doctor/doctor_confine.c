@@ -1,0 +1,83 @@
+/* What is enforced on jobs, as `berth doctor` says it. The answer is the daemon's, which had it
+ * tried where jobs live: what the caller's own group allows says nothing about that. */
+#include <string.h>
+
+#include "cli/ask/answer.h"
+#include "cli/doctor/doctor_verb.h"
+
+static const struct {
+    const char *name;
+    const char *yes, *no; /* no: why follows */
+} parts[] = {
+    {"kill", "all processes of a job end with it, however they have detached themselves",
+     "processes of a job are found by descent and by a mark in their environment only"},
+    {"memory", "--mem is enforced", "--mem is not enforced"},
+    {"swap", "--mem counts memory and swap together", "--mem does not limit swap"},
+    {"cpus", "--cpus is enforced", "--cpus is not enforced"},
+    {"processes", "job_max_processes is enforced", "job_max_processes is not enforced"},
+};
+
+static void
+check_devices(struct doctor *d, const json_t *daemon, bool possible, const char *why)
+{
+    if (json_is_true(json_object_get(daemon, "device_filter")))
+        doctor_say(d, DOCTOR_OK, "devices", "jobs can open no GPUs but their own");
+    else if (possible)
+        doctor_say(d, DOCTOR_OK, "devices",
+                   "jobs can open every GPU that their user can; 'device_filter: on' keeps "
+                   "them to their own");
+    else
+        doctor_say(d, DOCTOR_OK, "devices",
+                   "jobs can open every GPU that their user can: device_filter cannot be "
+                   "enforced here: %s",
+                   why);
+}
+
+/* group: where jobs' groups are, "" for nowhere. */
+static void
+advise(struct doctor *d, const char *group)
+{
+    if (!d->machines && strstr(group, "/user@"))
+        doctor_say(
+            d, DOCTOR_WARN, "confine",
+            "your own service manager has no controllers to hand on: with cgroup v1, only "
+            "root's berthd.service can enforce limits");
+    else if (d->machines)
+        doctor_say(d, DOCTOR_WARN, "confine",
+                   "to enforce limits, run the daemon as the service berthd.service on a "
+                   "machine with cgroup v2");
+    else
+        doctor_say(d, DOCTOR_WARN, "confine",
+                   "to enforce limits, run the daemon below your own service manager: "
+                   "'systemctl --user enable --now berthd'");
+}
+
+void
+doctor_check_confinement(struct doctor *d, const json_t *daemon)
+{
+    const json_t *place = json_object_get(daemon, "confinement");
+    const json_t *enforced = json_object_get(place, "enforced");
+    const json_t *why = json_object_get(place, "why");
+
+    if (!enforced) {
+        doctor_say(
+            d, DOCTOR_OK, "confine",
+            "the limits that are enforced on jobs are known once a daemon of this version "
+            "runs ('berth daemon start')");
+        return;
+    }
+    if (answer_str(place, "cgroup")[0])
+        doctor_say(d, DOCTOR_OK, "cgroup", "each job has a group of its own below %s",
+                   answer_str(place, "cgroup"));
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (json_is_true(json_object_get(enforced, parts[i].name)))
+            doctor_say(d, DOCTOR_OK, parts[i].name, "%s", parts[i].yes);
+        else
+            doctor_say(d, DOCTOR_WARN, parts[i].name, "%s: %s", parts[i].no,
+                       answer_str(why, parts[i].name));
+    }
+    check_devices(d, daemon, json_is_true(json_object_get(enforced, "devices")),
+                  answer_str(why, "devices"));
+    if (!json_is_true(json_object_get(enforced, "memory")))
+        advise(d, answer_str(place, "cgroup"));
+}

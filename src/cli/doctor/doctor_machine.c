@@ -1,0 +1,114 @@
+/* What `berth doctor` asks of the machine around Berth: rights on its folders, other daemons
+ * that have GPUs, the driver's persistence. BERTH_DOCTOR_ROOT puts another tree in the place
+ * of / for what the kernel and system services say; tests make such trees. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/doctor/doctor_verb.h"
+#include "cli/verbs/screens_verb.h"
+#include "wire/places.h"
+
+#define WHO_MAX_BYTES 512
+
+char *
+doctor_system_path(const char *path)
+{
+    const char *root = getenv("BERTH_DOCTOR_ROOT");
+
+    return xasprintf("%s%s", root ? root : "", path);
+}
+
+void
+doctor_check_rights(struct doctor *d, const struct places *p)
+{
+    struct stat st;
+
+    if (stat(p->state, &st) < 0) {
+        if (errno != ENOENT)
+            doctor_say(d, DOCTOR_FAIL, "rights", "%s cannot be looked at: %s", p->state,
+                       strerror(errno));
+        return;
+    }
+    if (st.st_uid != geteuid())
+        doctor_say(d, DOCTOR_FAIL, "rights",
+                   "%s belongs to user %u; 'chown -R %u %s', or name another place with --dir",
+                   p->state, st.st_uid, geteuid(), p->state);
+    else if (st.st_mode & 077)
+        doctor_say(d, DOCTOR_FAIL, "rights",
+                   "others may enter %s (mode %o), where commands and environments are kept; "
+                   "'chmod 700 %s'",
+                   p->state, st.st_mode & 0777, p->state);
+    else
+        doctor_say(d, DOCTOR_OK, "rights", "%s is the owner's alone", p->state);
+}
+
+/* The line that a daemon leaves in the lock of its GPU; false when nobody holds it, or we. */
+static bool
+is_another_daemons(int dir, const char *name, const char *state, struct buf *who)
+{
+    if (file_read_locked_at(dir, name, WHO_MAX_BYTES, who, NULL) <= 0)
+        return false;
+    while (who->len > 0 && who->data[who->len - 1] == '\n')
+        who->data[--who->len] = '\0';
+    const char *its = strstr(buf_str(who), " state ");
+
+    return !its || strcmp(its + strlen(" state "), state) != 0;
+}
+
+void
+doctor_check_other_daemons(struct doctor *d, const char *lock_dir, const char *state)
+{
+    int fd = open(lock_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)) != NULL) {
+        auto_buf struct buf who = BUF_INIT;
+
+        if (strncmp(entry->d_name, "berth-gpu-", 10) == 0 &&
+            is_another_daemons(dirfd(dir), entry->d_name, state, &who))
+            doctor_say(d, DOCTOR_WARN, "daemons",
+                       "another daemon has %s: %s; stop it, or send jobs there with --socket",
+                       entry->d_name + strlen("berth-gpu-"), buf_str(&who));
+    }
+}
+
+/* Without it the driver goes to sleep with its last process, and the next job waits seconds
+ * for it. The daemon that keeps it awake has a socket. */
+void
+doctor_check_persistence(struct doctor *d)
+{
+    auto_free char *driver = doctor_system_path("/proc/driver/nvidia/version");
+    auto_free char *keeper = doctor_system_path("/run/nvidia-persistenced/socket");
+
+    if (access(driver, F_OK) != 0)
+        return;
+    if (access(keeper, F_OK) == 0)
+        doctor_say(d, DOCTOR_OK, "driver", "nvidia-persistenced keeps it loaded");
+    else
+        doctor_say(
+            d, DOCTOR_WARN, "driver",
+            "nvidia-persistenced does not run: a job after a pause waits seconds for the "
+            "driver; 'systemctl enable --now nvidia-persistenced', or 'nvidia-smi -pm 1'");
+}
+
+/* Only --screen needs it, so it is no fault. */
+void
+doctor_check_screen(struct doctor *d)
+{
+    struct err e;
+
+    if (screens_need(&e) == 0)
+        doctor_say(d, DOCTOR_OK, "screen", "is here, for --screen");
+    else
+        doctor_say(d, DOCTOR_OK, "screen", "is not here; --screen needs the package 'screen'");
+}

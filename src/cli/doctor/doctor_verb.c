@@ -1,0 +1,286 @@
+/* `berth doctor`: looks at everything that Berth needs, one line each, with what to do about
+ * it. Nothing is changed and no daemon is started. FAIL: jobs will not run as asked. */
+#include "cli/doctor/doctor_verb.h"
+
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/fs_kind.h"
+#include "base/parse.h"
+#include "base/text.h"
+#include "cli/ask/answer.h"
+#include "cli/ask/connect.h"
+#include "cli/cli.h"
+#include "cli/terminal/term.h"
+#include "cli/words/opt.h"
+#include "wire/client.h"
+#include "wire/places.h"
+
+#define SPACE_FAIL_MIB 64
+#define SPACE_WARN_MIB 1024
+#define WATCHES_WARN   1024
+
+static const struct page page = {
+    .usage = "berth doctor",
+    .about = "Check programs, daemon, folders, GPUs and which limits are enforced on jobs: one "
+             "line each,\n"
+             "with ok, warn or FAIL and what to do. Exit status 1 if anything is FAIL.",
+};
+
+void
+doctor_say(struct doctor *d, enum doctor_verdict v, const char *what, const char *fmt, ...)
+{
+    static const char *const words[] = {"ok  ", "warn", "FAIL"};
+    static const char *const names[] = {"ok", "warn", "fail"};
+    static const enum style styles[] = {STYLE_GOOD, STYLE_WARN, STYLE_BAD};
+    auto_free char *text = NULL;
+    auto_buf struct buf safe = BUF_INIT; /* file names and locks are other users' words */
+    va_list ap;
+
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        err_abort("out of memory");
+    va_end(ap);
+    text_add_safe(&safe, text, strlen(text), 0);
+    d->failed |= v == DOCTOR_FAIL;
+    if (d->json) {
+        json_array_append_new(d->checks, json_pack("{s:s,s:s,s:s}", "check", what, "result",
+                                                   names[v], "text", buf_str(&safe)));
+        return;
+    }
+    term_add(&d->term, &d->out, styles[v], words[v]);
+    buf_addf(&d->out, "  %-9s %s\n", what, buf_str(&safe));
+}
+
+static void
+check_programs(struct doctor *d)
+{
+    static const char *const programs[] = {"berthd", "berth-shepherd", "berth-probe",
+                                           "berth-user"};
+
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        struct err e = {0};
+        auto_free char *path = places_program(programs[i], &e);
+
+        if (path)
+            doctor_say(d, DOCTOR_OK, "program", "%s", path);
+        else
+            doctor_say(d, DOCTOR_FAIL, "program", "%s; install Berth whole", e.text);
+    }
+}
+
+static void
+check_daemon(struct doctor *d, const struct cli *cli)
+{
+    struct err e = {0};
+    auto_client struct client *c = connect_running(cli, &e);
+    auto_json json_t *status = NULL;
+    const json_t *daemon;
+
+    if (!c && e.code == ERR_UNREACHABLE) {
+        doctor_say(d, DOCTOR_OK, "daemon",
+                   "none runs; 'berth run' starts one when it is needed");
+        return;
+    }
+    if (!c || client_call(c, "status", NULL, &status, &e) < 0) {
+        doctor_say(d, DOCTOR_FAIL, "daemon", "%s", e.text);
+        return;
+    }
+    daemon = json_object_get(status, "daemon");
+    d->simulated = strcmp(answer_str(status, "backend"), "sim") == 0;
+    d->machines = strcmp(answer_str(daemon, "mode"), "system") == 0;
+    if (d->machines && answer_str(daemon, "dir")[0])
+        d->dir = xstrdup(answer_str(daemon, "dir"));
+    d->daemon = json_incref(json_object_get(status, "daemon"));
+    if (strcmp(answer_str(daemon, "version"), BERTH_VERSION) != 0)
+        doctor_say(d, DOCTOR_WARN, "daemon",
+                   "version %s runs, this is %s; '%s' lets the new one take over",
+                   answer_str(daemon, "version"), BERTH_VERSION,
+                   d->machines ? "systemctl restart berthd" : "berth daemon stop");
+    else
+        doctor_say(d, DOCTOR_OK, "daemon", "pid %lld answers at %s",
+                   (long long)answer_int(daemon, "pid", 0), answer_str(daemon, "socket"));
+}
+
+static void
+check_folder(struct doctor *d, const char *what, const char *path)
+{
+    auto_free char *folder = fs_nearest_folder(path);
+    const char *kind;
+    struct statfs fs;
+    int64_t free_mib;
+    char size[24];
+
+    if (access(folder, W_OK) != 0) {
+        doctor_say(d, DOCTOR_FAIL, what, "may not write to %s; name another place with --dir",
+                   folder);
+        return;
+    }
+    if (statfs(folder, &fs) < 0) {
+        doctor_say(d, DOCTOR_WARN, what, "nothing is known about the file system of %s",
+                   folder);
+        return;
+    }
+    free_mib = (int64_t)(fs.f_bavail * (unsigned long long)fs.f_bsize >> 20);
+    format_mib(free_mib, size);
+    if (fs_kind_of(path, &kind) == FS_NETWORK)
+        doctor_say(d, DOCTOR_FAIL, what,
+                   "%s is on a network file system (%s), where locks are not to be trusted; "
+                   "name a local place with --dir or BERTH_DIR",
+                   path, kind);
+    else if (fs_kind_of(path, &kind) == FS_FUSE)
+        doctor_say(d, DOCTOR_WARN, what,
+                   "%s is on a FUSE file system; if that is a network one, name a local place "
+                   "with --dir or BERTH_DIR",
+                   path);
+    else if (free_mib < SPACE_WARN_MIB)
+        doctor_say(d, free_mib < SPACE_FAIL_MIB ? DOCTOR_FAIL : DOCTOR_WARN, what,
+                   "only %s are free for %s; make room, or name another place with --dir", size,
+                   path);
+    else
+        doctor_say(d, DOCTOR_OK, what, "%s, %s free", path, size);
+}
+
+/* Where the daemon that answers has its things, or one that is started from here would. */
+static int
+find_places(const struct doctor *d, const struct cli *cli, struct places *p, struct err *e)
+{
+    if (!d->machines)
+        return places_find(cli->dir, p, e);
+    return places_system(d->dir, p, e);
+}
+
+static void
+check_places(struct doctor *d, const struct cli *cli)
+{
+    struct err e = {0};
+    struct places p;
+
+    if (find_places(d, cli, &p, &e) < 0) {
+        doctor_say(d, DOCTOR_FAIL, "folder", "%s", e.text);
+        return;
+    }
+    check_folder(d, "state", p.state);
+    doctor_check_rights(d, &p);
+    check_folder(d, "logs", p.logs);
+    places_free(&p);
+}
+
+static void
+check_locks(struct doctor *d, const struct cli *cli)
+{
+    struct places p;
+    struct err e = {0};
+    const char *moved = getenv("BERTH_LOCK_DIR");
+    const char *dir = moved && moved[0] ? moved : "/run/lock";
+
+    if (access(dir, W_OK) == 0)
+        doctor_say(d, DOCTOR_OK, "locks", "%s", dir);
+    else
+        doctor_say(
+            d, DOCTOR_FAIL, "locks",
+            "may not write to %s, where each GPU has a lock; set BERTH_LOCK_DIR to a folder "
+            "that all users of these GPUs share",
+            dir);
+    if (find_places(d, cli, &p, &e) == 0) {
+        doctor_check_other_daemons(d, dir, p.state);
+        places_free(&p);
+    }
+}
+
+static void
+check_inotify(struct doctor *d)
+{
+    auto_buf struct buf text = BUF_INIT;
+    long watches;
+
+    if (file_read("/proc/sys/fs/inotify/max_user_watches", 64, &text, NULL) < 0) {
+        doctor_say(d, DOCTOR_WARN, "inotify",
+                   "not there; edits of a jobs file are seen after a second");
+        return;
+    }
+    watches = strtol(buf_str(&text), NULL, 10);
+    doctor_say(d, watches < WATCHES_WARN ? DOCTOR_WARN : DOCTOR_OK, "inotify",
+               "%ld watches allowed", watches);
+}
+
+/* Jobs of a user's daemon live below the user's own service manager, which systemd ends after
+ * the last session; a daemon that was started in a shell keeps its session open. */
+static void
+check_linger(struct doctor *d)
+{
+    const struct passwd *pw = getpwuid(geteuid());
+    auto_free char *name = xasprintf("/var/lib/systemd/linger/%s", pw ? pw->pw_name : "");
+    auto_free char *flag = doctor_system_path(name);
+    auto_free char *logind = doctor_system_path("/run/systemd/users");
+
+    if (geteuid() == 0 || d->machines || access(logind, F_OK) != 0)
+        return;
+    if (pw && access(flag, F_OK) == 0)
+        doctor_say(d, DOCTOR_OK, "linger", "on: jobs survive a logout");
+    else
+        doctor_say(d, DOCTOR_WARN, "linger",
+                   "off: after a logout jobs end with their daemon, at once if it is a service "
+                   "(systemctl --user); 'loginctl enable-linger' keeps both");
+}
+
+/* What the daemon needs of the machine. That of all users is root's, and what root may do is
+ * not to be learned from another's rights. */
+static void
+check_ground(struct doctor *d, const struct cli *cli)
+{
+    if (d->machines && geteuid() != 0) {
+        doctor_say(d, DOCTOR_OK, "machine",
+                   "this daemon serves all users; 'sudo berth doctor' checks its folders "
+                   "and locks");
+        return;
+    }
+    check_places(d, cli);
+    check_locks(d, cli);
+}
+
+int
+cmd_doctor(struct cli *cli, int argc, char **argv)
+{
+    struct opt_reader r;
+    struct doctor d = {.term = term_of_stdout()};
+    int status = 0;
+
+    if (!opt_read_nothing(&r, cli, &page, argc, argv))
+        return r.status;
+    d.json = cli->json;
+    d.checks = json_array();
+    check_programs(&d);
+    check_daemon(&d, cli);
+    check_ground(&d, cli);
+    doctor_check_confinement(&d, d.daemon);
+    if (d.simulated)
+        doctor_say(&d, DOCTOR_OK, "gpus", "simulated, as this daemon was started with --sim");
+    else
+        doctor_check_gpus(&d);
+    doctor_check_persistence(&d);
+    check_inotify(&d);
+    check_linger(&d);
+    doctor_check_screen(&d);
+    if (cli->json) {
+        auto_json json_t *all = json_pack("{s:i,s:O}", "version", 1, "checks", d.checks);
+
+        status = cli_put_json(all);
+    } else {
+        status = cli_put(&d.out);
+    }
+    json_decref(d.checks);
+    json_decref(d.daemon);
+    free(d.dir);
+    buf_free(&d.out);
+    return d.failed ? 1 : status;
+}

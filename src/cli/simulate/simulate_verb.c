@@ -1,0 +1,380 @@
+/* `berth simulate`: a workload through the scheduler in virtual time, under one policy or
+ * several. Speaks to no daemon. What happens is src/sim's and src/core's; here options become
+ * a machine and a workload. */
+#include "cli/simulate/simulate_verb.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/simulate/simulate_history.h"
+#include "cli/submit/submit_options.h"
+#include "cli/words/opt.h"
+#include "gpu/sim_spec.h"
+#include "sim/read.h"
+#include "sim/schedule_output.h"
+#include "sim/textbook/textbook_sim.h"
+#include "spec/when.h"
+
+#define FILE_MAX  (UINT64_C(8) << 30)
+#define SCALE_MAX 1e6
+
+enum {
+    OPT_GPUS,
+    OPT_POLICY,
+    OPT_BATCH,
+    OPT_SCALE,
+    OPT_MARGIN,
+    OPT_DURATION,
+    OPT_HISTORY,
+    OPT_FORMAT,
+    OPT_DUMP,
+    OPT_SVG,
+};
+
+static const struct opt options[] = {
+    {"gpus", 0, "SPEC", "the machine: 8x24G (the default), 2x24G,1x80G"},
+    {"policy", 0, "P,...", "queue; several are compared; 'all', 'list'"},
+    {"batch", 0, NULL, "all jobs arrive at the start"},
+    {"scale", 0, "X", "arrivals X times as far apart; 0.5 doubles the load"},
+    {"margin", 0, "M", "VRAM kept free on a shared GPU (512)"},
+    {"duration", 0, "T", "run time of jobs-file lines without a time limit"},
+    {"history", 0, NULL, "take run times of jobs-file lines from the daemon's history"},
+    {"format", 0, "F", "csv, swf or jobs (default: by the file's name)"},
+    {"dump", 0, "FILE", "write the schedule: job_id,start,end,g0;g1;..."},
+    {"svg", 0, "FILE", "draw the schedule"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct page page = {
+    "berth simulate FILE [options]",
+    "Run a workload in virtual time and print how long jobs wait. FILE is a CSV (columns\n"
+    "arrival_s, duration_s, est_s, gpus, vram_mib, user), a log in the Standard Workload\n"
+    "Format (*.swf), or a jobs file.",
+    options,
+    NULL,
+};
+
+/* Options. */
+
+static int
+unknown_policy(const char *name, struct err *e)
+{
+    const char *names[POLICIES_MAX + 1] = {NULL};
+    struct engine p;
+    for (size_t i = 0; i < POLICIES_MAX && engine_at(i, &p); i++)
+        names[i] = p.name;
+    const char *near = text_nearest(name, names);
+    return err_set(e, ERR_USAGE, "there is no policy '%.40s'%s%s%s; --policy list names them",
+                   name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static int
+add_policy(struct simulation *sim, const struct engine *p, struct err *e)
+{
+    if (sim->n_policies == POLICIES_MAX)
+        return err_set(e, ERR_USAGE, "more than %d policies", POLICIES_MAX);
+    sim->policies[sim->n_policies++] = *p;
+    return 0;
+}
+
+static int
+read_policies(const char *text, struct simulation *sim, struct err *e)
+{
+    auto_free char *copy = xstrdup(text);
+    char *next = copy, *name;
+    sim->n_policies = 0;
+    while ((name = strsep(&next, ","))) {
+        struct engine p;
+        if (strcmp(name, "all") == 0) {
+            for (size_t i = 0; engine_at(i, &p); i++) {
+                if (add_policy(sim, &p, e) < 0)
+                    return -1;
+            }
+        } else if (!engine_find(name, &p)) {
+            return unknown_policy(name, e);
+        } else if (add_policy(sim, &p, e) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int
+read_format(const char *text, enum format *out, struct err *e)
+{
+    static const char *const names[] = {"csv", "swf", "jobs"};
+    for (int i = 0; i < FORMAT_NONE; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *out = (enum format)i;
+            return 0;
+        }
+    }
+    return err_set(e, ERR_USAGE, "'%.40s' is not a format; write csv, swf or jobs", text);
+}
+
+static int
+read_margin(const char *text, int32_t *out, struct err *e)
+{
+    int64_t mib = 0;
+    if (strcmp(text, "0") != 0 && parse_size_mib(text, &mib, e) < 0)
+        return -1;
+    if (mib > VRAM_MAX_MIB)
+        return err_set(e, ERR_USAGE, "'%.40s' is more than a card can have", text);
+    *out = (int32_t)mib;
+    return 0;
+}
+
+static int
+read_duration(const char *text, int64_t *out_s, struct err *e)
+{
+    int64_t ms;
+    if (parse_duration_ms(text, 1000, &ms, e) < 0)
+        return -1;
+    *out_s = (ms + 999) / 1000;
+    return 0;
+}
+
+static int
+read_option(int opt, const char *value, struct simulation *sim, struct err *e)
+{
+    switch (opt) {
+    case OPT_GPUS:
+        sim->gpus = value;
+        return 0;
+    case OPT_POLICY:
+        return read_policies(value, sim, e);
+    case OPT_BATCH:
+        sim->batch = true;
+        return 0;
+    case OPT_SCALE:
+        return parse_double(value, 0, SCALE_MAX, &sim->scale, e);
+    case OPT_MARGIN:
+        return read_margin(value, &sim->machine.margin_mib, e);
+    case OPT_DURATION:
+        return read_duration(value, &sim->duration_s, e);
+    case OPT_HISTORY:
+        sim->history = true;
+        return 0;
+    case OPT_FORMAT:
+        return read_format(value, &sim->format, e);
+    case OPT_DUMP:
+        sim->dump = value;
+        return 0;
+    case OPT_SVG:
+        sim->svg = value;
+        return 0;
+    default:
+        err_abort("option %d has no reader", opt);
+    }
+}
+
+static int
+set_machine(struct simulation *sim, struct err *e)
+{
+    struct sim_spec spec;
+    if (sim_spec_parse(sim->gpus, &spec, e) < 0)
+        return err_prefix(e, "--gpus");
+    sim->machine.n = spec.n;
+    memcpy(sim->machine.total_mib, spec.total_mib, sizeof spec.total_mib);
+    return 0;
+}
+
+/* The workload. */
+
+static bool
+ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && strcasecmp(s + n - m, end) == 0;
+}
+
+static void
+say_notes(const struct simulation *sim, const struct read_notes *notes)
+{
+    if (notes->skipped)
+        cli_say("%s: %zu of %zu records left out: %s", sim->file, notes->skipped,
+                notes->skipped + sim->workload.n,
+                sim->format == FORMAT_SWF ? "they have no run time or no processors"
+                                          : "they want no GPU, or are held or cancelled");
+    if (notes->capped)
+        cli_say("%s: %zu job%s for more than the machine has, and get%s what there is",
+                sim->file, notes->capped, notes->capped == 1 ? " asks" : "s ask",
+                notes->capped == 1 ? "s" : "");
+}
+
+static int
+parse_jobs(const struct cli *cli, struct simulation *sim, const struct buf *text,
+           struct read_notes *notes, struct err *e)
+{
+    struct past_runs past = {.n = 0};
+    struct when_clock clock;
+    struct run_times times = {.before = sim->history ? past_runs_duration : NULL,
+                              .arg = &past,
+                              .clock = &clock,
+                              .otherwise_s = sim->duration_s};
+    if (sim->history && past_runs_ask(cli, &past, e) < 0)
+        return -1;
+    submit_read_clock(&clock);
+    sim->workload.zero_us = clock.now_us;
+    int result = read_jobs(sim->file, text->data, text->len, &sim->machine, &times,
+                           &sim->workload, notes, e);
+    past_runs_free(&past);
+    return result;
+}
+
+static int
+parse_file(const struct cli *cli, struct simulation *sim, struct buf *text,
+           struct read_notes *notes, struct err *e)
+{
+    struct workload *w = &sim->workload;
+    buf_reserve(text, 1);
+    if (text->len == 0)
+        text->data[0] = '\0';
+    switch (sim->format) {
+    case FORMAT_CSV:
+        return read_csv(sim->file, text->data, text->len, w, e);
+    case FORMAT_SWF:
+        return read_swf(sim->file, text->data, text->len, &sim->machine, w, notes, e);
+    case FORMAT_JOBS:
+    case FORMAT_NONE:
+        break;
+    }
+    return parse_jobs(cli, sim, text, notes, e);
+}
+
+static int
+read_workload(const struct cli *cli, struct simulation *sim, struct err *e)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct read_notes notes = {0};
+    if (sim->format == FORMAT_NONE && ends_with(sim->file, ".csv"))
+        sim->format = FORMAT_CSV;
+    else if (sim->format == FORMAT_NONE)
+        sim->format = ends_with(sim->file, ".swf") ? FORMAT_SWF : FORMAT_JOBS;
+    if (file_read(sim->file, FILE_MAX, &text, e) < 0 ||
+        parse_file(cli, sim, &text, &notes, e) < 0)
+        return -1;
+    if (sim->workload.n == 0)
+        return err_set(e, ERR_USAGE, "%s: there is no job in it", sim->file);
+    say_notes(sim, &notes);
+    if (sim->batch)
+        workload_batch(&sim->workload);
+    else if (sim->scale != 1)
+        workload_scale(&sim->workload, sim->scale);
+    if (workload_sort(&sim->workload, sim->file, e) < 0)
+        return -1;
+    return workload_check(&sim->workload, &sim->machine, sim->file, e);
+}
+
+/* Results. */
+
+static int
+write_file(const char *path, const struct buf *b, struct err *e)
+{
+    auto_fclose FILE *f = fopen(path, "we");
+    if (!f)
+        return err_errno(e, ERR_FAILED, errno, "cannot write %s", path);
+    bool is_written = fwrite(buf_str(b), 1, b->len, f) == b->len && fflush(f) == 0;
+    return is_written ? 0 : err_errno(e, ERR_FAILED, errno, "cannot write %s", path);
+}
+
+static int
+write_files(const struct simulation *sim, const struct engine *p, const struct schedule *s,
+            struct err *e)
+{
+    auto_buf struct buf out = BUF_INIT;
+    if (sim->dump) {
+        dump_schedule(&sim->workload, s, &out);
+        if (write_file(sim->dump, &out, e) < 0)
+            return -1;
+    }
+    if (!sim->svg)
+        return 0;
+    const char *slash = strrchr(sim->file, '/');
+    auto_free char *title = xasprintf("%s on %s: %s (%s)", slash ? slash + 1 : sim->file,
+                                      sim->gpus, p->name, p->help);
+    buf_clear(&out);
+    if (svg_schedule(&sim->workload, &sim->machine, s, title, &out, e) < 0)
+        return -1;
+    return write_file(sim->svg, &out, e);
+}
+
+static int
+run_policy(const struct simulation *sim, const struct engine *p, struct trial *out,
+           struct err *e)
+{
+    auto_schedule struct schedule s = {0};
+    int64_t began_us = clock_boot_us();
+    engine_run(p, &sim->workload, &sim->machine, &s);
+    out->policy = p;
+    out->elapsed_us = clock_boot_us() - began_us;
+    out->events = s.events;
+    metrics_compute(&sim->workload, &sim->machine, &s, &out->metrics);
+    return write_files(sim, p, &s, e);
+}
+
+static int
+list_policies(void)
+{
+    auto_buf struct buf out = BUF_INIT;
+    struct engine p;
+    for (size_t i = 0; engine_at(i, &p); i++)
+        buf_addf(&out, "%-12s %s\n", p.name, p.help);
+    return cli_put(&out);
+}
+
+static int
+simulate(const struct cli *cli, struct simulation *sim)
+{
+    struct trial trials[POLICIES_MAX];
+    struct err e;
+    if (set_machine(sim, &e) < 0 || read_workload(cli, sim, &e) < 0)
+        return cli_fail(&e);
+    sim->bound = bound_makespan(&sim->workload, &sim->machine);
+    for (int i = 0; i < sim->n_policies; i++) {
+        if (run_policy(sim, &sim->policies[i], &trials[i], &e) < 0)
+            return cli_fail(&e);
+    }
+    return cli->json ? simulate_print_json(sim, trials) : simulate_print_table(sim, trials);
+}
+
+int
+cmd_simulate(struct cli *cli, int argc, char **argv)
+{
+    struct simulation sim = {.gpus = "8x24G",
+                             .format = FORMAT_NONE,
+                             .n_policies = 1,
+                             .scale = 1,
+                             .machine = {.margin_mib = 512}};
+    struct opt_reader r;
+    struct err e;
+    int opt;
+
+    engine_at(0, &sim.policies[0]);
+    opt_begin(&r, cli, &page, argc, argv);
+    while ((opt = opt_next(&r)) >= 0) {
+        if (opt == OPT_POLICY && strcmp(r.value, "list") == 0)
+            return list_policies();
+        if (read_option(opt, r.value, &sim, &e) < 0)
+            return cli_usage("simulate: --%s: %s", options[opt].name, e.text);
+    }
+    if (opt == OPT_EXIT)
+        return r.status;
+    if (r.n_words != 1)
+        return cli_usage("simulate: one FILE is wanted, a CSV, a *.swf or a jobs file");
+    if (sim.n_policies > 1 && (sim.dump || sim.svg))
+        return cli_usage("simulate: --dump and --svg show one policy; name one with --policy");
+    sim.file = r.words[0];
+    int status = simulate(cli, &sim);
+    workload_free(&sim.workload);
+    return status;
+}

@@ -1,0 +1,47 @@
+/* What `berth simulate` was asked and what came out, between its options (simulate_verb.c) and
+ * its words (simulate_report.c). */
+#ifndef CLI_SIMULATE_SIMULATE_VERB_H
+#define CLI_SIMULATE_SIMULATE_VERB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/engine.h"
+#include "sim/schedule_figures.h"
+#include "sim/workload.h"
+
+#define POLICIES_MAX 64
+
+enum format { FORMAT_CSV, FORMAT_SWF, FORMAT_JOBS, FORMAT_NONE };
+
+/* What the command line asks for. Strings are borrowed from it. */
+struct simulation {
+    const char *file;
+    const char *gpus;
+    enum format format; /* NONE: by name */
+    struct engine policies[POLICIES_MAX];
+    int n_policies;
+    bool batch;
+    double scale;
+    int64_t duration_s; /* 0: not said */
+    bool history;       /* lines of a jobs file run as the daemon remembers them */
+    const char *dump;   /* NULL: no */
+    const char *svg;
+    struct machine machine;
+    struct workload workload; /* owned */
+    int64_t bound;
+};
+
+/* What one policy made of it. */
+struct trial {
+    const struct engine *policy;
+    struct metrics metrics;
+    uint64_t events;
+    int64_t elapsed_us;
+};
+
+/* To standard output; the exit status. One trial for each policy. */
+int simulate_print_table(const struct simulation *sim, const struct trial *trials);
+int simulate_print_json(const struct simulation *sim, const struct trial *trials);
+
+#endif

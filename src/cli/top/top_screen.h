@@ -1,0 +1,38 @@
+/* The terminal of `berth top`: curses, and nothing but showing a grid and reading keys. */
+#ifndef CLI_TOP_TOP_SCREEN_H
+#define CLI_TOP_TOP_SCREEN_H
+
+#include <stdbool.h>
+
+struct err;
+struct grid;
+
+enum top_key {
+    TOP_KEY_NONE = -1,
+    /* others are characters */
+    TOP_KEY_UP = 0x110000,
+    TOP_KEY_DOWN,
+    TOP_KEY_LEFT,
+    TOP_KEY_PAGE_UP,
+    TOP_KEY_PAGE_DOWN,
+    TOP_KEY_HOME,
+    TOP_KEY_END,
+    TOP_KEY_ENTER,
+    TOP_KEY_ERASE,
+    TOP_KEY_ESCAPE,
+    TOP_KEY_RESIZE,
+};
+
+/* Takes over the terminal; top_screen_end gives it back as it was. */
+int top_screen_begin(struct err *e);
+void top_screen_end(void);
+
+bool top_screen_is_ascii(void);
+void top_screen_size(int *rows, int *columns);
+void top_screen_show(const struct grid *g);
+void top_screen_redraw(void); /* all of it next time, whatever is there */
+
+/* A key that has been pressed, TOP_KEY_NONE when none is waiting. */
+int top_screen_key(void);
+
+#endif

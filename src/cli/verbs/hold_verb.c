@@ -1,0 +1,29 @@
+/* `berth hold`: keeps waiting jobs from starting. */
+#include "cli/cli.h"
+#include "cli/verbs/change_verbs.h"
+#include "cli/words/opt.h"
+
+static const struct opt options[] = {
+    {"all", 'a', NULL, "every job of mine that has not ended"},
+    {0},
+};
+
+static const struct page page = {
+    .usage = "berth hold SEL... | --all",
+    .about = "Keep pending jobs from starting until `berth release`. Running ones continue.\n"
+             "SEL: 12  12,14  12-20  @  name:x*  user:u",
+    .options = options,
+};
+
+int
+cmd_hold(struct cli *cli, int argc, char **argv)
+{
+    struct opt_reader r;
+    bool all = false;
+    int opt;
+
+    opt_begin(&r, cli, &page, argc, argv);
+    while ((opt = opt_next(&r)) >= 0)
+        all = true;
+    return opt == OPT_EXIT ? r.status : change_jobs(cli, &r, all, "hold", -1, "held");
+}

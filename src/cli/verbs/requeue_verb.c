@@ -1,0 +1,61 @@
+/* `berth requeue`: runs jobs again. */
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "cli/ask/ask.h"
+#include "cli/cli.h"
+#include "cli/words/opt.h"
+#include "wire/client.h"
+
+enum { OPT_FAILED };
+
+static const struct opt options[] = {
+    {"failed", 0, NULL, "only jobs and tasks that failed"},
+    {0},
+};
+
+static const struct page page = {
+    .usage = "berth requeue SEL... [options]",
+    .about =
+        "Run jobs again, with the same command, folder and environment. Jobs that have\n"
+        "ended return to the queue; running jobs are stopped first. An array runs all its\n"
+        "tasks again; with --failed or state:NAME only its tasks in such a state.\n"
+        "SEL: 12  12,14  12-20  12_3  @  name:x*  state:failed",
+    .options = options,
+};
+
+int
+cmd_requeue(struct cli *cli, int argc, char **argv)
+{
+    struct opt_reader r;
+    auto_json json_t *result = NULL;
+    auto_buf struct buf line = BUF_INIT;
+    json_t *params;
+    bool failed = false;
+    int opt;
+    int status;
+
+    opt_begin(&r, cli, &page, argc, argv);
+    while ((opt = opt_next(&r)) >= 0)
+        failed |= opt == OPT_FAILED;
+    if (opt == OPT_EXIT)
+        return r.status;
+    params = ask_select_or_all(&r, false,
+                               "which jobs? For example: berth requeue 12, or "
+                               "state:failed");
+    if (!params)
+        return 2;
+    if (failed)
+        json_object_set_new(params, "failed", json_true());
+    status = ask_daemon(cli, "requeue", params, &result);
+    if (status != 0)
+        return status;
+    if (cli->json) {
+        json_object_set_new(result, "version", json_integer(1));
+        return cli_put_json(result);
+    }
+    buf_adds(&line, "requeued ");
+    ask_add_jobs(&line, result, "ids");
+    buf_addc(&line, '\n');
+    return cli_put(&line);
+}

@@ -1,0 +1,50 @@
+/* `berth signal`: a signal to the processes of running jobs. */
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "cli/ask/ask.h"
+#include "cli/cli.h"
+#include "cli/words/opt.h"
+#include "wire/client.h"
+
+static const struct page page = {
+    .usage = "berth signal SEL... NAME",
+    .about =
+        "Send a signal (USR1, TERM, 10 ...) to every process of running jobs. To end a job\n"
+        "even if it resists, use berth cancel.\n"
+        "SEL: 12  12,14  12-20  @  name:x*  user:u",
+};
+
+int
+cmd_signal(struct cli *cli, int argc, char **argv)
+{
+    struct opt_reader r;
+    auto_json json_t *result = NULL;
+    auto_buf struct buf line = BUF_INIT;
+    struct err e = {0};
+    json_t *params;
+    int status;
+    int sig;
+
+    if (!opt_read_none(&r, cli, &page, argc, argv))
+        return r.status;
+    if (r.n_words < 2)
+        return cli_usage("which job, and which signal? For example: berth signal 12 USR1");
+    if (parse_signal(r.words[r.n_words - 1], &sig, &e) < 0)
+        return cli_usage("%s", e.text);
+    params = ask_select(r.words, r.n_words - 1);
+    json_object_set_new(params, "signal", json_integer(sig));
+    status = ask_daemon(cli, "signal", params, &result);
+    if (status != 0)
+        return status;
+    if (cli->json) {
+        json_object_set_new(result, "version", json_integer(1));
+        return cli_put_json(result);
+    }
+    buf_addf(&line, "sent %s to ", r.words[r.n_words - 1]);
+    ask_add_jobs(&line, result, "ids");
+    buf_addc(&line, '\n');
+    return cli_put(&line);
+}

@@ -1,0 +1,164 @@
+/* The names of the drop-in commands in a folder: links to this program, and for those that end
+ * in .py a file that a shell and Python can both read, for `python scheduler.py start` is what
+ * people and their scripts type. What is there under such a name and is not ours stays. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "compat/compat.h"
+#include "compat/py/pytext.h"
+
+#define NAMES_MAX  64
+#define SCRIPT_MAX 65536
+#define MARK       "#!/bin/sh\n''':' # made by berth compat install\n"
+
+/* All of them, aliases too. */
+static size_t
+list_names(const char *names[NAMES_MAX])
+{
+    size_t n = 0;
+
+    for (const struct compat_tool *t = compat_tools; t->name; t++) {
+        if (!t->help)
+            continue;
+        if (n + 1 + COMPAT_ALIASES_MAX > NAMES_MAX)
+            err_abort("more than %d drop-in commands", NAMES_MAX);
+        names[n++] = t->name;
+        for (int i = 0; i < COMPAT_ALIASES_MAX && t->aliases[i]; i++)
+            names[n++] = t->aliases[i];
+    }
+    return n;
+}
+
+enum what { NOTHING, OURS, OTHERS };
+
+static enum what
+what_is(const char *path)
+{
+    auto_buf struct buf text = BUF_INIT;
+    char target[PATH_MAX];
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    struct stat st;
+
+    if (lstat(path, &st) < 0)
+        return errno == ENOENT ? NOTHING : OTHERS;
+    if (n > 0) {
+        target[n] = '\0';
+        return strcmp(compat_name(target), "berth") == 0 ? OURS : OTHERS;
+    }
+    if (!S_ISREG(st.st_mode) || file_read(path, SCRIPT_MAX, &text, NULL) < 0)
+        return OTHERS;
+    return strncmp(buf_str(&text), MARK, sizeof MARK - 1) == 0 ? OURS : OTHERS;
+}
+
+static bool
+is_python(const char *name)
+{
+    size_t n = strlen(name);
+
+    return n > 3 && strcmp(name + n - 3, ".py") == 0;
+}
+
+/* To a shell the first quotes are nothing and the rest is never reached, and is well formed by
+ * the quote in the last line; to Python what the shell runs is a text. */
+static int
+make_script(const char *path, const char *name, const char *self, struct err *e)
+{
+    auto_buf struct buf text = BUF_INIT, shown = BUF_INIT;
+
+    if (strpbrk(self, "'\\\n"))
+        return err_set(e, ERR_REFUSED,
+                       "a folder of %s has a quote, a backslash or a line's end in its name",
+                       self);
+    py_add_repr(&shown, self);
+    buf_addf(&text, MARK "exec '%s' compat %s \"$@\"\n'''\nimport os\nimport sys\n\n", self,
+             name);
+    buf_addf(&text, "os.execv(%s, [\"berth\", \"compat\", \"%s\"] + sys.argv[1:])\n#'\n",
+             buf_str(&shown), name);
+    return file_write_atomic_at(AT_FDCWD, path, text.data, text.len, 0755, false, e);
+}
+
+static int
+make_link(const char *path, const char *self, struct err *e)
+{
+    (void)unlink(path);
+    if (symlink(self, path) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot make the link %s", path);
+    return 0;
+}
+
+/* All or nothing, as far as one can tell beforehand. */
+static int
+check_names(const char *dir, const char *const *names, size_t n, struct err *e)
+{
+    auto_buf struct buf there = BUF_INIT;
+
+    for (size_t i = 0; i < n; i++) {
+        auto_free char *path = xasprintf("%s/%s", dir, names[i]);
+
+        if (what_is(path) == OTHERS)
+            buf_addf(&there, "%s%s", there.len ? ", " : "", path);
+    }
+    if (there.len == 0)
+        return 0;
+    return err_set(e, ERR_REFUSED,
+                   "there already, and not Berth's: %s; move it away, or name another folder",
+                   buf_str(&there));
+}
+
+int
+compat_install(const char *dir)
+{
+    auto_free char *self = realpath("/proc/self/exe", NULL);
+    auto_buf struct buf out = BUF_INIT;
+    const char *names[NAMES_MAX];
+    size_t n = list_names(names);
+    struct err e = {0};
+
+    if (!self)
+        return cli_usage("cannot tell where this program lies: %s", strerror(errno));
+    if (file_mkdirs(dir, 0755, &e) < 0 || check_names(dir, names, n, &e) < 0)
+        return cli_fail(&e);
+    for (size_t i = 0; i < n; i++) {
+        auto_free char *path = xasprintf("%s/%s", dir, names[i]);
+        int rc = is_python(names[i]) ? make_script(path, names[i], self, &e)
+                                     : make_link(path, self, &e);
+
+        if (rc < 0)
+            return cli_fail(&e);
+        buf_addf(&out, "%s\n", path);
+    }
+    return cli_put(&out);
+}
+
+int
+compat_remove(const char *dir)
+{
+    auto_buf struct buf out = BUF_INIT;
+    const char *names[NAMES_MAX];
+    size_t n = list_names(names);
+    struct err e = {0};
+
+    for (size_t i = 0; i < n; i++) {
+        auto_free char *path = xasprintf("%s/%s", dir, names[i]);
+
+        if (what_is(path) != OURS)
+            continue;
+        if (unlink(path) < 0) {
+            err_errno(&e, ERR_FAILED, errno, "cannot remove %s", path);
+            return cli_fail(&e);
+        }
+        buf_addf(&out, "%s\n", path);
+    }
+    return cli_put(&out);
+}

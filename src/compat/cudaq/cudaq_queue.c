@@ -1,0 +1,325 @@
+/* cudaq's records for the daemon: what waits is told as a whole, in the file's order, whenever
+ * it has changed. What comes back is taken by cudaq_events.c. */
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/table/render.h"
+#include "compat/compat.h"
+#include "compat/cudaq/cudaq.h"
+#include "compat/engine/compat_paths.h"
+#include "compat/py/pytext.h"
+#include "sys/procs.h"
+
+#define MANY         1000    /* lines whose sending leaves much memory behind */
+#define PID_SLACK_US 5000000 /* between a process's start and what its record says */
+
+static uint64_t
+usable(const struct cudaq *q)
+{
+    return q->config.gpus ? q->config.gpus : UINT64_MAX;
+}
+
+bool
+cq_has_cards(const struct cudaq *q)
+{
+    return (q->cards.there & usable(q)) != 0;
+}
+
+/* Whether some card could ever have so much free: the daemon refuses what none could. */
+bool
+cq_fits_somewhere(const struct cudaq *q)
+{
+    for (int i = 0; i < GPU_MAX; i++) {
+        if (usable(q) >> i & 1 && q->cards.total_mib[i] >= 0 &&
+            (double)q->cards.total_mib[i] >= q->config.min_free_mib)
+            return true;
+    }
+    return false;
+}
+
+/* ----------------------------------------------- what was running when we came */
+
+/* Whether the process that a record names is still that: one that began later is another. */
+static bool
+is_process_of(const struct cq_job *job)
+{
+    struct proc p;
+
+    if (job->pid <= 0 || proc_read((pid_t)job->pid, &p) < 0 || p.state == 'Z')
+        return false;
+    return job->began_us == 0 || proc_began_us(&p) < job->began_us + PID_SLACK_US;
+}
+
+/* Begun by the original: it runs on beside us, and nobody can know how it ends or has ended. */
+static void
+judge_foreign(struct cudaq *q, struct cq_job *job)
+{
+    job->unsure = false;
+    job->foreign = is_process_of(job);
+    if (!job->foreign)
+        cq_job_set(q, job, CQ_UNKNOWN, 0);
+}
+
+void
+cq_look_at_foreign(struct cudaq *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        if (q->lines[i]->foreign && q->lines[i]->status == CQ_RUNNING)
+            judge_foreign(q, q->lines[i]);
+    }
+}
+
+/* ------------------------------------------------------------- telling it */
+
+/* job_20250410_073631.log, and _2 and so on within a second: no two jobs share one. */
+static void
+choose_log(struct cudaq *q, struct cq_job *job)
+{
+    int64_t now = clock_wall_us();
+    auto_buf struct buf stamp = BUF_INIT;
+
+    if (q->log_second != now / 1000000)
+        q->n_in_second = 0;
+    q->log_second = now / 1000000;
+    py_add_time(&stamp, PY_STAMP, now);
+    while (!job->log) {
+        auto_free char *name =
+            ++q->n_in_second == 1 ? xasprintf("job_%s.log", buf_str(&stamp))
+                                  : xasprintf("job_%s_%d.log", buf_str(&stamp), q->n_in_second);
+        auto_free char *path = xasprintf("%s/%s", q->log_root, name);
+
+        if (access(path, F_OK) < 0)
+            job->log = TAKE(name);
+    }
+}
+
+/* Keys for what waits and has none; they are in the file before the daemon hears of them. */
+static int
+give_keys(struct cudaq *q, struct err *e)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < q->n; i++) {
+        struct cq_job *job = q->lines[i];
+
+        if (!job->command || job->status != CQ_PENDING)
+            continue;
+        any |= job->dirty;
+        if (job->key[0])
+            continue;
+        snprintf(job->key, sizeof job->key, "%llx.%x", (unsigned long long)q->key_base,
+                 ++q->n_keys);
+        HASH_ADD_KEYPTR(by_key, q->keys, job->key, strlen(job->key), job);
+        cq_job_set(q, job, CQ_PENDING, 0);
+        any = true;
+    }
+    return any ? cq_jobs_save(q, e) : 0;
+}
+
+/* Somebody changes the file all the time, so that ours could not be written. */
+static bool
+is_any_unwritten(const struct cudaq *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        if (q->lines[i]->status == CQ_PENDING && q->lines[i]->command && q->lines[i]->dirty)
+            return true;
+    }
+    return false;
+}
+
+static bool
+fill_request(void *cudaq, void *cq_job, struct request *r)
+{
+    struct cudaq *q = cudaq;
+    struct cq_job *job = cq_job;
+    double mib = q->config.min_free_mib;
+
+    choose_log(q, job);
+    r->command = xstrdup(job->command);
+    r->log = compat_log_pattern(*job->log == '/' ? "" : q->log_root, job->log);
+    r->gpus_said = true;
+    r->demand.vram_mib = mib < 1 ? 1 : (int32_t)mib + ((double)(int32_t)mib < mib);
+    r->demand.margin_mib = 0;
+    r->demand.placement = PLACING_SPREAD;
+    r->demand.devices = q->config.gpus;
+    return true;
+}
+
+/* What is further than the record says is looked at. */
+static enum compat_found
+on_found(void *cudaq, void *cq_job, const char *state)
+{
+    const struct cq_job *job = cq_job;
+
+    (void)cudaq;
+    return (job->status == CQ_PENDING && render_state_is_final(state)) ||
+                   (!job->pid && render_state_is_active(state))
+               ? COMPAT_LOOK
+               : COMPAT_WELL;
+}
+
+static bool
+on_known(void *cudaq, void *cq_job, int64_t id, const char *state)
+{
+    struct cq_job *job = cq_job;
+
+    (void)id;
+    if (!render_state_is_final(state) && !render_state_is_active(state)) {
+        job->unsure = false; /* begun in vain: it waits again */
+        cq_job_set(cudaq, job, CQ_PENDING, 0);
+    }
+    return true; /* no two records ever had the same key */
+}
+
+static struct compat_file
+file_of(struct cudaq *q)
+{
+    static const char *const kinds[] = {"started", "launched", "requeued", "ended", NULL};
+
+    return (struct compat_file){.path = q->jobs_path,
+                                .kinds = kinds,
+                                .ctx = q,
+                                .fill = fill_request,
+                                .take_events = cq_take_events,
+                                .found = on_found,
+                                .adopt = cq_take_object,
+                                .known = on_known};
+}
+
+static void
+add_line(struct compat_line *lines, size_t *n, struct cq_job *job)
+{
+    lines[*n] = (struct compat_line){
+        .key = job->key, .number = (int)*n + 1, .job = job, .id = &job->id};
+    ++*n;
+}
+
+int
+cq_recall(struct cudaq *q, struct err *e)
+{
+    const struct compat_file file = file_of(q);
+    auto_free struct compat_line *lines = xcalloc(q->n + 1, sizeof *lines);
+    size_t n = 0;
+
+    for (size_t i = 0; i < q->n; i++) {
+        if (q->lines[i]->unsure && q->lines[i]->key[0])
+            add_line(lines, &n, q->lines[i]);
+    }
+    if (compat_recall(&q->session, &file, lines, n, e) < 0)
+        return -1;
+    for (size_t i = 0; i < q->n; i++) {
+        if (q->lines[i]->unsure && q->lines[i]->status == CQ_RUNNING)
+            judge_foreign(q, q->lines[i]);
+        q->lines[i]->unsure = false;
+    }
+    return 0;
+}
+
+/* What runs is named too: should it wait again, it is still to be there. */
+static size_t
+choose_lines(struct cudaq *q, struct compat_line *lines)
+{
+    bool fits = cq_fits_somewhere(q);
+    size_t n = 0;
+
+    for (size_t i = 0; i < q->n; i++) {
+        struct cq_job *job = q->lines[i];
+
+        if (job->key[0] && !job->gone &&
+            ((job->status == CQ_PENDING && fits) ||
+             (job->status == CQ_RUNNING && job->id && !job->foreign)))
+            add_line(lines, &n, job);
+    }
+    return n;
+}
+
+static int
+tell(struct cudaq *q, struct err *e)
+{
+    const struct compat_file file = file_of(q);
+    struct compat_line *lines;
+    size_t n;
+    int rc;
+
+    if (cq_recall(q, e) < 0 || give_keys(q, e) < 0)
+        return -1;
+    if (is_any_unwritten(q)) {
+        q->sync_due = true;
+        return 0;
+    }
+    lines = xcalloc(q->n + 1, sizeof *lines);
+    n = choose_lines(q, lines);
+    rc = compat_sync(&q->session, &file, lines, n, e);
+    free(lines);
+    if (n >= MANY)
+        malloc_trim(0);
+    return rc;
+}
+
+int
+cq_sync(struct cudaq *q, struct err *e)
+{
+    const char *full;
+
+    q->sync_due = false; /* what is read on the way may make it due again */
+    if (tell(q, e) < 0) {
+        q->sync_due = true;
+        return -1;
+    }
+    full = compat_full(&q->session);
+    if (full)
+        compat_say("[Warning] Commands wait until there is room in the queue: %s", full);
+    return 0;
+}
+
+void
+cq_doubt(struct cudaq *q)
+{
+    for (size_t i = 0; i < q->n; i++)
+        q->lines[i]->unsure |= q->lines[i]->status == CQ_RUNNING && !q->lines[i]->foreign;
+    q->sync_due = true;
+}
+
+static bool
+runs_here(const struct cq_job *job)
+{
+    return job->status == CQ_RUNNING && job->id && !job->foreign;
+}
+
+/* What waits is taken out, then what runs is ended, also what has begun until then. */
+int
+cq_stop(void *cudaq, struct err *e)
+{
+    struct cudaq *q = cudaq;
+    const struct compat_file file = file_of(q);
+    json_t *ids;
+
+    if (q->leaving) /* the daemon had gone */
+        cq_doubt(q);
+    q->leaving = true;
+    if (compat_clear(&q->session, &file, e) < 0 || cq_recall(q, e) < 0)
+        return -1;
+    ids = json_array();
+    for (size_t i = 0; i < q->n; i++) {
+        if (runs_here(q->lines[i]))
+            json_array_append_new(ids, json_integer(q->lines[i]->id));
+    }
+    return compat_cancel(&q->session, ids, e);
+}
+
+bool
+cq_any_running(const void *cudaq)
+{
+    const struct cudaq *q = cudaq;
+
+    for (size_t i = 0; i < q->n; i++) {
+        if (runs_here(q->lines[i]))
+            return true;
+    }
+    return false;
+}

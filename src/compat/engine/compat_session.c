@@ -1,0 +1,447 @@
+/* Waiting and asking for front ends; see compat_session.h. */
+#include "compat/engine/compat_session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/ask/answer.h"
+#include "cli/ask/many_requests.h"
+#include "sys/signals.h"
+#include "wire/client.h"
+
+#define AWAIT_US       300000000 /* somebody else's daemon, restarted for an upgrade, or mended */
+#define AWAIT_STEP_MS  500
+#define RECONNECTS_MAX 5
+#define LOOK_US        1000000 /* at the files, for file systems that notify of nothing */
+
+static void
+on_notify(void *ctx, const char *method, json_t *params)
+{
+    struct compat_session *s = ctx;
+
+    if (strcmp(method, "event") == 0)
+        json_array_append(s->events, params);
+}
+
+int
+compat_open(struct compat_session *s, const struct compat_home *home, struct err *e)
+{
+    *s = (struct compat_session){.signals = -1};
+    s->signals = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, 0}, e);
+    if (s->signals < 0)
+        return -1;
+    s->events = json_array();
+    s->watch = watch_new();
+    if (compat_link_open(&s->link, home, e) < 0)
+        return -1;
+    client_listen(s->link.client, on_notify, NULL, s);
+    return 0;
+}
+
+void
+compat_watch(struct compat_session *s, const char *path)
+{
+    struct run_file *f = &s->files[s->n_files];
+
+    if (s->n_files == SESSION_FILES_MAX)
+        err_abort("more than %d files to watch", SESSION_FILES_MAX);
+    f->shown = path;
+    (void)run_file_has_changed(f); /* from here on */
+    watch_file(s->watch, s->n_files++, path);
+}
+
+/* The first time at which a file is to be read; until when none is. */
+static int64_t
+first_due(const struct compat_session *s, int64_t until)
+{
+    for (int i = 0; i < s->n_files; i++) {
+        if (s->files[i].due_us && s->files[i].due_us < until)
+            until = s->files[i].due_us;
+    }
+    return until;
+}
+
+/* Whether a file is to be read now. */
+static bool
+take_due(struct compat_session *s)
+{
+    bool any = false;
+
+    for (int i = 0; i < s->n_files; i++) {
+        struct run_file *f = &s->files[i];
+
+        if (!f->due_us && run_file_has_changed(f))
+            f->due_us = clock_boot_us();
+        if (!f->due_us || f->due_us > clock_boot_us())
+            continue;
+        f->due_us = 0;
+        (void)run_file_has_changed(f);
+        watch_file(s->watch, i, f->shown);
+        any = true;
+    }
+    return any;
+}
+
+int
+compat_wait(struct compat_session *s, int64_t until)
+{
+    struct err e = {0};
+    int woke = 0;
+
+    for (;;) {
+        struct pollfd p[3] = {
+            {.fd = client_fd(s->link.client), .events = POLLIN},
+            {.fd = s->signals, .events = POLLIN},
+            {.fd = watch_fd(s->watch), .events = POLLIN},
+        };
+        int64_t now = clock_boot_us(), due = first_due(s, until);
+        int64_t look = now + LOOK_US < due ? now + LOOK_US : due;
+
+        if (client_pump(s->link.client, &e) < 0)
+            woke |= WOKE_LOST;
+        if (json_array_size(s->events) > 0)
+            woke |= WOKE_EVENT;
+        if (woke)
+            look = now;
+        if (poll(p, 3, look <= now ? 0 : (int)((look - now + 999) / 1000)) < 0 &&
+            errno != EINTR)
+            err_abort("poll: %s", strerror(errno));
+        if (p[1].revents)
+            woke |= WOKE_SIGNAL;
+        if (p[2].revents)
+            watch_read(s->watch, s->files, clock_boot_us());
+        if (take_due(s))
+            woke |= WOKE_FILE;
+        if (!(woke & WOKE_LOST) && client_pump(s->link.client, &e) < 0)
+            woke |= WOKE_LOST;
+        if (json_array_size(s->events) > 0)
+            woke |= WOKE_EVENT;
+        if (woke || clock_boot_us() >= until)
+            return woke;
+    }
+}
+
+int
+compat_signal(struct compat_session *s)
+{
+    struct signalfd_siginfo info;
+
+    return read(s->signals, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo
+                                                                        : 0;
+}
+
+static int
+find_again(struct compat_session *s, struct err *e)
+{
+    int64_t until = clock_boot_us() + (s->link.cli.socket ? AWAIT_US : 0);
+    bool waits = false;
+
+    while (compat_link_again(&s->link, e) < 0) {
+        struct pollfd p = {.fd = s->signals, .events = POLLIN};
+
+        if (e->code != ERR_UNREACHABLE)
+            return -1;
+        if (clock_boot_us() >= until)
+            return waits ? err_set(e, ERR_FAILED,
+                                   "the daemon has not come back; its jobs go on, and the same "
+                                   "command finds them again")
+                         : -1;
+        if (!waits)
+            cli_say("the daemon has gone; its jobs go on. Waiting %d minutes for it to come "
+                    "back",
+                    AWAIT_US / 60000000);
+        waits = true;
+        if (poll(&p, 1, AWAIT_STEP_MS) > 0)
+            return err_set(e, ERR_FAILED,
+                           "stopped while the daemon is away; its jobs go on, and the same "
+                           "command finds them again");
+    }
+    if (waits)
+        cli_say("the daemon is back");
+    s->listening = false;
+    client_listen(s->link.client, on_notify, NULL, s);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ the loop */
+
+static int
+mend(struct compat_session *s, const struct compat_loop *loop, struct err *e)
+{
+    for (int i = 0; i < RECONNECTS_MAX; i++) {
+        if (find_again(s, e) == 0 && loop->retell(loop->ctx, e) == 0)
+            return 0;
+        if (e->code != ERR_UNREACHABLE)
+            return -1;
+    }
+    return -1;
+}
+
+/* Also until lines that were left out may be told again. */
+static int
+wait_for_more(struct compat_session *s, int64_t until)
+{
+    int woke = compat_wait(s, s->room_us && s->room_us < until ? s->room_us : until);
+
+    if (!s->room_us || clock_boot_us() < s->room_us)
+        return woke;
+    s->room_us = 0;
+    return woke | WOKE_ROOM;
+}
+
+int
+compat_run(struct compat_session *s, const struct compat_loop *loop, struct err *e)
+{
+    int woke = 0;
+
+    for (;;) {
+        int sig = woke & WOKE_SIGNAL ? compat_signal(s) : 0, status = 0, rc;
+
+        if (sig && (status = loop->signalled(loop->ctx, sig)) >= 0)
+            return status;
+        rc = woke & WOKE_LOST ? mend(s, loop, e) : loop->work(loop->ctx, woke, &status, e);
+        if (rc < 0 && e->code == ERR_UNREACHABLE)
+            rc = mend(s, loop, e);
+        if (rc != 0)
+            return rc < 0 ? -1 : status;
+        woke = wait_for_more(s, loop->until(loop->ctx));
+    }
+}
+
+struct ending {
+    const struct compat_end *end;
+    int64_t until_us;
+    bool told;
+};
+
+static int
+work_ending(void *ctx, int woke, int *status, struct err *e)
+{
+    struct ending *x = ctx;
+
+    (void)woke;
+    if (!x->told && x->end->stop(x->end->ctx, e) < 0)
+        return -1;
+    x->told = true;
+    x->end->take_events(x->end->ctx);
+    *status = x->end->any_left(x->end->ctx);
+    return *status == 0 || clock_boot_us() >= x->until_us;
+}
+
+static int64_t
+ending_due(void *ctx)
+{
+    const struct ending *x = ctx;
+
+    return x->told ? x->until_us : 0;
+}
+
+static int
+retell_ending(void *ctx, struct err *e)
+{
+    struct ending *x = ctx;
+
+    (void)e;
+    x->told = false;
+    return 0;
+}
+
+static int
+leave_ending(void *ctx, int number)
+{
+    const struct ending *x = ctx;
+
+    (void)number;
+    return x->end->any_left(x->end->ctx);
+}
+
+int
+compat_end(struct compat_session *s, const struct compat_end *end, struct err *e)
+{
+    struct ending x = {.end = end, .until_us = clock_boot_us() + end->within_us};
+    const struct compat_loop loop = {&x, work_ending, ending_due, retell_ending, leave_ending};
+
+    return compat_run(s, &loop, e);
+}
+
+/* -------------------------------------------------------------------- asking */
+
+int
+compat_call(struct compat_session *s, const char *method, json_t *params, json_t **result,
+            struct err *e)
+{
+    return client_call(s->link.client, method, params, result, e);
+}
+
+/* Ids (stolen) as the selectors that requests take. */
+static json_t *
+select_of(json_t *ids)
+{
+    json_t *select = json_array();
+    size_t i;
+    json_t *id;
+
+    json_array_foreach(ids, i, id)
+        json_array_append_new(select, json_sprintf("%lld", (long long)json_integer_value(id)));
+    json_decref(ids);
+    return select;
+}
+
+int
+compat_cancel(struct compat_session *s, json_t *ids, struct err *e)
+{
+    json_t *select = select_of(ids);
+
+    if (json_array_size(select) == 0) {
+        json_decref(select);
+        return 0;
+    }
+    return many_call(s->link.client, "cancel", json_pack("{s:o}", "select", select), NULL, e);
+}
+
+int
+compat_each(struct compat_session *s, json_t *ids,
+            void (*take)(void *ctx, void *job, const json_t *object), void *ctx, struct err *e)
+{
+    auto_json json_t *result = NULL;
+    json_t *select = select_of(ids), *object;
+    size_t i;
+
+    if (json_array_size(select) == 0) {
+        json_decref(select);
+        return 0;
+    }
+    if (many_call(s->link.client, "jobs", json_pack("{s:o,s:b}", "select", select, "all", 1),
+                  &result, e) < 0)
+        return -1;
+    json_array_foreach(json_object_get(result, "jobs"), i, object)
+    {
+        void *job = compat_job_of(s, answer_int(object, "id", 0));
+
+        if (job)
+            take(ctx, job, object);
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------- events */
+
+json_t *
+compat_events(struct compat_session *s)
+{
+    json_t *came = s->events, *fresh = json_array(), *ev;
+    size_t i;
+
+    s->events = json_array(); /* more may come while the front end asks */
+    json_array_foreach(came, i, ev)
+    {
+        int64_t seq = answer_int(ev, "seq", 0);
+
+        if (seq > 0 && seq <= s->seq)
+            continue;
+        s->seq = seq > 0 ? seq : s->seq;
+        json_array_append(fresh, ev);
+    }
+    json_decref(came);
+    if (s->room_us && json_array_size(fresh) > 0 && s->told_us + s->room_step_us < s->room_us)
+        s->room_us = s->told_us + s->room_step_us;
+    return fresh;
+}
+
+const char *
+compat_full(struct compat_session *s)
+{
+    if (!s->full || s->full_said)
+        return NULL;
+    s->full_said = true;
+    return s->full;
+}
+
+/* ------------------------------------------------------------------ numbers */
+
+struct compat_id {
+    int64_t id;
+    void *job;
+    UT_hash_handle hh;
+};
+
+static struct compat_id *
+find_id(const struct compat_session *s, int64_t id)
+{
+    struct compat_id *known;
+
+    HASH_FIND(hh, s->ids, &id, sizeof id, known);
+    return known;
+}
+
+void *
+compat_job_of(const struct compat_session *s, int64_t id)
+{
+    const struct compat_id *known = find_id(s, id);
+
+    return known ? known->job : NULL;
+}
+
+void
+compat_unbind(struct compat_session *s, int64_t *slot)
+{
+    struct compat_id *known = find_id(s, *slot);
+
+    if (known) {
+        HASH_DEL(s->ids, known);
+        free(known);
+    }
+    *slot = 0;
+}
+
+void
+compat_bind(struct compat_session *s, int64_t *slot, int64_t id, void *job)
+{
+    struct compat_id *known;
+
+    if (*slot == id || id == 0)
+        return;
+    compat_unbind(s, slot);
+    *slot = id;
+    known = find_id(s, id);
+    if (!known) {
+        known = xcalloc(1, sizeof *known);
+        known->id = id;
+        HASH_ADD(hh, s->ids, id, sizeof known->id, known);
+    }
+    known->job = job;
+}
+
+static void
+forget_ids(struct compat_session *s)
+{
+    struct compat_id *known = s->ids, *next;
+
+    HASH_CLEAR(hh, s->ids);
+    for (; known; known = next) {
+        next = known->hh.next;
+        free(known);
+    }
+}
+
+void
+compat_close(struct compat_session *s)
+{
+    compat_link_close(&s->link);
+    forget_ids(s);
+    watch_free(s->watch);
+    json_decref(s->events);
+    free(s->full);
+    if (s->signals >= 0)
+        close(s->signals);
+    *s = (struct compat_session){.signals = -1};
+}

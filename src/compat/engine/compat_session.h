@@ -1,0 +1,115 @@
+/* What a front end that stays does between two looks at its files: it waits for the daemon's
+ * events, for signals, and for files to change; a wait ends as soon as there is something to
+ * do. It finds the daemon again when that has gone, and knows the front end's jobs by its
+ * numbers. */
+#ifndef COMPAT_ENGINE_COMPAT_SESSION_H
+#define COMPAT_ENGINE_COMPAT_SESSION_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/run/run_verb.h"
+#include "compat/engine/pick_daemon.h"
+
+struct compat_id;
+struct err;
+struct watch;
+
+#define SESSION_FILES_MAX 2
+
+struct compat_session {
+    struct compat_link link;
+    json_t *events; /* that have come and were not taken yet */
+    int64_t seq;    /* of the newest event taken; 0: none yet */
+    int64_t file;   /* the daemon's number of what sent_lines.h tells it; 0: not yet */
+    bool listening; /* this connection gets events */
+    char *full;     /* why lines were left out when last told; NULL: none were */
+    bool full_said;
+    int64_t told_us;      /* boot time at which they were told last */
+    int64_t room_us;      /* boot time at which they are to be told again; 0: no such thing */
+    int64_t room_step_us; /* not sooner after the last time, which costs the daemon something */
+    int64_t heard; /* events of this file's jobs; 0: of everybody's; -1: of this user's */
+    struct compat_id *ids;
+    int signals;
+    struct watch *watch;
+    struct run_file files[SESSION_FILES_MAX]; /* .shown and marks only */
+    int n_files;
+};
+
+/* Why a wait ended; several may be set. */
+enum {
+    WOKE_EVENT = 1,  /* events hold some */
+    WOKE_FILE = 2,   /* a file has changed */
+    WOKE_SIGNAL = 4, /* compat_signal says which */
+    WOKE_LOST = 8,   /* the daemon has gone */
+    WOKE_ROOM = 16,  /* lines for which there was no room may be told again */
+};
+
+/* Blocks INT, TERM and HUP from here on: they end waits. */
+int compat_open(struct compat_session *s, const struct compat_home *home, struct err *e);
+/* Watches a file that may not be there yet; path is borrowed. */
+void compat_watch(struct compat_session *s, const char *path);
+/* Until something happens or until boot time has come (0: only what is here already). */
+int compat_wait(struct compat_session *s, int64_t until_boot_us);
+/* The next signal that has come; 0: none. */
+int compat_signal(struct compat_session *s);
+void compat_close(struct compat_session *s);
+
+struct compat_loop {
+    void *ctx; /* of these */
+    /* Does what has come up; woke as compat_wait has it, 0 at first. 0: go on; 1: over, with
+     * *status; -1. */
+    int (*work)(void *ctx, int woke, int *status, struct err *e);
+    int64_t (*until)(void *ctx); /* boot time at which work is to be called at the latest */
+    /* The daemon had gone, or is another one: all is to be told again. */
+    int (*retell)(void *ctx, struct err *e);
+    /* The exit status; -1: this signal ends nothing. */
+    int (*signalled)(void *ctx, int number);
+};
+
+/* Works and waits in turn until work or a signal ends it. Returns the exit status; -1 with e.
+ */
+int compat_run(struct compat_session *s, const struct compat_loop *loop, struct err *e);
+
+struct compat_end {
+    void *ctx; /* of these */
+    /* Nothing more is to start, and what runs is to end. Called again when the daemon has
+     * been lost meanwhile: of tens of thousands that wait no longer a follower is told more
+     * than it may leave unread. */
+    int (*stop)(void *ctx, struct err *e);
+    void (*take_events)(void *ctx); /* compat_events */
+    bool (*any_left)(const void *ctx);
+    int64_t within_us;
+};
+
+/* Ends the front end's jobs and awaits that, but no longer than it says, and not beyond
+ * another signal. 0: none is left; 1: some are; -1 with e. */
+int compat_end(struct compat_session *s, const struct compat_end *end, struct err *e);
+
+/* Why lines wait outside of the queue, once each time that this begins; else NULL. */
+const char *compat_full(struct compat_session *s);
+
+/* What has come since the last time, oldest first, each event once; the caller's. */
+json_t *compat_events(struct compat_session *s);
+
+/* The front end's job that the daemon knows by this number; NULL: none of its. */
+void *compat_job_of(const struct compat_session *s, int64_t id);
+/* From now on that number is this job's (borrowed), which has it in *slot; the one that stood
+ * there is forgotten. 0 is nobody's. */
+void compat_bind(struct compat_session *s, int64_t *slot, int64_t id, void *job);
+/* The number in *slot is nobody's any more, and 0 from now on. */
+void compat_unbind(struct compat_session *s, int64_t *slot);
+
+/* Asks the daemon and waits for the answer (client_call). params is stolen. */
+int compat_call(struct compat_session *s, const char *method, json_t *params, json_t **result,
+                struct err *e);
+/* Whole objects of these jobs (a list of ids, stolen), each to take with the job that it is. */
+int compat_each(struct compat_session *s, json_t *ids,
+                void (*take)(void *ctx, void *job, const json_t *object), void *ctx,
+                struct err *e);
+/* Cancels these jobs (a list of ids, stolen). */
+int compat_cancel(struct compat_session *s, json_t *ids, struct err *e);
+
+#endif

@@ -1,0 +1,115 @@
+/* `python3 -m gpusched.simjob`: gpusched's pretend GPU program, played on Berth's simulated
+ * cards by `berth simjob`. Reads its options as the original does; what it prints when it is to
+ * fail once is what the original prints.  */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/simulate/simjob_verb.h"
+#include "compat/compat.h"
+#include "compat/py/pyarg.h"
+
+#define SECONDS_MAX 1e7
+
+enum { ARG_HELP, ARG_VRAM, ARG_RAMP, ARG_HOLD, ARG_EXIT_CODE, ARG_OOM_ONCE, ARGS };
+
+static const struct pyarg args[] = {
+    [ARG_HELP] = PYARG_HELP_ROW,
+    [ARG_VRAM] = {"--vram", NULL, PYARG_INT, NULL, "peak fake VRAM per GPU (MiB)", NULL, false},
+    [ARG_RAMP] = {"--ramp", NULL, PYARG_FLOAT, NULL, "seconds to ramp 0 -> peak", NULL, false},
+    [ARG_HOLD] = {"--hold", NULL, PYARG_FLOAT, NULL, "seconds to hold at peak", NULL, false},
+    [ARG_EXIT_CODE] = {"--exit-code", NULL, PYARG_INT, NULL, NULL, NULL, false},
+    [ARG_OOM_ONCE] = {"--oom-once", NULL, PYARG_STR, "MARKER",
+                      "fail with a CUDA OOM message unless MARKER file exists (created on the "
+                      "failing run)",
+                      NULL, false},
+    [ARGS] = {0},
+};
+
+/* 1: the marker is new, so this run fails; 0: it was there; -1. */
+static int
+make_marker(const char *path, struct err *e)
+{
+    auto_free char *copy = xstrdup(path);
+    auto_close int fd = -1;
+
+    if (access(path, F_OK) == 0)
+        return 0;
+    if (file_mkdirs(dirname(copy), 0777, e) < 0)
+        return -1;
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot make the marker %s", path);
+    return 1;
+}
+
+static int
+fail_once(const char *marker)
+{
+    static const char words[] =
+        "RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB\n";
+    struct err e = {0};
+    int rc = make_marker(marker, &e);
+
+    if (rc < 0)
+        return cli_fail(&e);
+    if (rc > 0)
+        (void)cli_write(words, sizeof words - 1);
+    return rc;
+}
+
+static double
+seconds(const struct pyarg_value *v, double otherwise)
+{
+    double s = v->text ? v->f : otherwise;
+
+    return s > 0 ? s < SECONDS_MAX ? s : SECONDS_MAX : 0; /* not a number: 0 */
+}
+
+/* With no simulated cards about, as when somebody tries it by hand, it takes its time all the
+ * same. */
+static int
+play_without_cards(double s, int code)
+{
+    struct timespec left = {.tv_sec = (time_t)s, .tv_nsec = (long)((s - floor(s)) * 1e9)};
+
+    while (nanosleep(&left, &left) < 0 && errno == EINTR)
+        continue;
+    return code;
+}
+
+int
+compat_simjob(int argc, char **argv)
+{
+    static const struct pyarg_parser parser = {.prog = "simjob.py", .args = args};
+    struct pyarg_value v[ARGS];
+    char vram[24], ramp[32], hold[32], code[8];
+    char *with[] = {argv[0],  "--vram", vram,          "--ramp", ramp,
+                    "--hold", hold,     "--exit-code", code,     NULL};
+    int status;
+
+    if (pyarg_read(&parser, argc, argv, v, NULL, &status) == PYARG_EXIT)
+        return status;
+    if (!v[ARG_VRAM].text)
+        return pyarg_error(&parser, "the following arguments are required: --vram");
+    if (v[ARG_OOM_ONCE].text && (status = fail_once(v[ARG_OOM_ONCE].text)) != 0)
+        return status;
+    status = v[ARG_EXIT_CODE].text ? (int)(v[ARG_EXIT_CODE].i & 255) : 0;
+    if (!getenv("BERTH_SIM_DIR") || v[ARG_VRAM].i <= 0)
+        return play_without_cards(seconds(&v[ARG_RAMP], 0.5) + seconds(&v[ARG_HOLD], 1),
+                                  status);
+    snprintf(vram, sizeof vram, "%lld", (long long)v[ARG_VRAM].i);
+    snprintf(ramp, sizeof ramp, "%.6f", seconds(&v[ARG_RAMP], 0.5));
+    snprintf(hold, sizeof hold, "%.6f", seconds(&v[ARG_HOLD], 1));
+    snprintf(code, sizeof code, "%d", status);
+    return cmd_simjob((int)(sizeof with / sizeof with[0]) - 1, with);
+}

@@ -1,0 +1,174 @@
+/* The clients' end of mgpu's protocol: finding the server, asking, reading objects, a line
+ * each. A socket in /tmp may be anybody's: only root's server is believed, or one's own. Where
+ * no server runs but a daemon of Berth's does, a process of our own serves us: the machine's
+ * daemon needs no server in front of it. */
+#include <errno.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/unixsock.h"
+#include "cli/ask/connect.h"
+#include "cli/cli.h"
+#include "compat/compat.h"
+#include "compat/mgpu/mgpu.h"
+#include "wire/client.h"
+#include "wire/frame.h"
+
+#define CHUNK 65536
+
+const char *
+mgpu_socket(void)
+{
+    const char *path = getenv("MGPU_SCHEDULER_SOCKET");
+
+    return path && path[0] ? path : MGPU_SOCKET;
+}
+
+/* -1 with errno. */
+static int
+connect_to_server(const char *path)
+{
+    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || unixsock_connect(fd, path) < 0)
+        return -1;
+    return TAKE_FD(fd);
+}
+
+static bool
+is_trusted(int fd, uid_t *uid)
+{
+    struct ucred cred;
+    socklen_t size = sizeof cred;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
+        return false;
+    *uid = cred.uid;
+    return cred.uid == 0 || cred.uid == geteuid();
+}
+
+/* What serves in the server's stead; -1, said. */
+static int
+connect_to_own(const char *name)
+{
+    const char *socket_name = getenv("BERTH_SOCKET");
+    const struct cli cli = {.socket = socket_name && socket_name[0] ? socket_name : NULL};
+    struct mgpu_service s = {0};
+    struct err e = {0};
+    auto_client struct client *c = connect_daemon(&cli, &e);
+    int ends[2];
+    pid_t pid;
+
+    if (!c || mgpu_service_of(&s, c, &e) < 0) {
+        compat_fail(1, name,
+                    "no server listens at %s, and no daemon of Berth's runs; start "
+                    "mgpu_scheduler_server as root, or berth daemon start",
+                    mgpu_socket());
+        return -1;
+    }
+    pid = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 ? -1 : fork();
+    if (pid < 0) {
+        compat_fail(1, name, "cannot start a process: %s", strerror(errno));
+        return -1;
+    }
+    if (pid == 0)
+        mgpu_serve_apart(ends[1], &s, false);
+    close(ends[1]);
+    return ends[0];
+}
+
+int
+mgpu_connect(const char *name)
+{
+    auto_close int fd = connect_to_server(mgpu_socket());
+    uid_t uid = (uid_t)-1;
+
+    if (fd < 0 && (errno == ENOENT || errno == ECONNREFUSED))
+        return connect_to_own(name);
+    if (fd < 0) {
+        compat_fail(1, name, "cannot reach the server at %s: %s", mgpu_socket(),
+                    strerror(errno));
+        return -1;
+    }
+    if (!is_trusted(fd, &uid)) {
+        compat_fail(
+            1, name,
+            "what listens at %s is neither root's nor yours but user %u's: your command "
+            "is not sent there",
+            mgpu_socket(), uid);
+        return -1;
+    }
+    return TAKE_FD(fd);
+}
+
+/* -------------------------------------------------------------- the words */
+
+int
+mgpu_ask(int fd, json_t *request)
+{
+    int rc;
+
+    json_object_set_new(request, "berth", json_true());
+    rc = mgpu_send(fd, request, false);
+    json_decref(request);
+    return rc;
+}
+
+json_t *
+mgpu_next(struct frame *in)
+{
+    size_t at = 0, n = 0;
+    json_t *value = NULL;
+    char *line = frame_next(in, &at, &n);
+
+    if (line)
+        value = json_loadb(line, n, JSON_ALLOW_NUL, NULL);
+    frame_done(in, at);
+    return value;
+}
+
+bool
+mgpu_read(int fd, struct frame *in)
+{
+    char *room = frame_room(in, CHUNK);
+    ssize_t n;
+
+    if (!room)
+        return false;
+    do
+        n = read(fd, room, CHUNK);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0)
+        return false;
+    frame_filled(in, (size_t)n);
+    return true;
+}
+
+json_t *
+mgpu_ask_once(const char *name, json_t *request)
+{
+    auto_close int fd = mgpu_connect(name);
+    json_t *reply = NULL;
+    struct frame in;
+
+    if (fd < 0) {
+        json_decref(request);
+        return NULL;
+    }
+    frame_init(&in, FRAME_MAX_CLIENT);
+    if (mgpu_ask(fd, request) == 0) {
+        while (!(reply = mgpu_next(&in)) && mgpu_read(fd, &in))
+            continue;
+    }
+    frame_free(&in);
+    if (!reply)
+        compat_fail(1, name, "the server at %s hung up without an answer", mgpu_socket());
+    return reply;
+}

@@ -1,0 +1,303 @@
+/* An interactive job's output on its way to the client: its log is followed, its end is what
+ * berthd says. The job knows nothing of it: a client that reads slowly holds up nobody, one
+ * that goes leaves the job as it is, and a daemon that goes is found again. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/ask/answer.h"
+#include "cli/terminal/text_follow.h"
+#include "compat/mgpu/mgpu.h"
+#include "compat/py/pytext.h"
+#include "wire/client.h"
+
+#define CHUNK        16384
+#define LINE_MAX_LEN 65536 /* a longer one goes in pieces */
+#define RETRY_MS     500
+#define PATIENCE_MS  15000
+#define AWAY_US      (INT64_C(600) * 1000000) /* a daemon may be away so long */
+#define LOOK_MS      2000 /* at the log, where nothing tells of it: a user's watches are few */
+
+struct stream {
+    const struct mgpu_stream *what;
+    struct client *client; /* NULL: the daemon has gone */
+    struct client *other;  /* owned; found again */
+    int log, watch;        /* watch: of the folder until the log is open, then of the log */
+    off_t at;
+    struct buf carry; /* the beginning of a character */
+    json_t *end;      /* owned; what `wait` said of the job */
+    bool asked;       /* the question is out */
+    bool quiet;       /* the client will say no more, but may read on */
+    bool gone;        /* it has left */
+    int64_t lost_us;
+};
+
+/* In ASCII, as json.dumps has it: clients of the original decode each piece that they read by
+ * itself, so that no character may have its border there. */
+static void
+put_output(struct stream *s, const char *text, size_t n)
+{
+    auto_buf struct buf frame = BUF_INIT;
+
+    buf_adds(&frame, "{\"type\": \"output\", \"data\": ");
+    py_add_string(&frame, text, n);
+    buf_adds(&frame, "}\n");
+    if (file_write_all(s->what->fd, frame.data, frame.len) < 0)
+        s->gone = true;
+}
+
+/* Bytes as they are, each as the character of its number. */
+static void
+put_bytes(struct stream *s, const char *bytes, size_t n)
+{
+    auto_buf struct buf text = BUF_INIT;
+
+    for (size_t i = 0; i < n; i++) {
+        unsigned char b = (unsigned char)bytes[i];
+
+        if (b >= 0x80)
+            buf_addc(&text, (char)(0xc0 | b >> 6));
+        buf_addc(&text, (char)(b >= 0x80 ? 0x80 | (b & 0x3f) : b));
+    }
+    put_output(s, text.data, text.len);
+}
+
+/* How many bytes at the end are the beginning of a character of which the rest is to come. */
+static size_t
+torn(const char *text, size_t n)
+{
+    for (size_t back = 1; back <= 3 && back <= n; back++) {
+        unsigned char b = (unsigned char)text[n - back];
+        size_t needs = b >= 0xf0 ? 4 : b >= 0xe0 ? 3 : b >= 0xc0 ? 2 : 0;
+
+        if (needs)
+            return needs > back ? back : 0;
+        if (b < 0x80)
+            return 0;
+    }
+    return 0;
+}
+
+/* How much of what has come may go: whole lines; all but a torn character of what has no end
+ * yet, once no more is there to be had; all of it at the end. */
+static size_t
+ripe(const struct buf *carry, bool more, bool last)
+{
+    const char *nl = more ? memrchr(carry->data, '\n', carry->len) : NULL;
+
+    if (last)
+        return carry->len;
+    if (nl)
+        return (size_t)(nl + 1 - carry->data);
+    return more && carry->len < LINE_MAX_LEN ? 0 : carry->len - torn(carry->data, carry->len);
+}
+
+static void
+put_lines(struct stream *s, bool more, bool last)
+{
+    size_t at = 0, n = s->carry.len > 0 ? ripe(&s->carry, more, last) : 0;
+
+    while (at < n && !s->gone) {
+        const char *nl = memchr(s->carry.data + at, '\n', n - at);
+        size_t len = nl ? (size_t)(nl + 1 - (s->carry.data + at)) : n - at;
+
+        put_output(s, s->carry.data + at, len);
+        at += len;
+    }
+    buf_drop(&s->carry, n);
+}
+
+/* The log was made with the job. In a home where many jobs write, each watcher is to wake for
+ * its own one only. */
+static void
+open_log(struct stream *s)
+{
+    const char *path = s->what->job->log;
+
+    s->log = file_open_regular(path);
+    s->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (s->watch >= 0 && inotify_add_watch(s->watch, path, IN_MODIFY) < 0)
+        close(TAKE_FD(s->watch));
+}
+
+/* Everything that the log has. One that became shorter was begun anew. */
+static void
+copy_log(struct stream *s, bool last)
+{
+    char chunk[CHUNK];
+    struct stat st;
+    ssize_t n;
+
+    if (fstat(s->log, &st) == 0 && st.st_size < s->at)
+        s->at = 0;
+    while (s->log >= 0 && !s->gone && (n = pread(s->log, chunk, sizeof chunk, s->at)) > 0) {
+        s->at += n;
+        if (s->what->bytes) {
+            put_bytes(s, chunk, (size_t)n);
+        } else {
+            buf_add(&s->carry, chunk, (size_t)n);
+            put_lines(s, true, false);
+        }
+    }
+    if (!s->gone)
+        put_lines(s, false, last);
+}
+
+/* ------------------------------------------------------------- the daemon */
+
+static void
+on_ended(void *ctx, int64_t id, json_t *result, const struct err *error)
+{
+    struct stream *s = ctx;
+    json_t *job = json_array_get(json_object_get(result, "jobs"), 0);
+
+    (void)id;
+    if (job)
+        s->end = json_incref(job);
+    else if (error && error->code != ERR_UNREACHABLE)
+        s->end = json_pack("{s:n}", "exit_status");
+}
+
+static json_t *
+select_job(const struct stream *s)
+{
+    return json_pack("{s:[o]}", "select", json_sprintf("%lld", (long long)s->what->job->job));
+}
+
+static void
+ask(struct stream *s)
+{
+    client_listen(s->client, NULL, on_ended, s);
+    s->asked = client_send(s->client, "wait", select_job(s), NULL) >= 0;
+}
+
+static void
+lose_daemon(struct stream *s)
+{
+    client_free(s->other);
+    s->other = s->client = NULL;
+    s->asked = false;
+    s->lost_us = clock_boot_us();
+}
+
+static void
+mend(struct stream *s)
+{
+    s->other = client_connect(s->what->service->daemon, NULL);
+    s->client = s->other;
+    if (s->client)
+        client_set_patience(s->client, PATIENCE_MS);
+}
+
+/* How it ended beyond the number: words for a person; the caller frees. */
+static json_t *
+words_of_end(struct stream *s)
+{
+    auto_json json_t *result = NULL;
+    json_t *params = select_job(s), *job;
+    const char *state, *text;
+
+    json_object_set_new(params, "all", json_true());
+    if (!s->client || client_call(s->client, "jobs", params, &result, NULL) < 0)
+        return NULL;
+    job = json_array_get(json_object_get(result, "jobs"), 0);
+    state = answer_str(job, "state");
+    text = answer_str(job, "text");
+    if (json_is_integer(json_object_get(job, "exit_code")) &&
+        (strcmp(state, "COMPLETED") == 0 || strcmp(state, "FAILED") == 0))
+        return NULL;
+    return json_string(text[0] ? text : state);
+}
+
+static void
+put_completion(struct stream *s)
+{
+    auto_json json_t *frame =
+        json_pack("{s:s, s:s, s:i}", "type", "completion", "job_id", s->what->job->id,
+                  "exit_code", (int)answer_int(s->end, "exit_status", 1));
+    json_t *words = s->what->bytes ? words_of_end(s) : NULL;
+
+    if (words)
+        json_object_set_new(frame, "text", words);
+    (void)mgpu_send(s->what->fd, frame, true);
+}
+
+/* --------------------------------------------------------------- the loop */
+
+static void
+look_at_client(struct stream *s, short revents)
+{
+    char rest[256];
+
+    if (revents & (POLLHUP | POLLERR))
+        s->gone = true;
+    else if (revents & POLLIN && recv(s->what->fd, rest, sizeof rest, MSG_DONTWAIT) == 0)
+        s->quiet = true;
+}
+
+static void
+turn(struct stream *s)
+{
+    struct pollfd p[3] = {{.fd = s->what->fd, .events = s->quiet ? 0 : POLLIN},
+                          {.fd = s->watch, .events = POLLIN},
+                          {.fd = s->client ? client_fd(s->client) : -1, .events = POLLIN}};
+
+    if (poll(p, 3, !s->client ? RETRY_MS : s->watch < 0 ? LOOK_MS : -1) < 0 && errno != EINTR)
+        err_abort("poll: %s", strerror(errno));
+    look_at_client(s, p[0].revents);
+    if (p[1].revents)
+        textfile_drain(s->watch);
+}
+
+static void
+follow(struct stream *s)
+{
+    while (!s->gone) {
+        bool last = s->end;
+
+        copy_log(s, last);
+        if (last) {
+            put_completion(s);
+            return;
+        }
+        if (!s->client) {
+            if (clock_boot_us() - s->lost_us > AWAY_US)
+                return;
+            mend(s);
+        }
+        if (s->client && !s->asked)
+            ask(s);
+        if (s->client && (!s->asked || client_pump(s->client, NULL) < 0))
+            lose_daemon(s);
+        if (!s->end && !s->gone)
+            turn(s);
+    }
+}
+
+void
+mgpu_stream(const struct mgpu_stream *what, struct client *c)
+{
+    struct stream s = {.what = what, .client = c, .log = -1, .watch = -1};
+
+    open_log(&s);
+    follow(&s);
+    if (s.client)
+        client_listen(s.client, NULL, NULL, NULL);
+    client_free(s.other);
+    json_decref(s.end);
+    buf_free(&s.carry);
+    if (s.log >= 0)
+        close(s.log);
+    if (s.watch >= 0)
+        close(s.watch);
+}

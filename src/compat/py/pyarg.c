@@ -1,0 +1,345 @@
+/* Reading a command line as argparse does; see pyarg.h. */
+#include "compat/py/pyarg.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "compat/py/pyarg_priv.h"
+#include "compat/py/pytext.h"
+
+__attribute__((format(printf, 2, 0))) static int
+complain(const struct pyarg_parser *p, const char *fmt, va_list ap)
+{
+    auto_buf struct buf out = BUF_INIT;
+
+    pyarg_add_usage(&out, p);
+    buf_addf(&out, "%s: error: ", p->prog);
+    buf_addv(&out, fmt, ap);
+    buf_addc(&out, '\n');
+    (void)file_write_all(STDERR_FILENO, out.data, out.len);
+    return err_exit_status(ERR_USAGE);
+}
+
+int
+pyarg_error(const struct pyarg_parser *p, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    complain(p, fmt, ap);
+    va_end(ap);
+    return err_exit_status(ERR_USAGE);
+}
+
+void
+pyarg_fail(struct reader *r, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    r->status = complain(r->p, fmt, ap);
+    va_end(ap);
+    r->done = true;
+}
+
+/* "-v/--verbose", or what a word is called. */
+static void
+add_name(struct buf *out, const struct pyarg *a)
+{
+    if (a->letter)
+        buf_addf(out, "%s/", a->letter);
+    buf_adds(out, a->name);
+}
+
+static void
+add_choices(struct buf *out, const char *choices)
+{
+    for (const char *at = choices; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        buf_addf(out, "%s'%.*s'", at == choices ? "" : ", ", (int)strcspn(at, ","), at);
+    }
+}
+
+static bool
+is_choice(const char *choices, const char *text)
+{
+    size_t n = strlen(text);
+
+    for (const char *at = choices; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strcspn(at, ",") == n && memcmp(at, text, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void
+take_value(struct reader *r, const struct pyarg *a, const char *text)
+{
+    struct pyarg_value *v = &r->values[a - r->p->args];
+    auto_buf struct buf name = BUF_INIT;
+    auto_buf struct buf more = BUF_INIT;
+
+    v->text = text;
+    add_name(&name, a);
+    py_add_repr(&more, text);
+    if (a->type == PYARG_INT && !py_int(text, &v->i)) {
+        pyarg_fail(r, "argument %s: invalid int value: %s", buf_str(&name), buf_str(&more));
+    } else if (a->type == PYARG_FLOAT && !py_float(text, &v->f)) {
+        pyarg_fail(r, "argument %s: invalid float value: %s", buf_str(&name), buf_str(&more));
+    } else if (a->choices && !is_choice(a->choices, text)) {
+        buf_adds(&more, " (choose from ");
+        add_choices(&more, a->choices);
+        pyarg_fail(r, "argument %s: invalid choice: %s)", buf_str(&name), buf_str(&more));
+    }
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static void
+add_extra(struct reader *r, const char *word)
+{
+    buf_addf(&r->extras, "%s%s", r->n_extras++ ? " " : "", word);
+}
+
+static bool
+takes_value(const struct pyarg *a)
+{
+    return a->type < PYARG_FLAG;
+}
+
+static void
+obey_flag(struct reader *r, const struct pyarg *a)
+{
+    auto_buf struct buf out = BUF_INIT;
+
+    if (a->type == PYARG_FLAG) {
+        r->values[a - r->p->args].text = "";
+        return;
+    }
+    if (a->type == PYARG_HELP)
+        pyarg_add_help(&out, r->p);
+    else
+        buf_addf(&out, "%s\n", a->metavar);
+    r->status = cli_put(&out);
+    r->done = true;
+}
+
+static void
+fail_explicit(struct reader *r, const struct pyarg *a, const char *value)
+{
+    auto_buf struct buf name = BUF_INIT, shown = BUF_INIT;
+
+    add_name(&name, a);
+    py_add_repr(&shown, value);
+    pyarg_fail(r, "argument %s: ignored explicit argument %s", buf_str(&name), buf_str(&shown));
+}
+
+/* -qv and -qmfast: letters without a value in one word, up to one that takes the rest for its
+ * value. What was passed is obeyed behind the last of them. NULL: it failed. */
+static const struct pyarg *
+pass_letters(struct reader *r, const struct word *w, const struct pyarg **passed, size_t *n,
+             const char **value)
+{
+    const struct pyarg *a = w->a;
+
+    *value = w->value;
+    while (*value && !takes_value(a)) {
+        const char letter[] = {'-', **value, '\0'};
+        const struct pyarg *next =
+            w->is_long || !**value ? NULL : pyarg_find_exact(r, letter, 2);
+
+        if (!next) {
+            fail_explicit(r, a, *value);
+            return NULL;
+        }
+        passed[(*n)++] = a;
+        a = next;
+        *value = (*value)[1] ? *value + 1 : NULL;
+    }
+    return a;
+}
+
+/* The option at that index. Returns the index behind it and its value. */
+static int
+take_option(struct reader *r, int at)
+{
+    const struct word *w = &r->words[at];
+    auto_free const struct pyarg **passed =
+        xcalloc(strlen(r->argv[at]) + 1, sizeof(const struct pyarg *));
+    const struct pyarg *a;
+    const char *value;
+    size_t n = 0;
+
+    if (!w->a) {
+        add_extra(r, r->argv[at]);
+        return at + 1;
+    }
+    a = pass_letters(r, w, passed, &n, &value);
+    if (a && takes_value(a) && !value) {
+        auto_buf struct buf name = BUF_INIT;
+
+        add_name(&name, a);
+        if (++at == r->argc || r->words[at].kind != 'A') {
+            pyarg_fail(r, "argument %s: expected one argument", buf_str(&name));
+            return at;
+        }
+        value = r->argv[at];
+    }
+    for (size_t i = 0; a && i < n && !r->done; i++)
+        obey_flag(r, passed[i]);
+    if (a && !r->done && takes_value(a))
+        take_value(r, a, value);
+    else if (a && !r->done)
+        obey_flag(r, a);
+    return at + 1;
+}
+
+/* The first word of the table that has no value yet. */
+static const struct pyarg *
+next_word(const struct reader *r)
+{
+    for (const struct pyarg *a = r->p->args; a->name; a++) {
+        if (!pyarg_is_option(a) && !r->values[a - r->p->args].text)
+            return a;
+    }
+    return NULL;
+}
+
+static char
+kind_at(const struct reader *r, int at)
+{
+    return at < r->argc ? r->words[at].kind : '\0';
+}
+
+static int take_command(struct reader *r, int at);
+
+/* As many words as the table still wants, and the command behind them. Returns the index of
+ * what it does not want. */
+static int
+take_words(struct reader *r, int at)
+{
+    const struct pyarg *a;
+
+    while (!r->done && (a = next_word(r))) {
+        int word = at + (kind_at(r, at) == '-');
+
+        if (kind_at(r, word) != 'A')
+            return at;
+        take_value(r, a, r->argv[word]);
+        at = word + 1 + (kind_at(r, word + 1) == '-');
+    }
+    if (r->done || !r->p->commands || r->command != PYARG_NONE ||
+        kind_at(r, at + (kind_at(r, at) == '-')) != 'A')
+        return at;
+    return take_command(r, at);
+}
+
+static void
+check_all(struct reader *r)
+{
+    auto_buf struct buf missing = BUF_INIT;
+
+    for (const struct pyarg *a = r->p->args; !r->done && a->name; a++) {
+        if (!pyarg_is_option(a) && !r->values[a - r->p->args].text)
+            buf_addf(&missing, "%s%s", missing.len ? ", " : "", a->name);
+    }
+    if (!r->done && r->p->commands && r->command == PYARG_NONE && !r->p->needs_no_command)
+        buf_addf(&missing, "%s%s", missing.len ? ", " : "", r->p->dest);
+    if (missing.len)
+        pyarg_fail(r, "the following arguments are required: %s", buf_str(&missing));
+}
+
+static void
+read_all(struct reader *r)
+{
+    int at = 1, last = 0;
+
+    for (size_t i = 0; r->p->args[i].name; i++)
+        r->values[i] = (struct pyarg_value){0};
+    r->words = xcalloc((size_t)r->argc + 1, sizeof *r->words);
+    r->command = PYARG_NONE;
+    pyarg_classify(r);
+    for (int i = 1; i < r->argc; i++)
+        last = r->words[i].kind == 'O' ? i : last;
+    while (!r->done && at <= last) {
+        int before = at;
+
+        if (kind_at(r, at) != 'O')
+            at = take_words(r, at);
+        if (at > before)
+            continue;
+        while (kind_at(r, at) != 'O')
+            add_extra(r, r->argv[at++]);
+        at = take_option(r, at);
+    }
+    if (!r->done)
+        at = take_words(r, at);
+    while (!r->done && at < r->argc)
+        add_extra(r, r->argv[at++]);
+    check_all(r);
+    free(r->words);
+}
+
+static int
+find_command(struct reader *r, const char *name)
+{
+    auto_buf struct buf all = BUF_INIT, shown = BUF_INIT;
+    const struct pyarg_command *commands = r->p->commands;
+
+    for (int i = 0; commands[i].name; i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return i;
+        buf_addf(&all, "%s'%s'", i ? ", " : "", commands[i].name);
+    }
+    py_add_repr(&shown, name);
+    pyarg_fail(r, "argument %s: invalid choice: %s (choose from %s)", r->p->dest,
+               buf_str(&shown), buf_str(&all));
+    return PYARG_NONE;
+}
+
+/* All that follows is the command's. */
+static int
+take_command(struct reader *r, int at)
+{
+    int i = find_command(r, r->argv[at]);
+
+    r->command = i;
+    if (i == PYARG_NONE)
+        return r->argc;
+
+    auto_free char *prog = xasprintf("%s %s", r->p->prog, r->p->commands[i].name);
+    const struct pyarg_parser p = {.prog = prog, .args = r->p->commands[i].args};
+    struct reader sub = {
+        .p = &p, .argc = r->argc - at, .argv = r->argv + at, .values = r->of_command};
+
+    read_all(&sub);
+    if (sub.n_extras)
+        add_extra(r, buf_str(&sub.extras));
+    buf_free(&sub.extras);
+    r->done = sub.done;
+    r->status = sub.status;
+    return r->argc;
+}
+
+int
+pyarg_read(const struct pyarg_parser *p, int argc, char **argv, struct pyarg_value *values,
+           struct pyarg_value *of_command, int *status)
+{
+    struct reader r = {
+        .p = p, .argc = argc, .argv = argv, .values = values, .of_command = of_command};
+
+    read_all(&r);
+    if (!r.done && r.n_extras)
+        pyarg_fail(&r, "unrecognized arguments: %s", buf_str(&r.extras));
+    buf_free(&r.extras);
+    *status = r.status;
+    return r.done ? PYARG_EXIT : r.command;
+}

@@ -1,0 +1,53 @@
+/* Values as Python reads and writes them: the tools that front ends stand for are Python
+ * programs, and their files and lines are read by other programs. */
+#ifndef COMPAT_PY_PYTEXT_H
+#define COMPAT_PY_PYTEXT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct buf;
+
+/* int(s) and float(s): blanks around, a sign and single underscores are fine. False: no. */
+bool py_int(const char *s, int64_t *out);
+bool py_float(const char *s, double *out);
+
+/* repr(float): the fewest digits that read back as the same, "5.0", "1e-05", "inf". */
+void py_add_float(struct buf *out, double v);
+/* One character of n bytes of UTF-8. */
+uint32_t py_char(const char *s, size_t n);
+/* repr(str). */
+void py_add_repr(struct buf *out, const char *s);
+
+/* How many bytes of the n at s are one character of white space, as str.isspace() has it; 0:
+ * none. */
+size_t py_space(const char *s, size_t n);
+
+/* str.strip(), for white space of any script: *s is moved to the first byte that is no white
+ * space; how many there are up to the last. */
+size_t py_strip(const char **s, size_t n);
+
+/* json.dumps(value), and json.dumps(value, indent=indent) when that is above 0. */
+void py_add_json(struct buf *out, const json_t *value, int indent);
+/* json.dumps(bytes.decode(errors="replace")). */
+void py_add_string(struct buf *out, const char *bytes, size_t n);
+
+/* str(Path(dir) / name): "a//./b/" and "x" make "a/b/x". The caller frees. */
+char *py_path(const char *dir, const char *name);
+
+/* Local time of microseconds since 1970, as strftime has it. */
+enum py_time {
+    PY_CLOCK, /* "14:02:10" */
+    PY_STAMP, /* "20250410_073631" */
+    PY_LOG,   /* "2025-04-10 07:36:31" */
+    PY_ISO,   /* "2025-04-10T07:36:31" */
+};
+void py_add_time(struct buf *out, enum py_time how, int64_t wall_us);
+/* datetime.isoformat() of local time: "2025-04-10T07:36:31.123456". */
+void py_add_iso(struct buf *out, int64_t wall_us);
+
+/* str(OSError): "[Errno 2] No such file or directory: 'x'". */
+void py_add_oserror(struct buf *out, int errnum, const char *path);
+
+#endif

@@ -1,0 +1,163 @@
+/* What commands beside a running scheduler share: reaching the daemon it works with, lists of
+ * its jobs and sessions, lines for its jobs file. None of them starts a daemon. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "cli/ask/answer.h"
+#include "cli/ask/connect.h"
+#include "compat/engine/takeover.h"
+#include "compat/scheduler/scheduler.h"
+#include "wire/client.h"
+
+static struct client *
+connect_as(const json_t *owner)
+{
+    const struct cli cli = {.dir = json_string_value(json_object_get(owner, "dir")),
+                            .socket = json_string_value(json_object_get(owner, "socket"))};
+
+    return cli.dir || cli.socket ? connect_daemon(&cli, NULL) : connect_machine_or_own(&cli);
+}
+
+/* The one that the running scheduler names; else the tool's own, if it was left behind. */
+struct client *
+sched_connect(const char *state_file)
+{
+    auto_json json_t *owner = sched_owner(state_file);
+    auto_free char *for_dir = xstrdup(state_file);
+    auto_free char *own = xasprintf("%s/.berth", dirname(for_dir));
+
+    return owner ? connect_as(owner) : connect_trusted_at(own);
+}
+
+int
+sched_check_left(const json_t *last, const struct client *now, const char *tag, struct err *e)
+{
+    auto_client struct client *then = last ? connect_as(last) : NULL;
+
+    return compat_check_left(then, now, "tags", tag, e);
+}
+
+/* Only the last field keeps its commas; none can hold the end of a line. */
+static int
+check_field(const char *field, const char *apart, struct err *e)
+{
+    if (!field || !strpbrk(field, apart))
+        return 0;
+    return err_set(e, ERR_USAGE, "'%s' cannot stand in a line, which commas take apart", field);
+}
+
+/* Without the empty fields at its end, but two always. */
+int
+sched_line_add(struct buf *out, int64_t priority, const char *script,
+               const char *const fields[3], struct err *e)
+{
+    int last = 2;
+
+    if (!*script)
+        return err_set(e, ERR_USAGE, "it has no script");
+    if (check_field(script, ",\r\n", e) < 0)
+        return -1;
+    while (last >= 0 && (!fields[last] || !fields[last][0]))
+        last--;
+    buf_addf(out, "%lld,%s", (long long)priority, script);
+    for (int i = 0; i <= last; i++) {
+        if (check_field(fields[i], i < 2 ? ",\r\n" : "\r\n", e) < 0)
+            return -1;
+        buf_addf(out, ",%s", fields[i] ? fields[i] : "");
+    }
+    buf_addc(out, '\n');
+    return 0;
+}
+
+static const char *
+my_name(void)
+{
+    const struct passwd *me = getpwuid(geteuid());
+
+    return me ? me->pw_name : NULL;
+}
+
+int
+sched_ask_jobs(struct client *c, json_t *params, const char *const fields[], json_t *all,
+               int64_t *before, struct err *e)
+{
+    auto_json json_t *result = NULL;
+    json_t *names = json_array(), *row;
+    size_t i;
+
+    for (i = 0; fields[i]; i++)
+        json_array_append_new(names, json_string(fields[i]));
+    json_object_set_new(params, "fields", names);
+    if (client_call(c, "jobs", params, &result, e) < 0)
+        return -1;
+    json_array_foreach(json_object_get(result, "rows"), i, row)
+    {
+        json_t *job = json_object();
+
+        for (size_t k = 0; fields[k]; k++)
+            json_object_set(job, fields[k], json_array_get(row, k));
+        json_array_append_new(all, job);
+    }
+    if (before)
+        *before = json_integer_value(json_object_get(result, "before_id"));
+    return 0;
+}
+
+json_t *
+sched_live_jobs(struct client *c, const char *tag, struct err *e)
+{
+    static const char *const fields[] = {"id",   "tags",     "state", "command",
+                                         "name", "priority", "gpus",  "submitted",
+                                         "key",  "run_ms",   "log",   NULL};
+    auto_json json_t *all = json_array();
+    json_t *ours, *job;
+    size_t i;
+
+    if (sched_ask_jobs(c, json_pack("{s:s*}", "user", my_name()), fields, all, NULL, e) < 0)
+        return NULL;
+    ours = json_array();
+    json_array_foreach(all, i, job)
+    {
+        if (answer_has_word(json_object_get(job, "tags"), tag))
+            json_array_append(ours, job);
+    }
+    return ours;
+}
+
+void
+sched_add_screens(struct buf *out, struct client *c, const char *title, const char *none)
+{
+    auto_json json_t *result = NULL;
+    int n = 0;
+    size_t i;
+    json_t *row, *params = json_pack("{s:s*,s:[s],s:[s]}", "user", my_name(), "state",
+                                     "RUNNING", "fields", "screen_session");
+
+    if (!c)
+        json_decref(params);
+    else if (client_call(c, "jobs", params, &result, NULL) == 0) {
+        json_array_foreach(json_object_get(result, "rows"), i, row)
+        {
+            const char *session = json_string_value(json_array_get(row, 0));
+            const char *dot = session ? strchr(session, '.') : NULL;
+
+            if (!session)
+                continue;
+            if (n++ == 0)
+                buf_adds(out, title);
+            buf_addf(out, "%d. %s (Attach: screen -r %s)\n", n, dot ? dot + 1 : session,
+                     dot ? dot + 1 : session);
+        }
+    }
+    if (n == 0)
+        buf_adds(out, none);
+}

@@ -1,0 +1,341 @@
+/* What the daemon tells a drop-in scheduler of its jobs, also of those that `add` handed over,
+ * which are no line of its file; and how it takes leave of them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "cli/ask/answer.h"
+#include "cli/table/render.h"
+#include "compat/py/pytext.h"
+#include "compat/scheduler/scheduler.h"
+#include "wire/client.h"
+
+#define LOOK_US     50000 /* several starts are one look at the cards */
+#define COMMAND_CUT 200   /* bytes that an event has of a command */
+
+/* Who cancelled it, as the daemon says. */
+#define LINE_REMOVED "an edit that removed its line"
+
+/* ------------------------------------------------- what `add` handed over */
+
+/* What the process of a job was told: behind -- stand script and arguments. */
+static bool
+read_command(struct sched_spec *spec, const char *command)
+{
+    auto_buf struct buf why = BUF_INIT;
+    char **words = sched_split(command, &why);
+    char **at = words;
+
+    for (; at && *at && strcmp(*at, "--") != 0; at++) {
+        if (strncmp(*at, "--need=", 7) == 0)
+            (void)py_float(*at + 7, &spec->need);
+    }
+    if (at && at[0] && at[1])
+        spec->script = xstrdup(at[1]);
+    spec->text = xstrdup(spec->script ? spec->script : command);
+    spec->args = xcalloc(1, sizeof *spec->args);
+    text_list_free(words);
+    return spec->script != NULL;
+}
+
+static struct sched_job *
+take_added(struct sched *s, const json_t *object)
+{
+    int64_t id = answer_int(object, "id", 0);
+    struct sched_job *job = compat_job_of(&s->session, id);
+
+    if (job || !answer_has_word(json_object_get(object, "tags"), s->tag) ||
+        json_is_string(json_object_get(object, "key")))
+        return job;
+    job = xcalloc(1, sizeof *job);
+    (void)read_command(&job->spec, answer_str(object, "command"));
+    snprintf(job->spec.key, sizeof job->spec.key, "+%lld", (long long)id);
+    job->added = true;
+    job->status = SCHED_WAITING;
+    HASH_ADD_STR(s->jobs, spec.key, job);
+    compat_bind(&s->session, &job->id, id, job);
+    if (render_state_is_active(answer_str(object, "state")))
+        sched_set_running(job, json_object_get(object, "gpus"));
+    return job;
+}
+
+/* Those that wait or run now; ids of those that are held go to *held. */
+static int
+list_added(struct sched *s, json_t *held, struct err *e)
+{
+    auto_json json_t *jobs = sched_live_jobs(s->session.link.client, s->tag, e);
+    size_t i;
+    json_t *object;
+
+    if (!jobs)
+        return -1;
+    json_array_foreach(jobs, i, object)
+    {
+        const struct sched_job *job = take_added(s, object);
+
+        if (held && job && job->added && strcmp(answer_str(object, "state"), "HELD") == 0)
+            json_array_append_new(held, json_sprintf("%lld", (long long)job->id));
+    }
+    return 0;
+}
+
+int
+sched_recall_added(struct sched *s, struct err *e)
+{
+    auto_json json_t *held = json_array();
+    const struct compat_file file = sched_file(s);
+
+    /* Before asking: what starts or ends in between is told by an event. */
+    if (compat_listen(&s->session, &file, e) < 0 || list_added(s, held, e) < 0)
+        return -1;
+    if (json_array_size(held) == 0)
+        return 0;
+    return compat_call(&s->session, "release", json_pack("{s:O}", "select", held), NULL, e);
+}
+
+static struct sched_job *
+find_added(struct sched *s, int64_t id)
+{
+    auto_json json_t *result = NULL;
+    json_t *params =
+        json_pack("{s:[o],s:b}", "select", json_sprintf("%lld", (long long)id), "all", 1);
+
+    if (compat_call(&s->session, "jobs", params, &result, NULL) < 0)
+        return NULL;
+    return take_added(s, json_array_get(json_object_get(result, "jobs"), 0));
+}
+
+/* ------------------------------------------------------------- being told */
+
+/* Two exit statuses are those of our process around a script (sched_job.c). Neither would be
+ * another the next time. */
+static const char *
+hopeless_end(const struct sched *s, const json_t *ev)
+{
+    static const char *const words[][2] = {
+        {"exit 137", "exit 137: it had more memory than its limit"},
+        {"exit 126", "exit 126: its script lies outside of the allowed paths"}};
+
+    for (size_t i = 0; s->config.is_10x && i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(answer_str(ev, "text"), words[i][0]) == 0)
+            return words[i][1];
+    }
+    return NULL;
+}
+
+static const char *
+why_ended(const struct sched *s, const json_t *ev, const char *otherwise)
+{
+    const char *known = hopeless_end(s, ev), *text = answer_str(ev, "text");
+
+    return known ? known : *text ? text : otherwise;
+}
+
+static void
+on_started(struct sched *s, struct sched_job *job, const json_t *ev)
+{
+    auto_buf struct buf gpus = BUF_INIT;
+    json_t *details;
+
+    sched_make_room(s, job, false);
+    sched_set_running(job, json_object_get(ev, "gpus"));
+    answer_add_gpus(&gpus, json_object_get(ev, "gpus"));
+    details = sched_details(job);
+    json_object_set_new(details, "attempt", json_integer(answer_int(ev, "attempt", 1)));
+    sched_log(&s->log, SCHED_INFO, details, "Job %lld assigned to GPU %s: %s",
+              (long long)job->id, buf_str(&gpus), job->spec.script);
+}
+
+static void
+say_stopped(struct sched *s, const struct sched_job *job, json_t *details)
+{
+    sched_log(&s->log, SCHED_INFO, details,
+              "Job %lld was stopped; it runs again with the next start: %s", (long long)job->id,
+              job->spec.script);
+}
+
+/* Neither a scheduler that stops, nor a line that left the queue meanwhile, is a person's wish
+ * that the job should not run. */
+bool
+sched_called_off(const char *state, const char *by)
+{
+    return strcmp(state, "CANCELLED") == 0 && *by && !strstr(by, "(" SCHED_STOP_WHY ")") &&
+           strcmp(by, LINE_REMOVED) != 0;
+}
+
+static void
+on_ended(struct sched *s, struct sched_job *job, const json_t *ev)
+{
+    const char *state = answer_str(ev, "state");
+    bool ok = strcmp(state, "COMPLETED") == 0;
+    json_t *details;
+
+    if (job->status == SCHED_NEW || job->never || (s->leaving && job->status == SCHED_WAITING))
+        return;
+    sched_make_room(s, job, true);
+    job->status = ok ? SCHED_COMPLETED : SCHED_FAILED;
+    details = sched_details(job);
+    job->n_gpus = 0;
+    json_object_set_new(details, "exit_code", json_integer(answer_int(ev, "exit_status", 0)));
+    if (ok)
+        sched_log(&s->log, SCHED_INFO, details, "Job %lld completed: %s", (long long)job->id,
+                  job->spec.script);
+    else if (s->leaving && strcmp(state, "CANCELLED") == 0 &&
+             !sched_called_off(state, answer_str(ev, "by")))
+        say_stopped(s, job, details);
+    else
+        sched_log(&s->log, SCHED_ERROR, details, "Job %lld %s (%s): %s", (long long)job->id,
+                  strcmp(state, "CANCELLED") == 0 ? "was cancelled" : "failed",
+                  why_ended(s, ev, state), job->spec.script);
+}
+
+/* The daemon would try it again. */
+static void
+give_up(struct sched *s, struct sched_job *job, const json_t *ev)
+{
+    sched_make_room(s, job, true);
+    job->status = SCHED_FAILED;
+    job->never = true;
+    job->n_gpus = 0;
+    (void)compat_call(&s->session, "cancel",
+                      json_pack("{s:[o],s:s}", "select",
+                                json_sprintf("%lld", (long long)job->id), "why",
+                                SCHED_STOP_WHY),
+                      NULL, NULL);
+    sched_log(&s->log, SCHED_ERROR, sched_details(job), "Job %lld failed (%s): %s",
+              (long long)job->id, hopeless_end(s, ev), job->spec.script);
+}
+
+static void
+on_requeued(struct sched *s, struct sched_job *job, const json_t *ev)
+{
+    json_t *details = sched_details(job);
+
+    job->status = SCHED_WAITING;
+    job->n_gpus = 0;
+    if (s->leaving)
+        say_stopped(s, job, details);
+    else
+        sched_log(&s->log, SCHED_WARNING, details, "Job %lld runs again (%s): %s",
+                  (long long)job->id, why_ended(s, ev, ""), job->spec.script);
+}
+
+/* Whether a job of no file that nobody knows may be one that `add` handed over: others' jobs
+ * and those that this user has otherwise are not to cost a question each. */
+static bool
+may_be_added(const struct sched *s, const json_t *ev)
+{
+    const char *command = answer_str(ev, "command");
+
+    return s->config.is_10x && answer_int(ev, "job", 0) && !json_object_get(ev, "file") &&
+           (strstr(command, " compat scheduler-job ") || strlen(command) >= COMMAND_CUT);
+}
+
+static void
+take_event(struct sched *s, const json_t *ev)
+{
+    const char *kind = answer_str(ev, "kind");
+    int64_t id = answer_int(ev, "job", 0);
+    struct sched_job *job = compat_job_of(&s->session, id);
+
+    if (strcmp(kind, "gpu") == 0)
+        s->look_due_us = clock_boot_us();
+    if (!job && may_be_added(s, ev))
+        job = find_added(s, id);
+    if (!job)
+        return;
+    if (strcmp(kind, "started") == 0)
+        on_started(s, job, ev);
+    else if (strcmp(kind, "requeued") == 0 && !s->leaving && hopeless_end(s, ev))
+        give_up(s, job, ev);
+    else if (strcmp(kind, "requeued") == 0)
+        on_requeued(s, job, ev);
+    else if (strcmp(kind, "ended") == 0)
+        on_ended(s, job, ev);
+    else
+        return;
+    if (!s->look_due_us)
+        s->look_due_us = clock_boot_us() + LOOK_US;
+}
+
+void
+sched_take_events(void *sched)
+{
+    struct sched *s = sched;
+    auto_json json_t *events = compat_events(&s->session);
+    size_t i;
+    json_t *ev;
+
+    json_array_foreach(events, i, ev) take_event(s, ev);
+}
+
+/* ---------------------------------------------------------------- leaving */
+
+/* Jobs in screen sessions go on without a scheduler, as they always did. */
+static bool
+is_stopped_with_us(const struct sched *s, const struct sched_job *job)
+{
+    return job->status == SCHED_RUNNING && job->id && !s->config.screen;
+}
+
+bool
+sched_any_to_await(const void *sched)
+{
+    const struct sched *s = sched;
+
+    for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
+        if (is_stopped_with_us(s, job))
+            return true;
+    }
+    return false;
+}
+
+/* Those that `add` handed over, of which no line says that they are to run: who waits is held,
+ * who runs is stopped and then held, in one word each, so that none is lost whatever becomes of
+ * us. What cannot be held any more has begun, or ended, in this moment. */
+static int
+hold_added(struct sched *s, enum sched_status status, const char *method, struct err *e)
+{
+    json_t *ids = json_array(),
+           *params = json_pack("{s:o,s:b,s:b}", "select", ids, "hold", 1, "active", 1);
+    int rc = 0;
+
+    for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
+        if (job->added && job->id && job->status == status)
+            json_array_append_new(ids, json_sprintf("%lld", (long long)job->id));
+    }
+    if (json_array_size(ids) > 0)
+        rc = compat_call(&s->session, method, json_incref(params), NULL, e);
+    json_decref(params);
+    return rc < 0 && e->code == ERR_UNREACHABLE ? -1 : 0;
+}
+
+int
+sched_stop(void *sched, struct err *e)
+{
+    struct sched *s = sched;
+    json_t *running;
+
+    if ((s->config.is_10x && list_added(s, NULL, e) < 0) || sched_put_aside(s, e) < 0 ||
+        hold_added(s, SCHED_WAITING, "hold", e) < 0)
+        return -1;
+    sched_take_events(s); /* of what has begun until now */
+    if (!s->config.screen && hold_added(s, SCHED_RUNNING, "requeue", e) < 0)
+        return -1;
+    running = json_array();
+    for (const struct sched_job *job = s->jobs; job; job = job->hh.next) {
+        if (is_stopped_with_us(s, job) && !job->added)
+            json_array_append_new(running, json_sprintf("%lld", (long long)job->id));
+    }
+    if (json_array_size(running) == 0) {
+        json_decref(running);
+        return 0;
+    }
+    return compat_call(&s->session, "cancel",
+                       json_pack("{s:o,s:I,s:s}", "select", running, "grace_ms",
+                                 (json_int_t)s->config.stop_ms, "why", SCHED_STOP_WHY),
+                       NULL, e);
+}

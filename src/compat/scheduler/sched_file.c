@@ -1,0 +1,173 @@
+/* The jobs file of the drop-in schedulers, as it stands now, against the jobs that are known. A
+ * line that was seen once stays queued when it is taken out of the file, as it always did; one
+ * that fails is queued again when it is added once more. What is wrong is said once. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "compat/engine/compat_paths.h"
+#include "compat/scheduler/scheduler.h"
+
+#define JOBS_MAX_BYTES (256UL << 20)
+#define UTF8_MARK      "\xef\xbb\xbf" /* what editors of Windows begin a file with */
+
+int
+sched_file_read(const char *path, size_t max, struct buf *out, struct err *e)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return err_set(e, ERR_FAILED, "%s is no regular file", path);
+    return file_read_at(AT_FDCWD, path, max, out, e);
+}
+
+static bool
+is_script(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+bool
+sched_script_allowed(char *const *allowed_paths, const char *script, struct buf *why)
+{
+    auto_free char *real = compat_real(script);
+
+    if (!allowed_paths)
+        return true;
+    for (char *const *path = allowed_paths; real && *path; path++) {
+        auto_free char *allowed = realpath(*path, NULL);
+        size_t n = allowed ? strlen(allowed) : 0;
+
+        if (n && strncmp(real, allowed, n) == 0 &&
+            (real[n] == '/' || real[n] == '\0' || allowed[n - 1] == '/'))
+            return true;
+    }
+    buf_addf(why, "the script %s lies outside of the allowed paths", real ? real : script);
+    return false;
+}
+
+static void
+complain(struct sched *s, enum sched_level level, int line, const char *text, const char *why)
+{
+    auto_free char *words = xasprintf("%s\n%s", text, why);
+
+    if (sched_say_once(s, words))
+        sched_log(&s->log, level, NULL, "%s line %d: %s: %s", s->config.jobs_file, line, why,
+                  text);
+}
+
+static void
+add_job(struct sched *s, struct sched_spec *spec, int line)
+{
+    struct sched_job *job;
+
+    HASH_FIND_STR(s->jobs, spec->key, job);
+    if (!job) {
+        job = xcalloc(1, sizeof *job);
+        job->spec = *spec;
+        *spec = (struct sched_spec){0};
+        HASH_ADD_STR(s->jobs, spec.key, job);
+        job->line = line;
+        s->sync_due = true;
+        s->all_due |= !sched_comes_last(s, job);
+    } else if (job->copies == 0 &&
+               (job->spec.priority != spec->priority || job->line != line)) {
+        job->spec.priority = spec->priority;
+        job->line = line;
+        if (job->status == SCHED_WAITING)
+            sched_tell_all(s);
+    }
+    job->copies++;
+    job->in_file = true;
+    sched_spec_free(spec);
+}
+
+static void
+take_line(struct sched *s, const char *text, size_t n, int number)
+{
+    const struct sched_rules rules = {
+        &s->table, s->managed ? 64 - __builtin_clzll(s->managed) : 0, s->config.is_10x};
+    auto_buf struct buf why = BUF_INIT;
+    struct sched_spec spec;
+    enum sched_line kind = sched_line_parse(text, n, &rules, &spec, &why);
+
+    if (kind == SCHED_LINE_NOTHING)
+        return;
+    if (kind == SCHED_LINE_BAD) {
+        auto_free char *words = xstrndup(text, n);
+
+        complain(s, SCHED_ERROR, number, words, buf_str(&why));
+        return;
+    }
+    if (why.len)
+        complain(s, SCHED_WARNING, number, spec.text, buf_str(&why));
+    buf_clear(&why);
+    if (!is_script(spec.script)) {
+        s->missing = true;
+        complain(s, SCHED_ERROR, number, spec.text,
+                 "there is no such script yet, so the job is not added");
+        sched_spec_free(&spec);
+    } else if (!sched_script_allowed(s->config.allowed_paths, spec.script, &why)) {
+        complain(s, SCHED_ERROR, number, spec.text, buf_str(&why));
+        sched_spec_free(&spec);
+    } else {
+        add_job(s, &spec, number);
+    }
+}
+
+/* Who writes an ended line into the file once more wants it to run once more. */
+static void
+note_copies(struct sched *s)
+{
+    for (struct sched_job *job = s->jobs; job; job = job->hh.next) {
+        bool is_more = job->copies > job->said_copies;
+
+        if (is_more && job->said_copies > 0 && job->status == SCHED_FAILED) {
+            job->status = SCHED_NEW;
+            job->again = true;
+            sched_tell_all(s);
+            job->never = false;
+        }
+        job->said_copies = job->copies;
+    }
+}
+
+void
+sched_load(struct sched *s)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct err why = {0};
+    const char *at, *end;
+    int number = 0;
+
+    if (!s->config.jobs_file[0])
+        return;
+    (void)run_file_has_changed(&s->jobs_mark);
+    s->missing = false;
+    if (sched_file_read(s->config.jobs_file, JOBS_MAX_BYTES, &text, &why) < 0) {
+        if (sched_say_once(s, why.text))
+            sched_log(&s->log, SCHED_WARNING, NULL, "%s", why.text);
+        return;
+    }
+    for (struct sched_job *job = s->jobs; job; job = job->hh.next) {
+        job->copies = 0;
+        job->in_file = false;
+    }
+    at = buf_str(&text);
+    end = at + text.len;
+    at += strncmp(at, UTF8_MARK, 3) == 0 ? 3 : 0;
+    while (at < end) {
+        const char *nl = memchr(at, '\n', (size_t)(end - at));
+        size_t n = (size_t)((nl ? nl : end) - at);
+
+        take_line(s, at, n, ++number);
+        at += n + 1;
+    }
+    note_copies(s);
+}

@@ -1,0 +1,359 @@
+/* The process of every job of the drop-in schedulers: `berth compat scheduler-job`. It runs
+ * python on the script, tells it its cards by --cuda where that is the habit, and writes the
+ * log that people know: a head, lines with OUT: and ERR: in front, and how it ended. It holds
+ * scheduler_10x's memory limit, too. In a screen session the program has the terminal to
+ * itself. It ends as its program ended; the supervisor above it does the rest. */
+#include "compat/scheduler/sched_job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "base/text.h"
+#include "compat/compat.h"
+#include "compat/scheduler/scheduler.h"
+#include "sys/spawn.h"
+
+#define MIB          1048576
+#define NOT_FOUND    127
+#define DRAIN_ROUNDS 64 /* chunks of what a program left in its pipes */
+
+extern char **environ;
+
+static const char *const names[JOB_ARGS] = {"--need", "--hash",   "--line", "--conda",
+                                            "--cuda", "--screen", "--mode", "--memory-mib"};
+
+__attribute__((format(printf, 2, 3))) static int
+complain(int status, const char *fmt, ...)
+{
+    auto_buf struct buf out = BUF_INIT;
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_addv(&out, fmt, ap);
+    va_end(ap);
+    buf_addc(&out, '\n');
+    (void)file_write_all(STDERR_FILENO, out.data, out.len);
+    return status;
+}
+
+/* -------------------------------------------------------- what it is told */
+
+static bool
+read_option(struct sched_run *j, char *word, size_t *n_allowed)
+{
+    size_t n = strcspn(word, "=");
+
+    if (strncmp(word, "--allowed=", 10) == 0) {
+        j->allowed[(*n_allowed)++] = word + 10;
+        return true;
+    }
+    for (int i = 0; i < JOB_ARGS; i++) {
+        if (strlen(names[i]) == n && strncmp(word, names[i], n) == 0) {
+            j->said[i] = word[n] ? word + n + 1 : "";
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+read_words(struct sched_run *j, int argc, char **argv)
+{
+    size_t n_allowed = 0;
+    int at = 1;
+
+    while (at < argc && strcmp(argv[at], "--") != 0) {
+        if (!read_option(j, argv[at++], &n_allowed))
+            return false;
+    }
+    j->words = argv + at + 1;
+    return at + 1 < argc && j->words[0][0];
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+    return (int)(*(const uint8_t *)a) - (int)(*(const uint8_t *)b);
+}
+
+/* BERTH_GPUS has the numbers whatever CUDA_VISIBLE_DEVICES names cards by. */
+static char *
+read_gpus(void)
+{
+    const char *gpus = getenv("BERTH_GPUS");
+    auto_buf struct buf out = BUF_INIT;
+    uint8_t ids[GPU_MAX];
+    int n = gpus && *gpus ? parse_index_list(gpus, ids, GPU_MAX, NULL) : 0;
+
+    if (n > 0)
+        qsort(ids, (size_t)n, 1, by_number);
+    for (int i = 0; i < n; i++)
+        buf_addf(&out, "%s%d", i ? "," : "", ids[i]);
+    return xstrdup(buf_str(&out));
+}
+
+/* Ids as the job sees them behind its mask: 0,1,... */
+static char *
+local_gpus(const char *gpus)
+{
+    auto_buf struct buf out = BUF_INIT;
+    int n = 0;
+
+    for (const char *at = gpus; *at; at += strspn(at, ",")) {
+        buf_addf(&out, "%s%d", n ? "," : "", n);
+        n++;
+        at += strcspn(at, ",");
+    }
+    return xstrdup(buf_str(&out));
+}
+
+static const char *
+find_python(void)
+{
+    for (const char *at = getenv("PATH"); at && *at; at += strspn(at, ":")) {
+        size_t n = strcspn(at, ":");
+        auto_free char *path = xasprintf("%.*s/python", (int)n, at);
+
+        if (n > 0 && access(path, X_OK) == 0)
+            return "python";
+        at += n;
+    }
+    return "python3";
+}
+
+/* python -u script arguments. Each --cuda goes, with the word behind it, and ours comes. */
+static char **
+command_of(const struct sched_run *j)
+{
+    const char *how = j->said[JOB_ARG_CUDA];
+    size_t n = 0, at = 0;
+
+    while (j->words[n])
+        n++;
+
+    char **argv = xcalloc(n + 6, sizeof *argv);
+
+    argv[at++] = xstrdup(find_python());
+    argv[at++] = xstrdup("-u");
+    for (size_t i = 0; i < n; i++) {
+        if (how && i > 0 && strcmp(j->words[i], "--cuda") == 0)
+            i += j->words[i + 1] != NULL;
+        else
+            argv[at++] = xstrdup(j->words[i]);
+    }
+    if (how) {
+        argv[at++] = xstrdup("--cuda");
+        argv[at++] = strcmp(how, "local") == 0 ? local_gpus(j->gpus) : xstrdup(j->gpus);
+    }
+    return argv;
+}
+
+static void
+set_environment(const struct sched_run *j)
+{
+    const char *id = getenv("BERTH_JOB_ID");
+
+    if (!j->said[JOB_ARG_MEMORY])
+        return;
+    setenv("GPU_SCHEDULER_JOB_ID", id ? id : "", 1);
+    setenv("GPU_SCHEDULER_ASSIGNED_GPUS", j->gpus, 1);
+    if (j->memory.limit_mib > 0) {
+        auto_free char *bytes = xasprintf("%lld", (long long)j->memory.limit_mib * MIB);
+
+        setenv("GPU_SCHEDULER_MEMORY_LIMIT", bytes, 1);
+    }
+}
+
+/* ---------------------------------------------------------- while it runs */
+
+/* Of the children that a memory limit brings us, too, nothing is left behind. */
+static bool
+has_ended(const struct sched_run *j, int *status)
+{
+    pid_t pid;
+    int any;
+
+    while ((pid = waitpid(-1, &any, WNOHANG)) > 0) {
+        if (pid != j->pid)
+            continue;
+        *status = any;
+        return true;
+    }
+    return false;
+}
+
+static int
+wait_for_program(struct sched_run *j, int signals)
+{
+    int status = 0;
+
+    while (!has_ended(j, &status)) {
+        struct pollfd p[3] = {{.fd = signals, .events = POLLIN},
+                              {.fd = j->out, .events = POLLIN},
+                              {.fd = j->err, .events = POLLIN}};
+        struct signalfd_siginfo info;
+
+        (void)poll(p, 3, memory_watch_wait_ms(&j->memory));
+        if (p[0].revents)
+            (void)!read(signals, &info, sizeof info);
+        if (p[1].revents)
+            (void)joblog_copy_some(j, 0, &j->out);
+        if (p[2].revents)
+            (void)joblog_copy_some(j, 1, &j->err);
+        memory_watch_look(&j->memory);
+    }
+    /* What it left behind may hold the pipes open: only what is in them. */
+    for (int i = 0; i < DRAIN_ROUNDS && joblog_copy_some(j, 0, &j->out); i++)
+        continue;
+    for (int i = 0; i < DRAIN_ROUNDS && joblog_copy_some(j, 1, &j->err); i++)
+        continue;
+    return status;
+}
+
+static int
+make_pipes(struct sched_run *j, int ends[2])
+{
+    int out[2], err[2];
+
+    if (pipe2(out, O_CLOEXEC) < 0)
+        return -1;
+    if (pipe2(err, O_CLOEXEC) < 0) {
+        close(out[0]);
+        close(out[1]);
+        return -1;
+    }
+    j->out = out[0];
+    j->err = err[0];
+    ends[0] = out[1];
+    ends[1] = err[1];
+    return fcntl(j->out, F_SETFL, O_NONBLOCK) < 0 || fcntl(j->err, F_SETFL, O_NONBLOCK) < 0 ? -1
+                                                                                            : 0;
+}
+
+static int
+start_program(struct sched_run *j, char **argv)
+{
+    int ends[2] = {-1, -1}, errnum = 0;
+    enum spawn_stage stage;
+    struct spawn s = {.argv = argv,
+                      .envp = environ,
+                      .path = getenv("PATH"),
+                      .fds = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
+                      .n_fds = 3,
+                      .cgroup_fd = -1};
+
+    if (j->piped && make_pipes(j, ends) < 0)
+        return complain(1, "cannot make pipes: %s", strerror(errno));
+    if (j->piped) {
+        s.fds[1] = ends[0];
+        s.fds[2] = ends[1];
+    }
+    j->pid = spawn_process(&s, &errnum, &stage);
+    if (j->piped) {
+        close(ends[0]);
+        close(ends[1]);
+    }
+    if (j->pid < 0)
+        return complain(NOT_FOUND, "cannot run %s: %s", argv[0], strerror(errnum));
+    return 0;
+}
+
+/* As the program ended, so does this one. */
+static int
+end_as(const struct sched_run *j, int status)
+{
+    sigset_t set;
+
+    if (j->memory.is_over)
+        return SCHED_OVER_MEMORY;
+    if (!WIFSIGNALED(status))
+        return WEXITSTATUS(status);
+    /* It has dumped core already, if it does. */
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    signal(WTERMSIG(status), SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, WTERMSIG(status));
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(WTERMSIG(status));
+    return 128 + WTERMSIG(status);
+}
+
+/* Signals to the job reach the program by itself; we stay for its last words. */
+static int
+block_signals(void)
+{
+    static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaddset(&set, numbers[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int
+run(struct sched_run *j)
+{
+    char **argv = command_of(j);
+    auto_close int signals = block_signals();
+    int64_t memory_mib = 0;
+    int status;
+
+    if (j->said[JOB_ARG_MEMORY])
+        (void)parse_int(j->said[JOB_ARG_MEMORY], 0, INT32_MAX, &memory_mib, NULL);
+    memory_watch_begin(&j->memory, memory_mib);
+    set_environment(j);
+    if (j->piped) {
+        joblog_head(j);
+        joblog_link(j);
+    }
+    status = start_program(j, argv);
+    if (status == 0) {
+        status = wait_for_program(j, signals);
+        if (j->piped || j->memory.is_over)
+            joblog_foot(j, status);
+        status = end_as(j, status);
+    }
+    text_list_free(argv);
+    return status;
+}
+
+int
+compat_scheduler_job(int argc, char **argv)
+{
+    static const struct sched_table table = {.standard = 1};
+    auto_free char **allowed = xcalloc((size_t)argc + 1, sizeof *allowed);
+    struct sched_run j = {.allowed = allowed, .out = -1, .err = -1};
+    auto_buf struct buf why = BUF_INIT;
+    int status;
+
+    if (!read_words(&j, argc, argv))
+        return complain(2, "scheduler-job is what the scheduler runs; it is not for people");
+    if (allowed[0] && !sched_script_allowed(allowed, j.words[0], &why))
+        return complain(SCHED_NOT_ALLOWED, "%s", buf_str(&why));
+    j.gpus = read_gpus();
+    j.piped = !j.said[JOB_ARG_SCREEN];
+    j.spec.script = j.words[0];
+    j.spec.args = j.words + 1;
+    sched_spec_finish(&j.spec, &table);
+    status = run(&j);
+    free(j.gpus);
+    return status;
+}

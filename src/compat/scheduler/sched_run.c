@@ -1,0 +1,353 @@
+/* `start` of the drop-in schedulers: finds or starts a daemon, hands on what the jobs file
+ * says, and mirrors into log and state file what becomes of it, until a signal ends it. Between
+ * two looks it sleeps until something happens: a file that changes is read within a second. */
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/verbs/screens_verb.h"
+#include "compat/engine/compat_paths.h"
+#include "compat/scheduler/scheduler.h"
+#include "wire/client.h"
+
+#define STOP_SLACK_US 1500000 /* beyond the grace of a job that does not end */
+#define ROUND_MIN_US  100000
+
+struct sched_said {
+    char key[SCHED_KEY_SIZE];
+    UT_hash_handle hh;
+};
+
+bool
+sched_say_once(struct sched *s, const char *words)
+{
+    struct sched_said *said;
+    char key[SCHED_KEY_SIZE];
+
+    text_sha1(words, strlen(words), key);
+    HASH_FIND_STR(s->said, key, said);
+    if (said)
+        return false;
+    said = xcalloc(1, sizeof *said);
+    memcpy(said->key, key, sizeof key);
+    HASH_ADD_STR(s->said, key, said);
+    return true;
+}
+
+/* ----------------------------------------------------------------- places */
+
+/* "berth" where that is this program, so that listings are short; else by its path. */
+static char *
+find_self(void)
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    struct stat me, other;
+
+    self[n > 0 ? n : 0] = '\0';
+    for (const char *at = getenv("PATH"); at && *at; at += strspn(at, ":")) {
+        size_t len = strcspn(at, ":");
+        auto_free char *path = xasprintf("%.*s/berth", (int)len, at);
+
+        at += len;
+        if (stat(path, &other) < 0)
+            continue;
+        return xstrdup(stat(self, &me) == 0 && me.st_ino == other.st_ino &&
+                               me.st_dev == other.st_dev
+                           ? "berth"
+                           : self);
+    }
+    return xstrdup(self);
+}
+
+static int
+find_places(struct sched *s, struct err *e)
+{
+    const char *state_file = s->config.state_file;
+    auto_free char *state = compat_absolute(state_file), *for_dir = xstrdup(state);
+    char digest[13];
+
+    s->root = xstrdup(dirname(for_dir));
+    s->sync_path =
+        s->config.jobs_file[0] ? compat_absolute(s->config.jobs_file) : xstrdup(state);
+    s->jobs_mark.shown = s->config.jobs_file;
+    s->self = find_self();
+    text_sha1_12(state, strlen(state), digest);
+    s->tag = xasprintf("scheduler-%s", digest);
+    s->log_dir = sched_log_dir(e);
+    return s->log_dir && s->sync_path[0] == '/' ? 0 : -1;
+}
+
+/* --------------------------------------------------------------- the loop */
+
+static int
+update(struct sched *s, struct err *e)
+{
+    while (s->sync_due) {
+        if (sched_sync(s, e) < 0)
+            return -1;
+        sched_take_events(s);
+    }
+    return 0;
+}
+
+static int
+retell(void *sched, struct err *e)
+{
+    struct sched *s = sched;
+
+    sched_log(&s->log, SCHED_WARNING, NULL, "The daemon had gone, and is found again");
+    sched_tell_all(s);
+    return update(s, e) < 0 ? -1 : sched_cards_look(s, e);
+}
+
+static int64_t
+round_of(double seconds)
+{
+    int64_t us = seconds < 1e6 ? (int64_t)(seconds * 1e6) : (int64_t)1e12;
+
+    return clock_boot_us() + (us > ROUND_MIN_US ? us : ROUND_MIN_US);
+}
+
+static int
+work(void *sched, int woke, int *status, struct err *e)
+{
+    struct sched *s = sched;
+    int64_t now = clock_boot_us();
+    bool scan = now >= s->scan_us, look = now >= s->round_us;
+
+    (void)status;
+    if (scan)
+        s->scan_us = round_of(s->config.monitor_s);
+    if (look)
+        s->round_us = round_of(s->config.state_s);
+    s->sync_due |= (woke & WOKE_ROOM) != 0;
+    sched_take_events(s);
+    /* First apply pauses, then start jobs: a user who paused a card and then added a line
+     * expects that order. */
+    if ((woke & WOKE_FILE || look) && sched_cards_look(s, e) < 0)
+        return -1;
+    if ((woke & WOKE_FILE && run_file_has_changed(&s->jobs_mark)) || (scan && s->missing))
+        sched_load(s);
+    if (update(s, e) < 0)
+        return -1;
+    if (s->look_due_us && clock_boot_us() >= s->look_due_us && sched_cards_look(s, e) < 0)
+        return -1;
+    return update(s, e);
+}
+
+static int64_t
+next_due(void *sched)
+{
+    const struct sched *s = sched;
+    int64_t until = s->scan_us < s->round_us ? s->scan_us : s->round_us;
+
+    return s->look_due_us && s->look_due_us < until ? s->look_due_us : until;
+}
+
+/* Ends what runs, and waits for that, but not for ever; a second signal ends the wait. */
+static int
+leave(struct sched *s)
+{
+    const struct compat_end end = {s, sched_stop, sched_take_events, sched_any_to_await,
+                                   s->config.stop_ms * 1000 + STOP_SLACK_US};
+    struct err e = {0};
+    int left;
+
+    if (s->on_leave)
+        s->on_leave(s);
+    (void)!ftruncate(s->lock, 0); /* from now on nobody adds */
+    sched_log(&s->log, SCHED_INFO, NULL, "Stopping...");
+    left = compat_end(&s->session, &end, &e);
+    if (left < 0) {
+        sched_log(&s->log, SCHED_ERROR, NULL, "%s", e.text);
+        return 1;
+    }
+    if (sched_cards_look(s, &e) < 0)
+        sched_log(&s->log, SCHED_WARNING, NULL, "%s", e.text);
+    return left;
+}
+
+static int
+on_signal(void *sched, int number)
+{
+    return number == SIGHUP ? -1 : leave(sched);
+}
+
+static int
+follow(struct sched *s)
+{
+    const struct compat_loop loop = {s, work, next_due, retell, on_signal};
+    struct err e = {0};
+    int status;
+
+    s->scan_us = round_of(s->config.monitor_s);
+    s->round_us = round_of(s->config.state_s);
+    status = compat_run(&s->session, &loop, &e);
+    if (status >= 0)
+        return status;
+    sched_log(&s->log, SCHED_ERROR, NULL, "%s", e.text);
+    return err_exit_status(e.code);
+}
+
+/* -------------------------------------------------------------- the start */
+
+static void
+load_table(struct sched *s)
+{
+    auto_buf struct buf why = BUF_INIT;
+
+    if (!sched_table_load(&s->table, s->config.llm_file, &why))
+        sched_log(&s->log, SCHED_WARNING, NULL, "%s", buf_str(&why));
+}
+
+static void
+check_screen(struct sched *s)
+{
+    struct err e = {0};
+
+    if (!s->config.screen || screens_need(&e) == 0)
+        return;
+    s->config.screen = false;
+    sched_log(&s->log, SCHED_ERROR, NULL,
+              "There is no GNU screen here (package 'screen'); jobs run without it");
+}
+
+static int
+begin(struct sched *s, const char *const *settings, const json_t *last, struct err *e)
+{
+    const struct compat_home home = {.root = s->root, .settings = settings};
+
+    check_screen(s);
+    if (compat_open(&s->session, &home, e) < 0 ||
+        sched_check_left(last, s->session.link.client, s->tag, e) < 0 ||
+        sched_cards_read(s, e) < 0)
+        return -1;
+    if (s->config.n_gpus > __builtin_popcountll(s->exist))
+        sched_log(&s->log, SCHED_WARNING, NULL, "There are %d GPUs here, not %d",
+                  __builtin_popcountll(s->exist), s->config.n_gpus);
+    load_table(s);
+    if (s->config.jobs_file[0])
+        compat_watch(&s->session, s->config.jobs_file);
+    compat_watch(&s->session, s->config.state_file);
+    /* First who is paused, then who starts. */
+    sched_tell_all(s);
+    if (sched_cards_look(s, e) < 0)
+        return -1;
+    sched_load(s);
+    if ((s->config.is_10x && sched_recall_added(s, e) < 0) || update(s, e) < 0)
+        return -1;
+    return sched_cards_look(s, e);
+}
+
+/* How the commands beside it reach the same daemon. */
+static json_t *
+reach(const struct sched *s)
+{
+    auto_free char *llm = compat_absolute(s->config.llm_file);
+    auto_free char *jobs = s->config.jobs_file[0] ? compat_absolute(s->config.jobs_file) : NULL;
+
+    return json_pack("{s:i,s:I,s:s*,s:s*,s:s*,s:s,s:s,s:s}", "pid", (int)getpid(), "started_us",
+                     (json_int_t)s->started_us, "dir", s->session.link.cli.dir, "socket",
+                     s->session.link.cli.socket, "jobs_file", jobs, "llm_file", llm, "tag",
+                     s->tag, "self", s->self);
+}
+
+/* And by what rules it works, for those who add jobs. */
+static json_t *
+about(const struct sched *s)
+{
+    const struct sched_config *c = &s->config;
+    json_t *paths = c->allowed_paths ? json_array() : NULL, *all = reach(s);
+    json_t *rules = json_pack(
+        "{s:I,s:I,s:I,s:I,s:i,s:i,s:b,s:f,s:f,s:f}", "queue_max", (json_int_t)c->queue_max,
+        "limit_ms", (json_int_t)c->limit_ms, "mem_mib", (json_int_t)c->mem_mib, "stop_ms",
+        (json_int_t)c->stop_ms, "retries", c->retries, "n_gpus",
+        64 - __builtin_clzll(s->managed), "screen", c->screen, "mem_threshold",
+        c->mem_threshold, "load_threshold", c->load_threshold, "precision", c->precision);
+
+    for (char **path = c->allowed_paths; path && *path; path++)
+        json_array_append_new(paths, json_string(*path));
+    if (paths)
+        json_object_set_new(rules, "allowed_paths", paths);
+    json_object_update(all, rules);
+    json_decref(rules);
+    return all;
+}
+
+static int
+fail(struct sched *s, const struct err *e)
+{
+    s->failure = xstrdup(e->text);
+    sched_log(&s->log, SCHED_ERROR, NULL, "%s", e->text);
+    return err_exit_status(e->code);
+}
+
+int
+sched_start(struct sched *s, const char *const *settings, int (*on_ready)(struct sched *s))
+{
+    struct err e = {0};
+    bool held = false;
+    auto_close int lock = -1;
+    auto_json json_t *last = NULL;
+    int status;
+
+    s->started_us = clock_wall_us();
+    if (find_places(s, &e) < 0)
+        return fail(s, &e);
+    lock = sched_own(s->config.state_file, &held, &last, &e);
+    if (lock < 0 && held)
+        err_set(&e, ERR_FAILED,
+                "another scheduler works with %s; it takes what is added to its jobs file",
+                s->config.state_file);
+    if (lock < 0)
+        return fail(s, &e);
+    s->lock = lock;
+    if (begin(s, settings, last, &e) < 0 || sched_own_tell(lock, about(s), &e) < 0) {
+        status = fail(s, &e);
+        if (last) /* where its jobs are is to be known the next time too */
+            (void)sched_own_tell(lock, TAKE(last), NULL);
+    } else
+        status = on_ready(s);
+    s->is_ready = status == 0;
+    if (status == 0)
+        status = follow(s);
+    compat_close(&s->session);
+    return status;
+}
+
+void
+sched_free(struct sched *s)
+{
+    struct sched_job *job = s->jobs, *next;
+    struct sched_said *said = s->said, *more;
+
+    HASH_CLEAR(hh, s->jobs);
+    for (; job; job = next) {
+        next = job->hh.next;
+        sched_spec_free(&job->spec);
+        free(job);
+    }
+    HASH_CLEAR(hh, s->said);
+    for (; said; said = more) {
+        more = said->hh.next;
+        free(said);
+    }
+    json_decref(s->table.models);
+    free(s->root);
+    free(s->sync_path);
+    free(s->log_dir);
+    free(s->self);
+    free(s->tag);
+    free(s->failure);
+}

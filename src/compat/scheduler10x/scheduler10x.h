@@ -1,0 +1,130 @@
+/* What the files of the drop-in `scheduler_10x` share beyond scheduler.h: scheduler10x.c reads
+ * the command line; x10_start.c has `start`, x10_config.c the config file; x10_ask.c
+ * and x10_add.c the commands that act on a running scheduler; x10_status.c and x10_show.c what
+ * they print of it; x10_memory.c (x10_memory.h) holds the limit of memory within a job;
+ * x10_test.c `test`. */
+#ifndef COMPAT_SCHEDULER10X_SCHEDULER10X_H
+#define COMPAT_SCHEDULER10X_SCHEDULER10X_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct err;
+struct client;
+
+#define X10_VERSION "3.0.0"
+
+/* --------------------------------------------------------------- x10_config.c */
+
+struct x10_config {
+    int64_t num_gpus, max_workers;
+    double worker_timeout_s, job_timeout_s, stop_s;
+    double memory_threshold, load_threshold, precision, gpu_monitor_s, window_s;
+    int64_t max_attempts;
+    double retry_wait_s;
+    int64_t queue_limit, max_concurrent;
+    char *jobs_file, *llm_file, *state_file, *log_file; /* owned */
+    double file_monitor_s;
+    char *level; /* owned */
+    bool structured, metrics;
+    double max_log_mb;
+    int64_t backups;
+    char **allowed; /* owned, NULL-terminated */
+    double max_memory_gb;
+    bool limits;
+    bool workers_said, gpus_said;
+};
+
+void x10_config_init(struct x10_config *c);
+/* A config file over the defaults; what is wrong is named by its key. */
+int x10_config_read(struct x10_config *c, const char *path, struct err *e);
+/* What only shows when all is said. */
+int x10_config_check(struct x10_config *c, struct err *e);
+/* One value that an option says: "scheduler.num_gpus". */
+int x10_config_set_int(struct x10_config *c, const char *key, int64_t value, struct err *e);
+void x10_config_sample(struct buf *out);
+/* By its name from the root on, as it is from here; nothing is looked up. The caller frees. */
+char *x10_whole_path(const char *path);
+void x10_config_free(struct x10_config *c);
+
+/* ---------------------------------------------------------------- x10_start.c */
+
+/* What the command line says; NULL: nothing. */
+struct x10_start {
+    const char *config, *jobs_file, *level;
+    const int64_t *gpus, *workers;
+    bool screen, background;
+};
+int x10_start(const struct x10_start *options);
+
+/* ------------------------------------------------------------------ x10_ask.c */
+
+/* A running scheduler, as a command beside it sees it. */
+struct x10 {
+    char *state_file;      /* owned */
+    char *jobs_file;       /* owned; where none runs */
+    json_t *about;         /* owned; NULL: none runs */
+    struct client *client; /* owned; NULL: none runs, or its daemon cannot be reached */
+    char *tag;             /* owned; what its jobs bear; NULL */
+};
+
+/* Finds the one that runs: by the state file of the config; anywhere: else the user's only
+ * one. */
+void x10_find(struct x10 *x, const struct x10_config *c, bool anywhere);
+void x10_free(struct x10 *x);
+/* The user's scheduler, for commands that are given elsewhere. */
+void x10_register(const char *state_file);
+void x10_unregister(const char *state_file);
+
+/* "❌ words" to standard output; returns 1. */
+int x10_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Says that there is none to ask, behind these words; returns 1. */
+int x10_nobody(const struct x10 *x, const char *what);
+
+int x10_pause(const struct x10 *x, int64_t gpu, bool pause);
+int x10_cancel(const struct x10 *x, const char *id);
+int x10_screens(const struct x10 *x);
+
+struct x10_job {
+    const char *script, *conda, *args, *gpus;
+    int64_t priority;
+    bool to_file;
+};
+int x10_add(const struct x10 *x, const struct x10_job *job); /* x10_add.c */
+
+/* Its jobs, an array of objects: those that wait and run, or of those that have ended since a
+ * time these fields (a NULL ends them), newest last, and no more pages once there are so many.
+ * NULL with e. */
+json_t *x10_live_jobs(const struct x10 *x, struct err *e);
+json_t *x10_ended_jobs(const struct x10 *x, int64_t since_us, size_t most,
+                       const char *const fields[], struct err *e);
+/* Script of a job, by its command; owned by the caller. */
+char *x10_script_of(const json_t *job);
+
+/* --------------------------------------------------------------- x10_status.c */
+
+int x10_status(const struct x10 *x, bool detailed, bool as_json, bool watch);
+
+/* ----------------------------------------------------------------- x10_show.c */
+
+int x10_list(const struct x10 *x, const char *status);
+int x10_health(const struct x10 *x);
+int x10_metrics(const struct x10 *x);
+/* HEALTHY, DEGRADED, UNHEALTHY, CRITICAL, from the daemon's checks. */
+const char *x10_health_word(const json_t *health);
+const char *x10_icon_of(const char *health_word);
+/* As people give it: lower first. */
+int64_t x10_priority_of(const json_t *job);
+void x10_add_gpus(struct buf *out, const json_t *job); /* "[0, 1]" */
+/* {"timestamp","job_metrics","gpu_metrics","system_metrics"} */
+json_t *x10_metrics_object(const struct x10 *x, struct err *e);
+
+/* ----------------------------------------------------------------- x10_test.c */
+
+int x10_test(bool quick);
+
+#endif

@@ -1,0 +1,269 @@
+/* `scheduler_10x start`: what config and options say as the settings of the scheduler that
+ * scheduler/run.c drives, its first and last words, and the way into the background. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "compat/compat.h"
+#include "compat/scheduler/scheduler.h"
+#include "compat/scheduler10x/scheduler10x.h"
+
+#define RETRIES       3
+#define STOP_SPARE_MS 2000 /* of the graceful time, for what has to be killed */
+#define MIB           1048576
+/* No machine has so much: such a limit is none. */
+#define MEMORY_NONE_GB 1e6
+
+/* --------------------------------------------------------------- settings */
+
+static int
+take_options(struct x10_config *c, const struct x10_start *o, struct err *e)
+{
+    if ((o->gpus && x10_config_set_int(c, "scheduler.num_gpus", *o->gpus, e) < 0) ||
+        (o->workers && x10_config_set_int(c, "scheduler.max_workers", *o->workers, e) < 0))
+        return -1;
+    if (o->jobs_file) {
+        free(c->jobs_file);
+        c->jobs_file = xstrdup(o->jobs_file);
+    }
+    if (o->level) {
+        free(c->level);
+        c->level = xstrdup(o->level);
+    }
+    return 0;
+}
+
+/* Workers may be twice as many as GPUs, of which there may be more than the usual 8. */
+static void
+count_gpus(struct x10_config *c)
+{
+    int n = c->gpus_said ? 0 : sched_count_cards();
+
+    if (n > c->num_gpus)
+        c->num_gpus = n;
+}
+
+/* Without a config there is one more folder from which scripts may come: where it is started.
+ */
+static void
+allow_this_folder(struct x10_config *c)
+{
+    char *here = getcwd(NULL, 0);
+
+    if (!here)
+        return;
+    c->allowed = xrealloc(c->allowed, 3 * sizeof *c->allowed);
+    c->allowed[1] = here;
+    c->allowed[2] = NULL;
+}
+
+/* They are meant from here; commands and jobs may be elsewhere. */
+static void
+make_absolute(char **paths)
+{
+    for (char **path = paths; *path; path++) {
+        auto_free char *said = *path;
+
+        *path = x10_whole_path(said);
+    }
+}
+
+static int
+read_config(struct x10_config *c, const struct x10_start *o, struct err *e)
+{
+    x10_config_init(c);
+    if (o->config && x10_config_read(c, o->config, e) < 0)
+        return -1;
+    if (!o->config)
+        allow_this_folder(c);
+    make_absolute(c->allowed);
+    if (take_options(c, o, e) < 0)
+        return -1;
+    count_gpus(c);
+    return x10_config_check(c, e);
+}
+
+static enum sched_level
+level_of(const char *name)
+{
+    return strcmp(name, "TRACE") == 0 || strcmp(name, "DEBUG") == 0 ? SCHED_DEBUG
+           : strcmp(name, "INFO") == 0                              ? SCHED_INFO
+           : strcmp(name, "WARNING") == 0                           ? SCHED_WARNING
+                                                                    : SCHED_ERROR;
+}
+
+static void
+fill_config(struct sched *s, const struct x10_config *c, bool screen)
+{
+    int64_t stop_ms = (int64_t)(c->stop_s < 1e6 ? c->stop_s * 1000 : 1e9);
+
+    s->log = (struct sched_log){.path = c->log_file[0] ? c->log_file : NULL,
+                                .logger = "gpu_scheduler",
+                                .level = level_of(c->level),
+                                .structured = c->structured,
+                                .max_bytes =
+                                    c->max_log_mb < 1e9 ? (int64_t)(c->max_log_mb * MIB) : 0,
+                                .keep = (int)(c->backups < 1000 ? c->backups : 1000)};
+    s->config = (struct sched_config){
+        .is_10x = true,
+        .state_file = c->state_file,
+        .jobs_file = c->jobs_file,
+        .llm_file = c->llm_file,
+        .n_gpus = c->gpus_said ? (int)c->num_gpus : 0,
+        .mem_threshold = c->memory_threshold,
+        .load_threshold = c->load_threshold,
+        .precision = c->precision,
+        .monitor_s = c->file_monitor_s,
+        .state_s = c->gpu_monitor_s,
+        .screen = screen,
+        .retries = RETRIES,
+        .allowed_paths = c->allowed,
+        .limit_ms = (int64_t)(c->job_timeout_s < 1e9 ? c->job_timeout_s * 1000 : 0),
+        .mem_mib = c->limits && c->max_memory_gb < MEMORY_NONE_GB
+                       ? (int64_t)(c->max_memory_gb * 1024)
+                       : 0,
+        .stop_ms = stop_ms - STOP_SPARE_MS,
+        .queue_max = c->queue_limit,
+        .running_max = c->max_workers < c->max_concurrent ? c->max_workers : c->max_concurrent,
+    };
+}
+
+/* ------------------------------------------------------------------ start */
+
+static int ready_fd = -1; /* somebody waits at the other end until we work */
+
+/* Into the background, once it works. */
+static void
+leave_terminal(struct sched *s)
+{
+    auto_close int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    (void)compat_say("Running in the background, PID %d", (int)getpid());
+    s->log.quiet = true;
+    for (int fd = 0; null_fd >= 0 && fd <= STDERR_FILENO; fd++)
+        (void)dup2(null_fd, fd);
+    (void)!write(ready_fd, "", 1);
+    close(ready_fd);
+    ready_fd = -1;
+}
+
+static int
+on_ready(struct sched *s)
+{
+    (void)compat_say("🚀 Ultra GPU Scheduler v" X10_VERSION " started successfully");
+    (void)compat_say("📊 Managing %d GPUs with %lld workers", __builtin_popcountll(s->managed),
+                     (long long)s->config.running_max);
+    (void)compat_say("📁 Monitoring jobs file: %s",
+                     s->config.jobs_file[0] ? s->config.jobs_file : "Disabled");
+    (void)compat_say("🖥️  Screen mode: %s", s->config.screen ? "Enabled" : "Disabled");
+    if (ready_fd < 0)
+        (void)compat_say("Press Ctrl+C to stop");
+    x10_register(s->config.state_file);
+    if (ready_fd >= 0)
+        leave_terminal(s);
+    sched_log(&s->log, SCHED_INFO, NULL, "Scheduler started");
+    return 0;
+}
+
+static void
+on_leave(struct sched *s)
+{
+    (void)s;
+    (void)compat_say("🛑 Stopping scheduler...");
+}
+
+/* 0: this is the process that works. 1: it does, in the background; *status. */
+static int
+go_into_background(int *status)
+{
+    int ends[2];
+    char byte;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return 0;
+    switch (fork()) {
+    case -1:
+        close(ends[0]);
+        close(ends[1]);
+        return 0;
+    case 0:
+        close(ends[0]);
+        ready_fd = ends[1];
+        (void)setsid();
+        return 0;
+    default:
+        close(ends[1]);
+        *status = read(ends[0], &byte, 1) == 1 ? 0 : 1;
+        close(ends[0]);
+        return 1;
+    }
+}
+
+/* A log that nobody can write is to be known now, and not when it is looked for. */
+static int
+check_log(const char *path, struct err *e)
+{
+    auto_close int fd =
+        *path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
+
+    return fd < 0 && *path ? err_errno(e, ERR_FAILED, errno, "cannot write the log %s", path)
+                           : 0;
+}
+
+static void
+warn_of_paths(const struct sched *s)
+{
+    for (char **path = s->config.allowed_paths; *path; path++) {
+        if (access(*path, F_OK) < 0)
+            sched_log(&s->log, SCHED_WARNING, NULL,
+                      "security.allowed_script_paths: %s is not there", *path);
+    }
+}
+
+static int
+run(const struct x10_config *c, const struct x10_start *o)
+{
+    auto_free char *running = NULL;
+    struct sched s = {.session = {.signals = -1}};
+    int status;
+
+    fill_config(&s, c, o->screen);
+    s.on_leave = on_leave;
+    if (o->config)
+        warn_of_paths(&s);
+    running = xasprintf("max_running=%lld", (long long)s.config.running_max);
+    const char *const settings[] = {"margin_mib=0", "aging_s=0", running, NULL};
+    status = sched_start(&s, settings, on_ready);
+    if (!s.is_ready) {
+        if (s.failure)
+            (void)x10_fail("Error: %s", s.failure);
+        (void)x10_fail("Failed to start scheduler");
+    } else {
+        (void)compat_say("%s", status == 0 ? "✅ Scheduler stopped gracefully"
+                                           : "⚠️  Scheduler shutdown had issues");
+        x10_unregister(c->state_file);
+    }
+    sched_free(&s);
+    return status == 0 ? 0 : 1;
+}
+
+int
+x10_start(const struct x10_start *o)
+{
+    struct x10_config c;
+    struct err e = {0};
+    int status = 0;
+
+    if (read_config(&c, o, &e) < 0 || check_log(c.log_file, &e) < 0) {
+        (void)x10_fail("Error: %s", e.text);
+        status = x10_fail("Failed to start scheduler");
+    } else if (!o->background || !go_into_background(&status)) {
+        status = run(&c, o);
+    }
+    x10_config_free(&c);
+    return status;
+}

@@ -1,0 +1,63 @@
+/* Plain facts about a card, as a probe reports them and the ledger keeps them. A value
+ * that was not reported is -1 (or an empty string), never 0. No code but the names. */
+#ifndef CORE_LEDGER_CARDS_H
+#define CORE_LEDGER_CARDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum gpu_state {
+    GPU_UP,
+    GPU_PAUSED,   /* no new work, by a person */
+    GPU_DRAINING, /* the same; somebody waits for it to become empty */
+    GPU_LOST,     /* fell off the bus: missing from a sample */
+    GPU_UNKNOWN,  /* the probe is silent, or has not spoken yet */
+    GPU_SICK,     /* XID */
+};
+#define GPU_STATES (GPU_SICK + 1)
+
+enum gpu_compute {
+    GPU_COMPUTE_UNKNOWN, /* not reported; taken as default */
+    GPU_COMPUTE_DEFAULT,
+    GPU_COMPUTE_EXCLUSIVE,  /* the driver lets one process in: nothing is placed beside another
+                             */
+    GPU_COMPUTE_PROHIBITED, /* the driver lets none in: never used */
+};
+
+struct gpu_info {
+    int32_t index;     /* NVML's, and the card's number in the ledger */
+    int32_t minor;     /* -1: not known */
+    int32_t numa;      /* -1: not known */
+    int64_t total_mib; /* 0: not known; such a card is placed by count only */
+    enum gpu_compute compute;
+    char uuid[80];
+    char name[96];
+    char bus_id[32];
+};
+
+/* One process on one card. */
+struct gpu_proc {
+    int32_t pid;
+    int32_t mib;   /* -1: not reported */
+    uint32_t job;  /* 0: a stranger's, or not attributable */
+    int64_t start; /* start time in any unit, to tell a reused pid; 0: not known */
+    char user[33]; /* "" not known */
+};
+
+struct gpu_sample {
+    int64_t used_mib;      /* -1: not reported */
+    int32_t util;          /* per cent; -1 */
+    int32_t temperature_c; /* -1 */
+    const struct gpu_proc *procs;
+    int32_t n_procs; /* -1: the list itself was not to be had */
+};
+
+struct buf;
+/* "gpu 2", "gpus 0-3,6": appended. */
+void gpu_set_text(uint64_t set, struct buf *out);
+
+const char *gpu_state_name(enum gpu_state s); /* "up" */
+int gpu_state_from_name(const char *name, enum gpu_state *out);
+int gpu_compute_from_name(const char *name, enum gpu_compute *out);
+
+#endif

@@ -1,0 +1,180 @@
+/* All cards, and who holds what on each: the one answer to "how much is free". Facts come
+ * in (cards, samples, states, holds); external use, budgets and headroom are kept up to
+ * date. Meanings: "GPUs and the ledger" in the design, interfaces of the drop-in gpusched.
+ *
+ * Invariant: external, held and headroom of every card equal what ledger_check computes
+ * from scratch, whatever came in and in whichever order. Card numbers are NVML indices. */
+#ifndef CORE_LEDGER_LEDGER_H
+#define CORE_LEDGER_LEDGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/request.h"
+#include "core/ledger/cards.h"
+
+/* What an administrator may set. All sizes MiB. */
+struct ledger_policy {
+    int32_t margin_mib;     /* kept free beside a declared job: 512 */
+    int32_t idle_mib;       /* external below this: the card counts as idle: 1024 */
+    int32_t clear_mib;      /* memory that may stay behind after a job: 256 */
+    int32_t spike_permille; /* added to what was measured: 100 = 10 % */
+    bool spread;            /* largest headroom first instead of smallest */
+};
+
+/* One job's part of one card. */
+struct hold {
+    uint32_t job;
+    int32_t demand_mib;     /* 0: the whole card */
+    int32_t share_permille; /* of the card's compute; 0: none was asked */
+    bool by_share;          /* it declared no VRAM: demand_mib is its share of the card's */
+    bool exclusive;         /* nothing of ours beside it; true for a whole card */
+    bool exceeded;          /* on_excess has been told */
+    int32_t now_mib;        /* measured in the newest sample; -1: not attributed */
+    int32_t peak_mib;       /* -1: never attributed */
+    bool unreported;        /* it has a process there whose memory nobody reports */
+    /* for ledger_is_clear; -1: not known */
+    int64_t rest_mib; /* used memory that no listed process explained, last seen beside it */
+    int64_t used_mib; /* used memory when it was booked */
+};
+
+/* A process that is not ours. */
+struct stranger {
+    int32_t pid;
+    int32_t mib;      /* now; -1: not reported */
+    int32_t peak_mib; /* -1 */
+    int64_t start;
+    int64_t since_us; /* first seen, on the clock of ledger_sample */
+    char user[33];
+    bool seen; /* in the newest list; only while one is read */
+};
+
+struct card {
+    struct gpu_info info;
+    char type[96];         /* info.name in lower case, which a demand's gpu_type is sought in */
+    enum gpu_state admin;  /* a person's word: UP, PAUSED, DRAINING */
+    enum gpu_state health; /* the machine's: UP, LOST, UNKNOWN, SICK */
+    int64_t state_since_us; /* of either, the last change */
+    int32_t xid;            /* what made it sick, when the driver gave it a number; 0 */
+    char health_text[72];   /* why it is sick, in words; "" */
+    uint64_t links;         /* cards joined to it by NVLink */
+    /* the newest sample */
+    int64_t sampled_us;    /* 0: none yet */
+    int64_t used_mib;      /* -1 */
+    int32_t util;          /* -1 */
+    int32_t temperature_c; /* -1 */
+    bool listed;           /* it had a process list */
+    int64_t listed_mib;    /* sum over that list, what was reported */
+    bool names_nobody;     /* it had no list, or an empty one */
+    int64_t before_mib; /* used and not listed when none of ours was here, or less since then;
+                           -1: there has been no such moment */
+    /* derived */
+    int64_t external_mib; /* not ours */
+    int64_t held_mib;     /* sum of budgets; a whole-card hold counts the card */
+    int64_t headroom_mib; /* total - external - held; may be negative */
+    bool countable;       /* memory is known well enough to share the card */
+    bool taken;           /* somebody holds it exclusively or whole */
+    int32_t share_held;   /* permille, sum over holds; never above 1000 */
+    /* lists */
+    struct hold *holds;
+    int32_t n_holds, cap_holds;
+    struct stranger *strangers;
+    int32_t n_strangers, cap_strangers;
+};
+
+struct ledger;
+
+struct ledger_excess {
+    uint32_t job;
+    int32_t card;
+    int32_t mib;          /* measured */
+    int32_t declared_mib; /* the demand of this attempt */
+};
+typedef void (*ledger_on_excess)(void *arg, const struct ledger_excess *x);
+
+void ledger_policy_init(struct ledger_policy *p);         /* the defaults */
+struct ledger *ledger_new(const struct ledger_policy *p); /* NULL: the defaults */
+struct ledger *ledger_clone(const struct ledger *l);      /* for a look ahead */
+void ledger_free(struct ledger *l);
+const struct ledger_policy *ledger_policy(const struct ledger *l);
+
+/* The machine. Cards are added in index order from 0 (info->index says so); a new card is
+ * GPU_UNKNOWN until its first sample. Until ledger_set_known, jobs that want a GPU wait with
+ * reason Probe and none is infeasible. Totals of 0: not known, not checked. */
+int ledger_add_card(struct ledger *l, const struct gpu_info *info);
+void ledger_set_info(struct ledger *l, int card,
+                     const struct gpu_info *info); /* it came back */
+void ledger_link(struct ledger *l, int a, int b);
+void ledger_set_known(struct ledger *l);
+bool ledger_is_known(const struct ledger *l);
+void ledger_set_host(struct ledger *l, int32_t cpus, int64_t mem_mib);
+
+int ledger_n_cards(const struct ledger *l);
+const struct card *ledger_card(const struct ledger *l, int card);
+const struct card *ledger_cards(const struct ledger *l);        /* all of them, by number */
+int ledger_find_uuid(const struct ledger *l, const char *uuid); /* card or -1 */
+uint64_t ledger_generation(const struct ledger *l); /* moves when the machine itself changes */
+int32_t ledger_cpus(const struct ledger *l);
+int64_t ledger_mem_mib(const struct ledger *l);
+int64_t ledger_cpus_held(const struct ledger *l);
+int64_t ledger_mem_held(const struct ledger *l);
+
+/* States. Two voices: a person's (UP, PAUSED, DRAINING) and the machine's (UP, LOST,
+ * UNKNOWN, SICK). What counts is the machine's, when it is not UP. */
+void ledger_set_admin(struct ledger *l, int card, enum gpu_state s, int64_t now_us);
+void ledger_set_health(struct ledger *l, int card, enum gpu_state s, int64_t now_us);
+/* SICK, and why: the driver's number (0: it gave none) and words, which are cut to fit. Both
+ * stay until the card is UP. */
+void ledger_set_sick(struct ledger *l, int card, int32_t xid, const char *text, int64_t now_us);
+enum gpu_state card_state(const struct card *c);
+/* Wall time minus the ledger's clock, so that people can be told since when. */
+void ledger_set_wall_offset(struct ledger *l, int64_t offset_us);
+/* Since when the card is in its state, as wall time; 0: not known, or no offset was set. */
+int64_t ledger_state_since_wall_us(const struct ledger *l, const struct card *c);
+
+#define LEDGER_TRIAL                                                                           \
+    UINT32_MAX /* no job has this number: bookings that are taken back at once */
+
+/* Books the cards, cores and host memory for the job, from the moment of the decision. The
+ * caller has placed it; a job found running after a restart is booked as it is. Aborts when
+ * the job already holds something. A CPU-only job that names no cores books one. */
+void ledger_hold(struct ledger *l, uint32_t job, const struct demand *d, const uint8_t *gpus,
+                 int n);
+void ledger_release(struct ledger *l, uint32_t job); /* one that holds nothing is fine */
+/* The same in a look ahead: the memory that it was measured to use has come back, and how busy
+ * its cards will be is not known. (ledger_release leaves what was measured where it is, until
+ * a sample says that it has gone.) */
+void ledger_release_ahead(struct ledger *l, uint32_t job);
+bool ledger_holds(const struct ledger *l, uint32_t job);
+const struct hold *ledger_find_hold(const struct ledger *l, int card,
+                                    uint32_t job);                       /* or NULL */
+int ledger_cards_of(const struct ledger *l, uint32_t job, uint8_t *out); /* as given; count */
+int64_t card_budget(const struct ledger *l, const struct card *c, const struct hold *h);
+/* After a restart: what was measured before it. */
+void ledger_restore_peak(struct ledger *l, int card, uint32_t job, int32_t peak_mib);
+int32_t demand_cpus(const struct demand *d); /* cores it books */
+/* VRAM it wants on a card of this size: what it declared, else its share of the card's (0 when
+ * the size is not known), else 0: the whole card. */
+int32_t demand_vram_mib(const struct demand *d, int64_t total_mib);
+
+/* One card's sample, which describes the card at now_us or later (so pass the time at which
+ * it was asked for). A card that was UNKNOWN is UP again. Processes whose job holds nothing
+ * on this card count as strangers. Calls on_excess (may be NULL) once per job and card when
+ * the job is measured above its demand; it must not change the ledger. now_us, ended_us and
+ * the times of the states are on one clock, whichever the caller likes. */
+void ledger_sample(struct ledger *l, int card, const struct gpu_sample *s, int64_t now_us,
+                   ledger_on_excess on_excess, void *arg);
+
+/* Whether the job's memory is back on the card (on all its cards): a sample taken at or
+ * after ended_us lists no process of it, and the used memory that no listed process explains
+ * is at most clear_mib above what it was beside the job (without a list: used memory is at
+ * most that much above what it was when the job was booked). A lost card is clear; so is one
+ * that does not report used memory, once the job is off its list. The caller bounds the
+ * wait. */
+bool ledger_is_clear(const struct ledger *l, int card, uint32_t job, int64_t ended_us);
+bool ledger_job_is_clear(const struct ledger *l, uint32_t job, int64_t ended_us);
+
+/* Recomputes everything derived from scratch; NULL when it agrees, else what does not. */
+const char *ledger_check(const struct ledger *l);
+
+#endif

@@ -1,0 +1,50 @@
+/* What the files of the ledger share: ledger.c, _hold, _sample, _derive. Nobody else includes
+ * it. */
+#ifndef CORE_LEDGER_LEDGER_PRIV_H
+#define CORE_LEDGER_LEDGER_PRIV_H
+
+#include <stddef.h>
+
+#include "core/ledger/ledger.h"
+
+#define HOLDINGS_FIRST 64 /* buckets of the table of holdings; a power of two */
+
+/* Everything that one job holds. */
+struct holding {
+    uint32_t job;
+    uint8_t n;
+    uint8_t gpus[GPU_MAX];
+    int32_t cpus;
+    int32_t mem_mib;
+    struct holding *next;
+};
+
+struct ledger {
+    struct ledger_policy policy;
+    struct card cards[GPU_MAX];
+    int n_cards;
+    bool known;
+    uint64_t generation;
+    bool has_wall;
+    int64_t wall_offset_us; /* wall time minus our clock */
+    int32_t cpus;           /* 0: not known */
+    int64_t mem_mib;        /* 0: not known */
+    int64_t cpus_held;
+    int64_t mem_held_mib;
+    struct holding **buckets; /* by job id, chained */
+    size_t n_buckets;         /* a power of two */
+    size_t n_holdings;
+};
+
+struct card *card_at(struct ledger *l, int card); /* aborts when there is none */
+/* Sets what is derived: external, held, headroom, countable, taken. */
+void card_derive(const struct ledger *l, struct card *c);
+struct hold *card_hold(const struct card *c, uint32_t job); /* or NULL */
+/* Used memory that no listed process explains: the driver's own, mostly. -1: not known. */
+int64_t card_rest(const struct card *c);
+/* Of a card that names no process: what is used and was not before our jobs came. */
+int64_t card_grown(const struct card *c);
+/* Whether that may be the job's: of one that was seen once, nothing is unknown. */
+bool card_hides(const struct card *c, const struct hold *h);
+
+#endif

@@ -1,0 +1,295 @@
+/* Chooses cards for one job. A card either would do or refuses with a reason; among those
+ * that would do the set is chosen (place_set.c), else the nearest refusal is explained
+ * (place_why.c). At most 64 cards, so everything is plain loops. What has room and what comes
+ * first is fit.h's to say, which the simulator asks too.
+ *
+ * What is not reported fails nothing: a card that does not tell its size passes min_vram_mib,
+ * one that does not tell its use or load passes the guards. A guard looks at what was measured,
+ * not at what is booked: it is about neighbours that use more than anybody said. */
+#include "core/place/place.h"
+
+#include <string.h>
+
+#include "core/ledger/cards.h"
+#include "core/ledger/ledger.h"
+#include "core/place/fit.h"
+#include "core/place/place_priv.h"
+
+/* A card reports a little less than its name says: an H100 of 80 GiB 81,559 MiB. */
+#define SIZE_TOLERANCE_PERMILLE 20
+
+static bool
+is_of_kind(const struct demand *d, const struct card *c)
+{
+    int64_t least = (int64_t)d->min_vram_mib * (1000 - SIZE_TOLERANCE_PERMILLE) / 1000;
+    if (d->min_vram_mib > 0 && c->info.total_mib > 0 && c->info.total_mib < least)
+        return false;
+    return !d->gpu_type[0] || strstr(c->type, d->gpu_type) != NULL;
+}
+
+static bool
+may_use(const struct demand *d, const struct card *c, int card)
+{
+    if (d->n_ids && !memchr(d->ids, card, d->n_ids))
+        return false;
+    if (!d->n_ids && d->devices && !(d->devices >> card & 1))
+        return false;
+    return is_of_kind(d, c);
+}
+
+/* All but which cards are usable. */
+static void
+set_terms(struct placing *p, const struct demand *d, const struct ledger *l)
+{
+    const struct ledger_policy *policy = ledger_policy(l);
+    p->d = d;
+    p->l = l;
+    p->cards = ledger_cards(l);
+    p->n = ledger_n_cards(l);
+    p->want = demand_n_gpus(d);
+    p->whole = demand_is_whole(d);
+    p->by_part = d->vram_mib == 0 && d->share_permille > 0;
+    p->margin_mib = d->vram_mib > 0 ? policy->margin_mib : 0;
+    if (d->margin_mib >= 0)
+        p->margin_mib = d->margin_mib;
+    p->idle_mib = d->idle_mib > 0 ? d->idle_mib : policy->idle_mib;
+    p->usable = 0;
+}
+
+void
+place_begin(struct placing *p, const struct demand *d, const struct ledger *l)
+{
+    set_terms(p, d, l);
+    for (int i = 0; i < p->n; i++) {
+        if (may_use(d, &p->cards[i], i))
+            p->usable |= UINT64_C(1) << i;
+    }
+}
+
+uint64_t
+place_cards_of(const struct demand *d, const struct ledger *l)
+{
+    struct placing p;
+    place_begin(&p, d, l);
+    for (int i = 0; i < p.n; i++) {
+        if (p.cards[i].info.compute == GPU_COMPUTE_PROHIBITED)
+            p.usable &= ~(UINT64_C(1) << i);
+    }
+    return p.usable;
+}
+
+static enum reason
+state_refuses(const struct card *c)
+{
+    switch (card_state(c)) {
+    case GPU_UP:
+        break;
+    case GPU_PAUSED:
+    case GPU_DRAINING:
+        return REASON_GPU_PAUSED;
+    case GPU_LOST:
+    case GPU_SICK:
+        return REASON_GPU_SICK;
+    case GPU_UNKNOWN:
+        return REASON_PROBE;
+    }
+    return c->info.compute == GPU_COMPUTE_PROHIBITED ? REASON_GPU_PAUSED : REASON_NONE;
+}
+
+/* A card whose memory is not known is shared by count only: by those who named their part of
+ * its compute and nothing else. */
+static bool
+may_share_uncounted(const struct placing *p, const struct card *c)
+{
+    bool parts = p->by_part;
+    for (int i = 0; i < c->n_holds; i++)
+        parts = parts && c->holds[i].by_share;
+    return parts;
+}
+
+/* Nobody may be beside it there. */
+static bool
+wants_alone(const struct placing *p, const struct card *c)
+{
+    if (p->whole || p->d->exclusive || c->info.compute == GPU_COMPUTE_EXCLUSIVE)
+        return true;
+    return !c->countable && !may_share_uncounted(p, c);
+}
+
+static bool
+is_in_use(const struct placing *p, const struct card *c)
+{
+    if (c->taken || (c->n_holds > 0 && wants_alone(p, c)))
+        return true;
+    if (c->info.compute == GPU_COMPUTE_EXCLUSIVE && c->n_strangers > 0)
+        return true;
+    return (p->whole || !c->countable) && c->external_mib >= p->idle_mib;
+}
+
+static bool
+has_memory(const struct placing *p, const struct card *c)
+{
+    int64_t total = c->info.total_mib;
+    if (p->whole || total <= 0)
+        return true;
+    int64_t need = p->by_part ? demand_vram_mib(p->d, total) : p->d->vram_mib;
+    return fit_has_room(place_room_mib(p, c), need, p->margin_mib);
+}
+
+/* What the job is to hold there fits; states and guards aside. */
+static enum reason
+room_refuses(const struct placing *p, const struct card *c)
+{
+    if (is_in_use(p, c))
+        return REASON_GPU_BUSY;
+    if (c->share_held + p->d->share_permille > 1000)
+        return REASON_GPU_SHARE;
+    return has_memory(p, c) ? REASON_NONE : REASON_GPU_MEMORY;
+}
+
+bool
+place_card_has_room(const struct demand *d, const struct ledger *l, const struct card *c)
+{
+    struct placing p;
+    set_terms(&p, d, l);
+    return room_refuses(&p, c) == REASON_NONE;
+}
+
+static uint8_t
+guard_refuses(const struct demand *d, const struct card *c)
+{
+    int64_t total = c->info.total_mib;
+    if (d->max_used_permille > 0 && total > 0 && c->used_mib >= 0 &&
+        c->used_mib * 1000 >= total * d->max_used_permille)
+        return 'u';
+    if (d->max_load_permille > 0 && c->util >= 0 && c->util * 10 >= d->max_load_permille)
+        return 'l';
+    return 0;
+}
+
+static struct refusal
+refusal_of(const struct placing *p, const struct card *c)
+{
+    struct refusal r = {.reason = state_refuses(c)};
+    if (r.reason == REASON_NONE)
+        r.reason = room_refuses(p, c);
+    if (r.reason == REASON_NONE && (r.guard = guard_refuses(p->d, c)) != 0)
+        r.reason = REASON_GPU_BUSY;
+    return r;
+}
+
+/* Asks every usable card; those that would do. */
+static uint64_t
+cards_with_room(struct placing *p)
+{
+    uint64_t room = 0;
+    for (uint64_t rest = p->usable; rest; rest &= rest - 1) {
+        int card = __builtin_ctzll(rest);
+        p->refusals[card] = refusal_of(p, &p->cards[card]);
+        if (p->refusals[card].reason == REASON_NONE)
+            room |= UINT64_C(1) << card;
+    }
+    return room;
+}
+
+/* Cards of the set on which it would also fit in beside. Of the time to come only room can be
+ * told: guards and states are today's. */
+static uint64_t
+cards_beside(const struct demand *d, const struct ledger *beside, uint64_t cards)
+{
+    struct placing p;
+    uint64_t fit = 0;
+    place_begin(&p, d, beside);
+    for (cards &= p.usable; cards; cards &= cards - 1) {
+        int card = __builtin_ctzll(cards);
+        if (room_refuses(&p, &p.cards[card]) == REASON_NONE)
+            fit |= UINT64_C(1) << card;
+    }
+    return fit;
+}
+
+static void
+fill_placement(const struct demand *d, uint64_t mask, struct placement *out)
+{
+    out->n = 0;
+    if (d->n_ids) {
+        memcpy(out->gpus, d->ids, d->n_ids);
+        out->n = d->n_ids;
+        return;
+    }
+    for (; mask; mask &= mask - 1)
+        out->gpus[out->n++] = (uint8_t)__builtin_ctzll(mask);
+}
+
+static bool
+place_cards(struct placing *p, uint64_t within, const struct ledger *beside,
+            struct placement *out, struct blocked *why)
+{
+    uint64_t room = cards_with_room(p);
+    int n = __builtin_popcountll(room);
+    if (n < p->want) {
+        place_explain(p, n, why);
+        return false;
+    }
+    room &= within;
+    if (beside)
+        room = cards_beside(p->d, beside, room);
+    n = __builtin_popcountll(room);
+    if (n < p->want) {
+        why->reason = REASON_RESERVATION;
+        why->n_room = (int16_t)n;
+        return false;
+    }
+    fill_placement(p->d, p->d->n_ids ? 0 : place_choose(p, room), out);
+    return true;
+}
+
+/* Cores and host memory: what is not known is not checked. */
+static bool
+host_has_room(const struct demand *d, const struct ledger *l, struct blocked *why)
+{
+    int64_t cpus = ledger_cpus(l) - ledger_cpus_held(l);
+    int64_t mem = ledger_mem_mib(l) - ledger_mem_held(l);
+    if (ledger_cpus(l) > 0 && demand_cpus(d) > 0 && demand_cpus(d) > cpus) {
+        why->reason = REASON_CPUS;
+        why->have = cpus > 0 ? cpus : 0;
+        return false;
+    }
+    if (ledger_mem_mib(l) > 0 && d->mem_mib > 0 && d->mem_mib > mem) {
+        why->reason = REASON_MEMORY;
+        why->have = mem > 0 ? mem : 0;
+        return false;
+    }
+    return true;
+}
+
+bool
+place_job_within(const struct demand *d, const struct ledger *l, uint64_t cards,
+                 const struct ledger *beside, struct placement *out, struct blocked *why)
+{
+    struct blocked unused;
+    if (!why)
+        why = &unused;
+    *why = (struct blocked){.gpu = -1};
+    out->n = 0;
+    if (demand_n_gpus(d) > 0) {
+        struct placing p;
+        place_begin(&p, d, l);
+        if (!place_cards(&p, cards, beside, out, why))
+            return false;
+    }
+    if (!host_has_room(d, l, why))
+        return false;
+    if (beside && !host_has_room(d, beside, why)) {
+        *why = (struct blocked){.reason = REASON_RESERVATION, .gpu = -1};
+        return false;
+    }
+    return true;
+}
+
+bool
+place_job(const struct demand *d, const struct ledger *l, struct placement *out,
+          struct blocked *why)
+{
+    return place_job_within(d, l, UINT64_MAX, NULL, out, why);
+}

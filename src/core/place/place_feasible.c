@@ -1,0 +1,301 @@
+/* Whether a request could ever start on this machine, idle, and if not, the nearest thing
+ * that would. Called at submission, and by plan.c when the machine has changed. A card that
+ * is lost, sick or paused counts as there: it may come back. Guards are not looked at: what
+ * they measure passes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/parse.h"
+#include "core/ledger/cards.h"
+#include "core/place/place_priv.h"
+
+#define SAY(why, ...)                                                                          \
+    do {                                                                                       \
+        if (why)                                                                               \
+            buf_addf(why, __VA_ARGS__);                                                        \
+    } while (0)
+
+static void
+say_gpus(uint64_t set, struct buf *why)
+{
+    if (why)
+        gpu_set_text(set, why);
+}
+
+static bool
+share_makes_sense(const struct demand *d, struct buf *why)
+{
+    int want = demand_n_gpus(d);
+    if (d->share_permille == 0 || want == 1)
+        return true;
+    SAY(why, "a share is a part of one GPU, but ");
+    if (want == 0)
+        SAY(why, "none is asked for; ask for one, or leave the share out");
+    else
+        SAY(why, "%d are asked for; ask for one, or for whole GPUs", want);
+    return false;
+}
+
+static bool
+ids_exist(const struct demand *d, const struct ledger *l, struct buf *why)
+{
+    uint64_t seen = 0;
+    int n = ledger_n_cards(l);
+    for (int i = 0; i < d->n_ids; i++) {
+        int id = d->ids[i];
+        if (id >= n) {
+            SAY(why, "gpu %d does not exist here; there %s 0", id, n == 1 ? "is only" : "are");
+            if (n > 1)
+                SAY(why, "-%d", n - 1);
+            return false;
+        }
+        if (seen >> id & 1) {
+            SAY(why, "gpu %d is named twice", id);
+            return false;
+        }
+        if (ledger_card(l, id)->info.compute == GPU_COMPUTE_PROHIBITED) {
+            SAY(why, "gpu %d lets no process in (its compute mode is prohibited)", id);
+            return false;
+        }
+        seen |= UINT64_C(1) << id;
+    }
+    return true;
+}
+
+/* Cards that the ids or devices leave, whatever they are like. */
+static uint64_t
+named_cards(const struct demand *d, const struct ledger *l)
+{
+    struct demand any;
+    demand_init(&any);
+    any.devices = d->devices;
+    any.n_ids = d->n_ids;
+    memcpy(any.ids, d->ids, sizeof any.ids);
+    return place_cards_of(&any, l);
+}
+
+/* "NVIDIA A100-SXM4-40GB (gpus 0-3) and Tesla T4 (gpu 4)": the cards of the set by name. */
+static void
+say_names(const struct ledger *l, uint64_t set, struct buf *why)
+{
+    for (uint64_t rest = set, same; rest; rest &= ~same) {
+        const char *name = ledger_card(l, __builtin_ctzll(rest))->info.name;
+        same = 0;
+        for (uint64_t more = rest; more; more &= more - 1) {
+            int card = __builtin_ctzll(more);
+            if (strcmp(ledger_card(l, card)->info.name, name) == 0)
+                same |= UINT64_C(1) << card;
+        }
+        bool first = rest == set, last = (rest & ~same) == 0;
+        SAY(why, "%s%s (",
+            first  ? ""
+            : last ? " and "
+                   : ", ",
+            name[0] ? name : "one without a name");
+        say_gpus(same, why);
+        SAY(why, ")");
+    }
+}
+
+/* "no GPU here", "none of gpus 0-3" */
+static void
+say_none_of(const struct demand *d, uint64_t named, struct buf *why)
+{
+    if (!d->devices) {
+        SAY(why, "no GPU here");
+        return;
+    }
+    SAY(why, "none of ");
+    say_gpus(named, why);
+}
+
+/* Whether the kind of card, of which fit are, leaves what was named: any for a choice, all of
+ * exact ids. */
+static bool
+is_left(const struct demand *d, uint64_t named, uint64_t fit)
+{
+    return !named || (d->n_ids ? fit == named : fit != 0);
+}
+
+/* Whether it is one card that the words have to be about. */
+static bool
+is_about_one(const struct demand *d, uint64_t cards)
+{
+    return d->n_ids || (cards & (cards - 1)) == 0;
+}
+
+static bool
+type_exists(const struct demand *d, const struct ledger *l, uint64_t named, struct buf *why)
+{
+    struct demand type = *d;
+    type.min_vram_mib = 0;
+    uint64_t fit = place_cards_of(&type, l);
+    if (!d->gpu_type[0] || is_left(d, named, fit))
+        return true;
+    if (is_about_one(d, named)) {
+        int card = __builtin_ctzll(named & ~fit);
+        const char *name = ledger_card(l, card)->info.name;
+        SAY(why, "gpu %d is called '%s', not '%s'", card, name, d->gpu_type);
+        return false;
+    }
+    say_none_of(d, named, why);
+    SAY(why, " is called '%s'; there are ", d->gpu_type);
+    say_names(l, named, why);
+    return false;
+}
+
+static int64_t
+card_size(const struct ledger *l, int card)
+{
+    int64_t total = ledger_card(l, card)->info.total_mib;
+    return total > 0 ? total : INT64_MAX;
+}
+
+static int
+largest_card(const struct ledger *l, uint64_t set)
+{
+    int largest = __builtin_ctzll(set);
+    for (; set; set &= set - 1) {
+        if (card_size(l, __builtin_ctzll(set)) > card_size(l, largest))
+            largest = __builtin_ctzll(set);
+    }
+    return largest;
+}
+
+static bool
+size_exists(const struct demand *d, const struct ledger *l, uint64_t named, struct buf *why)
+{
+    struct demand any_size = *d;
+    any_size.min_vram_mib = 0;
+    uint64_t cards = place_cards_of(&any_size, l), fit = place_cards_of(d, l);
+    if (d->min_vram_mib == 0 || is_left(d, cards, fit))
+        return true;
+    char need[24], has[24];
+    int largest = largest_card(l, cards & ~fit);
+    format_mib(d->min_vram_mib, need);
+    format_mib(card_size(l, largest), has);
+    if (is_about_one(d, cards)) {
+        SAY(why, "gpu %d has %s, not %s", largest, has, need);
+        return false;
+    }
+    say_none_of(d, named, why);
+    if (d->gpu_type[0])
+        SAY(why, " called '%s'", d->gpu_type);
+    SAY(why, " has %s; the largest, gpu %d, has %s", need, largest, has);
+    return false;
+}
+
+static void
+say_kind(const struct demand *d, struct buf *why)
+{
+    char size[24];
+    if (d->gpu_type[0])
+        SAY(why, " called '%s'", d->gpu_type);
+    if (d->min_vram_mib > 0)
+        SAY(why, " with %s", format_mib(d->min_vram_mib, size));
+    if (d->devices)
+        SAY(why, " among the devices it names");
+}
+
+static bool
+count_fits(const struct demand *d, int want, int usable, struct buf *why)
+{
+    if (want <= usable)
+        return true;
+    SAY(why, "needs %d GPU%s, but ", want, want == 1 ? "" : "s");
+    if (usable == 0 && d->devices) {
+        SAY(why, "none of the devices it names exists here");
+    } else if (usable == 0) {
+        SAY(why, "this machine has none that can be used; gpus=0 asks for none");
+    } else {
+        SAY(why, "only %d %s usable", usable, usable == 1 ? "is" : "are");
+        say_kind(d, why);
+        SAY(why, "; ask for at most %d", usable);
+    }
+    return false;
+}
+
+static int
+compare_descending(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
+/* A share without VRAM is a part of each size, so only what it wants on top may not fit. */
+static bool
+part_fits(const struct demand *d, int64_t total, int64_t margin_mib, struct buf *why)
+{
+    char margin[24], has[24];
+    if (total == INT64_MAX || total >= demand_vram_mib(d, total) + margin_mib)
+        return true;
+    SAY(why, "needs %s kept free beside its part of a GPU, but the largest has %s",
+        format_mib(margin_mib, margin), format_mib(total, has));
+    int64_t most = total - demand_vram_mib(d, total);
+    SAY(why, "; ask for a margin of at most %lld MiB", (long long)most);
+    return false;
+}
+
+/* The want'th largest of the cards has to do. */
+static bool
+memory_fits(const struct placing *p, uint64_t cards, struct buf *why)
+{
+    char need[24], margin[24], has[24];
+    const struct demand *d = p->d;
+    int64_t sizes[GPU_MAX], margin_mib = p->margin_mib;
+    int want = p->want;
+    int n = 0;
+    for (; cards; cards &= cards - 1)
+        sizes[n++] = card_size(p->l, __builtin_ctzll(cards));
+    qsort(sizes, (size_t)n, sizeof *sizes, compare_descending);
+    int64_t total = sizes[want - 1];
+    if (p->whole || (d->vram_mib > 0 && total >= d->vram_mib + margin_mib))
+        return true;
+    if (d->vram_mib == 0)
+        return part_fits(d, total, margin_mib, why);
+    SAY(why, "needs %s + %s margin on ", format_mib(d->vram_mib, need),
+        format_mib(margin_mib, margin));
+    if (want == 1)
+        SAY(why, "one GPU, but the largest has %s", format_mib(total, has));
+    else
+        SAY(why, "each of %d GPUs, but the %d largest have %s or less", want, want,
+            format_mib(total, has));
+    if (total > margin_mib)
+        SAY(why, "; ask for at most %lld MiB", (long long)(total - margin_mib));
+    return false;
+}
+
+static bool
+host_fits(const struct demand *d, const struct ledger *l, struct buf *why)
+{
+    char need[24], has[24];
+    if (ledger_cpus(l) > 0 && demand_cpus(d) > ledger_cpus(l)) {
+        SAY(why, "needs %d cores, but this machine has %d", demand_cpus(d), ledger_cpus(l));
+        return false;
+    }
+    if (ledger_mem_mib(l) > 0 && d->mem_mib > ledger_mem_mib(l)) {
+        SAY(why, "needs %s of host memory, but this machine has %s",
+            format_mib(d->mem_mib, need), format_mib(ledger_mem_mib(l), has));
+        return false;
+    }
+    return true;
+}
+
+bool
+place_feasible(const struct demand *d, const struct ledger *l, struct buf *why)
+{
+    int want = demand_n_gpus(d);
+    if (!share_makes_sense(d, why) || !host_fits(d, l, why))
+        return false;
+    if (want <= 0 || !ledger_is_known(l))
+        return true;
+    if (!ids_exist(d, l, why))
+        return false;
+    uint64_t named = named_cards(d, l), cards = place_cards_of(d, l);
+    if (!type_exists(d, l, named, why) || !size_exists(d, l, named, why))
+        return false;
+    struct placing p;
+    place_begin(&p, d, l);
+    return count_fits(d, want, __builtin_popcountll(cards), why) && memory_fits(&p, cards, why);
+}

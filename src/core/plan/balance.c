@@ -1,0 +1,327 @@
+/* The order `balanced`. All arithmetic is on integers, in seconds, and every rounding is part
+ * of the rule: the simulator's schedules are compared to the byte. */
+#include "core/plan/balance.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "core/ledger/ledger.h"
+#include "core/plan/drain.h"
+#include "core/plan/expect.h"
+#include "core/queue/array.h"
+#include "core/queue/queue.h"
+
+#define PATIENCE_S       (12 * 3600) /* wait that a wide job accepts in any case */
+#define BACKLOG_PCT      90          /* how much of the backlog it accepts beside that */
+#define NARROW_PCT       200         /* limit of a narrow job, of that of a wide one */
+#define CROWD_PCT        3 /* charge of a whole-node job for each narrow job that came lately */
+#define CROWD_STEP_S     60
+#define CROWD_STEPS      180 /* lately: three hours */
+#define CHARGE_RUN_MIN_S 60  /* shortest run that is charged */
+#define UNKNOWN_RUN_S    3600
+#define HEIGHTS_MAX      4096
+#define SECOND_US        1000000
+
+/* The longest backlog since some moment: heights in order of time, each lower than those
+ * before it, since a lower one that is older will never be asked for. */
+struct height {
+    int64_t at, backlog;
+};
+
+struct balance {
+    struct expect expect;
+    int64_t unknown_run, n_unknown; /* of runs that nothing was known about */
+    int64_t crowd[CROWD_STEPS];     /* narrow jobs submitted, by step */
+    int64_t crowd_step;             /* the newest */
+    int64_t n_crowd;
+    struct height *heights; /* owned */
+    size_t n_heights;
+    struct drain *drain;
+    int64_t now_us, now; /* of this pass; the same in seconds */
+    int64_t card_mib;    /* what a job can have of the largest card */
+    int n_cards;         /* that could take work */
+};
+
+struct balance *
+balance_new(void)
+{
+    struct balance *b = xcalloc(1, sizeof *b);
+    expect_init(&b->expect);
+    b->heights = xmalloc(HEIGHTS_MAX * sizeof *b->heights);
+    b->drain = drain_new();
+    return b;
+}
+
+void
+balance_free(struct balance *b)
+{
+    if (!b)
+        return;
+    drain_free(b->drain);
+    free(b->heights);
+    free(b);
+}
+
+struct balance *
+balance_clone(const struct balance *b)
+{
+    struct balance *to = xmalloc(sizeof *to);
+    *to = *b;
+    to->heights = xmalloc(HEIGHTS_MAX * sizeof *to->heights);
+    memcpy(to->heights, b->heights, b->n_heights * sizeof *to->heights);
+    to->drain = drain_new();
+    return to;
+}
+
+static int64_t
+seconds_up(int64_t ms)
+{
+    return (ms + 999) / 1000;
+}
+
+/* What is told. */
+
+static void
+crowd_move_to(struct balance *b, int64_t now)
+{
+    int64_t step = now / CROWD_STEP_S;
+    if (step - b->crowd_step >= CROWD_STEPS) {
+        memset(b->crowd, 0, sizeof b->crowd);
+        b->n_crowd = 0;
+        b->crowd_step = step;
+    }
+    while (b->crowd_step < step) {
+        int64_t *oldest = &b->crowd[++b->crowd_step % CROWD_STEPS];
+        b->n_crowd -= *oldest;
+        *oldest = 0;
+    }
+}
+
+void
+balance_submitted(struct balance *b, const struct demand *d, int64_t n, int64_t now_us)
+{
+    if (demand_n_gpus(d) != 1)
+        return;
+    crowd_move_to(b, now_us / SECOND_US);
+    b->crowd[b->crowd_step % CROWD_STEPS] += n;
+    b->n_crowd += n;
+}
+
+void
+balance_ended(struct balance *b, int64_t span_ms, int64_t run_ms)
+{
+    if (span_ms > 0) {
+        expect_learn(&b->expect, seconds_up(span_ms), run_ms / 1000);
+        return;
+    }
+    b->unknown_run += run_ms / 1000;
+    b->n_unknown++;
+}
+
+/* What is expected. */
+
+/* For a job about which nothing is known: the mean of the other such jobs. */
+static int64_t
+unknown_run(const struct balance *b)
+{
+    return (b->unknown_run + UNKNOWN_RUN_S) / (b->n_unknown + 1);
+}
+
+static int64_t
+run_of(struct balance *b, int64_t span_ms)
+{
+    return span_ms > 0 ? expect_run(&b->expect, seconds_up(span_ms)) : unknown_run(b);
+}
+
+static int64_t
+length_of(struct balance *b, int64_t span_ms, int64_t elapsed)
+{
+    if (span_ms > 0)
+        return expect_length(&b->expect, seconds_up(span_ms), elapsed);
+    int64_t run = unknown_run(b);
+    while (run <= elapsed)
+        run = run ? run * 2 : 1;
+    return run;
+}
+
+static int64_t
+elapsed_of(const struct balance *b, const struct job *job)
+{
+    int64_t since = job->run->started_us ? job->run->started_us / SECOND_US : b->now;
+    return since < b->now ? b->now - since : 0;
+}
+
+/* GPU-seconds that running jobs have before them; and when each is expected to leave. */
+static int64_t
+look_at_running(struct balance *b, const struct queue *q)
+{
+    int64_t sum = 0;
+    for (struct job *job = queue_active(q); job; job = queue_active_next(job)) {
+        int64_t run = run_of(b, job->span_ms), elapsed = elapsed_of(b, job);
+        int64_t left = run - elapsed;
+        sum += (left > run / 4 ? left : run / 4) * demand_n_gpus(&job->req.demand);
+        drain_expect(b->drain, job->id, length_of(b, job->span_ms, elapsed) - elapsed);
+    }
+    return sum;
+}
+
+void
+balance_weigh(struct balance *b, struct queue *q, struct kind *k)
+{
+    int64_t n = k->n;
+    if (k->head->tasks)
+        n += task_set_count(&k->head->tasks->pending) - 1;
+    queue_set_work(q, k, run_of(b, k->span_ms) * demand_n_gpus(&k->demand) * n);
+}
+
+/* When there are too many heights every other one goes: who asks for a moment between gets
+ * the next, lower one. */
+static void
+note_backlog(struct balance *b, int64_t backlog)
+{
+    while (b->n_heights && b->heights[b->n_heights - 1].backlog <= backlog)
+        b->n_heights--;
+    if (b->n_heights == HEIGHTS_MAX) {
+        for (size_t i = 0; i < HEIGHTS_MAX / 2; i++)
+            b->heights[i] = b->heights[2 * i + 1];
+        b->n_heights = HEIGHTS_MAX / 2;
+    }
+    b->heights[b->n_heights++] = (struct height){b->now, backlog};
+}
+
+static int64_t
+backlog_since(const struct balance *b, int64_t since)
+{
+    size_t low = 0, high = b->n_heights - 1;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (b->heights[mid].at < since)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return b->heights[low].backlog;
+}
+
+void
+balance_begin(struct balance *b, const struct queue *q, const struct ledger *l, int64_t now_us)
+{
+    b->now_us = now_us;
+    b->now = now_us / SECOND_US;
+    b->n_cards = 0;
+    b->card_mib = 1;
+    for (int i = 0; i < ledger_n_cards(l); i++) {
+        const struct card *c = ledger_card(l, i);
+        int64_t mib = c->info.total_mib - ledger_policy(l)->margin_mib;
+        b->n_cards += card_state(c) == GPU_UP;
+        b->card_mib = mib > b->card_mib ? mib : b->card_mib;
+    }
+    b->n_cards += b->n_cards == 0;
+    crowd_move_to(b, b->now);
+    drain_begin(b->drain, l);
+    int64_t running = look_at_running(b, q);
+    note_backlog(b, (queue_work(q) + running) / b->n_cards);
+    drain_sort(b->drain);
+}
+
+/* Keys. */
+
+static int64_t
+root_of(int64_t x)
+{
+    int64_t r = 0;
+    for (int64_t bit = INT64_C(1) << 30; bit; bit >>= 1) {
+        if ((r + bit) * (r + bit) <= x)
+            r += bit;
+    }
+    return r;
+}
+
+static int64_t
+charged_run(struct balance *b, const struct kind *k)
+{
+    int64_t run = run_of(b, k->span_ms);
+    return run > CHARGE_RUN_MIN_S ? run : CHARGE_RUN_MIN_S;
+}
+
+/* The root of its part of a card, 1/1024: of its VRAM or its compute, whichever is more. */
+static int64_t
+part_of(const struct balance *b, const struct demand *d)
+{
+    int64_t mib = d->vram_mib;
+    if (demand_is_whole(d) || d->exclusive || mib > b->card_mib)
+        mib = b->card_mib;
+    if (d->share_permille * b->card_mib / 1000 > mib)
+        mib = d->share_permille * b->card_mib / 1000;
+    return demand_n_gpus(d) == 0 ? 1 : root_of((mib << 20) / b->card_mib);
+}
+
+static void
+key_of_narrow(struct balance *b, const struct kind *k, struct job *job, int64_t limit,
+              struct balance_key *key)
+{
+    int64_t waited = key->waited_ms / 1000;
+    if (!job->promised_us && waited >= limit * NARROW_PCT / 100)
+        job->promised_us = b->now * SECOND_US + 1;
+    key->due = key->reserves = job->promised_us != 0;
+    key->charge = charged_run(b, k) * part_of(b, &k->demand);
+    if (key->charge < 1)
+        key->charge = 1;
+}
+
+/* (run + drain) x cards^(1/4) x (1 + crowd) x root(part of the limit that is left). Cards that
+ * will not be free by our own jobs' ends are not drained for. */
+static void
+key_of_wide(struct balance *b, const struct kind *k, struct job *job, int64_t limit,
+            struct balance_key *key)
+{
+    int64_t waited = key->waited_ms / 1000;
+    int64_t n = demand_n_gpus(&k->demand), all = INT64_C(100) * b->n_cards;
+    int64_t drain = drain_time(b->drain, &k->demand);
+    bool can = drain != DRAIN_NEVER;
+    int64_t left = limit - waited - (can ? drain : 0);
+    if (!job->promised_us && waited >= limit)
+        job->promised_us = b->now * SECOND_US + 1;
+    key->reserves = can;
+    key->due = job->promised_us || left <= 0;
+    key->charge = 1;
+    if (key->due)
+        return;
+    __int128 r = charged_run(b, k) + (can ? drain : limit);
+    r = r * root_of(root_of(n << 40));
+    r = r * (all + CROWD_PCT * b->n_crowd * n) / all;
+    r = r / 1024 * root_of((int64_t)(((__int128)left << 20) / limit));
+    if (r > 1)
+        key->charge = r > INT64_MAX ? INT64_MAX : (int64_t)r;
+}
+
+void
+balance_key(struct balance *b, const struct kind *k, struct job *job, struct balance_key *out)
+{
+    int64_t wanted_us = job->req.begin_us, came_us = job->submitted_us;
+    int64_t since_us = wanted_us > came_us ? wanted_us : came_us;
+    int64_t limit = PATIENCE_S + backlog_since(b, since_us / SECOND_US) * BACKLOG_PCT / 100;
+    *out = (struct balance_key){.waited_ms =
+                                    since_us < b->now_us ? (b->now_us - since_us) / 1000 : 0};
+    if (demand_n_gpus(&k->demand) <= 1)
+        key_of_narrow(b, k, job, limit, out);
+    else
+        key_of_wide(b, k, job, limit, out);
+    out->promised_us = job->promised_us;
+}
+
+/* Promised ones in the order of the promises, then those that are due in order of submission,
+ * then the others by waited / charge, the largest first. */
+int
+balance_compare(const struct balance_key *a, const struct balance_key *b)
+{
+    if (a->due != b->due)
+        return a->due ? -1 : 1;
+    if (a->promised_us != b->promised_us)
+        return !b->promised_us || (a->promised_us && a->promised_us < b->promised_us) ? -1 : 1;
+    if (a->due)
+        return 0;
+    __int128 l = (__int128)a->waited_ms * b->charge, r = (__int128)b->waited_ms * a->charge;
+    return l == r ? 0 : l > r ? -1 : 1;
+}

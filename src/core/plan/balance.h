@@ -1,0 +1,63 @@
+/* The order `balanced`: short mean waits and bounded waits of wide jobs, from time limits and
+ * estimates alone. It costs lines that are looked at and running jobs, never pending ones: only
+ * the front of each line is looked at. plan.c asks it; the owner of the queue reports to it
+ * what came and what ended.
+ *
+ * The job that has waited longest in proportion to what it costs the others is first. A narrow
+ * job (one card) costs its expected run time, by the root of its part of the card; a wide one
+ * also the time in which its cards must be emptied, more the more cards it takes and the more
+ * narrow jobs come, and less the longer it has waited. A wide job waits about half a day and
+ * nine tenths of the time that the node needed, at worst since it came, to work off all that
+ * was queued; then it is first for good (promised), and its reservation is kept. Expected run
+ * times are the limits and estimates, corrected by how far ended jobs with like ones stayed
+ * below theirs.
+ *
+ * Reports are not stored: the daemon feeds a new planner from its history. A job with a limit
+ * about which nothing is known is assumed to take a quarter of it. */
+#ifndef CORE_PLAN_BALANCE_H
+#define CORE_PLAN_BALANCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/queue/job.h"
+
+struct balance;
+struct kind;
+struct ledger;
+struct queue;
+
+struct balance *balance_new(void);
+void balance_free(struct balance *b);                   /* NULL is fine */
+struct balance *balance_clone(const struct balance *b); /* for a look ahead */
+
+/* So many jobs (tasks of an array) with this demand have been submitted. */
+void balance_submitted(struct balance *b, const struct demand *d, int64_t n, int64_t now_us);
+/* A run has ended that was expected to take span_ms (0: not known) and took run_ms. */
+void balance_ended(struct balance *b, int64_t span_ms, int64_t run_ms);
+
+/* GPU-seconds that this line has before it, which the backlog counts from then on: of each line
+ * that a pass looks at, before the pass begins. Of arrays only the one in front is counted by
+ * tasks. */
+void balance_weigh(struct balance *b, struct queue *q, struct kind *k);
+/* Once in each pass, before anything is booked: the backlog and the ends that are expected. */
+void balance_begin(struct balance *b, const struct queue *q, const struct ledger *l,
+                   int64_t now_us);
+
+/* Where the front job of a line stands in this pass. */
+struct balance_key {
+    int64_t promised_us; /* it has waited for its limit; 0: it has not */
+    int64_t waited_ms;
+    int64_t charge; /* what its start costs the others, 1/1024 s */
+    bool due;       /* promised, or a wide job that draining its cards brings there */
+    bool reserves;  /* when it does not fit it is to have a reservation; else passed over */
+};
+
+/* May set job->promised_us. */
+void balance_key(struct balance *b, const struct kind *k, struct job *job,
+                 struct balance_key *out);
+
+/* Below 0: a is tried before b; 0: the order of submission says. */
+int balance_compare(const struct balance_key *a, const struct balance_key *b);
+
+#endif

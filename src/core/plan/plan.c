@@ -1,0 +1,355 @@
+/* The pass over the queue. The fronts of all lines are tried in scheduling order; a line whose
+ * front does not start is left for this pass, since room only shrinks while a plan is made and
+ * all jobs behind it ask for the same. So the cost follows the number of lines that are looked
+ * at (plan_depth.c), of starts and of running jobs, not the number of jobs that wait.
+ *
+ * A job that does not fit may have others make way (preempt.c). The first job that can be
+ * helped this way, or by waiting, gets a reservation (reserve.c); after that, only jobs that
+ * do not delay it may start. A job that is over a limit is skipped and delays no other. */
+#include "core/plan/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "core/plan/plan_priv.h"
+
+/* The planner. */
+
+struct planner *
+planner_new(const struct plan_rules *r, struct fair *f)
+{
+    struct planner *planner = xcalloc(1, sizeof *planner);
+    planner->rules = *r;
+    planner->fair = f;
+    planner->balance = balance_new();
+    planner->reserved.at_us = NEVER;
+    planner->anew = true;
+    return planner;
+}
+
+void
+planner_free(struct planner *p)
+{
+    if (!p)
+        return;
+    balance_free(p->balance);
+    free(p);
+}
+
+void
+planner_set_rules(struct planner *p, const struct plan_rules *r)
+{
+    p->rules = *r;
+}
+
+const struct plan_rules *
+planner_rules(const struct planner *p)
+{
+    return &p->rules;
+}
+
+const struct reservation *
+planner_reservation(const struct planner *p)
+{
+    return &p->reserved;
+}
+
+void
+planner_submitted(struct planner *p, const struct demand *d, int64_t n, int64_t now_us)
+{
+    balance_submitted(p->balance, d, n, now_us);
+}
+
+void
+planner_ended(struct planner *p, int64_t span_ms, int64_t run_ms)
+{
+    balance_ended(p->balance, span_ms, run_ms);
+}
+
+/* The plan. */
+
+void
+plan_free(struct plan *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        free(p->decisions[i].text);
+    free(p->decisions);
+    free(p->waits);
+    *p = (struct plan)PLAN_INIT;
+}
+
+struct decision *
+plan_add(struct plan *p, enum decision_type type, uint32_t job)
+{
+    if (p->n == p->cap) {
+        p->cap = p->cap ? p->cap * 2 : 16;
+        p->decisions = xrealloc(p->decisions, p->cap * sizeof *p->decisions);
+    }
+    struct decision *d = &p->decisions[p->n++];
+    *d = (struct decision){.type = type, .job = job, .task = -1};
+    return d;
+}
+
+struct demand
+plan_one_card(const struct demand *d)
+{
+    struct demand one = *d;
+    one.gpus = 1;
+    one.devices = 0;
+    one.n_ids = 0;
+    memset(one.ids, 0, sizeof one.ids);
+    one.cpus = one.mem_mib = 0;
+    return one;
+}
+
+/* The pass. */
+
+/* Everyone in a line that can never start here, with the words why; no more in one pass than it
+ * may look at lines. */
+static bool
+refuse_infeasible(struct planning *pl, struct kind *k)
+{
+    auto_buf struct buf why = BUF_INIT;
+    struct planner *planner = pl->planner;
+    if (k->checked == ledger_generation(pl->l))
+        return false;
+    if (place_feasible(&k->demand, pl->l, &why)) {
+        k->checked = ledger_generation(pl->l);
+        return false;
+    }
+    for (struct job *job = k->head; job; job = kind_next(job)) {
+        if (planner->rules.depth && pl->n_refused == planner->rules.depth) {
+            planner->anew = planner->has_unseen = true;
+            break;
+        }
+        plan_add(pl->p, PLAN_INFEASIBLE, job->id)->text = xstrdup(buf_str(&why));
+        pl->n_refused++;
+    }
+    return true;
+}
+
+/* Says for whose sake it is kept back, where that is why. */
+static void
+name_the_kept(const struct planning *pl, struct blocked *why)
+{
+    if (why->reason != REASON_RESERVATION)
+        return;
+    why->waits_for.id = pl->keep.job ? pl->keep.job->id : pl->closed_for;
+    why->until_us = pl->keep.job ? pl->keep.at_us : 0;
+}
+
+/* Places the front's job, or its next task, within the limits and beside what is kept. */
+static bool
+find_place(struct planning *pl, const struct front *f, uint32_t id, struct placement *where,
+           struct blocked *why)
+{
+    const struct demand *d = &f->job->req.demand;
+    struct blocked limit;
+    uint64_t cards;
+    if (!users_allow(pl, f->user, d, &cards, why))
+        return false;
+    if (reserve_place(pl, f->job, id, pl->l, cards, where, why))
+        return true;
+    /* Room there was, but on cards that are too large for what is left of a VRAM limit. */
+    if (why->reason == REASON_RESERVATION && cards != UINT64_MAX &&
+        reserve_place(pl, f->job, 0, pl->l, UINT64_MAX, where, &limit)) {
+        *why = (struct blocked){.reason = REASON_USER_LIMIT,
+                                .gpu = -1,
+                                .limit = f->user->limit->vram_mib,
+                                .limit_of = 'v'};
+        if (why->limit == 0) {
+            why->reason = REASON_QUEUE_LIMIT;
+            why->limit = pl->planner->rules.limits->all.vram_mib;
+        }
+    }
+    name_the_kept(pl, why);
+    return false;
+}
+
+/* The array whose bound holds for this job; NULL: none does. */
+static const struct job *
+bound_of(const struct planning *pl, const struct job *job)
+{
+    const struct job *array = job->array ? queue_get(pl->q, job->array) : job;
+    return array && array->tasks && array->req.array_max > 0 ? array : NULL;
+}
+
+static struct started *
+started_of(struct planning *pl, uint32_t array)
+{
+    for (size_t i = 0; i < pl->n_started; i++) {
+        if (pl->started[i].array == array)
+            return &pl->started[i];
+    }
+    if (pl->n_started == pl->cap_started) {
+        pl->cap_started = pl->cap_started * 2 + 4;
+        pl->started = xrealloc(pl->started, pl->cap_started * sizeof *pl->started);
+    }
+    pl->started[pl->n_started] = (struct started){.array = array};
+    return &pl->started[pl->n_started++];
+}
+
+/* Whether as many tasks of its array run, or start in this pass, as are allowed. */
+static bool
+is_array_full(struct planning *pl, const struct job *job)
+{
+    const struct job *array = bound_of(pl, job);
+    if (!array)
+        return false;
+    return array->tasks->active + started_of(pl, array->id)->n >= array->req.array_max;
+}
+
+static bool
+start(struct planning *pl, struct front *f)
+{
+    struct job *job = f->job;
+    struct placement where;
+    uint32_t id = f->task >= 0 ? *pl->next_id : job->id;
+    if (!find_place(pl, f, id, &where, &job->kind->blocked))
+        return false;
+    ledger_hold(pl->l, id, &job->req.demand, where.gpus, where.n);
+    users_charge(pl, f->user, &job->req.demand, &where);
+    struct decision *d = plan_add(pl->p, PLAN_START, job->id);
+    d->where = where;
+    if (f->task >= 0) {
+        d->task = f->task;
+        d->as = id;
+        ++*pl->next_id;
+    }
+    runs_started(pl, id, job);
+    if (bound_of(pl, job))
+        started_of(pl, bound_of(pl, job)->id)->n++;
+    job->blocked_since_us = job->limited_since_us = 0;
+    return true;
+}
+
+/* After a start the line goes on with the array's next task, or with the job behind. */
+static void
+go_on(struct planning *pl)
+{
+    struct front *f = pl->fronts;
+    struct job *job = f->job;
+    if (f->task >= 0) {
+        const struct tasks *t = job->tasks;
+        if (++f->task > t->pending.ranges[f->range].last && ++f->range < t->pending.n)
+            f->task = t->pending.ranges[f->range].first;
+        if (f->range < t->pending.n)
+            return; /* fronts_first puts it in its place */
+    }
+    fronts_next(pl, kind_next(job));
+}
+
+static void
+stays(struct plan *p, const struct job *job)
+{
+    if (p->n_waits == p->cap_waits) {
+        p->cap_waits = p->cap_waits ? p->cap_waits * 2 : 64;
+        p->waits = xrealloc(p->waits, p->cap_waits * sizeof *p->waits);
+    }
+    p->waits[p->n_waits++] = job->id;
+}
+
+static bool
+is_over_limit(const struct blocked *why)
+{
+    return why->reason == REASON_USER_LIMIT || why->reason == REASON_QUEUE_LIMIT;
+}
+
+/* The front's job does not start in this pass. */
+static void
+pass_over(struct planning *pl, const struct front *f)
+{
+    struct job *job = f->job;
+    if (job->kind->blocked.reason == REASON_MACHINE) { /* no room that is kept would help */
+        job->blocked_since_us = job->limited_since_us = 0;
+        return;
+    }
+    if (is_over_limit(&job->kind->blocked)) {
+        job->blocked_since_us = 0;
+        users_keep(pl, f->user, job, &job->kind->blocked);
+        return;
+    }
+    job->limited_since_us = 0;
+    if (job->blocked_since_us == 0)
+        job->blocked_since_us = pl->now_us;
+    if (job->req.priority > pl->users.lowest_preemptible)
+        preempt_for(pl, job);
+    if (!pl->keep.job && fronts_reserves(pl, f))
+        reserve_for(pl, job);
+}
+
+/* Those passed over early were told of room that others have taken since. */
+static void
+refresh_reasons(const struct planning *pl)
+{
+    for (size_t i = 0; i < pl->n_lines; i++) {
+        struct kind *k = pl->lines[i];
+        struct placement unused;
+        struct blocked now;
+        if (k->blocked.reason == REASON_NONE || k->blocked.reason == REASON_RESERVATION ||
+            k->blocked.reason == REASON_MACHINE || is_over_limit(&k->blocked))
+            continue;
+        if (!place_job(&k->demand, pl->l, &unused, &now))
+            k->blocked = now;
+    }
+}
+
+static void
+remember(struct planning *pl)
+{
+    const struct keep *k = &pl->keep;
+    struct reservation *r = &pl->planner->reserved;
+    *r = (struct reservation){.at_us = NEVER};
+    if (k->job)
+        *r = (struct reservation){
+            .job = k->job->id, .at_us = k->at_us, .cards = k->cards, .pinned = k->pinned};
+}
+
+static void
+run_pass(struct planning *pl)
+{
+    struct front *f;
+    users_begin(pl);
+    lines_choose(pl);
+    fronts_fill(pl);
+    while ((f = fronts_first(pl)) != NULL) {
+        if (refuse_infeasible(pl, f->job->kind)) {
+            fronts_next(pl, NULL);
+        } else if (is_array_full(pl, f->job)) {
+            f->job->kind->blocked = (struct blocked){
+                .reason = REASON_ARRAY_LIMIT, .gpu = -1, .limit = f->job->req.array_max};
+            stays(pl->p, f->job);
+            fronts_next(pl, kind_next(f->job));
+        } else if (start(pl, f)) {
+            go_on(pl);
+        } else {
+            pass_over(pl, f);
+            stays(pl->p, f->job);
+            fronts_next(pl, NULL);
+        }
+    }
+    if (pl->p->n > 0)
+        refresh_reasons(pl);
+}
+
+void
+plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64_t now_us,
+          uint32_t *next_id, struct plan *p)
+{
+    struct planning pl = {
+        .planner = planner, .q = q, .l = l, .now_us = now_us, .next_id = next_id, .p = p};
+    plan_free(p);
+    queue_wake(q, now_us);
+    p->wake_us = queue_next_begin_us(q);
+    run_pass(&pl);
+    remember(&pl);
+    p->more = planner->has_unseen;
+    free(pl.lines);
+    free(pl.started);
+    reserve_free(&pl);
+    runs_free(&pl);
+    fronts_free(&pl);
+    users_free(&pl);
+}

@@ -1,0 +1,186 @@
+/* One pass over the queue: which pending jobs start now and where, who must make way, and why
+ * the others wait. The order is priority, then who has used less (fair.h), then the order
+ * chosen in the settings. The first job that does not fit gets a reservation: the earliest time
+ * at which the expected ends of what runs let it start, and the cards; who stands behind it may
+ * start only where that is not delayed (EASY backfilling, on the level of the card). Where
+ * ends are not known, a job that has been passed over for longer than the patience has cards
+ * pinned for it.
+ *
+ * The ledger is booked for each start, from the moment of the decision; the queue and its
+ * jobs are left as they are (but for the reasons kept with each kind and blocked_since_us), so
+ * a look ahead is a plan over ledger_clone, thrown away. Whoever takes the plan applies each
+ * decision with job_apply and queue_refile, or gives the booking back with ledger_release. */
+#ifndef CORE_PLAN_PLAN_H
+#define CORE_PLAN_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/place/place.h"
+
+struct buf;
+struct fair;
+struct job;
+struct kind;
+struct ledger;
+struct limits;
+struct queue;
+
+enum decision_type {
+    PLAN_START,
+    PLAN_INFEASIBLE, /* it can never start on this machine; text says why */
+    PLAN_PREEMPT,    /* a running job is to make way; by says for whom */
+};
+
+/* In which order jobs of one priority, and of users who have used alike, are tried. Names and
+ * meanings are the settings' `order:`. */
+enum plan_order {
+    PLAN_QUEUE,    /* as they were submitted */
+    PLAN_SHORT,    /* (waited + expected run) / expected run, the largest first */
+    PLAN_LONGEST,  /* expected run, the longest first */
+    PLAN_BALANCED, /* see balance.h */
+};
+
+/* Lines at which one pass of the daemon looks: some ms. Users who submit by hand, and workloads
+ * of clusters, do not come near it. */
+#define PLAN_DEPTH 2000
+
+/* What does not change from pass to pass. */
+struct plan_rules {
+    enum plan_order order;
+    int64_t patience_ms;
+    int64_t aging_ms; /* a job that waits gains one of priority each time; 0: never */
+    bool fair_share;
+    size_t depth;  /* lines at which one pass looks, of all users; 0: at all of them */
+    bool textbook; /* EASY to the letter: who would delay the promised job on the cards that
+                      suit him best is not tried on others. For comparison with simulators */
+    const struct limits *limits; /* borrowed; NULL: none */
+};
+
+/* What the first blocked job was promised in the last pass. */
+struct reservation {
+    uint32_t job;   /* 0: there is none */
+    int64_t at_us;  /* wall clock, when it is expected to start; INT64_MAX: not known */
+    uint64_t cards; /* kept for it from then on */
+    bool pinned;    /* they take nothing that has no limit, from now on */
+};
+
+/* What a plan remembers from pass to pass; owned by the daemon or the simulator. */
+struct planner;
+struct planner *planner_new(const struct plan_rules *r,
+                            struct fair *f); /* f borrowed; or NULL */
+void planner_free(struct planner *p);        /* NULL is fine */
+void planner_set_rules(struct planner *p, const struct plan_rules *r);
+const struct plan_rules *planner_rules(const struct planner *p);
+const struct reservation *planner_reservation(const struct planner *p); /* never NULL */
+
+/* What happened, for orders that learn from it (balance.h): so many jobs (or tasks) with this
+ * demand were submitted; a run has ended that was expected to take span_ms (0: unknown). Told
+ * of everything, whatever the order is just now. */
+void planner_submitted(struct planner *p, const struct demand *d, int64_t n, int64_t now_us);
+void planner_ended(struct planner *p, int64_t span_ms, int64_t run_ms);
+
+struct decision {
+    enum decision_type type;
+    uint32_t job;           /* START of an array's task: the array */
+    int32_t task;           /* START: the task to split off; -1: the job itself */
+    uint32_t as;            /* with a task: the id under which it is booked in the ledger */
+    uint32_t by;            /* PREEMPT: the job that needs the room */
+    struct placement where; /* START */
+    char *text;             /* INFEASIBLE; owned by the plan */
+};
+
+struct plan {
+    struct decision *decisions; /* in the order they were made */
+    size_t n, cap;
+    int64_t wake_us; /* look again then at the latest; INT64_MAX: when something happens */
+    bool more;       /* it has not come to all lines (rules.depth): plan again */
+    uint32_t *waits; /* jobs at which it has looked, and which stay in line */
+    size_t n_waits, cap_waits;
+};
+
+#define PLAN_INIT                                                                              \
+    {                                                                                          \
+        .wake_us = INT64_MAX                                                                   \
+    }
+#define auto_plan __attribute__((cleanup(plan_free)))
+
+void plan_free(struct plan *p); /* what it owns; it is empty after */
+
+/* Something has happened: the next plan begins to look at all lines anew. Without it that goes
+ * on where the plan before stopped, which matters if that had more to do. */
+void planner_look_anew(struct planner *p);
+/* Whether the line has been looked at since; its reason is of an earlier plan otherwise. */
+bool planner_has_seen(const struct planner *p, const struct kind *k);
+/* Gives a line that has not been the reason of this moment: that there is no room, or that its
+ * turn has not come. */
+void plan_tell_unseen(const struct planner *p, const struct ledger *l, const struct job *job);
+
+/* Decides. *p is emptied first. now_us is wall time, as begin_us is. *next_id is the id for
+ * the first task that leaves an array, and moves on with each. Cost: kinds (rules.depth at
+ * most), starts, running jobs; never the number of pending jobs. */
+void plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64_t now_us,
+               uint32_t *next_id, struct plan *p);
+
+/* When pending jobs are expected to start, by running this very planner ahead in virtual time
+ * over copies. Stops after max_jobs starts, and where it has come to the end of what it copied.
+ * at_us INT64_MAX: not known (what it waits for has no expected end). *out is the caller's to
+ * free; returns how many. */
+struct expected_start {
+    uint32_t job; /* for an array: of its next task */
+    int64_t at_us;
+};
+size_t plan_forecast(const struct planner *planner, const struct queue *q,
+                     const struct ledger *l, int64_t now_us, size_t max_jobs,
+                     struct expected_start **out);
+
+/* The same in pieces: between two steps the queue and the ledger may change, of which the
+ * forecast hears nothing; the planner's rules may not. A step is one plan: some ms at most.
+ * False: there is no more to do. */
+struct forecast_run;
+struct forecast_run *forecast_run_begin(const struct planner *planner, const struct queue *q,
+                                        const struct ledger *l, int64_t now_us,
+                                        size_t max_jobs);
+bool forecast_run_step(struct forecast_run *run);
+/* Before the first step: a job of which is asked what would become of it, were it to wait too
+ * (copied; an id and an order of no other). Once all of those are answered the forecast ends.
+ */
+void forecast_run_add(struct forecast_run *run, const struct job *job);
+struct asked_start {
+    uint32_t job;
+    bool at_once;           /* the first plan starts it */
+    int64_t at_us;          /* 0: the forecast did not come so far; INT64_MAX: not known */
+    struct placement where; /* unless at_us is one of these two */
+    struct blocked why;     /* unless at_once */
+};
+/* NULL for others than those. As long as the run. */
+const struct asked_start *forecast_run_asked(struct forecast_run *run, uint32_t job);
+/* As plan_forecast; frees the run. */
+size_t forecast_run_end(struct forecast_run *run, struct expected_start **out);
+
+/* Pending jobs, in the order in which a pass made now would try them: jobs in a line by
+ * priority, what their user has used, the order of the settings and submission (under
+ * `balanced`, which weighs all lines against each other, by priority and submission only);
+ * behind them those that wait for a time or for others. The caller frees the array. */
+struct job **plan_list_in_turn(struct planner *planner, struct queue *q, struct ledger *l,
+                               int64_t now_us, size_t *n);
+
+/* Why this job waits, as of the last plan: its own state, or what its line waits for. A job
+ * that does not wait gets REASON_NONE. */
+void plan_explain(const struct queue *q, const struct job *job, struct blocked *out);
+/* The same as a sentence, appended; nothing for a job that does not wait. */
+void plan_explain_text(const struct queue *q, const struct job *job, struct buf *out);
+/* Adds whether the card that it waits for is kept for another job, which is first to have it.
+ */
+void plan_explain_reserved(const struct queue *q, const struct reservation *r,
+                           const struct job *job, struct blocked *why);
+
+/* Whether more could be told of what its line waits for than the last plan wrote down: whose
+ * ends, and which cards, where it is about several of them, or about cores or host memory. */
+bool plan_may_tell_needs(const struct job *job);
+/* Finds that out, for plan_explain to tell until the next plan. Cost: those that run, times the
+ * cards; the queue and the ledger stay as they are. Jobs that run must be in the queue. */
+void plan_tell_needs(struct queue *q, struct ledger *l, const struct job *job, int64_t now_us);
+
+#endif

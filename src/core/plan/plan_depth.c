@@ -1,0 +1,132 @@
+/* Which lines a pass looks at. All of them, unless there are more than rules.depth: then each
+ * user has an equal part of that, of which what others leave is handed on. One half of it goes
+ * to the lines that are first among the user's, in each pass; the other to those behind, on
+ * from where the last pass stopped. So a pass costs the same however many kinds of request
+ * there are, and each is looked at again and again: whoever makes plans does so until none says
+ * that there is more. The job that has a reservation keeps it, wherever its line stands.
+ * Called by plan.c; people are told by the daemon's wait_reason.c. */
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "core/plan/plan_priv.h"
+
+void
+planner_look_anew(struct planner *p)
+{
+    p->anew = true;
+}
+
+bool
+planner_has_seen(const struct planner *p, const struct kind *k)
+{
+    return !p->has_unseen || k->seen >= p->anew_since;
+}
+
+void
+plan_tell_unseen(const struct planner *p, const struct ledger *l, const struct job *job)
+{
+    struct placement unused;
+    struct blocked now = {.reason = REASON_NONE};
+    if (!job->kind || planner_has_seen(p, job->kind))
+        return;
+    job->kind->blocked = place_job(&job->req.demand, l, &unused, &now)
+                             ? (struct blocked){.reason = REASON_PRIORITY, .gpu = -1}
+                             : now;
+}
+
+static void
+look_at(struct planning *pl, struct kind *k)
+{
+    k->seen = pl->planner->plans;
+    pl->lines[pl->n_lines++] = k;
+}
+
+/* What each user may have; at least one line in front and one behind. */
+static size_t
+share_of_each(const struct planning *pl)
+{
+    size_t users = queue_n_users(pl->q), left = pl->planner->rules.depth;
+    size_t each = left / users, takers = 0;
+    for (size_t i = 0; i < users; i++) {
+        size_t n = queue_user(pl->q, i)->n;
+        left -= n < each ? n : each;
+        takers += n > each;
+    }
+    each += takers ? left / takers : 0;
+    return each < 2 ? 2 : each;
+}
+
+static void
+look_at_some(struct planning *pl, struct kind_user *u, size_t most)
+{
+    struct kind *k = kind_user_first(u);
+    size_t in_front = most / 2, n;
+    for (n = 0; n < in_front; n++, k = kind_user_next(k))
+        look_at(pl, k);
+    if (pl->planner->anew)
+        u->unseen = u->n - n;
+    struct kind *from = u->has_seen ? kind_user_behind(u, &u->seen) : NULL;
+    if (from && kind_place_compare(&from->place, &k->place) > 0)
+        k = from;
+    for (; n < most && k; n++, k = kind_user_next(k)) {
+        look_at(pl, k);
+        u->seen = k->place;
+        u->unseen -= u->unseen > 0;
+    }
+    u->has_seen = k != NULL; /* else it begins in front again */
+}
+
+static void
+look_at_user(struct planning *pl, struct kind_user *u, size_t most)
+{
+    if (u->n > most) {
+        look_at_some(pl, u, most);
+        return;
+    }
+    for (struct kind *k = kind_user_first(u); k; k = kind_user_next(k))
+        look_at(pl, k);
+    u->unseen = 0;
+}
+
+static void
+look_at_reserved(struct planning *pl)
+{
+    const struct job *job = queue_get(pl->q, pl->planner->reserved.job);
+    if (job && job->kind && job->kind->seen != pl->planner->plans)
+        look_at(pl, job->kind);
+}
+
+static void
+look_at_parts(struct planning *pl)
+{
+    size_t users = queue_n_users(pl->q), each = share_of_each(pl);
+    pl->lines = xcalloc(users * each + 1, sizeof(struct kind *));
+    for (size_t i = 0; i < users; i++) {
+        look_at_user(pl, queue_user(pl->q, i), each);
+        pl->planner->has_unseen |= queue_user(pl->q, i)->unseen > 0;
+    }
+    look_at_reserved(pl);
+}
+
+static void
+look_at_all(struct planning *pl)
+{
+    pl->lines = xcalloc(queue_n_kinds(pl->q) + 1, sizeof(struct kind *));
+    for (size_t i = 0; i < queue_n_kinds(pl->q); i++)
+        look_at(pl, queue_kind(pl->q, i));
+}
+
+void
+lines_choose(struct planning *pl)
+{
+    struct planner *p = pl->planner;
+    p->plans++;
+    p->has_unseen = false;
+    if (p->rules.depth && queue_n_kinds(pl->q) > p->rules.depth)
+        look_at_parts(pl);
+    else
+        look_at_all(pl);
+    if (p->anew)
+        p->anew_since = p->plans;
+    p->anew = false;
+}

@@ -1,0 +1,93 @@
+/* Why a job waits, from its own state and from what the last pass wrote down for its line.
+ * Called by the daemon for listings, events and explanations. */
+#include "core/plan/plan.h"
+#include "core/queue/array.h"
+#include "core/queue/queue.h"
+
+static void
+explain_dependency(const struct job *job, struct blocked *out)
+{
+    out->reason = REASON_DEPENDENCY;
+    out->waits_more = job->deps_unmet - 1;
+    for (int32_t i = 0; i < job->req.n_deps; i++) {
+        if (job->req.deps[i].job == 0)
+            continue;
+        out->waits_for.id = job->req.deps[i].job;
+        out->waits_how = (uint8_t)job->req.deps[i].type;
+        return;
+    }
+}
+
+static void
+explain_line(const struct job *job, struct blocked *out)
+{
+    *out = job->kind->blocked;
+    if (out->reason == REASON_NONE)
+        out->reason = REASON_PRIORITY;
+    if (job->kind->head != job)
+        out->ahead.id = job->kind->head->id;
+}
+
+static void
+call(const struct queue *q, struct called *who)
+{
+    const struct job *job = who->id ? queue_get(q, who->id) : NULL;
+    if (job && job->array)
+        *who = (struct called){.id = job->id, .array = job->array, .task = job->task};
+}
+
+/* What people call the jobs that it names. */
+static void
+call_all(const struct queue *q, struct blocked *why)
+{
+    for (int i = 0; i < BLOCKED_HOLDERS; i++)
+        call(q, &why->holders[i]);
+    for (int i = 0; i < BLOCKED_ENDS; i++)
+        call(q, &why->ends[i]);
+    call(q, &why->ahead);
+    call(q, &why->waits_for);
+}
+
+void
+plan_explain(const struct queue *q, const struct job *job, struct blocked *out)
+{
+    *out = (struct blocked){.gpu = -1};
+    if (job->state == JOB_HELD) {
+        out->reason = REASON_HELD;
+        out->limit = job->admin_held;
+    } else if (job->state != JOB_PENDING || (job->tasks && array_next(job) < 0)) {
+        return; /* nothing of it waits */
+    } else if (job->parked & PARK_DEPENDENCY) {
+        explain_dependency(job, out);
+    } else if (job->parked & PARK_ARRAY_LIMIT) {
+        out->reason = REASON_ARRAY_LIMIT;
+        out->limit = job->req.array_max;
+    } else if (job->kind) {
+        explain_line(job, out);
+    } else {
+        out->reason = REASON_BEGIN_TIME;
+        out->until_us = job->begin_us;
+    }
+    call_all(q, out);
+}
+
+void
+plan_explain_reserved(const struct queue *q, const struct reservation *r, const struct job *job,
+                      struct blocked *why)
+{
+    bool is_anothers = r->job && r->job != job->id && why->gpu >= 0 && !why->waits_for.id;
+    if (!is_anothers || !(r->cards >> why->gpu & 1))
+        return;
+    why->waits_for.id = r->job;
+    why->until_us = r->at_us;
+    call(q, &why->waits_for);
+}
+
+void
+plan_explain_text(const struct queue *q, const struct job *job, struct buf *out)
+{
+    struct blocked why;
+    plan_explain(q, job, &why);
+    blocked_text(&why, &job->req.demand, out);
+    blocked_text_ahead(&why, out);
+}

@@ -1,0 +1,202 @@
+/* What the files of the planner share: plan.c (the pass), plan_depth.c (which lines are
+ * looked at), plan_order.c (whose turn it is), plan_users.c (fair share and limits),
+ * plan_ends.c (when who is expected to leave), reserve.c (room kept for who is blocked),
+ * preempt.c (who makes way). Nobody else includes this. */
+#ifndef CORE_PLAN_PLAN_PRIV_H
+#define CORE_PLAN_PLAN_PRIV_H
+
+#include "core/ledger/ledger.h"
+#include "core/place/place.h"
+#include "core/plan/balance.h"
+#include "core/plan/limits.h"
+#include "core/plan/plan.h"
+#include "core/queue/array.h"
+#include "core/queue/job.h"
+#include "core/queue/queue.h"
+
+#define NEVER INT64_MAX
+
+struct planner {
+    struct plan_rules rules;
+    struct fair *fair; /* borrowed; NULL: use is not counted */
+    struct reservation reserved;
+    struct balance *balance;
+    uint64_t plans;      /* made so far; the number of the one that is being made */
+    uint64_t anew_since; /* the first that looked at lines anew */
+    bool anew;           /* the next one does */
+    bool has_unseen;     /* the last did not come to all */
+};
+
+/* What somebody holds at this moment. */
+struct have {
+    int64_t running, gpus, vram_mib;
+};
+
+/* What a limit leaves is kept for a job that it has held back for longer than the patience: who
+ * comes later and would count against the limit does not start. */
+struct kept {
+    uint32_t job; /* 0: for nobody */
+    int64_t limit;
+    uint8_t of; /* as in struct blocked */
+};
+
+struct user {
+    bool taken; /* this slot is */
+    uint32_t uid;
+    double weight;
+    double used; /* GPU-seconds over weight; moves up with each start of this pass */
+    const struct limit *limit;
+    bool barred; /* nothing of the user's may start now */
+    struct kept kept;
+    struct have have;
+};
+
+/* A table by uid, large enough from the start, so that pointers into it stay. */
+struct users {
+    struct user *slots;
+    size_t n_slots; /* a power of two */
+    struct have all;
+    struct kept kept;           /* of what all may have */
+    int32_t lowest_preemptible; /* priority among those that run; INT32_MAX: there are none */
+};
+
+/* The front of a line that is still in play. */
+struct front {
+    struct job *job;
+    struct user *user;
+    /* The job's, here because fronts are compared more often than the cache holds jobs. */
+    uint64_t order;
+    uint32_t id;
+    int64_t priority;           /* as asked, and what it has gained by waiting */
+    int64_t used;               /* of the user, when the front was put in its place */
+    double ratio;               /* PLAN_SHORT */
+    struct balance_key balance; /* PLAN_BALANCED */
+    int32_t range, task;        /* an array: its next task, in which range of those pending */
+};
+
+/* A job that holds something, by the time at which it is expected to leave. */
+struct run {
+    uint32_t id;
+    const struct job *job; /* NULL: started in this pass */
+    int64_t end_us;        /* when it leaves, after now; NEVER: not known */
+    int64_t due_us;        /* the same, had nobody looked at the clock since it started */
+    int64_t started_us;
+    bool firm;    /* then it is over, whatever happens: a time limit sees to that */
+    bool leaving; /* it has been asked to go, or has gone and its memory is not back yet */
+};
+
+/* Room kept for a blocked job. Later jobs may start if they are over in time, or where there
+ * is room beside the job that it is kept for. */
+struct keep {
+    struct job *job; /* NULL: for nobody */
+    int64_t at_us;   /* when it is expected to start; NEVER: not known */
+    bool pinned;     /* on these cards; else wherever it fits at that time */
+    uint64_t cards;
+    int64_t in_time_us;   /* who ends until then is over in time */
+    bool limits_only;     /* if a time limit, not an estimate, says so */
+    struct ledger *ahead; /* as it will be then; with the job booked, when pinned */
+};
+
+/* Tasks of an array that start in this pass, whether out of it or in their own name. */
+struct started {
+    uint32_t array;
+    int32_t n;
+};
+
+/* One pass. */
+struct planning {
+    struct planner *planner;
+    struct queue *q;
+    struct ledger *l;
+    int64_t now_us;
+    uint32_t *next_id;
+    struct plan *p;
+    struct users users;
+    double mean_used;    /* of all users, at the start, as user_used; PLAN_BALANCED */
+    struct kind **lines; /* that this pass looks at */
+    size_t n_lines;
+    struct front *fronts; /* a heap: whose turn it is on top */
+    size_t n_fronts;
+    size_t n_refused;
+    struct run *runs; /* made when first asked for; in order of their ends */
+    size_t n_runs, cap_runs;
+    bool has_runs;
+    struct started *started; /* of arrays that limit how many tasks run */
+    size_t n_started, cap_started;
+    struct ledger
+        *ahead_known;         /* when all have left whose ends are known; made when asked for */
+    struct ledger *ahead_all; /* when nothing of ours runs */
+    struct keep keep;
+    uint64_t closed; /* cards that victims leave to somebody: nobody later gets them */
+    uint32_t closed_for;
+};
+
+/* plan_depth.c */
+void lines_choose(struct planning *pl);
+
+/* plan_order.c */
+void fronts_fill(struct planning *pl);
+void fronts_free(struct planning *pl);
+struct front *fronts_first(struct planning *pl); /* NULL: none is left */
+/* The first line goes on with this job; NULL: it is out of play. */
+void fronts_next(struct planning *pl, struct job *job);
+bool fronts_reserves(const struct planning *pl, const struct front *f);
+
+/* plan_users.c */
+void users_begin(struct planning *pl);
+void users_free(struct planning *pl);
+struct user *users_get(struct planning *pl, uint32_t uid);
+/* What the user has used, in whole 1/1000 GPU-seconds: users who differ by less have equal
+ * use. */
+int64_t user_used(const struct user *u);
+/* A job of this user starts there. */
+void users_charge(struct planning *pl, struct user *u, const struct demand *d,
+                  const struct placement *where);
+/* Whether the user may start one such now; the cards on which this is possible. Else *why. */
+bool users_allow(const struct planning *pl, const struct user *u, const struct demand *d,
+                 uint64_t *cards, struct blocked *why);
+/* The job is held back by a limit, which why names. Keeps what the limit leaves for it, once
+ * its patience is out. */
+void users_keep(struct planning *pl, struct user *u, struct job *job,
+                const struct blocked *why);
+
+/* plan_ends.c */
+void runs_make(struct planning *pl); /* if they have not been */
+void runs_started(struct planning *pl, uint32_t id, const struct job *job);
+void runs_sort(struct planning *pl);
+void runs_free(struct planning *pl);
+const struct ledger *ahead_known(struct planning *pl);
+const struct ledger *ahead_all(struct planning *pl);
+
+/* reserve.c */
+/* When the patience of one that has waited since then runs out; NEVER: it does not. */
+int64_t patience_ends_us(const struct planning *pl, int64_t since_us);
+/* Another pass is due then, at the latest. */
+void wake_at(struct planning *pl, int64_t at_us);
+/* Keeps room for the job, which does not fit now and whose turn it is, if that can be. */
+void reserve_for(struct planning *pl, struct job *job);
+/* Places the job in l beside what is kept. With id its part of the room that is left beside
+ * it is taken; 0: it is only asked. */
+bool reserve_place(struct planning *pl, const struct job *job, uint32_t id,
+                   const struct ledger *l, uint64_t cards, struct placement *out,
+                   struct blocked *why);
+void reserve_free(struct planning *pl);
+
+/* preempt.c: asks running jobs to make way, if that helps this one. */
+void preempt_for(struct planning *pl, struct job *job);
+
+/* plan.c */
+/* One card of what the job asks for, wherever it is. */
+struct demand plan_one_card(const struct demand *d);
+struct decision *plan_add(struct plan *p, enum decision_type type, uint32_t job);
+
+static inline uint64_t
+cards_of_placement(const struct placement *where)
+{
+    uint64_t cards = 0;
+    for (int i = 0; i < where->n; i++)
+        cards |= UINT64_C(1) << where->gpus[i];
+    return cards;
+}
+
+#endif

@@ -1,0 +1,217 @@
+/* What users have used lately and hold now, and what that lets them start. Counted once at
+ * the start of a pass, from what runs, and kept up with each start; so a question costs the
+ * same however much runs and waits. Called by plan.c and plan_order.c. */
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "core/plan/fair.h"
+#include "core/plan/plan_priv.h"
+
+/* So many seconds are charged in advance for whatever starts; what has run for longer is
+ * charged what it ran. So users who have used alike take turns from the first card on. */
+#define ADVANCE_S 60
+
+static size_t
+slot_of(const struct users *users, uint32_t uid)
+{
+    size_t at = (uid * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (users->n_slots - 1);
+    while (users->slots[at].taken && users->slots[at].uid != uid)
+        at = (at + 1) & (users->n_slots - 1);
+    return at;
+}
+
+static bool
+counts_use(const struct planning *pl)
+{
+    return pl->planner->rules.fair_share && pl->planner->fair;
+}
+
+struct user *
+users_get(struct planning *pl, uint32_t uid)
+{
+    struct user *u = &pl->users.slots[slot_of(&pl->users, uid)];
+    if (u->taken)
+        return u;
+    *u = (struct user){.taken = true, .uid = uid, .weight = 1};
+    if (pl->planner->rules.limits) {
+        u->limit = limits_of(pl->planner->rules.limits, uid);
+        u->barred = limits_bar(pl->planner->rules.limits, uid);
+    }
+    if (counts_use(pl)) {
+        u->weight = fair_weight(pl->planner->fair, uid);
+        u->used = fair_usage(pl->planner->fair, uid, pl->now_us) / u->weight;
+    }
+    return u;
+}
+
+int64_t
+user_used(const struct user *u)
+{
+    double most = (double)(INT64_MAX / 2);
+    return (int64_t)(u->used * 1000 < most ? u->used * 1000 : most);
+}
+
+/* What the demand asks of this card's memory: all of it, when it is to be alone. */
+static int64_t
+vram_on(const struct demand *d, const struct ledger *l, int card)
+{
+    int64_t total = ledger_card(l, card)->info.total_mib;
+    return demand_is_whole(d) ? total : demand_vram_mib(d, total);
+}
+
+static void
+have_add(struct have *h, const struct demand *d, const struct ledger *l, const uint8_t *gpus,
+         int n)
+{
+    h->running++;
+    h->gpus += n;
+    for (int i = 0; i < n; i++)
+        h->vram_mib += vram_on(d, l, gpus[i]);
+}
+
+static void
+count_active(struct planning *pl, const struct job *job)
+{
+    const struct attempt *run = job->run;
+    const struct demand *d = &job->req.demand;
+    struct user *u = users_get(pl, job->uid);
+    have_add(&u->have, d, pl->l, run->gpus, run->n_gpus);
+    have_add(&pl->users.all, d, pl->l, run->gpus, run->n_gpus);
+    if (job->req.preemptible && job->req.priority < pl->users.lowest_preemptible)
+        pl->users.lowest_preemptible = job->req.priority;
+    if (!counts_use(pl))
+        return;
+    int64_t from = run->started_us ? run->started_us : pl->now_us;
+    double part = fair_part(pl->l, d, run->gpus, run->n_gpus);
+    double used = fair_integral(pl->planner->fair, part, from, pl->now_us);
+    u->used += (used > part * ADVANCE_S ? used : part * ADVANCE_S) / u->weight;
+}
+
+void
+users_begin(struct planning *pl)
+{
+    size_t most = queue_n_users(pl->q) + queue_n_active(pl->q);
+    for (pl->users.n_slots = 16; pl->users.n_slots < 2 * most;)
+        pl->users.n_slots *= 2;
+    pl->users.lowest_preemptible = INT32_MAX;
+    pl->users.slots = xcalloc(pl->users.n_slots, sizeof *pl->users.slots);
+    for (struct job *job = queue_active(pl->q); job; job = queue_active_next(job)) {
+        if (job->run)
+            count_active(pl, job);
+    }
+}
+
+void
+users_free(struct planning *pl)
+{
+    free(pl->users.slots);
+}
+
+void
+users_charge(struct planning *pl, struct user *u, const struct demand *d,
+             const struct placement *where)
+{
+    have_add(&u->have, d, pl->l, where->gpus, where->n);
+    have_add(&pl->users.all, d, pl->l, where->gpus, where->n);
+    if (counts_use(pl))
+        u->used += fair_part(pl->l, d, where->gpus, where->n) * ADVANCE_S / u->weight;
+}
+
+/* Limits. */
+
+static bool
+is_reached(struct blocked *why, char of, int64_t limit, int64_t have, int64_t more)
+{
+    if (limit <= 0 || have + more <= limit)
+        return false;
+    why->limit = limit;
+    why->limit_of = (uint8_t)of;
+    return true;
+}
+
+/* Cards of such a size that n of them stay within what is left. */
+static uint64_t
+cards_within(const struct demand *d, const struct ledger *l, int n, int64_t left)
+{
+    uint64_t cards = 0;
+    for (int i = 0; i < ledger_n_cards(l); i++) {
+        if (vram_on(d, l, i) <= left / n)
+            cards |= UINT64_C(1) << i;
+    }
+    return cards;
+}
+
+static bool
+is_within(const struct planning *pl, const struct limit *limit, const struct have *have,
+          const struct demand *d, uint64_t *cards, struct blocked *why)
+{
+    int n = demand_n_gpus(d);
+    if (is_reached(why, 'r', limit->running, have->running, 1) ||
+        is_reached(why, 'g', limit->gpus, have->gpus, n))
+        return false;
+    if (limit->vram_mib <= 0 || n == 0)
+        return true;
+    *cards &= cards_within(d, pl->l, n, limit->vram_mib - have->vram_mib);
+    if (__builtin_popcountll(*cards & place_cards_of(d, pl->l)) >= n)
+        return true;
+    why->limit = limit->vram_mib;
+    why->limit_of = 'v';
+    return false;
+}
+
+static bool
+is_kept_for_another(const struct kept *kept, const struct demand *d, struct blocked *why)
+{
+    if (!kept->job || demand_n_gpus(d) == 0)
+        return false;
+    why->limit = kept->limit;
+    why->limit_of = kept->of;
+    return true;
+}
+
+bool
+users_allow(const struct planning *pl, const struct user *u, const struct demand *d,
+            uint64_t *cards, struct blocked *why)
+{
+    const struct limits *limits = pl->planner->rules.limits;
+    *cards = UINT64_MAX;
+    *why = (struct blocked){.gpu = -1};
+    if (!limits)
+        return true;
+    if (u->barred)
+        why->reason = REASON_MACHINE;
+    else if (!is_within(pl, u->limit, &u->have, d, cards, why) ||
+             is_kept_for_another(&u->kept, d, why))
+        why->reason = REASON_USER_LIMIT;
+    else if (!is_within(pl, &limits->all, &pl->users.all, d, cards, why) ||
+             is_kept_for_another(&pl->users.kept, d, why))
+        why->reason = REASON_QUEUE_LIMIT;
+    return why->reason == REASON_NONE;
+}
+
+/* A limit on the number of jobs is the same for all of them, so nobody slips in under it; and
+ * for one that could not start if nothing ran, nothing is kept. */
+void
+users_keep(struct planning *pl, struct user *u, struct job *job, const struct blocked *why)
+{
+    const struct limits *limits = pl->planner->rules.limits;
+    bool is_users = why->reason == REASON_USER_LIMIT;
+    struct kept *kept = is_users ? &u->kept : &pl->users.kept;
+    struct have none = {0};
+    struct blocked unused;
+    uint64_t cards = UINT64_MAX;
+    if (kept->job)
+        return;
+    if (why->limit_of == 'r' || !is_within(pl, is_users ? u->limit : &limits->all, &none,
+                                           &job->req.demand, &cards, &unused)) {
+        job->limited_since_us = 0;
+        return;
+    }
+    if (job->limited_since_us == 0)
+        job->limited_since_us = pl->now_us;
+    int64_t until_us = patience_ends_us(pl, job->limited_since_us);
+    if (until_us > pl->now_us)
+        wake_at(pl, until_us);
+    else
+        *kept = (struct kept){.job = job->id, .limit = why->limit, .of = why->limit_of};
+}

@@ -1,0 +1,362 @@
+/* Room kept for the first job in the order that does not fit. Called by plan.c.
+ *
+ * By time, where the ends of what runs are known: the earliest moment at which enough have
+ * left. Later jobs may start if they are over by then, or if the job would still fit beside
+ * them at that moment (EASY backfilling). The promise is recomputed in each pass and, while
+ * limits are upper bounds, never gets later.
+ *
+ * By cards, once the patience is out and the ends are not known, or only guessed: the cards
+ * that will be free soonest are pinned. A job without a time limit starts there only where
+ * there is room beside the blocked job. A job with one may also start if it is over before the
+ * last of the pinned cards' limits, or, while a job without a limit is still there, within the
+ * patience. A card that has become free stays pinned. So, counted from the pinning, the job
+ * waits at most
+ *
+ *     max(longest limit on those cards, what those without a limit still run + patience),
+ *
+ * however many others come, and with the patience before it that is its whole wait at the head
+ * of the order (as far as limits are kept, and no job of higher rank comes). */
+#include "base/err.h"
+#include "core/plan/plan_priv.h"
+
+/* Patience. */
+
+int64_t
+patience_ends_us(const struct planning *pl, int64_t since_us)
+{
+    int64_t patience_ms = pl->planner->rules.patience_ms;
+    if (patience_ms > (NEVER - since_us) / 1000)
+        return NEVER;
+    return since_us + patience_ms * 1000;
+}
+
+void
+wake_at(struct planning *pl, int64_t at_us)
+{
+    if (at_us > pl->now_us && at_us < pl->p->wake_us)
+        pl->p->wake_us = at_us;
+}
+
+/* By time. */
+
+/* Whether time limits alone guarantee that all jobs that this one waits for there have
+ * ended. */
+static bool
+is_firm(const struct planning *pl, const struct placement *where, bool host, int64_t at_us)
+{
+    uint64_t cards = cards_of_placement(where);
+    for (size_t i = 0; i < pl->n_runs && pl->runs[i].end_us <= at_us; i++) {
+        uint8_t gpus[GPU_MAX];
+        uint64_t held = 0;
+        int n = ledger_cards_of(pl->l, pl->runs[i].id, gpus);
+        for (int g = 0; g < n; g++)
+            held |= UINT64_C(1) << gpus[g];
+        if (!pl->runs[i].firm && (host || (held & cards)))
+            return false;
+    }
+    return true;
+}
+
+/* The first moment at which it fits. True when there is one. */
+static bool
+find_time(struct planning *pl, const struct demand *d, struct ledger *ahead, int64_t *at_us,
+          struct placement *where)
+{
+    size_t i = 0;
+    runs_make(pl);
+    while (i < pl->n_runs && pl->runs[i].end_us != NEVER) {
+        *at_us = pl->runs[i].end_us;
+        for (; i < pl->n_runs && pl->runs[i].end_us == *at_us; i++)
+            ledger_release_ahead(ahead, pl->runs[i].id);
+        if (place_job(d, ahead, where, NULL))
+            return true;
+    }
+    return false;
+}
+
+/* False when the time is a guess and the job has no patience left for guesses. */
+static bool
+keep_time(struct planning *pl, struct job *job, bool host, bool patient)
+{
+    struct placement where;
+    int64_t at_us;
+    struct ledger *ahead = ledger_clone(pl->l);
+    bool found = find_time(pl, &job->req.demand, ahead, &at_us, &where);
+    bool firm = found && is_firm(pl, &where, host, at_us);
+    if (!found || (!firm && !patient)) {
+        ledger_free(ahead);
+        return false;
+    }
+    if (!firm)
+        wake_at(pl, patience_ends_us(pl, job->blocked_since_us));
+    pl->keep = (struct keep){.job = job,
+                             .at_us = at_us,
+                             .cards = cards_of_placement(&where),
+                             .in_time_us = at_us,
+                             .limits_only = !patient,
+                             .ahead = ahead};
+    return true;
+}
+
+/* By cards. */
+
+/* A card that the job may have: at which of the runs, in order, there is room on it. */
+struct prospect {
+    uint8_t card;
+    bool kept;  /* it was pinned in the last pass */
+    size_t run; /* one more than the index in runs; 0: now */
+};
+
+static bool
+is_better(const struct prospect *a, const struct prospect *b)
+{
+    if ((a->run == 0) != (b->run == 0))
+        return a->run == 0;
+    if (a->kept != b->kept)
+        return a->kept;
+    return a->run != b->run ? a->run < b->run : a->card < b->card;
+}
+
+static void
+add_prospect(struct prospect *list, int *n, struct prospect p)
+{
+    int at = (*n)++;
+    for (; at > 0 && is_better(&p, &list[at - 1]); at--)
+        list[at] = list[at - 1];
+    list[at] = p;
+}
+
+/* Those cards of the set on which one fits now, as prospects from that run on. */
+static uint64_t
+take_fitting(const struct planning *pl, const struct job *job, const struct ledger *ahead,
+             uint64_t cards, size_t run, struct prospect *list, int *n)
+{
+    const struct reservation *last = &pl->planner->reserved;
+    struct demand one = plan_one_card(&job->req.demand);
+    uint64_t left = cards;
+    for (uint64_t set = cards; set; set &= set - 1) {
+        int card = __builtin_ctzll(set);
+        struct placement unused;
+        if (!place_job_within(&one, ahead, UINT64_C(1) << card, NULL, &unused, NULL))
+            continue;
+        bool kept = last->job == job->id && last->pinned && (last->cards >> card & 1);
+        add_prospect(list, n, (struct prospect){(uint8_t)card, kept, run});
+        left &= ~(UINT64_C(1) << card);
+    }
+    return left;
+}
+
+/* All cards that it may have once ours have left, the best first; their number. */
+static int
+find_prospects(struct planning *pl, const struct job *job, struct prospect *list)
+{
+    struct ledger *ahead = ledger_clone(pl->l);
+    uint64_t left = place_cards_of(&job->req.demand, pl->l);
+    int n = 0;
+    runs_make(pl);
+    left = take_fitting(pl, job, ahead, left, 0, list, &n);
+    for (size_t i = 0; i < pl->n_runs && left; i++) {
+        uint8_t gpus[GPU_MAX];
+        uint64_t freed = 0;
+        int n_gpus = ledger_cards_of(ahead, pl->runs[i].id, gpus);
+        for (int g = 0; g < n_gpus; g++)
+            freed |= UINT64_C(1) << gpus[g];
+        ledger_release_ahead(ahead, pl->runs[i].id);
+        left = (left & ~freed) | take_fitting(pl, job, ahead, left & freed, i + 1, list, &n);
+    }
+    ledger_free(ahead);
+    return n;
+}
+
+/* One of those that have to leave does. */
+static void
+leave(const struct planning *pl, const struct run *run, struct keep *k)
+{
+    int64_t in_time_us = run->end_us;
+    ledger_release_ahead(k->ahead, run->id);
+    if (!run->firm) {
+        in_time_us = pl->now_us;
+        if (pl->planner->rules.patience_ms < (NEVER - pl->now_us) / 1000)
+            in_time_us += pl->planner->rules.patience_ms * 1000;
+    }
+    if (in_time_us > k->in_time_us)
+        k->in_time_us = in_time_us;
+    if (run->end_us > k->at_us)
+        k->at_us = run->end_us;
+}
+
+/* Whether this run stands in the way on one of the first want prospects. */
+static bool
+has_to_leave(const struct planning *pl, size_t run, const struct prospect *list, int want)
+{
+    for (int i = 0; i < want; i++) {
+        if (run < list[i].run && ledger_find_hold(pl->l, list[i].card, pl->runs[run].id))
+            return true;
+    }
+    return false;
+}
+
+/* Lets everybody leave who has to: from the cards, then, where cores or host memory do not
+ * suffice, from the host. True when the job fits then, and is booked. */
+static bool
+clear_cards(struct planning *pl, struct job *job, const struct prospect *list, int want,
+            struct keep *k)
+{
+    struct placement where;
+    struct blocked why;
+    for (size_t i = 0; i < pl->n_runs; i++) {
+        if (has_to_leave(pl, i, list, want))
+            leave(pl, &pl->runs[i], k);
+    }
+    bool fits = place_job_within(&job->req.demand, k->ahead, k->cards, NULL, &where, &why);
+    for (size_t i = 0; !fits && i < pl->n_runs; i++) {
+        if (why.reason != REASON_CPUS && why.reason != REASON_MEMORY)
+            return false;
+        if (!ledger_holds(k->ahead, pl->runs[i].id))
+            continue;
+        leave(pl, &pl->runs[i], k);
+        fits = place_job_within(&job->req.demand, k->ahead, k->cards, NULL, &where, &why);
+    }
+    if (fits)
+        ledger_hold(k->ahead, job->id, &job->req.demand, where.gpus, where.n);
+    return fits;
+}
+
+static void
+keep_cards(struct planning *pl, struct job *job)
+{
+    struct prospect list[GPU_MAX];
+    int want = demand_n_gpus(&job->req.demand);
+    if (find_prospects(pl, job, list) < want)
+        return;
+    struct keep k = {.job = job,
+                     .at_us = pl->now_us,
+                     .pinned = true,
+                     .in_time_us = pl->now_us,
+                     .limits_only = true,
+                     .ahead = ledger_clone(pl->l)};
+    for (int i = 0; i < want; i++)
+        k.cards |= UINT64_C(1) << list[i].card;
+    if (clear_cards(pl, job, list, want, &k))
+        pl->keep = k;
+    else
+        ledger_free(k.ahead);
+}
+
+void
+reserve_for(struct planning *pl, struct job *job)
+{
+    const struct demand *d = &job->req.demand;
+    struct placement unused;
+    struct blocked why;
+    bool patient = patience_ends_us(pl, job->blocked_since_us) > pl->now_us;
+    bool host = !place_job(d, pl->l, &unused, &why) &&
+                (why.reason == REASON_CPUS || why.reason == REASON_MEMORY);
+    if (place_job(d, ahead_known(pl), &unused, NULL) && keep_time(pl, job, host, patient))
+        return;
+    if (!place_job(d, ahead_all(pl), &unused, NULL))
+        return; /* what is in its way is not ours, or not to be had */
+    if (patient)
+        wake_at(pl, patience_ends_us(pl, job->blocked_since_us));
+    else
+        keep_cards(pl, job);
+}
+
+void
+reserve_free(struct planning *pl)
+{
+    ledger_free(pl->keep.ahead);
+}
+
+/* Who comes later. */
+
+static bool
+is_over_in_time(const struct planning *pl, const struct job *job)
+{
+    const struct keep *k = &pl->keep;
+    int64_t run_ms = k->limits_only ? job->req.limit_ms : job->span_ms;
+    return run_ms > 0 && pl->now_us + run_ms * 1000 <= k->in_time_us;
+}
+
+/* Books the job with the reservation in the forecast, if it is not booked yet. False: it does
+ * not fit there, so nothing is kept that later jobs could take from it. */
+static bool
+book_kept(const struct keep *k)
+{
+    struct placement where;
+    const struct demand *d = &k->job->req.demand;
+    if (!place_job(d, k->ahead, &where, NULL))
+        return false;
+    ledger_hold(k->ahead, k->job->id, d, where.gpus, where.n);
+    return true;
+}
+
+/* Whether the job with the reservation would still fit with this one there. */
+static bool
+fits_with(const struct keep *k, const struct demand *d, const struct placement *where)
+{
+    struct placement unused;
+    ledger_hold(k->ahead, LEDGER_TRIAL, d, where->gpus, where->n);
+    bool fits = place_job(&k->job->req.demand, k->ahead, &unused, NULL);
+    ledger_release(k->ahead, LEDGER_TRIAL);
+    return fits;
+}
+
+/* Beside the job with the reservation, which is booked in the forecast. Each has to fit beside
+ * the other: their margins, and the other processes that they count, may differ. */
+static bool
+place_beside(const struct keep *k, const struct demand *d, const struct ledger *l,
+             uint64_t cards, struct placement *out, struct blocked *why)
+{
+    uint8_t gpus[GPU_MAX];
+    if (!place_job_within(d, l, cards, k->ahead, out, why))
+        return false;
+    int n = ledger_cards_of(k->ahead, k->job->id, gpus);
+    ledger_release(k->ahead, k->job->id);
+    bool fits = fits_with(k, d, out);
+    ledger_hold(k->ahead, k->job->id, &k->job->req.demand, gpus, n);
+    if (!fits)
+        *why = (struct blocked){.reason = REASON_RESERVATION, .gpu = -1};
+    return fits;
+}
+
+/* By time: on the cards that it would get anyway, if the other is not in need of them;
+ * otherwise on such as it leaves. */
+static bool
+place_by_time(const struct planning *pl, const struct demand *d, const struct ledger *l,
+              uint64_t cards, struct placement *out, struct blocked *why)
+{
+    const struct keep *k = &pl->keep;
+    if (!place_job_within(d, l, cards, NULL, out, why))
+        return false;
+    if (fits_with(k, d, out))
+        return true;
+    if (pl->planner->rules.textbook) {
+        *why = (struct blocked){.reason = REASON_RESERVATION, .gpu = -1};
+        return false;
+    }
+    if (!book_kept(k))
+        return true; /* nothing can be delayed that has no place; the next pass makes another */
+    bool fits = place_beside(k, d, l, cards, out, why);
+    ledger_release(k->ahead, k->job->id);
+    return fits;
+}
+
+bool
+reserve_place(struct planning *pl, const struct job *job, uint32_t id, const struct ledger *l,
+              uint64_t cards, struct placement *out, struct blocked *why)
+{
+    const struct demand *d = &job->req.demand;
+    const struct keep *k = &pl->keep;
+    bool fits;
+    cards &= ~pl->closed;
+    if (!k->job || is_over_in_time(pl, job))
+        return place_job_within(d, l, cards, NULL, out, why);
+    if (k->pinned)
+        fits = place_beside(k, d, l, cards, out, why);
+    else
+        fits = place_by_time(pl, d, l, cards, out, why);
+    if (fits && id)
+        ledger_hold(k->ahead, id, d, out->gpus, out->n);
+    return fits;
+}

@@ -1,0 +1,223 @@
+/* The book-keeping of arrays: which tasks are still one job together, how many have left and
+ * run, how those that ended came out. Called by job.c for what happens to the whole, and by
+ * the daemon and the simulator for what happens to a task. A task's own life is job.c's. */
+#include "core/queue/array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/counted_text.h"
+#include "base/err.h"
+#include "core/queue/endings.h"
+
+static char *
+text_copy(const char *text)
+{
+    return text ? xstrdup(text) : NULL;
+}
+
+void
+array_begin(struct job *array)
+{
+    struct tasks *t = xcalloc(1, sizeof *t);
+    array_free(array->tasks);
+    task_set_copy(&t->pending, &array->req.array);
+    t->total = (int32_t)task_set_count(&t->pending);
+    array->tasks = t;
+}
+
+void
+array_free(struct tasks *t)
+{
+    if (!t)
+        return;
+    task_set_free(&t->pending);
+    free(t->live_ids);
+    free(t);
+}
+
+/* Counted by what is gone, as a set with many holes takes long to count. */
+int32_t
+array_n_pending(const struct job *array)
+{
+    const struct tasks *t = array->tasks;
+    int32_t n = t->total - t->live;
+    for (int s = JOB_COMPLETED; s < JOB_STATES; s++)
+        n -= t->ended[s];
+    return n;
+}
+
+int32_t
+array_next(const struct job *array)
+{
+    const struct task_set *pending = &array->tasks->pending;
+    return pending->n ? pending->ranges[0].first : -1;
+}
+
+static void
+live_add(struct tasks *t, uint32_t id)
+{
+    if (t->live == t->cap_live) {
+        t->cap_live = t->cap_live ? t->cap_live * 2 : 8;
+        t->live_ids = xrealloc(t->live_ids, (size_t)t->cap_live * sizeof *t->live_ids);
+    }
+    t->live_ids[t->live++] = id;
+}
+
+static void
+live_drop(const struct job *array, uint32_t id)
+{
+    struct tasks *t = array->tasks;
+    for (int32_t i = 0; i < t->live; i++) {
+        if (t->live_ids[i] != id)
+            continue;
+        t->live_ids[i] = t->live_ids[--t->live];
+        return;
+    }
+    err_abort("job %u is not a live task of array %u", id, array->id);
+}
+
+static void
+mark_full(struct job *array)
+{
+    if (array_is_full(array))
+        array->parked |= PARK_ARRAY_LIMIT;
+    else
+        array->parked &= (uint8_t)~PARK_ARRAY_LIMIT;
+}
+
+struct job *
+array_split(struct job *array, int32_t task, uint32_t id)
+{
+    struct job *job = job_new();
+    if (!array->tasks || !task_set_remove(&array->tasks->pending, task))
+        err_abort("task %d is not pending in array %u", task, array->id);
+    request_free(&job->req);
+    request_copy(&job->req, &array->req);
+    task_set_free(&job->req.array);
+    job->id = id;
+    job->array = array->id;
+    job->task = task;
+    job->uid = array->uid;
+    job->state = array->state;
+    job->admin_held = array->admin_held;
+    job->declared_mib = array->declared_mib;
+    job->order = array->order;
+    job->submitted_us = array->submitted_us;
+    job->begin_us = array->begin_us;
+    job->blocked_since_us = array->blocked_since_us;
+    job->limited_since_us = array->limited_since_us;
+    job->span_ms = array->span_ms;
+    job->estimate_ms = array->estimate_ms;
+    job->fingerprint = text_copy(array->fingerprint);
+    job->auto_runs = array->auto_runs;
+    job->parked = array->parked;
+    job->deps_unmet = array->deps_unmet;
+    job->file = array->file;
+    job->line = array->line;
+    job->env = array->env;
+    job->env_bytes = array->env_bytes;
+    job->cwd = shared_ref(array->cwd);
+    job->rlimits = shared_ref(array->rlimits);
+    job->user = shared_ref(array->user);
+    job->umask_bits = array->umask_bits;
+    live_add(array->tasks, id);
+    return job;
+}
+
+void
+array_unsplit(struct job *array, const struct job *task)
+{
+    live_drop(array, task->id);
+    task_set_add(&array->tasks->pending, task->task);
+    mark_full(array);
+}
+
+void
+array_adopt(struct job *array, const struct job *task)
+{
+    live_add(array->tasks, task->id);
+    array->tasks->active += job_state_is_active(task->state);
+    mark_full(array);
+}
+
+bool
+array_all_completed(const struct job *array)
+{
+    const struct tasks *t = array->tasks;
+    for (int s = JOB_COMPLETED + 1; s < JOB_STATES; s++)
+        if (t->ended[s])
+            return false;
+    return true;
+}
+
+void
+array_note(struct job *array, const struct job *task, enum job_state from, enum job_state to,
+           int exit_status)
+{
+    struct tasks *t = array->tasks;
+    if (job_state_is_final(from) && !job_state_is_final(to)) {
+        t->ended[from]--;
+        live_add(t, task->id);
+        if (array_all_completed(array))
+            t->exit_status = 0;
+    }
+    t->active += job_state_is_active(to) - job_state_is_active(from);
+    if (job_state_is_final(to) && !job_state_is_final(from)) {
+        t->ended[to]++;
+        live_drop(array, task->id);
+        if (exit_status > t->exit_status)
+            t->exit_status = exit_status;
+    }
+    mark_full(array);
+}
+
+bool
+array_is_full(const struct job *array)
+{
+    return array->req.array_max > 0 && array->tasks->active >= array->req.array_max;
+}
+
+bool
+array_park_task(const struct job *array, struct job *task)
+{
+    uint8_t before = task->parked;
+    if (array_is_full(array) && !job_state_is_active(task->state))
+        task->parked |= PARK_ARRAY_LIMIT;
+    else
+        task->parked &= (uint8_t)~PARK_ARRAY_LIMIT;
+    return task->parked != before;
+}
+
+void
+array_drop(struct job *array, enum job_state final)
+{
+    struct tasks *t = array->tasks;
+    int32_t n = array_n_pending(array);
+    int32_t status = final == JOB_CANCELLED ? STATUS_CANCELLED : 1;
+    if (n > 0 && status > t->exit_status)
+        t->exit_status = status;
+    t->ended[final] += n;
+    task_set_free(&t->pending);
+}
+
+bool
+array_is_over(const struct job *array, enum job_state *out)
+{
+    /* From what a person would want to hear of first. */
+    static const enum job_state grave[] = {
+        JOB_LOST,       JOB_FAILED,    JOB_OUT_OF_MEMORY, JOB_TIMEOUT,
+        JOB_INFEASIBLE, JOB_CANCELLED, JOB_PREEMPTED,
+    };
+    const struct tasks *t = array->tasks;
+    if (t->pending.n || t->live || t->returning)
+        return false;
+    *out = JOB_COMPLETED;
+    for (size_t i = 0; i < sizeof grave / sizeof grave[0]; i++) {
+        if (t->ended[grave[i]] > 0) {
+            *out = grave[i];
+            break;
+        }
+    }
+    return true;
+}

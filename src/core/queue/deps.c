@@ -1,0 +1,271 @@
+/* Dependencies: for each job that others wait for, the list of those. The owner of the jobs
+ * (the daemon, a test) maintains it; it contains only ids, so it cannot refer to a job that
+ * has gone. A dependent is in a list once for each of its dependencies on that job. */
+#include "core/queue/deps.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct dependent {
+    uint32_t job;
+    int32_t task; /* of the array that is waited for; -1: for the whole */
+    enum dep_type type;
+};
+
+struct awaited {
+    uint32_t job;
+    struct dependent *list;
+    size_t n, cap;
+    UT_hash_handle hh;
+};
+
+struct deps {
+    struct awaited *awaited;
+};
+
+struct deps *
+deps_new(void)
+{
+    return xcalloc(1, sizeof(struct deps));
+}
+
+static void
+awaited_drop(struct deps *d, struct awaited *a)
+{
+    HASH_DEL(d->awaited, a);
+    free(a->list);
+    free(a);
+}
+
+void
+deps_free(struct deps *d)
+{
+    struct awaited *a, *next;
+    if (!d)
+        return;
+    HASH_ITER(hh, d->awaited, a, next)
+    awaited_drop(d, a);
+    free(d);
+}
+
+static struct awaited *
+find(const struct deps *d, uint32_t job)
+{
+    struct awaited *a;
+    HASH_FIND(hh, d->awaited, &job, sizeof job, a);
+    return a;
+}
+
+static void
+enter(struct deps *d, const struct dep *dep, uint32_t job)
+{
+    struct awaited *a = find(d, dep->job);
+    if (!a) {
+        a = xcalloc(1, sizeof *a);
+        a->job = dep->job;
+        HASH_ADD(hh, d->awaited, job, sizeof a->job, a);
+    }
+    if (a->n == a->cap) {
+        a->cap = a->cap ? a->cap * 2 : 4;
+        a->list = xrealloc(a->list, a->cap * sizeof *a->list);
+    }
+    a->list[a->n++] = (struct dependent){.job = job, .task = dep->task, .type = dep->type};
+}
+
+/* --- the rule ---------------------------------------------------------------------------- */
+
+static bool
+is_met(enum dep_type type, enum job_state ended)
+{
+    switch (type) {
+    case DEP_SUCCESS:
+        return ended == JOB_COMPLETED;
+    case DEP_FAILED:
+        return ended != JOB_COMPLETED;
+    case DEP_ANY:
+        break;
+    }
+    return true;
+}
+
+static void
+add_words(struct buf *out, uint32_t job, int32_t task, enum dep_type type, enum job_state ended)
+{
+    buf_addf(out, "dependency: job %u", job);
+    if (task >= 0)
+        buf_addf(out, "_%d", task);
+    buf_addf(out, " ended %s", job_state_name(ended));
+    if (type == DEP_FAILED)
+        buf_adds(out, ", and this was to run only after a failure");
+}
+
+/* --- jobs -------------------------------------------------------------------------------- */
+
+bool
+deps_possible(const struct request *r, deps_has_ended has_ended, void *arg, struct buf *why)
+{
+    for (int i = 0; i < r->n_deps; i++) {
+        const struct dep *dep = &r->deps[i];
+        enum job_state ended;
+        if (!has_ended(arg, dep->job, dep->task, &ended) || is_met(dep->type, ended))
+            continue;
+        add_words(why, dep->job, dep->task, dep->type, ended);
+        return false;
+    }
+    return true;
+}
+
+bool
+deps_enter(struct deps *d, struct job *job, deps_has_ended has_ended, void *arg,
+           struct buf *why)
+{
+    const struct request *r = &job->req;
+    if (!deps_possible(r, has_ended, arg, why))
+        return false;
+    job->deps_unmet = 0;
+    job->parked &= (uint8_t)~PARK_DEPENDENCY;
+    for (int i = 0; i < r->n_deps; i++) {
+        enum job_state ended;
+        if (has_ended(arg, r->deps[i].job, r->deps[i].task, &ended))
+            continue;
+        enter(d, &r->deps[i], job->id);
+        job->deps_unmet++;
+        job->parked |= PARK_DEPENDENCY;
+    }
+    return true;
+}
+
+void
+deps_leave(struct deps *d, struct job *job)
+{
+    /* It stands in a list for each that is not met. Most have none when they come here, and
+     * the list of what many wait for is long. */
+    int n = job->deps_unmet > 0 ? job->req.n_deps : 0;
+    for (int i = 0; i < n; i++) {
+        struct awaited *a = find(d, job->req.deps[i].job);
+        size_t keep = 0;
+        if (!a)
+            continue;
+        for (size_t k = 0; k < a->n; k++)
+            if (a->list[k].job != job->id)
+                a->list[keep++] = a->list[k];
+        a->n = keep;
+        if (!keep)
+            awaited_drop(d, a);
+    }
+    job->deps_unmet = 0;
+    job->parked &= (uint8_t)~PARK_DEPENDENCY;
+}
+
+bool
+deps_met(struct job *job)
+{
+    if (job->deps_unmet <= 0 || --job->deps_unmet > 0)
+        return false;
+    job->parked &= (uint8_t)~PARK_DEPENDENCY;
+    return true;
+}
+
+#define TASK_ANY -2
+
+/* Takes those that wait for this task (-1: for the whole) out of the list of `job`. What is
+ * told must not be in the table any more, for the callback may change that. */
+static struct dependent *
+take(struct deps *d, uint32_t job, int32_t task, size_t *n)
+{
+    struct awaited *a = find(d, job);
+    struct dependent *taken;
+    size_t keep = 0;
+    *n = 0;
+    if (!a)
+        return NULL;
+    taken = xcalloc(a->n, sizeof *taken);
+    for (size_t i = 0; i < a->n; i++) {
+        if (a->list[i].task == task || task == TASK_ANY)
+            taken[(*n)++] = a->list[i];
+        else
+            a->list[keep++] = a->list[i];
+    }
+    a->n = keep;
+    if (!keep)
+        awaited_drop(d, a);
+    return taken;
+}
+
+static void
+tell(struct deps *d, uint32_t job, int32_t task, enum job_state state, deps_on_dependent cb,
+     void *arg)
+{
+    size_t n;
+    struct dependent *list = take(d, job, task, &n);
+    for (size_t i = 0; i < n; i++) {
+        auto_buf struct buf why = BUF_INIT;
+        bool met = is_met(list[i].type, state);
+        if (!met)
+            add_words(&why, job, list[i].task, list[i].type, state);
+        cb(arg, list[i].job, met, met ? NULL : buf_str(&why));
+    }
+    free(list);
+}
+
+void
+deps_ended(struct deps *d, uint32_t job, uint32_t array, int32_t task, enum job_state state,
+           deps_on_dependent cb, void *arg)
+{
+    tell(d, job, -1, state, cb, arg);
+    /* Of an array: tasks that left it have told already; the others were dropped with it. */
+    tell(d, job, TASK_ANY, state == JOB_INFEASIBLE ? state : JOB_CANCELLED, cb, arg);
+    if (array)
+        tell(d, array, task, state, cb, arg);
+}
+
+/* --- circles ----------------------------------------------------------------------------- */
+
+struct seen {
+    uint32_t job;
+    UT_hash_handle hh;
+};
+
+static bool
+waits_for(const struct job *job, uint32_t id)
+{
+    for (int i = 0; i < job->req.n_deps; i++)
+        if (job->req.deps[i].job == id)
+            return true;
+    return false;
+}
+
+/* Who waits for the job, over others too: none of them may be one that it would wait for. The
+ * ids seen are a list as well, walked as it grows. */
+bool
+deps_is_circular(const struct deps *d, const struct job *job)
+{
+    struct seen *seen = NULL, *next;
+    bool circle = false;
+    struct seen *first = xcalloc(1, sizeof *first);
+    first->job = job->id;
+    HASH_ADD(hh, seen, job, sizeof first->job, first);
+    for (const struct seen *at = first; at && !circle; at = at->hh.next) {
+        const struct awaited *a = find(d, at->job);
+        circle = waits_for(job, at->job);
+        for (size_t i = 0; a && i < a->n; i++) {
+            struct seen *s;
+            HASH_FIND(hh, seen, &a->list[i].job, sizeof s->job, s);
+            if (s)
+                continue;
+            s = xcalloc(1, sizeof *s);
+            s->job = a->list[i].job;
+            HASH_ADD(hh, seen, job, sizeof s->job, s);
+        }
+    }
+    HASH_ITER(hh, seen, first, next)
+    {
+        HASH_DEL(seen, first);
+        free(first);
+    }
+    return circle;
+}

@@ -1,0 +1,85 @@
+/* The table of live jobs. Jobs are owned here and named by id elsewhere. Pending jobs stand
+ * in lines, one for each kind (same demand, user, priority, expected run and preemptible),
+ * ordered by (order, id); a plan looks at the head of each line only. Jobs that wait for a
+ * time, parked (for a dependency, or an array that is full), held, active and ended ones stand
+ * elsewhere. An array stands in one line as one job, for as long as tasks have not left it.
+ * Every operation is O(log n).
+ *
+ * After any change of a job's state, order, begin_us, demand, uid, priority, span_ms,
+ * preemptible or parked, and before the next call here, call queue_refile: it finds the place
+ * the job now belongs to. */
+#ifndef CORE_QUEUE_QUEUE_H
+#define CORE_QUEUE_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/queue/job.h"
+#include "core/queue/kinds.h"
+
+struct queue;
+
+struct queue *queue_new(void);
+void queue_free(struct queue *q); /* and every job in it */
+
+void queue_add(struct queue *q, struct job *job); /* takes it; aborts when the id is there */
+struct job *queue_remove(struct queue *q, uint32_t id); /* the caller owns it; NULL: none */
+struct job *queue_get(const struct queue *q, uint32_t id);
+void queue_refile(struct queue *q, struct job *job);
+/* Gives it this place in its line, and refiles. */
+void queue_reorder(struct queue *q, struct job *job, uint64_t order);
+
+size_t queue_n(const struct queue *q);
+size_t queue_count(const struct queue *q, enum job_state s); /* jobs; an array is one */
+size_t queue_n_active(const struct queue *q);                /* STARTING .. COMPLETING */
+/* Tasks and jobs of this user that wait (an array counts with all that have not left it). */
+int64_t queue_n_waiting_of(const struct queue *q, uint32_t uid);
+int64_t queue_n_waiting(const struct queue *q); /* of everybody */
+/* Bytes of text (request_text_bytes) of all of this user's jobs in the queue. */
+int64_t queue_text_of(const struct queue *q, uint32_t uid);
+/* Bytes of the environments of these jobs, each distinct one once; small ones are left out. */
+int64_t queue_envs_of(const struct queue *q, uint32_t uid);
+/* How many are in this state, as people are told: tasks that wait or are held count one by one,
+ * and an array of which nothing is left to start not at all. */
+int64_t queue_n_in(const struct queue *q, enum job_state s);
+/* Users who have had something waiting, the i-th by uid: how many wait now (0: none). False
+ * behind the last. */
+bool queue_user_waiting(const struct queue *q, size_t i, uint32_t *uid, int64_t *n);
+
+/* Jobs whose begin_us has come join their lines; plan_make does it. */
+void queue_wake(struct queue *q, int64_t now_us);
+int64_t queue_next_begin_us(const struct queue *q); /* INT64_MAX: nobody waits for a time */
+/* Those that wait for a time, the first first: for (j = queue_later(q); j; j =
+ * queue_later_next(j)). */
+struct job *queue_later(const struct queue *q);
+struct job *queue_later_next(struct job *job);
+
+/* Active jobs by id: for (j = queue_active(q); j; j = queue_active_next(j)). */
+struct job *queue_active(const struct queue *q);
+struct job *queue_active_next(struct job *job);
+
+/* Snapshots for listing: every job whose state is in the mask (bit 1 << state), by id, or
+ * in scheduling order (priority descending, then order; active ones first). The caller
+ * frees the array, not the jobs; *n may come out 0 with NULL. */
+#define QUEUE_ALL ((1u << JOB_STATES) - 1)
+struct job **queue_list_by_id(const struct queue *q, uint32_t states, size_t *n);
+struct job **queue_list_in_order(const struct queue *q, uint32_t states, size_t *n);
+
+/* The ids of all jobs, ascending; the caller frees the array. */
+uint32_t *queue_ids(const struct queue *q, size_t *n);
+
+/* Lines, in no order: for (i = 0; i < queue_n_kinds(q); i++) queue_kind(q, i). */
+size_t queue_n_kinds(const struct queue *q);
+struct kind *queue_kind(const struct queue *q, size_t i);
+/* What the jobs of a line come to, as balance.c has it; and those of all lines. */
+void queue_set_work(struct queue *q, struct kind *k, int64_t work);
+int64_t queue_work(const struct queue *q);
+/* Those who have lines, by uid. */
+size_t queue_n_users(const struct queue *q);
+struct kind_user *queue_user(const struct queue *q, size_t i);
+
+/* Recounts everything; NULL when all is well, else what is not. Slow. */
+const char *queue_check(const struct queue *q);
+
+#endif

@@ -1,0 +1,234 @@
+/* The environment of a job: see job_environ.h; the variables are listed in the design under
+ * "What the job sees". The submitter's environment comes from the store as a block of
+ * NUL-terminated K=V; ours replace theirs of the same name, except for those of
+ * job_environ_defaults.c. */
+#include "daemon/attempt/job_environ.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/array.h"
+#include "core/queue/job.h"
+#include "core/queue/queue.h"
+#include "daemon/attempt/env_block.h"
+#include "daemon/attempt/job_environ_defaults.h"
+#include "daemon/attempt/job_environ_slurm.h"
+#include "daemon/attempt/launch.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/prober.h"
+#include "store/store.h"
+
+static void
+put_cards(const struct daemon *d, const struct attempt *run, struct buf *out)
+{
+    auto_buf struct buf indices = BUF_INIT, uuids = BUF_INIT;
+    for (int i = 0; i < run->n_gpus; i++) {
+        const struct card *c = ledger_card(d->ledger, run->gpus[i]);
+        buf_addf(&indices, "%s%d", i ? "," : "", c->info.index);
+        buf_addf(&uuids, "%s%s", i ? "," : "", c->info.uuid);
+    }
+    bool by_uuid =
+        d->config.gpu_env == GPU_ENV_UUID || d->renumbered || launch_filters_devices(d);
+    envblock_put(out, "CUDA_VISIBLE_DEVICES", buf_str(by_uuid ? &uuids : &indices));
+    envblock_put(out, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    envblock_put(out, "NVIDIA_VISIBLE_DEVICES", run->n_gpus ? buf_str(&uuids) : "void");
+    envblock_put(out, "BERTH_GPUS", buf_str(&indices));
+    envblock_put(out, "BERTH_GPU_UUIDS", buf_str(&uuids));
+}
+
+static void
+put_sharing(const struct job *job, struct buf *out)
+{
+    const struct demand *demand = &job->req.demand;
+    if (demand->share_permille > 0) {
+        buf_addf(out, "BERTH_GPU_SHARE=%g", demand->share_permille / 1000.0);
+        buf_addc(out, '\0');
+    } else {
+        envblock_put(out, "BERTH_GPU_SHARE",
+                     job->run->n_gpus && demand_is_whole(demand) ? "1" : "");
+    }
+}
+
+static void
+put_array(const struct daemon *d, const struct job *job, struct buf *out)
+{
+    const struct job *array = job->array ? queue_get(d->queue, job->array) : NULL;
+    if (!job->array)
+        return;
+    envblock_put_int(out, "BERTH_ARRAY_JOB_ID", job->array);
+    envblock_put_int(out, "BERTH_ARRAY_TASK_ID", job->task);
+    if (array && array->tasks)
+        envblock_put_int(out, "BERTH_ARRAY_TASK_COUNT", array->tasks->total);
+}
+
+static void
+put_ours(const struct daemon *d, const struct job *job, const char *mark, struct buf *out)
+{
+    const struct attempt *run = job->run;
+    put_cards(d, run, out);
+    put_sharing(job, out);
+    put_array(d, job, out);
+    envblock_put(out, "BERTH_MARK", mark);
+    envblock_put_int(out, "BERTH_JOB_ID", job->id);
+    envblock_put(out, "BERTH_JOB_NAME", job->req.name ? job->req.name : "");
+    envblock_put(out, "BERTH_USER", daemon_owner_name(job));
+    envblock_put(out, "BERTH_SUBMIT_DIR", job->cwd);
+    envblock_put_int(out, "BERTH_VRAM_MIB", run->vram_mib);
+    envblock_put_int(out, "BERTH_CPUS", demand_cpus(&job->req.demand));
+    envblock_put_int(out, "BERTH_MEM_MIB", job->req.demand.mem_mib);
+    envblock_put_int(out, "BERTH_ATTEMPT", run->number);
+    envblock_put(out, "BERTH_SOCKET", d->places.socket);
+    if (job->req.limit_ms > 0)
+        envblock_put_int(out, "BERTH_END_TIME",
+                         (clock_wall_us() + job->req.limit_ms * 1000) / 1000000);
+    const char *sim = prober_sim_dir(d->prober);
+    if (sim)
+        envblock_put(out, "BERTH_SIM_DIR", sim);
+}
+
+static bool
+is_ours(const struct buf *ours, const char *var, size_t name_len)
+{
+    for (const char *p = ours->data; p < ours->data + ours->len; p += strlen(p) + 1)
+        if (p[0] == var[0] && strncmp(p, var, name_len + 1) == 0)
+            return true;
+    return false;
+}
+
+/* Of a job from which this one was submitted, perhaps: what it was is not what this one is. */
+static bool
+is_stale(const char *var)
+{
+    static const char *const prefixes[] = {
+        "BERTH_ARRAY_", "BERTH_MARK=", "BERTH_END_TIME=", "BERTH_HOOK", "BERTH_EVENT"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (strncmp(var, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The submitter's variables but those that are ours, then ours. */
+static void
+merge(const struct buf *theirs, const struct buf *ours, struct buf *out)
+{
+    const char *end = theirs->data + theirs->len;
+    for (const char *p = theirs->data; p && p < end;) {
+        size_t n = strlen(p) + 1;
+        const char *eq = memchr(p, '=', n);
+        if (eq && !is_stale(p) && !is_ours(ours, p, (size_t)(eq - p)) &&
+            !environ_was_default(theirs, p))
+            buf_add(out, p, n);
+        p += n;
+    }
+    buf_add(out, ours->data, ours->len);
+}
+
+static bool
+is_among(char *const *said, const char *var, size_t name_len)
+{
+    for (; said && *said; said++)
+        if (strncmp(*said, var, name_len + 1) == 0)
+            return true;
+    return false;
+}
+
+/* What was captured, and what the job itself was given in its place. */
+static int
+read_theirs(struct daemon *d, const struct job *job, struct buf *theirs, struct err *e)
+{
+    auto_buf struct buf captured = BUF_INIT;
+    if (job->env && store_env_get(d->store, job->env, &captured, e))
+        return -1;
+    const char *end = captured.data + captured.len;
+    for (const char *p = captured.data; p && p < end; p += strlen(p) + 1)
+        if (!is_among(job->req.env, p, strcspn(p, "=")))
+            environ_add_captured(job, &captured, p, theirs);
+    for (char *const *own = job->req.env; own && *own; own++)
+        buf_add(theirs, *own, strlen(*own) + 1);
+    return 0;
+}
+
+int
+environ_add(struct daemon *d, const struct job *job, const char *mark, struct buf *out,
+            struct err *e)
+{
+    auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
+    if (read_theirs(d, job, &theirs, e))
+        return -1;
+    put_ours(d, job, mark, &ours);
+    environ_add_slurm(d, job, &theirs, &ours);
+    environ_add_defaults(d, job, &theirs, &ours);
+    merge(&theirs, &ours, out);
+    return 0;
+}
+
+/* --- of a hook ---------------------------------------------------------------------------- */
+
+static void
+put_event(const json_t *event, const char *key, const char *name, struct buf *out)
+{
+    const json_t *v = json_object_get(event, key);
+    if (json_is_integer(v))
+        envblock_put_int(out, name, json_integer_value(v));
+    else if (json_is_string(v) && strlen(json_string_value(v)) == json_string_length(v))
+        envblock_put(out, name, json_string_value(v));
+    else
+        envblock_put(out, name, "");
+}
+
+/* The service account's HOME, USER, LOGNAME and SHELL come when it is looked up
+ * (shepherd/nursery/deliver.c). */
+static void
+put_clean(struct buf *out)
+{
+    static const char *const passed[] = {"http_proxy",  "https_proxy", "all_proxy", "no_proxy",
+                                         "HTTPS_PROXY", "ALL_PROXY",   "NO_PROXY",  "LANG"};
+    envblock_put(out, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++) {
+        const char *value = getenv(passed[i]);
+        if (value)
+            envblock_put(out, passed[i], value);
+    }
+}
+
+int
+environ_add_hook(struct daemon *d, const struct job *job, const char *hook, const char *line,
+                 bool apart, struct buf *out, struct err *e)
+{
+    auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
+    if (!apart && read_theirs(d, job, &theirs, e))
+        return -1;
+    auto_free char *log = launch_log_path(d, job);
+    json_t *event = json_loads(line, 0, NULL);
+    envblock_put(&ours, "CUDA_VISIBLE_DEVICES", ""); /* it has no GPU */
+    envblock_put(&ours, "NVIDIA_VISIBLE_DEVICES", "void");
+    put_array(d, job, &ours);
+    envblock_put(&ours, "BERTH_HOOK", hook);
+    put_event(event, "kind", "BERTH_EVENT", &ours);
+    put_event(event, "seq", "BERTH_EVENT_SEQ", &ours);
+    envblock_put_int(&ours, "BERTH_JOB_ID", job->id);
+    envblock_put(&ours, "BERTH_JOB_NAME", job->req.name ? job->req.name : "");
+    put_event(event, "state", "BERTH_JOB_STATE", &ours);
+    put_event(event, "exit_status", "BERTH_EXIT_STATUS", &ours);
+    put_event(event, "text", "BERTH_JOB_TEXT", &ours);
+    put_event(event, "run_ms", "BERTH_RUN_MS", &ours);
+    put_event(event, "attempt", "BERTH_ATTEMPT", &ours);
+    envblock_put(&ours, "BERTH_JOB_LOG", log);
+    envblock_put(&ours, "BERTH_USER", daemon_owner_name(job));
+    envblock_put(&ours, "BERTH_SUBMIT_DIR", job->cwd);
+    envblock_put(&ours, "BERTH_SOCKET", d->places.socket);
+    json_decref(event);
+    if (apart) {
+        put_clean(out);
+        buf_add(out, ours.data, ours.len);
+        return 0;
+    }
+    merge(&theirs, &ours, out);
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* The environment of a job: the submitter's, with what Berth tells it. */
+#ifndef DAEMON_ATTEMPT_JOB_ENVIRON_H
+#define DAEMON_ATTEMPT_JOB_ENVIRON_H
+
+#include <stdbool.h>
+
+struct buf;
+struct daemon;
+struct err;
+struct job;
+
+/* Appends the whole environment of job->run: "K=V", each with a NUL behind it. */
+int environ_add(struct daemon *d, const struct job *job, const char *mark, struct buf *out,
+                struct err *e);
+
+/* That of a hook (daemon/outbox/outbox.c): what the event (its whole object) says, on top of
+ * the submitter's; apart: on top of a clean one, with nothing of the submitter's but the
+ * proxies that the daemon itself was started with. */
+int environ_add_hook(struct daemon *d, const struct job *job, const char *hook,
+                     const char *event, bool apart, struct buf *out, struct err *e);
+
+#endif

@@ -1,0 +1,123 @@
+/* Defaults for frameworks: where torch.distributed meets, how much of a shared card JAX and
+ * TensorFlow take. They are a convenience, so what a user exported always wins. A job that
+ * submits another hands its environment on, and with it these values, which would be wrong
+ * there: BERTH_DEFAULTS lists what Berth set ("K=V K=V", no value has a space), so that it is
+ * told from what a user set. Called by job_environ.c. */
+#include "daemon/attempt/job_environ_defaults.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/job.h"
+#include "daemon/attempt/env_block.h"
+#include "daemon/daemon.h"
+
+#define LIST "BERTH_DEFAULTS"
+
+struct defaults {
+    const struct buf *theirs;
+    struct buf *out;
+    struct buf list; /* of what was set */
+};
+
+bool
+environ_was_default(const struct buf *theirs, const char *var)
+{
+    const char *list = envblock_find(theirs, LIST);
+    size_t n = strlen(var);
+    for (const char *at = list; at && (at = strstr(at, var)) != NULL; at++)
+        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+            return true;
+    return false;
+}
+
+static bool
+is_theirs(const struct buf *theirs, const char *name)
+{
+    const char *value = envblock_find(theirs, name);
+    return value && !environ_was_default(theirs, value - strlen(name) - 1);
+}
+
+static void
+put_default(struct defaults *x, const char *name, const char *value)
+{
+    if (is_theirs(x->theirs, name))
+        return;
+    envblock_put(x->out, name, value);
+    buf_addf(&x->list, "%s%s=%s", x->list.len ? " " : "", name, value);
+}
+
+/* A port on which nothing listens now, different for every job. */
+static int
+free_port(uint32_t job)
+{
+    for (int i = 0; i < 64; i++) {
+        int port = 20000 + (int)((job * 64 + (uint32_t)i) % 12000);
+        auto_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        struct sockaddr_in a = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        if (fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0)
+            return port;
+    }
+    return 29500;
+}
+
+/* torch.distributed looks for both, so they come together: one from each side would lead to a
+ * place where nobody is. */
+static void
+put_meeting_point(struct defaults *x, uint32_t job)
+{
+    char port[16];
+    if (is_theirs(x->theirs, "MASTER_ADDR") || is_theirs(x->theirs, "MASTER_PORT"))
+        return;
+    snprintf(port, sizeof port, "%d", free_port(job));
+    put_default(x, "MASTER_ADDR", "127.0.0.1");
+    put_default(x, "MASTER_PORT", port);
+}
+
+/* The part of its card's memory that it may fill; 0: all of it, or not known. A share without a
+ * word on VRAM means the same part of that. */
+static double
+part_of_memory(const struct daemon *d, const struct job *job)
+{
+    const struct attempt *run = job->run;
+    int64_t total = ledger_card(d->ledger, run->gpus[0])->info.total_mib;
+    if (run->vram_mib > 0 && total > 0)
+        return (double)run->vram_mib / (double)total;
+    return run->vram_mib ? 0 : job->req.demand.share_permille / 1000.0;
+}
+
+static void
+put_memory(struct defaults *x, const struct daemon *d, const struct job *job)
+{
+    char text[32];
+    double part = part_of_memory(d, job);
+    if (part > 0) {
+        snprintf(text, sizeof text, "%.3f", part);
+        put_default(x, "XLA_PYTHON_CLIENT_MEM_FRACTION", text);
+    }
+    put_default(x, "TF_FORCE_GPU_ALLOW_GROWTH", "true");
+}
+
+void
+environ_add_defaults(const struct daemon *d, const struct job *job, const struct buf *theirs,
+                     struct buf *out)
+{
+    const char *list = envblock_find(theirs, LIST);
+    struct defaults x = {.theirs = theirs, .out = out, .list = BUF_INIT};
+    if (list && strcmp(list, "off") == 0)
+        return; /* what they say stays, for jobs that this one submits too */
+    if (job->run->n_gpus >= 2)
+        put_meeting_point(&x, job->id);
+    if (job->run->n_gpus > 0 && !demand_is_whole(&job->req.demand))
+        put_memory(&x, d, job);
+    envblock_put(out, LIST, buf_str(&x.list));
+    buf_free(&x.list);
+}

@@ -1,0 +1,146 @@
+/* Where a job's output goes: its log and, if it asked for one, the file of its standard error,
+ * with what stands behind % filled in. launch.h has the prototypes; berth-script(7) and the
+ * help of --log list the letters. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/job.h"
+#include "daemon/attempt/launch.h"
+#include "daemon/daemon.h"
+
+#define WIDTH_MAX 10 /* as Slurm has it */
+
+/* A name as a part of a path; a / in it makes no folder. */
+static void
+add_file_name(struct buf *out, const char *name)
+{
+    for (const char *c = name; *c; c++)
+        buf_addc(out, *c == '/' ? '_' : *c);
+}
+
+/* "0-1"; nothing while it has none. */
+static void
+add_card_numbers(struct buf *out, const struct attempt *run)
+{
+    for (int i = 0; run && i < run->n_gpus; i++)
+        buf_addf(out, i ? "-%d" : "%d", run->gpus[i]);
+}
+
+/* Up to its first dot. */
+static void
+add_host(struct buf *out)
+{
+    char name[256] = "";
+
+    gethostname(name, sizeof name - 1);
+    name[strcspn(name, ".")] = '\0';
+    add_file_name(out, name[0] ? name : "localhost");
+}
+
+/* False: the letter stands for nothing. */
+static bool
+add_number(const struct job *job, char letter, int width, struct buf *out)
+{
+    uint32_t number;
+
+    switch (letter) {
+    case 'j':
+    case 'J':
+        number = job->id;
+        break;
+    case 'A':
+        number = job->array ? job->array : job->id;
+        break;
+    case 'a':
+    case 't':
+        number = job->task >= 0 ? (uint32_t)job->task : 0;
+        break;
+    case 'r':
+        number = job->run ? (uint32_t)job->run->number : 1;
+        break;
+    default:
+        return false;
+    }
+    buf_addf(out, "%0*u", width, number);
+    return true;
+}
+
+static bool
+add_text(const struct daemon *d, const struct job *job, char letter, struct buf *out)
+{
+    switch (letter) {
+    case 'x':
+        add_file_name(out, job->req.name ? job->req.name : "job");
+        return true;
+    case 'u':
+        add_file_name(out, daemon_owner_name(job));
+        return true;
+    case 'N':
+        add_host(out);
+        return true;
+    case 'g':
+        add_card_numbers(out, job->run);
+        return true;
+    case 's':
+        if (job->run)
+            launch_screen_name(d, job, out);
+        return true;
+    case '%':
+        buf_addc(out, '%');
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What cannot be filled in stays as it is. */
+static char *
+fill_in(const struct daemon *d, const struct job *job, const char *pattern)
+{
+    auto_buf struct buf out = BUF_INIT;
+
+    if (pattern[0] != '/')
+        buf_addf(&out, "%s/", job->cwd ? job->cwd : "");
+    for (const char *p = pattern; *p; p++) {
+        const char *letter = p + 1;
+        int width = 0;
+
+        if (*p != '%') {
+            buf_addc(&out, *p);
+            continue;
+        }
+        for (; *letter >= '0' && *letter <= '9'; letter++)
+            width = width * 10 + (*letter - '0') > WIDTH_MAX ? WIDTH_MAX
+                                                             : width * 10 + (*letter - '0');
+        if (add_number(job, *letter, width, &out) || add_text(d, job, *letter, &out))
+            p = letter;
+        else
+            buf_addc(&out, '%');
+    }
+    return buf_take(&out);
+}
+
+char *
+launch_log_path(const struct daemon *d, const struct job *job)
+{
+    if (job->req.log)
+        return fill_in(d, job, job->req.log);
+    if (d->places.system)
+        return xasprintf("%s/%u/%u.log", d->places.logs, job->uid, job->id);
+    return xasprintf("%s/%u.log", d->places.logs, job->id);
+}
+
+char *
+launch_error_path(const struct daemon *d, const struct job *job)
+{
+    auto_free char *error = job->req.error ? fill_in(d, job, job->req.error) : NULL;
+    auto_free char *log = error ? launch_log_path(d, job) : NULL;
+
+    return error && strcmp(error, log) != 0 ? TAKE(error) : NULL;
+}

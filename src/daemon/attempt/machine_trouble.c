@@ -1,0 +1,432 @@
+/* Trouble of the machine: see machine_trouble.h. Reported by launch.c (what the daemon itself
+ * does for a start) and supervisor_hear.c (what a supervisor met). One trouble of the whole
+ * machine is kept, the newest words of it, and one for each user whose own it is. A trial does
+ * what every start does, but for the command: it makes a folder with a file in it, a file among
+ * the logs, and has a process forked (NURSERY_TRY). Pauses between trials double until
+ * something has really started. A nursery that does not answer a trial in time is replaced. */
+#include "daemon/attempt/machine_trouble.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "core/queue/queue.h"
+#include "daemon/attempt/launch.h"
+#include "daemon/attempt/nursery_link.h"
+#include "daemon/attempt/supervisor_watch.h"
+#include "daemon/daemon.h"
+#include "daemon/turn/turn.h"
+#include "sys/nursery_packets.h"
+#include "wire/frame.h"
+
+#define PAUSE_FIRST_MS      500 /* between trials; doubles */
+#define PAUSE_MAX_MS        15000
+#define USER_PAUSE_FIRST_MS 2000
+#define USER_PAUSE_MAX_MS   60000
+#define ANSWER_MS           3000 /* for a process that is forked and says a word */
+#define LOOK_MS             2000 /* after a launch, for its supervisor's first word */
+#define TEXT_MAX            400
+#define READ_SIZE           4096
+
+/* A conversation with a process that tries whether processes can be had. */
+struct trial {
+    uv_pipe_t pipe;
+    struct machine *machine; /* NULL: nobody waits for it any more */
+    struct frame in;
+};
+
+struct user_trouble {
+    uint32_t uid;
+    bool barred; /* now; else the jobs may try, and have not started yet */
+    int64_t since_us, pause_ms, until_us; /* wall clock; boot clock */
+    char text[TEXT_MAX];
+};
+
+struct machine {
+    struct daemon *daemon;
+    uv_timer_t next;  /* the next trial, or the end of one that is late */
+    uv_timer_t users; /* somebody's jobs may try again */
+    uv_timer_t look;  /* after launches */
+    struct trial *trial;
+    bool bad;
+    bool woken;       /* the nursery was, and has not answered since */
+    int64_t since_us; /* wall clock */
+    int64_t pause_ms;
+    char text[TEXT_MAX];
+    struct user_trouble *list;
+    uint32_t *barred; /* what the planner sees */
+    size_t n, cap;
+};
+
+static void try_out(struct machine *m);
+
+static void
+tell(struct daemon *d, const char *state, const char *text)
+{
+    struct jsonw *w = turn_event(d, "daemon", NULL);
+    jsonw_kstr(w, "state", state);
+    if (text)
+        jsonw_kstr(w, "text", text);
+    turn_event_end(d);
+}
+
+/* --- the whole machine ------------------------------------------------------------------- */
+
+static void
+on_next(uv_timer_t *timer)
+{
+    try_out(timer->data);
+}
+
+/* Later, and each time later still. */
+static void
+put_off(struct machine *m)
+{
+    m->pause_ms = m->pause_ms ? m->pause_ms * 2 : PAUSE_FIRST_MS;
+    if (m->pause_ms > PAUSE_MAX_MS)
+        m->pause_ms = PAUSE_MAX_MS;
+    uv_timer_start(&m->next, on_next, (uint64_t)m->pause_ms, 0);
+}
+
+void
+machine_trouble(struct daemon *d, const char *text)
+{
+    struct machine *m = d->machine;
+    bool news = !m->bad || strcmp(m->text, text) != 0;
+    snprintf(m->text, sizeof m->text, "%s", text);
+    if (news)
+        log_error("event=machine-trouble %s", m->text);
+    if (m->bad)
+        return;
+    m->bad = true;
+    m->since_us = clock_wall_us();
+    tell(d, "trouble", m->text);
+    if (!m->trial) /* whose end, or lateness, decides when the next one is */
+        put_off(m);
+}
+
+static void
+well_again(struct machine *m)
+{
+    if (!m->bad)
+        return;
+    m->bad = false;
+    log_info("event=machine-well");
+    tell(m->daemon, "well", NULL);
+}
+
+static void
+still_bad(struct machine *m, const struct err *e)
+{
+    machine_trouble(m->daemon, e->text);
+    if (!uv_is_active((uv_handle_t *)&m->next))
+        put_off(m);
+}
+
+const char *
+machine_says(const struct daemon *d)
+{
+    return d->machine->bad ? d->machine->text : NULL;
+}
+
+int64_t
+machine_since_us(const struct daemon *d)
+{
+    return d->machine->since_us;
+}
+
+/* --- trials ------------------------------------------------------------------------------ */
+
+static void
+on_trial_closed(uv_handle_t *handle)
+{
+    struct trial *t = handle->data;
+    frame_free(&t->in);
+    free(t);
+}
+
+static void
+end_trial(struct machine *m)
+{
+    struct trial *t = m->trial;
+    m->trial = NULL;
+    if (!t)
+        return;
+    t->machine = NULL;
+    uv_close((uv_handle_t *)&t->pipe, on_trial_closed);
+    uv_timer_stop(&m->next);
+}
+
+/* What came of it: errnum 0 means that a process was forked and has spoken. */
+static void
+judge(struct machine *m, int errnum)
+{
+    struct err e = {0};
+    end_trial(m);
+    if (errnum) {
+        err_errno(&e, ERR_FAILED, errnum, "no process can be started");
+        still_bad(m, &e);
+    } else {
+        m->woken = false;
+        well_again(m);
+    }
+}
+
+static void
+on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
+{
+    (void)suggested;
+    struct trial *t = handle->data;
+    char *room = frame_room(&t->in, READ_SIZE);
+    *out = uv_buf_init(room, room ? READ_SIZE : 0);
+}
+
+static void
+on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
+{
+    (void)b;
+    struct trial *t = stream->data;
+    size_t at = 0, len = 0;
+    if (!t->machine)
+        return;
+    if (n < 0) {
+        judge(t->machine, ECHILD);
+        return;
+    }
+    frame_filled(&t->in, (size_t)n);
+    const char *line = frame_next(&t->in, &at, &len);
+    if (!line) {
+        frame_done(&t->in, at);
+        return;
+    }
+    json_t *msg = json_loadb(line, len, 0, NULL);
+    const char *event = json_string_value(json_object_get(msg, "event"));
+    bool tried = event && strcmp(event, "tried") == 0;
+    int errnum = (int)json_integer_value(json_object_get(msg, "errno"));
+    json_decref(msg);
+    judge(t->machine, tried ? 0 : errnum ? errnum : ECHILD);
+}
+
+/* The nursery took the question and does not answer: it is stopped, or stuck. Woken up first,
+ * and replaced when that does not help; what it had not forked yet has never run. */
+static void
+on_late(uv_timer_t *timer)
+{
+    struct machine *m = timer->data;
+    struct nursery *n = m->daemon->nursery;
+    struct err e = {0};
+    end_trial(m);
+    err_set(&e, ERR_FAILED, "the process that forks supervisors does not answer");
+    if (m->woken) {
+        log_warn("event=nursery-silent it is replaced");
+        (void)nursery_replace(n, &e);
+    } else {
+        log_warn("event=nursery-silent it is woken up");
+        nursery_wake(n);
+    }
+    m->woken = !m->woken;
+    still_bad(m, &e);
+}
+
+static int
+start_trial(struct machine *m, struct err *e)
+{
+    struct daemon *d = m->daemon;
+    auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open /dev/null");
+    auto_close int ours = nursery_call(d->nursery, NURSERY_TRY, null, null, e);
+    if (ours < 0)
+        return -1;
+    struct trial *t = xcalloc(1, sizeof *t);
+    frame_init(&t->in, FRAME_MAX_PEER);
+    uv_pipe_init(d->loop, &t->pipe, 0);
+    t->pipe.data = t;
+    int rc = uv_pipe_open(&t->pipe, ours);
+    if (rc) {
+        uv_close((uv_handle_t *)&t->pipe, on_trial_closed);
+        return err_set(e, ERR_FAILED, "cannot watch a trial: %s", uv_strerror(rc));
+    }
+    (void)TAKE_FD(ours);
+    t->machine = m;
+    m->trial = t;
+    uv_read_start((uv_stream_t *)&t->pipe, on_alloc, on_read);
+    uv_timer_start(&m->next, on_late, ANSWER_MS, 0);
+    return 0;
+}
+
+static void
+try_out(struct machine *m)
+{
+    struct err e = {0};
+    if (m->trial)
+        return;
+    if (launch_try_folders(m->daemon, &e) || start_trial(m, &e))
+        still_bad(m, &e);
+}
+
+/* --- after launches ---------------------------------------------------------------------- */
+
+static void
+on_look(uv_timer_t *timer)
+{
+    struct machine *m = timer->data;
+    if (!watch_has_silent(m->daemon, 0))
+        return;
+    if (!m->bad && watch_has_silent(m->daemon, LOOK_MS * INT64_C(1000)))
+        try_out(m);
+    uv_timer_start(timer, on_look, LOOK_MS, 0);
+}
+
+void
+machine_launched(struct daemon *d)
+{
+    if (!uv_is_active((uv_handle_t *)&d->machine->look))
+        uv_timer_start(&d->machine->look, on_look, LOOK_MS, 0);
+}
+
+/* --- users ------------------------------------------------------------------------------- */
+
+static struct user_trouble *
+find_user(const struct machine *m, uint32_t uid)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (m->list[i].uid == uid)
+            return &m->list[i];
+    return NULL;
+}
+
+static struct user_trouble *
+add_user(struct machine *m, uint32_t uid)
+{
+    if (m->n == m->cap) {
+        m->cap = m->cap * 2 + 8;
+        m->list = xrealloc(m->list, m->cap * sizeof *m->list);
+        m->barred = xrealloc(m->barred, m->cap * sizeof *m->barred);
+        m->daemon->limits.barred = m->barred;
+    }
+    m->list[m->n] = (struct user_trouble){.uid = uid, .since_us = clock_wall_us()};
+    return &m->list[m->n++];
+}
+
+static void on_users(uv_timer_t *timer);
+
+/* What the planner sees, and when to look again. */
+static void
+refresh_users(struct machine *m)
+{
+    int64_t now = clock_boot_us(), first = INT64_MAX;
+    size_t n = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        struct user_trouble *u = &m->list[i];
+        u->barred = u->barred && u->until_us > now;
+        if (!u->barred)
+            continue;
+        m->barred[n++] = u->uid;
+        if (u->until_us < first)
+            first = u->until_us;
+    }
+    m->daemon->limits.n_barred = n;
+    if (n > 0)
+        uv_timer_start(&m->users, on_users, (uint64_t)((first - now) / 1000 + 1), 0);
+    turn_touch(m->daemon);
+}
+
+static void
+on_users(uv_timer_t *timer)
+{
+    refresh_users(timer->data);
+}
+
+void
+machine_trouble_of(struct daemon *d, uint32_t uid, const char *text)
+{
+    struct machine *m = d->machine;
+    struct user_trouble *u = find_user(m, uid);
+    if (u && u->barred) {
+        snprintf(u->text, sizeof u->text, "%s", text);
+        return; /* several that were on their way together met the same */
+    }
+    if (!u)
+        u = add_user(m, uid);
+    snprintf(u->text, sizeof u->text, "%s", text);
+    u->pause_ms = u->pause_ms ? u->pause_ms * 2 : USER_PAUSE_FIRST_MS;
+    if (u->pause_ms > USER_PAUSE_MAX_MS)
+        u->pause_ms = USER_PAUSE_MAX_MS;
+    u->until_us = clock_boot_us() + u->pause_ms * 1000;
+    u->barred = true;
+    log_warn("event=user-trouble user=%s again_in_ms=%lld %s", daemon_user_name(uid),
+             (long long)u->pause_ms, u->text);
+    refresh_users(m);
+}
+
+void
+machine_started(struct daemon *d, uint32_t uid)
+{
+    struct machine *m = d->machine;
+    struct user_trouble *u = m->n ? find_user(m, uid) : NULL;
+    if (!m->bad)
+        m->pause_ms = 0;
+    if (!u)
+        return;
+    *u = m->list[--m->n];
+    refresh_users(m);
+}
+
+const char *
+machine_says_of(const struct daemon *d, uint32_t uid)
+{
+    const struct user_trouble *u = find_user(d->machine, uid);
+    return d->machine->bad ? d->machine->text : u && u->barred ? u->text : NULL;
+}
+
+void
+machine_each_user(const struct daemon *d, machine_user_fn fn, void *ctx)
+{
+    const struct machine *m = d->machine;
+    for (size_t i = 0; i < m->n; i++)
+        if (m->list[i].barred)
+            fn(ctx, m->list[i].uid, m->list[i].since_us, m->list[i].text);
+}
+
+/* --- the module -------------------------------------------------------------------------- */
+
+struct machine *
+machine_new(struct daemon *d)
+{
+    struct machine *m = xcalloc(1, sizeof *m);
+    m->daemon = d;
+    uv_timer_init(d->loop, &m->next);
+    uv_timer_init(d->loop, &m->users);
+    uv_timer_init(d->loop, &m->look);
+    m->next.data = m->users.data = m->look.data = m;
+    return m;
+}
+
+void
+machine_close(struct machine *m)
+{
+    end_trial(m);
+    uv_close((uv_handle_t *)&m->next, NULL);
+    uv_close((uv_handle_t *)&m->users, NULL);
+    uv_close((uv_handle_t *)&m->look, NULL);
+}
+
+void
+machine_free(struct machine *m)
+{
+    free(m->list);
+    free(m->barred);
+    free(m);
+}

@@ -1,0 +1,315 @@
+/* Keeping the nursery: see nursery_link.h and shepherd/nursery/nursery_main.c. The daemon never
+ * forks for a job: it sends a packet, which takes microseconds, whatever the machine is doing.
+ */
+#include "daemon/attempt/nursery_link.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "daemon/attempt/jobs_unit.h"
+#include "sys/confine.h"
+#include "sys/spawn.h"
+#include "wire/places.h"
+
+#define N_FDS        3
+#define SEND_SECONDS 5     /* longer means that it is stuck: it gets replaced */
+#define UNIT_MS      20000 /* for the service manager to start a unit, which may be busy */
+#define HELLO_MS     10000
+/* Of one that is replaced while the daemon works: both must fit into what the watchdog allows.
+ */
+#define AGAIN_UNIT_MS  8000
+#define AGAIN_HELLO_MS 3000
+#define AGAIN_US       (10 * INT64_C(1000000)) /* after one that could not be started */
+#define SCOPE_HELLO_MS 5000                    /* then jobs live where the daemon is */
+#define HELLO_MAX      65536
+
+struct nursery {
+    char *program;
+    char *base;       /* of groups of jobs: "berth-" and eight hex digits */
+    const char *unit; /* borrowed; a template to start it in; NULL: none */
+    bool no_scope;    /* it was tried, and got us nowhere */
+    bool was_there;   /* this is about another one */
+    struct confinement place;
+    int fd;
+    int pidfd;             /* so that no other process is ever killed; -1: none */
+    int64_t not_before_us; /* boot clock: no other is started before that */
+    struct err failed;     /* why the last one could not be */
+};
+
+/* ---- starting ---- */
+
+static pid_t
+spawn_nursery(const struct nursery *n, struct jobsunit_scope *scope, int theirs, struct err *e)
+{
+    char *argv[JOBSUNIT_ARGS_MAX + 4] = {NULL};
+    char option[] = "--nursery";
+    int at = 0;
+    for (int i = 0; scope && i < scope->n; i++)
+        argv[at++] = scope->texts[i];
+    argv[at++] = n->program;
+    argv[at++] = option;
+    argv[at++] = n->base;
+    if (scope && scope->runtime_dir)
+        (void)setenv("XDG_RUNTIME_DIR", scope->runtime_dir, 0);
+    struct spawn s = SPAWN_INIT;
+    const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, theirs};
+    s.argv = argv;
+    s.envp = environ; /* supervisors' own; a job's is in its spec */
+    memcpy(s.fds, fds, sizeof fds);
+    s.n_fds = sizeof fds / sizeof fds[0];
+    s.new_session = true; /* a Ctrl-C meant for somebody's terminal never reaches a shepherd */
+    int errnum = 0;
+    enum spawn_stage stage = SPAWN_OK;
+    pid_t pid = spawn_process(&s, &errnum, &stage);
+    return pid > 0 ? pid : err_errno(e, ERR_FAILED, errnum, "cannot start %s", argv[0]);
+}
+
+/* Its first packet: what can be enforced on jobs where it is. */
+static int
+hear_hello(struct nursery *n, int fd, int patience_ms, struct err *e)
+{
+    auto_free char *text = xmalloc(HELLO_MAX);
+    if (!file_await(fd, patience_ms))
+        return err_set(e, ERR_FAILED, "the nursery of shepherds says nothing");
+    ssize_t len = recv(fd, text, HELLO_MAX, 0);
+    json_t *hello = len > 0 ? json_loadb(text, (size_t)len, 0, NULL) : NULL;
+    struct confinement place;
+    bool is_hello = confine_read(json_object_get(hello, "confinement"), &place);
+    pid_t pid = (pid_t)json_integer_value(json_object_get(hello, "pid"));
+    json_decref(hello);
+    if (!is_hello)
+        return err_set(e, ERR_FAILED, "the nursery of shepherds went at once");
+    confine_free(&n->place);
+    n->place = place;
+    if (n->pidfd >= 0)
+        close(n->pidfd);
+    n->pidfd = pid > 1 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    return 0;
+}
+
+/* As a child of this process; in a scope of its own unless that is NULL. */
+static int
+start_child(struct nursery *n, struct jobsunit_scope *scope, struct err *e)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+        return err_errno(e, ERR_FAILED, errno, "cannot make a socket pair");
+    auto_close int ours = pair[0];
+    auto_close int theirs = pair[1];
+    pid_t pid = spawn_nursery(n, scope, theirs, e);
+    if (pid < 0)
+        return -1;
+    close(TAKE_FD(theirs));
+    int patience_ms = scope ? SCOPE_HELLO_MS : HELLO_MS;
+    if (hear_hello(n, ours, n->was_there ? AGAIN_HELLO_MS : patience_ms, e) < 0) {
+        (void)kill(pid, SIGKILL);
+        return -1;
+    }
+    return TAKE_FD(ours);
+}
+
+/* No user's daemon is kept from working by a service manager that does not answer. */
+static int
+start_in_scope(struct nursery *n, struct err *e)
+{
+    struct jobsunit_scope scope;
+    int fd = -1;
+    if (!n->no_scope && jobsunit_scope_find(n->base, &scope)) {
+        fd = start_child(n, &scope, e);
+        jobsunit_scope_free(&scope);
+    }
+    if (fd >= 0)
+        return fd;
+    if (!n->no_scope && e->code)
+        log_warn("event=no-scope jobs stay in the daemon's own group: %s", e->text);
+    n->no_scope = true;
+    return start_child(n, NULL, e);
+}
+
+static int
+start_in_unit(struct nursery *n, struct err *e)
+{
+    auto_close int fd =
+        jobsunit_start(n->unit, n->base, n->was_there ? AGAIN_UNIT_MS : UNIT_MS, e);
+    if (fd < 0 || hear_hello(n, fd, n->was_there ? AGAIN_HELLO_MS : HELLO_MS, e) < 0)
+        return -1;
+    return TAKE_FD(fd);
+}
+
+static void
+log_place(const struct confinement *c)
+{
+    auto_buf struct buf text = BUF_INIT;
+    for (int i = 0; i < CONFINE_PARTS; i++)
+        buf_addf(&text, " %s=%d", confine_name((enum confine_part)i), c->has[i]);
+    log_info("event=confinement cgroup=%s%s", c->base ? c->base : "none", buf_str(&text));
+}
+
+static int
+start(struct nursery *n, struct err *e)
+{
+    const struct timeval patience = {.tv_sec = SEND_SECONDS};
+    *e = (struct err){0};
+    n->fd = n->unit ? start_in_unit(n, e) : start_in_scope(n, e);
+    if (n->fd < 0) {
+        n->failed = *e;
+        n->not_before_us = clock_boot_us() + AGAIN_US;
+        return -1;
+    }
+    (void)setsockopt(n->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    log_place(&n->place);
+    n->was_there = true;
+    return 0;
+}
+
+static void
+hang_up(struct nursery *n)
+{
+    if (n->fd >= 0)
+        close(TAKE_FD(n->fd));
+    if (n->pidfd >= 0)
+        close(TAKE_FD(n->pidfd));
+}
+
+void
+nursery_wake(struct nursery *n)
+{
+    if (n->pidfd >= 0)
+        (void)syscall(SYS_pidfd_send_signal, n->pidfd, SIGCONT, NULL, 0);
+}
+
+/* Killed, not only left: one that is stopped would keep the descriptors that it was sent, and
+ * with them the locks of attempts. */
+int
+nursery_replace(struct nursery *n, struct err *e)
+{
+    if (n->unit || !n->no_scope)
+        return err_set(
+            e, ERR_FAILED,
+            "the process that forks supervisors does not answer; it is not replaced, "
+            "as running jobs would go with its unit");
+    if (n->pidfd >= 0)
+        (void)syscall(SYS_pidfd_send_signal, n->pidfd, SIGKILL, NULL, 0);
+    hang_up(n);
+    return start(n, e);
+}
+
+struct nursery *
+nursery_new(const char *instance, const char *unit, struct err *e)
+{
+    auto_free char *program = places_program("berth-shepherd", e);
+    if (!program)
+        return NULL;
+    struct nursery *n = xcalloc(1, sizeof *n);
+    n->program = TAKE(program);
+    n->base = xasprintf("berth-%.8s", instance);
+    n->unit = unit;
+    n->fd = n->pidfd = -1;
+    if (start(n, e)) {
+        nursery_free(n);
+        return NULL;
+    }
+    return n;
+}
+
+const struct confinement *
+nursery_place(const struct nursery *n)
+{
+    return &n->place;
+}
+
+void
+nursery_free(struct nursery *n)
+{
+    if (!n)
+        return;
+    if (n->fd >= 0)
+        close(n->fd);
+    if (n->pidfd >= 0)
+        close(n->pidfd);
+    confine_free(&n->place);
+    free(n->program);
+    free(n->base);
+    free(n);
+}
+
+bool
+nursery_is_alive(const struct nursery *n)
+{
+    struct pollfd p = {.fd = n->fd, .events = POLLIN};
+    return n->fd >= 0 && (poll(&p, 1, 0) == 0 || !(p.revents & (POLLHUP | POLLERR)));
+}
+
+static int
+send_packet(int to, char kind, const int fds[N_FDS])
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int) * N_FDS)];
+        struct cmsghdr align;
+    } control = {0};
+    struct iovec iov = {.iov_base = &kind, .iov_len = 1};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof control.bytes};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int) * N_FDS);
+    memcpy(CMSG_DATA(c), fds, sizeof(int) * N_FDS);
+    ssize_t sent;
+    do
+        sent = sendmsg(to, &msg, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent == 1 ? 0 : -1;
+}
+
+int
+nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct err *e)
+{
+    const int fds[N_FDS] = {ctl, lock, folder};
+    if (n->fd >= 0 && send_packet(n->fd, kind, fds) == 0)
+        return 0;
+    /* Too many descriptors under way (ETOOMANYREFS) or no memory is no fault of its. */
+    if (n->fd >= 0 && errno != EPIPE && errno != ECONNRESET && errno != EAGAIN &&
+        errno != ENOTCONN)
+        return err_errno(e, ERR_FAILED, errno, "cannot send to the nursery of supervisors");
+    if (n->fd < 0 && clock_boot_us() < n->not_before_us) {
+        *e = n->failed;
+        return -1;
+    }
+    log_warn("event=nursery-replaced %s", n->fd >= 0 ? strerror(errno) : "there was none");
+    hang_up(n);
+    if (start(n, e))
+        return -1;
+    if (send_packet(n->fd, kind, fds))
+        return err_errno(e, ERR_FAILED, errno, "the nursery of shepherds takes nothing");
+    return 0;
+}
+
+int
+nursery_call(struct nursery *n, char kind, int lock, int folder, struct err *e)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+        return err_errno(e, ERR_FAILED, errno, "cannot make a socket pair");
+    auto_close int ours = pair[0];
+    auto_close int theirs = pair[1];
+    if (nursery_ask(n, kind, theirs, lock, folder, e))
+        return -1;
+    return TAKE_FD(ours);
+}

@@ -1,0 +1,254 @@
+/* Recovery: see recover.h and "Recovery" in ARCHITECTURE.md. For each attempt without an
+ * outcome the folder tells the truth: lock held, its shepherd lives, connect and go on;
+ * lock free and an exit record, apply it; neither, see supervisor_watch.c. The database says
+ * only that the attempt was decided. */
+#include "daemon/attempt/recover.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "core/ledger/ledger.h"
+#include "core/plan/fair.h"
+#include "core/queue/queue.h"
+#include "daemon/attempt/launch.h"
+#include "daemon/attempt/supervisor_watch.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/card_health.h"
+#include "daemon/gpu/prober.h"
+#include "daemon/turn/array_turns.h"
+#include "daemon/turn/depend_turns.h"
+#include "daemon/turn/estimates.h"
+#include "daemon/turn/job_changes.h"
+#include "daemon/turn/turn.h"
+#include "store/store.h"
+
+#define STRAYS_MS     5000
+#define STRAYS_MAX_MS (INT64_C(3600) * 1000)
+
+/* An attempt under way, as it was stored: which card was which. */
+struct recovered {
+    struct recovered *next;
+    uint32_t job;
+    int n;
+    char *uuids[GPU_MAX];
+};
+
+static void
+remember_cards(struct daemon *d, const struct job *job, const char *const *uuids)
+{
+    struct recovered *r = xcalloc(1, sizeof *r);
+    r->job = job->id;
+    r->n = job->run->n_gpus;
+    for (int i = 0; i < r->n; i++)
+        r->uuids[i] = xstrdup(uuids[i]);
+    r->next = d->recovered;
+    d->recovered = r;
+}
+
+/* A damaged database may have lost the row of an attempt under way. What its folder and its
+ * processes say is still found by its number. */
+static void
+remake_attempt(struct daemon *d, struct job *job)
+{
+    struct err e;
+    log_error("job=%u event=attempt-lost the database has no row of its attempt", job->id);
+    struct attempt *run = job->run = xcalloc(1, sizeof *run);
+    if (job->attempts < 1)
+        job->attempts = 1;
+    run->number = job->attempts;
+    for (int i = 0; i < GPU_MAX; i++)
+        run->peak_mib[i] = run->now_mib[i] = -1;
+    if (store_attempt_insert(d->store, job->id, run, NULL, &e))
+        log_error("job=%u event=attempt-not-kept %s", job->id, e.text);
+}
+
+static int
+on_live(struct job *job, const char *const *uuids, void *arg)
+{
+    struct daemon *d = arg;
+    if (job_state_is_active(job->state)) {
+        if (!job->run)
+            remake_attempt(d, job);
+        /* How far it got is for its folder to say. */
+        job->state = JOB_STARTING;
+        job->run->ending = (struct ending){.outcome = OUTCOME_NONE};
+        job->run->shepherd_pid = 0;
+        remember_cards(d, job, uuids);
+    }
+    jobs_share_texts(d, job);
+    job->env_bytes = store_env_bytes(d->store, job->env);
+    estimate_enter(d, job);
+    queue_add(d->queue, job);
+    arrays_recover(d, job);
+    return 0;
+}
+
+static void
+on_usage(uint32_t uid, double gpu_seconds, int64_t at_us, void *arg)
+{
+    fair_restore(arg, uid, gpu_seconds, at_us);
+}
+
+int
+recover_load(struct daemon *d, struct err *e)
+{
+    const char *before = store_boot_id(d->store);
+    d->rebooted = before[0] && strcmp(before, clock_boot_id()) != 0;
+    if (store_usage_load(d->store, on_usage, d->fair, e))
+        return -1;
+    if (store_jobs_load_live(d->store, on_live, d, e))
+        return -1;
+    depend_recover(d);
+    return 0;
+}
+
+/* The card of this UUID; one that the machine no longer shows is entered as lost, so that
+ * the job beside it can be supervised to its end. */
+static int
+find_card(struct daemon *d, const char *uuid)
+{
+    int card = ledger_find_uuid(d->ledger, uuid);
+    if (card >= 0 || ledger_n_cards(d->ledger) == GPU_MAX)
+        return card;
+    struct gpu_info info = {.index = ledger_n_cards(d->ledger), .minor = -1, .numa = -1};
+    snprintf(info.uuid, sizeof info.uuid, "%s", uuid);
+    card = ledger_add_card(d->ledger, &info);
+    health_card_added(d, card);
+    health_missing(d, card);
+    return card;
+}
+
+static void
+take_up(struct daemon *d, const struct recovered *r)
+{
+    struct job *job = queue_get(d->queue, r->job);
+    struct attempt *run = job->run;
+    int n = 0;
+    for (int i = 0; i < r->n; i++) {
+        int card = find_card(d, r->uuids[i]);
+        if (card < 0)
+            continue;
+        run->peak_mib[n] = run->peak_mib[i];
+        run->now_mib[n] = -1;
+        run->gpus[n++] = (uint8_t)card;
+    }
+    run->n_gpus = (uint8_t)n;
+    struct demand d_run = job->req.demand;
+    d_run.vram_mib = run->vram_mib;
+    ledger_hold(d->ledger, job->id, &d_run, run->gpus, n);
+    for (int i = 0; i < n; i++)
+        ledger_restore_peak(d->ledger, run->gpus[i], job->id, run->peak_mib[i]);
+    watch_recover(d, job);
+}
+
+/* Whether the attempt has an outcome yet to come, or to be written down. The last attempt of a
+ * job that waits to run again has neither. */
+static bool
+is_needed(const struct job *job, int attempt)
+{
+    return job && job->run && job->run->number == attempt &&
+           (job_state_is_active(job->state) || job->unsaved);
+}
+
+/* Whether this one went, or is none; why not is told the first time only. One that is locked
+ * has a shepherd about to leave. */
+static bool
+remove_stray(struct daemon *d, const char *name, bool say)
+{
+    unsigned id;
+    int attempt;
+    struct err ignored;
+    if (sscanf(name, "%u.%d", &id, &attempt) != 2)
+        return true;
+    if (is_needed(queue_get(d->queue, id), attempt))
+        return true;
+    auto_close int one = openat(d->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (one < 0)
+        return errno == ENOENT || errno == ENOTDIR;
+    if (file_is_locked_at(one, "lock", &ignored) != 0)
+        return false;
+    int rc = launch_try_remove_folder(d, id, attempt);
+    if (rc && say)
+        log_warn("job=%u attempt=%d folder stays for now: %s", id, attempt, strerror(rc));
+    return rc == 0;
+}
+
+static void on_strays(uv_timer_t *timer);
+
+/* The pause doubles while something stays. */
+static void
+look_again(struct daemon *d)
+{
+    d->strays_timer.data = d;
+    uv_timer_start(&d->strays_timer, on_strays, (uint64_t)d->strays_ms, 0);
+    d->strays_ms = d->strays_ms < STRAYS_MAX_MS / 2 ? d->strays_ms * 2 : STRAYS_MAX_MS;
+}
+
+/* Folders of attempts that are settled, or that no commit ever knew. For those that are still
+ * in use it comes back: what is in them, a job's environment, is not to lie there for long. */
+static int
+remove_strays(struct daemon *d, bool say, struct err *e)
+{
+    bool all = true;
+    auto_close int fd = openat(d->jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(TAKE_FD(fd));
+    if (!dir)
+        return err_errno(e, ERR_FAILED, errno, "cannot read %s/jobs", d->places.state);
+    for (const struct dirent *entry; (entry = readdir(dir));)
+        all &= remove_stray(d, entry->d_name, say);
+    if (!all)
+        look_again(d);
+    return 0;
+}
+
+static void
+on_strays(uv_timer_t *timer)
+{
+    struct err e;
+    if (remove_strays(timer->data, false, &e) == 0)
+        return;
+    log_warn("event=strays %s", e.text);
+    look_again(timer->data);
+}
+
+void
+recover_strays_later(struct daemon *d)
+{
+    d->strays_ms = STRAYS_MS;
+    look_again(d);
+}
+
+int
+recover_attempts(struct daemon *d, struct err *e)
+{
+    size_t live = queue_n(d->queue), active = queue_n_active(d->queue);
+    d->strays_ms = STRAYS_MS;
+    if (remove_strays(d, true, e))
+        return -1;
+    struct recovered *next;
+    for (struct recovered *r = d->recovered; r; r = next) {
+        next = r->next;
+        take_up(d, r);
+        for (int i = 0; i < r->n; i++)
+            free(r->uuids[i]);
+        free(r);
+    }
+    d->recovered = NULL;
+    arrays_recovered(d);
+    if (active > 0)
+        prober_forget(d->prober);
+    if (live > 0)
+        log_info("event=recovered jobs=%zu active=%zu rebooted=%d", live, active, d->rebooted);
+    d->rebooted = false; /* what this daemon starts is of this boot */
+    (void)e;
+    return 0;
+}

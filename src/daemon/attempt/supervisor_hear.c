@@ -1,0 +1,165 @@
+/* What a shepherd, or a sweeper, tells the daemon: one line each time. An outcome found in a
+ * folder is taken in the same way. */
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "core/queue/endings.h"
+#include "daemon/attempt/machine_trouble.h"
+#include "daemon/attempt/supervisor_watch_priv.h"
+#include "daemon/daemon.h"
+#include "daemon/turn/event_text.h"
+#include "daemon/turn/job_changes.h"
+#include "sys/exitrec.h"
+
+static void
+on_hello(struct watcher *w, struct watch *x, const json_t *msg)
+{
+    struct job *job = watch_job_of(w, x);
+    x->shepherd = (pid_t)json_integer_value(json_object_get(msg, "pid"));
+    if (!job)
+        return;
+    job->run->shepherd_pid = x->shepherd;
+    job->run->screen_pid = (int32_t)json_integer_value(json_object_get(msg, "screen_pid"));
+    x->warned = json_integer_value(json_object_get(msg, "warned_us")) > 0;
+    if (job->cancel_asked)
+        watch_say_stop(x, job, NULL, job->cancelled_by);
+    else if (job->requeue_asked)
+        watch_say_stop(x, job, "requeue", NULL); /* the first reason that it heard stands */
+    else if (job->run->warned && w->daemon->config.on_exceed == ON_EXCEED_KILL)
+        watch_say_stop(x, job, "exceed", NULL); /* a daemon that died may not have said it */
+}
+
+/* The command has been executed, at the time under the key. */
+static void
+on_started(struct watcher *w, struct watch *x, const json_t *msg, const char *key)
+{
+    struct job *job = watch_job_of(w, x);
+    int64_t at_us = json_integer_value(json_object_get(msg, key));
+    if (!job || at_us <= 0)
+        return;
+    machine_started(w->daemon, job->uid);
+    job->run->command_pid = (int32_t)json_integer_value(json_object_get(msg, "command_pid"));
+    if (jobs_attempt_started(w->daemon, job, at_us))
+        event_launched(w->daemon, job, at_us);
+}
+
+/* It has got its signal: said at once, or when the record says so that a daemon before this
+ * one did not hear of it. */
+static void
+on_warned(struct watcher *w, struct watch *x, struct job *job)
+{
+    if (x->warned || !job->req.warn_signal)
+        return;
+    x->warned = true;
+    event_warned(w->daemon, job);
+}
+
+/* That its command was not started is not the job's fault: it waits for the end of the trouble.
+ */
+static void
+excuse(struct watcher *w, const struct watch *x, const struct job *job, enum blame blame,
+       struct ending *ending)
+{
+    log_warn("job=%u attempt=%d event=not-started %s", x->job, x->attempt, ending->text);
+    ending->outcome = OUTCOME_NEVER_RAN;
+    if (!ending->errno_value)
+        ending->errno_value = EIO;
+    if (blame == BLAME_USER)
+        machine_trouble_of(w->daemon, job->uid, ending->text);
+    else
+        machine_trouble(w->daemon, ending->text);
+}
+
+void
+watch_not_forked(struct watcher *w, struct watch *x, int errnum)
+{
+    struct err e = {0};
+    err_errno(&e, ERR_FAILED, errnum, "no process can be started");
+    machine_trouble(w->daemon, e.text);
+    struct job *job = watch_job_of(w, x);
+    if (!job || x->ended)
+        return;
+    struct ending ending = ending_never_ran(errnum, clock_wall_us());
+    snprintf(ending.text, sizeof ending.text, "%.150s", e.text);
+    x->ended = true;
+    jobs_attempt_ended(w->daemon, job, &ending);
+}
+
+void
+watch_take_record(struct watcher *w, struct watch *x, struct job *job,
+                  const struct exitrec *rec)
+{
+    x->ended = true;
+    if (rec->ending.outcome == OUTCOME_CANCELLED && !job->cancelled_by && rec->by[0])
+        job->cancelled_by = xstrdup(rec->by);
+    if (rec->started_us > 0)
+        jobs_attempt_started(w->daemon, job, rec->started_us);
+    if (rec->warned_us > 0)
+        on_warned(w, x, job);
+    struct ending ending = rec->ending;
+    if (ending.outcome == OUTCOME_NOT_STARTED && rec->blame != BLAME_COMMAND)
+        excuse(w, x, job, rec->blame, &ending);
+    jobs_attempt_ended(w->daemon, job, &ending);
+}
+
+static void
+on_ended(struct watcher *w, struct watch *x, const char *line, size_t len)
+{
+    struct job *job = watch_job_of(w, x);
+    struct exitrec rec;
+    struct err e = {0};
+    if (!job || x->ended)
+        return;
+    if (exitrec_decode(line, len, &rec, &e)) {
+        log_error("job=%u unreadable end: %s", x->job, e.text);
+        return; /* the folder will tell once the shepherd has gone */
+    }
+    watch_take_record(w, x, job, &rec);
+}
+
+static void
+on_guest(struct watcher *w, struct watch *x, const json_t *msg, bool came)
+{
+    const struct job *job = watch_job_of(w, x);
+    json_int_t uid = json_integer_value(json_object_get(msg, "uid"));
+    if (job && !x->ended && uid >= 0 && uid < UINT32_MAX)
+        event_attached(w->daemon, job, came, (uint32_t)uid,
+                       json_is_true(json_object_get(msg, "input")));
+}
+
+void
+watch_hear(struct watcher *w, struct watch *x, const char *line, size_t len)
+{
+    json_error_t je;
+    json_t *msg = json_loadb(line, len, 0, &je);
+    const char *event = json_string_value(json_object_get(msg, "event"));
+    if (!event) {
+        log_error("job=%u its supervisor speaks nonsense: %s", x->job, je.text);
+    } else if (strcmp(event, "hello") == 0) {
+        on_hello(w, x, msg);
+        on_started(w, x, msg, "started_us");
+    } else if (strcmp(event, "started") == 0) {
+        on_started(w, x, msg, "at_us");
+    } else if (strcmp(event, "screen") == 0) {
+        struct job *job = watch_job_of(w, x);
+        if (job)
+            job->run->screen_pid = (int32_t)json_integer_value(json_object_get(msg, "pid"));
+    } else if (strcmp(event, "attached") == 0 || strcmp(event, "detached") == 0) {
+        on_guest(w, x, msg, event[0] == 'a');
+    } else if (strcmp(event, "warned") == 0) {
+        struct job *job = watch_job_of(w, x);
+        if (job)
+            on_warned(w, x, job);
+    } else if (strcmp(event, "ended") == 0) {
+        on_ended(w, x, line, len);
+    } else if (strcmp(event, "swept") == 0) {
+        x->swept = true;
+    } else if (strcmp(event, "not_forked") == 0) {
+        x->not_forked = (int)json_integer_value(json_object_get(msg, "errno"));
+    }
+    json_decref(msg);
+}

@@ -1,0 +1,547 @@
+/* Watching shepherds: see supervisor_watch.h. One watch per attempt, kept in a hash by job id;
+ * it ends when the outcome is committed (watch_settled). The connection is the socket pair made
+ * at launch or, after a restart of the daemon, ctl.sock in the attempt's folder.
+ *
+ * End of file without `ended` means that the shepherd has died. Then a sweeper process
+ * waits for the lock, kills what the job left behind and leaves; only after that the folder
+ * is read: an exit record counts, else no `started` mark means that the command never ran,
+ * else the attempt is LOST. Nothing is invented. What a shepherd says is supervisor_hear.c's.
+ */
+#include "daemon/attempt/supervisor_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include <uthash.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "base/unixsock.h"
+#include "core/queue/endings.h"
+#include "core/queue/queue.h"
+#include "daemon/attempt/launch.h"
+#include "daemon/attempt/supervisor_watch_priv.h"
+#include "daemon/daemon.h"
+#include "daemon/turn/job_changes.h"
+#include "daemon/turn/turn.h"
+#include "sys/exitrec.h"
+#include "wire/frame.h"
+
+#define READ_SIZE      4096
+#define SWEEP_FIRST_MS 100 /* before a sweeper that came to nothing is replaced; doubles */
+#define SWEEP_MAX_MS   10000
+#define UNREADABLE_US  (60 * INT64_C(1000000)) /* of an I/O error that may pass */
+
+static void shepherd_gone(struct watcher *w, struct watch *x);
+static void sweeper_gone(struct watcher *w, struct watch *x);
+
+struct watcher *
+watcher_new(struct daemon *d)
+{
+    struct watcher *w = xcalloc(1, sizeof *w);
+    w->daemon = d;
+    uv_timer_init(d->loop, &w->sweep_timer);
+    w->sweep_timer.data = w;
+    return w;
+}
+
+static void
+on_closed(uv_handle_t *handle)
+{
+    struct link *l = handle->data;
+    frame_free(&l->in);
+    free(l);
+}
+
+static void
+unlink_watch(struct watch *x)
+{
+    if (!x->link)
+        return;
+    x->link->watch = NULL;
+    uv_close((uv_handle_t *)&x->link->pipe, on_closed);
+    x->link = NULL;
+}
+
+static void
+watch_drop(struct watcher *w, struct watch *x)
+{
+    unlink_watch(x);
+    HASH_DEL(w->watches, x);
+    free(x);
+}
+
+void
+watcher_close(struct watcher *w)
+{
+    struct watch *x, *next;
+    HASH_ITER(hh, w->watches, x, next)
+    watch_drop(w, x);
+    uv_close((uv_handle_t *)&w->sweep_timer, NULL);
+}
+
+void
+watcher_free(struct watcher *w)
+{
+    free(w);
+}
+
+static struct watch *
+find(const struct watcher *w, uint32_t job)
+{
+    struct watch *x;
+    HASH_FIND(hh, w->watches, &job, sizeof job, x);
+    return x;
+}
+
+static struct watch *
+add(struct watcher *w, const struct job *job)
+{
+    struct watch *x = find(w, job->id);
+    if (x)
+        err_abort("job %u is watched twice", job->id);
+    x = xcalloc(1, sizeof *x);
+    x->job = job->id;
+    x->attempt = job->run->number;
+    HASH_ADD(hh, w->watches, job, sizeof x->job, x);
+    return x;
+}
+
+struct job *
+watch_job_of(const struct watcher *w, const struct watch *x)
+{
+    struct job *job = queue_get(w->daemon->queue, x->job);
+    return job && job->run && job->run->number == x->attempt ? job : NULL;
+}
+
+/* --- what we tell a shepherd ---------------------------------------------------------------
+ */
+
+static bool
+say(struct watch *x, const char *text)
+{
+    if (!x->link || x->link->is_sweeper)
+        return false;
+    uv_buf_t b = uv_buf_init((char *)text, (unsigned)strlen(text));
+    /* A short line on an idle local socket: it fits, or the peer is going. */
+    int n = uv_try_write((uv_stream_t *)&x->link->pipe, &b, 1);
+    if (n < 0 && n != UV_EPIPE && n != UV_ECONNRESET)
+        log_warn("job=%u cannot reach its supervisor: %s", x->job, uv_strerror(n));
+    return n >= 0;
+}
+
+void
+watch_say_stop(struct watch *x, const struct job *job, const char *why, const char *by)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct jsonw w;
+    jsonw_init(&w, &text);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "op", "cancel");
+    if (why)
+        jsonw_kstr(&w, "why", why);
+    jsonw_kstr(&w, "by", by ? by : "");
+    jsonw_kint(&w, "grace_ms", job->req.grace_ms);
+    jsonw_end_object(&w);
+    buf_addc(&text, '\n');
+    say(x, buf_str(&text));
+}
+
+void
+watch_cancel(struct daemon *d, const struct job *job)
+{
+    struct watch *x = find(d->watcher, job->id);
+    if (x)
+        watch_say_stop(x, job, NULL, job->cancelled_by);
+}
+
+void
+watch_preempt(struct daemon *d, const struct job *job)
+{
+    struct watch *x = find(d->watcher, job->id);
+    if (x)
+        watch_say_stop(x, job, "preempt", NULL);
+}
+
+void
+watch_exceeded(struct daemon *d, const struct job *job)
+{
+    struct watch *x = find(d->watcher, job->id);
+    if (x)
+        watch_say_stop(x, job, "exceed", NULL);
+}
+
+void
+watch_requeue(struct daemon *d, const struct job *job, const char *by)
+{
+    struct watch *x = find(d->watcher, job->id);
+    if (x)
+        watch_say_stop(x, job, "requeue", by);
+}
+
+bool
+watch_signal(struct daemon *d, const struct job *job, int sig)
+{
+    struct watch *x = find(d->watcher, job->id);
+    char text[48];
+    snprintf(text, sizeof text, "{\"op\":\"signal\",\"signal\":%d}\n", sig);
+    return x && !x->ended && say(x, text);
+}
+
+void
+watch_settled(struct daemon *d, uint32_t job, int32_t attempt)
+{
+    struct watch *x = find(d->watcher, job);
+    if (x && x->attempt == attempt) {
+        say(x, "{\"op\":\"recorded\"}\n");
+        watch_drop(d->watcher, x);
+    }
+    launch_remove_folder(d, job, attempt);
+}
+
+static void
+on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
+{
+    (void)suggested;
+    struct link *l = handle->data;
+    char *room = frame_room(&l->in, READ_SIZE);
+    *out = uv_buf_init(room, room ? READ_SIZE : 0);
+}
+
+static void
+on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
+{
+    (void)b;
+    struct link *l = stream->data;
+    if (n < 0) {
+        struct watch *x = l->watch;
+        unlink_watch(x);
+        if (l->is_sweeper)
+            sweeper_gone(l->watcher, x);
+        else if (x->not_forked)
+            watch_not_forked(l->watcher, x, x->not_forked);
+        else
+            shepherd_gone(l->watcher, x);
+        return;
+    }
+    frame_filled(&l->in, (size_t)n);
+    size_t at = 0, len = 0;
+    const char *line;
+    while (l->watch && (line = frame_next(&l->in, &at, &len)))
+        watch_hear(l->watcher, l->watch, line, len);
+    frame_done(&l->in, at);
+}
+
+/* Takes the descriptor. */
+static int
+open_link(struct watcher *w, struct watch *x, int fd, bool is_sweeper, struct err *e)
+{
+    struct link *l = xcalloc(1, sizeof *l);
+    l->watcher = w;
+    l->watch = x;
+    l->is_sweeper = is_sweeper;
+    frame_init(&l->in, FRAME_MAX_PEER);
+    uv_pipe_init(w->daemon->loop, &l->pipe, 0);
+    l->pipe.data = l;
+    int rc = uv_pipe_open(&l->pipe, fd);
+    if (rc) {
+        close(fd);
+        l->watch = NULL;
+        uv_close((uv_handle_t *)&l->pipe, on_closed);
+        return err_set(e, ERR_FAILED, "cannot watch job %u: %s", x->job, uv_strerror(rc));
+    }
+    x->link = l;
+    uv_read_start((uv_stream_t *)&l->pipe, on_alloc, on_read);
+    return 0;
+}
+
+int
+watch_attempt(struct daemon *d, struct job *job, int fd, struct err *e)
+{
+    struct watch *x = add(d->watcher, job);
+    x->linked_us = clock_boot_us();
+    return open_link(d->watcher, x, fd, false, e);
+}
+
+void
+watch_forget(struct daemon *d, uint32_t job)
+{
+    struct watch *x = find(d->watcher, job);
+    if (x)
+        watch_drop(d->watcher, x);
+}
+
+bool
+watch_has_silent(const struct daemon *d, int64_t for_us)
+{
+    int64_t before_us = clock_boot_us() - for_us;
+    const struct watch *x;
+    for (x = d->watcher->watches; x; x = x->hh.next)
+        if (x->linked_us && !x->shepherd && !x->ended && x->link && x->linked_us <= before_us)
+            return true;
+    return false;
+}
+
+bool
+watch_has_of_before(const struct daemon *d)
+{
+    const struct watch *x;
+    for (x = d->watcher->watches; x; x = x->hh.next)
+        if (x->rebooted && !x->ended)
+            return true;
+    return false;
+}
+
+size_t
+watch_n_unswept(const struct daemon *d)
+{
+    size_t n = 0;
+    const struct watch *x;
+    for (x = d->watcher->watches; x; x = x->hh.next)
+        n += x->sweep_us > 0;
+    return n;
+}
+
+/* --- a shepherd that has died ----------------------------------------------------------------
+ */
+
+/* Reading failed for want of something that will be there again. An I/O error may be that too,
+ * or a damaged block, which is for good. */
+static bool
+passes(struct watch *x, const struct err *e)
+{
+    int64_t now = clock_boot_us();
+    if (e->errnum == EIO && !x->io_error_us)
+        x->io_error_us = now;
+    if (e->errnum == EIO)
+        return now - x->io_error_us < UNREADABLE_US;
+    return e->errnum == EMFILE || e->errnum == ENFILE || e->errnum == ENOMEM ||
+           e->errnum == EINTR || e->errnum == EAGAIN;
+}
+
+/* unread: why its folder does not say how it ended; NULL: nothing there does. */
+static void
+set_lost(const struct watch *x, const struct err *unread, struct ending *ending)
+{
+    const char *why = x->rebooted ? "the machine went down while it ran"
+                      : x->folder_gone
+                          ? "its folder was removed by somebody else while it ran"
+                          : "its supervisor vanished before it could record the end";
+    ending->outcome = OUTCOME_LOST;
+    if (!unread)
+        snprintf(ending->text, sizeof ending->text, "%s", why);
+    else
+        snprintf(ending->text, sizeof ending->text, "%s; what it left cannot be read: %.60s",
+                 why, unread->errnum ? strerror(unread->errnum) : unread->text);
+}
+
+/* What the folder says of an attempt that nobody supervises any more: an exit record; or
+ * NEVER_RAN or LOST in rec->ending. -1: it cannot be read now. */
+static int
+read_outcome(struct watcher *w, struct watch *x, struct exitrec *rec, struct err *e)
+{
+    char name[32];
+    int32_t pid;
+    int rc = 0;
+    auto_close int dir = openat(w->daemon->jobs_fd, launch_folder(x->job, x->attempt, name),
+                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir >= 0)
+        rc = exitrec_read_at(dir, x->job, x->attempt, rec, e);
+    else if (errno != ENOENT)
+        rc = err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
+    if (rc == 1)
+        return 0;
+    if (rc == 0 && dir >= 0)
+        rc = exitrec_started_at(dir, &pid, NULL, e);
+    if (rc < 0 && passes(x, e))
+        return -1;
+    if (rc < 0)
+        log_error("job=%u attempt=%d event=unreadable %s", x->job, x->attempt, e->text);
+    *rec = (struct exitrec){.ending = ending_never_ran(0, clock_wall_us())};
+    /* The mark is not fsynced, so its absence proves something within one boot only. */
+    if (rc != 0 || dir < 0 || x->rebooted || x->folder_gone)
+        set_lost(x, rc < 0 ? e : NULL, &rec->ending);
+    return 0;
+}
+
+static void on_sweep_timer(uv_timer_t *timer);
+
+/* Within so long, or sooner where that is due already. */
+static void
+wake_sweeps(struct watcher *w, int64_t ms)
+{
+    if (!uv_is_active((uv_handle_t *)&w->sweep_timer) ||
+        uv_timer_get_due_in(&w->sweep_timer) > (uint64_t)ms)
+        uv_timer_start(&w->sweep_timer, on_sweep_timer, (uint64_t)ms, 0);
+}
+
+/* Another sweeper in a while, or after its work another look at the folder. Until it is done
+ * nothing is settled: what the attempt left may still run. */
+static void
+sweep_later(struct watcher *w, struct watch *x)
+{
+    int64_t ms = SWEEP_FIRST_MS;
+    for (int i = 0; i < x->sweeps && ms < SWEEP_MAX_MS; i++)
+        ms *= 2;
+    ms = ms < SWEEP_MAX_MS ? ms : SWEEP_MAX_MS;
+    x->sweeps++;
+    x->sweep_us = clock_boot_us() + ms * 1000;
+    wake_sweeps(w, ms);
+}
+
+static void
+settle_from_folder(struct watcher *w, struct watch *x)
+{
+    struct job *job = watch_job_of(w, x);
+    struct err e = {0};
+    if (!job || x->ended)
+        return;
+    struct exitrec rec;
+    if (read_outcome(w, x, &rec, &e)) {
+        log_error("job=%u attempt=%d its outcome cannot be read now: %s", x->job, x->attempt,
+                  e.text);
+        sweep_later(w, x);
+        return;
+    }
+    log_info("job=%u attempt=%d event=settled-from-folder outcome=%s", x->job, x->attempt,
+             outcome_name(rec.ending.outcome));
+    watch_take_record(w, x, job, &rec);
+    if (x->rebooted) /* no memory outlives a boot; and the end belongs to this turn */
+        jobs_check_clear(w->daemon, job, true);
+}
+
+static void
+on_sweep_timer(uv_timer_t *timer)
+{
+    struct watcher *w = timer->data;
+    int64_t now = clock_boot_us(), first = INT64_MAX;
+    struct watch *x, *next;
+    HASH_ITER(hh, w->watches, x, next)
+    {
+        if (x->sweep_us && x->sweep_us <= now) {
+            x->sweep_us = 0;
+            if (x->swept)
+                settle_from_folder(w, x);
+            else
+                shepherd_gone(w, x);
+        } else if (x->sweep_us && x->sweep_us < first) {
+            first = x->sweep_us;
+        }
+    }
+    if (first != INT64_MAX)
+        wake_sweeps(w, (first - now) / 1000 + 1);
+}
+
+static void
+sweeper_gone(struct watcher *w, struct watch *x)
+{
+    if (x->swept) {
+        settle_from_folder(w, x);
+        return;
+    }
+    /* One that died has ended nothing, and perhaps never had the lock. */
+    log_warn("job=%u attempt=%d event=sweeper-died another is sent", x->job, x->attempt);
+    sweep_later(w, x);
+}
+
+static void
+shepherd_gone(struct watcher *w, struct watch *x)
+{
+    struct err e = {0};
+    struct job *job = watch_job_of(w, x);
+    if (x->ended || !job)
+        return; /* it said so and has left; the commit is under way */
+    x->swept = false;
+    x->not_forked = 0;
+    int fd = launch_sweeper(w->daemon, job, &x->folder_gone, &e);
+    if (fd >= 0 && open_link(w, x, fd, true, &e) == 0)
+        return;
+    log_error("job=%u cannot sweep up after its supervisor: %s", x->job, e.text);
+    sweep_later(w, x);
+}
+
+/* --- after a restart -------------------------------------------------------------------------
+ */
+
+static int
+connect_ctl(int dir)
+{
+    struct sockaddr_un addr;
+    auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || unixsock_at(dir, "ctl.sock", &addr) < 0 ||
+        connect(fd, (struct sockaddr *)&addr, sizeof addr))
+        return -1;
+    return TAKE_FD(fd);
+}
+
+/* A shepherd holds the lock from birth and listens a moment later; a daemon that is killed
+ * and started again between the two meets one that does not listen yet. Start-up only, and
+ * bounded: the sweeper handles whatever is left. */
+static int
+connect_young(int dir)
+{
+    const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
+    int fd = connect_ctl(dir);
+    for (int i = 0; fd < 0 && i < 40 && file_is_locked_at(dir, "lock", NULL) == 1; i++) {
+        nanosleep(&pause, NULL);
+        fd = connect_ctl(dir);
+    }
+    return fd;
+}
+
+/* Who listens on ctl.sock. Its hello says so too, but a sample may come first, and then its
+ * job's processes would be taken for strangers. */
+static pid_t
+listener_of(int fd)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.pid : 0;
+}
+
+void
+watch_recover(struct daemon *d, struct job *job)
+{
+    char name[32];
+    struct err e = {0};
+    struct watch *x = add(d->watcher, job);
+    auto_close int dir = openat(d->jobs_fd, launch_folder(job->id, job->run->number, name),
+                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->rebooted && (dir < 0 || file_is_locked_at(dir, "lock", NULL) != 1)) {
+        x->rebooted = x->swept = true;
+        settle_from_folder(d->watcher, x);
+        return;
+    }
+    int fd = dir < 0 ? -1 : connect_young(dir);
+    if (fd >= 0)
+        x->shepherd = listener_of(fd);
+    if (fd >= 0 && open_link(d->watcher, x, fd, false, &e) == 0) {
+        log_info("job=%u attempt=%d event=reconnected", job->id, job->run->number);
+        return;
+    }
+    /* Dead, or so young that it does not listen yet: the sweeper waits for the lock, which a
+     * living shepherd holds to its end. */
+    shepherd_gone(d->watcher, x);
+}
+
+uint32_t
+watch_job_of_shepherd(const struct daemon *d, pid_t pid)
+{
+    const struct watch *x;
+    for (x = d->watcher->watches; x; x = x->hh.next)
+        if (x->shepherd == pid)
+            return x->job;
+    return 0;
+}

@@ -1,0 +1,59 @@
+/* Every attempt that has no settled outcome, and the connection to its shepherd. What a
+ * shepherd says becomes job events; a shepherd that vanishes is settled from its folder. */
+#ifndef DAEMON_ATTEMPT_SUPERVISOR_WATCH_H
+#define DAEMON_ATTEMPT_SUPERVISOR_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct daemon;
+struct err;
+struct job;
+
+struct watcher *watcher_new(struct daemon *d);
+void watcher_close(struct watcher *w); /* drops every connection; the shepherds live on */
+void watcher_free(struct watcher *w);
+
+/* Watches job->run over a connected socket, which it takes (also when it fails). */
+int watch_attempt(struct daemon *d, struct job *job, int fd, struct err *e);
+
+/* For an attempt of a daemon before this one: connects to its shepherd when the lock is
+ * held; settles it from its folder when it is free. */
+void watch_recover(struct daemon *d, struct job *job);
+
+/* The outcome is committed: the shepherd may forget it, and the folder goes. */
+void watch_settled(struct daemon *d, uint32_t job, int32_t attempt);
+
+/* The attempt was not launched after all. */
+void watch_forget(struct daemon *d, uint32_t job);
+
+/* Whether an attempt's supervisor has not said a word for so long since it was asked for. */
+bool watch_has_silent(const struct daemon *d, int64_t for_us);
+
+/* Whether an attempt of a boot before this one is not settled yet. */
+bool watch_has_of_before(const struct daemon *d);
+
+/* Attempts whose supervisor has died and whose processes could not be looked for yet, or whose
+ * folder could not be read. */
+size_t watch_n_unswept(const struct daemon *d);
+
+/* Tells the shepherd to end the job. Remembered and said again when it reconnects, because
+ * job->cancel_asked is. */
+void watch_cancel(struct daemon *d, const struct job *job);
+/* The same for one that is to run again: it makes way, or somebody (by) asked for that. Said
+ * again while job->requeue_asked; a cancel that comes later beats it. */
+void watch_preempt(struct daemon *d, const struct job *job);
+void watch_requeue(struct daemon *d, const struct job *job, const char *by);
+/* It used more than it declared and may not. Said once, and again when its shepherd reconnects
+ * after a restart of the daemon: run->warned remembers it. */
+void watch_exceeded(struct daemon *d, const struct job *job);
+
+/* Sends the signal to its processes. False: its supervisor cannot be reached now. */
+bool watch_signal(struct daemon *d, const struct job *job, int sig);
+
+/* The job whose supervisor is this process, 0: none. For attributing GPU processes. */
+uint32_t watch_job_of_shepherd(const struct daemon *d, pid_t pid);
+
+#endif

@@ -1,0 +1,496 @@
+/* berthd: start, loop, end. Starting is a fixed order - settings, the state's lock, the
+ * store, the cards, recovery, the socket - and each step may refuse with words; nothing is
+ * promised to anybody before the last. Leaving keeps running jobs running: their shepherds
+ * need no daemon, and the next one finds them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/counted_text.h"
+#include "base/crash.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/fs_kind.h"
+#include "base/libc.h"
+#include "base/log.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/queue.h"
+#include "daemon/attempt/machine_trouble.h"
+#include "daemon/attempt/nursery_link.h"
+#include "daemon/attempt/recover.h"
+#include "daemon/attempt/supervisor_watch.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/card_health.h"
+#include "daemon/gpu/card_locks.h"
+#include "daemon/gpu/card_numbers.h"
+#include "daemon/gpu/prober.h"
+#include "daemon/gpu/telemetry.h"
+#include "daemon/outbox/outbox.h"
+#include "daemon/request/roles.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/pace.h"
+#include "daemon/rpc/rpc_server.h"
+#include "daemon/service/daemon_log.h"
+#include "daemon/service/daemon_options.h"
+#include "daemon/service/kept_options.h"
+#include "daemon/service/notify.h"
+#include "daemon/service/reload.h"
+#include "daemon/service/rules.h"
+#include "daemon/service/user_names.h"
+#include "daemon/turn/clock_steps.h"
+#include "daemon/turn/counters.h"
+#include "daemon/turn/estimates.h"
+#include "daemon/turn/learned_demands.h"
+#include "daemon/turn/turn.h"
+#include "daemon/turn/waiters.h"
+#include "daemon/view/expected_starts.h"
+#include "store/store.h"
+#include "sys/confine.h"
+#include "sys/keyring.h"
+
+#define LEAVE_MS 1000
+
+/* --- leaving
+ * --------------------------------------------------------------------------------------- */
+
+/* A client that does not read its answer keeps nobody here. */
+static void
+on_patience_over(uv_timer_t *timer)
+{
+    struct daemon *d = timer->data;
+    server_hang_up(d->server);
+}
+
+static void
+leave(struct daemon *d, const char *why)
+{
+    if (d->leaving)
+        return;
+    d->leaving = d->stopping = true;
+    log_info("event=leaving why=\"%s\" jobs=%zu", why, queue_n(d->queue));
+    notify_leaving(d->notify);
+    server_release(d->server, NULL); /* what the last commit made true */
+    server_close(d->server);
+    prober_close(d->prober);
+    watcher_close(d->watcher);
+    machine_close(d->machine);
+    courier_close(d->courier);
+    turn_close(d->turn);
+    clockset_close(d->clockset);
+    uv_close((uv_handle_t *)&d->clear_timer, NULL);
+    uv_close((uv_handle_t *)&d->strays_timer, NULL);
+    uv_timer_start(&d->idle_timer, on_patience_over, LEAVE_MS, 0);
+    uv_unref((uv_handle_t *)&d->idle_timer);
+    uv_close((uv_handle_t *)&d->on_term, NULL);
+    uv_close((uv_handle_t *)&d->on_int, NULL);
+    uv_close((uv_handle_t *)&d->on_hup, NULL);
+}
+
+static void
+on_signal(uv_signal_t *handle, int number)
+{
+    struct daemon *d = handle->data;
+    if (!d->ready) {
+        log_info("event=leaving why=\"signal %d during start\"", number);
+        exit(1); /* nothing was promised yet; a process that waits for `ready` sees the end */
+    }
+    works_finish(d);
+    turn_run(d); /* what arrived is made durable; a failure stays with the shepherds */
+    leave(d, number == SIGINT ? "SIGINT" : "SIGTERM");
+}
+
+static void
+on_hang_up(uv_signal_t *handle, int number)
+{
+    (void)number;
+    reload_settings(handle->data);
+}
+
+static void
+on_idle_over(uv_timer_t *timer)
+{
+    const struct daemon *d = timer->data;
+    if (queue_n(d->queue) > 0 || works_change(d) || !courier_is_idle(d->courier, false) ||
+        server_client_count(d->server) > 0 || server_has_callers(d->server))
+        return; /* the turn that their request makes arms the timer again */
+    leave(timer->data, "idle");
+}
+
+void
+daemon_after_turn(struct daemon *d)
+{
+    if (!d->ready || d->leaving)
+        return;
+    bool empty = queue_n(d->queue) == 0 && courier_is_idle(d->courier, d->stopping);
+    if (d->stopping && (!d->stop_when_empty || empty) && !works_change(d)) {
+        leave(d, "asked to");
+        return;
+    }
+    bool idle = empty && server_client_count(d->server) == 0;
+    if (!d->leave_when_idle || d->config.idle_exit_s == 0 || !idle)
+        uv_timer_stop(&d->idle_timer);
+    else if (!uv_is_active((uv_handle_t *)&d->idle_timer))
+        uv_timer_start(&d->idle_timer, on_idle_over, (uint64_t)d->config.idle_exit_s * 1000, 0);
+}
+
+/* --- starting
+ * --------------------------------------------------------------------------------------- */
+
+/* Each user has a separate folder in it; all may pass through it, and only root may create
+ * files there. */
+static int
+make_logs(struct daemon *d, struct err *e)
+{
+    mode_t old = umask(d->places.system ? 022 : 077);
+    int rc = file_mkdirs(d->places.logs, 0755, e);
+    umask(old);
+    return rc;
+}
+
+static int
+open_state(struct daemon *d, struct err *e)
+{
+    bool held = false;
+    auto_free char *jobs = xasprintf("%s/jobs", d->places.state);
+    auto_free char *lock = xasprintf("%s/lock", d->places.state);
+    if (file_mkdirs(jobs, 0700, e) || make_logs(d, e))
+        return -1;
+    d->lock_fd = file_lock(lock, &held, e);
+    if (d->lock_fd < 0)
+        return held ? err_set(e, ERR_REFUSED, "a daemon is already running on %s",
+                              d->places.state)
+                    : -1;
+    struct stat st;
+    d->follows_dead = fstat(d->lock_fd, &st) == 0 && st.st_size > 0;
+    d->jobs_fd = open(jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->jobs_fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open %s", jobs);
+    if (store_open(d->places.state, &d->store, e))
+        return -1;
+    snprintf(d->instance, sizeof d->instance, "%s", store_token(d->store));
+    return 0;
+}
+
+/* An instance on simulated cards stays on them while it has unfinished jobs there: a daemon
+ * that is started again without --sim must not take those jobs to real cards. So does one that
+ * takes the place of a daemon that died: its starter may know nothing about the old one. */
+static char *
+choose_sim(struct daemon *d, const char *asked, struct err *e)
+{
+    auto_close int state = open(d->places.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_buf struct buf before = BUF_INIT;
+    struct err none;
+    if (file_read_at(state, "sim", 256, &before, &none))
+        buf_clear(&before);
+    if (!asked && before.len > 0 && (queue_n(d->queue) > 0 || d->follows_dead))
+        return xstrdup(buf_str(&before));
+    if (!asked) {
+        unlinkat(state, "sim", 0);
+        return NULL;
+    }
+    if (file_write_atomic_at(state, "sim", asked, strlen(asked), 0600, false, e))
+        log_warn("%s", e->text);
+    return xstrdup(asked);
+}
+
+static void
+make_ledger(struct daemon *d)
+{
+    struct ledger_policy p;
+    ledger_policy_init(&p);
+    p.margin_mib = (int32_t)d->config.margin_mib;
+    p.idle_mib = (int32_t)d->config.idle_threshold_mib;
+    p.spike_permille = (int32_t)(d->config.spike_buffer * 1000 + 0.5);
+    p.spread = d->config.placement == PLACEMENT_SPREAD;
+    d->ledger = ledger_new(&p);
+    ledger_set_wall_offset(d->ledger, clock_wall_us() - clock_boot_us());
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    ledger_set_host(d->ledger, (int32_t)sysconf(_SC_NPROCESSORS_ONLN),
+                    (int64_t)pages * page / (1024 * 1024));
+}
+
+/* Without GPUs that can be read the daemon works all the same: jobs that run are looked after,
+ * those that want no GPU run, and the others wait for the driver. Health says so. */
+static int
+find_cards(struct daemon *d, const struct options *o, struct err *e)
+{
+    auto_free char *sim = choose_sim(d, o->sim, e);
+    d->prober = prober_new(d, sim);
+    cards_recall(d);
+    if (prober_start(d->prober, d->config.probe_deadline_ms, e)) {
+        if (queue_n(d->queue) == 0 && (sim || o->need_gpus))
+            return -1;
+        log_error("event=no-gpus %s", e->text);
+        cards_recall_any(d);
+    }
+    /* A card that another daemon has is one card less; but a user's daemon does not start where
+     * the machine's is master. */
+    if (d->lock_conflict && queue_n_active(d->queue) == 0 &&
+        (!d->places.system || health_all_locked_out(d)))
+        return err_set(e, ERR_REFUSED, "%s", d->lock_conflict);
+    return 0;
+}
+
+/* The setting's word; by itself, for all users of the machine wherever it can be had. */
+static void
+choose_device_filter(struct daemon *d)
+{
+    const struct confinement *place = nursery_place(d->nursery);
+    d->wants_device_filter =
+        d->config.device_filter == DEVICE_FILTER_ON ||
+        (d->config.device_filter == DEVICE_FILTER_AUTO && d->places.system);
+    if (d->config.device_filter == DEVICE_FILTER_ON && !place->has[CONFINE_DEVICES])
+        log_warn("event=no-device-filter %s", place->why[CONFINE_DEVICES]);
+}
+
+/* Every client and every running job is a descriptor. After the nursery has started: jobs keep
+ * the limit of the process that started this daemon. */
+static void
+raise_descriptor_limit(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r))
+        return;
+    r.rlim_cur = r.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &r))
+        log_warn("event=descriptor-limit %s", strerror(errno));
+}
+
+static void
+start_handles(struct daemon *d)
+{
+    uv_timer_init(d->loop, &d->clear_timer);
+    uv_timer_init(d->loop, &d->strays_timer);
+    uv_timer_init(d->loop, &d->idle_timer);
+    uv_signal_init(d->loop, &d->on_term);
+    uv_signal_init(d->loop, &d->on_int);
+    uv_signal_init(d->loop, &d->on_hup);
+    d->clear_timer.data = d->idle_timer.data = d;
+    d->on_term.data = d->on_int.data = d->on_hup.data = d;
+    uv_signal_start(&d->on_term, on_signal, SIGTERM);
+    uv_signal_start(&d->on_int, on_signal, SIGINT);
+    uv_signal_start(&d->on_hup, on_hang_up, SIGHUP);
+}
+
+static int
+start(struct daemon *d, const struct options *o, struct err *e)
+{
+    if (open_state(d, e))
+        return -1;
+    if (recall_write(d->places.state, o, e)) /* then only a daemon after this one lacks them */
+        log_warn("event=options-not-kept %s", e->text);
+    /* By the unit of this service, so that a changed ExecStart keeps it. */
+    d->nursery = nursery_new(d->instance, o->system ? getenv("BERTH_JOBS_UNIT") : NULL, e);
+    if (!d->nursery)
+        return -1;
+    choose_device_filter(d);
+    raise_descriptor_limit();
+    start_handles(d);
+    users_start(d);
+    d->queue = queue_new();
+    make_ledger(d);
+    d->health = health_new();
+    rules_make(d);
+    d->turn = turn_new(d);
+    d->clockset = clockset_new(d);
+    d->watcher = watcher_new(d);
+    d->machine = machine_new(d);
+    d->courier = courier_new(d);
+    d->waits = waits_new();
+    d->tally = tally_new();
+    d->telemetry = telemetry_new();
+    if (estimate_open(d, e) || tally_load(d, e) || recover_load(d, e) || courier_load(d, e) ||
+        find_cards(d, o, e))
+        return -1;
+    crash_point("daemon-before-recovery");
+    if (recover_attempts(d, e))
+        return -1;
+    crash_point("daemon-after-recovery");
+    d->server = server_open(d, e);
+    if (!d->server)
+        return -1;
+    learned_recover(d);
+    pace_start(d);
+    d->ready = true;
+    turn_touch(d);
+    return 0;
+}
+
+static void
+say_ready(const struct options *o, const char *text)
+{
+    if (o->ready_fd < 0)
+        return;
+    (void)file_write_all(o->ready_fd, text, strlen(text));
+    (void)file_write_all(o->ready_fd, "\n", 1);
+    close(o->ready_fd);
+}
+
+/* The lock's file has our number until we leave in order, and whether somebody starts us again:
+ * who finds the lock free and the file not empty knows that a daemon died (cli/ask/connect.c).
+ */
+static void
+sign_lock(const struct daemon *d)
+{
+    auto_buf struct buf line = BUF_INIT;
+    buf_addf(&line, "%d%s\n", (int)getpid(), d->notify ? " service" : "");
+    if (ftruncate(d->lock_fd, 0) < 0 ||
+        file_write_all_at(d->lock_fd, line.data, line.len, 0) < 0)
+        log_warn("event=lock-not-signed %m");
+}
+
+static void
+finish(struct daemon *d)
+{
+    struct err e = {0};
+    uv_run(d->loop, UV_RUN_DEFAULT);
+    if (telemetry_save(d, &e))
+        log_warn("event=series-not-saved %s", e.text);
+    if (store_checkpoint(d->store, &e))
+        log_warn("checkpoint: %s", e.text);
+    if (queue_n(d->queue) == 0)
+        recall_forget(d->places.state);
+    store_close(d->store);
+    gpulock_free_all(d);
+    if (ftruncate(d->lock_fd, 0) < 0)
+        log_warn("event=lock-not-cleared %m");
+    close(d->lock_fd);
+    uv_close((uv_handle_t *)&d->idle_timer, NULL);
+    works_free(d);
+    pace_close(d);
+    users_close(d);
+    forecast_free(d);
+    server_hang_up(d->server);
+    uv_run(d->loop, UV_RUN_DEFAULT);
+    server_free(d->server);
+    prober_free(d->prober);
+    watcher_free(d->watcher);
+    machine_free(d->machine);
+    courier_free(d->courier);
+    waits_free(d->waits);
+    tally_free(d->tally);
+    telemetry_free(d->telemetry);
+    turn_free(d->turn);
+    clockset_free(d->clockset);
+    estimate_close(d);
+    queue_free(d->queue);
+    shared_free(d->last_cwd);
+    shared_free(d->last_user);
+    shared_free(d->last_rlimits);
+    rules_free(d);
+    ledger_free(d->ledger);
+    health_free(d->health);
+    config_free(&d->config);
+    places_free(&d->places);
+    nursery_free(d->nursery);
+    notify_free(d->notify);
+    free(d->lock_conflict);
+    uv_loop_close(d->loop);
+}
+
+/* Everybody reaches the socket of the machine's daemon; only root its state. */
+static int
+find_places(struct daemon *d, const struct options *o, struct err *e)
+{
+    if (!o->system)
+        return places_find(o->dir, &d->places, e);
+    if (geteuid() != 0)
+        return err_set(e, ERR_PERMISSION,
+                       "--system is for root: it runs jobs as the users who submit them; "
+                       "without it this daemon serves you alone");
+    if (places_system(o->dir, &d->places, e))
+        return -1;
+    /* Root's keys stay with the shell that started this daemon. */
+    int why = keyring_leave();
+    return why ? err_errno(e, ERR_FAILED, why, "cannot join a new session keyring") : 0;
+}
+
+/* Where a lock may be had twice, so may the queue. */
+static int
+refuse_network_state(const struct daemon *d, struct err *e)
+{
+    const char *kind;
+    if (fs_kind_of(d->places.state, &kind) != FS_NETWORK)
+        return 0;
+    return err_set(
+        e, ERR_REFUSED,
+        "%s is on a network file system (%s), where neither locks nor writes are to "
+        "be trusted; name a folder on a disk of this machine with --dir or BERTH_DIR",
+        d->places.state, kind);
+}
+
+static int
+prepare(struct daemon *d, struct options *o, struct err *e)
+{
+    if (find_places(d, o, e) || refuse_network_state(d, e) ||
+        recall_options(d->places.state, o, e) ||
+        options_read_config(o, &d->places, &d->config, e) || roles_find(d, e))
+        return -1;
+    auto_free char *base = xstrdup(d->places.log);
+    *strrchr(base, '/') = '\0';
+    mode_t old = umask(d->places.system ? 022 : 077);
+    int rc = file_mkdirs(base, d->places.system ? 0755 : 0700, e);
+    umask(old);
+    if (rc || logging_open(d->places.log, o->ready_fd >= 0, e))
+        return -1;
+    logging_apply(&d->config);
+    return 0;
+}
+
+static int
+make_loop(uv_loop_t *loop, struct err *e)
+{
+    int rc = uv_loop_init(loop);
+    if (rc == 0)
+        rc = uv_loop_configure(loop, UV_METRICS_IDLE_TIME); /* pace.c */
+    return rc ? err_set(e, ERR_FAILED, "cannot make a loop: %s", uv_strerror(rc)) : 0;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct options o;
+    struct err e = {0};
+    uv_loop_t loop;
+    struct daemon d = {.loop = &loop, .jobs_fd = -1, .lock_fd = -1};
+    log_set_program("berthd");
+    d.options = &o;
+    int rc = options_parse(argc, argv, &o, &e);
+    if (rc > 0)
+        return 0;
+    /* Descriptors that the starter of this daemon left open are not for its children. */
+    libc_cloexec_from(STDERR_FILENO + 1);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);  /* until there is something to read again */
+    signal(SIGCHLD, SIG_IGN); /* shepherds and probes are watched by their sockets */
+    umask(077);
+    unsetenv("BERTH_MARK"); /* started from within a job, it is no part of that */
+    d.notify = notify_new();
+    d.started_us = clock_wall_us();
+    d.started_boot_us = clock_boot_us();
+    d.leave_when_idle = !o.stay && !o.system;
+    if (rc < 0 || make_loop(&loop, &e) || prepare(&d, &o, &e) || start(&d, &o, &e)) {
+        log_error("%s", e.text);
+        say_ready(&o, e.text);
+        /* Half of an instance has been built; the kernel takes it back faster than we could. */
+        _exit(err_exit_status(e.code));
+    }
+    log_info("event=ready pid=%d socket=%s gpus=%d backend=%s", getpid(), d.places.socket,
+             ledger_n_cards(d.ledger),
+             prober_backend(d.prober) ? prober_backend(d.prober) : "none");
+    sign_lock(&d);
+    say_ready(&o, "ready");
+    notify_ready(d.notify, &d);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    finish(&d);
+    free(o.recalled);
+    return 0;
+}

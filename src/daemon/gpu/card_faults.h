@@ -1,0 +1,13 @@
+/* What the driver wrote into the kernel's log, as the probe reports it: which card and which
+ * job it concerns. */
+#ifndef DAEMON_GPU_CARD_FAULTS_H
+#define DAEMON_GPU_CARD_FAULTS_H
+
+#include <jansson.h>
+
+struct daemon;
+
+/* One "faults" line of the probe (docs/protocol.md, section 3). */
+void faults_take(struct daemon *d, const json_t *msg);
+
+#endif

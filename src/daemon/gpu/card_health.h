@@ -1,0 +1,97 @@
+/* What the daemon knows of each card beside the ledger's figures: what a person said about it
+ * (paused, by whom, why), what is wrong with it, and when it may take work again. It outlives
+ * the daemon, under the card's UUID. */
+#ifndef DAEMON_GPU_CARD_HEALTH_H
+#define DAEMON_GPU_CARD_HEALTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct blocked;
+struct buf;
+struct daemon;
+struct err;
+struct job;
+struct jsonw;
+
+#define HEALTH_TEXT_MAX 160
+
+struct health *health_new(void);
+void health_free(struct health *h);
+
+/* The card has entered the ledger: what is known of it from before is taken up, and its lock
+ * is taken. */
+void health_card_added(struct daemon *d, int card);
+
+/* --- a person's word ---------------------------------------------------------------------- */
+
+/* No new work on the card; drain says that somebody waits for it to be empty, and an event
+ * will tell. reason may be "". */
+void health_pause(struct daemon *d, int card, bool drain, const char *by, const char *reason);
+/* Paused no more, and believed to be well: a fault is forgotten, which only a person may do
+ * when it needs a reset that nobody saw. -1 when the card cannot be used all the same. */
+int health_resume(struct daemon *d, int card, const char *by, struct err *e);
+
+/* --- facts about the card --------------------------------------------------------------------
+ */
+
+/* What the probe says of its memory. */
+enum health_memory {
+    HEALTH_MEMORY_UNKNOWN, /* not asked this time, or never told: as before */
+    HEALTH_MEMORY_FINE,
+    HEALTH_MEMORY_PENDING, /* bad parts wait for a reset to be put aside */
+    HEALTH_MEMORY_FAILED,  /* and could not be: the card is worn out */
+};
+
+/* It is in this sample, or is not. */
+void health_seen(struct daemon *d, int card, enum health_memory memory);
+void health_missing(struct daemon *d, int card);
+/* The driver reports an error of the card itself. True when that is news. */
+bool health_fault(struct daemon *d, int card, int32_t xid, bool needs_reboot, const char *text);
+/* Something to know that keeps no work away. */
+void health_note(struct daemon *d, int card, const char *text);
+/* The driver has been loaded anew: every card was reset. */
+void health_driver_loaded(struct daemon *d);
+
+/* How far the kernel's log has been read, of this boot; -1: not yet. Kept with the next
+ * commit, for which a position alone is no reason. */
+int64_t health_log_position(struct daemon *d);
+void health_set_log_position(struct daemon *d, int64_t seq);
+
+/* --- what follows
+ * ----------------------------------------------------------------------------- */
+
+/* Whether other daemons have all cards. */
+bool health_all_locked_out(struct daemon *d);
+
+/* Before each commit: a card that was to be drained and is empty is said to be. */
+void health_settle(struct daemon *d);
+/* Within the transaction, and after it. */
+void health_save(struct daemon *d);
+void health_saved(struct daemon *d);
+
+/* Some card is lost, and might be back unseen: the probe only knows those it found at its
+ * start. */
+bool health_wants_new_probe(const struct daemon *d);
+/* Some card is being checked: samples are wanted soon. */
+bool health_is_checking(const struct daemon *d);
+
+/* A process on a card was seen to be the job's; and whose it was. 0: not known. */
+void health_own_process(struct daemon *d, int32_t pid, uint32_t job);
+uint32_t health_owner_of(const struct daemon *d, int32_t pid);
+
+/* A program's own error was reported for one of the job's processes. True when it is the
+ * first of this attempt. */
+bool health_blame_job(struct daemon *d, const struct job *job, const char *text);
+/* The job's last attempt is over: what its cards suffered meanwhile is written into its
+ * ending, when it failed, and forgotten. */
+void health_job_over(struct daemon *d, struct job *job);
+
+/* "state_since", "state_by", "state_text", "xid", "note" of the card. */
+void health_write(const struct daemon *d, int card, struct jsonw *w);
+/* "gpu 1 is paused by alice (new fan)": for a card that takes no work. Appends. */
+void health_say(const struct daemon *d, int card, struct buf *out);
+/* What a waiting job has to be told beside the reason: " (paused by alice: new fan)". */
+void health_explain(const struct daemon *d, const struct blocked *b, struct buf *out);
+
+#endif

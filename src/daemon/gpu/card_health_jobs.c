@@ -1,0 +1,82 @@
+/* What a card's fault means for the jobs on it: they run on, and when one of them fails, its
+ * ending says what its card suffered. Called by card_faults.c and job_changes.c. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/job.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/card_health_record.h"
+
+static struct blame **
+find_blame(struct daemon *d, uint32_t job)
+{
+    struct blame **at = &d->health->blames;
+    while (*at && (*at)->job != job)
+        at = &(*at)->next;
+    return at;
+}
+
+void
+health_own_process(struct daemon *d, int32_t pid, uint32_t job)
+{
+    d->health->owners[(uint32_t)pid & (OWNERS_MAX - 1)] = (struct owner){pid, job};
+}
+
+uint32_t
+health_owner_of(const struct daemon *d, int32_t pid)
+{
+    const struct owner *o = &d->health->owners[(uint32_t)pid & (OWNERS_MAX - 1)];
+    return o->pid == pid ? o->job : 0;
+}
+
+/* The first error is the cause of what follows. */
+bool
+health_blame_job(struct daemon *d, const struct job *job, const char *text)
+{
+    struct blame **at = find_blame(d, job->id);
+    if (*at)
+        return false;
+    *at = xcalloc(1, sizeof **at);
+    (*at)->job = job->id;
+    snprintf((*at)->text, sizeof(*at)->text, "%s", text);
+    return true;
+}
+
+/* One of the attempt's cards, when it became faulty while the attempt ran; or -1. */
+static int
+faulty_card(const struct daemon *d, const struct attempt *run)
+{
+    for (int i = 0; i < run->n_gpus; i++) {
+        const struct record *r = &d->health->records[run->gpus[i]];
+        if (r->last_us > 0 && r->last_us >= run->started_us)
+            return run->gpus[i];
+    }
+    return -1;
+}
+
+/* An end of its own, and a bad one. */
+static bool
+has_failed(const struct ending *e)
+{
+    return e->outcome == OUTCOME_SIGNALED || (e->outcome == OUTCOME_EXITED && e->code != 0);
+}
+
+void
+health_job_over(struct daemon *d, struct job *job)
+{
+    struct ending *e = &job->run->ending;
+    struct blame **at = find_blame(d, job->id), *blame = *at;
+    int card = faulty_card(d, job->run);
+    if (has_failed(e) && e->oom == OOM_NONE && card >= 0)
+        snprintf(e->text, sizeof e->text, "GPU fault on gpu %d: %.120s", card,
+                 d->health->records[card].last_text);
+    else if (has_failed(e) && e->oom == OOM_NONE && blame)
+        snprintf(e->text, sizeof e->text, "%s", blame->text);
+    if (blame) {
+        *at = blame->next;
+        free(blame);
+    }
+}

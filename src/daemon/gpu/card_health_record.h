@@ -1,0 +1,79 @@
+/* What card_health.c and its neighbours keep of each card and of jobs that met a fault; nobody
+ * else includes this. */
+#ifndef DAEMON_GPU_CARD_HEALTH_RECORD_H
+#define DAEMON_GPU_CARD_HEALTH_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/request.h"
+#include "core/ledger/cards.h"
+#include "daemon/gpu/card_health.h"
+
+#define RETURNS_MAX 3 /* by itself, within a day */
+
+enum fault {
+    FAULT_NONE,
+    FAULT_AWAY,   /* it was missing, and is until it has been checked */
+    FAULT_DEVICE, /* its driver or its memory says so */
+};
+
+struct record {
+    enum gpu_state admin; /* UP, PAUSED, DRAINING */
+    char by[33];
+    char reason[HEALTH_TEXT_MAX];
+    int64_t admin_us; /* wall clock */
+
+    bool missing;    /* from the newest sample */
+    bool locked_out; /* another daemon has it; lock_text says which */
+    enum fault fault;
+    int32_t xid; /* 0: the fault has no number */
+    bool needs_reboot;
+    bool trusted_worn; /* a person wants it used although its memory is worn out */
+    bool was_reset;    /* since the fault */
+    bool left_to_person;
+    int64_t fault_us;          /* wall clock */
+    enum health_memory memory; /* as last told */
+    int32_t clean;             /* samples in a row without complaint since */
+    char text[HEALTH_TEXT_MAX];
+    char note[HEALTH_TEXT_MAX];
+    char lock_text[HEALTH_TEXT_MAX];
+    int64_t returns_us[RETURNS_MAX]; /* wall clock, newest first */
+    /* the last fault, also when it is over: for jobs that ran then */
+    int64_t last_us;
+    char last_text[HEALTH_TEXT_MAX];
+    bool dirty;
+};
+
+/* A job that was told of an error of its own. */
+struct blame {
+    struct blame *next;
+    uint32_t job;
+    char text[HEALTH_TEXT_MAX];
+};
+
+/* Whose a process was: what the kernel's log says of it may come after its end. */
+struct owner {
+    int32_t pid;
+    uint32_t job;
+};
+#define OWNERS_MAX 256 /* a power of two; by pid, the newer replaces the older */
+
+struct health {
+    struct record records[GPU_MAX];
+    struct blame *blames;
+    struct owner owners[OWNERS_MAX];
+    bool log_known; /* the store has been asked */
+    bool log_dirty;
+    int64_t log_seq; /* the newest record of the kernel's log that was taken; -1 */
+};
+
+/* What the store has of the card; a fault of another boot is over, because a reboot resets. */
+void record_load(struct daemon *d, int card, struct record *r);
+/* What is wrong, without its number. */
+const char *record_words(const struct record *r);
+void record_clear_fault(struct record *r);
+bool record_returned_often(const struct record *r, int64_t now_us);
+void record_add_return(struct record *r, int64_t now_us);
+
+#endif

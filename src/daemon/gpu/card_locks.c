@@ -1,0 +1,209 @@
+/* Locks on cards: see card_locks.h. The files lie in /run/lock (BERTH_LOCK_DIR moves them) and
+ * belong to the user who created them first; a flock needs no write permission, so any user's
+ * daemon can take a free one. The text inside is for people.
+ *
+ * Anybody can create files in that folder. So what counts for the system daemon is a lock in a
+ * folder of root's (/run/berth/gpus); it takes the one in /run/lock as well if it can, so that
+ * users' daemons see that the card is in use. */
+#include "daemon/gpu/card_locks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/prober.h"
+
+struct gpulock {
+    struct gpulock *next;
+    int fd, shared_fd; /* the second -1: there is none */
+    char uuid[80];
+};
+
+/* Simulated cards are locked beside what simulates them: they come and go by the hundred. */
+static const char *
+lock_dir(const struct daemon *d)
+{
+    const char *sim = prober_sim_dir(d->prober);
+    if (sim)
+        return sim;
+    const char *dir = getenv("BERTH_LOCK_DIR");
+    if (dir && dir[0])
+        return dir;
+    return access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";
+}
+
+/* An existing file is opened without O_CREAT: in a sticky folder the kernel refuses that on
+ * somebody else's file (fs.protected_regular). */
+static int
+open_lock(const char *path, mode_t mode, struct err *e)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno == EACCES) /* a pipe that somebody made there is not waited for */
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT) {
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
+        if (fd >= 0)
+            (void)fchmod(fd, mode);
+    }
+    if (fd < 0 && errno == EACCES)
+        return err_set(
+            e, ERR_REFUSED,
+            "this GPU is the machine's own daemon's (%s is root's), which gets the jobs "
+            "when it runs and no --dir is given: systemctl start berthd",
+            path);
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the card's lock %s", path);
+    return fd;
+}
+
+static int
+say_who(int fd, const char *path, struct err *e)
+{
+    char who[256];
+    ssize_t n = pread(fd, who, sizeof who - 1, 0);
+    struct stat st;
+    bool is_anothers = fstat(fd, &st) == 0 && st.st_uid != geteuid();
+
+    who[n > 0 ? n : 0] = '\0';
+    who[strcspn(who, "\n")] = '\0';
+    return err_set(e, ERR_REFUSED, "another daemon has this GPU: %s (%s)%s",
+                   who[0] ? who : "it does not say which", path,
+                   is_anothers ? "; several users share GPUs by one daemon that root starts: "
+                                 "berthd --system"
+                               : "");
+}
+
+/* Where nobody but root puts anything. -1 with e when somebody else could. */
+static int
+open_own_dir(const struct daemon *d, char **path, struct err *e)
+{
+    const char *sim = prober_sim_dir(d->prober), *dir = getenv("BERTH_LOCK_DIR");
+    struct stat st;
+    if (sim || (dir && dir[0]))
+        *path = xasprintf("%s/root", sim ? sim : dir);
+    else
+        *path = xstrdup("/run/berth/gpus");
+    mode_t before = umask(022);
+    int made = file_mkdirs(*path, 0700, e);
+    umask(before);
+    if (made)
+        return -1;
+    if (lstat(*path, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+        (st.st_mode & (S_IWGRP | S_IWOTH)))
+        return err_set(e, ERR_FAILED, "%s, where the cards' locks lie, is not root's alone",
+                       *path);
+    return 0;
+}
+
+/* A file that only root can have made here: not a second name of one of root's elsewhere. */
+static bool
+is_roots_own(const struct stat *st)
+{
+    return S_ISREG(st->st_mode) && st->st_uid == 0 && !(st->st_mode & 077) && st->st_nlink == 1;
+}
+
+/* The machine's daemon comes before a user's: a lock that is not root's, or that others could
+ * take from under it, makes way for a new file that only root may open. The daemon that had
+ * the old one finds out when it next checks its card, and its jobs count as other processes
+ * until then. */
+static void
+clear_the_way(const struct daemon *d, const char *path)
+{
+    struct stat st;
+    if (!d->places.system || lstat(path, &st) || is_roots_own(&st))
+        return;
+    if (unlink(path) == 0 && st.st_uid != 0)
+        log_warn("event=gpu-lock-taken-over path=%s it was of user %u", path, st.st_uid);
+}
+
+/* The lock at path, held and with our name in it; -1 with who has it. */
+static int
+take_file(struct daemon *d, const char *path, struct err *e)
+{
+    struct stat st;
+    auto_close int fd = open_lock(path, d->places.system ? 0600 : 0644, e);
+    if (fd < 0)
+        return -1;
+    if (d->places.system && (fstat(fd, &st) || !is_roots_own(&st)))
+        return err_set(e, ERR_FAILED,
+                       "the card's lock %s was put there by somebody else; remove it", path);
+    if (flock(fd, LOCK_EX | LOCK_NB))
+        return errno == EWOULDBLOCK ? say_who(fd, path, e)
+                                    : err_errno(e, ERR_FAILED, errno, "cannot lock %s", path);
+    auto_free char *who = xasprintf("%s uid %u pid %d state %s\n", daemon_user_name(getuid()),
+                                    getuid(), getpid(), d->places.state);
+    if (ftruncate(fd, 0) == 0)
+        (void)file_write_all(fd, who, strlen(who));
+    return TAKE_FD(fd);
+}
+
+static void
+keep(struct daemon *d, const char *uuid, int fd, int shared_fd)
+{
+    struct gpulock *l = xcalloc(1, sizeof *l);
+    l->fd = fd;
+    l->shared_fd = shared_fd;
+    snprintf(l->uuid, sizeof l->uuid, "%s", uuid);
+    l->next = d->gpulocks;
+    d->gpulocks = l;
+}
+
+/* What stands in the way in the folder of all is worth a line, and nothing more. */
+static int
+take_for_machine(struct daemon *d, const char *uuid, const char *shared, struct err *e)
+{
+    auto_free char *dir = NULL;
+    struct err why = {0};
+    if (open_own_dir(d, &dir, e))
+        return -1;
+    auto_free char *path = xasprintf("%s/berth-gpu-%s", dir, uuid);
+    int fd = take_file(d, path, e);
+    if (fd < 0)
+        return -1;
+    clear_the_way(d, shared);
+    int shared_fd = take_file(d, shared, &why);
+    if (shared_fd < 0)
+        log_warn("event=gpu-lock-blocked path=%s the card is this daemon's all the same: %s",
+                 shared, why.text);
+    keep(d, uuid, fd, shared_fd);
+    return 0;
+}
+
+int
+gpulock_take(struct daemon *d, const char *uuid, struct err *e)
+{
+    for (const struct gpulock *l = d->gpulocks; l; l = l->next)
+        if (strcmp(l->uuid, uuid) == 0)
+            return 0;
+    auto_free char *path = xasprintf("%s/berth-gpu-%s", lock_dir(d), uuid);
+    if (d->places.system)
+        return take_for_machine(d, uuid, path, e);
+    int fd = take_file(d, path, e);
+    if (fd < 0)
+        return -1;
+    keep(d, uuid, fd, -1);
+    return 0;
+}
+
+void
+gpulock_free_all(struct daemon *d)
+{
+    struct gpulock *l, *next;
+    for (l = d->gpulocks; l; l = next) {
+        next = l->next;
+        close(l->fd);
+        if (l->shared_fd >= 0)
+            close(l->shared_fd);
+        free(l);
+    }
+    d->gpulocks = NULL;
+}

@@ -1,0 +1,13 @@
+/* One lock file per GPU UUID, so that two daemons never manage one card. */
+#ifndef DAEMON_GPU_CARD_LOCKS_H
+#define DAEMON_GPU_CARD_LOCKS_H
+
+struct daemon;
+struct err;
+
+/* Takes the card for this daemon until it ends; taking it again is fine. -1: somebody else has
+ * it, and e says who. */
+int gpulock_take(struct daemon *d, const char *uuid, struct err *e);
+void gpulock_free_all(struct daemon *d);
+
+#endif

@@ -1,0 +1,72 @@
+/* Keeps the table of models; see model_file.h. The path is the administrator's, not a user's,
+ * so the daemon may open it. Asked once for each request with jobs in it: cheaper than to
+ * watch, and a file that an editor replaces is seen all the same. */
+#include "daemon/gpu/model_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "daemon/daemon.h"
+#include "spec/models.h"
+
+#define TABLE_MAX_BYTES (16UL * 1024 * 1024)
+
+struct modelfile {
+    struct models *table; /* the last good one; NULL: none yet */
+    struct stat mark;     /* the file as it was looked at; all 0: it was not there */
+    bool looked;
+};
+
+static void
+read_table(struct modelfile *f, const char *path)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct models *table = NULL;
+    struct err e = {0};
+
+    if (file_read(path, TABLE_MAX_BYTES, &text, &e) == 0)
+        table = models_read(path, buf_str(&text), text.len, &e);
+    if (!table) {
+        log_warn("setting=models %s; %s", e.text,
+                 f->table ? "the last good table holds" : "no model is known");
+        return;
+    }
+    models_free(f->table);
+    f->table = table;
+    log_info("setting=models %s: %zu models", path, models_count(table));
+}
+
+const struct models *
+modelfile_current(struct daemon *d)
+{
+    struct stat now;
+
+    if (!d->config.models || !d->config.models[0])
+        return NULL;
+    if (!d->modelfile)
+        d->modelfile = xcalloc(1, sizeof *d->modelfile);
+    struct modelfile *f = d->modelfile;
+    if (stat(d->config.models, &now) < 0)
+        memset(&now, 0, sizeof now);
+    if (!f->looked || !file_is_same(&f->mark, &now)) {
+        f->looked = true;
+        f->mark = now;
+        read_table(f, d->config.models);
+    }
+    return f->table;
+}
+
+void
+modelfile_free(struct daemon *d)
+{
+    if (d->modelfile)
+        models_free(d->modelfile->table);
+    free(d->modelfile);
+    d->modelfile = NULL;
+}

@@ -1,0 +1,535 @@
+/* The probe's keeper: see prober.h; the lines are described in docs/protocol.md section 3. One
+ * question is under way at a time; a caller that wants another meanwhile gets one more
+ * afterwards, so a thousand jobs that end together cost two samples. What to do with a sample
+ * is samples.c's business. */
+#include "daemon/gpu/prober.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/card_faults.h"
+#include "daemon/gpu/card_health.h"
+#include "daemon/gpu/prober_talk.h"
+#include "daemon/gpu/samples.h"
+#include "daemon/turn/turn.h"
+
+#define SLOW_MS 3000 /* an answer later than this: the cards count as unknown */
+#define YOUNG_MS                                                                               \
+    100 /* first interval after a start; doubles up to sample_ms, so that                      \
+           short jobs are measured too */
+#define COST_PER_CENT       10  /* of the time at most goes into early samples */
+#define RESTART_FIRST_MS    500 /* before a dead probe is replaced; doubles */
+#define RESTART_MAX_MS      30000
+#define RENEW_FIRST_SAMPLES 3 /* idle intervals until a lost card is looked for; doubles */
+#define RENEW_MAX_MS        600000
+
+struct prober {
+    struct daemon *daemon;
+    char *sim_spec;
+    struct talk *talk;
+    struct talk *fresh;  /* one that may take over */
+    uv_timer_t next;     /* the next sample of its own accord */
+    uv_timer_t deadline; /* the answer under way is late; then: overdue */
+    uv_timer_t restart;
+    uv_timer_t renew; /* when to look with another probe; then: when that is late */
+    char *backend, *driver, *error;
+    bool said_hello;
+    bool reads_log; /* the kernel's, in which the driver's errors are */
+    bool asked;     /* an answer is due */
+    bool again;     /* and another is wanted after it */
+    bool late;      /* SLOW_MS has passed */
+    int64_t seq;
+    int64_t asked_us;         /* boot clock, of the question under way */
+    int64_t sampled_us;       /* boot clock, of the question that was answered last */
+    int64_t unknown_since_us; /* wall clock */
+    int64_t restart_ms;
+    int64_t restarts;
+    int64_t renew_ms;
+    int64_t interval_ms; /* while jobs run: grows from YOUNG_MS to sample_ms */
+    int64_t cost_ms;     /* what the last answer took */
+};
+
+static const struct talk_events talk_events;
+static int start_probe(struct prober *p, struct err *e);
+static void ask(struct prober *p);
+
+/* --- the state of knowledge ----------------------------------------------------------------
+ */
+
+static void
+set_unknown(struct prober *p, const char *why)
+{
+    struct daemon *d = p->daemon;
+    if (p->unknown_since_us)
+        return;
+    p->unknown_since_us = clock_wall_us();
+    int n = ledger_n_cards(d->ledger);
+    for (int i = 0; i < n; i++)
+        if (ledger_card(d->ledger, i)->health == GPU_UP)
+            ledger_set_health(d->ledger, i, GPU_UNKNOWN, clock_boot_us());
+    log_warn("event=gpus-unknown %s", why);
+    struct jsonw *w = turn_event(d, "gpu", NULL);
+    jsonw_kstr(w, "state", "unknown");
+    jsonw_kstr(w, "text", why);
+    turn_event_end(d);
+}
+
+static void
+set_known(struct prober *p)
+{
+    if (!p->unknown_since_us)
+        return;
+    p->unknown_since_us = 0;
+    log_info("event=gpus-known");
+    struct jsonw *w = turn_event(p->daemon, "gpu", NULL);
+    jsonw_kstr(w, "state", "up");
+    jsonw_kstr(w, "text", "the probe answers again");
+    turn_event_end(p->daemon);
+}
+
+/* --- ends ------------------------------------------------------------------------------------
+ */
+
+static void
+drop_fresh(struct prober *p)
+{
+    talk_end(TAKE(p->fresh));
+    uv_timer_stop(&p->renew);
+}
+
+static void
+hang_up(struct prober *p)
+{
+    drop_fresh(p);
+    talk_end(TAKE(p->talk));
+    p->said_hello = p->asked = p->again = p->late = false;
+    uv_timer_stop(&p->deadline);
+    uv_timer_stop(&p->next);
+}
+
+static void replace(struct prober *p, const char *why);
+
+static void
+on_restart(uv_timer_t *timer)
+{
+    struct prober *p = timer->data;
+    struct err e = {0};
+    if (start_probe(p, &e)) {
+        log_error("probe: %s", e.text);
+        replace(p, e.text); /* again, after a longer pause */
+    }
+}
+
+static void
+replace(struct prober *p, const char *why)
+{
+    set_unknown(p, why);
+    hang_up(p);
+    p->restarts++;
+    p->restart_ms = p->restart_ms ? p->restart_ms * 2 : RESTART_FIRST_MS;
+    if (p->restart_ms > RESTART_MAX_MS)
+        p->restart_ms = RESTART_MAX_MS;
+    uv_timer_start(&p->restart, on_restart, (uint64_t)p->restart_ms, 0);
+}
+
+static void
+on_deadline(uv_timer_t *timer)
+{
+    struct prober *p = timer->data;
+    int64_t limit = p->daemon->config.probe_deadline_ms;
+    if (!p->late && limit > SLOW_MS) {
+        p->late = true;
+        set_unknown(p, "the probe is slow to answer");
+        uv_timer_start(&p->deadline, on_deadline, (uint64_t)(limit - SLOW_MS), 0);
+        return;
+    }
+    replace(p, "the probe does not answer; it is replaced");
+}
+
+/* --- questions -------------------------------------------------------------------------------
+ */
+
+static void
+on_next(uv_timer_t *timer)
+{
+    prober_request(timer->data);
+}
+
+/* While jobs run: soon after a start, then less and less often, and never so often that
+ * sampling (half a second each with nvidia-smi) becomes a load of its own. */
+static int64_t
+busy_interval(struct prober *p)
+{
+    int64_t most = p->daemon->config.sample_ms;
+    int64_t least = p->cost_ms * 100 / COST_PER_CENT;
+    int64_t ms = p->interval_ms > least ? p->interval_ms : least;
+    if (ms <= 0 || ms > most)
+        return most;
+    p->interval_ms = ms * 2;
+    return ms;
+}
+
+static void
+arm_next(struct prober *p)
+{
+    /* Work that waits for a stranger's memory is work too. */
+    bool busy =
+        queue_n_active(p->daemon->queue) > 0 || queue_count(p->daemon->queue, JOB_PENDING) > 0;
+    int64_t ms = busy ? busy_interval(p) : p->daemon->config.idle_sample_ms;
+    if (health_is_checking(p->daemon) && ms > p->daemon->config.sample_ms)
+        ms = p->daemon->config.sample_ms;
+    uv_timer_start(&p->next, on_next, (uint64_t)ms, 0);
+}
+
+static void
+ask(struct prober *p)
+{
+    char line[40];
+    int n = snprintf(line, sizeof line, "sample %lld\n", (long long)++p->seq);
+    p->asked = true;
+    p->asked_us = clock_boot_us();
+    talk_say(p->talk, line, (size_t)n);
+    int64_t limit = p->daemon->config.probe_deadline_ms;
+    uv_timer_start(&p->deadline, on_deadline, (uint64_t)(limit < SLOW_MS ? limit : SLOW_MS), 0);
+}
+
+void
+prober_request(struct prober *p)
+{
+    if (!p->talk || !p->said_hello || p->asked)
+        p->again = true;
+    else
+        ask(p);
+}
+
+void
+prober_hurry(struct prober *p)
+{
+    p->interval_ms = YOUNG_MS;
+    if (!p->asked)
+        arm_next(p);
+}
+
+void
+prober_forget(struct prober *p)
+{
+    p->sampled_us = 0;
+    if (p->talk && p->said_hello)
+        prober_request(p);
+}
+
+bool
+prober_is_fresh(struct prober *p)
+{
+    int64_t age_us = clock_boot_us() - p->sampled_us;
+    if (p->unknown_since_us || ledger_n_cards(p->daemon->ledger) == 0)
+        return true;
+    if (p->sampled_us && age_us < p->daemon->config.sample_ms * 1500)
+        return true;
+    if (queue_count(p->daemon->queue, JOB_PENDING) == 0)
+        return true;
+    if (!p->asked)
+        prober_request(p);
+    return false;
+}
+
+/* --- answers ---------------------------------------------------------------------------------
+ */
+
+static char *
+copy_or_null(const json_t *s)
+{
+    return json_is_string(s) ? xstrdup(json_string_value(s)) : NULL;
+}
+
+/* The first probe says where the kernel's log stood; later ones went on from there. */
+static void
+take_log_position(struct prober *p, const json_t *hello)
+{
+    const json_t *seq = json_object_get(hello, "kernel_log");
+    p->reads_log = json_is_integer(seq);
+    if (p->reads_log && health_log_position(p->daemon) < 0)
+        health_set_log_position(p->daemon, json_integer_value(seq));
+}
+
+static void
+on_hello(struct prober *p, const json_t *msg)
+{
+    free(p->backend);
+    free(p->driver);
+    p->backend = copy_or_null(json_object_get(msg, "backend"));
+    p->driver = copy_or_null(json_object_get(msg, "driver"));
+    p->said_hello = true;
+    p->restart_ms = 0;
+    uv_timer_stop(&p->deadline);
+    sample_take_cards(p->daemon, msg);
+    take_log_position(p, msg);
+    p->asked = p->again = p->late = false;
+    ask(p);
+}
+
+/* --- a second look ---------------------------------------------------------------------------
+ * A probe knows the cards that it found when it started. When one of them is lost, another
+ * probe is started beside it now and then, to see whether the card is back; it takes over
+ * once it has found the cards. So one that hangs in a driver with a broken card harms nobody.
+ */
+
+static void
+on_fresh_deadline(uv_timer_t *timer)
+{
+    drop_fresh(timer->data);
+}
+
+static void
+on_renew(uv_timer_t *timer)
+{
+    struct prober *p = timer->data;
+    struct err e = {0};
+    if (!health_wants_new_probe(p->daemon))
+        return;
+    p->renew_ms = p->renew_ms * 2 < RENEW_MAX_MS ? p->renew_ms * 2 : RENEW_MAX_MS;
+    p->fresh = talk_start(p->daemon, p->sim_spec, &talk_events, p, &e);
+    if (p->fresh)
+        uv_timer_start(&p->renew, on_fresh_deadline,
+                       (uint64_t)p->daemon->config.probe_deadline_ms, 0);
+    else
+        log_warn("probe: %s", e.text);
+}
+
+static void
+plan_renewal(struct prober *p)
+{
+    if (!health_wants_new_probe(p->daemon))
+        p->renew_ms = p->daemon->config.idle_sample_ms * RENEW_FIRST_SAMPLES;
+    else if (!p->fresh && !uv_is_active((uv_handle_t *)&p->renew))
+        uv_timer_start(&p->renew, on_renew, (uint64_t)p->renew_ms, 0);
+}
+
+static void
+on_fresh_line(struct prober *p, const char *line, size_t len)
+{
+    json_t *msg = json_loadb(line, len, 0, NULL);
+    if (json_object_get(msg, "hello")) {
+        struct talk *fresh = TAKE(p->fresh);
+        hang_up(p);
+        p->talk = fresh;
+        log_info("event=probe-renewed");
+        on_hello(p, msg);
+    } else {
+        drop_fresh(p);
+    }
+    json_decref(msg);
+}
+
+static void
+on_sample(struct prober *p, const json_t *msg)
+{
+    if (json_integer_value(json_object_get(msg, "sample")) != p->seq)
+        return;
+    p->asked = p->late = false;
+    p->sampled_us = p->asked_us;
+    p->cost_ms = (clock_boot_us() - p->asked_us) / 1000;
+    uv_timer_stop(&p->deadline);
+    free(TAKE(p->error));
+    set_known(p);
+    sample_take(p->daemon, msg, p->asked_us);
+    if (p->again) {
+        p->again = false;
+        ask(p);
+    }
+    arm_next(p);
+    plan_renewal(p);
+    if (queue_n(p->daemon->queue) > 0)
+        turn_touch(p->daemon);
+}
+
+/* Said once in the log, however often another probe says it again. */
+static void
+take_error(struct prober *p, const char *text)
+{
+    bool news = !p->error || !text || strcmp(p->error, text) != 0;
+    free(p->error);
+    p->error = text ? xstrdup(text) : NULL;
+    if (news)
+        log_error("probe: %s", text ? text : "?");
+}
+
+static void
+on_line(struct prober *p, const char *line, size_t len)
+{
+    json_error_t je;
+    json_t *msg = json_loadb(line, len, 0, &je);
+    if (json_object_get(msg, "error")) {
+        take_error(p, json_string_value(json_object_get(msg, "error")));
+    } else if (json_object_get(msg, "hello")) {
+        on_hello(p, msg);
+    } else if (json_object_get(msg, "sample")) {
+        on_sample(p, msg);
+    } else if (json_object_get(msg, "faults")) {
+        faults_take(p->daemon, msg);
+    } else {
+        log_error("the probe speaks nonsense: %s", je.text);
+    }
+    json_decref(msg);
+}
+
+/* --- start -----------------------------------------------------------------------------------
+ */
+
+static void
+on_talk_line(void *arg, struct talk *t, const char *line, size_t len)
+{
+    struct prober *p = arg;
+    if (t == p->fresh)
+        on_fresh_line(p, line, len);
+    else
+        on_line(p, line, len);
+}
+
+static void
+on_talk_end(void *arg, struct talk *t)
+{
+    struct prober *p = arg;
+    if (t == p->fresh)
+        drop_fresh(p);
+    else
+        replace(p, p->error ? p->error : "the probe has died");
+}
+
+static const struct talk_events talk_events = {on_talk_line, on_talk_end};
+
+static int
+start_probe(struct prober *p, struct err *e)
+{
+    p->talk = talk_start(p->daemon, p->sim_spec, &talk_events, p, e);
+    if (!p->talk)
+        return -1;
+    uv_timer_start(&p->deadline, on_deadline, (uint64_t)p->daemon->config.probe_deadline_ms, 0);
+    p->late = true; /* for a hello there is one deadline only */
+    return 0;
+}
+
+struct prober *
+prober_new(struct daemon *d, const char *sim_spec)
+{
+    struct prober *p = xcalloc(1, sizeof *p);
+    p->daemon = d;
+    p->sim_spec = sim_spec ? xstrdup(sim_spec) : NULL;
+    uv_timer_init(d->loop, &p->next);
+    uv_timer_init(d->loop, &p->deadline);
+    uv_timer_init(d->loop, &p->restart);
+    uv_timer_init(d->loop, &p->renew);
+    p->next.data = p->deadline.data = p->restart.data = p->renew.data = p;
+    return p;
+}
+
+static void
+on_start_deadline(uv_timer_t *timer)
+{
+    *(bool *)timer->data = true;
+}
+
+static void
+on_timer_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+int
+prober_start(struct prober *p, int64_t deadline_ms, struct err *e)
+{
+    bool over = false;
+    uv_timer_t *timer = xcalloc(1, sizeof *timer);
+    if (start_probe(p, e)) {
+        free(timer);
+        return -1;
+    }
+    uv_timer_init(p->daemon->loop, timer);
+    timer->data = &over;
+    uv_timer_start(timer, on_start_deadline, (uint64_t)deadline_ms, 0);
+    while (!over && !p->sampled_us && (p->talk || !p->unknown_since_us))
+        uv_run(p->daemon->loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)timer, on_timer_closed);
+    if (p->sampled_us)
+        return 0;
+    return err_set(e, ERR_FAILED, "%s",
+                   p->error ? p->error : "the probe does not answer: is the driver stuck?");
+}
+
+void
+prober_close(struct prober *p)
+{
+    hang_up(p);
+    uv_close((uv_handle_t *)&p->next, NULL);
+    uv_close((uv_handle_t *)&p->deadline, NULL);
+    uv_close((uv_handle_t *)&p->restart, NULL);
+    uv_close((uv_handle_t *)&p->renew, NULL);
+}
+
+void
+prober_free(struct prober *p)
+{
+    free(p->sim_spec);
+    free(p->backend);
+    free(p->driver);
+    free(p->error);
+    free(p);
+}
+
+const char *
+prober_backend(const struct prober *p)
+{
+    return p->backend;
+}
+
+const char *
+prober_driver(const struct prober *p)
+{
+    return p->driver;
+}
+
+const char *
+prober_sim_dir(const struct prober *p)
+{
+    return p->sim_spec ? p->daemon->places.sim : NULL;
+}
+
+int64_t
+prober_unknown_since_us(const struct prober *p)
+{
+    return p->unknown_since_us;
+}
+
+const char *
+prober_error(const struct prober *p)
+{
+    return p->error;
+}
+
+bool
+prober_reads_log(const struct prober *p)
+{
+    return p->reads_log;
+}
+
+int64_t
+prober_restarts(const struct prober *p)
+{
+    return p->restarts;
+}
+
+int64_t
+prober_sampled_us(const struct prober *p)
+{
+    return p->sampled_us;
+}

@@ -1,0 +1,387 @@
+/* Samples: see samples.h. A process belongs to the job in whose group it is; or whose mark it
+ * has, as the job's user; or whose shepherd is its ancestor: the shepherd is a subreaper, so
+ * double forks and setsid do not escape it. A process for which none of this can be read
+ * (another pid namespace) counts as another program's, without guessing. */
+#include "daemon/gpu/samples.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/queue.h"
+#include "daemon/attempt/nursery_link.h"
+#include "daemon/attempt/supervisor_watch.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/card_health.h"
+#include "daemon/gpu/telemetry.h"
+#include "daemon/turn/event_text.h"
+#include "daemon/turn/job_changes.h"
+#include "daemon/turn/turn.h"
+#include "sys/confine.h"
+#include "sys/procs.h"
+
+#define PIDS_MAX (1 << 22) /* the kernel has no more */
+
+static int64_t
+int_or(const json_t *v, int64_t other)
+{
+    return json_is_number(v) ? (int64_t)json_number_value(v) : other;
+}
+
+static void
+copy_string(char *out, size_t size, const json_t *v)
+{
+    snprintf(out, size, "%s", json_is_string(v) ? json_string_value(v) : "");
+}
+
+/* --- cards
+ * ------------------------------------------------------------------------------------ */
+
+static void
+read_info(const json_t *j, struct gpu_info *info)
+{
+    *info = (struct gpu_info){0};
+    info->index = (int32_t)int_or(json_object_get(j, "index"), -1);
+    info->minor = (int32_t)int_or(json_object_get(j, "minor"), -1);
+    info->numa = (int32_t)int_or(json_object_get(j, "numa"), -1);
+    info->total_mib = int_or(json_object_get(j, "total_mib"), 0);
+    copy_string(info->uuid, sizeof info->uuid, json_object_get(j, "uuid"));
+    copy_string(info->name, sizeof info->name, json_object_get(j, "name"));
+    copy_string(info->bus_id, sizeof info->bus_id, json_object_get(j, "bus_id"));
+    const char *compute = json_string_value(json_object_get(j, "compute_mode"));
+    if (!compute || gpu_compute_from_name(compute, &info->compute))
+        info->compute = GPU_COMPUTE_UNKNOWN;
+}
+
+static void
+take_card(struct daemon *d, const struct gpu_info *info)
+{
+    int card = ledger_find_uuid(d->ledger, info->uuid);
+    if (card >= 0) {
+        struct gpu_info same = *info;
+        d->renumbered |= info->index != card;
+        same.index = card; /* the number is for the life of this daemon; the UUID is the card */
+        ledger_set_info(d->ledger, card, &same);
+        return;
+    }
+    if (ledger_n_cards(d->ledger) == GPU_MAX) {
+        log_error("event=gpu-ignored gpu=%d over %d cards", info->index, GPU_MAX);
+        return;
+    }
+    struct gpu_info fresh = *info;
+    fresh.index = ledger_n_cards(d->ledger);
+    d->renumbered |= fresh.index != info->index;
+    card = ledger_add_card(d->ledger, &fresh);
+    health_card_added(d, card);
+    log_info("event=gpu gpu=%d uuid=%s name=\"%s\" total_mib=%lld", card, info->uuid,
+             info->name, (long long)info->total_mib);
+}
+
+/* A link names positions in the probe's list, which are no numbers of ours. */
+static int
+card_of_position(const struct daemon *d, const json_t *hello, const json_t *position)
+{
+    int64_t at = int_or(position, -1);
+    const json_t *gpus = json_object_get(hello, "gpus");
+    const json_t *gpu = at < 0 ? NULL : json_array_get(gpus, (size_t)at);
+    const char *uuid = json_string_value(json_object_get(gpu, "uuid"));
+    return uuid ? ledger_find_uuid(d->ledger, uuid) : -1;
+}
+
+void
+sample_take_cards(struct daemon *d, const json_t *hello)
+{
+    size_t i;
+    const json_t *j;
+    json_array_foreach(json_object_get(hello, "gpus"), i, j)
+    {
+        struct gpu_info info;
+        read_info(j, &info);
+        if (info.uuid[0])
+            take_card(d, &info);
+    }
+    json_array_foreach(json_object_get(hello, "links"), i, j)
+    {
+        int a = card_of_position(d, hello, json_array_get(j, 0));
+        int b = card_of_position(d, hello, json_array_get(j, 1));
+        if (a >= 0 && b >= 0)
+            ledger_link(d->ledger, a, b);
+    }
+    ledger_set_known(d->ledger);
+}
+
+/* --- processes
+ * --------------------------------------------------------------------------------- */
+
+/* The attempt of that number, if it is under way. */
+static uint32_t
+active_job(const struct daemon *d, uint32_t id, int32_t attempt)
+{
+    const struct job *job = queue_get(d->queue, id);
+    return job && job->run && job->run->number == attempt ? id : 0;
+}
+
+/* Whether groups that are called like ours can be ours in that folder: any user may give a
+ * group such a name. Units of daemons before this one are beside its own. */
+static bool
+is_our_folder(const struct daemon *d, const char *path, size_t len)
+{
+    static const char SLICE[] = "/berth.slice/";
+    const char *base = nursery_place(d->nursery)->base;
+    size_t n = base ? strlen(base) : 0;
+    return !d->places.system || strncmp(path, SLICE, sizeof SLICE - 1) == 0 ||
+           (base && n >= len && memcmp(base + n - len, path, len) == 0);
+}
+
+/* By ".../berth-XXXXXXXX/job-ID.ATTEMPT" in the v2 tree; 0: not by that. */
+static uint32_t
+job_of_group(const struct daemon *d, pid_t pid)
+{
+    char path[4096], mine[32];
+    uint32_t id;
+    int32_t attempt;
+    if (!proc_cgroup(pid, path, sizeof path))
+        return 0;
+    int n = snprintf(mine, sizeof mine, "/berth-%.8s/", d->instance);
+    const char *at = strstr(path, mine);
+    if (!at || sscanf(at + n, "job-%" SCNu32 ".%" SCNd32, &id, &attempt) != 2 ||
+        !is_our_folder(d, path, (size_t)(at - path) + (size_t)n - 1))
+        return 0;
+    return active_job(d, id, attempt);
+}
+
+/* By the mark in its environment, which is worth something only for the job's own user. */
+static uint32_t
+job_of_mark(const struct daemon *d, pid_t pid)
+{
+    char mark[256], instance[32];
+    uint32_t id;
+    int32_t attempt;
+    if (!proc_mark(pid, mark, sizeof mark) ||
+        sscanf(mark, "%31[^:]:%" SCNu32 ".%" SCNd32, instance, &id, &attempt) != 3 ||
+        strcmp(instance, d->instance) != 0 || !active_job(d, id, attempt))
+        return 0;
+    return !d->places.system || proc_is_of(pid, queue_get(d->queue, id)->uid) ? id : 0;
+}
+
+/* The chain ends at the first process; that a pid was used again meanwhile could make it a
+ * cycle, so the depth is bounded. */
+static uint32_t
+job_of_ancestors(const struct daemon *d, pid_t pid)
+{
+    struct proc p;
+    for (int depth = 0; depth < PIDS_MAX && pid > 1 && proc_read(pid, &p) == 0; depth++) {
+        uint32_t job = watch_job_of_shepherd(d, pid);
+        if (job)
+            return job;
+        pid = p.ppid;
+    }
+    return 0;
+}
+
+static uint32_t
+job_of_process(const struct daemon *d, pid_t pid, int64_t *start)
+{
+    struct proc p;
+    *start = 0;
+    if (pid <= 1 || proc_read(pid, &p) < 0)
+        return 0;
+    *start = (int64_t)p.start_ticks;
+    uint32_t job = job_of_group(d, pid);
+    if (!job)
+        job = job_of_mark(d, pid);
+    return job ? job : job_of_ancestors(d, pid);
+}
+
+uint32_t
+sample_job_of_pid(const struct daemon *d, int32_t pid)
+{
+    int64_t start;
+    return job_of_process(d, pid, &start);
+}
+
+static struct gpu_proc *
+read_procs(struct daemon *d, const json_t *list, int32_t *n)
+{
+    size_t i;
+    const json_t *j;
+    if (!json_is_array(list)) {
+        *n = -1;
+        return NULL;
+    }
+    struct gpu_proc *procs = xcalloc(json_array_size(list) + 1, sizeof *procs);
+    json_array_foreach(list, i, j)
+    {
+        struct gpu_proc *p = &procs[i];
+        p->pid = (int32_t)int_or(json_object_get(j, "pid"), 0);
+        p->mib = (int32_t)int_or(json_object_get(j, "mib"), -1);
+        copy_string(p->user, sizeof p->user, json_object_get(j, "user"));
+        p->job = job_of_process(d, p->pid, &p->start);
+        if (p->job)
+            health_own_process(d, p->pid, p->job);
+    }
+    *n = (int32_t)json_array_size(list);
+    return procs;
+}
+
+/* --- what the jobs used
+ * -------------------------------------------------------------------------- */
+
+static void
+on_excess(void *arg, const struct ledger_excess *x)
+{
+    struct daemon *d = arg;
+    struct job *job = queue_get(d->queue, x->job);
+    if (!job || !job->run)
+        return;
+    job->run->warned = true;
+    log_warn("job=%u event=exceeds gpu=%d mib=%d declared_mib=%d", x->job, x->card, x->mib,
+             x->declared_mib);
+    struct jsonw *w = turn_event(d, "exceeds", job);
+    jsonw_kint(w, "gpu", x->card);
+    jsonw_kint(w, "mib", x->mib);
+    jsonw_kint(w, "declared_mib", x->declared_mib);
+    turn_event_end(d);
+    if (d->config.on_exceed == ON_EXCEED_KILL)
+        watch_exceeded(d, job);
+}
+
+/* Copies what the ledger has measured into the attempt. A peak that grew by a sixteenth is
+ * worth a write, so that an OOM retry after a crash of the daemon knows it. */
+static void
+update_usage(struct daemon *d, struct job *job)
+{
+    struct attempt *run = job->run;
+    bool grown = false;
+    for (int i = 0; i < run->n_gpus; i++) {
+        const struct card *c = ledger_card(d->ledger, run->gpus[i]);
+        const struct hold *h = ledger_find_hold(d->ledger, run->gpus[i], job->id);
+        if (!h)
+            continue;
+        run->now_mib[i] = h->now_mib;
+        grown |= h->peak_mib > run->peak_mib[i] + run->peak_mib[i] / 16;
+        run->peak_mib[i] = h->peak_mib;
+        if (c->util >= 0 && job->state == JOB_RUNNING) {
+            run->util_sum += c->util;
+            run->util_count++;
+        }
+    }
+    telemetry_job(d, job);
+    if (grown) {
+        turn_save(d, job, SAVE_ATTEMPT);
+        struct jsonw *w = turn_event(d, "usage", job);
+        events_write_peaks(w, run);
+        turn_event_end(d);
+    }
+}
+
+static void
+update_jobs(struct daemon *d)
+{
+    struct job *next;
+    for (struct job *job = queue_active(d->queue); job; job = next) {
+        next = queue_active_next(job);
+        if (job->run->n_gpus > 0)
+            update_usage(d, job);
+        if (job->state == JOB_COMPLETING)
+            jobs_check_clear(d, job, false);
+    }
+}
+
+/* --- one sample
+ * ---------------------------------------------------------------------------------- */
+
+static enum health_memory
+read_memory(const json_t *v)
+{
+    static const char *const names[] = {
+        [HEALTH_MEMORY_UNKNOWN] = "",
+        [HEALTH_MEMORY_FINE] = "fine",
+        [HEALTH_MEMORY_PENDING] = "pending",
+        [HEALTH_MEMORY_FAILED] = "failed",
+    };
+    const char *name = json_string_value(v);
+    for (int i = 1; name && i <= HEALTH_MEMORY_FAILED; i++)
+        if (strcmp(name, names[i]) == 0)
+            return (enum health_memory)i;
+    return HEALTH_MEMORY_UNKNOWN;
+}
+
+/* The driver's own memory of each process's peak, where it keeps accounts: no less than what
+ * its job had, and often more than was seen in a sample. */
+static void
+take_peaks(struct daemon *d, int card, const json_t *list)
+{
+    size_t i;
+    const json_t *j;
+    json_array_foreach(list, i, j)
+    {
+        int32_t peak_mib = (int32_t)int_or(json_object_get(j, "peak_mib"), -1);
+        int32_t pid = (int32_t)int_or(json_object_get(j, "pid"), 0);
+        uint32_t job = peak_mib > 0 ? health_owner_of(d, pid) : 0;
+        if (job)
+            ledger_restore_peak(d->ledger, card, job, peak_mib);
+    }
+}
+
+static void
+take_one(struct daemon *d, const json_t *j, int64_t asked_us, uint64_t *seen)
+{
+    const char *uuid = json_string_value(json_object_get(j, "uuid"));
+    int card = uuid ? ledger_find_uuid(d->ledger, uuid) : -1;
+    if (card < 0)
+        return;
+    struct gpu_sample s = {
+        .used_mib = int_or(json_object_get(j, "used_mib"), -1),
+        .util = (int32_t)int_or(json_object_get(j, "util"), -1),
+        .temperature_c = (int32_t)int_or(json_object_get(j, "temperature_c"), -1),
+    };
+    struct gpu_proc *procs = read_procs(d, json_object_get(j, "procs"), &s.n_procs);
+    s.procs = procs;
+    ledger_sample(d->ledger, card, &s, asked_us, on_excess, d);
+    take_peaks(d, card, json_object_get(j, "procs"));
+    take_peaks(d, card, json_object_get(j, "ended"));
+    telemetry_card(d, card);
+    health_seen(d, card, read_memory(json_object_get(j, "memory")));
+    free(procs);
+    *seen |= UINT64_C(1) << card;
+}
+
+void
+sample_card_event(struct daemon *d, int card, const char *state, const char *text,
+                  const char *by)
+{
+    const struct card *c = ledger_card(d->ledger, card);
+    log_warn("event=gpu gpu=%d uuid=%s state=%s %s", card, c->info.uuid, state, text);
+    struct jsonw *w = turn_event(d, "gpu", NULL);
+    jsonw_kint(w, "gpu", card);
+    jsonw_kstr(w, "uuid", c->info.uuid);
+    jsonw_kstr(w, "state", state);
+    if (by)
+        jsonw_kstr(w, "by", by);
+    jsonw_kstr(w, "text", text);
+    turn_event_end(d);
+}
+
+void
+sample_take(struct daemon *d, const json_t *sample, int64_t asked_us)
+{
+    uint64_t seen = 0;
+    size_t i;
+    const json_t *j;
+    /* the wall clock may have been set since */
+    ledger_set_wall_offset(d->ledger, clock_wall_us() - clock_boot_us());
+    checkup_clock(d);
+    json_array_foreach(json_object_get(sample, "gpus"), i, j) take_one(d, j, asked_us, &seen);
+    for (int c = 0; c < ledger_n_cards(d->ledger); c++) {
+        if (!(seen & (UINT64_C(1) << c)))
+            health_missing(d, c);
+    }
+    update_jobs(d);
+}

@@ -1,0 +1,23 @@
+/* A sample's way into the ledger and the jobs: whose is each process, what has each job
+ * used, who exceeds, whose memory is back. */
+#ifndef DAEMON_GPU_SAMPLES_H
+#define DAEMON_GPU_SAMPLES_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+struct daemon;
+
+/* The probe's hello: which cards there are. */
+void sample_take_cards(struct daemon *d, const json_t *hello);
+/* One sample, asked for at asked_us (boot clock). */
+void sample_take(struct daemon *d, const json_t *sample, int64_t asked_us);
+
+/* The job whose process this is, by its ancestry; 0: nobody's, or it is gone. */
+uint32_t sample_job_of_pid(const struct daemon *d, int32_t pid);
+
+/* Logs, stores and publishes that a card has changed its state. by: who did it; NULL. */
+void sample_card_event(struct daemon *d, int card, const char *state, const char *text,
+                       const char *by);
+
+#endif

@@ -1,0 +1,37 @@
+/* What cards and running attempts used over time, gathered from the samples that are taken
+ * anyway. Of cards the minutes are kept when the daemon leaves in order; of an attempt what
+ * there is whenever its step has doubled, and all of it with its end. A daemon that is killed
+ * loses what came after that. */
+#ifndef DAEMON_GPU_TELEMETRY_H
+#define DAEMON_GPU_TELEMETRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct daemon;
+struct err;
+struct job;
+struct series;
+struct telemetry;
+struct trace;
+
+struct telemetry *telemetry_new(void);
+void telemetry_free(struct telemetry *t);
+
+/* The ledger has a new sample of the card; the job's attempt has its part of it. */
+void telemetry_card(struct daemon *d, int card);
+void telemetry_job(struct daemon *d, struct job *job);
+
+/* Within the transaction: what is to be written of the attempt. settled: it is over. */
+void telemetry_write(struct daemon *d, const struct job *job, bool settled);
+/* That has been committed. */
+void telemetry_written(struct daemon *d, uint32_t job, bool settled);
+
+/* On the way out: everything that is worth keeping, in a transaction of its own. */
+int telemetry_save(struct daemon *d, struct err *e);
+
+/* Borrowed; NULL when there is none. */
+const struct series *telemetry_series(const struct daemon *d, int card);
+const struct trace *telemetry_trace(const struct daemon *d, uint32_t job, int32_t attempt);
+
+#endif

@@ -1,0 +1,316 @@
+/* Delivering what lies in the outbox: see outbox.h. Each user has a separate queue, of which
+ * a few deliveries run at a time, so that one user's slow hooks do not delay another's; the
+ * daemon hands each to a process that the nursery forks (outbox_send.c). Called by turn.c
+ * around each commit. */
+#include "daemon/outbox/outbox.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/queue/job.h"
+#include "daemon/daemon.h"
+#include "daemon/outbox/outbox_priv.h"
+#include "daemon/turn/turn.h"
+#include "store/store.h"
+
+#define AT_ONCE      16 /* processes, of all users */
+#define AT_ONCE_USER 4
+
+/* Seconds before the next try of a webhook or a mail; what then fails is given up. */
+static const int pauses_s[COURIER_TRIES_MAX - 1] = {1, 10, 60, 300};
+
+struct courier *
+courier_new(struct daemon *d)
+{
+    struct courier *c = xcalloc(1, sizeof *c);
+    c->daemon = d;
+    uv_timer_init(d->loop, &c->timer);
+    c->timer.data = c;
+    return c;
+}
+
+static struct letter *
+letter_new(struct courier *c, const struct store_letter *row)
+{
+    struct letter *l = xcalloc(1, sizeof *l);
+    l->id = row->id;
+    l->job = row->job;
+    l->uid = row->uid;
+    l->tries = row->tries;
+    l->channel = row->kind[0];
+    l->site = row->site;
+    l->courier = c;
+    return l;
+}
+
+struct box *
+courier_box(struct courier *c, const struct letter *l)
+{
+    const uint64_t whose = (uint64_t)l->site << 32 | l->uid;
+    struct box *b;
+    HASH_FIND(hh, c->boxes, &whose, sizeof whose, b);
+    if (b)
+        return b;
+    b = xcalloc(1, sizeof *b);
+    b->whose = whose;
+    HASH_ADD(hh, c->boxes, whose, sizeof b->whose, b);
+    return b;
+}
+
+static void
+wait_in_line(struct courier *c, struct letter *l)
+{
+    struct box *b = courier_box(c, l);
+    DL_APPEND(b->waiting, l);
+}
+
+static int
+on_row(const struct store_letter *row, void *arg)
+{
+    struct courier *c = arg;
+    wait_in_line(c, letter_new(c, row));
+    c->n++;
+    return 0;
+}
+
+int
+courier_load(struct daemon *d, struct err *e)
+{
+    return store_outbox_walk(d->store, 0, INT64_MAX, on_row, d->courier, e);
+}
+
+/* What is told of one job in one way is told in its order: not its end before its start. */
+static bool
+must_wait(const struct courier *c, const struct letter *l)
+{
+    const struct letter *r;
+    DL_FOREACH(c->running, r)
+    {
+        if (r->job == l->job && r->channel == l->channel && r->site == l->site)
+            return true;
+    }
+    return false;
+}
+
+static struct letter *
+next_of(const struct courier *c, const struct box *b)
+{
+    struct letter *l;
+    if (b->n_running >= AT_ONCE_USER || c->n_running >= AT_ONCE)
+        return NULL;
+    DL_FOREACH(b->waiting, l)
+    {
+        if (!must_wait(c, l))
+            return l;
+    }
+    return NULL;
+}
+
+/* One of the box, if one may go. */
+static bool
+send_one(struct courier *c, struct box *b)
+{
+    struct letter *l = next_of(c, b);
+    if (!l)
+        return false;
+    DL_DELETE(b->waiting, l);
+    int rc = courier_send(l);
+    if (rc == 0) {
+        DL_APPEND(c->running, l);
+        b->n_running++;
+        c->n_running++;
+    } else if (rc < 0) {
+        DL_APPEND(c->over, l);
+        turn_touch(c->daemon);
+    }
+    return true;
+}
+
+/* As many as may be under way, of one user after the other: whose turn it was stands last. */
+static void
+pump(struct courier *c)
+{
+    struct box *b, *next;
+    bool more = !c->closing && !c->daemon->leaving && c->daemon->ready;
+    while (more) {
+        more = false;
+        HASH_ITER(hh, c->boxes, b, next)
+        {
+            if (!send_one(c, b))
+                continue;
+            more = true;
+            HASH_DEL(c->boxes, b);
+            HASH_ADD(hh, c->boxes, whose, sizeof b->whose, b);
+        }
+    }
+    HASH_ITER(hh, c->boxes, b, next)
+    {
+        if (b->waiting || b->n_running > 0)
+            continue;
+        HASH_DEL(c->boxes, b);
+        free(b);
+    }
+}
+
+/* --- those that wait for another try -------------------------------------------------------
+ */
+
+static void
+on_timer(uv_timer_t *timer)
+{
+    struct courier *c = timer->data;
+    int64_t now = clock_boot_us();
+    while (c->later && c->later->due_us <= now) {
+        struct letter *l = c->later;
+        DL_DELETE(c->later, l);
+        wait_in_line(c, l);
+    }
+    if (c->later)
+        uv_timer_start(timer, on_timer, (uint64_t)((c->later->due_us - now) / 1000 + 1), 0);
+    pump(c);
+}
+
+static int
+by_due(const struct letter *a, const struct letter *b)
+{
+    return (a->due_us > b->due_us) - (a->due_us < b->due_us);
+}
+
+static void
+try_later(struct courier *c, struct letter *l)
+{
+    int at = l->tries - 1 < COURIER_TRIES_MAX - 2 ? l->tries - 1 : COURIER_TRIES_MAX - 2;
+    at = at < 0 ? 0 : at;
+    l->result = UNKNOWN;
+    l->due_us = clock_boot_us() + pauses_s[at] * INT64_C(1000000);
+    DL_INSERT_INORDER(c->later, l, by_due);
+    if (c->later == l)
+        uv_timer_start(&c->timer, on_timer, (uint64_t)pauses_s[at] * 1000, 0);
+}
+
+/* --- around a commit ---------------------------------------------------------------------- */
+
+void
+courier_post(struct daemon *d, const struct job *job, const char *kind, const char *target,
+             bool site, const char *event)
+{
+    struct store_letter row = {.job = job->id,
+                               .uid = job->uid,
+                               .kind = kind,
+                               .target = target,
+                               .event = event,
+                               .site = site};
+    struct err e; /* errors stick to the store; store_commit tells */
+    if (store_outbox_add(d->store, &row, &e))
+        return;
+    struct letter *l = letter_new(d->courier, &row);
+    DL_APPEND(d->courier->fresh, l);
+}
+
+void
+courier_save(struct daemon *d)
+{
+    struct err e;
+    for (const struct letter *l = d->courier->over; l; l = l->next) {
+        if (l->result == AGAIN)
+            store_outbox_tried(d->store, l->id, l->tries, &e);
+        else
+            store_outbox_remove(d->store, l->id, &e);
+    }
+}
+
+void
+courier_saved(struct daemon *d)
+{
+    struct courier *c = d->courier;
+    struct letter *over = c->over, *fresh = c->fresh, *l, *next;
+    c->over = c->fresh = NULL;
+    for (l = over; l; l = next) {
+        next = l->next;
+        if (l->result == AGAIN) {
+            try_later(c, l);
+        } else {
+            free(l);
+            c->n--;
+        }
+    }
+    for (l = fresh; l; l = next) {
+        next = l->next;
+        wait_in_line(c, l);
+        c->n++;
+    }
+    if (c->n > 0)
+        pump(c);
+}
+
+void
+courier_not_saved(struct daemon *d)
+{
+    struct letter *l, *next;
+    DL_FOREACH_SAFE(d->courier->fresh, l, next)
+    {
+        DL_DELETE(d->courier->fresh, l);
+        free(l);
+    }
+}
+
+bool
+courier_is_idle(const struct courier *c, bool now)
+{
+    size_t later = 0;
+    const struct letter *l;
+    if (now)
+        DL_COUNT(c->later, l, later);
+    return c->n == later && !c->fresh;
+}
+
+size_t
+courier_count(const struct courier *c)
+{
+    size_t fresh = 0;
+    const struct letter *l;
+    DL_COUNT(c->fresh, l, fresh);
+    return c->n + fresh;
+}
+
+/* --- the end ------------------------------------------------------------------------------ */
+
+static void
+free_all(struct letter *head)
+{
+    struct letter *l, *next;
+    for (l = head; l; l = next) {
+        next = l->next;
+        free(l);
+    }
+}
+
+void
+courier_close(struct courier *c)
+{
+    struct letter *l, *next;
+    c->closing = true;
+    uv_close((uv_handle_t *)&c->timer, NULL);
+    for (l = c->running; l; l = next) {
+        next = l->next;
+        uv_close((uv_handle_t *)&l->pipe, courier_on_closed);
+    }
+    c->running = NULL;
+}
+
+void
+courier_free(struct courier *c)
+{
+    struct box *b, *next;
+    HASH_ITER(hh, c->boxes, b, next)
+    {
+        free_all(b->waiting);
+        HASH_DEL(c->boxes, b);
+        free(b);
+    }
+    free_all(c->fresh);
+    free_all(c->over);
+    free_all(c->later);
+    free(c);
+}

@@ -1,0 +1,148 @@
+/* Which events lead to a hook: see outbox_fill.h. What the job asks for itself and what the
+ * settings ask for every job are each told for itself: the job's as its user, the settings' as
+ * an account of the administrator's choice. Called by turn.c; outbox.c delivers. */
+#include "daemon/outbox/outbox_fill.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/hook_list.h"
+#include "core/queue/job.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/outbox/outbox.h"
+#include "sys/helpers.h"
+
+enum moment { NOTHING, STARTED, ENDED, REQUEUED };
+
+static enum moment
+moment_of(const char *kind)
+{
+    return strcmp(kind, "started") == 0    ? STARTED
+           : strcmp(kind, "ended") == 0    ? ENDED
+           : strcmp(kind, "requeued") == 0 ? REQUEUED
+                                           : NOTHING;
+}
+
+/* Of its own, and not by somebody's wish. */
+static bool
+has_failed(const struct job *job)
+{
+    return job_state_is_final(job->state) && job->state != JOB_COMPLETED &&
+           job->state != JOB_CANCELLED;
+}
+
+bool
+hooks_concern(const struct daemon *d, const struct job *job, const char *kind)
+{
+    const struct config *c = &d->config;
+    if (!job || (!job->req.hooks && !c->on_start[0] && !c->on_end[0] && !c->on_fail[0] &&
+                 !c->webhook[0]))
+        return false;
+    return moment_of(kind) != NOTHING;
+}
+
+struct telling {
+    struct daemon *daemon;
+    const struct job *job;
+    const char *line;
+};
+
+/* What the job asks for. */
+static void
+post(const struct telling *t, const char *kind, const char *target)
+{
+    if (target && target[0])
+        courier_post(t->daemon, t->job, kind, target, false, t->line);
+}
+
+/* What the settings ask for. */
+static void
+post_for_site(const struct telling *t, const char *kind, const char *target)
+{
+    if (target[0])
+        courier_post(t->daemon, t->job, kind, target, true, t->line);
+}
+
+/* --- mail --------------------------------------------------------------------------------- */
+
+/* An array sends one mail for all of it: when the task with the lowest number starts, when the
+ * last has ended. Or one for each task, where that was asked for. */
+static bool
+is_mail_of(const struct daemon *d, const struct job *job, uint32_t types, enum moment m)
+{
+    if (types & MAIL_ARRAY_TASKS)
+        return !job->tasks;
+    if (!job->array)
+        return true;
+    const struct job *array = queue_get(d->queue, job->array);
+    return m == STARTED && job->attempts == 1 && array && array->req.array.n > 0 &&
+           array->req.array.ranges[0].first == job->task;
+}
+
+static bool
+is_mail_wanted(const struct job *job, uint32_t types, enum moment m)
+{
+    switch (m) {
+    case STARTED:
+        return types & MAIL_BEGIN;
+    case REQUEUED:
+        return types & MAIL_REQUEUE;
+    case ENDED:
+        return types & MAIL_END || (types & MAIL_FAIL && has_failed(job)) ||
+               (types & MAIL_TIME_LIMIT && job->state == JOB_TIMEOUT);
+    case NOTHING:
+        break;
+    }
+    return false;
+}
+
+static void
+post_mail(const struct telling *t, const struct hooks *h, enum moment m)
+{
+    uint32_t types = hooks_mail_types(h);
+    if (types && is_mail_wanted(t->job, types, m) && is_mail_of(t->daemon, t->job, types, m))
+        post(t, "mail", h->mail_user ? h->mail_user : daemon_owner_name(t->job));
+}
+
+/* --- all of them -------------------------------------------------------------------------- */
+
+void
+hooks_post(struct daemon *d, const struct job *job, const char *kind, const char *line)
+{
+    static const struct hooks none;
+    const struct hooks *h = job->req.hooks ? job->req.hooks : &none;
+    const struct config *c = &d->config;
+    const struct telling t = {.daemon = d, .job = job, .line = line};
+    enum moment m = moment_of(kind);
+    if (m == STARTED) {
+        post(&t, "on_start", h->on_start);
+        post_for_site(&t, "on_start", c->on_start);
+    } else if (m == ENDED) {
+        post(&t, "on_end", h->on_end);
+        post_for_site(&t, "on_end", c->on_end);
+        post(&t, "on_fail", has_failed(job) ? h->on_fail : NULL);
+        post_for_site(&t, "on_fail", has_failed(job) ? c->on_fail : "");
+    }
+    post(&t, "webhook", h->webhook);
+    post_for_site(&t, "webhook", c->webhook);
+    post_mail(&t, h, m);
+}
+
+char *
+hooks_missing(const struct daemon *d, const struct job *job)
+{
+    const struct hooks *h = job->req.hooks;
+    if (!h)
+        return NULL;
+    if (hooks_mail_types(h) && !helper_sendmail(d->config.sendmail))
+        return xasprintf(
+            "no mail can be sent from this machine, as it has no sendmail%s%s; "
+            "install one (postfix, msmtp-mta), or say where it is with the setting "
+            "sendmail",
+            d->config.sendmail[0] ? " at " : "", d->config.sendmail);
+    if (h->webhook && !helper_curl())
+        return xasprintf("nothing can be posted from this machine, as it has no curl: install "
+                         "it");
+    return NULL;
+}

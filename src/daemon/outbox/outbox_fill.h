@@ -1,0 +1,20 @@
+/* Hooks: who is to be told of what happens to a job - commands, webhooks, mail. */
+#ifndef DAEMON_OUTBOX_OUTBOX_FILL_H
+#define DAEMON_OUTBOX_OUTBOX_FILL_H
+
+#include <stdbool.h>
+
+struct daemon;
+struct job;
+
+/* Whether anybody is to be told of this kind of event of this job. Cheap. */
+bool hooks_concern(const struct daemon *d, const struct job *job, const char *kind);
+
+/* Within the transaction that stores the event: puts what it leads to into the outbox. line:
+ * the event's whole object. */
+void hooks_post(struct daemon *d, const struct job *job, const char *kind, const char *line);
+
+/* What this machine lacks for what is asked, in words; NULL: nothing. The caller frees. */
+char *hooks_missing(const struct daemon *d, const struct job *job);
+
+#endif

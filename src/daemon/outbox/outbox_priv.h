@@ -1,0 +1,63 @@
+/* What outbox.c and outbox_send.c share. Of no interest to anybody else. */
+#ifndef DAEMON_OUTBOX_OUTBOX_PRIV_H
+#define DAEMON_OUTBOX_OUTBOX_PRIV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uthash.h>
+#include <utlist.h>
+#include <uv.h>
+
+#include "wire/frame.h"
+
+#define COURIER_TRIES_MAX 5
+
+enum result { UNKNOWN, DONE, FAILED, AGAIN };
+
+/* One row of the outbox. */
+struct letter {
+    int64_t id;
+    uint32_t job, uid;
+    int tries;
+    char channel;   /* the first letter of its kind: on_..., webhook, mail */
+    bool site;      /* the settings ask for it */
+    int64_t due_us; /* boot clock */
+    enum result result;
+    struct courier *courier;
+    uv_pipe_t pipe; /* while it is under way */
+    struct frame in;
+    struct letter *prev, *next;
+};
+
+/* A user's line: of what the user's jobs ask for, or of what the settings ask for about them,
+ * which the user's own slow hooks do not delay. */
+struct box {
+    uint64_t whose; /* uid; from bit 32 on: site */
+    int n_running;
+    struct letter *waiting;
+    UT_hash_handle hh;
+};
+
+struct courier {
+    struct daemon *daemon;
+    struct box *boxes;
+    struct letter *fresh;   /* posted in this turn */
+    struct letter *running; /* under way */
+    struct letter *over;    /* to be written down */
+    struct letter *later;   /* by due_us */
+    uv_timer_t timer;       /* for the first of them */
+    int n_running;
+    size_t n; /* all but the fresh */
+    bool closing;
+};
+
+struct box *courier_box(struct courier *c, const struct letter *l); /* made if missing */
+
+/* Hands it to a process. 0: it is under way, and will be found in c->over. -1: it is over
+ * already, one way or the other. 1: it will be found there without having been under way. */
+int courier_send(struct letter *l);
+
+/* Of a letter's pipe: puts it into c->over, or frees it when the courier closes. */
+void courier_on_closed(uv_handle_t *handle);
+
+#endif

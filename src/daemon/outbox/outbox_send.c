@@ -1,0 +1,308 @@
+/* One delivery of the courier: the row becomes an order, a process that the nursery forks gets
+ * it, and what came of it is heard over a socket. Called by outbox.c. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/crash.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "core/queue/job.h"
+#include "core/queue/queue.h"
+#include "daemon/attempt/job_environ.h"
+#include "daemon/attempt/launch.h"
+#include "daemon/attempt/nursery_link.h"
+#include "daemon/daemon.h"
+#include "daemon/outbox/outbox_priv.h"
+#include "daemon/turn/turn.h"
+#include "store/store.h"
+#include "sys/nursery_packets.h"
+
+#define READ_SIZE 4096
+/* A command is not repeated because it failed, only when nobody knows whether it was run. */
+#define LOST_MAX 3
+
+/* What a row says beyond what is kept in memory. */
+struct content {
+    char *kind, *target, *event;
+};
+
+static int
+on_content(const struct store_letter *row, void *arg)
+{
+    struct content *x = arg;
+    x->kind = xstrdup(row->kind);
+    x->target = xstrdup(row->target);
+    x->event = xstrdup(row->event);
+    return 1;
+}
+
+static void
+content_free(struct content *x)
+{
+    free(x->kind);
+    free(x->target);
+    free(x->event);
+}
+
+/* The job as it is, or was. *owned: what to free. NULL: nobody knows it any more. */
+static const struct job *
+find_job(struct daemon *d, uint32_t id, struct job **owned)
+{
+    const struct job *job = queue_get(d->queue, id);
+    *owned = job ? NULL : store_job_load(d->store, id, NULL);
+    return job ? job : *owned;
+}
+
+/* The account that runs what the settings ask for: the first of these that there is. */
+static const char *
+site_accounts(const struct daemon *d)
+{
+    return d->config.hook_user[0] ? d->config.hook_user : "berth-hook,nobody";
+}
+
+/* In the job's place: as its user, in its folder, with its limits and umask. */
+static void
+write_place_of_job(const struct daemon *d, const struct job *job, struct jsonw *w)
+{
+    auto_free char *log = d->places.system
+                              ? xasprintf("%s/%u/hooks.log", d->places.logs, job->uid)
+                              : xasprintf("%s/hooks.log", d->places.logs);
+    jsonw_kstr(w, "cwd", job->cwd);
+    jsonw_kint(w, "umask", job->umask_bits);
+    jsonw_kstr(w, "log", log);
+    jsonw_kbool(w, "log_mkdir", d->places.system);
+    if (job->rlimits)
+        jsonw_kstr(w, "rlimits", job->rlimits);
+    if (d->places.system) {
+        jsonw_kint(w, "uid", job->uid);
+        jsonw_kstr(w, "user", job->user);
+        launch_add_account_rules(d, w);
+    }
+}
+
+/* Nothing here is the job's user's to choose. The log is root's: what the hook prints comes to
+ * it through a pipe. */
+static void
+write_place_of_site(const struct daemon *d, struct jsonw *w)
+{
+    auto_free char *log = xasprintf("%s/hooks.log", d->places.logs);
+    jsonw_kstr(w, "cwd", "/");
+    jsonw_kint(w, "umask", 022);
+    jsonw_kstr(w, "log", log);
+    jsonw_kstr(w, "account", site_accounts(d));
+}
+
+/* As docs/protocol.md has it, section 4: a line of JSON, and behind it the environment. */
+static int
+write_order(struct daemon *d, const struct letter *l, const struct job *job,
+            const struct content *x, struct buf *out, struct err *e)
+{
+    auto_free char *id = xasprintf("%s-%lld", d->instance, (long long)l->id);
+    struct jsonw w;
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kint(&w, "version", 1);
+    jsonw_kstr(&w, "id", id);
+    jsonw_kint(&w, "job", l->job);
+    jsonw_kstr(&w, "kind", x->kind);
+    jsonw_kstr(&w, "target", x->target);
+    bool apart = l->site && d->places.system;
+    if (apart)
+        write_place_of_site(d, &w);
+    else
+        write_place_of_job(d, job, &w);
+    jsonw_kint(&w, "limit_ms", d->config.hook_limit_s * 1000);
+    jsonw_kstr(&w, "sendmail", d->config.sendmail);
+    /* One that a daemon before this one began may still run. */
+    auto_free char *group = xasprintf("hook-%lld.%d-%llx", (long long)l->id, l->tries,
+                                      (unsigned long long)d->started_boot_us);
+    launch_write_groups(d, job, group, &w);
+    jsonw_key(&w, "event");
+    jsonw_raw(&w, x->event, strlen(x->event));
+    jsonw_end_object(&w);
+    buf_addc(out, '\n');
+    return environ_add_hook(d, job, x->kind, x->event, apart, out, e);
+}
+
+void
+courier_on_closed(uv_handle_t *handle)
+{
+    struct letter *l = handle->data;
+    frame_free(&l->in);
+    if (l->courier->closing) {
+        free(l);
+        return;
+    }
+    DL_APPEND(l->courier->over, l);
+    turn_touch(l->courier->daemon);
+}
+
+/* What came of it is known, or will never be. */
+static void
+delivered(struct letter *l)
+{
+    struct courier *c = l->courier;
+    DL_DELETE(c->running, l);
+    c->n_running--;
+    courier_box(c, l)->n_running--;
+    uv_close((uv_handle_t *)&l->pipe, courier_on_closed);
+}
+
+/* The result goes into the event stream, and into the outbox with the next commit. */
+static void
+tell_result(struct letter *l, const char *kind, const char *state, const json_t *msg)
+{
+    struct daemon *d = l->courier->daemon;
+    struct job *owned;
+    const struct job *job = find_job(d, l->job, &owned);
+    const json_t *status = json_object_get(msg, "exit_status");
+    const char *text = json_string_value(json_object_get(msg, "text"));
+    if (job) {
+        struct jsonw *w = turn_event(d, "hook", job);
+        jsonw_kstr(w, "hook", kind);
+        jsonw_kstr(w, "state", state);
+        if (json_is_integer(status))
+            jsonw_kint(w, "exit_status", json_integer_value(status));
+        jsonw_kint(w, "tries", l->tries);
+        if (text && text[0])
+            jsonw_kstr(w, "text", text);
+        turn_event_end(d);
+    }
+    if (l->result == DONE)
+        log_debug("job=%u event=hook hook=%s state=%s", l->job, kind, state);
+    else
+        log_info("job=%u event=hook hook=%s state=%s tries=%d %s", l->job, kind, state,
+                 l->tries, text ? text : "");
+    job_free(owned);
+}
+
+static void
+judge(struct letter *l, const json_t *msg)
+{
+    const char *kind = json_string_value(json_object_get(msg, "kind"));
+    const char *state = json_string_value(json_object_get(msg, "state"));
+    l->tries++;
+    l->result = !state                        ? UNKNOWN
+                : strcmp(state, "done") == 0  ? DONE
+                : strcmp(state, "again") == 0 ? AGAIN
+                                              : FAILED;
+    if (l->result == AGAIN && l->tries >= COURIER_TRIES_MAX)
+        l->result = FAILED;
+    tell_result(l, kind ? kind : "?",
+                l->result == DONE    ? "done"
+                : l->result == AGAIN ? "again"
+                                     : "failed",
+                msg);
+}
+
+static void
+on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
+{
+    (void)suggested;
+    struct letter *l = handle->data;
+    char *room = frame_room(&l->in, READ_SIZE);
+    *out = uv_buf_init(room, room ? READ_SIZE : 0);
+}
+
+/* Its process ended without a word: killed, or it could not even read what it was given. */
+static void
+lost(struct letter *l)
+{
+    l->tries++;
+    l->result = l->tries >= LOST_MAX ? FAILED : AGAIN;
+    log_warn("job=%u event=hook-lost tries=%d its process went without a word%s", l->job,
+             l->tries, l->result == FAILED ? "; given up" : "");
+}
+
+static void
+on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
+{
+    (void)b;
+    struct letter *l = stream->data;
+    size_t at = 0, len = 0;
+    if (n > 0)
+        frame_filled(&l->in, (size_t)n);
+    const char *line = n > 0 ? frame_next(&l->in, &at, &len) : NULL;
+    if (n >= 0 && !line) {
+        frame_done(&l->in, at);
+        return;
+    }
+    json_t *msg = line ? json_loadb(line, len, 0, NULL) : NULL;
+    const char *event = json_string_value(json_object_get(msg, "event"));
+    if (event && strcmp(event, "not_forked") == 0)
+        l->result = AGAIN; /* nothing was tried, so no try is counted */
+    else if (msg)
+        judge(l, msg);
+    else
+        lost(l);
+    json_decref(msg);
+    delivered(l);
+}
+
+static int
+order_file(const struct buf *order, struct err *e)
+{
+    auto_close int fd = memfd_create("berth-hook", MFD_CLOEXEC);
+    if (fd < 0 || write(fd, order->data, order->len) != (ssize_t)order->len)
+        return err_set(e, ERR_FAILED, "cannot write what is to be delivered");
+    return TAKE_FD(fd);
+}
+
+/* 0: it is under way. 1: it cannot be, and comes back. */
+static int
+hand_over(struct letter *l, const struct buf *order, struct err *e)
+{
+    struct daemon *d = l->courier->daemon;
+    auto_close int file = order_file(order, e);
+    if (file < 0)
+        return -1;
+    auto_close int ours = nursery_call(d->nursery, NURSERY_DELIVER, file, file, e);
+    if (ours < 0)
+        return -1;
+    crash_point("daemon-hook-sent");
+    frame_init(&l->in, FRAME_MAX_PEER);
+    uv_pipe_init(d->loop, &l->pipe, 0);
+    l->pipe.data = l;
+    if (uv_pipe_open(&l->pipe, ours)) {
+        lost(l);
+        uv_close((uv_handle_t *)&l->pipe, courier_on_closed);
+        return 1;
+    }
+    (void)TAKE_FD(ours);
+    uv_read_start((uv_stream_t *)&l->pipe, on_alloc, on_read);
+    return 0;
+}
+
+/* 0: it is under way. -1: it is over already, one way or the other. 1: it comes back by itself.
+ */
+int
+courier_send(struct letter *l)
+{
+    struct daemon *d = l->courier->daemon;
+    auto_buf struct buf order = BUF_INIT;
+    struct content x = {0};
+    struct job *owned = NULL;
+    struct err e = {0};
+    int rc = store_outbox_walk(d->store, l->id, l->id, on_content, &x, &e);
+    const struct job *job = rc == 0 && x.kind ? find_job(d, l->job, &owned) : NULL;
+    if (rc == 0 && !job)
+        l->result = DONE; /* nobody is left to be told of */
+    else if (rc == 0)
+        rc = write_order(d, l, job, &x, &order, &e);
+    if (rc == 0 && job)
+        rc = hand_over(l, &order, &e);
+    if (rc < 0) {
+        log_error("job=%u event=hook-not-sent %s", l->job, e.text);
+        l->tries++;
+        l->result = l->tries >= COURIER_TRIES_MAX ? FAILED : AGAIN;
+    }
+    content_free(&x);
+    job_free(owned);
+    return rc == 0 && !job ? -1 : rc;
+}

@@ -1,0 +1,227 @@
+/* Limits at the door: see admit.h. Called by method_submit.c and method_file.c, before anything
+ * is changed. */
+#include "daemon/request/admit.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "core/ledger/ledger.h"
+#include "core/place/place.h"
+#include "core/plan/limits.h"
+#include "core/queue/job.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/request/file_sync.h"
+#include "daemon/rpc/budget.h"
+
+#define ENVS_USER_MAX (INT64_C(256) << 20) /* the same of environments, in the database */
+#define TEXT_USER_MAX (INT64_C(128) << 20) /* bytes of text of one user's live jobs */
+
+/* Without a default the longest that is allowed is what a job gets that names none. */
+int
+admit_time(const struct daemon *d, struct request *r, struct err *e)
+{
+    int64_t max_ms = d->config.time_max_s * 1000, usual_ms = d->config.time_default_s * 1000;
+    char asked[24], most[24];
+    if (r->limit_ms == 0) {
+        r->limit_ms = usual_ms > 0 && (max_ms == 0 || usual_ms < max_ms) ? usual_ms : max_ms;
+        return 0;
+    }
+    if (max_ms == 0 || r->limit_ms <= max_ms)
+        return 0;
+    return err_set(e, ERR_REFUSED,
+                   "its time limit of %s is above the longest that is allowed here, %s "
+                   "(time_max_s)",
+                   format_duration(r->limit_ms, asked), format_duration(max_ms, most));
+}
+
+/* What was said to be empty stays so, and needs no more words from here on. */
+static void
+default_text(char **field, const char *usual)
+{
+    if (!*field && usual && usual[0])
+        *field = xstrdup(usual);
+    if (*field && !(*field)[0]) {
+        free(*field);
+        *field = NULL;
+    }
+}
+
+void
+admit_unsaid(const struct daemon *d, struct request *r)
+{
+    if (r->grace_ms < 0)
+        r->grace_ms = d->config.grace_ms;
+    if (r->oom_retries < 0)
+        r->oom_retries = (int32_t)d->config.oom_retries;
+    default_text(&r->env_setup, d->config.env_setup);
+    default_text(&r->conda, d->config.conda);
+}
+
+/* Root's own jobs are bound only by what was set for root by name. */
+static int64_t
+own_pending_max(const struct daemon *d, uint32_t uid)
+{
+    const struct limit *own = limits_of(&d->limits, uid);
+    bool is_free = d->places.system && uid == 0 && own == &d->limits.each;
+    return is_free ? 0 : own->pending;
+}
+
+/* Of the whole queue; a tenth more for root, so that no user can lock root out. */
+static int64_t
+all_pending_max(const struct daemon *d, uint32_t uid)
+{
+    int64_t most = d->limits.all.pending;
+    return d->places.system && uid == 0 ? most + most / 10 : most;
+}
+
+/* With what files that are being taken in will still add. */
+static void
+count_waiting(const struct daemon *d, uint32_t uid, int64_t *all, int64_t *own)
+{
+    *all = queue_n_waiting(d->queue);
+    *own = queue_n_waiting_of(d->queue, uid);
+    for (const struct sync *s = d->syncs; s; s = s->next) {
+        *all += s->n_more;
+        *own += s->uid == uid ? s->n_more : 0;
+    }
+}
+
+int
+admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e)
+{
+    int64_t all, own;
+    int64_t all_max = all_pending_max(d, uid), own_max = own_pending_max(d, uid);
+    const char *s = n == 1 ? "" : "s";
+    count_waiting(d, uid, &all, &own);
+    if (n > 0 && own_max > 0 && own + n > own_max)
+        return err_set(e, ERR_REFUSED,
+                       "%s has %lld waiting, and may have %lld: %lld job%s more would be too "
+                       "many (user_max_pending)",
+                       daemon_user_name(uid), (long long)own, (long long)own_max, (long long)n,
+                       s);
+    if (n > 0 && all_max > 0 && all + n > all_max)
+        return err_set(e, ERR_REFUSED,
+                       "the queue is full: %lld wait, at most %lld may (pending_max), and this "
+                       "is %lld job%s more",
+                       (long long)all, (long long)all_max, (long long)n, s);
+    return 0;
+}
+
+int64_t
+admit_room(const struct daemon *d, uint32_t uid)
+{
+    int64_t all, own, room = INT64_MAX, own_max = own_pending_max(d, uid);
+    count_waiting(d, uid, &all, &own);
+    if (d->limits.all.pending > 0)
+        room = all_pending_max(d, uid) - all;
+    if (own_max > 0 && own_max - own < room)
+        room = own_max - own;
+    return room < 0 ? 0 : room;
+}
+
+/* The daemon keeps what waits in memory. A user who may fill that would end it, for all. */
+int
+admit_text(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e)
+{
+    int64_t all = bytes + queue_text_of(d->queue, uid);
+    for (const struct sync *s = d->syncs; s; s = s->next)
+        all += s->uid == uid && s->more_text > 0 ? s->more_text : 0;
+    if (!budget_binds(d, uid) || bytes <= 0 || all <= TEXT_USER_MAX)
+        return 0;
+    return err_set(e, ERR_REFUSED,
+                   "the commands and other text of %s's jobs would have %lld MiB, and %lld is "
+                   "the most; put long ones into files",
+                   daemon_user_name(uid), (long long)(all >> 20),
+                   (long long)(TEXT_USER_MAX >> 20));
+}
+
+/* Environments are no part of what history may be pruned of while their jobs wait or run. */
+int
+admit_env(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e)
+{
+    int64_t all = bytes + queue_envs_of(d->queue, uid);
+    if (!budget_binds(d, uid) || bytes <= 0 || all <= ENVS_USER_MAX)
+        return 0;
+    return err_set(e, ERR_REFUSED,
+                   "the environments of %s's jobs would have %lld MiB, and %lld is the most; "
+                   "pass on less of it with --export",
+                   daemon_user_name(uid), (long long)(all >> 20),
+                   (long long)(ENVS_USER_MAX >> 20));
+}
+
+/* What it takes of VRAM wherever it is placed, at the least. */
+static int64_t
+least_vram(const struct daemon *d, const struct demand *demand, int n)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; n > 0 && i < ledger_n_cards(d->ledger); i++) {
+        int64_t total = ledger_card(d->ledger, i)->info.total_mib;
+        int64_t mib = demand_is_whole(demand) ? total : demand_vram_mib(demand, total);
+        least = mib < least ? mib : least;
+    }
+    return least == INT64_MAX ? 0 : least * n;
+}
+
+static int
+admit_within(const struct daemon *d, const struct demand *demand, const struct limit *limit,
+             const char *whose, const char *prefix, struct err *e)
+{
+    char asked[24], most[24];
+    int n = demand->n_ids ? demand->n_ids : demand->gpus;
+    int64_t vram_mib = least_vram(d, demand, n);
+    if (limit->gpus > 0 && n > limit->gpus)
+        return err_set(e, ERR_REFUSED,
+                       "it could never start: it takes %d GPUs, and %s may have %d at once "
+                       "(%smax_gpus)",
+                       n, whose, limit->gpus, prefix);
+    if (limit->vram_mib > 0 && vram_mib > limit->vram_mib)
+        return err_set(e, ERR_REFUSED,
+                       "it could never start: it takes %s of VRAM, and %s may have %s at once "
+                       "(%smax_vram_mib)",
+                       format_mib(vram_mib, asked), whose, format_mib(limit->vram_mib, most),
+                       prefix);
+    return 0;
+}
+
+static int
+admit_size(const struct daemon *d, uint32_t uid, const struct demand *demand, struct err *e)
+{
+    return admit_within(d, demand, &d->limits.all, "all users together", "", e) ||
+                   admit_within(d, demand, limits_of(&d->limits, uid), daemon_user_name(uid),
+                                "user_", e)
+               ? -1
+               : 0;
+}
+
+bool
+admit_could_start(const struct daemon *d, uint32_t uid, const struct demand *demand,
+                  struct buf *why)
+{
+    struct err e = {0};
+    if (!place_feasible(demand, d->ledger, why))
+        return false;
+    if (admit_size(d, uid, demand, &e) == 0)
+        return true;
+    if (why)
+        buf_adds(why, e.text);
+    return false;
+}
+
+int
+admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t n,
+           struct err *e)
+{
+    int64_t tasks = 0, text = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct request *r = &jobs[i]->req;
+        if (admit_time(d, r, e) || admit_size(d, uid, &r->demand, e))
+            return n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
+        text += request_text_bytes(r);
+        tasks += r->array.n > 0 ? task_set_count(&r->array) : 1;
+    }
+    return admit_text(d, uid, text, e) ? -1 : admit_pending(d, uid, tasks, e);
+}

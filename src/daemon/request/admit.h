@@ -1,0 +1,44 @@
+/* What may enter the queue at all: how many may wait, of one user and of all, and how long a
+ * time limit may be. What runs is the planner's affair (core/plan/limits.h). */
+#ifndef DAEMON_REQUEST_ADMIT_H
+#define DAEMON_REQUEST_ADMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct daemon;
+struct err;
+struct demand;
+struct job;
+struct request;
+
+/* Gives it the default time limit when it has none; refuses one above the longest. */
+int admit_time(const struct daemon *d, struct request *r, struct err *e);
+
+/* Gives it the settings' set-up, grace and retries after an OOM where it says nothing of them.
+ * Before its fingerprint is made, and before a line is held against the job that it is. */
+void admit_unsaid(const struct daemon *d, struct request *r);
+
+/* Whether n more jobs and tasks of this user may wait. */
+int admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e);
+/* How many more may. */
+int64_t admit_room(const struct daemon *d, uint32_t uid);
+
+/* Whether this many more bytes of text may be kept in memory for this user's jobs. */
+int admit_text(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e);
+/* The same of an environment that would come on top of those that the user's jobs have. */
+int admit_env(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e);
+
+/* Whether the machine, and the limits on GPUs and VRAM, would let it start if nothing else ran;
+ * else the words are appended to why, which may be NULL. */
+bool admit_could_start(const struct daemon *d, uint32_t uid, const struct demand *demand,
+                       struct buf *why);
+
+/* All of it, for the new jobs of one request; and whether each alone is within the limits on
+ * GPUs and VRAM. */
+int admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t n,
+               struct err *e);
+
+#endif

@@ -1,0 +1,372 @@
+/* A jobs file's lines become jobs; see file_apply.h. Called by method_file.c. */
+#include "daemon/request/file_apply.h"
+
+#include <stdlib.h>
+#include <uthash.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/counted_text.h"
+#include "base/err.h"
+#include "core/queue/endings.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/request/admit.h"
+#include "daemon/request/file_sync.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/turn/depend_turns.h"
+#include "daemon/turn/event_text.h"
+#include "daemon/turn/job_changes.h"
+#include "daemon/turn/learned_demands.h"
+#include "daemon/turn/turn.h"
+#include "daemon/turn/unique.h"
+#include "store/store.h"
+
+/* Jobs that one piece changes: writing one costs three times what changing it does. */
+#define PIECE 500
+
+/* What is told of it; whatever becomes of it later is an event. */
+static void
+has_become(struct line *line, const struct job *job)
+{
+    line->job = job->id;
+    line->state = job->state;
+    line->exit_status = job_exit_status(job);
+}
+
+/* Those that the line waits for have been applied. */
+static void
+fill_deps(const struct sync *s, struct line *line)
+{
+    for (int i = 0; line->links && i < line->req.n_deps; i++)
+        if (line->links[i] >= 0)
+            line->req.deps[i].job = s->lines[line->links[i]].job;
+}
+
+static void
+add_line(struct sync *s, struct line *line)
+{
+    auto_buf struct buf why = BUF_INIT;
+    struct job *job = job_new();
+    request_free(&job->req);
+    job->req = line->req;
+    request_init(&line->req);
+    bool cancel = job->req.cancel;
+    job->req.cancel = false;
+    job->uid = s->caller->uid;
+    job->file = s->file;
+    job->line = line->number;
+    job->key = xstrdup(line->key);
+    if (line->place) {
+        job->id = line->job;
+        job->order = line->place;
+    }
+    reqcontext_apply(&s->context, job);
+    struct err same = {0};
+    bool is_second = unique_check(s->daemon, job, &same) != 0;
+    jobs_add(s->daemon, job, &line->refused);
+    if (line->over && !job_state_is_final(job->state)) {
+        jobs_infeasible(s->daemon, job, line->over);
+        line->refused = xstrdup(line->over);
+    } else if (is_second && !job_state_is_final(job->state)) {
+        jobs_never(s->daemon, job, same.text);
+        line->refused = xstrdup(same.text);
+    }
+    if (cancel && !job_state_is_final(job->state))
+        jobs_cancel(s->daemon, job, "the word in its line");
+    if (!depend_enter(s->daemon, job, &why) && !line->refused)
+        line->refused = xstrdup(buf_str(&why));
+    has_become(line, job);
+    s->n_new++;
+    s->n_more--;
+    s->n_changed++;
+}
+
+/* A demand that was raised after an OOM stays raised until somebody declares another. */
+static void
+keep_raised_demand(const struct job *job, struct request *fresh)
+{
+    if (job->req.demand.vram_mib > job->declared_mib &&
+        fresh->demand.vram_mib == job->declared_mib)
+        fresh->demand.vram_mib = job->req.demand.vram_mib;
+}
+
+/* One that is learned is not said in the line. */
+static void
+keep_learned_demand(const struct job *job, struct request *fresh)
+{
+    if (job->req.vram_auto && fresh->vram_auto)
+        fresh->demand.vram_mib = job->req.demand.vram_mib;
+}
+
+static void
+take_request(struct sync *s, struct job *job, struct line *line)
+{
+    struct daemon *d = s->daemon;
+    int32_t declared = line->req.demand.vram_mib;
+    bool was_hold = job->req.hold, same = file_same_deps(&job->req, &line->req);
+    bool same_begin = file_same_begin(&job->req, &line->req);
+    auto_buf struct buf why = BUF_INIT;
+    struct err e;
+    keep_raised_demand(job, &line->req);
+    keep_learned_demand(job, &line->req);
+    if (file_same_request(&job->req, &line->req))
+        return;
+    if (!same)
+        depend_leave(d, job);
+    if (same_begin)
+        line->req.begin_us = job->req.begin_us;
+    if (line->req.chdir || job->req.chdir) {
+        shared_free(job->cwd);
+        job->cwd = shared_new(line->req.chdir ? line->req.chdir : s->context.cwd);
+    }
+    request_free(&job->req);
+    job->req = line->req;
+    request_init(&line->req);
+    job->req.cancel = false;
+    job->declared_mib = declared;
+    if (!same_begin)
+        job->begin_us = job->req.begin_us;
+    unique_refresh(d, job);
+    learned_apply(d, job);
+    queue_refile(d->queue, job);
+    turn_save(d, job, SAVE_JOB);
+    event_plain(d, "updated", job, NULL);
+    s->n_updated++;
+    s->n_changed++;
+    if (job->req.hold != was_hold) {
+        if (job->req.hold)
+            jobs_hold(d, job, &e);
+        else
+            jobs_release(d, job, &e);
+    }
+    if (line->over)
+        buf_adds(&why, line->over);
+    if (line->over || !admit_could_start(d, job->uid, &job->req.demand, &why)) {
+        jobs_infeasible(d, job, buf_str(&why));
+        line->refused = xstrdup(buf_str(&why));
+    } else if (!same && !depend_enter(d, job, &why)) {
+        line->refused = xstrdup(buf_str(&why));
+    }
+}
+
+static void
+update_job(struct sync *s, struct line *line, struct job *job)
+{
+    if (job_state_is_final(job->state))
+        return;
+    if (line->req.cancel) {
+        jobs_cancel(s->daemon, job, "the word in its line");
+        s->n_changed++;
+        return;
+    }
+    if (job->state != JOB_PENDING && job->state != JOB_HELD)
+        return;
+    if (job->line != line->number) {
+        job->line = line->number;
+        turn_save(s->daemon, job, SAVE_JOB);
+        s->n_changed++;
+    }
+    take_request(s, job, line);
+}
+
+static void
+update_line(struct sync *s, struct line *line)
+{
+    const struct known *k = line->known;
+    struct job *job = queue_get(s->daemon->queue, k->job);
+    if (job) {
+        update_job(s, line, job);
+        has_become(line, job);
+        return;
+    }
+    line->job = k->job;
+    line->state = k->state;
+    line->exit_status = k->exit_status;
+}
+
+static bool
+is_over(const struct sync *s, int64_t until_us)
+{
+    return s->n_changed >= PIECE || clock_boot_us() >= until_us;
+}
+
+/* --- lines that are gone ------------------------------------------------------------------ */
+
+/* Its key is free for a line to come. */
+static void
+remove_job(struct sync *s, struct job *job)
+{
+    jobs_cancel(s->daemon, job, "an edit that removed its line");
+    turn_save(s->daemon, job, SAVE_DETACH);
+    s->removed[s->n_removed++] = job->id;
+    s->n_changed++;
+}
+
+int
+file_apply_removed(struct sync *s, int64_t until_us)
+{
+    if (s->is_part)
+        return WORK_DONE;
+    if (!s->removed) {
+        s->removed = xcalloc(HASH_COUNT(s->known) + 1, sizeof *s->removed);
+        s->gone_next = s->known;
+    }
+    while (s->gone_next) {
+        const struct known *k = s->gone_next;
+        struct job *job = k->in_file ? NULL : queue_get(s->daemon->queue, k->job);
+        s->gone_next = k->hh.next;
+        if (job && (job->state == JOB_PENDING || job->state == JOB_HELD))
+            remove_job(s, job);
+        if (is_over(s, until_us))
+            return WORK_MORE;
+    }
+    return WORK_DONE;
+}
+
+/* --- lines that are there ----------------------------------------------------------------- */
+
+/* Numbers and places are those of the lines as they stand, in whatever order they become jobs.
+ */
+static void
+give_places(struct sync *s)
+{
+    struct store *store = s->daemon->store;
+    for (size_t i = 0; i < s->n; i++) {
+        struct line *line = &s->lines[i];
+        if (!file_is_new(s, line))
+            continue;
+        line->job = store_next_job_id(store);
+        line->place = store_next_order(store);
+    }
+}
+
+/* Those for which there is room are the first; what is gone has made some. */
+static bool
+is_left_out(struct sync *s)
+{
+    return s->fits && s->room-- <= 0;
+}
+
+static void
+apply_line(struct sync *s, struct line *line)
+{
+    bool is_new = file_is_new(s, line);
+    s->more_text -= file_more_text(s, line);
+    fill_deps(s, line);
+    if (!is_new)
+        update_line(s, line);
+    else if (is_left_out(s))
+        line->is_left = true;
+    else
+        add_line(s, line);
+}
+
+int
+file_apply_lines(struct sync *s, int64_t until_us)
+{
+    if (s->at == 0 && s->order)
+        give_places(s);
+    if (s->at == 0 && s->fits) {
+        s->room = admit_room(s->daemon, s->uid);
+        (void)admit_pending(s->daemon, s->uid, s->n_new_lines, &s->full);
+        s->n_more = s->n_new_lines < s->room ? s->n_new_lines : s->room;
+    }
+    while (s->at < s->n) {
+        size_t i = s->at++;
+        apply_line(s, &s->lines[s->order ? (size_t)s->order[i] : i]);
+        if (is_over(s, until_us))
+            return WORK_MORE;
+    }
+    return WORK_DONE;
+}
+
+/* --- their order -------------------------------------------------------------------------- */
+
+/* Two tables in one, by index: the waiting jobs as their lines stand, and the places that they
+ * hold together. place_of and job_at are each other's inverse. A job that has begun meanwhile
+ * keeps its place in the tables and is not touched: its place is nobody's in the queue. */
+struct ranked {
+    uint32_t job;
+    size_t place_of; /* this job: index of its place */
+    uint64_t place;
+    size_t job_at; /* this place: index of its job */
+};
+
+static bool
+is_waiting(const struct job *job)
+{
+    return job && (job->state == JOB_PENDING || job->state == JOB_HELD);
+}
+
+static int
+compare_places(const void *a, const void *b)
+{
+    uint64_t x = ((const struct ranked *)a)->place, y = ((const struct ranked *)b)->place;
+    return x < y ? -1 : x > y;
+}
+
+static void
+rank(struct sync *s)
+{
+    auto_free uint32_t *jobs = xcalloc(s->n + 1, sizeof *jobs);
+    struct ranked *x = xcalloc(s->n + 1, sizeof *x);
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct job *job = queue_get(s->daemon->queue, s->lines[i].job);
+        if (s->lines[i].is_left || !is_waiting(job))
+            continue;
+        jobs[n] = job->id;
+        x[n] = (struct ranked){.place = job->order, .job_at = n};
+        n++;
+    }
+    qsort(x, n, sizeof *x, compare_places);
+    for (size_t i = 0; i < n; i++) {
+        x[i].job = jobs[i];
+        x[x[i].job_at].place_of = i;
+    }
+    s->ranked = x;
+    s->n_ranked = n;
+}
+
+/* Unless it has begun since, or has been given another place. */
+static void
+move(struct sync *s, uint32_t id, uint64_t from, uint64_t to)
+{
+    struct job *job = queue_get(s->daemon->queue, id);
+    if (!is_waiting(job) || job->order != from)
+        return;
+    queue_reorder(s->daemon->queue, job, to);
+    turn_save(s->daemon, job, SAVE_JOB);
+    s->n_changed++;
+}
+
+/* The i-th job gets the i-th place, and whoever has that one the place of the i-th job. So no
+ * two jobs have the same place between two pieces. */
+static void
+put_in_place(struct sync *s, size_t i)
+{
+    struct ranked *x = s->ranked;
+    size_t old = x[i].place_of, other = x[i].job_at;
+    if (old == i)
+        return;
+    move(s, x[i].job, x[old].place, x[i].place);
+    move(s, x[other].job, x[i].place, x[old].place);
+    x[old].job_at = other;
+    x[other].place_of = old;
+}
+
+int
+file_apply_order(struct sync *s, int64_t until_us)
+{
+    if (!s->ranked)
+        rank(s);
+    while (s->at < s->n_ranked) {
+        put_in_place(s, s->at++);
+        if (is_over(s, until_us))
+            return WORK_MORE;
+    }
+    return WORK_DONE;
+}

@@ -1,0 +1,191 @@
+/* Dependencies of a jobs file: see file_deps.h. Called by method_file.c before it changes
+ * anything, since new lines have no numbers yet that others could wait for. */
+#include "daemon/request/file_deps.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/request.h"
+#include "daemon/daemon.h"
+#include "daemon/turn/depend_turns.h"
+
+/* A name and a line that bears it. */
+struct named {
+    const char *name;
+    int32_t line;
+    UT_hash_handle hh;
+};
+
+static struct named *
+find(struct named *table, const char *name)
+{
+    struct named *x;
+    HASH_FIND_STR(table, name, x);
+    return x;
+}
+
+/* newest: a name that comes again means the later line from then on. */
+static void
+enter(struct named **table, const char *name, int32_t line, bool newest)
+{
+    struct named *x = find(*table, name);
+    if (x) {
+        x->line = newest ? line : x->line;
+        return;
+    }
+    x = xcalloc(1, sizeof *x);
+    x->name = name;
+    x->line = line;
+    HASH_ADD_KEYPTR(hh, *table, x->name, strlen(x->name), x);
+}
+
+static void
+clear(struct named **table)
+{
+    struct named *x, *next;
+    HASH_ITER(hh, *table, x, next)
+    {
+        HASH_DEL(*table, x);
+        free(x);
+    }
+}
+
+/* Links every name of this line that the table knows and that is not linked yet. */
+static void
+link_line(struct named *table, struct file_dep_line *line)
+{
+    for (int i = 0; i < line->req->n_deps; i++) {
+        const struct dep *dep = &line->req->deps[i];
+        const struct named *x =
+            dep->name && !dep->job && line->links[i] < 0 ? find(table, dep->name) : NULL;
+        if (x)
+            line->links[i] = x->line;
+    }
+}
+
+/* The nearest line before with that name, else the first behind. */
+static void
+link_all(struct file_dep_line *lines, size_t n)
+{
+    struct named *before = NULL, *first = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (lines[i].links)
+            link_line(before, &lines[i]);
+        if (!lines[i].req->name)
+            continue;
+        enter(&before, lines[i].req->name, (int32_t)i, true);
+        enter(&first, lines[i].req->name, (int32_t)i, false);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (lines[i].links)
+            link_line(first, &lines[i]);
+    clear(&before);
+    clear(&first);
+}
+
+/* What is not in the file must be a job. */
+static int
+resolve_rest(struct daemon *d, uid_t uid, struct file_dep_line *line, struct err *e)
+{
+    for (int i = 0; i < line->req->n_deps; i++) {
+        struct request one = {.deps = &line->req->deps[i], .n_deps = 1};
+        if (line->links[i] < 0 && depend_resolve(d, uid, &one, e))
+            return err_prefix(e, "line %d", line->number);
+    }
+    return 0;
+}
+
+/* Walks from one line along its links. seen: 0 not, 1 on the way here, 2 done. The way is kept
+ * as a list, for a file may be one long chain. */
+struct step {
+    int32_t line;
+    int32_t next; /* of its deps */
+};
+
+static int32_t
+next_link(const struct file_dep_line *line, int32_t *at)
+{
+    while (line->links && *at < line->req->n_deps) {
+        int32_t to = line->links[(*at)++];
+        if (to >= 0)
+            return to;
+    }
+    return -1;
+}
+
+static int
+refuse_circle(const struct file_dep_line *lines, int32_t from, int32_t to, struct err *e)
+{
+    if (from == to)
+        return err_set(e, ERR_REFUSED, "line %d: it would wait for itself", lines[from].number);
+    return err_set(e, ERR_REFUSED,
+                   "line %d: it waits for line %d, which waits for it in turn: they would wait "
+                   "for ever",
+                   lines[from].number, lines[to].number);
+}
+
+static int
+walk(const struct file_dep_line *lines, int32_t from, uint8_t *seen, struct step *way,
+     int32_t **done, struct err *e)
+{
+    size_t depth = 1;
+    way[0] = (struct step){from, 0};
+    seen[from] = 1;
+    while (depth > 0) {
+        struct step *at = &way[depth - 1];
+        int32_t to = next_link(&lines[at->line], &at->next);
+        if (to < 0) {
+            seen[at->line] = 2;
+            *(*done)++ = at->line;
+            depth--;
+        } else if (seen[to] == 1) {
+            return refuse_circle(lines, at->line, to, e);
+        } else if (seen[to] == 0) {
+            seen[to] = 1;
+            way[depth++] = (struct step){to, 0};
+        }
+    }
+    return 0;
+}
+
+int
+file_deps_put_in_order(const struct file_dep_line *lines, size_t n, int32_t **order,
+                       struct err *e)
+{
+    auto_free uint8_t *seen = xcalloc(n + 1, 1);
+    auto_free struct step *way = xcalloc(n + 1, sizeof *way);
+    auto_free int32_t *all = xcalloc(n + 1, sizeof *all);
+    int32_t *done = all;
+    for (size_t i = 0; i < n; i++)
+        if (!seen[i] && walk(lines, (int32_t)i, seen, way, &done, e))
+            return -1;
+    *order = TAKE(all);
+    return 0;
+}
+
+bool
+file_deps_link(struct file_dep_line *lines, size_t n)
+{
+    bool some = false;
+    for (size_t i = 0; i < n; i++) {
+        int32_t n_deps = lines[i].req->n_deps;
+        if (!n_deps)
+            continue;
+        lines[i].links = xmalloc((size_t)n_deps * sizeof(int32_t));
+        for (int k = 0; k < n_deps; k++)
+            lines[i].links[k] = -1;
+        some = true;
+    }
+    if (some)
+        link_all(lines, n);
+    return some;
+}
+
+int
+file_deps_resolve(struct daemon *d, uid_t uid, struct file_dep_line *line, struct err *e)
+{
+    return line->links ? resolve_rest(d, uid, line, e) : 0;
+}

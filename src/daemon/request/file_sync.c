@@ -1,0 +1,312 @@
+/* A jobs file as it was sent, beside what is known of its keys; see file_sync.h. Changes
+ * nothing. */
+#include "daemon/request/file_sync.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/queue/endings.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/model_file.h"
+#include "daemon/request/admit.h"
+#include "daemon/request/file_deps.h"
+#include "daemon/request/file_sync.h"
+#include "daemon/request/request_read.h"
+#include "daemon/request/roles.h"
+#include "daemon/rpc/budget.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/turn/turn.h"
+#include "store/store.h"
+
+#define GLANCE 64 /* keys between two looks at the clock */
+
+void
+file_forget_known(struct sync *s)
+{
+    struct known *k = s->known, *next;
+    HASH_CLEAR(hh, s->known);
+    for (; k; k = next) {
+        next = k->hh.next;
+        free(k);
+    }
+}
+
+void
+file_sync_free(struct sync *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        request_free(&s->lines[i].req);
+        free(s->lines[i].key);
+        free(s->lines[i].refused);
+        free(s->lines[i].over);
+        free(s->lines[i].links);
+    }
+    free(s->lines);
+    free(s->order);
+    free(s->deps);
+    free(s->removed);
+    free(s->ranked);
+    file_forget_known(s);
+}
+
+static int
+read_line(const struct sync *s, const json_t *j, const struct models *models, int default_oom,
+          struct line *line, struct err *e)
+{
+    const struct daemon *d = s->daemon;
+    static const char *const ours[] = {"key", "line", "again", NULL};
+    const char *key = json_string_value(json_object_get(j, "key"));
+    line->number = (int32_t)json_integer_value(json_object_get(j, "line"));
+    line->again = json_is_true(json_object_get(j, "again"));
+    if (!key || !key[0] || strlen(key) >= sizeof((struct known *)0)->key)
+        return err_set(e, ERR_USAGE, "a line needs a \"key\" of 1 to 63 bytes");
+    line->key = xstrdup(key);
+    if (reqjson_read(j, ours, models, &line->req, e) ||
+        budget_check_text(d, s->caller->uid, &line->req, e) ||
+        roles_check_priority(d, line->req.priority, e) ||
+        roles_check_grace(d, line->req.grace_ms, e))
+        return err_prefix(e, "line %d", line->number);
+    if (admit_time(d, &line->req, e)) {
+        if (!s->fits)
+            return err_prefix(e, "line %d", line->number);
+        line->over = xstrdup(e->text);
+    }
+    if (line->req.array.n)
+        return err_set(e, ERR_USAGE, "line %d: a line is one job, and no array", line->number);
+    if (s->fits && line->req.n_deps)
+        return err_set(e, ERR_USAGE, "line %d: \"fit\" and \"after\" exclude each other",
+                       line->number);
+    /* The larger of the two, as a line can only ask for more than the run does. */
+    if (line->req.oom_retries < default_oom)
+        line->req.oom_retries = default_oom;
+    admit_unsaid(d, &line->req);
+    return 0;
+}
+
+static struct line *
+add_line(struct sync *s)
+{
+    if (s->n == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 64;
+        s->lines = xrealloc(s->lines, s->cap * sizeof *s->lines);
+    }
+    struct line *line = &s->lines[s->n++];
+    *line = (struct line){.key = NULL};
+    request_init(&line->req);
+    return line;
+}
+
+int
+file_read_lines(struct sync *s, const json_t *params, struct err *e)
+{
+    const json_t *list = json_object_get(params, "jobs"), *j;
+    const struct models *models = modelfile_current(s->daemon);
+    const json_t *oom = json_object_get(params, "oom_retries");
+    int default_oom = oom ? (int)json_integer_value(oom) : -1;
+    size_t i;
+    s->path = json_string_value(json_object_get(params, "path"));
+    if (!s->path || s->path[0] != '/')
+        return err_set(e, ERR_USAGE, "\"path\" must be an absolute path");
+    if (strlen(s->path) >= PATH_MAX)
+        return err_set(e, ERR_USAGE, "\"path\" is %zu bytes long; the most is %d",
+                       strlen(s->path), PATH_MAX - 1);
+    if (!json_is_array(list))
+        return err_set(e, ERR_USAGE, "\"jobs\" must be a list");
+    json_array_foreach(list, i, j)
+    {
+        struct line *line = add_line(s);
+        if (read_line(s, j, models, default_oom, line, e))
+            return -1;
+    }
+    return 0;
+}
+
+static struct known *
+known_put(struct sync *s, const char *key)
+{
+    struct known *k;
+    HASH_FIND_STR(s->known, key, k);
+    if (!k) {
+        k = xcalloc(1, sizeof *k);
+        snprintf(k->key, sizeof k->key, "%s", key);
+        HASH_ADD_STR(s->known, key, k);
+    }
+    return k;
+}
+
+/* Its line is gone, which the store does not know before the commit. */
+static void
+known_drop(struct sync *s, const struct job *job)
+{
+    struct known *k;
+    HASH_FIND_STR(s->known, job->key, k);
+    if (!k || k->job != job->id)
+        return;
+    HASH_DEL(s->known, k);
+    free(k);
+}
+
+static int
+exit_status_of(const struct store_key *x)
+{
+    struct attempt run = {
+        .ending = {.outcome = x->outcome, .code = x->code, .signal = x->signal}};
+    const struct job job = {.state = x->state, .run = &run};
+    return job_exit_status(&job);
+}
+
+/* --- what is known ------------------------------------------------------------------------ */
+
+struct loading {
+    struct sync *sync;
+    int64_t until_us;
+    int n;
+};
+
+static int
+on_key(const struct store_key *x, void *arg)
+{
+    struct loading *l = arg;
+    const struct sync *s = l->sync;
+    bool late = ++l->n % GLANCE == 0 && clock_boot_us() >= l->until_us;
+    if (s->is_fresh && job_state_is_final(x->state) && x->job < s->first_job)
+        return late;
+    struct known *k = known_put(l->sync, x->key);
+    k->job = x->job;
+    k->state = x->state;
+    k->exit_status = job_state_is_final(x->state) ? exit_status_of(x) : -1;
+    return late;
+}
+
+static void
+on_unsaved(const struct job *job, void *arg)
+{
+    struct sync *s = arg;
+    if (job->file != s->file || !job->key)
+        return;
+    if (job->unsaved & SAVE_DETACH) {
+        known_drop(s, job);
+        return;
+    }
+    struct known *k = known_put(s, job->key);
+    if (k->job < job->id)
+        k->job = job->id;
+}
+
+/* Live jobs are further than the store, which is not told of every step. */
+static void
+look_at_live(const struct sync *s, struct known *k)
+{
+    const struct job *job = queue_get(s->daemon->queue, k->job);
+    if (!job)
+        return;
+    k->state = job->state;
+    k->exit_status = job_state_is_final(job->state) ? job_exit_status(job) : -1;
+}
+
+/* Joins the line with what is known of its key; a new key is entered too, so that its second
+ * appearance is seen. */
+static int
+match(struct sync *s, struct line *line, struct err *e)
+{
+    struct known *k = known_put(s, line->key);
+    if (k->in_file)
+        return err_set(e, ERR_USAGE, "the key %s comes twice", line->key);
+    k->in_file = true;
+    if (!k->job)
+        return 0;
+    line->known = k;
+    look_at_live(s, k);
+    return 0;
+}
+
+/* The store knows every job of the file that has been committed; what has happened since in
+ * this turn is known to the turn only. A later piece finds that in the store, or gone from it.
+ */
+int
+file_load_known(struct sync *s, int64_t until_us, struct err *e)
+{
+    struct loading l = {.sync = s, .until_us = until_us};
+    if (!s->all_loaded) {
+        int rc = store_file_keys(s->daemon->store, s->file, &s->loaded, on_key, &l, e);
+        if (rc < 0)
+            return -1;
+        turn_each_unsaved(s->daemon, on_unsaved, s);
+        s->all_loaded = rc == 0;
+        if (rc > 0)
+            return WORK_MORE;
+    }
+    while (s->n_matched < s->n) {
+        if (match(s, &s->lines[s->n_matched++], e))
+            return -1;
+        if (s->n_matched % GLANCE == 0 && clock_boot_us() >= until_us)
+            return WORK_MORE;
+    }
+    return WORK_DONE;
+}
+
+/* False: no line waits for anything. */
+static bool
+link_lines(struct sync *s)
+{
+    s->deps = xcalloc(s->n + 1, sizeof *s->deps);
+    for (size_t i = 0; i < s->n; i++)
+        s->deps[i] = (struct file_dep_line){&s->lines[i].req, s->lines[i].number, NULL};
+    bool some = file_deps_link(s->deps, s->n);
+    for (size_t i = 0; i < s->n; i++)
+        s->lines[i].links = s->deps[i].links;
+    return some;
+}
+
+int
+file_resolve_deps(struct sync *s, int64_t until_us, struct err *e)
+{
+    if (!s->deps && !link_lines(s))
+        return WORK_DONE;
+    while (s->n_resolved < s->n) {
+        struct file_dep_line *line = &s->deps[s->n_resolved++];
+        if (file_deps_resolve(s->daemon, s->uid, line, e))
+            return -1;
+        if (s->n_resolved % GLANCE == 0 && clock_boot_us() >= until_us)
+            return WORK_MORE;
+    }
+    return file_deps_put_in_order(s->deps, s->n, &s->order, e) ? -1 : WORK_DONE;
+}
+
+/* One that has ended runs again because of a request, and not because of the same one asked
+ * again. */
+static bool
+is_to_run_again(const struct sync *s, const struct line *line)
+{
+    const struct known *k = line->known;
+    if (!line->again || !job_state_is_final(k->state) ||
+        (s->first_job && k->job >= s->first_job))
+        return false;
+    const struct job *job = queue_get(s->daemon->queue, k->job);
+    return !job || job_state_is_final(job->state);
+}
+
+bool
+file_is_new(const struct sync *s, const struct line *line)
+{
+    if (!line->known || is_to_run_again(s, line))
+        return true;
+    return line->known->state == JOB_INFEASIBLE && !line->req.cancel && !line->over &&
+           admit_could_start(s->daemon, s->caller->uid, &line->req.demand, NULL);
+}
+
+int64_t
+file_more_text(const struct sync *s, const struct line *line)
+{
+    const struct job *job = line->known ? queue_get(s->daemon->queue, line->known->job) : NULL;
+    if (!job && !file_is_new(s, line))
+        return 0;
+    return request_text_bytes(&line->req) - (job ? request_text_bytes(&job->req) : 0);
+}

@@ -1,0 +1,128 @@
+/* Where and as which user the jobs of one call run; see request_context.h. request_read.c reads
+ * what a job itself requests. */
+#include "daemon/request/request_context.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/counted_text.h"
+#include "base/err.h"
+#include "core/queue/job.h"
+#include "daemon/daemon.h"
+#include "daemon/request/admit.h"
+#include "daemon/rpc/budget.h"
+#include "daemon/rpc/rpc_server.h"
+#include "daemon/service/user_names.h"
+#include "store/store.h"
+#include "sys/procs.h"
+
+static int
+refuse_env(struct err *e)
+{
+    return err_set(e, ERR_USAGE, "\"env\" must be a list of \"NAME=value\"");
+}
+
+static int
+read_umask(const json_t *v, int32_t *out, struct err *e)
+{
+    json_int_t bits = json_integer_value(v);
+    if (!json_is_integer(v) || bits < 0 || bits > 0777)
+        return err_set(e, ERR_USAGE, "\"umask\" must be a whole number from 0 to 511");
+    *out = (int32_t)bits;
+    return 0;
+}
+
+/* The environment as the store keeps it: K=V, each with a NUL behind it. */
+static int
+read_env(struct daemon *d, const json_t *env, struct reqcontext *out, struct err *e)
+{
+    auto_buf struct buf block = BUF_INIT;
+    size_t i;
+    const json_t *v;
+    out->env = out->env_bytes = 0;
+    if (!env)
+        return 0;
+    if (!json_is_array(env))
+        return refuse_env(e);
+    json_array_foreach(env, i, v)
+    {
+        const char *text = json_string_value(v);
+        if (!text || !strchr(text, '=') || strlen(text) != json_string_length(v))
+            return refuse_env(e);
+        buf_add(&block, text, strlen(text) + 1);
+    }
+    if (d->caller && (budget_check_env(d, d->caller->uid, block.len, e) ||
+                      admit_env(d, d->caller->uid, (int64_t)block.len, e)))
+        return -1;
+    out->env_bytes = (int64_t)block.len;
+    return block.len ? store_env_put(d->store, block.data, block.len, &out->env, e) : 0;
+}
+
+/* Whether the process that connected is there, and nobody else now: neither its number went to
+ * another, nor did it become a program with rights of its own. */
+static bool
+is_itself(const struct daemon *d, const struct caller *c)
+{
+    struct proc p;
+    return proc_read(c->pid, &p) == 0 && p.start_ticks <= procs_ticks_of_boot_us(c->since_us) &&
+           (!d->places.system || proc_is_only_of(c->pid, c->uid));
+}
+
+/* Who asks is asleep until we answer, so its limits are the kernel's to tell and need not be
+ * believed from a message. A user who hands the connection on and goes would get rid of them,
+ * and is refused. Of one in a container whose processes are not seen from here they are not
+ * known: such a job gets the limits that jobs of this daemon have. */
+static int
+read_rlimits(const struct daemon *d, struct reqcontext *out, struct err *e)
+{
+    auto_buf struct buf text = BUF_INIT;
+    const struct caller *c = d->caller;
+    out->rlimits[0] = '\0';
+    if (!c || c->pid <= 0)
+        return 0;
+    if (is_itself(d, c) && rlimits_of(c->pid, &text) == 0)
+        snprintf(out->rlimits, sizeof out->rlimits, "%s", buf_str(&text));
+    else if (d->places.system && c->uid != 0)
+        return err_set(e, ERR_PERMISSION,
+                       "the process that connected (pid %d) is not there to be asked for its "
+                       "limits, or is another user's now; submitters connect themselves, and "
+                       "waits for the answer",
+                       (int)c->pid);
+    return 0;
+}
+
+int
+reqcontext_read(struct daemon *d, const json_t *params, struct reqcontext *out, struct err *e)
+{
+    const json_t *umask_value = json_object_get(params, "umask");
+    out->cwd = json_string_value(json_object_get(params, "cwd"));
+    if (!out->cwd || out->cwd[0] != '/')
+        return err_set(e, ERR_USAGE, "\"cwd\" must be an absolute path");
+    if (strlen(out->cwd) >= PATH_MAX)
+        return err_set(e, ERR_USAGE, "\"cwd\" is %zu bytes long; the most is %d",
+                       strlen(out->cwd), PATH_MAX - 1);
+    out->umask_bits = 022;
+    if (umask_value && read_umask(umask_value, &out->umask_bits, e))
+        return -1;
+    if (read_rlimits(d, out, e))
+        return -1;
+    return read_env(d, json_object_get(params, "env"), out, e);
+}
+
+void
+reqcontext_apply(const struct reqcontext *ctx, struct job *job)
+{
+    shared_free(job->cwd);
+    job->cwd = shared_new(job->req.chdir ? job->req.chdir : ctx->cwd);
+    job->umask_bits = ctx->umask_bits;
+    job->env = ctx->env;
+    job->env_bytes = ctx->env_bytes;
+    shared_free(job->rlimits);
+    job->rlimits = ctx->rlimits[0] ? shared_new(ctx->rlimits) : NULL;
+    shared_free(job->user);
+    const char *name = users_name(job->uid);
+    job->user = name ? shared_new(name) : NULL; /* the account is looked up at the start too */
+}

@@ -1,0 +1,553 @@
+/* Selectors against jobs: see selection.h. Live jobs are in the table, ended ones in the store,
+ * which narrows by id and state before anything is matched by name. */
+#include "daemon/request/selection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/ids.h"
+#include "core/plan/plan.h"
+#include "core/queue/array.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/request/roles.h"
+#include "store/store.h"
+
+#define PAST_PIECE   500 /* ids, of which many may be gone */
+#define MISSING_SAID 10  /* of numbers that are no job's, by name */
+
+static int
+on_newest(struct job *job, const char *const *uuids, void *arg)
+{
+    (void)uuids;
+    if (job->array)
+        return 0; /* it came with its array */
+    *(uint32_t *)arg = job->id;
+    return 1;
+}
+
+/* The newest job that this user submitted. A job of this very turn is in the store too: not
+ * committed, but the store reads its own writes only at commit, so the table is asked as well.
+ */
+static int
+find_last(struct daemon *d, uid_t uid, uint32_t *out, struct err *e)
+{
+    const struct store_filter f = {.uid = uid, .has_uid = true, .newest_first = true};
+    size_t n;
+    *out = 0;
+    if (store_jobs_select(d->store, &f, on_newest, out, e))
+        return -1;
+    struct job **live = queue_list_by_id(d->queue, QUEUE_ALL, &n);
+    for (size_t i = n; i > 0; i--) {
+        if (live[i - 1]->uid != uid || live[i - 1]->array)
+            continue;
+        if (live[i - 1]->id > *out)
+            *out = live[i - 1]->id;
+        break;
+    }
+    free(live);
+    return 0;
+}
+
+static bool
+wants_last(const struct selector *s)
+{
+    for (size_t i = 0; i < s->n_terms; i++)
+        if (s->terms[i].kind == SELECT_LAST)
+            return true;
+    return false;
+}
+
+int
+select_read(struct daemon *d, uid_t caller, const json_t *params, struct select *out,
+            struct err *e)
+{
+    const json_t *words = json_object_get(params, "select"), *word;
+    size_t i;
+    *out = (struct select){.selector = SELECTOR_INIT, .daemon = d};
+    out->user = json_string_value(json_object_get(params, "user"));
+    out->everything = !words || json_array_size(words) == 0;
+    if (words && !json_is_array(words))
+        return err_set(e, ERR_USAGE, "\"select\" must be a list of words");
+    json_array_foreach(words, i, word)
+    {
+        const char *text = json_string_value(word);
+        if (!text)
+            return err_set(e, ERR_USAGE, "\"select\" must be a list of words");
+        if (selector_add(&out->selector, text, e))
+            return -1;
+    }
+    if (selector_tidy(&out->selector, e))
+        return -1;
+    return wants_last(&out->selector) ? find_last(d, caller, &out->last_id, e) : 0;
+}
+
+static int
+read_state(const json_t *name, struct select *s, struct err *e)
+{
+    enum job_state state;
+    auto_buf struct buf all = BUF_INIT;
+    const char *text = json_string_value(name);
+    if (text && job_state_from_name(text, &state) == 0) {
+        s->states |= 1u << state;
+        return 0;
+    }
+    for (int i = 0; i < JOB_STATES; i++)
+        buf_addf(&all, " %s", job_state_name((enum job_state)i));
+    return err_set(e, ERR_USAGE, "'%s' is not a state; there are:%s", text ? text : "?",
+                   buf_str(&all));
+}
+
+int
+select_read_where(const json_t *params, struct select *s, struct err *e)
+{
+    const json_t *v;
+    size_t i;
+    json_array_foreach(json_object_get(params, "state"), i,
+                       v) if (read_state(v, s, e)) return -1;
+    json_array_foreach(json_object_get(params, "gpu"), i, v)
+    {
+        json_int_t gpu = json_is_integer(v) ? json_integer_value(v) : -1;
+        if (gpu < 0 || gpu >= GPU_MAX)
+            return err_set(e, ERR_USAGE, "\"gpu\" is a list of GPUs' numbers");
+        s->gpus |= UINT64_C(1) << gpu;
+    }
+    return 0;
+}
+
+void
+select_free(struct select *s)
+{
+    selector_free(&s->selector);
+}
+
+/* Whether one of the tasks that are meant has not left this array. */
+static bool
+stands_for_task(const struct select *s, const struct job *job)
+{
+    for (size_t i = 0; job->tasks && i < s->selector.n_terms; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        if (t->kind != SELECT_TASKS || t->first != job->id)
+            continue;
+        if (task_set_next(&job->tasks->pending, t->first_task, t->last_task) >= 0)
+            return true;
+    }
+    return false;
+}
+
+static bool
+is_on(const struct job *job, uint64_t gpus)
+{
+    for (int i = 0; job->run && i < job->run->n_gpus; i++)
+        if (gpus >> job->run->gpus[i] & 1)
+            return true;
+    return false;
+}
+
+static struct selector_job
+describe(const struct select *s, const struct job *job)
+{
+    bool hidden = roles_is_hidden(s->daemon, job->uid); /* a name that is guessed stays so */
+    return (struct selector_job){
+        .id = job->id,
+        .array = job->array,
+        .task = job->task,
+        .name = hidden ? NULL : job->req.name,
+        .user = daemon_owner_name(job),
+        .state = job_state_name(job->state),
+        .tags = hidden ? NULL : (const char *const *)job->req.tags,
+        .is_last = job->id == s->last_id,
+    };
+}
+
+bool
+select_matches(const struct select *s, const struct job *job)
+{
+    if ((s->states && !(s->states >> job->state & 1)) || (s->gpus && !is_on(job, s->gpus)))
+        return false;
+    if (s->mine && job->uid != s->owner && !selector_names(&s->selector, job->id, job->array))
+        return false;
+    if (s->user && strcmp(s->user, daemon_owner_name(job)) != 0)
+        return false;
+    const struct selector_job x = describe(s, job);
+    return s->everything || selector_matches(&s->selector, &x) ||
+           (s->arrays_for_tasks && stands_for_task(s, job));
+}
+
+bool
+select_is_by_state(const struct select *s, const struct job *job, unsigned *states)
+{
+    const struct selector_job x = describe(s, job);
+    bool by_state = !s->everything;
+    *states = 0;
+    for (size_t i = 0; i < s->selector.n_terms; i++) {
+        enum job_state state;
+        struct selector_term *t = &s->selector.terms[i];
+        const struct selector alone = {.terms = t, .n_terms = 1};
+        if (t->kind != SELECT_STATE)
+            by_state = by_state && !selector_matches(&alone, &x);
+        else if (job_state_from_name(t->pattern, &state) == 0)
+            *states |= 1u << state;
+    }
+    return by_state;
+}
+
+/* Which numbers of a list are no job's: of the table or of the history. */
+static int
+find_missing(struct daemon *d, const struct selector_term *t, struct buf *missing, int *n,
+             struct err *e)
+{
+    for (uint32_t id = t->first; t->each && *n <= MISSING_SAID; id++) {
+        struct store_found found = {0};
+        if (!queue_get(d->queue, id) && store_find_job(d->store, id, &found, e))
+            return -1;
+        if (!queue_get(d->queue, id) && !found.id && ++*n <= MISSING_SAID)
+            buf_addf(missing, "%s%u", *n > 1 ? ", " : "", id);
+        if (id == t->last)
+            break;
+    }
+    return 0;
+}
+
+/* Of terms that name tasks of one array, which stand side by side: its tasks are looked up
+ * once. set: those of the array in question; an empty one where there is no such array. */
+static void
+find_missing_tasks(const struct selector_term *t, const struct task_set *set,
+                   struct buf *missing, int *n)
+{
+    if (task_set_next(set, t->first_task, t->last_task) >= 0 || ++*n > MISSING_SAID)
+        return;
+    buf_addf(missing, "%s%u_%d", *n > 1 ? ", " : "", t->first, t->first_task);
+}
+
+static int
+load_tasks(struct daemon *d, uint32_t array, struct task_set *out, struct err *e)
+{
+    const struct job *job = queue_get(d->queue, array);
+    task_set_free(out);
+    *out = (struct task_set){NULL, 0};
+    if (!job)
+        return store_array_tasks(d->store, array, out, e);
+    task_set_copy(out, &job->req.array);
+    return 0;
+}
+
+int
+select_check_ids(struct daemon *d, const struct select *s, struct err *e)
+{
+    auto_buf struct buf missing = BUF_INIT;
+    struct task_set tasks = {NULL, 0};
+    uint32_t array = 0;
+    int n = 0, rc = 0;
+    for (size_t i = 0; i < s->selector.n_sorted && rc == 0; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        if (t->kind == SELECT_IDS) {
+            rc = find_missing(d, t, &missing, &n, e);
+            continue;
+        }
+        if (t->first != array)
+            rc = load_tasks(d, t->first, &tasks, e);
+        array = t->first;
+        find_missing_tasks(t, &tasks, &missing, &n);
+    }
+    task_set_free(&tasks);
+    if (n == 0 || rc)
+        return rc;
+    return err_set(e, ERR_NO_JOB, "there is no job %s%s; `berth queue --all` lists them",
+                   buf_str(&missing), n > MISSING_SAID ? ", ..." : "");
+}
+
+/* Jobs that are all named by id are looked up; everything else is a walk over the queue. */
+static bool
+look_up(struct daemon *d, const struct select *s, struct job ***jobs, size_t *n)
+{
+    size_t most = 0, kept = 0;
+    if (s->everything || s->selector.n_terms == 0)
+        return false;
+    for (size_t i = 0; i < s->selector.n_terms; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        if (!t->each)
+            return false;
+        most += (size_t)(t->last - t->first) + 1;
+    }
+    *jobs = xcalloc(most + 1, sizeof(struct job *));
+    for (size_t i = 0; i < s->selector.n_terms; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        for (size_t k = 0; k <= t->last - t->first; k++) {
+            struct job *job = queue_get(d->queue, t->first + (uint32_t)k);
+            if (job && select_matches(s, job))
+                (*jobs)[kept++] = job;
+        }
+    }
+    *n = kept;
+    return true;
+}
+
+/* As people read a queue: what is on the machine, who waits in the order of their turns, who is
+ * held. */
+static struct job **
+list_in_turn(struct daemon *d, size_t *n)
+{
+    const unsigned waiting = 1u << JOB_PENDING, held = 1u << JOB_HELD;
+    size_t n_other, n_waiting, n_held;
+    struct job **jobs = queue_list_in_order(d->queue, QUEUE_ALL & ~(waiting | held), &n_other);
+    struct job **turns =
+        plan_list_in_turn(d->planner, d->queue, d->ledger, clock_wall_us(), &n_waiting);
+    struct job **last = queue_list_in_order(d->queue, held, &n_held);
+    *n = n_other + n_waiting + n_held;
+    jobs = xrealloc(jobs, (*n + 1) * sizeof(struct job *));
+    for (size_t i = 0; i < n_waiting; i++)
+        jobs[n_other + i] = turns[i];
+    for (size_t i = 0; i < n_held; i++)
+        jobs[n_other + n_waiting + i] = last[i];
+    free(turns);
+    free(last);
+    return jobs;
+}
+
+struct walk {
+    struct daemon *daemon;
+    const struct select *select;
+    select_cb cb;
+    void *arg;
+};
+
+static int
+on_job(struct job *job, const char *const *uuids, void *arg)
+{
+    const struct walk *w = arg;
+    /* One whose end is not committed yet is still in the table, and listed from there. */
+    if (!queue_get(w->daemon->queue, job->id) && select_matches(w->select, job))
+        return w->cb(job, uuids, w->arg);
+    return 0;
+}
+
+void
+select_ranges_add(struct select_ranges *r, uint32_t first, uint32_t last)
+{
+    if (r->n == r->cap) {
+        r->cap = r->cap ? r->cap * 2 : 16;
+        r->v = xrealloc(r->v, (size_t)r->cap * sizeof *r->v);
+    }
+    r->v[r->n++] = (struct store_range){first, last};
+}
+
+static int
+on_task(uint32_t id, int32_t task, enum job_state state, void *arg)
+{
+    (void)task;
+    (void)state;
+    select_ranges_add(arg, id, id);
+    return 0;
+}
+
+int
+select_narrow(struct daemon *d, const struct select *s, struct select_ranges *ranges,
+              struct err *e)
+{
+    if (s->everything)
+        return 0;
+    for (size_t i = 0; i < s->selector.n_terms; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        if (t->kind == SELECT_IDS)
+            select_ranges_add(ranges, t->first, t->last);
+        else if (t->kind == SELECT_LAST)
+            select_ranges_add(ranges, s->last_id, s->last_id);
+        else if (t->kind != SELECT_TASKS)
+            return 0;
+        else if (store_tasks_walk(d->store, t->first, t->first_task, t->last_task, on_task,
+                                  ranges, e))
+            return -1;
+    }
+    return 1;
+}
+
+int
+select_ended(struct daemon *d, const struct select *s, int64_t limit, select_cb cb, void *arg,
+             struct err *e)
+{
+    struct walk w = {.daemon = d, .select = s, .cb = cb, .arg = arg};
+    struct select_ranges ranges = {0};
+    struct store_filter f = {.states = SELECT_FINAL_STATES, .limit = limit};
+    int rc = select_narrow(d, s, &ranges, e);
+    if (rc > 0) {
+        f.ranges = ranges.v;
+        f.n_ranges = ranges.n;
+    }
+    if (rc == 0 || ranges.n > 0)
+        rc = rc < 0 ? -1 : store_jobs_select(d->store, &f, on_job, &w, e);
+    free(ranges.v);
+    return rc < 0 ? -1 : 0;
+}
+
+static bool
+names_jobs(const struct selector_term *t)
+{
+    return t->kind != SELECT_ALL && t->kind != SELECT_USER && t->kind != SELECT_STATE;
+}
+
+/* --- in pieces
+ * --------------------------------------------------------------------------- */
+
+struct past_walk {
+    struct walk walk;
+    int64_t until_us;
+    uint32_t last; /* the id that was visited last */
+    bool stopped;  /* behind it, by the callback or as it was late */
+};
+
+static int
+on_past(struct job *job, const char *const *uuids, void *arg)
+{
+    struct past_walk *w = arg;
+    w->last = job->id;
+    w->stopped = on_job(job, uuids, &w->walk) != 0 || clock_boot_us() >= w->until_us;
+    return w->stopped;
+}
+
+static int
+compare_ranges(const void *a, const void *b)
+{
+    const struct store_range *x = a, *y = b;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* Which ids are walked over, in ascending order. */
+static int
+begin_past(struct daemon *d, const struct select *s, struct select_past *past, struct err *e)
+{
+    struct select_ranges *r = &past->ranges;
+    int rc = select_narrow(d, s, r, e);
+    if (rc < 0)
+        return -1;
+    if (rc == 0) {
+        r->n = 0;
+        select_ranges_add(r, 0, store_peek_job_id(d->store));
+    }
+    struct store_filter f = {.ranges = r->v, .n_ranges = r->n, .states = SELECT_FINAL_STATES};
+    f.limit = past->limit;
+    if (f.limit > 0 && r->n > 0 && store_jobs_lowest(d->store, &f, &past->next, e))
+        return -1;
+    if (r->n > 1)
+        qsort(r->v, (size_t)r->n, sizeof *r->v, compare_ranges);
+    past->begun = true;
+    return 0;
+}
+
+int
+select_past_walk(struct daemon *d, const struct select *s, struct select_past *past,
+                 int64_t until_us, select_cb cb, void *arg, struct err *e)
+{
+    if (!past->begun && begin_past(d, s, past, e))
+        return -1;
+    while (past->at < past->ranges.n) {
+        struct store_range r = past->ranges.v[past->at];
+        r.first = r.first < past->next ? past->next : r.first;
+        if (r.first > r.last) {
+            past->at++;
+            continue;
+        }
+        if (r.last - r.first >= PAST_PIECE)
+            r.last = r.first + PAST_PIECE - 1;
+        const struct store_filter f = {
+            .ranges = &r, .n_ranges = 1, .states = SELECT_FINAL_STATES};
+        struct past_walk w = {.walk = {d, s, cb, arg}, .until_us = until_us};
+        int rc = store_jobs_select(d->store, &f, on_past, &w, e);
+        if (rc < 0)
+            return -1;
+        past->next = (w.stopped ? w.last : r.last) + 1;
+        if (past->next == 0) /* behind the last number there can be */
+            past->at = past->ranges.n;
+        if (w.stopped || clock_boot_us() >= until_us)
+            return 0;
+    }
+    return 1;
+}
+
+void
+select_past_free(struct select_past *past)
+{
+    free(past->ranges.v);
+    past->ranges = (struct select_ranges){0};
+}
+
+uint32_t *
+select_live_ids(struct daemon *d, const struct select *s, size_t *n)
+{
+    struct job **jobs = NULL;
+    if (look_up(d, s, &jobs, n))
+        ;
+    else if (s->in_turn)
+        jobs = list_in_turn(d, n);
+    else
+        jobs = queue_list_in_order(d->queue, QUEUE_ALL, n);
+    uint32_t *ids = xcalloc(*n + 1, sizeof *ids);
+    for (size_t i = 0; i < *n; i++)
+        ids[i] = jobs[i]->id;
+    free(jobs);
+    return ids;
+}
+
+uint32_t *
+select_ids(struct daemon *d, const struct select *s, size_t *n)
+{
+    struct job **jobs = NULL;
+    if (!look_up(d, s, &jobs, n))
+        return queue_ids(d->queue, n);
+    uint32_t *ids = xcalloc(*n + 1, sizeof *ids);
+    for (size_t i = 0; i < *n; i++)
+        ids[i] = jobs[i]->id;
+    free(jobs);
+    if (*n > 1)
+        qsort(ids, *n, sizeof *ids, ids_compare);
+    return ids;
+}
+
+bool
+select_names_jobs(const struct select *s)
+{
+    for (size_t i = 0; i < s->selector.n_terms; i++)
+        if (names_jobs(&s->selector.terms[i]))
+            return true;
+    return false;
+}
+
+void
+select_keep_names(struct select *s)
+{
+    struct selector_term *terms = s->selector.terms;
+    size_t kept = 0;
+    for (size_t i = 0; i < s->selector.n_terms; i++) {
+        if (names_jobs(&terms[i]))
+            terms[kept++] = terms[i];
+        else
+            free(terms[i].pattern);
+    }
+    s->selector.n_terms = kept;
+}
+
+bool
+select_is_all(const struct select *s)
+{
+    for (size_t i = 0; i < s->selector.n_terms; i++)
+        if (s->selector.terms[i].kind != SELECT_ALL)
+            return false;
+    return true;
+}
+
+int
+select_none(const json_t *params, struct err *e)
+{
+    const json_t *words = json_object_get(params, "select"), *word;
+    auto_buf struct buf text = BUF_INIT;
+    size_t i;
+    json_array_foreach(words, i, word)
+        buf_addf(&text, "%s%s", i ? " " : "", json_string_value(word));
+    if (text.len == 0)
+        return err_set(e, ERR_NO_JOB, "there is no job");
+    return err_set(e, ERR_NO_JOB, "no job matches %s; `berth queue --all` lists them",
+                   buf_str(&text));
+}

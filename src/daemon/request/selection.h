@@ -1,0 +1,100 @@
+/* Selectors of a request, evaluated over live jobs and the history. */
+#ifndef DAEMON_REQUEST_SELECTION_H
+#define DAEMON_REQUEST_SELECTION_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/queue/job.h"
+#include "spec/selector.h"
+
+struct daemon;
+struct err;
+struct store_range;
+
+struct select {
+    struct selector selector;
+    bool everything;       /* no words were given */
+    bool arrays_for_tasks; /* for lists: a task that has not left is shown by its array */
+    bool in_turn;          /* those that wait in the order of their turns */
+    uint32_t last_id;      /* what @ means for this caller; 0: it has no job */
+    const char *user;      /* only this user's; NULL: anybody's. Borrowed */
+    uint32_t states;       /* only in one of these, a bit each; 0: in any */
+    uint64_t gpus;         /* only on one of these, a bit each; 0: anywhere */
+    const struct daemon *daemon;
+    bool mine;   /* of wider words than an id only the caller's own jobs are meant */
+    uid_t owner; /* with mine */
+};
+
+/* params: "select" (list of words; absent: everything), "user". */
+int select_read(struct daemon *d, uid_t caller, const json_t *params, struct select *out,
+                struct err *e);
+/* params: "state" (a list of names), "gpu" (a list of indices): for lists of jobs. */
+int select_read_where(const json_t *params, struct select *s, struct err *e);
+void select_free(struct select *s);
+
+bool select_matches(const struct select *s, const struct job *job);
+
+/* Calls cb for each ended job of the history that matches, oldest first; at most `limit` of
+ * the newest (0: all). Each is borrowed. Not 0 from cb ends the walk. */
+typedef int (*select_cb)(struct job *job, const char *const *uuids, void *arg);
+int select_ended(struct daemon *d, const struct select *s, int64_t limit, select_cb cb,
+                 void *arg, struct err *e);
+
+/* Ids that a walk over the store can be bound to. */
+struct select_ranges {
+    struct store_range *v; /* owned */
+    int n, cap;
+};
+void select_ranges_add(struct select_ranges *r, uint32_t first, uint32_t last);
+/* Ids, tasks and the last job can be looked up; names, users and states need the whole walk.
+ * 1: only *ranges; 0: all; -1: the store fails. The caller frees ranges->v in any case. */
+int select_narrow(struct daemon *d, const struct select *s, struct select_ranges *ranges,
+                  struct err *e);
+#define SELECT_FINAL_STATES ((1u << JOB_STATES) - (1u << JOB_COMPLETED))
+
+/* The same in pieces. Zeroed at first, but for the limit; select_past_free at the end. */
+struct select_past {
+    int64_t limit; /* at most this many of the newest; 0: all */
+    struct select_ranges ranges;
+    int at;        /* in the ranges */
+    uint32_t next; /* the id from which on the walk has not come */
+    bool begun;
+};
+/* Goes on until the boot clock says until_us, or until cb returns not 0, which is a piece's end
+ * as well. 1: all have been visited; 0: there are more; -1 with e. */
+int select_past_walk(struct daemon *d, const struct select *s, struct select_past *past,
+                     int64_t until_us, select_cb cb, void *arg, struct err *e);
+void select_past_free(struct select_past *past);
+
+/* All live jobs in the order of the queue (in_turn: see above), or only those that are named,
+ * as they are; whether they match is not looked at. Their ids, for the caller to free. */
+uint32_t *select_live_ids(struct daemon *d, const struct select *s, size_t *n);
+/* The same in ascending order, which takes less time. */
+uint32_t *select_ids(struct daemon *d, const struct select *s, size_t *n);
+
+/* Ids that were named one by one (not in a range) and belong to no job: -1, and e names the
+ * first few. */
+int select_check_ids(struct daemon *d, const struct select *s, struct err *e);
+
+/* Whether a word names jobs by number, name or tag, so that one of them that has ended is worth
+ * a word. `all`, a user's or a state's are what there is now. */
+bool select_names_jobs(const struct select *s);
+/* Drops the words that name no jobs (`all`, a user, a state), so that the rest can be looked up
+ * in the history. */
+void select_keep_names(struct select *s);
+/* Whether this job matches by its state alone. *states gets the states that were named, a bit
+ * each: an array matches with the state of the whole, and its tasks may have others. */
+bool select_is_by_state(const struct select *s, const struct job *job, unsigned *states);
+/* Whether the words say `all` and nothing else: where there is nothing, that is done already.
+ */
+bool select_is_all(const struct select *s);
+
+/* For verbs that need something to act on: an error that says what was not found, when the
+ * words name ids that do not exist or match nothing. */
+int select_none(const json_t *params, struct err *e);
+
+#endif

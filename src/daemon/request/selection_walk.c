@@ -1,0 +1,172 @@
+/* Whom a request means: see selection_walk.h. Called by method_control.c, method_signal.c and
+ * others of their kind. */
+#include "daemon/request/selection_walk.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/queue/array.h"
+#include "core/queue/job.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/request/roles.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/turn/array_turns.h"
+
+#define TARGET_TASKS_MAX 1000 /* taken out of their arrays by one request */
+#define LOOK_EACH        50   /* jobs between two looks at the clock */
+#define CHANGE_EACH      250  /* jobs that one commit writes: some 20 ms */
+
+/* The array that a term names tasks of, while some have not left it; NULL: there is none. */
+static struct job *
+array_of(struct daemon *d, const struct selector_term *t)
+{
+    struct job *array = t->kind == SELECT_TASKS ? queue_get(d->queue, t->first) : NULL;
+    return array && array->tasks ? array : NULL;
+}
+
+/* Each becomes a job, a row and an event: more in one request would delay everybody. */
+static int
+check_number(struct daemon *d, const struct caller *c, const struct select *s, struct err *e)
+{
+    int n = 0;
+    for (size_t i = 0; i < s->selector.n_sorted; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        const struct job *array = array_of(d, t);
+        int32_t task =
+            array ? task_set_next(&array->tasks->pending, t->first_task, t->last_task) : -1;
+        if (task >= 0 && target_check_owner(c, array, e))
+            return -1;
+        for (; task >= 0 && n <= TARGET_TASKS_MAX; n++)
+            task = task_set_next(&array->tasks->pending, task + 1, t->last_task);
+    }
+    if (n <= TARGET_TASKS_MAX)
+        return 0;
+    return err_set(e, ERR_REFUSED,
+                   "more than %d tasks that still wait in their array are named; name fewer at "
+                   "once, or the whole array",
+                   TARGET_TASKS_MAX);
+}
+
+/* Tasks that are named become jobs of their own, so that something can be done to them. */
+static int
+single_out(struct daemon *d, const struct caller *c, const struct select *s, struct err *e)
+{
+    if (check_number(d, c, s, e))
+        return -1;
+    for (size_t i = 0; i < s->selector.n_sorted; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        struct job *array = array_of(d, t);
+        int32_t task = array ? t->first_task : -1;
+        while (array && (task = task_set_next(&array->tasks->pending, task, t->last_task)) >= 0)
+            arrays_split(d, array, task++, 0);
+    }
+    return 0;
+}
+
+int
+target_find(struct daemon *d, const struct caller *c, const json_t *params, struct select *s,
+            struct err *e)
+{
+    if (select_read(d, c->uid, params, s, e))
+        return -1;
+    if (s->everything)
+        return err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
+    return select_check_ids(d, s, e);
+}
+
+int
+target_read(struct daemon *d, const struct caller *c, const json_t *params, struct select *s,
+            struct err *e)
+{
+    if (target_find(d, c, params, s, e))
+        return -1;
+    return single_out(d, c, s, e);
+}
+
+void
+target_mine(const struct caller *c, struct select *s)
+{
+    s->mine = !c->admin;
+    s->owner = c->uid;
+}
+
+int
+target_walk_choose(struct daemon *d, const struct caller *c, struct target_walk *w,
+                   int64_t until_us, struct err *e)
+{
+    target_mine(c, &w->select);
+    if (!w->ids)
+        w->ids = select_live_ids(d, &w->select, &w->n);
+    while (w->at < w->n) {
+        const struct job *job = queue_get(d->queue, w->ids[w->at++]);
+        if (job && select_matches(&w->select, job) && !ids_has(&w->before, job->id)) {
+            if (target_check_owner(c, job, e))
+                return -1;
+            w->ids[w->kept++] = job->id;
+        }
+        if (w->at % LOOK_EACH == 0 && clock_boot_us() >= until_us) {
+            w->paused = true;
+            return 0;
+        }
+    }
+    w->n = w->kept;
+    w->at = 0;
+    w->chosen = true;
+    return 1;
+}
+
+struct job *
+target_walk_next(struct daemon *d, struct target_walk *w, int64_t until_us)
+{
+    struct job *job = NULL;
+    while (w->at < w->n && !job) {
+        bool is_late = w->at % LOOK_EACH == 0 && clock_boot_us() >= until_us;
+        if (w->at > 0 && !w->stopped && (is_late || w->at % CHANGE_EACH == 0)) {
+            w->paused = w->stopped = true;
+            return NULL;
+        }
+        w->stopped = false;
+        job = queue_get(d->queue, w->ids[w->at++]);
+        if (job && w->paused && !select_matches(&w->select, job))
+            job = NULL;
+    }
+    return job;
+}
+
+void
+target_walk_free(struct target_walk *w)
+{
+    select_free(&w->select);
+    ids_free(&w->before);
+    free(w->ids);
+}
+
+static int
+on_too_late(struct job *job, const char *const *uuids, void *arg)
+{
+    (void)uuids;
+    err_set(arg, ERR_FAILED, "job %u has ended (%s)", job->id, job_state_name(job->state));
+    return 0;
+}
+
+int
+target_none(struct daemon *d, const struct select *s, const json_t *params, struct err *last,
+            struct err *e)
+{
+    if (!last->code && select_names_jobs(s) && select_ended(d, s, 1, on_too_late, last, e))
+        return -1;
+    if (!last->code)
+        select_none(params, last);
+    *e = *last;
+    return -1;
+}
+
+int
+target_check_owner(const struct caller *c, const struct job *job, struct err *e)
+{
+    if (roles_may_touch(c, job))
+        return 0;
+    return err_set(e, ERR_PERMISSION, "job %u belongs to %s", job->id, daemon_owner_name(job));
+}

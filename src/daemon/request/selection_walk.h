@@ -1,0 +1,60 @@
+/* The jobs that somebody wants to act on: the words of a request, who may, and the ids that go
+ * back. For the methods that change jobs. */
+#ifndef DAEMON_REQUEST_SELECTION_WALK_H
+#define DAEMON_REQUEST_SELECTION_WALK_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/request/id_list.h"
+#include "daemon/request/selection.h"
+
+struct caller;
+struct daemon;
+struct err;
+struct job;
+struct jsonw;
+
+/* Reads the words; an empty list is an error, because "everything" must be said. Call
+ * select_free whatever comes of it. */
+int target_find(struct daemon *d, const struct caller *c, const json_t *params,
+                struct select *s, struct err *e);
+/* The same, to do something to them: tasks that are named become jobs of their own, which only
+ * their owner and admins may have done. */
+int target_read(struct daemon *d, const struct caller *c, const json_t *params,
+                struct select *s, struct err *e);
+
+/* For those that act: name:x*, ranges, states and --all mean the caller's own jobs (an admin's
+ * mean everybody's); another's that is named by its id is an error, before anything is done. */
+void target_mine(const struct caller *c, struct select *s);
+
+/* Those of them that have not ended, in pieces (long_work.h). Zeroed at first, but for select;
+ * target_walk_free at the end. */
+struct target_walk {
+    struct select select; /* from target_read; owned */
+    uint32_t *ids;        /* owned; of those that may be meant, and once chosen, of who is */
+    size_t n, at, kept;
+    struct ids before; /* owned, sorted: what was changed when this was asked before */
+    bool chosen;
+    bool paused;  /* those that come may have changed since they were chosen */
+    bool stopped; /* target_walk_next has given NULL because it is late */
+};
+/* Finds out who is meant, before anything is done: 1; 0 when it is late; -1 with e. */
+int target_walk_choose(struct daemon *d, const struct caller *c, struct target_walk *w,
+                       int64_t until_us, struct err *e);
+/* Then each of them that is still there; NULL: with `stopped` it is late, else that was all. No
+ * more than a commit can take come in one piece. */
+struct job *target_walk_next(struct daemon *d, struct target_walk *w, int64_t until_us);
+void target_walk_free(struct target_walk *w);
+
+/* Nothing could be done to any of them, why is filled in, and -1 returned: what the last one
+ * said, where one said something; else that those which were named have ended, or are not
+ * there. */
+int target_none(struct daemon *d, const struct select *s, const json_t *params,
+                struct err *last, struct err *e);
+
+/* Only its owner and admins touch a job. */
+int target_check_owner(const struct caller *c, const struct job *job, struct err *e);
+
+#endif

@@ -1,0 +1,411 @@
+/* Long requests, in pieces: see long_work.h. Called by methods; rpc_client.c says when somebody
+ * has gone, turn and loop go on between two slices. */
+#include "daemon/rpc/long_work.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "daemon/daemon.h"
+#include "daemon/rpc/budget.h"
+#include "daemon/rpc/pace.h"
+#include "daemon/rpc/rpc_server.h"
+#include "daemon/turn/turn.h"
+#include "store/store.h"
+
+#define SLICE_US     10000
+#define WORKS_MAX    256 /* of all users; a user may have as many as USER_MAX */
+#define USER_MAX     16
+#define REST_MS      10 /* when whoever waits has had his share for now */
+#define NEXT_OF_ROOT 32 /* that root may have beside the others */
+
+struct work {
+    struct work *next;
+    const struct work_kind *kind;
+    void *arg;
+    json_t *params;
+    struct caller caller;
+    struct ticket *ticket; /* NULL: whoever asked has gone */
+    char *token;           /* owned; NULL: none */
+    struct buf text;
+    struct jsonw out;
+};
+
+struct works {
+    uv_idle_t idle;
+    uv_timer_t rest;
+    struct work *first; /* whose turn it is; the others behind it in the order of theirs */
+    int n;
+    int closing;
+};
+
+static void
+work_free(struct work *x)
+{
+    x->kind->free(x->arg);
+    json_decref(x->params);
+    ticket_free(x->ticket);
+    free(x->token);
+    buf_free(&x->text);
+    free(x);
+}
+
+static void
+unlink_work(struct works *all, struct work **at)
+{
+    struct work *x = *at;
+    *at = x->next;
+    all->n--;
+    if (all->first || all->closing)
+        return;
+    uv_idle_stop(&all->idle);
+    uv_timer_stop(&all->rest);
+}
+
+static void
+append(struct works *all, struct work *x)
+{
+    struct work **at = &all->first;
+    while (*at)
+        at = &(*at)->next;
+    *at = x;
+    x->next = NULL;
+    all->n++;
+}
+
+/* --- slices ------------------------------------------------------------------------------- */
+
+/* One slice. An answer that has become too long is an error at once. */
+static int
+run_slice(struct daemon *d, const struct work_kind *kind, struct caller *c, void *arg,
+          struct jsonw *out, struct err *e)
+{
+    const struct caller *before = d->caller;
+    d->caller = c;
+    int rc = kind->step(d, c, arg, out, clock_boot_us() + SLICE_US, e);
+    d->caller = before;
+    return rc >= 0 && out->full ? budget_too_long(out, e) : rc;
+}
+
+/* --- what is kept of one that is under way -------------------------------------------------
+ */
+
+static char *
+so_far_key(const char *token)
+{
+    return xasprintf("%s so far", token);
+}
+
+/* With the commit of the piece that has just been done. */
+static void
+keep_so_far(struct daemon *d, const struct work_kind *kind, const struct caller *c,
+            const char *token, const void *arg)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct err unused;
+    if (!kind->so_far || !token)
+        return;
+    auto_free char *key = so_far_key(token);
+    kind->so_far(arg, &text);
+    if (text.len > 0)
+        store_answer_put(d->store, c->uid, key, buf_str(&text), &unused);
+}
+
+/* What a daemon before this one had done of it. */
+static void
+resume(struct daemon *d, const struct work_kind *kind, const struct caller *c, void *arg)
+{
+    if (!kind->resume || !c->token)
+        return;
+    auto_free char *key = so_far_key(c->token);
+    auto_free char *text = store_answer_get(d->store, c->uid, key);
+    if (text)
+        kind->resume(arg, text);
+}
+
+static void
+finish(struct daemon *d, struct work *x, int rc, const struct err *e)
+{
+    struct ticket *t = x->ticket;
+    struct err unused;
+    x->ticket = NULL;
+    if (rc >= 0 && x->token && !turn_disk_trouble(d))
+        store_answer_put(d->store, x->caller.uid, x->token, buf_str(&x->text), &unused);
+    if (t && rc < 0)
+        server_refuse(t, e);
+    else if (t && x->kind->answer_later)
+        x->kind->answer_later(d, x->arg, t);
+    else if (t)
+        server_answer(t, buf_str(&x->text));
+    work_free(x);
+    turn_touch_unplanned(d); /* who leaves when all is changed may, also where nobody is told */
+}
+
+/* After a failed commit, what they have counted as done is not. */
+void
+works_fail(struct daemon *d, const struct err *why)
+{
+    struct work **at = d->works ? &d->works->first : NULL;
+    while (at && *at) {
+        struct work *x = *at;
+        if (!x->kind->changes) {
+            at = &x->next;
+            continue;
+        }
+        unlink_work(d->works, at);
+        finish(d, x, -1, why);
+    }
+}
+
+/* All of its user's go behind everybody else's, and it behind them: so users take turns, and
+ * each one's requests among themselves, however many they are. */
+static void
+had_its_turn(struct works *all, struct work *x)
+{
+    struct work *others = NULL, *same = NULL, *next;
+    struct work **other_end = &others, **same_end = &same;
+    for (struct work *y = all->first; y; y = next) {
+        struct work ***end = y->caller.group == x->caller.group ? &same_end : &other_end;
+        next = y->next;
+        if (y == x)
+            continue;
+        **end = y;
+        *end = &y->next;
+    }
+    *same_end = x;
+    x->next = NULL;
+    *other_end = same;
+    all->first = others;
+}
+
+/* The first in line whose user has time left. NULL: nobody has. */
+static struct work *
+take_next(struct daemon *d, struct works *all)
+{
+    for (struct work *x = all->first; x; x = x->next) {
+        if (!server_may_work(d->server, x->caller.group))
+            continue;
+        had_its_turn(all, x);
+        return x;
+    }
+    return NULL;
+}
+
+/* A slice of it. */
+static void
+go_on(struct daemon *d, struct work *x)
+{
+    struct work **at = &d->works->first;
+    struct err e = {0};
+    int64_t began_us = clock_boot_us();
+    int rc = run_slice(d, x->kind, &x->caller, x->arg, &x->out, &e);
+    if (x->kind->changes)
+        server_changed(d->server, x->caller.group);
+    if (rc == WORK_MORE)
+        keep_so_far(d, x->kind, &x->caller, x->token, x->arg);
+    int64_t us = clock_boot_us() - began_us;
+    server_charge(d->server, x->caller.group, us);
+    pace_spent(d, x->caller.method, x->caller.uid, us);
+    if (rc == WORK_MORE)
+        return;
+    while (*at != x)
+        at = &(*at)->next;
+    unlink_work(d->works, at);
+    finish(d, x, rc, &e);
+}
+
+static void on_idle(uv_idle_t *idle);
+
+static void
+on_rested(uv_timer_t *timer)
+{
+    struct daemon *d = timer->data;
+    if (d->works->first)
+        uv_idle_start(&d->works->idle, on_idle);
+}
+
+static void
+on_idle(uv_idle_t *idle)
+{
+    struct daemon *d = idle->data;
+    struct works *all = d->works;
+    struct work *x = take_next(d, all);
+    if (!x) {
+        uv_idle_stop(&all->idle);
+        uv_timer_start(&all->rest, on_rested, REST_MS, 0);
+        return;
+    }
+    go_on(d, x);
+}
+
+/* --- beginning and leaving ---------------------------------------------------------------- */
+
+static struct works *
+works_of(struct daemon *d)
+{
+    if (d->works)
+        return d->works;
+    d->works = xcalloc(1, sizeof *d->works);
+    uv_idle_init(d->loop, &d->works->idle);
+    uv_timer_init(d->loop, &d->works->rest);
+    d->works->idle.data = d->works->rest.data = d;
+    return d->works;
+}
+
+static int
+check_room(const struct daemon *d, const struct caller *c, struct err *e)
+{
+    int own = 0;
+    for (const struct work *x = d->works ? d->works->first : NULL; x; x = x->next)
+        own += x->caller.group == c->group;
+    if (budget_binds(d, c->uid) && own >= USER_MAX)
+        return err_set(e, ERR_REFUSED,
+                       "%d long requests of yours are being worked on; ask again when one is "
+                       "answered",
+                       own);
+    if (d->works && d->works->n >= WORKS_MAX + (c->uid == 0 ? NEXT_OF_ROOT : 0) && own > 0)
+        return err_set(e, ERR_REFUSED, "%d long requests are being worked on; ask again later",
+                       d->works->n);
+    return 0;
+}
+
+int
+work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, void *arg,
+           json_t *params, struct jsonw *out, struct err *e)
+{
+    int rc = kind->changes ? check_room(d, c, e) : 0; /* a piece cannot be taken back */
+    if (rc == 0) {
+        resume(d, kind, c, arg);
+        rc = run_slice(d, kind, c, arg, out, e);
+    }
+    if (rc == WORK_MORE && !kind->changes && check_room(d, c, e))
+        rc = -1;
+    if (rc != WORK_MORE) {
+        bool later = rc == WORK_DONE && kind->answer_later;
+        if (later)
+            kind->answer_later(d, arg, server_ticket(c));
+        kind->free(arg);
+        return rc < 0 ? -1 : later ? METHOD_LATER : 0;
+    }
+    struct work *x = xcalloc(1, sizeof *x);
+    x->kind = kind;
+    x->arg = arg;
+    x->params = json_incref(params);
+    x->caller = *c;
+    x->caller.id = NULL;
+    x->caller.token = NULL;
+    x->token = c->token ? xstrdup(c->token) : NULL;
+    x->ticket = server_ticket(c);
+    x->text = *out->out;
+    *out->out = (struct buf)BUF_INIT;
+    x->out = *out;
+    x->out.out = &x->text;
+    struct works *all = works_of(d);
+    append(all, x);
+    keep_so_far(d, kind, c, c->token, arg);
+    if (!uv_is_active((uv_handle_t *)&all->rest))
+        uv_idle_start(&all->idle, on_idle);
+    return METHOD_LATER;
+}
+
+void
+works_drop_client(struct daemon *d, const struct client *client)
+{
+    struct work **at = d->works ? &d->works->first : NULL;
+    while (at && *at) {
+        struct work *x = *at;
+        if (x->caller.client != client) {
+            at = &x->next;
+        } else if (x->kind->changes) { /* half of it must not be all that is done */
+            ticket_free(x->ticket);
+            x->ticket = NULL;
+            x->caller.client = NULL;
+            at = &x->next;
+        } else {
+            unlink_work(d->works, at);
+            work_free(x);
+        }
+    }
+}
+
+bool
+works_take_up(struct daemon *d, struct caller *c)
+{
+    struct work *x = d->works ? d->works->first : NULL;
+    while (x && !(x->token && x->caller.uid == c->uid && strcmp(x->token, c->token) == 0))
+        x = x->next;
+    if (!x)
+        return false;
+    struct err e;
+    err_set(&e, ERR_REFUSED, "it has been asked again, and is answered there");
+    if (x->ticket)
+        server_refuse(TAKE(x->ticket), &e);
+    x->ticket = server_ticket(c);
+    x->caller.client = c->client;
+    return true;
+}
+
+static struct work *
+find_change(const struct daemon *d)
+{
+    struct work *x = d->works ? d->works->first : NULL;
+    while (x && !x->kind->changes)
+        x = x->next;
+    return x;
+}
+
+bool
+works_change(const struct daemon *d)
+{
+    return find_change(d) != NULL;
+}
+
+void
+works_finish(struct daemon *d)
+{
+    struct work *x;
+    while ((x = find_change(d))) {
+        had_its_turn(d->works, x); /* one may wait for another to be done */
+        go_on(d, x);
+    }
+}
+
+static void
+on_closed(uv_handle_t *handle)
+{
+    struct daemon *d = handle->data;
+    if (--d->works->closing > 0)
+        return;
+    free(d->works); /* the handles are part of it */
+    d->works = NULL;
+}
+
+void
+works_free(struct daemon *d)
+{
+    struct works *all = d->works;
+    if (!all)
+        return;
+    while (all->first) {
+        struct work *x = all->first;
+        unlink_work(all, &all->first);
+        work_free(x);
+    }
+    all->closing = 2;
+    uv_close((uv_handle_t *)&all->idle, on_closed);
+    uv_close((uv_handle_t *)&all->rest, on_closed);
+}
+
+bool
+works_read_past(const struct daemon *d)
+{
+    for (const struct work *x = d->works ? d->works->first : NULL; x; x = x->next)
+        if (x->kind->past)
+            return true;
+    return false;
+}

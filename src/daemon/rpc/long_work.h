@@ -1,0 +1,63 @@
+/* Long requests, in pieces: a walk through the history, a list of 100,000 jobs, a report. A
+ * method begins a piece of work and goes as far as the first slice of time takes it, which is
+ * all of it for nearly every request; the rest is done a slice per turn of the loop, each
+ * user's in turn, and charged to that user (user_shares.h). So nobody waits for more than a
+ * slice, however much somebody else asks. */
+#ifndef DAEMON_RPC_LONG_WORK_H
+#define DAEMON_RPC_LONG_WORK_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct buf;
+struct caller;
+struct client;
+struct daemon;
+struct err;
+struct jsonw;
+struct ticket;
+
+#define WORK_MORE 0
+#define WORK_DONE 1
+
+struct work_kind {
+    /* Goes on until the boot clock says until_us, or for one piece at least. WORK_MORE, or
+     * WORK_DONE when all of the result stands in out; -1 with e. c is as it was when the
+     * request came; its jobs may be others since. */
+    int (*step)(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+                int64_t until_us, struct err *e);
+    void (*free)(void *arg);
+    /* Who asked is answered later than when step has said WORK_DONE, by whoever takes this
+     * ticket. NULL: the answer stands in out. */
+    void (*answer_later)(struct daemon *d, void *arg, struct ticket *t);
+    /* Of those that change jobs; both or neither. What has been done so far is kept as text
+     * with the piece that did it. One that is asked again with its token, of the daemon that
+     * comes after one that died in between, is told that text before it begins: it goes on from
+     * there and answers for the whole. */
+    void (*so_far)(const void *arg, struct buf *out);
+    void (*resume)(void *arg, const char *text);
+    bool past;    /* reads the history: nothing of that may go before it is done */
+    bool changes; /* jobs: it is done to its end also when whoever asked has gone */
+};
+
+/* Does the first slice. Takes over arg; params stay while it lasts. Returns what a method does:
+ * 0 with all in out, -1, or METHOD_LATER when there is more to do. */
+int work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, void *arg,
+               json_t *params, struct jsonw *out, struct err *e);
+
+/* One that goes on for a client that lost its connection and asks again, with the same token:
+ * it is told. False: there is none. */
+bool works_take_up(struct daemon *d, struct caller *c);
+/* Whether jobs are being changed; and that to its end, at once. */
+bool works_change(const struct daemon *d);
+void works_finish(struct daemon *d);
+/* Requests that change jobs end with this error: a commit that had a piece of them has failed,
+ * or nothing more may be accepted. */
+void works_fail(struct daemon *d, const struct err *why);
+void works_drop_client(struct daemon *d, const struct client *client);
+void works_free(struct daemon *d);
+bool works_read_past(const struct daemon *d);
+
+#endif

@@ -1,0 +1,241 @@
+/* `cancel`, `hold`, `release` and `priority`: what people do to jobs that are there. */
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "core/queue/job.h"
+#include "daemon/daemon.h"
+#include "daemon/request/roles.h"
+#include "daemon/request/selection_walk.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/turn/job_changes.h"
+
+#define WHY_MAX 24 /* bytes */
+
+typedef int (*control_fn)(struct daemon *d, struct job *job, int32_t n, struct err *e);
+
+/* What is done to jobs, in pieces (long_work.h): however many there are, each piece is
+ * committed before the next one begins. */
+struct control {
+    struct target_walk walk;
+    const json_t *params; /* borrowed; they stay while it lasts */
+    struct ids touched, ended;
+    struct select_past past; /* cancel: those of the meant that had ended before */
+    bool past_done;
+    control_fn act;
+    int32_t number;
+    struct err last; /* why one could not be */
+};
+
+static void
+control_free(void *arg)
+{
+    struct control *k = arg;
+    target_walk_free(&k->walk);
+    select_past_free(&k->past);
+    ids_free(&k->touched);
+    ids_free(&k->ended);
+    free(k);
+}
+
+static void
+so_far(const void *arg, struct buf *out)
+{
+    const struct control *k = arg;
+    ids_save(&k->touched, out);
+    ids_save(&k->ended, out);
+}
+
+static void
+resume(void *arg, const char *text)
+{
+    struct control *k = arg;
+    struct ids *before = &k->walk.before;
+    ids_load(before, ids_load(before, text));
+    ids_put_in_order(before);
+    ids_load(&k->ended, ids_load(&k->touched, text));
+}
+
+static int
+begin(struct daemon *d, struct caller *c, const struct work_kind *kind, struct control *k,
+      json_t *params, struct jsonw *out, struct err *e)
+{
+    k->params = params;
+    if (target_read(d, c, params, &k->walk.select, e)) {
+        control_free(k);
+        return -1;
+    }
+    return work_begin(d, c, kind, k, params, out, e);
+}
+
+/* --- cancel
+ * ---------------------------------------------------------------------------------------- */
+
+static int
+on_ended(struct job *job, const char *const *uuids, void *arg)
+{
+    struct control *k = arg;
+    (void)uuids;
+    if (!ids_has(&k->walk.before, job->id))
+        ids_add_job(&k->ended, job);
+    return 0;
+}
+
+static void
+cancel_one(struct daemon *d, const struct caller *c, struct control *k, struct job *job)
+{
+    json_int_t grace = json_integer_value(json_object_get(k->params, "grace_ms"));
+    const char *why = json_string_value(json_object_get(k->params, "why"));
+    const char *name = daemon_user_name(c->uid);
+    auto_free char *by = why ? xasprintf("%s (%s)", name, why) : xstrdup(name);
+    if (json_object_get(k->params, "grace_ms") && grace >= 0)
+        job->req.grace_ms = grace;
+    ids_add_job(jobs_cancel(d, job, by) ? &k->ended : &k->touched, job);
+}
+
+/* The history is looked through before anything is done: what is cancelled here is in it too,
+ * once it is committed. */
+static int
+cancel_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+            int64_t until_us, struct err *e)
+{
+    struct control *k = arg;
+    const struct select *s = &k->walk.select;
+    struct job *job;
+    int rc = k->walk.chosen ? 1 : target_walk_choose(d, c, &k->walk, until_us, e);
+    if (rc > 0 && !k->past_done && select_names_jobs(s))
+        rc = select_past_walk(d, s, &k->past, until_us, on_ended, k, e);
+    k->walk.paused |= rc == 0; /* the chosen may have become others */
+    if (rc <= 0)
+        return rc < 0 ? -1 : WORK_MORE;
+    k->past_done = true;
+    while ((job = target_walk_next(d, &k->walk, until_us)))
+        cancel_one(d, c, k, job);
+    if (k->walk.stopped)
+        return WORK_MORE;
+    if (!select_is_all(s) && k->touched.n + k->ended.n == 0)
+        return select_none(k->params, e);
+    jsonw_object(out);
+    ids_write(out, "ids", &k->touched);
+    ids_write(out, "ended", &k->ended);
+    jsonw_end_object(out);
+    return WORK_DONE;
+}
+
+/* It is kept with the name of the user, in the exit record too. */
+static int
+check_why(const json_t *params, struct err *e)
+{
+    const json_t *why = json_object_get(params, "why");
+    const char *at = json_string_value(why);
+    if (!why)
+        return 0;
+    /* Nothing that could pass for another user's name behind it. */
+    while (at && (isalnum((unsigned char)*at) || *at == ' '))
+        at++;
+    if (at && !*at && json_string_length(why) <= WHY_MAX)
+        return 0;
+    return err_set(e, ERR_USAGE, "\"why\" is at most %d letters, digits and spaces", WHY_MAX);
+}
+
+int
+method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+              struct err *e)
+{
+    static const struct work_kind kind = {.step = cancel_step,
+                                          .free = control_free,
+                                          .changes = true,
+                                          .so_far = so_far,
+                                          .resume = resume};
+    if (roles_check_grace(d, json_integer_value(json_object_get(params, "grace_ms")), e) ||
+        check_why(params, e))
+        return -1;
+    return begin(d, c, &kind, xcalloc(1, sizeof(struct control)), params, out, e);
+}
+
+/* --- hold and release
+ * -------------------------------------------------------------------------------- */
+
+/* Jobs named one by one must all allow it; of a wider choice those that do are taken, which may
+ * be none. */
+static int
+control_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+             int64_t until_us, struct err *e)
+{
+    struct control *k = arg;
+    struct job *job;
+    int rc = k->walk.chosen ? 1 : target_walk_choose(d, c, &k->walk, until_us, e);
+    if (rc <= 0)
+        return rc < 0 ? -1 : WORK_MORE;
+    while ((job = target_walk_next(d, &k->walk, until_us)))
+        if (k->act(d, job, k->number, &k->last) == 0)
+            ids_add_job(&k->touched, job);
+    if (k->walk.stopped)
+        return WORK_MORE;
+    if (k->touched.n == 0 && (k->last.code || !select_is_all(&k->walk.select)))
+        return target_none(d, &k->walk.select, k->params, &k->last, e);
+    jsonw_object(out);
+    ids_write(out, "ids", &k->touched);
+    jsonw_end_object(out);
+    return WORK_DONE;
+}
+
+static int
+control(struct daemon *d, struct caller *c, json_t *params, control_fn act, int32_t number,
+        struct jsonw *out, struct err *e)
+{
+    static const struct work_kind kind = {.step = control_step,
+                                          .free = control_free,
+                                          .changes = true,
+                                          .so_far = so_far,
+                                          .resume = resume};
+    struct control *k = xcalloc(1, sizeof *k);
+    k->act = act;
+    k->number = number;
+    return begin(d, c, &kind, k, params, out, e);
+}
+
+static int
+hold(struct daemon *d, struct job *job, int32_t unused, struct err *e)
+{
+    (void)unused;
+    return jobs_hold(d, job, e);
+}
+
+static int
+release(struct daemon *d, struct job *job, int32_t unused, struct err *e)
+{
+    (void)unused;
+    return jobs_release(d, job, e);
+}
+
+int
+method_hold(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+            struct err *e)
+{
+    return control(d, c, params, hold, 0, out, e);
+}
+
+int
+method_release(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+               struct err *e)
+{
+    return control(d, c, params, release, 0, out, e);
+}
+
+int
+method_priority(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+                struct err *e)
+{
+    const json_t *v = json_object_get(params, "priority");
+    json_int_t n = json_integer_value(v);
+    if (!json_is_integer(v) || n < PRIORITY_MIN || n > PRIORITY_MAX)
+        return err_set(e, ERR_USAGE, "\"priority\" must be a whole number from %d to %d",
+                       PRIORITY_MIN, PRIORITY_MAX);
+    if (roles_check_priority(d, (int32_t)n, e))
+        return -1;
+    return control(d, c, params, jobs_set_priority, (int32_t)n, out, e);
+}

@@ -1,0 +1,140 @@
+/* `events`: the stream from any point on, and whoever follows it. The stored part and the
+ * live part join without gap or repetition, because both are cut at the same sequence
+ * number within one turn. What is stored is read in pieces (long_work.h). With a limit a
+ * request looks at a bounded part of it, however little of that the filter lets through. */
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "daemon/daemon.h"
+#include "daemon/request/event_filter.h"
+#include "daemon/request/roles.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc_server.h"
+#include "daemon/turn/event_text.h"
+#include "daemon/turn/turn.h"
+#include "store/store.h"
+
+#define LOOK_MAX  20000 /* events, of one request with a limit */
+#define LOOK_EACH 100   /* events between two looks at the clock */
+
+struct reading {
+    const struct daemon *daemon;
+    struct viewer viewer;
+    struct event_filter filter;
+    struct jsonw *out;
+    int64_t limit; /* 0: none */
+    bool follow;
+    int64_t n, found; /* looked at, given */
+    int64_t at;       /* the last that was looked at */
+    bool more;        /* it ended before the end */
+    int64_t until_us; /* boot clock: the end of this piece */
+    bool is_late;     /* and it has come */
+};
+
+static void
+give(struct reading *r, const struct store_event *ev)
+{
+    auto_buf struct buf line = BUF_INIT;
+    event_line(ev, &line);
+    const struct event_view view = {
+        .kind = ev->kind, .job = ev->job, .file = ev->file, .line = line.data, .n = line.len};
+    if (!event_filter_lets(&r->filter, &view) ||
+        roles_hides_event(r->daemon, &r->viewer, ev->job, line.data, line.len))
+        return;
+    r->found++;
+    jsonw_raw(r->out, line.data, line.len);
+}
+
+static int
+on_event(const struct store_event *ev, void *arg)
+{
+    struct reading *r = arg;
+    if (r->limit > 0 && (r->found == r->limit || r->n == LOOK_MAX)) {
+        r->more = true;
+        return 1;
+    }
+    r->n++;
+    r->at = ev->seq;
+    if (event_filter_takes(&r->filter, ev->kind)) /* else its line need not be made */
+        give(r, ev);
+    r->is_late = r->n % LOOK_EACH == 0 && clock_boot_us() >= r->until_us;
+    return r->is_late || r->out->full;
+}
+
+/* Behind which number to begin. */
+static int
+read_since(const struct daemon *d, const json_t *params, int64_t *out, struct err *e)
+{
+    const json_t *since = json_object_get(params, "since");
+    const json_t *since_us = json_object_get(params, "since_us");
+    if ((since && !json_is_integer(since)) || (since_us && !json_is_integer(since_us)) ||
+        (since && since_us))
+        return err_set(e, ERR_USAGE,
+                       "\"since\" must be an event's number, or \"since_us\" a time: one of "
+                       "them");
+    *out = json_integer_value(since);
+    if (since && *out == 0)
+        *out = store_event_last(d->store);
+    if (since_us)
+        *out = store_event_before(d->store, json_integer_value(since_us));
+    return 0;
+}
+
+/* Who follows does so from the end of what is stored on, of which nothing is missed: it is
+ * reached here, before this turn's events are stored and told. */
+static int
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
+{
+    struct reading *r = arg;
+    r->out = out;
+    r->until_us = until_us;
+    r->is_late = false;
+    if (store_events_read(d->store, r->at, on_event, r, e))
+        return -1;
+    if (r->is_late || out->full)
+        return WORK_MORE; /* too long: that is seen behind each piece */
+    jsonw_end_array(out);
+    jsonw_kint(out, "seq", store_event_last(d->store));
+    jsonw_kint(out, "first", store_event_first(d->store));
+    jsonw_kint(out, "next", r->at);
+    jsonw_kbool(out, "more", r->more);
+    jsonw_end_object(out);
+    if (r->follow) {
+        turn_retell_waiting(d, r->filter.file);
+        server_follow(c->client, &r->filter);
+    }
+    return WORK_DONE;
+}
+
+static void
+reading_free(void *arg)
+{
+    struct reading *r = arg;
+    event_filter_free(&r->filter);
+    free(r);
+}
+
+int
+method_events(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+              struct err *e)
+{
+    static const struct work_kind kind = {.step = step, .free = reading_free, .past = true};
+    struct reading *r = xcalloc(1, sizeof *r);
+    if (read_since(d, params, &r->at, e) || event_filter_read(params, &r->filter, e)) {
+        reading_free(r);
+        return -1;
+    }
+    r->daemon = d;
+    r->viewer = (struct viewer){.uid = c->uid, .admin = c->admin};
+    r->limit = json_integer_value(json_object_get(params, "limit"));
+    r->follow = json_is_true(json_object_get(params, "follow"));
+    jsonw_object(out);
+    jsonw_key(out, "events");
+    jsonw_array(out);
+    return work_begin(d, c, &kind, r, params, out, e);
+}

@@ -1,0 +1,469 @@
+/* `explain`: why a job waits, or why it ended, as a sentence, what would help, and the numbers
+ * behind both. The sentences are the core's (place_text.c, account.c, advice.c); what is added
+ * here is the job's place in line and when it is expected to start or to end. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/ids.h"
+#include "base/jsonw.h"
+#include "base/parse.h"
+#include "core/ledger/ledger.h"
+#include "core/plan/advice.h"
+#include "core/plan/plan.h"
+#include "core/queue/array.h"
+#include "core/queue/endings.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/request/roles.h"
+#include "daemon/request/selection.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/turn/event_text.h"
+#include "daemon/view/expected_starts.h"
+#include "daemon/view/wait_reason.h"
+#include "store/store.h"
+
+#define LOOK_EACH 20 /* jobs between two looks at the clock */
+
+/* Of one who waits, when the answer was begun. */
+struct place {
+    uint32_t job;
+    int64_t before; /* so many others */
+};
+
+struct answer {
+    struct daemon *daemon;
+    struct jsonw *out;
+    size_t n; /* explained so far */
+
+    /* Who is explained, in pieces (long_work.h). */
+    struct select select;
+    const json_t *params; /* borrowed; they stay while it lasts */
+    bool begun, past_done;
+    struct place *places; /* owned; of everybody who waits, by job */
+    size_t n_places;
+    int64_t waiting;
+    struct select_past past;
+    uint32_t *live;   /* owned; who was live when it was begun */
+    uint32_t *sorted; /* owned; the same */
+    size_t n_live, at;
+};
+
+static void
+put_text(struct jsonw *w, const char *key, const struct buf *text)
+{
+    jsonw_kstr(w, key, text->len ? buf_str(text) : NULL);
+}
+
+static struct advice_facts
+facts_of(const struct daemon *d, const struct job *job)
+{
+    struct advice_facts f = {.tolerance_permille = (int32_t)(d->config.tolerance * 1000 + 0.5)};
+    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
+        int64_t mib = ledger_card(d->ledger, i)->info.total_mib;
+        f.largest_mib = mib > f.largest_mib ? mib : f.largest_mib;
+    }
+    for (int i = 0; job->run && i < job->run->n_gpus; i++) {
+        if (job->run->gpus[i] >= ledger_n_cards(d->ledger))
+            continue;
+        int64_t mib = ledger_card(d->ledger, job->run->gpus[i])->info.total_mib;
+        f.card_mib = f.card_mib == 0 || mib < f.card_mib ? mib : f.card_mib;
+    }
+    return f;
+}
+
+/* --- jobs that wait --- */
+
+/* An array counts with all its tasks that have not left it. */
+static int64_t
+n_that_wait(const struct job *job)
+{
+    return job->tasks ? array_n_pending(job) : 1;
+}
+
+static int
+compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    return x->job < y->job ? -1 : x->job > y->job;
+}
+
+static void
+note_places(struct answer *a)
+{
+    struct daemon *d = a->daemon;
+    auto_free struct job **jobs =
+        plan_list_in_turn(d->planner, d->queue, d->ledger, clock_wall_us(), &a->n_places);
+    a->places = xcalloc(a->n_places + 1, sizeof *a->places);
+    for (size_t i = 0; i < a->n_places; i++) {
+        a->places[i] = (struct place){jobs[i]->id, a->waiting};
+        a->waiting += n_that_wait(jobs[i]);
+    }
+    if (a->n_places > 1)
+        qsort(a->places, a->n_places, sizeof *a->places, compare_places);
+}
+
+static void
+put_place_in_line(const struct answer *a, const struct job *job)
+{
+    const struct place *place =
+        a->n_places ? bsearch(&job->id, a->places, a->n_places, sizeof *place, compare_places)
+                    : NULL;
+    jsonw_kint_or_null(a->out, "position", place ? place->before + 1 : 0, place != NULL);
+    jsonw_kint(a->out, "waiting", a->waiting);
+}
+
+static void
+put_expected_start(const struct answer *a, const struct job *job)
+{
+    const struct reservation *r = planner_reservation(a->daemon->planner);
+    bool reserved = r->job == job->id;
+    int64_t at_us = forecast_start_us(a->daemon, job);
+    jsonw_ktime(a->out, "expected_start", at_us);
+    jsonw_ktime(a->out, "expected_as_of", at_us ? forecast_as_of_us(a->daemon) : 0);
+    jsonw_kbool(a->out, "reserved", reserved);
+    jsonw_key(a->out, "cards");
+    jsonw_array(a->out);
+    for (int i = 0; reserved && i < GPU_MAX; i++)
+        if (r->cards >> i & 1)
+            jsonw_int(a->out, i);
+    jsonw_end_array(a->out);
+}
+
+static void
+put_share(struct jsonw *w, int32_t permille)
+{
+    jsonw_key(w, "share_left");
+    jsonw_num(w, permille / 1000.0);
+}
+
+static void
+put_holders(struct jsonw *w, const struct blocked *b)
+{
+    jsonw_key(w, "held_by");
+    jsonw_array(w);
+    for (int i = 0; i < BLOCKED_HOLDERS && b->holders[i].id; i++)
+        jsonw_int(w, b->holders[i].id);
+    jsonw_end_array(w);
+    jsonw_kint(w, "holders", b->n_holders);
+}
+
+/* Whose ends, and which cards, it waits for. */
+static void
+put_needs(struct jsonw *w, const struct blocked *b)
+{
+    if (!b->told_needs)
+        return;
+    jsonw_key(w, "ends");
+    jsonw_array(w);
+    for (int i = 0; i < BLOCKED_ENDS && b->ends[i].id; i++)
+        jsonw_int(w, b->ends[i].id);
+    jsonw_end_array(w);
+    jsonw_kint(w, "ends_total", b->n_ends);
+    jsonw_key(w, "to_free");
+    jsonw_array(w);
+    for (uint64_t rest = b->to_free; rest; rest &= rest - 1)
+        jsonw_int(w, __builtin_ctzll(rest));
+    jsonw_end_array(w);
+}
+
+/* What people call the tasks among those that are named, each once. */
+static void
+put_tasks(struct jsonw *w, const struct blocked *b)
+{
+    const struct called *all[BLOCKED_HOLDERS + BLOCKED_ENDS + 2] = {&b->ahead, &b->waits_for};
+    int n = 2;
+    for (int i = 0; i < BLOCKED_HOLDERS; i++)
+        all[n++] = &b->holders[i];
+    for (int i = 0; i < BLOCKED_ENDS; i++)
+        all[n++] = &b->ends[i];
+    jsonw_key(w, "jobs_tasks");
+    jsonw_object(w);
+    for (int i = 0; i < n; i++) {
+        auto_buf struct buf text = BUF_INIT;
+        char id[16];
+        bool again = false;
+        for (int j = 0; j < i; j++)
+            again = again || all[j]->id == all[i]->id;
+        if (!all[i]->array || again)
+            continue;
+        snprintf(id, sizeof id, "%u", all[i]->id);
+        called_text(all[i], &text);
+        jsonw_kstr(w, id, buf_str(&text));
+    }
+    jsonw_end_object(w);
+}
+
+static void
+put_blocked(struct jsonw *w, const struct blocked *b)
+{
+    bool on_card = b->gpu >= 0, memory = b->card_reason == REASON_GPU_MEMORY;
+    jsonw_kint_or_null(w, "gpu", b->gpu, on_card);
+    jsonw_kint_or_null(w, "free_mib", b->free_mib, on_card && memory);
+    jsonw_kint_or_null(w, "short_mib", b->short_mib, on_card && memory);
+    if (b->card_reason == REASON_GPU_SHARE)
+        put_share(w, b->share_left);
+    put_holders(w, b);
+    put_needs(w, b);
+    jsonw_kint_or_null(w, "stranger_pid", b->stranger_pid,
+                       b->by == BLOCKED_BY_STRANGER && b->stranger_pid);
+    jsonw_kint_or_null(w, "stranger_mib", b->stranger_mib, b->by == BLOCKED_BY_STRANGER);
+    jsonw_kint_or_null(w, "ahead", b->ahead.id, b->ahead.id > 0);
+    jsonw_kint_or_null(w, "waits_for", b->waits_for.id, b->waits_for.id > 0);
+    put_tasks(w, b);
+    jsonw_kint_or_null(w, "limit", b->limit, b->limit > 0);
+    jsonw_kint_or_null(w, "xid", b->xid, b->xid > 0);
+    jsonw_ktime(w, "since", b->since_us);
+    jsonw_ktime(w, "until", b->until_us == INT64_MAX ? 0 : b->until_us);
+}
+
+static void
+put_learned(struct jsonw *w, const struct job *job)
+{
+    int32_t mib = job->run && job_state_is_active(job->state) ? job->run->vram_mib
+                                                              : job->req.demand.vram_mib;
+    if (!job->req.vram_auto)
+        return;
+    jsonw_kint(w, "auto_runs", job->auto_runs);
+    jsonw_kint_or_null(w, "auto_mib", mib, mib > 0);
+}
+
+static void
+explain_waiting(const struct answer *a, const struct job *job)
+{
+    const struct advice_facts f = facts_of(a->daemon, job);
+    auto_buf struct buf text = BUF_INIT, help = BUF_INIT;
+    struct blocked why;
+    why_waits(a->daemon, job, &why, &text);
+    advice_for_waiting(job, &why, &f, &help);
+    jsonw_kstr(a->out, "reason", reason_name(why.reason));
+    put_text(a->out, "text", &text);
+    put_text(a->out, "help", &help);
+    put_place_in_line(a, job);
+    put_expected_start(a, job);
+    put_blocked(a->out, &why);
+}
+
+/* --- jobs that run --- */
+
+static void
+add_cards(struct buf *out, const struct attempt *run)
+{
+    for (int i = 0; i < run->n_gpus; i++)
+        buf_addf(out, "%s%d",
+                 i > 0             ? ","
+                 : run->n_gpus > 1 ? " on gpus "
+                                   : " on gpu ",
+                 run->gpus[i]);
+}
+
+/* 0: nothing says when. */
+static int64_t
+expected_end_us(const struct job *job)
+{
+    return job->span_ms > 0 && job->run->started_us > 0
+               ? job->run->started_us + job->span_ms * 1000
+               : 0;
+}
+
+static void
+explain_running(const struct answer *a, const struct job *job)
+{
+    auto_buf struct buf text = BUF_INIT;
+    char span[24];
+    if (job->state == JOB_COMPLETING) {
+        buf_adds(&text, "its processes have gone; its memory is awaited");
+    } else if (job->run->started_us > 0) {
+        buf_addf(&text, "runs for %s",
+                 format_duration((clock_wall_us() - job->run->started_us) / 1000, span));
+    } else {
+        buf_adds(&text, "is being started");
+    }
+    add_cards(&text, job->run);
+    jsonw_knull(a->out, "reason");
+    put_text(a->out, "text", &text);
+    jsonw_knull(a->out, "help");
+    jsonw_ktime(a->out, "expected_end", expected_end_us(job));
+    jsonw_kint_or_null(a->out, "estimate_ms", job->estimate_ms, job->estimate_ms > 0);
+    jsonw_kint_or_null(a->out, "limit_ms", job->req.limit_ms, job->req.limit_ms > 0);
+}
+
+/* All its tasks have left; each explains itself. */
+static void
+explain_array(const struct answer *a, const struct job *job)
+{
+    auto_buf struct buf text = BUF_INIT;
+    buf_addf(&text, "all its tasks have started; %d %s under way", job->tasks->live,
+             job->tasks->live == 1 ? "is" : "are");
+    jsonw_knull(a->out, "reason");
+    put_text(a->out, "text", &text);
+    jsonw_knull(a->out, "help");
+}
+
+/* --- jobs that have ended --- */
+
+static void
+put_ending(struct jsonw *w, const struct job *job, const struct advice_facts *f)
+{
+    static const char *const ooms[] = {NULL, "cuda", "host"};
+    const struct attempt *run = job->run;
+    const struct ending *e = run ? &run->ending : NULL;
+    int32_t peak = run ? attempt_peak_mib(run) : -1;
+    jsonw_kint(w, "exit_status", job_exit_status(job));
+    jsonw_kint_or_null(w, "exit_code", e ? e->code : 0, e && e->outcome == OUTCOME_EXITED);
+    jsonw_kint_or_null(w, "signal", e ? e->signal : 0, e && e->signal > 0);
+    jsonw_kint_or_null(w, "errno", e ? e->errno_value : 0, e && e->errno_value > 0);
+    jsonw_kstr(w, "oom", e ? ooms[e->oom] : NULL);
+    jsonw_kbool(w, "at_ceiling", advice_is_at_ceiling(job, f));
+    jsonw_kint_or_null(w, "peak_mib", peak, peak >= 0);
+    jsonw_kint_or_null(w, "vram_mib", run ? run->vram_mib : 0, run && run->vram_mib > 0);
+    jsonw_kint_or_null(w, "card_mib", f->card_mib, f->card_mib > 0);
+    jsonw_kint_or_null(w, "run_ms", e ? e->run_ms : 0, e != NULL);
+    jsonw_kint_or_null(w, "limit_ms", job->req.limit_ms, job->req.limit_ms > 0);
+    jsonw_kstr(w, "by", job->cancelled_by);
+}
+
+static void
+explain_ended(const struct answer *a, const struct job *job)
+{
+    const struct advice_facts f = facts_of(a->daemon, job);
+    auto_buf struct buf text = BUF_INIT, help = BUF_INIT;
+    if (!roles_is_hidden(a->daemon, job->uid)) { /* a line of its log may be in them */
+        job_end_text(job, &text);
+        advice_for_ended(job, &f, &help);
+    }
+    jsonw_knull(a->out, "reason");
+    put_text(a->out, "text", &text);
+    put_text(a->out, "help", &help);
+    put_ending(a->out, job, &f);
+}
+
+static void
+explain(struct answer *a, const struct job *job)
+{
+    a->n++;
+    jsonw_object(a->out);
+    jsonw_kint(a->out, "id", job->id);
+    jsonw_kint_or_null(a->out, "array_job", job->array, job->array > 0);
+    jsonw_kint_or_null(a->out, "array_task", job->task, job->array > 0);
+    bool has_left = job->tasks && array_next(job) < 0 && !job_state_is_final(job->state);
+    jsonw_kstr(a->out, "state", job_state_name(has_left ? JOB_RUNNING : job->state));
+    jsonw_key(a->out, "command");
+    if (roles_is_hidden(a->daemon, job->uid))
+        jsonw_null(a->out);
+    else
+        events_write_command(a->out, job, 200);
+    put_learned(a->out, job);
+    if (job_state_is_final(job->state))
+        explain_ended(a, job);
+    else if (has_left)
+        explain_array(a, job);
+    else if (job_state_is_active(job->state))
+        explain_running(a, job);
+    else
+        explain_waiting(a, job);
+    jsonw_end_object(a->out);
+}
+
+/* Those that were live when it was begun are explained as such, each once. */
+static int
+on_ended(struct job *job, const char *const *uuids, void *arg)
+{
+    (void)uuids;
+    struct answer *a = arg;
+    if (!bsearch(&job->id, a->sorted, a->n_live, sizeof job->id, ids_compare))
+        explain(a, job);
+    return a->out->full;
+}
+
+static void
+begin(struct answer *a)
+{
+    a->begun = true;
+    note_places(a);
+    a->live = select_live_ids(a->daemon, &a->select, &a->n_live);
+    a->sorted = xcalloc(a->n_live + 1, sizeof *a->sorted);
+    memcpy(a->sorted, a->live, a->n_live * sizeof *a->sorted);
+    if (a->n_live > 1)
+        qsort(a->sorted, a->n_live, sizeof *a->sorted, ids_compare);
+}
+
+/* One that was live, and may have ended since. */
+static void
+explain_live(struct answer *a, uint32_t id)
+{
+    struct err unused;
+    const struct job *job = queue_get(a->daemon->queue, id);
+    struct job *old = job ? NULL : store_job_load(a->daemon->store, id, &unused);
+    job = job ? job : old;
+    if (job && select_matches(&a->select, job))
+        explain(a, job);
+    job_free(old);
+}
+
+static int
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
+{
+    struct answer *a = arg;
+    (void)c;
+    a->out = out;
+    if (!a->begun)
+        begin(a);
+    if (!a->past_done) {
+        int rc = select_past_walk(d, &a->select, &a->past, until_us, on_ended, a, e);
+        if (rc <= 0)
+            return rc < 0 ? -1 : WORK_MORE;
+        a->past_done = true;
+    }
+    for (size_t i = 0; a->at < a->n_live; i++) {
+        explain_live(a, a->live[a->at++]);
+        if (out->full || (i % LOOK_EACH == LOOK_EACH - 1 && clock_boot_us() >= until_us))
+            return WORK_MORE; /* too long: that is seen behind each piece */
+    }
+    if (a->n == 0)
+        return select_none(a->params, e);
+    jsonw_end_array(out);
+    jsonw_end_object(out);
+    return WORK_DONE;
+}
+
+static void
+answer_free(void *arg)
+{
+    struct answer *a = arg;
+    free(a->places);
+    free(a->live);
+    free(a->sorted);
+    select_past_free(&a->past);
+    select_free(&a->select);
+    free(a);
+}
+
+int
+method_explain(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+               struct err *e)
+{
+    static const struct work_kind kind = {.step = step, .free = answer_free};
+    struct answer *a = xcalloc(1, sizeof *a);
+    a->daemon = d;
+    a->params = params;
+    int rc = select_read(d, c->uid, params, &a->select, e);
+    a->select.arrays_for_tasks =
+        true; /* nothing is changed, so no task is made a job of its own */
+    if (rc == 0 && a->select.everything)
+        rc = err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
+    if (rc || select_check_ids(d, &a->select, e)) {
+        answer_free(a);
+        return -1;
+    }
+    jsonw_object(out);
+    jsonw_key(out, "jobs");
+    jsonw_array(out);
+    return work_begin(d, c, &kind, a, params, out, e);
+}

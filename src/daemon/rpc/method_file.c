@@ -1,0 +1,309 @@
+/* `file.sync`: a jobs file as it stands now against what is known of it.
+ * Pending means: in the file, not running, not ended. So a line whose key is new becomes a
+ * job, one that is pending takes the line's attributes and place, one that is gone leaves
+ * the queue, and running or ended ones are not touched.
+ *
+ * The order of a file's pending jobs is that of its lines, within the places that they hold
+ * together: a file whose lines are shuffled moves nobody else's jobs. What is asked for and
+ * known is file_sync.c's, what is changed file_apply.c's.
+ *
+ * A long file is a request in pieces (long_work.h), each piece durable before the next. Asked
+ * again after a daemon's death it goes on where that one was: lines that have become jobs are
+ * known by their keys. Only what is said of ended lines (`fresh`, `again`) would come twice; so
+ * a note in the store says from which job on all are of this very request. */
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "daemon/daemon.h"
+#include "daemon/request/admit.h"
+#include "daemon/request/file_apply.h"
+#include "daemon/request/file_sync.h"
+#include "daemon/request/file_upload.h"
+#include "daemon/request/request_context.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/turn/turn.h"
+#include "store/store.h"
+
+#define FORGET_MOST 500 /* ended jobs in a piece, that count no more */
+#define GLANCE      64  /* lines between two looks at the clock */
+
+/* --- before anything is changed ----------------------------------------------------------- */
+
+/* Whether one that came before it is at the same file. */
+static bool
+has_to_wait(const struct sync *s)
+{
+    const struct sync *x = s->daemon->syncs;
+    while (x != s && x->file != s->file)
+        x = x->next;
+    return x != s;
+}
+
+static int
+take_turn(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out, (void)until_us, (void)e;
+    if (has_to_wait(s))
+        return WORK_MORE;
+    if (!s->first_job) {
+        s->first_job = store_peek_job_id(s->daemon->store);
+        s->seq = store_event_last(s->daemon->store);
+    }
+    return WORK_DONE;
+}
+
+static int
+load(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out;
+    int rc = file_load_known(s, until_us, e);
+    return rc == WORK_DONE ? file_resolve_deps(s, until_us, e) : rc;
+}
+
+/* All of it is let in, or nothing; but with `fit`, for which file_apply.c counts. What is let
+ * in counts from now on, though it is not in the queue yet. */
+static int
+admit(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out;
+    while (s->at < s->n) {
+        const struct line *line = &s->lines[s->at++];
+        s->n_new_lines += file_is_new(s, line);
+        s->new_text += file_more_text(s, line);
+        if (s->at % GLANCE == 0 && clock_boot_us() >= until_us)
+            return WORK_MORE;
+    }
+    if ((!s->fits && admit_pending(s->daemon, s->uid, s->n_new_lines, e)) ||
+        admit_text(s->daemon, s->uid, s->new_text, e))
+        return -1;
+    s->n_more = s->fits ? 0 : s->n_new_lines;
+    s->more_text = s->new_text;
+    return WORK_DONE;
+}
+
+/* --- changes ------------------------------------------------------------------------------ */
+
+/* `fresh`: what has ended counts no more. */
+static int
+forget_ended(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out, (void)until_us;
+    if (s->has_forgotten || !s->is_fresh)
+        return WORK_DONE;
+    int rc = store_file_forget(s->daemon->store, s->file, FORGET_MOST, e);
+    turn_touch(s->daemon);
+    s->has_forgotten = rc == 0;
+    return rc < 0 ? -1 : rc > 0 ? WORK_MORE : WORK_DONE;
+}
+
+static int
+remove_gone(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out, (void)e;
+    return file_apply_removed(s, until_us);
+}
+
+static int
+change_lines(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out, (void)e;
+    return file_apply_lines(s, until_us);
+}
+
+static int
+put_in_order(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out, (void)e;
+    return file_apply_order(s, until_us);
+}
+
+/* --- the answer --------------------------------------------------------------------------- */
+
+static void
+write_line(struct jsonw *out, const struct line *line)
+{
+    jsonw_object(out);
+    jsonw_kstr(out, "key", line->key);
+    if (line->is_left) {
+        jsonw_kbool(out, "left", true);
+        jsonw_end_object(out);
+        return;
+    }
+    jsonw_kint(out, "id", line->job);
+    jsonw_kstr(out, "state", job_state_name(line->state));
+    if (line->exit_status >= 0)
+        jsonw_kint(out, "exit", line->exit_status);
+    jsonw_end_object(out);
+}
+
+static int
+write_lines(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)e;
+    if (s->at == 0) {
+        jsonw_object(out);
+        jsonw_kint(out, "file", s->file);
+        jsonw_kint(out, "seq", s->seq);
+        jsonw_key(out, "lines");
+        jsonw_array(out);
+    }
+    while (s->at < s->n) {
+        write_line(out, &s->lines[s->at++]);
+        if (s->at % GLANCE == 0 && clock_boot_us() >= until_us)
+            return WORK_MORE;
+    }
+    jsonw_end_array(out);
+    return WORK_DONE;
+}
+
+static void
+write_removed(const struct sync *s, struct jsonw *out)
+{
+    if (s->full.code)
+        jsonw_kstr(out, "full", s->full.text);
+    jsonw_kint(out, "new", s->n_new);
+    jsonw_kint(out, "updated", s->n_updated);
+    jsonw_key(out, "removed");
+    jsonw_array(out);
+    for (size_t i = 0; i < s->n_removed; i++)
+        jsonw_int(out, s->removed[i]);
+    jsonw_end_array(out);
+}
+
+static int
+write_refused(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)e;
+    if (s->at == 0) {
+        write_removed(s, out);
+        jsonw_key(out, "refused");
+        jsonw_array(out);
+    }
+    while (s->at < s->n) {
+        const struct line *line = &s->lines[s->at++];
+        if (line->refused && !line->is_left) {
+            jsonw_object(out);
+            jsonw_kstr(out, "key", line->key);
+            jsonw_kint(out, "line", line->number);
+            jsonw_kstr(out, "error", line->refused);
+            jsonw_end_object(out);
+        }
+        if (s->at % GLANCE == 0 && clock_boot_us() >= until_us)
+            return WORK_MORE;
+    }
+    jsonw_end_array(out);
+    jsonw_end_object(out);
+    log_info("event=file-sync file=%u path=\"%s\" lines=%zu new=%d updated=%d removed=%zu",
+             s->file, s->path, s->n, s->n_new, s->n_updated, s->n_removed);
+    return WORK_DONE;
+}
+
+/* --- the request -------------------------------------------------------------------------- */
+
+typedef int (*phase_fn)(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e);
+
+static int
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
+{
+    static const phase_fn phases[] = {take_turn,    load,        admit,
+                                      forget_ended, remove_gone, change_lines,
+                                      put_in_order, write_lines, write_refused};
+    struct sync *s = arg;
+    int rc = WORK_DONE;
+    s->caller = c;
+    s->n_changed = 0;
+    while (s->phase < (int)(sizeof phases / sizeof phases[0])) {
+        rc = phases[s->phase](s, out, until_us, e);
+        if (rc != WORK_DONE)
+            break;
+        s->phase++;
+        s->at = 0;
+    }
+    if (s->n_changed > 0)
+        turn_touch(d);
+    return rc;
+}
+
+/* Where it began. */
+static void
+so_far(const void *arg, struct buf *out)
+{
+    const struct sync *s = arg;
+    if (s->first_job) /* it has not only waited */
+        buf_addf(out, "%u %lld %d", s->first_job, (long long)s->seq, s->has_forgotten);
+}
+
+static void
+resume(void *arg, const char *text)
+{
+    struct sync *s = arg;
+    unsigned first_job;
+    long long seq;
+    int has_forgotten;
+    if (sscanf(text, "%u %lld %d", &first_job, &seq, &has_forgotten) != 3)
+        return;
+    s->first_job = first_job;
+    s->seq = seq;
+    s->has_forgotten = has_forgotten != 0;
+}
+
+static void
+leave(void *arg)
+{
+    struct sync *s = arg, **at = &s->daemon->syncs;
+    while (*at && *at != s)
+        at = &(*at)->next;
+    if (*at)
+        *at = s->next;
+    file_sync_free(s);
+    free(s);
+}
+
+static void
+enter(struct sync *s)
+{
+    struct sync **at = &s->daemon->syncs;
+    while (*at)
+        at = &(*at)->next;
+    *at = s;
+}
+
+int
+method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+                 struct err *e)
+{
+    static const struct work_kind kind = {.step = step,
+                                          .free = leave,
+                                          .so_far = so_far,
+                                          .resume = resume,
+                                          .past = true,
+                                          .changes = true};
+    struct sync *s = xcalloc(1, sizeof *s);
+    *s = (struct sync){.daemon = d,
+                       .caller = c,
+                       .uid = c->uid,
+                       .params = params,
+                       .is_part = json_is_true(json_object_get(params, "part")),
+                       .fits = json_is_true(json_object_get(params, "fit")),
+                       .is_fresh = json_is_true(json_object_get(params, "fresh"))};
+    int rc = daemon_accepts_work(d, e) ? -1 : file_upload_take(s, params, e);
+    if (rc == 0 && (reqcontext_read(d, params, &s->context, e) ||
+                    store_file_id(d->store, c->uid, s->path, &s->file, e)))
+        rc = -1;
+    if (rc) {
+        leave(s);
+        if (rc < 0)
+            return -1;
+        jsonw_object(out);
+        jsonw_end_object(out);
+        return 0;
+    }
+    enter(s);
+    return work_begin(d, c, &kind, s, params, out, e);
+}

@@ -1,0 +1,257 @@
+/* `jobs`: what `queue`, `show` and every list is made of. With `fields` the answer is rows
+ * of just those, which is what lists of many thousands want. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/ids.h"
+#include "base/jsonw.h"
+#include "core/queue/job.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/request/selection.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/rpc/rpc_server.h"
+#include "daemon/view/history_page.h"
+#include "daemon/view/job_view.h"
+#include "store/store.h"
+
+#define LOOK_EACH 50 /* jobs between two looks at the clock */
+
+struct listing {
+    struct daemon *daemon;
+    struct jsonw *out;
+    jobjson_field *fields; /* NULL: whole objects */
+    size_t n_fields;
+    size_t n;
+
+    /* What is listed, in pieces (long_work.h). */
+    struct select select;
+    const json_t *params; /* borrowed; they stay while it lasts */
+    bool only_ended, ended_left;
+    struct select_past past;
+    uint32_t *live;   /* owned; NULL: not looked at yet */
+    uint32_t *sorted; /* owned; the same ids, where ended jobs are listed before them */
+    size_t n_live, at;
+    int64_t room; /* for so many more of them */
+};
+
+/* Not 0: the answer has become too long. */
+static int
+put_job(const struct job *job, const char *const *uuids, struct listing *l)
+{
+    const struct jobjson x = {.daemon = l->daemon, .job = job, .uuids = uuids};
+    l->n++;
+    if (!l->fields) {
+        jobjson_object(&x, l->out);
+        return l->out->full;
+    }
+    jsonw_array(l->out);
+    for (size_t i = 0; i < l->n_fields; i++)
+        l->fields[i](&x, l->out);
+    jsonw_end_array(l->out);
+    return l->out->full;
+}
+
+/* Those that were live when the listing began are listed as such, whatever has become of them
+ * since: each once. */
+static int
+on_ended(struct job *job, const char *const *uuids, void *arg)
+{
+    struct listing *l = arg;
+    if (l->sorted && bsearch(&job->id, l->sorted, l->n_live, sizeof job->id, ids_compare))
+        return 0;
+    return put_job(job, uuids, l);
+}
+
+static bool
+has_field(const struct listing *l, jobjson_field field)
+{
+    for (size_t i = 0; i < l->n_fields; i++)
+        if (l->fields[i] == field)
+            return true;
+    return false;
+}
+
+static int
+read_fields(const json_t *names, struct listing *l, struct err *e)
+{
+    size_t i, most = jobjson_count();
+    const json_t *name;
+    if (!names)
+        return 0;
+    if (!json_is_array(names))
+        return err_set(e, ERR_USAGE, "\"fields\" must be a list of names");
+    l->fields = xcalloc(most, sizeof(jobjson_field));
+    json_array_foreach(names, i, name)
+    {
+        const char *text = json_string_value(name);
+        jobjson_field field = text ? jobjson_find(text) : NULL;
+        if (!field)
+            return err_set(e, ERR_USAGE, "a job has no field \"%.60s\"", text ? text : "?");
+        if (has_field(l, field))
+            return err_set(e, ERR_USAGE, "\"fields\" names \"%s\" twice", text);
+        l->fields[l->n_fields++] = field;
+    }
+    return 0;
+}
+
+static int
+read_order(const json_t *order, struct select *s, struct err *e)
+{
+    const char *text = json_string_value(order);
+    s->in_turn = text && strcmp(text, "turn") == 0;
+    if (!order || s->in_turn || (text && strcmp(text, "priority") == 0))
+        return 0;
+    return err_set(e, ERR_USAGE, "\"order\" is \"priority\" or \"turn\"");
+}
+
+/* A page of the history, and where the next one begins. */
+static int
+list_page(struct daemon *d, const struct caller *c, const struct select *s,
+          const json_t *params, struct listing *l, uint32_t *older, struct err *e)
+{
+    struct page page = {0};
+    int rc = page_read(d, c, params, &page, e);
+    if (rc == 0 && select_check_ids(d, s, e))
+        rc = -1;
+    if (rc == 0)
+        rc = page_walk(d, s, &page, on_ended, l, older, e);
+    page_free(&page);
+    return rc;
+}
+
+/* A job of the list of live ones, which may have ended since it was made. */
+static int
+put_live(struct listing *l, uint32_t id)
+{
+    struct err unused;
+    const struct job *job = queue_get(l->daemon->queue, id);
+    struct job *old = job ? NULL : store_job_load(l->daemon->store, id, &unused);
+    job = job ? job : old;
+    int rc = 0;
+    if (job && select_matches(&l->select, job)) {
+        rc = put_job(job, NULL, l);
+        l->room--;
+    }
+    job_free(old);
+    return rc;
+}
+
+static void
+note_live(struct daemon *d, struct listing *l)
+{
+    l->live = select_live_ids(d, &l->select, &l->n_live);
+    if (!l->ended_left)
+        return;
+    l->sorted = xcalloc(l->n_live + 1, sizeof *l->sorted);
+    for (size_t i = 0; i < l->n_live; i++)
+        l->sorted[i] = l->live[i];
+    qsort(l->sorted, l->n_live, sizeof *l->sorted, ids_compare);
+}
+
+/* Ended jobs come first, so that the newest lines of a list are what is going on. */
+static int
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
+{
+    struct listing *l = arg;
+    (void)c;
+    l->out = out;
+    if (!l->live && !l->only_ended)
+        note_live(d, l);
+    if (l->ended_left) {
+        int rc = select_past_walk(d, &l->select, &l->past, until_us, on_ended, l, e);
+        if (rc <= 0)
+            return rc < 0 ? -1 : WORK_MORE;
+        l->ended_left = false;
+    }
+    for (size_t i = 0; l->live && l->at < l->n_live && l->room > 0; i++) {
+        if (put_live(l, l->live[l->at++]))
+            return WORK_MORE; /* too long: that is seen behind each piece */
+        if (i % LOOK_EACH == LOOK_EACH - 1 && clock_boot_us() >= until_us)
+            return WORK_MORE;
+    }
+    if (l->n == 0 && !l->select.everything)
+        return select_none(l->params, e);
+    jsonw_end_array(out);
+    jsonw_end_object(out);
+    return WORK_DONE;
+}
+
+static void
+listing_free(void *arg)
+{
+    struct listing *l = arg;
+    free(l->fields);
+    free(l->live);
+    free(l->sorted);
+    select_past_free(&l->past);
+    select_free(&l->select);
+    free(l);
+}
+
+/* Words that name jobs reach into the history; no words mean the queue, unless `all` is said.
+ */
+static int
+list(struct daemon *d, struct caller *c, json_t *params, struct listing *l, struct jsonw *out,
+     struct err *e)
+{
+    static const struct work_kind kind = {.step = step, .free = listing_free};
+    int64_t limit = json_integer_value(json_object_get(params, "limit"));
+    l->params = params;
+    l->only_ended = json_is_true(json_object_get(params, "ended"));
+    l->ended_left =
+        l->only_ended || !l->select.everything || json_is_true(json_object_get(params, "all"));
+    l->past.limit = limit;
+    l->room = limit > 0 ? limit : INT64_MAX;
+    int rc = 0;
+    if (limit < 0)
+        rc = err_set(e, ERR_USAGE, "\"limit\" must not be negative");
+    if (rc || select_check_ids(d, &l->select, e)) {
+        listing_free(l);
+        return -1;
+    }
+    return work_begin(d, c, &kind, l, params, out, e);
+}
+
+int
+method_jobs(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+            struct err *e)
+{
+    struct listing *l = xcalloc(1, sizeof *l);
+    struct select *s = &l->select;
+    bool paged = page_is_wanted(params);
+    uint32_t older = 0;
+    l->daemon = d;
+    l->out = out;
+    int rc = select_read(d, c->uid, params, s, e);
+    s->arrays_for_tasks = true;
+    if (rc == 0 && !paged) /* a page has its own */
+        rc = select_read_where(params, s, e);
+    if (rc == 0)
+        rc = read_order(json_object_get(params, "order"), s, e);
+    if (rc == 0)
+        rc = read_fields(json_object_get(params, "fields"), l, e);
+    if (rc) {
+        listing_free(l);
+        return -1;
+    }
+    jsonw_object(out);
+    jsonw_key(out, l->fields ? "rows" : "jobs");
+    jsonw_array(out);
+    if (!paged)
+        return list(d, c, params, l, out, e);
+    rc = list_page(d, c, s, params, l, &older, e);
+    jsonw_end_array(out);
+    if (older)
+        jsonw_kint(out, "before_id", older);
+    else
+        jsonw_knull(out, "before_id");
+    jsonw_end_object(out);
+    listing_free(l);
+    return rc;
+}

@@ -1,0 +1,352 @@
+/* `metrics`: everything that is counted or measured, as numbers and as the text that Prometheus
+ * reads. Names and units: docs/protocol.md, "Metrics". What has not been reported is left out,
+ * so that an alert on it sees an absent series and not a zero. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/prober.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/turn/counters.h"
+#include "daemon/view/exposition.h"
+#include "store/store.h"
+#include "sys/self.h"
+
+#define MIB 1048576.0
+
+/* --- jobs ------------------------------------------------------------------------------- */
+
+static const char *
+lower(const char *name, char out[32])
+{
+    size_t n = 0;
+    for (; name[n] && n < 31; n++)
+        out[n] = (char)tolower((unsigned char)name[n]);
+    out[n] = '\0';
+    return out;
+}
+
+static void
+put_jobs(struct daemon *d, struct exposition *x)
+{
+    const struct tally_jobs *j = tally_jobs(d);
+    char name[32];
+    exposition_family(x, "berth_jobs", "gauge",
+                      "Jobs that have not ended, by state; tasks of arrays count one by one.");
+    for (int s = 0; s < JOB_COMPLETED; s++)
+        exposition_value(x, (double)queue_n_in(d->queue, (enum job_state)s), "state",
+                         lower(job_state_name((enum job_state)s), name), NULL);
+    exposition_one(x, "berth_jobs_submitted_total", "counter",
+                   "Jobs accepted; tasks of arrays count one by one.", (double)j->submitted);
+    exposition_family(x, "berth_jobs_completed_total", "counter",
+                      "Jobs that have ended, by their final state.");
+    for (int s = JOB_COMPLETED; s < JOB_STATES; s++)
+        exposition_value(x, (double)j->ended[s], "result",
+                         lower(job_state_name((enum job_state)s), name), NULL);
+    exposition_one(x, "berth_job_starts_total", "counter", "Attempts that were started.",
+                   (double)j->started);
+    exposition_family(x, "berth_job_attempts_ended_total", "counter",
+                      "Attempts that have ended, by how.");
+    for (int o = OUTCOME_NONE + 1; o < OUTCOMES; o++)
+        exposition_value(x, (double)j->outcomes[o], "outcome", outcome_name((enum outcome)o),
+                         NULL);
+    exposition_family(x, "berth_job_retries_total", "counter",
+                      "Attempts that were followed by another one, by why.");
+    for (int a = 0; a < AGAINS; a++)
+        exposition_value(x, (double)j->again[a], "reason", again_name((enum again)a), NULL);
+    exposition_histogram(x, "berth_job_wait_seconds",
+                         "From submission, or the begin time, to the first start.", &j->waits);
+    exposition_histogram(x, "berth_job_run_seconds", "Run time of attempts.", &j->runs);
+}
+
+/* --- users ------------------------------------------------------------------------------ */
+
+struct user {
+    uint32_t uid;
+    int64_t waiting, running;
+};
+
+struct users {
+    struct user *list;
+    size_t n;
+};
+
+static struct user *
+user_of(struct users *u, uint32_t uid)
+{
+    for (size_t i = 0; i < u->n; i++)
+        if (u->list[i].uid == uid)
+            return &u->list[i];
+    u->list = xrealloc(u->list, (u->n + 1) * sizeof *u->list);
+    u->list[u->n] = (struct user){.uid = uid};
+    return &u->list[u->n++];
+}
+
+static void
+put_user_jobs(const struct daemon *d, struct exposition *x)
+{
+    struct users users = {0};
+    uint32_t uid;
+    int64_t waiting;
+    for (size_t i = 0; queue_user_waiting(d->queue, i, &uid, &waiting); i++)
+        user_of(&users, uid)->waiting = waiting;
+    for (struct job *job = queue_active(d->queue); job; job = queue_active_next(job))
+        user_of(&users, job->uid)->running++;
+    exposition_family(x, "berth_user_jobs", "gauge",
+                      "Jobs of each user who has or lately had some.");
+    for (size_t i = 0; i < users.n; i++) {
+        const char *user = daemon_user_name(users.list[i].uid);
+        exposition_value(x, (double)users.list[i].waiting, "user", user, "state", "waiting",
+                         NULL);
+        exposition_value(x, (double)users.list[i].running, "user", user, "state", "running",
+                         NULL);
+    }
+    free(users.list);
+}
+
+static void
+put_users(const struct daemon *d, struct exposition *x)
+{
+    size_t n;
+    put_user_jobs(d, x);
+    exposition_family(x, "berth_user_gpu_seconds_total", "counter",
+                      "Run time of ended attempts, once for each card they had.");
+    const struct tally_user *users = tally_users(d, &n);
+    for (size_t i = 0; i < n; i++)
+        exposition_value(x, (double)users[i].gpu_ms / 1e3, "user",
+                         daemon_user_name(users[i].uid), NULL);
+}
+
+/* --- cards ------------------------------------------------------------------------------ */
+
+typedef double (*card_fn)(const struct card *c); /* below 0: not reported */
+
+static double
+card_total(const struct card *c)
+{
+    return c->info.total_mib > 0 ? (double)c->info.total_mib * MIB : -1;
+}
+
+static double
+card_used(const struct card *c)
+{
+    return c->sampled_us ? (double)c->used_mib * MIB : -1;
+}
+
+static double
+card_declared(const struct card *c)
+{
+    return (double)c->held_mib * MIB;
+}
+
+static double
+card_foreign(const struct card *c)
+{
+    return c->sampled_us ? (double)c->external_mib * MIB : -1;
+}
+
+static double
+card_free(const struct card *c)
+{
+    return !c->sampled_us ? -1 : c->headroom_mib > 0 ? (double)c->headroom_mib * MIB : 0;
+}
+
+static double
+card_share(const struct card *c)
+{
+    return (double)c->share_held / 1000;
+}
+
+static double
+card_load(const struct card *c)
+{
+    return c->sampled_us ? (double)c->util / 100 : -1;
+}
+
+static double
+card_temperature(const struct card *c)
+{
+    return c->sampled_us ? (double)c->temperature_c : -1;
+}
+
+static double
+card_jobs(const struct card *c)
+{
+    return c->n_holds;
+}
+
+static double
+card_strangers(const struct card *c)
+{
+    return c->n_strangers;
+}
+
+static double
+card_age(const struct card *c)
+{
+    return c->sampled_us ? (double)(clock_boot_us() - c->sampled_us) / 1e6 : -1;
+}
+
+static const struct {
+    const char *name, *help;
+    card_fn value;
+} card_families[] = {
+    {"berth_gpu_memory_total_bytes", "Memory of the card.", card_total},
+    {"berth_gpu_memory_used_bytes", "In use, whoever uses it.", card_used},
+    {"berth_gpu_memory_declared_bytes", "Held for jobs.", card_declared},
+    {"berth_gpu_memory_foreign_bytes", "In use by processes that are no jobs.", card_foreign},
+    {"berth_gpu_memory_free_bytes", "What new jobs may be given.", card_free},
+    {"berth_gpu_share_held_ratio", "Compute share held for jobs.", card_share},
+    {"berth_gpu_utilization_ratio", "Load, as the driver reports it.", card_load},
+    {"berth_gpu_temperature_celsius", "Temperature of the card.", card_temperature},
+    {"berth_gpu_jobs", "Jobs on the card.", card_jobs},
+    {"berth_gpu_foreign_processes", "Processes on the card that are no jobs.", card_strangers},
+    {"berth_probe_age_seconds", "Since the card was last sampled.", card_age},
+};
+
+static const char *
+number_text(int i, char out[12])
+{
+    snprintf(out, 12, "%d", i);
+    return out;
+}
+
+static void
+put_card_states(const struct daemon *d, struct exposition *x)
+{
+    static const enum gpu_state states[] = {GPU_UP,   GPU_PAUSED,  GPU_DRAINING,
+                                            GPU_LOST, GPU_UNKNOWN, GPU_SICK};
+    char number[12];
+    exposition_family(x, "berth_gpu_state", "gauge",
+                      "1 for the state that the card is in, 0 for all others.");
+    for (int i = 0; i < ledger_n_cards(d->ledger); i++) {
+        const struct card *c = ledger_card(d->ledger, i);
+        for (size_t s = 0; s < sizeof states / sizeof states[0]; s++)
+            exposition_value(x, card_state(c) == states[s], "gpu", number_text(i, number),
+                             "uuid", c->info.uuid, "state", gpu_state_name(states[s]), NULL);
+    }
+}
+
+static void
+put_cards(const struct daemon *d, struct exposition *x)
+{
+    char number[12];
+    int n = ledger_n_cards(d->ledger);
+    exposition_family(x, "berth_gpu_info", "gauge", "The card's name; always 1.");
+    for (int i = 0; i < n; i++) {
+        const struct gpu_info *info = &ledger_card(d->ledger, i)->info;
+        exposition_value(x, 1, "gpu", number_text(i, number), "uuid", info->uuid, "name",
+                         info->name, NULL);
+    }
+    put_card_states(d, x);
+    for (size_t f = 0; f < sizeof card_families / sizeof card_families[0]; f++) {
+        exposition_family(x, card_families[f].name, "gauge", card_families[f].help);
+        for (int i = 0; i < n; i++) {
+            const struct card *c = ledger_card(d->ledger, i);
+            double v = card_families[f].value(c);
+            if (v >= 0)
+                exposition_value(x, v, "gpu", number_text(i, number), "uuid", c->info.uuid,
+                                 NULL);
+        }
+    }
+}
+
+/* --- the daemon ------------------------------------------------------------------------- */
+
+static void
+put_build(const struct daemon *d, struct exposition *x)
+{
+    const char *backend = prober_backend(d->prober), *driver = prober_driver(d->prober);
+    exposition_family(x, "berth_build_info", "gauge", "What runs here; always 1.");
+    exposition_value(x, 1, "version", BERTH_VERSION, "mode",
+                     d->places.system ? "system" : "user", "backend", backend ? backend : "",
+                     "driver", driver ? driver : "", NULL);
+    exposition_one(x, "berth_start_time_seconds", "gauge",
+                   "When the daemon was started, in seconds since 1970.",
+                   (double)d->started_us / 1e6);
+}
+
+static void
+put_work(const struct daemon *d, struct exposition *x)
+{
+    const struct tally_times *t = tally_times(d);
+    exposition_histogram(x, "berth_scheduler_cycle_seconds",
+                         "What one pass over the queue took.", &t->plans);
+    exposition_histogram(x, "berth_commit_seconds", "What making a turn durable took.",
+                         &t->commits);
+    exposition_histogram(x, "berth_round_seconds",
+                         "For how long a round of the daemon's loop kept everybody waiting.",
+                         &t->rounds);
+    exposition_one(x, "berth_commit_failures_total", "counter",
+                   "Turns that could not be made durable and were tried again.",
+                   (double)t->commits_failed);
+    exposition_one(x, "berth_events_total", "counter", "Events of the stream, of all time.",
+                   (double)store_event_last(d->store));
+    exposition_one(x, "berth_journal_bytes", "gauge", "Size of the database and its log.",
+                   (double)store_bytes(d->store));
+    exposition_one(x, "berth_probe_up", "gauge", "1 while the GPUs answer.",
+                   prober_unknown_since_us(d->prober) == 0);
+    exposition_one(x, "berth_probe_restarts_total", "counter",
+                   "Probes that hung or died and were replaced.",
+                   (double)prober_restarts(d->prober));
+    exposition_one(x, "berth_clients", "gauge", "Open connections.",
+                   server_client_count(d->server));
+    exposition_one(x, "berth_clients_rejected_total", "counter",
+                   "Connections refused or dropped because there were too many, or because "
+                   "too much waited in them.",
+                   (double)server_turned_away(d->server, NULL));
+}
+
+/* Not named process_*: in a textfile of node_exporter those are its own. */
+static void
+put_self(struct exposition *x)
+{
+    struct self self;
+    self_read(&self);
+    if (self.resident_bytes >= 0)
+        exposition_one(x, "berth_daemon_resident_memory_bytes", "gauge",
+                       "Memory of the daemon.", (double)self.resident_bytes);
+    if (self.open_fds >= 0)
+        exposition_one(x, "berth_daemon_open_fds", "gauge", "Descriptors of the daemon.",
+                       self.open_fds);
+    if (self.max_fds >= 0)
+        exposition_one(x, "berth_daemon_max_fds", "gauge", "How many it may have.",
+                       (double)self.max_fds);
+    if (self.cpu_us >= 0)
+        exposition_one(x, "berth_daemon_cpu_seconds_total", "counter",
+                       "CPU time of the daemon.", (double)self.cpu_us / 1e6);
+}
+
+int
+method_metrics(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+               struct err *e)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct exposition x = {.text = &text, .numbers = out};
+    (void)c;
+    (void)params;
+    (void)e;
+    jsonw_object(out);
+    jsonw_kint(out, "version", 1);
+    jsonw_key(out, "metrics");
+    jsonw_object(out);
+    put_build(d, &x);
+    put_jobs(d, &x);
+    put_users(d, &x);
+    put_cards(d, &x);
+    put_work(d, &x);
+    put_self(&x);
+    jsonw_end_object(out);
+    jsonw_kstr(out, "text", buf_str(&text));
+    jsonw_end_object(out);
+    return 0;
+}

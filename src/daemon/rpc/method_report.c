@@ -1,0 +1,190 @@
+/* `report`: the past summed up, in pieces (long_work.h), so that a history of a million jobs
+ * delays nobody by more than a piece takes. Meanwhile nothing of the past is forgotten
+ * (idle_work.c asks). The answer comes when all is added. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "daemon/daemon.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/view/report_data.h"
+
+#define PIECE            250 /* jobs or attempts: some 2 ms */
+#define BINS_DEFAULT     96
+#define POINTS_DEFAULT   1000
+#define COMMANDS_DEFAULT 50
+#define COMMANDS_MOST    300
+
+struct making {
+    struct report report;
+    struct store_place ended, used;
+    bool ended_done, used_done;
+};
+
+static void
+making_free(void *arg)
+{
+    struct making *x = arg;
+    report_free(&x->report);
+    free(x);
+}
+
+static void
+on_ended(const struct store_ended *x, void *arg)
+{
+    report_add_ended(arg, x);
+}
+
+static void
+on_used(const struct store_used *x, void *arg)
+{
+    report_add_used(arg, x);
+}
+
+/* One piece. 1: all is added; -1: the store fails. */
+static int
+add_piece(struct daemon *d, struct making *x, struct err *e)
+{
+    int n;
+    if (!x->ended_done) {
+        n = store_ended_walk(d->store, &x->ended, x->report.since_us, PIECE, on_ended,
+                             &x->report, e);
+        x->ended_done = n >= 0 && n < PIECE;
+    } else {
+        n = store_used_walk(d->store, &x->used, x->report.from_us, PIECE, on_used, &x->report,
+                            e);
+        x->used_done = n >= 0 && n < PIECE;
+    }
+    return n < 0 ? -1 : x->ended_done && x->used_done;
+}
+
+static int
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
+{
+    struct making *x = arg;
+    auto_buf struct buf text = BUF_INIT;
+    int rc;
+    (void)c;
+    do
+        rc = add_piece(d, x, e);
+    while (rc == 0 && clock_boot_us() < until_us);
+    if (rc <= 0)
+        return rc < 0 ? -1 : WORK_MORE;
+    report_write(&x->report, &text);
+    jsonw_raw(out, buf_str(&text), text.len);
+    return WORK_DONE;
+}
+
+/* --- params ------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *name;
+    unsigned part;
+} parts[] = {
+    {"user", REPORT_USERS},    {"command", REPORT_COMMANDS}, {"cause", REPORT_CAUSES},
+    {"gpu", REPORT_GPUS},      {"wait", REPORT_WAITS},       {"point", REPORT_SCATTER},
+    {"advice", REPORT_ADVICE},
+};
+#define N_PARTS (sizeof parts / sizeof parts[0])
+
+static int
+read_parts(const json_t *by, unsigned *out, struct err *e)
+{
+    size_t i;
+    const json_t *name;
+    *out = by ? 0 : ~0u;
+    json_array_foreach(by, i, name)
+    {
+        const char *text = json_string_value(name);
+        size_t k = 0;
+        while (k < N_PARTS && (!text || strcmp(parts[k].name, text) != 0))
+            k++;
+        if (k == N_PARTS)
+            return err_set(e, ERR_USAGE,
+                           "\"by\" knows user, command, cause, gpu, wait, point and advice, "
+                           "not \"%s\"",
+                           text ? text : "?");
+        *out |= parts[k].part;
+    }
+    return 0;
+}
+
+static int
+read_count(const json_t *params, const char *key, int otherwise, int most, int *out,
+           struct err *e)
+{
+    const json_t *v = json_object_get(params, key);
+    json_int_t n = v && !json_is_null(v) ? json_integer_value(v) : otherwise;
+    *out = (int)(n > most ? most : n);
+    if (n >= 1 && (!v || json_is_null(v) || json_is_integer(v)))
+        return 0;
+    return err_set(e, ERR_USAGE, "\"%s\" must be a whole number of 1 or more", key);
+}
+
+static int
+read_time(const json_t *params, const char *key, int64_t otherwise, int64_t *out, struct err *e)
+{
+    const json_t *v = json_object_get(params, key);
+    *out = v && !json_is_null(v) ? json_integer_value(v) : otherwise;
+    if (*out >= 0 && (!v || json_is_null(v) || json_is_integer(v)))
+        return 0;
+    return err_set(e, ERR_USAGE, "\"%s\" must be microseconds since 1970", key);
+}
+
+static int
+read_params(const json_t *params, struct report *r, struct err *e)
+{
+    const json_t *user = json_object_get(params, "user");
+    int64_t now_us = clock_wall_us();
+    if (read_time(params, "since_us", 0, &r->since_us, e) ||
+        read_time(params, "until_us", now_us, &r->until_us, e) ||
+        read_parts(json_object_get(params, "by"), &r->parts, e) ||
+        read_count(params, "bins", BINS_DEFAULT, REPORT_BINS_MAX, &r->bins, e) ||
+        read_count(params, "points", POINTS_DEFAULT, REPORT_POINTS_MAX, &r->points, e) ||
+        read_count(params, "commands", COMMANDS_DEFAULT, COMMANDS_MOST, &r->commands_shown, e))
+        return -1;
+    if (r->until_us > now_us)
+        r->until_us = now_us;
+    if (r->since_us > r->until_us)
+        return err_set(e, ERR_USAGE, "\"since_us\" lies behind \"until_us\", or in the future");
+    if (json_is_string(user))
+        r->user = xstrdup(json_string_value(user));
+    return 0;
+}
+
+/* Where the time axis begins: not before there was anything. */
+static int
+find_beginning(struct daemon *d, struct report *r, struct err *e)
+{
+    int64_t first_us;
+    if (store_past_begin(d->store, &first_us, e))
+        return -1;
+    if (!first_us || first_us > r->until_us)
+        first_us = d->started_us < r->until_us ? d->started_us : r->until_us;
+    r->from_us = r->since_us > first_us ? r->since_us : first_us;
+    return 0;
+}
+
+int
+method_report(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+              struct err *e)
+{
+    static const struct work_kind kind = {.step = step, .free = making_free, .past = true};
+    struct making *x = xcalloc(1, sizeof *x);
+    x->ended = x->used = (struct store_place)STORE_PLACE_NOW;
+    x->report.daemon = d;
+    x->report.uid = c->uid;
+    x->report.admin = c->admin;
+    if (read_params(params, &x->report, e) || find_beginning(d, &x->report, e)) {
+        making_free(x);
+        return -1;
+    }
+    report_cards_begin(&x->report);
+    x->used_done = !(x->report.parts & REPORT_GPUS);
+    return work_begin(d, c, &kind, x, params, out, e);
+}

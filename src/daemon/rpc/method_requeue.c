@@ -1,0 +1,442 @@
+/* `requeue`: jobs run again. An active one is stopped first; one that has ended comes back from
+ * the store into the table, with its number and its place. An array stands for all its tasks,
+ * also those that were dropped before they left it; when it was chosen by state, or with
+ * "failed", for its tasks in those states only.
+ *
+ * In pieces (long_work.h): who is meant, and whether all of that is allowed, is found out
+ * before anything is done. An array whose tasks come back in several pieces is not over between
+ * them, even when those that are back have all ended (core/queue/array.h, returning). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/ids.h"
+#include "base/jsonw.h"
+#include "core/queue/array.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/request/admit.h"
+#include "daemon/request/selection_walk.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/turn/array_turns.h"
+#include "daemon/turn/depend_turns.h"
+#include "daemon/turn/estimates.h"
+#include "daemon/turn/job_changes.h"
+#include "store/store.h"
+
+#define LOOK_EACH   20  /* jobs between two looks at the clock: each is read from the disk */
+#define CHANGE_EACH 250 /* jobs that one commit writes: some 20 ms */
+
+#define ANY_STATE UINT32_MAX
+
+struct again {
+    struct daemon *daemon;
+    const struct caller *caller; /* of this piece */
+    const json_t *params;        /* borrowed; they stay while it lasts */
+    struct target_walk walk;     /* who is meant of those that have not ended */
+    struct select_past past;     /* and of those that have */
+    struct ids meant;            /* in ascending order, once all are chosen */
+    size_t at;                   /* in them */
+    bool chosen;
+    bool hold;   /* what waits again is held from the first moment on */
+    bool failed; /* only what has failed */
+    bool active; /* only what runs */
+
+    /* The array whose tasks are being run again. */
+    uint32_t array;  /* 0: none */
+    unsigned states; /* those of its tasks in them */
+    struct ids tasks;
+    size_t task_at;
+
+    struct ids touched;
+    struct ids before; /* sorted: those that were touched when this was asked before */
+    struct err *why;   /* of this piece: why what was chosen is refused as a whole */
+    struct err last;   /* why one could not be */
+};
+
+/* Ended without having done its work, though nobody called it off. */
+#define FAILED_STATES                                                                          \
+    (1u << JOB_FAILED | 1u << JOB_TIMEOUT | 1u << JOB_OUT_OF_MEMORY | 1u << JOB_PREEMPTED |    \
+     1u << JOB_LOST)
+
+static struct job *
+take_back(struct daemon *d, uint32_t id, struct err *e)
+{
+    struct job *job = queue_get(d->queue, id);
+    if (job)
+        return job;
+    job = store_job_load(d->store, id, e);
+    if (!job)
+        return NULL;
+    job->env_bytes = store_env_bytes(d->store, job->env);
+    estimate_enter(d, job);
+    queue_add(d->queue, job);
+    return job;
+}
+
+struct reopening {
+    struct daemon *daemon;
+    struct job *array;
+};
+
+static int
+on_row(uint32_t id, int32_t task, enum job_state state, void *arg)
+{
+    const struct reopening *r = arg;
+    const struct job *live = queue_get(r->daemon->queue, id);
+    if (live)
+        state = live->state; /* the store knows it as of the last commit */
+    if (task_set_remove(&r->array->tasks->pending, task) && job_state_is_final(state))
+        r->array->tasks->ended[state]++;
+    return 0;
+}
+
+/* One that could not be requeued after all goes again. */
+static void
+put_back(struct daemon *d, struct job *job)
+{
+    if (!job_state_is_final(job->state) || job->unsaved)
+        return;
+    estimate_leave(d, job);
+    job_free(queue_remove(d->queue, job->id));
+}
+
+/* In which state the tasks without a row ended: they were dropped together. JOB_PENDING: there
+ * are none. `counts`: how many ended in each state, of all; `array` has those with rows. */
+static enum job_state
+dropped_state(const struct job *array, const int32_t *counts)
+{
+    for (int s = JOB_COMPLETED; s < JOB_STATES; s++)
+        if (counts[s] > array->tasks->ended[s])
+            return (enum job_state)s;
+    return JOB_PENDING;
+}
+
+/* The books of an array that has ended, as its tasks' rows have them. Tasks without a row wait
+ * again when the state that they were dropped in is one of `states`. */
+static int
+reopen(struct daemon *d, struct job *array, unsigned states, struct err *e)
+{
+    if (!job_state_is_final(array->state))
+        return 0;
+    struct reopening r = {d, array};
+    int32_t exit_status = array->tasks->exit_status, counts[JOB_STATES];
+    memcpy(counts, array->tasks->ended, sizeof counts);
+    array_begin(array);
+    if (store_tasks_walk(d->store, array->id, 0, ARRAY_MAX, on_row, &r, e))
+        return -1;
+    enum job_state dropped = dropped_state(array, counts);
+    if (dropped != JOB_PENDING && !(states >> dropped & 1))
+        array_drop(array, dropped);
+    if (!array_all_completed(array))
+        array->tasks->exit_status = exit_status;
+    return 0;
+}
+
+/* The one job, which may be gone afterwards when this fails. */
+static int
+run_again(struct again *r, struct job *job)
+{
+    struct daemon *d = r->daemon;
+    if (job_state_is_final(job->state) && depend_check(d, &job->req, &r->last)) {
+        err_prefix(&r->last, "job %u cannot be requeued", job->id);
+        put_back(d, job);
+        return -1;
+    }
+    if (jobs_requeue(d, job, daemon_user_name(r->caller->uid), r->hold, &r->last)) {
+        put_back(d, job);
+        return -1;
+    }
+    if (job->state == JOB_PENDING)
+        depend_enter(d, job, NULL);
+    if (r->hold && job->state == JOB_PENDING)
+        (void)jobs_hold(d, job, &r->last);
+    if (!ids_has(&r->before, job->id))
+        ids_add_job(&r->touched, job);
+    return 0;
+}
+
+static int
+requeue_task(struct again *r, struct job *task)
+{
+    struct daemon *d = r->daemon;
+    struct job *array = take_back(d, task->array, &r->last);
+    if (array && job_state_is_final(array->state) &&
+        (reopen(d, array, 0, &r->last) || run_again(r, array))) {
+        put_back(d, task);
+        return -1;
+    }
+    return run_again(r, task);
+}
+
+/* --- an array ----------------------------------------------------------------------------- */
+
+struct choosing {
+    struct daemon *daemon;
+    unsigned states;
+    const struct ids *before;
+    struct ids *ids;
+};
+
+static int
+on_task(uint32_t id, int32_t task, enum job_state state, void *arg)
+{
+    (void)task;
+    const struct choosing *c = arg;
+    const struct job *live = queue_get(c->daemon->queue, id);
+    if (c->states >> (live ? live->state : state) & 1 && !ids_has(c->before, id))
+        ids_add(c->ids, id);
+    return 0;
+}
+
+/* Its tasks have come back, as far as they do. */
+static void
+leave_array(struct again *r)
+{
+    if (r->array)
+        arrays_returned(r->daemon, r->array);
+    r->array = 0;
+    ids_free(&r->tasks);
+}
+
+/* Begins with its tasks in one of these states. */
+static void
+requeue_array(struct again *r, struct job *array, unsigned states)
+{
+    struct daemon *d = r->daemon;
+    struct choosing choosing = {d, states, &r->before, &r->tasks};
+    int rc = store_tasks_walk(d->store, array->id, 0, ARRAY_MAX, on_task, &choosing, &r->last);
+    if (rc == 0)
+        rc = reopen(d, array, states, &r->last);
+    bool none = rc == 0 && r->tasks.n == 0 && array_n_pending(array) == 0;
+    if (rc == 0 && array->cancel_asked && !job_state_is_final(array->state))
+        rc = err_set(&r->last, ERR_FAILED, "job %u cannot be requeued: it is being cancelled",
+                     array->id);
+    else if (none && states != ANY_STATE)
+        rc = err_set(&r->last, ERR_FAILED, "job %u has no task to run again", array->id);
+    if (rc)
+        put_back(d, array);
+    else if (job_state_is_final(array->state))
+        rc = run_again(r, array);
+    if (rc) {
+        ids_free(&r->tasks);
+        return;
+    }
+    array->tasks->returning++;
+    r->array = array->id;
+    r->states = states;
+    r->task_at = 0;
+}
+
+/* One of them, which may be another since it was chosen; and so may its array. */
+static void
+requeue_next_task(struct again *r)
+{
+    struct daemon *d = r->daemon;
+    const struct job *array = queue_get(d->queue, r->array);
+    struct job *task = NULL;
+    if (r->task_at < r->tasks.n && array && !array->cancel_asked)
+        task = take_back(d, r->tasks.v[r->task_at++], &r->last);
+    else
+        leave_array(r);
+    if (!task)
+        return;
+    bool waits = task->state == JOB_PENDING || task->state == JOB_HELD;
+    if (!waits && r->states >> task->state & 1)
+        run_again(r, task);
+    else
+        put_back(d, task);
+}
+
+/* --- one that is meant -------------------------------------------------------------------- */
+
+/* Which of an array's tasks are meant; of a job without tasks, whether it is. */
+static unsigned
+wanted_states(const struct again *r, const struct job *job)
+{
+    unsigned states;
+    if (!select_is_by_state(&r->walk.select, job, &states))
+        states = ANY_STATE;
+    return r->failed ? states & FAILED_STATES : states;
+}
+
+/* Whether it still is what was chosen, and there is room for it. */
+static int
+check_again(struct again *r, const struct job *job)
+{
+    bool ended = job_state_is_final(job->state);
+    if (r->walk.paused && !select_matches(&r->walk.select, job))
+        return err_set(&r->last, ERR_FAILED, "job %u is another now: it is %s", job->id,
+                       job_state_name(job->state));
+    if (ended && r->active)
+        return err_set(&r->last, ERR_FAILED, "job %u has ended (%s)", job->id,
+                       job_state_name(job->state));
+    if (!ended)
+        return 0;
+    if (admit_text(r->daemon, job->uid, request_text_bytes(&job->req), &r->last))
+        return -1;
+    return r->walk.paused ? admit_pending(r->daemon, r->caller->uid, 1, &r->last) : 0;
+}
+
+static void
+requeue_one(struct again *r, uint32_t id)
+{
+    struct daemon *d = r->daemon;
+    struct job *job = queue_get(d->queue, id);
+    struct job *old = job ? NULL : store_job_load(d->store, id, &r->last);
+    int rc = job || old ? check_again(r, job ? job : old) : -1;
+    job_free(old);
+    if (rc || !(job = take_back(d, id, &r->last)))
+        return;
+    unsigned states = wanted_states(r, job);
+    if (job->tasks) {
+        requeue_array(r, job, states);
+    } else if (!(states >> job->state & 1)) {
+        err_set(&r->last, ERR_FAILED, "job %u has not failed: it is %s", job->id,
+                job_state_name(job->state));
+        put_back(d, job);
+    } else if (job->array) {
+        requeue_task(r, job);
+    } else {
+        run_again(r, job);
+    }
+}
+
+/* --- the pieces --------------------------------------------------------------------------- */
+
+static int
+on_ended(struct job *job, const char *const *uuids, void *arg)
+{
+    (void)uuids;
+    struct again *r = arg;
+    if (target_check_owner(r->caller, job, r->why))
+        return 1;
+    if (job->tasks || !ids_has(&r->before, job->id))
+        ids_add(&r->meant, job->id);
+    return 0;
+}
+
+/* Who is meant, and whether they may all be run again: 1; 0 when it is late; -1 with e. */
+static int
+choose(struct again *r, int64_t until_us, struct err *e)
+{
+    struct daemon *d = r->daemon;
+    struct target_walk *w = &r->walk;
+    int rc = w->chosen ? 1 : target_walk_choose(d, r->caller, w, until_us, e);
+    if (rc > 0 && !r->active) {
+        struct err why = {0};
+        r->why = &why;
+        rc = select_past_walk(d, &w->select, &r->past, until_us, on_ended, r, e);
+        if (why.code) {
+            *e = why;
+            return -1;
+        }
+    }
+    w->paused |= rc == 0;
+    if (rc <= 0)
+        return rc;
+    if (daemon_accepts_work(d, e) || admit_pending(d, r->caller->uid, (int64_t)r->meant.n, e))
+        return -1;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct job *job = queue_get(d->queue, w->ids[i]); /* NULL: it has ended since */
+        if (!ids_has(&r->before, w->ids[i]) || (job && job->tasks))
+            ids_add(&r->meant, w->ids[i]);
+    }
+    ids_put_in_order(&r->meant); /* so that those that wait for others find them waiting */
+    r->chosen = true;
+    return 1;
+}
+
+static int
+answer(struct again *r, struct jsonw *out, struct err *e)
+{
+    if (r->meant.n == 0 && r->touched.n == 0)
+        return select_none(r->params, e);
+    if (r->touched.n == 0 && !r->last.code)
+        return err_set(e, ERR_FAILED, "all of that waits for its turn already");
+    if (r->touched.n == 0) {
+        *e = r->last;
+        return -1;
+    }
+    jsonw_object(out);
+    ids_write(out, "ids", &r->touched);
+    jsonw_end_object(out);
+    return WORK_DONE;
+}
+
+static int
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
+{
+    struct again *r = arg;
+    r->daemon = d;
+    r->caller = c;
+    int rc = r->chosen ? 1 : choose(r, until_us, e);
+    if (rc <= 0)
+        return rc < 0 ? -1 : WORK_MORE;
+    for (int n = 1; r->array || r->at < r->meant.n; n++) {
+        if (r->array)
+            requeue_next_task(r);
+        else
+            requeue_one(r, r->meant.v[r->at++]);
+        if (n == CHANGE_EACH || (n % LOOK_EACH == 0 && clock_boot_us() >= until_us)) {
+            r->walk.paused = true;
+            return WORK_MORE;
+        }
+    }
+    return answer(r, out, e);
+}
+
+static void
+again_free(void *arg)
+{
+    struct again *r = arg;
+    leave_array(r);
+    target_walk_free(&r->walk);
+    select_past_free(&r->past);
+    ids_free(&r->meant);
+    ids_free(&r->touched);
+    ids_free(&r->before);
+    free(r);
+}
+
+static void
+so_far(const void *arg, struct buf *out)
+{
+    const struct again *r = arg;
+    ids_save(&r->touched, out);
+}
+
+static void
+resume(void *arg, const char *text)
+{
+    struct again *r = arg;
+    ids_load(&r->touched, text);
+    ids_load(&r->before, text);
+    ids_put_in_order(&r->before);
+}
+
+int
+method_requeue(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+               struct err *e)
+{
+    static const struct work_kind kind = {.step = step,
+                                          .free = again_free,
+                                          .past = true,
+                                          .changes = true,
+                                          .so_far = so_far,
+                                          .resume = resume};
+    struct again *r = xcalloc(1, sizeof *r);
+    r->params = params;
+    r->hold = json_is_true(json_object_get(params, "hold"));
+    r->failed = json_is_true(json_object_get(params, "failed"));
+    r->active = json_is_true(json_object_get(params, "active"));
+    if (target_read(d, c, params, &r->walk.select, e)) {
+        again_free(r);
+        return -1;
+    }
+    return work_begin(d, c, &kind, r, params, out, e);
+}

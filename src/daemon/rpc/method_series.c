@@ -1,0 +1,242 @@
+/* `series`: what cards, or one attempt of a job, used over time. Points are thinned to the
+ * number that is asked for, always to the maximum of a step, so that a peak is never lost. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "core/learn/series.h"
+#include "core/learn/trace.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/prober.h"
+#include "daemon/gpu/telemetry.h"
+#include "daemon/request/roles.h"
+#include "daemon/rpc/methods.h"
+#include "store/store.h"
+
+#define POINTS_DEFAULT 240
+#define POINTS_MAX     4000
+#define DAY_US         INT64_C(86400000000)
+
+struct asked {
+    int64_t since_us; /* wall clock; 0: from the beginning */
+    int64_t points;
+};
+
+static int
+read_number(const json_t *params, const char *key, int64_t least, int64_t most, int64_t *out,
+            struct err *e)
+{
+    const json_t *v = json_object_get(params, key);
+    if (!v || json_is_null(v))
+        return 0;
+    if (!json_is_integer(v) || json_integer_value(v) < least || json_integer_value(v) > most)
+        return err_set(e, ERR_USAGE, "\"%s\" is a whole number from %lld to %lld", key,
+                       (long long)least, (long long)most);
+    *out = json_integer_value(v);
+    return 0;
+}
+
+static void
+put_known(struct jsonw *w, int64_t v)
+{
+    if (v >= 0)
+        jsonw_int(w, v);
+    else
+        jsonw_null(w);
+}
+
+/* --- cards ------------------------------------------------------------------------------ */
+
+struct listing {
+    struct jsonw *out;
+    int64_t offset_us; /* wall - boot */
+};
+
+static void
+on_point(const struct series_point *p, void *arg)
+{
+    const struct listing *l = arg;
+    jsonw_array(l->out);
+    jsonw_int(l->out, p->at_us + l->offset_us);
+    put_known(l->out, p->used_mib);
+    put_known(l->out, p->held_mib);
+    put_known(l->out, p->external_mib);
+    put_known(l->out, p->util);
+    put_known(l->out, p->temperature_c);
+    jsonw_end_array(l->out);
+}
+
+static void
+put_cards(struct daemon *d, const struct asked *a, struct jsonw *out)
+{
+    int64_t now_us = clock_boot_us(), first_us = now_us;
+    struct listing l = {.out = out, .offset_us = clock_wall_us() - now_us};
+    int64_t since_us = a->since_us ? a->since_us - l.offset_us : now_us - DAY_US;
+    int n = ledger_n_cards(d->ledger);
+    for (int i = 0; i < n; i++) {
+        const struct series *s = telemetry_series(d, i);
+        int64_t oldest_us = s ? series_oldest_us(s) : INT64_MAX;
+        first_us = oldest_us < first_us ? oldest_us : first_us;
+    }
+    since_us = since_us < first_us ? first_us : since_us;
+    int64_t step_us = series_step_us(since_us, now_us, a->points);
+    jsonw_kint(out, "step_ms", step_us / 1000);
+    jsonw_key(out, "gpus");
+    jsonw_array(out);
+    for (int i = 0; i < n; i++) {
+        const struct series *s = telemetry_series(d, i);
+        jsonw_object(out);
+        jsonw_kint(out, "index", i);
+        jsonw_kstr(out, "uuid", ledger_card(d->ledger, i)->info.uuid);
+        jsonw_key(out, "points");
+        jsonw_array(out);
+        if (s)
+            series_walk(s, since_us, step_us, on_point, &l);
+        jsonw_end_array(out);
+        jsonw_end_object(out);
+    }
+    jsonw_end_array(out);
+}
+
+/* --- an attempt ------------------------------------------------------------------------- */
+
+static void
+put_trace(const struct trace *t, const uint8_t *gpus, const struct asked *a, struct jsonw *out)
+{
+    jsonw_kint(out, "step_ms", trace_step_ms(t));
+    jsonw_key(out, "points");
+    jsonw_array(out);
+    for (int i = 0; i < trace_n(t); i++) {
+        struct trace_point p = trace_at(t, i);
+        if (p.at_us < a->since_us)
+            continue;
+        jsonw_array(out);
+        jsonw_int(out, p.at_us);
+        jsonw_object(out);
+        for (int k = 0; k < trace_n_gpus(t); k++) {
+            char key[12];
+            snprintf(key, sizeof key, "%d", gpus[k]);
+            jsonw_key(out, key);
+            put_known(out, p.mib[k]);
+        }
+        jsonw_end_object(out);
+        put_known(out, p.util);
+        jsonw_end_array(out);
+    }
+    jsonw_end_array(out);
+}
+
+/* A copy of what is known of the attempt: in memory while it runs, then in the store. An empty
+ * one when nothing was ever sampled. The caller frees it. */
+static struct trace *
+copy_trace(struct daemon *d, uint32_t job, const struct attempt *run, struct err *e)
+{
+    auto_buf struct buf bytes = BUF_INIT;
+    const struct trace *live = telemetry_trace(d, job, run->number);
+    if (live)
+        trace_encode(live, &bytes);
+    else if (store_trace_get(d->store, job, run->number, &bytes, e) < 0)
+        return NULL;
+    struct trace *t = bytes.len ? trace_decode(bytes.data, bytes.len) : NULL;
+    /* A card that has vanished since is no longer in the list of the attempt's cards. */
+    if (t && trace_n_gpus(t) == run->n_gpus)
+        return t;
+    trace_free(t);
+    return trace_new(run->n_gpus ? run->n_gpus : 1, run->started_us);
+}
+
+static int
+put_attempt(struct daemon *d, uint32_t job, const struct attempt *run, const struct asked *a,
+            struct jsonw *out, struct err *e)
+{
+    struct trace *t = copy_trace(d, job, run, e);
+    if (!t)
+        return -1;
+    trace_thin(t, (int)a->points);
+    jsonw_kint(out, "job", job);
+    jsonw_kint(out, "attempt", run->number);
+    put_trace(t, run->gpus, a, out);
+    trace_free(t);
+    return 0;
+}
+
+static int
+put_earlier(struct daemon *d, const struct job *job, int64_t number, const struct asked *a,
+            struct jsonw *out, struct err *e)
+{
+    struct store_attempt *list;
+    int rc = -1, n = store_attempts_load(d->store, job->id, &list, e), i = 0;
+    if (n < 0)
+        return -1;
+    while (i < n && list[i].attempt.number != number)
+        i++;
+    if (i < n)
+        rc = put_attempt(d, job->id, &list[i].attempt, a, out, e);
+    else
+        err_set(e, ERR_FAILED, "job %u has no attempt %lld: it was started %d times", job->id,
+                (long long)number, job->attempts);
+    store_attempts_free(list, n);
+    return rc;
+}
+
+static int
+put_job_of(struct daemon *d, const struct job *job, int64_t number, const struct asked *a,
+           struct jsonw *out, struct err *e)
+{
+    static const struct attempt none = {0};
+    if (roles_is_hidden(d, job->uid))
+        return err_set(e, ERR_PERMISSION, "job %u is another user's: what it used is not shown",
+                       job->id);
+    if (number == 0 || (job->run && number == job->run->number))
+        return put_attempt(d, job->id, job->run ? job->run : &none, a, out, e);
+    return put_earlier(d, job, number, a, out, e);
+}
+
+static int
+put_job(struct daemon *d, const json_t *params, const struct asked *a, struct jsonw *out,
+        struct err *e)
+{
+    int64_t id = 0, number = 0;
+    if (read_number(params, "job", 1, UINT32_MAX, &id, e) ||
+        read_number(params, "attempt", 1, INT32_MAX, &number, e))
+        return -1;
+    struct job *live = queue_get(d->queue, (uint32_t)id), *old = NULL;
+    if (!live && !(old = store_job_load(d->store, (uint32_t)id, e)))
+        return -1;
+    int rc = put_job_of(d, live ? live : old, number, a, out, e);
+    job_free(old);
+    return rc;
+}
+
+int
+method_series(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+              struct err *e)
+{
+    struct asked a = {.points = POINTS_DEFAULT};
+    bool of_job = json_object_get(params, "job"), of_gpus;
+    int rc = 0;
+    (void)c;
+    of_gpus = json_is_true(json_object_get(params, "gpus"));
+    if (of_job == of_gpus)
+        return err_set(e, ERR_USAGE, "a series is of \"gpus\": true or of \"job\": its number");
+    if (read_number(params, "since_us", 0, INT64_MAX / 4, &a.since_us, e) ||
+        read_number(params, "points", 2, POINTS_MAX, &a.points, e))
+        return -1;
+    /* Whoever looks again sees what is new. */
+    if (clock_boot_us() - prober_sampled_us(d->prober) > d->config.sample_ms * 1000)
+        prober_request(d->prober);
+    jsonw_object(out);
+    jsonw_kint(out, "version", 1);
+    if (of_job)
+        rc = put_job(d, params, &a, out, e);
+    else
+        put_cards(d, &a, out);
+    jsonw_end_object(out);
+    return rc;
+}

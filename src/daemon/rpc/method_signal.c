@@ -1,0 +1,139 @@
+/* `signal`: a signal to the processes of running jobs. Nothing of it is kept but the event:
+ * what the signal does is the job's affair. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/parse.h"
+#include "core/queue/job.h"
+#include "daemon/attempt/supervisor_watch.h"
+#include "daemon/daemon.h"
+#include "daemon/request/selection_walk.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/turn/array_turns.h"
+#include "daemon/turn/event_text.h"
+
+static int
+read_signal(const json_t *params, int *sig, struct err *e)
+{
+    const json_t *v = json_object_get(params, "signal");
+    if (json_is_string(v))
+        return parse_signal(json_string_value(v), sig, e);
+    *sig = json_is_integer(v) && json_integer_value(v) < 65 ? (int)json_integer_value(v) : 0;
+    return *sig > 0 ? 0 : err_set(e, ERR_USAGE, "\"signal\" must be a name or 1..64");
+}
+
+static bool
+is_running(const struct job *job)
+{
+    return job->state == JOB_STARTING || job->state == JOB_RUNNING;
+}
+
+/* In pieces (long_work.h), as there may be many that run. */
+struct sending {
+    struct target_walk walk;
+    const json_t *params; /* borrowed; they stay while it lasts */
+    int sig;
+    struct ids sent;
+    struct err last; /* why one was passed over */
+};
+
+static void
+send_one(struct daemon *d, struct sending *x, const struct job *job)
+{
+    if (!is_running(job)) {
+        err_set(&x->last, ERR_FAILED, "job %u is not running (%s)", job->id,
+                job_state_name(job->state));
+    } else if (!watch_signal(d, job, x->sig)) {
+        err_set(&x->last, ERR_FAILED, "job %u: its supervisor cannot be reached", job->id);
+    } else {
+        ids_add_job(&x->sent, job);
+        event_signalled(d, job, x->sig, daemon_user_name(d->caller->uid));
+    }
+}
+
+/* An array runs nothing itself: its tasks are meant, but for those that are named as well. */
+static void
+send_to_tasks(struct daemon *d, struct sending *x, const struct job *array)
+{
+    size_t n = 0, before = x->sent.n;
+    auto_free struct job **tasks = arrays_live_tasks(d, array, &n);
+    for (size_t i = 0; i < n; i++)
+        if (!select_matches(&x->walk.select, tasks[i]) &&
+            !ids_has(&x->walk.before, tasks[i]->id))
+            send_one(d, x, tasks[i]);
+    if (x->sent.n == before)
+        err_set(&x->last, ERR_FAILED, "no task of array %u is running", array->id);
+}
+
+static int
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
+{
+    struct sending *x = arg;
+    struct job *job;
+    int rc = x->walk.chosen ? 1 : target_walk_choose(d, c, &x->walk, until_us, e);
+    if (rc <= 0)
+        return rc < 0 ? -1 : WORK_MORE;
+    while ((job = target_walk_next(d, &x->walk, until_us))) {
+        if (job->tasks)
+            send_to_tasks(d, x, job);
+        else
+            send_one(d, x, job);
+    }
+    if (x->walk.stopped)
+        return WORK_MORE;
+    if (x->sent.n == 0)
+        return target_none(d, &x->walk.select, x->params, &x->last, e);
+    jsonw_object(out);
+    ids_write(out, "ids", &x->sent);
+    jsonw_end_object(out);
+    return WORK_DONE;
+}
+
+static void
+sending_free(void *arg)
+{
+    struct sending *x = arg;
+    target_walk_free(&x->walk);
+    ids_free(&x->sent);
+    free(x);
+}
+
+static void
+so_far(const void *arg, struct buf *out)
+{
+    const struct sending *x = arg;
+    ids_save(&x->sent, out);
+}
+
+static void
+resume(void *arg, const char *text)
+{
+    struct sending *x = arg;
+    ids_load(&x->sent, text);
+    ids_load(&x->walk.before, text);
+    ids_put_in_order(&x->walk.before);
+}
+
+int
+method_signal(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+              struct err *e)
+{
+    static const struct work_kind kind = {.step = step,
+                                          .free = sending_free,
+                                          .changes = true,
+                                          .so_far = so_far,
+                                          .resume = resume};
+    struct sending *x = xcalloc(1, sizeof *x);
+    x->params = params;
+    if (read_signal(params, &x->sig, e) || target_read(d, c, params, &x->walk.select, e)) {
+        sending_free(x);
+        return -1;
+    }
+    return work_begin(d, c, &kind, x, params, out, e);
+}

@@ -1,0 +1,218 @@
+/* `gpus`, `status` and `stop`: the machine and the daemon itself. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/queue.h"
+#include "daemon/attempt/launch.h"
+#include "daemon/attempt/machine_trouble.h"
+#include "daemon/attempt/nursery_link.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/card_health.h"
+#include "daemon/gpu/prober.h"
+#include "daemon/outbox/outbox.h"
+#include "daemon/request/roles.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/service/daemon_log.h"
+#include "daemon/turn/job_changes.h"
+#include "daemon/turn/turn.h"
+#include "sys/confine.h"
+
+static void
+put_known(struct jsonw *w, const char *key, int64_t v)
+{
+    if (v >= 0)
+        jsonw_kint(w, key, v);
+    else
+        jsonw_knull(w, key);
+}
+
+static void
+put_strangers(struct jsonw *w, const struct card *c)
+{
+    jsonw_key(w, "strangers");
+    jsonw_array(w);
+    for (int i = 0; i < c->n_strangers; i++) {
+        const struct stranger *s = &c->strangers[i];
+        jsonw_object(w);
+        jsonw_kint(w, "pid", s->pid);
+        jsonw_kstr(w, "user", s->user[0] ? s->user : NULL);
+        put_known(w, "mib", s->mib);
+        put_known(w, "peak_mib", s->peak_mib);
+        /* The ledger's clock counts from boot; people want the day. */
+        jsonw_ktime(w, "since", clock_wall_us() - (clock_boot_us() - s->since_us));
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
+/* Who has what of the card, so that a picture of it needs no second question. */
+static void
+put_holds(const struct daemon *d, struct jsonw *w, const struct card *c)
+{
+    jsonw_key(w, "holds");
+    jsonw_array(w);
+    for (int i = 0; i < c->n_holds; i++) {
+        const struct hold *h = &c->holds[i];
+        const struct job *job = queue_get(d->queue, h->job);
+        jsonw_object(w);
+        jsonw_kint(w, "job", h->job);
+        put_known(w, "array_job", job && job->array ? (int64_t)job->array : -1);
+        put_known(w, "array_task", job && job->array ? job->task : -1);
+        jsonw_kstr(w, "user", job ? daemon_owner_name(job) : NULL);
+        put_known(w, "vram_mib", h->demand_mib > 0 ? h->demand_mib : -1);
+        put_known(w, "now_mib", h->now_mib);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
+static void
+put_card(struct daemon *d, struct jsonw *w, const struct card *c)
+{
+    bool sampled = c->sampled_us > 0;
+    jsonw_object(w);
+    jsonw_kint(w, "index", c->info.index);
+    jsonw_kstr(w, "uuid", c->info.uuid);
+    jsonw_kstr(w, "name", c->info.name[0] ? c->info.name : NULL);
+    jsonw_kstr(w, "state", gpu_state_name(card_state(c)));
+    health_write(d, c->info.index, w);
+    put_known(w, "total_mib", c->info.total_mib > 0 ? c->info.total_mib : -1);
+    put_known(w, "used_mib", sampled ? c->used_mib : -1);
+    jsonw_kint(w, "held_mib", c->held_mib);
+    put_known(w, "external_mib", sampled ? c->external_mib : -1);
+    put_known(w, "free_mib", !sampled ? -1 : c->headroom_mib > 0 ? c->headroom_mib : 0);
+    jsonw_key(w, "share_held");
+    jsonw_num(w, (double)c->share_held / 1000);
+    put_known(w, "util", sampled ? c->util : -1);
+    put_known(w, "temperature_c", sampled ? c->temperature_c : -1);
+    jsonw_key(w, "jobs");
+    jsonw_array(w);
+    for (int i = 0; i < c->n_holds; i++)
+        jsonw_int(w, c->holds[i].job);
+    jsonw_end_array(w);
+    put_holds(d, w, c);
+    put_strangers(w, c);
+    jsonw_end_object(w);
+}
+
+static void
+put_cards(struct daemon *d, struct jsonw *w)
+{
+    jsonw_key(w, "gpus");
+    jsonw_array(w);
+    for (int i = 0; i < ledger_n_cards(d->ledger); i++)
+        put_card(d, w, ledger_card(d->ledger, i));
+    jsonw_end_array(w);
+    jsonw_kstr(w, "backend", prober_backend(d->prober));
+    jsonw_kstr(w, "driver", prober_driver(d->prober));
+    jsonw_ktime(w, "unknown_since", prober_unknown_since_us(d->prober));
+    jsonw_kstr(w, "probe_error", prober_error(d->prober));
+    jsonw_kbool(w, "reads_kernel_log", prober_reads_log(d->prober));
+}
+
+int
+method_gpus(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+            struct err *e)
+{
+    (void)c;
+    (void)params;
+    (void)e;
+    /* Whoever looks again sees what is new. */
+    if (clock_boot_us() - prober_sampled_us(d->prober) > d->config.sample_ms * 1000)
+        prober_request(d->prober);
+    jsonw_object(out);
+    jsonw_kint(out, "version", 1);
+    put_cards(d, out);
+    jsonw_end_object(out);
+    return 0;
+}
+
+static void
+put_daemon(const struct daemon *d, struct jsonw *w)
+{
+    jsonw_key(w, "daemon");
+    jsonw_object(w);
+    jsonw_kint(w, "pid", getpid());
+    jsonw_kstr(w, "version", BERTH_VERSION);
+    jsonw_kstr(w, "mode", d->places.system ? "system" : "user");
+    jsonw_key(w, "uptime_s");
+    jsonw_num(w, (double)(clock_boot_us() - d->started_boot_us) / 1e6);
+    jsonw_kstr(w, "dir", d->places.root);
+    jsonw_kstr(w, "socket", d->places.socket);
+    jsonw_kstr(w, "state_dir", d->places.state);
+    jsonw_kstr(w, "log", log_path());
+    jsonw_kstr(w, "log_to", logging_target());
+    jsonw_kstr(w, "cgroup", nursery_place(d->nursery)->base);
+    jsonw_kbool(w, "device_filter", launch_filters_devices(d));
+    jsonw_key(w, "confinement");
+    confine_write(nursery_place(d->nursery), w);
+    jsonw_kbool(w, "leaves_when_idle", d->leave_when_idle);
+    jsonw_kbool(w, "stopping", d->stopping);
+    const struct err *trouble = turn_disk_trouble(d);
+    jsonw_kbool(w, "disk_full", trouble && trouble->code == ERR_NO_SPACE);
+    jsonw_kstr(w, "disk_trouble", trouble ? trouble->text : NULL);
+    jsonw_kstr(w, "start_trouble", machine_says(d));
+    jsonw_kint(w, "clients", server_client_count(d->server));
+    jsonw_end_object(w);
+}
+
+int
+method_status(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+              struct err *e)
+{
+    (void)c;
+    (void)params;
+    (void)e;
+    jsonw_object(out);
+    jsonw_kint(out, "version", 1);
+    put_daemon(d, out);
+    jsonw_key(out, "counts");
+    jsonw_object(out);
+    for (int s = 0; s < JOB_COMPLETED; s++)
+        jsonw_kint(out, job_state_name((enum job_state)s),
+                   queue_n_in(d->queue, (enum job_state)s));
+    jsonw_end_object(out);
+    jsonw_kint(out, "priority_max", roles_priority_max(d));
+    jsonw_kint(out, "hooks_waiting", (int64_t)courier_count(d->courier));
+    put_cards(d, out);
+    jsonw_end_object(out);
+    return 0;
+}
+
+int
+method_stop(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+            struct err *e)
+{
+    bool cancel = json_is_true(json_object_get(params, "cancel"));
+    size_t n;
+    if (roles_need_admin(c, "stop the daemon", e))
+        return -1;
+    d->stopping = true;
+    d->stop_when_empty = cancel;
+    d->stop_asked = true;
+    if (cancel) { /* the rest of a jobs file must not follow those that are cancelled here */
+        struct err stopping;
+        err_set(&stopping, ERR_REFUSED, "the daemon is stopping, and cancels all jobs");
+        works_fail(d, &stopping);
+    }
+    auto_free struct job **jobs = queue_list_by_id(d->queue, cancel ? QUEUE_ALL : 0, &n);
+    for (size_t i = 0; i < n; i++)
+        if (!job_state_is_final(jobs[i]->state))
+            jobs_cancel(d, jobs[i], daemon_user_name(c->uid));
+    struct jsonw *event = turn_event(d, "daemon", NULL);
+    jsonw_kstr(event, "state", "stopping");
+    jsonw_kstr(event, "by", daemon_user_name(c->uid));
+    turn_event_end(d);
+    jsonw_object(out);
+    jsonw_kint(out, "cancelled", cancel ? (int64_t)n : 0);
+    jsonw_end_object(out);
+    turn_touch(d);
+    return 0;
+}

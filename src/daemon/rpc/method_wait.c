@@ -1,0 +1,167 @@
+/* `wait`: answered when all that are meant have ended. Who is meant is found out in pieces
+ * (long_work.h): the ids of all live jobs are noted at once, each is looked at later, and then
+ * the history. What happens meanwhile to those that were looked at is noted in the wait
+ * (waiters.h), which is there from the first moment on. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/queue/array.h"
+#include "core/queue/job.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/request/selection.h"
+#include "daemon/request/selection_walk.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/turn/waiters.h"
+
+#define WAIT_TASKS_MAX 100000 /* that have not left their arrays, in one request */
+#define LOOK_EACH      50     /* jobs between two looks at the clock */
+
+struct asked {
+    struct daemon *daemon;
+    struct select select;
+    struct select names;  /* of that, the words that name jobs, ended ones as well */
+    const json_t *params; /* borrowed; they stay while it lasts */
+    struct wait *wait;    /* owned; NULL: it has been handed over */
+    uint32_t *live;       /* owned; who was live when it was asked */
+    size_t n_live, at;
+    struct select_past past;
+};
+
+/* Tasks that are meant and have not left their arrays. */
+static int
+add_tasks(struct daemon *d, const struct select *s, struct wait *x, struct err *e)
+{
+    int n = 0;
+    for (size_t i = 0; i < s->selector.n_sorted; i++) {
+        const struct selector_term *t = &s->selector.terms[i];
+        const struct job *array =
+            t->kind == SELECT_TASKS ? queue_get(d->queue, t->first) : NULL;
+        int32_t task = array && array->tasks ? t->first_task : -1;
+        while (task >= 0 &&
+               (task = task_set_next(&array->tasks->pending, task, t->last_task)) >= 0) {
+            if (n++ == WAIT_TASKS_MAX)
+                return err_set(e, ERR_REFUSED,
+                               "more than %d tasks of arrays are waited for; wait for the "
+                               "arrays, or for fewer at once",
+                               WAIT_TASKS_MAX);
+            waits_add_task(x, array->id, task++);
+        }
+    }
+    return 0;
+}
+
+/* An end that is not committed yet comes with its commit. False: it is late. */
+static bool
+look_at_live(struct asked *a, int64_t until_us)
+{
+    while (a->at < a->n_live) {
+        const struct job *job = queue_get(a->daemon->queue, a->live[a->at++]);
+        if (job && select_matches(&a->select, job))
+            waits_add_job(a->wait, job->id);
+        if (a->at % LOOK_EACH == 0 && clock_boot_us() >= until_us)
+            return false;
+    }
+    return true;
+}
+
+static int
+on_ended(struct job *job, const char *const *uuids, void *arg)
+{
+    (void)uuids;
+    waits_add_ended(arg, job);
+    return 0;
+}
+
+/* What has ended counts only where it was named: `all`, a user or a state mean what there is
+ * now, so that a script does not get the exit status of last week's failure. */
+static int
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
+{
+    struct asked *a = arg;
+    (void)c;
+    (void)out;
+    if (!look_at_live(a, until_us))
+        return WORK_MORE;
+    if (!select_names_jobs(&a->select))
+        return WORK_DONE;
+    int rc = select_past_walk(d, &a->names, &a->past, until_us, on_ended, a->wait, e);
+    if (rc <= 0)
+        return rc < 0 ? -1 : WORK_MORE;
+    return waits_is_empty(a->wait) ? select_none(a->params, e) : WORK_DONE;
+}
+
+/* Who may have to ask again, of another daemon, asks first who is meant: by then `all` or `@`
+ * may mean others. */
+static int
+resolve_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
+             int64_t until_us, struct err *e)
+{
+    const struct asked *a = arg;
+    int rc = step(d, c, arg, out, until_us, e);
+    if (rc == WORK_DONE)
+        waits_write_meant(a->wait, out);
+    return rc;
+}
+
+static void
+answer_later(struct daemon *d, void *arg, struct ticket *t)
+{
+    struct asked *a = arg;
+    waits_begin(d, a->wait, t);
+    a->wait = NULL;
+}
+
+static void
+asked_free(void *arg)
+{
+    struct asked *a = arg;
+    waits_drop(a->daemon, a->wait);
+    select_free(&a->select);
+    select_free(&a->names);
+    select_past_free(&a->past);
+    free(a->live);
+    free(a);
+}
+
+static int
+begin(struct asked *a, const struct caller *c, struct err *e)
+{
+    struct daemon *d = a->daemon;
+    struct select *s = &a->select;
+    int rc = target_find(d, c, a->params, s, e);
+    if (rc == 0)
+        rc = select_read(d, c->uid, a->params, &a->names, e);
+    select_keep_names(&a->names);
+    if (rc == 0 && select_is_all(s)) { /* an admin, too, waits for jobs of one's own */
+        s->mine = true;
+        s->owner = c->uid;
+    }
+    a->wait = waits_open(d, &a->names);
+    if (rc || add_tasks(d, s, a->wait, e))
+        return -1;
+    a->live = select_ids(d, s, &a->n_live);
+    return 0;
+}
+
+int
+method_wait(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+            struct err *e)
+{
+    static const struct work_kind wait = {
+        .step = step, .free = asked_free, .answer_later = answer_later, .past = true};
+    static const struct work_kind resolve = {
+        .step = resolve_step, .free = asked_free, .past = true};
+    bool asks_only = json_is_true(json_object_get(params, "resolve"));
+    struct asked *a = xcalloc(1, sizeof *a);
+    a->daemon = d;
+    a->params = params;
+    if (begin(a, c, e)) {
+        asked_free(a);
+        return -1;
+    }
+    return work_begin(d, c, asks_only ? &resolve : &wait, a, params, out, e);
+}

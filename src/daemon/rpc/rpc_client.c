@@ -1,0 +1,292 @@
+/* One client's connection: lines in, bytes out. A client that does not read is dropped when
+ * too much waits for it, one that sends no newline when its line is too long, and if its user
+ * has used up a fair share of the daemon's time, its next lines are read later (user_shares.h);
+ * no client can block the loop, because every write is asynchronous. rpc_server.c accepts it,
+ * rpc_requests.c makes answers of its lines. */
+#include <stdlib.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "daemon/daemon.h"
+#include "daemon/request/event_filter.h"
+#include "daemon/request/file_upload.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/rpc_server.h"
+#include "daemon/rpc/rpc_server_priv.h"
+#include "daemon/rpc/user_shares.h"
+#include "daemon/service/user_names.h"
+#include "daemon/turn/turn.h"
+#include "daemon/turn/waiters.h"
+#include "wire/frame.h"
+
+#define READ_SIZE 65536
+#define RESUME_MS 20 /* who asked too much is looked at again so often */
+
+struct outgoing {
+    uv_write_t req;
+    struct buf bytes;
+};
+
+static void
+client_free(uv_handle_t *handle)
+{
+    struct client *c = handle->data;
+    for (int i = 0; i < c->n_held; i++) {
+        buf_free(&c->held[i].text);
+        free(c->held[i].id);
+    }
+    free(c->held);
+    event_filter_free(&c->filter);
+    frame_free(&c->in);
+    buf_free(&c->unsent);
+    free(c);
+}
+
+void
+client_drop(struct client *c)
+{
+    if (c->closing)
+        return;
+    c->closing = true;
+    struct server *s = c->server;
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        s->clients = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    s->n_clients--;
+    peers_keep(s->peers, c->group, -c->kept);
+    peers_leave(s->peers, c->group);
+    waits_drop_client(s->daemon->waits, c);
+    works_drop_client(s->daemon, c);
+    file_uploads_drop_client(s->daemon, c);
+    uv_close((uv_handle_t *)&c->pipe, client_free);
+    turn_touch_unplanned(s->daemon); /* the last one to leave may let an idle daemon go */
+}
+
+bool
+client_is_idle(const struct client *c)
+{
+    return !c->following && c->n_held == 0 && c->n_tickets == 0 && client_unread(c) == 0 &&
+           c->in.bytes.len == 0;
+}
+
+size_t
+client_unread(const struct client *c)
+{
+    return c->pipe.write_queue_size + c->unsent.len;
+}
+
+/* Tells what is kept for this client's user; drops it when that is too much. */
+static void
+account(struct client *c)
+{
+    int64_t kept = (int64_t)(c->in.bytes.len + client_unread(c));
+    int64_t more = kept - c->kept;
+    if (c->closing || more == 0)
+        return;
+    c->kept = kept;
+    if (peers_keep(c->server->peers, c->group, more))
+        return;
+    log_warn("client=%d dropped: too many bytes wait for its user %u", (int)c->pid, c->uid);
+    server_count_turned_away(c->server);
+    client_drop(c);
+}
+
+static void
+on_written(uv_write_t *req, int status)
+{
+    struct outgoing *o = (struct outgoing *)req;
+    struct client *c = req->handle->data;
+    struct buf next = c->unsent;
+    buf_free(&o->bytes);
+    free(o);
+    c->unsent = (struct buf)BUF_INIT;
+    if (status < 0)
+        client_drop(c);
+    client_send(c, &next);
+    account(c);
+}
+
+/* What the socket does not take immediately is written when it can. */
+static void
+write_soon(struct client *c, struct buf *bytes)
+{
+    struct outgoing *o = xcalloc(1, sizeof *o);
+    o->bytes = *bytes;
+    *bytes = (struct buf)BUF_INIT;
+    uv_buf_t b = uv_buf_init(o->bytes.data, (unsigned)o->bytes.len);
+    if (uv_write(&o->req, (uv_stream_t *)&c->pipe, &b, 1, on_written)) {
+        buf_free(&o->bytes);
+        free(o);
+        client_drop(c);
+    }
+}
+
+/* One write at a time: libuv makes 32 of them in a round of the loop, so that
+ * of a write for each event the followers would fall behind a busy daemon for good. */
+void
+client_send(struct client *c, struct buf *bytes)
+{
+    if (c->closing || bytes->len == 0) {
+        buf_free(bytes);
+        return;
+    }
+    if (client_unread(c) + bytes->len > UNREAD_MAX) {
+        log_warn("client=%d dropped: it left %zu MiB unread", (int)c->pid,
+                 (client_unread(c) + bytes->len) >> 20);
+        server_count_turned_away(c->server);
+        buf_free(bytes);
+        client_drop(c);
+        return;
+    }
+    if (c->pipe.write_queue_size > 0) {
+        buf_add(&c->unsent, bytes->data, bytes->len);
+        buf_free(bytes);
+        account(c);
+        return;
+    }
+    uv_buf_t b = uv_buf_init(bytes->data, (unsigned)bytes->len);
+    int n = uv_try_write((uv_stream_t *)&c->pipe, &b, 1);
+    if (n > 0)
+        buf_drop(bytes, (size_t)n);
+    if (bytes->len > 0)
+        write_soon(c, bytes);
+    else
+        buf_free(bytes);
+    account(c);
+}
+
+void
+client_send_gathered(struct client *c)
+{
+    struct buf bytes = c->unsent;
+    if (c->closing || bytes.len == 0)
+        return;
+    if (c->pipe.write_queue_size > 0) {
+        account(c); /* on_written sends them */
+        return;
+    }
+    c->unsent = (struct buf)BUF_INIT;
+    client_send(c, &bytes);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b);
+static void on_resume(uv_timer_t *timer);
+
+static void
+on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
+{
+    (void)suggested;
+    struct client *c = handle->data;
+    char *room = frame_room(&c->in, READ_SIZE);
+    *out = uv_buf_init(room, room ? READ_SIZE : 0);
+}
+
+/* Reads on later, so that others' requests come first: in the next round, where it is only this
+ * one that has been long enough. */
+static void
+pause_client(struct client *c)
+{
+    struct server *s = c->server;
+    bool soon = peers_had_round(s->peers, c->group) &&
+                peers_may_ask(s->peers, c->group, clock_boot_us());
+    if (!c->paused)
+        uv_read_stop((uv_stream_t *)&c->pipe);
+    c->paused = true;
+    if (soon || !uv_is_active((uv_handle_t *)&s->resume))
+        uv_timer_start(&s->resume, on_resume, soon ? 1 : RESUME_MS, RESUME_MS);
+}
+
+/* What has come in, as far as its user's share of time goes. */
+static void
+serve_lines(struct client *c)
+{
+    struct peers *peers = c->server->peers;
+    size_t at = 0, len = 0;
+    int64_t began_us = clock_boot_us();
+    while (!c->closing && users_is_settled(c->uid) && !peers_had_round(peers, c->group) &&
+           peers_may_ask(peers, c->group, began_us)) {
+        const char *line = frame_next(&c->in, &at, &len);
+        if (!line) {
+            frame_done(&c->in, at);
+            if (c->paused && !c->server->closing)
+                uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
+            c->paused = false;
+            return;
+        }
+        if (len > 0)
+            rpc_handle_line(c, line, len);
+        int64_t now_us = clock_boot_us();
+        peers_charge(peers, c->group, now_us - began_us, now_us);
+        began_us = now_us;
+    }
+    frame_done(&c->in, at);
+    if (!c->closing)
+        pause_client(c);
+}
+
+/* Told what to do instead, as far as the socket takes it, on the way out. */
+static void
+refuse_line(struct client *c)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct err e = {0};
+    err_set(&e, ERR_REFUSED,
+            "a request may have %zu MiB here, and this one has more; send it in several",
+            c->in.max >> 20);
+    log_warn("client=%d dropped: a line of over %zu MiB", (int)c->pid, c->in.max >> 20);
+    rpc_write_error(&text, "null", err_exit_status(e.code), err_name(e.code), e.text);
+    uv_buf_t b = uv_buf_init(text.data, (unsigned)text.len);
+    (void)uv_try_write((uv_stream_t *)&c->pipe, &b, 1);
+}
+
+static void
+on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
+{
+    (void)b;
+    struct client *c = stream->data;
+    if (n < 0) {
+        if (n == UV_ENOBUFS)
+            refuse_line(c);
+        client_drop(c);
+        return;
+    }
+    frame_filled(&c->in, (size_t)n);
+    serve_lines(c);
+    account(c);
+}
+
+void
+client_read(struct client *c)
+{
+    uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
+}
+
+static void
+on_resume(uv_timer_t *timer)
+{
+    const struct server *s = timer->data;
+    struct client *next;
+    bool more = false;
+    for (struct client *c = s->clients; c; c = next) {
+        next = c->next;
+        if (!c->paused)
+            continue;
+        serve_lines(c);
+        more |= !c->closing && c->paused;
+    }
+    if (!more)
+        uv_timer_stop(timer);
+}
+
+void
+server_resume(struct server *s)
+{
+    if (uv_is_active((uv_handle_t *)&s->resume))
+        uv_timer_start(&s->resume, on_resume, 0, RESUME_MS);
+}

@@ -1,0 +1,252 @@
+/* JSON-RPC 2.0 on a client's line: a request is answered by its method, at once or with a
+ * ticket later. Every answer is held until the turn is durable (server_release). The methods
+ * are in method_*.c and named in methods.c. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "daemon/daemon.h"
+#include "daemon/request/file_upload.h"
+#include "daemon/rpc/budget.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/methods.h"
+#include "daemon/rpc/pace.h"
+#include "daemon/rpc/rpc_server.h"
+#include "daemon/rpc/rpc_server_priv.h"
+#include "daemon/turn/turn.h"
+#include "store/store.h"
+
+#define LARGE_BYTES        ((size_t)256 << 10)
+#define TOKEN_MIN          16
+#define TOKEN_MAX          64
+#define RPC_PARSE_ERROR    -32700
+#define RPC_BAD_REQUEST    -32600
+#define RPC_UNKNOWN_METHOD -32601
+
+struct ticket {
+    struct client *client;
+    char *id;
+    bool changes;
+};
+
+static struct reply *
+hold(struct client *c, char *id, bool changes)
+{
+    if (c->n_held == c->cap_held) {
+        c->cap_held = c->cap_held ? c->cap_held * 2 : 4;
+        c->held = xrealloc(c->held, (size_t)c->cap_held * sizeof *c->held);
+    }
+    struct reply *r = &c->held[c->n_held++];
+    *r = (struct reply){.text = BUF_INIT, .id = id, .changes = changes};
+    if (changes)
+        turn_touch(c->server->daemon);
+    else
+        turn_touch_unplanned(c->server->daemon);
+    return r;
+}
+
+void
+rpc_write_error(struct buf *out, const char *id, int code, const char *kind, const char *text)
+{
+    struct jsonw w;
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "jsonrpc", "2.0");
+    jsonw_key(&w, "id");
+    jsonw_raw(&w, id, strlen(id));
+    jsonw_key(&w, "error");
+    jsonw_object(&w);
+    jsonw_kint(&w, "code", code);
+    jsonw_kstr(&w, "message", text);
+    if (kind) {
+        jsonw_key(&w, "data");
+        jsonw_object(&w);
+        jsonw_kstr(&w, "kind", kind);
+        jsonw_end_object(&w);
+    }
+    jsonw_end_object(&w);
+    jsonw_end_object(&w);
+    buf_addc(out, '\n');
+}
+
+static void
+write_result(struct buf *out, const char *id, const char *result, size_t n)
+{
+    buf_reserve(out, n + 64);
+    buf_adds(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    buf_adds(out, id);
+    buf_adds(out, ",\"result\":");
+    buf_add(out, result, n);
+    buf_adds(out, "}\n");
+}
+
+/* An id is a string, a number or null; anything else is answered as null. */
+static char *
+id_text(const json_t *id)
+{
+    char *text = NULL;
+    if (json_is_string(id) || json_is_integer(id))
+        text = json_dumps(id, JSON_ENCODE_ANY | JSON_COMPACT);
+    return text ? text : xstrdup("null");
+}
+
+static void
+answer_protocol_error(struct client *c, const json_t *id, int code, const char *text)
+{
+    struct reply *r = hold(c, id_text(id), false);
+    rpc_write_error(&r->text, r->id, code, "usage", text);
+}
+
+/* One that was asked before, by a client that lost its connection before it had the answer: it
+ * is told what it would have been told then. */
+static bool
+answer_again(struct client *c, const json_t *id, const char *token)
+{
+    auto_free char *result = store_answer_get(c->server->daemon->store, c->uid, token);
+    if (!result)
+        return false;
+    struct reply *r = hold(c, id_text(id), true);
+    write_result(&r->text, r->id, result, strlen(result));
+    return true;
+}
+
+/* token: of a request that must not be carried out twice; NULL: of any other. */
+static void
+call_method(struct client *c, const struct method *m, const json_t *id, json_t *params,
+            const char *token)
+{
+    struct caller caller = {.client = c,
+                            .uid = c->uid,
+                            .group = c->group,
+                            .pid = c->pid,
+                            .admin = c->admin,
+                            .since_us = c->since_us,
+                            .id = id,
+                            .method = m->name,
+                            .token = token};
+    auto_buf struct buf result = BUF_INIT;
+    struct jsonw w;
+    struct err e = {0};
+    if (token && (answer_again(c, id, token) || works_take_up(c->server->daemon, &caller))) {
+        file_uploads_drop_client(c->server->daemon, c); /* the pieces that came before it */
+        return;
+    }
+    jsonw_init(&w, &result);
+    jsonw_bound(&w, budget_answer_max(c->server->daemon, c->uid));
+    c->server->daemon->caller = &caller;
+    int rc = m->run(c->server->daemon, &caller, params, &w, &e);
+    c->server->daemon->caller = NULL;
+    if (m->changes)
+        server_changed(c->server, c->group);
+    if (rc == METHOD_LATER)
+        return;
+    if (rc == 0 && w.full)
+        rc = budget_too_long(&w, &e);
+    /* With a full disk what needs none is done all the same, and not remembered. */
+    if (token && rc == 0 && !turn_disk_trouble(c->server->daemon))
+        store_answer_put(c->server->daemon->store, c->uid, token, buf_str(&result), &e);
+    struct reply *r = hold(c, id_text(id), m->changes && rc == 0);
+    if (rc == 0)
+        write_result(&r->text, r->id, buf_str(&result), result.len);
+    else
+        rpc_write_error(&r->text, r->id, err_exit_status(e.code), err_name(e.code), e.text);
+}
+
+/* A token is one method's: what another one was answered says nothing of this. */
+static void
+call_once(struct client *c, const struct method *m, const json_t *id, json_t *params,
+          const char *token)
+{
+    auto_free char *key = token ? xasprintf("%s %s", m->name, token) : NULL;
+    call_method(c, m, id, params, key);
+}
+
+void
+rpc_handle_line(struct client *c, const char *line, size_t len)
+{
+    json_error_t je;
+    struct err e = {0};
+    int64_t began_us = clock_boot_us();
+    if (budget_check_line(c->server->daemon, c->uid, line, len, &e)) {
+        struct reply *r = hold(c, id_text(NULL), false);
+        rpc_write_error(&r->text, r->id, err_exit_status(e.code), err_name(e.code), e.text);
+        return;
+    }
+    json_t *root = json_loadb(line, len, 0, &je);
+    if (!root) {
+        auto_free char *text = xasprintf("not JSON: %s (byte %d)", je.text, je.position);
+        answer_protocol_error(c, NULL, RPC_PARSE_ERROR, text);
+        return;
+    }
+    const json_t *id = json_object_get(root, "id");
+    const char *name = json_string_value(json_object_get(root, "method"));
+    json_t *params = json_object_get(root, "params");
+    const json_t *again = json_object_get(root, "token");
+    const char *token = json_string_value(again);
+    const struct method *m = name ? methods_find(name) : NULL;
+    if (!json_is_object(root) || !name || (params && !json_is_object(params)))
+        answer_protocol_error(c, id, RPC_BAD_REQUEST,
+                              "a request is {\"id\", \"method\": name, \"params\": {...}}");
+    else if (!m)
+        answer_protocol_error(c, id, RPC_UNKNOWN_METHOD, "no such method");
+    else if (again && (!token || strlen(token) < TOKEN_MIN || strlen(token) > TOKEN_MAX))
+        answer_protocol_error(
+            c, id, RPC_BAD_REQUEST,
+            "\"token\" is a string of 16 to 64 bytes, another for each request");
+    else
+        call_once(c, m, id, params, m->changes ? token : NULL);
+    json_decref(root);
+    pace_spent(c->server->daemon, m ? m->name : "line", c->uid, clock_boot_us() - began_us);
+    if (len >= LARGE_BYTES)
+        server_trim_soon(c->server);
+}
+
+struct ticket *
+server_ticket(struct caller *c)
+{
+    struct ticket *t = xcalloc(1, sizeof *t);
+    t->client = c->client;
+    t->client->n_tickets++;
+    t->id = id_text(c->id);
+    const struct method *m = methods_find(c->method);
+    t->changes = m && m->changes;
+    return t;
+}
+
+void
+server_answer(struct ticket *t, const char *result_json)
+{
+    struct reply *r = hold(t->client, TAKE(t->id), t->changes);
+    write_result(&r->text, r->id, result_json, strlen(result_json));
+    ticket_free(t);
+}
+
+void
+server_refuse(struct ticket *t, const struct err *why)
+{
+    struct reply *r = hold(t->client, TAKE(t->id), false);
+    rpc_write_error(&r->text, r->id, err_exit_status(why->code), err_name(why->code),
+                    why->text);
+    ticket_free(t);
+}
+
+void
+ticket_free(struct ticket *t)
+{
+    if (!t)
+        return;
+    t->client->n_tickets--;
+    free(t->id);
+    free(t);
+}
+
+bool
+ticket_is_of(const struct ticket *t, const struct client *client)
+{
+    return t->client == client;
+}

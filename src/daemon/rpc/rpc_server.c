@@ -1,0 +1,345 @@
+/* The daemon's socket: who comes, and what leaves when. See rpc_server.h for the rule that
+ * matters: an answer leaves only after its turn is durable. Called by berthd.c and turn.c; one
+ * connection is rpc_client.c's, requests and their answers are rpc_requests.c's. */
+#include "daemon/rpc/rpc_server.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "daemon/daemon.h"
+#include "daemon/request/event_filter.h"
+#include "daemon/request/roles.h"
+#include "daemon/rpc/budget.h"
+#include "daemon/rpc/rpc_server_priv.h"
+#include "daemon/rpc/user_shares.h"
+#include "daemon/service/socket_name.h"
+#include "daemon/turn/turn.h"
+#include "wire/frame.h"
+
+#define TRIM_MS             500
+#define SAY_AGAIN_US        INT64_C(1000000)
+#define GATHER_MAX          ((size_t)64 << 10) /* bytes of events that go out together */
+#define FOLLOWER_UNREAD_MAX ((size_t)8 << 20)  /* bytes of events that are told as they come */
+
+void
+server_count_turned_away(struct server *s)
+{
+    s->turned_away++;
+    s->turned_away_us = clock_boot_us();
+}
+
+/* The C library would keep for good what long requests needed for a moment. */
+static void
+on_trim(uv_timer_t *timer)
+{
+    (void)timer;
+    malloc_trim(0);
+}
+
+void
+server_trim_soon(struct server *s)
+{
+    if (!s->closing && !uv_is_active((uv_handle_t *)&s->trim))
+        uv_timer_start(&s->trim, on_trim, TRIM_MS, 0);
+}
+
+static void
+on_closed_unused(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+/* Why there is no more of it, on the way out. */
+static void
+turn_away(struct client *c, const struct err *e)
+{
+    auto_buf struct buf text = BUF_INIT;
+    rpc_write_error(&text, "null", err_exit_status(e->code), err_name(e->code), e->text);
+    uv_buf_t b = uv_buf_init(text.data, (unsigned)text.len);
+    (void)uv_try_write((uv_stream_t *)&c->pipe, &b, 1);
+    server_count_turned_away(c->server);
+}
+
+/* One of that user's connections goes: of those that wait for nothing, where there are any, the
+ * one that came last. */
+static void
+make_room(struct server *s, uid_t crowd)
+{
+    struct client *last = NULL;
+    for (struct client *c = s->clients; c; c = c->next) { /* the newest come first */
+        if (c->group != crowd)
+            continue;
+        if (!last || (!client_is_idle(last) && client_is_idle(c)))
+            last = c;
+    }
+    if (!last)
+        return;
+    if (clock_boot_us() - s->turned_away_us > SAY_AGAIN_US)
+        log_warn("client=%d dropped: all connections are taken, user %u has most of them, and "
+                 "another has none",
+                 (int)last->pid, last->uid);
+    server_count_turned_away(s);
+    client_drop(last);
+}
+
+static bool
+admit(struct client *c)
+{
+    struct server *s = c->server;
+    const struct config *conf = &s->daemon->config;
+    struct err e = {0};
+    uid_t crowd = 0;
+    peers_set_limits(s->peers, conf->user_max_connections, conf->user_max_buffer_mib << 20);
+    if (peers_enter(s->peers, c->uid, s->n_clients, clock_boot_us(), &c->group, &crowd, &e)) {
+        turn_away(c, &e);
+        return false;
+    }
+    if (crowd)
+        make_room(s, crowd);
+    return true;
+}
+
+static bool
+identify(struct client *c)
+{
+    uv_os_fd_t fd;
+    struct ucred cred;
+    socklen_t len = sizeof cred;
+    if (uv_fileno((uv_handle_t *)&c->pipe, &fd) ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+        return false;
+    c->uid = cred.uid;
+    c->pid = cred.pid;
+    c->admin = roles_is_admin(c->server->daemon, fd, &cred);
+    return roles_is_served(c->server->daemon, c->uid);
+}
+
+static void
+on_connection(uv_stream_t *listener, int status)
+{
+    struct server *s = listener->data;
+    if (status < 0) {
+        log_warn("accept: %s", uv_strerror(status));
+        return;
+    }
+    struct client *c = xcalloc(1, sizeof *c);
+    c->server = s;
+    c->since_us = clock_boot_us();
+    uv_pipe_init(s->daemon->loop, &c->pipe, 0);
+    c->pipe.data = c;
+    frame_init(&c->in, FRAME_MAX_PEER);
+    if (uv_accept(listener, (uv_stream_t *)&c->pipe) || s->closing || !identify(c) ||
+        !admit(c)) {
+        uv_close((uv_handle_t *)&c->pipe, on_closed_unused);
+        return;
+    }
+    c->in.max = budget_request_max(s->daemon, c->uid);
+    c->next = s->clients;
+    if (c->next)
+        c->next->prev = c;
+    s->clients = c;
+    s->n_clients++;
+    turn_touch_unplanned(s->daemon); /* an idle daemon has somebody now */
+    client_read(c);
+}
+
+struct server *
+server_open(struct daemon *d, struct err *e)
+{
+    struct server *s = xcalloc(1, sizeof *s);
+    s->daemon = d;
+    s->listener = listener_open(d, on_connection, s, e);
+    if (!s->listener) {
+        free(s);
+        return NULL;
+    }
+    s->peers = peers_new(d->places.system, "/etc/subuid");
+    uv_timer_init(d->loop, &s->resume);
+    s->resume.data = s;
+    uv_timer_init(d->loop, &s->trim);
+    uv_unref((uv_handle_t *)&s->trim);
+    return s;
+}
+
+void
+server_close(struct server *s)
+{
+    if (s->closing)
+        return;
+    s->closing = true;
+    listener_close(s->listener);
+    uv_close((uv_handle_t *)&s->resume, NULL);
+    uv_close((uv_handle_t *)&s->trim, NULL);
+    for (struct client *c = s->clients; c; c = c->next) {
+        uv_read_stop((uv_stream_t *)&c->pipe);
+        uv_unref((uv_handle_t *)&c->pipe);
+    }
+}
+
+/* Who was not told that somebody stops this daemon expects another one. */
+void
+server_hang_up(struct server *s)
+{
+    while (s->clients) {
+        struct client *c = s->clients;
+        auto_buf struct buf word = BUF_INIT;
+        if (s->daemon->stop_asked)
+            buf_adds(&word, "{\"jsonrpc\":\"2.0\",\"method\":\"stopped\",\"params\":{}}\n");
+        client_send(c, &word);
+        if (s->clients == c)
+            client_drop(c);
+    }
+}
+
+void
+server_free(struct server *s)
+{
+    listener_free(s->listener);
+    peers_free(s->peers);
+    free(s);
+}
+
+void
+server_new_round(struct server *s)
+{
+    peers_new_round(s->peers);
+}
+
+bool
+server_may_work(struct server *s, uid_t group)
+{
+    return peers_may_ask(s->peers, group, clock_boot_us());
+}
+
+void
+server_charge(struct server *s, uid_t group, int64_t us)
+{
+    peers_charge(s->peers, group, us, clock_boot_us());
+}
+
+void
+server_changed(struct server *s, uid_t group)
+{
+    for (int i = 0; i < s->n_changers; i++)
+        if (s->changers[i] == group)
+            return;
+    if (s->n_changers < CHANGERS_MAX)
+        s->changers[s->n_changers++] = group;
+}
+
+void
+server_charge_turn(struct server *s, int64_t us)
+{
+    for (int i = 0; i < s->n_changers; i++)
+        server_charge(s, s->changers[i], us / s->n_changers);
+    s->n_changers = 0;
+}
+
+int
+server_client_count(const struct server *s)
+{
+    return s->n_clients;
+}
+
+int64_t
+server_turned_away(const struct server *s, int64_t *at_us)
+{
+    if (at_us)
+        *at_us = s->turned_away_us;
+    return s->turned_away;
+}
+
+bool
+server_has_callers(const struct server *s)
+{
+    return listener_has_callers(s->listener);
+}
+
+void
+server_release(struct server *s, const struct err *failed)
+{
+    struct client *next;
+    for (struct client *c = s->clients; c; c = next) {
+        next = c->next;
+        if (c->n_held == 0)
+            continue;
+        struct buf out = BUF_INIT;
+        for (int i = 0; i < c->n_held; i++) {
+            struct reply *r = &c->held[i];
+            if (failed && r->changes)
+                rpc_write_error(&out, r->id, err_exit_status(failed->code),
+                                err_name(failed->code), failed->text);
+            else if (out.len == 0) {
+                buf_free(&out);
+                out = r->text;
+                r->text = (struct buf)BUF_INIT;
+            } else {
+                buf_add(&out, r->text.data, r->text.len);
+            }
+            buf_free(&r->text);
+            free(r->id);
+        }
+        c->n_held = 0;
+        client_send(c, &out);
+    }
+}
+
+void
+server_follow(struct client *client, struct event_filter *filter)
+{
+    event_filter_free(&client->filter);
+    client->filter = *filter;
+    *filter = (struct event_filter){0};
+    client->following = true;
+}
+
+bool
+server_is_followed(const struct server *s, const char *kind)
+{
+    for (const struct client *c = s->clients; c; c = c->next)
+        if (c->following && event_filter_takes(&c->filter, kind))
+            return true;
+    return false;
+}
+
+void
+server_publish(struct server *s, const struct event_view *ev)
+{
+    struct client *next;
+    for (struct client *c = s->clients; c; c = next) {
+        next = c->next;
+        const struct viewer viewer = {.uid = c->uid, .admin = c->admin};
+        if (!c->following || !event_filter_lets(&c->filter, ev) ||
+            roles_hides_event(s->daemon, &viewer, ev->job, ev->line, ev->n))
+            continue;
+        if (client_unread(c) > FOLLOWER_UNREAD_MAX) {
+            log_info("client=%d event=follower-behind it left %zu MiB of events unread",
+                     (int)c->pid, client_unread(c) >> 20);
+            client_drop(c);
+            continue;
+        }
+        buf_adds(&c->unsent, "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":");
+        buf_add(&c->unsent, ev->line, ev->n);
+        buf_adds(&c->unsent, "}\n");
+        if (c->unsent.len >= GATHER_MAX)
+            client_send_gathered(c);
+    }
+}
+
+void
+server_publish_end(struct server *s)
+{
+    struct client *next;
+    for (struct client *c = s->clients; c; c = next) {
+        next = c->next;
+        if (c->following)
+            client_send_gathered(c);
+    }
+}

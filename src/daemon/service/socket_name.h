@@ -1,0 +1,22 @@
+/* The name under which clients find this daemon: bound, watched, and bound again when
+ * somebody takes it away. rpc_server.c owns the one there is and serves who comes. */
+#ifndef DAEMON_SERVICE_SOCKET_NAME_H
+#define DAEMON_SERVICE_SOCKET_NAME_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+struct daemon;
+struct err;
+struct listener;
+
+/* Binds the daemon's socket, replacing what a dead daemon left, and listens. -1 of a name under
+ * which another process answers: refused. on_connection finds `data` in the stream. */
+struct listener *listener_open(struct daemon *d, uv_connection_cb on_connection, void *data,
+                               struct err *e);
+void listener_close(struct listener *l); /* removes the name; free after the loop has run */
+void listener_free(struct listener *l);
+
+bool listener_has_callers(const struct listener *l); /* connected, and not accepted yet */
+
+#endif

@@ -1,0 +1,25 @@
+/* Names of users, by number. A directory service may take long to answer, so the loop does not
+ * ask it: a thread does, and what it answers is kept. (The other way round, for the users and
+ * groups that settings name, rules.c and roles.c ask it in the loop: at the start, and when
+ * settings are read again.) The loop waits a quarter of a second for it, and when that was not
+ * enough, not again for a minute; daemon_user_name says uid:N meanwhile. */
+#ifndef DAEMON_SERVICE_USER_NAMES_H
+#define DAEMON_SERVICE_USER_NAMES_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct daemon;
+
+void users_start(struct daemon *d); /* before the first name is wanted */
+void users_close(struct daemon *d); /* its handle; a thread that still waits ends with us */
+
+/* Whether a user's requests can be served: its name is known, there is none, or to ask has
+ * taken longer than people wait. Else it is being asked for, and server_resume is called then.
+ */
+bool users_is_settled(uid_t uid);
+
+/* NULL where it is not known, or not yet. */
+const char *users_name(uid_t uid);
+
+#endif

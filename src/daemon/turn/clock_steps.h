@@ -1,0 +1,18 @@
+/* The wall clock is set: what is counted from it goes on counting as if it had not been. */
+#ifndef DAEMON_TURN_CLOCK_STEPS_H
+#define DAEMON_TURN_CLOCK_STEPS_H
+
+struct daemon;
+struct clockset;
+
+/* Has the kernel tell when the clock is set, which makes a turn. */
+struct clockset *clockset_new(struct daemon *d);
+void clockset_close(struct clockset *c); /* free after the loop has run */
+void clockset_free(struct clockset *c);
+
+/* Before each plan: when the clock has been set since the last, patience, the time after which
+ * a failed job is tried again, and the age of what users have used are moved along. Begin times
+ * that people named are not: those are on the clock. */
+void clockset_follow(struct daemon *d);
+
+#endif

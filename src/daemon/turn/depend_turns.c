@@ -1,0 +1,291 @@
+/* Dependencies in the daemon: see depend_turns.h. Called by the methods that make jobs, by
+ * job_changes.c for every end and by recover.c. A chain of any length falls in one turn,
+ * without recursion: ends that follow from an end are queued and taken one by one. */
+#include "daemon/turn/depend_turns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "core/queue/array.h"
+#include "core/queue/deps.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/turn/array_turns.h"
+#include "daemon/turn/job_changes.h"
+#include "daemon/turn/turn.h"
+#include "store/store.h"
+
+struct depend {
+    struct deps *deps;
+    uint32_t *fallen; /* have ended, and those who wait for them are still to be told */
+    size_t n_fallen, cap_fallen;
+    bool telling;
+};
+
+struct depend *
+depend_new(void)
+{
+    struct depend *x = xcalloc(1, sizeof *x);
+    x->deps = deps_new();
+    return x;
+}
+
+void
+depend_free(struct depend *x)
+{
+    if (!x)
+        return;
+    deps_free(x->deps);
+    free(x->fallen);
+    free(x);
+}
+
+/* --- what is there ------------------------------------------------------------------------ */
+
+struct wanted {
+    uid_t uid;
+    const char *name;
+};
+
+static bool
+has_name(const struct job *job, const void *arg)
+{
+    const struct wanted *w = arg;
+    return job->uid == w->uid && !job->array && job->req.name &&
+           strcmp(job->req.name, w->name) == 0;
+}
+
+/* The newest job of this user with that name; 0: there is none. */
+static int
+find_named(struct daemon *d, uid_t uid, const char *name, uint32_t *out, struct err *e)
+{
+    const struct wanted w = {uid, name};
+    const struct job *fresh = turn_find_new(d, has_name, &w);
+    struct store_found found;
+    *out = fresh ? fresh->id : 0;
+    if (fresh)
+        return 0;
+    if (store_find_named(d->store, uid, name, &found, e))
+        return -1;
+    *out = found.id;
+    return 0;
+}
+
+/* A task of an array that has ended, or of one that lives but has not this task any more. */
+static bool
+task_has_ended(struct daemon *d, const struct store_found *array, int32_t task,
+               enum job_state *out)
+{
+    struct store_found found;
+    struct err e;
+    *out = job_state_is_final(array->state) ? array->state : JOB_CANCELLED;
+    if (store_find_task(d->store, array->id, task, &found, &e) == 0 && found.id)
+        *out = found.state;
+    else if (*out == JOB_COMPLETED || *out == JOB_FAILED)
+        *out = JOB_CANCELLED; /* it never left: it was cancelled with the rest */
+    return job_state_is_final(*out);
+}
+
+static bool
+has_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
+{
+    struct daemon *d = arg;
+    const struct job *job = queue_get(d->queue, id);
+    struct store_found x = {.id = id};
+    struct err e;
+    if (job)
+        x.state = job->state;
+    else if (store_find_job(d->store, id, &x, &e) || !x.id)
+        x = (struct store_found){.state = JOB_LOST}; /* nobody knows it any more */
+    *out = x.state;
+    if (task < 0 || !x.id)
+        return job_state_is_final(x.state);
+    if (job && job->tasks && task_set_has(&job->tasks->pending, task))
+        return false;
+    const struct job *live = job ? arrays_find_task(d, job, task) : NULL;
+    if (!live)
+        return task_has_ended(d, &x, task, out);
+    *out = live->state;
+    return job_state_is_final(live->state);
+}
+
+/* --- a request ---------------------------------------------------------------------------- */
+
+static int
+check_there(struct daemon *d, const struct dep *dep, struct err *e)
+{
+    const struct job *job = queue_get(d->queue, dep->job);
+    struct store_found found = {0};
+    struct task_set tasks = {NULL, 0};
+    if (!job && store_find_job(d->store, dep->job, &found, e))
+        return -1;
+    if (!job && !found.id)
+        return err_set(e, ERR_REFUSED, "it is to run after job %u, and there is no such job",
+                       dep->job);
+    if (dep->task < 0)
+        return 0;
+    if (!job && store_array_tasks(d->store, dep->job, &tasks, e))
+        return -1;
+    bool has = task_set_has(job ? &job->req.array : &tasks, dep->task);
+    task_set_free(&tasks);
+    if (has)
+        return 0;
+    return err_set(e, ERR_REFUSED, "it is to run after %u_%d, and job %u has no such task",
+                   dep->job, dep->task, dep->job);
+}
+
+int
+depend_resolve(struct daemon *d, uid_t uid, struct request *r, struct err *e)
+{
+    for (int i = 0; i < r->n_deps; i++) {
+        struct dep *dep = &r->deps[i];
+        if (!dep->job && find_named(d, uid, dep->name ? dep->name : "", &dep->job, e))
+            return -1;
+        if (!dep->job)
+            return err_set(e, ERR_REFUSED,
+                           "it is to run after '%s', and no job of yours has that name; name "
+                           "one that is there, or its number",
+                           dep->name ? dep->name : "");
+        if (check_there(d, dep, e))
+            return -1;
+    }
+    return 0;
+}
+
+int
+depend_check(struct daemon *d, const struct request *r, struct err *e)
+{
+    auto_buf struct buf why = BUF_INIT;
+    if (deps_possible(r, has_ended, d, &why))
+        return 0;
+    return err_set(e, ERR_REFUSED, "it can never start: %s", buf_str(&why));
+}
+
+bool
+depend_has_ended(struct daemon *d, const struct dep *dep)
+{
+    enum job_state unused;
+    return has_ended(d, dep->job, dep->task, &unused);
+}
+
+/* --- waiting ------------------------------------------------------------------------------ */
+
+bool
+depend_enter(struct daemon *d, struct job *job, struct buf *why)
+{
+    auto_buf struct buf words = BUF_INIT;
+    bool can = true;
+    if (job_state_is_final(job->state))
+        return true;
+    deps_leave(d->depend->deps, job);
+    if (deps_is_circular(d->depend->deps, job)) {
+        buf_adds(&words, "dependency: it would wait for itself");
+        can = false;
+    } else {
+        can = deps_enter(d->depend->deps, job, has_ended, d, &words);
+    }
+    queue_refile(d->queue, job);
+    if (can)
+        return true;
+    if (why)
+        buf_adds(why, buf_str(&words));
+    jobs_never(d, job, buf_str(&words));
+    return false;
+}
+
+void
+depend_join(struct daemon *d, struct job *task)
+{
+    auto_buf struct buf unused = BUF_INIT;
+    deps_enter(d->depend->deps, task, has_ended, d, &unused);
+    queue_refile(d->queue, task);
+}
+
+void
+depend_leave(struct daemon *d, struct job *job)
+{
+    deps_leave(d->depend->deps, job);
+}
+
+/* --- an end ------------------------------------------------------------------------------- */
+
+static void
+on_dependent(void *arg, uint32_t id, bool met, const char *why)
+{
+    struct daemon *d = arg;
+    struct job *job = queue_get(d->queue, id);
+    if (!job || (job->state != JOB_PENDING && job->state != JOB_HELD))
+        return;
+    if (!met) {
+        jobs_never(d, job, why);
+    } else if (deps_met(job)) {
+        job->waiting_told = 0;
+        queue_refile(d->queue, job);
+        turn_touch(d);
+    }
+}
+
+void
+depend_ended(struct daemon *d, const struct job *job)
+{
+    struct depend *x = d->depend;
+    if (x->n_fallen == x->cap_fallen) {
+        x->cap_fallen = x->cap_fallen ? x->cap_fallen * 2 : 16;
+        x->fallen = xrealloc(x->fallen, x->cap_fallen * sizeof *x->fallen);
+    }
+    x->fallen[x->n_fallen++] = job->id;
+    if (x->telling)
+        return; /* the loop below is at work and takes it up */
+    x->telling = true;
+    for (size_t i = 0; i < x->n_fallen; i++) {
+        const struct job *fallen = queue_get(d->queue, x->fallen[i]);
+        if (fallen && job_state_is_final(fallen->state))
+            deps_ended(x->deps, fallen->id, fallen->array, fallen->task, fallen->state,
+                       on_dependent, d);
+    }
+    x->n_fallen = 0;
+    x->telling = false;
+}
+
+/* --- after a restart ---------------------------------------------------------------------- */
+
+/* A job and its dependents' fate stand in one commit. So what a live job waits for and is not
+ * live any more was met: that it failed would have ended the job too. */
+struct recovering {
+    struct daemon *daemon;
+    const struct job *job;
+};
+
+static bool
+had_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
+{
+    const struct recovering *r = arg;
+    const struct request *req = &r->job->req;
+    if (queue_get(r->daemon->queue, id) && !has_ended(r->daemon, id, task, out))
+        return false;
+    *out = JOB_COMPLETED;
+    for (int i = 0; i < req->n_deps; i++)
+        if (req->deps[i].job == id && req->deps[i].task == task &&
+            req->deps[i].type == DEP_FAILED)
+            *out = JOB_FAILED;
+    return true;
+}
+
+void
+depend_recover(struct daemon *d)
+{
+    size_t n;
+    auto_buf struct buf unused = BUF_INIT;
+    auto_free struct job **jobs =
+        queue_list_by_id(d->queue, 1u << JOB_PENDING | 1u << JOB_HELD, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!jobs[i]->req.n_deps)
+            continue;
+        struct recovering r = {d, jobs[i]};
+        deps_enter(d->depend->deps, jobs[i], had_ended, &r, &unused);
+        queue_refile(d->queue, jobs[i]);
+    }
+}

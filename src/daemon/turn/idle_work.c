@@ -1,0 +1,117 @@
+/* Idle moments: see idle_work.h. Called by turn.c. History goes by age (keep_days), by number
+ * (keep_jobs) and by size (keep_mib), events by number (keep_events); environments go with
+ * their last job. A piece is so small that a request that comes meanwhile does not notice. */
+#include "daemon/turn/idle_work.h"
+
+#include <inttypes.h>
+#include <malloc.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "daemon/daemon.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/turn/turn_priv.h"
+#include "store/store.h"
+
+#define PRUNE_AT_ONCE  500  /* jobs: some 10 ms */
+#define ROOM_AT_ONCE   100  /* of those that may be large */
+#define EVENTS_SLACK   1000 /* trimmed when there are this many more than are kept */
+#define AFTER_JUMP_US  (INT64_C(3600) * 1000000)
+#define AFTER_START_US (INT64_C(600) * 1000000)
+#define US_PER_DAY     (INT64_C(86400) * 1000000)
+
+static void
+trim_events(struct daemon *d, struct err *e)
+{
+    int64_t keep = d->config.keep_events;
+    if (keep > 0 && store_event_last(d->store) > keep + d->events_trimmed + EVENTS_SLACK) {
+        d->events_trimmed = store_event_last(d->store) - keep;
+        store_events_trim(d->store, keep, e);
+        log_info("event=events-trimmed up_to=%" PRId64, d->events_trimmed);
+    }
+}
+
+/* A clock that somebody sets ahead for a moment makes all of history look old. So nothing goes
+ * by its age for an hour after that, nor before the clock has gone evenly for a while. */
+static bool
+clock_is_trusted(struct daemon *d)
+{
+    checkup_clock(d);
+    int64_t now = clock_boot_us();
+    int64_t even_us = now - (d->clock.jump_us ? d->clock.jumped_boot_us : d->started_boot_us);
+    return even_us > (d->clock.jump_us ? AFTER_JUMP_US : AFTER_START_US);
+}
+
+/* How many jobs went; -1. */
+static int
+prune_jobs(struct daemon *d, struct err *e)
+{
+    int64_t days = d->config.keep_days, jobs = d->config.keep_jobs;
+    int64_t next = store_peek_job_id(d->store);
+    bool by_age = days > 0 && clock_is_trusted(d);
+    int64_t before_us = by_age ? clock_wall_us() - days * US_PER_DAY : INT64_MIN;
+    uint32_t below = jobs > 0 && next > jobs ? (uint32_t)(next - jobs) : 0;
+    return store_prune(d->store, before_us, below, PRUNE_AT_ONCE, e);
+}
+
+/* The oldest ended jobs, of any age, go while the database is too large. Their environments go
+ * together with them, as they may be most of it. How many were deleted; -1. */
+static int
+make_room(struct daemon *d, struct err *e)
+{
+    int64_t most = d->config.keep_mib << 20;
+    if (most == 0 || store_used_bytes(d->store) <= most)
+        return 0;
+    int n = store_prune(d->store, INT64_MIN, UINT32_MAX, ROOM_AT_ONCE, e);
+    return n < 0 || store_prune_envs(d->store, e) < 0 ? -1 : n;
+}
+
+static bool
+let_go(struct daemon *d)
+{
+    struct err e = {0};
+    int n = prune_jobs(d, &e);
+    bool more = n == PRUNE_AT_ONCE;
+    d->pruned_any |= n > 0;
+    /* When the last piece is done: it looks at every job. */
+    if (n >= 0 && n < PRUNE_AT_ONCE && d->pruned_any) {
+        d->pruned_any = false;
+        store_prune_envs(d->store, &e);
+    }
+    trim_events(d, &e);
+    if (n == 0) {
+        n = make_room(d, &e);
+        more = n > 0;
+    }
+    if (store_commit(d->store, &e)) {
+        log_warn("event=prune-failed %s", e.text);
+        return false;
+    }
+    if (n > 0)
+        log_info("event=pruned jobs=%d", n);
+    return more;
+}
+
+bool
+idle_work(struct daemon *d)
+{
+    struct err e = {0};
+    bool more = false;
+    /* What a request of this moment has put into the store is its turn's to commit; and the row
+     * of an ended job that is to run again, which nothing is written of before, must stay. */
+    if (!store_has_changes(d->store) && d->turn->n_unsaved == 0 && !works_read_past(d))
+        more = let_go(d);
+    if (store_checkpoint(d->store, &e))
+        log_warn("checkpoint: %s", e.text);
+    if (!more && !store_has_changes(d->store) && store_is_mostly_free(d->store)) {
+        if (store_compact(d->store, &e))
+            log_warn("event=not-compacted %s", e.text);
+        else
+            log_info("event=compacted bytes=%" PRId64, store_bytes(d->store));
+    }
+    /* A file of 100,000 lines leaves 140 MiB of small holes behind it, which the C library
+     * would keep for good. */
+    malloc_trim(0);
+    return more;
+}

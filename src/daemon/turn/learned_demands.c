@@ -1,0 +1,143 @@
+/* Demands learned from runs: see learned_demands.h. Called by job_changes.c, method_file.c and
+ * berthd.c. What is learned goes into the store in the very transaction that makes the run's
+ * end durable; the jobs that it concerns are found by the lists of equal commands
+ * (core/learn/runtimes.h), an array being one of them. The demand of a job that waits is not
+ * written down for its own sake: after a restart it is made anew. */
+#include "daemon/turn/learned_demands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "core/learn/demands.h"
+#include "core/learn/runtimes.h"
+#include "core/queue/endings.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/request/admit.h"
+#include "daemon/turn/unique.h"
+#include "store/store.h"
+
+#define TRIM_EVERY 4096 /* ends: it looks at every row */
+
+static struct store_peaks_key
+key_of(const struct job *job)
+{
+    return (struct store_peaks_key){job->uid, job->fingerprint,
+                                    demand_n_gpus(&job->req.demand)};
+}
+
+/* What is known, or 0 where the machine could not give it: then the whole card is asked for,
+ * which is what those runs had. */
+static int32_t
+demand_for(struct daemon *d, uint32_t uid, const struct demand *asked,
+           const struct learned *known)
+{
+    struct demand demand = *asked;
+    demand.vram_mib = learn_demand_mib(known);
+    if (demand.vram_mib > 0 && !admit_could_start(d, uid, &demand, NULL))
+        return 0;
+    return demand.vram_mib;
+}
+
+static bool
+is_ours(const struct job *job)
+{
+    return job->req.vram_auto && (job->state == JOB_PENDING || job->state == JOB_HELD);
+}
+
+static bool
+take(struct job *job, int32_t mib, int32_t runs)
+{
+    int32_t before = job->req.demand.vram_mib;
+    job->auto_runs = runs;
+    if (job->oom_used > 0 && mib > 0 && mib < before)
+        return false; /* raised after an out of memory: it keeps that */
+    job->req.demand.vram_mib = mib;
+    if (job->oom_used == 0)
+        job->declared_mib = mib;
+    return mib != before;
+}
+
+bool
+learned_apply(struct daemon *d, struct job *job)
+{
+    struct learned known;
+    struct err e;
+    if (!is_ours(job))
+        return false;
+    unique_mark(job);
+    const struct store_peaks_key key = key_of(job);
+    if (store_peaks_get(d->store, &key, &known, &e))
+        return false;
+    return take(job, demand_for(d, job->uid, &job->req.demand, &known), known.n);
+}
+
+/* Whether the attempt says anything. */
+static bool
+learn_from(const struct attempt *run, struct learned *known)
+{
+    int32_t peak = attempt_peak_mib(run);
+    if (run->ending.outcome == OUTCOME_EXITED && run->ending.code == 0 && peak >= 0) {
+        learn_completed(known, peak);
+        return true;
+    }
+    if (run->ending.oom == OOM_CUDA && ending_state(&run->ending) == JOB_OUT_OF_MEMORY) {
+        learn_oom(known, peak > run->vram_mib ? peak : run->vram_mib);
+        return true;
+    }
+    return false;
+}
+
+/* Those that run the same on as many cards. Most ask the same in all else too, so that what
+ * they get is worked out once: there may be a hundred thousand. */
+static void
+follow(struct daemon *d, struct job *job, const struct learned *known)
+{
+    struct demand asked, last;
+    int32_t mib = -1;
+    struct job *next;
+    for (struct job *same = history_first(d->history, job); same; same = next) {
+        next = same->same_next;
+        if (same == job || !is_ours(same) || same->uid != job->uid ||
+            strcmp(same->fingerprint, job->fingerprint) != 0 ||
+            demand_n_gpus(&same->req.demand) != demand_n_gpus(&job->req.demand))
+            continue;
+        asked = same->req.demand;
+        asked.vram_mib = 0;
+        if (mib < 0 || memcmp(&asked, &last, sizeof asked) != 0)
+            mib = demand_for(d, same->uid, &asked, known);
+        last = asked;
+        if (take(same, mib, known->n))
+            queue_refile(d->queue, same);
+    }
+}
+
+void
+learned_attempt_over(struct daemon *d, struct job *job)
+{
+    struct learned known;
+    struct err e; /* sticks to the store; the commit tells */
+    if (!job->fingerprint || !job->run || job->run->n_gpus == 0)
+        return;
+    const struct store_peaks_key key = key_of(job);
+    if (store_peaks_get(d->store, &key, &known, &e) || !learn_from(job->run, &known))
+        return;
+    store_peaks_put(d->store, &key, &known, job->run->ending.ended_us, &e);
+    if (job->id % TRIM_EVERY == 0)
+        store_peaks_trim(d->store, &e);
+    learned_apply(d, job); /* if it runs again */
+    follow(d, job, &known);
+}
+
+void
+learned_recover(struct daemon *d)
+{
+    size_t n;
+    auto_free struct job **jobs =
+        queue_list_by_id(d->queue, 1u << JOB_PENDING | 1u << JOB_HELD, &n);
+    for (size_t i = 0; i < n; i++)
+        if (learned_apply(d, jobs[i]))
+            queue_refile(d->queue, jobs[i]);
+}

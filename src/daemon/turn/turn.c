@@ -1,0 +1,446 @@
+/* The turn: see turn.h for its order, which is the whole durability argument. Methods,
+ * watcher and prober change the core and say what must be written; this file decides when,
+ * and nothing is acknowledged, launched or forgotten but from here. Its plan is carried out in
+ * turn_plan.c; the events that it stores and tells are turn_events.c's.
+ *
+ * When a commit fails the memory is put right again: jobs that are new in this turn go,
+ * starts that were decided are undone, everything else stays marked and is tried again. */
+#include "daemon/turn/turn.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "core/ledger/ledger.h"
+#include "core/plan/fair.h"
+#include "core/queue/queue.h"
+#include "daemon/attempt/launch.h"
+#include "daemon/attempt/machine_trouble.h"
+#include "daemon/attempt/supervisor_watch.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/card_health.h"
+#include "daemon/gpu/card_numbers.h"
+#include "daemon/gpu/telemetry.h"
+#include "daemon/outbox/outbox.h"
+#include "daemon/rpc/long_work.h"
+#include "daemon/rpc/pace.h"
+#include "daemon/rpc/rpc_server.h"
+#include "daemon/turn/array_turns.h"
+#include "daemon/turn/counters.h"
+#include "daemon/turn/estimates.h"
+#include "daemon/turn/idle_work.h"
+#include "daemon/turn/job_changes.h"
+#include "daemon/turn/turn_priv.h"
+#include "store/store.h"
+
+#define RETRY_MS      2000 /* after a failed commit */
+#define CHECKPOINT_MS 1000 /* of quiet before the write-ahead log is folded in */
+#define PRUNE_MS      50   /* between pieces of what goes */
+#define BUSY_US       (30 * INT64_C(1000000)) /* without quiet: then it is done all the same */
+
+static void
+on_idle(uv_idle_t *idle)
+{
+    (void)idle;
+}
+
+static void
+on_check(uv_check_t *check)
+{
+    struct daemon *d = check->data;
+    if (!d->turn->due)
+        return;
+    turn_run(d);
+}
+
+/* After a failed commit. While the disk is full nothing new comes in that could tell when it
+ * has room again; the reserve, once it can be made again, does. */
+static void
+on_retry(uv_timer_t *timer)
+{
+    struct daemon *d = timer->data;
+    struct err e = {0};
+    (void)store_shrink_log(d->store, NULL);
+    if (store_reserve_restore(d->store, &e) == 0) {
+        d->turn->trouble.code = ERR_NONE;
+        log_info("event=disk-is-well");
+    } else {
+        uv_timer_start(timer, on_retry, RETRY_MS, 0);
+    }
+    turn_touch(d);
+}
+
+/* A part of the turn is done, which began then; the next one begins now. */
+static int64_t
+part(struct daemon *d, const char *what, int64_t since_us)
+{
+    int64_t now_us = clock_boot_us();
+    pace_spent(d, what, UINT32_MAX, now_us - since_us);
+    return now_us;
+}
+
+static void
+on_checkpoint(uv_timer_t *timer)
+{
+    struct daemon *d = timer->data;
+    d->turn->ended_some = false;
+    d->turn->idle_us = clock_boot_us();
+    if (idle_work(d))
+        uv_timer_start(timer, on_checkpoint, PRUNE_MS, 0);
+    part(d, "upkeep", d->turn->idle_us);
+}
+
+struct turn *
+turn_new(struct daemon *d)
+{
+    struct turn *t = xcalloc(1, sizeof *t);
+    t->idle_us = clock_boot_us();
+    t->retold = t->retold_all = 1;
+    uv_idle_init(d->loop, &t->idle);
+    uv_check_init(d->loop, &t->check);
+    uv_timer_init(d->loop, &t->retry);
+    uv_timer_init(d->loop, &t->checkpoint);
+    uv_timer_init(d->loop, &t->wake);
+    uv_timer_init(d->loop, &t->rest);
+    t->check.data = t->retry.data = t->checkpoint.data = t->wake.data = t->rest.data = d;
+    uv_check_start(&t->check, on_check);
+    uv_unref((uv_handle_t *)&t->check);
+    return t;
+}
+
+void
+turn_close(struct turn *t)
+{
+    uv_close((uv_handle_t *)&t->idle, NULL);
+    uv_close((uv_handle_t *)&t->check, NULL);
+    uv_close((uv_handle_t *)&t->retry, NULL);
+    uv_close((uv_handle_t *)&t->checkpoint, NULL);
+    uv_close((uv_handle_t *)&t->wake, NULL);
+    uv_close((uv_handle_t *)&t->rest, NULL);
+}
+
+void
+turn_free(struct turn *t)
+{
+    turn_events_free(t);
+    free(t->waits);
+    free(t->unsaved);
+    free(t);
+}
+
+void
+turn_touch(struct daemon *d)
+{
+    if (d->turn)
+        d->turn->plan_due = true;
+    turn_touch_unplanned(d);
+}
+
+void
+turn_touch_unplanned(struct daemon *d)
+{
+    if (!d->turn || d->turn->due || d->leaving)
+        return;
+    d->turn->due = true;
+    uv_idle_start(&d->turn->idle, on_idle);
+}
+
+void
+turn_save(struct daemon *d, struct job *job, unsigned what)
+{
+    struct turn *t = d->turn;
+    if (!job->unsaved) {
+        if (t->n_unsaved == t->cap_unsaved) {
+            t->cap_unsaved = t->cap_unsaved ? t->cap_unsaved * 2 : 64;
+            t->unsaved = xrealloc(t->unsaved, t->cap_unsaved * sizeof(struct job *));
+        }
+        t->unsaved[t->n_unsaved++] = job;
+    }
+    job->unsaved |= (uint8_t)what;
+    turn_touch(d);
+}
+
+struct job *
+turn_find_new(struct daemon *d, bool (*match)(const struct job *, const void *),
+              const void *arg)
+{
+    const struct turn *t = d->turn;
+    for (size_t i = t->n_unsaved; i-- > 0;)
+        if (t->unsaved[i]->unsaved & SAVE_INSERT && match(t->unsaved[i], arg))
+            return t->unsaved[i];
+    return NULL;
+}
+
+void
+turn_each_unsaved(struct daemon *d, void (*fn)(const struct job *, void *), void *arg)
+{
+    const struct turn *t = d->turn;
+    for (size_t i = 0; i < t->n_unsaved; i++)
+        fn(t->unsaved[i], arg);
+}
+
+/* --- the transaction ---------------------------------------------------------------------- */
+
+static void
+write_job(struct daemon *d, struct job *job)
+{
+    struct store *s = d->store;
+    struct err e; /* errors stick to the store; store_commit tells */
+    if (job->unsaved & SAVE_INSERT)
+        store_job_insert(s, job, &e);
+    else if (job->unsaved & (SAVE_JOB | SAVE_ENDED))
+        store_job_update(s, job, &e);
+    if (job->unsaved & SAVE_ENDED)
+        estimate_save(d, job);
+    if (job->unsaved & SAVE_DETACH)
+        store_job_detach(s, job->id, &e);
+    if (job->unsaved & SAVE_SETTLED) {
+        int64_t now_us = clock_wall_us();
+        store_usage_set(s, job->uid, fair_usage(d->fair, job->uid, now_us), now_us, &e);
+    }
+    if (job->unsaved & SAVE_ATTEMPT_NEW) {
+        const char *uuids[GPU_MAX];
+        for (int i = 0; i < job->run->n_gpus; i++)
+            uuids[i] = ledger_card(d->ledger, job->run->gpus[i])->info.uuid;
+        store_attempt_insert(s, job->id, job->run, uuids, &e);
+    } else if (job->unsaved & SAVE_ATTEMPT) {
+        store_attempt_update(s, job->id, job->run, &e);
+        telemetry_write(d, job, job->unsaved & SAVE_SETTLED);
+    }
+}
+
+static void
+undo_start(struct daemon *d, struct job *job)
+{
+    ledger_release(d->ledger, job->id);
+    free(job->run);
+    job->run = NULL;
+    job->attempts--;
+    job->state = JOB_PENDING;
+    job->unsaved &= (uint8_t)~SAVE_ATTEMPT_NEW;
+    queue_refile(d->queue, job);
+    arrays_moved(d, job, JOB_STARTING);
+}
+
+/* Whether a job that is new and could not be saved goes again. A task goes back into its
+ * array, unless it has ended in that moment: then its row is tried again, as its array counts
+ * it already. */
+static bool
+may_go(struct daemon *d, struct job *job)
+{
+    if (!job->array)
+        return true;
+    if (job_state_is_final(job->state))
+        return false;
+    arrays_unsplit(d, job);
+    return true;
+}
+
+static void
+disk_trouble(struct daemon *d, const struct err *e)
+{
+    struct turn *t = d->turn;
+    bool is_new = !t->trouble.code;
+    /* Said once, and not by everything that is tried meanwhile: the log may be on that disk. */
+    if (is_new || strcmp(t->trouble.text, e->text) != 0)
+        log_error("event=commit-failed %s", e->text);
+    t->trouble = *e;
+    if (is_new && store_reserve_release(d->store))
+        log_warn("event=reserve-released outcomes are still written if there is room now");
+    if (e->code == ERR_NO_SPACE)
+        (void)store_shrink_log(d->store, NULL); /* our own log may be what fills it */
+    uv_timer_start(&t->retry, on_retry, RETRY_MS, 0);
+}
+
+/* The store has rolled back: take back what nobody has been told yet. */
+static void
+commit_failed(struct daemon *d, const struct err *e)
+{
+    struct turn *t = d->turn;
+    disk_trouble(d, e);
+    size_t keep = 0;
+    for (size_t i = 0; i < t->n_unsaved; i++) {
+        struct job *job = t->unsaved[i];
+        if (job->unsaved & SAVE_ATTEMPT_NEW) {
+            launch_remove_folder(d, job->id, job->run->number);
+            undo_start(d, job);
+        }
+        if (job->unsaved & SAVE_INSERT && may_go(d, job))
+            jobs_retire(d, job); /* who waits for it already is not left waiting */
+        else
+            t->unsaved[keep++] = job;
+    }
+    t->n_unsaved = keep;
+    turn_events_keep_true(d);
+    courier_not_saved(d);
+    struct err told = {0};
+    err_set(&told, e->code, "nothing was accepted: %s. Running jobs go on", e->text);
+    works_fail(d, &told);
+    if (d->server)
+        server_release(d->server, &told);
+}
+
+/* One that is saved, but for its launch. */
+static void
+act_on_job(struct daemon *d, struct job *job, unsigned what)
+{
+    if (what & SAVE_ATTEMPT)
+        telemetry_written(d, job->id, what & SAVE_SETTLED);
+    if (what & SAVE_SETTLED)
+        watch_settled(d, job->id, job->run->number);
+    if (what & SAVE_ENDED) {
+        d->turn->ended_some = true; /* so others may be old enough to go */
+        jobs_retire(d, job);
+    }
+}
+
+/* What was waiting for the disk: launches first, as a card is idle until then; good-byes to
+ * supervisors, ends. Marks are taken from all beforehand: a launch that fails marks anew. */
+static void
+act_on_saved(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    size_t n = t->n_unsaved;
+    auto_free struct job **jobs = t->unsaved;
+    auto_free uint8_t *what = xcalloc(n + 1, sizeof *what);
+    t->unsaved = NULL;
+    t->n_unsaved = t->cap_unsaved = 0;
+    for (size_t i = 0; i < n; i++) {
+        what[i] = jobs[i]->unsaved;
+        jobs[i]->unsaved = 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (what[i] & SAVE_ATTEMPT_NEW)
+            launch_attempt(d, jobs[i]);
+    for (size_t i = 0; i < n; i++)
+        act_on_job(d, jobs[i], what[i]);
+}
+
+/* The folders of those that start with this commit: first, so that what is committed has one. A
+ * start whose folder cannot be made has not been decided: its job waits. */
+static void
+make_folders(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    bool undone = false;
+    for (size_t i = 0; i < t->n_unsaved; i++) {
+        struct job *job = t->unsaved[i];
+        struct err e = {0};
+        if (!(job->unsaved & SAVE_ATTEMPT_NEW))
+            continue;
+        if (!machine_says(d) && launch_make_folder(d, job, &e) == 0)
+            continue;
+        if (e.code)
+            machine_trouble(d, e.text);
+        undo_start(d, job);
+        undone = true;
+    }
+    if (undone)
+        turn_events_keep_true(d);
+}
+
+/* A turn that changes nothing writes nothing, and says nothing of the disk. */
+static int
+save(struct daemon *d, struct err *e)
+{
+    bool any = store_has_changes(d->store);
+    int64_t began_us = clock_boot_us();
+    int rc = store_commit(d->store, e);
+    if (any)
+        tally_commit(d, clock_boot_us() - began_us, rc ? e : NULL);
+    return rc;
+}
+
+static int
+commit(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    struct err e = {0};
+    make_folders(d);
+    for (size_t i = 0; i < t->n_unsaved; i++)
+        write_job(d, t->unsaved[i]);
+    /* With what recovery found, in whichever turn gets the last of that onto the disk: a daemon
+     * that is started before has to know that there was a boot in between. */
+    if (d->ready && strcmp(store_boot_id(d->store), clock_boot_id()) != 0 &&
+        !watch_has_of_before(d))
+        store_boot_id_set(d->store, clock_boot_id(), NULL);
+    health_save(d);
+    cards_save(d);
+    courier_save(d);
+    turn_events_write(d);
+    tally_write(d, t->unsaved, t->n_unsaved);
+    crash_point("daemon-before-commit");
+    if (save(d, &e)) {
+        commit_failed(d, &e);
+        return -1;
+    }
+    tally_written(d);
+    health_saved(d);
+    cards_saved(d);
+    crash_point("daemon-after-commit");
+    return 0;
+}
+
+/* All that a turn does is done for those who changed something: their next requests wait for
+ * it. */
+static void
+charge(struct daemon *d, int64_t began_us)
+{
+    if (d->server)
+        server_charge_turn(d->server, clock_boot_us() - began_us);
+}
+
+int
+turn_run(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    int64_t began_us = clock_boot_us();
+    health_settle(d);
+    bool planned = (t->plan_due || t->more_due) && turn_plan(d);
+    int64_t at_us = part(d, "plan", began_us);
+    /* After the plan, whose own marks and events go with this very commit. */
+    t->due = false;
+    t->plan_due &= !planned;
+    uv_idle_stop(&t->idle);
+    bool overdue = clock_boot_us() - t->idle_us > BUSY_US;
+    if (!overdue && (store_has_changes(d->store) || t->n_unsaved + t->n_events > 0))
+        uv_timer_stop(&t->checkpoint); /* it is not quiet; who only looks disturbs nobody */
+    if (commit(d)) {
+        t->again = false; /* the retry's timer comes back */
+        if (d->stopping && !d->stop_when_empty)
+            daemon_after_turn(d);
+        return -1;
+    }
+    at_us = part(d, "commit", at_us);
+    if (t->again)
+        turn_touch(d);
+    t->again = false;
+    if (d->server)
+        server_release(d->server, NULL);
+    turn_events_publish(d);
+    at_us = part(d, "answers", at_us);
+    if (planned)
+        turn_tell_why_waiting(d);
+    at_us = part(d, "why", at_us);
+    crash_point("daemon-after-reply");
+    act_on_saved(d);
+    courier_saved(d);
+    part(d, "launches", at_us);
+    if ((store_wants_checkpoint(d->store) || t->ended_some || overdue) &&
+        !uv_is_active((uv_handle_t *)&t->checkpoint))
+        uv_timer_start(&t->checkpoint, on_checkpoint, CHECKPOINT_MS, 0);
+    charge(d, began_us);
+    daemon_after_turn(d);
+    return 0;
+}
+
+const struct err *
+turn_disk_trouble(const struct daemon *d)
+{
+    return d->turn->trouble.code ? &d->turn->trouble : NULL;
+}

@@ -1,0 +1,184 @@
+/* The plan of a turn, carried out on the core: who starts, who makes way, who can never run.
+ * Nothing is launched here, but marked for the turn's commit; and behind that those who stay in
+ * line are told why. */
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/ledger/ledger.h"
+#include "core/plan/plan.h"
+#include "core/queue/queue.h"
+#include "daemon/attempt/machine_trouble.h"
+#include "daemon/attempt/supervisor_watch.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/prober.h"
+#include "daemon/turn/array_turns.h"
+#include "daemon/turn/clock_steps.h"
+#include "daemon/turn/counters.h"
+#include "daemon/turn/event_text.h"
+#include "daemon/turn/job_changes.h"
+#include "daemon/turn/turn.h"
+#include "daemon/turn/turn_priv.h"
+#include "store/store.h"
+
+static void
+start_job(struct daemon *d, struct job *job, const struct placement *where)
+{
+    /* The attempt before this one is not on the disk yet: its row first, this start next. */
+    if (job->unsaved & SAVE_ATTEMPT) {
+        ledger_release(d->ledger, job->id);
+        d->turn->again = true;
+        return;
+    }
+    if (arrays_keep_back(d, job)) {
+        ledger_release(d->ledger, job->id);
+        d->turn->again = true;
+        return;
+    }
+    struct attempt *run = xcalloc(1, sizeof *run);
+    run->number = job->attempts + 1;
+    run->n_gpus = where->n;
+    memcpy(run->gpus, where->gpus, where->n);
+    for (int i = 0; i < GPU_MAX; i++)
+        run->peak_mib[i] = run->now_mib[i] = -1;
+    run->vram_mib = job->req.demand.vram_mib;
+    struct job_event ev = {.type = JOB_EV_START, .wall_us = clock_wall_us(), .run = run};
+    const char *why = NULL;
+    if (job_apply(job, &ev, &why) != JOB_NEXT)
+        err_abort("job %u was planned to start but cannot: %s", job->id, why ? why : "?");
+    queue_refile(d->queue, job);
+    turn_save(d, job, SAVE_JOB | SAVE_ATTEMPT_NEW);
+    jobs_event_started(d, job);
+    arrays_moved(d, job, JOB_PENDING);
+}
+
+static void
+carry_out(struct daemon *d, const struct decision *x)
+{
+    struct job *job = queue_get(d->queue, x->job);
+    switch (x->type) {
+    case PLAN_START:
+        if (x->task >= 0)
+            job = arrays_split(d, job, x->task, x->as);
+        start_job(d, job, &x->where);
+        break;
+    case PLAN_INFEASIBLE:
+        jobs_infeasible(d, job, x->text);
+        break;
+    case PLAN_PREEMPT:
+        jobs_preempt(d, job, x->by);
+        break;
+    }
+}
+
+static int
+compare_heads(const void *a, const void *b)
+{
+    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static bool
+is_told(const struct turn *t, const struct job *job)
+{
+    uint32_t since = t->retold_file[job->file % RETOLD_FILES];
+    return job->waiting_told >= (since > t->retold_all ? since : t->retold_all);
+}
+
+void
+turn_retell_waiting(struct daemon *d, uint32_t file)
+{
+    struct turn *t = d->turn;
+    *(file ? &t->retold_file[file % RETOLD_FILES] : &t->retold_all) = ++t->retold;
+    turn_touch(d);
+}
+
+void
+turn_tell_why_waiting(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    size_t n = 0;
+    struct job **heads = xcalloc(t->n_waits + 1, sizeof(struct job *));
+    for (size_t i = 0; i < t->n_waits; i++) {
+        const struct job *job = queue_get(d->queue, t->waits[i]);
+        const struct kind *kind = job ? job->kind : NULL;
+        /* One that was passed over for want of a commit gets its turn in the next. */
+        if (kind && !is_told(t, kind->head) && kind->blocked.reason != REASON_NONE) {
+            kind->head->waiting_told = t->retold;
+            heads[n++] = kind->head;
+        }
+    }
+    if (n > 0)
+        qsort(heads, n, sizeof(struct job *), compare_heads);
+    for (size_t i = 0; i < n; i++)
+        event_waiting(d, heads[i]);
+    free(heads);
+    free(t->waits);
+    t->waits = NULL;
+    t->n_waits = 0;
+}
+
+static void
+on_wake(uv_timer_t *timer)
+{
+    turn_touch(timer->data);
+}
+
+static void
+on_rested(uv_timer_t *timer)
+{
+    struct daemon *d = timer->data;
+    d->turn->more_due = true;
+    turn_touch_unplanned(d);
+}
+
+/* Before the next plan looks at more lines there is as much time for others as this one took.
+ */
+static void
+rest(struct turn *t, int64_t took_us)
+{
+    uv_update_time(t->rest.loop);
+    uv_timer_start(&t->rest, on_rested, (uint64_t)took_us / 1000 + 1, 0);
+}
+
+bool
+turn_plan(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    uv_timer_stop(&t->wake);
+    /* Until the attempts from before a reboot are settled the next daemon takes all that it
+     * finds for such ones. */
+    if (d->stopping || !d->ready || t->trouble.code || machine_says(d) ||
+        watch_has_of_before(d))
+        return false;
+    clockset_follow(d);
+    int64_t now = clock_wall_us();
+    if (!prober_is_fresh(d->prober))
+        return false; /* a sample is on its way; it touches the turn */
+    auto_plan struct plan p = PLAN_INIT;
+    uint32_t next_id = store_peek_job_id(d->store);
+    int64_t began_us = clock_boot_us();
+    if (t->plan_due)
+        planner_look_anew(d->planner);
+    t->more_due = false;
+    uv_timer_stop(&t->rest);
+    plan_make(d->planner, d->queue, d->ledger, now, &next_id, &p);
+    d->needs_told = 0;
+    tally_plan(d, clock_boot_us() - began_us);
+    free(t->waits);
+    t->waits = TAKE(p.waits);
+    t->n_waits = p.n_waits;
+    if (p.more)
+        rest(t, clock_boot_us() - began_us);
+    store_advance_job_id(d->store, next_id);
+    for (size_t i = 0; i < p.n; i++)
+        carry_out(d, &p.decisions[i]);
+    if (p.wake_us != INT64_MAX) {
+        int64_t ms = (p.wake_us - now) / 1000 + 1;
+        uv_timer_start(&t->wake, on_wake, ms > 0 ? (uint64_t)ms : 1, 0);
+    }
+    return true;
+}

@@ -1,0 +1,65 @@
+/* What turn.c, turn_plan.c and turn_events.c share. */
+#ifndef DAEMON_TURN_TURN_PRIV_H
+#define DAEMON_TURN_TURN_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+
+struct daemon;
+struct job;
+
+struct event {
+    char kind[16];
+    bool hooks; /* somebody is to be told of it */
+    uint32_t job, file;
+    int64_t at_us;
+    struct buf json; /* an object */
+    struct buf line; /* with seq and the rest in front, once it is stored */
+};
+
+#define RETOLD_FILES 64
+
+struct turn {
+    uv_idle_t idle;   /* keeps the loop from sleeping while a turn is due */
+    uv_check_t check; /* runs it */
+    uv_timer_t retry, checkpoint, wake, rest;
+    bool due;
+    bool plan_due;   /* something has happened since the last plan */
+    bool more_due;   /* the last plan has not come to all lines */
+    uint32_t *waits; /* jobs that it has found not to start */
+    size_t n_waits;
+    /* Followers come, counted; the last of all jobs and, by a remainder, of each file. */
+    uint32_t retold, retold_all, retold_file[RETOLD_FILES];
+    bool again;         /* the plan wants another turn behind this one */
+    struct err trouble; /* with the disk; ERR_NONE: it takes what we write */
+    bool ended_some;    /* since the last quiet moment */
+    int64_t idle_us;    /* boot clock: when that was */
+    struct job **unsaved;
+    size_t n_unsaved, cap_unsaved;
+    struct event *events;
+    size_t n_events, cap_events;
+    struct jsonw writer; /* of the event being written */
+};
+
+/* Makes the plan and carries it out. False: now is no time for one. With one, heads that stay
+ * in line can be told why. */
+bool turn_plan(struct daemon *d);
+/* Heads of lines that have just been found not to start, in the order of the queue; and forgets
+ * them. */
+void turn_tell_why_waiting(struct daemon *d);
+
+/* Stores the events and turns each into the line that followers get. */
+void turn_events_write(struct daemon *d);
+/* After a failed commit: events of what was taken back go, the others wait for the commit that
+ * succeeds. */
+void turn_events_keep_true(struct daemon *d);
+void turn_events_publish(struct daemon *d); /* and forgets them */
+void turn_events_free(struct turn *t);
+
+#endif

@@ -1,0 +1,74 @@
+/* --unique: see unique.h. Called by the methods that make jobs. What has ended is found by the
+ * store's index; the table's jobs stand in lists by fingerprint (core/learn/runtimes.h), those
+ * that are new in this turn too. Tasks do not count: their array does. */
+#include "daemon/turn/unique.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "core/learn/runtimes.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/turn/estimates.h"
+#include "spec/fingerprint.h"
+#include "store/store.h"
+
+void
+unique_mark(struct job *job)
+{
+    char print[FINGERPRINT_HEX + 1];
+    if (job->fingerprint)
+        return;
+    fingerprint_make(&job->req, job->cwd, print);
+    job->fingerprint = xstrdup(print);
+}
+
+void
+unique_refresh(struct daemon *d, struct job *job)
+{
+    estimate_leave(d, job);
+    free(job->fingerprint);
+    job->fingerprint = NULL;
+    unique_mark(job);
+    estimate_enter(d, job);
+}
+
+static bool
+counts(enum job_state s)
+{
+    return !job_state_is_final(s) || s == JOB_COMPLETED;
+}
+
+/* One of the table. */
+static const struct job *
+find_live(const struct daemon *d, const struct job *job)
+{
+    for (const struct job *x = history_first(d->history, job); x; x = x->same_next)
+        if (!x->array && x->uid == job->uid && counts(x->state) &&
+            strcmp(x->fingerprint, job->fingerprint) == 0)
+            return x;
+    return NULL;
+}
+
+int
+unique_check(struct daemon *d, struct job *job, struct err *e)
+{
+    struct store_found found = {0};
+    unique_mark(job);
+    if (!job->req.unique)
+        return 0;
+    const struct job *same = find_live(d, job);
+    if (!same && store_find_same(d->store, job->uid, job->fingerprint, &found, e))
+        return -1;
+    if (!same && found.id)
+        same = queue_get(d->queue, found.id);
+    if (same)
+        found = (struct store_found){same->id, same->state};
+    if (!found.id || !counts(found.state)) /* the table knows better what has just ended */
+        return 0;
+    return err_set(e, ERR_REFUSED,
+                   "the same command in the same folder is job %u already (%s), and it is to "
+                   "be unique",
+                   found.id, job_state_name(found.state));
+}

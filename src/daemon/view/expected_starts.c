@@ -1,0 +1,146 @@
+/* The look ahead and how long it is good for; see expected_starts.h. Called by job_view.c and
+ * method_explain.c, once for each job that they show. A forecast that took 40 ms is valid for
+ * 400 ms, so repeated requests take at most a tenth of the daemon's time. One that takes
+ * longer than a slice continues in the turns that follow; meanwhile the previous one is
+ * used. */
+#include "daemon/view/expected_starts.h"
+
+#include <stdlib.h>
+#include <uv.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/plan/plan.h"
+#include "core/queue/job.h"
+#include "daemon/daemon.h"
+#include "daemon/rpc/pace.h"
+
+#define STARTS_MAX  1000 /* looked ahead */
+#define GOOD_FACTOR 10   /* times what it cost */
+#define SLICE_US    10000
+
+struct forecast {
+    struct expected_start *starts; /* owned; by job */
+    size_t n;
+    int64_t as_of_us;         /* wall clock: what the starts were foretold from */
+    int64_t good_until_us;    /* boot clock */
+    struct forecast_run *run; /* the next one, while it is being made */
+    int64_t run_as_of_us, run_cost_us;
+    uv_idle_t idle;
+};
+
+static int
+compare_jobs(const void *a, const void *b)
+{
+    const struct expected_start *x = a, *y = b;
+    return x->job < y->job ? -1 : x->job > y->job;
+}
+
+static void
+take_over(struct forecast *f)
+{
+    free(f->starts);
+    f->starts = NULL;
+    f->n = forecast_run_end(f->run, &f->starts);
+    f->run = NULL;
+    f->as_of_us = f->run_as_of_us;
+    if (f->n > 1)
+        qsort(f->starts, f->n, sizeof *f->starts, compare_jobs);
+    f->good_until_us = clock_boot_us() + f->run_cost_us * GOOD_FACTOR;
+    uv_idle_stop(&f->idle);
+}
+
+/* A slice of the run. */
+static void
+go_on(struct daemon *d, struct forecast *f)
+{
+    int64_t begun_us = clock_boot_us(), now_us = begun_us;
+    bool more = true;
+    while (more && now_us - begun_us < SLICE_US) {
+        more = forecast_run_step(f->run);
+        now_us = clock_boot_us();
+    }
+    f->run_cost_us += now_us - begun_us;
+    pace_spent(d, "forecast", UINT32_MAX, now_us - begun_us);
+    if (!more)
+        take_over(f);
+}
+
+static void
+on_idle(uv_idle_t *idle)
+{
+    struct daemon *d = idle->data;
+    go_on(d, d->forecast);
+}
+
+static struct forecast *
+look_ahead(struct daemon *d)
+{
+    struct forecast *f = d->forecast;
+    if (!f) {
+        f = d->forecast = xcalloc(1, sizeof *f);
+        uv_idle_init(d->loop, &f->idle);
+        f->idle.data = d;
+    }
+    int64_t begun_us = clock_boot_us();
+    if (f->run || begun_us < f->good_until_us || d->leaving)
+        return f;
+    f->run_as_of_us = clock_wall_us();
+    f->run = forecast_run_begin(d->planner, d->queue, d->ledger, f->run_as_of_us, STARTS_MAX);
+    f->run_cost_us = clock_boot_us() - begun_us;
+    uv_idle_start(&f->idle, on_idle);
+    go_on(d, f);
+    return f;
+}
+
+int64_t
+forecast_as_of_us(const struct daemon *d)
+{
+    return d->forecast ? d->forecast->as_of_us : 0;
+}
+
+int64_t
+forecast_start_us(struct daemon *d, const struct job *job)
+{
+    if (job->state != JOB_PENDING || job->parked)
+        return 0;
+    const struct reservation *r = planner_reservation(d->planner);
+    if (r->job == job->id && r->at_us != INT64_MAX)
+        return r->at_us; /* what it was promised */
+    const struct forecast *f = look_ahead(d);
+    const struct expected_start key = {.job = job->id};
+    const struct expected_start *found =
+        f->n ? bsearch(&key, f->starts, f->n, sizeof key, compare_jobs) : NULL;
+    return found && found->at_us != INT64_MAX ? found->at_us : 0;
+}
+
+void
+forecast_forget(struct daemon *d)
+{
+    struct forecast *f = d->forecast;
+    struct expected_start *unused = NULL;
+    if (!f || !f->run)
+        return;
+    (void)forecast_run_end(f->run, &unused);
+    free(unused);
+    f->run = NULL;
+    uv_idle_stop(&f->idle);
+}
+
+static void
+on_closed(uv_handle_t *handle)
+{
+    struct daemon *d = handle->data;
+    free(d->forecast->starts);
+    free(d->forecast); /* the handle is part of it */
+    d->forecast = NULL;
+}
+
+void
+forecast_free(struct daemon *d)
+{
+    if (!d->forecast)
+        return;
+    forecast_forget(d);
+    uv_close((uv_handle_t *)&d->forecast->idle, on_closed);
+}

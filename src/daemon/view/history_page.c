@@ -1,0 +1,236 @@
+/* Pages: see history_page.h. Called by method_jobs.c. The store is walked downwards in pieces
+ * of ids, which is the order of submission, until the page is full or its time is over; the
+ * jobs that it found are then read once more in the order in which they are shown. */
+#include "daemon/view/history_page.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/queue/job.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/rpc/rpc_server.h"
+#include "store/store.h"
+
+#define PIECE_IDS    2000 /* of which many may be gone: a piece is a fraction of a ms to 10 ms */
+#define PAGE_TIME_US 20000 /* then no further piece is begun */
+#define RANGES_CUT   64    /* of more ranges than this the pieces are not cut out */
+#define SEARCH_MAX   200
+
+bool
+page_is_wanted(const json_t *params)
+{
+    return json_is_true(json_object_get(params, "ended")) &&
+           (json_integer_value(json_object_get(params, "limit")) > 0 ||
+            json_object_get(params, "before_id"));
+}
+
+static int
+read_number(const json_t *params, const char *key, int64_t most, int64_t *out, struct err *e)
+{
+    const json_t *v = json_object_get(params, key);
+    if (!v || json_is_null(v))
+        return 0;
+    *out = json_integer_value(v);
+    if (json_is_integer(v) && *out >= 0 && *out <= most)
+        return 0;
+    return err_set(e, ERR_USAGE, "\"%s\" must be a whole number of 0 or more", key);
+}
+
+static int
+read_state(const json_t *name, uint32_t *states, struct err *e)
+{
+    enum job_state state;
+    const char *text = json_string_value(name);
+    if (!text || job_state_from_name(text, &state) < 0 || !job_state_is_final(state))
+        return err_set(e, ERR_USAGE,
+                       "'%s' is not a state in which a job ends; those are COMPLETED, "
+                       "FAILED, CANCELLED, TIMEOUT, OUT_OF_MEMORY",
+                       text ? text : "?");
+    *states |= 1u << state;
+    return 0;
+}
+
+static int
+read_states(const json_t *v, uint32_t *states, struct err *e)
+{
+    size_t i;
+    const json_t *name;
+    *states = 0;
+    if (v && !json_is_array(v))
+        return read_state(v, states, e);
+    json_array_foreach(v, i, name) if (read_state(name, states, e)) return -1;
+    if (*states == 0)
+        *states = SELECT_FINAL_STATES;
+    return 0;
+}
+
+static int
+read_search(const json_t *v, struct page *p, struct err *e)
+{
+    const char *text = json_string_value(v);
+    if (!v || json_is_null(v))
+        return 0;
+    if (!text || strlen(text) > SEARCH_MAX)
+        return err_set(e, ERR_USAGE, "\"search\" must be a text of at most %d bytes",
+                       SEARCH_MAX);
+    p->search = xstrdup(text);
+    for (char *c = p->search; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return 0;
+}
+
+int
+page_read(const struct daemon *d, const struct caller *c, const json_t *params,
+          struct page *out, struct err *e)
+{
+    int64_t before = 0;
+    int64_t most = json_object_get(params, "fields") ? PAGE_JOBS_MAX : PAGE_OBJECTS_MAX;
+    *out = (struct page){
+        .limit = most,
+        .uid = c->uid,
+        .only_own = d->places.system && d->config.private && !c->admin,
+    };
+    if (read_number(params, "limit", INT64_MAX, &out->limit, e) ||
+        read_number(params, "before_id", UINT32_MAX, &before, e) ||
+        read_number(params, "since_us", INT64_MAX, &out->since_us, e) ||
+        read_number(params, "until_us", INT64_MAX, &out->until_us, e) ||
+        read_states(json_object_get(params, "state"), &out->states, e) ||
+        read_search(json_object_get(params, "search"), out, e))
+        return -1;
+    if (out->limit < 1 || out->limit > most)
+        out->limit = most;
+    out->before_id = (uint32_t)before;
+    return 0;
+}
+
+void
+page_free(struct page *p)
+{
+    free(p->search);
+    p->search = NULL;
+}
+
+struct found {
+    struct daemon *daemon;
+    const struct select *select;
+    uint32_t *ids; /* as found: descending */
+    int64_t n, limit;
+};
+
+static int
+on_found(struct job *job, const char *const *uuids, void *arg)
+{
+    struct found *f = arg;
+    (void)uuids;
+    /* One whose end is not committed yet is still in the table. */
+    if (queue_get(f->daemon->queue, job->id) || !select_matches(f->select, job))
+        return 0;
+    f->ids[f->n++] = job->id;
+    return f->n == f->limit;
+}
+
+/* Those of the ranges that lie in first..last, cut; a copy that the caller frees. */
+static struct store_range *
+cut_ranges(const struct store_range *ranges, int n, struct store_range piece, int *n_out)
+{
+    struct store_range *out = xcalloc((size_t)n + 1, sizeof *out);
+    *n_out = 0;
+    for (int i = 0; i < n; i++) {
+        struct store_range r = ranges[i];
+        r.first = r.first < piece.first ? piece.first : r.first;
+        r.last = r.last > piece.last ? piece.last : r.last;
+        if (r.first <= r.last)
+            out[(*n_out)++] = r;
+    }
+    return out;
+}
+
+/* One piece of ids. */
+static int
+walk_piece(struct daemon *d, const struct page *p, struct select_ranges *ranges,
+           struct store_range piece, struct found *found, struct err *e)
+{
+    int n;
+    auto_free struct store_range *cut = cut_ranges(ranges->v, ranges->n, piece, &n);
+    const struct store_filter f = {.ranges = cut,
+                                   .n_ranges = n,
+                                   .states = p->states,
+                                   .since_us = p->since_us,
+                                   .until_us = p->until_us,
+                                   .search = p->search,
+                                   .search_uid = p->uid,
+                                   .has_search_uid = p->only_own,
+                                   .newest_first = true};
+    return n ? store_jobs_select(d->store, &f, on_found, found, e) : 0;
+}
+
+/* From the newest down. *older: where the next page begins. */
+static int
+find(struct daemon *d, const struct page *p, struct select_ranges *ranges, struct found *found,
+     uint32_t *older, struct err *e)
+{
+    int64_t begun = clock_boot_us();
+    uint32_t next = store_peek_job_id(d->store);
+    uint32_t step = ranges->n > RANGES_CUT ? UINT32_MAX : PIECE_IDS;
+    if (p->before_id && p->before_id < next)
+        next = p->before_id;
+    while (next > 1) {
+        struct store_range piece = {next > step ? next - step : 1, next - 1};
+        if (walk_piece(d, p, ranges, piece, found, e))
+            return -1;
+        next = found->n == found->limit ? found->ids[found->n - 1] : piece.first;
+        if (found->n == found->limit || clock_boot_us() - begun > PAGE_TIME_US)
+            break;
+    }
+    *older = next > 1 ? next : 0;
+    return 0;
+}
+
+struct shown {
+    select_cb cb;
+    void *arg;
+};
+
+static int
+on_shown(struct job *job, const char *const *uuids, void *arg)
+{
+    const struct shown *s = arg;
+    return s->cb(job, uuids, s->arg);
+}
+
+static int
+show(struct daemon *d, const struct found *found, select_cb cb, void *arg, struct err *e)
+{
+    auto_free struct store_range *ids = xcalloc((size_t)found->n + 1, sizeof *ids);
+    const struct store_filter f = {.ranges = ids, .n_ranges = (int)found->n};
+    struct shown shown = {cb, arg};
+    for (int64_t i = 0; i < found->n; i++)
+        ids[i] = (struct store_range){found->ids[i], found->ids[i]};
+    return found->n ? store_jobs_select(d->store, &f, on_shown, &shown, e) : 0;
+}
+
+int
+page_walk(struct daemon *d, const struct select *s, const struct page *p, select_cb cb,
+          void *arg, uint32_t *older, struct err *e)
+{
+    auto_free uint32_t *ids = xcalloc((size_t)p->limit, sizeof *ids);
+    struct found found = {.daemon = d, .select = s, .ids = ids, .limit = p->limit};
+    struct select_ranges ranges = {0};
+    int rc = select_narrow(d, s, &ranges, e);
+    if (rc == 0) { /* they are not named by id */
+        free(ranges.v);
+        ranges = (struct select_ranges){0};
+        select_ranges_add(&ranges, 0, UINT32_MAX);
+    }
+    if (rc >= 0)
+        rc = find(d, p, &ranges, &found, older, e);
+    if (rc >= 0)
+        rc = show(d, &found, cb, arg, e);
+    free(ranges.v);
+    return rc < 0 ? -1 : 0;
+}

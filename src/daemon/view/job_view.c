@@ -1,0 +1,513 @@
+/* Jobs as JSON: one table of fields serves whole objects (queue --json, show) and rows (the
+ * lists that people see, where 10,000 whole objects would be too slow). */
+#include "daemon/view/job_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "core/ledger/ledger.h"
+#include "core/plan/plan.h"
+#include "core/queue/array.h"
+#include "core/queue/endings.h"
+#include "daemon/attempt/launch.h"
+#include "daemon/daemon.h"
+#include "daemon/request/roles.h"
+#include "daemon/turn/event_text.h"
+#include "daemon/view/expected_starts.h"
+#include "daemon/view/wait_reason.h"
+#include "store/store.h"
+
+static const struct ending *
+ending_of(const struct jobjson *x)
+{
+    static const struct ending none;
+    return x->job->run ? &x->job->run->ending : &none;
+}
+
+static bool
+has_ended(const struct jobjson *x)
+{
+    return job_state_is_final(x->job->state);
+}
+
+/* --- fields, in the order of an object
+ * ------------------------------------------------------------ */
+
+#define FIELD(name) static void field_##name(const struct jobjson *x, struct jsonw *w)
+/* What others need not know, where the settings say so. */
+#define PERSONAL(name)                                                                         \
+    static void shown_##name(const struct jobjson *x, struct jsonw *w);                        \
+    FIELD(name)                                                                                \
+    {                                                                                          \
+        if (roles_is_hidden(x->daemon, x->job->uid))                                           \
+            jsonw_null(w);                                                                     \
+        else                                                                                   \
+            shown_##name(x, w);                                                                \
+    }                                                                                          \
+    static void shown_##name(const struct jobjson *x, struct jsonw *w)
+
+FIELD(id)
+{
+    jsonw_int(w, x->job->id);
+}
+
+PERSONAL(name)
+{
+    jsonw_str(w, x->job->req.name);
+}
+
+FIELD(user)
+{
+    jsonw_str(w, daemon_owner_name(x->job));
+}
+
+FIELD(uid)
+{
+    jsonw_int(w, x->job->uid);
+}
+
+PERSONAL(command)
+{
+    bool whole = roles_sees_whole(x->daemon, x->job->uid);
+    events_write_command(w, x->job, whole ? 0 : ROLES_OTHERS_TEXT_MAX);
+}
+
+/* Of an array of which nothing is left to start, while the last of it runs. */
+static bool
+only_runs(const struct job *job)
+{
+    return job->tasks && job->tasks->live > 0 && array_next(job) < 0 &&
+           !job_state_is_final(job->state);
+}
+
+FIELD(state)
+{
+    jsonw_str(w, job_state_name(only_runs(x->job) ? JOB_RUNNING : x->job->state));
+}
+
+FIELD(reason)
+{
+    struct blocked why;
+    why_blocked(x->daemon, x->job, &why);
+    if (why.reason == REASON_NONE || only_runs(x->job))
+        jsonw_null(w);
+    else
+        jsonw_str(w, reason_name(why.reason));
+}
+
+static void
+explain_waiting(const struct jobjson *x, struct buf *text)
+{
+    struct blocked why;
+    why_waits(x->daemon, x->job, &why, text);
+}
+
+FIELD(explain)
+{
+    auto_buf struct buf text = BUF_INIT;
+    if (has_ended(x) && !roles_is_hidden(x->daemon, x->job->uid))
+        job_end_text(x->job, &text); /* it may quote the log */
+    else if (!has_ended(x) && !only_runs(x->job))
+        explain_waiting(x, &text);
+    jsonw_str(w, text.len ? buf_str(&text) : NULL);
+}
+
+PERSONAL(text)
+{
+    auto_buf struct buf text = BUF_INIT;
+    if (has_ended(x))
+        job_end_text(x->job, &text);
+    jsonw_str(w, text.len ? buf_str(&text) : NULL);
+}
+
+FIELD(gpus)
+{
+    const struct attempt *run = x->job->run;
+    bool holds = run && (job_state_is_active(x->job->state) || has_ended(x));
+    jsonw_array(w);
+    for (int i = 0; holds && i < run->n_gpus; i++) {
+        jsonw_object(w);
+        jsonw_kint(w, "index", run->gpus[i]);
+        jsonw_kstr(w, "uuid",
+                   x->uuids ? x->uuids[i]
+                            : ledger_card(x->daemon->ledger, run->gpus[i])->info.uuid);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
+FIELD(gpus_wanted)
+{
+    jsonw_int(w, x->job->req.demand.gpus);
+}
+
+FIELD(vram_mib)
+{
+    jsonw_int_or_null(w, x->job->req.demand.vram_mib, x->job->req.demand.vram_mib > 0);
+}
+
+FIELD(declared_mib)
+{
+    jsonw_int_or_null(w, x->job->declared_mib, x->job->declared_mib > 0);
+}
+
+FIELD(exclusive)
+{
+    jsonw_bool(w, x->job->req.demand.exclusive);
+}
+
+FIELD(cpus)
+{
+    int32_t cpus = demand_cpus(&x->job->req.demand); /* a job without GPU books one */
+    jsonw_int_or_null(w, cpus, cpus > 0);
+}
+
+FIELD(mem_mib)
+{
+    jsonw_int_or_null(w, x->job->req.demand.mem_mib, x->job->req.demand.mem_mib > 0);
+}
+
+FIELD(priority)
+{
+    jsonw_int(w, x->job->req.priority);
+}
+
+FIELD(limit_ms)
+{
+    jsonw_int_or_null(w, x->job->req.limit_ms, x->job->req.limit_ms > 0);
+}
+
+FIELD(submitted)
+{
+    jsonw_time(w, x->job->submitted_us);
+}
+
+FIELD(started)
+{
+    jsonw_time(w, x->job->run ? x->job->run->started_us : 0);
+}
+
+FIELD(ended)
+{
+    jsonw_time(w, has_ended(x) ? x->job->ended_us : 0);
+}
+
+FIELD(run_ms)
+{
+    const struct attempt *run = x->job->run;
+    if (run && run->ending.outcome != OUTCOME_NONE)
+        jsonw_int(w, run->ending.run_ms);
+    else if (run && run->started_us)
+        jsonw_int(w, (clock_wall_us() - run->started_us) / 1000);
+    else
+        jsonw_null(w);
+}
+
+/* Until it started for the first time. */
+FIELD(wait_ms)
+{
+    const struct job *job = x->job;
+    int64_t from_us =
+        job->req.begin_us > job->submitted_us ? job->req.begin_us : job->submitted_us;
+    int64_t started_us = job->run ? job->run->started_us : 0;
+    struct store_attempt *all = NULL;
+    struct err e;
+    int n = job->attempts > 1 ? store_attempts_load(x->daemon->store, job->id, &all, &e) : 0;
+    for (int i = n - 1; i >= 0; i--)
+        started_us = all[i].attempt.started_us ? all[i].attempt.started_us : started_us;
+    if (n > 0)
+        store_attempts_free(all, n);
+    jsonw_int_or_null(w, started_us > from_us ? (started_us - from_us) / 1000 : 0,
+                      started_us > 0);
+}
+
+FIELD(exit_code)
+{
+    const struct ending *e = ending_of(x);
+    jsonw_int_or_null(w, e->code, has_ended(x) && e->outcome == OUTCOME_EXITED);
+}
+
+FIELD(signal)
+{
+    const struct ending *e = ending_of(x);
+    jsonw_int_or_null(w, e->signal, has_ended(x) && e->signal > 0);
+}
+
+FIELD(exit_status)
+{
+    jsonw_int_or_null(w, has_ended(x) ? job_exit_status(x->job) : 0, has_ended(x));
+}
+
+FIELD(log_max_mib)
+{
+    int64_t max_mib = x->job->req.log_max_mib;
+    jsonw_int_or_null(w, max_mib, max_mib > 0);
+}
+
+FIELD(log_cut_bytes)
+{
+    jsonw_int(w, ending_of(x)->log_cut_bytes);
+}
+
+FIELD(attempt)
+{
+    jsonw_int(w, x->job->attempts);
+}
+
+FIELD(peak_mib)
+{
+    const struct attempt *run = x->job->run;
+    jsonw_object(w);
+    for (int i = 0; run && i < run->n_gpus; i++) {
+        char key[12];
+        snprintf(key, sizeof key, "%d", run->gpus[i]);
+        jsonw_key(w, key);
+        jsonw_int_or_null(w, run->peak_mib[i], run->peak_mib[i] >= 0);
+    }
+    jsonw_end_object(w);
+}
+
+FIELD(now_mib)
+{
+    const struct attempt *run = x->job->run;
+    int64_t sum = 0;
+    bool known = false;
+    for (int i = 0; run && i < run->n_gpus; i++) {
+        known |= run->now_mib[i] >= 0;
+        sum += run->now_mib[i] >= 0 ? run->now_mib[i] : 0;
+    }
+    jsonw_int_or_null(w, sum, known && job_state_is_active(x->job->state));
+}
+
+FIELD(use_mib)
+{
+    const struct attempt *run = job_state_is_active(x->job->state) ? x->job->run : NULL;
+    jsonw_object(w);
+    for (int i = 0; run && i < run->n_gpus; i++) {
+        char key[12];
+        snprintf(key, sizeof key, "%d", run->gpus[i]);
+        jsonw_key(w, key);
+        jsonw_int_or_null(w, run->now_mib[i], run->now_mib[i] >= 0);
+    }
+    jsonw_end_object(w);
+}
+
+FIELD(pid)
+{
+    const struct attempt *run = job_state_is_active(x->job->state) ? x->job->run : NULL;
+    jsonw_int_or_null(w, run ? run->command_pid : 0, run && run->command_pid > 0);
+}
+
+FIELD(util)
+{
+    int util = x->job->run ? attempt_util(x->job->run) : -1;
+    jsonw_int_or_null(w, util, util >= 0);
+}
+
+FIELD(verdict)
+{
+    const struct job *job = x->job;
+    enum verdict v = VERDICT_NONE;
+    if (job->state == JOB_COMPLETED && job->run)
+        v = account_verdict(job->run->vram_mib, attempt_peak_mib(job->run),
+                            (int32_t)(x->daemon->config.tolerance * 1000 + 0.5));
+    jsonw_str(w, verdict_name(v));
+}
+
+PERSONAL(log)
+{
+    auto_free char *log = launch_log_path(x->daemon, x->job);
+    jsonw_str(w, log);
+}
+
+PERSONAL(error)
+{
+    auto_free char *error = launch_error_path(x->daemon, x->job);
+    jsonw_str(w, error);
+}
+
+PERSONAL(attach)
+{
+    auto_free char *path = launch_attach_path(x->daemon, x->job);
+    jsonw_str(w, path);
+}
+
+PERSONAL(cwd)
+{
+    jsonw_str(w, x->job->cwd);
+}
+
+PERSONAL(file)
+{
+    struct err e;
+    auto_free char *path =
+        x->job->file ? store_file_path(x->daemon->store, x->job->file, &e) : NULL;
+    jsonw_str(w, path);
+}
+
+FIELD(line)
+{
+    jsonw_int_or_null(w, x->job->line, x->job->line > 0);
+}
+
+PERSONAL(key)
+{
+    jsonw_str(w, x->job->key);
+}
+
+FIELD(expected_start)
+{
+    jsonw_time(w, forecast_start_us(x->daemon, x->job));
+}
+
+FIELD(cancelled_by)
+{
+    jsonw_str(w, x->job->cancelled_by);
+}
+
+FIELD(oom_retries)
+{
+    jsonw_int(w, x->job->req.oom_retries);
+}
+
+FIELD(retries)
+{
+    jsonw_int(w, x->job->req.retries);
+}
+
+static void
+write_attempt(struct jsonw *w, const struct attempt *a)
+{
+    const struct ending *e = &a->ending;
+    auto_buf struct buf text = BUF_INIT;
+    bool over = e->outcome != OUTCOME_NONE;
+    jsonw_object(w);
+    jsonw_kint(w, "number", a->number);
+    events_write_gpus(w, a);
+    jsonw_key(w, "vram_mib");
+    jsonw_int_or_null(w, a->vram_mib, a->vram_mib > 0);
+    jsonw_ktime(w, "started", a->started_us);
+    jsonw_ktime(w, "ended", over ? e->ended_us : 0);
+    jsonw_key(w, "run_ms");
+    jsonw_int_or_null(w, e->run_ms, over);
+    jsonw_kstr(w, "outcome", over ? outcome_name(e->outcome) : NULL);
+    jsonw_key(w, "exit_code");
+    jsonw_int_or_null(w, e->code, e->outcome == OUTCOME_EXITED);
+    jsonw_key(w, "signal");
+    jsonw_int_or_null(w, e->signal, e->signal > 0);
+    events_write_peaks(w, a);
+    jsonw_kint(w, "log_cut_bytes", e->log_cut_bytes);
+    if (over)
+        attempt_end_text(a, &text);
+    jsonw_kstr(w, "text", text.len ? buf_str(&text) : NULL);
+    jsonw_end_object(w);
+}
+
+PERSONAL(attempts)
+{
+    const struct job *job = x->job;
+    struct store_attempt *all = NULL;
+    struct err e;
+    jsonw_array(w);
+    int n = job->attempts > 1 ? store_attempts_load(x->daemon->store, job->id, &all, &e) : 0;
+    for (int i = 0; i < n; i++)
+        if (!job->run || all[i].attempt.number != job->run->number)
+            write_attempt(w, &all[i].attempt);
+    if (n > 0)
+        store_attempts_free(all, n);
+    if (job->run)
+        write_attempt(w, job->run);
+    jsonw_end_array(w);
+}
+
+static const struct jobjson_entry fields[] = {
+    {"id", field_id},
+    {"name", field_name},
+    {"user", field_user},
+    {"uid", field_uid},
+    {"command", field_command},
+    {"state", field_state},
+    {"reason", field_reason},
+    {"explain", field_explain},
+    {"gpus", field_gpus},
+    {"gpus_wanted", field_gpus_wanted},
+    {"vram_mib", field_vram_mib},
+    {"declared_mib", field_declared_mib},
+    {"exclusive", field_exclusive},
+    {"cpus", field_cpus},
+    {"mem_mib", field_mem_mib},
+    {"priority", field_priority},
+    {"limit_ms", field_limit_ms},
+    {"submitted", field_submitted},
+    {"started", field_started},
+    {"ended", field_ended},
+    {"run_ms", field_run_ms},
+    {"wait_ms", field_wait_ms},
+    {"exit_code", field_exit_code},
+    {"signal", field_signal},
+    {"exit_status", field_exit_status},
+    {"attempts", field_attempts},
+    {"attempt", field_attempt},
+    {"peak_mib", field_peak_mib},
+    {"now_mib", field_now_mib},
+    {"use_mib", field_use_mib},
+    {"pid", field_pid},
+    {"util", field_util},
+    {"verdict", field_verdict},
+    {"log", field_log},
+    {"log_max_mib", field_log_max_mib},
+    {"log_cut_bytes", field_log_cut_bytes},
+    {"error", field_error},
+    {"attach", field_attach},
+    {"cwd", field_cwd},
+    {"file", field_file},
+    {"line", field_line},
+    {"key", field_key},
+    {"expected_start", field_expected_start},
+    {"cancelled_by", field_cancelled_by},
+    {"oom_retries", field_oom_retries},
+    {"retries", field_retries},
+    {"text", field_text},
+    {NULL, NULL},
+};
+
+static const struct jobjson_entry *const tables[] = {fields, jobjson_request};
+#define N_TABLES (sizeof tables / sizeof tables[0])
+
+void
+jobjson_object(const struct jobjson *x, struct jsonw *w)
+{
+    jsonw_object(w);
+    for (size_t i = 0; i < N_TABLES; i++) {
+        for (const struct jobjson_entry *f = tables[i]; f->name; f++) {
+            jsonw_key(w, f->name);
+            f->write(x, w);
+        }
+    }
+    jsonw_end_object(w);
+}
+
+size_t
+jobjson_count(void)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < N_TABLES; i++)
+        for (const struct jobjson_entry *f = tables[i]; f->name; f++)
+            n++;
+    return n;
+}
+
+jobjson_field
+jobjson_find(const char *name)
+{
+    for (size_t i = 0; i < N_TABLES; i++)
+        for (const struct jobjson_entry *f = tables[i]; f->name; f++)
+            if (strcmp(f->name, name) == 0)
+                return f->write;
+    return NULL;
+}

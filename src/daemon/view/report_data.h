@@ -1,0 +1,169 @@
+/* A report in the making: what ended jobs come to, summed up by user, command and cause, and
+ * what the cards did over time. method_report.c feeds it from the store piece by piece,
+ * report_sum.c and report_cards.c add up, report_advice.c draws conclusions, report_json.c
+ * writes it. Memory is bounded by the numbers below however long the history is. */
+#ifndef DAEMON_VIEW_REPORT_DATA_H
+#define DAEMON_VIEW_REPORT_DATA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uthash.h>
+
+#include "core/learn/spread.h"
+#include "core/queue/endings.h"
+#include "core/queue/job.h"
+#include "store/store.h"
+
+struct buf;
+struct client;
+struct daemon;
+struct jsonw;
+
+#define REPORT_COMMANDS_MAX 20000 /* told apart; what came earlier is counted together */
+#define REPORT_CAUSES_MAX   128
+#define REPORT_BINS_MAX     500
+#define REPORT_POINTS_MAX   5000
+#define REPORT_WAIT_CLASSES 8
+
+/* Parts of the answer, as the param `by` names them. */
+enum report_part {
+    REPORT_USERS = 1,
+    REPORT_COMMANDS = 2,
+    REPORT_CAUSES = 4,
+    REPORT_GPUS = 8,
+    REPORT_WAITS = 16,
+    REPORT_SCATTER = 32,
+    REPORT_ADVICE = 64,
+};
+
+/* What jobs of one kind come to. */
+struct report_sums {
+    int64_t jobs, ran, states[JOB_STATES];
+    int64_t run_ms, gpu_ms;
+    struct spread waits;                        /* ms, of those that ran */
+    struct spread peaks;                        /* MiB, of those that completed */
+    int64_t verdicts[VERDICT_UNATTRIBUTED + 1]; /* of those that completed on cards */
+    int64_t wasted_mib_ms; /* asked and never used, of those that completed */
+    int64_t util_sum, util_count;
+    int64_t gpu_jobs;                   /* completed on cards */
+    int32_t asked_mib, asked_least_mib; /* the newest that declared VRAM; the least; 0: none */
+    int32_t oom_mib; /* the largest demand with which one ran out of its card's memory */
+    int64_t oom_jobs;
+};
+
+struct report_user {
+    uint32_t uid;
+    struct report_sums sums;
+    UT_hash_handle hh;
+};
+
+struct report_command_key {
+    uint32_t uid;
+    char fingerprint[20];
+};
+
+struct report_command {
+    struct report_command_key key;
+    uint32_t newest; /* a job with it */
+    int32_t gpus;    /* cards that the newest wanted */
+    struct report_sums sums;
+    UT_hash_handle hh;
+};
+
+enum report_cause {
+    CAUSE_EXIT,   /* number: the code */
+    CAUSE_SIGNAL, /* number: which */
+    CAUSE_TIMEOUT,
+    CAUSE_CUDA_OOM,
+    CAUSE_HOST_OOM,
+    CAUSE_NOT_STARTED,
+    CAUSE_LOST,
+    CAUSE_CANCELLED,
+    CAUSE_DEPENDENCY,
+    CAUSE_INFEASIBLE,
+    CAUSE_PREEMPTED,
+    CAUSE_EXCEEDED,
+};
+
+struct report_failure {
+    enum report_cause cause;
+    int32_t number;
+    uint32_t newest;
+    int64_t jobs, gpu_ms;
+};
+
+struct report_bin {
+    double busy_us; /* somebody held the card */
+    double asked;   /* MiB x us that was asked; a whole card counts as such */
+    double used;    /* the same of peaks, where they are known */
+};
+
+struct report_card {
+    char uuid[80];
+    int32_t index;
+    int64_t total_mib; /* 0: not known any more */
+    int64_t low_us;    /* the earliest start so far: see report_cards.c */
+    int64_t busy_us, runs;
+    struct report_bin *bins; /* owned */
+};
+
+struct report_wait_bin {
+    int64_t jobs, sum_ms, max_ms;
+};
+
+struct report {
+    struct daemon *daemon;
+    uid_t uid; /* who asks */
+    bool admin;
+    unsigned parts;
+    char *user; /* owned; only this user's jobs; NULL */
+    int64_t since_us, until_us;
+    int64_t from_us; /* where the time axis begins */
+    int bins, points, commands_shown;
+
+    struct report_sums total;
+    struct report_user *users;       /* uthash */
+    struct report_command *commands; /* uthash */
+    int64_t commands_left_out;       /* jobs */
+    struct report_failure failures[REPORT_CAUSES_MAX];
+    int n_failures;
+    int64_t failures_left_out;
+    struct report_card *cards;
+    int n_cards;
+    struct report_wait_bin wait_bins[REPORT_BINS_MAX];
+    int64_t wait_classes[REPORT_WAIT_CLASSES];
+    struct report_point {
+        int32_t asked_mib, peak_mib;
+        uint32_t job, uid;
+    } * scatter; /* owned */
+    int n_scatter;
+};
+
+/* Upper ends of the classes of waits, the last of which has none. */
+extern const int64_t report_wait_ms[REPORT_WAIT_CLASSES - 1];
+
+bool report_is_hidden(const struct report *r, uint32_t owner);
+bool report_counts(const struct report *r, uint32_t uid);
+int64_t report_bin_us(const struct report *r); /* the width of a bin; at least 1 */
+
+/* report_sum.c. The newest come first. */
+void report_add_ended(struct report *r, const struct store_ended *x);
+void report_free(struct report *r); /* what it owns */
+
+/* report_cards.c. Before anything is added: the machine's cards, and what runs now. */
+void report_cards_begin(struct report *r);
+/* By falling end. */
+void report_add_used(struct report *r, const struct store_used *x);
+
+/* report_advice.c: the suggestions, as a list of objects. */
+void report_write_advice(const struct report *r, const struct report_command *const *commands,
+                         int n, struct jsonw *w);
+
+/* report_json.c */
+void report_write(struct report *r, struct buf *out);
+/* The command of a job as one line, cut; nothing when it is not to be seen. */
+void report_command_text(const struct report *r, const struct report_command *c,
+                         struct buf *out);
+
+#endif

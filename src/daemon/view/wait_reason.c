@@ -1,0 +1,48 @@
+/* Why a job waits; see wait_reason.h. The planner knows what the last plan wrote down, and of
+ * cards what was measured: whose ends would help, and ailments, are added here. Called wherever
+ * somebody is told. */
+#include "daemon/view/wait_reason.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/place/place.h"
+#include "core/plan/plan.h"
+#include "core/queue/job.h"
+#include "daemon/attempt/machine_trouble.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/card_health.h"
+#include "daemon/turn/turn.h"
+
+/* Between two plans so many lines are told whose ends they wait for, in order that a listing of
+ * thousands of kinds of jobs holds up nobody; of the others the nearest card is named. */
+#define NEEDS_TOLD_MAX 64
+
+void
+why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
+{
+    const struct err *trouble = turn_disk_trouble(d);
+    if (!trouble && plan_may_tell_needs(job) && d->needs_told < NEEDS_TOLD_MAX) {
+        d->needs_told++;
+        plan_tell_needs(d->queue, d->ledger, job, clock_wall_us());
+    }
+    plan_tell_unseen(d->planner, d->ledger, job);
+    plan_explain(d->queue, job, why);
+    plan_explain_reserved(d->queue, planner_reservation(d->planner), job, why);
+    const char *machine = machine_says_of(d, job->uid);
+    if (machine && job->kind)
+        *why = (struct blocked){.reason = REASON_MACHINE, .gpu = -1, .trouble = machine};
+    else if (why->reason ==
+             REASON_MACHINE) /* it is over, and the next plan is about to be made */
+        *why = (struct blocked){.reason = REASON_PRIORITY, .gpu = -1};
+    if (trouble && job->kind) /* it stands in a line, and no plan is made */
+        *why = (struct blocked){.reason = REASON_DISK, .gpu = -1, .trouble = trouble->text};
+}
+
+void
+why_waits(struct daemon *d, const struct job *job, struct blocked *why, struct buf *text)
+{
+    why_blocked(d, job, why);
+    blocked_text(why, &job->req.demand, text);
+    health_explain(d, why, text);
+    blocked_text_ahead(why, text);
+}

@@ -1,0 +1,212 @@
+/* Writes the probe's lines. A field without its bit in `valid` is null, which is not 0.
+ * Called by berth-probe; the daemon reads what this writes. Pure. */
+#include "gpu/probe_message.h"
+
+#include "base/buf.h"
+#include "base/jsonw.h"
+#include "gpu/backend.h"
+#include "gpu/kmsg.h"
+
+static void
+put_int(struct jsonw *w, const char *key, uint32_t valid, enum card_field field, int64_t value)
+{
+    if (valid & field)
+        jsonw_kint(w, key, value);
+    else
+        jsonw_knull(w, key);
+}
+
+static const char *
+compute_mode_name(enum card_compute_mode mode)
+{
+    switch (mode) {
+    case CARD_COMPUTE_DEFAULT:
+        return "default";
+    case CARD_COMPUTE_EXCLUSIVE:
+        return "exclusive";
+    case CARD_COMPUTE_PROHIBITED:
+        return "prohibited";
+    }
+    return NULL;
+}
+
+static void
+put_card(struct jsonw *w, const struct backend_card *card)
+{
+    jsonw_object(w);
+    jsonw_kint(w, "index", card->index);
+    jsonw_kstr(w, "uuid", card->uuid);
+    jsonw_kstr(w, "name", card->name);
+    jsonw_kint(w, "total_mib", card->total_mib);
+    jsonw_kstr(w, "bus_id", card->valid & CARD_HAS_BUS_ID ? card->bus_id : NULL);
+    put_int(w, "minor", card->valid, CARD_HAS_MINOR, card->minor);
+    put_int(w, "numa", card->valid, CARD_HAS_NUMA, card->numa);
+    jsonw_kstr(w, "compute_mode",
+               card->valid & CARD_HAS_COMPUTE_MODE ? compute_mode_name(card->compute_mode)
+                                                   : NULL);
+    jsonw_end_object(w);
+}
+
+void
+message_hello(struct buf *out, const char *backend, const struct backend_machine *m,
+              int64_t kernel_log)
+{
+    struct jsonw w;
+
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kint(&w, "hello", 1);
+    jsonw_kstr(&w, "backend", backend);
+    jsonw_kstr(&w, "driver", m->driver[0] ? m->driver : NULL);
+    if (kernel_log >= 0)
+        jsonw_kint(&w, "kernel_log", kernel_log);
+    else
+        jsonw_knull(&w, "kernel_log");
+    jsonw_key(&w, "gpus");
+    jsonw_array(&w);
+    for (int i = 0; i < m->n; i++)
+        put_card(&w, &m->cards[i]);
+    jsonw_end_array(&w);
+    jsonw_key(&w, "links");
+    jsonw_array(&w);
+    for (int i = 0; i < m->n_links; i++) {
+        jsonw_array(&w);
+        jsonw_int(&w, m->cards[m->links[i][0]].index);
+        jsonw_int(&w, m->cards[m->links[i][1]].index);
+        jsonw_end_array(&w);
+    }
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    buf_addc(out, '\n');
+}
+
+void
+message_error(struct buf *out, const char *words)
+{
+    struct jsonw w;
+
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "error", words);
+    jsonw_end_object(&w);
+    buf_addc(out, '\n');
+}
+
+static void
+put_fault(struct jsonw *w, const struct kmsg_record *r)
+{
+    jsonw_object(w);
+    if (r->kind == KMSG_DRIVER) {
+        jsonw_kbool(w, "driver_loaded", true);
+    } else {
+        jsonw_kint(w, "xid", r->code);
+        jsonw_kstr(w, "bus_id", r->bus_id);
+        if (r->pid)
+            jsonw_kint(w, "pid", r->pid);
+        else
+            jsonw_knull(w, "pid");
+        jsonw_kstr(w, "process", r->name[0] ? r->name : NULL);
+        jsonw_kstr(w, "text", r->text);
+    }
+    jsonw_end_object(w);
+}
+
+void
+message_faults(struct buf *out, int64_t kernel_log, const struct kmsg_record *records, int n)
+{
+    struct jsonw w;
+
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kint(&w, "kernel_log", kernel_log);
+    jsonw_key(&w, "faults");
+    jsonw_array(&w);
+    for (int i = 0; i < n; i++)
+        put_fault(&w, &records[i]);
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    buf_addc(out, '\n');
+}
+
+static const char *
+health_name(enum card_memory_health health)
+{
+    static const char *const names[] = {
+        [CARD_MEMORY_FINE] = "fine",
+        [CARD_MEMORY_PENDING] = "pending",
+        [CARD_MEMORY_FAILED] = "failed",
+    };
+
+    return names[health];
+}
+
+static void
+put_procs(struct jsonw *w, const struct backend_usage *u, message_user_fn user, void *arg)
+{
+    jsonw_key(w, "procs");
+    if (!(u->valid & CARD_HAS_PROCS)) {
+        jsonw_null(w);
+        return;
+    }
+    jsonw_array(w);
+    for (int i = 0; i < u->n_procs; i++) {
+        const struct backend_proc *p = &u->procs[i];
+        jsonw_object(w);
+        jsonw_kint(w, "pid", p->pid);
+        if (p->mib >= 0)
+            jsonw_kint(w, "mib", p->mib);
+        else
+            jsonw_knull(w, "mib");
+        if (p->peak_mib >= 0)
+            jsonw_kint(w, "peak_mib", p->peak_mib);
+        jsonw_kstr(w, "user", user(arg, p->pid));
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
+static void
+put_ended(struct jsonw *w, const struct backend_usage *u)
+{
+    if (u->n_ended == 0)
+        return;
+    jsonw_key(w, "ended");
+    jsonw_array(w);
+    for (int i = 0; i < u->n_ended; i++) {
+        jsonw_object(w);
+        jsonw_kint(w, "pid", u->ended[i].pid);
+        jsonw_kint(w, "peak_mib", u->ended[i].peak_mib);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
+void
+message_sample(struct buf *out, int64_t number, const struct backend_machine *m,
+               const struct backend_sample *s, message_user_fn user, void *arg)
+{
+    struct jsonw w;
+
+    jsonw_init(&w, out);
+    jsonw_object(&w);
+    jsonw_kint(&w, "sample", number);
+    jsonw_key(&w, "gpus");
+    jsonw_array(&w);
+    for (int i = 0; i < m->n; i++) {
+        const struct backend_usage *u = &s->use[i];
+        if (!u->present)
+            continue;
+        jsonw_object(&w);
+        jsonw_kstr(&w, "uuid", m->cards[i].uuid);
+        put_int(&w, "used_mib", u->valid, CARD_HAS_USED, u->used_mib);
+        put_int(&w, "util", u->valid, CARD_HAS_UTIL, u->util);
+        put_int(&w, "temperature_c", u->valid, CARD_HAS_TEMPERATURE, u->temperature_c);
+        jsonw_kstr(&w, "memory", u->valid & CARD_HAS_HEALTH ? health_name(u->health) : NULL);
+        put_procs(&w, u, user, arg);
+        put_ended(&w, u);
+        jsonw_end_object(&w);
+    }
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    buf_addc(out, '\n');
+}

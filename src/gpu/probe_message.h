@@ -1,0 +1,28 @@
+/* What the probe says, as lines of JSON: docs/protocol.md, section 3. */
+#ifndef GPU_PROBE_MESSAGE_H
+#define GPU_PROBE_MESSAGE_H
+
+#include <stdint.h>
+
+struct backend_machine;
+struct backend_sample;
+struct buf;
+struct kmsg_record;
+
+/* Each appends one line with its newline. kernel_log: the newest record's number in the
+ * kernel's log, -1 when that cannot be read. */
+void message_hello(struct buf *out, const char *backend, const struct backend_machine *m,
+                   int64_t kernel_log);
+void message_error(struct buf *out, const char *words);
+
+/* The name of the user whose process this is; NULL when not known. Borrowed. */
+typedef const char *(*message_user_fn)(void *arg, int32_t pid);
+
+/* What the kernel's log says about cards. */
+void message_faults(struct buf *out, int64_t kernel_log, const struct kmsg_record *records,
+                    int n);
+
+void message_sample(struct buf *out, int64_t number, const struct backend_machine *m,
+                    const struct backend_sample *s, message_user_fn user, void *arg);
+
+#endif

@@ -1,0 +1,284 @@
+/* berth-probe: reads the GPUs for berthd, which never calls a GPU library itself. It may
+ * hang or crash with the driver; berthd then replaces it. It keeps nothing, ends when its
+ * standard input does or its parent dies, and says docs/protocol.md's section 3:
+ *
+ *   hello line, then for every line "sample N" one sample line; or {"error":...} and exit 1
+ *
+ * What the kernel's log says about a card is passed on as it comes, and again before the
+ * driver is asked for a sample: if that hangs, the daemon knows already which card it is.
+ * Each line leaves in one write, so that a reader never waits for the rest of one. */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "gpu/probe_message.h"
+#include "probe/choose_backend.h"
+#include "probe/kernlog.h"
+#include "probe/process_users.h"
+
+/* A line of a request is far shorter; a longer one is no request. */
+#define REQUEST_MAX 4096
+
+/* A kernel that logs without end wakes this program at most so often. */
+#define LOG_REST_MS 250
+
+struct options {
+    const char *backend; /* NULL: not said */
+    bool once;
+    int64_t log_after; /* the newest record of the kernel's log that the daemon knows; -1 */
+    struct backend_config config;
+};
+
+struct probe {
+    const struct backend *backend;
+    void *state;
+    struct backend_machine machine;
+    struct backend_sample sample;
+    struct users *users;
+    struct kernlog *log;
+    struct buf out;
+};
+
+static const char usage[] =
+    "usage: berth-probe [--backend auto|nvml|nvidia-smi|sim] [--sim SPEC --sim-dir DIR]\n"
+    "                   [--log-after N] [--once]\n"
+    "\n"
+    "Reads the GPUs for berthd: a line 'sample N' on standard input is answered with a line\n"
+    "of JSON. --once prints what there is and one sample, and ends. --log-after: the record\n"
+    "of the kernel's log after which to report what it says about GPUs.\n";
+
+static int
+parse_options(int argc, char **argv, struct options *o)
+{
+    enum { OPT_BACKEND = 256, OPT_SIM, OPT_SIM_DIR, OPT_LOG_AFTER, OPT_ONCE, OPT_HELP };
+    static const struct option longs[] = {
+        {"backend", required_argument, NULL, OPT_BACKEND},
+        {"sim", required_argument, NULL, OPT_SIM},
+        {"sim-dir", required_argument, NULL, OPT_SIM_DIR},
+        {"log-after", required_argument, NULL, OPT_LOG_AFTER},
+        {"once", no_argument, NULL, OPT_ONCE},
+        {"help", no_argument, NULL, OPT_HELP},
+        {NULL, 0, NULL, 0},
+    };
+    int c;
+
+    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+        switch (c) {
+        case OPT_BACKEND:
+            o->backend = optarg;
+            break;
+        case OPT_SIM:
+            o->config.sim_spec = optarg;
+            break;
+        case OPT_SIM_DIR:
+            o->config.sim_dir = optarg;
+            break;
+        case OPT_LOG_AFTER:
+            if (parse_int(optarg, -1, INT64_MAX / 16, &o->log_after, NULL) < 0)
+                return -1;
+            break;
+        case OPT_ONCE:
+            o->once = true;
+            break;
+        case OPT_HELP:
+            fputs(usage, stdout);
+            exit(0);
+        default:
+            return -1;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "berth-probe: unexpected '%s'\n", argv[optind]);
+        return -1;
+    }
+    if (!o->backend)
+        o->backend = o->config.sim_spec ? "sim" : "auto";
+    o->config.nvml_path = getenv("BERTH_NVML");
+    o->config.smi_path = getenv("BERTH_NVIDIA_SMI");
+    return 0;
+}
+
+/* 0, or -1 when nobody reads any more. */
+static int
+flush(struct probe *p)
+{
+    int result = file_write_all(STDOUT_FILENO, p->out.data, p->out.len);
+
+    buf_clear(&p->out);
+    return result;
+}
+
+static int
+say_error(struct probe *p, const struct err *e)
+{
+    message_error(&p->out, e->text);
+    flush(p);
+    return 1;
+}
+
+static int
+answer(struct probe *p, int64_t number, struct err *e)
+{
+    kernlog_report(p->log, &p->out);
+    if (p->out.len > 0 && flush(p) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot write");
+    if (p->backend->sample(p->state, &p->sample, e) < 0)
+        return -1;
+    message_sample(&p->out, number, &p->machine, &p->sample, users_of_process, p->users);
+    return 0;
+}
+
+/* Acts on one line. Lines that are no request of ours are passed over: a newer daemon may
+ * say more. */
+static int
+serve_line(struct probe *p, char *line, struct err *e)
+{
+    int64_t number;
+
+    line[strcspn(line, "\r")] = '\0';
+    if (strncmp(line, "sample ", 7) != 0 ||
+        parse_int(line + 7, 0, INT64_MAX, &number, NULL) < 0)
+        return 0;
+    return answer(p, number, e);
+}
+
+/* All whole lines of what has come; the rest stays. */
+static int
+serve_lines(struct probe *p, struct buf *in, struct err *e)
+{
+    char *end;
+
+    while (in->len > 0 && (end = memchr(in->data, '\n', in->len))) {
+        *end = '\0';
+        if (serve_line(p, in->data, e) < 0)
+            return -1;
+        buf_drop(in, (size_t)(end - in->data) + 1);
+        if (flush(p) < 0)
+            return err_errno(e, ERR_FAILED, errno, "cannot write the sample");
+    }
+    if (in->len > REQUEST_MAX)
+        return err_set(e, ERR_USAGE, "a request longer than %d bytes", REQUEST_MAX);
+    return 0;
+}
+
+/* Waits for a request; meanwhile what the kernel's log says is passed on. False when nobody
+ * reads that any more. */
+static bool
+await_request(struct probe *p)
+{
+    bool resting = false;
+
+    for (;;) {
+        struct pollfd fds[2] = {
+            {.fd = STDIN_FILENO, .events = POLLIN},
+            {.fd = resting ? -1 : kernlog_poll_fd(p->log), .events = POLLIN}};
+        int n = poll(fds, 2, resting ? LOG_REST_MS : -1);
+        resting = n > 0 && fds[1].revents;
+        if (resting)
+            kernlog_report(p->log, &p->out);
+        if (p->out.len > 0 && flush(p) < 0)
+            return false;
+        if (n > 0 && fds[0].revents)
+            return true;
+    }
+}
+
+/* Until standard input ends. The exit status. */
+static int
+serve(struct probe *p)
+{
+    auto_buf struct buf in = BUF_INIT;
+    struct err e;
+
+    while (await_request(p)) {
+        char bytes[REQUEST_MAX];
+        ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return 0;
+        buf_add(&in, bytes, (size_t)n);
+        if (serve_lines(p, &in, &e) < 0)
+            return say_error(p, &e);
+    }
+    return 1;
+}
+
+/* The machine's own log says nothing about simulated cards: they have one of their own. */
+static void
+open_log(struct probe *p, const struct options *o)
+{
+    const char *real = getenv("BERTH_KMSG");
+    auto_free char *sim =
+        p->backend == &backend_sim ? xasprintf("%s/kmsg", o->config.sim_dir) : NULL;
+
+    p->log = kernlog_open(sim ? sim : real ? real : "/dev/kmsg", o->log_after);
+}
+
+static int
+run(struct probe *p, const struct options *o)
+{
+    struct err e;
+
+    p->backend = choose_backend(o->backend, &o->config, &p->state, &p->machine, &e);
+    if (!p->backend)
+        return say_error(p, &e);
+    open_log(p, o);
+    message_hello(&p->out, p->backend->name, &p->machine, kernlog_position(p->log));
+    if (flush(p) < 0)
+        return 1;
+    if (!o->once)
+        return serve(p);
+    if (answer(p, 0, &e) < 0)
+        return say_error(p, &e);
+    return flush(p) < 0 ? 1 : 0;
+}
+
+/* Whatever the parent ignores or blocks: nvidia-smi has to be waited for (an ignored SIGCHLD
+ * would eat its status), and a broken pipe is an error here, not a death. */
+static void
+reset_signals(void)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGCHLD, SIG_DFL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int
+main(int argc, char **argv)
+{
+    struct options o = {.log_after = -1};
+    struct probe *p = xcalloc(1, sizeof(*p));
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    reset_signals();
+    if (parse_options(argc, argv, &o) < 0) {
+        fputs(usage, stderr);
+        free(p);
+        return 2;
+    }
+    p->users = users_new();
+    int status = run(p, &o);
+    if (p->backend)
+        p->backend->close(p->state);
+    kernlog_close(p->log);
+    users_free(p->users);
+    backend_sample_free(&p->sample);
+    buf_free(&p->out);
+    free(p);
+    return status;
+}

@@ -1,0 +1,55 @@
+/* Tries the backends in order of what they can tell. Called once, when the probe starts. */
+#include "probe/choose_backend.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/err.h"
+
+static const struct backend *const backends[] = {&backend_nvml, &backend_smi, &backend_sim};
+
+static int
+try_backend(const struct backend *b, const struct backend_config *config, void **state,
+            struct backend_machine *machine, struct err *e)
+{
+    *state = NULL;
+    if (b->open(config, state, e) == 0 && b->discover(*state, machine, e) == 0)
+        return 0;
+    b->close(*state);
+    *state = NULL;
+    return -1;
+}
+
+static const struct backend *
+choose_auto(const struct backend_config *config, void **state, struct backend_machine *machine,
+            struct err *e)
+{
+    struct err nvml, smi;
+
+    if (try_backend(&backend_nvml, config, state, machine, &nvml) == 0)
+        return &backend_nvml;
+    if (try_backend(&backend_smi, config, state, machine, &smi) == 0)
+        return &backend_smi;
+    err_set(e, ERR_FAILED,
+            "no GPU can be read. nvml: %.400s. nvidia-smi: %.400s. Install or repair the "
+            "NVIDIA driver, or use simulated cards: --sim 2 (BERTH_SIM=2 for commands that "
+            "have no --sim)",
+            nvml.text, smi.text);
+    return NULL;
+}
+
+const struct backend *
+choose_backend(const char *name, const struct backend_config *config, void **state,
+               struct backend_machine *machine, struct err *e)
+{
+    if (strcmp(name, "auto") == 0)
+        return choose_auto(config, state, machine, e);
+    for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
+        if (strcmp(name, backends[i]->name) == 0)
+            return try_backend(backends[i], config, state, machine, e) == 0 ? backends[i]
+                                                                            : NULL;
+    }
+    err_set(e, ERR_USAGE, "there is no backend '%.40s'; there are auto, nvml, nvidia-smi, sim",
+            name);
+    return NULL;
+}

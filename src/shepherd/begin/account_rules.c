@@ -1,0 +1,209 @@
+/* The rules of this machine for an account: see account_rules.h. First what shadow(5) says, in
+ * words that name the mending; then PAM's account management, which knows rules of its own
+ * (pam_access, sssd) but often says only that something was denied. The session that pam_limits
+ * wants is opened and closed here: the job gets its limits, and nothing stays open whose end
+ * could be missed. */
+#include "shepherd/begin/account_rules.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <shadow.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "sys/rlimits.h"
+
+#ifdef HAVE_PAM
+#include <security/pam_appl.h>
+#endif
+
+#define DAY_S 86400
+
+__attribute__((format(printf, 3, 4))) static void
+deny(struct account_verdict *out, int errnum, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(out->text, sizeof out->text, fmt, ap);
+    va_end(ap);
+    out->errnum = errnum;
+    out->may_run = false;
+}
+
+/* usermod -L puts a ! in front of the password. One that never was (useradd without passwd, an
+ * account that logs in with keys) is ! or * with no hash behind. */
+static bool
+is_locked(const char *password)
+{
+    return password[0] == '!' && strlen(password + 1) >= 13;
+}
+
+static void
+check_shadow(const struct passwd *pw, const struct account_rules *rules,
+             struct account_verdict *out)
+{
+    const struct spwd *sp = getspnam(pw->pw_name);
+    if (!sp)
+        return; /* its directory keeps that to itself; PAM's modules may know */
+    if (sp->sp_expire >= 0 && time(NULL) / DAY_S >= sp->sp_expire)
+        deny(out, 0, "the account %s has expired (chage -E)", pw->pw_name);
+    else if (!rules->locked_runs && sp->sp_pwdp && is_locked(sp->sp_pwdp))
+        deny(out, 0, "the account %s is locked (usermod -L)", pw->pw_name);
+}
+
+#ifdef HAVE_PAM
+
+/* Modules may say why they refuse; nobody is there to answer what they ask. */
+static int
+converse(int n, const struct pam_message **messages, struct pam_response **answers, void *ctx)
+{
+    char *said = ctx;
+    for (int i = 0; i < n; i++) {
+        if (messages[i]->msg_style != PAM_ERROR_MSG && messages[i]->msg_style != PAM_TEXT_INFO)
+            return PAM_CONV_ERR;
+        if (messages[i]->msg_style == PAM_ERROR_MSG)
+            snprintf(said, ACCOUNT_TEXT_MAX, "%s", messages[i]->msg);
+    }
+    *answers = calloc((size_t)n, sizeof **answers);
+    return *answers ? PAM_SUCCESS : PAM_BUF_ERR;
+}
+
+/* A password that is due for a change is for a login to ask for; jobs have nobody to type it.
+ */
+static bool
+is_permission(int rc)
+{
+    return rc == PAM_SUCCESS || rc == PAM_NEW_AUTHTOK_REQD;
+}
+
+/* PAM itself did not work, so nothing is known of the account. */
+static bool
+is_trouble(int rc)
+{
+    return rc == PAM_OPEN_ERR || rc == PAM_SYMBOL_ERR || rc == PAM_SERVICE_ERR ||
+           rc == PAM_SYSTEM_ERR || rc == PAM_BUF_ERR || rc == PAM_AUTHINFO_UNAVAIL ||
+           rc == PAM_ABORT || rc == PAM_CONV_ERR || rc == PAM_MODULE_UNKNOWN;
+}
+
+/* Unlimited wherever the kernel lets us, so that what differs afterwards is what PAM has set.
+ */
+static void
+lift_limits(struct rlimit before[RLIM_NLIMITS])
+{
+    for (int i = 0; i < RLIM_NLIMITS; i++) {
+        const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+        __rlimit_resource_t which = (__rlimit_resource_t)i;
+        if (getrlimit(which, &before[i]) < 0 || setrlimit(which, &none) == 0)
+            continue;
+        const struct rlimit most = {before[i].rlim_max, before[i].rlim_max};
+        (void)setrlimit(which, &most);
+    }
+}
+
+static void
+put_limits_back(const struct rlimit before[RLIM_NLIMITS])
+{
+    for (int i = 0; i < RLIM_NLIMITS; i++)
+        (void)setrlimit((__rlimit_resource_t)i, &before[i]);
+}
+
+static void
+note_limits(const struct rlimit lifted[RLIM_NLIMITS], struct buf *out)
+{
+    for (int i = 0; i < RLIM_NLIMITS; i++) {
+        struct rlimit now;
+        if (getrlimit((__rlimit_resource_t)i, &now) < 0 ||
+            (now.rlim_cur == lifted[i].rlim_cur && now.rlim_max == lifted[i].rlim_max))
+            continue;
+        rlimits_add(out, i, &now);
+    }
+}
+
+static int
+take_session_limits(pam_handle_t *pam, struct buf *limits)
+{
+    struct rlimit before[RLIM_NLIMITS], lifted[RLIM_NLIMITS];
+    lift_limits(before);
+    for (int i = 0; i < RLIM_NLIMITS; i++)
+        (void)getrlimit((__rlimit_resource_t)i, &lifted[i]);
+    int rc = pam_open_session(pam, 0);
+    if (rc == PAM_SUCCESS) {
+        note_limits(lifted, limits);
+        (void)pam_close_session(pam, PAM_SILENT);
+    }
+    put_limits_back(before);
+    return rc;
+}
+
+/* PAM reads /etc/pam.d and its vendor's folder; an installation elsewhere has its file below
+ * its own etc. *folder: owned, NULL for PAM's own places. The service's name. */
+static const char *
+find_service(const char *service, char **folder)
+{
+    const char *slash = strrchr(service, '/');
+    if (slash) {
+        *folder = xstrndup(service, (size_t)(slash - service));
+        return slash + 1;
+    }
+    static const char *const usual[] = {"/etc/pam.d", "/usr/lib/pam.d", "/usr/share/pam.d"};
+    *folder = NULL;
+    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
+        auto_free char *path = xasprintf("%s/%s", usual[i], service);
+        if (access(path, F_OK) == 0)
+            return service;
+    }
+    *folder = xstrdup(BERTH_SYSCONFDIR "/pam.d");
+    return service;
+}
+
+/* A machine without the service's file has no rules for jobs. PAM would take those of "other"
+ * then, which deny everything in many places. */
+static bool
+has_service(const char *folder, const char *name)
+{
+    auto_free char *path = xasprintf("%s/%s", folder ? folder : "", name);
+    return !folder || access(path, F_OK) == 0;
+}
+
+static void
+check_pam(const struct passwd *pw, const char *service, struct account_verdict *out)
+{
+    auto_free char *folder = NULL;
+    const char *name = find_service(service, &folder);
+    char said[ACCOUNT_TEXT_MAX] = "";
+    const struct pam_conv conv = {converse, said};
+    pam_handle_t *pam = NULL;
+    if (!has_service(folder, name))
+        return;
+    int rc = pam_start_confdir(name, pw->pw_name, &conv, folder, &pam);
+    if (rc == PAM_SUCCESS)
+        rc = pam_acct_mgmt(pam, 0);
+    if (is_permission(rc))
+        rc = take_session_limits(pam, &out->limits);
+    if (rc != PAM_SUCCESS)
+        deny(out, is_trouble(rc) ? EAGAIN : 0, "PAM (service %s) does not let %s run jobs: %s",
+             name, pw->pw_name, said[0] ? said : pam_strerror(pam, rc));
+    if (pam)
+        (void)pam_end(pam, rc);
+}
+
+#endif
+
+void
+account_check(const struct passwd *pw, const struct account_rules *rules,
+              struct account_verdict *out)
+{
+    *out = (struct account_verdict){.may_run = true, .limits = BUF_INIT};
+    check_shadow(pw, rules, out);
+#ifdef HAVE_PAM
+    if (out->may_run && rules->service[0])
+        check_pam(pw, rules->service, out);
+#endif
+}

@@ -1,0 +1,255 @@
+/* berth-user: looks a user up, asks whether the account may run jobs (account_rules.c), becomes
+ * that user, enters the working folder and opens the log, hands both back, and ends. A process
+ * of its own, because the account may come from a network service and the folder from a file
+ * server: the shepherd gives it half a minute. Linked to the C library dynamically, as the
+ * directory of users is made of modules. Speaks berth_user.h. */
+#include "shepherd/begin/berth_user.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <libgen.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "shepherd/begin/account_rules.h"
+#include "shepherd/begin/blame.h"
+#include "shepherd/begin/logfile.h"
+#include "sys/keyring.h"
+
+#define N_QUESTIONS    11
+#define GROUPS_MAX_ASK 65536
+
+struct question {
+    uid_t uid;
+    mode_t umask;
+    bool by_name;   /* name lists accounts; uid is not known */
+    bool own_place; /* the log lies where the daemon puts logs */
+    bool read;      /* clients will be served from it */
+    bool truncate;
+    const char *name, *cwd, *log, *error;
+    struct account_rules rules;
+};
+
+_Noreturn static void refuse(enum step step, int errnum, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+_Noreturn static void
+say_no(enum step step, int errnum, const char *words)
+{
+    char text[1400];
+    int n = snprintf(text, sizeof text, "%s%c%d%c%s%c%d", USER_NO, '\0', errnum, '\0', words,
+                     '\0', (int)step);
+    (void)send(USER_FD, text, (size_t)n + 1, MSG_NOSIGNAL);
+    _exit(0);
+}
+
+_Noreturn static void
+refuse(enum step step, int errnum, const char *fmt, ...)
+{
+    char what[1024], text[1200];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    /* The exit record has room for 159 bytes, and the reason is what matters. */
+    const char *why = errnum ? strerror(errnum) : "";
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(150 - strlen(why)), what, errnum ? ": " : "",
+             why);
+    say_no(step, errnum, text);
+}
+
+static void
+read_question(char *text, struct question *q)
+{
+    ssize_t n = recv(USER_FD, text, USER_MESSAGE_MAX, 0);
+    const char *field[N_QUESTIONS];
+    char *at = text;
+    int64_t uid = 0;
+    if (n <= 0 || text[n - 1] != '\0')
+        _exit(1);
+    for (int i = 0; i < N_QUESTIONS; i++) {
+        if (at >= text + n)
+            _exit(1);
+        field[i] = at;
+        at += strlen(at) + 1;
+    }
+    bool by_name = strcmp(field[0], USER_BY_NAME) == 0;
+    if (!by_name && parse_int(field[0], 0, UINT32_MAX - 1, &uid, NULL))
+        _exit(1);
+    *q = (struct question){
+        .uid = (uid_t)uid,
+        .by_name = by_name,
+        .umask = (mode_t)strtoul(field[1], NULL, 8) & 0777,
+        .own_place = strcmp(field[2], "own") == 0,
+        .read = strcmp(field[3], "read") == 0,
+        .name = field[4],
+        .cwd = field[5],
+        .log = field[6],
+        .rules = {.service = field[7], .locked_runs = strcmp(field[8], "run") == 0},
+        .error = field[9],
+        .truncate = strcmp(field[10], "truncate") == 0};
+}
+
+/* The first account of a list with commas that there is. */
+static const struct passwd *
+find_by_name(const char *names)
+{
+    auto_free char *copy = xstrdup(names);
+    char *rest = copy, *name;
+    errno = 0;
+    while ((name = strsep(&rest, ","))) {
+        const struct passwd *pw = getpwnam(name);
+        if (pw)
+            return pw;
+    }
+    refuse(STEP_ACCOUNT, errno, "there is no account '%s' on this machine", names);
+}
+
+/* The account as it is now; its number may be another person's since the job came. */
+static const struct passwd *
+find_account(const struct question *q)
+{
+    if (q->by_name)
+        return find_by_name(q->name);
+    errno = 0;
+    const struct passwd *pw = getpwuid(q->uid);
+    if (!pw)
+        refuse(STEP_ACCOUNT, errno, "user %u (%s) has no account on this machine any more",
+               q->uid, q->name[0] ? q->name : "no name");
+    if (q->name[0] && strcmp(q->name, pw->pw_name) != 0)
+        refuse(STEP_ACCOUNT, 0, "user %u was %s when the job came and is %s now", q->uid,
+               q->name, pw->pw_name);
+    return pw;
+}
+
+/* The user's own folder among the logs. Only root can put anything there, so nothing that
+ * lies in wait is found, and what fails is ours, but for the user's quota. One that is root's
+ * yet is just being made for another job of the user's, or was when its maker was killed. */
+static void
+make_log_folder(const char *log, const struct passwd *pw)
+{
+    auto_free char *copy = xstrdup(log);
+    const char *folder = dirname(copy);
+    struct stat st;
+    if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+        refuse(STEP_OURS, errno, "cannot make the folder %s", folder);
+    if (lstat(folder, &st) < 0 ||
+        (st.st_uid == geteuid() && lchown(folder, pw->pw_uid, pw->pw_gid) < 0))
+        refuse(errno == EDQUOT ? STEP_LOG : STEP_OURS, errno, "cannot hand over the folder %s",
+               folder);
+}
+
+static void
+become(const struct passwd *pw)
+{
+    errno = keyring_leave();
+    if (errno != 0 || initgroups(pw->pw_name, pw->pw_gid) < 0 ||
+        setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) < 0 ||
+        setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)
+        refuse(STEP_CHILD, errno, "cannot become the user %s", pw->pw_name);
+    keyring_settle();
+}
+
+static int
+open_log(const struct question *q)
+{
+    const struct logfile f = {q->log, q->read, q->truncate, q->own_place};
+    int fd = logfile_open(&f);
+    if (fd < 0)
+        refuse(STEP_LOG, errno, "cannot open the log %s", q->log);
+    return fd;
+}
+
+static int
+open_error(const struct question *q)
+{
+    const struct logfile f = {.path = q->error, .truncate = q->truncate};
+    int fd = logfile_open(&f);
+    if (fd < 0)
+        refuse(STEP_ERROR, errno, "cannot open the file for errors %s", q->error);
+    return fd;
+}
+
+/* log, error -1: there is none. */
+static void
+answer(const struct passwd *pw, const char *limits, int cwd, int log, int error)
+{
+    static gid_t groups[GROUPS_MAX_ASK];
+    auto_buf struct buf text = BUF_INIT;
+    int n = getgroups(GROUPS_MAX_ASK, groups);
+    buf_add(&text, USER_YES, sizeof USER_YES);
+    buf_add(&text, pw->pw_name, strlen(pw->pw_name) + 1);
+    buf_add(&text, pw->pw_dir, strlen(pw->pw_dir) + 1);
+    buf_add(&text, pw->pw_shell, strlen(pw->pw_shell) + 1);
+    buf_addf(&text, "%u%c%u", pw->pw_uid, '\0', pw->pw_gid);
+    buf_addc(&text, '\0');
+    for (int i = 0; i < n; i++)
+        buf_addf(&text, "%s%u", i ? "," : "", groups[i]);
+    buf_addc(&text, '\0');
+    buf_add(&text, limits, strlen(limits) + 1);
+    const int fds[] = {cwd, log, error};
+    const size_t n_bytes = sizeof fds[0] * (log < 0 ? 1 : error < 0 ? 2 : 3);
+    union {
+        char bytes[CMSG_SPACE(sizeof fds)];
+        struct cmsghdr align;
+    } control = {0};
+    struct iovec iov = {.iov_base = text.data, .iov_len = text.len};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = CMSG_SPACE(n_bytes)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(n_bytes);
+    memcpy(CMSG_DATA(c), fds, n_bytes);
+    if (text.len > USER_MESSAGE_MAX)
+        refuse(STEP_ACCOUNT, E2BIG, "the user %s is in %d groups", pw->pw_name, n);
+    if (sendmsg(USER_FD, &msg, MSG_NOSIGNAL) < 0)
+        refuse(STEP_ACCOUNT, errno, "cannot hand on what was opened as the user %s",
+               pw->pw_name);
+}
+
+int
+main(void)
+{
+    static char text[USER_MESSAGE_MAX];
+    struct question q;
+    struct stat st;
+    if (fstat(USER_FD, &st) < 0 || !S_ISSOCK(st.st_mode)) {
+        fprintf(stderr, "berth-user is started by berth-shepherd; people do not call it.\n");
+        return 2;
+    }
+    read_question(text, &q);
+    const struct passwd *pw = find_account(&q);
+    struct account_verdict account = {.may_run = true, .limits = BUF_INIT};
+    if (!q.by_name)
+        account_check(pw, &q.rules, &account);
+    if (!account.may_run)
+        say_no(STEP_ACCOUNT, account.errnum, account.text);
+    if (q.own_place)
+        make_log_folder(q.log, pw);
+    become(pw);
+    umask(q.umask);
+    if (chdir(q.cwd) < 0)
+        refuse(STEP_FOLDER, errno, "cannot enter the working folder %s", q.cwd);
+    auto_close int cwd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (cwd < 0)
+        refuse(STEP_FOLDER, errno, "cannot open the working folder %s", q.cwd);
+    auto_close int log = q.log[0] ? open_log(&q) : -1;
+    auto_close int error = q.error[0] ? open_error(&q) : -1;
+    answer(pw, buf_str(&account.limits), cwd, log, error);
+    buf_free(&account.limits);
+    return 0;
+}

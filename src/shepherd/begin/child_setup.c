@@ -1,0 +1,51 @@
+/* The last steps of a child: see child_setup.h. command.c has them taken by the command's
+ * process, screen.c by the one of its session, deliver.c by a hook's. The mark comes when
+ * nothing but exec is left that can fail. */
+#include "shepherd/begin/child_setup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/file.h"
+#include "shepherd/begin/identity.h"
+#include "sys/cgroup_v1.h"
+#include "sys/exitrec.h"
+#include "sys/rlimits.h"
+
+static int
+write_started_mark(const struct last_steps *m)
+{
+    char text[160];
+    size_t n = exitrec_started_mark(getpid(), clock_boot_us(), text, sizeof text);
+    if (n == 0 || file_write_all_at(m->lock_fd, text, n, 0) < 0)
+        return n > 0 ? errno : ENOSPC;
+    if (crash_is_due("shepherd-before-exec")) {
+        kill(m->shepherd, SIGKILL);
+        pause();
+    }
+    return 0;
+}
+
+int
+last_steps_take(void *ctx)
+{
+    const struct last_steps *m = ctx;
+    int why = 0;
+    cgroup_v1_join(m->v1_fds);
+    if (m->identity)
+        identity_disown(m->identity); /* opens files, which a limit may forbid */
+    if (m->rlimits)
+        why = rlimits_apply(m->rlimits);
+    if (m->pty && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
+        why = errno;
+    if (why == 0 && m->identity)
+        why = identity_become(m->identity, m->death_signal);
+    if (why == 0 && m->lock_fd >= 0)
+        why = write_started_mark(m);
+    return why == 0 && m->rlimits ? rlimits_apply_fsize(m->rlimits) : why;
+}

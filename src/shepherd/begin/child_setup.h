@@ -1,0 +1,27 @@
+/* What a child of the shepherd still does before its program is executed. */
+#ifndef SHEPHERD_BEGIN_CHILD_SETUP_H
+#define SHEPHERD_BEGIN_CHILD_SETUP_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct identity;
+struct rlimits;
+
+/* Borrowed. */
+struct last_steps {
+    const struct identity *identity; /* NULL: it stays who it is */
+    const struct rlimits *rlimits;   /* NULL: they stay as they are */
+    const int *v1_fds;               /* groups to join */
+    int lock_fd;                     /* gets the started mark; -1: it is not the command */
+    bool pty;                        /* descriptor 0 is its terminal */
+    pid_t shepherd;
+    int death_signal; /* what it gets when the shepherd dies; becoming somebody else clears it
+                       */
+};
+
+/* For struct spawn's before_exec, ctx a struct last_steps: perhaps with the memory of its
+ * parent, so system calls only. 0 or an errno value. */
+int last_steps_take(void *ctx);
+
+#endif

@@ -1,0 +1,334 @@
+/* From the spec to a running command, in this order: umask, working folder, log, standard
+ * descriptors, process, mark, exec. attempt.c calls it once. Everything that can fail for a
+ * reason a person can mend fails before the mark is written, or with the program's name. */
+#include "shepherd/begin/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "shepherd/attempt_spec.h"
+#include "shepherd/begin/blame.h"
+#include "shepherd/begin/child_setup.h"
+#include "shepherd/begin/console.h"
+#include "shepherd/begin/identity.h"
+#include "shepherd/begin/logfile.h"
+#include "shepherd/begin/login_env.h"
+#include "shepherd/begin/screen.h"
+#include "shepherd/begin/setup.h"
+#include "shepherd/talk/attach_server.h"
+#include "sys/rlimits.h"
+#include "sys/spawn.h"
+
+#define ARG_MAX_BYTES 131072 /* the kernel's MAX_ARG_STRLEN: one argument, its NUL counted */
+#define PATIENCE_MS   30000  /* for a child that somebody else may stop */
+#define SCRIPT_FD     3      /* where a shell finds a text that is too long to be an argument */
+
+/* Notes why there is no command, and whose trouble that is. */
+__attribute__((format(printf, 5, 6))) static void
+fail(struct command *c, const struct spec *spec, enum step step, int errnum, const char *fmt,
+     ...)
+{
+    char what[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    c->errnum = errnum;
+    c->blame = blame_of(spec->log_own, step, errnum);
+    /* The reason must survive a long path, so the path is what gets cut. */
+    const char *why = strerror(errnum);
+    int room = (int)(sizeof c->text - strlen(why) - 3);
+    snprintf(c->text, sizeof c->text, "%.*s: %s", room, what, why);
+}
+
+/* The same of something of ours that says itself what is wrong. */
+static void
+fail_as(struct command *c, const struct spec *spec, const struct err *e)
+{
+    snprintf(c->text, sizeof c->text, "%.150s", e->text);
+    c->errnum = e->errnum;
+    c->blame = e->errnum ? blame_of(spec->log_own, STEP_OURS, e->errnum) : BLAME_COMMAND;
+}
+
+static int
+open_output(const struct spec *spec, const struct logfile *f, enum step step, int *fd,
+            struct command *c)
+{
+    *fd = logfile_open(f);
+    if (*fd < 0)
+        fail(c, spec, step, errno, "cannot open the %s %s",
+             step == STEP_ERROR ? "file for errors" : "log", f->path);
+    return *fd < 0 ? -1 : 0;
+}
+
+/* The log and the file for errors, opened as the user whose job it is. */
+static int
+open_log(const struct spec *spec, struct command *c)
+{
+    const struct logfile log = {
+        .path = spec->log,
+        .read = spec->attach != NULL,
+        .truncate = spec->truncate,
+        .own_place = spec->log_mkdir,
+    };
+    const struct logfile error = {.path = spec->error, .truncate = spec->truncate};
+    if (open_output(spec, &log, STEP_LOG, &c->log_fd, c) < 0)
+        return -1;
+    return spec->error ? open_output(spec, &error, STEP_ERROR, &c->error_fd, c) : 0;
+}
+
+static bool
+is_shell(const char *program)
+{
+    static const char *const SHELLS[] = {"sh", "dash", "bash", "ksh", "zsh"};
+    const char *slash = strrchr(program, '/');
+    const char *name = slash ? slash + 1 : program;
+    for (size_t i = 0; i < sizeof SHELLS / sizeof *SHELLS; i++)
+        if (strcmp(SHELLS[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* `sh -c TEXT` with a text longer than one argument may be: the text goes into a memory file
+ * that the shell reads as descriptor 3, which the text itself closes first. $0 and the
+ * arguments stay what they are. The file's descriptor; -1: not needed, or not to be had. */
+static int
+make_script(char *const *argv)
+{
+    static const char CLOSE_IT[] = "exec 3<&-;";
+    if (!argv[1] || !argv[2] || strcmp(argv[1], "-c") != 0 || !is_shell(argv[0]) ||
+        strlen(argv[2]) < ARG_MAX_BYTES)
+        return -1;
+    auto_close int fd = memfd_create("command", MFD_CLOEXEC);
+    if (fd < 0 || file_write_all(fd, CLOSE_IT, sizeof CLOSE_IT - 1) < 0 ||
+        file_write_all(fd, argv[2], strlen(argv[2])) < 0)
+        return -1;
+    return TAKE_FD(fd);
+}
+
+/* argv with the script's place instead of its text; the caller frees the list. */
+static char **
+argv_of_script(char *const *argv)
+{
+    static char SOURCE_IT[] = ". /dev/fd/3";
+    size_t n = 0;
+    while (argv[n])
+        n++;
+    char **out = xcalloc(n + 1, sizeof *out);
+    memcpy(out, argv, n * sizeof *out);
+    out[2] = SOURCE_IT;
+    return out;
+}
+
+const char *
+command_env(char *const *env, const char *name)
+{
+    size_t n = strlen(name);
+    for (; *env; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env + n + 1;
+    return NULL;
+}
+
+/* The variable that is longer than the kernel takes; NULL when none is. */
+static const char *
+find_too_long(char *const *env)
+{
+    for (; *env; env++)
+        if (strlen(*env) >= ARG_MAX_BYTES)
+            return *env;
+    return NULL;
+}
+
+static void
+explain_exec(const struct spec *spec, int errnum, bool as_other, struct command *c)
+{
+    const char *program = spec->argv[0];
+    const char *too_long = errnum == E2BIG ? find_too_long(spec->env) : NULL;
+    if (too_long)
+        fail(c, spec, STEP_EXEC, errnum,
+             "cannot execute '%.60s' (the variable %.*s has %zu bytes)", program,
+             (int)strcspn(too_long, "="), too_long, strlen(too_long));
+    else if (errnum == ENOENT && !as_other && strchr(program, '/') &&
+             access(program, F_OK) == 0) /* of a user's files root knows nothing */
+        fail(c, spec, STEP_EXEC, errnum, "cannot execute '%.80s' (its interpreter is missing)",
+             program);
+    else
+        fail(c, spec, STEP_EXEC, errnum, "cannot execute '%s'", program);
+}
+
+static void
+spawn_command(const struct spec *spec, const struct last_steps *last, char *const *env,
+              int cgroup_fd, const struct console_ends *ends, struct command *c)
+{
+    auto_close int script_fd = make_script(spec->argv);
+    auto_free char **script_argv = script_fd >= 0 ? argv_of_script(spec->argv) : NULL;
+    char number[12];
+    char *const *plain = script_argv ? script_argv : spec->argv;
+    auto_free char **set_up =
+        c->setup_fd >= 0 ? setup_argv(spec, plain, c->setup_fd, number) : NULL;
+    char *const *argv = set_up ? set_up : plain;
+    const char *shell =
+        last->identity ? last->identity->shell : command_env(spec->env, "SHELL");
+    bool other_login = spec->login && !(set_up && login_is_read_by_bash(shell));
+    auto_free char **in_login = other_login ? login_argv(shell, argv) : NULL;
+    struct last_steps steps = *last;
+    struct spawn s = {
+        .argv = in_login ? in_login : argv,
+        .envp = env,
+        .path = command_env(spec->env, "PATH"),
+        .fds = {ends->fds[0], ends->fds[1], ends->fds[2], script_fd},
+        .n_fds = script_fd >= 0 ? SCRIPT_FD + 1 : SCRIPT_FD,
+        .cgroup_fd = cgroup_fd,
+        .must_join = spec->groups.n_minors >= 0,
+        .new_session = true,
+        .has_default_signals = true, /* berth_shepherd.c sees to that */
+        .death_signal = last->death_signal,
+        .patience_ms = last->identity ? PATIENCE_MS : 0,
+        .before_exec = last_steps_take,
+        .ctx = &steps,
+    };
+    enum spawn_stage stage;
+    int errnum = 0;
+    (void)clock_boot_id(); /* read now, so that the child need not */
+    crash_point("shepherd-before-fork");
+    c->boot_us = clock_boot_us();
+    c->pid = spawn_process(&s, &errnum, &stage);
+    if (c->pid > 0)
+        return;
+    if (stage == SPAWN_EXEC && set_up)
+        fail(c, spec, STEP_EXEC, errnum, "cannot execute '%s', which its set-up needs",
+             set_up[0]);
+    else if (stage == SPAWN_EXEC)
+        explain_exec(spec, errnum, last->identity != NULL, c);
+    else
+        fail(c, spec, stage == SPAWN_FORK ? STEP_FORK : STEP_CHILD, errnum,
+             stage == SPAWN_FORK ? "cannot start a process"
+                                 : "cannot make the process ready for it");
+}
+
+/* Folder and log, of a job that is our own. */
+static int
+enter_and_open(const struct spec *spec, struct command *out)
+{
+    if (chdir(spec->cwd) < 0) {
+        fail(out, spec, STEP_FOLDER, errno, "cannot enter the working folder %s", spec->cwd);
+        return -1;
+    }
+    return open_log(spec, out);
+}
+
+static void
+note_log_length(struct command *c)
+{
+    struct stat st;
+    if (file_look(c->log_fd, &st) == 0)
+        c->log_from = st.st_size;
+    if (c->error_fd >= 0 && file_look(c->error_fd, &st) == 0)
+        c->error_from = st.st_size;
+}
+
+/* What the command's standard descriptors become. */
+static int
+open_ends(const struct spec *spec, struct console *console, struct console_ends *ends,
+          struct command *out)
+{
+    struct err e;
+    if (console) {
+        if (console_open(console, spec, out->log_fd, ends, &e) == 0)
+            return 0;
+        fail_as(out, spec, &e);
+        return -1;
+    }
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    *ends = (struct console_ends){
+        {fd, out->log_fd, out->error_fd >= 0 ? out->error_fd : out->log_fd}, fd};
+    if (fd < 0)
+        fail(out, spec, STEP_OURS, errno, "cannot open /dev/null");
+    return fd < 0 ? -1 : 0;
+}
+
+static int
+prepare_setup(const struct spec *spec, struct command *c)
+{
+    struct err e;
+    if (!setup_is_wanted(spec) || (c->setup_fd = setup_open(spec, &e)) >= 0)
+        return 0;
+    fail_as(c, spec, &e);
+    return -1;
+}
+
+/* In its screen session, if it is to have one: that is there first, so that the command knows
+ * it, and goes when there is no command. */
+static void
+start_in_screen(const struct spec *spec, const struct last_steps *last, char *const *env,
+                int cgroup_fd, const struct attach *attach, const struct console_ends *ends,
+                struct command *c)
+{
+    const struct screen_wish wish = {spec, env, last, cgroup_fd, attach_listener(attach)};
+    pid_t pid = screen_start(&wish, c);
+    if (pid < 0)
+        return;
+    char **in_screen = screen_env(env, pid, spec->screen);
+    if (prepare_setup(spec, c) == 0)
+        spawn_command(spec, last, in_screen, cgroup_fd, ends, c);
+    screen_env_free(in_screen);
+    if (c->pid > 0)
+        c->screen_pid = pid;
+    else
+        screen_stop(pid);
+}
+
+void
+command_start(const struct spec *spec, int lock_fd, const struct groups *groups,
+              struct attach *attach, struct command *out)
+{
+    auto_identity struct identity id = IDENTITY_INIT;
+    struct rlimits rlimits;
+    struct console *console = attach_console(attach);
+    struct console_ends ends;
+    struct err e;
+    *out = COMMAND_INIT;
+    umask(spec->umask);
+    if ((spec->uid >= 0 ? identity_open(spec, &id, out) : enter_and_open(spec, out)) < 0)
+        return;
+    note_log_length(out);
+    bool bounded = spec->rlimits != NULL;
+    if ((spec->rlimits && rlimits_parse(spec->rlimits, &rlimits, &e) < 0) ||
+        identity_bound(&id, &rlimits, &bounded, &e) < 0) {
+        fail(out, spec, STEP_EXEC, EINVAL, "%s", e.text);
+        return;
+    }
+    if (open_ends(spec, console, &ends, out) < 0)
+        return;
+    const struct last_steps last = {.identity = spec->uid >= 0 ? &id : NULL,
+                                    .rlimits = bounded ? &rlimits : NULL,
+                                    .v1_fds = groups->v1_fds,
+                                    .lock_fd = lock_fd,
+                                    .pty = console && console->pty,
+                                    .shepherd = getpid(),
+                                    .death_signal = SIGKILL};
+    char **account_env = spec->login && last.identity ? login_env(&id, spec->env) : NULL;
+    char *const *env = account_env ? account_env : spec->env;
+    if (spec->screen && attach)
+        start_in_screen(spec, &last, env, groups->fd, attach, &ends, out);
+    else if (prepare_setup(spec, out) == 0)
+        spawn_command(spec, &last, env, groups->fd, &ends, out);
+    login_env_free(account_env);
+    if (ends.close_fd >= 0)
+        close(ends.close_fd);
+}

@@ -1,0 +1,47 @@
+/* Opening a job's files of output; see logfile.h. Called by command.c in the shepherd, and by
+ * berth_user.c where the shepherd is root. */
+#include "shepherd/begin/logfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+
+/* -1 with errno, that of the first folder that cannot be made. Of an instance's own place only
+ * the last is: where the others are gone, more is wrong than a folder. */
+static int
+make_folders(const struct logfile *f)
+{
+    auto_free char *copy = xstrdup(f->path);
+    struct err e;
+    int rc;
+
+    if (f->own_place)
+        return mkdir(dirname(copy), 0777);
+    errno = 0;
+    rc = file_mkdirs(dirname(copy), 0777, &e);
+    if (rc != 0 && errno == 0)
+        errno = ENOTDIR;
+    return rc;
+}
+
+/* O_NONBLOCK only so that a FIFO without reader is an error and not a wait. */
+int
+logfile_open(const struct logfile *f)
+{
+    const int flags = (f->read ? O_RDWR : O_WRONLY) | O_CREAT | O_APPEND | O_CLOEXEC |
+                      O_NOCTTY | O_NONBLOCK | (f->truncate ? O_TRUNC : 0) |
+                      (f->own_place ? O_NOFOLLOW : 0);
+    const mode_t mode = f->own_place ? 0600 : 0666;
+    int fd = open(f->path, flags, mode);
+
+    if (fd < 0 && errno == ENOENT && make_folders(f) == 0)
+        fd = open(f->path, flags, mode);
+    if (fd >= 0)
+        (void)fcntl(fd, F_SETFL, O_APPEND);
+    return fd;
+}

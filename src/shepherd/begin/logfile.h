@@ -1,0 +1,19 @@
+/* Opening a job's files of output, as the user whose job it is. */
+#ifndef SHEPHERD_BEGIN_LOGFILE_H
+#define SHEPHERD_BEGIN_LOGFILE_H
+
+#include <stdbool.h>
+
+struct logfile {
+    const char *path;
+    bool read;      /* also readable: clients are served from it */
+    bool truncate;  /* emptied first, if it is a regular file */
+    bool own_place; /* it lies where the daemon puts logs, and not where the user chose */
+};
+
+/* Open for appending, with close-on-exec; the folders that it is to lie in are made where they
+ * are absent: all of them where its user chose the place, else the last. The descriptor is the
+ * caller's; -1 with errno. */
+int logfile_open(const struct logfile *f);
+
+#endif

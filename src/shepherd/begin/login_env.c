@@ -1,0 +1,90 @@
+/* The environment of a login: see login_env.h. command.c calls this just before the command's
+ * process is made. The text that the shell is given is always the same: what is to be run
+ * comes as arguments, so nothing in it is ever read as shell. */
+#include "shepherd/begin/login_env.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "shepherd/begin/identity.h"
+
+#define N_ACCOUNT 4
+
+/* Those that take -l, -c and "$@" as sh does; who has another gets sh. as becomes what it calls
+ * itself then, with the dash by which profiles know a login. */
+static const char *
+usable_shell(const char *shell, const char **as)
+{
+    static const char *const names[] = {"-sh", "-dash", "-bash", "-ksh", "-zsh"};
+    const char *slash = shell ? strrchr(shell, '/') : NULL;
+    *as = names[0];
+    for (size_t i = 0; slash && i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(slash + 1, names[i] + 1) == 0) {
+            *as = names[i];
+            return shell;
+        }
+    return "/bin/sh";
+}
+
+bool
+login_is_read_by_bash(const char *shell)
+{
+    const char *as;
+    (void)usable_shell(shell, &as);
+    return strcmp(as, "-bash") == 0 || strcmp(as, "-sh") == 0 || strcmp(as, "-dash") == 0;
+}
+
+char **
+login_argv(const char *shell, char *const *argv)
+{
+    const char *as, *program = usable_shell(shell, &as);
+    const char *front[] = {program, "-l", "-c", "exec \"$@\"", as};
+    const size_t n_front = sizeof front / sizeof front[0];
+    size_t n = 0;
+    while (argv[n])
+        n++;
+    char **out = xcalloc(n_front + n + 1, sizeof *out);
+    for (size_t i = 0; i < n_front; i++)
+        out[i] = (char *)(uintptr_t)front[i];
+    memcpy(out + n_front, argv, n * sizeof *out);
+    return out;
+}
+
+static bool
+is_of_account(const char *entry)
+{
+    static const char *const names[N_ACCOUNT] = {"HOME=", "USER=", "LOGNAME=", "SHELL="};
+    for (size_t i = 0; i < N_ACCOUNT; i++)
+        if (strncmp(entry, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The account's four come first, so that it is known what to free. */
+char **
+login_env(const struct identity *id, char *const *env)
+{
+    size_t n = 0, at = N_ACCOUNT;
+    while (env[n])
+        n++;
+    char **out = xcalloc(N_ACCOUNT + n + 1, sizeof *out);
+    out[0] = xasprintf("HOME=%s", id->home);
+    out[1] = xasprintf("USER=%s", id->name);
+    out[2] = xasprintf("LOGNAME=%s", id->name);
+    out[3] = xasprintf("SHELL=%s", id->shell);
+    for (size_t i = 0; i < n; i++)
+        if (!is_of_account(env[i]))
+            out[at++] = env[i];
+    return out;
+}
+
+void
+login_env_free(char **env)
+{
+    for (size_t i = 0; env && i < N_ACCOUNT; i++)
+        free(env[i]);
+    free(env);
+}

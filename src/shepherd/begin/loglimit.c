@@ -1,0 +1,150 @@
+/* The size of a log: see loglimit.h. The command writes into the file itself, so nobody stands
+ * between to count: the size is looked at, the sooner the less room is left. What is written
+ * behind a cut goes to the new end, as logs are opened for appending. Called by attempt.c. */
+#include "shepherd/begin/loglimit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+
+#define MIB          (INT64_C(1) << 20)
+#define LOOK_MIN_US  INT64_C(20000)
+#define LOOK_MAX_US  INT64_C(1000000)
+#define BYTES_PER_US INT64_C(4000) /* so fast may the fastest writer be */
+#define SMALL_BYTES  MIB           /* what every log may have, however full the disk is */
+#define TAIL_BYTES   (MIB / 4)     /* that stay of what came last */
+#define LINE_BYTES   200
+#define TRIES        3 /* to read an end behind which nothing comes meanwhile */
+
+void
+loglimit_begin(struct loglimit *l, int fd, int folder_fd, bool interactive, int64_t max_mib,
+               int64_t reserve_mib)
+{
+    struct stat log, folder;
+
+    *l = (struct loglimit){.fd = -1};
+    if (fd < 0 || interactive || file_look(fd, &log) < 0 || !S_ISREG(log.st_mode))
+        return;
+    l->max_bytes = max_mib * MIB;
+    l->reserve = reserve_mib * MIB;
+    l->on_states_disk = fstat(folder_fd, &folder) == 0 && folder.st_dev == log.st_dev;
+    if (l->max_bytes <= 0 && (l->reserve <= 0 || !l->on_states_disk))
+        return;
+    l->fd = fd;
+    l->begin = log.st_size;
+    l->next_us = clock_boot_us();
+    loglimit_look(l);
+}
+
+static bool
+disk_is_low(const struct loglimit *l, int64_t *room)
+{
+    struct statvfs v;
+
+    *room = INT64_MAX;
+    if (!l->on_states_disk || l->reserve <= 0 || fstatvfs(l->fd, &v) < 0)
+        return false;
+    *room = (int64_t)v.f_bavail * (int64_t)v.f_frsize - l->reserve;
+    return *room < 0;
+}
+
+/* Whole lines at the end of a log of this many bytes, if there are any; their length. The log
+ * is open for writing alone. */
+static size_t
+read_tail(const struct loglimit *l, int64_t size, char *tail)
+{
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", l->fd);
+    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = pread(fd, tail, TAIL_BYTES, l->begin + size - TAIL_BYTES);
+    const char *first = n > 1 ? memchr(tail, '\n', (size_t)n - 1) : NULL;
+    size_t skip = first ? (size_t)(first - tail) + 1 : 0;
+
+    if (n <= 0)
+        return 0;
+    memmove(tail, tail + skip, (size_t)n - skip);
+    return (size_t)n - skip;
+}
+
+/* Its first half stays, and its last lines, for it may end at any moment. They are put behind
+ * the cut in one write, as the command goes on writing meanwhile. */
+static void
+cut(struct loglimit *l, int64_t *size, int64_t max, bool low)
+{
+    auto_free char *text = xmalloc(LINE_BYTES + TAIL_BYTES), *tail = xmalloc(TAIL_BYTES);
+    size_t kept = 0;
+    int64_t head = max / 2;
+    struct stat now;
+
+    /* What comes between the last look and the cut is lost, and not counted. */
+    for (int i = 0; i < TRIES; i++) {
+        kept = read_tail(l, *size, tail);
+        if (file_look(l->fd, &now) < 0 || now.st_size - l->begin == *size)
+            break;
+        *size = now.st_size - l->begin;
+    }
+    if (ftruncate(l->fd, l->begin + head) < 0)
+        return;
+    l->cut_bytes += *size - head - (int64_t)kept;
+    int n = snprintf(text, LINE_BYTES,
+                     "\nberth: %lld MiB of output were cut out of this log here: %s\n",
+                     (long long)((l->cut_bytes + MIB - 1) / MIB),
+                     low ? "the disk that the queue lives on is nearly full (log_reserve_mib)"
+                         : "it has reached its largest size (log-max, job_log_max_mib)");
+    memcpy(text + n, tail, kept);
+    (void)file_write_all(l->fd, text, (size_t)n + kept);
+    *size = head + n + (int64_t)kept;
+}
+
+static int64_t
+clamp(int64_t v, int64_t min, int64_t max)
+{
+    return v < min ? min : v > max ? max : v;
+}
+
+/* How much more there may be. */
+static int64_t
+look(struct loglimit *l)
+{
+    int64_t room, disk_room;
+    struct stat st;
+
+    if (file_look(l->fd, &st) < 0)
+        return INT64_MAX;
+    bool low = disk_is_low(l, &disk_room);
+    int64_t size = st.st_size - l->begin;
+    int64_t max = low ? SMALL_BYTES : l->max_bytes;
+    if (low && l->max_bytes > 0 && l->max_bytes < max)
+        max = l->max_bytes;
+    if (max > 0 && size > max)
+        cut(l, &size, max, low);
+    room = l->max_bytes > 0 ? l->max_bytes - size : INT64_MAX;
+    return disk_room < room ? disk_room : room;
+}
+
+void
+loglimit_look(struct loglimit *l)
+{
+    int64_t now = clock_boot_us();
+
+    if (!l->next_us || now < l->next_us)
+        return;
+    l->next_us = now + clamp(look(l) / BYTES_PER_US, LOOK_MIN_US, LOOK_MAX_US);
+}
+
+int64_t
+loglimit_end(struct loglimit *l)
+{
+    if (l->next_us)
+        (void)look(l);
+    l->next_us = 0;
+    return l->cut_bytes;
+}

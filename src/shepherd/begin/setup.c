@@ -1,0 +1,180 @@
+/* The set-up of a job: see setup.h. command.c asks for it before the command's process is made,
+ * outcome.c once that has ended. bash runs a fixed text in which nothing is the user's; the
+ * set-up is a file that it reads, the command what it evaluates or becomes. Whatever goes wrong
+ * on the way - also an `exit 0` in the set-up, or no /dev/fd - ends before the command.
+ *
+ * The file holds the set-up's text and begins a comment behind it, in which the shell writes a
+ * letter for each step that is done; so it is known which one stopped, and no status of the
+ * set-up is taken for the command's. */
+#include "shepherd/begin/setup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "shepherd/attempt_spec.h"
+
+#define COMMENT  "\n#"
+#define FD_ABOVE 64
+
+#define STEP_CONDA    'c' /* the environment is active */
+#define STEP_NO_CONDA 'n' /* there is no conda */
+#define STEP_DONE     'd' /* the command is next */
+
+/* $1: the file's descriptor. $2: a conda environment, or "". $3: the job's cards, which
+ * profiles and set-ups do not change. $4: `text` with $5, a command line, which is evaluated in
+ * this very shell; or `argv` with a program and its arguments, which this shell becomes. A
+ * command line that is but one program is become, too, so that no shell stays to wait for it.
+ *
+ * All of it is one line, for bash counts on from where it evaluates: what it says of the
+ * command is to begin with line 1, as that is what its user has written. */
+static const char SCRIPT[] =
+    "berth_mark=$1 berth_conda=$2 berth_cards=$3 berth_kind=$4 berth_command=(\"${@:5}\"); "
+    "set --; " /* what is sourced below must not take these for its own */
+    "berth_find_conda() {"
+    "  for berth_root in ${CONDA_PREFIX:+\"$CONDA_PREFIX/../..\" \"$CONDA_PREFIX\"}"
+    "      ~/anaconda3 ~/miniconda3 /opt/conda ~/miniforge3 ''; do"
+    "    [ -n \"$berth_root\" ] || berth_root=$(command conda info --base 2>/dev/null);"
+    "    [ ! -f \"$berth_root/etc/profile.d/conda.sh\" ] || return 0;"
+    "  done;"
+    "  return 1;"
+    "}; "
+    "berth_no_conda() {"
+    "  echo 'berth: there is no conda: no etc/profile.d/conda.sh in $CONDA_PREFIX/../..,"
+    " ~/anaconda3, ~/miniconda3, /opt/conda or ~/miniforge3, and no conda in PATH that says"
+    " where it is' >&2;"
+    "  return 127;"
+    "}; "
+    "if [ -n \"$berth_conda\" ]; then"
+    "  if ! berth_find_conda; then printf n >&$berth_mark; berth_no_conda; exit; fi;"
+    "  . \"$berth_root/etc/profile.d/conda.sh\" && conda activate \"$berth_conda\" || exit;"
+    "  set --; "
+    /* Shells that are not interactive seldom know `conda activate`: a set-up may say it. */
+    "elif ! declare -F conda >/dev/null; then"
+    "  conda() {"
+    "    if berth_find_conda; then"
+    "      unset -f conda; . \"$berth_root/etc/profile.d/conda.sh\"; conda \"$@\";"
+    "    elif type -P conda >/dev/null; then"
+    "      command conda \"$@\";"
+    "    else"
+    "      berth_no_conda;"
+    "    fi;"
+    "  };"
+    "  berth_stand_in=1; "
+    "fi; "
+    "printf c >&$berth_mark; "
+    ". /dev/fd/$berth_mark; " /* not behind || or &&, where its `set -e` would mean nothing */
+    "berth_status=$?; "
+    "[ $berth_status = 0 ] || exit $berth_status; "
+    "printf d >&$berth_mark; "
+    "exec {berth_mark}>&-; "
+    "export CUDA_VISIBLE_DEVICES=$berth_cards; "
+    "if [ -n \"$berth_stand_in\" ] && [[ $(declare -f conda) == *berth_find_conda* ]]; then"
+    "  unset -f conda; "
+    "fi; "
+    "unset -f berth_find_conda berth_no_conda; "
+    "unset berth_mark berth_conda berth_cards berth_root berth_status berth_stand_in; "
+    "if [ $berth_kind = argv ]; then exec \"${berth_command[@]}\"; fi; "
+    "set --; "
+    "if [ -z \"$(trap -p)\" ] && [[ $berth_command != *[!a-zA-Z0-9_./:,+@%=[:blank:]-]* ]] &&"
+    "   [ \"$(type -t -- \"${berth_command%%[[:blank:]]*}\")\" = file ]; then"
+    "  eval \"exec $berth_command\"; "
+    "fi; "
+    "eval \"$berth_command\"";
+
+static bool
+is_said(const char *text)
+{
+    return text && text[0];
+}
+
+bool
+setup_is_wanted(const struct spec *spec)
+{
+    return is_said(spec->env_setup) || is_said(spec->conda);
+}
+
+int
+setup_open(const struct spec *spec, struct err *e)
+{
+    const char *text = spec->env_setup ? spec->env_setup : "";
+    auto_close int low = memfd_create("set-up", MFD_CLOEXEC);
+    auto_close int fd = low < 0 ? -1 : fcntl(low, F_DUPFD, FD_ABOVE);
+    if (fd < 0 || file_write_all(fd, text, strlen(text)) ||
+        file_write_all(fd, COMMENT, strlen(COMMENT)))
+        return err_errno(e, ERR_FAILED, errno, "cannot hand over the set-up");
+    return TAKE_FD(fd);
+}
+
+static const char *
+cards_of(char *const *env)
+{
+    static const char NAME[] = "CUDA_VISIBLE_DEVICES=";
+    for (; *env; env++)
+        if (strncmp(*env, NAME, sizeof NAME - 1) == 0)
+            return *env + sizeof NAME - 1;
+    return "";
+}
+
+char **
+setup_argv(const struct spec *spec, char *const *argv, int fd, char number[12])
+{
+    const char *conda = spec->conda ? spec->conda : "";
+    const char *kind = spec->shell ? "text" : "argv", *cards = cards_of(spec->env);
+    const char *plain[] = {"bash", "-c", SCRIPT, "bash", number, conda, cards, kind};
+    const char *login[] = {"bash", "-l", "-c", SCRIPT, "-bash", number, conda, cards, kind};
+    const char **front = spec->login ? login : plain;
+    const size_t n_front = (spec->login ? sizeof login : sizeof plain) / sizeof plain[0];
+    char *const *rest = spec->shell ? argv + 2 : argv; /* /bin/sh -c TEXT */
+    size_t n = 0;
+    snprintf(number, 12, "%d", fd);
+    while (rest[n])
+        n++;
+    char **out = xcalloc(n_front + n + 1, sizeof *out);
+    for (size_t i = 0; i < n_front; i++)
+        out[i] = (char *)(uintptr_t)front[i];
+    memcpy(out + n_front, rest, n * sizeof *out);
+    return out;
+}
+
+/* On one line; cut between two characters. */
+static void
+put_line(char *out, size_t size, const char *before, const char *text)
+{
+    snprintf(out, size, "%s%s", before, text);
+    size_t n = strlen(out);
+    if (n == size - 1)
+        while (n > 0 && ((unsigned char)out[n - 1] & 0xc0) == 0x80)
+            n--;
+    if (n > 0 && ((unsigned char)out[n - 1] & 0xc0) == 0xc0)
+        n--;
+    out[n] = '\0';
+    for (char *c = out; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = ' ';
+}
+
+bool
+setup_was_done(const struct spec *spec, int fd, char *text, size_t size)
+{
+    char steps[4] = "";
+    size_t from = (spec->env_setup ? strlen(spec->env_setup) : 0) + strlen(COMMENT);
+    ssize_t n = pread(fd, steps, sizeof steps - 1, (off_t)from);
+    steps[n > 0 ? n : 0] = '\0';
+    if (strchr(steps, STEP_DONE))
+        return true;
+    if (strchr(steps, STEP_NO_CONDA))
+        put_line(text, size, "there is no conda to activate ", spec->conda);
+    else if (is_said(spec->conda) && !strchr(steps, STEP_CONDA))
+        put_line(text, size, "conda activate ", spec->conda);
+    else
+        put_line(text, size, "", spec->env_setup ? spec->env_setup : "");
+    return false;
+}

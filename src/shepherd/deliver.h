@@ -1,9 +1,0 @@
-/* Telling somebody of a job: a hook's command, a webhook's post, a mail. */
-#ifndef SHEPHERD_DELIVER_H
-#define SHEPHERD_DELIVER_H
-
-/* The life of one delivery, which the nursery forks: descriptor 4 holds the order
- * (docs/protocol.md, section 4), descriptor 3 is told how it went. Returns an exit status. */
-int deliver_run(void);
-
-#endif

@@ -1,0 +1,135 @@
+/* The children of the nursery: see children.h. A supervisor ends when nothing of its job is
+ * left, so what it leaves when it is killed must end: where there is no cgroup that would name
+ * those processes, the kernel does, since they become children of the nearest subreaper above,
+ * which is the nursery. A child that it has not forked is such a process. Called by
+ * nursery_main.c.
+ *
+ * This also holds for processes that have left their session and cleared their environment, and
+ * needs no daemon. It does not reach what is left when supervisor and nursery are killed at the
+ * same time. */
+#include "shepherd/nursery/children.h"
+
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "shepherd/end/kill.h"
+#include "sys/procs.h"
+
+#define PASS_MS      2
+#define PASSES_SOON  50
+#define TRY_AGAIN_MS 5000 /* after so many passes: one that does not end on KILL */
+
+void
+children_init(struct children *b)
+{
+    *b = (struct children){0};
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void
+children_free(struct children *b)
+{
+    free(b->v);
+    *b = (struct children){0};
+}
+
+void
+children_add(struct children *b, pid_t pid, int lock_fd)
+{
+    struct stat st = {0};
+    if (b->n == b->cap) {
+        b->cap = b->cap ? b->cap * 2 : 16;
+        b->v = xrealloc(b->v, b->cap * sizeof *b->v);
+    }
+    (void)fstat(lock_fd, &st);
+    b->v[b->n++] = (struct child){pid, st.st_dev, st.st_ino};
+}
+
+bool
+children_has(const struct children *b, int lock_fd)
+{
+    struct stat st;
+    if (fstat(lock_fd, &st) < 0)
+        return false;
+    for (size_t i = 0; i < b->n; i++)
+        if (b->v[i].ino == st.st_ino && b->v[i].dev == st.st_dev)
+            return true;
+    return false;
+}
+
+static ssize_t
+index_of(const struct children *b, pid_t pid)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->v[i].pid == pid)
+            return (ssize_t)i;
+    return -1;
+}
+
+void
+children_reap(struct children *b)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        ssize_t i = index_of(b, pid);
+        if (i >= 0)
+            b->v[i] = b->v[--b->n];
+        if (i >= 0 && status != 0) {
+            b->orphaned = true;
+            b->passes = 0;
+        }
+        b->due_us = 0; /* less may be left, or more */
+    }
+}
+
+/* Our children that we have not forked, and all below them. */
+static int
+find_orphans(void *ctx, struct procs *out)
+{
+    const struct children *b = ctx;
+    auto_procs struct procs all = PROCS_INIT;
+    out->n = 0;
+    if (procs_read_children(getpid(), &all) < 0)
+        return -1;
+    for (size_t i = 0; i < all.n; i++) {
+        if (index_of(b, all.v[i].pid) >= 0)
+            continue;
+        if (all.v[i].state != 'Z')
+            procs_add(out, &all.v[i]);
+        auto_procs struct procs below = PROCS_INIT;
+        if (procs_read_descendants(all.v[i].pid, &below) < 0)
+            return -1;
+        for (size_t k = 0; k < below.n; k++)
+            procs_add(out, &below.v[k]);
+    }
+    return 0;
+}
+
+int
+children_end_orphans(struct children *b)
+{
+    int64_t now = clock_boot_us();
+    if (!b->orphaned)
+        return -1;
+    if (now < b->due_us)
+        return (int)((b->due_us - now + 999) / 1000);
+    b->orphaned = kill_pass(find_orphans, b, b->passes++) > 0;
+    if (!b->orphaned)
+        return -1;
+    int ms = children_are_ending(b) ? PASS_MS : TRY_AGAIN_MS;
+    b->due_us = now + ms * INT64_C(1000);
+    return ms;
+}
+
+bool
+children_are_ending(const struct children *b)
+{
+    return b->orphaned && b->passes < PASSES_SOON;
+}

@@ -1,0 +1,45 @@
+/* The processes that a nursery has forked, and what falls to it when one of them dies. */
+#ifndef SHEPHERD_NURSERY_CHILDREN_H
+#define SHEPHERD_NURSERY_CHILDREN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct child {
+    pid_t pid;
+    dev_t dev; /* of the lock file that it was given: says whose it is */
+    ino_t ino;
+};
+
+struct children {
+    struct child *v; /* owned */
+    size_t n, cap;
+    bool orphaned;   /* one died out of turn: what it had started may be ours now */
+    unsigned passes; /* over such processes, since then */
+    int64_t due_us;  /* boot clock: when the next pass is due */
+};
+
+/* Makes this process the one to which orphans of its children fall. */
+void children_init(struct children *b);
+void children_free(struct children *b); /* what it owns; not b */
+
+/* One more was forked, with this lock file. */
+void children_add(struct children *b, pid_t pid, int lock_fd);
+
+/* Whether a child that was given the file open as lock_fd has not been waited for. */
+bool children_has(const struct children *b, int lock_fd);
+
+/* Waits for all that have ended. */
+void children_reap(struct children *b);
+
+/* KILLs what children that died out of turn have left, one pass over it when that is due. How
+ * many milliseconds to wait until the next one is; -1 when nothing is left. */
+int children_end_orphans(struct children *b);
+
+/* Whether something is left that has not yet withstood so many passes that nobody waits for
+ * it: a driver can hold a process where KILL does not reach it. */
+bool children_are_ending(const struct children *b);
+
+#endif

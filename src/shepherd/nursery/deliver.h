@@ -1,0 +1,9 @@
+/* Telling somebody of a job: a hook's command, a webhook's post, a mail. */
+#ifndef SHEPHERD_NURSERY_DELIVER_H
+#define SHEPHERD_NURSERY_DELIVER_H
+
+/* The life of one delivery, which the nursery forks: descriptor 4 holds the order
+ * (docs/protocol.md, section 4), descriptor 3 is told how it went. Returns an exit status. */
+int deliver_run(void);
+
+#endif

@@ -1,0 +1,415 @@
+/* The nursery: shepherds are forked from one process that is already loaded, instead of
+ * executed one by one. Loading a program costs more than everything a shepherd does until
+ * its command runs: on a virtual machine the C library's start alone asks CPUID dozens of
+ * times, and each of those leaves the guest.
+ *
+ * It is started where jobs are to live, which may be a unit of their own
+ * (daemon/attempt/jobs_unit.c), and says first what can be enforced on them there. Then the
+ * daemon sends a packet of one byte (sys/nursery_packets.h) with the three descriptors that
+ * docs/protocol.md section 4 lists. The nursery keeps nothing of them: if it dies between
+ * packet and fork they close, the lock is free, and the attempt has never run. It holds no
+ * state, so the daemon starts another when sending fails.
+ *
+ * When the daemon goes the nursery stays for as long as it has children: it is the main process
+ * of their unit, and what a supervisor that is killed leaves falls to it (children.c). */
+#include "shepherd/nursery/nursery_main.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "shepherd/attempt.h"
+#include "shepherd/end/sweep.h"
+#include "shepherd/nursery/children.h"
+#include "shepherd/nursery/deliver.h"
+#include "sys/cgroup.h"
+#include "sys/confine.h"
+#include "sys/nursery_packets.h"
+#include "sys/procs.h"
+
+#define FD_SERVED     10 /* where the socket goes, so that 3, 4 and 5 are free to be received */
+#define N_FDS         3
+#define FIND_TRIES    3
+#define POLL_PAUSE_NS 100000000
+#define SWEEP_WAIT_MS 2000 /* until a supervisor that has closed its files has gone */
+
+struct nursery {
+    struct children children;
+    struct confinement place;
+    int claims[1 + CGROUP_V1_N]; /* the groups are in use for as long as these are open */
+    int sig_fd;
+    bool serves;   /* the daemon is there, or may be */
+    bool stopping; /* the unit is being stopped: nothing new is begun */
+};
+
+/* ---- what is asked ---- */
+
+/* To the process that waits at the other end of the first descriptor, before it closes. */
+static void
+refuse(int ctl, int errnum)
+{
+    char text[64];
+    int n = snprintf(text, sizeof text, "{\"event\":\"not_forked\",\"errno\":%d}\n", errnum);
+    (void)send(ctl, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Descriptors that this process had no room for are missing at the end of the list. */
+static void
+refuse_cut_off(const struct cmsghdr *c)
+{
+    int fds[N_FDS];
+    size_t n = c && c->cmsg_type == SCM_RIGHTS ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+    if (n == 0 || n > N_FDS)
+        return;
+    memcpy(fds, CMSG_DATA(c), n * sizeof(int));
+    refuse(fds[0], EMFILE);
+    for (size_t i = 0; i < n; i++)
+        close(fds[i]);
+}
+
+/* After a call that failed and is made again: at once after a signal, else in a moment, as the
+ * kernel has no memory for it. */
+static void
+rest(void)
+{
+    if (errno != EINTR)
+        nanosleep(&(struct timespec){.tv_nsec = POLL_PAUSE_NS}, NULL);
+}
+
+/* 1 with *kind and fds filled, 0 at the end, -1 for a packet that is of no use, or cannot be
+ * had now. */
+static int
+receive(char *kind, int fds[N_FDS])
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int) * N_FDS)];
+        struct cmsghdr align;
+    } control;
+    struct iovec iov = {.iov_base = kind, .iov_len = 1};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof control.bytes};
+    ssize_t n = recvmsg(FD_SERVED, &msg, MSG_CMSG_CLOEXEC);
+    if (n < 0 && (errno == EINTR || errno == ENOMEM || errno == ENOBUFS)) {
+        rest();
+        return -1;
+    }
+    if (n <= 0)
+        return 0;
+    const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int) * N_FDS)) {
+        refuse_cut_off(c);
+        return -1;
+    }
+    memcpy(fds, CMSG_DATA(c), sizeof(int) * N_FDS);
+    return 1;
+}
+
+/* Out of the way of what is received. */
+static int
+move_up(int fd)
+{
+    int up = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FD_SERVED + 1);
+    if (up < 0)
+        return fd;
+    close(fd);
+    return up;
+}
+
+/* The received descriptors are the lowest free ones, so they are usually in place already. No
+ * duplicate may stay: it would keep the lock held. */
+static bool
+put_in_place(const int fds[N_FDS])
+{
+    int up[N_FDS];
+    if (fds[0] == FD_CTL && fds[1] == FD_LOCK && fds[2] == FD_FOLDER)
+        return true;
+    for (int i = 0; i < N_FDS; i++)
+        up[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FD_SERVED + 1);
+    for (int i = 0; i < N_FDS; i++)
+        if (up[i] < 0 || dup3(up[i], FD_CTL + i, O_CLOEXEC) < 0)
+            return false;
+    for (int i = 0; i < N_FDS; i++) {
+        close(up[i]);
+        if (fds[i] > FD_FOLDER)
+            close(fds[i]);
+    }
+    return true;
+}
+
+/* Whether a start would get as far as executing something: said, and nothing else done. */
+static int
+try_run(void)
+{
+    static const char tried[] = "{\"event\":\"tried\"}\n";
+    (void)send(FD_CTL, tried, sizeof tried - 1, MSG_NOSIGNAL);
+    return 0;
+}
+
+_Noreturn static void
+be_a_shepherd(const struct nursery *n, char kind, const int fds[N_FDS])
+{
+    sigset_t none;
+    sigemptyset(&none);
+    if (kind != NURSERY_ATTEMPT) /* which takes them itself, and is to miss none meanwhile */
+        sigprocmask(SIG_SETMASK, &none, NULL);
+    close(FD_SERVED);
+    close(n->sig_fd);
+    for (size_t i = 0; i < sizeof n->claims / sizeof *n->claims; i++)
+        if (n->claims[i] >= 0)
+            close(n->claims[i]);
+    if (!put_in_place(fds)) {
+        refuse(fds[0], errno);
+        _exit(1); /* the lock closes with us: the attempt has never run */
+    }
+    if (kind == NURSERY_TRY)
+        _exit(try_run());
+    if (kind == NURSERY_DELIVER)
+        _exit(deliver_run());
+    _exit(kind == NURSERY_SWEEP ? sweep_run() : attempt_run());
+}
+
+/* The lock of a supervisor that was killed is free a moment before its processes have become
+ * ours. A sweep comes after that, and after they were ended. */
+static void
+finish_before_sweep(struct nursery *n, int lock_fd)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    int64_t until_us = clock_boot_us() + SWEEP_WAIT_MS * INT64_C(1000);
+    for (;;) {
+        children_reap(&n->children);
+        (void)children_end_orphans(&n->children);
+        if ((!children_are_ending(&n->children) && !children_has(&n->children, lock_fd)) ||
+            clock_boot_us() > until_us)
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void
+serve_one(struct nursery *n)
+{
+    char kind;
+    int fds[N_FDS];
+    int rc = receive(&kind, fds);
+    if (rc == 0)
+        n->serves = false;
+    if (rc <= 0)
+        return;
+    if (kind == NURSERY_SWEEP)
+        finish_before_sweep(n, fds[1]);
+    pid_t pid = fork();
+    if (pid == 0)
+        be_a_shepherd(n, kind, fds);
+    if (pid > 0)
+        children_add(&n->children, pid, fds[1]);
+    if (pid < 0)
+        refuse(fds[0], errno);
+    for (int i = 0; i < N_FDS; i++)
+        close(fds[i]);
+}
+
+/* ---- where it is ---- */
+
+/* False when one of the folders was removed, by somebody who left, before it was claimed. */
+static bool
+claim(struct nursery *n)
+{
+    bool all = true;
+    for (int i = 0; i <= CGROUP_V1_N; i++) {
+        const char *base = i == CGROUP_V1_N ? n->place.base : n->place.v1[i];
+        n->claims[i] = base ? move_up(cgroup_claim(base)) : -1;
+        all &= !base || n->claims[i] >= 0;
+    }
+    return all;
+}
+
+/* What others claim as well, or holds jobs, stays. */
+static void
+leave_place(struct nursery *n)
+{
+    for (int i = 0; i <= CGROUP_V1_N; i++)
+        cgroup_disclaim(i == CGROUP_V1_N ? n->place.base : n->place.v1[i], n->claims[i]);
+    confine_free(&n->place);
+}
+
+static void
+find_place(struct nursery *n, const char *name)
+{
+    for (int i = 0; i < FIND_TRIES; i++) {
+        leave_place(n);
+        confine_find(name, &n->place);
+        if (claim(n))
+            break;
+    }
+    for (int i = 0; i <= CGROUP_V1_N; i++)
+        if (n->claims[i] >= 0)
+            cgroup_remove_abandoned(i == CGROUP_V1_N ? n->place.base : n->place.v1[i]);
+}
+
+/* Who is the daemon: who made our socket. */
+static bool
+is_of_daemon(void *ctx, pid_t pid)
+{
+    const pid_t *daemon = ctx;
+    struct proc p;
+    for (int depth = 0; pid > 1 && depth < 4; depth++, pid = p.ppid)
+        if (pid == *daemon || proc_read(pid, &p) < 0)
+            return true;
+    return false;
+}
+
+/* Supervisors of a version that kept them, and their jobs, in the daemon's own service come to
+ * where ours are: the service manager complains of what it finds in a service that it starts,
+ * and the daemon's own limits are not for jobs. */
+static void
+adopt_from_daemon(const struct nursery *n)
+{
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+    char path[4096];
+    if (getsockopt(FD_SERVED, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || !n->place.base ||
+        !proc_cgroup(peer.pid, path, sizeof path))
+        return;
+    int moved = cgroup_adopt(path, n->place.base, "earlier", is_of_daemon, &peer.pid);
+    if (moved > 0)
+        fprintf(stderr, "berth-shepherd: %d processes of earlier jobs were moved here\n",
+                moved);
+}
+
+static void
+say_hello(const struct nursery *n)
+{
+    auto_buf struct buf text = BUF_INIT;
+    struct jsonw w;
+    jsonw_init(&w, &text);
+    jsonw_object(&w);
+    jsonw_kstr(&w, "event", "hello");
+    jsonw_kint(&w, "pid", getpid());
+    jsonw_key(&w, "confinement");
+    confine_write(&n->place, &w);
+    jsonw_end_object(&w);
+    (void)send(FD_SERVED, text.data, text.len, MSG_NOSIGNAL);
+}
+
+/* ---- the loop ---- */
+
+/* The manager of a unit of ours sends URG, which jobs do not notice, when it is stopped. */
+static int
+take_signals(struct nursery *n)
+{
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGCHLD);
+    sigaddset(&wanted, NURSERY_UNIT_STOPS);
+    sigprocmask(SIG_BLOCK, &wanted, NULL);
+    n->sig_fd = move_up(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+    return n->sig_fd < 0 ? -1 : 0;
+}
+
+static void
+read_signals(struct nursery *n)
+{
+    struct signalfd_siginfo si;
+    while (read(n->sig_fd, &si, sizeof si) == (ssize_t)sizeof si)
+        n->stopping |= si.ssi_signo == NURSERY_UNIT_STOPS;
+    children_reap(&n->children);
+}
+
+static bool
+has_work(const struct nursery *n)
+{
+    return (n->serves && !n->stopping) || n->children.n > 0 || n->children.orphaned;
+}
+
+static void
+serve(struct nursery *n)
+{
+    for (;;) {
+        int wait_ms =
+            children_end_orphans(&n->children); /* which may leave nothing to stay for */
+        if (!has_work(n))
+            return;
+        struct pollfd p[] = {
+            {.fd = n->sig_fd, .events = POLLIN},
+            {.fd = n->serves && !n->stopping ? FD_SERVED : -1, .events = POLLIN}};
+        if (poll(p, 2, wait_ms) < 0) {
+            rest();
+            continue;
+        }
+        if (p[0].revents)
+            read_signals(n);
+        if (p[1].revents)
+            serve_one(n);
+    }
+}
+
+/* The daemon may have started us through somebody who hands on no descriptors. */
+static int
+connect_to(const char *path)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof addr.sun_path)
+        return -1;
+    memcpy(addr.sun_path, path, strlen(path) + 1);
+    auto_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&addr, sizeof addr) < 0)
+        return -1;
+    return dup3(fd, FD_SERVED, O_CLOEXEC);
+}
+
+static int
+take_given(void)
+{
+    if (dup3(FD_CTL, FD_SERVED, O_CLOEXEC) < 0)
+        return -1;
+    close(FD_CTL);
+    return 0;
+}
+
+int
+nursery_run(const char *name, const char *socket_path)
+{
+    struct nursery n = {.serves = true, .claims = {-1, -1, -1, -1}};
+    prctl(PR_SET_NAME, "berth-nursery");
+    if ((socket_path ? connect_to(socket_path) : take_given()) < 0) {
+        fprintf(stderr, "berth-shepherd: no daemon is at %s: %s\n",
+                socket_path ? socket_path : "descriptor 3", strerror(errno));
+        return 1;
+    }
+    (void)clock_boot_id(); /* read once for all of them */
+    json_object_seed(0);   /* drawn once, likewise */
+    children_init(&n.children);
+    if (take_signals(&n) < 0) {
+        fprintf(stderr, "berth-shepherd: cannot take signals: %s\n", strerror(errno));
+        return 1;
+    }
+    if (name) {
+        auto_free char *base = xasprintf("%.14s", name);
+        find_place(&n, base);
+        if (socket_path)
+            adopt_from_daemon(&n);
+        say_hello(&n);
+    }
+    serve(&n);
+    leave_place(&n);
+    children_free(&n.children);
+    return 0;
+}

@@ -1,0 +1,60 @@
+/* What live_sim.c and live_sim_jobs.c share: the state of one run, and what happens to a job.
+ */
+#ifndef SIM_LIVE_SIM_PRIV_H
+#define SIM_LIVE_SIM_PRIV_H
+
+#include "core/plan/ends.h"
+#include "core/queue/job.h"
+#include "sim/live_sim.h"
+
+struct deps;
+struct fair;
+
+/* Virtual second 0 on the wall clock: far from 0, which means "not yet" in many places. */
+#define LIVE_EPOCH_S INT64_C(1000000000)
+#define SECOND_US    INT64_C(1000000)
+
+struct live {
+    const struct workload *w;
+    struct queue *q;
+    struct ledger *l;
+    struct fair *fair;
+    struct planner *planner;
+    struct deps *deps;
+    struct schedule out;
+    struct ends ends;
+    int64_t now;
+    int64_t wake; /* the planner wants to look again then; INT64_MAX */
+    size_t arrived;
+    /* Job i + 1 is row i; an array is its first row. Tasks that have left it have numbers from
+     * w->n + 1 on, which the planner gives out. */
+    uint32_t next_id;
+    uint32_t *task_rows; /* owned; of those numbers */
+    size_t cap_task_rows;
+    uint32_t *first_rows;  /* owned; by request: its row, of an array the first */
+    uint8_t *whole_states; /* owned; by request: how the job or the array as a whole ended */
+    uint8_t *states;       /* owned; by row: how it ended; 0: it has not */
+};
+
+static inline int64_t
+live_wall(int64_t second)
+{
+    return (LIVE_EPOCH_S + second) * SECOND_US;
+}
+
+void live_jobs_init(struct live *live);
+void live_jobs_free(struct live *live);
+
+uint32_t live_row(const struct live *live, const struct job *job);
+
+/* The next row of the workload is submitted, with an array all its rows. */
+void live_arrive(struct live *live);
+
+/* The task leaves its array as the job with this number. */
+struct job *live_split(struct live *live, struct job *array, int32_t task, uint32_t id);
+
+/* The event happens now, with all that follows for arrays and dependents. The job is gone
+ * when it has ended. */
+void live_apply(struct live *live, struct job *job, struct job_event *ev);
+
+#endif

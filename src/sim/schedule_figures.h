@@ -1,0 +1,35 @@
+/* How good a schedule is, in the figures that the reference simulator reports; their
+ * definitions are the reference's. Times in seconds. */
+#ifndef SIM_SCHEDULE_FIGURES_H
+#define SIM_SCHEDULE_FIGURES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/textbook/textbook_sim.h"
+
+struct metrics {
+    size_t jobs, multi_jobs; /* that ran: the figures are theirs */
+    int64_t makespan;        /* first arrival to last end */
+    double wait_mean;
+    int64_t wait_p95, wait_p99, wait_max; /* the ceil(q n)-th smallest */
+    double multi_mean;                    /* waits of jobs with more than one GPU; 0: none */
+    int64_t multi_max;
+    int64_t all_gpu_max; /* of jobs that take every GPU */
+    double bsld;         /* mean of max(1, (wait + run) / max(run, 10 s)) */
+    double jct_mean;     /* arrival to end */
+    int64_t jct_p99;
+    double mem_util; /* VRAM declared x time, of all there is until the makespan */
+};
+
+/* The workload has at least one job. */
+void metrics_compute(const struct workload *w, const struct machine *m,
+                     const struct schedule *s, struct metrics *out);
+
+/* No schedule of this workload on this machine has a shorter makespan: neither can work that
+ * arrives from some time on be done sooner than by all cards together, nor a job end before
+ * its own run time. Work is weighed by dual feasible functions of VRAM (for any set that fits
+ * on one card they add up to at most 1), so that two halves and a bit count as two cards. */
+int64_t bound_makespan(const struct workload *w, const struct machine *m);
+
+#endif

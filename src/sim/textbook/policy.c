@@ -1,0 +1,54 @@
+/* The table of policies. */
+#include "sim/textbook/policy.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define AGED_S (4 * 3600)
+
+/* Those that reckon with run times come twice: -p knows the true ones (a bound on what can be
+ * had), -e has the users' estimates. */
+#define TWICE(NAME, HELP, ...)                                                                 \
+    {.name = NAME "-p", .help = HELP "; true run times", __VA_ARGS__},                         \
+    {                                                                                          \
+        .name = NAME "-e", .help = HELP "; users' estimates", .estimates = true, __VA_ARGS__   \
+    }
+
+const struct policy policies[] = {
+    {.name = "fifo",
+     .help = "in order of arrival; the first that does not fit stops all",
+     .head = HEAD_OLDEST,
+     .blocked = BLOCKED_STOP},
+    {.name = "greedy", .help = "in order of arrival; what does not fit is passed over"},
+    {.name = "greedy-wf", .help = "greedy, on the emptiest cards", .fit = FIT_WORST},
+    {.name = "greedy-ff", .help = "greedy, on the first cards", .fit = FIT_FIRST},
+    {.name = "whole", .help = "greedy without sharing", .fit = FIT_FIRST, .whole = true},
+    {.name = "whole-fifo",
+     .help = "fifo without sharing",
+     .fit = FIT_FIRST,
+     .whole = true,
+     .head = HEAD_OLDEST,
+     .blocked = BLOCKED_STOP},
+    TWICE("easy", "in order of arrival, a reservation for the first blocked",
+          .head = HEAD_OLDEST, .blocked = BLOCKED_RESERVE),
+    TWICE("sjbf", "easy, shortest first behind the reservation", .head = HEAD_OLDEST,
+          .blocked = BLOCKED_RESERVE, .order = ORDER_SHORTEST),
+    TWICE("hrrn", "by response ratio, a reservation for the first blocked", .head = HEAD_FIRST,
+          .blocked = BLOCKED_RESERVE, .order = ORDER_RATIO),
+    TWICE("sjf", "shortest first; long and wide jobs starve", .order = ORDER_SHORTEST),
+    TWICE("lpt", "longest first, for draining a list", .order = ORDER_LONGEST),
+    TWICE("aged", "shortest first, but the oldest has a reservation after 4 h",
+          .head = HEAD_OLDEST, .blocked = BLOCKED_RESERVE, .order = ORDER_SHORTEST,
+          .head_age_s = AGED_S),
+    {.name = NULL},
+};
+
+const struct policy *
+policy_find(const char *name)
+{
+    for (const struct policy *p = policies; p->name; p++) {
+        if (strcmp(p->name, name) == 0)
+            return p;
+    }
+    return NULL;
+}

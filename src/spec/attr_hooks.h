@@ -1,0 +1,26 @@
+/* Syntax of the attributes for notifications about a job. Pure. */
+#ifndef SPEC_ATTR_HOOKS_H
+#define SPEC_ATTR_HOOKS_H
+
+#include <stdint.h>
+
+struct buf;
+struct err;
+struct hooks;
+
+#define HOOK_MAX_BYTES    4096 /* a command */
+#define WEBHOOK_MAX_BYTES 2000
+#define MAIL_MAX_BYTES    1000 /* all addresses */
+
+/* "BEGIN,END", in any case, as Slurm has it: BEGIN END FAIL REQUEUE TIME_LIMIT ALL ARRAY_TASKS
+ * NONE. ERR_USAGE. */
+int hooks_parse_types(const char *text, uint32_t *out, struct err *e);
+void hooks_add_types(uint32_t types, struct buf *out);
+
+/* http or https, at most WEBHOOK_MAX_BYTES; empty will do. ERR_USAGE. */
+int hooks_check_url(const char *url, struct err *e);
+
+/* Each value as if it were said now. ERR_USAGE, with its attribute's name in front. */
+int hooks_check(const struct hooks *h, struct err *e);
+
+#endif

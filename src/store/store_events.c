@@ -1,0 +1,119 @@
+/* The event stream: numbered, appended in the same transaction as what it tells about, read
+ * in order by those who follow it, trimmed from its old end. */
+#include "base/err.h"
+#include "store/store_priv.h"
+
+int
+store_event_add(struct store *s, struct store_event *event, struct err *e)
+{
+    sqlite3_stmt *st = store_write_stmt(s, STMT_EVENT_ADD, e);
+
+    if (!st)
+        return -1;
+    event->seq = s->last_seq + 1;
+    sqlite3_bind_int64(st, 1, event->seq);
+    sqlite3_bind_int64(st, 2, event->at_us);
+    sqlite3_bind_text(st, 3, event->kind, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 4, event->job);
+    sqlite3_bind_int64(st, 5, event->file);
+    sqlite3_bind_text64(st, 6, event->json, event->json_len, SQLITE_STATIC, SQLITE_UTF8);
+    if (store_write(s, st, e) < 0)
+        return -1;
+    s->last_seq++;
+    return 0;
+}
+
+int64_t
+store_event_last(const struct store *s)
+{
+    return s->last_seq;
+}
+
+/* The first event with seq > since: its number and time. False: there is none. */
+static bool
+event_behind(struct store *s, int64_t since, int64_t *seq, int64_t *at_us)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_EVENTS, NULL);
+    bool found;
+
+    if (!st)
+        return false;
+    sqlite3_bind_int64(st, 1, since);
+    found = sqlite3_step(st) == SQLITE_ROW;
+    if (found) {
+        *seq = sqlite3_column_int64(st, 0);
+        *at_us = sqlite3_column_int64(st, 1);
+    }
+    sqlite3_reset(st);
+    return found;
+}
+
+int64_t
+store_event_first(struct store *s)
+{
+    int64_t seq = 0, at_us;
+
+    return event_behind(s, 0, &seq, &at_us) ? seq : 0;
+}
+
+/* Halving the numbers: events come in the order of their times, but for a clock that was set
+ * back, and then either answer is as good. */
+int64_t
+store_event_before(struct store *s, int64_t at_us)
+{
+    int64_t low = 0, high = s->last_seq; /* low: older, or nothing; behind high: not older */
+    int64_t seq, when;
+
+    while (low < high) {
+        int64_t mid = low + (high - low) / 2;
+        if (event_behind(s, mid, &seq, &when) && when < at_us)
+            low = seq;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static void
+event_read(sqlite3_stmt *st, struct store_event *event)
+{
+    event->seq = sqlite3_column_int64(st, 0);
+    event->at_us = sqlite3_column_int64(st, 1);
+    event->kind = (const char *)sqlite3_column_text(st, 2);
+    event->job = (uint32_t)sqlite3_column_int64(st, 3);
+    event->file = (uint32_t)sqlite3_column_int64(st, 4);
+    event->json = (const char *)sqlite3_column_text(st, 5);
+    event->json_len = (size_t)sqlite3_column_bytes(st, 5);
+}
+
+int
+store_events_read(struct store *s, int64_t since, store_event_cb cb, void *arg, struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_EVENTS, e);
+    struct store_event event;
+    int rc;
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, since);
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+        event_read(st, &event);
+        if (cb(&event, arg) != 0)
+            break;
+    }
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        store_read_failed(s, e);
+    sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+}
+
+int
+store_events_trim(struct store *s, int64_t keep, struct err *e)
+{
+    sqlite3_stmt *st = store_write_stmt(s, STMT_EVENTS_TRIM, e);
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, s->last_seq - (keep > 1 ? keep : 1));
+    return store_write(s, st, e);
+}

@@ -1,0 +1,175 @@
+/* Jobs files and what became of their lines. A file is a user and a path; the daemon never
+ * opens it. Which jobs count for its lines is the `detached` mark: --fresh sets it, so old
+ * results stay in the history and are no longer taken for this run's. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "store/store_priv.h"
+
+static int
+file_find(struct store *s, uint32_t uid, const char *path, uint32_t *id, struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_FILE_FIND, e);
+    int rc;
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, uid);
+    sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
+    rc = sqlite3_step(st);
+    *id = rc == SQLITE_ROW ? (uint32_t)sqlite3_column_int64(st, 0) : 0;
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        store_read_failed(s, e);
+    sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+}
+
+int
+store_file_id(struct store *s, uint32_t uid, const char *path, uint32_t *id, struct err *e)
+{
+    sqlite3_stmt *st;
+
+    if (file_find(s, uid, path, id, e) < 0)
+        return -1;
+    if (*id != 0)
+        return 0;
+    st = store_write_stmt(s, STMT_FILE_ADD, e);
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, uid);
+    sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
+    if (store_write(s, st, e) < 0)
+        return -1;
+    *id = (uint32_t)sqlite3_last_insert_rowid(s->db);
+    return 0;
+}
+
+char *
+store_file_path(struct store *s, uint32_t file, struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_FILE_PATH, e);
+    char *path = NULL;
+    int rc;
+
+    if (!st)
+        return NULL;
+    sqlite3_bind_int64(st, 1, file);
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        path = xstrdup((const char *)sqlite3_column_text(st, 0));
+    else if (rc == SQLITE_DONE)
+        err_set(e, ERR_FAILED, "jobs file %" PRIu32 " is not in the database", file);
+    else
+        store_read_failed(s, e);
+    sqlite3_reset(st);
+    return path;
+}
+
+/* An enumerator from the file, 0 when it cannot be one. */
+static int
+file_enum(sqlite3_stmt *st, int col, int bound)
+{
+    int v = sqlite3_column_int(st, col);
+
+    return v >= 0 && v < bound ? v : 0;
+}
+
+/* Steps a bound statement over its keys. 1 when cb has ended the walk. */
+static int
+file_walk(struct store *s, sqlite3_stmt *st, struct store_keys_at *at, store_key_cb cb,
+          void *arg, struct err *e)
+{
+    struct store_key key;
+    int rc;
+
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+        key.key = (const char *)sqlite3_column_text(st, 0);
+        key.job = (uint32_t)sqlite3_column_int64(st, 1);
+        if (at->in_jobs)
+            at->job = key.job;
+        if (!key.key)
+            continue;
+        if (!at->in_jobs)
+            snprintf(at->key, sizeof at->key, "%s", key.key);
+        key.line = sqlite3_column_int(st, 2);
+        key.state = (enum job_state)file_enum(st, 3, JOB_STATES);
+        key.outcome = (enum outcome)file_enum(st, 4, OUTCOMES);
+        key.code = sqlite3_column_int(st, 5);
+        key.signal = sqlite3_column_int(st, 6);
+        if (cb(&key, arg) != 0)
+            break;
+    }
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        store_read_failed(s, e);
+    sqlite3_reset(st);
+    if (rc == SQLITE_ROW)
+        return 1;
+    return rc == SQLITE_DONE ? 0 : -1;
+}
+
+/* Those that were pruned first: a job that took up the key since has a higher id. */
+int
+store_file_keys(struct store *s, uint32_t file, struct store_keys_at *at, store_key_cb cb,
+                void *arg, struct err *e)
+{
+    sqlite3_stmt *st;
+
+    if (!at->in_jobs) {
+        int rc;
+
+        if (!(st = store_stmt(s, STMT_LINES, e)))
+            return -1;
+        sqlite3_bind_int64(st, 1, file);
+        sqlite3_bind_text(st, 2, at->key, -1, SQLITE_STATIC);
+        if ((rc = file_walk(s, st, at, cb, arg, e)) != 0)
+            return rc;
+        at->in_jobs = true;
+    }
+    if (!(st = store_stmt(s, STMT_FILE_KEYS, e)))
+        return -1;
+    sqlite3_bind_int64(st, 1, file);
+    sqlite3_bind_int64(st, 2, at->job);
+    return file_walk(s, st, at, cb, arg, e);
+}
+
+/* Of a bound statement with a maximum: whether it found them all. */
+static int
+took_most(struct store *s, sqlite3_stmt *st, int most, struct err *e)
+{
+    if (store_write(s, st, e) < 0)
+        return -1;
+    return sqlite3_changes(s->db) >= most;
+}
+
+int
+store_file_forget(struct store *s, uint32_t file, int most, struct err *e)
+{
+    sqlite3_stmt *st = store_write_stmt(s, STMT_FILE_FORGET, e);
+    int rc;
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, file);
+    sqlite3_bind_int(st, 2, JOB_COMPLETED);
+    sqlite3_bind_int(st, 3, most);
+    if ((rc = took_most(s, st, most, e)) != 0)
+        return rc;
+    if (!(st = store_write_stmt(s, STMT_LINES_FORGET, e)))
+        return -1;
+    sqlite3_bind_int64(st, 1, file);
+    sqlite3_bind_int(st, 2, most);
+    return took_most(s, st, most, e);
+}
+
+int
+store_job_detach(struct store *s, uint32_t id, struct err *e)
+{
+    sqlite3_stmt *st = store_write_stmt(s, STMT_JOB_DETACH, e);
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, id);
+    return store_write(s, st, e);
+}

@@ -1,0 +1,84 @@
+/* The outbox: what is to be told about jobs and has not been yet. A row is written in the very
+ * transaction that holds what it tells about, and goes once it was told or given up. */
+#include <inttypes.h>
+
+#include "base/err.h"
+#include "store/store_priv.h"
+
+int
+store_outbox_add(struct store *s, struct store_letter *letter, struct err *e)
+{
+    sqlite3_stmt *st = store_write_stmt(s, STMT_OUTBOX_ADD, e);
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, letter->job);
+    sqlite3_bind_int64(st, 2, letter->uid);
+    sqlite3_bind_text(st, 3, letter->kind, -1, SQLITE_STATIC);
+    sqlite3_bind_text(st, 4, letter->target, -1, SQLITE_STATIC);
+    sqlite3_bind_text(st, 5, letter->event, -1, SQLITE_STATIC);
+    sqlite3_bind_int(st, 6, letter->site);
+    if (store_write(s, st, e) < 0)
+        return -1;
+    letter->id = sqlite3_last_insert_rowid(s->db);
+    return 0;
+}
+
+int
+store_outbox_remove(struct store *s, int64_t id, struct err *e)
+{
+    sqlite3_stmt *st = store_write_stmt(s, STMT_OUTBOX_REMOVE, e);
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, id);
+    return store_write(s, st, e);
+}
+
+int
+store_outbox_tried(struct store *s, int64_t id, int tries, struct err *e)
+{
+    sqlite3_stmt *st = store_write_stmt(s, STMT_OUTBOX_TRIED, e);
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, id);
+    sqlite3_bind_int(st, 2, tries);
+    return store_write(s, st, e);
+}
+
+static void
+read_letter(sqlite3_stmt *st, struct store_letter *out)
+{
+    out->id = sqlite3_column_int64(st, 0);
+    out->job = (uint32_t)sqlite3_column_int64(st, 1);
+    out->uid = (uint32_t)sqlite3_column_int64(st, 2);
+    out->kind = (const char *)sqlite3_column_text(st, 3);
+    out->target = (const char *)sqlite3_column_text(st, 4);
+    out->event = (const char *)sqlite3_column_text(st, 5);
+    out->tries = sqlite3_column_int(st, 6);
+    out->site = sqlite3_column_int(st, 7) != 0;
+}
+
+int
+store_outbox_walk(struct store *s, int64_t from, int64_t to, store_letter_cb cb, void *arg,
+                  struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_OUTBOX, e);
+    struct store_letter letter;
+    int rc;
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, from);
+    sqlite3_bind_int64(st, 2, to);
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+        read_letter(st, &letter);
+        if (cb(&letter, arg) != 0)
+            break;
+    }
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        store_read_failed(s, e);
+    sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+}

@@ -1,0 +1,90 @@
+/* What is learned of every command's memory (core/learn/demands.h): a row for a user, a
+ * fingerprint and a number of cards, the newest PEAKS_KEPT of them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "core/learn/demands.h"
+#include "store/store_priv.h"
+#include "store/store_row_fields.h"
+
+#define PEAKS_KEPT 100000
+
+static void
+peaks_bind_key(sqlite3_stmt *st, const struct store_peaks_key *key)
+{
+    sqlite3_bind_int64(st, 1, key->uid);
+    sqlite3_bind_text(st, 2, key->fingerprint, -1, SQLITE_STATIC);
+    sqlite3_bind_int(st, 3, key->gpus);
+}
+
+int
+store_peaks_put(struct store *s, const struct store_peaks_key *key, const struct learned *l,
+                int64_t ended_us, struct err *e)
+{
+    sqlite3_stmt *st = store_write_stmt(s, STMT_PEAKS_PUT, e);
+    auto_buf struct buf text = BUF_INIT;
+
+    if (!st)
+        return -1;
+    for (int i = 0; i < l->n; i++)
+        buf_addf(&text, i ? ",%" PRId32 : "%" PRId32, l->peaks_mib[i]);
+    peaks_bind_key(st, key);
+    sqlite3_bind_text(st, 4, buf_str(&text), (int)text.len, SQLITE_STATIC);
+    sqlite3_bind_int(st, 5, l->oom_mib);
+    sqlite3_bind_int(st, 6, l->oom_runs);
+    sqlite3_bind_int64(st, 7, ended_us);
+    return store_write(s, st, e);
+}
+
+/* "6100,6200": as many as are kept; a damaged number ends the list. */
+static void
+peaks_read(char *text, struct learned *l)
+{
+    char *rest = text && *text ? text : NULL;
+    int64_t v;
+
+    while (rest && l->n < LEARN_RUNS) {
+        if (parse_int(strsep(&rest, ","), 0, INT32_MAX, &v, NULL) < 0)
+            return;
+        l->peaks_mib[l->n++] = (int32_t)v;
+    }
+}
+
+int
+store_peaks_get(struct store *s, const struct store_peaks_key *key, struct learned *out,
+                struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_PEAKS_GET, e);
+    int rc;
+
+    *out = (struct learned){0};
+    if (!st)
+        return -1;
+    peaks_bind_key(st, key);
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW) {
+        auto_free char *text = row_text(st, 0);
+        peaks_read(text, out);
+        out->oom_mib = sqlite3_column_int(st, 1);
+        out->oom_runs = sqlite3_column_int(st, 2);
+    } else if (rc != SQLITE_DONE) {
+        store_read_failed(s, e);
+    }
+    sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+}
+
+int
+store_peaks_trim(struct store *s, struct err *e)
+{
+    sqlite3_stmt *st = store_write_stmt(s, STMT_PEAKS_TRIM, e);
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, PEAKS_KEPT);
+    return store_write(s, st, e);
+}

@@ -1,0 +1,68 @@
+/* What goes in time: old ended jobs with their attempts, and environments nobody needs. A job
+ * that still counts for a line of a jobs file leaves a row in `lines`, so that a file that is
+ * run again a year later starts nothing twice. Called by the daemon when it is idle, a bounded
+ * number at a time. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "store/store_priv.h"
+
+/* Which go: walked by id, which is the order of submission, up to the first that is too young
+ * to have ended long ago. */
+static int
+prune_list(struct store *s, int64_t before_us, uint32_t below_id, uint32_t *ids, int max,
+           struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_PRUNE_LIST, e);
+    int n = 0, rc = SQLITE_DONE;
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int(st, 1, JOB_COMPLETED);
+    while (n < max && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        uint32_t id = (uint32_t)sqlite3_column_int64(st, 0);
+        if (id >= below_id && sqlite3_column_int64(st, 2) >= before_us)
+            break;
+        if (sqlite3_column_int(st, 1) >= JOB_COMPLETED && !sqlite3_column_int(st, 4) &&
+            (id < below_id || sqlite3_column_int64(st, 3) < before_us))
+            ids[n++] = id;
+    }
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        store_read_failed(s, e);
+    sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? n : -1;
+}
+
+int
+store_prune(struct store *s, int64_t before_us, uint32_t below_id, int max, struct err *e)
+{
+    static const enum stmt_id steps[] = {STMT_PRUNE_LINE, STMT_PRUNE_TRACES,
+                                         STMT_PRUNE_ATTEMPTS, STMT_PRUNE_JOB};
+    auto_free uint32_t *ids = xcalloc((unsigned long)max, sizeof(*ids));
+    int n = prune_list(s, before_us, below_id, ids, max, e);
+
+    for (int i = 0; i < n; i++) {
+        for (size_t k = 0; k < sizeof(steps) / sizeof(steps[0]); k++) {
+            sqlite3_stmt *st = store_write_stmt(s, steps[k], e);
+            if (!st)
+                return -1;
+            sqlite3_bind_int64(st, 1, ids[i]);
+            if (store_write(s, st, e) < 0)
+                return -1;
+        }
+    }
+    return n;
+}
+
+int
+store_prune_envs(struct store *s, struct err *e)
+{
+    sqlite3_stmt *st = store_write_stmt(s, STMT_PRUNE_ENVS, e);
+
+    if (!st)
+        return -1;
+    s->env_id = 0; /* the one remembered may be among them */
+    return store_write(s, st, e);
+}

@@ -1,0 +1,34 @@
+/* What each user has used, as of some moment: written with the end that charged it, read once
+ * at start. What it means is core/plan/fair.h's. */
+#include "base/err.h"
+#include "store/store_priv.h"
+
+int
+store_usage_set(struct store *s, uint32_t uid, double gpu_seconds, int64_t at_us, struct err *e)
+{
+    sqlite3_stmt *st = store_write_stmt(s, STMT_USAGE_SET, e);
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, uid);
+    sqlite3_bind_double(st, 2, gpu_seconds);
+    sqlite3_bind_int64(st, 3, at_us);
+    return store_write(s, st, e);
+}
+
+int
+store_usage_load(struct store *s, store_usage_cb cb, void *arg, struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_USAGE, e);
+    int rc;
+
+    if (!st)
+        return -1;
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+        cb((uint32_t)sqlite3_column_int64(st, 0), sqlite3_column_double(st, 1),
+           sqlite3_column_int64(st, 2), arg);
+    if (rc != SQLITE_DONE)
+        store_read_failed(s, e);
+    sqlite3_reset(st);
+    return rc == SQLITE_DONE ? 0 : -1;
+}

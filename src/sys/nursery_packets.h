@@ -1,0 +1,21 @@
+/* What the daemon sends to the nursery of shepherds (shepherd/nursery/nursery_main.c): a packet
+ * of one of these bytes, with three descriptors: connection, lock, folder. Where no process can
+ * be forked the nursery says {"event":"not_forked","errno":N} on the connection before it
+ * closes. */
+#ifndef SYS_NURSERY_PACKETS_H
+#define SYS_NURSERY_PACKETS_H
+
+#include <signal.h>
+
+#define NURSERY_ATTEMPT 'a' /* supervise the attempt */
+#define NURSERY_SWEEP   's' /* end what is left of one whose shepherd died */
+#define NURSERY_DELIVER 'd' /* the second holds what to deliver; the third plays no part */
+#define NURSERY_TRY                                                                            \
+    't' /* fork, say {"event":"tried"} on the first and end; no part for others */
+
+/* By this the service manager tells the processes of a unit of jobs that it is being stopped
+ * (KillSignal= of that unit): supervisors have their jobs end. Ignored by all that do not ask
+ * for it, as a job must hear of it from its supervisor, which then says why it ended. */
+#define NURSERY_UNIT_STOPS SIGURG
+
+#endif

@@ -1,0 +1,16 @@
+/* The files of assets/, compiled in by embed.py. */
+#ifndef WEB_PAGES_ASSET_H
+#define WEB_PAGES_ASSET_H
+
+#include <stddef.h>
+
+struct asset {
+    const char *name;
+    const char *type;
+    const unsigned char *bytes;
+    size_t n;
+};
+
+extern const struct asset assets[]; /* name NULL at the end */
+
+#endif

@@ -1,0 +1,25 @@
+/* What keeps open pages up to date. While anybody listens, the overview is asked for at
+ * every change (at most so often as the daemon can bear) and every few seconds for what
+ * changes without an event, such as loads; when it says something else than before, the
+ * pages are told that there is a new revision, and come for it. */
+#ifndef WEB_PAGES_LIVE_PAGES_H
+#define WEB_PAGES_LIVE_PAGES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <uv.h>
+
+struct cache;
+struct live;
+struct stream;
+
+struct live *live_new(uv_loop_t *loop);
+/* It is needed by those that it needs. */
+void live_join(struct live *l, struct cache *cache, struct stream *stream);
+void live_free(struct live *l);
+
+void live_on_event(struct live *l, const json_t *event);
+void live_on_state(struct live *l, bool connected, const char *why);
+void live_on_listeners(struct live *l, int listeners);
+
+#endif

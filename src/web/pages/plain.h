@@ -1,0 +1,11 @@
+/* What a page shows where no script runs: the same facts in plain tables. */
+#ifndef WEB_PAGES_PLAIN_H
+#define WEB_PAGES_PLAIN_H
+
+struct buf;
+struct query;
+struct reply;
+
+void plain_add(struct buf *out, const struct query *q, const struct reply *data);
+
+#endif

@@ -1,0 +1,215 @@
+/* berth-web's options: see web_options.h. */
+#include "web/web_options.h"
+
+#include <arpa/inet.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+
+static const char help[] =
+    "Usage: berth-web [options]\n"
+    "Serve a berthd's GPUs, queue and history to browsers: a page, JSON, /metrics.\n"
+    "Read only.\n\n"
+    "  --listen ADDR:PORT   address (127.0.0.1:7461); port 0: any free one\n"
+    "  --listen unix:PATH   a UNIX socket, for a proxy and users who may use the file\n"
+    "  --token-file FILE    visitors must give the first line of FILE; required beyond\n"
+    "                       loopback\n"
+    "  --allow-local        every user of this machine may look, not only you and root\n"
+    "  --host NAME          a name by which browsers call this server (several)\n"
+    "  --dir DIR            the berthd of DIR (else BERTH_DIR, the user's, the machine's)\n"
+    "  --socket PATH        the berthd that listens there (or BERTH_SOCKET)\n"
+    "  --ready-fd N         write the address there once it listens\n"
+    "  --help, --version\n";
+
+enum {
+    OPT_LISTEN = 256,
+    OPT_TOKEN,
+    OPT_ALLOW,
+    OPT_HOST,
+    OPT_DIR,
+    OPT_SOCKET,
+    OPT_READY,
+    OPT_HELP,
+    OPT_VERSION
+};
+
+static const struct option longs[] = {
+    {"listen", required_argument, NULL, OPT_LISTEN},
+    {"token-file", required_argument, NULL, OPT_TOKEN},
+    {"allow-local", no_argument, NULL, OPT_ALLOW},
+    {"host", required_argument, NULL, OPT_HOST},
+    {"dir", required_argument, NULL, OPT_DIR},
+    {"socket", required_argument, NULL, OPT_SOCKET},
+    {"ready-fd", required_argument, NULL, OPT_READY},
+    {"help", no_argument, NULL, OPT_HELP},
+    {"version", no_argument, NULL, OPT_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+/* ----------------------------------------------------------------- listen */
+
+static bool
+take_v4(const char *name, uint16_t port, struct options *o)
+{
+    struct sockaddr_in *in = (struct sockaddr_in *)&o->address;
+    const char *address = strcmp(name, "localhost") == 0 ? "127.0.0.1" : name;
+
+    if (inet_pton(AF_INET, address, &in->sin_addr) != 1)
+        return false;
+    in->sin_family = AF_INET;
+    in->sin_port = htons(port);
+    o->address_len = sizeof *in;
+    o->is_loopback = ntohl(in->sin_addr.s_addr) >> 24 == 127;
+    return true;
+}
+
+static bool
+take_v6(const char *name, uint16_t port, struct options *o)
+{
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&o->address;
+
+    if (inet_pton(AF_INET6, name, &in6->sin6_addr) != 1)
+        return false;
+    in6->sin6_family = AF_INET6;
+    in6->sin6_port = htons(port);
+    o->address_len = sizeof *in6;
+    o->is_loopback = IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+    return true;
+}
+
+static int
+refuse_listen(const char *text, struct err *e)
+{
+    return err_set(
+        e, ERR_USAGE,
+        "--listen '%s' is not an address; write 127.0.0.1:%d, [::1]:%d, 0.0.0.0:%d or "
+        "unix:PATH",
+        text, OPTIONS_PORT, OPTIONS_PORT, OPTIONS_PORT);
+}
+
+int
+options_parse_listen(const char *text, struct options *out, struct err *e)
+{
+    auto_free char *name = xstrdup(text);
+    char *colon = strrchr(name, ':');
+    size_t n;
+    int64_t port;
+
+    memset(&out->address, 0, sizeof out->address);
+    out->unix_path = NULL;
+    if (strncmp(text, "unix:", 5) == 0) {
+        out->unix_path = text + 5;
+        return text[5] == '/' ? 0
+                              : err_set(e, ERR_USAGE,
+                                        "--listen unix:PATH wants a whole path, "
+                                        "with a / in front");
+    }
+    if (!colon || parse_int(colon + 1, 0, 65535, &port, NULL))
+        return refuse_listen(text, e);
+    *colon = '\0';
+    n = strlen(name);
+    if (n > 2 && name[0] == '[' && name[n - 1] == ']') {
+        name[n - 1] = '\0';
+        return take_v6(name + 1, (uint16_t)port, out) ? 0 : refuse_listen(text, e);
+    }
+    return take_v4(name, (uint16_t)port, out) ? 0 : refuse_listen(text, e);
+}
+
+/* ---------------------------------------------------------------- options */
+
+static int
+take_host(struct options *o, const char *name, struct err *e)
+{
+    int n = 0;
+
+    while (o->names[n])
+        n++;
+    if (n == OPTIONS_NAMES_MAX)
+        return err_set(e, ERR_USAGE, "at most %d --host", OPTIONS_NAMES_MAX);
+    if (!name[0] || strpbrk(name, "/: "))
+        return err_set(e, ERR_USAGE, "--host '%s': a name only, such as gpu.example.org", name);
+    o->names[n] = name;
+    return 0;
+}
+
+static int
+take_option(int c, struct options *o, struct err *e)
+{
+    int64_t n;
+
+    switch (c) {
+    case OPT_LISTEN:
+        return options_parse_listen(optarg, o, e);
+    case OPT_TOKEN:
+        o->token_file = optarg;
+        return 0;
+    case OPT_ALLOW:
+        o->allow_local = true;
+        return 0;
+    case OPT_HOST:
+        return take_host(o, optarg, e);
+    case OPT_DIR:
+        o->dir = optarg;
+        return 0;
+    case OPT_SOCKET:
+        o->socket = optarg;
+        return 0;
+    case OPT_READY:
+        if (parse_int(optarg, 3, 1023, &n, e))
+            return err_prefix(e, "--ready-fd");
+        o->ready_fd = (int)n;
+        return 0;
+    case OPT_HELP:
+        fputs(help, stdout);
+        return 1;
+    default:
+        puts("berth-web " BERTH_VERSION);
+        return 1;
+    }
+}
+
+/* Together they have to make sense. */
+static int
+check(const struct options *o, struct err *e)
+{
+    if (!o->unix_path && !o->is_loopback && !o->token_file)
+        return err_set(e, ERR_USAGE,
+                       "beyond this machine only who knows a token may look: --token-file FILE "
+                       "(openssl rand -hex 24 >FILE; chmod 600 FILE)");
+    if (o->allow_local && geteuid() == 0)
+        return err_set(e, ERR_USAGE,
+                       "--allow-local as root would show everybody what only admins may see; "
+                       "run berth-web as a user of its own (berth-web.service does)");
+    return 0;
+}
+
+int
+options_parse(int argc, char **argv, struct options *out, struct err *e)
+{
+    *out = (struct options){.ready_fd = -1};
+    take_v4("127.0.0.1", OPTIONS_PORT, out);
+    opterr = 0;
+    for (;;) {
+        int at = optind > 0 ? optind : 1;
+        int c = getopt_long(argc, argv, "", longs, NULL);
+        if (c == -1)
+            break;
+        if (c == '?')
+            return err_set(e, ERR_USAGE, "unknown option '%s', or missing value; see --help",
+                           argv[at]);
+        int rc = take_option(c, out, e);
+        if (rc)
+            return rc;
+    }
+    if (optind < argc)
+        return err_set(e, ERR_USAGE, "unexpected argument '%s'; see --help", argv[optind]);
+    const char *named = getenv("BERTH_SOCKET");
+    if (!out->socket && !out->dir && named && named[0])
+        out->socket = named;
+    return check(out, e);
+}
