@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The documents say what is so: every path and name in ARCHITECTURE.md's "Where is X" table,
-# every command in the README, every verb and option in berth(1), every setting in
+# every command in the README and the tour, every verb and option in berth(1), every setting in
 # berth-config(5). Needs the programs in PATH, and the checkout in $BERTH_SOURCE.
 
 setup()
@@ -64,16 +64,25 @@ complain()
 
 @test "every relative link and file named in the documents exists" {
     local bad=0 doc target
-    for doc in README.md ARCHITECTURE.md CONTRIBUTING.md; do
+    for doc in README.md ARCHITECTURE.md CONTRIBUTING.md docs/*.md; do
         while read -r target; do
-            [ -e "${target%%#*}" ] || complain "$doc points to $target, which is not there"
+            [ -e "$(dirname "$doc")/${target%%#*}" ] || complain "$doc points to $target, which is not there"
         done < <(grep -oE '\]\([^)#:]+(#[^)]*)?\)' "$doc" | sed -E 's/^\]\((.*)\)$/\1/')
     done
     [ "$bad" = 0 ]
 }
 
-@test "every command in the README is a verb, and its options are that verb's" {
+# FILE:COMMAND for each command in the blocks of output.
+commands_shown()
+{
+    awk 'FNR==1{on=0} /^```/{on=!on; next}
+        on && /^(\$ )?berth [a-z]/{sub(/^\$ /, ""); print FILENAME ":" $0}' README.md docs/tour.md
+}
+
+@test "every command in the README and the tour is a verb, and its options are that verb's" {
     local bad=0 verb line option n=0
+    commands_shown | grep -q '^README.md:'
+    commands_shown | grep -q '^docs/tour.md:'
     while read -r line; do
         n=$((n + 1))
         verb=$(awk '{print $2}' <<<"$line")
@@ -85,8 +94,8 @@ complain()
             options_of "$verb" | grep -qx -- "${option#--}" ||
                 berth help | grep -q -- "$option" || complain "no $option in: $line"
         done
-    done < <(awk '/^```/{on=!on; next} on' README.md | sed -nE 's/^(\$ )?(berth [a-z].*)/\2/p')
-    [ "$n" -ge 3 ] || complain "only $n commands in the README"
+    done < <(commands_shown)
+    [ "$n" -ge 10 ] || complain "only $n commands in the README and the tour"
     [ "$bad" = 0 ]
 }
 
