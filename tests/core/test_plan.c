@@ -1,5 +1,6 @@
 /* The pass: whose turn it is (priority, fair share, the orders of the settings), arrays, limits
  * on what runs. Room kept for who is blocked is test_reserve.c's. */
+#include "core/plan/lineup.h"
 #include "planworld.h"
 
 #define HOUR 3600
@@ -124,11 +125,15 @@ test_turns_are_told_as_a_pass_takes_them(void **state)
     later->begin_us = wall(100);
     queue_refile(w.q, later);
     add(&w, (struct spec){.id = 7, .uid = 2, .priority = 1});
-    struct job **jobs = plan_list_in_turn(w.planner, w.q, w.l, wall(0), &n);
+    struct lineup *turns = lineup_begin(w.planner, w.q, w.l, wall(0), LINEUP_IN_TURN);
+    while (lineup_step(turns))
+        ;
+    uint32_t *ids = lineup_ids(turns, &n);
     assert_int_equal(n, 7);
     for (size_t i = 0; i < n; i++)
-        assert_int_equal(jobs[i]->id, expected[i]);
-    free(jobs);
+        assert_int_equal(ids[i], expected[i]);
+    free(ids);
+    lineup_free(turns);
     world_free(&w);
 }
 
@@ -437,9 +442,13 @@ test_waiting_adds_to_the_priority(void **state)
             assert_int_equal(w.started[2], 150);
         size_t n;
         add(&w, (struct spec){.id = 20, .priority = 1});
-        struct job **jobs = plan_list_in_turn(w.planner, w.q, w.l, wall(w.now), &n);
+        struct lineup *turns = lineup_begin(w.planner, w.q, w.l, wall(w.now), LINEUP_IN_TURN);
+        while (lineup_step(turns))
+            ;
+        uint32_t *ids = lineup_ids(turns, &n);
         assert_true(n > 0);
-        free(jobs);
+        free(ids);
+        lineup_free(turns);
         world_free(&w);
     }
 }

@@ -236,26 +236,6 @@ test_listings(void **state)
 }
 
 static void
-test_ids_are_listed_in_order(void **state)
-{
-    static const uint32_t sorted[] = {1, 255, 256, 65536, 70000, 16777216, UINT32_MAX};
-    static const int shuffled[] = {4, 0, 6, 2, 5, 1, 3};
-    size_t n;
-    struct queue *q = queue_new();
-    uint32_t *ids = queue_ids(q, &n);
-    (void)state;
-    assert_int_equal(n, 0);
-    free(ids);
-    for (int i = 0; i < 7; i++)
-        add(q, sorted[shuffled[i]], 0, want(1, 8192));
-    ids = queue_ids(q, &n);
-    assert_int_equal(n, 7);
-    assert_memory_equal(ids, sorted, sizeof sorted);
-    free(ids);
-    queue_free(q);
-}
-
-static void
 test_plan_starts_what_fits(void **state)
 {
     (void)state;
@@ -458,7 +438,6 @@ main(void)
         cmocka_unit_test(test_plan_backfills_in_order),
         cmocka_unit_test(test_plan_marks_the_infeasible),
         cmocka_unit_test(test_look_ahead_changes_nothing),
-        cmocka_unit_test(test_ids_are_listed_in_order),
         cmocka_unit_test(test_plan_waits_for_begin_times),
         cmocka_unit_test(test_explanations),
     };

@@ -159,13 +159,6 @@ const struct asked_start *forecast_run_asked(struct forecast_run *run, uint32_t 
 /* As plan_forecast; frees the run. */
 size_t forecast_run_end(struct forecast_run *run, struct expected_start **out);
 
-/* Pending jobs, in the order in which a pass made now would try them: jobs in a line by
- * priority, what their user has used, the order of the settings and submission (under
- * `balanced`, which weighs all lines against each other, by priority and submission only);
- * behind them those that wait for a time or for others. The caller frees the array. */
-struct job **plan_list_in_turn(struct planner *planner, struct queue *q, struct ledger *l,
-                               int64_t now_us, size_t *n);
-
 /* Why this job waits, as of the last plan: its own state, or what its line waits for. A job
  * that does not wait gets REASON_NONE. */
 void plan_explain(const struct queue *q, const struct job *job, struct blocked *out);

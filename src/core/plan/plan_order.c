@@ -29,22 +29,19 @@ response_ratio(const struct job *job, int64_t now_us)
 
 /* A job about which nothing is known may be the longest. Then the one that takes most. */
 static int
-compare_lengths(const struct job *a, const struct job *b)
+compare_lengths(const struct turn *a, const struct turn *b)
 {
-    int64_t x = a->span_ms > 0 ? a->span_ms : NEVER, y = b->span_ms > 0 ? b->span_ms : NEVER;
-    if (x != y)
-        return x > y ? -1 : 1;
-    if (demand_n_gpus(&a->req.demand) != demand_n_gpus(&b->req.demand))
-        return demand_n_gpus(&a->req.demand) > demand_n_gpus(&b->req.demand) ? -1 : 1;
-    bool whole_a = demand_is_whole(&a->req.demand), whole_b = demand_is_whole(&b->req.demand);
-    if (whole_a != whole_b)
-        return whole_a ? -1 : 1;
-    int32_t mib_a = a->req.demand.vram_mib, mib_b = b->req.demand.vram_mib;
-    return mib_a == mib_b ? 0 : mib_a > mib_b ? -1 : 1;
+    if (a->span_ms != b->span_ms)
+        return a->span_ms > b->span_ms ? -1 : 1;
+    if (a->gpus != b->gpus)
+        return a->gpus > b->gpus ? -1 : 1;
+    if (a->whole != b->whole)
+        return a->whole ? -1 : 1;
+    return a->vram_mib == b->vram_mib ? 0 : a->vram_mib > b->vram_mib ? -1 : 1;
 }
 
-static int
-compare_by_order(enum plan_order order, const struct front *a, const struct front *b)
+int
+turn_compare(enum plan_order order, const struct turn *a, const struct turn *b)
 {
     switch (order) {
     case PLAN_QUEUE:
@@ -52,7 +49,7 @@ compare_by_order(enum plan_order order, const struct front *a, const struct fron
     case PLAN_SHORT:
         return a->ratio == b->ratio ? 0 : a->ratio > b->ratio ? -1 : 1;
     case PLAN_LONGEST:
-        return compare_lengths(a->job, b->job);
+        return compare_lengths(a, b);
     case PLAN_BALANCED:
         break; /* compare_balanced */
     }
@@ -85,7 +82,9 @@ compare_balanced(const struct planning *pl, const struct front *a, const struct 
 static int
 compare_priorities(const struct front *a, const struct front *b)
 {
-    return a->priority == b->priority ? 0 : a->priority > b->priority ? -1 : 1;
+    return a->turn.priority == b->turn.priority  ? 0
+           : a->turn.priority > b->turn.priority ? -1
+                                                 : 1;
 }
 
 /* Counts for as long as it has been passed over at the head of its line: a long line of one
@@ -100,6 +99,22 @@ aged_priority(const struct planning *pl, const struct job *job)
     return job->req.priority + (step_ms > 0 && waited_ms > 0 ? waited_ms / step_ms : 0);
 }
 
+struct turn
+turn_of(const struct planning *pl, const struct job *job)
+{
+    const struct demand *d = &job->req.demand;
+    struct turn turn = {.priority = aged_priority(pl, job)};
+    if (pl->planner->rules.order == PLAN_SHORT)
+        turn.ratio = response_ratio(job, pl->now_us);
+    if (pl->planner->rules.order != PLAN_LONGEST)
+        return turn;
+    turn.span_ms = job->span_ms > 0 ? job->span_ms : NEVER;
+    turn.gpus = demand_n_gpus(d);
+    turn.whole = demand_is_whole(d);
+    turn.vram_mib = d->vram_mib;
+    return turn;
+}
+
 static int
 compare_fronts(const struct planning *pl, const struct front *a, const struct front *b)
 {
@@ -110,7 +125,7 @@ compare_fronts(const struct planning *pl, const struct front *a, const struct fr
         return compare_balanced(pl, a, b);
     if (a->used != b->used)
         return a->used < b->used ? -1 : 1;
-    return compare_by_order(pl->planner->rules.order, a, b);
+    return turn_compare(pl->planner->rules.order, &a->turn, &b->turn);
 }
 
 static int
@@ -148,26 +163,18 @@ sink(struct planning *pl, size_t at)
 }
 
 static void
-set_job(const struct planning *pl, struct front *f, struct job *job)
+set_front(struct planning *pl, struct front *f, struct job *job)
 {
     f->job = job;
     f->order = job->order;
     f->id = job->id;
-    f->priority = aged_priority(pl, job);
-}
-
-static void
-set_front(struct planning *pl, struct front *f, struct job *job)
-{
-    set_job(pl, f, job);
+    f->turn = turn_of(pl, job);
     f->used = user_used(f->user);
     f->range = 0;
     f->task = -1;
     if (job->tasks)
         f->task = job->tasks->pending.ranges[0].first;
-    if (pl->planner->rules.order == PLAN_SHORT)
-        f->ratio = response_ratio(job, pl->now_us);
-    else if (pl->planner->rules.order == PLAN_BALANCED)
+    if (pl->planner->rules.order == PLAN_BALANCED)
         balance_key(pl->planner->balance, job->kind, job, &f->balance);
 }
 
@@ -240,71 +247,4 @@ bool
 fronts_reserves(const struct planning *pl, const struct front *f)
 {
     return pl->planner->rules.order != PLAN_BALANCED || f->balance.reserves;
-}
-
-/* --- for a person who asks --- */
-
-static int
-compare_turns(const void *a, const void *b, void *arg)
-{
-    const struct planning *pl = arg;
-    int c = pl->planner->rules.order == PLAN_BALANCED ? compare_priorities(a, b)
-                                                      : compare_fronts(pl, a, b);
-    return c != 0 ? c : compare_submitted(a, b);
-}
-
-/* What a job costs its user once it has started, wherever it does. */
-static void
-charge_turn(struct planning *pl, const struct front *f)
-{
-    struct placement where = {.n = 0};
-    while (where.n < demand_n_gpus(&f->job->req.demand) && where.n < ledger_n_cards(pl->l)) {
-        where.gpus[where.n] = where.n;
-        where.n++;
-    }
-    users_charge(pl, f->user, &f->job->req.demand, &where);
-}
-
-/* Twice: each user's jobs among themselves, then all, each as if those before had started. */
-static void
-sort_turns(struct planning *pl, struct front *fronts, size_t n)
-{
-    if (n > 0)
-        qsort_r(fronts, n, sizeof *fronts, compare_turns, pl);
-    for (size_t i = 0; i < n; i++) {
-        fronts[i].used = user_used(fronts[i].user);
-        charge_turn(pl, &fronts[i]);
-    }
-    if (n > 0)
-        qsort_r(fronts, n, sizeof *fronts, compare_turns, pl);
-}
-
-struct job **
-plan_list_in_turn(struct planner *planner, struct queue *q, struct ledger *l, int64_t now_us,
-                  size_t *n)
-{
-    struct planning pl = {.planner = planner, .q = q, .l = l, .now_us = now_us};
-    struct job **jobs = queue_list_in_order(q, 1u << JOB_PENDING, n);
-    struct front *fronts = xcalloc(*n + 1, sizeof *fronts);
-    size_t in_line = 0, others = 0;
-    users_begin(&pl);
-    for (size_t i = 0; i < *n; i++) {
-        if (!jobs[i]->kind) {
-            jobs[others++] = jobs[i];
-            continue;
-        }
-        struct front *f = &fronts[in_line++];
-        *f = (struct front){.user = users_get(&pl, jobs[i]->uid)};
-        set_job(&pl, f, jobs[i]);
-        f->used = user_used(f->user);
-        f->ratio = response_ratio(f->job, now_us);
-    }
-    sort_turns(&pl, fronts, in_line);
-    if (others > 0)
-        memmove(jobs + in_line, jobs, others * sizeof(struct job *));
-    for (size_t i = 0; i < in_line; i++)
-        jobs[i] = fronts[i].job;
-    free(fronts);
-    users_free(&pl);
-    return jobs;
 }

@@ -60,6 +60,15 @@ struct users {
     int32_t lowest_preemptible; /* priority among those that run; INT32_MAX: there are none */
 };
 
+/* What a job's turn depends on, beside its user's use. */
+struct turn {
+    int64_t priority; /* as asked, and what it has gained by waiting */
+    double ratio;     /* PLAN_SHORT */
+    int64_t span_ms;  /* PLAN_LONGEST; and what it takes */
+    int32_t gpus, vram_mib;
+    bool whole;
+};
+
 /* The front of a line that is still in play. */
 struct front {
     struct job *job;
@@ -67,9 +76,8 @@ struct front {
     /* The job's, here because fronts are compared more often than the cache holds jobs. */
     uint64_t order;
     uint32_t id;
-    int64_t priority;           /* as asked, and what it has gained by waiting */
+    struct turn turn;
     int64_t used;               /* of the user, when the front was put in its place */
-    double ratio;               /* PLAN_SHORT */
     struct balance_key balance; /* PLAN_BALANCED */
     int32_t range, task;        /* an array: its next task, in which range of those pending */
 };
@@ -140,6 +148,9 @@ void fronts_free(struct planning *pl);
 struct front *fronts_first(struct planning *pl); /* NULL: none is left */
 /* The first line goes on with this job; NULL: it is out of play. */
 void fronts_next(struct planning *pl, struct job *job);
+struct turn turn_of(const struct planning *pl, const struct job *job);
+/* Below 0: a's is before b's, where priority and use say nothing. */
+int turn_compare(enum plan_order order, const struct turn *a, const struct turn *b);
 bool fronts_reserves(const struct planning *pl, const struct front *f);
 
 /* plan_users.c */
@@ -149,6 +160,9 @@ struct user *users_get(struct planning *pl, uint32_t uid);
 /* What the user has used, in whole 1/1000 GPU-seconds: users who differ by less have equal
  * use. */
 int64_t user_used(const struct user *u);
+int64_t used_in_steps(double used); /* a user's `used` */
+/* What a start of this adds to the user's use, wherever it is. */
+double users_cost_anywhere(const struct planning *pl, uint32_t uid, const struct demand *d);
 /* A job of this user starts there. */
 void users_charge(struct planning *pl, struct user *u, const struct demand *d,
                   const struct placement *where);

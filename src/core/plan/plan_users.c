@@ -45,10 +45,30 @@ users_get(struct planning *pl, uint32_t uid)
 }
 
 int64_t
-user_used(const struct user *u)
+used_in_steps(double used)
 {
     double most = (double)(INT64_MAX / 2);
-    return (int64_t)(u->used * 1000 < most ? u->used * 1000 : most);
+    return (int64_t)(used * 1000 < most ? used * 1000 : most);
+}
+
+int64_t
+user_used(const struct user *u)
+{
+    return used_in_steps(u->used);
+}
+
+double
+users_cost_anywhere(const struct planning *pl, uint32_t uid, const struct demand *d)
+{
+    struct placement where = {.n = 0};
+    if (!counts_use(pl))
+        return 0;
+    while (where.n < demand_n_gpus(d) && where.n < ledger_n_cards(pl->l)) {
+        where.gpus[where.n] = where.n;
+        where.n++;
+    }
+    return fair_part(pl->l, d, where.gpus, where.n) * ADVANCE_S /
+           fair_weight(pl->planner->fair, uid);
 }
 
 /* What the demand asks of this card's memory: all of it, when it is to be alone. */

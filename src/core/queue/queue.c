@@ -467,31 +467,18 @@ queue_list_in_order(const struct queue *q, uint32_t states, size_t *n)
     return list_sorted(q, states, true, n);
 }
 
-/* By one byte after the other, from the lowest: for 100,000 ids a tenth of what comparing
- * takes. */
-uint32_t *
-queue_ids(const struct queue *q, size_t *n)
+bool
+queue_walk(const struct queue *q, struct queue_at *at, size_t buckets,
+           void (*fn)(struct job *, void *), void *arg)
 {
-    uint32_t *ids = xcalloc(q->n + 1, sizeof *ids), *other = xcalloc(q->n + 1, sizeof *ids);
-    size_t at = 0;
-    for (size_t b = 0; b < q->n_buckets; b++)
-        for (const struct job *job = q->buckets[b]; job; job = job->hash_next)
-            ids[at++] = job->id;
-    for (int shift = 0; shift < 32; shift += 8) {
-        size_t begin[257] = {0};
-        for (size_t i = 0; i < at; i++)
-            begin[(ids[i] >> shift & 255) + 1]++;
-        for (int b = 0; b < 256; b++)
-            begin[b + 1] += begin[b];
-        for (size_t i = 0; i < at; i++)
-            other[begin[ids[i] >> shift & 255]++] = ids[i];
-        uint32_t *sorted = other;
-        other = ids;
-        ids = sorted;
-    }
-    free(other);
-    *n = at;
-    return ids;
+    at->begun_anew = at->n_buckets > 0 && at->n_buckets != q->n_buckets;
+    if (at->n_buckets != q->n_buckets)
+        at->bucket = 0;
+    at->n_buckets = q->n_buckets;
+    for (; buckets > 0 && !at->begun_anew && at->bucket < q->n_buckets; buckets--)
+        for (struct job *job = q->buckets[at->bucket++]; job; job = job->hash_next)
+            fn(job, arg);
+    return at->bucket < q->n_buckets;
 }
 
 /* Checking. */

@@ -66,8 +66,16 @@ struct job *queue_active_next(struct job *job);
 struct job **queue_list_by_id(const struct queue *q, uint32_t states, size_t *n);
 struct job **queue_list_in_order(const struct queue *q, uint32_t states, size_t *n);
 
-/* The ids of all jobs, ascending; the caller frees the array. */
-uint32_t *queue_ids(const struct queue *q, size_t *n);
+/* All jobs in no order, those in so many buckets of the table in a call; zeroed at first.
+ * False: that was the last. Between two calls the queue may change: who is in it all the time
+ * is visited once. When the table has grown it begins anew, and says so: all that came before
+ * is void. */
+struct queue_at {
+    size_t bucket, n_buckets;
+    bool begun_anew; /* by this call, which has visited nobody */
+};
+bool queue_walk(const struct queue *q, struct queue_at *at, size_t buckets,
+                void (*fn)(struct job *, void *), void *arg);
 
 /* Lines, in no order: for (i = 0; i < queue_n_kinds(q); i++) queue_kind(q, i). */
 size_t queue_n_kinds(const struct queue *q);

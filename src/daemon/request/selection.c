@@ -9,11 +9,13 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/ids.h"
+#include "core/plan/lineup.h"
 #include "core/plan/plan.h"
 #include "core/queue/array.h"
 #include "core/queue/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/request/roles.h"
+#include "daemon/turn/turn.h"
 #include "store/store.h"
 
 #define PAST_PIECE   500 /* ids, of which many may be gone */
@@ -29,26 +31,23 @@ on_newest(struct job *job, const char *const *uuids, void *arg)
     return 1;
 }
 
-/* The newest job that this user submitted. A job of this very turn is in the store too: not
- * committed, but the store reads its own writes only at commit, so the table is asked as well.
- */
+static bool
+is_of_user(const struct job *job, const void *arg)
+{
+    return job->uid == *(const uid_t *)arg && !job->array;
+}
+
+/* The newest job that this user submitted. One of this very turn is not in the store yet. */
 static int
 find_last(struct daemon *d, uid_t uid, uint32_t *out, struct err *e)
 {
     const struct store_filter f = {.uid = uid, .has_uid = true, .newest_first = true};
-    size_t n;
     *out = 0;
     if (store_jobs_select(d->store, &f, on_newest, out, e))
         return -1;
-    struct job **live = queue_list_by_id(d->queue, QUEUE_ALL, &n);
-    for (size_t i = n; i > 0; i--) {
-        if (live[i - 1]->uid != uid || live[i - 1]->array)
-            continue;
-        if (live[i - 1]->id > *out)
-            *out = live[i - 1]->id;
-        break;
-    }
-    free(live);
+    const struct job *job = turn_find_new(d, is_of_user, &uid);
+    if (job && job->id > *out)
+        *out = job->id;
     return 0;
 }
 
@@ -286,28 +285,6 @@ look_up(struct daemon *d, const struct select *s, struct job ***jobs, size_t *n)
     return true;
 }
 
-/* As people read a queue: what is on the machine, who waits in the order of their turns, who is
- * held. */
-static struct job **
-list_in_turn(struct daemon *d, size_t *n)
-{
-    const unsigned waiting = 1u << JOB_PENDING, held = 1u << JOB_HELD;
-    size_t n_other, n_waiting, n_held;
-    struct job **jobs = queue_list_in_order(d->queue, QUEUE_ALL & ~(waiting | held), &n_other);
-    struct job **turns =
-        plan_list_in_turn(d->planner, d->queue, d->ledger, clock_wall_us(), &n_waiting);
-    struct job **last = queue_list_in_order(d->queue, held, &n_held);
-    *n = n_other + n_waiting + n_held;
-    jobs = xrealloc(jobs, (*n + 1) * sizeof(struct job *));
-    for (size_t i = 0; i < n_waiting; i++)
-        jobs[n_other + i] = turns[i];
-    for (size_t i = 0; i < n_held; i++)
-        jobs[n_other + n_waiting + i] = last[i];
-    free(turns);
-    free(last);
-    return jobs;
-}
-
 struct walk {
     struct daemon *daemon;
     const struct select *select;
@@ -474,36 +451,47 @@ select_past_free(struct select_past *past)
     past->ranges = (struct select_ranges){0};
 }
 
-uint32_t *
-select_live_ids(struct daemon *d, const struct select *s, size_t *n)
+static void
+begin_live(struct daemon *d, const struct select *s, struct select_live *live)
 {
     struct job **jobs = NULL;
-    if (look_up(d, s, &jobs, n))
-        ;
-    else if (s->in_turn)
-        jobs = list_in_turn(d, n);
-    else
-        jobs = queue_list_in_order(d->queue, QUEUE_ALL, n);
-    uint32_t *ids = xcalloc(*n + 1, sizeof *ids);
-    for (size_t i = 0; i < *n; i++)
-        ids[i] = jobs[i]->id;
+    bool in_turn = live->order == LINEUP_IN_TURN;
+    if (!look_up(d, s, &jobs, &live->n)) {
+        live->run = lineup_begin(in_turn ? d->planner : NULL, d->queue,
+                                 in_turn ? d->ledger : NULL, clock_wall_us(), live->order);
+        return;
+    }
+    live->ids = xcalloc(live->n + 1, sizeof *live->ids);
+    for (size_t i = 0; i < live->n; i++)
+        live->ids[i] = jobs[i]->id;
     free(jobs);
-    return ids;
+    if (live->order == LINEUP_BY_ID)
+        ids_sort(live->ids, live->n);
 }
 
-uint32_t *
-select_ids(struct daemon *d, const struct select *s, size_t *n)
+bool
+select_live_list(struct daemon *d, const struct select *s, struct select_live *live,
+                 int64_t until_us)
 {
-    struct job **jobs = NULL;
-    if (!look_up(d, s, &jobs, n))
-        return queue_ids(d->queue, n);
-    uint32_t *ids = xcalloc(*n + 1, sizeof *ids);
-    for (size_t i = 0; i < *n; i++)
-        ids[i] = jobs[i]->id;
-    free(jobs);
-    if (*n > 1)
-        qsort(ids, *n, sizeof *ids, ids_compare);
-    return ids;
+    if (!live->ids && !live->run)
+        begin_live(d, s, live);
+    while (!live->ids) {
+        if (!lineup_step(live->run))
+            live->ids = lineup_ids(live->run, &live->n);
+        else if (clock_boot_us() >= until_us)
+            return false;
+    }
+    lineup_free(live->run);
+    live->run = NULL;
+    return true;
+}
+
+void
+select_live_free(struct select_live *live)
+{
+    lineup_free(live->run);
+    free(live->ids);
+    *live = (struct select_live){.order = live->order};
 }
 
 bool

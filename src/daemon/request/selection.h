@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/plan/lineup.h"
 #include "core/queue/job.h"
 #include "spec/selector.h"
 
@@ -19,7 +20,6 @@ struct select {
     struct selector selector;
     bool everything;       /* no words were given */
     bool arrays_for_tasks; /* for lists: a task that has not left is shown by its array */
-    bool in_turn;          /* those that wait in the order of their turns */
     uint32_t last_id;      /* what @ means for this caller; 0: it has no job */
     const char *user;      /* only this user's; NULL: anybody's. Borrowed */
     uint32_t states;       /* only in one of these, a bit each; 0: in any */
@@ -70,11 +70,19 @@ int select_past_walk(struct daemon *d, const struct select *s, struct select_pas
                      int64_t until_us, select_cb cb, void *arg, struct err *e);
 void select_past_free(struct select_past *past);
 
-/* All live jobs in the order of the queue (in_turn: see above), or only those that are named,
- * as they are; whether they match is not looked at. Their ids, for the caller to free. */
-uint32_t *select_live_ids(struct daemon *d, const struct select *s, size_t *n);
-/* The same in ascending order, which takes less time. */
-uint32_t *select_ids(struct daemon *d, const struct select *s, size_t *n);
+/* All live jobs, or only those that are named and match, as they are named: unless they are
+ * all looked up whether they match is not looked at. In pieces; zeroed at first, but for the
+ * order; select_live_free at the end. */
+struct select_live {
+    enum lineup_order order;
+    struct lineup *run; /* owned; while the list is made */
+    uint32_t *ids;      /* owned; NULL: not made yet */
+    size_t n;
+};
+/* Goes on until the boot clock says until_us, or for a piece. False: there is more to do. */
+bool select_live_list(struct daemon *d, const struct select *s, struct select_live *live,
+                      int64_t until_us);
+void select_live_free(struct select_live *live);
 
 /* Ids that were named one by one (not in a range) and belong to no job: -1, and e names the
  * first few. */

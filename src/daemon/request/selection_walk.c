@@ -97,21 +97,23 @@ target_walk_choose(struct daemon *d, const struct caller *c, struct target_walk 
                    int64_t until_us, struct err *e)
 {
     target_mine(c, &w->select);
-    if (!w->ids)
-        w->ids = select_live_ids(d, &w->select, &w->n);
-    while (w->at < w->n) {
-        const struct job *job = queue_get(d->queue, w->ids[w->at++]);
+    if (!select_live_list(d, &w->select, &w->live, until_us)) {
+        w->paused = true;
+        return 0;
+    }
+    while (w->at < w->live.n) {
+        const struct job *job = queue_get(d->queue, w->live.ids[w->at++]);
         if (job && select_matches(&w->select, job) && !ids_has(&w->before, job->id)) {
             if (target_check_owner(c, job, e))
                 return -1;
-            w->ids[w->kept++] = job->id;
+            w->live.ids[w->kept++] = job->id;
         }
         if (w->at % LOOK_EACH == 0 && clock_boot_us() >= until_us) {
             w->paused = true;
             return 0;
         }
     }
-    w->n = w->kept;
+    w->live.n = w->kept;
     w->at = 0;
     w->chosen = true;
     return 1;
@@ -121,14 +123,14 @@ struct job *
 target_walk_next(struct daemon *d, struct target_walk *w, int64_t until_us)
 {
     struct job *job = NULL;
-    while (w->at < w->n && !job) {
+    while (w->at < w->live.n && !job) {
         bool is_late = w->at % LOOK_EACH == 0 && clock_boot_us() >= until_us;
         if (w->at > 0 && !w->stopped && (is_late || w->at % CHANGE_EACH == 0)) {
             w->paused = w->stopped = true;
             return NULL;
         }
         w->stopped = false;
-        job = queue_get(d->queue, w->ids[w->at++]);
+        job = queue_get(d->queue, w->live.ids[w->at++]);
         if (job && w->paused && !select_matches(&w->select, job))
             job = NULL;
     }
@@ -140,7 +142,7 @@ target_walk_free(struct target_walk *w)
 {
     select_free(&w->select);
     ids_free(&w->before);
-    free(w->ids);
+    select_live_free(&w->live);
 }
 
 static int

@@ -32,9 +32,9 @@ void target_mine(const struct caller *c, struct select *s);
 /* Those of them that have not ended, in pieces (long_work.h). Zeroed at first, but for select;
  * target_walk_free at the end. */
 struct target_walk {
-    struct select select; /* from target_read; owned */
-    uint32_t *ids;        /* owned; of those that may be meant, and once chosen, of who is */
-    size_t n, at, kept;
+    struct select select;    /* from target_read; owned */
+    struct select_live live; /* those that may be meant, and once chosen, who is */
+    size_t at, kept;
     struct ids before; /* owned, sorted: what was changed when this was asked before */
     bool chosen;
     bool paused;  /* those that come may have changed since they were chosen */

@@ -14,6 +14,7 @@
 #include "base/parse.h"
 #include "core/ledger/ledger.h"
 #include "core/plan/advice.h"
+#include "core/plan/lineup.h"
 #include "core/plan/plan.h"
 #include "core/queue/array.h"
 #include "core/queue/endings.h"
@@ -30,12 +31,6 @@
 
 #define LOOK_EACH 20 /* jobs between two looks at the clock */
 
-/* Of one who waits, when the answer was begun. */
-struct place {
-    uint32_t job;
-    int64_t before; /* so many others */
-};
-
 struct answer {
     struct daemon *daemon;
     struct jsonw *out;
@@ -45,13 +40,11 @@ struct answer {
     struct select select;
     const json_t *params; /* borrowed; they stay while it lasts */
     bool begun, past_done;
-    struct place *places; /* owned; of everybody who waits, by job */
-    size_t n_places;
-    int64_t waiting;
+    struct lineup *places; /* owned; when it was begun */
     struct select_past past;
-    uint32_t *live;   /* owned; who was live when it was begun */
-    uint32_t *sorted; /* owned; the same */
-    size_t n_live, at;
+    struct select_live live; /* who was live when it was begun */
+    uint32_t *sorted;        /* owned; the same */
+    size_t at;
 };
 
 static void
@@ -79,43 +72,13 @@ facts_of(const struct daemon *d, const struct job *job)
 
 /* --- jobs that wait --- */
 
-/* An array counts with all its tasks that have not left it. */
-static int64_t
-n_that_wait(const struct job *job)
-{
-    return job->tasks ? array_n_pending(job) : 1;
-}
-
-static int
-compare_places(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    return x->job < y->job ? -1 : x->job > y->job;
-}
-
-static void
-note_places(struct answer *a)
-{
-    struct daemon *d = a->daemon;
-    auto_free struct job **jobs =
-        plan_list_in_turn(d->planner, d->queue, d->ledger, clock_wall_us(), &a->n_places);
-    a->places = xcalloc(a->n_places + 1, sizeof *a->places);
-    for (size_t i = 0; i < a->n_places; i++) {
-        a->places[i] = (struct place){jobs[i]->id, a->waiting};
-        a->waiting += n_that_wait(jobs[i]);
-    }
-    if (a->n_places > 1)
-        qsort(a->places, a->n_places, sizeof *a->places, compare_places);
-}
-
 static void
 put_place_in_line(const struct answer *a, const struct job *job)
 {
-    const struct place *place =
-        a->n_places ? bsearch(&job->id, a->places, a->n_places, sizeof *place, compare_places)
-                    : NULL;
-    jsonw_kint_or_null(a->out, "position", place ? place->before + 1 : 0, place != NULL);
-    jsonw_kint(a->out, "waiting", a->waiting);
+    int64_t before = 0;
+    bool waits = lineup_place(a->places, job->id, &before);
+    jsonw_kint_or_null(a->out, "position", before + 1, waits);
+    jsonw_kint(a->out, "waiting", lineup_waiting(a->places));
 }
 
 static void
@@ -376,21 +339,29 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
 {
     (void)uuids;
     struct answer *a = arg;
-    if (!bsearch(&job->id, a->sorted, a->n_live, sizeof job->id, ids_compare))
+    if (!bsearch(&job->id, a->sorted, a->live.n, sizeof job->id, ids_compare))
         explain(a, job);
     return a->out->full;
 }
 
-static void
-begin(struct answer *a)
+/* False: there is more to do. */
+static bool
+begin(struct answer *a, int64_t until_us)
 {
+    struct daemon *d = a->daemon;
+    if (a->begun)
+        return true;
+    if (!a->places)
+        a->places =
+            lineup_begin(d->planner, d->queue, d->ledger, clock_wall_us(), LINEUP_PLACES);
+    while (lineup_step(a->places))
+        if (clock_boot_us() >= until_us)
+            return false;
+    if (!select_live_list(d, &a->select, &a->live, until_us))
+        return false;
+    a->sorted = ids_sorted(a->live.ids, a->live.n);
     a->begun = true;
-    note_places(a);
-    a->live = select_live_ids(a->daemon, &a->select, &a->n_live);
-    a->sorted = xcalloc(a->n_live + 1, sizeof *a->sorted);
-    memcpy(a->sorted, a->live, a->n_live * sizeof *a->sorted);
-    if (a->n_live > 1)
-        qsort(a->sorted, a->n_live, sizeof *a->sorted, ids_compare);
+    return true;
 }
 
 /* One that was live, and may have ended since. */
@@ -413,16 +384,16 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     struct answer *a = arg;
     (void)c;
     a->out = out;
-    if (!a->begun)
-        begin(a);
+    if (!begin(a, until_us))
+        return WORK_MORE;
     if (!a->past_done) {
         int rc = select_past_walk(d, &a->select, &a->past, until_us, on_ended, a, e);
         if (rc <= 0)
             return rc < 0 ? -1 : WORK_MORE;
         a->past_done = true;
     }
-    for (size_t i = 0; a->at < a->n_live; i++) {
-        explain_live(a, a->live[a->at++]);
+    for (size_t i = 0; a->at < a->live.n; i++) {
+        explain_live(a, a->live.ids[a->at++]);
         if (out->full || (i % LOOK_EACH == LOOK_EACH - 1 && clock_boot_us() >= until_us))
             return WORK_MORE; /* too long: that is seen behind each piece */
     }
@@ -437,8 +408,8 @@ static void
 answer_free(void *arg)
 {
     struct answer *a = arg;
-    free(a->places);
-    free(a->live);
+    lineup_free(a->places);
+    select_live_free(&a->live);
     free(a->sorted);
     select_past_free(&a->past);
     select_free(&a->select);

@@ -33,9 +33,10 @@ struct listing {
     const json_t *params; /* borrowed; they stay while it lasts */
     bool only_ended, ended_left;
     struct select_past past;
-    uint32_t *live;   /* owned; NULL: not looked at yet */
+    struct select_live live;
+    bool is_noted;
     uint32_t *sorted; /* owned; the same ids, where ended jobs are listed before them */
-    size_t n_live, at;
+    size_t at;
     int64_t room; /* for so many more of them */
 };
 
@@ -62,7 +63,7 @@ static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
 {
     struct listing *l = arg;
-    if (l->sorted && bsearch(&job->id, l->sorted, l->n_live, sizeof job->id, ids_compare))
+    if (l->sorted && bsearch(&job->id, l->sorted, l->live.n, sizeof job->id, ids_compare))
         return 0;
     return put_job(job, uuids, l);
 }
@@ -100,11 +101,12 @@ read_fields(const json_t *names, struct listing *l, struct err *e)
 }
 
 static int
-read_order(const json_t *order, struct select *s, struct err *e)
+read_order(const json_t *order, struct select_live *live, struct err *e)
 {
     const char *text = json_string_value(order);
-    s->in_turn = text && strcmp(text, "turn") == 0;
-    if (!order || s->in_turn || (text && strcmp(text, "priority") == 0))
+    bool in_turn = text && strcmp(text, "turn") == 0;
+    live->order = in_turn ? LINEUP_IN_TURN : LINEUP_BY_PRIORITY;
+    if (!order || in_turn || (text && strcmp(text, "priority") == 0))
         return 0;
     return err_set(e, ERR_USAGE, "\"order\" is \"priority\" or \"turn\"");
 }
@@ -141,16 +143,18 @@ put_live(struct listing *l, uint32_t id)
     return rc;
 }
 
-static void
-note_live(struct daemon *d, struct listing *l)
+/* False: there is more to do. */
+static bool
+note_live(struct daemon *d, struct listing *l, int64_t until_us)
 {
-    l->live = select_live_ids(d, &l->select, &l->n_live);
-    if (!l->ended_left)
-        return;
-    l->sorted = xcalloc(l->n_live + 1, sizeof *l->sorted);
-    for (size_t i = 0; i < l->n_live; i++)
-        l->sorted[i] = l->live[i];
-    qsort(l->sorted, l->n_live, sizeof *l->sorted, ids_compare);
+    if (l->is_noted || l->only_ended)
+        return true;
+    if (!select_live_list(d, &l->select, &l->live, until_us))
+        return false;
+    l->is_noted = true;
+    if (l->ended_left)
+        l->sorted = ids_sorted(l->live.ids, l->live.n);
+    return true;
 }
 
 /* Ended jobs come first, so that the newest lines of a list are what is going on. */
@@ -161,16 +165,16 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     struct listing *l = arg;
     (void)c;
     l->out = out;
-    if (!l->live && !l->only_ended)
-        note_live(d, l);
+    if (!note_live(d, l, until_us))
+        return WORK_MORE;
     if (l->ended_left) {
         int rc = select_past_walk(d, &l->select, &l->past, until_us, on_ended, l, e);
         if (rc <= 0)
             return rc < 0 ? -1 : WORK_MORE;
         l->ended_left = false;
     }
-    for (size_t i = 0; l->live && l->at < l->n_live && l->room > 0; i++) {
-        if (put_live(l, l->live[l->at++]))
+    for (size_t i = 0; l->at < l->live.n && l->room > 0; i++) {
+        if (put_live(l, l->live.ids[l->at++]))
             return WORK_MORE; /* too long: that is seen behind each piece */
         if (i % LOOK_EACH == LOOK_EACH - 1 && clock_boot_us() >= until_us)
             return WORK_MORE;
@@ -187,7 +191,7 @@ listing_free(void *arg)
 {
     struct listing *l = arg;
     free(l->fields);
-    free(l->live);
+    select_live_free(&l->live);
     free(l->sorted);
     select_past_free(&l->past);
     select_free(&l->select);
@@ -233,7 +237,7 @@ method_jobs(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     if (rc == 0 && !paged) /* a page has its own */
         rc = select_read_where(params, s, e);
     if (rc == 0)
-        rc = read_order(json_object_get(params, "order"), s, e);
+        rc = read_order(json_object_get(params, "order"), &l->live, e);
     if (rc == 0)
         rc = read_fields(json_object_get(params, "fields"), l, e);
     if (rc) {

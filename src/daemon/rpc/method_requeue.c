@@ -340,10 +340,11 @@ choose(struct again *r, int64_t until_us, struct err *e)
         return rc;
     if (daemon_accepts_work(d, e) || admit_pending(d, r->caller->uid, (int64_t)r->meant.n, e))
         return -1;
-    for (size_t i = 0; i < w->n; i++) {
-        const struct job *job = queue_get(d->queue, w->ids[i]); /* NULL: it has ended since */
-        if (!ids_has(&r->before, w->ids[i]) || (job && job->tasks))
-            ids_add(&r->meant, w->ids[i]);
+    for (size_t i = 0; i < w->live.n; i++) {
+        const struct job *job =
+            queue_get(d->queue, w->live.ids[i]); /* NULL: it has ended since */
+        if (!ids_has(&r->before, w->live.ids[i]) || (job && job->tasks))
+            ids_add(&r->meant, w->live.ids[i]);
     }
     ids_put_in_order(&r->meant); /* so that those that wait for others find them waiting */
     r->chosen = true;

@@ -1,5 +1,5 @@
 /* `wait`: answered when all that are meant have ended. Who is meant is found out in pieces
- * (long_work.h): the ids of all live jobs are noted at once, each is looked at later, and then
+ * (long_work.h): the ids of all live jobs are noted first, each is looked at later, and then
  * the history. What happens meanwhile to those that were looked at is noted in the wait
  * (waiters.h), which is there from the first moment on. */
 #include <stdlib.h>
@@ -22,11 +22,11 @@
 struct asked {
     struct daemon *daemon;
     struct select select;
-    struct select names;  /* of that, the words that name jobs, ended ones as well */
-    const json_t *params; /* borrowed; they stay while it lasts */
-    struct wait *wait;    /* owned; NULL: it has been handed over */
-    uint32_t *live;       /* owned; who was live when it was asked */
-    size_t n_live, at;
+    struct select names;     /* of that, the words that name jobs, ended ones as well */
+    const json_t *params;    /* borrowed; they stay while it lasts */
+    struct wait *wait;       /* owned; NULL: it has been handed over */
+    struct select_live live; /* who was live when it was asked */
+    size_t at;
     struct select_past past;
 };
 
@@ -57,8 +57,10 @@ add_tasks(struct daemon *d, const struct select *s, struct wait *x, struct err *
 static bool
 look_at_live(struct asked *a, int64_t until_us)
 {
-    while (a->at < a->n_live) {
-        const struct job *job = queue_get(a->daemon->queue, a->live[a->at++]);
+    if (!select_live_list(a->daemon, &a->select, &a->live, until_us))
+        return false;
+    while (a->at < a->live.n) {
+        const struct job *job = queue_get(a->daemon->queue, a->live.ids[a->at++]);
         if (job && select_matches(&a->select, job))
             waits_add_job(a->wait, job->id);
         if (a->at % LOOK_EACH == 0 && clock_boot_us() >= until_us)
@@ -123,7 +125,7 @@ asked_free(void *arg)
     select_free(&a->select);
     select_free(&a->names);
     select_past_free(&a->past);
-    free(a->live);
+    select_live_free(&a->live);
     free(a);
 }
 
@@ -143,7 +145,7 @@ begin(struct asked *a, const struct caller *c, struct err *e)
     a->wait = waits_open(d, &a->names);
     if (rc || add_tasks(d, s, a->wait, e))
         return -1;
-    a->live = select_ids(d, s, &a->n_live);
+    a->live.order = LINEUP_BY_ID;
     return 0;
 }
 
