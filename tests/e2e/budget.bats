@@ -157,7 +157,7 @@ verdict()
 
 @test "a long queue is cancelled in pieces: others are answered meanwhile, and it is done to its end though nobody waits" {
     start_system
-    as "$BOB" sh -c 'seq 1 10000 | sed "s/.*/[hold] : line &/" >long.txt'
+    as "$BOB" sh -c 'seq 1 40000 | sed "s/.*/[hold] : line &/" >long.txt'
     as "$BOB" berth run --detach long.txt
     python3 "$E2E/pieces.py" "$BERTH_DIR/berth.sock" hold "$BOB" >"$ROOT/pieces" || fail_with "$(cat "$ROOT/pieces")"
     is "the order of the answers" "$(cat "$ROOT/pieces")" "status hold"
@@ -167,7 +167,7 @@ with socket.socket(socket.AF_UNIX) as s:
     s.sendall(b"{\"id\":1,\"method\":\"cancel\",\"params\":{\"select\":[\"all\"]}}\n")' "$BERTH_DIR/berth.sock"
     as "$BOB" berth wait --all || true
     is "jobs that are left" "$(berth queue --json | jq '.jobs | length')" 0
-    is "those that were cancelled" "$(berth queue --all --json | jq '[.jobs[] | select(.state == "CANCELLED")] | length')" 10000
+    is "those that were cancelled" "$(berth queue --all --json | jq '[.jobs[] | select(.state == "CANCELLED")] | length')" 40000
 }
 
 @test "a directory of users that does not answer for one keeps nobody waiting: the number stands in for the name" {
