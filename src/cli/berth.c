@@ -1,13 +1,11 @@
-/* `berth`: reads the global options, finds the verb, runs it; under another tool's name it is
- * that tool (cli/compat). Nothing is opened or asked before a verb wants it: starting up is
- * part of every submit's latency. */
+/* `berth`: reads the global options, finds the verb, runs it. Nothing is opened or asked before
+ * a verb wants it: starting up is part of every submit's latency. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/words/opt.h"
-#include "compat/compat.h"
 
 static const struct verb *
 find_verb(const char *name)
@@ -26,18 +24,21 @@ main(int argc, char **argv)
     int status = 0;
     int at;
     const struct verb *verb;
-    const struct compat_tool *tool = argc > 0 ? compat_find(argv[0]) : NULL;
 
     /* A closed pipe is told by write; the default would kill us in the middle of a file's
      * queue with the terminal's last line half drawn. */
     signal(SIGPIPE, SIG_IGN);
-    if (tool)
-        return tool->run(argc, argv);
+    if (argc > 0 && cli_is_drop_in(argv[0]))
+        return cli_run_drop_in(argv);
     if (cli.socket && !cli.socket[0])
         cli.socket = NULL;
     at = opt_read_global(&cli, argc, argv, &status);
     if (at == OPT_EXIT)
         return status;
+    if (at == OPT_HELP)
+        return cmd_help(&cli, 1, argv);
+    if (at == OPT_VERSION)
+        return cmd_version(&cli, 1, argv);
     if (at >= argc)
         return cli_overview(&cli);
     verb = find_verb(argv[at]);

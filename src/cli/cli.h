@@ -64,6 +64,12 @@ int cmd_completion(struct cli *cli, int argc, char **argv);
 int cmd_version(struct cli *cli, int argc, char **argv);
 int cmd_help(struct cli *cli, int argc, char **argv);
 
+/* compat_verb.c. Links to this program under the name of a drop-in command, as earlier versions
+ * made them, go on working: whether argv[0] is one, and berth-compat in our place under that
+ * name. The exit status, when there is no such program. */
+bool cli_is_drop_in(const char *argv0);
+int cli_run_drop_in(char **argv);
+
 /* Bare `berth`: the machine and the queue. */
 int cli_overview(struct cli *cli);
 

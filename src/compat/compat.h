@@ -21,9 +21,6 @@ struct compat_tool {
 
 extern const struct compat_tool compat_tools[]; /* ends with a NULL name */
 
-/* The front end that a program called so is; the folder in front does not count. NULL: none. */
-const struct compat_tool *compat_find(const char *argv0);
-
 /* The name that a program goes by, without the folder in front. */
 const char *compat_name(const char *argv0);
 

@@ -42,19 +42,22 @@ list_names(const char *names[NAMES_MAX])
 
 enum what { NOTHING, OURS, OTHERS };
 
+/* Links of earlier versions are to berth itself. */
 static enum what
 what_is(const char *path)
 {
     auto_buf struct buf text = BUF_INIT;
     char target[PATH_MAX];
     ssize_t n = readlink(path, target, sizeof target - 1);
+    const char *name;
     struct stat st;
 
     if (lstat(path, &st) < 0)
         return errno == ENOENT ? NOTHING : OTHERS;
     if (n > 0) {
         target[n] = '\0';
-        return strcmp(compat_name(target), "berth") == 0 ? OURS : OTHERS;
+        name = compat_name(target);
+        return strcmp(name, "berth-compat") == 0 || strcmp(name, "berth") == 0 ? OURS : OTHERS;
     }
     if (!S_ISREG(st.st_mode) || file_read(path, SCRIPT_MAX, &text, NULL) < 0)
         return OTHERS;
@@ -81,10 +84,8 @@ make_script(const char *path, const char *name, const char *self, struct err *e)
                        "a folder of %s has a quote, a backslash or a line's end in its name",
                        self);
     py_add_repr(&shown, self);
-    buf_addf(&text, MARK "exec '%s' compat %s \"$@\"\n'''\nimport os\nimport sys\n\n", self,
-             name);
-    buf_addf(&text, "os.execv(%s, [\"berth\", \"compat\", \"%s\"] + sys.argv[1:])\n#'\n",
-             buf_str(&shown), name);
+    buf_addf(&text, MARK "exec '%s' %s \"$@\"\n'''\nimport os\nimport sys\n\n", self, name);
+    buf_addf(&text, "os.execv(%s, [\"%s\"] + sys.argv[1:])\n#'\n", buf_str(&shown), name);
     return file_write_atomic_at(AT_FDCWD, path, text.data, text.len, 0755, false, e);
 }
 

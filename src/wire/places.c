@@ -144,6 +144,8 @@ build_folder(const char *name)
         return "shepherd";
     if (strcmp(name, "berth-probe") == 0)
         return "probe";
+    if (strcmp(name, "berth-compat") == 0)
+        return "compat";
     return strcmp(name, "berthd") == 0 ? "daemon" : "cli";
 }
 
@@ -172,9 +174,12 @@ places_program(const char *name, struct err *e)
         if (found)
             return found;
     }
-    auto_free char *installed = xasprintf("%s/%s", BERTH_LIBEXECDIR, name);
-    if (access(installed, X_OK) == 0)
-        return TAKE(installed);
+    auto_free char *helper = xasprintf("%s/%s", BERTH_LIBEXECDIR, name);
+    auto_free char *command = xasprintf("%s/%s", BERTH_BINDIR, name);
+    if (access(helper, X_OK) == 0)
+        return TAKE(helper);
+    if (access(command, X_OK) == 0)
+        return TAKE(command);
     err_set(e, ERR_FAILED, "%s is not installed beside this program nor in %s", name,
             BERTH_LIBEXECDIR);
     return NULL;

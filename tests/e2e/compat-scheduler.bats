@@ -90,6 +90,26 @@ b"; do
     is 'and no more' "$(ls "$in")" other
 }
 
+@test "links and scripts to berth, as earlier versions installed them, work on, and are replaced" {
+    in=$ROOT/bin
+    mkdir before
+    for name in $(ls "$in"); do
+        case $name in
+        *.py) printf '#!/bin/sh\nexec berth compat %s "$@"\n' "$name" >"before/$name"; chmod +x "before/$name" ;;
+        *) ln -s "$(command -v berth)" "before/$name" ;;
+        esac
+        is "$name --help" "$("before/$name" --help 2>&1)" "$("$in/$name" --help 2>&1)"
+        is "berth compat $name" "$(berth compat "$name" --help 2>&1)" "$("$in/$name" --help 2>&1)"
+    done
+    rm before/*.py
+    berth compat install before >names
+    is 'all of them' "$(ls before)" "$(ls "$in")"
+    for link in before/*; do
+        if [ -L "$link" ]; then is "$link" "$(readlink -f "$link")" "$(readlink -f "$in/cudaq")"; fi
+    done
+    is 'what they are' "$(basename "$(readlink "$in/cudaq")")" berth-compat
+}
+
 @test "A3 A4 halves share a card; two whole cards are waited for, and come as --cuda and mask" {
     mkfifo one two
     printf '0,%s/job.py,,--llm half --gate %s\n' "$PWD" one "$PWD" two >jobs.txt

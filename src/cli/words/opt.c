@@ -119,7 +119,7 @@ fetch_value(struct opt_reader *r, const struct opt *o, const char *attached)
     return -1;
 }
 
-/* Sets the global option; OPT_EXIT after --help. */
+/* Sets the global option; OPT_EXIT after a page, OPT_HELP where there is none to show. */
 static int
 take_global(struct opt_reader *r, int which)
 {
@@ -138,10 +138,12 @@ take_global(struct opt_reader *r, int which)
         r->cli->json = true;
         break;
     case GLOBAL_HELP:
-        if (r->page && r->cli->on_page)
+        if (!r->page)
+            return OPT_HELP;
+        if (r->cli->on_page)
             r->cli->on_page(r->cli->on_page_ctx, r->page);
         else
-            r->status = r->page ? opt_print_page(r->page) : cmd_help(r->cli, 1, r->argv);
+            r->status = opt_print_page(r->page);
         return OPT_EXIT;
     default:
         break;
@@ -149,7 +151,7 @@ take_global(struct opt_reader *r, int which)
     return 0;
 }
 
-/* Index of the verb's option, OPT_DONE when a global one was dealt with, OPT_EXIT. */
+/* Index of the verb's option, OPT_DONE when a global one was dealt with, OPT_EXIT, OPT_HELP. */
 static int
 settle(struct opt_reader *r, int own, int global, const char *attached)
 {
@@ -160,7 +162,8 @@ settle(struct opt_reader *r, int own, int global, const char *attached)
         return OPT_EXIT;
     if (own >= 0)
         return own;
-    return take_global(r, global) == OPT_EXIT ? OPT_EXIT : OPT_DONE;
+    global = take_global(r, global);
+    return global < 0 ? global : OPT_DONE;
 }
 
 static int
@@ -277,10 +280,8 @@ opt_read_global(struct cli *cli, int argc, char **argv, int *status)
 
         if (word[0] != '-')
             return r.at;
-        if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
-            *status = cmd_version(cli, 1, argv);
-            return OPT_EXIT;
-        }
+        if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+            return OPT_VERSION;
         r.at++;
         if (word[1] == '-') {
             found = read_long(&r, word + 2);
@@ -288,10 +289,9 @@ opt_read_global(struct cli *cli, int argc, char **argv, int *status)
             r.cluster = word + 1;
             found = *r.cluster ? read_letter(&r) : fail_option(&r, "-", "", 0);
         }
-        if (found == OPT_EXIT) {
-            *status = r.status;
-            return OPT_EXIT;
-        }
+        *status = r.status;
+        if (found == OPT_EXIT || found == OPT_HELP)
+            return found;
     }
     return argc;
 }

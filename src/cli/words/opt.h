@@ -68,8 +68,12 @@ bool opt_read_none(struct opt_reader *r, struct cli *cli, const struct page *pag
 bool opt_read_nothing(struct opt_reader *r, struct cli *cli, const struct page *page, int argc,
                       char **argv);
 
-/* Reads options before the verb. Returns the index of the verb in argv (argc: none), or
- * OPT_EXIT with *status. */
+/* Before the verb: --help and --version are for the caller to answer. */
+#define OPT_HELP    (-3)
+#define OPT_VERSION (-4)
+
+/* Reads options before the verb. Returns the index of the verb in argv (argc: none), OPT_HELP,
+ * OPT_VERSION, or OPT_EXIT with *status. */
 int opt_read_global(struct cli *cli, int argc, char **argv, int *status);
 
 #endif

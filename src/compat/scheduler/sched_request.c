@@ -90,7 +90,7 @@ command_of(const struct sched *s, const struct sched_job *job)
 
     char **argv = xcalloc(n + 16, sizeof *argv);
 
-    argv[at++] = xstrdup(s->self);
+    argv[at++] = xstrdup(s->berth);
     argv[at++] = xstrdup("compat");
     argv[at++] = xstrdup("scheduler-job");
     argv[at++] = xasprintf("--need=%.4g", spec->need);

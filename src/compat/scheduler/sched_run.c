@@ -3,7 +3,6 @@
  * two looks it sleeps until something happens: a file that changes is read within a second. */
 #include <errno.h>
 #include <libgen.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "compat/engine/compat_paths.h"
 #include "compat/scheduler/scheduler.h"
 #include "wire/client.h"
+#include "wire/places.h"
 
 #define STOP_SLACK_US 1500000 /* beyond the grace of a job that does not end */
 #define ROUND_MIN_US  100000
@@ -46,15 +46,21 @@ sched_say_once(struct sched *s, const char *words)
 
 /* ----------------------------------------------------------------- places */
 
-/* "berth" where that is this program, so that listings are short; else by its path. */
+/* "berth" where that is the one beside this program, so that listings are short; else by its
+ * path. */
 static char *
-find_self(void)
+find_berth(struct err *e)
 {
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    struct stat me, other;
+    auto_free char *found = places_program("berth", e);
+    auto_free char *ours = found ? realpath(found, NULL) : NULL;
+    struct stat our, other;
 
-    self[n > 0 ? n : 0] = '\0';
+    if (!found)
+        return NULL;
+    if (!ours || stat(ours, &our) < 0) {
+        err_errno(e, ERR_FAILED, errno, "cannot look at %s", found);
+        return NULL;
+    }
     for (const char *at = getenv("PATH"); at && *at; at += strspn(at, ":")) {
         size_t len = strcspn(at, ":");
         auto_free char *path = xasprintf("%.*s/berth", (int)len, at);
@@ -62,12 +68,10 @@ find_self(void)
         at += len;
         if (stat(path, &other) < 0)
             continue;
-        return xstrdup(stat(self, &me) == 0 && me.st_ino == other.st_ino &&
-                               me.st_dev == other.st_dev
-                           ? "berth"
-                           : self);
+        return our.st_ino == other.st_ino && our.st_dev == other.st_dev ? xstrdup("berth")
+                                                                        : TAKE(ours);
     }
-    return xstrdup(self);
+    return TAKE(ours);
 }
 
 static int
@@ -81,11 +85,11 @@ find_places(struct sched *s, struct err *e)
     s->sync_path =
         s->config.jobs_file[0] ? compat_absolute(s->config.jobs_file) : xstrdup(state);
     s->jobs_mark.shown = s->config.jobs_file;
-    s->self = find_self();
+    s->berth = find_berth(e);
     text_sha1_12(state, strlen(state), digest);
     s->tag = xasprintf("scheduler-%s", digest);
     s->log_dir = sched_log_dir(e);
-    return s->log_dir && s->sync_path[0] == '/' ? 0 : -1;
+    return s->berth && s->log_dir && s->sync_path[0] == '/' ? 0 : -1;
 }
 
 /* --------------------------------------------------------------- the loop */
@@ -260,7 +264,7 @@ reach(const struct sched *s)
     return json_pack("{s:i,s:I,s:s*,s:s*,s:s*,s:s,s:s,s:s}", "pid", (int)getpid(), "started_us",
                      (json_int_t)s->started_us, "dir", s->session.link.cli.dir, "socket",
                      s->session.link.cli.socket, "jobs_file", jobs, "llm_file", llm, "tag",
-                     s->tag, "self", s->self);
+                     s->tag, "self", s->berth);
 }
 
 /* And by what rules it works, for those who add jobs. */
@@ -347,7 +351,7 @@ sched_free(struct sched *s)
     free(s->root);
     free(s->sync_path);
     free(s->log_dir);
-    free(s->self);
+    free(s->berth);
     free(s->tag);
     free(s->failure);
 }

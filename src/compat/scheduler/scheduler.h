@@ -179,7 +179,7 @@ struct sched {
     struct sched_job *jobs;
     struct sched_said *said;
     struct run_file jobs_mark; /* of the jobs file as it was read */
-    char *root, *sync_path, *log_dir, *self;
+    char *root, *sync_path, *log_dir, *berth;
     char *tag;                 /* of all jobs of this state file */
     uint64_t exist;            /* cards that there are */
     uint64_t managed;          /* of them, ours */

@@ -44,7 +44,7 @@ take_rules(struct sched *s, const json_t *about)
         s->config.allowed_paths[i] = xstrdup(json_string_value(json_array_get(paths, i)));
     s->managed = n >= GPU_MAX ? UINT64_MAX : (UINT64_C(1) << n) - 1;
     s->tag = xstrdup(answer_str(about, "tag"));
-    s->self = xstrdup(answer_str(about, "self"));
+    s->berth = xstrdup(answer_str(about, "self"));
 }
 
 static void

@@ -17,6 +17,7 @@
 #include "compat/scheduler/scheduler.h"
 #include "compat/scheduler10x/scheduler10x.h"
 #include "sys/spawn.h"
+#include "wire/places.h"
 
 #define QUICK_JOBS 4
 #define ALL_JOBS   1000
@@ -77,8 +78,8 @@ run_berth(const char *instance, const char *verb, char *const *words, struct err
 {
     auto_free char *dir = xstrdup(instance), *first = xstrdup(verb);
     auto_close int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    char *argv[] = {"/proc/self/exe", "--dir",  dir,      first, words[0],
-                    words[1],         words[2], words[3], NULL};
+    auto_free char *berth = places_program("berth", e);
+    char *argv[] = {berth, "--dir", dir, first, words[0], words[1], words[2], words[3], NULL};
     const struct spawn s = {.argv = argv,
                             .envp = environ,
                             .fds = {null_fd, null_fd, null_fd},
@@ -86,8 +87,10 @@ run_berth(const char *instance, const char *verb, char *const *words, struct err
                             .cgroup_fd = -1};
     enum spawn_stage stage;
     int errnum = 0, status = 0;
-    pid_t pid = spawn_process(&s, &errnum, &stage);
+    pid_t pid = berth ? spawn_process(&s, &errnum, &stage) : -1;
 
+    if (!berth)
+        return -1;
     if (pid < 0)
         return err_errno(e, ERR_FAILED, errnum, "cannot run berth");
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

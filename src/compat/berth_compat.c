@@ -1,45 +1,54 @@
-/* `berth compat`: which drop-in commands there are, their names in a folder that somebody says
- * (compat_install.c), and one of them without a name. Nobody's system gets surprising names
- * otherwise.
- */
-#include "compat/compat.h"
-
+/* `berth-compat`: the drop-in commands, each under its own name. `berth compat` is this program
+ * too, under none of them: it lists them, puts their names into a folder that somebody says
+ * (compat_install.c), and runs one without its name. Nobody's system gets surprising names
+ * otherwise. */
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/words/opt.h"
+#include "compat/compat.h"
 
-int
-compat_fail(int status, const char *name, const char *fmt, ...)
+const struct compat_tool compat_tools[] = {
+    {"cudaq", {"cudaq.py"}, "commands to the GPU with the most free memory", compat_cudaq},
+    {"gpusched", {NULL}, "gpusched 0.4.0: a file of commands, by free memory", compat_gpusched},
+    {"gpusched.simjob", {NULL}, "gpusched's pretend GPU program", compat_simjob},
+    {"mgpu_scheduler_server",
+     {NULL},
+     "mgpu: the server, which speaks its old protocol too",
+     compat_mgpu_server},
+    {"mgpu_srun", {NULL}, "mgpu: a command on GPUs that are named", compat_mgpu_srun},
+    {"mgpu_queue", {NULL}, "mgpu: what runs and what waits", compat_mgpu_queue},
+    {"mgpu_cancel", {NULL}, "mgpu: ends a job", compat_mgpu_cancel},
+    {"scheduler",
+     {"scheduler.py"},
+     "scripts from a file of lines, by what models need",
+     compat_scheduler},
+    {"scheduler-job", {NULL}, NULL, compat_scheduler_job},
+    {"scheduler_10x",
+     {"scheduler_10x.py"},
+     "the same with a config file, a live queue and checks",
+     compat_scheduler_10x},
+    {NULL, {NULL}, NULL, NULL},
+};
+
+static const struct compat_tool *
+find_tool(const char *argv0)
 {
-    auto_buf struct buf out = BUF_INIT;
-    va_list ap;
+    const char *name = compat_name(argv0);
 
-    buf_addf(&out, "%s: ", name);
-    va_start(ap, fmt);
-    buf_addv(&out, fmt, ap);
-    va_end(ap);
-    buf_addc(&out, '\n');
-    (void)file_write_all(STDERR_FILENO, out.data, out.len);
-    return status;
-}
-
-int
-compat_say(const char *fmt, ...)
-{
-    auto_buf struct buf out = BUF_INIT;
-    va_list ap;
-
-    va_start(ap, fmt);
-    buf_addv(&out, fmt, ap);
-    va_end(ap);
-    buf_addc(&out, '\n');
-    return cli_put(&out);
+    for (const struct compat_tool *t = compat_tools; t->name; t++) {
+        if (strcmp(name, t->name) == 0)
+            return t;
+        for (int i = 0; i < COMPAT_ALIASES_MAX && t->aliases[i]; i++) {
+            if (strcmp(name, t->aliases[i]) == 0)
+                return t;
+        }
+    }
+    return NULL;
 }
 
 static const struct page page = {
@@ -86,17 +95,18 @@ unknown(const char *word)
 }
 
 int
-cmd_compat(struct cli *cli, int argc, char **argv)
+main(int argc, char **argv)
 {
-    const struct compat_tool *tool;
+    const struct compat_tool *tool = argc > 0 ? find_tool(argv[0]) : NULL;
 
-    (void)cli;
-    if (argc < 2)
-        return opt_print_page(&page);
-    tool = compat_find(argv[1]);
+    /* A closed pipe is told by write. */
+    signal(SIGPIPE, SIG_IGN);
+    if (tool)
+        return tool->run(argc, argv);
+    tool = argc > 1 ? find_tool(argv[1]) : NULL;
     if (tool)
         return tool->run(argc - 1, argv + 1);
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return opt_print_page(&page);
     if (strcmp(argv[1], "list") == 0)
         return argc == 2 ? list() : cli_usage("compat list takes no arguments");

@@ -1,0 +1,62 @@
+/* `berth compat`: the drop-in commands are another program, which takes our place. It reads its
+ * arguments by itself. */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "cli/cli.h"
+#include "wire/places.h"
+
+bool
+cli_is_drop_in(const char *argv0)
+{
+    /* Those that had such links. */
+    static const char *const names[] = {
+        "cudaq",
+        "cudaq.py",
+        "gpusched",
+        "gpusched.simjob",
+        "mgpu_scheduler_server",
+        "mgpu_srun",
+        "mgpu_queue",
+        "mgpu_cancel",
+        "scheduler",
+        "scheduler.py",
+        "scheduler_10x",
+        "scheduler_10x.py",
+    };
+    const char *slash = strrchr(argv0, '/');
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(slash ? slash + 1 : argv0, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+int
+cli_run_drop_in(char **argv)
+{
+    struct err e = {0};
+    auto_free char *program = places_program("berth-compat", &e);
+
+    if (program) {
+        execv(program, argv);
+        err_errno(&e, ERR_FAILED, errno, "cannot run %s", program);
+    }
+    return cli_fail(&e);
+}
+
+int
+cmd_compat(struct cli *cli, int argc, char **argv)
+{
+    static char name[] = "berth-compat"; /* none of a command's: the next word says which */
+
+    (void)cli;
+    (void)argc;
+    argv[0] = name;
+    return cli_run_drop_in(argv);
+}
