@@ -13,17 +13,17 @@
 
 static const char help[] =
     "Usage: berth-web [options]\n"
-    "Serve a berthd's GPUs, queue and history to browsers: a page, JSON, /metrics.\n"
+    "Show GPUs, queue and history in browsers: pages, JSON and /metrics.\n"
     "Read only.\n\n"
-    "  --listen ADDR:PORT   address (127.0.0.1:7461); port 0: any free one\n"
-    "  --listen unix:PATH   a UNIX socket, for a proxy and users who may use the file\n"
-    "  --token-file FILE    visitors must give the first line of FILE; required beyond\n"
+    "  --listen ADDR:PORT   address (default: 127.0.0.1:7461); port 0: any free port\n"
+    "  --listen unix:PATH   UNIX socket, for a proxy and users who may use the file\n"
+    "  --token-file FILE    visitors must enter the first line of FILE; required beyond\n"
     "                       loopback\n"
-    "  --allow-local        every user of this machine may look, not only you and root\n"
-    "  --host NAME          a name by which browsers call this server (several)\n"
-    "  --dir DIR            the berthd of DIR (else BERTH_DIR, the user's, the machine's)\n"
-    "  --socket PATH        the berthd that listens there (or BERTH_SOCKET)\n"
-    "  --ready-fd N         write the address there once it listens\n"
+    "  --allow-local        every user of this machine may connect, not only you and root\n"
+    "  --host NAME          host name that browsers may use for this server (repeatable)\n"
+    "  --dir DIR            use the daemon of DIR (default: BERTH_DIR, yours, the system's)\n"
+    "  --socket PATH        use the daemon at PATH (default: BERTH_SOCKET)\n"
+    "  --ready-fd N         write the address to descriptor N when listening\n"
     "  --help, --version\n";
 
 enum {
@@ -104,10 +104,9 @@ options_parse_listen(const char *text, struct options *out, struct err *e)
     out->unix_path = NULL;
     if (strncmp(text, "unix:", 5) == 0) {
         out->unix_path = text + 5;
-        return text[5] == '/' ? 0
-                              : err_set(e, ERR_USAGE,
-                                        "--listen unix:PATH wants a whole path, "
-                                        "with a / in front");
+        return text[5] == '/'
+                   ? 0
+                   : err_set(e, ERR_USAGE, "--listen unix:PATH needs an absolute path");
     }
     if (!colon || parse_int(colon + 1, 0, 65535, &port, NULL))
         return refuse_listen(text, e);
@@ -132,7 +131,8 @@ take_host(struct options *o, const char *name, struct err *e)
     if (n == OPTIONS_NAMES_MAX)
         return err_set(e, ERR_USAGE, "at most %d --host", OPTIONS_NAMES_MAX);
     if (!name[0] || strpbrk(name, "/: "))
-        return err_set(e, ERR_USAGE, "--host '%s': a name only, such as gpu.example.org", name);
+        return err_set(e, ERR_USAGE, "--host '%s': not a host name such as gpu.example.org",
+                       name);
     o->names[n] = name;
     return 0;
 }
@@ -179,12 +179,12 @@ check(const struct options *o, struct err *e)
 {
     if (!o->unix_path && !o->is_loopback && !o->token_file)
         return err_set(e, ERR_USAGE,
-                       "beyond this machine only who knows a token may look: --token-file FILE "
+                       "other machines may connect only with a token: --token-file FILE "
                        "(openssl rand -hex 24 >FILE; chmod 600 FILE)");
     if (o->allow_local && geteuid() == 0)
         return err_set(e, ERR_USAGE,
-                       "--allow-local as root would show everybody what only admins may see; "
-                       "run berth-web as a user of its own (berth-web.service does)");
+                       "--allow-local as root would show all users what only admins may see; "
+                       "run berth-web as a separate user, as berth-web.service does");
     return 0;
 }
 

@@ -23,16 +23,16 @@ function row(job) {
         cell("Job", "wide", what(job)),
         cell("User", null, job.user),
         cell("GPU", "num", gpusText(job)),
-        cell("Peak / asked", "num", known(most) ? mib(most) : "n/a",
+        cell("Peak / requested", "num", known(most) ? mib(most) : "n/a",
             el("span.dim", null, known(job.vram_mib) ? " / " + mib(job.vram_mib) : "")),
-        cell("Ran", "num", known(job.run_ms) ? duration(job.run_ms) : "-"),
+        cell("Run time", "num", known(job.run_ms) ? duration(job.run_ms) : "-"),
         cell("Ended", "num", job.ended ? el("time", {datetime: job.ended.rfc3339, title: clock(job.ended.unix)}, ago(job.ended.unix)) : "-"),
-        cell("How", "why", job.state === "COMPLETED" ? verdict(job) : safe(job.explain || job.text || "")));
+        cell("Result", "why", job.state === "COMPLETED" ? verdict(job) : safe(job.explain || job.text || "")));
 }
 
 function verdict(job) {
-    if (job.verdict === "over") return el("span.dim", null, "asked for more than it used");
-    if (job.verdict === "under") return el("span", null, "used more than it asked for");
+    if (job.verdict === "over") return el("span.dim", null, "requested more than it used");
+    if (job.verdict === "under") return el("span", null, "used more than it requested");
     return null;
 }
 
@@ -46,7 +46,7 @@ function query() {
     return q.toString();
 }
 
-const body = el("tbody"), none = el("p.empty", null, "No ended job is like that.");
+const body = el("tbody"), none = el("p.empty", null, "No ended job matches.");
 const next = el("button", {type: "button"}, "older"), back = el("button", {type: "button"}, "newer");
 let run = null;
 
@@ -84,9 +84,9 @@ function field(label, control) {
 }
 
 function filters() {
-    const form = el("form.filters", {role: "search", "aria-label": "Which jobs"});
-    const search = el("input", {type: "search", name: "search", placeholder: "in command or name", value: asked.get("search") || ""});
-    const user = el("input", {name: "user", placeholder: "anybody", value: asked.get("user") || "", size: 10, autocomplete: "off"});
+    const form = el("form.filters", {role: "search", "aria-label": "Filter the jobs"});
+    const search = el("input", {type: "search", name: "search", placeholder: "command, name or tag", value: asked.get("search") || ""});
+    const user = el("input", {name: "user", placeholder: "any user", value: asked.get("user") || "", size: 10, autocomplete: "off"});
     const choice = (name, options) => {
         const node = el("select", {name}, options.map(([value, text]) =>
             el("option", {value, selected: (asked.get(name) || "") === value}, text)));
@@ -136,7 +136,7 @@ if (data.error) {
     });
 } else {
     document.getElementById("plain").replaceWith(filters(),
-        table("Ended jobs, the newest first", [["", "id"], ["State"], ["Job"], ["User"], ["GPU", "num"], ["Peak / asked", "num"], ["Ran", "num"], ["Ended", "num"], ["How"]], body, {id: "history"}),
+        table("Ended jobs, newest first", [["", "id"], ["State"], ["Job"], ["User"], ["GPU", "num"], ["Peak / requested", "num"], ["Run time", "num"], ["Ended", "num"], ["Result"]], body, {id: "history"}),
         none, el("div.pager", null, back, next));
     draw();
     run = follow(async () => {

@@ -24,7 +24,7 @@ function fact(name, value, wide) {
 }
 
 function gpus(job) {
-    if (job.gpus_wanted === 0) return "none, by its wish";
+    if (job.gpus_wanted === 0) return "none requested";
     if (!job.gpus.length) return null;
     return job.gpus.map((g) => g.index).join(", ");
 }
@@ -39,7 +39,7 @@ function memory(job) {
     const most = peak(job);
     if (!known(most)) return null;
     const of = job.vram_mib || job.declared_mib; // a retry may have asked for more than at first
-    return mib(most) + (of ? ` of ${mib(of)} asked (${Math.round(100 * most / of)}\u00a0%)` : "") +
+    return mib(most) + (of ? ` of ${mib(of)} requested (${Math.round(100 * most / of)}\u00a0%)` : "") +
         (["over", "under"].includes(job.verdict) ? `, ${job.verdict}-declared` : "");
 }
 
@@ -53,36 +53,36 @@ function arrayText(job) {
     const a = job.array;
     if (!a) return null;
     const ended = Object.entries(a.ended || {}).map(([state, n]) => n + " " + state.toLowerCase().replace(/_/g, " "));
-    return [`${a.total} tasks (${a.tasks})`, a.waiting + " waiting", a.active + " running", ...ended].join(", ");
+    return [`${a.total} tasks (${a.tasks})`, a.waiting + " pending", a.active + " running", ...ended].join(", ");
 }
 
 function facts(job, why) {
     const started = job.started, ended = job.ended;
     return [
         fact("User", job.user),
-        fact("Asks for", wants(job)),
+        fact("Request", wants(job)),
         fact("GPU", gpus(job)),
         fact("Peak VRAM", memory(job)),
         fact("VRAM now", known(job.now_mib) ? mib(job.now_mib) : null),
-        fact("GPU load, average", known(job.util) ? job.util + " %" : null),
+        fact("Mean GPU load", known(job.util) ? job.util + " %" : null),
         fact("Submitted", moment(job.submitted)),
         fact("Started", started ? moment(started) : null),
         fact("Ended", ended ? moment(ended) : null),
-        fact(ended ? "Ran" : "Running for", ended ? (known(job.run_ms) ? duration(job.run_ms) : null) : started ? since(started.unix) : null),
+        fact(ended ? "Run time" : "Running for", ended ? (known(job.run_ms) ? duration(job.run_ms) : null) : started ? since(started.unix) : null),
         fact("Waited", started ? duration((started.unix - job.submitted.unix) * 1000) : null),
         fact("Time limit", known(job.limit_ms) ? duration(job.limit_ms) : isOver(job) ? null : "none"),
         fact("Expected start", !isOver(job) && job.expected_start ? moment(job.expected_start) : null),
         fact("Expected end", why && why.expected_end ? moment(why.expected_end) : null),
         fact("Priority", job.priority || null),
-        fact("Place in line", why && known(why.position) ? `${why.position} of ${why.waiting}` : null),
-        fact("How it ended", isOver(job) ? exit(job) : null),
+        fact("Position", why && known(why.position) ? `${why.position} of ${why.waiting}` : null),
+        fact("Result", isOver(job) ? exit(job) : null),
         fact("Attempt", job.attempt > 1 ? job.attempt : null),
         fact("After", after(job)),
         fact("Array", arrayText(job)),
         fact("Task of", known(job.array_job) ? el("a", {href: "/jobs/" + job.array_job}, "array " + job.array_job) : null),
         fact("CPUs", job.cpus), fact("Memory", known(job.mem_mib) ? mib(job.mem_mib) : null),
         fact("Tags", (job.tags || []).map(safe).join(", ")),
-        fact("Line", job.file ? safe(job.file) + ":" + job.line : null, true),
+        fact("Jobs file", job.file ? safe(job.file) + ":" + job.line : null, true),
         fact("Folder", job.cwd ? el("code", null, safe(job.cwd)) : null, true),
         fact("Log", job.log ? el("code", null, safe(job.log)) : null, true),
     ];
@@ -101,7 +101,7 @@ function sentence(job, why) {
     if (!text) return null;
     const tone = ["FAILED", "OUT_OF_MEMORY", "LOST", "INFEASIBLE"].includes(job.state) ? "bad"
         : job.state === "TIMEOUT" || job.state === "PREEMPTED" ? "warn" : "note";
-    return el("p.problem." + tone, {id: "why"}, el("b", null, job.state === "PENDING" ? "Why it waits: " : isOver(job) ? "How it ended: " : "Now: "),
+    return el("p.problem." + tone, {id: "why"}, el("b", null, job.state === "PENDING" ? "Why it is pending: " : isOver(job) ? "Result: " : "State: "),
         linked(safe(text)),
         why && why.help ? el("span", null, el("br"), "Would help: ", safe(why.help)) : null);
 }
@@ -109,18 +109,18 @@ function sentence(job, why) {
 function attemptRow(a) {
     const most = Object.values(a.peak_mib || {}).filter(known);
     return el("tr", null, el("th.id", {scope: "row"}, String(a.number)),
-        cell("How", "why", a.outcome ? safe(a.text || a.outcome) : "runs"),
+        cell("Result", "why", a.outcome ? safe(a.text || a.outcome) : "running"),
         cell("GPU", "num", a.gpus.length ? a.gpus.join(",") : "-"),
-        cell("Asked", "num", known(a.vram_mib) ? mib(a.vram_mib) : "-"),
+        cell("Requested", "num", known(a.vram_mib) ? mib(a.vram_mib) : "-"),
         cell("Peak", "num", most.length ? mib(Math.max(...most)) : "n/a"),
         cell("Started", "num", a.started ? moment(a.started) : "-"),
-        cell("Ran", "num", known(a.run_ms) ? duration(a.run_ms) : a.started ? since(a.started.unix) : "-"));
+        cell("Run time", "num", known(a.run_ms) ? duration(a.run_ms) : a.started ? since(a.started.unix) : "-"));
 }
 
 function attempts(job) {
     if (!job.attempts || job.attempts.length < 2) return null;
     return el("section", {"aria-label": "Attempts"}, el("h2", null, "Attempts"),
-        table("Attempts", [["", "id"], ["How"], ["GPU", "num"], ["Asked", "num"], ["Peak", "num"], ["Started", "num"], ["Ran", "num"]],
+        table("Attempts", [["", "id"], ["Result"], ["GPU", "num"], ["Requested", "num"], ["Peak", "num"], ["Started", "num"], ["Run time", "num"]],
             el("tbody", null, job.attempts.map(attemptRow))));
 }
 
@@ -139,11 +139,11 @@ function logPart() {
     const box = document.querySelector("pre.log");
     if (!log || log.error)
         return el("section", {id: "log", "aria-label": "Log"}, el("h2", null, "Log"),
-            el("p.empty", null, log ? safe(log.error) : "loading"));
+            el("p.empty", null, log ? safe(log.error) : "Loading ..."));
     if (box && box.dataset.text === "yes" && box.textContent === log.text) return box.closest("section").cloneNode(true);
-    return el("section", {id: "log", "aria-label": "Log"}, el("h2", null, "Log", el("small", null, "its end")),
+    return el("section", {id: "log", "aria-label": "Log"}, el("h2", null, "Log", el("small", null, "last lines")),
         log.text ? el("pre.log", {tabindex: "0", "data-text": "yes"}, log.text)
-            : el("p.empty", null, isOver(data.job) ? "It has printed nothing." : "It has printed nothing yet."));
+            : el("p.empty", null, isOver(data.job) ? "The job printed nothing." : "The job has printed nothing yet."));
 }
 
 // --------------------------------------------------------------------- page
@@ -180,7 +180,7 @@ async function loadLog() {
     try {
         log = {error: JSON.parse(text).error.message};
     } catch (e) {
-        log = {error: "The log cannot be had (" + answer.status + ")."};
+        log = {error: "Cannot read the log (HTTP status " + answer.status + ")."};
     }
 }
 
@@ -195,7 +195,7 @@ async function loadCurves() {
 async function more() {
     const wants = [];
     if (data.job.started || isOver(data.job)) wants.push(loadLog());
-    else log = {error: "It has not started."};
+    else log = {error: "The job has not started."};
     if (data.job.gpus_wanted !== 0) wants.push(loadCurves());
     await Promise.allSettled(wants);
     draw();

@@ -35,9 +35,9 @@ function tiles() {
     // With many cards, whose turn it is stands far below.
     const first = data.queue.find((job) => job.state === "PENDING" && job.reason);
     return [
-        tile(busy, gpus.length, busy === 1 ? "GPU at work" : "GPUs at work"),
+        tile(busy, gpus.length, busy === 1 ? "GPU in use" : "GPUs in use"),
         tile(active, null, "running", active ? "good" : null),
-        tile(counts.PENDING, null, first ? `waiting (${first.reason})` : "waiting", counts.PENDING ? "wait" : null),
+        tile(counts.PENDING, null, first ? `pending (${first.reason})` : "pending", counts.PENDING ? "wait" : null),
         counts.HELD ? tile(counts.HELD, null, "held") : null,
         gpus.length ? tile(gib(sum("used_mib")), gib(sum("total_mib")) + " GiB", "VRAM used") : null,
     ];
@@ -52,9 +52,9 @@ function gpuProblem(g) {
         return null;
     case "paused":
     case "draining":
-        return ["warn", `${name} is ${g.state}${by}${why}. No new work starts there.`];
+        return ["warn", `${name} is ${g.state}${by}${why}. No new jobs start there.`];
     case "unknown":
-        return ["bad", `${name}: its state is unknown${why}. New GPU work waits.`];
+        return ["bad", `The state of ${name} is unknown${why}. New GPU jobs wait.`];
     default:
         return ["bad", `${name} is ${g.state}${why}.`];
     }
@@ -66,7 +66,7 @@ const NAMED = 6;
 function failures() {
     const jobs = (data.failed || []).filter((job) => !job.array);
     if (!jobs.length) return null;
-    const line = el("span", null, `${plural(jobs.length, "job")} failed within the hour: `);
+    const line = el("span", null, `${plural(jobs.length, "job")} failed in the last hour: `);
     jobs.slice(0, NAMED).forEach((job, i) =>
         line.append(i ? ", " : "", jobLink(job), " " + job.state.toLowerCase().replace(/_/g, " ")));
     line.append(jobs.length > NAMED ? ", …" : "");
@@ -76,13 +76,13 @@ function failures() {
 function problems() {
     const found = [];
     const d = data.daemon;
-    if (d.stopping) found.push(["warn", "The daemon is stopping: nothing new starts."]);
+    if (d.stopping) found.push(["warn", "The daemon is stopping: no new jobs start."]);
     if (data.unknown_since)
-        found.push(["bad", "The GPUs have not been read since " + clock(data.unknown_since.unix) +
+        found.push(["bad", "No GPU data since " + clock(data.unknown_since.unix) +
             (data.probe_error ? ": " + data.probe_error : "") + "."]);
     else
         for (const g of data.gpus) found.push(gpuProblem(g));
-    if (d.disk_full && !data.health) found.push(["bad", "The disk of Berth's state is full. What runs goes on; nothing new is accepted."]);
+    if (d.disk_full && !data.health) found.push(["bad", "The disk with Berth's state is full. Running jobs continue; no new jobs are accepted."]);
     for (const check of (data.health && data.health.checks) || [])
         if (check.state !== "ok" && !["gpu", "probe"].includes(check.name))
             found.push([check.state === "bad" ? "bad" : "warn", check.name + ": " + check.text]);
@@ -91,7 +91,7 @@ function problems() {
         const most = peak(job);
         if (isActive(job) && known(job.vram_mib) && most > job.vram_mib * 1.1)
             found.push(["warn", el("span", null, "Job ", jobLink(job), ` uses ${mib(most)}, ` +
-                `more than the ${mib(job.vram_mib)} that it asked for: its neighbours may run out of memory.`)]);
+                `more than the ${mib(job.vram_mib)} that it requested: other jobs on the GPU may run out of memory.`)]);
     }
     return found.filter(Boolean);
 }
@@ -123,7 +123,7 @@ function vramBar(gpu, holds) {
     const sum = holds.reduce((n, h) => n + h.held, 0);
     const scale = sum > room && sum > 0 ? room / sum : 1; // whole cards leave strangers room
     const parts = holds.map((h) => {
-        const label = `job ${nameOf(h.hold)}: holds ${h.whole ? "the whole GPU" : mib(Math.round(h.held))}` +
+        const label = `job ${nameOf(h.hold)} holds ${h.whole ? "the whole GPU" : mib(Math.round(h.held))}` +
             (known(h.now) ? `, uses ${mib(Math.round(h.now))}` : "");
         const node = segment("hold." + colourOf(h.hold.job), h.held * scale, total, label);
         if (known(h.now) && h.held > 0) {
@@ -133,10 +133,10 @@ function vramBar(gpu, holds) {
         }
         return node;
     });
-    if (external) parts.push(segment("external", external, total, `not Berth's: ${mib(external)}`));
+    if (external) parts.push(segment("external", external, total, `other processes: ${mib(external)}`));
     return el("div.vram", {role: "img", "aria-label":
         `${mib(gpu.used_mib)} of ${mib(gpu.total_mib)} used, ${mib(gpu.held_mib)} held` +
-        (external ? `, ${mib(external)} by others` : "")}, parts);
+        (external ? `, ${mib(external)} used by other processes` : "")}, parts);
 }
 
 const nameOf = (hold) => known(hold.array_task) ? hold.array_job + "_" + hold.array_task : String(hold.job);
@@ -153,7 +153,7 @@ function holderLine(h) {
 
 function strangerLine(s) {
     return el("li.stranger", null, el("i.dot.external"),
-        el("span.grow", null, "pid " + s.pid + (s.user ? " of " + s.user : ""), el("em", null, " not Berth\u2019s")),
+        el("span.grow", null, "pid " + s.pid + (s.user ? " of " + s.user : ""), el("em", null, " not a Berth job")),
         el("span.num", null, known(s.mib) ? mib(s.mib) : "n/a"));
 }
 
@@ -164,7 +164,7 @@ function gpuSpark(gpu) {
     const span = (points[points.length - 1][0] - points[0][0]) / 1000;
     return el("figure", null,
         sparkline(points.map((p) => [p[0], p[1]]), gpu.total_mib, points.map((p) => [p[0], p[4]]),
-            `VRAM and load of the last ${duration(span)}`),
+            `VRAM and load in the last ${duration(span)}`),
         el("figcaption", null, el("span", null, el("i.key.area"), "VRAM ", el("i.key.load"), "load"),
             el("span", null, "last " + duration(span).replace(/(\d+[hm])0+[ms]$/, "$1"))));
 }
@@ -180,14 +180,14 @@ function gpuCard(gpu, jobs) {
         vramBar(gpu, holds),
         el("p.figures", null,
             el("span", null, el("b", null, gib(gpu.used_mib)), ` of ${gib(gpu.total_mib)} GiB used`),
-            el("span.dim", null, gpu.state === "up" ? `${gib(gpu.free_mib)} GiB free` : "no new work")),
+            el("span.dim", null, gpu.state === "up" ? `${gib(gpu.free_mib)} GiB free` : "no new jobs")),
         el("p.figures.dim", null,
             el("span", null, "load ", el("b", null, known(gpu.util) ? gpu.util + " %" : "n/a")),
             el("span", null, known(gpu.temperature_c) ? gpu.temperature_c + " \u00b0C" : "")),
         gpuSpark(gpu),
         el("ul.holders", null, holds.map(holderLine), strangers.map(strangerLine),
             gpu.strangers.length > 3 ? el("li.dim", null, "and " + plural(gpu.strangers.length - 3, "more process", "more processes")) : null,
-            !gpu.jobs.length && !gpu.strangers.length ? el("li.dim", null, "nothing runs here") : null));
+            !gpu.jobs.length && !gpu.strangers.length ? el("li.dim", null, "idle") : null));
 }
 
 // --------------------------------------------------------------------- tables
@@ -209,7 +209,7 @@ function timeCell(job) {
     const run = (Date.now() / 1000 - job.started.unix) * 1000;
     if (!job.limit_ms) return [since(job.started.unix)];
     return [el("span", null, since(job.started.unix), el("span.dim", null, " / " + duration(job.limit_ms))),
-        meter(run, job.limit_ms, "of its time limit", run > job.limit_ms * 0.9 ? "warn" : "")];
+        meter(run, job.limit_ms, "used of the time limit", run > job.limit_ms * 0.9 ? "warn" : "")];
 }
 
 function runningRow(job) {
@@ -224,7 +224,7 @@ function runningRow(job) {
 }
 
 function startCell(job) {
-    if (!job.expected_start) return el("span.dim", null, "not known");
+    if (!job.expected_start) return el("span.dim", null, "unknown");
     const ms = (job.expected_start.unix - Date.now() / 1000) * 1000;
     return el("span", {title: new Date(job.expected_start.unix * 1000).toLocaleString()},
         ms < 1000 ? "any moment" : "in " + duration(ms).replace(/(\d+m)\d+s$/, "$1"),
@@ -238,11 +238,11 @@ function whyText(job) {
 
 function waitingRow(job, place) {
     return el("tr", {"data-job": job.id},
-        el("th.id", {scope: "row"}, el("span.place", {title: "place in line"}, job.state === "HELD" ? "" : place + "."), jobLink(job)),
+        el("th.id", {scope: "row"}, el("span.place", {title: "position in the queue"}, job.state === "HELD" ? "" : place + "."), jobLink(job)),
         cell("Job", "wide", what(job)),
         cell("User", null, job.user),
         cell("Wants", null, wants(job)),
-        cell("Why it waits", "why", job.reason ? el("b.reason", null, job.reason) : null, el("span", null, safe(whyText(job)))),
+        cell("Reason", "why", job.reason ? el("b.reason", null, job.reason) : null, el("span", null, safe(whyText(job)))),
         cell("Expected", "num", startCell(job)));
 }
 
@@ -253,9 +253,9 @@ function endedRow(job) {
         cell("State", null, chip(job.state)),
         cell("Job", "wide", what(job)),
         cell("User", null, job.user),
-        cell("How", "why", job.state === "COMPLETED" ? null : safe(job.explain || ""),
+        cell("Result", "why", job.state === "COMPLETED" ? null : safe(job.explain || ""),
             known(most) ? el("span.dim", null, (job.state === "COMPLETED" ? "peak " : ", peak ") + mib(most)) : null),
-        cell("Ran", "num", known(job.run_ms) ? duration(job.run_ms) : "-"),
+        cell("Run time", "num", known(job.run_ms) ? duration(job.run_ms) : "-"),
         cell("Ended", "num", job.ended ? el("time", {datetime: job.ended.rfc3339, title: clock(job.ended.unix)}, ago(job.ended.unix)) : "-"));
 }
 
@@ -276,8 +276,8 @@ function build() {
         filter = search.value.trim().toLowerCase();
         draw();
     });
-    parts.problems = el("ul.problems", {"aria-label": "What is wrong"});
-    parts.tiles = el("div.tiles", {"aria-label": "In numbers", role: "group"});
+    parts.problems = el("ul.problems", {"aria-label": "Problems"});
+    parts.tiles = el("div.tiles", {"aria-label": "Totals", role: "group"});
     parts.cards = el("div.cards");
     for (const name of ["running", "waiting", "ended"]) {
         parts[name] = el("tbody");
@@ -291,14 +291,14 @@ function build() {
     });
     const left = [["", "id"], ["Job"], ["User"]];
     const running = table("Running jobs", [...left, ["GPU", "num"], ["VRAM", "num"], ["Load", "num"], ["Running for", "num"]], parts.running, {id: "running"});
-    const waiting = table("Waiting jobs, whose turn is first on top", [...left, ["Wants"], ["Why it waits"], ["Expected start", "num"]], parts.waiting, {id: "waiting"});
-    const ended = table("Jobs that ended lately", [["", "id"], ["State"], ["Job"], ["User"], ["How"], ["Ran", "num"], ["Ended", "num"]], parts.ended, {id: "ended"});
+    const waiting = table("Pending jobs, next one first", [...left, ["Request"], ["Reason"], ["Expected start", "num"]], parts.waiting, {id: "waiting"});
+    const ended = table("Recently ended jobs", [["", "id"], ["State"], ["Job"], ["User"], ["Result"], ["Run time", "num"], ["Ended", "num"]], parts.ended, {id: "ended"});
     document.getElementById("plain").replaceWith(
         el("section.summary", {"aria-label": "Summary"}, parts.tiles, parts.problems),
         el("section", {"aria-label": "GPUs"}, parts.cards),
         el("section", {"aria-label": "Running"}, el("div.bar", null, parts.runningTitle, search), running, parts.runningNone),
-        el("section", {"aria-label": "Waiting"}, parts.waitingTitle, waiting, parts.waitingNone, parts.more),
-        el("section", {"aria-label": "Ended"}, el("div.bar", null, parts.endedTitle, el("a", {href: "/history"}, "all of them")), ended, parts.endedNone));
+        el("section", {"aria-label": "Pending"}, parts.waitingTitle, waiting, parts.waitingNone, parts.more),
+        el("section", {"aria-label": "Ended"}, el("div.bar", null, parts.endedTitle, el("a", {href: "/history"}, "full history")), ended, parts.endedNone));
 }
 
 function title(node, text, n, shown) {
@@ -321,10 +321,10 @@ function drawQueue() {
     const nWaiting = Math.max(waiting.length, counts.PENDING + counts.HELD);
     const all = !filter && data.queue.length < limit;
     title(parts.runningTitle, "Running", active.length, shownActive.length);
-    title(parts.waitingTitle, "Waiting", nWaiting, all ? nWaiting : shownWaiting.length);
-    fill("running", shownActive.map(runningRow), filter ? "No running job matches." : "Nothing runs.");
+    title(parts.waitingTitle, "Pending", nWaiting, all ? nWaiting : shownWaiting.length);
+    fill("running", shownActive.map(runningRow), filter ? "No running job matches." : "No running jobs.");
     fill("waiting", shownWaiting.map((job) => waitingRow(job, place.get(job.id))),
-        filter ? "No waiting job matches." : "Nobody waits.");
+        filter ? "No pending job matches." : "No pending jobs.");
     parts.more.hidden = data.queue.length < SHOWN;
     parts.more.textContent = limit > SHOWN ? "show fewer" : "show all " + nWaiting;
 }
@@ -332,14 +332,14 @@ function drawQueue() {
 function draw() {
     const jobs = new Map(data.queue.map((job) => [job.id, job]));
     const active = data.counts.RUNNING + data.counts.STARTING;
-    document.title = `${active} running, ${data.counts.PENDING} waiting \u00b7 Berth`;
+    document.title = `${active} running, ${data.counts.PENDING} pending \u00b7 Berth`;
     sync(parts.tiles, tiles());
     sync(parts.problems, problemList());
     parts.problems.hidden = !parts.problems.children.length;
     sync(parts.cards, data.gpus.map((gpu) => gpuCard(gpu, jobs)));
     drawQueue();
-    title(parts.endedTitle, "Ended lately", data.recent.length, data.recent.length);
-    fill("ended", data.recent.map(endedRow), "Nothing has ended yet.");
+    title(parts.endedTitle, "Recently ended", data.recent.length, data.recent.length);
+    fill("ended", data.recent.map(endedRow), "No job has ended yet.");
 }
 
 async function loadSeries() {

@@ -253,8 +253,8 @@ export function follow(refresh) {
         } catch (e) {
             gone = e.kind === "unreachable";
             if (gone) showLive("off", "no daemon");
-            banner(e.message === said ? null : e instanceof TypeError ? "berth-web does not answer. This is as it was before."
-                : e.message + ". This is as it was before.");
+            banner(e.message === said ? null : e instanceof TypeError ? "berth-web does not answer. The page shows the last known state."
+                : e.message + ". The page shows the last known state.");
         }
         running = false;
         if (again) {
@@ -276,7 +276,7 @@ export function follow(refresh) {
         const state = JSON.parse(e.data);
         if (!state.connected) {
             showLive("off", "no daemon");
-            banner(state.why + ". This is as it was before.");
+            banner(state.why + ". The page shows the last known state.");
         } else {
             run();
         }

@@ -63,7 +63,7 @@ export function memoryPlot(curves, asked, w) {
     const highest = values.length ? Math.max(...values) : null;
     const node = svg("svg", {viewBox: `0 0 ${w} ${h}`, class: "plot", role: "img",
         "aria-label": `VRAM over ${duration((to - from) / 1000)}, at most ${mib(highest)}` +
-            (asked ? `, asked ${mib(asked)}` : "")});
+            (asked ? `, requested ${mib(asked)}` : "")});
     const step = niceStep(max / 1024);
     for (let g = 0; g * 1024 <= max; g += step) {
         node.append(svg("line", {class: "grid", x1: left, x2: w - right, y1: y(g * 1024), y2: y(g * 1024)}));
@@ -84,7 +84,7 @@ export function memoryPlot(curves, asked, w) {
     if (asked) {
         node.append(svg("line", {class: "asked", x1: left, x2: w - right, y1: y(asked), y2: y(asked)}));
         node.append(svg("text", {class: "asked", x: w - right, y: y(asked) - 4, "text-anchor": "end"},
-            "asked " + mib(asked)));
+            "requested " + mib(asked)));
     }
     return node;
 }

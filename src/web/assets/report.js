@@ -3,7 +3,7 @@
 
 import {el, svg, sync, safe, mib, duration, clock, table, cell, load, firstData, follow} from "./page.js";
 
-const SPANS = [["86400", "last day"], ["604800", "last week"], ["2592000", "last 30 days"], ["", "all there is"]];
+const SPANS = [["86400", "last day"], ["604800", "last week"], ["2592000", "last 30 days"], ["", "all time"]];
 const known = (v) => v !== null && v !== undefined;
 const asked = new URLSearchParams(location.search);
 
@@ -30,17 +30,17 @@ function tiles() {
     const ofCards = data.gpus.length ? 100 * data.gpus.reduce((sum, g) => sum + (g.busy || 0), 0) / data.gpus.length : null;
     return [
         tile(t.jobs.toLocaleString(), "jobs ended"),
-        tile(n.toLocaleString(), "of them failed", n ? "bad" : null),
+        tile(n.toLocaleString(), "failed", n ? "bad" : null),
         tile(hours(t.gpu_ms), "GPU time"),
-        tile(percent(ofCards), "of the time a GPU was held"),
-        tile(percent(t.util), "mean load of held GPUs"),
+        tile(percent(ofCards), "of GPU time allocated"),
+        tile(percent(t.util), "mean load of allocated GPUs"),
         tile(known(t.wait_mean_ms) ? duration(t.wait_mean_ms) : "n/a", "mean wait"),
     ];
 }
 
 // How a group's jobs stood to what they asked for.
 function verdicts(x) {
-    const parts = [["within", x.within, "good"], ["too little", x.under, "bad"], ["too much", x.over, "warn"]].filter((p) => p[1]);
+    const parts = [["fitting", x.within, "good"], ["too small", x.under, "bad"], ["too large", x.over, "warn"]].filter((p) => p[1]);
     if (!parts.length) return el("span.dim", null, "-");
     return el("span", null, parts.map(([text, n, tone], i) => [i ? " " : "", el("span.chip." + tone, null, `${n} ${text}`)]));
 }
@@ -52,7 +52,7 @@ function userRow(u) {
         cell("GPU time", "num", hours(u.gpu_ms)),
         cell("Load", "num", percent(u.util)),
         cell("Mean wait", "num", known(u.wait_mean_ms) ? duration(u.wait_mean_ms) : "-"),
-        cell("Asked for", null, verdicts(u)));
+        cell("VRAM requests", null, verdicts(u)));
 }
 
 function commandRow(c) {
@@ -62,8 +62,8 @@ function commandRow(c) {
     cell("Jobs", "num", c.jobs.toLocaleString()),
     cell("Failed", "num", String(failed(c))),
     cell("GPU time", "num", hours(c.gpu_ms)),
-    cell("Peak / asked", "num", known(c.peak_mib) ? mib(c.peak_mib) : "n/a", el("span.dim", null, known(c.asked_mib) ? " / " + mib(c.asked_mib) : "")),
-    cell("Asked for", null, verdicts(c)));
+    cell("Peak / requested", "num", known(c.peak_mib) ? mib(c.peak_mib) : "n/a", el("span.dim", null, known(c.asked_mib) ? " / " + mib(c.asked_mib) : "")),
+    cell("VRAM requests", null, verdicts(c)));
 }
 
 function causeRow(c) {
@@ -78,7 +78,7 @@ function occupancy() {
     if (!bins || !bins.n || !data.gpus.length) return null;
     const w = Math.max(280, root.clientWidth), row = 26, left = 60;
     const node = svg("svg", {viewBox: `0 0 ${w} ${data.gpus.length * row + 20}`, class: "plot", role: "img",
-        "aria-label": "How much of the time each GPU was held"});
+        "aria-label": "Share of the time in which each GPU was allocated"});
     data.gpus.forEach((g, i) => {
         node.append(svg("text", {x: 6, y: i * row + 18}, "GPU " + g.index));
         const wide = (w - left - 8) / bins.n;
@@ -93,12 +93,12 @@ function occupancy() {
     for (let k = 0; k <= marks; k++)
         node.append(svg("text", {x: left + (w - left - 8) * k / marks, y, "text-anchor": k === 0 ? "start" : k === marks ? "end" : "middle"},
             clock((bins.from_us + bins.width_us * bins.n * k / marks) / 1e6)));
-    return el("section", {"aria-label": "Occupancy"}, el("h2", null, "When the GPUs were held"), node);
+    return el("section", {"aria-label": "Occupancy"}, el("h2", null, "GPU allocation over time"), node);
 }
 
 function advice() {
     if (!data.advice.length) return null;
-    return el("section", {"aria-label": "Advice"}, el("h2", null, "What would do better"),
+    return el("section", {"aria-label": "Advice"}, el("h2", null, "Advice"),
         el("ul.problems", null, data.advice.slice(0, 6).map((a) =>
             el("li.problem." + (a.kind === "out_of_memory" || a.kind === "ask_more" ? "warn" : "note"), null,
                 el("a", {href: "/jobs/" + a.newest}, el("code", null, a.command === null ? "(private)" : safe(a.command))),
@@ -117,12 +117,12 @@ function draw() {
         el("section.summary", null, el("div.tiles", null, tiles())),
         advice(),
         occupancy(),
-        part("users", "Users", [["User", "id"], ["Jobs", "num"], ["Failed", "num"], ["GPU time", "num"], ["Load", "num"], ["Mean wait", "num"], ["Asked for"]],
-            data.users.map(userRow), "Nothing has ended in this time."),
-        part("causes", "What went wrong", [["Cause"], ["Jobs", "num"], ["GPU time lost", "num"], ["Newest", "num"]],
-            data.causes.map(causeRow), "Nothing went wrong in this time."),
-        part("commands", "Commands", [["Command"], ["User"], ["Jobs", "num"], ["Failed", "num"], ["GPU time", "num"], ["Peak / asked", "num"], ["Asked for"]],
-            data.commands.slice(0, 50).map(commandRow), "Nothing has ended in this time."),
+        part("users", "Users", [["User", "id"], ["Jobs", "num"], ["Failed", "num"], ["GPU time", "num"], ["Load", "num"], ["Mean wait", "num"], ["VRAM requests"]],
+            data.users.map(userRow), "No job ended in this period."),
+        part("causes", "Failures", [["Cause"], ["Jobs", "num"], ["GPU time lost", "num"], ["Newest", "num"]],
+            data.causes.map(causeRow), "No job failed in this period."),
+        part("commands", "Commands", [["Command"], ["User"], ["Jobs", "num"], ["Failed", "num"], ["GPU time", "num"], ["Peak / requested", "num"], ["VRAM requests"]],
+            data.commands.slice(0, 50).map(commandRow), "No job ended in this period."),
     ]);
 }
 

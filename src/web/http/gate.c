@@ -82,12 +82,12 @@ check_mode(const char *path, struct err *e)
     struct stat st;
 
     if (stat(path, &st) < 0)
-        return err_set(e, ERR_USAGE, "--token-file %s: there is no such file to be read", path);
+        return err_set(e, ERR_USAGE, "--token-file %s: no such file", path);
     if (st.st_mode & S_IRWXO)
-        return err_set(e, ERR_USAGE,
-                       "--token-file %s: everybody on this machine may read it; 'chmod o= %s' "
-                       "keeps it secret",
-                       path, path);
+        return err_set(
+            e, ERR_USAGE,
+            "--token-file %s: every user can read it; 'chmod o= %s' makes it private", path,
+            path);
     return 0;
 }
 
@@ -102,7 +102,7 @@ gate_read_token(struct gate *g, const char *path, struct err *e)
     n = strcspn(buf_str(&text), "\r\n");
     if (n < GATE_TOKEN_MIN)
         return err_set(e, ERR_USAGE,
-                       "--token-file %s: its first line has %zu bytes; a token has at least "
+                       "--token-file %s: its first line has %zu bytes; a token needs at least "
                        "%d ('openssl rand -hex 24' makes one)",
                        path, n, GATE_TOKEN_MIN);
     text.data[n] = '\0';

@@ -48,9 +48,7 @@ open_tcp(const struct options *o, char *address, size_t size, struct err *e)
     if (bind(fd, (const struct sockaddr *)&o->address, o->address_len) < 0) {
         if (errno == EADDRINUSE)
             return err_set(e, ERR_FAILED,
-                           "somebody listens at %s already; --listen 127.0.0.1:0 takes a port "
-                           "that is free",
-                           address);
+                           "%s is in use; --listen 127.0.0.1:0 uses any free port", address);
         return err_errno(e, ERR_FAILED, errno, "cannot listen at %s", address);
     }
     if (listen(fd, BACKLOG) < 0)
@@ -70,11 +68,12 @@ clear_way(const struct sockaddr_un *addr, struct err *e)
     if (lstat(addr->sun_path, &st) < 0)
         return 0;
     if (!S_ISSOCK(st.st_mode))
-        return err_set(e, ERR_USAGE, "--listen unix:%s: there is a file that is not a socket",
+        return err_set(e, ERR_USAGE,
+                       "--listen unix:%s: a file that is not a socket is in the way",
                        addr->sun_path);
     probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (connect(probe, (const struct sockaddr *)addr, sizeof *addr) == 0 || errno == EAGAIN)
-        return err_set(e, ERR_FAILED, "somebody listens at unix:%s already", addr->sun_path);
+        return err_set(e, ERR_FAILED, "unix:%s is in use by another server", addr->sun_path);
     unlink(addr->sun_path);
     return 0;
 }

@@ -41,9 +41,10 @@ make_question(int fd, struct question *q, struct err *e)
 
     if (getsockname(fd, (struct sockaddr *)&near, &n) < 0 ||
         getpeername(fd, (struct sockaddr *)&far, &m) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot tell where the connection comes from");
+        return err_errno(e, ERR_FAILED, errno,
+                         "cannot find out where the connection comes from");
     if (far.ss_family != AF_INET && far.ss_family != AF_INET6)
-        return err_set(e, ERR_FAILED, "no connection of TCP");
+        return err_set(e, ERR_FAILED, "not a TCP connection");
     *q = (struct question){
         .head = {.nlmsg_len = sizeof *q,
                  .nlmsg_type = SOCK_DIAG_BY_FAMILY,
@@ -74,11 +75,12 @@ peer_uid(int fd, uid_t *out, struct err *e)
         return -1;
     diag = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     if (diag < 0 || send(diag, &q, sizeof q, 0) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot ask the kernel whose connection it is");
+        return err_errno(e, ERR_FAILED, errno,
+                         "cannot ask the kernel for the owner of the connection");
     n = recv(diag, &answer, sizeof answer, 0);
     if (n < (ssize_t)NLMSG_LENGTH(sizeof found) ||
         answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY)
-        return err_set(e, ERR_FAILED, "the kernel does not know whose connection it is");
+        return err_set(e, ERR_FAILED, "the kernel reports no owner of the connection");
     memcpy(&found, NLMSG_DATA(&answer.head), sizeof found);
     *out = found.idiag_uid;
     return 0;

@@ -105,7 +105,7 @@ request_end_all(struct web *w)
 {
     w->ending = true;
     while (w->waiting)
-        answer_words(w->waiting, 503, "Going down", "berth-web is being stopped");
+        answer_words(w->waiting, 503, "Stopping", "berth-web is being stopped");
 }
 
 /* ---------------------------------------------------------------- answers */
@@ -146,14 +146,14 @@ on_job_of_log(void *ctx, struct reply *data)
         return;
     }
     if (!path || !json_is_integer(uid)) {
-        answer_words(r, 403, "No log", "its log is its owner's alone");
+        answer_words(r, 403, "No log", "only the owner may see this job's log");
         return;
     }
     r->reading = logtail_read(&r->web->logtail, path, (uid_t)json_integer_value(uid),
                               r->query.bytes ? (size_t)r->query.bytes : LOG_BYTES, on_log, r);
     if (!r->reading)
         answer_words(r, 503, "Try again",
-                     "other logs are being read; does a file server hang?");
+                     "too many logs are being read now; a file server may not be responding");
 }
 
 static enum MHD_Result
@@ -194,7 +194,7 @@ give_asset(struct request *r)
             answer_own(r, reply_new(200, a->type, &bytes));
             return;
         }
-    answer_words(r, 404, "Not found", "there is no such file");
+    answer_words(r, 404, "Not found", "there is no file with this name");
 }
 
 /* ------------------------------------------------------------------- gate */
@@ -233,10 +233,10 @@ is_allowed_peer(struct request *r)
 {
     if (!r->web->check_peers || r->web->gate->token || is_own_peer(r))
         return true;
-    answer_words(r, 403, "Not for you",
-                 "this page belongs to another user of this machine. Its owner can let "
-                 "everybody look (berth-web --allow-local), or who knows a token "
-                 "(--token-file)");
+    answer_words(
+        r, 403, "Not allowed",
+        "this page belongs to another user of this machine; its owner can start berth-web with "
+        "--allow-local for all users, or with --token-file for those who have a token");
     return false;
 }
 
@@ -244,12 +244,12 @@ static bool
 is_for_us(struct request *r)
 {
     if (!gate_host_is_ours(r->web->gate, header(r, "Host"))) {
-        answer_words(r, 421, "Unknown name",
-                     "this server does not go by that name; berth-web --host NAME tells it");
+        answer_words(r, 421, "Unknown host name",
+                     "this server does not have that name; 'berth-web --host NAME' adds one");
         return false;
     }
     if (gate_is_cross_site(header(r, "Sec-Fetch-Site"), header(r, "Sec-Fetch-Mode"))) {
-        answer_words(r, 403, "Not from there", "other sites' pages get nothing here");
+        answer_words(r, 403, "Cross-site request", "requests from other sites are refused");
         return false;
     }
     return true;
@@ -260,7 +260,7 @@ is_own_form(struct request *r)
 {
     if (gate_origin_is_ours(header(r, "Origin"), header(r, "Host")))
         return true;
-    answer_words(r, 403, "Not from there", "the form came from another site");
+    answer_words(r, 403, "Cross-site request", "the form was sent from another site");
     return false;
 }
 
@@ -275,7 +275,7 @@ is_open(struct request *r, const char *url)
         answer_own(r, page_login(r->web->page, false, gate_next_path(url)));
         r->reply->status = 401;
     } else {
-        answer_words(r, 401, "Log in", "a token is wanted: Authorization: Bearer TOKEN");
+        answer_words(r, 401, "Log in", "a token is required: Authorization: Bearer TOKEN");
     }
     return false;
 }
@@ -291,7 +291,7 @@ begin(struct request *r, const char *url, const char *method)
     if (r->reply || !is_open(r, url))
         return;
     if (r->web->ending) {
-        answer_words(r, 503, "Going down", "berth-web is being stopped");
+        answer_words(r, 503, "Stopping", "berth-web is being stopped");
         return;
     }
     if (r->login) {
@@ -299,7 +299,7 @@ begin(struct request *r, const char *url, const char *method)
         return;
     }
     if (!reads) {
-        answer_words(r, 405, "Read only", "this server only answers GET and HEAD");
+        answer_words(r, 405, "Read only", "this server answers only GET and HEAD");
         return;
     }
     switch (r->route.kind) {
@@ -318,7 +318,7 @@ begin(struct request *r, const char *url, const char *method)
         break;
     case ROUTE_LOGOUT:
     case ROUTE_NONE:
-        answer_words(r, 404, "Not found", "there is no such page");
+        answer_words(r, 404, "Not found", "there is no page with this address");
         break;
     }
 }
@@ -378,7 +378,7 @@ listen_to_stream(struct request *r)
 
     if (response)
         return respond_stream(r->connection, response);
-    answer_words(r, 503, "Too many", "too many listen; close some tabs");
+    answer_words(r, 503, "Too many", "too many open pages; close some tabs");
     return respond(r->connection, r->reply, NULL);
 }
 

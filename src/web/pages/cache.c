@@ -226,7 +226,7 @@ refuse(cache_ready_fn ready, void *ctx)
     struct err e;
     struct reply *r;
 
-    err_set(&e, ERR_UNREACHABLE, "too many different questions at once; ask again soon");
+    err_set(&e, ERR_UNREACHABLE, "too many different requests at once; try again soon");
     r = reply_error(&e);
     ready(ctx, r);
     reply_unref(r);

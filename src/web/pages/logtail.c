@@ -103,9 +103,9 @@ open_log(const struct reading *r, struct stat *st, struct err *e)
     auto_close int fd = file_open_regular(r->path);
 
     if (fd < 0 && errno == EINVAL)
-        return err_set(e, ERR_PERMISSION, "its log is not a file; there is nothing to show");
+        return err_set(e, ERR_PERMISSION, "the log is not a regular file, so it is not shown");
     if (fd < 0 && errno == ENOENT)
-        return err_set(e, ERR_NO_JOB, "there is no log yet, or it was removed");
+        return err_set(e, ERR_NO_JOB, "the log does not exist yet, or it was removed");
     if (fd < 0)
         return err_errno(e, ERR_PERMISSION, errno, "berth-web cannot open the log");
     if (fstat(fd, st) < 0 || st->st_uid != r->owner)
@@ -166,7 +166,7 @@ on_done(uv_work_t *work, int status)
 
     r->logtail->n_reading--;
     if (status < 0 && !r->why.code)
-        err_set(&r->why, ERR_FAILED, "reading the log was given up");
+        err_set(&r->why, ERR_FAILED, "reading the log was cancelled");
     reply = make_reply(r);
     if (r->fn)
         r->fn(r->ctx, reply);

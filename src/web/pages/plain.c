@@ -169,16 +169,16 @@ plain_add(struct buf *out, const struct query *q, const struct reply *data)
         add_error(out, error);
         return;
     }
-    buf_adds(out, "<p class=\"dim\">Without JavaScript this page is as it was when it was "
+    buf_adds(out, "<p class=\"dim\">Without JavaScript this page shows the state at the time "
                   "loaded.</p>\n");
     if (q->kind == QUERY_OVERVIEW) {
         add_gpus(out, json_object_get(tree, "gpus"));
         if (json_array_size(json_object_get(tree, "failed")) > 0)
-            add_jobs(out, "Failed within the hour", json_object_get(tree, "failed"));
-        add_jobs(out, "Running and waiting", json_object_get(tree, "queue"));
-        add_jobs(out, "Ended lately", json_object_get(tree, "recent"));
+            add_jobs(out, "Failed in the last hour", json_object_get(tree, "failed"));
+        add_jobs(out, "Running and pending", json_object_get(tree, "queue"));
+        add_jobs(out, "Recently ended", json_object_get(tree, "recent"));
     } else if (q->kind == QUERY_HISTORY) {
-        add_jobs(out, "Ended jobs, the newest first", json_object_get(tree, "jobs"));
+        add_jobs(out, "Ended jobs, newest first", json_object_get(tree, "jobs"));
         add_older_link(out, json_object_get(tree, "before_id"));
     } else if (q->kind == QUERY_JOB) {
         add_fields(out, json_object_get(tree, "explanation"));

@@ -17,8 +17,9 @@
 #include "wire/client.h"
 #include "wire/places.h"
 
-#define LINGER_US (INT64_C(8) * 1000000) /* longer than live_pages.c waits between questions   \
-                                          */
+#define LINGER_US                                                                              \
+    (INT64_C(8) * 1000000) /* longer than live_pages.c waits between questions                 \
+                            */
 #define PATIENCE_US (INT64_C(15) * 1000000)
 #define TICK_MS     1000
 #define SEND_MS     2000
@@ -68,7 +69,7 @@ open_socket(const char *path, struct err *e)
         return err_errno(e, ERR_FAILED, errno, "cannot make a socket");
     if (unixsock_connect(fd, path) < 0) {
         if (errno == EACCES || errno == EPERM)
-            return err_errno(e, ERR_PERMISSION, errno, "may not use %s", path);
+            return err_errno(e, ERR_PERMISSION, errno, "no permission to use %s", path);
         if (errno == ENOENT || errno == ECONNREFUSED)
             return err_set(e, ERR_UNREACHABLE, "no daemon is running at %s", path);
         return err_errno(e, ERR_UNREACHABLE, errno, "the daemon at %s does not answer", path);
@@ -89,7 +90,8 @@ open_trusted(const char *path, struct err *e)
         return -1;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0 ||
         (cred.uid != geteuid() && cred.uid != 0))
-        return err_set(e, ERR_PERMISSION, "what listens at %s is another user's", path);
+        return err_set(e, ERR_PERMISSION,
+                       "the program that listens at %s belongs to another user", path);
     return TAKE_FD(fd);
 }
 
@@ -250,8 +252,9 @@ on_tick(uv_timer_t *timer)
     int64_t now_us = clock_boot_us();
 
     if (u->client && is_overdue(u, now_us)) {
-        disconnect(u,
-                   "the daemon has not answered for 15 s; is it stopped, or its disk stuck?");
+        disconnect(
+            u,
+            "the daemon has not answered for 15 s; it may be stopped or waiting for its disk");
     } else if (now_us > u->wanted_until_us && u->n_asked == 0) {
         close_connection(u);
         uv_timer_stop(u->tick);

@@ -60,9 +60,10 @@ add_header(struct buf *out, const struct page_context *ctx, enum query_kind kind
 static void
 add_foot(struct buf *out)
 {
-    buf_adds(out,
-             "<footer>Berth " BERTH_VERSION " \xc2\xb7 read only; "
-             "<code>berth</code> in a terminal does the rest</footer>\n</body>\n</html>\n");
+    buf_adds(
+        out,
+        "<footer>Berth " BERTH_VERSION " \xc2\xb7 read only; "
+        "use <code>berth</code> in a terminal to control jobs</footer>\n</body>\n</html>\n");
 }
 
 static const char *
@@ -137,14 +138,14 @@ page_login(const struct page_context *ctx, bool failed, const char *next)
     html_add(&out, ctx->host);
     buf_adds(&out, "</h1>\n");
     if (failed)
-        buf_adds(&out, "<p class=\"problem bad\" role=\"alert\">That is not the token.</p>\n");
+        buf_adds(&out, "<p class=\"problem bad\" role=\"alert\">Wrong token.</p>\n");
     buf_adds(&out, "<label for=\"token\">Token</label>\n"
                    "<input id=\"token\" name=\"token\" type=\"password\" required autofocus "
                    "autocomplete=\"current-password\">\n"
                    "<input type=\"hidden\" name=\"next\" value=\"");
     html_add(&out, next);
     buf_adds(&out, "\">\n<button>Log in</button>\n"
-                   "<p class=\"dim\">The token is in the file that berth-web was started with "
+                   "<p class=\"dim\">The token is in the file that was passed to berth-web "
                    "(<code>--token-file</code>).</p>\n</form>\n</main>\n");
     add_foot(&out);
     return reply_new(failed ? 403 : 200, REPLY_HTML, &out);
