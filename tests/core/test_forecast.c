@@ -288,11 +288,49 @@ test_asked_jobs_stand_behind_those_that_wait(void **state)
     world_free(&w);
 }
 
+/* More lines than one plan looks at: a step never looks at more, each is explained, and one far
+ * behind that fits starts at once. */
+static void
+test_many_asked_jobs_in_pieces(void **state)
+{
+    (void)state;
+    const uint32_t first = 10000, n = 3 * PLAN_DEPTH;
+    struct world w;
+    int steps = 0, shrunk = 1;
+    world_init(&w, 1, &rules);
+    add(&w, (struct spec){.id = 1});
+    plan_now(&w);
+    struct forecast_run *run = forecast_run_begin(w.planner, w.q, w.l, wall(w.now), 10);
+    for (uint32_t i = 0; i < n; i++) {
+        struct job *job = new_job(first + i, want(i == n - 1 ? 0 : 1, 1000 + (int)i));
+        job->order = UINT64_MAX / 2 + i;
+        forecast_run_add(run, job);
+        job_free(job);
+    }
+    for (; forecast_run_step(run); steps++)
+        ;
+    assert_true(steps > 3);
+    for (uint32_t i = 0; i < n - 1; i++) {
+        const struct asked_start *x = forecast_run_asked(run, first + i);
+        assert_int_equal(x->why.reason, REASON_GPU_BUSY);
+        assert_int_equal(x->at_us, INT64_MAX);
+    }
+    assert_true(forecast_run_asked(run, first + n - 1)->at_once);
+    while (forecast_run_shrink(run))
+        shrunk++;
+    assert_int_equal(shrunk, 3);
+    struct expected_start *list;
+    assert_int_equal(forecast_run_end(run, &list), 0);
+    free(list);
+    world_free(&w);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_asked_jobs_stand_behind_those_that_wait),
+        cmocka_unit_test(test_many_asked_jobs_in_pieces),
         cmocka_unit_test(test_forecast_comes_true),
         cmocka_unit_test(test_unknown_ends_are_not_made_up),
         cmocka_unit_test(test_arrays),

@@ -17,9 +17,10 @@
 #include "core/plan/lookahead_asked.h"
 #include "core/plan/plan_priv.h"
 
-#define SECOND_US INT64_C(1000000)
-#define LINES     1000  /* that are copied: of those whose turn comes first */
-#define COPIES    16000 /* of all lines, in equal parts */
+#define SECOND_US  INT64_C(1000000)
+#define LINES      1000  /* that are copied: of those whose turn comes first */
+#define COPIES     16000 /* of all lines, in equal parts */
+#define ASKED_EACH 2000  /* jobs that are asked about, in a step */
 
 /* What has been copied of a line. */
 struct source {
@@ -40,6 +41,9 @@ struct forecast_run {
     size_t n_waiting;
     bool short_of_copies; /* of some line */
     bool over;
+    bool planned; /* the instant is; those that are asked about are told, a piece at a time */
+    bool settled; /* nothing more ends; those that are asked about wait for ever */
+    int64_t wake_us; /* of the plans of this instant */
     struct planner *planner;
     struct fair *fair;
     struct queue *q;
@@ -207,6 +211,7 @@ planner_clone(const struct planner *p, struct fair *fair)
     struct planner *to = xcalloc(1, sizeof *to);
     *to = *p;
     to->rules.depth = 0; /* it has copies of as many lines as it can look at */
+    planner_look_anew(to);
     to->fair = fair;
     to->balance = balance_clone(p->balance);
     return to;
@@ -233,7 +238,8 @@ forecast_run_begin(const struct planner *planner, const struct queue *q, const s
                    int64_t now_us, size_t max_jobs)
 {
     struct forecast_run *w = xcalloc(1, sizeof *w);
-    *w = (struct forecast_run){.now_us = now_us, .most = max_jobs, .next_id = UINT32_MAX / 2};
+    *w = (struct forecast_run){
+        .now_us = now_us, .most = max_jobs, .next_id = UINT32_MAX / 2, .wake_us = NEVER};
     w->fair = planner->fair ? fair_clone(planner->fair) : NULL;
     w->planner = planner_clone(planner, w->fair);
     w->q = queue_new();
@@ -247,6 +253,7 @@ forecast_run_begin(const struct planner *planner, const struct queue *q, const s
 void
 forecast_run_add(struct forecast_run *w, const struct job *job)
 {
+    w->planner->rules.depth = PLAN_DEPTH; /* there may be any number of them */
     asked_add(&w->asked, job->id);
     queue_add(w->q, copy_job(job));
 }
@@ -381,9 +388,10 @@ refuse(struct forecast_run *w, uint32_t id)
     job_free(queue_remove(w->q, id));
 }
 
-/* One plan. True when there is more to plan at this instant: somebody made way. */
+/* One plan. True when there is more to plan at this instant: somebody made way, or it has not
+ * come to all lines. */
 static bool
-plan_now(struct forecast_run *w, int64_t *wake_us)
+plan_now(struct forecast_run *w)
 {
     auto_plan struct plan p = PLAN_INIT;
     bool again = false;
@@ -403,17 +411,22 @@ plan_now(struct forecast_run *w, int64_t *wake_us)
             break;
         }
     }
-    *wake_us = p.wake_us;
-    return again;
+    if (again)
+        planner_look_anew(w->planner);
+    if (p.wake_us < w->wake_us)
+        w->wake_us = p.wake_us;
+    return again || p.more;
 }
 
 /* On to the next end, or to when the planner wants to look again. */
 static bool
-advance(struct forecast_run *w, int64_t wake_us)
+advance(struct forecast_run *w)
 {
     int64_t next = ends_next(&w->ends);
-    if (wake_us < next)
-        next = wake_us;
+    if (w->wake_us < next)
+        next = w->wake_us;
+    w->wake_us = NEVER;
+    planner_look_anew(w->planner);
     if (next == NEVER)
         return false;
     w->now_us = next > w->now_us ? next : w->now_us + SECOND_US;
@@ -429,33 +442,61 @@ advance(struct forecast_run *w, int64_t wake_us)
 static void
 note_the_rest(struct forecast_run *w)
 {
-    size_t n;
-    struct job **jobs = queue_list_in_order(w->q, 1u << JOB_PENDING, &n);
-    for (size_t i = 0; i < n; i++) {
-        struct waiting *x = find_waiting(w, jobs[i]->id);
-        if (x)
-            note_start(w, x, NEVER);
-        asked_starts(&w->asked, jobs[i]->id, NEVER, NULL);
+    for (size_t i = 0; i < w->n_waiting; i++) {
+        const struct job *job = queue_get(w->q, w->waiting[i].job);
+        if (job && job->state == JOB_PENDING)
+            note_start(w, &w->waiting[i], NEVER);
     }
-    free(jobs);
+}
+
+/* The instant is planned; on to the next one. */
+static void
+go_on(struct forecast_run *w)
+{
+    bool goes_on = advance(w);
+    bool none_waits = queue_n_kinds(w->q) == 0 && !queue_later(w->q);
+    w->planned = false;
+    w->over =
+        w->n >= w->most || none_waits || w->short_of_copies || asked_is_answered(&w->asked);
+    if (goes_on)
+        return;
+    w->settled = !w->short_of_copies;
+    w->over = w->short_of_copies;
+    if (w->settled)
+        note_the_rest(w);
 }
 
 bool
 forecast_run_step(struct forecast_run *w)
 {
-    int64_t wake_us = NEVER;
     if (w->over)
         return false;
-    bool again = plan_now(w, &wake_us);
-    if (!again)
-        asked_explain(&w->asked, w->q);
-    bool goes_on = again || advance(w, wake_us);
-    bool none_waits = queue_n_kinds(w->q) == 0 && !queue_later(w->q);
-    w->over = !goes_on || w->n >= w->most || none_waits || w->short_of_copies ||
-              asked_is_answered(&w->asked);
-    if (!goes_on && !w->short_of_copies)
-        note_the_rest(w);
+    if (w->settled) {
+        w->over = !asked_settle(&w->asked, w->q, ASKED_EACH);
+    } else if (!w->planned && plan_now(w)) {
+        w->over = w->n >= w->most || w->short_of_copies || asked_is_answered(&w->asked);
+    } else {
+        w->planned = true;
+        if (!asked_explain(&w->asked, w->q, ASKED_EACH))
+            go_on(w);
+    }
     return !w->over;
+}
+
+bool
+forecast_run_has_begun(const struct forecast_run *w)
+{
+    return w->asked.explained;
+}
+
+bool
+forecast_run_shrink(struct forecast_run *w)
+{
+    struct asked *a = &w->asked;
+    for (size_t k = 0; k < ASKED_EACH && a->n > 0; k++)
+        job_free(queue_remove(w->q, a->v[--a->n].job));
+    w->over = true;
+    return a->n > 0;
 }
 
 const struct asked_start *

@@ -49,15 +49,31 @@ asked_starts(struct asked *a, uint32_t job, int64_t at_us, const struct placemen
     a->n_answered++;
 }
 
-void
-asked_explain(struct asked *a, const struct queue *q)
+bool
+asked_explain(struct asked *a, const struct queue *q, size_t most)
 {
-    for (size_t i = 0; i < a->n && !a->explained; i++) {
-        const struct job *job = a->v[i].at_us ? NULL : queue_get(q, a->v[i].job);
+    for (; most > 0 && a->explained_n < a->n; most--) {
+        struct asked_start *x = &a->v[a->explained_n++];
+        const struct job *job = x->at_us ? NULL : queue_get(q, x->job);
         if (job)
-            plan_explain(q, job, &a->v[i].why);
+            plan_explain(q, job, &x->why);
     }
-    a->explained = true;
+    a->explained = a->explained_n == a->n;
+    return !a->explained;
+}
+
+bool
+asked_settle(struct asked *a, const struct queue *q, size_t most)
+{
+    for (; most > 0 && a->settled_n < a->n; most--) {
+        struct asked_start *x = &a->v[a->settled_n++];
+        const struct job *job = x->at_us ? NULL : queue_get(q, x->job);
+        if (job && job->state == JOB_PENDING) {
+            x->at_us = INT64_MAX;
+            a->n_answered++;
+        }
+    }
+    return a->settled_n < a->n;
 }
 
 bool

@@ -15,15 +15,18 @@ struct asked {
     struct asked_start *v; /* owned; by job, once the first step has been made */
     size_t n, cap, n_answered;
     bool sorted;
-    bool explained; /* the first plan is over */
+    bool explained; /* the first instant is over */
+    size_t explained_n, settled_n;
 };
 
 void asked_add(struct asked *a, uint32_t job);
 /* The first start of it counts. Others than those that were asked about are ignored. */
 void asked_starts(struct asked *a, uint32_t job, int64_t at_us, const struct placement *where);
-/* After the first plan: why those that it did not start wait. Does nothing after later plans.
- */
-void asked_explain(struct asked *a, const struct queue *q);
+/* After the first instant: why those that it did not start wait, of so many in a call. False:
+ * all are explained. Does nothing after later ones. */
+bool asked_explain(struct asked *a, const struct queue *q, size_t most);
+/* Those that still wait do so for ever; in the same way. */
+bool asked_settle(struct asked *a, const struct queue *q, size_t most);
 /* Whether nothing is left to find out; false when nothing was asked. */
 bool asked_is_answered(const struct asked *a);
 struct asked_start *asked_find(struct asked *a, uint32_t job);

@@ -156,6 +156,11 @@ struct asked_start {
 };
 /* NULL for others than those. As long as the run. */
 const struct asked_start *forecast_run_asked(struct forecast_run *run, uint32_t job);
+/* Whether the first instant is behind it. */
+bool forecast_run_has_begun(const struct forecast_run *run);
+/* Gives up some of what it has of the jobs that were asked about, which are no longer: a large
+ * run is to be freed in pieces. False: forecast_run_end costs little. */
+bool forecast_run_shrink(struct forecast_run *run);
 /* As plan_forecast; frees the run. */
 size_t forecast_run_end(struct forecast_run *run, struct expected_start **out);
 

@@ -38,16 +38,31 @@ file_forget_known(struct sync *s)
     }
 }
 
+static void
+line_free(struct line *line)
+{
+    request_free(&line->req);
+    free(line->key);
+    free(line->refused);
+    free(line->over);
+    free(line->links);
+}
+
+int
+file_sync_clear(struct sync *s, int64_t until_us)
+{
+    while (s->n > 0) {
+        line_free(&s->lines[--s->n]);
+        if (s->n % GLANCE == 0 && clock_boot_us() >= until_us)
+            return WORK_MORE;
+    }
+    return WORK_DONE;
+}
+
 void
 file_sync_free(struct sync *s)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        request_free(&s->lines[i].req);
-        free(s->lines[i].key);
-        free(s->lines[i].refused);
-        free(s->lines[i].over);
-        free(s->lines[i].links);
-    }
+    (void)file_sync_clear(s, INT64_MAX);
     free(s->lines);
     free(s->order);
     free(s->deps);

@@ -88,6 +88,8 @@ struct sync {
 };
 
 void file_sync_free(struct sync *s); /* what it owns */
+/* Gives up the lines in pieces, the last of a long request: WORK_MORE or WORK_DONE. */
+int file_sync_clear(struct sync *s, int64_t until_us);
 
 /* The request's lines, behind those that are there. */
 int file_read_lines(struct sync *s, const json_t *params, struct err *e);

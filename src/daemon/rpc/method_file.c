@@ -203,6 +203,13 @@ write_refused(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e
     return WORK_DONE;
 }
 
+static int
+clear(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out, (void)e;
+    return file_sync_clear(s, until_us);
+}
+
 /* --- the request -------------------------------------------------------------------------- */
 
 typedef int (*phase_fn)(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e);
@@ -211,9 +218,9 @@ static int
 step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)
 {
-    static const phase_fn phases[] = {take_turn,    load,        admit,
-                                      forget_ended, remove_gone, change_lines,
-                                      put_in_order, write_lines, write_refused};
+    static const phase_fn phases[] = {take_turn,     load,         admit,        forget_ended,
+                                      remove_gone,   change_lines, put_in_order, write_lines,
+                                      write_refused, clear};
     struct sync *s = arg;
     int rc = WORK_DONE;
     s->caller = c;

@@ -1,5 +1,6 @@
 /* `file.plan`: where and when the lines of a jobs file would start, were they queued now behind
- * what waits already: for --dry-run. Nothing is changed. */
+ * what waits already: for --dry-run. Nothing is changed. A long file is looked at in pieces
+ * (long_work.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <uthash.h>
@@ -17,6 +18,7 @@
 #include "daemon/request/admit.h"
 #include "daemon/request/file_sync.h"
 #include "daemon/request/file_upload.h"
+#include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
 #include "daemon/turn/depend_turns.h"
 #include "daemon/turn/estimates.h"
@@ -26,7 +28,8 @@
 #include "store/store.h"
 
 #define STARTS_MAX 1000  /* of jobs that wait already */
-#define AHEAD_US   20000 /* about as long as one look at the queue may hold the loop */
+#define AHEAD_US   20000 /* of looking further than to what would start at once */
+#define GLANCE     64    /* lines between two looks at the clock */
 
 /* Jobs of a look ahead have numbers that no other booking has. */
 static uint32_t
@@ -62,10 +65,18 @@ struct fate {
 };
 
 struct look {
-    struct sync *sync;
+    struct sync own;
+    struct sync *sync; /* own */
     const char *cwd;
     struct forecast_run *run; /* of the queue with these lines in it */
     struct fate *fates;       /* of each line */
+    size_t n_fates;
+    bool is_fresh; /* nothing is known of its lines */
+    bool any_unique;
+    struct same *all, *seen; /* owned; of the lines, and those of them so far */
+    int64_t ahead_us;        /* that the look ahead has taken */
+    int phase;
+    size_t at; /* in the phase */
 };
 
 /* The job that a line would be; the caller frees it. */
@@ -80,27 +91,30 @@ job_of(const struct look *k, const struct line *line)
     return job;
 }
 
-/* What lines with vram=auto would ask for. */
+/* What a line with vram=auto would ask for. */
 static void
-learn(const struct look *k)
+learn(struct look *k, size_t i)
 {
-    for (size_t i = 0; i < k->sync->n; i++) {
-        struct line *line = &k->sync->lines[i];
-        if (!line->req.vram_auto)
-            continue;
-        struct job *job = job_of(k, line);
-        learned_apply(k->sync->daemon, job);
-        line->req.demand.vram_mib = job->req.demand.vram_mib;
-        job_free(job);
-    }
+    struct line *line = &k->sync->lines[i];
+    k->any_unique = k->any_unique || line->req.unique;
+    if (!line->req.vram_auto)
+        return;
+    struct job *job = job_of(k, line);
+    learned_apply(k->sync->daemon, job);
+    line->req.demand.vram_mib = job->req.demand.vram_mib;
+    job_free(job);
 }
 
 /* What ended lines and other jobs have come to; of the lines that are new nothing is known but
  * that they are awaited. */
 static void
-look_at_deps(const struct look *k, struct line *line, struct fate *fate)
+look_at_deps(struct look *k, size_t at)
 {
     const struct sync *s = k->sync;
+    struct line *line = &s->lines[at];
+    struct fate *fate = &k->fates[at];
+    if (!file_is_new(s, line))
+        return;
     for (int i = 0; i < line->req.n_deps; i++) {
         struct dep *dep = &line->req.deps[i];
         const struct line *to = line->links[i] >= 0 ? &s->lines[line->links[i]] : NULL;
@@ -127,14 +141,19 @@ struct same {
 };
 
 static void
-look_for_same(const struct look *k, const struct line *line, struct fate *fate,
-              struct same *own, struct same **seen)
+look_for_same(struct look *k, size_t i)
 {
-    struct job *job = job_of(k, line);
-    struct same *x;
+    const struct line *line = &k->sync->lines[i];
+    struct fate *fate = &k->fates[i];
+    struct same *own, *x;
     struct err e;
+    if (!k->any_unique || fate->never || !file_is_new(k->sync, line))
+        return;
+    k->all = k->all ? k->all : xcalloc(k->sync->n, sizeof *k->all);
+    own = &k->all[i];
+    struct job *job = job_of(k, line);
     unique_mark(job);
-    HASH_FIND_STR(*seen, job->fingerprint, x);
+    HASH_FIND_STR(k->seen, job->fingerprint, x);
     if (x && line->req.unique)
         fate->never = xasprintf("the same command in the same folder is line %d already, and "
                                 "it is to be unique",
@@ -144,57 +163,29 @@ look_for_same(const struct look *k, const struct line *line, struct fate *fate,
     if (!x) {
         snprintf(own->print, sizeof own->print, "%s", job->fingerprint);
         own->line = line->number;
-        HASH_ADD_STR(*seen, print, own);
+        HASH_ADD_STR(k->seen, print, own);
     }
     job_free(job);
-}
-
-static void
-look_for_all_same(const struct look *k)
-{
-    auto_free struct same *all = xcalloc(k->sync->n + 1, sizeof *all);
-    struct same *seen = NULL;
-    bool any = false;
-    for (size_t i = 0; i < k->sync->n; i++)
-        any = any || k->sync->lines[i].req.unique;
-    for (size_t i = 0; any && i < k->sync->n; i++)
-        if (file_is_new(k->sync, &k->sync->lines[i]) && !k->fates[i].never)
-            look_for_same(k, &k->sync->lines[i], &k->fates[i], &all[i], &seen);
-    HASH_CLEAR(hh, seen);
 }
 
 /* As it would stand in a line of the queue. */
 static void
-ask_about(const struct look *k, size_t i)
+ask_about(struct look *k, size_t i)
 {
-    const struct request *req = &k->sync->lines[i].req;
-    struct job *job = job_of(k, &k->sync->lines[i]);
+    const struct line *line = &k->sync->lines[i];
+    const struct fate *fate = &k->fates[i];
+    struct daemon *d = k->sync->daemon;
+    if (!file_is_new(k->sync, line) || line->req.hold || line->req.cancel || fate->awaits ||
+        fate->never)
+        return;
+    struct job *job = job_of(k, line);
     job->id = plan_id(i);
     job->order = UINT64_MAX / 2 + i; /* behind all that wait */
     job->submitted_us = clock_wall_us();
-    job->begin_us = req->begin_us;
-    estimate_refresh(k->sync->daemon, job);
+    job->begin_us = line->req.begin_us;
+    estimate_refresh(d, job);
     forecast_run_add(k->run, job);
     job_free(job);
-}
-
-/* The daemon's own look ahead, with these lines in the queue. The first plan of it says what
- * would start at once; how far it goes beyond that is bounded by time. */
-static void
-plan_lines(const struct look *k)
-{
-    int64_t begun_us = clock_boot_us();
-    for (size_t i = 0; i < k->sync->n; i++) {
-        const struct line *line = &k->sync->lines[i];
-        const struct fate *fate = &k->fates[i];
-        if (file_is_new(k->sync, line) && !line->req.hold && !line->req.cancel &&
-            !fate->awaits && !fate->never)
-            ask_about(k, i);
-    }
-    while (forecast_run_step(k->run) && clock_boot_us() - begun_us < AHEAD_US)
-        ;
-    for (size_t i = 0; i < k->sync->n; i++)
-        k->fates[i].start = forecast_run_asked(k->run, plan_id(i));
 }
 
 /* --- the answer --------------------------------------------------------------------------- */
@@ -275,7 +266,8 @@ static void
 write_line(const struct look *k, struct jsonw *out, size_t i)
 {
     const struct line *line = &k->sync->lines[i];
-    const struct fate *fate = &k->fates[i];
+    struct fate *fate = &k->fates[i];
+    fate->start = forecast_run_asked(k->run, plan_id(i));
     jsonw_object(out);
     jsonw_kstr(out, "key", line->key);
     jsonw_kint(out, "line", line->number);
@@ -298,57 +290,173 @@ write_line(const struct look *k, struct jsonw *out, size_t i)
     jsonw_end_object(out);
 }
 
-static void
-look(struct sync *s, const char *cwd, struct jsonw *out)
+/* --- in pieces ------------------------------------------------------------------------------
+ */
+
+typedef int (*phase_fn)(struct look *k, struct jsonw *out, int64_t until_us, struct err *e);
+
+/* One line after the other. */
+static int
+each_line(struct look *k, void (*fn)(struct look *, size_t), int64_t until_us)
 {
-    struct daemon *d = s->daemon;
-    struct expected_start *unused = NULL;
-    struct look k = {
-        .sync = s,
-        .cwd = cwd,
-        .run = forecast_run_begin(d->planner, d->queue, d->ledger, clock_wall_us(), STARTS_MAX),
-        .fates = xcalloc(s->n + 1, sizeof *k.fates)};
-    learn(&k);
-    for (size_t i = 0; i < s->n; i++)
-        if (file_is_new(s, &s->lines[i]))
-            look_at_deps(&k, &s->lines[i], &k.fates[i]);
-    look_for_all_same(&k);
-    plan_lines(&k);
-    jsonw_object(out);
-    jsonw_key(out, "lines");
-    jsonw_array(out);
-    for (size_t i = 0; i < s->n; i++) {
-        write_line(&k, out, i);
-        free(k.fates[i].never);
+    while (k->at < k->sync->n) {
+        fn(k, k->at++);
+        if (k->at % GLANCE == 0 && clock_boot_us() >= until_us)
+            return WORK_MORE;
+    }
+    return WORK_DONE;
+}
+
+static int
+load(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out;
+    int rc = k->is_fresh ? WORK_DONE : file_load_known(k->sync, until_us, e);
+    return rc == WORK_DONE ? file_resolve_deps(k->sync, until_us, e) : rc;
+}
+
+static int
+learn_all(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out, (void)e;
+    if (!k->fates)
+        k->fates = xcalloc(k->sync->n + 1, sizeof *k->fates);
+    k->n_fates = k->sync->n;
+    return each_line(k, learn, until_us);
+}
+
+static int
+look_at_all_deps(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out, (void)e;
+    return each_line(k, look_at_deps, until_us);
+}
+
+static int
+look_for_all_same(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out, (void)e;
+    return each_line(k, look_for_same, until_us);
+}
+
+static int
+ask_about_all(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    const struct daemon *d = k->sync->daemon;
+    (void)out, (void)e;
+    if (!k->run)
+        k->run =
+            forecast_run_begin(d->planner, d->queue, d->ledger, clock_wall_us(), STARTS_MAX);
+    return each_line(k, ask_about, until_us);
+}
+
+/* The daemon's own look ahead, with these lines in the queue. Its first instant says what would
+ * start at once; how far it goes beyond that is bounded by time. */
+static int
+look_ahead(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    int64_t begun_us = clock_boot_us(), now_us = begun_us;
+    bool more = true;
+    (void)out, (void)e;
+    while (more && now_us < until_us) {
+        more = forecast_run_step(k->run);
+        now_us = clock_boot_us();
+        if (forecast_run_has_begun(k->run))
+            k->ahead_us += now_us - begun_us;
+        begun_us = now_us;
+        more = more && k->ahead_us < AHEAD_US;
+    }
+    return more ? WORK_MORE : WORK_DONE;
+}
+
+static int
+write_all(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)e;
+    if (k->at == 0) {
+        jsonw_object(out);
+        jsonw_key(out, "lines");
+        jsonw_array(out);
+    }
+    while (k->at < k->sync->n) {
+        write_line(k, out, k->at++);
+        if (out->full || (k->at % GLANCE == 0 && clock_boot_us() >= until_us))
+            return WORK_MORE; /* too long: that is seen behind each piece */
     }
     jsonw_end_array(out);
     jsonw_end_object(out);
-    free(k.fates);
-    (void)forecast_run_end(k.run, &unused);
+    return WORK_DONE;
+}
+
+static int
+clear(struct look *k, struct jsonw *out, int64_t until_us, struct err *e)
+{
+    (void)out, (void)e;
+    while (forecast_run_shrink(k->run))
+        if (clock_boot_us() >= until_us)
+            return WORK_MORE;
+    return file_sync_clear(k->sync, until_us);
+}
+
+static int
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
+{
+    static const phase_fn phases[] = {
+        load,          learn_all,  look_at_all_deps, look_for_all_same,
+        ask_about_all, look_ahead, write_all,        clear};
+    struct look *k = arg;
+    (void)d;
+    k->sync->caller = c;
+    while (k->phase < (int)(sizeof phases / sizeof phases[0])) {
+        int rc = phases[k->phase](k, out, until_us, e);
+        if (rc != WORK_DONE)
+            return rc;
+        k->phase++;
+        k->at = 0;
+    }
+    return WORK_DONE;
+}
+
+static void
+look_free(void *arg)
+{
+    struct look *k = arg;
+    struct expected_start *unused = NULL;
+    for (size_t i = 0; i < k->n_fates; i++)
+        free(k->fates[i].never);
+    if (k->run)
+        (void)forecast_run_end(k->run, &unused);
     free(unused);
+    HASH_CLEAR(hh, k->seen);
+    free(k->all);
+    free(k->fates);
+    file_sync_free(k->sync);
+    free(k);
 }
 
 int
 method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
                  struct err *e)
 {
-    struct sync s = {.daemon = d, .caller = c, .uid = c->uid};
+    static const struct work_kind kind = {.step = step, .free = look_free, .past = true};
     const char *cwd = json_string_value(json_object_get(params, "cwd"));
-    int rc = file_upload_take(&s, params, e);
-    if (rc > 0) {
+    struct look *k = xcalloc(1, sizeof *k);
+    k->own = (struct sync){.daemon = d, .caller = c, .uid = c->uid};
+    k->sync = &k->own;
+    k->cwd = cwd ? cwd : "/";
+    k->is_fresh = json_is_true(json_object_get(params, "fresh"));
+    int rc = file_upload_take(k->sync, params, e);
+    if (rc == 0 && !k->is_fresh &&
+        store_file_id(d->store, c->uid, k->own.path, &k->own.file, e))
+        rc = -1;
+    if (rc) {
+        look_free(k);
+        if (rc < 0)
+            return -1;
         jsonw_object(out);
         jsonw_end_object(out);
         return 0;
     }
-    if (rc == 0 && !json_is_true(json_object_get(params, "fresh")))
-        rc = store_file_id(d->store, c->uid, s.path, &s.file, e) ||
-                     file_load_known(&s, INT64_MAX, e) < 0
-                 ? -1
-                 : 0;
-    if (rc == 0)
-        rc = file_resolve_deps(&s, INT64_MAX, e) < 0 ? -1 : 0;
-    if (rc == 0)
-        look(&s, cwd ? cwd : "/", out);
-    file_sync_free(&s);
-    return rc;
+    return work_begin(d, c, &kind, k, params, out, e);
 }
