@@ -136,7 +136,7 @@ test_token_files(void **state)
     assert_string_equal(g.token, TOKEN);
     write_token(path, TOKEN, 0644);
     assert_int_equal(gate_read_token(&g, path, &e), -1);
-    assert_non_null(strstr(e.text, "everybody"));
+    assert_non_null(strstr(e.text, "every user can read it"));
     write_token(path, "short\n" TOKEN, 0600);
     assert_int_equal(gate_read_token(&g, path, &e), -1);
     assert_non_null(strstr(e.text, "has 5 bytes"));
