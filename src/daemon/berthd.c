@@ -432,7 +432,7 @@ prepare(struct daemon *d, struct options *o, struct err *e)
 {
     if (find_places(d, o, e) || refuse_network_state(d, e) ||
         recall_options(d->places.state, o, e) ||
-        options_read_config(o, &d->places, &d->config, e) || roles_find(d, e))
+        daemon_options_read_config(o, &d->places, &d->config, e) || roles_find(d, e))
         return -1;
     auto_free char *base = xstrdup(d->places.log);
     *strrchr(base, '/') = '\0';
@@ -463,7 +463,7 @@ main(int argc, char **argv)
     struct daemon d = {.loop = &loop, .jobs_fd = -1, .lock_fd = -1};
     log_set_program("berthd");
     d.options = &o;
-    int rc = options_parse(argc, argv, &o, &e);
+    int rc = daemon_options_parse(argc, argv, &o, &e);
     if (rc > 0)
         return 0;
     /* Descriptors that the starter of this daemon left open are not for its children. */

@@ -135,7 +135,8 @@ answer(struct probe *p, int64_t number, struct err *e)
         return err_errno(e, ERR_FAILED, errno, "cannot write");
     if (p->backend->sample(p->state, &p->sample, e) < 0)
         return -1;
-    message_sample(&p->out, number, &p->machine, &p->sample, users_of_process, p->users);
+    message_sample(&p->out, number, &p->machine, &p->sample, process_users_of_process,
+                   p->users);
     return 0;
 }
 
@@ -271,12 +272,12 @@ main(int argc, char **argv)
         free(p);
         return 2;
     }
-    p->users = users_new();
+    p->users = process_users_new();
     int status = run(p, &o);
     if (p->backend)
         p->backend->close(p->state);
     kernlog_close(p->log);
-    users_free(p->users);
+    process_users_free(p->users);
     backend_sample_free(&p->sample);
     buf_free(&p->out);
     free(p);

@@ -20,13 +20,13 @@ struct users {
 };
 
 struct users *
-users_new(void)
+process_users_new(void)
 {
     return xcalloc(1, sizeof(struct users));
 }
 
 void
-users_free(struct users *u)
+process_users_free(struct users *u)
 {
     if (!u)
         return;
@@ -52,7 +52,7 @@ add_user(struct users *u, int64_t uid)
 }
 
 const char *
-users_of_process(void *users, int32_t pid)
+process_users_of_process(void *users, int32_t pid)
 {
     struct users *u = users;
     int64_t uid = procfs_uid(pid);

@@ -6,11 +6,11 @@
 
 struct users;
 
-struct users *users_new(void);
-void users_free(struct users *u); /* NULL is fine */
+struct users *process_users_new(void);
+void process_users_free(struct users *u); /* NULL is fine */
 
 /* A message_user_fn over a struct users: the name of the process's user, the bare number
  * for a user without a name, NULL when the process is gone or hidden. Borrowed. */
-const char *users_of_process(void *users, int32_t pid);
+const char *process_users_of_process(void *users, int32_t pid);
 
 #endif

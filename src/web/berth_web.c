@@ -39,13 +39,13 @@ struct program {
 static void
 on_event(void *ctx, const json_t *event)
 {
-    live_on_event(ctx, event);
+    live_pages_on_event(ctx, event);
 }
 
 static void
 on_state(void *ctx, bool connected, const char *why)
 {
-    live_on_state(ctx, connected, why);
+    live_pages_on_state(ctx, connected, why);
 }
 
 static void
@@ -69,7 +69,7 @@ open_gate(struct program *p, struct err *e)
 static int
 start_server(struct program *p, char *address, size_t size, struct err *e)
 {
-    int fd = listener_open(&p->options, address, size, e);
+    int fd = web_listener_open(&p->options, address, size, e);
     const struct server_parts parts = {
         .cache = p->cache,
         .live = p->live,
@@ -81,7 +81,7 @@ start_server(struct program *p, char *address, size_t size, struct err *e)
 
     if (fd < 0)
         return -1;
-    p->server = server_new(&p->loop, fd, &parts, e);
+    p->server = http_server_new(&p->loop, fd, &parts, e);
     return p->server ? 0 : -1;
 }
 
@@ -99,14 +99,15 @@ say_ready(const struct options *o, const char *address)
 static int
 start(struct program *p, struct err *e)
 {
-    const struct upstream_calls calls = {on_event, on_state, p->live = live_new(&p->loop)};
+    const struct upstream_calls calls = {on_event, on_state,
+                                         p->live = live_pages_new(&p->loop)};
     char address[512];
 
     p->upstream = upstream_new(&p->loop, p->options.socket, p->options.dir, &calls);
     p->cache = cache_new(p->upstream);
     if (open_gate(p, e) || start_server(p, address, sizeof address, e))
         return -1;
-    live_join(p->live, p->cache, server_stream(p->server));
+    live_pages_join(p->live, p->cache, http_server_stream(p->server));
     uv_signal_init(&p->loop, &p->on_term);
     uv_signal_init(&p->loop, &p->on_int);
     uv_signal_start(&p->on_term, on_signal, SIGTERM);
@@ -126,10 +127,10 @@ on_left(uv_handle_t *handle, void *arg)
 static void
 end(struct program *p)
 {
-    server_free(p->server);
+    http_server_free(p->server);
     upstream_free(p->upstream);
     cache_free(p->cache);
-    live_free(p->live);
+    live_pages_free(p->live);
     gate_free(&p->gate);
     if (p->options.unix_path && p->server)
         unlink(p->options.unix_path);
@@ -144,7 +145,7 @@ main(int argc, char **argv)
 {
     struct program p = {0};
     struct err e = {0};
-    int rc = options_parse(argc, argv, &p.options, &e);
+    int rc = web_options_parse(argc, argv, &p.options, &e);
 
     if (rc > 0)
         return 0;

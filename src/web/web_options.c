@@ -93,7 +93,7 @@ refuse_listen(const char *text, struct err *e)
 }
 
 int
-options_parse_listen(const char *text, struct options *out, struct err *e)
+web_options_parse_listen(const char *text, struct options *out, struct err *e)
 {
     auto_free char *name = xstrdup(text);
     char *colon = strrchr(name, ':');
@@ -144,7 +144,7 @@ take_option(int c, struct options *o, struct err *e)
 
     switch (c) {
     case OPT_LISTEN:
-        return options_parse_listen(optarg, o, e);
+        return web_options_parse_listen(optarg, o, e);
     case OPT_TOKEN:
         o->token_file = optarg;
         return 0;
@@ -189,7 +189,7 @@ check(const struct options *o, struct err *e)
 }
 
 int
-options_parse(int argc, char **argv, struct options *out, struct err *e)
+web_options_parse(int argc, char **argv, struct options *out, struct err *e)
 {
     *out = (struct options){.ready_fd = -1};
     take_v4("127.0.0.1", OPTIONS_PORT, out);

@@ -25,9 +25,9 @@ struct options {
 };
 
 /* 0: go on; 1: help or version was printed; -1: unusable. */
-int options_parse(int argc, char **argv, struct options *out, struct err *e);
+int web_options_parse(int argc, char **argv, struct options *out, struct err *e);
 
 /* "127.0.0.1:80", "[::1]:80", "localhost:80", ":80" is refused. Fills address. */
-int options_parse_listen(const char *text, struct options *out, struct err *e);
+int web_options_parse_listen(const char *text, struct options *out, struct err *e);
 
 #endif

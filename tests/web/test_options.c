@@ -47,7 +47,7 @@ test_listen(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct options o = {0};
         struct err e;
-        int rc = options_parse_listen(cases[i].text, &o, &e);
+        int rc = web_options_parse_listen(cases[i].text, &o, &e);
         if ((rc == 0) != (cases[i].family != 0))
             fail_msg("%s", cases[i].text);
         if (rc)
@@ -66,7 +66,7 @@ test_unix(void **state)
     struct options o = {0};
     struct err e;
     (void)state;
-    assert_int_equal(options_parse_listen("unix:/run/x.sock", &o, &e), 0);
+    assert_int_equal(web_options_parse_listen("unix:/run/x.sock", &o, &e), 0);
     assert_string_equal(o.unix_path, "/run/x.sock");
 }
 
@@ -77,7 +77,7 @@ parse(char **argv, struct options *o, struct err *e)
     while (argv[argc])
         argc++;
     optind = 0;
-    return options_parse(argc, argv, o, e);
+    return web_options_parse(argc, argv, o, e);
 }
 
 static void

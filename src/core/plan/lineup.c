@@ -85,14 +85,14 @@ note_owners(struct lineup *x)
                           .q = (struct queue *)x->q, /* only read */
                           .l = (struct ledger *)x->l,
                           .now_us = x->now_us};
-    users_begin(&pl);
+    plan_users_begin(&pl);
     x->n_owners = queue_n_users(x->q);
     x->owners = xcalloc(x->n_owners + 1, sizeof *x->owners);
     for (size_t i = 0; i < x->n_owners; i++) {
         uint32_t uid = queue_user(x->q, i)->uid;
-        x->owners[i] = (struct owner){uid, users_get(&pl, uid)->used};
+        x->owners[i] = (struct owner){uid, plan_users_get(&pl, uid)->used};
     }
-    users_free(&pl);
+    plan_users_free(&pl);
 }
 
 static bool

@@ -148,7 +148,7 @@ find_place(struct planning *pl, const struct front *f, uint32_t id, struct place
     const struct demand *d = &f->job->req.demand;
     struct blocked limit;
     uint64_t cards;
-    if (!users_allow(pl, f->user, d, &cards, why))
+    if (!plan_users_allow(pl, f->user, d, &cards, why))
         return false;
     if (reserve_place(pl, f->job, id, pl->l, cards, where, why))
         return true;
@@ -210,7 +210,7 @@ start(struct planning *pl, struct front *f)
     if (!find_place(pl, f, id, &where, &job->kind->blocked))
         return false;
     ledger_hold(pl->l, id, &job->req.demand, where.gpus, where.n);
-    users_charge(pl, f->user, &job->req.demand, &where);
+    plan_users_charge(pl, f->user, &job->req.demand, &where);
     struct decision *d = plan_add(pl->p, PLAN_START, job->id);
     d->where = where;
     if (f->task >= 0) {
@@ -268,7 +268,7 @@ pass_over(struct planning *pl, const struct front *f)
     }
     if (is_over_limit(&job->kind->blocked)) {
         job->blocked_since_us = 0;
-        users_keep(pl, f->user, job, &job->kind->blocked);
+        plan_users_keep(pl, f->user, job, &job->kind->blocked);
         return;
     }
     job->limited_since_us = 0;
@@ -311,7 +311,7 @@ static void
 run_pass(struct planning *pl)
 {
     struct front *f;
-    users_begin(pl);
+    plan_users_begin(pl);
     lines_choose(pl);
     fronts_fill(pl);
     while ((f = fronts_first(pl)) != NULL) {
@@ -351,5 +351,5 @@ plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64_t no
     reserve_free(&pl);
     runs_free(&pl);
     fronts_free(&pl);
-    users_free(&pl);
+    plan_users_free(&pl);
 }

@@ -207,7 +207,7 @@ fronts_fill(struct planning *pl)
         begin_balance(pl);
     for (size_t i = 0; i < pl->n_fronts; i++) {
         const struct kind *k = pl->lines[i];
-        pl->fronts[i].user = users_get(pl, k->uid);
+        pl->fronts[i].user = plan_users_get(pl, k->uid);
         set_front(pl, &pl->fronts[i], k->head);
     }
     pl->mean_used = mean_used(&pl->users);

@@ -154,9 +154,9 @@ int turn_compare(enum plan_order order, const struct turn *a, const struct turn 
 bool fronts_reserves(const struct planning *pl, const struct front *f);
 
 /* plan_users.c */
-void users_begin(struct planning *pl);
-void users_free(struct planning *pl);
-struct user *users_get(struct planning *pl, uint32_t uid);
+void plan_users_begin(struct planning *pl);
+void plan_users_free(struct planning *pl);
+struct user *plan_users_get(struct planning *pl, uint32_t uid);
 /* What the user has used, in whole 1/1000 GPU-seconds: users who differ by less have equal
  * use. */
 int64_t user_used(const struct user *u);
@@ -164,15 +164,15 @@ int64_t used_in_steps(double used); /* a user's `used` */
 /* What a start of this adds to the user's use, wherever it is. */
 double users_cost_anywhere(const struct planning *pl, uint32_t uid, const struct demand *d);
 /* A job of this user starts there. */
-void users_charge(struct planning *pl, struct user *u, const struct demand *d,
-                  const struct placement *where);
+void plan_users_charge(struct planning *pl, struct user *u, const struct demand *d,
+                       const struct placement *where);
 /* Whether the user may start one such now; the cards on which this is possible. Else *why. */
-bool users_allow(const struct planning *pl, const struct user *u, const struct demand *d,
-                 uint64_t *cards, struct blocked *why);
+bool plan_users_allow(const struct planning *pl, const struct user *u, const struct demand *d,
+                      uint64_t *cards, struct blocked *why);
 /* The job is held back by a limit, which why names. Keeps what the limit leaves for it, once
  * its patience is out. */
-void users_keep(struct planning *pl, struct user *u, struct job *job,
-                const struct blocked *why);
+void plan_users_keep(struct planning *pl, struct user *u, struct job *job,
+                     const struct blocked *why);
 
 /* plan_ends.c */
 void runs_make(struct planning *pl); /* if they have not been */

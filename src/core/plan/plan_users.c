@@ -27,7 +27,7 @@ counts_use(const struct planning *pl)
 }
 
 struct user *
-users_get(struct planning *pl, uint32_t uid)
+plan_users_get(struct planning *pl, uint32_t uid)
 {
     struct user *u = &pl->users.slots[slot_of(&pl->users, uid)];
     if (u->taken)
@@ -94,7 +94,7 @@ count_active(struct planning *pl, const struct job *job)
 {
     const struct attempt *run = job->run;
     const struct demand *d = &job->req.demand;
-    struct user *u = users_get(pl, job->uid);
+    struct user *u = plan_users_get(pl, job->uid);
     have_add(&u->have, d, pl->l, run->gpus, run->n_gpus);
     have_add(&pl->users.all, d, pl->l, run->gpus, run->n_gpus);
     if (job->req.preemptible && job->req.priority < pl->users.lowest_preemptible)
@@ -108,7 +108,7 @@ count_active(struct planning *pl, const struct job *job)
 }
 
 void
-users_begin(struct planning *pl)
+plan_users_begin(struct planning *pl)
 {
     size_t most = queue_n_users(pl->q) + queue_n_active(pl->q);
     for (pl->users.n_slots = 16; pl->users.n_slots < 2 * most;)
@@ -122,14 +122,14 @@ users_begin(struct planning *pl)
 }
 
 void
-users_free(struct planning *pl)
+plan_users_free(struct planning *pl)
 {
     free(pl->users.slots);
 }
 
 void
-users_charge(struct planning *pl, struct user *u, const struct demand *d,
-             const struct placement *where)
+plan_users_charge(struct planning *pl, struct user *u, const struct demand *d,
+                  const struct placement *where)
 {
     have_add(&u->have, d, pl->l, where->gpus, where->n);
     have_add(&pl->users.all, d, pl->l, where->gpus, where->n);
@@ -190,8 +190,8 @@ is_kept_for_another(const struct kept *kept, const struct demand *d, struct bloc
 }
 
 bool
-users_allow(const struct planning *pl, const struct user *u, const struct demand *d,
-            uint64_t *cards, struct blocked *why)
+plan_users_allow(const struct planning *pl, const struct user *u, const struct demand *d,
+                 uint64_t *cards, struct blocked *why)
 {
     const struct limits *limits = pl->planner->rules.limits;
     *cards = UINT64_MAX;
@@ -212,7 +212,7 @@ users_allow(const struct planning *pl, const struct user *u, const struct demand
 /* A limit on the number of jobs is the same for all of them, so nobody slips in under it; and
  * for one that could not start if nothing ran, nothing is kept. */
 void
-users_keep(struct planning *pl, struct user *u, struct job *job, const struct blocked *why)
+plan_users_keep(struct planning *pl, struct user *u, struct job *job, const struct blocked *why)
 {
     const struct limits *limits = pl->planner->rules.limits;
     bool is_users = why->reason == REASON_USER_LIMIT;

@@ -108,7 +108,7 @@ on_written(uv_write_t *req, int status)
     c->unsent = (struct buf)BUF_INIT;
     if (status < 0)
         client_drop(c);
-    client_send(c, &next);
+    rpc_client_send(c, &next);
     account(c);
 }
 
@@ -130,7 +130,7 @@ write_soon(struct client *c, struct buf *bytes)
 /* One write at a time: libuv makes 32 of them in a round of the loop, so that
  * of a write for each event the followers would fall behind a busy daemon for good. */
 void
-client_send(struct client *c, struct buf *bytes)
+rpc_client_send(struct client *c, struct buf *bytes)
 {
     if (c->closing || bytes->len == 0) {
         buf_free(bytes);
@@ -172,7 +172,7 @@ client_send_gathered(struct client *c)
         return;
     }
     c->unsent = (struct buf)BUF_INIT;
-    client_send(c, &bytes);
+    rpc_client_send(c, &bytes);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b);

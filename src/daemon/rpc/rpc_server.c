@@ -192,7 +192,7 @@ server_hang_up(struct server *s)
         auto_buf struct buf word = BUF_INIT;
         if (s->daemon->stop_asked)
             buf_adds(&word, "{\"jsonrpc\":\"2.0\",\"method\":\"stopped\",\"params\":{}}\n");
-        client_send(c, &word);
+        rpc_client_send(c, &word);
         if (s->clients == c)
             client_drop(c);
     }
@@ -287,7 +287,7 @@ server_release(struct server *s, const struct err *failed)
             free(r->id);
         }
         c->n_held = 0;
-        client_send(c, &out);
+        rpc_client_send(c, &out);
     }
 }
 

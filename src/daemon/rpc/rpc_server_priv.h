@@ -66,7 +66,7 @@ void server_count_turned_away(struct server *s);
 
 void client_read(struct client *c); /* from now on */
 /* Takes the bytes; drops a client that leaves too many unread. */
-void client_send(struct client *c, struct buf *bytes);
+void rpc_client_send(struct client *c, struct buf *bytes);
 /* What is in unsent, unless a write is in progress: then it follows that write. */
 void client_send_gathered(struct client *c);
 void client_drop(struct client *c);

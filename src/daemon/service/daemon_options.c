@@ -104,7 +104,7 @@ take_option(int c, struct options *o, struct err *e)
 }
 
 int
-options_parse(int argc, char **argv, struct options *out, struct err *e)
+daemon_options_parse(int argc, char **argv, struct options *out, struct err *e)
 {
     *out = (struct options){.ready_fd = -1};
     opterr = 0;
@@ -161,8 +161,8 @@ apply_sets(const struct options *o, struct config *out, struct err *e)
 }
 
 int
-options_read_config(const struct options *o, const struct places *p, struct config *out,
-                    struct err *e)
+daemon_options_read_config(const struct options *o, const struct places *p, struct config *out,
+                           struct err *e)
 {
     auto_free char *user = p->system ? NULL : user_file();
     auto_free char *instance = p->root ? xasprintf("%s/config.yaml", p->root) : NULL;

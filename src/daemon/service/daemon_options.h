@@ -22,10 +22,10 @@ struct options {
 };
 
 /* 0: go on; 1: --help or --version was printed; -1: e says what is wrong. */
-int options_parse(int argc, char **argv, struct options *out, struct err *e);
+int daemon_options_parse(int argc, char **argv, struct options *out, struct err *e);
 
 /* The settings: /etc/berth/config.yaml, the user's, the instance's, --config, --set. */
-int options_read_config(const struct options *o, const struct places *p, struct config *out,
-                        struct err *e);
+int daemon_options_read_config(const struct options *o, const struct places *p,
+                               struct config *out, struct err *e);
 
 #endif

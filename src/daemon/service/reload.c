@@ -109,7 +109,7 @@ reload_settings(struct daemon *d)
     bool new_rules = false;
     if (log_reopen(&e))
         log_error("event=log-not-reopened %s", e.text);
-    if (options_read_config(d->options, &d->places, &fresh, &e)) {
+    if (daemon_options_read_config(d->options, &d->places, &fresh, &e)) {
         log_error("event=not-reloaded the settings stay as they are: %s", e.text);
         config_free(&fresh);
         return;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "core/queue/treap.h"
+#include "sim/textbook/treap.h"
 
 #define CMP(a, b) (((a) > (b)) - ((a) < (b)))
 

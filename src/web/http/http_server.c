@@ -81,7 +81,7 @@ on_ready(uv_poll_t *poll, int status, int events)
 static void
 on_listeners(void *ctx, int listeners)
 {
-    live_on_listeners(ctx, listeners);
+    live_pages_on_listeners(ctx, listeners);
 }
 
 static int
@@ -112,7 +112,7 @@ start_http(struct server *s, int listener, struct err *e)
 }
 
 struct server *
-server_new(uv_loop_t *loop, int listener, const struct server_parts *parts, struct err *e)
+http_server_new(uv_loop_t *loop, int listener, const struct server_parts *parts, struct err *e)
 {
     struct server *s = xcalloc(1, sizeof *s);
 
@@ -140,13 +140,13 @@ server_new(uv_loop_t *loop, int listener, const struct server_parts *parts, stru
 }
 
 struct stream *
-server_stream(struct server *s)
+http_server_stream(struct server *s)
 {
     return s->web.stream;
 }
 
 void
-server_free(struct server *s)
+http_server_free(struct server *s)
 {
     if (!s)
         return;

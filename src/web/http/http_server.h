@@ -22,10 +22,10 @@ struct server_parts {
 };
 
 /* Serves the listening socket, which it owns from now on. */
-struct server *server_new(uv_loop_t *loop, int listener, const struct server_parts *parts,
-                          struct err *e);
-struct stream *server_stream(struct server *s);
+struct server *http_server_new(uv_loop_t *loop, int listener, const struct server_parts *parts,
+                               struct err *e);
+struct stream *http_server_stream(struct server *s);
 /* Answers everybody who waits, and closes. */
-void server_free(struct server *s);
+void http_server_free(struct server *s);
 
 #endif

@@ -104,7 +104,7 @@ open_unix(const struct options *o, char *address, size_t size, struct err *e)
 }
 
 int
-listener_open(const struct options *o, char *address, size_t size, struct err *e)
+web_listener_open(const struct options *o, char *address, size_t size, struct err *e)
 {
     return o->unix_path ? open_unix(o, address, size, e) : open_tcp(o, address, size, e);
 }

@@ -8,6 +8,6 @@ struct err;
 struct options;
 
 /* The descriptor, listening; -1. address: what to type into a browser, or the file's name. */
-int listener_open(const struct options *o, char *address, size_t size, struct err *e);
+int web_listener_open(const struct options *o, char *address, size_t size, struct err *e);
 
 #endif

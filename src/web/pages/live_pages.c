@@ -37,7 +37,7 @@ on_closed(uv_handle_t *handle)
 }
 
 struct live *
-live_new(uv_loop_t *loop)
+live_pages_new(uv_loop_t *loop)
 {
     struct live *l = xcalloc(1, sizeof *l);
 
@@ -50,14 +50,14 @@ live_new(uv_loop_t *loop)
 }
 
 void
-live_join(struct live *l, struct cache *cache, struct stream *stream)
+live_pages_join(struct live *l, struct cache *cache, struct stream *stream)
 {
     l->cache = cache;
     l->stream = stream;
 }
 
 void
-live_free(struct live *l)
+live_pages_free(struct live *l)
 {
     if (!l)
         return;
@@ -108,7 +108,7 @@ on_look(uv_timer_t *timer)
 }
 
 void
-live_on_event(struct live *l, const json_t *event)
+live_pages_on_event(struct live *l, const json_t *event)
 {
     const struct query q = {.kind = QUERY_OVERVIEW};
     auto_free char *text = NULL;
@@ -127,7 +127,7 @@ live_on_event(struct live *l, const json_t *event)
 }
 
 void
-live_on_state(struct live *l, bool connected, const char *why)
+live_pages_on_state(struct live *l, bool connected, const char *why)
 {
     json_t *state = json_pack("{s:b,s:s}", "connected", connected, "why", why);
     auto_free char *text = state ? json_dumps(state, JSON_COMPACT) : NULL;
@@ -150,7 +150,7 @@ on_beat(uv_timer_t *timer)
 }
 
 void
-live_on_listeners(struct live *l, int listeners)
+live_pages_on_listeners(struct live *l, int listeners)
 {
     if (listeners == 0) {
         uv_timer_stop(l->look);

@@ -13,13 +13,13 @@ struct cache;
 struct live;
 struct stream;
 
-struct live *live_new(uv_loop_t *loop);
+struct live *live_pages_new(uv_loop_t *loop);
 /* It is needed by those that it needs. */
-void live_join(struct live *l, struct cache *cache, struct stream *stream);
-void live_free(struct live *l);
+void live_pages_join(struct live *l, struct cache *cache, struct stream *stream);
+void live_pages_free(struct live *l);
 
-void live_on_event(struct live *l, const json_t *event);
-void live_on_state(struct live *l, bool connected, const char *why);
-void live_on_listeners(struct live *l, int listeners);
+void live_pages_on_event(struct live *l, const json_t *event);
+void live_pages_on_state(struct live *l, bool connected, const char *why);
+void live_pages_on_listeners(struct live *l, int listeners);
 
 #endif

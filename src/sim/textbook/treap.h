@@ -1,7 +1,7 @@
 /* One line of entries, as lines.c keeps it: a search tree that also knows the shortest run
  * below each entry. A tree is named by its root's number, 0 when it is empty. */
-#ifndef CORE_QUEUE_TREAP_H
-#define CORE_QUEUE_TREAP_H
+#ifndef SIM_TEXTBOOK_TREAP_H
+#define SIM_TEXTBOOK_TREAP_H
 
 #include "sim/textbook/lines.h"
 

@@ -1,7 +1,7 @@
 /* The order in which waiting jobs are tried, and a line kept in that order: a treap through
  * its entries. Its form depends on its members only (their priorities are hashes of their
  * numbers), so nothing here is random. */
-#include "core/queue/treap.h"
+#include "sim/textbook/treap.h"
 
 #include "base/err.h"
 
