@@ -20,7 +20,7 @@ find_verb(const char *name)
 int
 main(int argc, char **argv)
 {
-    struct cli cli = {.socket = getenv("BERTH_SOCKET")};
+    struct cli cli = {.socket = getenv("BERTH_SOCKET"), .verbs = cli_verbs};
     int status = 0;
     int at;
     const struct verb *verb;
@@ -42,5 +42,5 @@ main(int argc, char **argv)
     if (at >= argc)
         return cli_overview(&cli);
     verb = find_verb(argv[at]);
-    return verb ? verb->run(&cli, argc - at, argv + at) : cli_unknown_verb(argv[at]);
+    return verb ? verb->run(&cli, argc - at, argv + at) : cli_unknown_verb(&cli, argv[at]);
 }

@@ -15,6 +15,7 @@ struct cli {
     const char *dir;    /* --dir; NULL: BERTH_DIR or the user's instance */
     const char *socket; /* --socket or BERTH_SOCKET; NULL: the instance's */
     bool json;
+    const struct verb *verbs; /* the table; ends with a NULL name */
     /* Who wants a verb's page (opt.h) in the place of its being printed (completion.c). */
     void (*on_page)(void *ctx, const struct page *page);
     void *on_page_ctx;
@@ -27,7 +28,7 @@ struct verb {
     int (*run)(struct cli *cli, int argc, char **argv);
 };
 
-extern const struct verb cli_verbs[]; /* ends with a NULL name */
+extern const struct verb cli_verbs[]; /* for main alone; verbs have it in struct cli */
 
 int cmd_run(struct cli *cli, int argc, char **argv);
 int cmd_submit(struct cli *cli, int argc, char **argv);
@@ -88,7 +89,7 @@ int cli_write(const void *bytes, size_t n);
 int cli_output_status(void);
 int cli_put(const struct buf *b);
 /* Says that there is no such verb, and which is nearest; returns 2. */
-int cli_unknown_verb(const char *word);
+int cli_unknown_verb(const struct cli *cli, const char *word);
 /* Prints a JSON value and a newline to standard output. Returns the exit status. */
 int cli_put_json(const json_t *value);
 

@@ -9,7 +9,7 @@
 static char help_word[] = "--help";
 
 int
-cli_unknown_verb(const char *word)
+cli_unknown_verb(const struct cli *cli, const char *word)
 {
     const char *names[64];
     auto_buf struct buf shown = BUF_INIT;
@@ -19,7 +19,7 @@ cli_unknown_verb(const char *word)
 
     if (here)
         return cli_usage("unknown verb '%s'; here that is '%s'", word, here);
-    for (const struct verb *v = cli_verbs; v->name && n < 63; v++)
+    for (const struct verb *v = cli->verbs; v->name && n < 63; v++)
         names[n++] = v->name;
     names[n] = NULL;
     text_add_safe(&shown, word, strlen(word), 60);
@@ -34,17 +34,17 @@ cmd_help(struct cli *cli, int argc, char **argv)
 {
     auto_buf struct buf out = BUF_INIT;
 
-    for (const struct verb *v = cli_verbs; argc > 1 && v->name; v++) {
+    for (const struct verb *v = cli->verbs; argc > 1 && v->name; v++) {
         char *args[] = {argv[1], help_word, NULL};
 
         if (strcmp(v->name, argv[1]) == 0 && strcmp(v->name, "help") != 0)
             return v->run(cli, 2, args);
     }
     if (argc > 1 && argv[1][0] != '-' && strcmp(argv[1], "help") != 0)
-        return cli_unknown_verb(argv[1]);
+        return cli_unknown_verb(cli, argv[1]);
     buf_adds(&out,
              "usage: berth [--dir DIR] VERB ...      without VERB: show machine and queue\n\n");
-    for (const struct verb *v = cli_verbs; v->name; v++)
+    for (const struct verb *v = cli->verbs; v->name; v++)
         buf_addf(&out, "  %-10s %s\n", v->name, v->help);
     buf_adds(&out,
              "\n'berth VERB --help' shows its options. Everywhere: --dir DIR (BERTH_DIR), "

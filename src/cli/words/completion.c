@@ -88,11 +88,11 @@ find_words(struct completion *c)
 
 /* `berth help` is followed by any of the others. */
 static void
-take_verbs(struct completion *c)
+take_verbs(const struct cli *cli, struct completion *c)
 {
     int n = 0;
 
-    for (const struct verb *v = cli_verbs; v->name && n < COMPLETION_WORDS_MAX - 1; v++)
+    for (const struct verb *v = cli->verbs; v->name && n < COMPLETION_WORDS_MAX - 1; v++)
         c->words[n++] = xstrdup(v->name);
 }
 
@@ -114,14 +114,14 @@ collect(const struct cli *cli, struct completion *all)
     static char help_word[] = "--help";
     size_t n = 0;
 
-    for (const struct verb *v = cli_verbs; v->name && n < VERBS_MAX; v++) {
+    for (const struct verb *v = cli->verbs; v->name && n < VERBS_MAX; v++) {
         struct completion *c = &all[n++];
         struct cli asking = *cli;
         char *argv[] = {(char *)v->name, help_word, NULL};
 
         *c = (struct completion){.verb = v->name, .help = v->help};
         if (strcmp(v->name, "help") == 0)
-            take_verbs(c);
+            take_verbs(cli, c);
         if (has_no_page(v->name))
             continue;
         asking.on_page = on_page;
