@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "sim/engine.h"
-#include "sim/read.h"
+#include "sim/workload/read.h"
 
 static double
 now_s(void)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "cli/words/opt.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 
 static const struct verb *
 find_verb(const char *name)

@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "cli/cli.h"
-#include "cli/words/opt.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "compat/compat.h"
 
 const struct compat_tool compat_tools[] = {

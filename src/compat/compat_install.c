@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "compat/compat.h"
 #include "compat/py/pytext.h"
 

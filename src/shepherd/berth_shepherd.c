@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/libc.h"
-#include "shepherd/attempt.h"
+#include "shepherd/attempt/attempt.h"
+#include "shepherd/attempt/sweep.h"
 #include "shepherd/begin/window.h"
-#include "shepherd/end/sweep.h"
 #include "shepherd/nursery/nursery_main.h"
 #include "sys/signals.h"
 

@@ -15,12 +15,12 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "web/http/gate.h"
-#include "web/http/http_server.h"
-#include "web/http/web_listener.h"
+#include "web/http_server.h"
 #include "web/pages/cache.h"
 #include "web/pages/live_pages.h"
 #include "web/pages/upstream.h"
 #include "web/pages/web_page.h"
+#include "web/web_listener.h"
 #include "web/web_options.h"
 
 struct program {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "cli/terminal/grid.h"
+#include "cli/common/grid.h"
 
 static const char *
 row_of(const struct grid *g, int row)

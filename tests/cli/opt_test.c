@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "cli/cli.h"
-#include "cli/words/opt.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 
 enum { OPT_FOLLOW, OPT_TAIL, OPT_VERBOSE, OPT_WATCH };
 

@@ -9,8 +9,8 @@
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "cli/common/progress.h"
 #include "cli/table/table.h"
-#include "cli/terminal/progress.h"
 
 static const struct column columns[] = {{"ID", true, false},
                                         {"WHY", false, true},

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "shepherd/end/kill.h"
+#include "shepherd/attempt/kill.h"
 #include "sys/procs.h"
 
 #define NOBODY 999999999 /* more than a kernel gives */

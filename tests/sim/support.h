@@ -16,8 +16,8 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "sim/read.h"
 #include "sim/textbook/textbook_sim.h"
+#include "sim/workload/read.h"
 
 static inline struct machine
 machine_of(int n, int32_t mib)

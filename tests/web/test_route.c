@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "web/http/route.h"
+#include "web/route.h"
 
 static void
 test_paths(void **state)

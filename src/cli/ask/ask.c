@@ -8,8 +8,8 @@
 #include "base/err.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
-#include "cli/words/opt.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "wire/client.h"
 
 #define IDS_SHOWN 10

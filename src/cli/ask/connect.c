@@ -22,7 +22,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/libc.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "wire/client.h"
 #include "wire/places.h"
 

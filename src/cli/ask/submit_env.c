@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "spec/value.h"
 
 #define PATH_OF_USERS "/usr/local/bin:/usr/bin:/bin"

@@ -19,9 +19,9 @@
 #include "base/text.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
-#include "cli/terminal/term.h"
-#include "cli/words/opt.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
+#include "cli/common/term.h"
 #include "wire/client.h"
 #include "wire/places.h"
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "cli/terminal/term.h"
+#include "cli/common/term.h"
 
 enum doctor_verdict { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
 

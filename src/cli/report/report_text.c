@@ -6,9 +6,9 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/ask/answer.h"
+#include "cli/common/term.h"
 #include "cli/report/report_verb.h"
 #include "cli/table/table.h"
-#include "cli/terminal/term.h"
 
 #define SPARK_MOST     64
 #define SPARK_LEAST    16

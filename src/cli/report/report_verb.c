@@ -14,9 +14,9 @@
 #include "base/parse.h"
 #include "cli/ask/ask.h"
 #include "cli/ask/moment.h"
-#include "cli/cli.h"
-#include "cli/terminal/term.h"
-#include "cli/words/opt.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
+#include "cli/common/term.h"
 #include "wire/client.h"
 
 #define DAYS_DEFAULT 30

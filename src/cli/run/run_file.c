@@ -16,7 +16,7 @@
 #include "cli/ask/bulk.h"
 #include "cli/ask/job_places.h"
 #include "cli/ask/request_write.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/run/run_verb.h"
 #include "cli/submit/submit_options.h"
 #include "cli/table/render.h"

@@ -15,10 +15,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/ask/many_requests.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
+#include "cli/common/quote.h"
 #include "cli/run/run_verb.h"
 #include "cli/table/render.h"
-#include "cli/words/quote.h"
 #include "sys/signals.h"
 #include "wire/client.h"
 

@@ -7,7 +7,7 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/ask/answer.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/run/run_verb.h"
 #include "cli/table/render.h"
 #include "wire/client.h"

@@ -20,9 +20,9 @@
 #include "cli/ask/request_write.h"
 #include "cli/ask/sim_match.h"
 #include "cli/ask/submit_env.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "cli/table/gpu_table.h"
-#include "cli/words/opt.h"
 #include "spec/models.h"
 #include "wire/client.h"
 

@@ -15,8 +15,8 @@
 
 #include "base/buf.h"
 #include "cli/ask/connect.h"
-#include "cli/terminal/progress.h"
-#include "cli/terminal/term.h"
+#include "cli/common/progress.h"
+#include "cli/common/term.h"
 #include "spec/jobsfile.h"
 #include "wire/client.h"
 

@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/parse.h"
-#include "cli/cli.h"
-#include "cli/words/opt.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "gpu/sim_table.h"
 
 #define STEP_US     50000

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/jsonw.h"
 #include "base/parse.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/simulate/simulate_verb.h"
 #include "cli/table/table.h"
 

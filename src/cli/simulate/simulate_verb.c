@@ -14,14 +14,14 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "cli/simulate/simulate_history.h"
 #include "cli/submit/submit_options.h"
-#include "cli/words/opt.h"
 #include "gpu/sim_spec.h"
-#include "sim/read.h"
 #include "sim/schedule_output.h"
 #include "sim/textbook/textbook_sim.h"
+#include "sim/workload/read.h"
 #include "spec/when.h"
 
 #define FILE_MAX  (UINT64_C(8) << 30)

@@ -8,7 +8,7 @@
 
 #include "sim/engine.h"
 #include "sim/schedule_figures.h"
-#include "sim/workload.h"
+#include "sim/workload/workload.h"
 
 #define POLICIES_MAX 64
 

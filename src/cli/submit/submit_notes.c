@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/request.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/submit/submit_script.h"
 
 /* Options that programs seldom have themselves. */

@@ -13,7 +13,7 @@
 #include "cli/ask/connect.h"
 #include "cli/ask/request_write.h"
 #include "cli/ask/sim_match.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/submit/submit_options.h"
 #include "cli/table/render.h"
 #include "spec/describe.h"

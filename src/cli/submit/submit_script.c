@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/request.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/submit/submit_options.h"
 #include "spec/when.h"
 

@@ -11,8 +11,8 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/ask/answer.h"
+#include "cli/common/term.h"
 #include "cli/table/render.h"
-#include "cli/terminal/term.h"
 
 #define BAR_COLUMNS 12
 

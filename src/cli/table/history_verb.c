@@ -11,9 +11,9 @@
 #include "cli/ask/ask.h"
 #include "cli/ask/connect.h"
 #include "cli/ask/moment.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "cli/table/queue_table.h"
-#include "cli/words/opt.h"
 #include "wire/client.h"
 
 #define SHOWN_DEFAULT 50

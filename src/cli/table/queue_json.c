@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "wire/client.h"
 
 #define PIECE 5000 /* jobs; of ten KiB each they would still fit */

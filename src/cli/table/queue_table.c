@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "cli/ask/answer_pages.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/table/queue_columns.h"
 #include "cli/table/queue_rows.h"
 #include "cli/table/render.h"

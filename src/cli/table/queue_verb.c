@@ -11,13 +11,13 @@
 #include "base/parse.h"
 #include "cli/ask/ask.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
+#include "cli/ask/redraw.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
+#include "cli/common/term.h"
 #include "cli/table/gpu_table.h"
 #include "cli/table/queue_json.h"
 #include "cli/table/queue_table.h"
-#include "cli/terminal/redraw.h"
-#include "cli/terminal/term.h"
-#include "cli/words/opt.h"
 #include "wire/client.h"
 
 enum {

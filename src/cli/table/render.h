@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/terminal/term.h"
+#include "cli/common/term.h"
 
 struct buf;
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/terminal/term.h"
+#include "cli/common/term.h"
 
 struct buf;
 struct table;

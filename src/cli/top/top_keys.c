@@ -8,7 +8,7 @@
 #include <wchar.h>
 
 #include "base/buf.h"
-#include "cli/terminal/term.h"
+#include "cli/common/term.h"
 #include "cli/top/top_feed.h"
 #include "cli/top/top_filter.h"
 #include "cli/top/top_layout.h"

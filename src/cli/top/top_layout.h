@@ -2,7 +2,7 @@
 #ifndef CLI_TOP_TOP_LAYOUT_H
 #define CLI_TOP_TOP_LAYOUT_H
 
-#include "cli/terminal/grid.h"
+#include "cli/common/grid.h"
 
 struct buf;
 struct top;

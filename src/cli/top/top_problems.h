@@ -5,7 +5,7 @@
 #define CLI_TOP_TOP_PROBLEMS_H
 
 #include "base/buf.h"
-#include "cli/terminal/term.h"
+#include "cli/common/term.h"
 
 #define TOP_PROBLEMS_MAX 16
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "cli/terminal/grid.h"
+#include "cli/common/grid.h"
 #include "cli/top/top_terminfo.h"
 
 #define ESC_DELAY_MS 50 /* a key's sequence over a slow line comes apart by no more */

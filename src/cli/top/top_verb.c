@@ -9,15 +9,15 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
-#include "cli/terminal/grid.h"
+#include "cli/common/cli.h"
+#include "cli/common/grid.h"
+#include "cli/common/opt.h"
 #include "cli/top/top_feed.h"
 #include "cli/top/top_keys.h"
 #include "cli/top/top_layout.h"
 #include "cli/top/top_log.h"
 #include "cli/top/top_model.h"
 #include "cli/top/top_screen.h"
-#include "cli/words/opt.h"
 #include "wire/client.h"
 
 #define ROWS_MIN    5

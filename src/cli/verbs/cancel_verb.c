@@ -4,9 +4,9 @@
 
 #include "base/err.h"
 #include "base/parse.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "cli/verbs/change_verbs.h"
-#include "cli/words/opt.h"
 
 enum { OPT_ALL, OPT_GRACE };
 

@@ -9,9 +9,9 @@
 #include "cli/ask/answer.h"
 #include "cli/ask/ask.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "cli/table/render.h"
-#include "cli/words/opt.h"
 #include "wire/client.h"
 
 #define SAID_MAX 10

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "wire/places.h"
 
 bool

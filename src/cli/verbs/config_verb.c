@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/cli.h"
-#include "cli/words/opt.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "spec/config.h"
 
 #define CONFIG_MAX_BYTES (1024 * 1024)

@@ -14,8 +14,8 @@
 #include "base/err.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
-#include "cli/terminal/text_follow.h"
+#include "cli/ask/text_follow.h"
+#include "cli/common/cli.h"
 #include "wire/client.h"
 #include "wire/places.h"
 

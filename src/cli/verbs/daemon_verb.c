@@ -7,10 +7,10 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "cli/verbs/daemon_logs.h"
 #include "cli/verbs/status_verb.h"
-#include "cli/words/opt.h"
 #include "wire/client.h"
 
 enum { OPT_CANCEL, OPT_SIM, OPT_CONFIG, OPT_SYSTEM, OPT_FOLLOW, OPT_TAIL };

@@ -19,8 +19,8 @@
 #include "cli/ask/ask.h"
 #include "cli/ask/connect.h"
 #include "cli/ask/moment.h"
-#include "cli/cli.h"
-#include "cli/words/opt.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "wire/client.h"
 
 #define PART     5000

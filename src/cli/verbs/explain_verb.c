@@ -11,10 +11,10 @@
 #include "base/text.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/ask_each.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
+#include "cli/common/term.h"
 #include "cli/table/render.h"
-#include "cli/terminal/term.h"
-#include "cli/words/opt.h"
 
 static const struct opt options[] = {
     {"all", 'a', NULL, "every job, also those that have ended"},

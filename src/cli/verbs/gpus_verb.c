@@ -8,12 +8,12 @@
 #include "base/parse.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/ask.h"
-#include "cli/cli.h"
+#include "cli/ask/redraw.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
+#include "cli/common/term.h"
 #include "cli/table/gpu_columns.h"
 #include "cli/table/gpu_table.h"
-#include "cli/terminal/redraw.h"
-#include "cli/terminal/term.h"
-#include "cli/words/opt.h"
 #include "wire/client.h"
 
 enum { OPT_GPU, OPT_STATE, OPT_FORMAT, OPT_SORT, OPT_WATCH };

@@ -6,9 +6,9 @@
 #include "base/err.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "cli/table/table.h"
-#include "cli/words/opt.h"
 #include "wire/client.h"
 
 enum { OPT_STRICT };

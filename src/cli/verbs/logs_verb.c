@@ -17,10 +17,10 @@
 #include "cli/ask/answer.h"
 #include "cli/ask/ask.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
+#include "cli/ask/text_follow.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "cli/table/render.h"
-#include "cli/terminal/text_follow.h"
-#include "cli/words/opt.h"
 #include "wire/client.h"
 
 enum { OPT_FOLLOW, OPT_TAIL, OPT_PATH, OPT_STDERR, OPT_ALL };

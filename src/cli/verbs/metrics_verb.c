@@ -6,9 +6,9 @@
 #include "base/buf.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/ask.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "cli/table/table.h"
-#include "cli/words/opt.h"
 #include "wire/client.h"
 
 enum { OPT_PROMETHEUS };

@@ -2,10 +2,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
+#include "cli/common/term.h"
 #include "cli/table/gpu_table.h"
 #include "cli/table/queue_table.h"
-#include "cli/terminal/term.h"
 #include "cli/verbs/status_verb.h"
 #include "wire/client.h"
 

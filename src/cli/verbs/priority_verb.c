@@ -7,8 +7,8 @@
 #include "base/parse.h"
 #include "base/request.h"
 #include "cli/ask/ask.h"
-#include "cli/cli.h"
-#include "cli/words/opt.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "wire/client.h"
 
 static const struct page page = {

@@ -1,7 +1,7 @@
 /* `berth release`: lets held jobs start. */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "cli/verbs/change_verbs.h"
-#include "cli/words/opt.h"
 
 static const struct opt options[] = {
     {"all", 'a', NULL, "every job of mine that has not ended"},

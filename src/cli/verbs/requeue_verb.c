@@ -3,8 +3,8 @@
 
 #include "base/buf.h"
 #include "cli/ask/ask.h"
-#include "cli/cli.h"
-#include "cli/words/opt.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "wire/client.h"
 
 enum { OPT_FAILED };

@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/ask.h"
-#include "cli/cli.h"
-#include "cli/words/opt.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "wire/client.h"
 
 static const struct page page = {

@@ -12,10 +12,10 @@
 #include "base/err.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
+#include "cli/common/term.h"
 #include "cli/table/table.h"
-#include "cli/terminal/term.h"
-#include "cli/words/opt.h"
 #include "wire/client.h"
 
 static const struct page page = {

@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "cli/ask/ask.h"
-#include "cli/cli.h"
-#include "cli/words/opt.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "wire/client.h"
 
 static const struct page page = {

@@ -9,11 +9,11 @@
 #include "base/text.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/ask.h"
-#include "cli/cli.h"
+#include "cli/ask/redraw.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
+#include "cli/common/term.h"
 #include "cli/table/gpu_table.h"
-#include "cli/terminal/redraw.h"
-#include "cli/terminal/term.h"
-#include "cli/words/opt.h"
 #include "wire/client.h"
 
 static const struct opt options[] = {

@@ -12,8 +12,8 @@
 #include "cli/ask/answer.h"
 #include "cli/ask/ask.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
-#include "cli/words/opt.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
 #include "wire/client.h"
 
 enum { OPT_TIMEOUT, OPT_QUIET, OPT_ALL };

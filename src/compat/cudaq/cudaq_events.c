@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "cli/ask/answer.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/table/render.h"
 #include "compat/cudaq/cudaq.h"
 #include "wire/client.h"

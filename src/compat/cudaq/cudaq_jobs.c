@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "compat/cudaq/cudaq.h"
 #include "compat/engine/line_records.h"
 #include "compat/py/pytext.h"

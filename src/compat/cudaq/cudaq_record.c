@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/ask/answer.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "compat/cudaq/cudaq.h"
 #include "compat/py/pytext.h"
 #include "wire/client.h"

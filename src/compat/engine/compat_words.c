@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "compat/compat.h"
 
 const char *

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 struct client;
 struct err;

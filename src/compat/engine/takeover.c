@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "wire/client.h"
 
 static pid_t

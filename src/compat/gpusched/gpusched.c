@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "compat/compat.h"
 #include "compat/engine/compat_paths.h"
 #include "compat/engine/takeover.h"

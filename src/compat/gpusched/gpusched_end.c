@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/ask/answer.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "compat/gpusched/gpusched.h"
 #include "compat/py/pytext.h"
 

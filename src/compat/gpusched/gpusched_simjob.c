@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/simulate/simjob_verb.h"
 #include "compat/compat.h"
 #include "compat/py/pyarg.h"

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/unixsock.h"
 #include "cli/ask/connect.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "compat/compat.h"
 #include "compat/mgpu/mgpu.h"
 #include "wire/client.h"

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "cli/ask/answer.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "compat/compat.h"
 #include "compat/mgpu/mgpu.h"
 #include "wire/client.h"

@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "compat/compat.h"
 #include "compat/engine/pick_daemon.h"
 #include "compat/mgpu/mgpu.h"

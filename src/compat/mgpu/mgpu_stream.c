@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/ask/answer.h"
-#include "cli/terminal/text_follow.h"
+#include "cli/ask/text_follow.h"
 #include "compat/mgpu/mgpu.h"
 #include "compat/py/pytext.h"
 #include "wire/client.h"

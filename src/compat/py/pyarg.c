@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "compat/py/pyarg_priv.h"
 #include "compat/py/pytext.h"
 

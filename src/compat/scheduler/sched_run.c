@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/verbs/screens_verb.h"
 #include "compat/engine/compat_paths.h"
 #include "compat/scheduler/scheduler.h"

@@ -14,7 +14,7 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/ask/answer.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "compat/compat.h"
 #include "compat/scheduler/scheduler.h"
 #include "compat/scheduler10x/scheduler10x.h"

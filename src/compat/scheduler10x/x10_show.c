@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/ask/answer.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/table/render.h"
 #include "compat/scheduler/scheduler.h"
 #include "compat/scheduler10x/scheduler10x.h"

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/place/place.h"
+#include "core/queue/blocked.h"
 #include "core/queue/job.h"
 
 struct job_line { /* libbsd's RB_HEAD(job_line, job), written out */

@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "shepherd/attempt_spec.h"
+#include "shepherd/common/attempt_spec.h"
 
 #define COMMENT  "\n#"
 #define FD_ABOVE 64

@@ -18,7 +18,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "shepherd/end/kill.h"
+#include "shepherd/attempt/kill.h"
 #include "sys/procs.h"
 
 #define PASS_MS      2

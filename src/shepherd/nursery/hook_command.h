@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "shepherd/begin/groups.h"
+#include "shepherd/common/groups.h"
 
 struct err;
 

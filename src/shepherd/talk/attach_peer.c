@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/jsonw.h"
-#include "shepherd/attempt_spec.h"
+#include "shepherd/common/attempt_spec.h"
 #include "shepherd/talk/attach_priv.h"
 #include "wire/attach_frames.h"
 

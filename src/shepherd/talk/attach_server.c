@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "shepherd/attempt_spec.h"
+#include "shepherd/common/attempt_spec.h"
 #include "shepherd/talk/attach_priv.h"
 #include "shepherd/talk/attach_socket.h"
 #include "wire/attach_frames.h"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "shepherd/begin/console.h"
+#include "shepherd/talk/console.h"
 
 struct attach;
 struct err;

@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/unixsock.h"
-#include "shepherd/attempt_spec.h"
+#include "shepherd/common/attempt_spec.h"
 #include "shepherd/talk/attach_server.h"
 
 static int

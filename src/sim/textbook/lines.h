@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/textbook/node.h"
 #include "sim/textbook/policy.h"
+#include "sim/workload/node.h"
 
 /* One job. 0 in place of an entry's number is nobody. */
 struct entry {

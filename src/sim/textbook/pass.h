@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "sim/textbook/lines.h"
-#include "sim/textbook/node.h"
 #include "sim/textbook/policy.h"
+#include "sim/workload/node.h"
 
 /* One that runs, as the policy sees it. */
 struct running {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "sim/textbook/policy.h"
-#include "sim/workload.h"
+#include "sim/workload/workload.h"
 
 /* What became of the job in the same place of the workload. */
 struct sim_run {

@@ -1,0 +1,116 @@
+/* Words and data on their way out; see cli.h. */
+#include "cli/common/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/text.h"
+
+static int output_errno; /* why standard output could not be written; 0: it could */
+
+/* Names of files and the daemon's words may hold anything; lines of ours stay lines. */
+static void
+add_lines_safe(struct buf *out, const struct buf *words)
+{
+    const char *at = buf_str(words);
+    const char *end = at + words->len;
+
+    while (at < end) {
+        const char *nl = memchr(at, '\n', (size_t)(end - at));
+
+        text_add_safe(out, at, (size_t)((nl ? nl : end) - at), 0);
+        if (!nl)
+            return;
+        buf_addc(out, '\n');
+        at = nl + 1;
+    }
+}
+
+__attribute__((format(printf, 1, 0))) static void
+say(const char *fmt, va_list ap)
+{
+    auto_buf struct buf words = BUF_INIT;
+    auto_buf struct buf line = BUF_INIT;
+
+    buf_adds(&line, "berth: ");
+    buf_addv(&words, fmt, ap);
+    add_lines_safe(&line, &words);
+    buf_addc(&line, '\n');
+    /* Nobody is left to be told when standard error is gone. */
+    (void)file_write_all(STDERR_FILENO, line.data, line.len);
+}
+
+void
+cli_say(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    say(fmt, ap);
+    va_end(ap);
+}
+
+int
+cli_usage(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    say(fmt, ap);
+    va_end(ap);
+    return err_exit_status(ERR_USAGE);
+}
+
+int
+cli_fail(const struct err *e)
+{
+    cli_say("%s", e->text);
+    return err_exit_status(e->code);
+}
+
+int
+cli_write(const void *bytes, size_t n)
+{
+    int why;
+
+    if (n == 0 || file_write_all(STDOUT_FILENO, bytes, n) == 0)
+        return 0;
+    why = errno;
+    if (why != EPIPE && output_errno != why)
+        cli_say("cannot write the output: %s", strerror(why));
+    output_errno = why;
+    return 1;
+}
+
+int
+cli_output_status(void)
+{
+    return output_errno != 0 && output_errno != EPIPE;
+}
+
+int
+cli_put(const struct buf *b)
+{
+    return cli_write(b->data, b->len);
+}
+
+int
+cli_put_json(const json_t *value)
+{
+    auto_buf struct buf out = BUF_INIT;
+    auto_free char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+
+    if (!text)
+        return cli_usage("the daemon's answer cannot be written as JSON");
+    text_add_json(&out, text, strlen(text));
+    buf_addc(&out, '\n');
+    return cli_put(&out);
+}

@@ -1,0 +1,56 @@
+/* Quoting for a shell: see quote.h. For the commands that messages tell people to type. */
+#include "cli/common/quote.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+/* $'..': what a terminal would act on, as text that a shell reads back. */
+static void
+add_escaped(struct buf *out, const char *word)
+{
+    buf_adds(out, "$'");
+    for (; *word; word++) {
+        unsigned char c = (unsigned char)*word;
+
+        if (c < ' ' || c == 0x7f)
+            buf_addf(out, "\\%03o", c);
+        else
+            buf_addf(out, c == '\'' || c == '\\' ? "\\%c" : "%c", c);
+    }
+    buf_addc(out, '\'');
+}
+
+static bool
+has_control(const char *word)
+{
+    for (; *word; word++) {
+        if ((unsigned char)*word < ' ' || *word == 0x7f)
+            return true;
+    }
+    return false;
+}
+
+/* Quotes only what a shell would take apart. */
+void
+quote_add(struct buf *out, const char *word)
+{
+    if (word[0] && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./=:,@%+") == strlen(word)) {
+        buf_adds(out, word);
+        return;
+    }
+    if (has_control(word)) {
+        add_escaped(out, word);
+        return;
+    }
+    buf_addc(out, '\'');
+    for (; *word; word++) {
+        if (*word == '\'')
+            buf_adds(out, "'\\''");
+        else
+            buf_addc(out, *word);
+    }
+    buf_addc(out, '\'');
+}

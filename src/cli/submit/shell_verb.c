@@ -1,0 +1,64 @@
+/* `berth shell`: a lease on GPUs with a shell in it: a job on a terminal whose command is the
+ * user's own shell. Everything about it is an option of submit; leaving it ends the lease. */
+#include <pwd.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "cli/common/cli.h"
+#include "cli/common/opt.h"
+#include "cli/submit/submit_verb.h"
+#include "spec/attr.h"
+
+static const struct page page = {
+    .usage = "berth shell [options]",
+    .about = "Open a shell on GPUs that are reserved until you exit it, or until its time "
+             "limit, with\n"
+             "a warning before (5 minutes, or the last tenth). Ctrl-] detaches, and the shell "
+             "keeps\n"
+             "its GPUs; `berth attach` returns to it. For example: berth shell -G 1 -t 2h",
+};
+
+/* As the account has it. */
+static const char *
+find_shell(void)
+{
+    const struct passwd *pw = getpwuid(getuid());
+    const char *shell = pw ? pw->pw_shell : NULL;
+
+    if (!shell || !shell[0])
+        shell = getenv("SHELL");
+    return shell && shell[0] ? shell : "/bin/sh";
+}
+
+static int
+lease(struct cli *cli, struct submission *s)
+{
+    s->req.pty = true;
+    s->req.argv = xcalloc(2, sizeof *s->req.argv);
+    s->req.argv[0] = xstrdup(find_shell());
+    if (!s->req.name)
+        s->req.name = xstrdup("shell");
+    return submit_send(cli, s);
+}
+
+int
+cmd_shell(struct cli *cli, int argc, char **argv)
+{
+    struct submission s = {0};
+    struct opt_reader r = {0};
+    int status;
+
+    request_begin(&s.req);
+    status = submit_read_options(&r, cli, &page, argc, argv, &s.req, &s.words);
+    if (status == OPT_EXIT)
+        status = r.status;
+    else if (r.n_words > 0)
+        status = cli_usage("a shell takes no command; 'berth submit --pty -- %s' runs one on a "
+                           "terminal",
+                           r.words[0]);
+    else
+        status = lease(cli, &s);
+    submission_free(&s);
+    return status;
+}

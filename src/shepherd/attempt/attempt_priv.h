@@ -1,0 +1,51 @@
+/* What attempt.c (start, loop), stop.c (from the wish to end to the record) and daemon_link.c
+ * (words to daemons) share of one attempt. */
+#ifndef SHEPHERD_ATTEMPT_ATTEMPT_PRIV_H
+#define SHEPHERD_ATTEMPT_ATTEMPT_PRIV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shepherd/attempt/outcome.h"
+#include "shepherd/begin/command.h"
+#include "shepherd/begin/loglimit.h"
+#include "shepherd/common/attempt_spec.h"
+#include "sys/exitrec.h"
+
+struct attach;
+struct ctl;
+
+#define MS_US INT64_C(1000)
+#define S_US  INT64_C(1000000)
+
+/* RUNNING until the command has gone, its limit is reached or somebody cancels it; STOPPING
+ * (TERM was sent, grace runs) while something of it is left; KILLING in passes; ENDED once
+ * waitpid says that nothing is left. */
+enum phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_KILLING, PHASE_ENDED };
+
+/* Zero-initialised by attempt_run, but for the descriptors. */
+struct shepherd {
+    struct spec spec;
+    struct command command;
+    struct ctl *ctl;
+    struct attach *attach; /* NULL: the job is not interactive */
+    struct exitrec record; /* complete in PHASE_ENDED */
+    struct facts facts;
+    struct loglimit log, errors;
+    enum phase phase;
+    int sig_fd, timer_fd;
+    bool written;      /* the record is in its file */
+    bool recorded;     /* a daemon has it */
+    bool screen_told;  /* to end */
+    bool done;         /* nothing keeps the shepherd any longer */
+    unsigned passes;   /* of killing */
+    int64_t wake_us;   /* boot clock: when this phase wants to act; 0: never */
+    int64_t warn_us;   /* boot clock: when the command is warned of its limit; 0: no more */
+    int64_t notice_us; /* boot clock: when a terminal is told of the limit; 0: no more */
+    int64_t armed_us;  /* what timer_fd is set to */
+    int64_t phase_us;  /* when this phase began */
+    int64_t backoff_us;
+    int64_t listen_us; /* boot clock: when ctl.sock is made at the latest; 0: it is there */
+};
+
+#endif

@@ -1,0 +1,32 @@
+/* Ending processes for good, whatever they do against it. */
+#ifndef SHEPHERD_ATTEMPT_KILL_H
+#define SHEPHERD_ATTEMPT_KILL_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct procs;
+
+/* Fills out (cleared by it) with the living processes that are meant. 0, or -1 when that
+ * cannot be told. */
+typedef int (*kill_find)(void *ctx, struct procs *out);
+
+/* The descendants of this process; without those that ctx, a pid_t, has and is (its screen
+ * session), where it is not NULL. */
+int kill_find_own(void *ctx, struct procs *out);
+
+/* Sends sig to each once, and CONT after it so that stopped ones get it too. How many. */
+size_t kill_signal_all(kill_find find, void *ctx, int sig);
+
+/* Sends sig once to each process of the running command. A notice (USR1, USR2, the real-time
+ * signals) passes over the command's own process where it has others and does not catch it: a
+ * shell that only waits for the rest would end of what they are meant to hear. spared (0: none)
+ * is passed over with all that it has. */
+void kill_notify(pid_t command, int sig, pid_t spared);
+
+/* One pass of KILL; returns how many were found, 0 when none is left. `pass` counts from 0:
+ * once the first few have not been enough, everything is stopped before it is killed, because
+ * what is stopped cannot fork. */
+size_t kill_pass(kill_find find, void *ctx, unsigned pass);
+
+#endif

@@ -1,0 +1,131 @@
+/* Reads the end of a failed job's log for words that CUDA programs say when a card is full.
+ * outcome.c asks once, at the end. A log that is no regular file (a terminal, /dev/null) has
+ * no end to read and finds nothing. */
+#include "shepherd/attempt/oom.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#define WINDOW_BYTES 16384
+#define TEXT_BYTES   150
+#define LEAD_BYTES                                                                             \
+    100 /* of a longer line, what stands this far before the match is left out                 \
+         */
+
+/* The end of the log into out (WINDOW_BYTES long): how many bytes; 0 when there is nothing. */
+static size_t
+read_tail(int log_fd, off_t from, char *out)
+{
+    char path[64];
+    struct stat st;
+    /* Opened anew because ours is write-only; this works for a file that was moved, too. */
+    snprintf(path, sizeof path, "/proc/self/fd/%d", log_fd);
+    if (fstat(log_fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return 0;
+    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    if (from > st.st_size)
+        from = 0; /* the job cut its log */
+    if (st.st_size - from > WINDOW_BYTES)
+        from = st.st_size - WINDOW_BYTES;
+    size_t n = 0;
+    while (n < WINDOW_BYTES) {
+        ssize_t got = pread(fd, out + n, WINDOW_BYTES - n, from + (off_t)n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        n += (size_t)got;
+    }
+    return n;
+}
+
+static void
+fold(char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (s[i] >= 'A' && s[i] <= 'Z')
+            s[i] = (char)(s[i] - 'A' + 'a');
+}
+
+/* Where the pattern's last occurrence starts; -1 when there is none. Both are folded. */
+static ssize_t
+find_last(const char *text, size_t n, const char *pattern)
+{
+    size_t len = strlen(pattern);
+    if (len == 0 || len > n)
+        return -1;
+    for (size_t at = n - len + 1; at-- > 0;)
+        if (memcmp(text + at, pattern, len) == 0)
+            return (ssize_t)at;
+    return -1;
+}
+
+static ssize_t
+find_last_of(const char *tail, size_t n, char *const *patterns)
+{
+    char folded[WINDOW_BYTES];
+    ssize_t best = -1;
+    memcpy(folded, tail, n);
+    fold(folded, n);
+    for (; patterns && *patterns; patterns++) {
+        char pattern[256];
+        size_t len = strlen(*patterns);
+        if (len >= sizeof pattern)
+            continue;
+        memcpy(pattern, *patterns, len + 1);
+        fold(pattern, len);
+        ssize_t at = find_last(folded, n, pattern);
+        if (at > best)
+            best = at;
+    }
+    return best;
+}
+
+/* The line around byte `at`, safe and cut, into text. Progress bars end lines with \r. */
+static void
+copy_line(const char *tail, size_t n, size_t at, char *text, size_t size)
+{
+    size_t start = at, end = at;
+    while (start > 0 && !strchr("\r\n", tail[start - 1]))
+        start--;
+    while (end < n && !strchr("\r\n", tail[end]))
+        end++;
+    while (start < at && isspace((unsigned char)tail[start]))
+        start++;
+    if (at - start > LEAD_BYTES)
+        start = at;
+    auto_buf struct buf safe = BUF_INIT;
+    text_add_safe(&safe, tail + start, end - start, 0);
+    size_t len = safe.len;
+    if (len > TEXT_BYTES || len >= size) {
+        len = size - 1 < TEXT_BYTES ? size - 1 : TEXT_BYTES;
+        while (len > 0 && ((unsigned char)safe.data[len] & 0xc0) == 0x80)
+            len--;
+    }
+    memcpy(text, buf_str(&safe), len);
+    text[len] = '\0';
+}
+
+bool
+oom_find_in_log(int log_fd, off_t from, char *const *patterns, char *text, size_t size)
+{
+    char tail[WINDOW_BYTES] = "";
+    if (log_fd < 0 || !patterns || !patterns[0])
+        return false;
+    size_t n = read_tail(log_fd, from, tail);
+    ssize_t at = find_last_of(tail, n, patterns);
+    if (at < 0)
+        return false;
+    copy_line(tail, n, (size_t)at, text, size);
+    return true;
+}

@@ -1,0 +1,46 @@
+/* What an attempt's end is called: from what waitpid said and why it was stopped to the words
+ * and numbers of the exit record. */
+#ifndef SHEPHERD_ATTEMPT_OUTCOME_H
+#define SHEPHERD_ATTEMPT_OUTCOME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shepherd/common/groups.h"
+
+struct command;
+struct exitrec;
+struct spec;
+
+/* What made the shepherd stop the command, if anything did. */
+enum cause {
+    CAUSE_NONE,
+    CAUSE_LIMIT,
+    CAUSE_CANCEL,
+    CAUSE_PREEMPT,
+    CAUSE_REQUEUE,
+    CAUSE_EXCEED,
+    CAUSE_SHUTDOWN,
+    CAUSE_UNIT_STOPS, /* the unit that jobs run in is being stopped: mostly, the machine is */
+};
+
+/* The facts. Plain value; pointers borrowed. */
+struct facts {
+    const struct spec *spec;
+    const struct command *command;
+    enum cause cause;
+    char by[96]; /* who cancelled or requeued; or who sent the signal that stopped the shepherd
+                  */
+    bool command_gone;  /* waited for, so status is real */
+    bool screen_closed; /* its screen session was, and it was told so */
+    bool was_killed;    /* the command did not end within its grace */
+    int status;         /* waitpid's */
+    struct groups groups;
+    char stuck[128]; /* words about what KILL did not end; "" */
+};
+
+/* Fills everything but started_us and ending.ended_us. Reads the log's end where the cause may
+ * be found there. A command that never started (pid -1) is NOT_STARTED with its words. */
+void outcome_fill(const struct facts *f, int64_t now_boot_us, struct exitrec *out);
+
+#endif

@@ -1,0 +1,314 @@
+/* The end of an attempt: see stop.h. A command that is to end gets TERM and its grace, then
+ * KILL in passes until waitpid says that nothing is left; then the record is written, `ended`
+ * said, and `recorded` waited for. Works the same with no daemon at all. attempt.c calls it.
+ *
+ * Invariant: the outcome comes from waitpid alone. Which of limit, cancel or shutdown came
+ * first decides what it is called; code and signal stay what they were. */
+#include "shepherd/attempt/stop.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/err.h"
+#include "shepherd/attempt/attempt.h"
+#include "shepherd/attempt/attempt_priv.h"
+#include "shepherd/attempt/daemon_link.h"
+#include "shepherd/attempt/exit_record.h"
+#include "shepherd/attempt/kill.h"
+#include "shepherd/talk/attach_server.h"
+#include "shepherd/talk/ctl.h"
+#include "sys/procs.h"
+
+#define STRAGGLERS_MAX_US  (2 * S_US)  /* what a command leaves behind gets no more grace */
+#define KILL_PASS_FIRST_US (2 * MS_US) /* doubling to KILL_PASS_MAX_US */
+#define KILL_PASS_MAX_US   (100 * MS_US)
+/* A driver can hold a process where KILL does not reach it. */
+#define KILL_GIVE_UP_US    (60 * S_US)
+#define RECORDED_WAIT_US   (10 * S_US)
+#define RECORDED_SOON_US   (100 * MS_US) /* a daemon that is well answers before */
+#define REWRITE_FIRST_US   (100 * MS_US) /* doubling to REWRITE_MAX_US */
+#define REWRITE_MAX_US     (10 * S_US)
+#define REWRITE_GIVE_UP_US (3600 * S_US) /* a disk that stays full that long has lost more */
+#define SCREEN_PASSES      16 /* of killing, in which the screen session may go by itself: 1 s */
+
+static void
+enter_phase(struct shepherd *a, enum phase phase, int64_t wake_us)
+{
+    a->phase = phase;
+    a->phase_us = clock_boot_us();
+    a->wake_us = wake_us;
+    a->warn_us = a->notice_us = 0; /* what is being ended needs no warning */
+}
+
+/* ---- the record ---- */
+
+static void
+leave(struct shepherd *a)
+{
+    a->done = true;
+    groups_remove(&a->spec.groups);
+}
+
+/* Nobody will record it: it is made durable here, and then there is nothing left to do. */
+static void
+keep_and_leave(struct shepherd *a)
+{
+    (void)record_sync(FD_FOLDER, NULL); /* the file is there; a failing disk says no more */
+    leave(a);
+}
+
+/* Whether the attempt's folder still has a name: in one that has not, nothing can be kept. */
+static bool
+folder_is_there(void)
+{
+    struct stat st;
+    return fstat(FD_FOLDER, &st) == 0 && st.st_nlink > 0;
+}
+
+static void
+try_to_write(struct shepherd *a)
+{
+    struct err e;
+    if (record_write(FD_FOLDER, &a->record, &e) == 0) {
+        a->written = true;
+        return;
+    }
+    if (!folder_is_there() || clock_boot_us() - a->phase_us > REWRITE_GIVE_UP_US) {
+        fprintf(stderr, "berth-shepherd: job=%" PRIu32 " outcome not kept: %s\n", a->spec.job,
+                e.text);
+        leave(a);
+        return;
+    }
+    a->backoff_us = a->backoff_us ? a->backoff_us * 2 : REWRITE_FIRST_US;
+    if (a->backoff_us > REWRITE_MAX_US)
+        a->backoff_us = REWRITE_MAX_US;
+    a->wake_us = clock_boot_us() + a->backoff_us;
+}
+
+/* With the outcome noted in the lock file a daemon that dies finds it; so the file of its own
+ * is made only when nobody says `recorded` soon. */
+static void
+note_or_write(struct shepherd *a)
+{
+    if (ctl_peers(a->ctl) > 0 && record_note(FD_LOCK, &a->record) == 0)
+        a->wake_us = clock_boot_us() + RECORDED_SOON_US;
+    else
+        try_to_write(a);
+}
+
+/* Waits for `recorded` as long as there is anybody to say it; then for the disk. */
+void
+stop_wait_or_leave(struct shepherd *a)
+{
+    if (!a->done && !a->written && ctl_peers(a->ctl) == 0)
+        try_to_write(a);
+    if (a->done || !a->written)
+        return;
+    if (ctl_peers(a->ctl) == 0)
+        keep_and_leave(a);
+    else
+        a->wake_us = clock_boot_us() + RECORDED_WAIT_US;
+}
+
+void
+stop_recorded(struct shepherd *a)
+{
+    if (a->phase != PHASE_ENDED)
+        return;
+    a->recorded = true;
+    leave(a);
+}
+
+static void
+tell_attached(struct shepherd *a)
+{
+    auto_buf struct buf record = BUF_INIT;
+    exitrec_encode(&a->record, NULL, &record);
+    attach_end(a->attach, buf_str(&record), record.len);
+}
+
+/* Nothing of the job is left, or nothing came to be: puts the outcome on disk and says it. */
+void
+stop_end(struct shepherd *a)
+{
+    attach_drain(a->attach);
+    outcome_fill(&a->facts, clock_boot_us(), &a->record);
+    a->record.ending.log_cut_bytes = loglimit_end(&a->log) + loglimit_end(&a->errors);
+    a->record.ending.ended_us = clock_wall_us();
+    enter_phase(a, PHASE_ENDED, 0);
+    note_or_write(a);
+    say_ended(a);
+    tell_attached(a);
+    stop_wait_or_leave(a);
+}
+
+/* ---- stopping ---- */
+
+/* Its screen session ends like a person's, once: so that it leaves no name behind. */
+static void
+end_screen(struct shepherd *a)
+{
+    if (a->command.screen_pid > 0 && !a->screen_told)
+        (void)kill(a->command.screen_pid, SIGTERM);
+    a->screen_told = true;
+}
+
+static void
+kill_now(struct shepherd *a)
+{
+    if (a->phase != PHASE_KILLING) {
+        enter_phase(a, PHASE_KILLING, 0);
+        a->backoff_us = KILL_PASS_FIRST_US;
+        if (a->facts.cause != CAUSE_NONE && !a->facts.command_gone)
+            a->facts.was_killed = true;
+    }
+    bool spares = a->command.screen_pid > 0 && a->passes < SCREEN_PASSES;
+    if (spares)
+        end_screen(a);
+    else
+        groups_kill(&a->facts.groups);
+    (void)kill_pass(kill_find_own, spares ? &a->command.screen_pid : NULL, a->passes++);
+    a->wake_us = clock_boot_us() + a->backoff_us;
+    a->backoff_us *= 2;
+    if (a->backoff_us > KILL_PASS_MAX_US)
+        a->backoff_us = KILL_PASS_MAX_US;
+}
+
+static void
+stop_with_grace(struct shepherd *a, int64_t grace_us)
+{
+    if (a->phase == PHASE_STOPPING) { /* a second wish can only shorten what runs */
+        if (clock_boot_us() + grace_us < a->wake_us)
+            a->wake_us = clock_boot_us() + grace_us;
+        return;
+    }
+    if (a->phase != PHASE_RUNNING)
+        return;
+    enter_phase(a, PHASE_STOPPING, clock_boot_us() + grace_us);
+    /* The command may have something to say yet to who looks on. */
+    (void)kill_signal_all(kill_find_own, &a->command.screen_pid, SIGTERM);
+}
+
+/* Whether somebody wants it ended that was only being stopped to run again. */
+static bool
+is_graver(enum cause now, enum cause before)
+{
+    return now == CAUSE_CANCEL && (before == CAUSE_PREEMPT || before == CAUSE_REQUEUE);
+}
+
+/* The first cause stands. Of a command that has gone by itself, only the rest is stopped. */
+void
+stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace_ms)
+{
+    if (a->phase == PHASE_ENDED)
+        return;
+    if (!a->facts.command_gone &&
+        (a->facts.cause == CAUSE_NONE || is_graver(cause, a->facts.cause))) {
+        a->facts.cause = cause;
+        snprintf(a->facts.by, sizeof a->facts.by, "%s", by);
+    }
+    stop_with_grace(a, grace_ms * MS_US);
+}
+
+/* ---- who has gone ---- */
+
+/* A session that somebody closes hangs up its jobs, as that of a person's does. One that was
+ * killed is no wish of anybody's: only the view is lost. */
+static void
+on_screen_gone(struct shepherd *a, int status)
+{
+    auto_buf struct buf words = BUF_INIT;
+    a->command.screen_pid = 0;
+    if (a->facts.command_gone || a->phase == PHASE_ENDED)
+        return;
+    say_screen(a);
+    if (WIFSIGNALED(status)) {
+        buf_addf(&words,
+                 "\r\nberth: the screen session was killed (signal %d); the job goes on, and "
+                 "'berth attach %" PRIu32 "' shows it\r\n",
+                 WTERMSIG(status), a->spec.job);
+        attach_say(a->attach, buf_str(&words));
+    } else if (a->phase == PHASE_RUNNING) {
+        a->facts.screen_closed = true;
+        (void)kill_signal_all(kill_find_own, NULL, SIGHUP);
+    }
+}
+
+/* Everybody that has gone is waited for; then it is seen what that leaves. */
+void
+stop_reap(struct shepherd *a)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == a->command.screen_pid)
+            on_screen_gone(a, status);
+        if (pid != a->command.pid)
+            continue;
+        a->facts.command_gone = true;
+        a->facts.status = status;
+        crash_point("shepherd-child-exited");
+    }
+    if (!a->facts.command_gone || a->phase == PHASE_ENDED)
+        return;
+    end_screen(a);
+    /* What was born elsewhere but put into our group (a container) is no child of ours. */
+    if (pid < 0 && errno == ECHILD && !groups_are_populated(&a->facts.groups)) {
+        stop_end(a);
+    } else if (a->phase == PHASE_RUNNING) {
+        int64_t grace_us = a->spec.grace_ms * MS_US;
+        stop_with_grace(a, grace_us < STRAGGLERS_MAX_US ? grace_us : STRAGGLERS_MAX_US);
+    }
+}
+
+/* KILL does not end something. Says so and leaves it to the machine. */
+static void
+give_up(struct shepherd *a)
+{
+    auto_procs struct procs left = PROCS_INIT;
+    if (procs_read_descendants(getpid(), &left) == 0 && left.n > 0)
+        snprintf(a->facts.stuck, sizeof a->facts.stuck,
+                 "%zu of its processes do not end on KILL (pid %d is in state %c)", left.n,
+                 (int)left.v[0].pid, left.v[0].state);
+    stop_end(a);
+}
+
+void
+stop_on_time(struct shepherd *a)
+{
+    a->wake_us = 0;
+    switch (a->phase) {
+    case PHASE_RUNNING:
+        stop_because(a, CAUSE_LIMIT, "", a->spec.grace_ms);
+        return;
+    case PHASE_STOPPING:
+        kill_now(a);
+        return;
+    case PHASE_KILLING:
+        stop_reap(a); /* a cgroup that has become empty sends no signal */
+        if (a->phase != PHASE_KILLING)
+            return;
+        if (clock_boot_us() - a->phase_us > KILL_GIVE_UP_US)
+            give_up(a);
+        else
+            kill_now(a);
+        return;
+    case PHASE_ENDED:
+        if (a->written) {
+            keep_and_leave(a);
+            return;
+        }
+        try_to_write(a);
+        stop_wait_or_leave(a);
+        return;
+    }
+}

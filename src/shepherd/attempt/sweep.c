@@ -1,0 +1,211 @@
+/* Finds an attempt's processes without the help of the shepherd that was their ancestor: by
+ * cgroup, by the mark in their environment, by the session of the command, and by descent from
+ * any of these. The daemon runs this (with the attempt's lock taken) before it settles an
+ * attempt that has no exit record, so that what runs again runs alone.
+ *
+ * A process is the attempt's if it has the mark; or is the command itself (its pid, and
+ * started no later than the mark in the lock file was written, in this boot); or its session's
+ * leader is one of these; or that leader is gone and another process of the session has the
+ * mark; or its parent is one of these. A living leader from elsewhere proves nothing: a user
+ * may have loaded a job's environment into a shell. Nor does the mark of a process that runs
+ * as another user, since anybody can learn what the marks of jobs look like. A process in the
+ * middle of an exec has no readable environment, and is looked at again. */
+#include "shepherd/attempt/sweep.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "shepherd/attempt/attempt.h"
+#include "shepherd/attempt/kill.h"
+#include "shepherd/common/attempt_spec.h"
+#include "sys/exitrec.h"
+#include "sys/procs.h"
+
+#define GIVE_UP_US INT64_C(20000000)
+#define PAUSE_NS   5000000
+#define EXEC_WAIT_US                                                                           \
+    INT64_C(1000000) /* one that looks like that for longer is no such case                    \
+                      */
+
+struct sweep {
+    struct spec spec;
+    int64_t since_us;    /* boot clock: when it began */
+    bool unsettled;      /* in the last look one was in the middle of an exec */
+    bool blind;          /* the last look saw nothing: processes could not be listed */
+    int32_t command_pid; /* 0: never started, or not of this boot */
+    uint64_t command_ticks;
+};
+
+static bool
+is_of_user(const struct sweep *s, pid_t pid)
+{
+    return s->spec.uid < 0 || proc_is_of(pid, (uid_t)s->spec.uid);
+}
+
+static bool
+bears_mark(struct sweep *s, pid_t pid)
+{
+    char mark[256];
+    if (proc_mark(pid, mark, sizeof mark))
+        return strcmp(mark, s->spec.mark) == 0 && is_of_user(s, pid);
+    s->unsettled |= proc_is_in_exec(pid) && is_of_user(s, pid);
+    return false;
+}
+
+static bool
+is_command(const struct sweep *s, const struct proc *p)
+{
+    return s->command_pid > 0 && p->pid == s->command_pid && p->start_ticks <= s->command_ticks;
+}
+
+static ssize_t
+index_of(const struct procs *all, pid_t pid)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (all->v[i].pid == pid)
+            return (ssize_t)i;
+    return -1;
+}
+
+/* Whether process i is one of ours by what its session or its parent is. */
+static bool
+belongs_by_kin(const struct procs *all, const bool *ours, size_t i)
+{
+    const struct proc *p = &all->v[i];
+    ssize_t parent = index_of(all, p->ppid);
+    if (parent >= 0 && ours[parent])
+        return true;
+    ssize_t leader = index_of(all, p->sid);
+    if (leader >= 0 && all->v[leader].state != 'Z')
+        return ours[leader];
+    for (size_t k = 0; p->sid > 0 && k < all->n; k++)
+        if (ours[k] && all->v[k].sid == p->sid)
+            return true;
+    return false;
+}
+
+/* Adds kin until there is no more. */
+static void
+close_over_kin(const struct procs *all, bool *ours)
+{
+    bool more = true;
+    while (more) {
+        more = false;
+        for (size_t i = 0; i < all->n; i++) {
+            if (ours[i] || all->v[i].pid == 1 || all->v[i].pid == getpid())
+                continue;
+            ours[i] = belongs_by_kin(all, ours, i);
+            more |= ours[i];
+        }
+    }
+}
+
+static int
+find_left(void *ctx, struct procs *out)
+{
+    struct sweep *s = ctx;
+    s->unsettled = false;
+    s->blind = (out->n = 0, procs_read_all(out) < 0);
+    if (s->blind)
+        return -1;
+    auto_free bool *ours = xcalloc(out->n + 1, sizeof *ours);
+    for (size_t i = 0; i < out->n; i++)
+        if (out->v[i].pid != 1 && out->v[i].pid != getpid())
+            ours[i] = is_command(s, &out->v[i]) || bears_mark(s, out->v[i].pid);
+    close_over_kin(out, ours);
+    size_t kept = 0;
+    for (size_t i = 0; i < out->n; i++)
+        if (ours[i] && out->v[i].state != 'Z' && out->v[i].state != 'X')
+            out->v[kept++] = out->v[i];
+    out->n = kept;
+    return 0;
+}
+
+/* Waits until the shepherd is gone, if it is not: then nobody else acts on this attempt. */
+static int
+take_lock(struct err *e)
+{
+    while (flock(FD_LOCK, LOCK_EX) < 0)
+        if (errno != EINTR)
+            return err_errno(e, ERR_FAILED, errno, "cannot take the attempt's lock");
+    return 0;
+}
+
+static int
+read_attempt(struct sweep *s, struct err *e)
+{
+    int64_t boot_us = -1;
+    if (spec_read(FD_LOCK, &s->spec, e) < 0)
+        return -1;
+    int started = exitrec_started_at(FD_FOLDER, &s->command_pid, &boot_us, e);
+    if (started <= 0 || boot_us < 0)
+        s->command_pid = 0; /* a damaged mark leaves the mark in the environment */
+    else
+        s->command_ticks = procs_ticks_of_boot_us(boot_us);
+    return 0;
+}
+
+/* One pass over both; true when nothing is left. */
+static bool
+sweep_pass(struct sweep *s, const struct groups *g, unsigned pass)
+{
+    if (groups_are_populated(g))
+        groups_kill(g);
+    size_t found = kill_pass(find_left, s, pass);
+    bool wait = s->unsettled && clock_boot_us() - s->since_us < EXEC_WAIT_US;
+    return found == 0 && !wait && !groups_are_populated(g);
+}
+
+/* 0: nothing is left. 1: what is left does not end. -1: nobody knows. */
+static int
+sweep_all(struct sweep *s)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    s->since_us = clock_boot_us();
+    int64_t until_us = s->since_us + GIVE_UP_US;
+    auto_groups struct groups groups;
+    groups_open(&s->spec.groups, &groups);
+    for (unsigned pass = 0; !sweep_pass(s, &groups, pass); pass++) {
+        if (clock_boot_us() > until_us) {
+            fprintf(stderr,
+                    "berth-shepherd: job=%" PRIu32 " some of its processes do not end\n",
+                    s->spec.job);
+            return s->blind ? -1 : 1;
+        }
+        nanosleep(&pause, NULL);
+    }
+    groups_remove(&s->spec.groups);
+    if (s->spec.attach)
+        (void)unlink(s->spec.attach);
+    return 0;
+}
+
+int
+sweep_run(void)
+{
+    struct sweep s = {0};
+    struct err e;
+    int rc = 1;
+    /* What does not say whose it is was never handed over, so it never ran: only that it cannot
+     * be read now means that there may be something to end. */
+    if (take_lock(&e) < 0 || read_attempt(&s, &e) < 0) {
+        fprintf(stderr, "berth-shepherd: %s\n", e.text);
+        rc = e.errnum ? -1 : 1;
+    } else {
+        rc = sweep_all(&s);
+    }
+    static const char swept[] = "{\"event\":\"swept\"}\n";
+    if (rc >= 0)
+        (void)send(FD_CTL, swept, sizeof swept - 1, MSG_NOSIGNAL);
+    spec_free(&s.spec);
+    return rc ? 1 : 0;
+}

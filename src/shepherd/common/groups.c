@@ -1,0 +1,110 @@
+/* Groups of v2 and v1 as one thing: see groups.h. Attempts, sweeps and hooks are confined,
+ * found and ended by them. Nothing here is needed for correctness of outcomes. */
+#include "shepherd/common/groups.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "sys/devfilter.h"
+
+static const char *
+text_of(const json_t *from, const char *key)
+{
+    return json_string_value(json_object_get(from, key));
+}
+
+static int32_t
+number_of(const json_t *from, const char *key)
+{
+    json_int_t v = json_integer_value(json_object_get(from, key));
+    return v < 0 ? 0 : v > INT32_MAX ? INT32_MAX : (int32_t)v;
+}
+
+int
+groups_read(const json_t *from, struct groups_wish *out, struct err *e)
+{
+    const json_t *list = json_object_get(from, "minors"), *item;
+    size_t i;
+    *out = (struct groups_wish){.path = text_of(from, "cgroup"), .n_minors = -1};
+    out->v1[CGROUP_V1_MEMORY] = text_of(from, "cgroup_memory");
+    out->v1[CGROUP_V1_PIDS] = text_of(from, "cgroup_pids");
+    out->v1[CGROUP_V1_CPU] = text_of(from, "cgroup_cpu");
+    out->limits.mem_mib = number_of(from, "mem_mib");
+    out->limits.cpus = number_of(from, "cpus");
+    out->limits.pids = number_of(from, "max_processes");
+    if (!list)
+        return 0;
+    if (!json_is_array(list) || json_array_size(list) > GPU_MAX)
+        return err_set(e, ERR_FAILED, "'minors' is not a list of cards");
+    json_array_foreach(list, i, item) out->minors[i] = (int32_t)json_integer_value(item);
+    out->n_minors = (int32_t)json_array_size(list);
+    return 0;
+}
+
+int
+groups_make(const struct groups_wish *wish, struct groups *out, struct err *e)
+{
+    *out = (struct groups)GROUPS_NONE;
+    if (wish->path)
+        out->fd = cgroup_create(wish->path, &wish->limits, e);
+    else
+        err_set(e, ERR_FAILED, "there is no cgroup");
+    cgroup_v1_create(wish->v1, &wish->limits, out->v1_fds);
+    if (wish->n_minors < 0)
+        return 0;
+    if (out->fd < 0)
+        return -1;
+    return devfilter_attach(out->fd, wish->minors, (size_t)wish->n_minors, e);
+}
+
+void
+groups_open(const struct groups_wish *wish, struct groups *out)
+{
+    out->fd = wish->path ? cgroup_open(wish->path) : -1;
+    cgroup_v1_open(wish->v1, out->v1_fds);
+}
+
+void
+groups_close(struct groups *g)
+{
+    if (g->fd >= 0)
+        close(g->fd);
+    for (int i = 0; i < CGROUP_V1_N; i++)
+        if (g->v1_fds[i] >= 0)
+            close(g->v1_fds[i]);
+    *g = (struct groups)GROUPS_NONE;
+}
+
+bool
+groups_are_populated(const struct groups *g)
+{
+    if (g->fd >= 0)
+        return cgroup_is_populated(g->fd) == 1;
+    return cgroup_v1_signal(g->v1_fds, 0) > 0;
+}
+
+void
+groups_kill(const struct groups *g)
+{
+    if (g->fd < 0)
+        (void)cgroup_v1_signal(g->v1_fds, SIGKILL);
+    else
+        cgroup_kill(g->fd);
+}
+
+int64_t
+groups_oom_kills(const struct groups *g, bool *own)
+{
+    int64_t n = g->fd >= 0 ? cgroup_oom_kills(g->fd, own) : 0;
+    return n > 0 ? n : cgroup_v1_oom_kills(g->v1_fds[CGROUP_V1_MEMORY], own);
+}
+
+void
+groups_remove(const struct groups_wish *wish)
+{
+    if (wish->path)
+        (void)cgroup_remove(wish->path);
+    cgroup_v1_remove(wish->v1);
+}

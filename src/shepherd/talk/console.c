@@ -1,0 +1,225 @@
+/* The job's side of an interactive job: see console.h. A job without a terminal writes to the
+ * log itself, as any job does, and keeps nothing from us but its input's pipe. What a terminal
+ * shows passes through here into the log, and only from the log to clients: so a client that
+ * does not read holds up nobody, and one that comes back misses nothing. */
+#include "shepherd/talk/console.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "shepherd/common/attempt_spec.h"
+#include "shepherd/talk/pty.h"
+
+/* A full disk is tried again; the terminal stands still meanwhile. */
+#define FULL_RETRY_MS 200
+#define CHUNK         65536
+#define INPUT_MAX     65536 /* kept for a command that does not read; then typing waits */
+
+void
+console_init(struct console *c, bool pty)
+{
+    *c = (struct console){.pty = pty, .fd = -1, .slave_fd = -1, .log_fd = -1};
+}
+
+static void
+close_job_side(struct console *c)
+{
+    if (c->fd >= 0)
+        close(TAKE_FD(c->fd));
+    if (c->slave_fd >= 0)
+        close(TAKE_FD(c->slave_fd));
+    buf_clear(&c->input);
+}
+
+void
+console_free(struct console *c)
+{
+    close_job_side(c);
+    buf_free(&c->input);
+    buf_free(&c->held);
+}
+
+static int
+open_pipe(struct console *c, struct console_ends *ends, struct err *e)
+{
+    int pair[2];
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot make a pipe");
+    c->fd = pair[1];
+    (void)fcntl(c->fd, F_SETFL, O_NONBLOCK);
+    *ends = (struct console_ends){{pair[0], c->log_fd, c->log_fd}, pair[0]};
+    return 0;
+}
+
+int
+console_open(struct console *c, const struct spec *spec, int log_fd, struct console_ends *ends,
+             struct err *e)
+{
+    struct stat st;
+    if (file_look(log_fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return err_set(e, ERR_FAILED,
+                       "the log of an interactive job must be a regular file: %s", spec->log);
+    c->log_fd = log_fd;
+    c->from = c->size = st.st_size;
+    if (!c->pty)
+        return open_pipe(c, ends, e);
+    if (pty_open(spec->rows, spec->columns, spec->uid, &c->fd, &c->slave_fd, e) < 0)
+        return -1;
+    *ends = (struct console_ends){{c->slave_fd, c->slave_fd, c->slave_fd}, -1};
+    return 0;
+}
+
+bool
+console_has_room(const struct console *c)
+{
+    return c->input.len < INPUT_MAX;
+}
+
+/* Hands on what the command takes. One that reads no more loses what is left. */
+static void
+pour(struct console *c)
+{
+    while (c->fd >= 0 && c->input.len > 0) {
+        ssize_t n = write(c->fd, c->input.data, c->input.len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n < 0) {
+            buf_clear(&c->input);
+            if (!c->pty)
+                close(TAKE_FD(c->fd));
+            return;
+        }
+        buf_drop(&c->input, (size_t)n);
+    }
+    if (c->eof && c->fd >= 0 && c->input.len == 0)
+        close(TAKE_FD(c->fd));
+}
+
+void
+console_put(struct console *c, const char *bytes, size_t n)
+{
+    if (c->fd < 0 || c->eof)
+        return;
+    buf_add(&c->input, bytes, n);
+    pour(c);
+}
+
+void
+console_put_eof(struct console *c)
+{
+    char eof;
+    if (c->fd < 0 || c->eof)
+        return;
+    if (c->pty) {
+        eof = pty_eof_byte(c->fd);
+        console_put(c, &eof, 1);
+        return;
+    }
+    c->eof = true;
+    pour(c);
+}
+
+void
+console_resize(struct console *c, uint16_t rows, uint16_t columns)
+{
+    if (c->pty && c->fd >= 0)
+        pty_resize(c->fd, rows, columns);
+}
+
+/* As much as there is room for on the disk. The size is looked up, not counted: others may
+ * append to the same file. */
+static void
+write_held(struct console *c)
+{
+    while (c->held.len > 0) {
+        ssize_t n = write(c->log_fd, c->held.data, c->held.len);
+        if (n < 0 && errno != EINTR)
+            break;
+        if (n > 0)
+            buf_drop(&c->held, (size_t)n);
+    }
+    console_look(c);
+}
+
+/* One piece of what the terminal shows; false when there is none. */
+static bool
+take_output(struct console *c)
+{
+    char part[CHUNK];
+    ssize_t n = read(c->fd, part, sizeof part);
+    if (n <= 0)
+        return n < 0 && errno == EINTR;
+    buf_add(&c->held, part, (size_t)n);
+    write_held(c);
+    return true;
+}
+
+void
+console_say(struct console *c, const char *words)
+{
+    if (!c->pty || c->log_fd < 0)
+        return;
+    buf_adds(&c->held, words);
+    write_held(c);
+}
+
+size_t
+console_fill(const struct console *c, struct pollfd *out)
+{
+    short events = 0;
+    if (c->input.len > 0)
+        events |= POLLOUT;
+    if (c->pty && c->held.len == 0)
+        events |= POLLIN;
+    /* With nothing to ask for, a pipe that nobody reads would wake poll at once, again and
+     * again. */
+    if (c->fd < 0 || !events)
+        return 0;
+    *out = (struct pollfd){.fd = c->fd, .events = events};
+    return 1;
+}
+
+void
+console_serve(struct console *c, const struct pollfd *polled)
+{
+    write_held(c);
+    if (!polled || c->fd < 0)
+        return;
+    if (polled->revents & (POLLOUT | POLLERR))
+        pour(c);
+    if (c->pty && c->held.len == 0 && polled->revents & (POLLIN | POLLHUP))
+        (void)take_output(c);
+}
+
+int
+console_wait_ms(const struct console *c)
+{
+    return c->held.len > 0 ? FULL_RETRY_MS : -1;
+}
+
+void
+console_look(struct console *c)
+{
+    struct stat st;
+    if (c->log_fd >= 0 && file_look(c->log_fd, &st) == 0)
+        c->size = st.st_size;
+}
+
+void
+console_end(struct console *c)
+{
+    if (c->slave_fd >= 0) /* the last one: now the master reads to an end */
+        close(TAKE_FD(c->slave_fd));
+    while (c->pty && c->fd >= 0 && c->held.len == 0 && take_output(c))
+        ;
+    close_job_side(c);
+    console_look(c);
+}

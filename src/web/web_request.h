@@ -1,0 +1,44 @@
+/* One HTTP request, from its headers to its answer. */
+#ifndef WEB_WEB_REQUEST_H
+#define WEB_WEB_REQUEST_H
+
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "web/pages/logtail.h"
+
+struct cache;
+struct gate;
+struct page_context;
+struct stream;
+struct visitors;
+
+/* What requests are answered with. */
+struct web {
+    struct cache *cache;
+    struct stream *stream;
+    struct visitors *visitors;
+    struct logtail logtail;
+    const struct gate *gate;
+    const struct page_context *page;
+    bool check_peers;
+    bool ending;                  /* nothing waits any more */
+    void (*on_resume)(void *ctx); /* MHD has to be run */
+    void *ctx;
+    struct request *waiting;
+};
+
+/* What MHD calls, with cls a struct web. */
+enum MHD_Result request_handle(void *cls, struct MHD_Connection *connection, const char *url,
+                               const char *method, const char *version, const char *upload,
+                               size_t *n, void **own);
+void request_completed(void *cls, struct MHD_Connection *connection, void **own,
+                       enum MHD_RequestTerminationCode how);
+void request_connection(void *cls, struct MHD_Connection *connection, void **own,
+                        enum MHD_ConnectionNotificationCode how);
+
+/* Those that wait are told that it is over. */
+void request_end_all(struct web *w);
+
+#endif
