@@ -278,10 +278,14 @@ def stopped(path, rng):
                 pass
         finally:
             os._exit(0)
-    for sig in (signal.SIGSTOP, signal.SIGCONT, signal.SIGKILL):
-        time.sleep(0.3)  # what a person at a terminal does
-        os.kill(pid, sig)
-    os.waitpid(pid, 0)
+    try:
+        for sig in (signal.SIGSTOP, signal.SIGCONT):
+            time.sleep(0.3)  # what a person at a terminal does
+            os.kill(pid, sig)
+        time.sleep(0.3)
+    finally:  # also when its time is over: a stopped process would stay for ever
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
 def interactive(path, rng):
