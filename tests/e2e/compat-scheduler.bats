@@ -583,3 +583,15 @@ No matching screen sessions found."
     is 'what it asked' "$(job_field 1 share) $(job_field 1 priority) $(job_field 1 name)" '0.5 1 job.py'
     [ ! -e .berth ]
 }
+
+@test "a scheduler that stops takes what waits out of the queue of a daemon that is not its own" {
+    export BERTH_DIR=$ROOT/i
+    start_daemon 2
+    berth pause 0 1 >/dev/null
+    seq -f "0,$PWD/job.py,,--n %.0f" 3 >jobs.txt
+    schedule run
+    wait_for_output run 'Job 3 queued'
+    stop_scheduler run
+    is 'what waits without it' "$(berth queue --json | jq '.jobs | length')" 0
+    stop_daemon
+}

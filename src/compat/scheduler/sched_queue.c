@@ -348,10 +348,11 @@ int
 sched_put_aside(struct sched *s, struct err *e)
 {
     auto_free struct compat_line *lines = xcalloc(HASH_COUNT(s->jobs) + 1, sizeof *lines);
-    const struct compat_file file = sched_file(s);
+    struct compat_file file;
     size_t n = 0;
 
     s->leaving = s->all_due = true;
+    file = sched_file(s); /* all there is, no part */
     for (struct sched_job *job = s->jobs; job && s->session.link.own; job = job->hh.next) {
         if (job->status == SCHED_WAITING && !job->added)
             lines[n++] = line_of(job);
