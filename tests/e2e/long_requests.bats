@@ -68,6 +68,32 @@ survives()
     is 'how often each ran' "$(sort ran | uniq -c | awk '{print $1}' | sort -u)" 2
 }
 
+@test "tasks of an array that are named run again in pieces, and their array ends once" {
+    start_daemon 2
+    berth submit --gpus 0 --array 0-599 -- false
+    try berth wait 1
+    # The first piece of them is back when they are cancelled, and the others are not.
+    out=$(ask_all '{"id":"requeue","method":"requeue","params":{"select":["1_[0-599]"],"hold":true}}' \
+        '{"id":"cancel","method":"cancel","params":{"select":["1_[0-249]"]}}')
+    is requeued "$(jq -c 'select(.id == "requeue") | .result.ids | [length, (unique | length)]' <<<"$out")" '[601,601]'
+    is 'its ends' "$(events_with kind=ended job=1 | wc -l)" 1
+    berth cancel 1
+    wait_for_event --after "$(seq_of kind=ended job=1)" kind=ended job=1
+    is 'its ends with all back' "$(events_with kind=ended job=1 | wc -l)" 2
+}
+
+@test "an array that is cancelled while tasks of it come back stays cancelled" {
+    start_daemon 2
+    berth submit --gpus 0 --array 0-599 -- false
+    try berth wait 1
+    out=$(ask_all '{"id":"requeue","method":"requeue","params":{"select":["1_[0-599]"],"hold":true}}' \
+        '{"id":"cancel","method":"cancel","params":{"select":["1"]}}')
+    is cancelled "$(jq -c 'select(.id == "cancel") | .result.ids' <<<"$out")" '[1]'
+    wait_for_event --after "$(seq_of kind=ended job=1)" kind=ended job=1
+    is 'its ends' "$(events_with kind=ended job=1 | wc -l)" 2
+    is 'its state, in which nothing waits' "$(job_field 1 state)" FAILED
+}
+
 @test "a wait that is begun in pieces has each job once, also those that end or run again meanwhile" {
     start_daemon 2
     seq 10000 | sed 's/.*/[hold gpus=0] : true/' >long.txt

@@ -4,8 +4,9 @@
  * "failed", for its tasks in those states only.
  *
  * In pieces (long_work.h): who is meant, and whether all of that is allowed, is found out
- * before anything is done. An array whose tasks come back in several pieces is not over between
- * them, even when those that are back have all ended (core/queue/array.h, returning). */
+ * before anything is done. An array whose tasks come back in several pieces, named by it or one
+ * by one, is not over between them, even when those that are back have all ended
+ * (core/queue/array.h, returning). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,7 @@ struct again {
     unsigned states; /* those of its tasks in them */
     struct ids tasks;
     size_t task_at;
+    struct ids open; /* arrays with tasks that are run again one by one */
 
     struct ids touched;
     struct ids before; /* sorted: those that were touched when this was asked before */
@@ -159,16 +161,41 @@ run_again(struct again *r, struct job *job)
     return 0;
 }
 
+/* More of its tasks may come back: it ends when this request has done all that it is to do. */
+static void
+keep_open(struct again *r, struct job *array)
+{
+    if (r->open.n > 0 && r->open.v[r->open.n - 1] == array->id)
+        return;
+    array->tasks->returning++;
+    ids_add(&r->open, array->id);
+}
+
+static void
+let_end(struct again *r)
+{
+    for (size_t i = 0; i < r->open.n; i++)
+        arrays_returned(r->daemon, r->open.v[i]);
+    ids_free(&r->open);
+}
+
 static int
 requeue_task(struct again *r, struct job *task)
 {
     struct daemon *d = r->daemon;
     struct job *array = take_back(d, task->array, &r->last);
-    if (array && job_state_is_final(array->state) &&
-        (reopen(d, array, 0, &r->last) || run_again(r, array))) {
+    int rc = array ? 0 : -1;
+    if (array && job_state_is_final(array->state))
+        rc = reopen(d, array, 0, &r->last) || run_again(r, array) ? -1 : 0;
+    else if (array && array->cancel_asked)
+        rc = err_set(&r->last, ERR_FAILED,
+                     "job %u cannot be requeued: its array %u is being cancelled", task->id,
+                     array->id);
+    if (rc) {
         put_back(d, task);
         return -1;
     }
+    keep_open(r, array);
     return run_again(r, task);
 }
 
@@ -388,6 +415,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
             return WORK_MORE;
         }
     }
+    let_end(r);
     return answer(r, out, e);
 }
 
@@ -396,6 +424,7 @@ again_free(void *arg)
 {
     struct again *r = arg;
     leave_array(r);
+    let_end(r);
     target_walk_free(&r->walk);
     select_past_free(&r->past);
     ids_free(&r->meant);
