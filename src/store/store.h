@@ -80,6 +80,20 @@ char *store_answer_get(struct store *s, uint32_t uid, const char *token);
 int store_answer_put(struct store *s, uint32_t uid, const char *token, const char *json,
                      struct err *e);
 
+/* What a user's long request with this token has done, in pieces numbered from 0. add: in the
+ * transaction of that piece. get: the caller frees, NULL when there is no such piece. trim:
+ * those that are older, which nobody has asked again for. */
+struct store_piece {
+    int number;
+    int64_t at_us;
+    const char *text;
+};
+int store_progress_add(struct store *s, uint32_t uid, const char *token,
+                       const struct store_piece *piece, struct err *e);
+char *store_progress_get(struct store *s, uint32_t uid, const char *token, int number);
+int store_progress_drop(struct store *s, uint32_t uid, const char *token, struct err *e);
+int store_progress_trim(struct store *s, int64_t before_us, struct err *e);
+
 /* --- jobs ------------------------------------------------------------------------------- */
 
 /* An attempt with the UUIDs of its cards, uuids[i] that of attempt.gpus[i]. now_mib is not
@@ -298,9 +312,10 @@ struct store_keys_at {
  * 0: all have been told, -1 with e. */
 int store_file_keys(struct store *s, uint32_t file, struct store_keys_at *at, store_key_cb cb,
                     void *arg, struct err *e);
-/* --fresh: the file's ended jobs, at most so many at once, count no more for their lines. They
- * stay in the history, with their file. 1: there are more, 0: there are none, -1 with e. */
-int store_file_forget(struct store *s, uint32_t file, int most, struct err *e);
+/* --fresh: the file's ended jobs count no more for their lines. They stay in the history, with
+ * their file. Looks at so many jobs at most, behind *at, which is 0 at first and then the last
+ * that it has looked at. 1: there may be more, 0: that was all, -1 with e. */
+int store_file_forget(struct store *s, uint32_t file, uint32_t *at, int most, struct err *e);
 /* The same for one job, ended or not. */
 int store_job_detach(struct store *s, uint32_t id, struct err *e);
 

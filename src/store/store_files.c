@@ -143,19 +143,47 @@ took_most(struct store *s, sqlite3_stmt *st, int most, struct err *e)
     return sqlite3_changes(s->db) >= most;
 }
 
-int
-store_file_forget(struct store *s, uint32_t file, int most, struct err *e)
+/* The last of the file's next so many jobs behind that one; 0: there are none. -1 with e. */
+static int64_t
+file_ahead(struct store *s, uint32_t file, uint32_t at, int most, struct err *e)
 {
-    sqlite3_stmt *st = store_write_stmt(s, STMT_FILE_FORGET, e);
+    sqlite3_stmt *st = store_stmt(s, STMT_FILE_AHEAD, e);
+    int64_t id;
     int rc;
 
     if (!st)
         return -1;
     sqlite3_bind_int64(st, 1, file);
-    sqlite3_bind_int(st, 2, JOB_COMPLETED);
+    sqlite3_bind_int64(st, 2, at);
     sqlite3_bind_int(st, 3, most);
-    if ((rc = took_most(s, st, most, e)) != 0)
-        return rc;
+    rc = sqlite3_step(st);
+    id = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : -1;
+    if (rc != SQLITE_ROW)
+        store_read_failed(s, e);
+    sqlite3_reset(st);
+    return id;
+}
+
+int
+store_file_forget(struct store *s, uint32_t file, uint32_t *at, int most, struct err *e)
+{
+    int64_t to = file_ahead(s, file, *at, most, e);
+    sqlite3_stmt *st;
+
+    if (to < 0)
+        return -1;
+    if (to > 0) {
+        if (!(st = store_write_stmt(s, STMT_FILE_FORGET, e)))
+            return -1;
+        sqlite3_bind_int64(st, 1, file);
+        sqlite3_bind_int64(st, 2, *at);
+        sqlite3_bind_int64(st, 3, to);
+        sqlite3_bind_int(st, 4, JOB_COMPLETED);
+        if (store_write(s, st, e) < 0)
+            return -1;
+        *at = (uint32_t)to;
+        return 1;
+    }
     if (!(st = store_write_stmt(s, STMT_LINES_FORGET, e)))
         return -1;
     sqlite3_bind_int64(st, 1, file);

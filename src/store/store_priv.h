@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "store/store.h"
 
-#define STORE_SCHEMA_VERSION 9
+#define STORE_SCHEMA_VERSION 10
 #define STORE_APPLICATION_ID 0x42525448 /* "BRTH" */
 #define STORE_BOOT_ID_BYTES  64
 
@@ -41,6 +41,7 @@ enum stmt_id {
     STMT_FILE_PATH,
     STMT_FILE_KEYS,
     STMT_FILE_FORGET,
+    STMT_FILE_AHEAD,
     STMT_JOB_DETACH,
     STMT_FIND_SAME,
     STMT_FIND_NAMED,
@@ -71,6 +72,10 @@ enum stmt_id {
     STMT_ANSWER_GET,
     STMT_ANSWER_PUT,
     STMT_ANSWERS_TRIM,
+    STMT_PROGRESS_ADD,
+    STMT_PROGRESS_GET,
+    STMT_PROGRESS_DROP,
+    STMT_PROGRESS_TRIM,
     STMT_PEAKS_GET,
     STMT_PEAKS_PUT,
     STMT_PEAKS_TRIM,

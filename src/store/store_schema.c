@@ -161,10 +161,19 @@ static const char schema_v9[] =
     " token TEXT NOT NULL, bytes INTEGER NOT NULL, json TEXT NOT NULL, UNIQUE(uid, token));"
     "CREATE INDEX answers_uid ON answers(uid);";
 
+/* What long requests that are under way have done, a piece each. It was a single row of
+ * `answers` before, "TOKEN so far". */
+static const char schema_v10[] =
+    "CREATE TABLE progress(uid INTEGER NOT NULL, token TEXT NOT NULL, piece INTEGER NOT NULL,"
+    " at_us INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY(uid, token, piece)) WITHOUT "
+    "ROWID;"
+    "CREATE INDEX progress_at ON progress(at_us);"
+    "DELETE FROM answers WHERE token LIKE '% so far';";
+
 /* STEPS[v] leads from version v to v + 1. */
-static const char *const STEPS[STORE_SCHEMA_VERSION] = {schema_v1, schema_v2, schema_v3,
-                                                        schema_v4, schema_v5, schema_v6,
-                                                        schema_v7, schema_v8, schema_v9};
+static const char *const STEPS[STORE_SCHEMA_VERSION] = {
+    schema_v1, schema_v2, schema_v3, schema_v4, schema_v5,
+    schema_v6, schema_v7, schema_v8, schema_v9, schema_v10};
 
 static int
 schema_exec(sqlite3 *db, const char *sql)

@@ -35,9 +35,10 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_FILE_KEYS] =
         ("SELECT j.key, j.id, j.line, j.state, a.outcome, a.code, a.signal" LAST_ATTEMPT
          " WHERE j.file = ?1 AND j.file <> 0 AND j.detached = 0 AND j.id > ?2 ORDER BY j.id"),
-    [STMT_FILE_FORGET] = ("UPDATE jobs SET detached = 1 WHERE id IN (SELECT id FROM jobs"
-                          " WHERE file = ?1 AND file <> 0 AND detached = 0 AND state >= ?2"
-                          " LIMIT ?3)"),
+    [STMT_FILE_FORGET] = ("UPDATE jobs SET detached = 1 WHERE file = ?1 AND file <> 0"
+                          " AND detached = 0 AND id > ?2 AND id <= ?3 AND state >= ?4"),
+    [STMT_FILE_AHEAD] = ("SELECT max(id) FROM (SELECT id FROM jobs WHERE file = ?1"
+                         " AND file <> 0 AND detached = 0 AND id > ?2 ORDER BY id LIMIT ?3)"),
     [STMT_JOB_DETACH] = "UPDATE jobs SET detached = 1 WHERE id = ?1",
     [STMT_FIND_SAME] = ("SELECT id, state FROM jobs WHERE fingerprint = ?1 AND uid = ?2"
                         " AND state <= ?3 AND array_job = 0 ORDER BY id DESC LIMIT 1"),
@@ -97,6 +98,11 @@ static const char *const SQL[STMT_COUNT] = {
         ("DELETE FROM answers WHERE uid = ?1 AND bytes > ?3 AND id <= (SELECT id"
          " FROM answers WHERE uid = ?1 AND bytes > ?3 ORDER BY id DESC LIMIT 1"
          " OFFSET ?2)"),
+    [STMT_PROGRESS_ADD] = "INSERT OR REPLACE INTO progress VALUES(?1, ?2, ?3, ?4, ?5)",
+    [STMT_PROGRESS_GET] =
+        "SELECT text FROM progress WHERE uid = ?1 AND token = ?2 AND piece = ?3",
+    [STMT_PROGRESS_DROP] = "DELETE FROM progress WHERE uid = ?1 AND token = ?2",
+    [STMT_PROGRESS_TRIM] = "DELETE FROM progress WHERE at_us < ?1",
     [STMT_PEAKS_GET] = ("SELECT peaks_mib, oom_mib, oom_runs FROM peaks"
                         " WHERE uid = ?1 AND fingerprint = ?2 AND gpus = ?3"),
     [STMT_PEAKS_PUT] = "INSERT OR REPLACE INTO peaks VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",

@@ -142,6 +142,26 @@ trouble_while_an_array_runs()
     trouble_while_an_array_runs 30 'Read-only file system'
 }
 
+@test "a disk that is full in the middle of a long jobs file: the words say how many lines are accepted, and the rest follows" {
+    make_bad_disk
+    on_a_disk_that_can_fail
+    seq -f '[gpus=0 hold] echo %.0f' 30000 >jobs.txt
+    background run berth run --detach jobs.txt
+    wait_for_event kind=submitted job=1 >/dev/null
+    the_disk fails 28
+    finish run
+    is status "$status" 1
+    has words "$out" '^.*[1-9][0-9]* lines of it are accepted, .*the same command goes on .*no space.*Running jobs go on'
+    has_not words "$out" 'nothing was accepted'
+    is "lines that are queued" "$(berth status --json | json counts.HELD)" "$(grep -oE '[0-9]+ lines' <<<"$out" | cut -d' ' -f1)"
+    the_disk recovers
+    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.disk_trouble null
+    try berth run --detach jobs.txt
+    is "status of the same command" "$status" 0
+    is "lines that are queued then" "$(berth status --json | json counts.HELD)" 30000
+    berth cancel --all >/dev/null
+}
+
 @test "a daemon that dies on a full disk is started again there, and knows how jobs ended meanwhile" {
     [ "$(id -u)" = 0 ] || skip 'needs root to mount a small disk'
     mkdir -p "$BERTH_DIR/state"

@@ -185,6 +185,58 @@ replace_daemon()
     berth wait 1
 }
 
+# A file.sync on a daemon of its own that dies behind its Nth commit, if it comes to that, and then once more:
+# `asked_twice N`. Removes 1000 lines, changes 1000, adds 1000 and one that can never start.
+asked_twice()
+{
+    timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" "$1" <<'PY'
+import json, os, socket, subprocess, sys
+path, n = sys.argv[1], sys.argv[2]
+
+def job(i, **more):
+    return {"key": f"line#{i}", "line": i, "command": f"echo {i}", "gpus": 0, "hold": True, **more}
+
+def daemon(env):
+    subprocess.run(["berth", "daemon", "start", "--sim", "2"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+def ask(token, jobs):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(path)
+        params = {"path": f"/file{n}", "jobs": jobs, "cwd": "/"}
+        s.sendall(json.dumps({"id": 1, "method": "file.sync", "token": token * 16, "params": params}).encode() + b"\n")
+        return s.makefile().readline()
+
+daemon(os.environ)
+ask("a", [job(i) for i in range(1, 3001)])
+subprocess.run(["berth", "daemon", "stop"], check=True, stdout=subprocess.DEVNULL)
+daemon({**os.environ, "BERTH_CRASH_AT": f"daemon-after-commit:{n}"})
+fresh = [job(0, gpus=9)] + [job(i) for i in range(1001, 2001)] + [job(i, priority=1) for i in range(2001, 3001)]
+fresh += [job(i) for i in range(3001, 4001)]
+try:
+    answer = ask("b", fresh)
+except OSError:
+    answer = ""
+died = not answer
+if died:
+    daemon(os.environ)
+    answer = ask("b", fresh)
+assert '"result"' in answer, answer
+r = json.loads(answer)["result"]
+print(r["new"], r["updated"], len(set(r["removed"])), len(r["removed"]), [x["key"] for x in r["refused"]], "died" if died else "lived")
+PY
+}
+
+@test "a jobs file that is asked again after the daemon died in the middle of it is answered for the whole" {
+    local n said died=0
+    for n in 5 6 7 8 9; do
+        said=$(asked_twice "$n")
+        has "new, updated and removed of one whose daemon died after commit $n" "$said" "^1001 1000 1000 1000 \['line#0'\] "
+        case $said in *died) died=$((died + 1)) ;; esac
+        try berth daemon stop --cancel # which may be the commit that it dies behind
+    done
+    has 'how many died' "$died" '^[1-9]'
+}
+
 @test "a daemon that dies while a long file is taken in: each line is queued once, and runs once, with --fresh too" {
     local n fresh revived=0
     for n in 6 15 30; do

@@ -334,6 +334,17 @@ test_file_keys(void **state)
 }
 
 static void
+forget_file(struct store *s, uint32_t file)
+{
+    uint32_t at = 0;
+    int rc;
+
+    while ((rc = store_file_forget(s, file, &at, 1000, NULL)) > 0)
+        ;
+    assert_int_equal(rc, 0);
+}
+
+static void
 test_forgotten_file(void **state)
 {
     struct fixture *f = *state;
@@ -341,7 +352,7 @@ test_forgotten_file(void **state)
     add_line(f->s, 1, 1, "aa#1", JOB_COMPLETED);
     add_line(f->s, 2, 1, "bb#1", JOB_RUNNING);
     add_line(f->s, 3, 2, "aa#1", JOB_COMPLETED);
-    assert_int_equal(store_file_forget(f->s, 1, 1000, NULL), 0);
+    forget_file(f->s, 1);
     must_commit(f->s);
     assert_keys(f->s, 1, "bb#1=2:20:RUNNING:none:0:0 ");
     assert_keys(f->s, 2, "aa#1=3:30:COMPLETED:none:0:0 ");
@@ -350,6 +361,61 @@ test_forgotten_file(void **state)
     assert_keys(f->s, 1, "bb#1=2:20:RUNNING:none:0:0 aa#1=4:40:PENDING:none:0:0 ");
     /* It stays in the history, with its file. */
     assert_selects(f->s, &(struct store_filter){.file = 1}, "1 2 4 ");
+}
+
+/* Each call looks at so many jobs of the file, and the next goes on behind them. */
+static void
+test_a_file_is_forgotten_in_pieces(void **state)
+{
+    static const char *const keys[] = {"a#1", "b#1", "c#1", "d#1"};
+    static const char pending[] =
+        "a#1=1:10:PENDING:none:0:0 b#1=2:20:PENDING:none:0:0 c#1=3:30:PENDING:none:0:0 "
+        "d#1=4:40:PENDING:none:0:0 ";
+    struct fixture *f = *state;
+    uint32_t at = 0;
+
+    for (uint32_t id = 1; id <= 4; id++)
+        add_line(f->s, id, 1, keys[id - 1], JOB_PENDING);
+    add_line(f->s, 5, 1, "e#1", JOB_COMPLETED);
+    add_line(f->s, 6, 2, "e#1", JOB_COMPLETED);
+    must_commit(f->s);
+    for (uint32_t seen = 2; seen <= 4; seen += 2) {
+        assert_int_equal(store_file_forget(f->s, 1, &at, 2, NULL), 1);
+        assert_int_equal(at, seen);
+    }
+    assert_int_equal(store_file_forget(f->s, 1, &at, 2, NULL), 1);
+    assert_int_equal(store_file_forget(f->s, 1, &at, 2, NULL), 0);
+    must_commit(f->s);
+    assert_keys(f->s, 1, pending);
+    assert_keys(f->s, 2, "e#1=6:60:COMPLETED:none:0:0 ");
+}
+
+static void
+assert_piece(struct store *s, uint32_t uid, int number, const char *expected)
+{
+    auto_free char *text = store_progress_get(s, uid, "token", number);
+
+    assert_string_equal(text ? text : "", expected);
+}
+
+static void
+test_progress_of_a_request(void **state)
+{
+    const struct store_piece first = {0, 10, "one"}, second = {1, 20, "two"};
+    struct fixture *f = *state;
+
+    assert_int_equal(store_progress_add(f->s, 7, "token", &first, NULL), 0);
+    assert_int_equal(store_progress_add(f->s, 7, "token", &second, NULL), 0);
+    assert_int_equal(store_progress_add(f->s, 8, "token", &second, NULL), 0);
+    must_commit(f->s);
+    assert_piece(f->s, 7, 0, "one");
+    assert_piece(f->s, 7, 1, "two");
+    assert_piece(f->s, 7, 2, "");
+    assert_int_equal(store_progress_trim(f->s, 20, NULL), 0);
+    assert_piece(f->s, 7, 0, "");
+    assert_int_equal(store_progress_drop(f->s, 7, "token", NULL), 0);
+    assert_piece(f->s, 7, 1, "");
+    assert_piece(f->s, 8, 1, "two");
 }
 
 static void
@@ -651,6 +717,8 @@ main(void)
         TEST(test_file_ids),
         TEST(test_file_keys),
         TEST(test_forgotten_file),
+        TEST(test_a_file_is_forgotten_in_pieces),
+        TEST(test_progress_of_a_request),
         TEST(test_detached_job),
         TEST(test_events),
         TEST(test_events_are_trimmed),

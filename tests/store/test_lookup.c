@@ -294,7 +294,7 @@ test_lines_of_a_file_are_remembered(void **state)
     put_line(f->s, 2, file, 0);
     assert_int_equal(line_of(f->s, file).job, 2);
     assert_int_equal(store_job_detach(f->s, 2, NULL), 0);
-    assert_int_equal(store_file_forget(f->s, file, 1000, NULL), 0);
+    assert_int_equal(store_file_forget(f->s, file, &(uint32_t){0}, 1000, NULL), 0);
     assert_int_equal(line_of(f->s, file).job, 0);
 }
 

@@ -172,6 +172,20 @@ update_job(struct sync *s, struct line *line, struct job *job)
     take_request(s, job, line);
 }
 
+/* An earlier daemon made a job of it for this very request, which can never start: that has not
+ * been answered yet. */
+static void
+tell_refusal(const struct sync *s, struct line *line)
+{
+    struct err unused;
+    if (!s->is_resumed || line->job < s->first_job || !job_state_is_final(line->state))
+        return;
+    struct job *job = store_job_load(s->daemon->store, line->job, &unused);
+    if (job && job->never_text && !line->refused)
+        line->refused = xstrdup(job->never_text);
+    job_free(job);
+}
+
 static void
 update_line(struct sync *s, struct line *line)
 {
@@ -185,6 +199,7 @@ update_line(struct sync *s, struct line *line)
     line->job = k->job;
     line->state = k->state;
     line->exit_status = k->exit_status;
+    tell_refusal(s, line);
 }
 
 static bool
@@ -201,7 +216,7 @@ remove_job(struct sync *s, struct job *job)
 {
     jobs_cancel(s->daemon, job, "an edit that removed its line");
     turn_save(s->daemon, job, SAVE_DETACH);
-    s->removed[s->n_removed++] = job->id;
+    ids_add(&s->removed, job->id);
     s->n_changed++;
 }
 
@@ -210,8 +225,8 @@ file_apply_removed(struct sync *s, int64_t until_us)
 {
     if (s->is_part)
         return WORK_DONE;
-    if (!s->removed) {
-        s->removed = xcalloc(HASH_COUNT(s->known) + 1, sizeof *s->removed);
+    if (!s->walks_gone) {
+        s->walks_gone = true;
         s->gone_next = s->known;
     }
     while (s->gone_next) {

@@ -66,7 +66,7 @@ file_sync_free(struct sync *s)
     free(s->lines);
     free(s->order);
     free(s->deps);
-    free(s->removed);
+    ids_free(&s->removed);
     free(s->ranked);
     file_forget_known(s);
 }

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/request.h"
 #include "core/queue/job.h"
+#include "daemon/request/id_list.h"
 #include "daemon/request/request_context.h"
 #include "store/store.h"
 
@@ -65,8 +66,7 @@ struct sync {
     size_t n_resolved;
     struct reqcontext context;
     int n_new, n_updated;
-    uint32_t *removed;
-    size_t n_removed;
+    struct ids removed;
 
     /* Of one that is applied in pieces; see method_file.c. */
     struct sync *next; /* of those that are under way, in the order in which they came */
@@ -77,7 +77,11 @@ struct sync {
     const json_t *params; /* borrowed; they stay while it lasts */
     uint32_t first_job;   /* the file's jobs from this one on are of this request, also those
                              that an earlier daemon made for it; 0: it waits for its turn */
+    uint32_t forget_at;   /* fresh: the last job that was looked at for that */
     bool has_forgotten;   /* fresh: that has been done */
+    bool is_resumed;      /* an earlier daemon has done some of it */
+    bool is_kept;         /* something of it is written down */
+    bool walks_gone;      /* gone_next has begun */
     int64_t seq;          /* of the newest event before it */
     int64_t n_new_lines, new_text; /* what its lines are, and bytes that they add */
     int64_t n_more, more_text;     /* of those, what has been let in and is still to come */

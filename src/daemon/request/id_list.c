@@ -101,22 +101,24 @@ ids_has(const struct ids *sorted, uint32_t id)
 /* --- as text: 1-500,502;25=5_20; ---------------------------------------------------------- */
 
 void
-ids_save(const struct ids *ids, struct buf *out)
+ids_save(struct ids *ids, struct buf *out)
 {
-    for (size_t i = 0, end; i < ids->n; i = end) {
+    for (size_t i = ids->n_saved, end; i < ids->n; i = end) {
         for (end = i + 1; end < ids->n && ids->v[end] == ids->v[end - 1] + 1;)
             end++;
-        buf_addf(out, "%s%" PRIu32, i ? "," : "", ids->v[i]);
+        buf_addf(out, "%s%" PRIu32, i > ids->n_saved ? "," : "", ids->v[i]);
         if (end > i + 1)
             buf_addf(out, "-%" PRIu32, ids->v[end - 1]);
     }
     buf_addc(out, ';');
-    for (size_t i = 0; i < ids->n_tasks; i++) {
+    for (size_t i = ids->n_tasks_saved; i < ids->n_tasks; i++) {
         const struct ids_task *t = &ids->tasks[i];
-        buf_addf(out, "%s%" PRIu32 "=%" PRIu32 "_%" PRId32, i ? "," : "", t->id, t->array,
-                 t->task);
+        buf_addf(out, "%s%" PRIu32 "=%" PRIu32 "_%" PRId32, i > ids->n_tasks_saved ? "," : "",
+                 t->id, t->array, t->task);
     }
     buf_addc(out, ';');
+    ids->n_saved = ids->n;
+    ids->n_tasks_saved = ids->n_tasks;
 }
 
 /* The number there, and what stands behind the character that follows it. */
@@ -148,5 +150,7 @@ ids_load(struct ids *ids, const char *text)
         uint32_t array = take_number(&text, &stop);
         add_task(ids, id, array, (int32_t)take_number(&text, &stop));
     }
+    ids->n_saved = ids->n;
+    ids->n_tasks_saved = ids->n_tasks;
     return text;
 }

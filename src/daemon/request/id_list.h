@@ -16,6 +16,7 @@ struct ids {
     size_t n, cap;
     struct ids_task *tasks; /* owned; those of them that are an array's, with its number */
     size_t n_tasks, cap_tasks;
+    size_t n_saved, n_tasks_saved; /* of them ids_save has written, or ids_load has read */
 };
 void ids_add(struct ids *ids, uint32_t id);
 void ids_add_job(struct ids *ids, const struct job *job);
@@ -28,9 +29,9 @@ void ids_put_in_order(struct ids *ids);
 /* In such a list. */
 bool ids_has(const struct ids *sorted, uint32_t id);
 
-/* As text, which is short where many follow each other, and back: added to what is there.
- * Returns what stands behind the text. */
-void ids_save(const struct ids *ids, struct buf *out);
+/* What was added since the last time as text, which is short where many follow each other, and
+ * back: added to what is there. Returns what stands behind the text. */
+void ids_save(struct ids *ids, struct buf *out);
 const char *ids_load(struct ids *ids, const char *text);
 
 #endif

@@ -32,6 +32,8 @@ struct work {
     struct caller caller;
     struct ticket *ticket; /* NULL: whoever asked has gone */
     char *token;           /* owned; NULL: none */
+    int n_pieces;          /* that are kept with the token */
+    size_t n_saved;        /* what is done and durable, as kind->n_done counts */
     struct buf text;
     struct jsonw out;
 };
@@ -95,37 +97,44 @@ run_slice(struct daemon *d, const struct work_kind *kind, struct caller *c, void
 /* --- what is kept of one that is under way -------------------------------------------------
  */
 
-static char *
-so_far_key(const char *token)
-{
-    return xasprintf("%s so far", token);
-}
-
 /* With the commit of the piece that has just been done. */
 static void
-keep_so_far(struct daemon *d, const struct work_kind *kind, const struct caller *c,
-            const char *token, const void *arg)
+keep_so_far(struct daemon *d, struct work *x)
 {
     auto_buf struct buf text = BUF_INIT;
     struct err unused;
-    if (!kind->so_far || !token)
+    if (!x->kind->so_far || !x->token)
         return;
-    auto_free char *key = so_far_key(token);
-    kind->so_far(arg, &text);
-    if (text.len > 0)
-        store_answer_put(d->store, c->uid, key, buf_str(&text), &unused);
+    x->kind->so_far(x->arg, &text);
+    if (text.len == 0)
+        return;
+    const struct store_piece piece = {
+        .number = x->n_pieces++, .at_us = clock_wall_us(), .text = buf_str(&text)};
+    store_progress_add(d->store, x->caller.uid, x->token, &piece, &unused);
 }
 
-/* What a daemon before this one had done of it. */
-static void
+/* What a daemon before this one had done of it: how many pieces. */
+static int
 resume(struct daemon *d, const struct work_kind *kind, const struct caller *c, void *arg)
 {
+    int n = 0;
     if (!kind->resume || !c->token)
-        return;
-    auto_free char *key = so_far_key(c->token);
-    auto_free char *text = store_answer_get(d->store, c->uid, key);
-    if (text)
+        return 0;
+    for (;; n++) {
+        auto_free char *text = store_progress_get(d->store, c->uid, c->token, n);
+        if (!text)
+            return n;
         kind->resume(arg, text);
+    }
+}
+
+/* It is answered; in the transaction of that. */
+static void
+drop_so_far(struct daemon *d, uid_t uid, const char *token, int n_pieces)
+{
+    struct err unused;
+    if (n_pieces > 0)
+        store_progress_drop(d->store, uid, token, &unused);
 }
 
 static void
@@ -136,6 +145,7 @@ finish(struct daemon *d, struct work *x, int rc, const struct err *e)
     x->ticket = NULL;
     if (rc >= 0 && x->token && !turn_disk_trouble(d))
         store_answer_put(d->store, x->caller.uid, x->token, buf_str(&x->text), &unused);
+    drop_so_far(d, x->caller.uid, x->token, x->n_pieces);
     if (t && rc < 0)
         server_refuse(t, e);
     else if (t && x->kind->answer_later)
@@ -146,20 +156,61 @@ finish(struct daemon *d, struct work *x, int rc, const struct err *e)
     turn_touch_unplanned(d); /* who leaves when all is changed may, also where nobody is told */
 }
 
-/* After a failed commit, what they have counted as done is not. */
-void
-works_fail(struct daemon *d, const struct err *why)
+static void
+say_nothing_saved(const struct work *x, const struct err *why, struct err *e)
+{
+    if (x->n_saved == 0)
+        err_set(e, why->code, "nothing was accepted: %s. Running jobs go on", why->text);
+    else if (x->kind->lines)
+        err_set(
+            e, why->code,
+            "%zu lines of it are accepted, the others are not, and the same command goes on "
+            "with them: %s. Running jobs go on",
+            x->n_saved, why->text);
+    else
+        err_set(e, why->code,
+                "that is done to %zu jobs, and to the others not: %s. Running jobs go on",
+                x->n_saved, why->text);
+}
+
+/* saved: whether the reason is a commit that has failed; then what they count as done is not.
+ */
+static void
+end_changes(struct daemon *d, const struct err *why, bool not_saved)
 {
     struct work **at = d->works ? &d->works->first : NULL;
     while (at && *at) {
         struct work *x = *at;
+        struct err e = *why;
         if (!x->kind->changes) {
             at = &x->next;
             continue;
         }
+        if (not_saved)
+            say_nothing_saved(x, why, &e);
         unlink_work(d->works, at);
-        finish(d, x, -1, why);
+        finish(d, x, -1, &e);
     }
+}
+
+void
+works_fail(struct daemon *d, const struct err *why)
+{
+    end_changes(d, why, false);
+}
+
+void
+works_not_saved(struct daemon *d, const struct err *why)
+{
+    end_changes(d, why, true);
+}
+
+void
+works_saved(struct daemon *d)
+{
+    for (struct work *x = d->works ? d->works->first : NULL; x; x = x->next)
+        if (x->kind->n_done)
+            x->n_saved = x->kind->n_done(x->arg);
 }
 
 /* All of its user's go behind everybody else's, and it behind them: so users take turns, and
@@ -207,7 +258,7 @@ go_on(struct daemon *d, struct work *x)
     if (x->kind->changes)
         server_changed(d->server, x->caller.group);
     if (rc == WORK_MORE)
-        keep_so_far(d, x->kind, &x->caller, x->token, x->arg);
+        keep_so_far(d, x);
     int64_t us = clock_boot_us() - began_us;
     server_charge(d->server, x->caller.group, us);
     pace_spent(d, x->caller.method, x->caller.uid, us);
@@ -279,8 +330,11 @@ work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, voi
            json_t *params, struct jsonw *out, struct err *e)
 {
     int rc = kind->changes ? check_room(d, c, e) : 0; /* a piece cannot be taken back */
+    int n_pieces = 0;
+    size_t n_saved = 0;
     if (rc == 0) {
-        resume(d, kind, c, arg);
+        n_pieces = resume(d, kind, c, arg);
+        n_saved = n_pieces > 0 ? kind->n_done(arg) : 0;
         rc = run_slice(d, kind, c, arg, out, e);
     }
     if (rc == WORK_MORE && !kind->changes && check_room(d, c, e))
@@ -289,6 +343,7 @@ work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, voi
         bool later = rc == WORK_DONE && kind->answer_later;
         if (later)
             kind->answer_later(d, arg, server_ticket(c));
+        drop_so_far(d, c->uid, c->token, n_pieces);
         kind->free(arg);
         return rc < 0 ? -1 : later ? METHOD_LATER : 0;
     }
@@ -300,6 +355,8 @@ work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, voi
     x->caller.id = NULL;
     x->caller.token = NULL;
     x->token = c->token ? xstrdup(c->token) : NULL;
+    x->n_pieces = n_pieces;
+    x->n_saved = n_saved;
     x->ticket = server_ticket(c);
     x->text = *out->out;
     *out->out = (struct buf)BUF_INIT;
@@ -307,7 +364,7 @@ work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, voi
     x->out.out = &x->text;
     struct works *all = works_of(d);
     append(all, x);
-    keep_so_far(d, kind, c, c->token, arg);
+    keep_so_far(d, x);
     if (!uv_is_active((uv_handle_t *)&all->rest))
         uv_idle_start(&all->idle, on_idle);
     return METHOD_LATER;

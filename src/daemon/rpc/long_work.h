@@ -32,12 +32,14 @@ struct work_kind {
     /* Who asked is answered later than when step has said WORK_DONE, by whoever takes this
      * ticket. NULL: the answer stands in out. */
     void (*answer_later)(struct daemon *d, void *arg, struct ticket *t);
-    /* Of those that change jobs; both or neither. What has been done so far is kept as text
-     * with the piece that did it. One that is asked again with its token, of the daemon that
-     * comes after one that died in between, is told that text before it begins: it goes on from
-     * there and answers for the whole. */
-    void (*so_far)(const void *arg, struct buf *out);
+    /* Of those that change jobs; all or none. What each piece has done is kept as text with it;
+     * a piece that has nothing to tell writes nothing. One that is asked again with its token,
+     * of the daemon that comes after one that died in between, is told those texts, one after
+     * the other, before it begins: it goes on from there and answers for the whole. */
+    void (*so_far)(void *arg, struct buf *out);
     void (*resume)(void *arg, const char *text);
+    size_t (*n_done)(const void *arg); /* jobs; with `lines`, lines of a jobs file */
+    bool lines;
     bool past;    /* reads the history: nothing of that may go before it is done */
     bool changes; /* jobs: it is done to its end also when whoever asked has gone */
 };
@@ -53,9 +55,12 @@ bool works_take_up(struct daemon *d, struct caller *c);
 /* Whether jobs are being changed; and that to its end, at once. */
 bool works_change(const struct daemon *d);
 void works_finish(struct daemon *d);
-/* Requests that change jobs end with this error: a commit that had a piece of them has failed,
- * or nothing more may be accepted. */
+/* Requests that change jobs end with this error: nothing more may be accepted. */
 void works_fail(struct daemon *d, const struct err *why);
+/* The turn's commit, with the last piece of each of them, has succeeded, or failed for this
+ * reason: then they end, and say how much of them stays. */
+void works_saved(struct daemon *d);
+void works_not_saved(struct daemon *d, const struct err *why);
 void works_drop_client(struct daemon *d, const struct client *client);
 void works_free(struct daemon *d);
 bool works_read_past(const struct daemon *d);

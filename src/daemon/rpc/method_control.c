@@ -41,10 +41,19 @@ control_free(void *arg)
     free(k);
 }
 
-static void
-so_far(const void *arg, struct buf *out)
+static size_t
+n_done(const void *arg)
 {
     const struct control *k = arg;
+    return k->touched.n;
+}
+
+static void
+so_far(void *arg, struct buf *out)
+{
+    struct control *k = arg;
+    if (k->touched.n + k->ended.n == k->touched.n_saved + k->ended.n_saved)
+        return;
     ids_save(&k->touched, out);
     ids_save(&k->ended, out);
 }
@@ -148,6 +157,7 @@ method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     static const struct work_kind kind = {.step = cancel_step,
                                           .free = control_free,
                                           .changes = true,
+                                          .n_done = n_done,
                                           .so_far = so_far,
                                           .resume = resume};
     if (roles_check_grace(d, json_integer_value(json_object_get(params, "grace_ms")), e) ||
@@ -190,6 +200,7 @@ control(struct daemon *d, struct caller *c, json_t *params, control_fn act, int3
     static const struct work_kind kind = {.step = control_step,
                                           .free = control_free,
                                           .changes = true,
+                                          .n_done = n_done,
                                           .so_far = so_far,
                                           .resume = resume};
     struct control *k = xcalloc(1, sizeof *k);

@@ -29,7 +29,7 @@
 #include "daemon/turn/turn.h"
 #include "store/store.h"
 
-#define FORGET_MOST 500 /* ended jobs in a piece, that count no more */
+#define FORGET_MOST 500 /* jobs in a piece, of which those that have ended count no more */
 #define GLANCE      64  /* lines between two looks at the clock */
 
 /* --- before anything is changed ----------------------------------------------------------- */
@@ -95,8 +95,8 @@ forget_ended(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
     (void)out, (void)until_us;
     if (s->has_forgotten || !s->is_fresh)
         return WORK_DONE;
-    int rc = store_file_forget(s->daemon->store, s->file, FORGET_MOST, e);
-    turn_touch(s->daemon);
+    int rc = store_file_forget(s->daemon->store, s->file, &s->forget_at, FORGET_MOST, e);
+    turn_touch_unplanned(s->daemon);
     s->has_forgotten = rc == 0;
     return rc < 0 ? -1 : rc > 0 ? WORK_MORE : WORK_DONE;
 }
@@ -170,8 +170,8 @@ write_removed(const struct sync *s, struct jsonw *out)
     jsonw_kint(out, "updated", s->n_updated);
     jsonw_key(out, "removed");
     jsonw_array(out);
-    for (size_t i = 0; i < s->n_removed; i++)
-        jsonw_int(out, s->removed[i]);
+    for (size_t i = 0; i < s->removed.n; i++)
+        jsonw_int(out, s->removed.v[i]);
     jsonw_end_array(out);
 }
 
@@ -199,7 +199,7 @@ write_refused(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e
     jsonw_end_array(out);
     jsonw_end_object(out);
     log_info("event=file-sync file=%u path=\"%s\" lines=%zu new=%d updated=%d removed=%zu",
-             s->file, s->path, s->n, s->n_new, s->n_updated, s->n_removed);
+             s->file, s->path, s->n, s->n_new, s->n_updated, s->removed.n);
     return WORK_DONE;
 }
 
@@ -237,13 +237,24 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     return rc;
 }
 
-/* Where it began. */
-static void
-so_far(const void *arg, struct buf *out)
+static size_t
+n_done(const void *arg)
 {
     const struct sync *s = arg;
-    if (s->first_job) /* it has not only waited */
-        buf_addf(out, "%u %lld %d", s->first_job, (long long)s->seq, s->has_forgotten);
+    return (size_t)(s->n_new + s->n_updated) + s->removed.n;
+}
+
+/* Where it began, and what it has come to. */
+static void
+so_far(void *arg, struct buf *out)
+{
+    struct sync *s = arg;
+    if (!s->first_job || (s->is_kept && s->n_changed == 0)) /* it has only waited, or looked */
+        return;
+    s->is_kept = true;
+    buf_addf(out, "%u %lld %d %d %d;", s->first_job, (long long)s->seq, s->has_forgotten,
+             s->n_new, s->n_updated);
+    ids_save(&s->removed, out);
 }
 
 static void
@@ -252,12 +263,18 @@ resume(void *arg, const char *text)
     struct sync *s = arg;
     unsigned first_job;
     long long seq;
-    int has_forgotten;
-    if (sscanf(text, "%u %lld %d", &first_job, &seq, &has_forgotten) != 3)
+    int has_forgotten, n_new, n_updated, end = 0;
+    if (sscanf(text, "%u %lld %d %d %d;%n", &first_job, &seq, &has_forgotten, &n_new,
+               &n_updated, &end) != 5 ||
+        end == 0)
         return;
+    s->is_resumed = s->is_kept = true;
     s->first_job = first_job;
     s->seq = seq;
     s->has_forgotten = has_forgotten != 0;
+    s->n_new = n_new;
+    s->n_updated = n_updated;
+    ids_load(&s->removed, text + end);
 }
 
 static void
@@ -287,6 +304,8 @@ method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct json
 {
     static const struct work_kind kind = {.step = step,
                                           .free = leave,
+                                          .n_done = n_done,
+                                          .lines = true,
                                           .so_far = so_far,
                                           .resume = resume,
                                           .past = true,

@@ -433,11 +433,19 @@ again_free(void *arg)
     free(r);
 }
 
-static void
-so_far(const void *arg, struct buf *out)
+static size_t
+n_done(const void *arg)
 {
     const struct again *r = arg;
-    ids_save(&r->touched, out);
+    return r->touched.n;
+}
+
+static void
+so_far(void *arg, struct buf *out)
+{
+    struct again *r = arg;
+    if (r->touched.n > r->touched.n_saved)
+        ids_save(&r->touched, out);
 }
 
 static void
@@ -457,6 +465,7 @@ method_requeue(struct daemon *d, struct caller *c, json_t *params, struct jsonw 
                                           .free = again_free,
                                           .past = true,
                                           .changes = true,
+                                          .n_done = n_done,
                                           .so_far = so_far,
                                           .resume = resume};
     struct again *r = xcalloc(1, sizeof *r);

@@ -104,11 +104,19 @@ sending_free(void *arg)
     free(x);
 }
 
-static void
-so_far(const void *arg, struct buf *out)
+static size_t
+n_done(const void *arg)
 {
     const struct sending *x = arg;
-    ids_save(&x->sent, out);
+    return x->sent.n;
+}
+
+static void
+so_far(void *arg, struct buf *out)
+{
+    struct sending *x = arg;
+    if (x->sent.n > x->sent.n_saved)
+        ids_save(&x->sent, out);
 }
 
 static void
@@ -127,6 +135,7 @@ method_signal(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     static const struct work_kind kind = {.step = step,
                                           .free = sending_free,
                                           .changes = true,
+                                          .n_done = n_done,
                                           .so_far = so_far,
                                           .resume = resume};
     struct sending *x = xcalloc(1, sizeof *x);

@@ -43,6 +43,14 @@ clock_is_trusted(struct daemon *d)
     return even_us > (d->clock.jump_us ? AFTER_JUMP_US : AFTER_START_US);
 }
 
+/* What nobody asked again for: whoever lost a daemon does within a minute. */
+static void
+trim_progress(struct daemon *d, struct err *e)
+{
+    if (clock_is_trusted(d))
+        store_progress_trim(d->store, clock_wall_us() - US_PER_DAY, e);
+}
+
 /* How many jobs went; -1. */
 static int
 prune_jobs(struct daemon *d, struct err *e)
@@ -80,6 +88,7 @@ let_go(struct daemon *d)
         store_prune_envs(d->store, &e);
     }
     trim_events(d, &e);
+    trim_progress(d, &e);
     if (n == 0) {
         n = make_room(d, &e);
         more = n > 0;

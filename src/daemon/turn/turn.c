@@ -280,7 +280,7 @@ commit_failed(struct daemon *d, const struct err *e)
     courier_not_saved(d);
     struct err told = {0};
     err_set(&told, e->code, "nothing was accepted: %s. Running jobs go on", e->text);
-    works_fail(d, &told);
+    works_not_saved(d, e);
     if (d->server)
         server_release(d->server, &told);
 }
@@ -379,6 +379,7 @@ commit(struct daemon *d)
         commit_failed(d, &e);
         return -1;
     }
+    works_saved(d);
     tally_written(d);
     health_saved(d);
     cards_saved(d);
