@@ -272,6 +272,12 @@ a_folder_that_is_no_more()
     is "status of a submission" "$status" 0
     has note "$err" 'no GPU can be read now.*waits'
     is reason "$(job_field 2 reason)" Probe
+    local verb
+    for verb in 'show 2' 'explain 2' gpus ''; do
+        try berth $verb
+        has "the driver's trouble in berth $verb" "$out$err" 'NVML.*NVIDIA driver'
+        has_not "berth $verb" "$out$err" 'not been read yet|last figures'
+    done
 }
 
 @test "a small disk under a steady load is not filled by the daemon's own log" {

@@ -1,6 +1,7 @@
 /* The cards as a table; see gpu_table.h. "n/a" is not reported, which is not 0. */
 #include "cli/table/gpu_table.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -185,6 +186,18 @@ gpu_table_add(const json_t *result, const struct term *term, bool strangers, str
     if (!strangers)
         return;
     json_array_foreach(gpus, i, gpu) add_strangers(out, gpu);
+}
+
+void
+gpu_table_add_none(const json_t *result, struct buf *out)
+{
+    const char *why = answer_str(result, "probe_error");
+
+    buf_adds(out, "no GPUs");
+    if (!why[0])
+        return;
+    buf_adds(out, ": ");
+    text_add_safe(out, why, strlen(why), INT_MAX);
 }
 
 void

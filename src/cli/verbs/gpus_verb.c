@@ -161,11 +161,23 @@ draw(void *ctx, struct client *c, const struct term *term, struct buf *out, stru
     if (json_is_object(json_object_get(result, "unknown_since")))
         buf_addf(out, "not answered since %s\n",
                  answer_str(json_object_get(result, "unknown_since"), "rfc3339"));
-    if (has_none(result))
-        buf_adds(out, "no GPUs\n");
+    if (has_none(result)) {
+        gpu_table_add_none(result, out);
+        buf_addc(out, '\n');
+    }
     apply(w, result);
     add_table(w, result, term, out);
     return 0;
+}
+
+static void
+say_none(const json_t *result)
+{
+    auto_buf struct buf line = BUF_INIT;
+
+    gpu_table_add_none(result, &line);
+    cli_say("%s", buf_str(&line));
+    cli_say("jobs that ask for no GPU can run; 'berth doctor' looks closer");
 }
 
 static int
@@ -185,11 +197,11 @@ print_once(const struct cli *cli, const struct wish *w)
         json_object_set_new(result, "version", json_integer(1));
         return cli_put_json(result);
     }
-    if (json_is_object(json_object_get(result, "unknown_since")))
+    if (!none && json_is_object(json_object_get(result, "unknown_since")))
         cli_say("the GPUs have not answered since %s; these are the last figures",
                 answer_str(json_object_get(result, "unknown_since"), "rfc3339"));
     if (none)
-        cli_say("no GPUs; jobs that ask for none can run. 'berth doctor' looks why");
+        say_none(result);
     else if (has_none(result))
         cli_say("no GPU is such");
     add_table(w, result, &term, &out);

@@ -26,8 +26,10 @@ add_overview(struct client *c, const struct term *term, struct buf *out, struct 
         queue_table_add(c, params, &view, term, &table, &n, e) < 0)
         return -1;
     gpu_table_add(gpus, term, true, out);
-    if (json_array_size(json_object_get(gpus, "gpus")) == 0)
-        buf_adds(out, "no GPUs\n");
+    if (json_array_size(json_object_get(gpus, "gpus")) == 0) {
+        gpu_table_add_none(gpus, out);
+        buf_addc(out, '\n');
+    }
     buf_addc(out, '\n');
     if (n > 0)
         buf_add(out, table.data, table.len);

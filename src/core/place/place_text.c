@@ -251,7 +251,10 @@ static void
 add_probe(const struct blocked *b, struct buf *out)
 {
     if (b->gpu < 0) {
-        buf_adds(out, "the GPUs have not been read yet");
+        if (b->trouble)
+            buf_addf(out, "the GPUs cannot be read: %s", b->trouble);
+        else
+            buf_adds(out, "the GPUs have not been read yet");
         return;
     }
     buf_addf(out, "no fresh word from gpu %d", b->gpu);

@@ -55,7 +55,7 @@ struct blocked {
     struct called waits_for; /* Dependency, Reservation: that job; else for which gpu is kept */
     int32_t waits_more;      /* Dependency: other jobs that it waits for as well */
     uint8_t waits_how;       /* Dependency: enum dep_type */
-    const char *trouble;     /* Disk: what is wrong with it; borrowed, as long as it lasts */
+    const char *trouble;     /* Disk, Machine, Probe: what is wrong; borrowed, while it lasts */
 
     /* What would have to happen, where that is more than one card says (plan_needs.c): once
      * these have ended there is room on n_freed cards beside the n_room; what is missing then

@@ -11,6 +11,7 @@
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/daemon.h"
 #include "daemon/gpu/card_health.h"
+#include "daemon/gpu/prober.h"
 #include "daemon/turn/turn.h"
 
 /* Between two plans so many lines are told whose ends they wait for, in order that a listing of
@@ -28,6 +29,8 @@ why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
     plan_tell_unseen(d->planner, d->ledger, job);
     plan_explain(d->queue, job, why);
     plan_explain_reserved(d->queue, planner_reservation(d->planner), job, why);
+    if (why->reason == REASON_PROBE && why->gpu < 0)
+        why->trouble = prober_error(d->prober);
     const char *machine = machine_says_of(d, job->uid);
     if (machine && job->kind)
         *why = (struct blocked){.reason = REASON_MACHINE, .gpu = -1, .trouble = machine};
