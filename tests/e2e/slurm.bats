@@ -209,6 +209,24 @@ END
     is "its tasks" "$(cat task-0.out task-1.out)" $'0 of 2\n1 of 2'
 }
 
+@test "srun leaves all variables that a job exports to its tasks, whatever their names" {
+    start_daemon 1
+    local names="program rest exported tasks nodes gpus output error input option value name number text task pids status piece"
+    {
+        echo '#!/bin/bash'
+        echo '#SBATCH -o steps.out'
+        for name in $names; do echo "export $name=of-the-job"; done
+        echo 'srun -n 1 -o %t.out printenv' "$names"
+        echo 'srun -n 2 -o %t.of2 printenv' "$names"
+        echo 'srun --export=ALL,program=named,rest=too sh -c '"'"'echo $program $rest $name'"'"
+    } >own.sh
+    berth submit --gpus 0 --wait own.sh
+    for file in 0.out 0.of2 1.of2; do
+        is "variables in $file" "$(sort "$file" | uniq -c | xargs)" "$(wc -w <<<"$names") of-the-job"
+    done
+    is "those that --export names" "$(cat steps.out)" 'named too of-the-job'
+}
+
 @test "srun takes variables by --export and standard input by --input" {
     start_daemon 1
     script steps.sh <<'END'
