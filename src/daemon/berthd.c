@@ -45,10 +45,11 @@
 #include "daemon/service/reload.h"
 #include "daemon/service/rules.h"
 #include "daemon/service/user_names.h"
+#include "daemon/state/learned_demands.h"
 #include "daemon/turn/clock_steps.h"
 #include "daemon/turn/counters.h"
-#include "daemon/turn/estimates.h"
-#include "daemon/turn/learned_demands.h"
+#include "daemon/turn/past_store.h"
+#include "daemon/turn/runs_kept.h"
 #include "daemon/turn/turn.h"
 #include "daemon/turn/waiters.h"
 #include "daemon/view/expected_starts.h"
@@ -217,6 +218,57 @@ make_ledger(struct daemon *d)
                     (int64_t)pages * page / (1024 * 1024));
 }
 
+static int64_t
+wall_us(void *arg)
+{
+    (void)arg;
+    return clock_wall_us();
+}
+
+static int64_t
+boot_us(void *arg)
+{
+    (void)arg;
+    return clock_boot_us();
+}
+
+static void
+explain_end(void *arg, struct job *job)
+{
+    health_job_over(arg, job);
+}
+
+static void
+wake(void *arg, bool plan)
+{
+    if (plan)
+        turn_touch(arg);
+    else
+        turn_touch_unplanned(arg);
+}
+
+/* What the state knows of the daemon. */
+static void
+make_state(struct daemon *d)
+{
+    d->past = past_of_store(d->store);
+    d->around = (struct around){.arg = d,
+                                .wall_us = wall_us,
+                                .boot_us = boot_us,
+                                .user_name = daemon_user_name,
+                                .explain_end = explain_end};
+    d->state = (struct state){.queue = d->queue,
+                              .ledger = d->ledger,
+                              .planner = d->planner,
+                              .fair = d->fair,
+                              .limits = &d->limits,
+                              .past = &d->past,
+                              .around = &d->around,
+                              .system = d->places.system,
+                              .changes = {.wake = wake, .wake_arg = d}};
+    state_open(&d->state);
+}
+
 /* Without GPUs that can be read the daemon works all the same: jobs that run are looked after,
  * those that want no GPU run, and the others wait for the driver. Health says so. */
 static int
@@ -299,6 +351,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     make_ledger(d);
     d->health = health_new();
     rules_make(d);
+    make_state(d);
     d->turn = turn_new(d);
     d->clockset = clockset_new(d);
     d->watcher = watcher_new(d);
@@ -307,7 +360,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->waits = waits_new();
     d->tally = tally_new();
     d->telemetry = telemetry_new();
-    if (estimate_open(d, e) || tally_load(d, e) || recover_load(d, e) || courier_load(d, e) ||
+    if (runs_load(d, e) || tally_load(d, e) || recover_load(d, e) || courier_load(d, e) ||
         find_cards(d, o, e))
         return -1;
     crash_point("daemon-before-recovery");
@@ -317,7 +370,7 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->server = server_open(d, e);
     if (!d->server)
         return -1;
-    learned_recover(d);
+    learned_recover(&d->state);
     pace_start(d);
     d->ready = true;
     turn_touch(d);
@@ -380,11 +433,8 @@ finish(struct daemon *d)
     telemetry_free(d->telemetry);
     turn_free(d->turn);
     clockset_free(d->clockset);
-    estimate_close(d);
+    state_close(&d->state);
     queue_free(d->queue);
-    shared_free(d->last_cwd);
-    shared_free(d->last_user);
-    shared_free(d->last_rlimits);
     rules_free(d);
     ledger_free(d->ledger);
     health_free(d->health);

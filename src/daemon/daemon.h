@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "core/plan/limits.h"
+#include "daemon/state/state.h"
 #include "daemon/view/checkup.h"
 #include "spec/config.h"
 #include "wire/places.h"
@@ -43,7 +44,7 @@ struct daemon {
     uv_signal_t on_term, on_int, on_hup;
     uv_timer_t strays_timer; /* recover.c: folders whose shepherds had not left yet */
     int64_t strays_ms;       /* until it looks the next time */
-    uv_timer_t clear_timer;  /* job_changes.c: the wait for the memory of ended jobs */
+    uv_timer_t clear_timer;  /* vram_wait.c: the wait for the memory of ended jobs */
     bool stopping;           /* no new work is started; leaves when `stop_when_empty` allows */
     bool stop_when_empty;
     bool follows_dead; /* the daemon before this one did not leave in order */
@@ -53,7 +54,6 @@ struct daemon {
     int64_t events_trimmed; /* idle_work.c: up to this number they are gone */
     bool pruned_any;        /* idle_work.c: environments are to be looked through */
 
-    char *last_cwd, *last_user, *last_rlimits; /* counted_text.h: of the newest job */
     struct clockset *clockset;
     struct nursery *nursery;
     struct machine *machine;
@@ -62,12 +62,13 @@ struct daemon {
     struct planner *planner;
     int needs_told; /* wait_reason.c: lines since the last plan */
     struct fair *fair;
-    struct depend *depend;
     struct modelfile *modelfile;
-    struct history *history;
     struct forecast *forecast; /* expected_starts.c; NULL until somebody looks */
     struct limits limits;      /* as the settings have them */
     struct ledger *ledger;
+    struct past past;
+    struct around around;
+    struct state state; /* what is true of the jobs; it borrows the parts above */
     struct turn *turn;
     struct server *server;
     struct prober *prober;

@@ -1,5 +1,5 @@
 /* Rows of the workload as jobs of the queue: how they come in, and what their ends mean for
- * arrays and dependents. What src/daemon/turn/job_changes.c is to the daemon, without its
+ * arrays and dependents. What src/daemon/state/job_facts.c is to the daemon, without its
  * store. */
 #include <stdlib.h>
 #include <string.h>

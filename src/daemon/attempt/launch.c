@@ -31,8 +31,7 @@
 #include "daemon/attempt/recover.h"
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/daemon.h"
-#include "daemon/turn/job_changes.h"
-#include "daemon/turn/turn.h"
+#include "daemon/state/job_facts.h"
 #include "spec/capabilities.h"
 #include "spec/screenname.h"
 #include "sys/confine.h"
@@ -420,7 +419,7 @@ launch_attempt(struct daemon *d, struct job *job)
     snprintf(ending.text, sizeof ending.text, "%.*s", (int)sizeof ending.text - 1, e.text);
     machine_trouble(d, e.text);
     watch_forget(d, job->id);
-    jobs_attempt_ended(d, job, &ending);
+    jobs_attempt_ended(&d->state, job, &ending);
 }
 
 /* What a start needs of this folder: room for a name and for some bytes. */

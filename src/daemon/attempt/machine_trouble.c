@@ -26,6 +26,7 @@
 #include "daemon/attempt/nursery_link.h"
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/daemon.h"
+#include "daemon/turn/event_say.h"
 #include "daemon/turn/turn.h"
 #include "sys/nursery_packets.h"
 #include "wire/frame.h"

@@ -24,11 +24,10 @@
 #include "daemon/daemon.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/prober.h"
-#include "daemon/turn/array_turns.h"
-#include "daemon/turn/depend_turns.h"
-#include "daemon/turn/estimates.h"
-#include "daemon/turn/job_changes.h"
-#include "daemon/turn/turn.h"
+#include "daemon/state/array_turns.h"
+#include "daemon/state/depend_turns.h"
+#include "daemon/state/estimates.h"
+#include "daemon/state/job_facts.h"
 #include "store/store.h"
 
 #define STRAYS_MS     5000
@@ -78,17 +77,10 @@ on_live(struct job *job, const char *const *uuids, void *arg)
     if (job_state_is_active(job->state)) {
         if (!job->run)
             remake_attempt(d, job);
-        /* How far it got is for its folder to say. */
-        job->state = JOB_STARTING;
-        job->run->ending = (struct ending){.outcome = OUTCOME_NONE};
-        job->run->shepherd_pid = 0;
         remember_cards(d, job, uuids);
     }
-    jobs_share_texts(d, job);
     job->env_bytes = store_env_bytes(d->store, job->env);
-    estimate_enter(d, job);
-    queue_add(d->queue, job);
-    arrays_recover(d, job);
+    jobs_recover(&d->state, job);
     return 0;
 }
 
@@ -107,7 +99,7 @@ recover_load(struct daemon *d, struct err *e)
         return -1;
     if (store_jobs_load_live(d->store, on_live, d, e))
         return -1;
-    depend_recover(d);
+    depend_recover(&d->state);
     return 0;
 }
 
@@ -243,7 +235,7 @@ recover_attempts(struct daemon *d, struct err *e)
         free(r);
     }
     d->recovered = NULL;
-    arrays_recovered(d);
+    arrays_recovered(&d->state);
     if (active > 0)
         prober_forget(d->prober);
     if (live > 0)

@@ -11,8 +11,9 @@
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/supervisor_watch_priv.h"
 #include "daemon/daemon.h"
-#include "daemon/turn/event_text.h"
-#include "daemon/turn/job_changes.h"
+#include "daemon/state/job_facts.h"
+#include "daemon/turn/event_say.h"
+#include "daemon/turn/event_unstored.h"
 #include "sys/exitrec.h"
 
 static void
@@ -43,7 +44,7 @@ on_started(struct watcher *w, struct watch *x, const json_t *msg, const char *ke
         return;
     machine_started(w->daemon, job->uid);
     job->run->command_pid = (int32_t)json_integer_value(json_object_get(msg, "command_pid"));
-    if (jobs_attempt_started(w->daemon, job, at_us))
+    if (jobs_attempt_started(&w->daemon->state, job, at_us))
         event_launched(w->daemon, job, at_us);
 }
 
@@ -86,7 +87,7 @@ watch_not_forked(struct watcher *w, struct watch *x, int errnum)
     struct ending ending = ending_never_ran(errnum, clock_wall_us());
     snprintf(ending.text, sizeof ending.text, "%.150s", e.text);
     x->ended = true;
-    jobs_attempt_ended(w->daemon, job, &ending);
+    jobs_attempt_ended(&w->daemon->state, job, &ending);
 }
 
 void
@@ -97,13 +98,13 @@ watch_take_record(struct watcher *w, struct watch *x, struct job *job,
     if (rec->ending.outcome == OUTCOME_CANCELLED && !job->cancelled_by && rec->by[0])
         job->cancelled_by = xstrdup(rec->by);
     if (rec->started_us > 0)
-        jobs_attempt_started(w->daemon, job, rec->started_us);
+        jobs_attempt_started(&w->daemon->state, job, rec->started_us);
     if (rec->warned_us > 0)
         on_warned(w, x, job);
     struct ending ending = rec->ending;
     if (ending.outcome == OUTCOME_NOT_STARTED && rec->blame != BLAME_COMMAND)
         excuse(w, x, job, rec->blame, &ending);
-    jobs_attempt_ended(w->daemon, job, &ending);
+    jobs_attempt_ended(&w->daemon->state, job, &ending);
 }
 
 static void

@@ -34,8 +34,8 @@
 #include "daemon/attempt/launch.h"
 #include "daemon/attempt/supervisor_watch_priv.h"
 #include "daemon/daemon.h"
-#include "daemon/turn/job_changes.h"
-#include "daemon/turn/turn.h"
+#include "daemon/state/changes.h"
+#include "daemon/state/job_facts.h"
 #include "sys/exitrec.h"
 #include "wire/frame.h"
 
@@ -160,18 +160,17 @@ watch_say_stop(struct watch *x, const struct job *job, const char *why, const ch
 }
 
 void
-watch_cancel(struct daemon *d, const struct job *job)
+watch_read_change(struct daemon *d, const struct change *change)
 {
-    struct watch *x = find(d->watcher, job->id);
-    if (x)
+    struct watch *x = find(d->watcher, change->job);
+    const struct job *job = x && !x->ended ? watch_job_of(d->watcher, x) : NULL;
+    if (!job)
+        return;
+    if (change->type == CHANGE_CANCEL || change->type == CHANGE_CANCEL_MORE)
         watch_say_stop(x, job, NULL, job->cancelled_by);
-}
-
-void
-watch_preempt(struct daemon *d, const struct job *job)
-{
-    struct watch *x = find(d->watcher, job->id);
-    if (x)
+    else if (change->type == CHANGE_REQUEUE)
+        watch_say_stop(x, job, "requeue", change->by);
+    else if (change->type == CHANGE_PREEMPT)
         watch_say_stop(x, job, "preempt", NULL);
 }
 
@@ -181,14 +180,6 @@ watch_exceeded(struct daemon *d, const struct job *job)
     struct watch *x = find(d->watcher, job->id);
     if (x)
         watch_say_stop(x, job, "exceed", NULL);
-}
-
-void
-watch_requeue(struct daemon *d, const struct job *job, const char *by)
-{
-    struct watch *x = find(d->watcher, job->id);
-    if (x)
-        watch_say_stop(x, job, "requeue", by);
 }
 
 bool
@@ -419,7 +410,7 @@ settle_from_folder(struct watcher *w, struct watch *x)
              outcome_name(rec.ending.outcome));
     watch_take_record(w, x, job, &rec);
     if (x->rebooted) /* no memory outlives a boot; and the end belongs to this turn */
-        jobs_check_clear(w->daemon, job, true);
+        jobs_check_clear(&w->daemon->state, job, true);
 }
 
 static void

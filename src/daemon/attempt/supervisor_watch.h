@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct change;
 struct daemon;
 struct err;
 struct job;
@@ -39,13 +40,10 @@ bool watch_has_of_before(const struct daemon *d);
  * folder could not be read. */
 size_t watch_n_unswept(const struct daemon *d);
 
-/* Tells the shepherd to end the job. Remembered and said again when it reconnects, because
- * job->cancel_asked is. */
-void watch_cancel(struct daemon *d, const struct job *job);
-/* The same for one that is to run again: it makes way, or somebody (by) asked for that. Said
- * again while job->requeue_asked; a cancel that comes later beats it. */
-void watch_preempt(struct daemon *d, const struct job *job);
-void watch_requeue(struct daemon *d, const struct job *job, const char *by);
+/* Reads of the changes that a job is to be stopped, and tells its shepherd. That is remembered,
+ * and said again when it reconnects, because job->cancel_asked and job->requeue_asked are; a
+ * cancel beats the latter, if it comes later too. */
+void watch_read_change(struct daemon *d, const struct change *x);
 /* It used more than it declared and may not. Said once, and again when its shepherd reconnects
  * after a restart of the daemon: run->warned remembers it. */
 void watch_exceeded(struct daemon *d, const struct job *job);

@@ -15,6 +15,7 @@
 #include "daemon/daemon.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/samples.h"
+#include "daemon/turn/event_say.h"
 #include "daemon/turn/turn.h"
 #include "gpu/xid.h"
 

@@ -1,5 +1,6 @@
 /* What a card's fault means for the jobs on it: they run on, and when one of them fails, its
- * ending says what its card suffered. Called by card_faults.c and job_changes.c. */
+ * ending says what its card suffered. Called by card_faults.c, and by the
+ * state (explain_end). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -21,6 +21,7 @@
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/prober_talk.h"
 #include "daemon/gpu/samples.h"
+#include "daemon/turn/event_say.h"
 #include "daemon/turn/turn.h"
 
 #define SLOW_MS 3000 /* an answer later than this: the cards count as unknown */

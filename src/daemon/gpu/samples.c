@@ -20,9 +20,10 @@
 #include "daemon/daemon.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/telemetry.h"
-#include "daemon/turn/event_text.h"
-#include "daemon/turn/job_changes.h"
-#include "daemon/turn/turn.h"
+#include "daemon/state/job_facts.h"
+#include "daemon/state/state.h"
+#include "daemon/turn/event_say.h"
+#include "daemon/turn/event_words.h"
 #include "sys/confine.h"
 #include "sys/procs.h"
 
@@ -274,7 +275,7 @@ update_usage(struct daemon *d, struct job *job)
     }
     telemetry_job(d, job);
     if (grown) {
-        turn_save(d, job, SAVE_ATTEMPT);
+        state_save(&d->state, job, SAVE_ATTEMPT);
         struct jsonw *w = turn_event(d, "usage", job);
         events_write_peaks(w, run);
         turn_event_end(d);
@@ -290,7 +291,7 @@ update_jobs(struct daemon *d)
         if (job->run->n_gpus > 0)
             update_usage(d, job);
         if (job->state == JOB_COMPLETING)
-            jobs_check_clear(d, job, false);
+            jobs_check_clear(&d->state, job, false);
     }
 }
 

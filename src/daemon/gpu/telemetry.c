@@ -13,7 +13,7 @@
 #include "core/learn/trace.h"
 #include "core/ledger/ledger.h"
 #include "daemon/daemon.h"
-#include "daemon/turn/turn.h"
+#include "daemon/state/state.h"
 #include "store/store.h"
 
 struct running {
@@ -182,7 +182,7 @@ telemetry_job(struct daemon *d, struct job *job)
                    mean_load(d, run)))
         return;
     r->unsaved = true;
-    turn_save(d, job, SAVE_ATTEMPT);
+    state_save(&d->state, job, SAVE_ATTEMPT);
 }
 
 const struct trace *

@@ -19,6 +19,7 @@
 #include "daemon/attempt/nursery_link.h"
 #include "daemon/daemon.h"
 #include "daemon/outbox/outbox_priv.h"
+#include "daemon/turn/event_say.h"
 #include "daemon/turn/turn.h"
 #include "store/store.h"
 #include "sys/nursery_packets.h"

@@ -16,6 +16,7 @@
 #include "daemon/daemon.h"
 #include "daemon/request/file_sync.h"
 #include "daemon/rpc/budget.h"
+#include "daemon/state/state.h"
 
 #define ENVS_USER_MAX (INT64_C(256) << 20) /* the same of environments, in the database */
 #define TEXT_USER_MAX (INT64_C(128) << 20) /* bytes of text of one user's live jobs */
@@ -153,64 +154,6 @@ admit_env(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e)
                    (long long)(ENVS_USER_MAX >> 20));
 }
 
-/* What it takes of VRAM wherever it is placed, at the least. */
-static int64_t
-least_vram(const struct daemon *d, const struct demand *demand, int n)
-{
-    int64_t least = INT64_MAX;
-    for (int i = 0; n > 0 && i < ledger_n_cards(d->ledger); i++) {
-        int64_t total = ledger_card(d->ledger, i)->info.total_mib;
-        int64_t mib = demand_is_whole(demand) ? total : demand_vram_mib(demand, total);
-        least = mib < least ? mib : least;
-    }
-    return least == INT64_MAX ? 0 : least * n;
-}
-
-static int
-admit_within(const struct daemon *d, const struct demand *demand, const struct limit *limit,
-             const char *whose, const char *prefix, struct err *e)
-{
-    char asked[24], most[24];
-    int n = demand->n_ids ? demand->n_ids : demand->gpus;
-    int64_t vram_mib = least_vram(d, demand, n);
-    if (limit->gpus > 0 && n > limit->gpus)
-        return err_set(e, ERR_REFUSED,
-                       "it could never start: it takes %d GPUs, and %s may have %d at once "
-                       "(%smax_gpus)",
-                       n, whose, limit->gpus, prefix);
-    if (limit->vram_mib > 0 && vram_mib > limit->vram_mib)
-        return err_set(e, ERR_REFUSED,
-                       "it could never start: it takes %s of VRAM, and %s may have %s at once "
-                       "(%smax_vram_mib)",
-                       format_mib(vram_mib, asked), whose, format_mib(limit->vram_mib, most),
-                       prefix);
-    return 0;
-}
-
-static int
-admit_size(const struct daemon *d, uint32_t uid, const struct demand *demand, struct err *e)
-{
-    return admit_within(d, demand, &d->limits.all, "all users together", "", e) ||
-                   admit_within(d, demand, limits_of(&d->limits, uid), daemon_user_name(uid),
-                                "user_", e)
-               ? -1
-               : 0;
-}
-
-bool
-admit_could_start(const struct daemon *d, uint32_t uid, const struct demand *demand,
-                  struct buf *why)
-{
-    struct err e = {0};
-    if (!place_feasible(demand, d->ledger, why))
-        return false;
-    if (admit_size(d, uid, demand, &e) == 0)
-        return true;
-    if (why)
-        buf_adds(why, e.text);
-    return false;
-}
-
 int
 admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t n,
            struct err *e)
@@ -218,7 +161,7 @@ admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t
     int64_t tasks = 0, text = 0;
     for (size_t i = 0; i < n; i++) {
         struct request *r = &jobs[i]->req;
-        if (admit_time(d, r, e) || admit_size(d, uid, &r->demand, e))
+        if (admit_time(d, r, e) || state_check_limits(&d->state, uid, &r->demand, e))
             return n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
         text += request_text_bytes(r);
         tasks += r->array.n > 0 ? task_set_count(&r->array) : 1;

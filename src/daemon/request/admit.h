@@ -31,11 +31,6 @@ int admit_text(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *
 /* The same of an environment that would come on top of those that the user's jobs have. */
 int admit_env(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e);
 
-/* Whether the machine, and the limits on GPUs and VRAM, would let it start if nothing else ran;
- * else the words are appended to why, which may be NULL. */
-bool admit_could_start(const struct daemon *d, uint32_t uid, const struct demand *demand,
-                       struct buf *why);
-
 /* All of it, for the new jobs of one request; and whether each alone is within the limits on
  * GPUs and VRAM. */
 int admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t n,

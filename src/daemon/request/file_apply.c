@@ -16,12 +16,11 @@
 #include "daemon/request/file_sync.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
-#include "daemon/turn/depend_turns.h"
-#include "daemon/turn/event_text.h"
-#include "daemon/turn/job_changes.h"
-#include "daemon/turn/learned_demands.h"
-#include "daemon/turn/turn.h"
-#include "daemon/turn/unique.h"
+#include "daemon/state/depend_turns.h"
+#include "daemon/state/job_facts.h"
+#include "daemon/state/learned_demands.h"
+#include "daemon/state/state.h"
+#include "daemon/state/unique.h"
 #include "store/store.h"
 
 /* Jobs that one piece changes: writing one costs three times what changing it does. */
@@ -65,18 +64,18 @@ add_line(struct sync *s, struct line *line)
     }
     reqcontext_apply(&s->context, job);
     struct err same = {0};
-    bool is_second = unique_check(s->daemon, job, &same) != 0;
-    jobs_add(s->daemon, job, &line->refused);
+    bool is_second = unique_check(&s->daemon->state, job, &same) != 0;
+    jobs_add(&s->daemon->state, job, &line->refused);
     if (line->over && !job_state_is_final(job->state)) {
-        jobs_infeasible(s->daemon, job, line->over);
+        jobs_infeasible(&s->daemon->state, job, line->over);
         line->refused = xstrdup(line->over);
     } else if (is_second && !job_state_is_final(job->state)) {
-        jobs_never(s->daemon, job, same.text);
+        jobs_never(&s->daemon->state, job, same.text);
         line->refused = xstrdup(same.text);
     }
     if (cancel && !job_state_is_final(job->state))
-        jobs_cancel(s->daemon, job, "the word in its line");
-    if (!depend_enter(s->daemon, job, &why) && !line->refused)
+        jobs_cancel(&s->daemon->state, job, "the word in its line");
+    if (!depend_enter(&s->daemon->state, job, &why) && !line->refused)
         line->refused = xstrdup(buf_str(&why));
     has_become(line, job);
     s->n_new++;
@@ -115,7 +114,7 @@ take_request(struct sync *s, struct job *job, struct line *line)
     if (file_same_request(&job->req, &line->req))
         return;
     if (!same)
-        depend_leave(d, job);
+        depend_leave(&d->state, job);
     if (same_begin)
         line->req.begin_us = job->req.begin_us;
     if (line->req.chdir || job->req.chdir) {
@@ -129,25 +128,25 @@ take_request(struct sync *s, struct job *job, struct line *line)
     job->declared_mib = declared;
     if (!same_begin)
         job->begin_us = job->req.begin_us;
-    unique_refresh(d, job);
-    learned_apply(d, job);
+    unique_refresh(&d->state, job);
+    learned_apply(&d->state, job);
     queue_refile(d->queue, job);
-    turn_save(d, job, SAVE_JOB);
-    event_plain(d, "updated", job, NULL);
+    state_save(&d->state, job, SAVE_JOB);
+    state_note(&d->state, CHANGE_UPDATED, job);
     s->n_updated++;
     s->n_changed++;
     if (job->req.hold != was_hold) {
         if (job->req.hold)
-            jobs_hold(d, job, &e);
+            jobs_hold(&d->state, job, &e);
         else
-            jobs_release(d, job, &e);
+            jobs_release(&d->state, job, &e);
     }
     if (line->over)
         buf_adds(&why, line->over);
-    if (line->over || !admit_could_start(d, job->uid, &job->req.demand, &why)) {
-        jobs_infeasible(d, job, buf_str(&why));
+    if (line->over || !state_could_start(&d->state, job->uid, &job->req.demand, &why)) {
+        jobs_infeasible(&d->state, job, buf_str(&why));
         line->refused = xstrdup(buf_str(&why));
-    } else if (!same && !depend_enter(d, job, &why)) {
+    } else if (!same && !depend_enter(&d->state, job, &why)) {
         line->refused = xstrdup(buf_str(&why));
     }
 }
@@ -158,7 +157,7 @@ update_job(struct sync *s, struct line *line, struct job *job)
     if (job_state_is_final(job->state))
         return;
     if (line->req.cancel) {
-        jobs_cancel(s->daemon, job, "the word in its line");
+        jobs_cancel(&s->daemon->state, job, "the word in its line");
         s->n_changed++;
         return;
     }
@@ -166,7 +165,7 @@ update_job(struct sync *s, struct line *line, struct job *job)
         return;
     if (job->line != line->number) {
         job->line = line->number;
-        turn_save(s->daemon, job, SAVE_JOB);
+        state_save(&s->daemon->state, job, SAVE_JOB);
         s->n_changed++;
     }
     take_request(s, job, line);
@@ -214,8 +213,8 @@ is_over(const struct sync *s, int64_t until_us)
 static void
 remove_job(struct sync *s, struct job *job)
 {
-    jobs_cancel(s->daemon, job, "an edit that removed its line");
-    turn_save(s->daemon, job, SAVE_DETACH);
+    jobs_cancel(&s->daemon->state, job, "an edit that removed its line");
+    state_save(&s->daemon->state, job, SAVE_DETACH);
     ids_add(&s->removed, job->id);
     s->n_changed++;
 }
@@ -354,7 +353,7 @@ move(struct sync *s, uint32_t id, uint64_t from, uint64_t to)
     if (!is_waiting(job) || job->order != from)
         return;
     queue_reorder(s->daemon->queue, job, to);
-    turn_save(s->daemon, job, SAVE_JOB);
+    state_save(&s->daemon->state, job, SAVE_JOB);
     s->n_changed++;
 }
 

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/request.h"
 #include "daemon/daemon.h"
-#include "daemon/turn/depend_turns.h"
+#include "daemon/state/depend_turns.h"
 
 /* A name and a line that bears it. */
 struct named {
@@ -92,7 +92,7 @@ resolve_rest(struct daemon *d, uid_t uid, struct file_dep_line *line, struct err
 {
     for (int i = 0; i < line->req->n_deps; i++) {
         struct request one = {.deps = &line->req->deps[i], .n_deps = 1};
-        if (line->links[i] < 0 && depend_resolve(d, uid, &one, e))
+        if (line->links[i] < 0 && depend_resolve(&d->state, uid, &one, e))
             return err_prefix(e, "line %d", line->number);
     }
     return 0;

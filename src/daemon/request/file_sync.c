@@ -22,7 +22,7 @@
 #include "daemon/rpc/budget.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
-#include "daemon/turn/turn.h"
+#include "daemon/state/state.h"
 #include "store/store.h"
 
 #define GLANCE 64 /* keys between two looks at the clock */
@@ -253,7 +253,7 @@ file_load_known(struct sync *s, int64_t until_us, struct err *e)
         int rc = store_file_keys(s->daemon->store, s->file, &s->loaded, on_key, &l, e);
         if (rc < 0)
             return -1;
-        turn_each_unsaved(s->daemon, on_unsaved, s);
+        changes_each_unsaved(&s->daemon->state.changes, on_unsaved, s);
         s->all_loaded = rc == 0;
         if (rc > 0)
             return WORK_MORE;
@@ -314,7 +314,7 @@ file_is_new(const struct sync *s, const struct line *line)
     if (!line->known || is_to_run_again(s, line))
         return true;
     return line->known->state == JOB_INFEASIBLE && !line->req.cancel && !line->over &&
-           admit_could_start(s->daemon, s->caller->uid, &line->req.demand, NULL);
+           state_could_start(&s->daemon->state, s->caller->uid, &line->req.demand, NULL);
 }
 
 int64_t

@@ -15,7 +15,6 @@
 #include "core/queue/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/request/roles.h"
-#include "daemon/turn/turn.h"
 #include "store/store.h"
 
 #define PAST_PIECE   500 /* ids, of which many may be gone */
@@ -45,7 +44,7 @@ find_last(struct daemon *d, uid_t uid, uint32_t *out, struct err *e)
     *out = 0;
     if (store_jobs_select(d->store, &f, on_newest, out, e))
         return -1;
-    const struct job *job = turn_find_new(d, is_of_user, &uid);
+    const struct job *job = changes_find_new(&d->state.changes, is_of_user, &uid);
     if (job && job->id > *out)
         *out = job->id;
     return 0;

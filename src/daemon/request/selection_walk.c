@@ -12,7 +12,7 @@
 #include "daemon/daemon.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/methods.h"
-#include "daemon/turn/array_turns.h"
+#include "daemon/state/array_turns.h"
 
 #define TARGET_TASKS_MAX 1000 /* taken out of their arrays by one request */
 #define LOOK_EACH        50   /* jobs between two looks at the clock */
@@ -60,7 +60,7 @@ single_out(struct daemon *d, const struct caller *c, const struct select *s, str
         struct job *array = array_of(d, t);
         int32_t task = array ? t->first_task : -1;
         while (array && (task = task_set_next(&array->tasks->pending, task, t->last_task)) >= 0)
-            arrays_split(d, array, task++, 0);
+            arrays_split(&d->state, array, task++, 0);
     }
     return 0;
 }

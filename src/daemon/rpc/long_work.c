@@ -88,9 +88,9 @@ run_slice(struct daemon *d, const struct work_kind *kind, struct caller *c, void
           struct jsonw *out, struct err *e)
 {
     const struct caller *before = d->caller;
-    d->caller = c;
+    rpc_serve(d, c);
     int rc = kind->step(d, c, arg, out, clock_boot_us() + SLICE_US, e);
-    d->caller = before;
+    rpc_serve(d, before);
     return rc >= 0 && out->full ? budget_too_long(out, e) : rc;
 }
 

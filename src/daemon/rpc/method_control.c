@@ -11,7 +11,7 @@
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
-#include "daemon/turn/job_changes.h"
+#include "daemon/state/job_facts.h"
 
 #define WHY_MAX 24 /* bytes */
 
@@ -102,7 +102,7 @@ cancel_one(struct daemon *d, const struct caller *c, struct control *k, struct j
     auto_free char *by = why ? xasprintf("%s (%s)", name, why) : xstrdup(name);
     if (json_object_get(k->params, "grace_ms") && grace >= 0)
         job->req.grace_ms = grace;
-    ids_add_job(jobs_cancel(d, job, by) ? &k->ended : &k->touched, job);
+    ids_add_job(jobs_cancel(&d->state, job, by) ? &k->ended : &k->touched, job);
 }
 
 /* The history is looked through before anything is done: what is cancelled here is in it too,
@@ -213,14 +213,20 @@ static int
 hold(struct daemon *d, struct job *job, int32_t unused, struct err *e)
 {
     (void)unused;
-    return jobs_hold(d, job, e);
+    return jobs_hold(&d->state, job, e);
 }
 
 static int
 release(struct daemon *d, struct job *job, int32_t unused, struct err *e)
 {
     (void)unused;
-    return jobs_release(d, job, e);
+    return jobs_release(&d->state, job, e);
+}
+
+static int
+set_priority(struct daemon *d, struct job *job, int32_t priority, struct err *e)
+{
+    return jobs_set_priority(&d->state, job, priority, e);
 }
 
 int
@@ -248,5 +254,5 @@ method_priority(struct daemon *d, struct caller *c, json_t *params, struct jsonw
                        PRIORITY_MIN, PRIORITY_MAX);
     if (roles_check_priority(d, (int32_t)n, e))
         return -1;
-    return control(d, c, params, jobs_set_priority, (int32_t)n, out, e);
+    return control(d, c, params, set_priority, (int32_t)n, out, e);
 }

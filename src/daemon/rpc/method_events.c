@@ -14,7 +14,7 @@
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
 #include "daemon/rpc/rpc_server.h"
-#include "daemon/turn/event_text.h"
+#include "daemon/turn/event_words.h"
 #include "daemon/turn/turn.h"
 #include "store/store.h"
 

@@ -24,7 +24,7 @@
 #include "daemon/request/selection.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
-#include "daemon/turn/event_text.h"
+#include "daemon/turn/event_words.h"
 #include "daemon/view/expected_starts.h"
 #include "daemon/view/wait_reason.h"
 #include "store/store.h"

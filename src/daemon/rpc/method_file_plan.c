@@ -15,15 +15,15 @@
 #include "core/plan/plan.h"
 #include "core/queue/queue.h"
 #include "daemon/daemon.h"
-#include "daemon/request/admit.h"
 #include "daemon/request/file_sync.h"
 #include "daemon/request/file_upload.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
-#include "daemon/turn/depend_turns.h"
-#include "daemon/turn/estimates.h"
-#include "daemon/turn/learned_demands.h"
-#include "daemon/turn/unique.h"
+#include "daemon/state/depend_turns.h"
+#include "daemon/state/estimates.h"
+#include "daemon/state/learned_demands.h"
+#include "daemon/state/state.h"
+#include "daemon/state/unique.h"
 #include "spec/fingerprint.h"
 #include "store/store.h"
 
@@ -100,7 +100,7 @@ learn(struct look *k, size_t i)
     if (!line->req.vram_auto)
         return;
     struct job *job = job_of(k, line);
-    learned_apply(k->sync->daemon, job);
+    learned_apply(&k->sync->daemon->state, job);
     line->req.demand.vram_mib = job->req.demand.vram_mib;
     job_free(job);
 }
@@ -126,9 +126,9 @@ look_at_deps(struct look *k, size_t at)
         }
         if (to)
             dep->job = to->known->job;
-        if (!depend_has_ended(s->daemon, dep))
+        if (!depend_has_ended(&s->daemon->state, dep))
             fate->awaits = true;
-        else if (!fate->never && depend_check(s->daemon, &one, &e))
+        else if (!fate->never && depend_check(&s->daemon->state, &one, &e))
             fate->never = xstrdup(e.text);
     }
 }
@@ -158,7 +158,7 @@ look_for_same(struct look *k, size_t i)
         fate->never = xasprintf("the same command in the same folder is line %d already, and "
                                 "it is to be unique",
                                 x->line);
-    else if (unique_check(k->sync->daemon, job, &e))
+    else if (unique_check(&k->sync->daemon->state, job, &e))
         fate->never = xstrdup(e.text);
     if (!x) {
         snprintf(own->print, sizeof own->print, "%s", job->fingerprint);
@@ -183,7 +183,7 @@ ask_about(struct look *k, size_t i)
     job->order = UINT64_MAX / 2 + i; /* behind all that wait */
     job->submitted_us = clock_wall_us();
     job->begin_us = line->req.begin_us;
-    estimate_refresh(d, job);
+    estimate_refresh(&d->state, job);
     forecast_run_add(k->run, job);
     job_free(job);
 }
@@ -195,7 +195,8 @@ static bool
 write_infeasible(const struct look *k, struct jsonw *out, const struct line *line)
 {
     auto_buf struct buf text = BUF_INIT;
-    if (admit_could_start(k->sync->daemon, k->sync->caller->uid, &line->req.demand, &text))
+    if (state_could_start(&k->sync->daemon->state, k->sync->caller->uid, &line->req.demand,
+                          &text))
         return false;
     jsonw_kstr(out, "state", job_state_name(JOB_INFEASIBLE));
     jsonw_kstr(out, "text", buf_str(&text));

@@ -22,10 +22,10 @@
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
-#include "daemon/turn/array_turns.h"
-#include "daemon/turn/depend_turns.h"
-#include "daemon/turn/estimates.h"
-#include "daemon/turn/job_changes.h"
+#include "daemon/state/array_turns.h"
+#include "daemon/state/depend_turns.h"
+#include "daemon/state/estimates.h"
+#include "daemon/state/job_facts.h"
 #include "store/store.h"
 
 #define LOOK_EACH   20  /* jobs between two looks at the clock: each is read from the disk */
@@ -74,7 +74,7 @@ take_back(struct daemon *d, uint32_t id, struct err *e)
     if (!job)
         return NULL;
     job->env_bytes = store_env_bytes(d->store, job->env);
-    estimate_enter(d, job);
+    estimate_enter(&d->state, job);
     queue_add(d->queue, job);
     return job;
 }
@@ -102,7 +102,7 @@ put_back(struct daemon *d, struct job *job)
 {
     if (!job_state_is_final(job->state) || job->unsaved)
         return;
-    estimate_leave(d, job);
+    estimate_leave(&d->state, job);
     job_free(queue_remove(d->queue, job->id));
 }
 
@@ -143,19 +143,19 @@ static int
 run_again(struct again *r, struct job *job)
 {
     struct daemon *d = r->daemon;
-    if (job_state_is_final(job->state) && depend_check(d, &job->req, &r->last)) {
+    if (job_state_is_final(job->state) && depend_check(&d->state, &job->req, &r->last)) {
         err_prefix(&r->last, "job %u cannot be requeued", job->id);
         put_back(d, job);
         return -1;
     }
-    if (jobs_requeue(d, job, daemon_user_name(r->caller->uid), r->hold, &r->last)) {
+    if (jobs_requeue(&d->state, job, daemon_user_name(r->caller->uid), r->hold, &r->last)) {
         put_back(d, job);
         return -1;
     }
     if (job->state == JOB_PENDING)
-        depend_enter(d, job, NULL);
+        depend_enter(&d->state, job, NULL);
     if (r->hold && job->state == JOB_PENDING)
-        (void)jobs_hold(d, job, &r->last);
+        (void)jobs_hold(&d->state, job, &r->last);
     if (!ids_has(&r->before, job->id))
         ids_add_job(&r->touched, job);
     return 0;
@@ -175,7 +175,7 @@ static void
 let_end(struct again *r)
 {
     for (size_t i = 0; i < r->open.n; i++)
-        arrays_returned(r->daemon, r->open.v[i]);
+        arrays_returned(&r->daemon->state, r->open.v[i]);
     ids_free(&r->open);
 }
 
@@ -223,8 +223,8 @@ on_task(uint32_t id, int32_t task, enum job_state state, void *arg)
 static void
 leave_array(struct again *r)
 {
-    if (r->array)
-        arrays_returned(r->daemon, r->array);
+    if (r->array && !r->daemon->leaving)
+        arrays_returned(&r->daemon->state, r->array);
     r->array = 0;
     ids_free(&r->tasks);
 }

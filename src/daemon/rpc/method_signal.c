@@ -14,8 +14,8 @@
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
-#include "daemon/turn/array_turns.h"
-#include "daemon/turn/event_text.h"
+#include "daemon/state/array_turns.h"
+#include "daemon/turn/event_say.h"
 
 static int
 read_signal(const json_t *params, int *sig, struct err *e)
@@ -61,7 +61,7 @@ static void
 send_to_tasks(struct daemon *d, struct sending *x, const struct job *array)
 {
     size_t n = 0, before = x->sent.n;
-    auto_free struct job **tasks = arrays_live_tasks(d, array, &n);
+    auto_free struct job **tasks = arrays_live_tasks(&d->state, array, &n);
     for (size_t i = 0; i < n; i++)
         if (!select_matches(&x->walk.select, tasks[i]) &&
             !ids_has(&x->walk.before, tasks[i]->id))

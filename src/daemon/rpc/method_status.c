@@ -20,7 +20,8 @@
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
 #include "daemon/service/daemon_log.h"
-#include "daemon/turn/job_changes.h"
+#include "daemon/state/job_facts.h"
+#include "daemon/turn/event_say.h"
 #include "daemon/turn/turn.h"
 #include "sys/confine.h"
 
@@ -205,7 +206,7 @@ method_stop(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     auto_free struct job **jobs = queue_list_by_id(d->queue, cancel ? QUEUE_ALL : 0, &n);
     for (size_t i = 0; i < n; i++)
         if (!job_state_is_final(jobs[i]->state))
-            jobs_cancel(d, jobs[i], daemon_user_name(c->uid));
+            jobs_cancel(&d->state, jobs[i], daemon_user_name(c->uid));
     struct jsonw *event = turn_event(d, "daemon", NULL);
     jsonw_kstr(event, "state", "stopping");
     jsonw_kstr(event, "by", daemon_user_name(c->uid));

@@ -21,11 +21,11 @@
 #include "daemon/request/roles.h"
 #include "daemon/rpc/budget.h"
 #include "daemon/rpc/methods.h"
-#include "daemon/turn/depend_turns.h"
-#include "daemon/turn/job_changes.h"
-#include "daemon/turn/learned_demands.h"
+#include "daemon/state/depend_turns.h"
+#include "daemon/state/job_facts.h"
+#include "daemon/state/learned_demands.h"
+#include "daemon/state/unique.h"
 #include "daemon/turn/turn.h"
-#include "daemon/turn/unique.h"
 
 int
 daemon_accepts_work(const struct daemon *d, struct err *e)
@@ -58,14 +58,15 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c,
     if (reqjson_read(j, NULL, modelfile_current(d), &job->req, e) ||
         budget_check_text(d, c->uid, &job->req, e) ||
         roles_check_priority(d, job->req.priority, e) ||
-        roles_check_grace(d, job->req.grace_ms, e) || depend_resolve(d, c->uid, &job->req, e) ||
-        depend_check(d, &job->req, e))
+        roles_check_grace(d, job->req.grace_ms, e) ||
+        depend_resolve(&d->state, c->uid, &job->req, e) ||
+        depend_check(&d->state, &job->req, e))
         return -1;
     admit_unsaid(d, &job->req);
     job->uid = c->uid;
     reqcontext_apply(ctx, job);
-    learned_apply(d, job);
-    return unique_check(d, job, e);
+    learned_apply(&d->state, job);
+    return unique_check(&d->state, job, e);
 }
 
 /* The jobs of a request so far, by what they run. */
@@ -147,8 +148,8 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
             note = hooks_missing(d, jobs[i]);
         if (!note)
             note = launch_unenforced(d, jobs[i]);
-        jobs_add(d, jobs[i], NULL);
-        depend_enter(d, jobs[i], NULL);
+        jobs_add(&d->state, jobs[i], NULL);
+        depend_enter(&d->state, jobs[i], NULL);
         jsonw_int(out, jobs[i]->id);
     }
     free(jobs);

@@ -115,6 +115,14 @@ answer_again(struct client *c, const json_t *id, const char *token)
     return true;
 }
 
+void
+rpc_serve(struct daemon *d, const struct caller *c)
+{
+    d->caller = c;
+    d->state.asker = c ? (struct asker){.is_known = true, .admin = c->admin, .uid = c->uid}
+                       : (struct asker){0};
+}
+
 /* token: of a request that must not be carried out twice; NULL: of any other. */
 static void
 call_method(struct client *c, const struct method *m, const json_t *id, json_t *params,
@@ -138,9 +146,9 @@ call_method(struct client *c, const struct method *m, const json_t *id, json_t *
     }
     jsonw_init(&w, &result);
     jsonw_bound(&w, budget_answer_max(c->server->daemon, c->uid));
-    c->server->daemon->caller = &caller;
+    rpc_serve(c->server->daemon, &caller);
     int rc = m->run(c->server->daemon, &caller, params, &w, &e);
-    c->server->daemon->caller = NULL;
+    rpc_serve(c->server->daemon, NULL);
     if (m->changes)
         server_changed(c->server, c->group);
     if (rc == METHOD_LATER)

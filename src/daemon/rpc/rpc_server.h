@@ -46,6 +46,9 @@ int server_client_count(const struct server *s);
 int64_t server_turned_away(const struct server *s, int64_t *at_us);
 bool server_has_callers(const struct server *s); /* connected, and not accepted yet */
 
+/* What is done from now on is done for this caller; NULL: for nobody. */
+void rpc_serve(struct daemon *d, const struct caller *c);
+
 /* A place in line for a later answer to this call. */
 struct ticket *server_ticket(struct caller *c);
 /* Answers and frees the ticket; result_json is one JSON value. */

@@ -10,7 +10,7 @@
 #include "daemon/daemon.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/methods.h"
-#include "daemon/turn/turn.h"
+#include "daemon/turn/event_say.h"
 #include "spec/config.h"
 
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"

@@ -11,7 +11,6 @@
 #include "core/plan/plan.h"
 #include "daemon/daemon.h"
 #include "daemon/gpu/model_file.h"
-#include "daemon/turn/depend_turns.h"
 #include "daemon/turn/turn.h"
 #include "daemon/view/expected_starts.h"
 
@@ -124,7 +123,6 @@ rules_make(struct daemon *d)
     d->fair = fair_new(d->config.fair_half_life_s * 1000);
     struct plan_rules rules = make_rules(d);
     d->planner = planner_new(&rules, d->fair);
-    d->depend = depend_new();
     (void)modelfile_current(d); /* says at the start what is wrong with it */
 }
 
@@ -143,7 +141,6 @@ rules_free(struct daemon *d)
 {
     planner_free(d->planner);
     fair_free(d->fair);
-    depend_free(d->depend);
     modelfile_free(d);
     free(d->limits.users);
 }

@@ -14,8 +14,9 @@
 #include "base/log.h"
 #include "core/queue/array.h"
 #include "daemon/daemon.h"
+#include "daemon/state/changes.h"
+#include "daemon/state/state.h"
 #include "daemon/turn/counters_note.h"
-#include "daemon/turn/turn.h"
 #include "store/store.h"
 
 #define NOTE    "tally"
@@ -169,9 +170,10 @@ count(struct tally *t, const struct job *job)
 }
 
 void
-tally_dropped(struct daemon *d, enum job_state state, int32_t n)
+tally_read(struct daemon *d, const struct change *x)
 {
-    d->tally->dropped[state] += n;
+    if (x->type == CHANGE_DROPPED)
+        d->tally->dropped[x->state] += x->number;
 }
 
 void

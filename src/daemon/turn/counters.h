@@ -11,6 +11,7 @@
 #include "core/learn/histogram.h"
 #include "core/queue/job.h"
 
+struct change;
 struct daemon;
 struct err;
 
@@ -56,8 +57,8 @@ struct tally *tally_new(void);
 void tally_free(struct tally *t);
 int tally_load(struct daemon *d, struct err *e);
 
-/* So many tasks have ended in this state without ever leaving their array. */
-void tally_dropped(struct daemon *d, enum job_state state, int32_t n);
+/* Reads of the changes that tasks have ended without ever leaving their array. */
+void tally_read(struct daemon *d, const struct change *x);
 
 /* Within the transaction: counts what these jobs' marks say. Then, once it is committed. */
 void tally_write(struct daemon *d, struct job *const *jobs, size_t n);

@@ -109,7 +109,7 @@ idle_work(struct daemon *d)
     bool more = false;
     /* What a request of this moment has put into the store is its turn's to commit; and the row
      * of an ended job that is to run again, which nothing is written of before, must stay. */
-    if (!store_has_changes(d->store) && d->turn->n_unsaved == 0 && !works_read_past(d))
+    if (!store_has_changes(d->store) && d->state.changes.n_unsaved == 0 && !works_read_past(d))
         more = let_go(d);
     if (store_checkpoint(d->store, &e))
         log_warn("checkpoint: %s", e.text);

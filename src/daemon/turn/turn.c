@@ -1,7 +1,8 @@
 /* The turn: see turn.h for its order, which is the whole durability argument. Methods,
  * watcher and prober change the core and say what must be written; this file decides when,
  * and nothing is acknowledged, launched or forgotten but from here. Its plan is carried out in
- * turn_plan.c; the events that it stores and tells are turn_events.c's.
+ * turn_plan.c; who reads its changes is told by pass_on.c; the events that it stores and tells
+ * are turn_events.c's.
  *
  * When a commit fails the memory is put right again: jobs that are new in this turn go,
  * starts that were decided are undone, everything else stays marked and is tried again. */
@@ -30,24 +31,21 @@
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/pace.h"
 #include "daemon/rpc/rpc_server.h"
-#include "daemon/turn/array_turns.h"
+#include "daemon/state/job_facts.h"
+#include "daemon/state/starts.h"
+#include "daemon/state/state.h"
 #include "daemon/turn/counters.h"
-#include "daemon/turn/estimates.h"
 #include "daemon/turn/idle_work.h"
-#include "daemon/turn/job_changes.h"
+#include "daemon/turn/pass_on.h"
+#include "daemon/turn/runs_kept.h"
 #include "daemon/turn/turn_priv.h"
+#include "daemon/turn/waiters.h"
 #include "store/store.h"
 
 #define RETRY_MS      2000 /* after a failed commit */
 #define CHECKPOINT_MS 1000 /* of quiet before the write-ahead log is folded in */
 #define PRUNE_MS      50   /* between pieces of what goes */
 #define BUSY_US       (30 * INT64_C(1000000)) /* without quiet: then it is done all the same */
-
-static void
-on_idle(uv_idle_t *idle)
-{
-    (void)idle;
-}
 
 static void
 on_check(uv_check_t *check)
@@ -127,61 +125,8 @@ turn_close(struct turn *t)
 void
 turn_free(struct turn *t)
 {
-    turn_events_free(t);
     free(t->waits);
-    free(t->unsaved);
     free(t);
-}
-
-void
-turn_touch(struct daemon *d)
-{
-    if (d->turn)
-        d->turn->plan_due = true;
-    turn_touch_unplanned(d);
-}
-
-void
-turn_touch_unplanned(struct daemon *d)
-{
-    if (!d->turn || d->turn->due || d->leaving)
-        return;
-    d->turn->due = true;
-    uv_idle_start(&d->turn->idle, on_idle);
-}
-
-void
-turn_save(struct daemon *d, struct job *job, unsigned what)
-{
-    struct turn *t = d->turn;
-    if (!job->unsaved) {
-        if (t->n_unsaved == t->cap_unsaved) {
-            t->cap_unsaved = t->cap_unsaved ? t->cap_unsaved * 2 : 64;
-            t->unsaved = xrealloc(t->unsaved, t->cap_unsaved * sizeof(struct job *));
-        }
-        t->unsaved[t->n_unsaved++] = job;
-    }
-    job->unsaved |= (uint8_t)what;
-    turn_touch(d);
-}
-
-struct job *
-turn_find_new(struct daemon *d, bool (*match)(const struct job *, const void *),
-              const void *arg)
-{
-    const struct turn *t = d->turn;
-    for (size_t i = t->n_unsaved; i-- > 0;)
-        if (t->unsaved[i]->unsaved & SAVE_INSERT && match(t->unsaved[i], arg))
-            return t->unsaved[i];
-    return NULL;
-}
-
-void
-turn_each_unsaved(struct daemon *d, void (*fn)(const struct job *, void *), void *arg)
-{
-    const struct turn *t = d->turn;
-    for (size_t i = 0; i < t->n_unsaved; i++)
-        fn(t->unsaved[i], arg);
 }
 
 /* --- the transaction ---------------------------------------------------------------------- */
@@ -196,7 +141,7 @@ write_job(struct daemon *d, struct job *job)
     else if (job->unsaved & (SAVE_JOB | SAVE_ENDED))
         store_job_update(s, job, &e);
     if (job->unsaved & SAVE_ENDED)
-        estimate_save(d, job);
+        runs_save(d, job);
     if (job->unsaved & SAVE_DETACH)
         store_job_detach(s, job->id, &e);
     if (job->unsaved & SAVE_SETTLED) {
@@ -215,33 +160,6 @@ write_job(struct daemon *d, struct job *job)
 }
 
 static void
-undo_start(struct daemon *d, struct job *job)
-{
-    ledger_release(d->ledger, job->id);
-    free(job->run);
-    job->run = NULL;
-    job->attempts--;
-    job->state = JOB_PENDING;
-    job->unsaved &= (uint8_t)~SAVE_ATTEMPT_NEW;
-    queue_refile(d->queue, job);
-    arrays_moved(d, job, JOB_STARTING);
-}
-
-/* Whether a job that is new and could not be saved goes again. A task goes back into its
- * array, unless it has ended in that moment: then its row is tried again, as its array counts
- * it already. */
-static bool
-may_go(struct daemon *d, struct job *job)
-{
-    if (!job->array)
-        return true;
-    if (job_state_is_final(job->state))
-        return false;
-    arrays_unsplit(d, job);
-    return true;
-}
-
-static void
 disk_trouble(struct daemon *d, const struct err *e)
 {
     struct turn *t = d->turn;
@@ -257,25 +175,32 @@ disk_trouble(struct daemon *d, const struct err *e)
     uv_timer_start(&t->retry, on_retry, RETRY_MS, 0);
 }
 
+static void
+retire(struct daemon *d, struct job *job)
+{
+    waits_job_ended(d, job);
+    jobs_retire(&d->state, job);
+}
+
 /* The store has rolled back: take back what nobody has been told yet. */
 static void
 commit_failed(struct daemon *d, const struct err *e)
 {
-    struct turn *t = d->turn;
+    struct changes *c = &d->state.changes;
     disk_trouble(d, e);
     size_t keep = 0;
-    for (size_t i = 0; i < t->n_unsaved; i++) {
-        struct job *job = t->unsaved[i];
+    for (size_t i = 0; i < c->n_unsaved; i++) {
+        struct job *job = c->unsaved[i];
         if (job->unsaved & SAVE_ATTEMPT_NEW) {
             launch_remove_folder(d, job->id, job->run->number);
-            undo_start(d, job);
+            starts_undo(&d->state, job);
         }
-        if (job->unsaved & SAVE_INSERT && may_go(d, job))
-            jobs_retire(d, job); /* who waits for it already is not left waiting */
+        if (job->unsaved & SAVE_INSERT && starts_may_go(&d->state, job))
+            retire(d, job); /* who waits for it already is not left waiting */
         else
-            t->unsaved[keep++] = job;
+            c->unsaved[keep++] = job;
     }
-    t->n_unsaved = keep;
+    c->n_unsaved = keep;
     turn_events_keep_true(d);
     courier_not_saved(d);
     struct err told = {0};
@@ -295,7 +220,7 @@ act_on_job(struct daemon *d, struct job *job, unsigned what)
         watch_settled(d, job->id, job->run->number);
     if (what & SAVE_ENDED) {
         d->turn->ended_some = true; /* so others may be old enough to go */
-        jobs_retire(d, job);
+        retire(d, job);
     }
 }
 
@@ -304,12 +229,12 @@ act_on_job(struct daemon *d, struct job *job, unsigned what)
 static void
 act_on_saved(struct daemon *d)
 {
-    struct turn *t = d->turn;
-    size_t n = t->n_unsaved;
-    auto_free struct job **jobs = t->unsaved;
+    struct changes *c = &d->state.changes;
+    size_t n = c->n_unsaved;
+    auto_free struct job **jobs = c->unsaved;
     auto_free uint8_t *what = xcalloc(n + 1, sizeof *what);
-    t->unsaved = NULL;
-    t->n_unsaved = t->cap_unsaved = 0;
+    c->unsaved = NULL;
+    c->n_unsaved = c->cap_unsaved = 0;
     for (size_t i = 0; i < n; i++) {
         what[i] = jobs[i]->unsaved;
         jobs[i]->unsaved = 0;
@@ -326,10 +251,10 @@ act_on_saved(struct daemon *d)
 static void
 make_folders(struct daemon *d)
 {
-    struct turn *t = d->turn;
+    const struct changes *c = &d->state.changes;
     bool undone = false;
-    for (size_t i = 0; i < t->n_unsaved; i++) {
-        struct job *job = t->unsaved[i];
+    for (size_t i = 0; i < c->n_unsaved; i++) {
+        struct job *job = c->unsaved[i];
         struct err e = {0};
         if (!(job->unsaved & SAVE_ATTEMPT_NEW))
             continue;
@@ -337,7 +262,7 @@ make_folders(struct daemon *d)
             continue;
         if (e.code)
             machine_trouble(d, e.text);
-        undo_start(d, job);
+        starts_undo(&d->state, job);
         undone = true;
     }
     if (undone)
@@ -359,11 +284,11 @@ save(struct daemon *d, struct err *e)
 static int
 commit(struct daemon *d)
 {
-    struct turn *t = d->turn;
+    const struct changes *c = &d->state.changes;
     struct err e = {0};
     make_folders(d);
-    for (size_t i = 0; i < t->n_unsaved; i++)
-        write_job(d, t->unsaved[i]);
+    for (size_t i = 0; i < c->n_unsaved; i++)
+        write_job(d, c->unsaved[i]);
     /* With what recovery found, in whichever turn gets the last of that onto the disk: a daemon
      * that is started before has to know that there was a boot in between. */
     if (d->ready && strcmp(store_boot_id(d->store), clock_boot_id()) != 0 &&
@@ -373,7 +298,7 @@ commit(struct daemon *d)
     cards_save(d);
     courier_save(d);
     turn_events_write(d);
-    tally_write(d, t->unsaved, t->n_unsaved);
+    tally_write(d, c->unsaved, c->n_unsaved);
     crash_point("daemon-before-commit");
     if (save(d, &e)) {
         commit_failed(d, &e);
@@ -400,16 +325,19 @@ int
 turn_run(struct daemon *d)
 {
     struct turn *t = d->turn;
+    const struct changes *c = &d->state.changes;
     int64_t began_us = clock_boot_us();
     health_settle(d);
+    pass_on_changes(d); /* a job that is to be stopped does not wait for the plan */
     bool planned = (t->plan_due || t->more_due) && turn_plan(d);
+    pass_on_changes(d);
     int64_t at_us = part(d, "plan", began_us);
     /* After the plan, whose own marks and events go with this very commit. */
     t->due = false;
     t->plan_due &= !planned;
     uv_idle_stop(&t->idle);
     bool overdue = clock_boot_us() - t->idle_us > BUSY_US;
-    if (!overdue && (store_has_changes(d->store) || t->n_unsaved + t->n_events > 0))
+    if (!overdue && (store_has_changes(d->store) || c->n_unsaved + c->n > 0))
         uv_timer_stop(&t->checkpoint); /* it is not quiet; who only looks disturbs nobody */
     if (commit(d)) {
         t->again = false; /* the retry's timer comes back */
@@ -438,10 +366,4 @@ turn_run(struct daemon *d)
     charge(d, began_us);
     daemon_after_turn(d);
     return 0;
-}
-
-const struct err *
-turn_disk_trouble(const struct daemon *d)
-{
-    return d->turn->trouble.code ? &d->turn->trouble : NULL;
 }

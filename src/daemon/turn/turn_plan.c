@@ -1,6 +1,5 @@
-/* The plan of a turn, carried out on the core: who starts, who makes way, who can never run.
- * Nothing is launched here, but marked for the turn's commit; and behind that those who stay in
- * line are told why. */
+/* The plan of a turn: when it is made, and again; starts.c carries it out. Behind the turn's
+ * commit those who stay in line are told why. */
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
@@ -15,64 +14,13 @@
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/daemon.h"
 #include "daemon/gpu/prober.h"
-#include "daemon/turn/array_turns.h"
+#include "daemon/state/starts.h"
 #include "daemon/turn/clock_steps.h"
 #include "daemon/turn/counters.h"
-#include "daemon/turn/event_text.h"
-#include "daemon/turn/job_changes.h"
+#include "daemon/turn/event_unstored.h"
 #include "daemon/turn/turn.h"
 #include "daemon/turn/turn_priv.h"
 #include "store/store.h"
-
-static void
-start_job(struct daemon *d, struct job *job, const struct placement *where)
-{
-    /* The attempt before this one is not on the disk yet: its row first, this start next. */
-    if (job->unsaved & SAVE_ATTEMPT) {
-        ledger_release(d->ledger, job->id);
-        d->turn->again = true;
-        return;
-    }
-    if (arrays_keep_back(d, job)) {
-        ledger_release(d->ledger, job->id);
-        d->turn->again = true;
-        return;
-    }
-    struct attempt *run = xcalloc(1, sizeof *run);
-    run->number = job->attempts + 1;
-    run->n_gpus = where->n;
-    memcpy(run->gpus, where->gpus, where->n);
-    for (int i = 0; i < GPU_MAX; i++)
-        run->peak_mib[i] = run->now_mib[i] = -1;
-    run->vram_mib = job->req.demand.vram_mib;
-    struct job_event ev = {.type = JOB_EV_START, .wall_us = clock_wall_us(), .run = run};
-    const char *why = NULL;
-    if (job_apply(job, &ev, &why) != JOB_NEXT)
-        err_abort("job %u was planned to start but cannot: %s", job->id, why ? why : "?");
-    queue_refile(d->queue, job);
-    turn_save(d, job, SAVE_JOB | SAVE_ATTEMPT_NEW);
-    jobs_event_started(d, job);
-    arrays_moved(d, job, JOB_PENDING);
-}
-
-static void
-carry_out(struct daemon *d, const struct decision *x)
-{
-    struct job *job = queue_get(d->queue, x->job);
-    switch (x->type) {
-    case PLAN_START:
-        if (x->task >= 0)
-            job = arrays_split(d, job, x->task, x->as);
-        start_job(d, job, &x->where);
-        break;
-    case PLAN_INFEASIBLE:
-        jobs_infeasible(d, job, x->text);
-        break;
-    case PLAN_PREEMPT:
-        jobs_preempt(d, job, x->by);
-        break;
-    }
-}
 
 static int
 compare_heads(const void *a, const void *b)
@@ -175,7 +123,7 @@ turn_plan(struct daemon *d)
         rest(t, clock_boot_us() - began_us);
     store_advance_job_id(d->store, next_id);
     for (size_t i = 0; i < p.n; i++)
-        carry_out(d, &p.decisions[i]);
+        t->again |= !starts_carry_out(&d->state, &p.decisions[i]);
     if (p.wake_us != INT64_MAX) {
         int64_t ms = (p.wake_us - now) / 1000 + 1;
         uv_timer_start(&t->wake, on_wake, ms > 0 ? (uint64_t)ms : 1, 0);

@@ -1,4 +1,4 @@
-/* What turn.c, turn_plan.c and turn_events.c share. */
+/* What turn.c, turn_due.c, turn_plan.c and turn_events.c share. */
 #ifndef DAEMON_TURN_TURN_PRIV_H
 #define DAEMON_TURN_TURN_PRIV_H
 
@@ -7,21 +7,10 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 
 struct daemon;
-struct job;
-
-struct event {
-    char kind[16];
-    bool hooks; /* somebody is to be told of it */
-    uint32_t job, file;
-    int64_t at_us;
-    struct buf json; /* an object */
-    struct buf line; /* with seq and the rest in front, once it is stored */
-};
 
 #define RETOLD_FILES 64
 
@@ -36,14 +25,10 @@ struct turn {
     size_t n_waits;
     /* Followers come, counted; the last of all jobs and, by a remainder, of each file. */
     uint32_t retold, retold_all, retold_file[RETOLD_FILES];
-    bool again;         /* the plan wants another turn behind this one */
-    struct err trouble; /* with the disk; ERR_NONE: it takes what we write */
-    bool ended_some;    /* since the last quiet moment */
-    int64_t idle_us;    /* boot clock: when that was */
-    struct job **unsaved;
-    size_t n_unsaved, cap_unsaved;
-    struct event *events;
-    size_t n_events, cap_events;
+    bool again;          /* the plan wants another turn behind this one */
+    struct err trouble;  /* with the disk; ERR_NONE: it takes what we write */
+    bool ended_some;     /* since the last quiet moment */
+    int64_t idle_us;     /* boot clock: when that was */
     struct jsonw writer; /* of the event being written */
 };
 
@@ -60,6 +45,5 @@ void turn_events_write(struct daemon *d);
  * succeeds. */
 void turn_events_keep_true(struct daemon *d);
 void turn_events_publish(struct daemon *d); /* and forgets them */
-void turn_events_free(struct turn *t);
 
 #endif

@@ -15,9 +15,11 @@
 #include "core/queue/array.h"
 #include "core/queue/endings.h"
 #include "core/queue/job.h"
+#include "core/queue/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/request/selection.h"
 #include "daemon/rpc/rpc_server.h"
+#include "daemon/state/changes.h"
 
 struct waited_job {
     uint32_t id; /* first: looked up by it alone */
@@ -327,8 +329,13 @@ waits_job_ended(struct daemon *d, const struct job *job)
 }
 
 void
-waits_job_back(struct daemon *d, const struct job *job)
+waits_read(struct daemon *d, const struct change *change)
 {
+    if (change->type != CHANGE_BACK || !job_state_is_final(change->state))
+        return;
+    const struct job *job = queue_get(d->queue, change->job);
+    if (!job)
+        return;
     for (struct wait *x = d->waits->first; x; x = x->next) {
         bool is_known = x->ticket || (x->n_ended && bsearch(&job->id, x->ended, x->n_ended,
                                                             sizeof job->id, ids_compare));

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct change;
 struct client;
 struct daemon;
 struct job;
@@ -35,8 +36,8 @@ void waits_drop(struct daemon *d, struct wait *x); /* one not begun; NULL is fin
 
 /* The job has ended, and that is durable. */
 void waits_job_ended(struct daemon *d, const struct job *job);
-/* One that had ended waits again. */
-void waits_job_back(struct daemon *d, const struct job *job);
+/* Reads of the changes that one that had ended waits again. */
+void waits_read(struct daemon *d, const struct change *x);
 void waits_drop_client(struct waits *w, const struct client *client);
 
 #endif

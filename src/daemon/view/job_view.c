@@ -17,7 +17,7 @@
 #include "daemon/attempt/launch.h"
 #include "daemon/daemon.h"
 #include "daemon/request/roles.h"
-#include "daemon/turn/event_text.h"
+#include "daemon/turn/event_words.h"
 #include "daemon/view/expected_starts.h"
 #include "daemon/view/wait_reason.h"
 #include "store/store.h"

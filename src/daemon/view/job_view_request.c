@@ -12,7 +12,7 @@
 #include "daemon/daemon.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/rpc_server.h"
-#include "daemon/turn/event_text.h"
+#include "daemon/turn/event_words.h"
 #include "daemon/view/job_view.h"
 #include "spec/attr_hooks.h"
 #include "spec/value.h"

@@ -9,7 +9,7 @@
 #include "base/libc.h"
 #include "core/learn/demands.h"
 #include "daemon/daemon.h"
-#include "daemon/turn/event_text.h"
+#include "daemon/turn/event_words.h"
 #include "daemon/view/report_data.h"
 
 #define COMMAND_BYTES 400

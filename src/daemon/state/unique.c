@@ -1,7 +1,7 @@
 /* --unique: see unique.h. Called by the methods that make jobs. What has ended is found by the
  * store's index; the table's jobs stand in lists by fingerprint (core/learn/runtimes.h), those
  * that are new in this turn too. Tasks do not count: their array does. */
-#include "daemon/turn/unique.h"
+#include "daemon/state/unique.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,9 @@
 #include "base/err.h"
 #include "core/learn/runtimes.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
-#include "daemon/turn/estimates.h"
+#include "daemon/state/estimates.h"
+#include "daemon/state/state.h"
 #include "spec/fingerprint.h"
-#include "store/store.h"
 
 void
 unique_mark(struct job *job)
@@ -25,13 +24,13 @@ unique_mark(struct job *job)
 }
 
 void
-unique_refresh(struct daemon *d, struct job *job)
+unique_refresh(struct state *s, struct job *job)
 {
-    estimate_leave(d, job);
+    estimate_leave(s, job);
     free(job->fingerprint);
     job->fingerprint = NULL;
     unique_mark(job);
-    estimate_enter(d, job);
+    estimate_enter(s, job);
 }
 
 static bool
@@ -42,9 +41,9 @@ counts(enum job_state s)
 
 /* One of the table. */
 static const struct job *
-find_live(const struct daemon *d, const struct job *job)
+find_live(const struct state *s, const struct job *job)
 {
-    for (const struct job *x = history_first(d->history, job); x; x = x->same_next)
+    for (const struct job *x = history_first(s->history, job); x; x = x->same_next)
         if (!x->array && x->uid == job->uid && counts(x->state) &&
             strcmp(x->fingerprint, job->fingerprint) == 0)
             return x;
@@ -52,19 +51,19 @@ find_live(const struct daemon *d, const struct job *job)
 }
 
 int
-unique_check(struct daemon *d, struct job *job, struct err *e)
+unique_check(struct state *s, struct job *job, struct err *e)
 {
-    struct store_found found = {0};
+    struct found_job found = {0};
     unique_mark(job);
     if (!job->req.unique)
         return 0;
-    const struct job *same = find_live(d, job);
-    if (!same && store_find_same(d->store, job->uid, job->fingerprint, &found, e))
+    const struct job *same = find_live(s, job);
+    if (!same && s->past->find_same(s->past->arg, job->uid, job->fingerprint, &found, e))
         return -1;
     if (!same && found.id)
-        same = queue_get(d->queue, found.id);
+        same = queue_get(s->queue, found.id);
     if (same)
-        found = (struct store_found){same->id, same->state};
+        found = (struct found_job){same->id, same->state};
     if (!found.id || !counts(found.state)) /* the table knows better what has just ended */
         return 0;
     return err_set(e, ERR_REFUSED,

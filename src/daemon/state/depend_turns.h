@@ -1,14 +1,14 @@
 /* Dependencies in the daemon: names and ids of a request against the jobs that are there, and
  * what an end means for those who wait for it. The table is core/queue/deps.h's. */
-#ifndef DAEMON_TURN_DEPEND_TURNS_H
-#define DAEMON_TURN_DEPEND_TURNS_H
+#ifndef DAEMON_STATE_DEPEND_TURNS_H
+#define DAEMON_STATE_DEPEND_TURNS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct buf;
-struct daemon;
+struct state;
 struct dep;
 struct err;
 struct job;
@@ -18,29 +18,29 @@ struct depend *depend_new(void);
 void depend_free(struct depend *x); /* NULL is fine */
 
 /* Names of a request become ids, and ids must be there. ERR_REFUSED with what is not. */
-int depend_resolve(struct daemon *d, uid_t uid, struct request *r, struct err *e);
+int depend_resolve(struct state *s, uid_t uid, struct request *r, struct err *e);
 
 /* Refuses a request whose dependencies can never be met any more. */
-int depend_check(struct daemon *d, const struct request *r, struct err *e);
+int depend_check(struct state *s, const struct request *r, struct err *e);
 
 /* Whether what it names (resolved) has ended, in whatever way. */
-bool depend_has_ended(struct daemon *d, const struct dep *dep);
+bool depend_has_ended(struct state *s, const struct dep *dep);
 
 /* A job that is in the table begins to wait for what its (resolved) request names. One that
  * never can run is CANCELLED at once; so is one that would wait for itself. False then, with
  * words appended to why (may be NULL). */
-bool depend_enter(struct daemon *d, struct job *job, struct buf *why);
+bool depend_enter(struct state *s, struct job *job, struct buf *why);
 
 /* A task that leaves an array which waits: it waits for the same. */
-void depend_join(struct daemon *d, struct job *task);
+void depend_join(struct state *s, struct job *task);
 
 /* It waits for nothing any more, and nobody need tell it. */
-void depend_leave(struct daemon *d, struct job *job);
+void depend_leave(struct state *s, struct job *job);
 
 /* It has ended: all who wait for it are released or CANCELLED, and so on down the chain. */
-void depend_ended(struct daemon *d, const struct job *job);
+void depend_ended(struct state *s, const struct job *job);
 
 /* After a restart, when all jobs are in the table. */
-void depend_recover(struct daemon *d);
+void depend_recover(struct state *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* Dependencies in the daemon: see depend_turns.h. Called by the methods that make jobs, by
- * job_changes.c for every end and by recover.c. A chain of any length falls in one turn,
+ * job_facts.c for every end and by recover.c. A chain of any length falls in one turn,
  * without recursion: ends that follow from an end are queued and taken one by one. */
-#include "daemon/turn/depend_turns.h"
+#include "daemon/state/depend_turns.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +12,9 @@
 #include "core/queue/array.h"
 #include "core/queue/deps.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
-#include "daemon/turn/array_turns.h"
-#include "daemon/turn/job_changes.h"
-#include "daemon/turn/turn.h"
-#include "store/store.h"
+#include "daemon/state/array_turns.h"
+#include "daemon/state/job_facts.h"
+#include "daemon/state/state.h"
 
 struct depend {
     struct deps *deps;
@@ -60,15 +58,15 @@ has_name(const struct job *job, const void *arg)
 
 /* The newest job of this user with that name; 0: there is none. */
 static int
-find_named(struct daemon *d, uid_t uid, const char *name, uint32_t *out, struct err *e)
+find_named(struct state *s, uid_t uid, const char *name, uint32_t *out, struct err *e)
 {
     const struct wanted w = {uid, name};
-    const struct job *fresh = turn_find_new(d, has_name, &w);
-    struct store_found found;
+    const struct job *fresh = changes_find_new(&s->changes, has_name, &w);
+    struct found_job found;
     *out = fresh ? fresh->id : 0;
     if (fresh)
         return 0;
-    if (store_find_named(d->store, uid, name, &found, e))
+    if (s->past->find_named(s->past->arg, uid, name, &found, e))
         return -1;
     *out = found.id;
     return 0;
@@ -76,13 +74,13 @@ find_named(struct daemon *d, uid_t uid, const char *name, uint32_t *out, struct 
 
 /* A task of an array that has ended, or of one that lives but has not this task any more. */
 static bool
-task_has_ended(struct daemon *d, const struct store_found *array, int32_t task,
+task_has_ended(struct state *s, const struct found_job *array, int32_t task,
                enum job_state *out)
 {
-    struct store_found found;
+    struct found_job found;
     struct err e;
     *out = job_state_is_final(array->state) ? array->state : JOB_CANCELLED;
-    if (store_find_task(d->store, array->id, task, &found, &e) == 0 && found.id)
+    if (s->past->find_task(s->past->arg, array->id, task, &found, &e) == 0 && found.id)
         *out = found.state;
     else if (*out == JOB_COMPLETED || *out == JOB_FAILED)
         *out = JOB_CANCELLED; /* it never left: it was cancelled with the rest */
@@ -92,22 +90,22 @@ task_has_ended(struct daemon *d, const struct store_found *array, int32_t task,
 static bool
 has_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
 {
-    struct daemon *d = arg;
-    const struct job *job = queue_get(d->queue, id);
-    struct store_found x = {.id = id};
+    struct state *s = arg;
+    const struct job *job = queue_get(s->queue, id);
+    struct found_job x = {.id = id};
     struct err e;
     if (job)
         x.state = job->state;
-    else if (store_find_job(d->store, id, &x, &e) || !x.id)
-        x = (struct store_found){.state = JOB_LOST}; /* nobody knows it any more */
+    else if (s->past->find_job(s->past->arg, id, &x, &e) || !x.id)
+        x = (struct found_job){.state = JOB_LOST}; /* nobody knows it any more */
     *out = x.state;
     if (task < 0 || !x.id)
         return job_state_is_final(x.state);
     if (job && job->tasks && task_set_has(&job->tasks->pending, task))
         return false;
-    const struct job *live = job ? arrays_find_task(d, job, task) : NULL;
+    const struct job *live = job ? arrays_find_task(s, job, task) : NULL;
     if (!live)
-        return task_has_ended(d, &x, task, out);
+        return task_has_ended(s, &x, task, out);
     *out = live->state;
     return job_state_is_final(live->state);
 }
@@ -115,19 +113,19 @@ has_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
 /* --- a request ---------------------------------------------------------------------------- */
 
 static int
-check_there(struct daemon *d, const struct dep *dep, struct err *e)
+check_there(struct state *s, const struct dep *dep, struct err *e)
 {
-    const struct job *job = queue_get(d->queue, dep->job);
-    struct store_found found = {0};
+    const struct job *job = queue_get(s->queue, dep->job);
+    struct found_job found = {0};
     struct task_set tasks = {NULL, 0};
-    if (!job && store_find_job(d->store, dep->job, &found, e))
+    if (!job && s->past->find_job(s->past->arg, dep->job, &found, e))
         return -1;
     if (!job && !found.id)
         return err_set(e, ERR_REFUSED, "it is to run after job %u, and there is no such job",
                        dep->job);
     if (dep->task < 0)
         return 0;
-    if (!job && store_array_tasks(d->store, dep->job, &tasks, e))
+    if (!job && s->past->array_tasks(s->past->arg, dep->job, &tasks, e))
         return -1;
     bool has = task_set_has(job ? &job->req.array : &tasks, dep->task);
     task_set_free(&tasks);
@@ -138,76 +136,76 @@ check_there(struct daemon *d, const struct dep *dep, struct err *e)
 }
 
 int
-depend_resolve(struct daemon *d, uid_t uid, struct request *r, struct err *e)
+depend_resolve(struct state *s, uid_t uid, struct request *r, struct err *e)
 {
     for (int i = 0; i < r->n_deps; i++) {
         struct dep *dep = &r->deps[i];
-        if (!dep->job && find_named(d, uid, dep->name ? dep->name : "", &dep->job, e))
+        if (!dep->job && find_named(s, uid, dep->name ? dep->name : "", &dep->job, e))
             return -1;
         if (!dep->job)
             return err_set(e, ERR_REFUSED,
                            "it is to run after '%s', and no job of yours has that name; name "
                            "one that is there, or its number",
                            dep->name ? dep->name : "");
-        if (check_there(d, dep, e))
+        if (check_there(s, dep, e))
             return -1;
     }
     return 0;
 }
 
 int
-depend_check(struct daemon *d, const struct request *r, struct err *e)
+depend_check(struct state *s, const struct request *r, struct err *e)
 {
     auto_buf struct buf why = BUF_INIT;
-    if (deps_possible(r, has_ended, d, &why))
+    if (deps_possible(r, has_ended, s, &why))
         return 0;
     return err_set(e, ERR_REFUSED, "it can never start: %s", buf_str(&why));
 }
 
 bool
-depend_has_ended(struct daemon *d, const struct dep *dep)
+depend_has_ended(struct state *s, const struct dep *dep)
 {
     enum job_state unused;
-    return has_ended(d, dep->job, dep->task, &unused);
+    return has_ended(s, dep->job, dep->task, &unused);
 }
 
 /* --- waiting ------------------------------------------------------------------------------ */
 
 bool
-depend_enter(struct daemon *d, struct job *job, struct buf *why)
+depend_enter(struct state *s, struct job *job, struct buf *why)
 {
     auto_buf struct buf words = BUF_INIT;
     bool can = true;
     if (job_state_is_final(job->state))
         return true;
-    deps_leave(d->depend->deps, job);
-    if (deps_is_circular(d->depend->deps, job)) {
+    deps_leave(s->depend->deps, job);
+    if (deps_is_circular(s->depend->deps, job)) {
         buf_adds(&words, "dependency: it would wait for itself");
         can = false;
     } else {
-        can = deps_enter(d->depend->deps, job, has_ended, d, &words);
+        can = deps_enter(s->depend->deps, job, has_ended, s, &words);
     }
-    queue_refile(d->queue, job);
+    queue_refile(s->queue, job);
     if (can)
         return true;
     if (why)
         buf_adds(why, buf_str(&words));
-    jobs_never(d, job, buf_str(&words));
+    jobs_never(s, job, buf_str(&words));
     return false;
 }
 
 void
-depend_join(struct daemon *d, struct job *task)
+depend_join(struct state *s, struct job *task)
 {
     auto_buf struct buf unused = BUF_INIT;
-    deps_enter(d->depend->deps, task, has_ended, d, &unused);
-    queue_refile(d->queue, task);
+    deps_enter(s->depend->deps, task, has_ended, s, &unused);
+    queue_refile(s->queue, task);
 }
 
 void
-depend_leave(struct daemon *d, struct job *job)
+depend_leave(struct state *s, struct job *job)
 {
-    deps_leave(d->depend->deps, job);
+    deps_leave(s->depend->deps, job);
 }
 
 /* --- an end ------------------------------------------------------------------------------- */
@@ -215,23 +213,23 @@ depend_leave(struct daemon *d, struct job *job)
 static void
 on_dependent(void *arg, uint32_t id, bool met, const char *why)
 {
-    struct daemon *d = arg;
-    struct job *job = queue_get(d->queue, id);
+    struct state *s = arg;
+    struct job *job = queue_get(s->queue, id);
     if (!job || (job->state != JOB_PENDING && job->state != JOB_HELD))
         return;
     if (!met) {
-        jobs_never(d, job, why);
+        jobs_never(s, job, why);
     } else if (deps_met(job)) {
         job->waiting_told = 0;
-        queue_refile(d->queue, job);
-        turn_touch(d);
+        queue_refile(s->queue, job);
+        changes_wake(&s->changes, true);
     }
 }
 
 void
-depend_ended(struct daemon *d, const struct job *job)
+depend_ended(struct state *s, const struct job *job)
 {
-    struct depend *x = d->depend;
+    struct depend *x = s->depend;
     if (x->n_fallen == x->cap_fallen) {
         x->cap_fallen = x->cap_fallen ? x->cap_fallen * 2 : 16;
         x->fallen = xrealloc(x->fallen, x->cap_fallen * sizeof *x->fallen);
@@ -241,10 +239,10 @@ depend_ended(struct daemon *d, const struct job *job)
         return; /* the loop below is at work and takes it up */
     x->telling = true;
     for (size_t i = 0; i < x->n_fallen; i++) {
-        const struct job *fallen = queue_get(d->queue, x->fallen[i]);
+        const struct job *fallen = queue_get(s->queue, x->fallen[i]);
         if (fallen && job_state_is_final(fallen->state))
             deps_ended(x->deps, fallen->id, fallen->array, fallen->task, fallen->state,
-                       on_dependent, d);
+                       on_dependent, s);
     }
     x->n_fallen = 0;
     x->telling = false;
@@ -255,7 +253,7 @@ depend_ended(struct daemon *d, const struct job *job)
 /* A job and its dependents' fate stand in one commit. So what a live job waits for and is not
  * live any more was met: that it failed would have ended the job too. */
 struct recovering {
-    struct daemon *daemon;
+    struct state *state;
     const struct job *job;
 };
 
@@ -264,7 +262,7 @@ had_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
 {
     const struct recovering *r = arg;
     const struct request *req = &r->job->req;
-    if (queue_get(r->daemon->queue, id) && !has_ended(r->daemon, id, task, out))
+    if (queue_get(r->state->queue, id) && !has_ended(r->state, id, task, out))
         return false;
     *out = JOB_COMPLETED;
     for (int i = 0; i < req->n_deps; i++)
@@ -275,17 +273,17 @@ had_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
 }
 
 void
-depend_recover(struct daemon *d)
+depend_recover(struct state *s)
 {
     size_t n;
     auto_buf struct buf unused = BUF_INIT;
     auto_free struct job **jobs =
-        queue_list_by_id(d->queue, 1u << JOB_PENDING | 1u << JOB_HELD, &n);
+        queue_list_by_id(s->queue, 1u << JOB_PENDING | 1u << JOB_HELD, &n);
     for (size_t i = 0; i < n; i++) {
         if (!jobs[i]->req.n_deps)
             continue;
-        struct recovering r = {d, jobs[i]};
-        deps_enter(d->depend->deps, jobs[i], had_ended, &r, &unused);
-        queue_refile(d->queue, jobs[i]);
+        struct recovering r = {s, jobs[i]};
+        deps_enter(s->depend->deps, jobs[i], had_ended, &r, &unused);
+        queue_refile(s->queue, jobs[i]);
     }
 }

@@ -1,7 +1,7 @@
 /* Arrays in the daemon: tasks leave them, come back, end; the array's row and its end follow.
  * The books themselves are core/queue/array.h's. */
-#ifndef DAEMON_TURN_ARRAY_TURNS_H
-#define DAEMON_TURN_ARRAY_TURNS_H
+#ifndef DAEMON_STATE_ARRAY_TURNS_H
+#define DAEMON_STATE_ARRAY_TURNS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,37 +9,37 @@
 
 #include "core/queue/job.h"
 
-struct daemon;
+struct state;
 struct err;
 
 /* The task leaves as a job of its own, with this id (0: the next); it is in the table and will
  * be saved. */
-struct job *arrays_split(struct daemon *d, struct job *array, int32_t task, uint32_t id);
+struct job *arrays_split(struct state *s, struct job *array, int32_t task, uint32_t id);
 
 /* A job has gone from one state to another. When it is a task its array hears of it, and ends
  * when that was the last. Nothing for other jobs. */
-void arrays_moved(struct daemon *d, struct job *task, enum job_state from);
+void arrays_moved(struct state *s, struct job *task, enum job_state from);
 
 /* Whether a task may not start now because enough of its array run; then it is parked. */
-bool arrays_keep_back(struct daemon *d, struct job *task);
+bool arrays_keep_back(struct state *s, struct job *task);
 
 /* A start that was not committed: the task is in its array again, and its job is gone. */
-void arrays_unsplit(struct daemon *d, struct job *task);
+void arrays_unsplit(struct state *s, struct job *task);
 
 /* The jobs that are its live tasks; the caller frees the array, not the jobs. */
-struct job **arrays_live_tasks(const struct daemon *d, const struct job *array, size_t *n);
+struct job **arrays_live_tasks(const struct state *s, const struct job *array, size_t *n);
 
 /* The live job that this task is, while the array lives; NULL: it has not left, or has ended.
  */
-struct job *arrays_find_task(const struct daemon *d, const struct job *array, int32_t task);
+struct job *arrays_find_task(const struct state *s, const struct job *array, int32_t task);
 
 /* Somebody who had raised tasks->returning of this array is done with it; it may end then. */
-void arrays_returned(struct daemon *d, uint32_t array);
+void arrays_returned(struct state *s, uint32_t array);
 
 /* A job read from the store at start, after all with smaller ids. */
-void arrays_recover(struct daemon *d, struct job *job);
+void arrays_recover(struct state *s, struct job *job);
 /* When all have been: those that were only kept from ending by what a daemon before had begun.
  */
-void arrays_recovered(struct daemon *d);
+void arrays_recovered(struct state *s);
 
 #endif

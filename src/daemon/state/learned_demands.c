@@ -1,9 +1,9 @@
-/* Demands learned from runs: see learned_demands.h. Called by job_changes.c, method_file.c and
+/* Demands learned from runs: see learned_demands.h. Called by job_facts.c, method_file.c and
  * berthd.c. What is learned goes into the store in the very transaction that makes the run's
  * end durable; the jobs that it concerns are found by the lists of equal commands
  * (core/learn/runtimes.h), an array being one of them. The demand of a job that waits is not
  * written down for its own sake: after a restart it is made anew. */
-#include "daemon/turn/learned_demands.h"
+#include "daemon/state/learned_demands.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,29 +14,18 @@
 #include "core/learn/runtimes.h"
 #include "core/queue/endings.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
-#include "daemon/request/admit.h"
-#include "daemon/turn/unique.h"
-#include "store/store.h"
-
-#define TRIM_EVERY 4096 /* ends: it looks at every row */
-
-static struct store_peaks_key
-key_of(const struct job *job)
-{
-    return (struct store_peaks_key){job->uid, job->fingerprint,
-                                    demand_n_gpus(&job->req.demand)};
-}
+#include "daemon/state/state.h"
+#include "daemon/state/unique.h"
 
 /* What is known, or 0 where the machine could not give it: then the whole card is asked for,
  * which is what those runs had. */
 static int32_t
-demand_for(struct daemon *d, uint32_t uid, const struct demand *asked,
+demand_for(struct state *s, uint32_t uid, const struct demand *asked,
            const struct learned *known)
 {
     struct demand demand = *asked;
     demand.vram_mib = learn_demand_mib(known);
-    if (demand.vram_mib > 0 && !admit_could_start(d, uid, &demand, NULL))
+    if (demand.vram_mib > 0 && !state_could_start(s, uid, &demand, NULL))
         return 0;
     return demand.vram_mib;
 }
@@ -61,17 +50,16 @@ take(struct job *job, int32_t mib, int32_t runs)
 }
 
 bool
-learned_apply(struct daemon *d, struct job *job)
+learned_apply(struct state *s, struct job *job)
 {
     struct learned known;
     struct err e;
     if (!is_ours(job))
         return false;
     unique_mark(job);
-    const struct store_peaks_key key = key_of(job);
-    if (store_peaks_get(d->store, &key, &known, &e))
+    if (s->past->peaks_get(s->past->arg, job, &known, &e))
         return false;
-    return take(job, demand_for(d, job->uid, &job->req.demand, &known), known.n);
+    return take(job, demand_for(s, job->uid, &job->req.demand, &known), known.n);
 }
 
 /* Whether the attempt says anything. */
@@ -93,12 +81,12 @@ learn_from(const struct attempt *run, struct learned *known)
 /* Those that run the same on as many cards. Most ask the same in all else too, so that what
  * they get is worked out once: there may be a hundred thousand. */
 static void
-follow(struct daemon *d, struct job *job, const struct learned *known)
+follow(struct state *s, struct job *job, const struct learned *known)
 {
     struct demand asked, last;
     int32_t mib = -1;
     struct job *next;
-    for (struct job *same = history_first(d->history, job); same; same = next) {
+    for (struct job *same = history_first(s->history, job); same; same = next) {
         next = same->same_next;
         if (same == job || !is_ours(same) || same->uid != job->uid ||
             strcmp(same->fingerprint, job->fingerprint) != 0 ||
@@ -107,37 +95,34 @@ follow(struct daemon *d, struct job *job, const struct learned *known)
         asked = same->req.demand;
         asked.vram_mib = 0;
         if (mib < 0 || memcmp(&asked, &last, sizeof asked) != 0)
-            mib = demand_for(d, same->uid, &asked, known);
+            mib = demand_for(s, same->uid, &asked, known);
         last = asked;
         if (take(same, mib, known->n))
-            queue_refile(d->queue, same);
+            queue_refile(s->queue, same);
     }
 }
 
 void
-learned_attempt_over(struct daemon *d, struct job *job)
+learned_attempt_over(struct state *s, struct job *job)
 {
     struct learned known;
     struct err e; /* sticks to the store; the commit tells */
     if (!job->fingerprint || !job->run || job->run->n_gpus == 0)
         return;
-    const struct store_peaks_key key = key_of(job);
-    if (store_peaks_get(d->store, &key, &known, &e) || !learn_from(job->run, &known))
+    if (s->past->peaks_get(s->past->arg, job, &known, &e) || !learn_from(job->run, &known))
         return;
-    store_peaks_put(d->store, &key, &known, job->run->ending.ended_us, &e);
-    if (job->id % TRIM_EVERY == 0)
-        store_peaks_trim(d->store, &e);
-    learned_apply(d, job); /* if it runs again */
-    follow(d, job, &known);
+    s->past->peaks_put(s->past->arg, job, &known);
+    learned_apply(s, job); /* if it runs again */
+    follow(s, job, &known);
 }
 
 void
-learned_recover(struct daemon *d)
+learned_recover(struct state *s)
 {
     size_t n;
     auto_free struct job **jobs =
-        queue_list_by_id(d->queue, 1u << JOB_PENDING | 1u << JOB_HELD, &n);
+        queue_list_by_id(s->queue, 1u << JOB_PENDING | 1u << JOB_HELD, &n);
     for (size_t i = 0; i < n; i++)
-        if (learned_apply(d, jobs[i]))
-            queue_refile(d->queue, jobs[i]);
+        if (learned_apply(s, jobs[i]))
+            queue_refile(s->queue, jobs[i]);
 }

@@ -1,13 +1,11 @@
-/* Estimates: see estimates.h. The table is the core's (core/learn/runtimes.h); here it meets
- * the store and the queue. Called by job_changes.c, recover.c, berthd.c, and turn.c within its
- * commit. */
-#include "daemon/turn/estimates.h"
+/* See runs_kept.h. Called by berthd.c, and by turn.c within its commit. */
+#include "daemon/turn/runs_kept.h"
 
 #include "base/err.h"
 #include "core/learn/runtimes.h"
 #include "core/plan/plan.h"
-#include "core/queue/queue.h"
 #include "daemon/daemon.h"
+#include "daemon/state/state.h"
 #include "store/store.h"
 
 #define TAUGHT_MAX 1000 /* ended jobs that a new daemon's planner learns from */
@@ -44,65 +42,18 @@ teach_planner(struct daemon *d, struct err *e)
 }
 
 int
-estimate_open(struct daemon *d, struct err *e)
+runs_load(struct daemon *d, struct err *e)
 {
-    d->history = history_new();
-    if (store_runs_load(d->store, on_runs, d->history, e))
+    if (store_runs_load(d->store, on_runs, d->state.history, e))
         return -1;
     return teach_planner(d, e);
 }
 
 void
-estimate_close(struct daemon *d)
-{
-    history_free(d->history);
-    d->history = NULL;
-}
-
-void
-estimate_enter(struct daemon *d, struct job *job)
-{
-    history_enter(d->history, job);
-}
-
-void
-estimate_refresh(struct daemon *d, struct job *job)
-{
-    history_expect(d->history, job);
-}
-
-void
-estimate_leave(struct daemon *d, struct job *job)
-{
-    history_leave(d->history, job);
-}
-
-/* What runs keeps the expectation with which it started: a promise may rest on it. */
-static bool
-may_change(const struct job *job)
-{
-    return job->state == JOB_PENDING || job->state == JOB_HELD;
-}
-
-void
-estimate_completed(struct daemon *d, struct job *job)
-{
-    if (!job->fingerprint || !job->run)
-        return;
-    history_note(d->history, job, job->run->ending.run_ms);
-    struct job *next;
-    for (struct job *same = history_first(d->history, job); same; same = next) {
-        next = same->same_next;
-        if (may_change(same) && history_expect(d->history, same))
-            queue_refile(d->queue, same);
-    }
-}
-
-void
-estimate_save(struct daemon *d, const struct job *job)
+runs_save(struct daemon *d, const struct job *job)
 {
     struct err e; /* sticks to the store; the commit tells */
-    struct runs r = history_runs(d->history, job);
+    struct runs r = history_runs(d->state.history, job);
     if (job->state != JOB_COMPLETED || r.last_ms == 0)
         return;
     const struct store_runs row = {.uid = job->uid,

@@ -1,0 +1,60 @@
+/* See vram_wait.h. A sample that shows the memory back ends the wait too (samples.c). */
+#include "daemon/gpu/vram_wait.h"
+
+#include <uv.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/prober.h"
+#include "daemon/state/changes.h"
+#include "daemon/state/job_facts.h"
+
+#define RESAMPLE_MS 200
+
+/* Without its memory back. */
+static void
+end_wait(struct daemon *d, struct job *job)
+{
+    bool silent = prober_unknown_since_us(d->prober) > 0;
+    log_warn("job=%u event=vram-wait-over %s", job->id,
+             silent ? "the probe does not say whether its memory is back"
+                    : "its memory is still in use; counted as a stranger's from now on");
+    jobs_check_clear(&d->state, job, true);
+}
+
+static void
+on_timer(uv_timer_t *timer)
+{
+    struct daemon *d = timer->data;
+    int64_t now = clock_boot_us();
+    struct job *next;
+    bool more = false;
+    for (struct job *job = queue_active(d->queue); job; job = next) {
+        next = queue_active_next(job);
+        if (job->state != JOB_COMPLETING || jobs_check_clear(&d->state, job, false))
+            continue;
+        if (now - job->run->ended_boot_us >= d->config.vram_wait_ms * 1000)
+            end_wait(d, job);
+        else
+            more = true;
+    }
+    if (more) {
+        prober_request(d->prober);
+        uv_timer_start(timer, on_timer, RESAMPLE_MS, 0);
+    }
+}
+
+void
+vram_wait_read(struct daemon *d, const struct change *x)
+{
+    const struct job *job = x->type == CHANGE_STARTED ? queue_get(d->queue, x->job) : NULL;
+    if (job && job->run->n_gpus > 0)
+        prober_hurry(d->prober);
+    if (x->type != CHANGE_AWAITED)
+        return;
+    prober_request(d->prober);
+    if (!uv_is_active((uv_handle_t *)&d->clear_timer))
+        uv_timer_start(&d->clear_timer, on_timer, RESAMPLE_MS, 0);
+}

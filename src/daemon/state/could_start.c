@@ -1,0 +1,67 @@
+/* What a job could ever have: every way into the table asks it. See state.h. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "core/ledger/ledger.h"
+#include "core/place/place.h"
+#include "core/plan/limits.h"
+#include "daemon/state/state.h"
+
+/* What it takes of VRAM wherever it is placed, at the least. */
+static int64_t
+least_vram(const struct state *s, const struct demand *demand, int n)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; n > 0 && i < ledger_n_cards(s->ledger); i++) {
+        int64_t total = ledger_card(s->ledger, i)->info.total_mib;
+        int64_t mib = demand_is_whole(demand) ? total : demand_vram_mib(demand, total);
+        least = mib < least ? mib : least;
+    }
+    return least == INT64_MAX ? 0 : least * n;
+}
+
+static int
+check_limit(const struct state *s, const struct demand *demand, const struct limit *limit,
+            const char *whose, const char *prefix, struct err *e)
+{
+    char asked[24], most[24];
+    int n = demand->n_ids ? demand->n_ids : demand->gpus;
+    int64_t vram_mib = least_vram(s, demand, n);
+    if (limit->gpus > 0 && n > limit->gpus)
+        return err_set(e, ERR_REFUSED,
+                       "it could never start: it takes %d GPUs, and %s may have %d at once "
+                       "(%smax_gpus)",
+                       n, whose, limit->gpus, prefix);
+    if (limit->vram_mib > 0 && vram_mib > limit->vram_mib)
+        return err_set(e, ERR_REFUSED,
+                       "it could never start: it takes %s of VRAM, and %s may have %s at once "
+                       "(%smax_vram_mib)",
+                       format_mib(vram_mib, asked), whose, format_mib(limit->vram_mib, most),
+                       prefix);
+    return 0;
+}
+
+int
+state_check_limits(const struct state *s, uint32_t uid, const struct demand *demand,
+                   struct err *e)
+{
+    return check_limit(s, demand, &s->limits->all, "all users together", "", e) ||
+                   check_limit(s, demand, limits_of(s->limits, uid), s->around->user_name(uid),
+                               "user_", e)
+               ? -1
+               : 0;
+}
+
+bool
+state_could_start(const struct state *s, uint32_t uid, const struct demand *demand,
+                  struct buf *why)
+{
+    struct err e = {0};
+    if (!place_feasible(demand, s->ledger, why))
+        return false;
+    if (state_check_limits(s, uid, demand, &e) == 0)
+        return true;
+    if (why)
+        buf_adds(why, e.text);
+    return false;
+}

@@ -1,0 +1,46 @@
+/* Estimates: see estimates.h. The table is the core's (core/learn/runtimes.h); here it meets
+ * the queue; what the store has of it is runs_kept.c's. */
+#include "daemon/state/estimates.h"
+
+#include "core/learn/runtimes.h"
+#include "core/queue/queue.h"
+#include "daemon/state/state.h"
+
+void
+estimate_enter(struct state *s, struct job *job)
+{
+    history_enter(s->history, job);
+}
+
+void
+estimate_refresh(struct state *s, struct job *job)
+{
+    history_expect(s->history, job);
+}
+
+void
+estimate_leave(struct state *s, struct job *job)
+{
+    history_leave(s->history, job);
+}
+
+/* What runs keeps the expectation with which it started: a promise may rest on it. */
+static bool
+may_change(const struct job *job)
+{
+    return job->state == JOB_PENDING || job->state == JOB_HELD;
+}
+
+void
+estimate_completed(struct state *s, struct job *job)
+{
+    if (!job->fingerprint || !job->run)
+        return;
+    history_note(s->history, job, job->run->ending.run_ms);
+    struct job *next;
+    for (struct job *same = history_first(s->history, job); same; same = next) {
+        next = same->same_next;
+        if (may_change(same) && history_expect(s->history, same))
+            queue_refile(s->queue, same);
+    }
+}

@@ -1,0 +1,482 @@
+/* What happens to jobs: see job_facts.h. Called by the methods (people), by supervisor_watch.c
+ * (shepherds), by samples.c (measurements) and by starts.c (the plan). The table of what is
+ * allowed is the core's; here stands what follows from it for the job itself and for other
+ * jobs. Whoever else has to know reads it in the changes. */
+#include "daemon/state/job_facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/counted_text.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "core/ledger/ledger.h"
+#include "core/plan/fair.h"
+#include "core/plan/plan.h"
+#include "core/queue/array.h"
+#include "core/queue/endings.h"
+#include "core/queue/queue.h"
+#include "daemon/state/array_turns.h"
+#include "daemon/state/depend_turns.h"
+#include "daemon/state/estimates.h"
+#include "daemon/state/learned_demands.h"
+#include "daemon/state/state.h"
+#include "daemon/state/unique.h"
+
+/* Applies an event that this state must allow. */
+static void
+must_apply(struct job *job, const struct job_event *ev)
+{
+    const char *why = NULL;
+    if (job_apply(job, ev, &why) == JOB_REFUSED)
+        err_abort("job %u in %s refuses event %d: %s", job->id, job_state_name(job->state),
+                  (int)ev->type, why);
+}
+
+static void
+note_by(struct state *s, enum change_type type, const struct job *job, const char *by)
+{
+    struct change *x = state_note(s, type, job);
+    x->by = by ? xstrdup(by) : NULL;
+}
+
+/* As it is now: it may be asked to run again before anybody reads this. */
+static void
+note_end(struct state *s, const struct job *job)
+{
+    auto_buf struct buf text = BUF_INIT;
+    job_end_text(job, &text);
+    struct change *x = state_note(s, CHANGE_ENDED, job);
+    x->state = job->state;
+    x->exit_status = job_exit_status(job);
+    x->by = job->cancelled_by ? xstrdup(job->cancelled_by) : NULL;
+    x->text = xstrdup(buf_str(&text));
+}
+
+/* It has reached a final state: said, saved, and those who wait for it go on. */
+static void
+ended(struct state *s, struct job *job)
+{
+    log_info("job=%u event=ended state=%s exit_status=%d user=%s", job->id,
+             job_state_name(job->state), job_exit_status(job), s->around->user_name(job->uid));
+    if (job->state == JOB_COMPLETED)
+        estimate_completed(s, job);
+    state_save(s, job, SAVE_JOB | SAVE_ENDED);
+    note_end(s, job);
+    depend_leave(s, job);
+    depend_ended(s, job);
+}
+
+/* What follows from a change of state, whatever made it. An array that was told to end and
+ * has tasks on their way is still where it was. */
+static void
+moved(struct state *s, struct job *job, enum job_state from)
+{
+    queue_refile(s->queue, job);
+    state_save(s, job, SAVE_JOB);
+    if (job_state_is_final(job->state) && !job_state_is_final(from))
+        ended(s, job);
+    arrays_moved(s, job, from);
+}
+
+/* What waits in an array. */
+static int32_t
+waiting_in(const struct job *job)
+{
+    return job->tasks ? array_n_pending(job) : 0;
+}
+
+/* Tasks that have never left their array may have ended with it. */
+static void
+count_dropped(struct state *s, const struct job *job, const struct job_event *ev,
+              int32_t waited)
+{
+    int32_t n = waited - waiting_in(job);
+    if (n <= 0)
+        return;
+    struct change *x = state_note(s, CHANGE_DROPPED, job);
+    x->state = ev->type == JOB_EV_INFEASIBLE ? JOB_INFEASIBLE : JOB_CANCELLED;
+    x->number = n;
+}
+
+static void
+apply_and_move(struct state *s, struct job *job, const struct job_event *ev)
+{
+    enum job_state from = job->state;
+    int32_t waited = waiting_in(job);
+    must_apply(job, ev);
+    count_dropped(s, job, ev, waited);
+    moved(s, job, from);
+}
+
+void
+jobs_infeasible(struct state *s, struct job *job, const char *text)
+{
+    const struct job_event ev = {
+        .type = JOB_EV_INFEASIBLE, .wall_us = state_wall_us(s), .text = text};
+    apply_and_move(s, job, &ev);
+}
+
+void
+jobs_never(struct state *s, struct job *job, const char *text)
+{
+    const struct job_event ev = {
+        .type = JOB_EV_DEP_FAILED, .wall_us = state_wall_us(s), .text = text};
+    apply_and_move(s, job, &ev);
+}
+
+void
+jobs_array_over(struct state *s, struct job *array)
+{
+    const struct job_event ev = {.type = JOB_EV_OVER, .wall_us = state_wall_us(s)};
+    apply_and_move(s, array, &ev);
+}
+
+void
+jobs_share_texts(struct state *s, struct job *job)
+{
+    shared_join(&job->cwd, &s->last_cwd);
+    shared_join(&job->user, &s->last_user);
+    shared_join(&job->rlimits, &s->last_rlimits);
+}
+
+void
+jobs_add(struct state *s, struct job *job, char **why)
+{
+    auto_buf struct buf text = BUF_INIT;
+    if (!job->id) {
+        job->id = s->past->next_job_id(s->past->arg);
+        job->order = s->past->next_order(s->past->arg);
+    }
+    job->submitted_us = state_wall_us(s);
+    job->declared_mib = job->req.demand.vram_mib;
+    learned_apply(s, job);
+    if (job->req.hold)
+        job->state = JOB_HELD;
+    job->begin_us = job->req.begin_us;
+    if (job->req.array.n)
+        array_begin(job);
+    jobs_share_texts(s, job);
+    unique_mark(job);
+    estimate_enter(s, job);
+    queue_add(s->queue, job);
+    planner_submitted(s->planner, &job->req.demand, job->tasks ? array_n_pending(job) : 1,
+                      job->submitted_us);
+    state_save(s, job, SAVE_INSERT);
+    state_note(s, CHANGE_ENTERED, job);
+    if (!state_could_start(s, job->uid, &job->req.demand, &text)) {
+        jobs_infeasible(s, job, buf_str(&text));
+        if (why)
+            *why = xstrdup(buf_str(&text));
+    }
+}
+
+bool
+jobs_attempt_started(struct state *s, struct job *job, int64_t at_us)
+{
+    const struct job_event ev = {.type = JOB_EV_STARTED, .wall_us = at_us};
+    /* Not saved on its own: the shepherd knows, and the attempt's end writes it. */
+    if (job_apply(job, &ev, NULL) != JOB_NEXT)
+        return false;
+    queue_refile(s->queue, job);
+    return true;
+}
+
+/* --- the end of an attempt
+ * -------------------------------------------------------------------- */
+
+/* It waits again; where is for its ending to say. */
+static void
+back_in_line(struct state *s, struct job *job, int32_t vram_old)
+{
+    log_info("job=%u event=requeued outcome=%s", job->id,
+             outcome_name(job->run->ending.outcome));
+    job->waiting_told = 0;
+    if (job_goes_last(job))
+        queue_reorder(s->queue, job, s->past->next_order(s->past->arg));
+    if (job->run->ending.outcome != OUTCOME_NEVER_RAN) {
+        struct change *x = state_note(s, CHANGE_RETRIED, job);
+        x->vram_old = vram_old;
+        x->vram = job->req.demand.vram_mib;
+        x->begin_us = job->begin_us;
+    }
+    if (job->state == JOB_HELD)
+        state_note(s, CHANGE_HELD, job);
+}
+
+/* What the attempt has used counts against its user from now on. The commit of its end writes
+ * it down (SAVE_SETTLED). */
+static void
+charge(struct state *s, const struct job *job)
+{
+    const struct attempt *run = job->run;
+    struct demand demand = job->req.demand;
+    if (!run->started_us || run->ending.ended_us <= run->started_us)
+        return;
+    demand.vram_mib = run->vram_mib;
+    double part = fair_part(s->ledger, &demand, run->gpus, run->n_gpus);
+    fair_charge(s->fair, job->uid, part, run->started_us, run->ending.ended_us);
+}
+
+static void
+finish(struct state *s, struct job *job)
+{
+    enum job_state from = job->state;
+    int32_t vram_old = job->run->vram_mib;
+    charge(s, job);
+    s->around->explain_end(s->around->arg, job);
+    const struct job_event ev = {.type = JOB_EV_VRAM_BACK, .wall_us = state_wall_us(s)};
+    must_apply(job, &ev);
+    ledger_release(s->ledger, job->id);
+    state_save(s, job, SAVE_ATTEMPT | SAVE_SETTLED);
+    learned_attempt_over(s, job);
+    if (!job_state_is_final(job->state))
+        back_in_line(s, job, vram_old);
+    moved(s, job, from);
+}
+
+bool
+jobs_check_clear(struct state *s, struct job *job, bool force)
+{
+    if (job->state != JOB_COMPLETING)
+        return true;
+    bool nothing_there = job->run->n_gpus == 0;
+    if (!force && !nothing_there &&
+        !ledger_job_is_clear(s->ledger, job->id, job->run->ended_boot_us))
+        return false;
+    finish(s, job);
+    return true;
+}
+
+void
+jobs_attempt_ended(struct state *s, struct job *job, const struct ending *ending)
+{
+    const struct job_event ev = {
+        .type = JOB_EV_ENDED, .wall_us = state_wall_us(s), .ending = ending};
+    if (job_apply(job, &ev, NULL) != JOB_NEXT)
+        return;
+    job->run->ended_boot_us = s->around->boot_us(s->around->arg);
+    if (ending->run_ms > 0)
+        planner_ended(s->planner, job->span_ms, ending->run_ms);
+    queue_refile(s->queue, job);
+    if (!jobs_check_clear(s, job, false))
+        state_note(s, CHANGE_AWAITED, job);
+}
+
+/* --- people
+ * ------------------------------------------------------------------------------------ */
+
+/* The one job. */
+static int
+cancel_one(struct state *s, struct job *job, const char *by)
+{
+    const struct job_event ev = {.type = JOB_EV_CANCEL, .wall_us = state_wall_us(s), .by = by};
+    enum job_state from = job->state;
+    int32_t waited = waiting_in(job);
+    if (job_apply(job, &ev, NULL) != JOB_NEXT) {
+        if (job_state_is_final(job->state))
+            return -1;
+        if (job->cancelled_by && strcmp(by, job->cancelled_by) != 0)
+            note_by(s, CHANGE_CANCEL, job, by);
+        else
+            state_note(s, CHANGE_CANCEL_MORE, job);
+        return 0;
+    }
+    count_dropped(s, job, &ev, waited);
+    log_info("job=%u event=cancel by=%s", job->id, by);
+    moved(s, job, from);
+    if (job->state == JOB_CANCELLED)
+        return 0;
+    note_by(s, CHANGE_CANCEL, job, by);
+    return 0;
+}
+
+/* What has not left an array is cancelled with it, and what has is cancelled one by one. */
+int
+jobs_cancel(struct state *s, struct job *job, const char *by)
+{
+    size_t n = 0;
+    auto_free struct job **tasks = job->tasks ? arrays_live_tasks(s, job, &n) : NULL;
+    bool asked = job->tasks && job->cancel_asked && array_next(job) < 0;
+    bool was_over = job_state_is_final(job->state);
+    for (size_t i = 0; i < n; i++) {
+        tasks[i]->req.grace_ms = job->req.grace_ms;
+        cancel_one(s, tasks[i], by);
+    }
+    if ((asked && n > 0) || (!was_over && job_state_is_final(job->state)))
+        return 0; /* with its last task it has ended as well */
+    return cancel_one(s, job, by);
+}
+
+/* Whoever is no admin keeps a hold that an admin has put on the job. */
+static bool
+is_kept_by_admin(const struct state *s, const struct job *job)
+{
+    return job->admin_held && s->asker.is_known && !s->asker.admin;
+}
+
+/* An admin's hold on somebody else's job stays until an admin lets go. */
+static void
+note_admin_hold(struct state *s, struct job *job)
+{
+    if (job->admin_held || !s->system || !s->asker.is_known || !s->asker.admin ||
+        s->asker.uid == job->uid)
+        return;
+    job->admin_held = true;
+    state_save(s, job, SAVE_JOB);
+}
+
+static int
+hold_or_release(struct state *s, struct job *job, enum job_event_type type, struct err *e)
+{
+    const struct job_event ev = {.type = type, .wall_us = state_wall_us(s)};
+    const char *why = NULL;
+    enum job_state from = job->state;
+    if (type == JOB_EV_RELEASE && is_kept_by_admin(s, job))
+        return err_set(e, ERR_PERMISSION,
+                       "job %u cannot be released: an admin holds it, and only an admin can "
+                       "release it",
+                       job->id);
+    enum job_verdict v = job_apply(job, &ev, &why);
+    if (v == JOB_REFUSED)
+        return err_set(e, ERR_FAILED, "job %u cannot be %s: %s", job->id,
+                       type == JOB_EV_HOLD ? "held" : "released", why);
+    if (v == JOB_IGNORED && type == JOB_EV_RELEASE)
+        return err_set(e, ERR_FAILED, "job %u is not held: it is %s", job->id,
+                       job_state_name(from));
+    if (type == JOB_EV_HOLD)
+        note_admin_hold(s, job);
+    if (v == JOB_NEXT) {
+        job->waiting_told = 0;
+        moved(s, job, from);
+        state_note(s, type == JOB_EV_HOLD ? CHANGE_HELD : CHANGE_RELEASED, job);
+    }
+    return 0;
+}
+
+/* An array: those of its tasks that wait in their own name, and what has not left. */
+static int
+hold_or_release_all(struct state *s, struct job *job, enum job_event_type type, struct err *e)
+{
+    size_t n = 0, done = 0;
+    auto_free struct job **tasks = job->tasks ? arrays_live_tasks(s, job, &n) : NULL;
+    struct err ignored;
+    for (size_t i = 0; i < n; i++)
+        done += hold_or_release(s, tasks[i], type, &ignored) == 0;
+    if (!job->tasks || array_next(job) >= 0 || job_state_is_final(job->state))
+        return hold_or_release(s, job, type, e);
+    return done ? 0
+                : err_set(e, ERR_FAILED,
+                          "job %u cannot be held: all its tasks have started already; cancel "
+                          "stops them",
+                          job->id);
+}
+
+int
+jobs_hold(struct state *s, struct job *job, struct err *e)
+{
+    return hold_or_release_all(s, job, JOB_EV_HOLD, e);
+}
+
+int
+jobs_release(struct state *s, struct job *job, struct err *e)
+{
+    return hold_or_release_all(s, job, JOB_EV_RELEASE, e);
+}
+
+static bool
+is_waiting(const struct job *job)
+{
+    return job->state == JOB_PENDING || job->state == JOB_HELD;
+}
+
+static void
+set_priority(struct state *s, struct job *job, int32_t priority)
+{
+    if (job->req.priority == priority)
+        return;
+    job->req.priority = priority;
+    job->waiting_told = 0;
+    queue_refile(s->queue, job);
+    state_save(s, job, SAVE_JOB);
+    state_note(s, CHANGE_PRIORITY, job)->number = priority;
+}
+
+int
+jobs_set_priority(struct state *s, struct job *job, int32_t priority, struct err *e)
+{
+    size_t n = 0;
+    auto_free struct job **tasks = job->tasks ? arrays_live_tasks(s, job, &n) : NULL;
+    if (!is_waiting(job))
+        return err_set(e, ERR_FAILED, "job %u waits for nothing: %s", job->id,
+                       job_state_is_final(job->state) ? "it has ended" : "it has started");
+    for (size_t i = 0; i < n; i++)
+        if (is_waiting(tasks[i]))
+            set_priority(s, tasks[i], priority);
+    set_priority(s, job, priority);
+    return 0;
+}
+
+int
+jobs_requeue(struct state *s, struct job *job, const char *by, bool hold, struct err *e)
+{
+    const struct job_event ev = {
+        .type = JOB_EV_REQUEUE, .wall_us = state_wall_us(s), .by = by, .hold = hold};
+    const char *why = NULL;
+    enum job_state from = job->state;
+    enum job_verdict v = job_apply(job, &ev, &why);
+    if (v == JOB_REFUSED)
+        return err_set(e, ERR_FAILED, "job %u cannot be requeued: %s", job->id, why);
+    if (hold)
+        note_admin_hold(s, job);
+    if (v == JOB_IGNORED)
+        return 0;
+    log_info("job=%u event=requeue by=%s", job->id, by);
+    job->unsaved &= (uint8_t)~SAVE_ENDED; /* if it had ended in this very turn */
+    learned_apply(s, job);
+    moved(s, job, from);
+    if (job->state == JOB_PENDING) {
+        struct change *x = state_note(s, CHANGE_BACK, job);
+        x->by = xstrdup(by);
+        x->state = from;
+        x->number = job->attempts;
+    } else {
+        note_by(s, CHANGE_REQUEUE, job, by);
+    }
+    return 0;
+}
+
+void
+jobs_preempt(struct state *s, struct job *job, uint32_t for_job)
+{
+    const struct job_event ev = {.type = JOB_EV_PREEMPT, .wall_us = state_wall_us(s)};
+    if (job_apply(job, &ev, NULL) != JOB_NEXT)
+        return;
+    log_info("job=%u event=preempt for=%u", job->id, for_job);
+    state_save(s, job, SAVE_JOB);
+    state_note(s, CHANGE_PREEMPT, job)->other = for_job;
+}
+
+void
+jobs_retire(struct state *s, struct job *job)
+{
+    estimate_leave(s, job);
+    depend_leave(s, job);
+    job_free(queue_remove(s->queue, job->id));
+}
+
+void
+jobs_recover(struct state *s, struct job *job)
+{
+    if (job_state_is_active(job->state)) {
+        job->state = JOB_STARTING; /* how far it got is for its folder to say */
+        job->run->ending = (struct ending){.outcome = OUTCOME_NONE};
+        job->run->shepherd_pid = 0;
+    }
+    jobs_share_texts(s, job);
+    estimate_enter(s, job);
+    queue_add(s->queue, job);
+    arrays_recover(s, job);
+}

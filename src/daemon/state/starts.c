@@ -1,0 +1,91 @@
+/* See starts.h. Called by turn_plan.c, and by turn.c when the store refuses. */
+#include "daemon/state/starts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "core/ledger/ledger.h"
+#include "core/plan/plan.h"
+#include "core/queue/queue.h"
+#include "daemon/state/array_turns.h"
+#include "daemon/state/job_facts.h"
+#include "daemon/state/state.h"
+
+static struct attempt *
+new_attempt(const struct job *job, const struct placement *where)
+{
+    struct attempt *run = xcalloc(1, sizeof *run);
+    run->number = job->attempts + 1;
+    run->n_gpus = where->n;
+    memcpy(run->gpus, where->gpus, where->n);
+    for (int i = 0; i < GPU_MAX; i++)
+        run->peak_mib[i] = run->now_mib[i] = -1;
+    run->vram_mib = job->req.demand.vram_mib;
+    return run;
+}
+
+static bool
+start_job(struct state *s, struct job *job, const struct placement *where)
+{
+    /* The attempt before this one is not on the disk yet: its row first, this start next. */
+    if (job->unsaved & SAVE_ATTEMPT || arrays_keep_back(s, job)) {
+        ledger_release(s->ledger, job->id);
+        return false;
+    }
+    const struct job_event ev = {
+        .type = JOB_EV_START, .wall_us = state_wall_us(s), .run = new_attempt(job, where)};
+    const char *why = NULL;
+    if (job_apply(job, &ev, &why) != JOB_NEXT)
+        err_abort("job %u was planned to start but cannot: %s", job->id, why ? why : "?");
+    queue_refile(s->queue, job);
+    state_save(s, job, SAVE_JOB | SAVE_ATTEMPT_NEW);
+    log_debug("job=%u event=started attempt=%d", job->id, job->run->number);
+    state_note(s, CHANGE_STARTED, job);
+    arrays_moved(s, job, JOB_PENDING);
+    return true;
+}
+
+bool
+starts_carry_out(struct state *s, const struct decision *x)
+{
+    struct job *job = queue_get(s->queue, x->job);
+    switch (x->type) {
+    case PLAN_START:
+        if (x->task >= 0)
+            job = arrays_split(s, job, x->task, x->as);
+        return start_job(s, job, &x->where);
+    case PLAN_INFEASIBLE:
+        jobs_infeasible(s, job, x->text);
+        break;
+    case PLAN_PREEMPT:
+        jobs_preempt(s, job, x->by);
+        break;
+    }
+    return true;
+}
+
+void
+starts_undo(struct state *s, struct job *job)
+{
+    ledger_release(s->ledger, job->id);
+    free(job->run);
+    job->run = NULL;
+    job->attempts--;
+    job->state = JOB_PENDING;
+    job->unsaved &= (uint8_t)~SAVE_ATTEMPT_NEW;
+    queue_refile(s->queue, job);
+    arrays_moved(s, job, JOB_STARTING);
+}
+
+bool
+starts_may_go(struct state *s, struct job *job)
+{
+    if (!job->array)
+        return true;
+    if (job_state_is_final(job->state))
+        return false;
+    arrays_unsplit(s, job);
+    return true;
+}

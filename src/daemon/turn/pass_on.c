@@ -1,0 +1,25 @@
+/* Who reads the changes of a turn (state/changes.h), in this order. A reader takes what it
+ * cares about and changes nothing of the jobs. What the commit writes it takes from the marks
+ * of the jobs and from the events that are made here; hooks follow from those. */
+#include "daemon/turn/pass_on.h"
+
+#include "daemon/attempt/supervisor_watch.h"
+#include "daemon/daemon.h"
+#include "daemon/gpu/vram_wait.h"
+#include "daemon/turn/counters.h"
+#include "daemon/turn/event_text.h"
+#include "daemon/turn/waiters.h"
+
+void
+pass_on_changes(struct daemon *d)
+{
+    struct changes *c = &d->state.changes;
+    for (; c->n_read < c->n; c->n_read++) {
+        struct change *x = &c->list[c->n_read];
+        watch_read_change(d, x); /* stops */
+        vram_wait_read(d, x);    /* samples */
+        tally_read(d, x);
+        waits_read(d, x);
+        event_read(d, x);
+    }
+}

@@ -1,0 +1,11 @@
+/* What was written down before, as the store has it: the state's `struct past`. */
+#ifndef DAEMON_TURN_PAST_STORE_H
+#define DAEMON_TURN_PAST_STORE_H
+
+#include "daemon/state/state.h"
+
+struct store;
+
+struct past past_of_store(struct store *s);
+
+#endif

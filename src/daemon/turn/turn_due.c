@@ -1,0 +1,36 @@
+/* That there is to be a turn: what everybody may say (turn.h). */
+#include <uv.h>
+
+#include "base/err.h"
+#include "daemon/daemon.h"
+#include "daemon/turn/turn.h"
+#include "daemon/turn/turn_priv.h"
+
+static void
+on_idle(uv_idle_t *idle)
+{
+    (void)idle;
+}
+
+void
+turn_touch(struct daemon *d)
+{
+    if (d->turn)
+        d->turn->plan_due = true;
+    turn_touch_unplanned(d);
+}
+
+void
+turn_touch_unplanned(struct daemon *d)
+{
+    if (!d->turn || d->turn->due || d->leaving)
+        return;
+    d->turn->due = true;
+    uv_idle_start(&d->turn->idle, on_idle);
+}
+
+const struct err *
+turn_disk_trouble(const struct daemon *d)
+{
+    return d->turn->trouble.code ? &d->turn->trouble : NULL;
+}
