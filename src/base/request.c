@@ -12,12 +12,17 @@
 /* demand is compared with memcmp, so nothing of it may be left to the compiler. */
 _Static_assert(sizeof(struct demand) == 96, "struct demand has no hidden padding");
 
+const struct request request_standard = {
+    .demand = {.gpus = 1, .margin_mib = -1},
+    .oom_retries = -1,
+    .grace_ms = -1,
+    .max_requeues = REQUEUES_DEFAULT,
+};
+
 void
 demand_init(struct demand *d)
 {
-    memset(d, 0, sizeof(*d));
-    d->gpus = 1;
-    d->margin_mib = -1;
+    *d = request_standard.demand;
 }
 
 bool
@@ -29,11 +34,7 @@ demand_is_whole(const struct demand *d)
 void
 request_init(struct request *r)
 {
-    memset(r, 0, sizeof(*r));
-    demand_init(&r->demand);
-    r->oom_retries = -1;
-    r->grace_ms = -1;
-    r->max_requeues = REQUEUES_DEFAULT;
+    *r = request_standard;
 }
 
 static void

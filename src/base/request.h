@@ -147,6 +147,9 @@ struct request {
     char *conda;     /* a conda environment's name or path, activated before env_setup */
 };
 
+/* What request_init makes of one. */
+extern const struct request request_standard;
+
 void request_init(struct request *r);
 
 /* In milliseconds, also of a request that no daemon has given its settings' grace. */

@@ -1,140 +1,220 @@
-/* The table of job attributes: names, help and setters. Called by the jobs file's parser, by
- * scripts, and by the command line, which also makes its options and help from it. The
- * setters are attr_set.c's, the checks between attributes attr_check.c's. */
+/* The table of job attributes, and the doors by which people say them. What the kinds of the
+ * rows mean is attr_value.c's, what a row cannot say a function named in it: setters are in
+ * attr_set.c and attr_hooks.c. Checks between attributes are attr_check.c's. */
 #include "spec/attr.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hook_list.h"
 #include "base/request.h"
 #include "base/text.h"
+#include "spec/attr_hooks.h"
 #include "spec/attr_set.h"
 
 #define BOTH      ATTR_JOBS_FILE | ATTR_COMMAND_LINE
 #define LINE      ATTR_COMMAND_LINE
 #define FILE_ONLY ATTR_JOBS_FILE
 
-/* A row that takes a value, and a bare word; both are open at every door. */
-#define VALUE(name, letter, metavar, help, setter)                                             \
-    {                                                                                          \
-        name, {NULL}, letter, BOTH, metavar, NULL, help, attr_set_##setter, NULL               \
-    }
-/* A value whose row has further names, at the end. */
-#define VALUE_ALSO(name, letter, metavar, help, setter, ...)                                   \
-    {                                                                                          \
-        name, {__VA_ARGS__}, letter, BOTH, metavar, NULL, help, attr_set_##setter, NULL        \
-    }
-#define WORD(name, help, setter)                                                               \
-    {                                                                                          \
-        name, {NULL}, '\0', BOTH, NULL, NULL, help, attr_set_##setter, NULL                    \
-    }
-/* The same where a door is closed, and why. */
-#define VALUE_AT(name, letter, doors, metavar, closed, help, setter)                           \
-    {                                                                                          \
-        name, {NULL}, letter, doors, metavar, closed, help, attr_set_##setter, NULL            \
-    }
-#define WORD_AT(name, doors, closed, help, setter)                                             \
-    {                                                                                          \
-        name, {NULL}, '\0', doors, NULL, closed, help, attr_set_##setter, NULL                 \
-    }
+/* What people say: with a value, or a bare word; at every door, or not at each of them. */
+#define VALUE_AT(NAME, DOORS, CLOSED, METAVAR, HELP)                                           \
+    .name = (NAME), .doors = (DOORS), .closed = (CLOSED), .metavar = (METAVAR), .help = (HELP)
+#define VALUE(NAME, METAVAR, HELP)         VALUE_AT(NAME, BOTH, NULL, METAVAR, HELP)
+#define WORD_AT(NAME, DOORS, CLOSED, HELP) VALUE_AT(NAME, DOORS, CLOSED, NULL, HELP)
+#define WORD(NAME, HELP)                   VALUE_AT(NAME, BOTH, NULL, NULL, HELP)
 /* The rows behind it, in help. */
-#define GROUP(title)                                                                           \
-    {                                                                                          \
-        title, {NULL}, '\0', 0, NULL, NULL, NULL, NULL, NULL                                   \
-    }
+#define TITLE(NAME) .name = (NAME)
+
+/* Where it is kept. */
+#define FIELD_IN(STRUCT, KIND, FIELD, KEY)                                                     \
+    .kind = (KIND), .at = offsetof(struct STRUCT, FIELD),                                      \
+    .size = sizeof(((struct STRUCT *)NULL)->FIELD), .key = (KEY)
+#define FIELD(KIND, FIELD, KEY) FIELD_IN(request, KIND, FIELD, KEY)
+#define NUMBER(KIND, FIELD, KEY, MIN, MAX)                                                     \
+    FIELD_IN(request, KIND, FIELD, KEY), .min = (MIN), .max = (MAX)
+#define FLAG(FIELD, KEY)          FIELD_IN(request, ATTR_FLAG, FIELD, KEY)
+#define INT(FIELD, KEY, MIN, MAX) NUMBER(ATTR_INT, FIELD, KEY, MIN, MAX)
+#define MIB(FIELD, KEY, MIN)      NUMBER(ATTR_MIB, FIELD, KEY, MIN, VRAM_MAX_MIB)
+#define PERMILLE(FIELD, KEY)      NUMBER(ATTR_PERMILLE, FIELD, KEY, 1, 1000)
+#define MS(FIELD, KEY, MAX)       NUMBER(ATTR_MS, FIELD, KEY, 0, MAX)
+#define CHOICE(FIELD, KEY, WORDS) FIELD_IN(request, ATTR_CHOICE, FIELD, KEY), .words = (WORDS)
+#define TEXT(FIELD, KEY, BYTES)   FIELD_IN(request, ATTR_TEXT, FIELD, KEY), .bytes = (BYTES)
+#define HOOK(FIELD, KEY, CHECK)                                                                \
+    FIELD_IN(hooks, ATTR_HOOK, FIELD, KEY), .check = (CHECK), .sight = ATTR_MINE
 
 #define NO_TERMINAL                                                                            \
     "the lines of a file have no terminal in front of them; use berth submit, or screen"
 
+static const char *const at_limit[] = {
+    [ON_TIMEOUT_KILL] = "kill", [ON_TIMEOUT_REQUEUE] = "requeue", NULL};
+static const char *const open_modes[] = {"append", "truncate", NULL};
+static const char *const placements[] = {[PLACING_DEFAULT] = NULL,
+                                         [PLACING_PACK] = "pack",
+                                         [PLACING_SPREAD] = "spread",
+                                         [PLACING_FIRST] = "first",
+                                         NULL};
+
+/* The number of GPUs goes along only where somebody said it: the daemon's model table may know
+ * better than the default. */
+static bool
+gpus_are_said(const struct request *r)
+{
+    const struct demand *d = &r->demand;
+
+    return r->gpus_said || d->gpus != (d->n_ids ? d->n_ids : 1);
+}
+
+_Static_assert(TAGS_MAX == 16, "as the words below say");
+
 static const struct attr attrs[] = {
-    GROUP("GPUs"),
-    VALUE("gpus", 'G', "N", "number of GPUs, 0 to 64; 0.5: a share of one (default 1)", gpus),
-    VALUE("vram", '\0', "SIZE", "memory on each (18G, 8192M, auto); shares the GPU", vram),
-    VALUE("share", '\0', "PART", "fraction of one GPU (0.5, 50%); shares it", share),
-    WORD("exclusive", "allow no other job on its GPUs", exclusive),
-    VALUE("gpu-ids", '\0', "LIST", "exactly these, in this order (3,1)", gpu_ids),
-    VALUE("devices", '\0', "LIST", "any of these (0-3,6)", devices),
-    VALUE("gpu-type", '\0', "TEXT", "only GPUs whose name contains it (a100)", gpu_type),
-    VALUE("min-vram", '\0', "SIZE", "only GPUs of at least this size (40G)", min_vram),
-    VALUE("max-used", '\0', "PART", "only while less memory is used (0.8, 80%)", max_used),
-    VALUE("max-load", '\0', "PART", "only while it is less busy (0.8, 80%)", max_load),
-    VALUE("margin", '\0', "SIZE", "keep this much free beside it (0, 512M)", margin),
-    VALUE("idle", '\0', "SIZE", "a whole GPU may have other processes below this (1G)", idle),
-    VALUE("placement", '\0', "RULE", "pack, spread, or first (the lowest number)", placement),
-    GROUP("CPU and memory"),
-    VALUE("cpus", 'c', "N", "cores to book", cpus),
-    VALUE("mem", '\0', "SIZE", "memory to book (32G)", mem),
-    GROUP("Time"),
-    VALUE_ALSO("time", 't', "TIME",
-               "limit: 90s, 15m, 2h, 1d12h, 12:30:00; a bare number is seconds", time,
-               "timeout", "limit"),
-    VALUE("on-timeout", '\0', "WHAT", "at the limit: kill (default) or requeue", on_timeout),
-    VALUE("max-requeues", '\0', "N", "how often at most (default 3)", max_requeues),
-    VALUE("signal", '\0', "SIG@TIME", "warning before the limit (USR2@60)", signal),
-    VALUE("grace", '\0', "TIME", "time between TERM and KILL (default 10s)", grace),
-    GROUP("When"),
-    VALUE("priority", 'p', "N", "-1000 to 1000, higher first (default 0)", priority),
-    VALUE("after", '\0', "JOBS", "start once these have completed (12,13, 12_3, names)", after),
-    VALUE("after-any", '\0', "JOBS", "start once these have ended, in any way", after_any),
-    VALUE("after-failed", '\0', "JOBS", "start once these have failed", after_failed),
-    {"begin",
-     {NULL},
-     '\0',
-     BOTH,
-     "TIME",
-     NULL,
-     "start no earlier than: now+2h, 16:00, 2026-12-24T18:30",
-     NULL,
-     attr_set_begin},
-    VALUE_AT("array", 'a', LINE, "TASKS",
-             "a line is one job; write a line for each task, or use berth submit --array",
-             "many tasks: 0-99, 1,3,5-9, 0-20:5; 0-99%8: 8 at a time", array),
-    WORD("hold", "queue it held; `berth release` releases it", hold),
-    WORD("unique", "refuse it if the same is pending, running or completed", unique),
-    WORD("preemptible", "give way to higher priority, and run again later", preemptible),
-    WORD_AT("cancel", FILE_ONLY, "it is a word for a line of a jobs file; use berth cancel",
-            "stop it, or never start it", cancel),
-    GROUP("After a failure"),
-    VALUE("retries", '\0', "N", "run again after any failure, N times", retries),
-    VALUE("oom-retries", '\0', "N", "after a CUDA out-of-memory, with more VRAM", oom_retries),
-    WORD("requeue", "run again if it was lost (a crash, a reboot)", requeue),
-    GROUP("At the terminal"),
-    WORD_AT("interactive", LINE, NO_TERMINAL, "show its output here and send it what is typed",
-            interactive),
-    WORD_AT("pty", LINE, NO_TERMINAL, "the same, and it has its own terminal", pty),
-    WORD("screen", "in a GNU screen session, for screen -r; `berth screens`", screen),
-    GROUP("Environment"),
-    VALUE("chdir", 'D', "DIR", "run it there (default: here)", chdir),
-    VALUE("env", '\0', "K=V", "set this in its environment; may be repeated", env),
-    WORD("slurm-env", "SLURM_* variables, and srun, as for a script with #SBATCH lines",
-         slurm_env),
-    VALUE("env-setup", '\0', "COMMAND", "run this first, in the same shell; must succeed",
-          env_setup),
-    VALUE("conda", '\0', "ENV", "activate this conda environment first", conda),
-    WORD_AT("login", LINE,
-            "the lines of a file share the environment of berth run; use berth submit --login",
-            "in the environment of a fresh login, not this shell's", login),
-    GROUP("Notifications"),
-    VALUE("on-start", '\0', "COMMAND", "run this, as you, when it starts", on_start),
-    VALUE("on-end", '\0', "COMMAND", "run this when it has ended, in any way", on_end),
-    VALUE("on-fail", '\0', "COMMAND", "run this when it has failed", on_fail),
-    VALUE("webhook", '\0', "URL", "post starts and ends there, as JSON", webhook),
-    VALUE("mail-user", '\0', "ADDRESS", "send mail when it has ended (see --mail-type)",
-          mail_user),
-    VALUE("mail-type", '\0', "WHEN", "mail when: BEGIN,END,FAIL,REQUEUE,ALL", mail_type),
-    GROUP("Names"),
-    VALUE_ALSO("name", 'J', "NAME", "for tables and selectors", name, "job-name"),
-    VALUE("tag", '\0', "TAG", "for selectors; repeat it, or a,b", tag),
-    VALUE("comment", '\0', "TEXT", "free text, shown by `berth show`", comment),
-    GROUP("Output"),
-    VALUE_ALSO("log", 'o', "FILE", "where output goes; %j is the job's number (see berth(1))",
-               log, "output"),
-    VALUE("error", 'e', "FILE", "where standard error goes (default: with the output)", error),
-    VALUE("log-max", '\0', "SIZE", "cut the middle out of a log that is longer (100M)",
-          log_max),
-    VALUE("open-mode", '\0', "MODE", "append to these files (default), or truncate", open_mode),
+    /* Not said as attributes, but parts of a request like them. */
+    {TEXT(command, "command", 0), .settled = true},
+    {FIELD(ATTR_LIST, argv, "argv"), .min = 1, .max = INT32_MAX,
+     .want = "a list of at least one string", .unshown = true, .settled = true},
+    {TEXT(llm, "llm", 0), .settled = true},
+    {TITLE("GPUs")},
+    {VALUE("gpus", "N", "number of GPUs, 0 to 64; 0.5: a share of one (default 1)"),
+     .letter = 'G', INT(demand.gpus, "gpus", 0, GPU_MAX), .json = "gpus_wanted", .always = true,
+     .is_said = gpus_are_said, .set = attr_set_gpus},
+    {VALUE("vram", "SIZE", "memory on each (18G, 8192M, auto); shares the GPU"),
+     MIB(demand.vram_mib, "vram_mib", 1), .set = attr_set_vram},
+    {FLAG(vram_auto, "vram_auto")},
+    {VALUE("share", "PART", "fraction of one GPU (0.5, 50%); shares it"),
+     PERMILLE(demand.share_permille, "share_permille"), .json = "share", .set = attr_set_share},
+    {WORD("exclusive", "allow no other job on its GPUs"), FLAG(demand.exclusive, "exclusive")},
+    {VALUE("gpu-ids", "LIST", "exactly these, in this order (3,1)"),
+     FIELD(ATTR_IDS, demand, "gpu_ids")},
+    {VALUE("devices", "LIST", "any of these (0-3,6)"),
+     FIELD(ATTR_CARDS, demand.devices, "devices")},
+    {VALUE("gpu-type", "TEXT", "only GPUs whose name contains it (a100)"),
+     FIELD(ATTR_TYPE, demand.gpu_type, "gpu_type"), .set = attr_set_gpu_type},
+    {VALUE("min-vram", "SIZE", "only GPUs of at least this size (40G)"),
+     MIB(demand.min_vram_mib, "min_vram_mib", 0), .set = attr_set_min_vram},
+    {VALUE("max-used", "PART", "only while less memory is used (0.8, 80%)"),
+     PERMILLE(demand.max_used_permille, "max_used_permille"), .json = "max_used"},
+    {VALUE("max-load", "PART", "only while it is less busy (0.8, 80%)"),
+     PERMILLE(demand.max_load_permille, "max_load_permille"), .json = "max_load"},
+    {VALUE("margin", "SIZE", "keep this much free beside it (0, 512M)"),
+     MIB(demand.margin_mib, "margin_mib", 0), .set = attr_set_margin},
+    {VALUE("idle", "SIZE", "a whole GPU may have other processes below this (1G)"),
+     MIB(demand.idle_mib, "idle_mib", 1)},
+    {VALUE("placement", "RULE", "pack, spread, or first (the lowest number)"),
+     CHOICE(demand.placement, "placement", placements), .set = attr_set_placement},
+    {TITLE("CPU and memory")},
+    {VALUE("cpus", "N", "cores to book"), .letter = 'c', INT(demand.cpus, "cpus", 0, CPUS_MAX),
+     .set = attr_set_cpus},
+    {VALUE("mem", "SIZE", "memory to book (32G)"), MIB(demand.mem_mib, "mem_mib", 0),
+     .set = attr_set_mem},
+    {TITLE("Time")},
+    {VALUE("time", "TIME", "limit: 90s, 15m, 2h, 1d12h, 12:30:00; a bare number is seconds"),
+     .letter = 't', .aliases = {"timeout", "limit"}, MS(limit_ms, "limit_ms", LIMIT_MAX_MS),
+     .set = attr_set_time},
+    {VALUE("on-timeout", "WHAT", "at the limit: kill (default) or requeue"),
+     CHOICE(on_timeout, "on_timeout", at_limit)},
+    {VALUE("max-requeues", "N", "how often at most (default 3)"),
+     INT(max_requeues, "max_requeues", 0, REQUEUES_MAX), .always = true},
+    {VALUE("signal", "SIG@TIME", "warning before the limit (USR2@60)"),
+     INT(warn_signal, "warn_signal", 1, 64), .set = attr_set_signal},
+    {MS(warn_ms, "warn_ms", LIMIT_MAX_MS)},
+    {FLAG(warn_batch, "warn_batch")},
+    {VALUE("grace", "TIME", "time between TERM and KILL (default 10s)"),
+     MS(grace_ms, "grace_ms", GRACE_MAX_MS), .always = true},
+    {TITLE("When")},
+    {VALUE("priority", "N", "-1000 to 1000, higher first (default 0)"), .letter = 'p',
+     INT(priority, "priority", PRIORITY_MIN, PRIORITY_MAX), .always = true,
+     .set = attr_set_priority},
+    {VALUE("after", "JOBS", "start once these have completed (12,13, 12_3, names)"),
+     FIELD(ATTR_DEPS, deps, "after"), .column = "deps", .set = attr_set_after},
+    {VALUE("after-any", "JOBS", "start once these have ended, in any way"),
+     .set = attr_set_after_any},
+    {VALUE("after-failed", "JOBS", "start once these have failed"),
+     .set = attr_set_after_failed},
+    {VALUE("begin", "TIME", "start no earlier than: now+2h, 16:00, 2026-12-24T18:30"),
+     NUMBER(ATTR_US, begin_us, "begin_us", 0, BEGIN_MAX_US), .column = "wanted_begin_us",
+     .unshown = true, .settled = true, .set_at = attr_set_begin},
+    {TEXT(begin_said, "begin_said", 0), .unshown = true, .settled = true},
+    {VALUE_AT("array", LINE,
+              "a line is one job; write a line for each task, or use berth submit --array",
+              "TASKS", "many tasks: 0-99, 1,3,5-9, 0-20:5; 0-99%8: 8 at a time"),
+     .letter = 'a', FIELD(ATTR_TASKS, array, "array"), .column = "array_tasks", .settled = true,
+     .set = attr_set_array},
+    {INT(array_max, "array_max", 0, ARRAY_MAX), .unshown = true, .settled = true},
+    {WORD("hold", "queue it held; `berth release` releases it"), FLAG(hold, "hold"),
+     .unshown = true},
+    {WORD("unique", "refuse it if the same is pending, running or completed"),
+     FLAG(unique, "unique"), .column = "unique_job"},
+    {WORD("preemptible", "give way to higher priority, and run again later"),
+     FLAG(preemptible, "preemptible")},
+    {WORD_AT("cancel", FILE_ONLY, "it is a word for a line of a jobs file; use berth cancel",
+             "stop it, or never start it"),
+     FLAG(cancel, "cancel"), .unshown = true, .settled = true},
+    {TITLE("After a failure")},
+    {VALUE("retries", "N", "run again after any failure, N times"),
+     INT(retries, "retries", 0, RETRIES_MAX), .always = true},
+    {VALUE("oom-retries", "N", "after a CUDA out-of-memory, with more VRAM"),
+     INT(oom_retries, "oom_retries", 0, RETRIES_MAX), .always = true},
+    {WORD("requeue", "run again if it was lost (a crash, a reboot)"), FLAG(requeue, "requeue")},
+    {TITLE("At the terminal")},
+    {WORD_AT("interactive", LINE, NO_TERMINAL,
+             "show its output here and send it what is typed"),
+     FLAG(interactive, "interactive"), .settled = true},
+    {WORD_AT("pty", LINE, NO_TERMINAL, "the same, and it has its own terminal"),
+     FLAG(pty, "pty"), .settled = true},
+    {INT(rows, "rows", 0, TTY_SIZE_MAX), .column = "tty_rows", .unshown = true,
+     .settled = true},
+    {INT(columns, "columns", 0, TTY_SIZE_MAX), .column = "tty_columns", .unshown = true,
+     .settled = true},
+    {WORD("screen", "in a GNU screen session, for screen -r; `berth screens`"),
+     FLAG(screen, "screen")},
+    {TITLE("Environment")},
+    {VALUE("chdir", "DIR", "run it there (default: here)"), .letter = 'D',
+     TEXT(chdir, "chdir", PATH_MAX - 1), .unshown = true},
+    {VALUE("env", "K=V", "set this in its environment; may be repeated"),
+     FIELD(ATTR_LIST, env, "env"), .max = INT32_MAX, .want = "a list of \"NAME=value\"",
+     .column = "env_set", .sight = ATTR_MINE, .set = attr_set_env},
+    {WORD("slurm-env", "SLURM_* variables, and srun, as for a script with #SBATCH lines"),
+     FLAG(slurm_env, "slurm_env")},
+    {VALUE("env-setup", "COMMAND", "run this first, in the same shell; must succeed"),
+     TEXT(env_setup, "env_setup", 0), .sight = ATTR_CUT},
+    {VALUE("conda", "ENV", "activate this conda environment first"), TEXT(conda, "conda", 0),
+     .sight = ATTR_CUT},
+    {WORD_AT("login", LINE,
+             "the lines of a file share the environment of berth run; use berth submit --login",
+             "in the environment of a fresh login, not this shell's"),
+     FLAG(login, "login"), .settled = true},
+    {TITLE("Notifications")},
+    {VALUE("on-start", "COMMAND", "run this, as you, when it starts"),
+     HOOK(on_start, "on_start", hooks_check_command)},
+    {VALUE("on-end", "COMMAND", "run this when it has ended, in any way"),
+     HOOK(on_end, "on_end", hooks_check_command)},
+    {VALUE("on-fail", "COMMAND", "run this when it has failed"),
+     HOOK(on_fail, "on_fail", hooks_check_command)},
+    {VALUE("webhook", "URL", "post starts and ends there, as JSON"),
+     HOOK(webhook, "webhook", hooks_check_url)},
+    {VALUE("mail-user", "ADDRESS", "send mail when it has ended (see --mail-type)"),
+     HOOK(mail_user, "mail_user", hooks_check_addresses)},
+    {VALUE("mail-type", "WHEN", "mail when: BEGIN,END,FAIL,REQUEUE,ALL"),
+     FIELD_IN(hooks, ATTR_MAIL, mail_types, "mail_type"), .sight = ATTR_MINE},
+    {TITLE("Names")},
+    {VALUE("name", "NAME", "for tables and selectors"), .letter = 'J', .aliases = {"job-name"},
+     TEXT(name, "name", NAME_MAX_BYTES), .sight = ATTR_PRIVATE},
+    {VALUE("tag", "TAG", "for selectors; repeat it, or a,b"), FIELD(ATTR_LIST, tags, "tags"),
+     .max = TAGS_MAX, .want = "a list of at most 16 strings", .bytes = TAG_MAX_BYTES,
+     .sight = ATTR_PRIVATE, .set = attr_set_tag},
+    {VALUE("comment", "TEXT", "free text, shown by `berth show`"),
+     TEXT(comment, "comment", COMMENT_MAX_BYTES), .sight = ATTR_PRIVATE},
+    {TITLE("Output")},
+    {VALUE("log", "FILE", "where output goes; %j is the job's number (see berth(1))"),
+     .letter = 'o', .aliases = {"output"}, TEXT(log, "log", LOG_MAX_BYTES)},
+    {VALUE("error", "FILE", "where standard error goes (default: with the output)"),
+     .letter = 'e', TEXT(error, "error", LOG_MAX_BYTES), .set = attr_set_error},
+    {VALUE("log-max", "SIZE", "cut the middle out of a log that is longer (100M)"),
+     MIB(log_max_mib, "log_max_mib", 0)},
+    {VALUE("open-mode", "MODE", "append to these files (default), or truncate"),
+     CHOICE(truncate, "open_mode", open_modes), .column = "truncates"},
 };
 #define ATTRS (sizeof(attrs) / sizeof(attrs[0]))
 
@@ -142,6 +222,15 @@ const struct attr *
 attr_at(size_t i)
 {
     return i < ATTRS ? &attrs[i] : NULL;
+}
+
+const struct attr *
+attr_of_key(const char *key)
+{
+    for (size_t i = 0; i < ATTRS; i++)
+        if (attrs[i].key && attrs[i].key[0] == key[0] && strcmp(attrs[i].key, key) == 0)
+            return &attrs[i];
+    return NULL;
 }
 
 /* Equal but for case and for `_` in the place of `-`. */
@@ -162,7 +251,7 @@ attr_find(const char *name, unsigned doors)
     for (size_t i = 0; i < ATTRS; i++) {
         const struct attr *a = &attrs[i];
         if (!(a->doors & doors))
-            continue; /* titles of groups are open nowhere */
+            continue; /* neither titles nor fields without a name are open anywhere */
         if (same_name(name, a->name))
             return a;
         for (size_t j = 0; j < ATTR_ALIASES_MAX && a->aliases[j]; j++)
@@ -212,8 +301,9 @@ attr_set_at(struct request *r, const char *name, const char *value, enum attr_do
         return refuse_name(name, door, e);
     if (!value && a->metavar)
         return err_set(e, ERR_USAGE, "%s needs a value: %s=%s", a->name, a->name, a->metavar);
-    if (a->set ? a->set(r, value ? value : "yes", e) != 0
-               : a->set_at(r, value ? value : "", clock, e) != 0)
+    if (a->set_at ? a->set_at(r, value ? value : "", clock, e) != 0
+                  : (a->set ? a->set(r, value ? value : "yes", e)
+                            : attr_read_text(a, r, value ? value : "yes", e)) != 0)
         return err_prefix(e, "%s", a->name);
     return 0;
 }

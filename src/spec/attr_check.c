@@ -10,11 +10,9 @@
 #include "base/request.h"
 #include "base/text.h"
 #include "spec/attr.h"
-#include "spec/attr_hooks.h"
 #include "spec/value.h"
 
 #define GPUS_UNSAID (-1)
-#define BEGIN_MAX   253402300800000000LL /* the year 10000 */
 
 void
 request_begin(struct request *r)
@@ -109,65 +107,72 @@ check_share(const struct demand *d, struct err *e)
     return 0;
 }
 
-static int
-check_range(const char *what, int64_t v, int64_t min, int64_t max, struct err *e)
+static const char *
+unit_of(const struct attr *a)
 {
-    if (v >= min && v <= max)
-        return 0;
-    return err_set(e, ERR_USAGE, "%s=%lld is out of range; it goes from %lld to %lld", what,
-                   (long long)v, (long long)min, (long long)max);
+    return a->kind == ATTR_MIB        ? " (MiB)"
+           : a->kind == ATTR_PERMILLE ? " (thousandths)"
+           : a->kind == ATTR_MS       ? " (ms)"
+           : a->kind == ATTR_US       ? " (us)"
+                                      : "";
 }
 
+/* A number may be what it is when nobody has said it, too. */
 static int
-check_demand_ranges(const struct demand *d, struct err *e)
+check_range(const struct attr *a, const struct request *r, struct err *e)
 {
-    const struct {
-        const char *what;
-        int64_t v, min, max;
-    } rows[] = {
-        {"gpus", d->gpus, 0, GPU_MAX},
-        {"vram (MiB)", d->vram_mib, 0, VRAM_MAX_MIB},
-        {"share (thousandths)", d->share_permille, 0, 1000},
-        {"min-vram (MiB)", d->min_vram_mib, 0, VRAM_MAX_MIB},
-        {"max-used (thousandths)", d->max_used_permille, 0, 1000},
-        {"max-load (thousandths)", d->max_load_permille, 0, 1000},
-        {"margin (MiB)", d->margin_mib, -1, VRAM_MAX_MIB},
-        {"idle (MiB)", d->idle_mib, 0, VRAM_MAX_MIB},
-        {"cpus", d->cpus, 0, CPUS_MAX},
-        {"mem (MiB)", d->mem_mib, 0, VRAM_MAX_MIB},
-    };
+    int64_t v = attr_number(a, r), unsaid = attr_default(a);
+    int64_t min = unsaid < a->min ? unsaid : a->min;
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        if (check_range(rows[i].what, rows[i].v, rows[i].min, rows[i].max, e) != 0)
-            return -1;
+    if (v >= min && v <= a->max)
+        return 0;
+    return err_set(e, ERR_USAGE, "%s%s=%lld is out of range; it goes from %lld to %lld",
+                   a->name ? a->name : a->key, unit_of(a), (long long)v, (long long)min,
+                   (long long)a->max);
+}
+
+/* What one row says of its field. */
+static int
+check_field(const struct attr *a, const struct request *r, struct err *e)
+{
+    const char *text;
+
+    switch (a->kind) {
+    case ATTR_INT:
+    case ATTR_MIB:
+    case ATTR_PERMILLE:
+    case ATTR_MS:
+    case ATTR_US:
+        return check_range(a, r, e);
+    case ATTR_TEXT:
+    case ATTR_HOOK:
+        text = attr_text(a, r);
+        if (text && ((a->bytes && value_check_text(text, a->bytes, e) != 0) ||
+                     (a->check && a->check(text, e) != 0)))
+            return err_prefix(e, "%s", a->name);
+        return 0;
+    case ATTR_NOTHING:
+    case ATTR_FLAG:
+    case ATTR_CHOICE:
+    case ATTR_LIST:
+    case ATTR_MAIL:
+    case ATTR_CARDS:
+    case ATTR_IDS:
+    case ATTR_TYPE:
+    case ATTR_TASKS:
+    case ATTR_DEPS:
+        return 0;
+    }
     return 0;
 }
 
 static int
-check_ranges(const struct request *r, struct err *e)
+check_fields(const struct request *r, struct err *e)
 {
-    const struct {
-        const char *what;
-        int64_t v, min, max;
-    } rows[] = {
-        {"priority", r->priority, PRIORITY_MIN, PRIORITY_MAX},
-        {"retries", r->retries, 0, RETRIES_MAX},
-        {"oom-retries", r->oom_retries, -1, RETRIES_MAX},
-        {"time (ms)", r->limit_ms, 0, LIMIT_MAX_MS},
-        {"grace (ms)", r->grace_ms, -1, GRACE_MAX_MS},
-        {"max-requeues", r->max_requeues, 0, REQUEUES_MAX},
-        {"signal", r->warn_signal, 0, 64},
-        {"signal's time (ms)", r->warn_ms, 0, LIMIT_MAX_MS},
-        {"begin (us)", r->begin_us, 0, BEGIN_MAX},
-        {"array's tasks at once", r->array_max, 0, ARRAY_MAX},
-        {"log-max (MiB)", r->log_max_mib, 0, VRAM_MAX_MIB},
-        {"rows", r->rows, 0, TTY_SIZE_MAX},
-        {"columns", r->columns, 0, TTY_SIZE_MAX},
-        {"after: the number of jobs", r->n_deps, 0, DEPS_MAX},
-    };
+    const struct attr *a;
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        if (check_range(rows[i].what, rows[i].v, rows[i].min, rows[i].max, e) != 0)
+    for (size_t i = 0; (a = attr_at(i)); i++)
+        if (check_field(a, r, e) != 0)
             return -1;
     return 0;
 }
@@ -194,6 +199,9 @@ check_warning(const struct request *r, struct err *e)
 static int
 check_deps(const struct request *r, struct err *e)
 {
+    if (r->n_deps > DEPS_MAX)
+        return err_set(e, ERR_USAGE, "after names %d jobs; the most is %d", r->n_deps,
+                       DEPS_MAX);
     for (int i = 0; i < r->n_deps; i++) {
         const struct dep *d = &r->deps[i];
         if (!d->job == !d->name || d->task < -1 || d->task >= ARRAY_MAX ||
@@ -281,13 +289,7 @@ check_env(const struct request *r, struct err *e)
 }
 
 static int
-check_hooks(const struct request *r, struct err *e)
-{
-    return r->hooks ? hooks_check(r->hooks, e) : 0;
-}
-
-static int
-check_texts(const struct request *r, struct err *e)
+check_command(const struct request *r, struct err *e)
 {
     if (!r->command == !r->argv)
         return err_set(e, ERR_USAGE,
@@ -297,16 +299,6 @@ check_texts(const struct request *r, struct err *e)
         return err_set(e, ERR_USAGE, "there is no command to run");
     if (r->command && !r->command[strspn(r->command, " \t\r\n")])
         return err_set(e, ERR_USAGE, "the command is empty");
-    if (r->name && value_check_text(r->name, NAME_MAX_BYTES, e) != 0)
-        return err_prefix(e, "name");
-    if (r->log && value_check_text(r->log, LOG_MAX_BYTES, e) != 0)
-        return err_prefix(e, "log");
-    if (r->error && value_check_text(r->error, LOG_MAX_BYTES, e) != 0)
-        return err_prefix(e, "error");
-    if (r->comment && value_check_text(r->comment, COMMENT_MAX_BYTES, e) != 0)
-        return err_prefix(e, "comment");
-    if (r->chdir && value_check_text(r->chdir, PATH_MAX - 1, e) != 0)
-        return err_prefix(e, "chdir");
     return check_env(r, e);
 }
 
@@ -317,10 +309,9 @@ request_validate(struct request *r, struct err *e)
 
     if (d->gpus == GPUS_UNSAID)
         d->gpus = d->n_ids ? d->n_ids : 1;
-    if (check_demand_ranges(d, e) != 0 || check_ranges(r, e) != 0 || check_ids(d, e) != 0 ||
-        check_share(d, e) != 0 || check_warning(r, e) != 0 || check_deps(r, e) != 0 ||
-        check_interactive(r, e) != 0 || check_setup(r, e) != 0 || check_hooks(r, e) != 0 ||
-        check_texts(r, e) != 0)
+    if (check_fields(r, e) != 0 || check_ids(d, e) != 0 || check_share(d, e) != 0 ||
+        check_warning(r, e) != 0 || check_deps(r, e) != 0 || check_interactive(r, e) != 0 ||
+        check_setup(r, e) != 0 || check_command(r, e) != 0)
         return -1;
     if (d->gpus == 0)
         return check_no_gpu(r, e);

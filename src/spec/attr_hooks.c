@@ -1,7 +1,6 @@
 /* Attributes for notifications about a job, and what their values may be. A mail's address
  * ends up on a command line and in a header, a URL in a program's settings: so neither may
- * hold what means something there. Called through attr.c's table, by config.c, and for what
- * came over the wire by attr_check.c. */
+ * hold what means something there. Named in attr.c's table; config.c takes a URL too. */
 #include "spec/attr_hooks.h"
 
 #include <stdlib.h>
@@ -12,9 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/hook_list.h"
-#include "base/request.h"
 #include "base/text.h"
-#include "spec/attr_set.h"
 
 static const struct {
     const char *name;
@@ -79,8 +76,8 @@ hooks_add_types(uint32_t bits, struct buf *out)
 }
 
 /* Shell text of 1 to HOOK_MAX_BYTES. "" passes. */
-static int
-check_command(const char *text, struct err *e)
+int
+hooks_check_command(const char *text, struct err *e)
 {
     size_t n = strlen(text);
 
@@ -139,8 +136,8 @@ check_address(const char *address, struct err *e)
     return 0;
 }
 
-static int
-check_addresses(const char *list, struct err *e)
+int
+hooks_check_addresses(const char *list, struct err *e)
 {
     auto_free char *copy = xstrdup(list);
     char *rest = copy, *address;
@@ -152,80 +149,4 @@ check_addresses(const char *list, struct err *e)
         if (check_address(address, e) != 0)
             return -1;
     return 0;
-}
-
-int
-hooks_check(const struct hooks *h, struct err *e)
-{
-    const struct {
-        const char *name, *text;
-        int (*check)(const char *text, struct err *e);
-    } rows[] = {
-        {"on-start", h->on_start, check_command},     {"on-end", h->on_end, check_command},
-        {"on-fail", h->on_fail, check_command},       {"webhook", h->webhook, hooks_check_url},
-        {"mail-user", h->mail_user, check_addresses},
-    };
-
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].text && rows[i].check(rows[i].text, e) != 0)
-            return err_prefix(e, "%s", rows[i].name);
-    return 0;
-}
-
-/* --- setters ------------------------------------------------------------------------------ */
-
-static struct hooks *
-hooks_of(struct request *r)
-{
-    if (!r->hooks)
-        r->hooks = xcalloc(1, sizeof *r->hooks);
-    return r->hooks;
-}
-
-/* An empty value takes back what was said before. */
-static int
-set_text(char **field, const char *value, int (*check)(const char *text, struct err *e),
-         struct err *e)
-{
-    if (value[0] && check(value, e) != 0)
-        return -1;
-    free(*field);
-    *field = value[0] ? xstrdup(value) : NULL;
-    return 0;
-}
-
-int
-attr_set_on_start(struct request *r, const char *value, struct err *e)
-{
-    return set_text(&hooks_of(r)->on_start, value, check_command, e);
-}
-
-int
-attr_set_on_end(struct request *r, const char *value, struct err *e)
-{
-    return set_text(&hooks_of(r)->on_end, value, check_command, e);
-}
-
-int
-attr_set_on_fail(struct request *r, const char *value, struct err *e)
-{
-    return set_text(&hooks_of(r)->on_fail, value, check_command, e);
-}
-
-int
-attr_set_webhook(struct request *r, const char *value, struct err *e)
-{
-    return set_text(&hooks_of(r)->webhook, value, hooks_check_url, e);
-}
-
-int
-attr_set_mail_user(struct request *r, const char *value, struct err *e)
-{
-    return set_text(&hooks_of(r)->mail_user, value, check_addresses, e);
-}
-
-int
-attr_set_mail_type(struct request *r, const char *value, struct err *e)
-{
-    return hooks_parse_types(value, &hooks_of(r)->mail_types, e);
 }

@@ -6,7 +6,6 @@
 
 struct buf;
 struct err;
-struct hooks;
 
 #define HOOK_MAX_BYTES    4096 /* a command */
 #define WEBHOOK_MAX_BYTES 2000
@@ -20,7 +19,9 @@ void hooks_add_types(uint32_t types, struct buf *out);
 /* http or https, at most WEBHOOK_MAX_BYTES; empty will do. ERR_USAGE. */
 int hooks_check_url(const char *url, struct err *e);
 
-/* Each value as if it were said now. ERR_USAGE, with its attribute's name in front. */
-int hooks_check(const struct hooks *h, struct err *e);
+/* Shell text; empty will do. ERR_USAGE. */
+int hooks_check_command(const char *text, struct err *e);
+/* "alice,bob@example.org". ERR_USAGE. */
+int hooks_check_addresses(const char *list, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
-/* One setter for each attribute: text into a field of the request, within its range. Called
- * through the table of attr.c only; what attributes mean together is attr_check.c's. */
+/* Setters of attributes whose text says more than one value of their row's kind. Called through
+ * the table of attr.c only; what attributes mean together is attr_check.c's. */
 #include "spec/attr_set.h"
 
 #include <limits.h>
@@ -22,27 +22,13 @@
 #define WARN_DEFAULT_MS 60000 /* as Slurm has it */
 
 static int
-parse_int32(const char *value, int64_t min, int64_t max, int32_t *out, struct err *e)
+read_int32(const char *value, int64_t min, int64_t max, int32_t *out, struct err *e)
 {
     int64_t v;
 
     if (parse_int(value, min, max, &v, e) != 0)
         return -1;
     *out = (int32_t)v;
-    return 0;
-}
-
-static int
-parse_memory(const char *value, int32_t *out, struct err *e)
-{
-    int64_t mib;
-
-    if (parse_size_mib(value, &mib, e) != 0)
-        return -1;
-    if (mib > VRAM_MAX_MIB)
-        return err_set(e, ERR_USAGE, "'%.60s' is more than %dT, which is the most", value,
-                       VRAM_MAX_MIB / (1024 * 1024));
-    *out = (int32_t)mib;
     return 0;
 }
 
@@ -54,7 +40,7 @@ parse_needed(const char *value, bool with_unit, int32_t *out, struct err *e)
     bool has_unit = value[strspn(value, "0123456789.")] != '\0';
     int32_t mib = 0;
 
-    if (parse_memory(value, &mib, e) != 0)
+    if (value_mib(value, &mib, e) != 0)
         return -1;
     if (mib < LEAST_MIB && with_unit && strpbrk(value, "gGtTkK"))
         return err_set(e, ERR_USAGE, "%d MiB? The least is %d MiB", mib, LEAST_MIB);
@@ -66,27 +52,6 @@ parse_needed(const char *value, bool with_unit, int32_t *out, struct err *e)
 }
 
 _Static_assert(LEAST_MIB == 64, "as the words above say");
-
-static int
-set_text(char **field, const char *value, size_t max, struct err *e)
-{
-    if (value_check_text(value, max, e) != 0)
-        return -1;
-    free(*field);
-    *field = xstrdup(value);
-    return 0;
-}
-
-static int
-set_flag(uint8_t *field, const char *value, struct err *e)
-{
-    bool yes;
-
-    if (parse_bool(value, &yes, e) != 0)
-        return -1;
-    *field = yes;
-    return 0;
-}
 
 /* ------------------------------------------------------------------- the GPUs */
 
@@ -152,25 +117,6 @@ attr_set_share(struct request *r, const char *value, struct err *e)
 }
 
 int
-attr_set_gpu_ids(struct request *r, const char *value, struct err *e)
-{
-    uint8_t ids[REQUEST_IDS_MAX] = {0};
-    int n = parse_index_list(value, ids, REQUEST_IDS_MAX, e);
-
-    if (n < 0)
-        return -1;
-    memcpy(r->demand.ids, ids, sizeof(ids));
-    r->demand.n_ids = (uint8_t)n;
-    return 0;
-}
-
-int
-attr_set_devices(struct request *r, const char *value, struct err *e)
-{
-    return parse_index_set(value, &r->demand.devices, e);
-}
-
-int
 attr_set_gpu_type(struct request *r, const char *value, struct err *e)
 {
     char *type = r->demand.gpu_type;
@@ -191,36 +137,12 @@ attr_set_min_vram(struct request *r, const char *value, struct err *e)
 }
 
 int
-attr_set_exclusive(struct request *r, const char *value, struct err *e)
-{
-    return set_flag(&r->demand.exclusive, value, e);
-}
-
-int
-attr_set_max_used(struct request *r, const char *value, struct err *e)
-{
-    return value_permille(value, &r->demand.max_used_permille, e);
-}
-
-int
-attr_set_max_load(struct request *r, const char *value, struct err *e)
-{
-    return value_permille(value, &r->demand.max_load_permille, e);
-}
-
-int
 attr_set_margin(struct request *r, const char *value, struct err *e)
 {
     if (strcmp(value, "0") != 0)
-        return parse_memory(value, &r->demand.margin_mib, e);
+        return value_mib(value, &r->demand.margin_mib, e);
     r->demand.margin_mib = 0;
     return 0;
-}
-
-int
-attr_set_idle(struct request *r, const char *value, struct err *e)
-{
-    return parse_memory(value, &r->demand.idle_mib, e);
 }
 
 int
@@ -234,7 +156,7 @@ attr_set_placement(struct request *r, const char *value, struct err *e)
 int
 attr_set_cpus(struct request *r, const char *value, struct err *e)
 {
-    return parse_int32(value, 1, CPUS_MAX, &r->demand.cpus, e);
+    return read_int32(value, 1, CPUS_MAX, &r->demand.cpus, e);
 }
 
 int
@@ -252,24 +174,6 @@ attr_set_time(struct request *r, const char *value, struct err *e)
         return -1;
     r->limit_bare = !value[strspn(value, "0123456789.")];
     return 0;
-}
-
-int
-attr_set_on_timeout(struct request *r, const char *value, struct err *e)
-{
-    if (strcasecmp(value, "kill") == 0)
-        r->on_timeout = ON_TIMEOUT_KILL;
-    else if (strcasecmp(value, "requeue") == 0)
-        r->on_timeout = ON_TIMEOUT_REQUEUE;
-    else
-        return parse_refuse(e, value, "is neither kill nor requeue");
-    return 0;
-}
-
-int
-attr_set_max_requeues(struct request *r, const char *value, struct err *e)
-{
-    return parse_int32(value, 0, REQUEUES_MAX, &r->max_requeues, e);
 }
 
 /* USR2@60, USR2@2m, TERM (a minute before); B: before it is for the command's own process. */
@@ -294,19 +198,6 @@ attr_set_signal(struct request *r, const char *value, struct err *e)
     return 0;
 }
 
-int
-attr_set_grace(struct request *r, const char *value, struct err *e)
-{
-    int64_t ms = 0;
-
-    if (strcmp(value, "0") != 0 && parse_duration_ms(value, 1000, &ms, e) != 0)
-        return -1;
-    if (ms > GRACE_MAX_MS)
-        return err_set(e, ERR_USAGE, "'%.60s' is longer than 24h, which is the most", value);
-    r->grace_ms = ms;
-    return 0;
-}
-
 /* ------------------------------------------------------------------- its turn */
 
 int
@@ -314,63 +205,13 @@ attr_set_priority(struct request *r, const char *value, struct err *e)
 {
     struct err wrong;
 
-    if (parse_int32(value, PRIORITY_MIN, PRIORITY_MAX, &r->priority, &wrong) == 0)
+    if (read_int32(value, PRIORITY_MIN, PRIORITY_MAX, &r->priority, &wrong) == 0)
         return 0;
     if ((value[0] >= 'a' && value[0] <= 'z') || (value[0] >= 'A' && value[0] <= 'Z'))
         return err_set(e, ERR_USAGE,
                        "%s; Slurm's -p, a partition, means nothing here: leave it out",
                        wrong.text);
     return err_set(e, wrong.code, "%s", wrong.text);
-}
-
-/* An empty text is a word too: no set-up, whatever the default is. What is wrong with one is
- * for request_validate to say. */
-int
-attr_set_env_setup(struct request *r, const char *value, struct err *e)
-{
-    (void)e;
-    free(r->env_setup);
-    r->env_setup = xstrdup(value);
-    return 0;
-}
-
-int
-attr_set_conda(struct request *r, const char *value, struct err *e)
-{
-    (void)e;
-    free(r->conda);
-    r->conda = xstrdup(value);
-    return 0;
-}
-
-int
-attr_set_login(struct request *r, const char *value, struct err *e)
-{
-    return parse_bool(value, &r->login, e);
-}
-
-int
-attr_set_interactive(struct request *r, const char *value, struct err *e)
-{
-    return parse_bool(value, &r->interactive, e);
-}
-
-int
-attr_set_pty(struct request *r, const char *value, struct err *e)
-{
-    return parse_bool(value, &r->pty, e);
-}
-
-int
-attr_set_screen(struct request *r, const char *value, struct err *e)
-{
-    return parse_bool(value, &r->screen, e);
-}
-
-int
-attr_set_preemptible(struct request *r, const char *value, struct err *e)
-{
-    return parse_bool(value, &r->preemptible, e);
 }
 
 /* Takes those of this type out, so that the last word wins. */
@@ -431,57 +272,7 @@ attr_set_array(struct request *r, const char *value, struct err *e)
     return value_tasks(value, &r->array, &r->array_max, e);
 }
 
-int
-attr_set_hold(struct request *r, const char *value, struct err *e)
-{
-    return parse_bool(value, &r->hold, e);
-}
-
-int
-attr_set_unique(struct request *r, const char *value, struct err *e)
-{
-    return parse_bool(value, &r->unique, e);
-}
-
-int
-attr_set_cancel(struct request *r, const char *value, struct err *e)
-{
-    return parse_bool(value, &r->cancel, e);
-}
-
-/* ------------------------------------------------------------------ its failing */
-
-int
-attr_set_retries(struct request *r, const char *value, struct err *e)
-{
-    return parse_int32(value, 0, RETRIES_MAX, &r->retries, e);
-}
-
-int
-attr_set_oom_retries(struct request *r, const char *value, struct err *e)
-{
-    return parse_int32(value, 0, RETRIES_MAX, &r->oom_retries, e);
-}
-
-int
-attr_set_requeue(struct request *r, const char *value, struct err *e)
-{
-    return parse_bool(value, &r->requeue, e);
-}
-
 /* ------------------------------------------------------------------- its names */
-
-int
-attr_set_name(struct request *r, const char *value, struct err *e)
-{
-    return set_text(&r->name, value, NAME_MAX_BYTES, e);
-}
-
-int
-attr_set_log(struct request *r, const char *value, struct err *e)
-{
-    return set_text(&r->log, value, LOG_MAX_BYTES, e);
-}
 
 /* -e was --env in 0.1. */
 static bool
@@ -499,43 +290,10 @@ attr_set_error(struct request *r, const char *value, struct err *e)
         return err_set(e, ERR_USAGE,
                        "'%.60s' looks like a variable; write --env for one, or ./%.60s", value,
                        value);
-    return set_text(&r->error, value, LOG_MAX_BYTES, e);
-}
-
-int
-attr_set_log_max(struct request *r, const char *value, struct err *e)
-{
-    return parse_memory(value, &r->log_max_mib, e);
-}
-
-int
-attr_set_open_mode(struct request *r, const char *value, struct err *e)
-{
-    r->truncate = strcasecmp(value, "truncate") == 0;
-    if (!r->truncate && strcasecmp(value, "append") != 0)
-        return parse_refuse(e, value, "is neither append nor truncate");
-    return 0;
-}
-
-int
-attr_set_comment(struct request *r, const char *value, struct err *e)
-{
-    return set_text(&r->comment, value, COMMENT_MAX_BYTES, e);
+    return attr_read_text(attr_of_key("error"), r, value, e);
 }
 
 /* -------------------------------------------------------------- its surroundings */
-
-int
-attr_set_chdir(struct request *r, const char *value, struct err *e)
-{
-    return set_text(&r->chdir, value, PATH_MAX - 1, e);
-}
-
-int
-attr_set_slurm_env(struct request *r, const char *value, struct err *e)
-{
-    return parse_bool(value, &r->slurm_env, e);
-}
 
 /* Variables add up; of equal names the last counts. */
 int

@@ -51,6 +51,20 @@ value_check_env(const char *s, struct err *e)
 }
 
 int
+value_mib(const char *s, int32_t *out, struct err *e)
+{
+    int64_t mib;
+
+    if (parse_size_mib(s, &mib, e) != 0)
+        return -1;
+    if (mib > VRAM_MAX_MIB)
+        return err_set(e, ERR_USAGE, "'%.60s' is more than %dT, which is the most", s,
+                       VRAM_MAX_MIB / (1024 * 1024));
+    *out = (int32_t)mib;
+    return 0;
+}
+
+int
 value_permille(const char *s, int32_t *out, struct err *e)
 {
     static const char *const want = "is not a fraction; write 0.8 or 80%";

@@ -13,6 +13,9 @@ struct err;
 
 #define TASK_RANGES_MAX 16384 /* separate ranges in one set of tasks */
 
+/* "18G", "8192M": MiB, at most VRAM_MAX_MIB. */
+int value_mib(const char *s, int32_t *out, struct err *e);
+
 /* "0.8" or "80%": 1..1000. */
 int value_permille(const char *s, int32_t *out, struct err *e);
 

@@ -515,6 +515,49 @@ validates_what_setters_never_saw(void **state)
     assert_int_equal(request_validate(&r, &e), -1);
 }
 
+/* Kinds that attr_read_text can read. */
+static bool
+has_reader(enum attr_kind kind)
+{
+    return kind != ATTR_NOTHING && kind != ATTR_US && kind != ATTR_LIST && kind != ATTR_TYPE &&
+           kind != ATTR_TASKS && kind != ATTR_DEPS;
+}
+
+/* Its key is its own, its default is a value it may have or lies below them, and it is as large
+ * as its kind is taken for. */
+static void
+the_field_is_sound(const struct attr *a)
+{
+    static const size_t sizes[] = {
+        [ATTR_FLAG] = 1,
+        [ATTR_INT] = 4,
+        [ATTR_MIB] = 4,
+        [ATTR_PERMILLE] = 4,
+        [ATTR_MS] = 8,
+        [ATTR_US] = 8,
+        [ATTR_TEXT] = sizeof(char *),
+        [ATTR_LIST] = sizeof(char **),
+        [ATTR_HOOK] = sizeof(char *),
+        [ATTR_MAIL] = 4,
+        [ATTR_CARDS] = 8,
+        [ATTR_TYPE] = GPU_TYPE_MAX,
+    };
+
+    assert_int_equal(a->kind == ATTR_NOTHING, !a->key);
+    if (!a->key)
+        return;
+    assert_ptr_equal(attr_of_key(a->key), a);
+    assert_false(attr_is_said(a, &request_standard));
+    assert_true(attr_is_same(a, &request_standard, &request_standard));
+    if (a->kind < COUNT(sizes) && sizes[a->kind])
+        assert_int_equal(a->size, sizes[a->kind]);
+    if (a->max && a->kind != ATTR_LIST)
+        assert_true(a->min < a->max && attr_default(a) <= a->max);
+    assert_int_equal(a->kind == ATTR_CHOICE, a->words != NULL);
+    assert_int_equal(a->kind == ATTR_LIST, a->want != NULL);
+    assert_true(a->kind != ATTR_HOOK || a->check);
+}
+
 static void
 the_table_is_sound(void **state)
 {
@@ -524,11 +567,13 @@ the_table_is_sound(void **state)
     (void)state;
     for (size_t i = 0; attr_at(i); i++) {
         const struct attr *a = attr_at(i);
-        if (!a->doors) { /* the title of a group */
-            assert_null(a->set);
+        the_field_is_sound(a);
+        if (!a->doors) { /* the title of a group, or a field without a name */
+            assert_true(!a->set && !a->set_at && !a->name != !a->key);
             continue;
         }
-        assert_true(a->help && !a->set != !a->set_at);
+        assert_true(a->help && (!a->set || !a->set_at));
+        assert_true(has_reader(a->kind) || a->set || a->set_at);
         assert_int_equal(!a->closed, a->doors == (ATTR_JOBS_FILE | ATTR_COMMAND_LINE));
         assert_null(strchr(a->help, '\n'));
         assert_null(strchr(a->name, '_'));
