@@ -275,6 +275,8 @@ int store_peaks_trim(struct store *s, struct err *e); /* keeps the newest 100,00
 
 /* Keeps the bytes, once however often they come, under the id in *id (never 0). */
 int store_env_put(struct store *s, const void *bytes, size_t n, int64_t *id, struct err *e);
+/* The id under which they are kept already; 0: they are not. */
+int store_env_find(struct store *s, const void *bytes, size_t n, int64_t *id, struct err *e);
 int store_env_get(struct store *s, int64_t id, struct buf *out,
                   struct err *e); /* replaces out */
 

@@ -78,9 +78,21 @@ env_add(struct store *s, int64_t hash, const void *bytes, size_t n, int64_t *id,
 }
 
 int
-store_env_put(struct store *s, const void *bytes, size_t n, int64_t *id, struct err *e)
+store_env_find(struct store *s, const void *bytes, size_t n, int64_t *id, struct err *e)
 {
     const void *data = n ? bytes : ""; /* a NULL blob would be no bytes but NULL */
+
+    if (env_is_remembered(s, data, n)) {
+        *id = s->env_id;
+        return 0;
+    }
+    return env_find(s, env_hash(data, n), data, n, id, e);
+}
+
+int
+store_env_put(struct store *s, const void *bytes, size_t n, int64_t *id, struct err *e)
+{
+    const void *data = n ? bytes : "";
     int64_t hash;
 
     if (env_is_remembered(s, data, n)) {

@@ -251,6 +251,7 @@ with socket.socket(socket.AF_UNIX) as s:
         assert submit("same") is None
     while (refused := submit(str(n))) is None:
         n += 1
+    assert submit("same") is None, "one that is there already"
 print(n, refused)
 PY
     as "$BOB" python3 "$PWD/envs.py" >said

@@ -118,6 +118,12 @@ queue_envs_of(const struct queue *q, uint32_t uid)
     return waiting_envs_of(&q->waiting, uid);
 }
 
+bool
+queue_has_env(const struct queue *q, uint32_t uid, int64_t env)
+{
+    return waiting_has_env(&q->waiting, uid, env);
+}
+
 int64_t
 queue_text_of(const struct queue *q, uint32_t uid)
 {

@@ -40,6 +40,7 @@ int64_t queue_n_waiting(const struct queue *q); /* of everybody */
 int64_t queue_text_of(const struct queue *q, uint32_t uid);
 /* Bytes of the environments of these jobs, each distinct one once; small ones are left out. */
 int64_t queue_envs_of(const struct queue *q, uint32_t uid);
+bool queue_has_env(const struct queue *q, uint32_t uid, int64_t env); /* is counted there */
 /* How many are in this state, as people are told: tasks that wait or are held count one by one,
  * and an array of which nothing is left to start not at all. */
 int64_t queue_n_in(const struct queue *q, enum job_state s);

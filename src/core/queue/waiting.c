@@ -130,6 +130,12 @@ waiting_envs_of(const struct waiting *w, uint32_t uid)
     return user ? user->envs : 0;
 }
 
+bool
+waiting_has_env(const struct waiting *w, uint32_t uid, int64_t env)
+{
+    return find_env(w, uid, env) != NULL;
+}
+
 void
 waiting_free(struct waiting *w)
 {

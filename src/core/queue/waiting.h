@@ -33,6 +33,7 @@ void waiting_add_text(struct waiting *w, uint32_t uid, int64_t bytes);
 void waiting_add_env(struct waiting *w, uint32_t uid, int64_t env, int64_t bytes);
 void waiting_drop_env(struct waiting *w, uint32_t uid, int64_t env);
 int64_t waiting_envs_of(const struct waiting *w, uint32_t uid);
+bool waiting_has_env(const struct waiting *w, uint32_t uid, int64_t env);
 int64_t waiting_of(const struct waiting *w, uint32_t uid);
 int64_t waiting_text_of(const struct waiting *w, uint32_t uid);
 

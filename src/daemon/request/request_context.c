@@ -11,6 +11,7 @@
 #include "base/counted_text.h"
 #include "base/err.h"
 #include "core/queue/job.h"
+#include "core/queue/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/request/admit.h"
 #include "daemon/rpc/budget.h"
@@ -35,6 +36,19 @@ read_umask(const json_t *v, int32_t *out, struct err *e)
     return 0;
 }
 
+/* One that a job of the user's has already adds nothing to what is counted. */
+static int
+check_room(struct daemon *d, const struct buf *block, struct err *e)
+{
+    uint32_t uid = d->caller->uid;
+    int64_t id = 0;
+    if (budget_check_env(d, uid, block->len, e) ||
+        store_env_find(d->store, block->data, block->len, &id, e))
+        return -1;
+    return id && queue_has_env(d->queue, uid, id) ? 0
+                                                  : admit_env(d, uid, (int64_t)block->len, e);
+}
+
 /* The environment as the store keeps it: K=V, each with a NUL behind it. */
 static int
 read_env(struct daemon *d, const json_t *env, struct reqcontext *out, struct err *e)
@@ -54,8 +68,7 @@ read_env(struct daemon *d, const json_t *env, struct reqcontext *out, struct err
             return refuse_env(e);
         buf_add(&block, text, strlen(text) + 1);
     }
-    if (d->caller && (budget_check_env(d, d->caller->uid, block.len, e) ||
-                      admit_env(d, d->caller->uid, (int64_t)block.len, e)))
+    if (d->caller && check_room(d, &block, e))
         return -1;
     out->env_bytes = (int64_t)block.len;
     return block.len ? store_env_put(d->store, block.data, block.len, &out->env, e) : 0;
