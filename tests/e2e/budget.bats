@@ -186,6 +186,27 @@ with socket.socket(socket.AF_UNIX) as s:
 $ALICE"
 }
 
+@test "settings that name a user whom the directory does not answer for are read all the same, and count once it does" {
+    command -v cc >/dev/null || skip "there is no C compiler here"
+    cc -shared -fPIC -o "$ROOT/slow_names.so" "$E2E/slow_names.c" -ldl
+    echo 'private: false' >berthd.yaml
+    ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 LD_PRELOAD=$ROOT/slow_names.so SLOW_NAME=$BOB SLOW_WHILE=$ROOT/slow \
+        start_system --config "$PWD/berthd.yaml"
+    touch "$ROOT/slow"
+    printf 'users:\n  %s: {max_pending: 1}\n  %s: {max_pending: 2}\n' "$BOB" "$ALICE" >berthd.yaml
+    kill -HUP "$(daemon_pid)"
+    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" event=reloaded
+    as "$ALICE" berth submit -G 0 --hold -- true
+    rm "$ROOT/slow"
+    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" event=users-found
+    as "$BOB" berth submit -G 0 --hold -- true
+    try_as "$BOB" berth submit -G 0 --hold -- true
+    has "bob's second" "$err" 'may have 1.*user_max_pending'
+    as "$ALICE" berth submit -G 0 --hold -- true
+    try_as "$ALICE" berth submit -G 0 --hold -- true
+    has "alice's third" "$err" 'may have 2.*user_max_pending'
+}
+
 @test "something in the way of a card's lock stops neither the daemon nor the card" {
     start_system
     stop_daemon

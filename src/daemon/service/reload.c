@@ -59,7 +59,7 @@ static const char *const live[] = {
     "drop_capabilities",
 };
 
-/* Those from which rules_take makes what the planner goes by. */
+/* Those from which rules_read makes what the planner goes by. */
 static const char *const rules[] = {
     "order",         "patience_s",        "aging_s",
     "fair_share",    "max_running",       "max_gpus",
@@ -117,7 +117,7 @@ reload_settings(struct daemon *d)
     config_take(&d->config, &fresh, is_live, say_change, &new_rules);
     config_free(&fresh);
     if (new_rules)
-        rules_take(d);
+        rules_read(d);
     logging_apply(&d->config);
     log_info("event=reloaded");
 }

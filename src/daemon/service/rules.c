@@ -2,7 +2,6 @@
  * when settings have changed. */
 #include "daemon/service/rules.h"
 
-#include <pwd.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -11,6 +10,7 @@
 #include "core/plan/plan.h"
 #include "daemon/daemon.h"
 #include "daemon/gpu/model_file.h"
+#include "daemon/service/user_names.h"
 #include "daemon/turn/turn.h"
 #include "daemon/view/expected_starts.h"
 
@@ -57,8 +57,7 @@ compare_uids(const void *a, const void *b)
 }
 
 /* The settings' users by uid. A user that the machine does not know is skipped: the name may
- * come from a directory service that does not answer yet, and that must not prevent a
- * start. */
+ * come from a directory service that is away, and that must not prevent a start. */
 static void
 make_users(struct daemon *d)
 {
@@ -67,19 +66,22 @@ make_users(struct daemon *d)
     l->users = xcalloc(c->n_users + 1, sizeof *l->users);
     for (size_t i = 0; i < c->n_users; i++) {
         const struct config_user *u = &c->users[i];
-        const struct passwd *pw = getpwnam(u->name);
-        if (!pw) {
+        uid_t uid;
+        int known = users_uid(u->name, &uid);
+        if (known < 0)
+            continue; /* rules_take is called when it is answered */
+        if (!known) {
             log_warn("setting=users user=%s is not known to this machine; passed over",
                      u->name);
             continue;
         }
         l->users[l->n_users++] = (struct user_limit){
-            .uid = pw->pw_uid,
+            .uid = uid,
             .limit = {.running = (int32_t)instead(u->max_running, c->user_max_running),
                       .gpus = (int32_t)instead(u->max_gpus, c->user_max_gpus),
                       .vram_mib = instead(u->max_vram_mib, c->user_max_vram_mib),
                       .pending = instead(u->max_pending, pending_each(d))}};
-        fair_set_weight(d->fair, pw->pw_uid, u->weight);
+        fair_set_weight(d->fair, uid, u->weight);
     }
     qsort(l->users, l->n_users, sizeof *l->users, compare_uids);
 }
@@ -120,10 +122,20 @@ make_rules(struct daemon *d)
 void
 rules_make(struct daemon *d)
 {
+    for (size_t i = 0; i < d->config.n_users; i++)
+        users_find_uid(d->config.users[i].name);
     d->fair = fair_new(d->config.fair_half_life_s * 1000);
     struct plan_rules rules = make_rules(d);
     d->planner = planner_new(&rules, d->fair);
     (void)modelfile_current(d); /* says at the start what is wrong with it */
+}
+
+void
+rules_read(struct daemon *d)
+{
+    for (size_t i = 0; i < d->config.n_users; i++)
+        users_ask_uid(d->config.users[i].name);
+    rules_take(d);
 }
 
 void

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <uthash.h>
 #include <uv.h>
@@ -20,6 +21,7 @@
 #include "core/queue/job.h"
 #include "daemon/daemon.h"
 #include "daemon/rpc/rpc_server.h"
+#include "daemon/service/rules.h"
 
 #define USER_NAME_MAX 64
 #define PATIENCE_US   INT64_C(2000000)  /* of a client whose name is asked for */
@@ -41,15 +43,28 @@ struct user_name {
     char name[USER_NAME_MAX];
 };
 
+/* The other way round. */
+struct user_uid {
+    UT_hash_handle hh;
+    char *name; /* owned */
+    uid_t uid;
+    bool is_asked, is_answered, is_there;
+};
+
 struct query {
     struct query *next;
+    char *by_name; /* owned; NULL: by uid */
     uid_t uid;
-    char name[USER_NAME_MAX]; /* the answer; "": there is none */
+    bool found;
+    char name[USER_NAME_MAX]; /* of that uid */
 };
 
 /* A cache, and what fills it: dropping either changes nothing but time. */
 static struct {
     struct user_name *names; /* by uid, the one longest unused first */
+    struct user_uid *uids;   /* by name; those of the settings */
+    int n_asked;             /* of them */
+    bool uids_differ;        /* an answer was another than the last one */
     bool has_thread;
     pthread_mutex_t lock;
     pthread_cond_t more;
@@ -68,13 +83,25 @@ look_up(struct query *q)
     struct passwd entry, *found = NULL;
     size_t size = 4096;
     char *text = xmalloc(size);
-    while (getpwuid_r(q->uid, &entry, text, size, &found) == ERANGE && size < ENTRY_MAX) {
+    while ((q->by_name ? getpwnam_r(q->by_name, &entry, text, size, &found)
+                       : getpwuid_r(q->uid, &entry, text, size, &found)) == ERANGE &&
+           size < ENTRY_MAX) {
         size *= 4;
         text = xrealloc(text, size);
     }
-    if (found)
+    q->found = found != NULL;
+    if (found) {
+        q->uid = found->pw_uid;
         snprintf(q->name, sizeof q->name, "%s", found->pw_name);
+    }
     free(text);
+}
+
+static void
+query_free(struct query *q)
+{
+    free(q->by_name);
+    free(q);
 }
 
 static void *__attribute__((noreturn)) ask_on(void *unused)
@@ -144,6 +171,41 @@ find(uid_t uid)
     return u;
 }
 
+static struct user_uid *
+find_uid(const char *name)
+{
+    struct user_uid *u;
+    HASH_FIND_STR(users.uids, name, u);
+    if (!u) {
+        u = xcalloc(1, sizeof *u);
+        u->name = xstrdup(name);
+        HASH_ADD_KEYPTR(hh, users.uids, u->name, strlen(u->name), u);
+    }
+    return u;
+}
+
+static void
+take_uid(const struct query *q)
+{
+    struct user_uid *u = find_uid(q->by_name);
+    users.uids_differ |=
+        !u->is_answered || u->is_there != q->found || (q->found && u->uid != q->uid);
+    users.n_asked -= u->is_asked;
+    u->is_asked = false;
+    u->is_answered = true;
+    u->is_there = q->found;
+    u->uid = q->uid;
+}
+
+static void
+take_name(const struct query *q)
+{
+    struct user_name *u = find(q->uid);
+    u->knowledge = q->name[0] ? KNOWN : NAMELESS;
+    if (q->name[0])
+        snprintf(u->name, sizeof u->name, "%s", q->name);
+}
+
 static void
 take_answers(void)
 {
@@ -152,12 +214,12 @@ take_answers(void)
     users.answered = NULL;
     pthread_mutex_unlock(&users.lock);
     for (; q; q = next) {
-        struct user_name *u = find(q->uid);
         next = q->next;
-        u->knowledge = q->name[0] ? KNOWN : NAMELESS;
-        if (q->name[0])
-            snprintf(u->name, sizeof u->name, "%s", q->name);
-        free(q);
+        if (q->by_name)
+            take_uid(q);
+        else
+            take_name(q);
+        query_free(q);
     }
 }
 
@@ -166,32 +228,44 @@ on_answers(uv_async_t *async)
 {
     struct daemon *d = async->data;
     take_answers();
+    if (users.uids_differ && users.n_asked == 0) {
+        users.uids_differ = false;
+        log_info("event=users-found those that the settings name");
+        rules_take(d);
+    }
     if (d->server)
         server_resume(d->server);
 }
 
-static void
-ask(struct user_name *u)
+/* Takes the query over; false: there is no thread to ask. */
+static bool
+send_query(struct query *q)
 {
-    u->asked_us = clock_boot_us();
-    u->knowledge = NAMELESS;
-    if (!users.async)
-        return;
-    int rc = users.has_thread ? 0 : start_thread();
+    struct query **at = &users.asked;
+    int rc = !users.async ? UV_ECANCELED : users.has_thread ? 0 : start_thread();
     if (rc) {
-        log_warn("event=no-user-names cannot start a thread: %s", uv_strerror(-rc));
-        return;
+        if (users.async)
+            log_warn("event=no-user-names cannot start a thread: %s", strerror(rc));
+        query_free(q);
+        return false;
     }
     users.has_thread = true;
-    u->knowledge = ASKED;
-    struct query *q = xcalloc(1, sizeof *q), **at = &users.asked;
-    q->uid = u->uid;
     pthread_mutex_lock(&users.lock);
     while (*at)
         at = &(*at)->next;
     *at = q;
     pthread_cond_signal(&users.more);
     pthread_mutex_unlock(&users.lock);
+    return true;
+}
+
+static void
+ask(struct user_name *u)
+{
+    struct query *q = xcalloc(1, sizeof *q);
+    q->uid = u->uid;
+    u->asked_us = clock_boot_us();
+    u->knowledge = send_query(q) ? ASKED : NAMELESS;
 }
 
 /* A directory that is well answers in less than a millisecond, and then nobody ever sees a
@@ -258,6 +332,36 @@ users_close(struct daemon *d)
     users.async = NULL;
     pthread_mutex_unlock(&users.lock);
     uv_close((uv_handle_t *)async, on_closed);
+}
+
+void
+users_ask_uid(const char *name)
+{
+    struct user_uid *u = find_uid(name);
+    if (u->is_asked)
+        return;
+    struct query *q = xcalloc(1, sizeof *q);
+    q->by_name = xstrdup(name);
+    u->is_asked = send_query(q);
+    users.n_asked += u->is_asked;
+}
+
+void
+users_find_uid(const char *name)
+{
+    struct query q = {.by_name = xstrdup(name)};
+    look_up(&q);
+    take_uid(&q);
+    users.uids_differ = false;
+    free(q.by_name);
+}
+
+int
+users_uid(const char *name, uid_t *uid)
+{
+    const struct user_uid *u = find_uid(name);
+    *uid = u->uid;
+    return !u->is_answered ? -1 : u->is_there;
 }
 
 bool
