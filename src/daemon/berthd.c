@@ -36,8 +36,10 @@
 #include "daemon/outbox/outbox.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/long_work.h"
+#include "daemon/rpc/methods.h"
 #include "daemon/rpc/pace.h"
 #include "daemon/rpc/rpc_server.h"
+#include "daemon/rpc/waiters.h"
 #include "daemon/service/daemon_log.h"
 #include "daemon/service/daemon_options.h"
 #include "daemon/service/kept_options.h"
@@ -51,7 +53,6 @@
 #include "daemon/turn/past_store.h"
 #include "daemon/turn/runs_kept.h"
 #include "daemon/turn/turn.h"
-#include "daemon/turn/waiters.h"
 #include "daemon/view/expected_starts.h"
 #include "store/store.h"
 #include "sys/confine.h"
@@ -125,8 +126,9 @@ on_idle_over(uv_timer_t *timer)
     leave(timer->data, "idle");
 }
 
-void
-daemon_after_turn(struct daemon *d)
+/* Leaves, or arms the timer to leave, when there is nothing to stay for. */
+static void
+after_turn(struct daemon *d)
 {
     if (!d->ready || d->leaving)
         return;
@@ -332,6 +334,21 @@ start_handles(struct daemon *d)
     uv_signal_start(&d->on_hup, on_hang_up, SIGHUP);
 }
 
+static void
+names_have_come(struct daemon *d, bool uids_differ)
+{
+    if (uids_differ)
+        rules_take(d);
+    if (d->server)
+        server_resume(d->server);
+}
+
+static void
+new_round(struct daemon *d)
+{
+    server_new_round(d->server);
+}
+
 static int
 start(struct daemon *d, const struct options *o, struct err *e)
 {
@@ -346,13 +363,13 @@ start(struct daemon *d, const struct options *o, struct err *e)
     choose_device_filter(d);
     raise_descriptor_limit();
     start_handles(d);
-    users_start(d);
+    users_start(d, names_have_come);
     d->queue = queue_new();
     make_ledger(d);
     d->health = health_new();
     rules_make(d);
     make_state(d);
-    d->turn = turn_new(d);
+    d->turn = turn_new(d, after_turn);
     d->clockset = clockset_new(d);
     d->watcher = watcher_new(d);
     d->machine = machine_new(d);
@@ -360,18 +377,18 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->waits = waits_new();
     d->tally = tally_new();
     d->telemetry = telemetry_new();
-    if (runs_load(d, e) || tally_load(d, e) || recover_load(d, e) || courier_load(d, e) ||
-        find_cards(d, o, e))
+    if (runs_load(d->store, d->state.history, d->planner, e) || tally_load(d, e) ||
+        recover_load(d, e) || courier_load(d, e) || find_cards(d, o, e))
         return -1;
     crash_point("daemon-before-recovery");
     if (recover_attempts(d, e))
         return -1;
     crash_point("daemon-after-recovery");
-    d->server = server_open(d, e);
+    d->server = server_open(d, methods_find, e);
     if (!d->server)
         return -1;
     learned_recover(&d->state);
-    pace_start(d);
+    pace_start(d, new_round);
     d->ready = true;
     turn_touch(d);
     return 0;

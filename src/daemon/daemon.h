@@ -9,8 +9,8 @@
 #include <uv.h>
 
 #include "core/plan/limits.h"
+#include "daemon/service/clock_watch.h"
 #include "daemon/state/state.h"
-#include "daemon/view/checkup.h"
 #include "spec/config.h"
 #include "wire/places.h"
 
@@ -36,9 +36,10 @@ struct daemon {
     bool renumbered; /* card numbers here differ from the driver's: jobs get UUIDs */
     struct recovered *recovered; /* recover.c, during start */
     bool rebooted;               /* what the store calls running was of another boot */
-    bool wants_device_filter;    /* where it can be had: launch_filters_devices */
+    bool wants_device_filter;    /* where it can be had: confines_devices */
     char *lock_conflict;         /* words, when another daemon has one of the cards */
     struct gpulock *gpulocks;
+    const char *sim_dir;   /* simulated cards and what goes with them; NULL: real ones */
     struct health *health; /* of the cards */
     uv_timer_t idle_timer;
     uv_signal_t on_term, on_int, on_hup;
@@ -80,12 +81,9 @@ struct daemon {
     struct sync *syncs;     /* method_file.c: files that are taken in, in pieces */
     struct works *works;    /* long_work.c: long requests; NULL before the first */
     struct pace *pace;
-    struct checkup_clock clock;
+    struct clock_watch clock;
     struct telemetry *telemetry;
 };
-
-/* Leaves, or arms the timer to leave, when there is nothing to stay for. turn.c calls it. */
-void daemon_after_turn(struct daemon *d);
 
 /* Whether jobs may enter now; -1 with the reason. */
 int daemon_accepts_work(const struct daemon *d, struct err *e);

@@ -17,11 +17,11 @@
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
 #include "daemon/attempt/env_block.h"
+#include "daemon/attempt/job_confines.h"
 #include "daemon/attempt/job_environ_defaults.h"
 #include "daemon/attempt/job_environ_slurm.h"
-#include "daemon/attempt/launch.h"
+#include "daemon/attempt/log_names.h"
 #include "daemon/daemon.h"
-#include "daemon/gpu/prober.h"
 #include "store/store.h"
 
 static void
@@ -33,8 +33,7 @@ put_cards(const struct daemon *d, const struct attempt *run, struct buf *out)
         buf_addf(&indices, "%s%d", i ? "," : "", c->info.index);
         buf_addf(&uuids, "%s%s", i ? "," : "", c->info.uuid);
     }
-    bool by_uuid =
-        d->config.gpu_env == GPU_ENV_UUID || d->renumbered || launch_filters_devices(d);
+    bool by_uuid = d->config.gpu_env == GPU_ENV_UUID || d->renumbered || confines_devices(d);
     envblock_put(out, "CUDA_VISIBLE_DEVICES", buf_str(by_uuid ? &uuids : &indices));
     envblock_put(out, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
     envblock_put(out, "NVIDIA_VISIBLE_DEVICES", run->n_gpus ? buf_str(&uuids) : "void");
@@ -87,9 +86,8 @@ put_ours(const struct daemon *d, const struct job *job, const char *mark, struct
     if (job->req.limit_ms > 0)
         envblock_put_int(out, "BERTH_END_TIME",
                          (clock_wall_us() + job->req.limit_ms * 1000) / 1000000);
-    const char *sim = prober_sim_dir(d->prober);
-    if (sim)
-        envblock_put(out, "BERTH_SIM_DIR", sim);
+    if (d->sim_dir)
+        envblock_put(out, "BERTH_SIM_DIR", d->sim_dir);
 }
 
 static bool

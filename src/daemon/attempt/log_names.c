@@ -1,6 +1,8 @@
 /* Where a job's output goes: its log and, if it asked for one, the file of its standard error,
- * with what stands behind % filled in. launch.h has the prototypes; berth-script(7) and the
+ * with what stands behind % filled in. berth-script(7) and the
  * help of --log list the letters. */
+#include "daemon/attempt/log_names.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +13,8 @@
 #include "base/err.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
-#include "daemon/attempt/launch.h"
 #include "daemon/daemon.h"
+#include "spec/screenname.h"
 
 #define WIDTH_MAX 10 /* as Slurm has it */
 
@@ -143,4 +145,21 @@ launch_error_path(const struct daemon *d, const struct job *job)
     auto_free char *log = error ? launch_log_path(d, job) : NULL;
 
     return error && strcmp(error, log) != 0 ? TAKE(error) : NULL;
+}
+
+char *
+launch_attach_path(const struct daemon *d, const struct job *job)
+{
+    if ((!job->req.interactive && !job->req.screen) || !job->run)
+        return NULL;
+    return xasprintf("%s/%u.%d.sock", d->places.attach, job->id, job->run->number);
+}
+
+void
+launch_screen_name(const struct daemon *d, const struct job *job, struct buf *out)
+{
+    uint64_t cards = 0;
+    for (int i = 0; i < job->run->n_gpus; i++)
+        cards |= UINT64_C(1) << ledger_card(d->ledger, job->run->gpus[i])->info.index;
+    screen_name(&job->req, cards, job->id, out);
 }

@@ -22,7 +22,7 @@
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "core/queue/queue.h"
-#include "daemon/attempt/launch.h"
+#include "daemon/attempt/attempt_folder.h"
 #include "daemon/attempt/nursery_link.h"
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/daemon.h"
@@ -273,7 +273,7 @@ try_out(struct machine *m)
     struct err e = {0};
     if (m->trial)
         return;
-    if (launch_try_folders(m->daemon, &e) || start_trial(m, &e))
+    if (folders_try(m->daemon, &e) || start_trial(m, &e))
         still_bad(m, &e);
 }
 

@@ -4,34 +4,25 @@
  * only that the attempt was decided. */
 #include "daemon/attempt/recover.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/plan/fair.h"
 #include "core/queue/queue.h"
-#include "daemon/attempt/launch.h"
+#include "daemon/attempt/attempt_folder.h"
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/daemon.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/state/array_turns.h"
 #include "daemon/state/depend_turns.h"
-#include "daemon/state/estimates.h"
 #include "daemon/state/job_facts.h"
 #include "store/store.h"
-
-#define STRAYS_MS     5000
-#define STRAYS_MAX_MS (INT64_C(3600) * 1000)
 
 /* An attempt under way, as it was stored: which card was which. */
 struct recovered {
@@ -142,89 +133,11 @@ take_up(struct daemon *d, const struct recovered *r)
     watch_recover(d, job);
 }
 
-/* Whether the attempt has an outcome yet to come, or to be written down. The last attempt of a
- * job that waits to run again has neither. */
-static bool
-is_needed(const struct job *job, int attempt)
-{
-    return job && job->run && job->run->number == attempt &&
-           (job_state_is_active(job->state) || job->unsaved);
-}
-
-/* Whether this one went, or is none; why not is told the first time only. One that is locked
- * has a shepherd about to leave. */
-static bool
-remove_stray(struct daemon *d, const char *name, bool say)
-{
-    unsigned id;
-    int attempt;
-    struct err ignored;
-    if (sscanf(name, "%u.%d", &id, &attempt) != 2)
-        return true;
-    if (is_needed(queue_get(d->queue, id), attempt))
-        return true;
-    auto_close int one = openat(d->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (one < 0)
-        return errno == ENOENT || errno == ENOTDIR;
-    if (file_is_locked_at(one, "lock", &ignored) != 0)
-        return false;
-    int rc = launch_try_remove_folder(d, id, attempt);
-    if (rc && say)
-        log_warn("job=%u attempt=%d folder stays for now: %s", id, attempt, strerror(rc));
-    return rc == 0;
-}
-
-static void on_strays(uv_timer_t *timer);
-
-/* The pause doubles while something stays. */
-static void
-look_again(struct daemon *d)
-{
-    d->strays_timer.data = d;
-    uv_timer_start(&d->strays_timer, on_strays, (uint64_t)d->strays_ms, 0);
-    d->strays_ms = d->strays_ms < STRAYS_MAX_MS / 2 ? d->strays_ms * 2 : STRAYS_MAX_MS;
-}
-
-/* Folders of attempts that are settled, or that no commit ever knew. For those that are still
- * in use it comes back: what is in them, a job's environment, is not to lie there for long. */
-static int
-remove_strays(struct daemon *d, bool say, struct err *e)
-{
-    bool all = true;
-    auto_close int fd = openat(d->jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(TAKE_FD(fd));
-    if (!dir)
-        return err_errno(e, ERR_FAILED, errno, "cannot read %s/jobs", d->places.state);
-    for (const struct dirent *entry; (entry = readdir(dir));)
-        all &= remove_stray(d, entry->d_name, say);
-    if (!all)
-        look_again(d);
-    return 0;
-}
-
-static void
-on_strays(uv_timer_t *timer)
-{
-    struct err e;
-    if (remove_strays(timer->data, false, &e) == 0)
-        return;
-    log_warn("event=strays %s", e.text);
-    look_again(timer->data);
-}
-
-void
-recover_strays_later(struct daemon *d)
-{
-    d->strays_ms = STRAYS_MS;
-    look_again(d);
-}
-
 int
 recover_attempts(struct daemon *d, struct err *e)
 {
     size_t live = queue_n(d->queue), active = queue_n_active(d->queue);
-    d->strays_ms = STRAYS_MS;
-    if (remove_strays(d, true, e))
+    if (folders_clean(d, e))
         return -1;
     struct recovered *next;
     for (struct recovered *r = d->recovered; r; r = next) {

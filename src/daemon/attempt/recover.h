@@ -14,7 +14,4 @@ int recover_load(struct daemon *d, struct err *e);
  * removes folders that belong to nothing. */
 int recover_attempts(struct daemon *d, struct err *e);
 
-/* Folders that belong to nothing and could not be removed are tried again in a moment. */
-void recover_strays_later(struct daemon *d);
-
 #endif

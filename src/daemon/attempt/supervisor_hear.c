@@ -13,7 +13,7 @@
 #include "daemon/daemon.h"
 #include "daemon/state/job_facts.h"
 #include "daemon/turn/event_say.h"
-#include "daemon/turn/event_unstored.h"
+#include "daemon/turn/turn.h"
 #include "sys/exitrec.h"
 
 static void
@@ -44,8 +44,12 @@ on_started(struct watcher *w, struct watch *x, const json_t *msg, const char *ke
         return;
     machine_started(w->daemon, job->uid);
     job->run->command_pid = (int32_t)json_integer_value(json_object_get(msg, "command_pid"));
-    if (jobs_attempt_started(&w->daemon->state, job, at_us))
-        event_launched(w->daemon, job, at_us);
+    if (!jobs_attempt_started(&w->daemon->state, job, at_us))
+        return;
+    struct change *change = changes_add(&w->daemon->state.changes, CHANGE_LAUNCHED);
+    change->job = job->id;
+    change->at_us = at_us;
+    turn_touch_unplanned(w->daemon);
 }
 
 /* It has got its signal: said at once, or when the record says so that a daemon before this

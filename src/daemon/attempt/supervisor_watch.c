@@ -31,8 +31,9 @@
 #include "base/unixsock.h"
 #include "core/queue/endings.h"
 #include "core/queue/queue.h"
-#include "daemon/attempt/launch.h"
+#include "daemon/attempt/attempt_folder.h"
 #include "daemon/attempt/supervisor_watch_priv.h"
+#include "daemon/attempt/sweeper.h"
 #include "daemon/daemon.h"
 #include "daemon/state/changes.h"
 #include "daemon/state/job_facts.h"
@@ -199,7 +200,7 @@ watch_settled(struct daemon *d, uint32_t job, int32_t attempt)
         say(x, "{\"op\":\"recorded\"}\n");
         watch_drop(d->watcher, x);
     }
-    launch_remove_folder(d, job, attempt);
+    folder_remove(d, job, attempt);
 }
 
 static void
@@ -346,7 +347,7 @@ read_outcome(struct watcher *w, struct watch *x, struct exitrec *rec, struct err
     char name[32];
     int32_t pid;
     int rc = 0;
-    auto_close int dir = openat(w->daemon->jobs_fd, launch_folder(x->job, x->attempt, name),
+    auto_close int dir = openat(w->daemon->jobs_fd, folder_name(x->job, x->attempt, name),
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir >= 0)
         rc = exitrec_read_at(dir, x->job, x->attempt, rec, e);
@@ -456,7 +457,7 @@ shepherd_gone(struct watcher *w, struct watch *x)
         return; /* it said so and has left; the commit is under way */
     x->swept = false;
     x->not_forked = 0;
-    int fd = launch_sweeper(w->daemon, job, &x->folder_gone, &e);
+    int fd = sweeper_start(w->daemon, job, &x->folder_gone, &e);
     if (fd >= 0 && open_link(w, x, fd, true, &e) == 0)
         return;
     log_error("job=%u cannot sweep up after its supervisor: %s", x->job, e.text);
@@ -508,7 +509,7 @@ watch_recover(struct daemon *d, struct job *job)
     char name[32];
     struct err e = {0};
     struct watch *x = add(d->watcher, job);
-    auto_close int dir = openat(d->jobs_fd, launch_folder(job->id, job->run->number, name),
+    auto_close int dir = openat(d->jobs_fd, folder_name(job->id, job->run->number, name),
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->rebooted && (dir < 0 || file_is_locked_at(dir, "lock", NULL) != 1)) {
         x->rebooted = x->swept = true;

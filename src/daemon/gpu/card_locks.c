@@ -20,7 +20,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/daemon.h"
-#include "daemon/gpu/prober.h"
 
 struct gpulock {
     struct gpulock *next;
@@ -32,7 +31,7 @@ struct gpulock {
 static const char *
 lock_dir(const struct daemon *d)
 {
-    const char *sim = prober_sim_dir(d->prober);
+    const char *sim = d->sim_dir;
     if (sim)
         return sim;
     const char *dir = getenv("BERTH_LOCK_DIR");
@@ -86,7 +85,7 @@ say_who(int fd, const char *path, struct err *e)
 static int
 open_own_dir(const struct daemon *d, char **path, struct err *e)
 {
-    const char *sim = prober_sim_dir(d->prober), *dir = getenv("BERTH_LOCK_DIR");
+    const char *sim = d->sim_dir, *dir = getenv("BERTH_LOCK_DIR");
     struct stat st;
     if (sim || (dir && dir[0]))
         *path = xasprintf("%s/root", sim ? sim : dir);

@@ -426,6 +426,7 @@ prober_new(struct daemon *d, const char *sim_spec)
     struct prober *p = xcalloc(1, sizeof *p);
     p->daemon = d;
     p->sim_spec = sim_spec ? xstrdup(sim_spec) : NULL;
+    d->sim_dir = sim_spec ? d->places.sim : NULL;
     uv_timer_init(d->loop, &p->next);
     uv_timer_init(d->loop, &p->deadline);
     uv_timer_init(d->loop, &p->restart);
@@ -497,12 +498,6 @@ const char *
 prober_driver(const struct prober *p)
 {
     return p->driver;
-}
-
-const char *
-prober_sim_dir(const struct prober *p)
-{
-    return p->sim_spec ? p->daemon->places.sim : NULL;
 }
 
 int64_t

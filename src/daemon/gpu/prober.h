@@ -36,7 +36,6 @@ bool prober_is_fresh(struct prober *p);
 
 const char *prober_backend(const struct prober *p); /* "nvml", "sim", ...; NULL: none yet */
 const char *prober_driver(const struct prober *p);  /* NULL: not said */
-const char *prober_sim_dir(const struct prober *p); /* NULL: real cards */
 int64_t prober_unknown_since_us(const struct prober *p); /* wall clock; 0: all is well */
 const char *prober_error(const struct prober *p);        /* its last words; NULL */
 /* Whether the driver's errors are seen; where not, a broken card shows only by its absence. */

@@ -20,6 +20,7 @@
 #include "daemon/daemon.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/telemetry.h"
+#include "daemon/service/clock_watch.h"
 #include "daemon/state/job_facts.h"
 #include "daemon/state/state.h"
 #include "daemon/turn/event_say.h"
@@ -378,7 +379,7 @@ sample_take(struct daemon *d, const json_t *sample, int64_t asked_us)
     const json_t *j;
     /* the wall clock may have been set since */
     ledger_set_wall_offset(d->ledger, clock_wall_us() - clock_boot_us());
-    checkup_clock(d);
+    clock_watch_look(d);
     json_array_foreach(json_object_get(sample, "gpus"), i, j) take_one(d, j, asked_us, &seen);
     for (int c = 0; c < ledger_n_cards(d->ledger); c++) {
         if (!(seen & (UINT64_C(1) << c)))

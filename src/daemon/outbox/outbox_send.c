@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/job_confines.h"
 #include "daemon/attempt/job_environ.h"
-#include "daemon/attempt/launch.h"
 #include "daemon/attempt/nursery_link.h"
 #include "daemon/daemon.h"
 #include "daemon/outbox/outbox_priv.h"
@@ -83,7 +83,7 @@ write_place_of_job(const struct daemon *d, const struct job *job, struct jsonw *
     if (d->places.system) {
         jsonw_kint(w, "uid", job->uid);
         jsonw_kstr(w, "user", job->user);
-        launch_add_account_rules(d, w);
+        confines_write_account(d, w);
     }
 }
 
@@ -123,7 +123,7 @@ write_order(struct daemon *d, const struct letter *l, const struct job *job,
     /* One that a daemon before this one began may still run. */
     auto_free char *group = xasprintf("hook-%lld.%d-%llx", (long long)l->id, l->tries,
                                       (unsigned long long)d->started_boot_us);
-    launch_write_groups(d, job, group, &w);
+    confines_write_groups(d, job, group, &w);
     jsonw_key(&w, "event");
     jsonw_raw(&w, x->event, strlen(x->event));
     jsonw_end_object(&w);

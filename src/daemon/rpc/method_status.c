@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
-#include "daemon/attempt/launch.h"
+#include "daemon/attempt/job_confines.h"
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/nursery_link.h"
 #include "daemon/daemon.h"
@@ -151,7 +151,7 @@ put_daemon(const struct daemon *d, struct jsonw *w)
     jsonw_kstr(w, "log", log_path());
     jsonw_kstr(w, "log_to", logging_target());
     jsonw_kstr(w, "cgroup", nursery_place(d->nursery)->base);
-    jsonw_kbool(w, "device_filter", launch_filters_devices(d));
+    jsonw_kbool(w, "device_filter", confines_devices(d));
     jsonw_key(w, "confinement");
     confine_write(nursery_place(d->nursery), w);
     jsonw_kbool(w, "leaves_when_idle", d->leave_when_idle);

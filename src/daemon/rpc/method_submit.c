@@ -10,7 +10,7 @@
 #include "base/jsonw.h"
 #include "core/ledger/ledger.h"
 #include "core/place/place.h"
-#include "daemon/attempt/launch.h"
+#include "daemon/attempt/job_confines.h"
 #include "daemon/daemon.h"
 #include "daemon/gpu/model_file.h"
 #include "daemon/gpu/prober.h"
@@ -147,7 +147,7 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
         if (!note)
             note = hooks_missing(d, jobs[i]);
         if (!note)
-            note = launch_unenforced(d, jobs[i]);
+            note = confines_unenforced(d, jobs[i]);
         jobs_add(&d->state, jobs[i], NULL);
         depend_enter(&d->state, jobs[i], NULL);
         jsonw_int(out, jobs[i]->id);

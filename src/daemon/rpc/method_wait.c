@@ -14,7 +14,7 @@
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
-#include "daemon/turn/waiters.h"
+#include "daemon/rpc/waiters.h"
 
 #define WAIT_TASKS_MAX 100000 /* that have not left their arrays, in one request */
 #define LOOK_EACH      50     /* jobs between two looks at the clock */

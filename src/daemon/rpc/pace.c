@@ -10,13 +10,13 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/daemon.h"
-#include "daemon/rpc/rpc_server.h"
 #include "daemon/turn/counters.h"
 
 #define SAY_AGAIN_US INT64_C(1000000) /* a flood of requests must not flood the log */
 
 struct pace {
     uv_prepare_t prepare;
+    void (*next)(struct daemon *);
     int64_t began_us, cpu_us; /* of this round */
     uint64_t idle_ns;         /* asleep, up to its beginning */
     const char *what;         /* what took most of it */
@@ -60,7 +60,7 @@ on_prepare(uv_prepare_t *handle)
         if (held_us > PACE_SLOW_US)
             say(p, held_us, cpu_us - p->cpu_us);
     }
-    server_new_round(d->server);
+    p->next(d);
     p->began_us = now_us;
     p->cpu_us = cpu_us;
     p->idle_ns = idle_ns;
@@ -69,9 +69,10 @@ on_prepare(uv_prepare_t *handle)
 }
 
 void
-pace_start(struct daemon *d)
+pace_start(struct daemon *d, void (*next)(struct daemon *))
 {
     struct pace *p = d->pace = xcalloc(1, sizeof *p);
+    p->next = next;
     uv_prepare_init(d->loop, &p->prepare);
     p->prepare.data = d;
     uv_prepare_start(&p->prepare, on_prepare);

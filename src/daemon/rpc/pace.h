@@ -11,8 +11,8 @@ struct daemon;
 
 #define PACE_SLOW_US INT64_C(50000)
 
-/* Once there is a server, before the loop runs for the first time. */
-void pace_start(struct daemon *d);
+/* Before the loop runs for the first time. next: called when a round begins. */
+void pace_start(struct daemon *d, void (*next)(struct daemon *));
 void pace_close(struct daemon *d); /* its handle; it is free when the loop has run */
 
 /* So much of this round was spent on that. what: static, a method's name or a part of the turn;

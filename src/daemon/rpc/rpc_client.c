@@ -17,9 +17,9 @@
 #include "daemon/rpc/rpc_server.h"
 #include "daemon/rpc/rpc_server_priv.h"
 #include "daemon/rpc/user_shares.h"
+#include "daemon/rpc/waiters.h"
 #include "daemon/service/user_names.h"
 #include "daemon/turn/turn.h"
-#include "daemon/turn/waiters.h"
 #include "wire/frame.h"
 
 #define READ_SIZE 65536

@@ -196,7 +196,7 @@ rpc_handle_line(struct client *c, const char *line, size_t len)
     json_t *params = json_object_get(root, "params");
     const json_t *again = json_object_get(root, "token");
     const char *token = json_string_value(again);
-    const struct method *m = name ? methods_find(name) : NULL;
+    const struct method *m = name ? c->server->find(name) : NULL;
     if (!json_is_object(root) || !name || (params && !json_is_object(params)))
         answer_protocol_error(c, id, RPC_BAD_REQUEST,
                               "a request is {\"id\", \"method\": name, \"params\": {...}}");
@@ -221,7 +221,7 @@ server_ticket(struct caller *c)
     t->client = c->client;
     t->client->n_tickets++;
     t->id = id_text(c->id);
-    const struct method *m = methods_find(c->method);
+    const struct method *m = c->client->server->find(c->method);
     t->changes = m && m->changes;
     return t;
 }

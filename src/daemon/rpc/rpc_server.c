@@ -151,10 +151,11 @@ on_connection(uv_stream_t *listener, int status)
 }
 
 struct server *
-server_open(struct daemon *d, struct err *e)
+server_open(struct daemon *d, const struct method *(*find)(const char *name), struct err *e)
 {
     struct server *s = xcalloc(1, sizeof *s);
     s->daemon = d;
+    s->find = find;
     s->listener = listener_open(d, on_connection, s, e);
     if (!s->listener) {
         free(s);

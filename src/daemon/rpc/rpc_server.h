@@ -33,8 +33,11 @@ struct caller {
 typedef int (*method_fn)(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
                          struct err *e);
 
-/* Binds the socket (replacing what a dead daemon left) and listens. */
-struct server *server_open(struct daemon *d, struct err *e);
+/* Binds the socket (replacing what a dead daemon left) and listens. find: the method of a name;
+ * NULL: there is none. */
+struct method;
+struct server *server_open(struct daemon *d, const struct method *(*find)(const char *name),
+                           struct err *e);
 /* No new connections and no new requests. Who is connected stays so until server_hang_up,
  * because that is how clients see that the daemon has let go of everything. */
 void server_close(struct server *s);

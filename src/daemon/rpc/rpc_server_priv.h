@@ -44,6 +44,7 @@ struct client {
 
 struct server {
     struct daemon *daemon;
+    const struct method *(*find)(const char *name);
     struct listener *listener;
     struct peers *peers;
     uv_timer_t resume, trim;

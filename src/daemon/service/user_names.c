@@ -20,8 +20,6 @@
 #include "base/log.h"
 #include "core/queue/job.h"
 #include "daemon/daemon.h"
-#include "daemon/rpc/rpc_server.h"
-#include "daemon/service/rules.h"
 
 #define USER_NAME_MAX 64
 #define PATIENCE_US   INT64_C(2000000)  /* of a client whose name is asked for */
@@ -70,7 +68,8 @@ static struct {
     pthread_cond_t more;
     pthread_cond_t done; /* one more is answered */
     struct query *asked, *answered;
-    uv_async_t *async;     /* NULL: nobody hears of answers */
+    uv_async_t *async; /* NULL: nobody hears of answers */
+    void (*resume)(struct daemon *, bool);
     int64_t slow_until_us; /* boot clock: until then the loop waits for no name */
 } users = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
 
@@ -228,13 +227,12 @@ on_answers(uv_async_t *async)
 {
     struct daemon *d = async->data;
     take_answers();
-    if (users.uids_differ && users.n_asked == 0) {
+    bool differ = users.uids_differ && users.n_asked == 0;
+    if (differ) {
         users.uids_differ = false;
         log_info("event=users-found those that the settings name");
-        rules_take(d);
     }
-    if (d->server)
-        server_resume(d->server);
+    users.resume(d, differ);
 }
 
 /* Takes the query over; false: there is no thread to ask. */
@@ -304,13 +302,14 @@ find_asked(uid_t uid)
 }
 
 void
-users_start(struct daemon *d)
+users_start(struct daemon *d, void (*answered)(struct daemon *, bool))
 {
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&users.done, &attr);
     pthread_condattr_destroy(&attr);
+    users.resume = answered;
     users.async = xcalloc(1, sizeof *users.async);
     uv_async_init(d->loop, users.async, on_answers);
     users.async->data = d;

@@ -11,12 +11,13 @@
 
 struct daemon;
 
-void users_start(struct daemon *d); /* before the first name is wanted */
+/* Before the first name is wanted. answered: called when names have come, and with
+ * true when users that the settings name have other numbers than was known. */
+void users_start(struct daemon *d, void (*answered)(struct daemon *d, bool uids_differ));
 void users_close(struct daemon *d); /* its handle; a thread that still waits ends with us */
 
 /* Whether a user's requests can be served: its name is known, there is none, or to ask has
- * taken longer than people wait. Else it is being asked for, and server_resume is called then.
- */
+ * taken longer than people wait. Else it is being asked for. */
 bool users_is_settled(uid_t uid);
 
 /* The uid of a user that the settings name, as it was found last: 1; 0: there is none; -1: that

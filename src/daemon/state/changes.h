@@ -34,8 +34,9 @@ enum change_type {
     CHANGE_CANCEL,   /* by: it is to be stopped */
     CHANGE_REQUEUE,  /* by: it is to be stopped, to run again */
     CHANGE_PREEMPT,  /* the same, to make way for the job `other` */
-    /* Of these nobody is told: */
+    /* Of these nothing is stored: */
     CHANGE_CANCEL_MORE, /* it was to be stopped before: perhaps with less grace */
+    CHANGE_LAUNCHED,    /* its command has been executed (followers are told) */
     CHANGE_AWAITED,     /* its processes are gone, its memory is not yet known to be back */
     CHANGE_DROPPED,     /* number: so many tasks ended in `state` and never left their array */
 };

@@ -79,8 +79,8 @@ starts_undo(struct state *s, struct job *job)
     arrays_moved(s, job, JOB_STARTING);
 }
 
-bool
-starts_may_go(struct state *s, struct job *job)
+static bool
+may_go(struct state *s, struct job *job)
 {
     if (!job->array)
         return true;
@@ -88,4 +88,27 @@ starts_may_go(struct state *s, struct job *job)
         return false;
     arrays_unsplit(s, job);
     return true;
+}
+
+void
+starts_take_back(struct state *s, starts_job_fn undone, starts_job_fn gone, void *arg)
+{
+    struct changes *c = &s->changes;
+    size_t keep = 0;
+    for (size_t i = 0; i < c->n_unsaved; i++) {
+        struct job *job = c->unsaved[i];
+        if (job->unsaved & SAVE_ATTEMPT_NEW) {
+            if (undone)
+                undone(arg, job);
+            starts_undo(s, job);
+        }
+        if (job->unsaved & SAVE_INSERT && may_go(s, job)) {
+            if (gone)
+                gone(arg, job);
+            jobs_retire(s, job);
+        } else {
+            c->unsaved[keep++] = job;
+        }
+    }
+    c->n_unsaved = keep;
 }

@@ -15,9 +15,11 @@ bool starts_carry_out(struct state *s, const struct decision *x);
 /* It was not committed, or cannot be: the job waits again, as if the plan had not named it. */
 void starts_undo(struct state *s, struct job *job);
 
-/* A job that is new could not be saved: whether it is to go. A task goes back into its array,
- * unless it has ended in that moment: then its row is tried again, as its array counts it
- * already. */
-bool starts_may_go(struct state *s, struct job *job);
+/* The store has refused what is unsaved: starts are taken back, jobs that are new go, and the
+ * rest waits for a commit that succeeds. Both are told before it happens; NULL: nobody. A new
+ * task goes back into its array, unless it has ended in that moment: then its row is tried
+ * again, as its array counts it already. */
+typedef void (*starts_job_fn)(void *arg, const struct job *job);
+void starts_take_back(struct state *s, starts_job_fn undone, starts_job_fn gone, void *arg);
 
 #endif

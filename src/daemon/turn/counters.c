@@ -50,16 +50,6 @@ struct tally {
     struct tally_times times;
 };
 
-const char *
-again_name(enum again a)
-{
-    static const char *const names[] = {
-        [AGAIN_OOM] = "oom",   [AGAIN_FAILURE] = "failure",     [AGAIN_TIMEOUT] = "timeout",
-        [AGAIN_LOST] = "lost", [AGAIN_PREEMPTED] = "preempted", [AGAIN_ASKED] = "asked",
-    };
-    return names[a];
-}
-
 static void
 jobs_init(struct tally_jobs *j)
 {

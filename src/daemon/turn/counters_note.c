@@ -24,6 +24,16 @@ outcome_name_at(int i)
     return outcome_name((enum outcome)i);
 }
 
+const char *
+again_name(enum again a)
+{
+    static const char *const names[] = {
+        [AGAIN_OOM] = "oom",   [AGAIN_FAILURE] = "failure",     [AGAIN_TIMEOUT] = "timeout",
+        [AGAIN_LOST] = "lost", [AGAIN_PREEMPTED] = "preempted", [AGAIN_ASKED] = "asked",
+    };
+    return names[a];
+}
+
 static const char *
 again_name_at(int i)
 {

@@ -155,6 +155,7 @@ write_own(struct daemon *d, struct jsonw *w, const struct job *job, const struct
         break;
     case CHANGE_SAID:
     case CHANGE_CANCEL_MORE:
+    case CHANGE_LAUNCHED:
     case CHANGE_AWAITED:
     case CHANGE_DROPPED:
         break;

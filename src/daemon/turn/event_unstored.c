@@ -5,9 +5,11 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "core/plan/plan.h"
+#include "core/queue/queue.h"
 #include "daemon/daemon.h"
 #include "daemon/request/event_filter.h"
 #include "daemon/rpc/rpc_server.h"
+#include "daemon/state/changes.h"
 #include "daemon/turn/event_words.h"
 #include "daemon/view/wait_reason.h"
 #include "store/store.h"
@@ -42,17 +44,18 @@ begin_unstored(struct jsonw *w, const struct job *job, struct buf *object)
 }
 
 void
-event_launched(struct daemon *d, const struct job *job, int64_t at_us)
+event_launched_read(struct daemon *d, const struct change *x)
 {
     auto_buf struct buf object = BUF_INIT;
     struct jsonw w;
-    if (!d->server || !server_is_followed(d->server, "launched"))
+    const struct job *job = x->type == CHANGE_LAUNCHED ? queue_get(d->queue, x->job) : NULL;
+    if (!job || !d->server || !server_is_followed(d->server, "launched"))
         return;
     begin_unstored(&w, job, &object);
     jsonw_kint(&w, "attempt", job->run->number);
     jsonw_kint(&w, "pid", job->run->command_pid);
     jsonw_end_object(&w);
-    publish_unstored(d, job, "launched", at_us, &object);
+    publish_unstored(d, job, "launched", x->at_us, &object);
 }
 
 void

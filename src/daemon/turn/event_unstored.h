@@ -2,13 +2,12 @@
 #ifndef DAEMON_TURN_EVENT_UNSTORED_H
 #define DAEMON_TURN_EVENT_UNSTORED_H
 
-#include <stdint.h>
-
+struct change;
 struct daemon;
 struct job;
 
-/* Its command has been executed, and as which process. */
-void event_launched(struct daemon *d, const struct job *job, int64_t at_us);
+/* Reads of the changes that a command has been executed, and tells as which process. */
+void event_launched_read(struct daemon *d, const struct change *x);
 /* Why a new job waits. */
 void event_waiting(struct daemon *d, const struct job *job);
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/rpc/long_work.h"
+#include "daemon/service/clock_watch.h"
 #include "daemon/turn/turn_priv.h"
 #include "store/store.h"
 
@@ -37,7 +38,7 @@ trim_events(struct daemon *d, struct err *e)
 static bool
 clock_is_trusted(struct daemon *d)
 {
-    checkup_clock(d);
+    clock_watch_look(d);
     int64_t now = clock_boot_us();
     int64_t even_us = now - (d->clock.jump_us ? d->clock.jumped_boot_us : d->started_boot_us);
     return even_us > (d->clock.jump_us ? AFTER_JUMP_US : AFTER_START_US);

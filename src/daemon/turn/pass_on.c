@@ -6,9 +6,10 @@
 #include "daemon/attempt/supervisor_watch.h"
 #include "daemon/daemon.h"
 #include "daemon/gpu/vram_wait.h"
+#include "daemon/rpc/waiters.h"
 #include "daemon/turn/counters.h"
 #include "daemon/turn/event_text.h"
-#include "daemon/turn/waiters.h"
+#include "daemon/turn/event_unstored.h"
 
 void
 pass_on_changes(struct daemon *d)
@@ -20,6 +21,7 @@ pass_on_changes(struct daemon *d)
         vram_wait_read(d, x);    /* samples */
         tally_read(d, x);
         waits_read(d, x);
+        event_launched_read(d, x);
         event_read(d, x);
     }
 }

@@ -1,11 +1,10 @@
-/* See runs_kept.h. Called by berthd.c, and by turn.c within its commit. */
+/* See runs_kept.h. Called by berthd.c, and by job_rows.c within a commit. */
 #include "daemon/turn/runs_kept.h"
 
 #include "base/err.h"
 #include "core/learn/runtimes.h"
 #include "core/plan/plan.h"
-#include "daemon/daemon.h"
-#include "daemon/state/state.h"
+#include "core/queue/job.h"
 #include "store/store.h"
 
 #define TAUGHT_MAX 1000 /* ended jobs that a new daemon's planner learns from */
@@ -32,28 +31,28 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
 
 /* The order `balanced` corrects limits by how those that ended stayed below theirs. */
 static int
-teach_planner(struct daemon *d, struct err *e)
+teach_planner(struct store *store, struct planner *p, struct err *e)
 {
     const struct store_filter ended = {
         .states = ENDED_BY_ITSELF, .limit = TAUGHT_MAX, .newest_first = true};
-    if (planner_rules(d->planner)->order != PLAN_BALANCED)
+    if (planner_rules(p)->order != PLAN_BALANCED)
         return 0;
-    return store_jobs_select(d->store, &ended, on_ended, d->planner, e);
+    return store_jobs_select(store, &ended, on_ended, p, e);
 }
 
 int
-runs_load(struct daemon *d, struct err *e)
+runs_load(struct store *store, struct history *h, struct planner *p, struct err *e)
 {
-    if (store_runs_load(d->store, on_runs, d->state.history, e))
+    if (store_runs_load(store, on_runs, h, e))
         return -1;
-    return teach_planner(d, e);
+    return teach_planner(store, p, e);
 }
 
 void
-runs_save(struct daemon *d, const struct job *job)
+runs_save(struct store *store, const struct history *h, const struct job *job)
 {
     struct err e; /* sticks to the store; the commit tells */
-    struct runs r = history_runs(d->state.history, job);
+    struct runs r = history_runs(h, job);
     if (job->state != JOB_COMPLETED || r.last_ms == 0)
         return;
     const struct store_runs row = {.uid = job->uid,
@@ -61,7 +60,7 @@ runs_save(struct daemon *d, const struct job *job)
                                    .last_ms = r.last_ms,
                                    .before_ms = r.before_ms,
                                    .ended_us = job->ended_us};
-    store_runs_put(d->store, &row, &e);
+    store_runs_put(store, &row, &e);
     if (job->id % TRIM_EVERY == 0)
-        store_runs_trim(d->store, &e);
+        store_runs_trim(store, &e);
 }

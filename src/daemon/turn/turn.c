@@ -17,9 +17,8 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "core/ledger/ledger.h"
-#include "core/plan/fair.h"
 #include "core/queue/queue.h"
+#include "daemon/attempt/attempt_folder.h"
 #include "daemon/attempt/launch.h"
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/supervisor_watch.h"
@@ -31,15 +30,15 @@
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/pace.h"
 #include "daemon/rpc/rpc_server.h"
+#include "daemon/rpc/waiters.h"
 #include "daemon/state/job_facts.h"
 #include "daemon/state/starts.h"
 #include "daemon/state/state.h"
 #include "daemon/turn/counters.h"
 #include "daemon/turn/idle_work.h"
+#include "daemon/turn/job_rows.h"
 #include "daemon/turn/pass_on.h"
-#include "daemon/turn/runs_kept.h"
 #include "daemon/turn/turn_priv.h"
-#include "daemon/turn/waiters.h"
 #include "store/store.h"
 
 #define RETRY_MS      2000 /* after a failed commit */
@@ -94,9 +93,10 @@ on_checkpoint(uv_timer_t *timer)
 }
 
 struct turn *
-turn_new(struct daemon *d)
+turn_new(struct daemon *d, void (*after)(struct daemon *))
 {
     struct turn *t = xcalloc(1, sizeof *t);
+    t->after = after;
     t->idle_us = clock_boot_us();
     t->retold = t->retold_all = 1;
     uv_idle_init(d->loop, &t->idle);
@@ -132,34 +132,6 @@ turn_free(struct turn *t)
 /* --- the transaction ---------------------------------------------------------------------- */
 
 static void
-write_job(struct daemon *d, struct job *job)
-{
-    struct store *s = d->store;
-    struct err e; /* errors stick to the store; store_commit tells */
-    if (job->unsaved & SAVE_INSERT)
-        store_job_insert(s, job, &e);
-    else if (job->unsaved & (SAVE_JOB | SAVE_ENDED))
-        store_job_update(s, job, &e);
-    if (job->unsaved & SAVE_ENDED)
-        runs_save(d, job);
-    if (job->unsaved & SAVE_DETACH)
-        store_job_detach(s, job->id, &e);
-    if (job->unsaved & SAVE_SETTLED) {
-        int64_t now_us = clock_wall_us();
-        store_usage_set(s, job->uid, fair_usage(d->fair, job->uid, now_us), now_us, &e);
-    }
-    if (job->unsaved & SAVE_ATTEMPT_NEW) {
-        const char *uuids[GPU_MAX];
-        for (int i = 0; i < job->run->n_gpus; i++)
-            uuids[i] = ledger_card(d->ledger, job->run->gpus[i])->info.uuid;
-        store_attempt_insert(s, job->id, job->run, uuids, &e);
-    } else if (job->unsaved & SAVE_ATTEMPT) {
-        store_attempt_update(s, job->id, job->run, &e);
-        telemetry_write(d, job, job->unsaved & SAVE_SETTLED);
-    }
-}
-
-static void
 disk_trouble(struct daemon *d, const struct err *e)
 {
     struct turn *t = d->turn;
@@ -182,30 +154,29 @@ retire(struct daemon *d, struct job *job)
     jobs_retire(&d->state, job);
 }
 
+static void
+on_start_undone(void *arg, const struct job *job)
+{
+    folder_remove(arg, job->id, job->run->number);
+}
+
+static void
+on_new_gone(void *arg, const struct job *job)
+{
+    waits_job_ended(arg, job); /* who waits for it already is not left waiting */
+}
+
 /* The store has rolled back: take back what nobody has been told yet. */
 static void
 commit_failed(struct daemon *d, const struct err *e)
 {
-    struct changes *c = &d->state.changes;
     disk_trouble(d, e);
-    size_t keep = 0;
-    for (size_t i = 0; i < c->n_unsaved; i++) {
-        struct job *job = c->unsaved[i];
-        if (job->unsaved & SAVE_ATTEMPT_NEW) {
-            launch_remove_folder(d, job->id, job->run->number);
-            starts_undo(&d->state, job);
-        }
-        if (job->unsaved & SAVE_INSERT && starts_may_go(&d->state, job))
-            retire(d, job); /* who waits for it already is not left waiting */
-        else
-            c->unsaved[keep++] = job;
-    }
-    c->n_unsaved = keep;
+    starts_take_back(&d->state, on_start_undone, on_new_gone, d);
     turn_events_keep_true(d);
     courier_not_saved(d);
     struct err told = {0};
     err_set(&told, e->code, "nothing was accepted: %s. Running jobs go on", e->text);
-    works_not_saved(d, e);
+    works_fail(d, &told);
     if (d->server)
         server_release(d->server, &told);
 }
@@ -258,7 +229,7 @@ make_folders(struct daemon *d)
         struct err e = {0};
         if (!(job->unsaved & SAVE_ATTEMPT_NEW))
             continue;
-        if (!machine_says(d) && launch_make_folder(d, job, &e) == 0)
+        if (!machine_says(d) && folder_make(d, job, &e) == 0)
             continue;
         if (e.code)
             machine_trouble(d, e.text);
@@ -267,6 +238,14 @@ make_folders(struct daemon *d)
     }
     if (undone)
         turn_events_keep_true(d);
+}
+
+static void
+write_job(struct daemon *d, struct job *job)
+{
+    rows_write(d->store, &d->state, job);
+    if (job->unsaved & SAVE_ATTEMPT && !(job->unsaved & SAVE_ATTEMPT_NEW))
+        telemetry_write(d, job, job->unsaved & SAVE_SETTLED);
 }
 
 /* A turn that changes nothing writes nothing, and says nothing of the disk. */
@@ -342,7 +321,7 @@ turn_run(struct daemon *d)
     if (commit(d)) {
         t->again = false; /* the retry's timer comes back */
         if (d->stopping && !d->stop_when_empty)
-            daemon_after_turn(d);
+            t->after(d);
         return -1;
     }
     at_us = part(d, "commit", at_us);
@@ -364,6 +343,6 @@ turn_run(struct daemon *d)
         !uv_is_active((uv_handle_t *)&t->checkpoint))
         uv_timer_start(&t->checkpoint, on_checkpoint, CHECKPOINT_MS, 0);
     charge(d, began_us);
-    daemon_after_turn(d);
+    t->after(d);
     return 0;
 }

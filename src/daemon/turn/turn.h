@@ -12,7 +12,8 @@ struct err;
 struct job;
 struct jsonw;
 
-struct turn *turn_new(struct daemon *d);
+/* after: called behind each turn. */
+struct turn *turn_new(struct daemon *d, void (*after)(struct daemon *));
 void turn_close(struct turn *t); /* closes its handles; free after the loop has run */
 void turn_free(struct turn *t);
 

@@ -34,3 +34,11 @@ turn_disk_trouble(const struct daemon *d)
 {
     return d->turn->trouble.code ? &d->turn->trouble : NULL;
 }
+
+void
+turn_retell_waiting(struct daemon *d, uint32_t file)
+{
+    struct turn *t = d->turn;
+    *(file ? &t->retold_file[file % RETOLD_FILES] : &t->retold_all) = ++t->retold;
+    turn_touch(d);
+}

@@ -1,4 +1,4 @@
-/* What turn.c, turn_due.c, turn_plan.c and turn_events.c share. */
+/* What turn.c, turn_due.c, turn_plan.c, turn_waiting.c and turn_events.c share. */
 #ifndef DAEMON_TURN_TURN_PRIV_H
 #define DAEMON_TURN_TURN_PRIV_H
 
@@ -18,6 +18,7 @@ struct turn {
     uv_idle_t idle;   /* keeps the loop from sleeping while a turn is due */
     uv_check_t check; /* runs it */
     uv_timer_t retry, checkpoint, wake, rest;
+    void (*after)(struct daemon *); /* each turn */
     bool due;
     bool plan_due;   /* something has happened since the last plan */
     bool more_due;   /* the last plan has not come to all lines */

@@ -23,13 +23,13 @@
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/rpc/rpc_server.h"
+#include "daemon/service/clock_watch.h"
 #include "daemon/turn/counters.h"
 #include "daemon/turn/turn.h"
 #include "store/store.h"
 #include "sys/self.h"
 
 #define S               INT64_C(1000000)
-#define JUMP_US         S                         /* slewing, as NTP does it, stays below */
 #define JUMP_SHOWN_US   (3600 * S)                /* for how long a jump is news */
 #define EARLIEST_US     (INT64_C(1735689600) * S) /* 2025: before that no clock was ever right */
 #define REJECTED_US     (300 * S)
@@ -288,27 +288,12 @@ check_starts(const struct daemon *d, struct checkup *c)
 
 /* --- the clock -------------------------------------------------------------------------- */
 
-void
-checkup_clock(struct daemon *d)
-{
-    struct checkup_clock *k = &d->clock;
-    int64_t boot_us = clock_boot_us(), offset_us = clock_wall_us() - boot_us;
-    int64_t by_us = offset_us - k->offset_us;
-    if (k->known && (by_us >= JUMP_US || by_us <= -JUMP_US)) {
-        k->jump_us = by_us;
-        k->jumped_boot_us = boot_us;
-        log_warn("event=clock-jump by_ms=%lld", (long long)(by_us / 1000));
-    }
-    k->offset_us = offset_us;
-    k->known = true;
-}
-
 static void
 check_clock(struct daemon *d, struct checkup *c)
 {
-    const struct checkup_clock *k = &d->clock;
+    const struct clock_watch *k = &d->clock;
     char by[24], ago[24], now[32];
-    checkup_clock(d);
+    clock_watch_look(d);
     clock_rfc3339(clock_wall_us(), now);
     int64_t age_us = clock_boot_us() - k->jumped_boot_us;
     if (clock_wall_us() < EARLIEST_US)

@@ -14,7 +14,7 @@
 #include "core/plan/plan.h"
 #include "core/queue/array.h"
 #include "core/queue/endings.h"
-#include "daemon/attempt/launch.h"
+#include "daemon/attempt/log_names.h"
 #include "daemon/daemon.h"
 #include "daemon/request/roles.h"
 #include "daemon/turn/event_words.h"

@@ -8,7 +8,7 @@
 #include "base/hook_list.h"
 #include "base/jsonw.h"
 #include "core/queue/array.h"
-#include "daemon/attempt/launch.h"
+#include "daemon/attempt/log_names.h"
 #include "daemon/daemon.h"
 #include "daemon/request/roles.h"
 #include "daemon/rpc/rpc_server.h"

@@ -1,7 +1,7 @@
 /* Waiting clients: see waiters.h. A wait holds the ids that are still to come, sorted, and the
  * tasks that had no id yet; a job's end is looked up in each. A task that never left its array
  * ends with it. One that runs again behind its end has ended all the same, once. */
-#include "daemon/turn/waiters.h"
+#include "daemon/rpc/waiters.h"
 
 #include <stdio.h>
 #include <stdlib.h>

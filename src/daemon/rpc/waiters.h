@@ -1,6 +1,6 @@
 /* Clients that wait for jobs to end. */
-#ifndef DAEMON_TURN_WAITERS_H
-#define DAEMON_TURN_WAITERS_H
+#ifndef DAEMON_RPC_WAITERS_H
+#define DAEMON_RPC_WAITERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,249 @@
+/* Folders of attempts: see attempt_folder.h. */
+#include "daemon/attempt/attempt_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/cleanup.h"
+#include "base/crash.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "sys/exitrec.h"
+
+#define STRAYS_MS     5000
+#define STRAYS_MAX_MS (INT64_C(3600) * 1000)
+
+char *
+folder_name(uint32_t job, int32_t attempt, char *out)
+{
+    snprintf(out, 32, "%u.%d", job, attempt);
+    return out;
+}
+
+static void
+remove_file(struct daemon *d, const char *folder, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    unlinkat(d->jobs_fd, path, 0);
+}
+
+static int
+folder_try_remove(struct daemon *d, uint32_t job, int32_t attempt)
+{
+    static const char *const others[] = {"ctl.sock", "exit", "exit.tmp"}; /* there are seldom */
+    char name[32];
+    folder_name(job, attempt, name);
+    remove_file(d, name, "lock");
+    if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+        return 0;
+    if (errno == ENOTDIR && unlinkat(d->jobs_fd, name, 0) == 0)
+        return 0; /* a damaged file system, or somebody, put something else there */
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        remove_file(d, name, others[i]);
+    return unlinkat(d->jobs_fd, name, AT_REMOVEDIR) ? errno : 0;
+}
+
+/* --- folders that belong to nothing ------------------------------------------------------- */
+
+/* Whether the attempt has an outcome yet to come, or to be written down. The last attempt of a
+ * job that waits to run again has neither. */
+static bool
+is_needed(const struct job *job, int attempt)
+{
+    return job && job->run && job->run->number == attempt &&
+           (job_state_is_active(job->state) || job->unsaved);
+}
+
+/* Whether this one went, or is none; why not is told the first time only. One that is locked
+ * has a shepherd about to leave. */
+static bool
+remove_stray(struct daemon *d, const char *name, bool say)
+{
+    unsigned id;
+    int attempt;
+    struct err ignored;
+    if (sscanf(name, "%u.%d", &id, &attempt) != 2)
+        return true;
+    if (is_needed(queue_get(d->queue, id), attempt))
+        return true;
+    auto_close int one = openat(d->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (one < 0)
+        return errno == ENOENT || errno == ENOTDIR;
+    if (file_is_locked_at(one, "lock", &ignored) != 0)
+        return false;
+    int rc = folder_try_remove(d, id, attempt);
+    if (rc && say)
+        log_warn("job=%u attempt=%d folder stays for now: %s", id, attempt, strerror(rc));
+    return rc == 0;
+}
+
+static void on_strays(uv_timer_t *timer);
+
+/* The pause doubles while something stays. */
+static void
+look_again(struct daemon *d)
+{
+    d->strays_timer.data = d;
+    uv_timer_start(&d->strays_timer, on_strays, (uint64_t)d->strays_ms, 0);
+    d->strays_ms = d->strays_ms < STRAYS_MAX_MS / 2 ? d->strays_ms * 2 : STRAYS_MAX_MS;
+}
+
+/* Folders of attempts that are settled, or that no commit ever knew. For those that are still
+ * in use it comes back: what is in them, a job's environment, is not to lie there for long. */
+static int
+remove_strays(struct daemon *d, bool say, struct err *e)
+{
+    bool all = true;
+    auto_close int fd = openat(d->jobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(TAKE_FD(fd));
+    if (!dir)
+        return err_errno(e, ERR_FAILED, errno, "cannot read %s/jobs", d->places.state);
+    for (const struct dirent *entry; (entry = readdir(dir));)
+        all &= remove_stray(d, entry->d_name, say);
+    if (!all)
+        look_again(d);
+    return 0;
+}
+
+static void
+on_strays(uv_timer_t *timer)
+{
+    struct err e;
+    if (remove_strays(timer->data, false, &e) == 0)
+        return;
+    log_warn("event=strays %s", e.text);
+    look_again(timer->data);
+}
+
+/* Folders that belong to nothing and could not be removed are tried again in a moment. */
+static void
+clean_later(struct daemon *d)
+{
+    d->strays_ms = STRAYS_MS;
+    look_again(d);
+}
+
+int
+folders_clean(struct daemon *d, struct err *e)
+{
+    d->strays_ms = STRAYS_MS;
+    return remove_strays(d, true, e);
+}
+
+void
+folder_remove(struct daemon *d, uint32_t job, int32_t attempt)
+{
+    int rc = folder_try_remove(d, job, attempt);
+
+    if (rc == 0)
+        return;
+    log_warn("job=%u attempt=%d folder stays for now: %s", job, attempt, strerror(rc));
+    clean_later(d);
+}
+
+/* --- folders that are made ---------------------------------------------------------------- */
+
+/* The folder of attempts' folders again: somebody has cleared it away under us. Not so the
+ * state around it, without which nothing makes sense. */
+static int
+remake_jobs(struct daemon *d, struct err *e)
+{
+    auto_free char *path = xasprintf("%s/jobs", d->places.state);
+    if (mkdir(path, 0700) && errno != EEXIST)
+        return err_errno(e, ERR_FAILED, errno, "cannot make %s", path);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open %s", path);
+    log_warn("event=jobs-folder-remade path=%s it was removed", path);
+    close(d->jobs_fd);
+    d->jobs_fd = fd;
+    return 0;
+}
+
+static int
+make_dir(struct daemon *d, const char *name, struct err *e)
+{
+    int rc = mkdirat(d->jobs_fd, name, 0700);
+    if (rc && errno == ENOENT) {
+        if (remake_jobs(d, e))
+            return -1;
+        rc = mkdirat(d->jobs_fd, name, 0700);
+    }
+    if (rc)
+        return err_errno(e, ERR_FAILED, errno, "cannot make the folder %s/jobs/%s",
+                         d->places.state, name);
+    return 0;
+}
+
+/* One that is there already is of a start that was taken back. */
+static int
+make_new_dir(struct daemon *d, const struct job *job, const char *name, struct err *e)
+{
+    if (make_dir(d, name, e) == 0)
+        return 0;
+    if (e->errnum != EEXIST)
+        return -1;
+    folder_remove(d, job->id, job->run->number);
+    return make_dir(d, name, e);
+}
+
+int
+folder_make(struct daemon *d, const struct job *job, struct err *e)
+{
+    char name[32], lock[64];
+    folder_name(job->id, job->run->number, name);
+    snprintf(lock, sizeof lock, "%s/lock", name);
+    if (make_new_dir(d, job, name, e))
+        return -1;
+    crash_point("daemon-folder-made");
+    int fd = openat(d->jobs_fd, lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        err_errno(e, ERR_FAILED, errno, "cannot make %s/jobs/%s", d->places.state, lock);
+        folder_remove(d, job->id, job->run->number);
+        return -1;
+    }
+    close(fd);
+    return 0;
+}
+
+/* What a start needs of this folder: room for a name and for some bytes. */
+static int
+try_folder(int dir, const char *path, struct err *e)
+{
+    static const char bytes[EXITREC_HEAD_BYTES];
+    auto_close int fd =
+        openat(dir, ".trial", O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot make a file in %s", path);
+    int rc = file_write_all(fd, bytes, sizeof bytes);
+    int why = errno;
+    (void)unlinkat(dir, ".trial", 0);
+    return rc ? err_errno(e, ERR_FAILED, why, "cannot write to a file in %s", path) : 0;
+}
+
+int
+folders_try(struct daemon *d, struct err *e)
+{
+    auto_free char *jobs = xasprintf("%s/jobs", d->places.state);
+    (void)unlinkat(d->jobs_fd, ".trial.d", AT_REMOVEDIR); /* a daemon that was killed left it */
+    if (make_dir(d, ".trial.d", e))
+        return -1;
+    (void)unlinkat(d->jobs_fd, ".trial.d", AT_REMOVEDIR);
+    if (try_folder(d->jobs_fd, jobs, e))
+        return -1;
+    auto_close int logs = open(d->places.logs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (logs < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the folder of logs %s",
+                         d->places.logs);
+    return try_folder(logs, d->places.logs, e);
+}

@@ -1,0 +1,31 @@
+/* The folder of an attempt, from before its start is committed until its end is: its lock, with
+ * what is to run and the marks of what ran, its socket. */
+#ifndef DAEMON_ATTEMPT_ATTEMPT_FOLDER_H
+#define DAEMON_ATTEMPT_ATTEMPT_FOLDER_H
+
+#include <stdint.h>
+
+struct daemon;
+struct err;
+struct job;
+
+/* Its name, "12.1", into out (at least 32 bytes); returns out. */
+char *folder_name(uint32_t job, int32_t attempt, char *out);
+
+/* Makes the folder of an attempt that is about to be committed, with its lock in it: so one
+ * that is committed and has no folder has lost it, and may have run. -1: machine trouble, with
+ * e->errnum. */
+int folder_make(struct daemon *d, const struct job *job, struct err *e);
+
+/* Its lock must be free or its shepherd about to leave. One that stays is told in the log and
+ * tried again later. */
+void folder_remove(struct daemon *d, uint32_t job, int32_t attempt);
+
+/* At the start: removes folders of attempts that are settled, or that no commit ever knew;
+ * those that are still in use later. */
+int folders_clean(struct daemon *d, struct err *e);
+
+/* Whether folders and logs can be written: does what a start would do there, and undoes it. */
+int folders_try(struct daemon *d, struct err *e);
+
+#endif

@@ -1,0 +1,100 @@
+/* Within what a job is kept: see job_confines.h. Called by launch_spec.c, and by outbox_send.c
+ * for what a job has told people. */
+#include "daemon/attempt/job_confines.h"
+
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "core/ledger/ledger.h"
+#include "core/queue/job.h"
+#include "daemon/attempt/nursery_link.h"
+#include "daemon/daemon.h"
+#include "spec/capabilities.h"
+#include "sys/confine.h"
+
+static void
+write_cgroup(struct jsonw *w, const char *key, const char *base, const char *name)
+{
+    if (!base)
+        return;
+    auto_free char *path = xasprintf("%s/%s", base, name);
+    jsonw_kstr(w, key, path);
+}
+
+/* Where v2 keeps a job together, groups of v1 are made only if there is something to confine:
+ * they cost each job a tenth of a millisecond. Of many users' jobs each is confined in number.
+ */
+static bool
+needs_v1(const struct daemon *d, const struct confinement *place, const struct demand *need)
+{
+    return !place->base || d->places.system || need->cpus > 0 || need->mem_mib > 0;
+}
+
+bool
+confines_devices(const struct daemon *d)
+{
+    return d->wants_device_filter && nursery_place(d->nursery)->has[CONFINE_DEVICES];
+}
+
+char *
+confines_unenforced(const struct daemon *d, const struct job *job)
+{
+    const struct confinement *place = nursery_place(d->nursery);
+    if (job->req.demand.mem_mib == 0 || place->has[CONFINE_MEMORY])
+        return NULL;
+    return xasprintf("--mem is not enforced by this daemon: %s ('berth doctor' says more)",
+                     place->why[CONFINE_MEMORY]);
+}
+
+/* The cards that it may open. One whose device is not known keeps all within reach: a job that
+ * cannot open its own card is worse. */
+static void
+write_minors(const struct daemon *d, const struct job *job, struct jsonw *w)
+{
+    const struct attempt *run = job->run;
+    int n = run ? run->n_gpus : 0;
+    if (!confines_devices(d))
+        return;
+    for (int i = 0; i < n; i++)
+        if (run->gpus[i] >= ledger_n_cards(d->ledger) ||
+            ledger_card(d->ledger, run->gpus[i])->info.minor < 0)
+            return;
+    jsonw_key(w, "minors");
+    jsonw_array(w);
+    for (int i = 0; i < n; i++)
+        jsonw_int(w, ledger_card(d->ledger, run->gpus[i])->info.minor);
+    jsonw_end_array(w);
+}
+
+void
+confines_write_groups(const struct daemon *d, const struct job *job, const char *name,
+                      struct jsonw *w)
+{
+    static const char *const keys[CGROUP_V1_N] = {"cgroup_memory", "cgroup_pids", "cgroup_cpu"};
+    const struct confinement *place = nursery_place(d->nursery);
+    const struct demand *need = &job->req.demand;
+    auto_free char *own = name ? NULL : xasprintf("job-%u.%d", job->id, job->run->number);
+    write_cgroup(w, "cgroup", place->base, name ? name : own);
+    for (int i = 0; i < CGROUP_V1_N && needs_v1(d, place, need); i++)
+        write_cgroup(w, keys[i], place->v1[i], name ? name : own);
+    jsonw_kint(w, "max_processes", d->config.job_max_processes);
+    jsonw_kint(w, "cpus", need->cpus);
+    jsonw_kint(w, "mem_mib", need->mem_mib);
+    write_minors(d, job, w);
+}
+
+void
+confines_write_account(const struct daemon *d, struct jsonw *w)
+{
+    if (d->config.pam_service[0])
+        jsonw_kstr(w, "pam", d->config.pam_service);
+    if (d->config.locked_accounts == LOCKED_RUN)
+        jsonw_kbool(w, "locked_runs", true);
+    uint64_t dropped = 0;
+    if (capabilities_parse(d->config.drop_capabilities, &dropped, NULL) == 0 && dropped)
+        jsonw_kint(w, "drop_caps", (int64_t)dropped);
+    if (d->config.no_new_privs == NO_NEW_PRIVS_ON)
+        jsonw_kbool(w, "no_new_privs", true);
+}

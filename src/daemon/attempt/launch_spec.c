@@ -1,0 +1,157 @@
+/* What an attempt's shepherd is to do, written behind the marks of the folder's lock: see
+ * launch_spec.h. */
+#include "daemon/attempt/launch_spec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/crash.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "core/queue/job.h"
+#include "daemon/attempt/attempt_folder.h"
+#include "daemon/attempt/job_confines.h"
+#include "daemon/attempt/job_environ.h"
+#include "daemon/attempt/log_names.h"
+#include "daemon/daemon.h"
+#include "sys/exitrec.h"
+
+static void
+write_argv(struct jsonw *w, const struct job *job)
+{
+    jsonw_key(w, "argv");
+    jsonw_array(w);
+    if (job->req.argv) {
+        for (char **a = job->req.argv; *a; a++)
+            jsonw_str(w, *a);
+    } else {
+        jsonw_str(w, "/bin/sh");
+        jsonw_str(w, "-c");
+        jsonw_str(w, job->req.command);
+    }
+    jsonw_end_array(w);
+    if (!job->req.argv)
+        jsonw_kbool(w, "shell", true);
+    if (job->req.env_setup)
+        jsonw_kstr(w, "env_setup", job->req.env_setup);
+    if (job->req.conda)
+        jsonw_kstr(w, "conda", job->req.conda);
+}
+
+/* The folder is made each time it is needed: it may lie where things are cleaned away. Users
+ * of the machine's daemon pass through it to sockets that are theirs. */
+static int
+write_attach(const struct daemon *d, const struct job *job, struct jsonw *w, struct err *e)
+{
+    auto_free char *path = launch_attach_path(d, job);
+    if (!path)
+        return 0;
+    mode_t old = umask(d->places.system ? 022 : 077);
+    int rc = file_mkdirs(d->places.attach, d->places.system ? 0711 : 0700, e);
+    umask(old);
+    if (rc)
+        return -1;
+    jsonw_kstr(w, "attach", path);
+    if (!job->req.pty && !job->req.screen)
+        return 0;
+    jsonw_kbool(w, "pty", true);
+    if (job->req.screen) {
+        auto_buf struct buf name = BUF_INIT;
+        launch_screen_name(d, job, &name);
+        jsonw_kstr(w, "screen", buf_str(&name));
+        jsonw_kbool(w, "no_client", !job->req.interactive);
+    }
+    jsonw_kint(w, "rows", job->req.rows);
+    jsonw_kint(w, "columns", job->req.columns);
+    return 0;
+}
+
+/* How large its log may become: the job may ask for less than the settings allow. 0: any size.
+ */
+static int64_t
+log_max_mib(const struct daemon *d, const struct job *job)
+{
+    int64_t most = d->config.job_log_max_mib, own = job->req.log_max_mib;
+    return own > 0 && (most == 0 || own < most) ? own : most;
+}
+
+static int
+write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
+{
+    const struct attempt *run = job->run;
+    auto_free char *log = launch_log_path(d, job);
+    auto_free char *error = launch_error_path(d, job);
+    auto_free char *mark = xasprintf("%s:%u.%d", d->instance, job->id, run->number);
+    auto_buf struct buf text = BUF_INIT;
+    struct jsonw w;
+    jsonw_init(&w, &text);
+    jsonw_object(&w);
+    jsonw_kint(&w, "version", 1);
+    jsonw_kint(&w, "job", job->id);
+    jsonw_kint(&w, "attempt", run->number);
+    jsonw_kstr(&w, "mark", mark);
+    write_argv(&w, job);
+    jsonw_kstr(&w, "cwd", job->cwd);
+    jsonw_kint(&w, "umask", job->umask_bits);
+    jsonw_kstr(&w, "log", log);
+    if (error)
+        jsonw_kstr(&w, "error", error);
+    if (job->req.truncate)
+        jsonw_kbool(&w, "truncate", true);
+    jsonw_kbool(&w, "log_own", !job->req.log);
+    jsonw_kbool(&w, "log_mkdir", d->places.system && !job->req.log);
+    if (d->places.system) {
+        jsonw_kint(&w, "uid", job->uid);
+        jsonw_kstr(&w, "user", job->user);
+        confines_write_account(d, &w);
+    }
+    if (job->req.login)
+        jsonw_kbool(&w, "login", true);
+    if (job->rlimits)
+        jsonw_kstr(&w, "rlimits", job->rlimits);
+    jsonw_kint(&w, "limit_ms", job->req.limit_ms);
+    jsonw_kint(&w, "grace_ms", job->req.grace_ms);
+    jsonw_kint(&w, "log_max_mib", log_max_mib(d, job));
+    jsonw_kint(&w, "log_reserve_mib", d->config.log_reserve_mib);
+    if (job->req.warn_signal) {
+        jsonw_kint(&w, "warn_signal", job->req.warn_signal);
+        jsonw_kint(&w, "warn_ms", job->req.warn_ms);
+        jsonw_kbool(&w, "warn_batch", job->req.warn_batch);
+    }
+    if (write_attach(d, job, &w, e))
+        return -1;
+    confines_write_groups(d, job, NULL, &w);
+    jsonw_key(&w, "oom_patterns");
+    jsonw_array(&w);
+    for (char **p = d->config.oom_patterns; p && *p; p++)
+        jsonw_str(&w, *p);
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    buf_addc(&text, '\n');
+    if (environ_add(d, job, mark, &text, e))
+        return -1;
+    if (file_write_all_at(lock, text.data, text.len, EXITREC_HEAD_BYTES) < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot write what is to be run");
+    return 0;
+}
+
+/* The folder and its lock, held, in which its spec stands. */
+int
+spec_fill_folder(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
+{
+    char name[32];
+    folder_name(job->id, job->run->number, name);
+    *dir = openat(d->jobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*dir < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
+    *lock = openat(*dir, "lock", O_RDWR | O_CLOEXEC);
+    if (*lock < 0 || flock(*lock, LOCK_EX | LOCK_NB))
+        return err_errno(e, ERR_FAILED, errno, "cannot lock the attempt's folder %s", name);
+    crash_point("daemon-folder-locked");
+    return write_spec(d, job, *lock, e);
+}

@@ -1,0 +1,57 @@
+/* See sweeper.h. */
+#include "daemon/attempt/sweeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "core/queue/job.h"
+#include "daemon/attempt/attempt_folder.h"
+#include "daemon/attempt/launch_spec.h"
+#include "daemon/attempt/nursery_link.h"
+#include "daemon/daemon.h"
+#include "sys/nursery_packets.h"
+
+/* What there was has been removed: with a new folder what is left can still be found by its
+ * mark, and ended. */
+static int
+fill_anew(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
+{
+    log_warn("job=%u attempt=%d event=folder-gone its folder has been removed", job->id,
+             job->run->number);
+    folder_remove(d, job->id, job->run->number);
+    return folder_make(d, job, e) || spec_fill_folder(d, job, dir, lock, e) ? -1 : 0;
+}
+
+static int
+open_folder(struct daemon *d, const struct job *job, int *dir, int *lock, struct err *e)
+{
+    char name[32];
+    *dir = openat(d->jobs_fd, folder_name(job->id, job->run->number, name),
+                  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*dir < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
+    *lock = openat(*dir, "lock", O_RDWR | O_CLOEXEC);
+    if (*lock < 0)
+        return err_errno(e, ERR_FAILED, errno, "cannot open the lock of %s", name);
+    return 0;
+}
+
+int
+sweeper_start(struct daemon *d, const struct job *job, bool *gone, struct err *e)
+{
+    auto_close int dir = -1;
+    auto_close int lock = -1;
+    if (open_folder(d, job, &dir, &lock, e)) {
+        if (e->errnum != ENOENT && e->errnum != ENOTDIR && e->errnum != ELOOP)
+            return -1;
+        *gone = true;
+        close(TAKE_FD(dir));
+        if (fill_anew(d, job, &dir, &lock, e))
+            return -1;
+    }
+    return nursery_call(d->nursery, NURSERY_SWEEP, lock, dir, e);
+}

@@ -1,0 +1,48 @@
+/* Behind a turn's plan and its commit those who stay in line are told why. */
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "core/plan/plan.h"
+#include "core/queue/queue.h"
+#include "daemon/daemon.h"
+#include "daemon/turn/event_unstored.h"
+#include "daemon/turn/turn_priv.h"
+
+static int
+compare_heads(const void *a, const void *b)
+{
+    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static bool
+is_told(const struct turn *t, const struct job *job)
+{
+    uint32_t since = t->retold_file[job->file % RETOLD_FILES];
+    return job->waiting_told >= (since > t->retold_all ? since : t->retold_all);
+}
+
+void
+turn_tell_why_waiting(struct daemon *d)
+{
+    struct turn *t = d->turn;
+    size_t n = 0;
+    struct job **heads = xcalloc(t->n_waits + 1, sizeof(struct job *));
+    for (size_t i = 0; i < t->n_waits; i++) {
+        const struct job *job = queue_get(d->queue, t->waits[i]);
+        const struct kind *kind = job ? job->kind : NULL;
+        /* One that was passed over for want of a commit gets its turn in the next. */
+        if (kind && !is_told(t, kind->head) && kind->blocked.reason != REASON_NONE) {
+            kind->head->waiting_told = t->retold;
+            heads[n++] = kind->head;
+        }
+    }
+    if (n > 0)
+        qsort(heads, n, sizeof(struct job *), compare_heads);
+    for (size_t i = 0; i < n; i++)
+        event_waiting(d, heads[i]);
+    free(heads);
+    free(t->waits);
+    t->waits = NULL;
+    t->n_waits = 0;
+}
