@@ -16,13 +16,6 @@
 #include "daemon/turn/counters_note.h"
 #include "daemon/view/exposition.h"
 
-const char *
-again_name(enum again a)
-{
-    static const char *const names[AGAINS] = {"a", "b", "c", "d", "e", "f"};
-    return names[a];
-}
-
 struct page {
     struct buf text, json;
     struct jsonw numbers;

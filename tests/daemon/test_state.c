@@ -1,0 +1,541 @@
+/* What happens to jobs, as the daemon's own code has it, in virtual time: submitted, started,
+ * ended, cancelled, held, in arrays, behind others, within limits; and a daemon that dies at
+ * any point between. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "core/queue/array.h"
+#include "daemon/state/unique.h"
+#include "state_world.h"
+
+static int
+setup(void **state)
+{
+    *state = world_open(2);
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+/* --- one job
+ * ---------------------------------------------------------------------------------- */
+
+static void
+a_job_from_submission_to_end(void **state)
+{
+    struct world *w = *state;
+    uint32_t id = world_submit(w, world_job(w, ALICE, 1));
+    assert_told(w, "entered 1");
+    world_turn(w);
+    assert_told(w, "started 1");
+    assert_int_equal(w->n_launched, 1);
+    world_runs(w, id);
+    assert_int_equal(world_get(w, id)->state, JOB_RUNNING);
+    world_ends(w, id, 0);
+    assert_told(w, "awaited 1"); /* its memory */
+    world_turn(w);
+    assert_int_equal(world_stored(w, id), JOB_PENDING);
+    world_sample(w);
+    assert_told(w, "ended 1 COMPLETED");
+    world_turn(w);
+    assert_null(world_get(w, id));
+    assert_int_equal(world_stored(w, id), JOB_COMPLETED);
+    assert_true(fair_usage(w->s.fair, ALICE, w->now_us) > 0);
+}
+
+/* The card of one that ended is taken in the same turn, and one commit has both. */
+static void
+an_end_makes_room_in_the_same_turn(void **state)
+{
+    struct world *w = *state;
+    uint32_t first = world_submit(w, world_job(w, ALICE, 2));
+    uint32_t second = world_submit(w, world_job(w, ALICE, 2));
+    world_turn(w);
+    world_runs(w, first);
+    world_ends(w, first, 0);
+    world_sample(w);
+    w->told[0] = '\0';
+    world_turn(w);
+    assert_told(w, "awaited 1, ended 1 COMPLETED, started 2");
+    assert_int_equal(world_get(w, second)->state, JOB_STARTING);
+    assert_int_equal(world_stored(w, first), JOB_COMPLETED);
+}
+
+static void
+a_failure_is_tried_again_later(void **state)
+{
+    struct world *w = *state;
+    struct job *job = world_job(w, ALICE, 1);
+    job->req.retries = 1;
+    uint32_t id = world_submit(w, job);
+    world_turn(w);
+    world_runs(w, id);
+    world_ends(w, id, 1);
+    world_sample(w);
+    assert_int_equal(job->state, JOB_PENDING);
+    w->told[0] = '\0';
+    world_turn(w);
+    assert_told(w, "awaited 1, retried 1");
+    assert_int_equal(w->n_launched, 1); /* not before its time */
+    w->now_us = job->begin_us;
+    world_turn(w);
+    assert_int_equal(w->n_launched, 2);
+    world_runs(w, id);
+    world_ends(w, id, 1);
+    world_sample(w);
+    world_turn(w);
+    assert_int_equal(world_stored(w, id), JOB_FAILED);
+}
+
+/* --- a daemon that dies
+ * ------------------------------------------------------------------------- */
+
+static void
+a_start_that_was_not_committed_never_was(void **state)
+{
+    struct world *w = *state;
+    uint32_t id = world_submit(w, world_job(w, ALICE, 1));
+    assert_int_equal(world_commit(w, false), 0);
+    world_plan(w);
+    assert_int_equal(world_get(w, id)->state, JOB_STARTING);
+    world_crash(w);
+    assert_int_equal(world_get(w, id)->state, JOB_PENDING);
+    assert_int_equal(world_get(w, id)->attempts, 0);
+    world_turn(w);
+    assert_int_equal(w->n_launched, 1);
+}
+
+static void
+a_start_that_was_committed_is_taken_up(void **state)
+{
+    struct world *w = *state;
+    uint32_t id = world_submit(w, world_job(w, ALICE, 2));
+    uint32_t other = world_submit(w, world_job(w, ALICE, 1));
+    world_turn(w);
+    world_runs(w, id);
+    world_crash(w);
+    assert_int_equal(world_get(w, id)->state, JOB_STARTING);
+    world_turn(w);
+    assert_int_equal(w->n_launched, 0); /* it has its cards: neither it again, nor the other */
+    world_runs(w, id);
+    world_ends(w, id, 0);
+    world_sample(w);
+    world_turn(w);
+    assert_int_equal(world_stored(w, id), JOB_COMPLETED);
+    assert_int_equal(world_get(w, other)->state, JOB_STARTING);
+}
+
+static void
+an_end_that_was_not_committed_is_told_again(void **state)
+{
+    struct world *w = *state;
+    uint32_t id = world_submit(w, world_job(w, ALICE, 1));
+    world_turn(w);
+    world_runs(w, id);
+    world_ends(w, id, 3);
+    world_sample(w);
+    assert_int_equal(world_get(w, id)->state, JOB_FAILED);
+    world_crash(w);
+    assert_int_equal(world_get(w, id)->state, JOB_STARTING);
+    world_ends(w, id, 3); /* its record says so still */
+    world_sample(w);
+    world_turn(w);
+    assert_int_equal(world_stored(w, id), JOB_FAILED);
+}
+
+static void
+what_never_ran_starts_again_and_what_is_lost_does_not(void **state)
+{
+    struct world *w = *state;
+    uint32_t never = world_submit(w, world_job(w, ALICE, 1));
+    uint32_t lost = world_submit(w, world_job(w, ALICE, 1));
+    world_turn(w);
+    world_crash(w);
+    world_is_lost(w, never, OUTCOME_NEVER_RAN);
+    world_is_lost(w, lost, OUTCOME_LOST);
+    world_sample(w);
+    world_turn(w);
+    assert_int_equal(world_stored(w, lost), JOB_LOST);
+    assert_int_equal(world_get(w, never)->state, JOB_PENDING);
+    world_turn(w); /* behind the row of the attempt before it */
+    assert_int_equal(w->n_launched, 1);
+    assert_int_equal(w->launched[0], never);
+}
+
+/* --- a disk that is full
+ * ------------------------------------------------------------------------ */
+
+static void
+a_refused_commit_takes_back_what_nobody_knows(void **state)
+{
+    struct world *w = *state;
+    uint32_t kept = world_submit(w, world_job(w, ALICE, 2));
+    assert_int_equal(world_commit(w, false), 0);
+    uint32_t fresh = world_submit(w, world_job(w, ALICE, 1));
+    world_plan(w);
+    assert_int_equal(world_commit(w, true), -1);
+    assert_null(world_get(w, fresh));
+    assert_int_equal(world_get(w, kept)->state, JOB_PENDING);
+    assert_int_equal(world_get(w, kept)->attempts, 0);
+    assert_false(ledger_holds(w->s.ledger, kept));
+    assert_int_equal(w->n_launched, 0);
+    world_turn(w);
+    assert_int_equal(w->n_launched, 1);
+}
+
+static void
+a_refused_commit_keeps_ends_for_the_next(void **state)
+{
+    struct world *w = *state;
+    uint32_t id = world_submit(w, world_job(w, ALICE, 1));
+    world_turn(w);
+    world_runs(w, id);
+    world_ends(w, id, 0);
+    world_sample(w);
+    assert_int_equal(world_commit(w, true), -1);
+    assert_int_equal(world_get(w, id)->state, JOB_COMPLETED);
+    world_turn(w);
+    assert_null(world_get(w, id));
+    assert_int_equal(world_stored(w, id), JOB_COMPLETED);
+}
+
+/* --- people
+ * ------------------------------------------------------------------------------------- */
+
+static void
+a_cancel_is_passed_on_each_time(void **state)
+{
+    struct world *w = *state;
+    uint32_t id = world_submit(w, world_job(w, ALICE, 1));
+    world_turn(w);
+    world_runs(w, id);
+    w->told[0] = '\0';
+    assert_int_equal(jobs_cancel(&w->s, world_get(w, id), "alice"), 0);
+    assert_told(w, "cancel 1");
+    assert_int_equal(jobs_cancel(&w->s, world_get(w, id), "alice"), 0);
+    assert_told(w, "cancel-more 1");
+    assert_int_equal(jobs_cancel(&w->s, world_get(w, id), "root"), 0);
+    assert_told(w, "cancel 1");
+    world_crash(w);
+    assert_false(world_get(w, id)->cancel_asked); /* nothing was written of it */
+    jobs_cancel(&w->s, world_get(w, id), "alice");
+    world_turn(w);
+    world_crash(w);
+    assert_true(world_get(w, id)->cancel_asked);
+    world_is_lost(w, id, OUTCOME_CANCELLED);
+    world_sample(w);
+    world_turn(w);
+    assert_int_equal(world_stored(w, id), JOB_CANCELLED);
+}
+
+/* Asked for in the turn in which it ended: that it had ended is told as it was. */
+static void
+one_that_has_just_ended_runs_again(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    uint32_t id = world_submit(w, world_job(w, ALICE, 1));
+    world_turn(w);
+    world_runs(w, id);
+    world_ends(w, id, 0);
+    world_sample(w);
+    w->told[0] = '\0';
+    assert_int_equal(jobs_requeue(&w->s, world_get(w, id), "alice", false, &e), 0);
+    assert_told(w, "awaited 1, ended 1 COMPLETED, back 1");
+    world_turn(w);
+    assert_int_equal(world_stored(w, id), JOB_PENDING);
+    world_turn(w);
+    assert_int_equal(w->n_launched, 2);
+}
+
+static void
+a_user_cannot_release_what_an_admin_holds(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    struct job *job = world_get(w, world_submit(w, world_job(w, ALICE, 1)));
+    w->s.asker = (struct asker){.is_known = true, .admin = true, .uid = 0};
+    assert_int_equal(jobs_hold(&w->s, job, &e), 0);
+    world_turn(w);
+    world_crash(w);
+    job = world_get(w, 1);
+    w->s.asker = (struct asker){.is_known = true, .uid = ALICE};
+    assert_int_equal(jobs_release(&w->s, job, &e), -1);
+    assert_int_equal(e.code, ERR_PERMISSION);
+    w->s.asker = (struct asker){.is_known = true, .admin = true, .uid = 0};
+    assert_int_equal(jobs_release(&w->s, job, &e), 0);
+    assert_told(w, "released 1");
+    world_turn(w);
+    assert_int_equal(w->n_launched, 1);
+}
+
+static void
+what_is_to_be_unique_is_refused_twice(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    uint32_t id = world_submit(w, world_job(w, ALICE, 1));
+    struct job *second = world_job(w, ALICE, 1);
+    second->req.unique = true;
+    assert_int_equal(unique_check(&w->s, second, &e), -1); /* new in this very turn */
+    world_turn(w);
+    world_runs(w, id);
+    world_ends(w, id, 0);
+    world_sample(w);
+    world_turn(w);
+    assert_null(world_get(w, id));
+    assert_int_equal(unique_check(&w->s, second, &e), -1); /* only the store knows it */
+    job_free(second);
+    struct job *others = world_job(w, BOB, 1);
+    others->req.unique = true;
+    assert_int_equal(unique_check(&w->s, others, &e), 0);
+    job_free(others);
+}
+
+/* --- limits
+ * -------------------------------------------------------------------------------------- */
+
+static void
+a_user_runs_as_many_as_the_limit_allows(void **state)
+{
+    struct world *w = *state;
+    w->limits.each.running = 1;
+    uint32_t first = world_submit(w, world_job(w, ALICE, 1));
+    world_submit(w, world_job(w, ALICE, 1));
+    uint32_t bobs = world_submit(w, world_job(w, BOB, 1));
+    world_turn(w);
+    assert_int_equal(w->n_launched, 2);
+    assert_int_equal(w->launched[0], first);
+    assert_int_equal(w->launched[1], bobs);
+    world_runs(w, first);
+    world_ends(w, first, 0);
+    world_sample(w);
+    world_turn(w);
+    assert_int_equal(w->n_launched, 3);
+}
+
+static void
+what_is_above_a_limit_never_enters_the_line(void **state)
+{
+    struct world *w = *state;
+    w->limits.each.gpus = 1;
+    struct job *job = world_job(w, ALICE, 2);
+    auto_free char *why = NULL;
+    jobs_add(&w->s, job, &why);
+    assert_int_equal(job->state, JOB_INFEASIBLE);
+    assert_non_null(strstr(why, "alice may have 1 at once (user_max_gpus)"));
+    assert_told(w, "entered 1, ended 1 INFEASIBLE");
+    world_turn(w);
+    assert_int_equal(world_stored(w, 1), JOB_INFEASIBLE);
+}
+
+/* --- arrays
+ * --------------------------------------------------------------------------------------- */
+
+static struct job *
+array_of(struct world *w, int32_t first, int32_t last, int32_t most)
+{
+    struct job *job = world_job(w, ALICE, 1);
+    job->req.array.ranges = xcalloc(1, sizeof *job->req.array.ranges);
+    job->req.array.ranges[0] = (struct task_range){first, last};
+    job->req.array.n = 1;
+    job->req.array_max = most;
+    return job;
+}
+
+static void
+end_task(struct world *w, uint32_t id, int code)
+{
+    world_runs(w, id);
+    world_ends(w, id, code);
+    world_sample(w);
+}
+
+static void
+an_array_ends_with_its_last_task(void **state)
+{
+    struct world *w = *state;
+    uint32_t array = world_submit(w, array_of(w, 0, 2, 1));
+    world_turn(w);
+    assert_int_equal(w->n_launched, 1); /* one at a time, though there are two cards */
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(world_get(w, w->launched[i])->task, i);
+        end_task(w, w->launched[i], i == 1 ? 7 : 0);
+        world_turn(w);
+        world_turn(w);
+    }
+    assert_null(world_get(w, array));
+    assert_int_equal(world_stored(w, array), JOB_FAILED);
+    assert_int_equal(w->n_launched, 3);
+}
+
+static void
+an_array_survives_with_what_has_left_it(void **state)
+{
+    struct world *w = *state;
+    uint32_t array = world_submit(w, array_of(w, 0, 3, 0));
+    world_turn(w);
+    assert_int_equal(w->n_launched, 2);
+    uint32_t task = w->launched[0];
+    world_crash(w);
+    assert_int_equal(array_n_pending(world_get(w, array)), 2);
+    assert_int_equal(world_get(w, array)->tasks->active, 2);
+    end_task(w, task, 0);
+    world_turn(w);
+    assert_int_equal(w->n_launched, 1);
+    assert_int_equal(world_get(w, w->launched[0])->task, 2);
+}
+
+static void
+a_refused_commit_puts_tasks_back(void **state)
+{
+    struct world *w = *state;
+    uint32_t array = world_submit(w, array_of(w, 0, 3, 0));
+    assert_int_equal(world_commit(w, false), 0);
+    world_plan(w);
+    assert_int_equal(array_n_pending(world_get(w, array)), 2);
+    assert_int_equal(world_commit(w, true), -1);
+    assert_int_equal(array_n_pending(world_get(w, array)), 4);
+    assert_int_equal(queue_n(w->s.queue), 1);
+    world_turn(w);
+    assert_int_equal(world_get(w, w->launched[0])->task, 0);
+}
+
+static void
+a_cancelled_array_drops_what_has_not_left(void **state)
+{
+    struct world *w = *state;
+    uint32_t array = world_submit(w, array_of(w, 0, 4, 0));
+    world_turn(w);
+    uint32_t first = w->launched[0], second = w->launched[1];
+    w->told[0] = '\0';
+    assert_int_equal(jobs_cancel(&w->s, world_get(w, array), "alice"), 0);
+    assert_told(w, "cancel 2, cancel 3, dropped 1 3, cancel 1");
+    world_is_lost(w, first, OUTCOME_CANCELLED);
+    world_is_lost(w, second, OUTCOME_CANCELLED);
+    world_sample(w);
+    world_turn(w);
+    assert_int_equal(queue_n(w->s.queue), 0);
+    assert_int_equal(world_stored(w, array), JOB_CANCELLED);
+}
+
+/* --- dependencies
+ * ----------------------------------------------------------------------------------- */
+
+static uint32_t
+submit_after(struct world *w, uint32_t id, enum dep_type type)
+{
+    struct job *job = world_job(w, ALICE, 1);
+    job->req.deps = xcalloc(1, sizeof *job->req.deps);
+    job->req.deps[0] = (struct dep){.type = type, .job = id, .task = -1};
+    job->req.n_deps = 1;
+    return world_submit(w, job);
+}
+
+static void
+a_chain_falls_in_one_turn(void **state)
+{
+    struct world *w = *state;
+    uint32_t first = world_submit(w, world_job(w, ALICE, 1));
+    uint32_t second = submit_after(w, first, DEP_SUCCESS);
+    uint32_t third = submit_after(w, second, DEP_SUCCESS);
+    uint32_t any = submit_after(w, third, DEP_ANY);
+    world_turn(w);
+    assert_int_equal(w->n_launched, 1);
+    end_task(w, first, 1);
+    w->told[0] = '\0';
+    world_turn(w);
+    assert_told(w,
+                "awaited 1, ended 1 FAILED, ended 2 CANCELLED, ended 3 CANCELLED, started 4");
+    assert_int_equal(world_stored(w, third), JOB_CANCELLED);
+    assert_int_equal(world_get(w, any)->state, JOB_STARTING);
+}
+
+static void
+who_waits_for_another_still_does_after_a_crash(void **state)
+{
+    struct world *w = *state;
+    uint32_t first = world_submit(w, world_job(w, ALICE, 1));
+    uint32_t second = submit_after(w, first, DEP_SUCCESS);
+    world_turn(w);
+    world_crash(w);
+    world_turn(w);
+    assert_int_equal(world_get(w, second)->state, JOB_PENDING);
+    end_task(w, first, 0);
+    world_turn(w);
+    assert_int_equal(world_get(w, second)->state, JOB_STARTING);
+    world_crash(w); /* what it waited for is history, and was met */
+    assert_int_equal(world_get(w, second)->state, JOB_STARTING);
+}
+
+static void
+what_can_never_be_met_ends_at_once(void **state)
+{
+    struct world *w = *state;
+    uint32_t first = world_submit(w, world_job(w, ALICE, 1));
+    world_turn(w);
+    end_task(w, first, 1);
+    world_turn(w);
+    uint32_t second = submit_after(w, first, DEP_SUCCESS);
+    world_turn(w);
+    assert_int_equal(world_stored(w, second), JOB_CANCELLED);
+}
+
+/* --- what is learned
+ * --------------------------------------------------------------------------------- */
+
+static void
+a_run_teaches_those_that_wait_with_the_same_command(void **state)
+{
+    struct world *w = *state;
+    uint32_t first = world_submit(w, world_job(w, ALICE, 2));
+    uint32_t second = world_submit(w, world_job(w, ALICE, 2));
+    world_turn(w);
+    assert_int_equal(world_get(w, second)->estimate_ms, 0);
+    end_task(w, first, 0);
+    assert_int_equal(world_get(w, second)->estimate_ms, 60000);
+    world_turn(w);
+    world_crash(w);
+    uint32_t third = world_submit(w, world_job(w, ALICE, 2));
+    assert_int_equal(world_get(w, third)->estimate_ms, 60000);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_job_from_submission_to_end),
+        TEST(an_end_makes_room_in_the_same_turn),
+        TEST(a_failure_is_tried_again_later),
+        TEST(a_start_that_was_not_committed_never_was),
+        TEST(a_start_that_was_committed_is_taken_up),
+        TEST(an_end_that_was_not_committed_is_told_again),
+        TEST(what_never_ran_starts_again_and_what_is_lost_does_not),
+        TEST(a_refused_commit_takes_back_what_nobody_knows),
+        TEST(a_refused_commit_keeps_ends_for_the_next),
+        TEST(a_cancel_is_passed_on_each_time),
+        TEST(one_that_has_just_ended_runs_again),
+        TEST(a_user_cannot_release_what_an_admin_holds),
+        TEST(what_is_to_be_unique_is_refused_twice),
+        TEST(a_user_runs_as_many_as_the_limit_allows),
+        TEST(what_is_above_a_limit_never_enters_the_line),
+        TEST(an_array_ends_with_its_last_task),
+        TEST(an_array_survives_with_what_has_left_it),
+        TEST(a_refused_commit_puts_tasks_back),
+        TEST(a_cancelled_array_drops_what_has_not_left),
+        TEST(a_chain_falls_in_one_turn),
+        TEST(who_waits_for_another_still_does_after_a_crash),
+        TEST(what_can_never_be_met_ends_at_once),
+        TEST(a_run_teaches_those_that_wait_with_the_same_command),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
