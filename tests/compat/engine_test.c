@@ -181,16 +181,16 @@ enum { HELP, GPUS, MARGIN, MAX_JOBS, VERBOSE, FILE_NAME, ARGS };
 
 static const struct pyarg args[] = {
     [HELP] = PYARG_HELP_ROW,
-    [GPUS] = {"--gpus", NULL, PYARG_STR, "0,1,3", NULL, NULL, false},
-    [MARGIN] = {"--margin", NULL, PYARG_INT, "MIB", NULL, NULL, false},
-    [MAX_JOBS] = {"--max-jobs", NULL, PYARG_FLOAT, NULL, NULL, NULL, false},
-    [VERBOSE] = {"--verbose", "-v", PYARG_FLAG, NULL, NULL, NULL, false},
-    [FILE_NAME] = {"jobs_file", NULL, PYARG_STR, NULL, NULL, NULL, false},
+    [GPUS] = {"--gpus", PYARG_STR, .metavar = "0,1,3"},
+    [MARGIN] = {"--margin", PYARG_INT, .metavar = "MIB"},
+    [MAX_JOBS] = {"--max-jobs", PYARG_FLOAT, .help = NULL},
+    [VERBOSE] = {"--verbose", PYARG_FLAG, .letter = "-v"},
+    [FILE_NAME] = {"jobs_file", PYARG_STR, .help = NULL},
     [ARGS] = {0},
 };
 
 static const struct pyarg mode[] = {
-    {"--mode", NULL, PYARG_STR, NULL, NULL, "fast,slow", false},
+    {"--mode", PYARG_STR, .choices = "fast,slow"},
     {0},
 };
 static const struct pyarg_command commands[] = {

@@ -17,43 +17,42 @@
 /* Every kind of row; the texts are long enough to be wrapped. */
 static const struct pyarg tool_args[] = {
     PYARG_HELP_ROW,
-    {"jobs_file", NULL, PYARG_STR, NULL, "the file of jobs, one command a line", NULL, false},
-    {"--gpus", NULL, PYARG_STR, "0,1,3", "which GPUs may be used (default: all)", NULL, false},
-    {"--margin", NULL, PYARG_INT, "MIB",
-     "kept free on every GPU, so that what grows does not hit "
-     "its neighbour: 50% of it, and a word more",
-     NULL, false},
-    {"--max-jobs", NULL, PYARG_FLOAT, NULL, NULL, NULL, false},
-    {"--mode", "-m", PYARG_STR, NULL, "how it goes", "fast,slow", false},
-    {"--verbose", "-v", PYARG_FLAG, NULL, "say more", NULL, false},
-    {"--quiet", "-q", PYARG_FLAG, NULL, NULL, NULL, false},
-    {"--secret", NULL, PYARG_FLAG, NULL, NULL, NULL, true},
-    {"--version", NULL, PYARG_VERSION, "tool 1.0", "show program's version number and exit",
-     NULL, false},
-    {"--a-very-long-option-name", NULL, PYARG_STR, NULL, "beside its name there is no room",
-     NULL, false},
-    {"second", NULL, PYARG_INT, NULL, NULL, NULL, false},
+    {"jobs_file", PYARG_STR, .help = "the file of jobs, one command a line"},
+    {"--gpus", PYARG_STR, .help = "which GPUs may be used (default: all)", .metavar = "0,1,3"},
+    {"--margin", PYARG_INT,
+     .help = "kept free on every GPU, so that what grows does not hit "
+             "its neighbour: 50% of it, and a word more",
+     .metavar = "MIB"},
+    {"--max-jobs", PYARG_FLOAT, .standard = "2.5"},
+    {"--mode", PYARG_STR, .help = "how it goes", .letter = "-m", .choices = "fast,slow"},
+    {"--verbose", PYARG_FLAG, .help = "say more", .letter = "-v"},
+    {"--quiet", PYARG_FLAG, .letter = "-q"},
+    {"--secret", PYARG_FLAG, .hidden = true},
+    {"--version", PYARG_VERSION, .help = "show program's version number and exit",
+     .metavar = "tool 1.0"},
+    {"--a-very-long-option-name", PYARG_STR, .help = "beside its name there is no room"},
+    {"second", PYARG_INT, .help = NULL},
     {0},
 };
 
 static const struct pyarg plain_args[] = {PYARG_HELP_ROW, {0}};
 static const struct pyarg state_args[] = {
     PYARG_HELP_ROW,
-    {"--state-file", NULL, PYARG_STR, NULL, "where the state is", NULL, false},
-    {"--config", "-c", PYARG_STR, NULL, NULL, NULL, false},
+    {"--state-file", PYARG_STR, .help = "where the state is"},
+    {"--config", PYARG_STR, .letter = "-c"},
     {0},
 };
 static const struct pyarg start_args[] = {
     PYARG_HELP_ROW,
-    {"--gpus", NULL, PYARG_INT, NULL, "how many", NULL, false},
-    {"--cuda", NULL, PYARG_STR, NULL, NULL, "local,physical", false},
-    {"--screen", NULL, PYARG_FLAG, NULL, "in sessions", NULL, false},
+    {"--gpus", PYARG_INT, .help = "how many", .standard = "8"},
+    {"--cuda", PYARG_STR, .choices = "local,physical"},
+    {"--screen", PYARG_FLAG, .help = "in sessions"},
     {0},
 };
 static const struct pyarg pause_args[] = {
     PYARG_HELP_ROW,
-    {"gpu_id", NULL, PYARG_INT, NULL, "the GPU", NULL, false},
-    {"how", NULL, PYARG_STR, NULL, NULL, "soft,hard", false},
+    {"gpu_id", PYARG_INT, .help = "the GPU"},
+    {"how", PYARG_STR, .choices = "soft,hard"},
     {0},
 };
 static const struct pyarg_command commands[] = {
@@ -92,10 +91,11 @@ spec_of_args(const struct pyarg *args)
     json_t *rows = json_array();
 
     for (const struct pyarg *a = args; a->name; a++)
-        json_array_append_new(
-            rows, json_pack("{s:s,s:s?,s:s,s:s?,s:s?,s:s?,s:b}", "name", a->name, "letter",
-                            a->letter, "type", types[a->type], "metavar", a->metavar, "help",
-                            a->help, "choices", a->choices, "hidden", a->hidden));
+        json_array_append_new(rows, json_pack("{s:s,s:s?,s:s,s:s?,s:s?,s:s?,s:s?,s:b}", "name",
+                                              a->name, "letter", a->letter, "type",
+                                              types[a->type], "metavar", a->metavar, "help",
+                                              a->help, "choices", a->choices, "standard",
+                                              a->standard, "hidden", a->hidden));
     return rows;
 }
 

@@ -37,6 +37,8 @@ def add(parser, row):
         more |= {"type": TYPES[row["type"]], "metavar": row["metavar"]}
         if row["choices"]:
             more["choices"] = row["choices"].split(",")
+        if row["standard"]:
+            more["default"] = row["standard"]
     parser.add_argument(*names, **more)
 
 

@@ -43,20 +43,17 @@ enum {
     ARGS
 };
 
-#define ROW(name, help)                                                                        \
-    {                                                                                          \
-        name, NULL, PYARG_STR, NULL, help, NULL, false                                         \
-    }
-
 static const struct pyarg args[] = {
     [ARG_HELP] = PYARG_HELP_ROW,
-    [ARG_CONFIG] = ROW("--config", "Path to YAML config file"),
-    [ARG_GPUS] = ROW("--gpu-ids", "Comma-separated GPU IDs to use"),
-    [ARG_MIN] = ROW("--min-free-mem-mb", "Minimum free memory in MB to dispatch a job"),
-    [ARG_POLL] = ROW("--poll-interval", "Time in seconds between checks"),
-    [ARG_COMMANDS] = ROW("--commands-file", "Path to file with commands to run"),
-    [ARG_LOGS] = ROW("--log-dir", "Directory to store job logs"),
-    [ARG_JOBS] = ROW("--jobs-file", "Path to JSONL file tracking jobs"),
+    [ARG_CONFIG] = {"--config", PYARG_STR, .help = "Path to YAML config file"},
+    [ARG_GPUS] = {"--gpu-ids", PYARG_STR, .help = "Comma-separated GPU IDs to use"},
+    [ARG_MIN] = {"--min-free-mem-mb", PYARG_STR,
+                 .help = "Minimum free memory in MB to dispatch a job"},
+    [ARG_POLL] = {"--poll-interval", PYARG_STR, .help = "Time in seconds between checks"},
+    [ARG_COMMANDS] = {"--commands-file", PYARG_STR,
+                      .help = "Path to file with commands to run"},
+    [ARG_LOGS] = {"--log-dir", PYARG_STR, .help = "Directory to store job logs"},
+    [ARG_JOBS] = {"--jobs-file", PYARG_STR, .help = "Path to JSONL file tracking jobs"},
     [ARGS] = {0},
 };
 

@@ -32,46 +32,53 @@ enum {
     ARGS
 };
 
-#define ROW(name, letter, type, metavar, help)                                                 \
-    {                                                                                          \
-        name, letter, type, metavar, help, NULL, false                                         \
-    }
-
 static const struct pyarg args[] = {
     [ARG_HELP] = PYARG_HELP_ROW,
-    [ARG_GPUS] = ROW("--gpus", NULL, PYARG_STR, "0,1,3",
-                     "comma-separated GPU indices to use (default: all visible)"),
-    [ARG_IDLE] = ROW("--idle-threshold", NULL, PYARG_INT, "MIB",
-                     "GPU counts as idle below this usage, for undeclared jobs (default: 200)"),
-    [ARG_MARGIN] = ROW("--margin", NULL, PYARG_INT, "MIB",
-                       "safety margin added to every vram declaration (default: 512)"),
-    [ARG_TOLERANCE] = ROW("--tolerance", NULL, PYARG_FLOAT, "FRAC",
-                          "relative band before flagging over/under-declaration (default: "
-                          "0.10)"),
-    [ARG_POLL] = ROW("--poll", NULL, PYARG_FLOAT, "SEC",
-                     "seconds between two looks at running jobs (default: 5); starts and ends "
-                     "do not wait for them"),
-    [ARG_SPIKE] = ROW("--spike-buffer", NULL, PYARG_FLOAT, "FRAC",
-                      "headroom over the observed VRAM maxima of fluctuating processes "
-                      "(default: 0.10)"),
-    [ARG_EXCLUSIVE] = ROW("--exclusive", NULL, PYARG_FLAG, NULL,
-                          "one scheduled job per GPU, even if declarations fit"),
-    [ARG_LOG_DIR] = ROW("--log-dir", NULL, PYARG_STR, NULL,
-                        "logs of the jobs, journal and status board (default: gpusched_logs)"),
-    [ARG_WATCH] = ROW("--watch", NULL, PYARG_FLAG, NULL,
-                      "stay after the queue drains, for lines to come"),
-    [ARG_OOM] = ROW("--oom-retries", NULL, PYARG_INT, "N",
-                    "CUDA-OOM auto-retries of jobs that say fewer (default: 0)"),
-    [ARG_FRESH] =
-        ROW("--fresh", NULL, PYARG_FLAG, NULL, "remove the journal first: re-run everything"),
-    [ARG_VERBOSE] =
-        ROW("--verbose", "-v", PYARG_FLAG, NULL, "say live per-job VRAM usage as peaks grow"),
-    [ARG_SIM] = ROW("--sim", NULL, PYARG_INT, "N_GPUS",
-                    "run on N simulated 24 GB GPUs; pair with 'python -m gpusched.simjob'"),
-    [ARG_VERSION] = ROW("--version", NULL, PYARG_VERSION, "gpusched " GS_VERSION,
-                        "show program's version number and exit"),
-    [ARG_FILE] =
-        ROW("jobs_file", NULL, PYARG_STR, NULL, "file with one shell command per line"),
+    [ARG_GPUS] = {"--gpus", PYARG_STR,
+                  .help = "comma-separated GPU indices to use (default: all visible)",
+                  .metavar = "0,1,3"},
+    [ARG_IDLE] = {"--idle-threshold", PYARG_INT,
+                  .help =
+                      "GPU counts as idle below this usage, for undeclared jobs (default: 200)",
+                  .metavar = "MIB", .standard = "200"},
+    [ARG_MARGIN] = {"--margin", PYARG_INT,
+                    .help = "safety margin added to every vram declaration (default: 512)",
+                    .metavar = "MIB", .standard = "512"},
+    [ARG_TOLERANCE] = {"--tolerance", PYARG_FLOAT,
+                       .help = "relative band before flagging over/under-declaration (default: "
+                               "0.10)",
+                       .metavar = "FRAC", .standard = "0.10"},
+    [ARG_POLL] = {"--poll", PYARG_FLOAT,
+                  .help =
+                      "seconds between two looks at running jobs (default: 5); starts and ends "
+                      "do not wait for them",
+                  .metavar = "SEC", .standard = "5"},
+    [ARG_SPIKE] = {"--spike-buffer", PYARG_FLOAT,
+                   .help = "headroom over the observed VRAM maxima of fluctuating processes "
+                           "(default: 0.10)",
+                   .metavar = "FRAC", .standard = "0.10"},
+    [ARG_EXCLUSIVE] = {"--exclusive", PYARG_FLAG,
+                       .help = "one scheduled job per GPU, even if declarations fit"},
+    [ARG_LOG_DIR] = {"--log-dir", PYARG_STR,
+                     .help =
+                         "logs of the jobs, journal and status board (default: gpusched_logs)",
+                     .standard = "gpusched_logs"},
+    [ARG_WATCH] = {"--watch", PYARG_FLAG,
+                   .help = "stay after the queue drains, for lines to come"},
+    [ARG_OOM] = {"--oom-retries", PYARG_INT,
+                 .help = "CUDA-OOM auto-retries of jobs that say fewer (default: 0)",
+                 .metavar = "N", .standard = "0"},
+    [ARG_FRESH] = {"--fresh", PYARG_FLAG,
+                   .help = "remove the journal first: re-run everything"},
+    [ARG_VERBOSE] = {"--verbose", PYARG_FLAG,
+                     .help = "say live per-job VRAM usage as peaks grow", .letter = "-v"},
+    [ARG_SIM] = {"--sim", PYARG_INT,
+                 .help = "run on N simulated 24 GB GPUs; pair with 'python -m gpusched.simjob'",
+                 .metavar = "N_GPUS"},
+    [ARG_VERSION] = {"--version", PYARG_VERSION,
+                     .help = "show program's version number and exit",
+                     .metavar = "gpusched " GS_VERSION},
+    [ARG_FILE] = {"jobs_file", PYARG_STR, .help = "file with one shell command per line"},
     [ARGS] = {0},
 };
 
@@ -105,32 +112,18 @@ read_gpus(const char *text, struct gs_options *o)
     return 0;
 }
 
-static int64_t
-int_or(const struct pyarg_value *v, int64_t otherwise)
-{
-    return v->text ? v->i : otherwise;
-}
-
-static double
-float_or(const struct pyarg_value *v, double otherwise)
-{
-    return v->text ? v->f : otherwise;
-}
-
 static int
 take_options(const struct pyarg_value *v, struct gs_options *o)
 {
     *o = (struct gs_options){
         .jobs_path = v[ARG_FILE].text,
-        .log_dir = !v[ARG_LOG_DIR].text     ? "gpusched_logs"
-                   : v[ARG_LOG_DIR].text[0] ? v[ARG_LOG_DIR].text
-                                            : ".",
-        .idle_mib = int_or(&v[ARG_IDLE], 200),
-        .margin_mib = int_or(&v[ARG_MARGIN], 512),
-        .oom_retries = int_or(&v[ARG_OOM], 0),
-        .tolerance = float_or(&v[ARG_TOLERANCE], 0.10),
-        .poll_s = float_or(&v[ARG_POLL], 5.0),
-        .spike_buffer = float_or(&v[ARG_SPIKE], 0.10),
+        .log_dir = v[ARG_LOG_DIR].text[0] ? v[ARG_LOG_DIR].text : ".",
+        .idle_mib = v[ARG_IDLE].i,
+        .margin_mib = v[ARG_MARGIN].i,
+        .oom_retries = v[ARG_OOM].i,
+        .tolerance = v[ARG_TOLERANCE].f,
+        .poll_s = v[ARG_POLL].f,
+        .spike_buffer = v[ARG_SPIKE].f,
         .exclusive = v[ARG_EXCLUSIVE].text,
         .watch = v[ARG_WATCH].text,
         .fresh = v[ARG_FRESH].text,

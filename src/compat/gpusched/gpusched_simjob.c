@@ -24,14 +24,16 @@ enum { ARG_HELP, ARG_VRAM, ARG_RAMP, ARG_HOLD, ARG_EXIT_CODE, ARG_OOM_ONCE, ARGS
 
 static const struct pyarg args[] = {
     [ARG_HELP] = PYARG_HELP_ROW,
-    [ARG_VRAM] = {"--vram", NULL, PYARG_INT, NULL, "peak fake VRAM per GPU (MiB)", NULL, false},
-    [ARG_RAMP] = {"--ramp", NULL, PYARG_FLOAT, NULL, "seconds to ramp 0 -> peak", NULL, false},
-    [ARG_HOLD] = {"--hold", NULL, PYARG_FLOAT, NULL, "seconds to hold at peak", NULL, false},
-    [ARG_EXIT_CODE] = {"--exit-code", NULL, PYARG_INT, NULL, NULL, NULL, false},
-    [ARG_OOM_ONCE] = {"--oom-once", NULL, PYARG_STR, "MARKER",
-                      "fail with a CUDA OOM message unless MARKER file exists (created on the "
-                      "failing run)",
-                      NULL, false},
+    [ARG_VRAM] = {"--vram", PYARG_INT, .help = "peak fake VRAM per GPU (MiB)"},
+    [ARG_RAMP] = {"--ramp", PYARG_FLOAT, .help = "seconds to ramp 0 -> peak",
+                  .standard = "0.5"},
+    [ARG_HOLD] = {"--hold", PYARG_FLOAT, .help = "seconds to hold at peak", .standard = "1"},
+    [ARG_EXIT_CODE] = {"--exit-code", PYARG_INT, .standard = "0"},
+    [ARG_OOM_ONCE] =
+        {"--oom-once", PYARG_STR,
+         .help = "fail with a CUDA OOM message unless MARKER file exists (created on the "
+                 "failing run)",
+         .metavar = "MARKER"},
     [ARGS] = {0},
 };
 
@@ -68,10 +70,8 @@ fail_once(const char *marker)
 }
 
 static double
-seconds(const struct pyarg_value *v, double otherwise)
+seconds(double s)
 {
-    double s = v->text ? v->f : otherwise;
-
     return s > 0 ? s < SECONDS_MAX ? s : SECONDS_MAX : 0; /* not a number: 0 */
 }
 
@@ -103,13 +103,12 @@ compat_simjob(int argc, char **argv)
         return pyarg_error(&parser, "the following arguments are required: --vram");
     if (v[ARG_OOM_ONCE].text && (status = fail_once(v[ARG_OOM_ONCE].text)) != 0)
         return status;
-    status = v[ARG_EXIT_CODE].text ? (int)(v[ARG_EXIT_CODE].i & 255) : 0;
+    status = (int)(v[ARG_EXIT_CODE].i & 255);
     if (!getenv("BERTH_SIM_DIR") || v[ARG_VRAM].i <= 0)
-        return play_without_cards(seconds(&v[ARG_RAMP], 0.5) + seconds(&v[ARG_HOLD], 1),
-                                  status);
+        return play_without_cards(seconds(v[ARG_RAMP].f) + seconds(v[ARG_HOLD].f), status);
     snprintf(vram, sizeof vram, "%lld", (long long)v[ARG_VRAM].i);
-    snprintf(ramp, sizeof ramp, "%.6f", seconds(&v[ARG_RAMP], 0.5));
-    snprintf(hold, sizeof hold, "%.6f", seconds(&v[ARG_HOLD], 1));
+    snprintf(ramp, sizeof ramp, "%.6f", seconds(v[ARG_RAMP].f));
+    snprintf(hold, sizeof hold, "%.6f", seconds(v[ARG_HOLD].f));
     snprintf(code, sizeof code, "%d", status);
     return cmd_simjob((int)(sizeof with / sizeof with[0]) - 1, with);
 }

@@ -51,10 +51,11 @@ enum { ARG_HELP, ARG_MAX, ARGS };
 static const struct pyarg args[] = {
     [ARG_HELP] = PYARG_HELP_ROW,
     [ARG_MAX] =
-        {"--max-job-time", NULL, PYARG_INT, "SEC",
-         "the longest a job may run that names no limit of its own, in seconds; then it "
-         "goes to the end of the queue (default: no limit)",
-         NULL, false},
+        {"--max-job-time", PYARG_INT,
+         .help =
+             "the longest a job may run that names no limit of its own, in seconds; then it "
+             "goes to the end of the queue (default: no limit)",
+         .metavar = "SEC"},
     [ARGS] = {0},
 };
 

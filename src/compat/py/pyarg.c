@@ -262,8 +262,11 @@ read_all(struct reader *r)
 {
     int at = 1, last = 0;
 
-    for (size_t i = 0; r->p->args[i].name; i++)
+    for (size_t i = 0; r->p->args[i].name; i++) {
         r->values[i] = (struct pyarg_value){0};
+        if (r->p->args[i].standard)
+            take_value(r, &r->p->args[i], r->p->args[i].standard);
+    }
     r->words = xcalloc((size_t)r->argc + 1, sizeof *r->words);
     r->command = PYARG_NONE;
     pyarg_classify(r);

@@ -19,19 +19,21 @@ enum pyarg_type {
     PYARG_VERSION, /* print metavar, exit 0 */
 };
 
+/* A row: name, type, help, and by name what else it has: .metavar = "MIB". */
 struct pyarg {
-    const char *name;   /* "--margin"; a word of the command line: "jobs_file" */
-    const char *letter; /* "-v"; NULL: none */
+    const char *name; /* "--margin"; a word of the command line: "jobs_file" */
     enum pyarg_type type;
-    const char *metavar; /* NULL: made of the name */
-    const char *help;    /* NULL: none */
-    const char *choices; /* "a,b": nothing else; NULL: anything */
-    bool hidden;         /* understood, not shown */
+    const char *help;     /* NULL: none */
+    const char *letter;   /* "-v"; NULL: none */
+    const char *metavar;  /* NULL: made of the name */
+    const char *choices;  /* "a,b": nothing else; NULL: anything */
+    const char *standard; /* its value where it is not said; NULL: none */
+    bool hidden;          /* understood, not shown */
 };
 
 #define PYARG_HELP_ROW                                                                         \
     {                                                                                          \
-        "--help", "-h", PYARG_HELP, NULL, "show this help message and exit", NULL, false       \
+        "--help", PYARG_HELP, .help = "show this help message and exit", .letter = "-h"        \
     }
 
 struct pyarg_command {
@@ -51,7 +53,7 @@ struct pyarg_parser {
 
 /* What was said of row i of the table. */
 struct pyarg_value {
-    const char *text; /* NULL: not said; a flag that was: "" */
+    const char *text; /* NULL: not said, and without a standard; a flag that was: "" */
     int64_t i;
     double f;
 };

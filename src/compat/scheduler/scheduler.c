@@ -20,21 +20,16 @@
 
 #define STATE_FILE "gpu_scheduler_state.json"
 #define LOG_FILE   "gpu_scheduler.log"
-#define RETRIES    3
 
-#define ROW(name, type, help)                                                                  \
-    {                                                                                          \
-        name, NULL, type, NULL, help, NULL, false                                              \
-    }
 #define STATE_ROW                                                                              \
     {                                                                                          \
-        "--state-file", NULL, PYARG_STR, NULL, NULL, NULL, true                                \
+        "--state-file", PYARG_STR, .hidden = true                                              \
     }
 
 enum { GLOBAL_HELP, GLOBAL_STATE, GLOBALS };
 static const struct pyarg globals[] = {
     [GLOBAL_HELP] = PYARG_HELP_ROW,
-    [GLOBAL_STATE] = ROW("--state-file", PYARG_STR, "Path to the state file"),
+    [GLOBAL_STATE] = {"--state-file", PYARG_STR, .help = "Path to the state file"},
     [GLOBALS] = {0},
 };
 
@@ -58,26 +53,36 @@ enum {
 static const struct pyarg start_args[] = {
     [START_HELP] = PYARG_HELP_ROW,
     [START_STATE] = STATE_ROW,
-    [START_GPUS] = ROW("--gpus", PYARG_INT, "Number of GPUs to manage (all)"),
-    [START_JOBS] = ROW("--jobs-file", PYARG_STR, "Jobs file to follow; \"\": none (jobs.txt)"),
-    [START_LLM] = ROW("--llm-config", PYARG_STR, "What models need (llm_config.json)"),
-    [START_SCREEN] = ROW("--screen", PYARG_FLAG, "Run each job in a GNU screen session"),
-    [START_MEM] = ROW("--mem-threshold", PYARG_FLOAT, "GPU memory threshold (0.8)"),
-    [START_LOAD] = ROW("--load-threshold", PYARG_FLOAT, "GPU load threshold (0.8)"),
-    [START_MONITOR] = ROW("--monitor-interval", PYARG_INT,
-                          "Seconds between looks for scripts that were missing; a change of "
-                          "the jobs file acts at once (30)"),
-    [START_LOOK] = ROW("--state-interval", PYARG_INT,
-                       "Seconds between looks at the GPUs; a change of the state file acts at "
-                       "once (20)"),
-    [START_TRIES] = ROW("--max-assign-attempts", PYARG_INT,
-                        "Accepted; a job starts when it fits, without tries"),
-    [START_WAIT] = ROW("--assign-retry-wait", PYARG_INT, "Accepted, as the above"),
-    [START_RETRIES] = ROW("--retries", PYARG_INT, "Runs more of a job that fails (3)"),
-    [START_CUDA] = {"--cuda-ids", NULL, PYARG_STR, NULL,
-                    "What --cuda is given: ids of the machine, or as the job sees them "
-                    "(physical)",
-                    "physical,local", false},
+    [START_GPUS] = {"--gpus", PYARG_INT, .help = "Number of GPUs to manage (all)"},
+    [START_JOBS] = {"--jobs-file", PYARG_STR,
+                    .help = "Jobs file to follow; \"\": none (jobs.txt)",
+                    .standard = "jobs.txt"},
+    [START_LLM] = {"--llm-config", PYARG_STR, .help = "What models need (llm_config.json)",
+                   .standard = "llm_config.json"},
+    [START_SCREEN] = {"--screen", PYARG_FLAG, .help = "Run each job in a GNU screen session"},
+    [START_MEM] = {"--mem-threshold", PYARG_FLOAT, .help = "GPU memory threshold (0.8)",
+                   .standard = "0.8"},
+    [START_LOAD] = {"--load-threshold", PYARG_FLOAT, .help = "GPU load threshold (0.8)",
+                    .standard = "0.8"},
+    [START_MONITOR] = {"--monitor-interval", PYARG_INT,
+                       .help =
+                           "Seconds between looks for scripts that were missing; a change of "
+                           "the jobs file acts at once (30)",
+                       .standard = "30"},
+    [START_LOOK] = {"--state-interval", PYARG_INT,
+                    .help =
+                        "Seconds between looks at the GPUs; a change of the state file acts at "
+                        "once (20)",
+                    .standard = "20"},
+    [START_TRIES] = {"--max-assign-attempts", PYARG_INT,
+                     .help = "Accepted; a job starts when it fits, without tries"},
+    [START_WAIT] = {"--assign-retry-wait", PYARG_INT, .help = "Accepted, as the above"},
+    [START_RETRIES] = {"--retries", PYARG_INT, .help = "Runs more of a job that fails (3)",
+                       .standard = "3"},
+    [START_CUDA] = {"--cuda-ids", PYARG_STR,
+                    .help = "What --cuda is given: ids of the machine, or as the job sees them "
+                            "(physical)",
+                    .choices = "physical,local", .standard = "physical"},
     [STARTS] = {0},
 };
 
@@ -95,12 +100,13 @@ enum {
 static const struct pyarg add_args[] = {
     [ADD_HELP] = PYARG_HELP_ROW,
     [ADD_STATE] = STATE_ROW,
-    [ADD_SCRIPT] = ROW("script", PYARG_STR, "Path to the Python script"),
-    [ADD_CONDA] = ROW("--conda", PYARG_STR, "Conda environment"),
-    [ADD_ARGS] = ROW("--args", PYARG_STR, "Arguments of the script, as one string"),
-    [ADD_PRIORITY] = ROW("--priority", PYARG_INT, "Lower runs first (0)"),
-    [ADD_GPUS] = ROW("--gpus", PYARG_STR, "Allowed GPUs: 0,1 or 0-3"),
-    [ADD_OUTPUT] = ROW("--output-file", PYARG_STR, "File to append to, - to print (jobs.txt)"),
+    [ADD_SCRIPT] = {"script", PYARG_STR, .help = "Path to the Python script"},
+    [ADD_CONDA] = {"--conda", PYARG_STR, .help = "Conda environment"},
+    [ADD_ARGS] = {"--args", PYARG_STR, .help = "Arguments of the script, as one string"},
+    [ADD_PRIORITY] = {"--priority", PYARG_INT, .help = "Lower runs first (0)"},
+    [ADD_GPUS] = {"--gpus", PYARG_STR, .help = "Allowed GPUs: 0,1 or 0-3"},
+    [ADD_OUTPUT] = {"--output-file", PYARG_STR,
+                    .help = "File to append to, - to print (jobs.txt)", .standard = "jobs.txt"},
     [ADDS] = {0},
 };
 
@@ -108,7 +114,7 @@ enum { GPU_HELP, GPU_STATE, GPU_ID, GPU_ARGS };
 static const struct pyarg gpu_args[] = {
     [GPU_HELP] = PYARG_HELP_ROW,
     [GPU_STATE] = STATE_ROW,
-    [GPU_ID] = ROW("gpu_id", PYARG_INT, "The GPU"),
+    [GPU_ID] = {"gpu_id", PYARG_INT, .help = "The GPU"},
     [GPU_ARGS] = {0},
 };
 static const struct pyarg plain_args[] = {PYARG_HELP_ROW, STATE_ROW, {0}};
@@ -127,12 +133,6 @@ static const struct sched_log quiet_log = {
     .path = LOG_FILE, .logger = "GPUJobScheduler", .level = SCHED_INFO};
 
 /* ------------------------------------------------------------------ start */
-
-static double
-or_else(const struct pyarg_value *v, double otherwise)
-{
-    return v->text ? v->f : otherwise;
-}
 
 static int
 on_ready(struct sched *s)
@@ -153,7 +153,7 @@ check_start(const struct pyarg_parser *p, const struct pyarg_value *v)
 
     if (gpus->text && gpus->i < 1)
         (void)pyarg_error(p, "argument --gpus: at least one GPU is needed, not %s", gpus->text);
-    else if (retries->text && (retries->i < 0 || retries->i > RETRIES_MAX))
+    else if (retries->i < 0 || retries->i > RETRIES_MAX)
         (void)pyarg_error(p, "argument --retries: from 0 to %d, not %s", RETRIES_MAX,
                           retries->text);
     else
@@ -165,24 +165,23 @@ static int
 start(const char *state_file, const struct pyarg_value *v)
 {
     static const char *const settings[] = {"margin_mib=0", "aging_s=0", NULL};
-    const struct pyarg_value *cuda = &v[START_CUDA], *retries = &v[START_RETRIES];
     struct sched s = {.session = {.signals = -1}, .log = quiet_log};
     int status;
 
     s.config = (struct sched_config){
         .state_file = state_file,
-        .jobs_file = v[START_JOBS].text ? v[START_JOBS].text : "jobs.txt",
-        .llm_file = v[START_LLM].text ? v[START_LLM].text : "llm_config.json",
+        .jobs_file = v[START_JOBS].text,
+        .llm_file = v[START_LLM].text,
         .n_gpus = v[START_GPUS].i < GPU_MAX ? (int)v[START_GPUS].i : GPU_MAX,
-        .mem_threshold = or_else(&v[START_MEM], 0.8),
-        .load_threshold = or_else(&v[START_LOAD], 0.8),
+        .mem_threshold = v[START_MEM].f,
+        .load_threshold = v[START_LOAD].f,
         .precision = 0.01,
-        .monitor_s = v[START_MONITOR].text ? (double)v[START_MONITOR].i : 30,
-        .state_s = v[START_LOOK].text ? (double)v[START_LOOK].i : 20,
+        .monitor_s = (double)v[START_MONITOR].i,
+        .state_s = (double)v[START_LOOK].i,
         .screen = v[START_SCREEN].text != NULL,
         .cuda = true,
-        .local_cuda = cuda->text && strcmp(cuda->text, "local") == 0,
-        .retries = retries->text ? (int)retries->i : RETRIES,
+        .local_cuda = strcmp(v[START_CUDA].text, "local") == 0,
+        .retries = (int)v[START_RETRIES].i,
         .stop_ms = GRACE_DEFAULT_MS,
     };
     status = sched_start(&s, settings, on_ready);
@@ -195,7 +194,7 @@ start(const char *state_file, const struct pyarg_value *v)
 static int
 add(const struct pyarg_value *v)
 {
-    const char *path = v[ADD_OUTPUT].text ? v[ADD_OUTPUT].text : "jobs.txt";
+    const char *path = v[ADD_OUTPUT].text;
     const char *const fields[] = {v[ADD_CONDA].text, v[ADD_ARGS].text, v[ADD_GPUS].text};
     auto_buf struct buf line = BUF_INIT;
     struct err e = {0};

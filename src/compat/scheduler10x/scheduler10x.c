@@ -12,18 +12,18 @@
 
 #define VALUES_MAX 8 /* of any command */
 
-#define ROW(name, type, help)                                                                  \
+#define CONFIG_ROW                                                                             \
     {                                                                                          \
-        name, NULL, type, NULL, help, NULL, false                                              \
+        "--config", PYARG_STR, .help = "Configuration file"                                    \
     }
-#define CONFIG_ROW ROW("--config", PYARG_STR, "Configuration file")
 
 enum { GLOBAL_HELP, GLOBAL_VERSION, GLOBAL_CONFIG, GLOBALS };
 static const struct pyarg globals[] = {
     [GLOBAL_HELP] = PYARG_HELP_ROW,
-    [GLOBAL_VERSION] = {"--version", NULL, PYARG_VERSION, "Ultra GPU Scheduler v" X10_VERSION,
-                        "show program's version number and exit", NULL, false},
-    [GLOBAL_CONFIG] = {"--config", NULL, PYARG_STR, NULL, NULL, NULL, true},
+    [GLOBAL_VERSION] = {"--version", PYARG_VERSION,
+                        .help = "show program's version number and exit",
+                        .metavar = "Ultra GPU Scheduler v" X10_VERSION},
+    [GLOBAL_CONFIG] = {"--config", PYARG_STR, .hidden = true},
     [GLOBALS] = {0},
 };
 
@@ -41,13 +41,13 @@ enum {
 static const struct pyarg start_args[] = {
     [ARG_HELP] = PYARG_HELP_ROW,
     [ARG_CONFIG] = CONFIG_ROW,
-    [START_GPUS] = ROW("--gpus", PYARG_INT, "Number of GPUs to manage"),
-    [START_WORKERS] = ROW("--workers", PYARG_INT, "Jobs that run at once"),
-    [START_JOBS] = ROW("--jobs-file", PYARG_STR, "Jobs file to follow; \"\": none"),
-    [START_SCREEN] = ROW("--screen", PYARG_FLAG, "Run each job in a GNU screen session"),
-    [START_LEVEL] = {"--log-level", NULL, PYARG_STR, NULL, "How much the log says",
-                     "DEBUG,INFO,WARNING,ERROR", false},
-    [START_DAEMON] = ROW("--daemon", PYARG_FLAG, "Go into the background"),
+    [START_GPUS] = {"--gpus", PYARG_INT, .help = "Number of GPUs to manage"},
+    [START_WORKERS] = {"--workers", PYARG_INT, .help = "Jobs that run at once"},
+    [START_JOBS] = {"--jobs-file", PYARG_STR, .help = "Jobs file to follow; \"\": none"},
+    [START_SCREEN] = {"--screen", PYARG_FLAG, .help = "Run each job in a GNU screen session"},
+    [START_LEVEL] = {"--log-level", PYARG_STR, .help = "How much the log says",
+                     .choices = "DEBUG,INFO,WARNING,ERROR"},
+    [START_DAEMON] = {"--daemon", PYARG_FLAG, .help = "Go into the background"},
     [STARTS] = {0},
 };
 
@@ -55,9 +55,9 @@ enum { STATUS_DETAILED = ARG_OWN, STATUS_JSON, STATUS_WATCH, STATUSES };
 static const struct pyarg status_args[] = {
     [ARG_HELP] = PYARG_HELP_ROW,
     [ARG_CONFIG] = CONFIG_ROW,
-    [STATUS_DETAILED] = ROW("--detailed", PYARG_FLAG, "Show active jobs"),
-    [STATUS_JSON] = ROW("--json", PYARG_FLAG, "As JSON"),
-    [STATUS_WATCH] = ROW("--watch", PYARG_FLAG, "Again and again, until q or Ctrl+C"),
+    [STATUS_DETAILED] = {"--detailed", PYARG_FLAG, .help = "Show active jobs"},
+    [STATUS_JSON] = {"--json", PYARG_FLAG, .help = "As JSON"},
+    [STATUS_WATCH] = {"--watch", PYARG_FLAG, .help = "Again and again, until q or Ctrl+C"},
     [STATUSES] = {0},
 };
 
@@ -65,12 +65,13 @@ enum { ADD_SCRIPT = ARG_OWN, ADD_CONDA, ADD_ARGS, ADD_PRIORITY, ADD_GPUS, ADD_OU
 static const struct pyarg add_args[] = {
     [ARG_HELP] = PYARG_HELP_ROW,
     [ARG_CONFIG] = CONFIG_ROW,
-    [ADD_SCRIPT] = ROW("script", PYARG_STR, "Path to the Python script"),
-    [ADD_CONDA] = ROW("--conda", PYARG_STR, "Conda environment"),
-    [ADD_ARGS] = ROW("--args", PYARG_ANY, "Arguments of the script, as one string"),
-    [ADD_PRIORITY] = ROW("--priority", PYARG_INT, "Lower runs first (0)"),
-    [ADD_GPUS] = ROW("--gpus", PYARG_STR, "Allowed GPUs: 0,1 or 0-3"),
-    [ADD_OUTPUT] = {"--output", NULL, PYARG_STR, NULL, "Where to (queue)", "queue,file", false},
+    [ADD_SCRIPT] = {"script", PYARG_STR, .help = "Path to the Python script"},
+    [ADD_CONDA] = {"--conda", PYARG_STR, .help = "Conda environment"},
+    [ADD_ARGS] = {"--args", PYARG_ANY, .help = "Arguments of the script, as one string"},
+    [ADD_PRIORITY] = {"--priority", PYARG_INT, .help = "Lower runs first (0)"},
+    [ADD_GPUS] = {"--gpus", PYARG_STR, .help = "Allowed GPUs: 0,1 or 0-3"},
+    [ADD_OUTPUT] = {"--output", PYARG_STR, .help = "Where to (queue)", .choices = "queue,file",
+                    .standard = "queue"},
     [ADDS] = {0},
 };
 
@@ -78,26 +79,27 @@ enum { GPU_ID = ARG_OWN, GPU_ARGS };
 static const struct pyarg gpu_args[] = {
     [ARG_HELP] = PYARG_HELP_ROW,
     [ARG_CONFIG] = CONFIG_ROW,
-    [GPU_ID] = ROW("gpu_id", PYARG_INT, "The GPU"),
+    [GPU_ID] = {"gpu_id", PYARG_INT, .help = "The GPU"},
     [GPU_ARGS] = {0},
 };
 static const struct pyarg job_args[] = {
     [ARG_HELP] = PYARG_HELP_ROW,
     [ARG_CONFIG] = CONFIG_ROW,
-    [ARG_OWN] = ROW("job_id", PYARG_STR, "The job"),
+    [ARG_OWN] = {"job_id", PYARG_STR, .help = "The job"},
     [ARG_OWN + 1] = {0},
 };
 static const struct pyarg list_args[] = {
     [ARG_HELP] = PYARG_HELP_ROW,
     [ARG_CONFIG] = CONFIG_ROW,
-    [ARG_OWN] = {"--status", NULL, PYARG_STR, NULL, "Only these (all)",
-                 "all,running,queued,completed,failed,cancelled,timeout", false},
+    [ARG_OWN] = {"--status", PYARG_STR, .help = "Only these (all)",
+                 .choices = "all,running,queued,completed,failed,cancelled,timeout",
+                 .standard = "all"},
     [ARG_OWN + 1] = {0},
 };
 static const struct pyarg test_args[] = {
     [ARG_HELP] = PYARG_HELP_ROW,
     [ARG_CONFIG] = CONFIG_ROW,
-    [ARG_OWN] = ROW("--quick", PYARG_FLAG, "Some seconds only"),
+    [ARG_OWN] = {"--quick", PYARG_FLAG, .help = "Some seconds only"},
     [ARG_OWN + 1] = {0},
 };
 static const struct pyarg plain_args[] = {PYARG_HELP_ROW, CONFIG_ROW, {0}};
@@ -181,7 +183,7 @@ ask(int command, const struct x10 *x, const struct pyarg_value *v)
     case CMD_CANCEL:
         return x10_cancel(x, v[ARG_OWN].text);
     case CMD_LIST:
-        return x10_list(x, v[ARG_OWN].text ? v[ARG_OWN].text : "all");
+        return x10_list(x, v[ARG_OWN].text);
     case CMD_HEALTH:
         return x10_health(x);
     case CMD_METRICS:
