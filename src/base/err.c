@@ -178,6 +178,15 @@ xrealloc(void *p, unsigned long size)
     return q;
 }
 
+void *
+xgrow(void *list, unsigned long n, unsigned long *cap, unsigned long size)
+{
+    if (n < *cap)
+        return list;
+    *cap = *cap ? *cap * 2 : 64;
+    return xrealloc(list, *cap * size);
+}
+
 char *
 xstrdup(const char *s)
 {

@@ -9,6 +9,9 @@
 #ifndef COMPAT_COMPAT_H
 #define COMPAT_COMPAT_H
 
+#include <jansson.h>
+#include <stdbool.h>
+
 #define COMPAT_ALIASES_MAX 3
 
 struct compat_tool {
@@ -29,6 +32,10 @@ int compat_fail(int status, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Words and a newline to standard output; the exit status. */
 int compat_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Whether a text, of whatever bytes, is new to a set of them, which it is in then. *set: NULL
+ * at first, and the caller's. */
+bool compat_first_time(json_t **set, const char *text);
 
 /* compat_install.c: all names into a folder, and out of it. The exit status. */
 int compat_install(const char *dir);

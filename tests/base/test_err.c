@@ -122,6 +122,22 @@ aborts_with_words(void **state)
 }
 
 static void
+grows_by_doubling(void **state)
+{
+    (void)state;
+    unsigned long cap = 0;
+    int *list = NULL;
+    for (unsigned long n = 0; n < 200; n++) {
+        list = xgrow(list, n, &cap, sizeof *list);
+        assert_true(n < cap);
+        list[n] = (int)n;
+    }
+    assert_int_equal(cap, 256);
+    assert_int_equal(list[199], 199);
+    free(list);
+}
+
+static void
 allocates_even_nothing(void **state)
 {
     (void)state;
@@ -141,9 +157,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sets_and_prefixes),       cmocka_unit_test(errno_finds_its_code),
-        cmocka_unit_test(cuts_between_characters), cmocka_unit_test(codes_and_names_agree),
-        cmocka_unit_test(aborts_with_words),       cmocka_unit_test(allocates_even_nothing),
+        cmocka_unit_test(grows_by_doubling),      cmocka_unit_test(sets_and_prefixes),
+        cmocka_unit_test(errno_finds_its_code),   cmocka_unit_test(cuts_between_characters),
+        cmocka_unit_test(codes_and_names_agree),  cmocka_unit_test(aborts_with_words),
+        cmocka_unit_test(allocates_even_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,12 +101,6 @@ struct cq_old {
     int64_t since_us;
 };
 
-/* A line of the commands file, or a record's command. */
-struct cq_command {
-    char *text;
-    UT_hash_handle hh;
-};
-
 struct cudaq {
     struct cq_config config;
     struct compat_session session;
@@ -114,9 +108,9 @@ struct cudaq {
     size_t n, cap;
     size_t count[CQ_STATUSES];
     struct cq_job *texts, *keys;
-    struct cq_command *commands; /* that have been seen */
-    size_t tail_len;             /* of an incomplete last line, which is left to its writer */
-    struct stat mark;            /* of the file as it was read */
+    json_t *commands; /* of records and of the commands file that have been seen */
+    size_t tail_len;  /* of an incomplete last line, which is left to its writer */
+    struct stat mark; /* of the file as it was read */
     struct stat commands_mark;
     struct cq_old old[CQ_OLD_MAX];
     int n_old;

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/common/cli.h"
+#include "compat/compat.h"
 #include "compat/cudaq/cudaq.h"
 #include "compat/engine/line_records.h"
 #include "compat/py/pytext.h"
@@ -29,27 +30,9 @@
 static void
 push(struct cudaq *q, struct cq_job *job)
 {
-    if (q->n == q->cap) {
-        q->cap = q->cap ? q->cap * 2 : 64;
-        q->lines = xrealloc(q->lines, q->cap * sizeof(struct cq_job *));
-    }
+    q->lines = xgrow(q->lines, q->n, &q->cap, sizeof(struct cq_job *));
     q->lines[q->n++] = job;
     job->in_pass = true;
-}
-
-/* True when the command is seen for the first time. */
-static bool
-note_command(struct cudaq *q, const char *text)
-{
-    struct cq_command *c;
-
-    HASH_FIND_STR(q->commands, text, c);
-    if (c)
-        return false;
-    c = xcalloc(1, sizeof *c);
-    c->text = xstrdup(text);
-    HASH_ADD_KEYPTR(hh, q->commands, c->text, strlen(c->text), c);
-    return true;
 }
 
 /* The file is to be written although no record of it has changed. */
@@ -83,7 +66,7 @@ take_new(struct cudaq *q, struct cq_job *job, bool is_copy)
 
     if (!job->command)
         return;
-    (void)note_command(q, job->command);
+    (void)compat_first_time(&q->commands, job->command);
     q->count[status]++;
     if (is_copy || (asked && status == CQ_PENDING))
         job->key[0] = '\0'; /* it was that of another run */
@@ -108,7 +91,7 @@ take_edit(struct cudaq *q, struct cq_job *job, struct cq_job *now)
     q->sync_due |= strcmp(job->command, now->command) != 0;
     free(job->command);
     job->command = TAKE(now->command);
-    (void)note_command(q, job->command);
+    (void)compat_first_time(&q->commands, job->command);
     if (job->gone)
         q->count[job->status]++;
     job->gone = false;
@@ -394,7 +377,7 @@ take_command(struct cudaq *q, const char *s, size_t n)
     if (n == 0 || *s == '#')
         return;
     command = xstrndup(s, n);
-    if (!note_command(q, command))
+    if (!compat_first_time(&q->commands, command))
         return;
     if (!is_text) {
         auto_buf struct buf out = BUF_INIT;
@@ -443,19 +426,12 @@ cq_commands_load(struct cudaq *q, struct err *e)
 void
 cq_jobs_free(struct cudaq *q)
 {
-    struct cq_command *c = q->commands, *next;
-
-    HASH_CLEAR(hh, q->commands);
     HASH_CLEAR(by_key, q->keys);
     for (size_t i = 0; i < q->n; i++)
         cq_job_free(q->lines[i]);
-    for (; c; c = next) {
-        next = c->hh.next;
-        free(c->text);
-        free(c);
-    }
     while (q->n_old > 0)
         close(q->old[--q->n_old].fd);
+    json_decref(q->commands);
     free(q->lines);
     free(q->log_root);
     free(q->jobs_path);

@@ -43,3 +43,14 @@ compat_say(const char *fmt, ...)
     buf_addc(&out, '\n');
     return cli_put(&out);
 }
+
+bool
+compat_first_time(json_t **set, const char *text)
+{
+    if (!*set)
+        *set = json_object();
+    if (json_object_get(*set, text))
+        return false;
+    json_object_set_new_nocheck(*set, text, json_true());
+    return true;
+}

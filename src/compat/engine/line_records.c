@@ -22,10 +22,7 @@
 static struct record *
 push(struct records *r)
 {
-    if (r->n == r->cap) {
-        r->cap = r->cap ? r->cap * 2 : 64;
-        r->at = xrealloc(r->at, r->cap * sizeof *r->at);
-    }
+    r->at = xgrow(r->at, r->n, &r->cap, sizeof *r->at);
     r->at[r->n] = (struct record){0};
     return &r->at[r->n++];
 }

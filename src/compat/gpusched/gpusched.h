@@ -1,9 +1,10 @@
 /* What the files of the drop-in gpusched share. gpusched.c loops, gpusched_options.c reads the
  * options; gpusched_jobs.c reads its jobs file; gpusched_journal.c its journal;
- * gpusched_queue.c holds the lines against it, gpusched_sync.c tells the daemon;
- * gpusched_events.c takes what the daemon tells, gpusched_recall.c what an earlier run has
- * left; gpusched_end.c says how a job ended and sums up; gpusched_board.c draws status.txt. The
- * journal says what is over, the daemon what waits and runs. */
+ * gpusched_queue.c holds the lines against it; gpusched_sync.c tells the daemon, and finds
+ * again what an earlier run has left; gpusched_events.c takes what the daemon tells;
+ * gpusched_end.c says how a job ended and sums up; gpusched_board.c draws status.txt;
+ * gpusched_simjob.c is the pretend GPU program. The journal says what is over, the daemon what
+ * waits and runs. */
 #ifndef COMPAT_GPUSCHED_GPUSCHED_H
 #define COMPAT_GPUSCHED_GPUSCHED_H
 
@@ -183,15 +184,12 @@ int gs_tick(struct gpusched *g, struct err *e);
 /* Something has happened of it: the next tick looks whether its line waits. */
 void gs_touch(struct gpusched *g, struct gs_job *job);
 
-/* --------------------------------------------------------------- gpusched_recall.c */
+/* ----------------------------------------------------------------- gpusched_sync.c */
 
 /* Before the first tick: what was begun earlier is taken over, or settled. */
 int gs_recall(struct gpusched *g, struct err *e);
 /* Begun by another gpusched that has died, and still there: nothing is started. */
 bool gs_is_orphan(struct gpusched *g, struct gs_job *job);
-
-/* ----------------------------------------------------------------- gpusched_sync.c */
-
 /* Tells the daemon what waits, and takes over what it has of that. With no room on its disk
  * that stays due. */
 int gs_sync(struct gpusched *g, struct err *e);
@@ -233,7 +231,7 @@ int gs_summary(struct gpusched *g); /* the exit status */
 
 void gs_draw_board(struct gpusched *g);
 
-/* --------------------------------------------------------------- gpusched_module.c */
+/* --------------------------------------------------------------- gpusched_simjob.c */
 
 /* Lets `python3 -m gpusched.simjob` of the jobs find Berth's: a package below dir, put in front
  * of PYTHONPATH. */

@@ -59,10 +59,7 @@ void
 gs_add_result(struct gpusched *g, struct gs_job *job, int64_t code, int64_t peak,
               const char *verdict)
 {
-    if (g->n_results == g->cap_results) {
-        g->cap_results = g->cap_results ? g->cap_results * 2 : 64;
-        g->results = xrealloc(g->results, g->cap_results * sizeof *g->results);
-    }
+    g->results = xgrow(g->results, g->n_results, &g->cap_results, sizeof *g->results);
     g->results[g->n_results++] =
         (struct gs_result){.job = job, .code = code, .peak_mib = peak, .verdict = verdict};
 }

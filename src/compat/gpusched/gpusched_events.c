@@ -68,10 +68,7 @@ begin_run(struct gpusched *g, struct gs_job *job, const json_t *source)
     run->timeout_s = job->spec ? job->spec->timeout_s : 0;
     job->run = run;
     job->was_running = false;
-    if (g->n_running == g->cap_running) {
-        g->cap_running = g->cap_running ? g->cap_running * 2 : 64;
-        g->running = xrealloc(g->running, g->cap_running * sizeof *g->running);
-    }
+    g->running = xgrow(g->running, g->n_running, &g->cap_running, sizeof *g->running);
     run->place = g->n_running;
     g->running[g->n_running++] = job;
     gs_touch(g, job);

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "compat/gpusched/gpusched.h"
 #include "compat/py/pytext.h"
+#include "wire/client.h"
 
 __attribute__((format(printf, 3, 4))) static int
 refuse(struct buf *why, int number, const char *fmt, ...)
@@ -170,10 +171,7 @@ read_block(struct gs_spec *spec, const char *block, size_t n, int number, struct
 static void
 push(struct gs_jobs *out, const struct gs_spec *spec)
 {
-    if (out->n == out->cap) {
-        out->cap = out->cap ? out->cap * 2 : 64;
-        out->at = xrealloc(out->at, out->cap * sizeof *out->at);
-    }
+    out->at = xgrow(out->at, out->n, &out->cap, sizeof *out->at);
     out->at[out->n++] = *spec;
 }
 
@@ -207,34 +205,19 @@ read_line(const char *s, size_t n, int number, struct gs_jobs *out, struct buf *
 }
 
 /* A command's digest, and which of its equals the line is. */
-struct seen {
-    const char *command; /* borrowed */
-    int n;
-    UT_hash_handle hh;
-};
-
 static void
 give_keys(struct gs_jobs *j)
 {
-    struct seen *all = NULL, *s, *next;
+    auto_json json_t *seen = json_object(); /* how many there are of each */
 
     for (size_t i = 0; i < j->n; i++) {
         struct gs_spec *spec = &j->at[i];
+        json_int_t n = json_integer_value(json_object_get(seen, spec->command));
         char digest[13];
 
-        HASH_FIND_STR(all, spec->command, s);
-        if (!s) {
-            s = xcalloc(1, sizeof *s);
-            s->command = spec->command;
-            HASH_ADD_KEYPTR(hh, all, s->command, strlen(s->command), s);
-        }
+        json_object_set_new_nocheck(seen, spec->command, json_integer(n + 1));
         text_sha1_12(spec->command, strlen(spec->command), digest);
-        snprintf(spec->key, sizeof spec->key, "%s#%d", digest, s->n++);
-    }
-    HASH_ITER(hh, all, s, next)
-    {
-        HASH_DEL(all, s);
-        free(s);
+        snprintf(spec->key, sizeof spec->key, "%s#%d", digest, (int)n);
     }
 }
 

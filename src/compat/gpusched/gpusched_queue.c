@@ -118,10 +118,7 @@ gs_touch(struct gpusched *g, struct gs_job *job)
 {
     if (job->touched)
         return;
-    if (g->n_touched == g->cap_touched) {
-        g->cap_touched = g->cap_touched ? g->cap_touched * 2 : 64;
-        g->touched = xrealloc(g->touched, g->cap_touched * sizeof *g->touched);
-    }
+    g->touched = xgrow(g->touched, g->n_touched, &g->cap_touched, sizeof *g->touched);
     job->touched = true;
     g->touched[g->n_touched++] = job;
 }

@@ -16,7 +16,6 @@
 #include "cli/ask/answer.h"
 #include "compat/engine/compat_paths.h"
 #include "compat/mgpu/mgpu.h"
-#include "compat/mgpu/mgpu_wish.h"
 #include "wire/client.h"
 
 #define ID_TRIES 5

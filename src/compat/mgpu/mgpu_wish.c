@@ -1,7 +1,5 @@
 /* Reading a submit request of mgpu's protocol: each field's type, GPUs that there are, memory
  * that they could have. Whatever is wrong is refused with words before anything is done. */
-#include "compat/mgpu/mgpu_wish.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +7,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "compat/engine/compat_cards.h"
+#include "compat/mgpu/mgpu.h"
 #include "compat/py/pytext.h"
 
 #define SECONDS_MAX   (INT64_C(100) * 365 * 86400)

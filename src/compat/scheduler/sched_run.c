@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cli/common/cli.h"
 #include "cli/verbs/screens_verb.h"
+#include "compat/compat.h"
 #include "compat/engine/compat_paths.h"
 #include "compat/scheduler/scheduler.h"
 #include "wire/client.h"
@@ -23,25 +24,13 @@
 #define STOP_SLACK_US 1500000 /* beyond the grace of a job that does not end */
 #define ROUND_MIN_US  100000
 
-struct sched_said {
-    char key[SCHED_KEY_SIZE];
-    UT_hash_handle hh;
-};
-
 bool
 sched_say_once(struct sched *s, const char *words)
 {
-    struct sched_said *said;
     char key[SCHED_KEY_SIZE];
 
     text_sha1(words, strlen(words), key);
-    HASH_FIND_STR(s->said, key, said);
-    if (said)
-        return false;
-    said = xcalloc(1, sizeof *said);
-    memcpy(said->key, key, sizeof key);
-    HASH_ADD_STR(s->said, key, said);
-    return true;
+    return compat_first_time(&s->said, key);
 }
 
 /* ----------------------------------------------------------------- places */
@@ -334,7 +323,6 @@ void
 sched_free(struct sched *s)
 {
     struct sched_job *job = s->jobs, *next;
-    struct sched_said *said = s->said, *more;
 
     HASH_CLEAR(hh, s->jobs);
     for (; job; job = next) {
@@ -342,11 +330,7 @@ sched_free(struct sched *s)
         sched_spec_free(&job->spec);
         free(job);
     }
-    HASH_CLEAR(hh, s->said);
-    for (; said; said = more) {
-        more = said->hh.next;
-        free(said);
-    }
+    json_decref(s->said);
     json_decref(s->table.models);
     free(s->root);
     free(s->sync_path);

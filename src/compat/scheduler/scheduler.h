@@ -169,15 +169,13 @@ struct sched_job {
     UT_hash_handle hh;
 };
 
-struct sched_said; /* complaints that were made: each is made once */
-
 struct sched {
     struct sched_config config;
     struct sched_log log;
     struct sched_table table;
     struct compat_session session;
     struct sched_job *jobs;
-    struct sched_said *said;
+    json_t *said;              /* complaints that were made: each is made once */
     struct run_file jobs_mark; /* of the jobs file as it was read */
     char *root, *sync_path, *log_dir, *berth;
     char *tag;                 /* of all jobs of this state file */
