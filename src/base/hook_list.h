@@ -15,17 +15,23 @@
 #define MAIL_ARRAY_TASKS 32u /* of each task of an array, instead of the array as a whole */
 #define MAIL_NONE        64u /* said to be never */
 
+/* Its texts, all owned; NULL: none. Copying and freeing follow from this list. */
+#define HOOK_TEXTS(X)                                                                          \
+    X(on_start) /* shell text; and the next two */                                             \
+    X(on_end)                                                                                  \
+    X(on_fail)                                                                                 \
+    X(webhook)   /* URL */                                                                     \
+    X(mail_user) /* "alice,bob@example.org"; NULL: whose job it is */
+
 struct hooks {
-    char *on_start, *on_end, *on_fail; /* shell text; NULL: none; as are all that follow */
-    char *webhook;                     /* URL */
-    char *mail_user;                   /* "alice,bob@example.org"; NULL: whose job it is */
-    uint32_t mail_types;               /* 0: not said */
+#define X(field) char *field;
+    HOOK_TEXTS(X)
+#undef X
+    uint32_t mail_types; /* 0: not said */
 };
 
 void hooks_free(struct hooks *h); /* NULL is fine */
 struct hooks *hooks_copy(const struct hooks *h);
-/* NULL is one that tells nobody. */
-bool hooks_equal(const struct hooks *a, const struct hooks *b);
 
 /* When mail goes to somebody: at the end, where only the address was said. */
 uint32_t hooks_mail_types(const struct hooks *h);

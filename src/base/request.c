@@ -50,31 +50,24 @@ request_free(struct request *r)
 {
     if (!r)
         return;
-    free(r->name);
-    free(r->command);
-    free(r->log);
-    free_list(r->argv);
-    free_list(r->tags);
+#define X(field)                                                                               \
+    free(r->field);                                                                            \
+    r->field = NULL;
+    REQUEST_TEXTS(X)
+#undef X
+#define X(field)                                                                               \
+    free_list(r->field);                                                                       \
+    r->field = NULL;
+    REQUEST_LISTS(X)
+#undef X
     for (int i = 0; i < r->n_deps; i++)
         free(r->deps[i].name);
     free(r->deps);
-    free(r->begin_said);
-    free(r->error);
-    free(r->comment);
-    free(r->chdir);
-    free_list(r->env);
-    r->begin_said = r->error = r->comment = r->chdir = NULL;
-    r->env = NULL;
-    free(r->llm);
-    hooks_free(r->hooks);
-    r->hooks = NULL;
-    free(r->env_setup);
-    free(r->conda);
-    task_set_free(&r->array);
-    r->name = r->command = r->log = r->llm = r->env_setup = r->conda = NULL;
-    r->argv = r->tags = NULL;
     r->deps = NULL;
     r->n_deps = 0;
+    hooks_free(r->hooks);
+    r->hooks = NULL;
+    task_set_free(&r->array);
 }
 
 static size_t
@@ -96,16 +89,18 @@ int64_t
 request_text_bytes(const struct request *r)
 {
     const struct hooks *h = r->hooks;
-    size_t n = text_bytes(r->name) + text_bytes(r->command) + list_bytes(r->argv) +
-               text_bytes(r->log) + text_bytes(r->error) + text_bytes(r->comment) +
-               text_bytes(r->chdir) + list_bytes(r->env) + list_bytes(r->tags) +
-               text_bytes(r->env_setup) + text_bytes(r->conda) + text_bytes(r->llm) +
-               text_bytes(r->begin_said);
+    size_t n = 0;
+#define X(field) n += text_bytes(r->field);
+    REQUEST_TEXTS(X)
+#undef X
+#define X(field) n += list_bytes(r->field);
+    REQUEST_LISTS(X)
+#undef X
     for (int i = 0; i < r->n_deps; i++)
         n += text_bytes(r->deps[i].name);
-    if (h)
-        n += text_bytes(h->on_start) + text_bytes(h->on_end) + text_bytes(h->on_fail) +
-             text_bytes(h->webhook) + text_bytes(h->mail_user);
+#define X(field) n += text_bytes(h ? h->field : NULL);
+    HOOK_TEXTS(X)
+#undef X
     return (int64_t)n;
 }
 
@@ -133,20 +128,13 @@ void
 request_copy(struct request *to, const struct request *from)
 {
     *to = *from;
-    to->name = text_copy(from->name);
-    to->command = text_copy(from->command);
-    to->log = text_copy(from->log);
-    to->llm = text_copy(from->llm);
-    to->begin_said = text_copy(from->begin_said);
-    to->error = text_copy(from->error);
-    to->comment = text_copy(from->comment);
-    to->chdir = text_copy(from->chdir);
-    to->env = list_copy(from->env);
+#define X(field) to->field = text_copy(from->field);
+    REQUEST_TEXTS(X)
+#undef X
+#define X(field) to->field = list_copy(from->field);
+    REQUEST_LISTS(X)
+#undef X
     to->hooks = hooks_copy(from->hooks);
-    to->env_setup = text_copy(from->env_setup);
-    to->conda = text_copy(from->conda);
-    to->argv = list_copy(from->argv);
-    to->tags = list_copy(from->tags);
     task_set_copy(&to->array, &from->array);
     to->deps = NULL;
     if (from->n_deps)

@@ -92,6 +92,28 @@ enum on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_REQUEUE };
 
 struct hooks;
 
+/* The texts of a request, all owned; NULL: not said. The members, and copying, freeing and
+ * counting them, follow from this list. */
+#define REQUEST_TEXTS(X)                                                                       \
+    X(command)    /* shell text for /bin/sh -c; NULL: argv is set */                           \
+    X(name)       /* for tables and selectors */                                               \
+    X(llm)        /* the model of --llm in the command, when a table was asked */              \
+    X(begin_said) /* begin_us as it was said, "16:00"; NULL: not known */                      \
+    X(log)        /* where output goes, %j the job's id; NULL: the instance's place */         \
+    X(error)      /* where standard error goes; NULL: where output goes */                     \
+    X(comment)    /* for people */                                                             \
+    X(chdir)      /* where it runs; NULL: where it was submitted. A client makes it absolute   \
+                     before it sends it */                                                     \
+    X(env_setup)  /* shell text, run in the shell that then runs the command; "": nothing, and \
+                     no default either, until the daemon has taken it in */                    \
+    X(conda)      /* a conda environment's name or path, activated before env_setup; "" alike */
+
+/* The lists of texts in it, all owned and NULL-terminated; NULL: not said. */
+#define REQUEST_LISTS(X)                                                                       \
+    X(argv)                                                                                    \
+    X(tags)                                                                                    \
+    X(env) /* "NAME=value", over the submitter's */
+
 struct request {
     struct demand demand;
     int32_t priority;    /* higher first; 0 */
@@ -120,31 +142,21 @@ struct request {
     int32_t rows, columns;      /* of the terminal; 0: not known */
     int64_t warn_ms;
     int64_t begin_us;      /* not before this wall time; 0: at once */
-    char *begin_said;      /* owned; begin_us as it was said, "16:00"; NULL: not known */
     struct task_set array; /* n 0: not an array */
     int32_t array_max;     /* the most tasks that run at the same time; 0: no limit */
     int32_t n_deps;        /* of deps */
     struct dep *deps;      /* owned */
-    char **tags;           /* owned, NULL-terminated; or NULL */
     struct hooks *hooks;   /* owned; notifications (base/hook_list.h); NULL: none */
-    char *llm;     /* owned; the model of --llm in the command, when a table was asked; NULL */
-    char *name;    /* owned; NULL: none */
-    char *command; /* owned; shell text for /bin/sh -c, or NULL when argv is set */
-    char **argv;   /* owned, NULL-terminated; or NULL */
-    char *log;     /* owned; where output goes, %j the job's id; NULL: the instance's place */
-    char *error;   /* owned; where standard error goes; NULL: where output goes */
-    int32_t log_max_mib; /* of each of the two; 0: the settings alone bound it */
-    bool truncate;       /* log and error are emptied before each attempt, not appended to */
-    bool warn_batch;     /* the warning is for the command's own process alone (B:USR2@60) */
-    bool slurm_env;      /* SLURM_* variables, and srun in its PATH */
-    char *comment;       /* owned; for people; NULL */
-    char **env;  /* owned, NULL-terminated "NAME=value", over the submitter's; or NULL */
-    char *chdir; /* owned; where it runs; NULL: where it was submitted. A client makes it
-                    absolute before it sends it */
-    /* What is set up in the shell that then runs the command. NULL: nothing; "": nothing, and
-     * no default either, until the daemon has taken it in. Both owned. */
-    char *env_setup; /* shell text */
-    char *conda;     /* a conda environment's name or path, activated before env_setup */
+    int32_t log_max_mib;   /* of log and error each; 0: the settings alone bound it */
+    bool truncate;         /* log and error are emptied before each attempt, not appended to */
+    bool warn_batch;       /* the warning is for the command's own process alone (B:USR2@60) */
+    bool slurm_env;        /* SLURM_* variables, and srun in its PATH */
+#define X(field) char *field;
+    REQUEST_TEXTS(X)
+#undef X
+#define X(field) char **field;
+    REQUEST_LISTS(X)
+#undef X
 };
 
 /* What request_init makes of one. */

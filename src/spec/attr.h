@@ -122,6 +122,7 @@ void attr_set_number(const struct attr *a, struct request *r, int64_t v);
 int64_t attr_default(const struct attr *a);
 /* Texts, hooks, types, and the word of a choice; NULL: none. */
 const char *attr_text(const struct attr *a, const struct request *r);
+int attr_choices(const struct attr *a); /* values that a choice may have, from 0 on */
 char *const *attr_list(const struct attr *a, const struct request *r);
 
 /* Whether it differs from what request_init makes of it. */

@@ -65,6 +65,16 @@ attr_default(const struct attr *a)
     return attr_number(a, &request_standard);
 }
 
+int
+attr_choices(const struct attr *a)
+{
+    int n = a->words && !a->words[0] ? 1 : 0;
+
+    while (a->words && a->words[n])
+        n++;
+    return n;
+}
+
 const char *
 attr_text(const struct attr *a, const struct request *r)
 {
@@ -327,11 +337,11 @@ static int
 read_choice(const struct attr *a, struct request *r, const char *value, struct err *e)
 {
     auto_buf struct buf words = BUF_INIT;
-    int first = a->words[0] ? 0 : 1, n = first;
+    int first = a->words[0] ? 0 : 1, n = attr_choices(a);
 
-    for (; a->words[n]; n++) {
-        if (strcasecmp(value, a->words[n]) == 0) {
-            attr_set_number(a, r, n);
+    for (int i = first; i < n; i++) {
+        if (strcasecmp(value, a->words[i]) == 0) {
+            attr_set_number(a, r, i);
             return 0;
         }
     }
