@@ -1,7 +1,8 @@
 /* The columns of a job and of an attempt: one table each says how a field of the struct
- * and a column of store_schema.c correspond. Statements, binding and reading follow from them,
- * so a new durable field is one line here and one step in store_schema.c. Values that are more
- * than a number or a text are store_row_fields.c's.
+ * and a column of store_schema.c correspond; a job's attributes come in between from the rows
+ * of spec/attr.c. Statements, binding and reading follow from them, so a new durable field of a
+ * job or an attempt is one line here and one step in store_schema.c. Values that are more than
+ * a number or a text are store_row_fields.c's.
  *
  * Bound text is borrowed: a statement must be stepped before its job changes. Whatever is read
  * is checked, for the file may be damaged: an enumerator out of range is an error. */
@@ -13,6 +14,7 @@
 #include "base/buf.h"
 #include "base/counted_text.h"
 #include "base/err.h"
+#include "spec/attr.h"
 #include "store/store_priv.h"
 #include "store/store_row_fields.h"
 
@@ -25,19 +27,20 @@ enum column_type {
     COLUMN_STATE, /* an enum, below its bound */
     COLUMN_OUTCOME,
     COLUMN_OOM,
-    COLUMN_ON_TIMEOUT,
-    COLUMN_TYPE,   /* struct demand's gpu_type */
-    COLUMN_TEXT,   /* char *, owned; NULL is NULL */
-    COLUMN_SHARED, /* the same, of counted_text.h */
-    COLUMN_ARGV,   /* char **, NULL-terminated, as a JSON array */
-    COLUMN_IDS,    /* struct demand's ids and n_ids, "3,1" */
-    COLUMN_WORDS,  /* struct ending's text */
-    COLUMN_CARDS,  /* struct attempt's gpus with their UUIDs, "0:GPU-a,1:GPU-b" */
-    COLUMN_PEAKS,  /* struct attempt's peak_mib, "100,-1"; after the cards */
-    COLUMN_HOOKS,  /* struct hooks *, owned, as a JSON object; NULL is NULL */
-    COLUMN_DEPS,   /* struct request's deps, "s12,a13_4": success, any, failed */
-    COLUMN_SET,    /* struct task_set, "0-99,200"; NULL is empty */
-    COLUMN_BOOK,   /* a struct job's tasks, "3-99;6:2,7:1;9": pending, ended, exit status */
+    COLUMN_CHOICE,  /* an enum of an attribute, below the column's bound */
+    COLUMN_CHOICE8, /* the same in a byte */
+    COLUMN_TYPE,    /* struct demand's gpu_type */
+    COLUMN_TEXT,    /* char *, owned; NULL is NULL */
+    COLUMN_SHARED,  /* the same, of counted_text.h */
+    COLUMN_ARGV,    /* char **, NULL-terminated, as a JSON array */
+    COLUMN_IDS,     /* struct demand's ids and n_ids, "3,1" */
+    COLUMN_WORDS,   /* struct ending's text */
+    COLUMN_CARDS,   /* struct attempt's gpus with their UUIDs, "0:GPU-a,1:GPU-b" */
+    COLUMN_PEAKS,   /* struct attempt's peak_mib, "100,-1"; after the cards */
+    COLUMN_HOOKS,   /* struct hooks *, owned, as a JSON object; NULL is NULL */
+    COLUMN_DEPS,    /* struct request's deps, "s12,a13_4": success, any, failed */
+    COLUMN_SET,     /* struct task_set, "0-99,200"; NULL is empty */
+    COLUMN_BOOK,    /* a struct job's tasks, "3-99;6:2,7:1;9": pending, ended, exit status */
 };
 
 struct column {
@@ -45,127 +48,151 @@ struct column {
     enum column_type type;
     size_t offset;
     bool fixed; /* never changes after the insert */
+    int bound;  /* of a choice */
 };
 
 #define JOB(member)     offsetof(struct job, member)
 #define ATTEMPT(member) offsetof(struct attempt, member)
 
-static const struct column job_columns[] = {
-    {"id", COLUMN_U32, JOB(id), true},
-    {"uid", COLUMN_U32, JOB(uid), true},
-    {"state", COLUMN_STATE, JOB(state), false},
-    {"submitted_us", COLUMN_I64, JOB(submitted_us), true},
-    {"ended_us", COLUMN_I64, JOB(ended_us), false},
-    {"ord", COLUMN_I64, JOB(order), false},
-    {"file", COLUMN_U32, JOB(file), true},
-    {"line", COLUMN_I32, JOB(line), false},
-    {"key", COLUMN_TEXT, JOB(key), true},
-    {"name", COLUMN_TEXT, JOB(req.name), false},
-    {"env", COLUMN_I64, JOB(env), false},
-    {"umask", COLUMN_I32, JOB(umask_bits), false},
-    {"devices", COLUMN_I64, JOB(req.demand.devices), false},
-    {"gpus", COLUMN_I32, JOB(req.demand.gpus), false},
-    {"vram_mib", COLUMN_I32, JOB(req.demand.vram_mib), false},
-    {"cpus", COLUMN_I32, JOB(req.demand.cpus), false},
-    {"mem_mib", COLUMN_I32, JOB(req.demand.mem_mib), false},
-    {"exclusive", COLUMN_U8, JOB(req.demand.exclusive), false},
-    {"gpu_ids", COLUMN_IDS, JOB(req.demand), false},
-    {"priority", COLUMN_I32, JOB(req.priority), false},
-    {"oom_retries", COLUMN_I32, JOB(req.oom_retries), false},
-    {"retries", COLUMN_I32, JOB(req.retries), false},
-    {"limit_ms", COLUMN_I64, JOB(req.limit_ms), false},
-    {"grace_ms", COLUMN_I64, JOB(req.grace_ms), false},
-    {"hold", COLUMN_BOOL, JOB(req.hold), false},
-    {"cancel", COLUMN_BOOL, JOB(req.cancel), false},
-    {"requeue", COLUMN_BOOL, JOB(req.requeue), false},
-    {"declared_mib", COLUMN_I32, JOB(declared_mib), false},
-    {"oom_used", COLUMN_I32, JOB(oom_used), false},
-    {"retries_used", COLUMN_I32, JOB(retries_used), false},
-    {"misfires", COLUMN_I32, JOB(misfires), false},
-    {"cancel_asked", COLUMN_BOOL, JOB(cancel_asked), false},
-    {"begin_us", COLUMN_I64, JOB(begin_us), false},
-    {"attempts", COLUMN_I32, JOB(attempts), false},
-    {"cancelled_by", COLUMN_TEXT, JOB(cancelled_by), false},
-    {"never_text", COLUMN_TEXT, JOB(never_text), false},
-    {"cwd", COLUMN_SHARED, JOB(cwd), false},
-    {"log", COLUMN_TEXT, JOB(req.log), false},
-    {"error", COLUMN_TEXT, JOB(req.error), false},
-    {"truncates", COLUMN_BOOL, JOB(req.truncate), false},
-    {"log_max_mib", COLUMN_I32, JOB(req.log_max_mib), false},
-    {"comment", COLUMN_TEXT, JOB(req.comment), false},
-    {"env_set", COLUMN_ARGV, JOB(req.env), false},
-    {"chdir", COLUMN_TEXT, JOB(req.chdir), false},
-    {"slurm_env", COLUMN_BOOL, JOB(req.slurm_env), false},
-    {"begin_said", COLUMN_TEXT, JOB(req.begin_said), false},
-    {"command", COLUMN_TEXT, JOB(req.command), false},
-    {"argv", COLUMN_ARGV, JOB(req.argv), false},
-    {"share_permille", COLUMN_I32, JOB(req.demand.share_permille), false},
-    {"min_vram_mib", COLUMN_I32, JOB(req.demand.min_vram_mib), false},
-    {"max_used_permille", COLUMN_I32, JOB(req.demand.max_used_permille), false},
-    {"max_load_permille", COLUMN_I32, JOB(req.demand.max_load_permille), false},
-    {"margin_mib", COLUMN_I32, JOB(req.demand.margin_mib), false},
-    {"idle_mib", COLUMN_I32, JOB(req.demand.idle_mib), false},
-    {"placement", COLUMN_U8, JOB(req.demand.placement), false},
-    {"gpu_type", COLUMN_TYPE, JOB(req.demand.gpu_type), false},
-    {"unique_job", COLUMN_BOOL, JOB(req.unique), false},
-    {"preemptible", COLUMN_BOOL, JOB(req.preemptible), false},
-    {"on_timeout", COLUMN_ON_TIMEOUT, JOB(req.on_timeout), false},
-    {"max_requeues", COLUMN_I32, JOB(req.max_requeues), false},
-    {"requeues_used", COLUMN_I32, JOB(requeues_used), false},
-    {"requeue_asked", COLUMN_U8, JOB(requeue_asked), false},
-    {"warn_signal", COLUMN_I32, JOB(req.warn_signal), false},
-    {"warn_ms", COLUMN_I64, JOB(req.warn_ms), false},
-    {"warn_batch", COLUMN_BOOL, JOB(req.warn_batch), false},
-    {"wanted_begin_us", COLUMN_I64, JOB(req.begin_us), false},
-    {"array_max", COLUMN_I32, JOB(req.array_max), false},
-    {"array_job", COLUMN_U32, JOB(array), true},
-    {"task", COLUMN_I32, JOB(task), true},
-    {"llm", COLUMN_TEXT, JOB(req.llm), false},
-    {"interactive", COLUMN_BOOL, JOB(req.interactive), false},
-    {"pty", COLUMN_BOOL, JOB(req.pty), false},
-    {"tty_rows", COLUMN_I32, JOB(req.rows), false},
-    {"tty_columns", COLUMN_I32, JOB(req.columns), false},
-    {"login", COLUMN_BOOL, JOB(req.login), false},
-    {"screen", COLUMN_BOOL, JOB(req.screen), false},
-    {"env_setup", COLUMN_TEXT, JOB(req.env_setup), false},
-    {"conda", COLUMN_TEXT, JOB(req.conda), false},
-    {"rlimits", COLUMN_SHARED, JOB(rlimits), false},
-    {"user", COLUMN_SHARED, JOB(user), true},
-    {"fingerprint", COLUMN_TEXT, JOB(fingerprint), false},
-    {"deps", COLUMN_DEPS, JOB(req), false},
-    {"tags", COLUMN_ARGV, JOB(req.tags), false},
-    {"admin_held", COLUMN_BOOL, JOB(admin_held), false},
-    {"hooks", COLUMN_HOOKS, JOB(req.hooks), false},
-    {"array_tasks", COLUMN_SET, JOB(req.array), true},
-    {"array_book", COLUMN_BOOK, 0, false},
-    {"vram_auto", COLUMN_BOOL, JOB(req.vram_auto), false},
-    {"auto_runs", COLUMN_I32, JOB(auto_runs), false},
+/* What a job has beside its attributes. */
+static const struct column own_columns[] = {
+    {"id", COLUMN_U32, JOB(id), true, 0},
+    {"uid", COLUMN_U32, JOB(uid), true, 0},
+    {"state", COLUMN_STATE, JOB(state), false, 0},
+    {"submitted_us", COLUMN_I64, JOB(submitted_us), true, 0},
+    {"ended_us", COLUMN_I64, JOB(ended_us), false, 0},
+    {"ord", COLUMN_I64, JOB(order), false, 0},
+    {"file", COLUMN_U32, JOB(file), true, 0},
+    {"line", COLUMN_I32, JOB(line), false, 0},
+    {"key", COLUMN_TEXT, JOB(key), true, 0},
+    {"env", COLUMN_I64, JOB(env), false, 0},
+    {"umask", COLUMN_I32, JOB(umask_bits), false, 0},
+    {"declared_mib", COLUMN_I32, JOB(declared_mib), false, 0},
+    {"oom_used", COLUMN_I32, JOB(oom_used), false, 0},
+    {"retries_used", COLUMN_I32, JOB(retries_used), false, 0},
+    {"misfires", COLUMN_I32, JOB(misfires), false, 0},
+    {"cancel_asked", COLUMN_BOOL, JOB(cancel_asked), false, 0},
+    {"begin_us", COLUMN_I64, JOB(begin_us), false, 0},
+    {"requeues_used", COLUMN_I32, JOB(requeues_used), false, 0},
+    {"requeue_asked", COLUMN_U8, JOB(requeue_asked), false, 0},
+    {"attempts", COLUMN_I32, JOB(attempts), false, 0},
+    {"cancelled_by", COLUMN_TEXT, JOB(cancelled_by), false, 0},
+    {"never_text", COLUMN_TEXT, JOB(never_text), false, 0},
+    {"cwd", COLUMN_SHARED, JOB(cwd), false, 0},
+    {"array_job", COLUMN_U32, JOB(array), true, 0},
+    {"task", COLUMN_I32, JOB(task), true, 0},
+    {"rlimits", COLUMN_SHARED, JOB(rlimits), false, 0},
+    {"user", COLUMN_SHARED, JOB(user), true, 0},
+    {"fingerprint", COLUMN_TEXT, JOB(fingerprint), false, 0},
+    {"admin_held", COLUMN_BOOL, JOB(admin_held), false, 0},
+    {"hooks", COLUMN_HOOKS, JOB(req.hooks), false, 0},
+    {"auto_runs", COLUMN_I32, JOB(auto_runs), false, 0},
+    /* After the attributes: it is read against the tasks that were asked for. */
+    {"array_book", COLUMN_BOOK, 0, false, 0},
 };
 
+/* All of them, the book last; laid out when the first statement is. */
+static struct column job_columns[96];
+static int n_job_columns;
+
 static const struct column attempt_columns[] = {
-    {"number", COLUMN_I32, ATTEMPT(number), true},
-    {"cards", COLUMN_CARDS, 0, true},
-    {"peaks_mib", COLUMN_PEAKS, 0, false},
-    {"vram_mib", COLUMN_I32, ATTEMPT(vram_mib), false},
-    {"shepherd_pid", COLUMN_I32, ATTEMPT(shepherd_pid), false},
-    {"started_us", COLUMN_I64, ATTEMPT(started_us), false},
-    {"util_sum", COLUMN_I64, ATTEMPT(util_sum), false},
-    {"util_count", COLUMN_I32, ATTEMPT(util_count), false},
-    {"warned", COLUMN_BOOL, ATTEMPT(warned), false},
-    {"outcome", COLUMN_OUTCOME, ATTEMPT(ending.outcome), false},
-    {"code", COLUMN_I32, ATTEMPT(ending.code), false},
-    {"signal", COLUMN_I32, ATTEMPT(ending.signal), false},
-    {"errno", COLUMN_I32, ATTEMPT(ending.errno_value), false},
-    {"oom", COLUMN_OOM, ATTEMPT(ending.oom), false},
-    {"ended_us", COLUMN_I64, ATTEMPT(ending.ended_us), false},
-    {"run_ms", COLUMN_I64, ATTEMPT(ending.run_ms), false},
-    {"cpu_ms", COLUMN_I64, ATTEMPT(ending.cpu_ms), false},
-    {"max_rss_kib", COLUMN_I64, ATTEMPT(ending.max_rss_kib), false},
-    {"log_cut_bytes", COLUMN_I64, ATTEMPT(ending.log_cut_bytes), false},
-    {"text", COLUMN_WORDS, ATTEMPT(ending.text), false},
+    {"number", COLUMN_I32, ATTEMPT(number), true, 0},
+    {"cards", COLUMN_CARDS, 0, true, 0},
+    {"peaks_mib", COLUMN_PEAKS, 0, false, 0},
+    {"vram_mib", COLUMN_I32, ATTEMPT(vram_mib), false, 0},
+    {"shepherd_pid", COLUMN_I32, ATTEMPT(shepherd_pid), false, 0},
+    {"started_us", COLUMN_I64, ATTEMPT(started_us), false, 0},
+    {"util_sum", COLUMN_I64, ATTEMPT(util_sum), false, 0},
+    {"util_count", COLUMN_I32, ATTEMPT(util_count), false, 0},
+    {"warned", COLUMN_BOOL, ATTEMPT(warned), false, 0},
+    {"outcome", COLUMN_OUTCOME, ATTEMPT(ending.outcome), false, 0},
+    {"code", COLUMN_I32, ATTEMPT(ending.code), false, 0},
+    {"signal", COLUMN_I32, ATTEMPT(ending.signal), false, 0},
+    {"errno", COLUMN_I32, ATTEMPT(ending.errno_value), false, 0},
+    {"oom", COLUMN_OOM, ATTEMPT(ending.oom), false, 0},
+    {"ended_us", COLUMN_I64, ATTEMPT(ending.ended_us), false, 0},
+    {"run_ms", COLUMN_I64, ATTEMPT(ending.run_ms), false, 0},
+    {"cpu_ms", COLUMN_I64, ATTEMPT(ending.cpu_ms), false, 0},
+    {"max_rss_kib", COLUMN_I64, ATTEMPT(ending.max_rss_kib), false, 0},
+    {"log_cut_bytes", COLUMN_I64, ATTEMPT(ending.log_cut_bytes), false, 0},
+    {"text", COLUMN_WORDS, ATTEMPT(ending.text), false, 0},
 };
 
 #define COLUMNS(table) (int)(sizeof(table) / sizeof((table)[0]))
+
+/* COLUMN_HOOKS holds all of the hooks. */
+static bool
+row_has_column(const struct attr *a)
+{
+    return a->key && a->kind != ATTR_HOOK && a->kind != ATTR_MAIL;
+}
+
+static enum column_type
+row_type_of(const struct attr *a)
+{
+    switch (a->kind) {
+    case ATTR_FLAG:
+        return COLUMN_BOOL;
+    case ATTR_INT:
+    case ATTR_MIB:
+    case ATTR_PERMILLE:
+        return COLUMN_I32;
+    case ATTR_MS:
+    case ATTR_US:
+    case ATTR_CARDS:
+        return COLUMN_I64;
+    case ATTR_CHOICE:
+        return a->size == sizeof(uint8_t) ? COLUMN_CHOICE8 : COLUMN_CHOICE;
+    case ATTR_TEXT:
+        return COLUMN_TEXT;
+    case ATTR_LIST:
+        return COLUMN_ARGV;
+    case ATTR_IDS:
+        return COLUMN_IDS;
+    case ATTR_TYPE:
+        return COLUMN_TYPE;
+    case ATTR_TASKS:
+        return COLUMN_SET;
+    case ATTR_DEPS:
+        return COLUMN_DEPS;
+    case ATTR_NOTHING:
+    case ATTR_HOOK:
+    case ATTR_MAIL:
+        break;
+    }
+    err_abort("the attribute %s has no column", a->key);
+}
+
+/* Dependencies are read into the request as a whole. */
+static size_t
+row_place_of(const struct attr *a)
+{
+    return offsetof(struct job, req) + (a->kind == ATTR_DEPS ? 0 : a->at);
+}
+
+/* An array's tasks never change, and may be a long text. */
+static void
+row_begin(void)
+{
+    const int last = COLUMNS(own_columns) - 1;
+    const struct attr *a;
+    int n = last;
+
+    if (n_job_columns)
+        return;
+    memcpy(job_columns, own_columns, (size_t)last * sizeof(own_columns[0]));
+    for (size_t i = 0; (a = attr_at(i)); i++) {
+        if (!row_has_column(a))
+            continue;
+        if (n + 1 == COLUMNS(job_columns))
+            err_abort("more than %d columns", n);
+        job_columns[n++] =
+            (struct column){a->column ? a->column : a->key, row_type_of(a), row_place_of(a),
+                            a->kind == ATTR_TASKS, attr_choices(a)};
+    }
+    job_columns[n++] = own_columns[last];
+    n_job_columns = n;
+}
 
 /* The name stands for its %s, its number for %d; only what changes when changing is true. */
 static void
@@ -210,19 +237,22 @@ row_add_assignment(struct buf *out, const char *name, int number, const char *pr
 void
 row_job_columns(struct buf *out, const char *prefix)
 {
-    row_list(out, job_columns, COLUMNS(job_columns), 1, false, row_add_name, prefix);
+    row_begin();
+    row_list(out, job_columns, n_job_columns, 1, false, row_add_name, prefix);
 }
 
 void
 row_job_values(struct buf *out)
 {
-    row_list(out, job_columns, COLUMNS(job_columns), 1, false, row_add_value, "");
+    row_begin();
+    row_list(out, job_columns, n_job_columns, 1, false, row_add_value, "");
 }
 
 void
 row_job_assignments(struct buf *out)
 {
-    row_list(out, job_columns, COLUMNS(job_columns), 1, true, row_add_assignment, "");
+    row_begin();
+    row_list(out, job_columns, n_job_columns, 1, true, row_add_assignment, "");
 }
 
 void
@@ -246,7 +276,7 @@ row_attempt_assignments(struct buf *out)
 int
 row_job_count(void)
 {
-    return COLUMNS(job_columns);
+    return n_job_columns;
 }
 
 /* --- writing ---------------------------------------------------------------------------- */
@@ -261,7 +291,7 @@ row_bind(sqlite3_stmt *st, int at, enum column_type type, const void *p,
     case COLUMN_STATE:
     case COLUMN_OUTCOME:
     case COLUMN_OOM:
-    case COLUMN_ON_TIMEOUT:
+    case COLUMN_CHOICE:
         sqlite3_bind_int(st, at, *(const int32_t *)p);
         break;
     case COLUMN_U32:
@@ -271,6 +301,7 @@ row_bind(sqlite3_stmt *st, int at, enum column_type type, const void *p,
         sqlite3_bind_int64(st, at, *(const int64_t *)p);
         break;
     case COLUMN_U8:
+    case COLUMN_CHOICE8:
         sqlite3_bind_int(st, at, *(const uint8_t *)p);
         break;
     case COLUMN_BOOL:
@@ -318,7 +349,7 @@ _Static_assert(sizeof(enum job_state) == 4 && sizeof(enum outcome) == 4 &&
 void
 row_bind_job(sqlite3_stmt *st, const struct job *job, bool fixed)
 {
-    for (int i = 0; i < COLUMNS(job_columns); i++) {
+    for (int i = 0; i < n_job_columns; i++) {
         const struct column *c = &job_columns[i];
         if (fixed || !c->fixed)
             row_bind(st, i + 1, c->type, (const char *)job + c->offset, NULL);
@@ -354,9 +385,11 @@ row_read_enum(sqlite3_stmt *st, int col, int bound, void *out)
 
 /* One field at p from column col; 0, or -1 when the column makes no sense. */
 static int
-row_read(sqlite3_stmt *st, int col, enum column_type type, void *p)
+row_read(sqlite3_stmt *st, int col, const struct column *c, void *p)
 {
-    switch (type) {
+    int choice;
+
+    switch (c->type) {
     case COLUMN_I32:
         *(int32_t *)p = sqlite3_column_int(st, col);
         return 0;
@@ -378,8 +411,13 @@ row_read(sqlite3_stmt *st, int col, enum column_type type, void *p)
         return row_read_enum(st, col, OUTCOMES, p);
     case COLUMN_OOM:
         return row_read_enum(st, col, OOM_HOST + 1, p);
-    case COLUMN_ON_TIMEOUT:
-        return row_read_enum(st, col, ON_TIMEOUT_REQUEUE + 1, p);
+    case COLUMN_CHOICE:
+        return row_read_enum(st, col, c->bound, p);
+    case COLUMN_CHOICE8:
+        if (row_read_enum(st, col, c->bound, &choice) < 0)
+            return -1;
+        *(uint8_t *)p = (uint8_t)choice;
+        return 0;
     case COLUMN_TYPE:
         memset(p, 0, GPU_TYPE_MAX);
         row_read_words(st, col, p, GPU_TYPE_MAX);
@@ -418,9 +456,9 @@ row_read(sqlite3_stmt *st, int col, enum column_type type, void *p)
 int
 row_read_job(sqlite3_stmt *st, struct job *job, struct err *e)
 {
-    for (int i = 0; i < COLUMNS(job_columns); i++) {
+    for (int i = 0; i < n_job_columns; i++) {
         const struct column *c = &job_columns[i];
-        if (row_read(st, i, c->type, (char *)job + c->offset) < 0)
+        if (row_read(st, i, c, (char *)job + c->offset) < 0)
             return err_set(e, ERR_FAILED, "the database is damaged: job %" PRIu32 ", %s",
                            job->id, c->name);
     }
@@ -434,7 +472,7 @@ row_read_attempt(sqlite3_stmt *st, int first, struct store_attempt *out, struct 
     for (int i = 0; i < COLUMNS(attempt_columns); i++) {
         const struct column *c = &attempt_columns[i];
         /* The struct's first member is the attempt; the cards go to both. */
-        if (row_read(st, first + i, c->type, (char *)out + c->offset) < 0) {
+        if (row_read(st, first + i, c, (char *)out + c->offset) < 0) {
             row_attempt_clear(out);
             return err_set(e, ERR_FAILED, "the database is damaged: attempt %" PRId32 ", %s",
                            out->attempt.number, c->name);
