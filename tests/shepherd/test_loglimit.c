@@ -52,7 +52,7 @@ keeps_head_and_end(void **state)
 
     (void)state;
     add(fd, 'o', 1000); /* of an earlier run */
-    loglimit_begin(&l, fd, fd, false, 2, 0);
+    loglimit_begin(&l, fd, 1000, fd, false, 2, 0);
     add(fd, 'a', 2 * MIB);
     l.next_us = 1;
     loglimit_look(&l);
@@ -72,6 +72,24 @@ keeps_head_and_end(void **state)
     unlink(path);
 }
 
+/* On a busy machine the command has written before its supervisor comes to that. */
+static void
+counts_what_was_written_before_it_begins(void **state)
+{
+    char path[] = "/tmp/loglimit.XXXXXX";
+    int fd = open_log(path);
+    struct loglimit l;
+
+    (void)state;
+    add(fd, 'o', 1000);
+    add(fd, 'a', 5 * MIB);
+    loglimit_begin(&l, fd, 1000, fd, false, 2, 0);
+    assert_true(size_of(fd) < 1000 + 2 * MIB);
+    assert_true(l.cut_bytes > 3 * MIB);
+    close(fd);
+    unlink(path);
+}
+
 static void
 leaves_room_on_the_disk_of_the_queue(void **state)
 {
@@ -81,7 +99,7 @@ leaves_room_on_the_disk_of_the_queue(void **state)
 
     (void)state;
     /* No disk has so much room. */
-    loglimit_begin(&l, fd, fd, false, 0, INT64_C(1) << 40);
+    loglimit_begin(&l, fd, 0, fd, false, 0, INT64_C(1) << 40);
     add(fd, 'a', MIB / 2);
     l.next_us = 1;
     loglimit_look(&l);
@@ -106,7 +124,7 @@ keeps_last_words(void **state)
     struct loglimit l;
 
     (void)state;
-    loglimit_begin(&l, fd, fd, false, 1, 0);
+    loglimit_begin(&l, fd, 0, fd, false, 1, 0);
     add(fd, 'a', 5 * MIB);
     assert_int_equal(write(fd, "\nline\nlast words\n", 17), 17);
     assert_int_equal(loglimit_end(&l), 5 * MIB + 17 - MIB / 2 - 16);
@@ -117,12 +135,12 @@ keeps_last_words(void **state)
     assert_non_null(strstr(bytes, ")\nline\nlast words\n"));
     /* One without lines keeps what fits. */
     assert_int_equal(ftruncate(fd, 0), 0);
-    loglimit_begin(&l, fd, fd, false, 1, 0);
+    loglimit_begin(&l, fd, 0, fd, false, 1, 0);
     add(fd, 'b', 5 * MIB);
     assert_int_equal(loglimit_end(&l), 5 * MIB - MIB / 2 - MIB / 4);
     /* One that is short enough is left alone. */
     assert_int_equal(ftruncate(fd, 0), 0);
-    loglimit_begin(&l, fd, fd, false, 1, 0);
+    loglimit_begin(&l, fd, 0, fd, false, 1, 0);
     add(fd, 'c', MIB);
     assert_int_equal(loglimit_end(&l), 0);
     assert_int_equal(size_of(fd), MIB);
@@ -138,11 +156,11 @@ leaves_others_alone(void **state)
     struct loglimit l;
 
     (void)state;
-    loglimit_begin(&l, fd, fd, true, 1, 1);
+    loglimit_begin(&l, fd, 0, fd, true, 1, 1);
     assert_int_equal(l.next_us, 0);
-    loglimit_begin(&l, null, fd, false, 1, 1);
+    loglimit_begin(&l, null, 0, fd, false, 1, 1);
     assert_int_equal(l.next_us, 0);
-    loglimit_begin(&l, fd, fd, false, 0, 0);
+    loglimit_begin(&l, fd, 0, fd, false, 0, 0);
     assert_int_equal(l.next_us, 0);
     close(fd);
     close(null);
@@ -154,6 +172,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_head_and_end),
+        cmocka_unit_test(counts_what_was_written_before_it_begins),
         cmocka_unit_test(leaves_room_on_the_disk_of_the_queue),
         cmocka_unit_test(keeps_last_words),
         cmocka_unit_test(leaves_others_alone),

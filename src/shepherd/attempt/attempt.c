@@ -315,10 +315,10 @@ begin_running(struct shepherd *a)
 {
     crash_point("shepherd-after-exec");
     a->record.started_us = clock_wall_us();
-    loglimit_begin(&a->log, a->command.log_fd, FD_FOLDER, a->spec.attach != NULL,
-                   a->spec.log_max_mib, a->spec.log_reserve_mib);
-    loglimit_begin(&a->errors, a->command.error_fd, FD_FOLDER, a->spec.attach != NULL,
-                   a->spec.log_max_mib, a->spec.log_reserve_mib);
+    loglimit_begin(&a->log, a->command.log_fd, a->command.log_from, FD_FOLDER,
+                   a->spec.attach != NULL, a->spec.log_max_mib, a->spec.log_reserve_mib);
+    loglimit_begin(&a->errors, a->command.error_fd, a->command.error_from, FD_FOLDER,
+                   a->spec.attach != NULL, a->spec.log_max_mib, a->spec.log_reserve_mib);
     if (a->spec.limit_ms > 0)
         a->wake_us = a->command.boot_us + a->spec.limit_ms * MS_US;
     if (a->wake_us && a->spec.warn_signal)

@@ -25,8 +25,8 @@
 #define TRIES        3 /* to read an end behind which nothing comes meanwhile */
 
 void
-loglimit_begin(struct loglimit *l, int fd, int folder_fd, bool interactive, int64_t max_mib,
-               int64_t reserve_mib)
+loglimit_begin(struct loglimit *l, int fd, off_t from, int folder_fd, bool interactive,
+               int64_t max_mib, int64_t reserve_mib)
 {
     struct stat log, folder;
 
@@ -39,7 +39,7 @@ loglimit_begin(struct loglimit *l, int fd, int folder_fd, bool interactive, int6
     if (l->max_bytes <= 0 && (l->reserve <= 0 || !l->on_states_disk))
         return;
     l->fd = fd;
-    l->begin = log.st_size;
+    l->begin = from;
     l->next_us = clock_boot_us();
     loglimit_look(l);
 }

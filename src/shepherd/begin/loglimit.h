@@ -18,9 +18,11 @@ struct loglimit {
     int64_t next_us;     /* boot clock: when to look again; 0: never */
 };
 
-/* fd: the log; folder_fd: a folder on the state's disk. Logs that are no regular files, and
- * those of interactive jobs, whose clients count on every byte, are left alone. */
-void loglimit_begin(struct loglimit *l, int fd, int folder_fd, bool interactive,
+/* fd: the log, of whose bytes those from `from` on are this attempt's: the command may have
+ * written a lot before this is called. folder_fd: a folder on the state's disk. Logs that are
+ * no regular files, and those of interactive jobs, whose clients count on every byte, are left
+ * alone. */
+void loglimit_begin(struct loglimit *l, int fd, off_t from, int folder_fd, bool interactive,
                     int64_t max_mib, int64_t reserve_mib);
 /* Looks, and cuts if there is too much. */
 void loglimit_look(struct loglimit *l);
