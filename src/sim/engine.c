@@ -55,5 +55,6 @@ engine_run(const struct engine *e, const struct workload *w, const struct machin
     }
     struct live_rules rules;
     live_rules_init(&rules, e->order);
+    rules.plan.aging_ms = e->aging_ms;
     live_schedule(w, m, &rules, out);
 }

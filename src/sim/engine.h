@@ -10,7 +10,8 @@ struct engine {
     const char *name;
     const char *help;            /* one line */
     const struct policy *policy; /* textbook_sim.c's; NULL: the daemon's planner, */
-    enum plan_order order;       /* in this order */
+    enum plan_order order;       /* in this order, */
+    int64_t aging_ms;            /* and with this aging; 0: none, as the engines are listed */
 };
 
 bool engine_at(size_t i, struct engine *out); /* false behind the last */

@@ -13,7 +13,7 @@ struct live_rules {
     int64_t half_life_ms; /* of the fair share */
 };
 
-/* As the settings are when nobody changes them, in this order. */
+/* As the settings are when nobody changes them, in this order, but without aging. */
 void live_rules_init(struct live_rules *r, enum plan_order order);
 
 /* As sim_schedule. A job that never runs has start -1: it does not fit on this machine, or what

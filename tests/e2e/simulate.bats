@@ -30,6 +30,26 @@ says()
     [ ! -e "$BERTH_DIR" ]
 }
 
+# The number of the lines of which the one without priority is the last starts before it: `before_the_last [options]`.
+before_the_last()
+{
+    berth simulate jobs.txt --gpus 1x24G --dump schedule.csv "$@" >out
+    python3 - <<'PY'
+import csv
+start = {int(r[0]): int(r[1]) for r in csv.reader(open("schedule.csv"))}
+print(sum(s < start[max(start)] for s in start.values()))
+PY
+}
+
+@test "simulate: the daemon's policies have its aging, which can be another or none" {
+    { for _ in $(seq 19); do echo '[gpus=1 time=12h priority=1] first'; done; echo '[gpus=1 time=12h] last'; } >jobs.txt
+    [ "$(before_the_last --aging 0)" = 19 ]
+    [ "$(before_the_last)" -lt 6 ]
+    [ "$(before_the_last --aging 1d)" = "$(before_the_last)" ]
+    [ "$(before_the_last --aging 5d)" -gt "$(before_the_last)" ]
+    says 2 "--aging: 'soon'" berth simulate jobs.txt --aging soon
+}
+
 @test "simulate: JSON has the figures in seconds" {
     berth simulate "$data/node8.csv" --policy greedy --json >out
     python3 - <<'PY'

@@ -25,6 +25,7 @@
 #include "spec/when.h"
 
 #define FILE_MAX  (UINT64_C(8) << 30)
+#define AGING_MS  (INT64_C(24) * 3600 * 1000) /* aging_s of the daemon, when nobody sets it */
 #define SCALE_MAX 1e6
 
 enum {
@@ -33,6 +34,7 @@ enum {
     OPT_BATCH,
     OPT_SCALE,
     OPT_MARGIN,
+    OPT_AGING,
     OPT_DURATION,
     OPT_HISTORY,
     OPT_FORMAT,
@@ -46,6 +48,7 @@ static const struct opt options[] = {
     {"batch", 0, NULL, "all jobs arrive at the start"},
     {"scale", 0, "X", "arrivals X times as far apart; 0.5 doubles the load"},
     {"margin", 0, "M", "VRAM kept free on a shared GPU (512)"},
+    {"aging", 0, "T", "waiting adds one to the priority each T (1d); 0: never"},
     {"duration", 0, "T", "run time of jobs-file lines without a time limit"},
     {"history", 0, NULL, "take run times of jobs-file lines from the daemon's history"},
     {"format", 0, "F", "csv, swf or jobs (default: by the file's name)"},
@@ -144,6 +147,13 @@ read_duration(const char *text, int64_t *out_s, struct err *e)
 }
 
 static int
+read_aging(const char *text, int64_t *out_ms, struct err *e)
+{
+    *out_ms = 0;
+    return strcmp(text, "0") == 0 ? 0 : parse_duration_ms(text, 1000, out_ms, e);
+}
+
+static int
 read_option(int opt, const char *value, struct simulation *sim, struct err *e)
 {
     switch (opt) {
@@ -159,6 +169,8 @@ read_option(int opt, const char *value, struct simulation *sim, struct err *e)
         return parse_double(value, 0, SCALE_MAX, &sim->scale, e);
     case OPT_MARGIN:
         return read_margin(value, &sim->machine.margin_mib, e);
+    case OPT_AGING:
+        return read_aging(value, &sim->aging_ms, e);
     case OPT_DURATION:
         return read_duration(value, &sim->duration_s, e);
     case OPT_HISTORY:
@@ -314,7 +326,9 @@ run_policy(const struct simulation *sim, const struct engine *p, struct trial *o
 {
     auto_schedule struct schedule s = {0};
     int64_t began_us = clock_boot_us();
-    engine_run(p, &sim->workload, &sim->machine, &s);
+    struct engine engine = *p;
+    engine.aging_ms = sim->aging_ms;
+    engine_run(&engine, &sim->workload, &sim->machine, &s);
     out->policy = p;
     out->elapsed_us = clock_boot_us() - began_us;
     out->events = s.events;
@@ -351,6 +365,7 @@ int
 cmd_simulate(struct cli *cli, int argc, char **argv)
 {
     struct simulation sim = {.gpus = "8x24G",
+                             .aging_ms = AGING_MS,
                              .format = FORMAT_NONE,
                              .n_policies = 1,
                              .scale = 1,

@@ -24,6 +24,7 @@ struct simulation {
     bool batch;
     double scale;
     int64_t duration_s; /* 0: not said */
+    int64_t aging_ms;   /* 0: none */
     bool history;       /* lines of a jobs file run as the daemon remembers them */
     const char *dump;   /* NULL: no */
     const char *svg;
