@@ -595,3 +595,31 @@ No matching screen sessions found."
     is 'what waits without it' "$(berth queue --json | jq '.jobs | length')" 0
     stop_daemon
 }
+
+@test "a line that is added once more runs once more, though the daemon dies while it is told" {
+    local daemon job
+    export BERTH_DIR=$ROOT/i
+    echo 'raise SystemExit(3)' >fails.py
+    echo '0,fails.py,,,0' >jobs.txt
+    start_daemon 2
+    berth pause 1 >/dev/null
+    BERTH_SOCKET=$BERTH_DIR/berth.sock schedule run --retries 0
+    wait_for_output run 'Job 1 failed'
+    stop_daemon >/dev/null
+    # Behind this commit the line is a job once more, and those behind it are not all told.
+    BERTH_CRASH_AT=daemon-after-commit:14 start_daemon 2
+    daemon=$(daemon_pid)
+    wait_for_output run 'is found again'
+    # They never start, for their card is paused.
+    { echo '0,fails.py,,,0'; seq -f '1,fails.py,,--n %.0f,1' 1600; } >>jobs.txt
+    timeout "$LIMIT" tail --pid="$daemon" -f /dev/null
+    # It comes back when the job has ended again.
+    kill -STOP "$pid_of_run"
+    start_daemon 2
+    for job in $(berth queue --json | jq '.jobs[] | select(.started) | .id'); do berth wait "$job" || true; done
+    kill -CONT "$pid_of_run"
+    wait_for_output run ' queued: 1,fails.py,,--n 1600,1'
+    is 'jobs of the line' "$({ berth queue --json; berth history --json; } | jq -r '.jobs[].command' | grep -c -- '-- fails.py$')" 2
+    stop_scheduler run
+    stop_daemon
+}

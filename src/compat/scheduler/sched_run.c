@@ -100,6 +100,9 @@ retell(void *sched, struct err *e)
     struct sched *s = sched;
 
     sched_log(&s->log, SCHED_WARNING, NULL, "The daemon had gone, and is found again");
+    /* What was to run once more may have done so, while nobody told us: its answer says. */
+    for (struct sched_job *job = s->jobs; job; job = job->hh.next)
+        job->again = false;
     sched_tell_all(s);
     return update(s, e) < 0 ? -1 : sched_cards_look(s, e);
 }
