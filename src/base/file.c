@@ -36,8 +36,8 @@ read_all(int fd, const char *path, size_t max, struct buf *out, struct err *e)
         out->len += (size_t)n;
         out->data[out->len] = '\0';
         if (out->len > max)
-            return err_set(e, ERR_FAILED, "%s is larger than %zu bytes, which is the most",
-                           path, max);
+            return err_set(e, ERR_FAILED, "%s is larger than the maximum of %zu bytes", path,
+                           max);
         if (n == 0)
             return 0;
     }
@@ -215,7 +215,7 @@ file_mkdirs(const char *path, mode_t mode, struct err *e)
     if (errno != EEXIST)
         return err_errno(e, ERR_FAILED, errno, "cannot make the folder %s", path);
     if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
-        return err_set(e, ERR_FAILED, "%s is there and is not a folder", path);
+        return err_set(e, ERR_FAILED, "%s exists and is not a folder", path);
     return 0;
 }
 
@@ -227,7 +227,7 @@ file_lock(const char *path, bool *held, struct err *e)
     *held = false;
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the lock %s", path);
-    /* Somebody who only looks (file_is_locked_at) is in the way for an instant: ask again. */
+    /* A process that only looks (file_is_locked_at) holds it for an instant: try again. */
     for (int tries = 0; tries < LOCK_TRIES; tries++) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0)
             return TAKE_FD(fd);
@@ -251,13 +251,13 @@ open_locked(int dirfd, const char *name, int *fd, struct err *e)
     if (*fd < 0 || fstat(*fd, &st) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the lock %s", name);
     if (!S_ISREG(st.st_mode))
-        return err_set(e, ERR_FAILED, "the lock %s is not a file", name);
+        return err_set(e, ERR_FAILED, "the lock %s is not a regular file", name);
     /* A shared lock for an instant: enough to be refused, and closing gives it back. */
     if (flock(*fd, LOCK_SH | LOCK_NB) == 0)
         return 0;
     if (errno == EWOULDBLOCK)
         return 1;
-    return err_errno(e, ERR_FAILED, errno, "cannot look at the lock %s", name);
+    return err_errno(e, ERR_FAILED, errno, "cannot inspect the lock %s", name);
 }
 
 int

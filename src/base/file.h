@@ -16,15 +16,16 @@ struct stat;
 int file_read(const char *path, size_t max, struct buf *out, struct err *e);
 int file_read_at(int dirfd, const char *name, size_t max, struct buf *out, struct err *e);
 
-/* Opens for reading what somebody else may have put there. Only a regular file is ever opened:
- * a device or FIFO is told apart without that. -1 with errno; EINVAL: it is something else. */
+/* Opens for reading a file that another user may have put there. Only a regular file is ever
+ * opened: a device or FIFO is recognised without that. -1 with errno; EINVAL: it is something
+ * else. */
 int file_open_regular(const char *path);
 
 /* Writes NAME.tmp beside it, optionally fsyncs, renames over NAME. With sync, the folder
  * is fsynced too, so the new content survives power loss once this returns. */
 int file_write_atomic_at(int dirfd, const char *name, const void *bytes, size_t n, mode_t mode,
                          bool sync, struct err *e);
-/* Its two halves, for who has to look once more before the rename. */
+/* Its two halves, for callers that have to look once more before the rename. */
 int file_write_temp_at(int dirfd, const char *name, const void *bytes, size_t n, mode_t mode,
                        bool sync, struct err *e);
 int file_rename_temp_at(int dirfd, const char *name, bool sync, struct err *e);

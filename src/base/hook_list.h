@@ -1,5 +1,5 @@
-/* Who is told of a job's start and end, and how: part of a request (base/request.h), of which
- * most have none. */
+/* Who is notified of a job's start and end, and how: part of a request (base/request.h), of
+ * which most have none. */
 #ifndef BASE_HOOK_LIST_H
 #define BASE_HOOK_LIST_H
 

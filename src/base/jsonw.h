@@ -19,8 +19,8 @@ struct jsonw {
 
 void jsonw_init(struct jsonw *w, struct buf *out);
 /* From now on *out never holds much more than max bytes (by one value at most). A writer with
- * more to say becomes full and forgets what it wrote; who writes lists looks at that, and
- * stops. */
+ * more to say becomes full and forgets what it wrote; callers that write lists check for that,
+ * and stop. */
 void jsonw_bound(struct jsonw *w, size_t max);
 void jsonw_object(struct jsonw *w); /* { */
 void jsonw_end_object(struct jsonw *w);

@@ -128,7 +128,7 @@ parse_bool(const char *s, bool *out, struct err *e)
             return 0;
         }
     }
-    return parse_refuse(e, s, "is neither true nor false; write yes or no");
+    return parse_refuse(e, s, "is not true or false; write yes or no");
 }
 
 /* MiB in one of the unit, 0 for a word that is no unit. */
@@ -243,9 +243,9 @@ parse_duration_ms(const char *s, int64_t bare_unit_ms, int64_t *out, struct err 
     }
     v = round(v);
     if (!(v >= 1))
-        return parse_refuse(e, s, "is not a time; a duration is more than zero, such as 90s");
+        return parse_refuse(e, s, "is not a duration; it must be more than zero, such as 90s");
     if (v > (double)DURATION_MAX_MS)
-        return parse_refuse(e, s, "is too long for a duration; the most is 36500d");
+        return parse_refuse(e, s, "is too long for a duration; the maximum is 36500d");
     *out = (int64_t)v;
     return 0;
 }
@@ -314,7 +314,7 @@ parse_index_list(const char *s, uint8_t *out, int max, struct err *e)
                 return parse_refuse(e, s, "names a GPU twice");
             if (n == max) {
                 char want[64];
-                snprintf(want, sizeof(want), "names more than %d GPUs, which is the most", max);
+                snprintf(want, sizeof(want), "names more than the maximum of %d GPUs", max);
                 return parse_refuse(e, s, want);
             }
             seen |= UINT64_C(1) << first;

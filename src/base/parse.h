@@ -36,8 +36,8 @@ int parse_refuse(struct err *e, const char *s, const char *what);
 
 /* "18.0 GiB", "642 MiB" into out (at least 24 bytes); negative is "n/a". Returns out. */
 char *format_mib(int64_t mib, char *out);
-/* A demand as one writes it: "6.7G", "3300M"; so near to what is meant that who follows the
- * advice is not told that it was too much. out at least 24 bytes. */
+/* A demand as people write it: "6.7G", "3300M"; so near to what is meant that following the
+ * advice does not lead to the report that it was too much. out at least 24 bytes. */
 char *format_ask_mib(int64_t mib, char *out);
 /* "29m34s", "1h01m", "2d03h", "0.4s"; the two largest units. out at least 24 bytes. */
 char *format_duration(int64_t ms, char *out);

@@ -14,7 +14,7 @@ const struct verb cli_verbs[] = {
     {"run", "run a file of commands and follow it to its end", cmd_run},
     {"submit", "queue one command", cmd_submit},
     {"shell", "open a shell on a GPU until you exit it", cmd_shell},
-    {"queue", "show which jobs run where, and which wait and why", cmd_queue},
+    {"queue", "show running and pending jobs, with GPUs and reasons", cmd_queue},
     {"show", "show everything about a job", cmd_show},
     {"explain", "show why a job waits, or why it ended", cmd_explain},
     {"logs", "show a job's output; -f follows it", cmd_logs},

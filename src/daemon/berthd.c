@@ -134,7 +134,7 @@ after_turn(struct daemon *d)
         return;
     bool empty = queue_n(d->queue) == 0 && courier_is_idle(d->courier, d->stopping);
     if (d->stopping && (!d->stop_when_empty || empty) && !works_change(d)) {
-        leave(d, "asked to");
+        leave(d, "on request");
         return;
     }
     bool idle = empty && server_client_count(d->server) == 0;
@@ -471,8 +471,8 @@ find_places(struct daemon *d, const struct options *o, struct err *e)
         return places_find(o->dir, &d->places, e);
     if (geteuid() != 0)
         return err_set(e, ERR_PERMISSION,
-                       "--system is for root: it runs jobs as the users who submit them; "
-                       "without it this daemon serves you alone");
+                       "--system needs root, because it runs jobs as the users who submit "
+                       "them; without it the daemon serves only you");
     if (places_system(o->dir, &d->places, e))
         return -1;
     /* Root's keys stay with the shell that started this daemon. */
@@ -487,11 +487,10 @@ refuse_network_state(const struct daemon *d, struct err *e)
     const char *kind;
     if (fs_kind_of(d->places.state, &kind) != FS_NETWORK)
         return 0;
-    return err_set(
-        e, ERR_REFUSED,
-        "%s is on a network file system (%s), where neither locks nor writes are to "
-        "be trusted; name a folder on a disk of this machine with --dir or BERTH_DIR",
-        d->places.state, kind);
+    return err_set(e, ERR_REFUSED,
+                   "%s is on a network file system (%s), where locks and writes are "
+                   "unreliable; choose a folder on a local disk with --dir or BERTH_DIR",
+                   d->places.state, kind);
 }
 
 static int

@@ -82,8 +82,8 @@ take_bus_id(struct reader *r, char *out)
     return true;
 }
 
-/* "4,1234,5678901234,-;" The facility in the priority tells the kernel's own words from what
- * programs have written there, who could say anything. */
+/* "4,1234,5678901234,-;" The facility in the priority distinguishes the kernel's own lines
+ * from those that programs, which could write anything, have written there. */
 static bool
 take_head(struct reader *r, int64_t *seq, bool *by_kernel)
 {

@@ -192,7 +192,7 @@ nvml_discover(void *state, struct backend_machine *out, struct err *e)
     if (out->n == 0 && complaint != NVML_OK)
         return fail(nvml, "read any GPU", complaint, e);
     if (out->n == 0)
-        return err_set(e, ERR_FAILED, "NVML is there but shows no GPU");
+        return err_set(e, ERR_FAILED, "NVML lists no GPU");
     if (!api->driver_version ||
         api->driver_version(out->driver, sizeof(out->driver)) != NVML_OK)
         out->driver[0] = '\0';

@@ -8,7 +8,7 @@
 #include "gpu/backend.h"
 #include "gpu/nvml_api.h"
 
-/* What has been told of the processes that a card's driver remembers; nvml_account.c. */
+/* What has been reported of the processes that a card's driver remembers; nvml_account.c. */
 struct nvml_account {
     bool is_on;
     bool has_begun;
@@ -28,7 +28,7 @@ struct nvml {
     uint32_t cap_processes;
 };
 
-/* A card's memory, whichever function told it: what programs can have, and have. */
+/* A card's memory, whichever function reported it: what programs can have, and have. */
 struct nvml_reading {
     int64_t total_mib;
     int64_t used_mib;

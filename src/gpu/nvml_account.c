@@ -1,10 +1,10 @@
 /* NVML's accounting mode: the driver itself remembers the most memory that each process had,
- * also after its end, so that no peak hides between two samples. It is turned on where it is
- * off and may be turned on (root; it lasts until the driver is unloaded). Called by the NVML
+ * also after its end, so that no peak hides between two samples. It is turned on if it is off
+ * and may be turned on (root; it lasts until the driver is unloaded). Called by the NVML
  * backend for every card at every sampling.
  *
- * The driver lists some thousand ended processes and forgets the oldest. Each is told once:
- * those that had ended when this probe started, never. */
+ * The driver lists some thousand ended processes and forgets the oldest. Each is reported
+ * once; those that had ended when this probe started, never. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -88,7 +88,7 @@ nvml_api_load(struct nvml_api *api, const char *path, struct err *e)
         void *found = find_symbol(api->library, s);
         if (!found && s->required) {
             nvml_api_unload(api);
-            return err_set(e, ERR_FAILED, "%s has no %s; it is not NVML", path, s->names[0]);
+            return err_set(e, ERR_FAILED, "%s is not NVML: it has no %s", path, s->names[0]);
         }
         memcpy((char *)api + s->offset, &found, sizeof(found));
     }
@@ -108,5 +108,5 @@ nvml_api_words(const struct nvml_api *api, int status)
 {
     const char *words = api->error_string ? api->error_string(status) : NULL;
 
-    return words ? words : "no words for it";
+    return words ? words : "unknown error";
 }

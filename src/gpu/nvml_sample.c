@@ -17,8 +17,8 @@ mib_up(uint64_t bytes)
     return (int64_t)(bytes / MIB + (bytes % MIB != 0));
 }
 
-/* The first version counts the driver's reserve as used, the second apart. Programs can
- * never have it, so it is taken off the total where it is told. */
+/* The first version counts the driver's reserve as used, the second separately. Programs can
+ * never have it, so it is subtracted from the total if it is reported. */
 int
 nvml_read_memory(const struct nvml_api *api, nvml_device device, struct nvml_reading *out)
 {
@@ -111,7 +111,7 @@ read_list(struct nvml *nvml, nvml_device device, enum nvml_process_kind kind,
     return status;
 }
 
-/* The list counts as known when compute processes were told; the other kinds are extras
+/* The list counts as known when compute processes were reported; the other kinds are extras
  * that many cards and libraries do not have. */
 static int
 read_processes(struct nvml *nvml, nvml_device device, struct backend_usage *u)

@@ -1,6 +1,6 @@
 /* The simulated backend: cards that exist as a folder (sim_table.h), used by `berth simjob`
- * processes. It can be told to misbehave as real drivers do, by words in the folder's file
- * `fault`, which is read at every sampling. */
+ * processes. Words in the folder's file `fault`, which is read at every sampling, make it
+ * misbehave as real drivers do. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static int
 sim_open(const struct backend_config *config, void **state, struct err *e)
 {
     if (!config->sim_dir)
-        return err_set(e, ERR_USAGE, "simulated cards need a folder: --sim-dir DIR");
+        return err_set(e, ERR_USAGE, "simulated GPUs need a folder: --sim-dir DIR");
     struct sim_table *t = sim_table_create(config->sim_dir, config->sim_spec, e);
     *state = t;
     return t ? 0 : -1;
@@ -54,7 +54,7 @@ suffer(const struct sim_faults *faults, struct err *e)
     while (faults->hang)
         pause();
     if (faults->error)
-        return err_set(e, ERR_FAILED, "simulated GPU error (the file 'fault' asks for it)");
+        return err_set(e, ERR_FAILED, "simulated GPU error (requested by the file 'fault')");
     return 0;
 }
 

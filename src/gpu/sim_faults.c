@@ -52,7 +52,7 @@ parse_fault(const char *line, struct sim_faults *out, struct err *e)
     if (line[0] == '\0')
         return 0;
     return err_set(e, ERR_USAGE,
-                   "unknown simulated fault '%.40s'; there are hang, die, error, silent-procs, "
+                   "unknown simulated fault '%.40s'; use hang, die, error, silent-procs, "
                    "lost N, bad-memory N, worn-out N",
                    line);
 }

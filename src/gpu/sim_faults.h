@@ -1,4 +1,4 @@
-/* What simulated cards and their driver are told to do wrong, for tests and for trying out. */
+/* Faults of simulated cards and their driver, for tests and for trying out. */
 #ifndef GPU_SIM_FAULTS_H
 #define GPU_SIM_FAULTS_H
 

@@ -12,7 +12,7 @@ static int
 bad_spec(const char *text, const char *why, struct err *e)
 {
     return err_set(e, ERR_USAGE,
-                   "'%.80s' does not describe simulated cards (%s); write 2, 4x80G or "
+                   "'%.80s' does not describe simulated GPUs (%s); write 2, 4x80G or "
                    "2x24G,1x80G",
                    text, why);
 }
@@ -38,12 +38,12 @@ add_group(char *group, const char *text, struct sim_spec *out, struct err *e)
         if (parse_size_mib(size, &mib, &why) < 0)
             return bad_spec(text, why.text, e);
         if (mib > VRAM_MAX_MIB)
-            return bad_spec(text, "a card has at most 16T", e);
+            return bad_spec(text, "the maximum of a GPU is 16T", e);
     }
     if (parse_int(group, 1, GPU_MAX, &count, NULL) < 0)
         return bad_spec(text, "each group begins with a count from 1 to 64", e);
     if (out->n + count > GPU_MAX)
-        return bad_spec(text, "at most 64 cards in all", e);
+        return bad_spec(text, "the maximum is 64 GPUs", e);
     for (int64_t i = 0; i < count; i++) {
         out->linked[out->n] = linked && i % 2 == 0 && i + 1 < count;
         out->total_mib[out->n++] = (int32_t)mib;

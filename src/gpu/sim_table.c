@@ -1,9 +1,9 @@
-/* Who has how much of the simulated cards. `usage` is an array of fixed records, one per
- * process and card; a process that changes or sums it holds an exclusive flock on it. A record
- * never crosses a page and is written by one pwrite, so a kill at any moment leaves whole
- * records; those of dead processes (pid and start time no longer match) count for nothing and
- * are cleared by the next reader. Called by the simulated backend and by simjob. A table must
- * not be used across fork: the lock belongs to the open file. */
+/* Which process uses how much of the simulated cards. `usage` is an array of fixed records,
+ * one per process and card; a process that changes or sums it holds an exclusive flock on it.
+ * A record never crosses a page and is written by one pwrite, so a kill at any moment leaves
+ * whole records; those of dead processes (pid and start time no longer match) count for
+ * nothing and are cleared by the next reader. Called by the simulated backend and by simjob. A
+ * table must not be used across fork: the lock belongs to the open file. */
 #include "gpu/sim_table.h"
 
 #include <errno.h>
@@ -92,7 +92,7 @@ table_size(struct sim_table *t, size_t *n, struct err *e)
     struct stat st;
 
     if (fstat(t->usage_fd, &st) < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot look at %s/usage", t->dir);
+        return err_errno(e, ERR_FAILED, errno, "cannot inspect %s/usage", t->dir);
     *n = (size_t)st.st_size / sizeof(struct sim_record);
     return 0;
 }
@@ -454,8 +454,8 @@ sim_table_open(const char *dir, struct err *e)
         return t;
     if (t)
         err_set(e, ERR_FAILED,
-                "there are no simulated cards in %s; it must be the 'sim' folder of a daemon "
-                "that was started with --sim",
+                "no simulated GPUs in %s; it must be the 'sim' folder of a daemon that was "
+                "started with --sim",
                 dir);
     sim_table_close(t);
     return NULL;

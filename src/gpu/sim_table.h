@@ -1,6 +1,6 @@
-/* The folder in which simulated cards live: `cards` says what they are, `usage` who has how
- * much of them. berth-probe makes it and reads it; every `berth simjob` writes its own part
- * of it, under a flock, so that together they can never have more than a card holds. */
+/* The folder of simulated cards: `cards` describes them, `usage` says which process uses how
+ * much of them. berth-probe makes it and reads it; every `berth simjob` writes its own part of
+ * it, under a flock, so that together they can never use more than a card has. */
 #ifndef GPU_SIM_TABLE_H
 #define GPU_SIM_TABLE_H
 

@@ -8,8 +8,9 @@ struct backend_card;
 
 /* For when the kernel's driver and the libraries are of two versions. */
 #define SYSFS_MISMATCH_ADVICE                                                                  \
-    "the driver was upgraded while the old kernel module stays loaded: reboot, or reload the " \
-    "nvidia modules (running GPU programs go on, new ones cannot start)"
+    "the driver was upgraded, but the old kernel module is still loaded: reboot, or reload "   \
+    "the "                                                                                     \
+    "nvidia modules (running GPU programs continue, new ones cannot start)"
 
 /* Puts a PCI address as the kernel's folders spell it into out: lower case and a domain of
  * four digits, "0000:01:00.0", whatever NVML ("00000000:01:00.0") made of it. 0, or -1

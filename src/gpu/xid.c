@@ -6,9 +6,9 @@
 #include <string.h>
 
 #define RESET_ADVICE  "reset it (nvidia-smi --gpu-reset) or reboot, then: berth resume"
-#define REBOOT_ADVICE "reboot the machine; when it happens again the card or its slot is bad"
-#define WATCH_ADVICE  "reset it when nothing runs there, so that the driver can repair it"
-#define BUG_ADVICE    "look at the program first: compute-sanitizer finds most of these"
+#define REBOOT_ADVICE "reboot the machine; if it happens again, the GPU or its slot is faulty"
+#define WATCH_ADVICE  "reset it when no job runs there, so that the driver can repair it"
+#define BUG_ADVICE    "check the program first; compute-sanitizer finds most of these errors"
 
 /* By code. */
 static const struct xid table[] = {
@@ -21,11 +21,11 @@ static const struct xid table[] = {
     {45, XID_PROGRAM, "a program's channels were cleaned up", NULL},
     {46, XID_RESET, "the GPU stopped processing", RESET_ADVICE},
     {48, XID_RESET, "double-bit memory error", RESET_ADVICE},
-    {54, XID_REBOOT, "its auxiliary power is not connected", "check the card's power cables"},
+    {54, XID_REBOOT, "its auxiliary power is not connected", "check the GPU's power cables"},
     {61, XID_RESET, "its micro-controller stopped at a breakpoint", RESET_ADVICE},
     {62, XID_RESET, "its micro-controller halted", RESET_ADVICE},
-    {63, XID_NOTE, "bad memory was put aside", WATCH_ADVICE},
-    {64, XID_RESET, "bad memory could not be put aside", RESET_ADVICE},
+    {63, XID_NOTE, "bad memory was retired", WATCH_ADVICE},
+    {64, XID_RESET, "bad memory could not be retired", RESET_ADVICE},
     {68, XID_PROGRAM, "video engine exception", NULL},
     {69, XID_PROGRAM, "graphics engine class error", BUG_ADVICE},
     {74, XID_RESET, "NVLink error", RESET_ADVICE},
@@ -40,7 +40,7 @@ static const struct xid table[] = {
     {121, XID_NOTE, "a corrected error of the link to the processor", NULL},
     {136, XID_RESET, "a link could not be trained", RESET_ADVICE},
     {137, XID_PROGRAM, "a program's access over NVLink was refused", BUG_ADVICE},
-    {140, XID_RESET, "memory error that was not repaired", RESET_ADVICE},
+    {140, XID_RESET, "memory error that could not be repaired", RESET_ADVICE},
     {143, XID_RESET, "the GPU could not be initialised", RESET_ADVICE},
     {144, XID_RESET, "NVLink error", RESET_ADVICE},
     {145, XID_RESET, "NVLink error", RESET_ADVICE},
@@ -49,8 +49,8 @@ static const struct xid table[] = {
     {148, XID_RESET, "NVLink error", RESET_ADVICE},
     {149, XID_RESET, "NVLink error", RESET_ADVICE},
     {150, XID_RESET, "NVLink error", RESET_ADVICE},
-    {154, XID_NOTE, "the driver has changed its verdict on the card", RESET_ADVICE},
-    {156, XID_NOTE, "a part of the card was put aside", WATCH_ADVICE},
+    {154, XID_NOTE, "the driver reports another recovery action for the GPU", RESET_ADVICE},
+    {156, XID_NOTE, "a part of the GPU was retired", WATCH_ADVICE},
     {158, XID_RESET, "fatal timeout", RESET_ADVICE},
 };
 

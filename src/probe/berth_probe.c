@@ -54,9 +54,9 @@ static const char usage[] =
     "usage: berth-probe [--backend auto|nvml|nvidia-smi|sim] [--sim SPEC --sim-dir DIR]\n"
     "                   [--log-after N] [--once]\n"
     "\n"
-    "Reads the GPUs for berthd: a line 'sample N' on standard input is answered with a line\n"
-    "of JSON. --once prints what there is and one sample, and ends. --log-after: the record\n"
-    "of the kernel's log after which to report what it says about GPUs.\n";
+    "Read the GPUs for berthd: answer each line 'sample N' on standard input with a line\n"
+    "of JSON. --once: print the GPUs and one sample, and exit. --log-after: report GPU\n"
+    "errors in the kernel's log after record N.\n";
 
 static int
 parse_options(int argc, char **argv, struct options *o)

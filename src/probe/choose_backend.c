@@ -32,8 +32,8 @@ choose_auto(const struct backend_config *config, void **state, struct backend_ma
         return &backend_smi;
     err_set(e, ERR_FAILED,
             "no GPU can be read. nvml: %.400s. nvidia-smi: %.400s. Install or repair the "
-            "NVIDIA driver, or use simulated cards: --sim 2 (BERTH_SIM=2 for commands that "
-            "have no --sim)",
+            "NVIDIA driver, or use simulated GPUs: --sim 2 (BERTH_SIM=2 for the commands of "
+            "other schedulers)",
             nvml.text, smi.text);
     return NULL;
 }
@@ -49,7 +49,6 @@ choose_backend(const char *name, const struct backend_config *config, void **sta
             return try_backend(backends[i], config, state, machine, e) == 0 ? backends[i]
                                                                             : NULL;
     }
-    err_set(e, ERR_USAGE, "there is no backend '%.40s'; there are auto, nvml, nvidia-smi, sim",
-            name);
+    err_set(e, ERR_USAGE, "unknown backend '%.40s'; use auto, nvml, nvidia-smi or sim", name);
     return NULL;
 }

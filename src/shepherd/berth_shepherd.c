@@ -26,7 +26,7 @@ keep_descriptors_from_the_job(void)
 static int
 usage(void)
 {
-    fprintf(stderr, "berth-shepherd is started by berthd, with the attempt's descriptors.\n");
+    fprintf(stderr, "berth-shepherd is started by berthd, not by hand.\n");
     return 2;
 }
 

@@ -7,17 +7,17 @@
 
 static const struct engine live_engines[] = {
     {.name = "queue",
-     .help = "the daemon: in order of submission, a reservation for the first blocked",
+     .help = "the daemon: in order of submission, with a reservation for the first blocked job",
      .order = PLAN_QUEUE},
     {.name = "short",
      .help = "the daemon with `order: short`: by response ratio",
      .order = PLAN_SHORT},
     {.name = "longest",
-     .help = "the daemon with `order: longest`: for draining a list",
+     .help = "the daemon with `order: longest`: longest first",
      .order = PLAN_LONGEST},
     {.name = "balanced",
-     .help =
-         "the daemon with `order: balanced`: by waited over cost to others, wide jobs bounded",
+     .help = "the daemon with `order: balanced`: by waiting time over cost to others; the wait "
+             "of wide jobs is bounded",
      .order = PLAN_BALANCED},
 };
 

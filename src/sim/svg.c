@@ -306,8 +306,8 @@ draw_frame(const struct drawing *d, const char *title, double height)
             buf_addc(d->out, *p);
     }
     buf_addf(d->out,
-             "</text>\n<text class=\"n\" x=\"%d\" y=\"42\">a box is a job, as high as its part "
-             "of the GPU's VRAM; a dark edge: it has several GPUs; hover for its name</text>\n",
+             "</text>\n<text class=\"n\" x=\"%d\" y=\"42\">each box is a job, as high as its "
+             "part of the GPU's VRAM; dark edge: several GPUs; hover for the name</text>\n",
              LEFT);
 }
 
@@ -318,7 +318,7 @@ svg_schedule(const struct workload *w, const struct machine *m, const struct sch
     struct drawing d = {.w = w, .m = m, .s = s, .out = out, .from = INT64_MAX, .to = 0};
     auto_buf struct buf safe = BUF_INIT;
     if (w->n > SVG_JOBS_MAX)
-        return err_set(e, ERR_REFUSED, "a picture of %zu jobs would show nothing; %d at most",
+        return err_set(e, ERR_REFUSED, "too many jobs for a picture: %zu; the maximum is %d",
                        w->n, SVG_JOBS_MAX);
     for (size_t i = 0; i < w->n; i++) {
         int64_t end = s->runs[i].start + w->jobs[i].duration;

@@ -45,8 +45,7 @@
 #define HOOK(FIELD, KEY, CHECK)                                                                \
     FIELD_IN(hooks, ATTR_HOOK, FIELD, KEY), .check = (CHECK), .sight = ATTR_MINE
 
-#define NO_TERMINAL                                                                            \
-    "the lines of a file have no terminal in front of them; use berth submit, or screen"
+#define NO_TERMINAL "a line of a file has no terminal; use berth submit, or screen"
 
 static const char *const at_limit[] = {
     [ON_TIMEOUT_KILL] = "kill", [ON_TIMEOUT_REQUEUE] = "requeue", NULL};
@@ -95,7 +94,7 @@ static const struct attr attrs[] = {
      MIB(demand.min_vram_mib, "min_vram_mib", 0), .set = attr_set_min_vram},
     {VALUE("max-used", "PART", "only while less memory is used (0.8, 80%)"),
      PERMILLE(demand.max_used_permille, "max_used_permille"), .json = "max_used"},
-    {VALUE("max-load", "PART", "only while it is less busy (0.8, 80%)"),
+    {VALUE("max-load", "PART", "only while its load is lower (0.8, 80%)"),
      PERMILLE(demand.max_load_permille, "max_load_permille"), .json = "max_load"},
     {VALUE("margin", "SIZE", "keep this much free beside it (0, 512M)"),
      MIB(demand.margin_mib, "margin_mib", 0), .set = attr_set_margin},
@@ -104,9 +103,9 @@ static const struct attr attrs[] = {
     {VALUE("placement", "RULE", "pack, spread, or first (the lowest number)"),
      CHOICE(demand.placement, "placement", placements), .set = attr_set_placement},
     {TITLE("CPU and memory")},
-    {VALUE("cpus", "N", "cores to book"), .letter = 'c', INT(demand.cpus, "cpus", 0, CPUS_MAX),
-     .set = attr_set_cpus},
-    {VALUE("mem", "SIZE", "memory to book (32G)"), MIB(demand.mem_mib, "mem_mib", 0),
+    {VALUE("cpus", "N", "CPU cores to reserve"), .letter = 'c',
+     INT(demand.cpus, "cpus", 0, CPUS_MAX), .set = attr_set_cpus},
+    {VALUE("mem", "SIZE", "host memory to reserve (32G)"), MIB(demand.mem_mib, "mem_mib", 0),
      .set = attr_set_mem},
     {TITLE("Time")},
     {VALUE("time", "TIME", "limit: 90s, 15m, 2h, 1d12h, 12:30:00; a bare number is seconds"),
@@ -148,7 +147,7 @@ static const struct attr attrs[] = {
      FLAG(unique, "unique"), .column = "unique_job"},
     {WORD("preemptible", "give way to higher priority, and run again later"),
      FLAG(preemptible, "preemptible")},
-    {WORD_AT("cancel", FILE_ONLY, "it is a word for a line of a jobs file; use berth cancel",
+    {WORD_AT("cancel", FILE_ONLY, "'cancel' is only for lines of a jobs file; use berth cancel",
              "stop it, or never start it"),
      FLAG(cancel, "cancel"), .unshown = true, .settled = true},
     {TITLE("After a failure")},
@@ -161,8 +160,8 @@ static const struct attr attrs[] = {
     {WORD_AT("interactive", LINE, NO_TERMINAL,
              "show its output here and send it what is typed"),
      FLAG(interactive, "interactive"), .settled = true},
-    {WORD_AT("pty", LINE, NO_TERMINAL, "the same, and it has its own terminal"),
-     FLAG(pty, "pty"), .settled = true},
+    {WORD_AT("pty", LINE, NO_TERMINAL, "the same, on a terminal of its own"), FLAG(pty, "pty"),
+     .settled = true},
     {INT(rows, "rows", 0, TTY_SIZE_MAX), .column = "tty_rows", .unshown = true,
      .settled = true},
     {INT(columns, "columns", 0, TTY_SIZE_MAX), .column = "tty_columns", .unshown = true,
@@ -285,10 +284,10 @@ refuse_name(const char *name, enum attr_door door, struct err *e)
     nearest = text_nearest(name, known);
     text_add_safe(&shown, name, strlen(name), 60);
     if (nearest)
-        return err_set(e, ERR_USAGE, "'%s' is not an attribute; did you mean '%s'?",
+        return err_set(e, ERR_USAGE, "unknown attribute '%s'; did you mean '%s'?",
                        buf_str(&shown), nearest);
-    return err_set(e, ERR_USAGE, "'%s' is not an attribute; there are %s", buf_str(&shown),
-                   buf_str(&list));
+    return err_set(e, ERR_USAGE, "unknown attribute '%s'; the attributes are %s",
+                   buf_str(&shown), buf_str(&list));
 }
 
 int

@@ -61,8 +61,7 @@ check_no_gpu(const struct request *r, struct err *e)
 
     if (other)
         return err_set(e, ERR_USAGE,
-                       "gpus=0 asks for no GPU, so %s means nothing; leave one of them out",
-                       other);
+                       "gpus=0 requests no GPU, so %s has no effect; omit one of them", other);
     return 0;
 }
 
@@ -72,7 +71,7 @@ check_ids(const struct demand *d, struct err *e)
     uint64_t seen = 0;
 
     if (d->n_ids > REQUEST_IDS_MAX)
-        return err_set(e, ERR_USAGE, "gpu-ids names %d GPUs; the most is %d", d->n_ids,
+        return err_set(e, ERR_USAGE, "gpu-ids names %d GPUs; the maximum is %d", d->n_ids,
                        REQUEST_IDS_MAX);
     for (int i = 0; i < d->n_ids; i++) {
         if (d->ids[i] >= GPU_MAX)
@@ -84,10 +83,9 @@ check_ids(const struct demand *d, struct err *e)
     }
     if (d->n_ids && d->devices)
         return err_set(e, ERR_USAGE,
-                       "gpu-ids says which GPUs, so devices has nothing to choose from; leave "
-                       "one of them out");
+                       "gpu-ids and devices exclude each other; omit one of them");
     if (d->n_ids && d->gpus != d->n_ids)
-        return err_set(e, ERR_USAGE, "gpus=%d, but gpu-ids names %d; leave gpus out", d->gpus,
+        return err_set(e, ERR_USAGE, "gpus=%d, but gpu-ids names %d; omit gpus", d->gpus,
                        d->n_ids);
     return 0;
 }
@@ -97,13 +95,12 @@ check_share(const struct demand *d, struct err *e)
 {
     if (d->share_permille && d->gpus > 1)
         return err_set(e, ERR_USAGE,
-                       "a share is of one GPU, but gpus=%d; leave share out for whole GPUs, or "
-                       "say vram for parts of several",
+                       "a share is of one GPU, but gpus=%d; omit share for whole GPUs, or use "
+                       "vram to share several",
                        d->gpus);
     if (d->share_permille && d->exclusive)
         return err_set(e, ERR_USAGE,
-                       "a share is for jobs beside others, exclusive is for none beside it; "
-                       "leave one of them out");
+                       "share and exclusive exclude each other; omit one of them");
     return 0;
 }
 
@@ -200,7 +197,7 @@ static int
 check_deps(const struct request *r, struct err *e)
 {
     if (r->n_deps > DEPS_MAX)
-        return err_set(e, ERR_USAGE, "after names %d jobs; the most is %d", r->n_deps,
+        return err_set(e, ERR_USAGE, "after names %d jobs; the maximum is %d", r->n_deps,
                        DEPS_MAX);
     for (int i = 0; i < r->n_deps; i++) {
         const struct dep *d = &r->deps[i];
@@ -217,7 +214,7 @@ check_deps(const struct request *r, struct err *e)
                 o->type != DEP_ANY && d->type != DEP_ANY)
                 return err_set(e, ERR_USAGE,
                                "it cannot run both after job %u has completed and after it has "
-                               "failed; say after-any",
+                               "failed; use after-any",
                                d->job);
         }
     }
@@ -230,18 +227,18 @@ check_interactive(struct request *r, struct err *e)
 {
     if (r->screen && r->interactive && !r->pty)
         return err_set(e, ERR_USAGE,
-                       "a job in a screen session is on a terminal: say pty for interactive, "
-                       "or leave one of them out");
+                       "a job in a screen session is on a terminal: use pty instead of "
+                       "interactive, or omit one of them");
     if (r->error && (r->interactive || r->pty || r->screen))
         return err_set(e, ERR_USAGE,
-                       "error: %s shows output and errors as one; leave error out, or redirect "
-                       "in the command: 2> FILE",
+                       "error: %s has one stream for output and errors; omit error, or "
+                       "redirect in the command: 2> FILE",
                        r->screen ? "a screen session" : "an interactive job");
     if (r->log_max_mib && (r->interactive || r->pty || r->screen))
-        return err_set(e, ERR_USAGE,
-                       "log-max: nothing can be cut out of the log of %s, as clients read it "
-                       "from there; leave log-max out",
-                       r->screen ? "a screen session" : "an interactive job");
+        return err_set(
+            e, ERR_USAGE,
+            "log-max: the log of %s cannot be cut, because clients read from it; omit log-max",
+            r->screen ? "a screen session" : "an interactive job");
     r->interactive |= r->pty;
     if (r->interactive && r->array.n)
         return err_set(e, ERR_USAGE,
@@ -257,7 +254,7 @@ check_setup(const struct request *r, struct err *e)
     size_t n = r->env_setup ? strlen(r->env_setup) : 0;
 
     if (n > SETUP_MAX_BYTES)
-        return err_set(e, ERR_USAGE, "env-setup is %zu bytes long; the most is %d", n,
+        return err_set(e, ERR_USAGE, "env-setup is %zu bytes long; the maximum is %d", n,
                        SETUP_MAX_BYTES);
     if (n > 0 && !text_is_utf8(r->env_setup, n, NULL))
         return err_set(e, ERR_USAGE, "env-setup is not UTF-8 text");
@@ -283,7 +280,7 @@ check_env(const struct request *r, struct err *e)
         sum += strlen(*entry) + 1;
     }
     if (sum > ENV_MAX_BYTES)
-        return err_set(e, ERR_USAGE, "env: %zu bytes in all; the most is %d", sum,
+        return err_set(e, ERR_USAGE, "env: %zu bytes in total; the maximum is %d", sum,
                        ENV_MAX_BYTES);
     return 0;
 }
@@ -293,7 +290,7 @@ check_command(const struct request *r, struct err *e)
 {
     if (!r->command == !r->argv)
         return err_set(e, ERR_USAGE,
-                       r->command ? "a command and an argv; give one of them"
+                       r->command ? "both a command and an argv; give one of them"
                                   : "there is no command to run");
     if (r->argv && !r->argv[0])
         return err_set(e, ERR_USAGE, "there is no command to run");
@@ -317,8 +314,7 @@ request_validate(struct request *r, struct err *e)
         return check_no_gpu(r, e);
     if (r->vram_auto && d->vram_mib > 0)
         return err_set(e, ERR_USAGE,
-                       "vram=auto is learned, so vram_mib says nothing; leave one "
-                       "of them out");
+                       "vram=auto and vram_mib exclude each other; omit one of them");
     if (d->devices && __builtin_popcountll(d->devices) < d->gpus)
         return err_set(e, ERR_USAGE, "gpus=%d, but devices names only %d", d->gpus,
                        __builtin_popcountll(d->devices));

@@ -50,14 +50,14 @@ hooks_parse_types(const char *text, uint32_t *out, struct err *e)
             auto_buf struct buf shown = BUF_INIT;
             text_add_safe(&shown, name, strlen(name), 40);
             return err_set(e, ERR_USAGE,
-                           "'%s' is none of BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, ALL, "
-                           "ARRAY_TASKS, NONE",
+                           "unknown mail type '%s'; use BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, "
+                           "ALL, ARRAY_TASKS or NONE",
                            buf_str(&shown));
         }
         all |= bits;
     }
     if (all & MAIL_NONE && all != MAIL_NONE)
-        return err_set(e, ERR_USAGE, "NONE stands alone");
+        return err_set(e, ERR_USAGE, "NONE cannot be combined with others");
     *out = all;
     return 0;
 }
@@ -83,7 +83,7 @@ hooks_check_command(const char *text, struct err *e)
 
     if (n > HOOK_MAX_BYTES)
         return err_set(e, ERR_USAGE,
-                       "%zu bytes of command; the most is %d: put it into a script", n,
+                       "the command has %zu bytes; the maximum is %d; put it into a script", n,
                        HOOK_MAX_BYTES);
     return text_is_utf8(text, n, NULL) ? 0 : err_set(e, ERR_USAGE, "it is not UTF-8 text");
 }
@@ -104,13 +104,12 @@ hooks_check_url(const char *url, struct err *e)
     if (n > WEBHOOK_MAX_BYTES || !host || !url[host] || strchr("/:?#", url[host]))
         return err_set(
             e, ERR_USAGE,
-            "'%s' is not an address to post to: http://HOST/PATH or https://HOST/PATH, at "
-            "most %d bytes",
+            "'%s' is not a URL; write http://HOST/PATH or https://HOST/PATH, at most %d bytes",
             buf_str(&shown), WEBHOOK_MAX_BYTES);
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)url[i] <= ' ' || (unsigned char)url[i] >= 0x7f ||
             strchr("\"\\<>^`{|}", url[i]))
-            return err_set(e, ERR_USAGE, "'%s' holds what must be written as %%XX",
+            return err_set(e, ERR_USAGE, "'%s' has characters that must be written as %%XX",
                            buf_str(&shown));
     return 0;
 }
@@ -130,8 +129,7 @@ check_address(const char *address, struct err *e)
         address[strspn(address, plain)] || (at && (!at[1] || strchr(at + 1, '@'))))
         return err_set(
             e, ERR_USAGE,
-            "'%s' is not a mail address; one looks like name@example.org, or is the name of "
-            "a user here",
+            "'%s' is not a mail address; write name@example.org, or the name of a local user",
             buf_str(&shown));
     return 0;
 }
@@ -143,8 +141,8 @@ hooks_check_addresses(const char *list, struct err *e)
     char *rest = copy, *address;
 
     if (strlen(list) > MAIL_MAX_BYTES)
-        return err_set(e, ERR_USAGE, "%zu bytes of addresses; the most is %d", strlen(list),
-                       MAIL_MAX_BYTES);
+        return err_set(e, ERR_USAGE, "the addresses have %zu bytes; the maximum is %d",
+                       strlen(list), MAIL_MAX_BYTES);
     while ((address = strsep(&rest, ",")))
         if (check_address(address, e) != 0)
             return -1;

@@ -43,10 +43,11 @@ parse_needed(const char *value, bool with_unit, int32_t *out, struct err *e)
     if (value_mib(value, &mib, e) != 0)
         return -1;
     if (mib < LEAST_MIB && with_unit && strpbrk(value, "gGtTkK"))
-        return err_set(e, ERR_USAGE, "%d MiB? The least is %d MiB", mib, LEAST_MIB);
+        return err_set(e, ERR_USAGE, "%d MiB is less than the minimum of %d MiB", mib,
+                       LEAST_MIB);
     if (mib < LEAST_MIB && (with_unit || !has_unit))
         return err_set(e, ERR_USAGE, "%d MiB? write %dG%s", mib, mib,
-                       with_unit ? "; the least is 64 MiB" : "");
+                       with_unit ? "; the minimum is 64 MiB" : "");
     *out = mib;
     return 0;
 }
@@ -86,8 +87,8 @@ attr_set_gpus(struct request *r, const char *value, struct err *e)
     if (parse_double(value, 0, GPU_MAX, &v, NULL) != 0 || (v > 0 && v < 0.0005)) {
         text_add_safe(&shown, value, strlen(value), 60);
         return err_set(e, ERR_USAGE,
-                       "'%s' will not do; gpus takes a whole number from 0 to %d, or a part of "
-                       "one GPU such as 0.5",
+                       "'%s' is not a number of GPUs; write a whole number from 0 to %d, or a "
+                       "fraction of one GPU such as 0.5",
                        buf_str(&shown), GPU_MAX);
     }
     if (r->type_from == TYPE_WITH_GPUS || (r->type_from == TYPE_BY_CONSTRAINT && v == 0))
@@ -208,8 +209,7 @@ attr_set_priority(struct request *r, const char *value, struct err *e)
     if (read_int32(value, PRIORITY_MIN, PRIORITY_MAX, &r->priority, &wrong) == 0)
         return 0;
     if ((value[0] >= 'a' && value[0] <= 'z') || (value[0] >= 'A' && value[0] <= 'Z'))
-        return err_set(e, ERR_USAGE,
-                       "%s; Slurm's -p, a partition, means nothing here: leave it out",
+        return err_set(e, ERR_USAGE, "%s; Slurm's -p (partition) has no meaning here: omit it",
                        wrong.text);
     return err_set(e, wrong.code, "%s", wrong.text);
 }
@@ -327,7 +327,7 @@ add_tag(struct request *r, const char *tag, struct err *e)
         if (strcmp(r->tags[n], tag) == 0)
             return 0;
     if (n == TAGS_MAX)
-        return err_set(e, ERR_USAGE, "more than %d tags, which is the most", TAGS_MAX);
+        return err_set(e, ERR_USAGE, "more than the maximum of %d tags", TAGS_MAX);
     r->tags = xrealloc(r->tags, (n + 2) * sizeof(*r->tags));
     r->tags[n] = xstrdup(tag);
     r->tags[n + 1] = NULL;

@@ -327,7 +327,7 @@ read_duration(const struct attr *a, struct request *r, const char *value, struct
     if (strcmp(value, "0") != 0 && parse_duration_ms(value, 1000, &ms, e) != 0)
         return -1;
     if (ms > a->max)
-        return err_set(e, ERR_USAGE, "'%.60s' is longer than %lldh, which is the most", value,
+        return err_set(e, ERR_USAGE, "'%.60s' is longer than the maximum of %lldh", value,
                        (long long)(a->max / 3600000));
     attr_set_number(a, r, ms);
     return 0;
@@ -347,8 +347,8 @@ read_choice(const struct attr *a, struct request *r, const char *value, struct e
     }
     for (int i = first; i < n; i++)
         buf_addf(&words, "%s%s",
-                 i == first   ? "is neither "
-                 : i == n - 1 ? " nor "
+                 i == first   ? "is not valid; use "
+                 : i == n - 1 ? " or "
                               : ", ",
                  a->words[i]);
     return parse_refuse(e, value, buf_str(&words));

@@ -60,7 +60,7 @@ const struct setting config_settings[] = {
     INT(margin_mib, 0, VRAM_MAX_MIB, "512",
         "MiB kept free on a GPU in addition to every request"),
     INT(idle_threshold_mib, 1, VRAM_MAX_MIB, "1024",
-        "a GPU is idle while other people's processes use less than this many MiB of it"),
+        "a GPU is idle while other processes use less than this many MiB of it"),
     FRACTION(spike_buffer, 0, 10, "0.1", "fraction added to measured peaks"),
     FRACTION(tolerance, 0, 1, "0.1",
              "how far measured VRAM may be from the declared amount before it is reported"),
@@ -77,26 +77,25 @@ const struct setting config_settings[] = {
     INT(idle_exit_s, 0, 31536000, "300",
         "a daemon that `berth run` started exits after this many idle seconds; 0: never"),
     LIST(oom_patterns,
-         "what a CUDA out-of-memory looks like at the end of a log; case is ignored"),
+         "texts at the end of a log that mean CUDA out of memory; case is ignored"),
     INT(oom_retries, 0, RETRIES_MAX, "0",
         "retries with more VRAM after a CUDA out-of-memory, for jobs that do not set it"),
-    CHOICE(gpu_env, "index", "what CUDA_VISIBLE_DEVICES holds", "index", "uuid"),
+    CHOICE(gpu_env, "index", "contents of CUDA_VISIBLE_DEVICES", "index", "uuid"),
     CHOICE(on_exceed, "warn", "what happens to a job that uses more VRAM than it declared",
            "warn", "kill"),
     INT(keep_days, 0, 36500, "90", "days after which ended jobs are deleted; 0: never"),
     INT(keep_jobs, 0, 4000000000, "1000000",
         "number of ended jobs to keep, the newest ones; 0: all"),
     INT(keep_mib, 0, 100000000, "4096",
-        "ended jobs of the largest user are deleted while the database has more than this; "
+        "the oldest ended jobs are deleted while the database is larger than this many MiB; "
         "0: any size"),
     INT(keep_events, 0, 1000000000, "200000", "how many events are kept; 0: all"),
     INT(pending_max, 1, 10000000, "1000000", "the largest number of pending jobs"),
-    CHOICE(order, "queue",
-           "which job is tried first, within a priority and among users with equal use",
+    CHOICE(order, "queue", "order of jobs within a priority and among users with equal use",
            "queue", "short", "longest", "balanced"),
     INT(patience_s, 0, 31536000, "900",
-        "a job that others have passed for this many seconds gets GPUs pinned, if no ends "
-        "are known"),
+        "a job that others have passed for this many seconds gets GPUs reserved, if it is "
+        "unknown when jobs end"),
     INT(aging_s, 0, 31536000, "86400",
         "a pending job's priority grows by one each time this many seconds have passed; 0: "
         "never"),
@@ -134,8 +133,8 @@ const struct setting config_settings[] = {
          "berthd --system: the PAM service that says whether an account may run jobs, and "
          "with which limits: its name, or the path of its file; empty: PAM is not used"),
     CHOICE(locked_accounts, "refuse",
-           "berthd --system: whether jobs start whose account's password was locked "
-           "(usermod -L)",
+           "berthd --system: whether jobs start if their account's password is locked (usermod "
+           "-L)",
            "refuse", "run"),
     CHOICE(
         no_new_privs, "off",
@@ -265,14 +264,14 @@ config_set_list(const struct setting *s, struct config *c, const char *const *it
     char ***field = field_of(s, c);
 
     if (n > CONFIG_LIST_MAX)
-        return err_set(e, ERR_USAGE, "%s: %zu entries; the most is %d", s->key, n,
+        return err_set(e, ERR_USAGE, "%s: %zu entries; the maximum is %d", s->key, n,
                        CONFIG_LIST_MAX);
     for (size_t i = 0; i < n; i++) {
         size_t len = strlen(items[i]);
         if (len == 0 || len > PATTERN_MAX_BYTES || !text_is_utf8(items[i], len, NULL))
             return err_set(e, ERR_USAGE,
-                           "%s: entry %zu is %zu bytes; each is UTF-8 text of 1 to %d", s->key,
-                           i + 1, len, PATTERN_MAX_BYTES);
+                           "%s: entry %zu is %zu bytes; each must be UTF-8 text of 1 to %d",
+                           s->key, i + 1, len, PATTERN_MAX_BYTES);
     }
     text_list_free(*field);
     *field = copy_list(items, n);
@@ -325,7 +324,7 @@ set_choice(const struct setting *s, struct config *c, const char *value, struct 
         buf_addf(&list, "%s%s", i ? ", " : "", s->choices[i]);
     }
     text_add_safe(&shown, value, strlen(value), SHOWN_COLUMNS);
-    return err_set(e, ERR_USAGE, "%s: '%s' is none of %s", s->key, buf_str(&shown),
+    return err_set(e, ERR_USAGE, "%s: '%s' is not one of %s", s->key, buf_str(&shown),
                    buf_str(&list));
 }
 
@@ -341,8 +340,8 @@ set_text(const struct setting *s, struct config *c, const char *value, struct er
         return err_prefix(e, "%s", s->key);
     }
     if ((double)n > s->max || !text_is_utf8(value, n, NULL))
-        return err_set(e, ERR_USAGE, "%s: %zu bytes; it is UTF-8 text of at most %.0f", s->key,
-                       n, s->max);
+        return err_set(e, ERR_USAGE, "%s: %zu bytes; it must be UTF-8 text of at most %.0f",
+                       s->key, n, s->max);
     if (field == &c->webhook && hooks_check_url(value, e) < 0)
         return err_prefix(e, "%s", s->key);
     if (field == &c->drop_capabilities && capabilities_parse(value, &unused, e) < 0)
@@ -379,9 +378,9 @@ config_refuse_key(const char *key, struct err *e)
     nearest = text_nearest(key, known);
     text_add_safe(&shown, key, strlen(key), SHOWN_COLUMNS);
     if (nearest)
-        return err_set(e, ERR_USAGE, "'%s' is not a setting; did you mean %s?", buf_str(&shown),
+        return err_set(e, ERR_USAGE, "unknown setting '%s'; did you mean %s?", buf_str(&shown),
                        nearest);
-    return err_set(e, ERR_USAGE, "'%s' is not a setting; there are %s", buf_str(&shown),
+    return err_set(e, ERR_USAGE, "unknown setting '%s'; the settings are %s", buf_str(&shown),
                    buf_str(&list));
 }
 
@@ -401,7 +400,7 @@ config_set(struct config *c, const char *key, const char *value, struct err *e)
     case TYPE_PATH:
         return set_text(s, c, value, e);
     case TYPE_USERS:
-        return err_set(e, ERR_USAGE, "%s: it is a mapping; write it into a file of settings",
+        return err_set(e, ERR_USAGE, "%s is a mapping; write it into a file of settings",
                        s->key);
     case TYPE_INT:
     case TYPE_FRACTION:

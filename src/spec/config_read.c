@@ -135,7 +135,7 @@ read_item(struct reader *r, const struct setting *s, char **items, size_t *n, bo
         items[(*n)++] = xstrdup(text);
     } else {
         if (!*bad) {
-            err_set(&e, ERR_USAGE, "%s: it is a list of at most %d texts", s->key,
+            err_set(&e, ERR_USAGE, "%s must be a list of at most %d texts", s->key,
                     CONFIG_LIST_MAX);
             note(r, event.start_mark, &e);
         }
@@ -334,7 +334,8 @@ read_stream(struct reader *r)
             in_mapping = had_mapping = true;
         } else if (type != YAML_STREAM_START_EVENT && type != YAML_STREAM_END_EVENT &&
                    type != YAML_DOCUMENT_START_EVENT && type != YAML_DOCUMENT_END_EVENT) {
-            err_set(&e, ERR_USAGE, "settings are `key: value` lines, in one document");
+            err_set(&e, ERR_USAGE,
+                    "a file of settings must be one document of `key: value` lines");
             note(r, event.start_mark, &e);
             rc = -1;
         }

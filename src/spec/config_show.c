@@ -121,7 +121,7 @@ config_sample(struct buf *out)
 
     config_init(&c);
     buf_adds(out,
-             "# Settings of Berth, each with its default. A line that is left out keeps it.\n");
+             "# Settings of Berth, each with its default. Omitted lines keep their default.\n");
     for (size_t i = 0; i < CONFIG_SETTINGS; i++) {
         const struct setting *s = &config_settings[i];
         buf_addf(out, "\n# %s\n# (", s->help);

@@ -50,11 +50,11 @@ refuse_key(const struct config_user *u, const char *key, struct err *e)
     near = text_nearest(key, known);
     text_add_safe(&shown, key, strlen(key), SHOWN_COLUMNS);
     if (near)
-        return err_set(e, ERR_USAGE, "users: %s: there is no '%s'; did you mean %s?", u->name,
+        return err_set(e, ERR_USAGE, "users: %s: unknown limit '%s'; did you mean %s?", u->name,
                        buf_str(&shown), near);
     return err_set(e, ERR_USAGE,
-                   "users: %s: there is no '%s'; there are weight, max_running, max_gpus, "
-                   "max_vram_mib, max_pending",
+                   "users: %s: unknown limit '%s'; use weight, max_running, max_gpus, "
+                   "max_vram_mib or max_pending",
                    u->name, buf_str(&shown));
 }
 
@@ -81,15 +81,14 @@ check_user(const struct config *c, const struct config_user *u, struct err *e)
 
     if (n == 0 || n > NAME_MAX_BYTES || !text_is_utf8(u->name, n, NULL) ||
         strpbrk(u->name, " \t\r\n"))
-        return err_set(e, ERR_USAGE, "users: the name of a user belongs here, of 1 to %d bytes",
+        return err_set(e, ERR_USAGE, "users: expected the name of a user, of 1 to %d bytes",
                        NAME_MAX_BYTES);
     for (size_t i = 0; i < c->n_users; i++)
         if (strcmp(c->users[i].name, u->name) == 0)
-            return err_set(e, ERR_USAGE, "users: %s is there twice; leave one of them",
+            return err_set(e, ERR_USAGE, "users: %s is given twice; remove one of them",
                            u->name);
     if (c->n_users == CONFIG_USERS_MAX)
-        return err_set(e, ERR_USAGE, "users: more than %d, which is the most",
-                       CONFIG_USERS_MAX);
+        return err_set(e, ERR_USAGE, "users: more than the maximum of %d", CONFIG_USERS_MAX);
     return 0;
 }
 

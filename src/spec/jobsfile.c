@@ -99,16 +99,16 @@ parse_token(struct parser *p, struct request *r, char *token, size_t offset, boo
     if (equals)
         *equals = '\0';
     if (value && !unquote(value))
-        jobsfile_report_at(p, offset, "%s: behind the closing quote comes a blank or ]", token);
+        jobsfile_report_at(p, offset, "%s: expected a blank or ] after the closing quote",
+                           token);
     else if (equals == token)
         jobsfile_report_at(p, offset,
                            "a value without a name; write vram=8G, without blanks around =");
     else if (attr_set_at(r, token, value, ATTR_JOBS_FILE, p->clock, &e) != 0)
-        jobsfile_report_at(
-            p, offset, "%s%s", e.text,
-            after_value && !equals && !attr_find(token, ATTR_JOBS_FILE)
-                ? "; a value holds no blanks but in quotes: write vram=8G, not vram=8 G"
-                : "");
+        jobsfile_report_at(p, offset, "%s%s", e.text,
+                           after_value && !equals && !attr_find(token, ATTR_JOBS_FILE)
+                               ? "; quote values that have blanks: write vram=8G, not vram=8 G"
+                               : "");
 }
 
 /* The block from its `[` at offset `at`; returns the offset behind its `]`, 0 when it has
@@ -136,7 +136,7 @@ parse_attributes(struct parser *p, struct request *r, size_t at)
         size_t first = at;
         at = end_of(s, at, end, true, &hidden);
         if (at - first >= sizeof(token)) {
-            jobsfile_report_at(p, first, "an attribute of %zu bytes; the most is %d",
+            jobsfile_report_at(p, first, "the attribute has %zu bytes; the maximum is %d",
                                at - first, TOKEN_MAX_BYTES - 1);
         } else if (at > first) {
             memcpy(token, s + first, at - first);
@@ -175,10 +175,9 @@ parse_command(struct parser *p, struct request *r, size_t start, size_t at, size
     bool is_plain = has_block && p->line.text[start + 1] == ']';
 
     if (at == end) {
-        jobsfile_report_at(p, at,
-                           "there is no command behind the attributes; write one behind ]");
+        jobsfile_report_at(p, at, "no command after the attributes; write one after the ]");
     } else if (end - at > JOBSFILE_COMMAND_MAX) {
-        jobsfile_report_at(p, at, "a command of %zu bytes; the most is %d", end - at,
+        jobsfile_report_at(p, at, "the command has %zu bytes; the maximum is %d", end - at,
                            JOBSFILE_COMMAND_MAX);
     } else {
         r->command = xmalloc(end - at + 1);

@@ -116,11 +116,10 @@ check_bytes(struct parser *p, const struct piece *piece)
             "a carriage return inside a line; end lines with LF or CRLF, and write \\r for "
             "one in a command");
     else
-        jobsfile_report(
-            p, piece, at,
-            "control character 0x%02x; of those only tabs are allowed, write it as \\%03o "
-            "for printf if a command needs it",
-            c, c);
+        jobsfile_report(p, piece, at,
+                        "control character 0x%02x; only tabs are allowed; write \\%03o for "
+                        "printf if a command needs it",
+                        c, c);
 }
 
 /* Takes the next physical line off the text. */
@@ -186,10 +185,9 @@ join_pieces(struct parser *p, struct piece piece)
         push_piece(line, piece);
         buf_add(&line->joined, piece.text, piece.len - more);
         if (more && p->at == p->end) {
-            jobsfile_report(
-                p, &piece, piece.len - 1,
-                "the backslash continues this line, but the file ends here; add the rest, "
-                "or take the backslash out");
+            jobsfile_report(p, &piece, piece.len - 1,
+                            "the backslash continues this line, but the file ends here; add "
+                            "the rest, or remove the backslash");
             break;
         }
         if (more)

@@ -61,15 +61,15 @@ jobsfile_is_slip(struct parser *p, const char *command, size_t at, bool behind_b
     if (behind_block && command[0] == '[' && (name = strcspn(command + 1, "= \t]")) > 0 &&
         find(command + 1, name)) {
         jobsfile_report_at(p, at,
-                           "a second [ of attributes; put all of them into the first, as in "
-                           "[vram=8G gpus=1] command; [] before it says that it is shell");
+                           "a second [ of attributes; put all attributes into the first, as in "
+                           "[vram=8G gpus=1] command; if it is shell, write [] before it");
         return true;
     }
     if (!is_assignment(p, command, n))
         return false;
     jobsfile_report_at(p, at,
-                       "%.*s=... is an attribute without its brackets; write [%.*s] before the "
-                       "command, or env %.*s for a variable of the shell",
+                       "%.*s=... looks like an attribute without brackets; write [%.*s] before "
+                       "the command, or env %.*s to set a variable",
                        (int)name, command, (int)strcspn(command, " \t"), command,
                        (int)strcspn(command, " \t"), command);
     return true;

@@ -103,8 +103,7 @@ read_need(struct reader *r, const char *of, struct need *out, struct err *e)
     if (next_event(r, &event, e) != 0)
         return -1;
     text = scalar_text(&event);
-    rc = text ? parse_need(text, out, e)
-              : err_set(e, ERR_USAGE, "a number or a size belongs here");
+    rc = text ? parse_need(text, out, e) : err_set(e, ERR_USAGE, "expected a number or a size");
     if (rc != 0) {
         auto_buf struct buf shown = BUF_INIT;
         text_add_safe(&shown, of, strlen(of), SHOWN_COLUMNS);
@@ -125,7 +124,7 @@ add_model(struct reader *r, const yaml_event_t *key, struct err *e)
     if (!name || !*name || m->n == MODELS_MAX) {
         err_set(e, ERR_USAGE,
                 m->n == MODELS_MAX ? "more than 100000 models"
-                                   : "the name of a model belongs here");
+                                   : "expected the name of a model");
         return at_line(r, key->start_mark, e);
     }
     if (read_need(r, name, &need, e) != 0)
@@ -148,7 +147,7 @@ read_models(struct reader *r, struct err *e)
         return -1;
     bool is_mapping = event.type == YAML_MAPPING_START_EVENT;
     if (!is_mapping) {
-        err_set(e, ERR_USAGE, "models: `name: requirement` lines belong here");
+        err_set(e, ERR_USAGE, "models: expected `name: requirement` lines");
         at_line(r, event.start_mark, e);
     }
     yaml_event_delete(&event);
@@ -175,8 +174,8 @@ read_pair(struct reader *r, const yaml_event_t *key, struct err *e)
         const char *near = name ? text_nearest(name, known) : NULL;
         auto_buf struct buf shown = BUF_INIT;
         text_add_safe(&shown, name ? name : "", name ? strlen(name) : 0, SHOWN_COLUMNS);
-        err_set(e, ERR_USAGE, "'%s' is unknown; %s%s", buf_str(&shown),
-                near ? "did you mean " : "there are default_requirement and models",
+        err_set(e, ERR_USAGE, "unknown key '%s'; %s%s", buf_str(&shown),
+                near ? "did you mean " : "use default_requirement and models",
                 near ? near : "");
         return at_line(r, key->start_mark, e);
     }
@@ -207,7 +206,7 @@ read_stream(struct reader *r, struct err *e)
             in_mapping = had_mapping = true;
         } else if (type != YAML_STREAM_START_EVENT && type != YAML_STREAM_END_EVENT &&
                    type != YAML_DOCUMENT_START_EVENT && type != YAML_DOCUMENT_END_EVENT) {
-            err_set(e, ERR_USAGE, "a table has default_requirement and models");
+            err_set(e, ERR_USAGE, "a table needs default_requirement and models");
             rc = at_line(r, event.start_mark, e);
         }
         yaml_event_delete(&event);
@@ -238,7 +237,7 @@ sort(struct reader *r, struct err *e)
         if (strcmp(m->at[i].name, m->at[i - 1].name) != 0)
             continue;
         text_add_safe(&shown, m->at[i].name, strlen(m->at[i].name), SHOWN_COLUMNS);
-        return err_set(e, ERR_USAGE, "%s:%zu: %s is there twice; the other is in line %zu",
+        return err_set(e, ERR_USAGE, "%s:%zu: %s is given twice; the other is in line %zu",
                        r->name, m->at[i].line, buf_str(&shown), m->at[i - 1].line);
     }
     return 0;

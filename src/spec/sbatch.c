@@ -52,7 +52,7 @@ set_gpus(struct sbatch *s, const char *value, struct err *e)
         return parse_refuse(e, value, "is not a number of GPUs; write 2 or a100:2");
     if (strchr(name, ':') || strchr(name, ',') || strchr(name, '('))
         return sbatch_refuse(
-            e, "%s: one type of GPU and a number can be honoured, as in a100:2", value);
+            e, "%s: only one type of GPU and a number are supported, as in a100:2", value);
     /* Several lines are one request: --gres=gpu:a100:2 and --gpus-per-task=1. */
     if (!name[0] && s->r->type_from == TYPE_WITH_GPUS) {
         free(name);
@@ -72,7 +72,7 @@ on_gres(struct sbatch *s, const char *value, struct err *e)
         return set(s, "gpus", "1", e);
     if (strncmp(value, "gpu:", 4) == 0)
         return set_gpus(s, value + 4, e);
-    return sbatch_refuse(e, "%s: only gpu:N and gpu:TYPE:N can be honoured", value);
+    return sbatch_refuse(e, "%s: only gpu:N and gpu:TYPE:N are supported", value);
 }
 
 /* ------------------------------------------------------------------- the host */
@@ -83,7 +83,7 @@ on_mem(struct sbatch *s, const char *value, struct err *e)
     if (strcmp(value, "0") != 0)
         return set(s, "mem", value, e);
     s->r->demand.mem_mib = 0;
-    script_note(s->out, s->line, "--mem=0: nothing is booked, and nothing bounds it");
+    script_note(s->out, s->line, "--mem=0: no memory is reserved, and the job has no limit");
     return 0;
 }
 
@@ -171,7 +171,7 @@ static int
 on_signal(struct sbatch *s, const char *value, struct err *e)
 {
     if (strncmp(value, "R:", 2) == 0 || strncmp(value, "RB:", 3) == 0)
-        return sbatch_refuse(e, "R: is about reservations, of which there are none");
+        return sbatch_refuse(e, "R: is for reservations, which do not exist here");
     return set(s, "signal", value, e);
 }
 
@@ -214,9 +214,9 @@ set_file(struct sbatch *s, const char *attr, const char *value, struct err *e)
         if (*p != '%') {
             buf_addc(&file, *p);
         } else if (!letter || !strchr("jJAaxuNnts%", letter)) {
-            return sbatch_refuse(
-                e, "%%%.1s cannot be filled in; %%j, %%A, %%a, %%x, %%u and %%N can",
-                p + width + 1);
+            return sbatch_refuse(e,
+                                 "%%%.1s is not supported; use %%j, %%A, %%a, %%x, %%u and %%N",
+                                 p + width + 1);
         } else {
             if (letter == 'n' || letter == 't')
                 buf_addc(&file, '0');
@@ -262,11 +262,10 @@ on_constraint(struct sbatch *s, const char *value, struct err *e)
 
     if (value[strspn(value,
                      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")])
-        return sbatch_refuse(
-            e,
-            "%s: one word that is in a GPU's name can be honoured, as in a100; "
-            "or say #BERTH --gpu-type and --min-vram",
-            value);
+        return sbatch_refuse(e,
+                             "%s: only one word of a GPU's name is supported, as in a100; or "
+                             "use #BERTH --gpu-type and --min-vram",
+                             value);
     memcpy(said, type, sizeof said);
     if (set(s, "gpu-type", value, e) != 0)
         return -1;
@@ -323,7 +322,7 @@ on_mail_type(struct sbatch *s, const char *value, struct err *e)
     }
     if (known.len && set(s, "mail-type", buf_str(&known), e) != 0)
         return -1;
-    return none ? sbatch_refuse(e, "no mail is sent for %s; say TIME_LIMIT, FAIL or END", none)
+    return none ? sbatch_refuse(e, "no mail is sent for %s; use TIME_LIMIT, FAIL or END", none)
                 : 0;
 }
 
@@ -342,7 +341,7 @@ on_nothing(struct sbatch *s, const char *value, struct err *e)
 #define YES    TAKES_VALUE
 #define MAYBE  TAKES_MAYBE
 #define ONE_M  "there is one machine"
-#define LAYOUT "where on the machine it runs is not laid out"
+#define LAYOUT "the layout on the machine cannot be chosen"
 
 static const struct row rows[] = {
     /* What is honoured. */
@@ -392,30 +391,30 @@ static const struct row rows[] = {
     /* What a job would miss. */
     {{"clusters", 'M', YES}, NULL, NULL, ONE_M},
     {{"cores-per-socket", 0, YES}, NULL, NULL, LAYOUT},
-    {{"deadline", 0, YES}, NULL, NULL, "there are no deadlines; --time bounds its run"},
+    {{"deadline", 0, YES}, NULL, NULL, "there are no deadlines; --time limits the run time"},
     {{"distribution", 'm', YES}, NULL, NULL, LAYOUT},
     {{"exclude", 'x', YES}, NULL, NULL, ONE_M},
     {{"extra-node-info", 'B', YES}, NULL, NULL, LAYOUT},
     {{"get-user-env", 0, MAYBE}, NULL, NULL, "it runs in the environment of the submission"},
-    {{"gpu-bind", 0, YES}, NULL, NULL, "its cards are all that it sees"},
-    {{"gpu-freq", 0, YES}, NULL, NULL, "clocks are left alone"},
+    {{"gpu-bind", 0, YES}, NULL, NULL, "it can see only its own GPUs"},
+    {{"gpu-freq", 0, YES}, NULL, NULL, "clocks are not changed"},
     {{"gpus-per-socket", 0, YES}, NULL, NULL, LAYOUT},
-    {{"immediate", 'I', MAYBE}, NULL, NULL, "it waits for its turn"},
+    {{"immediate", 'I', MAYBE}, NULL, NULL, "it waits in the queue"},
     {{"licenses", 'L', YES}, NULL, NULL, "there are no licenses"},
     {{"mincpus", 0, YES}, NULL, NULL, "say --cpus-per-task"},
     {{"nodelist", 'w', YES}, NULL, NULL, ONE_M},
     {{"ntasks-per-core", 0, YES}, NULL, NULL, LAYOUT},
     {{"ntasks-per-gpu", 0, YES}, NULL, NULL, LAYOUT},
     {{"ntasks-per-socket", 0, YES}, NULL, NULL, LAYOUT},
-    {{"overcommit", 'O', NO}, NULL, NULL, "cores that are booked are the job's"},
-    {{"priority", 0, YES}, NULL, NULL, "the scales differ; say --nice, or #BERTH --priority"},
+    {{"overcommit", 'O', NO}, NULL, NULL, "reserved cores belong to the job"},
+    {{"priority", 0, YES}, NULL, NULL, "the scales differ; use --nice, or #BERTH --priority"},
     {{"reservation", 0, YES}, NULL, NULL, "there are no reservations by name"},
     {{"sockets-per-node", 0, YES}, NULL, NULL, LAYOUT},
     {{"threads-per-core", 0, YES}, NULL, NULL, LAYOUT},
-    {{"time-min", 0, YES}, NULL, NULL, "a limit is not shortened to fit"},
-    {{"tmp", 0, YES}, NULL, NULL, "disk is not booked"},
-    {{"wait", 'W', NO}, NULL, NULL, "say --wait on the command line"},
-    {{"wrap", 0, YES}, NULL, NULL, "there is a script already"},
+    {{"time-min", 0, YES}, NULL, NULL, "a time limit is not shortened to fit"},
+    {{"tmp", 0, YES}, NULL, NULL, "disk space is not reserved"},
+    {{"wait", 'W', NO}, NULL, NULL, "use --wait on the command line"},
+    {{"wrap", 0, YES}, NULL, NULL, "a script was given already"},
 };
 #define ROWS ((int)(sizeof(rows) / sizeof(rows[0])))
 
@@ -482,11 +481,11 @@ settle_constraint(struct sbatch *s)
 
     buf_addf(&note, "--constraint=%s ", s->constraint);
     if (d->gpus == 0)
-        buf_adds(&note, "is left out: the job has no GPU");
+        buf_adds(&note, "is ignored: the job has no GPU");
     else if (d->gpu_type[0])
-        buf_addf(&note, "is left out: the type of GPU is %s", d->gpu_type);
+        buf_addf(&note, "is ignored: the type of GPU is %s", d->gpu_type);
     else
-        buf_adds(&note, "is taken for a type of GPU");
+        buf_adds(&note, "is read as a type of GPU");
     if (d->gpus != 0 && !d->gpu_type[0]) {
         memcpy(d->gpu_type, s->constraint, sizeof d->gpu_type);
         s->r->type_from = TYPE_BY_CONSTRAINT;
@@ -518,8 +517,7 @@ finish_tasks(struct sbatch *s, struct err *e)
         multiply(cpus, tasks, CPUS_MAX, &d->cpus, e) != 0)
         return -1;
     if (most > 0 && tasks > most)
-        return sbatch_refuse(e,
-                             "%lld tasks are more than %lld on each node: there is one machine",
+        return sbatch_refuse(e, "%lld tasks exceed %lld on each node: there is one machine",
                              (long long)tasks, (long long)most);
     return 0;
 }

@@ -31,9 +31,9 @@ add_deps(struct sbatch *s, enum dep_type type, const char *ids, struct err *e)
     auto_free char *list = xstrdup(ids);
 
     if (strchr(ids, '+'))
-        return sbatch_refuse(e, "%s: a delay behind + cannot be honoured", ids);
+        return sbatch_refuse(e, "%s: a delay after + is not supported", ids);
     if (!ids[0] || ids[strspn(ids, "0123456789_:")])
-        return err_set(e, ERR_USAGE, "'%.60s' are no jobs; write afterok:12:13", ids);
+        return err_set(e, ERR_USAGE, "'%.60s' are not jobs; write afterok:12:13", ids);
     for (char *p = list; *p; p++)
         if (*p == ':')
             *p = ',';
@@ -54,7 +54,7 @@ one_dependency(struct sbatch *s, const char *term, struct err *e)
         if (strncasecmp(term, types[i].prefix, n) == 0)
             return add_deps(s, types[i].type, term + n, e);
     }
-    return sbatch_refuse(e, "%s: only afterok, afterany and afternotok can be honoured", term);
+    return sbatch_refuse(e, "%s: only afterok, afterany and afternotok are supported", term);
 }
 
 static void
@@ -73,7 +73,7 @@ sbatch_set_deps(struct sbatch *s, const char *value, struct err *e)
 
     drop_deps(s->r);
     if (strchr(value, '?'))
-        return sbatch_refuse(e, "one of several (?) cannot be honoured, only all of them (,)");
+        return sbatch_refuse(e, "one of several (?) is not supported, only all of them (,)");
     while ((term = strsep(&rest, ","))) {
         int rc = one_dependency(s, term, e);
         if (rc != 0)

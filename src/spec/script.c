@@ -219,12 +219,12 @@ complain_unknown(struct reader *rd, const struct directive *d, const char *word)
             known[n++] = o.name;
     known[n] = NULL;
     const char *near = strncmp(name, "--", 2) == 0 ? text_nearest(name + 2, known) : NULL;
-    words = near ? xasprintf("there is no such option; did you mean --%s?", near)
-                 : xasprintf("there is no such option%s",
-                             d->is_sbatch ? " that could be honoured on one machine" : "");
+    words = near ? xasprintf("unknown option; did you mean --%s?", near)
+                 : xstrdup(d->is_sbatch ? "unknown option, or not supported on one machine"
+                                        : "unknown option");
     if (d->is_sbatch && strncmp(name, "--", 2) == 0 && attr_find(name + 2, ATTR_COMMAND_LINE)) {
         free(words);
-        words = xstrdup("it is not an option of Slurm's; write it on a #BERTH line");
+        words = xstrdup("it is not a Slurm option; write it on a #BERTH line");
         near = name;
     }
     complain(rd, d->is_sbatch && !near ? 1 : -1, rd->line, d->mark, name, words);
@@ -309,8 +309,7 @@ read_directive(struct reader *rd, struct directive *d)
     while (d->at < d->n) {
         const char *word = d->words[d->at++];
         if (word[0] != '-' || !word[1])
-            complain(rd, -1, rd->line, d->mark, word,
-                     "this is not an option; options begin with -");
+            complain(rd, -1, rd->line, d->mark, word, "not an option; options begin with -");
         else if (word[1] == '-')
             read_long(rd, d, word);
         else

@@ -173,7 +173,7 @@ add_pattern(struct selector *s, enum selector_kind kind, const char *text, size_
             struct err *e)
 {
     if (n > SELECTOR_PATTERN_MAX_BYTES)
-        return refuse(text, "is longer than any name or tag", e);
+        return refuse(text, "is longer than a name or tag can be", e);
     push(s, kind, text, n);
     return 0;
 }
@@ -209,7 +209,7 @@ add_each(struct selector *s, const char *text, const char *whole,
     for (;;) {
         size_t n = piece_length(text);
         if (n == 0)
-            return refuse(whole, "lacks something; " GRAMMAR, e);
+            return refuse(whole, "is incomplete; " GRAMMAR, e);
         if (add(s, text, n, e) != 0)
             return -1;
         if (!text[n])
@@ -324,13 +324,13 @@ check_count(const struct selector *s, struct err *e)
         patterns += s->terms[i].kind == SELECT_NAME || s->terms[i].kind == SELECT_TAG;
     if (s->n_terms > SELECTOR_TERMS_MAX)
         return err_set(e, ERR_USAGE,
-                       "%zu different words select jobs, and %d is the most in one request; "
-                       "write ranges (12-20), a name:GLOB or a tag:GLOB, or ask several times",
+                       "%zu different words select jobs, and the maximum in one request is %d; "
+                       "use ranges (12-20), a name:GLOB or a tag:GLOB, or several requests",
                        s->n_terms, SELECTOR_TERMS_MAX);
     if (patterns > SELECTOR_PATTERNS_MAX)
         return err_set(e, ERR_USAGE,
-                       "%zu names and tags select jobs, and %d is the most in one request; a "
-                       "GLOB such as name:sweep* covers many",
+                       "%zu names and tags select jobs, and the maximum in one request is %d; "
+                       "a GLOB such as name:sweep* covers many",
                        patterns, SELECTOR_PATTERNS_MAX);
     return 0;
 }

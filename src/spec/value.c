@@ -23,7 +23,7 @@ value_check_text(const char *s, size_t max, struct err *e)
     if (n == 0)
         return err_set(e, ERR_USAGE, "must not be empty");
     if (n > max)
-        return err_set(e, ERR_USAGE, "is %zu bytes long; the most is %zu", n, max);
+        return err_set(e, ERR_USAGE, "is %zu bytes long; the maximum is %zu", n, max);
     if (!text_is_utf8(s, n, NULL))
         return err_set(e, ERR_USAGE, "is not UTF-8 text");
     for (size_t i = 0; i < n; i++)
@@ -42,8 +42,8 @@ value_check_env(const char *s, struct err *e)
     if (s[0] == '=' || !strchr(s, '='))
         return err_set(e, ERR_USAGE, "'%s' is not NAME=value", buf_str(&shown));
     if (n >= ENV_MAX_BYTES)
-        return err_set(e, ERR_USAGE, "%s is %zu bytes long; the most is %d", buf_str(&shown), n,
-                       ENV_MAX_BYTES - 1);
+        return err_set(e, ERR_USAGE, "%s is %zu bytes long; the maximum is %d", buf_str(&shown),
+                       n, ENV_MAX_BYTES - 1);
     if (!text_is_utf8(s, n, NULL))
         return err_set(e, ERR_USAGE, "%s is not UTF-8 and cannot be passed on",
                        buf_str(&shown));
@@ -58,7 +58,7 @@ value_mib(const char *s, int32_t *out, struct err *e)
     if (parse_size_mib(s, &mib, e) != 0)
         return -1;
     if (mib > VRAM_MAX_MIB)
-        return err_set(e, ERR_USAGE, "'%.60s' is more than %dT, which is the most", s,
+        return err_set(e, ERR_USAGE, "'%.60s' is more than the maximum of %dT", s,
                        VRAM_MAX_MIB / (1024 * 1024));
     *out = (int32_t)mib;
     return 0;
@@ -77,7 +77,7 @@ value_permille(const char *s, int32_t *out, struct err *e)
         return parse_refuse(e, s, want);
     v = round(v * (percent ? 10 : 1000));
     if (v < 1)
-        return parse_refuse(e, s, "is too small a part; the least is 0.001");
+        return parse_refuse(e, s, "is too small; the minimum is 0.001");
     *out = (int32_t)v;
     return 0;
 }
@@ -131,12 +131,12 @@ scan_range(const char **p, struct ranges *r)
     int64_t first, last, step = 1;
 
     if (!scan_number(p, ARRAY_MAX - 1, &first))
-        return **p >= '0' && **p <= '9' ? "goes beyond task 999999, the highest" : tasks_want;
+        return **p >= '0' && **p <= '9' ? "goes beyond task 999999, the maximum" : tasks_want;
     last = first;
     if (**p == '-') {
         ++*p;
         if (!scan_number(p, ARRAY_MAX - 1, &last))
-            return **p >= '0' && **p <= '9' ? "goes beyond task 999999, the highest"
+            return **p >= '0' && **p <= '9' ? "goes beyond task 999999, the maximum"
                                             : tasks_want;
         if (**p == ':') {
             ++*p;
@@ -203,8 +203,8 @@ scan_tasks(const char *p, struct ranges *r, int32_t *max)
     if (*p == '%') {
         p++;
         if (!scan_number(&p, ARRAY_MAX, &at_once) || at_once == 0 || *p)
-            return "says nothing good behind the %; write the most tasks to run at once: "
-                   "0-99%8";
+            return "has no valid number after the %; write the maximum of tasks that run at "
+                   "once: 0-99%8";
         *max = (int32_t)at_once;
     }
     return NULL;
@@ -275,7 +275,7 @@ value_deps(const char *s, enum dep_type type, struct dep **deps, int *n, struct 
         struct dep d = {.type = type};
         int rc = *n < DEPS_MAX
                      ? read_dep(word, &d, e)
-                     : err_set(e, ERR_USAGE, "more than %d jobs, which is the most", DEPS_MAX);
+                     : err_set(e, ERR_USAGE, "more than the maximum of %d jobs", DEPS_MAX);
         if (rc != 0) {
             while (*n > had)
                 free((*deps)[--*n].name);

@@ -114,7 +114,7 @@ to_us(const char *s, const struct when_clock *clock, struct tm tm, int64_t *out,
     time_t t;
 
     if (!clock)
-        return parse_refuse(e, s, "needs the local clock; write a moment with Z or +01:00");
+        return parse_refuse(e, s, "needs the local clock; write a time with Z or +01:00");
     tm.tm_isdst = -1;
     t = clock->to_time(&tm);
     if (t == (time_t)-1)
@@ -188,7 +188,7 @@ parse_after_now(const char *s, const char *duration, const struct when_clock *cl
     int64_t ms = 0;
 
     if (!clock)
-        return parse_refuse(e, s, "needs a clock; write a moment with Z or +01:00");
+        return parse_refuse(e, s, "needs a clock; write a time with Z or +01:00");
     if (*duration && !scan_words(duration, &ms) &&
         parse_duration_ms(duration, 1000, &ms, e) != 0)
         return -1;

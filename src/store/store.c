@@ -36,12 +36,11 @@
 static int
 store_error_damaged(const struct store *s, struct err *e, const char *why)
 {
-    return err_set(
-        e, ERR_FAILED,
-        "%s is damaged (%s); it is left as it is. Copy berth.db* to a safe place, then "
-        "try `sqlite3 berth.db .recover | sqlite3 new.db` and put new.db in its "
-        "place, or move it away to start with no jobs",
-        s->path, why);
+    return err_set(e, ERR_FAILED,
+                   "%s is damaged (%s) and was not changed. Copy berth.db* to a safe place, "
+                   "then try `sqlite3 berth.db .recover | sqlite3 new.db` and put new.db in "
+                   "its place, or move it away to start with no jobs",
+                   s->path, why);
 }
 
 static int
@@ -49,7 +48,7 @@ store_error_full(const struct store *s, struct err *e)
 {
     return err_set(
         e, ERR_NO_SPACE,
-        "no space left for %s: free some on that disk; what was acknowledged is safe", s->path);
+        "no space left for %s: free some on that disk; acknowledged changes are safe", s->path);
 }
 
 /* The codes that wrap a system call's errno. */
@@ -238,17 +237,15 @@ store_check_names(struct store *s)
     if (s->failed.code != ERR_NONE)
         return -1;
     if (stat(s->path, &st) < 0 || st.st_ino != s->inode || st.st_dev != s->device)
-        return store_failed(
-            s, ERR_FAILED, NULL,
-            "%s was removed or replaced while it was in use; put it back, or stop "
-            "the daemon and start it again without what happened since",
-            s->path);
+        return store_failed(s, ERR_FAILED, NULL,
+                            "%s was removed or replaced while in use; put it back, or restart "
+                            "the daemon and lose the changes since then",
+                            s->path);
     if (stat(wal, &st) < 0)
-        return store_failed(
-            s, ERR_FAILED, NULL,
-            "%s was removed while it was in use, and what it held is lost unless "
-            "it is put back; stop the daemon and start it again otherwise",
-            wal);
+        return store_failed(s, ERR_FAILED, NULL,
+                            "%s was removed while in use; put it back, or restart the daemon "
+                            "and lose its contents",
+                            wal);
     return 0;
 }
 

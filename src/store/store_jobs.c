@@ -139,7 +139,7 @@ store_job_load(struct store *s, uint32_t id, struct err *e)
     if (rc == SQLITE_ROW)
         job = jobs_read(st, &last, e);
     else if (rc == SQLITE_DONE)
-        err_set(e, ERR_NO_JOB, "there is no job %" PRIu32, id);
+        err_set(e, ERR_NO_JOB, "no job %" PRIu32, id);
     else
         store_read_failed(s, e);
     row_attempt_clear(&last);

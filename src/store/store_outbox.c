@@ -1,5 +1,5 @@
-/* The outbox: what is to be told about jobs and has not been yet. A row is written in the very
- * transaction that holds what it tells about, and goes once it was told or given up. */
+/* The outbox: notifications of jobs that have not been delivered yet. A row is written in the
+ * very transaction that holds its event, and removed once it was delivered or given up. */
 #include <inttypes.h>
 
 #include "base/err.h"

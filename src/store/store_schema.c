@@ -122,7 +122,7 @@ static const char schema_v4[] =
     " oom_runs INTEGER NOT NULL, ended_us INTEGER NOT NULL,"
     " PRIMARY KEY(uid, fingerprint, gpus)) WITHOUT ROWID;";
 
-/* outbox: what is to be told about jobs (hooks, webhooks, mail) and has not been yet. */
+/* outbox: notifications of jobs (hooks, webhooks, mail) that have not been delivered yet. */
 static const char schema_v5[] =
     "ALTER TABLE jobs ADD COLUMN hooks TEXT;"
     "CREATE TABLE outbox(id INTEGER PRIMARY KEY AUTOINCREMENT, job INTEGER NOT NULL,"
@@ -214,11 +214,10 @@ schema_apply(sqlite3 *db, int version)
 static int
 schema_newer(struct err *e, const char *path, int version)
 {
-    return err_set(
-        e, ERR_FAILED,
-        "%s was written by a newer Berth (its version is %d, this program knows %d); "
-        "use that newer berthd, or another --dir",
-        path, version, STORE_SCHEMA_VERSION);
+    return err_set(e, ERR_FAILED,
+                   "%s was written by a newer Berth (schema %d, this program supports %d); use "
+                   "the newer berthd, or another --dir",
+                   path, version, STORE_SCHEMA_VERSION);
 }
 
 int
@@ -235,7 +234,7 @@ schema_migrate(struct store *s, struct err *e)
     if (schema_apply(s->db, version) == 0)
         return 0;
     store_read_failed(s, e);
-    return err_prefix(e, "bringing it from version %d to %d", version, STORE_SCHEMA_VERSION);
+    return err_prefix(e, "upgrading it from version %d to %d", version, STORE_SCHEMA_VERSION);
 }
 
 /* The 16 hex digits that mark this instance's processes. */
@@ -379,12 +378,11 @@ schema_check_file(const char *path, struct err *e)
         return err_errno(e, ERR_FAILED, errno, "cannot read %s", path);
     if (n < (ssize_t)sizeof(head) || memcmp(head, "SQLite format 3", 16) != 0 ||
         schema_header_u32(head + 68) != STORE_APPLICATION_ID)
-        return err_set(
-            e, ERR_FAILED,
-            "%s is not a Berth database, or is damaged at its very start. It is left "
-            "as it is: put a good copy in its place, or move it away to start with "
-            "no jobs",
-            path);
+        return err_set(e, ERR_FAILED,
+                       "%s is not a Berth database, or is damaged at its start. It was not "
+                       "changed: put a good copy in its place, or move it away to start with "
+                       "no jobs",
+                       path);
     if (schema_header_u32(head + 60) > STORE_SCHEMA_VERSION)
         return schema_newer(e, path, (int)schema_header_u32(head + 60));
     return 1;

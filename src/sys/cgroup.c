@@ -128,9 +128,9 @@ is_ours_alone(const char *pids)
     return *pids != '\0';
 }
 
-/* A group with processes of its own cannot hand controllers on. If all that lives in ours is
- * this process and who started it (a service or a scope with Delegate=yes), they step into a
- * leaf. */
+/* A group with processes of its own cannot hand controllers on. If ours has only this process
+ * and the one that started it (a service or a scope with Delegate=yes), they step into a leaf.
+ */
 static void
 step_aside(int own)
 {
@@ -157,8 +157,7 @@ cgroup_find_base(const char *name, char **out, struct err *e)
     if (own < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the cgroup %s", own_path);
     if (mkdirat(own, name, 0755) < 0 && errno != EEXIST)
-        return err_errno(e, ERR_FAILED, errno, "no groups can be made in the cgroup %s",
-                         own_path);
+        return err_errno(e, ERR_FAILED, errno, "cannot make groups in the cgroup %s", own_path);
     auto_close int base = openat(own, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (base < 0 || faccessat(base, "cgroup.procs", W_OK, AT_EACCESS) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot use the cgroup %s/%s", own_path, name);

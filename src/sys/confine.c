@@ -103,9 +103,9 @@ try_devices(struct confinement *c)
 {
     struct err e = {0};
     if (geteuid() != 0)
-        c->why[CONFINE_DEVICES] = xstrdup("it takes a daemon that root runs");
+        c->why[CONFINE_DEVICES] = xstrdup("only a daemon that runs as root can do this");
     else if (!c->base)
-        c->why[CONFINE_DEVICES] = xstrdup("it takes a cgroup v2 group");
+        c->why[CONFINE_DEVICES] = xstrdup("this needs a cgroup v2 group");
     else if (devfilter_try(c->base, &e) == 0)
         c->has[CONFINE_DEVICES] = true;
     else

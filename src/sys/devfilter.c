@@ -91,7 +91,7 @@ load(const int32_t *minors, size_t n, struct err *e)
 {
     struct bpf_insn program[FIXED_INSNS + MINORS_MAX];
     if (n > MINORS_MAX)
-        return err_set(e, ERR_FAILED, "the device filter knows at most %d cards", MINORS_MAX);
+        return err_set(e, ERR_FAILED, "the device filter supports at most %d GPUs", MINORS_MAX);
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
@@ -102,7 +102,7 @@ load(const int32_t *minors, size_t n, struct err *e)
     if (fd < 0 && errno == EPERM)
         fd = load_without_limit(&attr);
     if (fd < 0)
-        return err_errno(e, ERR_FAILED, errno, "the kernel takes no device filter");
+        return err_errno(e, ERR_FAILED, errno, "the kernel does not accept a device filter");
     return fd;
 }
 
@@ -116,7 +116,7 @@ attach(int how, int program, int cgroup_fd, struct err *e)
     attr.attach_type = BPF_CGROUP_DEVICE;
     attr.attach_flags = how == BPF_PROG_ATTACH ? BPF_F_ALLOW_MULTI : 0;
     if (bpf(how, &attr))
-        return err_errno(e, ERR_FAILED, errno, "a device filter cannot be put on the cgroup");
+        return err_errno(e, ERR_FAILED, errno, "cannot attach a device filter to the cgroup");
     return 0;
 }
 

@@ -151,7 +151,7 @@ get_outcome(const json_t *o, enum outcome *out, struct err *e)
             return 0;
         }
     }
-    return err_set(e, ERR_FAILED, "exit record: no outcome that is known");
+    return err_set(e, ERR_FAILED, "exit record: unknown outcome");
 }
 
 static int
@@ -168,7 +168,7 @@ get_oom(const json_t *o, enum oom_kind *out, struct err *e)
             return 0;
         }
     }
-    return err_set(e, ERR_FAILED, "exit record: 'oom' is none of none, cuda, host");
+    return err_set(e, ERR_FAILED, "exit record: 'oom' must be none, cuda or host");
 }
 
 /* Not said, or a word of a later version: the command's. */

@@ -50,10 +50,10 @@ bool proc_is_of(pid_t pid, uid_t uid);
  */
 bool proc_is_only_of(pid_t pid, uid_t uid);
 
-/* Its path in the cgroup v2 tree ("/user.slice/..."); false when that cannot be told. */
+/* Its path in the cgroup v2 tree ("/user.slice/..."); false when that cannot be read. */
 bool proc_cgroup(pid_t pid, char *out, size_t size);
 
-/* Whether it has a handler of its own for the signal; false when that cannot be told. */
+/* Whether it has a handler of its own for the signal; false when that cannot be read. */
 bool proc_catches(pid_t pid, int sig);
 
 /* Sends the signal if the process is still the one that was read (same start time), through
@@ -69,7 +69,7 @@ bool proc_has_ended(pid_t child);
 /* Appends one. */
 void procs_add(struct procs *ps, const struct proc *p);
 
-/* The children of one process, zombies included. 0, or -1 when that cannot be told. */
+/* The children of one process, zombies included. 0, or -1 when that cannot be read. */
 int procs_read_children(pid_t pid, struct procs *out);
 
 /* Every process, zombies included. 0 or -1 when /proc cannot be read. */

@@ -1,6 +1,6 @@
 /* berth-web: options, the listening socket, the loop. What is served is in http_server.c; how
- * berthd is asked in upstream.c. It runs as any user, starts no daemon, and asks as who it
- * runs as. */
+ * berthd is asked in upstream.c. It runs as any user, starts no daemon, and has that user's
+ * rights there. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

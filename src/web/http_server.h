@@ -18,14 +18,14 @@ struct server_parts {
     struct live *live;
     const struct gate *gate;
     const struct page_context *page;
-    bool check_peers; /* only root and who runs this may connect */
+    bool check_peers; /* only root and the user who runs this may connect */
 };
 
 /* Serves the listening socket, which it owns from now on. */
 struct server *http_server_new(uv_loop_t *loop, int listener, const struct server_parts *parts,
                                struct err *e);
 struct stream *http_server_stream(struct server *s);
-/* Answers everybody who waits, and closes. */
+/* Answers every waiting request, and closes. */
 void http_server_free(struct server *s);
 
 #endif

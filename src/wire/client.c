@@ -102,7 +102,7 @@ client_connect(const char *path, struct err *e)
         int why = errno;
 
         if (why == EACCES || why == EPERM)
-            err_errno(e, ERR_PERMISSION, why, "may not use %s", path);
+            err_errno(e, ERR_PERMISSION, why, "no permission to use %s", path);
         else
             err_errno(e, ERR_UNREACHABLE, why, "no daemon answers at %s", path);
         return NULL;
@@ -221,7 +221,7 @@ lose(struct client *c, int errnum, struct err *e)
     if (errnum == EAGAIN && c->patience_ms)
         return err_set(
             e, ERR_UNREACHABLE,
-            "the daemon has not answered for %.3g s; is it stopped, or its disk stuck?",
+            "the daemon has not answered for %.3g s; it may be stopped or waiting for its disk",
             c->timeout_ms / 1000.0);
     if (c->stopped)
         return err_set(e, ERR_UNREACHABLE, "the daemon was stopped");
@@ -288,11 +288,9 @@ renew(struct client *c, int errnum, struct err *e)
         c->renewals = 0;
     if (++c->renewals > SILENT_MAX) {
         c->lost = true;
-        return err_set(
-            e, ERR_UNREACHABLE,
-            "%d daemons have gone without an answer; what was asked may be what they "
-            "die of",
-            c->renewals);
+        return err_set(e, ERR_UNREACHABLE,
+                       "%d daemons died without an answer; the request may be the cause",
+                       c->renewals);
     }
     c->renewing = true;
     bool sent = false;
@@ -301,7 +299,7 @@ renew(struct client *c, int errnum, struct err *e)
 
         if (fd < 0)
             break;
-        /* The number stays: who polls it has it in a list. */
+        /* The number stays: a caller that polls it has it in a list. */
         sent = dup3(fd, c->fd, O_CLOEXEC) >= 0;
         close(fd);
         set_timeout(c, c->patience_ms);
@@ -315,8 +313,9 @@ renew(struct client *c, int errnum, struct err *e)
     c->renewing = false;
     if (!sent) {
         c->lost = true;
-        return e && e->code ? -1
-                            : err_set(e, ERR_UNREACHABLE, "daemons come and go; none answers");
+        return e && e->code
+                   ? -1
+                   : err_set(e, ERR_UNREACHABLE, "daemons start and exit; none answers");
     }
     c->renewed_us = clock_boot_us();
     buf_clear(&c->in); /* half of a line, of a daemon that is no more */
@@ -413,10 +412,11 @@ read_error(json_t *error, struct err *e)
         mapped = err_from_name(kind);
     else if (code >= ERR_FAILED && code <= ERR_TIMED_OUT)
         mapped = (enum err_code)code;
-    err_set(e, mapped, "%s%s", words ? words : "the daemon refused without words",
-            code == NO_METHOD ? ": the daemon is of another version than this program; start "
-                                "it again with this one"
-                              : "");
+    err_set(
+        e, mapped, "%s%s", words ? words : "the daemon refused without a reason",
+        code == NO_METHOD
+            ? ": the daemon has another version than this program; restart it with this version"
+            : "");
 }
 
 static void

@@ -55,7 +55,7 @@ typedef void (*client_back_fn)(void *ctx, struct client *c);
  * carried out. This does not happen after a person stopped the daemon, nor when it is
  * silent. */
 void client_keep(struct client *c, client_again_fn again, void (*free_ctx)(void *), void *ctx);
-/* Who hears of each new connection; NULL: nobody. */
+/* Called for each new connection; may be NULL. */
 void client_on_back(struct client *c, client_back_fn back, void *ctx);
 
 #define CLIENT_TOKEN_SIZE 33
@@ -67,7 +67,7 @@ void client_make_token(char out[CLIENT_TOKEN_SIZE]);
  * connection themselves. */
 void client_name_next(struct client *c, const char *token);
 
-/* Who gets notifications, and answers to client_send; either may be NULL (dropped). */
+/* Called for notifications, and for answers to client_send; either may be NULL (dropped). */
 void client_listen(struct client *c, client_notify_fn on_notify, client_answer_fn on_answer,
                    void *ctx);
 

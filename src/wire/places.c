@@ -36,14 +36,15 @@ state_home(char **out, struct err *e)
     }
     if (!home || home[0] != '/')
         return err_set(e, ERR_FAILED,
-                       "there is no home directory to keep the queue in; "
-                       "set HOME, or name a place with --dir DIR");
+                       "no home directory to keep the queue in; set HOME, or choose a folder "
+                       "with --dir DIR");
     *out = xasprintf("%s/.local/state/berth", home);
     return 0;
 }
 
-/* In /tmp anybody can make what is to be ours. Where somebody did, the socket lies below the
- * home; and stays there as long as there is one, or who made that could lead us to and fro. */
+/* In /tmp any user can make what is to be ours. If another user did, the socket is below the
+ * home folder; and stays there as long as there is one, or that user could lead us to and fro.
+ */
 static char *
 tmp_socket(const char *base)
 {
@@ -102,11 +103,10 @@ places_system(const char *dir, struct places *out, struct err *e)
     const char *variable = getenv("BERTH_DIR");
     *out = (struct places){.system = true};
     if ((!dir || !dir[0]) && variable && variable[0])
-        return err_set(
-            e, ERR_USAGE,
-            "--system is the daemon of /run/berth, but BERTH_DIR is set to %s; unset "
-            "it, or say --dir %s to have a daemon for all users there",
-            variable, variable);
+        return err_set(e, ERR_USAGE,
+                       "--system uses /run/berth, but BERTH_DIR is set to %s; unset it, or use "
+                       "--dir %s for a system daemon there",
+                       variable, variable);
     if (dir && dir[0]) {
         out->root = absolute(dir);
         fill(out, out->root);

@@ -79,8 +79,8 @@ static const struct {
 } forms[] = {
     {"job=12 event=ended state=COMPLETED",
      "\"job\":12,\"event\":\"ended\",\"state\":\"COMPLETED\""},
-    {"event=leaving why=\"asked to\" jobs=0",
-     "\"event\":\"leaving\",\"why\":\"asked to\",\"jobs\":0"},
+    {"event=leaving why=\"on request\" jobs=0",
+     "\"event\":\"leaving\",\"why\":\"on request\",\"jobs\":0"},
     {"event=commit-failed disk x=1 is full",
      "\"event\":\"commit-failed\",\"text\":\"disk x=1 is full\""},
     {"only words", "\"text\":\"only words\""},

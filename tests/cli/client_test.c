@@ -159,7 +159,7 @@ test_errors_keep_their_kind_and_words(void **state)
         {"{\"code\":6,\"message\":\"W\"}", ERR_REFUSED, "W"},
         {"{\"code\":-32602,\"message\":\"W\"}", ERR_FAILED, "W"},
         {"{\"code\":-32601,\"message\":\"W\"}", ERR_FAILED,
-         "W: the daemon is of another version than this program; start it again with this one"},
+         "W: the daemon has another version than this program; restart it with this version"},
         {"{\"code\":5,\"message\":\"W\",\"data\":{\"kind\":\"permission\"}}", ERR_PERMISSION,
          "W"},
     };

@@ -37,8 +37,8 @@ static const struct event_case cases[] = {
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"0\":4000},"
      "\"vram_mib\":12000,\"verdict\":\"over\"}",
      "completed",
-     "2.0s   peak 3.9 of 11.7 GiB (33 %), over-declared (-66 %): vram=4400M would do and leave "
-     "room for others   CMD"},
+     "2.0s   peak 3.9 of 11.7 GiB (33 %), over-declared (-66 %): vram=4400M would be enough   "
+     "CMD"},
     /* What was raised after an out of memory is nobody's declaration. */
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"0\":4000},"
      "\"vram_mib\":12000,\"verdict\":\"over\",\"attempt\":2}",
@@ -46,8 +46,8 @@ static const struct event_case cases[] = {
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"0\":4000},"
      "\"vram_mib\":12000,\"declared_mib\":12000,\"verdict\":\"over\",\"attempt\":2}",
      "completed",
-     "2.0s   peak 3.9 of 11.7 GiB (33 %), over-declared (-66 %): vram=4400M would do and leave "
-     "room for others   CMD"},
+     "2.0s   peak 3.9 of 11.7 GiB (33 %), over-declared (-66 %): vram=4400M would be enough   "
+     "CMD"},
     {"{\"kind\":\"ended\",\"state\":\"COMPLETED\",\"run_ms\":2000,\"peak_mib\":{\"1\":12000},"
      "\"vram_mib\":8000,\"verdict\":\"under\"}",
      "completed",
@@ -90,7 +90,7 @@ static const struct event_case cases[] = {
      "\"text\":\"exit 3\"}",
      "requeued", "exit 3 (attempt 1 of 4)"},
     {"{\"kind\":\"exceeds\",\"gpu\":0,\"mib\":12000,\"declared_mib\":8000}", "EXCEEDS",
-     "11.7 used of 7.8 GiB declared on gpu 0 (+50 %): its neighbours may run out of memory"},
+     "11.7 used of 7.8 GiB declared on gpu 0 (+50 %): other jobs there may run out of memory"},
     {"{\"kind\":\"usage\",\"peak_mib\":{\"0\":8396}}", "vram", "8.2 GiB"},
     {"{\"kind\":\"held\"}", "held", "CMD"},
 };

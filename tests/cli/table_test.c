@@ -123,7 +123,7 @@ test_bar_shows_the_parts(void **state)
     (void)state;
     progress_format(&c, 61000, 80, &out);
     assert_non_null(strstr(buf_str(&out), "[###############-------        ]"));
-    assert_non_null(strstr(buf_str(&out), "1 running, 1 waiting  1m01s"));
+    assert_non_null(strstr(buf_str(&out), "1 running, 1 pending  1m01s"));
     assert_null(strstr(buf_str(&out), "left"));
     buf_clear(&out);
     progress_format(&none, 0, 80, &out);

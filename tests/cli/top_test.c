@@ -356,7 +356,7 @@ static void
 test_says_how_much_more_is_wrong(void **state)
 {
     static const char *const few[] = {
-        "look below", "2 jobs failed within the hour: 7 TIMEOUT, 3_2 FAILED; a", NULL};
+        "see below", "2 jobs failed in the last hour: 7 TIMEOUT, 3_2 FAILED; press", NULL};
     static const char *const many[] = {"trouble", "check 11: bad", "and 9 more: berth health",
                                        NULL};
     struct top *t = *state;

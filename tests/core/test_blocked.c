@@ -263,7 +263,7 @@ static const struct row {
      "GpuSick: needs 1.0 GiB + 512 MiB margin on gpu 1; gpu 1 is sick since "
      "2026-01-01T00:01:00Z: another daemon has it"},
     {lost, GPUS(1), "GpuSick: wants an idle GPU; gpu 0 is lost since 2026-01-01T01:00:00Z"},
-    {silent, GPUS(1), "Probe: no fresh word from gpu 0 since 2026-01-01T01:00:00Z"},
+    {silent, GPUS(1), "Probe: no recent data from gpu 0 since 2026-01-01T01:00:00Z"},
     {cores_taken, {.gpus = 1, .margin_mib = -1, .cpus = 3}, "Cpus: needs 3 cores; 2 are free"},
     {cores_taken,
      {.gpus = 0, .margin_mib = -1, .mem_mib = 8192},
@@ -301,8 +301,8 @@ static const struct plan_row {
 } plan_rows[] = {
     {{.reason = REASON_PRIORITY, .gpu = -1}, "Priority: its turn has not come yet"},
     {{.reason = REASON_PRIORITY, .gpu = -1, .ahead.id = 4},
-     "Priority: its turn has not come yet; job 4, which asks for the same, is first"},
-    {{.reason = REASON_HELD, .gpu = -1}, "Held: held by a person; berth release lets it go"},
+     "Priority: its turn has not come yet; job 4, with the same request, is first"},
+    {{.reason = REASON_HELD, .gpu = -1}, "Held: held by a user; 'berth release' releases it"},
     {{.reason = REASON_BEGIN_TIME, .gpu = -1, .until_us = 1767225600000000},
      "BeginTime: not before 2026-01-01T00:00:00Z"},
     {{.reason = REASON_DEPENDENCY, .gpu = -1, .waits_for.id = 12},
@@ -316,13 +316,13 @@ static const struct plan_row {
     {{.reason = REASON_DEPENDENCY, .gpu = -1, .waits_for.id = 12, .waits_how = DEP_FAILED},
      "Dependency: waits for job 12 to fail"},
     {{.reason = REASON_RESERVATION, .gpu = -1, .waits_for.id = 5, .until_us = 1767225600000000},
-     "Reservation: would delay job 5, which is to start at 2026-01-01T00:00:00Z"},
+     "Reservation: would delay job 5, which is expected to start at 2026-01-01T00:00:00Z"},
     {{.reason = REASON_RESERVATION, .gpu = -1, .waits_for.id = 5, .until_us = INT64_MAX},
-     "Reservation: would delay job 5, for which GPUs are kept free"},
+     "Reservation: would delay job 5, for which GPUs are reserved"},
     {{.reason = REASON_ARRAY_LIMIT, .gpu = -1, .limit = 8},
-     "ArrayLimit: 8 tasks of the array run, as many as may at once"},
+     "ArrayLimit: 8 tasks of the array run, the maximum at the same time"},
     {{.reason = REASON_ARRAY_LIMIT, .gpu = -1, .limit = 1},
-     "ArrayLimit: 1 task of the array runs, as many as may at once"},
+     "ArrayLimit: 1 task of the array runs, the maximum at the same time"},
     {{.reason = REASON_USER_LIMIT, .gpu = -1, .limit = 4, .limit_of = 'r'},
      "UserLimit: would exceed the user's limit of 4 running jobs"},
     {{.reason = REASON_USER_LIMIT, .gpu = -1, .limit = 1, .limit_of = 'g'},
@@ -331,7 +331,7 @@ static const struct plan_row {
      "QueueLimit: would exceed the limit for all users of 40.0 GiB of VRAM"},
     {{.reason = REASON_PROBE, .gpu = -1}, "Probe: the GPUs have not been read yet"},
     {{.reason = REASON_DISK, .gpu = -1, .trouble = "/x: no space is left"},
-     "Disk: nothing can be started and written down: /x: no space is left"},
+     "Disk: no job can be started, because nothing can be written: /x: no space is left"},
     {{.reason = REASON_NONE, .gpu = -1}, ""},
 };
 
@@ -358,11 +358,11 @@ static const struct never_row {
     {{.gpus = 1, .margin_mib = -1, .gpu_type = "t4", .devices = 3},
      "none of gpus 0,1 is called 't4'; there are NVIDIA A100-SXM4-40GB (gpus 0,1)"},
     {{.gpus = 1, .margin_mib = -1, .gpu_type = "a100", .devices = 4},
-     "gpu 2 is called 'Tesla T4', not 'a100'"},
+     "gpu 2 is 'Tesla T4', not 'a100'"},
     {{.gpus = 2, .margin_mib = -1, .gpu_type = "a100", .n_ids = 2, .ids = {2, 0}},
-     "gpu 2 is called 'Tesla T4', not 'a100'"},
+     "gpu 2 is 'Tesla T4', not 'a100'"},
     {{.gpus = 3, .margin_mib = -1, .gpu_type = "a100"},
-     "needs 3 GPUs, but only 2 are usable called 'a100'; ask for at most 2"},
+     "needs 3 GPUs, but only 2 are usable called 'a100'; request at most 2"},
     {{.gpus = 1, .margin_mib = -1, .min_vram_mib = 81920},
      "no GPU here has 80.0 GiB; the largest, gpu 0, has 40.0 GiB"},
     {{.gpus = 1, .margin_mib = -1, .min_vram_mib = 81920, .gpu_type = "nvidia"},
@@ -372,32 +372,32 @@ static const struct never_row {
     {{.gpus = 1, .margin_mib = -1, .min_vram_mib = 20480, .n_ids = 2, .ids = {0, 2}},
      "gpu 2 has 15.0 GiB, not 20.0 GiB"},
     {{.gpus = 3, .margin_mib = -1, .min_vram_mib = 20480},
-     "needs 3 GPUs, but only 2 are usable with 20.0 GiB; ask for at most 2"},
+     "needs 3 GPUs, but only 2 are usable with 20.0 GiB; request at most 2"},
     {{.gpus = 2, .margin_mib = -1, .share_permille = 500},
-     "a share is a part of one GPU, but 2 are asked for; ask for one, or for whole GPUs"},
+     "a share is a fraction of one GPU, but 2 are requested; request one, or whole GPUs"},
     {{.gpus = 0, .margin_mib = -1, .share_permille = 500},
-     "a share is a part of one GPU, but none is asked for; ask for one, or leave the share "
-     "out"},
+     "a share is a fraction of one GPU, but no GPU is requested; request one, or omit the "
+     "share"},
     {{.gpus = 1, .margin_mib = -1, .share_permille = 500, .vram_mib = 65536},
-     "needs 64.0 GiB + 512 MiB margin on one GPU, but the largest has 40.0 GiB; ask for at "
+     "needs 64.0 GiB + 512 MiB margin on one GPU, but the largest has 40.0 GiB; request at "
      "most 40448 MiB"},
     {{.gpus = 1, .margin_mib = 20481, .share_permille = 500},
-     "needs 20.0 GiB kept free beside its part of a GPU, but the largest has 40.0 GiB; ask for "
-     "a margin of at most 20480 MiB"},
+     "needs 20.0 GiB free beside its share of a GPU, but the largest has 40.0 GiB; request a "
+     "margin of at most 20480 MiB"},
     {{.gpus = 1, .margin_mib = 10240, .vram_mib = 32768},
-     "needs 32.0 GiB + 10.0 GiB margin on one GPU, but the largest has 40.0 GiB; ask for at "
+     "needs 32.0 GiB + 10.0 GiB margin on one GPU, but the largest has 40.0 GiB; request at "
      "most 30720 MiB"},
     {{.gpus = 1, .margin_mib = -1, .vram_mib = 20480, .gpu_type = "t4"},
-     "needs 20.0 GiB + 512 MiB margin on one GPU, but the largest has 15.0 GiB; ask for at "
+     "needs 20.0 GiB + 512 MiB margin on one GPU, but the largest has 15.0 GiB; request at "
      "most 14848 MiB"},
     {{.gpus = 3, .margin_mib = -1, .vram_mib = 20480},
      "needs 20.0 GiB + 512 MiB margin on each of 3 GPUs, but the 3 largest have 15.0 GiB or "
-     "less; ask for at most 14848 MiB"},
-    {{.gpus = 4, .margin_mib = -1}, "needs 4 GPUs, but only 3 are usable; ask for at most 3"},
+     "less; request at most 14848 MiB"},
+    {{.gpus = 4, .margin_mib = -1}, "needs 4 GPUs, but only 3 are usable; request at most 3"},
     {{.gpus = 1, .margin_mib = -1, .n_ids = 1, .ids = {3}},
      "gpu 3 does not exist here; there are 0-2"},
     {{.gpus = 1, .margin_mib = -1, .devices = 1u << 9},
-     "needs 1 GPU, but none of the devices it names exists here"},
+     "needs 1 GPU, but none of the requested devices exists here"},
     {{.gpus = 0, .margin_mib = -1, .cpus = 9}, "needs 9 cores, but this machine has 8"},
     {{.gpus = 0, .margin_mib = -1, .mem_mib = 65536},
      "needs 64.0 GiB of host memory, but this machine has 62.5 GiB"},

@@ -102,7 +102,7 @@ test_every_type_against_every_end(void **state)
         {DEP_FAILED, JOB_TIMEOUT, "+2"},
         {DEP_FAILED, JOB_CANCELLED, "+2"},
         {DEP_FAILED, JOB_COMPLETED,
-         "-2:dependency: job 1 ended COMPLETED, and this was to run only after a failure"},
+         "-2:dependency: job 1 ended COMPLETED, and this job should run only after a failure"},
     };
     struct world *w = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

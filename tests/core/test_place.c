@@ -578,7 +578,7 @@ test_states_keep_work_away(void **state)
     ledger_set_health(l, 0, GPU_SICK, 1);
     assert_string_equal(where(l, want(1, 0)), "GpuSick");
     ledger_set_health(l, 0, GPU_UNKNOWN, 1);
-    expect_words(l, want(1, 0), "Probe: no fresh word from gpu 0");
+    expect_words(l, want(1, 0), "Probe: no recent data from gpu 0");
     assert_string_equal(where(l, want(0, 0)), "");
     ledger_free(l);
 }
@@ -634,7 +634,7 @@ test_compute_modes(void **state)
     ledger_release(l, 1);
     machine_stranger(l, 1, 99, 10, 2);
     assert_string_equal(where(l, want(1, 0)), "GpuBusy");
-    expect_infeasible(l, want(2, 0), "needs 2 GPUs, but only 1 is usable; ask for at most 1");
+    expect_infeasible(l, want(2, 0), "needs 2 GPUs, but only 1 is usable; request at most 1");
     ledger_free(l);
 }
 
@@ -690,20 +690,20 @@ test_infeasible_says_what_would_fit(void **state)
     struct demand d = want(1, 30720), pair = want(2, 20000);
     expect_infeasible(l, d,
                       "needs 30.0 GiB + 512 MiB margin on one GPU, but the largest has "
-                      "23.4 GiB; ask for at most 23488 MiB");
+                      "23.4 GiB; request at most 23488 MiB");
     d = want(1, 23488);
     assert_true(place_feasible(&d, l, NULL));
     d = want(1, 23489);
     assert_false(place_feasible(&d, l, NULL));
-    expect_infeasible(l, want(4, 0), "needs 4 GPUs, but only 2 are usable; ask for at most 2");
+    expect_infeasible(l, want(4, 0), "needs 4 GPUs, but only 2 are usable; request at most 2");
     d = want(1, 1000);
     d.devices = 1u << 5;
-    expect_infeasible(l, d, "needs 1 GPU, but none of the devices it names exists here");
+    expect_infeasible(l, d, "needs 1 GPU, but none of the requested devices exists here");
     d = want(2, 1000);
     d.devices = 1u << 1;
     expect_infeasible(
         l, d,
-        "needs 2 GPUs, but only 1 is usable among the devices it names; ask for at most 1");
+        "needs 2 GPUs, but only 1 is usable among the requested devices; request at most 1");
     d = want(1, 1000);
     d.n_ids = 1;
     d.ids[0] = 7;
@@ -719,8 +719,7 @@ test_infeasible_says_what_would_fit(void **state)
     l = ledger_new(NULL);
     ledger_set_known(l);
     expect_infeasible(l, want(1, 0),
-                      "needs 1 GPU, but this machine has none that can be used; gpus=0 asks "
-                      "for none");
+                      "needs 1 GPU, but this machine has no usable GPU; gpus=0 requests none");
     ledger_free(l);
 }
 

@@ -354,7 +354,7 @@ test_explanations(void **state)
     auto_buf struct buf text = BUF_INIT;
     plan_explain_text(q, queue_get(q, 3), &text);
     assert_string_equal(buf_str(&text), "GpuBusy: wants an idle GPU; gpu 0 is held by job 1; "
-                                        "job 2, which asks for the same, is first");
+                                        "job 2, with the same request, is first");
     set_state(q, 3, JOB_HELD);
     plan_explain(q, queue_get(q, 3), &why);
     assert_int_equal(why.reason, REASON_HELD);

@@ -111,8 +111,8 @@ refuses_in_words(void **state)
         const char *job, *error;
     } cases[] = {
         {"[]", "a job must be an object"},
-        {"{}", "a job needs \"command\" or \"argv\""},
-        {"{\"command\":\"x\",\"argv\":[\"x\"]}", "one of them"},
+        {"{}", "a job needs either \"command\" or \"argv\""},
+        {"{\"command\":\"x\",\"argv\":[\"x\"]}", "a job needs either"},
         {"{\"command\":\" \"}", "the command is empty"},
         {"{\"command\":3}", "\"command\" must be a string"},
         {"{\"argv\":[]}", "\"argv\" must be a list of at least one string"},

@@ -330,7 +330,7 @@ what_is_above_a_limit_never_enters_the_line(void **state)
     auto_free char *why = NULL;
     jobs_add(&w->s, job, &why);
     assert_int_equal(job->state, JOB_INFEASIBLE);
-    assert_non_null(strstr(why, "alice may have 1 at once (user_max_gpus)"));
+    assert_non_null(strstr(why, "alice may have 1 at the same time (user_max_gpus)"));
     assert_told(w, "entered 1, ended 1 INFEASIBLE");
     world_turn(w);
     assert_int_equal(world_stored(w, 1), JOB_INFEASIBLE);

@@ -61,7 +61,7 @@ held_job()
     as "$ALICE" berth submit -G 0 --wait -- true
 }
 
-@test "what PAM's account rules forbid does not start, in the words of its module" {
+@test "a job that PAM's account rules forbid does not start, with the module's message" {
     pam_service "account requisite pam_access.so accessfile=$USERS_HOME/access.conf" \
         "account required pam_permit.so" "session required pam_permit.so"
     printf '%s\n' "+:$BOB:ALL" "-:ALL:ALL" >"$USERS_HOME/access.conf"

@@ -252,14 +252,14 @@ said by 3"
     is 'heads with all jobs' "$(berth logs -a | grep '^==>')" "$(berth logs 1 | grep '^==>')"
     try berth logs -f 1
     is status "$status" 2
-    has words "$err" "1 is an array; write 1_TASK, with a task's number"
+    has words "$err" "1 is an array; write 1_TASK with the number of a task"
     berth submit --hold --array 0-9 -- true
     try berth logs 5
     is 'status of one that waits' "$status" 0
     has words "$err" 'no task of array 5 has started yet'
 }
 
-@test "what is done to tasks is told by the names that people gave" {
+@test "changes of tasks are reported by the names that people use" {
     start_daemon 1
     berth submit --array 0-30 -- sh -c "$AT_GATE"
     wait_for_event kind=started array_task=0

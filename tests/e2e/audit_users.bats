@@ -76,7 +76,7 @@ true                    | daemon log-level debug  | daemon    | state=log_level
     is "who is said to have cancelled it" "$(job_field "$id" cancelled_by)" "$ALICE"
 }
 
-@test "who stops the daemon is in the events, also for those who follow" {
+@test "events record who stopped the daemon, also for followers" {
     start_system
     alice_waits --hold
     background follow berth events -f --since 0
@@ -106,7 +106,7 @@ let_it_end()
     is status "$status" 0
 }
 
-@test "who attaches to whose job is in the events, also while there is no daemon" {
+@test "events record who attaches to which job, also while no daemon is running" {
     start_system
     alice_is_interactive
     before=0
@@ -130,7 +130,7 @@ let_it_end()
     let_it_end
 }
 
-@test "one who attaches again and again does not fill the log of events" {
+@test "attaching again and again does not fill the log of events" {
     start_system
     alice_is_interactive
     as "$ALICE" python3 "$E2E/attached.py" --times 200 "$(job_field "$id" attach)"

@@ -27,7 +27,7 @@ verdict()
     asks "$BOB" jobs '{"fields":"command"}'
     has "words" "$(verdict)" '^2 "fields" must be a list of names$'
     asks "$BOB" jobs '{"fields":["command"]}'
-    has "words" "$(verdict)" '^6 the answer would have more than 1 MiB, .* ask for fewer jobs'
+    has "words" "$(verdict)" '^6 the answer would exceed the maximum of 1 MiB; request fewer jobs'
     asks "$BOB" jobs '{"fields":["id"]}'
     is "a shorter one" "$(jq '.result.rows | length' <<<"$out")" 40
     asks root jobs '{"fields":["command"]}'
@@ -38,20 +38,20 @@ verdict()
     start_system
     as "$BOB" berth submit -G 0 --hold --array 0-9 -- true
     asks "$BOB" jobs "$(jq -nc '{select: [range(0; 3000) | "name:x\(.)"]}')"
-    has "words" "$(verdict)" '^2 3000 different words select jobs, and 1000 is the most'
+    has "words" "$(verdict)" '^2 3000 different words select jobs, and the maximum in one request is 1000'
     asks "$BOB" jobs "$(jq -nc '{select: [range(0; 65) | "tag:x\(.)"]}')"
-    has "words" "$(verdict)" '^2 65 names and tags select jobs, and 64 is the most'
+    has "words" "$(verdict)" '^2 65 names and tags select jobs, and the maximum in one request is 64'
     asks "$BOB" jobs "$(jq -nc '{select: ([range(0; 3000) | "name:same"] + ["1"])}')"
     is "one word many times" "$(verdict)" fine
     asks "$BOB" jobs "$(jq -nc '{select: [range(1; 3000) | tostring]}')"
-    has "numbers in a row" "$(verdict)" '^3 there is no job 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, \.\.\.'
+    has "numbers in a row" "$(verdict)" '^3 no job 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, \.\.\.'
     asks "$BOB" jobs "$(jq -nc '{select: ([range(0; 4000) | "1_[3-999999]"] + ["1"])}')"
     is "tasks in ranges" "$(verdict)" fine
     asks "$BOB" hold '{"select":["1_[10-999999]"]}'
-    has "tasks that are none" "$(verdict)" '^3 there is no job 1_10;'
+    has "tasks that are none" "$(verdict)" '^3 no job 1_10;'
     as "$BOB" berth submit -G 0 --hold --array 0-1999 -- true
     asks "$BOB" cancel '{"select":["2_[0-1999]"]}'
-    has "words" "$(verdict)" '^6 more than 1000 tasks that still wait'
+    has "words" "$(verdict)" '^6 more than 1000 pending tasks of arrays'
     asks "$BOB" cancel '{"select":["2_[0-9]"]}'
     is "fewer" "$(verdict)" fine
 }
@@ -59,13 +59,13 @@ verdict()
 @test "a line is measured before it becomes a tree, and a long one is refused in words" {
     start_system --set request_max_mib=1
     asks "$BOB" status "$(python3 -c 'print("{\"x\":[" + "{}," * 200000 + "{}]}")')"
-    has "words" "$(verdict)" '^6 the request has more than 200000 values'
+    has "words" "$(verdict)" '^6 the request exceeds the maximum of 200000 values'
     asks "$BOB" status "$(python3 -c 'print("{\"x\":" + "[" * 40 + "]" * 40 + "}")')"
     has "words" "$(verdict)" '^6 the request is nested more than 32 deep$'
     asks "$BOB" status "$(python3 -c 'print("{\"x\":\"" + "[{,:\\\"" * 100000 + "\"}")')"
     is "the same in a string" "$(verdict)" fine
     asks "$BOB" status "$(python3 -c 'print("{\"x\":\"" + "x" * 1200000 + "\"}")')"
-    has "words" "$(verdict)" '^6 a request may have 1 MiB here'
+    has "words" "$(verdict)" '^6 the request exceeds the maximum of 1 MiB'
     asks root status "$(python3 -c 'print("{\"x\":\"" + "x" * 1200000 + "\"}")')"
     is "root's" "$(verdict)" fine
 }
@@ -74,10 +74,10 @@ verdict()
     start_system --set pending_max=100 --set user_priority_max=1
     job='{"command":"true","gpus":0,"hold":true,"unique":true}'
     asks "$BOB" submit "$(jq -nc --argjson j "$job" '{cwd: "/", jobs: [range(0; 1001) | $j]}')"
-    has "words" "$(verdict)" '^6 the request has 1001 jobs, and 1000 is the most'
+    has "words" "$(verdict)" '^6 the request has 1001 jobs, and the maximum is 1000'
     # Refused for their number, although the second is the same as the first and not to be.
     asks "$BOB" submit "$(jq -nc --argjson j "$job" '{cwd: "/", jobs: [range(0; 11) | $j]}')"
-    has "words" "$(verdict)" '^6 .* has 0 waiting, and may have 10: 11 jobs more'
+    has "words" "$(verdict)" '^6 .* has 0 of at most 10 pending jobs: 11 jobs more'
     asks "$BOB" submit "$(jq -nc --argjson j "$job" '{cwd: "/", jobs: [range(0; 5) | $j]}')"
     has "words" "$(verdict)" '^6 job 2 of 5: it is the same as job 1 of this request$'
     asks "$BOB" submit "$(jq -nc '{cwd: "/", jobs: [range(0; 100) | {command: "true", gpus: 0, hold: true,
@@ -89,7 +89,7 @@ verdict()
     start_system --set pending_max=100
     as "$BOB" berth submit -G 0 --hold --array 0-9 -- true
     try_as "$BOB" berth submit -G 0 --hold -- true
-    has "words" "$err" "has 10 waiting, and may have 10: .*user_max_pending"
+    has "words" "$err" "has 10 of at most 10 pending jobs: .*user_max_pending"
     as "$ALICE" berth submit -G 0 --hold -- true
     stop_daemon --cancel
     start_system --set pending_max=10 --set user_max_pending=0
@@ -121,14 +121,14 @@ verdict()
 @test "long commands and environments of a user are refused, in words" {
     start_system --set job_max_text_kib=64
     asks "$BOB" submit "$(jq -nc '{cwd: "/", jobs: [{command: ("x" * 70000), gpus: 0}]}')"
-    has "words" "$(verdict)" '^6 its command has 68 KiB, and 64 is the most .job_max_text_kib'
+    has "words" "$(verdict)" '^6 its command has 68 KiB, and the maximum is 64 .job_max_text_kib'
     asks "$BOB" submit "$(jq -nc '{cwd: "/", env: [range(0; 100) | "X\(.)=" + ("y" * 1000)], jobs: [{command: "true", gpus: 0}]}')"
-    has "words" "$(verdict)" '^6 the environment has 9. KiB, and 64 is the most'
+    has "words" "$(verdict)" '^6 the environment has 9. KiB, and the maximum is 64'
     asks root submit "$(jq -nc '{cwd: "/", jobs: [{command: ("x" * 70000), gpus: 0, hold: true}]}')"
     is "root's" "$(verdict)" fine
 }
 
-@test "a user has so many connections, and who has none gets one when all are taken" {
+@test "connections per user are limited, and a user without one gets one when all are taken" {
     start_system --set user_max_connections=4
     as "$BOB" berth submit -G 0 --hold -- true
     python3 "$E2E/crowd.py" "$BERTH_DIR/berth.sock" >"$ROOT/crowd" || fail_with "$(cat "$ROOT/crowd")"
@@ -136,7 +136,7 @@ verdict()
     has "newcomer" "$(cat "$ROOT/crowd")" "the newcomer is answered"
 }
 
-@test "a long list is made in pieces: who asks on meanwhile is answered first" {
+@test "a long list is made in pieces: other requests are answered in between" {
     start_system
     as "$BOB" sh -c 'seq 1 30000 | sed "s/.*/[hold] : line &/" >long.txt'
     as "$BOB" berth run --detach long.txt
@@ -155,7 +155,7 @@ verdict()
     is "answers, jobs, and how often the first two" "$(cat "$ROOT/meanwhile")" "cancel requeue jobs 10000 1 1"
 }
 
-@test "a long queue is cancelled in pieces: others are answered meanwhile, and it is done to its end though nobody waits" {
+@test "a long queue is cancelled in pieces: others are answered meanwhile, and it finishes without its client" {
     start_system
     as "$BOB" sh -c 'seq 1 40000 | sed "s/.*/[hold] : line &/" >long.txt'
     as "$BOB" berth run --detach long.txt
@@ -170,7 +170,7 @@ with socket.socket(socket.AF_UNIX) as s:
     is "those that were cancelled" "$(berth queue --all --json | jq '[.jobs[] | select(.state == "CANCELLED")] | length')" 40000
 }
 
-@test "a directory of users that does not answer for one keeps nobody waiting: the number stands in for the name" {
+@test "a user directory that does not answer for one user delays no other user: the uid replaces the name" {
     local uid
     uid=$(id -u "$BOB")
     command -v cc >/dev/null || skip "there is no C compiler here"
@@ -186,7 +186,7 @@ with socket.socket(socket.AF_UNIX) as s:
 $ALICE"
 }
 
-@test "settings that name a user whom the directory does not answer for are read all the same, and count once it does" {
+@test "settings of a user for whom the directory does not answer are read, and apply once it answers" {
     command -v cc >/dev/null || skip "there is no C compiler here"
     cc -shared -fPIC -o "$ROOT/slow_names.so" "$E2E/slow_names.c" -ldl
     echo 'private: false' >berthd.yaml
@@ -220,7 +220,7 @@ $ALICE"
     as "$ALICE" berth submit --gpu-ids 1 --wait -- true
 }
 
-@test "a folder of somebody else's where a socket would be cuts nobody off" {
+@test "another user's folder at the socket's place does not prevent connections" {
     local uid
     uid=$(id -u "$ALICE")
     as "$BOB" mkdir "/tmp/berth-$uid"
@@ -276,7 +276,7 @@ with socket.socket(socket.AF_UNIX) as s:
 print(n, refused)
 PY
     as "$BOB" python3 "$PWD/envs.py" >said
-    has words "$(cat said)" "^7[56] the environments of $BOB's jobs would have [0-9]+ MiB, and 256 is the most; pass on less of it with --export$"
+    has words "$(cat said)" "^7[56] the environments of $BOB's jobs would take [0-9]+ MiB; the maximum is 256; pass on fewer variables with --export$"
     as "$BOB" berth submit --hold -- true
     as "$BOB" berth cancel --all >/dev/null
     is 'once they have gone' "$(as "$BOB" python3 "$PWD/envs.py" | cut -d ' ' -f 1)" "$(cut -d ' ' -f 1 said)"

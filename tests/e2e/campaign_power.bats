@@ -10,7 +10,7 @@ power()
     if [ "$status" -eq 77 ]; then skip "${output#skipped: }"; fi
 }
 
-@test "power cuts on ext4 with and without a journal, xfs, btrfs and a full disk lose nothing that was told" {
+@test "power cuts on ext4 with and without a journal, xfs, btrfs and a full disk lose nothing that was acknowledged" {
     power --cuts 5
     [ "$status" -eq 0 ]
 }

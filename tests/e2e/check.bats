@@ -25,7 +25,7 @@ pretend_build()
     ninja -C "build/$1" >/dev/null
 }
 
-@test "passed, failed, skipped and what never reported are told apart, with the reasons to skip" {
+@test "passed, failed, skipped and missing tests are distinguished, with the reasons to skip" {
     printf '1..4\nok 1 a\nok 2 b # skip only root can\nnot ok 3 c\n# words\n1..1\nok 1 d # skip only root can\n' >log
     is tap "$(tools/count-tests tap log)" "1 2 2
 2 tests: only root can"

@@ -253,7 +253,7 @@ LINES
     is 'times run' "$(paste -sd ' ' ran)" 'a b'
 }
 
-@test "stopped by TERM it says what goes on; status knows what has become of it, without changing the file" {
+@test "stopped by TERM it says which jobs continue; status shows their results without changing the file" {
     mkfifo gate.1 gate.2
     printf 'read line <gate.%s\n' 1 2 >commands.txt
     dispatch run --min-free-mem-mb 20000 --gpu-ids 0
@@ -361,7 +361,7 @@ YAML
     is 'runs of the first' "$(grep -c "Assigning job 'echo first'" <<<"$out")" 2
 }
 
-@test "who has the file open while it is replaced writes on, and nothing of that is lost" {
+@test "a writer that has the file open while it is replaced loses nothing" {
     printf '{"command": "echo first", "status": "pending"}\n' >jobs.jsonl
     dispatch run
     wait_for_field 'echo first' status completed
@@ -497,7 +497,7 @@ while True:
         # shellcheck disable=SC2086 # its words
         BERTH_SOCKET=$ROOT/other.sock try $tool
         is "status of $tool" "$status" 1
-        has "words of $tool" "$err" 'of another version than this program; start it again with this one'
+        has "words of $tool" "$err" 'another version than this program; restart it with this version'
     done
     kill "$pid_of_other"
     finish other

@@ -38,7 +38,7 @@ wait_for_start()
     "$E2E/await" output "$LIMIT" gpusched_logs/journal.jsonl '"event": "started"'
 }
 
-@test "--poll is also how often strangers are looked at while the queue is empty" {
+@test "--poll also sets how often other GPU processes are measured while the queue is empty" {
     mkfifo gate
     echo 'read line <gate' >jobs.txt
     background run gpusched jobs.txt --sim 1 --poll 0.2
@@ -304,7 +304,7 @@ LINES
     cmp jobs.txt new
 }
 
-@test "stopped by TERM it says how its jobs are found and ended, and the board that nobody keeps it up" {
+@test "stopped by TERM it says how to find and end its jobs, and the board says that it is no longer updated" {
     mkfifo gate
     echo 'read line <gate' >jobs.txt
     background run gpusched jobs.txt --sim 1
@@ -484,7 +484,7 @@ JOURNAL
     is 'times run' "$(wc -l <ran)" 1
 }
 
-@test "D21 a number that is another process's by now is nobody's orphan; nor is everybody" {
+@test "D21 a process id that another process has now is not adopted, nor is any other process" {
     mkdir gpusched_logs
     local other
     setsid sleep 300 3>&- &
@@ -551,7 +551,7 @@ JOURNAL
     is 'new lines are whole' "$(tail -n +9 gpusched_logs/journal.jsonl | python3 -c 'import json,sys; print(sum(1 for l in sys.stdin if json.loads(l)))')" 5
 }
 
-@test "a full disk costs nothing: it is said, what runs goes on, and the rest when there is room" {
+@test "a full disk is reported, running jobs continue, and the rest follows when there is room" {
     command -v cc >/dev/null || skip "there is no C compiler here"
     export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
     cc -shared -fPIC -D_LARGEFILE64_SOURCE -o "$ROOT/bad_disk.so" "$E2E/bad_disk.c" -ldl

@@ -190,7 +190,7 @@ ID: X | User: $ALICE | GPUs: 1 | Mem: 15000 | CMD: echo a >>order | Status: queu
     for job in $(mgpu_queue | sed -n 's/^ID: \([A-Z0-9]*\) .*/\1/p'); do mgpu_cancel "$job"; done
 }
 
-@test "C12 C13 a job is cancelled by its owner, with all its children, and by nobody else" {
+@test "C12 C13 only its owner can cancel a job, and all its processes end" {
     serve
     srun --gpu-ids 0 --mem 20000 -- 'trap "" TERM; setsid sleep 1000 & echo $! $$ >pids; mkfifo went; cat went'
     running=$(told_id)
@@ -297,7 +297,7 @@ assert q["queue"][5]["gpu_ids"] == ["0"] and q["queue"][5]["mem"] == 20000'
     [ ! -e "$USERS_HOME/alice/ran" ]
 }
 
-@test "C19 who leaves an interactive job leaves it running; Ctrl-C twice ends it" {
+@test "C19 closing the client of an interactive job leaves it running; Ctrl-C twice ends it" {
     serve
     mkfifo -m 666 "$ROOT/gate"
     in_background killed "$ALICE" mgpu_srun --gpu-ids 0 --mem 1000 --interactive -- "echo here; cat $ROOT/gate; echo over"
@@ -333,7 +333,7 @@ assert q["queue"][5]["gpu_ids"] == ["0"] and q["queue"][5]["mem"] == 20000'
     has "the log of the first" "$(cat "$USERS_HOME"/alice/.mgpu_job_*.log)" '^over$'
 }
 
-@test "an old client is told of its job's output a line at a time, and of its end" {
+@test "an old client gets its job's output line by line, and its end" {
     serve
     is "frames" "$(old follow '{"cmd":"submit","user":"x","gpus":1,"gpu_ids":["0"],"cmdline":"echo one; printf \"tw\\303\\266\\377\\n\"; sh -c \"exit 3\"","interactive":true}')" \
 '{"status": "ok", "job_id": "ID", "interactive": true}
@@ -423,11 +423,11 @@ s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print("up", 
         has "output" "$out" "\(priority=$given\)$"
         words="mgpu_srun: job $(told_id): priority $asked is $is that this machine's settings let you ask for, and counts as that"
         is "words" "$err" "${is:+$words}"
-    done <<<'10 3 above 3, the highest
+    done <<<'10 3 above 3, the maximum
 3 3
 -7 -7
 -5000 -1000 below -1000, the lowest
-99999 3 above 3, the highest'
+99999 3 above 3, the maximum'
     is "priorities" "$(for job in 1 2 3 4 5; do berth show $job --json | json jobs.0.priority; done | xargs)" '3 3 -7 -1000 3'
     mkfifo -m 666 "$ROOT/gate"
     srun --gpu-ids 1 -- "cat $ROOT/gate"

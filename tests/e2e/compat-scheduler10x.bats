@@ -410,7 +410,7 @@ PY
     stop_scheduler run
 }
 
-@test "a daemon that serves others too is told of no more lines than may run at once" {
+@test "a shared daemon gets no more lines than may run at the same time" {
     export BERTH_DIR=$ROOT/i
     start_daemon 4x24000M
     mkfifo one two three
@@ -482,7 +482,7 @@ PY
     is 'its log' "$(grep -c '"message": "Stopping..."' gpu_scheduler.log)" 1
 }
 
-@test "what scheduler.py left behind is carried on: state, and what has completed" {
+@test "the state of scheduler.py is taken over, completed jobs included" {
     # More of them than the queue may hold.
     printf "0,$PWD/job.py,,--llm half done %s\n" {1..12} >jobs.txt
     echo "0,$PWD/job.py,,--gate gate last" >>jobs.txt

@@ -221,7 +221,7 @@ at_machine()
         BERTH_NVML=/none BERTH_NVIDIA_SMI="$ROOT/smi/nvidia-smi" "${@:3}"
 }
 
-@test "what a front end's own daemon has is followed there when the machine's comes up, and that is awaited" {
+@test "a front end follows the jobs of its own daemon when the system daemon starts, and waits for the latter" {
     local home
     unshare -m true || skip "no mount namespaces here"
     make_machine

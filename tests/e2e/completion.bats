@@ -60,12 +60,12 @@ complete -C "$argv[1]"' "$1" | cut -f1 | tr '\n' ' '
 @test "another shell is none, and none is asked for" {
     try berth completion tcsh
     is "exit status" "$status" 2
-    has "words" "$err" "'tcsh' is none of bash, zsh, fish"
+    has "words" "$err" "unknown shell 'tcsh'; use bash, zsh or fish"
     try berth completion
     is "exit status" "$status" 2
 }
 
-@test "what is installed for the shells is what the verb prints" {
+@test "the installed completion scripts are those that the verb prints" {
     share=$(dirname "$(command -v berth)")/../share
     cmp "$share/bash-completion/completions/berth" <(berth completion bash)
     cmp "$share/zsh/site-functions/_berth" <(berth completion zsh)

@@ -66,10 +66,10 @@ gated()
     is after "$(job_field 3 after.0.job)" 2
     try berth submit --after nobody -- true
     is status "$status" 6
-    has err "$err" "'nobody'.*no job of yours"
+    has err "$err" "'nobody'.*none of your jobs"
     try berth submit --after 99 -- true
     is status "$status" 6
-    has err "$err" 'job 99.*no such job'
+    has err "$err" 'job 99, which does not exist'
     try berth submit --after 1 -- true
     is status "$status" 6
     has err "$err" 'never start: dependency: job 1 ended FAILED'
@@ -90,13 +90,13 @@ gated()
     printf '%s\n' '[name=a after=b] true' '[name=b after=a] true' >circle.txt
     try berth run circle.txt
     is status "$status" 6
-    has err "$err" '^berth: circle.txt:2:1: .*line 1.*wait for ever'
+    has err "$err" '^berth: circle.txt:2:1: .*line 1.*neither could start'
     printf '%s\n' '[gpus=0 after=first] true' '[unique gpus=0] true' '[unique after=x] true' \
         '[name=x hold] true' '[gpus=2 after=first] true' '[gpus=2] true' >look.txt
     try berth run --dry-run look.txt
     has 'after one that has ended' "$out" '^ +1 +start +cpu'
-    has 'the same' "$out" '^ +2 .*be cancelled .*line 1 already'
-    has 'after a line' "$out" '^ +3 .*be cancelled .*line 1 already'
+    has 'the same' "$out" '^ +2 .*be cancelled .*line 1 has the same command'
+    has 'after a line' "$out" '^ +3 .*be cancelled .*line 1 has the same command'
     has 'held' "$out" '^ +4 +stay held'
     has 'one that gets the cards' "$out" '^ +5 +start +0,1'
     has 'one that waits for it' "$out" '^ +6 +wait .*held by line 5$'
@@ -150,13 +150,13 @@ gated()
     is state "$(job_field 1 state)" PENDING
 }
 
-@test "what is unique is refused while the same waits, runs or has completed" {
+@test "a unique job is refused while the same is pending, running or completed" {
     start_daemon 1
     berth submit --gpus 0 -- sh -c 'read line <gate; exit 1'
     wait_for_event kind=started job=1
     try berth submit --gpus 0 --unique -- sh -c 'read line <gate; exit 1'
     is status "$status" 6
-    has err "$err" 'job 1 already \((STARTING|RUNNING)\)'
+    has err "$err" 'job 1 \((STARTING|RUNNING)\) has the same command'
     open_gate
     wait_for_event kind=ended job=1 state=FAILED
     try berth submit --gpus 0 --unique -- sh -c 'exit 0'
@@ -164,7 +164,7 @@ gated()
     wait_for_event kind=ended job=2 state=COMPLETED
     try berth submit --gpus 0 --unique -- sh -c 'exit 0'
     is status "$status" 6
-    has err "$err" 'job 2 already \(COMPLETED\)'
+    has err "$err" 'job 2 \(COMPLETED\) has the same command'
     mkdir elsewhere
     try berth submit --gpus 0 --unique --chdir elsewhere -- sh -c 'exit 0'
     is 'in another folder' "$status" 0
@@ -197,7 +197,7 @@ gated()
     berth submit --gpus 0 --hold -- true
     try berth requeue 3
     is status "$status" 1
-    has err "$err" 'waits for its turn already'
+    has err "$err" 'pending already'
 }
 
 @test "a requeue that the daemon did not live to see through is seen through" {

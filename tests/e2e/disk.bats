@@ -110,7 +110,7 @@ trouble_while_an_array_runs()
     wait_for_log 'event=commit-failed'
     try berth submit -- true
     is "status of a submission" "$status" 1
-    has "its words" "$err" "$2.*running jobs go on"
+    has "its words" "$err" "$2.*running jobs continue"
     is "books" "$(books_of_the_array)" '2-7 6 1 1 {"COMPLETED": 1}'
     is "a task that cannot start" "$(ls ran.2 2>/dev/null)" ''
     has "status" "$(berth status | head -1)" "^trouble .*$2"
@@ -151,7 +151,7 @@ trouble_while_an_array_runs()
     the_disk fails 28
     finish run
     is status "$status" 1
-    has words "$out" '^.*[1-9][0-9]* lines of it are accepted, .*the same command goes on .*no space.*Running jobs go on'
+    has words "$out" '^.*[1-9][0-9]* lines of it are accepted, .*the same command continues .*no space.*Running jobs continue'
     has_not words "$out" 'nothing was accepted'
     is "lines that are queued" "$(berth status --json | json counts.HELD)" "$(grep -oE '[0-9]+ lines' <<<"$out" | cut -d' ' -f1)"
     the_disk recovers
@@ -180,7 +180,7 @@ trouble_while_an_array_runs()
     echo >two
     "$E2E/await" until "$LIMIT" 'berth status --json' daemon.disk_full true
     try berth submit -- true
-    has "a submission" "$err" 'no space.*running jobs go on'
+    has "a submission" "$err" 'no space.*running jobs continue'
     rm "$BERTH_DIR/state/filler"
     wait_for_event kind=ended job=1 exit_status=6
     wait_for_event kind=ended job=2 exit_status=8

@@ -78,7 +78,7 @@ finds()
     on_fake_disk
     LD_PRELOAD=$fake FAKE_FREE=3 try berth doctor
     is "exit status" "$status" 1
-    finds state FAIL "only 3.* free.*make room"
+    finds state FAIL "only 3.* free.*free some space"
     LD_PRELOAD=$fake FAKE_FREE=500 try berth doctor
     finds state warn "only 500"
 }
@@ -87,7 +87,7 @@ finds()
     mkdir -p "$BERTH_DIR/state"
     chmod 755 "$BERTH_DIR/state"
     try berth doctor
-    finds rights FAIL "others may enter.*chmod 700"
+    finds rights FAIL "other users can enter.*chmod 700"
     chmod 700 "$BERTH_DIR/state"
     try berth doctor
     finds rights ok
@@ -108,7 +108,7 @@ finds()
     finds daemons warn "GPU-1: alice uid 1001 pid 4711.*stop it"
 }
 
-@test "what others write into names and locks moves no cursor, and is JSON" {
+@test "control characters in names and locks move no cursor, and are valid JSON" {
     local name=$'berth-gpu-\033[2J\377'
     printf '\033]0;x\007\376 state /x\n' >"$BERTH_LOCK_DIR/$name"
     exec 7<"$BERTH_LOCK_DIR/$name"
@@ -151,7 +151,7 @@ finds()
     finds linger ok
 }
 
-@test "what is enforced on jobs is the answer of the daemon, line by line" {
+@test "the daemon reports line by line which limits are enforced on jobs" {
     local what
     try berth doctor
     finds confine ok "known once a daemon"
@@ -164,5 +164,5 @@ finds()
             finds "$what" warn "$(berth status --json | json "daemon.confinement.why.$what" | cut -c 1-20)"
         fi
     done
-    finds devices ok "(no GPUs but their own|every GPU)"
+    finds devices ok "(only their own GPUs|every GPU)"
 }

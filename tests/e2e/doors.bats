@@ -76,7 +76,7 @@ script()
     printf '%s\n' 'vram=8G true' >bare.txt
     try berth run --detach bare.txt
     is status "$status" 2
-    has words "$err" "bare.txt:1:1: vram=... is an attribute without its brackets; write \[vram=8G\]"
+    has words "$err" "bare.txt:1:1: vram=... looks like an attribute without brackets; write \[vram=8G\]"
     printf '%s\n' '[vram=8G,gpus=1, hold] true' '[] vram=8G true' >good.txt
     try berth run --detach good.txt
     is status "$status" 0
@@ -113,7 +113,7 @@ END
     try berth run jobs.txt
     is "a CUDA out-of-memory is seen there too" "$(job_field 4 state)" OUT_OF_MEMORY
     try berth submit --gpus 0 --interactive -e e -- true
-    has "not where somebody looks" "$err" "an interactive job shows output and errors as one"
+    has "not where somebody looks" "$err" "an interactive job has one stream for output and errors"
     try berth submit --gpus 0 -e A=1 -- true
     has "-e was --env" "$err" "'A=1' looks like a variable; write --env"
 }
@@ -126,7 +126,7 @@ END
     [ "$(stat -c %s big)" -lt 3000000 ] || fail_with "$(stat -c %s big) bytes"
 }
 
-@test "a job's own log-max cuts its log, which is said, and the job goes on to its end" {
+@test "a job's own log-max cuts its log, the log says so, and the job runs to its end" {
     start_daemon 1
     try berth submit --gpus 0 --wait --log-max 2M -o big -- sh -c \
         'echo first; head -c 40000000 /dev/zero | tr "\0" x; until grep -q "cut out" big; do sleep 0.1; done; echo; echo last; exit 7'
@@ -151,7 +151,7 @@ END
     is "one that is short" "$(job_field 3 log_cut_bytes) $(cat short)" "0 hello"
     has_not "shown" "$(berth show 3)" "log cut"
     try berth submit --gpus 0 --pty --log-max 1M -- true
-    has "not where clients read it" "$err" "log-max: nothing can be cut out of the log of an interactive job"
+    has "not where clients read it" "$err" "log-max: the log of an interactive job cannot be cut"
 }
 
 @test "the folder of a log is made, and a log that cannot be is refused at once" {
@@ -179,25 +179,25 @@ END
     start_daemon 1
     try berth submit --gpus 0 nosuchfile.sh
     is status "$status" 2
-    has words "$err" "there is no program 'nosuchfile.sh'"
+    has words "$err" "program 'nosuchfile.sh' not found"
     echo 'true' >plain.sh
     try berth submit --gpus 0 plain.sh
     is status "$status" 2
-    has words "$err" "put its interpreter before it, as in sh plain.sh"
+    has words "$err" "write its interpreter before it, as in sh plain.sh"
     try berth submit --gpus 0 --hold nosuchfile.sh
     is status "$status" 0
-    has words "$err" "there is no program 'nosuchfile.sh' now; the job fails if that is so when it starts"
+    has words "$err" "program 'nosuchfile.sh' not found; the job fails if this is still so when it starts"
 }
 
-@test "options behind the command, and shell that no shell reads, are told" {
+@test "options after the command, and shell syntax without a shell, cause a note" {
     start_daemon 1
     try berth submit --gpus 0 --hold sh train.py --vram 8G
     is status "$status" 0
-    has words "$err" "--vram goes to sh, as it stands behind it"
+    has words "$err" "--vram is passed to sh"
     try berth submit --gpus 0 --hold -- sh train.py --vram 8G
     is "with --" "$err" ""
     try berth submit --gpus 0 --hold -- echo '$BERTH_ARRAY_TASK_ID'
-    has words "$err" "'\\\$BERTH_ARRAY_TASK_ID' is passed on as it is"
+    has words "$err" "'\\\$BERTH_ARRAY_TASK_ID' is passed on unchanged"
     has "the queue" "$(berth queue)" "echo '\\\$BERTH_ARRAY_TASK_ID'"
     for fine in "sh -c 'echo \$HOME'" "echo a-b" "awk '{print \$NF}'"; do
         eval "try berth submit --gpus 0 --hold -- $fine"
@@ -220,13 +220,13 @@ END
 @test "--dry-run says what vram=auto comes to, and calls nothing a line" {
     start_daemon 1
     try berth submit --dry-run --vram auto -- true
-    has words "$out" "learned +nothing of this command yet: it takes whole GPUs"
+    has words "$out" "learned +nothing about this command yet: it gets whole GPUs"
     [[ $out != *"whole and idle"* ]] || fail_with "auto is told as a whole card: $out"
     try berth submit --dry-run --json -- true
     [[ $out != *'"key"'* ]] || fail_with "a key: $out"
 }
 
-@test "every attribute goes through every door, or the door says why not" {
+@test "every attribute works as option, script line, file key and request, or is refused with a reason" {
     start_daemon 2x24G
     timeout 1000 "$E2E/doors_walk.py" >"$ROOT/walk" 2>&1 || fail_with "$(cat "$ROOT/walk")"
     has "what was walked" "$(cat "$ROOT/walk")" "^[0-9]{2} attributes, [0-9]{3} jobs, 0 wrong"

@@ -31,10 +31,10 @@ def case(value, shown, bad=None, error=None, sbatch=None, wire=None, needs=(), s
 
 
 CASES = {
-    "gpus": case("2", "asks +2 GPUs", "65", "'65' will not do", "--gpus=2", {"gpus": 2}, gpus_wanted=2),
+    "gpus": case("2", "asks +2 GPUs", "65", "'65' is not a number of GPUs", "--gpus=2", {"gpus": 2}, gpus_wanted=2),
     "vram": case("8G", "8.0 GiB of VRAM", "8X", "'8X' is not a size", vram_mib=8192),
     "share": case("0.5", "0.5 of a GPU", "2", "'2' is not a fraction", wire={"share_permille": 500}, share=0.5),
-    "exclusive": case(None, "alone", "maybe", "neither true nor false", "--exclusive", exclusive=True),
+    "exclusive": case(None, "alone", "maybe", "not true or false", "--exclusive", exclusive=True),
     "gpu-ids": case("1,0", "1,0", "1,1", "names a GPU twice", gpu_ids=[1, 0]),
     "devices": case("0-1", "0,1|0-1", "3-1", "runs backwards", wire={"devices": [0, 1]}, devices=[0, 1]),
     "gpu-type": case(SIM_TYPE, SIM_TYPE, "x" * 30, "is 30 bytes long", "--constraint=sim", gpu_type=SIM_TYPE),
@@ -47,12 +47,12 @@ CASES = {
     "cpus": case("1", "1 core|1 CPU|cpus +1", "0", "'0' is not a whole number", "--cpus-per-task=1", cpus=1),
     "mem": case("64M", "64 MiB", "16", "16 MiB\\? write 16G", "--mem=64M", mem_mib=64),
     "time": case("2h", "2h00m", "5x", "'5x' is not a duration", "--time=2:00:00", limit_ms=7200000),
-    "on-timeout": case("requeue", "then again", "stop", "neither kill nor requeue", needs=["time=1h"], on_timeout="requeue"),
+    "on-timeout": case("requeue", "then again", "stop", "use kill or requeue", needs=["time=1h"], on_timeout="requeue"),
     "max-requeues": case("5", "of 5 times", "101", "'101' is not a whole number", needs=["time=1h", "on-timeout=requeue"],
                          max_requeues=5),
     "signal": case("B:USR2@90", "USR2 1m30s before.*own process", "FOO@60", "names no signal", "--signal=B:USR2@90",
                    needs=["time=1h"], warn_signal=12, warn_ms=90000, warn_batch=True),
-    "grace": case("30s", "30s", "25h", "longer than 24h|more than", grace_ms=30000),
+    "grace": case("30s", "30s", "25h", "longer than the maximum of 24h|more than", grace_ms=30000),
     "priority": case("-5", "-5", "1001", "from -1000 to 1000", "--nice=5", priority=-5),
     "after": case("1", "after +1", "0", "'0' is not a job", "--dependency=afterok:1",
                   {"after": [{"type": "success", "job": 1}]}, after=[{"type": "success", "job": 1}]),
@@ -64,36 +64,36 @@ CASES = {
                   {"begin_us": 1893553440000000}, begin={"unix": 1893553440.0, "rfc3339": "2030-01-02T03:04:00Z"}),
     "array": case("0-3%2", "\\[0-3%2\\]|4 tasks|tasks +4", "5-1", "runs backwards", "--array=0-3%2", {"array": "0-3", "array_max": 2},
                   array={"tasks": "0-3", "max": 2}),
-    "hold": case(None, "HELD", "x", "neither true nor false", "--hold", {"hold": True}, state="HELD"),
-    "unique": case(None, "also .*unique", "x", "neither true nor false", unique=True),
-    "preemptible": case(None, "gives way", "x", "neither true nor false", preemptible=True),
-    "cancel": case(None, "CANCELLED", "x", "neither true nor false", wire={}, state="CANCELLED"),
+    "hold": case(None, "HELD", "x", "not true or false", "--hold", {"hold": True}, state="HELD"),
+    "unique": case(None, "also .*unique", "x", "not true or false", unique=True),
+    "preemptible": case(None, "preemptible", "x", "not true or false", preemptible=True),
+    "cancel": case(None, "CANCELLED", "x", "not true or false", wire={}, state="CANCELLED"),
     "retries": case("3", "also .*retries 3", "101", "from 0 to 100", retries=3),
     "oom-retries": case("2", "also .*oom-retries 2", "101", "from 0 to 100", oom_retries=2),
-    "requeue": case(None, "also .*requeue", "x", "neither true nor false", "--requeue", requeue=True),
-    "interactive": case(None, "also .*interactive", "x", "neither true nor false", interactive=True),
-    "pty": case(None, "also .*terminal", "x", "neither true nor false", pty=True),
-    "screen": case(None, "also .*screen", "x", "neither true nor false", screen=True),
+    "requeue": case(None, "also .*requeue", "x", "not true or false", "--requeue", requeue=True),
+    "interactive": case(None, "also .*interactive", "x", "not true or false", interactive=True),
+    "pty": case(None, "also .*terminal", "x", "not true or false", pty=True),
+    "screen": case(None, "also .*screen", "x", "not true or false", screen=True),
     "chdir": case("sub", "sub", "nowhere", "nowhere: No such file", "--chdir=sub", {"chdir": HERE + "/sub"}, cwd=HERE + "/sub"),
     "env": case("A=b", "env +A=b", "A", "'A' is not NAME=value", wire={"env": ["A=b"]}, env=["A=b"]),
-    "slurm-env": case(None, "slurm-env", "x", "neither true nor false", slurm_env=True),
+    "slurm-env": case(None, "slurm-env", "x", "not true or false", slurm_env=True),
     "env-setup": case("true", "env-setup +true", None, None, env_setup="true"),
     "conda": case("base", "conda +base", "-x", "'-x' is not the name", conda="base"),
-    "login": case(None, "of a login", "x", "neither true nor false", login=True),
-    "on-start": case("true", "on start +true", "x" * 9000, "bytes of command|the most is 8191", on_start="true"),
-    "on-end": case("true", "on end +true", "x" * 9000, "bytes of command|the most is 8191", on_end="true"),
-    "on-fail": case("true", "on fail +true", "x" * 9000, "bytes of command|the most is 8191", on_fail="true"),
-    "webhook": case("http://127.0.0.1:9/x", "http://127.0.0.1:9/x", "ftp://x", "not an address to post to",
+    "login": case(None, "of a login", "x", "not true or false", login=True),
+    "on-start": case("true", "on start +true", "x" * 9000, "the command has .* bytes; the maximum is 8191|the maximum is 8191", on_start="true"),
+    "on-end": case("true", "on end +true", "x" * 9000, "the command has .* bytes; the maximum is 8191|the maximum is 8191", on_end="true"),
+    "on-fail": case("true", "on fail +true", "x" * 9000, "the command has .* bytes; the maximum is 8191|the maximum is 8191", on_fail="true"),
+    "webhook": case("http://127.0.0.1:9/x", "http://127.0.0.1:9/x", "ftp://x", "not a URL",
                     webhook="http://127.0.0.1:9/x"),
     "mail-user": case("root", "to root", "-x", "'-x' is not a mail address", "--mail-user=root", mail_user="root"),
-    "mail-type": case("FAIL", "FAIL", "NEVER", "'NEVER' is none of", "--mail-type=FAIL", mail_type="FAIL"),
+    "mail-type": case("FAIL", "FAIL", "NEVER", "unknown mail type 'NEVER'", "--mail-type=FAIL", mail_type="FAIL"),
     "name": case("n1", "name +n1", "", "must not be empty", "--job-name=n1", name="n1"),
     "tag": case("a,b", "a,b", "", "must not be empty", wire={"tags": ["a", "b"]}, tags=["a", "b"]),
     "comment": case("words", "comment +words", "", "must not be empty", "--comment=words", comment="words"),
     "log": case("l.%j", "l\\.", "", "must not be empty", "--output=l.%j", wire={"log": "l.%j"}),
     "error": case("e.%j", "error +.*/e\\.", "", "must not be empty", "--error=e.%j", wire={"error": "e.%j"}),
     "log-max": case("100M", "log-max +100 MiB", "x", "'x' is not a size", log_max_mib=100),
-    "open-mode": case("truncate", "truncate", "x", "neither append nor truncate", "--open-mode=truncate", open_mode="truncate"),
+    "open-mode": case("truncate", "truncate", "x", "use append or truncate", "--open-mode=truncate", open_mode="truncate"),
 }
 # What is not about GPUs goes with jobs that want none, so that nothing is refused for that.
 ABOUT_GPUS = {"gpus", "vram", "share", "exclusive", "gpu-ids", "devices", "gpu-type", "min-vram", "max-used", "max-load",
@@ -105,7 +105,7 @@ CLOSED = {
     ("pty", "file"): "have no terminal",
     ("login", "file"): "share the environment",
     ("cancel", "option"): "there is no|unknown option",
-    ("cancel", "berth"): "there is no such option",
+    ("cancel", "berth"): "unknown option",
     ("chdir", "socket bad"): "absolute",  # nothing that a user named is opened by the daemon
 }
 # Somebody sits before such a job, or it is on a terminal: option and #BERTH are read with --dry-run.
@@ -146,7 +146,7 @@ def names_of_programs():
     with open("unknown.txt", "w") as f:
         f.write("[xyzzyxyzzy] true\n")
     _, _, words = run("run", "--detach", "unknown.txt")
-    lines = set(re.search(r"there are ([a-z, -]+)", words).group(1).split(", "))
+    lines = set(re.search(r"the attributes are ([a-z, -]+)", words).group(1).split(", "))
     return options, lines
 
 
@@ -247,7 +247,7 @@ def walk(name, c, doors, made):
             if door == "sbatch":
                 script(["#SBATCH"], [f"--{name}" if c["value"] is None else f"--{name}={c['value']}"])
                 status, _, words = run("submit", "script.sh")
-                want = "not an option of Slurm's; write it on a #BERTH line|there is no such option"
+                want = "not a Slurm option; write it on a #BERTH line|unknown option"
             else:
                 status, _, words = give(name, c, door, c["value"])
                 want = CLOSED[(name, door)]

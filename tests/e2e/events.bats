@@ -22,7 +22,7 @@ print(" ".join(json.loads(line)["kind"] for line in sys.stdin))'
     is "of somebody else" "$(berth events --user nobody | wc -l)" 0
     try berth events --kind ended,begun
     is "exit status" "$status" 2
-    has "words" "$err" "'begun' is not a kind of event; there are submitted, waiting, started, launched"
+    has "words" "$err" "unknown kind of event 'begun'; the kinds are submitted, waiting, started, launched"
     try berth events 99
     is "exit status of a job that is not there" "$status" 3
 }
@@ -38,14 +38,14 @@ print(" ".join(json.loads(line)["kind"] for line in sys.stdin))'
     is "since a moment ago" "$(berth events --since "@$(date +%s)" --kind submitted | wc -l | grep -cE '^[0-2]$')" 1
     try berth events --since tomorrow
     is "exit status" "$status" 2
-    has "words" "$err" "'tomorrow' is still to come"
+    has "words" "$err" "'tomorrow' is in the future"
     is "of yesterday" "$(berth events --since yesterday | wc -l)" "$(berth events | wc -l)"
     try berth events --since rhubarb
     is "exit status" "$status" 2
     has "words" "$err" "'rhubarb' is not a time; write 2h or 7d \(ago\), 16:00"
 }
 
-@test "a follower is told when the command runs, with its process, and the store is not" {
+@test "followers get 'launched' with the process id, and it is not stored" {
     start_daemon
     background follow berth events -f
     wait_for_follower
@@ -135,7 +135,7 @@ assert seqs == list(range(1, len(seqs) + 1)), seqs[:20]
 print(len(seqs) > 24900)' "$ROOT/got")" True
 }
 
-@test "what is kept is bounded, and who comes too late is told what has gone" {
+@test "stored events are limited, and a late follower learns which were deleted" {
     mkdir -p "$BERTH_DIR"
     echo 'keep_events: 1' >"$BERTH_DIR/config.yaml"
     start_daemon
@@ -155,5 +155,5 @@ PY
     background look sh -c 'while berth status; do :; done'
     wait_for_output log event=events-trimmed
     try berth events --since 1
-    has "words" "$err" "events 2 to [0-9]+ are kept no longer \(keep_events\)"
+    has "words" "$err" "events 2 to [0-9]+ have been deleted \(keep_events\)"
 }

@@ -58,7 +58,7 @@ ended_as()
     fi
 }
 
-@test "waiting for memory, shares and idle cards: which card, how far short, who holds it" {
+@test "waiting for memory, shares and idle GPUs: which GPU, how much is missing, which jobs hold it" {
     start_daemon 2
     holder --gpu-ids 0 --vram 18G
     holder --gpu-ids 1 --gpus 0.75
@@ -73,12 +73,12 @@ ended_as()
     waits GpuBusy 'wants gpu 1 idle; gpu 1 is held by job 2' '--vram SIZE' --gpu-ids 1
 }
 
-@test "waiting for what a person did, a time, another job, cores and memory" {
+@test "waiting because of a hold, a time, another job, cores and memory" {
     start_daemon 2
     berth pause 0 >/dev/null
     waits GpuPaused '.*gpu 0.* paused' 'berth resume 0' --gpu-ids 0
     berth resume 0 >/dev/null
-    waits Held 'held by a person' 'berth release' --hold
+    waits Held 'held by a user' 'berth release' --hold
     waits BeginTime 'not before 20' '' --begin now+2h
     holder --gpus 0 -J first
     waits Dependency '.*job [0-9]+' 'berth explain [0-9]+' --after first
@@ -95,20 +95,20 @@ ended_as()
     has array "$(berth explain "$id")" 'would help  a larger %N in --array'
 }
 
-@test "waiting for strangers, guards and a card that is broken" {
+@test "waiting for other processes, guards and a broken GPU" {
     start_daemon 2
     background stranger env "BERTH_SIM_DIR=$BERTH_DIR/sim" berth simjob --vram 9000 --ramp 0 --hold 1000 --gpu 0 --util 93
     "$E2E/await" until "$LIMIT" "berth gpus --json" gpus.0.used_mib 9000
     waits GpuBusy 'wants gpu 0 idle; gpu 0 has 9.7 GiB in use outside Berth \(pid [0-9]+\)' \
         'end process [0-9]+' --gpu-ids 0
-    has 'the same figure' "$(berth gpus)" '^gpu 0: counted as 9.7 GiB in use outside Berth'
+    has 'the same figure' "$(berth gpus)" '^gpu 0: 9.7 GiB counted as used outside Berth'
     waits GpuMemory 'needs 20.0 GiB .*9.7 GiB in use outside Berth' '--vram 13G would fit' --vram 20G --gpu-ids 0
     waits GpuBusy '.*gpu 0.*9[0-9.]+ %.*80 %' 'a higher --max-load' --vram 1G --gpu-ids 0 --max-load 0.8
     waits GpuBusy '.*gpu 0.*3[0-9.]+ %.*20 %' 'a higher --max-used' --vram 1G --gpu-ids 0 --max-used 0.2
     echo '3,1,0,-;NVRM: Xid (PCI:0000:02:00): 79, pid=1, name=x, GPU has fallen off the bus.' \
         >>"$BERTH_DIR/sim/kmsg"
     wait_for_event kind=gpu gpu=1 state=sick >/dev/null
-    waits GpuSick '.*gpu 1.*XID 79' 'berth gpus' --gpu-ids 1
+    waits GpuSick '.*gpu 1.*XID 79' "'berth gpus'" --gpu-ids 1
 }
 
 @test "waiting for limits: of a user and of all" {
@@ -130,9 +130,9 @@ ended_as()
     "$E2E/await" until "$LIMIT" "berth explain $id --json" jobs.0.reserved true
     has expected "$(berth explain "$id")" '^  expected +start at [0-9:]+ \(in (1h5[0-9]|2h00)m\), with gpus 0,1 kept for it'
     has text "$(berth explain "$id")" "^job $id PENDING: Resources: wants 2 idle GPUs; 1 of them has room, 1 more when job 1 ends$"
-    has position "$(berth explain "$id")" '^  position +first of 1 that wait'
-    waits Reservation ".*job $id" 'a time limit'
-    has running "$(berth explain 1)" '^job 1 RUNNING: runs for .* on gpu 0'
+    has position "$(berth explain "$id")" '^  position +first of 1 pending jobs'
+    waits Reservation ".*job $id" 'with a time limit'
+    has running "$(berth explain 1)" '^job 1 RUNNING: running for .* on gpu 0'
     has running "$(berth explain 1)" '^  expected +end at [0-9:]+ \(in (1h5[0-9]|2h00)m\)'
 }
 
@@ -142,7 +142,7 @@ ended_as()
     holder --gpu-ids 1 -t 2h
     id=$(berth submit --parsable -G 2 -t 1h -- true)
     "$E2E/await" until "$LIMIT" "berth explain $id --json" jobs.0.reserved true
-    waits GpuBusy "wants an idle GPU; gpu 0 is held by job 1; gpu 0 is kept for job $id, which is to start at 20" 'a time limit'
+    waits GpuBusy "wants an idle GPU; gpu 0 is held by job 1; gpu 0 is reserved for job $id, which is expected to start at 20" 'with a time limit'
     waits GpuBusy ".*gpu 0 is kept for job $id" '--vram SIZE' -t 3h
 }
 
@@ -156,7 +156,7 @@ ended_as()
     has first "$(berth explain 3)" 'start at [0-9:]+ \(in (59m[0-9]+s|1h00m)\)'
     has second "$(berth explain 4)" 'start at [0-9:]+ \(in (1h59m|2h00m)\)'
     has_not third "$(berth explain 5)" 'expected'
-    has position "$(berth explain 5)" '3 of 3 that wait'
+    has position "$(berth explain 5)" '3 of 3 pending jobs'
     has column "$(berth queue)" 'EXPECTED'
 }
 
@@ -176,7 +176,7 @@ ended_as()
     local id
     echo true >not-executable # with #! it would be run by its interpreter
     ended_as FAILED 'exit 3' 'berth logs 1' "$(berth submit --parsable --gpus 0 -- sh -c 'exit 3')"
-    ended_as FAILED 'exit 127' 'the shell found no such command' \
+    ended_as FAILED 'exit 127' 'the shell did not find the command' \
         "$(berth submit --parsable --gpus 0 'no-such-program; exit 127')"
     ended_as FAILED 'killed by signal 9 \(KILL\)' 'Berth did not kill it' \
         "$(berth submit --parsable --gpus 0 -- sh -c 'kill -9 $$')"
@@ -200,7 +200,7 @@ ended_as()
     ended_as COMPLETED 'exit 0' '' "$(berth submit --parsable --gpus 0 -- true)"
 }
 
-@test "endings that nobody lived to see: a supervisor killed" {
+@test "a killed supervisor: its job's end is found without it" {
     start_daemon 1
     local shepherd
     holder --gpus 0

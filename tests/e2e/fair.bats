@@ -46,7 +46,7 @@ others_are_next()
     others_are_next
 }
 
-@test "what has been used outlives the daemon: the others are still next" {
+@test "recent use survives the daemon: the other users are still next" {
     start_system
     queue_them
     kill_daemon

@@ -5,7 +5,7 @@
 load lib
 load users
 
-@test "a user's connections are bounded, and the next one is told; others connect as before" {
+@test "a user's connections are limited, the next one gets an error, and others connect as before" {
     start_system
     cat >"$ROOT/hold.py" <<'PY'
 import socket, sys
@@ -61,7 +61,7 @@ PY
     wait_for_output bob "all answered"
 }
 
-@test "a line that does not end costs its sender the connection, and nobody else anything" {
+@test "an endless line closes its sender's connection and disturbs no other" {
     start_system
     cat >"$ROOT/long.py" <<'PY'
 import socket, sys

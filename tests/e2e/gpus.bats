@@ -65,16 +65,16 @@ last_seq()
     is sorted "$(berth gpus --sort -index --json | json gpus.0.index)" 3
     try berth gpus --gpu 9
     is status "$status" 0
-    has none "$err" 'no GPU is such'
+    has none "$err" 'no GPU matches'
     try berth gpus --format indx
     is status "$status" 2
-    has words "$err" "unknown column 'indx', did you mean 'index'\?; there are: index name "
+    has words "$err" "unknown column 'indx', did you mean 'index'\?; the columns are: index name "
     try berth gpus --state ill
     is status "$status" 2
-    has words "$err" "'ill' is not a state of a card; there are: up paused"
+    has words "$err" "unknown GPU state 'ill'; use up, paused"
 }
 
-@test "pause calls what goes on there what people call it" {
+@test "pause lists running jobs by the names that people use" {
     start_daemon 1
     berth submit --array 0-1 --vram 1G -- sh -c 'read line <gate'
     wait_for_event kind=started job=3
@@ -85,7 +85,7 @@ last_seq()
     start_daemon 2
     berth submit --devices 0 --vram 1G -- sh -c 'read line <gate; exit 3'
     wait_for_event kind=started job=1
-    has out "$(berth pause 0 --reason 'new fan')" '^gpu 0: paused; job 1 goes on there$'
+    has out "$(berth pause 0 --reason 'new fan')" '^gpu 0: paused; job 1 continues there$'
     is state "$(gpu_field 0 state)" paused
     is by "$(gpu_field 0 state_by)" "$(id -un)"
     is text "$(gpu_field 0 state_text)" 'new fan'
@@ -104,7 +104,7 @@ last_seq()
     is by "$(gpu_field 0 state_by)" null
 }
 
-@test "a pause outlives kill -9 of the daemon, with who and why" {
+@test "a pause survives kill -9 of the daemon, with user and reason" {
     start_daemon 2
     berth pause 1 --reason 'for the demo'
     since=$(gpu_field 1 state_since.unix)
@@ -132,7 +132,7 @@ last_seq()
     open_gate
     finish drain
     is status "$status" 0
-    has out "$out" '^gpu 0: draining; job 1 goes on there$'
+    has out "$out" '^gpu 0: draining; job 1 continues there$'
     has out "$out" '^gpu 0: empty$'
     is state "$(gpu_field 0 state)" paused
     is state "$(job_field 2 state)" PENDING
@@ -140,7 +140,7 @@ last_seq()
     is status "$status" 0
 }
 
-@test "a drain of which somebody thinks better is said to have failed" {
+@test "pause --drain fails if the GPU is resumed before it is empty" {
     start_daemon 1
     berth submit --vram 1G -- sh -c 'read line <gate'
     wait_for_event kind=started job=1
@@ -166,10 +166,10 @@ last_seq()
     is states "$(gpu_field 0 state) $(gpu_field 2 state)" 'up up'
     try berth pause 7
     is status "$status" 2
-    has err "$err" "there is no GPU '7'; there are 0-2"
+    has err "$err" "no GPU '7'; use 0-2"
     try berth pause "${uuid%??}"
     is status "$status" 2
-    has err "$err" 'begins the UUIDs of gpu 0 and gpu 1'
+    has err "$err" 'matches the UUIDs of gpu 0 and gpu 1'
     try berth pause GPU-no-such
     is status "$status" 2
     try berth pause
@@ -179,7 +179,7 @@ last_seq()
     is status "$status" 2
 }
 
-@test "an XID of the card: it alone is sick, its job is warned and says GPU fault when it fails" {
+@test "an XID of the GPU: it alone is sick, its job is warned and says GPU fault when it fails" {
     start_daemon 2
     berth submit --devices 1 --vram 1G -- sh -c 'read line <gate; exit 1'
     wait_for_event kind=started job=1
@@ -217,7 +217,7 @@ last_seq()
     has_not text "$(job_field 1 text)" 'GPU fault'
 }
 
-@test "an XID of a program is told to its job, and to nobody else" {
+@test "an XID of a program is reported to its job only" {
     start_daemon 1
     mkfifo pid gate2
     berth submit --vram 1G -- sh -c 'echo $$ >pid; read line <gate; exit 134'
@@ -236,10 +236,10 @@ last_seq()
     is events "$(events_with kind=warning | wc -l)" 1
 }
 
-@test "XIDs that say little: a note, and the card goes on" {
+@test "minor XIDs: a note, and the GPU stays in use" {
     start_daemon 1
     xid 0 63 'pid=1, name=x, Row Remapper: New row marked for remapping, reset gpu to activate.'
-    wait_for_event kind=gpu gpu=0 state=up text='XID 63: bad memory was put aside'
+    wait_for_event kind=gpu gpu=0 state=up text='XID 63: bad memory was retired'
     has note "$(gpu_field 0 note)" 'XID 63'
     xid 0 4242 'pid=1, name=x, something new'
     wait_for_event kind=gpu gpu=0 text='XID 4242: something new'
@@ -292,7 +292,7 @@ last_seq()
     fault 'bad-memory 0' 'worn-out 1'
     wait_for_event kind=gpu gpu=1 state=sick
     wait_for_event kind=gpu gpu=0 state=up
-    has note "$(gpu_field 0 note)" 'waits for a reset'
+    has note "$(gpu_field 0 note)" 'retired at the next reset'
     has text "$(gpu_field 1 state_text)" 'worn out'
     berth submit -- true
     wait_for_event kind=ended job=1 state=COMPLETED
@@ -352,7 +352,7 @@ PY
     is state "$(gpu_field 0 state)" up
 }
 
-@test "a lost card is looked for with a second probe, which takes over; nobody notices" {
+@test "a second probe looks for a lost GPU and takes over without being noticed" {
     start_daemon 2
     berth submit --devices 0 --vram 1G -- sh -c 'read line <gate; exit 4'
     wait_for_event kind=started job=1
@@ -366,7 +366,7 @@ PY
     is unknown "$(events_with kind=gpu state=unknown | wc -l)" 0
 }
 
-@test "gpus --watch draws again when something happens; status and gpus say who keeps a card free" {
+@test "gpus --watch redraws when something happens; status and gpus show who paused a GPU" {
     start_daemon 2
     background watch berth gpus --watch
     wait_for_output watch '1  Simulated GPU  up'
@@ -396,7 +396,7 @@ PY
     is status "$status" 6
     kill -TERM "$pid_of_other"
     finish other
-    wait_for_event kind=gpu gpu=0 state=up text='the other daemon has let go of it'
+    wait_for_event kind=gpu gpu=0 state=up text='the other daemon no longer uses it'
     open_gate
     wait_for_event kind=ended job=1 exit_status=5
     berth submit -- true

@@ -57,7 +57,7 @@ some_past()
     is schedule "$(tr '\n' ' ' <schedule)" '1,0,1,0 2,0,1,0 3,0,7200,0 '
     try berth simulate jobs.txt --gpus 1x80G
     is status "$status" 2
-    has words "$err" 'jobs.txt:1:1: nothing says how long this runs'
+    has words "$err" 'jobs.txt:1:1: the run time is unknown'
 }
 
 @test "the queue is sorted by what one says, and a wrong column is named" {
@@ -85,14 +85,14 @@ some_past()
     timeout "$LIMIT" bash -c 'echo go >gate'
 }
 
-@test "arrays, shares, tags and dependencies are told in queue, show and history" {
+@test "queue, show and history show arrays, shares, tags and dependencies" {
     start_daemon 1
     berth submit --vram 1G -J sweep --tag a,b --array 0-5%2 -- sleep 1000
     "$E2E/await" until "$LIMIT" "berth show 1 --json" jobs.0.array.active 2
     has queue "$(berth queue)" '^ *1_\[2-5%2\]  PENDING .*ArrayLimit'
     has queue "$(berth queue)" '^ *1_0  RUNNING '
     has show "$(berth show 1)" '^job 1_\[2-5%2\]  PENDING'
-    has show "$(berth show 1)" '^  tasks +6: 4 wait, 2 are under way$'
+    has show "$(berth show 1)" '^  tasks +6: 4 pending, 2 running$'
     has show "$(berth show 1)" '^  tags +a,b$'
     berth submit --gpus 0.5 --after-any 1 -t 1h --signal USR2@60 --hold -- true
     has show "$(berth show @)" '^  asks +0.5 of a GPU$'

@@ -47,7 +47,7 @@ fail on_fail"
 cancelled"
 }
 
-@test "a hook that fails or hangs is said, ended with all that it started, and holds up nobody" {
+@test "a hook that fails or hangs is reported, ended with its processes, and delays nothing else" {
     settings 'hook_limit_s: 1'
     start_daemon
     berth submit -G 0 --on-end 'echo why it went wrong; exit 9' --wait -- true
@@ -93,7 +93,7 @@ own"
     has_not "lists of processes" "$(berth daemon logs)" token
 }
 
-@test "what the other side will not take is not sent again, and what nobody could post to is refused" {
+@test "a rejected webhook is not sent again, and an impossible URL is refused" {
     serve 404
     start_daemon
     berth submit -G 0 --webhook "http://127.0.0.1:$PORT/gone" --wait -- true
@@ -135,7 +135,7 @@ PY
         has "words of $address" "$err" "is not a mail address"
     done
     try berth submit -G 0 --mail-type SOMETIMES -- true
-    has "words" "$err" "'SOMETIMES' is none of BEGIN, END, FAIL"
+    has "words" "$err" "unknown mail type 'SOMETIMES'; use BEGIN, END, FAIL"
 }
 
 @test "#SBATCH --mail lines count; a mailer that is busy is tried again; an array sends one mail" {
@@ -155,12 +155,12 @@ PY
 job 2_0 started"
 }
 
-@test "where no mail can be sent that is said at once, and the job runs" {
+@test "without a mailer submit says so immediately, and the job runs" {
     settings "sendmail: $ROOT/nowhere"
     start_daemon
     try berth submit -G 0 --mail-user me --wait -- true
     is "exit status" "$status" 0
-    has "words" "$err" "no mail can be sent from this machine, as it has no sendmail at $ROOT/nowhere"
+    has "words" "$err" "this machine cannot send mail, because it has no sendmail at $ROOT/nowhere"
     wait_for_event kind=hook hook=mail state=failed 'text=there is no sendmail on this machine'
 }
 
@@ -179,7 +179,7 @@ job 2_0 started"
     [ "$enforced" = false ] || [ ! -e had ] || fail_with "200 MiB were had with --mem 64M"
 }
 
-@test "a daemon that is killed at any moment leaves nobody untold" {
+@test "hooks are delivered when the daemon is killed at any moment" {
     start_daemon
     mkfifo gate
     berth submit -G 0 --on-end 'echo told >>told; cat gate' --wait -- true
@@ -202,7 +202,7 @@ wait_for_line()
     "$E2E/await" output "$LIMIT" "$1" . >/dev/null
 }
 
-@test "killed before it has told the daemon, a hook runs again; at the daemon's edge too" {
+@test "a hook killed before its result is recorded runs again; so after a crash of the daemon" {
     BERTH_CRASH_AT=daemon-hook-sent timeout "$LIMIT" berth daemon start --sim 1 >/dev/null
     berth submit -G 0 --on-end "echo told >>$WORK/told" --wait -- true || true
     start_daemon
@@ -216,7 +216,7 @@ wait_for_line()
     is "how often it ran" "$(grep -c again told)" 2
 }
 
-@test "others' hooks and webhooks are for nobody's eyes, one's own are shown" {
+@test "only one's own hooks and webhooks are shown" {
     start_daemon
     berth submit -G 0 --hold --webhook https://example.org/secret --on-end 'true' --mail-user me -- true
     is "webhook" "$(job_field 1 webhook)" https://example.org/secret

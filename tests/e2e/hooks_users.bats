@@ -57,7 +57,7 @@ standard_account()
     start_system --set 'on_end=id -un' --set hook_user=no-such-account
     as "$ALICE" berth submit -G 0 --wait -- true
     wait_for_event kind=hook job=2 hook=on_end state=failed \
-        "text=there is no account 'no-such-account' on this machine"
+        "text=no account 'no-such-account' on this machine"
 }
 
 @test "no job's environment redirects the settings' webhook, and its user's slow hooks do not delay it" {
@@ -73,7 +73,7 @@ standard_account()
     "$E2E/await" until "$LIMIT" "berth status --json" hooks_waiting 0
 }
 
-@test "one user's slow hooks hold up nobody else's, and are for nobody else's eyes" {
+@test "one user's slow hooks delay no other user's, and are hidden from other users" {
     start_system
     local never=$USERS_HOME/alice/never.$BATS_TEST_NUMBER
     as "$ALICE" mkfifo "$never"

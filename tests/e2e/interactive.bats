@@ -42,7 +42,7 @@ at_terminal()
     cmp data got
 }
 
-@test "what is typed goes in whole, and its end is the command's" {
+@test "typed input arrives completely, and its end ends the command's input" {
     start_daemon 1
     head -c 5000000 /dev/urandom >data
     timeout "$LIMIT" berth submit --gpus 0 --interactive -- cat <data >got
@@ -92,12 +92,12 @@ at_terminal()
     has output "$out" '^mine$'
 }
 
-@test "Ctrl-C once detaches and the job goes on, twice cancels it" {
+@test "Ctrl-C once detaches and the job continues, twice cancels it" {
     start_daemon 1
     at_terminal 'see:ready' 'type:\x03' 'see:attach 1' -- \
         berth submit --gpus 0 --interactive -- sh -c 'echo ready; read x; exit 4'
     is status "$status" 130
-    has words "$out" 'detached; job 1 goes on. Back to it: berth attach 1'
+    has words "$out" 'detached; job 1 continues. To return to it: berth attach 1'
     is state "$(job_field 1 state)" RUNNING
     try sh -c 'echo go | berth attach 1'
     is status "$status" 4
@@ -182,7 +182,7 @@ at_terminal()
     try bash -c 'berth submit --gpus 0 --interactive -- sh -c "echo one; read x <gate" | head -1; exit ${PIPESTATUS[0]}'
     is status "$status" 141
     is output "$out" one
-    has words "$err" 'job 1 goes on'
+    has words "$err" 'job 1 continues'
     is state "$(job_field 1 state)" RUNNING
     echo >gate
 }
@@ -207,7 +207,7 @@ at_terminal()
         berth submit --gpus 0 --pty -- sh -c 'echo ready; read x; echo "got $x"; exit 3'
     is status "$status" 0
     is mode "$mode" cooked
-    has words "$out" 'detached; job 1 goes on. Back to it: berth attach 1'
+    has words "$out" 'detached; job 1 continues. To return to it: berth attach 1'
     background watcher berth attach 1 --read-only
     wait_for_output watcher ready
     at_terminal 'see:ready' 'type:this\r' -- berth attach @
@@ -250,7 +250,7 @@ at_terminal()
     has words "$err" 'berth submit --pty -- ls'
 }
 
-@test "a lease is told before its time is over" {
+@test "a shell is warned before its time limit" {
     start_daemon 1
     at_terminal 'see:job 1 has 0.2s left of its time limit' -- berth shell -t 2s --grace 0
     is status "$status" 124
@@ -258,7 +258,7 @@ at_terminal()
     has words "$out" 'job 1: time limit of 2.0s reached'
 }
 
-@test "what makes no sense is refused, and what would make some is said" {
+@test "invalid input is refused with a message that says what would work" {
     start_daemon 1
     berth submit --gpus 0 --wait -- true
     try berth attach 1

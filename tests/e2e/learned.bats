@@ -26,7 +26,7 @@ run_with()
     run_with 6000
     is first "$(job_field 1 vram_mib)" null
     is runs "$(job_field 1 auto_runs)" 0
-    has unknown "$(berth explain 1)" '^  asks +auto: a whole card, as nothing is known of this command yet$'
+    has unknown "$(berth explain 1)" '^  asks +auto: a whole GPU, as this command has not run yet$'
     berth submit --vram auto --hold -- "${command[@]}"
     is second "$(job_field 2 vram_mib)" 6600
     is runs "$(job_field 2 auto_runs)" 1
@@ -34,13 +34,13 @@ run_with()
     has queue "$(berth queue 2)" ' auto 6.4 GiB '
     has explain "$(berth explain 2)" '^  asks +auto: 6.4 GiB from 1 run$'
     has other "$(berth submit --vram auto --hold -- true && berth show @)" \
-        'auto: a whole card, as nothing is known of this command yet'
+        'auto: a whole GPU, as this command has not run yet'
     # Another number of cards is another matter.
     berth submit --vram auto --gpus 0.5 --hold -- "${command[@]}"
     is same "$(job_field @ vram_mib)" 6600
 }
 
-@test "who waits follows the runs that end: the tasks of an array share a card" {
+@test "pending jobs profit from runs that end: the tasks of an array share a GPU" {
     start_daemon 1
     berth submit --vram auto --array 0-7 -- "$E2E/seen" 5000
     wait_for_event kind=ended job=1 state=COMPLETED
@@ -69,7 +69,7 @@ run_with()
     is after "$(job_field @ vram_mib)" 5500
 }
 
-@test "what is learned outlives the daemon and the jobs" {
+@test "learned VRAM survives the daemon and the jobs" {
     start_daemon 1
     run_with 6000
     berth submit --vram auto --hold -- "${command[@]}"
@@ -107,7 +107,7 @@ run_with()
     is held "$(berth status --json | json counts.HELD)" "$before"
     try berth submit --vram auto --gpus 0 -- true
     is status "$status" 2
-    has words "$err" 'gpus=0 asks for no GPU, so vram means nothing'
+    has words "$err" 'gpus=0 requests no GPU, so vram has no effect'
     try berth submit --vram aut -- true
     is status "$status" 2
 }

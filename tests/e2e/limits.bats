@@ -21,7 +21,7 @@ with_settings()
     berth submit --hold -- true
     try berth submit -- true
     is status "$status" 6
-    has words "$err" "$(id -un) has 2 waiting, and may have 2: 1 job more would be too many"
+    has words "$err" "$(id -un) has 2 of at most 2 pending jobs: 1 job more would be too many"
     berth cancel 1
     try berth submit --hold -- true
     is status "$status" 0
@@ -57,7 +57,7 @@ with_settings()
     berth submit --hold -- true
     try berth submit -- true
     is status "$status" 6
-    has words "$err" 'the queue is full: 1 wait, at most 1 may'
+    has words "$err" 'the queue is full: 1 of at most 1 jobs are pending'
     # Lines that have ended and are to run again are new ones.
     berth cancel 1
     line='"command": "true", "hold": true, "line": 1, "again": true'
@@ -74,7 +74,7 @@ with_settings()
     with_settings time_max_s 3600 time_default_s 600
     try berth submit -t 2h --hold -- true
     is status "$status" 6
-    has words "$err" 'its time limit of 2h00m is above the longest that is allowed here, 1h00m'
+    has words "$err" 'its time limit of 2h00m is above the maximum of 1h00m'
     berth submit -t 1h --hold -- true
     is "given and said" "$(berth submit --hold -- true)" "job 2 submitted, time limit 10m00s"
     is asked "$(job_field 1 limit_ms)" 3600000
@@ -84,14 +84,14 @@ with_settings()
     has words "$err" '^berth: .*:1:1: its time limit of 3h00m'
 }
 
-@test "who alone is above a limit would wait for ever, and is refused" {
+@test "a job that exceeds a limit by itself is refused" {
     with_settings user_max_gpus 1 max_vram_mib 8192
     try berth submit --gpus 2 --vram 1G -- true
     is status "$status" 6
-    has words "$err" "it takes 2 GPUs, and $(id -un) may have 1 at once \(user_max_gpus\)"
+    has words "$err" "it needs 2 GPUs, and $(id -un) may have 1 at the same time \(user_max_gpus\)"
     try berth submit -- true
     is status "$status" 6
-    has words "$err" 'it takes 24.0 GiB of VRAM, and all users together may have 8.0 GiB at once'
+    has words "$err" 'it needs 24.0 GiB of VRAM, and all users together may have 8.0 GiB at the same time'
     try berth submit --vram 8G -- true
     is status "$status" 0
 }
@@ -107,7 +107,7 @@ with_settings()
     printf '[gpus=2 vram=1G] true\n[vram=1G] echo fine\n' >jobs.txt
     try berth run jobs.txt
     is status "$status" 1
-    has words "$out$err" "it takes 2 GPUs, and $(id -un) may have 1 at once \(user_max_gpus\)"
+    has words "$out$err" "it needs 2 GPUs, and $(id -un) may have 1 at the same time \(user_max_gpus\)"
     is first "$(job_field 1 state)" INFEASIBLE
     is second "$(job_field 2 state)" COMPLETED
 }
@@ -141,7 +141,7 @@ with_settings()
     berth submit -G 0 -t 2s -- 'trap "" TERM; sleep 1000; sleep 1000'
     try berth wait 4
     is status "$status" 124
-    has ending "$(job_field 4 text)" 'killed after its grace'
+    has ending "$(job_field 4 text)" 'killed after the grace period'
 }
 
 @test "on_exceed: kill ends the job as FAILED, with what it used and what to declare" {

@@ -35,9 +35,9 @@ load users
     open_terminal 100 30 berth top
     see '^hers'
     as "$ALICE" ln -sf "$ROOT/precious" peek.log
-    see 'its log cannot be read: Permission denied'
+    see 'cannot read the log: Permission denied'
     as "$ALICE" ln -sf "$USERS_HOME/alice/go" peek.log
-    see 'its log is not a file'
+    see 'the log is not a regular file'
     press q
     see '^left 0'
     as "$ALICE" sh -c 'echo on >go; rm go peek.log'

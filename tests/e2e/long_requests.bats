@@ -29,12 +29,12 @@ survives()
         try berth "$@" 2-701 --json
     fi
     [ "$status" -eq 0 ] || fail_with "$*: $status $err"
-    case $err in *'started again'*) revived=$((revived + 1)) ;; esac
+    case $err in *'was restarted'*) revived=$((revived + 1)) ;; esac
     is "ids of $*" "$(jq -c '.ids + (.ended // []) | [length, (unique | length), min, max]' <<<"$out")" '[700,700,2,701]'
     stop_daemon
 }
 
-@test "who asks again after the daemon died between two pieces is told of all jobs, and nothing is done twice" {
+@test "a request repeated after the daemon died between two pieces is answered for all jobs, and nothing is done twice" {
     local n revived=0
     start_daemon 2
     # Held, and once they are released they wait for the first, which stays held.
@@ -167,7 +167,7 @@ assert seqs == list(range(2, seqs[-1] + 1)), seqs[:10]
 PY
 }
 
-@test "of more different requests than one plan looks at each is told why it waits, and one far behind starts" {
+@test "with more different requests than one plan looks at, each has a reason, and one far behind starts" {
     timeout "$LIMIT" berth daemon start --sim 1
     berth submit -- sleep 1000
     wait_until_running 1
@@ -192,7 +192,7 @@ assert sorted(told) == list(range(2, 5002))
 PY
 }
 
-@test "who only looks makes no plan necessary" {
+@test "read-only requests cause no plan" {
     plans() { berth metrics --prometheus | sed -n 's/^berth_scheduler_cycle_seconds_count //p'; }
     timeout "$LIMIT" berth daemon start # without GPUs, of which samples come at any time
     berth submit --gpus 0 --hold -- true

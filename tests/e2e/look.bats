@@ -4,7 +4,7 @@
 load lib
 load screen
 
-@test "the queue shows who waits in the order of the turns, and who is held last" {
+@test "the queue shows pending jobs in the order of their turns, and held jobs last" {
     start_daemon 1
     berth submit -- sleep 1000 >/dev/null
     wait_for_event kind=started job=1 >/dev/null
@@ -28,14 +28,14 @@ load screen
     is sorted "$(berth queue --format id --sort -priority,-id | tail -n +2 | tr -d ' ' | tr '\n' ,)" 2,3,1,
     try berth queue --format id,prio
     is status "$status" 2
-    has words "$err" "unknown column 'prio'.*; there are: id user .* command"
+    has words "$err" "unknown column 'prio'.*; the columns are: id user .* command"
     try berth queue --format id:x
     has width "$status $err" '^2 .*width of a column'
     try berth queue --sort nothing
     has sort "$status $err" "^2 .*unknown column 'nothing'"
 }
 
-@test "a card says who holds how much of it" {
+@test "a GPU lists its holders and how much each holds" {
     start_daemon 1
     berth submit --array 3 --vram 4G -- berth simjob --vram 3000 --hold 1000 >/dev/null
     wait_for_event kind=started >/dev/null
@@ -47,14 +47,14 @@ load screen
     is user "$(json gpus.0.holds.0.user <<<"$gpus")" "$(id -un)"
 }
 
-@test "who uses more of a card than was asked for is named below the table, and in top" {
+@test "a job that uses more than it requested is named below the table, and in top" {
     start_daemon 1
     berth submit --vram 4G -- berth simjob --vram 5200 --ramp 0 --hold 1000 >/dev/null
     wait_for_event kind=exceeds job=1 >/dev/null
-    has gpus "$(berth gpus)" '^gpu 0: job 1 uses 5\.1 GiB and asked for 4\.0 GiB: its neighbours may run out of memory$'
+    has gpus "$(berth gpus)" '^gpu 0: job 1 uses 5\.1 GiB and requested 4\.0 GiB: other jobs on this GPU may run out of memory$'
     open_terminal 80 24 berth top
-    see '^berth on .* look below '
-    see '^gpu 0: job 1 uses 5\.1 GiB and asked for 4\.0 GiB: '
+    see '^berth on .* see below '
+    see '^gpu 0: job 1 uses 5\.1 GiB and requested 4\.0 GiB: '
 }
 
 @test "a queue of some states, or of some GPUs" {
@@ -72,7 +72,7 @@ load screen
     is none "$(ids --gpu 1 --state held)" ''
     is json "$(berth queue --state held --json | json jobs.0.id)" 4
     try berth queue --state sleeping
-    has words "$status $err" "^2 .*'SLEEPING' is not a state; there are: PENDING HELD"
+    has words "$status $err" "^2 .*unknown state 'SLEEPING'; the states are: PENDING HELD"
     try berth queue --gpu x
     has words "$status $err" '^2 .*--gpu'
 }
@@ -125,7 +125,7 @@ load screen
     see '^ *1  RUNNING .* sleep 1000$'
 }
 
-@test "who holds a card is called what people call it" {
+@test "holders of a GPU are shown by the names that people use" {
     start_daemon 1
     berth submit --array 3,5 --vram 9G -- sleep 1000 >/dev/null
     wait_for_event kind=started array_task=5 >/dev/null
@@ -134,12 +134,12 @@ load screen
     has sentence "$(berth explain 4)" 'held by jobs 1_[35] and 1_[35]'
     has table "$(berth gpus)" ' 1_3,1_5$'
     try berth submit --signal USR2 --hold -- true
-    has warned "$err" 'a job without a time limit is sent no warning'
+    has warned "$err" 'a job without a time limit gets no warning'
     try berth submit --signal USR2 --time 1h --hold -- true
     is silent "$err" ''
 }
 
-@test "whatever is JSON says which version it is" {
+@test "every JSON object has its version" {
     local words verb
     start_daemon 1
     berth submit --gpus 0 -- true >/dev/null

@@ -107,7 +107,7 @@ PYTHON
     berth metrics --prometheus | timeout "$LIMIT" "$promtool" check metrics
 }
 
-@test "what a run used is kept, with its peak, and thinned to what is asked for" {
+@test "the use of a run is kept, with its peak, and thinned to the requested points" {
     mkdir -p "$BERTH_DIR"
     printf 'sample_ms: 50\nidle_sample_ms: 100\n' >"$BERTH_DIR/config.yaml"
     start_daemon 2
@@ -144,7 +144,7 @@ PYTHON
     has error "$(ask series '{"gpus": true, "points": 1}')" '"code": 2'
 }
 
-@test "health: nobody there, all well, a card paused, a probe that hangs" {
+@test "health: no daemon, all well, a paused GPU, a probe that hangs" {
     try berth health
     is "status without a daemon" "$status" 4
     has text "$out" '^bad +daemon +no daemon is running'
@@ -159,7 +159,7 @@ PYTHON
     try berth health
     is "status when all is well" "$status" 0
     has_not text "$out" '^bad'
-    has text "$out" '^ok +gpu +all 2 cards take work'
+    has text "$out" '^ok +gpu +all 2 GPUs are available'
     for check in daemon probe disk database socket clients shepherds files memory clock; do
         has checks "$out" "^(ok|warn) +$check "
     done

@@ -72,7 +72,7 @@ TWO="GPU-a1b2c3d4-0000-1111-2222-abcdefabcdef 24564 564 300"
     has out "$out" "^held     another program's memory .* left; a job of 70 % waited"
 }
 
-@test "what does not hold is said, and the exit status is 1" {
+@test "problems are reported with exit status 1" {
     machine "$ONE"
     sed -i 's/"card" { printf/"card" { $3 *= 2; printf/' "$ROOT/driver/nvidia-smi"
     real_gpu '^names'

@@ -99,7 +99,7 @@ replace_daemon()
         BERTH_CRASH_AT=daemon-after-commit:$n timeout "$LIMIT" berth daemon start --sim 2 >/dev/null 2>&1 || continue
         try berth submit -- sh -c "echo $n >>ran"
         is status "$status" 0
-        case $err in *'started again'*) revived=$((revived + 1)) ;; esac
+        case $err in *'was restarted'*) revived=$((revived + 1)) ;; esac
         try berth wait "$(sed 's/job \([0-9]*\) .*/\1/' <<<"$out")"
         is 'status of the job' "$status" 0
         stop_daemon
@@ -125,17 +125,17 @@ replace_daemon()
     berth wait 1
 }
 
-@test "a daemon that died is started again by who asks; one that was stopped is not" {
+@test "commands restart a daemon that died, but not one that was stopped" {
     start_daemon 2
     berth submit -- sh -c 'read line <gate; exit 3'
     wait_until_running 1
     kill_daemon
     try berth daemon status
     is status "$status" 4
-    has said "$err" 'it died; its jobs are kept, and those that run go on'
+    has said "$err" 'it died; its jobs are kept, and running jobs continue'
     try berth queue
     is status "$status" 0
-    has said "$err" 'the daemon had died, and was started again'
+    has said "$err" 'the daemon had died and was restarted'
     has queue "$out" RUNNING
     open_gate
     try berth wait 1
@@ -143,7 +143,7 @@ replace_daemon()
     stop_daemon
     try berth queue
     is status "$status" 4
-    has said "$err" 'leaves when it has been idle'
+    has said "$err" 'exits when idle'
 }
 
 @test "a daemon that cannot start again is not tried without end, and says why" {
@@ -251,7 +251,7 @@ PY
             BERTH_CRASH_AT=daemon-after-commit:$n timeout "$LIMIT" berth daemon start --sim 2 >/dev/null 2>&1 || continue
             try berth run --detach $fresh "jobs$n$fresh.txt"
             is "status, after commit $n, $fresh" "$status" 0
-            case $err in *'started again'*) revived=$((revived + 1)) ;; esac
+            case $err in *'was restarted'*) revived=$((revived + 1)) ;; esac
             is "queued, after commit $n, $fresh" "$(berth status --json | json counts.HELD)" 11960
             berth cancel state:held >/dev/null
             berth wait all

@@ -13,7 +13,7 @@ open_gate()
     timeout "$LIMIT" bash -c 'echo go >gate' || fail_with 'no job has come to the gate'
 }
 
-@test "after a reboot: LOST with the reason, requeued where asked, the queue goes on" {
+@test "after a reboot: LOST with the reason, requeued if requested, and the queue continues" {
     start_daemon 2
     berth submit --vram 1000 -- sh -c 'echo ran >>one; read line <gate'
     berth submit --vram 1000 --requeue -- sh -c 'echo ran >>two; test "$(wc -l <two)" = 2 || read line <gate'
@@ -59,7 +59,7 @@ open_gate()
     is attempts "$(job_field 1 attempt)" 1
 }
 
-@test "a client that follows is told of an end that came while no daemon was there" {
+@test "a follower gets the end of a job that ended while no daemon was running" {
     printf '[vram=1000] read line <gate; exit 7\n' >jobs.txt
     start_daemon 1
     berth run --detach jobs.txt
@@ -73,7 +73,7 @@ open_gate()
     is attempts "$(job_field 1 attempt)" 1
 }
 
-@test "one card has one daemon: the second says who has it" {
+@test "one GPU has one daemon: the second names the first" {
     start_daemon 1
     # Simulated cards get their UUIDs from the folder: the same folder, the same cards.
     mkdir -p "$ROOT/other"
@@ -104,7 +104,7 @@ open_gate()
     wait_for_event kind=ended job=1 state=CANCELLED
 }
 
-@test "a daemon that somebody stops stays stopped, and its followers say how to come back" {
+@test "a stopped daemon stays stopped, and its followers say how to return" {
     printf '[vram=1000] read line <gate; exit 3\n' >jobs.txt
     follow_file 1 jobs.txt
     wait_for_event kind=started job=1
@@ -122,7 +122,7 @@ open_gate()
     is status "$status" 3
 }
 
-@test "after a restart a job's processes are still its own, not strangers" {
+@test "after a restart a job's processes still belong to it" {
     start_daemon 1
     berth submit --vram 14G -- berth simjob --vram 13G --ramp 0 --hold 600
     "$E2E/await" until "$LIMIT" 'berth show 1 --json' jobs.0.now_mib 13312
@@ -190,7 +190,7 @@ END
     is "the one that waits" "$(job_field 30 state)" HELD
 }
 
-@test "what a daemon left of attempts' folders when it died goes at the next start" {
+@test "leftover attempt folders of a dead daemon are removed at the next start" {
     start_daemon 1
     berth submit --wait -G 0 -- true
     # Its first attempt is over; it waits for the second.
@@ -207,7 +207,7 @@ END
 
 # In a group of its own where one can be made, and elsewhere (users.bats) because it falls to who
 # forked the supervisor.
-@test "what a killed supervisor leaves has ended before its job runs again, without environment and in its own session" {
+@test "processes left by a killed supervisor end before its job runs again, even without environment and in their own session" {
     local first
     start_daemon 1
     # shellcheck disable=SC2016 # the job's shell is to expand it
@@ -239,7 +239,7 @@ END
     has why "$(berth show 1)" 'the machine was shut down'
 }
 
-@test "a damaged database that has lost the rows of attempts under way: what lives goes on, what does not is LOST" {
+@test "a damaged database without the rows of running attempts: live jobs continue, the others are LOST" {
     start_daemon 2
     mkfifo held
     berth submit --vram 1000 -- sh -c 'echo ran >>ran.1; read x <held; exit 7'
@@ -258,7 +258,7 @@ with sqlite3.connect(sys.argv[1]) as db: db.execute("delete from attempts")' "$B
     is runs "$(cat ran.1 ran.2 | wc -l)" 2
 }
 
-@test "a folder that cannot be removed is told of once, and goes when it can" {
+@test "a folder that cannot be removed is reported once, and removed later" {
     start_daemon 1
     berth submit --gpus 0 -- sh -c 'read line <gate'
     wait_for_event kind=started job=1

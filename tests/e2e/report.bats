@@ -93,7 +93,7 @@ report()
     is seen "$seen" "$(($(json total.states.FAILED <report.json) + \
         $(json total.states.TIMEOUT <report.json)))"
     try "$E2E/ask.py" jobs '{"ended": true, "limit": 1, "state": "RUNNING"}'
-    has refusal "$err" 'is not a state in which a job ends'
+    has refusal "$err" 'is not a state of ended jobs'
 }
 
 @test "history chooses by time, state, name and text, over many pages" {
@@ -117,7 +117,7 @@ report()
     is status "$status" 2
 }
 
-@test "berth report tells who used what, and what would help" {
+@test "berth report shows each user's use, and what would help" {
     some_past 2000
     try berth report --since all
     is status "$status" 0
@@ -127,7 +127,7 @@ report()
     has commands "$out" ' 12\.0 GiB +10\.8 GiB  python train.py --config vae.yaml --seed 0$'
     has waits "$out" '^under 10 min +[0-9]+ '
     has causes "$out" ' time limit reached$'
-    has advice "$out" '^- 2 jobs of this command peaked at 2\.9 GiB and asked for 8\.0 GiB: ask 3300M$|^- [0-9]+ jobs of this command took a whole card'
+    has advice "$out" '^- 2 jobs of this command peaked at 2\.9 GiB and requested 8\.0 GiB: request 3300M$|^- [0-9]+ jobs of this command used a whole GPU'
     is json "$(berth report --since all --json | json total.jobs)" 2004
     [ "$(berth report --since 7d --json | json total.jobs)" -lt 600 ]
     is user "$(berth report --user bin --json | json users.0.user)" bin
@@ -138,23 +138,23 @@ report()
     has words "$err" '^berth: --html no/such/folder.html: '
 }
 
-@test "what a run used against what it asked is suggested at once" {
+@test "a better VRAM request is suggested right after a run" {
     start_daemon 1
     berth submit --vram 8G -W -- "$E2E/seen" 3000
-    has less "$(berth report)" '^- 1 job of this command peaked at 2\.9 GiB and asked for 8\.0 GiB: ask 3300M$'
+    has less "$(berth report)" '^- 1 job of this command peaked at 2\.9 GiB and requested 8\.0 GiB: request 3300M$'
     berth submit --vram 1G -W -- "$E2E/seen" 5000
-    has more "$(berth report)" '^- 1 job of this command used up to 4\.9 GiB and asked for 1\.0 GiB, which puts its neighbours at risk: ask 5\.4G$'
+    has more "$(berth report)" '^- 1 job of this command used up to 4\.9 GiB and requested 1\.0 GiB, so other jobs on its GPUs may run out of memory: request 5\.4G$'
     berth submit -W -- "$E2E/seen" 2000
-    has whole "$(berth report)" '^- 1 job of this command took a whole card and peaked at 2\.0 GiB.* ask 2200M$'
+    has whole "$(berth report)" '^- 1 job of this command used a whole GPU and peaked at 2\.0 GiB.* request 2200M$'
     berth submit --vram 2G -W -- sh -c 'echo CUDA out of memory; exit 1' || true
-    has oom "$(berth report)" '^- 1 job of this command ended out of memory with 2\.0 GiB: ask 2560M$'
+    has oom "$(berth report)" '^- 1 job of this command ended out of memory with 2\.0 GiB: request 2560M$'
 }
 
-@test "the page is whole, needs nothing else, and nobody's command is part of it" {
+@test "the page is complete, needs nothing else, and contains no command as HTML" {
     start_daemon 1
     berth report --html empty.html
     "$E2E/page.py" empty.html
-    has empty "$(cat empty.html)" 'No job has ended in this time'
+    has empty "$(cat empty.html)" 'No job ended in this period'
     berth submit --vram 8G -W -- sh -c \
         ': "<script>alert(1)</script>" "><img src=x onerror=alert(2)>"; berth simjob --vram 100 --ramp 0 --hold 0.5'
     stop_daemon

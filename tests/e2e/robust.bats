@@ -39,7 +39,7 @@ gpu_field()
     berth gpus --json | json "gpus.$1.$2"
 }
 
-@test "a probe that hangs: unknown since, GPU work waits, other work goes on, and it heals" {
+@test "a probe that hangs: unknown since, GPU jobs wait, other jobs run, and it recovers" {
     quick_settings
     start_daemon 1
     fault hang
@@ -179,7 +179,7 @@ JOBS
     has 'the file' "$(cat "$BERTH_DIR/state/berth.db")" 'this is no database'
 }
 
-@test "a full disk: nothing new is accepted, what runs goes on, and nothing is lost" {
+@test "a full disk: no new jobs are accepted, running jobs continue, and nothing is lost" {
     [ "$(id -u)" = 0 ] || skip 'needs root to mount a small disk'
     mkdir -p "$BERTH_DIR/state"
     mount -t tmpfs -o size=8m none "$BERTH_DIR/state" || skip 'cannot mount'
@@ -239,7 +239,7 @@ JOBS
     is status "$status" 8
 }
 
-@test "a long file goes in piece by piece: nobody starts before those that it waits for, numbers are those of the lines" {
+@test "a long file is queued in pieces: no job starts before its dependencies, and numbers follow the lines" {
     { printf '[gpus=0 name=first after=last] echo first >>ran\n'
         for ((i = 2; i < 2000; i++)); do echo "[hold name=n$i] echo $i"; done
         printf '[gpus=0 name=last] read line <gate; echo last >>ran\n'; } >long.txt
@@ -285,7 +285,7 @@ JOBS
     wait_for_event kind=ended job=2 exit_status=2
 }
 
-@test "nonsense on the socket is answered with words, and harms nobody" {
+@test "invalid requests get an error and disturb no other client" {
     start_daemon 1
     berth submit --vram 1000 -- sh -c 'read line <gate; exit 4'
     wait_for_event kind=started job=1

@@ -39,7 +39,7 @@ waits_for()
         fail_with "job $1 waits for something else: $(berth explain "$1")"
 }
 
-@test "with time limits: room is kept for one who needs every card, others fill what that leaves" {
+@test "with time limits: a job that needs every GPU has a reservation, and others fill the rest" {
     start_daemon 2
     holder a --time 100
     holder b --time 200
@@ -90,7 +90,7 @@ waits_for()
     let_go short
 }
 
-@test "who is over a limit waits with the number, and keeps nobody else from starting" {
+@test "a job over a limit waits with the number as reason, and blocks no other user's jobs" {
     with_settings 2 'user_max_gpus: 1'
     holder a
     holder b
@@ -105,7 +105,7 @@ waits_for()
     let_go c
 }
 
-@test "a preemptible job makes way for a higher priority, nobody else does, and it runs again" {
+@test "only a preemptible job makes way for a higher priority, and it runs again" {
     start_daemon 2
     holder firm
     holder way --preemptible
@@ -170,7 +170,7 @@ print(sum(s["at_us"] > at_us and s["seq"] < seq for s in starts))' "$1" "$2")
     berth cancel --all
 }
 
-@test "a stream of small jobs with limits: who needs every card starts when promised, though the daemon dies" {
+@test "a stream of small jobs with limits: a job that needs every GPU starts when promised, though the daemon dies" {
     local promised
     start_daemon 4
     # Four that end when they are told to, or at their limit: on a slow machine, too, there is time

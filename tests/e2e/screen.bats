@@ -49,7 +49,7 @@ sessions()
     has "berth screens" "$(berth screens 2>&1)" "no screen sessions"
 }
 
-@test "one sees the job and types at it with screen -r, detaches, and it goes on" {
+@test "screen -r shows the job and takes input; after detaching the job continues" {
     start_daemon 1
     id=$(berth submit --parsable --screen -- sh -c 'echo ready; read a; echo "first $a"; read b; echo "then $b"; exit 4')
     session=$(session_of "$id")
@@ -169,7 +169,7 @@ sessions()
     has "text" "$(job_field @ text)" "no screen session: .*/nowhere/x"
     try berth submit --screen --interactive -- true
     is "exit status" "$status" 2
-    has "words" "$err" "say pty for interactive"
+    has "words" "$err" "use pty instead of interactive"
     is "sessions left" "$(sessions)" 0
 }
 

@@ -50,7 +50,7 @@ session_of()
     is "processes of theirs left" "$(ps -u "$ALICE,$BOB" -o pid= | wc -l)" 0
 }
 
-@test "a user without a folder for sockets is told by screen's own words, and the card is free again" {
+@test "without a folder for sockets the user sees screen's own message, and the GPU is free again" {
     start_system
     as "$ALICE" mkdir -m 755 open
     id=$(as "$ALICE" env SCREENDIR="$USERS_HOME/alice/open" berth submit --parsable -G 1 --screen -- touch ran)

@@ -59,7 +59,7 @@ PY
     is "what it shows" "$(job_field 5 conda) $(job_field 5 env_setup)" "torch cd venv"
 }
 
-@test "a set-up may say conda activate, whether or not its shell has been told of conda" {
+@test "a set-up can use conda activate, whether or not its shell is set up for conda" {
     start_daemon 1
     while IFS='|' read -r words sees; do
         berth submit -G 0 --wait --env-setup "$words" -- "$SEES; type -t conda berth_find_conda; true" >/dev/null

@@ -94,7 +94,7 @@ PY
 
 @test "simulate: a jobs file runs for its time limits, or for --duration" {
     printf '[vram=7G time=1h] a\n[gpus=2 vram=7G] b\n[vram=7G time=2h priority=1] c\n' >jobs.txt
-    says 2 "jobs.txt:2:1: nothing says how long this runs" berth simulate jobs.txt
+    says 2 "jobs.txt:2:1: the run time is unknown" berth simulate jobs.txt
     berth simulate jobs.txt --duration 30m --gpus 2x24G --dump schedule >/dev/null
     printf '1,0,3600,0\n2,0,1800,0;1\n3,0,7200,0\n' | diff - schedule
 }
@@ -103,7 +103,7 @@ PY
     echo '7 0 -1 60 64 -1 -1 64 90 -1 1 1 1 1 1 1 -1 -1' >log.swf
     berth simulate log.swf --gpus 2x24G --dump schedule >/dev/null 2>err
     echo '7,0,60,0;1' | diff - schedule
-    grep -q '^berth: log.swf: 1 job asks for more than the machine has' err
+    grep -q '^berth: log.swf: 1 job requests more than the machine has' err
     cp log.swf log.txt
     berth simulate log.txt --format swf --gpus 2x24G >/dev/null 2>&1
 }
@@ -122,9 +122,9 @@ PY
     : >empty.csv
     says 2 "empty.csv:1:1: the file is empty" berth simulate empty.csv
     echo 'arrival_s,duration_s' >none.csv
-    says 2 "none.csv: there is no job in it" berth simulate none.csv
+    says 2 "none.csv: no jobs" berth simulate none.csv
     says 1 "missing.csv" berth simulate missing.csv
-    says 2 "there is no policy 'easy'" berth simulate bad.csv --policy easy
+    says 2 "unknown policy 'easy'" berth simulate bad.csv --policy easy
     says 2 "did you mean 'greedy'?" berth simulate bad.csv --policy gredy
     says 2 "--gpus: '8x' does not describe" berth simulate bad.csv --gpus 8x
     says 2 "one FILE is wanted" berth simulate
@@ -144,7 +144,7 @@ PY
     python3 "$BATS_TEST_DIRNAME/../campaign/simulate.py" berth 6
 }
 
-@test "simulate: the daemon's orders are policies too, with users told apart" {
+@test "simulate: the daemon's orders are policies too, with separate users" {
     printf 'arrival_s,duration_s,gpus,vram_mib,user\n0,100,1,20000,a\n0,100,1,20000,a\n1,100,1,20000,b\n' >users.csv
     berth simulate users.csv --gpus 1x24G --dump schedule >out
     sed -n 3p out | grep -q '^queue '

@@ -50,7 +50,7 @@ echo trouble >&2
 END
     SLURM_ARRAY_TASK_ID=7 SLURM_JOB_ID=99 try berth submit --wait train.sh
     err=$(grep -v -e '--mem is not enforced' <<<"$err") # said where no groups can be made
-    is "status" "$status $err" "0 $(printf '%s\n' 'berth: train.sh:13: --constraint=sim is taken for a type of GPU' \
+    is "status" "$status $err" "0 $(printf '%s\n' 'berth: train.sh:13: --constraint=sim is read as a type of GPU' \
         'berth: train.sh: ignored, as they mean nothing on one machine: --partition, --account, --qos')"
     is "its variables" "$(cat work/logs/resnet_1.out)" "JOB_ID=1
 JOBID=1
@@ -121,7 +121,7 @@ END
     is "within a real Slurm's job" "$(cat outside)" 77
 }
 
-@test "what a job is given explicitly stays, and one within a job for Slurm has nothing of that job's" {
+@test "explicit variables stay, and a job submitted from a Slurm-style job inherits none of its variables" {
     start_daemon 1
     try berth submit --gpus 0 --wait --slurm-env --env SLURM_ARRAY_TASK_ID=5 -o given -- sh -c 'echo "$SLURM_ARRAY_TASK_ID"'
     is "a variable by --env" "$(cat given)" 5
@@ -165,7 +165,7 @@ END
     is "without" "$status $(cat steps.out)" $'0 step\nafter'
 }
 
-@test "what cannot work here is told: module, srun on several nodes" {
+@test "unsupported lines are reported: module, srun on several nodes" {
     start_daemon 1
     script old.sh <<'END'
 #!/bin/bash
@@ -175,7 +175,7 @@ srun -N 2 ./prog
 END
     try berth submit old.sh
     is status "$status" 0
-    has module "$err" "old.sh:3: there is no 'module' here"
+    has module "$err" "old.sh:3: 'module' does not exist here"
     has srun "$err" "old.sh:4: srun starts programs on this machine only"
     # Where it may be defined when the script runs nothing is said.
     try berth submit --env-setup '. ./modules' old.sh
@@ -315,10 +315,10 @@ END
     is "what it wrote" "$(cat steps.out)" "status 5"
 }
 
-@test "Slurm's options on the command line are told what they are here" {
+@test "Slurm's options on the command line: the message names Berth's equivalent" {
     start_daemon 1
-    for words in "-p gpu:leave it out" "--partition=gpu:leave it out" "-A lab:leave it out" "--qos=x:leave it out" \
-        "-N 1:leave it out" "--nodes=1:leave it out" "-n 1:a job is one task" "--ntasks=4:a job is one task"; do
+    for words in "-p gpu:omit it" "--partition=gpu:omit it" "-A lab:omit it" "--qos=x:omit it" \
+        "-N 1:omit it" "--nodes=1:omit it" "-n 1:a job is one task" "--ntasks=4:a job is one task"; do
         try berth submit ${words%%:*} true
         is "status of ${words%%:*}" "$status" 2
         has "words of ${words%%:*}" "$err" "${words##*:}"

@@ -65,7 +65,7 @@ case_setup()
     stop_daemon
 }
 
-@test "followers and jobs do not notice, nor does who stands before the old socket" {
+@test "followers, jobs and clients of the old socket do not notice" {
     background events berth events -f --since 0
     berth submit --gpus 0 --hold -- true
     wait_for_output events '"kind":"submitted"'
@@ -90,17 +90,17 @@ case_setup()
     is status "$status" 0
     try env -u BERTH_DIR XDG_STATE_HOME="$ROOT/two" berthd --sim 1 --ready-fd 9 9>"$ROOT/ready"
     is status "$status" 6
-    has "what it said" "$(cat "$ROOT/ready")" "another daemon answers at $ROOT/run/berth/berth.sock"
+    has "what it said" "$(cat "$ROOT/ready")" "another daemon is running at $ROOT/run/berth/berth.sock"
     # One whose name was taken by somebody who answers does not fight over it.
     ln -f "$ROOT/run/berth/berth.sock" "$BERTH_DIR/foreign"
     mv "$BERTH_DIR/foreign" "$BERTH_DIR/berth.sock"
-    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" 'event=socket-gone another daemon answers'
+    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" 'event=socket-gone another daemon is running'
     rm "$BERTH_DIR/berth.sock"
     answers_again
     env -u BERTH_DIR XDG_STATE_HOME="$ROOT/one" berth daemon stop
 }
 
-@test "an interactive job's socket is bound again, and who is attached stays" {
+@test "an interactive job's socket is bound again, and attached clients stay" {
     local socket
     mkfifo gate
     background job berth submit --gpus 0 --interactive -- sh -c 'echo one; read x <gate; echo two; exit 7'

@@ -83,15 +83,15 @@ END
     is "log without the right, and with it" "$(cat out3 out4)" $'plain.sh plain.sh\nplain.sh plain.sh'
 }
 
-@test "what cannot be a command is said at once, and a job that is waited for says why it failed" {
+@test "an impossible command is reported immediately, and submit -W says why the job failed" {
     start_daemon 1
     try berth submit --gpus 0 --begin now --wait nosuch.py
     is status "$status" 127
-    has words "$err" "there is no program 'nosuch.py' now"
+    has words "$err" "program 'nosuch.py' not found"
     has words "$err" "job 1: could not start: cannot execute 'nosuch.py'"
     echo 'print(1)' >train.py
     try berth submit --gpus 0 train.py
-    has words "$err" "'train.py' cannot be executed by this name; .* python3 train.py"
+    has words "$err" "'train.py' is not executable; .* python3 train.py"
     try berth submit --gpus 0 --wait -- sh -c 'exit 3'
     is "status and words" "$status $err" "3 "
     for empty in '' '  '; do
@@ -101,7 +101,7 @@ END
     done
 }
 
-@test "what a script asks for and cannot have is named, all at once, and nothing is queued" {
+@test "all unsupported options of a script are listed at once, and nothing is queued" {
     start_daemon 1
     script big.sh <<'END'
 #!/bin/sh
@@ -114,7 +114,7 @@ END
     is status "$status" 2
     is lines "$(grep -c '^berth: big.sh:[234]: #SBATCH --' <<<"$err")" 3
     has words "$err" 'big.sh:2: #SBATCH --nodes: 2: there is one machine'
-    has words "$err" 'nothing was queued; --ignore-unsupported goes on'
+    has words "$err" 'nothing was queued; --ignore-unsupported continues'
     is queued "$(berth queue --all --json | json jobs)" "[]"
     try berth submit --ignore-unsupported --wait big.sh
     is status "$status" 0
@@ -141,7 +141,7 @@ END
     start_daemon 4x24G
     is share "$(understood share --gpus 0.5 -- true)" "50 %"
     is gpus "$(understood gpus --gpus 1.5 -- true)" "2, whole and idle"
-    has words "$(cat "$ROOT/err")" 'it asks for 2 whole ones'
+    has words "$(cat "$ROOT/err")" 'this requests 2 whole GPUs'
     is array "$(understood array -a 0-9,20%3 -- true)" "11 tasks: 0-9,20, 3 at once"
     is begin "$(TZ=UTC understood begin --begin 2126-12-24T18:30 -- true)" "2126-12-24T18:30:00Z"
     try berth submit --dry-run --gpus 9 -- true
@@ -155,9 +155,9 @@ END
     has verdict "$out" '^would wait: Dependency: runs after job 1$'
     try berth submit --dry-run --after nobody -- true
     is status "$status" 6
-    has words "$err" "^berth: it is to run after 'nobody', and no job of yours has that name"
+    has words "$err" "^berth: it should run after 'nobody', but none of your jobs has that name"
     try berth submit --dry-run --unique -- true
-    has verdict "$out" '^would be refused: the same command in the same folder is job 1 already'
+    has verdict "$out" '^would be refused: job 1 .* has the same command in the same folder'
     berth cancel 1
     try berth submit --dry-run --after 1 -- true
     has verdict "$out" '^would be refused: it can never start: .*job 1 '
@@ -185,7 +185,7 @@ END
     wait_for_event kind=started job=1
     berth submit -t 30m -- true
     try berth submit --dry-run -t 30m -- true
-    has "behind the queue" "$out" '^would wait: .*; job 2, which asks for the same, is first; expected to start at [0-9:]{8} \(in 1h(29|30)m'
+    has "behind the queue" "$out" '^would wait: .*; job 2, with the same request, is first; expected to start at [0-9:]{8} \(in 1h(29|30)m'
     # With a higher priority it is before the one that waits.
     try berth submit --dry-run -p 5 -- true
     has "before the queue" "$out" '^would wait: .*held by job 1; expected to start at [0-9:]{8} \(in (59m|1h)'
@@ -281,7 +281,7 @@ print(line["state"], sorted(start), 5300 < start["unix"] - time.time() <= 5400, 
     printf 'models:\n  big: 19X\n' >new && mv new models.yaml
     berth submit --hold -- python x.py --llm big
     is vram "$(job_field 6 vram_mib)" 19456
-    has log "$(cat "$BERTH_DIR/daemon.log")" 'models.yaml:2: big: .19X. is not a requirement.*last good table'
+    has log "$(cat "$BERTH_DIR/daemon.log")" 'models.yaml:2: big: .19X. is not a requirement.*last valid table'
 }
 
 @test "--models is a table of one's own" {
@@ -295,7 +295,7 @@ print(line["state"], sorted(start), 5300 < start["unix"] - time.time() <= 5400, 
     printf '{"models": {"big": [1]}}' >m.json
     try berth submit --models m.json -- python x.py --llm big
     is status "$status" 2
-    has words "$err" 'm.json:1: big: a number or a size belongs here'
+    has words "$err" 'm.json:1: big: expected a number or a size'
 }
 
 @test "config check names every error of a file" {
@@ -305,12 +305,12 @@ print(line["state"], sorted(start), 5300 < start["unix"] - time.time() <= 5400, 
     is lines "$(grep -c '^c.yaml:[124]: ' <<<"$err")" 3
 }
 
-@test "a user of the settings that the machine does not know is a warning" {
+@test "an unknown user in the settings is a warning" {
     mkdir -p "$BERTH_DIR"
     printf 'users:\n  nobody-here: {weight: 2}\n  %s: {max_running: 1}\n' "$(id -un)" \
         >"$BERTH_DIR/config.yaml"
     start_daemon 2
-    has log "$(cat "$BERTH_DIR/daemon.log")" 'user=nobody-here is not known'
+    has log "$(cat "$BERTH_DIR/daemon.log")" 'user=nobody-here unknown user'
     berth submit -- sleep 60
     berth submit -- sleep 60
     wait_for_event kind=started job=1

@@ -54,7 +54,7 @@ STOPPING=1
     try setpriv --reuid 65534 --clear-groups /proc/self/fd/7 --system --dir "$ROOT/n"
     exec 7<&-
     is "exit status" "$status" 5
-    has "words" "$err" "for root"
+    has "words" "$err" "needs root"
 }
 
 # A machine of its own as far as /run and /var/lib go.
@@ -81,7 +81,7 @@ on_another_machine()
         ls /run/elsewhere/berth.sock /run/berth || true
         berth daemon stop' >"$ROOT/out" 2>&1 || true
     out=$(cat "$ROOT/out")
-    has "why" "$out" "--system is the daemon of /run/berth, but BERTH_DIR is set to /run/elsewhere; unset it, or say --dir"
+    has "why" "$out" "--system uses /run/berth, but BERTH_DIR is set to /run/elsewhere; unset it, or use --dir"
     is "both refuse" "$(grep -c '^status 2$' <<<"$out")" 2
     is "places" "$(grep -c "cannot access '/run/berth'" <<<"$out") $(grep -c "cannot access '/run/elsewhere'" <<<"$out")" "2 1"
     has "where --dir says" "$out" "^/run/elsewhere/berth.sock"
@@ -101,8 +101,8 @@ on_another_machine()
         berth --socket /run/berth/berth.sock status --json | grep -o "\"mode\":\"[a-z]*\""
         berth daemon stop; berth daemon stop' >"$ROOT/out" 2>"$ROOT/err" || status=$?
     out=$(cat "$ROOT/out") err=$(cat "$ROOT/err")
-    is "status" "$status $err" "0 berth: the daemon has stopped; running jobs go on
-berth: the daemon has stopped; running jobs go on"
+    is "status" "$status $err" "0 berth: the daemon has stopped; running jobs continue
+berth: the daemon has stopped; running jobs continue"
     is "what was found" "$out" '755 root
 666 root
 700 root
@@ -155,12 +155,12 @@ PY
     mv "$ROOT/run/berth/berth.sock.2" "$ROOT/run/berth/berth.sock"
     try berth submit -G 0 -- echo secret
     is "status" "$status" 5
-    has "words" "$err" "is another user's"
+    has "words" "$err" "belongs to another user"
     finish liar
     has "what it heard" "$out" "heard b''"
 }
 
-@test "the machine's daemon takes a card over from a user's, whose next one is told" {
+@test "the system daemon takes a GPU over from a user's daemon, and the user's next one says so" {
     root_only
     export BERTH_LOCK_DIR=$ROOT/locks
     local lock

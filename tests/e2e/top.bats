@@ -32,7 +32,7 @@ three_jobs()
     see 'held by job 1'
     berth submit --gpus 0 -- sh -c 'exit 3' >/dev/null
     see 'job 4 failed exit 3'
-    see '^1 job failed within the hour: 4 FAILED; a shows them'
+    see '^1 job failed in the last hour: 4 FAILED; press a'
     press /
     enter_text gpu:x
     press Enter
@@ -65,7 +65,7 @@ three_jobs()
     press Enter
     see 'paused gpu 0'
     see 'gpu 0: paused by .* for'
-    see 'look below'
+    see 'see below'
     press u
     enter_text 7
     press Enter
@@ -170,7 +170,7 @@ three_jobs()
     see '^left 0'
 }
 
-@test "says that the daemon has gone, stays, and goes on with the next" {
+@test "says that the daemon has exited, stays, and continues with the next" {
     start_daemon 1
     three_jobs
     open_terminal 100 30 berth top
@@ -180,7 +180,7 @@ three_jobs()
     see 'trying again'
     see '2  PENDING'
     press G c y
-    see 'there is no daemon to do that'
+    see 'no daemon is running'
     start_daemon 1
     see 'all is well'
     see_gone 'trying again'
@@ -191,7 +191,7 @@ three_jobs()
     see '^cooked'
 }
 
-@test "what others call their jobs moves no cursor, and wide characters keep columns" {
+@test "control characters in names of jobs move no cursor, and wide characters keep columns" {
     start_daemon 1
     berth submit --gpus 0 --hold -- $'evil\033[2J\033]0;title\a\nline\ttab' >/dev/null
     berth submit --gpus 0 --hold --name 日本語 -- e$'\xcc\x81'tude >/dev/null
@@ -231,11 +231,11 @@ three_jobs()
         close_terminal
     done
     open_terminal 120 24 TERM=nothing berth top
-    see 'terminal is not known here, or its cursor cannot be moved \(TERM=nothing\)'
+    see 'unknown terminal type, or one without cursor movement \(TERM=nothing\)'
     see '^left 1'
     close_terminal
     open_terminal 120 24 TERM=dumb berth top
-    see 'its cursor cannot be moved \(TERM=dumb\)'
+    see 'without cursor movement \(TERM=dumb\)'
     see '^left 1'
 }
 

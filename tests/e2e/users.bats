@@ -96,7 +96,7 @@ $audit"
 @test "a folder that only root can enter is said, for no user reaches that daemon" {
     mkdir -m 700 "$BERTH_DIR"
     start_system
-    has "words" "$(cat "$BERTH_DIR/daemon.log")" "only root can enter $BERTH_DIR, so no user reaches this daemon; chmod 755 $BERTH_DIR"
+    has "words" "$(cat "$BERTH_DIR/daemon.log")" "only root can enter $BERTH_DIR, so users cannot reach this daemon; run 'chmod 755 $BERTH_DIR'"
     try_as "$ALICE" berth status
     has "why" "$err" "Permission denied"
     chmod 755 "$BERTH_DIR"
@@ -176,7 +176,7 @@ print(sorted(fd for fd in os.listdir("/proc/self/fd") if os.path.exists("/proc/s
     is "root's --all" "$(job_field "$id" state)" CANCELLED
 }
 
-@test "long commands of one user keep nobody from the queue, and have an end" {
+@test "one user's long commands do not block the queue, and their total is limited" {
     start_system
     printf '{"cwd":"/","jobs":[{"hold":true,"command":"%s"}]}' "$(head -c 1000000 /dev/zero | tr '\0' x)" \
         >"$ROOT/long"
@@ -203,7 +203,7 @@ print(said, file=sys.stderr)
 PY
     as "$BOB" python3 "$ROOT/fill.py" "$BERTH_DIR/berth.sock" "$ROOT/long" >"$ROOT/said" 2>"$ROOT/small"
     is "how often it was taken" "$(grep -c taken "$ROOT/said")" 26
-    has "why no more" "$(tail -1 "$ROOT/said")" "commands and other text of $BOB's jobs would have .* MiB, and 128"
+    has "why no more" "$(tail -1 "$ROOT/said")" "commands and other text of $BOB's jobs would take .* MiB; the maximum is 128"
     has "of small ones neither" "$(cat "$ROOT/small")" "commands and other text of $BOB's jobs"
     has "what alice sees" "$(as "$ALICE" berth queue | grep -c HELD)" '^(1[3-9]|2[0-9])[0-9]$'
     is "at length" "$(as "$ALICE" berth queue --json | jq '.jobs | map(.command | length) | max')" 1024
@@ -214,7 +214,7 @@ PY
     is "some of them" "$status" 0
 }
 
-@test "a user who hands a connection on does not get rid of the limits" {
+@test "passing a connection on does not lift the limits of its user" {
     start_system
     cat >"$ROOT/pass.py" <<'PY'
 import os, socket, sys
@@ -229,7 +229,7 @@ s.sendall(b'{"id":1,"method":"submit","params":{"cwd":"/","jobs":[{"command":"tr
 print(s.makefile().readline())
 PY
     has "what the daemon says" "$(as "$BOB" python3 "$ROOT/pass.py" "$BERTH_DIR/berth.sock")" \
-        "is not there to be asked for its limits"
+        "the limits of the process that connected"
 }
 
 @test "doctor judges the machine's daemon by root's rights, and leaves its folders to root" {
@@ -239,10 +239,10 @@ PY
     has "words" "$out" "machine .*serves all users.*sudo berth doctor"
     has_not "advice on what is root's" "$out" "chown|linger|FAIL"
     try env -u BERTH_DIR berth --socket "$BERTH_DIR/berth.sock" doctor
-    has "root's" "$out" "ok +rights +$BERTH_DIR/state is the owner's alone"
+    has "root's" "$out" "ok +rights +only the owner can enter $BERTH_DIR/state"
 }
 
-@test "nobody becomes another by saying so" {
+@test "a message cannot change its user" {
     start_system
     as "$BOB" env USER="$ALICE" LOGNAME="$ALICE" HOME="$USERS_HOME/alice" \
         berth submit -G 0 --wait -- id -un
@@ -333,7 +333,7 @@ PY
         # shellcheck disable=SC2086 # an option, or none
         try_as "$BOB" berth logs $option "$id"
         is "exit status of bob's look at the log" "$status" 5
-        has "words" "$err" "the log of job $id is its owner's alone"
+        has "words" "$err" "only the owner can read the log of job $id"
     done
     try_as "$BOB" berth show name:hush
     is "exit status of a guess" "$status" 3
@@ -498,7 +498,7 @@ while True:
     as "$ALICE" berth cancel "$id"
 }
 
-@test "what a dead supervisor left is ended by its mark, but not another user's process with that mark" {
+@test "processes left by a dead supervisor are ended by their mark, but not another user's process with that mark" {
     local mark shepherd others
     start_system
     id=$(as "$ALICE" berth submit --parsable -G 0 -- sh -c 'env >marks; setsid sh -c "sleep 301 & exit" ; sleep 302')
@@ -544,7 +544,7 @@ while True:
 go"
 }
 
-@test "what an admin holds only an admin releases, in whichever way it was held" {
+@test "only an admin can release a job that an admin holds, however it was held" {
     start_system --set "admin_group=$ADMINS"
     as "$ALICE" berth submit -G 0 --hold -- true
     as "$ALICE" berth submit -G 0 --array 0-2 --hold -- true
@@ -574,7 +574,7 @@ go"
     start_system --set grace_max_ms=2000 --set grace_ms=1000
     try_as "$ALICE" berth submit -G 0 -t 2s --grace 24h -- true
     is "exit status" "$status" 5
-    has "why" "$err" "a grace of 1d00h is above 2.0s, the longest that a user may ask for here"
+    has "why" "$err" "a grace of 1d00h is above 2.0s, the maximum for users"
     as "$ALICE" sh -c 'printf "[gpus=0 grace=3s] true\n" >jobs.txt'
     try_as "$ALICE" berth run jobs.txt
     has "a line of a file" "$err$out" "a grace of 3.0s is above 2.0s"

@@ -55,7 +55,7 @@ bob_logs_to()
     rm -r "$USERS_HOME/bob/real" "$USERS_HOME/bob/a" "$USERS_HOME/bob/hard"
 }
 
-@test "a file for errors that cannot be opened ends its own job, and nobody waits for it" {
+@test "an error file that cannot be opened fails only its own job" {
     start_system
     as "$BOB" ln -s /nonexistent/x e
     as "$BOB" python3 "$E2E/ask.py" submit \
@@ -175,7 +175,7 @@ CLAIMS='
 5 stop {"cancel":true,"user":"root","uid":0,"admin":true}
 '
 
-@test "what a message claims of who sends it counts for no method" {
+@test "no method trusts what a message says about its sender" {
     start_system
     alice_runs
     as "$ALICE" berth submit -G 0 --hold -- true

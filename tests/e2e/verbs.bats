@@ -10,11 +10,11 @@ load lib
     echo true >jobs.txt
     try bash -c "cd gone && rmdir ../gone && berth submit -- true"
     is status "$status" 2
-    has words "$err" 'the current folder has gone; cd somewhere, or name one with -D'
+    has words "$err" 'the current folder has been removed; change to another one, or choose one with -D'
     mkdir gone
     try bash -c "cd gone && rmdir ../gone && berth run $WORK/jobs.txt"
     is status "$status" 2
-    has words "$err" 'the current folder has gone'
+    has words "$err" 'the current folder has been removed'
     is jobs "$(berth queue --all --json | json jobs)" '[]'
     mkdir gone
     try bash -c "cd gone && rmdir ../gone && berth submit -D $WORK -W -- true"
@@ -64,7 +64,7 @@ load lib
     has_not words "$err" cannot
 }
 
-@test "words too many are mistakes, and so is a folder without a name" {
+@test "unexpected arguments are errors, and so is an empty folder name" {
     for line in 'status x' 'version x' 'daemon status x' 'help nosuch' '--dir= status' \
         'status --dir='; do
         # shellcheck disable=SC2086 # the words of the line are meant
@@ -75,12 +75,12 @@ load lib
     has words "$err" "did you mean 'berth show'"
     try berth sbatch --gres=gpu:1 job.sh
     is status "$status" 2
-    has words "$err" "unknown verb 'sbatch'; here that is 'berth submit'"
+    has words "$err" "unknown verb 'sbatch'; Berth's equivalent: 'berth submit'"
     try berth submit --gres=gpu:1 -- true
     is status "$status" 2
-    has words "$err" "unknown option '--gres'; here that is --gpus 2 for gpu:2"
+    has words "$err" "unknown option '--gres'; Berth's equivalent: --gpus 2 for gpu:2"
     try berth submit -d afterok:1 -- true
-    has words "$err" "unknown option '-d'; here that is --after 12"
+    has words "$err" "unknown option '-d'; Berth's equivalent: --after 12"
     try berth queue --gres=1
     has words "$err" "unknown option '--gres'; 'berth queue --help' lists them"
     try berth help show
@@ -126,7 +126,7 @@ load lib
     berth submit --gpus 0 -- sh -c 'read line <gate; exit 3'
     try berth wait --all --timeout 100ms
     is status "$status" 7
-    has words "$err" 'still not ended'
+    has words "$err" 'time is up'
     timeout "$LIMIT" bash -c 'echo go >gate'
     try berth wait 1
     is status "$status" 3

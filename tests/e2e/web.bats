@@ -52,10 +52,10 @@ load web
     is "the same again" "$status" 304
     get api/v1/jobs/99
     is "no such job" "$status" 404
-    has "words" "$out" 'there is no job 99'
+    has "words" "$out" 'no job 99'
     get jobs/99
     is "no such job's page" "$status" 404
-    has "words" "$out" 'there is no job 99'
+    has "words" "$out" 'no job 99'
     for path in nothing api/v1/nothing jobs/x jobs/0 assets/../web.h assets/; do
         get "$path" --path-as-is
         is "status of $path" "$status" 404
@@ -164,7 +164,7 @@ load web
     is "a form with its character set" "$status" 303
 }
 
-@test "what would open it to others is refused with words" {
+@test "options that would open it to others are refused with a message" {
     try berth-web --listen 0.0.0.0:0
     is "exit status" "$status" 2
     has "words" "$err" '--token-file FILE'
@@ -251,19 +251,19 @@ PY
     berth submit -G 0 --wait -- true
 }
 
-@test "half requests by the hundred keep nobody from the page" {
+@test "hundreds of incomplete requests do not block the page" {
     start_daemon 1
     start_web
     "$E2E/webcrowd.py" "$url" half || fail_with 'the page was not served beside them'
 }
 
-@test "slow readers by the hundred keep nobody from the page" {
+@test "hundreds of slow readers do not block the page" {
     start_daemon 1
     start_web
     "$E2E/webcrowd.py" "$url" slow || fail_with 'the page was not served beside them'
 }
 
-@test "a daemon that leaves when it is idle is not held by a page that nobody looks at" {
+@test "an open berth-web without visitors does not keep an idle daemon running" {
     local pid
     mkdir -p "$BERTH_DIR"
     echo 'idle_exit_s: 1' >"$BERTH_DIR/config.yaml"

@@ -17,7 +17,7 @@ in_browser()
         elsewhere "$url" restart "$url" "berth daemon stop" "berth daemon start --sim 2"
 }
 
-@test "what holds the cards, gaps in a curve, a paused card, arrays, a job that is not there" {
+@test "holders of GPUs, gaps in a curve, a paused GPU, arrays, a job that does not exist" {
     start_daemon 2
     berth submit --vram 4G -- berth simjob --vram 3072 --ramp 0 --hold 600
     wait_for_event kind=usage job=1

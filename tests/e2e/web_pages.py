@@ -140,7 +140,7 @@ def details(browser, url, job):
     page = browser.open(url + "jobs/999")
     page.until("document.querySelector('#live').textContent === 'live'")
     text = page.text("body")
-    insist(f"the error once: {text}", text.count("there is no job 999") == 1)
+    insist(f"the error once: {text}", text.count("no job 999") == 1)
 
 
 class Silent(http.server.BaseHTTPRequestHandler):

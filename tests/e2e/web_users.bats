@@ -73,7 +73,7 @@ get_as()
     has "the words" "$(get_as "$BOB" api/v1/jobs/2/log)" "not a file"
 }
 
-@test "as root it does not let everybody look" {
+@test "as root it refuses --allow-local" {
     try berth-web --allow-local
     is "exit status" "$status" 2
     has "words" "$err" "as root would show everybody"

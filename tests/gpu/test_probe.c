@@ -158,14 +158,14 @@ test_bad_options(void **state)
     (void)state;
     struct child c = start("amd", NULL);
     json_t *v = child_json(&c);
-    check_str(v, "error", "there is no backend 'amd'; there are auto, nvml, nvidia-smi, sim");
+    check_str(v, "error", "unknown backend 'amd'; use auto, nvml, nvidia-smi or sim");
     json_decref(v);
     assert_int_equal(child_end(&c), 1);
     c = start("auto", "--what");
     assert_int_equal(child_end(&c), 2);
     c = start("sim", NULL);
     v = child_json(&c);
-    check_str(v, "error", "simulated cards need a folder: --sim-dir DIR");
+    check_str(v, "error", "simulated GPUs need a folder: --sim-dir DIR");
     json_decref(v);
     assert_int_equal(child_end(&c), 1);
 }

@@ -277,9 +277,9 @@ static void
 test_cards_that_are_not_there(void **state)
 {
     (void)state;
-    check_run("--vram 1 --gpu 3", 2, "none of the 3 simulated cards");
+    check_run("--vram 1 --gpu 3", 2, "not one of the 3 simulated GPUs");
     setenv("CUDA_VISIBLE_DEVICES", "0,SIM-", 1);
-    check_run("--vram 1", 1, "CUDA_VISIBLE_DEVICES names 'SIM-'");
+    check_run("--vram 1", 1, "CUDA_VISIBLE_DEVICES: 'SIM-'");
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
     check_run("--vram 1", 1, "no CUDA-capable device");
     setenv("CUDA_VISIBLE_DEVICES", "0", 1);

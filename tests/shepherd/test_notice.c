@@ -132,7 +132,7 @@ test_why_it_was_stopped(void **state)
         {{"{\"op\":\"cancel\",\"why\":\"preempt\",\"by\":\"\"}\n"},
          OUTCOME_PREEMPTED,
          "",
-         "made way for a job of higher priority"},
+         "preempted by a job of higher priority"},
         {{"{\"op\":\"cancel\",\"why\":\"requeue\",\"by\":\"bob\"}\n"},
          OUTCOME_REQUEUED,
          "bob",

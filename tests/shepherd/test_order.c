@@ -167,7 +167,7 @@ says_what_happened(void **state)
     assert_non_null(strstr(out.data, "\nStatus    1\n"));
     assert_non_null(strstr(out.data, "berth show 7_2\n"));
     write_mail("{\"kind\":\"requeued\",\"job\":9,\"text\":\"exit 1\"}", &out);
-    assert_non_null(strstr(out.data, ": job 9 waits to be run again\n"));
+    assert_non_null(strstr(out.data, ": job 9 waiting to run again\n"));
     assert_non_null(strstr(out.data, "\nWhy       exit 1\n"));
 }
 

@@ -67,7 +67,8 @@ test_limit_kills_what_ignores_term(void **state)
     assert_int_equal(rec.ending.signal, SIGKILL);
     assert_int_equal(rec.ending.code, -1);
     assert_true(rec.ending.run_ms >= 2100);
-    assert_string_equal(rec.ending.text, "time limit of 2.0s reached, killed after its grace");
+    assert_string_equal(rec.ending.text,
+                        "time limit of 2.0s reached, killed after the grace period");
     rig_close(&r);
 }
 
@@ -163,9 +164,8 @@ test_term_to_the_shepherd(void **state)
     finish(&r, &rec);
     assert_int_equal(rec.ending.outcome, OUTCOME_CANCELLED);
     assert_int_equal(rec.ending.signal, SIGTERM);
-    auto_free char *who =
-        xasprintf("its supervisor was told to stop (TERM from pid %d, uid %d)", (int)getpid(),
-                  (int)getuid());
+    auto_free char *who = xasprintf("its supervisor was stopped (TERM from pid %d, uid %d)",
+                                    (int)getpid(), (int)getuid());
     assert_string_equal(rec.ending.text, who);
     rig_close(&r);
 }

@@ -279,7 +279,7 @@ test_unknown_dependency(void **state)
     struct read_notes notes = {0};
     struct err e;
     assert_int_equal(read_jobs("f", text, strlen(text), &m, &a_minute, &w, &notes, &e), -1);
-    assert_string_equal(e.text, "f:1:1: no job named 'train' stands above this one");
+    assert_string_equal(e.text, "f:1:1: no job named 'train' above this one");
 }
 
 int

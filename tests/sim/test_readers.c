@@ -65,12 +65,11 @@ test_csv(void **state)
     expect_jobs(CSV, HEADER "9,5,1,1,1,1\n3,5,1,1,1,1\n7,0,1,1,1,1\n",
                 "7@0+1~1 1x1 3@5+1~1 1x1 9@5+1~1 1x1");
     expect_jobs(CSV, HEADER "\n", "");
-    expect_error(CSV, "", "f:1:1: the file is empty; a header is to be first");
+    expect_error(CSV, "", "f:1:1: the file is empty; it should begin with a header");
     expect_error(CSV, "a,duration_s\n",
-                 "f:1:1: the header names no column arrival_s; it is to look like "
+                 "f:1:1: the header has no column arrival_s; it should look like "
                  "job_id,arrival_s,duration_s,est_s,gpus,vram_mib");
-    expect_error(CSV, "arrival_s,duration_s,arrival_s\n",
-                 "f:1:22: this column is there already");
+    expect_error(CSV, "arrival_s,duration_s,arrival_s\n", "f:1:22: this column is given twice");
     expect_error(CSV, HEADER "0,5,x1,60,2,1000\n",
                  "f:2:5: duration_s: 'x1' is not a whole number from 0 to 1099511627776");
     expect_error(CSV, HEADER "0,5,1,60,65,1000\n",
@@ -111,8 +110,8 @@ test_jobs(void **state)
                 "[gpus=0 time=1s] d\n[hold time=1s] e\n[devices=1,2 vram=2G time=5] f\n",
                 "3@0+1~1 1x1024 1@0+3600~3600 1x8192 2@0+90~90 2x0! 6@0+5~5 1x2048 (2 0)");
     expect_error(JOBS, "[vram=8G] a\n",
-                 "f:1:1: nothing says how long this runs; give it [time=1h], or say "
-                 "--duration 1h for all such lines");
+                 "f:1:1: the run time is unknown; add [time=1h], or use --duration 1h for all "
+                 "such lines");
 }
 
 static void

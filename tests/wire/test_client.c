@@ -108,7 +108,7 @@ test_a_request_that_daemons_die_of_is_given_up(void **state)
     (void)state;
     assert_int_equal(client_call(c, "wait", json_object(), NULL, &e), -1);
     assert_int_equal(e.code, ERR_UNREACHABLE);
-    assert_non_null(strstr(e.text, "may be what they die of"));
+    assert_non_null(strstr(e.text, "may be the cause"));
     assert_int_equal(w.n, 3);
     assert_int_equal(client_call(c, "status", NULL, NULL, &e), -1); /* for good */
     finish(&w, c);

@@ -47,8 +47,8 @@ answer_list(const json_t *result, const char *key, struct err *e)
     if (json_is_array(list))
         return list;
     err_set(e, ERR_FAILED,
-            "the daemon's answer has no \"%s\": it is of another version than this program; "
-            "start it again with this one",
+            "the daemon's answer has no \"%s\": it has another version than this program; "
+            "restart it with this version",
             key);
     return NULL;
 }

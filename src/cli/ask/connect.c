@@ -82,7 +82,7 @@ connect_trusted(const char *path, struct err *e)
         return c;
     client_free(c);
     err_set(e, ERR_PERMISSION,
-            "what listens at %s is another user's; remove it, or name yours with --socket",
+            "%s belongs to another user; remove it, or choose another socket with --socket",
             path);
     return NULL;
 }
@@ -175,12 +175,12 @@ say_none_runs(const struct cli *cli, const struct places *p, int code, struct er
     enum end end = kept ? last_end(p) : END_IN_ORDER;
 
     if (end == END_DIED_SERVICE)
-        what = ": it died, and its service manager starts it again (systemctl --user status "
-               "berthd); its jobs are kept, and those that run go on";
+        what = ": it died, and its service manager restarts it (systemctl --user status "
+               "berthd); its jobs are kept, and running jobs continue";
     else if (end == END_DIED)
-        what = ": it died; its jobs are kept, and those that run go on";
+        what = ": it died; its jobs are kept, and running jobs continue";
     else if (kept)
-        what = ": it leaves when it has been idle, and its jobs and history are kept";
+        what = ": it exits when idle; its jobs and history are kept";
     err_set(e, code,
             "no daemon is running (%s)%s; 'berth daemon start'%s starts one%s, "
             "and so do 'berth run' and 'berth submit'",
@@ -323,8 +323,8 @@ await_holder(const char *path, const char *lock, bool *gone, struct err *e)
             return c;
         if (!held) {
             *gone = true;
-            err_set(e, ERR_UNREACHABLE, "daemons come and go at %s; none could be reached",
-                    path);
+            err_set(e, ERR_UNREACHABLE,
+                    "several daemons started at %s and exited; none answered", path);
             return NULL;
         }
         poll(NULL, 0, RACE_STEP_MS);
@@ -352,8 +352,7 @@ settle_start(const struct places *p, const char *path, const char *line, bool *s
     if (line[0])
         err_set(e, ERR_UNREACHABLE, "the daemon did not start: %s", line);
     else
-        err_set(e, ERR_UNREACHABLE, "the daemon died as it started; its last words are in %s",
-                p->log);
+        err_set(e, ERR_UNREACHABLE, "the daemon died during its start; its log is %s", p->log);
     return NULL;
 }
 
@@ -372,7 +371,7 @@ absolute_config(const struct daemon_args *args, char **out, struct err *e)
     }
     here = getcwd(NULL, 0);
     if (!here)
-        return err_errno(e, ERR_USAGE, errno, "--config %s: cannot tell the current folder",
+        return err_errno(e, ERR_USAGE, errno, "--config %s: cannot find out the current folder",
                          args->config);
     *out = xasprintf("%s/%s", here, args->config);
     return 0;
@@ -444,7 +443,7 @@ revive_daemon(const struct places *p, bool quiet, struct err *e)
     struct client *c = start_until_reached(p, NULL, NULL, e);
 
     if (c && !quiet)
-        cli_say("the daemon had died, and was started again");
+        cli_say("the daemon had died and was restarted");
     return c;
 }
 
@@ -499,8 +498,8 @@ await_machine(const struct cli *cli, const struct places *p, const struct daemon
     }
     if (!c && access(PLACES_SYSTEM_SOCKET, F_OK) == 0)
         err_set(why, ERR_REFUSED,
-                "the daemon of this machine has died and is not back yet (systemctl status "
-                "berthd); for one of your own name a folder: --dir DIR");
+                "the system daemon has died and is not running again yet (systemctl status "
+                "berthd); to use a daemon of your own, choose a folder with --dir DIR");
     return c;
 }
 
@@ -574,7 +573,7 @@ connect_same(const struct keeper *k, struct err *e)
     if (!c || (peer_uid(c, &uid) == 0 && uid == k->uid))
         return c;
     client_free(c);
-    err_set(e, ERR_PERMISSION, "what listens at %s now is another user's", k->path);
+    err_set(e, ERR_PERMISSION, "%s belongs to another user now", k->path);
     return NULL;
 }
 
@@ -608,7 +607,7 @@ await_daemon(const struct keeper *k, const struct places *p, struct err *e)
 
     while (!(c = connect_or_revive(k, p, &over, e)) && !over && now_us < until_us) {
         if (now_us >= say_us && !k->how.quiet)
-            cli_say("the daemon has gone; waiting up to %d s for it to come back",
+            cli_say("the daemon has exited; waiting up to %d s for it to return",
                     (int)((until_us - now_us) / 1000000) + 1);
         if (now_us >= say_us)
             say_us = INT64_MAX;
@@ -617,9 +616,9 @@ await_daemon(const struct keeper *k, const struct places *p, struct err *e)
         now_us = clock_boot_us();
     }
     if (!c && !over)
-        err_prefix(e, "the daemon has gone and has not come back");
+        err_prefix(e, "the daemon has exited and has not returned");
     if (c && say_us == INT64_MAX && !k->how.quiet)
-        cli_say("the daemon is back");
+        cli_say("the daemon has returned");
     return c;
 }
 
@@ -670,7 +669,7 @@ connect_back(const struct cli *cli, const struct daemon_args *args, struct clien
 
     client_free(c);
     if (!k) {
-        err_set(e, ERR_UNREACHABLE, "the daemon has gone");
+        err_set(e, ERR_UNREACHABLE, "the daemon has exited");
         return NULL;
     }
     k->args = args;

@@ -86,7 +86,7 @@ check_output(const char *what, const char *pattern, const char *folder, struct e
     if (is_whole && stat(path, &st) == 0) {
         if (S_ISDIR(st.st_mode))
             return refuse(e, what, pattern, path, "is a folder");
-        return may(path, W_OK) ? 0 : refuse(e, what, pattern, path, "is not yours to write to");
+        return may(path, W_OK) ? 0 : refuse(e, what, pattern, path, "is not writable for you");
     }
     char *slash = strrchr(path, '/');
     if (!slash)
@@ -96,13 +96,13 @@ check_output(const char *what, const char *pattern, const char *folder, struct e
     if (!path[0])
         return may(".", W_OK | X_OK)
                    ? 0
-                   : refuse(e, what, pattern, "this folder", "is not yours to write to");
+                   : refuse(e, what, pattern, "this folder", "is not writable for you");
     cut_to_existing(path, &st);
     if (!S_ISDIR(st.st_mode))
         return refuse(e, what, pattern, path, "is not a folder");
     if (!may(path[0] ? path : ".", W_OK | X_OK))
         return refuse(e, what, pattern, path[0] ? path : "this folder",
-                      "is not yours to write to");
+                      "is not writable for you");
     return 0;
 }
 

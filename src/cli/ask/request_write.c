@@ -49,9 +49,11 @@ jobreq_current_folder(struct err *e)
     auto_free char *here = getcwd(NULL, 0);
 
     if (!here && errno == ENOENT)
-        err_set(e, ERR_USAGE, "the current folder has gone; cd somewhere, or name one with -D");
+        err_set(e, ERR_USAGE,
+                "the current folder has been removed; change to another one, or choose one "
+                "with -D");
     else if (!here)
-        err_errno(e, ERR_USAGE, errno, "cannot tell the current folder");
+        err_errno(e, ERR_USAGE, errno, "cannot find out the current folder");
     else if (jobreq_check_folder(here, e) == 0)
         return TAKE(here);
     return NULL;

@@ -42,15 +42,16 @@ check(struct client *c, const char *sim, struct err *e)
     gpus = json_object_get(result, "gpus");
     if (strcmp(answer_str(result, "backend"), "sim") != 0)
         return err_set(e, ERR_REFUSED,
-                       "the daemon that runs has real GPUs, not --sim %s; simulate in a place "
-                       "of its own: --dir DIR",
+                       "the running daemon uses real GPUs, not --sim %s; use a separate "
+                       "instance to simulate: --dir DIR",
                        sim);
     if (has_cards(gpus, &spec))
         return 0;
-    return err_set(e, ERR_REFUSED,
-                   "the daemon that runs has other simulated GPUs (%zu) than --sim %s; omit "
-                   "--sim, stop it ('berth daemon stop'), or use a place of its own: --dir DIR",
-                   json_array_size(gpus), sim);
+    return err_set(
+        e, ERR_REFUSED,
+        "the running daemon has other simulated GPUs (%zu) than --sim %s; omit --sim, stop it "
+        "('berth daemon stop'), or use a separate instance: --dir DIR",
+        json_array_size(gpus), sim);
 }
 
 struct client *

@@ -99,7 +99,7 @@ export_one(struct env_choice *c, const char *piece, bool *all, struct err *e)
     else if (strchr(piece, '='))
         return env_set(c, piece, e);
     else if (!*piece)
-        return err_set(e, ERR_USAGE, "write ALL, NONE or names of variables: PATH,FOO=1");
+        return err_set(e, ERR_USAGE, "write ALL, NONE or variable names: PATH,FOO=1");
     else if (strcmp(piece, "NONE") != 0 && strcmp(piece, "NIL") != 0)
         add_to(&c->names, piece);
     return 0;

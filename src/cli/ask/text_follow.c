@@ -57,7 +57,7 @@ textfile_open(struct textfile *f, int64_t tail, struct err *e)
     f->fd = joblog_open(f->path, f->user);
     if (f->fd < 0 && errno == EINVAL)
         return err_set(e, ERR_FAILED,
-                       "%s is not a regular file: what was written there is not kept", f->path);
+                       "%s is not a regular file, so past output is not available", f->path);
     if (f->fd < 0)
         return errno == ENOENT ? 0 : err_errno(e, ERR_FAILED, errno, "cannot read %s", f->path);
     if (tail > 0)

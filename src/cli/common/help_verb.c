@@ -18,7 +18,7 @@ cli_unknown_verb(const struct cli *cli, const char *word)
     const char *near;
 
     if (here)
-        return cli_usage("unknown verb '%s'; here that is '%s'", word, here);
+        return cli_usage("unknown verb '%s'; Berth's equivalent: '%s'", word, here);
     for (const struct verb *v = cli->verbs; v->name && n < 63; v++)
         names[n++] = v->name;
     names[n] = NULL;

@@ -16,8 +16,8 @@
 enum { GLOBAL_DIR, GLOBAL_SOCKET, GLOBAL_JSON, GLOBAL_HELP };
 
 static const struct opt global_options[] = {
-    {"dir", 0, "DIR", "the instance in DIR (or BERTH_DIR)"},
-    {"socket", 0, "PATH", "the daemon at this socket (or BERTH_SOCKET)"},
+    {"dir", 0, "DIR", "use the instance in DIR (or BERTH_DIR)"},
+    {"socket", 0, "PATH", "use the daemon at this socket (or BERTH_SOCKET)"},
     {"json", 0, NULL, "data as JSON"},
     {"help", 'h', NULL, "this page"},
     {NULL, 0, NULL, NULL},
@@ -79,7 +79,7 @@ fail_option(struct opt_reader *r, const char *dashes, const char *name, size_t n
     here = habit_option(table, buf_str(&word));
     near = n > 1 ? nearest_name(table, buf_str(&word)) : NULL;
     if (here)
-        cli_say("unknown option '%s%s'; here that is %s", dashes, buf_str(&shown), here);
+        cli_say("unknown option '%s%s'; Berth's equivalent: %s", dashes, buf_str(&shown), here);
     else if (near)
         cli_say("unknown option '%s%s'; did you mean '--%s'?", dashes, buf_str(&shown), near);
     else
@@ -126,7 +126,7 @@ take_global(struct opt_reader *r, int which)
     switch (which) {
     case GLOBAL_DIR:
         if (r->value && !r->value[0]) {
-            r->status = cli_usage("--dir names no folder; it takes one, as in --dir /tmp/b");
+            r->status = cli_usage("--dir needs a folder, for example: --dir /tmp/b");
             return OPT_EXIT;
         }
         r->cli->dir = r->value;
@@ -263,7 +263,7 @@ opt_read_nothing(struct opt_reader *r, struct cli *cli, const struct page *page,
     if (r->n_words == 0)
         return true;
     text_add_safe(&shown, r->words[0], strlen(r->words[0]), 60);
-    r->status = cli_usage("'%s' is one word too many: %s", buf_str(&shown), page->usage);
+    r->status = cli_usage("unexpected argument '%s': %s", buf_str(&shown), page->usage);
     return false;
 }
 

@@ -46,10 +46,10 @@ static const struct {
     {"nice", "berth priority"},
     {"why", "berth explain"},
     {"drain", "berth pause --drain"},
-    {"web", "berth-web, a program of its own"},
+    {"web", "berth-web, a separate program"},
 };
 
-#define NOTHING "nothing: there is one machine, so leave it out"
+#define NOTHING "none (there is one machine; omit it)"
 
 static const struct {
     const char *name, *option, *here;
@@ -78,11 +78,11 @@ static const struct {
     {"q", "priority", NOTHING},
     {"nodes", "gpus", NOTHING},
     {"N", "gpus", NOTHING},
-    {"ntasks", "gpus", "nothing: a job is one task; srun -n in it starts more"},
-    {"n", "gpus", "nothing: a job is one task; srun -n in it starts more"},
-    {"ntasks-per-node", "gpus", "nothing: a job is one task; srun -n in it starts more"},
+    {"ntasks", "gpus", "none (a job is one task; srun -n in it starts more)"},
+    {"n", "gpus", "none (a job is one task; srun -n in it starts more)"},
+    {"ntasks-per-node", "gpus", "none (a job is one task; srun -n in it starts more)"},
     {"conda-env", "conda", "--conda ENV"},
-    {"wrap", "hold", "the line of shell itself, as one word"},
+    {"wrap", "hold", "the shell command itself, as one argument"},
     {"working-directory", "chdir", "--chdir DIR"},
     {"after-ok", "after", "--after JOBS"},
     {"afterok", "after", "--after JOBS"},

@@ -12,7 +12,7 @@
 static void
 add_counts(const struct progress_counts *c, struct buf *out)
 {
-    buf_addf(out, "%zu running, %zu waiting", c->running, c->waiting);
+    buf_addf(out, "%zu running, %zu pending", c->running, c->waiting);
     if (c->failed)
         buf_addf(out, ", %zu failed", c->failed);
 }

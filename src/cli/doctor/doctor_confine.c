@@ -9,7 +9,7 @@ static const struct {
     const char *name;
     const char *yes, *no; /* no: why follows */
 } parts[] = {
-    {"kill", "all processes of a job end with it, however they have detached themselves",
+    {"kill", "all processes of a job end with it, even if they detached themselves",
      "processes of a job are found by descent and by a mark in their environment only"},
     {"memory", "--mem is enforced", "--mem is not enforced"},
     {"swap", "--mem counts memory and swap together", "--mem does not limit swap"},
@@ -21,10 +21,10 @@ static void
 check_devices(struct doctor *d, const json_t *daemon, bool possible, const char *why)
 {
     if (json_is_true(json_object_get(daemon, "device_filter")))
-        doctor_say(d, DOCTOR_OK, "devices", "jobs can open no GPUs but their own");
+        doctor_say(d, DOCTOR_OK, "devices", "jobs can open only their own GPUs");
     else if (possible)
         doctor_say(d, DOCTOR_OK, "devices",
-                   "jobs can open every GPU that their user can; 'device_filter: on' keeps "
+                   "jobs can open every GPU that their user can; 'device_filter: on' restricts "
                    "them to their own");
     else
         doctor_say(d, DOCTOR_OK, "devices",
@@ -38,10 +38,9 @@ static void
 advise(struct doctor *d, const char *group)
 {
     if (!d->machines && strstr(group, "/user@"))
-        doctor_say(
-            d, DOCTOR_WARN, "confine",
-            "your own service manager has no controllers to hand on: with cgroup v1, only "
-            "root's berthd.service can enforce limits");
+        doctor_say(d, DOCTOR_WARN, "confine",
+                   "your own service manager can delegate no controllers: with cgroup v1, only "
+                   "root's berthd.service can enforce limits");
     else if (d->machines)
         doctor_say(d, DOCTOR_WARN, "confine",
                    "to enforce limits, run the daemon as the service berthd.service on a "
@@ -60,14 +59,13 @@ doctor_check_confinement(struct doctor *d, const json_t *daemon)
     const json_t *why = json_object_get(place, "why");
 
     if (!enforced) {
-        doctor_say(
-            d, DOCTOR_OK, "confine",
-            "the limits that are enforced on jobs are known once a daemon of this version "
-            "runs ('berth daemon start')");
+        doctor_say(d, DOCTOR_OK, "confine",
+                   "which limits are enforced on jobs is known once a daemon of this version "
+                   "runs ('berth daemon start')");
         return;
     }
     if (answer_str(place, "cgroup")[0])
-        doctor_say(d, DOCTOR_OK, "cgroup", "each job has a group of its own below %s",
+        doctor_say(d, DOCTOR_OK, "cgroup", "each job has its own group below %s",
                    answer_str(place, "cgroup"));
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (json_is_true(json_object_get(enforced, parts[i].name)))

@@ -105,7 +105,7 @@ doctor_check_gpus(struct doctor *d)
         kill(pid, SIGKILL);
         doctor_say(d, DOCTOR_FAIL, "gpus",
                    "the driver has not answered for %d s; 'nvidia-smi' will hang too, and "
-                   "'dmesg' may say why",
+                   "'dmesg' may show the reason",
                    PROBE_MS / 1000);
     } else if ((nl = memchr(buf_str(&answer), '\n', answer.len))) {
         judge_line(d, answer.data, (size_t)(nl - answer.data));

@@ -34,21 +34,22 @@ doctor_check_rights(struct doctor *d, const struct places *p)
 
     if (stat(p->state, &st) < 0) {
         if (errno != ENOENT)
-            doctor_say(d, DOCTOR_FAIL, "rights", "%s cannot be looked at: %s", p->state,
+            doctor_say(d, DOCTOR_FAIL, "rights", "cannot inspect %s: %s", p->state,
                        strerror(errno));
         return;
     }
     if (st.st_uid != geteuid())
-        doctor_say(d, DOCTOR_FAIL, "rights",
-                   "%s belongs to user %u; 'chown -R %u %s', or name another place with --dir",
-                   p->state, st.st_uid, geteuid(), p->state);
+        doctor_say(
+            d, DOCTOR_FAIL, "rights",
+            "%s belongs to user %u; run 'chown -R %u %s', or choose another folder with --dir",
+            p->state, st.st_uid, geteuid(), p->state);
     else if (st.st_mode & 077)
         doctor_say(d, DOCTOR_FAIL, "rights",
-                   "others may enter %s (mode %o), where commands and environments are kept; "
-                   "'chmod 700 %s'",
+                   "other users can enter %s (mode %o), which has commands and environments; "
+                   "run 'chmod 700 %s'",
                    p->state, st.st_mode & 0777, p->state);
     else
-        doctor_say(d, DOCTOR_OK, "rights", "%s is the owner's alone", p->state);
+        doctor_say(d, DOCTOR_OK, "rights", "only the owner can enter %s", p->state);
 }
 
 /* The line that a daemon leaves in the lock of its GPU; false when nobody holds it, or we. */
@@ -93,12 +94,12 @@ doctor_check_persistence(struct doctor *d)
     if (access(driver, F_OK) != 0)
         return;
     if (access(keeper, F_OK) == 0)
-        doctor_say(d, DOCTOR_OK, "driver", "nvidia-persistenced keeps it loaded");
+        doctor_say(d, DOCTOR_OK, "driver", "nvidia-persistenced keeps the driver loaded");
     else
-        doctor_say(
-            d, DOCTOR_WARN, "driver",
-            "nvidia-persistenced does not run: a job after a pause waits seconds for the "
-            "driver; 'systemctl enable --now nvidia-persistenced', or 'nvidia-smi -pm 1'");
+        doctor_say(d, DOCTOR_WARN, "driver",
+                   "nvidia-persistenced is not running, so the first job after a pause waits "
+                   "seconds for the driver; run 'systemctl enable --now nvidia-persistenced' "
+                   "or 'nvidia-smi -pm 1'");
 }
 
 /* Only --screen needs it, so it is no fault. */
@@ -108,7 +109,7 @@ doctor_check_screen(struct doctor *d)
     struct err e;
 
     if (screens_need(&e) == 0)
-        doctor_say(d, DOCTOR_OK, "screen", "is here, for --screen");
+        doctor_say(d, DOCTOR_OK, "screen", "found, for --screen");
     else
-        doctor_say(d, DOCTOR_OK, "screen", "is not here; --screen needs the package 'screen'");
+        doctor_say(d, DOCTOR_OK, "screen", "not found; --screen needs the package 'screen'");
 }

@@ -74,7 +74,7 @@ check_programs(struct doctor *d)
         if (path)
             doctor_say(d, DOCTOR_OK, "program", "%s", path);
         else
-            doctor_say(d, DOCTOR_FAIL, "program", "%s; install Berth whole", e.text);
+            doctor_say(d, DOCTOR_FAIL, "program", "%s; reinstall Berth", e.text);
     }
 }
 
@@ -88,7 +88,7 @@ check_daemon(struct doctor *d, const struct cli *cli)
 
     if (!c && e.code == ERR_UNREACHABLE) {
         doctor_say(d, DOCTOR_OK, "daemon",
-                   "none runs; 'berth run' starts one when it is needed");
+                   "not running; 'berth run' starts one when it is needed");
         return;
     }
     if (!c || client_call(c, "status", NULL, &status, &e) < 0) {
@@ -103,11 +103,11 @@ check_daemon(struct doctor *d, const struct cli *cli)
     d->daemon = json_incref(json_object_get(status, "daemon"));
     if (strcmp(answer_str(daemon, "version"), BERTH_VERSION) != 0)
         doctor_say(d, DOCTOR_WARN, "daemon",
-                   "version %s runs, this is %s; '%s' lets the new one take over",
+                   "version %s is running, but this is %s; '%s' switches to the new one",
                    answer_str(daemon, "version"), BERTH_VERSION,
                    d->machines ? "systemctl restart berthd" : "berth daemon stop");
     else
-        doctor_say(d, DOCTOR_OK, "daemon", "pid %lld answers at %s",
+        doctor_say(d, DOCTOR_OK, "daemon", "pid %lld is running at %s",
                    (long long)answer_int(daemon, "pid", 0), answer_str(daemon, "socket"));
 }
 
@@ -121,31 +121,31 @@ check_folder(struct doctor *d, const char *what, const char *path)
     char size[24];
 
     if (access(folder, W_OK) != 0) {
-        doctor_say(d, DOCTOR_FAIL, what, "may not write to %s; name another place with --dir",
-                   folder);
+        doctor_say(d, DOCTOR_FAIL, what,
+                   "no permission to write to %s; choose another folder with --dir", folder);
         return;
     }
     if (statfs(folder, &fs) < 0) {
-        doctor_say(d, DOCTOR_WARN, what, "nothing is known about the file system of %s",
-                   folder);
+        doctor_say(d, DOCTOR_WARN, what, "the file system of %s is unknown", folder);
         return;
     }
     free_mib = (int64_t)(fs.f_bavail * (unsigned long long)fs.f_bsize >> 20);
     format_mib(free_mib, size);
     if (fs_kind_of(path, &kind) == FS_NETWORK)
         doctor_say(d, DOCTOR_FAIL, what,
-                   "%s is on a network file system (%s), where locks are not to be trusted; "
-                   "name a local place with --dir or BERTH_DIR",
+                   "%s is on a network file system (%s), where locks are unreliable; choose a "
+                   "local folder with --dir or BERTH_DIR",
                    path, kind);
     else if (fs_kind_of(path, &kind) == FS_FUSE)
         doctor_say(d, DOCTOR_WARN, what,
-                   "%s is on a FUSE file system; if that is a network one, name a local place "
-                   "with --dir or BERTH_DIR",
+                   "%s is on a FUSE file system; if that is on the network, choose a local "
+                   "folder with --dir or BERTH_DIR",
                    path);
     else if (free_mib < SPACE_WARN_MIB)
-        doctor_say(d, free_mib < SPACE_FAIL_MIB ? DOCTOR_FAIL : DOCTOR_WARN, what,
-                   "only %s are free for %s; make room, or name another place with --dir", size,
-                   path);
+        doctor_say(
+            d, free_mib < SPACE_FAIL_MIB ? DOCTOR_FAIL : DOCTOR_WARN, what,
+            "only %s are free for %s; free some space, or choose another folder with --dir",
+            size, path);
     else
         doctor_say(d, DOCTOR_OK, what, "%s, %s free", path, size);
 }
@@ -186,11 +186,11 @@ check_locks(struct doctor *d, const struct cli *cli)
     if (access(dir, W_OK) == 0)
         doctor_say(d, DOCTOR_OK, "locks", "%s", dir);
     else
-        doctor_say(
-            d, DOCTOR_FAIL, "locks",
-            "may not write to %s, where each GPU has a lock; set BERTH_LOCK_DIR to a folder "
-            "that all users of these GPUs share",
-            dir);
+        doctor_say(d, DOCTOR_FAIL, "locks",
+                   "no permission to write to %s, where each GPU has a lock; set "
+                   "BERTH_LOCK_DIR to a folder "
+                   "that all users of these GPUs share",
+                   dir);
     if (find_places(d, cli, &p, &e) == 0) {
         doctor_check_other_daemons(d, dir, p.state);
         places_free(&p);
@@ -205,12 +205,12 @@ check_inotify(struct doctor *d)
 
     if (file_read("/proc/sys/fs/inotify/max_user_watches", 64, &text, NULL) < 0) {
         doctor_say(d, DOCTOR_WARN, "inotify",
-                   "not there; edits of a jobs file are seen after a second");
+                   "not available; edits of a jobs file are noticed after a second");
         return;
     }
     watches = strtol(buf_str(&text), NULL, 10);
     doctor_say(d, watches < WATCHES_WARN ? DOCTOR_WARN : DOCTOR_OK, "inotify",
-               "%ld watches allowed", watches);
+               "%ld watches are allowed", watches);
 }
 
 /* Jobs of a user's daemon live below the user's own service manager, which systemd ends after
@@ -229,8 +229,8 @@ check_linger(struct doctor *d)
         doctor_say(d, DOCTOR_OK, "linger", "on: jobs survive a logout");
     else
         doctor_say(d, DOCTOR_WARN, "linger",
-                   "off: after a logout jobs end with their daemon, at once if it is a service "
-                   "(systemctl --user); 'loginctl enable-linger' keeps both");
+                   "off: after a logout jobs end with their daemon, immediately if it is a "
+                   "service (systemctl --user); 'loginctl enable-linger' keeps both");
 }
 
 /* What the daemon needs of the machine. That of all users is root's, and what root may do is

@@ -24,12 +24,12 @@ static const struct opt options[] = {
 
 static const struct page page = {
     .usage = "berth attach SEL [options]",
-    .about = "Return to a job of --interactive, --pty or --screen, or to a `berth shell`:\n"
-             "show its output, send it what is typed, exit with its status.",
+    .about = "Return to a job with --interactive, --pty or --screen, or to a `berth shell`:\n"
+             "show its output, send it what is typed, and exit with its status.",
     .options = options,
     .notes =
-        "Ctrl-] detaches from a job on a terminal, Ctrl-C from another; it continues. Several\n"
-        "clients may be attached: what any of them types goes in.\n",
+        "Ctrl-] detaches from a job on a terminal, Ctrl-C from others; the job continues.\n"
+        "Several clients can be attached; the job gets the input of all.\n",
 };
 
 static int
@@ -70,8 +70,8 @@ cmd_attach(struct cli *cli, int argc, char **argv)
     }
     if (opt == OPT_EXIT)
         return r.status;
-    params = ask_select_or_all(
-        &r, false, "to which job? For example: berth attach 12, or @ for your last");
+    params = ask_select_or_all(&r, false,
+                               "which job? For example: berth attach 12, or @ for your last");
     if (!params)
         return 2;
     json_object_set_new(params, "all", json_true());
@@ -82,7 +82,7 @@ cmd_attach(struct cli *cli, int argc, char **argv)
         return cli_fail(&e);
     jobs = json_object_get(result, "jobs");
     if (json_array_size(jobs) != 1)
-        return cli_usage("one can be attached to one job; that selects %zu",
+        return cli_usage("'berth attach' takes one job; that selects %zu",
                          json_array_size(jobs));
     return attach(cli, &c, json_array_get(jobs, 0), tail, watch);
 }

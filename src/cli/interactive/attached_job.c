@@ -94,11 +94,11 @@ attached_connect(struct attached *a, const char *path, const struct attached_wis
     auto_close int fd = connect_at(path);
 
     if (fd < 0 && errno == EACCES)
-        return err_set(e, ERR_PERMISSION, "it is another user's");
+        return err_set(e, ERR_PERMISSION, "it belongs to another user");
     if (fd < 0)
         return err_errno(e, ERR_UNREACHABLE, errno, "cannot connect to %s", path);
     if (!is_trusted(fd))
-        return err_set(e, ERR_PERMISSION, "%s is another user's", path);
+        return err_set(e, ERR_PERMISSION, "%s belongs to another user", path);
     attached_close(a);
     a->fd = TAKE_FD(fd);
     add_hello(&a->out, wish);

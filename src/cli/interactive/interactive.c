@@ -50,7 +50,7 @@ say_detached(const struct session *s, const char *more)
     auto_buf struct buf back = BUF_INIT;
 
     session_add_way_back(s, &back);
-    cli_say("detached; job %lld goes on. Back to it: %s%s", (long long)s->what->job,
+    cli_say("detached; job %lld continues. To return to it: %s%s", (long long)s->what->job,
             buf_str(&back), more);
 }
 

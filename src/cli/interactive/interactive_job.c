@@ -114,8 +114,8 @@ finish_without_daemon(struct session *s, const struct err *e)
     }
     session_add_way_back(s, &back);
     cli_fail(e);
-    cli_say("job %lld may go on without the daemon. Back to it: %s", (long long)s->what->job,
-            buf_str(&back));
+    cli_say("job %lld may continue without the daemon. To return to it: %s",
+            (long long)s->what->job, buf_str(&back));
     session_finish(s, err_exit_status(e->code));
 }
 
@@ -258,7 +258,7 @@ tell_waiting(struct session *s)
     s->said = xstrdup(why);
     s->told_waiting = true;
     cli_say("job %lld %s%s%s", (long long)s->what->job,
-            s->over ? "runs again; it waits" : "waits", why[0] ? ": " : "", why);
+            s->over ? "will run again; it is pending" : "waits", why[0] ? ": " : "", why);
 }
 
 static void
@@ -328,7 +328,7 @@ session_look(struct session *s)
         on_job(s);
         return;
     }
-    cli_say("job %lld is not known any more", (long long)s->what->job);
+    cli_say("job %lld no longer exists", (long long)s->what->job);
     session_finish(s, err_exit_status(ERR_NO_JOB));
 }
 

@@ -116,10 +116,10 @@ add_tiles(const json_t *r, struct buf *out)
     tile(out, buf_str(&v), "mean wait");
     buf_clear(&v);
     report_add_ms(&v, total, "wait_p95_ms");
-    tile(out, buf_str(&v), "at most, 95 % waited");
+    tile(out, buf_str(&v), "95 % waited no longer");
     buf_clear(&v);
     buf_addf(&v, wasted(total) < 100 ? "%.1f" : "%.0f", wasted(total));
-    tile(out, buf_str(&v), "GiB-hours asked and unused");
+    tile(out, buf_str(&v), "GiB-hours requested and unused");
     buf_adds(out, "</div>\n");
 }
 
@@ -203,9 +203,8 @@ add_users(const json_t *r, struct buf *out)
         report_add_percent(out, u, "util");
         buf_adds(out, "</td></tr>\n");
     }
-    buf_adds(out,
-             "</table></div><p class=\"axis\">Of the jobs that completed: within 10 % of the "
-             "VRAM they asked for, over-declared, under-declared.</p></section>\n");
+    buf_adds(out, "</table></div><p class=\"axis\">Completed jobs: within 10 % of the VRAM "
+                  "that they requested, over-declared, under-declared.</p></section>\n");
 }
 
 /* GPU-hours by user, as bars. */
@@ -287,7 +286,7 @@ add_commands(const json_t *r, struct buf *out)
         return;
     buf_adds(out, "<section><h2>Commands, by GPU time</h2><div class=\"wide\"><table><tr>"
                   "<th class=\"l\">Command<th class=\"l\">User<th>Jobs<th>Failed<th>"
-                  "GPU-hours<th>Mean wait<th>95 %<th>Asked<th>Peak<th>GPU load</tr>");
+                  "GPU-hours<th>Mean wait<th>95 %<th>Requested<th>Peak<th>GPU load</tr>");
     json_array_foreach(list, i, c) add_command(c, out);
     buf_adds(out, "</table></div>");
     if (total > (int64_t)json_array_size(list))
@@ -320,7 +319,8 @@ add_foot(const json_t *r, struct buf *out)
     char at[32];
 
     buf_addf(out,
-             "<footer>Made by Berth " BERTH_VERSION " from what had ended by %s.</footer>\n"
+             "<footer>Made by Berth " BERTH_VERSION
+             " from jobs that had ended by %s.</footer>\n"
              "</main></body></html>\n",
              clock_rfc3339(answer_time_us(r, "until"), at));
 }
@@ -339,10 +339,10 @@ report_add_html(const json_t *r, struct buf *out)
     }
     if (!some)
         buf_adds(out,
-                 "<section><p class=\"none\">No job has ended in this time.</p></section>\n");
+                 "<section><p class=\"none\">No job ended in this period.</p></section>\n");
     add_advice(r, out);
     if (some) {
-        buf_adds(out, "<div class=\"two\"><section><h2>VRAM: asked for and used</h2>");
+        buf_adds(out, "<div class=\"two\"><section><h2>VRAM: requested and used</h2>");
         report_plot_scatter(r, out);
         buf_adds(out, "</section><section><h2>Waits</h2>");
         report_plot_wait_classes(r, out);

@@ -75,7 +75,7 @@ add_card_bin(const json_t *r, const json_t *bin, size_t i, size_t n, int64_t sca
         return;
     buf_adds(out, "<g><title>");
     add_bin_time(r, i, out);
-    buf_addf(out, ": busy %.0f %%, asked %s, peaks %s</title>", (double)at(bin, 0) / 10,
+    buf_addf(out, ": busy %.0f %%, requested %s, peaks %s</title>", (double)at(bin, 0) / 10,
              format_mib(at(bin, 1), size[0]), format_mib(at(bin, 2), size[1]));
     add_rect(out, "hit", x, width, 0, CARD_HEIGHT + BUSY_HEIGHT + 2);
     add_rect(out, "asked", x, width, CARD_HEIGHT * (1 - asked), CARD_HEIGHT * asked);
@@ -129,10 +129,9 @@ report_plot_gpus(const json_t *r, struct buf *out)
     const json_t *gpu;
     size_t i;
 
-    buf_adds(out,
-             "<p class=\"key\"><i class=\"k-asked\"></i>VRAM asked for <i class=\"k-used\">"
-             "</i>VRAM used at most <i class=\"k-busy\"></i>somebody held the card; the "
-             "height of a lane is the card's VRAM, the line its half</p>\n");
+    buf_adds(out, "<p class=\"key\"><i class=\"k-asked\"></i>VRAM requested <i "
+                  "class=\"k-used\"></i>peak VRAM <i class=\"k-busy\"></i>GPU allocated; the "
+                  "height of a lane is the GPU's VRAM, the line half of it</p>\n");
     json_array_foreach(json_object_get(r, "gpus"), i, gpu) add_card(r, gpu, out);
     buf_adds(out, "<div class=\"lane\"><div class=\"side\"></div>");
     add_time_axis(r, out);
@@ -166,7 +165,7 @@ add_point(const json_t *p, double scale, struct buf *out)
     report_add_escaped(out, json_string_value(json_array_get(p, 3))
                                 ? json_string_value(json_array_get(p, 3))
                                 : "?");
-    buf_addf(out, "): asked %s, used %s</title></circle>", format_mib(at(p, 0), size[0]),
+    buf_addf(out, "): requested %s, used %s</title></circle>", format_mib(at(p, 0), size[0]),
              format_mib(at(p, 1), size[1]));
 }
 
@@ -212,22 +211,21 @@ report_plot_scatter(const json_t *r, struct buf *out)
         return;
     }
     double gib = (double)round_gib(most);
-    buf_adds(out,
-             "<p class=\"key\"><i class=\"k-over\"></i>asked for more <i class=\"k-within\">"
-             "</i>within 10 % <i class=\"k-under\"></i>used more, at the neighbours' "
-             "risk</p>\n<div class=\"plot\">");
+    buf_adds(out, "<p class=\"key\"><i class=\"k-over\"></i>requested more <i "
+                  "class=\"k-within\"></i>within 10 % <i class=\"k-under\"></i>used more than "
+                  "requested</p>\n<div class=\"plot\">");
     add_numbers(out, "y", gib, "", true);
     buf_addf(out,
-             "<svg class=\"dots\" height=\"%d\" role=\"img\" aria-label=\"VRAM asked for and "
-             "used, a dot a job\">",
+             "<svg class=\"dots\" height=\"%d\" role=\"img\" aria-label=\"VRAM requested and "
+             "used, one dot per job\">",
              SCATTER_HIGH);
     add_grid(out);
     buf_adds(out, "<line class=\"diagonal\" x1=\"0\" y1=\"100%\" x2=\"100%\" y2=\"0\"/>");
     json_array_foreach(points, i, p) add_point(p, gib * 1024, out);
     buf_adds(out, "</svg>");
     add_numbers(out, "ticks", gib, "", false);
-    buf_adds(out, "</div>\n<p class=\"axis\">asked for, GiB (across); used at most, GiB "
-                  "(up)</p>\n");
+    buf_adds(out,
+             "</div>\n<p class=\"axis\">requested, GiB (x axis); peak, GiB (y axis)</p>\n");
 }
 
 /* --- waits -------------------------------------------------------------------------------- */

@@ -147,7 +147,7 @@ add_users(const json_t *r, const struct term *term, struct buf *out)
 
     if (json_array_size(json_object_get(r, "users")) == 0)
         return;
-    heading(term, out, "Users (OVER asked for more VRAM than they used, UNDER for less)");
+    heading(term, out, "Users (OVER: requested more VRAM than used, UNDER: less)");
     json_array_foreach(json_object_get(r, "users"), i, user)
     {
         int64_t under = answer_int(user, "under", 0);
@@ -192,7 +192,7 @@ add_commands(const json_t *r, const struct term *term, struct buf *out)
     table_print(t, term, out);
     if (total > COMMANDS_SHOWN)
         buf_addf(out,
-                 "and %lld more; --html FILE shows 50, --json as many as --commands says\n",
+                 "and %lld more; --html FILE shows 50, --json as many as --commands sets\n",
                  (long long)(total - COMMANDS_SHOWN));
 }
 

@@ -103,7 +103,8 @@ read_options(struct opt_reader *r, struct wish *w)
     if (opt == OPT_EXIT)
         return r->status;
     if (r->n_words)
-        return cli_usage("report takes no words; --user NAME chooses a user's jobs");
+        return cli_usage(
+            "'berth report' takes no arguments; --user NAME selects a user's jobs");
     if (w->html && r->cli->json)
         return cli_usage("--html writes a page and --json prints JSON; choose one");
     if (w->since_us == 0)

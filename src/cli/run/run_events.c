@@ -112,7 +112,7 @@ show_event(struct run *run, const struct run_job *job, const json_t *event)
     add_line(run, at_us, job ? job->id : 0, style, buf_str(&word), buf_str(&details),
              may_be_cut(event));
     if (strcmp(kind, "waiting") == 0 && run->waiting_said == WAITING_SAID_MAX)
-        buf_adds(&run->out, "          others wait too; 'berth queue' lists them\n");
+        buf_adds(&run->out, "          other jobs wait too; 'berth queue' lists them\n");
 }
 
 /* --------------------------------------------------------------- knowledge */

@@ -115,7 +115,7 @@ say_rounded(const struct run_file *f)
         n++;
     }
     if (n)
-        cli_say("%s:%d:%d: gpus is rounded up to %d whole ones%s", f->words, first->line,
+        cli_say("%s:%d:%d: gpus is rounded up to %d whole GPUs%s", f->words, first->line,
                 first->column, first->req.demand.gpus, n > 1 ? ", and so in other lines" : "");
 }
 
@@ -152,7 +152,7 @@ warn_once(struct run *run, struct run_file *f, const char *words)
     buf_adds(&f->warned, words);
     progress_erase(&run->progress, &run->out);
     run_flush(run);
-    cli_say("the queue stays as it was: %s", words);
+    cli_say("the queue is unchanged: %s", words);
 }
 
 int

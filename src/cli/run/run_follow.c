@@ -111,7 +111,7 @@ say_detached(struct run *run, const char *more)
 
     run_add_way_back(run, &back);
     say_below_bar(run);
-    cli_say("detached; the jobs go on. Back to them: %s%s", buf_str(&back), more);
+    cli_say("detached; the jobs continue. To return to them: %s%s", buf_str(&back), more);
 }
 
 static void
@@ -168,14 +168,13 @@ reconnect(struct loop *l, struct err *e)
         l->reconnects = 0;
     }
     if (++l->reconnects > RECONNECTS_MAX)
-        return err_set(e, ERR_UNREACHABLE,
-                       "the daemon goes away again and again; its log says why");
+        return err_set(e, ERR_UNREACHABLE, "the daemon keeps exiting; its log says why");
     say_below_bar(run);
-    cli_say("the daemon has gone; the jobs go on");
+    cli_say("the daemon has exited; the jobs continue");
     run->client = connect_back(run->cli, &run->opt.daemon, run->client, e);
     if (!run->client)
         return -1;
-    cli_say("it is back");
+    cli_say("the daemon has returned");
     client_listen(run->client, run_on_notify, NULL, run);
     if (sync_all(run, false, e) < 0 || run_subscribe(run, e) < 0 || run_reconcile(run, e) < 0)
         return -1;
@@ -203,7 +202,7 @@ mend(struct loop *l, struct err *e)
     run_add_way_back(l->run, &back);
     say_below_bar(l->run);
     cli_fail(e);
-    cli_say("running jobs go on without it. Back to them: %s", buf_str(&back));
+    cli_say("running jobs continue without it. To return to them: %s", buf_str(&back));
     finish(l, err_exit_status(e->code));
 }
 
@@ -237,7 +236,7 @@ reload_file(struct loop *l, int i)
         mend(l, &e);
     } else {
         say_below_bar(run);
-        cli_say("%s: the queue stays as it was: %s", f->words, e.text);
+        cli_say("%s: the queue is unchanged: %s", f->words, e.text);
     }
 }
 

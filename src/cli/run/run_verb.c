@@ -174,9 +174,8 @@ check_empty(const struct run *run)
 {
     if (run->opt.watch || count_lines(run, false) > 0)
         return 0;
-    return cli_usage(
-        "%s has no commands in it; write one per line, or use --watch to wait for them",
-        run->files[0].words);
+    return cli_usage("%s has no commands; write one per line, or use --watch to wait for them",
+                     run->files[0].words);
 }
 
 /* After the i-th answer that did not come: where the daemon died, there is another one. */
@@ -207,8 +206,9 @@ greet(struct run *run)
     if (json_array_size(json_object_get(gpus, "gpus")) == 0 && count_lines(run, true) > 0) {
         const char *why = answer_str(gpus, "probe_error");
 
-        cli_say("no GPU for these jobs: %s", why[0] ? why : "this machine shows none");
-        cli_say("'berth doctor' looks closer; --sim 2 simulates two; [gpus=0] asks for none");
+        cli_say("no GPU for these jobs: %s", why[0] ? why : "this machine has none");
+        cli_say("'berth doctor' checks the machine; --sim 2 simulates two GPUs; [gpus=0] "
+                "requests none");
         return 1;
     }
     buf_addf(&line, "%zu job%s from %s", n, n == 1 ? "" : "s", run->files[0].words);

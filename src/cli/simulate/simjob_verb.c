@@ -37,22 +37,22 @@ enum {
 };
 
 static const struct opt options[] = {
-    {"vram", 0, "M", "memory on each card: 8000 (MiB), 8G"},
-    {"ramp", 0, "S", "seconds in which it grows to that (0.5)"},
-    {"hold", 0, "S", "seconds for which it holds that (1)"},
-    {"util", 0, "P", "load that the cards show, in percent (90)"},
-    {"exit-code", 0, "N", "its exit code (0)"},
+    {"vram", 0, "M", "memory on each GPU: 8000 (MiB), 8G"},
+    {"ramp", 0, "S", "seconds until it has grown to that (0.5)"},
+    {"hold", 0, "S", "seconds to hold it (1)"},
+    {"util", 0, "P", "load of the GPUs, in percent (90)"},
+    {"exit-code", 0, "N", "exit code (0)"},
     {"oom-once", 0, "MARKER", "run out of memory unless the file MARKER exists; create it"},
     {"spike", 0, "M@S", "use M more for 0.2 s, S seconds after the start"},
-    {"gpu", 0, "N", "run on this card (or 0,2), whatever CUDA_VISIBLE_DEVICES says"},
+    {"gpu", 0, "N", "run on this GPU (or 0,2), regardless of CUDA_VISIBLE_DEVICES"},
     {NULL, 0, NULL, NULL},
 };
 
 static const struct page page = {
     "berth simjob --vram M [options]",
-    "Simulate a GPU program on the cards of a daemon that was started with --sim.",
+    "Simulate a GPU program on the GPUs of a daemon that was started with --sim.",
     options,
-    "Jobs find their cards by themselves. To simulate another program, which is not a job:\n"
+    "Jobs use the GPUs they were given. To simulate a program that is not a job:\n"
     "BERTH_SIM_DIR=DIR/sim berth simjob --gpu N ...\n",
 };
 
@@ -183,7 +183,7 @@ choose_cards(struct simjob *job, const struct sim_table *t, struct err *e)
         int card = find_card(t, entry);
         if (card < 0)
             return err_set(e, job->gpu ? ERR_USAGE : ERR_FAILED,
-                           "%s names '%.40s', which is none of the %d simulated cards (%s)",
+                           "%s: '%.40s' is not one of the %d simulated GPUs (%s)",
                            job->gpu ? "--gpu" : "CUDA_VISIBLE_DEVICES", entry,
                            sim_table_spec(t)->n, sim_table_spec_text(t));
         if (job->first_card < 0)
@@ -201,8 +201,8 @@ open_cards(struct err *e)
     if (dir && dir[0])
         return sim_table_open(dir, e);
     err_set(e, ERR_FAILED,
-            "simjob runs on simulated cards only, and BERTH_SIM_DIR does not say where they "
-            "are; run it as a job of a daemon with --sim, as in: berth run --sim 2 jobs.txt");
+            "simjob runs only on simulated GPUs, and BERTH_SIM_DIR is not set; run it as a job "
+            "of a daemon with --sim, for example: berth run --sim 2 jobs.txt");
     return NULL;
 }
 
@@ -345,7 +345,7 @@ cmd_simjob(int argc, char **argv)
     if (opt == OPT_EXIT)
         return r.status;
     if (r.n_words > 0)
-        return cli_usage("simjob: unexpected '%s'; it takes options only", r.words[0]);
+        return cli_usage("simjob: unexpected argument '%s'", r.words[0]);
     if (job.vram_mib == 0)
         return cli_usage("simjob: --vram is missing; write --vram 8000 (MiB) or --vram 8G");
     return run_on_cards(&job);

@@ -44,7 +44,7 @@ enum {
 
 static const struct opt options[] = {
     {"gpus", 0, "SPEC", "the machine: 8x24G (the default), 2x24G,1x80G"},
-    {"policy", 0, "P,...", "queue; several are compared; 'all', 'list'"},
+    {"policy", 0, "P,...", "scheduling policies to compare (queue); 'all', 'list'"},
     {"batch", 0, NULL, "all jobs arrive at the start"},
     {"scale", 0, "X", "arrivals X times as far apart; 0.5 doubles the load"},
     {"margin", 0, "M", "VRAM kept free on a shared GPU (512)"},
@@ -76,7 +76,7 @@ unknown_policy(const char *name, struct err *e)
     for (size_t i = 0; i < POLICIES_MAX && engine_at(i, &p); i++)
         names[i] = p.name;
     const char *near = text_nearest(name, names);
-    return err_set(e, ERR_USAGE, "there is no policy '%.40s'%s%s%s; --policy list names them",
+    return err_set(e, ERR_USAGE, "unknown policy '%.40s'%s%s%s; '--policy list' lists all",
                    name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
@@ -131,7 +131,7 @@ read_margin(const char *text, int32_t *out, struct err *e)
     if (strcmp(text, "0") != 0 && parse_size_mib(text, &mib, e) < 0)
         return -1;
     if (mib > VRAM_MAX_MIB)
-        return err_set(e, ERR_USAGE, "'%.40s' is more than a card can have", text);
+        return err_set(e, ERR_USAGE, "'%.40s' is more than a GPU can have", text);
     *out = (int32_t)mib;
     return 0;
 }
@@ -216,10 +216,10 @@ say_notes(const struct simulation *sim, const struct read_notes *notes)
         cli_say("%s: %zu of %zu records left out: %s", sim->file, notes->skipped,
                 notes->skipped + sim->workload.n,
                 sim->format == FORMAT_SWF ? "they have no run time or no processors"
-                                          : "they want no GPU, or are held or cancelled");
+                                          : "they request no GPU, or are held or cancelled");
     if (notes->capped)
-        cli_say("%s: %zu job%s for more than the machine has, and get%s what there is",
-                sim->file, notes->capped, notes->capped == 1 ? " asks" : "s ask",
+        cli_say("%s: %zu job%s more than the machine has and get%s all of it", sim->file,
+                notes->capped, notes->capped == 1 ? " requests" : "s request",
                 notes->capped == 1 ? "s" : "");
 }
 
@@ -276,7 +276,7 @@ read_workload(const struct cli *cli, struct simulation *sim, struct err *e)
         parse_file(cli, sim, &text, &notes, e) < 0)
         return -1;
     if (sim->workload.n == 0)
-        return err_set(e, ERR_USAGE, "%s: there is no job in it", sim->file);
+        return err_set(e, ERR_USAGE, "%s: no jobs", sim->file);
     say_notes(sim, &notes);
     if (sim->batch)
         workload_batch(&sim->workload);
@@ -385,9 +385,10 @@ cmd_simulate(struct cli *cli, int argc, char **argv)
     if (opt == OPT_EXIT)
         return r.status;
     if (r.n_words != 1)
-        return cli_usage("simulate: one FILE is wanted, a CSV, a *.swf or a jobs file");
+        return cli_usage("simulate: name one FILE: a CSV, a *.swf or a jobs file");
     if (sim.n_policies > 1 && (sim.dump || sim.svg))
-        return cli_usage("simulate: --dump and --svg show one policy; name one with --policy");
+        return cli_usage(
+            "simulate: --dump and --svg show one policy; select one with --policy");
     sim.file = r.words[0];
     int status = simulate(cli, &sim);
     workload_free(&sim.workload);

@@ -54,9 +54,9 @@ cmd_shell(struct cli *cli, int argc, char **argv)
     if (status == OPT_EXIT)
         status = r.status;
     else if (r.n_words > 0)
-        status = cli_usage("a shell takes no command; 'berth submit --pty -- %s' runs one on a "
-                           "terminal",
-                           r.words[0]);
+        status = cli_usage(
+            "'berth shell' takes no command; 'berth submit --pty -- %s' runs one on a terminal",
+            r.words[0]);
     else
         status = lease(cli, &s);
     submission_free(&s);

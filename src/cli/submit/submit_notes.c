@@ -73,8 +73,8 @@ submit_note_words(char *const *words, int n, bool is_explicit, bool is_script)
         i++;
     if (!is_explicit && i < n) {
         text_add_safe(&shown, words[i], strcspn(words[i], "="), 60);
-        cli_say("%s goes to %s, as it stands behind it; options of berth submit come before "
-                "the command ('--' before the command says that it is meant)",
+        cli_say("%s is passed to %s; options of berth submit come before the command (write "
+                "'--' before the command if that is intended)",
                 buf_str(&shown), buf_str(&program));
     }
     if (is_script || takes_text(words, n))
@@ -84,9 +84,8 @@ submit_note_words(char *const *words, int n, bool is_explicit, bool is_script)
             continue;
         buf_clear(&shown);
         text_add_safe(&shown, words[i], strlen(words[i]), 60);
-        cli_say("'%s' is passed on as it is: several words are a program and its arguments, "
-                "which no shell reads; write the whole line as one word for that, as in "
-                "'%s ...'",
+        cli_say("'%s' is passed on unchanged, because a command of several words is not run by "
+                "a shell; quote the whole line to use one, as in '%s ...'",
                 buf_str(&shown), buf_str(&program));
         return;
     }
@@ -159,8 +158,8 @@ submit_note_script(const struct submit_script *s, const struct request *r)
             blank++;
         modules |= reads_another(p + blank, n - blank);
         if (!modules && is_module(p + blank, n - blank)) {
-            cli_say("%s:%d: there is no 'module' here, so this line fails; load what it loads "
-                    "with --conda or --env-setup, or take it out",
+            cli_say("%s:%d: 'module' does not exist here, so this line fails; use --conda or "
+                    "--env-setup instead, or remove the line",
                     s->shown, line);
             modules = true; /* once is enough */
         }
@@ -202,16 +201,14 @@ submit_check_program(const struct request *r, bool elsewhere)
         return 0;
     text_add_safe(&shown, program, strlen(program), 60);
     if (access(program, R_OK) < 0)
-        buf_addf(&words, "there is no program '%s'", buf_str(&shown));
+        buf_addf(&words, "program '%s' not found", buf_str(&shown));
     else
-        buf_addf(&words,
-                 "'%s' cannot be executed by this name; put its interpreter before it, as in "
-                 "%s %s",
+        buf_addf(&words, "'%s' is not executable; write its interpreter before it, as in %s %s",
                  buf_str(&shown), interpreter_of(program), buf_str(&shown));
     if (later) { /* it may come until then */
-        cli_say("%s now; the job fails if that is so when it starts", buf_str(&words));
+        cli_say("%s; the job fails if this is still so when it starts", buf_str(&words));
         return 0;
     }
-    return cli_usage("%s; for one that comes later, submit it with --hold or --after",
+    return cli_usage("%s; if it will exist later, submit the job with --hold or --after",
                      buf_str(&words));
 }

@@ -42,7 +42,7 @@ static const struct opt own[OWN_COUNT] = {
     [OWN_EXPORT] = {"export", 0, "WHAT",
                     "variables to pass: ALL (default), NONE, or names: A,B=1"},
     [OWN_IGNORE] = {"ignore-unsupported", 0, NULL,
-                    "continue if a #SBATCH line cannot be honoured"},
+                    "continue if a #SBATCH line is not supported"},
     [OWN_MODELS] = {"models", 0, "FILE",
                     "table of what models (--llm NAME in the command) need"},
     [OWN_SIM] = {"sim", 0, "SPEC", "simulated GPUs, if this starts the daemon (4x24G)"},
@@ -179,11 +179,10 @@ submit_finish_request(struct request *req, const struct submit_words *words)
     if (request_validate(req, &e) < 0)
         return cli_fail(&e);
     if (req->warn_signal && !req->limit_ms)
-        cli_say(
-            "--signal: a job without a time limit is sent no warning; give it one with --time, "
-            "unless the daemon's settings do");
+        cli_say("--signal: a job without a time limit gets no warning; set one with --time, "
+                "unless the daemon's settings have a default");
     if (req->gpus_rounded)
-        cli_say("gpus: parts of several GPUs are not shared out; it asks for %d whole ones",
+        cli_say("gpus: only one GPU can be shared; this requests %d whole GPUs",
                 req->demand.gpus);
     return 0;
 }

@@ -89,7 +89,7 @@ add_learned(const struct request *req, const json_t *line, struct buf *out)
     if (mib > 0)
         buf_addf(out, "%-14s%s of each GPU\n", "learned", format_mib(mib, size));
     else
-        buf_addf(out, "%-14snothing of this command yet: it takes whole GPUs\n", "learned");
+        buf_addf(out, "%-14snothing about this command yet: it gets whole GPUs\n", "learned");
 }
 
 /* The daemon's own name for it is of no use to the caller. */

@@ -121,7 +121,7 @@ judge(const struct script *s, bool ignore)
     say_all(&s->errors);
     if (s->unsupported.n && !ignore && !s->errors.n) {
         say_all(&s->unsupported);
-        return cli_usage("nothing was queued; --ignore-unsupported goes on without %s",
+        return cli_usage("nothing was queued; --ignore-unsupported continues without %s",
                          s->unsupported.n == 1 ? "that line" : "those lines");
     }
     for (size_t i = 0; i < s->unsupported.n; i++)
@@ -191,7 +191,7 @@ submit_script_command(const struct submit_script *s, struct request *req, char *
     req->argv[at++] = xstrdup(s->path);
     for (int i = 1; i < n; i++) {
         if (!text_is_utf8(words[i], strlen(words[i]), NULL))
-            return cli_usage("word %d behind the script is not UTF-8; put it into the script",
+            return cli_usage("argument %d of the script is not UTF-8; put it into the script",
                              i);
         req->argv[at++] = xstrdup(words[i]);
     }

@@ -35,8 +35,8 @@ static const struct page page = {
     .usage = "berth submit [options] [--] COMMAND [ARG...]\n"
              "       berth submit [options] SCRIPT [ARG...]",
     .about =
-        "Queues a command; one word with blanks is a line of shell. The #BERTH and #SBATCH\n"
-        "lines of a script are options; those of the command line win.",
+        "Queue a command; a single argument with blanks is run by a shell. #BERTH and #SBATCH\n"
+        "lines of a script are options; those on the command line take precedence.",
 };
 
 /* One word with blanks in it is a line of shell; anything else is an argv. */
@@ -48,7 +48,8 @@ take_command(struct request *req, char **words, int n)
     for (int i = 0; i < n; i++) {
         if (!text_is_utf8(words[i], strlen(words[i]), NULL))
             return cli_usage(
-                "word %d of the command is not UTF-8; put the command into a script", i + 1);
+                "argument %d of the command is not UTF-8; put the command into a script",
+                i + 1);
     }
     if (n == 1 && strpbrk(words[0], " \t\n")) {
         req->command = xstrdup(words[0]);
@@ -151,7 +152,7 @@ wait_for(struct client *c, const json_t *result, struct err *e)
         json_array_append_new(select, json_sprintf("%lld", (long long)json_integer_value(id)));
     client_set_patience(c, 0);
     if (client_call(c, "wait", json_pack("{s:O}", "select", select), &ended, e) < 0)
-        return err_prefix(e, "the job may go on, but"), cli_fail(e);
+        return err_prefix(e, "the job may continue, but"), cli_fail(e);
     if (wait_highest(ended) != 0)
         tell_ends(c, select);
     return wait_highest(ended);
@@ -228,7 +229,7 @@ submit(struct cli *cli, const struct submission *s)
     }
     status = print_id(cli, s, result);
     if (cli_output_status() != 0)
-        cli_say("job %lld was queued all the same", id_of(result));
+        cli_say("job %lld was queued anyway", id_of(result));
     if (!s->words.wait)
         return status;
     waited = wait_for(c, result, &e);
@@ -289,8 +290,8 @@ check_output(const struct cli *cli, struct submission *s)
     if (!s->req.interactive)
         return 0;
     if (cli->json || s->words.parsable)
-        return cli_usage("%s prints the job's number where an interactive job's output goes; "
-                         "leave it out, or submit without --interactive and 'berth attach'",
+        return cli_usage("%s prints the job's number to where an interactive job's output "
+                         "goes; omit it, or submit without --interactive",
                          cli->json ? "--json" : "--parsable");
     if (s->req.pty && interactive_window(&rows, &columns)) {
         s->req.rows = rows;

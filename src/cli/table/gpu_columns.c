@@ -189,9 +189,9 @@ find_column(const char *name, size_t n, struct err *e)
     }
     text_add_safe(&word, name, n, 40);
     near = text_nearest(buf_str(&word), names);
-    return err_set(e, ERR_USAGE, "unknown column '%s'%s%s%s; there are:%s", buf_str(&word),
-                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "",
-                   buf_str(&all));
+    return err_set(e, ERR_USAGE, "unknown column '%s'%s%s%s; the columns are:%s",
+                   buf_str(&word), near ? ", did you mean '" : "", near ? near : "",
+                   near ? "'?" : "", buf_str(&all));
 }
 
 int
@@ -210,7 +210,7 @@ gpu_columns_read(const char *list, struct gpu_columns *out, struct err *e)
             out->at[out->n++] = column;
         s += n + (s[n] != '\0');
     }
-    return out->n > 0 ? 0 : err_set(e, ERR_USAGE, "no column is named: index,state,used");
+    return out->n > 0 ? 0 : err_set(e, ERR_USAGE, "name at least one column: index,state,used");
 }
 
 int

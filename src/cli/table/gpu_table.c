@@ -81,7 +81,8 @@ gpu_table_add_excess(const json_t *gpu, struct buf *out)
             continue;
         buf_addf(out, "gpu %lld: job ", (long long)answer_int(gpu, "index", 0));
         answer_add_holder(out, hold);
-        buf_addf(out, " uses %s and asked for %s: its neighbours may run out of memory\n",
+        buf_addf(out,
+                 " uses %s and requested %s: other jobs on this GPU may run out of memory\n",
                  format_mib(now, has), format_mib(asked, wanted));
     }
 }
@@ -95,8 +96,8 @@ add_counted(struct buf *out, const json_t *gpu, int64_t used_mib)
 
     if (used_mib > 0 && counted_mib > used_mib)
         buf_addf(out,
-                 "gpu %lld: counted as %s in use outside Berth: the most that they have used, "
-                 "with a reserve, or what no process explains\n",
+                 "gpu %lld: %s counted as used outside Berth: the peak of these processes with "
+                 "a reserve, or memory that belongs to no known process\n",
                  (long long)answer_int(gpu, "index", 0), format_mib(counted_mib, size));
 }
 
@@ -121,7 +122,7 @@ add_strangers(struct buf *out, const json_t *gpu)
         if (since_us > 0)
             buf_addf(out, ", seen for %s",
                      format_duration((clock_wall_us() - since_us) / 1000, span));
-        buf_adds(out, "; not a job of Berth\n");
+        buf_adds(out, "; not a Berth job\n");
         used_mib += answer_int(p, "mib", 0);
     }
     add_counted(out, gpu, used_mib);

@@ -36,7 +36,7 @@ enum {
 static const struct opt options[] = {
     {"all", 'a', NULL, "show all, not only the newest 50"},
     {"limit", 'n', "N", "show the newest N"},
-    {"user", 'u', "NAME", "only this user's"},
+    {"user", 'u', "NAME", "only this user's jobs"},
     {"since", 0, "WHEN", "ended then or later: 2h, 7d, 16:00, yesterday, 2026-11-20"},
     {"until", 0, "WHEN", "ended before"},
     {"state", 0, "LIST", "ended in one of these states: failed,timeout"},
@@ -44,17 +44,17 @@ static const struct opt options[] = {
     {"search", '/', "TEXT", "with this in the name, the command or the tags"},
     {"format", 'o', "LIST", "columns, as in berth queue"},
     {"sort", 's', "LIST", "sort by these columns; -COLUMN: largest first"},
-    {"no-header", 'H', NULL, "omit the line of titles"},
+    {"no-header", 'H', NULL, "omit the header line"},
     {"csv", 0, NULL, "print jobs that ran on GPUs, as a workload for berth simulate"},
     {0},
 };
 
 static const struct page page = {
     .usage = "berth history [SEL...] [options]",
-    .about = "List jobs that have ended, the newest last.\n"
+    .about = "List ended jobs, newest last.\n"
              "SEL: 12  12,14  12-20  name:x*  user:u  state:failed",
     .options = options,
-    .notes = "What if there had been two more GPUs?   berth history --csv >past.csv\n"
+    .notes = "With two more GPUs:   berth history --csv >past.csv\n"
              "                                        berth simulate past.csv --gpus 4x24G",
 };
 
@@ -207,11 +207,10 @@ read_options(struct opt_reader *r, struct wish *w)
     if (opt == OPT_EXIT)
         return r->status;
     if (w->csv && (w->view.format || w->view.sort || r->cli->json))
-        return cli_usage("--csv has its own columns and order, and is not JSON");
+        return cli_usage("--csv cannot be combined with --format, --sort or --json");
     if (w->name && r->n_words)
         return cli_usage(
-            "--name NAME and selectors are two ways to say which; name:NAME is one of "
-            "the latter");
+            "--name NAME and selectors exclude each other; name:NAME is a selector");
     return -1;
 }
 
@@ -219,8 +218,7 @@ int
 cmd_history(struct cli *cli, int argc, char **argv)
 {
     struct opt_reader r;
-    struct wish w = {
-        .view = {.usual = usual, .past = true, .nothing = "no such job has ended"}};
+    struct wish w = {.view = {.usual = usual, .past = true, .nothing = "no ended job matches"}};
     int status;
 
     opt_begin(&r, cli, &page, argc, argv);

@@ -357,8 +357,8 @@ queue_column_find(const char *name, size_t n, struct err *e)
     near = text_nearest(buf_str(&word), names);
     for (int i = 0; names[i]; i++)
         buf_addf(&all, " %s", names[i]);
-    return err_set(e, ERR_USAGE, "unknown column '%s'%s%s%s; there are:%s", buf_str(&word),
-                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "",
-                   buf_str(&all)),
+    return err_set(e, ERR_USAGE, "unknown column '%s'%s%s%s; the columns are:%s",
+                   buf_str(&word), near ? ", did you mean '" : "", near ? near : "",
+                   near ? "'?" : "", buf_str(&all)),
            NULL;
 }

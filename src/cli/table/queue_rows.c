@@ -37,7 +37,7 @@ read_cut(const char *text, size_t n, int *cut, struct err *e)
 
     buf_add(&word, text, n);
     if (parse_int(buf_str(&word), CUT_MIN, CUT_MAX, &width, e) < 0)
-        return err_prefix(e, "the width of a column, as in reason:40");
+        return err_prefix(e, "the width of a column, for example reason:40");
     *cut = (int)width;
     return 0;
 }
@@ -64,9 +64,9 @@ read_columns(const char *text, struct queue_format *f, struct err *e)
         s += n + (s[n] != '\0');
     }
     if (f->n == 0)
-        return err_set(
-            e, ERR_USAGE,
-            "--format names no column; for example: --format id,user,state,reason:40");
+        return err_set(e, ERR_USAGE,
+                       "--format needs at least one column; for example: --format "
+                       "id,user,state,reason:40");
     return 0;
 }
 

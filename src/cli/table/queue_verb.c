@@ -34,20 +34,21 @@ enum {
 
 static const struct opt options[] = {
     {"all", 'a', NULL, "show ended jobs too"},
-    {"user", 'u', "NAME", "only this user's"},
+    {"user", 'u', "NAME", "only this user's jobs"},
     {"state", 't', "LIST", "only in one of these states: running,pending"},
     {"gpu", 'g', "LIST", "only on one of these GPUs: 0,2-3"},
     {"format", 'o', "LIST", "columns to show, in this order; reason:40 cuts at 40"},
     {"sort", 's', "LIST", "sort by these columns; -COLUMN: the largest first"},
     {"limit", 'n', "N", "at most this many"},
-    {"no-header", 'H', NULL, "omit the line of titles"},
+    {"no-header", 'H', NULL, "omit the header line"},
     WATCH_OPTION,
     {0},
 };
 
 static const struct page page = {
     .usage = "berth queue [SEL...] [options]",
-    .about = "Show which jobs run where, and which wait and why.\nSEL: 12  12,14  12-20  @  "
+    .about = "Show running jobs with their GPUs, and pending jobs with the reason.\nSEL: 12  "
+             "12,14  12-20  @  "
              "name:x*  state:failed",
     .options = options,
     .notes =
@@ -178,7 +179,8 @@ take_option(struct wish *w, int opt, const char *value)
     case OPT_STATE:
         w->states = value;
         return value[0] ? -1
-                        : cli_usage("--state names none; for example: --state running,pending");
+                        : cli_usage("--state needs at least one state; for example: --state "
+                                    "running,pending");
     case OPT_GPU:
         return parse_index_set(value, &w->gpus, &e) < 0 ? cli_usage("--gpu: %s", e.text) : -1;
     case OPT_FORMAT:

@@ -206,8 +206,7 @@ add_advice(struct buf *out, const char *verdict, int64_t peak, int64_t declared)
 
     format_ask_mib(request_vram_for_peak_mib(peak), better);
     if (strcmp(verdict, "over") == 0)
-        buf_addf(out, ", over-declared (%lld %%): vram=%s would do and leave room for others",
-                 percent, better);
+        buf_addf(out, ", over-declared (%lld %%): vram=%s would be enough", percent, better);
     else if (strcmp(verdict, "under") == 0)
         buf_addf(out, ", UNDER-DECLARED (+%lld %%): declare vram=%s", percent, better);
 }
@@ -365,7 +364,7 @@ render_exceeds(const json_t *event, struct buf *details)
     buf_addf(details, " declared on gpu %lld", (long long)answer_int(event, "gpu", 0));
     if (declared > 0)
         buf_addf(details, " (+%lld %%)", (long long)((mib - declared) * 100 / declared));
-    buf_adds(details, ": its neighbours may run out of memory");
+    buf_adds(details, ": other jobs there may run out of memory");
 }
 
 /* The text may begin with the reason's name, or leave it to us. */

@@ -53,10 +53,10 @@ static const struct {
     char ascii;
     const char *meaning;
 } parts[] = {
-    [PART_USED] = {"\u2588", '#', "what it uses"},
-    [PART_HELD] = {"\u2592", '=', "what is kept for it"},
-    [PART_OTHERS] = {"\u2593", 'x', "what is not a job of Berth"},
-    [PART_FREE] = {"\u00b7", '.', "what is free"},
+    [PART_USED] = {"\u2588", '#', "used by the job"},
+    [PART_HELD] = {"\u2592", '=', "reserved for the job"},
+    [PART_OTHERS] = {"\u2593", 'x', "used by other processes"},
+    [PART_FREE] = {"\u00b7", '.', "free"},
 };
 
 void
@@ -245,7 +245,7 @@ add_holders(const json_t *gpu, struct buf *out)
         answer_add_holder(out, hold);
         buf_addf(out, " %s ", answer_str(hold, "user"));
         if (demand < 0)
-            buf_addf(out, "%s of the card", format_mib(now, size));
+            buf_addf(out, "%s of the GPU", format_mib(now, size));
         else
             render_pair(out, now, " of ", demand, false);
     }
@@ -364,7 +364,7 @@ top_draw_cards(const struct top *t, struct grid *g, struct area a, const struct 
 
     if (n == 0 && t->gpus) {
         grid_put(g, a.row, a.column, a.columns, STYLE_WARN,
-                 "no GPUs; jobs that ask for none can run ('berth doctor' looks why)");
+                 "no GPUs; jobs that request none can run ('berth doctor' says why)");
         return;
     }
     for (i = 0; i < fit->shown && i < n; i++) {
@@ -379,5 +379,5 @@ top_draw_cards(const struct top *t, struct grid *g, struct area a, const struct 
     }
     if (i < n)
         grid_putf(g, a.row + i / fit->across, a.column + i % fit->across * (width + GAP), width,
-                  STYLE_WARN, "and %d more; a higher or wider window shows them", n - i);
+                  STYLE_WARN, "and %d more; enlarge the window to see them", n - i);
 }

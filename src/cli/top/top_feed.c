@@ -143,7 +143,8 @@ say_done(struct top_feed *f, const json_t *result)
     buf_adds(&words, f->done);
     if (json_is_array(json_object_get(result, "ids"))) {
         if (json_array_size(json_object_get(result, "ids")) == 0) {
-            top_say(f->top, true, "there was nothing to do: it has ended, or is so already");
+            top_say(f->top, true,
+                    "nothing to do: the job has ended, or is in that state already");
             return;
         }
         buf_addc(&words, ' ');
@@ -293,7 +294,9 @@ lose(struct top_feed *f, const struct err *e)
     f->retry_us = f->now_us + RETRY_US;
     f->changed = true;
     if (f->asked[ASK_DO].id)
-        top_say(f->top, true, "the daemon went away before it answered; look what came of it");
+        top_say(
+            f->top, true,
+            "the daemon exited before it answered; check whether the command was carried out");
     top_lose(f->top, e->text);
 }
 
@@ -414,8 +417,8 @@ top_feed_do(struct top_feed *f, const char *method, json_t *params, const char *
     if (!f->client || a->id) {
         json_decref(params);
         top_say(f->top, true,
-                f->client ? "the daemon has not answered the last key yet"
-                          : "there is no daemon to do that");
+                f->client ? "the daemon has not answered the last command yet"
+                          : "no daemon is running");
         return;
     }
     free(f->done);

@@ -56,7 +56,7 @@ add_memory(const struct top *t, const struct row *row, struct buf *out)
     bool several = scan_int(&row->v[F_GPUS_WANTED], 0) > 1;
     auto_buf struct buf now = BUF_INIT;
 
-    add_cell(row, "vram", several ? "VRAM asked of each GPU" : "VRAM asked", out);
+    add_cell(row, "vram", several ? "VRAM requested per GPU" : "VRAM requested", out);
     top_add_use(t, row, &now);
     if (now.len)
         buf_addf(out, "  uses %s%s", buf_str(&now), several ? " in all" : "");
@@ -108,7 +108,7 @@ draw_why(const struct top *t, struct grid *g, struct area a)
         return a;
     buf_adds(&text, answer_str(t->explain, "text"));
     if (answer_int(t->explain, "position", 0) > 0)
-        buf_addf(&text, "; %lld of %lld in line",
+        buf_addf(&text, "; position %lld of %lld",
                  (long long)answer_int(t->explain, "position", 0),
                  (long long)answer_int(t->explain, "waiting", 0));
     a = draw_wrapped(g, a, 2, render_state_is_final(state) ? STYLE_BAD : STYLE_WARN,

@@ -75,7 +75,7 @@ change_gpus(struct top *t, struct top_feed *f, bool pause, const char *which)
     }
     if (json_array_size(words) == 0) {
         json_decref(words);
-        top_say(t, false, "no GPU named, nothing done");
+        top_say(t, false, "no GPU named; nothing was done");
         return;
     }
     buf_addf(&done, "%s gpu %s", pause ? "paused" : "resumed", which);
@@ -248,7 +248,7 @@ change_sort(struct top *t, struct top_feed *f)
     auto_buf struct buf words = BUF_INIT;
 
     top_set_sort(t, t->sort + 1);
-    buf_addf(&words, "in the order of: %s", top_sort_name(t->sort));
+    buf_addf(&words, "sort by: %s", top_sort_name(t->sort));
     top_say(t, false, buf_str(&words));
     top_feed_refresh(f);
 }
@@ -270,7 +270,7 @@ look(struct top *t, struct top_feed *f, int key)
         change_sort(t, f);
     } else if (key == 'a') {
         t->ended = !t->ended;
-        top_say(t, false, t->ended ? "with the newest that have ended" : "without ended jobs");
+        top_say(t, false, t->ended ? "with the newest ended jobs" : "without ended jobs");
         top_feed_refresh(f);
     } else if (key == '\f') {
         top_screen_redraw();

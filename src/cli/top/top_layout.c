@@ -76,7 +76,7 @@ draw_head(const struct top *t, struct grid *g, const struct top_problems *p)
 {
     const char *verdict = !t->connected            ? "no daemon"
                           : p->worst == STYLE_BAD  ? "trouble"
-                          : p->worst == STYLE_WARN ? "look below"
+                          : p->worst == STYLE_WARN ? "see below"
                                                    : "all is well";
     enum style style = p->worst == STYLE_NONE && t->connected ? STYLE_GOOD : p->worst;
     auto_buf struct buf counts = BUF_INIT;
@@ -234,19 +234,17 @@ top_draw(struct top *t, struct grid *g)
 void
 top_help_text(struct buf *out, bool ascii)
 {
-    buf_adds(
-        out,
-        "Moving    Up Down j k PgUp PgDn Home End   through the jobs\n"
-        "Looking   l Enter   follow the log          e   explain the selected job\n"
-        "          /   show only some: words, user:ann, state:run, gpu:0\n"
-        "          s   sort by something else        a   show ended jobs too\n"
-        "Doing     c   cancel the job (asks)         h   hold   r   release\n"
-        "          + -   priority up and down        p   pause GPUs   u   resume them\n"
-        "          ?   this page                     q   leave\n"
-        "\n"
-        "A card's bar shows who has what of its memory. A job's number stands where its part "
-        "begins. "
-        "There are ");
+    buf_adds(out,
+             "Moving    Up Down j k PgUp PgDn Home End   select a job\n"
+             "Looking   l Enter   follow the log          e   explain the selected job\n"
+             "          /   filter: words, user:ann, state:run, gpu:0\n"
+             "          s   sort by another column         a   show ended jobs too\n"
+             "Doing     c   cancel the job (asks)         h   hold   r   release\n"
+             "          + -   priority up and down        p   pause GPUs   u   resume them\n"
+             "          ?   this page                     q   leave\n"
+             "\n"
+             "A GPU's bar shows its memory, with each job's number at the start of the job's "
+             "part: ");
     top_bar_legend(out, ascii);
-    buf_adds(out, ".\nThe steps beside it are its load in the last five minutes.\n");
+    buf_adds(out, ".\nThe graph beside it is the load of the last five minutes.\n");
 }

@@ -177,8 +177,8 @@ say_empty(const struct list *l)
 
     if (l->area.rows > 1 && t->answer.len)
         grid_put(l->g, l->area.row + 1, l->area.column, l->area.columns, STYLE_DIM,
-                 t->filter[0] ? "no job is like that; / and Enter shows all again"
-                              : "no jobs; 'berth submit' or 'berth run' brings some");
+                 t->filter[0] ? "no job matches; / and Enter shows all again"
+                              : "no jobs; 'berth submit' and 'berth run' queue some");
 }
 
 /* The selected one stays in view, and the view does not move while it is. */

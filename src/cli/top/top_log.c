@@ -149,20 +149,20 @@ read_part(struct top_log_file *f, struct top_log *log)
     forget_lines(log);
     f->seen = (struct stat){0};
     if (fd < 0) {
-        log->why = errno == ENOENT   ? xstrdup("it has written nothing yet")
-                   : errno == EINVAL ? xstrdup("its log is not a file")
-                                     : xasprintf("its log cannot be read: %s", strerror(errno));
+        log->why = errno == ENOENT   ? xstrdup("the job has written nothing yet")
+                   : errno == EINVAL ? xstrdup("the log is not a regular file")
+                                     : xasprintf("cannot read the log: %s", strerror(errno));
         return;
     }
     if (fstat(fd, &f->seen) < 0) {
-        log->why = xasprintf("its log cannot be read: %s", strerror(errno));
+        log->why = xasprintf("cannot read the log: %s", strerror(errno));
         return;
     }
     if (f->seen.st_size > PART_BYTES)
         from = f->seen.st_size - PART_BYTES;
     n = pread(fd, part, PART_BYTES, from);
     if (n <= 0) {
-        log->why = xstrdup(n < 0 ? "its log cannot be read" : "it has written nothing yet");
+        log->why = xstrdup(n < 0 ? "cannot read the log" : "the job has written nothing yet");
         return;
     }
     take_lines(log, part, (size_t)n, from > 0);

@@ -59,19 +59,19 @@ find_daemon_problems(const struct top *t, struct top_problems *p)
                  format_duration(t->silent_ms, span));
     if (json_is_object(unknown) && (line = add_problem(p, STYLE_BAD)))
         buf_addf(line,
-                 "the GPUs have not answered since %s%s%s; these are the last figures, and new "
-                 "work for them waits",
+                 "the GPUs have not answered since %s%s%s; these are the last known values, "
+                 "and new GPU jobs wait",
                  answer_str(unknown, "rfc3339"),
                  answer_str(t->gpus, "probe_error")[0] ? ": " : "",
                  answer_str(t->gpus, "probe_error"));
     if (!t->health && answer_str(daemon, "disk_trouble")[0] &&
         (line = add_problem(p, STYLE_BAD)))
-        buf_addf(line, "nothing new starts: %s", answer_str(daemon, "disk_trouble"));
+        buf_addf(line, "no new jobs start: %s", answer_str(daemon, "disk_trouble"));
     if (!t->health && answer_str(daemon, "start_trouble")[0] &&
         (line = add_problem(p, STYLE_BAD)))
-        buf_addf(line, "nothing new starts: %s", answer_str(daemon, "start_trouble"));
+        buf_addf(line, "no new jobs start: %s", answer_str(daemon, "start_trouble"));
     if (answer_bool(daemon, "stopping"))
-        say_problem(p, STYLE_WARN, "the daemon is stopping: nothing new starts");
+        say_problem(p, STYLE_WARN, "the daemon is stopping: no new jobs start");
 }
 
 /* What has no place of its own on the screen. Cards and the probe have one. */
@@ -154,7 +154,7 @@ find_failures(const struct top *t, struct top_problems *p)
         n++;
     }
     if (n > 0 && (line = add_problem(p, STYLE_WARN)))
-        buf_addf(line, "%zu%s job%s failed within the hour: %s%s; a shows them", n,
+        buf_addf(line, "%zu%s job%s failed in the last hour: %s%s; press a to see them", n,
                  more ? " or more" : "", n == 1 && !more ? "" : "s", buf_str(&names),
                  n > FAILURES_NAMED ? ", ..." : "");
 }

@@ -46,11 +46,10 @@ top_screen_begin(struct err *e)
     if (!screen) {
         const char *name = getenv("TERM");
 
-        return err_set(
-            e, ERR_FAILED,
-            "this terminal is not known here, or its cursor cannot be moved (TERM=%s); "
-            "'TERM=xterm berth top' may do",
-            name ? name : "");
+        return err_set(e, ERR_FAILED,
+                       "unknown terminal type, or one without cursor movement (TERM=%s); try "
+                       "'TERM=xterm berth top'",
+                       name ? name : "");
     }
     (void)atexit(top_screen_end);
     begin_colors();

@@ -184,13 +184,11 @@ cmd_top(struct cli *cli, int argc, char **argv)
     if (!opt_read_nothing(&r, cli, &page, argc, argv))
         return r.status;
     if (cli->json)
-        return cli_usage(
-            "top is for people; 'berth status --json' and 'berth queue --json' have "
-            "the same as JSON");
+        return cli_usage("'berth top' has no JSON output; use 'berth status --json' and 'berth "
+                         "queue --json'");
     if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
         return cli_usage(
-            "top needs a terminal; 'berth queue --watch' goes on printing to a file "
-            "or a pipe");
+            "'berth top' needs a terminal; use 'berth queue --watch' for a file or a pipe");
     /* One that is not there now may be a mistake; one that goes away later comes back. */
     c = connect_daemon(cli, &e);
     if (!c)

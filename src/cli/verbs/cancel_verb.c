@@ -11,14 +11,14 @@
 enum { OPT_ALL, OPT_GRACE };
 
 static const struct opt options[] = {
-    {"all", 'a', NULL, "every job of mine that has not ended"},
+    {"all", 'a', NULL, "all of your jobs that have not ended"},
     {"grace", 'g', "TIME", "time between TERM and KILL (default: the job's own, 10s)"},
     {0},
 };
 
 static const struct page page = {
     .usage = "berth cancel SEL... | --all",
-    .about = "Stop jobs, with everything they have started; pending ones never start.\n"
+    .about = "Stop jobs and every process they have started; pending jobs never start.\n"
              "SEL: 12  12,14  12-20  @  name:x*  user:u  state:running",
     .options = options,
 };

@@ -73,7 +73,7 @@ say_ended(struct client *c, const struct opt_reader *r)
                     answer_str(job, "state"));
     }
     if (said > SAID_MAX)
-        cli_say("and so have %zu more", said - SAID_MAX);
+        cli_say("and %zu more have ended too", said - SAID_MAX);
     return said > 0;
 }
 

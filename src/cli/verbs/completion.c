@@ -182,5 +182,5 @@ cmd_completion(struct cli *cli, int argc, char **argv)
         return cli_put(&out);
     }
     text_add_safe(&shown, r.words[0], strlen(r.words[0]), 60);
-    return cli_usage("'%s' is none of bash, zsh, fish", buf_str(&shown));
+    return cli_usage("unknown shell '%s'; use bash, zsh or fish", buf_str(&shown));
 }

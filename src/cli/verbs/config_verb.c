@@ -66,7 +66,7 @@ read_usual(struct config *c, bool say)
             int rc = read_one(c, places[i]);
             status = rc ? rc : status;
             if (rc == 0 && say)
-                cli_say("%s is good", places[i]);
+                cli_say("%s is valid", places[i]);
         } else if (say) {
             cli_say("%s does not exist", places[i]);
         }
@@ -88,7 +88,7 @@ check_files(char **paths, int n)
         rc = read_one(&c, paths[i]);
         status = rc ? rc : status;
         if (rc == 0)
-            cli_say("%s is good", paths[i]);
+            cli_say("%s is valid", paths[i]);
         config_free(&c);
     }
     return status;
@@ -150,6 +150,6 @@ cmd_config(struct cli *cli, int argc, char **argv)
     if (r.n_words == 1 && strcmp(word, "show") == 0)
         return show();
     near = word[0] ? text_nearest(word, names) : NULL;
-    return cli_usage("say one of: berth config sample, check [FILE...], show%s%s%s",
+    return cli_usage("use one of: berth config sample, check [FILE...], show%s%s%s",
                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }

@@ -92,7 +92,7 @@ daemon_logs(struct cli *cli, bool following, int64_t tail)
     if (textfile_open(&f, tail, &e) < 0)
         return cli_fail(&e);
     if (f.fd < 0 && !following) {
-        cli_say("there is no log at %s: no daemon has run here", path);
+        cli_say("no log at %s: no daemon has run here", path);
         return 1;
     }
     rc = following ? follow(&f, watch, &e) : textfile_copy(&f, &e);

@@ -68,8 +68,9 @@ start(struct cli *cli, const struct wish *w)
     if (!c)
         return cli_fail(&e);
     if (!started && (w->args.sim || w->args.config))
-        cli_say("a daemon runs already; --sim and --config count only for one that is started");
-    return say_daemon(cli, c, started ? "started\n" : "runs already\n");
+        cli_say(
+            "a daemon is running already; --sim and --config apply only when one is started");
+    return say_daemon(cli, c, started ? "started\n" : "already running\n");
 }
 
 static int
@@ -87,7 +88,7 @@ stop(struct cli *cli, const struct wish *w)
     while (client_wait(c, -1, &e) == 0)
         continue;
     cli_say("the daemon has stopped%s",
-            w->cancel ? ", and so have the jobs" : "; running jobs go on");
+            w->cancel ? ", and so have the jobs" : "; running jobs continue");
     return 0;
 }
 
@@ -166,11 +167,11 @@ cmd_daemon(struct cli *cli, int argc, char **argv)
         if (strcmp(actions[i].name, r.words[0]) != 0)
             continue;
         if (r.n_words > actions[i].words_max)
-            return cli_usage("'%s' is one word too many", r.words[actions[i].words_max]);
+            return cli_usage("unexpected argument '%s'", r.words[actions[i].words_max]);
         w.level = r.n_words == 2 ? r.words[1] : NULL;
         return actions[i].run(cli, &w);
     }
     near = text_nearest(r.words[0], names);
-    return cli_usage("the verbs are start, stop, status, logs and log-level%s%s%s",
+    return cli_usage("use start, stop, status, logs or log-level%s%s%s",
                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }

@@ -109,7 +109,7 @@ say_gap(const struct stream *s, const json_t *result)
     int64_t first = answer_int(result, "first", 0);
 
     if (s->since > 0 && first > s->since + 1)
-        cli_say("events %lld to %lld are kept no longer (keep_events)", (long long)s->since + 1,
+        cli_say("events %lld to %lld have been deleted (keep_events)", (long long)s->since + 1,
                 (long long)first - 1);
 }
 
@@ -221,7 +221,7 @@ read_since(const char *text, struct stream *s, struct err *e)
     if (moment_read(text, &s->since_us, e) < 0)
         return -1;
     if (s->since_us > clock_wall_us())
-        return err_set(e, ERR_USAGE, "'%s' is still to come", text);
+        return err_set(e, ERR_USAGE, "'%s' is in the future", text);
     s->since = 0;
     if (s->since_us <= 0)
         s->since_us = 1;

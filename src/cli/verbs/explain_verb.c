@@ -17,7 +17,7 @@
 #include "cli/table/render.h"
 
 static const struct opt options[] = {
-    {"all", 'a', NULL, "every job, also those that have ended"},
+    {"all", 'a', NULL, "all jobs, including ended ones"},
     {0},
 };
 
@@ -75,9 +75,9 @@ add_position(struct buf *out, const json_t *job)
     int64_t position = answer_int(job, "position", 0);
 
     if (position == 1)
-        buf_addf(&line, "first of %lld that wait", (long long)answer_int(job, "waiting", 0));
+        buf_addf(&line, "first of %lld pending jobs", (long long)answer_int(job, "waiting", 0));
     else if (position > 1)
-        buf_addf(&line, "%lld of %lld that wait", (long long)position,
+        buf_addf(&line, "%lld of %lld pending jobs", (long long)position,
                  (long long)answer_int(job, "waiting", 0));
     add_fact(out, "position", &line);
 }
@@ -91,7 +91,7 @@ add_learned(struct buf *out, const json_t *job)
     char size[24];
 
     if (runs == 0)
-        buf_adds(&line, "auto: a whole card, as nothing is known of this command yet");
+        buf_adds(&line, "auto: a whole GPU, as this command has not run yet");
     else if (runs > 0)
         buf_addf(&line, "auto: %s from %lld run%s",
                  mib > 0 ? format_mib(mib, size) : "whole card", (long long)runs,

@@ -101,8 +101,8 @@ check_states(const char *list)
         for (int i = 0; states[i]; i++)
             known = known || strcasecmp(states[i], buf_str(&word)) == 0;
         if (!known)
-            return cli_usage("--state: '%s' is not a state of a card; there are: up paused "
-                             "draining lost sick unknown",
+            return cli_usage("--state: unknown GPU state '%s'; use up, paused, draining, lost, "
+                             "sick or unknown",
                              buf_str(&word));
         s += n + (s[n] != '\0');
     }
@@ -159,7 +159,7 @@ draw(void *ctx, struct client *c, const struct term *term, struct buf *out, stru
     if (client_call(c, "gpus", NULL, &result, e) < 0)
         return -1;
     if (json_is_object(json_object_get(result, "unknown_since")))
-        buf_addf(out, "not answered since %s\n",
+        buf_addf(out, "no answer since %s\n",
                  answer_str(json_object_get(result, "unknown_since"), "rfc3339"));
     if (has_none(result)) {
         gpu_table_add_none(result, out);
@@ -198,12 +198,12 @@ print_once(const struct cli *cli, const struct wish *w)
         return cli_put_json(result);
     }
     if (!none && json_is_object(json_object_get(result, "unknown_since")))
-        cli_say("the GPUs have not answered since %s; these are the last figures",
+        cli_say("the GPUs have not answered since %s; these are the last known values",
                 answer_str(json_object_get(result, "unknown_since"), "rfc3339"));
     if (none)
         say_none(result);
     else if (has_none(result))
-        cli_say("no GPU is such");
+        cli_say("no GPU matches");
     add_table(w, result, &term, &out);
     return cli_put(&out);
 }
@@ -224,7 +224,7 @@ cmd_gpus(struct cli *cli, int argc, char **argv)
     if (opt == OPT_EXIT)
         return r.status;
     if (r.n_words > 0)
-        return cli_usage("'berth gpus' takes no words; --gpu 0,2-3 chooses cards");
+        return cli_usage("'berth gpus' takes no arguments; --gpu 0,2-3 selects GPUs");
     if (w.watch && cli->json)
         return cli_usage("--watch and --json exclude each other; 'berth events -f' is JSON");
     return w.watch ? watch_run(cli, w.interval_ms, draw, &w) : print_once(cli, &w);

@@ -109,7 +109,7 @@ cmd_health(struct cli *cli, int argc, char **argv)
     if (opt == OPT_EXIT)
         return r.status;
     if (r.n_words > 0)
-        return cli_usage("'berth health' takes no words");
+        return cli_usage("'berth health' takes no arguments");
     auto_json json_t *answer = ask(cli, &e);
     status = answer ? exit_status(answer, strict) : err_exit_status(e.code);
     if (!answer)

@@ -37,9 +37,9 @@ static const struct opt options[] = {
 static const struct page page = {
     .usage = "berth logs SEL [-f]",
     .about =
-        "Show what jobs have written: standard output and error together, unless the job has\n"
-        "a file for errors (--error). All attempts of a job write to one file, one after the\n"
-        "other. An array means all its tasks.",
+        "Show the output of jobs: standard output and error together, unless the job has a\n"
+        "separate file for errors (--error). All attempts of a job write to the same file.\n"
+        "An array means all its tasks.",
     .options = options,
 };
 
@@ -78,12 +78,12 @@ follow_log(struct follow *f, struct err *e)
             return -1;
         if (last && f->error.code) {
             *e = f->error;
-            return err_prefix(e, "the job may go on, but");
+            return err_prefix(e, "the job may continue, but");
         }
         if (last)
             break;
         if (client_pump(f->client, e) < 0)
-            return err_prefix(e, "the job may go on, but");
+            return err_prefix(e, "the job may continue, but");
         if (f->ended)
             continue;
         if (poll(p, 3, -1) < 0 && errno != EINTR)
@@ -100,7 +100,7 @@ refuse_hidden(const json_t *job)
 {
     struct err e;
 
-    err_set(&e, ERR_PERMISSION, "the log of job %lld is its owner's alone",
+    err_set(&e, ERR_PERMISSION, "only the owner can read the log of job %lld",
             (long long)answer_int(job, "id", 0));
     return cli_fail(&e);
 }
@@ -156,7 +156,7 @@ show_whole(const json_t *job, int64_t tail)
     if (f.fd < 0 && render_state_is_final(answer_str(job, "state")))
         return say_no_log(job);
     if (f.fd < 0) {
-        cli_say("job %lld has written nothing yet (%s); its log will be %s",
+        cli_say("job %lld has written nothing yet (%s); the log will be %s",
                 (long long)answer_int(job, "id", 0), answer_str(job, "state"), f.path);
         return 0;
     }
@@ -274,9 +274,9 @@ choose_file(json_t *job, bool errors)
     if (errors && error[0])
         json_object_set(job, "log", json_object_get(job, "error"));
     else if (errors && answer_str(job, "log")[0])
-        cli_say("job %s has no file for errors; they are in its log", buf_str(&id));
+        cli_say("job %s has no separate file for errors; they are in its log", buf_str(&id));
     else if (error[0])
-        cli_say("what job %s writes to standard error is elsewhere: berth logs --stderr %s",
+        cli_say("the standard error of job %s is in another file: berth logs --stderr %s",
                 buf_str(&id), buf_str(&id));
 }
 
@@ -346,12 +346,12 @@ cmd_logs(struct cli *cli, int argc, char **argv)
         return show_all(logs, tail, path_only);
     }
     if (json_array_size(jobs) != 1)
-        return cli_usage("-f follows one job; that selects %zu", json_array_size(jobs));
+        return cli_usage("-f follows one job, but this selects %zu", json_array_size(jobs));
     if (is_array(json_array_get(jobs, 0)))
-        return cli_usage(
-            "-f follows one job, and %lld is an array; write %lld_TASK, with a task's number",
-            (long long)answer_int(json_array_get(jobs, 0), "id", 0),
-            (long long)answer_int(json_array_get(jobs, 0), "id", 0));
+        return cli_usage("-f follows one job, but %lld is an array; write %lld_TASK with the "
+                         "number of a task",
+                         (long long)answer_int(json_array_get(jobs, 0), "id", 0),
+                         (long long)answer_int(json_array_get(jobs, 0), "id", 0));
     choose_files(jobs, errors);
     return show_following(c, json_array_get(jobs, 0), tail);
 }

@@ -89,7 +89,7 @@ cmd_metrics(struct cli *cli, int argc, char **argv)
     if (opt == OPT_EXIT)
         return r.status;
     if (r.n_words > 0)
-        return cli_usage("'berth metrics' takes no words");
+        return cli_usage("'berth metrics' takes no arguments");
     if (prometheus && cli->json)
         return cli_usage("--prometheus and --json exclude each other");
     status = ask_daemon(cli, "metrics", NULL, &answer);

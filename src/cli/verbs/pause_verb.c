@@ -86,7 +86,7 @@ say_states(const json_t *result)
         if (n > 0) {
             buf_adds(&out, "; ");
             ask_add_jobs(&out, gpu, "jobs");
-            buf_adds(&out, n == 1 ? " goes on there" : " go on there");
+            buf_adds(&out, n == 1 ? " continues there" : " continue there");
         }
         buf_addc(&out, '\n');
     }

@@ -4,7 +4,7 @@
 #include "cli/verbs/change_verbs.h"
 
 static const struct opt options[] = {
-    {"all", 'a', NULL, "every job of mine that has not ended"},
+    {"all", 'a', NULL, "all of your jobs that have not ended"},
     {0},
 };
 

@@ -12,8 +12,9 @@
 
 static const struct page page = {
     .usage = "berth resume GPU...",
-    .about = "GPUs that were paused take work again. One that is sick is believed to be well:\n"
-             "say so after it was reset or repaired. GPU: 0  0,2  0-3  a UUID  all",
+    .about =
+        "Start work on paused GPUs again, and clear the fault of sick ones: use it after they\n"
+        "were reset or repaired. GPU: 0  0,2  0-3  a UUID  all",
 };
 
 int

@@ -42,7 +42,7 @@ screens_need(struct err *e)
         at += n;
     }
     return err_set(e, ERR_REFUSED,
-                   "--screen needs GNU screen, and there is no 'screen' in PATH; install the "
+                   "--screen needs GNU screen, and PATH has no 'screen'; install the "
                    "package 'screen', or submit with --interactive or --pty");
 }
 
@@ -142,7 +142,7 @@ cmd_screens(struct cli *cli, int argc, char **argv)
     if (opt == OPT_EXIT)
         return r.status;
     if (r.n_words > 0)
-        return cli_usage("'berth screens' takes no words; it lists every session");
+        return cli_usage("'berth screens' takes no arguments; it lists every session");
     if (ask_running(cli, &result, &e) < 0)
         return cli_fail(&e);
     json_t *jobs = json_object_get(result, "jobs");

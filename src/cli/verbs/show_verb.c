@@ -15,7 +15,7 @@
 #include "cli/table/render.h"
 
 static const struct opt options[] = {
-    {"all", 'a', NULL, "every job, also those that have ended"},
+    {"all", 'a', NULL, "all jobs, including ended ones"},
     {0},
 };
 
@@ -95,11 +95,11 @@ add_learned(struct buf *out, const json_t *job, bool share)
     if (vram > 0)
         buf_addf(out, ", auto: %s", format_mib(vram, size));
     else
-        buf_adds(out, share ? ", auto: its part of the card's VRAM" : ", auto: a whole card");
+        buf_adds(out, share ? ", auto: its share of the GPU's VRAM" : ", auto: a whole GPU");
     if (runs > 0)
         buf_addf(out, " from %lld run%s", (long long)runs, runs == 1 ? "" : "s");
     else if (vram == 0)
-        buf_adds(out, ", as nothing is known of this command yet");
+        buf_adds(out, ", as this command has not run yet");
 }
 
 /* What it wants of its cards. */
@@ -149,7 +149,7 @@ add_guards(struct buf *out, const json_t *job)
         answer_add_gpus(out, devices);
     }
     if (answer_str(job, "gpu_type")[0])
-        buf_addf(out, ", called '%s'", answer_str(job, "gpu_type"));
+        buf_addf(out, ", with '%s' in the name", answer_str(job, "gpu_type"));
     if (answer_int(job, "min_vram_mib", 0) > 0)
         buf_addf(out, ", of %s or more", format_mib(answer_int(job, "min_vram_mib", 0), size));
     if (used > 0)
@@ -160,7 +160,8 @@ add_guards(struct buf *out, const json_t *job)
         buf_addf(out, ", %s kept free beside it",
                  format_mib(answer_int(job, "margin_mib", 0), size));
     if (answer_int(job, "idle_mib", 0) > 0)
-        buf_addf(out, ", strangers below %s", format_mib(answer_int(job, "idle_mib", 0), size));
+        buf_addf(out, ", other processes below %s",
+                 format_mib(answer_int(job, "idle_mib", 0), size));
     if (answer_str(job, "placement")[0])
         buf_addf(out, ", placement %s", answer_str(job, "placement"));
 }
@@ -215,7 +216,7 @@ add_bounds(struct buf *out, const json_t *job)
     if (answer_int(job, "priority", 0) != 0)
         buf_addf(&priority, "%lld", (long long)answer_int(job, "priority", 0));
     if (answer_bool(job, "preemptible"))
-        buf_addf(&priority, "%sgives way to higher ones", priority.len ? ", " : "");
+        buf_addf(&priority, "%spreemptible", priority.len ? ", " : "");
     add_text(out, "priority", buf_str(&priority));
     answer_add_after(&after, json_object_get(job, "after"));
     add_text(out, "after", buf_str(&after));
@@ -265,7 +266,7 @@ add_tasks(struct buf *out, const json_t *array)
     if (!json_is_object(array))
         return;
     buf_addf(
-        &line, "%lld: %lld wait, %lld are under way", (long long)answer_int(array, "total", 0),
+        &line, "%lld: %lld pending, %lld running", (long long)answer_int(array, "total", 0),
         (long long)answer_int(array, "waiting", 0), (long long)answer_int(array, "left", 0));
     json_object_foreach(json_object_get(array, "ended"), state, n)
         buf_addf(&line, ", %lld %s", (long long)json_integer_value(n), state);
@@ -341,7 +342,7 @@ add_log(struct buf *out, const json_t *job)
         add_text(out, "log-max", format_mib(max, size));
     if (cut > 0) {
         add_label(out, "log cut");
-        buf_addf(out, "%s of output are missing, where a line says so\n",
+        buf_addf(out, "%s of output are missing where a line in it says so\n",
                  format_mib((cut + mib - 1) / mib, size));
     }
 }

@@ -59,7 +59,7 @@ status_add_counts(const json_t *status, const char *reason, struct buf *out)
         any = true;
     }
     if (!any)
-        buf_adds(out, "no jobs waiting or running");
+        buf_adds(out, "no pending or running jobs");
 }
 
 void
@@ -134,7 +134,7 @@ cmd_status(struct cli *cli, int argc, char **argv)
     if (opt == OPT_EXIT)
         return r.status;
     if (r.n_words > 0)
-        return cli_usage("'berth status' takes no words; 'berth show 12' tells of a job");
+        return cli_usage("'berth status' takes no arguments; 'berth show 12' shows a job");
     if (watch && cli->json)
         return cli_usage("--watch and --json exclude each other; 'berth events -f' is JSON");
     return watch ? watch_run(cli, interval_ms, draw, NULL) : print_once(cli);

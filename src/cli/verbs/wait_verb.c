@@ -19,7 +19,7 @@
 enum { OPT_TIMEOUT, OPT_QUIET, OPT_ALL };
 
 static const struct opt options[] = {
-    {"timeout", 't', "TIME", "give up after this long, with exit status 7"},
+    {"timeout", 't', "TIME", "stop waiting after this time, with exit status 7"},
     {"quiet", 'q', NULL, "print nothing"},
     {"all", 'a', NULL, "all of your jobs that have not ended"},
     {0},
@@ -203,7 +203,7 @@ cmd_wait(struct cli *cli, int argc, char **argv)
     connect_keep(cli, c, &how);
     if (ask(c, params, how.until_us, &w, &e) < 0) {
         if (how.until_us && clock_boot_us() >= how.until_us)
-            err_set(&e, ERR_TIMED_OUT, "still not ended; gave up waiting");
+            err_set(&e, ERR_TIMED_OUT, "time is up, and not all jobs have ended");
         return cli_fail(&e);
     }
     status = w.result ? report(cli, w.result, quiet) : cli_fail(&w.error);

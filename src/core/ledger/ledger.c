@@ -1,9 +1,9 @@
-/* The ledger's cards and their states, as the daemon (or the simulator) tells of them. Who
- * holds what is ledger_hold.c's, samples come in through ledger_sample.c. Read by place.c.
+/* The ledger's cards and their states, as the daemon or the simulator reports them. Holds are
+ * in ledger_hold.c, samples come in through ledger_sample.c. Read by place.c.
  *
- * What is derived for a card (external, held, headroom, countable, taken) is recomputed
- * from that card's own facts whenever one of them changes: a card has few holds and few
- * strangers, so this is cheap, and there is no delta that could drift. */
+ * What is derived for a card (external, held, headroom, countable, taken) is recomputed from
+ * that card's own facts whenever one of them changes: a card has few holds and few other
+ * processes, so this is cheap, and there is no delta that could drift. */
 #include "core/ledger/ledger.h"
 
 #include <ctype.h>

@@ -29,7 +29,7 @@ struct hold {
     int32_t share_permille; /* of the card's compute; 0: none was asked */
     bool by_share;          /* it declared no VRAM: demand_mib is its share of the card's */
     bool exclusive;         /* nothing of ours beside it; true for a whole card */
-    bool exceeded;          /* on_excess has been told */
+    bool exceeded;          /* on_excess has been called */
     int32_t now_mib;        /* measured in the newest sample; -1: not attributed */
     int32_t peak_mib;       /* -1: never attributed */
     bool unreported;        /* it has a process there whose memory nobody reports */
@@ -127,7 +127,7 @@ void ledger_set_health(struct ledger *l, int card, enum gpu_state s, int64_t now
  * stay until the card is UP. */
 void ledger_set_sick(struct ledger *l, int card, int32_t xid, const char *text, int64_t now_us);
 enum gpu_state card_state(const struct card *c);
-/* Wall time minus the ledger's clock, so that people can be told since when. */
+/* Wall time minus the ledger's clock, so that people can be shown since when. */
 void ledger_set_wall_offset(struct ledger *l, int64_t offset_us);
 /* Since when the card is in its state, as wall time; 0: not known, or no offset was set. */
 int64_t ledger_state_since_wall_us(const struct ledger *l, const struct card *c);

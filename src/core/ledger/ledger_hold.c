@@ -1,5 +1,5 @@
-/* Who holds what: booked from the moment of the decision, given back at the end. Called with
- * the plan's decisions, with what is found running after a restart, and by looks ahead.
+/* What each job holds: booked from the moment of the decision, given back at the end. Called
+ * with the plan's decisions, with what is found running after a restart, and by looks ahead.
  *
  * A job's holding (its cards, cores and host memory) is found by its id; each of its cards has
  * a hold for it. ledger_check compares the two. */

@@ -1,8 +1,8 @@
-/* Reading one card's sample into the ledger: what our jobs measure, who the strangers are,
- * and whether an ended job's memory is back. Called for every sample of every card.
+/* Reading one card's sample into the ledger: what our jobs use, which other processes there
+ * are, and whether an ended job's memory is free again. Called for every sample of every card.
  *
- * A sample without a process list leaves the last known list in force: what our jobs used
- * then and which strangers were there. Growth since shows as external use. */
+ * A sample without a process list leaves the last known list in force. Growth since then
+ * counts as external use. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,7 +13,7 @@ enum fit_rule {
     FIT_FIRST, /* by number */
 };
 
-/* The margin is kept free beside the one who comes; it is not added up. */
+/* The margin is kept free beside the job that comes; it is not added up. */
 static inline bool
 fit_has_room(int64_t headroom_mib, int64_t vram_mib, int64_t margin_mib)
 {

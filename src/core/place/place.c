@@ -96,7 +96,7 @@ state_refuses(const struct card *c)
     return c->info.compute == GPU_COMPUTE_PROHIBITED ? REASON_GPU_PAUSED : REASON_NONE;
 }
 
-/* A card whose memory is not known is shared by count only: by those who named their part of
+/* A card whose memory is not known is shared by count only: by jobs that request a share of
  * its compute and nothing else. */
 static bool
 may_share_uncounted(const struct placing *p, const struct card *c)
@@ -192,8 +192,8 @@ cards_with_room(struct placing *p)
     return room;
 }
 
-/* Cards of the set on which it would also fit in beside. Of the time to come only room can be
- * told: guards and states are today's. */
+/* Cards of the set that it could also share. Of the future only room is known: guards and
+ * states are today's. */
 static uint64_t
 cards_beside(const struct demand *d, const struct ledger *beside, uint64_t cards)
 {

@@ -46,7 +46,7 @@ void called_text(const struct called *job, struct buf *out);
 /* "GpuMemory: needs 18.0 GiB + 512 MiB margin on one GPU; gpu 1 has 12.3 GiB free (6.2 GiB
  * short), held by job 7". Appended to out; nothing for NONE. */
 void blocked_text(const struct blocked *b, const struct demand *d, struct buf *out);
-/* "; job 4, which asks for the same, is first", where another is. Appended behind that. */
+/* "; job 4, with the same request, is first", where another is. Appended behind that. */
 void blocked_text_ahead(const struct blocked *b, struct buf *out);
 
 #endif

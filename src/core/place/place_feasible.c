@@ -29,11 +29,11 @@ share_makes_sense(const struct demand *d, struct buf *why)
     int want = demand_n_gpus(d);
     if (d->share_permille == 0 || want == 1)
         return true;
-    SAY(why, "a share is a part of one GPU, but ");
+    SAY(why, "a share is a fraction of one GPU, but ");
     if (want == 0)
-        SAY(why, "none is asked for; ask for one, or leave the share out");
+        SAY(why, "no GPU is requested; request one, or omit the share");
     else
-        SAY(why, "%d are asked for; ask for one, or for whole GPUs", want);
+        SAY(why, "%d are requested; request one, or whole GPUs", want);
     return false;
 }
 
@@ -55,7 +55,7 @@ ids_exist(const struct demand *d, const struct ledger *l, struct buf *why)
             return false;
         }
         if (ledger_card(l, id)->info.compute == GPU_COMPUTE_PROHIBITED) {
-            SAY(why, "gpu %d lets no process in (its compute mode is prohibited)", id);
+            SAY(why, "gpu %d accepts no processes (compute mode 'prohibited')", id);
             return false;
         }
         seen |= UINT64_C(1) << id;
@@ -136,7 +136,7 @@ type_exists(const struct demand *d, const struct ledger *l, uint64_t named, stru
     if (is_about_one(d, named)) {
         int card = __builtin_ctzll(named & ~fit);
         const char *name = ledger_card(l, card)->info.name;
-        SAY(why, "gpu %d is called '%s', not '%s'", card, name, d->gpu_type);
+        SAY(why, "gpu %d is '%s', not '%s'", card, name, d->gpu_type);
         return false;
     }
     say_none_of(d, named, why);
@@ -195,7 +195,7 @@ say_kind(const struct demand *d, struct buf *why)
     if (d->min_vram_mib > 0)
         SAY(why, " with %s", format_mib(d->min_vram_mib, size));
     if (d->devices)
-        SAY(why, " among the devices it names");
+        SAY(why, " among the requested devices");
 }
 
 static bool
@@ -205,13 +205,13 @@ count_fits(const struct demand *d, int want, int usable, struct buf *why)
         return true;
     SAY(why, "needs %d GPU%s, but ", want, want == 1 ? "" : "s");
     if (usable == 0 && d->devices) {
-        SAY(why, "none of the devices it names exists here");
+        SAY(why, "none of the requested devices exists here");
     } else if (usable == 0) {
-        SAY(why, "this machine has none that can be used; gpus=0 asks for none");
+        SAY(why, "this machine has no usable GPU; gpus=0 requests none");
     } else {
         SAY(why, "only %d %s usable", usable, usable == 1 ? "is" : "are");
         say_kind(d, why);
-        SAY(why, "; ask for at most %d", usable);
+        SAY(why, "; request at most %d", usable);
     }
     return false;
 }
@@ -230,10 +230,10 @@ part_fits(const struct demand *d, int64_t total, int64_t margin_mib, struct buf 
     char margin[24], has[24];
     if (total == INT64_MAX || total >= demand_vram_mib(d, total) + margin_mib)
         return true;
-    SAY(why, "needs %s kept free beside its part of a GPU, but the largest has %s",
+    SAY(why, "needs %s free beside its share of a GPU, but the largest has %s",
         format_mib(margin_mib, margin), format_mib(total, has));
     int64_t most = total - demand_vram_mib(d, total);
-    SAY(why, "; ask for a margin of at most %lld MiB", (long long)most);
+    SAY(why, "; request a margin of at most %lld MiB", (long long)most);
     return false;
 }
 
@@ -262,7 +262,7 @@ memory_fits(const struct placing *p, uint64_t cards, struct buf *why)
         SAY(why, "each of %d GPUs, but the %d largest have %s or less", want, want,
             format_mib(total, has));
     if (total > margin_mib)
-        SAY(why, "; ask for at most %lld MiB", (long long)(total - margin_mib));
+        SAY(why, "; request at most %lld MiB", (long long)(total - margin_mib));
     return false;
 }
 

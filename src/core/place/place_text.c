@@ -233,7 +233,7 @@ static void
 add_card_state(const struct blocked *b, struct buf *out)
 {
     if (b->gpu_state == GPU_UP) {
-        buf_addf(out, "gpu %d lets no process in (its compute mode is prohibited)", b->gpu);
+        buf_addf(out, "gpu %d accepts no processes (compute mode 'prohibited')", b->gpu);
         return;
     }
     buf_addf(out, "gpu %d is %s", b->gpu, gpu_state_name((enum gpu_state)b->gpu_state));
@@ -257,7 +257,7 @@ add_probe(const struct blocked *b, struct buf *out)
             buf_adds(out, "the GPUs have not been read yet");
         return;
     }
-    buf_addf(out, "no fresh word from gpu %d", b->gpu);
+    buf_addf(out, "no recent data from gpu %d", b->gpu);
     if (b->since_us)
         add_time(out, " since ", b->since_us);
 }
@@ -302,16 +302,16 @@ add_needs(const struct blocked *b, int want, struct buf *out)
     buf_adds(out, kept > 1 && missing > 1 ? " are freed" : " is freed");
 }
 
-/* Whom a reservation is for. */
+/* The job that a reservation is for. */
 static void
 add_reserved(const struct blocked *b, struct buf *out)
 {
     buf_adds(out, b->waits_for.line ? "line " : "job ");
     called_text(&b->waits_for, out);
     if (b->until_us > 0 && b->until_us < INT64_MAX)
-        add_time(out, ", which is to start at ", b->until_us);
+        add_time(out, ", which is expected to start at ", b->until_us);
     else if (b->reason == REASON_RESERVATION)
-        buf_adds(out, ", for which GPUs are kept free");
+        buf_adds(out, ", for which GPUs are reserved");
 }
 
 static void
@@ -326,7 +326,7 @@ add_resources(const struct blocked *b, const struct demand *d, struct buf *out)
         add_card(b, d, out);
     if (!b->waits_for.id)
         return;
-    buf_addf(out, "; gpu %d is kept for ", b->gpu);
+    buf_addf(out, "; gpu %d is reserved for ", b->gpu);
     add_reserved(b, out);
 }
 
@@ -363,7 +363,7 @@ static void
 add_limit(const struct blocked *b, struct buf *out)
 {
     if (b->reason == REASON_ARRAY_LIMIT) {
-        buf_addf(out, "%lld task%s of the array %s, as many as may at once",
+        buf_addf(out, "%lld task%s of the array %s, the maximum at the same time",
                  (long long)b->limit, b->limit == 1 ? "" : "s", b->limit == 1 ? "runs" : "run");
         return;
     }
@@ -402,7 +402,7 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
         break;
     case REASON_HELD:
         buf_adds(out, b->limit ? "held by an admin, and only an admin can release it"
-                               : "held by a person; berth release lets it go");
+                               : "held by a user; 'berth release' releases it");
         break;
     case REASON_DEPENDENCY:
         add_dependency(b, out);
@@ -420,7 +420,7 @@ add_sentence(const struct blocked *b, const struct demand *d, struct buf *out)
         add_time(out, "not before ", b->until_us);
         break;
     case REASON_DISK:
-        buf_addf(out, "nothing can be started and written down: %s", b->trouble);
+        buf_addf(out, "no job can be started, because nothing can be written: %s", b->trouble);
         break;
     case REASON_MACHINE:
         buf_addf(out, "it cannot be started now: %s", b->trouble ? b->trouble : "trouble");
@@ -444,5 +444,5 @@ blocked_text_ahead(const struct blocked *b, struct buf *out)
         return;
     buf_adds(out, b->ahead.line ? "; line " : "; job ");
     called_text(&b->ahead, out);
-    buf_adds(out, ", which asks for the same, is first");
+    buf_adds(out, ", with the same request, is first");
 }

@@ -1,11 +1,11 @@
-/* Which refusal is worth telling: the card that comes nearest to doing, how far short it is and
- * who is in the way there. Called by place.c when too few cards would do. */
+/* Chooses the refusal to report: the card that comes nearest to fitting, how much is missing
+ * there, and which jobs are in the way. Called by place.c when too few cards fit. */
 #include <string.h>
 
 #include "core/ledger/cards.h"
 #include "core/place/place_priv.h"
 
-/* Who holds the card, the largest first: by budget, or by share where that is what is short. */
+/* The card's holders, largest first: by budget, or by share if that is what is short. */
 static void
 name_holders(const struct ledger *l, const struct card *c, bool by_share, struct blocked *why)
 {
@@ -44,7 +44,7 @@ name_stranger(const struct card *c, struct blocked *why)
     why->stranger_mib = (int32_t)c->external_mib;
 }
 
-/* Who is in the way on this card. */
+/* What is in the way on this card. */
 static void
 blame(const struct ledger *l, const struct card *c, struct blocked *why)
 {

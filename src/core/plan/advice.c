@@ -50,7 +50,7 @@ for_memory(const struct job *job, const struct blocked *why, struct buf *out)
         add_vram(out, fits / 1024 ? fits / 1024 * 1024 : fits);
         buf_addf(out, " would fit on gpu %d now", why->gpu);
     } else if (why->by == BLOCKED_BY_STRANGER && why->stranger_pid) {
-        buf_addf(out, "end process %d, or ask who runs it", why->stranger_pid);
+        buf_addf(out, "end process %d, or ask its owner", why->stranger_pid);
     }
 }
 
@@ -70,7 +70,8 @@ static void
 for_reservation(const struct job *job, struct buf *out)
 {
     if (job->req.limit_ms == 0)
-        buf_adds(out, "a time limit (--time) lets it start where it would end in time");
+        buf_adds(out, "with a time limit (--time) it could start before the reservation if it "
+                      "ends in time");
 }
 
 static void
@@ -90,7 +91,7 @@ for_card(const struct job *job, const struct blocked *why, struct buf *out)
     else if (card == REASON_GPU_PAUSED && why->gpu >= 0)
         buf_addf(out, "berth resume %d", why->gpu);
     else if (card == REASON_GPU_SICK)
-        buf_adds(out, "berth gpus says what is wrong with the card");
+        buf_adds(out, "'berth gpus' says what is wrong with the GPU");
 }
 
 void
@@ -118,17 +119,17 @@ advice_for_waiting(const struct job *job, const struct blocked *why,
         buf_adds(out, "less --mem");
         return;
     case REASON_PROBE:
-        buf_adds(out, "berth doctor says what keeps the GPUs from being read");
+        buf_adds(out, "'berth doctor' says why the GPUs cannot be read");
         return;
     case REASON_DEPENDENCY:
         buf_adds(out, "berth explain ");
         called_text(&why->waits_for, out);
         return;
     case REASON_DISK:
-        buf_adds(out, "room on that disk, or its repair; then it goes on by itself");
+        buf_adds(out, "free space on that disk, or repair it; then jobs start again");
         return;
     case REASON_MACHINE:
-        buf_adds(out, "an end of that trouble; it is tried again by itself");
+        buf_adds(out, "solve that problem; the start is retried automatically");
         return;
     case REASON_RESERVATION:
         for_reservation(job, out);
@@ -163,7 +164,7 @@ for_cuda_oom(const struct job *job, const struct advice_facts *f, struct buf *ou
     int64_t of = had > 0 ? had : f->card_mib;
     int64_t next = account_oom_next_mib(peak, had);
     if (job->run->n_gpus == 0) {
-        buf_adds(out, "it was given no GPU: --gpus 1");
+        buf_adds(out, "the job had no GPU: request one with --gpus 1");
         return;
     }
     if (peak >= 0 && of > 0) {
@@ -176,10 +177,10 @@ for_cuda_oom(const struct job *job, const struct advice_facts *f, struct buf *ou
         buf_adds(out, " or --oom-retries 2");
     } else if (f->card_mib > 0 && f->largest_mib > f->card_mib) {
         char size[24];
-        buf_addf(out, "a larger card (--min-vram %lldG; the largest here has %s)",
+        buf_addf(out, "a larger GPU (--min-vram %lldG; the largest here has %s)",
                  (long long)(f->largest_mib / 1024), format_mib(f->largest_mib, size));
     } else {
-        buf_adds(out, "no card here is larger: a smaller batch, or more GPUs");
+        buf_adds(out, "a smaller batch, or more GPUs; no GPU here is larger");
     }
 }
 
@@ -190,17 +191,17 @@ for_host_oom(const struct job *job, struct buf *out)
     if (had > 0)
         buf_addf(out, "--mem %lldG or more", (long long)((had * 5 / 4 + 1023) / 1024));
     else
-        buf_adds(out, "book what it needs with --mem");
+        buf_adds(out, "request what it needs with --mem");
 }
 
 static void
 for_limit(const struct job *job, struct buf *out)
 {
     char limit[24];
-    buf_addf(out, "--time %s, or --on-timeout requeue when it goes on from where it was",
+    buf_addf(out, "--time %s, or --on-timeout requeue if it can continue from a checkpoint",
              format_duration(job->req.limit_ms * 2, limit));
     if (!job->req.warn_signal)
-        buf_adds(out, "; --signal USR2@60 warns it a minute before");
+        buf_adds(out, "; --signal USR2@60 warns it one minute before");
 }
 
 static void
@@ -219,7 +220,7 @@ for_not_started(const struct ending *e, struct buf *out)
         return;
     case ENOSPC:
     case EDQUOT:
-        buf_adds(out, "make room on the disk of its log");
+        buf_adds(out, "free space on the disk of its log");
         return;
     default:
         return;
@@ -231,13 +232,13 @@ for_exit(const struct job *job, struct buf *out)
 {
     const struct ending *e = &job->run->ending;
     if (e->outcome == OUTCOME_EXITED && e->code == 127)
-        buf_adds(out, "the shell found no such command; ");
+        buf_adds(out, "the shell did not find the command; ");
     else if (e->outcome == OUTCOME_EXITED && e->code == 126)
         buf_adds(out, "the shell could not execute it; ");
     else if (e->outcome == OUTCOME_SIGNALED && e->signal == SIGKILL)
         buf_adds(out, "Berth did not kill it: the kernel (out of memory?) or a person did; ");
     add_verb(out, "logs", job);
-    buf_adds(out, " has its words");
+    buf_adds(out, " shows its output");
 }
 
 static void
@@ -247,11 +248,11 @@ for_failed(const struct job *job, const struct advice_facts *f, struct buf *out)
     if (e->outcome == OUTCOME_NOT_STARTED || e->outcome == OUTCOME_NEVER_RAN) {
         for_not_started(e, out);
     } else if (e->outcome == OUTCOME_EXCEEDED) {
-        buf_adds(out, "--oom-retries 2 would have run it again with more");
+        buf_adds(out, "--oom-retries 2 would run it again with more VRAM");
     } else if (advice_is_at_ceiling(job, f)) {
-        buf_adds(out, "its memory was at the card's ceiling (");
+        buf_adds(out, "its memory was at the GPU's limit (");
         add_of(out, attempt_peak_mib(job->run), f->card_mib);
-        buf_adds(out, "): a smaller batch, or a larger card");
+        buf_adds(out, "): a smaller batch, or a larger GPU");
     } else {
         for_exit(job, out);
     }
@@ -270,7 +271,7 @@ for_completed(const struct job *job, const struct advice_facts *f, struct buf *o
     add_of(out, peak, had);
     buf_adds(out, " declared: ");
     buf_addf(out, "--vram %s", format_ask_mib(request_vram_for_peak_mib(peak), size));
-    buf_adds(out, v == VERDICT_UNDER ? " is what it takes" : " would leave room for others");
+    buf_adds(out, v == VERDICT_UNDER ? " is what it needs" : " would be enough");
 }
 
 void
@@ -278,7 +279,7 @@ advice_for_ended(const struct job *job, const struct advice_facts *f, struct buf
 {
     if (job->state == JOB_LOST) {
         add_verb(out, "requeue", job);
-        buf_adds(out, " runs it again; --requeue does so by itself");
+        buf_adds(out, " runs it again; with --requeue Berth does that itself");
     } else if (job->state == JOB_INFEASIBLE || job->state == JOB_CANCELLED || !job->run) {
         return;
     } else if (job->state == JOB_OUT_OF_MEMORY) {

@@ -175,8 +175,8 @@ balance_weigh(struct balance *b, struct queue *q, struct kind *k)
     queue_set_work(q, k, run_of(b, k->span_ms) * demand_n_gpus(&k->demand) * n);
 }
 
-/* When there are too many heights every other one goes: who asks for a moment between gets
- * the next, lower one. */
+/* When there are too many heights every other one is dropped: a question for a moment in
+ * between gets the next, lower one. */
 static void
 note_backlog(struct balance *b, int64_t backlog)
 {

@@ -1,5 +1,5 @@
-/* Who leaves which card when. A demand for n cards fits when n cards by themselves would do,
- * so its time is the n-th smallest of the cards' times: no walk over all ends together. */
+/* When each job leaves its cards. A demand for n cards fits when n cards by themselves would
+ * do, so its time is the n-th smallest of the cards' times: no walk over all ends together. */
 #include "core/plan/drain.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Expected run times. Sums only, so ends may be told in any order. */
+/* Expected run times. Sums only, so ends may be counted in any order. */
 #include "core/plan/expect.h"
 
 #include <string.h>

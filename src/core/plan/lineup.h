@@ -1,7 +1,7 @@
-/* Jobs in an order, for people: by number, by priority, or as their turns come. 100,000 of them
- * take more time than anybody should wait for, so it is made in pieces, between which the queue
- * may change: who comes after the beginning may be missing, and who has gone may still be in
- * it. The daemon's select.c and method_explain.c ask. */
+/* Jobs in an order, for people: by number, by priority, or as their turns come. Sorting
+ * 100,000 of them takes too long for one turn, so it is done in pieces, between which the
+ * queue may change: a job that came after the beginning may be missing, and one that has left
+ * may still be listed. Used by the daemon's select.c and method_explain.c. */
 #ifndef CORE_PLAN_LINEUP_H
 #define CORE_PLAN_LINEUP_H
 

@@ -21,7 +21,6 @@
 #define LINES      1000  /* that are copied: of those whose turn comes first */
 #define COPIES     16000 /* of all lines, in equal parts */
 #define ASKED_EACH 2000  /* jobs that are asked about, in a step */
-#define AGAIN_MAX  100   /* plans of an instant after which the next one looks anew */
 
 /* What has been copied of a line. */
 struct source {
@@ -45,7 +44,6 @@ struct forecast_run {
     bool planned; /* the instant is; those that are asked about are told, a piece at a time */
     bool settled; /* nothing more ends; those that are asked about wait for ever */
     int64_t wake_us; /* of the plans of this instant */
-    int n_again;     /* of those, who had somebody make way */
     struct planner *planner;
     struct fair *fair;
     struct queue *q;
@@ -172,37 +170,22 @@ copy_line(struct forecast_run *w, struct job *head, struct job *(*next)(struct j
     s->has_more = job != NULL;
 }
 
-/* The line of one at which each plan looks, if it is not among the first. */
-static void
-copy_line_of(struct forecast_run *w, const struct queue *q, uint32_t id, uint32_t source,
-             size_t window)
-{
-    const struct job *job = queue_get(q, id);
-    if (job && job->kind && !queue_get(w->q, job->kind->head->id))
-        copy_line(w, job->kind->head, kind_next, source, window);
-}
-
 static void
 copy_lines(struct forecast_run *w, const struct queue *q)
 {
-    const struct job_list *watched = &w->planner->watched;
     size_t kinds = queue_n_kinds(q), n = kinds < LINES ? kinds : LINES;
     size_t users = queue_n_users(q);
     struct kind **next = xcalloc(users + 1, sizeof(struct kind *));
     for (size_t i = 0; i < users; i++)
         next[i] = kind_user_first(queue_user(q, i));
-    size_t most = n + 2 + watched->n; /* lines; and those who wait for a time */
-    w->sources = xcalloc(most, sizeof *w->sources);
+    w->sources = xcalloc(n + 1, sizeof *w->sources);
     size_t window = COPIES / (n + 1);
     if (window > w->most)
         window = w->most;
-    w->waiting = xcalloc(most * window, sizeof *w->waiting);
+    w->waiting = xcalloc((n + 1) * window, sizeof *w->waiting);
     for (size_t i = 0; i < n; i++)
         copy_line(w, take_first(next, users)->head, kind_next, (uint32_t)i, window);
-    copy_line(w, queue_later(q), queue_later_next, (uint32_t)n++, window);
-    copy_line_of(w, q, w->planner->reserved.job, (uint32_t)n++, window);
-    for (size_t i = 0; i < watched->n; i++)
-        copy_line_of(w, q, watched->ids[i], (uint32_t)n++, window);
+    copy_line(w, queue_later(q), queue_later_next, (uint32_t)n, window);
     free(next);
     if (w->n_waiting > 1)
         qsort(w->waiting, w->n_waiting, sizeof *w->waiting, compare_waiting);
@@ -231,9 +214,6 @@ planner_clone(const struct planner *p, struct fair *fair)
     planner_look_anew(to);
     to->fair = fair;
     to->balance = balance_clone(p->balance);
-    to->watched = (struct job_list){0};
-    for (size_t i = 0; i < p->watched.n; i++)
-        lines_watch(to, p->watched.ids[i]);
     return to;
 }
 
@@ -431,7 +411,6 @@ plan_now(struct forecast_run *w)
             break;
         }
     }
-    again = again && w->n_again++ < AGAIN_MAX; /* an instant is to end, whoever makes way */
     if (again)
         planner_look_anew(w->planner);
     if (p.wake_us < w->wake_us)
@@ -447,7 +426,6 @@ advance(struct forecast_run *w)
     if (w->wake_us < next)
         next = w->wake_us;
     w->wake_us = NEVER;
-    w->n_again = 0;
     planner_look_anew(w->planner);
     if (next == NEVER)
         return false;
@@ -460,7 +438,7 @@ advance(struct forecast_run *w)
     return true;
 }
 
-/* Those who wait for what has no end that is known. */
+/* Jobs that wait for something whose end is not known. */
 static void
 note_the_rest(struct forecast_run *w)
 {
@@ -471,15 +449,6 @@ note_the_rest(struct forecast_run *w)
     }
 }
 
-/* Nobody is interested in more. Those that are asked about are told why they wait first, even
- * when it does not go beyond this instant. */
-static bool
-is_enough(const struct forecast_run *w)
-{
-    bool is_told = w->asked.n == 0 || w->asked.explained;
-    return (is_told && (w->n >= w->most || w->short_of_copies)) || asked_is_answered(&w->asked);
-}
-
 /* The instant is planned; on to the next one. */
 static void
 go_on(struct forecast_run *w)
@@ -487,7 +456,8 @@ go_on(struct forecast_run *w)
     bool goes_on = advance(w);
     bool none_waits = queue_n_kinds(w->q) == 0 && !queue_later(w->q);
     w->planned = false;
-    w->over = none_waits || is_enough(w);
+    w->over =
+        w->n >= w->most || none_waits || w->short_of_copies || asked_is_answered(&w->asked);
     if (goes_on)
         return;
     w->settled = !w->short_of_copies;
@@ -504,7 +474,7 @@ forecast_run_step(struct forecast_run *w)
     if (w->settled) {
         w->over = !asked_settle(&w->asked, w->q, ASKED_EACH);
     } else if (!w->planned && plan_now(w)) {
-        w->over = is_enough(w);
+        w->over = w->n >= w->most || w->short_of_copies || asked_is_answered(&w->asked);
     } else {
         w->planned = true;
         if (!asked_explain(&w->asked, w->q, ASKED_EACH))

@@ -24,7 +24,7 @@ planner_new(const struct plan_rules *r, struct fair *f)
     planner->rules = *r;
     planner->fair = f;
     planner->balance = balance_new();
-    planner->reserved.at_us = planner->wake_us = NEVER;
+    planner->reserved.at_us = NEVER;
     planner->anew = true;
     return planner;
 }
@@ -35,7 +35,6 @@ planner_free(struct planner *p)
     if (!p)
         return;
     balance_free(p->balance);
-    free(p->watched.ids);
     free(p);
 }
 
@@ -281,7 +280,7 @@ pass_over(struct planning *pl, const struct front *f)
         reserve_for(pl, job);
 }
 
-/* Those passed over early were told of room that others have taken since. */
+/* The reasons of jobs passed over early name room that others have taken since. */
 static void
 refresh_reasons(const struct planning *pl)
 {
@@ -342,16 +341,12 @@ plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64_t no
     struct planning pl = {
         .planner = planner, .q = q, .l = l, .now_us = now_us, .next_id = next_id, .p = p};
     plan_free(p);
-    if (queue_wake(q, now_us) || planner->wake_us <= now_us)
-        planner_look_anew(planner);
+    queue_wake(q, now_us);
     p->wake_us = queue_next_begin_us(q);
     run_pass(&pl);
     remember(&pl);
-    wake_at(&pl, planner->wake_us);
-    planner->wake_us = p->wake_us;
     p->more = planner->has_unseen;
     free(pl.lines);
-    free(pl.watched.ids);
     free(pl.started);
     reserve_free(&pl);
     runs_free(&pl);

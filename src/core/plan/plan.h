@@ -1,15 +1,14 @@
-/* One pass over the queue: which pending jobs start now and where, who must make way, and why
- * the others wait. The order is priority, then who has used less (fair.h), then the order
- * chosen in the settings. The first job that does not fit gets a reservation: the earliest time
- * at which the expected ends of what runs let it start, and the cards; who stands behind it may
- * start only where that is not delayed (EASY backfilling, on the level of the card). Where
- * ends are not known, a job that has been passed over for longer than the patience has cards
- * pinned for it.
+/* One pass over the queue: which pending jobs start now and where, which must make way, and
+ * why the others wait. The order is priority, then recent use (fair.h), then the order chosen
+ * in the settings. The first job that does not fit gets a reservation: cards, and the earliest
+ * time at which the expected ends of running jobs let it start there. Later jobs may start
+ * only if that is not delayed (EASY backfilling, on the level of the card). If ends are not
+ * known, a job that has been passed over for longer than the patience has cards pinned for it.
  *
- * The ledger is booked for each start, from the moment of the decision; the queue and its
- * jobs are left as they are (but for the reasons kept with each kind and blocked_since_us), so
- * a look ahead is a plan over ledger_clone, thrown away. Whoever takes the plan applies each
- * decision with job_apply and queue_refile, or gives the booking back with ledger_release. */
+ * The ledger is booked for each start, from the moment of the decision; the queue and its jobs
+ * are left as they are (but for the reasons kept with each kind and blocked_since_us), so a
+ * look ahead is a plan over ledger_clone, thrown away. The caller applies each decision with
+ * job_apply and queue_refile, or gives the booking back with ledger_release. */
 #ifndef CORE_PLAN_PLAN_H
 #define CORE_PLAN_PLAN_H
 
@@ -42,8 +41,8 @@ enum plan_order {
     PLAN_BALANCED, /* see balance.h */
 };
 
-/* Lines at which one pass of the daemon looks: some ms. Users who submit by hand, and workloads
- * of clusters, do not come near it. */
+/* Lines at which one pass of the daemon looks: some ms. Ordinary use, and workloads of
+ * clusters, do not come near it. */
 #define PLAN_DEPTH 2000
 
 /* What does not change from pass to pass. */
@@ -76,8 +75,8 @@ const struct plan_rules *planner_rules(const struct planner *p);
 const struct reservation *planner_reservation(const struct planner *p); /* never NULL */
 
 /* What happened, for orders that learn from it (balance.h): so many jobs (or tasks) with this
- * demand were submitted; a run has ended that was expected to take span_ms (0: unknown). Told
- * of everything, whatever the order is just now. */
+ * demand were submitted; a run has ended that was expected to take span_ms (0: unknown).
+ * Called for everything, whatever the order is just now. */
 void planner_submitted(struct planner *p, const struct demand *d, int64_t n, int64_t now_us);
 void planner_ended(struct planner *p, int64_t span_ms, int64_t run_ms);
 
@@ -94,8 +93,7 @@ struct decision {
 struct plan {
     struct decision *decisions; /* in the order they were made */
     size_t n, cap;
-    int64_t wake_us; /* look again then at the latest, also for lines at which plans before it
-                        have looked that had more to do; INT64_MAX: when something happens */
+    int64_t wake_us; /* look again then at the latest; INT64_MAX: when something happens */
     bool more;       /* it has not come to all lines (rules.depth): plan again */
     uint32_t *waits; /* jobs at which it has looked, and which stay in line */
     size_t n_waits, cap_waits;
@@ -115,8 +113,7 @@ void planner_look_anew(struct planner *p);
 /* Whether the line has been looked at since; its reason is of an earlier plan otherwise. */
 bool planner_has_seen(const struct planner *p, const struct kind *k);
 /* Gives a line that has not been the reason of this moment: that there is no room, or that its
- * turn has not come. What an earlier plan found of limits and reservations stays: more than
- * that only a plan can find out. */
+ * turn has not come. */
 void plan_tell_unseen(const struct planner *p, const struct ledger *l, const struct job *job);
 
 /* Decides. *p is emptied first. now_us is wall time, as begin_us is. *next_id is the id for

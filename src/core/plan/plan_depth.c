@@ -3,8 +3,7 @@
  * to the lines that are first among the user's, in each pass; the other to those behind, on
  * from where the last pass stopped. So a pass costs the same however many kinds of request
  * there are, and each is looked at again and again: whoever makes plans does so until none says
- * that there is more. The job that has a reservation keeps it, wherever its line stands, and so
- * do those for whom victims leave, or something is kept of what a limit leaves.
+ * that there is more. The job that has a reservation keeps it, wherever its line stands.
  * Called by plan.c; people are told by the daemon's wait_reason.c. */
 #include <stdlib.h>
 
@@ -23,58 +22,23 @@ planner_has_seen(const struct planner *p, const struct kind *k)
     return !p->has_unseen || k->seen >= p->anew_since;
 }
 
-/* Whether the ledger knows nothing of it. */
-static bool
-is_of_rules(enum reason reason)
-{
-    return reason == REASON_USER_LIMIT || reason == REASON_QUEUE_LIMIT ||
-           reason == REASON_ARRAY_LIMIT || reason == REASON_RESERVATION;
-}
-
 void
 plan_tell_unseen(const struct planner *p, const struct ledger *l, const struct job *job)
 {
     struct placement unused;
     struct blocked now = {.reason = REASON_NONE};
-    if (!job->kind || planner_has_seen(p, job->kind) || is_of_rules(job->kind->blocked.reason))
+    if (!job->kind || planner_has_seen(p, job->kind))
         return;
     job->kind->blocked = place_job(&job->req.demand, l, &unused, &now)
                              ? (struct blocked){.reason = REASON_PRIORITY, .gpu = -1}
                              : now;
 }
 
-void
-lines_watch(struct planner *p, uint32_t job)
-{
-    struct job_list *w = &p->watched;
-    if (w->n == w->cap) {
-        w->cap = w->cap ? w->cap * 2 : 16;
-        w->ids = xrealloc(w->ids, w->cap * sizeof *w->ids);
-    }
-    w->ids[w->n++] = job;
-}
-
-bool
-lines_are_watched(const struct planning *pl, const struct job *job)
-{
-    for (size_t i = 0; i < pl->watched.n; i++) {
-        const struct job *x = queue_get(pl->q, pl->watched.ids[i]);
-        if (x && x->kind == job->kind)
-            return true;
-    }
-    return false;
-}
-
-/* True: it is the first look since something happened. */
-static bool
+static void
 look_at(struct planning *pl, struct kind *k)
 {
-    bool is_first = k->seen < pl->planner->anew_since;
-    if (is_first && k->user->unseen > 0)
-        k->user->unseen--;
     k->seen = pl->planner->plans;
     pl->lines[pl->n_lines++] = k;
-    return is_first;
 }
 
 /* What each user may have; at least one line in front and one behind. */
@@ -97,22 +61,19 @@ look_at_some(struct planning *pl, struct kind_user *u, size_t most)
 {
     struct kind *k = kind_user_first(u);
     size_t in_front = most / 2, n;
-    if (pl->planner->anew) {
-        u->unseen = u->n;
-        u->n_again = 0;
-    }
     for (n = 0; n < in_front; n++, k = kind_user_next(k))
         look_at(pl, k);
+    if (pl->planner->anew)
+        u->unseen = u->n - n;
     struct kind *from = u->has_seen ? kind_user_behind(u, &u->seen) : NULL;
     if (from && kind_place_compare(&from->place, &k->place) > 0)
         k = from;
     for (; n < most && k; n++, k = kind_user_next(k)) {
-        u->n_again = look_at(pl, k) ? 0 : u->n_again + 1;
+        look_at(pl, k);
         u->seen = k->place;
+        u->unseen -= u->unseen > 0;
     }
     u->has_seen = k != NULL; /* else it begins in front again */
-    if (u->n_again >= u->n)
-        u->unseen = 0; /* once round, and none was left: those that were are gone */
 }
 
 static void
@@ -128,9 +89,9 @@ look_at_user(struct planning *pl, struct kind_user *u, size_t most)
 }
 
 static void
-look_at_line_of(struct planning *pl, uint32_t id)
+look_at_reserved(struct planning *pl)
 {
-    const struct job *job = queue_get(pl->q, id);
+    const struct job *job = queue_get(pl->q, pl->planner->reserved.job);
     if (job && job->kind && job->kind->seen != pl->planner->plans)
         look_at(pl, job->kind);
 }
@@ -139,14 +100,12 @@ static void
 look_at_parts(struct planning *pl)
 {
     size_t users = queue_n_users(pl->q), each = share_of_each(pl);
-    pl->lines = xcalloc(users * each + 1 + pl->watched.n, sizeof(struct kind *));
-    for (size_t i = 0; i < users; i++)
+    pl->lines = xcalloc(users * each + 1, sizeof(struct kind *));
+    for (size_t i = 0; i < users; i++) {
         look_at_user(pl, queue_user(pl->q, i), each);
-    look_at_line_of(pl, pl->planner->reserved.job);
-    for (size_t i = 0; i < pl->watched.n; i++)
-        look_at_line_of(pl, pl->watched.ids[i]);
-    for (size_t i = 0; i < users; i++)
         pl->planner->has_unseen |= queue_user(pl->q, i)->unseen > 0;
+    }
+    look_at_reserved(pl);
 }
 
 static void
@@ -162,16 +121,12 @@ lines_choose(struct planning *pl)
 {
     struct planner *p = pl->planner;
     p->plans++;
-    if (p->anew)
-        p->anew_since = p->plans;
-    if (p->anew || !p->has_unseen)
-        p->wake_us = NEVER;
     p->has_unseen = false;
-    pl->watched = p->watched;
-    p->watched = (struct job_list){0};
     if (p->rules.depth && queue_n_kinds(pl->q) > p->rules.depth)
         look_at_parts(pl);
     else
         look_at_all(pl);
+    if (p->anew)
+        p->anew_since = p->plans;
     p->anew = false;
 }

@@ -133,7 +133,7 @@ demand_for_all(const struct demand *d, uint64_t cards)
     return all;
 }
 
-/* Ends alone will not do: what will is told, and what else is in the way. */
+/* Ends alone are not enough: report what is, and what else is in the way. */
 static void
 tell_what_is_kept(struct planning *pl, const struct demand *d, struct blocked *why)
 {

@@ -1,14 +1,14 @@
-/* Who makes way for a blocked job: running jobs that may be preempted and are of lower
+/* Which jobs make way for a blocked job: running jobs that may be preempted and have a lower
  * priority; as few as possible, then those of the lowest priority, then those that have run
- * least. Nobody is asked when that would not help, or when those who are leaving anyway will
- * do. Called by plan.c. */
+ * least. None is chosen if that would not help, or if jobs that are leaving anyway are enough.
+ * Called by plan.c. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "core/plan/plan_priv.h"
 
-/* Those who might be asked, the least loss first, and how it would be without some. */
+/* The candidates, the least loss first, and the ledger without some of them. */
 struct victims {
     struct run **list; /* into pl->runs */
     bool *chosen;
@@ -50,7 +50,7 @@ find_victims(struct planning *pl, const struct job *job, struct victims *v)
         qsort(v->list, v->n, sizeof(struct run *), compare_victims);
 }
 
-/* The ledger when those who are leaving, and the chosen, have left. */
+/* The ledger when the jobs that are leaving, and the chosen ones, have left. */
 static struct ledger *
 ledger_without(const struct planning *pl, const struct victims *v)
 {
@@ -264,11 +264,8 @@ preempt_for(struct planning *pl, struct job *job)
     struct victims v = {0};
     find_victims(pl, job, &v);
     if (fits_without(pl, job, &v)) {
-        if (is_being_made_way_for(pl, job)) {
+        if (is_being_made_way_for(pl, job))
             close_cards(pl, job, &v);
-            if (lines_are_watched(pl, job))
-                lines_watch(pl->planner, job->id);
-        }
     } else if (v.n > 0) {
         for (size_t i = 0; i < v.n; i++)
             choose(&v, i, true);
@@ -279,7 +276,6 @@ preempt_for(struct planning *pl, struct job *job)
             choose_fewest(pl, job, &v);
             close_cards(pl, job, &v);
             ask(pl, job, &v);
-            lines_watch(pl->planner, job->id);
         }
     }
     free(v.list);

@@ -196,8 +196,8 @@ has_to_leave(const struct planning *pl, size_t run, const struct prospect *list,
     return false;
 }
 
-/* Lets everybody leave who has to: from the cards, then, where cores or host memory do not
- * suffice, from the host. True when the job fits then, and is booked. */
+/* Lets every job leave that has to: from the cards, then, if cores or host memory are not
+ * enough, from the host. True when the job fits then, and is booked. */
 static bool
 clear_cards(struct planning *pl, struct job *job, const struct prospect *list, int want,
             struct keep *k)
@@ -268,7 +268,7 @@ reserve_free(struct planning *pl)
     ledger_free(pl->keep.ahead);
 }
 
-/* Who comes later. */
+/* Jobs that come later. */
 
 static bool
 is_over_in_time(const struct planning *pl, const struct job *job)

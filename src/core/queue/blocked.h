@@ -29,7 +29,7 @@ struct blocked {
     int16_t n_room;          /* cards that would do, of the demand's gpus */
     enum reason card_reason; /* what that card said; Resources sums up several */
     enum blocked_by by;
-    /* Who holds it: the largest of them, the largest first (GpuShare: those with a share) */
+    /* Its holders, largest first (GpuShare: those with a share) */
     struct called holders[BLOCKED_HOLDERS];
     int16_t n_holders;    /* all of them, named or not */
     int32_t stranger_pid; /* 0: none is known by pid */

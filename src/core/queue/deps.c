@@ -100,7 +100,7 @@ add_words(struct buf *out, uint32_t job, int32_t task, enum dep_type type, enum 
         buf_addf(out, "_%d", task);
     buf_addf(out, " ended %s", job_state_name(ended));
     if (type == DEP_FAILED)
-        buf_adds(out, ", and this was to run only after a failure");
+        buf_adds(out, ", and this job should run only after a failure");
 }
 
 /* --- jobs -------------------------------------------------------------------------------- */
@@ -172,8 +172,8 @@ deps_met(struct job *job)
 
 #define TASK_ANY -2
 
-/* Takes those that wait for this task (-1: for the whole) out of the list of `job`. What is
- * told must not be in the table any more, for the callback may change that. */
+/* Takes the jobs that wait for this task (-1: for the whole) out of the list of `job`. What is
+ * reported must not be in the table any more, for the callback may change that. */
 static struct dependent *
 take(struct deps *d, uint32_t job, int32_t task, size_t *n)
 {
@@ -217,7 +217,8 @@ deps_ended(struct deps *d, uint32_t job, uint32_t array, int32_t task, enum job_
            deps_on_dependent cb, void *arg)
 {
     tell(d, job, -1, state, cb, arg);
-    /* Of an array: tasks that left it have told already; the others were dropped with it. */
+    /* Of an array: its tasks have reported their ends when they left; the others were dropped
+     * with it. */
     tell(d, job, TASK_ANY, state == JOB_INFEASIBLE ? state : JOB_CANCELLED, cb, arg);
     if (array)
         tell(d, array, task, state, cb, arg);
@@ -239,8 +240,8 @@ waits_for(const struct job *job, uint32_t id)
     return false;
 }
 
-/* Who waits for the job, over others too: none of them may be one that it would wait for. The
- * ids seen are a list as well, walked as it grows. */
+/* Which jobs wait for the job, directly or not: none of them may be one that it would wait
+ * for. The ids seen are a list as well, walked as it grows. */
 bool
 deps_is_circular(const struct deps *d, const struct job *job)
 {

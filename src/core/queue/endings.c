@@ -234,18 +234,18 @@ add_setup(const struct ending *e, struct buf *out)
 {
     buf_adds(out, "set-up failed: ");
     if (!e->signal && e->code == 0)
-        buf_adds(out, "it left the shell (exit 0)");
+        buf_adds(out, "the shell exited before the command (exit 0)");
     else
         add_cause(e, out);
     add_detail(e->text, out);
 }
 
-/* Who was asked to end and did not: what it had open it could not save. */
+/* It was asked to end and did not, so it could not save what it had open. */
 static void
 add_killed(const struct ending *e, struct buf *out)
 {
     if (e->signal == SIGKILL)
-        buf_adds(out, ", killed after its grace");
+        buf_adds(out, ", killed after the grace period");
 }
 
 void
@@ -259,7 +259,7 @@ ending_text(const struct ending *e, struct buf *out)
         add_own_end(e, out);
         break;
     case OUTCOME_PREEMPTED:
-        buf_adds(out, "made way for a job of higher priority");
+        buf_adds(out, "preempted by a job of higher priority");
         add_killed(e, out);
         break;
     case OUTCOME_REQUEUED:

@@ -374,13 +374,13 @@ refusal(enum job_state s, enum job_event_type type)
     if (job_state_is_final(s))
         return "it has ended";
     if (type == JOB_EV_STARTED || type == JOB_EV_ENDED)
-        return "no attempt of it is under way";
+        return "it has no running attempt";
     if (type == JOB_EV_REQUEUE)
-        return "it waits for its turn already";
+        return "it is pending already";
     if (s == JOB_HELD)
         return "it is held";
     if (type == JOB_EV_HOLD)
-        return "it has started already; cancel stops it";
+        return "it has started; 'berth cancel' stops it";
     return "it has its GPUs already";
 }
 

@@ -41,15 +41,15 @@ int64_t queue_text_of(const struct queue *q, uint32_t uid);
 /* Bytes of the environments of these jobs, each distinct one once; small ones are left out. */
 int64_t queue_envs_of(const struct queue *q, uint32_t uid);
 bool queue_has_env(const struct queue *q, uint32_t uid, int64_t env); /* is counted there */
-/* How many are in this state, as people are told: tasks that wait or are held count one by one,
+/* How many are in this state, as people see it: tasks that wait or are held count one by one,
  * and an array of which nothing is left to start not at all. */
 int64_t queue_n_in(const struct queue *q, enum job_state s);
 /* Users who have had something waiting, the i-th by uid: how many wait now (0: none). False
  * behind the last. */
 bool queue_user_waiting(const struct queue *q, size_t i, uint32_t *uid, int64_t *n);
 
-/* Jobs whose begin_us has come join their lines; plan_make does it. False: there were none. */
-bool queue_wake(struct queue *q, int64_t now_us);
+/* Jobs whose begin_us has come join their lines; plan_make does it. */
+void queue_wake(struct queue *q, int64_t now_us);
 int64_t queue_next_begin_us(const struct queue *q); /* INT64_MAX: nobody waits for a time */
 /* Those that wait for a time, the first first: for (j = queue_later(q); j; j =
  * queue_later_next(j)). */
@@ -68,9 +68,9 @@ struct job **queue_list_by_id(const struct queue *q, uint32_t states, size_t *n)
 struct job **queue_list_in_order(const struct queue *q, uint32_t states, size_t *n);
 
 /* All jobs in no order, those in so many buckets of the table in a call; zeroed at first.
- * False: that was the last. Between two calls the queue may change: who is in it all the time
- * is visited once. When the table has grown it begins anew, and says so: all that came before
- * is void. */
+ * False: that was the last. Between two calls the queue may change: a job that is in it all
+ * the time is visited once. When the table has grown it begins anew, and says so: all that
+ * came before is void. */
 struct queue_at {
     size_t bucket, n_buckets;
     bool begun_anew; /* by this call, which has visited nobody */
@@ -84,7 +84,7 @@ struct kind *queue_kind(const struct queue *q, size_t i);
 /* What the jobs of a line come to, as balance.c has it; and those of all lines. */
 void queue_set_work(struct queue *q, struct kind *k, int64_t work);
 int64_t queue_work(const struct queue *q);
-/* Those who have lines, by uid. */
+/* Users with lines, by uid. */
 size_t queue_n_users(const struct queue *q);
 struct kind_user *queue_user(const struct queue *q, size_t i);
 

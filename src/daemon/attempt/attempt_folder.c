@@ -164,7 +164,7 @@ remake_jobs(struct daemon *d, struct err *e)
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", path);
-    log_warn("event=jobs-folder-remade path=%s it was removed", path);
+    log_warn("event=jobs-folder-remade path=%s it had been removed", path);
     close(d->jobs_fd);
     d->jobs_fd = fd;
     return 0;

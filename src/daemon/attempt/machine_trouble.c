@@ -230,10 +230,10 @@ on_late(uv_timer_t *timer)
     end_trial(m);
     err_set(&e, ERR_FAILED, "the process that forks supervisors does not answer");
     if (m->woken) {
-        log_warn("event=nursery-silent it is replaced");
+        log_warn("event=nursery-silent replacing it");
         (void)nursery_replace(n, &e);
     } else {
-        log_warn("event=nursery-silent it is woken up");
+        log_warn("event=nursery-silent waking it up");
         nursery_wake(n);
     }
     m->woken = !m->woken;

@@ -84,7 +84,7 @@ hear_hello(struct nursery *n, int fd, int patience_ms, struct err *e)
 {
     auto_free char *text = xmalloc(HELLO_MAX);
     if (!file_await(fd, patience_ms))
-        return err_set(e, ERR_FAILED, "the nursery of shepherds says nothing");
+        return err_set(e, ERR_FAILED, "the process that forks supervisors does not answer");
     ssize_t len = recv(fd, text, HELLO_MAX, 0);
     json_t *hello = len > 0 ? json_loadb(text, (size_t)len, 0, NULL) : NULL;
     struct confinement place;
@@ -92,7 +92,7 @@ hear_hello(struct nursery *n, int fd, int patience_ms, struct err *e)
     pid_t pid = (pid_t)json_integer_value(json_object_get(hello, "pid"));
     json_decref(hello);
     if (!is_hello)
-        return err_set(e, ERR_FAILED, "the nursery of shepherds went at once");
+        return err_set(e, ERR_FAILED, "the process that forks supervisors exited immediately");
     confine_free(&n->place);
     n->place = place;
     if (n->pidfd >= 0)
@@ -198,10 +198,9 @@ int
 nursery_replace(struct nursery *n, struct err *e)
 {
     if (n->unit || !n->no_scope)
-        return err_set(
-            e, ERR_FAILED,
-            "the process that forks supervisors does not answer; it is not replaced, "
-            "as running jobs would go with its unit");
+        return err_set(e, ERR_FAILED,
+                       "the process that forks supervisors does not answer; it is not "
+                       "replaced, because running jobs would end with its unit");
     if (n->pidfd >= 0)
         (void)syscall(SYS_pidfd_send_signal, n->pidfd, SIGKILL, NULL, 0);
     hang_up(n);
@@ -287,7 +286,8 @@ nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct 
     /* Too many descriptors under way (ETOOMANYREFS) or no memory is no fault of its. */
     if (n->fd >= 0 && errno != EPIPE && errno != ECONNRESET && errno != EAGAIN &&
         errno != ENOTCONN)
-        return err_errno(e, ERR_FAILED, errno, "cannot send to the nursery of supervisors");
+        return err_errno(e, ERR_FAILED, errno,
+                         "cannot send to the process that forks supervisors");
     if (n->fd < 0 && clock_boot_us() < n->not_before_us) {
         *e = n->failed;
         return -1;
@@ -297,7 +297,8 @@ nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct 
     if (start(n, e))
         return -1;
     if (send_packet(n->fd, kind, fds))
-        return err_errno(e, ERR_FAILED, errno, "the nursery of shepherds takes nothing");
+        return err_errno(e, ERR_FAILED, errno,
+                         "the process that forks supervisors takes no requests");
     return 0;
 }
 

@@ -143,7 +143,7 @@ watch_hear(struct watcher *w, struct watch *x, const char *line, size_t len)
     json_t *msg = json_loadb(line, len, 0, &je);
     const char *event = json_string_value(json_object_get(msg, "event"));
     if (!event) {
-        log_error("job=%u its supervisor speaks nonsense: %s", x->job, je.text);
+        log_error("job=%u its supervisor sent an invalid message: %s", x->job, je.text);
     } else if (strcmp(event, "hello") == 0) {
         on_hello(w, x, msg);
         on_started(w, x, msg, "started_us");

@@ -327,16 +327,16 @@ passes(struct watch *x, const struct err *e)
 static void
 set_lost(const struct watch *x, const struct err *unread, struct ending *ending)
 {
-    const char *why = x->rebooted ? "the machine went down while it ran"
+    const char *why = x->rebooted ? "the machine went down while the job ran"
                       : x->folder_gone
-                          ? "its folder was removed by somebody else while it ran"
+                          ? "its folder was removed while the job ran"
                           : "its supervisor vanished before it could record the end";
     ending->outcome = OUTCOME_LOST;
     if (!unread)
         snprintf(ending->text, sizeof ending->text, "%s", why);
     else
-        snprintf(ending->text, sizeof ending->text, "%s; what it left cannot be read: %.60s",
-                 why, unread->errnum ? strerror(unread->errnum) : unread->text);
+        snprintf(ending->text, sizeof ending->text, "%s; its record cannot be read: %.60s", why,
+                 unread->errnum ? strerror(unread->errnum) : unread->text);
 }
 
 /* What the folder says of an attempt that nobody supervises any more: an exit record; or
@@ -444,7 +444,7 @@ sweeper_gone(struct watcher *w, struct watch *x)
         return;
     }
     /* One that died has ended nothing, and perhaps never had the lock. */
-    log_warn("job=%u attempt=%d event=sweeper-died another is sent", x->job, x->attempt);
+    log_warn("job=%u attempt=%d event=sweeper-died starting another", x->job, x->attempt);
     sweep_later(w, x);
 }
 
@@ -460,7 +460,7 @@ shepherd_gone(struct watcher *w, struct watch *x)
     int fd = sweeper_start(w->daemon, job, &x->folder_gone, &e);
     if (fd >= 0 && open_link(w, x, fd, true, &e) == 0)
         return;
-    log_error("job=%u cannot sweep up after its supervisor: %s", x->job, e.text);
+    log_error("job=%u cannot end what its supervisor left: %s", x->job, e.text);
     sweep_later(w, x);
 }
 

@@ -146,8 +146,8 @@ health_resume(struct daemon *d, int card, const char *by, struct err *e)
     changed(d, card);
     if (!r->missing)
         return 0;
-    return err_set(e, ERR_FAILED, "gpu %d is lost: the machine does not show it%s", card,
-                   was_paused ? ". It is paused no more" : "");
+    return err_set(e, ERR_FAILED, "gpu %d is lost: the driver does not list it%s", card,
+                   was_paused ? ". It is no longer paused" : "");
 }
 
 /* --- faults
@@ -171,7 +171,8 @@ health_missing(struct daemon *d, int card)
     r->clean = 0;
     if (r->fault == FAULT_NONE) {
         r->fault = FAULT_AWAY;
-        set_fault_text(r, "missing from the machine's list: off the bus?");
+        set_fault_text(
+            r, "missing from the driver's list of GPUs; it may have fallen off the bus");
     }
     apply(d, card);
     sample_card_event(d, card, "lost", r->text, NULL);
@@ -253,8 +254,8 @@ give_back(struct daemon *d, int card)
 static void
 take_memory(struct daemon *d, int card, enum health_memory memory)
 {
-    static const char waits[] = "bad memory waits for a reset to be put aside";
-    static const char worn[] = "bad memory could not be put aside: the card is worn out";
+    static const char waits[] = "bad memory will be retired at the next reset";
+    static const char worn[] = "bad memory could not be retired: replace the GPU";
     struct record *r = record_of(d, card);
     if (memory != HEALTH_MEMORY_UNKNOWN)
         r->memory = memory;
@@ -275,13 +276,13 @@ health_seen(struct daemon *d, int card, enum health_memory memory)
         r->missing = false;
         r->was_reset = true;
         apply(d, card);
-        log_info("event=gpu-seen gpu=%d it answers again and is checked", card);
+        log_info("event=gpu-seen gpu=%d it answers again and is being checked", card);
         changed(d, card);
     }
     if (r->locked_out && take_lock(d, card, &e) == 0) {
         apply(d, card);
         sample_card_event(d, card, gpu_state_name(card_state(ledger_card(d->ledger, card))),
-                          "the other daemon has let go of it", NULL);
+                          "the other daemon no longer uses it", NULL);
     }
     take_memory(d, card, memory);
     if (r->fault == FAULT_NONE || !may_return(r))

@@ -54,13 +54,12 @@ open_lock(const char *path, mode_t mode, struct err *e)
             (void)fchmod(fd, mode);
     }
     if (fd < 0 && errno == EACCES)
-        return err_set(
-            e, ERR_REFUSED,
-            "this GPU is the machine's own daemon's (%s is root's), which gets the jobs "
-            "when it runs and no --dir is given: systemctl start berthd",
-            path);
+        return err_set(e, ERR_REFUSED,
+                       "this GPU belongs to the system daemon (%s is owned by root); start it "
+                       "with 'systemctl start berthd', and submit without --dir",
+                       path);
     if (fd < 0)
-        return err_errno(e, ERR_FAILED, errno, "cannot open the card's lock %s", path);
+        return err_errno(e, ERR_FAILED, errno, "cannot open the GPU's lock %s", path);
     return fd;
 }
 
@@ -75,10 +74,10 @@ say_who(int fd, const char *path, struct err *e)
     who[n > 0 ? n : 0] = '\0';
     who[strcspn(who, "\n")] = '\0';
     return err_set(e, ERR_REFUSED, "another daemon has this GPU: %s (%s)%s",
-                   who[0] ? who : "it does not say which", path,
-                   is_anothers ? "; several users share GPUs by one daemon that root starts: "
-                                 "berthd --system"
-                               : "");
+                   who[0] ? who : "its lock names none", path,
+                   is_anothers
+                       ? "; to share GPUs among users, run one daemon as root: berthd --system"
+                       : "");
 }
 
 /* Where nobody but root puts anything. -1 with e when somebody else could. */
@@ -98,7 +97,8 @@ open_own_dir(const struct daemon *d, char **path, struct err *e)
         return -1;
     if (lstat(*path, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
         (st.st_mode & (S_IWGRP | S_IWOTH)))
-        return err_set(e, ERR_FAILED, "%s, where the cards' locks lie, is not root's alone",
+        return err_set(e, ERR_FAILED,
+                       "%s has the GPUs' locks, but users other than root can write to it",
                        *path);
     return 0;
 }
@@ -121,7 +121,7 @@ clear_the_way(const struct daemon *d, const char *path)
     if (!d->places.system || lstat(path, &st) || is_roots_own(&st))
         return;
     if (unlink(path) == 0 && st.st_uid != 0)
-        log_warn("event=gpu-lock-taken-over path=%s it was of user %u", path, st.st_uid);
+        log_warn("event=gpu-lock-taken-over path=%s it belonged to user %u", path, st.st_uid);
 }
 
 /* The lock at path, held and with our name in it; -1 with who has it. */
@@ -133,8 +133,8 @@ take_file(struct daemon *d, const char *path, struct err *e)
     if (fd < 0)
         return -1;
     if (d->places.system && (fstat(fd, &st) || !is_roots_own(&st)))
-        return err_set(e, ERR_FAILED,
-                       "the card's lock %s was put there by somebody else; remove it", path);
+        return err_set(e, ERR_FAILED, "the GPU's lock %s belongs to another user; remove it",
+                       path);
     if (flock(fd, LOCK_EX | LOCK_NB))
         return errno == EWOULDBLOCK ? say_who(fd, path, e)
                                     : err_errno(e, ERR_FAILED, errno, "cannot lock %s", path);
@@ -171,8 +171,8 @@ take_for_machine(struct daemon *d, const char *uuid, const char *shared, struct 
     clear_the_way(d, shared);
     int shared_fd = take_file(d, shared, &why);
     if (shared_fd < 0)
-        log_warn("event=gpu-lock-blocked path=%s the card is this daemon's all the same: %s",
-                 shared, why.text);
+        log_warn("event=gpu-lock-blocked path=%s this daemon uses the GPU anyway: %s", shared,
+                 why.text);
     keep(d, uuid, fd, shared_fd);
     return 0;
 }

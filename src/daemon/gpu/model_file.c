@@ -34,7 +34,7 @@ read_table(struct modelfile *f, const char *path)
         table = models_read(path, buf_str(&text), text.len, &e);
     if (!table) {
         log_warn("setting=models %s; %s", e.text,
-                 f->table ? "the last good table holds" : "no model is known");
+                 f->table ? "the last valid table stays in use" : "no model is known");
         return;
     }
     models_free(f->table);

@@ -6,8 +6,8 @@ struct daemon;
 struct models;
 
 /* The table as the file has it now: read again when the file has changed, which a stat tells.
- * While the file is missing or has an error the last good table holds, and the log has a
- * warning for each new state of the file. NULL: there is no table. Borrowed until the next
+ * While the file is missing or has an error the last valid table stays in use, and the log has
+ * a warning for each new state of the file. NULL: there is no table. Borrowed until the next
  * call. */
 const struct models *modelfile_current(struct daemon *d);
 

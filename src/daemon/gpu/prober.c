@@ -154,7 +154,7 @@ on_deadline(uv_timer_t *timer)
         uv_timer_start(&p->deadline, on_deadline, (uint64_t)(limit - SLOW_MS), 0);
         return;
     }
-    replace(p, "the probe does not answer; it is replaced");
+    replace(p, "the probe does not answer; replacing it");
 }
 
 /* --- questions -------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ on_line(struct prober *p, const char *line, size_t len)
     } else if (json_object_get(msg, "faults")) {
         faults_take(p->daemon, msg);
     } else {
-        log_error("the probe speaks nonsense: %s", je.text);
+        log_error("the probe sent an invalid line: %s", je.text);
     }
     json_decref(msg);
 }
@@ -465,7 +465,7 @@ prober_start(struct prober *p, int64_t deadline_ms, struct err *e)
     if (p->sampled_us)
         return 0;
     return err_set(e, ERR_FAILED, "%s",
-                   p->error ? p->error : "the probe does not answer: is the driver stuck?");
+                   p->error ? p->error : "the probe does not answer; the driver may be stuck");
 }
 
 void

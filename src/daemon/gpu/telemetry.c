@@ -75,7 +75,7 @@ card_begin(struct daemon *d, const struct card *c)
         series_decode(s, wall_offset_us(), clock_boot_us(), bytes.data, bytes.len) == 0)
         return s;
     log_warn("event=series-lost gpu=%d %s", c->info.index,
-             rc < 0 ? e.text : "what was kept of it makes no sense");
+             rc < 0 ? e.text : "its saved record is invalid");
     series_free(s);
     return series_new();
 }

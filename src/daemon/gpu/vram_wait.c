@@ -18,9 +18,11 @@ static void
 end_wait(struct daemon *d, struct job *job)
 {
     bool silent = prober_unknown_since_us(d->prober) > 0;
-    log_warn("job=%u event=vram-wait-over %s", job->id,
-             silent ? "the probe does not say whether its memory is back"
-                    : "its memory is still in use; counted as a stranger's from now on");
+    log_warn(
+        "job=%u event=vram-wait-over %s", job->id,
+        silent
+            ? "the probe does not report whether its memory was freed"
+            : "its memory is still in use; from now on it counts as used by another process");
     jobs_check_clear(&d->state, job, true);
 }
 

@@ -137,12 +137,11 @@ hooks_missing(const struct daemon *d, const struct job *job)
         return NULL;
     if (hooks_mail_types(h) && !helper_sendmail(d->config.sendmail))
         return xasprintf(
-            "no mail can be sent from this machine, as it has no sendmail%s%s; "
-            "install one (postfix, msmtp-mta), or say where it is with the setting "
-            "sendmail",
+            "this machine cannot send mail, because it has no sendmail%s%s; install one "
+            "(postfix, msmtp-mta), or set its path with the setting sendmail",
             d->config.sendmail[0] ? " at " : "", d->config.sendmail);
     if (h->webhook && !helper_curl())
-        return xasprintf("nothing can be posted from this machine, as it has no curl: install "
-                         "it");
+        return xasprintf(
+            "this machine cannot post webhooks, because it has no curl; install it");
     return NULL;
 }

@@ -217,7 +217,7 @@ lost(struct letter *l)
 {
     l->tries++;
     l->result = l->tries >= LOST_MAX ? FAILED : AGAIN;
-    log_warn("job=%u event=hook-lost tries=%d its process went without a word%s", l->job,
+    log_warn("job=%u event=hook-lost tries=%d its process exited without an answer%s", l->job,
              l->tries, l->result == FAILED ? "; given up" : "");
 }
 

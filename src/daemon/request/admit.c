@@ -34,8 +34,7 @@ admit_time(const struct daemon *d, struct request *r, struct err *e)
     if (max_ms == 0 || r->limit_ms <= max_ms)
         return 0;
     return err_set(e, ERR_REFUSED,
-                   "its time limit of %s is above the longest that is allowed here, %s "
-                   "(time_max_s)",
+                   "its time limit of %s is above the maximum of %s (time_max_s)",
                    format_duration(r->limit_ms, asked), format_duration(max_ms, most));
 }
 
@@ -100,14 +99,14 @@ admit_pending(const struct daemon *d, uint32_t uid, int64_t n, struct err *e)
     count_waiting(d, uid, &all, &own);
     if (n > 0 && own_max > 0 && own + n > own_max)
         return err_set(e, ERR_REFUSED,
-                       "%s has %lld waiting, and may have %lld: %lld job%s more would be too "
+                       "%s has %lld of at most %lld pending jobs: %lld job%s more would be too "
                        "many (user_max_pending)",
                        daemon_user_name(uid), (long long)own, (long long)own_max, (long long)n,
                        s);
     if (n > 0 && all_max > 0 && all + n > all_max)
         return err_set(e, ERR_REFUSED,
-                       "the queue is full: %lld wait, at most %lld may (pending_max), and this "
-                       "is %lld job%s more",
+                       "the queue is full: %lld of at most %lld jobs are pending "
+                       "(pending_max), and this would add %lld job%s",
                        (long long)all, (long long)all_max, (long long)n, s);
     return 0;
 }
@@ -134,8 +133,8 @@ admit_text(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e)
     if (!budget_binds(d, uid) || bytes <= 0 || all <= TEXT_USER_MAX)
         return 0;
     return err_set(e, ERR_REFUSED,
-                   "the commands and other text of %s's jobs would have %lld MiB, and %lld is "
-                   "the most; put long ones into files",
+                   "the commands and other text of %s's jobs would take %lld MiB; the maximum "
+                   "is %lld; put long ones into files",
                    daemon_user_name(uid), (long long)(all >> 20),
                    (long long)(TEXT_USER_MAX >> 20));
 }
@@ -148,8 +147,8 @@ admit_env(const struct daemon *d, uint32_t uid, int64_t bytes, struct err *e)
     if (!budget_binds(d, uid) || bytes <= 0 || all <= ENVS_USER_MAX)
         return 0;
     return err_set(e, ERR_REFUSED,
-                   "the environments of %s's jobs would have %lld MiB, and %lld is the most; "
-                   "pass on less of it with --export",
+                   "the environments of %s's jobs would take %lld MiB; the maximum is %lld; "
+                   "pass on fewer variables with --export",
                    daemon_user_name(uid), (long long)(all >> 20),
                    (long long)(ENVS_USER_MAX >> 20));
 }

@@ -42,7 +42,7 @@ read_kinds(const json_t *list, uint32_t *out, struct err *e)
         const char *name = json_string_value(item);
         uint32_t bit = name ? kind_bit(name) : 0;
         if (!bit)
-            return err_set(e, ERR_USAGE, "'%.40s' is not a kind of event; there are %s",
+            return err_set(e, ERR_USAGE, "unknown kind of event '%.40s'; the kinds are %s",
                            name ? name : "?", buf_str(&known));
         *out |= bit;
     }

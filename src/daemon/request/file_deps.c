@@ -121,10 +121,10 @@ refuse_circle(const struct file_dep_line *lines, int32_t from, int32_t to, struc
 {
     if (from == to)
         return err_set(e, ERR_REFUSED, "line %d: it would wait for itself", lines[from].number);
-    return err_set(e, ERR_REFUSED,
-                   "line %d: it waits for line %d, which waits for it in turn: they would wait "
-                   "for ever",
-                   lines[from].number, lines[to].number);
+    return err_set(
+        e, ERR_REFUSED,
+        "line %d: it waits for line %d, which waits for this one: neither could start",
+        lines[from].number, lines[to].number);
 }
 
 static int

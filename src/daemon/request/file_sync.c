@@ -94,7 +94,7 @@ read_line(const struct sync *s, const json_t *j, const struct models *models, in
         line->over = xstrdup(e->text);
     }
     if (line->req.array.n)
-        return err_set(e, ERR_USAGE, "line %d: a line is one job, and no array", line->number);
+        return err_set(e, ERR_USAGE, "line %d: a line cannot be an array", line->number);
     if (s->fits && line->req.n_deps)
         return err_set(e, ERR_USAGE, "line %d: \"fit\" and \"after\" exclude each other",
                        line->number);
@@ -130,7 +130,7 @@ file_read_lines(struct sync *s, const json_t *params, struct err *e)
     if (!s->path || s->path[0] != '/')
         return err_set(e, ERR_USAGE, "\"path\" must be an absolute path");
     if (strlen(s->path) >= PATH_MAX)
-        return err_set(e, ERR_USAGE, "\"path\" is %zu bytes long; the most is %d",
+        return err_set(e, ERR_USAGE, "\"path\" is %zu bytes long; the maximum is %d",
                        strlen(s->path), PATH_MAX - 1);
     if (!json_is_array(list))
         return err_set(e, ERR_USAGE, "\"jobs\" must be a list");
@@ -233,7 +233,7 @@ match(struct sync *s, struct line *line, struct err *e)
 {
     struct known *k = known_put(s, line->key);
     if (k->in_file)
-        return err_set(e, ERR_USAGE, "the key %s comes twice", line->key);
+        return err_set(e, ERR_USAGE, "the key %s is given twice", line->key);
     k->in_file = true;
     if (!k->job)
         return 0;

@@ -68,10 +68,10 @@ check_room(const struct daemon *d, const struct upload *own, struct err *e)
         bytes += u->group == own->group ? u->bytes : 0;
     if (bytes <= most)
         return 0;
-    return err_set(e, ERR_REFUSED,
-                   "%s has more than %lld MiB (user_max_buffer_mib) of lines; share them out "
-                   "over several files",
-                   own->path, (long long)(most >> 20));
+    return err_set(
+        e, ERR_REFUSED,
+        "%s has more than %lld MiB of lines (user_max_buffer_mib); split it into several files",
+        own->path, (long long)(most >> 20));
 }
 
 /* The lines of *s are kept from now on. */

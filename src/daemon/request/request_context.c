@@ -100,9 +100,9 @@ read_rlimits(const struct daemon *d, struct reqcontext *out, struct err *e)
         snprintf(out->rlimits, sizeof out->rlimits, "%s", buf_str(&text));
     else if (d->places.system && c->uid != 0)
         return err_set(e, ERR_PERMISSION,
-                       "the process that connected (pid %d) is not there to be asked for its "
-                       "limits, or is another user's now; submitters connect themselves, and "
-                       "waits for the answer",
+                       "the limits of the process that connected (pid %d) cannot be read: it "
+                       "has exited or changed its user; connect from the submitting process, "
+                       "and keep it running until the answer",
                        (int)c->pid);
     return 0;
 }
@@ -115,7 +115,7 @@ reqcontext_read(struct daemon *d, const json_t *params, struct reqcontext *out, 
     if (!out->cwd || out->cwd[0] != '/')
         return err_set(e, ERR_USAGE, "\"cwd\" must be an absolute path");
     if (strlen(out->cwd) >= PATH_MAX)
-        return err_set(e, ERR_USAGE, "\"cwd\" is %zu bytes long; the most is %d",
+        return err_set(e, ERR_USAGE, "\"cwd\" is %zu bytes long; the maximum is %d",
                        strlen(out->cwd), PATH_MAX - 1);
     out->umask_bits = 022;
     if (umask_value && read_umask(umask_value, &out->umask_bits, e))

@@ -304,7 +304,7 @@ reqjson_read(const json_t *j, const char *const *extra, const struct models *mod
         out->gpus_said |= strcmp(k, "gpus") == 0;
     }
     if (!out->command == !out->argv)
-        return err_set(e, ERR_USAGE, "a job needs \"command\" or \"argv\", one of them");
+        return err_set(e, ERR_USAGE, "a job needs either \"command\" or \"argv\"");
     if (out->command && !out->command[strspn(out->command, " \t\n")])
         return err_set(e, ERR_USAGE, "the command is empty");
     if (out->chdir && out->chdir[0] != '/')

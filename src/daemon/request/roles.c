@@ -25,9 +25,7 @@ roles_find(struct daemon *d, struct err *e)
     const struct group *g = getgrnam(name);
     if (!g)
         return err_set(e, ERR_USAGE,
-                       "admin_group: there is no group '%s' on this machine; 'groupadd %s' "
-                       "makes it",
-                       name, name);
+                       "admin_group: unknown group '%s'; 'groupadd %s' creates it", name, name);
     d->admin_gid = g->gr_gid;
     return 0;
 }
@@ -74,10 +72,7 @@ roles_need_admin(const struct caller *c, const char *what, struct err *e)
 {
     if (c->admin)
         return 0;
-    return err_set(e, ERR_PERMISSION,
-                   "to %s concerns all users: that is for root and for members of the "
-                   "admin_group of the settings",
-                   what);
+    return err_set(e, ERR_PERMISSION, "only root and members of admin_group may %s", what);
 }
 
 int64_t
@@ -93,8 +88,8 @@ roles_check_priority(const struct daemon *d, int32_t priority, struct err *e)
     if (priority <= roles_priority_max(d))
         return 0;
     return err_set(e, ERR_PERMISSION,
-                   "priority %d is above %lld, the highest that a user may ask for here; give "
-                   "jobs that can wait a lower one, or ask an admin",
+                   "priority %d is above %lld, the maximum for users; lower the priority of "
+                   "other jobs instead, or ask an admin",
                    priority, (long long)d->config.user_priority_max);
 }
 
@@ -108,8 +103,8 @@ roles_check_grace(const struct daemon *d, int64_t grace_ms, struct err *e)
     if (grace_ms <= most_ms || !d->places.system || !d->caller || d->caller->admin)
         return 0;
     return err_set(e, ERR_PERMISSION,
-                   "a grace of %s is above %s, the longest that a user may ask for here "
-                   "(grace_max_ms); --signal warns a job earlier before its time limit",
+                   "a grace of %s is above %s, the maximum for users (grace_max_ms); use "
+                   "--signal for an earlier warning",
                    format_duration(grace_ms, asked), format_duration(most_ms, most));
 }
 

@@ -95,7 +95,7 @@ read_state(const json_t *name, struct select *s, struct err *e)
     }
     for (int i = 0; i < JOB_STATES; i++)
         buf_addf(&all, " %s", job_state_name((enum job_state)i));
-    return err_set(e, ERR_USAGE, "'%s' is not a state; there are:%s", text ? text : "?",
+    return err_set(e, ERR_USAGE, "unknown state '%s'; the states are:%s", text ? text : "?",
                    buf_str(&all));
 }
 
@@ -110,7 +110,7 @@ select_read_where(const json_t *params, struct select *s, struct err *e)
     {
         json_int_t gpu = json_is_integer(v) ? json_integer_value(v) : -1;
         if (gpu < 0 || gpu >= GPU_MAX)
-            return err_set(e, ERR_USAGE, "\"gpu\" is a list of GPUs' numbers");
+            return err_set(e, ERR_USAGE, "\"gpu\" must be a list of GPU indices");
         s->gpus |= UINT64_C(1) << gpu;
     }
     return 0;
@@ -254,7 +254,7 @@ select_check_ids(struct daemon *d, const struct select *s, struct err *e)
     task_set_free(&tasks);
     if (n == 0 || rc)
         return rc;
-    return err_set(e, ERR_NO_JOB, "there is no job %s%s; `berth queue --all` lists them",
+    return err_set(e, ERR_NO_JOB, "no job %s%s; `berth queue --all` lists all jobs",
                    buf_str(&missing), n > MISSING_SAID ? ", ..." : "");
 }
 
@@ -534,7 +534,7 @@ select_none(const json_t *params, struct err *e)
     json_array_foreach(words, i, word)
         buf_addf(&text, "%s%s", i ? " " : "", json_string_value(word));
     if (text.len == 0)
-        return err_set(e, ERR_NO_JOB, "there is no job");
-    return err_set(e, ERR_NO_JOB, "no job matches %s; `berth queue --all` lists them",
+        return err_set(e, ERR_NO_JOB, "no job");
+    return err_set(e, ERR_NO_JOB, "no job matches %s; `berth queue --all` lists all jobs",
                    buf_str(&text));
 }

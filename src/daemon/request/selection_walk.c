@@ -43,10 +43,10 @@ check_number(struct daemon *d, const struct caller *c, const struct select *s, s
     }
     if (n <= TARGET_TASKS_MAX)
         return 0;
-    return err_set(e, ERR_REFUSED,
-                   "more than %d tasks that still wait in their array are named; name fewer at "
-                   "once, or the whole array",
-                   TARGET_TASKS_MAX);
+    return err_set(
+        e, ERR_REFUSED,
+        "more than %d pending tasks of arrays are selected; select fewer, or the whole array",
+        TARGET_TASKS_MAX);
 }
 
 /* Tasks that are named become jobs of their own, so that something can be done to them. */

@@ -33,10 +33,10 @@ budget_answer_max(const struct daemon *d, uid_t uid)
 int
 budget_too_long(const struct jsonw *answer, struct err *e)
 {
-    return err_set(e, ERR_REFUSED,
-                   "the answer would have more than %zu MiB, which is the most; ask for fewer "
-                   "jobs, or for fewer fields",
-                   answer->max >> 20);
+    return err_set(
+        e, ERR_REFUSED,
+        "the answer would exceed the maximum of %zu MiB; request fewer jobs or fields",
+        answer->max >> 20);
 }
 
 struct shape {
@@ -90,9 +90,7 @@ budget_check_line(const struct daemon *d, uid_t uid, const char *line, size_t le
     struct shape s = measure(line, len, most);
     if (s.values > most)
         return err_set(e, ERR_REFUSED,
-                       "the request has more than %zu values, which is the most; send it in "
-                       "several",
-                       most);
+                       "the request exceeds the maximum of %zu values; split it", most);
     if (s.deepest > DEPTH_MAX)
         return err_set(e, ERR_REFUSED, "the request is nested more than %d deep", DEPTH_MAX);
     return 0;
@@ -106,17 +104,17 @@ budget_check_jobs(const struct daemon *d, uid_t uid, const json_t *jobs, struct 
     if (!budget_binds(d, uid))
         return 0;
     if (n > JOBS_MAX)
-        return err_set(e, ERR_REFUSED,
-                       "the request has %zu jobs, and %d is the most; send them in several, or "
-                       "as an array",
-                       n, JOBS_MAX);
+        return err_set(
+            e, ERR_REFUSED,
+            "the request has %zu jobs, and the maximum is %d; split it, or submit an array", n,
+            JOBS_MAX);
     json_array_foreach(jobs, i, job) n_after += json_array_size(json_object_get(job, "after"));
     if (n_after <= DEPENDENCES_MAX)
         return 0;
-    return err_set(e, ERR_REFUSED,
-                   "the jobs of the request wait for %zu others, and %d is the most; send them "
-                   "in several requests",
-                   n_after, DEPENDENCES_MAX);
+    return err_set(
+        e, ERR_REFUSED,
+        "the jobs of the request wait for %zu others, and the maximum is %d; split the request",
+        n_after, DEPENDENCES_MAX);
 }
 
 static int
@@ -124,10 +122,10 @@ check_bytes(const struct daemon *d, uid_t uid, size_t bytes, const char *what, s
 {
     if (!budget_binds(d, uid) || bytes <= (size_t)d->config.job_max_text_kib << 10)
         return 0;
-    return err_set(e, ERR_REFUSED,
-                   "%s has %zu KiB, and %lld is the most (job_max_text_kib); put long texts "
-                   "into files",
-                   what, bytes >> 10, (long long)d->config.job_max_text_kib);
+    return err_set(
+        e, ERR_REFUSED,
+        "%s has %zu KiB, and the maximum is %lld (job_max_text_kib); put long texts into files",
+        what, bytes >> 10, (long long)d->config.job_max_text_kib);
 }
 
 int

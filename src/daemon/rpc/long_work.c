@@ -160,16 +160,15 @@ static void
 say_nothing_saved(const struct work *x, const struct err *why, struct err *e)
 {
     if (x->n_saved == 0)
-        err_set(e, why->code, "nothing was accepted: %s. Running jobs go on", why->text);
+        err_set(e, why->code, "nothing was accepted: %s. Running jobs continue", why->text);
     else if (x->kind->lines)
-        err_set(
-            e, why->code,
-            "%zu lines of it are accepted, the others are not, and the same command goes on "
-            "with them: %s. Running jobs go on",
-            x->n_saved, why->text);
+        err_set(e, why->code,
+                "%zu lines of it are accepted, the others are not; the same command continues "
+                "with them: %s. Running jobs continue",
+                x->n_saved, why->text);
     else
         err_set(e, why->code,
-                "that is done to %zu jobs, and to the others not: %s. Running jobs go on",
+                "%zu jobs were changed, the others were not: %s. Running jobs continue",
                 x->n_saved, why->text);
 }
 
@@ -315,12 +314,12 @@ check_room(const struct daemon *d, const struct caller *c, struct err *e)
     for (const struct work *x = d->works ? d->works->first : NULL; x; x = x->next)
         own += x->caller.group == c->group;
     if (budget_binds(d, c->uid) && own >= USER_MAX)
-        return err_set(e, ERR_REFUSED,
-                       "%d long requests of yours are being worked on; ask again when one is "
-                       "answered",
-                       own);
+        return err_set(
+            e, ERR_REFUSED,
+            "%d long requests of yours are in progress; try again when one of them is answered",
+            own);
     if (d->works && d->works->n >= WORKS_MAX + (c->uid == 0 ? NEXT_OF_ROOT : 0) && own > 0)
-        return err_set(e, ERR_REFUSED, "%d long requests are being worked on; ask again later",
+        return err_set(e, ERR_REFUSED, "%d long requests are in progress; try again later",
                        d->works->n);
     return 0;
 }
@@ -399,7 +398,7 @@ works_take_up(struct daemon *d, struct caller *c)
     if (!x)
         return false;
     struct err e;
-    err_set(&e, ERR_REFUSED, "it has been asked again, and is answered there");
+    err_set(&e, ERR_REFUSED, "the same request was sent again and is answered there");
     if (x->ticket)
         server_refuse(TAKE(x->ticket), &e);
     x->ticket = server_ticket(c);

@@ -147,7 +147,8 @@ check_why(const json_t *params, struct err *e)
         at++;
     if (at && !*at && json_string_length(why) <= WHY_MAX)
         return 0;
-    return err_set(e, ERR_USAGE, "\"why\" is at most %d letters, digits and spaces", WHY_MAX);
+    return err_set(e, ERR_USAGE, "\"why\" must be at most %d letters, digits and spaces",
+                   WHY_MAX);
 }
 
 int

@@ -74,8 +74,7 @@ read_since(const struct daemon *d, const json_t *params, int64_t *out, struct er
     if ((since && !json_is_integer(since)) || (since_us && !json_is_integer(since_us)) ||
         (since && since_us))
         return err_set(e, ERR_USAGE,
-                       "\"since\" must be an event's number, or \"since_us\" a time: one of "
-                       "them");
+                       "give either \"since\" (an event's number) or \"since_us\" (a time)");
     *out = json_integer_value(since);
     if (since && *out == 0)
         *out = store_event_last(d->store);

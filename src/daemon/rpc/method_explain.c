@@ -240,9 +240,9 @@ explain_running(const struct answer *a, const struct job *job)
     auto_buf struct buf text = BUF_INIT;
     char span[24];
     if (job->state == JOB_COMPLETING) {
-        buf_adds(&text, "its processes have gone; its memory is awaited");
+        buf_adds(&text, "its processes have ended; waiting until its memory is free");
     } else if (job->run->started_us > 0) {
-        buf_addf(&text, "runs for %s",
+        buf_addf(&text, "running for %s",
                  format_duration((clock_wall_us() - job->run->started_us) / 1000, span));
     } else {
         buf_adds(&text, "is being started");

@@ -59,9 +59,7 @@ call_lines(const struct sync *s, struct blocked *why)
 /* --- what would become of a line ---------------------------------------------------------- */
 
 struct fate {
-    bool is_new; /* it would become a job: as found out once, for turns that come between the
-                    phases may change it */
-    const struct asked_start *start; /* NULL: it has not been asked about */
+    const struct asked_start *start; /* NULL: it would not stand in a line */
     bool awaits;                     /* others have to end first */
     char *never;                     /* owned; why it would be cancelled; NULL: it would not */
 };
@@ -93,19 +91,18 @@ job_of(const struct look *k, const struct line *line)
     return job;
 }
 
-/* What it would ask for with vram=auto, and with that whether it would become a job. */
+/* What a line with vram=auto would ask for. */
 static void
 learn(struct look *k, size_t i)
 {
     struct line *line = &k->sync->lines[i];
     k->any_unique = k->any_unique || line->req.unique;
-    if (line->req.vram_auto) {
-        struct job *job = job_of(k, line);
-        learned_apply(&k->sync->daemon->state, job);
-        line->req.demand.vram_mib = job->req.demand.vram_mib;
-        job_free(job);
-    }
-    k->fates[i].is_new = file_is_new(k->sync, line);
+    if (!line->req.vram_auto)
+        return;
+    struct job *job = job_of(k, line);
+    learned_apply(&k->sync->daemon->state, job);
+    line->req.demand.vram_mib = job->req.demand.vram_mib;
+    job_free(job);
 }
 
 /* What ended lines and other jobs have come to; of the lines that are new nothing is known but
@@ -116,14 +113,14 @@ look_at_deps(struct look *k, size_t at)
     const struct sync *s = k->sync;
     struct line *line = &s->lines[at];
     struct fate *fate = &k->fates[at];
-    if (!fate->is_new)
+    if (!file_is_new(s, line))
         return;
     for (int i = 0; i < line->req.n_deps; i++) {
         struct dep *dep = &line->req.deps[i];
         const struct line *to = line->links[i] >= 0 ? &s->lines[line->links[i]] : NULL;
         struct request one = {.deps = dep, .n_deps = 1};
         struct err e;
-        if (to && k->fates[line->links[i]].is_new) {
+        if (to && file_is_new(s, to)) {
             fate->awaits = true;
             continue;
         }
@@ -150,7 +147,7 @@ look_for_same(struct look *k, size_t i)
     struct fate *fate = &k->fates[i];
     struct same *own, *x;
     struct err e;
-    if (!k->any_unique || fate->never || !fate->is_new)
+    if (!k->any_unique || fate->never || !file_is_new(k->sync, line))
         return;
     k->all = k->all ? k->all : xcalloc(k->sync->n, sizeof *k->all);
     own = &k->all[i];
@@ -158,9 +155,8 @@ look_for_same(struct look *k, size_t i)
     unique_mark(job);
     HASH_FIND_STR(k->seen, job->fingerprint, x);
     if (x && line->req.unique)
-        fate->never = xasprintf("the same command in the same folder is line %d already, and "
-                                "it is to be unique",
-                                x->line);
+        fate->never = xasprintf(
+            "line %d has the same command in the same folder, and this one is unique", x->line);
     else if (unique_check(&k->sync->daemon->state, job, &e))
         fate->never = xstrdup(e.text);
     if (!x) {
@@ -178,7 +174,8 @@ ask_about(struct look *k, size_t i)
     const struct line *line = &k->sync->lines[i];
     const struct fate *fate = &k->fates[i];
     struct daemon *d = k->sync->daemon;
-    if (!fate->is_new || line->req.hold || line->req.cancel || fate->awaits || fate->never)
+    if (!file_is_new(k->sync, line) || line->req.hold || line->req.cancel || fate->awaits ||
+        fate->never)
         return;
     struct job *job = job_of(k, line);
     job->id = plan_id(i);
@@ -209,7 +206,7 @@ static void
 write_waits(const struct look *k, struct jsonw *out, const struct line *line,
             const struct asked_start *start)
 {
-    struct blocked why = start ? start->why : (struct blocked){.reason = REASON_NONE};
+    struct blocked why = start->why;
     auto_buf struct buf text = BUF_INIT;
     if (write_infeasible(k, out, line))
         return;
@@ -221,7 +218,7 @@ write_waits(const struct look *k, struct jsonw *out, const struct line *line,
         jsonw_kstr(out, "reason", reason_name(why.reason));
         jsonw_kstr(out, "text", buf_str(&text));
     }
-    jsonw_ktime(out, "expected_start", !start || start->at_us == INT64_MAX ? 0 : start->at_us);
+    jsonw_ktime(out, "expected_start", start->at_us == INT64_MAX ? 0 : start->at_us);
 }
 
 static void
@@ -276,7 +273,7 @@ write_line(const struct look *k, struct jsonw *out, size_t i)
     jsonw_kint(out, "line", line->number);
     if (line->req.demand.vram_mib > 0)
         jsonw_kint(out, "vram_mib", line->req.demand.vram_mib);
-    if (!fate->is_new) {
+    if (!file_is_new(k->sync, line)) {
         write_known(k, out, line);
     } else if (line->req.cancel || fate->never) {
         jsonw_kstr(out, "state", job_state_name(JOB_CANCELLED));
@@ -285,7 +282,7 @@ write_line(const struct look *k, struct jsonw *out, size_t i)
         jsonw_kstr(out, "state", job_state_name(JOB_HELD));
     } else if (fate->awaits) {
         write_awaits(k->sync, out, line);
-    } else if (fate->start && fate->start->at_once) {
+    } else if (fate->start->at_once) {
         write_placed(out, fate->start);
     } else {
         write_waits(k, out, line, fate->start);

@@ -24,13 +24,12 @@ no_such_gpu(const struct daemon *d, const char *word, struct err *e)
 {
     int n = ledger_n_cards(d->ledger);
     if (n == 0)
-        return err_set(e, ERR_USAGE, "there is no GPU '%.80s': there is none at all", word);
+        return err_set(e, ERR_USAGE, "no GPU '%.80s': this machine has no GPUs", word);
     if (n == 1)
-        return err_set(e, ERR_USAGE, "there is no GPU '%.80s'; there is gpu 0, %s", word,
+        return err_set(e, ERR_USAGE, "no GPU '%.80s'; there is only gpu 0, %s", word,
                        ledger_card(d->ledger, 0)->info.uuid);
     return err_set(e, ERR_USAGE,
-                   "there is no GPU '%.80s'; there are 0-%d, UUIDs (or how they begin, like "
-                   "'%.12s'), and all",
+                   "no GPU '%.80s'; use 0-%d, a UUID or its beginning such as '%.12s', or all",
                    word, n - 1, ledger_card(d->ledger, 0)->info.uuid);
 }
 
@@ -45,8 +44,7 @@ find_by_uuid(const struct daemon *d, const char *word, uint64_t *set, struct err
             continue;
         if (found >= 0 && uuid[n] != '\0')
             return err_set(e, ERR_USAGE,
-                           "'%.80s' begins the UUIDs of gpu %d and gpu %d: say "
-                           "more of it",
+                           "'%.80s' matches the UUIDs of gpu %d and gpu %d; write more of it",
                            word, found, i);
         found = i;
     }
@@ -66,7 +64,7 @@ find_gpu(const struct daemon *d, const json_t *j, uint64_t *set, struct err *e)
         snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(j));
     const char *word = json_is_integer(j) ? digits : json_string_value(j);
     if (!word)
-        return err_set(e, ERR_USAGE, "\"gpus\" lists indices, UUIDs or \"all\"");
+        return err_set(e, ERR_USAGE, "\"gpus\" must be a list of indices, UUIDs or \"all\"");
     if (strcmp(word, "all") == 0) {
         if (n == 0)
             return no_such_gpu(d, word, e);
@@ -142,10 +140,11 @@ method_gpu_pause(struct daemon *d, struct caller *c, json_t *params, struct json
     if (roles_need_admin(c, "pause GPUs", e) || read_gpus(d, params, &set, e))
         return -1;
     if (reason && !json_is_string(reason) && !json_is_null(reason))
-        return err_set(e, ERR_USAGE, "\"reason\" is text");
+        return err_set(e, ERR_USAGE, "\"reason\" must be text");
     const char *why = json_is_string(reason) ? json_string_value(reason) : "";
     if (strlen(why) >= HEALTH_TEXT_MAX)
-        return err_set(e, ERR_USAGE, "a reason has at most %d bytes; this one has %zu",
+        return err_set(e, ERR_USAGE,
+                       "the maximum length of a reason is %d bytes; this one has %zu",
                        HEALTH_TEXT_MAX - 1, strlen(why));
     for (int i = 0; i < ledger_n_cards(d->ledger); i++)
         if (set >> i & 1)

@@ -55,12 +55,12 @@ put_jobs(struct daemon *d, struct exposition *x)
     exposition_one(x, "berth_job_starts_total", "counter", "Attempts that were started.",
                    (double)j->started);
     exposition_family(x, "berth_job_attempts_ended_total", "counter",
-                      "Attempts that have ended, by how.");
+                      "Attempts that have ended, by outcome.");
     for (int o = OUTCOME_NONE + 1; o < OUTCOMES; o++)
         exposition_value(x, (double)j->outcomes[o], "outcome", outcome_name((enum outcome)o),
                          NULL);
     exposition_family(x, "berth_job_retries_total", "counter",
-                      "Attempts that were followed by another one, by why.");
+                      "Attempts that were followed by another one, by reason.");
     for (int a = 0; a < AGAINS; a++)
         exposition_value(x, (double)j->again[a], "reason", again_name((enum again)a), NULL);
     exposition_histogram(x, "berth_job_wait_seconds",
@@ -102,7 +102,7 @@ put_user_jobs(const struct daemon *d, struct exposition *x)
     for (struct job *job = queue_active(d->queue); job; job = queue_active_next(job))
         user_of(&users, job->uid)->running++;
     exposition_family(x, "berth_user_jobs", "gauge",
-                      "Jobs of each user who has or lately had some.");
+                      "Jobs of each user with current or recent jobs.");
     for (size_t i = 0; i < users.n; i++) {
         const char *user = daemon_user_name(users.list[i].uid);
         exposition_value(x, (double)users.list[i].waiting, "user", user, "state", "waiting",
@@ -119,7 +119,7 @@ put_users(const struct daemon *d, struct exposition *x)
     size_t n;
     put_user_jobs(d, x);
     exposition_family(x, "berth_user_gpu_seconds_total", "counter",
-                      "Run time of ended attempts, once for each card they had.");
+                      "Run time of ended attempts, multiplied by their GPUs.");
     const struct tally_user *users = tally_users(d, &n);
     for (size_t i = 0; i < n; i++)
         exposition_value(x, (double)users[i].gpu_ms / 1e3, "user",
@@ -201,16 +201,16 @@ static const struct {
     card_fn value;
 } card_families[] = {
     {"berth_gpu_memory_total_bytes", "Memory of the card.", card_total},
-    {"berth_gpu_memory_used_bytes", "In use, whoever uses it.", card_used},
-    {"berth_gpu_memory_declared_bytes", "Held for jobs.", card_declared},
-    {"berth_gpu_memory_foreign_bytes", "In use by processes that are no jobs.", card_foreign},
-    {"berth_gpu_memory_free_bytes", "What new jobs may be given.", card_free},
+    {"berth_gpu_memory_used_bytes", "Memory in use by all processes.", card_used},
+    {"berth_gpu_memory_declared_bytes", "Memory held for jobs.", card_declared},
+    {"berth_gpu_memory_foreign_bytes", "Memory in use by other processes.", card_foreign},
+    {"berth_gpu_memory_free_bytes", "Memory that new jobs can get.", card_free},
     {"berth_gpu_share_held_ratio", "Compute share held for jobs.", card_share},
     {"berth_gpu_utilization_ratio", "Load, as the driver reports it.", card_load},
     {"berth_gpu_temperature_celsius", "Temperature of the card.", card_temperature},
     {"berth_gpu_jobs", "Jobs on the card.", card_jobs},
-    {"berth_gpu_foreign_processes", "Processes on the card that are no jobs.", card_strangers},
-    {"berth_probe_age_seconds", "Since the card was last sampled.", card_age},
+    {"berth_gpu_foreign_processes", "Other processes on the card.", card_strangers},
+    {"berth_probe_age_seconds", "Time since the card was last sampled.", card_age},
 };
 
 static const char *
@@ -266,13 +266,13 @@ static void
 put_build(const struct daemon *d, struct exposition *x)
 {
     const char *backend = prober_backend(d->prober), *driver = prober_driver(d->prober);
-    exposition_family(x, "berth_build_info", "gauge", "What runs here; always 1.");
+    exposition_family(x, "berth_build_info", "gauge",
+                      "Version and mode of the daemon; always 1.");
     exposition_value(x, 1, "version", BERTH_VERSION, "mode",
                      d->places.system ? "system" : "user", "backend", backend ? backend : "",
                      "driver", driver ? driver : "", NULL);
     exposition_one(x, "berth_start_time_seconds", "gauge",
-                   "When the daemon was started, in seconds since 1970.",
-                   (double)d->started_us / 1e6);
+                   "Start of the daemon, in seconds since 1970.", (double)d->started_us / 1e6);
 }
 
 static void
@@ -280,16 +280,13 @@ put_work(const struct daemon *d, struct exposition *x)
 {
     const struct tally_times *t = tally_times(d);
     exposition_histogram(x, "berth_scheduler_cycle_seconds",
-                         "What one pass over the queue took.", &t->plans);
-    exposition_histogram(x, "berth_commit_seconds", "What making a turn durable took.",
-                         &t->commits);
+                         "Duration of one pass over the queue.", &t->plans);
+    exposition_histogram(x, "berth_commit_seconds", "Duration of one commit.", &t->commits);
     exposition_histogram(x, "berth_round_seconds",
-                         "For how long a round of the daemon's loop kept everybody waiting.",
-                         &t->rounds);
+                         "Duration of one round of the daemon's loop.", &t->rounds);
     exposition_one(x, "berth_commit_failures_total", "counter",
-                   "Turns that could not be made durable and were tried again.",
-                   (double)t->commits_failed);
-    exposition_one(x, "berth_events_total", "counter", "Events of the stream, of all time.",
+                   "Commits that failed and were tried again.", (double)t->commits_failed);
+    exposition_one(x, "berth_events_total", "counter", "Events since the database was created.",
                    (double)store_event_last(d->store));
     exposition_one(x, "berth_journal_bytes", "gauge", "Size of the database and its log.",
                    (double)store_bytes(d->store));
@@ -301,8 +298,8 @@ put_work(const struct daemon *d, struct exposition *x)
     exposition_one(x, "berth_clients", "gauge", "Open connections.",
                    server_client_count(d->server));
     exposition_one(x, "berth_clients_rejected_total", "counter",
-                   "Connections refused or dropped because there were too many, or because "
-                   "too much waited in them.",
+                   "Connections refused or dropped because of too many connections or too much "
+                   "unread data.",
                    (double)server_turned_away(d->server, NULL));
 }
 
@@ -316,10 +313,10 @@ put_self(struct exposition *x)
         exposition_one(x, "berth_daemon_resident_memory_bytes", "gauge",
                        "Memory of the daemon.", (double)self.resident_bytes);
     if (self.open_fds >= 0)
-        exposition_one(x, "berth_daemon_open_fds", "gauge", "Descriptors of the daemon.",
+        exposition_one(x, "berth_daemon_open_fds", "gauge", "Open descriptors of the daemon.",
                        self.open_fds);
     if (self.max_fds >= 0)
-        exposition_one(x, "berth_daemon_max_fds", "gauge", "How many it may have.",
+        exposition_one(x, "berth_daemon_max_fds", "gauge", "Maximum of open descriptors.",
                        (double)self.max_fds);
     if (self.cpu_us >= 0)
         exposition_one(x, "berth_daemon_cpu_seconds_total", "counter",

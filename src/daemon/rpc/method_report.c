@@ -105,10 +105,10 @@ read_parts(const json_t *by, unsigned *out, struct err *e)
         while (k < N_PARTS && (!text || strcmp(parts[k].name, text) != 0))
             k++;
         if (k == N_PARTS)
-            return err_set(e, ERR_USAGE,
-                           "\"by\" knows user, command, cause, gpu, wait, point and advice, "
-                           "not \"%s\"",
-                           text ? text : "?");
+            return err_set(
+                e, ERR_USAGE,
+                "\"by\" takes user, command, cause, gpu, wait, point and advice, not \"%s\"",
+                text ? text : "?");
         *out |= parts[k].part;
     }
     return 0;
@@ -151,7 +151,7 @@ read_params(const json_t *params, struct report *r, struct err *e)
     if (r->until_us > now_us)
         r->until_us = now_us;
     if (r->since_us > r->until_us)
-        return err_set(e, ERR_USAGE, "\"since_us\" lies behind \"until_us\", or in the future");
+        return err_set(e, ERR_USAGE, "\"since_us\" is after \"until_us\", or in the future");
     if (json_is_string(user))
         r->user = xstrdup(json_string_value(user));
     return 0;

@@ -296,7 +296,7 @@ check_again(struct again *r, const struct job *job)
 {
     bool ended = job_state_is_final(job->state);
     if (r->walk.paused && !select_matches(&r->walk.select, job))
-        return err_set(&r->last, ERR_FAILED, "job %u is another now: it is %s", job->id,
+        return err_set(&r->last, ERR_FAILED, "job %u has changed: it is %s", job->id,
                        job_state_name(job->state));
     if (ended && r->active)
         return err_set(&r->last, ERR_FAILED, "job %u has ended (%s)", job->id,
@@ -384,7 +384,7 @@ answer(struct again *r, struct jsonw *out, struct err *e)
     if (r->meant.n == 0 && r->touched.n == 0)
         return select_none(r->params, e);
     if (r->touched.n == 0 && !r->last.code)
-        return err_set(e, ERR_FAILED, "all of that waits for its turn already");
+        return err_set(e, ERR_FAILED, "all of these jobs are pending already");
     if (r->touched.n == 0) {
         *e = r->last;
         return -1;

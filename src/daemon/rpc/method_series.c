@@ -36,7 +36,7 @@ read_number(const json_t *params, const char *key, int64_t least, int64_t most, 
     if (!v || json_is_null(v))
         return 0;
     if (!json_is_integer(v) || json_integer_value(v) < least || json_integer_value(v) > most)
-        return err_set(e, ERR_USAGE, "\"%s\" is a whole number from %lld to %lld", key,
+        return err_set(e, ERR_USAGE, "\"%s\" must be a whole number from %lld to %lld", key,
                        (long long)least, (long long)most);
     *out = json_integer_value(v);
     return 0;
@@ -191,8 +191,8 @@ put_job_of(struct daemon *d, const struct job *job, int64_t number, const struct
 {
     static const struct attempt none = {0};
     if (roles_is_hidden(d, job->uid))
-        return err_set(e, ERR_PERMISSION, "job %u is another user's: what it used is not shown",
-                       job->id);
+        return err_set(e, ERR_PERMISSION,
+                       "job %u belongs to another user: its use is not shown", job->id);
     if (number == 0 || (job->run && number == job->run->number))
         return put_attempt(d, job->id, job->run ? job->run : &none, a, out, e);
     return put_earlier(d, job, number, a, out, e);
@@ -224,7 +224,7 @@ method_series(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     (void)c;
     of_gpus = json_is_true(json_object_get(params, "gpus"));
     if (of_job == of_gpus)
-        return err_set(e, ERR_USAGE, "a series is of \"gpus\": true or of \"job\": its number");
+        return err_set(e, ERR_USAGE, "a series needs \"gpus\": true or \"job\": NUMBER");
     if (read_number(params, "since_us", 0, INT64_MAX / 4, &a.since_us, e) ||
         read_number(params, "points", 2, POINTS_MAX, &a.points, e))
         return -1;

@@ -200,7 +200,7 @@ method_stop(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     d->stop_asked = true;
     if (cancel) { /* the rest of a jobs file must not follow those that are cancelled here */
         struct err stopping;
-        err_set(&stopping, ERR_REFUSED, "the daemon is stopping, and cancels all jobs");
+        err_set(&stopping, ERR_REFUSED, "the daemon is stopping and cancels all jobs");
         works_fail(d, &stopping);
     }
     auto_free struct job **jobs = queue_list_by_id(d->queue, cancel ? QUEUE_ALL : 0, &n);

@@ -34,9 +34,10 @@ daemon_accepts_work(const struct daemon *d, struct err *e)
         return err_set(e, ERR_REFUSED, "the daemon is stopping");
     const struct err *trouble = turn_disk_trouble(d);
     if (trouble)
-        return err_set(e, trouble->code,
-                       "%s. Nothing new is accepted until that is over; running jobs go on",
-                       trouble->text);
+        return err_set(
+            e, trouble->code,
+            "%s. No new jobs are accepted until this is solved; running jobs continue",
+            trouble->text);
     return 0;
 }
 

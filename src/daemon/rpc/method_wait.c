@@ -44,8 +44,8 @@ add_tasks(struct daemon *d, const struct select *s, struct wait *x, struct err *
                (task = task_set_next(&array->tasks->pending, task, t->last_task)) >= 0) {
             if (n++ == WAIT_TASKS_MAX)
                 return err_set(e, ERR_REFUSED,
-                               "more than %d tasks of arrays are waited for; wait for the "
-                               "arrays, or for fewer at once",
+                               "cannot wait for more than %d tasks of arrays; wait for the "
+                               "arrays, or for fewer tasks",
                                WAIT_TASKS_MAX);
             waits_add_task(x, array->id, task++);
         }

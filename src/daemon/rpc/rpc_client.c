@@ -92,7 +92,7 @@ account(struct client *c)
     c->kept = kept;
     if (peers_keep(c->server->peers, c->group, more))
         return;
-    log_warn("client=%d dropped: too many bytes wait for its user %u", (int)c->pid, c->uid);
+    log_warn("client=%d dropped: too many unread bytes for its user %u", (int)c->pid, c->uid);
     server_count_turned_away(c->server);
     client_drop(c);
 }
@@ -236,8 +236,7 @@ refuse_line(struct client *c)
 {
     auto_buf struct buf text = BUF_INIT;
     struct err e = {0};
-    err_set(&e, ERR_REFUSED,
-            "a request may have %zu MiB here, and this one has more; send it in several",
+    err_set(&e, ERR_REFUSED, "the request exceeds the maximum of %zu MiB; split it",
             c->in.max >> 20);
     log_warn("client=%d dropped: a line of over %zu MiB", (int)c->pid, c->in.max >> 20);
     rpc_write_error(&text, "null", err_exit_status(e.code), err_name(e.code), e.text);

@@ -198,14 +198,15 @@ rpc_handle_line(struct client *c, const char *line, size_t len)
     const char *token = json_string_value(again);
     const struct method *m = name ? c->server->find(name) : NULL;
     if (!json_is_object(root) || !name || (params && !json_is_object(params)))
-        answer_protocol_error(c, id, RPC_BAD_REQUEST,
-                              "a request is {\"id\", \"method\": name, \"params\": {...}}");
+        answer_protocol_error(
+            c, id, RPC_BAD_REQUEST,
+            "a request must be {\"id\", \"method\": name, \"params\": {...}}");
     else if (!m)
         answer_protocol_error(c, id, RPC_UNKNOWN_METHOD, "no such method");
     else if (again && (!token || strlen(token) < TOKEN_MIN || strlen(token) > TOKEN_MAX))
         answer_protocol_error(
             c, id, RPC_BAD_REQUEST,
-            "\"token\" is a string of 16 to 64 bytes, another for each request");
+            "\"token\" must be a string of 16 to 64 bytes, different for each request");
     else
         call_once(c, m, id, params, m->changes ? token : NULL);
     json_decref(root);

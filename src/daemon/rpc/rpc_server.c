@@ -82,8 +82,8 @@ make_room(struct server *s, uid_t crowd)
     if (!last)
         return;
     if (clock_boot_us() - s->turned_away_us > SAY_AGAIN_US)
-        log_warn("client=%d dropped: all connections are taken, user %u has most of them, and "
-                 "another has none",
+        log_warn("client=%d dropped: all connections are in use, user %u has the most, and "
+                 "another user has none",
                  (int)last->pid, last->uid);
     server_count_turned_away(s);
     client_drop(last);

@@ -138,13 +138,13 @@ peers_enter(struct peers *p, uid_t uid, int total, int64_t now_us, uid_t *group,
     int has = x ? x->clients : 0;
     if (is_bound(p, *group) && has >= p->clients_max)
         return err_set(e, ERR_REFUSED,
-                       "you have %d connections to the daemon, which is the most for one user "
-                       "(user_max_connections); end some that wait or follow",
+                       "you have %d connections to the daemon, the maximum for one user "
+                       "(user_max_connections); end some commands that wait or follow",
                        has);
     if (*group != 0 && total >= PEERS_CLIENTS_MAX) {
         const struct peer *most = find_crowd(p);
         if (!most || has > 0)
-            return err_set(e, ERR_REFUSED, "the daemon has %d connections, which is the most",
+            return err_set(e, ERR_REFUSED, "the daemon has %d connections, its maximum",
                            PEERS_CLIENTS_MAX);
         *crowd = most->group;
     }

@@ -21,14 +21,14 @@ static const char help[] =
     "Usage: berthd [options]\n"
     "The daemon of Berth, a GPU job scheduler for one machine. 'berth run' and\n"
     "'berth submit' start it when there is none.\n\n"
-    "  --dir DIR          socket, state and logs in DIR (else BERTH_DIR, else the user's)\n"
-    "  --system           one daemon for all users of the machine; root starts it\n"
+    "  --dir DIR          socket, state and logs in DIR (default: BERTH_DIR, or the user's)\n"
+    "  --system           serve all users of the machine (as root)\n"
     "  --sim SPEC         simulated GPUs: 2, 4x80G, 2x24G,1x80G\n"
     "  --config FILE      settings, after /etc/berth/config.yaml and the user's\n"
     "  --set KEY=VALUE    one setting (berth config sample lists them)\n"
     "  --stay             do not exit when idle\n"
-    "  --need-gpus        do not start while no GPU can be read and no job is pending\n"
-    "  --ready-fd N       say \"ready\" there once the socket listens; log to the file\n"
+    "  --need-gpus        exit if no GPU can be read and no job is pending\n"
+    "  --ready-fd N       write \"ready\" to descriptor N when listening; log to the file\n"
     "  --help, --version\n";
 
 enum {
@@ -98,7 +98,7 @@ take_option(int c, struct options *o, struct err *e)
         puts("berthd " BERTH_VERSION);
         return 1;
     default:
-        return err_set(e, ERR_USAGE, "unusable option %s; see berthd --help",
+        return err_set(e, ERR_USAGE, "unexpected argument %s; see berthd --help",
                        optind > 0 ? "on the command line" : "");
     }
 }
@@ -152,7 +152,7 @@ apply_sets(const struct options *o, struct config *out, struct err *e)
         auto_free char *key = xstrdup(o->sets[i]);
         char *eq = strchr(key, '=');
         if (!eq)
-            return err_set(e, ERR_USAGE, "--set wants KEY=VALUE, not '%s'", key);
+            return err_set(e, ERR_USAGE, "--set needs KEY=VALUE, not '%s'", key);
         *eq = '\0';
         if (config_set(out, key, eq + 1, e))
             return err_prefix(e, "--set");

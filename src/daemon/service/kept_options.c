@@ -44,7 +44,7 @@ recall_options(const char *state, struct options *o, struct err *e)
     while ((line = strsep(&rest, "\n"))) {
         if (*line && take_line(line, o))
             return err_set(e, ERR_FAILED,
-                           "%s is damaged; remove it to start with the settings' files alone",
+                           "%s is damaged; remove it to start with only the files of settings",
                            path);
     }
     return 0;

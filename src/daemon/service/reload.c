@@ -98,7 +98,7 @@ say_change(void *arg, const char *key, bool taken)
     if (taken)
         log_info("event=setting key=%s changed", key);
     else
-        log_warn("event=setting key=%s changes with the next start of the daemon", key);
+        log_warn("event=setting key=%s takes effect at the next start of the daemon", key);
 }
 
 void

@@ -71,8 +71,7 @@ make_users(struct daemon *d)
         if (known < 0)
             continue; /* rules_take is called when it is answered */
         if (!known) {
-            log_warn("setting=users user=%s is not known to this machine; passed over",
-                     u->name);
+            log_warn("setting=users user=%s unknown user; skipped", u->name);
             continue;
         }
         l->users[l->n_users++] = (struct user_limit){

@@ -66,11 +66,12 @@ open_folder(const struct listener *l, struct err *e)
     if (dir < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", l->folder);
     if (fstat(dir, &st) == 0 && st.st_uid != getuid())
-        return err_set(e, ERR_PERMISSION, "%s belongs to somebody else; remove it or use --dir",
+        return err_set(e, ERR_PERMISSION, "%s belongs to another user; remove it or use --dir",
                        l->folder);
     if (for_all && !(st.st_mode & (S_IXGRP | S_IXOTH)))
-        log_warn("only root can enter %s, so no user reaches this daemon; chmod 755 %s",
-                 l->folder, l->folder);
+        log_warn(
+            "only root can enter %s, so users cannot reach this daemon; run 'chmod 755 %s'",
+            l->folder, l->folder);
     return TAKE_FD(dir);
 }
 
@@ -85,7 +86,7 @@ bind_socket(const struct listener *l, struct err *e)
         return -1;
     if (is_answered(dir, l->name))
         return err_set(e, ERR_REFUSED,
-                       "another daemon answers at %s; stop it, or use --dir for this one",
+                       "another daemon is running at %s; stop it, or use --dir for this one",
                        path);
     auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)

@@ -29,13 +29,13 @@ check_limit(const struct state *s, const struct demand *demand, const struct lim
     int64_t vram_mib = least_vram(s, demand, n);
     if (limit->gpus > 0 && n > limit->gpus)
         return err_set(e, ERR_REFUSED,
-                       "it could never start: it takes %d GPUs, and %s may have %d at once "
-                       "(%smax_gpus)",
+                       "it could never start: it needs %d GPUs, and %s may have %d at the same "
+                       "time (%smax_gpus)",
                        n, whose, limit->gpus, prefix);
     if (limit->vram_mib > 0 && vram_mib > limit->vram_mib)
         return err_set(e, ERR_REFUSED,
-                       "it could never start: it takes %s of VRAM, and %s may have %s at once "
-                       "(%smax_vram_mib)",
+                       "it could never start: it needs %s of VRAM, and %s may have %s at the "
+                       "same time (%smax_vram_mib)",
                        format_mib(vram_mib, asked), whose, format_mib(limit->vram_mib, most),
                        prefix);
     return 0;

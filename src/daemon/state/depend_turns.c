@@ -121,7 +121,7 @@ check_there(struct state *s, const struct dep *dep, struct err *e)
     if (!job && s->past->find_job(s->past->arg, dep->job, &found, e))
         return -1;
     if (!job && !found.id)
-        return err_set(e, ERR_REFUSED, "it is to run after job %u, and there is no such job",
+        return err_set(e, ERR_REFUSED, "it should run after job %u, which does not exist",
                        dep->job);
     if (dep->task < 0)
         return 0;
@@ -131,7 +131,7 @@ check_there(struct state *s, const struct dep *dep, struct err *e)
     task_set_free(&tasks);
     if (has)
         return 0;
-    return err_set(e, ERR_REFUSED, "it is to run after %u_%d, and job %u has no such task",
+    return err_set(e, ERR_REFUSED, "it should run after %u_%d, but job %u has no such task",
                    dep->job, dep->task, dep->job);
 }
 
@@ -144,8 +144,7 @@ depend_resolve(struct state *s, uid_t uid, struct request *r, struct err *e)
             return -1;
         if (!dep->job)
             return err_set(e, ERR_REFUSED,
-                           "it is to run after '%s', and no job of yours has that name; name "
-                           "one that is there, or its number",
+                           "it should run after '%s', but none of your jobs has that name",
                            dep->name ? dep->name : "");
         if (check_there(s, dep, e))
             return -1;

@@ -369,8 +369,8 @@ hold_or_release_all(struct state *s, struct job *job, enum job_event_type type, 
         return hold_or_release(s, job, type, e);
     return done ? 0
                 : err_set(e, ERR_FAILED,
-                          "job %u cannot be held: all its tasks have started already; cancel "
-                          "stops them",
+                          "job %u cannot be held: all its tasks have started; use 'berth "
+                          "cancel' to stop them",
                           job->id);
 }
 
@@ -410,7 +410,7 @@ jobs_set_priority(struct state *s, struct job *job, int32_t priority, struct err
     size_t n = 0;
     auto_free struct job **tasks = job->tasks ? arrays_live_tasks(s, job, &n) : NULL;
     if (!is_waiting(job))
-        return err_set(e, ERR_FAILED, "job %u waits for nothing: %s", job->id,
+        return err_set(e, ERR_FAILED, "job %u is not pending: %s", job->id,
                        job_state_is_final(job->state) ? "it has ended" : "it has started");
     for (size_t i = 0; i < n; i++)
         if (is_waiting(tasks[i]))

@@ -66,8 +66,8 @@ unique_check(struct state *s, struct job *job, struct err *e)
         found = (struct found_job){same->id, same->state};
     if (!found.id || !counts(found.state)) /* the table knows better what has just ended */
         return 0;
-    return err_set(e, ERR_REFUSED,
-                   "the same command in the same folder is job %u already (%s), and it is to "
-                   "be unique",
-                   found.id, job_state_name(found.state));
+    return err_set(
+        e, ERR_REFUSED,
+        "job %u (%s) has the same command in the same folder, and this one is unique", found.id,
+        job_state_name(found.state));
 }

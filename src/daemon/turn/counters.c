@@ -99,7 +99,7 @@ tally_load(struct daemon *d, struct err *e)
     struct tally *t = d->tally;
     auto_free char *note = store_note_get(d->store, NOTE);
     if (note && tally_note_read(note, &t->saved))
-        log_warn("event=tally-lost its note makes no sense; counting begins anew");
+        log_warn("event=tally-lost the saved counters are invalid; counting from zero");
     return store_totals_load(d->store, on_total, t, e);
 }
 

@@ -175,7 +175,7 @@ commit_failed(struct daemon *d, const struct err *e)
     turn_events_keep_true(d);
     courier_not_saved(d);
     struct err told = {0};
-    err_set(&told, e->code, "nothing was accepted: %s. Running jobs go on", e->text);
+    err_set(&told, e->code, "nothing was accepted: %s. Running jobs continue", e->text);
     works_fail(d, &told);
     if (d->server)
         server_release(d->server, &told);

@@ -84,7 +84,7 @@ check_probe(const struct daemon *d, struct checkup *c)
     if (silent_us || prober_sampled_us(d->prober) == 0) {
         if (silent_us)
             format_duration((clock_wall_us() - silent_us) / 1000, age);
-        say(c, BAD, "probe", "the GPUs have not answered%s%s%s%s; jobs that want one wait",
+        say(c, BAD, "probe", "the GPUs have not answered%s%s%s%s; GPU jobs wait",
             silent_us ? " for " : " yet", silent_us ? age : "", error ? ": " : "",
             error ? error : "");
         return;
@@ -130,11 +130,11 @@ check_cards(struct daemon *d, struct checkup *c)
         say(c, v, "gpu", "%s", buf_str(&text));
     }
     if (n == 0)
-        say(c, WARN, "gpu", "there are no cards; 'berth doctor' looks why");
+        say(c, WARN, "gpu", "no GPUs; 'berth doctor' says why");
     else if (up == n)
-        say(c, OK, "gpu", n == 1 ? "the card takes work" : "all %d cards take work", n);
+        say(c, OK, "gpu", n == 1 ? "the GPU is available" : "all %d GPUs are available", n);
     else
-        say(c, OK, "gpu", "%d of %d cards take work", up, n);
+        say(c, OK, "gpu", "%d of %d GPUs are available", up, n);
 }
 
 /* --- the disk --------------------------------------------------------------------------- */
@@ -147,15 +147,15 @@ check_disk(const struct daemon *d, struct checkup *c, const char *name, const ch
     struct statvfs fs;
     char room[24];
     if (statvfs(path, &fs)) {
-        say(c, BAD, name, "%s is not there any more", path);
+        say(c, BAD, name, "%s no longer exists", path);
         return;
     }
     int64_t free_mib = (int64_t)((double)fs.f_bavail * (double)fs.f_frsize / (1 << 20));
     format_mib(free_mib, room);
     if (trouble)
-        say(c, BAD, name, "%s; nothing new is accepted, running jobs go on", trouble->text);
+        say(c, BAD, name, "%s; no new jobs are accepted, running jobs continue", trouble->text);
     else if (free_mib < DISK_BAD_MIB)
-        say(c, BAD, name, "%s has %s left; make room", path, room);
+        say(c, BAD, name, "%s has %s left; free some space", path, room);
     else if (fs.f_files > 0 && fs.f_favail == 0)
         say(c, BAD, name, "%s has no room for more files (inodes)", path);
     else
@@ -178,8 +178,8 @@ check_database(const struct daemon *d, struct checkup *c)
     const struct tally_times *t = tally_times(d);
     double mib = (double)store_bytes(d->store) / (1 << 20);
     if (t->error[0])
-        say(c, BAD, "database", "the newest turn could not be written and is tried again: %s",
-            t->error);
+        say(c, BAD, "database",
+            "the newest changes could not be written and are tried again: %s", t->error);
     else if (t->committed_us == 0)
         say(c, OK, "database", "%.1f MiB; nothing written since the daemon's start", mib);
     else
@@ -197,7 +197,7 @@ check_daemon(const struct daemon *d, struct checkup *c)
     char up[24];
     format_duration((clock_boot_us() - d->started_boot_us) / 1000, up);
     if (d->stopping)
-        say(c, WARN, "daemon", "pid %d is leaving and starts nothing more", getpid());
+        say(c, WARN, "daemon", "pid %d is stopping and starts no more jobs", getpid());
     else
         say(c, OK, "daemon", "pid %d, up %s", getpid(), up);
 }
@@ -207,8 +207,7 @@ check_socket(const struct daemon *d, struct checkup *c)
 {
     struct stat st;
     if (stat(d->places.socket, &st) || !S_ISSOCK(st.st_mode))
-        say(c, WARN, "socket", "%s has been taken away; it is bound again soon",
-            d->places.socket);
+        say(c, WARN, "socket", "%s was removed; it will be created again", d->places.socket);
     else
         say(c, OK, "socket", "%s", d->places.socket);
 }
@@ -218,7 +217,7 @@ check_clients(const struct daemon *d, struct checkup *c)
 {
     int64_t at_us, n = server_turned_away(d->server, &at_us);
     bool lately = n > 0 && clock_boot_us() - at_us < REJECTED_US;
-    say(c, lately ? WARN : OK, "clients", "%d connected, %lld turned away%s",
+    say(c, lately ? WARN : OK, "clients", "%d connected, %lld refused%s",
         server_client_count(d->server), (long long)n,
         lately ? ", the last within five minutes; the daemon's log says whose" : "");
 }
@@ -251,10 +250,10 @@ static void
 check_shepherds(const struct daemon *d, struct checkup *c)
 {
     if (nursery_is_alive(d->nursery))
-        say(c, OK, "shepherds", "the process that forks them is there");
+        say(c, OK, "shepherds", "the process that forks supervisors is running");
     else
         say(c, WARN, "shepherds",
-            "the process that forks them has gone; another comes with the next start");
+            "the process that forks supervisors has exited; the next start creates another");
 }
 
 /* --- starts ---------------------------------------------------------------------------- */
@@ -265,8 +264,7 @@ say_user(void *ctx, uint32_t uid, int64_t since_us, const char *text)
     char age[24];
     format_duration((clock_wall_us() - since_us) / 1000, age);
     say(ctx, WARN, "starts",
-        "jobs of %s have not started for %s: %s; they wait and are tried "
-        "again",
+        "jobs of %s have not started for %s: %s; they wait and will be retried",
         daemon_user_name(uid), age, text);
 }
 
@@ -277,12 +275,13 @@ check_starts(const struct daemon *d, struct checkup *c)
     char age[24];
     format_duration((clock_wall_us() - machine_since_us(d)) / 1000, age);
     if (trouble)
-        say(c, BAD, "starts",
-            "nothing has started for %s: %s; jobs wait, and it is tried again", age, trouble);
+        say(c, BAD, "starts", "no job has started for %s: %s; jobs wait and will be retried",
+            age, trouble);
     machine_each_user(d, say_user, c);
     if (watch_n_unswept(d) > 0)
         say(c, BAD, "starts",
-            "%zu attempts whose supervisors died wait until what they left can be looked at",
+            "%zu attempts wait until the processes left by their dead supervisors can be "
+            "inspected",
             watch_n_unswept(d));
 }
 
@@ -297,9 +296,11 @@ check_clock(struct daemon *d, struct checkup *c)
     clock_rfc3339(clock_wall_us(), now);
     int64_t age_us = clock_boot_us() - k->jumped_boot_us;
     if (clock_wall_us() < EARLIEST_US)
-        say(c, BAD, "clock", "it says %s, which cannot be; begin times would be wrong", now);
+        say(c, BAD, "clock", "it shows %s, which is impossible; begin times would be wrong",
+            now);
     else if (k->jump_us && age_us < JUMP_SHOWN_US)
-        say(c, WARN, "clock", "it was set %s by %s, %s ago; limits and run times do not mind",
+        say(c, WARN, "clock",
+            "it was set %s by %s, %s ago; limits and run times are not affected",
             k->jump_us > 0 ? "ahead" : "back",
             format_duration((k->jump_us > 0 ? k->jump_us : -k->jump_us) / 1000, by),
             format_duration(age_us / 1000, ago));

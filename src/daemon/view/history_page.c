@@ -48,7 +48,7 @@ read_state(const json_t *name, uint32_t *states, struct err *e)
     const char *text = json_string_value(name);
     if (!text || job_state_from_name(text, &state) < 0 || !job_state_is_final(state))
         return err_set(e, ERR_USAGE,
-                       "'%s' is not a state in which a job ends; those are COMPLETED, "
+                       "'%s' is not a state of ended jobs; these are COMPLETED, "
                        "FAILED, CANCELLED, TIMEOUT, OUT_OF_MEMORY",
                        text ? text : "?");
     *states |= 1u << state;

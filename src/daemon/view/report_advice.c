@@ -140,7 +140,7 @@ add_text(const struct advice *a, struct buf *out)
     format_mib(a->kind == OUT_OF_MEMORY ? a->sums->oom_mib : a->sums->asked_mib, asked);
     switch (a->kind) {
     case ASK_LESS:
-        buf_addf(out, "%lld job%s of this command peaked at %s and asked for %s: ask ",
+        buf_addf(out, "%lld job%s of this command peaked at %s and requested %s: request ",
                  (long long)a->jobs, s, peak, asked);
         break;
     case ASK_MORE:
@@ -150,19 +150,17 @@ add_text(const struct advice *a, struct buf *out)
                  (long long)a->jobs, s, peak, asked, a->jobs == 1 ? "its" : "their");
         break;
     case OUT_OF_MEMORY:
-        buf_addf(out, "%lld job%s of this command ended out of memory with %s: ask ",
+        buf_addf(out, "%lld job%s of this command ended out of memory with %s: request ",
                  (long long)a->jobs, s, asked);
         break;
     case UNDECLARED:
         buf_addf(out,
-                 "%lld job%s of this command took a whole card and peaked at %s: others could "
-                 "run beside; ask ",
+                 "%lld job%s of this command used a whole GPU and peaked at %s; to share the "
+                 "GPU, request ",
                  (long long)a->jobs, s, peak);
         break;
     case LOW_LOAD:
-        buf_addf(out,
-                 "the jobs of %s kept their cards %lld %% busy over %s of GPU time: what "
-                 "do they wait for?",
+        buf_addf(out, "the jobs of %s kept their GPUs only %lld %% busy over %s of GPU time",
                  daemon_user_name(a->uid), (long long)(a->sums->util_sum / a->sums->util_count),
                  format_duration(a->sums->gpu_ms, span));
         return;

@@ -205,9 +205,9 @@ add_cause_text(const struct report_failure *f, struct buf *out)
         [CAUSE_NOT_STARTED] = "could not start",
         [CAUSE_LOST] = "lost (the machine or its supervisor went down)",
         [CAUSE_CANCELLED] = "cancelled",
-        [CAUSE_DEPENDENCY] = "what it waited for ended otherwise",
+        [CAUSE_DEPENDENCY] = "the job it depended on ended otherwise",
         [CAUSE_INFEASIBLE] = "could never start on this machine",
-        [CAUSE_PREEMPTED] = "made way for a job of higher priority",
+        [CAUSE_PREEMPTED] = "preempted by a job of higher priority",
         [CAUSE_EXCEEDED] = "used more VRAM than declared",
     };
     const char *name = f->cause == CAUSE_SIGNAL ? libc_signal_name(f->number) : NULL;

@@ -309,7 +309,7 @@ notice_before_us(int64_t limit_us)
     return limit_us / NOTICE_PART < NOTICE_MAX_US ? limit_us / NOTICE_PART : NOTICE_MAX_US;
 }
 
-/* The command runs: its start is told first, because somebody waits for that. */
+/* The command runs: its start is reported first, because a client waits for that. */
 static void
 begin_running(struct shepherd *a)
 {
@@ -343,7 +343,7 @@ start(struct shepherd *a)
 {
     struct err e;
     if (spec_read(FD_LOCK, &a->spec, &e) < 0) {
-        end_unstarted(a, "cannot read what to run: ", &e);
+        end_unstarted(a, "cannot read the job's specification: ", &e);
         return;
     }
     if (take_signals(a, &e) < 0) {
@@ -359,7 +359,7 @@ start(struct shepherd *a)
     /* What cannot be confined runs all the same, but for a job that is to reach no cards but
      * its own: other people's jobs count on that. */
     if (groups_make(&a->spec.groups, &a->facts.groups, &e) < 0) {
-        end_unstarted(a, "cannot keep it to its cards: ", &e);
+        end_unstarted(a, "cannot restrict it to its GPUs: ", &e);
         return;
     }
     command_start(&a->spec, FD_LOCK, &a->facts.groups, a->attach, &a->command);

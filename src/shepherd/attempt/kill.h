@@ -8,7 +8,7 @@
 struct procs;
 
 /* Fills out (cleared by it) with the living processes that are meant. 0, or -1 when that
- * cannot be told. */
+ * cannot be read. */
 typedef int (*kill_find)(void *ctx, struct procs *out);
 
 /* The descendants of this process; without those that ctx, a pid_t, has and is (its screen

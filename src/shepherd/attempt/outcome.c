@@ -45,7 +45,7 @@ fill_cause(const struct facts *f, struct exitrec *r)
 {
     struct ending *en = &r->ending;
     char limit[24];
-    const char *how = f->was_killed ? ", killed after its grace" : "";
+    const char *how = f->was_killed ? ", killed after the grace period" : "";
     switch (f->cause) {
     case CAUSE_NONE:
         if (f->screen_closed && en->signal == SIGHUP)
@@ -61,7 +61,7 @@ fill_cause(const struct facts *f, struct exitrec *r)
         break;
     case CAUSE_PREEMPT:
         en->outcome = OUTCOME_PREEMPTED;
-        set_text(en, "made way for a job of higher priority%s", how);
+        set_text(en, "preempted by a job of higher priority%s", how);
         return;
     case CAUSE_REQUEUE:
         en->outcome = OUTCOME_REQUEUED;
@@ -79,14 +79,14 @@ fill_cause(const struct facts *f, struct exitrec *r)
         set_text(en, "the machine was shut down, or the unit of its jobs stopped%s", how);
         return;
     case CAUSE_SHUTDOWN:
-        set_text(en, "its supervisor was told to stop (TERM from %s)%s", f->by, how);
+        set_text(en, "its supervisor was stopped (TERM from %s)%s", f->by, how);
         break;
     }
     en->outcome = OUTCOME_CANCELLED;
     memcpy(r->by, f->by, sizeof r->by);
 }
 
-/* What ended before the command was begun, unless it was we who ended it. */
+/* A process that ended before the command began, unless we ended it. */
 static void
 fill_setup(const struct facts *f, struct ending *en)
 {

@@ -194,7 +194,7 @@ stop_with_grace(struct shepherd *a, int64_t grace_us)
     if (a->phase != PHASE_RUNNING)
         return;
     enter_phase(a, PHASE_STOPPING, clock_boot_us() + grace_us);
-    /* The command may have something to say yet to who looks on. */
+    /* The command may still have something to say to attached clients. */
     (void)kill_signal_all(kill_find_own, &a->command.screen_pid, SIGTERM);
 }
 

@@ -8,8 +8,8 @@
 
 struct shepherd;
 
-/* Stops the command with that grace, unless it has ended. The first
- * cause stands, but for a graver one. by: who wants it; copied. */
+/* Stops the command with that grace, unless it has ended. The first cause stands, but for a
+ * graver one. by: the user who requested it; copied. */
 void stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace_ms);
 
 /* Waits for everybody that has gone, and ends the attempt when nothing is left. */
@@ -19,7 +19,7 @@ void stop_reap(struct shepherd *a);
  * write the record. */
 void stop_on_time(struct shepherd *a);
 
-/* Nothing of the job is left, or nothing came to be: the outcome is noted, told and kept. */
+/* Nothing of the job is left, or it never started: the outcome is noted, reported and kept. */
 void stop_end(struct shepherd *a);
 
 /* A daemon has the outcome. */

@@ -3,7 +3,7 @@
 #define SHEPHERD_ATTEMPT_SWEEP_H
 
 /* KILL to every process of the attempt whose folder is descriptor 5, until none is left.
- * Returns the exit status: 0 none is left, 1 some do not end or it could not be told. */
+ * Returns the exit status: 0 none is left, 1 some do not end or could not be read. */
 int sweep_run(void);
 
 #endif

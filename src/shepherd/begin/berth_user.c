@@ -113,7 +113,7 @@ find_by_name(const char *names)
         if (pw)
             return pw;
     }
-    refuse(STEP_ACCOUNT, errno, "there is no account '%s' on this machine", names);
+    refuse(STEP_ACCOUNT, errno, "no account '%s' on this machine", names);
 }
 
 /* The account as it is now; its number may be another person's since the job came. */
@@ -125,11 +125,11 @@ find_account(const struct question *q)
     errno = 0;
     const struct passwd *pw = getpwuid(q->uid);
     if (!pw)
-        refuse(STEP_ACCOUNT, errno, "user %u (%s) has no account on this machine any more",
+        refuse(STEP_ACCOUNT, errno, "user %u (%s) no longer has an account on this machine",
                q->uid, q->name[0] ? q->name : "no name");
     if (q->name[0] && strcmp(q->name, pw->pw_name) != 0)
-        refuse(STEP_ACCOUNT, 0, "user %u was %s when the job came and is %s now", q->uid,
-               q->name, pw->pw_name);
+        refuse(STEP_ACCOUNT, 0, "user %u was %s when the job was submitted, and is %s now",
+               q->uid, q->name, pw->pw_name);
     return pw;
 }
 
@@ -217,7 +217,7 @@ answer(const struct passwd *pw, const char *limits, int cwd, int log, int error)
     if (text.len > USER_MESSAGE_MAX)
         refuse(STEP_ACCOUNT, E2BIG, "the user %s is in %d groups", pw->pw_name, n);
     if (sendmsg(USER_FD, &msg, MSG_NOSIGNAL) < 0)
-        refuse(STEP_ACCOUNT, errno, "cannot hand on what was opened as the user %s",
+        refuse(STEP_ACCOUNT, errno, "cannot pass on what was opened as the user %s",
                pw->pw_name);
 }
 
@@ -228,7 +228,7 @@ main(void)
     struct question q;
     struct stat st;
     if (fstat(USER_FD, &st) < 0 || !S_ISSOCK(st.st_mode)) {
-        fprintf(stderr, "berth-user is started by berth-shepherd; people do not call it.\n");
+        fprintf(stderr, "berth-user is started by berth-shepherd, not by hand.\n");
         return 2;
     }
     read_question(text, &q);

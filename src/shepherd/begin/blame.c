@@ -1,9 +1,8 @@
-/* Whom a failed start is charged to: see blame.h. A job is charged only for what its own words
- * asked for (a folder that does not exist, a program that cannot be executed). What the machine
- * lacks for a moment is the machine's trouble; what only this user lacks (a quota, the number
- * of the user's processes, room on the disk that the user's log was sent to) keeps this user's
- * jobs waiting. Called by command.c, screen.c, identity.c and
- * deliver.c. */
+/* Who is charged for a failed start: see blame.h. A job is charged only for what its own
+ * request names (a folder that does not exist, a program that cannot be executed). What the
+ * machine lacks for a moment is the machine's trouble; what only this user lacks (a quota, the
+ * number of the user's processes, room on the disk that the user's log was sent to) keeps this
+ * user's jobs waiting. Called by command.c, screen.c, identity.c and deliver.c. */
 #include "shepherd/begin/blame.h"
 
 #include <errno.h>

@@ -218,7 +218,7 @@ spawn_command(const struct spec *spec, const struct last_steps *last, char *cons
     else
         fail(c, spec, stage == SPAWN_FORK ? STEP_FORK : STEP_CHILD, errnum,
              stage == SPAWN_FORK ? "cannot start a process"
-                                 : "cannot make the process ready for it");
+                                 : "cannot prepare the process for it");
 }
 
 /* Folder and log, of a job that is our own. */

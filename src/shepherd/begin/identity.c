@@ -194,7 +194,7 @@ read_answer(const struct question *question, const char *at, const char *end,
     if (!verdict || strcmp(verdict, USER_YES) != 0 || !fields[6] ||
         parse_int(fields[3], 0, UINT32_MAX - 1, &uid, NULL) ||
         parse_int(fields[4], 0, UINT32_MAX - 1, &n, NULL) || read_groups(fields[5], id)) {
-        snprintf(out->text, sizeof out->text, "berth-user gave an answer that makes no sense");
+        snprintf(out->text, sizeof out->text, "berth-user gave an invalid answer");
         return -1;
     }
     id->name = fields[0];
@@ -224,8 +224,8 @@ ask(const struct question *question, int ours, struct identity *id, struct comma
     out->errnum = n < 0 ? errno : ECHILD;
     out->blame = blame_of(question->log_is_ours, STEP_ACCOUNT, out->errnum);
     snprintf(out->text, sizeof out->text, "cannot prepare the job as its user: %s",
-             n == 0               ? "berth-user was ended"
-             : errno == ETIMEDOUT ? "the account, folder or log has not answered for 30 s"
+             n == 0               ? "berth-user was killed"
+             : errno == ETIMEDOUT ? "opening the account, folder or log took longer than 30 s"
                                   : strerror(errno));
     return -1;
 }

@@ -13,8 +13,8 @@
 
 #define N_ACCOUNT 4
 
-/* Those that take -l, -c and "$@" as sh does; who has another gets sh. as becomes what it calls
- * itself then, with the dash by which profiles know a login. */
+/* Shells that take -l, -c and "$@" as sh does; for any other shell sh is used. as becomes what
+ * it calls itself then, with the dash by which profiles recognise a login. */
 static const char *
 usable_shell(const char *shell, const char **as)
 {

@@ -174,7 +174,7 @@ screen_start(const struct screen_wish *w, struct command *out)
     out->errnum = ended ? 0 : ETIMEDOUT; /* the command's, as far as anybody can tell */
     snprintf(out->text, sizeof out->text, "no screen session: %s",
              words[0] ? words
-             : ended  ? "screen ended without a word"
-                      : "its window has not opened for 15 s");
+             : ended  ? "screen exited without a message"
+                      : "its window did not open within 15 s");
     return -1;
 }

@@ -148,8 +148,8 @@ take_env_block(struct spec *s, char *bytes, size_t n, struct err *e)
     return 0;
 }
 
-/* What stands behind the file's head, read at once: it is whole before anybody is told of it.
- */
+/* The rest of the file after its head, read at once: it is complete before anything refers to
+ * it. */
 static char *
 read_text(int lock_fd, size_t *n, struct err *e)
 {
@@ -186,7 +186,7 @@ spec_read(int lock_fd, struct spec *out, struct err *e)
     size_t line = line_end ? (size_t)(line_end - out->text) + 1 : n;
     out->root = json_loadb(out->text, line, 0, &why);
     if (!out->root)
-        return err_set(e, ERR_FAILED, "lock: %s at byte %d of what is to be run", why.text,
+        return err_set(e, ERR_FAILED, "lock: %s at byte %d of the specification", why.text,
                        why.position);
     if (get_all(out->root, out, e) < 0 ||
         take_env_block(out, out->text + line, n - line, e) < 0) {

@@ -33,7 +33,7 @@ read_all(int fd, struct buf *out, struct err *e)
     buf_reserve(out, (size_t)st.st_size + 1);
     n = pread(fd, out->data, (size_t)st.st_size, 0);
     if (n != st.st_size)
-        return err_set(e, ERR_FAILED, "the order is cut off");
+        return err_set(e, ERR_FAILED, "the order is incomplete");
     out->len = (size_t)n;
     return 0;
 }

@@ -50,7 +50,7 @@ void order_run_free(struct order_run *r);
  * 128 and the signal's number; text: what order_explain made of its
  * output. */
 const char *order_judge(const struct order *o, int status, const char *text);
-/* What people are told of it: the last line; of a post the answer, or why there was none. */
+/* What people see of it: the last line; of a post the answer, or why there was none. */
 void order_explain(const struct order *o, const struct buf *output, char *text, size_t size);
 
 #endif

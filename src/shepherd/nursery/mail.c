@@ -95,7 +95,7 @@ add_what(struct buf *out, const json_t *event)
     char span[24];
 
     if (strcmp(kind, "ended") != 0) {
-        buf_adds(out, strcmp(kind, "requeued") == 0 ? "waits to be run again" : kind);
+        buf_adds(out, strcmp(kind, "requeued") == 0 ? "waiting to run again" : kind);
         return;
     }
     for (const char *s = text_of(event, "state"); *s; s++)
@@ -145,7 +145,7 @@ add_words(struct buf *out, const json_t *event, const char *host)
         buf_addf(out, "%-10s%lld\n", "Status", (long long)json_integer_value(status));
     add_peaks(out, event);
     add_line(out, "Machine", host);
-    buf_addf(out, "\nMore about it: berth show %s\n", buf_str(&id));
+    buf_addf(out, "\nDetails: berth show %s\n", buf_str(&id));
 }
 
 void

@@ -228,7 +228,7 @@ serve_one(struct nursery *n)
 
 /* ---- where it is ---- */
 
-/* False when one of the folders was removed, by somebody who left, before it was claimed. */
+/* False when one of the folders was removed by an exiting process before it was claimed. */
 static bool
 claim(struct nursery *n)
 {
@@ -264,7 +264,7 @@ find_place(struct nursery *n, const char *name)
             cgroup_remove_abandoned(i == CGROUP_V1_N ? n->place.base : n->place.v1[i]);
 }
 
-/* Who is the daemon: who made our socket. */
+/* The daemon is the process that made our socket. */
 static bool
 is_of_daemon(void *ctx, pid_t pid)
 {
@@ -361,7 +361,7 @@ serve(struct nursery *n)
     }
 }
 
-/* The daemon may have started us through somebody who hands on no descriptors. */
+/* The daemon may have started us through a program that passes on no descriptors. */
 static int
 connect_to(const char *path)
 {
@@ -390,7 +390,7 @@ nursery_run(const char *name, const char *socket_path)
     struct nursery n = {.serves = true, .claims = {-1, -1, -1, -1}};
     prctl(PR_SET_NAME, "berth-nursery");
     if ((socket_path ? connect_to(socket_path) : take_given()) < 0) {
-        fprintf(stderr, "berth-shepherd: no daemon is at %s: %s\n",
+        fprintf(stderr, "berth-shepherd: no daemon at %s: %s\n",
                 socket_path ? socket_path : "descriptor 3", strerror(errno));
         return 1;
     }

@@ -1,5 +1,5 @@
-/* Attached clients: see attach_server.h. attempt.c polls for it. Here is who comes, stays and
- * goes; what passes between one of them and the job is attach_peer.c's. */
+/* Attached clients: see attach_server.h. attempt.c polls for it. This file accepts and drops
+ * them; attach_peer.c moves the bytes between one of them and the job. */
 #include "shepherd/talk/attach_server.h"
 
 #include <fcntl.h>
@@ -24,8 +24,8 @@
 #define LOST_MS       5000  /* between tries to give the socket a name again */
 #define LOOK_MS       200   /* between looks at a log of which the kernel says nothing */
 #define LINGER_MAX_US (600 * INT64_C(1000000))
-/* What the daemon is told of each guest becomes an event, on the disk: one who comes and goes
- * all day long is reported this many times, and then once in a while. */
+/* Each report of a client to the daemon becomes an event, on the disk: a client that comes and
+ * goes all day long is reported this many times, and then once in a while. */
 #define TELL_AT_ONCE  20
 #define TELL_EVERY_US (5 * INT64_C(1000000))
 
@@ -99,7 +99,7 @@ attach_watch_log(struct attach *at, bool wanted)
 
 /* ---- who is here ---- */
 
-/* Root is told of always: it looks at what is another's. */
+/* Root is always reported: it looks at another user's job. */
 static bool
 is_too_often(const struct attach *at, const struct peer *p, int64_t now_us)
 {
@@ -177,7 +177,7 @@ accept_peer(struct attach *at)
         return false;
     uid_t who = 0;
     if (!attach_socket_admits(at->spec, fd, &who)) {
-        refuse(fd, "the job is another user's");
+        refuse(fd, "the job belongs to another user");
         return true;
     }
     for (int i = 0; i < ATTACH_PEERS_MAX; i++)
@@ -186,12 +186,12 @@ accept_peer(struct attach *at)
             at->peers[i].who.uid = who;
             return true;
         }
-    refuse(fd, "as many are attached to the job as can be; let one of them detach");
+    refuse(fd, "the maximum of clients is attached to the job; one of them must detach");
     return true;
 }
 
-/* Something has happened in its folder: where its name is gone, it gets another socket there.
- * Those who stand before the old one come in first. */
+/* Something has happened in its folder: if its name is gone, it gets another socket there.
+ * Clients that wait at the old one come in first. */
 static void
 keep_socket(struct attach *at)
 {

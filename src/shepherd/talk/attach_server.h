@@ -22,8 +22,9 @@ struct spec;
 struct attach *attach_open(const struct spec *spec, struct err *e);
 void attach_free(struct attach *at); /* removes the socket */
 
-/* Who looks at the job, and perhaps types into it: reported on arrival and on leaving before
- * the job's end, until that is heard (true). One that was never heard of goes in silence. */
+/* The user who looks at the job, and perhaps types into it: reported on arrival, and on
+ * leaving before the job's end, until that is heard (true). A client that was never reported
+ * leaves without a report. */
 struct attach_guest {
     uid_t uid;
     bool types;

@@ -22,7 +22,7 @@ bool attach_socket_is_there(const struct spec *spec, const struct attach_socket 
 /* Has inotify tell what happens in its folder. The watch, or -1. */
 int attach_socket_watch(const struct spec *spec, int notify_fd);
 
-/* Whether who has connected is root or the job's own user, whatever the modes of files say. */
+/* Whether the client is root or the job's own user, whatever the modes of files say. */
 bool attach_socket_admits(const struct spec *spec, int fd, uid_t *who);
 
 #endif

@@ -23,7 +23,7 @@ struct ctl_handler {
     void (*recorded)(void *ctx);
 };
 
-/* first_fd (taken over) is a connected peer, who is not greeted: the first ctl_say is for it.
+/* first_fd (taken over) is a connected peer that is not greeted: the first ctl_say is for it.
  * handler is borrowed. */
 struct ctl *ctl_new(int first_fd, const struct ctl_handler *handler, void *ctx);
 void ctl_free(struct ctl *ctl);

@@ -8,12 +8,12 @@
 struct err;
 
 /* Both ends, close-on-exec, nobody's controlling terminal; the master does not block. owner:
- * whose the terminal's file becomes, for who opens it by its name; -1: it stays ours. rows and
- * columns 0: 24 and 80. */
+ * the user to whom the terminal's file is given, so that it can be opened by name; -1: it
+ * stays ours. rows and columns 0: 24 and 80. */
 int pty_open(uint16_t rows, uint16_t columns, int64_t owner, int *master, int *slave,
              struct err *e);
 
-/* Who is in the foreground there gets WINCH. Zeros are ignored. */
+/* The foreground processes there get WINCH. Zeros are ignored. */
 void pty_resize(int master, uint16_t rows, uint16_t columns);
 
 /* The byte that means end of file on it at this moment, ^D mostly. */

@@ -25,8 +25,8 @@ right_child(uint32_t node, uint32_t begin, uint32_t end)
     return node + 2 * (middle(begin, end) - begin);
 }
 
-/* Under ORDER_RATIO nothing that stays true can be said of the order; but who came first and
- * who is shortest bound the ratios of all between them. */
+/* Under ORDER_RATIO nothing that stays true can be said of the order; but the earliest and the
+ * shortest bound the ratios of all between them. */
 static bool
 sums_up_before(const struct lines *l, uint32_t a, uint32_t b)
 {
@@ -213,7 +213,7 @@ compare_places(const void *a, const void *b)
     return order ? order : CMP(x->run_class, y->run_class);
 }
 
-/* The lines that places, sorted, make; line_of (may be NULL) is told each place's line. */
+/* The lines that places, sorted, make; line_of (may be NULL) gets each place's line. */
 static void
 make_lines(struct lines *l, const struct place *places, size_t n)
 {

@@ -84,8 +84,8 @@ bool lines_precedes(const struct lines *l, uint32_t a, uint32_t b);
 /* The first line of the family that asks for more than this on a card; its end: none. */
 uint32_t lines_above(const struct lines *l, const struct family *f, int64_t vram_mib);
 
-/* Who is tried first among the waiting in lines begin .. end - 1 that come after that entry
- * (0: any) and run for max_run at most; best (0: none) if it precedes them all. */
+/* The entry that is tried first among the waiting in lines begin .. end - 1 that come after
+ * that entry (0: any) and run for max_run at most; best (0: none) if it precedes them all. */
 uint32_t lines_best(const struct lines *l, uint32_t begin, uint32_t end, uint32_t after,
                     int64_t max_run, uint32_t best);
 

@@ -85,7 +85,7 @@ run_heads(struct pass *p, int64_t now)
 
 /* The others. */
 
-/* Who may start next, as far as it has been looked for. */
+/* What may start next, as far as it has been searched. */
 struct choice {
     uint32_t who;
     uint64_t cards;  /* under a promise */

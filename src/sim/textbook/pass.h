@@ -1,11 +1,11 @@
 /* One scheduling pass over compact entries: which of the waiting start now, and on which
- * cards, by a policy of policy.h. Pure: the simulator says what arrived and what ended, and
- * is told what starts.
+ * cards, by a policy of policy.h. Pure: the simulator reports arrivals and ends, and is given
+ * the starts.
  *
- * These are the policies of the reference simulator, as fast as can be: to compare the
- * daemon's with. The daemon's own planner is plan.c; with it this shares the placing rule
- * (fit.h). Where both can do the same they give the same schedules, to the byte: plan.c in the
- * order of the queue is easy-e (tests/sim/test_policies.c). */
+ * These are the policies of the reference simulator, as fast as can be, to compare with the
+ * daemon's. The daemon's own planner is plan.c; both share the placing rule (fit.h). Where
+ * both can do the same they give the same schedules, to the byte: plan.c in the order of the
+ * queue is easy-e (tests/sim/test_policies.c). */
 #ifndef SIM_TEXTBOOK_PASS_H
 #define SIM_TEXTBOOK_PASS_H
 

@@ -8,7 +8,7 @@
 
 #include "core/place/fit.h"
 
-/* The order in which waiting jobs are tried. Ties: who came first. */
+/* The order in which waiting jobs are tried. Ties: the earlier first. */
 enum policy_order {
     ORDER_ARRIVAL,
     ORDER_SHORTEST, /* run time */
@@ -17,7 +17,7 @@ enum policy_order {
                        least */
 };
 
-/* Who is served before all others, until one of them does not fit. */
+/* Which job is served before all others, until one of them does not fit. */
 enum policy_head {
     HEAD_NONE,   /* nobody: what does not fit is passed over, and may starve */
     HEAD_OLDEST, /* who came first, once it has waited head_age_s */

@@ -14,15 +14,15 @@ pass_shape(const struct pass *p, uint32_t who)
 void promise_add_running(struct pass *p, uint32_t who, uint64_t cards, int64_t now);
 void promise_remove_running(struct pass *p, uint32_t who, int64_t started);
 
-/* When the one who is blocked fits if those that run leave as expected, and how the cards will
- * stand then. Who is overdue is expected to end in a second. */
+/* When the blocked one fits if those that run leave as expected, and how the cards will stand
+ * then. An overdue one is expected to end in a second. */
 void promise_make(struct pass *p, uint32_t who, int64_t now);
 
 /* How much VRAM one of this shape may take of each of these cards so that the promise still
  * holds whenever that job ends; -1: it does not; INT64_MAX: it always does. */
 int64_t promise_harmless_mib(const struct pass *p, const struct shape *s, const uint8_t *cards);
 
-/* One starts there who will still run at the promised time. */
+/* An entry starts there that will still run at the promised time. */
 void promise_add_beside(struct pass *p, const struct shape *s, uint64_t cards);
 
 #endif

@@ -1,6 +1,5 @@
-/* The event loop of virtual time. Who decides is sim/textbook/pass.c; here time goes from one
- * end or arrival to the next. Entries of the pass are numbered as the jobs of the workload,
- * from 1. */
+/* The event loop of virtual time. sim/textbook/pass.c decides; here time goes from one end or
+ * arrival to the next. Entries of the pass are numbered as the jobs of the workload, from 1. */
 #include "sim/textbook/textbook_sim.h"
 
 #include <stdlib.h>

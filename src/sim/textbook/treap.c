@@ -88,7 +88,7 @@ update(struct entry *e, uint32_t at)
     e[at].min_run = min;
 }
 
-/* Cuts root in two: what precedes who, and the rest. */
+/* Cuts root in two: what precedes the entry, and the rest. */
 static void
 split(const struct lines *l, uint32_t root, uint32_t who, uint32_t *before, uint32_t *behind)
 {

@@ -153,14 +153,14 @@ read_header(struct csv *c, char *line, struct err *e)
                 *column = i;
         }
         if (*column >= 0 && c->has[*column])
-            return refuse(c, line, cell, "this column is there already", e);
+            return refuse(c, line, cell, "this column is given twice", e);
         if (*column >= 0)
             c->has[*column] = true;
     }
     if (c->has[FIELD_ARRIVAL] && c->has[FIELD_DURATION])
         return 0;
     return err_set(e, ERR_USAGE,
-                   "%s:%u:1: the header names no column %s; it is to look like "
+                   "%s:%u:1: the header has no column %s; it should look like "
                    "job_id,arrival_s,duration_s,est_s,gpus,vram_mib",
                    c->file, c->line, c->has[FIELD_ARRIVAL] ? "duration_s" : "arrival_s");
 }
@@ -230,7 +230,7 @@ read_records(struct csv *c, struct workload *w, struct err *e)
     int64_t values[FIELDS] = {0};
     char *line = next_line(c);
     if (!line)
-        return err_set(e, ERR_USAGE, "%s:1:1: the file is empty; a header is to be first",
+        return err_set(e, ERR_USAGE, "%s:1:1: the file is empty; it should begin with a header",
                        c->file);
     if (read_header(c, line, e) < 0)
         return -1;

@@ -66,11 +66,11 @@ resolve_deps(const struct jobs_reader *r, const struct jobsfile_line *line,
         if (!dep->name)
             return err_set(
                 e, ERR_USAGE,
-                "%s:%d:1: this waits for job %u of a daemon, which is not simulated; "
-                "give the job in this file that is meant a name, and say that",
+                "%s:%d:1: this waits for job %u of a daemon, which is not simulated; to wait "
+                "for a job of this file, give that job a name and use the name",
                 r->file, line->line, dep->job);
         if (dep->job == 0)
-            return err_set(e, ERR_USAGE, "%s:%d:1: no job named '%.40s' stands above this one",
+            return err_set(e, ERR_USAGE, "%s:%d:1: no job named '%.40s' above this one",
                            r->file, line->line, dep->name);
     }
     return 0;
@@ -124,8 +124,8 @@ add_line(struct jobs_reader *r, struct jobsfile_line *line, uint32_t *numbers, s
     }
     if (job.duration == 0)
         return err_set(e, ERR_USAGE,
-                       "%s:%d:1: nothing says how long this runs; give it [time=1h], or say "
-                       "--duration 1h for all such lines",
+                       "%s:%d:1: the run time is unknown; add [time=1h], or use --duration 1h "
+                       "for all such lines",
                        r->file, line->line);
     if (resolve_deps(r, line, numbers, e) < 0)
         return -1;

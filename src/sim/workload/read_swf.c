@@ -1,5 +1,5 @@
 /* Reading the Standard Workload Format: 18 numbers in a line, -1 for what is not known,
- * comments behind a semicolon. Only who came when, for how long and how wide is used. */
+ * comments after a semicolon. Only arrival, run time and width are used. */
 #include <math.h>
 #include <string.h>
 

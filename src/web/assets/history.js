@@ -40,7 +40,7 @@ function query() {
     const q = new URLSearchParams();
     q.set("limit", PAGE);
     for (const key of ["search", "user", "state", "before_id"]) if (asked.get(key)) q.set(key, asked.get(key));
-    // Whole minutes: everybody who looks at the last hour asks the same.
+    // Whole minutes: all requests for the last hour are then the same.
     const span = Number(asked.get("span"));
     if (span) q.set("since_us", (Math.floor(Date.now() / 60000) * 60 - span) * 1e6);
     return q.toString();
@@ -140,7 +140,7 @@ if (data.error) {
         none, el("div.pager", null, back, next));
     draw();
     run = follow(async () => {
-        // Who reads an older page is not disturbed.
+        // An older page is not refreshed while it is read.
         if (!asked.get("before_id") || data.asked !== location.search) await refresh();
         data.asked = location.search;
     });

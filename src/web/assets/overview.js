@@ -1,4 +1,5 @@
-// The first page: what is wrong, what each GPU does, who runs, who waits and why, what ended.
+// The first page: problems, GPUs, running jobs, pending jobs with reasons, and recently ended
+// jobs.
 
 import {
     el, sync, safe, mib, gib, duration, ago, clock, moment, since, colourOf, jobLink, idText, what,

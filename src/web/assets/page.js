@@ -283,7 +283,7 @@ export function follow(refresh) {
     });
     source.addEventListener("error", () => {
         showLive("off", "reconnecting");
-        // Who was logged out gets no stream; a plain question shows it.
+        // A browser that was logged out gets no stream; a plain request shows it.
         if (source.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 5000);
     });
     document.addEventListener("visibilitychange", () => {

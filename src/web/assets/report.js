@@ -128,7 +128,7 @@ function draw() {
 
 function query() {
     const span = asked.has("span") ? Number(asked.get("span")) : 0;
-    // Whole minutes: everybody who looks at the last day asks the same.
+    // Whole minutes: all requests for the last day are then the same.
     return span ? "?since_us=" + (Math.floor(Date.now() / 60000) * 60 - span) * 1e6 : "";
 }
 

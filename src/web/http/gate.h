@@ -1,8 +1,8 @@
 /* Who may look: the decisions about a request that need nothing but its headers. A name in
- * Host that is not ours means that somebody's web page has pointed its own name at this
- * address (DNS rebinding); an Origin that is not the Host means that another site's form was
- * sent here. Where a token is set, it is compared in constant time, and a browser that has
- * shown it once is known by a cookie that is derived from it. */
+ * Host that is not ours means that another web page has pointed its own name at this address
+ * (DNS rebinding); an Origin that is not the Host means that another site's form was sent
+ * here. If a token is set, it is compared in constant time, and a browser that has sent it
+ * once is recognised by a cookie that is derived from it. */
 #ifndef WEB_HTTP_GATE_H
 #define WEB_HTTP_GATE_H
 

@@ -1,6 +1,6 @@
-/* What is answered to a request: bytes that do not change any more, shared by everybody who
- * asked for the same (counted), with the tag by which a browser asks whether they are still
- * the same, and a packed form that is made once, when the first who can read it comes. */
+/* The answer to a request: bytes that do not change any more, shared by all requests for the
+ * same (counted), with the tag by which a browser asks whether they are still the same, and a
+ * packed form that is made once, for the first client that accepts it. */
 #ifndef WEB_HTTP_REPLY_H
 #define WEB_HTTP_REPLY_H
 

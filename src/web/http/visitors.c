@@ -1,5 +1,5 @@
-/* Who is connected and holds a place for nothing: see visitors.h. Called by web_request.c for
- * what libmicrohttpd tells of connections and requests. */
+/* Connections that hold a place for nothing: see visitors.h. Called by web_request.c for what
+ * libmicrohttpd reports of connections and requests. */
 #include "web/http/visitors.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-/* Who is at the other end of a TCP connection within this machine. Anybody who can log in
- * can reach a loopback address, so that alone says nothing; the kernel knows whose socket it
- * is (sock_diag(7)). */
+/* The user at the other end of a TCP connection within this machine. Anybody who can log in
+ * can reach a loopback address, so the address alone proves nothing; the kernel knows the
+ * owner of the socket (sock_diag(7)). */
 #ifndef WEB_HTTP_WEB_PEER_H
 #define WEB_HTTP_WEB_PEER_H
 

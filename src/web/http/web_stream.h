@@ -1,5 +1,6 @@
-/* Server-sent events: messages to every tab that listens. They lie once in a ring; a
- * listener that is slower than the ring is told so and goes on with what is new. */
+/* Server-sent events: messages to every tab that listens. They are kept once, in a ring; a
+ * listener that is slower than the ring gets a message about that and continues with what is
+ * new. */
 #ifndef WEB_HTTP_WEB_STREAM_H
 #define WEB_HTTP_WEB_STREAM_H
 
@@ -28,7 +29,8 @@ void stream_free(struct stream *s); /* after it */
 struct MHD_Response *stream_listen(struct stream *s, struct MHD_Connection *connection,
                                    bool all);
 
-/* name: the event's; data: one line. To everybody, or (is_detail) to those who want all. */
+/* name: the event's; data: one line. To every listener, or (is_detail) to those that want all.
+ */
 void stream_send(struct stream *s, const char *name, const char *data, size_t n,
                  bool is_detail);
 /* A line without meaning, by which connections that are gone are noticed. */

@@ -20,7 +20,7 @@ struct cache *cache_new(struct upstream *u);
 /* After upstream_free. Whoever still waits is forgotten. */
 void cache_free(struct cache *c);
 
-/* *waiting: who waits, for cache_forget; NULL when it was answered at once. */
+/* *waiting: the waiting request, for cache_forget; NULL when it was answered at once. */
 void cache_get(struct cache *c, const struct query *q, cache_ready_fn ready, void *ctx,
                struct waiter **waiting);
 void cache_forget(struct waiter *w);

@@ -1,7 +1,7 @@
-/* What keeps open pages up to date. While anybody listens, the overview is asked for at
- * every change (at most so often as the daemon can bear) and every few seconds for what
- * changes without an event, such as loads; when it says something else than before, the
- * pages are told that there is a new revision, and come for it. */
+/* Keeps open pages up to date. While a page is open, the overview is asked for at every change
+ * (at most so often as the daemon can bear) and every few seconds for what changes without an
+ * event, such as loads; when it differs from before, the pages get the number of the new
+ * revision, and fetch it. */
 #ifndef WEB_PAGES_LIVE_PAGES_H
 #define WEB_PAGES_LIVE_PAGES_H
 

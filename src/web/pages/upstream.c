@@ -214,7 +214,8 @@ close_connection(struct upstream *u)
     u->client = NULL;
 }
 
-/* Everybody who waits is told. What they ask in return waits for the next connection. */
+/* Every waiting request gets an error. What they ask in return waits for the next connection.
+ */
 static void
 disconnect(struct upstream *u, const char *why)
 {

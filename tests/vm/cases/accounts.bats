@@ -45,7 +45,7 @@ refused_until()
     guest 'usermod -U alice; chage -d 0 alice; berth requeue 1; berth wait 1 && cat /home/alice/ran'
 }
 
-@test "what pam_access and pam_nologin forbid does not run either, and in the modules' own words" {
+@test "pam_access and pam_nologin can forbid jobs too, with their own messages" {
     guest 'sed -i "1i account required pam_access.so" /etc/pam.d/berth; echo -- "-:alice:ALL" >>/etc/security/access.conf'
     alice_holds
     refused_until 'PAM (service berth) does not let alice run jobs: Permission denied' 'sed -i "/alice/d" /etc/security/access.conf'
@@ -54,7 +54,7 @@ refused_until()
     guest 'berth submit -W --gpus 0 -- true; rm /etc/nologin; berth requeue 1; berth wait 1 && cat /home/alice/ran'
 }
 
-@test "a job has a session keyring of its own: not the service's, and nobody else's" {
+@test "a job has its own session keyring, not the service's or another job's" {
     local ring='keyctl rdescribe @s; keyctl id @s; keyctl list @u >/dev/null && keyctl search @s keyring _uid.$(id -u)'
     in_job alice "$ring" >"$BATS_TEST_TMPDIR/1"
     in_job alice "$ring" >"$BATS_TEST_TMPDIR/2"
@@ -99,7 +99,7 @@ userdb_user()
     userdb_user lab 70004
     guest 'cd /etc/userdb; echo {} >erin:lab.membership; ! grep -E "erin|lab" /etc/passwd /etc/group
         mkdir -p /etc/berth; printf "%s\n" "users: {erin: {max_running: 1}}" "admin_group: lab" >/etc/berth/config.yaml
-        systemctl restart berthd; ! journalctl -u berthd -o cat | grep "is not known"'
+        systemctl restart berthd; ! journalctl -u berthd -o cat | grep "unknown user"'
     as erin 'berth submit -W --gpus 0 -- "id -un; id -gn; id -Gn; echo \$HOME \$BERTH_USER"; berth logs @' |
         tr '\n' ' ' | grep 'erin erin erin lab /home/erin erin '
     guest 'journalctl -u berthd BERTH_USER=erin -o cat' | grep 'job=1 event=ended'

@@ -62,7 +62,7 @@ start_long_job()
 let_it_end() { guest 'timeout 20 sh -c "echo >/home/alice/gate"'; }
 
 # There is no driver in the machine either, so the first job waits.
-@test "right after apt install an ordinary user is told what is missing, and that the job waits for it" {
+@test "right after apt install a user sees what is missing, and that the job waits for it" {
     apt install /root/berth.deb
     guest 'systemctl is-enabled berthd; grep -E "^account +include +common-account$" /etc/pam.d/berth'
     as alice 'berth submit -- true 2>&1' | grep 'no GPU can be read.*Install or repair the NVIDIA driver.*the job waits'

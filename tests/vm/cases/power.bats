@@ -25,7 +25,7 @@ await_ends()
     done
 }
 
-@test "what was acknowledged and what was told is true after each power cut, and nothing ran twice" {
+@test "everything acknowledged holds after each power cut, and nothing runs twice" {
     told=$BATS_TEST_TMPDIR/told
     touch "$told"
     for ((i = 1; i <= CUTS; i++)); do

@@ -58,7 +58,7 @@ logged_out() { within 60 '! systemctl is-active user@$(id -u alice)'; }
     as alice 'berth show 1 | grep LOST; berth submit -W -- true'
 }
 
-@test "a daemon that was started in a shell goes on after the logout, unless that ends processes" {
+@test "a daemon started in a shell survives the logout, unless that ends processes" {
     guest 'systemctl disable -q --now berthd'
     as alice "berth daemon start --sim 2; berth submit -- '$JOB'"
     within 60 '[ -e /home/alice/begun ] && loginctl --no-legend list-sessions -o json | grep -q closing || loginctl show-user alice -p State | grep closing'
