@@ -437,6 +437,32 @@ test_restored_peak_is_budgeted(void **state)
     ledger_free(l);
 }
 
+/* A sample as the one before changes nothing for anybody; any other number may. */
+static void
+test_a_sample_changes_the_room_or_not(void **state)
+{
+    (void)state;
+    struct ledger *l = machine_new(1, CARD_MIB);
+    struct gpu_proc mine = {.pid = 10, .mib = 6000, .job = 1};
+    book(l, 1, 0, 8000);
+    machine_sample(l, 0, 6400, &mine, 1, 2);
+    struct ledger *before = ledger_clone(l);
+    machine_sample(l, 0, 6400, &mine, 1, 3);
+    assert_true(ledger_has_room_as(l, before));
+    machine_sample(l, 0, 6500, &mine, 1, 4); /* a guard may count that */
+    assert_false(ledger_has_room_as(l, before));
+    machine_sample(l, 0, 6400, &mine, 1, 5);
+    assert_true(ledger_has_room_as(l, before));
+    ledger_set_health(l, 0, GPU_LOST, 6);
+    assert_false(ledger_has_room_as(l, before));
+    ledger_set_health(l, 0, GPU_UP, 7);
+    assert_true(ledger_has_room_as(l, before));
+    ledger_release(l, 1);
+    assert_false(ledger_has_room_as(l, before));
+    ledger_free(before);
+    ledger_free(l);
+}
+
 /* The driver keeps 400 MiB that no process explains, before, during and after. */
 static void
 test_clear_waits_for_process_and_memory(void **state)
@@ -528,6 +554,7 @@ main(void)
         cmocka_unit_test(test_states_have_two_voices),
         cmocka_unit_test(test_host_booking),
         cmocka_unit_test(test_restored_peak_is_budgeted),
+        cmocka_unit_test(test_a_sample_changes_the_room_or_not),
         cmocka_unit_test(test_clear_waits_for_process_and_memory),
         cmocka_unit_test(test_clear_without_reports),
         cmocka_unit_test(test_clone_is_apart),

@@ -214,6 +214,27 @@ ledger_generation(const struct ledger *l)
     return l->generation;
 }
 
+static bool
+has_room_as(const struct card *a, const struct card *b)
+{
+    return a->admin == b->admin && a->health == b->health && a->used_mib == b->used_mib &&
+           a->util == b->util && a->external_mib == b->external_mib &&
+           a->held_mib == b->held_mib && a->headroom_mib == b->headroom_mib &&
+           a->countable == b->countable && a->taken == b->taken &&
+           a->share_held == b->share_held;
+}
+
+bool
+ledger_has_room_as(const struct ledger *l, const struct ledger *other)
+{
+    bool is_same = l->generation == other->generation && l->known == other->known &&
+                   l->n_cards == other->n_cards && l->cpus_held == other->cpus_held &&
+                   l->mem_held_mib == other->mem_held_mib;
+    for (int i = 0; is_same && i < l->n_cards; i++)
+        is_same = has_room_as(&l->cards[i], &other->cards[i]);
+    return is_same;
+}
+
 int32_t
 ledger_cpus(const struct ledger *l)
 {

@@ -114,6 +114,9 @@ const struct card *ledger_card(const struct ledger *l, int card);
 const struct card *ledger_cards(const struct ledger *l);        /* all of them, by number */
 int ledger_find_uuid(const struct ledger *l, const char *uuid); /* card or -1 */
 uint64_t ledger_generation(const struct ledger *l); /* moves when the machine itself changes */
+/* Whether every job would find there what it finds here: what is free, used and at work on each
+ * card, and in which state it is; cores and host memory. */
+bool ledger_has_room_as(const struct ledger *l, const struct ledger *other);
 int32_t ledger_cpus(const struct ledger *l);
 int64_t ledger_mem_mib(const struct ledger *l);
 int64_t ledger_cpus_held(const struct ledger *l);

@@ -342,16 +342,21 @@ on_sample(struct prober *p, const json_t *msg)
     p->cost_ms = (clock_boot_us() - p->asked_us) / 1000;
     uv_timer_stop(&p->deadline);
     free(TAKE(p->error));
+    struct ledger *before = ledger_clone(p->daemon->ledger);
     set_known(p);
     sample_take(p->daemon, msg, p->asked_us);
+    bool is_news = !ledger_has_room_as(p->daemon->ledger, before);
+    ledger_free(before);
     if (p->again) {
         p->again = false;
         ask(p);
     }
     arm_next(p);
     plan_renewal(p);
-    if (queue_n(p->daemon->queue) > 0)
+    if (queue_n(p->daemon->queue) > 0 && is_news)
         turn_touch(p->daemon);
+    else if (queue_n(p->daemon->queue) > 0)
+        turn_touch_unchanged(p->daemon);
 }
 
 /* Said once in the log, however often another probe says it again. */

@@ -22,6 +22,9 @@ void turn_touch(struct daemon *d);
 /* The same, where nothing has changed of what a plan depends on: somebody only waits for an
  * answer, or has gone. A plan over many kinds of request is not made again for that. */
 void turn_touch_unplanned(struct daemon *d);
+/* A plan is to be made, but nothing has changed of what it depends on: it goes on with the
+ * lines behind those at which the last one has looked. */
+void turn_touch_unchanged(struct daemon *d);
 
 /* Why jobs wait is not stored: with the next plans it is told again, of the jobs of this file;
  * 0: of all. */

@@ -29,6 +29,14 @@ turn_touch_unplanned(struct daemon *d)
     uv_idle_start(&d->turn->idle, on_idle);
 }
 
+void
+turn_touch_unchanged(struct daemon *d)
+{
+    if (d->turn)
+        d->turn->more_due = true;
+    turn_touch_unplanned(d);
+}
+
 const struct err *
 turn_disk_trouble(const struct daemon *d)
 {

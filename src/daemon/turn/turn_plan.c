@@ -30,8 +30,7 @@ static void
 on_rested(uv_timer_t *timer)
 {
     struct daemon *d = timer->data;
-    d->turn->more_due = true;
-    turn_touch_unplanned(d);
+    turn_touch_unchanged(d);
 }
 
 /* Before the next plan looks at more lines there is as much time for others as this one took.

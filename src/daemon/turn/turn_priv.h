@@ -21,7 +21,7 @@ struct turn {
     void (*after)(struct daemon *); /* each turn */
     bool due;
     bool plan_due;   /* something has happened since the last plan */
-    bool more_due;   /* the last plan has not come to all lines */
+    bool more_due;   /* it is to go on: it has not come to all lines, or a sample has */
     uint32_t *waits; /* jobs that it has found not to start */
     size_t n_waits;
     /* Followers come, counted; the last of all jobs and, by a remainder, of each file. */
