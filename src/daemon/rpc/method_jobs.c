@@ -24,7 +24,7 @@
 struct listing {
     struct daemon *daemon;
     struct jsonw *out;
-    jobjson_field *fields; /* NULL: whole objects */
+    const struct jobjson_entry **fields; /* owned; NULL: whole objects */
     size_t n_fields;
     size_t n;
 
@@ -52,7 +52,7 @@ put_job(const struct job *job, const char *const *uuids, struct listing *l)
     }
     jsonw_array(l->out);
     for (size_t i = 0; i < l->n_fields; i++)
-        l->fields[i](&x, l->out);
+        jobjson_value(l->fields[i], &x, l->out);
     jsonw_end_array(l->out);
     return l->out->full;
 }
@@ -69,7 +69,7 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
 }
 
 static bool
-has_field(const struct listing *l, jobjson_field field)
+has_field(const struct listing *l, const struct jobjson_entry *field)
 {
     for (size_t i = 0; i < l->n_fields; i++)
         if (l->fields[i] == field)
@@ -86,11 +86,11 @@ read_fields(const json_t *names, struct listing *l, struct err *e)
         return 0;
     if (!json_is_array(names))
         return err_set(e, ERR_USAGE, "\"fields\" must be a list of names");
-    l->fields = xcalloc(most, sizeof(jobjson_field));
+    l->fields = xcalloc(most, sizeof *l->fields);
     json_array_foreach(names, i, name)
     {
         const char *text = json_string_value(name);
-        jobjson_field field = text ? jobjson_find(text) : NULL;
+        const struct jobjson_entry *field = text ? jobjson_find(text) : NULL;
         if (!field)
             return err_set(e, ERR_USAGE, "a job has no field \"%.60s\"", text ? text : "?");
         if (has_field(l, field))

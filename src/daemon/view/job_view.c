@@ -20,6 +20,7 @@
 #include "daemon/turn/event_words.h"
 #include "daemon/view/expected_starts.h"
 #include "daemon/view/wait_reason.h"
+#include "spec/attr.h"
 #include "store/store.h"
 
 static const struct ending *
@@ -54,11 +55,6 @@ has_ended(const struct jobjson *x)
 FIELD(id)
 {
     jsonw_int(w, x->job->id);
-}
-
-PERSONAL(name)
-{
-    jsonw_str(w, x->job->req.name);
 }
 
 FIELD(user)
@@ -141,45 +137,15 @@ FIELD(gpus)
     jsonw_end_array(w);
 }
 
-FIELD(gpus_wanted)
-{
-    jsonw_int(w, x->job->req.demand.gpus);
-}
-
-FIELD(vram_mib)
-{
-    jsonw_int_or_null(w, x->job->req.demand.vram_mib, x->job->req.demand.vram_mib > 0);
-}
-
 FIELD(declared_mib)
 {
     jsonw_int_or_null(w, x->job->declared_mib, x->job->declared_mib > 0);
-}
-
-FIELD(exclusive)
-{
-    jsonw_bool(w, x->job->req.demand.exclusive);
 }
 
 FIELD(cpus)
 {
     int32_t cpus = demand_cpus(&x->job->req.demand); /* a job without GPU books one */
     jsonw_int_or_null(w, cpus, cpus > 0);
-}
-
-FIELD(mem_mib)
-{
-    jsonw_int_or_null(w, x->job->req.demand.mem_mib, x->job->req.demand.mem_mib > 0);
-}
-
-FIELD(priority)
-{
-    jsonw_int(w, x->job->req.priority);
-}
-
-FIELD(limit_ms)
-{
-    jsonw_int_or_null(w, x->job->req.limit_ms, x->job->req.limit_ms > 0);
 }
 
 FIELD(submitted)
@@ -241,12 +207,6 @@ FIELD(signal)
 FIELD(exit_status)
 {
     jsonw_int_or_null(w, has_ended(x) ? job_exit_status(x->job) : 0, has_ended(x));
-}
-
-FIELD(log_max_mib)
-{
-    int64_t max_mib = x->job->req.log_max_mib;
-    jsonw_int_or_null(w, max_mib, max_mib > 0);
 }
 
 FIELD(log_cut_bytes)
@@ -370,16 +330,6 @@ FIELD(cancelled_by)
     jsonw_str(w, x->job->cancelled_by);
 }
 
-FIELD(oom_retries)
-{
-    jsonw_int(w, x->job->req.oom_retries);
-}
-
-FIELD(retries)
-{
-    jsonw_int(w, x->job->req.retries);
-}
-
 static void
 write_attempt(struct jsonw *w, const struct attempt *a)
 {
@@ -426,68 +376,121 @@ PERSONAL(attempts)
 }
 
 static const struct jobjson_entry fields[] = {
-    {"id", field_id},
-    {"name", field_name},
-    {"user", field_user},
-    {"uid", field_uid},
-    {"command", field_command},
-    {"state", field_state},
-    {"reason", field_reason},
-    {"explain", field_explain},
-    {"gpus", field_gpus},
-    {"gpus_wanted", field_gpus_wanted},
-    {"vram_mib", field_vram_mib},
-    {"declared_mib", field_declared_mib},
-    {"exclusive", field_exclusive},
-    {"cpus", field_cpus},
-    {"mem_mib", field_mem_mib},
-    {"priority", field_priority},
-    {"limit_ms", field_limit_ms},
-    {"submitted", field_submitted},
-    {"started", field_started},
-    {"ended", field_ended},
-    {"run_ms", field_run_ms},
-    {"wait_ms", field_wait_ms},
-    {"exit_code", field_exit_code},
-    {"signal", field_signal},
-    {"exit_status", field_exit_status},
-    {"attempts", field_attempts},
-    {"attempt", field_attempt},
-    {"peak_mib", field_peak_mib},
-    {"now_mib", field_now_mib},
-    {"use_mib", field_use_mib},
-    {"pid", field_pid},
-    {"util", field_util},
-    {"verdict", field_verdict},
-    {"log", field_log},
-    {"log_max_mib", field_log_max_mib},
-    {"log_cut_bytes", field_log_cut_bytes},
-    {"error", field_error},
-    {"attach", field_attach},
-    {"cwd", field_cwd},
-    {"file", field_file},
-    {"line", field_line},
-    {"key", field_key},
-    {"expected_start", field_expected_start},
-    {"cancelled_by", field_cancelled_by},
-    {"oom_retries", field_oom_retries},
-    {"retries", field_retries},
-    {"text", field_text},
-    {NULL, NULL},
+    {"id", field_id, NULL},
+    {"name", NULL, NULL},
+    {"user", field_user, NULL},
+    {"uid", field_uid, NULL},
+    {"command", field_command, NULL},
+    {"state", field_state, NULL},
+    {"reason", field_reason, NULL},
+    {"explain", field_explain, NULL},
+    {"gpus", field_gpus, NULL},
+    {"gpus_wanted", NULL, NULL},
+    {"vram_mib", NULL, NULL},
+    {"declared_mib", field_declared_mib, NULL},
+    {"exclusive", NULL, NULL},
+    {"cpus", field_cpus, NULL},
+    {"mem_mib", NULL, NULL},
+    {"priority", NULL, NULL},
+    {"limit_ms", NULL, NULL},
+    {"submitted", field_submitted, NULL},
+    {"started", field_started, NULL},
+    {"ended", field_ended, NULL},
+    {"run_ms", field_run_ms, NULL},
+    {"wait_ms", field_wait_ms, NULL},
+    {"exit_code", field_exit_code, NULL},
+    {"signal", field_signal, NULL},
+    {"exit_status", field_exit_status, NULL},
+    {"attempts", field_attempts, NULL},
+    {"attempt", field_attempt, NULL},
+    {"peak_mib", field_peak_mib, NULL},
+    {"now_mib", field_now_mib, NULL},
+    {"use_mib", field_use_mib, NULL},
+    {"pid", field_pid, NULL},
+    {"util", field_util, NULL},
+    {"verdict", field_verdict, NULL},
+    {"log", field_log, NULL},
+    {"log_max_mib", NULL, NULL},
+    {"log_cut_bytes", field_log_cut_bytes, NULL},
+    {"error", field_error, NULL},
+    {"attach", field_attach, NULL},
+    {"cwd", field_cwd, NULL},
+    {"file", field_file, NULL},
+    {"line", field_line, NULL},
+    {"key", field_key, NULL},
+    {"expected_start", field_expected_start, NULL},
+    {"cancelled_by", field_cancelled_by, NULL},
+    {"oom_retries", NULL, NULL},
+    {"retries", NULL, NULL},
+    {"text", field_text, NULL},
+    {NULL, NULL, NULL},
 };
 
-static const struct jobjson_entry *const tables[] = {fields, jobjson_request};
-#define N_TABLES (sizeof tables / sizeof tables[0])
+/* The fields of these, and behind them what attributes there are besides; made when it is first
+ * asked for. */
+static struct jobjson_entry all[128];
+static size_t n_all;
+
+static const char *
+name_of(const struct attr *a)
+{
+    return a->json ? a->json : a->key;
+}
+
+static const struct attr *
+row_called(const char *name)
+{
+    const struct attr *a;
+    for (size_t i = 0; (a = attr_at(i)); i++)
+        if (a->key && !a->unshown && strcmp(name_of(a), name) == 0)
+            return a;
+    return NULL;
+}
+
+static void
+add_entry(struct jobjson_entry entry)
+{
+    if (n_all == sizeof all / sizeof all[0])
+        err_abort("a job has more than %zu fields", n_all);
+    if (!entry.write && !entry.attr)
+        entry.attr = row_called(entry.name);
+    if (!entry.write && !entry.attr)
+        err_abort("no row says how %s is shown", entry.name);
+    all[n_all++] = entry;
+}
+
+static void
+make_all(void)
+{
+    const struct attr *a;
+    if (n_all)
+        return;
+    for (const struct jobjson_entry *f = fields; f->name; f++)
+        add_entry(*f);
+    for (const struct jobjson_entry *f = jobjson_request; f->name; f++)
+        add_entry(*f);
+    for (size_t i = 0; (a = attr_at(i)); i++)
+        if (a->key && !a->unshown && !jobjson_find(name_of(a)))
+            add_entry((struct jobjson_entry){name_of(a), NULL, a});
+}
+
+void
+jobjson_value(const struct jobjson_entry *f, const struct jobjson *x, struct jsonw *w)
+{
+    if (f->write)
+        f->write(x, w);
+    else
+        jobjson_attr(f->attr, x, w);
+}
 
 void
 jobjson_object(const struct jobjson *x, struct jsonw *w)
 {
+    make_all();
     jsonw_object(w);
-    for (size_t i = 0; i < N_TABLES; i++) {
-        for (const struct jobjson_entry *f = tables[i]; f->name; f++) {
-            jsonw_key(w, f->name);
-            f->write(x, w);
-        }
+    for (size_t i = 0; i < n_all; i++) {
+        jsonw_key(w, all[i].name);
+        jobjson_value(&all[i], x, w);
     }
     jsonw_end_object(w);
 }
@@ -495,19 +498,16 @@ jobjson_object(const struct jobjson *x, struct jsonw *w)
 size_t
 jobjson_count(void)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < N_TABLES; i++)
-        for (const struct jobjson_entry *f = tables[i]; f->name; f++)
-            n++;
-    return n;
+    make_all();
+    return n_all;
 }
 
-jobjson_field
+const struct jobjson_entry *
 jobjson_find(const char *name)
 {
-    for (size_t i = 0; i < N_TABLES; i++)
-        for (const struct jobjson_entry *f = tables[i]; f->name; f++)
-            if (strcmp(f->name, name) == 0)
-                return f->write;
+    make_all();
+    for (size_t i = 0; i < n_all; i++)
+        if (strcmp(all[i].name, name) == 0)
+            return &all[i];
     return NULL;
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct attr;
 struct daemon;
 struct err;
 struct job;
@@ -20,15 +21,17 @@ struct jobjson {
 /* The whole object; reads earlier attempts from the store where there are some. */
 void jobjson_object(const struct jobjson *x, struct jsonw *w);
 
-typedef void (*jobjson_field)(const struct jobjson *x, struct jsonw *w);
 struct jobjson_entry {
-    const char *name; /* NULL: the end */
-    jobjson_field write;
+    const char *name;                                        /* NULL: the end */
+    void (*write)(const struct jobjson *x, struct jsonw *w); /* NULL: as the row has it */
+    const struct attr *attr;                                 /* that row */
 };
 extern const struct jobjson_entry jobjson_request[]; /* job_view_request.c: what was asked */
 
 size_t jobjson_count(void); /* of fields */
-/* The writer of one field's value, NULL when there is no such field. */
-jobjson_field jobjson_find(const char *name);
+/* NULL: there is no such field. */
+const struct jobjson_entry *jobjson_find(const char *name);
+void jobjson_value(const struct jobjson_entry *f, const struct jobjson *x, struct jsonw *w);
+void jobjson_attr(const struct attr *a, const struct jobjson *x, struct jsonw *w);
 
 #endif
