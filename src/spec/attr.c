@@ -213,7 +213,7 @@ static const struct attr attrs[] = {
     {VALUE("log-max", "SIZE", "cut the middle out of a log that is longer (100M)"),
      MIB(log_max_mib, "log_max_mib", 0)},
     {VALUE("open-mode", "MODE", "append to these files (default), or truncate"),
-     CHOICE(truncate, "open_mode", open_modes), .column = "truncates"},
+     CHOICE(truncate, "open_mode", open_modes), .column = "truncates", .apart = true},
 };
 #define ATTRS (sizeof(attrs) / sizeof(attrs[0]))
 

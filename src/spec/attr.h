@@ -9,6 +9,7 @@
 
 #include "base/request.h"
 
+struct buf;
 struct err;
 struct jsonw;
 struct when_clock;
@@ -99,6 +100,7 @@ struct attr {
     enum attr_sight sight;
     bool unshown; /* is not in a job's object */
     bool always;  /* is a number there also where it was not said */
+    bool apart;   /* has a line of its own at the end of `show` and of what --dry-run says */
     bool settled; /* no line of a jobs file can change it, or what does is compared apart */
     /* Whether it goes over the wire; NULL: when it is not what request_init makes it. */
     bool (*is_said)(const struct request *r);
@@ -118,6 +120,8 @@ void *attr_field_to_set(const struct attr *a, struct request *r);
 /* Numbers, flags and choices, of whatever size. */
 int64_t attr_number(const struct attr *a, const struct request *r);
 void attr_set_number(const struct attr *a, struct request *r, int64_t v);
+/* A choice by its word, in any case; false: there is none. */
+bool attr_set_word(const struct attr *a, struct request *r, const char *word);
 /* What request_init makes of it. */
 int64_t attr_default(const struct attr *a);
 /* Texts, hooks, types, and the word of a choice; NULL: none. */
@@ -129,6 +133,8 @@ char *const *attr_list(const struct attr *a, const struct request *r);
 bool attr_is_said(const struct attr *a, const struct request *r);
 /* Whether two requests ask the same of it. */
 bool attr_is_same(const struct attr *a, const struct request *x, const struct request *y);
+/* Its value as people read it; nothing for kinds that are more than one value. */
+void attr_say(const struct attr *a, const struct request *r, struct buf *out);
 /* Its value as JSON, in the form of the wire. */
 void attr_write(const struct attr *a, const struct request *r, struct jsonw *w);
 

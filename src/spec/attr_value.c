@@ -11,6 +11,7 @@
 #include "base/jsonw.h"
 #include "base/parse.h"
 #include "base/request.h"
+#include "base/text.h"
 #include "spec/attr.h"
 #include "spec/attr_hooks.h"
 #include "spec/attr_set.h"
@@ -57,6 +58,18 @@ attr_set_number(const struct attr *a, struct request *r, int64_t v)
     default:
         *(int64_t *)p = v;
     }
+}
+
+bool
+attr_set_word(const struct attr *a, struct request *r, const char *word)
+{
+    for (int i = 0; i < attr_choices(a); i++) {
+        if (a->words[i] && strcasecmp(word, a->words[i]) == 0) {
+            attr_set_number(a, r, i);
+            return true;
+        }
+    }
+    return false;
 }
 
 int64_t
@@ -295,6 +308,62 @@ attr_write(const struct attr *a, const struct request *r, struct jsonw *w)
     }
 }
 
+/* --- for people --------------------------------------------------------------------------- */
+
+static void
+say_list(char *const *list, struct buf *out)
+{
+    for (char *const *item = list; item && *item; item++) {
+        if (item != list)
+            buf_addc(out, ' ');
+        text_add_safe(out, *item, strlen(*item), 0);
+    }
+}
+
+void
+attr_say(const struct attr *a, const struct request *r, struct buf *out)
+{
+    const char *text;
+    char shown[24];
+
+    switch (a->kind) {
+    case ATTR_FLAG:
+        buf_adds(out, attr_number(a, r) ? "yes" : "no");
+        break;
+    case ATTR_INT:
+        buf_addf(out, "%lld", (long long)attr_number(a, r));
+        break;
+    case ATTR_MIB:
+        buf_adds(out, format_mib(attr_number(a, r), shown));
+        break;
+    case ATTR_PERMILLE:
+        buf_addf(out, "%g %%", (double)attr_number(a, r) / 10.0);
+        break;
+    case ATTR_MS:
+        buf_adds(out, format_duration(attr_number(a, r), shown));
+        break;
+    case ATTR_CHOICE:
+    case ATTR_TEXT:
+    case ATTR_HOOK:
+    case ATTR_TYPE:
+        text = attr_text(a, r);
+        if (text)
+            text_add_safe(out, text, strlen(text), 0);
+        break;
+    case ATTR_LIST:
+        say_list(attr_list(a, r), out);
+        break;
+    case ATTR_NOTHING:
+    case ATTR_US:
+    case ATTR_MAIL:
+    case ATTR_CARDS:
+    case ATTR_IDS:
+    case ATTR_TASKS:
+    case ATTR_DEPS:
+        break;
+    }
+}
+
 /* --- from text ---------------------------------------------------------------------------- */
 
 static int
@@ -339,12 +408,8 @@ read_choice(const struct attr *a, struct request *r, const char *value, struct e
     auto_buf struct buf words = BUF_INIT;
     int first = a->words[0] ? 0 : 1, n = attr_choices(a);
 
-    for (int i = first; i < n; i++) {
-        if (strcasecmp(value, a->words[i]) == 0) {
-            attr_set_number(a, r, i);
-            return 0;
-        }
-    }
+    if (attr_set_word(a, r, value))
+        return 0;
     for (int i = first; i < n; i++)
         buf_addf(&words, "%s%s",
                  i == first   ? "is not valid; use "

@@ -13,6 +13,7 @@
 #include "base/parse.h"
 #include "base/request.h"
 #include "base/text.h"
+#include "spec/attr.h"
 #include "spec/attr_hooks.h"
 #include "spec/value.h"
 
@@ -42,19 +43,21 @@ text_line(struct buf *out, const char *name, const char *text)
 }
 
 static void
-size_line(struct buf *out, const char *name, int32_t mib)
+attr_line(const struct attr *a, const struct request *r, struct buf *out)
 {
-    char size[24];
+    auto_buf struct buf text = BUF_INIT;
 
-    if (mib > 0)
-        line(out, name, "%s", format_mib(mib, size));
+    attr_say(a, r, &text);
+    if (attr_is_said(a, r))
+        line(out, a->name, "%s", buf_str(&text));
 }
 
+/* Attributes that their rows can say, in this order. */
 static void
-part_line(struct buf *out, const char *name, int32_t permille)
+attr_lines(const char *const *names, const struct request *r, struct buf *out)
 {
-    if (permille > 0)
-        line(out, name, "%g %%", permille / 10.0);
+    for (; *names; names++)
+        attr_line(attr_find(*names, ATTR_COMMAND_LINE), r, out);
 }
 
 static void
@@ -97,6 +100,9 @@ list_lines(const struct request *r, struct buf *out)
 static void
 gpu_lines(const struct request *r, struct buf *out)
 {
+    static const char *const rows[] = {"vram",     "share",    "exclusive",
+                                       "gpu-type", "min-vram", "max-used",
+                                       "max-load", "margin",   NULL};
     const struct demand *d = &r->demand;
     char size[24];
 
@@ -107,16 +113,7 @@ gpu_lines(const struct request *r, struct buf *out)
              demand_is_whole(d) && !r->vram_auto ? ", whole and idle" : "");
     if (r->vram_auto)
         line(out, "vram", "auto");
-    size_line(out, "vram", d->vram_mib);
-    part_line(out, "share", d->share_permille);
-    if (d->exclusive)
-        line(out, "exclusive", "yes");
-    text_line(out, "gpu-type", d->gpu_type[0] ? d->gpu_type : NULL);
-    size_line(out, "min-vram", d->min_vram_mib);
-    part_line(out, "max-used", d->max_used_permille);
-    part_line(out, "max-load", d->max_load_permille);
-    if (d->margin_mib >= 0)
-        line(out, "margin", "%s", format_mib(d->margin_mib, size));
+    attr_lines(rows, r, out);
     if (d->idle_mib > 0)
         line(out, "idle", "below %s", format_mib(d->idle_mib, size));
     text_line(out, "placement", value_placing_name(d->placement));
@@ -222,14 +219,17 @@ hook_lines(const struct hooks *h, struct buf *out)
 void
 request_describe(const struct request *r, struct buf *out)
 {
+    static const char *const host[] = {"cpus", "mem", NULL},
+                             *const texts[] = {"comment", "log", "error", "log-max", NULL},
+                             *const last[] = {"slurm-env", NULL};
+    const struct attr *a;
+
     command_line(r, out);
     text_line(out, "name", r->name);
     text_line(out, "model", r->llm);
     gpu_lines(r, out);
     list_lines(r, out);
-    if (r->demand.cpus)
-        line(out, "cpus", "%d", r->demand.cpus);
-    size_line(out, "mem", r->demand.mem_mib);
+    attr_lines(host, r, out);
     time_lines(r, out);
     turn_lines(r, out);
     text_line(out, "conda", r->conda && r->conda[0] ? r->conda : NULL);
@@ -237,13 +237,10 @@ request_describe(const struct request *r, struct buf *out)
     text_line(out, "chdir", r->chdir);
     for (char *const *entry = r->env; entry && *entry; entry++)
         text_line(out, "env", *entry);
-    text_line(out, "comment", r->comment);
-    text_line(out, "log", r->log);
-    text_line(out, "error", r->error);
-    size_line(out, "log-max", r->log_max_mib);
-    if (r->truncate)
-        line(out, "open-mode", "truncate");
-    if (r->slurm_env)
-        line(out, "slurm-env", "yes");
+    attr_lines(texts, r, out);
+    for (size_t i = 0; (a = attr_at(i)); i++)
+        if (a->apart)
+            attr_line(a, r, out);
+    attr_lines(last, r, out);
     hook_lines(r->hooks, out);
 }

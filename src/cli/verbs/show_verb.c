@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/libc.h"
 #include "base/parse.h"
 #include "base/request.h"
@@ -13,6 +14,7 @@
 #include "cli/common/opt.h"
 #include "cli/common/term.h"
 #include "cli/table/render.h"
+#include "spec/attr.h"
 
 static const struct opt options[] = {
     {"all", 'a', NULL, "all jobs, including ended ones"},
@@ -347,6 +349,43 @@ add_log(struct buf *out, const json_t *job)
     }
 }
 
+/* A member of the object into the field of its attribute, where it is one value. */
+static void
+take_value(const struct attr *a, const json_t *v, struct request *r)
+{
+    const char *text = json_string_value(v);
+
+    if (a->kind == ATTR_TEXT && text)
+        *(char **)attr_field(a, r) = xstrdup(text);
+    else if (a->kind == ATTR_CHOICE && text)
+        attr_set_word(a, r, text);
+    else if (a->kind == ATTR_PERMILLE && json_is_number(v))
+        attr_set_number(a, r, (int64_t)(json_number_value(v) * 1000 + 0.5));
+    else if (json_is_boolean(v) || json_is_integer(v))
+        attr_set_number(a, r, json_is_integer(v) ? json_integer_value(v) : json_is_true(v));
+}
+
+/* Attributes that no line above speaks of. */
+static void
+add_apart(struct buf *out, const json_t *job)
+{
+    const struct attr *a;
+    struct request r;
+
+    request_init(&r);
+    for (size_t i = 0; (a = attr_at(i)); i++) {
+        auto_buf struct buf text = BUF_INIT;
+
+        if (!a->apart)
+            continue;
+        take_value(a, json_object_get(job, a->json ? a->json : a->key), &r);
+        attr_say(a, &r, &text);
+        if (attr_is_said(a, &r))
+            add_text(out, a->name, buf_str(&text));
+    }
+    request_free(&r);
+}
+
 static void
 add_job(const struct term *term, struct buf *out, const json_t *job)
 {
@@ -384,8 +423,7 @@ add_job(const struct term *term, struct buf *out, const json_t *job)
     add_text(out, "comment", answer_str(job, "comment"));
     add_text(out, "folder", answer_str(job, "cwd"));
     add_log(out, job);
-    if (strcmp(answer_str(job, "open_mode"), "truncate") == 0)
-        add_text(out, "open-mode", "truncate");
+    add_apart(out, job);
 }
 
 int
