@@ -166,6 +166,10 @@ int attr_set_at(struct request *r, const char *name, const char *value, enum att
  * or argv must be there. ERR_USAGE. */
 int request_validate(struct request *r, struct err *e);
 
+/* In words, as it was understood: one "name  value" line for each thing that it asks for, names
+ * as those of attributes, the command first (describe.c). */
+void request_describe(const struct request *r, struct buf *out);
+
 /* 0 when a job can be warned by it: not by KILL and STOP, which cannot be caught. */
 int attr_check_signal(int signal, struct err *e);
 

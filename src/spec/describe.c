@@ -1,7 +1,5 @@
 /* Says a request back to who made it, for `submit --dry-run`: a bare 90 has become 1m30s by
  * then, a fraction a share, tomorrow a date. */
-#include "spec/describe.h"
-
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>

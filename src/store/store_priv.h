@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "store/store.h"
 
-#define STORE_SCHEMA_VERSION 10
 #define STORE_APPLICATION_ID 0x42525448 /* "BRTH" */
 #define STORE_BOOT_ID_BYTES  64
 

@@ -18,7 +18,6 @@
 #include "cli/ask/request_write.h"
 #include "daemon/request/request_read.h"
 #include "spec/attr.h"
-#include "spec/describe.h"
 #include "spec/models.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

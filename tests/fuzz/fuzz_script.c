@@ -9,7 +9,6 @@
 #include "base/request.h"
 #include "base/text.h"
 #include "spec/attr.h"
-#include "spec/describe.h"
 #include "spec/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

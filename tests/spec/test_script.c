@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "base/request.h"
 #include "spec/attr.h"
-#include "spec/describe.h"
 #include "spec/script.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -16,7 +16,7 @@
 #include "cli/common/cli.h"
 #include "cli/submit/submit_options.h"
 #include "cli/table/render.h"
-#include "spec/describe.h"
+#include "spec/attr.h"
 #include "wire/client.h"
 
 /* As a line of a file: one job of the array, since each asks for the same. */
