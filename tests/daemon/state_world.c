@@ -165,8 +165,10 @@ world_plan(struct world *w)
 static void
 act(struct world *w, struct job *job, unsigned what)
 {
-    if (what & SAVE_ATTEMPT_NEW)
+    if (what & SAVE_ATTEMPT_NEW) {
+        starts_keep(job);
         w->launched[w->n_launched++] = job->id;
+    }
     if (what & SAVE_ENDED)
         jobs_retire(&w->s, job);
 }

@@ -191,6 +191,27 @@ a_refused_commit_takes_back_what_nobody_knows(void **state)
 }
 
 static void
+a_refused_start_leaves_the_attempt_before_it(void **state)
+{
+    struct world *w = *state;
+    struct job *job = world_job(w, ALICE, 1);
+    job->req.requeue = true;
+    uint32_t id = world_submit(w, job);
+    world_turn(w);
+    world_runs(w, id);
+    world_is_lost(w, id, OUTCOME_LOST);
+    world_sample(w);
+    assert_int_equal(world_commit(w, false), 0);
+    world_plan(w);
+    assert_int_equal(job->run->number, 2);
+    assert_int_equal(world_commit(w, true), -1);
+    assert_int_equal(job->attempts, 1);
+    assert_non_null(job->run);
+    assert_int_equal(job->run->number, 1);
+    assert_int_equal(job->run->ending.outcome, OUTCOME_LOST);
+}
+
+static void
 a_refused_commit_keeps_ends_for_the_next(void **state)
 {
     struct world *w = *state;
@@ -521,6 +542,7 @@ main(void)
         TEST(an_end_that_was_not_committed_is_told_again),
         TEST(what_never_ran_starts_again_and_what_is_lost_does_not),
         TEST(a_refused_commit_takes_back_what_nobody_knows),
+        TEST(a_refused_start_leaves_the_attempt_before_it),
         TEST(a_refused_commit_keeps_ends_for_the_next),
         TEST(a_cancel_is_passed_on_each_time),
         TEST(one_that_has_just_ended_runs_again),

@@ -110,13 +110,21 @@ job_new(void)
     return job;
 }
 
+static void
+attempt_free(struct attempt *run)
+{
+    if (run)
+        free(run->before);
+    free(run);
+}
+
 void
 job_free(struct job *job)
 {
     if (!job)
         return;
     request_free(&job->req);
-    free(job->run);
+    attempt_free(job->run);
     free(job->key);
     shared_free(job->cwd);
     shared_free(job->rlimits);
@@ -198,7 +206,7 @@ begin_attempt(struct job *job, struct attempt *run)
 {
     if (!run)
         err_abort("job %u is started without an attempt", job->id);
-    free(job->run);
+    attempt_free(job->run);
     job->run = run;
     job->begin_us = 0;
     run->number = ++job->attempts;

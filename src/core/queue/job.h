@@ -77,8 +77,10 @@ struct attempt {
     int64_t started_us;        /* wall clock, when the command started (0: not yet) */
     int64_t util_sum;          /* of the cards' load over util_count samples */
     int32_t util_count;
-    bool warned;           /* EXCEEDS has been said */
-    int64_t ended_boot_us; /* boot clock: when its end became known; not stored */
+    bool warned;            /* EXCEEDS has been said */
+    int64_t ended_boot_us;  /* boot clock: when its end became known; not stored */
+    struct attempt *before; /* owned; the one before, for as long as this start may be taken
+                               back (daemon/state/starts.h) */
     struct ending ending;
 };
 

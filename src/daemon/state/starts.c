@@ -36,6 +36,8 @@ start_job(struct state *s, struct job *job, const struct placement *where)
     }
     const struct job_event ev = {
         .type = JOB_EV_START, .wall_us = state_wall_us(s), .run = new_attempt(job, where)};
+    ev.run->before = job->run;
+    job->run = NULL;
     const char *why = NULL;
     if (job_apply(job, &ev, &why) != JOB_NEXT)
         err_abort("job %u was planned to start but cannot: %s", job->id, why ? why : "?");
@@ -70,13 +72,21 @@ void
 starts_undo(struct state *s, struct job *job)
 {
     ledger_release(s->ledger, job->id);
-    free(job->run);
-    job->run = NULL;
+    struct attempt *run = job->run;
+    job->run = run->before;
+    free(run);
     job->attempts--;
     job->state = JOB_PENDING;
     job->unsaved &= (uint8_t)~SAVE_ATTEMPT_NEW;
     queue_refile(s->queue, job);
     arrays_moved(s, job, JOB_STARTING);
+}
+
+void
+starts_keep(struct job *job)
+{
+    free(job->run->before);
+    job->run->before = NULL;
 }
 
 static bool

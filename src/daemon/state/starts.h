@@ -14,6 +14,8 @@ bool starts_carry_out(struct state *s, const struct decision *x);
 
 /* It was not committed, or cannot be: the job waits again, as if the plan had not named it. */
 void starts_undo(struct state *s, struct job *job);
+/* It is committed. */
+void starts_keep(struct job *job);
 
 /* The store has refused what is unsaved: starts are taken back, jobs that are new go, and the
  * rest waits for a commit that succeeds. Both are told before it happens; NULL: nobody. A new

@@ -211,8 +211,10 @@ act_on_saved(struct daemon *d)
         jobs[i]->unsaved = 0;
     }
     for (size_t i = 0; i < n; i++)
-        if (what[i] & SAVE_ATTEMPT_NEW)
+        if (what[i] & SAVE_ATTEMPT_NEW) {
+            starts_keep(jobs[i]);
             launch_attempt(d, jobs[i]);
+        }
     for (size_t i = 0; i < n; i++)
         act_on_job(d, jobs[i], what[i]);
 }
