@@ -5,8 +5,8 @@
 #include "base/counted_text.h"
 #include "base/err.h"
 #include "core/place/place.h"
-#include "core/queue/array.h"
-#include "core/queue/deps.h"
+#include "daemon/state/estimates.h"
+#include "daemon/state/job_facts.h"
 #include "store/store.h"
 #include "world.h"
 
@@ -50,12 +50,10 @@ draw_demand(struct world *w)
 }
 
 static void
-draw_times(struct world *w, struct request *r, struct past *p)
+draw_times(struct world *w, struct request *r)
 {
     if (w->calm || chance(w, 50))
         r->limit_ms = 1000 * (1 + (int64_t)draw(w, 600));
-    else if (chance(w, 50))
-        p->estimate_ms = 1000 * (1 + (int64_t)draw(w, 600));
     if (w->calm)
         return;
     if (chance(w, 5))
@@ -77,7 +75,7 @@ draw_deps(struct world *w, struct request *r, uint32_t self)
         *dep = (struct dep){.type = (enum dep_type)draw(w, 3),
                             .job = 1 + (uint32_t)draw(w, self - 1),
                             .task = -1};
-        const struct past *p = past_of(w, dep->job);
+        const struct known *p = past_of(w, dep->job);
         bool is_known = queue_get(w->q, dep->job) || p->ended;
         if (!is_known)
             continue; /* a number that was never given out, or was rolled back */
@@ -89,7 +87,7 @@ static struct job *
 draw_job(struct world *w)
 {
     struct job *job = job_new();
-    struct past *p = past_of(w, w->next_id);
+    struct known *p = past_of(w, w->next_id);
     memset(p, 0, sizeof *p);
     job->id = w->next_id++;
     job->uid = (uint32_t)draw(w, w->calm ? 1 : USERS);
@@ -98,9 +96,9 @@ draw_job(struct world *w)
     job->submitted_us = w->now_us;
     job->req.demand = draw_demand(w);
     job->declared_mib = job->req.demand.vram_mib;
-    job->req.command = xstrdup("true");
+    job->req.command = xasprintf("train %d", (int)draw(w, 5));
     job->cwd = shared_new("/");
-    draw_times(w, &job->req, p);
+    draw_times(w, &job->req);
     job->begin_us = job->req.begin_us;
     job->req.oom_retries = 0;
     if (w->calm)
@@ -170,7 +168,6 @@ ask_array(struct world *w)
     job->req.array.n = 1;
     /* Room under such a bound would be a job of higher rank that comes. */
     job->req.array_max = !w->calm && chance(w, 50) ? 1 + (int32_t)draw(w, 4) : 0;
-    array_begin(job);
     world_say(w, "an array of tasks %d to %d, %d at once:", first, last, job->req.array_max);
     accept(w, job);
 }
@@ -196,7 +193,7 @@ ask_change(struct world *w)
     }
     case 2:
         job->req.limit_ms = 1000 * (1 + (int64_t)draw(w, 600));
-        world_set_span(w, job);
+        estimate_refresh(&w->s, job);
         break;
     default:
         job->order = 1 + draw(w, store_next_order(w->store));
@@ -204,19 +201,27 @@ ask_change(struct world *w)
     }
     world_say(w, "job %u is edited", job->id);
     queue_refile(w->q, job);
-    turn_save(w, job);
+    state_save(&w->s, job, SAVE_JOB);
 }
 
 void
 ask_event(struct world *w)
 {
-    static const enum job_event_type asks[] = {JOB_EV_HOLD,   JOB_EV_RELEASE, JOB_EV_RELEASE,
-                                               JOB_EV_CANCEL, JOB_EV_STARTED, JOB_EV_REQUEUE};
     struct job *job = world_any_job(w);
+    struct err e;
     if (!job)
         return;
-    struct job_event ev = {.type = asks[draw(w, 6)], .by = "somebody"};
-    ev.hold = draw(w, 2);
-    world_say(w, "event %d for job %u (%s)", (int)ev.type, job->id, job_state_name(job->state));
-    world_happen(w, job, &ev);
+    uint64_t what = draw(w, 6);
+    bool hold = draw(w, 2);
+    world_say(w, "wish %d for job %u (%s)", (int)what, job->id, job_state_name(job->state));
+    if (what == 0)
+        jobs_hold(&w->s, job, &e);
+    else if (what == 1 || what == 2)
+        jobs_release(&w->s, job, &e);
+    else if (what == 3)
+        jobs_cancel(&w->s, job, "somebody");
+    else if (what == 4)
+        jobs_attempt_started(&w->s, job, w->now_us);
+    else
+        jobs_requeue(&w->s, job, "somebody", hold, &e);
 }

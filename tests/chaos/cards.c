@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "daemon/state/job_facts.h"
 #include "world.h"
 
 #define STRANGER_MIB   15000
@@ -151,7 +152,7 @@ note_peaks(struct world *w)
             job->run->peak_mib[s] = peak;
         }
         if (is_new)
-            turn_save_attempt(w, job, false);
+            state_save(&w->s, job, SAVE_ATTEMPT);
     }
 }
 
@@ -219,10 +220,9 @@ end_process(struct world *w, struct process *p, struct ending e)
     p->gone = true;
     e.ended_us = w->now_us;
     e.run_ms = (w->now_us - p->started_us) / 1000;
-    planner_ended(w->planner, job->span_ms, e.run_ms);
     world_say(w, "job %u ends: %s", p->job, outcome_name(e.outcome));
-    CHECK(w, world_happen(w, job, &(struct job_event){.type = JOB_EV_ENDED, .ending = &e}) ==
-                 JOB_NEXT);
+    jobs_attempt_ended(&w->s, job, &e);
+    CHECK(w, job->state != JOB_STARTING && job->state != JOB_RUNNING);
 }
 
 void
@@ -268,15 +268,12 @@ cards_clear_ended(struct world *w)
         const struct process *p = &w->procs[i];
         struct job *job = queue_get(w->q, p->job);
         bool is_over =
-            p->gone && (w->calm || chance(w, END_GIVEN_UP) ||
-                        ledger_job_is_clear(w->l, p->job, job->run->ending.ended_us));
-        if (!is_over) {
+            p->gone && (job->state != JOB_COMPLETING ||
+                        jobs_check_clear(&w->s, job, w->calm || chance(w, END_GIVEN_UP)));
+        if (is_over)
+            w->procs[i] = w->procs[--w->n_procs];
+        else
             i++;
-            continue;
-        }
-        w->procs[i] = w->procs[--w->n_procs];
-        CHECK(w,
-              world_happen(w, job, &(struct job_event){.type = JOB_EV_VRAM_BACK}) == JOB_NEXT);
     }
 }
 

@@ -8,40 +8,77 @@
 #include "base/err.h"
 #include "core/place/place.h"
 #include "core/queue/array.h"
+#include "daemon/state/job_facts.h"
+#include "daemon/state/starts.h"
+#include "daemon/turn/job_rows.h"
 #include "store/store.h"
 #include "world.h"
 
-/* The store. Its errors stick: store_commit tells. */
-
-void
-turn_save(struct world *w, struct job *job)
+/* What was said to have changed is what is written. */
+static void
+check_changes(struct world *w)
 {
-    struct err e;
-    store_job_update(w->store, job, &e);
+    const struct changes *c = &w->s.changes;
+    size_t started = 0, ended = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        started += c->list[i].type == CHANGE_STARTED;
+        ended += c->list[i].type == CHANGE_ENDED;
+    }
+    for (size_t i = 0; i < c->n_unsaved; i++) {
+        started -= (c->unsaved[i]->unsaved & SAVE_ATTEMPT_NEW) != 0;
+        ended -= (c->unsaved[i]->unsaved & SAVE_ENDED) != 0;
+    }
+    CHECK(w, started == 0 && ended == 0);
 }
 
-void
-turn_save_attempt(struct world *w, struct job *job, bool is_new)
+static void
+forget_changes(struct world *w)
 {
-    char uuids[GPU_MAX][16];
-    const char *list[GPU_MAX];
-    struct err e;
-    for (int i = 0; i < job->run->n_gpus; i++) {
-        snprintf(uuids[i], sizeof uuids[i], "GPU-%d", job->run->gpus[i]);
-        list[i] = uuids[i];
-    }
-    if (is_new)
-        store_attempt_insert(w->store, job->id, job->run, list, &e);
-    else
-        store_attempt_update(w->store, job->id, job->run, &e);
+    struct changes *c = &w->s.changes;
+    for (size_t i = 0; i < c->n; i++)
+        change_free(&c->list[i]);
+    c->n = 0;
+}
+
+static void
+write_rows(struct world *w)
+{
+    const struct changes *c = &w->s.changes;
+    for (size_t i = 0; i < c->n_unsaved; i++)
+        rows_write(w->store, &w->s, c->unsaved[i]);
+}
+
+/* Its end is durable. */
+static void
+retire(struct world *w, struct job *job)
+{
+    CHECK(w, past_of(w, job->id)->ended++ == 0);
+    w->n_ended++;
+    world_say(w, "    job %u ended %s", job->id, job_state_name(job->state));
+    jobs_retire(&w->s, job);
 }
 
 void
 turn_commit(struct world *w)
 {
+    struct changes *c = &w->s.changes;
     struct err e;
+    check_changes(w);
+    forget_changes(w);
+    write_rows(w);
     if (store_commit(w->store, &e) < 0)
         err_abort("%s", e.text);
+    size_t n = c->n_unsaved;
+    c->n_unsaved = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct job *job = c->unsaved[i];
+        bool is_over = job->unsaved & SAVE_ENDED;
+        if (job->unsaved & SAVE_ATTEMPT_NEW)
+            starts_keep(job);
+        job->unsaved = 0;
+        if (is_over)
+            retire(w, job);
+    }
 }
 
 /* Starts. */
@@ -122,7 +159,7 @@ check_start(struct world *w, const struct ledger *l, const struct job *job,
 static void
 check_promise(struct world *w, const struct job *job)
 {
-    struct past *p = past_of(w, job->array ? job->array : job->id);
+    struct known *p = past_of(w, job->array ? job->array : job->id);
     if (!w->calm || !p->promised_us)
         return;
     CHECK(w, w->now_us <= p->promised_us);
@@ -141,70 +178,59 @@ next_launch(struct world *w)
 }
 
 static void
-take_start(struct world *w, struct job *job, const struct placement *where)
+take_start(struct world *w, const struct decision *d)
 {
-    struct attempt *run = xcalloc(1, sizeof *run);
+    struct job *job = queue_get(w->q, d->task >= 0 ? d->as : d->job);
     struct process *p = next_launch(w);
-    *p = (struct process){.job = job->id, .n = where->n, .ends_us = INT64_MAX};
-    run->n_gpus = where->n;
-    run->vram_mib = job->req.demand.vram_mib;
-    for (int i = 0; i < GPU_MAX; i++)
-        run->peak_mib[i] = run->now_mib[i] = -1;
-    for (int i = 0; i < where->n; i++) {
-        run->gpus[i] = p->gpus[i] = where->gpus[i];
+    CHECK(w, job && job->state == JOB_STARTING && job->run->n_gpus == d->where.n);
+    *p = (struct process){.job = job->id, .n = d->where.n, .ends_us = INT64_MAX};
+    for (int i = 0; i < d->where.n; i++) {
+        p->gpus[i] = d->where.gpus[i];
         p->sampled[i] = -1;
     }
-    world_say(w, "    job %u starts on %d cards, the first is %d", job->id, where->n,
-              where->n ? where->gpus[0] : -1);
-    CHECK(w, world_happen(w, job, &(struct job_event){.type = JOB_EV_START, .run = run}) ==
-                 JOB_NEXT);
-    turn_save_attempt(w, job, true);
+    world_say(w, "    job %u starts on %d cards, the first is %d", job->id, d->where.n,
+              d->where.n ? d->where.gpus[0] : -1);
 }
 
-/* The task leaves its array. */
-static struct job *
-split(struct world *w, struct job *array, const struct decision *d)
+/* The task that is to leave its array. */
+static void
+check_task(struct world *w, const struct job *array, const struct decision *d)
 {
     CHECK(w, array->tasks && task_set_has(&array->tasks->pending, d->task));
     CHECK(w, !array_is_full(array) && d->as >= w->next_id && array_next(array) == d->task);
-    struct past *p = past_of(w, d->as);
-    *p = (struct past){.array = array->id, .task = d->task};
+    *past_of(w, d->as) = (struct known){0};
     w->next_id = d->as + 1;
     w->n_accepted++;
-    struct job *job = array_split(array, d->task, d->as);
-    world_set_span(w, job);
-    queue_add(w->q, job);
-    queue_refile(w->q, array);
-    struct err e;
-    store_job_insert(w->store, job, &e);
-    turn_save(w, array);
-    return job;
 }
 
 static void
 take(struct world *w, struct ledger *replay, const struct decision *d)
 {
     struct job *job = queue_get(w->q, d->job);
+    uint32_t uid;
     CHECK(w, job != NULL);
     switch (d->type) {
     case PLAN_START:
-        if (d->task >= 0)
-            job = split(w, job, d);
         check_start(w, replay, job, &d->where);
         check_promise(w, job);
-        ledger_hold(replay, job->id, &job->req.demand, d->where.gpus, d->where.n);
-        take_start(w, job, &d->where);
-        check_limits(w, replay, job->uid);
+        ledger_hold(replay, d->task >= 0 ? d->as : d->job, &job->req.demand, d->where.gpus,
+                    d->where.n);
+        if (d->task >= 0)
+            check_task(w, job, d);
+        uid = job->uid;
+        CHECK(w, starts_carry_out(&w->s, d));
+        take_start(w, d);
+        check_limits(w, replay, uid);
         break;
     case PLAN_INFEASIBLE:
-        world_happen(w, job, &(struct job_event){.type = JOB_EV_INFEASIBLE, .text = d->text});
+        starts_carry_out(&w->s, d);
         break;
     case PLAN_PREEMPT: {
         const struct job *by = queue_get(w->q, d->by);
         CHECK(w, job->req.preemptible && job_state_is_active(job->state));
         CHECK(w, by && by->req.priority > job->req.priority && !job->requeue_asked);
         world_say(w, "    job %u gives way to job %u", job->id, d->by);
-        world_happen(w, job, &(struct job_event){.type = JOB_EV_PREEMPT});
+        starts_carry_out(&w->s, d);
         break;
     }
     }
@@ -236,7 +262,7 @@ note_promise(struct world *w)
     const struct reservation *r = planner_reservation(w->planner);
     if (!r->job || r->at_us == INT64_MAX || !w->calm)
         return;
-    struct past *p = past_of(w, r->job);
+    struct known *p = past_of(w, r->job);
     world_say(w, "    job %u is promised a start in %lld ms, on cards %llx", r->job,
               (long long)((r->at_us - w->now_us) / 1000), (unsigned long long)r->cards);
     CHECK(w, !p->promised_us || r->at_us <= p->promised_us);
@@ -262,10 +288,40 @@ launch(struct world *w)
         }
         w->procs[w->n_procs++] = p;
         if (w->calm || chance(w, 80))
-            world_happen(w, job, &(struct job_event){.type = JOB_EV_STARTED});
+            jobs_attempt_started(&w->s, job, w->now_us);
     }
     w->n_launches = 0;
     turn_commit(w);
+}
+
+static void
+on_gone(void *world, const struct job *job)
+{
+    struct world *w = world;
+    w->n_accepted--;
+    *past_of(w, job->id) = (struct known){0};
+}
+
+/* The disk takes nothing: nobody was told of the plan, so it was never made. What has ended in
+ * it is still to be written. */
+static void
+refuse(struct world *w)
+{
+    world_say(w, "the disk is full");
+    check_changes(w);
+    write_rows(w);
+    store_rollback(w->store);
+    starts_take_back(&w->s, NULL, on_gone, w);
+    struct changes *c = &w->s.changes;
+    size_t keep = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->list[i].type == CHANGE_ENDED)
+            c->list[keep++] = c->list[i];
+        else
+            change_free(&c->list[i]);
+    }
+    c->n = keep;
+    w->n_launches = 0;
 }
 
 void
@@ -289,9 +345,13 @@ turn_plan(struct world *w, bool crash)
         w->n_accepted = n_accepted;
         w->n_ended = n_ended;
         for (uint32_t id = next_id_before; id < w->next_id; id++)
-            *past_of(w, id) = (struct past){0};
+            *past_of(w, id) = (struct known){0};
         store_rollback(w->store);
         restart_daemon(w, false);
+        return;
+    }
+    if (!w->calm && chance(w, 2)) {
+        refuse(w);
         return;
     }
     turn_commit(w);

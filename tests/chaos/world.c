@@ -10,9 +10,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/text.h"
-#include "core/queue/array.h"
-#include "core/queue/deps.h"
-#include "core/queue/endings.h"
+#include "daemon/state/depend_turns.h"
+#include "daemon/state/job_facts.h"
+#include "daemon/turn/past_store.h"
 #include "store/store.h"
 
 #define HALF_LIFE_MS   (3600 * 1000)
@@ -76,6 +76,46 @@ draw_rules(struct world *w)
     w->rules.limits = &w->limits;
 }
 
+static int64_t
+now_us(void *arg)
+{
+    const struct world *w = arg;
+    return w->now_us;
+}
+
+static const char *
+user_name(uint32_t uid)
+{
+    (void)uid;
+    return "somebody";
+}
+
+static void
+explain_end(void *arg, struct job *job)
+{
+    (void)arg, (void)job;
+}
+
+void
+world_make_state(struct world *w)
+{
+    w->written = past_of_store(w->store);
+    w->around = (struct around){.arg = w,
+                                .wall_us = now_us,
+                                .boot_us = now_us,
+                                .user_name = user_name,
+                                .explain_end = explain_end};
+    w->s = (struct state){.queue = w->q,
+                          .ledger = w->l,
+                          .planner = w->planner,
+                          .fair = w->fair,
+                          .limits = &w->limits,
+                          .past = &w->written,
+                          .around = &w->around,
+                          .system = true};
+    state_open(&w->s);
+}
+
 struct world *
 world_new(uint64_t seed, const char *dir, bool verbose)
 {
@@ -96,11 +136,11 @@ world_new(uint64_t seed, const char *dir, bool verbose)
     w->q = queue_new();
     w->l = cards_ledger(w);
     w->fair = fair_new(HALF_LIFE_MS);
-    w->deps = deps_new();
     w->planner = planner_new(&w->rules, w->fair);
     w->dir = xstrdup(dir);
     if (store_open(dir, &w->store, &e) < 0)
         err_abort("%s", e.text);
+    world_make_state(w);
     world_say(w, "%d cards, %s, order %d, fair share %d, limits %d", w->n_cards,
               w->calm ? "calm" : "wild", (int)w->rules.order, w->rules.fair_share,
               w->rules.limits != NULL);
@@ -110,8 +150,8 @@ world_new(uint64_t seed, const char *dir, bool verbose)
 void
 world_free(struct world *w)
 {
+    state_close(&w->s);
     planner_free(w->planner);
-    deps_free(w->deps);
     fair_free(w->fair);
     ledger_free(w->l);
     queue_free(w->q);
@@ -125,7 +165,7 @@ world_free(struct world *w)
 
 /* Jobs. */
 
-struct past *
+struct known *
 past_of(struct world *w, uint32_t id)
 {
     if (id >= w->cap_past) {
@@ -158,145 +198,11 @@ world_any_job(struct world *w)
 }
 
 void
-world_set_span(struct world *w, struct job *job)
-{
-    uint32_t known_as = job->array ? job->array : job->id;
-    job->estimate_ms = past_of(w, known_as)->estimate_ms;
-    job->span_ms = job->req.limit_ms ? job->req.limit_ms : job->estimate_ms;
-}
-
-/* --- what an end means for others --------------------------------------------------------- */
-
-bool
-world_has_ended(void *world, uint32_t id, int32_t task, enum job_state *out)
-{
-    struct world *w = world;
-    if (task < 0) {
-        *out = (enum job_state)past_of(w, id)->state;
-        return past_of(w, id)->ended > 0;
-    }
-    for (uint32_t at = id + 1; at < w->next_id; at++) {
-        const struct past *p = past_of(w, at);
-        if (p->array != id || p->task != task)
-            continue;
-        *out = (enum job_state)p->state;
-        return p->ended > 0;
-    }
-    return false;
-}
-
-static void
-on_dependent(void *world, uint32_t id, bool met, const char *why)
-{
-    struct world *w = world;
-    struct job *job = queue_get(w->q, id);
-    if (!job)
-        return; /* it waited for this one in two ways, and the first was not to be met */
-    CHECK(w, job->deps_unmet > 0);
-    if (!met) {
-        world_happen(w, job, &(struct job_event){.type = JOB_EV_DEP_FAILED, .text = why});
-    } else if (deps_met(job)) {
-        CHECK(w, !(job->parked & PARK_DEPENDENCY));
-        queue_refile(w->q, job);
-    }
-}
-
-/* Its tasks that wait in their own name follow whether it is full. */
-static void
-repark_tasks(struct world *w, struct job *array)
-{
-    for (int32_t i = 0; i < array->tasks->live; i++) {
-        struct job *task = queue_get(w->q, array->tasks->live_ids[i]);
-        CHECK(w, task && task->array == array->id);
-        if (array_park_task(array, task))
-            queue_refile(w->q, task);
-    }
-}
-
-static void
-tell_array(struct world *w, struct job *task, enum job_state from)
-{
-    struct job *array = queue_get(w->q, task->array);
-    enum job_state whole;
-    CHECK(w, array && array->tasks);
-    int status = job_state_is_final(task->state) ? job_exit_status(task) : 0;
-    array_note(array, task, from, task->state, status);
-    queue_refile(w->q, array);
-    repark_tasks(w, array);
-    turn_save(w, array);
-    if (array_is_over(array, &whole) && !job_state_is_final(array->state))
-        world_happen(w, array, &(struct job_event){.type = JOB_EV_OVER});
-}
-
-static void
-retire(struct world *w, struct job *job)
-{
-    struct past *p = past_of(w, job->id);
-    uint32_t id = job->id, array = job->array;
-    int32_t task = job->task;
-    enum job_state state = job->state;
-    CHECK(w, p->ended++ == 0);
-    p->state = (uint8_t)state;
-    w->n_ended++;
-    deps_leave(w->deps, job);
-    job_free(queue_remove(w->q, id));
-    world_say(w, "    job %u ended %s", id, job_state_name(state));
-    deps_ended(w->deps, id, array, task, state, on_dependent, w);
-}
-
-/* --- what happens to a job ---------------------------------------------------------------- */
-
-static void
-leave_cards(struct world *w, struct job *job)
-{
-    const struct attempt *run = job->run;
-    if (!ledger_holds(w->l, job->id))
-        return;
-    fair_charge(w->fair, job->uid, fair_part(w->l, &job->req.demand, run->gpus, run->n_gpus),
-                run->started_us, w->now_us);
-    ledger_release(w->l, job->id);
-}
-
-enum job_verdict
-world_happen(struct world *w, struct job *job, struct job_event *ev)
-{
-    enum job_state from = job->state;
-    ev->wall_us = w->now_us;
-    enum job_verdict v = job_apply(job, ev, NULL);
-    if (v != JOB_NEXT)
-        return v;
-    if (job_state_is_active(from) && !job_state_is_active(job->state))
-        leave_cards(w, job);
-    if (from == JOB_COMPLETING && job_goes_last(job))
-        queue_reorder(w->q, job, store_next_order(w->store));
-    else
-        queue_refile(w->q, job);
-    turn_save(w, job);
-    if (ev->type == JOB_EV_STARTED || ev->type == JOB_EV_ENDED)
-        turn_save_attempt(w, job, false);
-    if (job->array)
-        tell_array(w, job, from);
-    if (job_state_is_final(job->state))
-        retire(w, job);
-    return v;
-}
-
-void
 world_add(struct world *w, struct job *job)
 {
-    auto_buf struct buf why = BUF_INIT;
-    struct err e;
     w->n_accepted++;
-    world_set_span(w, job);
-    if (store_job_insert(w->store, job, &e) < 0)
-        err_abort("%s", e.text);
-    bool is_hopeful = deps_enter(w->deps, job, world_has_ended, w, &why);
-    queue_add(w->q, job);
-    planner_submitted(w->planner, &job->req.demand, job->tasks ? array_n_pending(job) : 1,
-                      w->now_us);
-    if (!is_hopeful)
-        world_happen(w, job,
-                     &(struct job_event){.type = JOB_EV_DEP_FAILED, .text = buf_str(&why)});
+    jobs_add(&w->s, job, NULL);
+    depend_enter(&w->s, job, NULL);
 }
 
 /* --- steps ---------------------------------------------------------------------------------
@@ -404,8 +310,9 @@ release_all(struct world *w)
 {
     size_t n;
     struct job **held = queue_list_by_id(w->q, 1u << JOB_HELD, &n);
+    struct err e;
     for (size_t i = 0; i < n; i++)
-        world_happen(w, held[i], &(struct job_event){.type = JOB_EV_RELEASE});
+        jobs_release(&w->s, held[i], &e);
     free(held);
 }
 

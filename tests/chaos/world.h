@@ -1,14 +1,14 @@
-/* One world of the deterministic simulation: the pure core (queue, ledger, arrays,
- * dependencies, fair share, limits, planner), the store behind it, and beside them what is
- * really on the cards. A history is a seed and a list of step numbers; what a step does
- * follows from both and from the state, so steps can be left out and the rest still means
- * something: that is how a failing history is made small (main.c).
+/* One world of the deterministic simulation: the daemon's state (src/daemon/state) with the
+ * core below it, the store behind it, and beside them what is really on the cards. A history is
+ * a seed and a list of step numbers; what a step does follows from both and from the state, so
+ * steps can be left out and the rest still means something: that is how a failing history is
+ * made small (main.c).
  *
  *   ask.c      people: submissions of every kind, edits, cancels, holds
  *   cards.c    the machine: processes, strangers, samples, ends, cards that come and go
  *   turn.c     plan, commit, launch: what the daemon's turn does, and what must be true of it
  *   restart.c  the daemon is gone; another one starts from the store
- *   world.c    what happens to a job, for arrays and dependents too; and the rest */
+ *   world.c    what is asked of the state, and what must be true of it after each step */
 #ifndef CHAOS_WORLD_H
 #define CHAOS_WORLD_H
 
@@ -22,6 +22,7 @@
 #include "core/plan/plan.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
+#include "daemon/state/state.h"
 
 #define CARDS_MAX 8
 #define STRANGERS 3
@@ -50,16 +51,11 @@ struct other {
 };
 
 /* What is known of every job there ever was, by id. */
-struct past {
-    uint8_t ended; /* how often */
-    uint8_t state; /* the final one */
-    uint32_t array;
-    int32_t task;
+struct known {
+    uint8_t ended;       /* how often */
     int64_t promised_us; /* the first promise made to it; 0: none */
-    int64_t estimate_ms;
 };
 
-struct deps;
 struct store;
 
 struct world {
@@ -69,10 +65,12 @@ struct world {
     bool verbose; /* says what each step does */
     int n_cards;
     int32_t total_mib[CARDS_MAX];
-    struct queue *q;
+    struct state s;
+    struct past written; /* what the store knows */
+    struct around around;
+    struct queue *q; /* of the state, as are these */
     struct ledger *l;
     struct fair *fair;
-    struct deps *deps;
     struct planner *planner;
     struct plan_rules rules;
     struct limits limits;
@@ -80,7 +78,7 @@ struct world {
     char *dir; /* of the store */
     int64_t now_us;
     uint32_t next_id;
-    struct past *past; /* by id */
+    struct known *past; /* by id */
     size_t cap_past;
     size_t n_accepted, n_ended;
     size_t n_promised; /* promises that were kept */
@@ -122,14 +120,12 @@ void world_say(const struct world *w, const char *form, ...)
 uint64_t draw(struct world *w, uint64_t below);
 bool chance(struct world *w, uint64_t per_cent);
 
-/* world.c: a job comes in; something happens to one, with all that follows. */
-struct past *past_of(struct world *w, uint32_t id);
+/* world.c: the state of a daemon that begins, on these parts; a job comes in. */
+void world_make_state(struct world *w);
+struct known *past_of(struct world *w, uint32_t id);
 void world_add(struct world *w, struct job *job);
-enum job_verdict world_happen(struct world *w, struct job *job, struct job_event *ev);
-bool world_has_ended(void *world, uint32_t job, int32_t task, enum job_state *out);
 struct job *world_any_job(struct world *w);
 struct process *world_process(struct world *w, uint32_t job);
-void world_set_span(struct world *w, struct job *job);
 
 /* ask.c */
 void ask_submit(struct world *w);
@@ -153,8 +149,6 @@ int64_t cards_next_end(const struct world *w); /* INT64_MAX: none is known */
 
 /* turn.c */
 void turn_commit(struct world *w);
-void turn_save(struct world *w, struct job *job);
-void turn_save_attempt(struct world *w, struct job *job, bool is_new);
 void turn_plan(struct world *w, bool crash);
 
 /* restart.c */
