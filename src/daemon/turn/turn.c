@@ -176,7 +176,7 @@ commit_failed(struct daemon *d, const struct err *e)
     courier_not_saved(d);
     struct err told = {0};
     err_set(&told, e->code, "nothing was accepted: %s. Running jobs continue", e->text);
-    works_fail(d, &told);
+    works_not_saved(d, e);
     if (d->server)
         server_release(d->server, &told);
 }
