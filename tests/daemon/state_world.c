@@ -53,6 +53,13 @@ make_cards(struct world *w)
     world_sample(w);
 }
 
+static void
+on_wake(void *arg, bool plan)
+{
+    struct world *w = arg;
+    w->n_plans_due += plan;
+}
+
 /* What a process has in its memory. */
 static void
 start_daemon(struct world *w)
@@ -70,6 +77,8 @@ start_daemon(struct world *w)
     make_cards(w);
     w->s.planner = planner_new(&w->rules, w->s.fair);
     state_open(&w->s);
+    w->s.changes.wake = on_wake;
+    w->s.changes.wake_arg = w;
     assert_int_equal(runs_load(w->store, w->s.history, w->s.planner, &e), 0);
 }
 

@@ -41,6 +41,7 @@ struct world {
     int64_t now_us;
     uint32_t launched[64]; /* the jobs of starts that are durable, in order */
     int n_launched;
+    int n_plans_due; /* changes that asked for a turn with a plan */
     char told[4096]; /* the changes that were read: "entered 1, started 1, " */
 };
 

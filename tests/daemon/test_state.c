@@ -50,6 +50,22 @@ a_job_from_submission_to_end(void **state)
     assert_true(fair_usage(w->s.fair, ALICE, w->now_us) > 0);
 }
 
+/* A plan costs, so it is asked for where it may find something: not while memory is awaited. */
+static void
+an_end_asks_for_a_plan_once_its_memory_is_back(void **state)
+{
+    struct world *w = *state;
+    uint32_t id = world_submit(w, world_job(w, ALICE, 1));
+    assert_true(w->n_plans_due > 0);
+    world_turn(w);
+    world_runs(w, id);
+    w->n_plans_due = 0;
+    world_ends(w, id, 0);
+    assert_int_equal(w->n_plans_due, 0);
+    world_sample(w);
+    assert_true(w->n_plans_due > 0);
+}
+
 /* The card of one that ended is taken in the same turn, and one commit has both. */
 static void
 an_end_makes_room_in_the_same_turn(void **state)
@@ -535,6 +551,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_job_from_submission_to_end),
+        TEST(an_end_asks_for_a_plan_once_its_memory_is_back),
         TEST(an_end_makes_room_in_the_same_turn),
         TEST(a_failure_is_tried_again_later),
         TEST(a_start_that_was_not_committed_never_was),

@@ -7,6 +7,14 @@ state_wall_us(const struct state *s)
     return s->around->wall_us(s->around->arg);
 }
 
+/* Of the others neither a card nor the order in the queue has become another: memory that is
+ * waited for, for one, is planned with once a sample has shown that it is back. */
+static bool
+may_start_more(enum change_type type)
+{
+    return type != CHANGE_AWAITED && type != CHANGE_CANCEL_MORE && type != CHANGE_LAUNCHED;
+}
+
 struct change *
 state_note(struct state *s, enum change_type type, const struct job *job)
 {
@@ -18,7 +26,7 @@ state_note(struct state *s, enum change_type type, const struct job *job)
         x->job = job->id;
         x->file = job->file;
     }
-    changes_wake(&s->changes, true);
+    changes_wake(&s->changes, may_start_more(type));
     return x;
 }
 

@@ -11,17 +11,23 @@
 #include "daemon/turn/event_text.h"
 #include "daemon/turn/event_unstored.h"
 
+/* Looked up for each reader: one that notes a change itself may have moved the list. */
+static struct change *
+change_at(const struct changes *c)
+{
+    return &c->list[c->n_read];
+}
+
 void
 pass_on_changes(struct daemon *d)
 {
     struct changes *c = &d->state.changes;
     for (; c->n_read < c->n; c->n_read++) {
-        struct change *x = &c->list[c->n_read];
-        watch_read_change(d, x); /* stops */
-        vram_wait_read(d, x);    /* samples */
-        tally_read(d, x);
-        waits_read(d, x);
-        event_launched_read(d, x);
-        event_read(d, x);
+        watch_read_change(d, change_at(c)); /* stops */
+        vram_wait_read(d, change_at(c));    /* samples */
+        tally_read(d, change_at(c));
+        waits_read(d, change_at(c));
+        event_launched_read(d, change_at(c));
+        event_read(d, change_at(c));
     }
 }
