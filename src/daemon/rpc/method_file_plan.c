@@ -59,7 +59,9 @@ call_lines(const struct sync *s, struct blocked *why)
 /* --- what would become of a line ---------------------------------------------------------- */
 
 struct fate {
-    const struct asked_start *start; /* NULL: it would not stand in a line */
+    bool is_new; /* it would become a job: as found out once, for turns that come between the
+                    phases may change it */
+    const struct asked_start *start; /* NULL: it has not been asked about */
     bool awaits;                     /* others have to end first */
     char *never;                     /* owned; why it would be cancelled; NULL: it would not */
 };
@@ -91,18 +93,19 @@ job_of(const struct look *k, const struct line *line)
     return job;
 }
 
-/* What a line with vram=auto would ask for. */
+/* What it would ask for with vram=auto, and with that whether it would become a job. */
 static void
 learn(struct look *k, size_t i)
 {
     struct line *line = &k->sync->lines[i];
     k->any_unique = k->any_unique || line->req.unique;
-    if (!line->req.vram_auto)
-        return;
-    struct job *job = job_of(k, line);
-    learned_apply(&k->sync->daemon->state, job);
-    line->req.demand.vram_mib = job->req.demand.vram_mib;
-    job_free(job);
+    if (line->req.vram_auto) {
+        struct job *job = job_of(k, line);
+        learned_apply(&k->sync->daemon->state, job);
+        line->req.demand.vram_mib = job->req.demand.vram_mib;
+        job_free(job);
+    }
+    k->fates[i].is_new = file_is_new(k->sync, line);
 }
 
 /* What ended lines and other jobs have come to; of the lines that are new nothing is known but
@@ -113,14 +116,14 @@ look_at_deps(struct look *k, size_t at)
     const struct sync *s = k->sync;
     struct line *line = &s->lines[at];
     struct fate *fate = &k->fates[at];
-    if (!file_is_new(s, line))
+    if (!fate->is_new)
         return;
     for (int i = 0; i < line->req.n_deps; i++) {
         struct dep *dep = &line->req.deps[i];
         const struct line *to = line->links[i] >= 0 ? &s->lines[line->links[i]] : NULL;
         struct request one = {.deps = dep, .n_deps = 1};
         struct err e;
-        if (to && file_is_new(s, to)) {
+        if (to && k->fates[line->links[i]].is_new) {
             fate->awaits = true;
             continue;
         }
@@ -147,7 +150,7 @@ look_for_same(struct look *k, size_t i)
     struct fate *fate = &k->fates[i];
     struct same *own, *x;
     struct err e;
-    if (!k->any_unique || fate->never || !file_is_new(k->sync, line))
+    if (!k->any_unique || fate->never || !fate->is_new)
         return;
     k->all = k->all ? k->all : xcalloc(k->sync->n, sizeof *k->all);
     own = &k->all[i];
@@ -174,8 +177,7 @@ ask_about(struct look *k, size_t i)
     const struct line *line = &k->sync->lines[i];
     const struct fate *fate = &k->fates[i];
     struct daemon *d = k->sync->daemon;
-    if (!file_is_new(k->sync, line) || line->req.hold || line->req.cancel || fate->awaits ||
-        fate->never)
+    if (!fate->is_new || line->req.hold || line->req.cancel || fate->awaits || fate->never)
         return;
     struct job *job = job_of(k, line);
     job->id = plan_id(i);
@@ -206,7 +208,7 @@ static void
 write_waits(const struct look *k, struct jsonw *out, const struct line *line,
             const struct asked_start *start)
 {
-    struct blocked why = start->why;
+    struct blocked why = start ? start->why : (struct blocked){.reason = REASON_NONE};
     auto_buf struct buf text = BUF_INIT;
     if (write_infeasible(k, out, line))
         return;
@@ -218,7 +220,7 @@ write_waits(const struct look *k, struct jsonw *out, const struct line *line,
         jsonw_kstr(out, "reason", reason_name(why.reason));
         jsonw_kstr(out, "text", buf_str(&text));
     }
-    jsonw_ktime(out, "expected_start", start->at_us == INT64_MAX ? 0 : start->at_us);
+    jsonw_ktime(out, "expected_start", !start || start->at_us == INT64_MAX ? 0 : start->at_us);
 }
 
 static void
@@ -273,7 +275,7 @@ write_line(const struct look *k, struct jsonw *out, size_t i)
     jsonw_kint(out, "line", line->number);
     if (line->req.demand.vram_mib > 0)
         jsonw_kint(out, "vram_mib", line->req.demand.vram_mib);
-    if (!file_is_new(k->sync, line)) {
+    if (!fate->is_new) {
         write_known(k, out, line);
     } else if (line->req.cancel || fate->never) {
         jsonw_kstr(out, "state", job_state_name(JOB_CANCELLED));
@@ -282,7 +284,7 @@ write_line(const struct look *k, struct jsonw *out, size_t i)
         jsonw_kstr(out, "state", job_state_name(JOB_HELD));
     } else if (fate->awaits) {
         write_awaits(k->sync, out, line);
-    } else if (fate->start->at_once) {
+    } else if (fate->start && fate->start->at_once) {
         write_placed(out, fate->start);
     } else {
         write_waits(k, out, line, fate->start);
