@@ -286,6 +286,82 @@ test_the_backlog_of_all_lines_is_known_in_the_end(void **state)
     world_free(&all);
 }
 
+/* Plans until one says that there is no more to do; never without an end. */
+static void
+plan_all(struct world *w)
+{
+    int plans = 0;
+    do {
+        plan_now(w);
+        assert_true(++plans < 2 * KINDS);
+    } while (w->more);
+}
+
+/* Whoever asked somebody to make way is looked at until it has the room, be it far behind
+ * others of its priority: else the victim has it back. */
+static void
+test_room_that_a_victim_leaves_is_for_whom_it_left(void **state)
+{
+    (void)state;
+    struct world w;
+    const uint32_t last = FIRST + KINDS;
+    char want[32];
+    world_init(&w, 3, &(struct plan_rules){.depth = DEPTH, .patience_ms = INT64_MAX});
+    add(&w, (struct spec){.id = 1, .uid = 7, .gpus = 2, .limit = 1000});
+    add(&w, (struct spec){.id = 2, .uid = 7, .preemptible = true});
+    assert_string_equal(plan_now(&w), "1@0,1 2@2");
+    for (uint32_t id = FIRST; id < last; id++)
+        add(&w, (struct spec){
+                    .id = id, .uid = 1, .gpus = 2, .vram = 1000 + (int)id, .priority = 1});
+    add(&w, (struct spec){.id = last, .uid = 1, .priority = 1});
+    planner_look_anew(w.planner);
+    do {
+        plan_now(&w);
+    } while (w.more && w.decided == 0);
+    snprintf(want, sizeof want, "2<%u", last);
+    assert_string_equal(w.text, want);
+    assert_int_equal(planner_reservation(w.planner)->job, FIRST);
+    planner_look_anew(w.planner);
+    plan_all(&w); /* it takes its time to leave */
+    assert_int_equal(w.decided, 0);
+    end_job(&w, 2, OUTCOME_PREEMPTED);
+    planner_look_anew(w.planner);
+    snprintf(want, sizeof want, "%u@2", last);
+    assert_string_equal(plan_now(&w), want);
+    world_free(&w);
+}
+
+/* What a limit leaves stays kept in plans that come to other lines, and the moment from which
+ * on it is kept is not forgotten. */
+static void
+test_what_a_limit_leaves_stays_kept(void **state)
+{
+    (void)state;
+    static const struct limits limits = {.each = {.gpus = 2}};
+    const uint32_t wide = FIRST + KINDS / 2, narrow = FIRST + KINDS + 1;
+    struct world w;
+    world_init(&w, 4,
+               &(struct plan_rules){.depth = DEPTH, .patience_ms = 900000, .limits = &limits});
+    add(&w, (struct spec){.id = 1, .uid = 1});
+    plan_now(&w);
+    for (uint32_t id = FIRST; id < FIRST + KINDS; id++) /* all but one are beyond the limit */
+        add(&w, (struct spec){
+                    .id = id, .uid = 1, .gpus = id == wide ? 2 : 3, .vram = 1000 + (int)id});
+    planner_look_anew(w.planner);
+    plan_all(&w);
+    assert_int_equal(w.wake, 900);
+    w.now = 900;
+    add(&w, (struct spec){.id = narrow, .uid = 1});
+    plan_all(&w);
+    assert_int_equal(w.started[narrow], -1);
+    assert_int_equal(reason_of(&w, narrow), REASON_USER_LIMIT);
+    end_job(&w, 1, OUTCOME_EXITED);
+    planner_look_anew(w.planner);
+    plan_now(&w);
+    assert_int_equal(w.started[wide], 900);
+    world_free(&w);
+}
+
 /* Few lines: all in one plan, and nothing is left for another. */
 static void
 test_below_the_depth_all_are_looked_at(void **state)
@@ -315,6 +391,8 @@ main(void)
         cmocka_unit_test(test_the_reason_of_one_that_is_not_looked_at),
         cmocka_unit_test(test_who_can_never_start_is_refused_in_parts),
         cmocka_unit_test(test_the_backlog_of_all_lines_is_known_in_the_end),
+        cmocka_unit_test(test_room_that_a_victim_leaves_is_for_whom_it_left),
+        cmocka_unit_test(test_what_a_limit_leaves_stays_kept),
         cmocka_unit_test(test_below_the_depth_all_are_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -325,12 +325,72 @@ test_many_asked_jobs_in_pieces(void **state)
     world_free(&w);
 }
 
+/* One that has others make way behind more lines than a plan looks at has their room, and the
+ * forecast comes to an end. */
+static void
+test_an_asked_job_far_behind_has_others_make_way(void **state)
+{
+    (void)state;
+    const uint32_t first = 10000, n = 2 * PLAN_DEPTH;
+    struct world w;
+    int steps = 0;
+    world_init(&w, 3, &rules);
+    add(&w, (struct spec){.id = 1, .gpus = 2, .limit = 1000});
+    add(&w, (struct spec){.id = 2, .uid = 7, .preemptible = true});
+    plan_now(&w);
+    struct forecast_run *run = forecast_run_begin(w.planner, w.q, w.l, wall(w.now), 10);
+    for (uint32_t i = 0; i < n; i++) {
+        struct job *job = new_job(first + i, i == n - 1 ? want(1, 0) : want(2, 1000 + (int)i));
+        job->order = UINT64_MAX / 2 + i;
+        job->req.priority = 1;
+        forecast_run_add(run, job);
+        job_free(job);
+    }
+    while (forecast_run_step(run))
+        assert_true(++steps < 50);
+    assert_true(forecast_run_asked(run, first + n - 1)->at_once);
+    struct expected_start *list;
+    forecast_run_end(run, &list);
+    free(list);
+    world_free(&w);
+}
+
+/* The line of the job with the reservation is among the copies, wherever it stands. */
+static void
+test_the_reservation_is_copied(void **state)
+{
+    (void)state;
+    struct expected_start *list;
+    struct world w;
+    bool found = false;
+    world_init(&w, 1, &rules);
+    add(&w, (struct spec){.id = 1, .vram = 14000, .limit = 1000});
+    plan_now(&w);
+    for (uint32_t i = 0; i < 1200; i++)
+        add(&w, (struct spec){.id = 10 + i, .vram = 14000 + (int)i});
+    struct job *job = queue_get(w.q, 10 + 1100);
+    job->req.priority = 1;
+    queue_refile(w.q, job);
+    plan_now(&w);
+    assert_int_equal(planner_reservation(w.planner)->job, job->id);
+    job->req.priority = 0;
+    queue_refile(w.q, job);
+    size_t n = plan_forecast(w.planner, w.q, w.l, wall(w.now), 2000, &list);
+    for (size_t i = 0; i < n; i++)
+        found |= list[i].job == job->id;
+    assert_true(found);
+    free(list);
+    world_free(&w);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_asked_jobs_stand_behind_those_that_wait),
         cmocka_unit_test(test_many_asked_jobs_in_pieces),
+        cmocka_unit_test(test_an_asked_job_far_behind_has_others_make_way),
+        cmocka_unit_test(test_the_reservation_is_copied),
         cmocka_unit_test(test_forecast_comes_true),
         cmocka_unit_test(test_unknown_ends_are_not_made_up),
         cmocka_unit_test(test_arrays),

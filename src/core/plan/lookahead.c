@@ -21,6 +21,7 @@
 #define LINES      1000  /* that are copied: of those whose turn comes first */
 #define COPIES     16000 /* of all lines, in equal parts */
 #define ASKED_EACH 2000  /* jobs that are asked about, in a step */
+#define AGAIN_MAX  100   /* plans of an instant after which the next one looks anew */
 
 /* What has been copied of a line. */
 struct source {
@@ -44,6 +45,7 @@ struct forecast_run {
     bool planned; /* the instant is; those that are asked about are told, a piece at a time */
     bool settled; /* nothing more ends; those that are asked about wait for ever */
     int64_t wake_us; /* of the plans of this instant */
+    int n_again;     /* of those, who had somebody make way */
     struct planner *planner;
     struct fair *fair;
     struct queue *q;
@@ -170,22 +172,37 @@ copy_line(struct forecast_run *w, struct job *head, struct job *(*next)(struct j
     s->has_more = job != NULL;
 }
 
+/* The line of one at which each plan looks, if it is not among the first. */
+static void
+copy_line_of(struct forecast_run *w, const struct queue *q, uint32_t id, uint32_t source,
+             size_t window)
+{
+    const struct job *job = queue_get(q, id);
+    if (job && job->kind && !queue_get(w->q, job->kind->head->id))
+        copy_line(w, job->kind->head, kind_next, source, window);
+}
+
 static void
 copy_lines(struct forecast_run *w, const struct queue *q)
 {
+    const struct job_list *watched = &w->planner->watched;
     size_t kinds = queue_n_kinds(q), n = kinds < LINES ? kinds : LINES;
     size_t users = queue_n_users(q);
     struct kind **next = xcalloc(users + 1, sizeof(struct kind *));
     for (size_t i = 0; i < users; i++)
         next[i] = kind_user_first(queue_user(q, i));
-    w->sources = xcalloc(n + 1, sizeof *w->sources);
+    size_t most = n + 2 + watched->n; /* lines; and those who wait for a time */
+    w->sources = xcalloc(most, sizeof *w->sources);
     size_t window = COPIES / (n + 1);
     if (window > w->most)
         window = w->most;
-    w->waiting = xcalloc((n + 1) * window, sizeof *w->waiting);
+    w->waiting = xcalloc(most * window, sizeof *w->waiting);
     for (size_t i = 0; i < n; i++)
         copy_line(w, take_first(next, users)->head, kind_next, (uint32_t)i, window);
-    copy_line(w, queue_later(q), queue_later_next, (uint32_t)n, window);
+    copy_line(w, queue_later(q), queue_later_next, (uint32_t)n++, window);
+    copy_line_of(w, q, w->planner->reserved.job, (uint32_t)n++, window);
+    for (size_t i = 0; i < watched->n; i++)
+        copy_line_of(w, q, watched->ids[i], (uint32_t)n++, window);
     free(next);
     if (w->n_waiting > 1)
         qsort(w->waiting, w->n_waiting, sizeof *w->waiting, compare_waiting);
@@ -214,6 +231,9 @@ planner_clone(const struct planner *p, struct fair *fair)
     planner_look_anew(to);
     to->fair = fair;
     to->balance = balance_clone(p->balance);
+    to->watched = (struct job_list){0};
+    for (size_t i = 0; i < p->watched.n; i++)
+        lines_watch(to, p->watched.ids[i]);
     return to;
 }
 
@@ -411,6 +431,7 @@ plan_now(struct forecast_run *w)
             break;
         }
     }
+    again = again && w->n_again++ < AGAIN_MAX; /* an instant is to end, whoever makes way */
     if (again)
         planner_look_anew(w->planner);
     if (p.wake_us < w->wake_us)
@@ -426,6 +447,7 @@ advance(struct forecast_run *w)
     if (w->wake_us < next)
         next = w->wake_us;
     w->wake_us = NEVER;
+    w->n_again = 0;
     planner_look_anew(w->planner);
     if (next == NEVER)
         return false;

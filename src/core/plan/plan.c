@@ -24,7 +24,7 @@ planner_new(const struct plan_rules *r, struct fair *f)
     planner->rules = *r;
     planner->fair = f;
     planner->balance = balance_new();
-    planner->reserved.at_us = NEVER;
+    planner->reserved.at_us = planner->wake_us = NEVER;
     planner->anew = true;
     return planner;
 }
@@ -35,6 +35,7 @@ planner_free(struct planner *p)
     if (!p)
         return;
     balance_free(p->balance);
+    free(p->watched.ids);
     free(p);
 }
 
@@ -342,11 +343,16 @@ plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64_t no
         .planner = planner, .q = q, .l = l, .now_us = now_us, .next_id = next_id, .p = p};
     plan_free(p);
     queue_wake(q, now_us);
+    if (planner->wake_us <= now_us)
+        planner_look_anew(planner);
     p->wake_us = queue_next_begin_us(q);
     run_pass(&pl);
     remember(&pl);
+    wake_at(&pl, planner->wake_us);
+    planner->wake_us = p->wake_us;
     p->more = planner->has_unseen;
     free(pl.lines);
+    free(pl.watched.ids);
     free(pl.started);
     reserve_free(&pl);
     runs_free(&pl);

@@ -93,7 +93,8 @@ struct decision {
 struct plan {
     struct decision *decisions; /* in the order they were made */
     size_t n, cap;
-    int64_t wake_us; /* look again then at the latest; INT64_MAX: when something happens */
+    int64_t wake_us; /* look again then at the latest, also for lines at which plans before it
+                        have looked that had more to do; INT64_MAX: when something happens */
     bool more;       /* it has not come to all lines (rules.depth): plan again */
     uint32_t *waits; /* jobs at which it has looked, and which stay in line */
     size_t n_waits, cap_waits;

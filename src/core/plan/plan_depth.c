@@ -3,7 +3,8 @@
  * to the lines that are first among the user's, in each pass; the other to those behind, on
  * from where the last pass stopped. So a pass costs the same however many kinds of request
  * there are, and each is looked at again and again: whoever makes plans does so until none says
- * that there is more. The job that has a reservation keeps it, wherever its line stands.
+ * that there is more. The job that has a reservation keeps it, wherever its line stands, and so
+ * do those for whom victims leave, or something is kept of what a limit leaves.
  * Called by plan.c; people are told by the daemon's wait_reason.c. */
 #include <stdlib.h>
 
@@ -32,6 +33,28 @@ plan_tell_unseen(const struct planner *p, const struct ledger *l, const struct j
     job->kind->blocked = place_job(&job->req.demand, l, &unused, &now)
                              ? (struct blocked){.reason = REASON_PRIORITY, .gpu = -1}
                              : now;
+}
+
+void
+lines_watch(struct planner *p, uint32_t job)
+{
+    struct job_list *w = &p->watched;
+    if (w->n == w->cap) {
+        w->cap = w->cap ? w->cap * 2 : 16;
+        w->ids = xrealloc(w->ids, w->cap * sizeof *w->ids);
+    }
+    w->ids[w->n++] = job;
+}
+
+bool
+lines_are_watched(const struct planning *pl, const struct job *job)
+{
+    for (size_t i = 0; i < pl->watched.n; i++) {
+        const struct job *x = queue_get(pl->q, pl->watched.ids[i]);
+        if (x && x->kind == job->kind)
+            return true;
+    }
+    return false;
 }
 
 static void
@@ -89,9 +112,9 @@ look_at_user(struct planning *pl, struct kind_user *u, size_t most)
 }
 
 static void
-look_at_reserved(struct planning *pl)
+look_at_line_of(struct planning *pl, uint32_t id)
 {
-    const struct job *job = queue_get(pl->q, pl->planner->reserved.job);
+    const struct job *job = queue_get(pl->q, id);
     if (job && job->kind && job->kind->seen != pl->planner->plans)
         look_at(pl, job->kind);
 }
@@ -100,12 +123,14 @@ static void
 look_at_parts(struct planning *pl)
 {
     size_t users = queue_n_users(pl->q), each = share_of_each(pl);
-    pl->lines = xcalloc(users * each + 1, sizeof(struct kind *));
-    for (size_t i = 0; i < users; i++) {
+    pl->lines = xcalloc(users * each + 1 + pl->watched.n, sizeof(struct kind *));
+    for (size_t i = 0; i < users; i++)
         look_at_user(pl, queue_user(pl->q, i), each);
+    look_at_line_of(pl, pl->planner->reserved.job);
+    for (size_t i = 0; i < pl->watched.n; i++)
+        look_at_line_of(pl, pl->watched.ids[i]);
+    for (size_t i = 0; i < users; i++)
         pl->planner->has_unseen |= queue_user(pl->q, i)->unseen > 0;
-    }
-    look_at_reserved(pl);
 }
 
 static void
@@ -121,7 +146,11 @@ lines_choose(struct planning *pl)
 {
     struct planner *p = pl->planner;
     p->plans++;
+    if (p->anew || !p->has_unseen)
+        p->wake_us = NEVER;
     p->has_unseen = false;
+    pl->watched = p->watched;
+    p->watched = (struct job_list){0};
     if (p->rules.depth && queue_n_kinds(pl->q) > p->rules.depth)
         look_at_parts(pl);
     else

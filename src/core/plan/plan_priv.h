@@ -16,6 +16,11 @@
 
 #define NEVER INT64_MAX
 
+struct job_list {
+    uint32_t *ids;
+    size_t n, cap;
+};
+
 struct planner {
     struct plan_rules rules;
     struct fair *fair; /* borrowed; NULL: use is not counted */
@@ -25,6 +30,11 @@ struct planner {
     uint64_t anew_since; /* the first that looked at lines anew */
     bool anew;           /* the next one does */
     bool has_unseen;     /* the last did not come to all */
+    int64_t wake_us;     /* the earliest of those that have looked at parts since then */
+    /* Jobs whose lines the next plan looks at wherever they stand, as what the last did for
+     * them would be undone otherwise: for whom victims leave, or what a limit leaves is kept.
+     */
+    struct job_list watched;
 };
 
 /* What somebody holds at this moment. */
@@ -126,7 +136,8 @@ struct planning {
     struct front *fronts; /* a heap: whose turn it is on top */
     size_t n_fronts;
     size_t n_refused;
-    struct run *runs; /* made when first asked for; in order of their ends */
+    struct job_list watched; /* by the last plan */
+    struct run *runs;        /* made when first asked for; in order of their ends */
     size_t n_runs, cap_runs;
     bool has_runs;
     struct started *started; /* of arrays that limit how many tasks run */
@@ -141,6 +152,10 @@ struct planning {
 
 /* plan_depth.c */
 void lines_choose(struct planning *pl);
+/* The next plan looks at this job's line, wherever it stands. */
+void lines_watch(struct planner *p, uint32_t job);
+/* Whether the last one saw to that. */
+bool lines_are_watched(const struct planning *pl, const struct job *job);
 
 /* plan_order.c */
 void fronts_fill(struct planning *pl);

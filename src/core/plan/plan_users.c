@@ -230,8 +230,10 @@ plan_users_keep(struct planning *pl, struct user *u, struct job *job, const stru
     if (job->limited_since_us == 0)
         job->limited_since_us = pl->now_us;
     int64_t until_us = patience_ends_us(pl, job->limited_since_us);
-    if (until_us > pl->now_us)
+    if (until_us > pl->now_us) {
         wake_at(pl, until_us);
-    else
+    } else {
         *kept = (struct kept){.job = job->id, .limit = why->limit, .of = why->limit_of};
+        lines_watch(pl->planner, job->id);
+    }
 }

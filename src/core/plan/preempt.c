@@ -264,8 +264,11 @@ preempt_for(struct planning *pl, struct job *job)
     struct victims v = {0};
     find_victims(pl, job, &v);
     if (fits_without(pl, job, &v)) {
-        if (is_being_made_way_for(pl, job))
+        if (is_being_made_way_for(pl, job)) {
             close_cards(pl, job, &v);
+            if (lines_are_watched(pl, job))
+                lines_watch(pl->planner, job->id);
+        }
     } else if (v.n > 0) {
         for (size_t i = 0; i < v.n; i++)
             choose(&v, i, true);
@@ -276,6 +279,7 @@ preempt_for(struct planning *pl, struct job *job)
             choose_fewest(pl, job, &v);
             close_cards(pl, job, &v);
             ask(pl, job, &v);
+            lines_watch(pl->planner, job->id);
         }
     }
     free(v.list);
