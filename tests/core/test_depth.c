@@ -297,6 +297,12 @@ plan_all(struct world *w)
     } while (w->more);
 }
 
+static bool
+was_ever_seen(const struct world *w, uint32_t id)
+{
+    return queue_get(w->q, id)->kind->seen > 0;
+}
+
 /* Whoever asked somebody to make way is looked at until it has the room, be it far behind
  * others of its priority: else the victim has it back. */
 static void
@@ -362,6 +368,73 @@ test_what_a_limit_leaves_stays_kept(void **state)
     world_free(&w);
 }
 
+/* A line that has been looked at, and stands elsewhere since its first job has left, does not
+ * count as another. */
+static void
+test_a_line_that_moves_counts_once(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, INT64_MAX);
+    take_card(&w);
+    add_lines(&w, FIRST, KINDS / 2, 1);
+    add_lines(&w, 200, DEPTH / 2, 1); /* of the first in front */
+    for (uint32_t i = 0; i < KINDS / 2; i++)
+        add(&w, (struct spec){.id = 300 + i, .uid = 1, .vram = 15000 + (int)i});
+    planner_look_anew(w.planner);
+    plan_now(&w);
+    for (uint32_t i = 0; i < DEPTH / 2; i++)
+        job_free(queue_remove(w.q, FIRST + i));
+    plan_all(&w);
+    for (uint32_t i = 0; i < KINDS / 2; i++)
+        assert_true(was_ever_seen(&w, 300 + i));
+    world_free(&w);
+}
+
+/* Lines that have gone before anybody looked at them are not waited for. */
+static void
+test_lines_that_are_gone_are_not_waited_for(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, INT64_MAX);
+    take_card(&w);
+    add_lines(&w, FIRST, KINDS, 1);
+    planner_look_anew(w.planner);
+    plan_now(&w);
+    for (uint32_t i = KINDS / 2; i < KINDS; i++)
+        job_free(queue_remove(w.q, FIRST + i));
+    plan_all(&w);
+    for (uint32_t i = 0; i < KINDS / 2; i++)
+        assert_true(was_ever_seen(&w, FIRST + i));
+    world_free(&w);
+}
+
+/* Whose time comes between two plans of one round, in front of where that stands. */
+static void
+test_whose_time_comes_is_looked_at(void **state)
+{
+    (void)state;
+    struct world w;
+    const uint32_t later = FIRST + DEPTH;
+    begin(&w, INT64_MAX);
+    take_card(&w);
+    add_lines(&w, FIRST, DEPTH, 1);
+    struct job *job = add(&w, (struct spec){.id = later, .uid = 1, .vram = 16000});
+    job->begin_us = wall(10);
+    queue_refile(w.q, job);
+    for (uint32_t i = 0; i < KINDS; i++)
+        add(&w, (struct spec){.id = later + 1 + i, .uid = 1, .vram = 15000 + (int)i});
+    planner_look_anew(w.planner);
+    plan_now(&w);
+    plan_now(&w);
+    plan_now(&w);
+    w.now = 10;
+    plan_all(&w);
+    assert_true(was_ever_seen(&w, later));
+    world_free(&w);
+}
+
 /* Few lines: all in one plan, and nothing is left for another. */
 static void
 test_below_the_depth_all_are_looked_at(void **state)
@@ -393,6 +466,9 @@ main(void)
         cmocka_unit_test(test_the_backlog_of_all_lines_is_known_in_the_end),
         cmocka_unit_test(test_room_that_a_victim_leaves_is_for_whom_it_left),
         cmocka_unit_test(test_what_a_limit_leaves_stays_kept),
+        cmocka_unit_test(test_a_line_that_moves_counts_once),
+        cmocka_unit_test(test_lines_that_are_gone_are_not_waited_for),
+        cmocka_unit_test(test_whose_time_comes_is_looked_at),
         cmocka_unit_test(test_below_the_depth_all_are_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -342,8 +342,7 @@ plan_make(struct planner *planner, struct queue *q, struct ledger *l, int64_t no
     struct planning pl = {
         .planner = planner, .q = q, .l = l, .now_us = now_us, .next_id = next_id, .p = p};
     plan_free(p);
-    queue_wake(q, now_us);
-    if (planner->wake_us <= now_us)
+    if (queue_wake(q, now_us) || planner->wake_us <= now_us)
         planner_look_anew(planner);
     p->wake_us = queue_next_begin_us(q);
     run_pass(&pl);

@@ -57,11 +57,16 @@ lines_are_watched(const struct planning *pl, const struct job *job)
     return false;
 }
 
-static void
+/* True: it is the first look since something happened. */
+static bool
 look_at(struct planning *pl, struct kind *k)
 {
+    bool is_first = k->seen < pl->planner->anew_since;
+    if (is_first && k->user->unseen > 0)
+        k->user->unseen--;
     k->seen = pl->planner->plans;
     pl->lines[pl->n_lines++] = k;
+    return is_first;
 }
 
 /* What each user may have; at least one line in front and one behind. */
@@ -84,19 +89,22 @@ look_at_some(struct planning *pl, struct kind_user *u, size_t most)
 {
     struct kind *k = kind_user_first(u);
     size_t in_front = most / 2, n;
+    if (pl->planner->anew) {
+        u->unseen = u->n;
+        u->n_again = 0;
+    }
     for (n = 0; n < in_front; n++, k = kind_user_next(k))
         look_at(pl, k);
-    if (pl->planner->anew)
-        u->unseen = u->n - n;
     struct kind *from = u->has_seen ? kind_user_behind(u, &u->seen) : NULL;
     if (from && kind_place_compare(&from->place, &k->place) > 0)
         k = from;
     for (; n < most && k; n++, k = kind_user_next(k)) {
-        look_at(pl, k);
+        u->n_again = look_at(pl, k) ? 0 : u->n_again + 1;
         u->seen = k->place;
-        u->unseen -= u->unseen > 0;
     }
     u->has_seen = k != NULL; /* else it begins in front again */
+    if (u->n_again >= u->n)
+        u->unseen = 0; /* once round, and none was left: those that were are gone */
 }
 
 static void
@@ -146,6 +154,8 @@ lines_choose(struct planning *pl)
 {
     struct planner *p = pl->planner;
     p->plans++;
+    if (p->anew)
+        p->anew_since = p->plans;
     if (p->anew || !p->has_unseen)
         p->wake_us = NEVER;
     p->has_unseen = false;
@@ -155,7 +165,5 @@ lines_choose(struct planning *pl)
         look_at_parts(pl);
     else
         look_at_all(pl);
-    if (p->anew)
-        p->anew_since = p->plans;
     p->anew = false;
 }

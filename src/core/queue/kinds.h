@@ -35,6 +35,7 @@ struct kind_user {
     struct kind_place seen;
     bool has_seen;
     size_t unseen;
+    size_t n_again; /* looked at in turn one after the other, each for the second time since */
 };
 
 /* A line. Read it; kinds.c writes it, plan.c writes blocked and checked, plan_depth.c seen. */

@@ -317,13 +317,13 @@ queue_n_active(const struct queue *q)
     return n;
 }
 
-void
+bool
 queue_wake(struct queue *q, int64_t now_us)
 {
-    for (;;) {
+    for (bool any = false;; any = true) {
         struct job *job = RB_MIN(job_later, &q->later);
         if (!job || job->begin_us > now_us)
-            return;
+            return any;
         unfile(q, job);
         job->begin_us = 0; /* it has come */
         file_at(q, job, PLACE_LINE);

@@ -48,8 +48,8 @@ int64_t queue_n_in(const struct queue *q, enum job_state s);
  * behind the last. */
 bool queue_user_waiting(const struct queue *q, size_t i, uint32_t *uid, int64_t *n);
 
-/* Jobs whose begin_us has come join their lines; plan_make does it. */
-void queue_wake(struct queue *q, int64_t now_us);
+/* Jobs whose begin_us has come join their lines; plan_make does it. False: there were none. */
+bool queue_wake(struct queue *q, int64_t now_us);
 int64_t queue_next_begin_us(const struct queue *q); /* INT64_MAX: nobody waits for a time */
 /* Those that wait for a time, the first first: for (j = queue_later(q); j; j =
  * queue_later_next(j)). */
