@@ -435,6 +435,30 @@ test_whose_time_comes_is_looked_at(void **state)
     world_free(&w);
 }
 
+/* Of limits the ledger knows nothing. */
+static void
+test_the_limit_that_an_earlier_plan_found_is_told(void **state)
+{
+    (void)state;
+    static const struct limits limits = {.each = {.gpus = 1}};
+    struct world w;
+    world_init(
+        &w, 2,
+        &(struct plan_rules){.depth = DEPTH, .patience_ms = INT64_MAX, .limits = &limits});
+    add(&w, (struct spec){.id = 1, .uid = 1});
+    plan_now(&w);
+    add_lines(&w, FIRST, KINDS, 1);
+    const struct job *last = queue_get(w.q, FIRST + KINDS - 1);
+    planner_look_anew(w.planner);
+    plan_all(&w);
+    planner_look_anew(w.planner);
+    plan_now(&w);
+    assert_false(is_seen(&w, last->id));
+    plan_tell_unseen(w.planner, w.l, last);
+    assert_int_equal(reason_of(&w, last->id), REASON_USER_LIMIT);
+    world_free(&w);
+}
+
 /* Few lines: all in one plan, and nothing is left for another. */
 static void
 test_below_the_depth_all_are_looked_at(void **state)
@@ -469,6 +493,7 @@ main(void)
         cmocka_unit_test(test_a_line_that_moves_counts_once),
         cmocka_unit_test(test_lines_that_are_gone_are_not_waited_for),
         cmocka_unit_test(test_whose_time_comes_is_looked_at),
+        cmocka_unit_test(test_the_limit_that_an_earlier_plan_found_is_told),
         cmocka_unit_test(test_below_the_depth_all_are_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,7 +114,8 @@ void planner_look_anew(struct planner *p);
 /* Whether the line has been looked at since; its reason is of an earlier plan otherwise. */
 bool planner_has_seen(const struct planner *p, const struct kind *k);
 /* Gives a line that has not been the reason of this moment: that there is no room, or that its
- * turn has not come. */
+ * turn has not come. What an earlier plan found of limits and reservations stays: more than
+ * that only a plan can find out. */
 void plan_tell_unseen(const struct planner *p, const struct ledger *l, const struct job *job);
 
 /* Decides. *p is emptied first. now_us is wall time, as begin_us is. *next_id is the id for

@@ -23,12 +23,20 @@ planner_has_seen(const struct planner *p, const struct kind *k)
     return !p->has_unseen || k->seen >= p->anew_since;
 }
 
+/* Whether the ledger knows nothing of it. */
+static bool
+is_of_rules(enum reason reason)
+{
+    return reason == REASON_USER_LIMIT || reason == REASON_QUEUE_LIMIT ||
+           reason == REASON_ARRAY_LIMIT || reason == REASON_RESERVATION;
+}
+
 void
 plan_tell_unseen(const struct planner *p, const struct ledger *l, const struct job *job)
 {
     struct placement unused;
     struct blocked now = {.reason = REASON_NONE};
-    if (!job->kind || planner_has_seen(p, job->kind))
+    if (!job->kind || planner_has_seen(p, job->kind) || is_of_rules(job->kind->blocked.reason))
         return;
     job->kind->blocked = place_job(&job->req.demand, l, &unused, &now)
                              ? (struct blocked){.reason = REASON_PRIORITY, .gpu = -1}

@@ -22,11 +22,11 @@ void
 why_blocked(struct daemon *d, const struct job *job, struct blocked *why)
 {
     const struct err *trouble = turn_disk_trouble(d);
+    plan_tell_unseen(d->planner, d->ledger, job);
     if (!trouble && plan_may_tell_needs(job) && d->needs_told < NEEDS_TOLD_MAX) {
         d->needs_told++;
         plan_tell_needs(d->queue, d->ledger, job, clock_wall_us());
     }
-    plan_tell_unseen(d->planner, d->ledger, job);
     plan_explain(d->queue, job, why);
     plan_explain_reserved(d->queue, planner_reservation(d->planner), job, why);
     if (why->reason == REASON_PROBE && why->gpu < 0)
