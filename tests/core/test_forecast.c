@@ -325,6 +325,35 @@ test_many_asked_jobs_in_pieces(void **state)
     world_free(&w);
 }
 
+/* Those that are asked about are all told, though those that wait in earnest have long been
+ * foretold. */
+static void
+test_asked_jobs_are_told_behind_enough_starts(void **state)
+{
+    (void)state;
+    const uint32_t first = 10000, n = 2 * PLAN_DEPTH;
+    struct world w;
+    world_init(&w, 1, &rules);
+    add(&w, (struct spec){.id = 1, .vram = 1000});
+    struct forecast_run *run = forecast_run_begin(w.planner, w.q, w.l, wall(w.now), 1);
+    for (uint32_t i = 0; i < n; i++) {
+        struct job *job = new_job(first + i, want(1, CARD_MIB - 1000 - (int)i));
+        job->order = UINT64_MAX / 2 + i;
+        forecast_run_add(run, job);
+        job_free(job);
+    }
+    while (forecast_run_step(run))
+        ;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct asked_start *x = forecast_run_asked(run, first + i);
+        assert_true(x->at_once || x->why.reason != REASON_NONE);
+    }
+    struct expected_start *list;
+    assert_int_equal(forecast_run_end(run, &list), 1);
+    free(list);
+    world_free(&w);
+}
+
 /* One that has others make way behind more lines than a plan looks at has their room, and the
  * forecast comes to an end. */
 static void
@@ -389,6 +418,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_asked_jobs_stand_behind_those_that_wait),
         cmocka_unit_test(test_many_asked_jobs_in_pieces),
+        cmocka_unit_test(test_asked_jobs_are_told_behind_enough_starts),
         cmocka_unit_test(test_an_asked_job_far_behind_has_others_make_way),
         cmocka_unit_test(test_the_reservation_is_copied),
         cmocka_unit_test(test_forecast_comes_true),

@@ -471,6 +471,15 @@ note_the_rest(struct forecast_run *w)
     }
 }
 
+/* Nobody is interested in more. Those that are asked about are told why they wait first, even
+ * when it does not go beyond this instant. */
+static bool
+is_enough(const struct forecast_run *w)
+{
+    bool is_told = w->asked.n == 0 || w->asked.explained;
+    return (is_told && (w->n >= w->most || w->short_of_copies)) || asked_is_answered(&w->asked);
+}
+
 /* The instant is planned; on to the next one. */
 static void
 go_on(struct forecast_run *w)
@@ -478,8 +487,7 @@ go_on(struct forecast_run *w)
     bool goes_on = advance(w);
     bool none_waits = queue_n_kinds(w->q) == 0 && !queue_later(w->q);
     w->planned = false;
-    w->over =
-        w->n >= w->most || none_waits || w->short_of_copies || asked_is_answered(&w->asked);
+    w->over = none_waits || is_enough(w);
     if (goes_on)
         return;
     w->settled = !w->short_of_copies;
@@ -496,7 +504,7 @@ forecast_run_step(struct forecast_run *w)
     if (w->settled) {
         w->over = !asked_settle(&w->asked, w->q, ASKED_EACH);
     } else if (!w->planned && plan_now(w)) {
-        w->over = w->n >= w->most || w->short_of_copies || asked_is_answered(&w->asked);
+        w->over = is_enough(w);
     } else {
         w->planned = true;
         if (!asked_explain(&w->asked, w->q, ASKED_EACH))
