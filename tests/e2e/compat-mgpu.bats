@@ -423,11 +423,11 @@ s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print("up", 
         has "output" "$out" "\(priority=$given\)$"
         words="mgpu_srun: job $(told_id): priority $asked is $is that this machine's settings let you ask for, and counts as that"
         is "words" "$err" "${is:+$words}"
-    done <<<'10 3 above 3, the maximum
+    done <<<'10 3 above 3, the highest
 3 3
 -7 -7
 -5000 -1000 below -1000, the lowest
-99999 3 above 3, the maximum'
+99999 3 above 3, the highest'
     is "priorities" "$(for job in 1 2 3 4 5; do berth show $job --json | json jobs.0.priority; done | xargs)" '3 3 -7 -1000 3'
     mkfifo -m 666 "$ROOT/gate"
     srun --gpu-ids 1 -- "cat $ROOT/gate"

@@ -80,9 +80,9 @@ CASES = {
     "env-setup": case("true", "env-setup +true", None, None, env_setup="true"),
     "conda": case("base", "conda +base", "-x", "'-x' is not the name", conda="base"),
     "login": case(None, "of a login", "x", "not true or false", login=True),
-    "on-start": case("true", "on start +true", "x" * 9000, "the command has .* bytes; the maximum is 8191|the maximum is 8191", on_start="true"),
-    "on-end": case("true", "on end +true", "x" * 9000, "the command has .* bytes; the maximum is 8191|the maximum is 8191", on_end="true"),
-    "on-fail": case("true", "on fail +true", "x" * 9000, "the command has .* bytes; the maximum is 8191|the maximum is 8191", on_fail="true"),
+    "on-start": case("true", "on start +true", "x" * 9000, "the command has 9000 bytes|the maximum is 8191", on_start="true"),
+    "on-end": case("true", "on end +true", "x" * 9000, "the command has 9000 bytes|the maximum is 8191", on_end="true"),
+    "on-fail": case("true", "on fail +true", "x" * 9000, "the command has 9000 bytes|the maximum is 8191", on_fail="true"),
     "webhook": case("http://127.0.0.1:9/x", "http://127.0.0.1:9/x", "ftp://x", "not a URL",
                     webhook="http://127.0.0.1:9/x"),
     "mail-user": case("root", "to root", "-x", "'-x' is not a mail address", "--mail-user=root", mail_user="root"),
@@ -101,8 +101,8 @@ ABOUT_GPUS = {"gpus", "vram", "share", "exclusive", "gpu-ids", "devices", "gpu-t
 # Closed doors, and a part of the sentence.
 CLOSED = {
     ("array", "file"): "a line is one job",
-    ("interactive", "file"): "have no terminal",
-    ("pty", "file"): "have no terminal",
+    ("interactive", "file"): "has no terminal",
+    ("pty", "file"): "has no terminal",
     ("login", "file"): "share the environment",
     ("cancel", "option"): "there is no|unknown option",
     ("cancel", "berth"): "unknown option",

@@ -143,7 +143,7 @@ ended_as()
     id=$(berth submit --parsable -G 2 -t 1h -- true)
     "$E2E/await" until "$LIMIT" "berth explain $id --json" jobs.0.reserved true
     waits GpuBusy "wants an idle GPU; gpu 0 is held by job 1; gpu 0 is reserved for job $id, which is expected to start at 20" 'with a time limit'
-    waits GpuBusy ".*gpu 0 is kept for job $id" '--vram SIZE' -t 3h
+    waits GpuBusy ".*gpu 0 is reserved for job $id" '--vram SIZE' -t 3h
 }
 
 @test "when those behind are expected to start, and those behind what never ends are not" {

@@ -293,7 +293,7 @@ last_seq()
     wait_for_event kind=gpu gpu=1 state=sick
     wait_for_event kind=gpu gpu=0 state=up
     has note "$(gpu_field 0 note)" 'retired at the next reset'
-    has text "$(gpu_field 1 state_text)" 'worn out'
+    has text "$(gpu_field 1 state_text)" 'could not be retired'
     berth submit -- true
     wait_for_event kind=ended job=1 state=COMPLETED
     is gpu "$(job_field 1 attempts.0.gpus.0)" 0

@@ -67,7 +67,7 @@ with_settings()
         berth cancel --all
     done
     try "$E2E/ask.py" file.sync "$sync [{\"key\": \"a\", $line}, {\"key\": \"b\", $line}]}"
-    has words "$status:$err" '^1:.*the queue is full: 0 wait, at most 1 may .*2 jobs more'
+    has words "$status:$err" '^1:.*the queue is full: 0 of at most 1 jobs are pending .*would add 2 jobs'
 }
 
 @test "a time limit above the longest is refused, and a job that names none gets one" {

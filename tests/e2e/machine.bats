@@ -136,7 +136,7 @@ print(sum(j["attempt"] or 0 for j in json.load(sys.stdin)["jobs"]))')" "$before"
     for i in $(seq 1 12); do
         berth submit --vram 1000 -- sh -c 'echo ran >>ran.$BERTH_JOB_ID'
     done
-    health_says '^bad +starts .*nursery.*jobs wait'
+    health_says '^bad +starts .*process that forks supervisors.*jobs wait'
     mv "$ROOT/root/libexec/berth/kept" "$ROOT/root/libexec/berth/berth-shepherd"
     try berth wait 1-12
     is status "$status" 0
@@ -276,7 +276,7 @@ a_folder_that_is_no_more()
     for verb in 'show 2' 'explain 2' gpus ''; do
         try berth $verb
         has "the driver's trouble in berth $verb" "$out$err" 'NVML.*NVIDIA driver'
-        has_not "berth $verb" "$out$err" 'not been read yet|last figures'
+        has_not "berth $verb" "$out$err" 'not been read yet|last known values'
     done
 }
 

@@ -127,7 +127,7 @@ PY
     says 2 "unknown policy 'easy'" berth simulate bad.csv --policy easy
     says 2 "did you mean 'greedy'?" berth simulate bad.csv --policy gredy
     says 2 "--gpus: '8x' does not describe" berth simulate bad.csv --gpus 8x
-    says 2 "one FILE is wanted" berth simulate
+    says 2 "name one FILE" berth simulate
     says 2 "'tsv' is not a format" berth simulate bad.csv --format tsv
 }
 

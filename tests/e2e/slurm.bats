@@ -179,16 +179,16 @@ END
     has srun "$err" "old.sh:4: srun starts programs on this machine only"
     # Where it may be defined when the script runs nothing is said.
     try berth submit --env-setup '. ./modules' old.sh
-    has_not "with a set-up" "$err" "no 'module'"
+    has_not "with a set-up" "$err" "'module' does not exist"
     for line in 'source /etc/profile.d/modules.sh' ' . ./modules'; do
         sed "3i$line" old.sh >reads.sh
         try berth submit reads.sh
-        has_not "behind '$line'" "$err" "no 'module'"
+        has_not "behind '$line'" "$err" "'module' does not exist"
     done
     for option in -l --login '-e -l'; do
         sed "1s/\$/ $option/" old.sh >login.sh
         try berth submit login.sh
-        has_not "with $option" "$err" "no 'module'"
+        has_not "with $option" "$err" "'module' does not exist"
     done
 }
 

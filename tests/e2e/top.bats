@@ -138,7 +138,7 @@ three_jobs()
     press q
     press '?'
     see 'follow the log'
-    see 'what it uses'
+    see 'used by the job'
     press Escape
     see '^ *ID +STATE'
     press g Enter

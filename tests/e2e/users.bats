@@ -209,7 +209,7 @@ PY
     is "at length" "$(as "$ALICE" berth queue --json | jq '.jobs | map(.command | length) | max')" 1024
     is "bob, of his own" "$(as "$BOB" berth show --json 1 | jq '.jobs[0].command | length')" 1000000
     try_as "$BOB" berth queue --json
-    has "all of bob's own" "$err" "the answer would have more than .* MiB"
+    has "all of bob's own" "$err" "the answer would exceed the maximum of .* MiB"
     try_as "$BOB" berth queue --json --limit 20
     is "some of them" "$status" 0
 }
@@ -475,7 +475,7 @@ while True:
     as "$ALICE" $own berth submit --sim 1 --requeue -o left -- \
         sh -c 'setsid env -i /bin/sh -c "echo \$\$; exec sleep 1000" & exec sleep 1000'
     "$E2E/await" until "$LIMIT" "$show" jobs.0.state RUNNING
-    has 'the warning' "$(as "$ALICE" $own berth submit --hold --mem 1G -- true 2>&1)" '--mem is not enforced by this daemon: no groups can be made'
+    has 'the warning' "$(as "$ALICE" $own berth submit --hold --mem 1G -- true 2>&1)" '--mem is not enforced by this daemon: cannot make groups'
     ln -s "$USERS_HOME/alice/left" "$ROOT/left.out"
     first=$(wait_for_output left '^[0-9]+$')
     kill -KILL "$(ps -o ppid= -p "$($show | json jobs.0.pid)")"
@@ -526,7 +526,7 @@ while True:
     berth release 1
     try berth wait 1
     is "exit status" "$status" 1
-    has "why" "$(berth show 1)" "no account on this machine any more"
+    has "why" "$(berth show 1)" "no longer has an account on this machine"
 }
 
 @test "a restarted daemon finds the jobs of both users, and they end as they would" {

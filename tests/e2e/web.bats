@@ -171,7 +171,7 @@ load web
     echo 0123456789abcdef0123 >token
     chmod 644 token
     try berth-web --listen 0.0.0.0:0 --token-file token
-    has "words" "$err" 'everybody on this machine may read it'
+    has "words" "$err" 'every user can read it'
     (umask 077; echo short >short)
     try berth-web --token-file short
     has "words" "$err" 'at least 16'

@@ -70,11 +70,11 @@ get_as()
     as "$ALICE" berth submit -G 0 --log /dev/zero --wait -- true || true
     web_as "$BOB"
     has "the words" "$(get_as "$BOB" api/v1/jobs/1/log)" "does not belong to the job's user"
-    has "the words" "$(get_as "$BOB" api/v1/jobs/2/log)" "not a file"
+    has "the words" "$(get_as "$BOB" api/v1/jobs/2/log)" "not a regular file"
 }
 
 @test "as root it refuses --allow-local" {
     try berth-web --allow-local
     is "exit status" "$status" 2
-    has "words" "$err" "as root would show everybody"
+    has "words" "$err" "as root would show all users"
 }
