@@ -419,6 +419,28 @@ test_a_vram_limit_leaves_small_cards(void **state)
     world_free(&w);
 }
 
+/* Two of one priority: the user who has used less is first, however long the other's has
+ * waited. */
+static void
+test_waiting_does_not_raise_above_the_others(void **state)
+{
+    (void)state;
+    const struct plan_rules aged = {
+        .patience_ms = 900 * 1000, .aging_ms = 1000, .fair_share = true};
+    struct world w;
+    world_init(&w, 1, &aged);
+    add(&w, (struct spec){.id = 1, .uid = 1, .run = 300, .limit = 300});
+    plan_now(&w);
+    add(&w, (struct spec){.id = 2, .uid = 1, .limit = 30});
+    plan_now(&w);
+    run_to(&w, 290);
+    add(&w, (struct spec){.id = 3, .uid = 2, .run = 30, .limit = 30});
+    run_to(&w, 310);
+    assert_int_equal(w.started[3], 300);
+    assert_int_equal(w.started[2], -1);
+    world_free(&w);
+}
+
 /* A stream of jobs of a higher priority passes one over from t = 30 on: its priority grows by
  * one in each 100 s, and it starts behind those that came before it was as high. */
 static void
@@ -458,6 +480,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_waiting_adds_to_the_priority),
+        cmocka_unit_test(test_waiting_does_not_raise_above_the_others),
         cmocka_unit_test(test_three_users_take_turns),
         cmocka_unit_test(test_others_first_jobs_start_next),
         cmocka_unit_test(test_use_weight_and_priority),

@@ -30,23 +30,23 @@ says()
     [ ! -e "$BERTH_DIR" ]
 }
 
-# The number of the lines of which the one without priority is the last starts before it: `before_the_last [options]`.
-before_the_last()
+# How many lines start before the first, which has no priority: `before_the_first [options]`.
+before_the_first()
 {
-    berth simulate jobs.txt --gpus 1x24G --dump schedule.csv "$@" >out
+    berth simulate jobs.txt --gpus 1x24G --policy short --dump schedule.csv "$@" >out
     python3 - <<'PY'
 import csv
 start = {int(r[0]): int(r[1]) for r in csv.reader(open("schedule.csv"))}
-print(sum(s < start[max(start)] for s in start.values()))
+print(sum(s < start[min(start)] for s in start.values()))
 PY
 }
 
 @test "simulate: the daemon's policies have its aging, which can be another or none" {
-    { for _ in $(seq 19); do echo '[gpus=1 time=12h priority=1] first'; done; echo '[gpus=1 time=12h] last'; } >jobs.txt
-    [ "$(before_the_last --aging 0)" = 19 ]
-    [ "$(before_the_last)" -lt 6 ]
-    [ "$(before_the_last --aging 1d)" = "$(before_the_last)" ]
-    [ "$(before_the_last --aging 5d)" -gt "$(before_the_last)" ]
+    { echo '[gpus=1 time=1h] brief'; for _ in $(seq 19); do echo '[gpus=1 time=12h priority=1] long'; done; } >jobs.txt
+    [ "$(before_the_first --aging 0)" = 19 ]
+    [ "$(before_the_first)" -lt 6 ]
+    [ "$(before_the_first --aging 1d)" = "$(before_the_first)" ]
+    [ "$(before_the_first --aging 5d)" -gt "$(before_the_first)" ]
     says 2 "--aging: 'soon'" berth simulate jobs.txt --aging soon
 }
 

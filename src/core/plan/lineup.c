@@ -50,6 +50,7 @@ struct lineup {
     enum lineup_order order;
     struct owner *owners; /* owned; by uid */
     size_t n_owners;
+    int32_t top_priority;
     struct entry *entries;  /* owned */
     struct lined_up *lined; /* owned; of the same jobs; NULL: it is not about turns */
     size_t n, cap;
@@ -86,6 +87,7 @@ note_owners(struct lineup *x)
                           .l = (struct ledger *)x->l,
                           .now_us = x->now_us};
     plan_users_begin(&pl);
+    x->top_priority = plan_top_priority(x->q);
     x->n_owners = queue_n_users(x->q);
     x->owners = xcalloc(x->n_owners + 1, sizeof *x->owners);
     for (size_t i = 0; i < x->n_owners; i++) {
@@ -118,8 +120,10 @@ static void
 note_turn(const struct lineup *x, const struct job *job, struct entry *e, struct lined_up *u)
 {
     const struct owner *owner = owner_of(x, job->uid); /* NULL: a user who has just come */
-    struct planning pl = {
-        .planner = x->planner, .l = (struct ledger *)x->l, .now_us = x->now_us};
+    struct planning pl = {.planner = x->planner,
+                          .l = (struct ledger *)x->l,
+                          .now_us = x->now_us,
+                          .top_priority = x->top_priority};
     u->turn = turn_of(&pl, job);
     e->priority = u->turn.priority;
     u->used = owner ? used_in_steps(owner->used) : 0;

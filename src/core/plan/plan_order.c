@@ -87,16 +87,32 @@ compare_priorities(const struct front *a, const struct front *b)
                                                  : 1;
 }
 
+int32_t
+plan_top_priority(const struct queue *q)
+{
+    int32_t top = INT32_MIN;
+    for (size_t i = 0; i < queue_n_users(q); i++) {
+        const struct job *first = kind_user_first(queue_user(q, i))->head;
+        if (first->req.priority > top)
+            top = first->req.priority;
+    }
+    return top;
+}
+
 /* Counts for as long as it has been passed over at the head of its line: a long line of one
  * user's is not ahead of another's first job because it is old, and one that was held, waited
- * for others or has been stopped begins anew. Preemption goes by what was asked: nobody is
- * stopped because another has waited. */
+ * for others or has been stopped begins anew. It rises to what others were given and no
+ * further: among equals the order and fair share decide, and keep what they promise.
+ * Preemption goes by what was asked: nobody is stopped because another has waited. */
 static int64_t
 aged_priority(const struct planning *pl, const struct job *job)
 {
     int64_t from_us = job->blocked_since_us > 0 ? job->blocked_since_us : pl->now_us;
     int64_t waited_ms = (pl->now_us - from_us) / 1000, step_ms = pl->planner->rules.aging_ms;
-    return job->req.priority + (step_ms > 0 && waited_ms > 0 ? waited_ms / step_ms : 0);
+    int64_t asked = job->req.priority,
+            top = pl->top_priority > asked ? pl->top_priority : asked;
+    int64_t aged = asked + (step_ms > 0 && waited_ms > 0 ? waited_ms / step_ms : 0);
+    return aged < top ? aged : top;
 }
 
 struct turn
@@ -201,6 +217,7 @@ begin_balance(struct planning *pl)
 void
 fronts_fill(struct planning *pl)
 {
+    pl->top_priority = plan_top_priority(pl->q);
     pl->n_fronts = pl->n_lines;
     pl->fronts = xcalloc(pl->n_fronts + 1, sizeof *pl->fronts);
     if (pl->planner->rules.order == PLAN_BALANCED)

@@ -135,6 +135,7 @@ struct planning {
     size_t n_lines;
     struct front *fronts; /* a heap: whose turn it is on top */
     size_t n_fronts;
+    int32_t top_priority; /* the highest that a job in line was given: plan_top_priority */
     size_t n_refused;
     struct job_list watched; /* by the last plan */
     struct run *runs;        /* made when first asked for; in order of their ends */
@@ -163,6 +164,7 @@ void fronts_free(struct planning *pl);
 struct front *fronts_first(struct planning *pl); /* NULL: none is left */
 /* The first line goes on with this job; NULL: it is out of play. */
 void fronts_next(struct planning *pl, struct job *job);
+int32_t plan_top_priority(const struct queue *q); /* INT32_MIN: none is in line */
 struct turn turn_of(const struct planning *pl, const struct job *job);
 /* Below 0: a's is before b's, where priority and use say nothing. */
 int turn_compare(enum plan_order order, const struct turn *a, const struct turn *b);
