@@ -51,9 +51,10 @@ struct daemon {
     bool follows_dead; /* the daemon before this one did not leave in order */
     bool stop_asked;   /* by a person: nobody is to wait for the next daemon */
 
-    struct notify *notify;  /* the service manager; NULL: there is none */
-    int64_t events_trimmed; /* idle_work.c: up to this number they are gone */
-    bool pruned_any;        /* idle_work.c: environments are to be looked through */
+    struct notify *notify;      /* the service manager; NULL: there is none */
+    int64_t events_trimmed;     /* idle_work.c: up to this number they are gone */
+    bool pruned_any;            /* idle_work.c: environments are to be looked through */
+    uint32_t room_uid, room_at; /* whose jobs make room there, behind that one (0: the first) */
 
     struct clockset *clockset;
     struct nursery *nursery;

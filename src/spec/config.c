@@ -87,7 +87,7 @@ const struct setting config_settings[] = {
     INT(keep_jobs, 0, 4000000000, "1000000",
         "number of ended jobs to keep, the newest ones; 0: all"),
     INT(keep_mib, 0, 100000000, "4096",
-        "the oldest ended jobs are deleted while the database is larger than this many MiB; "
+        "ended jobs of the largest user are deleted while the database has more than this; "
         "0: any size"),
     INT(keep_events, 0, 1000000000, "200000", "how many events are kept; 0: all"),
     INT(pending_max, 1, 10000000, "1000000", "the largest number of pending jobs"),

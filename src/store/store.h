@@ -328,6 +328,11 @@ int store_job_detach(struct store *s, uint32_t id, struct err *e);
  * of an array that has not ended. Returns how many, or -1. For a moment in which no other turn
  * is open; to be committed. */
 int store_prune(struct store *s, int64_t before_us, uint32_t below_id, int max, struct err *e);
+/* Whose ended jobs take most of the database, by a sample. 1; 0: there are none; -1. */
+int store_largest_user(struct store *s, uint32_t *uid, struct err *e);
+/* As store_prune, of that user and any age, the oldest behind *at, which is 0 at first. Looks
+ * at some jobs only; *at says where to go on, 0: those were the last. */
+int store_prune_user(struct store *s, uint32_t uid, uint32_t *at, int max, struct err *e);
 /* Removes environments that no job has any more. A pass over all of them; as above. */
 int store_prune_envs(struct store *s, struct err *e);
 

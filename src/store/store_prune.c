@@ -9,6 +9,9 @@
 #include "base/err.h"
 #include "store/store_priv.h"
 
+#define SAMPLE_JOBS 1000 /* by which users are compared: some milliseconds */
+#define LOOK_JOBS   5000 /* of all users, in one call */
+
 /* Which go: walked by id, which is the order of submission, up to the first that is too young
  * to have ended long ago. */
 static int
@@ -35,13 +38,11 @@ prune_list(struct store *s, int64_t before_us, uint32_t below_id, uint32_t *ids,
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? n : -1;
 }
 
-int
-store_prune(struct store *s, int64_t before_us, uint32_t below_id, int max, struct err *e)
+static int
+remove_jobs(struct store *s, const uint32_t *ids, int n, struct err *e)
 {
     static const enum stmt_id steps[] = {STMT_PRUNE_LINE, STMT_PRUNE_TRACES,
                                          STMT_PRUNE_ATTEMPTS, STMT_PRUNE_JOB};
-    auto_free uint32_t *ids = xcalloc((unsigned long)max, sizeof(*ids));
-    int n = prune_list(s, before_us, below_id, ids, max, e);
 
     for (int i = 0; i < n; i++) {
         for (size_t k = 0; k < sizeof(steps) / sizeof(steps[0]); k++) {
@@ -54,6 +55,58 @@ store_prune(struct store *s, int64_t before_us, uint32_t below_id, int max, stru
         }
     }
     return n;
+}
+
+int
+store_prune(struct store *s, int64_t before_us, uint32_t below_id, int max, struct err *e)
+{
+    auto_free uint32_t *ids = xcalloc((unsigned long)max, sizeof(*ids));
+
+    return remove_jobs(s, ids, prune_list(s, before_us, below_id, ids, max, e), e);
+}
+
+int
+store_largest_user(struct store *s, uint32_t *uid, struct err *e)
+{
+    sqlite3_stmt *st = store_stmt(s, STMT_LARGEST_USER, e);
+    int rc;
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int(st, 1, JOB_COMPLETED);
+    sqlite3_bind_int(st, 2, SAMPLE_JOBS);
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        *uid = (uint32_t)sqlite3_column_int64(st, 0);
+    else if (rc != SQLITE_DONE)
+        store_read_failed(s, e);
+    sqlite3_reset(st);
+    return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : -1;
+}
+
+int
+store_prune_user(struct store *s, uint32_t uid, uint32_t *at, int max, struct err *e)
+{
+    auto_free uint32_t *ids = xcalloc((unsigned long)max, sizeof(*ids));
+    sqlite3_stmt *st = store_stmt(s, STMT_PRUNE_OF, e);
+    int n = 0, rc = SQLITE_ROW;
+
+    if (!st)
+        return -1;
+    sqlite3_bind_int64(st, 1, *at);
+    sqlite3_bind_int(st, 2, JOB_COMPLETED);
+    for (int i = 0; n < max && i < LOOK_JOBS && (rc = sqlite3_step(st)) == SQLITE_ROW; i++) {
+        *at = (uint32_t)sqlite3_column_int64(st, 0);
+        if (sqlite3_column_int64(st, 1) == uid && sqlite3_column_int(st, 2) >= JOB_COMPLETED &&
+            !sqlite3_column_int(st, 3))
+            ids[n++] = *at;
+    }
+    if (rc == SQLITE_DONE)
+        *at = 0;
+    else if (rc != SQLITE_ROW)
+        store_read_failed(s, e);
+    sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? remove_jobs(s, ids, n, e) : -1;
 }
 
 int

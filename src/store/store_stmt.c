@@ -57,6 +57,22 @@ static const char *const SQL[STMT_COUNT] = {
     [STMT_PRUNE_LIST] =
         ("SELECT id, state, submitted_us, ended_us, array_job <> 0 AND coalesce((SELECT a.state"
          " FROM jobs a WHERE a.id = jobs.array_job), ?1) < ?1 FROM jobs ORDER BY id"),
+    [STMT_PRUNE_OF] =
+        ("SELECT id, uid, state, array_job <> 0 AND coalesce((SELECT a.state"
+         " FROM jobs a WHERE a.id = jobs.array_job), ?2) < ?2 FROM jobs WHERE id > ?1"
+         " ORDER BY id"),
+    /* Of ?2 jobs, evenly over all numbers; each environment of a user counts once. */
+    [STMT_LARGEST_USER] =
+        ("WITH RECURSIVE n(id, step) AS (SELECT min(id), 1 + (max(id) - min(id)) / ?2"
+         " FROM jobs UNION ALL SELECT id + step, step FROM n WHERE id IS NOT NULL"
+         " AND id + step <= (SELECT max(id) FROM jobs))"
+         " SELECT uid, sum(bytes) FROM (SELECT j.uid AS uid, 1000"
+         " + sum(coalesce(length(j.command), 0) + coalesce(length(j.argv), 0)"
+         " + coalesce(length(j.comment), 0) + coalesce(length(j.env_set), 0)"
+         " + coalesce(length(j.array_book), 0))"
+         " + coalesce((SELECT length(bytes) FROM envs WHERE envs.id = j.env), 0) AS bytes"
+         " FROM n JOIN jobs j ON j.id = n.id WHERE j.state >= ?1 GROUP BY j.uid, j.env)"
+         " GROUP BY uid ORDER BY 2 DESC LIMIT 1"),
     [STMT_PRUNE_LINE] =
         ("INSERT OR REPLACE INTO lines SELECT j.file, j.key, j.id, j.line, j.state,"
          " a.outcome, a.code, a.signal" LAST_ATTEMPT " WHERE j.id = ?1 AND j.file <> 0"

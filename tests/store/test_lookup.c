@@ -280,6 +280,49 @@ put_line(struct store *s, uint32_t id, uint32_t file, int64_t ended_us)
 }
 
 static void
+put_sized(struct store *s, uint32_t id, uint32_t uid, size_t bytes, enum job_state state)
+{
+    struct job *job = plain_job(id, "true");
+
+    free(job->req.command);
+    job->req.command = xcalloc(bytes + 1, 1);
+    memset(job->req.command, 'x', bytes);
+    job->uid = uid;
+    job->state = state;
+    job->ended_us = state >= JOB_COMPLETED ? 10 * id : 0;
+    put(s, job);
+}
+
+/* Few large jobs are more than many small ones, and what waits does not count. */
+static void
+test_room_is_made_by_the_largest_user(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t uid = 0, at = 0;
+
+    assert_int_equal(store_largest_user(f->s, &uid, NULL), 0);
+    put_sized(f->s, 1, 7, 500000, JOB_PENDING);
+    for (uint32_t id = 2; id <= 5; id++)
+        put_sized(f->s, id, 8, 10, JOB_COMPLETED);
+    put_sized(f->s, 6, 9, 100000, JOB_CANCELLED);
+    put_sized(f->s, 7, 8, 10, JOB_COMPLETED);
+    put_sized(f->s, 8, 9, 100000, JOB_CANCELLED);
+    put_sized(f->s, 9, 9, 10, JOB_HELD);
+    must_commit(f->s);
+    assert_int_equal(store_largest_user(f->s, &uid, NULL), 1);
+    assert_int_equal(uid, 9);
+    assert_int_equal(store_prune_user(f->s, 9, &at, 1, NULL), 1);
+    assert_int_equal(at, 6);
+    assert_string_equal(left(f->s), "1 2 3 4 5 7 8 9 ");
+    assert_int_equal(store_prune_user(f->s, 9, &at, 10, NULL), 1);
+    assert_int_equal(at, 0);
+    assert_string_equal(left(f->s), "1 2 3 4 5 7 9 ");
+    assert_int_equal(store_largest_user(f->s, &uid, NULL), 1);
+    assert_int_equal(uid, 8);
+    assert_int_equal(store_prune_user(f->s, 9, &at, 10, NULL), 0);
+}
+
+static void
 test_lines_of_a_file_are_remembered(void **state)
 {
     struct fixture *f = *state;
@@ -402,6 +445,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_tasks_of_an_array, setup, teardown),
         cmocka_unit_test_setup_teardown(test_old_jobs_go, setup, teardown),
         cmocka_unit_test_setup_teardown(test_tasks_stay_with_their_array, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_room_is_made_by_the_largest_user, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lines_of_a_file_are_remembered, setup, teardown),
         cmocka_unit_test_setup_teardown(test_environments_go_with_their_last_job, setup,
                                         teardown),

@@ -1,6 +1,7 @@
 /* Idle moments: see idle_work.h. Called by turn.c. History goes by age (keep_days), by number
- * (keep_jobs) and by size (keep_mib), events by number (keep_events); environments go with
- * their last job. A piece is so small that a request that comes meanwhile does not notice. */
+ * (keep_jobs) and by size (keep_mib: of the largest user first), events by number
+ * (keep_events); environments go with their last job. A piece is so small that a request that
+ * comes meanwhile does not notice. */
 #include "daemon/turn/idle_work.h"
 
 #include <inttypes.h>
@@ -64,16 +65,37 @@ prune_jobs(struct daemon *d, struct err *e)
     return store_prune(d->store, before_us, below, PRUNE_AT_ONCE, e);
 }
 
-/* The oldest ended jobs, of any age, go while the database is too large. Their environments go
- * together with them, as they may be most of it. How many were deleted; -1. */
+/* Of whoever has the most, the oldest: so nobody's history goes because of what another user
+ * submits. How many; *more: there is more to look at. */
 static int
-make_room(struct daemon *d, struct err *e)
+prune_largest_user(struct daemon *d, bool *more, struct err *e)
+{
+    uint32_t uid;
+    int rc = store_largest_user(d->store, &uid, e);
+    if (rc <= 0)
+        return rc;
+    if (uid != d->room_uid)
+        d->room_at = 0;
+    d->room_uid = uid;
+    int n = store_prune_user(d->store, uid, &d->room_at, ROOM_AT_ONCE, e);
+    *more = n > 0 || (n == 0 && d->room_at > 0);
+    return n;
+}
+
+/* Ended jobs, of any age, go while the database is too large. Their environments go together
+ * with them, as they may be most of it. How many were deleted; -1. */
+static int
+make_room(struct daemon *d, bool *more, struct err *e)
 {
     int64_t most = d->config.keep_mib << 20;
     if (most == 0 || store_used_bytes(d->store) <= most)
         return 0;
-    int n = store_prune(d->store, INT64_MIN, UINT32_MAX, ROOM_AT_ONCE, e);
-    return n < 0 || store_prune_envs(d->store, e) < 0 ? -1 : n;
+    int n = prune_largest_user(d, more, e);
+    if (n == 0 && !*more) {
+        n = store_prune(d->store, INT64_MIN, UINT32_MAX, ROOM_AT_ONCE, e);
+        *more = n > 0;
+    }
+    return n > 0 && store_prune_envs(d->store, e) < 0 ? -1 : n;
 }
 
 static bool
@@ -90,10 +112,8 @@ let_go(struct daemon *d)
     }
     trim_events(d, &e);
     trim_progress(d, &e);
-    if (n == 0) {
-        n = make_room(d, &e);
-        more = n > 0;
-    }
+    if (n == 0)
+        n = make_room(d, &more, &e);
     if (store_commit(d->store, &e)) {
         log_warn("event=prune-failed %s", e.text);
         return false;
