@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "compat/scheduler10x/x10_memory.h"
+#include "compat/scheduler/x10_memory.h"
 
 #define LIMIT_MIB 96
 #define SOME_MIB  64

@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "base/jsonw.h"
 #include "core/learn/histogram.h"
-#include "daemon/turn/counters.h"
-#include "daemon/turn/counters_note.h"
+#include "daemon/common/counters.h"
+#include "daemon/common/counters_note.h"
 #include "daemon/view/exposition.h"
 
 struct page {

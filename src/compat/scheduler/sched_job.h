@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "compat/scheduler/scheduler.h"
-#include "compat/scheduler10x/x10_memory.h"
+#include "compat/scheduler/x10_memory.h"
 
 enum {
     JOB_ARG_NEED,

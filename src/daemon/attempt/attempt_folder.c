@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "sys/exitrec.h"
 
 #define STRAYS_MS     5000

@@ -10,7 +10,7 @@
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
 #include "daemon/attempt/nursery_link.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "spec/capabilities.h"
 #include "sys/confine.h"
 

@@ -21,7 +21,7 @@
 #include "daemon/attempt/job_environ_defaults.h"
 #include "daemon/attempt/job_environ_slurm.h"
 #include "daemon/attempt/log_names.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "store/store.h"
 
 static void

@@ -16,7 +16,7 @@
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
 #include "daemon/attempt/env_block.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 
 #define LIST "BERTH_DEFAULTS"
 

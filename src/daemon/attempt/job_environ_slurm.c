@@ -16,7 +16,7 @@
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
 #include "daemon/attempt/env_block.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "wire/places.h"
 
 #define CLUSTER "berth" /* by which ours are known */

@@ -19,7 +19,7 @@
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/nursery_link.h"
 #include "daemon/attempt/supervisor_watch.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/state/job_facts.h"
 #include "sys/nursery_packets.h"
 

@@ -18,7 +18,7 @@
 #include "daemon/attempt/job_confines.h"
 #include "daemon/attempt/job_environ.h"
 #include "daemon/attempt/log_names.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "sys/exitrec.h"
 
 static void

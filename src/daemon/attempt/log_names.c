@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "spec/screenname.h"
 
 #define WIDTH_MAX 10 /* as Slurm has it */

@@ -25,9 +25,9 @@
 #include "daemon/attempt/attempt_folder.h"
 #include "daemon/attempt/nursery_link.h"
 #include "daemon/attempt/supervisor_watch.h"
-#include "daemon/daemon.h"
-#include "daemon/turn/event_say.h"
-#include "daemon/turn/turn.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/event_say.h"
+#include "daemon/common/turn_due.h"
 #include "sys/nursery_packets.h"
 #include "wire/frame.h"
 

@@ -10,10 +10,10 @@
 #include "core/queue/endings.h"
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/supervisor_watch_priv.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/event_say.h"
+#include "daemon/common/turn_due.h"
 #include "daemon/state/job_facts.h"
-#include "daemon/turn/event_say.h"
-#include "daemon/turn/turn.h"
 #include "sys/exitrec.h"
 
 static void

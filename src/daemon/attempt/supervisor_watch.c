@@ -34,7 +34,7 @@
 #include "daemon/attempt/attempt_folder.h"
 #include "daemon/attempt/supervisor_watch_priv.h"
 #include "daemon/attempt/sweeper.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/state/changes.h"
 #include "daemon/state/job_facts.h"
 #include "sys/exitrec.h"

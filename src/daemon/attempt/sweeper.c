@@ -12,7 +12,7 @@
 #include "daemon/attempt/attempt_folder.h"
 #include "daemon/attempt/launch_spec.h"
 #include "daemon/attempt/nursery_link.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "sys/nursery_packets.h"
 
 /* What there was has been removed: with a new folder what is left can still be found by its

@@ -12,11 +12,11 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/event_say.h"
+#include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/samples.h"
-#include "daemon/turn/event_say.h"
-#include "daemon/turn/turn.h"
 #include "gpu/xid.h"
 
 #define CLEAN_UP  45 /* an echo of what came before, or of a program that was killed */

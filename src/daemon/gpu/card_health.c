@@ -15,12 +15,12 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/ledger/ledger.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_health_record.h"
 #include "daemon/gpu/card_locks.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/gpu/samples.h"
-#include "daemon/turn/turn.h"
 
 #define CLEAN_SAMPLES 3
 

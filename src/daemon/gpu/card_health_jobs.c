@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/job.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/gpu/card_health_record.h"
 
 static struct blame **

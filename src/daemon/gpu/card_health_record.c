@@ -14,7 +14,7 @@
 #include "base/jsonw.h"
 #include "core/ledger/ledger.h"
 #include "core/place/place.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "store/store.h"
 
 #define DAY_US (INT64_C(86400) * 1000000)

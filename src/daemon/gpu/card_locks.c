@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 
 struct gpulock {
     struct gpulock *next;

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "spec/models.h"
 
 #define TABLE_MAX_BYTES (16UL * 1024 * 1024)

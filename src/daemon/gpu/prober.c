@@ -16,13 +16,13 @@
 #include "base/log.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/event_say.h"
+#include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_faults.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/prober_talk.h"
 #include "daemon/gpu/samples.h"
-#include "daemon/turn/event_say.h"
-#include "daemon/turn/turn.h"
 
 #define SLOW_MS 3000 /* an answer later than this: the cards count as unknown */
 #define YOUNG_MS                                                                               \

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/gpu/card_health.h"
 #include "sys/spawn.h"
 #include "wire/frame.h"

@@ -12,7 +12,7 @@
 #include "core/learn/series.h"
 #include "core/learn/trace.h"
 #include "core/ledger/ledger.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/state/state.h"
 #include "store/store.h"
 

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/state/changes.h"
 #include "daemon/state/job_facts.h"

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/queue/job.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/turn_due.h"
 #include "daemon/outbox/outbox_priv.h"
-#include "daemon/turn/turn.h"
 #include "store/store.h"
 
 #define AT_ONCE      16 /* processes, of all users */

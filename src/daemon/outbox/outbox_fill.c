@@ -9,7 +9,7 @@
 #include "base/hook_list.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/outbox/outbox.h"
 #include "sys/helpers.h"
 

@@ -17,10 +17,10 @@
 #include "daemon/attempt/job_confines.h"
 #include "daemon/attempt/job_environ.h"
 #include "daemon/attempt/nursery_link.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/event_say.h"
+#include "daemon/common/turn_due.h"
 #include "daemon/outbox/outbox_priv.h"
-#include "daemon/turn/event_say.h"
-#include "daemon/turn/turn.h"
 #include "store/store.h"
 #include "sys/nursery_packets.h"
 

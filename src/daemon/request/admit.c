@@ -13,9 +13,9 @@
 #include "core/plan/limits.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/request/budget.h"
 #include "daemon/request/file_sync.h"
-#include "daemon/rpc/budget.h"
 #include "daemon/state/state.h"
 
 #define ENVS_USER_MAX (INT64_C(256) << 20) /* the same of environments, in the database */

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/request.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/state/depend_turns.h"
 
 /* A name and a line that bears it. */

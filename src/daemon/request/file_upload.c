@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "daemon/daemon.h"
+#include "daemon/common/caller.h"
+#include "daemon/common/daemon.h"
+#include "daemon/request/budget.h"
 #include "daemon/request/file_sync.h"
-#include "daemon/rpc/budget.h"
-#include "daemon/rpc/rpc_server.h"
 
 struct upload {
     struct upload *next;

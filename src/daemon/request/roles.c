@@ -12,8 +12,8 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "core/queue/job.h"
-#include "daemon/daemon.h"
-#include "daemon/rpc/rpc_server.h"
+#include "daemon/common/caller.h"
+#include "daemon/common/daemon.h"
 
 int
 roles_find(struct daemon *d, struct err *e)

@@ -13,7 +13,7 @@
 #include "core/plan/plan.h"
 #include "core/queue/array.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/request/roles.h"
 #include "store/store.h"
 

@@ -9,9 +9,9 @@
 #include "core/queue/array.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/caller.h"
+#include "daemon/common/daemon.h"
 #include "daemon/request/roles.h"
-#include "daemon/rpc/methods.h"
 #include "daemon/state/array_turns.h"
 
 #define TARGET_TASKS_MAX 1000 /* taken out of their arrays by one request */

@@ -11,11 +11,11 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
-#include "daemon/daemon.h"
-#include "daemon/rpc/budget.h"
-#include "daemon/rpc/pace.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/pace.h"
+#include "daemon/common/turn_due.h"
+#include "daemon/request/budget.h"
 #include "daemon/rpc/rpc_server.h"
-#include "daemon/turn/turn.h"
 #include "store/store.h"
 
 #define SLICE_US     10000

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/common/caller.h"
+
 struct buf;
 struct caller;
 struct client;
@@ -18,9 +20,6 @@ struct daemon;
 struct err;
 struct jsonw;
 struct ticket;
-
-#define WORK_MORE 0
-#define WORK_DONE 1
 
 struct work_kind {
     /* Goes on until the boot clock says until_us, or for one piece at least. WORK_MORE, or

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "core/queue/job.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/request/roles.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"

@@ -18,7 +18,8 @@
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/log.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/turn_due.h"
 #include "daemon/request/admit.h"
 #include "daemon/request/file_apply.h"
 #include "daemon/request/file_sync.h"
@@ -26,7 +27,6 @@
 #include "daemon/request/request_context.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
-#include "daemon/turn/turn.h"
 #include "store/store.h"
 
 #define FORGET_MOST 500 /* jobs in a piece, of which those that have ended count no more */

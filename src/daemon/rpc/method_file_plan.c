@@ -14,7 +14,7 @@
 #include "core/ledger/ledger.h"
 #include "core/plan/plan.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/request/file_sync.h"
 #include "daemon/request/file_upload.h"
 #include "daemon/rpc/long_work.h"

@@ -9,12 +9,12 @@
 #include "base/parse.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/request/roles.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/methods.h"
-#include "daemon/turn/turn.h"
 
 #define UUID_PREFIX_MIN 4 /* shorter ones are slips of the finger */
 

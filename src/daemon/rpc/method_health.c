@@ -1,7 +1,7 @@
 /* `health`: whether all is well, one check after the other. */
 #include "base/jsonw.h"
+#include "daemon/rpc/checkup.h"
 #include "daemon/rpc/methods.h"
-#include "daemon/view/checkup.h"
 
 int
 method_health(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,

@@ -10,7 +10,7 @@
 #include "base/jsonw.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/request/selection.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
 #include "daemon/view/report_data.h"

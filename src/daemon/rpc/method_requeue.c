@@ -17,7 +17,7 @@
 #include "base/jsonw.h"
 #include "core/queue/array.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/request/admit.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"

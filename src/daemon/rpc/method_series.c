@@ -12,7 +12,7 @@
 #include "core/learn/trace.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/gpu/telemetry.h"
 #include "daemon/request/roles.h"

@@ -10,12 +10,12 @@
 #include "base/parse.h"
 #include "core/queue/job.h"
 #include "daemon/attempt/supervisor_watch.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/event_say.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
 #include "daemon/state/array_turns.h"
-#include "daemon/turn/event_say.h"
 
 static int
 read_signal(const json_t *params, int *sig, struct err *e)

@@ -9,7 +9,7 @@
 #include "core/queue/array.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/request/selection.h"
 #include "daemon/request/selection_walk.h"
 #include "daemon/rpc/long_work.h"

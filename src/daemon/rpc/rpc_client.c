@@ -10,7 +10,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/turn_due.h"
+#include "daemon/common/user_names.h"
 #include "daemon/request/event_filter.h"
 #include "daemon/request/file_upload.h"
 #include "daemon/rpc/long_work.h"
@@ -18,8 +20,6 @@
 #include "daemon/rpc/rpc_server_priv.h"
 #include "daemon/rpc/user_shares.h"
 #include "daemon/rpc/waiters.h"
-#include "daemon/service/user_names.h"
-#include "daemon/turn/turn.h"
 #include "wire/frame.h"
 
 #define READ_SIZE 65536

@@ -13,14 +13,14 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/turn_due.h"
+#include "daemon/request/budget.h"
 #include "daemon/request/event_filter.h"
 #include "daemon/request/roles.h"
-#include "daemon/rpc/budget.h"
 #include "daemon/rpc/rpc_server_priv.h"
 #include "daemon/rpc/user_shares.h"
 #include "daemon/service/socket_name.h"
-#include "daemon/turn/turn.h"
 #include "wire/frame.h"
 
 #define TRIM_MS             500

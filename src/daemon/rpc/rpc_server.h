@@ -8,24 +8,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/common/caller.h"
+
 struct buf;
 struct client;
 struct daemon;
 struct err;
 struct jsonw;
-
-/* Who asks, and for what: lives as long as the call of a method. */
-struct caller {
-    struct client *client;
-    uid_t uid;   /* from the kernel */
-    uid_t group; /* the group that this user counts in (user_shares.h) */
-    pid_t pid;
-    bool admin;       /* may do to any job what its owner may */
-    int64_t since_us; /* boot clock: when it connected */
-    const json_t *id; /* borrowed */
-    const char *method;
-    const char *token; /* borrowed; of a request that is not to be carried out twice, or NULL */
-};
 
 /* What a method returns besides 0 (the result is in *out) and -1 (e is filled). */
 #define METHOD_LATER 1 /* it kept a ticket and answers with server_answer */

@@ -9,11 +9,11 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "daemon/request/budget.h"
 #include "daemon/request/event_filter.h"
 #include "wire/frame.h"
 
 #define CHANGERS_MAX 16
-#define UNREAD_MAX   ((size_t)256 << 20) /* bytes a client may leave unread */
 
 struct reply {
     struct buf text; /* the whole line */

@@ -16,7 +16,7 @@
 #include "core/queue/endings.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/request/selection.h"
 #include "daemon/rpc/rpc_server.h"
 #include "daemon/state/changes.h"

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/parse.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 
 struct notify {
     struct sockaddr_un addr;

@@ -20,7 +20,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/unixsock.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 
 #define BACKLOG       256
 #define LOOK_MS       60000 /* while the kernel tells of the folder */

@@ -18,8 +18,8 @@
 #include "base/log.h"
 #include "core/plan/fair.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
-#include "daemon/turn/turn.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/turn_due.h"
 
 #define JUMP_US INT64_C(2000000) /* less is a clock that is being corrected */
 #define FAR_S   INT64_C(315360000)

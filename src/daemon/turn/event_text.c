@@ -8,11 +8,11 @@
 #include "core/ledger/ledger.h"
 #include "core/queue/endings.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/event_say.h"
+#include "daemon/common/event_words.h"
 #include "daemon/outbox/outbox_fill.h"
 #include "daemon/state/changes.h"
-#include "daemon/turn/event_say.h"
-#include "daemon/turn/event_words.h"
 
 static void
 write_vram(struct jsonw *w, const char *key, int32_t mib)

@@ -6,11 +6,11 @@
 #include "base/jsonw.h"
 #include "core/plan/plan.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/event_words.h"
 #include "daemon/request/event_filter.h"
 #include "daemon/rpc/rpc_server.h"
 #include "daemon/state/changes.h"
-#include "daemon/turn/event_words.h"
 #include "daemon/view/wait_reason.h"
 #include "store/store.h"
 

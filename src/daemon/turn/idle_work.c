@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/daemon.h"
+#include "daemon/common/clock_watch.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/turn_priv.h"
 #include "daemon/rpc/long_work.h"
-#include "daemon/service/clock_watch.h"
-#include "daemon/turn/turn_priv.h"
 #include "store/store.h"
 
 #define PRUNE_AT_ONCE  500  /* jobs: some 10 ms */

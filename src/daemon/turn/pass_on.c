@@ -4,10 +4,10 @@
 #include "daemon/turn/pass_on.h"
 
 #include "daemon/attempt/supervisor_watch.h"
-#include "daemon/daemon.h"
+#include "daemon/common/counters.h"
+#include "daemon/common/daemon.h"
 #include "daemon/gpu/vram_wait.h"
 #include "daemon/rpc/waiters.h"
-#include "daemon/turn/counters.h"
 #include "daemon/turn/event_text.h"
 #include "daemon/turn/event_unstored.h"
 

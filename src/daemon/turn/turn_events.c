@@ -5,12 +5,12 @@
 
 #include "base/err.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/event_words.h"
+#include "daemon/common/turn_priv.h"
 #include "daemon/outbox/outbox_fill.h"
 #include "daemon/request/event_filter.h"
 #include "daemon/rpc/rpc_server.h"
-#include "daemon/turn/event_words.h"
-#include "daemon/turn/turn_priv.h"
 #include "store/store.h"
 
 void

@@ -11,13 +11,13 @@
 #include "core/queue/queue.h"
 #include "daemon/attempt/machine_trouble.h"
 #include "daemon/attempt/supervisor_watch.h"
-#include "daemon/daemon.h"
+#include "daemon/common/counters.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/turn_due.h"
+#include "daemon/common/turn_priv.h"
 #include "daemon/gpu/prober.h"
 #include "daemon/state/starts.h"
 #include "daemon/turn/clock_steps.h"
-#include "daemon/turn/counters.h"
-#include "daemon/turn/turn.h"
-#include "daemon/turn/turn_priv.h"
 #include "store/store.h"
 
 static void

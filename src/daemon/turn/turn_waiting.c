@@ -4,9 +4,9 @@
 #include "base/err.h"
 #include "core/plan/plan.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/turn_priv.h"
 #include "daemon/turn/event_unstored.h"
-#include "daemon/turn/turn_priv.h"
 
 static int
 compare_heads(const void *a, const void *b)

@@ -12,8 +12,8 @@
 #include "base/err.h"
 #include "core/plan/plan.h"
 #include "core/queue/job.h"
-#include "daemon/daemon.h"
-#include "daemon/rpc/pace.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/pace.h"
 
 #define STARTS_MAX  1000 /* looked ahead */
 #define GOOD_FACTOR 10   /* times what it cost */

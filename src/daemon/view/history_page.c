@@ -12,8 +12,8 @@
 #include "base/err.h"
 #include "core/queue/job.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
-#include "daemon/rpc/rpc_server.h"
+#include "daemon/common/caller.h"
+#include "daemon/common/daemon.h"
 #include "store/store.h"
 
 #define PIECE_IDS    2000 /* of which many may be gone: a piece is a fraction of a ms to 10 ms */

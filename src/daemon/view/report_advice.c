@@ -10,7 +10,7 @@
 #include "base/jsonw.h"
 #include "base/parse.h"
 #include "core/learn/demands.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/view/report_data.h"
 
 #define ADVICE_MAX       20

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "core/ledger/ledger.h"
 #include "core/queue/queue.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/view/report_data.h"
 
 #define CARDS_MAX 128 /* with those that are gone */

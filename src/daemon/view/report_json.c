@@ -8,8 +8,8 @@
 #include "base/jsonw.h"
 #include "base/libc.h"
 #include "core/learn/demands.h"
-#include "daemon/daemon.h"
-#include "daemon/turn/event_words.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/event_words.h"
 #include "daemon/view/report_data.h"
 
 #define COMMAND_BYTES 400

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
 #include "daemon/view/report_data.h"
 
 const int64_t report_wait_ms[REPORT_WAIT_CLASSES - 1] = {1000,    10000,    60000,   600000,

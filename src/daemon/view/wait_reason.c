@@ -9,10 +9,10 @@
 #include "core/plan/plan.h"
 #include "core/queue/job.h"
 #include "daemon/attempt/machine_trouble.h"
-#include "daemon/daemon.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/turn_due.h"
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/prober.h"
-#include "daemon/turn/turn.h"
 
 /* Between two plans so many lines are told whose ends they wait for, in order that a listing of
  * thousands of kinds of jobs holds up nobody; of the others the nearest card is named. */

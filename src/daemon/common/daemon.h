@@ -1,0 +1,97 @@
+/* What the daemon's files share: the parts of one instance and how they find each other.
+ * Each part is opaque and owned by the file of its name; nothing here is global. */
+#ifndef DAEMON_COMMON_DAEMON_H
+#define DAEMON_COMMON_DAEMON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "core/plan/limits.h"
+#include "daemon/common/clock_watch.h"
+#include "daemon/state/state.h"
+#include "spec/config.h"
+#include "wire/places.h"
+
+struct err;
+struct job;
+
+struct daemon {
+    uv_loop_t *loop;
+    const struct options *options; /* as it was started */
+    struct config config;
+    struct places places;
+    gid_t admin_gid;             /* its members are admins; 0: no such group */
+    const struct caller *caller; /* whose request is being served; NULL: nobody's */
+    char instance[20];           /* random, kept in the store: part of every attempt's mark */
+    int jobs_fd;                 /* the folder of attempt folders */
+    int64_t started_us;          /* wall clock */
+    int64_t started_boot_us;
+    int lock_fd; /* held: one daemon per state */
+    bool ready;  /* recovery is over: jobs may start */
+    bool leaving;
+    bool leave_when_idle;
+    int cards_saved; /* card_numbers.c: so many GPUs are in the store, under their numbers */
+    bool renumbered; /* card numbers here differ from the driver's: jobs get UUIDs */
+    struct recovered *recovered; /* recover.c, during start */
+    bool rebooted;               /* what the store calls running was of another boot */
+    bool wants_device_filter;    /* where it can be had: confines_devices */
+    char *lock_conflict;         /* words, when another daemon has one of the cards */
+    struct gpulock *gpulocks;
+    const char *sim_dir;   /* simulated cards and what goes with them; NULL: real ones */
+    struct health *health; /* of the cards */
+    uv_timer_t idle_timer;
+    uv_signal_t on_term, on_int, on_hup;
+    uv_timer_t strays_timer; /* recover.c: folders whose shepherds had not left yet */
+    int64_t strays_ms;       /* until it looks the next time */
+    uv_timer_t clear_timer;  /* vram_wait.c: the wait for the memory of ended jobs */
+    bool stopping;           /* no new work is started; leaves when `stop_when_empty` allows */
+    bool stop_when_empty;
+    bool follows_dead; /* the daemon before this one did not leave in order */
+    bool stop_asked;   /* by a person: nobody is to wait for the next daemon */
+
+    struct notify *notify;      /* the service manager; NULL: there is none */
+    int64_t events_trimmed;     /* idle_work.c: up to this number they are gone */
+    bool pruned_any;            /* idle_work.c: environments are to be looked through */
+    uint32_t room_uid, room_at; /* whose jobs make room there, behind that one (0: the first) */
+
+    struct clockset *clockset;
+    struct nursery *nursery;
+    struct machine *machine;
+    struct store *store;
+    struct queue *queue;
+    struct planner *planner;
+    int needs_told; /* wait_reason.c: lines since the last plan */
+    struct fair *fair;
+    struct modelfile *modelfile;
+    struct forecast *forecast; /* expected_starts.c; NULL until somebody looks */
+    struct limits limits;      /* as the settings have them */
+    struct ledger *ledger;
+    struct past past;
+    struct around around;
+    struct state state; /* what is true of the jobs; it borrows the parts above */
+    struct turn *turn;
+    struct server *server;
+    struct prober *prober;
+    struct watcher *watcher;
+    struct courier *courier;
+    struct waits *waits;
+    struct tally *tally;
+    struct upload *uploads; /* file_upload.c: files that have not come whole */
+    struct sync *syncs;     /* method_file.c: files that are taken in, in pieces */
+    struct works *works;    /* long_work.c: long requests; NULL before the first */
+    struct pace *pace;
+    struct clock_watch clock;
+    struct telemetry *telemetry;
+};
+
+/* Whether jobs may enter now; -1 with the reason. */
+int daemon_accepts_work(const struct daemon *d, struct err *e);
+
+/* The name of a user, from a cache; "uid:N" when there is none. Borrowed. */
+const char *daemon_user_name(uid_t uid);
+/* Of a job's: until it is known, the one that the job came with. */
+const char *daemon_owner_name(const struct job *job);
+
+#endif

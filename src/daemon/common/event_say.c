@@ -1,0 +1,92 @@
+/* See event_say.h. */
+#include "daemon/common/event_say.h"
+
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "base/libc.h"
+#include "base/parse.h"
+#include "core/queue/job.h"
+#include "daemon/common/daemon.h"
+#include "daemon/common/event_words.h"
+#include "daemon/common/turn_priv.h"
+#include "daemon/state/changes.h"
+#include "daemon/state/state.h"
+
+#define COMMAND_IN_EVENT 200
+
+struct jsonw *
+event_begin(struct daemon *d, struct change *x, const char *kind, const struct job *job)
+{
+    struct jsonw *w = &d->turn->writer;
+    snprintf(x->kind, sizeof x->kind, "%s", kind);
+    jsonw_init(w, &x->json);
+    jsonw_object(w);
+    if (x->is_asked) /* who did what to whose job, by what the kernel says */
+        jsonw_kint(w, "by_uid", x->by_uid);
+    if (!job)
+        return w;
+    jsonw_kstr(w, "user", daemon_owner_name(job));
+    if (job->req.name)
+        jsonw_kstr(w, "name", job->req.name);
+    jsonw_key(w, "command");
+    events_write_command(w, job, COMMAND_IN_EVENT);
+    if (job->line)
+        jsonw_kint(w, "line", job->line);
+    if (job->array) {
+        jsonw_kint(w, "array_job", job->array);
+        jsonw_kint(w, "array_task", job->task);
+    }
+    return w;
+}
+
+struct jsonw *
+turn_event(struct daemon *d, const char *kind, const struct job *job)
+{
+    return event_begin(d, state_note(&d->state, CHANGE_SAID, job), kind, job);
+}
+
+void
+turn_event_end(struct daemon *d)
+{
+    jsonw_end_object(&d->turn->writer);
+}
+
+void
+event_warned(struct daemon *d, const struct job *job)
+{
+    char before[24];
+    const char *name = libc_signal_name(job->req.warn_signal);
+    auto_free char *text =
+        xasprintf("sent %s, %s before its time limit", name ? name : "its warning signal",
+                  format_duration(job->req.warn_ms, before));
+    struct jsonw *w = turn_event(d, "warning", job);
+    jsonw_kint(w, "signal", job->req.warn_signal);
+    jsonw_kint(w, "before_ms", job->req.warn_ms);
+    jsonw_kstr(w, "text", text);
+    turn_event_end(d);
+}
+
+void
+event_signalled(struct daemon *d, const struct job *job, int sig, const char *by)
+{
+    struct jsonw *w = turn_event(d, "signal", job);
+    jsonw_kint(w, "signal", sig);
+    jsonw_kstr(w, "by", by);
+    turn_event_end(d);
+}
+
+/* The daemon has no part in it and hears of it from the supervisor: no request has caused it.
+ */
+void
+event_attached(struct daemon *d, const struct job *job, bool came, uint32_t uid, bool types)
+{
+    struct jsonw *w = turn_event(d, came ? "attached" : "detached", job);
+    jsonw_kint(w, "by_uid", uid);
+    jsonw_kstr(w, "by", daemon_user_name(uid));
+    jsonw_kbool(w, "input", types);
+    turn_event_end(d);
+}

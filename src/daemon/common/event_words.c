@@ -1,0 +1,101 @@
+/* What events and answers have in common: see event_words.h. */
+#include "daemon/common/event_words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "core/queue/job.h"
+#include "store/store.h"
+
+/* An argument as a shell would need it to be written, so that people can paste it. */
+static void
+add_quoted(struct buf *out, const char *arg)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_-+=./,:@%^";
+    if (arg[0] && strspn(arg, plain) == strlen(arg)) {
+        buf_adds(out, arg);
+        return;
+    }
+    buf_addc(out, '\'');
+    for (; *arg; arg++) {
+        if (*arg == '\'')
+            buf_adds(out, "'\\''");
+        else
+            buf_addc(out, *arg);
+    }
+    buf_addc(out, '\'');
+}
+
+size_t
+events_cut(const char *s, size_t n, int max)
+{
+    if (max <= 0 || n <= (size_t)max)
+        return n;
+    n = (size_t)max;
+    while (n > 0 && ((unsigned char)s[n] & 0xC0) == 0x80)
+        n--;
+    return n;
+}
+
+void
+events_write_command(struct jsonw *w, const struct job *job, int max)
+{
+    if (job->req.command) {
+        jsonw_strn(w, job->req.command,
+                   events_cut(job->req.command, strlen(job->req.command), max));
+        return;
+    }
+    auto_buf struct buf text = BUF_INIT;
+    for (char **a = job->req.argv; a && *a; a++) {
+        if (a != job->req.argv)
+            buf_addc(&text, ' ');
+        add_quoted(&text, *a);
+        if (max > 0 && text.len > (size_t)max)
+            break;
+    }
+    jsonw_strn(w, buf_str(&text), events_cut(buf_str(&text), text.len, max));
+}
+
+void
+events_write_peaks(struct jsonw *w, const struct attempt *run)
+{
+    jsonw_key(w, "peak_mib");
+    jsonw_object(w);
+    for (int i = 0; run && i < run->n_gpus; i++) {
+        char key[12];
+        snprintf(key, sizeof key, "%d", run->gpus[i]);
+        if (run->peak_mib[i] >= 0)
+            jsonw_kint(w, key, run->peak_mib[i]);
+        else
+            jsonw_knull(w, key);
+    }
+    jsonw_end_object(w);
+}
+
+void
+events_write_gpus(struct jsonw *w, const struct attempt *run)
+{
+    jsonw_key(w, "gpus");
+    jsonw_array(w);
+    for (int i = 0; run && i < run->n_gpus; i++)
+        jsonw_int(w, run->gpus[i]);
+    jsonw_end_array(w);
+}
+
+void
+event_line(const struct store_event *row, struct buf *out)
+{
+    buf_addf(out, "{\"seq\":%lld,\"at_us\":%lld,\"kind\":\"%s\"", (long long)row->seq,
+             (long long)row->at_us, row->kind);
+    if (row->job)
+        buf_addf(out, ",\"job\":%u", row->job);
+    if (row->file)
+        buf_addf(out, ",\"file\":%u", row->file);
+    if (row->json_len > 2)
+        buf_addc(out, ',');
+    buf_add(out, row->json + 1, row->json_len - 1);
+}

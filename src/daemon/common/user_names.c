@@ -1,0 +1,393 @@
+/* Names of users: see user_names.h. One thread asks for one name after the other, with a mutex
+ * around what it is asked and what it has answered; all else is the loop's. rpc_client.c
+ * keeps the requests of a user whose name is still being asked for. */
+#include "daemon/common/user_names.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <uthash.h>
+#include <uv.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "core/queue/job.h"
+#include "daemon/common/daemon.h"
+
+#define USER_NAME_MAX 64
+#define PATIENCE_US   INT64_C(2000000)  /* of a client whose name is asked for */
+#define AGAIN_US      INT64_C(60000000) /* a user without a name is asked for again after that */
+#define WAIT_NS       250000000L        /* of the loop, for a name */
+#define NS_PER_S      1000000000L
+#define ENTRY_MAX     ((size_t)1 << 20) /* bytes of an entry of the directory */
+/* Anybody can come under tens of thousands of subordinate uids. So many are more than one round
+ * of the loop asks for, so that no name goes while somebody holds it. */
+#define NAMES_MAX 16384
+
+enum knowledge { NEVER_ASKED, ASKED, KNOWN, NAMELESS };
+
+struct user_name {
+    UT_hash_handle hh;
+    uid_t uid;
+    enum knowledge knowledge;
+    int64_t asked_us; /* boot clock */
+    char name[USER_NAME_MAX];
+};
+
+/* The other way round. */
+struct user_uid {
+    UT_hash_handle hh;
+    char *name; /* owned */
+    uid_t uid;
+    bool is_asked, is_answered, is_there;
+};
+
+struct query {
+    struct query *next;
+    char *by_name; /* owned; NULL: by uid */
+    uid_t uid;
+    bool found;
+    char name[USER_NAME_MAX]; /* of that uid */
+};
+
+/* A cache, and what fills it: dropping either changes nothing but time. */
+static struct {
+    struct user_name *names; /* by uid, the one longest unused first */
+    struct user_uid *uids;   /* by name; those of the settings */
+    int n_asked;             /* of them */
+    bool uids_differ;        /* an answer was another than the last one */
+    bool has_thread;
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    pthread_cond_t done; /* one more is answered */
+    struct query *asked, *answered;
+    uv_async_t *async; /* NULL: nobody hears of answers */
+    void (*resume)(struct daemon *, bool);
+    int64_t slow_until_us; /* boot clock: until then the loop waits for no name */
+} users = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
+
+/* --- the thread ----------------------------------------------------------------------------
+ */
+
+static void
+look_up(struct query *q)
+{
+    struct passwd entry, *found = NULL;
+    size_t size = 4096;
+    char *text = xmalloc(size);
+    while ((q->by_name ? getpwnam_r(q->by_name, &entry, text, size, &found)
+                       : getpwuid_r(q->uid, &entry, text, size, &found)) == ERANGE &&
+           size < ENTRY_MAX) {
+        size *= 4;
+        text = xrealloc(text, size);
+    }
+    q->found = found != NULL;
+    if (found) {
+        q->uid = found->pw_uid;
+        snprintf(q->name, sizeof q->name, "%s", found->pw_name);
+    }
+    free(text);
+}
+
+static void
+query_free(struct query *q)
+{
+    free(q->by_name);
+    free(q);
+}
+
+static void *__attribute__((noreturn)) ask_on(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&users.lock);
+    for (;;) {
+        struct query *q = users.asked;
+        if (!q) {
+            pthread_cond_wait(&users.more, &users.lock);
+            continue;
+        }
+        users.asked = q->next;
+        pthread_mutex_unlock(&users.lock);
+        look_up(q);
+        pthread_mutex_lock(&users.lock);
+        q->next = users.answered;
+        users.answered = q;
+        pthread_cond_signal(&users.done);
+        if (users.async)
+            uv_async_send(users.async);
+    }
+}
+
+static int
+start_thread(void)
+{
+    pthread_t thread;
+    pthread_attr_t attr;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the loop's */
+    int rc = pthread_create(&thread, &attr, ask_on, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return rc;
+}
+
+/* --- the loop ------------------------------------------------------------------------------
+ */
+
+static void
+drop_oldest(void)
+{
+    struct user_name *oldest = users.names;
+    HASH_DEL(users.names, oldest);
+    free(oldest);
+}
+
+static struct user_name *
+find(uid_t uid)
+{
+    struct user_name *u;
+    HASH_FIND(hh, users.names, &uid, sizeof uid, u);
+    if (u) {
+        HASH_DEL(users.names, u); /* to the end of the order */
+    } else {
+        if (HASH_COUNT(users.names) >= NAMES_MAX)
+            drop_oldest();
+        u = xcalloc(1, sizeof *u);
+        u->uid = uid;
+        snprintf(u->name, sizeof u->name, "uid:%u", uid);
+    }
+    HASH_ADD(hh, users.names, uid, sizeof u->uid, u);
+    return u;
+}
+
+static struct user_uid *
+find_uid(const char *name)
+{
+    struct user_uid *u;
+    HASH_FIND_STR(users.uids, name, u);
+    if (!u) {
+        u = xcalloc(1, sizeof *u);
+        u->name = xstrdup(name);
+        HASH_ADD_KEYPTR(hh, users.uids, u->name, strlen(u->name), u);
+    }
+    return u;
+}
+
+static void
+take_uid(const struct query *q)
+{
+    struct user_uid *u = find_uid(q->by_name);
+    users.uids_differ |=
+        !u->is_answered || u->is_there != q->found || (q->found && u->uid != q->uid);
+    users.n_asked -= u->is_asked;
+    u->is_asked = false;
+    u->is_answered = true;
+    u->is_there = q->found;
+    u->uid = q->uid;
+}
+
+static void
+take_name(const struct query *q)
+{
+    struct user_name *u = find(q->uid);
+    u->knowledge = q->name[0] ? KNOWN : NAMELESS;
+    if (q->name[0])
+        snprintf(u->name, sizeof u->name, "%s", q->name);
+}
+
+static void
+take_answers(void)
+{
+    pthread_mutex_lock(&users.lock);
+    struct query *q = users.answered, *next;
+    users.answered = NULL;
+    pthread_mutex_unlock(&users.lock);
+    for (; q; q = next) {
+        next = q->next;
+        if (q->by_name)
+            take_uid(q);
+        else
+            take_name(q);
+        query_free(q);
+    }
+}
+
+static void
+on_answers(uv_async_t *async)
+{
+    struct daemon *d = async->data;
+    take_answers();
+    bool differ = users.uids_differ && users.n_asked == 0;
+    if (differ) {
+        users.uids_differ = false;
+        log_info("event=users-found those that the settings name");
+    }
+    users.resume(d, differ);
+}
+
+/* Takes the query over; false: there is no thread to ask. */
+static bool
+send_query(struct query *q)
+{
+    struct query **at = &users.asked;
+    int rc = !users.async ? UV_ECANCELED : users.has_thread ? 0 : start_thread();
+    if (rc) {
+        if (users.async)
+            log_warn("event=no-user-names cannot start a thread: %s", strerror(rc));
+        query_free(q);
+        return false;
+    }
+    users.has_thread = true;
+    pthread_mutex_lock(&users.lock);
+    while (*at)
+        at = &(*at)->next;
+    *at = q;
+    pthread_cond_signal(&users.more);
+    pthread_mutex_unlock(&users.lock);
+    return true;
+}
+
+static void
+ask(struct user_name *u)
+{
+    struct query *q = xcalloc(1, sizeof *q);
+    q->uid = u->uid;
+    u->asked_us = clock_boot_us();
+    u->knowledge = send_query(q) ? ASKED : NAMELESS;
+}
+
+/* A directory that is well answers in less than a millisecond, and then nobody ever sees a
+ * number. One that is not costs the loop this once in a while. */
+static void
+await_answer(const struct user_name *u)
+{
+    struct timespec until;
+    int rc = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += WAIT_NS;
+    until.tv_sec += until.tv_nsec / NS_PER_S;
+    until.tv_nsec %= NS_PER_S;
+    while (u->knowledge == ASKED && rc == 0) {
+        pthread_mutex_lock(&users.lock);
+        while (!users.answered && rc == 0)
+            rc = pthread_cond_timedwait(&users.done, &users.lock, &until);
+        pthread_mutex_unlock(&users.lock);
+        take_answers();
+    }
+    if (u->knowledge == ASKED)
+        users.slow_until_us = clock_boot_us() + AGAIN_US;
+}
+
+static struct user_name *
+find_asked(uid_t uid)
+{
+    struct user_name *u = find(uid);
+    if (u->knowledge == NEVER_ASKED ||
+        (u->knowledge == NAMELESS && clock_boot_us() - u->asked_us > AGAIN_US)) {
+        ask(u);
+        if (u->knowledge == ASKED && clock_boot_us() >= users.slow_until_us)
+            await_answer(u);
+    }
+    return u;
+}
+
+void
+users_start(struct daemon *d, void (*answered)(struct daemon *, bool))
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&users.done, &attr);
+    pthread_condattr_destroy(&attr);
+    users.resume = answered;
+    users.async = xcalloc(1, sizeof *users.async);
+    uv_async_init(d->loop, users.async, on_answers);
+    users.async->data = d;
+    uv_unref((uv_handle_t *)users.async);
+}
+
+static void
+on_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+void
+users_close(struct daemon *d)
+{
+    (void)d;
+    pthread_mutex_lock(&users.lock);
+    uv_async_t *async = users.async;
+    users.async = NULL;
+    pthread_mutex_unlock(&users.lock);
+    uv_close((uv_handle_t *)async, on_closed);
+}
+
+void
+users_ask_uid(const char *name)
+{
+    struct user_uid *u = find_uid(name);
+    if (u->is_asked)
+        return;
+    struct query *q = xcalloc(1, sizeof *q);
+    q->by_name = xstrdup(name);
+    u->is_asked = send_query(q);
+    users.n_asked += u->is_asked;
+}
+
+void
+users_find_uid(const char *name)
+{
+    struct query q = {.by_name = xstrdup(name)};
+    look_up(&q);
+    take_uid(&q);
+    users.uids_differ = false;
+    free(q.by_name);
+}
+
+int
+users_uid(const char *name, uid_t *uid)
+{
+    const struct user_uid *u = find_uid(name);
+    *uid = u->uid;
+    return !u->is_answered ? -1 : u->is_there;
+}
+
+bool
+users_is_settled(uid_t uid)
+{
+    const struct user_name *u = find_asked(uid);
+    return u->knowledge != ASKED || clock_boot_us() - u->asked_us > PATIENCE_US;
+}
+
+const char *
+users_name(uid_t uid)
+{
+    const struct user_name *u = find_asked(uid);
+    return u->knowledge == KNOWN ? u->name : NULL;
+}
+
+const char *
+daemon_user_name(uid_t uid)
+{
+    return find_asked(uid)->name;
+}
+
+const char *
+daemon_owner_name(const struct job *job)
+{
+    struct user_name *u = find_asked(job->uid);
+    if (u->knowledge != KNOWN && job->user)
+        snprintf(u->name, sizeof u->name, "%s", job->user);
+    return u->name;
+}

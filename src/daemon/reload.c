@@ -1,0 +1,123 @@
+/* Reading the settings again while jobs run: see reload.h. What is looked up each time that it
+ * is needed takes effect at once, and so do limits and the order, of which the next plan hears.
+ * What the ledger or the probe were built from is named in the log and waits for the next
+ * start: half of a rule would be worse than the old one. Called by berthd.c when HUP comes. */
+#include "daemon/reload.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "daemon/common/daemon.h"
+#include "daemon/rpc/daemon_log.h"
+#include "daemon/rules.h"
+#include "daemon/service/daemon_options.h"
+#include "spec/config.h"
+
+/* Settings that nothing keeps a copy of. */
+static const char *const live[] = {
+    "tolerance",
+    "vram_wait_ms",
+    "idle_exit_s",
+    "oom_patterns",
+    "oom_retries",
+    "on_exceed",
+    "keep_days",
+    "keep_jobs",
+    "keep_mib",
+    "keep_events",
+    "user_priority_max",
+    "log_level",
+    "log_format",
+    "log_max_mib",
+    "log_keep",
+    "on_start",
+    "on_end",
+    "on_fail",
+    "webhook",
+    "hook_limit_s",
+    "sendmail",
+    "grace_ms",
+    "private",
+    "time_max_s",
+    "time_default_s",
+    "env_setup",
+    "conda",
+    "job_max_processes",
+    "hook_user",
+    "pam_service",
+    "locked_accounts",
+    "job_log_max_mib",
+    "log_reserve_mib",
+    "request_max_mib",
+    "answer_max_mib",
+    "job_max_text_kib",
+    "user_max_connections",
+    "user_max_buffer_mib",
+    "grace_max_ms",
+    "no_new_privs",
+    "drop_capabilities",
+};
+
+/* Those from which rules_read makes what the planner goes by. */
+static const char *const rules[] = {
+    "order",         "patience_s",        "aging_s",
+    "fair_share",    "max_running",       "max_gpus",
+    "max_vram_mib",  "pending_max",       "user_max_running",
+    "user_max_gpus", "user_max_vram_mib", "user_max_pending",
+    "users",
+};
+
+static bool
+is_among(const char *key, const char *const *keys, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool
+is_rule(const char *key)
+{
+    return is_among(key, rules, sizeof rules / sizeof rules[0]);
+}
+
+static bool
+is_live(const char *key)
+{
+    return is_rule(key) || is_among(key, live, sizeof live / sizeof live[0]);
+}
+
+/* arg: whether a rule has changed. */
+static void
+say_change(void *arg, const char *key, bool taken)
+{
+    if (is_rule(key))
+        *(bool *)arg = true;
+    if (taken)
+        log_info("event=setting key=%s changed", key);
+    else
+        log_warn("event=setting key=%s takes effect at the next start of the daemon", key);
+}
+
+void
+reload_settings(struct daemon *d)
+{
+    struct config fresh;
+    struct err e = {0};
+    bool new_rules = false;
+    if (log_reopen(&e))
+        log_error("event=log-not-reopened %s", e.text);
+    if (daemon_options_read_config(d->options, &d->places, &fresh, &e)) {
+        log_error("event=not-reloaded the settings stay as they are: %s", e.text);
+        config_free(&fresh);
+        return;
+    }
+    config_take(&d->config, &fresh, is_live, say_change, &new_rules);
+    config_free(&fresh);
+    if (new_rules)
+        rules_read(d);
+    logging_apply(&d->config);
+    log_info("event=reloaded");
+}

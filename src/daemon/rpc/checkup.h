@@ -1,0 +1,12 @@
+/* Whether all is well with the daemon and what it needs, in words: `health`. Made when somebody
+ * asks, from what is known anyway and a few cheap looks at local things; nothing here waits. */
+#ifndef DAEMON_RPC_CHECKUP_H
+#define DAEMON_RPC_CHECKUP_H
+
+struct daemon;
+struct jsonw;
+
+/* "state" and "checks", into an open object. */
+void checkup_write(struct daemon *d, struct jsonw *out);
+
+#endif

@@ -1,9 +1,0 @@
-/* HUP: the settings are read again, and the log is opened anew. */
-#ifndef DAEMON_SERVICE_RELOAD_H
-#define DAEMON_SERVICE_RELOAD_H
-
-struct daemon;
-
-void reload_settings(struct daemon *d);
-
-#endif
