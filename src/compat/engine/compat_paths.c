@@ -1,13 +1,16 @@
 /* Names of files for the daemon; see compat_paths.h. */
 #include "compat/engine/compat_paths.h"
 
+#include <fcntl.h>
 #include <libgen.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/file.h"
 
 char *
 compat_real(const char *path)
@@ -42,4 +45,14 @@ compat_log_pattern(const char *folder, const char *name)
     }
     buf_addf(&out, "/%s", name);
     return buf_take(&out);
+}
+
+int
+compat_read_regular(const char *path, size_t max, struct buf *out, struct err *e)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return err_set(e, ERR_FAILED, "%s is no regular file", path);
+    return file_read_at(AT_FDCWD, path, max, out, e);
 }

@@ -15,16 +15,6 @@
 #define JOBS_MAX_BYTES (256UL << 20)
 #define UTF8_MARK      "\xef\xbb\xbf" /* what editors of Windows begin a file with */
 
-int
-sched_file_read(const char *path, size_t max, struct buf *out, struct err *e)
-{
-    struct stat st;
-
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return err_set(e, ERR_FAILED, "%s is no regular file", path);
-    return file_read_at(AT_FDCWD, path, max, out, e);
-}
-
 static bool
 is_script(const char *path)
 {
@@ -150,7 +140,7 @@ sched_load(struct sched *s)
         return;
     (void)run_file_has_changed(&s->jobs_mark);
     s->missing = false;
-    if (sched_file_read(s->config.jobs_file, JOBS_MAX_BYTES, &text, &why) < 0) {
+    if (compat_read_regular(s->config.jobs_file, JOBS_MAX_BYTES, &text, &why) < 0) {
         if (sched_say_once(s, why.text))
             sched_log(&s->log, SCHED_WARNING, NULL, "%s", why.text);
         return;

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "compat/engine/compat_paths.h"
 #include "compat/py/pytext.h"
 #include "compat/scheduler/scheduler.h"
 
@@ -354,7 +355,7 @@ sched_table_load(struct sched_table *t, const char *path, struct buf *why)
     json_t *root, *v;
 
     *t = (struct sched_table){.standard = 1};
-    if (sched_file_read(path, TABLE_MAX_BYTES, &text, &e) < 0) {
+    if (compat_read_regular(path, TABLE_MAX_BYTES, &text, &e) < 0) {
         note(why, "%s; every job needs 1 GPU", e.text);
         return false;
     }

@@ -15,6 +15,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/text.h"
+#include "compat/compat.h"
 #include "compat/engine/compat_paths.h"
 #include "compat/py/pytext.h"
 #include "compat/scheduler/scheduler.h"
@@ -143,4 +145,13 @@ sched_log_dir(struct err *e)
         }
     }
     return TAKE(path);
+}
+
+bool
+sched_say_once(struct sched *s, const char *words)
+{
+    char key[SCHED_KEY_SIZE];
+
+    text_sha1(words, strlen(words), key);
+    return compat_first_time(&s->said, key);
 }

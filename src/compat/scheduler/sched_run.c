@@ -24,15 +24,6 @@
 #define STOP_SLACK_US 1500000 /* beyond the grace of a job that does not end */
 #define ROUND_MIN_US  100000
 
-bool
-sched_say_once(struct sched *s, const char *words)
-{
-    char key[SCHED_KEY_SIZE];
-
-    text_sha1(words, strlen(words), key);
-    return compat_first_time(&s->said, key);
-}
-
 /* ----------------------------------------------------------------- places */
 
 /* "berth" where that is the one beside this program, so that listings are short; else by its

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "compat/engine/compat_paths.h"
 #include "compat/engine/line_records.h"
 #include "compat/py/pytext.h"
 #include "compat/scheduler/scheduler.h"
@@ -56,7 +57,7 @@ sched_state_read(const char *path, struct sched_state *out, struct err *e)
     *out = (struct sched_state){0};
     if (access(path, F_OK) < 0 && errno == ENOENT)
         return 0;
-    if (sched_file_read(path, STATE_MAX_BYTES, &text, e) < 0)
+    if (compat_read_regular(path, STATE_MAX_BYTES, &text, e) < 0)
         return -1;
     root = json_loadb(buf_str(&text), text.len, 0, &je);
     if (!json_is_object(root)) {

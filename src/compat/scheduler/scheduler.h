@@ -126,6 +126,9 @@ struct sched_log {
 /* details: more members of a structured line, stolen; NULL: none. */
 void sched_log(const struct sched_log *l, enum sched_level level, json_t *details,
                const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+struct sched;
+/* True the first time that these words are to be logged. */
+bool sched_say_once(struct sched *s, const char *words);
 /* The folder of job logs, made when it is not there; owned by the caller. */
 char *sched_log_dir(struct err *e);
 
@@ -204,13 +207,9 @@ struct sched {
  * of its own. on_ready is called when it works. Returns the exit status. */
 int sched_start(struct sched *s, const char *const *settings, int (*on_ready)(struct sched *s));
 void sched_free(struct sched *s);
-/* True the first time. */
-bool sched_say_once(struct sched *s, const char *words);
 
 /* sched_file.c */
 void sched_load(struct sched *s); /* the jobs file */
-/* Of a regular file: a pipe would keep the scheduler waiting for its writer. */
-int sched_file_read(const char *path, size_t max, struct buf *out, struct err *e);
 /* Whether the settings let this script run. */
 bool sched_script_allowed(char *const *allowed_paths, const char *script, struct buf *why);
 
