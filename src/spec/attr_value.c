@@ -250,7 +250,7 @@ write_deps(struct jsonw *w, const struct request *r)
 
         jsonw_object(w);
         jsonw_kstr(w, "type", value_dep_name(d->type));
-        if (d->name)
+        if (d->name && !d->job) /* the daemon has found which job that name means */
             jsonw_kstr(w, "name", d->name);
         else
             jsonw_kint(w, "job", d->job);

@@ -201,10 +201,10 @@ $ALICE"
     "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" event=users-found
     as "$BOB" berth submit -G 0 --hold -- true
     try_as "$BOB" berth submit -G 0 --hold -- true
-    has "bob's second" "$err" 'may have 1.*user_max_pending'
+    has "bob's second" "$err" 'has 1 of at most 1 pending.*user_max_pending'
     as "$ALICE" berth submit -G 0 --hold -- true
     try_as "$ALICE" berth submit -G 0 --hold -- true
-    has "alice's third" "$err" 'may have 2.*user_max_pending'
+    has "alice's third" "$err" 'has 2 of at most 2 pending.*user_max_pending'
 }
 
 @test "something in the way of a card's lock stops neither the daemon nor the card" {

@@ -83,7 +83,7 @@ kill_and_start()
     kill -HUP "$(daemon_pid)"
     wait_for_output follow event=reloaded
     has "log" "$(cat "$BERTH_DIR/daemon.log")" "key=log_level changed"
-    has "log" "$(cat "$BERTH_DIR/daemon.log")" "key=margin_mib changes with the next start"
+    has "log" "$(cat "$BERTH_DIR/daemon.log")" "key=margin_mib takes effect at the next start"
     is "level" "$(berth daemon log-level)" debug
     berth submit -G 0 --wait -- true
     is "a setting that counts at once" "$(job_field 1 oom_retries)" 7

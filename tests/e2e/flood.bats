@@ -27,10 +27,10 @@ PY
     mkfifo "$ROOT/gate"
     as "$BOB" python3 "$ROOT/hold.py" "$BERTH_DIR/berth.sock" <"$ROOT/gate" >"$ROOT/bob.out" 2>&1 3>&- &
     exec 6>"$ROOT/gate"
-    wait_for_output bob "64 .*most for one user"
+    wait_for_output bob "64 .*maximum for one user"
     as "$ALICE" berth submit -G 0 --wait -- true
     try_as "$BOB" berth queue
-    echo "$err" >&2; is "exit status" "$status" 6; has "words" "$err" "most for one user"
+    echo "$err" >&2; is "exit status" "$status" 6; has "words" "$err" "maximum for one user"
     exec 6>&-
 }
 

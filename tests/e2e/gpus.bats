@@ -78,7 +78,7 @@ last_seq()
     start_daemon 1
     berth submit --array 0-1 --vram 1G -- sh -c 'read line <gate'
     wait_for_event kind=started job=3
-    is out "$(berth pause 0)" 'gpu 0: paused; jobs 1_0 and 1_1 go on there'
+    is out "$(berth pause 0)" 'gpu 0: paused; jobs 1_0 and 1_1 continue there'
 }
 
 @test "pause: running jobs continue, pending ones show who paused the GPU and why, resume starts them" {

@@ -145,8 +145,8 @@ add_text(const struct advice *a, struct buf *out)
         break;
     case ASK_MORE:
         buf_addf(out,
-                 "%lld job%s of this command used up to %s and asked for %s, which puts "
-                 "%s neighbours at risk: ask ",
+                 "%lld job%s of this command used up to %s and requested %s, so other jobs on "
+                 "%s GPUs may run out of memory: request ",
                  (long long)a->jobs, s, peak, asked, a->jobs == 1 ? "its" : "their");
         break;
     case OUT_OF_MEMORY:
