@@ -1,11 +1,12 @@
-/* cancel, hold and release; see change_verbs.h. */
-#include "cli/verbs/change_verbs.h"
-
+/* `berth cancel`, `berth hold` and `berth release`: a selector goes in, the jobs that it
+ * touched come out. */
 #include <ctype.h>
 #include <jansson.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/parse.h"
 #include "cli/ask/answer.h"
 #include "cli/ask/ask.h"
 #include "cli/ask/connect.h"
@@ -77,9 +78,12 @@ say_ended(struct client *c, const struct opt_reader *r)
     return said > 0;
 }
 
-int
+/* Asks for method on the jobs that the words of r select (all: every job of the user's that has
+ * not ended) and says what was done, "cancelled job 3". grace_ms: -1: the job's own. Returns
+ * the exit status. */
+static int
 change_jobs(const struct cli *cli, const struct opt_reader *r, bool all, const char *method,
-            long long grace_ms, const char *done)
+            int64_t grace_ms, const char *done)
 {
     auto_json json_t *result = NULL;
     auto_buf struct buf nothing = BUF_INIT;
@@ -112,4 +116,81 @@ change_jobs(const struct cli *cli, const struct opt_reader *r, bool all, const c
     if (all)
         json_object_del(result, "ended"); /* nobody meant those */
     return report(result, method, done);
+}
+
+#define ALL_OPTION                                                                             \
+    {                                                                                          \
+        "all", 'a', NULL, "all of your jobs that have not ended"                               \
+    }
+
+enum { OPT_ALL, OPT_GRACE };
+
+static const struct opt cancel_options[] = {
+    ALL_OPTION,
+    {"grace", 'g', "TIME", "time between TERM and KILL (default: the job's own, 10s)"},
+    {0},
+};
+
+static const struct opt all_options[] = {
+    ALL_OPTION,
+    {0},
+};
+
+static const struct page cancel_page = {
+    .usage = "berth cancel SEL... | --all",
+    .about = "Stop jobs and every process they have started; pending jobs never start.\n"
+             "SEL: 12  12,14  12-20  @  name:x*  user:u  state:running",
+    .options = cancel_options,
+};
+
+static const struct page hold_page = {
+    .usage = "berth hold SEL... | --all",
+    .about = "Keep pending jobs from starting until `berth release`. Running ones continue.\n"
+             "SEL: 12  12,14  12-20  @  name:x*  user:u",
+    .options = all_options,
+};
+
+static const struct page release_page = {
+    .usage = "berth release SEL... | --all",
+    .about = "Return held jobs to their place in the queue.\n"
+             "SEL: 12  12,14  12-20  @  name:x*  user:u",
+    .options = all_options,
+};
+
+static int
+run_change(struct cli *cli, const struct page *page, int argc, char **argv, const char *method,
+           const char *done)
+{
+    struct opt_reader r;
+    struct err e = {0};
+    bool all = false;
+    int64_t grace_ms = -1;
+    int opt;
+
+    opt_begin(&r, cli, page, argc, argv);
+    while ((opt = opt_next(&r)) >= 0) {
+        if (opt == OPT_ALL)
+            all = true;
+        else if (parse_duration_ms(r.value, 1000, &grace_ms, &e) < 0)
+            return cli_usage("--grace: %s", e.text);
+    }
+    return opt == OPT_EXIT ? r.status : change_jobs(cli, &r, all, method, grace_ms, done);
+}
+
+int
+cmd_cancel(struct cli *cli, int argc, char **argv)
+{
+    return run_change(cli, &cancel_page, argc, argv, "cancel", "cancelled");
+}
+
+int
+cmd_hold(struct cli *cli, int argc, char **argv)
+{
+    return run_change(cli, &hold_page, argc, argv, "hold", "held");
+}
+
+int
+cmd_release(struct cli *cli, int argc, char **argv)
+{
+    return run_change(cli, &release_page, argc, argv, "release", "released");
 }

@@ -241,7 +241,7 @@ add_bounds(struct buf *out, const json_t *job)
     add_span(out, "usually", answer_int(job, "estimate_ms", 0));
 }
 
-/* Whom it tells, in the words of the options. */
+/* Its notifications, in the words of the options. */
 static void
 add_hooks(struct buf *out, const json_t *job)
 {
