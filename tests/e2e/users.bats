@@ -499,7 +499,7 @@ while True:
 }
 
 @test "processes left by a dead supervisor are ended by their mark, but not another user's process with that mark" {
-    local mark shepherd others
+    local mark shepherd others pid
     start_system
     id=$(as "$ALICE" berth submit --parsable -G 0 -- sh -c 'env >marks; setsid sh -c "sleep 301 & exit" ; sleep 302')
     "$E2E/await" until "$LIMIT" "$E2E/lines-in $USERS_HOME/alice/marks BERTH_MARK" lines 1
@@ -513,7 +513,8 @@ while True:
     as "$ALICE" berth wait "$id" || status=$?
     is "its state" "$(job_field "$id" state)" LOST
     # They have been killed; a busy kernel may need a moment until they are gone.
-    while pgrep -r R,S,D -u "$ALICE" >/dev/null; do :; done
+    for pid in $(pgrep -u "$ALICE"); do "$E2E/await" pid "$LIMIT" "$pid"; done
+    is "alice's processes" "$(pgrep -r R,S,D -u "$ALICE" | wc -l)" 0
     is "bob's process" "$(pgrep -u "$BOB" -f 'sleep 303' | wc -l)" 1
     is "root's process" "$(tr '\0' ' ' <"/proc/$others/cmdline")" 'sleep 304 '
     kill "$others" $(pgrep -u "$BOB")

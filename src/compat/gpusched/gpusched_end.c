@@ -272,7 +272,7 @@ gs_finish(struct gpusched *g, struct gs_job *job, const json_t *ended)
 
 /* ------------------------------------------------------------ the summary */
 
-/* Whoever had to be stopped has failed, also who then ended with 0. */
+/* A job that had to be stopped has failed, even if it then ended with 0. */
 bool
 gs_has_failed(const struct gs_result *r)
 {

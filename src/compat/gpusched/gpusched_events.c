@@ -195,7 +195,7 @@ is_run_again(struct gpusched *g, struct gs_job *job)
     return true;
 }
 
-/* Whoever Ctrl-C has stopped runs again the next time; who was through before that does not. */
+/* A job that Ctrl-C stopped runs again the next time; one that had ended before does not. */
 static bool
 is_interrupted(struct gpusched *g, struct gs_job *job, const char *state)
 {

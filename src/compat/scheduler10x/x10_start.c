@@ -1,5 +1,5 @@
 /* `scheduler_10x start`: what config and options say as the settings of the scheduler that
- * scheduler/run.c drives, its first and last words, and the way into the background. */
+ * sched_run.c drives, its first and last words, and the way into the background. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Jobs in an order, for people: by number, by priority, or as their turns come. Sorting
  * 100,000 of them takes too long for one turn, so it is done in pieces, between which the
  * queue may change: a job that came after the beginning may be missing, and one that has left
- * may still be listed. Used by the daemon's select.c and method_explain.c. */
+ * may still be listed. Used by the daemon's selection.c and method_explain.c. */
 #ifndef CORE_PLAN_LINEUP_H
 #define CORE_PLAN_LINEUP_H
 

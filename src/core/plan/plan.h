@@ -29,7 +29,7 @@ struct queue;
 enum decision_type {
     PLAN_START,
     PLAN_INFEASIBLE, /* it can never start on this machine; text says why */
-    PLAN_PREEMPT,    /* a running job is to make way; by says for whom */
+    PLAN_PREEMPT,    /* a running job is to make way for the job `by` */
 };
 
 /* In which order jobs of one priority, and of users who have used alike, are tried. Names and
@@ -53,7 +53,7 @@ struct plan_rules {
     bool fair_share;
     size_t depth;  /* lines at which one pass looks, of all users; 0: at all of them */
     bool textbook; /* EASY to the letter: who would delay the promised job on the cards that
-                      suit him best is not tried on others. For comparison with simulators */
+                      suit it best is not tried on others. For comparison with simulators */
     const struct limits *limits; /* borrowed; NULL: none */
 };
 

@@ -4,7 +4,7 @@
  * from where the last pass stopped. So a pass costs the same however many kinds of request
  * there are, and each is looked at again and again: whoever makes plans does so until none says
  * that there is more. The job that has a reservation keeps it, wherever its line stands, and so
- * do those for whom victims leave, or something is kept of what a limit leaves.
+ * do jobs for which victims leave, or something is kept of what a limit leaves.
  * Called by plan.c; people are told by the daemon's wait_reason.c. */
 #include <stdlib.h>
 

@@ -60,7 +60,7 @@ choose(const struct planning *pl, size_t first_n, uint64_t cards, struct leaving
     }
 }
 
-/* Whoever does not matter stays, the last to leave first. */
+/* Jobs that make no difference stay, the last to leave first. */
 static void
 spare(const struct planning *pl, const struct demand *d, struct leaving *who)
 {

@@ -184,7 +184,7 @@ choose_in_order(struct planning *pl, const struct job *job, struct victims *v)
         choose(v, i, true);
 }
 
-/* Whoever turns out not to be needed stays, the greatest loss first. */
+/* Victims that turn out not to be needed stay, the greatest loss first. */
 static void
 spare(struct planning *pl, const struct job *job, struct victims *v)
 {

@@ -155,7 +155,7 @@ struct job {
     int64_t env_bytes;   /* its size; not stored */
     char *cwd;           /* counted_text.h; as are rlimits and user */
     int32_t umask_bits;
-    char *rlimits;      /* of whoever submitted (sys/rlimits.h); NULL: not known */
+    char *rlimits;      /* the submitter's (sys/rlimits.h); NULL: not known */
     char *user;         /* the owner's name when it was submitted; NULL: not known */
     char *cancelled_by; /* owned; NULL: nobody */
     char *never_text; /* owned; INFEASIBLE: why it can never start; CANCELLED: which dependency
@@ -171,9 +171,9 @@ struct job {
     uint8_t filed_place; /* which tree holds entry */
     uint32_t
         waiting_told; /* the daemon's (turn_plan.c): followers know why it waits; 0: none */
-    uint8_t unsaved;  /* the daemon's: what the next commit must write (turn.h) */
+    uint8_t unsaved;  /* the daemon's: what the next commit must write (changes.h) */
     int32_t filed_waiting; /* as how many waiting ones it is counted */
-    uint32_t filed_uid;    /* for whom */
+    uint32_t filed_uid;    /* the user for whom it is counted */
     int64_t filed_text;    /* bytes of text with which it is counted */
     int64_t filed_env;     /* the environment with which it is; 0: none */
     bool same_listed;      /* runtimes.c's: in the list of same_next */

@@ -1,6 +1,6 @@
 /* What the daemon knows of each card beside the ledger's figures: what a person said about it
- * (paused, by whom, why), what is wrong with it, and when it may take work again. It outlives
- * the daemon, under the card's UUID. */
+ * (paused, by which user, why), what is wrong with it, and when it may take work again. It
+ * outlives the daemon, under the card's UUID. */
 #ifndef DAEMON_GPU_CARD_HEALTH_H
 #define DAEMON_GPU_CARD_HEALTH_H
 

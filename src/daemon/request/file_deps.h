@@ -1,5 +1,5 @@
-/* Whom the lines of a jobs file wait for: names mean lines of that very file first, before or
- * behind, then jobs of the same user. */
+/* Which jobs the lines of a jobs file wait for: names mean lines of that very file first,
+ * before or behind, then jobs of the same user. */
 #ifndef DAEMON_REQUEST_FILE_DEPS_H
 #define DAEMON_REQUEST_FILE_DEPS_H
 

@@ -1,6 +1,6 @@
 /* Lines that wait for the rest of their file: see file_upload.h. Called by method_file.c and
  * method_file_plan.c; rpc_client.c says when somebody has gone. What is kept of one user is
- * bounded, as what else waits of his (user_max_buffer_mib). */
+ * bounded, like all that waits of one user (user_max_buffer_mib). */
 #include "daemon/request/file_upload.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Whom a request means: see selection_walk.h. Called by method_control.c, method_signal.c and
- * others of their kind. */
+/* Which jobs a request means: see selection_walk.h. Called by method_control.c, method_signal.c
+ * and others of their kind. */
 #include "daemon/request/selection_walk.h"
 
 #include <stdlib.h>

@@ -21,7 +21,7 @@
 #define SLICE_US     10000
 #define WORKS_MAX    256 /* of all users; a user may have as many as USER_MAX */
 #define USER_MAX     16
-#define REST_MS      10 /* when whoever waits has had his share for now */
+#define REST_MS      10 /* when each user that waits has had a share for now */
 #define NEXT_OF_ROOT 32 /* that root may have beside the others */
 
 struct work {

@@ -1,5 +1,5 @@
 /* `explain`: why a job waits, or why it ended, as a sentence, what would help, and the numbers
- * behind both. The sentences are the core's (place_text.c, account.c, advice.c); what is added
+ * behind both. The sentences are the core's (place_text.c, endings.c, advice.c); what is added
  * here is the job's place in line and when it is expected to start or to end. */
 #include <stdio.h>
 #include <stdlib.h>

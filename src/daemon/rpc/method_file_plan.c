@@ -38,7 +38,7 @@ plan_id(size_t line)
     return LEDGER_TRIAL - 1 - (uint32_t)line;
 }
 
-/* Such a number means a line of the file to whoever reads the words. */
+/* For the reader of the words such a number means a line of the file. */
 static void
 call_line(const struct sync *s, struct called *job)
 {

@@ -228,7 +228,7 @@ method_series(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     if (read_number(params, "since_us", 0, INT64_MAX / 4, &a.since_us, e) ||
         read_number(params, "points", 2, POINTS_MAX, &a.points, e))
         return -1;
-    /* Whoever looks again sees what is new. */
+    /* The next look sees what is new. */
     if (clock_boot_us() - prober_sampled_us(d->prober) > d->config.sample_ms * 1000)
         prober_request(d->prober);
     jsonw_object(out);

@@ -125,7 +125,7 @@ method_gpus(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     (void)c;
     (void)params;
     (void)e;
-    /* Whoever looks again sees what is new. */
+    /* The next look sees what is new. */
     if (clock_boot_us() - prober_sampled_us(d->prober) > d->config.sample_ms * 1000)
         prober_request(d->prober);
     jsonw_object(out);

@@ -38,7 +38,7 @@ int jobs_hold(struct state *s, struct job *job, struct err *e);
 int jobs_release(struct state *s, struct job *job, struct err *e);
 int jobs_set_priority(struct state *s, struct job *job, int32_t priority, struct err *e);
 /* One that is active is stopped and runs again; one that has ended waits again (it is in the
- * table by now: requeue.h). hold: an active one waits on hold then. */
+ * table by now: method_requeue.c). hold: an active one waits on hold then. */
 int jobs_requeue(struct state *s, struct job *job, const char *by, bool hold, struct err *e);
 
 /* The plan wants its room for another job. */

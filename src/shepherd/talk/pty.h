@@ -8,8 +8,8 @@
 struct err;
 
 /* Both ends, close-on-exec, nobody's controlling terminal; the master does not block. owner:
- * the user to whom the terminal's file is given, so that it can be opened by name; -1: it
- * stays ours. rows and columns 0: 24 and 80. */
+ * the user who is given the terminal's file, so that it can be opened by name; -1: it stays
+ * ours. rows and columns 0: 24 and 80. */
 int pty_open(uint16_t rows, uint16_t columns, int64_t owner, int *master, int *slave,
              struct err *e);
 
