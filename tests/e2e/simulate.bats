@@ -152,3 +152,38 @@ PY
     berth simulate "$data/node8.csv" --policy queue,short,longest,balanced >out
     [ "$(wc -l <out)" = 6 ]
 }
+
+@test "simulate: --compare puts policies side by side over files, each drawn anew" {
+    berth simulate --compare "$data/node8.csv" "$data/philly8.csv" --policy easy-e,queue,greedy --one-user >out
+    sed -n 1p out | grep -q '^Each file as it is, on 8x24G; '
+    sed -n 3p out | grep -qE '^FILE +POLICY +WAIT +P90 +SLOWDOWN +P90 +MULTI MAX +P90 +>1\.15 +TO GREEDY$'
+    [ "$(awk 'NR > 3 {print $1, $2}' out | tr '\n' ';')" = 'node8.csv easy-e;node8.csv queue;node8.csv greedy;philly8.csv easy-e;philly8.csv queue;philly8.csv greedy;' ]
+    grep -E '^node8.csv +easy-e' out | grep -qE ' 1\.00 +1\.00 +0% '
+    grep -E '^node8.csv +greedy' out | grep -qE '^node8.csv +greedy +\+0% +\+0% .* 100% +1\.00$'
+    berth simulate --compare "$data/node8.csv" --draws 3 --seed 5 --policy queue,balanced --json >out
+    python3 - "$data/node8.csv" <<'PY'
+import json, sys
+r = json.load(open("out"))
+assert r["version"] == 1 and r["draws"] == 3 and r["seed"] == 5
+f, = r["files"]
+assert f["file"] == sys.argv[1] and f["jobs"] == 1000
+assert [p["policy"] for p in f["policies"]] == ["queue", "balanced"]
+for p in f["policies"]:
+    for key in ("wait_mean_to_greedy", "bsld_to_greedy", "multi_max_to_easy", "multi_max_to_greedy"):
+        draws = p[key]["draws"]
+        assert len(draws) == 3 and p[key]["median"] == sorted(draws)[1] and p[key]["p90"] == max(draws)
+        assert len(set(draws)) == 3 or key == "multi_max_to_easy"
+PY
+    berth simulate --compare "$data/node8.csv" --draws 1 --seed 7 --policy balanced >one
+    berth simulate --compare "$data/node8.csv" --draws 1 --seed 7 --policy balanced | diff one -
+}
+
+@test "simulate: --compare says what it cannot do" {
+    echo '[gpus=1 time=1h] brief' >jobs.txt
+    says 2 'name one FILE or several' berth simulate --compare
+    says 2 "no arrival times" berth simulate --compare jobs.txt --draws 2
+    says 2 'omit --compare' berth simulate --compare "$data/node8.csv" --svg x.svg
+    says 2 '--draws belongs to --compare' berth simulate "$data/node8.csv" --draws 2
+    says 2 '--seed belongs to --compare' berth simulate "$data/node8.csv" --seed 2
+    says 2 "--draws: '0'" berth simulate --compare "$data/node8.csv" --draws 0
+}

@@ -136,13 +136,6 @@ measure(const struct workload *w, const char *policy, struct metrics *out, char 
 }
 
 static void
-forget_users(struct workload *w)
-{
-    for (size_t i = 0; i < w->n; i++)
-        w->jobs[i].user = 0;
-}
-
-static void
 expect_good(const struct workload *w, double below_pct, char *sha)
 {
     struct metrics greedy, easy, balanced;
@@ -162,7 +155,7 @@ test_balanced(void **state)
         char sha[SHA256_DIGEST_STRING_LENGTH];
         load_csv(balanced_rows[i].file, &w);
         expect_good(&w, balanced_rows[i].below_pct, sha);
-        forget_users(&w);
+        workload_forget_users(&w);
         expect_good(&w, balanced_rows[i].below_pct, sha);
         assert_string_equal(sha, balanced_rows[i].sha256);
     }
@@ -186,7 +179,7 @@ test_queue_is_easy(void **state)
         char want[SHA256_DIGEST_STRING_LENGTH], sha[SHA256_DIGEST_STRING_LENGTH];
         bool is_other = strcmp(balanced_rows[i].file, "node8_share.csv") == 0;
         load_csv(balanced_rows[i].file, &w);
-        forget_users(&w);
+        workload_forget_users(&w);
         measure(&w, "easy-e", &easy, want);
         measure(&w, "queue", &queue, sha);
         assert_string_equal(sha, is_other ? other_cards : want);

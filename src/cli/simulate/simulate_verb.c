@@ -11,26 +11,26 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/common/cli.h"
 #include "cli/common/opt.h"
-#include "cli/simulate/simulate_history.h"
-#include "cli/submit/submit_options.h"
+#include "cli/simulate/compare.h"
 #include "gpu/sim_spec.h"
 #include "sim/schedule_output.h"
-#include "sim/textbook/textbook_sim.h"
-#include "sim/workload/read.h"
-#include "spec/when.h"
 
-#define FILE_MAX  (UINT64_C(8) << 30)
 #define AGING_MS  (INT64_C(24) * 3600 * 1000) /* aging_s of the daemon, when nobody sets it */
 #define SCALE_MAX 1e6
+#define DRAWS_MAX 100000
+#define SEED_MAX  (INT64_C(1) << 31)
 
 enum {
     OPT_GPUS,
     OPT_POLICY,
+    OPT_COMPARE,
+    OPT_DRAWS,
+    OPT_SEED,
+    OPT_ONE_USER,
     OPT_BATCH,
     OPT_SCALE,
     OPT_MARGIN,
@@ -45,6 +45,10 @@ enum {
 static const struct opt options[] = {
     {"gpus", 0, "SPEC", "the machine: 8x24G (the default), 2x24G,1x80G"},
     {"policy", 0, "P,...", "scheduling policies to compare (queue); 'all', 'list'"},
+    {"compare", 0, NULL, "compare policies over one file or several"},
+    {"draws", 0, "N", "with --compare: over N random workloads like each file"},
+    {"seed", 0, "S", "seed of the first of these, the next is S + 1 (1)"},
+    {"one-user", 0, NULL, "ignore who submitted the jobs"},
     {"batch", 0, NULL, "all jobs arrive at the start"},
     {"scale", 0, "X", "arrivals X times as far apart; 0.5 doubles the load"},
     {"margin", 0, "M", "VRAM kept free on a shared GPU (512)"},
@@ -58,7 +62,7 @@ static const struct opt options[] = {
 };
 
 static const struct page page = {
-    "berth simulate FILE [options]",
+    "berth simulate FILE... [options]",
     "Run a workload in virtual time and print how long jobs wait. FILE is a CSV (columns\n"
     "arrival_s, duration_s, est_s, gpus, vram_mib, user), a log in the Standard Workload\n"
     "Format (*.swf), or a jobs file.",
@@ -154,6 +158,12 @@ read_aging(const char *text, int64_t *out_ms, struct err *e)
 }
 
 static int
+read_count(const char *text, int64_t max, int64_t *out, struct err *e)
+{
+    return parse_int(text, 1, max, out, e);
+}
+
+static int
 read_option(int opt, const char *value, struct simulation *sim, struct err *e)
 {
     switch (opt) {
@@ -162,6 +172,16 @@ read_option(int opt, const char *value, struct simulation *sim, struct err *e)
         return 0;
     case OPT_POLICY:
         return read_policies(value, sim, e);
+    case OPT_COMPARE:
+        sim->compare = true;
+        return 0;
+    case OPT_DRAWS:
+        return read_count(value, DRAWS_MAX, &sim->draws, e);
+    case OPT_SEED:
+        return read_count(value, SEED_MAX, &sim->seed, e);
+    case OPT_ONE_USER:
+        sim->one_user = true;
+        return 0;
     case OPT_BATCH:
         sim->batch = true;
         return 0;
@@ -198,93 +218,6 @@ set_machine(struct simulation *sim, struct err *e)
     sim->machine.n = spec.n;
     memcpy(sim->machine.total_mib, spec.total_mib, sizeof spec.total_mib);
     return 0;
-}
-
-/* The workload. */
-
-static bool
-ends_with(const char *s, const char *end)
-{
-    size_t n = strlen(s), m = strlen(end);
-    return n >= m && strcasecmp(s + n - m, end) == 0;
-}
-
-static void
-say_notes(const struct simulation *sim, const struct read_notes *notes)
-{
-    if (notes->skipped)
-        cli_say("%s: %zu of %zu records left out: %s", sim->file, notes->skipped,
-                notes->skipped + sim->workload.n,
-                sim->format == FORMAT_SWF ? "they have no run time or no processors"
-                                          : "they request no GPU, or are held or cancelled");
-    if (notes->capped)
-        cli_say("%s: %zu job%s more than the machine has and get%s all of it", sim->file,
-                notes->capped, notes->capped == 1 ? " requests" : "s request",
-                notes->capped == 1 ? "s" : "");
-}
-
-static int
-parse_jobs(const struct cli *cli, struct simulation *sim, const struct buf *text,
-           struct read_notes *notes, struct err *e)
-{
-    struct past_runs past = {.n = 0};
-    struct when_clock clock;
-    struct run_times times = {.before = sim->history ? past_runs_duration : NULL,
-                              .arg = &past,
-                              .clock = &clock,
-                              .otherwise_s = sim->duration_s};
-    if (sim->history && past_runs_ask(cli, &past, e) < 0)
-        return -1;
-    submit_read_clock(&clock);
-    sim->workload.zero_us = clock.now_us;
-    int result = read_jobs(sim->file, text->data, text->len, &sim->machine, &times,
-                           &sim->workload, notes, e);
-    past_runs_free(&past);
-    return result;
-}
-
-static int
-parse_file(const struct cli *cli, struct simulation *sim, struct buf *text,
-           struct read_notes *notes, struct err *e)
-{
-    struct workload *w = &sim->workload;
-    buf_reserve(text, 1);
-    if (text->len == 0)
-        text->data[0] = '\0';
-    switch (sim->format) {
-    case FORMAT_CSV:
-        return read_csv(sim->file, text->data, text->len, w, e);
-    case FORMAT_SWF:
-        return read_swf(sim->file, text->data, text->len, &sim->machine, w, notes, e);
-    case FORMAT_JOBS:
-    case FORMAT_NONE:
-        break;
-    }
-    return parse_jobs(cli, sim, text, notes, e);
-}
-
-static int
-read_workload(const struct cli *cli, struct simulation *sim, struct err *e)
-{
-    auto_buf struct buf text = BUF_INIT;
-    struct read_notes notes = {0};
-    if (sim->format == FORMAT_NONE && ends_with(sim->file, ".csv"))
-        sim->format = FORMAT_CSV;
-    else if (sim->format == FORMAT_NONE)
-        sim->format = ends_with(sim->file, ".swf") ? FORMAT_SWF : FORMAT_JOBS;
-    if (file_read(sim->file, FILE_MAX, &text, e) < 0 ||
-        parse_file(cli, sim, &text, &notes, e) < 0)
-        return -1;
-    if (sim->workload.n == 0)
-        return err_set(e, ERR_USAGE, "%s: no jobs", sim->file);
-    say_notes(sim, &notes);
-    if (sim->batch)
-        workload_batch(&sim->workload);
-    else if (sim->scale != 1)
-        workload_scale(&sim->workload, sim->scale);
-    if (workload_sort(&sim->workload, sim->file, e) < 0)
-        return -1;
-    return workload_check(&sim->workload, &sim->machine, sim->file, e);
 }
 
 /* Results. */
@@ -351,7 +284,7 @@ simulate(const struct cli *cli, struct simulation *sim)
 {
     struct trial trials[POLICIES_MAX];
     struct err e;
-    if (set_machine(sim, &e) < 0 || read_workload(cli, sim, &e) < 0)
+    if (set_machine(sim, &e) < 0 || simulate_read(cli, sim, &e) < 0)
         return cli_fail(&e);
     sim->bound = bound_makespan(&sim->workload, &sim->machine);
     for (int i = 0; i < sim->n_policies; i++) {
@@ -359,6 +292,20 @@ simulate(const struct cli *cli, struct simulation *sim)
             return cli_fail(&e);
     }
     return cli->json ? simulate_print_json(sim, trials) : simulate_print_table(sim, trials);
+}
+
+static int
+compare(const struct cli *cli, struct simulation *sim, const struct opt_reader *r)
+{
+    struct err e;
+    if (sim->dump || sim->svg)
+        return cli_usage("simulate: --dump and --svg show one schedule; omit --compare");
+    if (r->n_words == 0)
+        return cli_usage("simulate: name one FILE or several to compare policies on");
+    if (set_machine(sim, &e) < 0)
+        return cli_fail(&e);
+    sim->seed += sim->seed == 0;
+    return simulate_compare(cli, sim, r->words, r->n_words);
 }
 
 int
@@ -384,6 +331,10 @@ cmd_simulate(struct cli *cli, int argc, char **argv)
     }
     if (opt == OPT_EXIT)
         return r.status;
+    if (sim.compare)
+        return compare(cli, &sim, &r);
+    if (sim.draws || sim.seed)
+        return cli_usage("simulate: --%s belongs to --compare", sim.draws ? "draws" : "seed");
     if (r.n_words != 1)
         return cli_usage("simulate: name one FILE: a CSV, a *.swf or a jobs file");
     if (sim.n_policies > 1 && (sim.dump || sim.svg))

@@ -1,5 +1,5 @@
-/* What `berth simulate` was asked and what came out, between its options (simulate_verb.c) and
- * its words (simulate_report.c). */
+/* What `berth simulate` was asked and what came out, between its options (simulate_verb.c),
+ * its file (simulate_read.c) and its words (simulate_report.c). */
 #ifndef CLI_SIMULATE_SIMULATE_VERB_H
 #define CLI_SIMULATE_SIMULATE_VERB_H
 
@@ -12,6 +12,9 @@
 
 #define POLICIES_MAX 64
 
+struct cli;
+struct err;
+
 enum format { FORMAT_CSV, FORMAT_SWF, FORMAT_JOBS, FORMAT_NONE };
 
 /* What the command line asks for. Strings are borrowed from it. */
@@ -21,6 +24,10 @@ struct simulation {
     enum format format; /* NONE: by name */
     struct engine policies[POLICIES_MAX];
     int n_policies;
+    bool compare;
+    int64_t draws; /* 0: the file as it is */
+    int64_t seed;  /* of the first draw; 0: not said */
+    bool one_user;
     bool batch;
     double scale;
     int64_t duration_s; /* 0: not said */
@@ -40,6 +47,10 @@ struct trial {
     uint64_t events;
     int64_t elapsed_us;
 };
+
+/* The file as a workload, sorted and checked against the machine, with words on standard error
+ * about what was left out. The workload is empty before. */
+int simulate_read(const struct cli *cli, struct simulation *sim, struct err *e);
 
 /* To standard output; the exit status. One trial for each policy. */
 int simulate_print_table(const struct simulation *sim, const struct trial *trials);

@@ -102,6 +102,13 @@ workload_add_request(struct workload *w, struct request *r)
 }
 
 void
+workload_forget_users(struct workload *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        w->jobs[i].user = 0;
+}
+
+void
 workload_batch(struct workload *w)
 {
     for (size_t i = 0; i < w->n; i++)

@@ -63,6 +63,9 @@ void workload_add(struct workload *w, const struct sim_job *job, const struct sh
 /* Takes the request over (*r is empty after); its number plus 1, for sim_job.request. */
 uint32_t workload_add_request(struct workload *w, struct request *r);
 
+/* All jobs are one user's from now on. */
+void workload_forget_users(struct workload *w);
+
 /* Other arrivals: all at 0, or times this factor (to the nearest second, halves to even). */
 void workload_batch(struct workload *w);
 void workload_scale(struct workload *w, double factor);
