@@ -41,9 +41,9 @@ clock_boot_id(void)
     if (id[0])
         return id;
     auto_close int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, id, sizeof(id) - 1) : -1;
-    if (n != (ssize_t)sizeof(id) - 1)
-        snprintf(id, sizeof(id), "unknown");
+    ssize_t n = fd >= 0 ? read(fd, id, sizeof id - 1) : -1;
+    if (n != (ssize_t)sizeof id - 1)
+        snprintf(id, sizeof id, "unknown");
     return id;
 }
 

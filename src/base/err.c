@@ -48,14 +48,14 @@ static void err_vset(struct err *e, enum err_code code, const char *fmt, va_list
 static void
 err_vset(struct err *e, enum err_code code, const char *fmt, va_list ap)
 {
-    int n = vsnprintf(e->text, sizeof(e->text), fmt, ap);
+    int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
 
     e->code = code;
     e->errnum = 0;
     if (n < 0)
         e->text[0] = '\0';
-    else if ((size_t)n >= sizeof(e->text))
-        cut_at_character(e->text, sizeof(e->text) - 1);
+    else if ((size_t)n >= sizeof e->text)
+        cut_at_character(e->text, sizeof e->text - 1);
 }
 
 int
@@ -89,7 +89,7 @@ err_errno(struct err *e, enum err_code code, int errnum, const char *fmt, ...)
     va_start(ap, fmt);
     err_vset(&words, code, fmt, ap);
     va_end(ap);
-    err_set(e, code, "%s: %s", words.text, strerror_r(errnum, why, sizeof(why)));
+    err_set(e, code, "%s: %s", words.text, strerror_r(errnum, why, sizeof why));
     e->errnum = errnum;
     return -1;
 }

@@ -49,7 +49,7 @@ read_opened(int fd, const char *path, size_t max, struct buf *out, struct err *e
 {
     struct stat st;
 
-    if (fstat(fd, &st) != 0)
+    if (fstat(fd, &st) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot read %s", path);
     if (S_ISDIR(st.st_mode))
         return err_set(e, ERR_FAILED, "%s is a directory, not a file", path);
@@ -131,7 +131,7 @@ write_temp(int dirfd, const char *temp, const void *bytes, size_t n, mode_t mode
     auto_close int fd =
         openat(dirfd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
 
-    if (fd < 0 || file_write_all(fd, bytes, n) != 0 || (sync && fsync(fd) != 0))
+    if (fd < 0 || file_write_all(fd, bytes, n) < 0 || (sync && fsync(fd) < 0))
         return -1;
     return close(TAKE_FD(fd)); /* some file systems report a full quota only here */
 }
@@ -152,8 +152,7 @@ file_write_temp_at(int dirfd, const char *name, const void *bytes, size_t n, mod
 {
     auto_free char *temp = xasprintf("%s.tmp", name);
 
-    return write_temp(dirfd, temp, bytes, n, mode, sync) != 0 ? give_up_temp(dirfd, name, e)
-                                                              : 0;
+    return write_temp(dirfd, temp, bytes, n, mode, sync) < 0 ? give_up_temp(dirfd, name, e) : 0;
 }
 
 int
@@ -161,9 +160,9 @@ file_rename_temp_at(int dirfd, const char *name, bool sync, struct err *e)
 {
     auto_free char *temp = xasprintf("%s.tmp", name);
 
-    if (renameat(dirfd, temp, dirfd, name) != 0)
+    if (renameat(dirfd, temp, dirfd, name) < 0)
         return give_up_temp(dirfd, name, e);
-    if (sync && sync_folder_of(dirfd, name) != 0)
+    if (sync && sync_folder_of(dirfd, name) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot make %s durable", name);
     return 0;
 }
@@ -172,7 +171,7 @@ int
 file_write_atomic_at(int dirfd, const char *name, const void *bytes, size_t n, mode_t mode,
                      bool sync, struct err *e)
 {
-    if (file_write_temp_at(dirfd, name, bytes, n, mode, sync, e) != 0)
+    if (file_write_temp_at(dirfd, name, bytes, n, mode, sync, e) < 0)
         return -1;
     return file_rename_temp_at(dirfd, name, sync, e);
 }
@@ -182,7 +181,7 @@ file_write_atomic_at(int dirfd, const char *name, const void *bytes, size_t n, m
 static int
 make_folder(char *path, mode_t mode)
 {
-    if (mkdir(path, mode) != 0)
+    if (mkdir(path, mode) < 0)
         return -1;
     char *slash = strrchr(path, '/');
     const char *around = !slash ? "." : slash == path ? "/" : path;
@@ -206,7 +205,7 @@ file_mkdirs(const char *path, mode_t mode, struct err *e)
         if (*p != '/')
             continue;
         *p = '\0';
-        if (part[0] && make_folder(part, mode) != 0 && errno != EEXIST)
+        if (part[0] && make_folder(part, mode) < 0 && errno != EEXIST)
             return err_errno(e, ERR_FAILED, errno, "cannot make the folder %s", part);
         *p = '/';
     }

@@ -42,7 +42,7 @@ fs_nearest_folder(const char *path)
 {
     char *p = xstrdup(path);
 
-    while (access(p, F_OK) != 0) {
+    while (access(p, F_OK) < 0) {
         char *slash = strrchr(p, '/');
 
         if (!slash || slash == p) {

@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 /* When mail is sent; Slurm's words (spec/attr_hooks.c). */
-#define MAIL_BEGIN       1u
-#define MAIL_END         2u
-#define MAIL_FAIL        4u
-#define MAIL_REQUEUE     8u
-#define MAIL_TIME_LIMIT  16u
-#define MAIL_ARRAY_TASKS 32u /* of each task of an array, instead of the array as a whole */
-#define MAIL_NONE        64u /* said to be never */
+#define MAIL_BEGIN       1U
+#define MAIL_END         2U
+#define MAIL_FAIL        4U
+#define MAIL_REQUEUE     8U
+#define MAIL_TIME_LIMIT  16U
+#define MAIL_ARRAY_TASKS 32U /* of each task of an array, instead of the array as a whole */
+#define MAIL_NONE        64U /* said to be never */
 
 /* Its texts, all owned; NULL: none. Copying and freeing follow from this list. */
 #define HOOK_TEXTS(X)                                                                          \

@@ -148,7 +148,7 @@ add_escaped(struct buf *out, unsigned char c)
         ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n',  ['\f'] = 'f',
         ['\r'] = 'r', ['"'] = '"',  ['\\'] = '\\',
     };
-    char letter = c < sizeof(letters) ? letters[c] : '\0';
+    char letter = c < sizeof letters ? letters[c] : '\0';
 
     if (letter) {
         char pair[2] = {'\\', letter};
@@ -243,7 +243,7 @@ void
 jsonw_int(struct jsonw *w, int64_t v)
 {
     char digits[24];
-    char *p = digits + sizeof(digits);
+    char *p = digits + sizeof digits;
     uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 
     do {
@@ -252,7 +252,7 @@ jsonw_int(struct jsonw *w, int64_t v)
     } while (rest);
     if (v < 0)
         *--p = '-';
-    put(w, p, (size_t)(digits + sizeof(digits) - p));
+    put(w, p, (size_t)(digits + sizeof digits - p));
 }
 
 void
@@ -265,9 +265,9 @@ jsonw_num(struct jsonw *w, double v)
         return;
     }
     /* The shortest of two precisions that reads back as the same number. */
-    int n = snprintf(text, sizeof(text), "%.15g", v);
+    int n = snprintf(text, sizeof text, "%.15g", v);
     if (strtod(text, NULL) != v)
-        n = snprintf(text, sizeof(text), "%.17g", v);
+        n = snprintf(text, sizeof text, "%.17g", v);
     for (int i = 0; i < n; i++)
         if (text[i] == ',')
             text[i] = '.'; /* a locale's decimal comma */
@@ -329,7 +329,7 @@ put_seconds(struct jsonw *w, int64_t wall_us)
 {
     char text[40];
     uint64_t us = wall_us < 0 ? 0 - (uint64_t)wall_us : (uint64_t)wall_us;
-    int n = snprintf(text, sizeof(text), "%s%llu.%06llu", wall_us < 0 ? "-" : "",
+    int n = snprintf(text, sizeof text, "%s%llu.%06llu", wall_us < 0 ? "-" : "",
                      (unsigned long long)(us / 1000000), (unsigned long long)(us % 1000000));
 
     put(w, text, (size_t)n);

@@ -46,7 +46,7 @@ static struct {
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 static const int level_priorities[] = {3, 4, 6, 7}; /* of syslog */
 
-/* --- where it goes ------------------------------------------------------------------------ */
+/* --- where it goes --- */
 
 static bool
 leads_stderr_to(const struct stat *file)
@@ -139,7 +139,7 @@ log_use_journal(const char *socket_path)
     int64_t dev, ino;
     struct stat st;
 
-    if (!colon || strlen(socket_path) >= sizeof(out.journal_addr.sun_path))
+    if (!colon || strlen(socket_path) >= sizeof out.journal_addr.sun_path)
         return false;
     *colon = '\0';
     if (parse_int(copy, 0, INT64_MAX, &dev, NULL) < 0 ||
@@ -147,12 +147,12 @@ log_use_journal(const char *socket_path)
         (int64_t)st.st_dev != dev || (int64_t)st.st_ino != ino)
         return false;
     out.journal_addr.sun_family = AF_UNIX;
-    snprintf(out.journal_addr.sun_path, sizeof(out.journal_addr.sun_path), "%s", socket_path);
+    snprintf(out.journal_addr.sun_path, sizeof out.journal_addr.sun_path, "%s", socket_path);
     out.journal = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     return out.journal >= 0;
 }
 
-/* --- how ---------------------------------------------------------------------------------- */
+/* --- how --- */
 
 void
 log_set_level(enum log_level level)
@@ -175,7 +175,7 @@ log_level_name(enum log_level level)
 int
 log_level_from_name(const char *name, enum log_level *level)
 {
-    for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++) {
+    for (size_t i = 0; i < sizeof level_names / sizeof level_names[0]; i++) {
         if (strcmp(name, level_names[i]) == 0) {
             *level = (enum log_level)i;
             return 0;
@@ -193,7 +193,7 @@ log_set_format(enum log_format format)
 void
 log_set_program(const char *name)
 {
-    snprintf(out.program, sizeof(out.program), "%s", name);
+    snprintf(out.program, sizeof out.program, "%s", name);
 }
 
 /* Never waits: a journal that is behind gets the line as text, which it may take or not. */
@@ -207,7 +207,7 @@ send_to_journal(const struct log_stamp *stamp, const struct buf *words)
     log_line_journal(stamp, buf_str(words), words->len, &entry);
     return sendto(out.journal, entry.data, entry.len, MSG_NOSIGNAL | MSG_DONTWAIT,
                   (const struct sockaddr *)&out.journal_addr,
-                  sizeof(out.journal_addr)) == (ssize_t)entry.len;
+                  sizeof out.journal_addr) == (ssize_t)entry.len;
 }
 
 static void

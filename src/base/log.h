@@ -29,7 +29,7 @@ bool log_use_journal(const char *socket_path);
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 const char *log_level_name(enum log_level level);
-int log_level_from_name(const char *name, enum log_level *out); /* 0 or -1 */
+int log_level_from_name(const char *name, enum log_level *level); /* 0 or -1 */
 void log_set_format(enum log_format format);
 void log_set_program(const char *name); /* goes in front of every line on stderr */
 

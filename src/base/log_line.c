@@ -26,7 +26,7 @@ stamp_text(int64_t at_us, char out[40])
     snprintf(out, 40, "%s.%03dZ", whole, (int)(at_us / 1000 % 1000));
 }
 
-/* --- taking apart ------------------------------------------------------------------------ */
+/* --- taking apart --- */
 
 static size_t
 key_length(const char *s, size_t n)
@@ -97,7 +97,7 @@ each_field(const char *words, size_t n, field_cb cb, void *ctx)
     return at;
 }
 
-/* --- the forms --------------------------------------------------------------------------- */
+/* --- the forms --- */
 
 void
 log_line_text(const struct log_stamp *s, const char *words, size_t n, struct buf *out)

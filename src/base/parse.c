@@ -87,7 +87,7 @@ parse_int(const char *s, int64_t min, int64_t max, int64_t *out, struct err *e)
     char want[96];
     int64_t v;
 
-    snprintf(want, sizeof(want), "is not a whole number from %lld to %lld", (long long)min,
+    snprintf(want, sizeof want, "is not a whole number from %lld to %lld", (long long)min,
              (long long)max);
     if (!scan_whole(&p, &v) || *p)
         return parse_refuse(e, s, want);
@@ -106,7 +106,7 @@ parse_double(const char *s, double min, double max, double *out, struct err *e)
     char want[96];
     double v;
 
-    snprintf(want, sizeof(want), "is not a number from %g to %g", min, max);
+    snprintf(want, sizeof want, "is not a number from %g to %g", min, max);
     if (!scan_decimal(&p, &v) || *p)
         return parse_refuse(e, s, want);
     if (*s == '-')
@@ -122,7 +122,7 @@ parse_bool(const char *s, bool *out, struct err *e)
 {
     static const char *const words[] = {"false", "true", "no", "yes", "off", "on", "0", "1"};
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcasecmp(s, words[i]) == 0) {
             *out = i % 2 == 1;
             return 0;
@@ -147,7 +147,7 @@ size_unit_mib(const char *unit)
 
     if (!*unit)
         return 1;
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         for (size_t j = 0; j < 3; j++)
             if (strcasecmp(unit, units[i].names[j]) == 0)
                 return units[i].mib;
@@ -264,7 +264,7 @@ scan_index_range(const char **p, int64_t *first, int64_t *last)
     }
     if (**p == ',')
         return *++*p != '\0';
-    return **p == '\0';
+    return !**p;
 }
 
 /* As scan_index_range, with the reasons why a range is none. */
@@ -289,7 +289,7 @@ parse_index_set(const char *s, uint64_t *out, struct err *e)
     int64_t first = 0, last = 0;
 
     do {
-        if (next_index_range(s, &p, &first, &last, e) != 0)
+        if (next_index_range(s, &p, &first, &last, e) < 0)
             return -1;
         for (; first <= last; first++)
             set |= UINT64_C(1) << first;
@@ -307,14 +307,14 @@ parse_index_list(const char *s, uint8_t *out, int max, struct err *e)
     int n = 0;
 
     do {
-        if (next_index_range(s, &p, &first, &last, e) != 0)
+        if (next_index_range(s, &p, &first, &last, e) < 0)
             return -1;
         for (; first <= last; first++) {
             if (seen & UINT64_C(1) << first)
                 return parse_refuse(e, s, "names a GPU twice");
             if (n == max) {
                 char want[64];
-                snprintf(want, sizeof(want), "names more than the maximum of %d GPUs", max);
+                snprintf(want, sizeof want, "names more than the maximum of %d GPUs", max);
                 return parse_refuse(e, s, want);
             }
             seen |= UINT64_C(1) << first;

@@ -105,9 +105,9 @@ char_columns(uint32_t cp)
 
     if (cp < 0x0300)
         return 1;
-    if (in_ranges(cp, zero, sizeof(zero) / sizeof(zero[0])))
+    if (in_ranges(cp, zero, sizeof zero / sizeof zero[0]))
         return 0;
-    return in_ranges(cp, wide, sizeof(wide) / sizeof(wide[0])) ? 2 : 1;
+    return in_ranges(cp, wide, sizeof wide / sizeof wide[0]) ? 2 : 1;
 }
 
 static bool
@@ -118,7 +118,7 @@ is_unsafe(uint32_t cp)
         {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
     };
 
-    return in_ranges(cp, tricky, sizeof(tricky) / sizeof(tricky[0]));
+    return in_ranges(cp, tricky, sizeof tricky / sizeof tricky[0]);
 }
 
 bool
@@ -239,7 +239,7 @@ text_glob(const char *pattern, const char *s)
     }
     while (*pattern == '*')
         pattern++;
-    return *pattern == '\0';
+    return !*pattern;
 }
 
 static int

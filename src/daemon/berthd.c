@@ -61,8 +61,7 @@
 
 #define LEAVE_MS 1000
 
-/* --- leaving
- * --------------------------------------------------------------------------------------- */
+/* --- leaving --- */
 
 /* A client that does not read its answer keeps nobody here. */
 static void
@@ -145,8 +144,7 @@ after_turn(struct daemon *d)
         uv_timer_start(&d->idle_timer, on_idle_over, (uint64_t)d->config.idle_exit_s * 1000, 0);
 }
 
-/* --- starting
- * --------------------------------------------------------------------------------------- */
+/* --- starting --- */
 
 /* Each user has a separate folder in it; all may pass through it, and only root may create
  * files there. */
@@ -406,8 +404,8 @@ say_ready(const struct options *o, const char *text)
 }
 
 /* The lock's file has our number until we leave in order, and whether somebody starts us again:
- * who finds the lock free and the file not empty knows that a daemon died (cli/ask/connect.c).
- */
+ * who finds the lock free and the file not empty knows that a daemon died
+ * (cli/ask/connect.c). */
 static void
 sign_lock(const struct daemon *d)
 {

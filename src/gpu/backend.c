@@ -25,7 +25,7 @@ backend_sample_free(struct backend_sample *s)
         free(s->use[i].procs);
         free(s->use[i].ended);
     }
-    memset(s, 0, sizeof(*s));
+    memset(s, 0, sizeof *s);
 }
 
 void
@@ -40,7 +40,7 @@ backend_usage_add(struct backend_usage *u, int32_t pid, int64_t mib)
     }
     if (u->n_procs == u->cap_procs) {
         u->cap_procs = u->cap_procs ? u->cap_procs * 2 : 8;
-        u->procs = xrealloc(u->procs, (size_t)u->cap_procs * sizeof(*u->procs));
+        u->procs = xrealloc(u->procs, (size_t)u->cap_procs * sizeof *u->procs);
     }
     u->procs[u->n_procs++] = (struct backend_proc){pid, mib, -1};
 }
@@ -50,7 +50,7 @@ backend_usage_add_ended(struct backend_usage *u, int32_t pid, int64_t peak_mib)
 {
     if (u->n_ended == u->cap_ended) {
         u->cap_ended = u->cap_ended ? u->cap_ended * 2 : 8;
-        u->ended = xrealloc(u->ended, (size_t)u->cap_ended * sizeof(*u->ended));
+        u->ended = xrealloc(u->ended, (size_t)u->cap_ended * sizeof *u->ended);
     }
     u->ended[u->n_ended++] = (struct backend_proc){pid, -1, peak_mib};
 }

@@ -110,11 +110,11 @@ take_process(struct reader *r, struct kmsg_record *out)
         if (take_number(r, INT32_MAX, &pid))
             out->pid = (int32_t)pid;
         char rest[KMSG_NAME_MAX]; /* "<unknown>'" */
-        take_text(r, ",", rest, sizeof(rest));
+        take_text(r, ",", rest, sizeof rest);
         take(r, ", ");
     }
     if (take(r, "name=")) {
-        take_text(r, ",", out->name, sizeof(out->name));
+        take_text(r, ",", out->name, sizeof out->name);
         take(r, ", ");
         if (out->name[0] == '<')
             out->name[0] = '\0';
@@ -136,7 +136,7 @@ take_xid(struct reader *r, struct kmsg_record *out)
     out->code = (int32_t)code;
     if (take(r, ", "))
         take_process(r, out);
-    take_text(r, "", out->text, sizeof(out->text));
+    take_text(r, "", out->text, sizeof out->text);
     return true;
 }
 
@@ -163,7 +163,7 @@ take_fallen(struct reader *r, struct kmsg_record *out)
         return false;
     out->kind = KMSG_XID;
     out->code = KMSG_FELL_OFF;
-    memcpy(out->text, fallen, sizeof(fallen));
+    memcpy(out->text, fallen, sizeof fallen);
     return true;
 }
 
@@ -172,7 +172,7 @@ kmsg_parse(const char *line, size_t n, struct kmsg_record *out)
 {
     struct reader r = {line, line + n};
 
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     bool by_kernel;
     if (!take_head(&r, &out->seq, &by_kernel))
         return -1;

@@ -21,7 +21,7 @@ fail(const struct nvml *nvml, const char *doing, int status, struct err *e)
     if (status != NVML_VERSION_MISMATCH)
         return err_set(e, ERR_FAILED, "NVML cannot %s: %s (error %d)", doing,
                        nvml_api_words(&nvml->api, status), status);
-    sysfs_driver_version(nvml->config->proc_root, loaded, sizeof(loaded));
+    sysfs_driver_version(nvml->config->proc_root, loaded, sizeof loaded);
     return err_set(e, ERR_FAILED, "NVML cannot %s: %s (the loaded driver is %s); %s", doing,
                    nvml_api_words(&nvml->api, status),
                    loaded[0] ? loaded : "of another version", SYSFS_MISMATCH_ADVICE);
@@ -30,7 +30,7 @@ fail(const struct nvml *nvml, const char *doing, int status, struct err *e)
 static int
 nvml_open(const struct backend_config *config, void **state, struct err *e)
 {
-    struct nvml *nvml = xcalloc(1, sizeof(*nvml));
+    struct nvml *nvml = xcalloc(1, sizeof *nvml);
 
     nvml->config = config;
     *state = nvml;
@@ -84,17 +84,17 @@ read_card(const struct nvml *nvml, nvml_device device, struct backend_card *card
     struct nvml_reading memory;
     struct nvml_pci pci;
 
-    int status = api->uuid(device, card->uuid, sizeof(card->uuid));
+    int status = api->uuid(device, card->uuid, sizeof card->uuid);
     if (status == NVML_OK)
         status = nvml_read_memory(api, device, &memory);
     if (status != NVML_OK)
         return status;
     card->total_mib = memory.total_mib;
-    if (!api->name || api->name(device, card->name, sizeof(card->name)) != NVML_OK)
-        snprintf(card->name, sizeof(card->name), "GPU");
-    memset(&pci, 0, sizeof(pci));
+    if (!api->name || api->name(device, card->name, sizeof card->name) != NVML_OK)
+        snprintf(card->name, sizeof card->name, "GPU");
+    memset(&pci, 0, sizeof pci);
     if (api->pci && api->pci(device, &pci) == NVML_OK) {
-        pci_text(&pci, card->bus_id, sizeof(card->bus_id));
+        pci_text(&pci, card->bus_id, sizeof card->bus_id);
         card->valid |= CARD_HAS_BUS_ID;
     }
     read_numbers(nvml, device, card);
@@ -124,9 +124,9 @@ follow_link(const struct nvml *nvml, int card, uint32_t link, struct backend_mac
 
     if (api->link_state(device, link, &active) != NVML_OK || !active)
         return false;
-    memset(&pci, 0, sizeof(pci));
+    memset(&pci, 0, sizeof pci);
     if (api->link_remote_pci && api->link_remote_pci(device, link, &pci) == NVML_OK) {
-        pci_text(&pci, bus_id, sizeof(bus_id));
+        pci_text(&pci, bus_id, sizeof bus_id);
         int other = card_at_bus(m, bus_id);
         if (other >= 0)
             backend_machine_link(m, card, other);
@@ -164,7 +164,7 @@ read_cards(struct nvml *nvml, uint32_t count, struct backend_machine *out)
     for (uint32_t index = 0; index < count && out->n < GPU_MAX; index++) {
         struct backend_card *card = &out->cards[out->n];
         nvml_device device;
-        memset(card, 0, sizeof(*card));
+        memset(card, 0, sizeof *card);
         card->index = (int32_t)index;
         int status = nvml->api.handle(index, &device);
         if (status == NVML_OK)
@@ -184,7 +184,7 @@ nvml_discover(void *state, struct backend_machine *out, struct err *e)
     const struct nvml_api *api = &nvml->api;
     uint32_t count = 0;
 
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     int status = api->count(&count);
     if (status != NVML_OK)
         return fail(nvml, "count the GPUs", status, e);
@@ -193,8 +193,7 @@ nvml_discover(void *state, struct backend_machine *out, struct err *e)
         return fail(nvml, "read any GPU", complaint, e);
     if (out->n == 0)
         return err_set(e, ERR_FAILED, "NVML lists no GPU");
-    if (!api->driver_version ||
-        api->driver_version(out->driver, sizeof(out->driver)) != NVML_OK)
+    if (!api->driver_version || api->driver_version(out->driver, sizeof out->driver) != NVML_OK)
         out->driver[0] = '\0';
     find_links(nvml, out);
     nvml->n = out->n;

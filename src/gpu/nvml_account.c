@@ -31,7 +31,7 @@ void
 nvml_account_end(struct nvml_account *a)
 {
     free(a->ended);
-    memset(a, 0, sizeof(*a));
+    memset(a, 0, sizeof *a);
 }
 
 static int
@@ -46,7 +46,7 @@ static bool
 has_been_told(const struct nvml_account *a, uint32_t pid)
 {
     return a->n_ended > 0 &&
-           bsearch(&pid, a->ended, a->n_ended, sizeof(pid), compare_pids) != NULL;
+           bsearch(&pid, a->ended, a->n_ended, sizeof pid, compare_pids) != NULL;
 }
 
 static struct backend_proc *
@@ -87,7 +87,7 @@ list_pids(const struct nvml_api *api, nvml_device device, uint32_t *n)
     uint32_t room = 256;
 
     for (;;) {
-        uint32_t *pids = xmalloc(room * sizeof(*pids));
+        uint32_t *pids = xmalloc(room * sizeof *pids);
         *n = room;
         int status = api->accounting_pids(device, n, pids);
         if (status == NVML_OK && *n <= room)
@@ -112,7 +112,7 @@ nvml_account_read(const struct nvml_api *api, nvml_device device, struct nvml_ac
         if (pids[i] > 0 && pids[i] <= INT32_MAX && read_process(api, device, a, pids[i], u))
             pids[ended++] = pids[i];
     }
-    qsort(pids, ended, sizeof(*pids), compare_pids);
+    qsort(pids, ended, sizeof *pids, compare_pids);
     free(a->ended);
     a->ended = pids;
     a->n_ended = ended;

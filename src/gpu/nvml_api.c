@@ -77,20 +77,20 @@ find_symbol(void *library, const struct symbol *s)
 int
 nvml_api_load(struct nvml_api *api, const char *path, struct err *e)
 {
-    memset(api, 0, sizeof(*api));
+    memset(api, 0, sizeof *api);
     if (!path)
         path = "libnvidia-ml.so.1";
     api->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!api->library)
         return err_set(e, ERR_FAILED, "cannot load NVML: %s", dlerror());
-    for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         const struct symbol *s = &symbols[i];
         void *found = find_symbol(api->library, s);
         if (!found && s->required) {
             nvml_api_unload(api);
             return err_set(e, ERR_FAILED, "%s is not NVML: it has no %s", path, s->names[0]);
         }
-        memcpy((char *)api + s->offset, &found, sizeof(found));
+        memcpy((char *)api + s->offset, &found, sizeof found);
     }
     return 0;
 }

@@ -44,7 +44,7 @@ struct nvml_memory_v2 {
     uint64_t free;
     uint64_t used;
 };
-#define NVML_MEMORY_V2 ((uint32_t)sizeof(struct nvml_memory_v2) | 2u << 24)
+#define NVML_MEMORY_V2 ((uint32_t)sizeof(struct nvml_memory_v2) | 2U << 24)
 
 struct nvml_utilization {
     uint32_t gpu;

@@ -17,7 +17,7 @@ read_head(int32_t pid, const char *name, char *out, size_t size)
 {
     char path[48];
 
-    snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
     auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -1;
@@ -31,7 +31,7 @@ procfs_start(int32_t pid, uint64_t *start)
 {
     char text[1024];
 
-    if (read_head(pid, "stat", text, sizeof(text)) <= 0)
+    if (read_head(pid, "stat", text, sizeof text) <= 0)
         return kill(pid, 0) < 0 && errno == EPERM ? PROCFS_HIDDEN : PROCFS_DEAD;
     /* The name in brackets may hold anything, brackets and blanks included. */
     char *p = strrchr(text, ')');
@@ -54,7 +54,7 @@ procfs_uid(int32_t pid)
 {
     char text[2048];
 
-    if (read_head(pid, "status", text, sizeof(text)) <= 0)
+    if (read_head(pid, "status", text, sizeof text) <= 0)
         return -1;
     const char *line = strstr(text, "\nUid:\t");
     return line ? strtoll(line + 6, NULL, 10) : -1;

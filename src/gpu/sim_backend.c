@@ -26,8 +26,8 @@ sim_discover(void *state, struct backend_machine *out, struct err *e)
     const struct sim_spec *spec = sim_table_spec(state);
 
     (void)e;
-    memset(out, 0, sizeof(*out));
-    snprintf(out->driver, sizeof(out->driver), "simulated");
+    memset(out, 0, sizeof *out);
+    snprintf(out->driver, sizeof out->driver, "simulated");
     out->n = spec->n;
     for (int i = 0; i < spec->n; i++) {
         struct backend_card *card = &out->cards[i];
@@ -35,9 +35,9 @@ sim_discover(void *state, struct backend_machine *out, struct err *e)
         card->total_mib = spec->total_mib[i];
         card->valid = CARD_HAS_COMPUTE_MODE | CARD_HAS_BUS_ID | CARD_HAS_MINOR;
         card->minor = i;
-        snprintf(card->bus_id, sizeof(card->bus_id), "0000:%02x:00.0", i + 1);
+        snprintf(card->bus_id, sizeof card->bus_id, "0000:%02x:00.0", i + 1);
         card->compute_mode = CARD_COMPUTE_DEFAULT;
-        snprintf(card->name, sizeof(card->name), "Simulated GPU");
+        snprintf(card->name, sizeof card->name, "Simulated GPU");
         sim_table_uuid(state, i, card->uuid);
         if (spec->linked[i])
             backend_machine_link(out, i, i + 1);

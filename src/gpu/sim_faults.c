@@ -38,18 +38,18 @@ parse_fault(const char *line, struct sim_faults *out, struct err *e)
                   {"error", &out->error},
                   {"silent-procs", &out->silent_procs}};
 
-    for (size_t i = 0; i < sizeof(of_all) / sizeof(of_all[0]); i++) {
+    for (size_t i = 0; i < sizeof of_all / sizeof of_all[0]; i++) {
         if (strcmp(line, of_all[i].word) == 0) {
             *of_all[i].is_so = true;
             return 0;
         }
     }
-    for (size_t i = 0; i < sizeof(of_cards) / sizeof(of_cards[0]); i++) {
+    for (size_t i = 0; i < sizeof of_cards / sizeof of_cards[0]; i++) {
         int found = parse_card_fault(line, of_cards[i].word, of_cards[i].set, e);
         if (found)
             return found < 0 ? -1 : 0;
     }
-    if (line[0] == '\0')
+    if (!line[0])
         return 0;
     return err_set(e, ERR_USAGE,
                    "unknown simulated fault '%.40s'; use hang, die, error, silent-procs, "

@@ -57,7 +57,7 @@ sim_spec_parse(const char *text, struct sim_spec *out, struct err *e)
     auto_free char *copy = xstrdup(text);
     char *next = copy;
 
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     while (next) {
         char *group = strsep(&next, ",");
         if (add_group(group, text, out, e) < 0)

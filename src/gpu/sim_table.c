@@ -106,12 +106,12 @@ table_load(struct sim_table *t, struct err *e)
     if (table_size(t, &n, e) < 0)
         return -1;
     if (n > t->cap) {
-        t->records = xrealloc(t->records, n * sizeof(*t->records));
+        t->records = xrealloc(t->records, n * sizeof *t->records);
         t->cap = n;
     }
-    while (done < n * sizeof(*t->records)) {
+    while (done < n * sizeof *t->records) {
         ssize_t got = pread(t->usage_fd, (char *)t->records + done,
-                            n * sizeof(*t->records) - done, (off_t)done);
+                            n * sizeof *t->records - done, (off_t)done);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -120,7 +120,7 @@ table_load(struct sim_table *t, struct err *e)
             break;
         done += (size_t)got;
     }
-    t->n = done / sizeof(*t->records);
+    t->n = done / sizeof *t->records;
     for (size_t i = 0; i < t->n; i++) {
         if (!record_is_sound(&t->records[i], &t->spec))
             t->records[i].pid = 0;
@@ -131,9 +131,9 @@ table_load(struct sim_table *t, struct err *e)
 static int
 table_write(struct sim_table *t, size_t at, const struct sim_record *r, struct err *e)
 {
-    off_t offset = (off_t)(at * sizeof(*r));
+    off_t offset = (off_t)(at * sizeof *r);
 
-    if (file_write_all_at(t->usage_fd, r, sizeof(*r), offset) < 0)
+    if (file_write_all_at(t->usage_fd, r, sizeof *r, offset) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot write %s/usage", t->dir);
     return 0;
 }
@@ -228,7 +228,7 @@ put_record(struct sim_table *t, const struct sim_record *r, struct err *e)
     if (slot == t->n) {
         if (t->n == t->cap) {
             t->cap = t->cap ? t->cap * 2 : 16;
-            t->records = xrealloc(t->records, t->cap * sizeof(*t->records));
+            t->records = xrealloc(t->records, t->cap * sizeof *t->records);
         }
         t->n++;
     }
@@ -352,7 +352,7 @@ sim_table_faults(struct sim_table *t, struct sim_faults *out, struct err *e)
     auto_close int fd = openat(t->dir_fd, "fault", O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return 0;
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (n < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot read %s/fault", t->dir);
     text[n] = '\0';
@@ -374,7 +374,7 @@ static struct sim_table *
 table_new(const char *dir, int flags, struct err *e)
 {
     char path[PATH_MAX];
-    struct sim_table *t = xcalloc(1, sizeof(*t));
+    struct sim_table *t = xcalloc(1, sizeof *t);
 
     t->usage_fd = -1;
     t->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -73,7 +73,7 @@ list_cards(struct smi *smi, struct err *e)
 static int
 smi_open(const struct backend_config *config, void **state, struct err *e)
 {
-    struct smi *smi = xcalloc(1, sizeof(*smi));
+    struct smi *smi = xcalloc(1, sizeof *smi);
 
     (void)e;
     smi->config = config;
@@ -94,7 +94,7 @@ smi_discover(void *state, struct backend_machine *out, struct err *e)
     for (int i = 0; i < smi->machine.n; i++)
         sysfs_fill_numa(smi->config->sys_root, &smi->machine.cards[i]);
     sysfs_driver_version(smi->config->proc_root, smi->machine.driver,
-                         sizeof(smi->machine.driver));
+                         sizeof smi->machine.driver);
     *out = smi->machine;
     return 0;
 }

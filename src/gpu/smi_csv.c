@@ -56,7 +56,7 @@ read_number(char *column, int64_t *out)
 static bool
 read_text(const char *column, char *out, size_t size)
 {
-    if (column[0] == '\0' || column[0] == '[')
+    if (!column[0] || column[0] == '[')
         return false;
     return (size_t)snprintf(out, size, "%s", column) < size;
 }
@@ -92,14 +92,14 @@ read_card(char **columns, int n, struct backend_card *card)
 {
     int64_t index;
 
-    memset(card, 0, sizeof(*card));
+    memset(card, 0, sizeof *card);
     if (!read_number(columns[0], &index) ||
-        !read_text(columns[1], card->uuid, sizeof(card->uuid)) ||
+        !read_text(columns[1], card->uuid, sizeof card->uuid) ||
         !read_number(columns[2], &card->total_mib))
         return false;
     card->index = (int32_t)index;
-    join_name(columns, n, card->name, sizeof(card->name));
-    if (sysfs_bus_id(columns[n - 2], card->bus_id, sizeof(card->bus_id)) == 0)
+    join_name(columns, n, card->name, sizeof card->name);
+    if (sysfs_bus_id(columns[n - 2], card->bus_id, sizeof card->bus_id) == 0)
         card->valid |= CARD_HAS_BUS_ID;
     read_compute_mode(columns[n - 1], card);
     return true;
@@ -151,7 +151,7 @@ smi_csv_gpus(const char *text, size_t n, struct backend_machine *m, struct backe
     backend_sample_reset(s);
     while (next) {
         char *line = trim(strsep(&next, "\n"));
-        if (line[0] == '\0')
+        if (!line[0])
             continue;
         auto_free char *whole = xstrdup(line);
         int count = split(line, columns);
@@ -203,7 +203,7 @@ smi_csv_procs(const char *text, size_t n, const struct backend_machine *m,
 
     while (next) {
         char *line = trim(strsep(&next, "\n"));
-        if (line[0] == '\0')
+        if (!line[0])
             continue;
         if (line[0] == '[') {
             known = false;

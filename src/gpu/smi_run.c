@@ -61,7 +61,7 @@ read_output(int fd, const char *name, int limit_ms, struct buf *out, struct err 
                     limit_ms / 1000);
             return false;
         }
-        ssize_t n = read(fd, bytes, sizeof(bytes));
+        ssize_t n = read(fd, bytes, sizeof bytes);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)

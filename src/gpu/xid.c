@@ -58,7 +58,7 @@ const struct xid *
 xid_find(int code)
 {
     static const struct xid unknown = {0, XID_NOTE, "an error of the driver", NULL};
-    size_t low = 0, high = sizeof(table) / sizeof(table[0]);
+    size_t low = 0, high = sizeof table / sizeof table[0];
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;

@@ -204,7 +204,7 @@ serve(struct probe *p)
 
     while (await_request(p)) {
         char bytes[REQUEST_MAX];
-        ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
+        ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -263,7 +263,7 @@ int
 main(int argc, char **argv)
 {
     struct options o = {.log_after = -1};
-    struct probe *p = xcalloc(1, sizeof(*p));
+    struct probe *p = xcalloc(1, sizeof *p);
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     reset_signals();

@@ -44,7 +44,7 @@ choose_backend(const char *name, const struct backend_config *config, void **sta
 {
     if (strcmp(name, "auto") == 0)
         return choose_auto(config, state, machine, e);
-    for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
+    for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++) {
         if (strcmp(name, backends[i]->name) == 0)
             return try_backend(backends[i], config, state, machine, e) == 0 ? backends[i]
                                                                             : NULL;

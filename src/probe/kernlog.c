@@ -93,7 +93,7 @@ drain(struct kernlog *k)
     if (k->fd < 0)
         open_log(k);
     while (k->fd >= 0) {
-        ssize_t n = read(k->fd, bytes, sizeof(bytes));
+        ssize_t n = read(k->fd, bytes, sizeof bytes);
         if (n > 0)
             take_lines(k, bytes, (size_t)n);
         else if (n == 0 || (errno != EINTR && errno != EPIPE))
@@ -105,7 +105,7 @@ drain(struct kernlog *k)
 struct kernlog *
 kernlog_open(const char *path, int64_t after)
 {
-    struct kernlog *k = xcalloc(1, sizeof(*k));
+    struct kernlog *k = xcalloc(1, sizeof *k);
 
     k->path = xstrdup(path);
     k->seq = after;

@@ -43,7 +43,7 @@ add_user(struct users *u, int64_t uid)
 
     if (u->n == u->cap) {
         u->cap = u->cap ? u->cap * 2 : 16;
-        u->list = xrealloc(u->list, (size_t)u->cap * sizeof(*u->list));
+        u->list = xrealloc(u->list, (size_t)u->cap * sizeof *u->list);
     }
     struct user *user = &u->list[u->n++];
     user->uid = uid;

@@ -119,8 +119,8 @@ live_apply(struct live *live, struct job *job, struct job_event *ev)
 
 /* Arrivals. */
 
-/* What a row without a request of its own asks for. A declared 0 would mean "the whole card".
- */
+/* What a row without a request of its own asks for. A declared 0 would mean "the whole
+ * card". */
 static void
 demand_of_shape(const struct shape *s, struct demand *d)
 {

@@ -1,5 +1,5 @@
-/* What live_sim.c and live_sim_jobs.c share: the state of one run, and what happens to a job.
- */
+/* What live_sim.c and live_sim_jobs.c share: the state of one run, and what happens to a
+ * job. */
 #ifndef SIM_LIVE_SIM_PRIV_H
 #define SIM_LIVE_SIM_PRIV_H
 

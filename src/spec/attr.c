@@ -300,9 +300,9 @@ attr_set_at(struct request *r, const char *name, const char *value, enum attr_do
         return refuse_name(name, door, e);
     if (!value && a->metavar)
         return err_set(e, ERR_USAGE, "%s needs a value: %s=%s", a->name, a->name, a->metavar);
-    if (a->set_at ? a->set_at(r, value ? value : "", clock, e) != 0
+    if (a->set_at ? a->set_at(r, value ? value : "", clock, e) < 0
                   : (a->set ? a->set(r, value ? value : "yes", e)
-                            : attr_read_text(a, r, value ? value : "yes", e)) != 0)
+                            : attr_read_text(a, r, value ? value : "yes", e)) < 0)
         return err_prefix(e, "%s", a->name);
     return 0;
 }

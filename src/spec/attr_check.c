@@ -144,8 +144,8 @@ check_field(const struct attr *a, const struct request *r, struct err *e)
     case ATTR_TEXT:
     case ATTR_HOOK:
         text = attr_text(a, r);
-        if (text && ((a->bytes && value_check_text(text, a->bytes, e) != 0) ||
-                     (a->check && a->check(text, e) != 0)))
+        if (text && ((a->bytes && value_check_text(text, a->bytes, e) < 0) ||
+                     (a->check && a->check(text, e) < 0)))
             return err_prefix(e, "%s", a->name);
         return 0;
     case ATTR_NOTHING:
@@ -169,7 +169,7 @@ check_fields(const struct request *r, struct err *e)
     const struct attr *a;
 
     for (size_t i = 0; (a = attr_at(i)); i++)
-        if (check_field(a, r, e) != 0)
+        if (check_field(a, r, e) < 0)
             return -1;
     return 0;
 }
@@ -181,7 +181,7 @@ check_warning(const struct request *r, struct err *e)
 {
     if (!r->warn_signal)
         return 0;
-    if (attr_check_signal(r->warn_signal, e) != 0)
+    if (attr_check_signal(r->warn_signal, e) < 0)
         return err_prefix(e, "signal");
     if (r->warn_signal == SIGUSR1 && !r->slurm_env && !r->warn_batch)
         return err_set(e, ERR_USAGE, "signal: USR1 is NCCL's own; write USR2@60");
@@ -206,7 +206,7 @@ check_deps(const struct request *r, struct err *e)
             return err_set(e, ERR_USAGE,
                            "after: each is a job's number, a task of it, or a "
                            "name");
-        if (d->name && value_check_text(d->name, NAME_MAX_BYTES, e) != 0)
+        if (d->name && value_check_text(d->name, NAME_MAX_BYTES, e) < 0)
             return err_prefix(e, "after: a job's name");
         for (int j = 0; j < i; j++) {
             const struct dep *o = &r->deps[j];
@@ -260,7 +260,7 @@ check_setup(const struct request *r, struct err *e)
         return err_set(e, ERR_USAGE, "env-setup is not UTF-8 text");
     if (!r->conda || !r->conda[0])
         return 0;
-    if (value_check_text(r->conda, CONDA_MAX_BYTES, e) != 0)
+    if (value_check_text(r->conda, CONDA_MAX_BYTES, e) < 0)
         return err_prefix(e, "conda");
     if (r->conda[0] == '-')
         return err_set(e, ERR_USAGE, "conda: '%.60s' is not the name of an environment",
@@ -275,7 +275,7 @@ check_env(const struct request *r, struct err *e)
     size_t sum = 0;
 
     for (char *const *entry = r->env; entry && *entry; entry++) {
-        if (value_check_env(*entry, e) != 0)
+        if (value_check_env(*entry, e) < 0)
             return err_prefix(e, "env");
         sum += strlen(*entry) + 1;
     }
@@ -306,9 +306,9 @@ request_validate(struct request *r, struct err *e)
 
     if (d->gpus == GPUS_UNSAID)
         d->gpus = d->n_ids ? d->n_ids : 1;
-    if (check_fields(r, e) != 0 || check_ids(d, e) != 0 || check_share(d, e) != 0 ||
-        check_warning(r, e) != 0 || check_deps(r, e) != 0 || check_interactive(r, e) != 0 ||
-        check_setup(r, e) != 0 || check_command(r, e) != 0)
+    if (check_fields(r, e) < 0 || check_ids(d, e) < 0 || check_share(d, e) < 0 ||
+        check_warning(r, e) < 0 || check_deps(r, e) < 0 || check_interactive(r, e) < 0 ||
+        check_setup(r, e) < 0 || check_command(r, e) < 0)
         return -1;
     if (d->gpus == 0)
         return check_no_gpu(r, e);

@@ -144,7 +144,7 @@ hooks_check_addresses(const char *list, struct err *e)
         return err_set(e, ERR_USAGE, "the addresses have %zu bytes; the maximum is %d",
                        strlen(list), MAIL_MAX_BYTES);
     while ((address = strsep(&rest, ",")))
-        if (check_address(address, e) != 0)
+        if (check_address(address, e) < 0)
             return -1;
     return 0;
 }

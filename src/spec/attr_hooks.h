@@ -14,7 +14,7 @@ struct err;
 /* "BEGIN,END", in any case, as Slurm has it: BEGIN END FAIL REQUEUE TIME_LIMIT ALL ARRAY_TASKS
  * NONE. ERR_USAGE. */
 int hooks_parse_types(const char *text, uint32_t *out, struct err *e);
-void hooks_add_types(uint32_t types, struct buf *out);
+void hooks_add_types(uint32_t bits, struct buf *out);
 
 /* http or https, at most WEBHOOK_MAX_BYTES; empty will do. ERR_USAGE. */
 int hooks_check_url(const char *url, struct err *e);

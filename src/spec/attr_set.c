@@ -26,21 +26,21 @@ read_int32(const char *value, int64_t min, int64_t max, int32_t *out, struct err
 {
     int64_t v;
 
-    if (parse_int(value, min, max, &v, e) != 0)
+    if (parse_int(value, min, max, &v, e) < 0)
         return -1;
     *out = (int32_t)v;
     return 0;
 }
 
-/* "8" is 8 MiB and was meant as 8 GiB; so is "8M" of a GPU, as no program fits into so little.
- */
+/* "8" is 8 MiB and was meant as 8 GiB; so is "8M" of a GPU, as no program fits into so
+ * little. */
 static int
 parse_needed(const char *value, bool with_unit, int32_t *out, struct err *e)
 {
     bool has_unit = value[strspn(value, "0123456789.")] != '\0';
     int32_t mib = 0;
 
-    if (value_mib(value, &mib, e) != 0)
+    if (value_mib(value, &mib, e) < 0)
         return -1;
     if (mib < LEAST_MIB && with_unit && strpbrk(value, "gGtTkK"))
         return err_set(e, ERR_USAGE, "%d MiB is less than the minimum of %d MiB", mib,
@@ -54,7 +54,7 @@ parse_needed(const char *value, bool with_unit, int32_t *out, struct err *e)
 
 _Static_assert(LEAST_MIB == 64, "as the words above say");
 
-/* ------------------------------------------------------------------- the GPUs */
+/* --- the GPUs --- */
 
 int
 attr_set_vram(struct request *r, const char *value, struct err *e)
@@ -64,7 +64,7 @@ attr_set_vram(struct request *r, const char *value, struct err *e)
         r->demand.vram_mib = 0;
         return 0;
     }
-    if (parse_needed(value, true, &r->demand.vram_mib, e) != 0)
+    if (parse_needed(value, true, &r->demand.vram_mib, e) < 0)
         return -1;
     r->vram_auto = false;
     return 0;
@@ -84,7 +84,7 @@ attr_set_gpus(struct request *r, const char *value, struct err *e)
     if (type)
         value = colon + 1;
 
-    if (parse_double(value, 0, GPU_MAX, &v, NULL) != 0 || (v > 0 && v < 0.0005)) {
+    if (parse_double(value, 0, GPU_MAX, &v, NULL) < 0 || (v > 0 && v < 0.0005)) {
         text_add_safe(&shown, value, strlen(value), 60);
         return err_set(e, ERR_USAGE,
                        "'%s' is not a number of GPUs; write a whole number from 0 to %d, or a "
@@ -93,7 +93,7 @@ attr_set_gpus(struct request *r, const char *value, struct err *e)
     }
     if (r->type_from == TYPE_WITH_GPUS || (r->type_from == TYPE_BY_CONSTRAINT && v == 0))
         memset(r->demand.gpu_type, 0, GPU_TYPE_MAX);
-    if (type && attr_set_gpu_type(r, type, e) != 0)
+    if (type && attr_set_gpu_type(r, type, e) < 0)
         return -1;
     if (type)
         r->type_from = TYPE_WITH_GPUS;
@@ -122,7 +122,7 @@ attr_set_gpu_type(struct request *r, const char *value, struct err *e)
 {
     char *type = r->demand.gpu_type;
 
-    if (value_check_text(value, GPU_TYPE_MAX - 1, e) != 0)
+    if (value_check_text(value, GPU_TYPE_MAX - 1, e) < 0)
         return -1;
     r->type_from = TYPE_BY_ITSELF;
     memset(type, 0, GPU_TYPE_MAX);
@@ -152,7 +152,7 @@ attr_set_placement(struct request *r, const char *value, struct err *e)
     return value_placing(value, &r->demand.placement, e);
 }
 
-/* ------------------------------------------------------------------- the host */
+/* --- the host --- */
 
 int
 attr_set_cpus(struct request *r, const char *value, struct err *e)
@@ -166,12 +166,12 @@ attr_set_mem(struct request *r, const char *value, struct err *e)
     return parse_needed(value, false, &r->demand.mem_mib, e);
 }
 
-/* ------------------------------------------------------------------- its time */
+/* --- its time --- */
 
 int
 attr_set_time(struct request *r, const char *value, struct err *e)
 {
-    if (parse_duration_ms(value, 1000, &r->limit_ms, e) != 0)
+    if (parse_duration_ms(value, 1000, &r->limit_ms, e) < 0)
         return -1;
     r->limit_bare = !value[strspn(value, "0123456789.")];
     return 0;
@@ -187,19 +187,18 @@ attr_set_signal(struct request *r, const char *value, struct err *e)
     int64_t ms = WARN_DEFAULT_MS;
     int number;
 
-    if (parse_signal(name, &number, NULL) != 0)
+    if (parse_signal(name, &number, NULL) < 0)
         return parse_refuse(e, value,
                             "names no signal; write USR2@60 (60 seconds before the limit)");
     r->warn_batch = batch;
-    if (attr_check_signal(number, e) != 0 ||
-        (at && parse_duration_ms(at + 1, 1000, &ms, e) != 0))
+    if (attr_check_signal(number, e) < 0 || (at && parse_duration_ms(at + 1, 1000, &ms, e) < 0))
         return -1;
     r->warn_signal = number;
     r->warn_ms = ms;
     return 0;
 }
 
-/* ------------------------------------------------------------------- its turn */
+/* --- its turn --- */
 
 int
 attr_set_priority(struct request *r, const char *value, struct err *e)
@@ -258,7 +257,7 @@ int
 attr_set_begin(struct request *r, const char *value, const struct when_clock *clock,
                struct err *e)
 {
-    if (when_parse(value, clock, &r->begin_us, e) != 0)
+    if (when_parse(value, clock, &r->begin_us, e) < 0)
         return -1;
     free(r->begin_said);
     r->begin_said = xstrdup(value);
@@ -272,7 +271,7 @@ attr_set_array(struct request *r, const char *value, struct err *e)
     return value_tasks(value, &r->array, &r->array_max, e);
 }
 
-/* ------------------------------------------------------------------- its names */
+/* --- its names --- */
 
 /* -e was --env in 0.1. */
 static bool
@@ -293,7 +292,7 @@ attr_set_error(struct request *r, const char *value, struct err *e)
     return attr_read_text(attr_of_key("error"), r, value, e);
 }
 
-/* -------------------------------------------------------------- its surroundings */
+/* --- its surroundings --- */
 
 /* Variables add up; of equal names the last counts. */
 int
@@ -301,7 +300,7 @@ attr_set_env(struct request *r, const char *value, struct err *e)
 {
     size_t name = strcspn(value, "="), n = 0;
 
-    if (value_check_env(value, e) != 0)
+    if (value_check_env(value, e) < 0)
         return -1;
     for (; r->env && r->env[n]; n++) {
         if (strncmp(r->env[n], value, name + 1) != 0)
@@ -310,7 +309,7 @@ attr_set_env(struct request *r, const char *value, struct err *e)
         r->env[n] = xstrdup(value);
         return 0;
     }
-    r->env = xrealloc(r->env, (n + 2) * sizeof(*r->env));
+    r->env = xrealloc(r->env, (n + 2) * sizeof *r->env);
     r->env[n] = xstrdup(value);
     r->env[n + 1] = NULL;
     return 0;
@@ -321,14 +320,14 @@ add_tag(struct request *r, const char *tag, struct err *e)
 {
     size_t n = 0;
 
-    if (value_check_text(tag, TAG_MAX_BYTES, e) != 0)
+    if (value_check_text(tag, TAG_MAX_BYTES, e) < 0)
         return -1;
     for (; r->tags && r->tags[n]; n++)
         if (strcmp(r->tags[n], tag) == 0)
             return 0;
     if (n == TAGS_MAX)
         return err_set(e, ERR_USAGE, "more than the maximum of %d tags", TAGS_MAX);
-    r->tags = xrealloc(r->tags, (n + 2) * sizeof(*r->tags));
+    r->tags = xrealloc(r->tags, (n + 2) * sizeof *r->tags);
     r->tags[n] = xstrdup(tag);
     r->tags[n + 1] = NULL;
     return 0;
@@ -342,7 +341,7 @@ attr_set_tag(struct request *r, const char *value, struct err *e)
     char *rest = copy, *tag;
 
     while ((tag = strsep(&rest, ",")))
-        if (add_tag(r, tag, e) != 0)
+        if (add_tag(r, tag, e) < 0)
             return -1;
     return 0;
 }

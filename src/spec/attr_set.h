@@ -1,6 +1,6 @@
 /* The setters of attr.c's table, for text that says more than one value of its row's kind. Of
- * no interest to anybody else. Errors lack the attribute's name; attr_assign puts it in front.
- */
+ * no interest to anybody else. Errors lack the attribute's name; attr_assign puts it in
+ * front. */
 #ifndef SPEC_ATTR_SET_H
 #define SPEC_ATTR_SET_H
 

@@ -17,7 +17,7 @@
 #include "spec/attr_set.h"
 #include "spec/value.h"
 
-/* --- the field ---------------------------------------------------------------------------- */
+/* --- the field --- */
 
 void *
 attr_field_to_set(const struct attr *a, struct request *r)
@@ -106,7 +106,7 @@ attr_list(const struct attr *a, const struct request *r)
     return *(char *const *const *)attr_field(a, r);
 }
 
-/* --- said, and the same ------------------------------------------------------------------- */
+/* --- said, and the same --- */
 
 bool
 attr_is_said(const struct attr *a, const struct request *r)
@@ -200,18 +200,18 @@ attr_is_same(const struct attr *a, const struct request *x, const struct request
         return mail_types(x) == mail_types(y);
     case ATTR_IDS:
         return x->demand.n_ids == y->demand.n_ids &&
-               memcmp(x->demand.ids, y->demand.ids, sizeof(x->demand.ids)) == 0;
+               memcmp(x->demand.ids, y->demand.ids, sizeof x->demand.ids) == 0;
     case ATTR_TASKS:
         return x->array.n == y->array.n &&
                (x->array.n == 0 || memcmp(x->array.ranges, y->array.ranges,
-                                          (size_t)x->array.n * sizeof(*x->array.ranges)) == 0);
+                                          (size_t)x->array.n * sizeof *x->array.ranges) == 0);
     case ATTR_DEPS:
         return same_deps(x, y);
     }
     return false;
 }
 
-/* --- as JSON ------------------------------------------------------------------------------ */
+/* --- as JSON --- */
 
 static void
 write_list(struct jsonw *w, char *const *list)
@@ -308,7 +308,7 @@ attr_write(const struct attr *a, const struct request *r, struct jsonw *w)
     }
 }
 
-/* --- for people --------------------------------------------------------------------------- */
+/* --- for people --- */
 
 static void
 say_list(char *const *list, struct buf *out)
@@ -364,14 +364,14 @@ attr_say(const struct attr *a, const struct request *r, struct buf *out)
     }
 }
 
-/* --- from text ---------------------------------------------------------------------------- */
+/* --- from text --- */
 
 static int
 read_flag(const struct attr *a, struct request *r, const char *value, struct err *e)
 {
     bool yes;
 
-    if (parse_bool(value, &yes, e) != 0)
+    if (parse_bool(value, &yes, e) < 0)
         return -1;
     attr_set_number(a, r, yes);
     return 0;
@@ -382,7 +382,7 @@ read_int(const struct attr *a, struct request *r, const char *value, struct err 
 {
     int64_t v;
 
-    if (parse_int(value, a->min, a->max, &v, e) != 0)
+    if (parse_int(value, a->min, a->max, &v, e) < 0)
         return -1;
     attr_set_number(a, r, v);
     return 0;
@@ -393,7 +393,7 @@ read_duration(const struct attr *a, struct request *r, const char *value, struct
 {
     int64_t ms = 0;
 
-    if (strcmp(value, "0") != 0 && parse_duration_ms(value, 1000, &ms, e) != 0)
+    if (strcmp(value, "0") != 0 && parse_duration_ms(value, 1000, &ms, e) < 0)
         return -1;
     if (ms > a->max)
         return err_set(e, ERR_USAGE, "'%.60s' is longer than the maximum of %lldh", value,
@@ -424,7 +424,7 @@ read_text(const struct attr *a, struct request *r, const char *value, struct err
 {
     char **field = attr_field_to_set(a, r);
 
-    if (a->bytes && value_check_text(value, a->bytes, e) != 0)
+    if (a->bytes && value_check_text(value, a->bytes, e) < 0)
         return -1;
     free(*field);
     *field = xstrdup(value);
@@ -437,7 +437,7 @@ read_hook(const struct attr *a, struct request *r, const char *value, struct err
 {
     char **field;
 
-    if (value[0] && a->check(value, e) != 0)
+    if (value[0] && a->check(value, e) < 0)
         return -1;
     field = attr_field_to_set(a, r);
     free(*field);
@@ -453,7 +453,7 @@ read_ids(struct demand *d, const char *value, struct err *e)
 
     if (n < 0)
         return -1;
-    memcpy(d->ids, ids, sizeof(ids));
+    memcpy(d->ids, ids, sizeof ids);
     d->n_ids = (uint8_t)n;
     return 0;
 }

@@ -240,7 +240,7 @@ list_len(char *const *list)
 static char **
 copy_list(const char *const *items, size_t n)
 {
-    char **list = xcalloc(n + 1, sizeof(*list));
+    char **list = xcalloc(n + 1, sizeof *list);
 
     for (size_t i = 0; i < n; i++)
         list[i] = xstrdup(items[i]);
@@ -414,10 +414,10 @@ config_init(struct config *c)
 {
     struct err e;
 
-    memset(c, 0, sizeof(*c));
+    memset(c, 0, sizeof *c);
     for (size_t i = 0; i < CONFIG_SETTINGS; i++)
         if (config_settings[i].standard &&
-            config_set(c, config_settings[i].key, config_settings[i].standard, &e) != 0)
+            config_set(c, config_settings[i].key, config_settings[i].standard, &e) < 0)
             err_abort("a default is out of its own range: %s", e.text);
     c->oom_patterns = copy_list(standard_patterns, STANDARD_PATTERNS);
 }

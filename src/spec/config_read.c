@@ -85,7 +85,7 @@ skip_rest(struct reader *r, const yaml_event_t *event)
 
     while (depth > 0) {
         yaml_event_t inner;
-        if (next_event(r, &inner) != 0)
+        if (next_event(r, &inner) < 0)
             return -1;
         depth += opens(&inner);
         depth -= inner.type == YAML_MAPPING_END_EVENT || inner.type == YAML_SEQUENCE_END_EVENT;
@@ -100,7 +100,7 @@ skip_value(struct reader *r)
     yaml_event_t event;
     int rc;
 
-    if (next_event(r, &event) != 0)
+    if (next_event(r, &event) < 0)
         return -1;
     rc = skip_rest(r, &event);
     yaml_event_delete(&event);
@@ -126,7 +126,7 @@ read_item(struct reader *r, const struct setting *s, char **items, size_t *n, bo
     struct err e;
     int rc = 0;
 
-    if (next_event(r, &event) != 0)
+    if (next_event(r, &event) < 0)
         return -1;
     const char *text = scalar_text(&event);
     if (event.type == YAML_SEQUENCE_END_EVENT) {
@@ -159,14 +159,14 @@ read_list(struct reader *r, const struct setting *s, yaml_mark_t start)
     do {
         rc = read_item(r, s, items, &n, &bad);
     } while (rc == 0);
-    if (rc == 1 && !bad && config_set_list(s, &r->next, (const char *const *)items, n, &e) != 0)
+    if (rc == 1 && !bad && config_set_list(s, &r->next, (const char *const *)items, n, &e) < 0)
         note(r, start, &e);
     for (size_t i = 0; i < n; i++)
         free(items[i]);
     return rc < 0 ? -1 : 0;
 }
 
-/* ---------------------------------------------------------------------- users */
+/* --- users --- */
 
 /* One key and value of a user: 1 when it was the end of them instead. */
 static int
@@ -176,14 +176,14 @@ read_user_pair(struct reader *r, struct config_user *u)
     struct err e;
     int rc = 0;
 
-    if (next_event(r, &key) != 0)
+    if (next_event(r, &key) < 0)
         return -1;
     if (key.type == YAML_MAPPING_END_EVENT) {
         yaml_event_delete(&key);
         return 1;
     }
     const char *name = scalar_text(&key);
-    if (skip_rest(r, &key) != 0 || next_event(r, &value) != 0) {
+    if (skip_rest(r, &key) < 0 || next_event(r, &value) < 0) {
         yaml_event_delete(&key);
         return -1;
     }
@@ -195,7 +195,7 @@ read_user_pair(struct reader *r, struct config_user *u)
                 u->name);
         note(r, key.start_mark, &e);
         rc = skip_rest(r, &value);
-    } else if (config_user_set(u, name, text, &e) != 0) {
+    } else if (config_user_set(u, name, text, &e) < 0) {
         note(r, key.start_mark, &e);
     }
     yaml_event_delete(&key);
@@ -211,7 +211,7 @@ read_user(struct reader *r, const yaml_event_t *key)
     struct err e;
     int rc = 0;
 
-    if (next_event(r, &event) != 0)
+    if (next_event(r, &event) < 0)
         return -1;
     config_user_init(&u);
     u.name = xstrdup(scalar_text(key) ? scalar_text(key) : "");
@@ -226,7 +226,7 @@ read_user(struct reader *r, const yaml_event_t *key)
         rc = skip_rest(r, &event);
     }
     yaml_event_delete(&event);
-    if (config_add_user(&r->next, &u, &e) != 0)
+    if (config_add_user(&r->next, &u, &e) < 0)
         note(r, key->start_mark, &e);
     return rc < 0 ? -1 : 0;
 }
@@ -238,18 +238,18 @@ read_users(struct reader *r)
     config_free_users(&r->next);
     for (;;) {
         yaml_event_t key;
-        if (next_event(r, &key) != 0)
+        if (next_event(r, &key) < 0)
             return -1;
         int rc = key.type == YAML_MAPPING_END_EVENT ? 1 : 0;
         if (rc == 0)
-            rc = skip_rest(r, &key) != 0 ? -1 : read_user(r, &key);
+            rc = skip_rest(r, &key) < 0 ? -1 : read_user(r, &key);
         yaml_event_delete(&key);
         if (rc != 0)
             return rc < 0 ? -1 : 0;
     }
 }
 
-/* --------------------------------------------------------------------- values */
+/* --- values --- */
 
 static void
 set_scalar(struct reader *r, const struct setting *s, const char *text, yaml_mark_t mark)
@@ -270,7 +270,7 @@ read_value(struct reader *r, const struct setting *s)
     struct err e;
     int rc = 0;
 
-    if (next_event(r, &event) != 0)
+    if (next_event(r, &event) < 0)
         return -1;
     const char *text = scalar_text(&event);
     if (event.type == YAML_SEQUENCE_START_EVENT && s->type == TYPE_LIST) {
@@ -307,7 +307,7 @@ read_pair(struct reader *r, const yaml_event_t *key)
         err_set(&e, ERR_USAGE, "%s is given twice; keep one of them", s->key);
     if (!s || r->seen[s - config_settings]) {
         note(r, key->start_mark, &e);
-        return skip_rest(r, key) != 0 ? -1 : skip_value(r);
+        return skip_rest(r, key) < 0 ? -1 : skip_value(r);
     }
     r->seen[s - config_settings] = true;
     return read_value(r, s);
@@ -323,7 +323,7 @@ read_stream(struct reader *r)
     for (;;) {
         yaml_event_t event;
         int rc = 0;
-        if (next_event(r, &event) != 0)
+        if (next_event(r, &event) < 0)
             return;
         yaml_event_type_t type = event.type;
         if (in_mapping && type == YAML_MAPPING_END_EVENT) {

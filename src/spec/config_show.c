@@ -31,7 +31,7 @@ add_fraction(struct buf *out, double v)
     double back = -1;
 
     for (int digits = 1; digits <= 15; digits++) {
-        snprintf(text, sizeof(text), "%.*f", digits, v);
+        snprintf(text, sizeof text, "%.*f", digits, v);
         if (parse_double(text, 0, 1e9, &back, NULL) == 0 && back == v)
             break;
     }

@@ -95,11 +95,11 @@ check_user(const struct config *c, const struct config_user *u, struct err *e)
 int
 config_add_user(struct config *c, struct config_user *u, struct err *e)
 {
-    if (check_user(c, u, e) != 0) {
+    if (check_user(c, u, e) < 0) {
         free(u->name);
         return -1;
     }
-    c->users = xrealloc(c->users, (c->n_users + 1) * sizeof(*c->users));
+    c->users = xrealloc(c->users, (c->n_users + 1) * sizeof *c->users);
     c->users[c->n_users++] = *u;
     return 0;
 }
@@ -121,7 +121,7 @@ config_copy_users(struct config *to, const struct config *from)
     to->n_users = from->n_users;
     if (from->n_users == 0)
         return;
-    to->users = xmalloc(from->n_users * sizeof(*to->users));
+    to->users = xmalloc(from->n_users * sizeof *to->users);
     for (size_t i = 0; i < from->n_users; i++) {
         to->users[i] = from->users[i];
         to->users[i].name = xstrdup(from->users[i].name);

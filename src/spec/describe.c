@@ -165,7 +165,7 @@ also_line(const struct request *r, struct buf *out)
                                  r->preemptible ? "preemptible" : NULL};
     auto_buf struct buf all = BUF_INIT;
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (words[i])
             buf_addf(&all, "%s%s", all.len ? " " : "", words[i]);
     if (all.len)

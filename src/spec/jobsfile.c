@@ -104,7 +104,7 @@ parse_token(struct parser *p, struct request *r, char *token, size_t offset, boo
     else if (equals == token)
         jobsfile_report_at(p, offset,
                            "a value without a name; write vram=8G, without blanks around =");
-    else if (attr_set_at(r, token, value, ATTR_JOBS_FILE, p->clock, &e) != 0)
+    else if (attr_set_at(r, token, value, ATTR_JOBS_FILE, p->clock, &e) < 0)
         jobsfile_report_at(p, offset, "%s%s", e.text,
                            after_value && !equals && !attr_find(token, ATTR_JOBS_FILE)
                                ? "; quote values that have blanks: write vram=8G, not vram=8 G"
@@ -135,7 +135,7 @@ parse_attributes(struct parser *p, struct request *r, size_t at)
     while (at < end) {
         size_t first = at;
         at = end_of(s, at, end, true, &hidden);
-        if (at - first >= sizeof(token)) {
+        if (at - first >= sizeof token) {
             jobsfile_report_at(p, first, "the attribute has %zu bytes; the maximum is %d",
                                at - first, TOKEN_MAX_BYTES - 1);
         } else if (at > first) {
@@ -159,7 +159,7 @@ push_line(struct parser *p, const struct request *r, size_t start)
 
     if (out->n_lines == p->cap_lines) {
         p->cap_lines = p->cap_lines ? p->cap_lines * 2 : 64;
-        out->lines = xrealloc(out->lines, p->cap_lines * sizeof(*out->lines));
+        out->lines = xrealloc(out->lines, p->cap_lines * sizeof *out->lines);
     }
     out->lines[out->n_lines++] = (struct jobsfile_line){
         .req = *r, .line = first->number, .column = start < first->len ? (int)start + 1 : 1};
@@ -185,7 +185,7 @@ parse_command(struct parser *p, struct request *r, size_t start, size_t at, size
         r->command[end - at] = '\0';
         if (!is_plain && jobsfile_is_slip(p, r->command, at, has_block))
             return;
-        if (request_validate(r, &e) != 0)
+        if (request_validate(r, &e) < 0)
             jobsfile_report_at(p, start, "%s", e.text);
     }
 }
@@ -223,7 +223,7 @@ find_slot(const struct jobsfile *f, const uint32_t *slots, size_t mask, const ch
     uint64_t hash;
     size_t slot;
 
-    memcpy(&hash, key, sizeof(hash)); /* eight of its digits, spread by Knuth's constant */
+    memcpy(&hash, key, sizeof hash); /* eight of its digits, spread by Knuth's constant */
     slot = (size_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
     while (slots[slot] && memcmp(f->lines[slots[slot] - 1].key, key, 12) != 0)
         slot = (slot + 1) & mask;
@@ -239,8 +239,8 @@ give_keys(struct jobsfile *f)
 
     while (size < f->n_lines * 2)
         size *= 2;
-    auto_free uint32_t *slots = xcalloc(size, sizeof(*slots));
-    auto_free uint32_t *counts = xcalloc(f->n_lines, sizeof(*counts));
+    auto_free uint32_t *slots = xcalloc(size, sizeof *slots);
+    auto_free uint32_t *counts = xcalloc(f->n_lines, sizeof *counts);
     for (size_t i = 0; i < f->n_lines; i++) {
         struct jobsfile_line *line = &f->lines[i];
         text_sha1_12(line->req.command, strlen(line->req.command), line->key);
@@ -251,7 +251,7 @@ give_keys(struct jobsfile *f)
         if (earlier == 0)
             memcpy(line->key + 12, "#0", 3); /* nearly always, and much faster */
         else
-            snprintf(line->key + 12, sizeof(line->key) - 12, "#%u", earlier);
+            snprintf(line->key + 12, sizeof line->key - 12, "#%u", earlier);
     }
 }
 
@@ -272,7 +272,7 @@ jobsfile_parse(const char *file_name, const char *text, size_t len,
     struct parser p = {
         .file_name = file_name, .clock = clock, .at = text, .number = 1, .out = out};
 
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     if (len == 0)
         return 0;
     p.end = text + len;
@@ -296,7 +296,7 @@ jobsfile_apply_models(struct jobsfile *f, const char *file_name, const struct mo
 {
     for (size_t i = 0; i < f->n_lines; i++) {
         models_apply(m, &f->lines[i].req);
-        if (request_validate(&f->lines[i].req, e) != 0)
+        if (request_validate(&f->lines[i].req, e) < 0)
             return err_prefix(e, "%s:%d:%d", file_name, f->lines[i].line, f->lines[i].column);
     }
     return 0;

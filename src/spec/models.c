@@ -81,7 +81,7 @@ parse_need(const char *text, struct need *out, struct err *e)
         int32_t permille = (int32_t)(v * 1000 + 0.5);
         need.gpus = (int32_t)v + (v > (double)(int32_t)v);
         need.share_permille = permille < 1000 ? permille : 0;
-    } else if (!text[strspn(text, "0123456789.-")] || parse_size_mib(text, &mib, NULL) != 0 ||
+    } else if (!text[strspn(text, "0123456789.-")] || parse_size_mib(text, &mib, NULL) < 0 ||
                mib > VRAM_MAX_MIB) {
         return parse_refuse(
             e, text, "is not a requirement; write a share (0.5), GPUs (2) or VRAM (18G)");
@@ -100,7 +100,7 @@ read_need(struct reader *r, const char *of, struct need *out, struct err *e)
     const char *text;
     int rc;
 
-    if (next_event(r, &event, e) != 0)
+    if (next_event(r, &event, e) < 0)
         return -1;
     text = scalar_text(&event);
     rc = text ? parse_need(text, out, e) : err_set(e, ERR_USAGE, "expected a number or a size");
@@ -127,10 +127,10 @@ add_model(struct reader *r, const yaml_event_t *key, struct err *e)
                                    : "expected the name of a model");
         return at_line(r, key->start_mark, e);
     }
-    if (read_need(r, name, &need, e) != 0)
+    if (read_need(r, name, &need, e) < 0)
         return -1;
     if ((m->n & (m->n - 1)) == 0)
-        m->at = xrealloc(m->at, (m->n ? m->n * 2 : 1) * sizeof(*m->at));
+        m->at = xrealloc(m->at, (m->n ? m->n * 2 : 1) * sizeof *m->at);
     m->at[m->n++] = (struct model){xstrdup(name), key->start_mark.line + 1, need};
     return 0;
 }
@@ -143,7 +143,7 @@ read_models(struct reader *r, struct err *e)
     yaml_event_t event;
     int rc;
 
-    if (next_event(r, &event, e) != 0)
+    if (next_event(r, &event, e) < 0)
         return -1;
     bool is_mapping = event.type == YAML_MAPPING_START_EVENT;
     if (!is_mapping) {
@@ -154,7 +154,7 @@ read_models(struct reader *r, struct err *e)
     if (!is_mapping)
         return -1;
     do {
-        if (next_event(r, &event, e) != 0)
+        if (next_event(r, &event, e) < 0)
             return -1;
         rc = event.type == YAML_MAPPING_END_EVENT ? 1 : add_model(r, &event, e);
         yaml_event_delete(&event);
@@ -195,7 +195,7 @@ read_stream(struct reader *r, struct err *e)
     for (;;) {
         yaml_event_t event;
         int rc = 0;
-        if (next_event(r, &event, e) != 0)
+        if (next_event(r, &event, e) < 0)
             return -1;
         yaml_event_type_t type = event.type;
         if (in_mapping && type == YAML_MAPPING_END_EVENT) {
@@ -232,7 +232,7 @@ sort(struct reader *r, struct err *e)
     auto_buf struct buf shown = BUF_INIT;
 
     if (m->n > 0)
-        qsort(m->at, m->n, sizeof(*m->at), compare);
+        qsort(m->at, m->n, sizeof *m->at, compare);
     for (size_t i = 1; i < m->n; i++) {
         if (strcmp(m->at[i].name, m->at[i - 1].name) != 0)
             continue;
@@ -278,7 +278,7 @@ models_count(const struct models *m)
     return m->n;
 }
 
-/* ---------------------------------------------------------------------- asking */
+/* --- asking --- */
 
 static struct need
 find(const struct models *m, const char *name)

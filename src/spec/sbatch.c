@@ -36,7 +36,7 @@ set(struct sbatch *s, const char *attr, const char *value, struct err *e)
     return err_set(e, inner.code, "%s", inner.text);
 }
 
-/* ------------------------------------------------------------------- the GPUs */
+/* --- the GPUs --- */
 
 /* "2", "a100", "a100:2" as Slurm has them behind gpu: or --gpus. */
 static int
@@ -75,7 +75,7 @@ on_gres(struct sbatch *s, const char *value, struct err *e)
     return sbatch_refuse(e, "%s: only gpu:N and gpu:TYPE:N are supported", value);
 }
 
-/* ------------------------------------------------------------------- the host */
+/* --- the host --- */
 
 static int
 on_mem(struct sbatch *s, const char *value, struct err *e)
@@ -109,7 +109,7 @@ on_cpus_per_gpu(struct sbatch *s, const char *value, struct err *e)
 static int
 on_cpus_per_task(struct sbatch *s, const char *value, struct err *e)
 {
-    if (set(s, "cpus", value, e) != 0)
+    if (set(s, "cpus", value, e) < 0)
         return -1;
     s->cpus_per_task = s->r->demand.cpus;
     return 0;
@@ -153,7 +153,7 @@ on_exclusive(struct sbatch *s, const char *value, struct err *e)
     return set(s, "exclusive", NULL, e);
 }
 
-/* ------------------------------------------------------------------- its time */
+/* --- its time --- */
 
 static int
 on_time(struct sbatch *s, const char *value, struct err *e)
@@ -181,7 +181,7 @@ on_nice(struct sbatch *s, const char *value, struct err *e)
 {
     int64_t nice = NICE_DEFAULT;
 
-    if (value && parse_int(value, -2147483645, 2147483645, &nice, e) != 0)
+    if (value && parse_int(value, -2147483645, 2147483645, &nice, e) < 0)
         return -1;
     s->r->priority = (int32_t)(nice > PRIORITY_MAX   ? PRIORITY_MIN
                                : nice < PRIORITY_MIN ? PRIORITY_MAX
@@ -198,7 +198,7 @@ on_no_requeue(struct sbatch *s, const char *value, struct err *e)
     return 0;
 }
 
-/* ------------------------------------------------------------- files and words */
+/* --- files and words --- */
 
 /* A file for output or errors. Slurm's letters are Berth's, but for three that are about what a
  * job of one task on one node has not: they have one value. */
@@ -267,7 +267,7 @@ on_constraint(struct sbatch *s, const char *value, struct err *e)
                              "use #BERTH --gpu-type and --min-vram",
                              value);
     memcpy(said, type, sizeof said);
-    if (set(s, "gpu-type", value, e) != 0)
+    if (set(s, "gpu-type", value, e) < 0)
         return -1;
     memcpy(s->constraint, type, sizeof said);
     memcpy(type, said, sizeof said);
@@ -284,7 +284,7 @@ on_ignored(struct sbatch *s, const char *name, const char *value)
                                           {"account", "SLURM_JOB_ACCOUNT"},
                                           {"qos", "SLURM_JOB_QOS"}};
 
-    for (size_t i = 0; value && i < sizeof(kept) / sizeof(kept[0]); i++)
+    for (size_t i = 0; value && i < sizeof kept / sizeof kept[0]; i++)
         if (strcmp(kept[i][0], name) == 0)
             script_add_variable(s->out, xasprintf("%s=%s", kept[i][1], value));
     script_ignore(s->out, name);
@@ -320,13 +320,13 @@ on_mail_type(struct sbatch *s, const char *value, struct err *e)
         else
             buf_addf(&known, "%s%s", known.len ? "," : "", word);
     }
-    if (known.len && set(s, "mail-type", buf_str(&known), e) != 0)
+    if (known.len && set(s, "mail-type", buf_str(&known), e) < 0)
         return -1;
     return none ? sbatch_refuse(e, "no mail is sent for %s; use TIME_LIMIT, FAIL or END", none)
                 : 0;
 }
 
-/* -------------------------------------------------------------------- the table */
+/* --- the table --- */
 
 static int
 on_nothing(struct sbatch *s, const char *value, struct err *e)
@@ -443,7 +443,7 @@ sbatch_apply(struct sbatch *s, int i, const char *value, int line, struct err *e
     return row->attr ? set(s, row->attr, value, e) : on_ignored(s, row->option.name, value);
 }
 
-/* ------------------------------------------------- what the lines mean together */
+/* --- what the lines mean together --- */
 
 /* each times count into *field; 0, or -1 with e. */
 static int
@@ -511,10 +511,10 @@ finish_tasks(struct sbatch *s, struct err *e)
         return 0;
     script_add_variable(s->out, xasprintf("SLURM_NTASKS=%lld", (long long)tasks));
     script_add_variable(s->out, xasprintf("SLURM_CPUS_PER_TASK=%lld", (long long)cpus));
-    if (gpus > 0 && d->gpus == gpus && multiply(gpus, tasks, GPU_MAX, &d->gpus, e) != 0)
+    if (gpus > 0 && d->gpus == gpus && multiply(gpus, tasks, GPU_MAX, &d->gpus, e) < 0)
         return -1;
     if ((d->cpus == 0 || d->cpus == s->cpus_per_task) &&
-        multiply(cpus, tasks, CPUS_MAX, &d->cpus, e) != 0)
+        multiply(cpus, tasks, CPUS_MAX, &d->cpus, e) < 0)
         return -1;
     if (most > 0 && tasks > most)
         return sbatch_refuse(e, "%lld tasks exceed %lld on each node: there is one machine",

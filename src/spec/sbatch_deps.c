@@ -49,7 +49,7 @@ one_dependency(struct sbatch *s, const char *term, struct err *e)
     } types[] = {
         {"afterok:", DEP_SUCCESS}, {"afterany:", DEP_ANY}, {"afternotok:", DEP_FAILED}};
 
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         size_t n = strlen(types[i].prefix);
         if (strncasecmp(term, types[i].prefix, n) == 0)
             return add_deps(s, types[i].type, term + n, e);

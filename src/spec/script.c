@@ -49,7 +49,7 @@ add_to(struct script_list *list, char *text)
         free(text);
         return;
     }
-    list->at = xrealloc(list->at, (list->n + 2) * sizeof(*list->at));
+    list->at = xrealloc(list->at, (list->n + 2) * sizeof *list->at);
     list->at[list->n++] = text;
     list->at[list->n] = NULL;
 }
@@ -111,7 +111,7 @@ complain(struct reader *rd, int rc, int line, const char *mark, const char *name
         xasprintf("%s:%d: %s %s: %s", rd->file, line, mark, buf_str(&shown), buf_str(&safe)));
 }
 
-/* ---------------------------------------------------------------------- words */
+/* --- words --- */
 
 /* The next word at *p into a new string: blanks end it, quotes and backslashes are the
  * shell's. NULL at the end and at a comment; *open: a quote was not closed. */
@@ -160,7 +160,7 @@ take_words(struct reader *rd, struct directive *d, const char *p, const char *en
     return true;
 }
 
-/* -------------------------------------------------------------------- options */
+/* --- options --- */
 
 /* The row of an option at this door: attributes come behind the own ones. */
 static bool
@@ -317,7 +317,7 @@ read_directive(struct reader *rd, struct directive *d)
     }
 }
 
-/* ---------------------------------------------------------------------- lines */
+/* --- lines --- */
 
 static bool
 begins_with(const char *s, const char *end, const char *mark)
@@ -367,7 +367,7 @@ script_read(const char *file, const char *text, size_t len, const struct when_cl
     struct err wrong;
     int rc, line;
 
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     out->file = file;
     rd.sbatch = (struct sbatch){.r = r, .out = out, .clock = clock};
     while (text < end) {

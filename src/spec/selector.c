@@ -42,7 +42,7 @@ push(struct selector *s, enum selector_kind kind, const char *pattern, size_t n)
 {
     if (s->n_terms == s->cap) {
         s->cap = s->cap ? s->cap * 2 : 4;
-        s->terms = xrealloc(s->terms, s->cap * sizeof(*s->terms));
+        s->terms = xrealloc(s->terms, s->cap * sizeof *s->terms);
     }
     s->terms[s->n_terms++] =
         (struct selector_term){.kind = kind, .pattern = pattern ? xstrndup(pattern, n) : NULL};
@@ -210,7 +210,7 @@ add_each(struct selector *s, const char *text, const char *whole,
         size_t n = piece_length(text);
         if (n == 0)
             return refuse(whole, "is incomplete; " GRAMMAR, e);
-        if (add(s, text, n, e) != 0)
+        if (add(s, text, n, e) < 0)
             return -1;
         if (!text[n])
             return 0;
@@ -292,8 +292,8 @@ compare_terms(const void *a, const void *b)
     return (x->first_task > y->first_task) - (x->first_task < y->first_task);
 }
 
-/* Whether what y selects was put into x, which stands before it in the order of compare_terms.
- */
+/* Whether what y selects was put into x, which stands before it in the order of
+ * compare_terms. */
 static bool
 joined(struct selector_term *x, const struct selector_term *y)
 {
@@ -341,7 +341,7 @@ selector_tidy(struct selector *s, struct err *e)
     size_t n = 0;
 
     if (s->n_terms > 1)
-        qsort(s->terms, s->n_terms, sizeof(*s->terms), compare_terms);
+        qsort(s->terms, s->n_terms, sizeof *s->terms, compare_terms);
     s->n_sorted = 0;
     for (size_t i = 0; i < s->n_terms; i++) {
         if (n > 0 && joined(&s->terms[n - 1], &s->terms[i])) {

@@ -55,7 +55,7 @@ value_mib(const char *s, int32_t *out, struct err *e)
 {
     int64_t mib;
 
-    if (parse_size_mib(s, &mib, e) != 0)
+    if (parse_size_mib(s, &mib, e) < 0)
         return -1;
     if (mib > VRAM_MAX_MIB)
         return err_set(e, ERR_USAGE, "'%.60s' is more than the maximum of %dT", s,
@@ -73,7 +73,7 @@ value_permille(const char *s, int32_t *out, struct err *e)
     auto_free char *number = xstrndup(s, n - percent);
     double v;
 
-    if (parse_double(number, 0, percent ? 100 : 1, &v, NULL) != 0)
+    if (parse_double(number, 0, percent ? 100 : 1, &v, NULL) < 0)
         return parse_refuse(e, s, want);
     v = round(v * (percent ? 10 : 1000));
     if (v < 1)
@@ -101,7 +101,7 @@ scan_number(const char **p, int64_t max, int64_t *out)
     return true;
 }
 
-/* ---------------------------------------------------------------------- tasks */
+/* --- tasks --- */
 
 struct ranges {
     struct task_range *at; /* owned */
@@ -113,7 +113,7 @@ push_range(struct ranges *r, int32_t first, int32_t last)
 {
     if (r->n == r->cap) {
         r->cap = r->cap ? r->cap * 2 : 8;
-        r->at = xrealloc(r->at, r->cap * sizeof(*r->at));
+        r->at = xrealloc(r->at, r->cap * sizeof *r->at);
     }
     r->at[r->n++] = (struct task_range){first, last};
 }
@@ -177,7 +177,7 @@ join_ranges(struct ranges *r)
 
     if (!r->at)
         return;
-    qsort(r->at, r->n, sizeof(*r->at), compare_ranges);
+    qsort(r->at, r->n, sizeof *r->at, compare_ranges);
     for (size_t i = 0; i < r->n; i++) {
         if (n > 0 && r->at[i].first <= r->at[n - 1].last + 1) {
             if (r->at[i].last > r->at[n - 1].last)
@@ -226,7 +226,7 @@ value_tasks(const char *s, struct task_set *out, int32_t *max, struct err *e)
     return 0;
 }
 
-/* ----------------------------------------------------------------------- deps */
+/* --- deps --- */
 
 /* Digits alone are an id, with _ and digits a task of that array; else it is a name. */
 static bool
@@ -243,7 +243,7 @@ read_id(const char *s, struct dep *d)
     }
     d->job = (uint32_t)job;
     d->task = (int32_t)task;
-    return *s == '\0';
+    return !*s;
 }
 
 static int
@@ -258,7 +258,7 @@ read_dep(const char *s, struct dep *d, struct err *e)
         return parse_refuse(e, s, "is not a job; write ids (12,13), a task (12_3) or names");
     if (strncmp(s, "name:", 5) == 0) /* as a selector has it */
         s += 5;
-    if (value_check_text(s, NAME_MAX_BYTES, e) != 0)
+    if (value_check_text(s, NAME_MAX_BYTES, e) < 0)
         return err_prefix(e, "a job's name");
     d->name = xstrdup(s);
     return 0;
@@ -281,7 +281,7 @@ value_deps(const char *s, enum dep_type type, struct dep **deps, int *n, struct 
                 free((*deps)[--*n].name);
             return -1;
         }
-        *deps = xrealloc(*deps, (size_t)(*n + 1) * sizeof(**deps));
+        *deps = xrealloc(*deps, (size_t)(*n + 1) * sizeof **deps);
         (*deps)[(*n)++] = d;
     }
     return 0;

@@ -166,14 +166,14 @@ scan_words(const char *s, int64_t *ms)
     auto_free char *number = xstrndup(s, digits);
     int64_t n;
 
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         size_t len = strlen(units[i].name);
         if (strncasecmp(unit, units[i].name, len) != 0 ||
             (unit[len] && strcasecmp(unit + len, "s") != 0))
             continue;
-        if (parse_int(number, 1, 5200, &n, NULL) != 0 && units[i].ms > 3600000)
+        if (parse_int(number, 1, 5200, &n, NULL) < 0 && units[i].ms > 3600000)
             return false;
-        if (parse_int(number, 1, 100000000, &n, NULL) != 0)
+        if (parse_int(number, 1, 100000000, &n, NULL) < 0)
             return false;
         *ms = n * units[i].ms;
         return true;
@@ -190,7 +190,7 @@ parse_after_now(const char *s, const char *duration, const struct when_clock *cl
     if (!clock)
         return parse_refuse(e, s, "needs a clock; write a time with Z or +01:00");
     if (*duration && !scan_words(duration, &ms) &&
-        parse_duration_ms(duration, 1000, &ms, e) != 0)
+        parse_duration_ms(duration, 1000, &ms, e) < 0)
         return -1;
     *out = clock->now_us + ms * 1000;
     return 0;
@@ -210,7 +210,7 @@ take_day(const char *s, struct tm *tm, bool *roll)
                  {"noon", 0, 12, true},
                  {"midnight", 1, 0, false}};
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         size_t n = strlen(words[i].name);
         if (strncasecmp(s, words[i].name, n) != 0)
             continue;
@@ -242,7 +242,7 @@ parse_day(const char *s, const struct when_clock *clock, int64_t *out, struct er
     }
     if (*p)
         return parse_refuse(e, s, want);
-    if (to_us(s, clock, tm, out, e) != 0)
+    if (to_us(s, clock, tm, out, e) < 0)
         return -1;
     if (roll && clock && *out <= clock->now_us) {
         tm.tm_mday++;
@@ -261,7 +261,7 @@ when_parse(const char *s, const struct when_clock *clock, int64_t *out, struct e
     if (s[0] == '+' && s[1])
         return parse_after_now(s, s + 1, clock, out, e);
     if (s[0] == '@') {
-        if (parse_int(s + 1, 0, INT64_MAX / 1000000, &seconds, NULL) != 0)
+        if (parse_int(s + 1, 0, INT64_MAX / 1000000, &seconds, NULL) < 0)
             return parse_refuse(e, s, want);
         *out = seconds * 1000000;
         return 0;

@@ -31,7 +31,7 @@
 #define CHECK_ALWAYS_BYTES (64 << 20)
 #define RESERVE_BYTES      (1 << 20)
 
-/* --- errors ----------------------------------------------------------------------------- */
+/* --- errors --- */
 
 static int
 store_error_damaged(const struct store *s, struct err *e, const char *why)
@@ -116,7 +116,7 @@ store_failed(struct store *s, enum err_code code, struct err *e, const char *fmt
     return -1;
 }
 
-/* --- the turn --------------------------------------------------------------------------- */
+/* --- the turn --- */
 
 static int
 store_step(struct store *s, enum stmt_id id, struct err *e)
@@ -271,7 +271,7 @@ store_commit(struct store *s, struct err *e)
     return -1;
 }
 
-/* --- the log ---------------------------------------------------------------------------- */
+/* --- the log --- */
 
 static int
 store_on_wal(void *arg, sqlite3 *db, const char *name, int pages)
@@ -368,7 +368,7 @@ store_shrink_log(struct store *s, struct err *e)
     return 0;
 }
 
-/* --- the reserve ------------------------------------------------------------------------ */
+/* --- the reserve --- */
 
 bool
 store_reserve_release(struct store *s)
@@ -397,7 +397,7 @@ store_reserve_restore(struct store *s, struct err *e)
     return err_errno(e, ERR_FAILED, errnum, "cannot fill %s", path);
 }
 
-/* --- open and close --------------------------------------------------------------------- */
+/* --- open and close --- */
 
 /* "ok", or the first thing that is wrong. */
 int
@@ -508,7 +508,7 @@ store_know_file(struct store *s)
 int
 store_open(const char *dir, struct store **out, struct err *e)
 {
-    struct store *s = xcalloc(1, sizeof(*s));
+    struct store *s = xcalloc(1, sizeof *s);
     int found;
 
     *out = NULL;

@@ -37,8 +37,8 @@ bool store_has_changes(const struct store *s); /* a commit would write */
 int store_checkpoint(struct store *s, struct err *e);
 /* The same, and gives the log's room on the disk back: for a disk that is full. */
 int store_shrink_log(struct store *s, struct err *e);
-/* Whether most of the file is unused and what is used is little; then compacting gives it back.
- */
+/* Whether most of the file is unused and what is used is little; then compacting gives it
+ * back. */
 bool store_is_mostly_free(struct store *s);
 int store_compact(struct store *s, struct err *e);
 bool store_wants_checkpoint(const struct store *s); /* the log holds something */
@@ -53,7 +53,7 @@ int store_check(struct store *s, struct err *e);
 bool store_reserve_release(struct store *s);
 int store_reserve_restore(struct store *s, struct err *e);
 
-/* --- the instance ---------------------------------------------------------------------- */
+/* --- the instance --- */
 
 const char *store_token(const struct store *s); /* 16 hex digits, made with the file */
 /* The boot id under which recovery was last completed; "" at first. Set it in the very
@@ -94,7 +94,7 @@ char *store_progress_get(struct store *s, uint32_t uid, const char *token, int n
 int store_progress_drop(struct store *s, uint32_t uid, const char *token, struct err *e);
 int store_progress_trim(struct store *s, int64_t before_us, struct err *e);
 
-/* --- jobs ------------------------------------------------------------------------------- */
+/* --- jobs --- */
 
 /* An attempt with the UUIDs of its cards, uuids[i] that of attempt.gpus[i]. now_mib is not
  * kept: it reads -1. */
@@ -140,7 +140,7 @@ struct store_range {
 struct store_filter {
     const struct store_range *ranges; /* job ids; any of them */
     int n_ranges;                     /* 0: all ids */
-    uint32_t states;                  /* 1u << JOB_FAILED | ...; 0: any */
+    uint32_t states;                  /* 1U << JOB_FAILED | ...; 0: any */
     uint32_t uid;                     /* with has_uid */
     bool has_uid;
     uint32_t file;    /* 0: any */
@@ -186,7 +186,7 @@ typedef int (*store_task_cb)(uint32_t id, int32_t task, enum job_state state, vo
 int store_tasks_walk(struct store *s, uint32_t array, int32_t first, int32_t last,
                      store_task_cb cb, void *arg, struct err *e);
 
-/* --- the past, for reports ---------------------------------------------------------------- */
+/* --- the past, for reports --- */
 
 /* How far a walk backwards has come: what ended before that is still to come. */
 struct store_place {
@@ -240,7 +240,7 @@ int store_used_walk(struct store *s, struct store_place *place, int64_t since_us
 /* When the attempt that ended first began; 0: none has ended. */
 int store_past_begin(struct store *s, int64_t *at_us, struct err *e);
 
-/* --- runs of the same command ----------------------------------------------------------- */
+/* --- runs of the same command --- */
 
 /* The last two completed runs of one user's command. */
 struct store_runs {
@@ -256,7 +256,7 @@ int store_runs_put(struct store *s, const struct store_runs *r, struct err *e); 
 int store_runs_load(struct store *s, store_runs_cb cb, void *arg, struct err *e);
 int store_runs_trim(struct store *s, struct err *e); /* drops what load would not give */
 
-/* --- the memory of the same command ------------------------------------------------------ */
+/* --- the memory of the same command --- */
 
 struct learned;
 struct store_peaks_key {
@@ -271,7 +271,7 @@ int store_peaks_put(struct store *s, const struct store_peaks_key *key, const st
                     int64_t ended_us, struct err *e);
 int store_peaks_trim(struct store *s, struct err *e); /* keeps the newest 100,000 */
 
-/* --- environments ----------------------------------------------------------------------- */
+/* --- environments --- */
 
 /* Keeps the bytes, once however often they come, under the id in *id (never 0). */
 int store_env_put(struct store *s, const void *bytes, size_t n, int64_t *id, struct err *e);
@@ -280,7 +280,7 @@ int store_env_find(struct store *s, const void *bytes, size_t n, int64_t *id, st
 int store_env_get(struct store *s, int64_t id, struct buf *out,
                   struct err *e); /* replaces out */
 
-/* --- jobs files ------------------------------------------------------------------------- */
+/* --- jobs files --- */
 
 /* The id of this user's file, made when it is new (never 0). */
 int store_file_id(struct store *s, uint32_t uid, const char *path, uint32_t *id, struct err *e);
@@ -321,7 +321,7 @@ int store_file_forget(struct store *s, uint32_t file, uint32_t *at, int most, st
 /* The same for one job, ended or not. */
 int store_job_detach(struct store *s, uint32_t id, struct err *e);
 
-/* --- what goes ---------------------------------------------------------------------------- */
+/* --- what goes --- */
 
 /* Removes at most max ended jobs with their attempts: those that ended before before_us, and
  * those with an id below below_id. What a jobs file must know of its lines stays; so do tasks
@@ -336,7 +336,7 @@ int store_prune_user(struct store *s, uint32_t uid, uint32_t *at, int max, struc
 /* Removes environments that no job has any more. A pass over all of them; as above. */
 int store_prune_envs(struct store *s, struct err *e);
 
-/* --- what users have used ----------------------------------------------------------------- */
+/* --- what users have used --- */
 
 /* As struct fair keeps it: decayed GPU-seconds as of at_us. */
 int store_usage_set(struct store *s, uint32_t uid, double gpu_seconds, int64_t at_us,
@@ -344,7 +344,7 @@ int store_usage_set(struct store *s, uint32_t uid, double gpu_seconds, int64_t a
 typedef void (*store_usage_cb)(uint32_t uid, double gpu_seconds, int64_t at_us, void *arg);
 int store_usage_load(struct store *s, store_usage_cb cb, void *arg, struct err *e);
 
-/* --- over time -------------------------------------------------------------------------- */
+/* --- over time --- */
 
 /* Bytes of an attempt (core/learn/trace.h) and of a card (core/learn/series.h); put replaces.
  * get replaces what is in out: 1, or 0 when there are none, or -1. */
@@ -361,8 +361,7 @@ int store_total_put(struct store *s, uint32_t uid, int64_t gpu_ms, struct err *e
 typedef void (*store_total_cb)(uint32_t uid, int64_t gpu_ms, void *arg);
 int store_totals_load(struct store *s, store_total_cb cb, void *arg, struct err *e);
 
-/* --- what is still to be told --------------------------------------------------------------
- */
+/* --- what is still to be told --- */
 
 /* Somebody is to hear of a job (daemon/outbox/outbox_fill.h). Texts are borrowed. */
 struct store_letter {
@@ -381,7 +380,7 @@ int store_outbox_remove(struct store *s, int64_t id, struct err *e);
 int store_outbox_walk(struct store *s, int64_t from, int64_t to, store_letter_cb cb, void *arg,
                       struct err *e);
 
-/* --- events ----------------------------------------------------------------------------- */
+/* --- events --- */
 
 struct store_event {
     int64_t seq; /* 1, 2, ...: store_event_add fills it in */

@@ -55,7 +55,7 @@ store_attempts_load(struct store *s, uint32_t job, struct store_attempt **out, s
         return -1;
     sqlite3_bind_int64(st, 1, job);
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-        list = xrealloc(list, (unsigned long)(n + 1) * sizeof(*list));
+        list = xrealloc(list, (unsigned long)(n + 1) * sizeof *list);
         if (row_read_attempt(st, 0, &list[n], e) < 0) {
             err_prefix(e, "job %" PRIu32, job);
             break;

@@ -49,19 +49,18 @@ jobs_read(sqlite3_stmt *st, struct store_attempt *last, struct err *e)
 {
     struct job *job = job_new();
     int first = row_job_count();
+    bool ok = row_read_job(st, job, e) == 0;
+    bool has_run = ok && sqlite3_column_type(st, first) != SQLITE_NULL;
 
-    if (row_read_job(st, job, e) < 0)
-        goto fail;
-    if (sqlite3_column_type(st, first) == SQLITE_NULL)
-        return job;
-    if (row_read_attempt(st, first, last, e) < 0)
-        goto fail;
-    job->run = xmalloc(sizeof(*job->run));
-    *job->run = last->attempt;
+    if (!ok || (has_run && row_read_attempt(st, first, last, e) < 0)) {
+        job_free(job);
+        return NULL;
+    }
+    if (has_run) {
+        job->run = xmalloc(sizeof *job->run);
+        *job->run = last->attempt;
+    }
     return job;
-fail:
-    job_free(job);
-    return NULL;
 }
 
 /* Hands the row to cb. Its result, or -1 with e filled and *bad set. */
@@ -72,7 +71,7 @@ jobs_visit(sqlite3_stmt *st, bool keep, store_job_cb cb, void *arg, bool *bad, s
     struct job *job;
     int rc;
 
-    memset(last.uuids, 0, sizeof(last.uuids));
+    memset(last.uuids, 0, sizeof last.uuids);
     job = jobs_read(st, &last, e);
     if (!job) {
         *bad = true;
@@ -133,7 +132,7 @@ store_job_load(struct store *s, uint32_t id, struct err *e)
 
     if (!st)
         return NULL;
-    memset(last.uuids, 0, sizeof(last.uuids));
+    memset(last.uuids, 0, sizeof last.uuids);
     sqlite3_bind_int64(st, 1, id);
     rc = sqlite3_step(st);
     if (rc == SQLITE_ROW)
@@ -147,7 +146,7 @@ store_job_load(struct store *s, uint32_t id, struct err *e)
     return job;
 }
 
-/* --- walking with a filter -------------------------------------------------------------- */
+/* --- walking with a filter --- */
 
 static void
 jobs_bind_filter(sqlite3_stmt *st, const struct store_filter *f, struct store_range ids)
@@ -178,10 +177,10 @@ ranges_merge(const struct store_filter *f, struct store_range **out)
 {
     static const struct store_range all = {0, UINT32_MAX};
     int given = f->n_ranges ? f->n_ranges : 1, n = 0;
-    struct store_range *r = xcalloc((unsigned long)given, sizeof(*r));
+    struct store_range *r = xcalloc((unsigned long)given, sizeof *r);
 
-    memcpy(r, f->n_ranges ? f->ranges : &all, (size_t)given * sizeof(*r));
-    qsort(r, (size_t)given, sizeof(*r), range_compare);
+    memcpy(r, f->n_ranges ? f->ranges : &all, (size_t)given * sizeof *r);
+    qsort(r, (size_t)given, sizeof *r, range_compare);
     for (int i = 0; i < given; i++) {
         if (r[i].first > r[i].last)
             continue;

@@ -85,8 +85,8 @@ meta_load(struct store *s, struct err *e)
     uint64_t clean = 0;
     int64_t last_id = 0;
 
-    if (meta_get_text(s, "token", s->token, sizeof(s->token), e) < 0 ||
-        meta_get_text(s, "boot_id", s->boot_id, sizeof(s->boot_id), e) < 0 ||
+    if (meta_get_text(s, "token", s->token, sizeof s->token, e) < 0 ||
+        meta_get_text(s, "boot_id", s->boot_id, sizeof s->boot_id, e) < 0 ||
         meta_get_number(s, "clean", &clean, e) < 0 ||
         meta_get_number(s, "next_job", &s->job_id.saved, e) < 0 ||
         meta_get_number(s, "next_order", &s->order.saved, e) < 0 ||
@@ -120,7 +120,7 @@ meta_save_counter(struct store *s, const char *key, const struct counter *c, str
 
     if (c->next == c->saved)
         return 0;
-    sqlite3_snprintf(sizeof(value), value, "%llu", (unsigned long long)c->next);
+    sqlite3_snprintf(sizeof value, value, "%llu", (unsigned long long)c->next);
     return meta_set(s, key, value, e);
 }
 
@@ -143,7 +143,7 @@ meta_counters_saved(struct store *s)
 int
 meta_reload_boot_id(struct store *s)
 {
-    return meta_get_text(s, "boot_id", s->boot_id, sizeof(s->boot_id), NULL);
+    return meta_get_text(s, "boot_id", s->boot_id, sizeof s->boot_id, NULL);
 }
 
 const char *
@@ -161,7 +161,7 @@ store_boot_id(const struct store *s)
 int
 store_boot_id_set(struct store *s, const char *boot_id, struct err *e)
 {
-    if (strlen(boot_id) >= sizeof(s->boot_id))
+    if (strlen(boot_id) >= sizeof s->boot_id)
         return store_failed(s, ERR_FAILED, e, "the boot id '%s' is too long", boot_id);
     if (meta_set(s, "boot_id", boot_id, e) < 0)
         return -1;

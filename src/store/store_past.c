@@ -50,7 +50,7 @@ read_job(sqlite3_stmt *st, struct store_ended *x)
                               .declared_mib = sqlite3_column_int(st, PAST_DECLARED),
                               .never = sqlite3_column_int(st, PAST_NEVER) != 0,
                               .peak_mib = -1};
-    strncpy(x->fingerprint, fingerprint ? fingerprint : "", sizeof(x->fingerprint) - 1);
+    strncpy(x->fingerprint, fingerprint ? fingerprint : "", sizeof x->fingerprint - 1);
 }
 
 /* Adds the attempt of this row to what the job's attempts came to. */
@@ -62,7 +62,7 @@ read_attempt(sqlite3_stmt *st, struct store_ended *x)
     int64_t started_us = sqlite3_column_int64(st, PAST_STARTED);
     int64_t run_ms = sqlite3_column_int64(st, PAST_RUN_MS);
 
-    memset(&a, 0, sizeof(a));
+    memset(&a, 0, sizeof a);
     if (row_read_cards(st, PAST_CARDS, &a) < 0 ||
         row_read_peaks(st, PAST_PEAKS, &a.attempt) < 0 || outcome < 0 || outcome >= OUTCOMES) {
         row_attempt_clear(&a);
@@ -138,7 +138,7 @@ store_ended_walk(struct store *s, struct store_place *place, int64_t since_us, i
 static int
 read_used(sqlite3_stmt *st, struct store_used *x, struct store_attempt *a)
 {
-    memset(a, 0, sizeof(*a));
+    memset(a, 0, sizeof *a);
     if (row_read_cards(st, 0, a) < 0 || row_read_peaks(st, 1, &a->attempt) < 0)
         return -1;
     a->attempt.vram_mib = sqlite3_column_int(st, 2);

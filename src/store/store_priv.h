@@ -122,8 +122,8 @@ struct store {
     int64_t env_id;       /* 0: none remembered */
 };
 
-/* store_stmt.c: a kept statement, ready to be bound. NULL with e filled when it cannot be made.
- */
+/* store_stmt.c: a kept statement, ready to be bound. NULL with e filled when it cannot be
+ * made. */
 sqlite3_stmt *store_stmt(struct store *s, enum stmt_id id, struct err *e);
 void store_stmts_free(struct store *s);
 

@@ -45,7 +45,7 @@ remove_jobs(struct store *s, const uint32_t *ids, int n, struct err *e)
                                          STMT_PRUNE_ATTEMPTS, STMT_PRUNE_JOB};
 
     for (int i = 0; i < n; i++) {
-        for (size_t k = 0; k < sizeof(steps) / sizeof(steps[0]); k++) {
+        for (size_t k = 0; k < sizeof steps / sizeof steps[0]; k++) {
             sqlite3_stmt *st = store_write_stmt(s, steps[k], e);
             if (!st)
                 return -1;
@@ -60,7 +60,7 @@ remove_jobs(struct store *s, const uint32_t *ids, int n, struct err *e)
 int
 store_prune(struct store *s, int64_t before_us, uint32_t below_id, int max, struct err *e)
 {
-    auto_free uint32_t *ids = xcalloc((unsigned long)max, sizeof(*ids));
+    auto_free uint32_t *ids = xcalloc((unsigned long)max, sizeof *ids);
 
     return remove_jobs(s, ids, prune_list(s, before_us, below_id, ids, max, e), e);
 }
@@ -87,7 +87,7 @@ store_largest_user(struct store *s, uint32_t *uid, struct err *e)
 int
 store_prune_user(struct store *s, uint32_t uid, uint32_t *at, int max, struct err *e)
 {
-    auto_free uint32_t *ids = xcalloc((unsigned long)max, sizeof(*ids));
+    auto_free uint32_t *ids = xcalloc((unsigned long)max, sizeof *ids);
     sqlite3_stmt *st = store_stmt(s, STMT_PRUNE_OF, e);
     int n = 0, rc = SQLITE_ROW;
 

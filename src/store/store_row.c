@@ -180,7 +180,7 @@ row_begin(void)
 
     if (n_job_columns)
         return;
-    memcpy(job_columns, own_columns, (size_t)last * sizeof(own_columns[0]));
+    memcpy(job_columns, own_columns, (size_t)last * sizeof own_columns[0]);
     for (size_t i = 0; (a = attr_at(i)); i++) {
         if (!row_has_column(a))
             continue;
@@ -279,7 +279,7 @@ row_job_count(void)
     return n_job_columns;
 }
 
-/* --- writing ---------------------------------------------------------------------------- */
+/* --- writing --- */
 
 /* One field at p into parameter `at`. */
 static void
@@ -370,7 +370,7 @@ row_bind_attempt(sqlite3_stmt *st, uint32_t job, const struct attempt *attempt,
     }
 }
 
-/* --- reading ---------------------------------------------------------------------------- */
+/* --- reading --- */
 
 static int
 row_read_enum(sqlite3_stmt *st, int col, int bound, void *out)
@@ -431,7 +431,7 @@ row_read(sqlite3_stmt *st, int col, const struct column *c, void *p)
         *(char **)p = shared_new((const char *)sqlite3_column_text(st, col));
         return 0;
     case COLUMN_WORDS:
-        row_read_words(st, col, p, sizeof(((struct ending *)NULL)->text));
+        row_read_words(st, col, p, sizeof((struct ending *)NULL)->text);
         return 0;
     case COLUMN_ARGV:
         return row_read_argv(st, col, p);
@@ -468,7 +468,7 @@ row_read_job(sqlite3_stmt *st, struct job *job, struct err *e)
 int
 row_read_attempt(sqlite3_stmt *st, int first, struct store_attempt *out, struct err *e)
 {
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     for (int i = 0; i < COLUMNS(attempt_columns); i++) {
         const struct column *c = &attempt_columns[i];
         /* The struct's first member is the attempt; the cards go to both. */

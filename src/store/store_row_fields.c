@@ -296,7 +296,7 @@ row_read_hooks(sqlite3_stmt *st, int col, struct hooks **out)
         json_decref(o);
         return -1;
     }
-    h = *out = xcalloc(1, sizeof(*h));
+    h = *out = xcalloc(1, sizeof *h);
     h->on_start = row_take_text(o, "on_start");
     h->on_end = row_take_text(o, "on_end");
     h->on_fail = row_take_text(o, "on_fail");
@@ -345,7 +345,7 @@ row_read_deps(sqlite3_stmt *st, int col, struct request *r)
     while (rest) {
         if (r->n_deps == DEPS_MAX)
             return -1;
-        r->deps = xrealloc(r->deps, (unsigned long)(r->n_deps + 1) * sizeof(*r->deps));
+        r->deps = xrealloc(r->deps, (unsigned long)(r->n_deps + 1) * sizeof *r->deps);
         if (row_read_dep(strsep(&rest, ","), &r->deps[r->n_deps++]) < 0)
             return -1;
     }
@@ -371,7 +371,7 @@ row_parse_set(char *text, struct task_set *set)
             return -1;
         if (set->n == cap) {
             cap = cap ? cap * 2 : 4;
-            set->ranges = xrealloc(set->ranges, (size_t)cap * sizeof(*set->ranges));
+            set->ranges = xrealloc(set->ranges, (size_t)cap * sizeof *set->ranges);
         }
         set->ranges[set->n++] = r;
         behind = r.last;

@@ -204,7 +204,7 @@ schema_apply(sqlite3 *db, int version)
     for (; version < STORE_SCHEMA_VERSION; version++)
         if (schema_exec(db, STEPS[version]) != SQLITE_OK)
             return -1;
-    sqlite3_snprintf(sizeof(sql), sql, "PRAGMA user_version = %d", STORE_SCHEMA_VERSION);
+    sqlite3_snprintf(sizeof sql, sql, "PRAGMA user_version = %d", STORE_SCHEMA_VERSION);
     if (schema_exec(db, sql) != SQLITE_OK)
         return -1;
     return schema_exec(db, "COMMIT") == SQLITE_OK ? 0 : -1;
@@ -243,9 +243,9 @@ schema_token_make(char out[17], struct err *e)
     static const char digits[] = "0123456789abcdef";
     unsigned char raw[8];
 
-    if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+    if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
         return err_errno(e, ERR_FAILED, errno, "getrandom");
-    for (size_t i = 0; i < sizeof(raw); i++) {
+    for (size_t i = 0; i < sizeof raw; i++) {
         out[2 * i] = digits[raw[i] >> 4];
         out[2 * i + 1] = digits[raw[i] & 15];
     }
@@ -258,11 +258,11 @@ schema_fill(sqlite3 *db, const char *token)
 {
     char sql[256];
 
-    sqlite3_snprintf(sizeof(sql), sql, "PRAGMA synchronous = FULL; PRAGMA application_id = %d",
+    sqlite3_snprintf(sizeof sql, sql, "PRAGMA synchronous = FULL; PRAGMA application_id = %d",
                      STORE_APPLICATION_ID);
     if (schema_exec(db, sql) != SQLITE_OK || schema_apply(db, 0) < 0)
         return -1;
-    sqlite3_snprintf(sizeof(sql), sql,
+    sqlite3_snprintf(sizeof sql, sql,
                      "INSERT INTO meta VALUES('token', %Q), ('boot_id', ''), ('clean', '1'),"
                      " ('next_job', '1'), ('next_order', '1')",
                      token);
@@ -372,10 +372,10 @@ schema_check_file(const char *path, struct err *e)
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno,
                          "cannot read %s (jobs are kept there, so none are started)", path);
-    n = pread(fd, head, sizeof(head), 0);
+    n = pread(fd, head, sizeof head, 0);
     if (n < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot read %s", path);
-    if (n < (ssize_t)sizeof(head) || memcmp(head, "SQLite format 3", 16) != 0 ||
+    if (n < (ssize_t)sizeof head || memcmp(head, "SQLite format 3", 16) != 0 ||
         schema_header_u32(head + 68) != STORE_APPLICATION_ID)
         return err_set(e, ERR_FAILED,
                        "%s is not a Berth database, or is damaged at its start. It was not "

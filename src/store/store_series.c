@@ -1,8 +1,7 @@
 /* What cards and attempts used over time, as the daemon encoded it (core/learn/series.h,
  * core/learn/trace.h), and each user's GPU time in all. Bytes that only the daemon understands
  * lie in tables of their own, so that no list of jobs reads past them. An attempt's go with its
- * job.
- */
+ * job. */
 #include "base/err.h"
 #include "store/store_priv.h"
 

@@ -129,8 +129,8 @@ is_ours_alone(const char *pids)
 }
 
 /* A group with processes of its own cannot hand controllers on. If ours has only this process
- * and the one that started it (a service or a scope with Delegate=yes), they step into a leaf.
- */
+ * and the one that started it (a service or a scope with Delegate=yes), they step into a
+ * leaf. */
 static void
 step_aside(int own)
 {

@@ -25,8 +25,8 @@ struct cgroup_limits {
 int cgroup_find_base(const char *name, char **out, struct err *e);
 
 /* Moves every process of the group at `path` (in the v2 tree, as /proc/PID/cgroup has it) into
- * the leaf `name` beside the base, but for those whose pid `keep` says yes to. How many moved.
- */
+ * the leaf `name` beside the base, but for those whose pid `keep` says yes to. How many
+ * moved. */
 int cgroup_adopt(const char *path, const char *base, const char *name,
                  bool (*keep)(void *ctx, pid_t pid), void *ctx);
 

@@ -50,7 +50,7 @@ confine_has_groups(const struct confinement *c)
     return any;
 }
 
-/* ---- trying ---- */
+/* --- trying --- */
 
 /* Whether a group in this folder has the file, and it can be written. */
 static bool
@@ -154,7 +154,7 @@ confine_free(struct confinement *c)
     *c = (struct confinement){0};
 }
 
-/* ---- telling ---- */
+/* --- telling --- */
 
 void
 confine_write(const struct confinement *c, struct jsonw *w)

@@ -1,6 +1,6 @@
 /* Which GPUs a job can open at all: a small program of the kernel's own machine, attached to
- * the job's cgroup v2 group. It takes rights that root has, and a v2 tree, but no controllers.
- */
+ * the job's cgroup v2 group. It takes rights that root has, and a v2 tree, but no
+ * controllers. */
 #ifndef SYS_DEVFILTER_H
 #define SYS_DEVFILTER_H
 

@@ -349,7 +349,7 @@ exitrec_started_at(int dirfd, int32_t *pid, int64_t *boot_us, struct err *e)
     if (n < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot read the attempt's lock file");
     /* An end that is noted without a start before it is that of a command that never began. */
-    if (bytes[0] == '\0' || strncmp(bytes, EXITREC_NOTE, strlen(EXITREC_NOTE)) == 0)
+    if (!bytes[0] || strncmp(bytes, EXITREC_NOTE, strlen(EXITREC_NOTE)) == 0)
         return 0;
     /* Anything in the file means that a command may have started, so what cannot be read is
      * an error, never "it did not start". */

@@ -12,7 +12,7 @@
 
 #define EXITREC_MAX_BYTES                                                                      \
     8192 /* longest record that is read; written ones stay below 2 KiB                         \
-          */
+          * \ */
 
 struct buf;
 struct err;

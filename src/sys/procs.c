@@ -232,7 +232,7 @@ static pid_t
 pid_of_name(const char *name)
 {
     pid_t pid = 0;
-    if (*name == '\0')
+    if (!*name)
         return 0;
     for (; *name; name++) {
         if (*name < '0' || *name > '9' || pid > 100000000)

@@ -46,8 +46,8 @@ bool proc_is_in_exec(pid_t pid);
 
 /* Whether it runs as that user: by its real, effective or saved id. */
 bool proc_is_of(pid_t pid, uid_t uid);
-/* The same of all three: a setuid program that the user runs does not run as that user alone.
- */
+/* The same of all three: a setuid program that the user runs does not run as that user
+ * alone. */
 bool proc_is_only_of(pid_t pid, uid_t uid);
 
 /* Its path in the cgroup v2 tree ("/user.slice/..."); false when that cannot be read. */

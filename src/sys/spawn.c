@@ -67,7 +67,7 @@ static char *
 make_candidates(const char *program, const char *path)
 {
     struct buf out = BUF_INIT;
-    if (strchr(program, '/') || *program == '\0') {
+    if (strchr(program, '/') || !*program) {
         buf_add(&out, program, strlen(program) + 1);
         buf_addc(&out, '\0');
         return buf_take(&out);
@@ -82,7 +82,7 @@ make_candidates(const char *program, const char *path)
         }
         buf_add(&out, program, strlen(program) + 1);
         at += n;
-        if (*at == '\0')
+        if (!*at)
             break;
     }
     buf_addc(&out, '\0');

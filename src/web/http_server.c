@@ -32,7 +32,7 @@ on_closed(uv_handle_t *handle)
     free(handle);
 }
 
-/* ------------------------------------------------------------------- loop */
+/* --- loop --- */
 
 static void on_timer(uv_timer_t *timer);
 
@@ -76,7 +76,7 @@ on_ready(uv_poll_t *poll, int status, int events)
     run(poll->data);
 }
 
-/* ----------------------------------------------------------------- making */
+/* --- making --- */
 
 static void
 on_listeners(void *ctx, int listeners)

@@ -51,7 +51,7 @@ static const struct option longs[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* ----------------------------------------------------------------- listen */
+/* --- listen --- */
 
 static bool
 take_v4(const char *name, uint16_t port, struct options *o)
@@ -119,7 +119,7 @@ web_options_parse_listen(const char *text, struct options *out, struct err *e)
     return take_v4(name, (uint16_t)port, out) ? 0 : refuse_listen(text, e);
 }
 
-/* ---------------------------------------------------------------- options */
+/* --- options --- */
 
 static int
 take_host(struct options *o, const char *name, struct err *e)

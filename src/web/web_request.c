@@ -46,7 +46,7 @@ header(const struct request *r, const char *name)
     return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
 }
 
-/* ----------------------------------------------------------------- waiting */
+/* --- waiting --- */
 
 static void
 wait_for(struct request *r)
@@ -108,7 +108,7 @@ request_end_all(struct web *w)
         answer_words(w->waiting, 503, "Stopping", "berth-web is being stopped");
 }
 
-/* ---------------------------------------------------------------- answers */
+/* --- answers --- */
 
 static void
 on_data(void *ctx, struct reply *data)
@@ -197,7 +197,7 @@ give_asset(struct request *r)
     answer_words(r, 404, "Not found", "there is no file with this name");
 }
 
-/* ------------------------------------------------------------------- gate */
+/* --- gate --- */
 
 static struct visitor *
 visitor_of(struct MHD_Connection *connection)
@@ -280,7 +280,7 @@ is_open(struct request *r, const char *url)
     return false;
 }
 
-/* ---------------------------------------------------------------- handling */
+/* --- handling --- */
 
 static void
 begin(struct request *r, const char *url, const char *method)

@@ -173,8 +173,8 @@ client_set_patience(struct client *c, int ms)
     set_timeout(c, ms);
 }
 
-/* A file of 100,000 jobs is not answered as fast as one word, least of all by a busy machine.
- */
+/* A file of 100,000 jobs is not answered as fast as one word, least of all by a busy
+ * machine. */
 static void
 allow_for_size(struct client *c, size_t bytes)
 {
@@ -230,7 +230,7 @@ lose(struct client *c, int errnum, struct err *e)
     return err_set(e, ERR_UNREACHABLE, "the daemon closed the connection");
 }
 
-/* ---------------------------------------------------------------- again */
+/* --- again --- */
 
 static void
 remember(struct client *c, int64_t id, const struct buf *line)
@@ -325,7 +325,7 @@ renew(struct client *c, int errnum, struct err *e)
     return 0;
 }
 
-/* ------------------------------------------------------------------ out */
+/* --- out --- */
 
 static int
 send_all(struct client *c, const char *bytes, size_t n, struct err *e)
@@ -397,7 +397,7 @@ client_send(struct client *c, const char *method, json_t *params, struct err *e)
     return send_request(c, method, text, text ? strlen(text) : 0, e);
 }
 
-/* ------------------------------------------------------------------- in */
+/* --- in --- */
 
 static void
 read_error(json_t *error, struct err *e)

@@ -43,17 +43,17 @@ state_home(char **out, struct err *e)
 }
 
 /* In /tmp any user can make what is to be ours. If another user did, the socket is below the
- * home folder; and stays there as long as there is one, or that user could lead us to and fro.
- */
+ * home folder; and stays there as long as there is one, or that user could lead us to and
+ * fro. */
 static char *
 tmp_socket(const char *base)
 {
     auto_free char *folder = xasprintf("/tmp/berth-%lu", (unsigned long)getuid());
     auto_free char *at_home = xasprintf("%s/run/berth.sock", base);
     struct stat st;
-    bool is_free = lstat(folder, &st) != 0;
+    bool is_free = lstat(folder, &st) < 0;
     bool is_ours = !is_free && S_ISDIR(st.st_mode) && st.st_uid == getuid();
-    if ((is_free || is_ours) && (lstat(at_home, &st) != 0 || !S_ISSOCK(st.st_mode)))
+    if ((is_free || is_ours) && (lstat(at_home, &st) < 0 || !S_ISSOCK(st.st_mode)))
         return xasprintf("%s/berth.sock", folder);
     return TAKE(at_home);
 }

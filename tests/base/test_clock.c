@@ -28,7 +28,7 @@ writes_rfc3339(void **state)
     char text[32];
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_string_equal(clock_rfc3339(cases[i].us, text), cases[i].text);
 }
 
@@ -38,8 +38,8 @@ survives_the_ends_of_time(void **state)
     char text[32];
 
     (void)state;
-    assert_true(strlen(clock_rfc3339(INT64_MAX, text)) < sizeof(text));
-    assert_true(strlen(clock_rfc3339(INT64_MIN, text)) < sizeof(text));
+    assert_true(strlen(clock_rfc3339(INT64_MAX, text)) < sizeof text);
+    assert_true(strlen(clock_rfc3339(INT64_MIN, text)) < sizeof text);
 }
 
 static void

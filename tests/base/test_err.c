@@ -49,7 +49,7 @@ errno_finds_its_code(void **state)
     struct err e;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         err_errno(&e, cases[i].given, cases[i].number, "cannot open %s", "x");
         assert_int_equal(e.code, cases[i].code);
         assert_memory_equal(e.text, "cannot open x: ", 15);
@@ -71,12 +71,12 @@ cuts_between_characters(void **state)
         for (size_t shift = 0; shift < 5; shift++) {
             char text[2048] = "";
             memset(text, 'a', shift);
-            for (size_t at = shift; at + 4 < sizeof(text); at += strlen(characters[c]))
+            for (size_t at = shift; at + 4 < sizeof text; at += strlen(characters[c]))
                 memcpy(text + at, characters[c], strlen(characters[c]) + 1);
             err_set(&e, ERR_FAILED, "%s", text);
             size_t n = strlen(e.text);
             assert_true(text_is_utf8(e.text, n, NULL));
-            assert_true(n < sizeof(e.text) && n > sizeof(e.text) - 5);
+            assert_true(n < sizeof e.text && n > sizeof e.text - 5);
             err_prefix(&e, "%s", "front");
             assert_true(text_is_utf8(e.text, strlen(e.text), NULL));
         }
@@ -114,7 +114,7 @@ aborts_with_words(void **state)
         err_abort("queue holds %d of %d", 3, 2);
     }
     close(pipe_fds[1]);
-    assert_true(read(pipe_fds[0], said, sizeof(said) - 1) > 0);
+    assert_true(read(pipe_fds[0], said, sizeof said - 1) > 0);
     close(pipe_fds[0]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);

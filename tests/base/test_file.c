@@ -28,7 +28,7 @@ static int
 enter(void **state)
 {
     (void)state;
-    snprintf(dir, sizeof(dir), "/tmp/berth-test-file-XXXXXX");
+    snprintf(dir, sizeof dir, "/tmp/berth-test-file-XXXXXX");
     if (!mkdtemp(dir))
         return -1;
     dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -42,7 +42,7 @@ leave(void **state)
                                        "a/b", "a",     "sub/g", "sub"};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++)
         remove(left[i]);
     close(dir_fd);
     return rmdir(dir);

@@ -102,18 +102,18 @@ survives_every_byte(void **state)
 static void
 survives_random_bytes(void **state)
 {
-    uint64_t seed = 88172645463325252u;
+    uint64_t seed = 88172645463325252U;
     char s[64];
 
     (void)state;
     for (int round = 0; round < 20000; round++) {
-        for (size_t i = 0; i < sizeof(s); i++) {
+        for (size_t i = 0; i < sizeof s; i++) {
             seed ^= seed << 13;
             seed ^= seed >> 7;
             seed ^= seed << 17;
             s[i] = (char)(seed >> (seed & 0x1f));
         }
-        check_string(s, seed % (sizeof(s) + 1));
+        check_string(s, seed % (sizeof s + 1));
     }
 }
 
@@ -124,7 +124,7 @@ numbers_read_back_the_same(void **state)
         0, 1, -1, 0.1, 1.0 / 3, 1e300, 5e-324, 1e15, 123456789.123456789, -2.5, 93.7};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         auto_buf struct buf b = BUF_INIT;
         struct jsonw w;
         jsonw_init(&w, &b);
@@ -132,7 +132,7 @@ numbers_read_back_the_same(void **state)
         json_t *value = json_loadb(b.data, b.len, JSON_DECODE_ANY, NULL);
         assert_non_null(value);
         double back = json_number_value(value);
-        assert_memory_equal(&back, &numbers[i], sizeof(back));
+        assert_memory_equal(&back, &numbers[i], sizeof back);
         json_decref(value);
     }
 }

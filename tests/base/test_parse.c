@@ -45,7 +45,7 @@ refuses_nonsense(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(nonsense); i++) {
         const char *s = nonsense[i];
-        memset(&e, 0, sizeof(e));
+        memset(&e, 0, sizeof e);
         assert_int_equal(parse_int(s, INT64_MIN, INT64_MAX, &v, &e), -1);
         check_refusal(s, &e);
         assert_int_equal(parse_double(s, -1e300, 1e300, &d, &e), -1);
@@ -133,8 +133,8 @@ digits_without_end_are_refused(void **state)
     double d;
 
     (void)state;
-    memset(s, '9', sizeof(s) - 1);
-    s[sizeof(s) - 1] = '\0';
+    memset(s, '9', sizeof s - 1);
+    s[sizeof s - 1] = '\0';
     assert_int_equal(parse_int(s, 0, 1000, &v, &e), -1);
     assert_int_equal(parse_double(s, 0, 1e300, &d, &e), -1); /* overflows to infinity */
     assert_int_equal(parse_size_mib(s, &v, &e), -1);
@@ -402,8 +402,8 @@ formats_for_people(void **state)
         assert_string_equal(format_ask_mib(asks[i].mib, out), asks[i].text);
     for (size_t i = 0; i < COUNT(durations); i++)
         assert_string_equal(format_duration(durations[i].ms, out), durations[i].text);
-    assert_true(strlen(format_mib(INT64_MAX, out)) < sizeof(out));
-    assert_true(strlen(format_duration(INT64_MAX, out)) < sizeof(out));
+    assert_true(strlen(format_mib(INT64_MAX, out)) < sizeof out);
+    assert_true(strlen(format_duration(INT64_MAX, out)) < sizeof out);
 }
 
 int

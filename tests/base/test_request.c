@@ -17,7 +17,7 @@ begins_with_one_whole_gpu(void **state)
     struct request r;
 
     (void)state;
-    memset(&r, 0xa5, sizeof(r));
+    memset(&r, 0xa5, sizeof r);
     request_init(&r);
     assert_int_equal(r.demand.gpus, 1);
     assert_int_equal(r.demand.vram_mib, 0);
@@ -34,15 +34,15 @@ equal_demands_are_equal_bytes(void **state)
     struct demand a, b;
 
     (void)state;
-    memset(&a, 0x11, sizeof(a));
-    memset(&b, 0xee, sizeof(b));
+    memset(&a, 0x11, sizeof a);
+    memset(&b, 0xee, sizeof b);
     demand_init(&a);
     demand_init(&b);
     a.vram_mib = b.vram_mib = 8192;
     a.exclusive = b.exclusive = 1;
-    assert_memory_equal(&a, &b, sizeof(a));
+    assert_memory_equal(&a, &b, sizeof a);
     b.ids[15] = 1;
-    assert_memory_not_equal(&a, &b, sizeof(a));
+    assert_memory_not_equal(&a, &b, sizeof a);
 }
 
 static void
@@ -55,7 +55,7 @@ frees_what_it_owns_once(void **state)
     r.name = xstrdup("n");
     r.command = xstrdup("c");
     r.log = xstrdup("l");
-    r.argv = xcalloc(3, sizeof(*r.argv));
+    r.argv = xcalloc(3, sizeof *r.argv);
     r.argv[0] = xstrdup("a");
     r.argv[1] = xstrdup("b");
     request_free(&r);
@@ -72,11 +72,11 @@ copies_all_that_it_owns(void **state)
     (void)state;
     request_init(&a);
     a.name = xstrdup("n");
-    a.argv = xcalloc(2, sizeof(*a.argv));
+    a.argv = xcalloc(2, sizeof *a.argv);
     a.argv[0] = xstrdup("prog");
-    a.tags = xcalloc(2, sizeof(*a.tags));
+    a.tags = xcalloc(2, sizeof *a.tags);
     a.tags[0] = xstrdup("t");
-    a.deps = xcalloc(2, sizeof(*a.deps));
+    a.deps = xcalloc(2, sizeof *a.deps);
     a.deps[1] = (struct dep){DEP_FAILED, 7, 3, xstrdup("first")};
     a.n_deps = 2;
     task_set_add(&a.array, 4);

@@ -98,9 +98,9 @@ safe_text_is_safe_for_all_bytes(void **state)
     for (int round = 0; round < 5000; round++) {
         auto_buf struct buf b = BUF_INIT;
         char s[40];
-        for (size_t i = 0; i < sizeof(s); i++)
+        for (size_t i = 0; i < sizeof s; i++)
             s[i] = (char)((seed = seed * 1664525 + 1013904223) >> 24);
-        text_add_safe(&b, s, sizeof(s), round % 50);
+        text_add_safe(&b, s, sizeof s, round % 50);
         assert_true(text_is_utf8(b.data, b.len, NULL));
         for (size_t i = 0; i < b.len; i++)
             assert_true((unsigned char)b.data[i] >= 0x20 && b.data[i] != 0x7f);
@@ -166,8 +166,8 @@ glob_is_not_exponential(void **state)
     char s[2001];
 
     (void)state;
-    memset(s, 'a', sizeof(s) - 1);
-    s[sizeof(s) - 1] = '\0';
+    memset(s, 'a', sizeof s - 1);
+    s[sizeof s - 1] = '\0';
     assert_false(text_glob("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", s));
 }
 

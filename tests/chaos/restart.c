@@ -32,7 +32,7 @@ on_job(struct job *job, const char *const *uuids, void *arg)
     return 0;
 }
 
-/* --- what was stored against what was in memory ------------------------------------------- */
+/* --- what was stored against what was in memory --- */
 
 static void
 compare_arrays(struct world *w, const struct job *was, const struct job *is)
@@ -109,8 +109,7 @@ compare_jobs(struct world *w, const struct job *was, const struct job *is)
     compare_arrays(w, was, is);
 }
 
-/* --- the new daemon ------------------------------------------------------------------------
- */
+/* --- the new daemon --- */
 
 static void
 find_jobs(struct world *w, struct found *f)

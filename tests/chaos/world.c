@@ -205,8 +205,7 @@ world_add(struct world *w, struct job *job)
     depend_enter(&w->s, job, NULL);
 }
 
-/* --- steps ---------------------------------------------------------------------------------
- */
+/* --- steps --- */
 
 static void
 check_cards(struct world *w)
@@ -309,7 +308,7 @@ static void
 release_all(struct world *w)
 {
     size_t n;
-    struct job **held = queue_list_by_id(w->q, 1u << JOB_HELD, &n);
+    struct job **held = queue_list_by_id(w->q, 1U << JOB_HELD, &n);
     struct err e;
     for (size_t i = 0; i < n; i++)
         jobs_release(&w->s, held[i], &e);

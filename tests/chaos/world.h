@@ -9,8 +9,8 @@
  *   turn.c     plan, commit, launch: what the daemon's turn does, and what must be true of it
  *   restart.c  the daemon is gone; another one starts from the store
  *   world.c    what is asked of the state, and what must be true of it after each step */
-#ifndef CHAOS_WORLD_H
-#define CHAOS_WORLD_H
+#ifndef TESTS_CHAOS_WORLD_H
+#define TESTS_CHAOS_WORLD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -281,8 +281,8 @@ test_silence_ends_a_call_that_has_patience(void **state)
     assert_non_null(strstr(e.text, "has not answered for 0.02 s"));
 }
 
-/* On a busy machine 100,000 jobs took the daemon longer than a client's patience for one word.
- */
+/* On a busy machine 100,000 jobs took the daemon longer than a client's patience for one
+ * word. */
 static void
 test_a_large_request_is_given_longer(void **state)
 {

@@ -175,7 +175,7 @@ joins_paths_as_pathlib_does(void **state)
     }
 }
 
-/* ----------------------------------------------------------------- argparse */
+/* --- argparse --- */
 
 enum { HELP, GPUS, MARGIN, MAX_JOBS, VERBOSE, FILE_NAME, ARGS };
 
@@ -286,7 +286,7 @@ reads_options_anywhere(void **state)
     }
 }
 
-/* ------------------------------------------------------------------ records */
+/* --- records --- */
 
 static void
 keeps_what_is_no_json(void **state)

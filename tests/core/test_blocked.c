@@ -396,7 +396,7 @@ static const struct never_row {
     {{.gpus = 4, .margin_mib = -1}, "needs 4 GPUs, but only 3 are usable; request at most 3"},
     {{.gpus = 1, .margin_mib = -1, .n_ids = 1, .ids = {3}},
      "gpu 3 does not exist here; there are 0-2"},
-    {{.gpus = 1, .margin_mib = -1, .devices = 1u << 9},
+    {{.gpus = 1, .margin_mib = -1, .devices = 1U << 9},
      "needs 1 GPU, but none of the requested devices exists here"},
     {{.gpus = 0, .margin_mib = -1, .cpus = 9}, "needs 9 cores, but this machine has 8"},
     {{.gpus = 0, .margin_mib = -1, .mem_mib = 65536},

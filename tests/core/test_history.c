@@ -110,7 +110,7 @@ test_lists_under_a_crowd(void **state)
     struct history *h = history_new();
     struct job *jobs[MANY];
     bool in[MANY] = {false};
-    uint64_t lot = 88172645463325252u;
+    uint64_t lot = 88172645463325252U;
     for (int i = 0; i < MANY; i++) {
         char name[16];
         snprintf(name, sizeof name, "c%d", i % COMMANDS);

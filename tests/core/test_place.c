@@ -173,7 +173,7 @@ test_devices_bound_the_choice(void **state)
     (void)state;
     struct ledger *l = machine_new(4, CARD_MIB);
     struct demand d = want(1, 8000);
-    d.devices = 1u << 2 | 1u << 3;
+    d.devices = 1U << 2 | 1U << 3;
     assert_string_equal(where(l, d), "2");
     book(l, 1, 2, 0);
     book(l, 2, 3, 0);
@@ -520,9 +520,9 @@ test_within_cards_and_beside_a_reservation(void **state)
     struct placement p;
     struct blocked why;
     struct demand d = want(1, 8000), two = want(2, 8000);
-    assert_true(place_job_within(&d, l, 1u << 2 | 1u << 3, NULL, &p, &why));
+    assert_true(place_job_within(&d, l, 1U << 2 | 1U << 3, NULL, &p, &why));
     assert_int_equal(p.gpus[0], 2);
-    assert_false(place_job_within(&two, l, 1u << 2, NULL, &p, &why));
+    assert_false(place_job_within(&two, l, 1U << 2, NULL, &p, &why));
     assert_int_equal(why.reason, REASON_RESERVATION);
     assert_int_equal(why.n_room, 1);
     struct ledger *later = ledger_clone(l);
@@ -697,10 +697,10 @@ test_infeasible_says_what_would_fit(void **state)
     assert_false(place_feasible(&d, l, NULL));
     expect_infeasible(l, want(4, 0), "needs 4 GPUs, but only 2 are usable; request at most 2");
     d = want(1, 1000);
-    d.devices = 1u << 5;
+    d.devices = 1U << 5;
     expect_infeasible(l, d, "needs 1 GPU, but none of the requested devices exists here");
     d = want(2, 1000);
-    d.devices = 1u << 1;
+    d.devices = 1U << 1;
     expect_infeasible(
         l, d,
         "needs 2 GPUs, but only 1 is usable among the requested devices; request at most 1");

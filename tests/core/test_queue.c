@@ -225,12 +225,12 @@ test_listings(void **state)
     for (size_t i = 0; i < n; i++)
         assert_int_equal(jobs[i]->id, in_order[i]);
     free(jobs);
-    jobs = queue_list_by_id(q, 1u << JOB_PENDING, &n);
+    jobs = queue_list_by_id(q, 1U << JOB_PENDING, &n);
     assert_int_equal(n, 4);
     for (size_t i = 0; i < n; i++)
         assert_int_equal(jobs[i]->id, i + 2);
     free(jobs);
-    assert_null(queue_list_by_id(q, 1u << JOB_LOST, &n));
+    assert_null(queue_list_by_id(q, 1U << JOB_LOST, &n));
     assert_int_equal(n, 0);
     queue_free(q);
 }

@@ -184,7 +184,7 @@ test_damaged_bytes(void **state)
     trace_free(t);
 }
 
-/* --- attempts --------------------------------------------------------------------------- */
+/* --- attempts --- */
 
 static int32_t
 highest(const struct trace *t, int gpu)

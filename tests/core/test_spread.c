@@ -49,7 +49,7 @@ static void
 test_against_sorted(void **state)
 {
     (void)state;
-    uint64_t seed = 88172645463325252u;
+    uint64_t seed = 88172645463325252U;
     for (int round = 0; round < 60; round++) {
         size_t n = 1 + (size_t)round * 7;
         int64_t *values = xcalloc(n, sizeof *values), sum = 0;

@@ -123,8 +123,7 @@ world_close(struct world *w)
     free(w);
 }
 
-/* --- jobs -----------------------------------------------------------------------------------
- */
+/* --- jobs --- */
 
 struct job *
 world_job(const struct world *w, uint32_t uid, int gpus)
@@ -155,8 +154,7 @@ world_get(const struct world *w, uint32_t id)
     return queue_get(w->s.queue, id);
 }
 
-/* --- a turn ---------------------------------------------------------------------------------
- */
+/* --- a turn --- */
 
 void
 world_plan(struct world *w)
@@ -215,8 +213,7 @@ world_turn(struct world *w)
     assert_int_equal(world_commit(w, false), 0);
 }
 
-/* --- facts ----------------------------------------------------------------------------------
- */
+/* --- facts --- */
 
 void
 world_sample(struct world *w)
@@ -261,8 +258,7 @@ world_is_lost(struct world *w, uint32_t id, enum outcome outcome)
     ends(w, id, (struct ending){.outcome = outcome});
 }
 
-/* --- another daemon
- * --------------------------------------------------------------------------- */
+/* --- another daemon --- */
 
 static int
 on_live(struct job *job, const char *const *uuids, void *arg)
@@ -301,8 +297,7 @@ world_stored(struct world *w, uint32_t id)
     return job_state_is_final(found.state) ? found.state : JOB_PENDING;
 }
 
-/* --- what changed
- * ----------------------------------------------------------------------------- */
+/* --- what changed --- */
 
 static const char *
 word_of(enum change_type type)

@@ -128,7 +128,7 @@ test_several_labels_and_a_histogram(void **state)
     json_decref(numbers);
 }
 
-/* --- what is kept ----------------------------------------------------------------------- */
+/* --- what is kept --- */
 
 static const int64_t wait_bounds[] = {1, 2, 3};
 

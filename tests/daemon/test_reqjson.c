@@ -29,17 +29,17 @@ make(const char *words, struct request *r)
     char *rest = copy, *word;
     struct err e;
 
-    snprintf(copy, sizeof(copy), "%s", words);
+    snprintf(copy, sizeof copy, "%s", words);
     request_begin(r);
     r->command = xstrdup("true");
     while ((word = strsep(&rest, " "))) {
         char *value = strchr(word, '=');
         if (value)
             *value++ = '\0';
-        if (*word && attr_assign(r, word, value, ATTR_COMMAND_LINE, &e) != 0)
+        if (*word && attr_assign(r, word, value, ATTR_COMMAND_LINE, &e) < 0)
             fail_msg("%s", e.text);
     }
-    if (request_validate(r, &e) != 0)
+    if (request_validate(r, &e) < 0)
         fail_msg("'%s': %s", words, e.text);
 }
 
@@ -86,12 +86,12 @@ what_is_sent_is_read_as_the_same(void **state)
         struct err e;
         make(cases[i], &r);
         json_t *j = send(&r);
-        if (reqjson_read(j, NULL, NULL, &back, &e) != 0)
+        if (reqjson_read(j, NULL, NULL, &back, &e) < 0)
             fail_msg("'%s': %s", cases[i], e.text);
         request_describe(&r, &before);
         request_describe(&back, &after);
         assert_string_equal(buf_str(&after), buf_str(&before));
-        assert_memory_equal(&r.demand, &back.demand, sizeof(r.demand));
+        assert_memory_equal(&r.demand, &back.demand, sizeof r.demand);
         assert_int_equal(r.grace_ms, back.grace_ms);
         assert_int_equal(r.oom_retries, back.oom_retries);
         assert_int_equal(r.max_requeues, back.max_requeues);

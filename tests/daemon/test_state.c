@@ -24,8 +24,7 @@ teardown(void **state)
     return 0;
 }
 
-/* --- one job
- * ---------------------------------------------------------------------------------- */
+/* --- one job --- */
 
 static void
 a_job_from_submission_to_end(void **state)
@@ -110,8 +109,7 @@ a_failure_is_tried_again_later(void **state)
     assert_int_equal(world_stored(w, id), JOB_FAILED);
 }
 
-/* --- a daemon that dies
- * ------------------------------------------------------------------------- */
+/* --- a daemon that dies --- */
 
 static void
 a_start_that_was_not_committed_never_was(void **state)
@@ -185,8 +183,7 @@ what_never_ran_starts_again_and_what_is_lost_does_not(void **state)
     assert_int_equal(w->launched[0], never);
 }
 
-/* --- a disk that is full
- * ------------------------------------------------------------------------ */
+/* --- a disk that is full --- */
 
 static void
 a_refused_commit_takes_back_what_nobody_knows(void **state)
@@ -243,8 +240,7 @@ a_refused_commit_keeps_ends_for_the_next(void **state)
     assert_int_equal(world_stored(w, id), JOB_COMPLETED);
 }
 
-/* --- people
- * ------------------------------------------------------------------------------------- */
+/* --- people --- */
 
 static void
 a_cancel_is_passed_on_each_time(void **state)
@@ -336,8 +332,7 @@ what_is_to_be_unique_is_refused_twice(void **state)
     job_free(others);
 }
 
-/* --- limits
- * -------------------------------------------------------------------------------------- */
+/* --- limits --- */
 
 static void
 a_user_runs_as_many_as_the_limit_allows(void **state)
@@ -373,8 +368,7 @@ what_is_above_a_limit_never_enters_the_line(void **state)
     assert_int_equal(world_stored(w, 1), JOB_INFEASIBLE);
 }
 
-/* --- arrays
- * --------------------------------------------------------------------------------------- */
+/* --- arrays --- */
 
 static struct job *
 array_of(struct world *w, int32_t first, int32_t last, int32_t most)
@@ -463,8 +457,7 @@ a_cancelled_array_drops_what_has_not_left(void **state)
     assert_int_equal(world_stored(w, array), JOB_CANCELLED);
 }
 
-/* --- dependencies
- * ----------------------------------------------------------------------------------- */
+/* --- dependencies --- */
 
 static uint32_t
 submit_after(struct world *w, uint32_t id, enum dep_type type)
@@ -525,8 +518,7 @@ what_can_never_be_met_ends_at_once(void **state)
     assert_int_equal(world_stored(w, second), JOB_CANCELLED);
 }
 
-/* --- what is learned
- * --------------------------------------------------------------------------------- */
+/* --- what is learned --- */
 
 static void
 a_run_teaches_those_that_wait_with_the_same_command(void **state)

@@ -75,7 +75,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     int a = read_in_pieces(data + 1, size - 1, size, &once);
-    int b = read_in_pieces(data + 1, size - 1, data[0] + 1u, &pieces);
+    int b = read_in_pieces(data + 1, size - 1, data[0] + 1U, &pieces);
     require((a < 0) == (b < 0), "an error only when it comes in pieces");
     require(once.len == pieces.len &&
                 (once.len == 0 || memcmp(once.data, pieces.data, once.len) == 0),

@@ -24,7 +24,7 @@ check_line(const struct jobsfile *f, size_t i)
         err_abort("line %d: a command that is not stripped", line->line);
     if (!text_is_utf8(command, n, NULL))
         err_abort("line %d: a command that is not UTF-8", line->line);
-    if (request_validate(&line->req, &e) != 0)
+    if (request_validate(&line->req, &e) < 0)
         err_abort("line %d: %s", line->line, e.text);
     if (i > 0 && line->line <= f->lines[i - 1].line)
         err_abort("line %d after line %d", line->line, f->lines[i - 1].line);

@@ -85,7 +85,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct frame f;
-    size_t piece = size ? data[0] + 1u : 1;
+    size_t piece = size ? data[0] + 1U : 1;
     frame_init(&f, LINE_MAX_BYTES);
     for (size_t at = 1; at < size; at += piece) {
         size_t n = size - at < piece ? size - at : piece, from = 0, len;

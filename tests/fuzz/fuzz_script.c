@@ -44,7 +44,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         err_abort("%d with %zu errors", rc, s.errors.n);
     check_list(&s.errors);
     check_list(&s.unsupported);
-    if (request_validate(&r, &e) != 0 && !e.text[0])
+    if (request_validate(&r, &e) < 0 && !e.text[0])
         err_abort("an error without words");
     request_describe(&r, &words);
     if (!text_is_utf8(buf_str(&words), words.len, NULL))

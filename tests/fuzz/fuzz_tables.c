@@ -31,13 +31,13 @@ try_config(const char *text, size_t len)
 
     config_init(&c);
     config_init(&d);
-    if (config_read(&c, "f", text, len, &all, &e) != 0) {
+    if (config_read(&c, "f", text, len, &all, &e) < 0) {
         check_words(&e);
         if (strncmp(buf_str(&all), e.text, strlen(e.text)) != 0)
             err_abort("the first error is not the first of all");
     } else {
         config_show(&c, &shown);
-        if (config_read(&d, "f", buf_str(&shown), shown.len, NULL, &e) != 0)
+        if (config_read(&d, "f", buf_str(&shown), shown.len, NULL, &e) < 0)
             err_abort("%s", e.text);
         config_show(&d, &again);
         if (strcmp(buf_str(&shown), buf_str(&again)) != 0)
@@ -61,7 +61,7 @@ try_models(const char *text, size_t len)
     request_begin(&r);
     r.command = len ? xasprintf("x --llm %.*s", (int)strnlen(text, len), text) : xstrdup("x");
     models_apply(m, &r);
-    if (request_validate(&r, &e) != 0)
+    if (request_validate(&r, &e) < 0)
         err_abort("a model that nobody can have: %s", e.text);
     request_free(&r);
     models_free(m);

@@ -22,7 +22,7 @@ try_tasks(const char *text)
     int32_t max, none;
     struct err e;
 
-    if (value_tasks(text, &set, &max, &e) != 0)
+    if (value_tasks(text, &set, &max, &e) < 0)
         return;
     if (set.n < 1 || set.n > TASK_RANGES_MAX || max < 0 || max > ARRAY_MAX)
         err_abort("%d ranges, %d at once", set.n, max);
@@ -33,7 +33,7 @@ try_tasks(const char *text)
             err_abort("range %d is %d-%d", i, r->first, r->last);
     }
     task_set_text(&set, &said);
-    if (value_tasks(buf_str(&said), &back, &none, &e) != 0)
+    if (value_tasks(buf_str(&said), &back, &none, &e) < 0)
         err_abort("%s", e.text);
     task_set_text(&back, &again);
     if (strcmp(buf_str(&said), buf_str(&again)) != 0)
@@ -70,7 +70,7 @@ try_when(const char *text)
     int64_t us = 0;
     struct err e = {0};
 
-    if (when_parse(text, &clock, &us, &e) != 0 && !e.text[0])
+    if (when_parse(text, &clock, &us, &e) < 0 && !e.text[0])
         err_abort("an error without words");
     (void)when_parse(text, NULL, &us, &e);
 }

@@ -12,7 +12,7 @@ is_alive(long pid)
 {
     char path[64], state = 'X';
 
-    snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
     FILE *f = fopen(path, "re");
     if (!f)
         return false;

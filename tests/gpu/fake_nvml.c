@@ -83,7 +83,7 @@ add_proc(int card, const char *kind, unsigned pid, long long mib)
     if (world.n_procs > PROCS_MAX || card < 0 || card >= CARDS_MAX)
         abort();
     p->card = card;
-    snprintf(p->kind, sizeof(p->kind), "%s", kind);
+    snprintf(p->kind, sizeof p->kind, "%s", kind);
     p->pid = pid;
     p->mib = mib;
 }
@@ -162,7 +162,7 @@ read_card_line(const char *line)
         world.cards[i].celsius = b;
     } else if (sscanf(line, "crowd %d %d", &i, &a) == 2) {
         for (int k = 0; k < a; k++)
-            add_proc(i, "compute", 100000u + (unsigned)k, 1);
+            add_proc(i, "compute", 100000U + (unsigned)k, 1);
     } else {
         fprintf(stderr, "fake_nvml: what is '%s'?\n", line);
         abort();
@@ -178,7 +178,7 @@ read_live_file(const char *folder, const char *name)
 
     if (sscanf(name, "%d.%u%n", &card, &pid, &length) != 2 || name[length])
         return;
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *f = fopen(path, "re");
     if (!f)
         return;
@@ -211,8 +211,8 @@ read_world(void)
 
     if (!f)
         abort();
-    memset(&world, 0, sizeof(world));
-    while (fgets(line, sizeof(line), f)) {
+    memset(&world, 0, sizeof world);
+    while (fgets(line, sizeof line, f)) {
         if (sscanf(line, "live %3999s", folder) != 1 && !read_machine_line(line))
             read_card_line(line);
     }
@@ -408,7 +408,7 @@ nvmlDeviceGetAccountingStats(void *device, unsigned pid, struct stats *out)
 {
     const struct card *c = card_of(device);
 
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     for (int i = 0; i < world.n_procs; i++) {
         const struct proc *p = &world.procs[i];
         if (p->pid != pid || !is_account(p, c))
@@ -446,8 +446,8 @@ list(void *device, const char *kind, size_t stride, unsigned *n, char *out)
         uint64_t bytes = p->mib < 0 ? UINT64_MAX : (uint64_t)p->mib * MIB;
         char *record = out + (found - 1) * stride;
         memset(record, 0xff, stride);
-        memcpy(record, &p->pid, sizeof(p->pid));
-        memcpy(record + 8, &bytes, sizeof(bytes));
+        memcpy(record, &p->pid, sizeof p->pid);
+        memcpy(record + 8, &bytes, sizeof bytes);
     }
     *n = found;
     return found > room ? TOO_SMALL : OK;
@@ -574,9 +574,9 @@ nvmlDeviceGetNumaNodeId(void *device, unsigned *out)
 static void
 fill_pci(struct pci *out, unsigned bus)
 {
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     out->bus = bus;
-    snprintf(out->bus_id, sizeof(out->bus_id), "00000000:%02X:00.0", bus);
+    snprintf(out->bus_id, sizeof out->bus_id, "00000000:%02X:00.0", bus);
 }
 
 int
@@ -595,7 +595,7 @@ nvmlDeviceGetMemoryInfo_v2(void *device, struct memory2 *out)
 
     while (world.hang)
         pause();
-    if (out->version != (sizeof(*out) | 2u << 24))
+    if (out->version != (sizeof *out | 2U << 24))
         return WRONG_VERSION;
     if (world.memory2)
         return world.memory2;

@@ -143,7 +143,7 @@ child_read_all(int fd)
     char bytes[4096];
     ssize_t n;
 
-    while ((n = read(fd, bytes, sizeof(bytes))) > 0)
+    while ((n = read(fd, bytes, sizeof bytes)) > 0)
         buf_add(&all, bytes, (size_t)n);
     buf_addc(&all, '\0');
     return buf_take(&all);

@@ -78,7 +78,7 @@ static void
 test_lines(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         const struct line *want = &lines[i];
         char *line = xasprintf("4,%zu,5678901234,-;%s", 100 + i, want->message);
         struct kmsg_record got;
@@ -117,7 +117,7 @@ test_heads(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct kmsg_record got;
         if (kmsg_parse(cases[i].line, strlen(cases[i].line), &got) != cases[i].result)
             fail_msg("'%s'", cases[i].line);
@@ -185,7 +185,7 @@ test_what_the_numbers_mean(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         if (xid_action_of(cases[i].code, cases[i].text) != cases[i].action)
             fail_msg("%d: %s", cases[i].code, cases[i].text);
     }

@@ -38,9 +38,9 @@ parse(const struct buf *line)
 static struct backend_machine *
 two_cards(void)
 {
-    struct backend_machine *m = calloc(1, sizeof(*m));
+    struct backend_machine *m = calloc(1, sizeof *m);
 
-    snprintf(m->driver, sizeof(m->driver), "550.54");
+    snprintf(m->driver, sizeof m->driver, "550.54");
     m->n = 2;
     m->cards[0] = (struct backend_card){
         .valid = CARD_HAS_BUS_ID | CARD_HAS_MINOR | CARD_HAS_NUMA | CARD_HAS_COMPUTE_MODE,
@@ -113,7 +113,7 @@ static void
 test_sample(void **state)
 {
     struct backend_machine *m = two_cards();
-    struct backend_sample *s = calloc(1, sizeof(*s));
+    struct backend_sample *s = calloc(1, sizeof *s);
     auto_buf struct buf out = BUF_INIT;
 
     (void)state;
@@ -153,7 +153,7 @@ static void
 test_absent_card_is_left_out(void **state)
 {
     struct backend_machine *m = two_cards();
-    struct backend_sample *s = calloc(1, sizeof(*s));
+    struct backend_sample *s = calloc(1, sizeof *s);
     auto_buf struct buf out = BUF_INIT;
 
     (void)state;

@@ -29,7 +29,7 @@ struct world {
 static int
 setup(void **state)
 {
-    struct world *w = calloc(1, sizeof(*w));
+    struct world *w = calloc(1, sizeof *w);
 
     w->dir = support_make_dir();
     w->config.nvml_path = support_path("BERTH_TEST_NVML");

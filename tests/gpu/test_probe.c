@@ -144,7 +144,7 @@ test_no_gpu_says_what_was_tried_and_what_would_work(void **state)
     struct child c = start("auto", NULL);
     json_t *v = child_json(&c);
     const char *words = json_string_value(json_object_get(v, "error"));
-    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         if (!words || !strstr(words, expected[i]))
             fail_msg("no '%s' in: %s", expected[i], words);
     }
@@ -200,7 +200,7 @@ test_the_kernels_log_is_read_from_where_the_daemon_stood(void **state)
                   "3,6,0,-;NVRM: Xid (PCI:0000:01:00): 31, pid=4711, name=python, MMU Fault\n"
                   "3,7,0,-;NVRM: Xid (PCI:0000:02:00): 79, GPU has fallen off the bus.\n"
                   "3,8,0,-;NVRM: Xid (PCI:0000:02:00): 79, GPU has fallen off the bus.\n");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct child c = start_sim_after(cases[i].after);
         json_t *v = child_json(&c);
         check_int(v, "kernel_log", cases[i].seqs || i == 0 ? 8 : 9);

@@ -37,7 +37,7 @@ test_good_specs(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct sim_spec spec;
         struct err e;
         if (sim_spec_parse(cases[i].text, &spec, &e) < 0)
@@ -75,7 +75,7 @@ test_bad_specs_say_what_is_wrong(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct sim_spec spec;
         struct err e = {.code = ERR_NONE};
         if (sim_spec_parse(cases[i].text, &spec, &e) == 0)

@@ -32,7 +32,7 @@ struct world {
 static int
 setup(void **state)
 {
-    struct world *w = calloc(1, sizeof(*w));
+    struct world *w = calloc(1, sizeof *w);
 
     w->dir = support_make_dir();
     w->t = sim_table_create(w->dir, "2x10000", &w->e);
@@ -96,13 +96,13 @@ holder_start(const char *dir, uint64_t cards, int32_t mib)
         struct sim_table *t = sim_table_open(dir, NULL);
         if (t)
             result = sim_table_take(t, cards, mib, 50, &full, &free_mib, NULL);
-        if (write(ends[1], &result, sizeof(result)) != sizeof(result))
+        if (write(ends[1], &result, sizeof result) != sizeof result)
             _exit(1);
         for (;;)
             pause();
     }
     close(ends[1]);
-    assert_int_equal(read(ends[0], &h.result, sizeof(h.result)), sizeof(h.result));
+    assert_int_equal(read(ends[0], &h.result, sizeof h.result), sizeof h.result);
     close(ends[0]);
     return h;
 }
@@ -208,9 +208,9 @@ test_a_reused_pid_is_not_the_holder(void **state)
 
     assert_int_equal(take(w, 1, 4000), 0);
     auto_close int fd = open(path, O_RDWR | O_CLOEXEC);
-    assert_int_equal(pread(fd, &start, sizeof(start), 8), sizeof(start));
+    assert_int_equal(pread(fd, &start, sizeof start, 8), sizeof start);
     start--;
-    assert_int_equal(pwrite(fd, &start, sizeof(start), 8), sizeof(start));
+    assert_int_equal(pwrite(fd, &start, sizeof start, 8), sizeof start);
     assert_int_equal(used(w, 0), 0);
 }
 
@@ -221,9 +221,9 @@ test_nonsense_in_the_table_counts_for_nothing(void **state)
     auto_free char *path = xasprintf("%s/usage", w->dir);
     unsigned char bytes[333];
 
-    memset(bytes, 0xa5, sizeof(bytes));
+    memset(bytes, 0xa5, sizeof bytes);
     auto_close int fd = open(path, O_RDWR | O_CLOEXEC);
-    assert_int_equal(pwrite(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+    assert_int_equal(pwrite(fd, bytes, sizeof bytes, 0), sizeof bytes);
     assert_int_equal(take(w, 1, 10000), 0);
     assert_int_equal(used(w, 0), 10000);
     assert_int_equal(used(w, 1), 0);

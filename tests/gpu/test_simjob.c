@@ -36,7 +36,7 @@ struct world {
 static int
 setup(void **state)
 {
-    struct world *w = calloc(1, sizeof(*w));
+    struct world *w = calloc(1, sizeof *w);
 
     w->dir = support_make_dir();
     w->t = sim_table_create(w->dir, "3x10000", &w->e);
@@ -115,7 +115,7 @@ wait_for_change(struct world *w)
 
     if (poll(&p, 1, 120000) != 1)
         fail_msg("the table does not change");
-    assert_true(read(w->watch, events, sizeof(events)) > 0);
+    assert_true(read(w->watch, events, sizeof events) > 0);
 }
 
 static void
@@ -252,7 +252,7 @@ test_which_cards(void **state)
     };
 
     sim_table_uuid(w->t, 2, uuid);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *visible = cases[i].visible;
         if (!visible)
             unsetenv("CUDA_VISIBLE_DEVICES");
@@ -311,7 +311,7 @@ test_command_lines_that_make_no_sense(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check_run(cases[i].arguments, 2, cases[i].words);
 }
 

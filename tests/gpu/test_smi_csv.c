@@ -157,7 +157,7 @@ test_more_cards_than_a_machine_has(void **state)
     size_t n = 0;
 
     for (int i = 0; i <= GPU_MAX; i++)
-        n += (size_t)snprintf(text + n, sizeof(text) - n, "%d,U%d,1,0,0,0,N,B,Default\n", i, i);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%d,U%d,1,0,0,0,N,B,Default\n", i, i);
     assert_int_equal(gpus(w, text), -1);
     assert_non_null(strstr(w->e.text, "more than 64"));
 }

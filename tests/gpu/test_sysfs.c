@@ -38,8 +38,8 @@ test_bus_ids(void **state)
     char out[CARD_BUS_MAX];
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        int result = sysfs_bus_id(cases[i].text, out, sizeof(out));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int result = sysfs_bus_id(cases[i].text, out, sizeof out);
         assert_int_equal(result, cases[i].want ? 0 : -1);
         if (cases[i].want)
             assert_string_equal(out, cases[i].want);
@@ -100,11 +100,11 @@ test_driver_version(void **state)
     (void)state;
     version_from("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22\n"
                  "GCC version:  gcc version 12.2.0 (Debian)\n",
-                 out, sizeof(out));
+                 out, sizeof out);
     assert_string_equal(out, "550.54.14");
-    version_from("NVRM version: none\n", out, sizeof(out));
+    version_from("NVRM version: none\n", out, sizeof out);
     assert_string_equal(out, "");
-    version_from(NULL, out, sizeof(out));
+    version_from(NULL, out, sizeof out);
     assert_string_equal(out, "");
 }
 

@@ -77,13 +77,13 @@ load(void)
         fprintf(stderr, "cuda_job: no NVIDIA driver: %s\n", dlerror());
         exit(NO_GPU);
     }
-    for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *address = dlsym(library, symbols[i].name);
         if (!address) {
             fprintf(stderr, "cuda_job: %s\n", dlerror());
             exit(1);
         }
-        memcpy(symbols[i].function, &address, sizeof(address));
+        memcpy(symbols[i].function, &address, sizeof address);
     }
 }
 
@@ -185,10 +185,10 @@ say_ready(const char *file)
 {
     char draft[4096];
 
-    snprintf(draft, sizeof(draft), "%s.%ld", file, (long)getpid());
+    snprintf(draft, sizeof draft, "%s.%ld", file, (long)getpid());
     FILE *f = fopen(draft, "w");
     if (!f || fprintf(f, "%ld\n", (long)getpid()) < 0 || fclose(f) != 0 ||
-        rename(draft, file) != 0) {
+        rename(draft, file) < 0) {
         perror(file);
         exit(1);
     }
@@ -199,7 +199,7 @@ wait_for_file(const char *file)
 {
     const struct timespec pause = {.tv_nsec = 50000000};
 
-    while (access(file, F_OK) != 0)
+    while (access(file, F_OK) < 0)
         nanosleep(&pause, NULL);
 }
 

@@ -62,7 +62,7 @@ read_cards(void)
 
     if (!f)
         abort();
-    for (n_cards = 0; fgets(line, sizeof(line), f);) {
+    for (n_cards = 0; fgets(line, sizeof line, f);) {
         struct card *c = &cards[n_cards];
         if (n_cards < CARDS_MAX && sscanf(line, "card %79s %zu %zu %zu", c->uuid, &c->total,
                                           &c->reserved, &c->used) == 4)
@@ -102,7 +102,7 @@ show_cards(void)
             visible[n_visible++] = by_bus ? i : n_cards - 1 - i;
         return;
     }
-    snprintf(words, sizeof(words), "%s", mask);
+    snprintf(words, sizeof words, "%s", mask);
     while ((word = strsep(&rest, ",")) && n_visible < CARDS_MAX) {
         int i = card_of_word(word, by_bus);
         if (i < 0)
@@ -186,7 +186,7 @@ others_mib(void)
         if (sscanf(entry->d_name, "%d.%ld%n", &index, &pid, &length) != 2 ||
             entry->d_name[length] || index != card || pid == getpid())
             continue;
-        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         FILE *f = fopen(path, "re");
         if (f && fscanf(f, "%zu", &mib) == 1 && is_alive(pid))
             sum += mib;
@@ -202,7 +202,7 @@ lock(void)
 {
     char path[4400];
 
-    snprintf(path, sizeof(path), "%s/lock", folder);
+    snprintf(path, sizeof path, "%s/lock", folder);
     int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0 || flock(fd, LOCK_EX) != 0)
         abort();
@@ -214,10 +214,10 @@ write_own(void)
 {
     char path[4400], draft[4500];
 
-    snprintf(path, sizeof(path), "%s/%d.%ld", folder, card, (long)getpid());
-    snprintf(draft, sizeof(draft), "%s.new", path);
+    snprintf(path, sizeof path, "%s/%d.%ld", folder, card, (long)getpid());
+    snprintf(draft, sizeof draft, "%s.new", path);
     FILE *f = fopen(draft, "we");
-    if (!f || fprintf(f, "%zu\n", own_mib) < 0 || fclose(f) != 0 || rename(draft, path) != 0)
+    if (!f || fprintf(f, "%zu\n", own_mib) < 0 || fclose(f) != 0 || rename(draft, path) < 0)
         abort();
 }
 
@@ -260,7 +260,7 @@ cuCtxDestroy_v2(void *context)
 
     if (context != CONTEXT)
         return INVALID;
-    snprintf(path, sizeof(path), "%s/%d.%ld", folder, card, (long)getpid());
+    snprintf(path, sizeof path, "%s/%d.%ld", folder, card, (long)getpid());
     return unlink(path) == 0 ? OK : INVALID;
 }
 

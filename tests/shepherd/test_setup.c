@@ -1,6 +1,6 @@
 /* What is set up before the command: in the same shell, and where it fails there is no command,
- * whatever it says of itself. conda is a folder with a conda.sh that does what the tests need.
- */
+ * whatever it says of itself. conda is a folder with a conda.sh that does what the tests
+ * need. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -25,7 +25,7 @@ apply(struct request *r, const char *words, enum attr_door door, struct err *e)
     char *rest = copy, *word;
     int rc = 0;
 
-    snprintf(copy, sizeof(copy), "%s", words);
+    snprintf(copy, sizeof copy, "%s", words);
     request_begin(r);
     r->command = xstrdup("true");
     while (rc == 0 && (word = strsep(&rest, " "))) {
@@ -78,7 +78,7 @@ nothing_said_is_one_whole_gpu(void **state)
     (void)state;
     demand_init(&standard);
     assert_int_equal(apply(&r, "", ATTR_JOBS_FILE, &e), 0);
-    assert_memory_equal(&r.demand, &standard, sizeof(standard));
+    assert_memory_equal(&r.demand, &standard, sizeof standard);
     assert_int_equal(r.oom_retries, -1);
     request_free(&r);
 }
@@ -131,7 +131,7 @@ the_last_of_several_wins(void **state)
     struct request other;
     assert_int_equal(apply(&r, "gpu-ids=5,6,7 gpu-ids=1", ATTR_JOBS_FILE, &e), 0);
     assert_int_equal(apply(&other, "gpu-ids=1", ATTR_JOBS_FILE, &e), 0);
-    assert_memory_equal(&r.demand, &other.demand, sizeof(r.demand));
+    assert_memory_equal(&r.demand, &other.demand, sizeof r.demand);
     request_free(&r);
     request_free(&other);
 }
@@ -310,7 +310,7 @@ later_words_count(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        if (apply(&r, cases[i].words, ATTR_COMMAND_LINE, &e) != 0)
+        if (apply(&r, cases[i].words, ATTR_COMMAND_LINE, &e) < 0)
             fail_msg("'%s': %s", cases[i].words, e.text);
         assert_string_equal(r.demand.gpu_type, cases[i].type);
         assert_int_equal(r.demand.gpus, cases[i].gpus);
@@ -403,7 +403,7 @@ a_fraction_of_gpus_is_a_share(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        if (apply(&r, cases[i].words, ATTR_JOBS_FILE, &e) != 0)
+        if (apply(&r, cases[i].words, ATTR_JOBS_FILE, &e) < 0)
             fail_msg("'%s': %s", cases[i].words, e.text);
         assert_int_equal(r.demand.gpus, cases[i].gpus);
         assert_int_equal(r.demand.share_permille, cases[i].share);
@@ -436,7 +436,7 @@ task_numbers_are_a_set(void **state)
         struct task_set set;
         int32_t max;
         struct err e;
-        if (value_tasks(cases[i].text, &set, &max, &e) != 0)
+        if (value_tasks(cases[i].text, &set, &max, &e) < 0)
             fail_msg("'%s': %s", cases[i].text, e.text);
         task_set_text(&set, &text);
         assert_string_equal(buf_str(&text), cases[i].set);

@@ -34,8 +34,8 @@ has_the_promised_defaults(void **state)
     config_init(&c);
     assert_int_equal(c.margin_mib, 512);
     assert_int_equal(c.idle_threshold_mib, 1024);
-    assert_memory_equal(&c.spike_buffer, &tenth, sizeof(tenth));
-    assert_memory_equal(&c.tolerance, &tenth, sizeof(tenth));
+    assert_memory_equal(&c.spike_buffer, &tenth, sizeof tenth);
+    assert_memory_equal(&c.tolerance, &tenth, sizeof tenth);
     assert_int_equal(c.placement, PLACEMENT_PACK);
     assert_int_equal(c.sample_ms, 1000);
     assert_int_equal(c.idle_sample_ms, 10000);
@@ -73,11 +73,11 @@ reads_yaml_and_json(void **state)
         struct err e;
         double quarter = 0.25;
         config_init(&c);
-        if (read_text(&c, texts[i], &e) != 0)
+        if (read_text(&c, texts[i], &e) < 0)
             fail_msg("%s", e.text);
         assert_int_equal(c.margin_mib, 256);
         assert_int_equal(c.placement, PLACEMENT_SPREAD);
-        assert_memory_equal(&c.spike_buffer, &quarter, sizeof(quarter));
+        assert_memory_equal(&c.spike_buffer, &quarter, sizeof quarter);
         assert_int_equal(c.gpu_env, GPU_ENV_UUID);
         assert_string_equal(c.oom_patterns[0], "out of luck");
         assert_string_equal(c.oom_patterns[1], "no: more");
@@ -103,7 +103,7 @@ yes_and_no_have_many_words(void **state)
         auto_free char *text = xasprintf("private: %s\n", cases[i].word);
         config_init(&c);
         c.private = !cases[i].on;
-        if (read_text(&c, text, &e) != 0)
+        if (read_text(&c, text, &e) < 0)
             fail_msg("%s", e.text);
         assert_int_equal(c.private, cases[i].on);
         config_free(&c);
@@ -121,7 +121,7 @@ empty_texts_change_nothing(void **state)
         struct err e;
         config_init(&c);
         assert_int_equal(config_set(&c, "margin_mib", "77", &e), 0);
-        if (read_text(&c, texts[i], &e) != 0)
+        if (read_text(&c, texts[i], &e) < 0)
             fail_msg("'%s': %s", texts[i], e.text);
         assert_int_equal(c.margin_mib, 77);
         config_free(&c);
@@ -221,7 +221,7 @@ reads_users_and_paths(void **state)
     config_init(&c);
     assert_int_equal(c.n_users, 0);
     assert_string_equal(c.models, "");
-    if (read_text(&c, text, &e) != 0)
+    if (read_text(&c, text, &e) < 0)
         fail_msg("%s", e.text);
     assert_string_equal(c.models, "/etc/berth/models.json");
     assert_int_equal(c.n_users, 3);
@@ -346,7 +346,7 @@ the_sample_is_the_defaults(void **state)
     config_init(&c);
     config_show(&c, &before);
     config_sample(&sample);
-    if (config_read(&c, "sample", sample.data, sample.len, NULL, &e) != 0)
+    if (config_read(&c, "sample", sample.data, sample.len, NULL, &e) < 0)
         fail_msg("%s", e.text);
     config_show(&c, &after);
     assert_string_equal(after.data, before.data);
@@ -372,7 +372,7 @@ what_is_shown_reads_back(void **state)
         0);
     config_show(&c, &before);
     config_init(&d);
-    if (config_read(&d, "shown", before.data, before.len, NULL, &e) != 0)
+    if (config_read(&d, "shown", before.data, before.len, NULL, &e) < 0)
         fail_msg("%s in\n%s", e.text, before.data);
     config_show(&d, &after);
     assert_string_equal(after.data, before.data);

@@ -28,7 +28,7 @@ parse_to_text(const char *text, size_t len, struct buf *out)
     struct err e;
 
     buf_clear(out);
-    if (jobsfile_parse("F", text, len, NULL, &f, &e) != 0)
+    if (jobsfile_parse("F", text, len, NULL, &f, &e) < 0)
         buf_addf(out, "! %s", e.text);
     for (size_t i = 0; i < f.n_lines; i++)
         buf_addf(out, "%d:%s|", f.lines[i].line, f.lines[i].req.command);
@@ -209,8 +209,8 @@ a_long_name_leaves_room_for_the_words(void **state)
     struct err e;
 
     (void)state;
-    memset(name, 'd', sizeof(name));
-    memcpy(name + sizeof(name) - 10, "/jobs.txt", 10);
+    memset(name, 'd', sizeof name);
+    memcpy(name + sizeof name - 10, "/jobs.txt", 10);
     assert_int_equal(jobsfile_parse(name, "[vram", 5, NULL, &f, &e), -1);
     assert_non_null(strstr(e.text, "/jobs.txt:1:1: unterminated"));
     assert_non_null(strstr(e.text, "] command"));
@@ -286,7 +286,7 @@ shell_stays_shell(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
-        if (jobsfile_parse("F", texts[i], strlen(texts[i]), NULL, &f, &e) != 0)
+        if (jobsfile_parse("F", texts[i], strlen(texts[i]), NULL, &f, &e) < 0)
             fail_msg("%s: %s", texts[i], e.text);
         jobsfile_free(&f);
     }

@@ -47,11 +47,11 @@ ask(const struct models *m, const char *command, const char *attribute, char *ou
     r.command = xstrdup(command);
     if (*attribute) {
         const char *eq = strchr(attribute, '=');
-        snprintf(name, sizeof(name), "%.*s", (int)(eq - attribute), attribute);
+        snprintf(name, sizeof name, "%.*s", (int)(eq - attribute), attribute);
         assert_int_equal(attr_assign(&r, name, eq + 1, ATTR_COMMAND_LINE, &e), 0);
     }
     models_apply(m, &r);
-    if (request_validate(&r, &e) != 0)
+    if (request_validate(&r, &e) < 0)
         fail_msg("'%s': %s", command, e.text);
     snprintf(out, 256, "%s %d %d %d", r.llm ? r.llm : "-", r.demand.gpus, r.demand.vram_mib,
              r.demand.share_permille);
@@ -123,7 +123,7 @@ finds_the_model_in_an_argv(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct request r;
         request_begin(&r);
-        r.argv = xcalloc(6, sizeof(*r.argv));
+        r.argv = xcalloc(6, sizeof *r.argv);
         for (int w = 0; cases[i].words[w]; w++)
             r.argv[w] = xstrdup(cases[i].words[w]);
         models_apply(m, &r);
@@ -210,8 +210,8 @@ many_models_are_found(void **state)
         buf_addf(&text, "  m%d: %dM\n", i * 7919 % 5000, i * 7919 % 5000 + 1);
     m = read_table(text.data);
     for (int i = 0; i < 5000; i++) {
-        snprintf(command, sizeof(command), "x --llm m%d", i);
-        snprintf(want, sizeof(want), "m%d 1 %d 0", i, i + 1);
+        snprintf(command, sizeof command, "x --llm m%d", i);
+        snprintf(want, sizeof want, "m%d 1 %d 0", i, i + 1);
         ask(m, command, "", got);
         assert_string_equal(got, want);
     }

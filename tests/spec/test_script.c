@@ -36,7 +36,7 @@ describe(const char *lines, struct buf *out)
 
     if (read_text(lines, &r, &s) != 0 || s.unsupported.n)
         fail_msg("'%s': %s", lines, s.errors.n ? s.errors.at[0] : s.unsupported.at[0]);
-    if (request_validate(&r, &e) != 0)
+    if (request_validate(&r, &e) < 0)
         fail_msg("'%s': %s", lines, e.text);
     buf_clear(out);
     assert_int_equal(r.slurm_env, s.n_sbatch > 0);

@@ -99,9 +99,9 @@ selects(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         auto_selector struct selector s = SELECTOR_INIT;
         struct err e;
-        if (selector_add(&s, cases[i].text, &e) != 0)
+        if (selector_add(&s, cases[i].text, &e) < 0)
             fail_msg("'%s': %s", cases[i].text, e.text);
-        match(&s, ids, sizeof(ids));
+        match(&s, ids, sizeof ids);
         assert_string_equal(ids, cases[i].ids);
     }
 }
@@ -114,13 +114,13 @@ several_are_a_union(void **state)
     char ids[64];
 
     (void)state;
-    match(&s, ids, sizeof(ids));
+    match(&s, ids, sizeof ids);
     assert_string_equal(ids, "");
     assert_int_equal(selector_add(&s, "1", &e), 0);
     assert_int_equal(selector_add(&s, "state:failed", &e), 0);
     assert_int_equal(selector_add(&s, "3,bad", &e), -1); /* changes nothing */
     assert_int_equal(s.n_terms, 2);
-    match(&s, ids, sizeof(ids));
+    match(&s, ids, sizeof ids);
     assert_string_equal(ids, "1 2 ");
 }
 
@@ -189,7 +189,7 @@ knows_every_state(void **state)
         auto_selector struct selector s = SELECTOR_INIT;
         char text[64];
         struct err e;
-        snprintf(text, sizeof(text), "state:%s", job_state_name((enum job_state)i));
+        snprintf(text, sizeof text, "state:%s", job_state_name((enum job_state)i));
         assert_int_equal(selector_add(&s, text, &e), 0);
         const struct selector_job job = {.id = 1, .state = job_state_name((enum job_state)i)};
         assert_true(selector_matches(&s, &job));
@@ -222,9 +222,9 @@ puts_together_what_is_said_twice(void **state)
         struct err e;
         for (size_t k = 0; k < 4 && cases[i].texts[k]; k++)
             assert_int_equal(selector_add(&s, cases[i].texts[k], &e), 0);
-        match(&s, before, sizeof(before));
+        match(&s, before, sizeof before);
         assert_int_equal(selector_tidy(&s, &e), 0);
-        match(&s, after, sizeof(after));
+        match(&s, after, sizeof after);
         assert_string_equal(before, cases[i].ids);
         assert_string_equal(after, cases[i].ids);
         assert_int_equal(s.n_terms, cases[i].terms);
@@ -241,7 +241,7 @@ refuses_too_many_terms(void **state)
 
     (void)state;
     for (int i = 0; i < SELECTOR_TERMS_MAX; i++) {
-        snprintf(text, sizeof(text), "%d", 2 * i + 1);
+        snprintf(text, sizeof text, "%d", 2 * i + 1);
         assert_int_equal(selector_add(&ids, text, &e), 0);
     }
     assert_int_equal(selector_tidy(&ids, &e), 0);
@@ -251,7 +251,7 @@ refuses_too_many_terms(void **state)
     assert_int_equal(selector_tidy(&ids, &e), -1);
     assert_int_equal(e.code, ERR_USAGE);
     for (int i = 0; i <= SELECTOR_PATTERNS_MAX; i++) {
-        snprintf(text, sizeof(text), "tag:%d", i);
+        snprintf(text, sizeof text, "tag:%d", i);
         assert_int_equal(selector_add(&names, text, &e), 0);
     }
     assert_int_equal(selector_tidy(&names, &e), -1);

@@ -93,9 +93,9 @@ reads_moments(void **state)
         int64_t us = 0;
         char local[64];
         struct err e;
-        if (when_parse(cases[i].text, &clock, &us, &e) != 0)
+        if (when_parse(cases[i].text, &clock, &us, &e) < 0)
             fail_msg("'%s': %s", cases[i].text, e.text);
-        show(us, local, sizeof(local));
+        show(us, local, sizeof local);
         if (strcmp(local, cases[i].local) != 0)
             fail_msg("'%s' is %s", cases[i].text, local);
     }

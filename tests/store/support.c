@@ -20,7 +20,7 @@
 struct dir *
 dir_new(void)
 {
-    struct dir *d = xcalloc(1, sizeof(*d));
+    struct dir *d = xcalloc(1, sizeof *d);
     const char *base = getenv("TMPDIR");
 
     d->path = xasprintf("%s/berth-test-store-XXXXXX", base ? base : "/tmp");
@@ -139,7 +139,7 @@ rng_text(struct rng *r)
     if (rng_next(r) % 50 == 0)
         n = 3000;
     for (int i = 0; i < n; i++)
-        buf_adds(&text, pieces[(rng_next(r) >> 17) % (sizeof(pieces) / sizeof(pieces[0]))]);
+        buf_adds(&text, pieces[(rng_next(r) >> 17) % (sizeof pieces / sizeof pieces[0])]);
     return text.data ? buf_take(&text) : xstrdup("");
 }
 
@@ -152,7 +152,7 @@ rng_text_or_null(struct rng *r)
 static void
 random_demand(struct rng *r, struct demand *d)
 {
-    memset(d, 0, sizeof(*d));
+    memset(d, 0, sizeof *d);
     d->devices = (uint64_t)rng_i64(r);
     d->gpus = rng_i32(r);
     d->vram_mib = rng_i32(r);
@@ -189,7 +189,7 @@ random_set(struct rng *r, struct task_set *set)
     int32_t at = 0;
 
     set->n = (int32_t)(rng_next(r) % 6);
-    set->ranges = set->n ? xcalloc((unsigned long)set->n, sizeof(*set->ranges)) : NULL;
+    set->ranges = set->n ? xcalloc((unsigned long)set->n, sizeof *set->ranges) : NULL;
     for (int i = 0; i < set->n; i++) {
         set->ranges[i].first = at + (int32_t)(rng_next(r) % 3);
         set->ranges[i].last = set->ranges[i].first + (int32_t)(rng_next(r) % 3);
@@ -201,7 +201,7 @@ static void
 random_deps(struct rng *r, struct request *req)
 {
     req->n_deps = (int32_t)(rng_next(r) % 4);
-    req->deps = req->n_deps ? xcalloc((unsigned long)req->n_deps, sizeof(*req->deps)) : NULL;
+    req->deps = req->n_deps ? xcalloc((unsigned long)req->n_deps, sizeof *req->deps) : NULL;
     for (int i = 0; i < req->n_deps; i++) {
         req->deps[i].type = (enum dep_type)(rng_next(r) % 3);
         req->deps[i].job = (uint32_t)(rng_next(r) >> 33) + 1;
@@ -226,7 +226,7 @@ random_hooks(struct rng *r, struct request *req)
 {
     if (rng_bool(r))
         return;
-    req->hooks = xcalloc(1, sizeof(*req->hooks));
+    req->hooks = xcalloc(1, sizeof *req->hooks);
     req->hooks->on_start = rng_text_or_null(r);
     req->hooks->on_end = rng_text_or_null(r);
     req->hooks->on_fail = rng_text_or_null(r);
@@ -339,13 +339,13 @@ random_ending(struct rng *r, struct ending *end)
     end->cpu_ms = rng_i64(r);
     end->max_rss_kib = rng_i64(r);
     end->log_cut_bytes = rng_i64(r);
-    memcpy(end->text, text, n < sizeof(end->text) ? n : sizeof(end->text) - 1);
+    memcpy(end->text, text, n < sizeof end->text ? n : sizeof end->text - 1);
 }
 
 struct attempt *
 random_attempt(struct rng *r, int32_t number)
 {
-    struct attempt *a = xcalloc(1, sizeof(*a));
+    struct attempt *a = xcalloc(1, sizeof *a);
 
     a->number = number;
     a->n_gpus = (uint8_t)(rng_next(r) % (GPU_MAX + 1));
@@ -370,7 +370,7 @@ some_uuids(int first)
     static const char *list[2 * GPU_MAX];
 
     for (int i = 0; i < 2 * GPU_MAX; i++) {
-        snprintf(words[i], sizeof(words[i]), "GPU-%04x-%d:%d", i * 77, i, i % 3);
+        snprintf(words[i], sizeof words[i], "GPU-%04x-%d:%d", i * 77, i, i % 3);
         list[i] = words[i];
     }
     return list + first;
@@ -427,7 +427,7 @@ assert_same_book(const struct tasks *a, const struct tasks *b)
         return;
     assert_same_set(&a->pending, &b->pending);
     assert_int_equal(a->total, b->total);
-    assert_memory_equal(a->ended, b->ended, sizeof(a->ended));
+    assert_memory_equal(a->ended, b->ended, sizeof a->ended);
     assert_int_equal(a->exit_status, b->exit_status);
 }
 
@@ -448,7 +448,7 @@ assert_same_hooks(const struct hooks *a, const struct hooks *b)
 static void
 assert_same_request(const struct request *a, const struct request *b)
 {
-    assert_memory_equal(&a->demand, &b->demand, sizeof(a->demand));
+    assert_memory_equal(&a->demand, &b->demand, sizeof a->demand);
     assert_int_equal(a->priority, b->priority);
     assert_int_equal(a->oom_retries, b->oom_retries);
     assert_int_equal(a->retries, b->retries);
@@ -545,7 +545,7 @@ assert_same_attempt(const struct attempt *a, const struct attempt *b)
     assert_int_equal(a->number, b->number);
     assert_int_equal(a->n_gpus, b->n_gpus);
     assert_memory_equal(a->gpus, b->gpus, a->n_gpus);
-    assert_memory_equal(a->peak_mib, b->peak_mib, a->n_gpus * sizeof(a->peak_mib[0]));
+    assert_memory_equal(a->peak_mib, b->peak_mib, a->n_gpus * sizeof a->peak_mib[0]);
     assert_int_equal(a->vram_mib, b->vram_mib);
     assert_int_equal(a->shepherd_pid, b->shepherd_pid);
     assert_true(a->started_us == b->started_us);

@@ -22,7 +22,7 @@ struct fixture {
 static int
 setup(void **state)
 {
-    struct fixture *f = xcalloc(1, sizeof(*f));
+    struct fixture *f = xcalloc(1, sizeof *f);
 
     f->dir = dir_new();
     f->s = must_open(f->dir);
@@ -41,7 +41,7 @@ teardown(void **state)
     return 0;
 }
 
-/* --- walks ------------------------------------------------------------------------------ */
+/* --- walks --- */
 
 /* Ids as they come, for comparing with a text. */
 struct seen {
@@ -110,14 +110,14 @@ test_select(void **state)
         {{.ranges = two, .n_ranges = 2, .limit = 3, .newest_first = true}, "9 8 4 "},
         {{.ranges = overlapping, .n_ranges = 4}, "1 2 3 4 5 6 7 "},
         {{.ranges = nested, .n_ranges = 3}, "1 2 3 4 5 6 7 8 9 "},
-        {{.states = 1u << JOB_FAILED}, "3 6 9 12 "},
-        {{.states = 1u << JOB_FAILED, .limit = 2}, "9 12 "},
-        {{.states = 1u << JOB_FAILED | 1u << JOB_PENDING, .limit = 2}, "11 12 "},
-        {{.states = 1u << JOB_LOST}, ""},
-        {{.states = 1u << JOB_LOST, .limit = 2}, ""},
+        {{.states = 1U << JOB_FAILED}, "3 6 9 12 "},
+        {{.states = 1U << JOB_FAILED, .limit = 2}, "9 12 "},
+        {{.states = 1U << JOB_FAILED | 1U << JOB_PENDING, .limit = 2}, "11 12 "},
+        {{.states = 1U << JOB_LOST}, ""},
+        {{.states = 1U << JOB_LOST, .limit = 2}, ""},
         {{.has_uid = true, .uid = 2}, "2 4 6 8 10 12 "},
         {{.has_uid = true, .uid = 0}, ""},
-        {{.has_uid = true, .uid = 1, .states = 1u << JOB_FAILED}, "3 9 "},
+        {{.has_uid = true, .uid = 1, .states = 1U << JOB_FAILED}, "3 9 "},
         {{.file = 5}, "10 11 12 "},
         {{.since_us = 6000}, "6 9 12 "},
         {{.until_us = 9000}, "3 6 "},
@@ -130,7 +130,7 @@ test_select(void **state)
     };
 
     add_twelve(f->s);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_selects(f->s, &cases[i].filter, cases[i].ids);
 }
 
@@ -190,7 +190,7 @@ test_live_jobs(void **state)
     }
 }
 
-/* --- environments ----------------------------------------------------------------------- */
+/* --- environments --- */
 
 static void
 test_env_is_kept_once(void **state)
@@ -200,21 +200,21 @@ test_env_is_kept_once(void **state)
     auto_buf struct buf out = BUF_INIT;
     int64_t first, second, again, empty;
 
-    assert_int_equal(store_env_put(f->s, a, sizeof(a), &first, NULL), 0);
-    assert_int_equal(store_env_put(f->s, b, sizeof(b), &second, NULL), 0);
-    assert_int_equal(store_env_put(f->s, a, sizeof(a), &again, NULL), 0);
+    assert_int_equal(store_env_put(f->s, a, sizeof a, &first, NULL), 0);
+    assert_int_equal(store_env_put(f->s, b, sizeof b, &second, NULL), 0);
+    assert_int_equal(store_env_put(f->s, a, sizeof a, &again, NULL), 0);
     assert_int_equal(store_env_put(f->s, NULL, 0, &empty, NULL), 0);
     must_commit(f->s);
     assert_true(first != 0 && second != 0 && empty != 0 && first != second);
     assert_true(first == again);
     store_close(f->s);
     f->s = must_open(f->dir);
-    assert_int_equal(store_env_put(f->s, a, sizeof(a), &again, NULL), 0);
+    assert_int_equal(store_env_put(f->s, a, sizeof a, &again, NULL), 0);
     assert_true(first == again);
     assert_false(store_has_changes(f->s));
     assert_int_equal(store_env_get(f->s, first, &out, NULL), 0);
-    assert_int_equal(out.len, sizeof(a));
-    assert_memory_equal(out.data, a, sizeof(a));
+    assert_int_equal(out.len, sizeof a);
+    assert_memory_equal(out.data, a, sizeof a);
     assert_int_equal(store_env_get(f->s, empty, &out, NULL), 0);
     assert_int_equal(out.len, 0);
     assert_int_equal(store_env_get(f->s, 12345, &out, NULL), -1);
@@ -260,7 +260,7 @@ test_large_env(void **state)
     assert_memory_equal(out.data, bytes, n);
 }
 
-/* --- jobs files ------------------------------------------------------------------------- */
+/* --- jobs files --- */
 
 static void
 add_line(struct store *s, uint32_t id, uint32_t file, const char *key, enum job_state state)
@@ -438,7 +438,7 @@ test_detached_job(void **state)
     job_free(job);
 }
 
-/* --- events ----------------------------------------------------------------------------- */
+/* --- events --- */
 
 static void
 add_event_at(struct store *s, int64_t at_us, uint32_t job, uint32_t file, const char *json)
@@ -564,7 +564,7 @@ test_runs(void **state)
     };
     auto_buf struct buf seen = BUF_INIT;
 
-    for (size_t i = 0; i < sizeof(put) / sizeof(put[0]); i++)
+    for (size_t i = 0; i < sizeof put / sizeof put[0]; i++)
         assert_int_equal(store_runs_put(f->s, &put[i], NULL), 0);
     assert_int_equal(store_runs_trim(f->s, NULL), 0);
     must_commit(f->s);
@@ -616,7 +616,7 @@ test_totals(void **state)
     assert_string_equal(buf_str(&seen), "0 7\n1000 1099511627776\n");
 }
 
-/* --- reports ---------------------------------------------------------------------------- */
+/* --- reports --- */
 
 static void
 test_learned_peaks(void **state)
@@ -632,14 +632,14 @@ test_learned_peaks(void **state)
     assert_int_equal(store_peaks_put(f->s, &key, &in, 1000, NULL), 0);
     assert_int_equal(store_peaks_get(f->s, &key, &out, NULL),
                      0); /* before the commit as well */
-    assert_memory_equal(&in, &out, sizeof(in));
+    assert_memory_equal(&in, &out, sizeof in);
     must_commit(f->s);
     assert_int_equal(store_peaks_get(f->s, &one, &out, NULL), 0);
     assert_int_equal(out.n, 0);
     assert_int_equal(store_peaks_trim(f->s, NULL), 0);
     must_commit(f->s);
     assert_int_equal(store_peaks_get(f->s, &key, &out, NULL), 0);
-    assert_memory_equal(&in, &out, sizeof(in));
+    assert_memory_equal(&in, &out, sizeof in);
 }
 
 static void

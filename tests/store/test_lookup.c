@@ -19,7 +19,7 @@ struct fixture {
 static int
 setup(void **state)
 {
-    struct fixture *f = xcalloc(1, sizeof(*f));
+    struct fixture *f = xcalloc(1, sizeof *f);
 
     f->dir = dir_new();
     f->s = must_open(f->dir);
@@ -155,13 +155,13 @@ test_tasks_of_an_array(void **state)
     assert_int_equal(found.id, 0);
 }
 
-/* --- what goes -------------------------------------------------------------------------- */
+/* --- what goes --- */
 
 /* A job that was submitted and has ended (0: not) at these times. */
 static void
 put_aged(struct store *s, uint32_t id, int64_t submitted_us, int64_t ended_us)
 {
-    struct rng r = {id * 77777u};
+    struct rng r = {id * 77777U};
     struct job *job = plain_job(id, "true");
     struct attempt *run = random_attempt(&r, 1);
 
@@ -189,7 +189,7 @@ left(struct store *s)
     const struct store_filter all = {0};
 
     assert_int_equal(store_jobs_select(s, &all, on_job, &ids, NULL), 0);
-    snprintf(text, sizeof(text), "%s", buf_str(&ids));
+    snprintf(text, sizeof text, "%s", buf_str(&ids));
     return text;
 }
 
@@ -361,7 +361,7 @@ test_environments_go_with_their_last_job(void **state)
     assert_int_equal(store_env_get(f->s, gone, &out, NULL), 0);
 }
 
-/* --- the rest --------------------------------------------------------------------------- */
+/* --- the rest --- */
 
 static void
 on_usage(uint32_t uid, double gpu_seconds, int64_t at_us, void *arg)

@@ -99,7 +99,7 @@ test_first_open_makes_it(void **state)
     assert_int_equal(st.st_mode & 0777, 0600);
     assert_int_equal(strlen(store_token(s)), 16);
     assert_int_equal(strspn(store_token(s), "0123456789abcdef"), 16);
-    memcpy(token, store_token(s), sizeof(token));
+    memcpy(token, store_token(s), sizeof token);
     assert_int_equal(store_boot_id_set(s, "a-boot", NULL), 0);
     must_commit(s);
     store_close(s);
@@ -149,8 +149,8 @@ test_garbage_is_refused(void **state)
     char garbage[20000];
 
     (void)state;
-    memset(garbage, 'g', sizeof(garbage));
-    write_file(path, garbage, sizeof(garbage));
+    memset(garbage, 'g', sizeof garbage);
+    write_file(path, garbage, sizeof garbage);
     assert_refused(d, ERR_FAILED, "not a Berth database");
     write_file(path, "", 0);
     assert_refused(d, ERR_FAILED, "not a Berth database");
@@ -207,9 +207,9 @@ damage(const struct dir *d)
     char block[4096];
 
     assert_true(fd >= 0);
-    memset(block, 0xa5, sizeof(block));
+    memset(block, 0xa5, sizeof block);
     for (int page = 1; page < 40; page++)
-        assert_int_equal(pwrite(fd, block, sizeof(block), page * 4096), sizeof(block));
+        assert_int_equal(pwrite(fd, block, sizeof block, page * 4096), sizeof block);
 }
 
 static void
@@ -237,10 +237,10 @@ test_damage_is_found_after_an_unclean_end(void **state)
     assert_int_equal(stat(path, &st), 0);
     sql_in(d, "UPDATE meta SET value = '0' WHERE key = 'clean'");
     auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
-    memset(block, 0xa5, sizeof(block));
+    memset(block, 0xa5, sizeof block);
     /* In the middle: a leaf of jobs that no lookup at the start touches. */
-    assert_int_equal(pwrite(fd, block, sizeof(block), st.st_size / 4096 / 2 * 4096),
-                     sizeof(block));
+    assert_int_equal(pwrite(fd, block, sizeof block, st.st_size / 4096 / 2 * 4096),
+                     sizeof block);
     assert_refused(d, ERR_FAILED, "damaged");
     dir_free(d);
 }

@@ -56,7 +56,7 @@ test_random_jobs_come_back(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
-        struct rng r = {seed * 0x9e3779b97f4a7c15u};
+        struct rng r = {seed * 0x9e3779b97f4a7c15U};
         struct dir *d = dir_new();
         struct store *s = must_open(d);
         struct job **jobs = insert_random(s, &r, RANDOM_JOBS);
@@ -193,7 +193,7 @@ test_attempt_update_writes_all_but_cards(void **state)
         struct attempt *old = random_attempt(&r, i + 1), *new = random_attempt(&r, i + 1);
         assert_int_equal(store_attempt_insert(s, 1, old, some_uuids(0), NULL), 0);
         new->n_gpus = old->n_gpus;
-        memcpy(new->gpus, old->gpus, sizeof(new->gpus));
+        memcpy(new->gpus, old->gpus, sizeof new->gpus);
         assert_int_equal(store_attempt_update(s, 1, new, NULL), 0);
         assert_int_equal(store_attempts_load(s, 1, &list, NULL), i + 1);
         assert_same_attempt(new, &list[i].attempt);

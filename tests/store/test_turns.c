@@ -178,7 +178,7 @@ commit_forever(const struct dir *d, uint32_t id, int out)
         _exit(1);
     for (;; id++) {
         write_turn(s, id);
-        if (store_commit(s, NULL) < 0 || write(out, &id, sizeof(id)) != sizeof(id))
+        if (store_commit(s, NULL) < 0 || write(out, &id, sizeof id) != sizeof id)
             _exit(1);
         if (id % 16 == 0)
             store_checkpoint(s, NULL);
@@ -202,9 +202,9 @@ killed_after(const struct dir *d, uint32_t from, int acks)
     }
     close(ends[1]);
     for (int i = 0; i < acks; i++)
-        assert_int_equal(read(ends[0], &last, sizeof(last)), sizeof(last));
+        assert_int_equal(read(ends[0], &last, sizeof last), sizeof last);
     kill(pid, SIGKILL);
-    while (read(ends[0], &id, sizeof(id)) == sizeof(id))
+    while (read(ends[0], &id, sizeof id) == sizeof id)
         last = id;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status));
@@ -336,7 +336,7 @@ test_ids_are_not_used_again(void **state)
     dir_free(d);
 }
 
-/* --- a full disk ------------------------------------------------------------------------ */
+/* --- a full disk --- */
 
 /* Small enough to be filled, large enough to begin in. NULL where we may not mount. */
 static struct dir *
@@ -366,9 +366,9 @@ fill_disk(const struct dir *d)
 
     if (!f)
         fail_msg("%s: %s", path, strerror(errno));
-    memset(block, 'x', sizeof(block));
+    memset(block, 'x', sizeof block);
     setvbuf(f, NULL, _IONBF, 0);
-    while (fwrite(block, 1, sizeof(block), f) == sizeof(block))
+    while (fwrite(block, 1, sizeof block, f) == sizeof block)
         ;
     assert_int_equal(errno, ENOSPC);
 }

@@ -53,8 +53,8 @@ test_cases(void **state)
     }
 }
 
-/* Whatever comes in: UTF-8 comes out, without control bytes, and not longer than three times.
- */
+/* Whatever comes in: UTF-8 comes out, without control bytes, and not longer than three
+ * times. */
 static void
 test_anything(void **state)
 {

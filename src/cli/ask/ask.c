@@ -68,13 +68,13 @@ ask_add_jobs(struct buf *out, const json_t *result, const char *key)
     size_t n = json_array_size(ids);
     size_t shown = n > IDS_SHOWN ? IDS_SHOWN - 1 : n;
 
-    snprintf(number, sizeof(number), "%s_tasks", key);
+    snprintf(number, sizeof number, "%s_tasks", key);
     tasks = json_object_get(result, number);
     buf_adds(out, n == 1 ? "job" : "jobs");
     for (size_t i = 0; i < shown; i++) {
         const char *glue = i == 0 ? " " : i == n - 1 ? " and " : ", ";
 
-        snprintf(number, sizeof(number), "%lld",
+        snprintf(number, sizeof number, "%lld",
                  (long long)json_integer_value(json_array_get(ids, i)));
         const char *name = answer_str(tasks, number);
         buf_addf(out, "%s%s", glue, name[0] ? name : number);

@@ -1,5 +1,5 @@
-/* Selection, question, answer, for verbs that tell of jobs one after the other; see ask_each.h.
- */
+/* Selection, question, answer, for verbs that tell of jobs one after the other; see
+ * ask_each.h. */
 #include "cli/ask/ask_each.h"
 
 #include <stdbool.h>

@@ -188,7 +188,7 @@ say_none_runs(const struct cli *cli, const struct places *p, int code, struct er
             kept ? " again" : "");
 }
 
-/* ------------------------------------------------------------- starting */
+/* --- starting --- */
 
 static void
 build_argv(const struct places *p, const struct daemon_args *args, const char *config,
@@ -527,7 +527,7 @@ connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *st
     return c;
 }
 
-/* ----------------------------------------------------------- once more */
+/* --- once more --- */
 
 /* What a connection that is lost is had again by. */
 struct keeper {

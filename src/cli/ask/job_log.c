@@ -1,8 +1,7 @@
 /* Job logs: see job_log.h. The path is the job's user's to choose and to replace at any moment,
  * so root opens it with that user's rights: a link to a device or to somebody else's file shows
  * nothing then. Called by logs_verb.c, interactive_job.c and top_log.c, in programs of one
- * thread.
- */
+ * thread. */
 #include "cli/ask/job_log.h"
 
 #include <errno.h>

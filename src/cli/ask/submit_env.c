@@ -18,12 +18,10 @@
 #define PATH_OF_USERS "/usr/local/bin:/usr/bin:/bin"
 #define PATH_OF_ROOT  "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-extern char **environ;
-
 static void
 add_to(struct env_list *list, const char *text)
 {
-    list->at = xrealloc(list->at, (list->n + 2) * sizeof(*list->at));
+    list->at = xrealloc(list->at, (list->n + 2) * sizeof *list->at);
     list->at[list->n++] = xstrdup(text);
     list->at[list->n] = NULL;
 }
@@ -65,7 +63,7 @@ has_name(const struct env_list *list, const char *entry)
 static int
 set_in(struct env_list *list, const char *entry, struct err *e)
 {
-    if (value_check_env(entry, e) != 0)
+    if (value_check_env(entry, e) < 0)
         return -1;
     for (size_t i = 0; i < list->n; i++) {
         if (!same_name(list->at[i], entry))
@@ -114,7 +112,7 @@ env_export(struct env_choice *c, const char *text, struct err *e)
 
     free_list(&c->names);
     while ((piece = strsep(&rest, ",")))
-        if (export_one(c, piece, &all, e) != 0)
+        if (export_one(c, piece, &all, e) < 0)
             return -1;
     c->only = !all;
     return 0;
@@ -152,7 +150,7 @@ is_chosen(const struct env_choice *c, const char *entry)
     static const char *const always[] = {"HOME", "LOGNAME", "PATH", "SHELL", "USER"};
     static const char *const at_login[] = {"TERM"};
     const char *const *these = c && c->login ? at_login : always;
-    size_t n = c && c->login ? 1 : sizeof(always) / sizeof(always[0]);
+    size_t n = c && c->login ? 1 : sizeof always / sizeof always[0];
 
     if (!strchr(entry, '='))
         return false;

@@ -68,7 +68,7 @@ combine(const struct grid *g, int row, int column, const char *s, size_t len)
 {
     struct grid_cell *c = grid_at(g, row, column - 1);
 
-    if (c && c->text[0] == '\0')
+    if (c && !c->text[0])
         c = grid_at(g, row, column - 2);
     if (c && strlen(c->text) + len < sizeof c->text)
         strncat(c->text, s, len);

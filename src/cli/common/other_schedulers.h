@@ -1,6 +1,6 @@
 /* What hands that know another scheduler type first: Slurm's commands, the verbs and options of
- * gflow, pueue and task-spooler. Nothing of it is understood; what it is called here is said.
- */
+ * gflow, pueue and task-spooler. Nothing of it is understood; what it is called here is
+ * said. */
 #ifndef CLI_COMMON_OTHER_SCHEDULERS_H
 #define CLI_COMMON_OTHER_SCHEDULERS_H
 

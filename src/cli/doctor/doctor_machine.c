@@ -91,7 +91,7 @@ doctor_check_persistence(struct doctor *d)
     auto_free char *driver = doctor_system_path("/proc/driver/nvidia/version");
     auto_free char *keeper = doctor_system_path("/run/nvidia-persistenced/socket");
 
-    if (access(driver, F_OK) != 0)
+    if (access(driver, F_OK) < 0)
         return;
     if (access(keeper, F_OK) == 0)
         doctor_say(d, DOCTOR_OK, "driver", "nvidia-persistenced keeps the driver loaded");

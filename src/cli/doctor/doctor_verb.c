@@ -120,7 +120,7 @@ check_folder(struct doctor *d, const char *what, const char *path)
     int64_t free_mib;
     char size[24];
 
-    if (access(folder, W_OK) != 0) {
+    if (access(folder, W_OK) < 0) {
         doctor_say(d, DOCTOR_FAIL, what,
                    "no permission to write to %s; choose another folder with --dir", folder);
         return;
@@ -223,7 +223,7 @@ check_linger(struct doctor *d)
     auto_free char *flag = doctor_system_path(name);
     auto_free char *logind = doctor_system_path("/run/systemd/users");
 
-    if (geteuid() == 0 || d->machines || access(logind, F_OK) != 0)
+    if (geteuid() == 0 || d->machines || access(logind, F_OK) < 0)
         return;
     if (pw && access(flag, F_OK) == 0)
         doctor_say(d, DOCTOR_OK, "linger", "on: jobs survive a logout");

@@ -63,7 +63,7 @@ detach(struct session *s, int status)
     session_finish(s, status);
 }
 
-/* ------------------------------------------------------------------ signals */
+/* --- signals --- */
 
 static void
 on_interrupt(struct session *s)
@@ -127,7 +127,7 @@ on_signals(struct session *s)
     }
 }
 
-/* ------------------------------------------------------------------ input */
+/* --- input --- */
 
 static bool
 wants_input(const struct session *s)
@@ -161,7 +161,7 @@ read_input(struct session *s)
     detach(s, 0);
 }
 
-/* ------------------------------------------------------------------ output */
+/* --- output --- */
 
 static bool
 has_shown_all(const struct session *s)
@@ -199,7 +199,7 @@ on_broken_output(struct session *s)
     detach(s, s->broken == EPIPE ? 128 + SIGPIPE : 1);
 }
 
-/* ------------------------------------------------------------------ the loop */
+/* --- the loop --- */
 
 static void
 on_shepherd(struct session *s, short revents)

@@ -41,7 +41,7 @@ session_add_way_back(const struct session *s, struct buf *out)
     buf_addf(out, " attach %lld", (long long)s->what->job);
 }
 
-/* ------------------------------------------------------------------ the daemon */
+/* --- the daemon --- */
 
 static json_t *
 select_job(const struct session *s)
@@ -153,7 +153,7 @@ session_cancel(struct session *s)
         cli_say("job %lld is cancelled", (long long)s->what->job);
 }
 
-/* ------------------------------------------------------------------ the log */
+/* --- the log --- */
 
 /* What the shepherd did not get to show, because it has gone: the log has it. */
 static void
@@ -172,7 +172,7 @@ show_rest(struct session *s)
     s->at.next = at;
 }
 
-/* ------------------------------------------------------------------ the job */
+/* --- the job --- */
 
 /* Another attempt may write to another log, where the offset means nothing. */
 static void

@@ -52,7 +52,7 @@ add_rect(struct buf *out, const char *class, double x, double width, double y, d
              class, x, width, y, height);
 }
 
-/* --- cards over time --------------------------------------------------------------------- */
+/* --- cards over time --- */
 
 static int64_t
 at(const json_t *list, size_t i)
@@ -138,7 +138,7 @@ report_plot_gpus(const json_t *r, struct buf *out)
     buf_adds(out, "</div>\n");
 }
 
-/* --- asked against used ------------------------------------------------------------------ */
+/* --- asked against used --- */
 
 /* A round number of GiB at or above it. */
 static int64_t
@@ -228,7 +228,7 @@ report_plot_scatter(const json_t *r, struct buf *out)
              "</div>\n<p class=\"axis\">requested, GiB (x axis); peak, GiB (y axis)</p>\n");
 }
 
-/* --- waits -------------------------------------------------------------------------------- */
+/* --- waits --- */
 
 void
 report_plot_wait_classes(const json_t *r, struct buf *out)

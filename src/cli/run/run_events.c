@@ -41,7 +41,7 @@ run_flush(struct run *run)
     (void)cli_put(&whole);
 }
 
-/* ------------------------------------------------------------------- lines */
+/* --- lines --- */
 
 /* "14:02:10  1  started    gpu 0    18.0 GiB of 24.0   python train.py" */
 static void
@@ -115,7 +115,7 @@ show_event(struct run *run, const struct run_job *job, const json_t *event)
         buf_adds(&run->out, "          other jobs wait too; 'berth queue' lists them\n");
 }
 
-/* --------------------------------------------------------------- knowledge */
+/* --- knowledge --- */
 
 static uint64_t
 gpu_bits(const json_t *gpus)
@@ -231,7 +231,7 @@ run_drain_events(struct run *run)
     run_flush(run);
 }
 
-/* --------------------------------------------------------------- questions */
+/* --- questions --- */
 
 /* What take_event deals with: of a thousand short jobs every other kind is a thousand wakes. */
 static json_t *

@@ -222,7 +222,7 @@ run_file_call(const struct run *run, const struct run_file *f, const char *metho
     return rc < 0 ? run_file_place_error(f, e) : 0;
 }
 
-/* -------------------------------------------------- what the daemon answers */
+/* --- what the daemon answers --- */
 
 int
 run_file_place_error(const struct run_file *f, struct err *e)

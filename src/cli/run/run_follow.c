@@ -79,7 +79,7 @@ say_below_bar(struct run *run)
     cli_put(&erase);
 }
 
-/* ----------------------------------------------------------------- signals */
+/* --- signals --- */
 
 static void
 cancel_jobs(struct loop *l)
@@ -145,7 +145,7 @@ on_signals(struct loop *l)
     }
 }
 
-/* --------------------------------------------------------------- the daemon */
+/* --- the daemon --- */
 
 static int
 sync_all(struct run *run, bool fresh, struct err *e)
@@ -206,7 +206,7 @@ mend(struct loop *l, struct err *e)
     finish(l, err_exit_status(e->code));
 }
 
-/* ---------------------------------------------------------------- the files */
+/* --- the files --- */
 
 static void
 look_at_files(struct loop *l)
@@ -251,7 +251,7 @@ reload_due(struct loop *l)
     }
 }
 
-/* ----------------------------------------------------------------- the loop */
+/* --- the loop --- */
 
 static void
 recount(struct loop *l)

@@ -78,8 +78,8 @@ struct run_counts {
 };
 /* Looks at every job. */
 void run_jobs_count(const struct run_jobs *t, struct run_counts *out);
-/* Whether all that count have ended; looks at no more jobs than have ended since the last time.
- */
+/* Whether all that count have ended; looks at no more jobs than have ended since the last
+ * time. */
 bool run_jobs_have_ended(struct run_jobs *t);
 
 struct run_file {

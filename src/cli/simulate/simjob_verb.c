@@ -175,7 +175,7 @@ choose_cards(struct simjob *job, const struct sim_table *t, struct err *e)
     auto_free char *copy = xstrdup(list ? list : "0");
     char *next = copy, *entry;
 
-    if (copy[0] == '\0')
+    if (!copy[0])
         return err_set(e, ERR_FAILED,
                        "CUDA_VISIBLE_DEVICES is empty: no CUDA-capable device is detected");
     job->first_card = -1;
@@ -233,7 +233,7 @@ next_change(const struct simjob *job, int64_t t_us)
         job->spike_mib ? job->spike_us + SPIKE_US : NO_EVENT,
     };
 
-    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         if (times[i] > t_us && times[i] < end_us)
             end_us = times[i];
     }

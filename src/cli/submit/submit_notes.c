@@ -91,7 +91,7 @@ submit_note_words(char *const *words, int n, bool is_explicit, bool is_script)
     }
 }
 
-/* --- scripts for Slurm -------------------------------------------------------------------- */
+/* --- scripts for Slurm --- */
 
 /* A shell function, so it is there only where it was exported. */
 static bool
@@ -171,7 +171,7 @@ submit_note_script(const struct submit_script *s, const struct request *r)
     }
 }
 
-/* --- programs ----------------------------------------------------------------------------- */
+/* --- programs --- */
 
 /* By its name, as nothing in it says what it is. */
 static const char *

@@ -48,7 +48,7 @@ static int
 fail_without_line(struct err *e)
 {
     static const char prefix[] = "line 1: ";
-    size_t n = sizeof(prefix) - 1;
+    size_t n = sizeof prefix - 1;
 
     if (strncmp(e->text, prefix, n) == 0)
         memmove(e->text, e->text + n, strlen(e->text + n) + 1);

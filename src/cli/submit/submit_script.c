@@ -136,10 +136,10 @@ judge(const struct script *s, bool ignore)
 static int
 take_words(const struct script *s, struct submit_words *words, struct err *e)
 {
-    if (s->export && env_export(&words->env, s->export, e) != 0)
+    if (s->export && env_export(&words->env, s->export, e) < 0)
         return err_prefix(e, "--export");
     for (size_t i = 0; i < s->variables.n; i++)
-        if (env_set_slurm(&words->env, s->variables.at[i], e) != 0)
+        if (env_set_slurm(&words->env, s->variables.at[i], e) < 0)
             return err_prefix(e, "%s", s->variables.at[i]);
     return 0;
 }
@@ -156,7 +156,7 @@ submit_apply_script(struct submit_script *s, bool ignore, struct request *req,
     submit_read_clock(&clock);
     (void)script_read(s->shown, s->head.data, s->head.len, &clock, req, &script, &e);
     status = judge(&script, ignore);
-    if (status == 0 && take_words(&script, words, &e) != 0) {
+    if (status == 0 && take_words(&script, words, &e) < 0) {
         err_prefix(&e, "%s", s->shown);
         status = cli_fail(&e);
     }

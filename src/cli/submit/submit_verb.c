@@ -180,8 +180,8 @@ keep_said(struct submission *s, struct err *e)
     return 0;
 }
 
-/* Before a daemon is started for it. From a folder that is gone one can still submit with -D.
- */
+/* Before a daemon is started for it. From a folder that is gone one can still submit with
+ * -D. */
 static int
 find_folder(struct submission *s)
 {

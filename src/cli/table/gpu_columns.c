@@ -1,5 +1,5 @@
-/* The columns of the table of cards; see gpu_columns.h. "n/a" is not reported, which is not 0.
- */
+/* The columns of the table of cards; see gpu_columns.h. "n/a" is not reported, which is not
+ * 0. */
 #include "cli/table/gpu_columns.h"
 
 #include <stdio.h>
@@ -88,7 +88,7 @@ cell_jobs(struct table *t, const json_t *gpu)
     table_cell(t, STYLE_NONE, buf_str(&names));
 }
 
-/* --- which there are ---------------------------------------------------------------------- */
+/* --- which there are --- */
 
 enum kind { NUMBER, MIB, PERCENT, CELSIUS, TEXT, STATE, BAR, SHARE, JOBS };
 
@@ -172,7 +172,7 @@ gpu_column_draw(int column, struct table *t, const struct term *term, const json
     }
 }
 
-/* --- which are wanted --------------------------------------------------------------------- */
+/* --- which are wanted --- */
 
 static int
 find_column(const char *name, size_t n, struct err *e)
@@ -223,7 +223,7 @@ gpu_sort_read(const char *text, struct gpu_sort *out, struct err *e)
     return out->column < 0 ? -1 : 0;
 }
 
-/* --- in which order ----------------------------------------------------------------------- */
+/* --- in which order --- */
 
 static double
 number_of(const json_t *v)

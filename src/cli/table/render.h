@@ -27,8 +27,8 @@ void render_when(struct buf *out, int64_t wall_us);
 void render_expected_start(struct buf *out, const json_t *waiting);
 /* "14:31" within half a day of now, else "Nov 23 14:31". */
 void render_day_clock(struct buf *out, int64_t wall_us, int64_t now_us);
-/* The whole of it, with the local zone: "2026-11-20 18:30:00 CET"; nothing for what is unknown.
- */
+/* The whole of it, with the local zone: "2026-11-20 18:30:00 CET"; nothing for what is
+ * unknown. */
 void render_moment(struct buf *out, int64_t wall_us);
 
 /* "gpu 0", "gpu 0,2", "cpu" */

@@ -44,7 +44,7 @@ top_cards_fit(int n, int columns, int height_max)
     return fit;
 }
 
-/* ------------------------------------------------------------------ the bar */
+/* --- the bar --- */
 
 enum part { PART_USED, PART_HELD, PART_OTHERS, PART_FREE };
 
@@ -161,7 +161,7 @@ draw_bar(struct grid *g, const json_t *gpu, int row, int column, int columns)
     add_part(&b, b.total - b.at, PART_FREE, STYLE_DIM);
 }
 
-/* ------------------------------------------------------------------ the past */
+/* --- the past --- */
 
 static const struct top_past *
 find_past(const struct top *t, const char *uuid)
@@ -216,7 +216,7 @@ draw_past(const struct top *t, struct grid *g, const json_t *gpu, int row, int c
     }
 }
 
-/* ------------------------------------------------------------------ words */
+/* --- words --- */
 
 static void
 add_percent(const json_t *gpu, struct buf *out, const char *key, const char *unit)
@@ -293,7 +293,7 @@ draw_who(struct grid *g, const json_t *gpu, int row, int column, int columns)
     }
 }
 
-/* ------------------------------------------------------------------ a card */
+/* --- a card --- */
 
 static void
 draw_full(const struct top *t, struct grid *g, const json_t *gpu, struct area a)

@@ -115,7 +115,7 @@ want_all(struct top_feed *f, int64_t in_us)
     want(f, ASK_EXPLAIN, in_us);
 }
 
-/* ------------------------------------------------------------------ answers */
+/* --- answers --- */
 
 static void
 take_tree(struct top_feed *f, enum question q, json_t *tree)
@@ -235,7 +235,7 @@ on_event(void *ctx, const char *method, json_t *params)
         want_all(f, SETTLE_US);
 }
 
-/* ------------------------------------------------------------------ questions */
+/* --- questions --- */
 
 static json_t *
 jobs_params(struct top_feed *f)

@@ -107,7 +107,7 @@ top_filter_check(const char *filter, struct buf *why)
 
         buf_add(&word, s, n);
         if (n > 4 && strncmp(s, "gpu:", 4) == 0 &&
-            parse_int(buf_str(&word) + 4, 0, GPU_MAX - 1, &gpu, NULL) != 0) {
+            parse_int(buf_str(&word) + 4, 0, GPU_MAX - 1, &gpu, NULL) < 0) {
             buf_addf(why, "'%s' is not a GPU's number: gpu:0", buf_str(&word) + 4);
             return false;
         }

@@ -1,5 +1,5 @@
-/* The selected job in `berth top`: what it is and uses, why it waits, and the end of its log.
- */
+/* The selected job in `berth top`: what it is and uses, why it waits, and the end of its
+ * log. */
 #include <string.h>
 
 #include "base/buf.h"

@@ -27,7 +27,7 @@ ask(struct top *t, int what, const char *question)
     t->asking = what;
 }
 
-/* ------------------------------------------------------------------ what is done */
+/* --- what is done --- */
 
 static json_t *
 select_job(uint32_t id)
@@ -119,7 +119,7 @@ show_explanation(struct top *t)
     t->scroll = 0;
 }
 
-/* ------------------------------------------------------------------ a question is open */
+/* --- a question is open --- */
 
 static void
 add_typed(struct buf *input, int key)
@@ -189,7 +189,7 @@ answer(struct top *t, struct top_feed *f, int key)
         top_set_filter(t, buf_str(&t->input));
 }
 
-/* ------------------------------------------------------------------ pages */
+/* --- pages --- */
 
 static void
 scroll(struct top *t, int lines)

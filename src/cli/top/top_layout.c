@@ -69,7 +69,7 @@ top_draw_wrapped(struct grid *g, struct area a, enum style style, const char *s)
     return row;
 }
 
-/* ------------------------------------------------------------------ head and foot */
+/* --- head and foot --- */
 
 static void
 draw_head(const struct top *t, struct grid *g, const struct top_problems *p)
@@ -164,7 +164,7 @@ draw_problems(struct grid *g, int row, int rows, const struct top_problems *p)
     return at + 1;
 }
 
-/* ------------------------------------------------------------------ pages */
+/* --- pages --- */
 
 static void
 draw_main(struct top *t, struct grid *g, int top)

@@ -14,8 +14,8 @@ void top_log_free(struct top_log_file *f);
 /* Becomes readable when the log has grown; -1: it cannot be watched. */
 int top_log_fd(const struct top_log_file *f);
 
-/* Shows the log of the selected job in t, when it is another one or has changed. True: it was.
- */
+/* Shows the log of the selected job in t, when it is another one or has changed. True: it
+ * was. */
 bool top_log_update(struct top_log_file *f, struct top *t);
 
 /* What a terminal would have left of a line: without escape sequences, and what was written

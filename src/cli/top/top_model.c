@@ -214,7 +214,7 @@ top_lose(struct top *t, const char *why)
     t->trouble = xstrdup(why);
 }
 
-/* ------------------------------------------------------------------ the list */
+/* --- the list --- */
 
 static void
 select_at(struct top *t, size_t at)
@@ -391,7 +391,7 @@ top_add_use(const struct top *t, const struct row *row, struct buf *out)
         buf_adds(out, format_mib(sum, size));
 }
 
-/* ------------------------------------------------------------------ the last line */
+/* --- the last line --- */
 
 void
 top_say(struct top *t, bool bad, const char *words)

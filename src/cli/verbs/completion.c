@@ -41,7 +41,7 @@ completion_lists_columns(const struct completion *c, const struct opt *o)
     return c->columns && (strcmp(o->name, "format") == 0 || strcmp(o->name, "sort") == 0);
 }
 
-/* --- asking the verbs --------------------------------------------------------------------- */
+/* --- asking the verbs --- */
 
 /* The page may live no longer than the call. Its texts are the program's. */
 static void
@@ -151,7 +151,7 @@ release(struct completion *all, size_t n)
     free(all);
 }
 
-/* --- the verb ----------------------------------------------------------------------------- */
+/* --- the verb --- */
 
 static const struct {
     const char *name;

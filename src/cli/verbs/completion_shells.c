@@ -29,7 +29,7 @@ options_of(const struct completion *c)
     return c->page && c->page->options ? c->page->options : &none;
 }
 
-/* --- bash --------------------------------------------------------------------------------- */
+/* --- bash --- */
 
 static void
 bash_verb(const struct completion *c, struct buf *out)
@@ -98,7 +98,7 @@ completion_write_bash(const struct completion *all, size_t n, struct buf *out)
                   "complete -o default -F _berth berth\n");
 }
 
-/* --- zsh ---------------------------------------------------------------------------------- */
+/* --- zsh --- */
 
 /* Within single quotes; before a colon or a bracket that means something, a backslash. */
 static void
@@ -195,7 +195,7 @@ completion_write_zsh(const struct completion *all, size_t n, struct buf *out)
         "fi\n");
 }
 
-/* --- fish --------------------------------------------------------------------------------- */
+/* --- fish --- */
 
 static void
 fish_text(struct buf *out, const char *s)

@@ -51,8 +51,8 @@ find_log(struct cli *cli, int *status)
     return path;
 }
 
-/* Until nobody reads any more. A log that was put aside is shown to its end, then the new one.
- */
+/* Until nobody reads any more. A log that was put aside is shown to its end, then the new
+ * one. */
 static int
 follow(struct textfile *f, int watch, struct err *e)
 {

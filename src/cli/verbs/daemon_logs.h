@@ -7,8 +7,8 @@
 
 struct cli;
 
-/* Both return an exit status. tail: only the last so many lines; 0: all. level NULL: only asks.
- */
+/* Both return an exit status. tail: only the last so many lines; 0: all. level NULL: only
+ * asks. */
 int daemon_logs(struct cli *cli, bool following, int64_t tail);
 int daemon_log_level(struct cli *cli, const char *level);
 

@@ -54,7 +54,7 @@ struct stream {
     bool broken; /* nobody reads */
 };
 
-/* --- printing ----------------------------------------------------------------------------- */
+/* --- printing --- */
 
 static void
 print_event(struct stream *s, const json_t *event)
@@ -89,7 +89,7 @@ on_notify(void *ctx, const char *method, json_t *params)
     flush(s);
 }
 
-/* --- asking ------------------------------------------------------------------------------- */
+/* --- asking --- */
 
 /* Where to begin, in the words of the protocol: there 0 is from now on, and nothing said is
  * from the first. */
@@ -210,7 +210,7 @@ run_stream(struct stream *s, struct client *first)
     return rc < 0 ? cli_fail(&e) : cli_output_status();
 }
 
-/* --- the command line --------------------------------------------------------------------- */
+/* --- the command line --- */
 
 /* A number is an event's; else a moment of the past. */
 static int

@@ -1,5 +1,5 @@
-/* `berth explain`: why a job waits or why it ended, in one sentence, and the numbers behind it.
- */
+/* `berth explain`: why a job waits or why it ended, in one sentence, and the numbers behind
+ * it. */
 #include "cli/verbs/explain_verb.h"
 
 #include <stdio.h>

@@ -47,7 +47,7 @@ struct wish {
     int interval_ms;
 };
 
-/* ------------------------------------------------------------------ what is wanted */
+/* --- what is wanted --- */
 
 static bool
 is_listed(const char *list, const char *word)
@@ -133,7 +133,7 @@ take(struct wish *w, int opt, const char *value)
     }
 }
 
-/* ------------------------------------------------------------------------- drawing */
+/* --- drawing --- */
 
 static void
 add_table(const struct wish *w, const json_t *result, const struct term *term, struct buf *out)

@@ -69,7 +69,7 @@ static const struct pyarg_command commands[] = {{"run", "Run the dispatcher loop
                                                 {"status", "Print status of all jobs.", args},
                                                 {0}};
 
-/* --------------------------------------------------------------- settings */
+/* --- settings --- */
 
 static int
 read_config(struct cq_config *c, const struct pyarg_value *v, struct err *e)
@@ -107,7 +107,7 @@ lock_jobs(const struct cudaq *q, int *status)
     return fd;
 }
 
-/* --------------------------------------------------------------- the loop */
+/* --- the loop --- */
 
 static int
 on_signal(void *cudaq, int number)
@@ -129,8 +129,8 @@ on_signal(void *cudaq, int number)
     return INTERRUPTED;
 }
 
-/* What the original says each time it goes to sleep; here it is slept until something happens.
- */
+/* What the original says each time it goes to sleep; here it is slept until something
+ * happens. */
 static void
 say_state(struct cudaq *q)
 {

@@ -21,7 +21,7 @@
 
 struct err;
 
-/* --------------------------------------------------------------- cudaq_config.c */
+/* --- cudaq_config.c --- */
 
 struct cq_config {
     uint64_t gpus; /* bits; 0: all */
@@ -39,7 +39,7 @@ int cq_config_read(struct cq_config *c, const char *name, const char *text, size
 int cq_config_set(struct cq_config *c, const char *key, const char *value, struct err *e);
 void cq_config_free(struct cq_config *c);
 
-/* --------------------------------------------------------------- cudaq_record.c */
+/* --- cudaq_record.c --- */
 
 #define CQ_KEY_SIZE 32
 
@@ -87,7 +87,7 @@ void cq_job_changed(struct cudaq *q, struct cq_job *job); /* it is to be written
 void cq_job_forget_run(struct cudaq *q, struct cq_job *job);
 void cq_job_free(struct cq_job *job);
 
-/* ------------------------------------------------------------ cudaq_jobs.c, cudaq_old.c */
+/* --- cudaq_jobs.c, cudaq_old.c --- */
 
 #define CQ_OLD_MAX    16
 #define CQ_OLD_BEFORE 64
@@ -148,7 +148,7 @@ void cq_old_keep(struct cudaq *q, int fd, off_t read_to);
 /* Carries over what has been written into them since. */
 void cq_old_look(struct cudaq *q);
 
-/* ---------------------------------------------------------------- cudaq_queue.c */
+/* --- cudaq_queue.c --- */
 
 int cq_sync(struct cudaq *q, struct err *e); /* tells the daemon what waits */
 /* Asks it about what was running (unsure) when its record was read or the daemon was heard of
@@ -161,13 +161,13 @@ bool cq_fits_somewhere(const struct cudaq *q);
 int cq_stop(void *cudaq, struct err *e); /* takes out what waits, ends what runs */
 bool cq_any_running(const void *cudaq);
 
-/* --------------------------------------------------------------- cudaq_events.c */
+/* --- cudaq_events.c --- */
 
 void cq_take_events(void *cudaq);
 /* The job as it is now. A job with another key is not the record's any more. */
 void cq_take_object(void *cudaq, void *cq_job, const json_t *object);
 
-/* --------------------------------------------------------------- cudaq_status.c */
+/* --- cudaq_status.c --- */
 
 /* Prints it; the exit status. -1 with e. */
 int cq_status(struct cudaq *q, struct err *e);

@@ -105,7 +105,7 @@ cq_config_set(struct cq_config *c, const char *key, const char *value, struct er
     return 0;
 }
 
-/* ------------------------------------------------------------------- YAML */
+/* --- YAML --- */
 
 /* NULL: it is none that a C string can hold. */
 static const char *

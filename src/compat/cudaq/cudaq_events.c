@@ -37,8 +37,8 @@ take_end(struct cudaq *q, struct cq_job *job, const json_t *object)
                answer_time_us(object, "ended"));
 }
 
-/* A short job's start and end are told apart, but the look after the first may have seen both.
- */
+/* A short job's start and end are told apart, but the look after the first may have seen
+ * both. */
 static bool
 is_end_noted(const struct cq_job *job, const json_t *object)
 {

@@ -25,7 +25,7 @@
 #define AGAIN_US      20000
 #define WRITER_US     2000000 /* so long who has it open may finish */
 
-/* ------------------------------------------------------------------ lines */
+/* --- lines --- */
 
 static void
 push(struct cudaq *q, struct cq_job *job)
@@ -271,7 +271,7 @@ cq_jobs_load(struct cudaq *q, struct err *e)
     return open_jobs(q, &fd, e) < 0 ? -1 : load(q, fd, e);
 }
 
-/* ----------------------------------------------------------------- saving */
+/* --- saving --- */
 
 /* The whole file; next has the new texts of those that have one. */
 static void
@@ -364,7 +364,7 @@ cq_jobs_save(struct cudaq *q, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
-/* ------------------------------------------------------ the commands file */
+/* --- the commands file --- */
 
 static void
 take_command(struct cudaq *q, const char *s, size_t n)

@@ -42,7 +42,7 @@ cq_fits_somewhere(const struct cudaq *q)
     return false;
 }
 
-/* ----------------------------------------------- what was running when we came */
+/* --- what was running when we came --- */
 
 /* Whether the process that a record names is still that: one that began later is another. */
 static bool
@@ -74,7 +74,7 @@ cq_look_at_foreign(struct cudaq *q)
     }
 }
 
-/* ------------------------------------------------------------- telling it */
+/* --- telling it --- */
 
 /* job_20250410_073631.log, and _2 and so on within a second: no two jobs share one. */
 static void

@@ -27,7 +27,7 @@ status_of(const json_t *value)
     return s;
 }
 
-/* ---------------------------------------------------------------- reading */
+/* --- reading --- */
 
 static enum cq_status
 last_of(const json_t *history)
@@ -110,7 +110,7 @@ cq_job_free(struct cq_job *job)
     free(job);
 }
 
-/* ---------------------------------------------------------------- writing */
+/* --- writing --- */
 
 void
 cq_job_changed(struct cudaq *q, struct cq_job *job)

@@ -172,7 +172,7 @@ find_again(struct compat_session *s, struct err *e)
     return 0;
 }
 
-/* ------------------------------------------------------------------ the loop */
+/* --- the loop --- */
 
 static int
 mend(struct compat_session *s, const struct compat_loop *loop, struct err *e)
@@ -273,7 +273,7 @@ compat_end(struct compat_session *s, const struct compat_end *end, struct err *e
     return compat_run(s, &loop, e);
 }
 
-/* -------------------------------------------------------------------- asking */
+/* --- asking --- */
 
 int
 compat_call(struct compat_session *s, const char *method, json_t *params, json_t **result,
@@ -333,7 +333,7 @@ compat_each(struct compat_session *s, json_t *ids,
     return 0;
 }
 
-/* ------------------------------------------------------------------- events */
+/* --- events --- */
 
 json_t *
 compat_events(struct compat_session *s)
@@ -366,7 +366,7 @@ compat_full(struct compat_session *s)
     return s->full;
 }
 
-/* ------------------------------------------------------------------ numbers */
+/* --- numbers --- */
 
 struct compat_id {
     int64_t id;

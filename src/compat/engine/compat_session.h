@@ -69,8 +69,8 @@ struct compat_loop {
     int (*signalled)(void *ctx, int number);
 };
 
-/* Works and waits in turn until work or a signal ends it. Returns the exit status; -1 with e.
- */
+/* Works and waits in turn until work or a signal ends it. Returns the exit status; -1 with
+ * e. */
 int compat_run(struct compat_session *s, const struct compat_loop *loop, struct err *e);
 
 struct compat_end {

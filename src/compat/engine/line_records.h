@@ -1,6 +1,6 @@
 /* Files of JSON lines that belong to a tool, and that people and other programs read and write
- * too: what is no JSON is kept as it stands, and a reader never sees half of a rewritten file.
- */
+ * too: what is no JSON is kept as it stands, and a reader never sees half of a rewritten
+ * file. */
 #ifndef COMPAT_ENGINE_LINE_RECORDS_H
 #define COMPAT_ENGINE_LINE_RECORDS_H
 
@@ -24,8 +24,7 @@ struct records {
 };
 
 /* Reads the file; one that is missing has no lines. Blank lines are not kept. *out is
- * overwritten.
- */
+ * overwritten. */
 int records_load(const char *path, struct records *out, struct err *e);
 void records_free(struct records *r); /* what it owns */
 

@@ -29,7 +29,7 @@
 #define STOP_WAIT_US  (GS_GRACE_US + 5000000)
 #define INTERRUPTED   130
 
-/* ------------------------------------------------------------- its places */
+/* --- its places --- */
 
 static void
 find_places(struct gpusched *g)
@@ -92,7 +92,7 @@ open_session(struct gpusched *g, struct err *e)
     return g->session.link.own && g->session.link.args.sim ? gs_offer_module(module, e) : 0;
 }
 
-/* --------------------------------------------------------------- the loop */
+/* --- the loop --- */
 
 /* What waits is taken out, then what runs is ended, also what has begun until then. */
 static int

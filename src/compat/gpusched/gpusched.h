@@ -27,7 +27,7 @@ struct err;
 #define GS_SIM_MIB  24000
 #define GS_GRACE_US 10000000
 
-/* ----------------------------------------------------------------- gpusched_jobs.c */
+/* --- gpusched_jobs.c --- */
 
 struct gs_job;
 
@@ -52,7 +52,7 @@ struct gs_jobs {
 int gs_jobs_parse(const char *text, size_t len, struct gs_jobs *out, struct buf *why);
 void gs_jobs_free(struct gs_jobs *j);
 
-/* ------------------------------------------------------------------ a job */
+/* --- a job --- */
 
 /* While it runs, or is known to. */
 struct gs_run {
@@ -153,12 +153,12 @@ struct gpusched {
     int64_t board_rest_us; /* and not before this */
 };
 
-/* -------------------------------------------------------------- gpusched_options.c */
+/* --- gpusched_options.c --- */
 
 /* -1: go on; else the program ends with that status. */
 int gs_read_options(struct gs_options *o, int argc, char **argv);
 
-/* -------------------------------------------------------------- gpusched_journal.c */
+/* --- gpusched_journal.c --- */
 
 /* Reads the journal; what cannot be read of it is passed over. */
 int gs_journal_load(struct gpusched *g, struct err *e);
@@ -174,7 +174,7 @@ void gs_note_oom(struct gpusched *g, struct gs_job *job, int64_t next_vram);
 void gs_note_done(struct gpusched *g, struct gs_job *job, const char *status, int64_t code,
                   const struct gs_run *run, double util);
 
-/* ---------------------------------------------------------------- gpusched_queue.c */
+/* --- gpusched_queue.c --- */
 
 /* Reads the jobs file. At the start -1 with what is wrong in words; later it warns, once for
  * each complaint, and the last good queue stays. */
@@ -184,7 +184,7 @@ int gs_tick(struct gpusched *g, struct err *e);
 /* Something has happened of it: the next tick looks whether its line waits. */
 void gs_touch(struct gpusched *g, struct gs_job *job);
 
-/* ----------------------------------------------------------------- gpusched_sync.c */
+/* --- gpusched_sync.c --- */
 
 /* Before the first tick: what was begun earlier is taken over, or settled. */
 int gs_recall(struct gpusched *g, struct err *e);
@@ -202,7 +202,7 @@ void gs_mark_infeasible(struct gpusched *g, struct gs_job *job, const char *why)
 /* Retries after an OOM that the line has, or all have. */
 int64_t gs_oom_allowed(const struct gpusched *g, const struct gs_spec *spec);
 
-/* --------------------------------------------------------------- gpusched_events.c */
+/* --- gpusched_events.c --- */
 
 void gs_take_events(void *gpusched);
 /* Memory as it is now, what exceeds, what is late. */
@@ -212,7 +212,7 @@ int64_t gs_late_due(const struct gpusched *g);
 /* Takes over a job that runs, or settles one that has ended, from its object (adopt). */
 void gs_adopt(void *gpusched, void *job, const json_t *object);
 
-/* ------------------------------------------------------------------ gpusched_end.c */
+/* --- gpusched_end.c --- */
 
 /* "[14:02:10] words\n" to be printed. */
 void gs_say(struct gpusched *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -227,11 +227,11 @@ int64_t gs_run_peak(const struct gs_run *run, int *slot); /* 0: never attributed
 bool gs_has_failed(const struct gs_result *r);
 int gs_summary(struct gpusched *g); /* the exit status */
 
-/* ---------------------------------------------------------------- gpusched_board.c */
+/* --- gpusched_board.c --- */
 
 void gs_draw_board(struct gpusched *g);
 
-/* --------------------------------------------------------------- gpusched_simjob.c */
+/* --- gpusched_simjob.c --- */
 
 /* Lets `python3 -m gpusched.simjob` of the jobs find Berth's: a package below dir, put in front
  * of PYTHONPATH. */

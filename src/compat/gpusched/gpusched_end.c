@@ -109,7 +109,7 @@ gs_check_exceeds(struct gpusched *g, struct gs_job *job)
             100 * ((double)peak / run->vram_mib - 1));
 }
 
-/* -------------------------------------------------------------- an ending */
+/* --- an ending --- */
 
 struct ending {
     const char *status, *verdict; /* in the journal, on the board */
@@ -270,7 +270,7 @@ gs_finish(struct gpusched *g, struct gs_job *job, const json_t *ended)
     gs_add_result(g, job, en.code, gs_run_peak(run, NULL), en.verdict);
 }
 
-/* ------------------------------------------------------------ the summary */
+/* --- the summary --- */
 
 /* A job that had to be stopped has failed, even if it then ended with 0. */
 bool
@@ -290,8 +290,8 @@ count(const struct gpusched *g, const char *verdict)
     return n;
 }
 
-/* Lines that an earlier run has seen fail: that they are not run again does not make them well.
- */
+/* Lines that an earlier run has seen fail: that they are not run again does not make them
+ * well. */
 static int64_t
 say_failed_before(struct gpusched *g, int64_t highest)
 {

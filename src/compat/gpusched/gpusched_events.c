@@ -14,7 +14,7 @@
 #define VERBOSE_STEP_MIB 256
 #define LOST_MAX         3
 
-/* ------------------------------------------------------------------ a run */
+/* --- a run --- */
 
 static int64_t
 member_mib(const json_t *by_card, int card)
@@ -110,7 +110,7 @@ say_started(struct gpusched *g, const struct gs_job *job)
            job->command);
 }
 
-/* ----------------------------------------------------------------- events */
+/* --- events --- */
 
 static void
 on_started(struct gpusched *g, struct gs_job *job, const json_t *ev)
@@ -269,7 +269,7 @@ gs_take_events(void *gpusched)
     gs_flush(g);
 }
 
-/* --------------------------------------------------------- taking it over */
+/* --- taking it over --- */
 
 void
 gs_adopt(void *gpusched, void *gs_job, const json_t *object)
@@ -311,7 +311,7 @@ gs_adopt(void *gpusched, void *gs_job, const json_t *object)
            (long long)job->no, cards_of(run, &cards), job->command);
 }
 
-/* ------------------------------------------------------------- each round */
+/* --- each round --- */
 
 static void
 say_usage(struct gpusched *g, struct gs_job *job)

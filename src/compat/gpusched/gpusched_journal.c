@@ -37,7 +37,7 @@ gs_job_of(struct gpusched *g, const struct gs_spec *spec)
     return job_of_key(g, spec->key);
 }
 
-/* ---------------------------------------------------------------- reading */
+/* --- reading --- */
 
 /* Of static life; NULL: that is no end. */
 static const char *
@@ -130,7 +130,7 @@ gs_journal_load(struct gpusched *g, struct err *e)
     return 0;
 }
 
-/* ---------------------------------------------------------------- writing */
+/* --- writing --- */
 
 static int
 append(const struct gpusched *g, struct err *e)

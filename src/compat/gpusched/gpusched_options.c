@@ -91,7 +91,7 @@ static const struct pyarg_parser parser = {
     .args = args,
 };
 
-/* ---------------------------------------------------------------- options */
+/* --- options --- */
 
 static int
 read_gpus(const char *text, struct gs_options *o)

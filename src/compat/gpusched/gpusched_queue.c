@@ -15,7 +15,7 @@
 
 #define FILE_MAX_BYTES (60UL * 1024 * 1024)
 
-/* ---------------------------------------------------------- the jobs file */
+/* --- the jobs file --- */
 
 static int
 read_text(const char *path, struct buf *text, struct buf *words)
@@ -111,7 +111,7 @@ gs_read_file(struct gpusched *g, bool first, struct buf *words)
     return 0;
 }
 
-/* ------------------------------------------------------- going through it */
+/* --- going through it --- */
 
 void
 gs_touch(struct gpusched *g, struct gs_job *job)

@@ -116,7 +116,7 @@ compat_simjob(int argc, char **argv)
     return cmd_simjob((int)(sizeof with / sizeof with[0]) - 1, with);
 }
 
-/* ------------------------------------------------------------- as a module */
+/* --- as a module --- */
 
 /* A Python package named gpusched for the jobs of a simulated run: its one module becomes
  * `berth compat gpusched.simjob`. It lies in front of PYTHONPATH, so that lines written for the

@@ -19,7 +19,7 @@
 
 #define PID_SLACK_US 5000000 /* between what /proc says and what a file system says */
 
-/* ----------------------------------------------------------- what can run */
+/* --- what can run --- */
 
 bool
 gs_is_infeasible(const struct gpusched *g, double vram_mib, int64_t gpus, struct buf *why)
@@ -79,7 +79,7 @@ drop_infeasible(struct gpusched *g)
     }
 }
 
-/* ---------------------------------------------------------- to the daemon */
+/* --- to the daemon --- */
 
 /* <log_dir>/job007_gpu0-1.log; the daemon knows the cards. */
 static char *
@@ -182,7 +182,7 @@ gs_file(struct gpusched *g)
                                 .adopt = gs_adopt};
 }
 
-/* --------------------------------------------- what an earlier run has left */
+/* --- what an earlier run has left --- */
 
 /* What an earlier gpusched had begun or queued: the daemon is asked for every line that the
  * journal has and that is not over there. What still runs is taken over, what has ended
@@ -218,8 +218,8 @@ gs_recall(struct gpusched *g, struct err *e)
     return compat_recall(&g->session, &file, lines, n, e);
 }
 
-/* A leader that is younger than the journal that names it is another's, with the number again.
- */
+/* A leader that is younger than the journal that names it is another's, with the number
+ * again. */
 static bool
 is_group_alive(const struct gpusched *g, int64_t pgid)
 {
@@ -254,7 +254,7 @@ gs_is_orphan(struct gpusched *g, struct gs_job *job)
     return true;
 }
 
-/* ------------------------------------------------------------ a full disk */
+/* --- a full disk --- */
 
 /* What runs goes on; the rest waits until the daemon can write again. */
 static void

@@ -29,7 +29,7 @@ struct frame;
 
 const char *mgpu_socket(void);
 
-/* ------------------------------------------------------- the server's end */
+/* --- the server's end --- */
 
 struct mgpu_listener {
     const char *path;
@@ -109,7 +109,7 @@ void mgpu_stream(const struct mgpu_stream *what, struct client *c);
 /* A reply. 0; -1: the client has gone. */
 int mgpu_send(int fd, const json_t *reply, bool newline);
 
-/* ------------------------------------------------------- the clients' end */
+/* --- the clients' end --- */
 
 /* A connection to the server, or to what serves in its stead. -1: said. */
 int mgpu_connect(const char *name);

@@ -111,7 +111,7 @@ mgpu_connect(const char *name)
     return TAKE_FD(fd);
 }
 
-/* -------------------------------------------------------------- the words */
+/* --- the words --- */
 
 int
 mgpu_ask(int fd, json_t *request)
@@ -176,7 +176,7 @@ mgpu_ask_once(const char *name, json_t *request)
     return reply;
 }
 
-/* ---------------------------------------------------- mgpu_queue, mgpu_cancel */
+/* --- mgpu_queue, mgpu_cancel --- */
 
 /* As Python prints it, on one line. */
 static void

@@ -14,7 +14,7 @@
 #define CANCEL_GRACE_MS 2000
 #define CANCEL_WAIT_MS  10000
 
-/* ------------------------------------------------------------------ queue */
+/* --- queue --- */
 
 enum {
     COL_ID,
@@ -135,7 +135,7 @@ mgpu_answer_queue(struct client *c, bool ours, struct err *e)
     return json_pack("{s:s, s:o, s:o}", "status", "ok", "queue", queue, "running", running);
 }
 
-/* ----------------------------------------------------------------- cancel */
+/* --- cancel --- */
 
 static bool
 is_mgpu_id(const char *id)

@@ -77,7 +77,7 @@ mgpu_send(int fd, const json_t *reply, bool newline)
     return file_write_all(fd, out.data, out.len);
 }
 
-/* ----------------------------------------------------------- who is there */
+/* --- who is there --- */
 
 static bool
 is_of(const struct ucred *cred)
@@ -156,7 +156,7 @@ identify(struct peer *p, bool as_peer, struct err *e)
     return as_peer ? become(&cred, pw, e) : 0;
 }
 
-/* ------------------------------------------------------------ the request */
+/* --- the request --- */
 
 /* 1: there is more; 0: no more will come, or not in time. */
 static int
@@ -243,7 +243,7 @@ let_finish(int fd)
     } while (read_more(fd, &rest) && clock_boot_us() < until);
 }
 
-/* ----------------------------------------------------------------- submit */
+/* --- submit --- */
 
 /* The original's clients take the first piece that they read for the answer, whole: what
  * follows must not be in it. */
@@ -289,7 +289,7 @@ answer_submit(struct peer *p, struct client *c, const json_t *request, struct er
     return reply;
 }
 
-/* -------------------------------------------------------------- all of it */
+/* --- all of it --- */
 
 static struct client *
 connect_patiently(const char *daemon, struct err *e)

@@ -65,7 +65,7 @@ static const struct pyarg_parser parser = {
     .args = args,
 };
 
-/* -------------------------------------------------------------- the peers */
+/* --- the peers --- */
 
 static int
 peers_of(const struct server *s, uid_t uid)
@@ -133,7 +133,7 @@ take_peers(struct server *s)
     }
 }
 
-/* --------------------------------------------------------------- the loop */
+/* --- the loop --- */
 
 /* A daemon of its own is started again. The machine's is its service manager's to start, and
  * found by the peers, each for itself. */
@@ -201,7 +201,7 @@ loop(struct server *s)
     }
 }
 
-/* -------------------------------------------------------------- all of it */
+/* --- all of it --- */
 
 /* Where its own daemon is, and the locks that keep a second server off the same socket. */
 static char *

@@ -33,7 +33,7 @@ static const char usage[] =
     "Usage: mgpu_srun --gpu-ids <id,id,...> [--mem <MB>] [--time-limit <sec>] [--priority <N>] "
     "[--env-setup-cmd <cmd>] [--interactive|--background] -- <command>\n";
 
-/* ------------------------------------------------------- the command line */
+/* --- the command line --- */
 
 enum { OPT_IDS, OPT_MEM, OPT_LIMIT, OPT_PRIORITY, OPT_SETUP, OPT_VALUES };
 
@@ -128,7 +128,7 @@ read_number(const struct srun *s, int option, int64_t *out)
                        s->value[option]);
 }
 
-/* ------------------------------------------------------------ the request */
+/* --- the request --- */
 
 static json_t *
 ids_of(const char *text)
@@ -185,7 +185,7 @@ on_submitted(struct srun *s, const json_t *reply)
     return compat_say("Job submitted. ID: %s (priority=%lld)", s->id, (long long)s->priority);
 }
 
-/* ------------------------------------------------------------ interactive */
+/* --- interactive --- */
 
 /* What came as characters of one byte each. */
 static int
@@ -299,7 +299,7 @@ follow(const struct srun *s, int fd, int signals, struct frame *in)
     }
 }
 
-/* -------------------------------------------------------------- all of it */
+/* --- all of it --- */
 
 static int
 submit(struct srun *s)

@@ -153,7 +153,7 @@ copy_log(struct stream *s, bool last)
         put_lines(s, false, last);
 }
 
-/* ------------------------------------------------------------- the daemon */
+/* --- the daemon --- */
 
 static void
 on_ended(void *ctx, int64_t id, json_t *result, const struct err *error)
@@ -232,7 +232,7 @@ put_completion(struct stream *s)
     (void)mgpu_send(s->what->fd, frame, true);
 }
 
-/* --------------------------------------------------------------- the loop */
+/* --- the loop --- */
 
 static void
 look_at_client(struct stream *s, short revents)

@@ -13,7 +13,7 @@
 #define SECONDS_MAX   (INT64_C(100) * 365 * 86400)
 #define SLACK_MAX_MIB 512
 
-/* ---------------------------------------------------------------- reading */
+/* --- reading --- */
 
 /* An integer that may be left out. -1 with words. */
 static int
@@ -129,7 +129,7 @@ read_fields(const json_t *request, struct mgpu_wish *w, struct err *e)
     return 0;
 }
 
-/* -------------------------------------------------------------- the cards */
+/* --- the cards --- */
 
 static int
 read_cards(struct client *c, struct compat_cards *out, struct err *e)

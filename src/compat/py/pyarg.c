@@ -101,7 +101,7 @@ take_value(struct reader *r, const struct pyarg *a, const char *text)
     }
 }
 
-/* ------------------------------------------------------------------ reading */
+/* --- reading --- */
 
 static void
 add_extra(struct reader *r, const char *word)

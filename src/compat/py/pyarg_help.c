@@ -196,7 +196,7 @@ pyarg_add_usage(struct buf *out, const struct pyarg_parser *p)
     free_parts(&parts);
 }
 
-/* ---------------------------------------------------------------------- help */
+/* --- help --- */
 
 /* Words of text, wrapped to `columns` behind `indent` blanks; the first line is begun. */
 static void

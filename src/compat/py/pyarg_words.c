@@ -66,7 +66,7 @@ is_negative_number(const char *text)
     size_t digits = strspn(text + 1, "0123456789");
     const char *rest = text + 1 + digits;
 
-    if (*rest == '\0')
+    if (!*rest)
         return digits > 0;
     return *rest == '.' && rest[1] && rest[1 + strspn(rest + 1, "0123456789")] == '\0';
 }

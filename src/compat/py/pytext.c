@@ -1,5 +1,5 @@
-/* Python's way with numbers, texts, JSON and times; see pytext.h. Pure but for the time zone.
- */
+/* Python's way with numbers, texts, JSON and times; see pytext.h. Pure but for the time
+ * zone. */
 #include "compat/py/pytext.h"
 
 #include <ctype.h>
@@ -188,10 +188,10 @@ uint32_t
 py_char(const char *s, size_t n)
 {
     const unsigned char *at = (const unsigned char *)s;
-    uint32_t c = n == 1 ? at[0] : at[0] & (0xffu >> (n + 1));
+    uint32_t c = n == 1 ? at[0] : at[0] & (0xffU >> (n + 1));
 
     for (size_t i = 1; i < n; i++)
-        c = c << 6 | (at[i] & 0x3fu);
+        c = c << 6 | (at[i] & 0x3fU);
     return c;
 }
 

@@ -30,8 +30,8 @@ size_t py_strip(const char **s, size_t n);
 
 /* json.dumps(value), and json.dumps(value, indent=indent) when that is above 0. */
 void py_add_json(struct buf *out, const json_t *value, int indent);
-/* json.dumps(bytes.decode(errors="replace")). */
-void py_add_string(struct buf *out, const char *bytes, size_t n);
+/* json.dumps(s[:left].decode(errors="replace")). */
+void py_add_string(struct buf *out, const char *s, size_t left);
 
 /* str(Path(dir) / name): "a//./b/" and "x" make "a/b/x". The caller frees. */
 char *py_path(const char *dir, const char *name);

@@ -19,7 +19,7 @@
 /* Who cancelled it, as the daemon says. */
 #define LINE_REMOVED "an edit that removed its line"
 
-/* ------------------------------------------------- what `add` handed over */
+/* --- what `add` handed over --- */
 
 /* What the process of a job was told: behind -- stand script and arguments. */
 static bool
@@ -108,7 +108,7 @@ find_added(struct sched *s, int64_t id)
     return take_added(s, json_array_get(json_object_get(result, "jobs"), 0));
 }
 
-/* ------------------------------------------------------------- being told */
+/* --- being told --- */
 
 /* Two exit statuses are those of our process around a script (sched_job.c). Neither would be
  * another the next time. */
@@ -272,7 +272,7 @@ sched_take_events(void *sched)
     json_array_foreach(events, i, ev) take_event(s, ev);
 }
 
-/* ---------------------------------------------------------------- leaving */
+/* --- leaving --- */
 
 /* Jobs in screen sessions go on without a scheduler, as they always did. */
 static bool

@@ -33,8 +33,6 @@
 #define NOT_FOUND    127
 #define DRAIN_ROUNDS 64 /* chunks of what a program left in its pipes */
 
-extern char **environ;
-
 static const char *const names[JOB_ARGS] = {"--need", "--hash",   "--line", "--conda",
                                             "--cuda", "--screen", "--mode", "--memory-mib"};
 
@@ -52,7 +50,7 @@ complain(int status, const char *fmt, ...)
     return status;
 }
 
-/* -------------------------------------------------------- what it is told */
+/* --- what it is told --- */
 
 static bool
 read_option(struct sched_run *j, char *word, size_t *n_allowed)
@@ -180,7 +178,7 @@ set_environment(const struct sched_run *j)
     }
 }
 
-/* ---------------------------------------------------------- while it runs */
+/* --- while it runs --- */
 
 /* Of the children that a memory limit brings us, too, nothing is left behind. */
 static bool

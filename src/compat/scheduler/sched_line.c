@@ -29,7 +29,7 @@ sched_spec_free(struct sched_spec *s)
     *s = (struct sched_spec){0};
 }
 
-/* ------------------------------------------------------------------ words */
+/* --- words --- */
 
 struct words {
     char **at;
@@ -103,7 +103,7 @@ sched_split(const char *text, struct buf *why)
     return w.at;
 }
 
-/* ------------------------------------------------------------------- GPUs */
+/* --- GPUs --- */
 
 __attribute__((format(printf, 2, 3))) static void
 note(struct buf *why, const char *fmt, ...)
@@ -172,7 +172,7 @@ sched_gpus_read(const char *text, const struct sched_rules *rules, uint64_t *out
     }
 }
 
-/* ----------------------------------------------------------- what follows */
+/* --- what follows --- */
 
 /* The word behind the first such option; NULL. */
 static const char *
@@ -237,7 +237,7 @@ sched_spec_finish(struct sched_spec *s, const struct sched_table *table)
     fill_key(s);
 }
 
-/* --------------------------------------------------------------- the line */
+/* --- the line --- */
 
 struct field {
     const char *at;
@@ -319,7 +319,7 @@ sched_line_parse(const char *text, size_t n, const struct sched_rules *rules,
     return SCHED_LINE_JOB;
 }
 
-/* -------------------------------------------------------------- the table */
+/* --- the table --- */
 
 static bool
 is_need(const json_t *v)

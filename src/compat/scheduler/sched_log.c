@@ -114,8 +114,8 @@ sched_log(const struct sched_log *l, enum sched_level level, json_t *details, co
     json_decref(details);
 }
 
-/* Ours, and nobody else's to write into: a folder that somebody else made there is left alone.
- */
+/* Ours, and nobody else's to write into: a folder that somebody else made there is left
+ * alone. */
 static bool
 is_ours(const char *path)
 {

@@ -30,7 +30,7 @@ sched_details(const struct sched_job *job)
     return d;
 }
 
-/* ------------------------------------------------------------- telling it */
+/* --- telling it --- */
 
 static int
 by_turn(const void *a, const void *b)

@@ -24,7 +24,7 @@
 #define STOP_SLACK_US 1500000 /* beyond the grace of a job that does not end */
 #define ROUND_MIN_US  100000
 
-/* ----------------------------------------------------------------- places */
+/* --- places --- */
 
 /* "berth" where that is the one beside this program, so that listings are short; else by its
  * path. */
@@ -72,7 +72,7 @@ find_places(struct sched *s, struct err *e)
     return s->berth && s->log_dir && s->sync_path[0] == '/' ? 0 : -1;
 }
 
-/* --------------------------------------------------------------- the loop */
+/* --- the loop --- */
 
 static int
 update(struct sched *s, struct err *e)
@@ -187,7 +187,7 @@ follow(struct sched *s)
     return err_exit_status(e.code);
 }
 
-/* -------------------------------------------------------------- the start */
+/* --- the start --- */
 
 static void
 load_table(struct sched *s)

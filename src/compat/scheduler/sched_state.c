@@ -154,7 +154,7 @@ sched_count_cards(void)
     return n;
 }
 
-/* ---------------------------------------------------------- who drives it */
+/* --- who drives it --- */
 
 int
 sched_own(const char *state_file, bool *held, json_t **last, struct err *e)

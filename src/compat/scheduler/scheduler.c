@@ -132,7 +132,7 @@ static const struct pyarg_command commands[] = {
 static const struct sched_log quiet_log = {
     .path = LOG_FILE, .logger = "GPUJobScheduler", .level = SCHED_INFO};
 
-/* ------------------------------------------------------------------ start */
+/* --- start --- */
 
 static int
 on_ready(struct sched *s)
@@ -189,7 +189,7 @@ start(const char *state_file, const struct pyarg_value *v)
     return status;
 }
 
-/* -------------------------------------------------------------------- add */
+/* --- add --- */
 
 static int
 add(const struct pyarg_value *v)
@@ -214,7 +214,7 @@ add(const struct pyarg_value *v)
         path, (int)line.len - 1, line.data);
 }
 
-/* ----------------------------------------------------------------- status */
+/* --- status --- */
 
 /* The scheduler's daemon, else the one that a start would find here. None is started. */
 static struct client *
@@ -302,7 +302,7 @@ status_of(const char *state_file)
     return cli_put(&out);
 }
 
-/* ------------------------------------------------------- pause and resume */
+/* --- pause and resume --- */
 
 static int
 not_paused(const char *state_file, int64_t gpu, const char *word, const struct err *e)
@@ -340,7 +340,7 @@ pause_gpu(const char *state_file, int64_t gpu, bool pause)
         (long long)gpu, word, state_file);
 }
 
-/* ---------------------------------------------------------------- screens */
+/* --- screens --- */
 
 static int
 screens(const char *state_file)

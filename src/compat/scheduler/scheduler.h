@@ -34,7 +34,7 @@ struct err;
 #define SCHED_KEY_SIZE  41
 #define SCHED_MODE_SIZE 24
 
-/* ----------------------------------------------------------------- sched_line.c */
+/* --- sched_line.c --- */
 
 /* What a line asks for; also what `add` was given. */
 struct sched_spec {
@@ -81,7 +81,7 @@ bool sched_gpus_read(const char *text, const struct sched_rules *rules, uint64_t
 /* A file of requirements. False: *why is a warning, and the table has defaults. */
 bool sched_table_load(struct sched_table *t, const char *path, struct buf *why);
 
-/* ---------------------------------------------------------------- sched_state.c */
+/* --- sched_state.c --- */
 
 struct sched_state {
     int n; /* how many GPUs it speaks of */
@@ -109,7 +109,7 @@ int sched_own_tell(int lock, json_t *about, struct err *e);
 /* What the one that drives it says of itself; NULL when there is none. */
 json_t *sched_owner(const char *state_file);
 
-/* ------------------------------------------------------------------ sched_log.c */
+/* --- sched_log.c --- */
 
 enum sched_level { SCHED_DEBUG, SCHED_INFO, SCHED_WARNING, SCHED_ERROR };
 
@@ -132,7 +132,7 @@ bool sched_say_once(struct sched *s, const char *words);
 /* The folder of job logs, made when it is not there; owned by the caller. */
 char *sched_log_dir(struct err *e);
 
-/* ---------------------------------------------------------- the scheduler */
+/* --- the scheduler --- */
 
 struct sched_config {
     const char *state_file, *jobs_file, *llm_file; /* jobs_file "": none */
@@ -271,8 +271,5 @@ int sched_ask_jobs(struct client *c, json_t *params, const char *const fields[],
 json_t *sched_live_jobs(struct client *c, const char *tag, struct err *e);
 /* Numbered lines, under the title; none: what is said without any. */
 void sched_add_screens(struct buf *out, struct client *c, const char *title, const char *none);
-
-/* sched_job.c: `berth compat scheduler-job`, the process of every job. */
-int compat_scheduler_job(int argc, char **argv);
 
 #endif

@@ -134,7 +134,7 @@ static const struct pyarg_command commands[] = {
     [CMD_TEST] = {"test", "Test what is installed", test_args},
     {0}};
 
-/* ----------------------------------------------------------- the commands */
+/* --- the commands --- */
 
 static int
 start(const char *config, const struct pyarg_value *v)

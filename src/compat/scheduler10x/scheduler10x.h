@@ -17,7 +17,7 @@ struct client;
 
 #define X10_VERSION "3.0.0"
 
-/* --------------------------------------------------------------- x10_config.c */
+/* --- x10_config.c --- */
 
 struct x10_config {
     int64_t num_gpus, max_workers;
@@ -50,7 +50,7 @@ void x10_config_sample(struct buf *out);
 char *x10_whole_path(const char *path);
 void x10_config_free(struct x10_config *c);
 
-/* ---------------------------------------------------------------- x10_start.c */
+/* --- x10_start.c --- */
 
 /* What the command line says; NULL: nothing. */
 struct x10_start {
@@ -60,7 +60,7 @@ struct x10_start {
 };
 int x10_start(const struct x10_start *options);
 
-/* ------------------------------------------------------------------ x10_ask.c */
+/* --- x10_ask.c --- */
 
 /* A running scheduler, as a command beside it sees it. */
 struct x10 {
@@ -105,11 +105,11 @@ json_t *x10_ended_jobs(const struct x10 *x, int64_t since_us, size_t most,
 /* Script of a job, by its command; owned by the caller. */
 char *x10_script_of(const json_t *job);
 
-/* --------------------------------------------------------------- x10_status.c */
+/* --- x10_status.c --- */
 
 int x10_status(const struct x10 *x, bool detailed, bool as_json, bool watch);
 
-/* ----------------------------------------------------------------- x10_show.c */
+/* --- x10_show.c --- */
 
 int x10_list(const struct x10 *x, const char *status);
 int x10_health(const struct x10 *x);
@@ -123,7 +123,7 @@ void x10_add_gpus(struct buf *out, const json_t *job); /* "[0, 1]" */
 /* {"timestamp","job_metrics","gpu_metrics","system_metrics"} */
 json_t *x10_metrics_object(const struct x10 *x, struct err *e);
 
-/* ----------------------------------------------------------------- x10_test.c */
+/* --- x10_test.c --- */
 
 int x10_test(bool quick);
 

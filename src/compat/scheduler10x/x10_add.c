@@ -19,7 +19,7 @@
 #include "spec/attr.h"
 #include "wire/client.h"
 
-/* ------------------------------------------------------------ to the queue */
+/* --- to the queue --- */
 
 /* What the scheduler said of its rules, for one job of somebody else's process. */
 static void
@@ -192,7 +192,7 @@ add_to_queue(const struct x10 *x, const struct x10_job *in)
     return compat_say("✅ Job added with ID: %lld", (long long)id);
 }
 
-/* ------------------------------------------------------------- to the file */
+/* --- to the file --- */
 
 static int
 add_to_file(const struct x10 *x, const struct x10_job *in)

@@ -40,7 +40,7 @@ x10_fail(const char *fmt, ...)
     return 1;
 }
 
-/* ------------------------------------------------------------- finding it */
+/* --- finding it --- */
 
 /* Where a user's last scheduler says where it is. */
 static char *
@@ -130,7 +130,7 @@ x10_nobody(const struct x10 *x, const char *what)
                              : "no scheduler runs here; 'scheduler_10x start' starts one");
 }
 
-/* ------------------------------------------------------------------- jobs */
+/* --- jobs --- */
 
 json_t *
 x10_live_jobs(const struct x10 *x, struct err *e)
@@ -180,7 +180,7 @@ x10_script_of(const json_t *job)
     return script;
 }
 
-/* ---------------------------------------------------- pausing, cancelling */
+/* --- pausing, cancelling --- */
 
 static int
 count_gpus(const struct x10 *x)

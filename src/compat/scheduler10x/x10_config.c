@@ -117,7 +117,7 @@ x10_config_free(struct x10_config *c)
     *c = (struct x10_config){0};
 }
 
-/* ---------------------------------------------------------------- reading */
+/* --- reading --- */
 
 static int
 out_of_range(const struct row *r, const json_t *v, struct err *e)
@@ -311,7 +311,7 @@ x10_whole_path(const char *path)
     return here ? xasprintf("%s/%s", here, path) : xstrdup(path);
 }
 
-/* ------------------------------------------------------------- the sample */
+/* --- the sample --- */
 
 static json_t *
 standard_of(const struct row *r)

@@ -15,7 +15,7 @@
 
 #define LISTED_MAX 10000 /* of the ended ones the newest */
 
-/* ------------------------------------------------------------------- jobs */
+/* --- jobs --- */
 
 /* As people give it: lower first. */
 int64_t
@@ -66,7 +66,7 @@ x10_add_gpus(struct buf *out, const json_t *job)
     buf_addc(out, ']');
 }
 
-/* -------------------------------------------------------------- list-jobs */
+/* --- list-jobs --- */
 
 static void
 add_rows(struct buf *out, const json_t *jobs, const char *wanted)
@@ -111,7 +111,7 @@ x10_list(const struct x10 *x, const char *status)
     return cli_put(&out);
 }
 
-/* ----------------------------------------------------------------- health */
+/* --- health --- */
 
 const char *
 x10_icon_of(const char *word)
@@ -181,7 +181,7 @@ x10_health(const struct x10 *x)
     return strcmp(word, "HEALTHY") == 0 || strcmp(word, "DEGRADED") == 0 ? 0 : 1;
 }
 
-/* ---------------------------------------------------------------- metrics */
+/* --- metrics --- */
 
 static int
 by_size(const void *a, const void *b)

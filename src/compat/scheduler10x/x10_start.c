@@ -18,7 +18,7 @@
 /* No machine has so much: such a limit is none. */
 #define MEMORY_NONE_GB 1e6
 
-/* --------------------------------------------------------------- settings */
+/* --- settings --- */
 
 static int
 take_options(struct x10_config *c, const struct x10_start *o, struct err *e)
@@ -47,8 +47,8 @@ count_gpus(struct x10_config *c)
         c->num_gpus = n;
 }
 
-/* Without a config there is one more folder from which scripts may come: where it is started.
- */
+/* Without a config there is one more folder from which scripts may come: where it is
+ * started. */
 static void
 allow_this_folder(struct x10_config *c)
 {
@@ -132,7 +132,7 @@ fill_config(struct sched *s, const struct x10_config *c, bool screen)
     };
 }
 
-/* ------------------------------------------------------------------ start */
+/* --- start --- */
 
 static int ready_fd = -1; /* somebody waits at the other end until we work */
 

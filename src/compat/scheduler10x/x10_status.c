@@ -79,8 +79,8 @@ facts_free(struct facts *f)
     json_decref(f->health);
 }
 
-/* Those since the scheduler's start; a picture that is drawn again asks for the last ones only.
- */
+/* Those since the scheduler's start; a picture that is drawn again asks for the last ones
+ * only. */
 static int
 count_ended(const struct x10 *x, int64_t started_us, struct counted *c, int64_t *n,
             struct err *e)

@@ -23,8 +23,6 @@
 #define ALL_JOBS   1000
 #define FOLDERS    16
 
-extern char **environ;
-
 static int
 put_file(const char *path, const struct buf *text, struct err *e)
 {

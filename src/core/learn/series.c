@@ -124,7 +124,7 @@ series_step_us(int64_t since_us, int64_t now_us, int64_t max)
     return steps * SERIES_STEP_US;
 }
 
-/* --- walking ---------------------------------------------------------------------------- */
+/* --- walking --- */
 
 struct walk {
     struct series_point now; /* the step that is being gathered */
@@ -172,7 +172,7 @@ series_oldest_us(const struct series *s)
     return s->minutes.n ? ring_at(&s->minutes, 0)->at_us : INT64_MAX;
 }
 
-/* --- kept ------------------------------------------------------------------------------- */
+/* --- kept --- */
 
 /* From -1 on. */
 static void

@@ -7,7 +7,7 @@
 #include "base/err.h"
 
 #define SUB_BITS 5
-#define SUBS     (1u << SUB_BITS)
+#define SUBS     (1U << SUB_BITS)
 
 static uint32_t
 bucket_of(int64_t value)

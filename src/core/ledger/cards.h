@@ -19,8 +19,8 @@ enum gpu_state {
 enum gpu_compute {
     GPU_COMPUTE_UNKNOWN, /* not reported; taken as default */
     GPU_COMPUTE_DEFAULT,
-    GPU_COMPUTE_EXCLUSIVE,  /* the driver lets one process in: nothing is placed beside another
-                             */
+    GPU_COMPUTE_EXCLUSIVE,  /* the driver lets one process in: nothing is placed beside
+                             * another */
     GPU_COMPUTE_PROHIBITED, /* the driver lets none in: never used */
 };
 

@@ -24,6 +24,6 @@ void drain_expect(struct drain *d, uint32_t job, int64_t leaves_s);
 void drain_sort(struct drain *d);
 
 /* Seconds, at least 1 when it does not fit now; DRAIN_NEVER: our own jobs' ends do not do. */
-int64_t drain_time(const struct drain *d, const struct demand *demand);
+int64_t drain_time(const struct drain *d, const struct demand *want);
 
 #endif

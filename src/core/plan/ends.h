@@ -1,6 +1,6 @@
 /* Ends that are due: a binary heap, the earliest on top, ties by number. lookahead.c and both
- * engines of the simulator (sim/textbook/textbook_sim.c, sim/live_sim.c) keep what runs in one.
- */
+ * engines of the simulator (sim/textbook/textbook_sim.c, sim/live_sim.c) keep what runs in
+ * one. */
 #ifndef CORE_PLAN_ENDS_H
 #define CORE_PLAN_ENDS_H
 

@@ -145,9 +145,9 @@ struct forecast_run *forecast_run_begin(const struct planner *planner, const str
                                         size_t max_jobs);
 bool forecast_run_step(struct forecast_run *run);
 /* Before the first step: a job of which is asked what would become of it, were it to wait too
- * (copied; an id and an order of no other). Once all of those are answered the forecast ends.
- */
-void forecast_run_add(struct forecast_run *run, const struct job *job);
+ * (copied; an id and an order of no other). Once all of those are answered the forecast
+ * ends. */
+void forecast_run_add(struct forecast_run *w, const struct job *job);
 struct asked_start {
     uint32_t job;
     bool at_once;           /* the first plan starts it */
@@ -156,22 +156,22 @@ struct asked_start {
     struct blocked why;     /* unless at_once */
 };
 /* NULL for others than those. As long as the run. */
-const struct asked_start *forecast_run_asked(struct forecast_run *run, uint32_t job);
+const struct asked_start *forecast_run_asked(struct forecast_run *w, uint32_t job);
 /* Whether the first instant is behind it. */
 bool forecast_run_has_begun(const struct forecast_run *run);
 /* Gives up some of what it has of the jobs that were asked about, which are no longer: a large
  * run is to be freed in pieces. False: forecast_run_end costs little. */
 bool forecast_run_shrink(struct forecast_run *run);
 /* As plan_forecast; frees the run. */
-size_t forecast_run_end(struct forecast_run *run, struct expected_start **out);
+size_t forecast_run_end(struct forecast_run *w, struct expected_start **out);
 
 /* Why this job waits, as of the last plan: its own state, or what its line waits for. A job
  * that does not wait gets REASON_NONE. */
 void plan_explain(const struct queue *q, const struct job *job, struct blocked *out);
 /* The same as a sentence, appended; nothing for a job that does not wait. */
 void plan_explain_text(const struct queue *q, const struct job *job, struct buf *out);
-/* Adds whether the card that it waits for is kept for another job, which is first to have it.
- */
+/* Adds whether the card that it waits for is kept for another job, which is first to have
+ * it. */
 void plan_explain_reserved(const struct queue *q, const struct reservation *r,
                            const struct job *job, struct blocked *why);
 

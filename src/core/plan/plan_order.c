@@ -2,8 +2,8 @@
  * so that a stream of a higher one keeps nobody waiting for ever), then by how much their users
  * have used, then by the order of the settings, then as they were submitted. Called by
  * plan.c. While a pass lasts a user's use only grows, and a front that has become too small is
- * put in its place when it comes to the top; so a start costs its user's other lines nothing.
- */
+ * put in its place when it comes to the top; so a start costs its user's other lines
+ * nothing. */
 #include <stdlib.h>
 #include <string.h>
 

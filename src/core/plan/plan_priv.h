@@ -32,8 +32,8 @@ struct planner {
     bool has_unseen;     /* the last did not come to all */
     int64_t wake_us;     /* the earliest of those that have looked at parts since then */
     /* Jobs whose lines the next plan looks at wherever they stand, as what the last did for
-     * them would be undone otherwise: victims leave for them, or what a limit leaves is kept.
-     */
+     * them would be undone otherwise: victims leave for them, or what a limit leaves is
+     * kept. */
     struct job_list watched;
 };
 

@@ -76,7 +76,7 @@ enter(struct deps *d, const struct dep *dep, uint32_t job)
     a->list[a->n++] = (struct dependent){.job = job, .task = dep->task, .type = dep->type};
 }
 
-/* --- the rule ---------------------------------------------------------------------------- */
+/* --- the rule --- */
 
 static bool
 is_met(enum dep_type type, enum job_state ended)
@@ -103,7 +103,7 @@ add_words(struct buf *out, uint32_t job, int32_t task, enum dep_type type, enum 
         buf_adds(out, ", and this job should run only after a failure");
 }
 
-/* --- jobs -------------------------------------------------------------------------------- */
+/* --- jobs --- */
 
 bool
 deps_possible(const struct request *r, deps_has_ended has_ended, void *arg, struct buf *why)
@@ -224,7 +224,7 @@ deps_ended(struct deps *d, uint32_t job, uint32_t array, int32_t task, enum job_
         tell(d, array, task, state, cb, arg);
 }
 
-/* --- circles ----------------------------------------------------------------------------- */
+/* --- circles --- */
 
 struct seen {
     uint32_t job;

@@ -63,7 +63,7 @@ struct job *queue_active_next(struct job *job);
 /* Snapshots for listing: every job whose state is in the mask (bit 1 << state), by id, or
  * in scheduling order (priority descending, then order; active ones first). The caller
  * frees the array, not the jobs; *n may come out 0 with NULL. */
-#define QUEUE_ALL ((1u << JOB_STATES) - 1)
+#define QUEUE_ALL ((1U << JOB_STATES) - 1)
 struct job **queue_list_by_id(const struct queue *q, uint32_t states, size_t *n);
 struct job **queue_list_in_order(const struct queue *q, uint32_t states, size_t *n);
 

@@ -53,7 +53,7 @@ folder_try_remove(struct daemon *d, uint32_t job, int32_t attempt)
     return unlinkat(d->jobs_fd, name, AT_REMOVEDIR) ? errno : 0;
 }
 
-/* --- folders that belong to nothing ------------------------------------------------------- */
+/* --- folders that belong to nothing --- */
 
 /* Whether the attempt has an outcome yet to come, or to be written down. The last attempt of a
  * job that waits to run again has neither. */
@@ -151,7 +151,7 @@ folder_remove(struct daemon *d, uint32_t job, int32_t attempt)
     clean_later(d);
 }
 
-/* --- folders that are made ---------------------------------------------------------------- */
+/* --- folders that are made --- */
 
 /* The folder of attempts' folders again: somebody has cleared it away under us. Not so the
  * state around it, without which nothing makes sense. */

@@ -24,8 +24,8 @@ write_cgroup(struct jsonw *w, const char *key, const char *base, const char *nam
 }
 
 /* Where v2 keeps a job together, groups of v1 are made only if there is something to confine:
- * they cost each job a tenth of a millisecond. Of many users' jobs each is confined in number.
- */
+ * they cost each job a tenth of a millisecond. Of many users' jobs each is confined in
+ * number. */
 static bool
 needs_v1(const struct daemon *d, const struct confinement *place, const struct demand *need)
 {

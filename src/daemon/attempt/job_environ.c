@@ -166,7 +166,7 @@ environ_add(struct daemon *d, const struct job *job, const char *mark, struct bu
     return 0;
 }
 
-/* --- of a hook ---------------------------------------------------------------------------- */
+/* --- of a hook --- */
 
 static void
 put_event(const json_t *event, const char *key, const char *name, struct buf *out)

@@ -17,6 +17,6 @@ int environ_add(struct daemon *d, const struct job *job, const char *mark, struc
  * the submitter's; apart: on top of a clean one, with nothing of the submitter's but the
  * proxies that the daemon itself was started with. */
 int environ_add_hook(struct daemon *d, const struct job *job, const char *hook,
-                     const char *event, bool apart, struct buf *out, struct err *e);
+                     const char *line, bool apart, struct buf *out, struct err *e);
 
 #endif

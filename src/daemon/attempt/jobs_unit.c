@@ -34,7 +34,7 @@ unique_name(const char *base)
     return xasprintf("%s-%d-%llx", base, (int)getpid(), (unsigned long long)clock_boot_us());
 }
 
-/* ---- a scope ---- */
+/* --- a scope --- */
 
 static void
 add(struct jobsunit_scope *s, char *text)
@@ -100,7 +100,7 @@ jobsunit_scope_free(struct jobsunit_scope *s)
     *s = (struct jobsunit_scope){0};
 }
 
-/* ---- an instance of a unit ---- */
+/* --- an instance of a unit --- */
 
 static int
 listen_at(const char *path, struct err *e)

@@ -1,5 +1,5 @@
-/* Where jobs live: a unit of the service manager that is not the daemon's, where there is one.
- */
+/* Where jobs live: a unit of the service manager that is not the daemon's, where there is
+ * one. */
 #ifndef DAEMON_ATTEMPT_JOBS_UNIT_H
 #define DAEMON_ATTEMPT_JOBS_UNIT_H
 

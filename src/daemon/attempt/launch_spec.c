@@ -71,8 +71,8 @@ write_attach(const struct daemon *d, const struct job *job, struct jsonw *w, str
     return 0;
 }
 
-/* How large its log may become: the job may ask for less than the settings allow. 0: any size.
- */
+/* How large its log may become: the job may ask for less than the settings allow. 0: any
+ * size. */
 static int64_t
 log_max_mib(const struct daemon *d, const struct job *job)
 {

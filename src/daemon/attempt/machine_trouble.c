@@ -82,7 +82,7 @@ tell(struct daemon *d, const char *state, const char *text)
     turn_event_end(d);
 }
 
-/* --- the whole machine ------------------------------------------------------------------- */
+/* --- the whole machine --- */
 
 static void
 on_next(uv_timer_t *timer)
@@ -147,7 +147,7 @@ machine_since_us(const struct daemon *d)
     return d->machine->since_us;
 }
 
-/* --- trials ------------------------------------------------------------------------------ */
+/* --- trials --- */
 
 static void
 on_trial_closed(uv_handle_t *handle)
@@ -277,7 +277,7 @@ try_out(struct machine *m)
         still_bad(m, &e);
 }
 
-/* --- after launches ---------------------------------------------------------------------- */
+/* --- after launches --- */
 
 static void
 on_look(uv_timer_t *timer)
@@ -297,7 +297,7 @@ machine_launched(struct daemon *d)
         uv_timer_start(&d->machine->look, on_look, LOOK_MS, 0);
 }
 
-/* --- users ------------------------------------------------------------------------------- */
+/* --- users --- */
 
 static struct user_trouble *
 find_user(const struct machine *m, uint32_t uid)
@@ -401,7 +401,7 @@ machine_each_user(const struct daemon *d, machine_user_fn fn, void *ctx)
             fn(ctx, m->list[i].uid, m->list[i].since_us, m->list[i].text);
 }
 
-/* --- the module -------------------------------------------------------------------------- */
+/* --- the module --- */
 
 struct machine *
 machine_new(struct daemon *d)

@@ -1,6 +1,6 @@
 /* Keeping the nursery: see nursery_link.h and shepherd/nursery/nursery_main.c. The daemon never
- * forks for a job: it sends a packet, which takes microseconds, whatever the machine is doing.
- */
+ * forks for a job: it sends a packet, which takes microseconds, whatever the machine is
+ * doing. */
 #include "daemon/attempt/nursery_link.h"
 
 #include <errno.h>
@@ -29,8 +29,8 @@
 #define SEND_SECONDS 5     /* longer means that it is stuck: it gets replaced */
 #define UNIT_MS      20000 /* for the service manager to start a unit, which may be busy */
 #define HELLO_MS     10000
-/* Of one that is replaced while the daemon works: both must fit into what the watchdog allows.
- */
+/* Of one that is replaced while the daemon works: both must fit into what the watchdog
+ * allows. */
 #define AGAIN_UNIT_MS  8000
 #define AGAIN_HELLO_MS 3000
 #define AGAIN_US       (10 * INT64_C(1000000)) /* after one that could not be started */
@@ -50,7 +50,7 @@ struct nursery {
     struct err failed;     /* why the last one could not be */
 };
 
-/* ---- starting ---- */
+/* --- starting --- */
 
 static pid_t
 spawn_nursery(const struct nursery *n, struct jobsunit_scope *scope, int theirs, struct err *e)

@@ -63,8 +63,8 @@ on_warned(struct watcher *w, struct watch *x, struct job *job)
     event_warned(w->daemon, job);
 }
 
-/* That its command was not started is not the job's fault: it waits for the end of the trouble.
- */
+/* That its command was not started is not the job's fault: it waits for the end of the
+ * trouble. */
 static void
 excuse(struct watcher *w, const struct watch *x, const struct job *job, enum blame blame,
        struct ending *ending)

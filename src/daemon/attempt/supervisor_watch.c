@@ -5,8 +5,8 @@
  * End of file without `ended` means that the shepherd has died. Then a sweeper process
  * waits for the lock, kills what the job left behind and leaves; only after that the folder
  * is read: an exit record counts, else no `started` mark means that the command never ran,
- * else the attempt is LOST. Nothing is invented. What a shepherd says is supervisor_hear.c's.
- */
+ * else the attempt is LOST. Nothing is invented. What a shepherd says is
+ * supervisor_hear.c's. */
 #include "daemon/attempt/supervisor_watch.h"
 
 #include <errno.h>
@@ -127,8 +127,7 @@ watch_job_of(const struct watcher *w, const struct watch *x)
     return job && job->run && job->run->number == x->attempt ? job : NULL;
 }
 
-/* --- what we tell a shepherd ---------------------------------------------------------------
- */
+/* --- what we tell a shepherd --- */
 
 static bool
 say(struct watch *x, const char *text)
@@ -306,8 +305,7 @@ watch_n_unswept(const struct daemon *d)
     return n;
 }
 
-/* --- a shepherd that has died ----------------------------------------------------------------
- */
+/* --- a shepherd that has died --- */
 
 /* Reading failed for want of something that will be there again. An I/O error may be that too,
  * or a damaged block, which is for good. */
@@ -464,8 +462,7 @@ shepherd_gone(struct watcher *w, struct watch *x)
     sweep_later(w, x);
 }
 
-/* --- after a restart -------------------------------------------------------------------------
- */
+/* --- after a restart --- */
 
 static int
 connect_ctl(int dir)

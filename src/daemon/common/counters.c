@@ -103,7 +103,7 @@ tally_load(struct daemon *d, struct err *e)
     return store_totals_load(d->store, on_total, t, e);
 }
 
-/* --- counting --------------------------------------------------------------------------- */
+/* --- counting --- */
 
 static enum again
 again_of(const struct ending *e)

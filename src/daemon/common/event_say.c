@@ -79,8 +79,8 @@ event_signalled(struct daemon *d, const struct job *job, int sig, const char *by
     turn_event_end(d);
 }
 
-/* The daemon has no part in it and hears of it from the supervisor: no request has caused it.
- */
+/* The daemon has no part in it and hears of it from the supervisor: no request has caused
+ * it. */
 void
 event_attached(struct daemon *d, const struct job *job, bool came, uint32_t uid, bool types)
 {

@@ -73,8 +73,7 @@ static struct {
     int64_t slow_until_us; /* boot clock: until then the loop waits for no name */
 } users = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
 
-/* --- the thread ----------------------------------------------------------------------------
- */
+/* --- the thread --- */
 
 static void
 look_up(struct query *q)
@@ -141,8 +140,7 @@ start_thread(void)
     return rc;
 }
 
-/* --- the loop ------------------------------------------------------------------------------
- */
+/* --- the loop --- */
 
 static void
 drop_oldest(void)

@@ -74,8 +74,7 @@ apply(struct daemon *d, int card)
         ledger_set_health(d->ledger, card, GPU_UP, now);
 }
 
-/* --- a person's word
- * ------------------------------------------------------------------------- */
+/* --- a person's word --- */
 
 static bool
 is_empty(const struct daemon *d, int card)
@@ -150,8 +149,7 @@ health_resume(struct daemon *d, int card, const char *by, struct err *e)
                    was_paused ? ". It is no longer paused" : "");
 }
 
-/* --- faults
- * ---------------------------------------------------------------------------------- */
+/* --- faults --- */
 
 static void
 set_fault_text(struct record *r, const char *text)
@@ -292,8 +290,7 @@ health_seen(struct daemon *d, int card, enum health_memory memory)
         give_back(d, card);
 }
 
-/* --- what follows
- * ----------------------------------------------------------------------------- */
+/* --- what follows --- */
 
 void
 health_card_added(struct daemon *d, int card)

@@ -23,7 +23,7 @@ void health_free(struct health *h);
  * is taken. */
 void health_card_added(struct daemon *d, int card);
 
-/* --- a person's word ---------------------------------------------------------------------- */
+/* --- a person's word --- */
 
 /* No new work on the card; drain says that somebody waits for it to be empty, and an event
  * will tell. reason may be "". */
@@ -32,8 +32,7 @@ void health_pause(struct daemon *d, int card, bool drain, const char *by, const 
  * when it needs a reset that nobody saw. -1 when the card cannot be used all the same. */
 int health_resume(struct daemon *d, int card, const char *by, struct err *e);
 
-/* --- facts about the card --------------------------------------------------------------------
- */
+/* --- facts about the card --- */
 
 /* What the probe says of its memory. */
 enum health_memory {
@@ -58,8 +57,7 @@ void health_driver_loaded(struct daemon *d);
 int64_t health_log_position(struct daemon *d);
 void health_set_log_position(struct daemon *d, int64_t seq);
 
-/* --- what follows
- * ----------------------------------------------------------------------------- */
+/* --- what follows --- */
 
 /* Whether other daemons have all cards. */
 bool health_all_locked_out(struct daemon *d);

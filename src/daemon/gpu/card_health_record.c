@@ -195,8 +195,7 @@ health_saved(struct daemon *d)
         d->health->records[i].dirty = false;
 }
 
-/* --- what people see
- * --------------------------------------------------------------------------- */
+/* --- what people see --- */
 
 static int64_t
 since_us(const struct card *c, const struct record *r)

@@ -64,8 +64,7 @@ static const struct talk_events talk_events;
 static int start_probe(struct prober *p, struct err *e);
 static void ask(struct prober *p);
 
-/* --- the state of knowledge ----------------------------------------------------------------
- */
+/* --- the state of knowledge --- */
 
 static void
 set_unknown(struct prober *p, const char *why)
@@ -98,8 +97,7 @@ set_known(struct prober *p)
     turn_event_end(p->daemon);
 }
 
-/* --- ends ------------------------------------------------------------------------------------
- */
+/* --- ends --- */
 
 static void
 drop_fresh(struct prober *p)
@@ -157,8 +155,7 @@ on_deadline(uv_timer_t *timer)
     replace(p, "the probe does not answer; replacing it");
 }
 
-/* --- questions -------------------------------------------------------------------------------
- */
+/* --- questions --- */
 
 static void
 on_next(uv_timer_t *timer)
@@ -244,8 +241,7 @@ prober_is_fresh(struct prober *p)
     return false;
 }
 
-/* --- answers ---------------------------------------------------------------------------------
- */
+/* --- answers --- */
 
 static char *
 copy_or_null(const json_t *s)
@@ -279,11 +275,12 @@ on_hello(struct prober *p, const json_t *msg)
     ask(p);
 }
 
-/* --- a second look ---------------------------------------------------------------------------
- * A probe knows the cards that it found when it started. When one of them is lost, another
+/* --- a second look --- */
+
+/* A probe knows the cards that it found when it started. When one of them is lost, another
  * probe is started beside it now and then, to see whether the card is back; it takes over
- * once it has found the cards. So one that hangs in a driver with a broken card harms nobody.
- */
+ * once it has found the cards. So one that hangs in a driver with a broken card harms
+ * nobody. */
 
 static void
 on_fresh_deadline(uv_timer_t *timer)
@@ -389,8 +386,7 @@ on_line(struct prober *p, const char *line, size_t len)
     json_decref(msg);
 }
 
-/* --- start -----------------------------------------------------------------------------------
- */
+/* --- start --- */
 
 static void
 on_talk_line(void *arg, struct talk *t, const char *line, size_t len)

@@ -42,8 +42,7 @@ copy_string(char *out, size_t size, const json_t *v)
     snprintf(out, size, "%s", json_is_string(v) ? json_string_value(v) : "");
 }
 
-/* --- cards
- * ------------------------------------------------------------------------------------ */
+/* --- cards --- */
 
 static void
 read_info(const json_t *j, struct gpu_info *info)
@@ -118,8 +117,7 @@ sample_take_cards(struct daemon *d, const json_t *hello)
     ledger_set_known(d->ledger);
 }
 
-/* --- processes
- * --------------------------------------------------------------------------------- */
+/* --- processes --- */
 
 /* The attempt of that number, if it is under way. */
 static uint32_t
@@ -232,8 +230,7 @@ read_procs(struct daemon *d, const json_t *list, int32_t *n)
     return procs;
 }
 
-/* --- what the jobs used
- * -------------------------------------------------------------------------- */
+/* --- what the jobs used --- */
 
 static void
 on_excess(void *arg, const struct ledger_excess *x)
@@ -296,8 +293,7 @@ update_jobs(struct daemon *d)
     }
 }
 
-/* --- one sample
- * ---------------------------------------------------------------------------------- */
+/* --- one sample --- */
 
 static enum health_memory
 read_memory(const json_t *v)

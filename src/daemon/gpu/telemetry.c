@@ -60,7 +60,7 @@ wall_offset_us(void)
     return clock_wall_us() - clock_boot_us();
 }
 
-/* --- cards ------------------------------------------------------------------------------ */
+/* --- cards --- */
 
 static struct series *
 card_begin(struct daemon *d, const struct card *c)
@@ -114,7 +114,7 @@ telemetry_series(const struct daemon *d, int card)
     return d->telemetry->cards[card];
 }
 
-/* --- attempts --------------------------------------------------------------------------- */
+/* --- attempts --- */
 
 /* What an earlier daemon has kept of this attempt. */
 static struct trace *
@@ -192,7 +192,7 @@ telemetry_trace(const struct daemon *d, uint32_t job, int32_t attempt)
     return r && r->attempt == attempt ? r->trace : NULL;
 }
 
-/* --- kept ------------------------------------------------------------------------------- */
+/* --- kept --- */
 
 static void
 put_trace(struct daemon *d, const struct running *r)

@@ -153,8 +153,7 @@ pump(struct courier *c)
     }
 }
 
-/* --- those that wait for another try -------------------------------------------------------
- */
+/* --- those that wait for another try --- */
 
 static void
 on_timer(uv_timer_t *timer)
@@ -189,7 +188,7 @@ try_later(struct courier *c, struct letter *l)
         uv_timer_start(&c->timer, on_timer, (uint64_t)pauses_s[at] * 1000, 0);
 }
 
-/* --- around a commit ---------------------------------------------------------------------- */
+/* --- around a commit --- */
 
 void
 courier_post(struct daemon *d, const struct job *job, const char *kind, const char *target,
@@ -274,7 +273,7 @@ courier_count(const struct courier *c)
     return c->n + fresh;
 }
 
-/* --- the end ------------------------------------------------------------------------------ */
+/* --- the end --- */
 
 static void
 free_all(struct letter *head)

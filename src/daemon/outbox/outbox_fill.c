@@ -64,7 +64,7 @@ post_for_site(const struct telling *t, const char *kind, const char *target)
         courier_post(t->daemon, t->job, kind, target, true, t->line);
 }
 
-/* --- mail --------------------------------------------------------------------------------- */
+/* --- mail --- */
 
 /* An array sends one mail for all of it: when the task with the lowest number starts, when the
  * last has ended. Or one for each task, where that was asked for. */
@@ -105,7 +105,7 @@ post_mail(const struct telling *t, const struct hooks *h, enum moment m)
         post(t, "mail", h->mail_user ? h->mail_user : daemon_owner_name(t->job));
 }
 
-/* --- all of them -------------------------------------------------------------------------- */
+/* --- all of them --- */
 
 void
 hooks_post(struct daemon *d, const struct job *job, const char *kind, const char *line)

@@ -280,8 +280,8 @@ hand_over(struct letter *l, const struct buf *order, struct err *e)
     return 0;
 }
 
-/* 0: it is under way. -1: it is over already, one way or the other. 1: it comes back by itself.
- */
+/* 0: it is under way. -1: it is over already, one way or the other. 1: it comes back by
+ * itself. */
 int
 courier_send(struct letter *l)
 {

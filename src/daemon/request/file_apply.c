@@ -63,7 +63,7 @@ add_line(struct sync *s, struct line *line)
     }
     reqcontext_apply(&s->context, job);
     struct err same = {0};
-    bool is_second = unique_check(&s->daemon->state, job, &same) != 0;
+    bool is_second = unique_check(&s->daemon->state, job, &same) < 0;
     jobs_add(&s->daemon->state, job, &line->refused);
     if (line->over && !job_state_is_final(job->state)) {
         jobs_infeasible(&s->daemon->state, job, line->over);
@@ -206,7 +206,7 @@ is_over(const struct sync *s, int64_t until_us)
     return s->n_changed >= PIECE || clock_boot_us() >= until_us;
 }
 
-/* --- lines that are gone ------------------------------------------------------------------ */
+/* --- lines that are gone --- */
 
 /* Its key is free for a line to come. */
 static void
@@ -239,10 +239,10 @@ file_apply_removed(struct sync *s, int64_t until_us)
     return WORK_DONE;
 }
 
-/* --- lines that are there ----------------------------------------------------------------- */
+/* --- lines that are there --- */
 
-/* Numbers and places are those of the lines as they stand, in whatever order they become jobs.
- */
+/* Numbers and places are those of the lines as they stand, in whatever order they become
+ * jobs. */
 static void
 give_places(struct sync *s)
 {
@@ -296,7 +296,7 @@ file_apply_lines(struct sync *s, int64_t until_us)
     return WORK_DONE;
 }
 
-/* --- their order -------------------------------------------------------------------------- */
+/* --- their order --- */
 
 /* Two tables in one, by index: the waiting jobs as their lines stand, and the places that they
  * hold together. place_of and job_at are each other's inverse. A job that has begun meanwhile

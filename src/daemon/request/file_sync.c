@@ -18,7 +18,6 @@
 #include "daemon/request/admit.h"
 #include "daemon/request/budget.h"
 #include "daemon/request/file_deps.h"
-#include "daemon/request/file_sync.h"
 #include "daemon/request/request_read.h"
 #include "daemon/request/roles.h"
 #include "daemon/state/state.h"
@@ -79,7 +78,7 @@ read_line(const struct sync *s, const json_t *j, const struct models *models, in
     const char *key = json_string_value(json_object_get(j, "key"));
     line->number = (int32_t)json_integer_value(json_object_get(j, "line"));
     line->again = json_is_true(json_object_get(j, "again"));
-    if (!key || !key[0] || strlen(key) >= sizeof((struct known *)0)->key)
+    if (!key || !key[0] || strlen(key) >= sizeof((struct known *)NULL)->key)
         return err_set(e, ERR_USAGE, "a line needs a \"key\" of 1 to 63 bytes");
     line->key = xstrdup(key);
     if (reqjson_read(j, ours, models, &line->req, e) ||
@@ -176,7 +175,7 @@ exit_status_of(const struct store_key *x)
     return job_exit_status(&job);
 }
 
-/* --- what is known ------------------------------------------------------------------------ */
+/* --- what is known --- */
 
 struct loading {
     struct sync *sync;
@@ -242,8 +241,8 @@ match(struct sync *s, struct line *line, struct err *e)
 }
 
 /* The store knows every job of the file that has been committed; what has happened since in
- * this turn is known to the turn only. A later piece finds that in the store, or gone from it.
- */
+ * this turn is known to the turn only. A later piece finds that in the store, or gone from
+ * it. */
 int
 file_load_known(struct sync *s, int64_t until_us, struct err *e)
 {

@@ -98,7 +98,7 @@ ids_has(const struct ids *sorted, uint32_t id)
     return sorted->n > 0 && bsearch(&id, sorted->v, sorted->n, sizeof id, ids_compare);
 }
 
-/* --- as text: 1-500,502;25=5_20; ---------------------------------------------------------- */
+/* --- as text: 1-500,502;25=5_20; --- */
 
 void
 ids_save(struct ids *ids, struct buf *out)

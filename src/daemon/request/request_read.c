@@ -206,7 +206,7 @@ read_deps(const json_t *v, struct request *r, struct err *e)
                        DEPS_MAX);
     if (n == 0)
         return 0;
-    r->deps = xcalloc(n, sizeof(*r->deps));
+    r->deps = xcalloc(n, sizeof *r->deps);
     r->n_deps = (int32_t)n;
     json_array_foreach(v, i, item)
     {

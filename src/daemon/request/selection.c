@@ -90,7 +90,7 @@ read_state(const json_t *name, struct select *s, struct err *e)
     auto_buf struct buf all = BUF_INIT;
     const char *text = json_string_value(name);
     if (text && job_state_from_name(text, &state) == 0) {
-        s->states |= 1u << state;
+        s->states |= 1U << state;
         return 0;
     }
     for (int i = 0; i < JOB_STATES; i++)
@@ -188,7 +188,7 @@ select_is_by_state(const struct select *s, const struct job *job, unsigned *stat
         if (t->kind != SELECT_STATE)
             by_state = by_state && !selector_matches(&alone, &x);
         else if (job_state_from_name(t->pattern, &state) == 0)
-            *states |= 1u << state;
+            *states |= 1U << state;
     }
     return by_state;
 }
@@ -365,8 +365,7 @@ names_jobs(const struct selector_term *t)
     return t->kind != SELECT_ALL && t->kind != SELECT_USER && t->kind != SELECT_STATE;
 }
 
-/* --- in pieces
- * --------------------------------------------------------------------------- */
+/* --- in pieces --- */
 
 struct past_walk {
     struct walk walk;

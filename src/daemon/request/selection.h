@@ -54,7 +54,7 @@ void select_ranges_add(struct select_ranges *r, uint32_t first, uint32_t last);
  * 1: only *ranges; 0: all; -1: the store fails. The caller frees ranges->v in any case. */
 int select_narrow(struct daemon *d, const struct select *s, struct select_ranges *ranges,
                   struct err *e);
-#define SELECT_FINAL_STATES ((1u << JOB_STATES) - (1u << JOB_COMPLETED))
+#define SELECT_FINAL_STATES ((1U << JOB_STATES) - (1U << JOB_COMPLETED))
 
 /* The same in pieces. Zeroed at first, but for the limit; select_past_free at the end. */
 struct select_past {
@@ -97,8 +97,8 @@ void select_keep_names(struct select *s);
 /* Whether this job matches by its state alone. *states gets the states that were named, a bit
  * each: an array matches with the state of the whole, and its tasks may have others. */
 bool select_is_by_state(const struct select *s, const struct job *job, unsigned *states);
-/* Whether the words say `all` and nothing else: where there is nothing, that is done already.
- */
+/* Whether the words say `all` and nothing else: where there is nothing, that is done
+ * already. */
 bool select_is_all(const struct select *s);
 
 /* For verbs that need something to act on: an error that says what was not found, when the

@@ -73,7 +73,7 @@ say(struct checkup *c, enum verdict v, const char *name, const char *fmt, ...)
         c->worst = v;
 }
 
-/* --- the cards -------------------------------------------------------------------------- */
+/* --- the cards --- */
 
 static void
 check_probe(const struct daemon *d, struct checkup *c)
@@ -137,7 +137,7 @@ check_cards(struct daemon *d, struct checkup *c)
         say(c, OK, "gpu", "%d of %d GPUs are available", up, n);
 }
 
-/* --- the disk --------------------------------------------------------------------------- */
+/* --- the disk --- */
 
 /* Of state and logs, which are on a disk of this machine (berthd.c refuses others). */
 static void
@@ -189,7 +189,7 @@ check_database(const struct daemon *d, struct checkup *c)
             t->slow_us > SLOW_COMMIT_US ? ": the disk is slow, and so is every start" : "");
 }
 
-/* --- the daemon ------------------------------------------------------------------------- */
+/* --- the daemon --- */
 
 static void
 check_daemon(const struct daemon *d, struct checkup *c)
@@ -256,7 +256,7 @@ check_shepherds(const struct daemon *d, struct checkup *c)
             "the process that forks supervisors has exited; the next start creates another");
 }
 
-/* --- starts ---------------------------------------------------------------------------- */
+/* --- starts --- */
 
 static void
 say_user(void *ctx, uint32_t uid, int64_t since_us, const char *text)
@@ -285,7 +285,7 @@ check_starts(const struct daemon *d, struct checkup *c)
             watch_n_unswept(d));
 }
 
-/* --- the clock -------------------------------------------------------------------------- */
+/* --- the clock --- */
 
 static void
 check_clock(struct daemon *d, struct checkup *c)

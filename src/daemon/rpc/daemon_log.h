@@ -7,8 +7,8 @@
 struct config;
 struct err;
 
-/* to_file: to the file at path (else to the journal, where stderr leads there, else to stderr).
- */
+/* to_file: to the file at path (else to the journal, where stderr leads there, else to
+ * stderr). */
 int logging_open(const char *path, bool to_file, struct err *e);
 
 /* What the settings say of the log. */

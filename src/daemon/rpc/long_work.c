@@ -80,7 +80,7 @@ append(struct works *all, struct work *x)
     all->n++;
 }
 
-/* --- slices ------------------------------------------------------------------------------- */
+/* --- slices --- */
 
 /* One slice. An answer that has become too long is an error at once. */
 static int
@@ -94,8 +94,7 @@ run_slice(struct daemon *d, const struct work_kind *kind, struct caller *c, void
     return rc >= 0 && out->full ? budget_too_long(out, e) : rc;
 }
 
-/* --- what is kept of one that is under way -------------------------------------------------
- */
+/* --- what is kept of one that is under way --- */
 
 /* With the commit of the piece that has just been done. */
 static void
@@ -172,8 +171,8 @@ say_nothing_saved(const struct work *x, const struct err *why, struct err *e)
                 x->n_saved, why->text);
 }
 
-/* saved: whether the reason is a commit that has failed; then what they count as done is not.
- */
+/* saved: whether the reason is a commit that has failed; then what they count as done is
+ * not. */
 static void
 end_changes(struct daemon *d, const struct err *why, bool not_saved)
 {
@@ -293,7 +292,7 @@ on_idle(uv_idle_t *idle)
     go_on(d, x);
 }
 
-/* --- beginning and leaving ---------------------------------------------------------------- */
+/* --- beginning and leaving --- */
 
 static struct works *
 works_of(struct daemon *d)

@@ -80,8 +80,7 @@ begin(struct daemon *d, struct caller *c, const struct work_kind *kind, struct c
     return work_begin(d, c, kind, k, params, out, e);
 }
 
-/* --- cancel
- * ---------------------------------------------------------------------------------------- */
+/* --- cancel --- */
 
 static int
 on_ended(struct job *job, const char *const *uuids, void *arg)
@@ -167,8 +166,7 @@ method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     return begin(d, c, &kind, xcalloc(1, sizeof(struct control)), params, out, e);
 }
 
-/* --- hold and release
- * -------------------------------------------------------------------------------- */
+/* --- hold and release --- */
 
 /* Jobs named one by one must all allow it; of a wider choice those that do are taken, which may
  * be none. */

@@ -32,7 +32,7 @@
 #define FORGET_MOST 500 /* jobs in a piece, of which those that have ended count no more */
 #define GLANCE      64  /* lines between two looks at the clock */
 
-/* --- before anything is changed ----------------------------------------------------------- */
+/* --- before anything is changed --- */
 
 /* Whether one that came before it is at the same file. */
 static bool
@@ -86,7 +86,7 @@ admit(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
     return WORK_DONE;
 }
 
-/* --- changes ------------------------------------------------------------------------------ */
+/* --- changes --- */
 
 /* `fresh`: what has ended counts no more. */
 static int
@@ -122,7 +122,7 @@ put_in_order(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
     return file_apply_order(s, until_us);
 }
 
-/* --- the answer --------------------------------------------------------------------------- */
+/* --- the answer --- */
 
 static void
 write_line(struct jsonw *out, const struct line *line)
@@ -210,7 +210,7 @@ clear(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
     return file_sync_clear(s, until_us);
 }
 
-/* --- the request -------------------------------------------------------------------------- */
+/* --- the request --- */
 
 typedef int (*phase_fn)(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e);
 

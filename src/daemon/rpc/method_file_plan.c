@@ -56,7 +56,7 @@ call_lines(const struct sync *s, struct blocked *why)
     call_line(s, &why->waits_for);
 }
 
-/* --- what would become of a line ---------------------------------------------------------- */
+/* --- what would become of a line --- */
 
 struct fate {
     bool is_new; /* it would become a job: as found out once, for turns that come between the
@@ -189,7 +189,7 @@ ask_about(struct look *k, size_t i)
     job_free(job);
 }
 
-/* --- the answer --------------------------------------------------------------------------- */
+/* --- the answer --- */
 
 /* False: it could. */
 static bool
@@ -292,8 +292,7 @@ write_line(const struct look *k, struct jsonw *out, size_t i)
     jsonw_end_object(out);
 }
 
-/* --- in pieces ------------------------------------------------------------------------------
- */
+/* --- in pieces --- */
 
 typedef int (*phase_fn)(struct look *k, struct jsonw *out, int64_t until_us, struct err *e);
 

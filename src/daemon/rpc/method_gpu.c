@@ -71,7 +71,7 @@ find_gpu(const struct daemon *d, const json_t *j, uint64_t *set, struct err *e)
         *set |= n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
         return 0;
     }
-    if (word[0] == '\0' || strspn(word, "0123456789,-") != strlen(word))
+    if (!word[0] || strspn(word, "0123456789,-") != strlen(word))
         return find_by_uuid(d, word, set, e);
     if (parse_index_set(word, &chosen, NULL) || (n < 64 && chosen >> n != 0))
         return no_such_gpu(d, word, e);

@@ -198,8 +198,8 @@ listing_free(void *arg)
     free(l);
 }
 
-/* Words that name jobs reach into the history; no words mean the queue, unless `all` is said.
- */
+/* Words that name jobs reach into the history; no words mean the queue, unless `all` is
+ * said. */
 static int
 list(struct daemon *d, struct caller *c, json_t *params, struct listing *l, struct jsonw *out,
      struct err *e)

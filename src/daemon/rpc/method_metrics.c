@@ -23,7 +23,7 @@
 
 #define MIB 1048576.0
 
-/* --- jobs ------------------------------------------------------------------------------- */
+/* --- jobs --- */
 
 static const char *
 lower(const char *name, char out[32])
@@ -68,7 +68,7 @@ put_jobs(struct daemon *d, struct exposition *x)
     exposition_histogram(x, "berth_job_run_seconds", "Run time of attempts.", &j->runs);
 }
 
-/* --- users ------------------------------------------------------------------------------ */
+/* --- users --- */
 
 struct user {
     uint32_t uid;
@@ -126,7 +126,7 @@ put_users(const struct daemon *d, struct exposition *x)
                          daemon_user_name(users[i].uid), NULL);
 }
 
-/* --- cards ------------------------------------------------------------------------------ */
+/* --- cards --- */
 
 typedef double (*card_fn)(const struct card *c); /* below 0: not reported */
 
@@ -260,7 +260,7 @@ put_cards(const struct daemon *d, struct exposition *x)
     }
 }
 
-/* --- the daemon ------------------------------------------------------------------------- */
+/* --- the daemon --- */
 
 static void
 put_build(const struct daemon *d, struct exposition *x)

@@ -80,7 +80,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     return WORK_DONE;
 }
 
-/* --- params ------------------------------------------------------------------------------ */
+/* --- params --- */
 
 static const struct {
     const char *name;
@@ -97,7 +97,7 @@ read_parts(const json_t *by, unsigned *out, struct err *e)
 {
     size_t i;
     const json_t *name;
-    *out = by ? 0 : ~0u;
+    *out = by ? 0 : ~0U;
     json_array_foreach(by, i, name)
     {
         const char *text = json_string_value(name);

@@ -61,8 +61,8 @@ struct again {
 
 /* Ended without having done its work, though nobody called it off. */
 #define FAILED_STATES                                                                          \
-    (1u << JOB_FAILED | 1u << JOB_TIMEOUT | 1u << JOB_OUT_OF_MEMORY | 1u << JOB_PREEMPTED |    \
-     1u << JOB_LOST)
+    (1U << JOB_FAILED | 1U << JOB_TIMEOUT | 1U << JOB_OUT_OF_MEMORY | 1U << JOB_PREEMPTED |    \
+     1U << JOB_LOST)
 
 static struct job *
 take_back(struct daemon *d, uint32_t id, struct err *e)
@@ -199,7 +199,7 @@ requeue_task(struct again *r, struct job *task)
     return run_again(r, task);
 }
 
-/* --- an array ----------------------------------------------------------------------------- */
+/* --- an array --- */
 
 struct choosing {
     struct daemon *daemon;
@@ -278,7 +278,7 @@ requeue_next_task(struct again *r)
         put_back(d, task);
 }
 
-/* --- one that is meant -------------------------------------------------------------------- */
+/* --- one that is meant --- */
 
 /* Which of an array's tasks are meant; of a job without tasks, whether it is. */
 static unsigned
@@ -332,7 +332,7 @@ requeue_one(struct again *r, uint32_t id)
     }
 }
 
-/* --- the pieces --------------------------------------------------------------------------- */
+/* --- the pieces --- */
 
 static int
 on_ended(struct job *job, const char *const *uuids, void *arg)

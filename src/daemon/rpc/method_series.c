@@ -51,7 +51,7 @@ put_known(struct jsonw *w, int64_t v)
         jsonw_null(w);
 }
 
-/* --- cards ------------------------------------------------------------------------------ */
+/* --- cards --- */
 
 struct listing {
     struct jsonw *out;
@@ -104,7 +104,7 @@ put_cards(struct daemon *d, const struct asked *a, struct jsonw *out)
     jsonw_end_array(out);
 }
 
-/* --- an attempt ------------------------------------------------------------------------- */
+/* --- an attempt --- */
 
 static void
 put_trace(const struct trace *t, const uint8_t *gpus, const struct asked *a, struct jsonw *out)

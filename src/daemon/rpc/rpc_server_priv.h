@@ -56,14 +56,14 @@ struct server {
     bool closing;
 };
 
-/* ---------------------------------------------------------------- rpc_server.c */
+/* --- rpc_server.c --- */
 
 /* A request or an answer was long: its memory goes back to the machine a little later. */
 void server_trim_soon(struct server *s);
 /* One more that was hung up on. */
 void server_count_turned_away(struct server *s);
 
-/* --------------------------------------------------------- rpc_client.c */
+/* --- rpc_client.c --- */
 
 void client_read(struct client *c); /* from now on */
 /* Takes the bytes; drops a client that leaves too many unread. */
@@ -75,7 +75,7 @@ size_t client_unread(const struct client *c); /* bytes */
 /* Nothing is under way between it and the daemon: no request, no answer, no events. */
 bool client_is_idle(const struct client *c);
 
-/* ------------------------------------------------------------ rpc_requests.c */
+/* --- rpc_requests.c --- */
 
 /* Serves a request. The answer is held. */
 void rpc_handle_line(struct client *c, const char *line, size_t len);

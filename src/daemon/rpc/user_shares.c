@@ -2,8 +2,8 @@
  * bucket that holds BUDGET_US and fills at a quarter of the speed of the clock: requests that
  * cost little never notice it, and a user who floods the socket leaves the rest to everybody
  * else. While no other user is connected it does not count; but no user is served for longer
- * than ROUND_US at a time, or a new client would wait behind everything that was sent before.
- */
+ * than ROUND_US at a time, or a new client would wait behind everything that was sent
+ * before. */
 #include "daemon/rpc/user_shares.h"
 
 #include <stdlib.h>

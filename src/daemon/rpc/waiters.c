@@ -78,7 +78,7 @@ waits_free(struct waits *w)
     free(w);
 }
 
-/* --- words -------------------------------------------------------------------------------- */
+/* --- words --- */
 
 static void
 write_one(struct buf *out, uint32_t id, enum job_state state, int exit_status,
@@ -120,7 +120,7 @@ waits_write_meant(const struct wait *x, struct jsonw *out)
     jsonw_end_object(out);
 }
 
-/* --- who is waited for -------------------------------------------------------------------- */
+/* --- who is waited for --- */
 
 static struct waited_job *
 find_job(const struct wait *x, uint32_t id)
@@ -262,7 +262,7 @@ waits_begin(struct daemon *d, struct wait *x, struct ticket *t)
     answer(x);
 }
 
-/* --- ends --------------------------------------------------------------------------------- */
+/* --- ends --- */
 
 /* False: it is not waited for, or not any more. */
 static bool

@@ -37,7 +37,7 @@ void waits_drop(struct daemon *d, struct wait *x); /* one not begun; NULL is fin
 /* The job has ended, and that is durable. */
 void waits_job_ended(struct daemon *d, const struct job *job);
 /* Reads of the changes that one that had ended waits again. */
-void waits_read(struct daemon *d, const struct change *x);
+void waits_read(struct daemon *d, const struct change *change);
 void waits_drop_client(struct waits *w, const struct client *client);
 
 #endif

@@ -142,7 +142,7 @@ arrays_recovered(struct state *s)
 {
     size_t n;
     auto_free struct job **jobs =
-        queue_list_by_id(s->queue, 1u << JOB_PENDING | 1u << JOB_HELD, &n);
+        queue_list_by_id(s->queue, 1U << JOB_PENDING | 1U << JOB_HELD, &n);
     for (size_t i = 0; i < n; i++)
         if (jobs[i]->tasks)
             end_if_over(s, jobs[i]);

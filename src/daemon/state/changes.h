@@ -12,13 +12,13 @@
 #include "core/queue/job.h"
 
 /* What a commit has to write of a job; job->unsaved holds these. */
-#define SAVE_INSERT      1u  /* it is new */
-#define SAVE_JOB         2u  /* its row */
-#define SAVE_ATTEMPT_NEW 4u  /* job->run is new */
-#define SAVE_ATTEMPT     8u  /* job->run has changed */
-#define SAVE_ENDED       16u /* it has reached a final state: out of the table once committed */
-#define SAVE_SETTLED     32u /* the attempt is charged; its folder may go once committed */
-#define SAVE_DETACH      64u /* its line is no longer its own: the key is free again */
+#define SAVE_INSERT      1U  /* it is new */
+#define SAVE_JOB         2U  /* its row */
+#define SAVE_ATTEMPT_NEW 4U  /* job->run is new */
+#define SAVE_ATTEMPT     8U  /* job->run has changed */
+#define SAVE_ENDED       16U /* it has reached a final state: out of the table once committed */
+#define SAVE_SETTLED     32U /* the attempt is charged; its folder may go once committed */
+#define SAVE_DETACH      64U /* its line is no longer its own: the key is free again */
 
 enum change_type {
     CHANGE_SAID,    /* what somebody outside saw happen: kind and text are written already */

@@ -41,7 +41,7 @@ depend_free(struct depend *x)
     free(x);
 }
 
-/* --- what is there ------------------------------------------------------------------------ */
+/* --- what is there --- */
 
 struct wanted {
     uid_t uid;
@@ -110,7 +110,7 @@ has_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
     return job_state_is_final(live->state);
 }
 
-/* --- a request ---------------------------------------------------------------------------- */
+/* --- a request --- */
 
 static int
 check_there(struct state *s, const struct dep *dep, struct err *e)
@@ -168,7 +168,7 @@ depend_has_ended(struct state *s, const struct dep *dep)
     return has_ended(s, dep->job, dep->task, &unused);
 }
 
-/* --- waiting ------------------------------------------------------------------------------ */
+/* --- waiting --- */
 
 bool
 depend_enter(struct state *s, struct job *job, struct buf *why)
@@ -207,7 +207,7 @@ depend_leave(struct state *s, struct job *job)
     deps_leave(s->depend->deps, job);
 }
 
-/* --- an end ------------------------------------------------------------------------------- */
+/* --- an end --- */
 
 static void
 on_dependent(void *arg, uint32_t id, bool met, const char *why)
@@ -247,7 +247,7 @@ depend_ended(struct state *s, const struct job *job)
     x->telling = false;
 }
 
-/* --- after a restart ---------------------------------------------------------------------- */
+/* --- after a restart --- */
 
 /* A job and its dependents' fate stand in one commit. So what a live job waits for and is not
  * live any more was met: that it failed would have ended the job too. */
@@ -277,7 +277,7 @@ depend_recover(struct state *s)
     size_t n;
     auto_buf struct buf unused = BUF_INIT;
     auto_free struct job **jobs =
-        queue_list_by_id(s->queue, 1u << JOB_PENDING | 1u << JOB_HELD, &n);
+        queue_list_by_id(s->queue, 1U << JOB_PENDING | 1U << JOB_HELD, &n);
     for (size_t i = 0; i < n; i++) {
         if (!jobs[i]->req.n_deps)
             continue;

@@ -184,8 +184,7 @@ jobs_attempt_started(struct state *s, struct job *job, int64_t at_us)
     return true;
 }
 
-/* --- the end of an attempt
- * -------------------------------------------------------------------- */
+/* --- the end of an attempt --- */
 
 /* It waits again; where is for its ending to say. */
 static void
@@ -265,8 +264,7 @@ jobs_attempt_ended(struct state *s, struct job *job, const struct ending *ending
         state_note(s, CHANGE_AWAITED, job);
 }
 
-/* --- people
- * ------------------------------------------------------------------------------------ */
+/* --- people --- */
 
 /* The one job. */
 static int

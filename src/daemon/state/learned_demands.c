@@ -121,7 +121,7 @@ learned_recover(struct state *s)
 {
     size_t n;
     auto_free struct job **jobs =
-        queue_list_by_id(s->queue, 1u << JOB_PENDING | 1u << JOB_HELD, &n);
+        queue_list_by_id(s->queue, 1U << JOB_PENDING | 1U << JOB_HELD, &n);
     for (size_t i = 0; i < n; i++)
         if (learned_apply(s, jobs[i]))
             queue_refile(s->queue, jobs[i]);

@@ -14,8 +14,8 @@ void unique_mark(struct job *job);
 void unique_refresh(struct state *s, struct job *job);
 
 /* For a job that is marked here and is not in the table yet: -1 with the number of the job that
- * is the same, when it asked not to be a second one and that is pending, running or completed.
- */
+ * is the same, when it asked not to be a second one and that is pending, running or
+ * completed. */
 int unique_check(struct state *s, struct job *job, struct err *e);
 
 #endif

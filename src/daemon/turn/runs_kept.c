@@ -9,7 +9,7 @@
 
 #define TAUGHT_MAX 1000 /* ended jobs that a new daemon's planner learns from */
 #define ENDED_BY_ITSELF                                                                        \
-    (1u << JOB_COMPLETED | 1u << JOB_FAILED | 1u << JOB_TIMEOUT | 1u << JOB_OUT_OF_MEMORY)
+    (1U << JOB_COMPLETED | 1U << JOB_FAILED | 1U << JOB_TIMEOUT | 1U << JOB_OUT_OF_MEMORY)
 #define TRIM_EVERY 4096 /* ends: it looks at every row */
 
 static void

@@ -130,7 +130,7 @@ turn_free(struct turn *t)
     free(t);
 }
 
-/* --- the transaction ---------------------------------------------------------------------- */
+/* --- the transaction --- */
 
 static void
 disk_trouble(struct daemon *d, const struct err *e)

@@ -33,8 +33,8 @@ on_rested(uv_timer_t *timer)
     turn_touch_unchanged(d);
 }
 
-/* Before the next plan looks at more lines there is as much time for others as this one took.
- */
+/* Before the next plan looks at more lines there is as much time for others as this one
+ * took. */
 static void
 rest(struct turn *t, int64_t took_us)
 {

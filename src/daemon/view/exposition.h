@@ -17,8 +17,8 @@ struct exposition {
 void exposition_family(struct exposition *x, const char *name, const char *type,
                        const char *help);
 
-/* One value with its labels: names and values in turn, ended by NULL. Values may be any bytes.
- */
+/* One value with its labels: names and values in turn, ended by NULL. Values may be any
+ * bytes. */
 void exposition_value(struct exposition *x, double value, ...) __attribute__((sentinel));
 
 /* A family of one value without labels. */

@@ -51,7 +51,7 @@ read_state(const json_t *name, uint32_t *states, struct err *e)
                        "'%s' is not a state of ended jobs; these are COMPLETED, "
                        "FAILED, CANCELLED, TIMEOUT, OUT_OF_MEMORY",
                        text ? text : "?");
-    *states |= 1u << state;
+    *states |= 1U << state;
     return 0;
 }
 

@@ -36,8 +36,7 @@ has_ended(const struct jobjson *x)
     return job_state_is_final(x->job->state);
 }
 
-/* --- fields, in the order of an object
- * ------------------------------------------------------------ */
+/* --- fields, in the order of an object --- */
 
 #define FIELD(name) static void field_##name(const struct jobjson *x, struct jsonw *w)
 /* What others need not know, where the settings say so. */

@@ -125,8 +125,8 @@ FIELD(auto_runs)
     jsonw_int_or_null(w, x->job->auto_runs, REQ(x)->vram_auto);
 }
 
-/* Tokens are handed to jobs in variables, and a webhook's address is often all that guards it.
- */
+/* Tokens are handed to jobs in variables, and a webhook's address is often all that guards
+ * it. */
 static bool
 is_own(const struct jobjson *x)
 {

@@ -45,7 +45,7 @@
 #define POLL_MAX_US   (60 * S_US)
 #define POLL_PAUSE_NS 100000000 /* when the kernel has no memory for a poll */
 
-/* ---- what daemons say ---- */
+/* --- what daemons say --- */
 
 static void
 on_greet(void *ctx, struct buf *out)
@@ -78,7 +78,7 @@ on_recorded(void *ctx)
     stop_recorded(ctx);
 }
 
-/* ---- who is attached ---- */
+/* --- who is attached --- */
 
 static bool
 on_guest(void *ctx, const struct attach_guest *who, bool came)
@@ -86,7 +86,7 @@ on_guest(void *ctx, const struct attach_guest *who, bool came)
     return say_attached(ctx, who, came);
 }
 
-/* ---- time ---- */
+/* --- time --- */
 
 /* Once, and whatever comes of it: at the limit it is stopped all the same. */
 static void
@@ -167,7 +167,7 @@ arm_timer(struct shepherd *a)
     a->timer_fd = -1;
 }
 
-/* ---- the loop ---- */
+/* --- the loop --- */
 
 static void
 describe_sender(const struct signalfd_siginfo *si, char *out, size_t size)

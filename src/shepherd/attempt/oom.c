@@ -18,7 +18,7 @@
 #define TEXT_BYTES   150
 #define LEAD_BYTES                                                                             \
     100 /* of a longer line, what stands this far before the match is left out                 \
-         */
+         * \ */
 
 /* The end of the log into out (WINDOW_BYTES long): how many bytes; 0 when there is nothing. */
 static size_t

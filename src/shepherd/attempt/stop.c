@@ -49,7 +49,7 @@ enter_phase(struct shepherd *a, enum phase phase, int64_t wake_us)
     a->warn_us = a->notice_us = 0; /* what is being ended needs no warning */
 }
 
-/* ---- the record ---- */
+/* --- the record --- */
 
 static void
 leave(struct shepherd *a)
@@ -151,7 +151,7 @@ stop_end(struct shepherd *a)
     stop_wait_or_leave(a);
 }
 
-/* ---- stopping ---- */
+/* --- stopping --- */
 
 /* Its screen session ends like a person's, once: so that it leaves no name behind. */
 static void
@@ -219,7 +219,7 @@ stop_because(struct shepherd *a, enum cause cause, const char *by, int64_t grace
     stop_with_grace(a, grace_ms * MS_US);
 }
 
-/* ---- who has gone ---- */
+/* --- who has gone --- */
 
 /* A session that somebody closes hangs up its jobs, as that of a person's does. One that was
  * killed is no wish of anybody's: only the view is lost. */

@@ -34,7 +34,7 @@
 #define PAUSE_NS   5000000
 #define EXEC_WAIT_US                                                                           \
     INT64_C(1000000) /* one that looks like that for longer is no such case                    \
-                      */
+                      * \ */
 
 struct sweep {
     struct spec spec;

@@ -75,8 +75,8 @@ converse(int n, const struct pam_message **messages, struct pam_response **answe
     return *answers ? PAM_SUCCESS : PAM_BUF_ERR;
 }
 
-/* A password that is due for a change is for a login to ask for; jobs have nobody to type it.
- */
+/* A password that is due for a change is for a login to ask for; jobs have nobody to type
+ * it. */
 static bool
 is_permission(int rc)
 {
@@ -92,8 +92,8 @@ is_trouble(int rc)
            rc == PAM_ABORT || rc == PAM_CONV_ERR || rc == PAM_MODULE_UNKNOWN;
 }
 
-/* Unlimited wherever the kernel lets us, so that what differs afterwards is what PAM has set.
- */
+/* Unlimited wherever the kernel lets us, so that what differs afterwards is what PAM has
+ * set. */
 static void
 lift_limits(struct rlimit before[RLIM_NLIMITS])
 {

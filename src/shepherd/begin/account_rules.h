@@ -1,6 +1,6 @@
 /* Whether an account may run jobs now, and within which limits, as a login of it would be
- * asked: for berth-user alone, as the answer comes from modules (PAM, nsswitch) that may hang.
- */
+ * asked: for berth-user alone, as the answer comes from modules (PAM, nsswitch) that may
+ * hang. */
 #ifndef SHEPHERD_BEGIN_ACCOUNT_RULES_H
 #define SHEPHERD_BEGIN_ACCOUNT_RULES_H
 

@@ -16,8 +16,8 @@ struct last_steps {
     int lock_fd;                     /* gets the started mark; -1: it is not the command */
     bool pty;                        /* descriptor 0 is its terminal */
     pid_t shepherd;
-    int death_signal; /* what it gets when the shepherd dies; becoming somebody else clears it
-                       */
+    int death_signal; /* what it gets when the shepherd dies; becoming somebody else clears
+                       * it */
 };
 
 /* For struct spawn's before_exec, ctx a struct last_steps: perhaps with the memory of its

@@ -2,8 +2,7 @@
  * cgroup, before the command. The command is no child of screen's: it has a terminal of the
  * shepherd's, as with --pty, and the session's window is one client of that (window.c). So its
  * status is waitpid's, the log is whole and nothing waits for a terminal that somebody scrolls
- * in; a session that is killed takes nothing with it. stop.c passes on that it was closed.
- */
+ * in; a session that is killed takes nothing with it. stop.c passes on that it was closed. */
 #include "shepherd/begin/screen.h"
 
 #include <errno.h>

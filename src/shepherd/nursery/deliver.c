@@ -67,7 +67,7 @@ struct delivery {
     char text[LAST_LINE_MAX + 1];
 };
 
-/* --- who and where ------------------------------------------------------------------------ */
+/* --- who and where --- */
 
 /* A log that has grown is put aside, by name in a folder that only its owner can write to. */
 static void
@@ -174,7 +174,7 @@ become_ready(struct delivery *d, struct err *e)
     return 0;
 }
 
-/* --- the program -------------------------------------------------------------------------- */
+/* --- the program --- */
 
 static int
 file_of(const struct buf *bytes)
@@ -315,7 +315,7 @@ follow(struct delivery *d, pid_t pid, int output)
         continue;
 }
 
-/* --- what is said of it ------------------------------------------------------------------- */
+/* --- what is said of it --- */
 
 static void
 write_log(const struct delivery *d, const char *state)

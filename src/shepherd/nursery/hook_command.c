@@ -20,7 +20,7 @@
 #define ORDER_MAX_BYTES ((off_t)64 << 20)
 #define HTTP_MARK       "http="
 
-/* --- reading ------------------------------------------------------------------------------ */
+/* --- reading --- */
 
 static int
 read_all(int fd, struct buf *out, struct err *e)
@@ -104,7 +104,7 @@ order_free(struct order *o)
     free(o->env);
 }
 
-/* --- which program ------------------------------------------------------------------------ */
+/* --- which program --- */
 
 static void
 add_event(const struct order *o, struct buf *out)
@@ -181,7 +181,7 @@ order_run_free(struct order_run *r)
     buf_free(&r->extra);
 }
 
-/* --- what came of it ---------------------------------------------------------------------- */
+/* --- what came of it --- */
 
 /* The line that ends at *end, which moves in front of it. */
 static const char *

@@ -58,7 +58,7 @@ struct nursery {
     bool stopping; /* the unit is being stopped: nothing new is begun */
 };
 
-/* ---- what is asked ---- */
+/* --- what is asked --- */
 
 /* To the process that waits at the other end of the first descriptor, before it closes. */
 static void
@@ -226,7 +226,7 @@ serve_one(struct nursery *n)
         close(fds[i]);
 }
 
-/* ---- where it is ---- */
+/* --- where it is --- */
 
 /* False when one of the folders was removed by an exiting process before it was claimed. */
 static bool
@@ -309,7 +309,7 @@ say_hello(const struct nursery *n)
     (void)send(FD_SERVED, text.data, text.len, MSG_NOSIGNAL);
 }
 
-/* ---- the loop ---- */
+/* --- the loop --- */
 
 /* The manager of a unit of ours sends URG, which jobs do not notice, when it is stopped. */
 static int

@@ -16,7 +16,7 @@
 #define PART_BYTES    (ATTACH_PAYLOAD_MAX - ATTACH_OFFSET_SIZE)
 #define FRAMES_A_TURN 16 /* for one client: then it is everybody else's turn */
 
-/* ---- what clients say ---- */
+/* --- what clients say --- */
 
 static void
 add_hello(const struct attach *at, struct buf *out)
@@ -126,7 +126,7 @@ peer_read(struct attach *at, struct peer *p)
         buf_drop(&p->in, done);
 }
 
-/* ---- what they get ---- */
+/* --- what they get --- */
 
 /* 1 when all of out has gone, 0 when the client does not take more now, -1 when it is gone. */
 static int

@@ -39,8 +39,8 @@ struct attach {
     int64_t told_until_us; /* boot clock: when those that were told of are paid for */
 };
 
-/* attach_server.c. The kernel tells of the log's growth only as long as anybody wants to know.
- */
+/* attach_server.c. The kernel tells of the log's growth only as long as anybody wants to
+ * know. */
 void attach_watch_log(struct attach *at, bool wanted);
 void attach_drop_peer(struct attach *at, struct peer *p);
 

@@ -29,7 +29,7 @@
 #define TELL_AT_ONCE  20
 #define TELL_EVERY_US (5 * INT64_C(1000000))
 
-/* ---- coming and going ---- */
+/* --- coming and going --- */
 
 struct attach *
 attach_open(const struct spec *spec, struct err *e)
@@ -97,7 +97,7 @@ attach_watch_log(struct attach *at, bool wanted)
         at->log_watch = inotify_add_watch(at->notify_fd, path, IN_MODIFY);
 }
 
-/* ---- who is here ---- */
+/* --- who is here --- */
 
 /* Root is always reported: it looks at another user's job. */
 static bool
@@ -212,7 +212,7 @@ keep_socket(struct attach *at)
         (void)attach_socket_watch(at->spec, at->notify_fd);
 }
 
-/* ---- the loop's hooks ---- */
+/* --- the loop's hooks --- */
 
 size_t
 attach_fill(const struct attach *at, struct pollfd *out)

@@ -31,8 +31,8 @@ void ctl_free(struct ctl *ctl);
 /* Makes and listens on ctl.sock in the folder. -1 leaves the shepherd with its first peer. */
 int ctl_listen(struct ctl *ctl, int dirfd, struct err *e);
 
-/* Sends to every peer; one that does not take it at once has stopped reading, and is dropped.
- */
+/* Sends to every peer; one that does not take it at once has stopped reading, and is
+ * dropped. */
 void ctl_say(struct ctl *ctl, const char *bytes, size_t n);
 
 /* How many peers there are now. */

@@ -18,7 +18,7 @@
 
 #define BLOCK_BYTES 64 /* of SHA-256 */
 
-/* ------------------------------------------------------------------ token */
+/* --- token --- */
 
 static void
 digest(const void *a, size_t n, const void *b, size_t m, uint8_t out[SHA256_DIGEST_LENGTH])
@@ -117,7 +117,7 @@ gate_free(struct gate *g)
     g->token = NULL;
 }
 
-/* ------------------------------------------------------------------- host */
+/* --- host --- */
 
 /* The name without its port and without the brackets of an IPv6 address; false: neither. */
 static bool
@@ -191,7 +191,7 @@ gate_is_cross_site(const char *fetch_site, const char *fetch_mode)
     return !fetch_mode || strcmp(fetch_mode, "navigate") != 0;
 }
 
-/* ---------------------------------------------------------------- opening */
+/* --- opening --- */
 
 bool
 gate_token_is_right(const struct gate *g, const char *given)

@@ -49,7 +49,7 @@ static const struct {
     [QUERY_METRICS] = {"metrics", 1000},
 };
 
-/* --------------------------------------------------------------- argument */
+/* --- argument --- */
 
 static int
 take_number(const char *name, const char *value, int64_t max, int64_t *out, struct err *e)
@@ -111,7 +111,7 @@ query_ttl_us(const struct query *q)
     return kinds[q->kind].ttl_ms * MS;
 }
 
-/* ------------------------------------------------------------------ parts */
+/* --- parts --- */
 
 static void
 put_int(json_t *to, const char *key, int64_t v)
@@ -263,7 +263,7 @@ query_parts(const struct query *q, struct query_part out[QUERY_PARTS_MAX])
     return n;
 }
 
-/* ---------------------------------------------------------------- replies */
+/* --- replies --- */
 
 /* A script of 60 KiB as one line of a list helps nobody. */
 static json_t *

@@ -119,7 +119,7 @@ pack(struct reply *r)
 const struct buf *
 reply_packed(struct reply *r)
 {
-    if (!r->packing_tried && r->body.len >= PACK_MIN_BYTES && r->body.len < (1u << 30))
+    if (!r->packing_tried && r->body.len >= PACK_MIN_BYTES && r->body.len < (1U << 30))
         pack(r);
     r->packing_tried = true;
     return r->packed.len > 0 ? &r->packed : NULL;

@@ -5,8 +5,8 @@
 #ifndef WEB_HTTP_VISITORS_H
 #define WEB_HTTP_VISITORS_H
 
-/* As many may be connected and silent; a browser's own connections are asked through at once.
- */
+/* As many may be connected and silent; a browser's own connections are asked through at
+ * once. */
 #define VISITORS_SILENT_MAX 128
 /* This many may read at the same time; most answers fit into the socket's buffer and are read
  * immediately. */

@@ -84,7 +84,7 @@ stream_listeners(const struct stream *s)
     return s->n_listeners;
 }
 
-/* -------------------------------------------------------------- listening */
+/* --- listening --- */
 
 /* It slept through more than the ring holds: a page then loads everything anew. The message of
  * which it has a part, if any, is ended first. */
@@ -179,7 +179,7 @@ stream_listen(struct stream *s, struct MHD_Connection *connection, bool all)
     return response;
 }
 
-/* ---------------------------------------------------------------- sending */
+/* --- sending --- */
 
 /* Not while its slot is half sent to somebody: that listener is too slow by a whole ring, and
  * copy finds out by its position. */

@@ -29,8 +29,8 @@ void stream_free(struct stream *s); /* after it */
 struct MHD_Response *stream_listen(struct stream *s, struct MHD_Connection *connection,
                                    bool all);
 
-/* name: the event's; data: one line. To every listener, or (is_detail) to those that want all.
- */
+/* name: the event's; data: one line. To every listener, or (is_detail) to those that want
+ * all. */
 void stream_send(struct stream *s, const char *name, const char *data, size_t n,
                  bool is_detail);
 /* A line without meaning, by which connections that are gone are noticed. */

@@ -91,7 +91,7 @@ cache_free(struct cache *c)
     free(c);
 }
 
-/* ---------------------------------------------------------------- answers */
+/* --- answers --- */
 
 static void
 tell(struct entry *x)
@@ -158,7 +158,7 @@ ask(struct entry *x)
     }
 }
 
-/* ---------------------------------------------------------------- entries */
+/* --- entries --- */
 
 static int64_t
 rest_us(const struct entry *x)

@@ -29,8 +29,8 @@ void cache_forget(struct waiter *w);
  * can bear. */
 void cache_expire(struct cache *c);
 
-/* How long the answer to q will still be handed out as it is: 0 when it would be asked afresh.
- */
+/* How long the answer to q will still be handed out as it is: 0 when it would be asked
+ * afresh. */
 int64_t cache_rest_us(struct cache *c, const struct query *q);
 
 #endif

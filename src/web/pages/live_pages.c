@@ -66,7 +66,7 @@ live_pages_free(struct live *l)
     free(l);
 }
 
-/* ------------------------------------------------------------------ asking */
+/* --- asking --- */
 
 static bool
 is_busy(const struct reply *r)

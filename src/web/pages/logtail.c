@@ -31,7 +31,7 @@ struct reading {
     void *ctx;
 };
 
-/* --------------------------------------------------------------- cleaning */
+/* --- cleaning --- */
 
 /* The bytes of an escape sequence at s, which begins with ESC. */
 static size_t
@@ -95,7 +95,7 @@ logtail_clean(const char *s, size_t n, struct buf *out)
         out->data[out->len] = '\0';
 }
 
-/* ---------------------------------------------------------------- reading */
+/* --- reading --- */
 
 static int
 open_log(const struct reading *r, struct stat *st, struct err *e)

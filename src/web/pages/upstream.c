@@ -19,7 +19,7 @@
 
 #define LINGER_US                                                                              \
     (INT64_C(8) * 1000000) /* longer than live_pages.c waits between questions                 \
-                            */
+                            * \ */
 #define PATIENCE_US (INT64_C(15) * 1000000)
 #define TICK_MS     1000
 #define SEND_MS     2000
@@ -47,7 +47,7 @@ struct upstream {
     int64_t wanted_until_us;
     struct question *asked, **asked_end; /* in the order in which they were asked */
     int n_asked, n_sent;
-    char why[sizeof((struct err *)0)->text];
+    char why[sizeof((struct err *)NULL)->text];
 };
 
 static void disconnect(struct upstream *u, const char *why);
@@ -58,7 +58,7 @@ on_closed(uv_handle_t *handle)
     free(handle);
 }
 
-/* ------------------------------------------------------------- connecting */
+/* --- connecting --- */
 
 static int
 open_socket(const char *path, struct err *e)
@@ -214,8 +214,8 @@ close_connection(struct upstream *u)
     u->client = NULL;
 }
 
-/* Every waiting request gets an error. What they ask in return waits for the next connection.
- */
+/* Every waiting request gets an error. What they ask in return waits for the next
+ * connection. */
 static void
 disconnect(struct upstream *u, const char *why)
 {
@@ -273,7 +273,7 @@ upstream_want(struct upstream *u)
         uv_timer_start(u->tick, on_tick, 0, TICK_MS);
 }
 
-/* ----------------------------------------------------------------- asking */
+/* --- asking --- */
 
 static void
 send_waiting(struct upstream *u)
