@@ -163,7 +163,7 @@ open_state(struct daemon *d, struct err *e)
     bool held = false;
     auto_free char *jobs = xasprintf("%s/jobs", d->places.state);
     auto_free char *lock = xasprintf("%s/lock", d->places.state);
-    if (file_mkdirs(jobs, 0700, e) || make_logs(d, e))
+    if (file_mkdirs(jobs, 0700, e) < 0 || make_logs(d, e) < 0)
         return -1;
     d->lock_fd = file_lock(lock, &held, e);
     if (d->lock_fd < 0)
@@ -175,7 +175,7 @@ open_state(struct daemon *d, struct err *e)
     d->jobs_fd = open(jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->jobs_fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open %s", jobs);
-    if (store_open(d->places.state, &d->store, e))
+    if (store_open(d->places.state, &d->store, e) < 0)
         return -1;
     snprintf(d->instance, sizeof d->instance, "%s", store_token(d->store));
     return 0;
@@ -190,7 +190,7 @@ choose_sim(struct daemon *d, const char *asked, struct err *e)
     auto_close int state = open(d->places.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_buf struct buf before = BUF_INIT;
     struct err none;
-    if (file_read_at(state, "sim", 256, &before, &none))
+    if (file_read_at(state, "sim", 256, &before, &none) < 0)
         buf_clear(&before);
     if (!asked && before.len > 0 && (queue_n(d->queue) > 0 || d->follows_dead))
         return xstrdup(buf_str(&before));
@@ -198,7 +198,7 @@ choose_sim(struct daemon *d, const char *asked, struct err *e)
         unlinkat(state, "sim", 0);
         return NULL;
     }
-    if (file_write_atomic_at(state, "sim", asked, strlen(asked), 0600, false, e))
+    if (file_write_atomic_at(state, "sim", asked, strlen(asked), 0600, false, e) < 0)
         log_warn("%s", e->text);
     return xstrdup(asked);
 }
@@ -278,7 +278,7 @@ find_cards(struct daemon *d, const struct options *o, struct err *e)
     auto_free char *sim = choose_sim(d, o->sim, e);
     d->prober = prober_new(d, sim);
     cards_recall(d);
-    if (prober_start(d->prober, d->config.probe_deadline_ms, e)) {
+    if (prober_start(d->prober, d->config.probe_deadline_ms, e) < 0) {
         if (queue_n(d->queue) == 0 && (sim || o->need_gpus))
             return -1;
         log_error("event=no-gpus %s", e->text);
@@ -351,9 +351,10 @@ new_round(struct daemon *d)
 static int
 start(struct daemon *d, const struct options *o, struct err *e)
 {
-    if (open_state(d, e))
+    if (open_state(d, e) < 0)
         return -1;
-    if (recall_write(d->places.state, o, e)) /* then only a daemon after this one lacks them */
+    /* When it fails, only a daemon after this one lacks them. */
+    if (recall_write(d->places.state, o, e) < 0)
         log_warn("event=options-not-kept %s", e->text);
     /* By the unit of this service, so that a changed ExecStart keeps it. */
     d->nursery = nursery_new(d->instance, o->system ? getenv("BERTH_JOBS_UNIT") : NULL, e);
@@ -376,11 +377,11 @@ start(struct daemon *d, const struct options *o, struct err *e)
     d->waits = waits_new();
     d->tally = tally_new();
     d->telemetry = telemetry_new();
-    if (runs_load(d->store, d->state.history, d->planner, e) || tally_load(d, e) ||
-        recover_load(d, e) || courier_load(d, e) || find_cards(d, o, e))
+    if (runs_load(d->store, d->state.history, d->planner, e) < 0 || tally_load(d, e) < 0 ||
+        recover_load(d, e) < 0 || courier_load(d, e) < 0 || find_cards(d, o, e) < 0)
         return -1;
     crash_point("daemon-before-recovery");
-    if (recover_attempts(d, e))
+    if (recover_attempts(d, e) < 0)
         return -1;
     crash_point("daemon-after-recovery");
     d->server = server_open(d, methods_find, e);
@@ -421,9 +422,9 @@ finish(struct daemon *d)
 {
     struct err e = {0};
     uv_run(d->loop, UV_RUN_DEFAULT);
-    if (telemetry_save(d, &e))
+    if (telemetry_save(d, &e) < 0)
         log_warn("event=series-not-saved %s", e.text);
-    if (store_checkpoint(d->store, &e))
+    if (store_checkpoint(d->store, &e) < 0)
         log_warn("checkpoint: %s", e.text);
     if (queue_n(d->queue) == 0)
         recall_forget(d->places.state);
@@ -472,7 +473,7 @@ find_places(struct daemon *d, const struct options *o, struct err *e)
         return err_set(e, ERR_PERMISSION,
                        "--system needs root, because it runs jobs as the users who submit "
                        "them; without it the daemon serves only you");
-    if (places_system(o->dir, &d->places, e))
+    if (places_system(o->dir, &d->places, e) < 0)
         return -1;
     /* Root's keys stay with the shell that started this daemon. */
     int why = keyring_leave();
@@ -495,16 +496,16 @@ refuse_network_state(const struct daemon *d, struct err *e)
 static int
 prepare(struct daemon *d, struct options *o, struct err *e)
 {
-    if (find_places(d, o, e) || refuse_network_state(d, e) ||
-        recall_options(d->places.state, o, e) ||
-        daemon_options_read_config(o, &d->places, &d->config, e) || roles_find(d, e))
+    if (find_places(d, o, e) < 0 || refuse_network_state(d, e) < 0 ||
+        recall_options(d->places.state, o, e) < 0 ||
+        daemon_options_read_config(o, &d->places, &d->config, e) < 0 || roles_find(d, e) < 0)
         return -1;
     auto_free char *base = xstrdup(d->places.log);
     *strrchr(base, '/') = '\0';
     mode_t old = umask(d->places.system ? 022 : 077);
     int rc = file_mkdirs(base, d->places.system ? 0755 : 0700, e);
     umask(old);
-    if (rc || logging_open(d->places.log, o->ready_fd >= 0, e))
+    if (rc || logging_open(d->places.log, o->ready_fd >= 0, e) < 0)
         return -1;
     logging_apply(&d->config);
     return 0;
@@ -542,7 +543,8 @@ main(int argc, char **argv)
     d.started_us = clock_wall_us();
     d.started_boot_us = clock_boot_us();
     d.leave_when_idle = !o.stay && !o.system;
-    if (rc < 0 || make_loop(&loop, &e) || prepare(&d, &o, &e) || start(&d, &o, &e)) {
+    if (rc < 0 || make_loop(&loop, &e) < 0 || prepare(&d, &o, &e) < 0 ||
+        start(&d, &o, &e) < 0) {
         log_error("%s", e.text);
         say_ready(&o, e.text);
         /* Half of an instance has been built; the kernel takes it back faster than we could. */

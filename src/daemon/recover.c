@@ -57,7 +57,7 @@ remake_attempt(struct daemon *d, struct job *job)
     run->number = job->attempts;
     for (int i = 0; i < GPU_MAX; i++)
         run->peak_mib[i] = run->now_mib[i] = -1;
-    if (store_attempt_insert(d->store, job->id, run, NULL, &e))
+    if (store_attempt_insert(d->store, job->id, run, NULL, &e) < 0)
         log_error("job=%u event=attempt-not-kept %s", job->id, e.text);
 }
 
@@ -86,9 +86,9 @@ recover_load(struct daemon *d, struct err *e)
 {
     const char *before = store_boot_id(d->store);
     d->rebooted = before[0] && strcmp(before, clock_boot_id()) != 0;
-    if (store_usage_load(d->store, on_usage, d->fair, e))
+    if (store_usage_load(d->store, on_usage, d->fair, e) < 0)
         return -1;
-    if (store_jobs_load_live(d->store, on_live, d, e))
+    if (store_jobs_load_live(d->store, on_live, d, e) < 0)
         return -1;
     depend_recover(&d->state);
     return 0;
@@ -137,7 +137,7 @@ int
 recover_attempts(struct daemon *d, struct err *e)
 {
     size_t live = queue_n(d->queue), active = queue_n_active(d->queue);
-    if (folders_clean(d, e))
+    if (folders_clean(d, e) < 0)
         return -1;
     struct recovered *next;
     for (struct recovered *r = d->recovered; r; r = next) {

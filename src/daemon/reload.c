@@ -107,9 +107,9 @@ reload_settings(struct daemon *d)
     struct config fresh;
     struct err e = {0};
     bool new_rules = false;
-    if (log_reopen(&e))
+    if (log_reopen(&e) < 0)
         log_error("event=log-not-reopened %s", e.text);
-    if (daemon_options_read_config(d->options, &d->places, &fresh, &e)) {
+    if (daemon_options_read_config(d->options, &d->places, &fresh, &e) < 0) {
         log_error("event=not-reloaded the settings stay as they are: %s", e.text);
         config_free(&fresh);
         return;

@@ -136,7 +136,7 @@ devfilter_try(const char *cgroup, struct err *e)
         return -1;
     if (fd < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the cgroup %s", cgroup);
-    if (attach(BPF_PROG_ATTACH, program, fd, e))
+    if (attach(BPF_PROG_ATTACH, program, fd, e) < 0)
         return -1;
     return attach(BPF_PROG_DETACH, program, fd, e);
 }

@@ -17,7 +17,7 @@ resident_bytes(void)
 {
     auto_buf struct buf text = BUF_INIT;
     struct err ignored;
-    if (file_read("/proc/self/statm", 4096, &text, &ignored))
+    if (file_read("/proc/self/statm", 4096, &text, &ignored) < 0)
         return -1;
     const char *pages = strchr(buf_str(&text), ' ');
     return pages ? strtoll(pages, NULL, 10) * sysconf(_SC_PAGESIZE) : -1;
@@ -82,7 +82,7 @@ self_read_memory(int64_t *available_bytes, int64_t *total_bytes)
     auto_buf struct buf text = BUF_INIT;
     struct err ignored;
     *available_bytes = *total_bytes = -1;
-    if (file_read("/proc/meminfo", 65536, &text, &ignored))
+    if (file_read("/proc/meminfo", 65536, &text, &ignored) < 0)
         return;
     *available_bytes = meminfo_bytes(buf_str(&text), "MemAvailable:");
     *total_bytes = meminfo_bytes(buf_str(&text), "MemTotal:");

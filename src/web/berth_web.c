@@ -105,7 +105,7 @@ start(struct program *p, struct err *e)
 
     p->upstream = upstream_new(&p->loop, p->options.socket, p->options.dir, &calls);
     p->cache = cache_new(p->upstream);
-    if (open_gate(p, e) || start_server(p, address, sizeof address, e))
+    if (open_gate(p, e) < 0 || start_server(p, address, sizeof address, e) < 0)
         return -1;
     live_pages_join(p->live, p->cache, http_server_stream(p->server));
     uv_signal_init(&p->loop, &p->on_term);

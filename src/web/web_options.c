@@ -108,7 +108,7 @@ web_options_parse_listen(const char *text, struct options *out, struct err *e)
                    ? 0
                    : err_set(e, ERR_USAGE, "--listen unix:PATH needs an absolute path");
     }
-    if (!colon || parse_int(colon + 1, 0, 65535, &port, NULL))
+    if (!colon || parse_int(colon + 1, 0, 65535, &port, NULL) < 0)
         return refuse_listen(text, e);
     *colon = '\0';
     n = strlen(name);
@@ -160,7 +160,7 @@ take_option(int c, struct options *o, struct err *e)
         o->socket = optarg;
         return 0;
     case OPT_READY:
-        if (parse_int(optarg, 3, 1023, &n, e))
+        if (parse_int(optarg, 3, 1023, &n, e) < 0)
             return err_prefix(e, "--ready-fd");
         o->ready_fd = (int)n;
         return 0;

@@ -90,7 +90,7 @@ places_find(const char *dir, struct places *out, struct err *e)
         return 0;
     }
     auto_free char *base = NULL;
-    if (state_home(&base, e))
+    if (state_home(&base, e) < 0)
         return -1;
     fill(out, base);
     out->socket = runtime_socket(base);

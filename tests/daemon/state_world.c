@@ -65,7 +65,7 @@ static void
 start_daemon(struct world *w)
 {
     struct err e = {0};
-    if (store_open(w->dir, &w->store, &e))
+    if (store_open(w->dir, &w->store, &e) < 0)
         fail_msg("%s", e.text);
     w->past = past_of_store(w->store);
     w->s = (struct state){.queue = queue_new(),
@@ -193,7 +193,7 @@ world_commit(struct world *w, bool disk_is_full)
         starts_take_back(&w->s, NULL, NULL, NULL);
         return -1;
     }
-    if (store_commit(w->store, &e))
+    if (store_commit(w->store, &e) < 0)
         fail_msg("%s", e.text);
     size_t n = c->n_unsaved;
     c->n_unsaved = 0;
@@ -277,7 +277,7 @@ world_crash(struct world *w)
     start_daemon(w);
     w->n_launched = 0;
     w->told[0] = '\0';
-    if (store_jobs_load_live(w->store, on_live, w, &e))
+    if (store_jobs_load_live(w->store, on_live, w, &e) < 0)
         fail_msg("%s", e.text);
     depend_recover(&w->s);
     for (struct job *job = queue_active(w->s.queue); job; job = queue_active_next(job))

@@ -55,7 +55,7 @@ try_selector(const char *text)
     static const struct selector_job job = {7, 5, 3, "name", "user", "FAILED", tags, true};
     struct selector s = SELECTOR_INIT;
     struct err e = {0};
-    if (selector_add(&s, text, &e))
+    if (selector_add(&s, text, &e) < 0)
         require(e.text[0], "an error without words");
     else
         selector_matches(&s, &job);

@@ -204,7 +204,7 @@ lock(void)
 
     snprintf(path, sizeof path, "%s/lock", folder);
     int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0 || flock(fd, LOCK_EX) != 0)
+    if (fd < 0 || flock(fd, LOCK_EX) < 0)
         abort();
     return fd;
 }

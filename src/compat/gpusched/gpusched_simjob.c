@@ -147,7 +147,7 @@ write_package(const char *package, struct err *e)
     py_add_repr(&module, self);
     buf_adds(&module, ", [\"gpusched.simjob\"] + sys.argv[1:])\n\n\n"
                       "if __name__ == \"__main__\":\n    main()\n");
-    return put(dir, "__init__.py", &init, e) || put(dir, "simjob.py", &module, e) ? -1 : 0;
+    return put(dir, "__init__.py", &init, e) || put(dir, "simjob.py", &module, e) < 0 ? -1 : 0;
 }
 
 int

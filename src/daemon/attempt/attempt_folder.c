@@ -159,7 +159,7 @@ static int
 remake_jobs(struct daemon *d, struct err *e)
 {
     auto_free char *path = xasprintf("%s/jobs", d->places.state);
-    if (mkdir(path, 0700) && errno != EEXIST)
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return err_errno(e, ERR_FAILED, errno, "cannot make %s", path);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
@@ -175,7 +175,7 @@ make_dir(struct daemon *d, const char *name, struct err *e)
 {
     int rc = mkdirat(d->jobs_fd, name, 0700);
     if (rc && errno == ENOENT) {
-        if (remake_jobs(d, e))
+        if (remake_jobs(d, e) < 0)
             return -1;
         rc = mkdirat(d->jobs_fd, name, 0700);
     }
@@ -203,7 +203,7 @@ folder_make(struct daemon *d, const struct job *job, struct err *e)
     char name[32], lock[64];
     folder_name(job->id, job->run->number, name);
     snprintf(lock, sizeof lock, "%s/lock", name);
-    if (make_new_dir(d, job, name, e))
+    if (make_new_dir(d, job, name, e) < 0)
         return -1;
     crash_point("daemon-folder-made");
     int fd = openat(d->jobs_fd, lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -236,10 +236,10 @@ folders_try(struct daemon *d, struct err *e)
 {
     auto_free char *jobs = xasprintf("%s/jobs", d->places.state);
     (void)unlinkat(d->jobs_fd, ".trial.d", AT_REMOVEDIR); /* a daemon that was killed left it */
-    if (make_dir(d, ".trial.d", e))
+    if (make_dir(d, ".trial.d", e) < 0)
         return -1;
     (void)unlinkat(d->jobs_fd, ".trial.d", AT_REMOVEDIR);
-    if (try_folder(d->jobs_fd, jobs, e))
+    if (try_folder(d->jobs_fd, jobs, e) < 0)
         return -1;
     auto_close int logs = open(d->places.logs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (logs < 0)

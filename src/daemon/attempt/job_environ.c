@@ -141,7 +141,7 @@ static int
 read_theirs(struct daemon *d, const struct job *job, struct buf *theirs, struct err *e)
 {
     auto_buf struct buf captured = BUF_INIT;
-    if (job->env && store_env_get(d->store, job->env, &captured, e))
+    if (job->env && store_env_get(d->store, job->env, &captured, e) < 0)
         return -1;
     const char *end = captured.data + captured.len;
     for (const char *p = captured.data; p && p < end; p += strlen(p) + 1)
@@ -157,7 +157,7 @@ environ_add(struct daemon *d, const struct job *job, const char *mark, struct bu
             struct err *e)
 {
     auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
-    if (read_theirs(d, job, &theirs, e))
+    if (read_theirs(d, job, &theirs, e) < 0)
         return -1;
     put_ours(d, job, mark, &ours);
     environ_add_slurm(d, job, &theirs, &ours);
@@ -200,7 +200,7 @@ environ_add_hook(struct daemon *d, const struct job *job, const char *hook, cons
                  bool apart, struct buf *out, struct err *e)
 {
     auto_buf struct buf ours = BUF_INIT, theirs = BUF_INIT;
-    if (!apart && read_theirs(d, job, &theirs, e))
+    if (!apart && read_theirs(d, job, &theirs, e) < 0)
         return -1;
     auto_free char *log = launch_log_path(d, job);
     json_t *event = json_loads(line, 0, NULL);

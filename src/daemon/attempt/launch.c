@@ -28,7 +28,7 @@ launch(struct daemon *d, struct job *job, struct err *e)
 {
     auto_close int dir = -1;
     auto_close int lock = -1;
-    if (spec_fill_folder(d, job, &dir, &lock, e))
+    if (spec_fill_folder(d, job, &dir, &lock, e) < 0)
         return -1;
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
@@ -37,8 +37,8 @@ launch(struct daemon *d, struct job *job, struct err *e)
     auto_close int theirs = pair[1];
     crash_point("daemon-before-spawn");
     /* Watched first: what has been sent cannot be taken back. */
-    if (watch_attempt(d, job, TAKE_FD(ours), e) ||
-        nursery_ask(d->nursery, NURSERY_ATTEMPT, theirs, lock, dir, e))
+    if (watch_attempt(d, job, TAKE_FD(ours), e) < 0 ||
+        nursery_ask(d->nursery, NURSERY_ATTEMPT, theirs, lock, dir, e) < 0)
         return -1;
     crash_point("daemon-after-spawn");
     return 0;

@@ -123,7 +123,7 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
         jsonw_kint(&w, "warn_ms", job->req.warn_ms);
         jsonw_kbool(&w, "warn_batch", job->req.warn_batch);
     }
-    if (write_attach(d, job, &w, e))
+    if (write_attach(d, job, &w, e) < 0)
         return -1;
     confines_write_groups(d, job, NULL, &w);
     jsonw_key(&w, "oom_patterns");
@@ -133,7 +133,7 @@ write_spec(struct daemon *d, const struct job *job, int lock, struct err *e)
     jsonw_end_array(&w);
     jsonw_end_object(&w);
     buf_addc(&text, '\n');
-    if (environ_add(d, job, mark, &text, e))
+    if (environ_add(d, job, mark, &text, e) < 0)
         return -1;
     if (file_write_all_at(lock, text.data, text.len, EXITREC_HEAD_BYTES) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot write what is to be run");
@@ -150,7 +150,7 @@ spec_fill_folder(struct daemon *d, const struct job *job, int *dir, int *lock, s
     if (*dir < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot open the attempt's folder %s", name);
     *lock = openat(*dir, "lock", O_RDWR | O_CLOEXEC);
-    if (*lock < 0 || flock(*lock, LOCK_EX | LOCK_NB))
+    if (*lock < 0 || flock(*lock, LOCK_EX | LOCK_NB) < 0)
         return err_errno(e, ERR_FAILED, errno, "cannot lock the attempt's folder %s", name);
     crash_point("daemon-folder-locked");
     return write_spec(d, job, *lock, e);

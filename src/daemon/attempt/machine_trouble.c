@@ -273,7 +273,7 @@ try_out(struct machine *m)
     struct err e = {0};
     if (m->trial)
         return;
-    if (folders_try(m->daemon, &e) || start_trial(m, &e))
+    if (folders_try(m->daemon, &e) < 0 || start_trial(m, &e) < 0)
         still_bad(m, &e);
 }
 

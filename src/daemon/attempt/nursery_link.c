@@ -218,7 +218,7 @@ nursery_new(const char *instance, const char *unit, struct err *e)
     n->base = xasprintf("berth-%.8s", instance);
     n->unit = unit;
     n->fd = n->pidfd = -1;
-    if (start(n, e)) {
+    if (start(n, e) < 0) {
         nursery_free(n);
         return NULL;
     }
@@ -294,7 +294,7 @@ nursery_ask(struct nursery *n, char kind, int ctl, int lock, int folder, struct 
     }
     log_warn("event=nursery-replaced %s", n->fd >= 0 ? strerror(errno) : "there was none");
     hang_up(n);
-    if (start(n, e))
+    if (start(n, e) < 0)
         return -1;
     if (send_packet(n->fd, kind, fds))
         return err_errno(e, ERR_FAILED, errno,
@@ -310,7 +310,7 @@ nursery_call(struct nursery *n, char kind, int lock, int folder, struct err *e)
         return err_errno(e, ERR_FAILED, errno, "cannot make a socket pair");
     auto_close int ours = pair[0];
     auto_close int theirs = pair[1];
-    if (nursery_ask(n, kind, theirs, lock, folder, e))
+    if (nursery_ask(n, kind, theirs, lock, folder, e) < 0)
         return -1;
     return TAKE_FD(ours);
 }

@@ -119,7 +119,7 @@ on_ended(struct watcher *w, struct watch *x, const char *line, size_t len)
     struct err e = {0};
     if (!job || x->ended)
         return;
-    if (exitrec_decode(line, len, &rec, &e)) {
+    if (exitrec_decode(line, len, &rec, &e) < 0) {
         log_error("job=%u unreadable end: %s", x->job, e.text);
         return; /* the folder will tell once the shepherd has gone */
     }

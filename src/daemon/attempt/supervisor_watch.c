@@ -399,7 +399,7 @@ settle_from_folder(struct watcher *w, struct watch *x)
     if (!job || x->ended)
         return;
     struct exitrec rec;
-    if (read_outcome(w, x, &rec, &e)) {
+    if (read_outcome(w, x, &rec, &e) < 0) {
         log_error("job=%u attempt=%d its outcome cannot be read now: %s", x->job, x->attempt,
                   e.text);
         sweep_later(w, x);

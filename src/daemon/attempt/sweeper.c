@@ -23,7 +23,7 @@ fill_anew(struct daemon *d, const struct job *job, int *dir, int *lock, struct e
     log_warn("job=%u attempt=%d event=folder-gone its folder has been removed", job->id,
              job->run->number);
     folder_remove(d, job->id, job->run->number);
-    return folder_make(d, job, e) || spec_fill_folder(d, job, dir, lock, e) ? -1 : 0;
+    return folder_make(d, job, e) || spec_fill_folder(d, job, dir, lock, e) < 0 ? -1 : 0;
 }
 
 static int
@@ -45,12 +45,12 @@ sweeper_start(struct daemon *d, const struct job *job, bool *gone, struct err *e
 {
     auto_close int dir = -1;
     auto_close int lock = -1;
-    if (open_folder(d, job, &dir, &lock, e)) {
+    if (open_folder(d, job, &dir, &lock, e) < 0) {
         if (e->errnum != ENOENT && e->errnum != ENOTDIR && e->errnum != ELOOP)
             return -1;
         *gone = true;
         close(TAKE_FD(dir));
-        if (fill_anew(d, job, &dir, &lock, e))
+        if (fill_anew(d, job, &dir, &lock, e) < 0)
             return -1;
     }
     return nursery_call(d->nursery, NURSERY_SWEEP, lock, dir, e);

@@ -112,7 +112,7 @@ static int
 take_lock(struct daemon *d, int card, struct err *e)
 {
     struct record *r = record_of(d, card);
-    if (gpulock_take(d, ledger_card(d->ledger, card)->info.uuid, e)) {
+    if (gpulock_take(d, ledger_card(d->ledger, card)->info.uuid, e) < 0) {
         snprintf(r->lock_text, sizeof r->lock_text, "%.*s", HEALTH_TEXT_MAX - 1, e->text);
         r->locked_out = true;
         return -1;
@@ -126,7 +126,7 @@ health_resume(struct daemon *d, int card, const char *by, struct err *e)
 {
     struct record *r = record_of(d, card);
     bool was_paused = r->admin != GPU_UP, was_sick = r->fault != FAULT_NONE;
-    if (r->locked_out && take_lock(d, card, e))
+    if (r->locked_out && take_lock(d, card, e) < 0)
         return -1;
     apply(d, card);
     if (was_paused) {
@@ -300,7 +300,7 @@ health_card_added(struct daemon *d, int card)
     record_load(d, card, r);
     if (r->admin != GPU_UP)
         ledger_set_admin(d->ledger, card, r->admin, clock_boot_us());
-    if (take_lock(d, card, &e)) {
+    if (take_lock(d, card, &e) < 0) {
         log_error("event=gpu-taken gpu=%d %s", card, e.text);
         if (!d->lock_conflict)
             d->lock_conflict = xstrdup(e.text);

@@ -95,7 +95,7 @@ open_own_dir(const struct daemon *d, char **path, struct err *e)
     umask(before);
     if (made)
         return -1;
-    if (lstat(*path, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+    if (lstat(*path, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
         (st.st_mode & (S_IWGRP | S_IWOTH)))
         return err_set(e, ERR_FAILED,
                        "%s has the GPUs' locks, but users other than root can write to it",
@@ -118,7 +118,7 @@ static void
 clear_the_way(const struct daemon *d, const char *path)
 {
     struct stat st;
-    if (!d->places.system || lstat(path, &st) || is_roots_own(&st))
+    if (!d->places.system || lstat(path, &st) < 0 || is_roots_own(&st))
         return;
     if (unlink(path) == 0 && st.st_uid != 0)
         log_warn("event=gpu-lock-taken-over path=%s it belonged to user %u", path, st.st_uid);
@@ -132,10 +132,10 @@ take_file(struct daemon *d, const char *path, struct err *e)
     auto_close int fd = open_lock(path, d->places.system ? 0600 : 0644, e);
     if (fd < 0)
         return -1;
-    if (d->places.system && (fstat(fd, &st) || !is_roots_own(&st)))
+    if (d->places.system && (fstat(fd, &st) < 0 || !is_roots_own(&st)))
         return err_set(e, ERR_FAILED, "the GPU's lock %s belongs to another user; remove it",
                        path);
-    if (flock(fd, LOCK_EX | LOCK_NB))
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? say_who(fd, path, e)
                                     : err_errno(e, ERR_FAILED, errno, "cannot lock %s", path);
     auto_free char *who = xasprintf("%s uid %u pid %d state %s\n", daemon_user_name(getuid()),
@@ -162,7 +162,7 @@ take_for_machine(struct daemon *d, const char *uuid, const char *shared, struct 
 {
     auto_free char *dir = NULL;
     struct err why = {0};
-    if (open_own_dir(d, &dir, e))
+    if (open_own_dir(d, &dir, e) < 0)
         return -1;
     auto_free char *path = xasprintf("%s/berth-gpu-%s", dir, uuid);
     int fd = take_file(d, path, e);

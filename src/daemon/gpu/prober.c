@@ -123,7 +123,7 @@ on_restart(uv_timer_t *timer)
 {
     struct prober *p = timer->data;
     struct err e = {0};
-    if (start_probe(p, &e)) {
+    if (start_probe(p, &e) < 0) {
         log_error("probe: %s", e.text);
         replace(p, e.text); /* again, after a longer pause */
     }
@@ -453,7 +453,7 @@ prober_start(struct prober *p, int64_t deadline_ms, struct err *e)
 {
     bool over = false;
     uv_timer_t *timer = xcalloc(1, sizeof *timer);
-    if (start_probe(p, e)) {
+    if (start_probe(p, e) < 0) {
         free(timer);
         return -1;
     }

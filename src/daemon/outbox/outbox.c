@@ -201,7 +201,7 @@ courier_post(struct daemon *d, const struct job *job, const char *kind, const ch
                                .event = event,
                                .site = site};
     struct err e; /* errors stick to the store; store_commit tells */
-    if (store_outbox_add(d->store, &row, &e))
+    if (store_outbox_add(d->store, &row, &e) < 0)
         return;
     struct letter *l = letter_new(d->courier, &row);
     DL_APPEND(d->courier->fresh, l);

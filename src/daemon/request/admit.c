@@ -160,7 +160,7 @@ admit_jobs(const struct daemon *d, uint32_t uid, struct job *const *jobs, size_t
     int64_t tasks = 0, text = 0;
     for (size_t i = 0; i < n; i++) {
         struct request *r = &jobs[i]->req;
-        if (admit_time(d, r, e) || state_check_limits(&d->state, uid, &r->demand, e))
+        if (admit_time(d, r, e) < 0 || state_check_limits(&d->state, uid, &r->demand, e) < 0)
             return n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
         text += request_text_bytes(r);
         tasks += r->array.n > 0 ? task_set_count(&r->array) : 1;

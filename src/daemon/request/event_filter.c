@@ -86,7 +86,8 @@ event_filter_read(const json_t *params, struct event_filter *out, struct err *e)
         .file = (uint32_t)json_integer_value(json_object_get(params, "file"))};
     if (user && !json_is_string(user))
         return err_set(e, ERR_USAGE, "\"user\" must be a user's name");
-    if ((wanted && read_kinds(wanted, &out->kinds, e)) || (jobs && read_jobs(jobs, out, e))) {
+    if ((wanted && read_kinds(wanted, &out->kinds, e) < 0) ||
+        (jobs && read_jobs(jobs, out, e) < 0)) {
         event_filter_free(out);
         return -1;
     }

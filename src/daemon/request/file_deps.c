@@ -92,7 +92,7 @@ resolve_rest(struct daemon *d, uid_t uid, struct file_dep_line *line, struct err
 {
     for (int i = 0; i < line->req->n_deps; i++) {
         struct request one = {.deps = &line->req->deps[i], .n_deps = 1};
-        if (line->links[i] < 0 && depend_resolve(&d->state, uid, &one, e))
+        if (line->links[i] < 0 && depend_resolve(&d->state, uid, &one, e) < 0)
             return err_prefix(e, "line %d", line->number);
     }
     return 0;
@@ -160,7 +160,7 @@ file_deps_put_in_order(const struct file_dep_line *lines, size_t n, int32_t **or
     auto_free int32_t *all = xcalloc(n + 1, sizeof *all);
     int32_t *done = all;
     for (size_t i = 0; i < n; i++)
-        if (!seen[i] && walk(lines, (int32_t)i, seen, way, &done, e))
+        if (!seen[i] && walk(lines, (int32_t)i, seen, way, &done, e) < 0)
             return -1;
     *order = TAKE(all);
     return 0;

@@ -81,12 +81,12 @@ read_line(const struct sync *s, const json_t *j, const struct models *models, in
     if (!key || !key[0] || strlen(key) >= sizeof((struct known *)NULL)->key)
         return err_set(e, ERR_USAGE, "a line needs a \"key\" of 1 to 63 bytes");
     line->key = xstrdup(key);
-    if (reqjson_read(j, ours, models, &line->req, e) ||
-        budget_check_text(d, s->caller->uid, &line->req, e) ||
-        roles_check_priority(d, line->req.priority, e) ||
-        roles_check_grace(d, line->req.grace_ms, e))
+    if (reqjson_read(j, ours, models, &line->req, e) < 0 ||
+        budget_check_text(d, s->caller->uid, &line->req, e) < 0 ||
+        roles_check_priority(d, line->req.priority, e) < 0 ||
+        roles_check_grace(d, line->req.grace_ms, e) < 0)
         return err_prefix(e, "line %d", line->number);
-    if (admit_time(d, &line->req, e)) {
+    if (admit_time(d, &line->req, e) < 0) {
         if (!s->fits)
             return err_prefix(e, "line %d", line->number);
         line->over = xstrdup(e->text);
@@ -135,7 +135,7 @@ file_read_lines(struct sync *s, const json_t *params, struct err *e)
     json_array_foreach(list, i, j)
     {
         struct line *line = add_line(s);
-        if (read_line(s, j, models, default_oom, line, e))
+        if (read_line(s, j, models, default_oom, line, e) < 0)
             return -1;
     }
     return 0;
@@ -257,7 +257,7 @@ file_load_known(struct sync *s, int64_t until_us, struct err *e)
             return WORK_MORE;
     }
     while (s->n_matched < s->n) {
-        if (match(s, &s->lines[s->n_matched++], e))
+        if (match(s, &s->lines[s->n_matched++], e) < 0)
             return -1;
         if (s->n_matched % GLANCE == 0 && clock_boot_us() >= until_us)
             return WORK_MORE;
@@ -285,7 +285,7 @@ file_resolve_deps(struct sync *s, int64_t until_us, struct err *e)
         return WORK_DONE;
     while (s->n_resolved < s->n) {
         struct file_dep_line *line = &s->deps[s->n_resolved++];
-        if (file_deps_resolve(s->daemon, s->uid, line, e))
+        if (file_deps_resolve(s->daemon, s->uid, line, e) < 0)
             return -1;
         if (s->n_resolved % GLANCE == 0 && clock_boot_us() >= until_us)
             return WORK_MORE;

@@ -42,8 +42,8 @@ check_room(struct daemon *d, const struct buf *block, struct err *e)
 {
     uint32_t uid = d->caller->uid;
     int64_t id = 0;
-    if (budget_check_env(d, uid, block->len, e) ||
-        store_env_find(d->store, block->data, block->len, &id, e))
+    if (budget_check_env(d, uid, block->len, e) < 0 ||
+        store_env_find(d->store, block->data, block->len, &id, e) < 0)
         return -1;
     return id && queue_has_env(d->queue, uid, id) ? 0
                                                   : admit_env(d, uid, (int64_t)block->len, e);
@@ -68,7 +68,7 @@ read_env(struct daemon *d, const json_t *env, struct reqcontext *out, struct err
             return refuse_env(e);
         buf_add(&block, text, strlen(text) + 1);
     }
-    if (d->caller && check_room(d, &block, e))
+    if (d->caller && check_room(d, &block, e) < 0)
         return -1;
     out->env_bytes = (int64_t)block.len;
     return block.len ? store_env_put(d->store, block.data, block.len, &out->env, e) : 0;
@@ -118,9 +118,9 @@ reqcontext_read(struct daemon *d, const json_t *params, struct reqcontext *out, 
         return err_set(e, ERR_USAGE, "\"cwd\" is %zu bytes long; the maximum is %d",
                        strlen(out->cwd), PATH_MAX - 1);
     out->umask_bits = 022;
-    if (umask_value && read_umask(umask_value, &out->umask_bits, e))
+    if (umask_value && read_umask(umask_value, &out->umask_bits, e) < 0)
         return -1;
-    if (read_rlimits(d, out, e))
+    if (read_rlimits(d, out, e) < 0)
         return -1;
     return read_env(d, json_object_get(params, "env"), out, e);
 }

@@ -36,7 +36,7 @@ read_int32(const json_t *v, const char *name, int64_t min, int64_t max, int32_t 
            struct err *e)
 {
     int64_t n = 0;
-    if (read_int(v, name, min, max, &n, e))
+    if (read_int(v, name, min, max, &n, e) < 0)
         return -1;
     *out = (int32_t)n;
     return 0;
@@ -75,9 +75,9 @@ read_list(const json_t *v, const struct attr *a, char ***out, struct err *e)
     *out = xcalloc(n + 1, sizeof(char *));
     json_array_foreach(v, i, item)
     {
-        if (read_text(item, a->key, &(*out)[i], e))
+        if (read_text(item, a->key, &(*out)[i], e) < 0)
             return -1;
-        if (a->bytes && value_check_text((*out)[i], a->bytes, e))
+        if (a->bytes && value_check_text((*out)[i], a->bytes, e) < 0)
             return err_prefix(e, "\"%s\"", a->key);
     }
     return 0;
@@ -93,7 +93,7 @@ read_devices(const json_t *v, uint64_t *out, struct err *e)
     json_array_foreach(v, i, item)
     {
         int64_t n = 0;
-        if (read_int(item, "devices", 0, GPU_MAX - 1, &n, e))
+        if (read_int(item, "devices", 0, GPU_MAX - 1, &n, e) < 0)
             return -1;
         *out |= UINT64_C(1) << n;
     }
@@ -111,7 +111,7 @@ read_ids(const json_t *v, struct demand *d, struct err *e)
     json_array_foreach(v, i, item)
     {
         int64_t id = 0;
-        if (read_int(item, "gpu_ids", 0, GPU_MAX - 1, &id, e))
+        if (read_int(item, "gpu_ids", 0, GPU_MAX - 1, &id, e) < 0)
             return -1;
         if (memchr(d->ids, (int)id, i))
             return err_set(e, ERR_USAGE, "\"gpu_ids\" names GPU %d twice", (int)id);
@@ -141,10 +141,10 @@ read_array(const json_t *v, struct request *r, struct err *e)
 {
     auto_free char *text = NULL;
     int32_t at_once = 0;
-    if (read_text(v, "array", &text, e))
+    if (read_text(v, "array", &text, e) < 0)
         return -1;
     task_set_free(&r->array);
-    if (value_tasks(text, &r->array, &at_once, e))
+    if (value_tasks(text, &r->array, &at_once, e) < 0)
         return err_prefix(e, "\"array\"");
     if (at_once)
         r->array_max = at_once;
@@ -210,7 +210,7 @@ read_deps(const json_t *v, struct request *r, struct err *e)
     r->n_deps = (int32_t)n;
     json_array_foreach(v, i, item)
     {
-        if (read_dep(item, &r->deps[i], e))
+        if (read_dep(item, &r->deps[i], e) < 0)
             return -1;
     }
     return 0;
@@ -220,7 +220,7 @@ static int
 read_mail(const json_t *v, const char *name, uint32_t *out, struct err *e)
 {
     auto_free char *types = NULL;
-    if (read_text(v, name, &types, e))
+    if (read_text(v, name, &types, e) < 0)
         return -1;
     return hooks_parse_types(types, out, e) ? err_prefix(e, "\"%s\"", name) : 0;
 }
@@ -299,7 +299,7 @@ reqjson_read(const json_t *j, const char *const *extra, const struct models *mod
             continue;
         if (!a && !is_named(extra, k))
             return err_set(e, ERR_USAGE, "a job has no \"%s\"", k);
-        if (a && read_member(v, a, out, e))
+        if (a && read_member(v, a, out, e) < 0)
             return -1;
         out->gpus_said |= strcmp(k, "gpus") == 0;
     }

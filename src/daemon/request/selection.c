@@ -42,7 +42,7 @@ find_last(struct daemon *d, uid_t uid, uint32_t *out, struct err *e)
 {
     const struct store_filter f = {.uid = uid, .has_uid = true, .newest_first = true};
     *out = 0;
-    if (store_jobs_select(d->store, &f, on_newest, out, e))
+    if (store_jobs_select(d->store, &f, on_newest, out, e) < 0)
         return -1;
     const struct job *job = changes_find_new(&d->state.changes, is_of_user, &uid);
     if (job && job->id > *out)
@@ -75,10 +75,10 @@ select_read(struct daemon *d, uid_t caller, const json_t *params, struct select 
         const char *text = json_string_value(word);
         if (!text)
             return err_set(e, ERR_USAGE, "\"select\" must be a list of words");
-        if (selector_add(&out->selector, text, e))
+        if (selector_add(&out->selector, text, e) < 0)
             return -1;
     }
-    if (selector_tidy(&out->selector, e))
+    if (selector_tidy(&out->selector, e) < 0)
         return -1;
     return wants_last(&out->selector) ? find_last(d, caller, &out->last_id, e) : 0;
 }
@@ -105,7 +105,7 @@ select_read_where(const json_t *params, struct select *s, struct err *e)
     const json_t *v;
     size_t i;
     json_array_foreach(json_object_get(params, "state"), i,
-                       v) if (read_state(v, s, e)) return -1;
+                       v) if (read_state(v, s, e) < 0) return -1;
     json_array_foreach(json_object_get(params, "gpu"), i, v)
     {
         json_int_t gpu = json_is_integer(v) ? json_integer_value(v) : -1;
@@ -200,7 +200,7 @@ find_missing(struct daemon *d, const struct selector_term *t, struct buf *missin
 {
     for (uint32_t id = t->first; t->each && *n <= MISSING_SAID; id++) {
         struct store_found found = {0};
-        if (!queue_get(d->queue, id) && store_find_job(d->store, id, &found, e))
+        if (!queue_get(d->queue, id) && store_find_job(d->store, id, &found, e) < 0)
             return -1;
         if (!queue_get(d->queue, id) && !found.id && ++*n <= MISSING_SAID)
             buf_addf(missing, "%s%u", *n > 1 ? ", " : "", id);
@@ -335,7 +335,7 @@ select_narrow(struct daemon *d, const struct select *s, struct select_ranges *ra
         else if (t->kind != SELECT_TASKS)
             return 0;
         else if (store_tasks_walk(d->store, t->first, t->first_task, t->last_task, on_task,
-                                  ranges, e))
+                                  ranges, e) < 0)
             return -1;
     }
     return 1;
@@ -404,7 +404,7 @@ begin_past(struct daemon *d, const struct select *s, struct select_past *past, s
     }
     struct store_filter f = {.ranges = r->v, .n_ranges = r->n, .states = SELECT_FINAL_STATES};
     f.limit = past->limit;
-    if (f.limit > 0 && r->n > 0 && store_jobs_lowest(d->store, &f, &past->next, e))
+    if (f.limit > 0 && r->n > 0 && store_jobs_lowest(d->store, &f, &past->next, e) < 0)
         return -1;
     if (r->n > 1)
         qsort(r->v, (size_t)r->n, sizeof *r->v, compare_ranges);
@@ -416,7 +416,7 @@ int
 select_past_walk(struct daemon *d, const struct select *s, struct select_past *past,
                  int64_t until_us, select_cb cb, void *arg, struct err *e)
 {
-    if (!past->begun && begin_past(d, s, past, e))
+    if (!past->begun && begin_past(d, s, past, e) < 0)
         return -1;
     while (past->at < past->ranges.n) {
         struct store_range r = past->ranges.v[past->at];

@@ -36,7 +36,7 @@ check_number(struct daemon *d, const struct caller *c, const struct select *s, s
         const struct job *array = array_of(d, t);
         int32_t task =
             array ? task_set_next(&array->tasks->pending, t->first_task, t->last_task) : -1;
-        if (task >= 0 && target_check_owner(c, array, e))
+        if (task >= 0 && target_check_owner(c, array, e) < 0)
             return -1;
         for (; task >= 0 && n <= TARGET_TASKS_MAX; n++)
             task = task_set_next(&array->tasks->pending, task + 1, t->last_task);
@@ -53,7 +53,7 @@ check_number(struct daemon *d, const struct caller *c, const struct select *s, s
 static int
 single_out(struct daemon *d, const struct caller *c, const struct select *s, struct err *e)
 {
-    if (check_number(d, c, s, e))
+    if (check_number(d, c, s, e) < 0)
         return -1;
     for (size_t i = 0; i < s->selector.n_sorted; i++) {
         const struct selector_term *t = &s->selector.terms[i];
@@ -69,7 +69,7 @@ int
 target_find(struct daemon *d, const struct caller *c, const json_t *params, struct select *s,
             struct err *e)
 {
-    if (select_read(d, c->uid, params, s, e))
+    if (select_read(d, c->uid, params, s, e) < 0)
         return -1;
     if (s->everything)
         return err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
@@ -80,7 +80,7 @@ int
 target_read(struct daemon *d, const struct caller *c, const json_t *params, struct select *s,
             struct err *e)
 {
-    if (target_find(d, c, params, s, e))
+    if (target_find(d, c, params, s, e) < 0)
         return -1;
     return single_out(d, c, s, e);
 }
@@ -104,7 +104,7 @@ target_walk_choose(struct daemon *d, const struct caller *c, struct target_walk 
     while (w->at < w->live.n) {
         const struct job *job = queue_get(d->queue, w->live.ids[w->at++]);
         if (job && select_matches(&w->select, job) && !ids_has(&w->before, job->id)) {
-            if (target_check_owner(c, job, e))
+            if (target_check_owner(c, job, e) < 0)
                 return -1;
             w->live.ids[w->kept++] = job->id;
         }
@@ -157,7 +157,7 @@ int
 target_none(struct daemon *d, const struct select *s, const json_t *params, struct err *last,
             struct err *e)
 {
-    if (!last->code && select_names_jobs(s) && select_ended(d, s, 1, on_too_late, last, e))
+    if (!last->code && select_names_jobs(s) && select_ended(d, s, 1, on_too_late, last, e) < 0)
         return -1;
     if (!last->code)
         select_none(params, last);

@@ -206,7 +206,7 @@ static void
 check_socket(const struct daemon *d, struct checkup *c)
 {
     struct stat st;
-    if (stat(d->places.socket, &st) || !S_ISSOCK(st.st_mode))
+    if (stat(d->places.socket, &st) < 0 || !S_ISSOCK(st.st_mode))
         say(c, WARN, "socket", "%s was removed; it will be created again", d->places.socket);
     else
         say(c, OK, "socket", "%s", d->places.socket);

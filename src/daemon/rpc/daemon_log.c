@@ -50,7 +50,7 @@ method_log_level(struct daemon *d, struct caller *c, json_t *params, struct json
     if (json_object_get(params, "level") && (!name || log_level_from_name(name, &new) < 0))
         return err_set(e, ERR_USAGE,
                        "\"level\" must be \"error\", \"warn\", \"info\" or \"debug\"");
-    if (name && roles_need_admin(c, "change the log level", e))
+    if (name && roles_need_admin(c, "change the log level", e) < 0)
         return -1;
     if (new != old) {
         log_set_level(LOG_LEVEL_INFO); /* so that the change itself is always said */

@@ -335,7 +335,7 @@ work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, voi
         n_saved = n_pieces > 0 ? kind->n_done(arg) : 0;
         rc = run_slice(d, kind, c, arg, out, e);
     }
-    if (rc == WORK_MORE && !kind->changes && check_room(d, c, e))
+    if (rc == WORK_MORE && !kind->changes && check_room(d, c, e) < 0)
         rc = -1;
     if (rc != WORK_MORE) {
         bool later = rc == WORK_DONE && kind->answer_later;

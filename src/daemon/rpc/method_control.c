@@ -73,7 +73,7 @@ begin(struct daemon *d, struct caller *c, const struct work_kind *kind, struct c
       json_t *params, struct jsonw *out, struct err *e)
 {
     k->params = params;
-    if (target_read(d, c, params, &k->walk.select, e)) {
+    if (target_read(d, c, params, &k->walk.select, e) < 0) {
         control_free(k);
         return -1;
     }
@@ -160,8 +160,8 @@ method_cancel(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
                                           .n_done = n_done,
                                           .so_far = so_far,
                                           .resume = resume};
-    if (roles_check_grace(d, json_integer_value(json_object_get(params, "grace_ms")), e) ||
-        check_why(params, e))
+    if (roles_check_grace(d, json_integer_value(json_object_get(params, "grace_ms")), e) < 0 ||
+        check_why(params, e) < 0)
         return -1;
     return begin(d, c, &kind, xcalloc(1, sizeof(struct control)), params, out, e);
 }
@@ -251,7 +251,7 @@ method_priority(struct daemon *d, struct caller *c, json_t *params, struct jsonw
     if (!json_is_integer(v) || n < PRIORITY_MIN || n > PRIORITY_MAX)
         return err_set(e, ERR_USAGE, "\"priority\" must be a whole number from %d to %d",
                        PRIORITY_MIN, PRIORITY_MAX);
-    if (roles_check_priority(d, (int32_t)n, e))
+    if (roles_check_priority(d, (int32_t)n, e) < 0)
         return -1;
     return control(d, c, params, set_priority, (int32_t)n, out, e);
 }

@@ -93,7 +93,7 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     r->out = out;
     r->until_us = until_us;
     r->is_late = false;
-    if (store_events_read(d->store, r->at, on_event, r, e))
+    if (store_events_read(d->store, r->at, on_event, r, e) < 0)
         return -1;
     if (r->is_late || out->full)
         return WORK_MORE; /* too long: that is seen behind each piece */
@@ -124,7 +124,7 @@ method_events(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
 {
     static const struct work_kind kind = {.step = step, .free = reading_free, .past = true};
     struct reading *r = xcalloc(1, sizeof *r);
-    if (read_since(d, params, &r->at, e) || event_filter_read(params, &r->filter, e)) {
+    if (read_since(d, params, &r->at, e) < 0 || event_filter_read(params, &r->filter, e) < 0) {
         reading_free(r);
         return -1;
     }

@@ -429,7 +429,7 @@ method_explain(struct daemon *d, struct caller *c, json_t *params, struct jsonw 
         true; /* nothing is changed, so no task is made a job of its own */
     if (rc == 0 && a->select.everything)
         rc = err_set(e, ERR_USAGE, "name the jobs: 12, 12-20, @, name:x*, or --all");
-    if (rc || select_check_ids(d, &a->select, e)) {
+    if (rc || select_check_ids(d, &a->select, e) < 0) {
         answer_free(a);
         return -1;
     }

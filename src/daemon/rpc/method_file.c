@@ -78,8 +78,8 @@ admit(struct sync *s, struct jsonw *out, int64_t until_us, struct err *e)
         if (s->at % GLANCE == 0 && clock_boot_us() >= until_us)
             return WORK_MORE;
     }
-    if ((!s->fits && admit_pending(s->daemon, s->uid, s->n_new_lines, e)) ||
-        admit_text(s->daemon, s->uid, s->new_text, e))
+    if ((!s->fits && admit_pending(s->daemon, s->uid, s->n_new_lines, e) < 0) ||
+        admit_text(s->daemon, s->uid, s->new_text, e) < 0)
         return -1;
     s->n_more = s->fits ? 0 : s->n_new_lines;
     s->more_text = s->new_text;
@@ -318,9 +318,9 @@ method_file_sync(struct daemon *d, struct caller *c, json_t *params, struct json
                        .is_part = json_is_true(json_object_get(params, "part")),
                        .fits = json_is_true(json_object_get(params, "fit")),
                        .is_fresh = json_is_true(json_object_get(params, "fresh"))};
-    int rc = daemon_accepts_work(d, e) ? -1 : file_upload_take(s, params, e);
-    if (rc == 0 && (reqcontext_read(d, params, &s->context, e) ||
-                    store_file_id(d->store, c->uid, s->path, &s->file, e)))
+    int rc = daemon_accepts_work(d, e) < 0 ? -1 : file_upload_take(s, params, e);
+    if (rc == 0 && (reqcontext_read(d, params, &s->context, e) < 0 ||
+                    store_file_id(d->store, c->uid, s->path, &s->file, e) < 0))
         rc = -1;
     if (rc) {
         leave(s);

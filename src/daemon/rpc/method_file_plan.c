@@ -131,7 +131,7 @@ look_at_deps(struct look *k, size_t at)
             dep->job = to->known->job;
         if (!depend_has_ended(&s->daemon->state, dep))
             fate->awaits = true;
-        else if (!fate->never && depend_check(&s->daemon->state, &one, &e))
+        else if (!fate->never && depend_check(&s->daemon->state, &one, &e) < 0)
             fate->never = xstrdup(e.text);
     }
 }
@@ -160,7 +160,7 @@ look_for_same(struct look *k, size_t i)
     if (x && line->req.unique)
         fate->never = xasprintf(
             "line %d has the same command in the same folder, and this one is unique", x->line);
-    else if (unique_check(&k->sync->daemon->state, job, &e))
+    else if (unique_check(&k->sync->daemon->state, job, &e) < 0)
         fate->never = xstrdup(e.text);
     if (!x) {
         snprintf(own->print, sizeof own->print, "%s", job->fingerprint);
@@ -449,7 +449,7 @@ method_file_plan(struct daemon *d, struct caller *c, json_t *params, struct json
     k->is_fresh = json_is_true(json_object_get(params, "fresh"));
     int rc = file_upload_take(k->sync, params, e);
     if (rc == 0 && !k->is_fresh &&
-        store_file_id(d->store, c->uid, k->own.path, &k->own.file, e))
+        store_file_id(d->store, c->uid, k->own.path, &k->own.file, e) < 0)
         rc = -1;
     if (rc) {
         look_free(k);

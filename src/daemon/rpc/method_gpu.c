@@ -73,7 +73,7 @@ find_gpu(const struct daemon *d, const json_t *j, uint64_t *set, struct err *e)
     }
     if (!word[0] || strspn(word, "0123456789,-") != strlen(word))
         return find_by_uuid(d, word, set, e);
-    if (parse_index_set(word, &chosen, NULL) || (n < 64 && chosen >> n != 0))
+    if (parse_index_set(word, &chosen, NULL) < 0 || (n < 64 && chosen >> n != 0))
         return no_such_gpu(d, word, e);
     *set |= chosen;
     return 0;
@@ -90,7 +90,7 @@ read_gpus(const struct daemon *d, const json_t *params, uint64_t *set, struct er
         return err_set(e, ERR_USAGE, "name the GPUs: 0, 0-3, a UUID, or all");
     json_array_foreach(list, i, j)
     {
-        if (find_gpu(d, j, set, e))
+        if (find_gpu(d, j, set, e) < 0)
             return -1;
     }
     return 0;
@@ -137,7 +137,7 @@ method_gpu_pause(struct daemon *d, struct caller *c, json_t *params, struct json
 {
     const json_t *reason = json_object_get(params, "reason");
     uint64_t set;
-    if (roles_need_admin(c, "pause GPUs", e) || read_gpus(d, params, &set, e))
+    if (roles_need_admin(c, "pause GPUs", e) < 0 || read_gpus(d, params, &set, e) < 0)
         return -1;
     if (reason && !json_is_string(reason) && !json_is_null(reason))
         return err_set(e, ERR_USAGE, "\"reason\" must be text");
@@ -161,10 +161,10 @@ method_gpu_resume(struct daemon *d, struct caller *c, json_t *params, struct jso
 {
     uint64_t set;
     int rc = 0;
-    if (roles_need_admin(c, "resume GPUs", e) || read_gpus(d, params, &set, e))
+    if (roles_need_admin(c, "resume GPUs", e) < 0 || read_gpus(d, params, &set, e) < 0)
         return -1;
     for (int i = 0; i < ledger_n_cards(d->ledger); i++)
-        if ((set >> i & 1) && health_resume(d, i, daemon_user_name(c->uid), e))
+        if ((set >> i & 1) && health_resume(d, i, daemon_user_name(c->uid), e) < 0)
             rc = -1;
     turn_touch(d);
     if (rc == 0)

@@ -118,7 +118,7 @@ list_page(struct daemon *d, const struct caller *c, const struct select *s,
 {
     struct page page = {0};
     int rc = page_read(d, c, params, &page, e);
-    if (rc == 0 && select_check_ids(d, s, e))
+    if (rc == 0 && select_check_ids(d, s, e) < 0)
         rc = -1;
     if (rc == 0)
         rc = page_walk(d, s, &page, on_ended, l, older, e);
@@ -215,7 +215,7 @@ list(struct daemon *d, struct caller *c, json_t *params, struct listing *l, stru
     int rc = 0;
     if (limit < 0)
         rc = err_set(e, ERR_USAGE, "\"limit\" must not be negative");
-    if (rc || select_check_ids(d, &l->select, e)) {
+    if (rc || select_check_ids(d, &l->select, e) < 0) {
         listing_free(l);
         return -1;
     }

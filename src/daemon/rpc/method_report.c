@@ -141,12 +141,13 @@ read_params(const json_t *params, struct report *r, struct err *e)
 {
     const json_t *user = json_object_get(params, "user");
     int64_t now_us = clock_wall_us();
-    if (read_time(params, "since_us", 0, &r->since_us, e) ||
-        read_time(params, "until_us", now_us, &r->until_us, e) ||
-        read_parts(json_object_get(params, "by"), &r->parts, e) ||
-        read_count(params, "bins", BINS_DEFAULT, REPORT_BINS_MAX, &r->bins, e) ||
-        read_count(params, "points", POINTS_DEFAULT, REPORT_POINTS_MAX, &r->points, e) ||
-        read_count(params, "commands", COMMANDS_DEFAULT, COMMANDS_MOST, &r->commands_shown, e))
+    if (read_time(params, "since_us", 0, &r->since_us, e) < 0 ||
+        read_time(params, "until_us", now_us, &r->until_us, e) < 0 ||
+        read_parts(json_object_get(params, "by"), &r->parts, e) < 0 ||
+        read_count(params, "bins", BINS_DEFAULT, REPORT_BINS_MAX, &r->bins, e) < 0 ||
+        read_count(params, "points", POINTS_DEFAULT, REPORT_POINTS_MAX, &r->points, e) < 0 ||
+        read_count(params, "commands", COMMANDS_DEFAULT, COMMANDS_MOST, &r->commands_shown, e) <
+            0)
         return -1;
     if (r->until_us > now_us)
         r->until_us = now_us;
@@ -162,7 +163,7 @@ static int
 find_beginning(struct daemon *d, struct report *r, struct err *e)
 {
     int64_t first_us;
-    if (store_past_begin(d->store, &first_us, e))
+    if (store_past_begin(d->store, &first_us, e) < 0)
         return -1;
     if (!first_us || first_us > r->until_us)
         first_us = d->started_us < r->until_us ? d->started_us : r->until_us;
@@ -180,7 +181,7 @@ method_report(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     x->report.daemon = d;
     x->report.uid = c->uid;
     x->report.admin = c->admin;
-    if (read_params(params, &x->report, e) || find_beginning(d, &x->report, e)) {
+    if (read_params(params, &x->report, e) < 0 || find_beginning(d, &x->report, e) < 0) {
         making_free(x);
         return -1;
     }

@@ -203,8 +203,8 @@ put_job(struct daemon *d, const json_t *params, const struct asked *a, struct js
         struct err *e)
 {
     int64_t id = 0, number = 0;
-    if (read_number(params, "job", 1, UINT32_MAX, &id, e) ||
-        read_number(params, "attempt", 1, INT32_MAX, &number, e))
+    if (read_number(params, "job", 1, UINT32_MAX, &id, e) < 0 ||
+        read_number(params, "attempt", 1, INT32_MAX, &number, e) < 0)
         return -1;
     struct job *live = queue_get(d->queue, (uint32_t)id), *old = NULL;
     if (!live && !(old = store_job_load(d->store, (uint32_t)id, e)))
@@ -225,8 +225,8 @@ method_series(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     of_gpus = json_is_true(json_object_get(params, "gpus"));
     if (of_job == of_gpus)
         return err_set(e, ERR_USAGE, "a series needs \"gpus\": true or \"job\": NUMBER");
-    if (read_number(params, "since_us", 0, INT64_MAX / 4, &a.since_us, e) ||
-        read_number(params, "points", 2, POINTS_MAX, &a.points, e))
+    if (read_number(params, "since_us", 0, INT64_MAX / 4, &a.since_us, e) < 0 ||
+        read_number(params, "points", 2, POINTS_MAX, &a.points, e) < 0)
         return -1;
     /* The next look sees what is new. */
     if (clock_boot_us() - prober_sampled_us(d->prober) > d->config.sample_ms * 1000)

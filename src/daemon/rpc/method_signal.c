@@ -140,7 +140,8 @@ method_signal(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
                                           .resume = resume};
     struct sending *x = xcalloc(1, sizeof *x);
     x->params = params;
-    if (read_signal(params, &x->sig, e) || target_read(d, c, params, &x->walk.select, e)) {
+    if (read_signal(params, &x->sig, e) < 0 ||
+        target_read(d, c, params, &x->walk.select, e) < 0) {
         sending_free(x);
         return -1;
     }

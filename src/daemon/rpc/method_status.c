@@ -193,7 +193,7 @@ method_stop(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
 {
     bool cancel = json_is_true(json_object_get(params, "cancel"));
     size_t n;
-    if (roles_need_admin(c, "stop the daemon", e))
+    if (roles_need_admin(c, "stop the daemon", e) < 0)
         return -1;
     d->stopping = true;
     d->stop_when_empty = cancel;

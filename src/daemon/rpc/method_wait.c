@@ -143,7 +143,7 @@ begin(struct asked *a, const struct caller *c, struct err *e)
         s->owner = c->uid;
     }
     a->wait = waits_open(d, &a->names);
-    if (rc || add_tasks(d, s, a->wait, e))
+    if (rc || add_tasks(d, s, a->wait, e) < 0)
         return -1;
     a->live.order = LINEUP_BY_ID;
     return 0;
@@ -161,7 +161,7 @@ method_wait(struct daemon *d, struct caller *c, json_t *params, struct jsonw *ou
     struct asked *a = xcalloc(1, sizeof *a);
     a->daemon = d;
     a->params = params;
-    if (begin(a, c, e)) {
+    if (begin(a, c, e) < 0) {
         asked_free(a);
         return -1;
     }

@@ -180,7 +180,7 @@ rpc_handle_line(struct client *c, const char *line, size_t len)
     json_error_t je;
     struct err e = {0};
     int64_t began_us = clock_boot_us();
-    if (budget_check_line(c->server->daemon, c->uid, line, len, &e)) {
+    if (budget_check_line(c->server->daemon, c->uid, line, len, &e) < 0) {
         struct reply *r = hold(c, id_text(NULL), false);
         rpc_write_error(&r->text, r->id, err_exit_status(e.code), err_name(e.code), e.text);
         return;

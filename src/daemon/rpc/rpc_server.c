@@ -97,7 +97,8 @@ admit(struct client *c)
     struct err e = {0};
     uid_t crowd = 0;
     peers_set_limits(s->peers, conf->user_max_connections, conf->user_max_buffer_mib << 20);
-    if (peers_enter(s->peers, c->uid, s->n_clients, clock_boot_us(), &c->group, &crowd, &e)) {
+    if (peers_enter(s->peers, c->uid, s->n_clients, clock_boot_us(), &c->group, &crowd, &e) <
+        0) {
         turn_away(c, &e);
         return false;
     }

@@ -87,7 +87,7 @@ take_option(int c, struct options *o, struct err *e)
         o->sets[o->n_sets++] = optarg;
         return 0;
     case OPT_READY:
-        if (parse_int(optarg, 3, 1023, &n, e))
+        if (parse_int(optarg, 3, 1023, &n, e) < 0)
             return err_prefix(e, "--ready-fd");
         o->ready_fd = (int)n;
         return 0;
@@ -129,9 +129,9 @@ static int
 read_file(const char *path, bool must_exist, struct config *c, struct err *e)
 {
     auto_buf struct buf text = BUF_INIT;
-    if (!must_exist && access(path, F_OK))
+    if (!must_exist && access(path, F_OK) < 0)
         return 0;
-    if (file_read(path, CONFIG_MAX_BYTES, &text, e))
+    if (file_read(path, CONFIG_MAX_BYTES, &text, e) < 0)
         return -1;
     return config_read(c, path, buf_str(&text), text.len, NULL, e);
 }
@@ -154,7 +154,7 @@ apply_sets(const struct options *o, struct config *out, struct err *e)
         if (!eq)
             return err_set(e, ERR_USAGE, "--set needs KEY=VALUE, not '%s'", key);
         *eq = '\0';
-        if (config_set(out, key, eq + 1, e))
+        if (config_set(out, key, eq + 1, e) < 0)
             return err_prefix(e, "--set");
     }
     return 0;
@@ -167,10 +167,10 @@ daemon_options_read_config(const struct options *o, const struct places *p, stru
     auto_free char *user = p->system ? NULL : user_file();
     auto_free char *instance = p->root ? xasprintf("%s/config.yaml", p->root) : NULL;
     config_init(out);
-    if (read_file("/etc/berth/config.yaml", false, out, e) ||
-        (user && read_file(user, false, out, e)) ||
-        (instance && read_file(instance, false, out, e)) ||
-        (o->config && read_file(o->config, true, out, e)) || apply_sets(o, out, e))
+    if (read_file("/etc/berth/config.yaml", false, out, e) < 0 ||
+        (user && read_file(user, false, out, e) < 0) ||
+        (instance && read_file(instance, false, out, e) < 0) ||
+        (o->config && read_file(o->config, true, out, e) < 0) || apply_sets(o, out, e) < 0)
         return -1;
     return 0;
 }

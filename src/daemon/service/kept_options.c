@@ -35,9 +35,9 @@ recall_options(const char *state, struct options *o, struct err *e)
 {
     auto_free char *path = xasprintf("%s/" FILE_NAME, state);
     auto_buf struct buf text = BUF_INIT;
-    if (o->config || o->n_sets || access(path, F_OK))
+    if (o->config || o->n_sets || access(path, F_OK) < 0)
         return 0;
-    if (file_read(path, MAX_BYTES, &text, e))
+    if (file_read(path, MAX_BYTES, &text, e) < 0)
         return -1;
     o->recalled = buf_take(&text);
     char *rest = o->recalled, *line;

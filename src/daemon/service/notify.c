@@ -30,9 +30,9 @@ read_watchdog_ms(void)
 {
     const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
     int64_t us, whose;
-    if (!usec || parse_int(usec, 1, INT64_MAX, &us, NULL))
+    if (!usec || parse_int(usec, 1, INT64_MAX, &us, NULL) < 0)
         return 0;
-    if (pid && (parse_int(pid, 1, INT32_MAX, &whose, NULL) || whose != getpid()))
+    if (pid && (parse_int(pid, 1, INT32_MAX, &whose, NULL) < 0 || whose != getpid()))
         return 0;
     return us / 2000 > 0 ? us / 2000 : 1; /* twice as often as asked for */
 }

@@ -94,12 +94,13 @@ bind_socket(const struct listener *l, struct err *e)
     auto_free char *temp = xasprintf(".sock.%d", getpid());
     unlinkat(dir, temp, 0);
     mode_t old = umask(l->daemon->places.system ? 0111 : 0177);
-    int rc = unixsock_at(dir, temp, &addr) || bind(fd, (struct sockaddr *)&addr, sizeof addr);
+    bool bound = unixsock_at(dir, temp, &addr) == 0 &&
+                 bind(fd, (struct sockaddr *)&addr, sizeof addr) == 0;
     umask(old);
-    if (rc)
+    if (!bound)
         return err_errno(e, ERR_FAILED, errno, "cannot bind %s", path);
     /* Before it has its name: who finds it finds somebody listening. */
-    if (listen(fd, BACKLOG) || renameat(dir, temp, dir, l->name)) {
+    if (listen(fd, BACKLOG) < 0 || renameat(dir, temp, dir, l->name) < 0) {
         err_errno(e, ERR_FAILED, errno, "cannot put the socket at %s", path);
         unlinkat(dir, temp, 0);
         return -1;
@@ -141,9 +142,9 @@ listen_anew(struct listener *l, struct err *e)
     uv_pipe_init(l->daemon->loop, pipe, 0);
     pipe->data = l->data;
     int rc = uv_pipe_open(pipe, fd);
-    if (!rc)
+    if (rc == 0)
         rc = uv_listen((uv_stream_t *)pipe, BACKLOG, l->on_connection);
-    if (!rc && stat(path, &st))
+    if (rc == 0 && stat(path, &st) < 0)
         rc = uv_translate_sys_error(errno);
     if (rc) {
         close_pipe(pipe);
@@ -226,7 +227,7 @@ listener_open(struct daemon *d, uv_connection_cb on_connection, void *data, stru
     l->folder = xstrndup(d->places.socket, (size_t)(l->name - 1 - d->places.socket));
     const char *slash = strrchr(l->folder, '/');
     l->folder_name = slash ? slash + 1 : l->folder;
-    if (listen_anew(l, e)) {
+    if (listen_anew(l, e) < 0) {
         listener_free(l);
         return NULL;
     }

@@ -47,7 +47,7 @@ state_check_limits(const struct state *s, uint32_t uid, const struct demand *dem
 {
     return check_limit(s, demand, &s->limits->all, "all users together", "", e) ||
                    check_limit(s, demand, limits_of(s->limits, uid), s->around->user_name(uid),
-                               "user_", e)
+                               "user_", e) < 0
                ? -1
                : 0;
 }

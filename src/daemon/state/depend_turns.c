@@ -140,13 +140,13 @@ depend_resolve(struct state *s, uid_t uid, struct request *r, struct err *e)
 {
     for (int i = 0; i < r->n_deps; i++) {
         struct dep *dep = &r->deps[i];
-        if (!dep->job && find_named(s, uid, dep->name ? dep->name : "", &dep->job, e))
+        if (!dep->job && find_named(s, uid, dep->name ? dep->name : "", &dep->job, e) < 0)
             return -1;
         if (!dep->job)
             return err_set(e, ERR_REFUSED,
                            "it should run after '%s', but none of your jobs has that name",
                            dep->name ? dep->name : "");
-        if (check_there(s, dep, e))
+        if (check_there(s, dep, e) < 0)
             return -1;
     }
     return 0;

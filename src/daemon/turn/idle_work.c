@@ -114,7 +114,7 @@ let_go(struct daemon *d)
     trim_progress(d, &e);
     if (n == 0)
         n = make_room(d, &more, &e);
-    if (store_commit(d->store, &e)) {
+    if (store_commit(d->store, &e) < 0) {
         log_warn("event=prune-failed %s", e.text);
         return false;
     }
@@ -132,10 +132,10 @@ idle_work(struct daemon *d)
      * of an ended job that is to run again, which nothing is written of before, must stay. */
     if (!store_has_changes(d->store) && d->state.changes.n_unsaved == 0 && !works_read_past(d))
         more = let_go(d);
-    if (store_checkpoint(d->store, &e))
+    if (store_checkpoint(d->store, &e) < 0)
         log_warn("checkpoint: %s", e.text);
     if (!more && !store_has_changes(d->store) && store_is_mostly_free(d->store)) {
-        if (store_compact(d->store, &e))
+        if (store_compact(d->store, &e) < 0)
             log_warn("event=not-compacted %s", e.text);
         else
             log_info("event=compacted bytes=%" PRId64, store_bytes(d->store));

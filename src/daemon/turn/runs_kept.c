@@ -43,7 +43,7 @@ teach_planner(struct store *store, struct planner *p, struct err *e)
 int
 runs_load(struct store *store, struct history *h, struct planner *p, struct err *e)
 {
-    if (store_runs_load(store, on_runs, h, e))
+    if (store_runs_load(store, on_runs, h, e) < 0)
         return -1;
     return teach_planner(store, p, e);
 }

@@ -282,7 +282,7 @@ commit(struct daemon *d)
     turn_events_write(d);
     tally_write(d, c->unsaved, c->n_unsaved);
     crash_point("daemon-before-commit");
-    if (save(d, &e)) {
+    if (save(d, &e) < 0) {
         commit_failed(d, &e);
         return -1;
     }

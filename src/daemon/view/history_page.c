@@ -63,7 +63,7 @@ read_states(const json_t *v, uint32_t *states, struct err *e)
     *states = 0;
     if (v && !json_is_array(v))
         return read_state(v, states, e);
-    json_array_foreach(v, i, name) if (read_state(name, states, e)) return -1;
+    json_array_foreach(v, i, name) if (read_state(name, states, e) < 0) return -1;
     if (*states == 0)
         *states = SELECT_FINAL_STATES;
     return 0;
@@ -95,12 +95,12 @@ page_read(const struct daemon *d, const struct caller *c, const json_t *params,
         .uid = c->uid,
         .only_own = d->places.system && d->config.private && !c->admin,
     };
-    if (read_number(params, "limit", INT64_MAX, &out->limit, e) ||
-        read_number(params, "before_id", UINT32_MAX, &before, e) ||
-        read_number(params, "since_us", INT64_MAX, &out->since_us, e) ||
-        read_number(params, "until_us", INT64_MAX, &out->until_us, e) ||
-        read_states(json_object_get(params, "state"), &out->states, e) ||
-        read_search(json_object_get(params, "search"), out, e))
+    if (read_number(params, "limit", INT64_MAX, &out->limit, e) < 0 ||
+        read_number(params, "before_id", UINT32_MAX, &before, e) < 0 ||
+        read_number(params, "since_us", INT64_MAX, &out->since_us, e) < 0 ||
+        read_number(params, "until_us", INT64_MAX, &out->until_us, e) < 0 ||
+        read_states(json_object_get(params, "state"), &out->states, e) < 0 ||
+        read_search(json_object_get(params, "search"), out, e) < 0)
         return -1;
     if (out->limit < 1 || out->limit > most)
         out->limit = most;
@@ -181,7 +181,7 @@ find(struct daemon *d, const struct page *p, struct select_ranges *ranges, struc
         next = p->before_id;
     while (next > 1) {
         struct store_range piece = {next > step ? next - step : 1, next - 1};
-        if (walk_piece(d, p, ranges, piece, found, e))
+        if (walk_piece(d, p, ranges, piece, found, e) < 0)
             return -1;
         next = found->n == found->limit ? found->ids[found->n - 1] : piece.first;
         if (found->n == found->limit || clock_boot_us() - begun > PAGE_TIME_US)

@@ -240,7 +240,7 @@ listen_if_due(struct shepherd *a)
     if (ctl_peers(a->ctl) > 0 && (!listens_in_time(a) || clock_boot_us() < a->listen_us))
         return;
     /* On a full disk there is no room for its name: again in a while. */
-    a->listen_us = ctl_listen(a->ctl, FD_FOLDER, NULL) ? clock_boot_us() + S_US : 0;
+    a->listen_us = ctl_listen(a->ctl, FD_FOLDER, NULL) < 0 ? clock_boot_us() + S_US : 0;
 }
 
 /* After a poll that failed: whatever the reason, the job goes on and is looked after. What can

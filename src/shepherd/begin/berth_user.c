@@ -85,7 +85,7 @@ read_question(char *text, struct question *q)
         at += strlen(at) + 1;
     }
     bool by_name = strcmp(field[0], USER_BY_NAME) == 0;
-    if (!by_name && parse_int(field[0], 0, UINT32_MAX - 1, &uid, NULL))
+    if (!by_name && parse_int(field[0], 0, UINT32_MAX - 1, &uid, NULL) < 0)
         _exit(1);
     *q = (struct question){
         .uid = (uid_t)uid,

@@ -158,7 +158,7 @@ read_groups(const char *list, struct identity *id)
             return -1;
         memcpy(digits, at, len);
         digits[len] = '\0';
-        if (parse_int(digits, 0, UINT32_MAX - 1, &gid, NULL))
+        if (parse_int(digits, 0, UINT32_MAX - 1, &gid, NULL) < 0)
             return -1;
         id->groups[id->n_groups++] = (gid_t)gid;
         at += len;
@@ -171,8 +171,8 @@ static int
 read_refusal(const struct question *question, const char *const *fields, struct command *out)
 {
     int64_t errnum = 0, step = STEP_ACCOUNT;
-    if (parse_int(fields[0], 0, 4096, &errnum, NULL) ||
-        (fields[2] && parse_int(fields[2], STEP_OURS, STEP_EXEC, &step, NULL)))
+    if (parse_int(fields[0], 0, 4096, &errnum, NULL) < 0 ||
+        (fields[2] && parse_int(fields[2], STEP_OURS, STEP_EXEC, &step, NULL) < 0))
         errnum = 0;
     out->errnum = (int)errnum;
     out->blame = blame_of(question->log_is_ours, (enum step)step, out->errnum);
@@ -192,8 +192,8 @@ read_answer(const struct question *question, const char *at, const char *end,
     if (verdict && strcmp(verdict, USER_NO) == 0 && fields[1])
         return read_refusal(question, fields, out);
     if (!verdict || strcmp(verdict, USER_YES) != 0 || !fields[6] ||
-        parse_int(fields[3], 0, UINT32_MAX - 1, &uid, NULL) ||
-        parse_int(fields[4], 0, UINT32_MAX - 1, &n, NULL) || read_groups(fields[5], id)) {
+        parse_int(fields[3], 0, UINT32_MAX - 1, &uid, NULL) < 0 ||
+        parse_int(fields[4], 0, UINT32_MAX - 1, &n, NULL) < 0 || read_groups(fields[5], id)) {
         snprintf(out->text, sizeof out->text, "berth-user gave an invalid answer");
         return -1;
     }

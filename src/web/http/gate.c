@@ -97,7 +97,7 @@ gate_read_token(struct gate *g, const char *path, struct err *e)
     auto_buf struct buf text = BUF_INIT;
     size_t n;
 
-    if (check_mode(path, e) || file_read(path, GATE_TOKEN_MAX, &text, e))
+    if (check_mode(path, e) < 0 || file_read(path, GATE_TOKEN_MAX, &text, e) < 0)
         return -1;
     n = strcspn(buf_str(&text), "\r\n");
     if (n < GATE_TOKEN_MIN)
