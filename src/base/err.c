@@ -183,7 +183,7 @@ xgrow(void *list, unsigned long n, unsigned long *cap, unsigned long size)
 {
     if (n < *cap)
         return list;
-    *cap = *cap ? *cap * 2 : 64;
+    *cap = *cap ? *cap * 2 : 4;
     return xrealloc(list, *cap * size);
 }
 

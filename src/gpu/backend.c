@@ -38,20 +38,14 @@ backend_usage_add(struct backend_usage *u, int32_t pid, int64_t mib)
             return;
         }
     }
-    if (u->n_procs == u->cap_procs) {
-        u->cap_procs = u->cap_procs ? u->cap_procs * 2 : 8;
-        u->procs = xrealloc(u->procs, (size_t)u->cap_procs * sizeof *u->procs);
-    }
+    u->procs = xgrow(u->procs, u->n_procs, &u->cap_procs, sizeof *u->procs);
     u->procs[u->n_procs++] = (struct backend_proc){pid, mib, -1};
 }
 
 void
 backend_usage_add_ended(struct backend_usage *u, int32_t pid, int64_t peak_mib)
 {
-    if (u->n_ended == u->cap_ended) {
-        u->cap_ended = u->cap_ended ? u->cap_ended * 2 : 8;
-        u->ended = xrealloc(u->ended, (size_t)u->cap_ended * sizeof *u->ended);
-    }
+    u->ended = xgrow(u->ended, u->n_ended, &u->cap_ended, sizeof *u->ended);
     u->ended[u->n_ended++] = (struct backend_proc){pid, -1, peak_mib};
 }
 

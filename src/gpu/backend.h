@@ -83,10 +83,10 @@ struct backend_usage {
     int32_t temperature_c;
     enum card_memory_health health;
     int n_procs; /* with CARD_HAS_PROCS */
-    int cap_procs;
+    size_t cap_procs;
     struct backend_proc *procs; /* owned by the sample; kept from one sampling to the next */
     int n_ended;                /* processes that have ended, with their peaks: each once */
-    int cap_ended;
+    size_t cap_ended;
     struct backend_proc *ended; /* as procs */
 };
 

@@ -226,10 +226,7 @@ put_record(struct sim_table *t, const struct sim_record *r, struct err *e)
     if (table_write(t, slot, r, e) < 0)
         return -1;
     if (slot == t->n) {
-        if (t->n == t->cap) {
-            t->cap = t->cap ? t->cap * 2 : 16;
-            t->records = xrealloc(t->records, t->cap * sizeof *t->records);
-        }
+        t->records = xgrow(t->records, t->n, &t->cap, sizeof *t->records);
         t->n++;
     }
     t->records[slot] = *r;

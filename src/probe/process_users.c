@@ -16,7 +16,7 @@ struct user {
 struct users {
     struct user *list;
     int n;
-    int cap;
+    size_t cap;
 };
 
 struct users *
@@ -41,10 +41,7 @@ add_user(struct users *u, int64_t uid)
 {
     const struct passwd *entry = getpwuid((uid_t)uid);
 
-    if (u->n == u->cap) {
-        u->cap = u->cap ? u->cap * 2 : 16;
-        u->list = xrealloc(u->list, (size_t)u->cap * sizeof *u->list);
-    }
+    u->list = xgrow(u->list, u->n, &u->cap, sizeof *u->list);
     struct user *user = &u->list[u->n++];
     user->uid = uid;
     user->name = entry ? xstrdup(entry->pw_name) : xasprintf("%lld", (long long)uid);

@@ -157,10 +157,7 @@ push_line(struct parser *p, const struct request *r, size_t start)
     const struct piece *first = &p->line.pieces[0];
     struct jobsfile *out = p->out;
 
-    if (out->n_lines == p->cap_lines) {
-        p->cap_lines = p->cap_lines ? p->cap_lines * 2 : 64;
-        out->lines = xrealloc(out->lines, p->cap_lines * sizeof *out->lines);
-    }
+    out->lines = xgrow(out->lines, out->n_lines, &p->cap_lines, sizeof *out->lines);
     out->lines[out->n_lines++] = (struct jobsfile_line){
         .req = *r, .line = first->number, .column = start < first->len ? (int)start + 1 : 1};
 }

@@ -152,10 +152,7 @@ is_continued(const struct piece *piece)
 static void
 push_piece(struct logical *line, struct piece piece)
 {
-    if (line->n_pieces == line->cap_pieces) {
-        line->cap_pieces = line->cap_pieces ? line->cap_pieces * 2 : 4;
-        line->pieces = xrealloc(line->pieces, line->cap_pieces * sizeof *line->pieces);
-    }
+    line->pieces = xgrow(line->pieces, line->n_pieces, &line->cap_pieces, sizeof *line->pieces);
     line->pieces[line->n_pieces++] = piece;
 }
 

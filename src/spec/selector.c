@@ -40,10 +40,7 @@ refuse(const char *text, const char *why, struct err *e)
 static void
 push(struct selector *s, enum selector_kind kind, const char *pattern, size_t n)
 {
-    if (s->n_terms == s->cap) {
-        s->cap = s->cap ? s->cap * 2 : 4;
-        s->terms = xrealloc(s->terms, s->cap * sizeof *s->terms);
-    }
+    s->terms = xgrow(s->terms, s->n_terms, &s->cap, sizeof *s->terms);
     s->terms[s->n_terms++] =
         (struct selector_term){.kind = kind, .pattern = pattern ? xstrndup(pattern, n) : NULL};
 }

@@ -111,10 +111,7 @@ struct ranges {
 static void
 push_range(struct ranges *r, int32_t first, int32_t last)
 {
-    if (r->n == r->cap) {
-        r->cap = r->cap ? r->cap * 2 : 8;
-        r->at = xrealloc(r->at, r->cap * sizeof *r->at);
-    }
+    r->at = xgrow(r->at, r->n, &r->cap, sizeof *r->at);
     r->at[r->n++] = (struct task_range){first, last};
 }
 

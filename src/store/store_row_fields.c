@@ -357,7 +357,8 @@ static int
 row_parse_set(char *text, struct task_set *set)
 {
     char *rest = *text ? text : NULL;
-    int32_t cap = 0, behind = -1;
+    int32_t behind = -1;
+    size_t cap = 0;
 
     *set = (struct task_set){NULL, 0};
     while (rest) {
@@ -369,10 +370,7 @@ row_parse_set(char *text, struct task_set *set)
             row_read_i32(last ? last : first, &r.last) < 0 || r.first <= behind ||
             r.last < r.first)
             return -1;
-        if (set->n == cap) {
-            cap = cap ? cap * 2 : 4;
-            set->ranges = xrealloc(set->ranges, (size_t)cap * sizeof *set->ranges);
-        }
+        set->ranges = xgrow(set->ranges, set->n, &cap, sizeof *set->ranges);
         set->ranges[set->n++] = r;
         behind = r.last;
     }

@@ -33,10 +33,7 @@ procs_free(struct procs *ps)
 void
 procs_add(struct procs *ps, const struct proc *p)
 {
-    if (ps->n == ps->cap) {
-        ps->cap = ps->cap ? ps->cap * 2 : 32;
-        ps->v = xrealloc(ps->v, ps->cap * sizeof *ps->v);
-    }
+    ps->v = xgrow(ps->v, ps->n, &ps->cap, sizeof *ps->v);
     ps->v[ps->n++] = *p;
 }
 

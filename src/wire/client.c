@@ -237,10 +237,7 @@ remember(struct client *c, int64_t id, const struct buf *line)
 {
     if (!c->again)
         return;
-    if (c->n_asked == c->cap_asked) {
-        c->cap_asked = c->cap_asked ? c->cap_asked * 2 : 4;
-        c->asked = xrealloc(c->asked, c->cap_asked * sizeof *c->asked);
-    }
+    c->asked = xgrow(c->asked, c->n_asked, &c->cap_asked, sizeof *c->asked);
     struct asked *a = &c->asked[c->n_asked++];
 
     *a = (struct asked){.id = id, .line = BUF_INIT};

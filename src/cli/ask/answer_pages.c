@@ -53,10 +53,7 @@ keep(struct pages *p, const char *text, size_t len, int64_t *before)
         return 0;
     if (scan_find(&at, "before_id") && scan_next(&at, &value))
         *before = scan_int(&value, 0);
-    if (p->n == p->cap) {
-        p->cap = p->cap ? p->cap * 2 : 8;
-        p->v = xrealloc(p->v, p->cap * sizeof *p->v);
-    }
+    p->v = xgrow(p->v, p->n, &p->cap, sizeof *p->v);
     buf_add(&inside, list.text + 1, list.len - 2);
     p->v[p->n++] = inside;
     return count_items(&list);

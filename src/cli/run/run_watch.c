@@ -84,10 +84,7 @@ watch_path(struct watch *w, int index, const char *path)
 
     if (wd < 0)
         return; /* the look once a second remains */
-    if (w->n == w->cap) {
-        w->cap = w->cap ? w->cap * 2 : 8;
-        w->places = xrealloc(w->places, w->cap * sizeof *w->places);
-    }
+    w->places = xgrow(w->places, w->n, &w->cap, sizeof *w->places);
     w->places[w->n++] = (struct place){wd, index, xstrdup(basename(for_name))};
 }
 

@@ -23,10 +23,7 @@ take_row(struct past_runs *p, const struct scan_value *v)
     int64_t run_ms = scan_int(&v[IN_RUN_MS], -1);
     if (run_ms < 0 || !scan_is(&v[IN_STATE], "COMPLETED"))
         return;
-    if (p->n == p->cap) {
-        p->cap = p->cap ? p->cap * 2 : 256;
-        p->v = xrealloc(p->v, p->cap * sizeof *p->v);
-    }
+    p->v = xgrow(p->v, p->n, &p->cap, sizeof *p->v);
     scan_add(&command, &v[IN_COMMAND]);
     p->v[p->n++] = (struct past_run){buf_take(&command), scan_int(&v[IN_ID], 0), run_ms};
 }

@@ -123,10 +123,7 @@ take_row(struct pasts *p, const struct scan_value *v)
     }
     scan_add(&user, &v[IN_USER]);
     x.user = buf_take(&user);
-    if (p->n == p->cap) {
-        p->cap = p->cap ? p->cap * 2 : 256;
-        p->v = xrealloc(p->v, p->cap * sizeof *p->v);
-    }
+    p->v = xgrow(p->v, p->n, &p->cap, sizeof *p->v);
     p->v[p->n++] = x;
 }
 

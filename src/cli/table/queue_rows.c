@@ -206,10 +206,7 @@ queue_rows_find(struct queue_format *f, const char *text, size_t len, struct que
     if (!scan_open(&at) || !scan_find(&at, "rows") || !scan_open(&at))
         return;
     for (const char *begin = at.at; read_row(f, &at, &row); begin = at.at) {
-        if (out->n == out->cap) {
-            out->cap = out->cap ? out->cap * 2 : 64;
-            out->v = xrealloc(out->v, out->cap * sizeof *out->v);
-        }
+        out->v = xgrow(out->v, out->n, &out->cap, sizeof *out->v);
         out->v[out->n] = (struct queue_place){.at = begin, .n = out->n};
         for (int i = 0; i < f->n_sort; i++)
             read_key(&out->v[out->n].key[i], &row.v[f->sort[i].by]);

@@ -90,10 +90,7 @@ table_cell(struct table *t, enum style style, const char *s)
     struct cell *c;
     int width;
 
-    if (t->n_cells == t->cap) {
-        t->cap = t->cap ? t->cap * 2 : 256;
-        t->cells = xrealloc(t->cells, t->cap * sizeof *t->cells);
-    }
+    t->cells = xgrow(t->cells, t->n_cells, &t->cap, sizeof *t->cells);
     c = &t->cells[t->n_cells++];
     if (s[0] && strcmp(s, "-") != 0)
         t->filled[column] = true;

@@ -111,10 +111,7 @@ take_line(struct top_log *log, size_t *cap, const char *s, size_t n)
 {
     char *line = memcpy(xcalloc(1, n + 1), s, n);
 
-    if (log->n == *cap) {
-        *cap = *cap ? *cap * 2 : 64;
-        log->lines = xrealloc(log->lines, *cap * sizeof *log->lines);
-    }
+    log->lines = xgrow(log->lines, log->n, cap, sizeof *log->lines);
     for (char *nul = line; (nul = memchr(nul, '\0', (size_t)(line + n - nul)));)
         *nul = '?';
     top_log_clean(line);

@@ -39,10 +39,7 @@ struct words {
 static void
 push(struct words *w, char *word)
 {
-    if (w->n + 1 >= w->cap) {
-        w->cap = w->cap ? w->cap * 2 : 16;
-        w->at = xrealloc(w->at, w->cap * sizeof *w->at);
-    }
+    w->at = xgrow(w->at, w->n + 1, &w->cap, sizeof *w->at);
     w->at[w->n++] = word;
     w->at[w->n] = NULL;
 }

@@ -58,10 +58,7 @@ spread_add(struct spread *s, int64_t value)
     uint32_t bucket = bucket_of(value);
     size_t at = place_of(s, bucket);
     if (at == s->n_buckets || s->v[at].bucket != bucket) {
-        if (s->n_buckets == s->cap) {
-            s->cap = s->cap ? s->cap * 2 : 4;
-            s->v = xrealloc(s->v, s->cap * sizeof *s->v);
-        }
+        s->v = xgrow(s->v, s->n_buckets, &s->cap, sizeof *s->v);
         memmove(&s->v[at + 1], &s->v[at], (s->n_buckets++ - at) * sizeof *s->v);
         s->v[at] = (struct spread_count){bucket, 0};
     }

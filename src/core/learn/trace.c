@@ -14,7 +14,8 @@
 #define TIME_MAX (INT64_MAX / 4)
 
 struct trace {
-    int n_gpus, n, cap;
+    int n_gpus, n;
+    size_t cap;
     int64_t start_us, step_ms;
     int32_t *rows;
 };
@@ -80,10 +81,7 @@ row(const struct trace *t, int i)
 static int32_t *
 add_row(struct trace *t, int32_t slot)
 {
-    if (t->n == t->cap) {
-        t->cap = t->cap ? t->cap * 2 : 8;
-        t->rows = xrealloc(t->rows, (size_t)t->cap * (size_t)width(t) * sizeof *t->rows);
-    }
+    t->rows = xgrow(t->rows, t->n, &t->cap, (size_t)width(t) * sizeof *t->rows);
     int32_t *r = row(t, t->n++);
     memset(r, -1, (size_t)width(t) * sizeof *r);
     r[SLOT] = slot;

@@ -8,6 +8,7 @@
 #define CORE_LEDGER_LEDGER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/request.h"
@@ -77,9 +78,11 @@ struct card {
     int32_t share_held;   /* permille, sum over holds; never above 1000 */
     /* lists */
     struct hold *holds;
-    int32_t n_holds, cap_holds;
+    int32_t n_holds;
+    size_t cap_holds;
     struct stranger *strangers;
-    int32_t n_strangers, cap_strangers;
+    int32_t n_strangers;
+    size_t cap_strangers;
 };
 
 struct ledger;

@@ -53,10 +53,7 @@ demand_vram_mib(const struct demand *d, int64_t total_mib)
 static void
 card_add_hold(struct ledger *l, struct card *c, uint32_t job, const struct demand *d)
 {
-    if (c->n_holds == c->cap_holds) {
-        c->cap_holds = c->cap_holds ? c->cap_holds * 2 : 4;
-        c->holds = xrealloc(c->holds, (size_t)c->cap_holds * sizeof *c->holds);
-    }
+    c->holds = xgrow(c->holds, c->n_holds, &c->cap_holds, sizeof *c->holds);
     c->holds[c->n_holds++] = (struct hold){
         .job = job,
         .demand_mib = demand_vram_mib(d, c->info.total_mib),

@@ -37,10 +37,7 @@ stranger_find(struct card *c, const struct gpu_proc *p)
 static struct stranger *
 stranger_add(struct card *c, const struct gpu_proc *p, int64_t now_us)
 {
-    if (c->n_strangers == c->cap_strangers) {
-        c->cap_strangers = c->cap_strangers ? c->cap_strangers * 2 : 8;
-        c->strangers = xrealloc(c->strangers, (size_t)c->cap_strangers * sizeof *c->strangers);
-    }
+    c->strangers = xgrow(c->strangers, c->n_strangers, &c->cap_strangers, sizeof *c->strangers);
     struct stranger *s = &c->strangers[c->n_strangers++];
     *s = (struct stranger){
         .pid = p->pid, .mib = -1, .peak_mib = -1, .start = p->start, .since_us = now_us};

@@ -57,10 +57,7 @@ array_next(const struct job *array)
 static void
 live_add(struct tasks *t, uint32_t id)
 {
-    if (t->live == t->cap_live) {
-        t->cap_live = t->cap_live ? t->cap_live * 2 : 8;
-        t->live_ids = xrealloc(t->live_ids, (size_t)t->cap_live * sizeof *t->live_ids);
-    }
+    t->live_ids = xgrow(t->live_ids, t->live, &t->cap_live, sizeof *t->live_ids);
     t->live_ids[t->live++] = id;
 }
 

@@ -6,6 +6,7 @@
 #define CORE_QUEUE_ARRAY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/queue/job.h"
@@ -19,7 +20,7 @@ struct tasks {
     int32_t ended[JOB_STATES]; /* by final state */
     int32_t exit_status;       /* the highest of those that ended */
     uint32_t *live_ids;        /* owned; the jobs that those in live are, in no order */
-    int32_t cap_live;
+    size_t cap_live;
     int32_t returning; /* how many requests are having its ended tasks run again, not all of
                           which are back: it is not over. Not stored */
 };

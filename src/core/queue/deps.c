@@ -69,10 +69,7 @@ enter(struct deps *d, const struct dep *dep, uint32_t job)
         a->job = dep->job;
         HASH_ADD(hh, d->awaited, job, sizeof a->job, a);
     }
-    if (a->n == a->cap) {
-        a->cap = a->cap ? a->cap * 2 : 4;
-        a->list = xrealloc(a->list, a->cap * sizeof *a->list);
-    }
+    a->list = xgrow(a->list, a->n, &a->cap, sizeof *a->list);
     a->list[a->n++] = (struct dependent){.job = job, .task = dep->task, .type = dep->type};
 }
 

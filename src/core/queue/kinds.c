@@ -63,10 +63,7 @@ user_of(struct kinds *ks, uint32_t uid)
     size_t at = user_slot(ks, uid);
     if (at < ks->n_users && ks->users[at]->uid == uid)
         return ks->users[at];
-    if (ks->n_users == ks->cap_users) {
-        ks->cap_users = ks->cap_users ? ks->cap_users * 2 : 16;
-        ks->users = xrealloc(ks->users, ks->cap_users * sizeof *ks->users);
-    }
+    ks->users = xgrow(ks->users, ks->n_users, &ks->cap_users, sizeof *ks->users);
     memmove(ks->users + at + 1, ks->users + at, (ks->n_users++ - at) * sizeof *ks->users);
     struct kind_user *u = ks->users[at] = xcalloc(1, sizeof *u);
     u->uid = uid;
@@ -207,10 +204,7 @@ kind_of(struct kinds *ks, const struct job *job)
     k->user = user_of(ks, job->uid);
     k->user->n++;
     *slot = k;
-    if (ks->n == ks->cap) {
-        ks->cap = ks->cap ? ks->cap * 2 : 16;
-        ks->at = xrealloc(ks->at, ks->cap * sizeof(struct kind *));
-    }
+    ks->at = xgrow(ks->at, ks->n, &ks->cap, sizeof(struct kind *));
     ks->at[ks->n++] = k;
     if (ks->n > ks->n_buckets)
         grow(ks);

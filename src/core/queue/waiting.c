@@ -45,10 +45,7 @@ find_or_add(struct waiting *w, uint32_t uid)
     size_t at = position(w, uid);
     struct waiting_user *user = find(w, at, uid);
     if (!user) {
-        if (w->n_users == w->cap_users) {
-            w->cap_users = w->cap_users ? w->cap_users * 2 : 8;
-            w->users = xrealloc(w->users, w->cap_users * sizeof *w->users);
-        }
+        w->users = xgrow(w->users, w->n_users, &w->cap_users, sizeof *w->users);
         user = &w->users[at];
         memmove(user + 1, user, (w->n_users++ - at) * sizeof *user);
         *user = (struct waiting_user){.uid = uid};

@@ -106,10 +106,7 @@ read_line(const struct sync *s, const json_t *j, const struct models *models, in
 static struct line *
 add_line(struct sync *s)
 {
-    if (s->n == s->cap) {
-        s->cap = s->cap ? s->cap * 2 : 64;
-        s->lines = xrealloc(s->lines, s->cap * sizeof *s->lines);
-    }
+    s->lines = xgrow(s->lines, s->n, &s->cap, sizeof *s->lines);
     struct line *line = &s->lines[s->n++];
     *line = (struct line){.key = NULL};
     request_init(&line->req);

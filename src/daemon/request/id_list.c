@@ -14,10 +14,7 @@
 void
 ids_add(struct ids *ids, uint32_t id)
 {
-    if (ids->n == ids->cap) {
-        ids->cap = ids->cap ? ids->cap * 2 : 16;
-        ids->v = xrealloc(ids->v, ids->cap * sizeof *ids->v);
-    }
+    ids->v = xgrow(ids->v, ids->n, &ids->cap, sizeof *ids->v);
     ids->v[ids->n++] = id;
 }
 
@@ -29,10 +26,7 @@ struct ids_task {
 static void
 add_task(struct ids *ids, uint32_t id, uint32_t array, int32_t task)
 {
-    if (ids->n_tasks == ids->cap_tasks) {
-        ids->cap_tasks = ids->cap_tasks ? ids->cap_tasks * 2 : 16;
-        ids->tasks = xrealloc(ids->tasks, ids->cap_tasks * sizeof *ids->tasks);
-    }
+    ids->tasks = xgrow(ids->tasks, ids->n_tasks, &ids->cap_tasks, sizeof *ids->tasks);
     ids->tasks[ids->n_tasks++] = (struct ids_task){.id = id, .array = array, .task = task};
 }
 

@@ -304,10 +304,7 @@ on_job(struct job *job, const char *const *uuids, void *arg)
 void
 select_ranges_add(struct select_ranges *r, uint32_t first, uint32_t last)
 {
-    if (r->n == r->cap) {
-        r->cap = r->cap ? r->cap * 2 : 16;
-        r->v = xrealloc(r->v, (size_t)r->cap * sizeof *r->v);
-    }
+    r->v = xgrow(r->v, r->n, &r->cap, sizeof *r->v);
     r->v[r->n++] = (struct store_range){first, last};
 }
 

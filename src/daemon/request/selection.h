@@ -47,7 +47,8 @@ int select_ended(struct daemon *d, const struct select *s, int64_t limit, select
 /* Ids that a walk over the store can be bound to. */
 struct select_ranges {
     struct store_range *v; /* owned */
-    int n, cap;
+    int n;
+    size_t cap;
 };
 void select_ranges_add(struct select_ranges *r, uint32_t first, uint32_t last);
 /* Ids, tasks and the last job can be looked up; names, users and states need the whole walk.

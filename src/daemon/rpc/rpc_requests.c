@@ -37,10 +37,7 @@ struct ticket {
 static struct reply *
 hold(struct client *c, char *id, bool changes)
 {
-    if (c->n_held == c->cap_held) {
-        c->cap_held = c->cap_held ? c->cap_held * 2 : 4;
-        c->held = xrealloc(c->held, (size_t)c->cap_held * sizeof *c->held);
-    }
+    c->held = xgrow(c->held, c->n_held, &c->cap_held, sizeof *c->held);
     struct reply *r = &c->held[c->n_held++];
     *r = (struct reply){.text = BUF_INIT, .id = id, .changes = changes};
     if (changes)

@@ -35,7 +35,8 @@ struct client {
     struct frame in;
     struct buf unsent; /* events of this turn, and what has come since a write began */
     struct reply *held;
-    int n_held, cap_held;
+    int n_held;
+    size_t cap_held;
     int n_tickets; /* requests that are answered later */
     bool following;
     struct event_filter filter;

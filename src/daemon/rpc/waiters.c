@@ -145,10 +145,7 @@ waits_add_job(struct wait *x, uint32_t id)
     size_t at = x->n_jobs;
     if (find_job(x, id))
         return;
-    if (x->n_jobs == x->cap_jobs) {
-        x->cap_jobs = x->cap_jobs ? x->cap_jobs * 2 : 16;
-        x->jobs = xrealloc(x->jobs, x->cap_jobs * sizeof *x->jobs);
-    }
+    x->jobs = xgrow(x->jobs, x->n_jobs, &x->cap_jobs, sizeof *x->jobs);
     for (; at > 0 && x->jobs[at - 1].id > id; at--)
         x->jobs[at] = x->jobs[at - 1];
     x->jobs[at] = (struct waited_job){.id = id};
@@ -158,10 +155,7 @@ waits_add_job(struct wait *x, uint32_t id)
 void
 waits_add_task(struct wait *x, uint32_t array, int32_t task)
 {
-    if (x->n_tasks == x->cap_tasks) {
-        x->cap_tasks = x->cap_tasks ? x->cap_tasks * 2 : 16;
-        x->tasks = xrealloc(x->tasks, x->cap_tasks * sizeof *x->tasks);
-    }
+    x->tasks = xgrow(x->tasks, x->n_tasks, &x->cap_tasks, sizeof *x->tasks);
     x->tasks[x->n_tasks++] = (struct waited_task){.array = array, .task = task};
     x->in_order = false;
 }
@@ -212,10 +206,7 @@ waits_add_ended(struct wait *x, const struct job *job)
 {
     if (find_job(x, job->id) || find_task(x, job))
         return;
-    if (x->n_ended == x->cap_ended) {
-        x->cap_ended = x->cap_ended ? x->cap_ended * 2 : 16;
-        x->ended = xrealloc(x->ended, x->cap_ended * sizeof *x->ended);
-    }
+    x->ended = xgrow(x->ended, x->n_ended, &x->cap_ended, sizeof *x->ended);
     x->ended[x->n_ended++] = job->id;
     write_job(&x->done, job);
 }

@@ -8,10 +8,7 @@
 struct change *
 changes_add(struct changes *c, enum change_type type)
 {
-    if (c->n == c->cap) {
-        c->cap = c->cap ? c->cap * 2 : 64;
-        c->list = xrealloc(c->list, c->cap * sizeof *c->list);
-    }
+    c->list = xgrow(c->list, c->n, &c->cap, sizeof *c->list);
     struct change *x = &c->list[c->n++];
     *x = (struct change){.type = type, .json = BUF_INIT, .line = BUF_INIT};
     return x;
@@ -46,10 +43,7 @@ void
 changes_mark(struct changes *c, struct job *job, unsigned what)
 {
     if (!job->unsaved) {
-        if (c->n_unsaved == c->cap_unsaved) {
-            c->cap_unsaved = c->cap_unsaved ? c->cap_unsaved * 2 : 64;
-            c->unsaved = xrealloc(c->unsaved, c->cap_unsaved * sizeof(struct job *));
-        }
+        c->unsaved = xgrow(c->unsaved, c->n_unsaved, &c->cap_unsaved, sizeof(struct job *));
         c->unsaved[c->n_unsaved++] = job;
     }
     job->unsaved |= (uint8_t)what;

@@ -229,10 +229,7 @@ void
 depend_ended(struct state *s, const struct job *job)
 {
     struct depend *x = s->depend;
-    if (x->n_fallen == x->cap_fallen) {
-        x->cap_fallen = x->cap_fallen ? x->cap_fallen * 2 : 16;
-        x->fallen = xrealloc(x->fallen, x->cap_fallen * sizeof *x->fallen);
-    }
+    x->fallen = xgrow(x->fallen, x->n_fallen, &x->cap_fallen, sizeof *x->fallen);
     x->fallen[x->n_fallen++] = job->id;
     if (x->telling)
         return; /* the loop below is at work and takes it up */

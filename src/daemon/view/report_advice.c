@@ -41,10 +41,7 @@ struct list {
 static void
 add(struct list *l, struct advice a)
 {
-    if (l->n == l->cap) {
-        l->cap = l->cap ? l->cap * 2 : 32;
-        l->v = xrealloc(l->v, l->cap * sizeof *l->v);
-    }
+    l->v = xgrow(l->v, l->n, &l->cap, sizeof *l->v);
     l->v[l->n++] = a;
 }
 

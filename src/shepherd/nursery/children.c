@@ -43,10 +43,7 @@ void
 children_add(struct children *b, pid_t pid, int lock_fd)
 {
     struct stat st = {0};
-    if (b->n == b->cap) {
-        b->cap = b->cap ? b->cap * 2 : 16;
-        b->v = xrealloc(b->v, b->cap * sizeof *b->v);
-    }
+    b->v = xgrow(b->v, b->n, &b->cap, sizeof *b->v);
     (void)fstat(lock_fd, &st);
     b->v[b->n++] = (struct child){pid, st.st_dev, st.st_ino};
 }
