@@ -65,6 +65,30 @@ buf_addc(struct buf *b, char c)
     b->data[b->len] = '\0';
 }
 
+const char *
+decimal_digits(int64_t v, char room[24], size_t *n)
+{
+    char *p = room + 24;
+    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    do {
+        *--p = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest);
+    if (v < 0)
+        *--p = '-';
+    *n = (size_t)(room + 24 - p);
+    return p;
+}
+
+void
+buf_addi(struct buf *b, int64_t v)
+{
+    char room[24];
+    size_t n;
+    const char *digits = decimal_digits(v, room, &n);
+    buf_add(b, digits, n);
+}
+
 void
 buf_addf(struct buf *b, const char *fmt, ...)
 {

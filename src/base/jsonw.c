@@ -242,17 +242,10 @@ jsonw_key(struct jsonw *w, const char *key)
 void
 jsonw_int(struct jsonw *w, int64_t v)
 {
-    char digits[24];
-    char *p = digits + sizeof digits;
-    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-
-    do {
-        *--p = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest);
-    if (v < 0)
-        *--p = '-';
-    put(w, p, (size_t)(digits + sizeof digits - p));
+    char room[24];
+    size_t n;
+    const char *digits = decimal_digits(v, room, &n);
+    put(w, digits, n);
 }
 
 void

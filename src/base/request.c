@@ -245,9 +245,13 @@ task_set_text(const struct task_set *t, struct buf *out)
 {
     for (int32_t i = 0; i < t->n; i++) {
         const struct task_range *r = &t->ranges[i];
-        buf_addf(out, "%s%d", i ? "," : "", r->first);
-        if (r->last > r->first)
-            buf_addf(out, "-%d", r->last);
+        if (i)
+            buf_addc(out, ',');
+        buf_addi(out, r->first);
+        if (r->last > r->first) {
+            buf_addc(out, '-');
+            buf_addi(out, r->last);
+        }
     }
 }
 

@@ -124,6 +124,10 @@ verdict()
     has "words" "$(verdict)" '^6 its command has 68 KiB, and the maximum is 64 .job_max_text_kib'
     asks "$BOB" submit "$(jq -nc '{cwd: "/", env: [range(0; 100) | "X\(.)=" + ("y" * 1000)], jobs: [{command: "true", gpus: 0}]}')"
     has "words" "$(verdict)" '^6 the environment has 9. KiB, and the maximum is 64'
+    asks "$BOB" submit "$(jq -nc '{cwd: "/", jobs: [range(0; 40) | {command: ("x" * 60000), gpus: 0}]}')"
+    has "words" "$(verdict)" '^6 the commands and other text of the request.s jobs exceed the maximum of 2048 KiB; split it'
+    asks "$BOB" submit "$(jq -nc '{cwd: "/", jobs: [range(0; 30) | {command: ("x" * 60000), gpus: 0, hold: true}]}')"
+    is "half as much" "$(verdict)" fine
     asks root submit "$(jq -nc '{cwd: "/", jobs: [{command: ("x" * 70000), gpus: 0, hold: true}]}')"
     is "root's" "$(verdict)" fine
 }

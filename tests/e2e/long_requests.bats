@@ -6,15 +6,14 @@ load lib
 # Several requests on one connection, each a line, sent at once; the answers as they come.
 ask_all()
 {
-    timeout "$LIMIT" python3 - "$BERTH_DIR/berth.sock" "$@" <<'PY'
-import socket, sys
+    printf '%s\n' "$@" | timeout "$LIMIT" python3 -c 'import socket, sys
+lines = sys.stdin.buffer.readlines()
 with socket.socket(socket.AF_UNIX) as s:
     s.connect(sys.argv[1])
-    s.sendall("".join(line + "\n" for line in sys.argv[2:]).encode())
+    s.sendall(b"".join(lines))
     f = s.makefile()
-    for _ in sys.argv[2:]:
-        print(f.readline(), end="")
-PY
+    for _ in lines:
+        print(f.readline(), end="")' "$BERTH_DIR/berth.sock"
 }
 
 # `survives N VERB...` on jobs 2 to 701: its answer names all of them, though the daemon dies behind its Nth commit,
@@ -177,6 +176,93 @@ with socket.socket(socket.AF_UNIX) as s:
         last = max([last] + [e.get("job") or 0 for e in events if e["kind"] == "submitted"])
 assert seqs == list(range(2, seqs[-1] + 1)), seqs[:10]
 PY
+}
+
+# `submission N JOB [TOKEN]`: a request to submit N of this job, in which %d is the number of each.
+submission()
+{
+    jq -nc --arg n "$1" --arg job "$2" --arg token "${3:-}" \
+        '{id: "submit", method: "submit", params: {cwd: "/", jobs: [range($n | tonumber) as $i | $job | gsub("%d"; "\($i)") | fromjson]}}
+            + if $token == "" then {} else {token: $token} end'
+}
+
+@test "a long submission is read in pieces: others are answered meanwhile, and its jobs enter together" {
+    start_daemon 2
+    out=$(ask_all "$(submission 10000 '{"command": "true %d", "gpus": 0, "hold": true}')" '{"id":"status","method":"status"}')
+    is 'who is answered first' "$(jq -r .id <<<"$out" | paste -sd ' ')" 'status submit'
+    is 'what waited by then' "$(jq 'select(.id == "status") | .result.counts.HELD' <<<"$out")" 0
+    is ids "$(jq -c 'select(.id == "submit") | .result.ids == [range(1; 10001)]' <<<"$out")" true
+}
+
+@test "what changes while a long submission is read counts: all of it enters, or nothing" {
+    echo 'pending_max: 15000' >limits.yaml
+    timeout "$LIMIT" berth daemon start --sim 2 --config limits.yaml
+    big=$(submission 10000 '{"command": "true %d", "gpus": 0, "hold": true, "unique": true}')
+    # One of them is in the queue before they are.
+    out=$(ask_all "$big" "$(submission 1 '{"command": "true 700", "gpus": 0, "hold": true}')")
+    is 'the one' "$(jq -sc '.[0].result.ids' <<<"$out")" '[1]'
+    has 'the others' "$(jq -s '.[1].error.message' <<<"$out")" 'job 701 of 10000: job 1 .HELD. has the same command'
+    is 'what waits' "$(berth queue --json | jq -c '[.jobs[].id]')" '[1]'
+    # Each of two fits, and both do not.
+    big=$(submission 10000 '{"command": "true", "gpus": 0, "hold": true}')
+    out=$(ask_all "$big" "$big")
+    is 'one entered' "$(jq -s 'map(.result.ids // [] | length) | sort == [0, 10000]' <<<"$out")" true
+    has 'the other' "$(jq -s 'map(.error.message // empty)' <<<"$out")" 'the queue is full: 10001 of at most 15000'
+    # What it waits for is cancelled: it is refused, or cancelled as by a cancel behind it.
+    berth cancel all
+    berth submit --gpus 0 --hold -- true
+    gate=$(berth queue --json | jq '.jobs[0].id')
+    out=$(ask_all "$(submission 10000 "{\"command\": \"true\", \"gpus\": 0, \"after\": [{\"type\": \"success\", \"job\": $gate}]}")" \
+        "{\"id\":\"cancel\",\"method\":\"cancel\",\"params\":{\"select\":[\"$gate\"]}}")
+    has 'they entered, or not' "$(jq -c 'select(.id == "submit") | .error.message // (.result.ids | length)' <<<"$out")" \
+        '^10000$|it can never start'
+    is 'what waits' "$(berth queue --json | jq '.jobs | length')" 0
+}
+
+@test "a stop in the middle of a long submission: it is refused, or cancelled with the rest" {
+    local how pid
+    for how in false true; do
+        start_daemon 2
+        pid=$(daemon_pid)
+        out=$(ask_all "$(submission 10000 '{"command": "true", "gpus": 0, "hold": true}')" \
+            "{\"id\":\"stop\",\"method\":\"stop\",\"params\":{\"cancel\":$how}}")
+        has "the words, cancel $how" "$(jq 'select(.id == "submit") | .error.message' <<<"$out")" 'the daemon is stopping'
+        "$E2E/await" pid "$LIMIT" "$pid"
+        start_daemon 2
+        is "what is left, cancel $how" "$(berth queue --all --json | jq '.jobs | length')" 0
+        stop_daemon
+    done
+}
+
+@test "a long submission asked again with its token is carried out once, also by another daemon" {
+    local i pid token big
+    start_daemon 2
+    for i in 1 2; do
+        token=0123456789abcdef-$i
+        big=$(submission 10000 '{"command": "true", "gpus": 0, "hold": true}' "$token")
+        # Again on the same connection, while it is under way; then the daemon dies.
+        out=$(ask_all "$big" "$big")
+        has "the first $i" "$(jq -s 'map(.error.message // empty)' <<<"$out")" 'was sent again and is answered there'
+        is "ids $i" "$(jq -s 'map(.result.ids // [] | length) | sort == [0, 10000]' <<<"$out")" true
+        ids=$(jq -sc 'map(.result.ids // empty)[0]' <<<"$out")
+        kill_daemon
+        start_daemon 2
+        is "ids asked again $i" "$(ask_all "$big" | jq -c .result.ids)" "$ids"
+        # One that dies before it has answered: after that all of it is there once, or nothing is.
+        big=$(submission 10000 '{"command": "true", "gpus": 0, "hold": true}' "$token-2")
+        pid=$(daemon_pid)
+        timeout "$LIMIT" python3 -c '
+import os, signal, socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(sys.argv[1])
+    s.sendall(sys.stdin.buffer.read() + b"{\"id\":\"status\",\"method\":\"status\"}\n")
+    s.recv(1)
+    os.kill(int(sys.argv[2]), signal.SIGKILL)' "$BERTH_DIR/berth.sock" "$pid" <<<"$big"
+        "$E2E/await" pid "$LIMIT" "$pid"
+        start_daemon 2
+        is "asked again $i" "$(ask_all "$big" | jq -c '.result.ids | length')" 10000
+        is "what waits $i" "$(berth status --json | json counts.HELD)" "$((20000 * i))"
+    done
 }
 
 @test "with more different requests than one plan looks at, each has a reason, and one far behind starts" {

@@ -10,7 +10,8 @@
 #define VALUES_MAX_OWN  8000000 /* where nobody else is kept waiting */
 #define DEPTH_MAX       32
 #define JOBS_MAX        1000
-#define DEPENDENCES_MAX 4000 /* of all jobs of a request: each is looked up */
+#define DEPENDENCES_MAX 4000               /* of all jobs of a request: each is looked up */
+#define SUBMIT_TEXT_MAX (INT64_C(2) << 20) /* bytes: they are written in one commit */
 
 bool
 budget_binds(const struct daemon *d, uid_t uid)
@@ -115,6 +116,20 @@ budget_check_jobs(const struct daemon *d, uid_t uid, const json_t *jobs, struct 
         e, ERR_REFUSED,
         "the jobs of the request wait for %zu others, and the maximum is %d; split the request",
         n_after, DEPENDENCES_MAX);
+}
+
+int
+budget_check_submit(const struct daemon *d, uid_t uid, int64_t bytes, struct err *e)
+{
+    int64_t most = d->config.job_max_text_kib << 10;
+    if (most < SUBMIT_TEXT_MAX)
+        most = SUBMIT_TEXT_MAX;
+    if (!budget_binds(d, uid) || bytes <= most)
+        return 0;
+    return err_set(e, ERR_REFUSED,
+                   "the commands and other text of the request's jobs exceed the maximum of "
+                   "%lld KiB; split it",
+                   (long long)most >> 10);
 }
 
 static int

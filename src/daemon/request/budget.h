@@ -33,6 +33,9 @@ int budget_check_line(const struct daemon *d, uid_t uid, const char *line, size_
 /* Whether as many jobs as this list has, with their dependencies, may come in one request. */
 int budget_check_jobs(const struct daemon *d, uid_t uid, const json_t *jobs, struct err *e);
 
+/* Whether the jobs of one `submit` may have so much text: they enter in one commit. */
+int budget_check_submit(const struct daemon *d, uid_t uid, int64_t bytes, struct err *e);
+
 /* Whether its words are of a length that can be kept and executed. */
 int budget_check_text(const struct daemon *d, uid_t uid, const struct request *r,
                       struct err *e);

@@ -253,7 +253,7 @@ go_on(struct daemon *d, struct work *x)
     struct err e = {0};
     int64_t began_us = clock_boot_us();
     int rc = run_slice(d, x->kind, &x->caller, x->arg, &x->out, &e);
-    if (x->kind->changes)
+    if (x->kind->changes && !(x->kind->last_changes && rc == WORK_MORE))
         server_changed(d->server, x->caller.group);
     if (rc == WORK_MORE)
         keep_so_far(d, x);
@@ -327,7 +327,8 @@ int
 work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, void *arg,
            json_t *params, struct jsonw *out, struct err *e)
 {
-    int rc = kind->changes ? check_room(d, c, e) : 0; /* a piece cannot be taken back */
+    bool room_first = kind->changes && !kind->last_changes; /* a piece cannot be taken back */
+    int rc = room_first ? check_room(d, c, e) : 0;
     int n_pieces = 0;
     size_t n_saved = 0;
     if (rc == 0) {
@@ -335,7 +336,7 @@ work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind, voi
         n_saved = n_pieces > 0 ? kind->n_done(arg) : 0;
         rc = run_slice(d, kind, c, arg, out, e);
     }
-    if (rc == WORK_MORE && !kind->changes && check_room(d, c, e) < 0)
+    if (rc == WORK_MORE && !room_first && check_room(d, c, e) < 0)
         rc = -1;
     if (rc != WORK_MORE) {
         bool later = rc == WORK_DONE && kind->answer_later;

@@ -39,8 +39,9 @@ struct work_kind {
     void (*resume)(void *arg, const char *text);
     size_t (*n_done)(const void *arg); /* jobs; with `lines`, lines of a jobs file */
     bool lines;
-    bool past;    /* reads the history: nothing of that may go before it is done */
-    bool changes; /* jobs: it is done to its end also when whoever asked has gone */
+    bool past;         /* reads the history: nothing of that may go before it is done */
+    bool changes;      /* jobs: it is done to its end also when whoever asked has gone */
+    bool last_changes; /* only its last piece does; before that it can be refused */
 };
 
 /* Does the first slice. Takes over arg; params stay while it lasts. Returns what a method does:

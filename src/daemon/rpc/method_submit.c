@@ -1,11 +1,17 @@
 /* `submit`: a list of jobs, all or none. A job that can never start here is refused with the
- * reason, before anything is changed. */
+ * reason, before anything is changed.
+ *
+ * A long list is read and checked in pieces (long_work.h), which change nothing; then all jobs
+ * enter in one piece, and so in one commit. What the checks have found may be otherwise by
+ * then: limits and jobs that must be unique are checked again, and a dependency that has failed
+ * meanwhile cancels the job that waits for it, as it does behind a submit. */
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "core/ledger/ledger.h"
@@ -21,11 +27,33 @@
 #include "daemon/request/request_context.h"
 #include "daemon/request/request_read.h"
 #include "daemon/request/roles.h"
+#include "daemon/rpc/long_work.h"
 #include "daemon/rpc/methods.h"
 #include "daemon/state/depend_turns.h"
 #include "daemon/state/job_facts.h"
 #include "daemon/state/learned_demands.h"
 #include "daemon/state/unique.h"
+
+#define ENTER_WITH_READING 100 /* jobs that are read and entered in one slice at most */
+#define RANGE_TEXT         8   /* bytes that an array's row has of each range of tasks */
+#define GLANCE             8   /* jobs between two looks at the clock: each may wait for many */
+
+/* The jobs of a request so far, by what they run. */
+struct same {
+    const char *fingerprint; /* borrowed from its job */
+    size_t number;           /* of the first with it */
+    UT_hash_handle hh;
+};
+
+struct submission {
+    const json_t *list; /* borrowed from the params, which stay while it lasts */
+    struct reqcontext context;
+    struct job **jobs; /* owned, until they have entered */
+    size_t n, n_read;
+    int64_t text; /* bytes of it, of those that have been read */
+    struct same *own, *seen;
+    bool paused; /* others have been served since it began */
+};
 
 int
 daemon_accepts_work(const struct daemon *d, struct err *e)
@@ -70,13 +98,6 @@ read_job(struct daemon *d, const json_t *j, const struct caller *c,
     return unique_check(&d->state, job, e);
 }
 
-/* The jobs of a request so far, by what they run. */
-struct same {
-    const char *fingerprint; /* borrowed from its job */
-    size_t number;           /* of the first with it */
-    UT_hash_handle hh;
-};
-
 /* Two of the same in one request are the same as well. */
 static int
 check_pair(struct same **seen, struct same *own, const struct job *job, size_t number,
@@ -93,69 +114,66 @@ check_pair(struct same **seen, struct same *own, const struct job *job, size_t n
     return 0;
 }
 
+/* The next one; it counts as read whatever comes of it. */
 static int
-read_jobs(struct daemon *d, const json_t *list, const struct caller *c,
-          const struct reqcontext *ctx, struct job **jobs, struct err *e)
+read_next(struct daemon *d, const struct caller *c, struct submission *s, struct err *e)
 {
-    size_t i, n = json_array_size(list);
-    const json_t *j;
-    auto_free struct same *own = xcalloc(n, sizeof *own);
-    struct same *seen = NULL;
-    int rc = 0;
-    json_array_foreach(list, i, j)
-    {
-        jobs[i] = job_new();
-        if (read_job(d, j, c, ctx, jobs[i], e) || check_pair(&seen, &own[i], jobs[i], i + 1, e))
-            rc = n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, n) : -1;
-        else
-            rc = check_feasible(d, &jobs[i]->req, i, n, e);
-        if (rc)
-            break;
-    }
-    HASH_CLEAR(hh, seen);
-    return rc;
+    size_t i = s->n_read++;
+    struct job *job = s->jobs[i] = job_new();
+    if (read_job(d, json_array_get(s->list, i), c, &s->context, job, e) < 0 ||
+        check_pair(&s->seen, &s->own[i], job, i + 1, e) < 0)
+        return s->n > 1 ? err_prefix(e, "job %zu of %zu", i + 1, s->n) : -1;
+    s->text += request_text_bytes(&job->req) + RANGE_TEXT * job->req.array.n;
+    if (budget_check_submit(d, c->uid, s->text, e) < 0)
+        return -1;
+    return check_feasible(d, &job->req, i, s->n, e);
 }
 
-int
-method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
-              struct err *e)
+/* WORK_DONE: all of them. */
+static int
+read_jobs(struct daemon *d, const struct caller *c, struct submission *s, int64_t until_us,
+          struct err *e)
 {
-    const json_t *list = json_object_get(params, "jobs");
-    size_t n = json_array_size(list);
-    struct reqcontext ctx;
-    if (n == 0)
-        return err_set(e, ERR_USAGE, "\"jobs\" must be a list of at least one job");
-    if (daemon_accepts_work(d, e) || budget_check_jobs(d, c->uid, list, e) ||
-        admit_pending(d, c->uid, (int64_t)n, e) || reqcontext_read(d, params, &ctx, e))
+    while (s->n_read < s->n) {
+        if (read_next(d, c, s, e) < 0)
+            return -1;
+        if (s->n_read % GLANCE == 0 && clock_boot_us() >= until_us)
+            return WORK_MORE;
+    }
+    return WORK_DONE;
+}
+
+/* What others may have changed since a job was read. */
+static int
+check_again(struct daemon *d, const struct submission *s, struct err *e)
+{
+    if (daemon_accepts_work(d, e) < 0)
         return -1;
-    struct job **jobs = xcalloc(n, sizeof(struct job *));
+    for (size_t i = 0; i < s->n; i++)
+        if (s->jobs[i]->req.unique && unique_check(&d->state, s->jobs[i], e) < 0)
+            return err_prefix(e, "job %zu of %zu", i + 1, s->n);
+    return 0;
+}
+
+static void
+enter_all(struct daemon *d, struct submission *s, struct jsonw *out)
+{
+    int64_t limit_ms = s->jobs[0]->req.limit_ms;
+    bool wants_gpu = demand_n_gpus(&s->jobs[0]->req.demand) > 0;
     auto_free char *note = NULL;
-    int rc = read_jobs(d, list, c, &ctx, jobs, e);
-    if (rc == 0)
-        rc = admit_jobs(d, c->uid, jobs, n, e);
-    int64_t limit_ms = rc == 0 ? jobs[0]->req.limit_ms : 0;
-    bool wants_gpu = rc == 0 && demand_n_gpus(&jobs[0]->req.demand) > 0;
-    if (rc == 0) {
-        jsonw_object(out);
-        jsonw_key(out, "ids");
-        jsonw_array(out);
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (rc) {
-            job_free(jobs[i]);
-            continue;
-        }
+    jsonw_object(out);
+    jsonw_key(out, "ids");
+    jsonw_array(out);
+    for (size_t i = 0; i < s->n; i++) {
+        struct job *job = TAKE(s->jobs[i]);
         if (!note)
-            note = hooks_missing(d, jobs[i]);
+            note = hooks_missing(d, job);
         if (!note)
-            note = confines_unenforced(d, jobs[i]);
-        jobs_add(&d->state, jobs[i], NULL);
-        depend_enter(&d->state, jobs[i], NULL);
-        jsonw_int(out, jobs[i]->id);
+            note = confines_unenforced(d, job);
+        jobs_add(&d->state, job, NULL);
+        depend_enter(&d->state, job, NULL);
+        jsonw_int(out, job->id);
     }
-    free(jobs);
-    if (rc)
-        return -1;
     jsonw_end_array(out);
     if (!note && wants_gpu &&
         (!ledger_is_known(d->ledger) || prober_unknown_since_us(d->prober)))
@@ -167,5 +185,63 @@ method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *
     if (limit_ms > 0)
         jsonw_kint(out, "limit_ms", limit_ms);
     jsonw_end_object(out);
-    return 0;
+}
+
+/* Reading and entering, which is up to a commit of 1,000 jobs, share no slice, unless both are
+ * short. */
+static int
+step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
+     struct err *e)
+{
+    struct submission *s = arg;
+    bool was_read = s->n_read == s->n;
+    int rc = read_jobs(d, c, s, until_us, e);
+    if (rc < 0)
+        return -1;
+    if (rc == WORK_MORE || (!was_read && s->n > ENTER_WITH_READING)) {
+        s->paused = true;
+        return WORK_MORE;
+    }
+    if ((s->paused && check_again(d, s, e) < 0) || admit_jobs(d, c->uid, s->jobs, s->n, e) < 0)
+        return -1;
+    enter_all(d, s, out);
+    return WORK_DONE;
+}
+
+static void
+submission_free(void *arg)
+{
+    struct submission *s = arg;
+    HASH_CLEAR(hh, s->seen);
+    for (size_t i = 0; i < s->n_read; i++)
+        job_free(s->jobs[i]);
+    free(s->jobs);
+    free(s->own);
+    free(s);
+}
+
+int
+method_submit(struct daemon *d, struct caller *c, json_t *params, struct jsonw *out,
+              struct err *e)
+{
+    static const struct work_kind kind = {.step = step,
+                                          .free = submission_free,
+                                          .past =
+                                              true, /* of its environment no job tells yet */
+                                          .changes = true,
+                                          .last_changes = true};
+    const json_t *list = json_object_get(params, "jobs");
+    size_t n = json_array_size(list);
+    struct reqcontext context;
+    if (n == 0)
+        return err_set(e, ERR_USAGE, "\"jobs\" must be a list of at least one job");
+    if (daemon_accepts_work(d, e) < 0 || budget_check_jobs(d, c->uid, list, e) < 0 ||
+        admit_pending(d, c->uid, (int64_t)n, e) < 0 ||
+        reqcontext_read(d, params, &context, e) < 0)
+        return -1;
+    struct submission *s = xcalloc(1, sizeof *s);
+    *s = (struct submission){.list = list, .context = context, .n = n};
+    s->jobs = xcalloc(n, sizeof(struct job *));
+    s->own = xcalloc(n, sizeof *s->own);
+    return work_begin(d, c, &kind, s, params, out, e);
 }
