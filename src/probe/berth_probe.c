@@ -8,9 +8,9 @@
  * driver is asked for a sample: if that hangs, the daemon knows already which card it is.
  * Each line leaves in one write, so that a reader never waits for the rest of one. */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/long_options.h"
 #include "base/parse.h"
 #include "gpu/probe_message.h"
 #include "probe/choose_backend.h"
@@ -59,49 +60,32 @@ static const char usage[] =
     "errors in the kernel's log after record N.\n";
 
 static int
-parse_options(int argc, char **argv, struct options *o)
+take_log_after(void *out, const char *value, struct err *e)
 {
-    enum { OPT_BACKEND = 256, OPT_SIM, OPT_SIM_DIR, OPT_LOG_AFTER, OPT_ONCE, OPT_HELP };
-    static const struct option longs[] = {
-        {"backend", required_argument, NULL, OPT_BACKEND},
-        {"sim", required_argument, NULL, OPT_SIM},
-        {"sim-dir", required_argument, NULL, OPT_SIM_DIR},
-        {"log-after", required_argument, NULL, OPT_LOG_AFTER},
-        {"once", no_argument, NULL, OPT_ONCE},
-        {"help", no_argument, NULL, OPT_HELP},
-        {NULL, 0, NULL, 0},
-    };
-    int c;
+    struct options *o = out;
 
-    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-        switch (c) {
-        case OPT_BACKEND:
-            o->backend = optarg;
-            break;
-        case OPT_SIM:
-            o->config.sim_spec = optarg;
-            break;
-        case OPT_SIM_DIR:
-            o->config.sim_dir = optarg;
-            break;
-        case OPT_LOG_AFTER:
-            if (parse_int(optarg, -1, INT64_MAX / 16, &o->log_after, NULL) < 0)
-                return -1;
-            break;
-        case OPT_ONCE:
-            o->once = true;
-            break;
-        case OPT_HELP:
-            fputs(usage, stdout);
-            exit(0);
-        default:
-            return -1;
-        }
-    }
-    if (optind < argc) {
-        fprintf(stderr, "berth-probe: unexpected '%s'\n", argv[optind]);
-        return -1;
-    }
+    return parse_int(value, -1, INT64_MAX / 16, &o->log_after, e) < 0
+               ? err_prefix(e, "--log-after")
+               : 0;
+}
+
+static const struct long_option table[] = {
+    {"backend", LONG_OPTION_TEXT, offsetof(struct options, backend), NULL},
+    {"sim", LONG_OPTION_TEXT, offsetof(struct options, config.sim_spec), NULL},
+    {"sim-dir", LONG_OPTION_TEXT, offsetof(struct options, config.sim_dir), NULL},
+    {"log-after", LONG_OPTION_TAKE, 0, take_log_after},
+    {"once", LONG_OPTION_FLAG, offsetof(struct options, once), NULL},
+    {NULL, 0, 0, NULL},
+};
+
+/* As long_options_read, and what the environment says. */
+static int
+parse_options(int argc, char **argv, struct options *o, struct err *e)
+{
+    int rc = long_options_read(argc, argv, table, usage, "berth-probe", o, e);
+
+    if (rc != 0)
+        return rc;
     if (!o->backend)
         o->backend = o->config.sim_spec ? "sim" : "auto";
     o->config.nvml_path = getenv("BERTH_NVML");
@@ -263,15 +247,17 @@ int
 main(int argc, char **argv)
 {
     struct options o = {.log_after = -1};
-    struct probe *p = xcalloc(1, sizeof *p);
+    struct probe *p;
+    struct err e;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     reset_signals();
-    if (parse_options(argc, argv, &o) < 0) {
-        fputs(usage, stderr);
-        free(p);
-        return 2;
-    }
+    int rc = parse_options(argc, argv, &o, &e);
+    if (rc < 0)
+        fprintf(stderr, "berth-probe: %s\n%s", e.text, usage);
+    if (rc != 0)
+        return rc < 0 ? 2 : 0;
+    p = xcalloc(1, sizeof *p);
     p->users = process_users_new();
     int status = run(p, &o);
     if (p->backend)

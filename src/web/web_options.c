@@ -2,13 +2,13 @@
 #include "web/web_options.h"
 
 #include <arpa/inet.h>
-#include <getopt.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/long_options.h"
 #include "base/parse.h"
 
 static const char help[] =
@@ -25,31 +25,6 @@ static const char help[] =
     "  --socket PATH        use the daemon at PATH (default: BERTH_SOCKET)\n"
     "  --ready-fd N         write the address to descriptor N when listening\n"
     "  --help, --version\n";
-
-enum {
-    OPT_LISTEN = 256,
-    OPT_TOKEN,
-    OPT_ALLOW,
-    OPT_HOST,
-    OPT_DIR,
-    OPT_SOCKET,
-    OPT_READY,
-    OPT_HELP,
-    OPT_VERSION
-};
-
-static const struct option longs[] = {
-    {"listen", required_argument, NULL, OPT_LISTEN},
-    {"token-file", required_argument, NULL, OPT_TOKEN},
-    {"allow-local", no_argument, NULL, OPT_ALLOW},
-    {"host", required_argument, NULL, OPT_HOST},
-    {"dir", required_argument, NULL, OPT_DIR},
-    {"socket", required_argument, NULL, OPT_SOCKET},
-    {"ready-fd", required_argument, NULL, OPT_READY},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
-    {NULL, 0, NULL, 0},
-};
 
 /* --- listen --- */
 
@@ -122,8 +97,15 @@ web_options_parse_listen(const char *text, struct options *out, struct err *e)
 /* --- options --- */
 
 static int
-take_host(struct options *o, const char *name, struct err *e)
+take_listen(void *out, const char *value, struct err *e)
 {
+    return web_options_parse_listen(value, out, e);
+}
+
+static int
+take_host(void *out, const char *name, struct err *e)
+{
+    struct options *o = out;
     int n = 0;
 
     while (o->names[n])
@@ -137,41 +119,16 @@ take_host(struct options *o, const char *name, struct err *e)
     return 0;
 }
 
-static int
-take_option(int c, struct options *o, struct err *e)
-{
-    int64_t n;
-
-    switch (c) {
-    case OPT_LISTEN:
-        return web_options_parse_listen(optarg, o, e);
-    case OPT_TOKEN:
-        o->token_file = optarg;
-        return 0;
-    case OPT_ALLOW:
-        o->allow_local = true;
-        return 0;
-    case OPT_HOST:
-        return take_host(o, optarg, e);
-    case OPT_DIR:
-        o->dir = optarg;
-        return 0;
-    case OPT_SOCKET:
-        o->socket = optarg;
-        return 0;
-    case OPT_READY:
-        if (parse_int(optarg, 3, 1023, &n, e) < 0)
-            return err_prefix(e, "--ready-fd");
-        o->ready_fd = (int)n;
-        return 0;
-    case OPT_HELP:
-        fputs(help, stdout);
-        return 1;
-    default:
-        puts("berth-web " BERTH_VERSION);
-        return 1;
-    }
-}
+static const struct long_option table[] = {
+    {"listen", LONG_OPTION_TAKE, 0, take_listen},
+    {"token-file", LONG_OPTION_TEXT, offsetof(struct options, token_file), NULL},
+    {"allow-local", LONG_OPTION_FLAG, offsetof(struct options, allow_local), NULL},
+    {"host", LONG_OPTION_TAKE, 0, take_host},
+    {"dir", LONG_OPTION_TEXT, offsetof(struct options, dir), NULL},
+    {"socket", LONG_OPTION_TEXT, offsetof(struct options, socket), NULL},
+    {"ready-fd", LONG_OPTION_FD, offsetof(struct options, ready_fd), NULL},
+    {NULL, 0, 0, NULL},
+};
 
 /* Together they have to make sense. */
 static int
@@ -193,21 +150,9 @@ web_options_parse(int argc, char **argv, struct options *out, struct err *e)
 {
     *out = (struct options){.ready_fd = -1};
     take_v4("127.0.0.1", OPTIONS_PORT, out);
-    opterr = 0;
-    for (;;) {
-        int at = optind > 0 ? optind : 1;
-        int c = getopt_long(argc, argv, "", longs, NULL);
-        if (c == -1)
-            break;
-        if (c == '?')
-            return err_set(e, ERR_USAGE, "unknown option '%s', or missing value; see --help",
-                           argv[at]);
-        int rc = take_option(c, out, e);
-        if (rc)
-            return rc;
-    }
-    if (optind < argc)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'; see --help", argv[optind]);
+    int rc = long_options_read(argc, argv, table, help, "berth-web", out, e);
+    if (rc != 0)
+        return rc;
     const char *named = getenv("BERTH_SOCKET");
     if (!out->socket && !out->dir && named && named[0])
         out->socket = named;

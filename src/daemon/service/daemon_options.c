@@ -1,8 +1,7 @@
 /* berthd's options: see daemon_options.h and berthd(8). */
 #include "daemon/service/daemon_options.h"
 
-#include <getopt.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/parse.h"
+#include "base/long_options.h"
 #include "spec/config.h"
 #include "wire/places.h"
 
@@ -31,98 +30,34 @@ static const char help[] =
     "  --ready-fd N       write \"ready\" to descriptor N when listening; log to the file\n"
     "  --help, --version\n";
 
-enum {
-    OPT_DIR = 256,
-    OPT_SYSTEM,
-    OPT_SIM,
-    OPT_CONFIG,
-    OPT_SET,
-    OPT_STAY,
-    OPT_NEED_GPUS,
-    OPT_READY,
-    OPT_HELP,
-    OPT_VERSION
-};
-
-static const struct option longs[] = {
-    {"dir", required_argument, NULL, OPT_DIR},
-    {"system", no_argument, NULL, OPT_SYSTEM},
-    {"sim", required_argument, NULL, OPT_SIM},
-    {"config", required_argument, NULL, OPT_CONFIG},
-    {"set", required_argument, NULL, OPT_SET},
-    {"stay", no_argument, NULL, OPT_STAY},
-    {"need-gpus", no_argument, NULL, OPT_NEED_GPUS},
-    {"ready-fd", required_argument, NULL, OPT_READY},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
-    {NULL, 0, NULL, 0},
-};
-
 static int
-take_option(int c, struct options *o, struct err *e)
+take_set(void *out, const char *value, struct err *e)
 {
-    int64_t n;
-    switch (c) {
-    case OPT_DIR:
-        o->dir = optarg;
-        return 0;
-    case OPT_SYSTEM:
-        o->system = true;
-        return 0;
-    case OPT_SIM:
-        o->sim = optarg;
-        return 0;
-    case OPT_CONFIG:
-        o->config = optarg;
-        return 0;
-    case OPT_STAY:
-        o->stay = true;
-        return 0;
-    case OPT_NEED_GPUS:
-        o->need_gpus = true;
-        return 0;
-    case OPT_SET:
-        if (o->n_sets == (int)(sizeof o->sets / sizeof o->sets[0]))
-            return err_set(e, ERR_USAGE, "too many --set");
-        o->sets[o->n_sets++] = optarg;
-        return 0;
-    case OPT_READY:
-        if (parse_int(optarg, 3, 1023, &n, e) < 0)
-            return err_prefix(e, "--ready-fd");
-        o->ready_fd = (int)n;
-        return 0;
-    case OPT_HELP:
-        fputs(help, stdout);
-        return 1;
-    case OPT_VERSION:
-        puts("berthd " BERTH_VERSION);
-        return 1;
-    default:
-        return err_set(e, ERR_USAGE, "unexpected argument %s; see berthd --help",
-                       optind > 0 ? "on the command line" : "");
-    }
+    struct options *o = out;
+
+    if (o->n_sets == (int)(sizeof o->sets / sizeof o->sets[0]))
+        return err_set(e, ERR_USAGE, "too many --set");
+    o->sets[o->n_sets++] = value;
+    return 0;
 }
+
+static const struct long_option table[] = {
+    {"dir", LONG_OPTION_TEXT, offsetof(struct options, dir), NULL},
+    {"system", LONG_OPTION_FLAG, offsetof(struct options, system), NULL},
+    {"sim", LONG_OPTION_TEXT, offsetof(struct options, sim), NULL},
+    {"config", LONG_OPTION_TEXT, offsetof(struct options, config), NULL},
+    {"set", LONG_OPTION_TAKE, 0, take_set},
+    {"stay", LONG_OPTION_FLAG, offsetof(struct options, stay), NULL},
+    {"need-gpus", LONG_OPTION_FLAG, offsetof(struct options, need_gpus), NULL},
+    {"ready-fd", LONG_OPTION_FD, offsetof(struct options, ready_fd), NULL},
+    {NULL, 0, 0, NULL},
+};
 
 int
 daemon_options_parse(int argc, char **argv, struct options *out, struct err *e)
 {
     *out = (struct options){.ready_fd = -1};
-    opterr = 0;
-    for (;;) {
-        int at = optind > 0 ? optind : 1;
-        int c = getopt_long(argc, argv, "", longs, NULL);
-        if (c == -1)
-            break;
-        if (c == '?')
-            return err_set(e, ERR_USAGE, "unknown option '%s', or missing value; see --help",
-                           argv[at]);
-        int rc = take_option(c, out, e);
-        if (rc)
-            return rc;
-    }
-    if (optind < argc)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'; see --help", argv[optind]);
-    return 0;
+    return long_options_read(argc, argv, table, help, "berthd", out, e);
 }
 
 static int
