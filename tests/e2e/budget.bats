@@ -185,7 +185,7 @@ with socket.socket(socket.AF_UNIX) as s:
     is "bob's job for alice, while nobody knows him" "$(as "$ALICE" berth history --json | jq -r '.jobs[0].user')" "uid:$uid"
     as "$BOB" berth submit -G 0 --hold -- true
     rm "$ROOT/slow"
-    "$E2E/await" until 60 "berth show 2 --json" jobs.0.user "$BOB"
+    "$AWAIT" until 60 "berth show 2 --json" jobs.0.user "$BOB"
     is "alice's own name" "$(as "$ALICE" berth submit --parsable -G 0 --wait -- true && berth show 3 --json | json jobs.0.user)" "3
 $ALICE"
 }
@@ -199,10 +199,10 @@ $ALICE"
     touch "$ROOT/slow"
     printf 'users:\n  %s: {max_pending: 1}\n  %s: {max_pending: 2}\n' "$BOB" "$ALICE" >berthd.yaml
     kill -HUP "$(daemon_pid)"
-    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" event=reloaded
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" event=reloaded
     as "$ALICE" berth submit -G 0 --hold -- true
     rm "$ROOT/slow"
-    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" event=users-found
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" event=users-found
     as "$BOB" berth submit -G 0 --hold -- true
     try_as "$BOB" berth submit -G 0 --hold -- true
     has "bob's second" "$err" 'has 1 of at most 1 pending.*user_max_pending'

@@ -22,7 +22,7 @@ set_clock_by()
 {
     echo "$1" >"$ROOT/new" && mv "$ROOT/new" "$CLOCK_SHIFT"
     berth submit --hold -- true >/dev/null
-    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" "event=clock-set by_s=" >/dev/null ||
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" "event=clock-set by_s=" >/dev/null ||
         fail_with "the daemon did not notice"
 }
 

@@ -447,7 +447,7 @@ JOBS
     wait_for_output run "Assigning job 'sleep 300'"
     stop "$pid_of_run"
     has_not 'what it says' "$out" '^cudaq:'
-    "$E2E/await" gone "$LIMIT"
+    "$AWAIT" gone "$LIMIT"
     is 'what waits' "$(grep -c ', "status": "pending"' jobs.jsonl)" 25000
     is 'what ran' "$(field 'sleep 300' status)" failed
 }
@@ -473,7 +473,7 @@ JOBS
     finish first
     berth pause 0 1 >/dev/null
     berth requeue 2 >/dev/null
-    "$E2E/await" until "$LIMIT" "berth show 2 --json" jobs.0.state PENDING
+    "$AWAIT" until "$LIMIT" "berth show 2 --json" jobs.0.state PENDING
     dispatch again
     wait_for_field 'read line <gate' status pending
     berth resume 0 1 >/dev/null

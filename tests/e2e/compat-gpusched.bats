@@ -35,7 +35,7 @@ record()
 wait_for_start()
 {
     wait_for_output "$1" 'started on gpu'
-    "$E2E/await" output "$LIMIT" gpusched_logs/journal.jsonl '"event": "started"'
+    "$AWAIT" output "$LIMIT" gpusched_logs/journal.jsonl '"event": "started"'
 }
 
 @test "--poll also sets how often other GPU processes are measured while the queue is empty" {
@@ -286,7 +286,7 @@ LINES
     echo go >gate
     finish late
     has 'its end' "$out" 'job 3 finished \[TIMEOUT\]'
-    "$E2E/await" gone "$LIMIT"
+    "$AWAIT" gone "$LIMIT"
 }
 
 @test "D17 lines that come, go and change places are obeyed; the file is not touched" {
@@ -296,7 +296,7 @@ LINES
     wait_for_output run 'job 1 started'
     printf 'read line <gate\necho b >>order\necho a >>order\necho c >>order\n' >new
     cp new jobs.txt
-    "$E2E/await" output "$LIMIT" gpusched_logs/journal.jsonl '"no": 5'
+    "$AWAIT" output "$LIMIT" gpusched_logs/journal.jsonl '"no": 5'
     echo go >gate
     finish run
     is status "$status" 0
@@ -419,7 +419,7 @@ LINES
     kill -KILL "$pid_of_first"
     finish first
     echo go >gate
-    "$E2E/await" pid "$LIMIT" "$(cat pid)"
+    "$AWAIT" pid "$LIMIT" "$(cat pid)"
     sched jobs.txt --sim 1
     is status "$status" 5
     has end "$(ended 1)" 'finished \[EXIT 5\]'
@@ -601,7 +601,7 @@ print(*sorted(e["event"] for e in map(json.loads, open(sys.argv[1]))))' gpusched
     has output "$out" 'WARN  interrupted — terminating running jobs$'
     has_not output "$out" 'job 1 finished'
     has output "$out" 'job 2 finished \[OK\]'
-    "$E2E/await" gone "$LIMIT"
+    "$AWAIT" gone "$LIMIT"
     touch go
     sched jobs.txt --sim 1
     is status "$status" 0
@@ -617,7 +617,7 @@ print(*sorted(e["event"] for e in map(json.loads, open(sys.argv[1]))))' gpusched
     finish run
     is status "$status" 130
     has_not output "$out" '^gpusched:'
-    "$E2E/await" gone "$LIMIT"
+    "$AWAIT" gone "$LIMIT"
 }
 
 @test "--watch stays for lines to come, also with an empty file" {

@@ -170,7 +170,7 @@ ID: X | User: $ALICE | GPUs: 1 | Mem: 15000 | CMD: echo a >>order | Status: queu
     srun --gpu-ids 1 --mem 10000 -- "cat $ROOT/gate"
     srun --gpu-ids 1 -- 'echo ran >>order'
     background stranger env "BERTH_SIM_DIR=$BERTH_DIR/sim" berth simjob --vram 300 --ramp 0 --hold 1000 --gpu 1
-    "$E2E/await" until "$LIMIT" 'berth gpus --json' gpus.1.strangers.0.mib 300
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.1.strangers.0.mib 300
     echo >"$ROOT/gate"
     wait_for_event kind=ended job=7 state=COMPLETED >/dev/null
 }
@@ -196,7 +196,7 @@ ID: X | User: $ALICE | GPUs: 1 | Mem: 15000 | CMD: echo a >>order | Status: queu
     running=$(told_id)
     srun --gpu-ids 0 --mem 20000 -- true
     waiting=$(told_id)
-    "$E2E/await" output "$LIMIT" "$USERS_HOME/alice/pids" .
+    "$AWAIT" output "$LIMIT" "$USERS_HOME/alice/pids" .
     for id in "$running" "$waiting" NOTTHERE 17 1 '*' 'user:root' $'\377'; do
         try_as "$BOB" mgpu_cancel "$id"
         is "what bob is told of $id" "$out" 'Cancel failed.'
@@ -359,7 +359,7 @@ text = sys.stdin.read(); print(len(text), hashlib.sha1(text.encode()).hexdigest(
     serve_as_unit
     is "running" "$(as "$ALICE" mgpu_queue | grep -c 'Status: running')" 2
     rm "$MGPU_SCHEDULER_SOCKET"
-    "$E2E/await" until "$LIMIT" "$E2E/is-there $MGPU_SCHEDULER_SOCKET" there true
+    "$AWAIT" until "$LIMIT" "$E2E/is-there $MGPU_SCHEDULER_SOCKET" there true
     is "an old client once the name was lost" "$(old send '{"cmd":"queue"}')" ok
     kill_daemon
     is "an old client while the daemon is started again" "$(old send '{"cmd":"queue"}')" ok

@@ -230,7 +230,7 @@ json.dump(s, open(p, "w"))'
     wait_for_output run 'Job 2 completed'
     printf '0.0], "paused_gpus": [0, 1]}' >&7
     exec 7>&-
-    "$E2E/await" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.1.state paused
+    "$AWAIT" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.1.state paused
     has 'the file is theirs' "$(cat gpu_scheduler_state.json)" '^\{"gpu_status": \[0\.0, 0\.0'
     echo '{"gpu_status": [0.0, 0.0], "paused_gpus": "1"}' >gpu_scheduler_state.json
     wait_for_output run 'WARNING .* the state file gpu_scheduler_state.json: paused_gpus is no list of ids; it is written'
@@ -251,7 +251,7 @@ json.dump(s, open(p, "w"))'
     is mask "$(tail -1 ran)" 'next --cuda 1 mask 1'
     # Another state file beside it shares the daemon, and has paused nothing.
     schedule other --state-file other.json --jobs none.txt
-    "$E2E/await" until "$LIMIT" "cat other.json" paused_gpus.0 0
+    "$AWAIT" until "$LIMIT" "cat other.json" paused_gpus.0 0
     has_not 'what it says' "$(cat "$ROOT/other.out")" 'GPU 0 resumed'
     stop_scheduler other
     stop_scheduler again
@@ -462,7 +462,7 @@ PY
     schedule last
     wait_for_state '[1.0] []'
     pass gate
-    "$E2E/await" output "$LIMIT" ran '^queued --cuda 0'
+    "$AWAIT" output "$LIMIT" ran '^queued --cuda 0'
     stop_scheduler last
 }
 
@@ -473,8 +473,8 @@ PY
     wait_for_output run 'Job 1 queued'
     background full env "BERTH_SIM_DIR=$PWD/.berth/sim" berth simjob --vram 20000 --ramp 0 --hold 1000 --gpu 0
     background used env "BERTH_SIM_DIR=$PWD/.berth/sim" berth simjob --vram 12000 --ramp 0 --hold 1000 --gpu 1 --util 10
-    "$E2E/await" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.0.used_mib 20000
-    "$E2E/await" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.1.used_mib 12000
+    "$AWAIT" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.0.used_mib 20000
+    "$AWAIT" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.1.used_mib 12000
     scheduler.py resume 0 >/dev/null
     wait_for_output run 'GPU 0 resumed'
     scheduler.py resume 1 >/dev/null
@@ -494,9 +494,9 @@ with subprocess.Popen(["berth", "simjob", "--vram", sys.argv[2], "--ramp", "0", 
 PY
     printf '0,%s/big.py,,--vram 15000 --llm half\n' "$PWD" >jobs.txt
     schedule run
-    "$E2E/await" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.0.used_mib 15000
+    "$AWAIT" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.0.used_mib 15000
     printf '1,%s/big.py,,--vram 5000 --llm half\n' "$PWD" >>jobs.txt
-    "$E2E/await" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.0.used_mib 20000
+    "$AWAIT" until "$LIMIT" "berth --dir $PWD/.berth gpus --json" gpus.0.used_mib 20000
     has 'both' "$(berth --dir "$PWD/.berth" gpus --json)" '"jobs":\[1,2\]'
     wait_for_state '[1.0] []'
     pass end
@@ -530,7 +530,7 @@ SH
     printf '0,%s/job.py,,--mode train --gate gate --fail 3\n1,%s/job.py,,--llm two\n' "$PWD" "$PWD" >jobs.txt
     schedule run --screen --retries 0
     wait_for_output run 'Job 1 assigned'
-    "$E2E/await" until "$LIMIT" "berth --dir $PWD/.berth screens --json" screens.0.job 1
+    "$AWAIT" until "$LIMIT" "berth --dir $PWD/.berth screens --json" screens.0.job 1
     is screens "$(scheduler.py screens)" "Listing active scheduler GNU Screen sessions...
 
 --- Active GPU Job Screen Sessions ---

@@ -319,7 +319,7 @@ open("ran", "a").write("stubborn\n")
 open("gate").read()
 PY
     scheduler_10x.py add "$PWD/stubborn.py" >/dev/null
-    "$E2E/await" output "$LIMIT" ran "^stubborn" >/dev/null
+    "$AWAIT" output "$LIMIT" ran "^stubborn" >/dev/null
     kill -INT "$pid_of_third"
     BERTH_DIR=$PWD/.berth wait_for_event kind=requeue job=5 >/dev/null
     kill -INT "$pid_of_third"
@@ -340,10 +340,10 @@ PY
     mkfifo gate
     printf '0,%s/job.py,,%s\n' "$PWD" '--gate gate one' "$PWD" two "$PWD" 'three --gate gate' "$PWD" four >jobs.txt
     schedule run
-    "$E2E/await" output "$LIMIT" ran one >/dev/null
+    "$AWAIT" output "$LIMIT" ran one >/dev/null
     is 'one that waits' "$(scheduler_10x.py cancel-job 2)" '✅ Job 2 cancelled'
     is 'one that runs' "$(scheduler_10x.py cancel-job 1)" '✅ Job 1 cancelled'
-    "$E2E/await" output "$LIMIT" ran three >/dev/null
+    "$AWAIT" output "$LIMIT" ran three >/dev/null
     stop_scheduler run
     has 'the one that was stopped' "$out" '"Job 3 was stopped; it runs again with the next start'
     schedule again
@@ -370,7 +370,7 @@ signal.pause()
 PY
     schedule run
     scheduler_10x.py add "$PWD/stubborn.py" >/dev/null
-    "$E2E/await" output "$LIMIT" pid . >/dev/null
+    "$AWAIT" output "$LIMIT" pid . >/dev/null
     is words "$(scheduler_10x.py cancel-job 1)" "✅ Job 1 cancelled"
     [ ! -e "/proc/$(cat pid)" ] || fail_with "it is still there"
     stop_scheduler run
@@ -470,14 +470,14 @@ PY
     try scheduler_10x.py add "$PWD/job.py" --output file --args 'a,b'
     has 'a comma' "$status:$out" "^1:❌ Failed to add job: 'a,b' cannot stand in a line"
     cd "$ROOT"
-    "$E2E/await" until "$LIMIT" "scheduler_10x.py status --json" scheduler.jobs_processed 1
+    "$AWAIT" until "$LIMIT" "scheduler_10x.py status --json" scheduler.jobs_processed 1
     has elsewhere "$(scheduler_10x.py status)" '^Status: running$'
     cp "$WORK/job.py" own.py
     scheduler_10x.py add own.py --output file
     cd "$WORK"
     is 'a script from elsewhere' "$(tail -1 jobs.txt)" "0,$ROOT/own.py"
     kill -TERM "$pid"
-    "$E2E/await" pid "$LIMIT" "$pid"
+    "$AWAIT" pid "$LIMIT" "$pid"
     has 'after that' "$(scheduler_10x.py status)" '^Status: stopped$'
     is 'its log' "$(grep -c '"message": "Stopping..."' gpu_scheduler.log)" 1
 }

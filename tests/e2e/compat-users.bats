@@ -60,7 +60,7 @@ make_files()
 kill_hard()
 {
     kill -KILL "$1"
-    "$E2E/await" pid "$LIMIT" "$1"
+    "$AWAIT" pid "$LIMIT" "$1"
 }
 
 # Lets go who stands before the gate, and who comes later.
@@ -93,7 +93,7 @@ start_all()
     wait_for_output server started
     start_all "$ALICE" alice
     start_all "$BOB" bob
-    "$E2E/await" until "$LIMIT" "berth status --json" counts.RUNNING 10 >/dev/null
+    "$AWAIT" until "$LIMIT" "berth status --json" counts.RUNNING 10 >/dev/null
     is "cards with more than they have" \
         "$(berth gpus --json | jq '[.gpus[] | select(.held_mib > .total_mib or .share_permille > 1000)] | length')" 0
 
@@ -187,7 +187,7 @@ start_all()
         wait_for_output $tool "wait until there is room in the queue"
         echo >"$ROOT/gate"
         last=$((last + 9))
-        "$E2E/await" until "$LIMIT" "berth history --json --state completed" jobs.$last.state COMPLETED
+        "$AWAIT" until "$LIMIT" "berth history --json --state completed" jobs.$last.state COMPLETED
         eval "kill -INT \$pid_of_$tool"
         finish $tool
     done
@@ -240,7 +240,7 @@ at_machine()
     background cq at_machine "$ALICE" cq berth compat cudaq run --min-free-mem-mb 1000
     wait_for_output cq 'No pending'
     open_gate "$ALICE"
-    "$E2E/await" until "$LIMIT" "jq -s . $home/cq/jobs.jsonl" 0.exit_code 4
+    "$AWAIT" until "$LIMIT" "jq -s . $home/cq/jobs.jsonl" 0.exit_code 4
     kill -INT "$pid_of_cq"
     finish cq
     is "how often it ran" "$(wc -l <"$home/cq/who")" 1

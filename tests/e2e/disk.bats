@@ -37,7 +37,7 @@ the_disk()
 # Waits for the daemon's log to have a line like that.
 wait_for_log()
 {
-    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" "$1" >/dev/null ||
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" "$1" >/dev/null ||
         fail_with "the daemon's log never said '$1'"
 }
 
@@ -155,7 +155,7 @@ trouble_while_an_array_runs()
     has_not words "$out" 'nothing was accepted'
     is "lines that are queued" "$(berth status --json | json counts.HELD)" "$(grep -oE '[0-9]+ lines' <<<"$out" | cut -d' ' -f1)"
     the_disk recovers
-    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.disk_trouble null
+    "$AWAIT" until "$LIMIT" 'berth status --json' daemon.disk_trouble null
     try berth run --detach jobs.txt
     is "status of the same command" "$status" 0
     is "lines that are queued then" "$(berth status --json | json counts.HELD)" 30000
@@ -178,13 +178,13 @@ trouble_while_an_array_runs()
     echo >one
     start_daemon 1
     echo >two
-    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.disk_full true
+    "$AWAIT" until "$LIMIT" 'berth status --json' daemon.disk_full true
     try berth submit -- true
     has "a submission" "$err" 'no space.*running jobs continue'
     rm "$BERTH_DIR/state/filler"
     wait_for_event kind=ended job=1 exit_status=6
     wait_for_event kind=ended job=2 exit_status=8
-    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.disk_trouble null
+    "$AWAIT" until "$LIMIT" 'berth status --json' daemon.disk_trouble null
     berth release 3
     wait_for_event kind=ended job=3 exit_status=0
     stop_daemon

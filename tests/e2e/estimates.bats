@@ -24,7 +24,7 @@ run_once()
     local id other
     id=$(berth submit --parsable --gpus 0 -- sh -c "$command")
     other=$(berth submit --parsable --gpus 0 -- sh -c "read other <gate")
-    "$E2E/await" until "$LIMIT" "berth show $id --json" jobs.0.state RUNNING
+    "$AWAIT" until "$LIMIT" "berth show $id --json" jobs.0.state RUNNING
     has running "$(berth explain "$id")" '^  expected +end at '
     has_not running "$(berth explain "$other")" '^  expected'
     is limit "$(job_field "$id" limit_ms)" null

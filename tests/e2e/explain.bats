@@ -22,7 +22,7 @@ with_settings()
 holder()
 {
     berth submit --parsable "$@" -- sleep 1000 >"$ROOT/holder"
-    "$E2E/await" until "$LIMIT" "berth show $(cat "$ROOT/holder") --json" jobs.0.state RUNNING
+    "$AWAIT" until "$LIMIT" "berth show $(cat "$ROOT/holder") --json" jobs.0.state RUNNING
 }
 
 # `waits REASON SENTENCE HELP OPTIONS...`: a job with these options waits for that reason; the
@@ -32,7 +32,7 @@ waits()
     local reason=$1 sentence=$2 help=$3 id text
     shift 3
     id=$(berth submit --parsable "$@" -- true) || fail_with "refused: $*"
-    "$E2E/await" until "$LIMIT" "berth explain $id --json" jobs.0.reason "$reason" ||
+    "$AWAIT" until "$LIMIT" "berth explain $id --json" jobs.0.reason "$reason" ||
         fail_with "$*: $(berth explain "$id")"
     text=$(berth explain "$id")
     has "explanation of $*" "$text" "^job $id (PENDING|HELD): $reason: $sentence"
@@ -90,7 +90,7 @@ ended_as()
     start_daemon 1
     local id
     id=$(berth submit --parsable --gpus 0 --array '0-3%1' -- sleep 1000)
-    "$E2E/await" until "$LIMIT" "berth explain $id --json" jobs.0.reason ArrayLimit
+    "$AWAIT" until "$LIMIT" "berth explain $id --json" jobs.0.reason ArrayLimit
     has array "$(berth explain "$id")" "^job $id PENDING: ArrayLimit: 1 task of the array runs"
     has array "$(berth explain "$id")" 'would help  a larger %N in --array'
 }
@@ -98,7 +98,7 @@ ended_as()
 @test "waiting for other processes, guards and a broken GPU" {
     start_daemon 2
     background stranger env "BERTH_SIM_DIR=$BERTH_DIR/sim" berth simjob --vram 9000 --ramp 0 --hold 1000 --gpu 0 --util 93
-    "$E2E/await" until "$LIMIT" "berth gpus --json" gpus.0.used_mib 9000
+    "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.0.used_mib 9000
     waits GpuBusy 'wants gpu 0 idle; gpu 0 has 9.7 GiB in use outside Berth \(pid [0-9]+\)' \
         'end process [0-9]+' --gpu-ids 0
     has 'the same figure' "$(berth gpus)" '^gpu 0: 9.7 GiB counted as used outside Berth'
@@ -127,7 +127,7 @@ ended_as()
     start_daemon 2
     holder --gpu-ids 0 -t 2h
     id=$(berth submit --parsable -G 2 -t 1h -- true)
-    "$E2E/await" until "$LIMIT" "berth explain $id --json" jobs.0.reserved true
+    "$AWAIT" until "$LIMIT" "berth explain $id --json" jobs.0.reserved true
     has expected "$(berth explain "$id")" '^  expected +start at [0-9:]+ \(in (1h5[0-9]|2h00)m\), with gpus 0,1 kept for it'
     has text "$(berth explain "$id")" "^job $id PENDING: Resources: wants 2 idle GPUs; 1 of them has room, 1 more when job 1 ends$"
     has position "$(berth explain "$id")" '^  position +first of 1 pending jobs'
@@ -141,7 +141,7 @@ ended_as()
     holder --gpu-ids 0 -t 1h
     holder --gpu-ids 1 -t 2h
     id=$(berth submit --parsable -G 2 -t 1h -- true)
-    "$E2E/await" until "$LIMIT" "berth explain $id --json" jobs.0.reserved true
+    "$AWAIT" until "$LIMIT" "berth explain $id --json" jobs.0.reserved true
     waits GpuBusy "wants an idle GPU; gpu 0 is held by job 1; gpu 0 is reserved for job $id, which is expected to start at 20" 'with a time limit'
     waits GpuBusy ".*gpu 0 is reserved for job $id" '--vram SIZE' -t 3h
 }
@@ -168,7 +168,7 @@ ended_as()
     has "while another runs" "$(berth explain 2)" 'start at [0-9:]+ \(in (59m[0-9]+s|1h00m)\)'
     has "when none does" "$(berth explain 3)" 'start at [0-9:]+ \(in (2h59m|3h00m)\)'
     berth submit --priority 1 -- true
-    "$E2E/await" until "$LIMIT" "berth explain 3 --json" jobs.0.expected_start null
+    "$AWAIT" until "$LIMIT" "berth explain 3 --json" jobs.0.expected_start null
 }
 
 @test "endings: what happened and what would help" {

@@ -358,7 +358,7 @@ PY
     wait_for_event kind=started job=1
     fault 'lost 1'
     wait_for_event kind=gpu gpu=1 state=lost
-    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" 'event=probe-renewed'
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" 'event=probe-renewed'
     no_fault
     wait_for_event kind=gpu gpu=1 state=up
     open_gate

@@ -197,7 +197,7 @@ JOBS
     is state "$(job_field 1 state)" TIMEOUT
     # The daemon may stay; the job's processes may not.
     stop_daemon
-    "$E2E/await" gone "$LIMIT"
+    "$AWAIT" gone "$LIMIT"
 }
 
 @test "D16 a job that ignores TERM is killed after the grace" {
@@ -322,7 +322,7 @@ JOBS
     read_mail
     kill_daemon
     open_gate
-    "$E2E/await" pid "$LIMIT" "$mail"
+    "$AWAIT" pid "$LIMIT" "$mail"
     run_file 1 jobs.txt
     is status "$status" 5
     is 'times run' "$(wc -l <ran)" 1
@@ -345,7 +345,7 @@ shepherd_of()
     is 'times run' "$(wc -l <ran)" 1
     has 'the reason' "$(job_field 1 text)" '[Ss]upervisor|shepherd'
     # What it had started is ended with it.
-    "$E2E/await" pid 0 "$mail"
+    "$AWAIT" pid 0 "$mail"
 }
 
 @test "D23 two cards: both in the mask, peaks on both" {

@@ -88,7 +88,7 @@ some_past()
 @test "queue, show and history show arrays, shares, tags and dependencies" {
     start_daemon 1
     berth submit --vram 1G -J sweep --tag a,b --array 0-5%2 -- sleep 1000
-    "$E2E/await" until "$LIMIT" "berth show 1 --json" jobs.0.array.active 2
+    "$AWAIT" until "$LIMIT" "berth show 1 --json" jobs.0.array.active 2
     has queue "$(berth queue)" '^ *1_\[2-5%2\]  PENDING .*ArrayLimit'
     has queue "$(berth queue)" '^ *1_0  RUNNING '
     has show "$(berth show 1)" '^job 1_\[2-5%2\]  PENDING'

@@ -66,7 +66,7 @@ COMPLETED"
     start_daemon
     berth submit -G 0 --on-end "echo own >>$WORK/told" --wait -- true
     wait_for_event kind=hook job=1 hook=on_end state=done
-    "$E2E/await" until "$LIMIT" "berth status --json" hooks_waiting 0
+    "$AWAIT" until "$LIMIT" "berth status --json" hooks_waiting 0
     is "told" "$(sort told)" "1
 own"
     settings "on_fail: echo \"failed \$BERTH_JOB_ID\" >>$WORK/told"
@@ -111,7 +111,7 @@ own"
     berth submit -G 0 --mail-user 'me@example.org,root' --mail-type begin,fail --name $'x\xc3\xa4' --wait -- \
         sh -c "echo Bcc: you@example.org; exit 5" || true
     wait_for_event kind=hook hook=mail state=done
-    "$E2E/await" until "$LIMIT" "berth status --json" hooks_waiting 0
+    "$AWAIT" until "$LIMIT" "berth status --json" hooks_waiting 0
     is "arguments" "$(tr '\n' ' ' <args.0)" "-i me@example.org root "
     python3 - mail.0 mail.1 <<'PY'
 import email, email.policy, sys
@@ -150,7 +150,7 @@ PY
     is "the same message" "$(grep Message-ID mail.0)" "$(grep Message-ID mail.1)"
     rm mail.* args.*
     berth submit -G 0 --array 0-2 --mail-user me --mail-type ALL --wait -- true
-    "$E2E/await" until "$LIMIT" "berth status --json" hooks_waiting 0
+    "$AWAIT" until "$LIMIT" "berth status --json" hooks_waiting 0
     is "subjects" "$(sed -n 's/^Subject: berth [^ ]* //p' mail.* | sort)" "job 2 completed
 job 2_0 started"
 }
@@ -199,7 +199,7 @@ job 2_0 started"
 
 wait_for_line()
 {
-    "$E2E/await" output "$LIMIT" "$1" . >/dev/null
+    "$AWAIT" output "$LIMIT" "$1" . >/dev/null
 }
 
 @test "a hook killed before its result is recorded runs again; so after a crash of the daemon" {

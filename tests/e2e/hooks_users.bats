@@ -70,7 +70,7 @@ standard_account()
     wait_for_event kind=hook job=1 hook=webhook state=done
     has "what came" "$(cat "$ROOT/server.out")" 'post 200 /site.*"kind":"ended"'
     background open sh -c "trap '' PIPE; while :; do echo go >$USERS_HOME/alice/never.$BATS_TEST_NUMBER; done"
-    "$E2E/await" until "$LIMIT" "berth status --json" hooks_waiting 0
+    "$AWAIT" until "$LIMIT" "berth status --json" hooks_waiting 0
 }
 
 @test "one user's slow hooks delay no other user's, and are hidden from other users" {
@@ -90,7 +90,7 @@ standard_account()
     is "alice's view" "$(as "$ALICE" berth show "$held" --json | json jobs.0.webhook)" \
         http://127.0.0.1:9/SECRET
     background open sh -c "trap '' PIPE; while :; do echo go >$never; done"
-    "$E2E/await" until "$LIMIT" "berth status --json" hooks_waiting 0
+    "$AWAIT" until "$LIMIT" "berth status --json" hooks_waiting 0
 }
 
 @test "a folder that has gone, and a user's own links where the log was, change nothing for others" {

@@ -16,7 +16,7 @@ run_with()
     local id
     echo "$1" >mib
     id=$(berth submit --vram auto --parsable -- "${command[@]}")
-    "$E2E/await" until "$LIMIT" "berth show $id --json" jobs.0.peak_mib.0 "$1"
+    "$AWAIT" until "$LIMIT" "berth show $id --json" jobs.0.peak_mib.0 "$1"
     timeout "$LIMIT" sh -c 'echo >seen'
     wait_for_event kind=ended "job=$id" >/dev/null
 }

@@ -14,6 +14,19 @@ LIMIT=120
 
 E2E=$BATS_TEST_DIRNAME
 
+# await.c, of the build that the programs are of, or of the one that is always made.
+find_await()
+{
+    local berth build
+    berth=$(command -v berth)
+    for build in "${berth%/root/bin/berth}" "$BATS_TEST_DIRNAME/../../build/gcc"; do
+        AWAIT=$build/tests/e2e/await
+        if [ -x "$AWAIT" ]; then return 0; fi
+    done
+    echo "there is no $AWAIT: tools/build gcc makes it" >&2
+    return 1
+}
+
 setup()
 {
     ROOT=${BATS_TEST_TMPDIR:-$(mktemp -d "${BATS_TMPDIR:-/tmp}/berth-e2e.XXXXXX")}
@@ -23,6 +36,8 @@ setup()
     export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks
     export BERTH_E2E_MARK=$$-$BATS_TEST_NUMBER-$RANDOM$RANDOM
     export NO_COLOR=1 LC_ALL=C.UTF-8
+    export AWAIT
+    find_await || return 1
     # People's commands say python; a bare system has python3 alone.
     if ! command -v python >/dev/null; then
         mkdir -p "$ROOT/tools"
@@ -46,7 +61,7 @@ teardown()
     if [ -S "$BERTH_DIR/berth.sock" ]; then
         timeout "$LIMIT" berth daemon stop --cancel >"$ROOT/stop.out" 2>&1 || true
     fi
-    "$E2E/await" gone "$LIMIT" || status=1
+    "$AWAIT" gone "$LIMIT" || status=1
     if [ "$status" -ne 0 ]; then
         left=$(marked_pids)
         echo "# still there after the daemon was told to stop:"
@@ -67,7 +82,7 @@ teardown()
 # what the test itself put in the background.
 marked_pids()
 {
-    "$E2E/await" list
+    "$AWAIT" list
 }
 
 describe_processes()
@@ -101,7 +116,7 @@ kill_daemon()
     local pid
     pid=$(daemon_pid)
     kill -KILL "$pid"
-    "$E2E/await" pid "$LIMIT" "$pid"
+    "$AWAIT" pid "$LIMIT" "$pid"
 }
 
 # What a power cut leaves: no process, a state that was written under another boot id.
@@ -115,7 +130,7 @@ cut_power()
     kill -STOP $pids
     kill -KILL $pids
     kill -KILL $(marked_pids) 2>/dev/null || true
-    "$E2E/await" gone "$LIMIT"
+    "$AWAIT" gone "$LIMIT"
     python3 - "$BERTH_DIR/state/berth.db" <<'PY'
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1])
@@ -167,7 +182,7 @@ finish()
 {
     local pid_name=pid_of_$1
     status=0
-    "$E2E/await" pid "$LIMIT" "${!pid_name}" || fail_with "$1 has not ended after $LIMIT s"
+    "$AWAIT" pid "$LIMIT" "${!pid_name}" || fail_with "$1 has not ended after $LIMIT s"
     wait "${!pid_name}" || status=$?
     background_pids=${background_pids/ ${!pid_name}/}
     out=$(cat "$ROOT/$1.out")
@@ -177,7 +192,7 @@ finish()
 # `wait_for_output run 'completed'`.
 wait_for_output()
 {
-    "$E2E/await" output "$LIMIT" "$ROOT/$1.out" "$2" || fail_with "$1 never said '$2'; it said:
+    "$AWAIT" output "$LIMIT" "$ROOT/$1.out" "$2" || fail_with "$1 never said '$2'; it said:
 $(cat "$ROOT/$1.out")"
 }
 
@@ -186,20 +201,20 @@ $(cat "$ROOT/$1.out")"
 # over older ones. Fails when it does not come within the limit.
 wait_for_event()
 {
-    "$E2E/await" event "$LIMIT" "$@" || fail_with "no event with $*; there were:
+    "$AWAIT" event "$LIMIT" "$@" || fail_with "no event with $*; there were:
 $(timeout 5 berth events 2>&1 | tail -40)"
 }
 
 # Waits until the job's command is executed: "started" is the decision, which comes before.
 wait_until_running()
 {
-    "$E2E/await" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING
+    "$AWAIT" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING
 }
 
 # All events so far in which the named fields have these values, one JSON object per line.
 events_with()
 {
-    timeout "$LIMIT" berth events | "$E2E/await" match "$@"
+    timeout "$LIMIT" berth events | "$AWAIT" match "$@"
 }
 
 # The sequence number of the first such event.
@@ -211,7 +226,7 @@ seq_of()
 # One value out of JSON on standard input: `json jobs.0.state`. Strings bare, null as `null`.
 json()
 {
-    "$E2E/await" json "$1"
+    "$AWAIT" json "$1"
 }
 
 # One field of a job as `berth show --json` has it: `job_field 3 state`.

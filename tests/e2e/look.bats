@@ -39,7 +39,7 @@ load screen
     start_daemon 1
     berth submit --array 3 --vram 4G -- berth simjob --vram 3000 --hold 1000 >/dev/null
     wait_for_event kind=started >/dev/null
-    "$E2E/await" until "$LIMIT" "berth gpus --json" gpus.0.holds.0.now_mib 3000
+    "$AWAIT" until "$LIMIT" "berth gpus --json" gpus.0.holds.0.now_mib 3000
     local gpus
     gpus=$(berth gpus --json)
     is demand "$(json gpus.0.holds.0.vram_mib <<<"$gpus")" 4096
@@ -130,7 +130,7 @@ load screen
     berth submit --array 3,5 --vram 9G -- sleep 1000 >/dev/null
     wait_for_event kind=started array_task=5 >/dev/null
     berth submit --vram 10G -- true >/dev/null
-    "$E2E/await" until "$LIMIT" "berth explain 4 --json" jobs.0.reason GpuMemory
+    "$AWAIT" until "$LIMIT" "berth explain 4 --json" jobs.0.reason GpuMemory
     has sentence "$(berth explain 4)" 'held by jobs 1_[35] and 1_[35]'
     has table "$(berth gpus)" ' 1_3,1_5$'
     try berth submit --signal USR2 --hold -- true

@@ -54,7 +54,7 @@ full_disk()
 
 health_says()
 {
-    "$E2E/await" prints "$LIMIT" 'berth health' "$1" || fail_with "health never said '$1'; it says:
+    "$AWAIT" prints "$LIMIT" 'berth health' "$1" || fail_with "health never said '$1'; it says:
 $(berth health)"
 }
 
@@ -132,7 +132,7 @@ print(sum(j["attempt"] or 0 for j in json.load(sys.stdin)["jobs"]))')" "$before"
     chmod +x berth-shepherd
     cd "$WORK"
     kill -KILL "$nursery"
-    "$E2E/await" pid "$LIMIT" "$nursery"
+    "$AWAIT" pid "$LIMIT" "$nursery"
     for i in $(seq 1 12); do
         berth submit --vram 1000 -- sh -c 'echo ran >>ran.$BERTH_JOB_ID'
     done
@@ -157,7 +157,7 @@ a_folder_that_is_no_more()
     wait_for_event kind=ended job=1 state=LOST
     has text "$(job_field 1 text)" 'folder was removed'
     is runs "$(wc -l <ran.1)" 1
-    "$E2E/await" pid "$LIMIT" "$command_pid"
+    "$AWAIT" pid "$LIMIT" "$command_pid"
 }
 
 @test "a job's folder that is removed under it: it does not run beside itself after a restart" {
@@ -223,7 +223,7 @@ a_folder_that_is_no_more()
     has_not "status" "$(berth status)" '^trouble'
     # Once none of the jobs waits for that any more it is said no longer.
     berth cancel 1
-    "$E2E/await" prints "$LIMIT" 'berth health | grep -cE "^warn +starts" || true' '^0' ||
+    "$AWAIT" prints "$LIMIT" 'berth health | grep -cE "^warn +starts" || true' '^0' ||
         fail_with "health still says: $(berth health)"
     berth submit --vram 1000 --log "$WORK/own/x.log" -- sh -c 'echo ran >>ran.$BERTH_JOB_ID'
     health_says '^warn +starts .*jobs of .*own/x.log.*No space left'
@@ -323,5 +323,5 @@ PY
     try berth health
     has health "$out" '^bad +d.* removed or replaced'
     mv kept.db "$BERTH_DIR/state/berth.db"
-    "$E2E/await" prints "$LIMIT" 'berth submit --wait -G 0 -- true && echo well' well
+    "$AWAIT" prints "$LIMIT" 'berth submit --wait -G 0 -- true && echo well' well
 }

@@ -16,7 +16,7 @@ open_gate()
 # Until so many clients, beside the one that asks, have a connection.
 wait_for_clients()
 {
-    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.clients $(($1 + 1))
+    "$AWAIT" until "$LIMIT" 'berth status --json' daemon.clients $(($1 + 1))
 }
 
 # One request on a connection of its own, and what comes back.

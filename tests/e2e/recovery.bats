@@ -20,7 +20,7 @@ open_gate()
     berth submit --vram 1000 --hold -- true
     wait_for_event kind=started job=1
     wait_for_event kind=started job=2
-    "$E2E/await" until "$LIMIT" 'berth show 2 --json' jobs.0.state RUNNING
+    "$AWAIT" until "$LIMIT" 'berth show 2 --json' jobs.0.state RUNNING
     cut_power
     start_daemon 2
     wait_for_event kind=ended job=1 state=LOST
@@ -67,7 +67,7 @@ open_gate()
     command_pid=$(job_field 1 pid)
     kill_daemon
     open_gate
-    "$E2E/await" pid "$LIMIT" "$command_pid"
+    "$AWAIT" pid "$LIMIT" "$command_pid"
     try berth run --sim 1 jobs.txt
     is status "$status" 7
     is attempts "$(job_field 1 attempt)" 1
@@ -125,12 +125,12 @@ open_gate()
 @test "after a restart a job's processes still belong to it" {
     start_daemon 1
     berth submit --vram 14G -- berth simjob --vram 13G --ramp 0 --hold 600
-    "$E2E/await" until "$LIMIT" 'berth show 1 --json' jobs.0.now_mib 13312
+    "$AWAIT" until "$LIMIT" 'berth show 1 --json' jobs.0.now_mib 13312
     kill_daemon
     # No sample comes of its own accord: what the daemon knows it must have asked for.
     printf 'sample_ms: 60000\n' >"$BERTH_DIR/config.yaml"
     start_daemon 1
-    "$E2E/await" until "$LIMIT" 'berth show 1 --json' jobs.0.now_mib 13312
+    "$AWAIT" until "$LIMIT" 'berth show 1 --json' jobs.0.now_mib 13312
     is strangers "$(berth gpus --json | json gpus.0.strangers)" '[]'
     # What it holds is 14 GiB, counted once: 8G fit beside it.
     berth submit --wait --vram 8G -- true
@@ -153,7 +153,7 @@ os.execve(sys.argv[2], [sys.argv[2], "simjob", "--vram", "13G", "--ramp", "0", "
           {key: os.environ[key] for key in os.environ if key in env or key != "BERTH_MARK"})
 END
     berth submit --vram 14G -- python3 deep.py bare "$(command -v berth)"
-    "$E2E/await" until "$LIMIT" 'berth show 1 --json' jobs.0.now_mib 13312
+    "$AWAIT" until "$LIMIT" 'berth show 1 --json' jobs.0.now_mib 13312
     is strangers "$(berth gpus --json | json gpus.0.strangers)" '[]'
     berth cancel 1
 }
@@ -231,7 +231,7 @@ END
     supervisor=$(ps -o ppid= -p "$(job_field 1 pid)" | tr -d ' ')
     kill_daemon
     kill -URG "$supervisor"
-    "$E2E/await" pid "$LIMIT" "$supervisor"
+    "$AWAIT" pid "$LIMIT" "$supervisor"
     has 'the log' "$(cat "$BERTH_DIR/logs/1.log")" asked
     start_daemon 1
     wait_for_event kind=ended job=1 >/dev/null
@@ -265,7 +265,7 @@ with sqlite3.connect(sys.argv[1]) as db: db.execute("delete from attempts")' "$B
     touch "$BERTH_DIR/state/jobs/1.1/foreign"
     timeout "$LIMIT" sh -c 'echo go >gate'
     berth wait 1
-    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" 'job=1 attempt=1 folder stays for now: Directory not empty' >/dev/null
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" 'job=1 attempt=1 folder stays for now: Directory not empty' >/dev/null
     berth submit --gpus 0 --wait -- true
     is 'how often' "$(grep -c 'folder stays for now' "$BERTH_DIR/daemon.log")" 1
     stop_daemon

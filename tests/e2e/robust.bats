@@ -96,11 +96,11 @@ gpu_field()
     start_daemon 1
     export BERTH_SIM_DIR=$BERTH_DIR/sim
     background small berth simjob --gpu 0 --vram 642 --ramp 0 --hold 600
-    "$E2E/await" until "$LIMIT" 'berth gpus --json' gpus.0.strangers.0.mib 642
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.0.strangers.0.mib 642
     berth submit -- true
     wait_for_event kind=ended job=1 state=COMPLETED
     background big berth simjob --gpu 0 --vram 20000 --ramp 0 --hold 600
-    "$E2E/await" until "$LIMIT" 'berth gpus --json' gpus.0.used_mib 20642
+    "$AWAIT" until "$LIMIT" 'berth gpus --json' gpus.0.used_mib 20642
     berth submit --vram 4000 -- true
     is reason "$(job_field 2 reason)" GpuMemory
     has explain "$(job_field 2 explain)" 'not Berth|stranger|pid'
@@ -120,7 +120,7 @@ JOBS
     start_daemon 1
     berth submit -- sh -c 'setsid sh -c "sleep 600 & exec sleep 600" & sleep 0.1; exit 5'
     wait_for_event kind=ended job=1 exit_status=5
-    is leftovers "$("$E2E/await" list | while read -r pid; do
+    is leftovers "$("$AWAIT" list | while read -r pid; do
         tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null; done | grep -c 'sleep 600')" 0
 }
 
@@ -138,7 +138,7 @@ JOBS
     wait_for_event kind=started job=1
     pid=$(daemon_pid)
     kill -TERM "$pid"
-    "$E2E/await" pid "$LIMIT" "$pid"
+    "$AWAIT" pid "$LIMIT" "$pid"
     start_daemon 1
     is state "$(job_field 1 state)" RUNNING
     open_gate
@@ -198,7 +198,7 @@ JOBS
     open_gate
     rm "$BERTH_DIR/state/filler"
     wait_for_event kind=ended job=1 exit_status=6
-    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.disk_full false
+    "$AWAIT" until "$LIMIT" 'berth status --json' daemon.disk_full false
     try berth submit -- true
     is status "$status" 0
     berth cancel --all >/dev/null
@@ -247,13 +247,13 @@ JOBS
     background one berth run -q long.txt
     background other berth run -q long.txt
     wait_until_running 2000
-    "$E2E/await" until "$LIMIT" 'berth status --json' counts.HELD 1998
+    "$AWAIT" until "$LIMIT" 'berth status --json' counts.HELD 1998
     is held "$(berth status --json | json counts.HELD)" 1998
     is "the first" "$(job_field 1 name) $(job_field 1 state) $(job_field 1 line)" "first PENDING 1"
     is "one between" "$(job_field 1234 name) $(job_field 1234 line)" "n1234 1234"
     # The last line comes first: within the places that the file's jobs have.
     { tail -n 1 long.txt; head -n 1999 long.txt | tac; } >turned && mv turned long.txt
-    "$E2E/await" until "$LIMIT" 'berth show 2 --json' jobs.0.line 1999
+    "$AWAIT" until "$LIMIT" 'berth show 2 --json' jobs.0.line 1999
     is "in the file's order" "$(berth queue --state held --sort turn --json | grep -o '"id":[0-9]*' | tr -dc '0-9\n' | head -n 3 | tr '\n' ' ')" "1999 1998 1997 "
     open_gate
     wait_for_event kind=ended job=1

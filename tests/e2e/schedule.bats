@@ -30,12 +30,12 @@ let_go()
 
 is_running()
 {
-    "$E2E/await" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING
+    "$AWAIT" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING
 }
 
 waits_for()
 {
-    "$E2E/await" until "$LIMIT" "berth explain $1 --json" jobs.0.reason "$2" ||
+    "$AWAIT" until "$LIMIT" "berth explain $1 --json" jobs.0.reason "$2" ||
         fail_with "job $1 waits for something else: $(berth explain "$1")"
 }
 

@@ -55,14 +55,14 @@ screen()
 # Until the screen has a line like this extended regular expression.
 see()
 {
-    "$E2E/await" screen "$LIMIT" "$ROOT/tmux.$terminals" "$1" || fail_with "the screen never had '$1'; it has:
+    "$AWAIT" screen "$LIMIT" "$ROOT/tmux.$terminals" "$1" || fail_with "the screen never had '$1'; it has:
 $(screen)"
 }
 
 # Until it has none.
 see_gone()
 {
-    "$E2E/await" noscreen "$LIMIT" "$ROOT/tmux.$terminals" "$1" || fail_with "the screen still has '$1':
+    "$AWAIT" noscreen "$LIMIT" "$ROOT/tmux.$terminals" "$1" || fail_with "the screen still has '$1':
 $(screen)"
 }
 

@@ -21,7 +21,7 @@ case_teardown()
 # How the session of a job is called: `session_of 3`.
 session_of()
 {
-    "$E2E/await" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING >/dev/null || return 1
+    "$AWAIT" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING >/dev/null || return 1
     job_field "$1" screen_session
 }
 
@@ -91,7 +91,7 @@ sessions()
     berth submit -G 0 --screen -- sh -c 'echo two; read x <gate; exit 6'
     session=$(session_of 2)
     kill -KILL "${session%%.*}"
-    "$E2E/await" output "$LIMIT" "$BERTH_DIR/logs/2.log" "the screen session was killed \(signal 9\)"
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/logs/2.log" "the screen session was killed \(signal 9\)"
     is "state" "$(job_field 2 state)" RUNNING
     is "its session" "$(job_field 2 screen_session)" null
     echo >gate
@@ -111,7 +111,7 @@ sessions()
     is "state" "$(job_field 2 state)" CANCELLED
     berth submit -G 0 --screen -- sh -c 'trap "" TERM HUP; echo deaf; while :; do sleep 0.1; done'
     session_of 3 >/dev/null
-    "$E2E/await" output "$LIMIT" "$BERTH_DIR/logs/3.log" deaf
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/logs/3.log" deaf
     berth cancel --grace 100ms 3
     try berth wait 3
     is "state" "$(job_field 3 state)" CANCELLED

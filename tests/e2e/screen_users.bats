@@ -19,7 +19,7 @@ case_setup()
 # The session of a job that runs: `session_of 3`.
 session_of()
 {
-    "$E2E/await" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING >/dev/null || return 1
+    "$AWAIT" until "$LIMIT" "berth show $1 --json" jobs.0.state RUNNING >/dev/null || return 1
     job_field "$1" screen_session
 }
 

@@ -9,14 +9,14 @@ load web
 # The daemon answers under its name again, and is the same.
 answers_again()
 {
-    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.pid "$pid"
+    "$AWAIT" until "$LIMIT" 'berth status --json' daemon.pid "$pid"
 }
 
 # Until so many are connected, or wait to be: the kernel lists the server's end of each beside the
 # socket itself, under the name at which that was bound before it got its own.
 connections()
 {
-    "$E2E/await" until "$LIMIT" "grep -c [.]sock[.]$pid\$ /proc/net/unix" . "$(($1 + 1))" ||
+    "$AWAIT" until "$LIMIT" "grep -c [.]sock[.]$pid\$ /proc/net/unix" . "$(($1 + 1))" ||
         fail_with "there are not $1 connections"
 }
 
@@ -94,7 +94,7 @@ case_setup()
     # One whose name was taken by somebody who answers does not fight over it.
     ln -f "$ROOT/run/berth/berth.sock" "$BERTH_DIR/foreign"
     mv "$BERTH_DIR/foreign" "$BERTH_DIR/berth.sock"
-    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" 'event=socket-gone another daemon is running'
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" 'event=socket-gone another daemon is running'
     rm "$BERTH_DIR/berth.sock"
     answers_again
     env -u BERTH_DIR XDG_STATE_HOME="$ROOT/one" berth daemon stop
@@ -107,11 +107,11 @@ case_setup()
     wait_for_output job '^one$'
     socket=$(job_field 1 attach)
     rm "$socket"
-    "$E2E/await" until "$LIMIT" "$E2E/is-there $socket" there true
+    "$AWAIT" until "$LIMIT" "$E2E/is-there $socket" there true
     background second berth attach 1 --from-start
     wait_for_output second '^one$'
     mv "$(dirname "$socket")" "$ROOT/elsewhere"
-    "$E2E/await" until "$LIMIT" "$E2E/is-there $socket" there true
+    "$AWAIT" until "$LIMIT" "$E2E/is-there $socket" there true
     background third berth attach 1 --from-start
     wait_for_output third '^one$'
     echo >gate

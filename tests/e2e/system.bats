@@ -122,7 +122,7 @@ berth: the daemon has stopped; running jobs continue"
     E2E=$E2E LIMIT=$LIMIT on_another_machine '
         berth daemon start --system --sim 1 >/dev/null
         berth compat gpusched jobs.txt --poll 0.2 >said & run=$!
-        "$E2E/await" output "$LIMIT" gpusched_logs/journal.jsonl "\"event\": \"started\""
+        "$AWAIT" output "$LIMIT" gpusched_logs/journal.jsonl "\"event\": \"started\""
         berth daemon stop 2>/dev/null
         berth daemon start --system --sim 1 >/dev/null
         echo go >gate; wait $run
@@ -171,7 +171,7 @@ PY
     exec 7<"$lock"
     flock -n 7
     berthd --system --dir "$BERTH_DIR" --sim 1 7<&- 3>&- &
-    "$E2E/await" until "$LIMIT" "berth status --json" daemon.mode system >/dev/null
+    "$AWAIT" until "$LIMIT" "berth status --json" daemon.mode system >/dev/null
     is "the card" "$(berth gpus --json | json gpus.0.state)" up
     is "the lock" "$(stat -c '%a %u' "$lock")" "600 0"
     exec 7<&-
@@ -187,7 +187,7 @@ PY
     (umask 077; echo words >"$ROOT/precious")
     ln "$ROOT/precious" "$lock"
     berthd --system --dir "$BERTH_DIR" --sim 1 3>&- &
-    "$E2E/await" until "$LIMIT" "berth status --json" daemon.mode system >/dev/null
+    "$AWAIT" until "$LIMIT" "berth status --json" daemon.mode system >/dev/null
     is "the card" "$(berth gpus --json | json gpus.0.state)" up
     is "the file" "$(cat "$ROOT/precious")" words
     is "names of the lock" "$(stat -c %h "$lock")" 1

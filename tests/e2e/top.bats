@@ -58,7 +58,7 @@ three_jobs()
     see 'held job 3'
     press +
     see 'priority 1 for job 3'
-    "$E2E/await" until "$LIMIT" "berth show 3 --json" jobs.0.priority 1
+    "$AWAIT" until "$LIMIT" "berth show 3 --json" jobs.0.priority 1
     press p
     see 'pause which GPUs'
     enter_text 0

@@ -25,6 +25,8 @@ setup_file()
     chmod 755 "$USERS_HOME"
     mkdir "$USERS_HOME/e2e"
     find "$BATS_TEST_DIRNAME" -maxdepth 1 -type f ! -name '*.bats' -exec cp {} "$USERS_HOME/e2e" \;
+    find_await
+    cp "$AWAIT" "$USERS_HOME/e2e"
     chmod -R a+rX "$USERS_HOME/e2e"
     groupadd "$ADMINS"
     useradd -m -d "$USERS_HOME/alice" -s /bin/bash -G users "$ALICE"
@@ -47,6 +49,7 @@ case_setup()
     why=$(why_no_users)
     if [ -n "$why" ]; then skip "$why"; fi
     E2E=$USERS_HOME/e2e
+    AWAIT=$E2E/await
     ROOT=$(mktemp -d "$USERS_HOME/test.XXXXXX")
     chmod 755 "$ROOT"
     export BERTH_DIR=$ROOT/i BERTH_LOCK_DIR=$ROOT/locks

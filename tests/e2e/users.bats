@@ -10,7 +10,7 @@ alice_runs()
 {
     as "$ALICE" mkfifo "$USERS_HOME/alice/gate.$BATS_TEST_NUMBER"
     id=$(as "$ALICE" berth submit --parsable -G 1 "$@" -- sh -c "echo secret words; cat gate.$BATS_TEST_NUMBER")
-    "$E2E/await" event "$LIMIT" kind=started "job=$id" >/dev/null
+    wait_until_running "$id"
 }
 
 # What this instance's cgroups are named by.
@@ -87,7 +87,7 @@ $audit"
     as "$ALICE" berth submit --vram 8G -- berth simjob --vram 6000 --hold 1000
     as "$BOB" berth submit --vram 8G -- berth simjob --vram 6000 --hold 1000
     for id in 1 2; do
-        "$E2E/await" until "$LIMIT" "berth show $id --json" jobs.0.peak_mib.0 6000
+        "$AWAIT" until "$LIMIT" "berth show $id --json" jobs.0.peak_mib.0 6000
     done
     is "what both use" "$(berth gpus --json | json gpus.0.used_mib)" 12000
     berth cancel all
@@ -367,13 +367,13 @@ print(answer.get("error", {}).get("code", 0))' "$BERTH_DIR/berth.sock" "$id" >"$
     id=$(as "$ALICE" berth submit --parsable -G 0 --hold --array 0-3 -- true)
     background all as "$BOB" berth wait "${id}_[0-2]" "${id}_1"
     background one as "$BOB" berth wait "${id}_3"
-    "$E2E/await" until "$LIMIT" 'berth status --json' daemon.clients 3
+    "$AWAIT" until "$LIMIT" 'berth status --json' daemon.clients 3
     is "what has not left" "$(job_field "$id" array.pending)" 0-3
     as "$ALICE" berth cancel "${id}_3"
     finish one
     is "status" "$status" 130
     as "$ALICE" berth release "${id}_0"
-    "$E2E/await" event "$LIMIT" kind=ended "array_task=0" >/dev/null
+    "$AWAIT" event "$LIMIT" kind=ended "array_task=0" >/dev/null
     as "$ALICE" berth cancel "$id"
     finish all
     is "status of the rest" "$status" 130
@@ -389,7 +389,7 @@ ${id}_2  CANCELLED  130"
     has "bob's view before" "$(as "$BOB" berth show "$id")" "command +sh"
     echo "private: true" >"$ROOT/settings.yaml"
     kill -HUP "$(berth status --json | jq .daemon.pid)"
-    "$E2E/await" output "$LIMIT" "$BERTH_DIR/daemon.log" event=reloaded >/dev/null
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/daemon.log" event=reloaded >/dev/null
     has_not "bob's view after" "$(as "$BOB" berth show "$id")" "command +sh"
     as "$ALICE" berth cancel "$id"
 }
@@ -474,12 +474,12 @@ while True:
     # shellcheck disable=SC2016 # the job's shell is to expand it
     as "$ALICE" $own berth submit --sim 1 --requeue -o left -- \
         sh -c 'setsid env -i /bin/sh -c "echo \$\$; exec sleep 1000" & exec sleep 1000'
-    "$E2E/await" until "$LIMIT" "$show" jobs.0.state RUNNING
+    "$AWAIT" until "$LIMIT" "$show" jobs.0.state RUNNING
     has 'the warning' "$(as "$ALICE" $own berth submit --hold --mem 1G -- true 2>&1)" '--mem is not enforced by this daemon: cannot make groups'
     ln -s "$USERS_HOME/alice/left" "$ROOT/left.out"
     first=$(wait_for_output left '^[0-9]+$')
     kill -KILL "$(ps -o ppid= -p "$($show | json jobs.0.pid)")"
-    "$E2E/await" until "$LIMIT" "$show" jobs.0.attempt 2
+    "$AWAIT" until "$LIMIT" "$show" jobs.0.attempt 2
     if kill -0 "$first" 2>/dev/null; then fail_with "process $first lives beside the second attempt"; fi
     as "$ALICE" $own berth daemon stop --cancel
     rm -rf "$USERS_HOME/alice/own"
@@ -489,7 +489,7 @@ while True:
     start_system
     alice_runs
     bobs=$(as "$BOB" berth submit --parsable -G 0 -- sh -c 'trap "" TERM; echo up; while :; do sleep 60; done')
-    "$E2E/await" output "$LIMIT" "$BERTH_DIR/logs/$(id -u "$BOB")/$bobs.log" up
+    "$AWAIT" output "$LIMIT" "$BERTH_DIR/logs/$(id -u "$BOB")/$bobs.log" up
     as "$BOB" berth cancel "$bobs" --grace 1s
     as "$BOB" berth wait "$bobs" || status=$?
     is "its state" "$(job_field "$bobs" state)" CANCELLED
@@ -502,18 +502,18 @@ while True:
     local mark shepherd others pid
     start_system
     id=$(as "$ALICE" berth submit --parsable -G 0 -- sh -c 'env >marks; setsid sh -c "sleep 301 & exit" ; sleep 302')
-    "$E2E/await" until "$LIMIT" "$E2E/lines-in $USERS_HOME/alice/marks BERTH_MARK" lines 1
+    "$AWAIT" until "$LIMIT" "$E2E/lines-in $USERS_HOME/alice/marks BERTH_MARK" lines 1
     mark=$(grep BERTH_MARK= "$USERS_HOME/alice/marks")
     as "$BOB" env "$mark" setsid sleep 303 3>&- &
     env "$mark" setsid sleep 304 3>&- &
     others="$!"
-    "$E2E/await" until "$LIMIT" "$E2E/lines-in /proc/$others/cmdline 304" lines 1
+    "$AWAIT" until "$LIMIT" "$E2E/lines-in /proc/$others/cmdline 304" lines 1
     shepherd=$(ps -o ppid= -p "$(pgrep -u "$ALICE" -f 'sleep 302' | head -1)" | tr -d ' ')
     kill -KILL "$shepherd"
     as "$ALICE" berth wait "$id" || status=$?
     is "its state" "$(job_field "$id" state)" LOST
     # They have been killed; a busy kernel may need a moment until they are gone.
-    for pid in $(pgrep -u "$ALICE"); do "$E2E/await" pid "$LIMIT" "$pid"; done
+    for pid in $(pgrep -u "$ALICE"); do "$AWAIT" pid "$LIMIT" "$pid"; done
     is "alice's processes" "$(pgrep -r R,S,D -u "$ALICE" | wc -l)" 0
     is "bob's process" "$(pgrep -u "$BOB" -f 'sleep 303' | wc -l)" 1
     is "root's process" "$(tr '\0' ' ' <"/proc/$others/cmdline")" 'sleep 304 '

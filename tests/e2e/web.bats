@@ -34,7 +34,7 @@ load web
     is "what failed" "$(json failed <<<"$out")" "[]"
     is "a GPU" "$(json gpus.1.index <<<"$out")" 1
     try berth submit --wait -G 0 -- false
-    "$E2E/await" until "$LIMIT" "curl -s ${url}api/v1/overview" failed.0.id 3
+    "$AWAIT" until "$LIMIT" "curl -s ${url}api/v1/overview" failed.0.id 3
     get api/v1/jobs/2
     is "explained" "$(json explanation.reason <<<"$out")" "$(berth explain 2 --json | json jobs.0.reason)"
     get api/v1/queue?limit=1
@@ -197,7 +197,7 @@ load web
     get api/v1/status --unix-socket "$ROOT/web.sock"
     is "running" "$(json counts.RUNNING <<<"$out")" 0
     kill "$web_pid"
-    "$E2E/await" pid "$LIMIT" "$web_pid"
+    "$AWAIT" pid "$LIMIT" "$web_pid"
     [ ! -e "$ROOT/web.sock" ]
 }
 
@@ -206,12 +206,12 @@ load web
     start_web
     curl -sN --max-time "$LIMIT" "${url}api/v1/events" >"$ROOT/stream" 3>&- &
     background_pids="$background_pids $!"
-    "$E2E/await" output "$LIMIT" "$ROOT/stream" '^event: rev'
+    "$AWAIT" output "$LIMIT" "$ROOT/stream" '^event: rev'
     berth submit -G 0 --wait -- true
-    "$E2E/await" output "$LIMIT" "$ROOT/stream" '"kind":"ended","job":1'
+    "$AWAIT" output "$LIMIT" "$ROOT/stream" '"kind":"ended","job":1'
     # It ends in order while somebody listens.
     kill "$web_pid"
-    "$E2E/await" pid "$LIMIT" "$web_pid"
+    "$AWAIT" pid "$LIMIT" "$web_pid"
     wait "$web_pid"
 }
 
@@ -220,7 +220,7 @@ load web
     start_web
     curl -sN "${url}api/v1/events" >"$ROOT/stream" 3>&- &
     background_pids="$background_pids $!"
-    "$E2E/await" output "$LIMIT" "$ROOT/stream" '^event: rev'
+    "$AWAIT" output "$LIMIT" "$ROOT/stream" '^event: rev'
     cat >flood.py <<'PY'
 import socket, sys, threading
 host, port = sys.argv[1].split("//")[1].strip("/").split(":")
@@ -272,5 +272,5 @@ PY
     get api/v1/status
     is "leaves" "$(json daemon.leaves_when_idle <<<"$out")" true
     pid=$(json daemon.pid <<<"$out")
-    "$E2E/await" pid "$LIMIT" "$pid"
+    "$AWAIT" pid "$LIMIT" "$pid"
 }

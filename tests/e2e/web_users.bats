@@ -30,11 +30,11 @@ get_as()
     web_as "$BOB" --allow-local
     as "$BOB" curl -sN --max-time "$LIMIT" "${url}api/v1/events" >"$ROOT/stream" 3>&- &
     background_pids="$background_pids $!"
-    "$E2E/await" output "$LIMIT" "$ROOT/stream" '^event: rev'
+    "$AWAIT" output "$LIMIT" "$ROOT/stream" '^event: rev'
     as "$ALICE" berth submit -G 1 --name hush --tag hush --wait -- sh -c 'echo secret words; exit 3' || true
     as "$ALICE" berth submit -G 1 --name hush --hold -- sh -c 'echo secret words'
     as "$BOB" berth submit -G 0 --wait -- true
-    "$E2E/await" output "$LIMIT" "$ROOT/stream" '"kind":"ended","job":3'
+    "$AWAIT" output "$LIMIT" "$ROOT/stream" '"kind":"ended","job":3'
     for path in "" history jobs/1 jobs/2 report api/v1/overview api/v1/queue api/v1/jobs/1 api/v1/jobs/2 \
         "api/v1/history?search=secret" api/v1/history api/v1/report api/v1/jobs/1/log api/v1/jobs/1/series metrics; do
         out=$(get_as "$ALICE" "$path")

@@ -25,6 +25,6 @@ load users
             fail_with "berth $verb shows it: $(LC_ALL=C cat -v "$ROOT/seen")"
         fi
     done
-    berth events | "$E2E/await" match kind=submitted job=1 | json name >"$ROOT/name"
+    berth events | "$AWAIT" match kind=submitted job=1 | json name >"$ROOT/name"
     is "the event's own text" "$(cat "$ROOT/name")" "n$bad"
 }
