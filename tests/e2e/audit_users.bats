@@ -8,8 +8,8 @@ load users
 # A job of alice's that runs until it is ended: $id. More options may be given.
 alice_runs()
 {
-    id=$(as "$ALICE" berth submit --parsable --requeue "$@" -- sh -c 'trap "" USR1 TERM; sleep 300')
-    wait_for_event kind=started "job=$id" >/dev/null
+    id=$(as "$ALICE" berth submit --parsable --requeue "$@" -- sh -c 'trap "" USR1 TERM; echo deaf; sleep 300')
+    "$AWAIT" prints "$LIMIT" "berth logs $id" '^deaf'
 }
 
 alice_waits()

@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <locale.h>
 #include <poll.h>
 #include <regex.h>
 #include <signal.h>
@@ -293,13 +294,13 @@ text_of(const json_t *value)
 static const json_t *
 value_at(const json_t *document, const char *path)
 {
-    char *rest = strdup(path), *step;
+    char *steps = strdup(path), *rest = steps, *step;
     while (document && (step = strsep(&rest, ".")))
         if (*step && json_is_array(document))
             document = json_array_get(document, strtoul(step, NULL, 10));
         else if (*step)
             document = json_object_get(document, step);
-    free(rest);
+    free(steps);
     return document;
 }
 
@@ -543,5 +544,6 @@ main(int argc, char **argv)
 {
     if (argc < 2)
         errx(WRONG, "for what? See the head of await.c");
+    setlocale(LC_CTYPE, ""); /* screens have wide characters */
     return is_answered(argv[1], argv + 2, argc - 2) ? 0 : 1;
 }
