@@ -296,9 +296,10 @@ value_at(const json_t *document, const char *path)
 {
     char *steps = strdup(path), *rest = steps, *step;
     while (document && (step = strsep(&rest, ".")))
-        if (*step && json_is_array(document))
-            document = json_array_get(document, strtoul(step, NULL, 10));
-        else if (*step)
+        if (*step && json_is_array(document)) {
+            long at = strtol(step, NULL, 10);
+            document = json_array_get(document, at < 0 ? json_array_size(document) + at : at);
+        } else if (*step)
             document = json_object_get(document, step);
     free(steps);
     return document;

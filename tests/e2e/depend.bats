@@ -202,8 +202,8 @@ gated()
 
 @test "a requeue that the daemon did not live to see through is seen through" {
     start_daemon 1
-    berth submit --gpus 0 -- sh -c 'trap "" TERM; read line <gate'
-    wait_for_event kind=started job=1
+    berth submit --gpus 0 -- sh -c 'trap "" TERM; echo deaf; read line <gate'
+    "$AWAIT" prints "$LIMIT" "berth logs 1" '^deaf'
     berth requeue 1
     kill_daemon
     start_daemon 1
