@@ -298,7 +298,8 @@ value_at(const json_t *document, const char *path)
     while (document && (step = strsep(&rest, ".")))
         if (*step && json_is_array(document)) {
             long at = strtol(step, NULL, 10);
-            document = json_array_get(document, at < 0 ? json_array_size(document) + at : at);
+            size_t from = at < 0 ? json_array_size(document) : 0;
+            document = json_array_get(document, from + (size_t)at);
         } else if (*step)
             document = json_object_get(document, step);
     free(steps);
