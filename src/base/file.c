@@ -238,7 +238,8 @@ file_lock(const char *path, bool *held, struct err *e)
     return err_set(e, ERR_FAILED, "%s is locked by another process", path);
 }
 
-/* 1: somebody holds it. In a folder where anybody may make files it must not wait either. */
+/* 1: another process holds it. In a folder where any user may make files it must not wait
+ * either. */
 static int
 open_locked(int dirfd, const char *name, int *fd, struct err *e)
 {

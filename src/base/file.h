@@ -34,14 +34,14 @@ int file_rename_temp_at(int dirfd, const char *name, bool sync, struct err *e);
 int file_mkdirs(const char *path, mode_t mode, struct err *e);
 
 /* Opens (creating if missing, mode 0600, O_CLOEXEC) and takes an exclusive flock without
- * waiting. Returns the descriptor, which holds the lock until its last copy is closed;
- * -1 with *held true when somebody else has it. */
+ * waiting. Returns the descriptor, which holds the lock until its last copy is closed; -1 with
+ * *held true when another process has it. */
 int file_lock(const char *path, bool *held, struct err *e);
 
-/* Whether anybody holds a flock on NAME: 1 yes, 0 no (or no such file), -1 error. */
+/* Whether any process holds a flock on NAME: 1 yes, 0 no (or no such file), -1 error. */
 int file_is_locked_at(int dirfd, const char *name, struct err *e);
 
-/* The same, and then what stands in it: who holds it says so there. */
+/* The same, and the file's text, in which the holder names itself. */
 int file_read_locked_at(int dirfd, const char *name, size_t max, struct buf *out,
                         struct err *e);
 

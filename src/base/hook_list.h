@@ -33,7 +33,7 @@ struct hooks {
 void hooks_free(struct hooks *h); /* NULL is fine */
 struct hooks *hooks_copy(const struct hooks *h);
 
-/* When mail goes to somebody: at the end, where only the address was said. */
+/* When mail is sent: at the end, where only the address was given. */
 uint32_t hooks_mail_types(const struct hooks *h);
 
 #endif

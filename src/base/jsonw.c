@@ -24,8 +24,8 @@ jsonw_bound(struct jsonw *w, size_t max)
     w->max = max;
 }
 
-/* Nobody will read what there is, so the room is used again and again: no writer has to ask
- * whether there is any. */
+/* The text will not be read, so the room is used again and again: no writer has to check for
+ * it. */
 static void
 begin_anew(struct jsonw *w)
 {

@@ -1,6 +1,6 @@
-/* The forms of a line: see log_line.h. Whoever logs writes key=value words and, where these do
- * not say it all, a sentence behind them; here that is taken apart again, so that no caller
- * has to know where its words go. Called by log.c. */
+/* The forms of a line: see log_line.h. A caller writes key=value words and, where these do not
+ * say it all, a sentence behind them; this file takes them apart again, so that no caller has
+ * to know where its words go. Called by log.c. */
 #include "base/log_line.h"
 
 #include <stdbool.h>

@@ -170,7 +170,7 @@ request_grace_ms(const struct request *r)
 {
     return r->grace_ms < 0 ? GRACE_DEFAULT_MS : r->grace_ms;
 }
-/* How much text it keeps, in bytes: all that can be as long as somebody likes. */
+/* How much text of unbounded length it keeps, in bytes. */
 int64_t request_text_bytes(const struct request *r);
 void request_free(struct request *r);                              /* what it owns; not r */
 void request_copy(struct request *to, const struct request *from); /* to is overwritten */

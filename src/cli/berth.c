@@ -25,8 +25,8 @@ main(int argc, char **argv)
     int at;
     const struct verb *verb;
 
-    /* A closed pipe is told by write; the default would kill us in the middle of a file's
-     * queue with the terminal's last line half drawn. */
+    /* write reports a closed pipe; the default would kill us in the middle of a file's queue
+     * with the terminal's last line half drawn. */
     signal(SIGPIPE, SIG_IGN);
     if (argc > 0 && cli_is_drop_in(argv[0]))
         return cli_run_drop_in(argv);

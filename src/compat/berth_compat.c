@@ -1,6 +1,6 @@
-/* `berth-compat`: the drop-in commands, each under its own name. `berth compat` is this program
- * too, under none of them: it lists them, puts their names into a folder that somebody says
- * (compat_install.c), and runs one without its name. Nobody's system gets surprising names
+/* `berth-compat`: the drop-in commands, each under its own name. `berth compat` is this
+ * program too, under none of them: it lists them, puts their names into a folder that the user
+ * names (compat_install.c), and runs one without its name. No system gets surprising names
  * otherwise. */
 #include <signal.h>
 #include <stdbool.h>
@@ -99,7 +99,7 @@ main(int argc, char **argv)
 {
     const struct compat_tool *tool = argc > 0 ? find_tool(argv[0]) : NULL;
 
-    /* A closed pipe is told by write. */
+    /* write reports a closed pipe. */
     signal(SIGPIPE, SIG_IGN);
     if (tool)
         return tool->run(argc, argv);

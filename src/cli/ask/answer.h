@@ -27,7 +27,7 @@ void answer_add_gpus(struct buf *out, const json_t *gpus);
 void answer_add_peaks(struct buf *out, const json_t *peak_mib);
 /* What people call the job: "12", or "12_3" from its array_job and array_task. */
 void answer_add_id(struct buf *out, const json_t *job);
-/* The same from who holds some of a card. */
+/* The same from the holders of parts of a card. */
 void answer_add_holder(struct buf *out, const json_t *hold);
 /* "_[40-99%8]" from an array's object: its tasks that wait; nothing when none do. */
 void answer_add_array(struct buf *out, const json_t *array);

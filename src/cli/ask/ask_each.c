@@ -1,4 +1,4 @@
-/* Selection, question, answer, for verbs that tell of jobs one after the other; see
+/* Selection, question, answer, for verbs that print jobs one after the other; see
  * ask_each.h. */
 #include "cli/ask/ask_each.h"
 

@@ -1,4 +1,4 @@
-/* A request with many jobs, sent in pieces that the daemon takes from anybody:
+/* A request with many jobs, sent in pieces that the daemon takes from any user:
  * docs/protocol.md, `more`. Used for jobs files by `berth run` and by the drop-in commands.
  *
  *     w = bulk_begin(&b, client, "file.sync");    what goes with each piece: path, fit

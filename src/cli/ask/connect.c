@@ -1,8 +1,8 @@
 /* Reaching the daemon, and starting one. A daemon is a child that leaves us at once: own
- * session, no descriptors of ours, its folder the root. It says "ready" (or what is wrong)
- * on a pipe when its socket listens, so nobody polls. When two clients start a daemon at
- * the same moment, the one that finds the lock taken says so and leaves; its client then
- * waits for the other daemon's socket, or for a daemon that is leaving to let go. */
+ * session, no descriptors of ours, its folder the root. It says "ready" (or what is wrong) on
+ * a pipe when its socket listens, so no client polls. When two clients start a daemon at the
+ * same moment, the one that finds the lock taken says so and leaves; its client then waits for
+ * the other daemon's socket, or for a daemon that is leaving to let go. */
 #include "cli/ask/connect.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ peer_uid(const struct client *c, uid_t *uid)
     return 0;
 }
 
-/* What listens in a place that anybody may make is asked who it is before it is trusted with
+/* Any user can make the socket of such a place, so its owner is checked before it gets
  * commands and environments. */
 static bool
 is_trusted(const struct client *c)
@@ -96,8 +96,8 @@ find_places(const struct cli *cli, const struct daemon_args *args, struct places
     return places_system(cli->dir, p, e);
 }
 
-/* The order is: what was named, the user's own, the machine's. Of somebody who wants simulated
- * cards the machine's daemon knows nothing. With ERR_UNREACHABLE there is none. */
+/* The order is: what was named, the user's own, the machine's. The machine's daemon has no
+ * simulated cards, so a caller who wants some skips it. With ERR_UNREACHABLE there is none. */
 static struct client *
 connect_found(const struct cli *cli, const struct places *p, const struct daemon_args *args,
               struct err *e)
@@ -145,9 +145,9 @@ connect_trusted_at(const char *dir)
     return c;
 }
 
-/* How the last daemon of this place, one of ours, left: nobody has its lock, in which it put
- * its number until it left in order (sign_lock in daemon/berthd.c), and the word `service` when
- * a service manager had started it, which starts it again. */
+/* How the last daemon of this place, one of ours, left: its lock is free; the file held its
+ * number until it left in order (sign_lock in daemon/berthd.c), and the word `service` when a
+ * service manager had started it, which starts it again. */
 enum end { END_IN_ORDER, END_DIED, END_DIED_SERVICE };
 
 static enum end
@@ -250,7 +250,8 @@ exec_daemon(int ready, const char *const *argv)
     _exit(127);
 }
 
-/* Forks twice, so that the daemon is nobody's zombie. Returns the pipe's reading end. */
+/* Forks twice, so that the daemon never becomes a zombie of ours. Returns the pipe's reading
+ * end. */
 static int
 spawn_daemon(const char *const *argv, struct err *e)
 {
@@ -308,8 +309,8 @@ read_ready(int fd, struct buf *line, struct err *e)
     return 0;
 }
 
-/* Somebody else has the lock: a daemon that is coming up, whose socket will be there soon, or
- * one that is leaving, whose lock will be free soon (then *gone). */
+/* Another process has the lock: a daemon that is coming up, whose socket will be there soon,
+ * or one that is leaving, whose lock will be free soon (then *gone). */
 static struct client *
 await_holder(const char *path, const char *lock, bool *gone, struct err *e)
 {
@@ -416,8 +417,8 @@ start_until_reached(const struct places *p, const struct daemon_args *args, bool
     return NULL;
 }
 
-/* A socket given by name belongs to somebody's daemon, the machine's to systemd: neither is
- * ours to start. */
+/* A daemon whose socket was given by name is another user's to start, the machine's is
+ * systemd's: neither is ours to start. */
 static bool
 is_ours_to_start(const struct cli *cli, const struct places *p)
 {
@@ -518,7 +519,7 @@ connect_or_start(const struct cli *cli, const struct daemon_args *args, bool *st
     c = connect_found(cli, &p, args, &why);
     if (!c && why.code == ERR_UNREACHABLE && is_machines_turn(cli, &p, args))
         c = await_machine(cli, &p, args, &why);
-    /* A socket given by name belongs to somebody's daemon: there is nothing to start. */
+    /* A socket given by name: its daemon is not ours to start. */
     if (!c && why.code == ERR_UNREACHABLE && !cli->socket)
         c = start_until_reached(&p, args, started, e);
     else if (!c && e)
@@ -562,7 +563,7 @@ keeper_new(const struct cli *cli, const struct client *c, const struct keeping *
     return NULL;
 }
 
-/* Another user who puts a socket into the place meanwhile is not told what was meant for the
+/* Another user who puts a socket into the place meanwhile does not get what was meant for the
  * daemon. */
 static struct client *
 connect_same(const struct keeper *k, struct err *e)

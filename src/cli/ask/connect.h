@@ -27,7 +27,7 @@ struct daemon_args {
  * none. Without one: ERR_UNREACHABLE, and words that say how to start it. */
 struct client *connect_daemon(const struct cli *cli, struct err *e);
 
-/* The same, but a user's own daemon that died is not started again: for those who ask how it
+/* The same, but a user's own daemon that died is not started again: for verbs that ask how it
  * is, or stop it. */
 struct client *connect_running(const struct cli *cli, struct err *e);
 

@@ -1,7 +1,7 @@
-/* Job logs: see job_log.h. The path is the job's user's to choose and to replace at any moment,
- * so root opens it with that user's rights: a link to a device or to somebody else's file shows
- * nothing then. Called by logs_verb.c, interactive_job.c and top_log.c, in programs of one
- * thread. */
+/* Job logs: see job_log.h. The path is the job's user's to choose and to replace at any
+ * moment, so root opens it with that user's rights: a link to a device or to another user's
+ * file shows nothing then. Called by logs_verb.c, interactive_job.c and top_log.c, in programs
+ * of one thread. */
 #include "cli/ask/job_log.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ joblog_open(const char *path, const char *user)
         return file_open_regular(path);
     errno = 0;
     pw = getpwnam(user);
-    if (!pw) { /* an account that is gone: nobody's rights are left to read with but root's */
+    if (!pw) { /* an account that is gone: only root's rights are left to read with */
         errno = errno ? errno : EACCES;
         return -1;
     }

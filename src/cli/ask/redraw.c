@@ -21,7 +21,7 @@
 #include "cli/common/term.h"
 #include "wire/client.h"
 
-#define REDRAW_MS 1000 /* of a terminal, when nothing happens and nobody said otherwise */
+#define REDRAW_MS 1000 /* of a terminal, when nothing happens and no option sets it */
 #define SETTLE_MS 100  /* after an event others often follow */
 
 /* What the terminal was like, for exit handlers, which take no arguments. */
@@ -111,7 +111,7 @@ enter_terminal(void)
     sigaction(SIGHUP, &action, NULL);
 }
 
-/* Whether somebody wants to leave: q, or the end of what is typed. */
+/* Whether the user wants to leave: q, or the end of input. */
 static bool
 was_left(void)
 {

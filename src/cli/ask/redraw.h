@@ -20,9 +20,9 @@ typedef int (*watch_draw)(void *ctx, struct client *c, const struct term *term, 
 /* The exit status 2, said why, when that is no number of seconds; else 0. */
 int watch_read_interval(const char *value, int *interval_ms);
 
-/* Draws until the daemon goes or somebody presses q or Ctrl-C. On a terminal in place, after
- * interval_ms at least, because times run; else each picture below the last, when it is another
- * one. Returns the exit status. */
+/* Draws until the daemon ends or the user presses q or Ctrl-C. On a terminal in place, after
+ * interval_ms at least, because times run; else each picture below the last, when it is
+ * another one. Returns the exit status. */
 int watch_run(const struct cli *cli, int interval_ms, watch_draw draw, void *ctx);
 
 #endif

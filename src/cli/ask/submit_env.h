@@ -27,9 +27,9 @@ struct env_choice {
 /* --env K=V; a later one of the same name wins. ERR_USAGE. */
 int env_set(struct env_choice *c, const char *entry, struct err *e);
 
-/* --export ALL, NONE or a list such as PATH,FOO and ALL,FOO=1; in the place of what an
- * earlier one chose. With NONE or a list, who the job runs as and its PATH go along all the
- * same (HOME LOGNAME PATH SHELL USER). ERR_USAGE. */
+/* --export ALL, NONE or a list such as PATH,FOO and ALL,FOO=1; replacing what an earlier one
+ * chose. With NONE or a list, the variables of the account and PATH are kept all the same
+ * (HOME LOGNAME PATH SHELL USER). ERR_USAGE. */
 int env_export(struct env_choice *c, const char *text, struct err *e);
 
 /* For a login, whose profiles make the rest: the account's HOME LOGNAME SHELL USER, the usual

@@ -1,5 +1,5 @@
 /* Showing a file that grows: see text_follow.h. Called by logs_verb.c and daemon_logs.c; the
- * file is opened here, as the user who asks. */
+ * file is opened here, as the calling user. */
 #include "cli/ask/text_follow.h"
 
 #include <errno.h>

@@ -34,6 +34,6 @@ bool textfile_is_replaced(const struct textfile *f);
 
 /* A descriptor of inotify for the folder that it lies in, the caller's; -1. */
 int textfile_watch(const char *path, struct err *e);
-void textfile_drain(int watch); /* forgets what has been told */
+void textfile_drain(int watch); /* discards pending notifications */
 
 #endif

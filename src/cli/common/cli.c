@@ -44,7 +44,7 @@ say(const char *fmt, va_list ap)
     buf_addv(&words, fmt, ap);
     add_lines_safe(&line, &words);
     buf_addc(&line, '\n');
-    /* Nobody is left to be told when standard error is gone. */
+    /* Without standard error there is nowhere to report a failure. */
     (void)file_write_all(STDERR_FILENO, line.data, line.len);
 }
 

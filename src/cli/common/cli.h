@@ -16,7 +16,7 @@ struct cli {
     const char *socket; /* --socket or BERTH_SOCKET; NULL: the instance's */
     bool json;
     const struct verb *verbs; /* the table; ends with a NULL name */
-    /* Who wants a verb's page (opt.h) in the place of its being printed (completion.c). */
+    /* Receives a verb's page (opt.h) instead of its being printed (completion.c). */
     void (*on_page)(void *ctx, const struct page *page);
     void *on_page_ctx;
 };
@@ -85,7 +85,7 @@ struct buf;
 /* Writes to standard output in one go; the exit status: 0, or 1 when it could not be written,
  * which it says (a closed pipe is no error worth words). */
 int cli_write(const void *bytes, size_t n);
-/* 1 when some output could not be written so far, 0 when all was, or nobody wants it. */
+/* 1 when some output could not be written so far, 0 when all was, or the reader has gone. */
 int cli_output_status(void);
 int cli_put(const struct buf *b);
 /* Says that there is no such verb, and which is nearest; returns 2. */

@@ -52,7 +52,7 @@ doctor_check_rights(struct doctor *d, const struct places *p)
         doctor_say(d, DOCTOR_OK, "rights", "only the owner can enter %s", p->state);
 }
 
-/* The line that a daemon leaves in the lock of its GPU; false when nobody holds it, or we. */
+/* The line that a daemon leaves in the lock of its GPU; false when it is free, or ours. */
 static bool
 is_another_daemons(int dir, const char *name, const char *state, struct buf *who)
 {

@@ -1,5 +1,5 @@
 /* `berth attach`: being at an interactive job again, after a detach or a lost connection, or
- * beside somebody who is at it already. */
+ * beside a client that is attached already. */
 #include <string.h>
 
 #include "base/err.h"

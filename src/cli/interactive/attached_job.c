@@ -76,7 +76,7 @@ connect_at(const char *path)
     return TAKE_FD(fd);
 }
 
-/* Nobody but its supervisor, which is ours or root's, gets what is typed. */
+/* Only its supervisor, which is ours or root's, gets what is typed. */
 static bool
 is_trusted(int fd)
 {

@@ -38,7 +38,7 @@ void attached_init(struct attached *a);
 void attached_close(struct attached *a);
 void attached_free(struct attached *a);
 
-/* ERR_UNREACHABLE when nobody listens there, ERR_PERMISSION when it is not for us. */
+/* ERR_UNREACHABLE when nothing listens there, ERR_PERMISSION when it is not for us. */
 int attached_connect(struct attached *a, const char *path, const struct attached_wish *wish,
                      struct err *e);
 

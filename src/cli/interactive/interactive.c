@@ -246,7 +246,7 @@ fill(const struct session *s, struct pollfd *p)
     watch(&p[P_SHEPHERD], s->parted ? -1 : s->at.fd, has_shown_all(s), s->at.out.len > 0);
     watch(&p[P_INPUT], STDIN_FILENO, wants_input(s), false);
     watch(&p[P_SIGNALS], s->signals, true, false);
-    /* Also with nothing to write: that nobody reads any more is to be noticed. */
+    /* Also with nothing to write, to notice when the reader has gone. */
     p[P_OUTPUT] =
         (struct pollfd){.fd = STDOUT_FILENO, .events = has_shown_all(s) ? 0 : POLLOUT};
 }
@@ -314,7 +314,7 @@ act(struct session *s)
         session_mend(s);
     while (!s->done && *s->client && s->look) {
         session_look(s);
-        if (*s->client) /* an event may have come in with the answer: poll tells of no such */
+        if (*s->client) /* an event may have come with the answer: poll does not report it */
             on_daemon(s);
     }
 }

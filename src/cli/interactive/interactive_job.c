@@ -205,8 +205,8 @@ tell_keys(struct session *s)
                                        : "Ctrl-C detaches, twice within two seconds cancels");
 }
 
-/* A job on its way out is told of by an event. One on its way in makes its socket any moment,
- * and is not told of when it has: it is tried soon, and ever less often. */
+/* An event reports a job on its way out. One on its way in makes its socket any moment, which
+ * no event reports: it is tried soon, and ever less often. */
 static void
 try_again(struct session *s, const struct err *e)
 {

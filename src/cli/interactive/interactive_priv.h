@@ -1,5 +1,5 @@
 /* What interactive.c (the loop, keys and signals) and interactive_job.c (what the daemon knows
- * of the job) share, and nobody else includes. */
+ * of the job) share; no other file includes it. */
 #ifndef CLI_INTERACTIVE_INTERACTIVE_PRIV_H
 #define CLI_INTERACTIVE_INTERACTIVE_PRIV_H
 
@@ -34,7 +34,7 @@ struct session {
 
     json_t *job;  /* its object as the daemon last had it; NULL: not asked yet */
     int64_t over; /* the attempt that has been shown to its end; 0: none */
-    char *said;   /* the reason for waiting that was last told; NULL */
+    char *said;   /* the reason for waiting that was last printed; NULL */
     char *log;    /* where at.next counts; NULL */
 };
 
@@ -47,7 +47,7 @@ void session_finish(struct session *s, int status);
 /* Asks the daemon how the job is and acts on it: connects to its shepherd, says why it waits,
  * finishes with its status. */
 void session_look(struct session *s);
-/* The daemon is to tell of the job's events from now on. */
+/* The daemon is to send the job's events from now on. */
 int session_subscribe(struct session *s, struct err *e);
 /* The daemon is away and needed: finds it again, or finishes without it. */
 void session_mend(struct session *s);

@@ -100,7 +100,7 @@ parse(const struct run_file *f, const struct buf *text, struct jobsfile *out, st
     return -1;
 }
 
-/* Parts of several GPUs are not shared out; one line tells of all. */
+/* Parts of several GPUs are not shared out; one line names all. */
 static void
 say_rounded(const struct run_file *f)
 {
@@ -241,7 +241,7 @@ run_file_place_error(const struct run_file *f, struct err *e)
 }
 
 /* One line of the answer: the job becomes known, or what is known is brought up to date. An
- * end that we have not seen is left for the events to tell (run_reconcile is the net). */
+ * end that we have not seen is left to the events (run_reconcile is the net). */
 static void
 take_line(struct run *run, const struct jobsfile_line *line, const json_t *answer)
 {

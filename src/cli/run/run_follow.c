@@ -1,6 +1,6 @@
-/* The loop of `berth run`: the daemon's words, the files' changes, the keyboard. It sleeps
- * in poll; once a second it looks at the files (for file systems that tell nothing) and
- * redraws the bar. When the daemon is lost it is found or started again and told the files;
+/* The loop of `berth run`: the daemon's words, the files' changes, the keyboard. It sleeps in
+ * poll; once a second it looks at the files (for file systems without notifications) and
+ * redraws the bar. When the daemon is lost it is found or started again and sent the files;
  * the events since the last one seen are asked for, so nothing is missed. */
 #include <errno.h>
 #include <poll.h>
@@ -187,7 +187,7 @@ mend(struct loop *l, struct err *e)
 {
     auto_buf struct buf back = BUF_INIT;
 
-    /* Somebody wanted it so: a client that starts it again would be in the way. */
+    /* It was stopped on purpose: a client must not start it again. */
     if (e->code == ERR_UNREACHABLE && l->run->stopped_by[0])
         err_set(e, ERR_UNREACHABLE, "%s has stopped the daemon", l->run->stopped_by);
     while (e->code == ERR_UNREACHABLE && !l->run->stopped_by[0]) {

@@ -92,7 +92,7 @@ count_ended(const struct run_job *job, struct run_counts *c)
     (*n)++;
     c->done++;
     c->before += job->before;
-    /* Who writes `cancel` on a line does not want to hear that it was cancelled. */
+    /* A user who writes `cancel` on a line need not read that it was cancelled. */
     if (!job->cancel && job->status > c->highest)
         c->highest = job->status;
 }

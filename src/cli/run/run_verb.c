@@ -1,5 +1,5 @@
 /* `berth run`: a file of commands to its end. This file reads the options, loads the files,
- * finds or starts the daemon and tells it; run_verb.h says who does the rest. */
+ * finds or starts the daemon and sends it the lines; run_verb.h lists the other files. */
 #include "cli/run/run_verb.h"
 
 #include <libgen.h>
@@ -146,7 +146,7 @@ load_files(struct run *run, char **names, int n)
         f->shown = names[i];
         f->is_stdin = strcmp(names[i], "-") == 0;
         f->words = safe_name(f->is_stdin ? "standard input" : names[i]);
-        /* Standard input is another file each time, and nobody else's. */
+        /* Standard input is another file each time, and not shared. */
         f->path = f->is_stdin ? xasprintf("/dev/stdin/%ld-%lld", (long)getpid(),
                                           (long long)clock_wall_us())
                               : absolute_path(names[i]);

@@ -45,7 +45,7 @@ struct run_job {
     int64_t status;    /* exit status; -1: has not ended */
     int64_t signal;
     int64_t synced_status; /* what the last sync said of its end; -1: nothing */
-    const char *synced;    /* state that the last sync told */
+    const char *synced;    /* state in the last sync's answer */
     int64_t run_ms;
     int64_t util;  /* -1: not known */
     uint64_t gpus; /* of its last attempt, a bit each */
@@ -96,7 +96,7 @@ struct run_file {
         ino_t ino;
         off_t size;
         struct timespec mtime;
-    } mark;                        /* to see changes that no notification tells */
+    } mark;                        /* to see changes without a notification */
     bool read_empty;               /* the last read found nothing: perhaps a save half done */
     int64_t due_us;                /* re-read at this boot time; 0: no need */
     int64_t id;                    /* the daemon's */
@@ -122,7 +122,7 @@ struct run {
     struct progress progress;
     struct watch *watch;
     int id_width;
-    char stopped_by[64]; /* who told the daemon to stop; "": nobody, as far as we know */
+    char stopped_by[64]; /* the user who stopped the daemon; "": none that we know of */
     int waiting_said;
     int64_t under, over; /* declared */
 };
@@ -156,7 +156,7 @@ void run_on_notify(void *ctx, const char *method, json_t *params);
 /* Follows events from last_seq on; deals with the past ones at once. */
 int run_subscribe(struct run *run, struct err *e);
 void run_drain_events(struct run *run);
-/* Jobs whose end the sync told and no event did: asks for the details. */
+/* Jobs whose end was in the sync's answer and in no event: asks for the details. */
 int run_reconcile(struct run *run, struct err *e);
 /* "running" lines for what ran already when we came. */
 int run_show_running(struct run *run, struct err *e);

@@ -1,6 +1,6 @@
 /* Seeing a jobs file change. The folder is watched, because editors write a new file and
  * rename it over the old one; for a symbolic link the folder of what it points to as well. A
- * writer that still has the file open gets time to finish. What no notification tells
+ * writer that still has the file open gets time to finish. What no notification reports
  * (network file systems) is found by the loop's look at the file once a second. */
 #include <errno.h>
 #include <libgen.h>

@@ -1,7 +1,7 @@
-/* `berth simjob`: behaves on simulated cards as a training program does on real ones. It
- * takes its memory step by step, keeps it, and gives it back; where a card is full it says
- * what PyTorch says and ends with 1. Between two changes it sleeps on a timer. It speaks to
- * nobody but the cards' folder (gpu/sim_table.h), so it runs with or without a daemon. */
+/* `berth simjob`: behaves on simulated cards as a training program does on real ones. It takes
+ * its memory step by step, keeps it, and gives it back; where a card is full it says what
+ * PyTorch says and ends with 1. Between two changes it sleeps on a timer. It uses nothing but
+ * the cards' folder (gpu/sim_table.h), so it runs with or without a daemon. */
 #include "cli/simulate/simjob_verb.h"
 
 #include <errno.h>

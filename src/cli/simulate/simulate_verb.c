@@ -19,7 +19,7 @@
 #include "gpu/sim_spec.h"
 #include "sim/schedule_output.h"
 
-#define AGING_MS  (INT64_C(24) * 3600 * 1000) /* aging_s of the daemon, when nobody sets it */
+#define AGING_MS  (INT64_C(24) * 3600 * 1000) /* aging_s of the daemon by default */
 #define SCALE_MAX 1e6
 #define DRAWS_MAX 100000
 #define SEED_MAX  (INT64_C(1) << 31)

@@ -1,6 +1,6 @@
-/* Slips of those who submit, told before anything is queued: options that go to the program,
- * shell that no shell reads, programs that are not there, what a script for Slurm calls and
- * does not get. Called by submit_verb.c. */
+/* Likely mistakes, reported before anything is queued: options that go to the program, shell
+ * syntax that no shell reads, missing programs, what a script for Slurm calls and does not
+ * get. Called by submit_verb.c. */
 #include "cli/submit/submit_notes.h"
 
 #include <stdlib.h>

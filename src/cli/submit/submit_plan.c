@@ -43,7 +43,7 @@ write_params(const struct request *req, const struct submit_words *words, struct
     jsonw_end_object(&w);
 }
 
-/* There is no file, so nobody is told of a line of it. */
+/* There is no file, so messages name no line. */
 static int
 fail_without_line(struct err *e)
 {

@@ -281,7 +281,7 @@ read_all(struct cli *cli, struct opt_reader *r, int argc, char **argv, struct su
                               : status;
 }
 
-/* Whoever shows a job's bytes on standard output has no room there for words of our own. */
+/* With the job's bytes on standard output there is no room for messages of our own. */
 static int
 check_output(const struct cli *cli, struct submission *s)
 {

@@ -68,7 +68,8 @@ cell_share(struct table *t, const json_t *gpu)
     table_cell(t, STYLE_NONE, text);
 }
 
-/* As people call them; a daemon that does not say who holds what says at least who is there. */
+/* As users write them; a daemon that does not say which job holds what at least lists the
+ * jobs. */
 static void
 cell_jobs(struct table *t, const json_t *gpu)
 {

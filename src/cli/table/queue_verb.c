@@ -149,7 +149,7 @@ watch_queue(struct cli *cli, const struct opt_reader *r, const struct wish *w)
     return watch_run(cli, w->interval_ms, draw, &x);
 }
 
-/* Who looks at the queue on a terminal may wonder why nothing starts. */
+/* Users at a terminal may wonder why nothing starts. */
 static void
 say_gpus_out(const struct cli *cli)
 {

@@ -1,5 +1,5 @@
-/* The cards in `berth top`: one bar each with who has what of its memory, and the last minutes
- * of its load. Three rows a card where there is room, else two, else one. */
+/* The cards in `berth top`: one bar each with the parts of its memory that jobs hold, and the
+ * last minutes of its load. Three rows a card where there is room, else two, else one. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -120,7 +120,7 @@ or_zero(int64_t v)
     return v < 0 ? 0 : v;
 }
 
-/* What a whole card's job has is what nobody else uses. */
+/* A job with a whole card has what no other program uses. */
 static int64_t
 size_of_hold(const json_t *hold, int64_t now, int64_t all_of_it)
 {
@@ -268,7 +268,7 @@ add_strangers(const json_t *gpu, struct buf *out)
     }
 }
 
-/* Who is there; strangers in another colour. */
+/* The holders; strangers in another colour. */
 static void
 draw_who(struct grid *g, const json_t *gpu, int row, int column, int columns)
 {

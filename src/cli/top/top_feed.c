@@ -253,7 +253,7 @@ jobs_params(struct top_feed *f)
     return params;
 }
 
-/* Those of the user who looks; root sees everybody's. */
+/* The user's own; root sees all users'. */
 static json_t *
 failed_params(void)
 {

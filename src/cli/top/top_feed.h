@@ -1,6 +1,6 @@
-/* Where `berth top` gets what it shows: questions to the daemon that nobody waits for, asked
- * when something has happened, figures of the cards each second, and the way back when the
- * daemon has gone. */
+/* Where `berth top` gets what it shows: asynchronous requests to the daemon, made when
+ * something has happened, figures of the cards each second, and the way back when the daemon
+ * has gone. */
 #ifndef CLI_TOP_TOP_FEED_H
 #define CLI_TOP_TOP_FEED_H
 

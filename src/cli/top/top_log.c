@@ -1,6 +1,6 @@
-/* The end of a log; see top_log.h. The last part of the file is read anew when the file has
- * changed, which inotify tells: a log that grows quickly costs a part each time we look,
- * however long it is. */
+/* The end of a log; see top_log.h. The last part of the file is read anew when inotify reports
+ * that the file has changed: a log that grows quickly costs a part each time we look, however
+ * long it is. */
 #include "cli/top/top_log.h"
 
 #include <errno.h>

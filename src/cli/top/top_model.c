@@ -227,7 +227,7 @@ select_at(struct top *t, size_t at)
                       : 0;
 }
 
-/* The daemon lists those who wait in the order of their turns. */
+/* The daemon lists pending jobs in the order of their turns. */
 static void
 note_first(struct top *t, const struct row *row)
 {

@@ -1,6 +1,6 @@
 /* What `berth top` knows and how it is looked at. Facts come from the daemon's answers
- * (top_feed.c) and a job's log (top_log.c), wishes from keys (top_keys.c); top_layout.c makes a
- * picture of both. Nothing here asks anybody anything, so that tests can make any situation. */
+ * (top_feed.c) and a job's log (top_log.c), wishes from keys (top_keys.c); top_layout.c makes
+ * a picture of both. Nothing here does I/O, so that tests can make any situation. */
 #ifndef CLI_TOP_TOP_MODEL_H
 #define CLI_TOP_TOP_MODEL_H
 
@@ -106,7 +106,7 @@ bool top_selected(const struct top *t, struct row *row);
 void top_add_selected(const struct top *t, struct buf *out);
 /* Its log, where the daemon says that is; NULL: unknown. The caller frees. */
 char *top_selected_log(const struct top *t);
-/* Whose job that is. The caller frees; NULL: nobody says. */
+/* The job's user. The caller frees; NULL: not known. */
 char *top_selected_user(const struct top *t);
 
 /* For how long it has been running, and what it uses on all its cards together, as of now: the

@@ -114,7 +114,7 @@ change_jobs(const struct cli *cli, const struct opt_reader *r, bool all, const c
         return cli_put_json(result);
     }
     if (all)
-        json_object_del(result, "ended"); /* nobody meant those */
+        json_object_del(result, "ended"); /* nobody selected those */
     return report(result, method, done);
 }
 

@@ -96,7 +96,7 @@ take_verbs(const struct cli *cli, struct completion *c)
         c->words[n++] = xstrdup(v->name);
 }
 
-/* Verbs that read their command lines by themselves, in the manner of somebody else's tools. */
+/* Verbs that read their command lines by themselves, in the manner of other tools. */
 static bool
 has_no_page(const char *verb)
 {

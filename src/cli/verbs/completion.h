@@ -1,4 +1,4 @@
-/* What a shell needs to know of the command line, and the scripts that tell it. */
+/* What a shell needs to know of the command line, and the scripts for it. */
 #ifndef CLI_VERBS_COMPLETION_H
 #define CLI_VERBS_COMPLETION_H
 

@@ -1,6 +1,6 @@
 /* `berth daemon logs` and `berth daemon log-level`: what the daemon says of itself. Its log is
- * read as the user who asks, so of the machine's daemon only by who may read that file. Called
- * by daemon_verb.c. */
+ * read as the calling user, so the machine's daemon's only by users who may read that file.
+ * Called by daemon_verb.c. */
 #include "cli/verbs/daemon_logs.h"
 
 #include <errno.h>
@@ -51,8 +51,7 @@ find_log(struct cli *cli, int *status)
     return path;
 }
 
-/* Until nobody reads any more. A log that was put aside is shown to its end, then the new
- * one. */
+/* Until the reader has gone. A rotated log is shown to its end, then the new one. */
 static int
 follow(struct textfile *f, int watch, struct err *e)
 {

@@ -51,7 +51,7 @@ struct stream {
     int64_t since_us;
     bool follow;
     struct buf out;
-    bool broken; /* nobody reads */
+    bool broken; /* the reader has gone */
 };
 
 /* --- printing --- */
@@ -102,7 +102,7 @@ add_since(const struct stream *s, json_t *params)
         json_object_set_new(params, "since", json_integer(s->since > 0 ? s->since : 0));
 }
 
-/* Some may have gone while nobody listened. */
+/* Some may have gone while we did not listen. */
 static void
 say_gap(const struct stream *s, const json_t *result)
 {

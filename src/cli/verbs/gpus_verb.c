@@ -1,4 +1,4 @@
-/* `berth gpus`: the cards, what holds them, and who else is on them. */
+/* `berth gpus`: the cards, what holds them, and other programs on them. */
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>

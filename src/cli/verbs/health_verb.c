@@ -79,7 +79,7 @@ ask(const struct cli *cli, struct err *e)
     return NULL;
 }
 
-/* In the shape of an answer, for those who read JSON. */
+/* In the form of an answer, for --json. */
 static json_t *
 answer_for_nobody(const struct err *e)
 {

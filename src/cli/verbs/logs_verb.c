@@ -1,6 +1,6 @@
-/* `berth logs`: a job's output. The daemon says where it is; the file is opened here, as
- * the user, so that nobody reads with the daemon's rights. Following ends when the job has
- * ended, which the daemon's `wait` says, and everything written by then has been shown. */
+/* `berth logs`: a job's output. The daemon says where it is; the file is opened here, as the
+ * user, so that no user reads with the daemon's rights. Following ends when the job has ended,
+ * which the daemon's `wait` says, and everything written by then has been shown. */
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
@@ -48,7 +48,7 @@ struct follow {
     struct textfile log;
     int watch; /* its folder, in which it appears when the job starts */
     bool ended;
-    struct err error; /* why its end is not told */
+    struct err error; /* why its end is not known */
 };
 
 static void
@@ -88,13 +88,13 @@ follow_log(struct follow *f, struct err *e)
             continue;
         if (poll(p, 3, -1) < 0 && errno != EINTR)
             return err_errno(e, ERR_FAILED, errno, "cannot wait");
-        f->log.broken = (p[2].revents & (POLLERR | POLLHUP)) != 0; /* nobody reads on */
+        f->log.broken = (p[2].revents & (POLLERR | POLLHUP)) != 0; /* the reader has gone */
         textfile_drain(f->watch);
     }
     return 0;
 }
 
-/* With private: on nobody else is told where it is. */
+/* With private: on other users do not get its path. */
 static int
 refuse_hidden(const json_t *job)
 {

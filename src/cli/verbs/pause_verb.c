@@ -35,7 +35,7 @@ static const struct page page = {
 /* Which of the cards we wait for are still not empty. */
 struct drain {
     uint64_t waiting;
-    uint64_t resumed; /* by somebody, meanwhile */
+    uint64_t resumed; /* by another user, meanwhile */
 };
 
 static uint64_t
@@ -125,7 +125,7 @@ pause_gpus(const struct cli *cli, struct client *c, json_t *params, struct err *
     size_t i;
 
     client_listen(c, on_event, NULL, &drain);
-    /* Told of everything from before the pause on: no end can be missed. */
+    /* Follows events from before the pause on: no end can be missed. */
     if (wait && client_call(c, "events", json_pack("{s:i, s:b}", "since", 0, "follow", 1), NULL,
                             e) < 0) {
         json_decref(params);

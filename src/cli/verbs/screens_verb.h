@@ -1,4 +1,4 @@
-/* GNU screen, as seen by who submits. */
+/* GNU screen, from the submitting user's side. */
 #ifndef CLI_VERBS_SCREENS_VERB_H
 #define CLI_VERBS_SCREENS_VERB_H
 

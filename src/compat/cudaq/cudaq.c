@@ -1,7 +1,7 @@
 /* `cudaq.py`: commands to the GPU with the most free memory, tracked in a file of JSON lines,
  * as the original's document promises it: comments are comments, every job has a log of its
- * own, and Completed and Failed say how the command ended. This file reads the command line and
- * loops; cudaq.h says who does the rest. */
+ * own, and Completed and Failed say how the command ended. This file reads the command line
+ * and loops; cudaq.h lists the other files. */
 #include "compat/cudaq/cudaq.h"
 
 #include <errno.h>

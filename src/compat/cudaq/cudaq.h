@@ -1,8 +1,8 @@
 /* What the files of the drop-in cudaq share. cudaq.c reads the options and loops;
- * cudaq_config.c has the settings; cudaq_jobs.c the jobs file (jobs.jsonl), which is the user's
- * too, and the commands; cudaq_record.c one line of it; cudaq_old.c the files that ours have
- * replaced; cudaq_queue.c tells the daemon what waits; cudaq_events.c takes what the daemon
- * says; cudaq_status.c prints. */
+ * cudaq_config.c has the settings; cudaq_jobs.c the jobs file (jobs.jsonl), which is the
+ * user's too, and the commands; cudaq_record.c one line of it; cudaq_old.c the files that ours
+ * have replaced; cudaq_queue.c sends the daemon what waits; cudaq_events.c takes what the
+ * daemon says; cudaq_status.c prints. */
 #ifndef COMPAT_CUDAQ_CUDAQ_H
 #define COMPAT_CUDAQ_CUDAQ_H
 
@@ -59,7 +59,7 @@ struct cq_job {
     bool dirty;           /* we know more than the text says */
     bool unsure;          /* it was running when it was read: does it, and whose is it? */
     bool foreign;         /* it runs without the daemon: begun by the original */
-    bool gone;            /* somebody has taken the line out while it ran */
+    bool gone;            /* its line was removed while it ran */
     bool in_file;         /* so it was when the file was last read or written */
     bool in_pass;         /* found, while the file is read */
     int64_t id;           /* the daemon's; 0: none */
@@ -92,7 +92,7 @@ void cq_job_free(struct cq_job *job);
 #define CQ_OLD_MAX    16
 #define CQ_OLD_BEFORE 64
 
-/* A file that ours has replaced; who had it open may write on into it. */
+/* A file that ours has replaced; a program that had it open may still write into it. */
 struct cq_old {
     int fd;
     off_t read_to;              /* what lies before is in ours */
@@ -139,7 +139,7 @@ void cq_jobs_free(struct cudaq *q);
 /* Lines that have come by another way; they are to be written. */
 void cq_jobs_add(struct cudaq *q, const char *text, size_t n);
 
-/* Whether some process may still write into the file: false too where that cannot be told. */
+/* Whether some process may still write into the file: false too where that cannot be known. */
 bool cq_has_writers(int fd);
 /* From here to the end, appended to out. */
 int cq_read_from(int fd, off_t from, struct buf *out);
@@ -150,11 +150,11 @@ void cq_old_look(struct cudaq *q);
 
 /* --- cudaq_queue.c --- */
 
-int cq_sync(struct cudaq *q, struct err *e); /* tells the daemon what waits */
+int cq_sync(struct cudaq *q, struct err *e); /* sends the daemon what waits */
 /* Asks it about what was running (unsure) when its record was read or the daemon was heard of
  * last. */
 int cq_recall(struct cudaq *q, struct err *e);
-void cq_doubt(struct cudaq *q); /* another daemon may be there: it is to be told anew */
+void cq_doubt(struct cudaq *q); /* there may be another daemon, to which all is sent again */
 void cq_look_at_foreign(struct cudaq *q); /* processes that the original began */
 bool cq_has_cards(const struct cudaq *q);
 bool cq_fits_somewhere(const struct cudaq *q);

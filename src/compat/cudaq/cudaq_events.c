@@ -75,7 +75,7 @@ cq_take_object(void *cudaq, void *cq_job, const json_t *object)
         take_end(q, job, object);
 }
 
-/* Starts of this batch on a card that are not told yet. */
+/* Starts of this batch on a card that are not reported yet. */
 struct starts {
     const json_t *gpus; /* the daemon's cards as they are now */
     int left[GPU_MAX];
@@ -141,7 +141,7 @@ doubt_each(struct cudaq *q, const json_t *ids)
     q->sync_due = true;
 }
 
-/* Which only events tell of a job that has ended: its end may have been noted before they are
+/* What only events report of a job that has ended: its end may have been noted before they are
  * read. */
 static void
 take_pid(struct cudaq *q, struct cq_job *job, const json_t *ev)

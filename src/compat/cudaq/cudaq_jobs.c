@@ -23,7 +23,7 @@
 #define SAVE_PART     10 /* a tenth of the time is spent on saving, at most */
 #define SAVE_PAUSE_US 5000000
 #define AGAIN_US      20000
-#define WRITER_US     2000000 /* so long who has it open may finish */
+#define WRITER_US     2000000 /* a program that has it open may finish for so long */
 
 /* --- lines --- */
 
@@ -46,7 +46,7 @@ write_soon(struct cudaq *q)
         q->save_due_us = clock_boot_us();
 }
 
-/* Somebody has written another status into its record. */
+/* A user has written another status into its record. */
 static void
 take_wish(struct cudaq *q, struct cq_job *job, enum cq_status status)
 {
@@ -79,7 +79,7 @@ take_new(struct cudaq *q, struct cq_job *job, bool is_copy)
 }
 
 /* A record that is known says something else. What runs is ours to say; a status other than
- * the one that its history ends with is somebody's; any other is one of ours, and old. */
+ * the one that its history ends with is a user's; any other is one of ours, and old. */
 static void
 take_edit(struct cudaq *q, struct cq_job *job, struct cq_job *now)
 {
@@ -129,7 +129,8 @@ take_line(struct cudaq *q, const char *line, size_t n)
     }
 }
 
-/* The first object of a line that has several: who appends finds no end of the last line. */
+/* The first object of a line that has several: a program that appends finds no end of the last
+ * line. */
 static size_t
 first_object(const char *line, size_t n)
 {
@@ -161,8 +162,8 @@ take_lines(struct cudaq *q, const char *line, size_t n)
     }
 }
 
-/* A last line without an end: whole if it is an object, else torn off - or somebody is in the
- * middle of it, and it is none yet. */
+/* A last line without an end: whole if it is an object, else torn off - or a program is in the
+ * middle of writing it. */
 static void
 take_tail(struct cudaq *q, int fd, const char *line, size_t n)
 {
@@ -176,7 +177,7 @@ take_tail(struct cudaq *q, int fd, const char *line, size_t n)
     json_decref(value);
 }
 
-/* One that nobody finds in the file any more: true when it is still of interest. */
+/* One that is no longer in the file: true when it is still of interest. */
 static bool
 keep_missing(struct cudaq *q, struct cq_job *job)
 {
@@ -316,7 +317,7 @@ take_written(struct cudaq *q, char **next, size_t bytes)
         q->mark.st_size = (off_t)bytes;
 }
 
-/* 1: somebody else writes it, or was faster. */
+/* 1: another program writes it, or was faster. */
 static int
 try_save(struct cudaq *q, struct err *e)
 {

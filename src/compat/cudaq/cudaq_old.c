@@ -1,6 +1,6 @@
-/* Files that ours have replaced under the name of the jobs file. Who had one of them open, to
- * append a record by hand, may still write into it: it is kept open and looked at until nobody
- * can, and what comes there is carried over. */
+/* Files that ours have replaced under the name of the jobs file. A program that had one of
+ * them open, to append a record by hand, may still write into it: it is kept open and looked
+ * at until none can, and new records are carried over. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,17 +13,17 @@
 #include "compat/engine/line_records.h"
 #include "wire/client.h"
 
-#define ABOUT_US    200000 /* for who was about to open it when it lost its name */
+#define ABOUT_US    200000 /* for a program that was about to open it when it lost its name */
 #define LOOK_PART   4
 #define LOOK_MIN_US 50000
 #define LOOK_MAX_US 1000000
 #define READ_CHUNK  65536
 
-/* A read lease is given only while nobody has the file open for writing. */
+/* The kernel gives a read lease only while no process has the file open for writing. */
 bool
 cq_has_writers(int fd)
 {
-    (void)fcntl(fd, F_SETSIG, SIGURG); /* who opens it at this moment sends it: ignored */
+    (void)fcntl(fd, F_SETSIG, SIGURG); /* another open() causes it: ignored */
     if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0)
         return errno == EAGAIN;
     (void)fcntl(fd, F_SETLEASE, F_UNLCK);
@@ -47,7 +47,7 @@ cq_read_from(int fd, off_t from, struct buf *out)
     return n < 0 ? -1 : 0;
 }
 
-/* What lies before the place up to which it was read; 0 bytes when that cannot be told. */
+/* What lies before the place up to which it was read; 0 bytes when that is not known. */
 static size_t
 read_before(int fd, off_t read_to, char *out)
 {
@@ -75,8 +75,8 @@ is_record(const char *text, size_t n)
     return json_is_object(value);
 }
 
-/* Whole lines; the rest when nobody goes on with it. A file that somebody has written anew
- * takes the place of ours, as it would have a moment later. */
+/* Whole lines; the rest when no program goes on with it. A file that was written anew takes
+ * the place of ours, as it would have a moment later. */
 static void
 carry_over(struct cudaq *q, struct cq_old *o, bool is_done)
 {
@@ -110,7 +110,7 @@ drop(struct cudaq *q, int i)
     memmove(&q->old[i], &q->old[i + 1], sizeof q->old[0] * (size_t)(q->n_old - i));
 }
 
-/* Soon while it is new, and less and less often when somebody keeps it open for long. */
+/* Soon while it is new, and less and less often when a program keeps it open for long. */
 static void
 look_again(struct cudaq *q, const struct cq_old *o, int64_t now)
 {
@@ -139,7 +139,7 @@ cq_old_look(struct cudaq *q)
     }
 }
 
-/* Which to do without when there are too many: the oldest that nobody writes. */
+/* Which to do without when there are too many: the oldest that no program has open. */
 static int
 choose_victim(const struct cudaq *q)
 {

@@ -1,5 +1,5 @@
-/* cudaq's records for the daemon: what waits is told as a whole, in the file's order, whenever
- * it has changed. What comes back is taken by cudaq_events.c. */
+/* cudaq's records for the daemon: what waits is sent as a whole, in the file's order, whenever
+ * it has changed. cudaq_events.c takes the answers. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ is_process_of(const struct cq_job *job)
     return job->began_us == 0 || proc_began_us(&p) < job->began_us + PID_SLACK_US;
 }
 
-/* Begun by the original: it runs on beside us, and nobody can know how it ends or has ended. */
+/* Begun by the original: it runs on beside us, and its outcome cannot be known. */
 static void
 judge_foreign(struct cudaq *q, struct cq_job *job)
 {
@@ -121,7 +121,7 @@ give_keys(struct cudaq *q, struct err *e)
     return any ? cq_jobs_save(q, e) : 0;
 }
 
-/* Somebody changes the file all the time, so that ours could not be written. */
+/* The file changes all the time, so that ours could not be written. */
 static bool
 is_any_unwritten(const struct cudaq *q)
 {

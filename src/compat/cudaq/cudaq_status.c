@@ -98,7 +98,7 @@ may_be_stale(const json_t *record)
            (strcmp(status, "pending") == 0 || strcmp(status, "running") == 0);
 }
 
-/* Its job; a status that somebody has set by hand is a wish, and no run yet. */
+/* Its job; a status that was set by hand is a wish, and no run yet. */
 static void
 add_job(struct cudaq *q, const json_t *record)
 {

@@ -18,7 +18,7 @@
 #include "sys/signals.h"
 #include "wire/client.h"
 
-#define AWAIT_US       300000000 /* somebody else's daemon, restarted for an upgrade, or mended */
+#define AWAIT_US       300000000 /* for another user's daemon that restarts, or is repaired */
 #define AWAIT_STEP_MS  500
 #define RECONNECTS_MAX 5
 #define LOOK_US        1000000 /* at the files, for file systems that notify of nothing */
@@ -186,7 +186,7 @@ mend(struct compat_session *s, const struct compat_loop *loop, struct err *e)
     return -1;
 }
 
-/* Also until lines that were left out may be told again. */
+/* Also until lines that were left out may be sent again. */
 static int
 wait_for_more(struct compat_session *s, int64_t until)
 {

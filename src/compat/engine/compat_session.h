@@ -23,14 +23,14 @@ struct compat_session {
     struct compat_link link;
     json_t *events; /* that have come and were not taken yet */
     int64_t seq;    /* of the newest event taken; 0: none yet */
-    int64_t file;   /* the daemon's number of what sent_lines.h tells it; 0: not yet */
+    int64_t file;   /* the daemon's number of what sent_lines.h sends; 0: not yet */
     bool listening; /* this connection gets events */
-    char *full;     /* why lines were left out when last told; NULL: none were */
+    char *full;     /* why lines were left out when last sent; NULL: none were */
     bool full_said;
-    int64_t told_us;      /* boot time at which they were told last */
-    int64_t room_us;      /* boot time at which they are to be told again; 0: no such thing */
+    int64_t told_us;      /* boot time at which they were last sent */
+    int64_t room_us;      /* boot time at which to send them again; 0: never */
     int64_t room_step_us; /* not sooner after the last time, which costs the daemon something */
-    int64_t heard; /* events of this file's jobs; 0: of everybody's; -1: of this user's */
+    int64_t heard; /* events of this file's jobs; 0: of all users'; -1: of this user's */
     struct compat_id *ids;
     int signals;
     struct watch *watch;
@@ -44,7 +44,7 @@ enum {
     WOKE_FILE = 2,   /* a file has changed */
     WOKE_SIGNAL = 4, /* compat_signal says which */
     WOKE_LOST = 8,   /* the daemon has gone */
-    WOKE_ROOM = 16,  /* lines for which there was no room may be told again */
+    WOKE_ROOM = 16,  /* lines for which there was no room may be sent again */
 };
 
 /* Blocks INT, TERM and HUP from here on: they end waits. */
@@ -63,7 +63,7 @@ struct compat_loop {
      * *status; -1. */
     int (*work)(void *ctx, int woke, int *status, struct err *e);
     int64_t (*until)(void *ctx); /* boot time at which work is to be called at the latest */
-    /* The daemon had gone, or is another one: all is to be told again. */
+    /* The daemon had gone, or is another one: all is to be sent again. */
     int (*retell)(void *ctx, struct err *e);
     /* The exit status; -1: this signal ends nothing. */
     int (*signalled)(void *ctx, int number);
@@ -75,9 +75,9 @@ int compat_run(struct compat_session *s, const struct compat_loop *loop, struct 
 
 struct compat_end {
     void *ctx; /* of these */
-    /* Nothing more is to start, and what runs is to end. Called again when the daemon has
-     * been lost meanwhile: of tens of thousands that wait no longer a follower is told more
-     * than it may leave unread. */
+    /* Nothing more is to start, and what runs is to end. Called again when the daemon has been
+     * lost meanwhile: tens of thousands that wait no longer are more events than a follower
+     * may leave unread. */
     int (*stop)(void *ctx, struct err *e);
     void (*take_events)(void *ctx); /* compat_events */
     bool (*any_left)(const void *ctx);
@@ -97,9 +97,9 @@ json_t *compat_events(struct compat_session *s);
 /* The front end's job that the daemon knows by this number; NULL: none of its. */
 void *compat_job_of(const struct compat_session *s, int64_t id);
 /* From now on that number is this job's (borrowed), which has it in *slot; the one that stood
- * there is forgotten. 0 is nobody's. */
+ * there is forgotten. 0 is no job's. */
 void compat_bind(struct compat_session *s, int64_t *slot, int64_t id, void *job);
-/* The number in *slot is nobody's any more, and 0 from now on. */
+/* The number in *slot belongs to no job any more, and is 0 from now on. */
 void compat_unbind(struct compat_session *s, int64_t *slot);
 
 /* Asks the daemon and waits for the answer (client_call). params is stolen. */

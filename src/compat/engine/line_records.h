@@ -37,7 +37,7 @@ int records_append(const char *path, const struct buf *lines, bool sync, struct 
  * sync it is durable when this returns. */
 int records_replace(const char *path, const void *bytes, size_t n, bool sync, struct err *e);
 /* The same, durable, if the file is still the one that was read (what stat said of it; st_ino
- * 0: there was none). 1 and nothing done: somebody has changed it meanwhile. */
+ * 0: there was none). 1 and nothing done: it has been changed meanwhile. */
 int records_replace_if(const char *path, const void *bytes, size_t n, const struct stat *was,
                        struct err *e);
 

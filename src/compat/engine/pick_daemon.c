@@ -106,7 +106,7 @@ connect_left(struct compat_link *l, const struct compat_home *home)
     return TAKE(c);
 }
 
-/* The tool's own. One that nobody uses may have been started for something else. */
+/* The tool's own. One without jobs may have been started for something else. */
 static int
 open_own(struct compat_link *l, const struct compat_home *home, struct err *e)
 {
@@ -226,9 +226,9 @@ is_told_to_stop(void)
             sigismember(&set, SIGHUP) == 1);
 }
 
-/* The machine's, or the user's; none is no error. A socket with nobody behind it is that of a
- * daemon that died and is being started again: it has this user's jobs, and the cards. One of
- * a single user would not serve the others. */
+/* The machine's, or the user's; none is no error. A socket on which nothing listens is that of
+ * a daemon that died and is being started again: it has this user's jobs, and the cards. One
+ * of a single user would not serve the others. */
 static int
 open_shared(struct compat_link *l, bool system, struct err *e)
 {

@@ -19,10 +19,10 @@
 #include "compat/engine/compat_session.h"
 #include "wire/client.h"
 
-#define ROOM_US   10000000 /* room may also be made by other users' jobs, which nobody tells */
+#define ROOM_US   10000000 /* other users' jobs may also make room, which no event reports */
 #define ROOM_SLOW 20       /* telling them again takes so small a part of the daemon's time */
 #define ROOM_MIN  50000
-#define NEW_MAX   1000 /* told again at once, of those that were left out */
+#define NEW_MAX   1000 /* sent again at once, of those that were left out */
 
 /* Whose events are heard, but for a file's: compat_session.h. */
 #define HEARD_ALL  0
@@ -110,14 +110,14 @@ listen_to(struct compat_session *s, const struct compat_file *f, struct err *e)
 }
 
 /* What starts at once is not to be missed, whatever number its file will have: until that is
- * known everybody's events are heard. */
+ * known all events are read. */
 int
 compat_listen(struct compat_session *s, const struct compat_file *f, struct err *e)
 {
     return s->listening ? 0 : listen_to(s, f, e);
 }
 
-/* Lines are answered in the order in which they were told, those that were. */
+/* Lines are answered in the order in which they were sent. */
 static int
 take_lines(struct compat_session *s, const struct compat_file *f, struct compat_line *lines,
            size_t n, const json_t *result, struct err *e)
@@ -165,7 +165,7 @@ take_refused(const struct compat_file *f, struct compat_line *lines, size_t n,
     }
 }
 
-/* When those that were left out are told again: here or (full) by the daemon. */
+/* When those that were left out, here or (full) by the daemon, are sent again. */
 static void
 take_full(struct compat_session *s, const char *full, bool left_here, int64_t began_us)
 {
@@ -226,7 +226,7 @@ compat_clear(struct compat_session *s, const struct compat_file *f, struct err *
 }
 
 /* How many are to run again; ids of those to look at go to *look. What this very answer has
- * ended is not told again: the event that says so is on its way. */
+ * ended is not sent again: its event is on its way. */
 static size_t
 judge(const struct compat_file *f, struct compat_line *lines, size_t n, json_t *look)
 {
@@ -298,7 +298,7 @@ compat_recall(struct compat_session *s, const struct compat_file *f, struct comp
 
     if (n == 0)
         return 0;
-    /* Before asking: who ends in between is told by an event. */
+    /* Before asking: an event reports a job that ends in between. */
     if (compat_listen(s, f, e) < 0 || ask_what_is_known(s, f, lines, n, &result, e) < 0)
         return -1;
     look = json_array();

@@ -1,4 +1,4 @@
-/* The lines of a front end's file and the jobs that the daemon makes of them. They are told as
+/* The lines of a front end's file and the jobs that the daemon makes of them. They are sent as
  * a whole, in the file's order, whenever they have changed, and found again after a restart on
  * either side. What a line asks for, and what becomes of it in words and files, is the front
  * end's: it fills in a struct compat_file. */
@@ -20,7 +20,7 @@ struct compat_line {
     void *job;         /* the front end's; borrowed */
     int64_t *id;       /* in it: the daemon's number, 0 while there is none (compat_bind) */
     bool again;        /* once more, if it has ended */
-    const char *state; /* as the daemon last answered, of static life; NULL: not told of it */
+    const char *state; /* as the daemon last answered, of static life; NULL: not sent */
     bool refused;      /* ended by the last answer: it can never run */
 };
 
@@ -35,7 +35,7 @@ struct compat_file {
     const char *path;         /* the lines' name with the daemon; absolute */
     const char *const *kinds; /* of events that are wanted; NULL-terminated */
     bool all_jobs;            /* also those of jobs that no line stands for */
-    bool is_part;             /* lines that are not told now stay as they were told */
+    bool is_part;             /* lines that are not sent now stay as they were sent */
     void *ctx;                /* of what follows */
     /* Fills *r, which is initialised, and freed here. False: the line is left out. */
     bool (*fill)(void *ctx, void *job, struct request *r);
@@ -52,11 +52,11 @@ struct compat_file {
 };
 
 /* Lines for which the limits of the daemon leave no room in its queue stay outside, with no
- * state, until there is some: WOKE_ROOM says when to tell them again, compat_full why.
+ * state, until there is some: WOKE_ROOM says when to send them again, compat_full why.
  *
  * The queue becomes these lines (or has them behind what it has: is_part) in this order, with
- * this process's folder, umask and environment; from the first time on the events of their jobs
- * come. */
+ * this process's folder, umask and environment; from the first time on the events of their
+ * jobs come. */
 int compat_sync(struct compat_session *s, const struct compat_file *f,
                 struct compat_line *lines, size_t n, struct err *e);
 /* That and nothing more: no events are taken, and nothing is found. */

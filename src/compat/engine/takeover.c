@@ -73,7 +73,7 @@ compat_check_left(struct client *then, const struct client *now, const char *fie
                    client_path(then), client_path(then), buf_str(&ids));
 }
 
-/* The socket that a lock notes, unless that is `but`; NULL: nobody answers there. */
+/* The socket that a lock notes, unless that is `but`; NULL: nothing answers there. */
 static struct client *
 connect_noted(int lock, const char *but)
 {

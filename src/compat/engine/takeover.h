@@ -1,5 +1,5 @@
-/* Jobs that a front end's last run has left with another daemon than the one it works with now:
- * told to this one too, they would run twice. */
+/* Jobs that a front end's last run has left with another daemon than the one it works with
+ * now: sent to this one too, they would run twice. */
 #ifndef COMPAT_ENGINE_TAKEOVER_H
 #define COMPAT_ENGINE_TAKEOVER_H
 

@@ -1,8 +1,7 @@
 /* `gpusched`: a file of shell commands, placed by free GPU memory, as gpusched 0.4.0 (and
- * 0.3.0, of which that is a superset) has it, to the byte of its options, lines, journal, board
- * and names of logs. This file loops; gpusched.h says who does the rest.
- * Jobs are the daemon's: when this process dies they go on, and the same command finds them
- * again. */
+ * 0.3.0, of which that is a superset) has it, to the byte of its options, lines, journal,
+ * board and names of logs. This file loops; gpusched.h lists the other files. Jobs are the
+ * daemon's: when this process dies they go on, and the same command finds them again. */
 #include "compat/gpusched/gpusched.h"
 
 #include <errno.h>
@@ -37,7 +36,7 @@ find_places(struct gpusched *g)
     g->log_root = compat_absolute(g->opt.log_dir);
     g->journal_path = py_path(g->opt.log_dir, "journal.jsonl");
     g->board_path = py_path(g->opt.log_dir, "status.txt");
-    /* Whoever shares the journal shares the lines' identities. */
+    /* Runs that share the journal share the lines' identities. */
     g->sync_path = xasprintf("%s/journal.jsonl", g->log_root);
 }
 

@@ -1,7 +1,7 @@
 /* What the files of the drop-in gpusched share. gpusched.c loops, gpusched_options.c reads the
  * options; gpusched_jobs.c reads its jobs file; gpusched_journal.c its journal;
- * gpusched_queue.c holds the lines against it; gpusched_sync.c tells the daemon, and finds
- * again what an earlier run has left; gpusched_events.c takes what the daemon tells;
+ * gpusched_queue.c holds the lines against it; gpusched_sync.c sends them to the daemon, and
+ * finds again what an earlier run has left; gpusched_events.c takes the daemon's events;
  * gpusched_end.c says how a job ended and sums up; gpusched_board.c draws status.txt;
  * gpusched_simjob.c is the pretend GPU program. The journal says what is over, the daemon what
  * waits and runs. */
@@ -127,7 +127,7 @@ struct gpusched {
     int64_t next_no;
     struct buf journal; /* lines to be written */
     bool journal_broken;
-    bool anew;          /* it is the first run, or --fresh, or somebody took the journal away */
+    bool anew;          /* it is the first run, or --fresh, or the journal was removed */
     int64_t journal_us; /* when it was last written before this run, wall time; 0: never */
     char *journal_path, *board_path, *log_root, *sync_path;
     struct buf out; /* lines to be printed */
@@ -142,7 +142,7 @@ struct gpusched {
     bool orphans;       /* of the original run at the last look */
     struct compat_cards cards;
     bool look_due;   /* every line is to be looked at again */
-    bool sync_due;   /* the daemon is to be told what waits */
+    bool sync_due;   /* what waits is to be sent to the daemon */
     bool empty_seen; /* the file held nothing at the last look: perhaps a save half done */
     bool leaving;    /* Ctrl-C has come */
     bool wait_said;
@@ -179,7 +179,8 @@ void gs_note_done(struct gpusched *g, struct gs_job *job, const char *status, in
 /* Reads the jobs file. At the start -1 with what is wrong in words; later it warns, once for
  * each complaint, and the last good queue stays. */
 int gs_read_file(struct gpusched *g, bool first, struct buf *words);
-/* Obeys the lines: what is to be stopped, what waits; the daemon is told when that is due. */
+/* Obeys the lines: what is to be stopped, what waits; it is sent to the daemon when that is
+ * due. */
 int gs_tick(struct gpusched *g, struct err *e);
 /* Something has happened of it: the next tick looks whether its line waits. */
 void gs_touch(struct gpusched *g, struct gs_job *job);
@@ -190,7 +191,7 @@ void gs_touch(struct gpusched *g, struct gs_job *job);
 int gs_recall(struct gpusched *g, struct err *e);
 /* Begun by another gpusched that has died, and still there: nothing is started. */
 bool gs_is_orphan(struct gpusched *g, struct gs_job *job);
-/* Tells the daemon what waits, and takes over what it has of that. With no room on its disk
+/* Sends the daemon what waits, and takes over what it has of that. With no room on its disk
  * that stays due. */
 int gs_sync(struct gpusched *g, struct err *e);
 /* Says when the daemon cannot write, and when it can again. */

@@ -1,5 +1,5 @@
-/* What the daemon tells of gpusched's jobs: they start, use memory, run out of it, end. And
- * what is looked at each round while they run: memory, and who is late. */
+/* The daemon's events of gpusched's jobs: they start, use memory, run out of it, end. And what
+ * is looked at each round while they run: memory, and which are late. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,8 +150,7 @@ on_usage(struct gpusched *g, struct gs_job *job, const json_t *ev)
     gs_check_exceeds(g, job);
 }
 
-/* It waits again: after an OOM with a larger demand, else because somebody or something stopped
- * it for that. */
+/* It waits again: after an OOM with a larger demand, else because it was stopped for that. */
 static void
 on_requeued(struct gpusched *g, struct gs_job *job, const json_t *ev)
 {
@@ -206,7 +205,7 @@ is_interrupted(struct gpusched *g, struct gs_job *job, const char *state)
     return lost && is_run_again(g, job);
 }
 
-/* Ended without having run: its line was taken out, somebody cancelled it, or the daemon knows
+/* Ended without having run: its line was removed, a user cancelled it, or the daemon knows
  * that it can never start. */
 static void
 end_unstarted(struct gpusched *g, struct gs_job *job, const json_t *ev)
@@ -379,7 +378,7 @@ take_row(struct gpusched *g, const json_t *row)
     say_usage(g, job);
 }
 
-/* What was late at the last look has ended by now, or is told of with the next round. */
+/* What was late at the last look has ended by now, or is reported with the next round. */
 int64_t
 gs_late_due(const struct gpusched *g)
 {

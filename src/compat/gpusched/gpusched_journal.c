@@ -1,7 +1,7 @@
 /* gpusched's journal: events by key, from which follows what is over, what was begun, and what
  * the next attempt asks for. Read and written in the original's form, so that either can go on
- * where the other stopped. Lines are noted as things happen and written together, before
- * anybody is told of them. */
+ * where the other stopped. Lines are noted as things happen and written together, before they
+ * are reported. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

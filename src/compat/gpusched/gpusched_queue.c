@@ -1,6 +1,6 @@
-/* The lines of gpusched's jobs file against its journal: who is stopped, who waits. "Pending"
- * is what the file has and neither runs nor is over. All lines are gone through when the file
- * has changed, after that only those of which something has happened (gs_touch). */
+/* The lines of gpusched's jobs file against its journal: which are stopped, which wait.
+ * "Pending" is what the file has and neither runs nor is over. All lines are gone through when
+ * the file has changed, after that only those of which something has happened (gs_touch). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

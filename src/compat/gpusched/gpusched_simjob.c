@@ -78,7 +78,7 @@ seconds(double s)
     return s > 0 ? s < SECONDS_MAX ? s : SECONDS_MAX : 0; /* not a number: 0 */
 }
 
-/* With no simulated cards about, as when somebody tries it by hand, it takes its time all the
+/* With no simulated cards about, as when a user tries it by hand, it takes its time all the
  * same. */
 static int
 play_without_cards(double s, int code)

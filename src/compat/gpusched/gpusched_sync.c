@@ -187,7 +187,7 @@ gs_file(struct gpusched *g)
 /* What an earlier gpusched had begun or queued: the daemon is asked for every line that the
  * journal has and that is not over there. What still runs is taken over, what has ended
  * meanwhile is settled with its true end, and nothing runs twice. Of what the original had
- * begun nobody knows more than that its processes are still there. */
+ * begun only its processes can be seen. */
 static bool
 on_known(void *gpusched, void *gs_job, int64_t id, const char *state)
 {

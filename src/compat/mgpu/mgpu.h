@@ -57,7 +57,7 @@ int mgpu_service_of(struct mgpu_service *s, struct client *c, struct err *e);
  * is served. */
 _Noreturn void mgpu_serve_apart(int fd, const struct mgpu_service *s, bool as_peer);
 
-/* Who is served: what the accounts say. */
+/* The served user, as the accounts have it. */
 struct mgpu_user {
     mode_t umask_bits;
     char *name, *home, *shell; /* owned */

@@ -1,7 +1,7 @@
 /* The clients' end of mgpu's protocol: finding the server, asking, reading objects, a line
- * each. A socket in /tmp may be anybody's: only root's server is believed, or one's own. Where
- * no server runs but a daemon of Berth's does, a process of our own serves us: the machine's
- * daemon needs no server in front of it. */
+ * each. A socket in /tmp may be any user's: only root's server is believed, or one's own.
+ * Where no server runs but a daemon of Berth's does, a process of our own serves us: the
+ * machine's daemon needs no server in front of it. */
 #include <errno.h>
 #include <pwd.h>
 #include <stdarg.h>

@@ -180,7 +180,7 @@ on_ended(void *ctx, int64_t id, json_t *result, const struct err *error)
     *ended = true;
 }
 
-/* Whoever reads `ok` may count on the processes being gone. */
+/* `ok` promises that the processes are gone. */
 static void
 await_end(struct client *c, const json_t *ids)
 {

@@ -1,5 +1,5 @@
 /* The socket's name as the server keeps it; see mgpu.h. A cleaner of /tmp takes what is old,
- * and clients look nowhere else: the kernel tells what becomes of the name, and it is made
+ * and clients look nowhere else: the kernel reports what becomes of the name, and it is made
  * again. A name at which a server answers is not taken over, except by root from another
  * user. */
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #define BACKLOG 4096 /* the kernel has a bound of its own */
 
-/* Whose server answers there; -1: nobody's. */
+/* The user whose server answers there; -1: none. */
 static int64_t
 listener_of(const struct sockaddr_un *a)
 {
@@ -26,14 +26,14 @@ listener_of(const struct sockaddr_un *a)
 
     if (fd < 0 || (connect(fd, (const struct sockaddr *)a, sizeof *a) < 0 && errno != EAGAIN))
         return -1;
-    /* Whose it is that has too many callers is not told. */
+    /* The kernel does not name the user of a server whose queue of callers is full. */
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0 || cred.uid == (uid_t)-1)
         return 0;
     return cred.uid;
 }
 
-/* A name that is in nobody's use may be taken. Root does not leave it to another user who
- * created a socket there first. */
+/* A name that no server uses may be taken. Root does not leave it to another user who created
+ * a socket there first. */
 static int
 check_name(const struct sockaddr_un *a, struct err *e)
 {
@@ -51,8 +51,8 @@ check_name(const struct sockaddr_un *a, struct err *e)
                    (long long)uid, a->sun_path);
 }
 
-/* Root's is for everybody. By umask: a name in a folder of others may change its meaning before
- * a chmod. */
+/* Root's is for all users. By umask: a name in a folder of others may change its meaning
+ * before a chmod. */
 static int
 bind_for_all_or_own(int fd, const struct sockaddr_un *a)
 {
@@ -87,7 +87,7 @@ close_both(struct mgpu_listener *l)
     l->fd = l->watch = -1;
 }
 
-/* Under another name first, so that nobody meets it half made. */
+/* Under another name first, so that no client meets it half made. */
 int
 mgpu_listener_open(struct mgpu_listener *l, struct err *e)
 {

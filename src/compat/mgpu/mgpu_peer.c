@@ -88,8 +88,8 @@ is_of(const struct ucred *cred)
     return stat(proc, &st) == 0 && st.st_uid == cred->uid;
 }
 
-/* The limits of who connected, as they would be the job's without a server between. Only while
- * that process is still this user's: another process may have its number by now. */
+/* The limits of the client, which the job would have without a server between. Only while that
+ * process is still this user's: another process may have its number by now. */
 static void
 take_limits(const struct ucred *cred)
 {
@@ -187,8 +187,8 @@ is_blank(char c)
 }
 
 /* A piece may end within a number, an escape or a character, where a parser would call wrong
- * what is only not all there. Behind a brace it can tell; and what begins with anything else
- * than a brace is no object, whatever follows. */
+ * what is only not all there. After a brace it knows the difference; and text that begins
+ * otherwise is no object, whatever follows. */
 static bool
 can_be_judged(const struct buf *in)
 {
@@ -229,7 +229,7 @@ read_request(int fd, struct err *e)
     return NULL;
 }
 
-/* Whoever is refused may still be writing: closed now, the answer would not be read. */
+/* A refused client may still be writing: closed now, the answer would not be read. */
 static void
 let_finish(int fd)
 {

@@ -27,9 +27,9 @@
 
 #define NAME          "mgpu_scheduler_server"
 #define SYSTEM_ROOT   "/var/lib/mgpu_scheduler"
-#define PEERS_MAX     4096 /* who watches an interactive job is one */
+#define PEERS_MAX     4096 /* each client that watches an interactive job is one */
 #define PEERS_OF_USER 1024
-#define AGAIN_MS      2000 /* while something is wrong that no event tells the end of */
+#define AGAIN_MS      2000 /* while something is wrong whose end no event reports */
 #define MAX_SECONDS   (INT64_C(100) * 365 * 86400)
 
 struct server {
@@ -38,7 +38,7 @@ struct server {
     struct compat_link link;
     struct mgpu_service service;
     bool lost;     /* the daemon has gone */
-    bool nameless; /* others do not find the socket, and it is told */
+    bool nameless; /* others do not find the socket, which was reported */
     struct {
         pid_t pid;
         uid_t uid;
@@ -112,7 +112,7 @@ take_peer(struct server *s, int fd)
         return;
     }
     pid = fork();
-    if (pid == 0) /* who stops the server stops nobody's output */
+    if (pid == 0) /* stopping the server stops no job's output */
         mgpu_serve_apart(fd, &s->service, geteuid() == 0);
     if (pid < 0) {
         turn_away(fd, "the server cannot start a process for you; try again");
@@ -150,7 +150,7 @@ mend(struct server *s)
     s->link.client = NULL;
 }
 
-/* Who came while the socket had its name is served first. */
+/* Clients that came while the socket had its name are served first. */
 static void
 keep_name(struct server *s)
 {
@@ -236,7 +236,8 @@ lock_root(const struct server *s, const char *root, struct err *e)
 static int
 open_daemon(struct server *s, const char *root, struct err *e)
 {
-    /* As the original has it: priority is anybody's to say, and after it who came first. */
+    /* As the original has it: any user may set a priority, and after it the order is that of
+     * arrival. */
     /* Behind the device filter cards have to be named by UUID; mgpu's jobs read numbers. Each
      * of mgpu's clients has a connection of its user's, as many as there are. */
     static const char *const settings[] = {

@@ -317,7 +317,7 @@ submit(struct srun *s)
         json_decref(request);
         return 1;
     }
-    /* From here on there may be a job: Ctrl-C is not to leave it without its id being told. */
+    /* From here on there may be a job: Ctrl-C is not to leave it without printing its id. */
     if (s->interactive)
         signals = signals_to_fd((const int[]){SIGINT, SIGTERM, SIGHUP, 0}, NULL);
     frame_init(&in, FRAME_MAX_CLIENT);

@@ -1,6 +1,6 @@
 /* An interactive job's output on its way to the client: its log is followed, its end is what
- * berthd says. The job knows nothing of it: a client that reads slowly holds up nobody, one
- * that goes leaves the job as it is, and a daemon that goes is found again. */
+ * berthd says. The job knows nothing of it: a slow client delays nothing, one that leaves does
+ * not affect the job, and a daemon that goes is found again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,7 +26,7 @@
 #define RETRY_MS     500
 #define PATIENCE_MS  15000
 #define AWAY_US      (INT64_C(600) * 1000000) /* a daemon may be away so long */
-#define LOOK_MS      2000 /* at the log, where nothing tells of it: a user's watches are few */
+#define LOOK_MS      2000 /* at the log, where there is no watch: a user's watches are few */
 
 struct stream {
     const struct mgpu_stream *what;

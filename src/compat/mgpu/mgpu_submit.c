@@ -51,8 +51,8 @@ mgpu_log_path(const struct mgpu_user *u, const char *id)
     return xasprintf("%s/%s", u->home, name);
 }
 
-/* The log is made here: whose id has none is nobody's, now or before, and to look so costs the
- * same however many jobs there are. */
+/* The log is made here: an id without one was never a job's, and that look costs the same
+ * however many jobs there are. */
 static int
 claim_id(const struct mgpu_user *u, struct mgpu_submitted *out, struct err *e)
 {

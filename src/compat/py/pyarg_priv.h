@@ -11,7 +11,7 @@
 /* A word of the command line as argparse takes it, before anything of it is obeyed. */
 struct word {
     char kind;             /* A: an argument; O: an option; -: the first -- */
-    const struct pyarg *a; /* the option; NULL: one that nobody knows */
+    const struct pyarg *a; /* the option; NULL: an unknown one */
     bool is_long;          /* said by a name with two dashes */
     const char *value;     /* in the same word; NULL: none */
 };
@@ -23,7 +23,7 @@ struct reader {
     struct word *words;
     struct pyarg_value *values;
     struct pyarg_value *of_command;
-    struct buf extras; /* words that nobody knows */
+    struct buf extras; /* unknown words */
     int n_extras;
     int command; /* index of what was said; PYARG_NONE */
     int status;

@@ -1,7 +1,7 @@
 /* Cards and state file in step. The daemon knows which cards are paused and what jobs hold;
- * the file says so to everybody, and what somebody changes in its paused_gpus acts. What was
- * agreed on last is the base: a difference from that is a person's wish, no matter which
- * program wrote the file. */
+ * the file says so to all users, and a change in its paused_gpus acts. What was agreed on last
+ * is the base: a difference from that is a person's wish, no matter which program wrote the
+ * file. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,7 @@ sched_cards_read(struct sched *s, struct err *e)
     return 0;
 }
 
-/* On somebody else's daemon pauses are kept here: our jobs keep away from those cards. */
+/* On another user's daemon pauses are kept here: our jobs keep away from those cards. */
 static int
 pause_alone(struct sched *s, uint64_t bits, bool pause)
 {
@@ -143,9 +143,9 @@ says_the_same(const struct sched_state *a, const struct sched_state *b)
     return true;
 }
 
-/* Wishes in the file: what differs from the base. One that cannot be read has none, nor has one
- * that goes while we are here; who took it away before wants everything as on the first day.
- * 1: something was asked of the daemon. */
+/* Wishes in the file: what differs from the base. One that cannot be read has none, nor has
+ * one that goes while we are here; a user who removed it before wants everything as on the
+ * first day. 1: something was asked of the daemon. */
 static int
 take_wishes(struct sched *s, const struct sched_state *file, uint64_t there, bool first,
             struct err *e)
@@ -158,8 +158,8 @@ take_wishes(struct sched *s, const struct sched_state *file, uint64_t there, boo
     return set_paused(s, pause, true, e) < 0 || set_paused(s, resume, false, e) < 0 ? -1 : 1;
 }
 
-/* Whoever writes into the file without replacing it leaves half of it for a moment, and is not
- * to be written over: false until it has stood so for a while. */
+/* A program that writes into the file without replacing it leaves half of it for a moment, and
+ * is not to be written over: false until it has stood so for a while. */
 static bool
 is_to_be_mended(struct sched *s, const char *why)
 {
@@ -175,7 +175,7 @@ is_to_be_mended(struct sched *s, const char *why)
     return true;
 }
 
-/* mark: of the file as it was read. What somebody has written since is to be read first. */
+/* mark: of the file as it was read. What was written since is to be read first. */
 static void
 write_state(struct sched *s, const struct sched_state *now, struct run_file *mark)
 {

@@ -1,5 +1,5 @@
-/* What the daemon tells a drop-in scheduler of its jobs, also of those that `add` handed over,
- * which are no line of its file; and how it takes leave of them. */
+/* The daemon's events of a drop-in scheduler's jobs, also of those that `add` handed over,
+ * which are no line of its file; and what becomes of them when it stops. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +16,12 @@
 #define LOOK_US     50000 /* several starts are one look at the cards */
 #define COMMAND_CUT 200   /* bytes that an event has of a command */
 
-/* Who cancelled it, as the daemon says. */
+/* The user who cancelled it, as the daemon says. */
 #define LINE_REMOVED "an edit that removed its line"
 
 /* --- what `add` handed over --- */
 
-/* What the process of a job was told: behind -- stand script and arguments. */
+/* The command line of a job: script and arguments stand behind --. */
 static bool
 read_command(struct sched_spec *spec, const char *command)
 {
@@ -88,7 +88,7 @@ sched_recall_added(struct sched *s, struct err *e)
     auto_json json_t *held = json_array();
     const struct compat_file file = sched_file(s);
 
-    /* Before asking: what starts or ends in between is told by an event. */
+    /* Before asking: an event reports what starts or ends in between. */
     if (compat_listen(&s->session, &file, e) < 0 || list_added(s, held, e) < 0)
         return -1;
     if (json_array_size(held) == 0)
@@ -108,7 +108,7 @@ find_added(struct sched *s, int64_t id)
     return take_added(s, json_array_get(json_object_get(result, "jobs"), 0));
 }
 
-/* --- being told --- */
+/* --- events --- */
 
 /* Two exit statuses are those of our process around a script (sched_job.c). Neither would be
  * another the next time. */
@@ -223,8 +223,8 @@ on_requeued(struct sched *s, struct sched_job *job, const json_t *ev)
                   (long long)job->id, why_ended(s, ev, ""), job->spec.script);
 }
 
-/* Whether a job of no file that nobody knows may be one that `add` handed over: others' jobs
- * and those that this user has otherwise are not to cost a question each. */
+/* Whether an unknown job of no file may be one that `add` handed over: others' jobs and those
+ * that this user has otherwise are not to cost a question each. */
 static bool
 may_be_added(const struct sched *s, const json_t *ev)
 {
@@ -293,9 +293,10 @@ sched_any_to_await(const void *sched)
     return false;
 }
 
-/* Those that `add` handed over, of which no line says that they are to run: who waits is held,
- * who runs is stopped and then held, in one word each, so that none is lost whatever becomes of
- * us. What cannot be held any more has begun, or ended, in this moment. */
+/* Those that `add` handed over, of which no line says that they are to run: those that wait
+ * are held, those that run are stopped and then held, by one request each, so that none is
+ * lost whatever becomes of us. What cannot be held any more has begun, or ended, in this
+ * moment. */
 static int
 hold_added(struct sched *s, enum sched_status status, const char *method, struct err *e)
 {

@@ -111,7 +111,7 @@ take_line(struct sched *s, const char *text, size_t n, int number)
     }
 }
 
-/* Who writes an ended line into the file once more wants it to run once more. */
+/* A user who adds an ended line once more wants it to run once more. */
 static void
 note_copies(struct sched *s)
 {

@@ -1,7 +1,7 @@
 /* The process of every job of the drop-in schedulers: `berth compat scheduler-job`. It runs
- * python on the script, tells it its cards by --cuda where that is the habit, and writes the
- * log that people know: a head, lines with OUT: and ERR: in front, and how it ended. It holds
- * scheduler_10x's memory limit, too. In a screen session the program has the terminal to
+ * python on the script, passes its cards by --cuda where the script expects that, and writes
+ * the log that users know: a head, lines with OUT: and ERR: in front, and how it ended. It
+ * holds scheduler_10x's memory limit, too. In a screen session the program has the terminal to
  * itself. It ends as its program ended; the supervisor above it does the rest. */
 #include "compat/scheduler/sched_job.h"
 
@@ -50,7 +50,7 @@ complain(int status, const char *fmt, ...)
     return status;
 }
 
-/* --- what it is told --- */
+/* --- its arguments --- */
 
 static bool
 read_option(struct sched_run *j, char *word, size_t *n_allowed)

@@ -39,7 +39,7 @@ struct sched_run {
 void joblog_head(const struct sched_run *j);
 /* How it ended: waitpid's status. */
 void joblog_foot(const struct sched_run *j, int status);
-/* The name by which the original wrote it, for those who look for that. */
+/* The name by which the original wrote it, for users who look for that. */
 void joblog_link(const struct sched_run *j);
 /* What is in this pipe (0: standard output's, 1: errors'), up to 64 KiB. False: nothing more
  * now. */

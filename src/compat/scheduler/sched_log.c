@@ -114,8 +114,7 @@ sched_log(const struct sched_log *l, enum sched_level level, json_t *details, co
     json_decref(details);
 }
 
-/* Ours, and nobody else's to write into: a folder that somebody else made there is left
- * alone. */
+/* Only we may write into it: a folder that another user made there is left alone. */
 static bool
 is_ours(const char *path)
 {

@@ -1,4 +1,4 @@
-/* The lines of the jobs file and the daemon: what waits is told as a whole, lowest priority
+/* The lines of the jobs file and the daemon: what waits is sent as a whole, lowest priority
  * number first and in the file's order within one, whenever it has changed. What completed is
  * known to the daemon and never runs again, nor does what a person cancelled; what ended
  * otherwise runs again with a new start of the scheduler. */
@@ -14,8 +14,8 @@
 #include "compat/scheduler/scheduler.h"
 #include "spec/attr.h"
 
-#define ROOM_PART 4     /* of the queue: so much is free before more is told */
-#define MANY      10000 /* jobs, told at once: what that took is given back */
+#define ROOM_PART 4     /* of the queue: so much is free before more is sent */
+#define MANY      10000 /* jobs, sent at once: what that took is given back */
 
 json_t *
 sched_details(const struct sched_job *job)
@@ -51,7 +51,7 @@ refuse(struct sched *s, struct sched_job *job, const char *why)
               why);
 }
 
-/* Whether it is told to the daemon now. */
+/* Whether it is sent to the daemon now. */
 static bool
 is_to_be_sent(struct sched *s, struct sched_job *job, int64_t room)
 {
@@ -83,7 +83,7 @@ most_told(const struct sched *s)
     return s->session.link.own ? 0 : s->config.running_max;
 }
 
-/* How many lines may be told besides those that are. */
+/* How many lines may be sent besides those that are. */
 static int64_t
 room_of(const struct sched *s)
 {
@@ -100,7 +100,7 @@ room_of(const struct sched *s)
     return room;
 }
 
-/* All is told again when there is room for many: each time costs as much as the queue has. */
+/* All is sent again when there is room for many: each time costs as much as the queue has. */
 static int64_t
 room_wanted(const struct sched *s)
 {
@@ -254,7 +254,7 @@ adopt_cancelled(struct sched *s, struct sched_job *job, const char *by)
               job->spec.text);
 }
 
-/* What runs already, or was cancelled before, and no event has told. */
+/* What runs already, or was cancelled before, without an event. */
 static void
 adopt(void *sched, void *sched_job, const json_t *object)
 {
@@ -323,7 +323,7 @@ sched_sync(struct sched *s, struct err *e)
     }
     rc = compat_sync(&s->session, &file, lines, n, e);
     if (rc < 0 && e->code == ERR_PERMISSION && !s->no_priority) {
-        /* The machine's daemon: a priority above the usual is not for everybody. */
+        /* The machine's daemon: not every user may have a priority above the usual. */
         s->no_priority = true;
         sched_tell_all(s);
         return sched_sync(s, e);

@@ -91,7 +91,7 @@ retell(void *sched, struct err *e)
     struct sched *s = sched;
 
     sched_log(&s->log, SCHED_WARNING, NULL, "The daemon had gone, and is found again");
-    /* What was to run once more may have done so, while nobody told us: its answer says. */
+    /* What was to run once more may have done so without an event: the answer says. */
     for (struct sched_job *job = s->jobs; job; job = job->hh.next)
         job->again = false;
     sched_tell_all(s);
@@ -153,7 +153,7 @@ leave(struct sched *s)
 
     if (s->on_leave)
         s->on_leave(s);
-    (void)!ftruncate(s->lock, 0); /* from now on nobody adds */
+    (void)!ftruncate(s->lock, 0); /* no line is added from now on */
     sched_log(&s->log, SCHED_INFO, NULL, "Stopping...");
     left = compat_end(&s->session, &end, &e);
     if (left < 0) {
@@ -227,7 +227,7 @@ begin(struct sched *s, const char *const *settings, const json_t *last, struct e
     if (s->config.jobs_file[0])
         compat_watch(&s->session, s->config.jobs_file);
     compat_watch(&s->session, s->config.state_file);
-    /* First who is paused, then who starts. */
+    /* Pauses first, then starts. */
     sched_tell_all(s);
     if (sched_cards_look(s, e) < 0)
         return -1;
@@ -250,7 +250,7 @@ reach(const struct sched *s)
                      s->tag, "self", s->berth);
 }
 
-/* And by what rules it works, for those who add jobs. */
+/* And its rules, for `add`. */
 static json_t *
 about(const struct sched *s)
 {

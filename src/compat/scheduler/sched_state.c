@@ -1,6 +1,6 @@
-/* The state file of `scheduler`: {"gpu_status": [allocations], "paused_gpus": [ids]}. Anybody
- * may write it: what a person or another tool changes in paused_gpus is a request to the one
- * that drives it. It is always replaced as a whole. Read and written by `start`
+/* The state file of `scheduler`: {"gpu_status": [allocations], "paused_gpus": [ids]}. Any
+ * program may write it: what a user or another tool changes in paused_gpus is a request to the
+ * one that drives it. It is always replaced as a whole. Read and written by `start`
  * (sched_cards.c) and by the commands beside it. */
 #include <errno.h>
 #include <fcntl.h>
@@ -154,7 +154,7 @@ sched_count_cards(void)
     return n;
 }
 
-/* --- who drives it --- */
+/* --- the process that drives it --- */
 
 int
 sched_own(const char *state_file, bool *held, json_t **last, struct err *e)

@@ -1,6 +1,6 @@
-/* `scheduler.py`: python scripts from a file of lines, fractions of GPUs by what models need, a
- * state file that anybody may write. This file reads the command line and answers what needs no
- * scheduler; scheduler.h says who does the rest. */
+/* `scheduler.py`: python scripts from a file of lines, fractions of GPUs by what models need,
+ * a state file that any program may write. This file reads the command line and answers what
+ * needs no scheduler; scheduler.h lists the other files. */
 #include "compat/scheduler/scheduler.h"
 
 #include <stdlib.h>

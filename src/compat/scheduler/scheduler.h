@@ -1,12 +1,12 @@
 /* What the drop-ins `scheduler` and `scheduler_10x` share: the same jobs file, state file and
  * rules, with other settings. scheduler.c and scheduler10x.c read the command lines;
- * sched_line.c a line of the jobs file, sched_file.c all of it; sched_state.c the
- * state file, by which anybody pauses GPUs; sched_log.c writes the log; sched_request.c
- * says what a job asks for; sched_queue.c tells the daemon what waits, sched_events.c
- * takes what it tells; sched_cards.c keeps cards and state file in step; sched_run.c is
- * `start`; sched_ask.c is for commands beside it; sched_job.c runs inside a job, and
- * sched_joblog.c writes its log. The daemon knows what waits
- * and runs and what has ended: all of this can be thrown away and made again. */
+ * sched_line.c a line of the jobs file, sched_file.c all of it; sched_state.c the state file,
+ * by which users pause GPUs; sched_log.c writes the log; sched_request.c says what a job asks
+ * for; sched_queue.c sends the daemon what waits, sched_events.c takes its events;
+ * sched_cards.c keeps cards and state file in step; sched_run.c is `start`; sched_ask.c is for
+ * commands beside it; sched_job.c runs inside a job, and sched_joblog.c writes its log. The
+ * daemon knows what waits and runs and what has ended: all of this can be thrown away and made
+ * again. */
 #ifndef COMPAT_SCHEDULER_SCHEDULER_H
 #define COMPAT_SCHEDULER_SCHEDULER_H
 
@@ -94,15 +94,15 @@ struct sched_state {
 int sched_state_read(const char *path, struct sched_state *out, struct err *e);
 /* Both keys at once, in place of the file. */
 int sched_state_write(const char *path, const struct sched_state *s, struct err *e);
-/* Who changes what another wrote holds this meanwhile; the descriptor, or -1. */
+/* Held while a file that another program wrote is changed; the descriptor, or -1. */
 int sched_state_lock(const char *path, struct err *e);
 /* `pause` and `resume` from outside: 0; 1: it was so already. */
 int sched_state_pause(const char *path, int gpu, int n_gpus, bool pause, struct err *e);
 /* How many cards there are for commands that ask no daemon. */
 int sched_count_cards(void);
 
-/* Takes the right to drive a state file. *held: somebody does. *last: what the one before said
- * of itself; NULL, or the caller's. The descriptor of the lock, or -1. */
+/* Takes the right to drive a state file. *held: another process does. *last: what the one
+ * before wrote about itself; NULL, or the caller's. The descriptor of the lock, or -1. */
 int sched_own(const char *state_file, bool *held, json_t **last, struct err *e);
 /* What it says of itself (JSON, stolen), for sched_owner. */
 int sched_own_tell(int lock, json_t *about, struct err *e);
@@ -160,9 +160,9 @@ struct sched_job {
     enum sched_status status;
     bool added; /* by `add`: no line of the file */
     bool in_file;
-    bool held_back; /* of too many, or GPUs that are paused: not told to the daemon yet */
+    bool held_back; /* of too many, or GPUs that are paused: not sent to the daemon yet */
     bool again;     /* it has ended, and is to run once more */
-    bool never;     /* cannot start: said, and not told to the daemon */
+    bool never;     /* cannot start: reported, and not sent to the daemon */
     int line;
     int copies, said_copies; /* lines that say the same: now, at the last look */
     int64_t id;              /* the daemon's; 0: none */
@@ -192,8 +192,8 @@ struct sched {
     int64_t made_room;         /* jobs that have made some since then */
     int64_t scan_us, round_us; /* the next look at the jobs file, at both */
     int64_t started_us;
-    int last_line; /* of the file that the daemon was told of; 0: none */
-    bool sync_due; /* there is something to tell it */
+    int last_line; /* of the file that was sent to the daemon; 0: none */
+    bool sync_due; /* there is something to send */
     bool all_due;  /* and more than lines behind the last one */
     bool leaving, began_look, is_ready;
     int lock;                          /* that this process drives the state file */
@@ -221,11 +221,11 @@ uint64_t sched_devices(const struct sched *s, const struct sched_job *job);
 
 /* sched_queue.c */
 void sched_tell_all(struct sched *s); /* with the next sched_sync */
-/* Such a line may be new: told alone it would stand where it belongs. */
+/* Such a line may be new: sent alone it would stand where it belongs. */
 bool sched_comes_last(const struct sched *s, const struct sched_job *job);
 int sched_sync(struct sched *s, struct err *e);
 /* Nothing of the file starts any more: what waits is held in a daemon of our own, until the
- * next start; in somebody else's it leaves the queue. */
+ * next start; in another user's it leaves the queue. */
 int sched_put_aside(struct sched *s, struct err *e);
 struct compat_file sched_file(struct sched *s); /* what sent_lines.h is to know of all this */
 /* It is about to start or to end: there may be room for lines that had none. */
@@ -247,8 +247,8 @@ bool sched_any_to_await(const void *sched); /* that are being ended */
 int sched_cards_read(struct sched *s, struct err *e);
 /* State file and daemon agree again: edits of paused_gpus act, allocations are written. */
 int sched_cards_look(struct sched *s, struct err *e);
-/* Why the daemon is told to pause a card, by which the pauses of one state file are told from
- * those of another that shares the daemon; the caller frees it. */
+/* The reason given when a card is paused, which distinguishes the pauses of one state file
+ * from those of another that shares the daemon; the caller frees it. */
 char *sched_pause_reason(const char *tag);
 
 /* sched_ask.c */

@@ -61,7 +61,8 @@ resident_kib(pid_t pid)
     return kib > 0 ? kib : 0;
 }
 
-/* Its part of what it shares. An old kernel has no such figures, nor is everybody told them. */
+/* Its part of what it shares. An old kernel has no such figures, nor can every user read
+ * them. */
 static int64_t
 part_kib(pid_t pid)
 {

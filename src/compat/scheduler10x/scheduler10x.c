@@ -1,7 +1,7 @@
 /* `scheduler_10x.py`: what its document promises, which its source never did. The same jobs
  * file, state file and queue as `scheduler` (scheduler.h), with a config file, bands of
- * priorities, and commands that act on the running scheduler. This file reads the command line;
- * scheduler10x.h says who does the rest. */
+ * priorities, and commands that act on the running scheduler. This file reads the command
+ * line; scheduler10x.h lists the other files. */
 #include "compat/scheduler10x/scheduler10x.h"
 
 #include <string.h>

@@ -21,7 +21,7 @@
 
 /* --- to the queue --- */
 
-/* What the scheduler said of its rules, for one job of somebody else's process. */
+/* What the scheduler said of its rules, for a job that another process submits. */
 static void
 take_rules(struct sched *s, const json_t *about)
 {
@@ -123,7 +123,7 @@ submit(const struct x10 *x, const struct request *r, int64_t *id, struct err *e)
     return 0;
 }
 
-/* The daemon would say it in its own words, of which nobody here knows anything. */
+/* The daemon's own message would mean nothing to users of this command. */
 static int
 check_need(const struct sched *s, const struct sched_job *job, struct err *e)
 {
@@ -146,7 +146,7 @@ hand_over(const struct x10 *x, struct sched *s, struct sched_job *job, int64_t *
     rc = request_validate(&r, e);
     if (rc == 0)
         rc = submit(x, &r, id, e);
-    /* The machine's daemon: a priority above the usual is not for everybody. */
+    /* The machine's daemon: not every user may have a priority above the usual. */
     if (rc < 0 && e->code == ERR_PERMISSION && r.priority > 0) {
         r.priority = 0;
         rc = submit(x, &r, id, e);

@@ -1,6 +1,7 @@
 /* Commands of `scheduler_10x` that act on a running scheduler: they find it by its state file,
- * whose lock says who drives it, and speak to the daemon behind it. What they report has
- * happened. x10_add.c has `add`, x10_show.c and x10_status.c those that only look. */
+ * whose lock names the process that drives it, and speak to the daemon behind it. What they
+ * report has happened. x10_add.c has `add`, x10_show.c and x10_status.c those that only
+ * look. */
 #include <libgen.h>
 #include <stdarg.h>
 #include <stdlib.h>

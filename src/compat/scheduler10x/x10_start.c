@@ -134,7 +134,7 @@ fill_config(struct sched *s, const struct x10_config *c, bool screen)
 
 /* --- start --- */
 
-static int ready_fd = -1; /* somebody waits at the other end until we work */
+static int ready_fd = -1; /* another process waits at the other end until we work */
 
 /* Into the background, once it works. */
 static void
@@ -203,7 +203,7 @@ go_into_background(int *status)
     }
 }
 
-/* A log that nobody can write is to be known now, and not when it is looked for. */
+/* A log that cannot be written is to be reported now, and not found later. */
 static int
 check_log(const char *path, struct err *e)
 {

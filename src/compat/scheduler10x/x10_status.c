@@ -17,7 +17,7 @@
 
 #define ACTIVE_SHOWN 5
 #define WATCH_MS     2000
-#define SETTLED_US   60000000 /* an end is told later than it was, but not by so much */
+#define SETTLED_US   60000000 /* an end is reported later than it was, but not by so much */
 #define LOW_FROM     11 /* priorities of the low band; those of the high one are below 0 */
 
 /* Ended jobs that need not be asked for again. */
@@ -34,7 +34,7 @@ struct picture {
 
 struct bands {
     int64_t total, high, normal, low, active;
-    int64_t oldest_us; /* 0: nobody waits */
+    int64_t oldest_us; /* 0: none waits */
 };
 
 static struct bands

@@ -9,7 +9,7 @@
 enum gpu_state {
     GPU_UP,
     GPU_PAUSED,   /* no new work, by a person */
-    GPU_DRAINING, /* the same; somebody waits for it to become empty */
+    GPU_DRAINING, /* the same; a user waits for it to become empty */
     GPU_LOST,     /* fell off the bus: missing from a sample */
     GPU_UNKNOWN,  /* the probe is silent, or has not spoken yet */
     GPU_SICK,     /* XID */
@@ -40,7 +40,7 @@ struct gpu_proc {
     int32_t pid;
     int32_t mib;   /* -1: not reported */
     uint32_t job;  /* 0: a stranger's, or not attributable */
-    int64_t start; /* start time in any unit, to tell a reused pid; 0: not known */
+    int64_t start; /* start time in any unit, to detect a reused pid; 0: not known */
     char user[33]; /* "" not known */
 };
 

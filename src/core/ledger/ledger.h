@@ -1,9 +1,9 @@
-/* All cards, and who holds what on each: the one answer to "how much is free". Facts come
- * in (cards, samples, states, holds); external use, budgets and headroom are kept up to
- * date. Meanings: "GPUs and the ledger" in the design, interfaces of the drop-in gpusched.
+/* All cards, and what jobs hold on each: the one answer to "how much is free". Facts come in
+ * (cards, samples, states, holds); external use, budgets and headroom are kept up to date.
+ * Meanings: "GPUs and the ledger" in the design, interfaces of the drop-in gpusched.
  *
- * Invariant: external, held and headroom of every card equal what ledger_check computes
- * from scratch, whatever came in and in whichever order. Card numbers are NVML indices. */
+ * Invariant: external, held and headroom of every card equal what ledger_check computes from
+ * scratch, whatever came in and in whichever order. Card numbers are NVML indices. */
 #ifndef CORE_LEDGER_LEDGER_H
 #define CORE_LEDGER_LEDGER_H
 
@@ -33,7 +33,7 @@ struct hold {
     bool exceeded;          /* on_excess has been called */
     int32_t now_mib;        /* measured in the newest sample; -1: not attributed */
     int32_t peak_mib;       /* -1: never attributed */
-    bool unreported;        /* it has a process there whose memory nobody reports */
+    bool unreported;        /* it has a process there whose memory is not reported */
     /* for ledger_is_clear; -1: not known */
     int64_t rest_mib; /* used memory that no listed process explained, last seen beside it */
     int64_t used_mib; /* used memory when it was booked */
@@ -74,7 +74,7 @@ struct card {
     int64_t held_mib;     /* sum of budgets; a whole-card hold counts the card */
     int64_t headroom_mib; /* total - external - held; may be negative */
     bool countable;       /* memory is known well enough to share the card */
-    bool taken;           /* somebody holds it exclusively or whole */
+    bool taken;           /* a job holds it exclusively or whole */
     int32_t share_held;   /* permille, sum over holds; never above 1000 */
     /* lists */
     struct hold *holds;

@@ -120,8 +120,8 @@ ledger_release(struct ledger *l, uint32_t job)
     free(h);
 }
 
-/* How much of the card's used memory goes with the hold: what was measured of it, and of what
- * nobody reports as much as can be its own. */
+/* How much of the card's used memory goes with the hold: what was measured of it, and of
+ * unreported memory as much as can be its own. */
 static int64_t
 hold_used_mib(const struct ledger *l, const struct card *c, const struct hold *h)
 {

@@ -1,5 +1,5 @@
-/* What the files of the ledger share: ledger.c, _hold, _sample, _derive. Nobody else includes
- * it. */
+/* What the files of the ledger share: ledger.c, _hold, _sample, _derive. No other file
+ * includes it. */
 #ifndef CORE_LEDGER_LEDGER_PRIV_H
 #define CORE_LEDGER_LEDGER_PRIV_H
 

@@ -7,11 +7,12 @@
  * - total not reported: not countable either;
  * - a process of ours whose memory is not reported, and no such stranger: memory that
  *   nothing explains is first put down to that job, up to its budget; beyond it is external.
- *   With such a stranger about nobody can say whose it is, and all of it is external;
+ *   With such a stranger on the card it cannot be attributed, and all of it is external;
  * - no process at all is listed (inside most containers none of the others is shown, and often
  *   not even one's own): what has been used since our first job came to the card is put down to
  *   the jobs there of which none was ever listed, up to their budgets; beyond them, and what
- * was used before, is external. So a job does not count twice, as its budget and as a stranger;
+ * was used before, is external. So a job does not count twice, as its budget and as a
+ * stranger;
  *   what it costs is that a stranger who comes later is seen only once our jobs have taken
  *   what they declared. */
 #include <string.h>

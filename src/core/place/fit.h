@@ -1,5 +1,5 @@
-/* The placing rule itself, without anybody's bookkeeping: whether a card has room, and which
- * of two cards with room comes first. The daemon asks it through place.c, over a ledger; the
+/* The placing rule itself, without bookkeeping: whether a card has room, and which of two
+ * cards with room comes first. The daemon asks it through place.c, over a ledger; the
  * simulator through node.c, over bare numbers. Neither has a rule of its own beside it. */
 #ifndef CORE_PLACE_FIT_H
 #define CORE_PLACE_FIT_H

@@ -1,11 +1,12 @@
-/* Chooses cards for one job. A card either would do or refuses with a reason; among those
- * that would do the set is chosen (place_set.c), else the nearest refusal is explained
+/* Chooses cards for one job. A card either would do or refuses with a reason; among those that
+ * would do the set is chosen (place_set.c), else the nearest refusal is explained
  * (place_why.c). At most 64 cards, so everything is plain loops. What has room and what comes
  * first is fit.h's to say, which the simulator asks too.
  *
- * What is not reported fails nothing: a card that does not tell its size passes min_vram_mib,
- * one that does not tell its use or load passes the guards. A guard looks at what was measured,
- * not at what is booked: it is about neighbours that use more than anybody said. */
+ * What is not reported fails nothing: a card that does not report its size passes
+ * min_vram_mib, one that does not report its use or load passes the guards. A guard looks at
+ * what was measured, not at what is booked: it is about neighbours that use more than was
+ * declared. */
 #include "core/place/place.h"
 
 #include <string.h>
@@ -107,7 +108,7 @@ may_share_uncounted(const struct placing *p, const struct card *c)
     return parts;
 }
 
-/* Nobody may be beside it there. */
+/* No other job may be beside it there. */
 static bool
 wants_alone(const struct placing *p, const struct card *c)
 {

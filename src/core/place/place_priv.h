@@ -1,4 +1,4 @@
-/* What place.c, place_set.c and place_why.c share; nobody else includes this. */
+/* What place.c, place_set.c and place_why.c share; no other file includes this. */
 #ifndef CORE_PLACE_PLACE_PRIV_H
 #define CORE_PLACE_PLACE_PRIV_H
 

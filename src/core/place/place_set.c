@@ -133,7 +133,7 @@ choose_one(const struct placing *p, enum fit_rule rule, uint64_t cards)
     return UINT64_C(1) << best.card;
 }
 
-/* Where a card is had whole they are all alike, unless told otherwise. */
+/* For jobs that take whole cards they are all alike, unless requested otherwise. */
 static enum fit_rule
 rule_of(const struct placing *p)
 {

@@ -61,8 +61,8 @@ blame(const struct ledger *l, const struct card *c, struct blocked *why)
         why->by = c->n_strangers > 0 ? BLOCKED_BY_STRANGER : BLOCKED_BY_NOTHING;
 }
 
-/* How far a refusal is from passing by itself, the nearest first: a card with room that is busy
- * for the moment, one on which somebody must end, one that somebody must see to. */
+/* How far a refusal is from passing by itself, the nearest first: a card with room that is
+ * busy for the moment, one on which a job must end, one that an administrator must see to. */
 static int
 distance(struct refusal r)
 {

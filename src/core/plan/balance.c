@@ -80,7 +80,7 @@ seconds_up(int64_t ms)
     return (ms + 999) / 1000;
 }
 
-/* What is told. */
+/* What is reported. */
 
 static void
 crowd_move_to(struct balance *b, int64_t now)

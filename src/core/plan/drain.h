@@ -1,4 +1,4 @@
-/* How long it takes until a demand fits, if those that run leave as expected and nobody new
+/* How long it takes until a demand fits, if those that run leave as expected and no new job
  * comes. An estimate for balance.c: each card by itself, by memory, share and neighbours. The
  * reservation that a job gets is plan.c's. */
 #ifndef CORE_PLAN_DRAIN_H

@@ -23,7 +23,7 @@ void ends_push(struct ends *e, struct end end);
 struct end ends_pop(struct ends *e); /* there is one */
 /* When the earliest is due; INT64_MAX: there is none. */
 int64_t ends_next(const struct ends *e);
-/* The job runs no longer: its end counts as nobody's. O(n). */
+/* The job runs no longer: its end no longer counts. O(n). */
 void ends_forget(struct ends *e, uint32_t who);
 
 #endif

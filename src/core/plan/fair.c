@@ -1,6 +1,6 @@
-/* The accounts of recent use. Kept by user as a sum that stood at a moment and is decayed
- * when somebody looks; so an account costs the same however long ago it was touched. Fed by
- * the daemon at each end of an attempt; read by the planner, which adds what runs. */
+/* The accounts of recent use. Kept by user as a sum that stood at a moment and is decayed when
+ * it is read; so an account costs the same however long ago it was touched. Fed by the daemon
+ * at each end of an attempt; read by the planner, which adds what runs. */
 #include "core/plan/fair.h"
 
 #include <math.h>

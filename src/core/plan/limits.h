@@ -20,7 +20,7 @@ struct user_limit {
 };
 
 struct limits {
-    struct limit all;         /* everybody together */
+    struct limit all;         /* all users together */
     struct limit each;        /* each user without a separate row */
     struct user_limit *users; /* owned by this struct's owner; by uid, ascending */
     size_t n_users;

@@ -78,7 +78,7 @@ owner_of(const struct lineup *x, uint32_t uid)
                             : bsearch(&key, x->owners, x->n_owners, sizeof key, compare_owners);
 }
 
-/* What those who have jobs in line have used by now. */
+/* What users with jobs in line have used by now. */
 static void
 note_owners(struct lineup *x)
 {

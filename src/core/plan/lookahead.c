@@ -42,10 +42,10 @@ struct forecast_run {
     size_t n_waiting;
     bool short_of_copies; /* of some line */
     bool over;
-    bool planned; /* the instant is; those that are asked about are told, a piece at a time */
+    bool planned; /* the instant is; those asked about get their reasons, a piece at a time */
     bool settled; /* nothing more ends; those that are asked about wait for ever */
     int64_t wake_us; /* of the plans of this instant */
-    int n_again;     /* of those, who had somebody make way */
+    int n_again;     /* of those, in which a job had to make way */
     struct planner *planner;
     struct fair *fair;
     struct queue *q;
@@ -132,7 +132,7 @@ compare_waiting(const void *a, const void *b)
     return x->job < y->job ? -1 : x->job > y->job;
 }
 
-/* NULL: it did not wait, or nobody looked. */
+/* NULL: it did not wait, or was not looked at. */
 static struct waiting *
 find_waiting(const struct forecast_run *w, uint32_t job)
 {
@@ -191,7 +191,7 @@ copy_lines(struct forecast_run *w, const struct queue *q)
     struct kind **next = xcalloc(users + 1, sizeof(struct kind *));
     for (size_t i = 0; i < users; i++)
         next[i] = kind_user_first(queue_user(q, i));
-    size_t most = n + 2 + watched->n; /* lines; and those who wait for a time */
+    size_t most = n + 2 + watched->n; /* lines; and jobs that wait for a time */
     w->sources = xcalloc(most, sizeof *w->sources);
     size_t window = COPIES / (n + 1);
     if (window > w->most)
@@ -408,7 +408,7 @@ refuse(struct forecast_run *w, uint32_t id)
     job_free(queue_remove(w->q, id));
 }
 
-/* One plan. True when there is more to plan at this instant: somebody made way, or it has not
+/* One plan. True when there is more to plan at this instant: a job made way, or it has not
  * come to all lines. */
 static bool
 plan_now(struct forecast_run *w)
@@ -431,7 +431,7 @@ plan_now(struct forecast_run *w)
             break;
         }
     }
-    again = again && w->n_again++ < AGAIN_MAX; /* an instant is to end, whoever makes way */
+    again = again && w->n_again++ < AGAIN_MAX; /* an instant is to end, whatever makes way */
     if (again)
         planner_look_anew(w->planner);
     if (p.wake_us < w->wake_us)
@@ -471,8 +471,8 @@ note_the_rest(struct forecast_run *w)
     }
 }
 
-/* Nobody is interested in more. Those that are asked about are told why they wait first, even
- * when it does not go beyond this instant. */
+/* No caller needs more. First those asked about get the reason for waiting, even when the
+ * forecast does not go beyond this instant. */
 static bool
 is_enough(const struct forecast_run *w)
 {

@@ -1,4 +1,4 @@
-/* Jobs that somebody asks about before submitting them: what a forecast that has them in its
+/* Jobs that a user asks about before submitting them: what a forecast that has them in its
  * queue (forecast_run_add) finds out. Part of lookahead.c's struct forecast_run. */
 #ifndef CORE_PLAN_LOOKAHEAD_ASKED_H
 #define CORE_PLAN_LOOKAHEAD_ASKED_H

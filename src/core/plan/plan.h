@@ -52,8 +52,8 @@ struct plan_rules {
     int64_t aging_ms; /* a job that waits gains one of priority each time; 0: never */
     bool fair_share;
     size_t depth;  /* lines at which one pass looks, of all users; 0: at all of them */
-    bool textbook; /* EASY to the letter: who would delay the promised job on the cards that
-                      suit it best is not tried on others. For comparison with simulators */
+    bool textbook; /* EASY to the letter: a job that would delay the promised one on the cards
+                    * that suit it best is not tried on others. For comparison with simulators */
     const struct limits *limits; /* borrowed; NULL: none */
 };
 
@@ -175,11 +175,12 @@ void plan_explain_text(const struct queue *q, const struct job *job, struct buf 
 void plan_explain_reserved(const struct queue *q, const struct reservation *r,
                            const struct job *job, struct blocked *why);
 
-/* Whether more could be told of what its line waits for than the last plan wrote down: whose
- * ends, and which cards, where it is about several of them, or about cores or host memory. */
+/* Whether more could be found out about what its line waits for than the last plan wrote down:
+ * whose ends, and which cards, where it is about several of them, or about cores or host
+ * memory. */
 bool plan_may_tell_needs(const struct job *job);
-/* Finds that out, for plan_explain to tell until the next plan. Cost: those that run, times the
- * cards; the queue and the ledger stay as they are. Jobs that run must be in the queue. */
+/* Finds that out, for plan_explain to report until the next plan. Cost: those that run, times
+ * the cards; the queue and the ledger stay as they are. Jobs that run must be in the queue. */
 void plan_tell_needs(struct queue *q, struct ledger *l, const struct job *job, int64_t now_us);
 
 #endif

@@ -2,10 +2,10 @@
  * user has an equal part of that, of which what others leave is handed on. One half of it goes
  * to the lines that are first among the user's, in each pass; the other to those behind, on
  * from where the last pass stopped. So a pass costs the same however many kinds of request
- * there are, and each is looked at again and again: whoever makes plans does so until none says
- * that there is more. The job that has a reservation keeps it, wherever its line stands, and so
- * do jobs for which victims leave, or something is kept of what a limit leaves.
- * Called by plan.c; people are told by the daemon's wait_reason.c. */
+ * there are, and each is looked at again and again: the caller makes plans until one says that
+ * there is no more. The job that has a reservation keeps it, wherever its line stands, and so
+ * do jobs for which victims leave, or something is kept of what a limit leaves. Called by
+ * plan.c; the daemon's wait_reason.c puts it into words. */
 #include <stdlib.h>
 
 #include "base/err.h"

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "core/plan/plan_priv.h"
 
-#define SPARED_MAX 32 /* of more than that nobody is left out: each costs a look at a copy */
+#define SPARED_MAX 32 /* of more than that none is left out: each costs a look at a copy */
 
 /* Those of pl->runs that leave. */
 struct leaving {
@@ -89,7 +89,7 @@ tell_ends(const struct planning *pl, const struct leaving *who, struct blocked *
     }
 }
 
-/* Whose ends let it start. False: nobody's would do. */
+/* Whose ends let it start. False: no ends would do. */
 static bool
 find_ends(const struct planning *pl, const struct demand *d, struct blocked *why)
 {
@@ -100,7 +100,7 @@ find_ends(const struct planning *pl, const struct demand *d, struct blocked *why
     struct leaving who = {.leaves = xcalloc(pl->n_runs, sizeof(bool))};
     choose(pl, n, cards_of_placement(&where), &who);
     if (where.n == 0 || !fits_after(pl, d, &who))
-        choose(pl, n, 0, &who); /* for cores or host memory, which are everybody's */
+        choose(pl, n, 0, &who); /* for cores or host memory, which all jobs share */
     spare(pl, d, &who);
     tell_ends(pl, &who, why);
     free(who.leaves);

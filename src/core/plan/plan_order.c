@@ -1,9 +1,8 @@
-/* Whose turn it is: the fronts of lines in a heap, by priority (which grows with waiting,
- * so that a stream of a higher one keeps nobody waiting for ever), then by how much their users
- * have used, then by the order of the settings, then as they were submitted. Called by
- * plan.c. While a pass lasts a user's use only grows, and a front that has become too small is
- * put in its place when it comes to the top; so a start costs its user's other lines
- * nothing. */
+/* Whose turn it is: the fronts of lines in a heap, by priority (which grows with waiting, so
+ * that a stream of a higher one starves no job), then by how much their users have used, then
+ * by the order of the settings, then as they were submitted. Called by plan.c. While a pass
+ * lasts a user's use only grows, and a front that has become too small is put in its place
+ * when it comes to the top; so a start costs its user's other lines nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,9 +57,9 @@ turn_compare(enum plan_order order, const struct turn *a, const struct turn *b)
 
 /* Under `balanced` use counts in two ways: users who have used less than a quarter of the
  * average are first; beyond that, a job's cost to the others grows with its user's use,
- * measured in averages. If use came first for everybody, it would defeat the purpose of the
- * order: users who seldom submit would have short waits, and wide jobs of the others would
- * have no bound. A job that is due is due no matter which user it belongs to. */
+ * measured in averages. If use came first for all, it would defeat the purpose of the order:
+ * users who seldom submit would have short waits, and wide jobs of the others would have no
+ * bound. A job that is due is due no matter which user it belongs to. */
 static int
 compare_balanced(const struct planning *pl, const struct front *a, const struct front *b)
 {
@@ -103,7 +102,7 @@ plan_top_priority(const struct queue *q)
  * user's is not ahead of another's first job because it is old, and one that was held, waited
  * for others or has been stopped begins anew. It rises to what others were given and no
  * further: among equals the order and fair share decide, and keep what they promise.
- * Preemption goes by what was asked: nobody is stopped because another has waited. */
+ * Preemption goes by what was asked: no job is stopped because another has waited. */
 static int64_t
 aged_priority(const struct planning *pl, const struct job *job)
 {

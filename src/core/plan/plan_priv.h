@@ -1,7 +1,7 @@
-/* What the files of the planner share: plan.c (the pass), plan_depth.c (which lines are
- * looked at), plan_order.c (whose turn it is), plan_users.c (fair share and limits),
- * plan_ends.c (when who is expected to leave), reserve.c (room kept for who is blocked),
- * preempt.c (who makes way). Nobody else includes this. */
+/* What the files of the planner share: plan.c (the pass), plan_depth.c (which lines are looked
+ * at), plan_order.c (whose turn it is), plan_users.c (fair share and limits), plan_ends.c
+ * (when jobs are expected to leave), reserve.c (room kept for a blocked job), preempt.c (jobs
+ * that make way). No other file includes this. */
 #ifndef CORE_PLAN_PLAN_PRIV_H
 #define CORE_PLAN_PLAN_PRIV_H
 
@@ -37,7 +37,7 @@ struct planner {
     struct job_list watched;
 };
 
-/* What somebody holds at this moment. */
+/* What a job holds at this moment. */
 struct have {
     int64_t running, gpus, vram_mib;
 };
@@ -45,7 +45,7 @@ struct have {
 /* What a limit leaves is kept for a job that it has held back for longer than the patience: a
  * later job that would count against the limit does not start. */
 struct kept {
-    uint32_t job; /* 0: for nobody */
+    uint32_t job; /* 0: for none */
     int64_t limit;
     uint8_t of; /* as in struct blocked */
 };
@@ -97,7 +97,7 @@ struct run {
     uint32_t id;
     const struct job *job; /* NULL: started in this pass */
     int64_t end_us;        /* when it leaves, after now; NEVER: not known */
-    int64_t due_us;        /* the same, had nobody looked at the clock since it started */
+    int64_t due_us;        /* the same, had the clock not been looked at since it started */
     int64_t started_us;
     bool firm;    /* then it is over, whatever happens: a time limit sees to that */
     bool leaving; /* it has been asked to go, or has gone and its memory is not back yet */
@@ -106,11 +106,11 @@ struct run {
 /* Room kept for a blocked job. Later jobs may start if they are over in time, or where there
  * is room beside the job that it is kept for. */
 struct keep {
-    struct job *job; /* NULL: for nobody */
+    struct job *job; /* NULL: for none */
     int64_t at_us;   /* when it is expected to start; NEVER: not known */
     bool pinned;     /* on these cards; else wherever it fits at that time */
     uint64_t cards;
-    int64_t in_time_us;   /* who ends until then is over in time */
+    int64_t in_time_us;   /* a job that ends until then is over in time */
     bool limits_only;     /* if a time limit, not an estimate, says so */
     struct ledger *ahead; /* as it will be then; with the job booked, when pinned */
 };
@@ -147,7 +147,7 @@ struct planning {
         *ahead_known;         /* when all have left whose ends are known; made when asked for */
     struct ledger *ahead_all; /* when nothing of ours runs */
     struct keep keep;
-    uint64_t closed; /* cards that victims leave to somebody: nobody later gets them */
+    uint64_t closed; /* cards that victims leave to a job: no later one gets them */
     uint32_t closed_for;
 };
 

@@ -209,7 +209,7 @@ plan_users_allow(const struct planning *pl, const struct user *u, const struct d
     return why->reason == REASON_NONE;
 }
 
-/* A limit on the number of jobs is the same for all of them, so nobody slips in under it; and
+/* A limit on the number of jobs is the same for all of them, so no job slips in under it; and
  * for one that could not start if nothing ran, nothing is kept. */
 void
 plan_users_keep(struct planning *pl, struct user *u, struct job *job, const struct blocked *why)

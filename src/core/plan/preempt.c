@@ -213,7 +213,7 @@ choose_fewest(struct planning *pl, const struct job *job, struct victims *v)
     free(other.chosen);
 }
 
-/* The room that victims leave, when it is not kept already, is nobody's of lower rank. */
+/* The room that victims leave, when it is not kept already, is not for jobs of lower rank. */
 static void
 close_cards(struct planning *pl, const struct job *job, const struct victims *v)
 {
@@ -245,7 +245,7 @@ ask(struct planning *pl, const struct job *job, const struct victims *v)
     pl->ahead_known = NULL;
 }
 
-/* Whether somebody of lower priority is leaving to make way: then it may be for this one. */
+/* Whether a job of lower priority is leaving to make way: then it may be for this one. */
 static bool
 is_being_made_way_for(const struct planning *pl, const struct job *job)
 {

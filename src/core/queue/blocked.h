@@ -13,7 +13,7 @@ enum blocked_by { BLOCKED_BY_NOTHING, BLOCKED_BY_JOB, BLOCKED_BY_STRANGER };
 #define BLOCKED_HOLDERS 3 /* jobs that a sentence names */
 #define BLOCKED_ENDS    8 /* the same of those whose ends it waits for */
 
-/* A job by its number, and what people call it where that is something else. Zero: nobody. */
+/* A job by its number, and as users write it where that differs. Zero: none. */
 struct called {
     uint32_t id;
     uint32_t array; /* the array that it is a task of; 0: none */
@@ -43,7 +43,7 @@ struct blocked {
     int32_t xid;          /* GpuSick: the driver's number; 0 */
     char health_text[72]; /* GpuSick: why; "" */
     int64_t since_us;     /* GpuPaused, GpuSick, Probe: wall time of that state; 0: not known */
-    struct called ahead; /* the job of the same kind that is first; nobody: this is the first */
+    struct called ahead; /* the job of the same kind that is first; none: this is the first */
     int64_t until_us;    /* BeginTime; Reservation: when waits_for is expected to start, 0 or
                             INT64_MAX: not known */
     int32_t share_left;  /* GpuShare: permille of that card's compute */
@@ -61,7 +61,7 @@ struct blocked {
      * these have ended there is room on n_freed cards beside the n_room; what is missing then
      * has to be had of to_free, which something else keeps from it: the card named above. */
     bool told_needs;
-    struct called ends[BLOCKED_ENDS]; /* who is expected to end first comes first */
+    struct called ends[BLOCKED_ENDS]; /* the one expected to end first comes first */
     int16_t n_ends;                   /* all of them, named or not */
     int16_t n_freed;
     uint64_t to_free; /* cards; 0: nothing is missing then */

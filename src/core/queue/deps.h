@@ -17,7 +17,7 @@ struct deps *deps_new(void);
 void deps_free(struct deps *d); /* NULL is fine */
 
 /* Enters what the job waits for: every dep of its request whose job has not ended. Sets
- * deps_unmet and PARK_DEPENDENCY; the caller refiles. has_ended tells the final state of a
+ * deps_unmet and PARK_DEPENDENCY; the caller refiles. has_ended returns the final state of a
  * job (of an array's task with task >= 0) that has ended; false: it has not. A dep on an ended
  * job that can never be met any more makes the result false, with words in why. */
 typedef bool (*deps_has_ended)(void *arg, uint32_t job, int32_t task, enum job_state *out);

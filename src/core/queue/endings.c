@@ -113,7 +113,7 @@ ending_state(const struct ending *e)
     case OUTCOME_EXCEEDED:
         return JOB_FAILED;
     case OUTCOME_LOST:
-    case OUTCOME_NEVER_RAN: /* tried often enough; it is known why, or nobody knows */
+    case OUTCOME_NEVER_RAN: /* tried often enough, with a known reason or without one */
         return e->errno_value ? JOB_FAILED : JOB_LOST;
     case OUTCOME_NONE:
         break;

@@ -48,7 +48,7 @@ void ending_text(const struct ending *e, struct buf *out);
 void attempt_end_text(const struct attempt *run, struct buf *out); /* with its figures */
 void job_end_text(const struct job *job, struct buf *out);
 
-/* Of an attempt whose command was not started; errnum: why, 0 where nobody knows. */
+/* Of an attempt whose command was not started; errnum: why, 0 where that is not known. */
 struct ending ending_never_ran(int32_t errnum, int64_t at_us);
 
 /* The state that an ending means when nothing is retried. */

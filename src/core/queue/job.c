@@ -269,8 +269,8 @@ retry_misfire(struct job *job, int64_t wall_us)
 static bool
 was_requeued(const struct job *job, enum requeue why, enum job_state s)
 {
-    /* The word may have reached its supervisor from a daemon that died before it wrote that
-     * down; the record tells. */
+    /* A daemon may have told its supervisor and died before it wrote that down; the record
+     * says. */
     enum outcome o = job->run->ending.outcome;
     return o == OUTCOME_PREEMPTED || o == OUTCOME_REQUEUED || why == REQUEUE_WANTED ||
            (why != REQUEUE_NO && s != JOB_COMPLETED);
@@ -422,7 +422,7 @@ take_step(struct job *job, enum step step, const struct job_event *ev)
     switch (step) {
     case HOLD:
         job->state = JOB_HELD;
-        job->blocked_since_us = job->limited_since_us = 0; /* nobody passes it over now */
+        job->blocked_since_us = job->limited_since_us = 0; /* no job passes it now */
         break;
     case FREE:
         job->admin_held = false;

@@ -33,12 +33,12 @@ enum outcome {
     OUTCOME_EXITED,      /* code says */
     OUTCOME_SIGNALED,    /* signal says */
     OUTCOME_TIMEOUT,     /* the time limit was reached */
-    OUTCOME_CANCELLED,   /* stopped because somebody asked */
+    OUTCOME_CANCELLED,   /* stopped on request */
     OUTCOME_NOT_STARTED, /* the command could not be executed: errno_value and text say why */
     OUTCOME_LOST,        /* no exit record: supervisor vanished or the machine rebooted */
     OUTCOME_NEVER_RAN, /* the supervisor died before the command started: safe to start again */
     OUTCOME_PREEMPTED, /* stopped to make way for a job of higher priority */
-    OUTCOME_REQUEUED,  /* stopped because somebody asked that it runs again */
+    OUTCOME_REQUEUED,  /* stopped on request, to run again */
     OUTCOME_SETUP_FAILED, /* what was to be set up ended (code or signal), so the command never
                              ran; text says what it was */
     OUTCOME_EXCEEDED,     /* stopped because it used more VRAM than it declared */
@@ -122,8 +122,8 @@ struct job {
     int32_t retries_used;  /* other retries spent */
     int32_t requeues_used; /* by the time limit */
     int32_t misfires;      /* attempts in a row whose supervisor died before the command ran */
-    bool admin_held;       /* an admin holds somebody else's job: only an admin releases it */
-    bool cancel_asked;     /* somebody wants it stopped; survives restarts */
+    bool admin_held;       /* an admin holds another user's job: only an admin releases it */
+    bool cancel_asked;     /* a user wants it stopped; survives restarts */
     uint8_t requeue_asked; /* enum requeue: it is being stopped to run again */
     uint8_t parked;        /* enum park: why it stands in no line; 0: it may */
     int32_t deps_unmet;    /* of req.deps; core/queue/deps.c */
@@ -142,7 +142,7 @@ struct job {
     char *fingerprint;   /* owned; of command, cwd and set-up (spec/fingerprint.h); NULL */
 
     /* An array is one job in the queue, whose tasks become jobs of their own when they start
-     * (or when somebody singles one out): see core/queue/array.h. */
+     * (or when a request names one): see core/queue/array.h. */
     uint32_t array;      /* the job it is a task of; 0: none */
     int32_t task;        /* its number there; -1: none */
     struct tasks *tasks; /* owned; an array's book-keeping; NULL: not an array */
@@ -157,7 +157,7 @@ struct job {
     int32_t umask_bits;
     char *rlimits;      /* the submitter's (sys/rlimits.h); NULL: not known */
     char *user;         /* the owner's name when it was submitted; NULL: not known */
-    char *cancelled_by; /* owned; NULL: nobody */
+    char *cancelled_by; /* owned; NULL: none */
     char *never_text; /* owned; INFEASIBLE: why it can never start; CANCELLED: which dependency
                          failed */
 
@@ -189,10 +189,10 @@ enum park {
     PARK_ARRAY_LIMIT = 2, /* a task, or an array's rest, while array_max tasks run */
 };
 
-/* Why an active job is stopped although nobody cancels it. */
+/* Why an active job is stopped although no user cancels it. */
 enum requeue {
     REQUEUE_NO,
-    REQUEUE_PREEMPTED, /* it makes way; if it completed before it was told, that stands */
+    REQUEUE_PREEMPTED, /* it makes way; if it completed before the order came, that stands */
     REQUEUE_WANTED,    /* a person wants it run again, however this run ends */
     REQUEUE_HELD,      /* it is to wait on hold; if it completed first, that stands */
 };
@@ -228,7 +228,7 @@ enum job_event_type {
 struct job_event {
     enum job_event_type type;
     int64_t wall_us;             /* now */
-    const char *by;              /* CANCEL, REQUEUE: who; borrowed */
+    const char *by;              /* CANCEL, REQUEUE: the user; borrowed */
     bool hold;                   /* REQUEUE of an active one: it waits on hold then */
     struct attempt *run;         /* START: taken over when the result is JOB_NEXT */
     const struct ending *ending; /* ENDED */
@@ -241,16 +241,16 @@ enum job_verdict {
     JOB_REFUSED, /* makes no sense in this state: *why says so */
 };
 
-/* Applies the event. Total over state x event. ENDED leads to COMPLETING; VRAM_BACK from
- * there to the final state, or to PENDING again: a retry after a CUDA OOM (at once, with a
- * raised demand; a job that had whole cards keeps asking for whole cards), after another
- * failure (with a begin time; a time limit is not a failure), after LOST where req.requeue
- * says so, after NEVER_RAN, after a PREEMPT or REQUEUE (in its old place), and after its time
- * limit where on_timeout says so (then job_goes_last). Nothing is run again that somebody
- * asked to cancel. CANCEL, PREEMPT and REQUEUE of an active job are only remembered: how it
- * ended is for its ENDED to say. CANCEL, INFEASIBLE and DEP_FAILED take all that has not left
- * an array; it has ended when it is over, else OVER ends it.
- * Afterwards the caller calls queue_refile. why may be NULL. */
+/* Applies the event. Total over state x event. ENDED leads to COMPLETING; VRAM_BACK from there
+ * to the final state, or to PENDING again: a retry after a CUDA OOM (at once, with a raised
+ * demand; a job that had whole cards keeps asking for whole cards), after another failure
+ * (with a begin time; a time limit is not a failure), after LOST where req.requeue says so,
+ * after NEVER_RAN, after a PREEMPT or REQUEUE (in its old place), and after its time limit
+ * where on_timeout says so (then job_goes_last). Nothing is run again that a user asked to
+ * cancel. CANCEL, PREEMPT and REQUEUE of an active job are only remembered: how it ended is
+ * for its ENDED to say. CANCEL, INFEASIBLE and DEP_FAILED take all that has not left an array;
+ * it has ended when it is over, else OVER ends it. Afterwards the caller calls queue_refile.
+ * why may be NULL. */
 enum job_verdict job_apply(struct job *job, const struct job_event *ev, const char **why);
 
 /* Whether a job that has just become PENDING again is to go to the end of its line

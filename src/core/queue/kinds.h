@@ -67,7 +67,7 @@ struct kinds {
     size_t n, cap;
     struct kind **buckets; /* by hash of what makes the kind */
     size_t n_buckets;
-    struct kind_user **users; /* who has lines, by uid, ascending */
+    struct kind_user **users; /* users with lines, by uid, ascending */
     size_t n_users, cap_users;
     int64_t work; /* of all */
 };

@@ -35,7 +35,7 @@ size_t queue_count(const struct queue *q, enum job_state s); /* jobs; an array i
 size_t queue_n_active(const struct queue *q);                /* STARTING .. COMPLETING */
 /* Tasks and jobs of this user that wait (an array counts with all that have not left it). */
 int64_t queue_n_waiting_of(const struct queue *q, uint32_t uid);
-int64_t queue_n_waiting(const struct queue *q); /* of everybody */
+int64_t queue_n_waiting(const struct queue *q); /* of all users */
 /* Bytes of text (request_text_bytes) of all of this user's jobs in the queue. */
 int64_t queue_text_of(const struct queue *q, uint32_t uid);
 /* Bytes of the environments of these jobs, each distinct one once; small ones are left out. */
@@ -50,7 +50,7 @@ bool queue_user_waiting(const struct queue *q, size_t i, uint32_t *uid, int64_t 
 
 /* Jobs whose begin_us has come join their lines; plan_make does it. False: there were none. */
 bool queue_wake(struct queue *q, int64_t now_us);
-int64_t queue_next_begin_us(const struct queue *q); /* INT64_MAX: nobody waits for a time */
+int64_t queue_next_begin_us(const struct queue *q); /* INT64_MAX: no job waits for a time */
 /* Those that wait for a time, the first first: for (j = queue_later(q); j; j =
  * queue_later_next(j)). */
 struct job *queue_later(const struct queue *q);
@@ -73,7 +73,7 @@ struct job **queue_list_in_order(const struct queue *q, uint32_t states, size_t 
  * came before is void. */
 struct queue_at {
     size_t bucket, n_buckets;
-    bool begun_anew; /* by this call, which has visited nobody */
+    bool begun_anew; /* by this call, which has visited none */
 };
 bool queue_walk(const struct queue *q, struct queue_at *at, size_t buckets,
                 void (*fn)(struct job *, void *), void *arg);

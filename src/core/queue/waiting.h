@@ -17,7 +17,7 @@ struct waiting_user {
 struct waiting_env; /* one that some of a user's jobs have */
 
 struct waiting {
-    struct waiting_user *users; /* owned; everybody who ever had some, by uid, ascending */
+    struct waiting_user *users; /* owned; all users who ever had some, by uid, ascending */
     size_t n_users, cap_users;
     struct waiting_env *envs; /* owned; a table */
     int64_t total, held;      /* of the first, how many are held */
