@@ -30,7 +30,7 @@ struct compat_session {
     int64_t told_us;      /* boot time at which they were last sent */
     int64_t room_us;      /* boot time at which to send them again; 0: never */
     int64_t room_step_us; /* not sooner after the last time, which costs the daemon something */
-    int64_t heard; /* events of this file's jobs; 0: of all users'; -1: of this user's */
+    int64_t heard;        /* events of this file's jobs; 0: of all users'; -1: of this user's */
     struct compat_id *ids;
     int signals;
     struct watch *watch;

@@ -51,9 +51,10 @@ struct plan_rules {
     int64_t patience_ms;
     int64_t aging_ms; /* a job that waits gains one of priority each time; 0: never */
     bool fair_share;
-    size_t depth;  /* lines at which one pass looks, of all users; 0: at all of them */
-    bool textbook; /* EASY to the letter: a job that would delay the promised one on the cards
-                    * that suit it best is not tried on others. For comparison with simulators */
+    size_t depth; /* lines at which one pass looks, of all users; 0: at all of them */
+    bool
+        textbook; /* EASY to the letter: a job that would delay the promised one on the cards
+                   * that suit it best is not tried on others. For comparison with simulators */
     const struct limits *limits; /* borrowed; NULL: none */
 };
 

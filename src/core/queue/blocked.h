@@ -43,15 +43,15 @@ struct blocked {
     int32_t xid;          /* GpuSick: the driver's number; 0 */
     char health_text[72]; /* GpuSick: why; "" */
     int64_t since_us;     /* GpuPaused, GpuSick, Probe: wall time of that state; 0: not known */
-    struct called ahead; /* the job of the same kind that is first; none: this is the first */
-    int64_t until_us;    /* BeginTime; Reservation: when waits_for is expected to start, 0 or
-                            INT64_MAX: not known */
-    int32_t share_left;  /* GpuShare: permille of that card's compute */
-    uint8_t guard;       /* GpuBusy by a guard: 'u' used, 'l' load; 0: none */
-    int32_t guard_has;   /* permille measured there */
-    int64_t limit;       /* UserLimit, QueueLimit, ArrayLimit: the limit that is reached;
-                            Held: 1 when an admin holds it */
-    uint8_t limit_of;    /* 'r' running jobs, 'g' GPUs, 'v' VRAM (MiB) */
+    struct called ahead;  /* the job of the same kind that is first; none: this is the first */
+    int64_t until_us;     /* BeginTime; Reservation: when waits_for is expected to start, 0 or
+                             INT64_MAX: not known */
+    int32_t share_left;   /* GpuShare: permille of that card's compute */
+    uint8_t guard;        /* GpuBusy by a guard: 'u' used, 'l' load; 0: none */
+    int32_t guard_has;    /* permille measured there */
+    int64_t limit;        /* UserLimit, QueueLimit, ArrayLimit: the limit that is reached;
+                             Held: 1 when an admin holds it */
+    uint8_t limit_of;     /* 'r' running jobs, 'g' GPUs, 'v' VRAM (MiB) */
     struct called waits_for; /* Dependency, Reservation: that job; else for which gpu is kept */
     int32_t waits_more;      /* Dependency: other jobs that it waits for as well */
     uint8_t waits_how;       /* Dependency: enum dep_type */
