@@ -1,7 +1,7 @@
-/* berthd: start, loop, end. Starting is a fixed order - settings, the state's lock, the
- * store, the cards, recovery, the socket - and each step may refuse with words; nothing is
- * promised to anybody before the last. Leaving keeps running jobs running: their shepherds
- * need no daemon, and the next one finds them. */
+/* berthd: start, loop, end. Starting is a fixed order - settings, the state's lock, the store,
+ * the cards, recovery, the socket - and each step may refuse with words; nothing is promised
+ * to clients before the last. Leaving keeps running jobs running: their shepherds need no
+ * daemon, and the next one finds them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -63,7 +63,7 @@
 
 /* --- leaving --- */
 
-/* A client that does not read its answer keeps nobody here. */
+/* A client that does not read its answer does not keep the daemon here. */
 static void
 on_patience_over(uv_timer_t *timer)
 {
@@ -404,8 +404,8 @@ say_ready(const struct options *o, const char *text)
     close(o->ready_fd);
 }
 
-/* The lock's file has our number until we leave in order, and whether somebody starts us again:
- * who finds the lock free and the file not empty knows that a daemon died
+/* The lock's file has our number until we leave in order, and whether a service manager starts
+ * us again: a client that finds the lock free and the file not empty knows that a daemon died
  * (cli/ask/connect.c). */
 static void
 sign_lock(const struct daemon *d)
@@ -463,7 +463,7 @@ finish(struct daemon *d)
     uv_loop_close(d->loop);
 }
 
-/* Everybody reaches the socket of the machine's daemon; only root its state. */
+/* Every user reaches the socket of the machine's daemon; only root its state. */
 static int
 find_places(struct daemon *d, const struct options *o, struct err *e)
 {

@@ -1,7 +1,7 @@
 /* Recovery: see recover.h and "Recovery" in ARCHITECTURE.md. For each attempt without an
- * outcome the folder tells the truth: lock held, its shepherd lives, connect and go on;
- * lock free and an exit record, apply it; neither, see supervisor_watch.c. The database says
- * only that the attempt was decided. */
+ * outcome the folder decides: lock held, its shepherd lives, connect and go on; lock free and
+ * an exit record, apply it; neither, see supervisor_watch.c. The database says only that the
+ * attempt was decided. */
 #include "daemon/recover.h"
 
 #include <stdlib.h>

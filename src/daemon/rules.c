@@ -14,7 +14,7 @@
 #include "daemon/gpu/model_file.h"
 #include "daemon/view/expected_starts.h"
 
-/* So that nobody takes the whole queue without having been given it. */
+/* So that no user takes the whole queue without having been given it. */
 static int64_t
 pending_each(const struct daemon *d)
 {
@@ -85,7 +85,7 @@ make_users(struct daemon *d)
     qsort(l->users, l->n_users, sizeof *l->users, compare_uids);
 }
 
-/* Who is no longer named counts as everybody does. */
+/* A user who is no longer named counts as the others do. */
 static void
 free_users(struct daemon *d)
 {

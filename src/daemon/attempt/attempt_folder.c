@@ -47,7 +47,7 @@ folder_try_remove(struct daemon *d, uint32_t job, int32_t attempt)
     if (unlinkat(d->jobs_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return 0;
     if (errno == ENOTDIR && unlinkat(d->jobs_fd, name, 0) == 0)
-        return 0; /* a damaged file system, or somebody, put something else there */
+        return 0; /* a damaged file system, or a user, put something else there */
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         remove_file(d, name, others[i]);
     return unlinkat(d->jobs_fd, name, AT_REMOVEDIR) ? errno : 0;
@@ -64,8 +64,8 @@ is_needed(const struct job *job, int attempt)
            (job_state_is_active(job->state) || job->unsaved);
 }
 
-/* Whether this one went, or is none; why not is told the first time only. One that is locked
- * has a shepherd about to leave. */
+/* Whether this one went, or is none; why not is reported the first time only. One that is
+ * locked has a shepherd about to leave. */
 static bool
 remove_stray(struct daemon *d, const char *name, bool say)
 {
@@ -153,8 +153,8 @@ folder_remove(struct daemon *d, uint32_t job, int32_t attempt)
 
 /* --- folders that are made --- */
 
-/* The folder of attempts' folders again: somebody has cleared it away under us. Not so the
- * state around it, without which nothing makes sense. */
+/* The folder of attempts' folders again: it has been removed under us. Not so the state around
+ * it, without which nothing makes sense. */
 static int
 remake_jobs(struct daemon *d, struct err *e)
 {

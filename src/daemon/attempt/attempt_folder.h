@@ -17,8 +17,8 @@ char *folder_name(uint32_t job, int32_t attempt, char *out);
  * e->errnum. */
 int folder_make(struct daemon *d, const struct job *job, struct err *e);
 
-/* Its lock must be free or its shepherd about to leave. One that stays is told in the log and
- * tried again later. */
+/* Its lock must be free or its shepherd about to leave. One that stays is logged and tried
+ * again later. */
 void folder_remove(struct daemon *d, uint32_t job, int32_t attempt);
 
 /* At the start: removes folders of attempts that are settled, or that no commit ever knew;

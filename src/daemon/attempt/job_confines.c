@@ -1,5 +1,5 @@
-/* Within what a job is kept: see job_confines.h. Called by launch_spec.c, and by outbox_send.c
- * for what a job has told people. */
+/* The limits that a job is kept within: see job_confines.h. Called by launch_spec.c, and by
+ * outbox_send.c for a job's hooks. */
 #include "daemon/attempt/job_confines.h"
 
 #include <stdio.h>

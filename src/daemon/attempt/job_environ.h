@@ -1,4 +1,4 @@
-/* The environment of a job: the submitter's, with what Berth tells it. */
+/* The environment of a job: the submitter's, with Berth's own variables. */
 #ifndef DAEMON_ATTEMPT_JOB_ENVIRON_H
 #define DAEMON_ATTEMPT_JOB_ENVIRON_H
 

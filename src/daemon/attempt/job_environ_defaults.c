@@ -1,8 +1,8 @@
 /* Defaults for frameworks: where torch.distributed meets, how much of a shared card JAX and
  * TensorFlow take. They are a convenience, so what a user exported always wins. A job that
  * submits another hands its environment on, and with it these values, which would be wrong
- * there: BERTH_DEFAULTS lists what Berth set ("K=V K=V", no value has a space), so that it is
- * told from what a user set. Called by job_environ.c. */
+ * there: BERTH_DEFAULTS lists what Berth set ("K=V K=V", no value has a space), to distinguish
+ * it from what a user set. Called by job_environ.c. */
 #include "daemon/attempt/job_environ_defaults.h"
 
 #include <arpa/inet.h>
@@ -70,7 +70,7 @@ free_port(uint32_t job)
 }
 
 /* torch.distributed looks for both, so they come together: one from each side would lead to a
- * place where nobody is. */
+ * place where nothing listens. */
 static void
 put_meeting_point(struct defaults *x, uint32_t job)
 {

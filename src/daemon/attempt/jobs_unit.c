@@ -49,7 +49,7 @@ add_property(struct jobsunit_scope *s, const char *text)
     add(s, xstrdup(text));
 }
 
-/* systemd-run is asked only where somebody is there to answer it. */
+/* systemd-run is called only where systemd is there to answer it. */
 static bool
 find_user_manager(struct jobsunit_scope *out)
 {
@@ -135,13 +135,13 @@ ask_manager(const char *unit, struct err *e)
     s.envp = environ;
     memcpy(s.fds, fds, sizeof fds);
     s.n_fds = 3;
-    /* Nobody waits for it: what it has to complain of it says, and the connection counts. */
+    /* Its exit status is not read: it prints its own errors, and the connection counts. */
     if (spawn_process(&s, &errnum, &stage) < 0)
         return err_errno(e, ERR_FAILED, errnum, "cannot run %s", argv[0]);
     return 0;
 }
 
-/* Only somebody who is who we are: the nursery is told to do as we say, and we believe it. */
+/* Only a process of our own user: the nursery does as we say, and we believe it. */
 static int
 accept_own(int listener, int patience_ms)
 {

@@ -43,7 +43,7 @@
 /* A conversation with a process that tries whether processes can be had. */
 struct trial {
     uv_pipe_t pipe;
-    struct machine *machine; /* NULL: nobody waits for it any more */
+    struct machine *machine; /* NULL: no longer waited for */
     struct frame in;
 };
 
@@ -57,7 +57,7 @@ struct user_trouble {
 struct machine {
     struct daemon *daemon;
     uv_timer_t next;  /* the next trial, or the end of one that is late */
-    uv_timer_t users; /* somebody's jobs may try again */
+    uv_timer_t users; /* some user's jobs may try again */
     uv_timer_t look;  /* after launches */
     struct trial *trial;
     bool bad;

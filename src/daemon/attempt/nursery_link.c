@@ -71,7 +71,7 @@ spawn_nursery(const struct nursery *n, struct jobsunit_scope *scope, int theirs,
     s.envp = environ; /* supervisors' own; a job's is in its spec */
     memcpy(s.fds, fds, sizeof fds);
     s.n_fds = sizeof fds / sizeof fds[0];
-    s.new_session = true; /* a Ctrl-C meant for somebody's terminal never reaches a shepherd */
+    s.new_session = true; /* a Ctrl-C on the daemon's terminal never reaches a shepherd */
     int errnum = 0;
     enum spawn_stage stage = SPAWN_OK;
     pid_t pid = spawn_process(&s, &errnum, &stage);

@@ -16,7 +16,7 @@ struct nursery *nursery_new(const char *instance, const char *unit, struct err *
 
 /* What can be enforced on jobs where it is; changes when a nursery is replaced. Borrowed. */
 const struct confinement *nursery_place(const struct nursery *n);
-/* It does not answer: wakes it up, should somebody have stopped it. */
+/* It does not answer: wakes it up, should it have been stopped. */
 void nursery_wake(struct nursery *n);
 /* Starts another in its place; what the old one had not forked never ran. Not where it is the
  * main process of a unit, with which jobs would go: -1 then. */

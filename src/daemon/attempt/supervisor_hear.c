@@ -1,4 +1,4 @@
-/* What a shepherd, or a sweeper, tells the daemon: one line each time. An outcome found in a
+/* What a shepherd, or a sweeper, sends the daemon: one line each time. An outcome found in a
  * folder is taken in the same way. */
 #include <errno.h>
 #include <jansson.h>
@@ -121,7 +121,7 @@ on_ended(struct watcher *w, struct watch *x, const char *line, size_t len)
         return;
     if (exitrec_decode(line, len, &rec, &e) < 0) {
         log_error("job=%u unreadable end: %s", x->job, e.text);
-        return; /* the folder will tell once the shepherd has gone */
+        return; /* the folder will show it once the shepherd has gone */
     }
     watch_take_record(w, x, job, &rec);
 }

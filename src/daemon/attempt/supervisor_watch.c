@@ -127,7 +127,7 @@ watch_job_of(const struct watcher *w, const struct watch *x)
     return job && job->run && job->run->number == x->attempt ? job : NULL;
 }
 
-/* --- what we tell a shepherd --- */
+/* --- what we send a shepherd --- */
 
 static bool
 say(struct watch *x, const char *text)
@@ -337,8 +337,8 @@ set_lost(const struct watch *x, const struct err *unread, struct ending *ending)
                  unread->errnum ? strerror(unread->errnum) : unread->text);
 }
 
-/* What the folder says of an attempt that nobody supervises any more: an exit record; or
- * NEVER_RAN or LOST in rec->ending. -1: it cannot be read now. */
+/* What the folder says of an attempt without a supervisor: an exit record; or NEVER_RAN or
+ * LOST in rec->ending. -1: it cannot be read now. */
 static int
 read_outcome(struct watcher *w, struct watch *x, struct exitrec *rec, struct err *e)
 {
@@ -490,8 +490,8 @@ connect_young(int dir)
     return fd;
 }
 
-/* Who listens on ctl.sock. Its hello says so too, but a sample may come first, and then its
- * job's processes would be taken for strangers. */
+/* The process that listens on ctl.sock. Its hello says so too, but a sample may come first,
+ * and then its job's processes would be taken for strangers. */
 static pid_t
 listener_of(int fd)
 {

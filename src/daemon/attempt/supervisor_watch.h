@@ -40,9 +40,9 @@ bool watch_has_of_before(const struct daemon *d);
  * folder could not be read. */
 size_t watch_n_unswept(const struct daemon *d);
 
-/* Reads of the changes that a job is to be stopped, and tells its shepherd. That is remembered,
- * and said again when it reconnects, because job->cancel_asked and job->requeue_asked are; a
- * cancel beats the latter, if it comes later too. */
+/* Reads in the changes that a job is to be stopped, and has its shepherd stop it. That is
+ * remembered, and sent again when it reconnects, because job->cancel_asked and
+ * job->requeue_asked are; a cancel beats the latter, if it comes later too. */
 void watch_read_change(struct daemon *d, const struct change *change);
 /* It used more than it declared and may not. Said once, and again when its shepherd reconnects
  * after a restart of the daemon: run->warned remembers it. */

@@ -1,4 +1,4 @@
-/* Who asks for something, and how far a long request has come (rpc/long_work.h). */
+/* The user behind a request, and how far a long request has come (rpc/long_work.h). */
 #ifndef DAEMON_COMMON_CALLER_H
 #define DAEMON_COMMON_CALLER_H
 
@@ -9,7 +9,7 @@
 
 struct client;
 
-/* Who asks, and for what: lives as long as the call of a method. */
+/* The caller and its request: lives as long as the call of a method. */
 struct caller {
     struct client *client;
     uid_t uid;   /* from the kernel */

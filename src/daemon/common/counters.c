@@ -25,7 +25,7 @@
 #define LATELY  (600 * S) /* for how long a slow commit is remembered */
 #define N_OF(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
-/* From what nobody notices to what people complain of. */
+/* From what no user notices to what users complain of. */
 static const int64_t wait_bounds[] = {S / 10,    S,         10 * S,     60 * S,    300 * S,
                                       900 * S,   1800 * S,  3600 * S,   7200 * S,  14400 * S,
                                       43200 * S, 86400 * S, 259200 * S, 604800 * S};

@@ -1,7 +1,7 @@
 /* Counts of what happened to jobs since there is this database, and how long things took.
- * What is told of jobs is counted from the very marks by which a turn writes them and is
- * committed with them: so it agrees with the history whatever dies when, and never goes back.
- * How long plans and commits take is of this daemon only. */
+ * Events of jobs are counted from the very marks by which a turn writes them and is committed
+ * with them: so the counts agree with the history whatever dies when, and never go back. How
+ * long plans and commits take is of this daemon only. */
 #ifndef DAEMON_COMMON_COUNTERS_H
 #define DAEMON_COMMON_COUNTERS_H
 

@@ -23,7 +23,7 @@ struct daemon {
     struct config config;
     struct places places;
     gid_t admin_gid;             /* its members are admins; 0: no such group */
-    const struct caller *caller; /* whose request is being served; NULL: nobody's */
+    const struct caller *caller; /* whose request is being served; NULL: none */
     char instance[20];           /* random, kept in the store: part of every attempt's mark */
     int jobs_fd;                 /* the folder of attempt folders */
     int64_t started_us;          /* wall clock */
@@ -49,7 +49,7 @@ struct daemon {
     bool stopping;           /* no new work is started; leaves when `stop_when_empty` allows */
     bool stop_when_empty;
     bool follows_dead; /* the daemon before this one did not leave in order */
-    bool stop_asked;   /* by a person: nobody is to wait for the next daemon */
+    bool stop_asked;   /* by a user: no client is to wait for the next daemon */
 
     struct notify *notify;      /* the service manager; NULL: there is none */
     int64_t events_trimmed;     /* idle_work.c: up to this number they are gone */
@@ -65,7 +65,7 @@ struct daemon {
     int needs_told; /* wait_reason.c: lines since the last plan */
     struct fair *fair;
     struct modelfile *modelfile;
-    struct forecast *forecast; /* expected_starts.c; NULL until somebody looks */
+    struct forecast *forecast; /* expected_starts.c; NULL until a client asks */
     struct limits limits;      /* as the settings have them */
     struct ledger *ledger;
     struct past past;

@@ -25,7 +25,7 @@ event_begin(struct daemon *d, struct change *x, const char *kind, const struct j
     snprintf(x->kind, sizeof x->kind, "%s", kind);
     jsonw_init(w, &x->json);
     jsonw_object(w);
-    if (x->is_asked) /* who did what to whose job, by what the kernel says */
+    if (x->is_asked) /* the user who did it and the job's user, as the kernel names them */
         jsonw_kint(w, "by_uid", x->by_uid);
     if (!job)
         return w;

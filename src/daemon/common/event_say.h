@@ -18,9 +18,9 @@ void turn_event_end(struct daemon *d);
 
 /* It was sent its warning signal, so long before its limit. */
 void event_warned(struct daemon *d, const struct job *job);
-/* Somebody sent it a signal. */
+/* A user sent it a signal. */
 void event_signalled(struct daemon *d, const struct job *job, int sig, const char *by);
-/* Somebody is attached to it, or no longer. */
+/* A client has attached to it, or left. */
 void event_attached(struct daemon *d, const struct job *job, bool came, uint32_t uid,
                     bool types);
 

@@ -1,6 +1,6 @@
-/* How long the loop is held: all that one round of it does between two polls for events.
- * Everybody waits for that long, so it is counted, and a round that took more than 50 ms is
- * said in the log with what took most of it. */
+/* How long the loop is held: all that one round of it does between two polls for events. Every
+ * client waits for that long, so it is counted, and a round that took more than 50 ms is
+ * logged with what took most of it. */
 #ifndef DAEMON_COMMON_PACE_H
 #define DAEMON_COMMON_PACE_H
 
@@ -15,8 +15,8 @@ struct daemon;
 void pace_start(struct daemon *d, void (*next)(struct daemon *));
 void pace_close(struct daemon *d); /* its handle; it is free when the loop has run */
 
-/* So much of this round was spent on that. what: static, a method's name or a part of the turn;
- * uid: whose it was, UINT32_MAX: nobody's. */
+/* So much of this round was spent on that. what: static, a method's name or a part of the
+ * turn; uid: its user, UINT32_MAX: none. */
 void pace_spent(struct daemon *d, const char *what, uid_t uid, int64_t us);
 
 #endif

@@ -1,4 +1,4 @@
-/* That there is to be a turn: what everybody may say (turn.h). */
+/* That there is to be a turn: any part of the daemon may say so (turn.h). */
 #include "daemon/common/turn_due.h"
 
 #include <uv.h>

@@ -33,8 +33,8 @@ struct turn {
     struct jsonw writer; /* of the event being written */
 };
 
-/* Makes the plan and carries it out. False: now is no time for one. With one, heads that stay
- * in line can be told why. */
+/* Makes the plan and carries it out. False: now is no time for one. With one, the reasons of
+ * the heads that stay in line are known. */
 bool turn_plan(struct daemon *d);
 /* Heads of lines that have just been found not to start, in the order of the queue; and forgets
  * them. */

@@ -27,8 +27,8 @@
 #define WAIT_NS       250000000L        /* of the loop, for a name */
 #define NS_PER_S      1000000000L
 #define ENTRY_MAX     ((size_t)1 << 20) /* bytes of an entry of the directory */
-/* Anybody can come under tens of thousands of subordinate uids. So many are more than one round
- * of the loop asks for, so that no name goes while somebody holds it. */
+/* Any user can come under tens of thousands of subordinate uids. So many are more than one
+ * round of the loop asks for, so that no name goes while it is in use. */
 #define NAMES_MAX 16384
 
 enum knowledge { NEVER_ASKED, ASKED, KNOWN, NAMELESS };
@@ -68,7 +68,7 @@ static struct {
     pthread_cond_t more;
     pthread_cond_t done; /* one more is answered */
     struct query *asked, *answered;
-    uv_async_t *async; /* NULL: nobody hears of answers */
+    uv_async_t *async; /* NULL: answers are ignored */
     void (*resume)(struct daemon *, bool);
     int64_t slow_until_us; /* boot clock: until then the loop waits for no name */
 } users = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
@@ -264,8 +264,8 @@ ask(struct user_name *u)
     u->knowledge = send_query(q) ? ASKED : NAMELESS;
 }
 
-/* A directory that is well answers in less than a millisecond, and then nobody ever sees a
- * number. One that is not costs the loop this once in a while. */
+/* A directory that is well answers in less than a millisecond, and then a number is never
+ * shown. One that is not costs the loop this once in a while. */
 static void
 await_answer(const struct user_name *u)
 {

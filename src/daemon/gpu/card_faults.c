@@ -1,6 +1,6 @@
 /* Errors that the driver gives a number (XID): see card_faults.h; what the numbers mean is in
- * gpu/xid.h. An error of the card stops that card alone; an error of a program is told to its
- * job, and to nobody's card. The process is often gone when its message is read, so whose it
+ * gpu/xid.h. An error of the card stops that card alone; an error of a program is noted for
+ * its job, and stops no card. The process is often gone when its message is read, so whose it
  * was is remembered from the samples; with only one job on the card, it was that job's. */
 #include "daemon/gpu/card_faults.h"
 
@@ -98,7 +98,7 @@ take_xid(struct daemon *d, const json_t *j)
              words ? words : "");
     if (card < 0)
         return;
-    /* A number that is not in the table is told in the driver's words. */
+    /* A number that is not in the table is reported in the driver's words. */
     snprintf(text, sizeof text, "XID %d: %s", xid,
              known->code == xid || !words ? known->meaning : words);
     if (action == XID_PROGRAM)

@@ -25,18 +25,18 @@ void health_card_added(struct daemon *d, int card);
 
 /* --- a person's word --- */
 
-/* No new work on the card; drain says that somebody waits for it to be empty, and an event
- * will tell. reason may be "". */
+/* No new work on the card; drain says that a user waits for it to be empty, which an event
+ * will report. reason may be "". */
 void health_pause(struct daemon *d, int card, bool drain, const char *by, const char *reason);
-/* Paused no more, and believed to be well: a fault is forgotten, which only a person may do
- * when it needs a reset that nobody saw. -1 when the card cannot be used all the same. */
+/* Paused no more, and believed to be well: a fault is forgotten, which only a user may do when
+ * it needs a reset that was not seen. -1 when the card cannot be used all the same. */
 int health_resume(struct daemon *d, int card, const char *by, struct err *e);
 
 /* --- facts about the card --- */
 
 /* What the probe says of its memory. */
 enum health_memory {
-    HEALTH_MEMORY_UNKNOWN, /* not asked this time, or never told: as before */
+    HEALTH_MEMORY_UNKNOWN, /* not asked this time, or never reported: as before */
     HEALTH_MEMORY_FINE,
     HEALTH_MEMORY_PENDING, /* bad parts wait for a reset to be put aside */
     HEALTH_MEMORY_FAILED,  /* and could not be: the card is worn out */
@@ -89,7 +89,7 @@ void health_job_over(struct daemon *d, struct job *job);
 void health_write(const struct daemon *d, int card, struct jsonw *w);
 /* "gpu 1 is paused by alice (new fan)": for a card that takes no work. Appends. */
 void health_say(const struct daemon *d, int card, struct buf *out);
-/* What a waiting job has to be told beside the reason: " (paused by alice: new fan)". */
+/* What is shown for a waiting job beside the reason: " (paused by alice: new fan)". */
 void health_explain(const struct daemon *d, const struct blocked *b, struct buf *out);
 
 #endif

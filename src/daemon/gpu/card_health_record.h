@@ -1,5 +1,5 @@
-/* What card_health.c and its neighbours keep of each card and of jobs that met a fault; nobody
- * else includes this. */
+/* What card_health.c and its neighbours keep of each card and of jobs that met a fault; no
+ * other file includes this. */
 #ifndef DAEMON_GPU_CARD_HEALTH_RECORD_H
 #define DAEMON_GPU_CARD_HEALTH_RECORD_H
 
@@ -33,7 +33,7 @@ struct record {
     bool was_reset;    /* since the fault */
     bool left_to_person;
     int64_t fault_us;          /* wall clock */
-    enum health_memory memory; /* as last told */
+    enum health_memory memory; /* as last reported */
     int32_t clean;             /* samples in a row without complaint since */
     char text[HEALTH_TEXT_MAX];
     char note[HEALTH_TEXT_MAX];
@@ -45,7 +45,7 @@ struct record {
     bool dirty;
 };
 
-/* A job that was told of an error of its own. */
+/* A job with an error of its own. */
 struct blame {
     struct blame *next;
     uint32_t job;

@@ -2,9 +2,9 @@
  * belong to the user who created them first; a flock needs no write permission, so any user's
  * daemon can take a free one. The text inside is for people.
  *
- * Anybody can create files in that folder. So what counts for the system daemon is a lock in a
- * folder of root's (/run/berth/gpus); it takes the one in /run/lock as well if it can, so that
- * users' daemons see that the card is in use. */
+ * Any user can create files in that folder. So what counts for the system daemon is a lock in
+ * a folder of root's (/run/berth/gpus); it takes the one in /run/lock as well if it can, so
+ * that users' daemons see that the card is in use. */
 #include "daemon/gpu/card_locks.h"
 
 #include <errno.h>
@@ -41,12 +41,12 @@ lock_dir(const struct daemon *d)
 }
 
 /* An existing file is opened without O_CREAT: in a sticky folder the kernel refuses that on
- * somebody else's file (fs.protected_regular). */
+ * another user's file (fs.protected_regular). */
 static int
 open_lock(const char *path, mode_t mode, struct err *e)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 && errno == EACCES) /* a pipe that somebody made there is not waited for */
+    if (fd < 0 && errno == EACCES) /* does not wait for a pipe that a user made there */
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT) {
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
@@ -80,7 +80,7 @@ say_who(int fd, const char *path, struct err *e)
                        : "");
 }
 
-/* Where nobody but root puts anything. -1 with e when somebody else could. */
+/* A folder that only root can write to. -1 with e when another user could. */
 static int
 open_own_dir(const struct daemon *d, char **path, struct err *e)
 {
@@ -124,7 +124,7 @@ clear_the_way(const struct daemon *d, const char *path)
         log_warn("event=gpu-lock-taken-over path=%s it belonged to user %u", path, st.st_uid);
 }
 
-/* The lock at path, held and with our name in it; -1 with who has it. */
+/* The lock at path, held and with our name in it; -1 with e naming its holder. */
 static int
 take_file(struct daemon *d, const char *path, struct err *e)
 {

@@ -5,8 +5,8 @@
 struct daemon;
 struct err;
 
-/* Takes the card for this daemon until it ends; taking it again is fine. -1: somebody else has
- * it, and e says who. */
+/* Takes the card for this daemon until it ends; taking it again is fine. -1: another daemon
+ * has it, and e names it. */
 int gpulock_take(struct daemon *d, const char *uuid, struct err *e);
 void gpulock_free_all(struct daemon *d);
 

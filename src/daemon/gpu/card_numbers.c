@@ -1,7 +1,7 @@
 /* The numbers of GPUs: see card_numbers.h. Called by berthd.c at start, and by turn.c around a
- * commit. What is kept is a note of the store, {"boot", "cards": [{"uuid", "name", "total_mib",
- * "minor", "numa", "bus_id"}]}, in the order of the numbers. Without unfinished jobs nobody has
- * typed a number that must stay, and the numbers follow the driver. */
+ * commit. What is kept is a note of the store, {"boot", "cards": [{"uuid", "name",
+ * "total_mib", "minor", "numa", "bus_id"}]}, in the order of the numbers. Without unfinished
+ * jobs no number is in use that must stay, and the numbers follow the driver. */
 #include "daemon/gpu/card_numbers.h"
 
 #include <jansson.h>

@@ -1,4 +1,4 @@
-/* Which number is which GPU: kept in the store, so that a number that somebody typed means the
+/* Which number is which GPU: kept in the store, so that a number that a user typed means the
  * same GPU under the next daemon, whatever the driver says by then. */
 #ifndef DAEMON_GPU_CARD_NUMBERS_H
 #define DAEMON_GPU_CARD_NUMBERS_H

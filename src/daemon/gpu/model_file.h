@@ -5,7 +5,7 @@
 struct daemon;
 struct models;
 
-/* The table as the file has it now: read again when the file has changed, which a stat tells.
+/* The table as the file has it now: read again when a stat shows that the file has changed.
  * While the file is missing or has an error the last valid table stays in use, and the log has
  * a warning for each new state of the file. NULL: there is no table. Borrowed until the next
  * call. */

@@ -278,9 +278,8 @@ on_hello(struct prober *p, const json_t *msg)
 /* --- a second look --- */
 
 /* A probe knows the cards that it found when it started. When one of them is lost, another
- * probe is started beside it now and then, to see whether the card is back; it takes over
- * once it has found the cards. So one that hangs in a driver with a broken card harms
- * nobody. */
+ * probe is started beside it now and then, to see whether the card is back; it takes over once
+ * it has found the cards. So one that hangs in a driver with a broken card does no harm. */
 
 static void
 on_fresh_deadline(uv_timer_t *timer)

@@ -20,7 +20,7 @@ struct talk *talk_start(struct daemon *d, char *sim_spec, const struct talk_even
 /* Nothing comes from it any more. A probe stuck in the driver dies when the driver lets go of
  * it; it is not waited for. NULL is fine. */
 void talk_end(struct talk *t);
-/* The reader may already be gone: then its end is told. */
+/* The reader may already be gone: then its end is reported. */
 void talk_say(struct talk *t, const char *line, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
-/* A sample's way into the ledger and the jobs: whose is each process, what has each job
- * used, who exceeds, whose memory is back. */
+/* A sample's way into the ledger and the jobs: the job of each process, what each job has
+ * used, which jobs exceed their VRAM, whose memory is back. */
 #ifndef DAEMON_GPU_SAMPLES_H
 #define DAEMON_GPU_SAMPLES_H
 
@@ -13,10 +13,11 @@ void sample_take_cards(struct daemon *d, const json_t *hello);
 /* One sample, asked for at asked_us (boot clock). */
 void sample_take(struct daemon *d, const json_t *sample, int64_t asked_us);
 
-/* The job whose process this is, by its ancestry; 0: nobody's, or it is gone. */
+/* The job whose process this is, by its ancestry; 0: none, or the process is gone. */
 uint32_t sample_job_of_pid(const struct daemon *d, int32_t pid);
 
-/* Logs, stores and publishes that a card has changed its state. by: who did it; NULL. */
+/* Logs, stores and publishes that a card has changed its state. by: the user who did it;
+ * NULL. */
 void sample_card_event(struct daemon *d, int card, const char *state, const char *text,
                        const char *by);
 

@@ -1,5 +1,5 @@
 /* See telemetry.h. Memory: at most 80 KiB a card, and 3 KiB for each running attempt with one
- * card; attempts without cards have nothing to be told of. */
+ * card; attempts without cards have no telemetry. */
 #include "daemon/gpu/telemetry.h"
 
 #include <stdlib.h>

@@ -80,7 +80,7 @@ courier_load(struct daemon *d, struct err *e)
     return store_outbox_walk(d->store, 0, INT64_MAX, on_row, d->courier, e);
 }
 
-/* What is told of one job in one way is told in its order: not its end before its start. */
+/* Messages about one job by one hook go out in order: not its end before its start. */
 static bool
 must_wait(const struct courier *c, const struct letter *l)
 {

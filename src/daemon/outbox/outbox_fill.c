@@ -1,5 +1,5 @@
 /* Which events lead to a hook: see outbox_fill.h. What the job asks for itself and what the
- * settings ask for every job are each told for itself: the job's as its user, the settings' as
+ * settings ask for every job are separate deliveries: the job's as its user, the settings' as
  * an account of the administrator's choice. Called by turn.c; outbox.c delivers. */
 #include "daemon/outbox/outbox_fill.h"
 
@@ -24,7 +24,7 @@ moment_of(const char *kind)
                                            : NOTHING;
 }
 
-/* Of its own, and not by somebody's wish. */
+/* Of its own, and not on request. */
 static bool
 has_failed(const struct job *job)
 {

@@ -1,4 +1,4 @@
-/* Hooks: who is to be told of what happens to a job - commands, webhooks, mail. */
+/* Hooks: the commands, webhooks and mails that report what happens to a job. */
 #ifndef DAEMON_OUTBOX_OUTBOX_FILL_H
 #define DAEMON_OUTBOX_OUTBOX_FILL_H
 
@@ -7,7 +7,7 @@
 struct daemon;
 struct job;
 
-/* Whether anybody is to be told of this kind of event of this job. Cheap. */
+/* Whether any hook wants this kind of event of this job. Cheap. */
 bool hooks_concern(const struct daemon *d, const struct job *job, const char *kind);
 
 /* Within the transaction that stores the event: puts what it leads to into the outbox. line:

@@ -1,4 +1,4 @@
-/* What outbox.c and outbox_send.c share. Of no interest to anybody else. */
+/* What outbox.c and outbox_send.c share. No other file includes it. */
 #ifndef DAEMON_OUTBOX_OUTBOX_PRIV_H
 #define DAEMON_OUTBOX_OUTBOX_PRIV_H
 

@@ -25,7 +25,7 @@
 #include "sys/nursery_packets.h"
 
 #define READ_SIZE 4096
-/* A command is not repeated because it failed, only when nobody knows whether it was run. */
+/* A command is not repeated because it failed, only when it is not known whether it ran. */
 #define LOST_MAX 3
 
 /* What a row says beyond what is kept in memory. */
@@ -51,7 +51,7 @@ content_free(struct content *x)
     free(x->event);
 }
 
-/* The job as it is, or was. *owned: what to free. NULL: nobody knows it any more. */
+/* The job as it is, or was. *owned: what to free. NULL: it has been forgotten. */
 static const struct job *
 find_job(struct daemon *d, uint32_t id, struct job **owned)
 {
@@ -293,7 +293,7 @@ courier_send(struct letter *l)
     int rc = store_outbox_walk(d->store, l->id, l->id, on_content, &x, &e);
     const struct job *job = rc == 0 && x.kind ? find_job(d, l->job, &owned) : NULL;
     if (rc == 0 && !job)
-        l->result = DONE; /* nobody is left to be told of */
+        l->result = DONE; /* the job has been forgotten */
     else if (rc == 0)
         rc = write_order(d, l, job, &x, &order, &e);
     if (rc == 0 && job)

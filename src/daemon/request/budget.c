@@ -7,7 +7,7 @@
 #include "wire/frame.h"
 
 #define VALUES_MAX      200000  /* of one line */
-#define VALUES_MAX_OWN  8000000 /* where nobody else is kept waiting */
+#define VALUES_MAX_OWN  8000000 /* where no other user is kept waiting */
 #define DEPTH_MAX       32
 #define JOBS_MAX        1000
 #define DEPENDENCES_MAX 4000               /* of all jobs of a request: each is looked up */

@@ -63,7 +63,7 @@ read_jobs(const json_t *list, struct event_filter *out, struct err *e)
     return 0;
 }
 
-/* The name as the line has it: within somebody's words its quotes would be escaped. */
+/* The name as the line has it: within a user's text its quotes would be escaped. */
 static char *
 user_text(const char *name)
 {
@@ -118,7 +118,7 @@ event_filter_lets(const struct event_filter *f, const struct event_view *ev)
         return false;
     if (f->user && !memmem(ev->line, ev->n, f->user, strlen(f->user)))
         return false;
-    if (ev->job == 0) /* of the machine, not of a job: everybody's business */
+    if (ev->job == 0) /* of the machine, not of a job: for all users */
         return !f->only_jobs;
     if (f->file && f->file != ev->file)
         return false;

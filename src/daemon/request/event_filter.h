@@ -1,4 +1,4 @@
-/* Which events somebody wants to hear of: the same for history and for what comes. */
+/* Which events a client wants: the same for history and for what comes. */
 #ifndef DAEMON_REQUEST_EVENT_FILTER_H
 #define DAEMON_REQUEST_EVENT_FILTER_H
 

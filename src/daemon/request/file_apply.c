@@ -25,7 +25,7 @@
 /* Jobs that one piece changes: writing one costs three times what changing it does. */
 #define PIECE 500
 
-/* What is told of it; whatever becomes of it later is an event. */
+/* The line's part of the answer; whatever becomes of it later is an event. */
 static void
 has_become(struct line *line, const struct job *job)
 {
@@ -82,7 +82,7 @@ add_line(struct sync *s, struct line *line)
     s->n_changed++;
 }
 
-/* A demand that was raised after an OOM stays raised until somebody declares another. */
+/* A demand that was raised after an OOM stays raised until the user declares another. */
 static void
 keep_raised_demand(const struct job *job, struct request *fresh)
 {
@@ -300,7 +300,7 @@ file_apply_lines(struct sync *s, int64_t until_us)
 
 /* Two tables in one, by index: the waiting jobs as their lines stand, and the places that they
  * hold together. place_of and job_at are each other's inverse. A job that has begun meanwhile
- * keeps its place in the tables and is not touched: its place is nobody's in the queue. */
+ * keeps its place in the tables and is not touched: its place in the queue is not used. */
 struct ranked {
     uint32_t job;
     size_t place_of; /* this job: index of its place */
@@ -356,8 +356,8 @@ move(struct sync *s, uint32_t id, uint64_t from, uint64_t to)
     s->n_changed++;
 }
 
-/* The i-th job gets the i-th place, and whoever has that one the place of the i-th job. So no
- * two jobs have the same place between two pieces. */
+/* The i-th job gets the i-th place, and the job that has that one gets the place of the i-th
+ * job. So no two jobs have the same place between two pieces. */
 static void
 put_in_place(struct sync *s, size_t i)
 {

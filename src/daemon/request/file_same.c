@@ -1,5 +1,5 @@
 /* Whether a line of a jobs file asks for what its waiting job has already: then nothing is
- * changed, and nobody is told of a change. Called by method_file.c. */
+ * changed, and no change is reported. Called by method_file.c. */
 #include <string.h>
 
 #include "daemon/request/file_sync.h"

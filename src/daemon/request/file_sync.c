@@ -210,7 +210,7 @@ on_unsaved(const struct job *job, void *arg)
         k->job = job->id;
 }
 
-/* Live jobs are further than the store, which is not told of every step. */
+/* Live jobs are further than the store, which does not get every step. */
 static void
 look_at_live(const struct sync *s, struct known *k)
 {

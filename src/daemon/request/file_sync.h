@@ -55,7 +55,7 @@ struct sync {
     struct line *lines;
     size_t n, cap;
     int32_t *order;  /* owned: each line behind those it waits for; NULL: as they stand */
-    bool is_part;    /* of the file: lines that are not told stay as they are */
+    bool is_part;    /* of the file: lines that are not sent stay as they are */
     bool fits;       /* a limit leaves single lines out, and does not refuse them all */
     struct err full; /* which limit did, if any */
     struct known *known;

@@ -1,5 +1,5 @@
 /* Lines that wait for the rest of their file: see file_upload.h. Called by method_file.c and
- * method_file_plan.c; rpc_client.c says when somebody has gone. What is kept of one user is
+ * method_file_plan.c; rpc_client.c says when a client has gone. What is kept of one user is
  * bounded, like all that waits of one user (user_max_buffer_mib). */
 #include "daemon/request/file_upload.h"
 

@@ -1,5 +1,5 @@
-/* Lists of jobs' numbers: those that something was done to, as they go back to who asked, with
- * what people call them where they are tasks of arrays. */
+/* Lists of jobs' numbers: those that something was done to, as they go back to the caller,
+ * with the names of those that are tasks of arrays. */
 #ifndef DAEMON_REQUEST_ID_LIST_H
 #define DAEMON_REQUEST_ID_LIST_H
 

@@ -74,7 +74,7 @@ read_env(struct daemon *d, const json_t *env, struct reqcontext *out, struct err
     return block.len ? store_env_put(d->store, block.data, block.len, &out->env, e) : 0;
 }
 
-/* Whether the process that connected is there, and nobody else now: neither its number went to
+/* Whether the process that connected is there, and still the same: neither its number went to
  * another, nor did it become a program with rights of its own. */
 static bool
 is_itself(const struct daemon *d, const struct caller *c)
@@ -84,7 +84,7 @@ is_itself(const struct daemon *d, const struct caller *c)
            (!d->places.system || proc_is_only_of(c->pid, c->uid));
 }
 
-/* Who asks is asleep until we answer, so its limits are the kernel's to tell and need not be
+/* The caller sleeps until we answer, so its limits are read from the kernel and need not be
  * believed from a message. A user who hands the connection on and goes would get rid of them,
  * and is refused. Of one in a container whose processes are not seen from here they are not
  * known: such a job gets the limits that jobs of this daemon have. */

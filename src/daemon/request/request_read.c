@@ -151,7 +151,7 @@ read_array(const json_t *v, struct request *r, struct err *e)
     return 0;
 }
 
-/* The first word may be one that nobody says. */
+/* The first word may be one that users do not write. */
 static int
 read_choice(const json_t *v, const char *name, const char *const *words, int64_t *out,
             struct err *e)

@@ -1,4 +1,4 @@
-/* A job as it stands in a JSON request: checked strictly, because a client may be anybody's
+/* A job as it stands in a JSON request: checked strictly, because a client may be any user's
  * script. */
 #ifndef DAEMON_REQUEST_REQUEST_READ_H
 #define DAEMON_REQUEST_REQUEST_READ_H

@@ -1,5 +1,5 @@
-/* Roles: see roles.h. Who asks is known from the socket alone; groups too are asked of the
- * kernel and not of a directory service, which may be slow or away. */
+/* Roles: see roles.h. The caller is known from the socket alone; groups too come from the
+ * kernel and not from a directory service, which may be slow or away. */
 #include "daemon/request/roles.h"
 
 #include <grp.h>
@@ -121,8 +121,8 @@ roles_sees_whole(const struct daemon *d, uid_t owner)
     return !d->places.system || !d->caller || d->caller->uid == owner;
 }
 
-/* The owner's name stands in the line as a member of its own; inside a string of somebody's
- * the quotes around it would be escaped. */
+/* The owner's name stands in the line as a member of its own; inside a string of a user's the
+ * quotes around it would be escaped. */
 bool
 roles_hides_event(const struct daemon *d, const struct viewer *v, uint32_t job,
                   const char *line, size_t n)

@@ -1,5 +1,5 @@
 /* Who may do what. A user's own daemon serves that user (and root, who could anyway); the
- * machine's serves everybody, and there an admin - root, or a member of the settings'
+ * machine's serves all users, and there an admin - root, or a member of the settings'
  * admin_group - may do to any job what its owner may. */
 #ifndef DAEMON_REQUEST_ROLES_H
 #define DAEMON_REQUEST_ROLES_H
@@ -27,7 +27,7 @@ bool roles_is_admin(const struct daemon *d, int fd, const struct ucred *cred);
 
 bool roles_may_touch(const struct caller *c, const struct job *job);
 
-/* For what concerns everybody: -1 with words when the caller is no admin. */
+/* For what concerns all users: -1 with words when the caller is no admin. */
 int roles_need_admin(const struct caller *c, const char *what, struct err *e);
 
 /* The highest priority that the caller may give a job of their own. */
@@ -45,8 +45,8 @@ bool roles_is_hidden(const struct daemon *d, uid_t owner);
 #define ROLES_OTHERS_TEXT_MAX 1024 /* bytes; of 100,000 jobs 98 MiB */
 bool roles_sees_whole(const struct daemon *d, uid_t owner);
 
-/* What roles_is_hidden says, of an event's line: those of other people's jobs are not for
- * everybody. */
+/* What roles_is_hidden says, of an event's line: those of other users' jobs are not for every
+ * user. */
 struct viewer {
     uid_t uid;
     bool admin;

@@ -21,7 +21,7 @@ struct select {
     bool everything;       /* no words were given */
     bool arrays_for_tasks; /* for lists: a task that has not left is shown by its array */
     uint32_t last_id;      /* what @ means for this caller; 0: it has no job */
-    const char *user;      /* only this user's; NULL: anybody's. Borrowed */
+    const char *user;      /* only this user's; NULL: any user's. Borrowed */
     uint32_t states;       /* only in one of these, a bit each; 0: in any */
     uint64_t gpus;         /* only on one of these, a bit each; 0: anywhere */
     const struct daemon *daemon;

@@ -26,7 +26,7 @@ array_of(struct daemon *d, const struct selector_term *t)
     return array && array->tasks ? array : NULL;
 }
 
-/* Each becomes a job, a row and an event: more in one request would delay everybody. */
+/* Each becomes a job, a row and an event: more in one request would delay all clients. */
 static int
 check_number(struct daemon *d, const struct caller *c, const struct select *s, struct err *e)
 {

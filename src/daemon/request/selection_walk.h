@@ -1,5 +1,5 @@
-/* The jobs that somebody wants to act on: the words of a request, who may, and the ids that go
- * back. For the methods that change jobs. */
+/* The jobs that a user wants to act on: the words of a request, permissions, and the ids that
+ * go back. For the methods that change jobs. */
 #ifndef DAEMON_REQUEST_SELECTION_WALK_H
 #define DAEMON_REQUEST_SELECTION_WALK_H
 
@@ -26,21 +26,21 @@ int target_read(struct daemon *d, const struct caller *c, const json_t *params,
                 struct select *s, struct err *e);
 
 /* For those that act: name:x*, ranges, states and --all mean the caller's own jobs (an admin's
- * mean everybody's); another's that is named by its id is an error, before anything is done. */
+ * mean all users'); another's that is named by its id is an error, before anything is done. */
 void target_mine(const struct caller *c, struct select *s);
 
 /* Those of them that have not ended, in pieces (long_work.h). Zeroed at first, but for select;
  * target_walk_free at the end. */
 struct target_walk {
     struct select select;    /* from target_read; owned */
-    struct select_live live; /* those that may be meant, and once chosen, who is */
+    struct select_live live; /* those that may be meant, and once chosen, those that are */
     size_t at, kept;
     struct ids before; /* owned, sorted: what was changed when this was asked before */
     bool chosen;
     bool paused;  /* those that come may have changed since they were chosen */
     bool stopped; /* target_walk_next has given NULL because it is late */
 };
-/* Finds out who is meant, before anything is done: 1; 0 when it is late; -1 with e. */
+/* Finds out which jobs are meant, before anything is done: 1; 0 when it is late; -1 with e. */
 int target_walk_choose(struct daemon *d, const struct caller *c, struct target_walk *w,
                        int64_t until_us, struct err *e);
 /* Then each of them that is still there; NULL: with `stopped` it is late, else that was all. No

@@ -1,6 +1,6 @@
-/* See checkup.h. "warn" is what somebody should look at some day, "bad" is what keeps jobs from
- * starting or from being written down, or a card from working. Limits are such that a machine
- * in normal use has none of either. */
+/* See checkup.h. "warn" is what an administrator should look at some day, "bad" is what keeps
+ * jobs from starting or from being written down, or a card from working. Limits are such that
+ * a machine in normal use has none of either. */
 #include "daemon/rpc/checkup.h"
 
 #include <stdarg.h>

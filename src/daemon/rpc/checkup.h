@@ -1,5 +1,5 @@
-/* Whether all is well with the daemon and what it needs, in words: `health`. Made when somebody
- * asks, from what is known anyway and a few cheap looks at local things; nothing here waits. */
+/* Whether all is well with the daemon and what it needs, in words: `health`. Made on request,
+ * from what is known anyway and a few cheap looks at local things; nothing here waits. */
 #ifndef DAEMON_RPC_CHECKUP_H
 #define DAEMON_RPC_CHECKUP_H
 

@@ -1,5 +1,5 @@
-/* Long requests, in pieces: see long_work.h. Called by methods; rpc_client.c says when somebody
- * has gone, turn and loop go on between two slices. */
+/* Long requests, in pieces: see long_work.h. Called by methods; rpc_client.c says when a
+ * client has gone, turn and loop go on between two slices. */
 #include "daemon/rpc/long_work.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ struct work {
     void *arg;
     json_t *params;
     struct caller caller;
-    struct ticket *ticket; /* NULL: whoever asked has gone */
+    struct ticket *ticket; /* NULL: the client has gone */
     char *token;           /* owned; NULL: none */
     int n_pieces;          /* that are kept with the token */
     size_t n_saved;        /* what is done and durable, as kind->n_done counts */
@@ -152,7 +152,7 @@ finish(struct daemon *d, struct work *x, int rc, const struct err *e)
     else if (t)
         server_answer(t, buf_str(&x->text));
     work_free(x);
-    turn_touch_unplanned(d); /* who leaves when all is changed may, also where nobody is told */
+    turn_touch_unplanned(d); /* clients that wait for all changes may go */
 }
 
 static void
@@ -211,7 +211,7 @@ works_saved(struct daemon *d)
             x->n_saved = x->kind->n_done(x->arg);
 }
 
-/* All of its user's go behind everybody else's, and it behind them: so users take turns, and
+/* All of its user's go behind all other users', and it behind them: so users take turns, and
  * each one's requests among themselves, however many they are. */
 static void
 had_its_turn(struct works *all, struct work *x)
@@ -232,7 +232,7 @@ had_its_turn(struct works *all, struct work *x)
     all->first = others;
 }
 
-/* The first in line whose user has time left. NULL: nobody has. */
+/* The first in line whose user has time left. NULL: none has. */
 static struct work *
 take_next(struct daemon *d, struct works *all)
 {

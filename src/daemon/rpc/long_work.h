@@ -1,8 +1,8 @@
 /* Long requests, in pieces: a walk through the history, a list of 100,000 jobs, a report. A
  * method begins a piece of work and goes as far as the first slice of time takes it, which is
  * all of it for nearly every request; the rest is done a slice per turn of the loop, each
- * user's in turn, and charged to that user (user_shares.h). So nobody waits for more than a
- * slice, however much somebody else asks. */
+ * user's in turn, and charged to that user (user_shares.h). So no user waits for more than a
+ * slice, however much another asks. */
 #ifndef DAEMON_RPC_LONG_WORK_H
 #define DAEMON_RPC_LONG_WORK_H
 
@@ -28,19 +28,19 @@ struct work_kind {
     int (*step)(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
                 int64_t until_us, struct err *e);
     void (*free)(void *arg);
-    /* Who asked is answered later than when step has said WORK_DONE, by whoever takes this
-     * ticket. NULL: the answer stands in out. */
+    /* The client is answered later than when step has said WORK_DONE, by the code that takes
+     * this ticket. NULL: the answer stands in out. */
     void (*answer_later)(struct daemon *d, void *arg, struct ticket *t);
-    /* Of those that change jobs; all or none. What each piece has done is kept as text with it;
-     * a piece that has nothing to tell writes nothing. One that is asked again with its token,
-     * of the daemon that comes after one that died in between, is told those texts, one after
-     * the other, before it begins: it goes on from there and answers for the whole. */
+    /* Of those that change jobs; all or none. What each piece has done is kept as text with
+     * it; a piece without news writes nothing. One that is asked again with its token, of the
+     * daemon that comes after one that died in between, gets those texts, one after the other,
+     * before it begins: it goes on from there and answers for the whole. */
     void (*so_far)(void *arg, struct buf *out);
     void (*resume)(void *arg, const char *text);
     size_t (*n_done)(const void *arg); /* jobs; with `lines`, lines of a jobs file */
     bool lines;
     bool past;         /* reads the history: nothing of that may go before it is done */
-    bool changes;      /* jobs: it is done to its end also when whoever asked has gone */
+    bool changes;      /* jobs: it is done to its end also when the client has gone */
     bool last_changes; /* only its last piece does; before that it can be refused */
 };
 
@@ -50,7 +50,7 @@ int work_begin(struct daemon *d, struct caller *c, const struct work_kind *kind,
                json_t *params, struct jsonw *out, struct err *e);
 
 /* One that goes on for a client that lost its connection and asks again, with the same token:
- * it is told. False: there is none. */
+ * it gets the answer. False: there is none. */
 bool works_take_up(struct daemon *d, struct caller *c);
 /* Whether jobs are being changed; and that to its end, at once. */
 bool works_change(const struct daemon *d);

@@ -1,7 +1,7 @@
-/* `events`: the stream from any point on, and whoever follows it. The stored part and the
- * live part join without gap or repetition, because both are cut at the same sequence
- * number within one turn. What is stored is read in pieces (long_work.h). With a limit a
- * request looks at a bounded part of it, however little of that the filter lets through. */
+/* `events`: the stream from any point on, and its followers. The stored part and the live part
+ * join without gap or repetition, because both are cut at the same sequence number within one
+ * turn. What is stored is read in pieces (long_work.h). With a limit a request looks at a
+ * bounded part of it, however little of that the filter lets through. */
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -83,8 +83,8 @@ read_since(const struct daemon *d, const json_t *params, int64_t *out, struct er
     return 0;
 }
 
-/* Who follows does so from the end of what is stored on, of which nothing is missed: it is
- * reached here, before this turn's events are stored and told. */
+/* A follower joins at the end of what is stored and misses nothing: it is reached here, before
+ * this turn's events are stored and sent. */
 static int
 step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int64_t until_us,
      struct err *e)

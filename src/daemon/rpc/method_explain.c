@@ -36,13 +36,13 @@ struct answer {
     struct jsonw *out;
     size_t n; /* explained so far */
 
-    /* Who is explained, in pieces (long_work.h). */
+    /* The jobs that are explained, in pieces (long_work.h). */
     struct select select;
     const json_t *params; /* borrowed; they stay while it lasts */
     bool begun, past_done;
     struct lineup *places; /* owned; when it was begun */
     struct select_past past;
-    struct select_live live; /* who was live when it was begun */
+    struct select_live live; /* the jobs that were live when it was begun */
     uint32_t *sorted;        /* owned; the same */
     size_t at;
 };

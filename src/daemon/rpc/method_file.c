@@ -1,16 +1,16 @@
-/* `file.sync`: a jobs file as it stands now against what is known of it.
- * Pending means: in the file, not running, not ended. So a line whose key is new becomes a
- * job, one that is pending takes the line's attributes and place, one that is gone leaves
- * the queue, and running or ended ones are not touched.
+/* `file.sync`: a jobs file as it stands now against what is known of it. Pending means: in the
+ * file, not running, not ended. So a line whose key is new becomes a job, one that is pending
+ * takes the line's attributes and place, one that is gone leaves the queue, and running or
+ * ended ones are not touched.
  *
  * The order of a file's pending jobs is that of its lines, within the places that they hold
- * together: a file whose lines are shuffled moves nobody else's jobs. What is asked for and
- * known is file_sync.c's, what is changed file_apply.c's.
+ * together: a file whose lines are shuffled moves no other jobs. What is asked for and known
+ * is file_sync.c's, what is changed file_apply.c's.
  *
  * A long file is a request in pieces (long_work.h), each piece durable before the next. Asked
  * again after a daemon's death it goes on where that one was: lines that have become jobs are
- * known by their keys. Only what is said of ended lines (`fresh`, `again`) would come twice; so
- * a note in the store says from which job on all are of this very request. */
+ * known by their keys. Only what is said of ended lines (`fresh`, `again`) would come twice;
+ * so a note in the store says from which job on all are of this very request. */
 #include <stdlib.h>
 
 #include "base/buf.h"

@@ -1,5 +1,5 @@
 /* `report`: the past summed up, in pieces (long_work.h), so that a history of a million jobs
- * delays nobody by more than a piece takes. Meanwhile nothing of the past is forgotten
+ * delays no client by more than a piece takes. Meanwhile nothing of the past is forgotten
  * (idle_work.c asks). The answer comes when all is added. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-/* `requeue`: jobs run again. An active one is stopped first; one that has ended comes back from
- * the store into the table, with its number and its place. An array stands for all its tasks,
- * also those that were dropped before they left it; when it was chosen by state, or with
- * "failed", for its tasks in those states only.
+/* `requeue`: jobs run again. An active one is stopped first; one that has ended comes back
+ * from the store into the table, with its number and its place. An array stands for all its
+ * tasks, also those that were dropped before they left it; when it was chosen by state, or
+ * with "failed", for its tasks in those states only.
  *
- * In pieces (long_work.h): who is meant, and whether all of that is allowed, is found out
- * before anything is done. An array whose tasks come back in several pieces, named by it or one
- * by one, is not over between them, even when those that are back have all ended
+ * In pieces (long_work.h): which jobs are meant, and whether all of that is allowed, is found
+ * out before anything is done. An array whose tasks come back in several pieces, named by it
+ * or one by one, is not over between them, even when those that are back have all ended
  * (core/queue/array.h, returning). */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ struct again {
     struct daemon *daemon;
     const struct caller *caller; /* of this piece */
     const json_t *params;        /* borrowed; they stay while it lasts */
-    struct target_walk walk;     /* who is meant of those that have not ended */
+    struct target_walk walk;     /* those meant that have not ended */
     struct select_past past;     /* and of those that have */
     struct ids meant;            /* in ascending order, once all are chosen */
     size_t at;                   /* in them */
@@ -59,7 +59,7 @@ struct again {
     struct err last;   /* why one could not be */
 };
 
-/* Ended without having done its work, though nobody called it off. */
+/* Ended without having done its work, though no user cancelled it. */
 #define FAILED_STATES                                                                          \
     (1U << JOB_FAILED | 1U << JOB_TIMEOUT | 1U << JOB_OUT_OF_MEMORY | 1U << JOB_PREEMPTED |    \
      1U << JOB_LOST)
@@ -346,7 +346,8 @@ on_ended(struct job *job, const char *const *uuids, void *arg)
     return 0;
 }
 
-/* Who is meant, and whether they may all be run again: 1; 0 when it is late; -1 with e. */
+/* Which jobs are meant, and whether they may all be run again: 1; 0 when it is late; -1 with
+ * e. */
 static int
 choose(struct again *r, int64_t until_us, struct err *e)
 {

@@ -53,7 +53,7 @@ put_strangers(struct jsonw *w, const struct card *c)
     jsonw_end_array(w);
 }
 
-/* Who has what of the card, so that a picture of it needs no second question. */
+/* The jobs on the card and their memory, so that a picture of it needs no second request. */
 static void
 put_holds(const struct daemon *d, struct jsonw *w, const struct card *c)
 {

@@ -1,7 +1,7 @@
-/* `wait`: answered when all that are meant have ended. Who is meant is found out in pieces
- * (long_work.h): the ids of all live jobs are noted first, each is looked at later, and then
- * the history. What happens meanwhile to those that were looked at is noted in the wait
- * (waiters.h), which is there from the first moment on. */
+/* `wait`: answered when all that are meant have ended. The jobs that are meant are found out
+ * in pieces (long_work.h): the ids of all live jobs are noted first, each is looked at later,
+ * and then the history. What happens meanwhile to those that were looked at is noted in the
+ * wait (waiters.h), which is there from the first moment on. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -25,7 +25,7 @@ struct asked {
     struct select names;     /* of that, the words that name jobs, ended ones as well */
     const json_t *params;    /* borrowed; they stay while it lasts */
     struct wait *wait;       /* owned; NULL: it has been handed over */
-    struct select_live live; /* who was live when it was asked */
+    struct select_live live; /* the jobs that were live when it was asked */
     size_t at;
     struct select_past past;
 };
@@ -96,8 +96,8 @@ step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out, int
     return waits_is_empty(a->wait) ? select_none(a->params, e) : WORK_DONE;
 }
 
-/* Who may have to ask again, of another daemon, asks first who is meant: by then `all` or `@`
- * may mean others. */
+/* A client that may have to ask another daemon again first asks which jobs are meant: by then
+ * `all` or `@` may mean others. */
 static int
 resolve_step(struct daemon *d, const struct caller *c, void *arg, struct jsonw *out,
              int64_t until_us, struct err *e)

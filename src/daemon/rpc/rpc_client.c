@@ -23,7 +23,7 @@
 #include "wire/frame.h"
 
 #define READ_SIZE 65536
-#define RESUME_MS 20 /* who asked too much is looked at again so often */
+#define RESUME_MS 20 /* a client that asked too much is looked at again so often */
 
 struct outgoing {
     uv_write_t req;
@@ -81,7 +81,7 @@ client_unread(const struct client *c)
     return c->pipe.write_queue_size + c->unsent.len;
 }
 
-/* Tells what is kept for this client's user; drops it when that is too much. */
+/* Reports what is kept for this client's user; drops the client when that is too much. */
 static void
 account(struct client *c)
 {
@@ -230,7 +230,7 @@ serve_lines(struct client *c)
         pause_client(c);
 }
 
-/* Told what to do instead, as far as the socket takes it, on the way out. */
+/* Sends what to do instead, as far as the socket takes it, and closes. */
 static void
 refuse_line(struct client *c)
 {

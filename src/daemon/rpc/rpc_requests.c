@@ -100,7 +100,7 @@ answer_protocol_error(struct client *c, const json_t *id, int code, const char *
 }
 
 /* One that was asked before, by a client that lost its connection before it had the answer: it
- * is told what it would have been told then. */
+ * gets the answer that it would have got then. */
 static bool
 answer_again(struct client *c, const json_t *id, const char *token)
 {

@@ -1,4 +1,4 @@
-/* The daemon's socket: who comes, and what leaves when. See rpc_server.h for the rule that
+/* The daemon's socket: connections, and what leaves when. See rpc_server.h for the rule that
  * matters: an answer leaves only after its turn is durable. Called by berthd.c and turn.c; one
  * connection is rpc_client.c's, requests and their answers are rpc_requests.c's. */
 #include "daemon/rpc/rpc_server.h"
@@ -26,7 +26,7 @@
 #define TRIM_MS             500
 #define SAY_AGAIN_US        INT64_C(1000000)
 #define GATHER_MAX          ((size_t)64 << 10) /* bytes of events that go out together */
-#define FOLLOWER_UNREAD_MAX ((size_t)8 << 20)  /* bytes of events that are told as they come */
+#define FOLLOWER_UNREAD_MAX ((size_t)8 << 20)  /* bytes of events that are sent as they come */
 
 void
 server_count_turned_away(struct server *s)
@@ -147,7 +147,7 @@ on_connection(uv_stream_t *listener, int status)
         c->next->prev = c;
     s->clients = c;
     s->n_clients++;
-    turn_touch_unplanned(s->daemon); /* an idle daemon has somebody now */
+    turn_touch_unplanned(s->daemon); /* an idle daemon has a client now */
     client_read(c);
 }
 
@@ -185,7 +185,7 @@ server_close(struct server *s)
     }
 }
 
-/* Who was not told that somebody stops this daemon expects another one. */
+/* A client without notice that a user stops this daemon expects another one. */
 void
 server_hang_up(struct server *s)
 {

@@ -1,5 +1,5 @@
-/* The socket: connections, frames, JSON-RPC, who is asking. Every answer is held until the
- * turn that made it true is committed (turn.h), then sent. */
+/* The socket: connections, frames, JSON-RPC, callers. Every answer is held until the turn that
+ * made it true is committed (turn.h), then sent. */
 #ifndef DAEMON_RPC_RPC_SERVER_H
 #define DAEMON_RPC_RPC_SERVER_H
 
@@ -27,8 +27,8 @@ typedef int (*method_fn)(struct daemon *d, struct caller *c, json_t *params, str
 struct method;
 struct server *server_open(struct daemon *d, const struct method *(*find)(const char *name),
                            struct err *e);
-/* No new connections and no new requests. Who is connected stays so until server_hang_up,
- * because that is how clients see that the daemon has let go of everything. */
+/* No new connections and no new requests. Clients stay connected until server_hang_up, because
+ * that is how clients see that the daemon has let go of everything. */
 void server_close(struct server *s);
 void server_hang_up(struct server *s);
 void server_free(struct server *s);
@@ -38,14 +38,14 @@ int server_client_count(const struct server *s);
 int64_t server_turned_away(const struct server *s, int64_t *at_us);
 bool server_has_callers(const struct server *s); /* connected, and not accepted yet */
 
-/* What is done from now on is done for this caller; NULL: for nobody. */
+/* What is done from now on is done for this caller; NULL: for none. */
 void rpc_serve(struct daemon *d, const struct caller *c);
 
 /* A place in line for a later answer to this call. */
 struct ticket *server_ticket(struct caller *c);
 /* Answers and frees the ticket; result_json is one JSON value. */
 void server_answer(struct ticket *t, const char *result_json);
-/* Who waits to be served (rpc_client.c) may not have to any more. */
+/* Clients that wait to be served (rpc_client.c) may not have to any more. */
 void server_resume(struct server *s);
 void server_new_round(struct server *s); /* of the loop (pace.h) */
 /* Whether work for this group may go on now, and that it has taken so long (user_shares.h). */
@@ -66,7 +66,7 @@ void server_release(struct server *s, const struct err *failed);
 struct event_filter;
 struct event_view;
 void server_follow(struct client *client, struct event_filter *filter); /* takes it over */
-/* Whether anybody wants events of this kind. */
+/* Whether any client wants events of this kind. */
 bool server_is_followed(const struct server *s, const char *kind);
 void server_publish(struct server *s, const struct event_view *ev);
 /* Behind one or more of them: they go out together. */

@@ -1,5 +1,5 @@
-/* Numbers of users that /etc/subuid lends to somebody, as rootless containers have them: 65,536
- * for each. They are nobody's accounts, so all of a range count as one user. */
+/* Numbers of users that /etc/subuid lends to an account, as rootless containers have them:
+ * 65,536 for each. They have no accounts of their own, so all of a range count as one user. */
 #ifndef DAEMON_RPC_SUBUIDS_H
 #define DAEMON_RPC_SUBUIDS_H
 

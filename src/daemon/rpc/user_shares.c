@@ -1,9 +1,8 @@
 /* Shares of the daemon: see user_shares.h. Called by rpc_server.c alone. A user's time is a
  * bucket that holds BUDGET_US and fills at a quarter of the speed of the clock: requests that
- * cost little never notice it, and a user who floods the socket leaves the rest to everybody
- * else. While no other user is connected it does not count; but no user is served for longer
- * than ROUND_US at a time, or a new client would wait behind everything that was sent
- * before. */
+ * cost little never notice it, and a user who floods the socket leaves the rest to the others.
+ * While no other user is connected it does not count; but no user is served for longer than
+ * ROUND_US at a time, or a new client would wait behind everything that was sent before. */
 #include "daemon/rpc/user_shares.h"
 
 #include <stdlib.h>
@@ -78,7 +77,7 @@ is_bound(const struct peers *p, uid_t group)
     return p->shared && group != 0;
 }
 
-/* Who has most connections, and is to give one up for who has none. */
+/* The user with most connections, who is to give one up for a user without any. */
 static const struct peer *
 find_crowd(const struct peers *p)
 {
@@ -99,7 +98,7 @@ fill(struct peer *x, int64_t now_us)
     x->at_us = now_us;
 }
 
-/* Those who have left and whose bucket is full again: a new one would be no fuller. */
+/* Users who have left and whose bucket is full again: a new one would be no fuller. */
 static void
 forget_gone(struct peers *p, int64_t now_us)
 {
@@ -217,6 +216,6 @@ peers_may_ask(struct peers *p, uid_t group, int64_t now_us)
         return true;
     fill(x, now_us);
     if (x->budget_us < 0 && is_alone(p, x))
-        x->budget_us = 0; /* nobody was kept waiting */
+        x->budget_us = 0; /* no other user was kept waiting */
     return x->budget_us >= 0;
 }

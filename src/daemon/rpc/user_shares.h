@@ -15,7 +15,7 @@ struct peers;
 
 #define PEERS_CLIENTS_MAX 1024 /* connections of all users together, but for root's */
 
-/* shared false: a user's own daemon, which nobody can take from another. subuid: the path of
+/* shared false: a user's own daemon, which no user can take from another. subuid: the path of
  * /etc/subuid, whose ranges count as one user each. */
 struct peers *peers_new(bool shared, const char *subuid);
 void peers_free(struct peers *p);

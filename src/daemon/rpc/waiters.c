@@ -120,7 +120,7 @@ waits_write_meant(const struct wait *x, struct jsonw *out)
     jsonw_end_object(out);
 }
 
-/* --- who is waited for --- */
+/* --- the jobs that are waited for --- */
 
 static struct waited_job *
 find_job(const struct wait *x, uint32_t id)

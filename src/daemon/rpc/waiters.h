@@ -23,7 +23,7 @@ void waits_free(struct waits *w);
 struct wait *waits_open(struct daemon *d, const struct select *names);
 /* A job that has not ended. */
 void waits_add_job(struct wait *x, uint32_t id);
-/* A task that has not left its array: who waits for it changes nothing about it. */
+/* A task that has not left its array: waiting for it changes nothing about it. */
 void waits_add_task(struct wait *x, uint32_t array, int32_t task);
 /* One of the history; nothing when it was added already. In ascending order of their ids. */
 void waits_add_ended(struct wait *x, const struct job *job);

@@ -6,7 +6,8 @@ struct daemon;
 struct notify;
 
 /* Reads NOTIFY_SOCKET and WATCHDOG_USEC, and takes them out of the environment: they are for
- * this process alone. NULL where nobody wants to be told; every function here takes that. */
+ * this process alone. NULL where no service manager listens; every function here takes
+ * that. */
 struct notify *notify_new(void);
 void notify_free(struct notify *n);
 

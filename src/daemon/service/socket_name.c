@@ -1,8 +1,8 @@
 /* The daemon's socket as a name in a folder: see socket_name.h. Cleaners of /tmp and /run
- * remove names, and whole folders, that nobody has touched for days. The kernel reports
- * whatever happens in the folder; a slow timer catches what it does not report, such as a
- * rename of a folder further up. A name at which a daemon answers is never taken over: two
- * daemons that both took it back would do so forever. */
+ * remove names, and whole folders, that were not touched for days. The kernel reports whatever
+ * happens in the folder; a slow timer catches what it does not report, such as a rename of a
+ * folder further up. A name at which a daemon answers is never taken over: two daemons that
+ * both took it back would do so forever. */
 #include "daemon/service/socket_name.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include "daemon/common/daemon.h"
 
 #define BACKLOG       256
-#define LOOK_MS       60000 /* while the kernel tells of the folder */
+#define LOOK_MS       60000 /* while the kernel reports changes of the folder */
 #define LOOK_BLIND_MS 5000  /* while it does not, or the last try failed */
 
 struct listener {
@@ -99,7 +99,7 @@ bind_socket(const struct listener *l, struct err *e)
     umask(old);
     if (!bound)
         return err_errno(e, ERR_FAILED, errno, "cannot bind %s", path);
-    /* Before it has its name: who finds it finds somebody listening. */
+    /* Before it has its name: a client that finds it finds us listening. */
     if (listen(fd, BACKLOG) < 0 || renameat(dir, temp, dir, l->name) < 0) {
         err_errno(e, ERR_FAILED, errno, "cannot put the socket at %s", path);
         unlinkat(dir, temp, 0);

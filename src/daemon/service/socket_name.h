@@ -1,5 +1,5 @@
-/* The name under which clients find this daemon: bound, watched, and bound again when
- * somebody takes it away. rpc_server.c owns the one there is and serves who comes. */
+/* The name under which clients find this daemon: bound, watched, and bound again when it is
+ * removed. rpc_server.c owns the one there is and serves its clients. */
 #ifndef DAEMON_SERVICE_SOCKET_NAME_H
 #define DAEMON_SERVICE_SOCKET_NAME_H
 

@@ -33,7 +33,7 @@ struct job **arrays_live_tasks(const struct state *s, const struct job *array, s
  * ended. */
 struct job *arrays_find_task(const struct state *s, const struct job *array, int32_t task);
 
-/* Somebody who had raised tasks->returning of this array is done with it; it may end then. */
+/* A caller that had raised tasks->returning of this array is done with it; it may end then. */
 void arrays_returned(struct state *s, uint32_t id);
 
 /* A job read from the store at start, after all with smaller ids. */

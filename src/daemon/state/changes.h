@@ -1,5 +1,5 @@
 /* What has changed in a turn, in the order in which it did: appended by the code that changes
- * something, read once by everybody who cares (turn/pass_on.c says who, and in which order).
+ * something, read once by every part that cares (turn/pass_on.c lists them, in their order).
  * And which jobs the store does not know all of yet. */
 #ifndef DAEMON_STATE_CHANGES_H
 #define DAEMON_STATE_CHANGES_H
@@ -21,7 +21,7 @@
 #define SAVE_DETACH      64U /* its line is no longer its own: the key is free again */
 
 enum change_type {
-    CHANGE_SAID,    /* what somebody outside saw happen: kind and text are written already */
+    CHANGE_SAID,    /* what another part saw happen: kind and text are written already */
     CHANGE_ENTERED, /* the job is in the table */
     CHANGE_STARTED, /* the plan gave it cards */
     CHANGE_ENDED,   /* it has reached a final state: state, exit_status, by, text */
@@ -36,7 +36,7 @@ enum change_type {
     CHANGE_PREEMPT,  /* the same, to make way for the job `other` */
     /* Of these nothing is stored: */
     CHANGE_CANCEL_MORE, /* it was to be stopped before: perhaps with less grace */
-    CHANGE_LAUNCHED,    /* its command has been executed (followers are told) */
+    CHANGE_LAUNCHED,    /* its command has been executed (for followers) */
     CHANGE_AWAITED,     /* its processes are gone, its memory is not yet known to be back */
     CHANGE_DROPPED,     /* number: so many tasks ended in `state` and never left their array */
 };
@@ -46,7 +46,7 @@ struct change {
     enum change_type type;
     uint32_t job, file; /* 0: none: it is the machine's */
     int64_t at_us;
-    bool is_asked; /* by somebody's request: */
+    bool is_asked; /* by a user's request: */
     uint32_t by_uid;
     char *by;   /* owned, may be NULL, as may text */
     char *text; /* owned */
@@ -57,7 +57,7 @@ struct change {
 
     /* The event that it makes, by its reader (turn_events.c); of CHANGE_SAID by its writer. */
     char kind[16];   /* "": none */
-    bool hooks;      /* somebody is to be told of it */
+    bool hooks;      /* a hook is to report it */
     struct buf json; /* an object */
     struct buf line; /* with its number and the rest in front, once it is stored */
 };

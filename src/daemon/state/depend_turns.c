@@ -18,7 +18,7 @@
 
 struct depend {
     struct deps *deps;
-    uint32_t *fallen; /* have ended, and those who wait for them are still to be told */
+    uint32_t *fallen; /* have ended, and the jobs that wait for them do not know it yet */
     size_t n_fallen, cap_fallen;
     bool telling;
 };
@@ -97,7 +97,7 @@ has_ended(void *arg, uint32_t id, int32_t task, enum job_state *out)
     if (job)
         x.state = job->state;
     else if (s->past->find_job(s->past->arg, id, &x, &e) || !x.id)
-        x = (struct found_job){.state = JOB_LOST}; /* nobody knows it any more */
+        x = (struct found_job){.state = JOB_LOST}; /* it has been forgotten */
     *out = x.state;
     if (task < 0 || !x.id)
         return job_state_is_final(x.state);

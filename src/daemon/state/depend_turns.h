@@ -1,5 +1,5 @@
 /* Dependencies in the daemon: names and ids of a request against the jobs that are there, and
- * what an end means for those who wait for it. The table is core/queue/deps.h's. */
+ * what an end means for the jobs that wait for it. The table is core/queue/deps.h's. */
 #ifndef DAEMON_STATE_DEPEND_TURNS_H
 #define DAEMON_STATE_DEPEND_TURNS_H
 
@@ -34,10 +34,11 @@ bool depend_enter(struct state *s, struct job *job, struct buf *why);
 /* A task that leaves an array which waits: it waits for the same. */
 void depend_join(struct state *s, struct job *task);
 
-/* It waits for nothing any more, and nobody need tell it. */
+/* It waits for nothing any more; no end need release it. */
 void depend_leave(struct state *s, struct job *job);
 
-/* It has ended: all who wait for it are released or CANCELLED, and so on down the chain. */
+/* It has ended: all jobs that wait for it are released or CANCELLED, and so on down the
+ * chain. */
 void depend_ended(struct state *s, const struct job *job);
 
 /* After a restart, when all jobs are in the table. */

@@ -1,7 +1,7 @@
 /* What happens to jobs: see job_facts.h. Called by the methods (people), by supervisor_watch.c
  * (shepherds), by samples.c (measurements) and by starts.c (the plan). The table of what is
  * allowed is the core's; here stands what follows from it for the job itself and for other
- * jobs. Whoever else has to know reads it in the changes. */
+ * jobs. Other parts read it in the changes. */
 #include "daemon/state/job_facts.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ note_by(struct state *s, enum change_type type, const struct job *job, const cha
     x->by = by ? xstrdup(by) : NULL;
 }
 
-/* As it is now: it may be asked to run again before anybody reads this. */
+/* As it is now: it may be asked to run again before this is read. */
 static void
 note_end(struct state *s, const struct job *job)
 {
@@ -55,7 +55,7 @@ note_end(struct state *s, const struct job *job)
     x->text = xstrdup(buf_str(&text));
 }
 
-/* It has reached a final state: said, saved, and those who wait for it go on. */
+/* It has reached a final state: noted, saved, and the jobs that wait for it go on. */
 static void
 ended(struct state *s, struct job *job)
 {
@@ -69,8 +69,8 @@ ended(struct state *s, struct job *job)
     depend_ended(s, job);
 }
 
-/* What follows from a change of state, whatever made it. An array that was told to end and
- * has tasks on their way is still where it was. */
+/* What follows from a change of state, whatever made it. An array that is to end and has tasks
+ * on their way is still where it was. */
 static void
 moved(struct state *s, struct job *job, enum job_state from)
 {
@@ -308,14 +308,14 @@ jobs_cancel(struct state *s, struct job *job, const char *by)
     return cancel_one(s, job, by);
 }
 
-/* Whoever is no admin keeps a hold that an admin has put on the job. */
+/* Only an admin takes away a hold that an admin has put on the job. */
 static bool
 is_kept_by_admin(const struct state *s, const struct job *job)
 {
     return job->admin_held && s->asker.is_known && !s->asker.admin;
 }
 
-/* An admin's hold on somebody else's job stays until an admin lets go. */
+/* An admin's hold on another user's job stays until an admin lets go. */
 static void
 note_admin_hold(struct state *s, struct job *job)
 {

@@ -12,10 +12,10 @@
 struct state;
 struct err;
 
-/* A job that nobody knows yet enters the table (which owns it from now on). With an env and
- * cwd already set; id and order are given here where there are none. If it can never run here
- * it is INFEASIBLE at once, and *why (may be NULL, else owned by the caller) says so. It waits
- * for others only after depend_enter. */
+/* A new job enters the table (which owns it from now on). With an env and cwd already set; id
+ * and order are given here where there are none. If it can never run here it is INFEASIBLE at
+ * once, and *why (may be NULL, else owned by the caller) says so. It waits for others only
+ * after depend_enter. */
 void jobs_add(struct state *s, struct job *job, char **why);
 
 /* Keeps its folder, user and limits once with those of the job before, when they are equal. */

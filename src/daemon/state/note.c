@@ -1,4 +1,5 @@
-/* Changes are noted at the time that it is, as of who is being served: see state.h. */
+/* Changes are noted at the time that it is, in the name of the caller being served: see
+ * state.h. */
 #include "daemon/state/state.h"
 
 int64_t

@@ -1,4 +1,4 @@
-/* What a plan has decided, carried out: who starts, who makes way, who can never run. Nothing
+/* What a plan has decided, carried out: the jobs that start, make way, can never run. Nothing
  * is launched by it: a start is marked for the commit, and may be taken back until then. */
 #ifndef DAEMON_STATE_STARTS_H
 #define DAEMON_STATE_STARTS_H
@@ -18,9 +18,9 @@ void starts_undo(struct state *s, struct job *job);
 void starts_keep(struct job *job);
 
 /* The store has refused what is unsaved: starts are taken back, jobs that are new go, and the
- * rest waits for a commit that succeeds. Both are told before it happens; NULL: nobody. A new
- * task goes back into its array, unless it has ended in that moment: then its row is tried
- * again, as its array counts it already. */
+ * rest waits for a commit that succeeds. `undone` and `gone` (may be NULL) are called before
+ * that happens. A new task goes back into its array, unless it has ended in that moment: then
+ * its row is tried again, as its array counts it already. */
 typedef void (*starts_job_fn)(void *arg, const struct job *job);
 void starts_take_back(struct state *s, starts_job_fn undone, starts_job_fn gone, void *arg);
 

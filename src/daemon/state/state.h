@@ -43,7 +43,7 @@ struct past {
     void (*peaks_put)(void *arg, const struct job *job, const struct learned *known);
 };
 
-/* What is asked of whoever drives it. */
+/* What is asked of the code that drives it. */
 struct around {
     void *arg;
     int64_t (*wall_us)(void *arg);
@@ -55,13 +55,13 @@ struct around {
 
 /* Whose request is being served. */
 struct asker {
-    bool is_known; /* false: nobody's */
+    bool is_known; /* false: not known */
     bool admin;
     uint32_t uid;
 };
 
 struct state {
-    /* Borrowed, and shared with those who only look. */
+    /* Borrowed, and shared with code that only reads. */
     struct queue *queue;
     struct ledger *ledger;
     struct planner *planner;
@@ -84,7 +84,7 @@ void state_close(struct state *s);
 
 int64_t state_wall_us(const struct state *s);
 
-/* Notes a change of this job, now, by whoever is being served; fill in what its type has
+/* Notes a change of this job, now, by the caller being served; fill in what its type has
  * besides. */
 struct change *state_note(struct state *s, enum change_type type, const struct job *job);
 

@@ -5,7 +5,7 @@
 struct daemon;
 struct clockset;
 
-/* Has the kernel tell when the clock is set, which makes a turn. */
+/* Has the kernel report when the clock is set, which makes a turn. */
 struct clockset *clockset_new(struct daemon *d);
 void clockset_close(struct clockset *c); /* free after the loop has run */
 void clockset_free(struct clockset *c);

@@ -74,7 +74,7 @@ write_ended(struct daemon *d, struct jsonw *w, const struct job *job, const stru
     jsonw_kint(w, "exit_status", x->exit_status);
     if (job->run && x->state != JOB_INFEASIBLE)
         write_numbers(d, w, job, x->state);
-    if (job->run && job->run->command_pid > 0) /* for who came too late for `launched` */
+    if (job->run && job->run->command_pid > 0) /* for followers that missed `launched` */
         jsonw_kint(w, "pid", job->run->command_pid);
     if (x->by)
         jsonw_kstr(w, "by", x->by);

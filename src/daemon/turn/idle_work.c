@@ -34,8 +34,8 @@ trim_events(struct daemon *d, struct err *e)
     }
 }
 
-/* A clock that somebody sets ahead for a moment makes all of history look old. So nothing goes
- * by its age for an hour after that, nor before the clock has gone evenly for a while. */
+/* A clock that is set ahead for a moment makes all of history look old. So nothing goes by its
+ * age for an hour after that, nor before the clock has gone evenly for a while. */
 static bool
 clock_is_trusted(struct daemon *d)
 {
@@ -45,7 +45,7 @@ clock_is_trusted(struct daemon *d)
     return even_us > (d->clock.jump_us ? AFTER_JUMP_US : AFTER_START_US);
 }
 
-/* What nobody asked again for: whoever lost a daemon does within a minute. */
+/* What was not asked for again: a client that lost its daemon asks within a minute. */
 static void
 trim_progress(struct daemon *d, struct err *e)
 {
@@ -65,7 +65,7 @@ prune_jobs(struct daemon *d, struct err *e)
     return store_prune(d->store, before_us, below, PRUNE_AT_ONCE, e);
 }
 
-/* Of whoever has the most, the oldest: so nobody's history goes because of what another user
+/* The oldest of the user with the most: so no user's history goes because of what another one
  * submits. How many; *more: there is more to look at. */
 static int
 prune_largest_user(struct daemon *d, bool *more, struct err *e)

@@ -1,4 +1,4 @@
-/* Who reads the changes of a turn (state/changes.h), in this order. A reader takes what it
+/* The readers of a turn's changes (state/changes.h), in this order. A reader takes what it
  * cares about and changes nothing of the jobs. What the commit writes it takes from the marks
  * of the jobs and from the events that are made here; hooks follow from those. */
 #include "daemon/turn/pass_on.h"

@@ -1,4 +1,4 @@
-/* The changes of a turn, to those who do not wait for its commit. */
+/* The changes of a turn, for the parts that do not wait for its commit. */
 #ifndef DAEMON_TURN_PASS_ON_H
 #define DAEMON_TURN_PASS_ON_H
 

@@ -1,11 +1,11 @@
-/* The turn: see turn.h for its order, which is the whole durability argument. Methods,
- * watcher and prober change the core and say what must be written; this file decides when,
- * and nothing is acknowledged, launched or forgotten but from here. Its plan is carried out in
- * turn_plan.c; who reads its changes is told by pass_on.c; the events that it stores and tells
+/* The turn: see turn.h for its order, which is the whole durability argument. Methods, watcher
+ * and prober change the core and say what must be written; this file decides when, and nothing
+ * is acknowledged, launched or forgotten but from here. Its plan is carried out in
+ * turn_plan.c; pass_on.c lists the readers of its changes; the events that it stores and sends
  * are turn_events.c's.
  *
- * When a commit fails the memory is put right again: jobs that are new in this turn go,
- * starts that were decided are undone, everything else stays marked and is tried again. */
+ * When a commit fails the memory is put right again: jobs that are new in this turn go, starts
+ * that were decided are undone, everything else stays marked and is tried again. */
 #include "daemon/turn/turn.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ on_check(uv_check_t *check)
     turn_run(d);
 }
 
-/* After a failed commit. While the disk is full nothing new comes in that could tell when it
+/* After a failed commit. While the disk is full nothing new comes in that could show when it
  * has room again; the reserve, once it can be made again, does. */
 static void
 on_retry(uv_timer_t *timer)
@@ -164,10 +164,10 @@ on_start_undone(void *arg, const struct job *job)
 static void
 on_new_gone(void *arg, const struct job *job)
 {
-    waits_job_ended(arg, job); /* who waits for it already is not left waiting */
+    waits_job_ended(arg, job); /* a client that waits for it already is not left waiting */
 }
 
-/* The store has rolled back: take back what nobody has been told yet. */
+/* The store has rolled back: take back what no client has been told yet. */
 static void
 commit_failed(struct daemon *d, const struct err *e)
 {
@@ -320,7 +320,7 @@ turn_run(struct daemon *d)
     uv_idle_stop(&t->idle);
     bool overdue = clock_boot_us() - t->idle_us > BUSY_US;
     if (!overdue && (store_has_changes(d->store) || c->n_unsaved + c->n > 0))
-        uv_timer_stop(&t->checkpoint); /* it is not quiet; who only looks disturbs nobody */
+        uv_timer_stop(&t->checkpoint); /* not quiet; reads do not count */
     if (commit(d)) {
         t->again = false; /* the retry's timer comes back */
         if (d->stopping && !d->stop_when_empty)

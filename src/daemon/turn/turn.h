@@ -1,6 +1,6 @@
-/* One turn of the daemon: everything that arrived has been applied to the core; the plan
- * is made; one transaction makes it durable; only then clients are answered, followers are
- * told, jobs are launched and supervisors may forget. */
+/* One turn of the daemon: everything that arrived has been applied to the core; the plan is
+ * made; one transaction makes it durable; only then clients are answered, followers get
+ * events, jobs are launched and supervisors may forget. */
 #ifndef DAEMON_TURN_TURN_H
 #define DAEMON_TURN_TURN_H
 

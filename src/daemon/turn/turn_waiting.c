@@ -1,4 +1,4 @@
-/* Behind a turn's plan and its commit those who stay in line are told why. */
+/* After a turn's plan and its commit the reasons of the jobs that stay in line are written. */
 #include <stdlib.h>
 
 #include "base/err.h"

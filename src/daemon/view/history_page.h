@@ -1,7 +1,7 @@
 /* Pages of the history: the newest jobs that ended and match, and from where the next older
  * ones are had. A page is full, or all there was, or as much as could be looked through in
  * some milliseconds: so however long the history is and however rare what is searched for, one
- * request holds nobody up. */
+ * request delays no other. */
 #ifndef DAEMON_VIEW_HISTORY_PAGE_H
 #define DAEMON_VIEW_HISTORY_PAGE_H
 
@@ -17,7 +17,7 @@ struct daemon;
 struct err;
 
 #define PAGE_JOBS_MAX    1000
-#define PAGE_OBJECTS_MAX 200 /* where all of each job is told, which takes some 0.1 ms */
+#define PAGE_OBJECTS_MAX 200 /* where each job is given in full, which takes some 0.1 ms */
 
 struct page {
     int64_t limit;              /* 1..PAGE_JOBS_MAX jobs */

@@ -18,7 +18,7 @@
 #define LOW_LOAD_PERCENT 10             /* average load below which a card is idle */
 #define LOW_LOAD_GPU_MS  (30 * 60000LL) /* of less than this nothing is said */
 #define OOM_SHARE        20             /* one in this many: fewer is bad luck */
-#define SHARES_PERCENT   60             /* who needs less of a card could share it */
+#define SHARES_PERCENT   60             /* a job that needs less of a card could share it */
 
 enum advice_kind { ASK_LESS, ASK_MORE, OUT_OF_MEMORY, UNDECLARED, LOW_LOAD };
 

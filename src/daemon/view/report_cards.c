@@ -1,6 +1,6 @@
 /* What cards did over time. Attempts come by falling end, what runs now first; so all that a
- * new one shares with those before lies above their earliest start, and the time in which
- * anybody held the card is summed up with one number per card. */
+ * new one shares with those before lies above their earliest start, and the time in which any
+ * job held the card is summed up with one number per card. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

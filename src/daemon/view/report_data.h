@@ -94,7 +94,7 @@ struct report_failure {
 };
 
 struct report_bin {
-    double busy_us; /* somebody held the card */
+    double busy_us; /* a job held the card */
     double asked;   /* MiB x us that was asked; a whole card counts as such */
     double used;    /* the same of peaks, where they are known */
 };

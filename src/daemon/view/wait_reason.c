@@ -1,6 +1,6 @@
 /* Why a job waits; see wait_reason.h. The planner knows what the last plan wrote down, and of
- * cards what was measured: whose ends would help, and ailments, are added here. Called wherever
- * somebody is told. */
+ * cards what was measured: whose ends would help, and ailments, are added here. Called
+ * wherever a reason is shown. */
 #include "daemon/view/wait_reason.h"
 
 #include "base/clock.h"
@@ -14,8 +14,8 @@
 #include "daemon/gpu/card_health.h"
 #include "daemon/gpu/prober.h"
 
-/* Between two plans so many lines are told whose ends they wait for, in order that a listing of
- * thousands of kinds of jobs holds up nobody; of the others the nearest card is named. */
+/* Between two plans so many lines get the jobs whose ends they wait for, so that a listing of
+ * thousands of kinds of jobs delays nothing; for the others the nearest card is named. */
 #define NEEDS_TOLD_MAX 64
 
 void
